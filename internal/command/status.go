@@ -121,7 +121,7 @@ type lastSession struct {
 type waiting struct {
 	SessionID string    `json:"session_id,omitempty"`
 	PID       int       `json:"pid"`
-	Life      string    `json:"life"` // running, gone, unknown
+	Life      string    `json:"life"` // running, stopped, gone, unknown
 	Since     time.Time `json:"since"`
 }
 
@@ -281,7 +281,7 @@ func (st *status) consumers(f why.Facts) {
 		}
 	}
 	if w := f.Waiter; w != nil {
-		st.Waiter = &waiting{w.SessionID, w.PID, w.Life.String(), w.Since}
+		st.Waiter = &waiting{w.SessionID, w.PID, w.String(), w.Since}
 	}
 	if s := f.Asking(); s != nil {
 		st.WaitingForPerson, st.answerable = &question{s.ID, s.Asks.At, s.Asks.Kind, s.Asks.Text}, f.Answerable()

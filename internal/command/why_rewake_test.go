@@ -40,11 +40,11 @@ func TestStuckIdleStates(t *testing.T) {
 			w.idle("Stop")()
 			w.queue("one")
 		}, why.NoWaker, "1 entry waits, and the process that was to wake session s1 (process <n>) is gone: the session asks after its next turn, if it still runs, so type something there, or start another"},
-		{"who is to wake it has not noticed", func(w *world) {
+		{"who is to wake it is stopped", func(w *world) {
 			w.idle("Stop")
 			w.freeze()
 			w.queue("one", "two")
-		}, why.Waking, "2 entries wait, and session s1 takes what is next within moments: process <n> waits in the background to wake it"},
+		}, why.NoWaker, "2 entries wait, and process <n>, which is to wake session s1, is stopped, by SIGSTOP or Ctrl-Z: kill -CONT <n> has it go on"},
 		{"woken", func(w *world) { w.woken() },
 			why.Waking, "waiting for session s1 to take up the entry <entry>, handed over at <time> <ago> to wake it, attempt 1: if it never does, the entry is handed over again after its next turn"},
 		{"woken, and killed", func(w *world) { w.woken()() },

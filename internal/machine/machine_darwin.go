@@ -35,8 +35,8 @@ func Awake() int64 {
 	return ts.Nano()
 }
 
-// zombie is SZOMB of sys/proc.h.
-const zombie = 5
+// stopped and zombie are SSTOP and SZOMB of sys/proc.h.
+const stopped, zombie = 4, 5
 
 // List returns all visible processes except zombies.
 func List() (all []Entry) {
@@ -64,6 +64,12 @@ func entry(pid int) (e Entry, ok bool) {
 		return e, false
 	}
 	return entryOf(p), true
+}
+
+// Stopped reports whether a process does nothing, since a signal stopped it.
+func Stopped(pid int) bool {
+	p, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
+	return err == nil && p.Proc.P_stat == stopped
 }
 
 // Name is what a process calls itself, at most 16 bytes of it, "" if it has ended.

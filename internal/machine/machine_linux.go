@@ -105,6 +105,12 @@ func entry(pid int) (e Entry, ok bool) {
 	return e, false
 }
 
+// Stopped reports whether a process does nothing, since a signal stopped it.
+func Stopped(pid int) bool {
+	stat := readProcess(pid, "stat", 1)
+	return bytes.HasPrefix(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" T"))
+}
+
 // Name is what a process calls itself, at most 15 bytes of it (proc(5), comm), "" if it has
 // ended.
 func Name(pid int) string { return strings.TrimSuffix(string(readProcess(pid, "comm", 1)), "\n") }

@@ -174,8 +174,15 @@ func consumers(v *inbox.View, f *why.Facts) error {
 	if err != nil || w == nil {
 		return err
 	}
-	f.Waiter = &why.Waiter{Waiter: *w, Life: w.Life()}
+	f.Waiter = Waiter(*w)
 	return nil
+}
+
+// Waiter is what the process is doing now that waits to wake a session.
+func Waiter(w inbox.Waiter) *why.Waiter {
+	now := &why.Waiter{Waiter: w, Life: w.Life()}
+	now.Stopped = now.Life == machine.Alive && machine.Stopped(w.PID)
+	return now
 }
 
 // lockPatience is how long a lock may be held before status mentions it. A step takes

@@ -28,6 +28,8 @@ func TestExplainABackoff(t *testing.T) {
 			why.BackingOff, again + "; heartbeat resume goes on at once"},
 		"perhaps somebody waits": {given(waiter(machine.Unknown), session(life(machine.Unknown))),
 			why.BackingOff, again + ", if process 99 still waits to do so" + end},
+		"who waits is stopped": {given(stopped(), session()),
+			why.BackingOff, again + ", but process 99, which is to wake session s1, is stopped, by SIGSTOP or Ctrl-Z: kill -CONT 99 has it go on"},
 		"who waited is gone": {given(waiter(machine.Gone), session()),
 			why.BackingOff, again + " at the next Stop of session s1, since the process that was to wake it (process 99) is gone" + end},
 		"who waited is gone, the session unknown": {given(waiter(machine.Gone), nil),

@@ -81,7 +81,16 @@ type Session struct {
 // Waiter is the process that waits in the background, and whether it lives.
 type Waiter struct {
 	inbox.Waiter
-	Life machine.Life
+	Life    machine.Life
+	Stopped bool // it lives, and a signal stopped it
+}
+
+// String returns running, stopped, gone or unknown.
+func (w *Waiter) String() string {
+	if w.Stopped {
+		return "stopped"
+	}
+	return w.Life.String()
 }
 
 func (f Facts) session(id string) *Session {

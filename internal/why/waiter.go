@@ -28,7 +28,15 @@ func (f Facts) idle() string {
 	if w == nil || w.Life != machine.Alive {
 		return ""
 	}
+	if w.Stopped {
+		return "; " + w.stopped()
+	}
 	return "; " + sessionName(w.SessionID) + " is idle, and the next entry wakes it"
+}
+
+// stopped says what to do about a process that is stopped.
+func (w *Waiter) stopped() string {
+	return fmt.Sprintf("process %d, which is to wake %s, is stopped, by SIGSTOP or Ctrl-Z: kill -CONT %d has it go on", w.PID, sessionName(w.SessionID), w.PID)
 }
 
 // waking explains entries that a process in the background takes.
@@ -36,6 +44,9 @@ func (f Facts) waking(w *Waiter, waits string) (State, string) {
 	name := sessionName(w.SessionID)
 	if s := f.session(w.SessionID); s != nil && s.Failure != nil && s.Failure.Error == recovery.HookError && s.Failure.At.After(w.Since) {
 		return SessionDown, fmt.Sprintf("%s, and process %d, which is to wake %s, met an error at %s (%s): it tries again, within a minute once that is mended", waits, w.PID, name, words.Stamp(s.Failure.At), s.Failure.Message)
+	}
+	if w.Stopped {
+		return NoWaker, waits + ", and " + w.stopped()
 	}
 	if w.Life == machine.Alive {
 		return Waking, fmt.Sprintf("%s, and %s takes what is next within moments: process %d waits in the background to wake it", waits, name, w.PID)
@@ -166,6 +177,8 @@ func (f Facts) afterwards() string {
 	const end = "; heartbeat resume ends it at once"
 	w, s := f.waker(), f.Current()
 	switch {
+	case w != nil && w.Stopped:
+		return then + ", but " + w.stopped()
 	case w != nil && w.Life == machine.Alive:
 		return then + "; heartbeat resume goes on at once"
 	case w != nil:

@@ -15,6 +15,13 @@ func waiter(l machine.Life) *why.Waiter {
 	return &why.Waiter{Waiter: inbox.Waiter{SessionID: "s1", PID: 99, Since: at(-3)}, Life: l}
 }
 
+// stopped is a waiter that got SIGSTOP.
+func stopped() *why.Waiter {
+	w := waiter(machine.Alive)
+	w.Stopped = true
+	return w
+}
+
 // refused is a session that runs under -p.
 func refused(s *why.Session) {
 	s.Failure = &inbox.Failure{Error: "rewake", Message: "--rewake needs an interactive session", At: at(-4)}
@@ -24,6 +31,7 @@ func TestExplainAnIdleSession(t *testing.T) {
 	const soon = "session s1 takes what is next within moments: process 99 waits in the background to wake it"
 	const gone = "the process that was to wake session s1 (process 99) is gone: the session asks after its next turn, if it still runs, so type something there, or start another"
 	const refuses = "session s1 could not be woken at <-4>, since it ends with its turn (under -p, or driven by a program): start an interactive one, or wire the hook without --rewake"
+	const stops = "process 99, which is to wake session s1, is stopped, by SIGSTOP or Ctrl-Z: kill -CONT 99 has it go on"
 	for name, c := range map[string]explained{
 		"empty": {facts(func(f *why.Facts) { f.Waiter, f.Sessions, f.Asked = waiter(machine.Alive), session(), ptr(-8) }),
 			why.Empty, "empty: nothing is queued, and the last entry was answered at <-8>; session s1 is idle, and the next entry wakes it"},
@@ -56,6 +64,10 @@ func TestExplainAnIdleSession(t *testing.T) {
 		}), why.Launching, "1 entry waits, and the launcher, process 7, sees to the next session"},
 		"entries wait": {facts(func(f *why.Facts) { f.Waiter, f.Backlog, f.Sessions = waiter(machine.Alive), waiting(2), session() }),
 			why.Waking, "2 entries wait, and " + soon},
+		"empty, the process stopped": {facts(func(f *why.Facts) { f.Waiter, f.Sessions = stopped(), session() }),
+			why.Empty, "empty: nothing is queued; " + stops},
+		"entries wait, the process stopped": {facts(func(f *why.Facts) { f.Waiter, f.Backlog, f.Sessions = stopped(), waiting(2), session() }),
+			why.NoWaker, "2 entries wait, and " + stops},
 		"entries wait, after an error and a question": {facts(func(f *why.Facts) {
 			f.Waiter, f.Backlog = waiter(machine.Alive), waiting(1)
 			f.Sessions = session(asks, func(s *why.Session) { s.Failure = failed(-4) })

@@ -40,7 +40,7 @@ const (
 	SessionDown State = "session stuck"        // entries wait, and the session met an error
 	Launching   State = "launching"            // entries wait, and a launcher sees to a session
 	SessionOver State = "session over limit"   // entries wait, and the session may spend nothing more
-	NoWaker     State = "waker gone"           // entries wait, and what was to wake the session is gone
+	NoWaker     State = "waker gone"           // entries wait, and what was to wake the session is gone, or stopped
 	NoInbox     State = "no inbox"             // the queue file is missing
 )
 

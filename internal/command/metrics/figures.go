@@ -106,7 +106,7 @@ func Gather(ctx context.Context, box *inbox.Inbox, at time.Time) (f Figures, err
 		f.BackingOff, f.BackingOffUntil = true, timestamp(now.Backoff.Until)
 	}
 	if w := now.Waiter; w == nil || w.Life != machine.Unknown {
-		alive := w != nil && w.Life == machine.Alive
+		alive := w != nil && w.Life == machine.Alive && !w.Stopped
 		f.Waiter = &alive
 	}
 	if f.Spending, err = spending(box); err != nil {

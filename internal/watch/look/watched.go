@@ -154,8 +154,8 @@ func (w *watched) processes(at time.Time, locks machine.Locks) bool {
 		}
 	}
 	if b := w.now.Waiter; b != nil && b.Life == machine.Alive {
-		w.now.Waiter = &why.Waiter{Waiter: b.Waiter, Life: b.Waiter.Life()}
-		changed = changed || w.now.Waiter.Life != b.Life
+		w.now.Waiter = survey.Waiter(b.Waiter)
+		changed = changed || w.now.Waiter.String() != b.String()
 	}
 	if l := w.now.Launcher; l != nil && l.PID > 0 && machine.ProcessStart(l.PID) == 0 {
 		w.now.Launcher, changed = nil, true
