@@ -208,6 +208,9 @@ func (o *installFlags) apply(p *wiringPlan, s cli.Streams) error {
 		Settings: path, Changed: changed, Command: w.Command, Args: w.Args, Timeout: w.Timeout, Rewake: o.wired.Rewake,
 		Meter: metered(path, w, s), Tools: p.tools, wantsTools: o.mcp,
 	}
+	if p.install && !w.Line {
+		sayOff(path, s)
+	}
 	if p.install && changed && w.Line {
 		s.Note("Codex runs no hook that nobody has trusted, and under exec says nothing of it: start codex in the project once, and trust the folder and the hooks")
 	}

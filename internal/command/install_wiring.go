@@ -151,6 +151,18 @@ func metered(path string, w settings.Wiring, s cli.Streams) string {
 	return ""
 }
 
+// sayOff says what keeps the hooks from running that the file at path has.
+func sayOff(path string, s cli.Streams) {
+	files := filesAround(path)
+	at := len(settings.Below(files, path))
+	if at == len(files) || files[at].Path != path {
+		files = slices.Insert(files, at, settings.File{Path: path})
+	}
+	if off := settings.HooksOff(files, settings.File.Loaded, files[at].Managed); off != nil {
+		s.Note("no session will ask for entries: %v", off)
+	}
+}
+
 // sayHidden says which file's status line the client runs in place of the one at path.
 func sayHidden(path, inbox string, s cli.Streams) {
 	files := filesAround(path)

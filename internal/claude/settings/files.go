@@ -78,8 +78,8 @@ func Files(projectDir, homeDir, configDir, managed string, given ...string) []Fi
 	return all
 }
 
-// FilesOf returns the settings files of a client with this environment, in this directory, the weakest first.
-func FilesOf(environ []string, dir string) []File {
+// FilesOf is [Files] of a client with this environment, in this directory.
+func FilesOf(environ []string, dir string, given ...string) []File {
 	var home, config string
 	for _, kv := range environ {
 		name, value, _ := strings.Cut(kv, "=")
@@ -90,7 +90,7 @@ func FilesOf(environ []string, dir string) []File {
 			config = value
 		}
 	}
-	return Files(dir, home, config, ManagedDir())
+	return Files(dir, home, config, ManagedDir(), given...)
 }
 
 // ManagedDir is where the client looks for an administrator's settings on this system.
@@ -107,20 +107,24 @@ func managedFiles(dir string) []string {
 	return append([]string{filepath.Join(dir, "managed-settings.json")}, dropIns...)
 }
 
-func (f File) look() (Content, error) {
+// Loaded is what the client loads of the file, nothing if it cannot.
+func (f File) Loaded() Content {
 	text, err := disk.ReadFile(f.Path, MaxFile)
 	if err != nil {
-		return Content{}, err
+		return Content{}
 	}
-	return Look(text, "")
+	if content, err := Look(text, ""); err == nil && content.Lax == 0 {
+		return content
+	}
+	return Content{}
 }
 
 // Shown returns the status line that the client runs of those in the files, which come the weakest first, and the file
-// that has it; nil if none has one. What the client does not load is skipped.
+// that has it; nil if none has one.
 func Shown(files []File) (*StatusLine, File) {
 	for _, f := range slices.Backward(files) {
-		if content, err := f.look(); err == nil && content.Lax == 0 && content.StatusLine != nil {
-			return content.StatusLine, f
+		if line := f.Loaded().StatusLine; line != nil {
+			return line, f
 		}
 	}
 	return nil, File{}
@@ -172,18 +176,56 @@ func ReadFlag(value, dir string) ([]byte, error) {
 	return disk.ReadGiven(value, MaxFile)
 }
 
-// SwitchedOffBy returns the settings file that keeps a client with this environment, in
-// this directory, from running hooks, "" for none. The last file that says anything about
-// it counts.
-func SwitchedOffBy(environ []string, dir string) string {
-	for _, f := range slices.Backward(FilesOf(environ, dir)) {
-		content, err := f.look()
-		if on, set := content.Switches["disableAllHooks"]; err == nil && set {
-			if on {
-				return f.Path
+// Off is what keeps the client from running hooks: a member of a settings file.
+type Off struct{ Path, Member string }
+
+const (
+	disableAll  = "disableAllHooks"
+	managedOnly = "allowManagedHooksOnly"
+)
+
+// String says so, and what to do.
+func (o Off) String() string {
+	return "hooks are disabled by " + o.Member + " in " + o.Path + ": " + o.Fix()
+}
+
+// Fix is what to do about it.
+func (o Off) Fix() string {
+	if o.Member == managedOnly {
+		return "only those that are wired there run, so ask the administrator"
+	}
+	return "take it out"
+}
+
+// HooksOff returns what keeps a hook from running in the files, which come the weakest first, nil for nothing. The last
+// file that says anything about it counts. managed says that the hook is an administrator's, whose hooks nobody else
+// switches off; he alone can rule out those of others. look is [File.Loaded], or what was read before.
+func HooksOff(files []File, look func(File) Content, managed bool) *Off {
+	for _, f := range slices.Backward(files) {
+		if on, set := look(f).Switches[disableAll]; set {
+			if on && (f.Managed || !managed) {
+				return &Off{f.Path, disableAll}
 			}
 			break
 		}
 	}
-	return ""
+	for _, f := range files {
+		if f.Managed && !managed && look(f).Switches[managedOnly] {
+			return &Off{f.Path, managedOnly}
+		}
+	}
+	return nil
+}
+
+// SwitchedOffBy is [HooksOff] of a client with this environment, in this directory, that gets these settings with
+// --settings, and of a hook that is wired in them.
+func SwitchedOffBy(environ []string, dir string, given []byte) *Off {
+	const flag = "--settings of the command"
+	return HooksOff(FilesOf(environ, dir, flag), func(f File) Content {
+		if f.Path != flag {
+			return f.Loaded()
+		}
+		content, _ := Look(given, "")
+		return content
+	}, false)
 }

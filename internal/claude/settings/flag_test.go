@@ -1,6 +1,7 @@
 package settings_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -50,9 +51,28 @@ func TestSwitchedOffBy(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 	}
 	environ := []string{"HOME=" + home}
-	assert.Empty(t, settings.SwitchedOffBy(environ, dir))
+	by := func(given string) *settings.Off { return settings.SwitchedOffBy(environ, dir, []byte(given)) }
+	assert.Nil(t, by(""))
 	require.NoError(t, os.WriteFile(user, []byte(`{"disableAllHooks":true}`), 0o600))
-	assert.Equal(t, user, settings.SwitchedOffBy(environ, dir))
+	assert.Equal(t, &settings.Off{Path: user, Member: "disableAllHooks"}, by(`{"allowManagedHooksOnly":true}`))
+	assert.Nil(t, by(`{"disableAllHooks":false}`))
 	require.NoError(t, os.WriteFile(project, []byte(`{"disableAllHooks":false}`), 0o600))
-	assert.Empty(t, settings.SwitchedOffBy(environ, dir))
+	assert.Nil(t, by(""))
+	assert.EqualError(t, errors.New(by(`{"disableAllHooks":true}`).String()), "hooks are disabled by disableAllHooks in --settings of the command: take it out")
+	require.NoError(t, os.WriteFile(project, []byte(`{"disableAllHooks":true,}`), 0o600))
+	require.NoError(t, os.WriteFile(user, nil, 0o600))
+	assert.Nil(t, by(""), "the client loads nothing of such a file")
+}
+
+func TestHooksOffByAnAdministrator(t *testing.T) {
+	managed := t.TempDir()
+	path := filepath.Join(managed, "managed-settings.json")
+	off := func(own bool) *settings.Off {
+		return settings.HooksOff(settings.Files(t.TempDir(), t.TempDir(), "", managed), settings.File.Loaded, own)
+	}
+	require.NoError(t, os.WriteFile(path, []byte(`{"allowManagedHooksOnly":true}`), 0o600))
+	assert.Equal(t, &settings.Off{Path: path, Member: "allowManagedHooksOnly"}, off(false))
+	assert.Nil(t, off(true))
+	require.NoError(t, os.WriteFile(path, []byte(`{"disableAllHooks":true}`), 0o600))
+	assert.Equal(t, &settings.Off{Path: path, Member: "disableAllHooks"}, off(true))
 }

@@ -60,8 +60,8 @@ func (q *Queue) wire(given string) error {
 	if content.Switches["disableAllHooks"] {
 		return errors.New("the settings that claudeArgs name have disableAllHooks, and without its hook nobody could tell that an entry is answered: take that out")
 	}
-	q.hooksOff = settings.SwitchedOffBy(q.o.Env, q.o.Cwd)
-	q.round.hooks = q.hooksOff == ""
+	q.hooksOff = settings.SwitchedOffBy(q.o.Env, q.o.Cwd, text)
+	q.round.hooks = q.hooksOff == nil
 	if err := disk.Publish(q.settingsPath(), text, false); err != nil {
 		return fmt.Errorf("write the session's settings: %w", err)
 	}

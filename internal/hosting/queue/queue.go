@@ -27,6 +27,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/claim"
+	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
 	recovery "heartbeat/recover"
@@ -77,10 +78,10 @@ type Queue struct {
 	heldBack atomic.Bool
 	// endedEntry is the entry that this round had in flight then, "" for none.
 	endedEntry string
-	// unheard are the entries that no hook told of, and hooksOff is the file that keeps hooks
-	// from running, "" if none is known.
+	// unheard are the entries that no hook told of, and hooksOff is what keeps hooks
+	// from running, nil if nothing is known.
 	unheard  map[string]bool
-	hooksOff string
+	hooksOff *settings.Off
 }
 
 // round is one client.

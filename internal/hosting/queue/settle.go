@@ -145,8 +145,8 @@ func (q *Queue) Unheard() string {
 		return ""
 	}
 	why := "no hook of the client ran"
-	if q.hooksOff != "" {
-		why = q.hooksOff + " has disableAllHooks, so that no hook of the client ran"
+	if off := q.hooksOff; off != nil {
+		why = off.Path + " has " + off.Member + ", so that no hook of the client ran"
 	}
 	return fmt.Sprintf("%s: that %s answered is known from its own result line alone", why, words.Count(len(q.unheard), "prompt was", "prompts were"))
 }

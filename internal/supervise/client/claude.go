@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -55,6 +56,9 @@ func claudeCommand(_ context.Context, s Session) ([]string, error) {
 	text, err := settings.ReadFlag(given, s.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("settings of the session: --settings of the command: %w", err)
+	}
+	if off := settings.SwitchedOffBy(s.Env, s.Dir, text); off != nil {
+		return nil, errors.New("a session would ask for nothing: " + off.String())
 	}
 	path := filepath.Join(s.Private, SettingsName)
 	if text, err = settings.Install(text, claudeWiring(s, path)); err != nil {
@@ -116,9 +120,6 @@ func claudeTooOld(text string) string {
 }
 
 func claudeUnwired(s Session) string {
-	if path := settings.SwitchedOffBy(s.Env, s.Dir); path != "" {
-		return "hooks are disabled by disableAllHooks in " + path + ": take it out"
-	}
 	return "the session runs, and no hook has told of it: the command has to pass its arguments on to Claude Code (it got --settings), " +
 		"and " + filepath.Base(s.Hook) + " has to be executable for this user: see heartbeat doctor"
 }
