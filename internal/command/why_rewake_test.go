@@ -71,7 +71,7 @@ func TestStuckIdleStates(t *testing.T) {
 			kill := w.takenUp()
 			w.idle("StopFailure", "prompt_id", "p2", "error", rateLimit)()
 			kill()
-		}, why.BackingOff, "backing off until <time> (rate_limit), after 1 failure: then the entry <entry> is handed over again to whoever comes, but no session is known to run: start one; heartbeat resume ends it at once"},
+		}, why.BackingOff, "backing off until <time> (rate_limit), after 1 failure: then the entry <entry> is handed over again to whoever comes, but no session is known to run: start one by then; heartbeat resume ends it at once"},
 		{"backing off no more", func(w *world) {
 			w.event("SessionStart", "source", "startup")
 			w.idle("StopFailure", "error", rateLimit)()

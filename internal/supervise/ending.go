@@ -34,6 +34,17 @@ func (r *run) timedOut() *ending {
 // needs one.
 const tellTime = 45 * time.Second
 
+// hasEnded is what the sign of a launcher that has ended begins with: package survey knows it.
+const hasEnded = "has ended"
+
+// lastWords are what the launcher leaves for whoever asks for the status later: why it gave up.
+func (e *ending) lastWords() string {
+	if e.reason.Person() || e.reason.passes() {
+		return hasEnded + ": " + string(e.reason) + ": " + e.detail
+	}
+	return hasEnded
+}
+
 // givesUp reports whether a person is to hear of an end. A pause and a run's question are on
 // the disk, where others see them.
 func (e *ending) givesUp() bool {

@@ -56,7 +56,7 @@ func (r *run) work() (e *ending) {
 	defer func() { r.tellEnd(e) }()
 	r.sign.in(lock)
 	defer r.sign.in(nil) // who still says that it ends would write to a file that is closed
-	defer r.sign.say("has ended")
+	defer func() { r.sign.say(e.lastWords()) }()
 	if !r.Shared {
 		if err := claim.CheckRights(r.box, func(text string) { r.Line(time.Now(), text) }); err != nil {
 			return r.stuck(err)

@@ -70,7 +70,9 @@ func First(box *inbox.Inbox) why.Facts {
 func glance(box *inbox.Inbox, count func(*inbox.View, *why.Facts) error, besides ...func(*inbox.View) error) why.Facts {
 	f := why.Facts{Now: time.Now(), Inbox: box.Path(), Dir: box.Dir()}
 	f.Space, f.Needed = box.Room()
-	f.Launcher = Launcher(box)
+	if f.Launcher = Launcher(box); f.Launcher == nil {
+		f.GaveUp = GaveUp(box)
+	}
 	f.Unwritable = unix.Access(box.Dir(), unix.W_OK|unix.X_OK)
 	v, err := box.View()
 	if err == nil {
@@ -83,18 +85,34 @@ func glance(box *inbox.Inbox, count func(*inbox.View, *why.Facts) error, besides
 
 // Launcher returns the launcher that works on the inbox, or nil.
 func Launcher(box *inbox.Inbox) *why.Launcher {
-	lock := filepath.Join(box.Dir(), ".launch-lock")
-	pid := machine.LockHolder(lock)
+	pid := machine.LockHolder(launchLock(box))
 	if pid == 0 {
 		return nil
 	}
-	text, _ := disk.ReadState(lock, 4096) // its process id is enough
-	said := append(strings.Split(string(text), "\n"), "", "", "")
+	said := signOf(box)
 	l := &why.Launcher{PID: pid, Doing: words.Line(strings.TrimSpace(said[1])), Waits: said[3] != ""}
 	if path := said[2]; filepath.IsAbs(path) && words.Line(path) == path {
 		l.Socket = path
 	}
 	return l
+}
+
+// GaveUp is why the last launcher of the inbox gave up, nil if it did not.
+func GaveUp(box *inbox.Inbox) *why.GaveUp {
+	before, what, did := strings.Cut(signOf(box)[1], "has ended: ")
+	info, err := disk.StatName(launchLock(box))
+	if !did || before != "" || err != nil {
+		return nil
+	}
+	return &why.GaveUp{At: time.Unix(0, info.Mtime), Text: words.Sentence(what)}
+}
+
+func launchLock(box *inbox.Inbox) string { return filepath.Join(box.Dir(), ".launch-lock") }
+
+// signOf are the lines in which a launcher tells of itself, those that it lacks among them.
+func signOf(box *inbox.Inbox) []string {
+	text, _ := disk.ReadState(launchLock(box), 4096) // its process id is enough
+	return append(strings.Split(string(text), "\n"), "", "", "")
 }
 
 // Questions returns what the runs of the inbox ask a person, and which of them are stuck:

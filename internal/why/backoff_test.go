@@ -37,11 +37,11 @@ func TestExplainABackoff(t *testing.T) {
 		"at work": {given(nil, session()),
 			why.BackingOff, again + " at the next Stop of session s1" + end},
 		"no session runs": {given(waiter(machine.Gone), session(life(machine.Gone))),
-			why.BackingOff, again + " to whoever comes, but no session is known to run: start one" + end},
+			why.BackingOff, again + " to whoever comes, but no session is known to run: start one by then" + end},
 		"the session ended": {given(nil, session(ended(-1))),
-			why.BackingOff, again + " to whoever comes, but no session is known to run: start one" + end},
+			why.BackingOff, again + " to whoever comes, but no session is known to run: start one by then" + end},
 		"no session is known": {given(nil, nil),
-			why.BackingOff, again + " to whoever comes, but no session is known to run: start one" + end},
+			why.BackingOff, again + " to whoever comes, but no session is known to run: start one by then" + end},
 		"a launcher sees to it": {facts(func(f *why.Facts) {
 			f.Backoff, f.Redeliver, f.Backlog = backoff(3), inFlight(), waiting(2)
 			f.Launcher = &why.Launcher{PID: 7, Doing: "resting until noon"}

@@ -58,6 +58,8 @@ type Facts struct {
 	Prompted bool
 	// Launcher is the heartbeat-launch that works on the inbox, or nil.
 	Launcher *Launcher
+	// GaveUp is why the last one did, nil while one works, or if it did not.
+	GaveUp *GaveUp
 	// Waiter is the process that waits in the background to wake its session, or nil.
 	Waiter *Waiter
 }
@@ -70,6 +72,12 @@ type Launcher struct {
 	// is left to wait for that.
 	Socket string `json:"socket,omitempty"`
 	Waits  bool   `json:"waits,omitempty"`
+}
+
+// GaveUp is why the last launcher gave up.
+type GaveUp struct {
+	At   time.Time
+	Text string
 }
 
 // Session is a session and whether its process lives.

@@ -188,7 +188,7 @@ func (f Facts) afterwards() string {
 	case s == nil && f.wakerGone(s):
 		return fmt.Sprintf("%s at the next Stop, since the process that was to wake %s (process %d) is gone%s", then, sessionName(f.Waiter.SessionID), f.Waiter.PID, end)
 	case s == nil || !s.runs():
-		return then + " to whoever comes, but no session is known to run: start one" + end
+		return then + " to whoever comes, but no session is known to run: start one by then" + end
 	case f.wakerGone(s):
 		return fmt.Sprintf("%s at the next Stop of session %s, since the process that was to wake it (process %d) is gone%s", then, words.Short(s.ID), f.Waiter.PID, end)
 	}

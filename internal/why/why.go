@@ -172,6 +172,9 @@ func (f Facts) anew() string {
 // unasked explains entries that wait for a session to ask.
 func (f Facts) unasked() (State, string) {
 	state, sentence := f.awaited(f.waits())
+	if g := f.GaveUp; g != nil && state == NoSession && !f.last().After(g.At) {
+		sentence += fmt.Sprintf("; the last launcher gave up at %s: %s", words.Stamp(g.At), g.Text)
+	}
 	if overdue := f.overdue(); overdue != "" {
 		sentence += "; " + overdue
 	}
@@ -254,6 +257,16 @@ func (f Facts) since(s *Session) time.Time {
 		}
 	}
 	return last
+}
+
+// last is when the last of the sessions was heard of.
+func (f Facts) last() (at time.Time) {
+	for i := range f.Sessions {
+		if since := f.since(&f.Sessions[i]); since.After(at) {
+			at = since
+		}
+	}
+	return at
 }
 
 func (f Facts) ago(t time.Time) string {

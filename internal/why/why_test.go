@@ -210,6 +210,10 @@ func TestExplain(t *testing.T) {
 
 		"nobody ever": {facts(func(f *why.Facts) { f.Backlog = waiting(1) }),
 			why.NoSession, "1 entry waits, and no session has ever asked: start one, and see heartbeat doctor if it does not ask"},
+		"nobody ever, and a launcher gave up": {facts(func(f *why.Facts) { f.Backlog, f.GaveUp = waiting(1), gaveUp(-2) }),
+			why.NoSession, "1 entry waits, and no session has ever asked: start one, and see heartbeat doctor if it does not ask; the last launcher gave up at <-2>: restarts: no session started in 7 tries"},
+		"ended, and a launcher gave up before": {facts(func(f *why.Facts) { f.Backlog, f.Sessions, f.GaveUp = waiting(1), session(ended(-3)), gaveUp(-20) }),
+			why.NoSession, "1 entry waits, and no session runs: start one; the last one, s1, ended at <-3>"},
 		"nobody known": {facts(func(f *why.Facts) { f.Backlog, f.EverAsked = waiting(2), true }),
 			why.NoSession, "2 entries wait, and no session is known: if one runs, its next Stop goes on, or else start one"},
 		"alive": {facts(func(f *why.Facts) { f.Backlog, f.Sessions = waiting(1), session() }),
@@ -255,4 +259,8 @@ func TestLifeHasAWord(t *testing.T) {
 	for life, word := range map[machine.Life]string{machine.Unknown: "unknown", machine.Alive: "running", machine.Gone: "gone", machine.Rebooted: "gone"} {
 		assert.Equal(t, word, life.String())
 	}
+}
+
+func gaveUp(minutes int) *why.GaveUp {
+	return &why.GaveUp{At: at(minutes), Text: "restarts: no session started in 7 tries"}
 }

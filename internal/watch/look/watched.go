@@ -158,7 +158,7 @@ func (w *watched) processes(at time.Time, locks machine.Locks) bool {
 		changed = changed || w.now.Waiter.String() != b.String()
 	}
 	if l := w.now.Launcher; l != nil && l.PID > 0 && machine.ProcessStart(l.PID) == 0 {
-		w.now.Launcher, changed = nil, true
+		w.now.Launcher, w.now.GaveUp, changed = nil, survey.GaveUp(w.box), true
 	}
 	if d := w.now.InFlight; d != nil && w.now.Client == machine.Alive {
 		w.now.Client = recovery.EvidenceOf(d).Process().Life()
