@@ -63,15 +63,15 @@ func TestStuckIdleStates(t *testing.T) {
 		{"backing off", func(w *world) {
 			w.takenUp()
 			w.idle("StopFailure", "prompt_id", "p2", "error", rateLimit, "last_assistant_message", "come\nback later")
-		}, why.BackingOff, "backing off until <time> (rate_limit: come back later), after 1 failure: then the entry <entry> is handed over again; heartbeat resume goes on at once"},
+		}, why.BackingOff, "backing off until <time> (rate_limit: come back later): then the entry <entry> is handed over again; heartbeat resume goes on at once"},
 		{"backing off until the error's time", func(w *world) {
 			w.idle("StopFailure", "error", rateLimit, "last_assistant_message", "retry after 300 seconds")
-		}, why.BackingOff, "backing off until <time> (rate_limit: retry after 300 seconds), just after the time that the error named, and after 1 failure: an entry that comes waits until then, or until heartbeat resume"},
+		}, why.BackingOff, "backing off until <time> (rate_limit: retry after 300 seconds), just after the time that the error named: an entry that comes waits until then, or until heartbeat resume"},
 		{"backing off, and nobody waits", func(w *world) {
 			kill := w.takenUp()
 			w.idle("StopFailure", "prompt_id", "p2", "error", rateLimit)()
 			kill()
-		}, why.BackingOff, "backing off until <time> (rate_limit), after 1 failure: then the entry <entry> is handed over again to whoever comes, but no session is known to run: start one by then; heartbeat resume ends it at once"},
+		}, why.BackingOff, "backing off until <time> (rate_limit): then the entry <entry> is handed over again to whoever comes, but no session is known to run: start one by then; heartbeat resume ends it at once"},
 		{"backing off no more", func(w *world) {
 			w.event("SessionStart", "source", "startup")
 			w.idle("StopFailure", "error", rateLimit)()

@@ -49,13 +49,13 @@ func TestExplainABackoff(t *testing.T) {
 		"once, and named": {facts(func(f *why.Facts) {
 			f.Backoff, f.Backlog, f.Waiter = backoff(1), waiting(2), waiter(machine.Alive)
 			f.Backoff.Named = true
-		}), why.BackingOff, "backing off until <3> (overloaded: try later), just after the time that the error named, and after 1 failure: then the next entry is handed over; heartbeat resume goes on at once"},
+		}), why.BackingOff, "backing off until <3> (overloaded: try later), just after the time that the error named: then the next entry is handed over; heartbeat resume goes on at once"},
 		"nothing waits": {facts(func(f *why.Facts) { f.Backoff, f.Waiter = backoff(3), waiter(machine.Alive) }),
 			why.BackingOff, held + "an entry that comes waits until then, or until heartbeat resume"},
 		"a torn line waits": {facts(func(f *why.Facts) { f.Backoff, f.Backlog = backoff(3), inbox.Backlog{Entries: 1, Torn: true} }),
 			why.BackingOff, held + "an entry that comes waits until then, or until heartbeat resume"},
 		"without a reason": {facts(func(f *why.Facts) { f.Backoff = &inbox.Backoff{Until: at(3), Streak: 1} }),
-			why.BackingOff, "backing off until <3>, after 1 failure: an entry that comes waits until then, or until heartbeat resume"},
+			why.BackingOff, "backing off until <3>: an entry that comes waits until then, or until heartbeat resume"},
 		"paused": {facts(func(f *why.Facts) { f.Backoff, f.Paused, f.Backlog = backoff(3), &inbox.Pause{At: at(-2)}, waiting(1) }),
 			why.Paused, "delivery is paused since <-2>: nothing is delivered until heartbeat resume"},
 	} {

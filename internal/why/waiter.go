@@ -158,9 +158,12 @@ func (f Facts) backingOff() (State, string) {
 	if b == nil {
 		return "", ""
 	}
-	sentence := b.String() + ", after " + words.Count(b.Streak, "failure", "failures in a row")
+	sentence := b.String()
 	if b.Named {
-		sentence = b.String() + ", just after the time that the error named, and after " + words.Count(b.Streak, "failure", "failures in a row")
+		sentence += ", just after the time that the error named"
+	}
+	if b.Streak > 1 { // of entries: turns of sessions that came to none may have failed besides
+		sentence += fmt.Sprintf(", after %d failures in a row", b.Streak)
 	}
 	if !f.something() {
 		return BackingOff, sentence + ": an entry that comes waits until " + inbox.BackoffEnds
