@@ -88,7 +88,7 @@ type LetterMark struct {
 	AcceptedAt *time.Time `json:"accepted_at,omitempty"`
 }
 
-// Open reports whether nobody has dealt with the letter.
+// Open reports whether the letter was neither requeued nor accepted.
 func (m *LetterMark) Open() bool { return m.RequeuedAt == nil && m.AcceptedAt == nil }
 
 // add adds what another line says. Of late replies the first counts.

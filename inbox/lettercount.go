@@ -1,15 +1,23 @@
 package inbox
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"slices"
+	"time"
 
+	"heartbeat/internal/disk"
 	"heartbeat/internal/flat"
 	"heartbeat/internal/journal"
+	"heartbeat/internal/lines"
 )
 
-// LetterCount is how many dead letters nobody has dealt with, by their reasons.
+// LetterCount is how many dead letters are open, by their reasons: those that somebody has
+// yet to deal with. They were neither requeued nor accepted, nor taken back by a person, and
+// no entry of the same id was answered since.
 type LetterCount struct {
 	Open     map[Reason]int
 	Warnings []string // about lines that are not valid
@@ -24,11 +32,14 @@ func (c LetterCount) All() (n int) {
 }
 
 // keptCount is a count that a record keeps. It is of the file up to an offset, and counts
-// only while the file is the same and has at most grown.
+// only while the file is the same and has at most grown; and where letters have ids, while
+// nothing was answered since.
 type keptCount struct {
 	journal.Seen
-	Open  map[Reason]int `json:"open"`
-	Notes letterNotes    `json:"notes"`
+	Open    map[Reason]int `json:"open"`
+	Notes   letterNotes    `json:"notes"`
+	Named   bool           `json:"named,omitempty"` // some of the letters have ids
+	Results *journal.Seen  `json:"results"`         // how far the results went
 }
 
 const (
@@ -49,61 +60,154 @@ func (b *Inbox) CountLetters(ctx context.Context) (LetterCount, error) {
 		}
 	}
 	r := b.LetterReader()
-	open, read, err := r.count(record)
+	now, read, err := r.count(record)
 	if err == nil && read > countSpan && r.seen.Off == r.seen.Size && b.Lock() == 0 {
-		_ = r.keep(ctx, open) // best effort: else the next one counts again
+		_ = r.keep(ctx, now) // best effort: else the next one counts again
 	}
-	return LetterCount{open, r.warnings()}, err
+	return LetterCount{now.Open, r.warnings()}, err
 }
 
 // count counts, from what a record keeps if that is of this file. read is how much it read.
-func (r *LetterReader) count(record json.RawMessage) (open map[Reason]int, read int64, err error) {
-	open = map[Reason]int{}
-	var kept keptCount
-	exact := len(record) > 0 && json.Unmarshal(record, &kept) == nil && kept.Open != nil
-	if exact {
-		open, r.notes, r.seen, r.seen.Size = kept.Open, kept.Notes, kept.Seen, kept.Off
+func (r *LetterReader) count(record json.RawMessage) (now keptCount, read int64, err error) {
+	results, err := journal.EndOf(r.box.fileOf(journal.Results))
+	if err != nil {
+		return now, 0, err
 	}
+	var kept keptCount
+	exact := len(record) > 0 && json.Unmarshal(record, &kept) == nil && kept.Open != nil && kept.Results != nil
+	if exact {
+		now = kept
+		r.notes, r.seen, r.seen.Size = kept.Notes, kept.Seen, kept.Off
+		exact = !kept.Named || kept.Results.File == results.File && kept.Results.Off == results.Off
+	} else {
+		now.Open = map[Reason]int{}
+	}
+	now.Results = &results
 	anew := r.anew
 	err = r.advanceWith(nil, func(l letterLine) {
+		now.Named = now.Named || l.ok && !l.mark && l.id != ""
 		switch {
-		case !l.ok:
+		case !l.ok || l.reason == ReasonCanceled:
 		case !l.mark:
-			open[l.reason]++
-		case l.closes:
-			open[l.reason]--
-			exact = exact && l.reason != "" && open[l.reason] >= 0
+			now.Open[l.reason]++
+		case l.closes: // a letter that was answered since was not counted
+			now.Open[l.reason]--
+			exact = exact && l.reason != "" && now.Open[l.reason] >= 0 && !kept.Named
 		}
 	})
 	switch {
 	case err != nil || exact && r.anew == anew:
-		return open, r.seen.Size - kept.Off, err
+		return now, r.seen.Size - kept.Off, err
 	case r.anew == anew: // only what came since was read
 		r.forget()
 		err = r.advance(nil)
 	}
-	return r.tally(), r.seen.Size, err
+	if err == nil {
+		now.Open, err = r.tally()
+	}
+	return now, r.seen.Size, err
 }
 
 // tally counts the letters that were read.
-func (r *LetterReader) tally() map[Reason]int {
+func (r *LetterReader) tally() (map[Reason]int, error) {
+	all, err := r.open()
 	open := map[Reason]int{}
+	for _, s := range all {
+		open[r.reasons[s.kind()]]++
+	}
+	return open, err
+}
+
+// open are the letters that were read and that somebody has yet to deal with, in the order of
+// their names: see [LetterCount].
+func (r *LetterReader) open() (all []spot, err error) {
 	r.sort()
 	for from, to := 0, 0; from < len(r.spots); from = to {
 		closed := false
 		for to = from; to < len(r.spots) && r.spots[to].name == r.spots[from].name; to++ {
 			closed = closed || r.spots[to].mark() && r.spots[to].kind() > 0
 		}
-		if !closed && !r.spots[from].mark() {
-			open[r.reasons[r.spots[from].kind()]]++
+		if first := r.spots[from]; !closed && !first.mark() && r.reasons[first.kind()] != ReasonCanceled {
+			all = append(all, first)
 		}
 	}
-	return open
+	return r.unanswered(all)
+}
+
+// among reports whether a letter of that name is one of these, which are in the order of
+// their names.
+func among(all []spot, name uint64) bool {
+	_, is := slices.BinarySearchFunc(all, name, func(s spot, name uint64) int { return cmp.Compare(s.name, name) })
+	return is
+}
+
+// unanswered takes out the letters whose id was answered after they were set aside: their
+// senders sent them again. It reads the results since the first of those that have one.
+func (r *LetterReader) unanswered(all []spot) (_ []spot, err error) {
+	named := slices.DeleteFunc(slices.Clone(all), func(s spot) bool { return s.id == 0 })
+	if len(named) == 0 {
+		return all, nil
+	}
+	letters, err := openState(r.box.fileOf(journal.DeadLetters))
+	if letters == nil || err != nil {
+		return all, lettersError(err)
+	}
+	defer func() { err = errors.Join(err, letters.Close()) }()
+	results, err := openState(r.box.fileOf(journal.Results))
+	if results == nil || err != nil {
+		return all, err
+	}
+	defer func() { err = errors.Join(err, results.Close()) }()
+	at := func(s spot) (d Letter) {
+		if line, err := lineOf(letters, s.off()); err == nil {
+			d, _, _ = ParseLetter(line)
+		}
+		return d
+	}
+	first := slices.MinFunc(named, func(a, b spot) int { return cmp.Compare(a.off(), b.off()) })
+	from, err := resultsFrom(results, at(first).DeadLetteredAt)
+	if err != nil {
+		return all, err
+	}
+	slices.SortFunc(named, func(a, b spot) int { return cmp.Compare(a.id, b.id) })
+	answered := map[spot]bool{}
+	err = lines.EachOwn(io.NewSectionReader(results, from, results.Info().Size-from), from, func(_, _ int64, l []byte, _ bool) bool {
+		id := flat.Value(l).Get("id").Shown()
+		i, known := slices.BinarySearchFunc(named, spotID(id), func(s spot, id uint64) int { return cmp.Compare(s.id, id) })
+		for ; known && id != "" && i < len(named) && named[i].id == spotID(id); i++ {
+			if d := at(named[i]); !answered[named[i]] && d.ID == id && !acknowledged(l).Before(d.DeadLetteredAt) {
+				answered[named[i]] = true
+			}
+		}
+		return true
+	})
+	return slices.DeleteFunc(all, func(s spot) bool { return answered[s] }), err
+}
+
+// resultsFrom is where the results begin that were written at a time or later, or before that:
+// they come in the order of their times, unless the clock was set.
+func resultsFrom(f *disk.File, since time.Time) (from int64, err error) {
+	for n := 64; ; n *= 4 {
+		if from, err = lines.Back(f, f.Info().Size, n); err != nil || from == 0 {
+			return from, err
+		}
+		line, err := lineOf(f, from)
+		if err != nil || acknowledged(line).Before(since) {
+			return from, err
+		}
+	}
+}
+
+// acknowledged is when a result was, zero if it does not say.
+func acknowledged(result []byte) time.Time {
+	at, _ := time.Parse(time.RFC3339, flat.Value(result).Get("acknowledged_at").Text())
+	return at
 }
 
 // keep makes the count a part of the record.
-func (r *LetterReader) keep(ctx context.Context, open map[Reason]int) error {
-	record, err := flat.JSON(keptCount{r.seen, open, r.notes})
+func (r *LetterReader) keep(ctx context.Context, now keptCount) error {
+	now.Seen, now.Notes = r.seen, r.notes
+	record, err := flat.JSON(now)
 	if err != nil || len(record) > maxKeptCount {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"hash/maphash"
 	"io"
 	"slices"
 	"strconv"
@@ -20,7 +21,7 @@ import (
 
 // LetterReader reads the dead letters without the lock, and under the lock only
 // what came since: others do not wait long for it, however many letters there
-// are. In memory it keeps where each line is, in 16 bytes.
+// are. In memory it keeps where each line is, in 24 bytes.
 type LetterReader struct {
 	box     *Inbox
 	spots   []spot // in the order of names and then offsets, up to sorted
@@ -37,6 +38,7 @@ type LetterReader struct {
 type spot struct {
 	name uint64 // of the letter
 	what uint64 // whether it is a mark, where it begins, and in one byte its kind
+	id   uint64 // a hash of the id that its sender gave the letter's entry, 0 for none
 }
 
 const (
@@ -45,7 +47,7 @@ const (
 )
 
 func newSpot(name string, off int64, mark bool, kind int) spot {
-	s := spot{spotName(name), uint64(off)<<8 | uint64(kind)}
+	s := spot{name: spotName(name), what: uint64(off)<<8 | uint64(kind)}
 	if mark {
 		s.what |= spotMark
 	}
@@ -111,6 +113,10 @@ func (r *LetterReader) Letter(name string) (l Letter, there bool, err error) {
 // Each visits the letters that were read, in the order of the file and each once, until
 // visit returns false.
 func (r *LetterReader) Each(visit func(Letter) bool) error {
+	return r.each(func(spot) bool { return true }, visit)
+}
+
+func (r *LetterReader) each(wanted func(spot) bool, visit func(Letter) bool) error {
 	f, err := openState(r.box.fileOf(journal.DeadLetters))
 	if f == nil || err != nil {
 		return lettersError(err)
@@ -125,7 +131,7 @@ func (r *LetterReader) Each(visit func(Letter) bool) error {
 		if !ok || mark {
 			return true
 		}
-		if known := r.named(spotName(l.Letter)); len(known) == 0 || known[0].off() != off {
+		if known := r.named(spotName(l.Letter)); len(known) == 0 || known[0].off() != off || !wanted(known[0]) {
 			return true
 		}
 		failed = r.marked(f, &l)
@@ -206,6 +212,15 @@ func spotName(name string) uint64 {
 	return h.Sum64() | 1<<63
 }
 
+var idSeed = maphash.MakeSeed()
+
+func spotID(id string) uint64 {
+	if id == "" {
+		return 0
+	}
+	return maphash.String(idSeed, id) | 1
+}
+
 func bySpot(a, b spot) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.what, b.what)) }
 
 func (r *LetterReader) sort() {
@@ -259,7 +274,9 @@ func (r *LetterReader) note(off int64, l []byte, whole bool) (what letterLine) {
 		}
 		r.spots = append(r.spots, newSpot(what.letter, off, true, closes))
 	default:
-		r.spots = append(r.spots, newSpot(what.letter, off, false, r.kindOf(what.reason)))
+		s := newSpot(what.letter, off, false, r.kindOf(what.reason))
+		s.id = spotID(what.id)
+		r.spots = append(r.spots, s)
 	}
 	return what
 }
@@ -279,6 +296,7 @@ func (r *LetterReader) kindOf(reason Reason) int {
 // letterLine is what is soon known of a line of .dead-letter.jsonl.
 type letterLine struct {
 	letter   string
+	id       string // of a letter: its entry's, as its sender gave it
 	mark, ok bool
 	closes   bool   // the mark says that somebody dealt with the letter
 	reason   Reason // of the letter; of a mark "" if it does not say
@@ -298,6 +316,8 @@ func glance(l []byte) (what letterLine) {
 				d.EntryID = text.Text()
 			case `"start_offset"`:
 				d.StartOffset, bad = strconv.ParseInt(string(value), 10, 64)
+			case `"id"`:
+				d.ID = text.Text()
 			case `"reason"`:
 				d.Reason = Reason(text.Text())
 			case `"dead_lettered_at"`:
@@ -306,11 +326,11 @@ func glance(l []byte) (what letterLine) {
 			err = cmp.Or(err, bad)
 		})
 		if valid && err == nil && d.EntryID != "" && d.Reason != "" && !d.DeadLetteredAt.IsZero() {
-			return letterLine{letter: letterName(d), ok: true, reason: d.Reason}
+			return letterLine{letter: letterName(d), id: d.ID, ok: true, reason: d.Reason}
 		}
 	}
 	letter, isMark, ok := ParseLetter(l)
-	what = letterLine{letter: letter.Letter, mark: isMark, ok: ok, reason: letter.Reason}
+	what = letterLine{letter: letter.Letter, id: letter.ID, mark: isMark, ok: ok, reason: letter.Reason}
 	if isMark {
 		what.closes, what.reason = !letter.Open(), Reason(flat.Value(l).Get("of").Text())
 	}
@@ -402,6 +422,30 @@ func (b *Inbox) EachLetter(visit func(Letter) bool) (warnings []string, err erro
 		return nil, err
 	}
 	return warnings, r.Each(visit)
+}
+
+// EachOpenLetter is [Inbox.EachLetter] of those that somebody has yet to deal with: see
+// [LetterCount].
+func (b *Inbox) EachOpenLetter(visit func(Letter) bool) (warnings []string, err error) {
+	r := b.LetterReader()
+	if warnings, err = r.Read(); err != nil {
+		return nil, err
+	}
+	open, err := r.open()
+	if err != nil {
+		return warnings, err
+	}
+	return warnings, r.each(func(s spot) bool { return among(open, s.name) }, visit)
+}
+
+// OpenLetters reports of a letter, by its name, whether somebody has yet to deal with it.
+func (b *Inbox) OpenLetters() (func(name string) bool, error) {
+	r := b.LetterReader()
+	if _, err := r.Read(); err != nil {
+		return nil, err
+	}
+	open, err := r.open()
+	return func(name string) bool { return among(open, spotName(name)) }, err
 }
 
 // Letters are all that [Inbox.EachLetter] visits. They are in memory at once.

@@ -3,6 +3,7 @@ package inbox_test
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -129,4 +130,57 @@ func TestCountLetters(t *testing.T) {
 	check("")
 	require.NoError(t, os.Remove(path))
 	check("")
+}
+
+// A letter that a person canceled, or whose id was answered since, is nobody's to deal with,
+// whether the count is kept or not.
+func TestOpenLetters(t *testing.T) {
+	t.Parallel()
+	for name, size := range map[string]int{"counted": 64, "kept": 2 << 20} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			entry := func(id string) string {
+				return fmt.Sprintf("{\"id\":%q,\"prompt\":%q}\n", id, strings.Repeat("p", size/2))
+			}
+			box := newBox(t, entry("x")+entry("y")+entry("z")+"c\nd\n")
+			check := func(want map[inbox.Reason]int, names ...string) {
+				t.Helper()
+				counted, err := box.CountLetters(t.Context())
+				require.NoError(t, err)
+				for reason, n := range counted.Open {
+					assert.Equal(t, want[reason], n, reason)
+				}
+				var open []string
+				_, err = box.EachOpenLetter(func(l inbox.Letter) bool {
+					open = append(open, l.ID)
+					return true
+				})
+				require.NoError(t, err)
+				assert.Equal(t, names, open)
+				is, err := box.OpenLetters()
+				require.NoError(t, err)
+				for _, l := range letters(t, box) {
+					assert.Equal(t, slices.Contains(names, l.ID), is(l.Letter), l.ID)
+				}
+			}
+			for range 3 {
+				deliver(t, box)
+				settleNextOf(t, box, orphan)
+			}
+			cancel(t, box, "c")
+			check(map[inbox.Reason]int{inbox.ReasonOrphaned: 3}, "x", "y", "z")
+			deliver(t, box)
+			acknowledge(t, box, "d")
+			check(map[inbox.Reason]int{inbox.ReasonOrphaned: 3}, "x", "y", "z")
+			echo(t, box.Path(), entry("y"))
+			deliver(t, box)
+			check(map[inbox.Reason]int{inbox.ReasonOrphaned: 3}, "x", "y", "z")
+			acknowledge(t, box, "now")
+			check(map[inbox.Reason]int{inbox.ReasonOrphaned: 2}, "x", "z")
+			requeue(t, box, letters(t, box)[1])
+			check(map[inbox.Reason]int{inbox.ReasonOrphaned: 2}, "x", "z")
+			requeue(t, box, letters(t, box)[0])
+			check(map[inbox.Reason]int{inbox.ReasonOrphaned: 1}, "z")
+		})
+	}
 }

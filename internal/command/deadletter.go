@@ -51,12 +51,14 @@ heartbeat dead-letter purge --requeued --yes`,
 
 func listLettersVerb() cli.Verb {
 	return letterVerb(cli.Verb{
-		Name:    listLetter,
-		Short:   "show one line for each letter",
-		Long:    "Show one line for each dead letter; with --open only those that nobody dealt with.",
+		Name:  listLetter,
+		Short: "show one line for each letter",
+		Long: `Show one line for each dead letter; with --open only those that somebody has yet to
+deal with: they were neither requeued, accepted nor canceled, and no entry of the same
+id was answered since.`,
 		Example: "heartbeat dead-letter list --open",
 	}, func(o *letterFlags, f *pflag.FlagSet) {
-		f.BoolVar(&o.openOnly, "open", false, "only those that were neither requeued nor accepted")
+		f.BoolVar(&o.openOnly, "open", false, "only those that somebody has yet to deal with")
 		o.addColor(f)
 	})
 }

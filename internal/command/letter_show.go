@@ -46,7 +46,11 @@ func (o *letterFlags) list(s cli.Streams) error {
 		return l.err
 	})
 	if err == nil && !there {
-		nothing(&o.InboxFlags, s, "was set aside", box)
+		what := "was set aside"
+		if o.openOnly {
+			what = "that was set aside is open"
+		}
+		nothing(&o.InboxFlags, s, what, box)
 		return nil
 	}
 	return errors.Join(err, l.end())
@@ -90,10 +94,11 @@ func (o *letterFlags) eachPart(box *inbox.Inbox, s cli.Streams, visit func([]inb
 		failed = visit(part)
 		part, text = part[:0], 0
 	}
-	warnings, err := box.EachLetter(func(l inbox.Letter) bool {
-		if o.openOnly && !l.Open() {
-			return true
-		}
+	each := box.EachLetter
+	if o.openOnly {
+		each = box.EachOpenLetter
+	}
+	warnings, err := each(func(l inbox.Letter) bool {
 		part, text = append(part, l), text+len(l.RawLine.Text)+len(l.LateReply)
 		if len(part) == partLetters || text > partText {
 			flush()

@@ -73,7 +73,7 @@ type status struct {
 	answerable bool
 	overdue    bool    // what is due at NextDue could not be moved to the inbox
 	InFlight   *flying `json:"in_flight"`
-	// DeadLetters are those that were not requeued.
+	// DeadLetters are the open ones.
 	DeadLetters        int          `json:"dead_letters"`
 	Answered           int64        `json:"answered"`
 	LastAcknowledgedAt *time.Time   `json:"last_acknowledged_at"`

@@ -3,6 +3,7 @@ package notify
 import (
 	"cmp"
 	"fmt"
+	"sync"
 	"time"
 
 	"heartbeat/inbox"
@@ -207,15 +208,18 @@ func works(f why.Facts) bool {
 	return f.InFlight != nil || f.Redeliver != nil || f.Backlog.Entries > 0
 }
 
-// letters finds the dead letters that were not told. Who cancels an entry knows of it.
+// letters finds the dead letters that were not told, and are open.
 func (s *scan) letters() (err error) {
+	open := sync.OnceValues(s.box.OpenLetters)
 	s.next.Letters, err = s.st.Letters.read(s.box.DeadLetterPath(), s.now, func(l []byte, after time.Time) time.Time {
 		letter, mark, ok := inbox.ParseLetter(l)
 		if !ok || mark {
 			return time.Time{}
 		}
-		if letter.DeadLetteredAt.After(after) && letter.DeadLetter.Reason != inbox.ReasonCanceled {
-			s.add(s.letter(letter))
+		if letter.DeadLetteredAt.After(after) {
+			if is, err := open(); err != nil || is(letter.Letter) {
+				s.add(s.letter(letter))
+			}
 		}
 		return letter.DeadLetteredAt
 	})

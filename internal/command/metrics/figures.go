@@ -33,7 +33,7 @@ type Figures struct {
 	// take no step.
 	RunsAsking int `json:"runs_asking"`
 	RunsStuck  int `json:"runs_stuck"`
-	// DeadLetters are those in the file that were not requeued.
+	// DeadLetters are the open ones.
 	DeadLetters map[inbox.Reason]int64 `json:"dead_letters"`
 
 	Delivered      int64                  `json:"delivered_total"`

@@ -35,7 +35,7 @@ func (f Figures) gauges(t *text) {
 	}
 	t.One("heartbeat_paused", gauge, "Whether delivery is paused.", program.Number(f.Paused))
 	f.holds(t)
-	t.reasons("heartbeat_dead_letters", gauge, "Dead letters that are kept and were not requeued.", f.DeadLetters)
+	t.reasons("heartbeat_dead_letters", gauge, "Dead letters that somebody has yet to deal with: neither requeued, accepted nor canceled, and no entry of the same id was answered since.", f.DeadLetters)
 }
 
 // holds writes what else than a pause an entry may wait for.

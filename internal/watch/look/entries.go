@@ -138,7 +138,8 @@ func waiting(box *inbox.Inbox, prices *inbox.Prices) (all []Item, more bool, err
 	return all, more, err
 }
 
-// openLetters are the last dead letters that nobody dealt with, the newest first.
+// openLetters are the last dead letters that can be requeued, the newest first: also one that
+// a person canceled, and may want back.
 func openLetters(box *inbox.Inbox, prices *inbox.Prices) (all []Item, more bool, err error) {
 	var letters []inbox.Letter
 	_, err = box.EachLetter(func(l inbox.Letter) bool { // the overview has the warnings

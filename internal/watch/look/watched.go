@@ -200,9 +200,12 @@ func (w *watched) questions() bool {
 	return !slices.Equal(before, w.now.Held)
 }
 
-// deadLetters counts the open ones, if their file changed.
+// deadLetters counts the open ones, if that may have changed.
 func (w *watched) deadLetters() bool {
 	now := sign{markOf(w.box.DeadLetterPath())}
+	if now[0].there() && w.now.DeadLetters > 0 { // an answer may close one
+		now = append(now, markOf(w.box.ResultsPath()))
+	}
 	if slices.Equal(now, w.letters) {
 		return false
 	}
