@@ -204,7 +204,7 @@ func (t *Tx) keepEdited(v verdict) error {
 			return fmt.Errorf("go on in the inbox %s, which somebody edited: %w", t.box.path, err)
 		}
 	}
-	t.st.SyncedTo = t.queueSize()
+	t.st.SyncedTo, t.st.Reached = t.queueSize(), nil
 	t.st.QueueGeneration++
 	t.notice()
 	if v.doubtful && t.st.Cursor > 0 {
@@ -220,7 +220,7 @@ func (t *Tx) keepEdited(v verdict) error {
 // startOver reads the queue file from its start, because it is another file.
 func (t *Tx) startOver(why string) {
 	t.st.Cursor, t.st.SyncedTo, t.st.SeenFile, t.dirty = 0, 0, "", true
-	t.st.AnchorStart, t.st.AnchorSum, t.st.Punching = 0, "", 0
+	t.st.AnchorStart, t.st.AnchorSum, t.st.Punching, t.st.Reached = 0, "", 0, nil
 	t.forgetDigest()
 	t.setCanceled(nil)
 	t.st.QueueGeneration++

@@ -61,7 +61,7 @@ func (b *Inbox) CountLetters(ctx context.Context) (LetterCount, error) {
 	}
 	r := b.LetterReader()
 	now, read, err := r.count(record)
-	if err == nil && read > countSpan && r.seen.Off == r.seen.Size && b.Lock() == 0 {
+	if err == nil && read > countSpan && r.seen.Off == r.seen.Size && b.mayNote() {
 		_ = r.keep(ctx, now) // best effort: else the next one counts again
 	}
 	return LetterCount{now.Open, r.warnings()}, err

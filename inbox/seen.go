@@ -30,9 +30,11 @@ func (t *Tx) remember(next *journal.Record) {
 	}
 	t.extendDigest(next)
 	if t.file == nil {
+		next.Reached = nil
 		return
 	}
 	now := t.queueMark()
+	t.rememberReached(next, now)
 	start := max(next.Cursor, now.Size-tailSpan)
 	if next.TailSum == "" || next.TailStart != start || (Mark{next.SeenSize, next.SeenMtime}) != now {
 		next.TailStart, next.TailSum = t.sum(start, now.Size)

@@ -86,6 +86,8 @@ type Record struct {
 	Reread json.RawMessage
 	// Letters is how many dead letters were open when somebody counted.
 	Letters json.RawMessage
+	// Reached say since when what waits in the queue file stands there.
+	Reached json.RawMessage
 	// Stopping is the process that is about to end, and until then has nothing delivered.
 	Stopping json.RawMessage
 	// SelfEnqueued counts the entries that agents sent, and says how many more may come.
@@ -217,6 +219,7 @@ func (r *Record) members(c flat.Codec) {
 	c.Raw("reread", &r.Reread)
 	c.Raw("letters", &r.Letters)
 	c.Raw("stopping", &r.Stopping)
+	c.Raw("reached", &r.Reached)
 	for _, k := range recordOrder {
 		if kinds[k].late && r.Ends[k] == (End{}) && !c.Reads() {
 			continue

@@ -152,22 +152,9 @@ func queuedBefore(next Event, start int64, metadata map[string]json.RawMessage) 
 	return Event{At: queuedAt(metadata), Event: Queued, ID: next.ID, EntryID: next.EntryID, order: next.before(), start: start}
 }
 
-// queuedAt is when send appended an entry, or nil if the entry does not say. A
-// scheduled entry came into the inbox when it was due, at the earliest.
+// queuedAt is [inbox.Entry.QueuedAt], or nil if the entry does not say.
 func queuedAt(metadata map[string]json.RawMessage) *time.Time {
-	sent, due := stampIn(metadata, "sent_at"), stampIn(metadata, "not_before")
-	if sent != nil && due != nil && due.After(*sent) {
-		return due
-	}
-	return sent
-}
-
-func stampIn(metadata map[string]json.RawMessage, name string) *time.Time {
-	var at time.Time
-	if json.Unmarshal(metadata[name], &at) != nil {
-		return nil
-	}
-	return known(at)
+	return known(inbox.Entry{Metadata: metadata}.QueuedAt())
 }
 
 func known(at time.Time) *time.Time {

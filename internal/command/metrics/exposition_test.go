@@ -180,13 +180,16 @@ func TestOfABusyInbox(t *testing.T) {
 }
 
 // TestAgeWithoutATime: a line that does not say when it was sent is at least as old
-// as the file.
+// as the file was when somebody saw it there, and what comes behind it makes it no younger.
 func TestAgeWithoutATime(t *testing.T) {
 	box := newBox(t, &at{noon})
 	require.NoError(t, os.WriteFile(box.Path(), []byte("raw\n"), 0o600))
 	require.NoError(t, os.Chtimes(box.Path(), noon, noon.Add(-time.Minute)))
 	assert.EqualValues(t, 60, value(t, gather(t, box, noon), "heartbeat_oldest_queued_age_seconds"))
 	assert.Zero(t, value(t, gather(t, box, noon.Add(-time.Hour)), "heartbeat_oldest_queued_age_seconds"), "the clock was set back")
+	require.NoError(t, os.WriteFile(box.Path(), []byte("raw\nmore\n"), 0o600))
+	require.NoError(t, os.Chtimes(box.Path(), noon, noon))
+	assert.EqualValues(t, 60, value(t, gather(t, box, noon), "heartbeat_oldest_queued_age_seconds"))
 }
 
 func TestRequeuedLettersAreLeftOut(t *testing.T) {

@@ -49,7 +49,7 @@ type Figures struct {
 
 	Warnings []string `json:"warnings,omitempty"`
 
-	oldest *time.Time // since when the entry waits that comes next
+	head *inbox.Head // the entry that comes next
 }
 
 // Histogram counts how long answers took.
@@ -99,8 +99,11 @@ func Gather(ctx context.Context, box *inbox.Inbox, at time.Time) (f Figures, err
 		attempt := max(1, d.Attempt)
 		f.InFlight, f.InFlightAge, f.InFlightAttempt = true, age(at, d.DeliveredAt), &attempt
 	}
-	if f.oldest != nil {
-		f.OldestQueuedAge = age(at, *f.oldest)
+	if f.head != nil {
+		f.OldestQueuedAge = age(at, f.head.Since)
+		if !f.head.Noted {
+			box.NoteHead(ctx)
+		}
 	}
 	if now.Backoff != nil {
 		f.BackingOff, f.BackingOffUntil = true, timestamp(now.Backoff.Until)
@@ -127,17 +130,9 @@ func age(now, since time.Time) *float64 {
 }
 
 // read takes what only the queue knows.
-func (f *Figures) read(v *inbox.View) error {
-	first, err := v.Next(1)
-	if err != nil {
+func (f *Figures) read(v *inbox.View) (err error) {
+	if f.head, err = v.Head(); err != nil {
 		return err
-	}
-	if len(first) > 0 {
-		since := first[0].SentAt()
-		if since.IsZero() {
-			since = v.WrittenAt()
-		}
-		f.oldest = &since
 	}
 	if f.FailuresInARow, err = v.Streak(); err != nil {
 		return err

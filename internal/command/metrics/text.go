@@ -27,7 +27,7 @@ func (f Figures) gauges(t *text) {
 	t.One("heartbeat_queue_entries", gauge, "Entries that wait in the inbox, without the one in flight.", float64(f.QueueEntries))
 	t.One("heartbeat_queue_bytes", gauge, "Bytes of the inbox that were not delivered yet.", float64(f.QueueBytes))
 	t.One("heartbeat_scheduled_entries", gauge, "Entries that wait for their time, outside the inbox.", float64(f.ScheduledEntries))
-	t.Maybe("heartbeat_oldest_queued_age_seconds", "How long the entry waits that is delivered next: since its sent_at, or, where it has none, since the inbox was last written to, which is a lower bound. Absent when none waits.", f.OldestQueuedAge)
+	t.Maybe("heartbeat_oldest_queued_age_seconds", "How long the entry waits that is delivered next: since its sent_at, or, where it has none, since the first look or commit that found it there, which is a lower bound. Absent when none waits.", f.OldestQueuedAge)
 	t.One("heartbeat_in_flight", gauge, "Whether an entry is in flight.", program.Number(f.InFlight))
 	t.Maybe("heartbeat_in_flight_age_seconds", "How long ago the entry in flight was delivered. Absent when none is.", f.InFlightAge)
 	if f.InFlightAttempt != nil {

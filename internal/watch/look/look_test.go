@@ -328,3 +328,21 @@ func BenchmarkLook(b *testing.B) {
 		}
 	})
 }
+
+// What is appended behind it does not make the entry younger that comes next.
+func TestTheOldestStaysSo(t *testing.T) {
+	l := over(t)
+	box := l.box("a")
+	was := time.Now().Add(-time.Hour).Truncate(time.Second)
+	for i, text := range []string{"one\n", "one\ntwo\n", "one\ntwo\nthree\n"} {
+		require.NoError(t, os.WriteFile(box.Path(), []byte(text), 0o600))
+		at := was.Add(time.Duration(i) * time.Minute)
+		require.NoError(t, os.Chtimes(box.Path(), at, at))
+		all, _ := l.sees(time.Second)
+		require.NotNil(t, all["a"].Oldest)
+		assert.Equal(t, was, all["a"].Oldest.Local())
+	}
+	in(t, box, deliver)
+	all, _ := l.sees(time.Second)
+	assert.Equal(t, was.Add(2*time.Minute), all["a"].Oldest.Local())
+}

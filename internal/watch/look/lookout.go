@@ -39,8 +39,8 @@ type Inbox struct {
 	why.Facts
 	State why.State
 	Why   string
-	// Oldest is since when the entry waits that comes next: its sent_at, or where it has
-	// none, when the inbox was last written to. Nil if none waits.
+	// Oldest is since when the entry waits that comes next, as [inbox.Head] says. Nil if none
+	// waits.
 	Oldest *time.Time
 	// DeadLetters are those that nobody dealt with.
 	DeadLetters int

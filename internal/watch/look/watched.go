@@ -39,7 +39,8 @@ type watched struct {
 	charged     time.Time // when Today was read
 	read, lives time.Time
 	counted     *inbox.Counted
-	holder      int // of the lock, when it was looked last
+	head        *inbox.Head // the entry that comes next
+	holder      int         // of the lock, when it was looked last
 	held        time.Time
 }
 
@@ -108,39 +109,33 @@ func (w *watched) ended(at time.Time) bool {
 // survey reads the state of the inbox.
 func (w *watched) survey(ctx context.Context) {
 	held, lockedBy, name, since := w.now.Held, w.now.LockedBy, w.now.LockedName, w.now.LockedFor
-	var oldest *time.Time
+	var head *inbox.Head
 	w.now.Facts, w.counted = survey.GlanceAgain(ctx, w.box, w.counted, func(v *inbox.View) error {
-		oldest = head(v)
-		return nil
+		var err error
+		head, err = v.Head()
+		return err
 	})
 	if _, err := disk.StatDir(w.box.Dir()); errors.Is(err, fs.ErrNotExist) {
 		w.now.Unreadable = fmt.Errorf("its folder %s is gone", w.box.Dir())
 	}
-	w.now.Oldest, w.now.Notes = oldest, w.now.Warnings
+	w.now.Oldest, w.now.Notes = w.waitsSince(head), w.now.Warnings
 	w.now.Held, w.now.LockedBy, w.now.LockedName, w.now.LockedFor = held, lockedBy, name, since
 }
 
-// longLine is longer than any line that is decoded only to see when it was sent.
+// longLine is longer than any line whose text is listed.
 const longLine = 1 << 20
 
-// head is since when the entry waits that comes next: as it says itself, or else since the
-// inbox was written to last.
-func head(v *inbox.View) (oldest *time.Time) {
-	found, long := false, false
-	err := v.Waits(func(l []byte) bool {
-		long = long || len(l) > longLine
-		return !long
-	}, func(w inbox.Waiting) bool {
-		found = true
-		if at := w.SentAt(); !at.IsZero() {
-			oldest = &at
-		}
-		return false
-	})
-	if at := v.WrittenAt(); err == nil && (found || long) && oldest == nil && !at.IsZero() {
-		oldest = &at
+// waitsSince is since when the entry waits that comes next, as far as this look or one before
+// it can tell; nil for none.
+func (w *watched) waitsSince(now *inbox.Head) *time.Time {
+	was := w.head
+	if w.head = now; now == nil {
+		return nil
 	}
-	return oldest
+	if was != nil && was.At == now.At && was.Since.Before(now.Since) {
+		now.Since = was.Since
+	}
+	return &now.Since
 }
 
 // processes looks whether those live that did, and whether somebody keeps the lock.
