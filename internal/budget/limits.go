@@ -188,8 +188,7 @@ func (l Limits) Over(s Spent) (figures string, over bool) {
 }
 
 // USD is what was spent, of what, such as "2.61 of 2.50 USD": to the cent where that tells
-// them apart and the limit is so, and else to four digits behind the point, since a sum that
-// was divided has nine.
+// them apart and the limit is so, and else to four digits behind the point.
 func USD(spent, limit int64) string {
 	of, limited := price.FormatUSD(spent), price.FormatUSD(limit)
 	const cent = 10_000_000

@@ -46,10 +46,11 @@ four characters at least) it prints the reply in full: the last one, if there
 are several. A terminal is shown it without what would change more than the text;
 --raw shows that as well.
 
-An entry's cost is what is known of it now, over all its attempts: "~" marks one that
-dollars known for several entries were divided for, "+" one whose last request may
-still be added. With --follow a line waits up to three seconds for that. With --json it
-prints lines of .results.jsonl as they stand there, with the price that is known now.
+An entry's cost is what is known of it now, over all its attempts. "+" marks one that is
+more: nobody knows the price of a model that was asked. The last request may be counted a
+moment after the answer: with --follow a line waits up to three seconds for that. With
+--json it prints lines of .results.jsonl as they stand there, with the price that is known
+now.
 
 Exit status: 0 shown; 1 not: there is no such entry, or no answer yet, and the
 sentence says where it is; 3 the ENTRY became a dead letter; 128+n signal n ended
