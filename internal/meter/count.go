@@ -63,7 +63,7 @@ func (s *State) line(line []byte, at int64) {
 		}
 	case "system":
 		if l.String("subtype") == "compact_boundary" {
-			s.summarised(l)
+			s.summarised(l, at)
 		}
 	case "cost-state":
 		if total, err := price.DollarsOf(string(l.Value("totalCostUSD"))); err == nil && total >= 0 {
@@ -94,8 +94,12 @@ func mayCount(line []byte) bool {
 // summarised counts the request by which the client made a summary of the conversation: its
 // usage is in no transcript. It took the whole conversation, for which the least that it can have
 // cost is counted; [State.topUp] adds what is missing, as soon as the client says its total.
-func (s *State) summarised(l *flat.Members) {
-	tokens := price.Tokens{CacheRead: number(l.Value("compactMetadata"), "preTokens")}
+func (s *State) summarised(l *flat.Members, at int64) {
+	of := l.Value("compactMetadata")
+	if of.Get("trigger").Text() == "manual" { // a person asked for it, before the lines that say so
+		s.begin(l, at)
+	}
+	tokens := price.Tokens{CacheRead: number(of, "preTokens")}
 	in := len(s.parts) - 1
 	s.ask(hash("summary "+l.String("uuid")), s.Model, price.Usage{Tokens: tokens}, in)
 	s.summary = s.parts[in].from
