@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pelletier/go-toml/v2"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -124,11 +125,13 @@ func FuzzTranscript(f *testing.F) {
 	})
 }
 
-// FuzzPrices has anything for the table of prices: it is refused, or every model has sane rates.
+// FuzzPrices has anything for the table of prices: it is refused, or it is TOML, as a library reads
+// it, and every model has sane rates.
 func FuzzPrices(f *testing.F) {
 	for _, text := range []string{
 		"", "multiplier = 0.5", "[models.\"*\"]\ninput = 0\noutput = 0", "[models.claude-opus-5-5]\nmultiplier = 2\ncache-read = 1e6", "[models.\"[\"]", "multiplier = nan",
 		"[models.x]\ninput = inf\noutput = 1", "multiplier = \"1\"", "[models]\nx = 1", "\x00", "[models.x]\ninput = -1\noutput = 1",
+		"# a\n multiplier=1e-1 # b\r\n[models.'a b*']\t#c\ninput = 0.5\noutput = 10\n", "[models.\"\xff\"]\ninput = 1\noutput = 1", "multiplier = +01.", "[models.x ]",
 	} {
 		f.Add([]byte(text), "claude-opus-5-5")
 	}
@@ -137,6 +140,10 @@ func FuzzPrices(f *testing.F) {
 		if err != nil {
 			return
 		}
+		var all map[string]any
+		require.NoError(t, toml.Unmarshal(text, &all), "it is TOML: %q", text)
+		models, _ := all["models"].(map[string]any)
+		require.Len(t, models, len(table.Own))
 		r, _ := table.Of(model)
 		if r == nil {
 			return

@@ -4,17 +4,19 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
-
-	"github.com/pelletier/go-toml/v2"
+	"unicode/utf8"
 
 	"heartbeat/internal/disk"
 	"heartbeat/internal/price"
+	"heartbeat/internal/words"
 )
 
 // PricesPath is where a person says what models cost, heartbeat/prices.toml in the folder of the
@@ -33,22 +35,6 @@ func PricesPath() string {
 
 // maxPrices is how long that file may be, in bytes.
 const maxPrices = 256 << 10
-
-// priceFile is what it holds. What is left out is as it is built in.
-type priceFile struct {
-	Multiplier *float64            `toml:"multiplier"`
-	Models     map[string]ownRates `toml:"models"`
-}
-
-type ownRates struct {
-	Input        *float64 `toml:"input"`
-	Output       *float64 `toml:"output"`
-	CacheRead    *float64 `toml:"cache-read"`
-	CacheWrite   *float64 `toml:"cache-write"`
-	CacheWrite1h *float64 `toml:"cache-write-1h"`
-	WebSearch    *float64 `toml:"web-search"`
-	Multiplier   *float64 `toml:"multiplier"`
-}
 
 // Prices reads the table of prices. With an error it is what is built in.
 func Prices() (*price.Table, error) {
@@ -77,70 +63,148 @@ func isThere(file string) bool {
 	return err == nil
 }
 
+// parsePrices reads the part of TOML that such a file needs: tables [models.NAME], and numbers. A
+// library for all of TOML would have each turn of the hook take a fiftieth longer.
 func parsePrices(text []byte) (*price.Table, error) {
-	var f priceFile
-	d := toml.NewDecoder(strings.NewReader(string(text))).DisallowUnknownFields()
-	if err := d.Decode(&f); err != nil {
-		if strict := (*toml.StrictMissingError)(nil); errors.As(err, &strict) && len(strict.Errors) > 0 {
-			row, _ := strict.Errors[0].Position()
-			return nil, fmt.Errorf("line %d: there is no %s", row, strings.Join(strict.Errors[0].Key(), "."))
-		}
-		return nil, err
-	}
 	t := new(price.Table)
-	if f.Multiplier != nil {
-		if err := rateIn("multiplier", *f.Multiplier); err != nil {
-			return nil, err
+	var model *ownRates
+	of := map[string]*ownRates{}
+	for n, line := range strings.Split(strings.ReplaceAll(string(text), "\r\n", "\n"), "\n") {
+		row, err := parseSetting(line)
+		switch {
+		case err != nil:
+		case row.pattern != "" && of[row.pattern] != nil:
+			err = fmt.Errorf("[models.%q] stands there twice", row.pattern)
+		case row.pattern != "":
+			model = new(ownRates)
+			of[row.pattern] = model
+		case row.key == "":
+		case model == nil && (row.key != "multiplier" || t.Multiplier > 0):
+			err = fmt.Errorf("%s is no setting, or stands there twice: before the models there is but multiplier", words.Brief(row.key))
+		case model == nil:
+			err = rateIn(row.key, row.number)
+			t.Multiplier = row.number
+		default:
+			err = model.set(row.key, row.number)
 		}
-		t.Multiplier = *f.Multiplier
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", n+1, err)
+		}
 	}
-	for pattern, own := range f.Models {
-		r, err := own.rates(pattern)
+	for _, pattern := range slices.Sorted(maps.Keys(of)) {
+		r, err := of[pattern].rates(pattern)
 		if err != nil {
 			return nil, err
 		}
 		t.Own = append(t.Own, price.Own{Pattern: strings.ToLower(pattern), Rates: *r})
 	}
-	slices.SortFunc(t.Own, func(a, b price.Own) int { return strings.Compare(a.Pattern, b.Pattern) })
 	return t, nil
 }
 
-func (o ownRates) rates(pattern string) (*price.Rates, error) {
+// setting is what a line says: of which models those behind it are, or a number.
+type setting struct {
+	pattern, key string
+	number       float64
+}
+
+func parseSetting(line string) (r setting, err error) {
+	const white = " \t"
+	if !utf8.ValidString(line) || strings.ContainsFunc(line, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }) {
+		return r, errors.New("it is not text")
+	}
+	rest := strings.Trim(line, white)
+	if head, is := strings.CutPrefix(rest, "[models."); is {
+		if r.pattern, rest, is = cutKey(head); !is {
+			return r, errors.New("it is no [models.NAME] or [models.\"NAME\"]")
+		}
+		if rest, is = strings.CutPrefix(strings.Trim(rest, white), "]"); !is {
+			return r, errors.New("its ] is missing")
+		}
+	} else if rest != "" && rest[0] != '#' {
+		key, after, is := cutKey(rest)
+		after, isSet := strings.CutPrefix(strings.TrimLeft(after, white), "=")
+		number := strings.TrimLeft(after, white)
+		end := strings.IndexFunc(number, func(c rune) bool { return !strings.ContainsRune("+-.eE0123456789", c) })
+		if end < 0 {
+			end = len(number)
+		}
+		number, rest = number[:end], number[end:]
+		r.key = key
+		if r.number, err = strconv.ParseFloat(number, 64); !is || !isSet || err != nil || !isNumber(number) {
+			return r, errors.New("it is no [models.NAME], and no NAME = NUMBER, such as input = 2.5")
+		}
+	}
+	if rest = strings.Trim(rest, white); rest != "" && rest[0] != '#' {
+		return r, fmt.Errorf("%s does not belong there", words.Brief(rest))
+	}
+	return r, nil
+}
+
+// cutKey cuts the name in front: bare, or in quotes.
+func cutKey(text string) (key, rest string, is bool) {
+	if text != "" && (text[0] == '"' || text[0] == '\'') {
+		key, rest, is = strings.Cut(text[1:], text[:1])
+		return key, rest, is && key != "" && !strings.ContainsRune(key, '\\')
+	}
+	end := strings.IndexFunc(text, func(c rune) bool {
+		return c != '-' && c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
+	})
+	if end < 0 {
+		end = len(text)
+	}
+	return text[:end], text[end:], end > 0
+}
+
+// isNumber leaves out what TOML does: a point or a 0 at an end.
+func isNumber(s string) bool {
+	s = strings.TrimPrefix(strings.TrimPrefix(s, "-"), "+")
+	whole, _, _ := strings.Cut(strings.ToLower(s), "e")
+	whole, fraction, pointed := strings.Cut(whole, ".")
+	return whole != "" && (whole == "0" || whole[0] != '0') && (!pointed || fraction != "")
+}
+
+// ownRates are a person's, nil for what is left out.
+type ownRates struct{ input, output, cacheRead, cacheWrite, cacheWrite1h, webSearch, multiplier *float64 }
+
+func (o *ownRates) set(key string, rate float64) error {
+	into := map[string]**float64{
+		"input": &o.input, "output": &o.output, "cache-read": &o.cacheRead, "cache-write": &o.cacheWrite,
+		"cache-write-1h": &o.cacheWrite1h, "web-search": &o.webSearch, "multiplier": &o.multiplier,
+	}[key]
+	switch {
+	case into == nil:
+		return fmt.Errorf("%s is none of input, output, cache-read, cache-write, cache-write-1h, web-search and multiplier", words.Brief(key))
+	case *into != nil:
+		return fmt.Errorf("%s stands there twice", key)
+	}
+	*into = &rate
+	return rateIn(key, rate)
+}
+
+// rates are those of a model: what is left out is as it is built in.
+func (o *ownRates) rates(pattern string) (*price.Rates, error) {
 	if _, err := path.Match(pattern, ""); err != nil {
-		return nil, fmt.Errorf("models.%q is no pattern: %w", pattern, err)
+		return nil, fmt.Errorf("[models.%q] is no pattern: %w", pattern, err)
 	}
 	r := price.BuiltIn(pattern)
 	if r == nil {
-		if o.Input == nil || o.Output == nil {
-			return nil, fmt.Errorf("models.%q is built in under no such name: say its input and its output, in dollars for a million tokens", pattern)
+		if o.input == nil || o.output == nil {
+			return nil, fmt.Errorf("[models.%q] is built in under no such name: say its input and its output, in dollars for a million tokens", pattern)
 		}
-		// What the cache costs is left to the makers who ask for it alike.
-		r = &price.Rates{CacheRead: *o.Input, CacheWrite: *o.Input}
+		r = &price.Rates{CacheRead: *o.input, CacheWrite: *o.input} // the cache costs nothing more where nobody says so
 	}
-	if o.Input != nil || o.Output != nil { // they are of one kind of prompt
+	if o.input != nil || o.output != nil { // they are of one kind of prompt
 		r.LongAbove, r.Long, r.Fast = 0, nil, nil
 	}
-	for _, of := range []struct {
-		name string
-		said *float64
-		into *float64
-	}{
-		{"input", o.Input, &r.Input}, {"output", o.Output, &r.Output}, {"cache-read", o.CacheRead, &r.CacheRead},
-		{"cache-write", o.CacheWrite, &r.CacheWrite}, {"cache-write-1h", o.CacheWrite1h, &r.CacheWrite1h}, {"web-search", o.WebSearch, &r.WebSearch},
+	for into, said := range map[*float64]*float64{
+		&r.Input: o.input, &r.Output: o.output, &r.CacheRead: o.cacheRead, &r.CacheWrite: o.cacheWrite, &r.CacheWrite1h: o.cacheWrite1h, &r.WebSearch: o.webSearch,
 	} {
-		if of.said == nil {
-			continue
+		if said != nil {
+			*into = *said
 		}
-		if err := rateIn(fmt.Sprintf("models.%q.%s", pattern, of.name), *of.said); err != nil {
-			return nil, err
-		}
-		*of.into = *of.said
 	}
-	if o.Multiplier != nil {
-		if err := rateIn(fmt.Sprintf("models.%q.multiplier", pattern), *o.Multiplier); err != nil {
-			return nil, err
-		}
-		r = r.Times(*o.Multiplier)
+	if o.multiplier != nil {
+		r = r.Times(*o.multiplier)
 	}
 	return r, nil
 }

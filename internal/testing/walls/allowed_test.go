@@ -13,7 +13,7 @@ var allowed = map[string]string{
 	"internal/words":            "",
 	"internal/flat":             "",
 	"internal/price":            "internal/flat",
-	"internal/meter":            "internal/disk internal/flat internal/lines internal/price",
+	"internal/meter":            "internal/disk internal/flat internal/lines internal/price internal/words",
 	"internal/charging":         "inbox internal/agent internal/machine internal/meter",
 	"internal/budget":           "internal/flat internal/price internal/words",
 	"internal/disk":             "internal/platform",
