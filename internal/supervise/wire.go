@@ -1,9 +1,7 @@
 package supervise
 
 import (
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"heartbeat/internal/cli"
@@ -14,7 +12,7 @@ import (
 // new one.
 func (r *run) given(resume string) client.Session {
 	return client.Session{
-		Wishes: r.wishes(), Env: r.environment(), Dir: r.Terminal.Dir, Hook: r.Hook, Args: r.hookArguments(),
+		Wishes: r.wishes(), Env: r.Client.Environ(r.Terminal.Env, r.box.Path(), r.Background), Dir: r.Terminal.Dir, Hook: r.Hook, Args: r.hookArguments(),
 		Inbox: r.box.Path(), Private: r.private.dir, Meter: r.Meter, Tools: r.Tools, Resume: resume,
 	}
 }
@@ -37,20 +35,4 @@ func (r *run) hookArguments() []string {
 		args = append(args, "--background-timeout", r.Background.String())
 	}
 	return append(args, r.Runs.HookArguments()...)
-}
-
-// environment is the session's: it names the inbox that the launcher wired a hook for,
-// and nothing of the launcher's own service manager.
-func (r *run) environment() []string {
-	env := slices.DeleteFunc(slices.Clone(r.Terminal.Env), func(kv string) bool {
-		name, _, _ := strings.Cut(kv, "=")
-		return slices.Contains([]string{"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", cli.LaunchedVariable}, name)
-	})
-	if kv := r.Client.Waits(r.Background); kv != "" {
-		name, _, _ := strings.Cut(kv, "=")
-		if !slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, name+"=") }) {
-			env = append(env, kv)
-		}
-	}
-	return append(env, cli.LaunchedVariable+"="+r.box.Path())
 }

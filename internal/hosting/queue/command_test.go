@@ -14,61 +14,25 @@ import (
 	"heartbeat/internal/claim"
 )
 
-const known, other = "11111111-2222-3333-4444-555555555555", "66666666-7777-8888-9999-aaaaaaaaaaaa"
-
-func TestConversation(t *testing.T) {
-	for name, c := range map[string]struct {
-		args           []string
-		resume         string
-		session, flags string
-		rest           []string
-	}{
-		"given":             {[]string{"--session-id", known}, "", known, "", []string{"--session-id", known}},
-		"resumed":           {[]string{"--resume=" + known, "-p"}, "", known, "", []string{"--resume=" + known, "-p"}},
-		"by name":           {[]string{"-r", "my work"}, "", "", "", []string{"-r", "my work"}},
-		"to be picked":      {[]string{"--resume", "--print"}, "", "", "", []string{"--resume", "--print"}},
-		"continued":         {[]string{"-c"}, "", "", "", []string{"-c"}},
-		"forked":            {[]string{"--resume", known, "--fork-session"}, "", "", "", []string{"--resume", known, "--fork-session"}},
-		"forked and given":  {[]string{"--resume", known, "--fork-session", "--session-id", other}, "", other, "", []string{"--resume", known, "--fork-session", "--session-id", other}},
-		"of a pull request": {[]string{"--from-pr", "7"}, "", "", "", []string{"--from-pr", "7"}},
-		"another round": {
-			[]string{"--model", "m", "-c", "--resume", known, "--fork-session", "--session-id=" + known, "--from-pr", "7", "x"}, other,
-			other, "--resume " + other, []string{"--model", "m", "x"},
-		},
-		"words": {[]string{"--", "--continue"}, other, other, "--resume " + other, []string{"--", "--continue"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			of, rest := conversationOf(c.args, c.resume)
-			assert.Equal(t, c.session, of.session)
-			assert.Equal(t, c.flags, strings.Join(of.flags, " "))
-			assert.Equal(t, c.rest, rest)
-		})
-	}
-	of, rest := conversationOf([]string{"--print"}, "")
-	assert.Regexp(t, aSession, of.session)
-	assert.Equal(t, []string{"--session-id", of.session}, of.flags)
-	assert.Equal(t, []string{"--print"}, rest)
-}
-
 func TestCommandMergesSettings(t *testing.T) {
 	r := newRig(t)
 	require.NoError(t, os.WriteFile(filepath.Join(r.dir, "theirs.json"), []byte(`{"model":"m","hooks":{"Stop":[{"hooks":[{"type":"command","command":"lint"}]}]}}`), 0o600))
 	argv, err := r.Command([]string{"--settings", "theirs.json", "--print"}, "")
 	require.NoError(t, err)
-	assert.Equal(t, []string{"--settings", filepath.Join(r.dir, "settings.json"), "--session-id", r.Session(), "--print"}, argv)
-	text, err := os.ReadFile(argv[1])
+	assert.Equal(t, []string{"claude", "--settings", filepath.Join(r.dir, "settings.json"), "--session-id", r.Session(), "--print"}, argv)
+	text, err := os.ReadFile(argv[2])
 	require.NoError(t, err)
 	for _, part := range []string{`"model":"m"`, `"lint"`, "--launched", "--start", r.round0().start} {
 		assert.Contains(t, string(text), part)
 	}
-	info, err := os.Stat(argv[1])
+	info, err := os.Stat(argv[2])
 	require.NoError(t, err)
 	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 	require.NoError(t, r.Close())
-	assert.FileExists(t, argv[1], "who has not claimed the inbox only looks at it")
+	assert.FileExists(t, argv[2], "who has not claimed the inbox only looks at it")
 	require.NoError(t, r.Claim(t.Context()))
 	require.NoError(t, r.Close())
-	assert.NoFileExists(t, argv[1])
+	assert.NoFileExists(t, argv[2])
 }
 
 func (r *rig) round0() round { return r.Queue.round }

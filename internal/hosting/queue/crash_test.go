@@ -149,7 +149,7 @@ func TestKilledHost(t *testing.T) {
 }
 
 // begun is a session whose client runs, with the entries A and B, up to the event.
-func begun(until func(c *client, prompt string)) func(testing.TB, string) {
+func begun(until func(c *standIn, prompt string)) func(testing.TB, string) {
 	return func(tb testing.TB, dir string) {
 		t := tb.(*testing.T)
 		require.NoError(t, os.Mkdir(filepath.Join(dir, "inbox"), 0o700))
@@ -205,7 +205,7 @@ func sessionIn(dir string) string {
 func TestKilledHookThatBinds(t *testing.T) {
 	trust(t)
 	s := crash.Scenario{
-		Setup: begun(func(c *client, p string) {
+		Setup: begun(func(c *standIn, p string) {
 			c.start()
 			c.wrotePrompt(p)
 		}),
@@ -225,7 +225,7 @@ func TestKilledHookThatBinds(t *testing.T) {
 func TestKilledHookAndClient(t *testing.T) {
 	trust(t)
 	s := crash.Scenario{
-		Setup: begun(func(c *client, _ string) { c.start() }),
+		Setup: begun(func(c *standIn, _ string) { c.start() }),
 		Run:   hookCommand("UserPromptSubmit", map[string]any{"prompt": "do A"}),
 	}
 	check := func(t *testing.T, c crash.Crash) {
@@ -248,7 +248,7 @@ func TestKilledHookAndClient(t *testing.T) {
 func TestKilledHookOfTheStop(t *testing.T) {
 	trust(t)
 	s := crash.Scenario{
-		Setup: begun(func(c *client, p string) {
+		Setup: begun(func(c *standIn, p string) {
 			c.start()
 			c.submit(p)
 			c.wrotePrompt(p)
@@ -274,7 +274,7 @@ func TestKilledHookOfTheStop(t *testing.T) {
 func TestKilledSettle(t *testing.T) {
 	trust(t)
 	s := crash.Scenario{
-		Setup: begun(func(c *client, p string) {
+		Setup: begun(func(c *standIn, p string) {
 			c.start()
 			c.submit(p)
 		}),

@@ -50,7 +50,7 @@ func (q *Queue) OverTime() (o *Over, err error) {
 
 // Limit says in words which limit ended the round that was settled last, "" for none: that
 // of an entry whose turn was stopped, or that of its session. Another client begins a
-// conversation of its own then: see [Anew].
+// conversation of its own then: see [client.Anew].
 func (q *Queue) Limit(ctx context.Context) (why string, err error) {
 	if q.ended == "" {
 		return "", nil
@@ -83,6 +83,3 @@ func (q *Queue) SessionLimit(session string) (why string, err error) {
 	}
 	return why, nil
 }
-
-// Anew is args without what says which conversation the client goes on with.
-func Anew(args []string) []string { return readConversation(args).rest }

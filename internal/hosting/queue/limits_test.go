@@ -21,7 +21,7 @@ func limited(t *testing.T, l budget.Plan, entries ...string) *rig {
 }
 
 // asks is a turn up to its first answer, which took 1,100 tokens.
-func (c *client) asks(text string) {
+func (c *standIn) asks(text string) {
 	c.t.Helper()
 	c.start()
 	c.submit(text)
@@ -170,8 +170,4 @@ func TestSaidBeforeItsTimeWasOver(t *testing.T) {
 			assert.NotEqual(t, inbox.ReasonOverBudget, report.Reason)
 		})
 	}
-}
-
-func TestAnew(t *testing.T) {
-	assert.Equal(t, []string{"--model", "m"}, Anew([]string{"--session-id", known, "--model", "m", "-c", "--fork-session"}))
 }

@@ -30,6 +30,7 @@ import (
 	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
+	"heartbeat/internal/supervise/client"
 	recovery "heartbeat/recover"
 )
 
@@ -150,7 +151,7 @@ func (q *Queue) Close() error {
 	if q.heldBack.Load() {
 		err = q.transact(context.Background(), func(tx *inbox.Tx) error { tx.EndStop(); return tx.Commit() })
 	}
-	err = errors.Join(err, disk.Remove(q.settingsPath()), q.lock.Release())
+	err = errors.Join(err, disk.Remove(filepath.Join(q.o.Dir, client.SettingsName)), q.lock.Release())
 	q.lock = nil
 	return err
 }

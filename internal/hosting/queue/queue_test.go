@@ -68,61 +68,61 @@ func TestAnotherRoundGoesOnWithTheSession(t *testing.T) {
 // TestKilledClient has a client that ends at each step of its first turn.
 func TestKilledClient(t *testing.T) {
 	for name, c := range map[string]struct {
-		does func(c *client, prompt string)
+		does func(c *standIn, prompt string)
 		exit Exit
 		want []int
 	}{
-		"printed nothing":             {func(*client, string) {}, nothing, queued},
-		"before its hook, unseen":     {func(*client, string) {}, Exit{}, queued},
-		"went on without hooks":       {func(*client, string) {}, seen, dead},
-		"after its start":             {func(c *client, _ string) { c.start() }, Exit{Known: true, Began: true}, queued},
-		"after its start, unseen":     {func(c *client, _ string) { c.start() }, Exit{}, queued},
-		"asked, and no hook bound it": {func(c *client, _ string) { c.start() }, seen, dead},
-		"no hook bound it, unseen": {func(c *client, p string) {
+		"printed nothing":             {func(*standIn, string) {}, nothing, queued},
+		"before its hook, unseen":     {func(*standIn, string) {}, Exit{}, queued},
+		"went on without hooks":       {func(*standIn, string) {}, seen, dead},
+		"after its start":             {func(c *standIn, _ string) { c.start() }, Exit{Known: true, Began: true}, queued},
+		"after its start, unseen":     {func(c *standIn, _ string) { c.start() }, Exit{}, queued},
+		"asked, and no hook bound it": {func(c *standIn, _ string) { c.start() }, seen, dead},
+		"no hook bound it, unseen": {func(c *standIn, p string) {
 			c.start()
 			c.wrotePrompt(p)
 		}, Exit{}, dead},
-		"bound": {func(c *client, p string) {
+		"bound": {func(c *standIn, p string) {
 			c.start()
 			c.submit(p)
 		}, Exit{}, dead},
-		"no Stop, shown to be over": {func(c *client, p string) {
+		"no Stop, shown to be over": {func(c *standIn, p string) {
 			c.start()
 			c.submit(p)
 			c.wrotePrompt(p)
 			c.wroteReply("done")
 			c.wroteSummary()
 		}, Exit{}, answered},
-		"neither bound nor stopped, shown to be over": {func(c *client, p string) {
+		"neither bound nor stopped, shown to be over": {func(c *standIn, p string) {
 			c.start()
 			c.wrotePrompt(p)
 			c.wroteReply("done")
 			c.wroteSummary()
 		}, seen, answered},
-		"in the middle of its turn": {func(c *client, p string) {
+		"in the middle of its turn": {func(c *standIn, p string) {
 			c.start()
 			c.submit(p)
 			c.wrotePrompt(p)
 			c.wroteReply("well")
 		}, seen, dead},
-		"binding missed, shown": {func(c *client, p string) {
+		"binding missed, shown": {func(c *standIn, p string) {
 			c.start()
 			c.wrotePrompt(p)
 			c.stop("done", false)
 		}, seen, answered},
-		"another prompt": {func(c *client, _ string) {
+		"another prompt": {func(c *standIn, _ string) {
 			c.start()
 			c.submit("something else")
 			c.wrotePrompt("something else")
 			c.stop("done", false)
 		}, seen, dead},
-		"a command of the client's": {func(c *client, _ string) { c.start() }, Exit{Known: true, Began: true, Result: &Result{}}, dead},
-		"an error that a hook told of": {func(c *client, p string) {
+		"a command of the client's": {func(c *standIn, _ string) { c.start() }, Exit{Known: true, Began: true, Result: &Result{}}, dead},
+		"an error that a hook told of": {func(c *standIn, p string) {
 			c.start()
 			c.submit(p)
 			c.fire("StopFailure", map[string]any{"error": "rate_limit", "last_assistant_message": "slow down"})
 		}, Exit{Known: true, Began: true, Result: &Result{IsError: true}}, queued},
-		"an error that no hook told of": {func(c *client, p string) {
+		"an error that no hook told of": {func(c *standIn, p string) {
 			c.start()
 			c.submit(p)
 		}, Exit{Known: true, Began: true, Result: &Result{IsError: true}, Failure: &inbox.Failure{Error: "rate_limit", Message: "slow down"}}, queued},
@@ -161,7 +161,7 @@ func TestTheHostOwnsItsPrompt(t *testing.T) {
 	assert.Equal(t, recovery.Owned, report.Action)
 
 	t.Setenv("CLAUDE_PID", strconv.Itoa(os.Getppid()))
-	other := &client{rig: r, session: "other", prompt: "p9", hook: []string{"--inbox", r.Path(), "--on-orphan", "retry"}}
+	other := &standIn{rig: r, session: "other", prompt: "p9", hook: []string{"--inbox", r.Path(), "--on-orphan", "retry"}}
 	assert.Empty(t, other.stop("well", false))
 	assert.Contains(t, other.heard, "which lives: it is left to that one")
 	assert.Equal(t, []int{0, 1, 1, 0, 0}, r.fates())

@@ -56,7 +56,7 @@ func options(dir string) Options {
 }
 
 // client is a client of a round: it runs the hook that its settings wire.
-type client struct {
+type standIn struct {
 	*rig
 	session, prompt, transcript string
 	hook                        []string // its arguments
@@ -64,7 +64,7 @@ type client struct {
 }
 
 // round takes the steps up to the client's start.
-func (r *rig) round(resume string) (c *client, p Prompt) {
+func (r *rig) round(resume string) (c *standIn, p Prompt) {
 	r.t.Helper()
 	argv, err := r.Command([]string{"--print"}, resume)
 	require.NoError(r.t, err)
@@ -76,8 +76,8 @@ func (r *rig) round(resume string) (c *client, p Prompt) {
 }
 
 // client is one with these arguments.
-func (r *rig) client(argv []string) *client {
-	c := &client{rig: r, prompt: "p1", session: "drawn by the client", transcript: filepath.Join(r.dir, "transcript.jsonl")}
+func (r *rig) client(argv []string) *standIn {
+	c := &standIn{rig: r, prompt: "p1", session: "drawn by the client", transcript: filepath.Join(r.dir, "transcript.jsonl")}
 	for i, arg := range argv {
 		switch arg {
 		case "--session-id", "--resume":
@@ -111,7 +111,7 @@ func hookOf(text []byte) []string {
 }
 
 // fire runs the hook for an event and returns the text that it hands over.
-func (c *client) fire(event string, more map[string]any) string {
+func (c *standIn) fire(event string, more map[string]any) string {
 	c.t.Helper()
 	in := map[string]any{"hook_event_name": event, "session_id": c.session, "transcript_path": c.transcript}
 	if event != "SessionStart" {
@@ -140,21 +140,21 @@ func (c *client) fire(event string, more map[string]any) string {
 	return d.Reason
 }
 
-func (c *client) start() { c.fire("SessionStart", map[string]any{"source": "startup"}) }
+func (c *standIn) start() { c.fire("SessionStart", map[string]any{"source": "startup"}) }
 
-func (c *client) submit(prompt string) {
+func (c *standIn) submit(prompt string) {
 	c.t.Helper()
 	require.Empty(c.t, c.fire("UserPromptSubmit", map[string]any{"prompt": prompt}))
 }
 
 // stop ends a turn with a reply, and returns what the hook hands over.
-func (c *client) stop(reply string, active bool) string {
+func (c *standIn) stop(reply string, active bool) string {
 	c.t.Helper()
 	return c.fire("Stop", map[string]any{"last_assistant_message": reply, "stop_hook_active": active})
 }
 
 // wrote adds a line to the transcript.
-func (c *client) wrote(line map[string]any) {
+func (c *standIn) wrote(line map[string]any) {
 	c.t.Helper()
 	line["uuid"], line["sessionId"], line["promptId"] = "u", c.session, c.prompt
 	text, err := json.Marshal(line)
@@ -166,15 +166,15 @@ func (c *client) wrote(line map[string]any) {
 	require.NoError(c.t, f.Close())
 }
 
-func (c *client) wrotePrompt(text string) {
+func (c *standIn) wrotePrompt(text string) {
 	c.wrote(map[string]any{"type": "user", "message": map[string]any{"role": "user", "content": text}})
 }
 
-func (c *client) wroteReply(text string) {
+func (c *standIn) wroteReply(text string) {
 	c.wrote(map[string]any{"type": "assistant", "message": map[string]any{"role": "assistant", "model": "m", "content": []any{map[string]any{"type": "text", "text": text}}}})
 }
 
-func (c *client) wroteSummary() {
+func (c *standIn) wroteSummary() {
 	c.wrote(map[string]any{"type": "system", "subtype": "stop_hook_summary"})
 }
 

@@ -23,6 +23,7 @@ import (
 	"heartbeat/internal/hosting/stream"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/price"
+	"heartbeat/internal/supervise/client"
 )
 
 // background is how long a round waits for tasks that an entry's turn left running.
@@ -123,8 +124,8 @@ func (h *host) promptID(s folder.State) string {
 
 // round is what a client is started with.
 type round struct {
-	args []string
-	text string
+	command []string
+	text    string
 }
 
 // take puts the next entry in flight, as the prompt of the next client. waits is false
@@ -132,9 +133,9 @@ type round struct {
 func (h *host) take(f from) (r round, waits bool, err error) {
 	ctx, args := context.Background(), h.Config.ClaudeArgs
 	if f.anew {
-		args = queue.Anew(args)
+		args = client.Anew(args)
 	}
-	if r.args, err = h.queue.Command(args, f.resume); err != nil {
+	if r.command, err = h.queue.Command(h.printing(args), f.resume); err != nil {
 		return r, false, err
 	}
 	p, waits, err := h.queue.First(ctx)

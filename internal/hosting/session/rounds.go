@@ -166,7 +166,7 @@ func (h *host) start(r round, n int) (*process.Process, error) {
 	s := h.snapshot()
 	env := guardian.Marked(proxy.Environment(h.queue.Environ(environment(os.Environ(), h.Config.Env))), s.Mark)
 	p, err := process.Start(process.Options{
-		Path: h.claude, Command: h.command(r.args), Dir: h.Config.Cwd,
+		Path: h.claude, Command: r.command, Dir: h.Config.Cwd,
 		Env: env, Mark: s.Mark, Stdin: []byte(r.text), Stderr: h.log, MemoryMax: h.MemoryMax,
 	})
 	if err != nil {
@@ -202,15 +202,13 @@ func (h *host) up(s folder.State) {
 	step(stepUp)
 }
 
-// command is the client's command line.
-func (h *host) command(args []string) []string {
-	return slices.Concat([]string{"claude"}, args, []string{
+// printing is the client's arguments with those by which it has the guild's tools and prints
+// its messages.
+func (h *host) printing(args []string) []string {
+	return slices.Concat(args, []string{
 		"--mcp-config", h.mcpConfig(), "--strict-mcp-config", "--print", "--output-format", "stream-json", "--verbose",
 	})
 }
-
-// notInherited are variables of the host's own service manager and launcher.
-var notInherited = []string{"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"}
 
 // environment is the host's without the identity of a session around it, overlaid with
 // that of the config.
@@ -218,7 +216,7 @@ func environment(environ []string, given map[string]string) []string {
 	env := slices.DeleteFunc(claude.WithoutIdentity(environ), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
 		_, replaced := given[name]
-		return replaced || slices.Contains(notInherited, name)
+		return replaced
 	})
 	for name, value := range given {
 		env = append(env, name+"="+value)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"time"
+	"strings"
 
 	"heartbeat/internal/claude"
 	"heartbeat/internal/claude/settings"
@@ -18,15 +18,7 @@ var claudeCode = Client{
 	Name: "claude", Title: "Claude Code", Begin: `claude "Read CLAUDE.md"`,
 	Check: checkClaude, Command: claudeCommand,
 	Recognise: RecogniseClaude, Advice: claudeAdvice, Retrying: claudeRetrying, LastWords: screen.LastLine,
-	TooOld: claudeTooOld, Waits: claudeWaits, Unwired: claudeUnwired,
-}
-
-// claudeWaits is how long a session under -p waits for tasks.
-func claudeWaits(background time.Duration) string {
-	if background <= 0 {
-		return ""
-	}
-	return fmt.Sprintf("CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS=%d", background.Milliseconds())
+	TooOld: claudeTooOld, ceiling: "CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS", Unwired: claudeUnwired,
 }
 
 func checkClaude(w Wishes) error {
@@ -38,10 +30,7 @@ func checkClaude(w Wishes) error {
 
 // printFlag is the argument by which a session ends with its turn, "" for none.
 func printFlag(args []string) string {
-	if i := slices.Index(args, "--"); i >= 0 {
-		args = args[:i]
-	}
-	for _, arg := range args {
+	for _, arg := range ownArguments(args) {
 		if arg == "-p" || arg == "--print" {
 			return arg
 		}
@@ -49,34 +38,86 @@ func printFlag(args []string) string {
 	return ""
 }
 
-// claudeCommand writes the settings that wire the hook for one session. Settings that the
-// command names are a part of them.
+// ownArguments are those that may be flags of the client's.
+func ownArguments(args []string) []string {
+	if i := slices.Index(args, "--"); i >= 0 {
+		return args[:i]
+	}
+	return args
+}
+
 func claudeCommand(_ context.Context, s Session) ([]string, error) {
-	args, given := settings.TakeFlag(s.Command[1:])
+	command, _, off, err := Claude(s, false)
+	if err == nil && off != nil {
+		return nil, errors.New("a session would ask for nothing: " + off.String())
+	}
+	return command, err
+}
+
+// Claude returns the command of a session of Claude Code, and writes the settings that wire
+// its hook, of which settings that the command names are a part. session is the
+// conversation's id, "" if only the client will know; if it is to be known, a new one gets it
+// here. off is what keeps the client from running the hook, nil for nothing.
+func Claude(s Session, known bool) (command []string, session string, off *settings.Off, err error) {
+	if err := hooksRun(s); err != nil {
+		return nil, "", nil, err
+	}
+	rest, given := settings.TakeFlag(s.Command[1:])
+	path := filepath.Join(s.Private, SettingsName)
+	if off, err = wireClaude(s, given, path); err != nil {
+		return nil, "", nil, err
+	}
+	tools, err := claudeTools(s)
+	if err != nil {
+		return nil, "", nil, err
+	}
+	session, flags, rest := conversationOf(rest, s.Resume, known)
+	return slices.Concat([]string{s.Command[0], "--settings", path}, tools, flags, rest), session, off, nil
+}
+
+// wireClaude writes the settings of a session to path, and returns what keeps its hook from running.
+func wireClaude(s Session, given, path string) (off *settings.Off, err error) {
 	text, err := settings.ReadFlag(given, s.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("settings of the session: --settings of the command: %w", err)
 	}
-	if off := settings.SwitchedOffBy(s.Env, s.Dir, text); off != nil {
-		return nil, errors.New("a session would ask for nothing: " + off.String())
-	}
-	path := filepath.Join(s.Private, SettingsName)
+	off = settings.SwitchedOffBy(s.Env, s.Dir, text)
 	if text, err = settings.Install(text, claudeWiring(s, path)); err != nil {
 		return nil, fmt.Errorf("settings of the session: %w", err)
+	}
+	content, err := settings.Look(text, s.Hook)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("settings of the session: %w", err)
+	case content.Switches["disableAllHooks"]:
+		return nil, noHooks("disableAllHooks, which the settings have that the command names with --settings,")
 	}
 	if err := disk.Publish(path, text, false); err != nil {
 		return nil, fmt.Errorf("write the settings of the session: %w", err)
 	}
-	command := []string{s.Command[0], "--settings", path}
-	tools, err := claudeTools(s)
-	if err != nil {
-		return nil, err
+	return off, nil
+}
+
+// safeMode turns off all that a user has set up for the client, hooks too.
+const safeMode = "CLAUDE_CODE_SAFE_MODE"
+
+// hooksRun refuses arguments and an environment that keep the client from running its hooks.
+func hooksRun(s Session) error {
+	for _, arg := range ownArguments(s.Command[1:]) {
+		if arg == "--bare" || arg == "--safe-mode" {
+			return noHooks(arg)
+		}
 	}
-	command = append(command, tools...)
-	if s.Resume != "" {
-		command = append(command, "--resume", s.Resume)
+	for _, kv := range s.Env {
+		if value, is := strings.CutPrefix(kv, safeMode+"="); is && value != "" && value != "0" && value != "false" {
+			return noHooks(safeMode + " in the environment")
+		}
 	}
-	return append(command, args...), nil
+	return nil
+}
+
+func noHooks(what string) error {
+	return fmt.Errorf("%s turns off hooks, and without its hook nobody could tell that an entry is answered: leave it out", what)
 }
 
 func claudeWiring(s Session, path string) settings.Wiring {

@@ -5,12 +5,15 @@ package client
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"heartbeat/internal/budget"
 	"heartbeat/internal/claude/settings"
+	"heartbeat/internal/cli"
 	"heartbeat/internal/screen"
 	"heartbeat/internal/words"
 )
@@ -26,9 +29,9 @@ type Client struct {
 	// Command returns the session's command, with what wires the hook.
 	Command func(context.Context, Session) ([]string, error)
 
-	// Waits is the variable that has the client wait so long for tasks in the background, "" for
-	// none.
-	Waits func(background time.Duration) string
+	// ceiling is the variable that says how many milliseconds a session that prints waits for
+	// tasks in the background, "" for none.
+	ceiling string
 
 	Recognise func(text string) screen.Sight
 	Advice    map[screen.Kind]screen.Advice
@@ -75,7 +78,7 @@ type Session struct {
 	Private string   // a directory that only this user can reach
 	Meter   string   // the path of heartbeat-stop meter, "" for none
 	Tools   string   // the path of heartbeat, which gives the tools of an agent; "" for none
-	Resume  string   // the conversation to go on with, "" for a new one
+	Resume  string   // the conversation to go on with, in place of any that the command names; "" for none
 }
 
 // The files in [Session.Private].
@@ -83,6 +86,27 @@ const (
 	SettingsName = "settings.json" // wires the hook
 	ToolsName    = "mcp.json"      // wires the tools of an agent
 )
+
+// notInherited are variables of the service manager or the launcher around a session.
+var notInherited = []string{
+	"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", cli.LaunchedVariable,
+}
+
+// Environ is the environment of a session: environ, in which a hook of the project's own
+// settings learns that it has nothing to do here, and a session that prints how long it waits
+// for tasks in the background.
+func (c *Client) Environ(environ []string, inbox string, background time.Duration) []string {
+	set := false
+	env := slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		set = set || name == c.ceiling
+		return slices.Contains(notInherited, name)
+	})
+	if c.ceiling != "" && background > 0 && !set {
+		env = append(env, fmt.Sprintf("%s=%d", c.ceiling, background.Milliseconds()))
+	}
+	return append(env, cli.LaunchedVariable+"="+inbox)
+}
 
 var clients = []*Client{&claudeCode, &codex}
 

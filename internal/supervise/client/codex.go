@@ -22,7 +22,6 @@ var codex = Client{
 	Retrying:  func(string) (r screen.Retry, retrying bool) { return r, false },
 	LastWords: codexLastWords,
 	TooOld:    func(string) string { return "" }, // such a one does not list its hooks
-	Waits:     func(time.Duration) string { return "" },
 }
 
 // codexIdle is how long the hook of a session that stays up waits for an entry. Codex has no

@@ -81,11 +81,11 @@ var allowed = map[string]string{
 	"internal/hosting/store":  "internal/disk internal/hosting/bigtext",
 	"internal/hosting/proxy":  "internal/gate internal/hosting/config internal/words",
 	"internal/hosting":        "inbox recover internal/claude/settings internal/cli/... internal/disk internal/flat internal/machine internal/machine/guardian internal/machine/rights internal/machine/signals internal/hosting/... internal/lines internal/notify internal/price internal/words",
-	"internal/hosting/queue":  "internal/charging internal/meter inbox internal/claim internal/claude internal/claude/settings internal/cli internal/disk internal/machine internal/words orchestrate/effect recover internal/budget internal/agent",
+	"internal/hosting/queue":  "internal/charging internal/meter inbox internal/claim internal/claude internal/claude/settings internal/cli internal/disk internal/machine internal/words orchestrate/effect recover internal/agent internal/supervise/client",
 	"internal/hosting/attach": "inbox internal/disk internal/hosting/stream internal/machine/socket",
 	// The session host.
 	"internal/hosting/process": "internal/machine internal/machine/guardian",
-	"internal/hosting/session": "inbox internal/why internal/claim internal/claude internal/claude/settings internal/cli internal/disk internal/machine internal/machine/guardian internal/machine/signals internal/hosting/attach internal/hosting/config internal/hosting/unsent internal/hosting/folder internal/hosting/guild internal/hosting/process internal/hosting/proxy internal/hosting/queue internal/hosting/store internal/hosting/stream internal/hosting/transcript internal/notify internal/price internal/words recover internal/supervise internal/supervise/terminal internal/budget internal/agent",
+	"internal/hosting/session": "inbox internal/why internal/claim internal/claude internal/claude/settings internal/cli internal/disk internal/machine internal/machine/guardian internal/machine/signals internal/hosting/attach internal/hosting/config internal/hosting/unsent internal/hosting/folder internal/hosting/guild internal/hosting/process internal/hosting/proxy internal/hosting/queue internal/hosting/store internal/hosting/stream internal/hosting/transcript internal/notify internal/price internal/words recover internal/supervise internal/supervise/client internal/supervise/terminal internal/budget internal/agent",
 	"internal/hosting/guild":   "internal/flat internal/hosting/config internal/hosting/folder",
 	"internal/hosting/unsent":  "internal/disk internal/hosting/folder internal/hosting/guild internal/hosting/store",
 
