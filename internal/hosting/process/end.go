@@ -1,11 +1,9 @@
 package process
 
 import (
-	"os"
 	"syscall"
 	"time"
 
-	"heartbeat/internal/machine"
 	"heartbeat/internal/machine/guardian"
 )
 
@@ -69,26 +67,9 @@ func (p *Process) EndRest() (killed int) {
 // orphans that this process adopted. It returns how many it killed.
 func Sweep(mark string) (killed int) {
 	killed = guardian.Kill(mark)
-	for _, e := range machine.List() {
-		if e.Parent == os.Getpid() && children.adopted(e.PID) {
-			_ = guardian.Send(e, syscall.SIGKILL) // fails if it has just ended
-			killed++
-		}
+	for _, e := range children.orphans() {
+		_ = guardian.Send(e, syscall.SIGKILL) // fails if it has just ended
+		killed++
 	}
 	return killed
-}
-
-// adopted reports whether a child was started by somebody else.
-func (r *reaper) adopted(pid int) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	_, ours := r.waiting[pid]
-	return r.adopts && !ours && pid != r.spared
-}
-
-// Spare exempts a child of this process, its guardian, from [Sweep].
-func Spare(pid int) {
-	children.mu.Lock()
-	defer children.mu.Unlock()
-	children.spared = pid
 }

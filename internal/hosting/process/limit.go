@@ -1,7 +1,6 @@
 package process
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -47,20 +46,4 @@ func become(limit, path string, command []string) error {
 		return err
 	}
 	return syscall.Exec(path, command, os.Environ())
-}
-
-// cannotRun words the kernel's error.
-func cannotRun(o Options, err error) error {
-	why := err.Error()
-	switch {
-	case errors.Is(err, unix.ENOEXEC):
-		why = "it is neither a program of this system nor a script with #! in its first line"
-	case errors.Is(err, unix.ENOENT):
-		why = "it, what would run it, or the folder " + o.Dir + " is not there"
-	case errors.Is(err, unix.E2BIG):
-		why = "its arguments and environment are too long for the system"
-	case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.ENOMEM):
-		return fmt.Errorf("start %s: %w: the system has no room for another process", o.Path, err)
-	}
-	return fmt.Errorf("start %s: %s", o.Path, why)
 }

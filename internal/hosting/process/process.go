@@ -71,10 +71,10 @@ func Start(o Options) (*Process, error) {
 	stdin, stdout, stderr := ours[0], ours[1], ours[2]
 	p := &Process{mark: o.Mark, stdout: stdout, ended: make(chan struct{})}
 	path, command := o.limited()
-	attributes := guardian.DiesWithParent(&syscall.SysProcAttr{Setsid: true}) // a guardian may be killed too
-	if p.PID, err = run(path, command, &syscall.ProcAttr{Dir: o.Dir, Env: o.Env, Files: fds, Sys: attributes}, p.bury); err != nil {
+	attributes := &syscall.ProcAttr{Dir: o.Dir, Env: o.Env, Files: fds, Sys: &syscall.SysProcAttr{Setsid: true}}
+	if p.PID, err = children.start(path, command, attributes, p.bury); err != nil {
 		closeAll(ours)
-		return nil, cannotRun(o, err)
+		return nil, fmt.Errorf("start %s: %w", o.Path, guardian.WhyNot(err, o.Dir))
 	}
 	p.copied.Go(func() { p.write(stdin, o.Stdin) })
 	p.copied.Go(func() { copyAll(o.Stderr, stderr) })

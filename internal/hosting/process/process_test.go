@@ -121,7 +121,7 @@ func TestCannotStart(t *testing.T) {
 		o    process.Options
 		want string
 	}{
-		"no program": {process.Options{Path: "/nowhere", Command: []string{"x"}, Dir: "/"}, "start /nowhere: it, what would run it, or the folder / is not there"},
+		"no program": {process.Options{Path: "/nowhere", Command: []string{"x"}, Dir: "/"}, "start /nowhere: it, what would run it (its first line or its loader), or the folder / is not there"},
 		"no folder":  {process.Options{Path: "/bin/sh", Command: []string{"x"}, Dir: "/nowhere"}, "the folder /nowhere is not there"},
 		"a folder":   {process.Options{Path: "/tmp", Command: []string{"x"}, Dir: "/"}, "permission denied"},
 		"too long":   {process.Options{Path: "/bin/sh", Command: []string{"x", strings.Repeat("x", 1<<20)}, Dir: "/"}, "too long"},

@@ -2,8 +2,12 @@ package process
 
 import (
 	"os"
+	"os/signal"
 	"sync"
 	"syscall"
+
+	"heartbeat/internal/machine"
+	"heartbeat/internal/machine/guardian"
 )
 
 // reaper waits for the children of this process.
@@ -16,52 +20,75 @@ type reaper struct {
 
 var children = reaper{waiting: map[int]chan<- syscall.WaitStatus{}}
 
-// start starts a child. Its status is sent once.
-func (r *reaper) start(fork func() (int, error)) (pid int, status <-chan syscall.WaitStatus, err error) {
+// start starts a child. bury is called with its status at the end.
+func (r *reaper) start(path string, command []string, attr *syscall.ProcAttr, bury func(syscall.WaitStatus)) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if pid, err = fork(); err != nil {
-		return 0, nil, err
-	}
-	told := make(chan syscall.WaitStatus, 1)
-	if r.adopts {
+	adopts, told := r.adopts, make(chan syscall.WaitStatus, 1)
+	pid, err := guardian.Start(path, command, attr, func(pid int) {
+		if !adopts {
+			told <- wait(pid)
+		}
+		bury(<-told)
+	})
+	if err == nil && adopts {
 		r.waiting[pid] = told
-		return pid, told, nil
 	}
-	go func() {
-		var status syscall.WaitStatus
-		for {
-			if _, err := syscall.Wait4(pid, &status, 0, nil); err != syscall.EINTR {
-				break
-			}
-		}
-		told <- status
-	}()
-	return pid, told, nil
+	return pid, err
 }
 
-// reap waits for whoever has ended.
-func (r *reaper) reap(signals <-chan os.Signal) {
-	for range signals {
-		for r.reapOne() {
-		}
+func wait(pid int) (status syscall.WaitStatus) {
+	for err := error(syscall.EINTR); err == syscall.EINTR; {
+		_, err = syscall.Wait4(pid, &status, 0, nil)
 	}
+	return status
 }
 
-func (r *reaper) reapOne() bool {
+// died tells who waits for a child.
+func (r *reaper) died(pid int, status syscall.WaitStatus) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var status syscall.WaitStatus
-	pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
-	if err == syscall.EINTR {
-		return true
-	}
-	if err != nil || pid == 0 {
-		return false
-	}
 	if told, ours := r.waiting[pid]; ours {
 		delete(r.waiting, pid)
 		told <- status
 	}
-	return true
+}
+
+// stranger reports whether a child was started by this process itself.
+func (r *reaper) stranger(pid int) bool {
+	_, ours := r.waiting[pid]
+	return ours || pid == r.spared
+}
+
+// Adopt makes the orphans of clients children of this process, so that they are found
+// and reaped. From then on this process must start no other children that it waits
+// for itself. Call it once, before the first client starts.
+func Adopt() {
+	if !guardian.Adopts {
+		return
+	}
+	guardian.Adopt()
+	children.mu.Lock()
+	children.adopts = true
+	children.mu.Unlock()
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGCHLD)
+	go guardian.Reap(signals, nil, children.died, func(bool) bool { return true })
+}
+
+// Spare exempts a child of this process, its guardian, from [Sweep].
+func Spare(pid int) {
+	children.mu.Lock()
+	defer children.mu.Unlock()
+	children.spared = pid
+}
+
+// orphans are the processes that this process adopted, and what descends from them.
+func (r *reaper) orphans() []machine.Entry {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.adopts {
+		return nil
+	}
+	return guardian.Family(0, r.stranger)
 }

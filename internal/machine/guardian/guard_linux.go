@@ -117,26 +117,8 @@ func freeze(mark string) (all []machine.Entry) {
 
 // Members returns the processes that carry a mark, and their descendants, but not
 // this process.
-func Members(mark string) (found []machine.Entry) {
-	children := map[int][]machine.Entry{}
-	var queue []machine.Entry
-	for _, p := range machine.List() {
-		children[p.Parent] = append(children[p.Parent], p)
-		if isMarked(p.PID, mark) {
-			queue = append(queue, p)
-		}
-	}
-	seen := map[int]bool{os.Getpid(): true}
-	for len(queue) > 0 {
-		p := queue[0]
-		queue = queue[1:]
-		if !seen[p.PID] {
-			seen[p.PID] = true
-			found = append(found, p)
-			queue = append(queue, children[p.PID]...)
-		}
-	}
-	return found
+func Members(mark string) []machine.Entry {
+	return below(func(p machine.Entry) bool { return isMarked(p.PID, mark) }, func(pid int) bool { return pid == os.Getpid() })
 }
 
 // isMarked looks for the mark in the environment that a process was started with.
@@ -188,3 +170,11 @@ func DiesWithParent(attr *syscall.SysProcAttr) *syscall.SysProcAttr {
 	attr.Pdeathsig = syscall.SIGKILL
 	return attr
 }
+
+// Adopts says whether orphans become children of a process that has called [Adopt], so that no
+// child left means that nobody is left.
+const Adopts = true
+
+// Adopt makes the orphans of what this process starts its children, so that they can be found
+// and reaped (prctl(2), PR_SET_CHILD_SUBREAPER).
+func Adopt() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) } // since Linux 3.4: cannot fail

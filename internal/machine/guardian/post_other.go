@@ -52,3 +52,9 @@ func (*Guardian) Leave() {}
 
 // DiesWithParent does nothing: this system has no such signal.
 func DiesWithParent(attr *syscall.SysProcAttr) *syscall.SysProcAttr { return attr }
+
+// Adopts is false: orphans become children of launchd.
+const Adopts = false
+
+// Adopt does nothing: this system has no subreapers.
+func Adopt() {}

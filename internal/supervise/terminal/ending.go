@@ -1,11 +1,11 @@
 package terminal
 
 import (
-	"fmt"
-	"strings"
+	"strconv"
 	"syscall"
 	"time"
 
+	"heartbeat/internal/machine"
 	"heartbeat/internal/machine/guardian"
 )
 
@@ -59,7 +59,7 @@ func (s *session) bury(d death) {
 	}
 	s.alone = s.alone || d.alone
 	switch {
-	case s.alone && orphansFall:
+	case s.alone && guardian.Adopts:
 		s.over = true
 	case s.gone:
 		if !s.stopping {
@@ -72,19 +72,18 @@ func (s *session) bury(d death) {
 	}
 }
 
-// press sends everybody who is left a signal to end, and returns their pids.
-func (s *session) press() []int {
-	left := family(s.leader, s.strangers)
+// press sends everybody who is left a signal to end, and returns them.
+func (s *session) press() []machine.Entry {
+	left := s.left()
 	// A child that has just died must still be reaped, unless strangers run on.
 	s.over = s.gone && len(left) == 0 && (s.alone || s.crowded)
-	for _, pid := range left {
+	for _, p := range left {
 		switch {
 		case s.killing:
-			_ = syscall.Kill(pid, syscall.SIGKILL) // fails if it has just ended
-		case !s.told[pid]:
-			s.told[pid] = true
-			_ = syscall.Kill(pid, syscall.SIGTERM)
-			_ = syscall.Kill(pid, syscall.SIGCONT)
+			_ = guardian.Send(p, syscall.SIGKILL) // fails if it has just ended
+		case !s.told[p.PID]:
+			s.told[p.PID] = true
+			_ = guardian.Send(p, syscall.SIGTERM)
 		}
 	}
 	return left
@@ -117,11 +116,15 @@ func (s *session) sweepUp() {
 	s.over = true
 }
 
-func list(pids []int) string {
-	if len(pids) == 0 {
+func list(left []machine.Entry) string {
+	if len(left) == 0 {
 		return "it cannot be listed either"
 	}
-	return "process " + strings.Trim(fmt.Sprint(pids), "[]")
+	text := "process"
+	for _, p := range left {
+		text += " " + strconv.Itoa(p.PID)
+	}
+	return text
 }
 
 // abandon kills whatever is left when a run returns early. After an orderly end

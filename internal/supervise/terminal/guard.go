@@ -18,7 +18,7 @@ const guardAfter = 5 * time.Millisecond
 
 // mark puts a unique mark into the environment of the whole session.
 func (s *session) mark() (err error) {
-	if !s.Guard || !orphansFall {
+	if !s.Guard || !guardian.Adopts {
 		return nil
 	}
 	if s.marked, err = machine.RandomName(); err == nil {
@@ -38,9 +38,6 @@ func (s *session) post() {
 	if err != nil {
 		s.Note("%v: should this process be killed, what ignores a hangup or left the terminal lives on", err)
 		return
-	}
-	if s.strangers == nil {
-		s.strangers = map[int]bool{}
 	}
 	s.strangers[g.PID] = true
 	if _, err := childrenOf(strconv.Itoa(os.Getpid())); err != nil {

@@ -224,20 +224,20 @@ func (s *session) listen() {
 	signal.Notify(s.changes, syscall.SIGPIPE, syscall.SIGWINCH, syscall.SIGCONT)
 }
 
-// spawn runs a function beside the loop. If it panics, the session ends and the
-// caller's terminal is restored.
-func (s *session) spawn(run func()) {
-	go func() {
-		defer func() {
-			if p := recover(); p != nil {
-				select {
-				case s.broken <- fmt.Errorf("internal error: %v: please report it with this:\n%s", p, debug.Stack()):
-				default: // the first one is enough
-				}
+// spawn runs a function beside the loop.
+func (s *session) spawn(run func()) { go s.safely(run) }
+
+// safely runs a function. If it panics, the session ends and the caller's terminal is restored.
+func (s *session) safely(run func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			select {
+			case s.broken <- fmt.Errorf("internal error: %v: please report it with this:\n%s", p, debug.Stack()):
+			default: // the first one is enough
 			}
-		}()
-		run()
+		}
 	}()
+	run()
 }
 
 // join is spawn for a function that must end before the next session begins, or it

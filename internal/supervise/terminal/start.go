@@ -1,11 +1,9 @@
 package terminal
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime"
 	"sync"
 	"syscall"
 
@@ -50,47 +48,35 @@ func pollable(f *os.File) (*os.File, error) {
 	return os.NewFile(uintptr(fd), f.Name()), nil
 }
 
-// start starts the command from a thread that lives as long as the session: with
-// Pdeathsig, the kernel kills the command when the thread that started it ends.
-func (s *session) start(path string) error {
-	s.strangers = adopt()
+// start starts the command.
+func (s *session) start(path string) (err error) {
+	guardian.Adopt()
+	s.strangers = kin()
 	s.crowded = len(s.strangers) > 0
-	started := make(chan error)
 	signal.Notify(s.children, syscall.SIGCHLD)
-	s.join(func() {
-		defer signal.Stop(s.children)
-		runtime.LockOSThread() // never unlocked, so that the thread ends with this goroutine
-		// The terminal is the command's controlling one.
-		attributes := guardian.DiesWithParent(&syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0})
-		pid, err := withDefaultSignals(func() (int, error) {
-			return syscall.ForkExec(path, s.Command, &syscall.ProcAttr{
-				Dir: s.Dir, Env: s.Env, Files: []uintptr{s.tty.Fd(), s.tty.Fd(), s.tty.Fd()}, Sys: attributes,
-			})
+	s.joined.Add(1)
+	over := func() {
+		signal.Stop(s.children)
+		s.joined.Done()
+	}
+	s.leader, err = withDefaultSignals(func() (int, error) {
+		return guardian.Start(path, s.Command, &syscall.ProcAttr{
+			Dir: s.Dir, Env: s.Env, Files: []uintptr{s.tty.Fd(), s.tty.Fd(), s.tty.Fd()},
+			Sys: &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}, // it is the command's controlling terminal
+		}, func(pid int) {
+			defer over()
+			s.safely(func() { s.reap(pid) })
 		})
-		s.leader = pid
-		started <- err
-		if err == nil {
-			s.reap(pid)
-		}
 	})
-	if err := <-started; err != nil {
-		return cannotRun(s.Command[0], err)
+	if err == nil {
+		return nil
 	}
-	return nil
-}
-
-// cannotRun words the kernel's error about a command that exists.
-func cannotRun(name string, err error) error {
-	why := err.Error()
-	switch {
-	case errors.Is(err, unix.ENOEXEC):
-		why = "it is neither a program of this system nor a script with #! in its first line"
-	case errors.Is(err, unix.ENOENT):
-		why = "what would run it, as its first line or its loader has it, is not there"
-	case machine.Passes(err):
-		return fmt.Errorf("start %s: %w: the system has no room for it now", name, err)
+	over()
+	why := guardian.WhyNot(err, s.Dir)
+	if machine.Passes(why) {
+		return fmt.Errorf("start %s: %w", s.Command[0], why)
 	}
-	return fmt.Errorf("%w: %s: %s", ErrCannotRun, name, why)
+	return fmt.Errorf("%w: %s: %w", ErrCannotRun, s.Command[0], why)
 }
 
 // ignoredSignals are those that whoever started this process ignores, as nohup does
