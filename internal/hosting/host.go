@@ -125,7 +125,7 @@ func (o *order) keepFailure(why error, s cli.Streams) {
 	box := unsent.Beside(f.DB)
 	defer box.Close()
 	hosted, err := f.Exists()
-	if _, _, decided, decidedErr := box.Decided(ctx, f.ID); err != nil || decidedErr != nil || hosted || decided {
+	if _, decided, decidedErr := box.Report(ctx, f.ID); err != nil || decidedErr != nil || hosted || decided {
 		s.Complain(errors.Join(err, decidedErr))
 		return
 	}

@@ -102,7 +102,12 @@ func (f Folder) removeGone() error { return os.RemoveAll(f.gone()) } // it follo
 func keeps(f Folder, db *store.Store, s *State, before time.Time, unanswered bool) error {
 	kept := func(why string) error { return &KeptError{f.ID, why} }
 	left := s.Entries.Queued + s.Entries.InFlight
+	report, waits, err := db.Report(context.Background(), f.ID, store.Record)
 	switch {
+	case err != nil:
+		return err
+	case waits && report.State != store.Sent: // the record says which guild that is
+		return kept("its guild was not told of its end yet: heartbeat-host drain-dlq --once tells it")
 	case !s.Status.Ended() || s.EndedAt == nil:
 		return kept("it has not ended")
 	case !s.EndedAt.Before(before):
@@ -113,13 +118,6 @@ func keeps(f Folder, db *store.Store, s *State, before time.Time, unanswered boo
 		return kept("its host was killed, and nobody has finished it")
 	case s.OwnInbox && left > 0 && !unanswered:
 		return kept(fmt.Sprintf("%d of its entries were not answered: see %s", left, f.InboxPath()))
-	}
-	report, waits, err := db.Report(context.Background(), f.ID, store.Record)
-	switch {
-	case err != nil:
-		return err
-	case waits && report.State != store.Sent: // the record says which guild that is
-		return kept("its guild was not told of its end yet: heartbeat-host drain-dlq --once tells it")
 	}
 	spool, err := disk.StatName(f.SpoolPath())
 	switch {

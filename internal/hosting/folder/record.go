@@ -37,6 +37,9 @@ func (f Folder) read(db *store.Store) (*State, error) {
 			s, err = f.kept(db)
 		}
 	}
+	if err == nil {
+		err = s.Look(db)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read the state of session %s: %w", f.ID, err)
 	}
@@ -62,6 +65,38 @@ func (f Folder) kept(db *store.Store) (*State, error) {
 		return nil, fmt.Errorf("what %s has is no record of this session", db.Path())
 	}
 	return s, nil
+}
+
+// Look fills in what became of the session's reports. The record of an older release says so
+// itself where they are not in the database.
+func (s *State) Look(db *store.Store) error {
+	for kind, into := range map[store.Kind]*Report{store.Running: &s.RunningReport, store.Record: &s.TerminalReport} {
+		r, found, err := db.Report(context.Background(), s.SessionID, kind)
+		switch {
+		case err != nil:
+			return err
+		case found:
+			*into = reportOf(r)
+		}
+	}
+	return nil
+}
+
+// reportOf is what became of a report.
+func reportOf(r store.Report) Report {
+	said := Report{State: Waiting, Reason: r.Reason}
+	if !r.Tried.IsZero() {
+		said.At = &r.Tried
+	}
+	switch {
+	case r.State == store.Sent:
+		said = Report{State: Delivered, At: said.At, As: Status(r.Reason)}
+	case r.State == store.Refused:
+		said.State, said.Reason = Refused, fmt.Sprintf("HTTP %d: %s", r.Code, r.Reason)
+	case said.At != nil:
+		said.State = DeadLettered
+	}
+	return said
 }
 
 // former is the record where older releases have it, in a file. A host of such a release

@@ -82,7 +82,7 @@ type Facts struct {
 	StalledSince   *time.Time `json:"stalledSince,omitempty"`
 	Tools          *Tools     `json:"tools,omitempty"`
 	Store          string     `json:"store,omitempty"` // what is wrong with the transcript store, one sentence
-	RunningReport  Report     `json:"runningReport"`
+	RunningReport  Report     `json:"runningReport"`   // this one and the next are what the reports in the database say: see [State.Look]
 	TerminalReport Report     `json:"terminalReport"`
 	LastBeatAt     *time.Time `json:"lastBeatAt,omitempty"` // the last one that the guild took
 	Warnings       []string   `json:"warnings,omitempty"`   // one sentence each, the oldest first, at most [MaxWarnings]
@@ -209,9 +209,8 @@ const (
 
 // Report is how a report to the guild fared.
 type Report struct {
-	State  Delivery   `json:"state,omitempty"` // empty: it is not due yet
-	At     *time.Time `json:"at,omitempty"`    // of the last try
-	Tries  int        `json:"tries,omitempty"`
+	State  Delivery   `json:"state,omitempty"`  // empty: it is not due yet
+	At     *time.Time `json:"at,omitempty"`     // of the last try
 	Reason string     `json:"reason,omitempty"` // why it was not delivered, one sentence
 	// As is the status that the guild took instead, if it refused the true one.
 	As Status `json:"as,omitempty"`

@@ -19,6 +19,7 @@ import (
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/guild"
 	"heartbeat/internal/hosting/process"
+	"heartbeat/internal/hosting/store"
 	"heartbeat/internal/hosting/unsent"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/machine/guardian"
@@ -70,7 +71,7 @@ func begin(o Options) (h *host, err error) {
 	h.db = h.lock.DB()
 	h.box = unsent.Of(h.db, f.DB)
 	step(stepClaimed)
-	if err := h.settle(f); err != nil {
+	if err := h.prepare(f); err != nil {
 		if h.guard != nil {
 			h.guard.Dismiss()
 		}
@@ -127,9 +128,10 @@ func claim(f folder.Folder, resume bool) (*record, error) {
 		if err != nil {
 			break
 		}
-		waits := false
 		r.state = *old
-		if waits, err = unsent.Of(lock.DB(), f.DB).Waits(ctx, f.ID); waits {
+		var report store.Report
+		var kept bool
+		if report, kept, err = unsent.Of(lock.DB(), f.DB).Report(ctx, f.ID); kept && report.State != store.Sent {
 			err = used("is that of a session whose last report the guild does not have yet: run heartbeat-host drain-dlq first")
 		}
 	}
@@ -146,8 +148,8 @@ func lastState(s *folder.State) string {
 	return "has no end: its host died"
 }
 
-// settle prepares everything that has to be there before anything happens.
-func (h *host) settle(f folder.Folder) error {
+// prepare makes ready everything that has to be there before anything happens.
+func (h *host) prepare(f folder.Folder) error {
 	var logErr error
 	h.log, logErr = openLog(h.Config.LogDir, f.ID)
 	h.db.Tell(h.log.line)

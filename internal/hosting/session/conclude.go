@@ -1,7 +1,6 @@
 package session
 
 import (
-	"errors"
 	"time"
 
 	"heartbeat/internal/hosting/folder"
@@ -15,8 +14,8 @@ func (h *host) conclude() Outcome {
 	hurry := h.asked.next()
 	h.takeNoMore()
 	h.closeTools()
-	c := &conclusion{record: h.record, db: h.db, box: h.box, guild: h.guild, log: h.log}
-	d, kept := h.decide(c, hurry)
+	c := &h.conclusion
+	d, kept := h.decide(hurry)
 	h.closeQueue()
 	readersGone := h.stopServing()
 	if !kept {
@@ -40,9 +39,9 @@ const keepEvery = time.Second
 // decide keeps what the session came to, and with it all messages. While the disk does
 // not take them the host stays, since nobody else has them, and the guild is told
 // nothing: an end that is not kept might be followed by another one.
-func (h *host) decide(c *conclusion, hurry <-chan struct{}) (d Decision, kept bool) {
+func (h *host) decide(hurry <-chan struct{}) (d Decision, kept bool) {
 	for tries := 1; ; tries++ {
-		d, err := h.tryToDecide(c, tries == 1)
+		d, err := h.tryToDecide(tries == 1)
 		if err == nil {
 			return d, true
 		}
@@ -57,17 +56,12 @@ func (h *host) decide(c *conclusion, hurry <-chan struct{}) (d Decision, kept bo
 	}
 }
 
-func (h *host) tryToDecide(c *conclusion, show bool) (d Decision, err error) {
+func (h *host) tryToDecide(show bool) (d Decision, err error) {
 	ctx, cancel := within(terminalWait)
 	defer cancel()
 	if h.store != nil {
 		if err := h.store.Flush(ctx); err != nil {
 			return d, err
-		}
-		if show { // the guild may look for it once it has the report, which says if it cannot
-			ctx, cancel := within(showWait)
-			defer cancel()
-			_ = h.store.Show(ctx) // health has it
 		}
 	}
 	if h.unsettled != nil {
@@ -83,10 +77,27 @@ func (h *host) tryToDecide(c *conclusion, show bool) (d Decision, err error) {
 			}
 		})
 	}
-	h.takeStock()
-	c.each = h.fates()
-	d = Decide(Facts{State: h.snapshot(), MemoryMax: h.MemoryMax})
-	return c.keep(ctx, d)
+	past, waiting := "", int64(0)
+	if h.store != nil {
+		if show { // the guild may look for it once it has the report, which says if it cannot
+			short, cancel := within(showWait)
+			defer cancel()
+			_ = h.store.Show(short) // health has it
+		}
+		past = h.store.Health().Past
+		waiting, _ = h.db.Waiting(ctx, h.lock.Folder().ID) // which was asked a moment ago
+	}
+	h.change(func(s *folder.State) {
+		h.watchLive(s)
+		s.Waiting, s.Stderr = waiting, h.log.stderr()
+		addWarning(s, past)
+	})
+	if h.queue != nil {
+		if err := h.count(h.queue); err != nil {
+			h.warn(err.Error())
+		}
+	}
+	return h.conclusion.keep(ctx, Decide(Facts{State: h.snapshot(), MemoryMax: h.MemoryMax}))
 }
 
 // leave ends the host of a session whose end could not be kept. Its guardian finishes
@@ -104,17 +115,7 @@ func (h *host) leave(d Decision) Outcome {
 // cleanUp leaves nothing but the record. Another process may have the session from
 // then on. If something is left for the guild, the guardian stays and brings it.
 func (h *host) cleanUp(left bool) {
-	if err := errors.Join(clean(h.lock.Folder()), removePromptDir(h.snapshot())); err != nil {
-		h.warn(err.Error())
-	}
-	step(stepCleaned)
-	h.change(func(s *folder.State) {
-		s.Host, s.Mark = nil, ""
-		if !left {
-			s.Guardian = nil
-		}
-	})
-	step(stepOver)
+	h.leaveRecord(left, removePromptDir)
 	left = left || h.failure() != nil
 	switch {
 	case h.guard == nil:

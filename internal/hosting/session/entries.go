@@ -176,33 +176,20 @@ func textOf(text *string) string {
 	return *text
 }
 
-// settleEntries settles what a client left in flight, and counts the entries.
+// settleEntries settles what a client left in flight, and counts the entries. Where that
+// fails for want of room it is tried again at the end.
 func (h *host) settleEntries(x queue.Exit) error {
 	settle := func() error {
-		if _, err := h.queue.Settle(context.Background(), x); err != nil {
+		if err := h.settle(context.Background(), h.queue, x); err != nil {
 			return fmt.Errorf("settle the session's entries: %w", err)
 		}
-		h.warn(h.queue.Unheard())
 		return nil
 	}
-	if err := settle(); err != nil {
-		if machine.OutOfSpace(err) {
-			h.unsettled = settle
-		}
-		return err
+	err := settle()
+	if machine.OutOfSpace(err) {
+		h.unsettled = settle
 	}
-	_, err := h.count()
 	return err
-}
-
-// count notes what became of the entries so far.
-func (h *host) count() (queue.Fates, error) {
-	fates, err := h.queue.Fates()
-	if err != nil {
-		return fates, fmt.Errorf("count the session's entries: %w", err)
-	}
-	h.change(func(s *folder.State) { s.Entries = counted(fates, s.Opened) })
-	return fates, nil
 }
 
 // counted are the numbers of entries. One that was dropped is a dead letter that
@@ -244,18 +231,6 @@ func namedFates(f queue.Fates, opened []string) (each []guild.Entry) {
 		}
 	}
 	return each
-}
-
-// fates are the entries for the terminal report.
-func (h *host) fates() []guild.Entry {
-	if h.queue == nil {
-		return nil
-	}
-	fates, err := h.count()
-	if err != nil {
-		h.warn(err.Error())
-	}
-	return namedFates(fates, h.snapshot().Opened)
 }
 
 // send appends an entry to the session's inbox.

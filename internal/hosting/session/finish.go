@@ -108,12 +108,7 @@ func (e *finisher) bring(ctx context.Context) (Outcome, error) {
 	s := e.snapshot()
 	e.again = true
 	o := Outcome{Decision: Decision{State: s.Status, Error: s.Error}, Delivered: s.TerminalReport.State == folder.Delivered}
-	waits, err := e.box.Waits(ctx, s.SessionID)
-	_, _, decided, decidedErr := e.box.Decided(ctx, s.SessionID)
-	if err = errors.Join(err, decidedErr); err != nil {
-		return o, err
-	}
-	if decided && !o.Delivered && (!waits || s.TerminalReport.State != folder.Refused) {
+	if !o.Delivered && s.TerminalReport.State != folder.Refused {
 		o.Delivered = e.deliver(ctx)
 	}
 	if o.Left = e.left(nil); o.Left {
@@ -141,15 +136,7 @@ func (e *finisher) finish(ctx context.Context) (o Outcome, err error) {
 	}
 	o.Delivered = e.deliver(ctx)
 	o.Left = e.left(nil)
-	if err := errors.Join(clean(e.folder), removeMarkedPromptDir(e.snapshot())); err != nil {
-		e.change(func(s *folder.State) { addWarning(s, err.Error()) })
-	}
-	e.change(func(s *folder.State) {
-		s.Host, s.Mark = nil, ""
-		if !o.Left {
-			s.Guardian = nil
-		}
-	})
+	e.leaveRecord(o.Left, removeMarkedPromptDir)
 	if err := e.failure(); err != nil {
 		return o, fmt.Errorf("%w: %w", ErrUnkept, err)
 	}
@@ -168,29 +155,27 @@ func (e *finisher) adopt(ctx context.Context) error {
 // it: see [conclusion.keep].
 func (e *finisher) conclude(ctx context.Context) (d Decision, err error) {
 	s := e.snapshot()
-	status, why, decided, err := e.box.Decided(ctx, s.SessionID)
+	r, decided, err := e.box.Report(ctx, s.SessionID)
 	switch {
 	case err != nil:
 		return d, err
 	case decided:
-		d = Decision{State: status, Error: why}
-		if s.TerminalReport.State == "" {
+		d = Decision{State: folder.Status(r.Status), Error: r.Error}
+		if !s.Status.Ended() {
 			e.change(func(s *folder.State) { noteEnd(s, d) })
 		}
 		return d, nil
-	case s.TerminalReport.State != "": // the database was damaged since, or removed
+	case s.Status.Ended(): // the database was damaged since, or removed
 		return e.keep(ctx, Decision{State: s.Status, Error: s.Error, Code: Facts{State: s}.code()})
 	}
 	if err := e.recount(ctx); err != nil {
-		e.log.linef("the messages could not be read: %v", err)
-		e.change(func(s *folder.State) { addWarning(s, "the messages could not be read: "+err.Error()) })
+		e.warn("the messages could not be read: " + err.Error())
 	}
-	switch err := e.settle(ctx); {
+	switch err := e.settleEntries(ctx); {
 	case machine.OutOfSpace(err):
 		return d, err
 	case err != nil:
-		e.log.linef("the entries could not be settled: %v", err)
-		e.change(func(s *folder.State) { addWarning(s, "the entries could not be settled: "+err.Error()) })
+		e.warn("the entries could not be settled: " + err.Error())
 	}
 	e.show(ctx)
 	s = e.snapshot()

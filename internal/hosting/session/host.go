@@ -9,14 +9,11 @@ import (
 
 	"heartbeat/internal/hosting/attach"
 	"heartbeat/internal/hosting/folder"
-	"heartbeat/internal/hosting/guild"
 	"heartbeat/internal/hosting/process"
 	"heartbeat/internal/hosting/proxy"
 	"heartbeat/internal/hosting/queue"
-	"heartbeat/internal/hosting/store"
 	"heartbeat/internal/hosting/stream"
 	"heartbeat/internal/hosting/transcript"
-	"heartbeat/internal/hosting/unsent"
 	"heartbeat/internal/machine/guardian"
 	"heartbeat/internal/machine/signals"
 )
@@ -24,18 +21,14 @@ import (
 // host is the host of one session.
 type host struct {
 	Options
-	*record
+	conclusion
 	claude  string // the client's absolute path
-	log     *log
 	guard   *guardian.Guardian
 	signals *signals.Taken
-	db      *store.Store
 	store   *transcript.Store
 	proxy   *proxy.Proxy
 	queue   *queue.Queue
 	server  *attach.Server
-	guild   *guild.Client
-	box     unsent.Box
 	report  reporter
 	asked   *request
 	drained drain
@@ -53,9 +46,10 @@ type host struct {
 	unsettled func() error // settles what a client left, where that failed
 }
 
-// record is the session's state, in memory and on disk.
+// record is the session's state, in memory and on disk, and its log.
 type record struct {
 	lock  *folder.Lock
+	log   *log
 	mu    sync.Mutex
 	state folder.State
 	saved time.Time
@@ -106,11 +100,14 @@ func (r *record) snapshot() folder.State {
 }
 
 // warn adds a warning to log, status and report, once.
-func (h *host) warn(text string) {
+func (r *record) warn(text string) {
+	if text == "" {
+		return
+	}
 	fresh := false
-	h.change(func(s *folder.State) { fresh = addWarning(s, text) })
+	r.change(func(s *folder.State) { fresh = addWarning(s, text) })
 	if fresh {
-		h.log.line("warning: " + text)
+		r.log.line("warning: " + text)
 	}
 }
 

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -127,17 +126,3 @@ func (h *host) toolsUsed(s *folder.State) {
 // requiresTools reports whether flag or config say that a session without its tools has
 // failed.
 func (h *host) requiresTools() bool { return h.RequireTools || h.Config.RequireTools }
-
-// takeStock notes everything that is known at the end.
-func (h *host) takeStock() {
-	past, waiting := "", int64(0)
-	if h.store != nil {
-		past = h.store.Health().Past
-		waiting, _ = h.db.Waiting(context.Background(), h.lock.Folder().ID) // which was asked a moment ago
-	}
-	h.change(func(s *folder.State) {
-		h.watchLive(s)
-		s.Waiting, s.Stderr = waiting, h.log.stderr()
-		addWarning(s, past)
-	})
-}

@@ -16,7 +16,7 @@ import (
 )
 
 // show writes the guild's table, which the guild may look at once it has the report, and
-// notes what that says if it could not be written.
+// notes what that lacks.
 func (e *finisher) show(ctx context.Context) {
 	id := e.snapshot().SessionID
 	short, cancel := context.WithTimeout(ctx, showWait)
@@ -68,8 +68,8 @@ func (e *finisher) recount(ctx context.Context) error {
 	return nil
 }
 
-// settle does for a dead host what it does at its client's end.
-func (e *finisher) settle(ctx context.Context) error {
+// settleEntries does for a dead host what it does at its client's end.
+func (e *finisher) settleEntries(ctx context.Context) error {
 	q, err := queue.Open(queueOptions(e.folder, e.snapshot(), e.log.line))
 	if err != nil {
 		return err
@@ -78,24 +78,11 @@ func (e *finisher) settle(ctx context.Context) error {
 	switch err := q.Claim(ctx); {
 	case errors.As(err, &busy): // what is in flight now is not this session's
 		e.log.linef("the entries are left to who works on %s now: %v", q.Path(), err)
+		return e.count(q)
 	case err != nil:
 		return err
-	default:
-		x := exitSeen(e.snapshot())
-		_, err := q.Settle(ctx, x)
-		if err = errors.Join(err, q.Close()); err != nil {
-			return err
-		}
-		e.change(func(s *folder.State) { addWarning(s, q.Unheard()) })
 	}
-	fates, err := q.Fates()
-	if err != nil {
-		return err
-	}
-	opened := e.snapshot().Opened
-	e.each = namedFates(fates, opened)
-	e.change(func(s *folder.State) { s.Entries = counted(fates, opened) })
-	return nil
+	return errors.Join(e.settle(ctx, q, exitSeen(e.snapshot())), q.Close())
 }
 
 // exitSeen is what a dead host saw of its client's end.

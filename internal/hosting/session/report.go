@@ -9,6 +9,7 @@ import (
 
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/guild"
+	"heartbeat/internal/hosting/queue"
 	"heartbeat/internal/hosting/store"
 	"heartbeat/internal/hosting/unsent"
 )
@@ -34,14 +35,12 @@ func (h *host) reportRunning() {
 	r := reporter{cancel, make(chan struct{}), make(chan struct{})}
 	h.report = r
 	s := h.snapshot()
-	h.change(func(s *folder.State) { s.RunningReport = folder.Report{State: folder.Waiting} })
 	go func() {
 		_, err := h.box.ReportRunning(ctx, h.guild, runningOf(s), s.GuildToolURL)
 		if err != nil {
 			h.log.linef("Failed to report running: %v", err)
 			h.warn("the guild was not told that the session runs: " + err.Error())
 		}
-		h.change(func(s *folder.State) { fared(&s.RunningReport, guild.Answer{}, err) })
 		close(r.settled)
 		h.beat(ctx)
 		close(r.stopped)
@@ -100,8 +99,44 @@ type conclusion struct {
 	box   unsent.Box
 	guild *guild.Client
 	each  []guild.Entry
-	log   *log
 	again bool // it was tried before, so that only success is worth a line
+}
+
+// settle settles what a client left in flight, and notes what became of the entries.
+func (c *conclusion) settle(ctx context.Context, q *queue.Queue, x queue.Exit) error {
+	if _, err := q.Settle(ctx, x); err != nil {
+		return err
+	}
+	c.warn(q.Unheard())
+	return c.count(q)
+}
+
+// count notes what became of the entries so far.
+func (c *conclusion) count(q *queue.Queue) error {
+	fates, err := q.Fates()
+	if err != nil {
+		return fmt.Errorf("count the session's entries: %w", err)
+	}
+	c.change(func(s *folder.State) {
+		s.Entries, c.each = counted(fates, s.Opened), namedFates(fates, s.Opened)
+	})
+	return nil
+}
+
+// leaveRecord removes what the session has left beside its record, by prompt the folder of
+// its system prompt, and takes the host out of that.
+func (c *conclusion) leaveRecord(left bool, prompt func(folder.State) error) {
+	if err := errors.Join(clean(c.lock.Folder()), prompt(c.snapshot())); err != nil {
+		c.warn(err.Error())
+	}
+	step(stepCleaned)
+	c.change(func(s *folder.State) {
+		s.Host, s.Mark = nil, ""
+		if !left {
+			s.Guardian = nil
+		}
+	})
+	step(stepOver)
 }
 
 // keep commits what the session came to, in its record and as the report that the guild
@@ -130,13 +165,12 @@ func (c *conclusion) keep(ctx context.Context, d Decision) (Decision, error) {
 func noteEnd(s *folder.State, d Decision) {
 	now := time.Now().UTC()
 	s.Status, s.Error, s.EndedAt, s.Client = d.State, d.Error, &now, nil
-	s.TerminalReport = folder.Report{State: folder.Waiting}
 }
 
 // deliver sends the terminal report, which stays if the guild does not take it.
 func (c *conclusion) deliver(ctx context.Context) (delivered bool) {
 	id := c.snapshot().SessionID
-	answer, err := c.box.Deliver(ctx, c.guild, store.Record, id)
+	_, err := c.box.Deliver(ctx, c.guild, store.Record, id)
 	var refused *guild.Refused
 	switch {
 	case err == nil && c.again:
@@ -148,7 +182,6 @@ func (c *conclusion) deliver(ctx context.Context) (delivered bool) {
 		c.log.linef("Failed to report result, which is tried again: %v", err)
 	}
 	step(stepReported)
-	c.change(func(s *folder.State) { fared(&s.TerminalReport, answer, err) })
 	return err == nil
 }
 
@@ -162,28 +195,6 @@ func (c *conclusion) left(hurry <-chan struct{}) bool {
 	if err != nil && !c.again {
 		c.log.linef("the transcript cannot be written to the guild's table, which is tried again: %v", err)
 	}
-	waits, waitsErr := c.box.Waits(context.Background(), id)
-	return err != nil || waitsErr != nil || waits && c.snapshot().TerminalReport.State != folder.Refused
-}
-
-// fared notes how a report fared.
-func fared(r *folder.Report, a guild.Answer, err error) {
-	now := time.Now().UTC()
-	r.At, r.Reason = &now, ""
-	r.Tries++
-	var refused *guild.Refused
-	var away *guild.Unreachable
-	switch {
-	case err == nil:
-		r.State, r.As = folder.Delivered, a.As
-		if r.As == folder.Cancelled {
-			r.As = ""
-		}
-		return
-	case errors.As(err, &refused) && !errors.As(err, &away):
-		r.State = folder.Refused
-	default:
-		r.State = folder.DeadLettered
-	}
-	r.Reason = err.Error()
+	r, kept, keptErr := c.box.Report(context.Background(), id)
+	return err != nil || keptErr != nil || kept && r.State == store.Waiting
 }

@@ -111,6 +111,7 @@ func (b backend) Messages(ctx context.Context, from int64) iter.Seq2[stream.Stor
 func (b backend) Status() any {
 	s := b.h.snapshot()
 	b.h.watchLive(&s)
+	_ = s.Look(b.h.db) // the rest is worth showing without it
 	return s
 }
 

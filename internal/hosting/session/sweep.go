@@ -8,7 +8,6 @@ import (
 
 	"heartbeat/internal/disk"
 	"heartbeat/internal/hosting/folder"
-	"heartbeat/internal/hosting/guild"
 	"heartbeat/internal/hosting/store"
 	"heartbeat/internal/hosting/transcript"
 	"heartbeat/internal/hosting/unsent"
@@ -59,17 +58,12 @@ func Drain(ctx context.Context, o DrainOptions) (d Drained, err error) {
 		}
 	}
 	hasHost := func(id string) bool { return folder.Folder{ID: id, DB: o.DB}.Holder() != 0 }
-	reports, drainErr := unsent.Drain(ctx, unsent.Options{
+	var drainErr error
+	d.Reports, drainErr = unsent.Drain(ctx, unsent.Options{
 		DB: o.DB, Refused: o.Refused,
 		GuildURL: func(id string) string { return cmp.Or(guilds[id], o.GuildURL) },
 		Busy:     hasHost,
 	})
-	d.Reports = reports
-	for _, l := range reports {
-		if l.What == unsent.Sent && l.Kind == store.Record {
-			noteSent(ctx, folder.Folder{ID: l.SessionID, DB: o.DB}, l)
-		}
-	}
 	db := store.In(folder.Root(o.DB), "", nil)
 	defer db.Close() // everything was committed
 	return d, errors.Join(err, drainErr, showBehind(ctx, db, "", hasHost))
@@ -105,19 +99,6 @@ func Adopt(ctx context.Context, f folder.Folder) error {
 	}
 	defer lock.Release() // the process's end would release it as well
 	return transcript.Recover(ctx, transcriptOf(db, f, nil))
-}
-
-// noteSent writes into a session's record that the guild has its report.
-func noteSent(ctx context.Context, f folder.Folder, l unsent.Outcome) {
-	lock, err := f.Lock(ctx)
-	if err != nil {
-		return // only status shows it
-	}
-	defer lock.Release() // the process's end would release it as well
-	if s, err := f.Read(); err == nil {
-		fared(&s.TerminalReport, guild.Answer{As: l.As}, nil)
-		_ = lock.Write(s) // only status shows it
-	}
 }
 
 // sweepOthers finishes the sessions of dead hosts beside this one's database, and

@@ -63,7 +63,7 @@ func (h *host) inTerminal() error {
 		}
 	})
 	step(stepEnded)
-	if _, err := h.count(); err != nil {
+	if err := h.count(h.queue); err != nil {
 		return err
 	}
 	step(stepSettled)

@@ -41,7 +41,7 @@ type Report struct {
 
 	State  string
 	Code   int       // the HTTP status with which it was refused
-	Reason string    // why it was not taken
+	Reason string    // why it was not taken, or the status that the guild took in place of its own
 	Tried  time.Time // the last time
 	File   bool      // it was written to a file
 }
@@ -93,14 +93,14 @@ func (s *Store) Unsent(ctx context.Context) (all []Report, err error) {
 	return all, err
 }
 
-// Fared notes what became of a report. The running report of a session goes once its
-// record was sent: it is of no use any more.
+// Fared notes what became of a report. A running report that nobody took goes once the
+// session's record was sent: it is of no use any more.
 func (s *Store) Fared(ctx context.Context, r Report) error {
 	return s.write(ctx, func(tx *sql.Tx) error {
 		_, err := tx.Exec(`UPDATE reports SET state = ?, code = ?, reason = ?, tried = ?, file = ? WHERE session = ? AND kind = ?`,
 			r.State, r.Code, r.Reason, r.Tried.UTC().Format(atLayout), r.File, r.Session, r.Kind)
 		if err == nil && r.Kind == Record && r.State == Sent {
-			_, err = tx.Exec(`DELETE FROM reports WHERE session = ? AND kind = ?`, r.Session, Running)
+			_, err = tx.Exec(`DELETE FROM reports WHERE session = ? AND kind = ? AND state <> ?`, r.Session, Running, Sent)
 		}
 		return err
 	})

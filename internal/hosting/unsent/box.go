@@ -65,16 +65,9 @@ func (b Box) Decide(ctx context.Context, r *guild.Record, url string, last int64
 	return folder.Status(counts.Status), counts.Error, nil
 }
 
-// Decided is what the record of a session says, if there is one.
-func (b Box) Decided(ctx context.Context, session string) (as folder.Status, reason string, found bool, err error) {
-	r, found, err := b.db.Report(ctx, session, store.Record)
-	return folder.Status(r.Status), r.Error, found, err
-}
-
-// Waits reports whether a guild has not taken the record of a session.
-func (b Box) Waits(ctx context.Context, session string) (bool, error) {
-	r, found, err := b.db.Report(ctx, session, store.Record)
-	return found && r.State != store.Sent, err
+// Report is the record of a session as it is kept, if there is one.
+func (b Box) Report(ctx context.Context, session string) (r store.Report, found bool, err error) {
+	return b.db.Report(ctx, session, store.Record)
 }
 
 // ReportRunning keeps the report that a session runs and then delivers it.
@@ -111,7 +104,7 @@ func (b Box) Deliver(ctx context.Context, client *guild.Client, kind store.Kind,
 		return guild.Answer{}, b.db.Fared(keep, r)
 	}
 	answer, err := b.send(ctx, client, r)
-	return answer, errors.Join(err, b.fared(keep, r, err))
+	return answer, errors.Join(err, b.fared(keep, r, answer.As, err))
 }
 
 // Tell sends the record of a session that nobody keeps, and that has no transcript.
@@ -175,8 +168,9 @@ func (b Box) send(ctx context.Context, client *guild.Client, r store.Report) (gu
 	})
 }
 
-// fared notes what became of a report that was sent, or was not: why says why.
-func (b Box) fared(ctx context.Context, r store.Report, why error) error {
+// fared notes what became of a report that was sent, and which status the guild took it with,
+// or was not: why says why.
+func (b Box) fared(ctx context.Context, r store.Report, as folder.Status, why error) error {
 	var refused *guild.Refused
 	var away *guild.Unreachable
 	r.State, r.Code, r.Reason, r.Tried = store.Sent, 0, "", time.Now()
@@ -185,6 +179,9 @@ func (b Box) fared(ctx context.Context, r store.Report, why error) error {
 	case why == nil:
 		if r.Kind == store.Record {
 			problem = b.remove(r)
+		}
+		if string(as) != r.Status {
+			r.Reason = string(as)
 		}
 		r.File = problem != nil
 	case errors.As(why, &refused) && !errors.As(why, &away):
