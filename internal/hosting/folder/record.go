@@ -26,6 +26,9 @@ func (f Folder) Read() (*State, error) {
 	return f.read(db)
 }
 
+// Read is [Folder.Read] for who holds the lock.
+func (l *Lock) Read() (*State, error) { return l.folder.read(l.db) }
+
 // store is the host's database for whoever only reads it.
 func (f Folder) store() *store.Store { return store.In(Root(f.DB), "", nil) }
 

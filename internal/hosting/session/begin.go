@@ -112,7 +112,7 @@ func claim(f folder.Folder, resume bool) (*record, error) {
 		return nil, err
 	}
 	r := &record{lock: lock}
-	old, err := f.Read()
+	old, err := lock.Read()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return r, nil
@@ -123,7 +123,7 @@ func claim(f folder.Folder, resume bool) (*record, error) {
 		err = used("was used before, for a session that " + lastState(old) + ": take another one, or go on with that session (--resume)")
 	default:
 		if _, err = finishLocked(ctx, lock, false); err == nil || errors.Is(err, ErrFinished) {
-			old, err = f.Read()
+			old, err = lock.Read()
 		}
 		if err != nil {
 			break

@@ -12,6 +12,7 @@ import (
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/guild"
 	"heartbeat/internal/hosting/process"
+	"heartbeat/internal/hosting/store"
 	"heartbeat/internal/hosting/transcript"
 	"heartbeat/internal/hosting/unsent"
 	"heartbeat/internal/machine"
@@ -59,9 +60,9 @@ func Finish(ctx context.Context, dir string, once bool) (Outcome, error) {
 // finishLocked finishes the session whose lock the caller holds.
 func finishLocked(ctx context.Context, lock *folder.Lock, once bool) (Outcome, error) {
 	f := lock.Folder()
-	s, err := f.Read()
+	s, err := lock.Read()
 	if errors.Is(err, fs.ErrNotExist) {
-		return Outcome{}, ErrFinished // it had not begun, and its caller knows
+		return Outcome{}, lost(f)
 	}
 	if err != nil {
 		return Outcome{}, err
@@ -95,6 +96,18 @@ func finishLocked(ctx context.Context, lock *folder.Lock, once bool) (Outcome, e
 		return e.bring(ctx)
 	}
 	return e.finish(ctx)
+}
+
+// lost says that a session had begun whose record is nowhere. One that had not begun needs
+// nobody: its caller knows.
+func lost(f folder.Folder) error {
+	aside := store.Damaged(folder.Root(f.DB))
+	begun, err := disk.Exists(f.InboxPath())
+	if aside == "" || err != nil || !begun {
+		return ErrFinished
+	}
+	return fmt.Errorf("its record was in the database that was damaged, and is %s now: nobody can tell its guild what it came to; "+
+		"its prompts are in %s: remove %s once nothing of it is needed", aside, f.InboxPath(), f.Dir())
 }
 
 // finisher stands in for a dead host.

@@ -30,7 +30,12 @@ type DrainOptions struct {
 // messages that an older release has left, sends the reports, and brings the guild's table
 // what it lacks. The error joins what went wrong; the rest was done.
 func Drain(ctx context.Context, o DrainOptions) (d Drained, err error) {
+	var said error
+	db := store.In(folder.Root(o.DB), "", func(text string) { said = errors.Join(said, errors.New(text)) })
+	defer db.Close() // everything was committed
+	mendErr := db.Mend(ctx)
 	folders, err := folder.Beside(o.DB)
+	err = errors.Join(mendErr, said, err)
 	views, _ := folder.Views(folders) // what cannot be read has not begun, or somebody removes it
 	guilds := map[string]string{}
 	for _, v := range views {
@@ -38,14 +43,13 @@ func Drain(ctx context.Context, o DrainOptions) (d Drained, err error) {
 			return d, errors.Join(err, context.Cause(ctx))
 		}
 		f, s := v.Folder, v.State
-		if s == nil {
+		if s != nil {
+			guilds[f.ID] = s.GuildToolURL
+		}
+		if f.Holder() != 0 || s == nil && errors.Is(lost(f), ErrFinished) {
 			continue
 		}
-		guilds[f.ID] = s.GuildToolURL
-		if f.Holder() != 0 {
-			continue
-		}
-		if s.TerminalReport.State != "" && s.Host == nil {
+		if s != nil && s.TerminalReport.State != "" && s.Host == nil {
 			err = errors.Join(err, Adopt(ctx, f))
 			continue
 		}
@@ -64,8 +68,6 @@ func Drain(ctx context.Context, o DrainOptions) (d Drained, err error) {
 		GuildURL: func(id string) string { return cmp.Or(guilds[id], o.GuildURL) },
 		Busy:     hasHost,
 	})
-	db := store.In(folder.Root(o.DB), "", nil)
-	defer db.Close() // everything was committed
 	return d, errors.Join(err, drainErr, showBehind(ctx, db, "", hasHost))
 }
 

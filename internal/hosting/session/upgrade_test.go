@@ -1,8 +1,12 @@
 package session_test
 
 import (
+	"bytes"
+	"database/sql"
 	"encoding/json"
+	"errors"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -77,4 +81,47 @@ func TestDatabaseRemovedBeforeTheReport(t *testing.T) {
 	assert.Equal(t, o.Decision.State, again.State)
 	applied, _ := r.guild.Session("ses-1")
 	assert.Equal(t, 1, applied.Record.Applied)
+}
+
+// A damaged database takes no session with it whose host is dead, as far as it can be read.
+func TestDatabaseDamagedAfterTheHost(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		damage func(r *rig, path string)
+		lost   string
+	}{
+		"in part": {func(r *rig, path string) {
+			db, err := sql.Open("sqlite", path)
+			require.NoError(r.t, err)
+			page := int64(0)
+			require.NoError(r.t, db.QueryRow("SELECT rootpage FROM sqlite_master WHERE name = 'messages'").Scan(&page))
+			require.NoError(r.t, db.Close()) // which moves all into the file
+			f, err := os.OpenFile(path, os.O_RDWR, 0)
+			require.NoError(r.t, err)
+			_, err = f.WriteAt(bytes.Repeat([]byte("?"), 4096), (page-1)*4096)
+			require.NoError(r.t, errors.Join(err, f.Close()))
+		}, ""},
+		"wholly": {func(r *rig, path string) {
+			_ = os.Remove(path + "-wal")
+			require.NoError(r.t, os.WriteFile(path, []byte("this is no database, whoever wrote it"), 0o600))
+		}, "its record was in the database that was damaged, and is DIR/heartbeat-host/host.db.damaged-"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, "hang")
+			r.slay(r.hang())
+			c.damage(r, r.path("heartbeat-host/host.db"))
+			d, err := session.Drain(t.Context(), session.DrainOptions{DB: r.Config.DBPath})
+			applied, _ := r.guild.Session("ses-1")
+			if c.lost != "" {
+				require.ErrorContains(t, err, strings.ReplaceAll(c.lost, "DIR", r.dir))
+				assert.Zero(t, applied.Record.Applied)
+				return
+			}
+			require.NoError(t, err)
+			assert.Equal(t, []string{"ses-1"}, d.Finished)
+			assert.Equal(t, "failed", r.report()["status"])
+			assert.Equal(t, 1, applied.Record.Applied)
+		})
+	}
 }

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
+	"path/filepath"
+	"strings"
 	"time"
 
 	_ "modernc.org/sqlite"
@@ -14,66 +17,121 @@ import (
 	"heartbeat/internal/disk"
 )
 
-// rescue copies the session's rows from a database that has lost its name.
-func (s *Store) rescue(ctx context.Context, old *sql.DB) error {
-	if s.session == "" {
-		return nil
-	}
-	return transaction(ctx, s.pool, func(_ *sql.Conn, tx *sql.Tx) error {
-		for table, columns := range map[string]int{"sessions": 3, "states": 3, "messages": 5, "reports": 13} {
-			if err := copyRows(ctx, old, tx, table, columns, s.session); err != nil {
+// rescue copies what can be read of another database, unless the new one has it: the rows of
+// a session or, with "", all that is known of sessions and their reports, and the messages of
+// those whose guild may not have their end. unread says what cannot be read.
+func rescue(ctx context.Context, from, into *sql.DB, session string) (unread, err error) {
+	err = transaction(ctx, into, func(_ *sql.Conn, tx *sql.Tx) error {
+		rows := func(table, where, order string, args ...any) error {
+			damage, err := copyRows(ctx, from, tx, table, where, order, args...)
+			if unread == nil {
+				unread = damage
+			}
+			return err
+		}
+		for _, table := range []string{"sessions", "states", "reports"} {
+			if err := rows(table, "?1 IN (+session, '')", "rowid", session); err != nil {
 				return err
 			}
 		}
-		return nil
+		ids, err := []string{session}, error(nil)
+		if session == "" {
+			ids, err = texts(ctx, tx, `SELECT session FROM sessions WHERE session NOT IN (SELECT session FROM reports WHERE kind = ? AND state = ?)`, Record, Sent)
+		}
+		for _, id := range ids {
+			err = errors.Join(err, rows("messages", "session = ?", "n", id))
+		}
+		return err
 	})
+	return unread, err
 }
 
-func copyRows(ctx context.Context, old *sql.DB, tx *sql.Tx, table string, columns int, session string) error {
-	rows, err := old.QueryContext(ctx, "SELECT * FROM "+table+" WHERE session = ?", session)
+// copyRows copies rows from the first on and, where a damaged one ends that, from the last on.
+func copyRows(ctx context.Context, from *sql.DB, tx *sql.Tx, table, where, order string, args ...any) (damage, err error) {
+	for _, direction := range []string{"", " DESC"} {
+		met := eachRow(ctx, from, func(rows *sql.Rows) error {
+			columns, err2 := rows.Columns()
+			values, into := make([]any, len(columns)), make([]any, len(columns))
+			for i := range values {
+				into[i] = &values[i]
+			}
+			if err2 = errors.Join(err2, rows.Scan(into...)); err2 != nil {
+				return err2
+			}
+			_, err = tx.Exec("INSERT OR IGNORE INTO "+table+" ("+strings.Join(columns, ", ")+") VALUES (?"+strings.Repeat(", ?", len(columns)-1)+")", values...)
+			return err
+		}, "SELECT * FROM "+table+" WHERE "+where+" ORDER BY "+order+direction, args...)
+		if met == nil || err != nil {
+			return damage, err
+		}
+		damage = fmt.Errorf("%s: %w", table, met)
+	}
+	return damage, nil
+}
+
+// replace has another database take the place of a damaged one, with what can be read of it.
+func (s *Store) replace(ctx context.Context) error {
+	aside, err := s.setAside(ctx)
+	if err != nil || aside == "" {
+		return err
+	}
+	into, _, err := s.open(ctx, true)
 	if err != nil {
 		return err
 	}
-	defer rows.Close() // it was only read
-	marks := "?"
-	for range columns - 1 {
-		marks += ", ?"
+	from, err := sql.Open("sqlite", (&url.URL{Scheme: "file", OmitHost: true, Path: aside, RawQuery: "mode=ro"}).String())
+	var unread error
+	if err == nil {
+		defer from.Close() // it was only read
+		unread, err = rescue(ctx, from, into, "")
 	}
-	values, into := make([]any, columns), make([]any, columns)
-	for i := range values {
-		into[i] = &values[i]
+	said := fmt.Sprintf("%s was damaged and is %s now: another database takes its place, with what could be read of it", s.path, aside)
+	if err = errors.Join(unread, err); err != nil {
+		said += fmt.Sprintf(", which is not all (%v): a session whose host is dead may be known nowhere else", err)
 	}
-	for rows.Next() {
-		if err := rows.Scan(into...); err != nil {
-			return err
-		}
-		if _, err := tx.Exec("INSERT OR IGNORE INTO "+table+" VALUES ("+marks+")", values...); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+	s.log(said)
+	return nil
 }
 
-// setAside renames a damaged database, unless somebody else has done so.
-func (s *Store) setAside(ctx context.Context) error {
+// Mend has a database replaced in which records or reports are damaged, as whoever works on
+// a session does by what it reads.
+func (s *Store) Mend(ctx context.Context) error {
+	err := s.rows(ctx, func(*sql.Rows) error { return nil }, `SELECT content FROM states UNION ALL SELECT head FROM reports`)
+	if isDamaged(err) {
+		err = s.replace(ctx)
+	}
+	return err
+}
+
+// Damaged is where a damaged database of a folder was put last, "" for none.
+func Damaged(dir string) string {
+	all, _ := filepath.Glob(filepath.Join(dir, Name+".damaged-*Z")) // the pattern is a good one
+	if len(all) == 0 {
+		return ""
+	}
+	return all[len(all)-1]
+}
+
+// setAside renames a damaged database, and returns its new path; "" if somebody else has done
+// so.
+func (s *Store) setAside(ctx context.Context) (aside string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	lock, err := disk.AcquireLock(ctx, s.path+".lock", busyTimeout)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer lock.Release() // the process's end would release it as well
 	if moved(s.path, s.last) {
-		return nil
+		return "", nil
 	}
-	aside := s.path + ".damaged-" + time.Now().UTC().Format("20060102T150405.000000000")
+	aside = s.path + ".damaged-" + time.Now().UTC().Format("20060102T150405.000000000Z")
 	for _, part := range []string{"-wal", "-shm", ""} {
 		if err := disk.Rename(s.path+part, aside+part); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
+			return "", err
 		}
 	}
-	s.log(fmt.Sprintf("%s was damaged and is %s now: another database takes its place", s.path, aside))
-	return nil
+	return aside, nil
 }
 
 // isBusy reports whether the database only waited for another program.

@@ -207,13 +207,13 @@ func inTable(ctx context.Context, path, query, arg string) (all []string, err er
 	return all, nil
 }
 
-func texts(ctx context.Context, pool *sql.DB, query, arg string) (all []string, err error) {
-	err = eachRow(ctx, pool, func(rows *sql.Rows) error {
+func texts(ctx context.Context, in querier, query string, args ...any) (all []string, err error) {
+	err = eachRow(ctx, in, func(rows *sql.Rows) error {
 		text := ""
 		err := rows.Scan(&text)
 		all = append(all, text)
 		return err
-	}, query, arg)
+	}, query, args...)
 	return all, err
 }
 

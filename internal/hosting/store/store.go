@@ -80,7 +80,16 @@ func (s *Store) Close() error {
 }
 
 // read does something with a database that is there. Without one there is nothing to read.
+// Who holds the lock of a session has a damaged one replaced first.
 func (s *Store) read(ctx context.Context, f func(*sql.DB) error) error {
+	err := s.look(ctx, f)
+	if isDamaged(err) && s.session != "" && s.replace(ctx) == nil {
+		err = s.look(ctx, f)
+	}
+	return err
+}
+
+func (s *Store) look(ctx context.Context, f func(*sql.DB) error) error {
 	pool, _, err := s.open(ctx, false)
 	if err == nil {
 		err = f(pool)
@@ -112,10 +121,13 @@ func (s *Store) rows(ctx context.Context, scan func(*sql.Rows) error, query stri
 	return s.read(ctx, func(pool *sql.DB) error { return eachRow(ctx, pool, scan, query, args...) })
 }
 
-// eachRow is rows in a pool, connection or transaction.
-func eachRow(ctx context.Context, in interface {
+// querier is a pool, connection or transaction.
+type querier interface {
 	QueryContext(context.Context, string, ...any) (*sql.Rows, error)
-}, scan func(*sql.Rows) error, query string, args ...any) error {
+}
+
+// eachRow is rows in one of them.
+func eachRow(ctx context.Context, in querier, scan func(*sql.Rows) error, query string, args ...any) error {
 	rows, err := in.QueryContext(ctx, query, args...)
 	if err != nil {
 		return err
@@ -155,8 +167,8 @@ func (s *Store) commit(ctx context.Context, quickly bool, f func(*sql.Conn, *sql
 		if err == nil || again || !isDamaged(err) {
 			return s.fail(err)
 		}
-		if aside := s.setAside(ctx); aside != nil {
-			return s.fail(errors.Join(err, aside))
+		if failed := s.replace(ctx); failed != nil {
+			return s.fail(errors.Join(err, failed))
 		}
 	}
 }
@@ -211,9 +223,11 @@ func (s *Store) open(ctx context.Context, create bool) (full, quick *sql.DB, err
 	old, oldQuick := s.pool, s.quick
 	s.pool, s.quick, s.file = full, quick, file
 	if old != nil {
-		s.log(s.path + ": the database was removed or replaced: what it had of this session is copied")
-		if err := s.rescue(ctx, old); err != nil {
-			s.log("copy what the database had of this session: " + err.Error())
+		if s.session != "" {
+			s.log(s.path + ": the database was removed or replaced: what it had of this session is copied")
+			if unread, err := rescue(ctx, old, full, s.session); errors.Join(unread, err) != nil {
+				s.log("copy what the database had of this session: " + errors.Join(unread, err).Error())
+			}
 		}
 		_ = errors.Join(old.Close(), oldQuick.Close()) // it has no name any more
 	}

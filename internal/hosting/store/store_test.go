@@ -251,7 +251,7 @@ func TestDamaged(t *testing.T) {
 	s := in(t)
 	require.NoError(t, os.WriteFile(s.Path(), []byte("this is no database, whoever wrote it"), 0o600))
 	require.NoError(t, s.Append(t.Context(), "ses-1", []Message{message(1, "user", "u")}))
-	aside, err := filepath.Glob(s.Path() + ".damaged-*")
+	aside, err := filepath.Glob(s.Path() + ".damaged-*Z")
 	require.NoError(t, err)
 	require.Len(t, aside, 1)
 	text, err := os.ReadFile(aside[0])
@@ -348,4 +348,57 @@ func TestReadAlone(t *testing.T) {
 	n, err := read(full)
 	require.NoError(t, err)
 	assert.Equal(t, 1, n)
+}
+
+// What can be read of a damaged database goes along: its sessions may have nobody else who
+// knows of them.
+func TestDamagedInPart(t *testing.T) {
+	s := in(t)
+	const dead, reported = "ses-dead", "ses-reported"
+	for _, id := range []string{dead, reported} {
+		require.NoError(t, s.Begin(t.Context(), id, "/g", Parts{"config": "{}", "facts": "{}", "outcome": id}))
+	}
+	for n := range int64(300) {
+		require.NoError(t, s.Append(t.Context(), dead, []Message{message(n+1, "user", strings.Repeat("x", 3000))}))
+	}
+	require.NoError(t, s.Append(t.Context(), reported, []Message{message(1, "user", "u")}))
+	r, err := s.Decide(t.Context(), Report{Session: reported, Kind: Record, Status: "failed", Head: "{}"}, nil)
+	require.NoError(t, err)
+	r.State = Sent
+	require.NoError(t, s.Fared(t.Context(), r))
+	require.NoError(t, s.Close())
+
+	// The table's pages from the middle on, whatever they are of, but for the last ones.
+	info, err := os.Stat(s.Path())
+	require.NoError(t, err)
+	f, err := os.OpenFile(s.Path(), os.O_RDWR, 0)
+	require.NoError(t, err)
+	_, err = f.WriteAt([]byte(strings.Repeat("?", 40<<10)), info.Size()/2&^4095)
+	require.NoError(t, errors.Join(err, f.Close()))
+
+	other := at(t, filepath.Dir(s.Path()))
+	require.NoError(t, other.write(t.Context(), func(tx *sql.Tx) error { // which meets the damage
+		_, err := tx.Exec(`UPDATE messages SET type = 'user'`)
+		return err
+	}))
+	_, count, err := other.Last(t.Context(), dead)
+	require.NoError(t, err)
+	assert.Greater(t, count, int64(200), "but for those on the damaged pages")
+	for _, n := range []int64{1, 300} {
+		m, found, err := other.At(t.Context(), dead, n)
+		require.NoError(t, err)
+		assert.True(t, found && m.N == n)
+	}
+	_, count, err = other.Last(t.Context(), reported)
+	require.NoError(t, err)
+	assert.Zero(t, count, "its guild has the whole")
+	for _, id := range []string{dead, reported} {
+		parts, err := other.Parts(t.Context(), id)
+		require.NoError(t, err)
+		assert.Equal(t, Parts{"config": "{}", "facts": "{}", "outcome": id}, parts)
+	}
+	again, found, err := other.Report(t.Context(), reported, Record)
+	require.NoError(t, err)
+	assert.True(t, found)
+	assert.Equal(t, Sent, again.State)
 }
