@@ -42,7 +42,7 @@ type Sight struct {
 	NotHandedOver bool
 	// Over is the limit that the entry, its session or the day has reached, nil for none.
 	Over *Over
-	// Printed says that no hook of the client ran, and that what the client itself printed
+	// Printed says that no hook told of the end of the turn, and that what the client itself printed
 	// tells that the turn ended, with this Reply.
 	Printed bool
 	// Command says that the client took the text for a command of its own.
@@ -107,7 +107,7 @@ var fates = []fate{
 	{"its turn ended in another error of the API", func(s *situation) bool { return s.failure != nil }, againUncounted(failureOf)},
 	{"the client took its text for a command of its own", func(s *situation) bool { return s.Command }, setAside(inbox.ReasonCommand)},
 	{"the transcript proves that its turn ended", (*situation).finished, answered},
-	{"no hook of its client ran, and the client's own result line says that its turn ended", func(s *situation) bool { return s.Printed }, answered},
+	{"no hook of its client told of the end, and the client's own result line says that its turn ended", func(s *situation) bool { return s.Printed }, answered},
 	{"it is proven that its text never reached the model", (*situation).unreached, givenBack},
 	{"policy `drop`", func(s *situation) bool { return s.policy == Drop }, dropped},
 	{"policy `retry`; its session was ended with its launcher, by somebody's order", func(s *situation) bool { return s.policy == Retry && s.Reason == inbox.ReasonStopped }, againUncounted(stopped)},

@@ -49,7 +49,7 @@ func TestFates(t *testing.T) {
 
 		"answered":                     {situation{proof: finished, Sight: Sight{Unreached: never}}, Answered, ""},
 		"answered under every policy":  {situation{policy: Drop, proof: finished}, Answered, ""},
-		"printed, and no hook ran":     {situation{policy: Drop, Sight: Sight{Printed: true, Unreached: never}}, Answered, ""},
+		"printed, and no hook told":    {situation{policy: Drop, Sight: Sight{Printed: true, Unreached: never}}, Answered, ""},
 		"printed, and over its limit":  {situation{Sight: Sight{Printed: true, Over: own}}, DeadLettered, inbox.ReasonOverBudget},
 		"never arrived":                {situation{proof: open, Sight: Sight{Unreached: yes}}, Returned, ""},
 		"never arrived, attempts used": {situation{policy: Retry, used: true, Sight: Sight{Unreached: yes}}, Returned, ""},

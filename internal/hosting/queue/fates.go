@@ -68,7 +68,7 @@ func (q *Queue) Fates() (f Fates, err error) {
 	}
 	for i, e := range f.Answered.Entries {
 		if q.unheard[e.EntryID] {
-			f.Answered.Entries[i].Reason = "the client's own result line says so: no hook ran"
+			f.Answered.Entries[i].Reason = "the client's own result line says so: no hook did"
 		}
 	}
 	if f.DeadLettered, err = named(now.DeadLetters-q.mark.DeadLetters, q.box.TailDeadLetters, deadEntry); err != nil {

@@ -83,6 +83,7 @@ type Queue struct {
 	// from running, nil if nothing is known.
 	unheard  map[string]bool
 	hooksOff *settings.Off
+	hooksRan bool // of a client that had one of them
 }
 
 // round is one client.

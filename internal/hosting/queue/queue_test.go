@@ -66,6 +66,28 @@ func TestAnotherRoundGoesOnWithTheSession(t *testing.T) {
 }
 
 // TestKilledClient has a client that ends at each step of its first turn.
+// A hook that finds no room notes nothing: the client's own result line tells of its prompt,
+// and of nothing that a hook handed over.
+func TestNoStopNoted(t *testing.T) {
+	said := seen
+	said.Turn = &Turn{Reply: "A done"}
+	r := newRig(t, "A", "B")
+	c, p := r.round("")
+	c.start()
+	c.submit(p.Text)
+	assert.Equal(t, recovery.Answered, r.settle(said).Action)
+	assert.Equal(t, map[string]string{"A": "A done"}, r.replies())
+	assert.Contains(t, r.Unheard(), "a hook of the client could not note the end of its turn")
+
+	r = newRig(t, "A", "B")
+	c, p = r.round("")
+	c.start()
+	c.submit(p.Text)
+	assert.Equal(t, "B", c.stop("A done", false))
+	assert.NotEqual(t, recovery.Answered, r.settle(said).Action)
+	assert.Equal(t, map[string]string{"A": "A done"}, r.replies())
+}
+
 func TestKilledClient(t *testing.T) {
 	for name, c := range map[string]struct {
 		does func(c *standIn, prompt string)

@@ -39,7 +39,7 @@ type Exit struct {
 	// Over is the limit that it was ended by, nil for none.
 	Over *Over
 	// Turn is how its last turn ended in its own words, nil if it did not say that, or had
-	// more to do. It counts only where no hook ran.
+	// more to do. It counts only where no hook told of that.
 	Turn *Turn
 }
 
@@ -114,7 +114,7 @@ func (q *Queue) settle(tx *inbox.Tx, x Exit) (recovery.Report, error) {
 		return recovery.Report{Action: recovery.None}, err
 	}
 	sight := recovery.Sight{Reason: x.Reason, Charged: true}
-	if x.printed(tx, d) {
+	if x.printed(d) {
 		sight.Printed, sight.Reply = true, x.Turn.Reply
 	}
 	if x.Over != nil && x.Over.seq == d.DeliveredSeq {
@@ -126,16 +126,16 @@ func (q *Queue) settle(tx *inbox.Tx, x Exit) (recovery.Report, error) {
 	report, err := recovery.Settle(tx, q.asker(), sight)
 	if err == nil && sight.Printed && report.Action == recovery.Answered {
 		q.unheard[d.EntryID] = true
+		q.hooksRan = q.hooksRan || startedSince(tx, d)
 	}
 	return report, err
 }
 
-// printed reports whether the client's own words are all that tells of the entry: a hook
-// would have noted the session's start, and then the prompt.
-func (x Exit) printed(tx *inbox.Tx, d *inbox.Delivery) bool {
-	e := recovery.EvidenceOf(d)
-	return x.Turn != nil && e.Prompted && !e.IsBound() && !startedSince(tx, d) &&
-		(x.Turn.At.IsZero() || !x.Turn.At.Before(d.DeliveredAt))
+// printed reports whether the client's own words tell of the entry's turn, which no hook did:
+// none ran, or the Stop found no room to note it. Of an entry that a Stop handed over they tell
+// nothing: the client may never have taken it.
+func (x Exit) printed(d *inbox.Delivery) bool {
+	return x.Turn != nil && recovery.EvidenceOf(d).Prompted && (x.Turn.At.IsZero() || !x.Turn.At.Before(d.DeliveredAt))
 }
 
 // Unheard says why answers are known from the client's own result line alone, "" if the
@@ -145,8 +145,11 @@ func (q *Queue) Unheard() string {
 		return ""
 	}
 	why := "no hook of the client ran"
-	if off := q.hooksOff; off != nil {
-		why = off.Path + " has " + off.Member + ", so that no hook of the client ran"
+	switch {
+	case q.hooksRan:
+		why = "a hook of the client could not note the end of its turn, as on a full disk"
+	case q.hooksOff != nil:
+		why = q.hooksOff.Path + " has " + q.hooksOff.Member + ", so that no hook of the client ran"
 	}
 	return fmt.Sprintf("%s: that %s answered is known from its own result line alone", why, words.Count(len(q.unheard), "prompt was", "prompts were"))
 }

@@ -154,7 +154,7 @@ func (h *host) exitOf(w *watching) queue.Exit {
 	if r := h.tally.Result; r != nil {
 		x.Result = &queue.Result{IsError: r.IsError, Turns: int(r.Turns)}
 	}
-	if r := h.tally.Result; r != nil && !r.IsError && w.done && w.tasks == 0 && w.answered && w.failure == nil {
+	if r := h.tally.Result; r != nil && !r.IsError && r.Subtype == "success" && w.done && w.tasks == 0 && w.answered && w.failure == nil {
 		x.Turn = &queue.Turn{Reply: textOf(h.tally.Text)}
 	}
 	if total, err := price.DollarsOf(h.tally.Total); err == nil && total >= 0 {

@@ -3,8 +3,6 @@ package session_test
 import (
 	"os"
 	"os/exec"
-	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -113,15 +111,8 @@ func fullDisk(t *testing.T, step string, left int) {
 	case 0: // the client was not started
 		assert.Equal(t, "failed", s.Status)
 	case 3:
-		// Until its result the client's hook may find no room to note the answer. Then the
-		// inbox has a dead letter, and the report says so.
-		if slices.Contains([]string{"queued", "taken", "started", "message"}, step) && s.Status == "failed" {
-			assert.Contains(t, r.report()["error"], "0 of 1 prompt answered, 1 set aside as dead letters")
-			results, _ := os.ReadFile(filepath.Join(filepath.Dir(r.folder().InboxPath()), ".results.jsonl")) // it may be missing
-			assert.Empty(t, results)
-		} else {
-			assert.Equal(t, "completed", s.Status)
-		}
+		// The client's hook may have found no room to note the answer: the result line has it.
+		assert.Equal(t, "completed", s.Status)
 	default:
 		assert.Fail(t, "the transcript is not whole")
 	}

@@ -57,7 +57,7 @@ func TestWithoutHooks(t *testing.T) {
 			}
 			assert.Equal(t, []any{replaced(c.warning, "CWD", r.path("cwd"))}, report["warnings"])
 			each := report["entries"].(map[string]any)["each"].([]any)
-			assert.Equal(t, "the client's own result line says so: no hook ran", each[0].(map[string]any)["why"])
+			assert.Equal(t, "the client's own result line says so: no hook did", each[0].(map[string]any)["why"])
 			r.isClean()
 		})
 	}

@@ -90,7 +90,7 @@ func exitSeen(s folder.State) (x queue.Exit) {
 	if s.Cancel != nil {
 		x.Reason = inbox.ReasonCanceled
 	}
-	if s.Exit != nil && s.Result != nil && !s.Result.IsError && s.Result.NumTurns > 0 {
+	if s.Exit != nil && s.Result != nil && !s.Result.IsError && s.Result.Subtype == "success" && s.Result.NumTurns > 0 {
 		x.Turn = &queue.Turn{Reply: s.Output, At: s.Result.At}
 	}
 	return x

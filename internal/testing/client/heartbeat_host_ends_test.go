@@ -39,7 +39,7 @@ const killedAfterItsAnswer = `(echo $BASHPID >pid; exec "$CLAUDE" "$@") | while 
 	case $line in '{"type":"assistant"'*) kill -9 $(cat pid); exit 0;; esac
 done`
 
-// An exit status of 0 and a result say nothing of a prompt: its hook does.
+// An exit status of 0 says nothing of a prompt: its hook does, or else the result line.
 func TestHostedEnds(t *testing.T) {
 	t.Run("0 without an answer", func(t *testing.T) {
 		t.Parallel()
