@@ -33,6 +33,14 @@ const (
 	ReasonRejected    Reason = "rejected"           // its agent said that it cannot be done: see Failure
 )
 
+// Reasons are all that heartbeat gives.
+func Reasons() []Reason {
+	return []Reason{
+		ReasonOrphaned, ReasonInterrupted, ReasonAsked, ReasonStopped, ReasonUnresolved, ReasonCommand, ReasonFailed, ReasonExhausted,
+		ReasonTooLong, ReasonDied, ReasonExpired, ReasonCanceled, ReasonEmpty, ReasonOverBudget, ReasonLimits, ReasonWide, ReasonRejected,
+	}
+}
+
 // DeadLetter is one line of .dead-letter.jsonl: an entry that was set aside.
 type DeadLetter struct {
 	EntryID  string                     `json:"entry_id"`

@@ -1,6 +1,10 @@
 package inbox_test
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -8,6 +12,20 @@ import (
 
 	"heartbeat/inbox"
 )
+
+// A reason that the list lacks would be missing wherever all are shown.
+func TestReasonsAreAll(t *testing.T) {
+	source, err := parser.ParseFile(token.NewFileSet(), "deadletter.go", nil, 0)
+	require.NoError(t, err)
+	declared := 0
+	ast.Inspect(source, func(n ast.Node) bool {
+		if c, is := n.(*ast.ValueSpec); is && strings.HasPrefix(c.Names[0].Name, "Reason") {
+			declared++
+		}
+		return true
+	})
+	assert.Len(t, inbox.Reasons(), declared)
+}
 
 func TestDeadLetterOnDisk(t *testing.T) {
 	const line = "{\"prompt\":\"caf\xe9\",\"id\":\"job\",\"m\":1}"

@@ -257,5 +257,14 @@ func statAt(path string, stat func(string, *unix.Stat_t) error) (Info, error) {
 	return infoOf(&st), nil
 }
 
+// Free is how many bytes this process may still write in a folder.
+func Free(dir string) (int64, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return 0, err
+	}
+	return int64(uint64(st.Bavail) * uint64(st.Bsize)), nil //nolint:unconvert // they have other types elsewhere
+}
+
 // Sticky reports whether a name in this directory can only be changed by its owner.
 func (i Info) Sticky() bool { return i.Mode&unix.S_ISVTX != 0 }

@@ -66,16 +66,6 @@ type Bucket struct {
 	Count int64   `json:"count"`
 }
 
-// reasons are shown with 0, too: Prometheus sees no increase in a series that starts
-// with its first count.
-func reasons() []inbox.Reason {
-	return []inbox.Reason{
-		inbox.ReasonOrphaned, inbox.ReasonInterrupted, inbox.ReasonAsked, inbox.ReasonStopped, inbox.ReasonUnresolved, inbox.ReasonCommand, inbox.ReasonFailed, inbox.ReasonExhausted,
-		inbox.ReasonTooLong, inbox.ReasonDied, inbox.ReasonExpired, inbox.ReasonCanceled, inbox.ReasonEmpty, inbox.ReasonOverBudget, inbox.ReasonLimits,
-		inbox.ReasonWide, inbox.ReasonRejected,
-	}
-}
-
 // Gather returns the figures of an inbox as of then.
 func Gather(ctx context.Context, box *inbox.Inbox, at time.Time) (f Figures, err error) {
 	f = Figures{Inbox: box.Path(), DeadLetters: byReason(nil), DeadLettered: byReason(nil)}
@@ -164,7 +154,7 @@ func timestamp(at time.Time) *float64 {
 // byReason has every known reason, and those that were counted.
 func byReason(counted map[inbox.Reason]int64) map[inbox.Reason]int64 {
 	all := map[inbox.Reason]int64{}
-	for _, r := range reasons() {
+	for _, r := range inbox.Reasons() { // with 0 too: Prometheus sees no increase in a series that starts with its first count
 		all[r] = 0
 	}
 	for r, n := range counted {
