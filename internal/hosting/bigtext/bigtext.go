@@ -1,7 +1,7 @@
 // Package bigtext writes texts into a SQLite database that are too large to be held several
 // times. The driver wants a text as a Go string, of which it makes a copy for SQLite, which
-// makes a record of that: three times the text. Here it is put together where SQLite finds
-// it, and the record is the only copy.
+// makes a record of that: three times the text. Here SQLite reads it where it is, and the
+// record is the only copy.
 package bigtext
 
 import (
@@ -9,10 +9,13 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"os"
 	"reflect"
+	"runtime"
 	"strings"
 	"unsafe"
 
+	"golang.org/x/sys/unix"
 	"modernc.org/libc"
 	sqlite3 "modernc.org/sqlite/lib"
 )
@@ -58,24 +61,55 @@ func On(conn *sql.Conn, do func(*Handle) error) error {
 	})
 }
 
-// Exec runs a statement whose first parameter is a text of so many bytes of UTF-8, which
-// fill writes. The others are the args, each a string or an int64.
-func (h *Handle) Exec(ctx context.Context, statement string, size int64, fill func([]byte) error, args ...any) error {
+// Room is memory that goes back to the system once free is called.
+func (h *Handle) Room(size int64) (b []byte, free func(), err error) {
+	m := &memory{}
+	p, err := m.room(h, size)
+	if err != nil {
+		return nil, nil, err
+	}
+	return bytesAt(p, size), func() {
+		m.free(h)
+		h.giveBack(size)
+	}, nil
+}
+
+// giveBack gives what was freed of a text, or of its record, back to the system. The
+// driver's allocator keeps what was freed last for the next one of about that size.
+func (h *Handle) giveBack(size int64) {
 	var m memory
 	defer m.free(h)
-	text, err := m.room(h, size)
-	if err == nil {
-		err = fill(bytesAt(text, size))
+	p, err := m.room(h, size)
+	page := uintptr(os.Getpagesize())
+	if from, to := (p+page-1)&^(page-1), (p+uintptr(size))&^(page-1); err == nil && from < to {
+		_ = unix.Madvise(bytesAt(from, int64(to-from)), unix.MADV_DONTNEED) // otherwise it stays
 	}
-	if err != nil {
-		return err
+}
+
+// Exec runs a statement whose first parameter is a text, of UTF-8, which SQLite reads where it
+// is. The other parameters are the args, each a string or an int64.
+func (h *Handle) Exec(ctx context.Context, statement string, text []byte, args ...any) error {
+	defer h.giveBack(int64(len(text)))
+	if copies {
+		own, free, err := h.Room(int64(len(text)))
+		if err != nil {
+			return err
+		}
+		defer free()
+		copy(own, text)
+		text = own
 	}
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	pin.Pin(unsafe.SliceData(text))
+	var m memory
+	defer m.free(h)
 	stmt, err := h.prepare(statement)
 	if err != nil {
 		return err
 	}
 	defer sqlite3.Xsqlite3_finalize(h.tls, stmt) // before the memory goes
-	err = h.check(sqlite3.Xsqlite3_bind_text64(h.tls, stmt, 1, text, uint64(size), 0, sqlite3.SQLITE_UTF8))
+	err = h.check(sqlite3.Xsqlite3_bind_text64(h.tls, stmt, 1, uintptr(unsafe.Pointer(unsafe.SliceData(text))), uint64(len(text)), 0, sqlite3.SQLITE_UTF8))
 	for i, arg := range args {
 		if err != nil {
 			return err

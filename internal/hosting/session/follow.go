@@ -134,7 +134,7 @@ func (f *follower) read(t *transcriptFile) {
 func (f *follower) store(t *transcriptFile) {
 	defer close(t.stored)
 	h := f.h
-	_, _ = stream.Read(t.out, h.log.line, func(m stream.Message) { // a pipe ends, and does not fail
+	h.read(t.out, func(m stream.Message) {
 		if m.Type != "assistant" && m.Type != "user" && m.Type != "system" {
 			return // the client's own bookkeeping
 		}

@@ -2,6 +2,7 @@ package session
 
 import (
 	"encoding/json"
+	"io"
 	"time"
 
 	"heartbeat/inbox"
@@ -111,7 +112,7 @@ func (w *watching) end(reason string, after time.Duration) {
 // store keeps the client's messages, and adds up what they say.
 func (w *watching) store() {
 	defer close(w.read)
-	skipped, _ := stream.Read(w.p.Stdout(), w.h.log.line, func(m stream.Message) {
+	skipped := w.h.read(w.p.Stdout(), func(m stream.Message) {
 		w.h.keep(m)
 		w.h.mu.Lock()
 		w.learn(m)
@@ -125,6 +126,16 @@ func (w *watching) store() {
 		w.idle <- w.done && w.tasks == 0
 	})
 	w.h.warn(skipped.String())
+}
+
+// read reads messages from a pipe, which ends, and does not fail.
+func (h *host) read(r io.Reader, visit func(stream.Message)) stream.Skipped {
+	letGo := func() {}
+	skipped, _ := stream.Read(r, h.log.line, func(m stream.Message) {
+		letGo = h.db.Hold(len(m.Raw))
+		visit(m)
+	}, func() { letGo() })
+	return skipped
 }
 
 // keep stores a message and counts it. It returns the text of the last answer.

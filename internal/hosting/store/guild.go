@@ -82,7 +82,10 @@ func (s *Store) show(ctx context.Context, session, path string) (err error) {
 	}
 	contents, size, err := contentsOf(ctx, conn, session)
 	if err == nil && size >= bigtext.Large {
-		if err = putLarge(ctx, conn, session, contents, size); !errors.Is(err, bigtext.ErrDriver) {
+		s.large.Lock()
+		err = putLarge(ctx, conn, session, contents, size)
+		s.large.Unlock()
+		if !errors.Is(err, bigtext.ErrDriver) {
 			return err
 		}
 		err = nil
@@ -116,20 +119,23 @@ func putLarge(ctx context.Context, conn *sql.Conn, session string, contents []co
 	const end = "]}"
 	whole := int64(len(begin)+len(end)) + size + int64(len(contents)-1)
 	return bigtext.On(conn, func(h *bigtext.Handle) error {
-		return h.Exec(ctx, putRow, whole, func(b []byte) error {
-			b = b[copy(b, begin):]
-			for i, c := range contents {
-				if i > 0 {
-					b = b[copy(b, ","):]
-				}
-				if err := h.Read("host", "messages", "content", c.row, b[:c.size]); err != nil {
-					return err
-				}
-				b = b[c.size:]
+		text, free, err := h.Room(whole)
+		if err != nil {
+			return err
+		}
+		defer free()
+		b := text[copy(text, begin):]
+		for i, c := range contents {
+			if i > 0 {
+				b = b[copy(b, ","):]
 			}
-			copy(b, end)
-			return nil
-		}, session)
+			if err := h.Read("host", "messages", "content", c.row, b[:c.size]); err != nil {
+				return err
+			}
+			b = b[c.size:]
+		}
+		copy(b, end)
+		return h.Exec(ctx, putRow, text, session)
 	})
 }
 

@@ -23,6 +23,15 @@ type Message struct {
 // atLayout is how times are written, in UTC: it sorts as text.
 const atLayout = "2006-01-02T15:04:05.000Z"
 
+// Hold has the row of a guild wait, which takes twice its size, until the caller lets go of a
+// message that is large. A large row that is being written is not waited for.
+func (s *Store) Hold(size int) (letGo func()) {
+	if size < bigtext.Large || !s.large.TryLock() {
+		return func() {}
+	}
+	return s.large.Unlock
+}
+
 // Append adds messages in one transaction. Those that are there already stay.
 func (s *Store) Append(ctx context.Context, session string, batch []Message) error {
 	return s.writeQuickly(ctx, func(conn *sql.Conn, tx *sql.Tx) error {
@@ -39,12 +48,9 @@ const insertMessage = `INSERT INTO messages (content, session, n, at, type) VALU
 
 func add(ctx context.Context, conn *sql.Conn, tx *sql.Tx, session string, m Message) error {
 	at := m.At.UTC().Format(atLayout)
-	if size := len(m.Content); size >= bigtext.Large {
+	if len(m.Content) >= bigtext.Large {
 		err := bigtext.On(conn, func(h *bigtext.Handle) error {
-			return h.Exec(ctx, insertMessage, int64(size), func(b []byte) error {
-				copy(b, m.Content)
-				return nil
-			}, session, m.N, at, m.Type)
+			return h.Exec(ctx, insertMessage, m.Content, session, m.N, at, m.Type)
 		})
 		if !errors.Is(err, bigtext.ErrDriver) {
 			return err

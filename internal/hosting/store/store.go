@@ -41,8 +41,9 @@ type Store struct {
 	log     func(string)
 
 	mu    sync.Mutex
-	pool  *sql.DB // nil until it is opened
-	quick *sql.DB // the same, and its commits are synced with the next one of pool
+	pool  *sql.DB    // nil until it is opened
+	quick *sql.DB    // the same, and its commits are synced with the next one of pool
+	large sync.Mutex // held by who has a large text in memory
 	file  disk.Info
 	last  disk.Info // what was opened last, or could not be
 }

@@ -44,8 +44,9 @@ type reader struct {
 // come in parts and end in CRLF, and the last one needs no end. Blank lines are ignored.
 // note is told of each thing that is skipped, in one line, up to a number of them; it may
 // be nil. Of a large message no copy is made, and its memory goes back to the system once
-// visit has returned.
-func Read(r io.Reader, note func(string), visit func(Message)) (Skipped, error) {
+// visit has returned; then freed is called,
+// which may be nil, too.
+func Read(r io.Reader, note func(string), visit func(Message), freed func()) (Skipped, error) {
 	in := &reader{note: note, visit: visit}
 	from := bufio.NewReaderSize(r, firstPart)
 	for {
@@ -56,6 +57,9 @@ func Read(r io.Reader, note func(string), visit func(Message)) (Skipped, error) 
 		in.line(line, size)
 		if line = nil; size >= largeLine {
 			debug.FreeOSMemory() // the session may go on for hours with small messages
+			if freed != nil {
+				freed()
+			}
 		}
 		if err == io.EOF {
 			return in.skipped, nil

@@ -27,7 +27,7 @@ func large50() int {
 	result := io.MultiReader(
 		strings.NewReader(string(message(1).Raw)+"\n"+`{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"`),
 		&letters{left: largeText}, strings.NewReader("\"}]}}\n"+string(message(3).Raw)))
-	if _, err := stream.Read(result, nil, func(m stream.Message) { s.Append(m) }); err != nil {
+	if _, err := stream.Read(result, nil, func(m stream.Message) { s.Append(m) }, nil); err != nil {
 		panic(err)
 	}
 	if err := s.Flush(context.Background()); err != nil {
