@@ -47,18 +47,13 @@ const (
 // EndRest ends what the client left behind: it asks, waits for half a second, and
 // kills. Call it after Ended. It returns how many processes it had to kill.
 func (p *Process) EndRest() (killed int) {
-	asked := map[int]bool{}
+	asked := guardian.Asked{}
 	for end := time.Now().Add(leftFor); time.Now().Before(end); time.Sleep(lookEach) {
 		left := guardian.Members(p.mark)
 		if len(left) == 0 {
 			break
 		}
-		for _, e := range left {
-			if !asked[e.PID] {
-				asked[e.PID] = true
-				_ = guardian.Send(e, syscall.SIGTERM) // fails if it has just ended
-			}
-		}
+		asked.Press(left)
 	}
 	return Sweep(p.mark)
 }
@@ -67,9 +62,5 @@ func (p *Process) EndRest() (killed int) {
 // orphans that this process adopted. It returns how many it killed.
 func Sweep(mark string) (killed int) {
 	killed = guardian.Kill(mark)
-	for _, e := range children.orphans() {
-		_ = guardian.Send(e, syscall.SIGKILL) // fails if it has just ended
-		killed++
-	}
-	return killed
+	return killed + guardian.Slay(children.orphans())
 }

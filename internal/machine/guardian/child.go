@@ -58,6 +58,27 @@ func Family(leader int, strange func(pid int) bool) []machine.Entry {
 	return below(func(p machine.Entry) bool { return leader != 0 && p.Group == leader || p.Parent == os.Getpid() }, strange)
 }
 
+// Asked are the processes that were asked to end.
+type Asked map[int]bool
+
+// Press asks each of them once to end.
+func (a Asked) Press(left []machine.Entry) {
+	for _, p := range left {
+		if !a[p.PID] {
+			a[p.PID] = true
+			_ = Send(p, syscall.SIGTERM) // fails if it has just ended
+		}
+	}
+}
+
+// Slay kills them, and returns how many they were.
+func Slay(left []machine.Entry) int {
+	for _, p := range left {
+		_ = Send(p, syscall.SIGKILL) // fails if it has just ended
+	}
+	return len(left)
+}
+
 // below lists the living processes that begins holds for, with their descendants, except
 // strangers and theirs.
 func below(begins func(machine.Entry) bool, strange func(pid int) bool) (found []machine.Entry) {

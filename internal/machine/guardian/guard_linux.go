@@ -66,12 +66,8 @@ func removeFiles() {
 func Kill(mark string) (killed int) {
 	end := time.Now().Add(lookFor)
 	for vain := 0; vain < looksInVain && time.Now().Before(end); vain++ {
-		if found := freeze(mark); len(found) > 0 {
-			vain = 0
-			for _, p := range found {
-				_ = Send(p, syscall.SIGKILL)
-				killed++
-			}
+		if found := Slay(freeze(mark)); found > 0 {
+			vain, killed = 0, killed+found
 		}
 		time.Sleep(lookEvery)
 	}

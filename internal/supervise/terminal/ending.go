@@ -22,10 +22,10 @@ type ending struct {
 	outcome  Outcome
 	stopping bool // it was asked to end, or the command has ended and others run on
 	killing  bool
-	gone     bool         // the command has ended
-	alone    bool         // this process has no child left
-	over     bool         // no process of the session is left
-	told     map[int]bool // processes that got SIGTERM
+	gone     bool // the command has ended
+	alone    bool // this process has no child left
+	over     bool // no process of the session is left
+	told     guardian.Asked
 	timeout  *time.Timer
 	grace    *time.Timer
 	wish     Cause       // why it is to be ended once it may, Ended for not yet
@@ -47,7 +47,7 @@ func (s *session) stop(why Outcome) {
 }
 
 func (s *session) beginGrace() {
-	s.stopping, s.told = true, map[int]bool{}
+	s.stopping, s.told = true, guardian.Asked{}
 	s.deafen()
 	s.grace = time.NewTimer(s.Grace)
 }
@@ -77,14 +77,10 @@ func (s *session) press() []machine.Entry {
 	left := s.left()
 	// A child that has just died must still be reaped, unless strangers run on.
 	s.over = s.gone && len(left) == 0 && (s.alone || s.crowded)
-	for _, p := range left {
-		switch {
-		case s.killing:
-			_ = guardian.Send(p, syscall.SIGKILL) // fails if it has just ended
-		case !s.told[p.PID]:
-			s.told[p.PID] = true
-			_ = guardian.Send(p, syscall.SIGTERM)
-		}
+	if s.killing {
+		guardian.Slay(left)
+	} else {
+		s.told.Press(left)
 	}
 	return left
 }
