@@ -63,7 +63,7 @@ func (h *hosted) client(resume string, args ...string) *Run {
 	require.NoError(h.t, err)
 	require.True(h.t, ok)
 	run := &Run{}
-	cmd := exec.Command(h.binary, argv...)
+	cmd := exec.Command(h.binary, argv[1:]...)
 	cmd.Dir, cmd.Env = h.Project, h.queue.Environ(h.environ(h.env))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(prompt.Text), &run.stdout, &run.stderr
 	cmd.SysProcAttr, cmd.WaitDelay = &syscall.SysProcAttr{Setsid: true}, time.Second
