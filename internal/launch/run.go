@@ -132,7 +132,7 @@ func (l *launcher) workThrough() (*supervise.Report, error) {
 		return nil, err
 	}
 	if o.Mode == supervise.Drain { // a supervisor may wait for the end of an update
-		if err := terminal.Check(o.Terminal); err != nil {
+		if _, err := terminal.Find(o.Terminal); err != nil {
 			return nil, err
 		}
 	}

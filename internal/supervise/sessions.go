@@ -64,7 +64,7 @@ func (r *run) runSession() *ending {
 
 // ready finds what a session needs, and that may go while a supervisor is up for weeks.
 func (r *run) ready() error {
-	if err := terminal.Check(r.Terminal); err != nil {
+	if _, err := terminal.Find(r.Terminal); err != nil {
 		return err
 	}
 	if there, err := disk.Exists(r.private.dir); there || err != nil || r.SettingsDir != "" {

@@ -16,7 +16,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"time"
 
 	"heartbeat/internal/machine/socket"
 )
@@ -59,13 +58,4 @@ func dial(ctx context.Context, folder string) (net.Conn, error) {
 		return nil, fmt.Errorf("reach the session's host: %w", err)
 	}
 	return conn, nil
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

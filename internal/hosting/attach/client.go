@@ -18,6 +18,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/hosting/stream"
+	"heartbeat/internal/machine/socket"
 )
 
 // maxMessage bounds a line that a host sends: a message of 64 MiB and what is around it.
@@ -183,7 +184,7 @@ func (r *reader) follow(ctx context.Context) error {
 		if pause = min(max(10*time.Millisecond, 2*pause), time.Second); r.next > before {
 			pause = 0
 		}
-		if err := sleep(ctx, pause); err != nil {
+		if err := socket.Sleep(ctx, pause); err != nil {
 			return err
 		}
 	}

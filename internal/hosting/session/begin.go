@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,6 +23,7 @@ import (
 	"heartbeat/internal/hosting/unsent"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/machine/guardian"
+	"heartbeat/internal/supervise/terminal"
 )
 
 // FinishCommand is the verb by which a guardian finishes the session of a dead host:
@@ -243,33 +244,23 @@ func finisherEnvironment(environ []string) (env []string) {
 	return env
 }
 
-// findClaude looks the client up as a shell in the session's environment would.
+// findClaude looks the client up as a shell in the session's environment would, but in no
+// folder that depends on the session's working directory.
 func findClaude(name string, c *config.Config) (string, error) {
-	problem := func(why string) error {
-		return &config.Problem{Path: "", Reason: "cannot be carried out, since the client cannot be run: " + why}
-	}
-	if strings.Contains(name, "/") {
-		if !filepath.IsAbs(name) {
-			name = filepath.Join(c.Cwd, name)
-		}
-		if _, err := exec.LookPath(name); err != nil {
-			return "", problem(err.Error())
-		}
-		return name, nil
-	}
 	list, given := c.Env["PATH"]
 	if !given {
 		list = os.Getenv("PATH")
 	}
-	for _, dir := range filepath.SplitList(list) {
-		if !filepath.IsAbs(dir) {
-			continue // it would be searched in the session's working directory
-		}
-		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
-			return path, nil
-		}
+	dirs := slices.DeleteFunc(filepath.SplitList(list), func(dir string) bool { return !filepath.IsAbs(dir) })
+	path := "PATH=" + strings.Join(dirs, string(filepath.ListSeparator))
+	found, err := terminal.Find(terminal.Options{Command: []string{name}, Dir: c.Cwd, Env: []string{path}})
+	if err != nil {
+		return "", &config.Problem{Path: "", Reason: "cannot be carried out, since the client cannot be run: " + err.Error() + " (" + path + ")"}
 	}
-	return "", problem(name + " is in no folder of the PATH (" + list + ")")
+	if !filepath.IsAbs(found) {
+		found = filepath.Join(c.Cwd, found)
+	}
+	return found, nil
 }
 
 // newMark returns what all processes of a session have in their environment. It begins

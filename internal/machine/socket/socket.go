@@ -110,13 +110,14 @@ func Dial(ctx context.Context, folder, name string) (*net.UnixConn, error) {
 			return conn.(*net.UnixConn), nil
 		case errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ECONNREFUSED):
 			return nil, fmt.Errorf("%w: %s: %w", ErrNobody, filepath.Join(folder, name), err)
-		case !errors.Is(err, syscall.EAGAIN) || sleep(ctx, pause) != nil:
+		case !errors.Is(err, syscall.EAGAIN) || Sleep(ctx, pause) != nil:
 			return nil, err
 		}
 	}
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
+// Sleep waits, but not longer than ctx lasts.
+func Sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
 		return nil

@@ -20,12 +20,9 @@ var (
 	errClosed = os.ErrClosed
 )
 
-// Check returns the error of [Run] for a command that cannot be run, as far as that
-// can be known without running it.
-func Check(o Options) error {
-	_, err := (&session{Options: o}).find()
-	return err
-}
+// Find is the path of the command, which may be relative to Options.Dir, or the error of [Run]
+// for one that cannot be run, as far as that can be known without running it.
+func Find(o Options) (path string, err error) { return (&session{Options: o}).find() }
 
 // find looks for the command as a shell in Options.Dir would.
 func (s *session) find() (path string, err error) {
