@@ -67,14 +67,18 @@ func keepsNames(dir string) error {
 	return nil
 }
 
-// guardRest has the directory removed if this process is killed while there is no session,
-// whose guardian would remove it. Without a guardian the next launcher does.
-func (r *run) guardRest() (dismiss func()) {
-	if !r.Terminal.Guard || r.SettingsDir != "" {
-		return func() {}
+// guardRest has the directory removed if this process is killed before the next session, whose
+// guardian would remove it. Without a guardian the next launcher does.
+func (r *run) guardRest() {
+	if r.Terminal.Guard && r.SettingsDir == "" && r.resting == nil {
+		r.resting, _ = guardian.Post("", nil, guardian.Then{Remove: r.private.paths()})
 	}
-	g, _ := guardian.Post("", nil, guardian.Then{Remove: r.private.paths()})
-	return g.Dismiss
+}
+
+// endRest dismisses that guardian.
+func (r *run) endRest() {
+	r.resting.Dismiss()
+	r.resting = nil
 }
 
 // removePrivate removes the directories with that prefix.

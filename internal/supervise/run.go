@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/machine/guardian"
 	"heartbeat/internal/notify"
 	"heartbeat/internal/price"
 	"heartbeat/internal/supervise/sharing"
@@ -26,6 +27,7 @@ type run struct {
 	service    *service
 	tells      *notify.Helper // nil where nobody is told
 	private    *private
+	resting    *guardian.Guardian      // nil while a session runs
 	current    atomic.Pointer[session] // nil between two sessions
 	attach     *sharing.Server         // nil where a person is at the terminal
 	sign       sign

@@ -14,6 +14,7 @@ import (
 
 // runSession runs one session, and tells whether the work ends with it.
 func (r *run) runSession() *ending {
+	r.endRest()
 	if err := r.ready(); err != nil {
 		return r.stuck(err)
 	}

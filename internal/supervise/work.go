@@ -67,6 +67,7 @@ func (r *run) work() (e *ending) {
 	} else if r.private, err = makePrivate(r.box, lock); err != nil {
 		return r.stuck(err)
 	}
+	defer r.endRest()
 	defer r.private.remove()
 	r.listen()
 	defer r.closeSocket()
@@ -157,7 +158,7 @@ func (r *run) restFor(rest time.Duration, wake <-chan struct{}) {
 
 // sleep rests, or until something happens that wakes it or ends the work.
 func (r *run) sleep(rest time.Duration, wake <-chan struct{}) {
-	defer r.guardRest()()
+	r.guardRest()
 	alarm := systemClocks.alarm(rest)
 	timer := time.NewTimer(alarm.next())
 	defer timer.Stop()
