@@ -32,16 +32,21 @@ func (r *run) heedStop() (callOff func()) {
 		late = time.After(r.Terminal.Timeout)
 	}
 	go func() {
-		drained := make(<-chan time.Time)
+		drained, told := make(<-chan time.Time), &ending{reason: Stopped, detail: "it was told to stop"}
 		select {
 		case <-r.Terminal.Signals.Warm():
 			r.stop.why.Store(r.signalled(syscall.SIGTERM))
 		case <-r.Stop:
-			r.stop.why.Store(&ending{reason: Stopped, detail: "it was told to stop"})
+			r.stop.why.Store(told)
 		case <-late:
 			r.stop.why.Store(r.timedOut())
 			drained = time.After(r.DrainTimeout)
 		case <-r.stop.over.Done():
+			select {
+			case <-r.Stop: // the end of its time has come at once
+				r.stop.why.Store(told)
+			default:
+			}
 			return
 		}
 		if r.Warm {

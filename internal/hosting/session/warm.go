@@ -49,6 +49,7 @@ func (h *host) cancelWarm(ctx context.Context, most, grace time.Duration) error 
 	h.drained.asked.Store(true)
 	h.noteCancel(byWarm, grace)
 	h.log.linef("%s: nothing more is delivered, and the entry in flight has %v to be answered", byWarm, most)
+	close(h.drained.begun)
 	h.drained.end = time.AfterFunc(most, func() {
 		h.log.linef("the entry in flight was not answered within %v", most)
 		h.cancel(byWarm, grace)
@@ -56,7 +57,6 @@ func (h *host) cancelWarm(ctx context.Context, most, grace time.Duration) error 
 			h.endTerminal()
 		}
 	})
-	close(h.drained.begun)
 	return nil
 }
 
