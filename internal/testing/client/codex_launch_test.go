@@ -181,7 +181,7 @@ func TestCodexLaunchedTools(t *testing.T) {
 	require.Len(t, letters, 1)
 }
 
-// Tokens are counted for each entry, and a session that has spent its share is followed by a
+// Tokens and dollars are counted for each entry, and a session that has spent its share is followed by a
 // fresh one.
 func TestCodexLaunchedTokens(t *testing.T) {
 	ctx := minutes(t)
@@ -193,6 +193,6 @@ func TestCodexLaunchedTokens(t *testing.T) {
 	w, log := r.launching(ctx, []string{"--max-tokens-per-session", "4k"}, inExec...).wait()
 	assert.Equal(t, []any{"drained", 4, 2}, []any{w.Reason, w.Answered, w.Sessions}, "%q", log)
 	for line := range strings.Lines(strings.TrimSpace(r.run("", "results", "--json"))) {
-		assert.Contains(t, line, `"tokens":{"input":1000,"output":10,"cache_read":500,"cache_write":0},"requests":1`)
+		assert.Contains(t, line, `"cost_usd":0.0014125,"tokens":{"input":1000,"output":10,"cache_read":500,"cache_write":0},"requests":1`)
 	}
 }

@@ -73,37 +73,89 @@ func (r *rig) after(tag string) (n int) {
 	return n
 }
 
-// An entry that runs away is stopped between two requests, with no more than one beyond
-// its limit; the next one is answered in another session.
-func TestManagedRunaway(t *testing.T) {
-	for name, limit := range map[string]struct {
-		flags []string
-		most  int
-		says  string
-	}{
-		"dollars": {[]string{"--max-cost-per-entry", "0.05"}, 9, "it cost 0.054 of 0.05 USD"},
-		"tokens":  {[]string{"--max-tokens-per-entry", "8k"}, 8, "it took 8800 of 8000 tokens"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			all := some(2)
+// cent is what takes 0.01 dollars.
+var cent = model.Usage{Input: 2000, Output: 100}
+
+// away is a model that asks for one tool after the other about [e1], at a cent for each answer.
+func away(r model.Request) model.Reply {
+	if lastTag(r) == "[e1]" || len(r.ToolResults) > 0 {
+		return nothing.Using(cent)
+	}
+	return own(lastTag(r), 1).Using(cent)
+}
+
+// A session that runs away is stopped between two requests, with no more than one beyond the
+// dollars of its entry or of the day.
+func TestRunaway(t *testing.T) {
+	for name, client := range map[string][]string{"terminal": nil, "print mode": {"-p"}} {
+		t.Run(name+", entry", func(t *testing.T) {
 			ctx := minutes(t)
-			r := newRigWith(t, runningAway(60, "true", someTokens, "[e1]")).add(all...)
-			w, log := r.managingClient(ctx, anyCommand, limit.flags...).wait()
-			assert.Equal(t, 1, w.Answered, "%q", log)
-			assert.Equal(t, 1, w.DeadLettered, "%q", log)
+			r := newRigWith(t, away)
+			r.run("run away [e1]", "send", "--max-cost", "0.05", "-")
+			w, log := r.managingClient(ctx, append(client, anyCommand...)).wait()
+			assert.Equal(t, []int{0, 1}, []int{w.Answered, w.DeadLettered}, "%q", log)
 			dead := r.overBudget()
 			require.Len(t, dead, 1, r.state())
-			t.Logf("%+v", dead[0])
 			assert.Equal(t, "over_budget", dead[0].Reason)
-			assert.Contains(t, dead[0].Failure.Message, limit.says)
-			n := 0
-			for _, request := range r.Model.MainRequests() {
-				if tag := lastTag(request); tag == "[e1]" || tag == "" {
-					n++
+			assert.Regexp(t, `^it cost 0\.0[56] of 0\.05 USD$`, dead[0].Failure.Message)
+			assert.LessOrEqual(t, r.after("[e1]"), 6)
+			r.sessionsGone(ctx)
+		})
+		t.Run(name+", day", func(t *testing.T) {
+			ctx := minutes(t)
+			r := newRigWith(t, away)
+			r.run("run away [e1]", "send", "-")
+			w, log := r.managingClient(ctx, append(client, anyCommand...), "--max-cost-per-day", "0.05").wait()
+			assert.Equal(t, []any{"paused", 1}, []any{w.Reason, w.Queued}, "%q", log)
+			assert.Regexp(t, `today cost 0\.0[56] of 0\.05 USD`, w.Detail)
+			assert.LessOrEqual(t, r.turns(), 6)
+			r.sessionsGone(ctx)
+		})
+	}
+}
+
+// Ten subagents that run away are stopped at their next tools each, with the requests that
+// were in flight.
+func TestRunawaySubagents(t *testing.T) {
+	for name, client := range map[string][]string{"terminal": nil, "print mode": {"-p"}} {
+		t.Run(name, func(t *testing.T) {
+			ctx := minutes(t)
+			r := newRigWith(t, func(r model.Request) model.Reply {
+				switch tag := asksAbout(r); {
+				case tag == "[e1]" && len(r.ToolResults) == 0:
+					return agents(10, map[string]any{"prompt": "help with it [s1]"}).Using(cent)
+				case tag == "[s1]", tag == "[e1]":
+					return nothing.Using(cent)
+				default:
+					return own(tag, 1).Using(cent)
 				}
-			}
-			assert.LessOrEqual(t, n, limit.most, "requests of the entry")
-			assert.Equal(t, 3, w.Exit)
+			})
+			r.run("run away [e1]", "send", "--max-cost", "0.05", "-")
+			w, log := r.managingClient(ctx, append(client, anyCommand...)).wait()
+			assert.Equal(t, []int{0, 1}, []int{w.Answered, w.DeadLettered}, "%q", log)
+			dead := r.overBudget()
+			require.Len(t, dead, 1, r.state())
+			assert.Equal(t, "over_budget", dead[0].Reason)
+			t.Log(dead[0].Failure.Message, r.turns())
+			assert.LessOrEqual(t, r.turns(), 1+5+10+1, "the prompt's, those up to the limit, and one of each that asks")
+			r.sessionsGone(ctx)
+		})
+	}
+}
+
+// So is one at a limit of tokens, and the next entry is answered in another session.
+func TestManagedRunaway(t *testing.T) {
+	for name, client := range map[string][]string{"terminal": nil, "print mode": {"-p"}} {
+		t.Run(name, func(t *testing.T) {
+			ctx := minutes(t)
+			r := newRigWith(t, runningAway(60, "true", someTokens, "[e1]")).add(some(2)...)
+			w, log := r.managingClient(ctx, append(client, anyCommand...), "--max-tokens-per-entry", "8k").wait()
+			assert.Equal(t, []int{3, 1, 1}, []int{w.Exit, w.Answered, w.DeadLettered}, "%q", log)
+			dead := r.overBudget()
+			require.Len(t, dead, 1, r.state())
+			assert.Equal(t, "over_budget", dead[0].Reason)
+			assert.Equal(t, "it took 8800 of 8000 tokens", dead[0].Failure.Message)
+			assert.Equal(t, 8, dead[0].Requests)
 			r.sessionsGone(ctx)
 		})
 	}
@@ -257,26 +309,16 @@ func TestPersonIsNotStopped(t *testing.T) {
 	r.quit(ctx, s)
 }
 
-// In print mode the tokens of the transcript stop a turn, and the client keeps a session's
-// dollars itself.
+// In print mode the client keeps a session's dollars itself.
 func TestManagedRunawayPrint(t *testing.T) {
-	for name, flags := range map[string][]string{
-		"tokens of an entry":   {"--max-tokens-per-entry", "8k"},
-		"dollars of a session": {"--max-cost-per-session", "0.05", "--max-restarts", "1"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			ctx := minutes(t)
-			all := some(2)
-			r := newRigWith(t, runningAway(60, "true", someTokens, "[e1]")).add(all...)
-			w, log := r.managingClient(ctx, append([]string{"-p"}, anyCommand...), flags...).wait()
-			t.Logf("%+v %q", w, log)
-			t.Logf("%+v", r.overBudget())
-			assert.LessOrEqual(t, len(r.Model.MainRequests()), 25)
-			assert.Len(t, r.deadLetters(), 1)
-			assert.Equal(t, 1, w.Answered)
-			r.sessionsGone(ctx)
-		})
-	}
+	ctx := minutes(t)
+	r := newRigWith(t, runningAway(60, "true", someTokens, "[e1]")).add(some(2)...)
+	w, log := r.managingClient(ctx, append([]string{"-p"}, anyCommand...), "--max-cost-per-session", "0.05", "--max-restarts", "1").wait()
+	t.Logf("%+v %q %+v", w, log, r.overBudget())
+	assert.LessOrEqual(t, len(r.Model.MainRequests()), 25)
+	assert.Len(t, r.deadLetters(), 1)
+	assert.Equal(t, 1, w.Answered)
+	r.sessionsGone(ctx)
 }
 
 // A turn whose entry is set aside meanwhile ends all the same: what it said is kept with the
