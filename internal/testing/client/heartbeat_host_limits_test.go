@@ -74,6 +74,7 @@ func TestHostedRunaway(t *testing.T) {
 		"tokens, by config":  {command: "true", flags: []string{"--max-tokens-per-entry", "1M"}, limits: map[string]any{"max-tokens-per-entry": "8k"}, most: 8, says: `^dead-lettered: over_budget: it took 8800 of 8000 tokens$`},
 		"time":               {command: "tail -f /dev/null", limits: map[string]any{"max-time-per-entry": "5s"}, most: 1, says: `^dead-lettered: over_budget: it took [5-9](\.\d)?s of 5s$`},
 		"dollars, by client": {command: "true", limits: map[string]any{"max-cost-per-session": 0.05}, most: 17, says: `^dead-lettered: orphaned$`},
+		"dollars":            {command: "true", limits: map[string]any{"max-cost-per-entry": 0.05}, most: 18, says: `^dead-lettered: over_budget: it cost 0.05\d* of 0.05 USD$`},
 		"dollars, terminal":  {command: "true", pty: true, limits: map[string]any{"max-cost-per-entry": 0.05}, most: 9, says: `^dead-lettered: over_budget: it cost 0.05\d* of 0.05 USD$`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -107,6 +108,36 @@ func TestHostedRunaway(t *testing.T) {
 			}
 			assert.LessOrEqual(t, n, c.most, "requests of the prompt")
 			h.isClean("ses-limit")
+		})
+	}
+}
+
+// A prompt that runs away over the day's dollars is stopped, too: set aside where it alone
+// reached them, or given back until midnight.
+func TestHostedRunawayDay(t *testing.T) {
+	for name, c := range map[string]struct {
+		flags, args []string
+		most        int // requests, at 0.003 or at 0.006 dollars
+		fate, says  string
+	}{
+		"print mode": {nil, nil, 18, "dead-lettered: over_budget: in one day it cost 0.051 of 0.05 USD", "set aside"},
+		"terminal":   {[]string{"--pty"}, append([]string{"--setting-sources", "user"}, anyCommand...), 10, "queued", "today cost 0.054 of 0.05 USD"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, sent := limitedHouse(t, "true")
+			h.flags = append(c.flags, "--inbox", h.inbox, "--max-cost-per-day", "0.05")
+			config := h.seed("ses-limit", "first [e1]")
+			if c.args != nil {
+				config["claudeArgs"] = c.args
+			}
+			h.start(config)
+			sent()
+			s := h.await(minutes(t), "ses-limit")
+			assert.Equal(t, "failed", s.Status)
+			assert.Equal(t, []string{c.fate}, fates(s))
+			assert.Contains(t, reported(s, "error"), c.says)
+			assert.LessOrEqual(t, h.turns(), c.most)
+			h.isClean()
 		})
 	}
 }
