@@ -20,6 +20,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"runtime/debug"
 	"time"
 
 	"heartbeat/internal/disk"
@@ -133,6 +134,9 @@ func (b Box) Publish(ctx context.Context, session string) error {
 // once then, so that the answer of a guild that refuses it unread is seen.
 const small = 1 << 20
 
+// freed is from which size on the memory that a record took goes back at once.
+const freed = 8 << 20
+
 // taken reports whether somebody has taken the record's file: the guild, or a person
 // who gave it to the guild.
 func (b Box) taken(r store.Report) bool {
@@ -147,6 +151,12 @@ func (b Box) send(ctx context.Context, client *guild.Client, r store.Report) (gu
 	if r.Kind == store.Running {
 		return client.Running(ctx, guild.BodyOf([]byte(r.Head)))
 	}
+	large := false
+	defer func() {
+		if large { // it was read a message at a time, and none of them is needed any more
+			debug.FreeOSMemory()
+		}
+	}()
 	return client.Record(ctx, folder.Status(r.Status), func(as folder.Status) (guild.Body, error) {
 		head := ""
 		if string(as) != r.Status {
@@ -160,6 +170,7 @@ func (b Box) send(ctx context.Context, client *guild.Client, r store.Report) (gu
 			}
 		}
 		size, open, err := b.db.Body(context.WithoutCancel(ctx), r, head)
+		large = large || size > freed
 		if err != nil || size > small {
 			return guild.Body{Open: open, Size: size}, err
 		}
