@@ -109,7 +109,7 @@ func (o *costsFlags) run(s cli.Streams) error {
 	}
 	if n := total.Spent.Unpriced; n > 0 {
 		s.Note("for %s the price of the model is not known, so that only tokens are counted: say it in %s (heartbeat costs --prices)",
-			words.Count(int(n), "request", "requests"), meter.PricesPath())
+			words.Count(int(n), "request", "requests"), meter.PricesPlace())
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func (o *costsFlags) printPrices(s cli.Streams) error {
 	if errEnd := l.end(); errEnd != nil {
 		return errEnd
 	}
-	s.Note("dollars for a million tokens; %s has what you change: see docs/cost.md", meter.PricesPath())
+	s.Note("dollars for a million tokens; %s has what you change: see docs/cost.md", meter.PricesPlace())
 	if err != nil {
 		return fmt.Errorf("costs: %w", err)
 	}

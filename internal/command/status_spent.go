@@ -64,7 +64,7 @@ func (st *status) spent(box *inbox.Inbox, f why.Facts) {
 	spent := price.Price{Amount: now.Today(), ContextPercent: -1}
 	if n := spent.Unpriced; n > 0 {
 		st.Warnings = append(st.Warnings, "what was spent today is at least that much: for "+words.Count(int(n), "request", "requests")+
-			" nobody knows the price of the model: say it in "+meter.PricesPath()+" (heartbeat costs --prices)")
+			" nobody knows the price of the model: say it in "+meter.PricesPlace()+" (heartbeat costs --prices)")
 	}
 	spent.Dollars = now.Total().Dollars // none today is 0 of them
 	st.Today = &spentToday{Date: f.Now.Local().Format(time.DateOnly), Fields: spent.Fields(), LimitTokens: limit.Tokens}

@@ -1,6 +1,7 @@
 package meter
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -31,6 +32,11 @@ func PricesPath() string {
 		dir = filepath.Join(home, ".config")
 	}
 	return filepath.Join(dir, "heartbeat", "prices.toml")
+}
+
+// PricesPlace is [PricesPath] for a sentence.
+func PricesPlace() string {
+	return cmp.Or(PricesPath(), "heartbeat/prices.toml in the folder of your settings, which needs HOME")
 }
 
 // maxPrices is how long that file may be, in bytes.
