@@ -146,8 +146,8 @@ func (s *spender) written() map[int]bool {
 }
 
 // billed is what the model said of a tag, of all for an empty one: what is in the transcripts,
-// and how many answers are not. A summary is in none, and yet known.
-func (s *spender) billed(tag string) (sum price.Amount, lost int) {
+// and the tags of the answers that are not. A summary is in none, and yet known.
+func (s *spender) billed(tag string) (sum price.Amount, lost []string) {
 	s.t.Helper()
 	written := s.written()
 	s.mu.Lock()
@@ -158,7 +158,7 @@ func (s *spender) billed(tag string) (sum price.Amount, lost int) {
 		case written[n] || b.tag == "":
 			sum = sum.Plus(b.Amount)
 		default:
-			lost++
+			lost = append(lost, b.tag)
 		}
 	}
 	return sum, lost
@@ -169,7 +169,7 @@ func (s *spender) untilWritten(ctx context.Context) {
 	s.t.Helper()
 	s.until(ctx, "the answers are written", func() bool {
 		_, lost := s.billed("")
-		return lost == 0
+		return len(lost) == 0
 	})
 }
 
@@ -192,7 +192,7 @@ func (s *spender) exact() {
 		assert.Equal(s.t, total, sum, "the sum by %s", by)
 		assert.Equal(s.t, spelt("all", all), spelt("all", total), "the total by %s", by)
 	}
-	s.t.Logf("%s; %d of %d answers are in no transcript", spelt("all", all), lost, len(s.bills))
+	s.t.Logf("%s; of %d answers these are in no transcript: %q", spelt("all", all), len(s.bills), lost)
 	if s.t.Failed() {
 		s.t.Log(s.run("", "costs", "--by", "entry"))
 	}
