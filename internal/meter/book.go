@@ -57,9 +57,13 @@ func (s *State) clientOf(r Reading) *client {
 }
 
 // topUp gives the last summary what the client's total has beyond the transcript, since a summary
-// is all that the client does not show there and that costs more than a little.
+// is all that the client does not show there and that costs more than a little. A person's own
+// prices are not the client's, so that there the difference tells nothing.
 func (s *State) topUp() {
 	if s.summary == noSummary {
+		return
+	}
+	if _, own := s.prices().Of(s.Model); own != "" {
 		return
 	}
 	var sum price.Amount

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -176,6 +177,29 @@ func TestCompaction(t *testing.T) {
 		assert.Equal(t, int64(13_240_000), s.Spent.Nanos, name)
 		m, _ := s.Mark(first + 1)
 		assert.Equal(t, next, m.Offset, "a summary is no turn of its own")
+	}
+}
+
+// One that a person asked for is not the last turn's, and where a person says the prices, the
+// client's total is another sum.
+func TestASummaryThatAPersonAskedFor(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	asked := strings.Replace(compacted(1000), "auto", "manual", 1)
+	for _, own := range []string{"", "multiplier = 0.5"} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(meter.PricesPath()), 0o700))
+		require.NoError(t, os.WriteFile(meter.PricesPath(), []byte(own), 0o600))
+		r := newRig(t)
+		r.write(prompt("one"), r.answer(1000, 100))
+		at := r.write(asked)
+		r.write(feedback("two"), stated("0.01"))
+		s := r.advance(r.final())
+		if own == "" {
+			assert.Equal(t, int64(6_000_000), s.Before(at).Nanos)
+			assert.Equal(t, int64(10_000_000), s.Spent.Nanos)
+		} else {
+			assert.Equal(t, int64(3_000_000), s.Before(at).Nanos)
+			assert.Equal(t, int64(3_100_000), s.Spent.Nanos)
+		}
 	}
 }
 
