@@ -71,9 +71,7 @@ func (s *State) topUp() {
 		sum = sum.Plus(p.own)
 	}
 	if more := sum.Said - sum.Nanos; more > 0 && sum.Unpriced == 0 {
-		p := &s.parts[s.partFrom(s.summary)]
-		p.own.Nanos += more
-		s.shareOf(s.Model, p.from).Nanos += more
+		s.book(price.Amount{Nanos: more, Dollars: true}, s.partFrom(s.summary), s.modelAt(s.Model))
 		s.summary = noSummary
 	}
 }

@@ -54,7 +54,7 @@ func (s *State) line(line []byte, at int64) {
 	l := flat.Begun(line)
 	switch l.String("type") {
 	case "assistant":
-		if model := s.request(l, len(s.parts)-1); model != "" {
+		if model := s.request(l, len(s.parts)-1, 0); model != "" {
 			s.Model = model
 		}
 	case "user":
@@ -78,6 +78,7 @@ func (s *State) line(line []byte, at int64) {
 func (s *State) begin(l *flat.Members, at int64) {
 	if at > s.last().from {
 		s.parts = append(s.parts, part{from: at, at: timeOf(l)})
+		s.takeUp()
 	}
 }
 
@@ -101,7 +102,7 @@ func (s *State) summarised(l *flat.Members, at int64) {
 	}
 	tokens := price.Tokens{CacheRead: number(of, "preTokens")}
 	in := len(s.parts) - 1
-	s.ask(hash("summary "+l.String("uuid")), s.Model, price.Usage{Tokens: tokens}, in)
+	s.ask(hash("summary "+l.String("uuid")), s.Model, price.Usage{Tokens: tokens}, in, 0)
 	s.summary = s.parts[in].from
 	if s.quiet { // it said its total before it wrote the line
 		s.topUp()
@@ -110,7 +111,7 @@ func (s *State) summarised(l *flat.Members, at int64) {
 
 // request counts an answer of the model, once for each message, and returns the model; "" where
 // the line has no answer.
-func (s *State) request(l *flat.Members, in int) (model string) {
+func (s *State) request(l *flat.Members, in int, at int64) (model string) {
 	message := l.Value("message")
 	usage := message.Get("usage")
 	model = clip(message.Get("model").Text())
@@ -124,16 +125,16 @@ func (s *State) request(l *flat.Members, in int) (model string) {
 	if id == "" {
 		id = l.String("uuid")
 	}
-	s.ask(hash(id), model, usageOf(usage), in)
+	s.ask(hash(id), model, usageOf(usage), in, at)
 	return model
 }
 
 // ask counts a request of that name, in a part, or what another line of it has more: the last
-// line of a message has its final usage. A count never falls.
-func (s *State) ask(name int64, model string, u price.Usage, in int) {
+// line of a message has its final usage. A count never falls. at is when a subagent's was answered.
+func (s *State) ask(name int64, model string, u price.Usage, in int, at int64) {
 	r := s.known(name)
 	if r == nil {
-		s.recent = append(s.recent, request{name: name, part: s.parts[in].from})
+		s.recent = append(s.recent, request{name: name, part: s.parts[in].from, at: at, model: s.modelAt(model)})
 		s.recent = s.recent[max(0, len(s.recent)-maxRecent):]
 		r = &s.recent[len(s.recent)-1]
 	} else {
@@ -155,10 +156,7 @@ func (s *State) ask(name int64, model string, u price.Usage, in int) {
 		more.Nanos, more.Dollars = nanos-r.nanos, true
 		r.nanos = nanos
 	}
-	p := &s.parts[in]
-	p.own = p.own.Plus(more)
-	of := s.shareOf(model, p.from)
-	*of = of.Plus(more)
+	s.book(more, in, r.model)
 }
 
 func (s *State) known(name int64) *request {
@@ -258,7 +256,7 @@ func (s *State) countAgents(limit int64) {
 
 func (s *State) transcriptOfAgent(l *flat.Members) {
 	if l.String("type") == "assistant" {
-		s.request(l, s.partAt(timeOf(l)))
+		s.request(l, s.partAt(timeOf(l)), timeOf(l))
 	}
 }
 

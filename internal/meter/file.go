@@ -159,7 +159,7 @@ func (s *State) plausible() bool {
 		ok = ok && of.model >= 0 && of.model < int64(len(s.models)) && of.own.Nanos >= 0 && of.own.Requests >= 0 && counts(of.own.Tokens)
 	}
 	for _, r := range s.recent {
-		ok = ok && counts(r.tokens) && r.nanos >= 0
+		ok = ok && counts(r.tokens) && r.nanos >= 0 && r.model >= -1 && r.model < int64(len(s.models))
 	}
 	for _, c := range s.clients {
 		ok = ok && c.total >= 0
@@ -249,6 +249,8 @@ func (q *request) numbers(r *row) {
 	r.number(&q.nanos)
 	r.flag(&q.counted)
 	r.flag(&q.unpriced)
+	r.number(&q.at)
+	r.number(&q.model)
 	r.tokens(&q.tokens)
 }
 

@@ -258,6 +258,20 @@ func TestSubagents(t *testing.T) {
 	assert.Equal(t, spent, s.Before(second))
 }
 
+// A subagent's transcript may be counted before the line with which its turn begins.
+func TestASubagentThatIsCountedFirst(t *testing.T) {
+	r := newRig(t)
+	at := func(line, clock string) string { return replaceTime(line, clock) }
+	r.write(at(prompt("one"), "10:00:00"), r.answer(100, 10))
+	r.agent("agent-1.jsonl", at(message("s1", 1000, 100), "10:04:00"), at(message("s2", 7, 7), "10:06:00"))
+	assert.Equal(t, int64(3), r.advance(r.silent()).Spent.Requests)
+	second := r.write(at(prompt("two"), "10:05:00"))
+	s := r.advance(r.silent())
+	assert.Equal(t, price.Amount{Nanos: 6_600_000, Dollars: true, Tokens: price.Tokens{Input: 1100, Output: 110}, Requests: 2}, s.Before(second))
+	assert.Equal(t, int64(3), s.Spent.Requests)
+	assert.Equal(t, int64(1), s.Models(second, second+1)[0].Requests)
+}
+
 func TestManyMarks(t *testing.T) {
 	r := newRig(t)
 	last := int64(0)

@@ -17,7 +17,7 @@ func (s *State) rollout(l *flat.Members, at int64) {
 	payload := l.Value("payload")
 	switch l.String("type") {
 	case "token_usage_record":
-		s.usage(payload, s.Model, len(s.parts)-1)
+		s.usage(payload, len(s.parts)-1, 0)
 	case "event_msg":
 		switch item := payload.Get("item"); itemOf(payload) {
 		case "UserMessage", "HookPrompt":
@@ -40,9 +40,9 @@ func itemOf(payload flat.Value) string {
 	return payload.Get("item").Get("type").Text()
 }
 
-func (s *State) usage(payload flat.Value, model string, in int) {
+func (s *State) usage(payload flat.Value, in int, at int64) {
 	if id := payload.Get("response_id").Text(); id != "" {
-		s.ask(hash(id), model, price.Usage{Tokens: rolloutTokens(payload.Get("usage"))}, in)
+		s.ask(hash(id), s.Model, price.Usage{Tokens: rolloutTokens(payload.Get("usage"))}, in, at)
 	}
 }
 
@@ -81,7 +81,7 @@ func (s *State) rolloutOfAgent(l *flat.Members) {
 	payload := l.Value("payload")
 	switch l.String("type") {
 	case "token_usage_record":
-		s.usage(payload, s.Model, s.partAt(timeOf(l)))
+		s.usage(payload, s.partAt(timeOf(l)), timeOf(l))
 	case "event_msg":
 		if itemOf(payload) == "CollabAgentToolCall" {
 			s.meet(payload.Get("item"))

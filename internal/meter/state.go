@@ -92,6 +92,17 @@ type request struct {
 	part              int64 // from where its part begins
 	nanos             int64 // its price
 	counted, unpriced bool
+	at                int64 // of a subagent's: when it was answered, in milliseconds since 1970
+	model             int64 // its place among the models, -1 for one too many
+}
+
+// amount is what the request was counted with.
+func (r *request) amount() (a price.Amount) {
+	a = price.Amount{Nanos: r.nanos, Dollars: r.nanos > 0, Tokens: r.tokens, Requests: 1}
+	if r.unpriced {
+		a.Unpriced = 1
+	}
+	return a
 }
 
 // client is a process whose totals are known.
@@ -177,21 +188,40 @@ func (s *State) Models(from, to int64) (all []price.ByModel) {
 	return all
 }
 
-// shareOf is what was spent on a model in a part, so far.
-func (s *State) shareOf(model string, part int64) *price.Amount {
+// modelAt is the place of a model among those that are told apart, -1 for one too many.
+func (s *State) modelAt(model string) int64 {
 	at := slices.Index(s.models, model)
-	if at < 0 && len(s.models) == maxModels {
-		return new(price.Amount)
-	}
-	if at < 0 {
+	if at < 0 && len(s.models) < maxModels {
 		at = len(s.models)
 		s.models = append(s.models, model)
 	}
-	for i := range s.shares {
-		if of := &s.shares[i]; of.part == part && of.model == int64(at) {
-			return &of.own
-		}
+	return int64(at)
+}
+
+// book adds an amount to a part and to what was spent in it on a model.
+func (s *State) book(a price.Amount, in int, model int64) {
+	p := &s.parts[in]
+	p.own = p.own.Plus(a)
+	at := slices.IndexFunc(s.shares, func(of share) bool { return of.part == p.from && of.model == model })
+	switch {
+	case at >= 0:
+		s.shares[at].own = s.shares[at].own.Plus(a)
+	case model >= 0:
+		s.shares = append(s.shares, share{p.from, model, a})
 	}
-	s.shares = append(s.shares, share{part: part, model: int64(at)})
-	return &s.shares[len(s.shares)-1].own
+}
+
+// takeUp moves to the part that has just begun what subagents were answered since: their
+// transcripts may be counted before the line with which it begins.
+func (s *State) takeUp() {
+	last := len(s.parts) - 1
+	for i := range s.recent {
+		r := &s.recent[i]
+		if r.at == 0 || s.parts[last].at == 0 || r.at < s.parts[last].at || r.part == s.parts[last].from {
+			continue
+		}
+		s.book(price.Amount{}.Minus(r.amount()), s.partFrom(r.part), r.model)
+		s.book(r.amount(), last, r.model)
+		r.part = s.parts[last].from
+	}
 }
