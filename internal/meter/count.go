@@ -132,17 +132,14 @@ func (s *State) request(l *flat.Members, in int, at int64) (model string) {
 // ask counts a request of that name, in a part, or what another line of it has more: the last
 // line of a message has its final usage. A count never falls. at is when a subagent's was answered.
 func (s *State) ask(name int64, model string, u price.Usage, in int, at int64) {
+	var more price.Amount
 	r := s.known(name)
 	if r == nil {
 		s.recent = append(s.recent, request{name: name, part: s.parts[in].from, at: at, model: s.modelAt(model)})
 		s.recent = s.recent[max(0, len(s.recent)-maxRecent):]
-		r = &s.recent[len(s.recent)-1]
+		r, more.Requests = &s.recent[len(s.recent)-1], 1
 	} else {
 		in = s.partFrom(r.part)
-	}
-	var more price.Amount
-	if !r.counted {
-		r.counted, more.Requests = true, 1
 	}
 	tokens := largest(r.tokens, u.Tokens)
 	more.Tokens = tokens.Minus(r.tokens)

@@ -247,7 +247,6 @@ func (q *request) numbers(r *row) {
 	r.number(&q.name)
 	r.number(&q.part)
 	r.number(&q.nanos)
-	r.flag(&q.counted)
 	r.flag(&q.unpriced)
 	r.number(&q.at)
 	r.number(&q.model)

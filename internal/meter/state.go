@@ -87,13 +87,13 @@ type share struct {
 
 // request is one of the last, of the session itself or of a subagent.
 type request struct {
-	name              int64 // a hash of the message's id
-	tokens            price.Tokens
-	part              int64 // from where its part begins
-	nanos             int64 // its price
-	counted, unpriced bool
-	at                int64 // of a subagent's: when it was answered, in milliseconds since 1970
-	model             int64 // its place among the models, -1 for one too many
+	name     int64 // a hash of the message's id
+	tokens   price.Tokens
+	part     int64 // from where its part begins
+	nanos    int64 // its price
+	unpriced bool  // nobody knows that
+	at       int64 // of a subagent's: when it was answered, in milliseconds since 1970
+	model    int64 // its place among the models, -1 for one too many
 }
 
 // amount is what the request was counted with.
