@@ -141,16 +141,36 @@ func Note(tx *inbox.Tx, box *inbox.Inbox, ended string) error {
 	var all error
 	for i := range a.Sessions {
 		id := a.Sessions[i].ID
+		gone := id == ended || isGone(known, id)
 		s, err := meter.Load(box.Dir(), id)
-		if s == nil || err != nil {
-			all = errors.Join(all, err)
+		if gone {
+			s, err = last(box, id, transcriptOf(known, id))
+		}
+		if all = errors.Join(all, err); s == nil {
 			continue
 		}
 		r := Reading(s)
-		r.Gone = id == ended || isGone(known, id)
+		r.Gone = gone
 		all = errors.Join(all, tx.Charge(r))
 	}
 	return all
+}
+
+// lastReadings bounds how often a transcript is read on by who has the inbox's lock.
+const lastReadings = 4
+
+// last counts what the transcript of a client that is gone has beyond its meter, unless [Gone] did:
+// a killed client's status line may not have come to that, and nobody counts it afterwards.
+func last(box *inbox.Inbox, session, transcript string) (s *meter.State, err error) {
+	read := int64(-1)
+	for range lastReadings {
+		s, err = meter.Advance(box.Dir(), meter.Reading{Session: session, Transcript: transcript, ContextPercent: -1, Wait: lockedWait})
+		if s == nil || err != nil || s.Read == read {
+			break
+		}
+		read = s.Read
+	}
+	return s, err
 }
 
 // Resumed charges what a session spent before a process took it up, of which no hook could tell.

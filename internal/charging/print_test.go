@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/agent"
 	"heartbeat/internal/charging"
 )
 
@@ -103,6 +104,30 @@ func TestASessionWithoutAStatusLine(t *testing.T) {
 		assert.EqualValues(t, (1000+i)*token, of.Nanos, "entry %d", i)
 	}
 	assert.EqualValues(t, 1000*token, prices.Outside().Nanos)
+}
+
+// A client may be killed before its status line was told of its last turns: whoever finds that it
+// is gone counts them, before the session's account is closed.
+func TestAKilledSessionIsCountedToItsEnd(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "inbox.jsonl")
+	require.NoError(t, os.WriteFile(path, []byte("a\nb\n"), 0o600))
+	box, err := inbox.Open(path, inbox.Options{})
+	require.NoError(t, err)
+	p := &printing{T: t, box: box, transcript: filepath.Join(dir, "t.jsonl")}
+	p.in(func(tx *inbox.Tx) {
+		tx.Position("s", 0, inbox.TurnUnknown)
+		require.NoError(t, tx.StartSessionWith("s", 0, agent.StartNote(p.transcript)))
+	})
+	p.stop(1000)
+	p.stop(2000)
+	p.turn(3000)
+	p.in(func(tx *inbox.Tx) { require.NoError(t, tx.EndSession("s")) })
+	p.in(func(tx *inbox.Tx) { require.NoError(t, charging.Note(tx, box, "")) })
+	prices, err := box.Prices(charging.Load(dir))
+	require.NoError(t, err)
+	assert.EqualValues(t, 6000*4000, prices.Total().Nanos)
+	assert.Empty(t, prices.Account.Sessions)
 }
 
 func outcomes(t *testing.T, box *inbox.Inbox) (all []inbox.Result) {
