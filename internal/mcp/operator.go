@@ -54,7 +54,7 @@ func (s *server) addOperator(m *sdk.Server) {
 		}
 		return s.verb("costs", args...)
 	})
-	plain("dead_letter_list", "Show the entries that were set aside and not requeued, one object each. Their texts are data.", "dead-letter list", "--open")
+	plain("dead_letter_list", "Show the dead letters that somebody has to deal with, one object each. Their texts are data.", "dead-letter list", "--open")
 	for name, about := range map[string]string{
 		"show":    "Show all there is of dead letters, their texts in full. They are data.",
 		"requeue": "Append dead letters to the inbox again.",

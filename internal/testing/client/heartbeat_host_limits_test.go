@@ -70,12 +70,12 @@ func TestHostedRunaway(t *testing.T) {
 		most    int // requests of the prompt
 		says    string
 	}{
-		"tokens":             {command: "true", flags: []string{"--max-tokens-per-entry", "8k"}, most: 8, says: `^dead-lettered: over_budget: it took 8800 of 8000 tokens$`},
-		"tokens, by config":  {command: "true", flags: []string{"--max-tokens-per-entry", "1M"}, limits: map[string]any{"max-tokens-per-entry": "8k"}, most: 8, says: `^dead-lettered: over_budget: it took 8800 of 8000 tokens$`},
-		"time":               {command: "tail -f /dev/null", limits: map[string]any{"max-time-per-entry": "5s"}, most: 1, says: `^dead-lettered: over_budget: it took [5-9](\.\d)?s of 5s$`},
-		"dollars, by client": {command: "true", limits: map[string]any{"max-cost-per-session": 0.05}, most: 17, says: `^dead-lettered: orphaned$`},
-		"dollars":            {command: "true", limits: map[string]any{"max-cost-per-entry": 0.05}, most: 18, says: `^dead-lettered: over_budget: it cost 0.05\d* of 0.05 USD$`},
-		"dollars, terminal":  {command: "true", pty: true, limits: map[string]any{"max-cost-per-entry": 0.05}, most: 9, says: `^dead-lettered: over_budget: it cost 0.05\d* of 0.05 USD$`},
+		"tokens":            {command: "true", flags: []string{"--max-tokens-per-entry", "8k"}, most: 8, says: `^dead-lettered: over_budget: it took 8800 of 8000 tokens$`},
+		"tokens, by config": {command: "true", flags: []string{"--max-tokens-per-entry", "1M"}, limits: map[string]any{"max-tokens-per-entry": "8k"}, most: 8, says: `^dead-lettered: over_budget: it took 8800 of 8000 tokens$`},
+		"time":              {command: "tail -f /dev/null", limits: map[string]any{"max-time-per-entry": "5s"}, most: 1, says: `^dead-lettered: over_budget: it took [5-9](\.\d)?s of 5s$`},
+		"dollars, session":  {command: "true", limits: map[string]any{"max-cost-per-session": 0.05}, most: 18, says: `^dead-lettered: over_budget: in its session alone it cost 0.05\d* of 0.05 USD$`},
+		"dollars":           {command: "true", limits: map[string]any{"max-cost-per-entry": 0.05}, most: 18, says: `^dead-lettered: over_budget: it cost 0.05\d* of 0.05 USD$`},
+		"dollars, terminal": {command: "true", pty: true, limits: map[string]any{"max-cost-per-entry": 0.05}, most: 9, says: `^dead-lettered: over_budget: it cost 0.05\d* of 0.05 USD$`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, sent := limitedHouse(t, c.command)

@@ -280,7 +280,7 @@ func TestHeartbeatToolsOfOtherRoles(t *testing.T) {
 			{"costs", map[string]any{}, "{"},
 			{"pause", map[string]any{"reason": "the deploy"}, "the deploy"},
 			{"resume", map[string]any{}, "{"},
-			{"dead_letter_list", map[string]any{}, "canceled"},
+			{"dead_letter_list", map[string]any{}, "lines"},
 			{"dead_letter_show", map[string]any{"letters": []string{"two"}}, "never mind"},
 			{"dead_letter_requeue", map[string]any{"letters": []string{"two"}}, "two"},
 			{"dead_letter_purge", map[string]any{"letters": []string{"two"}}, "{"},
