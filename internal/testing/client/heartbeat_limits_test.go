@@ -309,11 +309,11 @@ func TestPersonIsNotStopped(t *testing.T) {
 	r.quit(ctx, s)
 }
 
-// In print mode the client keeps a session's dollars itself.
+// A session's dollars hold in print mode as they do in a terminal.
 func TestManagedRunawayPrint(t *testing.T) {
 	ctx := minutes(t)
 	r := newRigWith(t, runningAway(60, "true", someTokens, "[e1]")).add(some(2)...)
-	w, log := r.managingClient(ctx, append([]string{"-p"}, anyCommand...), "--max-cost-per-session", "0.05", "--max-restarts", "1").wait()
+	w, log := r.managingClient(ctx, append([]string{"-p"}, anyCommand...), "--max-cost-per-session", "0.05", "--max-attempts", "1").wait()
 	t.Logf("%+v %q %+v", w, log, r.overBudget())
 	assert.LessOrEqual(t, len(r.Model.MainRequests()), 25)
 	assert.Len(t, r.deadLetters(), 1)
