@@ -51,20 +51,20 @@ func (c *Cost) members(to flat.Codec, charged *string) error {
 	to.Text("session_id", &c.SessionID)
 	err := c.Price.Members(to)
 	models := modelsText(c.Models)
-	to.Text("models", &models)
-	c.Models = modelsOf(models)
+	if to.Text("models", &models); to.Reads() {
+		c.Models = modelsOf(models)
+	}
 	to.Text("meter", &c.meter)
 	to.Text("charged", charged)
 	return err
 }
 
 // modelsText has a model and its amount on each line.
-func modelsText(all []price.ByModel) string {
-	var b strings.Builder
-	for _, of := range all {
-		b.WriteString(of.Model + "\t" + amountText(of.Amount) + "\n")
+func modelsText(all []price.ByModel) (text string) {
+	for _, of := range all { // a few
+		text += of.Model + "\t" + amountText(of.Amount) + "\n"
 	}
-	return b.String()
+	return text
 }
 
 // modelsOf leaves out what modelsText does not write.
