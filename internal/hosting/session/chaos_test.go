@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
@@ -113,19 +114,23 @@ func keepUp(t *testing.T, g *guild.Program, rest time.Duration, over <-chan stru
 	}
 }
 
-// alone waits for the guardian of a session, and whoever it became. While it becomes
-// something else it has no name for a moment.
+// alone waits until nobody works on the session: its host, its guardian and whoever that
+// became, its client. Their environment names the rig's home, or their command line the
+// session's folder; while a process becomes another program it has neither.
 func (r *rig) alone() {
 	r.t.Helper()
 	looks := 0
-	r.until("the guardian is gone", func() bool {
+	names := func(pid int, file, text string) bool {
+		all, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), file))
+		return bytes.Contains(all, []byte(text))
+	}
+	r.until("nobody works on the session", func() bool {
 		looks++
 		for _, p := range machine.List() {
-			line, _ := os.ReadFile("/proc/" + strconv.Itoa(p.PID) + "/cmdline")
-			if bytes.Contains(line, []byte(folder.Root(r.Config.DBPath)+"/")) {
+			if names(p.PID, "environ", "HOME="+r.path("home")) || names(p.PID, "cmdline", folder.Root(r.Config.DBPath)+"/") {
 				looks = 0
 			}
 		}
-		return looks >= 10
+		return looks >= 3
 	})
 }

@@ -327,6 +327,7 @@ func newRig(t *testing.T, prompt string) *rig {
 		Prompt: prompt, StartedAt: "2026-11-22T10:00:00Z", Provider: "claude-code",
 	}
 	r.guild.Expect("ses-1")
+	t.Cleanup(r.alone) // before its folder is removed, and its guild ends
 	return r
 }
 
