@@ -13,9 +13,8 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/machine/signals"
+	"heartbeat/internal/see"
 	"heartbeat/internal/supervise/sharing"
-	"heartbeat/internal/survey"
-	"heartbeat/internal/why"
 	"heartbeat/internal/words"
 )
 
@@ -88,9 +87,9 @@ func attachTo(i *cli.InboxFlags, w sharing.Watch, s cli.Streams) error {
 // its first session, and writes that anew now and then.
 const signPatience = time.Second
 
-func socketOwner(ctx context.Context, box *inbox.Inbox) (*why.Launcher, error) {
+func socketOwner(ctx context.Context, box *inbox.Inbox) (*see.Launcher, error) {
 	for give := time.Now().Add(signPatience); ; {
-		l := survey.Launcher(box)
+		l := see.LauncherOf(box)
 		switch {
 		case l != nil && l.Socket != "":
 			return l, nil

@@ -15,7 +15,7 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/command/priced"
-	"heartbeat/internal/survey"
+	"heartbeat/internal/see"
 	"heartbeat/internal/words"
 )
 
@@ -115,7 +115,7 @@ func tellWhy(ctx context.Context, tick <-chan time.Time, box *inbox.Inbox, say f
 			return
 		case <-tick:
 		}
-		_, sentence := survey.Of(ctx, box).Explain()
+		_, sentence := see.Look(ctx, box).Explain()
 		if ctx.Err() == nil {
 			say("still waiting: %s", sentence)
 		}

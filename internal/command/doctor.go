@@ -21,8 +21,8 @@ import (
 	"heartbeat/internal/hook"
 	"heartbeat/internal/machine/guardian"
 	"heartbeat/internal/meter"
+	"heartbeat/internal/see"
 	"heartbeat/internal/supervise/client"
-	"heartbeat/internal/survey"
 	"heartbeat/orchestrate"
 	"heartbeat/orchestrate/babysitter"
 	"heartbeat/orchestrate/effect"
@@ -163,7 +163,7 @@ func notCounted(path string) []string {
 	if err != nil {
 		return nil // the other checks report it
 	}
-	return survey.Glance(context.Background(), box).NotCounted()
+	return see.Glance(context.Background(), box).NotCounted()
 }
 
 // pricesOff says that the table of prices cannot be read, or seems to be out of date by what the

@@ -3,14 +3,18 @@ package command
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/program"
 	"heartbeat/internal/command/metrics"
+	"heartbeat/internal/watch/look"
+	"heartbeat/internal/words"
 )
 
 type metricsFlags struct {
@@ -21,14 +25,18 @@ type metricsFlags struct {
 func metricsVerb() cli.Verb {
 	return cli.Verb{
 		Name:  "metrics",
+		Args:  "[FOLDER...]",
 		Short: "print figures for Prometheus",
-		Long: `Print what waits, what is in flight and what was counted so far, in the text
-format that Prometheus reads. With --textfile the figures take a file's place at
-once, for the textfile collector; give each inbox a file of its own. The counters
-count since the inbox's journal began, whatever is trimmed or rotated.
+		Long: `Print what waits, what is in flight, what is wrong and what was counted so far, in
+the text format that Prometheus reads: of one inbox, or of all that are found in
+these folders and below them. With --textfile the figures take a file's place at
+once, for the textfile collector. The counters count since the inbox's journal
+began, whatever is trimmed or rotated. Of an inbox that cannot be read there is
+heartbeat_trouble alone.
 
-Exit status: 0 printed or written, 1 not.`,
+Exit status: 0 printed or written, 1 not, or not of every inbox.`,
 		Example: `heartbeat metrics
+heartbeat metrics /srv
 heartbeat metrics --inbox /srv/agent/inbox.jsonl --textfile /var/lib/node_exporter/heartbeat.prom`,
 		Build: func() (*pflag.FlagSet, cli.Action) {
 			var o metricsFlags
@@ -37,41 +45,70 @@ heartbeat metrics --inbox /srv/agent/inbox.jsonl --textfile /var/lib/node_export
 			f.Var(cli.Named(&o.output, "name a file, or leave the flag out"), "textfile", "write them to this `file`, whole or not at all")
 			cli.Was(f, "textfile", "output")
 			return f, func(args []string, s cli.Streams) error {
-				if err := cli.NoArgs(args); err != nil {
-					return err
+				if len(args) > 0 && f.Changed("inbox") {
+					return cli.Usage(errors.New("--inbox names one inbox, and folders are to be searched: give one or the other"))
 				}
-				return o.run(s)
+				return o.run(args, s)
 			}
 		},
 	}
 }
 
-func (o *metricsFlags) run(s cli.Streams) error {
-	o.Stay = o.output != ""
-	box, err := o.Look(s)
-	if err != nil {
-		return err
-	}
-	figures, err := metrics.Gather(context.Background(), box, time.Now())
-	if err != nil {
-		return fmt.Errorf("metrics: %w", err)
-	}
-	s.Warn(figures.Warnings)
-	content := figures.Text()
-	if o.JSON {
-		var b bytes.Buffer
+func (o *metricsFlags) run(folders []string, s cli.Streams) error {
+	all, unread := o.gather(folders, s)
+	var b bytes.Buffer
+	for _, figures := range all {
+		s.Warn(figures.Warnings)
+		if !o.JSON {
+			continue
+		}
 		if err := cli.PrintJSON(&b, figures); err != nil {
 			return err
 		}
-		content = b.Bytes()
 	}
-	if o.output == "" {
-		_, err = s.Out.Write(content)
-	} else {
-		err = program.WriteFigures(o.output, content)
+	if !o.JSON {
+		b.Write(metrics.Text(all))
 	}
-	if err != nil {
+	var err error
+	switch {
+	case len(all) == 0: // a file with nothing in it would hide that
+	case o.output == "":
+		_, err = s.Out.Write(b.Bytes())
+	default:
+		err = program.WriteFigures(o.output, b.Bytes())
+	}
+	if err = errors.Join(unread, err); err != nil {
 		return fmt.Errorf("metrics: %w", err)
 	}
 	return nil
+}
+
+// gather reads the figures of the inbox, or of those in the folders.
+func (o *metricsFlags) gather(folders []string, s cli.Streams) (all []metrics.Figures, err error) {
+	o.Stay = o.output != ""
+	if len(folders) == 0 {
+		box, err := o.Look(s)
+		if err != nil {
+			return nil, err
+		}
+		figures, err := metrics.Gather(context.Background(), box, time.Now())
+		return []metrics.Figures{figures}, err
+	}
+	paths, failed, notes := look.Find(folders)
+	s.Warn(notes)
+	for _, sentence := range failed {
+		err = errors.Join(err, errors.New(sentence))
+	}
+	for _, path := range paths {
+		box, bad := inbox.Open(path, inbox.Options{})
+		if bad != nil {
+			err = errors.Join(err, bad)
+			continue
+		}
+		figures, bad := metrics.Gather(context.Background(), box, time.Now())
+		if all = append(all, figures); bad != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", words.Line(path), bad))
+		}
+	}
+	return all, err
 }

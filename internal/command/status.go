@@ -17,9 +17,8 @@ import (
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/price"
-	"heartbeat/internal/survey"
+	"heartbeat/internal/see"
 	"heartbeat/internal/watch"
-	"heartbeat/internal/why"
 	"heartbeat/internal/words"
 )
 
@@ -82,16 +81,18 @@ type status struct {
 	Backoff          *inbox.Backoff `json:"backoff"`
 	Session          *lastSession   `json:"session"`
 	Waiter           *waiting       `json:"waiter"`
-	Launcher         *why.Launcher  `json:"launcher,omitempty"`
+	Launcher         *see.Launcher  `json:"launcher,omitempty"`
 	WaitingForPerson *question      `json:"waiting_for_person"`
 	Today            *spentToday    `json:"today,omitempty"`
 	// SelfEnqueued counts the entries that agents sent into the inbox, nil for none.
 	SelfEnqueued *inbox.SelfEnqueued `json:"self_enqueued,omitempty"`
 	// StoppedRuns are the babysitter runs that have reached their limit.
 	StoppedRuns []stoppedRun `json:"stopped_runs,omitempty"`
-	State       why.State    `json:"state"`
+	State       see.State    `json:"state"`
 	Why         string       `json:"why"`
-	Warnings    []string     `json:"warnings,omitempty"`
+	// Troubles are what is wrong, the most urgent first.
+	Troubles []see.Trouble `json:"troubles,omitempty"`
+	Warnings []string      `json:"warnings,omitempty"`
 }
 
 // flying is the entry in flight, as --json prints it.
@@ -223,7 +224,7 @@ func showAgain(screen *words.Screen, out io.Writer, text string) error {
 
 // readStatus returns a status also where the state cannot be read, with the error.
 func readStatus(ctx context.Context, box *inbox.Inbox) (status, error) {
-	f := survey.Of(ctx, box)
+	f := see.Look(ctx, box)
 	st := status{
 		Inbox: f.Inbox, Queued: f.Backlog.Entries, QueuedBytes: f.Backlog.Bytes, Scheduled: f.Scheduled.Count,
 		LastAcknowledgedAt: f.Asked, Paused: f.Paused, Backoff: shownBackoff(f.Backoff), Answered: f.Answered,
@@ -238,41 +239,29 @@ func readStatus(ctx context.Context, box *inbox.Inbox) (status, error) {
 		st.SelfEnqueued = &f.SelfEnqueued
 	}
 	st.consumers(f)
-	letters, err := box.CountLetters(ctx)
-	st.Warnings = append(f.Warnings, letters.Warnings...)
-	if err != nil {
-		st.Warnings = append(st.Warnings, err.Error())
-	}
-	st.DeadLetters = letters.All()
+	st.Warnings = append(f.Warnings, f.Letters.Warnings...)
+	st.DeadLetters = f.Letters.All()
 	st.State, st.Why = f.Explain()
+	st.Troubles = f.Troubles()
 	if f.Unreadable == nil {
 		st.spent(box, f)
-		st.stoppedRuns(box, letters.Open[inbox.ReasonOverBudget] > 0)
-		for _, q := range f.Held {
-			if q.Effect == "" && st.State != why.Held && (st.State != why.Stuck || !q.Stuck) {
-				st.Warnings = append(st.Warnings, words.Line(q.Rests()))
-			}
-		}
+		st.stoppedRuns(box, len(f.Stopped) > 0)
 	}
 	return st, f.Unreadable
 }
 
-// stoppedRuns sets which runs have reached their limit. Where nothing else waits, that is
-// why nothing moves.
-func (st *status) stoppedRuns(box *inbox.Inbox, overBudget bool) {
-	if !overBudget {
+// stoppedRuns sets which runs have reached their limit, with figures.
+func (st *status) stoppedRuns(box *inbox.Inbox, any bool) {
+	if !any {
 		return
 	}
 	var err error
 	if st.StoppedRuns, err = stoppedRuns(box); err != nil {
 		st.Warnings = append(st.Warnings, "which runs have reached their limits cannot be told: "+err.Error())
 	}
-	if len(st.StoppedRuns) > 0 && st.State == why.Empty {
-		st.State, st.Why = why.Held, words.Line("nothing is queued: "+st.StoppedRuns[0].sentence)
-	}
 }
 
-func (st *status) consumers(f why.Facts) {
+func (st *status) consumers(f see.Facts) {
 	st.Launcher = f.Launcher
 	if s := f.Current(); s != nil {
 		st.Session = &lastSession{s.ID, s.PID, s.Life.String(), s.StartedAt, s.EndedAt}
@@ -303,15 +292,23 @@ func (st status) table(d display) *layout.Table {
 	t := layout.NewTable(layout.Column{}, layout.Column{Text: true, Style: st.style})
 	row := func(name, format string, args ...any) { t.Add(name, fmt.Sprintf(format, args...)) }
 	row("inbox", "%s", st.Inbox)
-	if st.State != why.Unreadable { // nothing else is known then
+	if st.State != see.Unreadable { // nothing else is known then
 		st.rows(row, d)
 	}
 	row("why", "%s", st.Why)
+	for _, trouble := range st.Troubles {
+		if trouble.Text != st.Why && !hasRow[trouble.Kind] {
+			row("trouble", "%s", trouble.Text)
+		}
+	}
 	for _, warning := range st.Warnings {
 		row("note", "%s", warning)
 	}
 	return t
 }
+
+// hasRow are the troubles that have a row of their own in the table.
+var hasRow = map[see.Kind]bool{see.KindLetters: true, see.KindRunOver: true, see.KindPaused: true, see.KindDayOver: true, see.KindQuestion: true}
 
 // style makes the reason stand out where a person has to act.
 func (st status) style(cell string) layout.Style {

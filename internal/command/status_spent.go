@@ -8,7 +8,7 @@ import (
 	"heartbeat/internal/command/priced"
 	"heartbeat/internal/meter"
 	"heartbeat/internal/price"
-	"heartbeat/internal/why"
+	"heartbeat/internal/see"
 	"heartbeat/internal/words"
 )
 
@@ -46,7 +46,7 @@ func (t spentToday) String() string {
 
 // spent sets what was spent today and on the entry in flight. What cannot be read is a
 // warning.
-func (st *status) spent(box *inbox.Inbox, f why.Facts) {
+func (st *status) spent(box *inbox.Inbox, f see.Facts) {
 	now, err := box.Spending(priced.Load(box), nil)
 	if err != nil {
 		st.Warnings = append(st.Warnings, "what was spent cannot be told: "+err.Error())

@@ -20,7 +20,7 @@ import (
 	"heartbeat/internal/machine"
 	"heartbeat/internal/machine/guardian"
 	"heartbeat/internal/machine/signals"
-	"heartbeat/internal/survey"
+	"heartbeat/internal/see"
 )
 
 func stopVerb() cli.Verb {
@@ -170,7 +170,7 @@ func launcherOf(box *inbox.Inbox) (its machine.Entry, err error) {
 // told. A lock that is held and not listed is another container's, whose numbers mean
 // nothing here; only where the system lists none (macOS) the holder's sign counts.
 func holder(box *inbox.Inbox) int {
-	if l := survey.Launcher(box); l != nil {
+	if l := see.LauncherOf(box); l != nil {
 		return l.PID
 	}
 	path := filepath.Join(box.Dir(), ".launch-lock")

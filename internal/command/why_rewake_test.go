@@ -15,7 +15,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/hook"
-	"heartbeat/internal/why"
+	"heartbeat/internal/see"
 )
 
 // TestStuckIdleStates is TestStuckStates for the wiring that wakes the session.
@@ -24,69 +24,69 @@ func TestStuckIdleStates(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		provoke func(w *world)
-		state   why.State
+		state   see.State
 		why     string
 	}{
 		{"idle", func(w *world) { w.idle("Stop") },
-			why.NoInbox, "<path> is not there yet: the first entry creates it; session s1 is idle, and the next entry wakes it"},
+			see.NoInbox, "<path> is not there yet: the first entry creates it; session s1 is idle, and the next entry wakes it"},
 		{"idle after an answer", func(w *world) {
 			w.queue("one")
 			w.stop("ready")
 			w.answer()
 			w.idle("Stop", "prompt_id", "p2")
-		}, why.Empty, "empty: nothing is queued, and the last entry was answered at <time>; session s1 is idle, and the next entry wakes it"},
+		}, see.Empty, "empty: nothing is queued, and the last entry was answered at <time>; session s1 is idle, and the next entry wakes it"},
 		{"who was to wake it was killed", func(w *world) {
 			w.event("SessionStart", "source", "startup")
 			w.idle("Stop")()
 			w.queue("one")
-		}, why.NoWaker, "1 entry waits, and the process that was to wake session s1 (process <n>) is gone: the session asks after its next turn, if it still runs, so type something there, or start another"},
+		}, see.NoWaker, "1 entry waits, and the process that was to wake session s1 (process <n>) is gone: the session asks after its next turn, if it still runs, so type something there, or start another"},
 		{"who is to wake it is stopped", func(w *world) {
 			w.idle("Stop")
 			w.freeze()
 			w.queue("one", "two")
-		}, why.NoWaker, "2 entries wait, and process <n>, which is to wake session s1, is stopped, by SIGSTOP or Ctrl-Z: kill -CONT <n> has it go on"},
+		}, see.NoWaker, "2 entries wait, and process <n>, which is to wake session s1, is stopped, by SIGSTOP or Ctrl-Z: kill -CONT <n> has it go on"},
 		{"woken", func(w *world) { w.woken() },
-			why.Waking, "waiting for session s1 to take up the entry <entry>, handed over at <time> <ago> to wake it, attempt 1: if it never does, the entry is handed over again after its next turn"},
+			see.Waking, "waiting for session s1 to take up the entry <entry>, handed over at <time> <ago> to wake it, attempt 1: if it never does, the entry is handed over again after its next turn"},
 		{"woken, and killed", func(w *world) { w.woken()() },
-			why.Orphaned, "the entry <entry>, delivered at <time>, was in flight when session s1 died: the next session, or heartbeat recover, decides about it"},
+			see.Orphaned, "the entry <entry>, delivered at <time>, was in flight when session s1 died: the next session, or heartbeat recover, decides about it"},
 		{"taken up", func(w *world) { w.takenUp() },
-			why.Answering, "waiting for an answer to the entry <entry> since <time> <ago>, attempt 1: session s1 runs"},
+			see.Answering, "waiting for an answer to the entry <entry> since <time> <ago>, attempt 1: session s1 runs"},
 		{"taken up, and a person is asked for", func(w *world) {
 			w.takenUp()
 			w.event("Notification", "notification_type", "permission_prompt", "message", "Claude needs your permission")
-		}, why.Person, "session s1 asked for a person at <time> (permission_prompt: Claude needs your permission), and no turn of it has ended since: unless somebody has answered, the entry <entry>, in flight since <time> <ago>, waits behind that"},
+		}, see.Person, "session s1 waits for a person: permission_prompt: Claude needs your permission (since <time>, and no turn of it has ended since): unless somebody has answered, the entry <entry>, in flight since <time> <ago>, waits behind that"},
 		{"entries wait, and a person is asked for", func(w *world) {
 			w.event("SessionStart", "source", "startup")
 			w.queue("one")
 			w.event("Notification", "notification_type", "agent_needs_input")
-		}, why.Person, "session s1 asked for a person at <time> (agent_needs_input), and no turn of it has ended since: unless somebody has answered, 1 entry waits behind that"},
+		}, see.Person, "session s1 waits for a person: agent_needs_input (since <time>, and no turn of it has ended since): unless somebody has answered, 1 entry waits behind that"},
 		{"backing off", func(w *world) {
 			w.takenUp()
 			w.idle("StopFailure", "prompt_id", "p2", "error", rateLimit, "last_assistant_message", "come\nback later")
-		}, why.BackingOff, "backing off until <time> (rate_limit: come back later): then the entry <entry> is handed over again; heartbeat resume goes on at once"},
+		}, see.BackingOff, "backing off until <time> (rate_limit: come back later): then the entry <entry> is handed over again; heartbeat resume goes on at once"},
 		{"backing off until the error's time", func(w *world) {
 			w.idle("StopFailure", "error", rateLimit, "last_assistant_message", "retry after 300 seconds")
-		}, why.BackingOff, "backing off until <time> (rate_limit: retry after 300 seconds), just after the time that the error named: an entry that comes waits until then, or until heartbeat resume"},
+		}, see.BackingOff, "backing off until <time> (rate_limit: retry after 300 seconds), just after the time that the error named: an entry that comes waits until then, or until heartbeat resume"},
 		{"backing off, and nobody waits", func(w *world) {
 			kill := w.takenUp()
 			w.idle("StopFailure", "prompt_id", "p2", "error", rateLimit)()
 			kill()
-		}, why.BackingOff, "backing off until <time> (rate_limit): then the entry <entry> is handed over again to whoever comes, but no session is known to run: start one by then; heartbeat resume ends it at once"},
+		}, see.BackingOff, "backing off until <time> (rate_limit): then the entry <entry> is handed over again to whoever comes, but no session is known to run: start one by then; heartbeat resume ends it at once"},
 		{"backing off no more", func(w *world) {
 			w.event("SessionStart", "source", "startup")
 			w.idle("StopFailure", "error", rateLimit)()
 			w.verb("resume")
 			w.queue("one")
-		}, why.NoWaker, "1 entry waits, and the process that was to wake session s1 (process <n>) is gone: the session asks after its next turn, if it still runs, so type something there, or start another"},
+		}, see.NoWaker, "1 entry waits, and the process that was to wake session s1 (process <n>) is gone: the session asks after its next turn, if it still runs, so type something there, or start another"},
 		{"only a person can help", func(w *world) {
 			w.takenUp()
 			w.idle("StopFailure", "prompt_id", "p2", "error", "authentication_failed", "last_assistant_message", "Please run /login")
-		}, why.Paused, "delivery is paused since <time> (authentication_failed: Please run /login): nothing is delivered until heartbeat resume"},
+		}, see.Paused, "delivery is paused since <time> (authentication_failed: Please run /login): nothing is delivered until heartbeat resume"},
 		{"under -p", func(w *world) {
 			w.Setenv("CLAUDE_CODE_ENTRYPOINT", "sdk-cli")
 			w.queue("one")
 			require.Equal(w, cli.ExitError, w.hook([]string{"--rewake"}, "Stop", nil))
-		}, why.SessionDown, "1 entry waits, and session s1 could not be woken at <time>, since it ends with its turn (under -p, or driven by a program): start an interactive one, or wire the hook without --rewake"},
+		}, see.SessionDown, "1 entry waits, and session s1 could not be woken at <time>, since it ends with its turn (under -p, or driven by a program): start an interactive one, or wire the hook without --rewake"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)

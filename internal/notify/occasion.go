@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/see"
 	"heartbeat/internal/words"
 )
 
@@ -24,22 +25,25 @@ const (
 	Paused     What = "paused"      // nothing is delivered
 	DeadLetter What = "dead-letter" // an entry was set aside
 	Drained    What = "drained"     // nothing waits any more
+	Over       What = "over"        // a trouble that was told is over
 	More       What = "more"        // stands for occasions that were not told one by one
 	Test       What = "test"        // somebody tries the command
 )
 
 // byUrgency are the kinds in that order: where not everything is told one by one, the
 // first ones are.
-var byUrgency = []What{Question, Fault, Stalled, Failing, Limit, Paused, DeadLetter, Drained, More, Test}
+var byUrgency = []What{Question, Fault, Stalled, Failing, Limit, Paused, DeadLetter, Over, Drained, More, Test}
 
 // Occasion is what the command gets on stdin, as one JSON object. Texts are valid UTF-8
 // without control characters, on one line, and bounded.
 type Occasion struct {
-	V     int       `json:"v"` // 1
-	What  What      `json:"what"`
-	Inbox string    `json:"inbox"` // its absolute path
-	Host  string    `json:"host"`
-	At    time.Time `json:"at"`
+	V    int  `json:"v"` // 1
+	What What `json:"what"`
+	// Trouble is which one it is about, as status --json names it; empty for none.
+	Trouble see.Kind  `json:"trouble,omitempty"`
+	Inbox   string    `json:"inbox"` // its absolute path
+	Host    string    `json:"host"`
+	At      time.Time `json:"at"`
 	// Text is a sentence for a person. It has nothing of an entry's text.
 	Text string `json:"text"`
 	// Reason is why, in a word or in the words of whoever caused it.
@@ -61,6 +65,19 @@ type Occasion struct {
 	key   string // the same for the same occasion
 	holds bool   // it is known by its time in the state for as long as it holds
 	of    What   // the kind that a summary stands for
+
+	urgency see.Urgency
+	text    string    // without the words for a repetition
+	first   time.Time // when it was told first, zero if it was not
+}
+
+// holding is what the state has of an occasion that was told then.
+func (o Occasion) holding(now time.Time, was holding) holding {
+	h := holding{At: now, Last: now, Kind: o.Trouble, Text: line(o.text), Times: 1}
+	if !o.first.IsZero() {
+		h.At, h.Times = o.first, was.Times+1
+	}
+	return h
 }
 
 // Entry is the entry that an occasion is about.
@@ -109,16 +126,6 @@ func line(s string) string {
 // valid is a path: only what no JSON text can hold is replaced.
 func valid(s string) string { return string([]rune(s)) }
 
-// command spells a command line of heartbeat about the inbox. An argument that would
-// act on the terminal it is pasted into is refused: then it is that of status.
-func command(box *inbox.Inbox, args ...string) string {
-	all := append(append([]string{"heartbeat"}, args...), "--inbox", box.Path())
-	if text := words.Shell(all...); text == words.Line(text) {
-		return text
-	}
-	return words.Line(words.Shell("heartbeat", "status", "--inbox", box.Path()))
-}
-
 // name is the inbox as a sentence names it: with its folder, since most inboxes are
 // called the same.
 func name(box *inbox.Inbox) string {
@@ -129,7 +136,8 @@ func name(box *inbox.Inbox) string {
 type pending struct {
 	kept   []Occasion // the first of each kind
 	counts map[What]int64
-	keys   map[What][]string // of those that hold
+	// lasting are those that hold, without their texts' limits.
+	lasting map[What][]Occasion
 }
 
 // keptOfEach is how many occasions of a kind are kept to be told one by one.
@@ -137,10 +145,10 @@ const keptOfEach = maxTold + 1
 
 func (p *pending) add(o Occasion) {
 	if p.counts == nil {
-		p.counts, p.keys = map[What]int64{}, map[What][]string{}
+		p.counts, p.lasting = map[What]int64{}, map[What][]Occasion{}
 	}
 	if o.holds {
-		p.keys[o.What] = append(p.keys[o.What], o.key)
+		p.lasting[o.What] = append(p.lasting[o.What], o)
 	}
 	if p.counts[o.What]++; p.counts[o.What] <= keptOfEach {
 		p.kept = append(p.kept, o)

@@ -2,8 +2,6 @@ package notify
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"os"
 	"slices"
@@ -12,8 +10,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/survey"
-	"heartbeat/internal/why"
+	"heartbeat/internal/see"
 )
 
 // scan is one look at an inbox: what was not told, and the state once it was.
@@ -21,31 +18,29 @@ type scan struct {
 	box   *inbox.Inbox
 	now   time.Time
 	st    *state
-	facts why.Facts
-	asked []why.Question // by runs
-	// explain says why nothing moves. It counts what waits, which takes its time.
-	explain func() (why.State, string)
-	next    state
+	facts see.Facts
+	// whole are the facts with a count of what waits, which takes its time.
+	whole func() see.Facts
+	next  state
 	pending
 }
 
 // look compares the inbox with what was told.
 func look(ctx context.Context, box *inbox.Inbox, st *state, o Options, launcher ...Occasion) (*scan, error) {
 	s := &scan{box: box, now: o.now(), st: st, next: *st}
-	s.next.Holding, s.next.Done = map[string]time.Time{}, nil
-	s.facts, s.asked = survey.First(box), survey.Questions(box)
+	s.next.Holding, s.next.Done = map[string]holding{}, nil
+	s.facts = see.First(box)
+	s.facts.Held = see.Questions(box)
+	s.facts.Held = s.facts.Held[:min(len(s.facts.Held), maxHolding)]
 	s.facts.Now = s.now
-	s.asked = s.asked[:min(len(s.asked), maxHolding)]
-	s.explain = sync.OnceValues(func() (why.State, string) { return survey.Glance(ctx, box).Explain() })
-	s.faults()
-	s.uncounted()
-	s.sessionsOver()
-	s.questions()
-	s.pause()
-	s.failing()
+	s.whole = sync.OnceValue(func() see.Facts {
+		f := see.Glance(ctx, box)
+		f.Now, f.Held = s.now, s.facts.Held
+		return f
+	})
+	s.troubles(o.Stall)
 	if o.Stall > 0 {
 		s.stalled(o.Stall)
-		s.overdue(o.Stall)
 	}
 	if o.Drained && s.facts.Unreadable == nil {
 		settled, err := settledBy(box)
@@ -55,6 +50,7 @@ func look(ctx context.Context, box *inbox.Inbox, st *state, o Options, launcher 
 		s.drained(settled)
 	}
 	s.said(launcher)
+	s.over()
 	return s, s.letters()
 }
 
@@ -64,10 +60,10 @@ const saidAgain = 24 * time.Hour
 // said adds what a launcher had to tell. The same, said again by the next launcher, is
 // not told for a day, unless an entry was answered meanwhile.
 func (s *scan) said(launcher []Occasion) {
-	for key, at := range s.st.Holding {
-		answered := s.facts.Asked != nil && s.facts.Asked.After(at)
-		if strings.HasPrefix(key, saysKey) && !answered && s.now.Sub(at) < saidAgain {
-			s.next.Holding[key] = at
+	for key, told := range s.st.Holding {
+		answered := s.facts.Asked != nil && s.facts.Asked.After(told.At)
+		if strings.HasPrefix(key, saysKey) && !answered && s.now.Sub(told.At) < saidAgain {
+			s.next.Holding[key] = told
 		}
 	}
 	for _, o := range launcher {
@@ -86,7 +82,7 @@ func (s *scan) said(launcher []Occasion) {
 // add notes an occasion, unless it was told before the round was interrupted.
 func (s *scan) add(o Occasion) {
 	if lasts(o.What) {
-		s.next.Holding[o.key] = s.now
+		s.next.Holding[o.key] = o.holding(s.now, s.st.Holding[o.key])
 	}
 	if !slices.Contains(s.st.Done, o.key) {
 		o.Inbox, o.Host = s.box.Path(), hostName()
@@ -128,15 +124,6 @@ func repair(ctx context.Context, box *inbox.Inbox) error {
 		return err
 	}
 	return tx.Close()
-}
-
-func hashed(parts ...string) string {
-	h := sha256.New()
-	for _, p := range parts {
-		h.Write([]byte(p))
-		h.Write([]byte{0})
-	}
-	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
 func hostName() string {

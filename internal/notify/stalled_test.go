@@ -172,7 +172,7 @@ func TestOverdue(t *testing.T) {
 				occasions, err := notify.Pending(t.Context(), r.box, r.o)
 				require.NoError(t, err)
 				for _, o := range occasions {
-					if o.Reason == "scheduled" {
+					if o.Reason == "scheduled" || o.What == notify.Fault {
 						all = append(all, o.Text)
 					}
 				}

@@ -9,6 +9,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
+	"heartbeat/internal/see"
 )
 
 // The files beside the inbox.
@@ -29,18 +30,38 @@ type state struct {
 	Lock    string `json:"lock"`
 	Letters place  `json:"letters"`
 	// Holding are the conditions that were told and still hold, and since when.
-	Holding map[string]time.Time `json:"holding,omitempty"`
+	Holding map[string]holding `json:"holding,omitempty"`
 	// Done are the occasions of the round in progress that were told.
 	Done []string `json:"done,omitempty"`
 	// ToldAt are when the last messages of each kind went out.
 	ToldAt map[What][]time.Time `json:"told_at,omitempty"`
 	// Settled is how many entries were settled when the inbox was last seen drained.
-	Settled *int64  `json:"settled,omitempty"`
-	Still   still   `json:"still"`
-	Said    []said  `json:"said,omitempty"`
-	Trouble trouble `json:"trouble"`
+	Settled *int64    `json:"settled,omitempty"`
+	Still   see.Still `json:"still"`
+	Said    []said    `json:"said,omitempty"`
+	Trouble trouble   `json:"trouble"`
 
 	written []byte // as it is in the file
+}
+
+// holding is a condition that was told and still holds.
+type holding struct {
+	At   time.Time `json:"at"`             // when it was told first
+	Last time.Time `json:"last,omitzero"`  // when it was told last
+	Kind see.Kind  `json:"kind,omitempty"` // empty for what nobody is told the end of
+	Text string    `json:"text,omitempty"`
+	// Times is how often it was told.
+	Times int `json:"times,omitempty"`
+}
+
+// UnmarshalJSON takes a bare time too, as older releases wrote it.
+func (h *holding) UnmarshalJSON(b []byte) error {
+	if at := (time.Time{}); json.Unmarshal(b, &at) == nil {
+		*h = holding{At: at}
+		return nil
+	}
+	type plain holding
+	return json.Unmarshal(b, (*plain)(h))
 }
 
 // said is what a launcher had to tell and nobody was told yet.
@@ -66,7 +87,7 @@ const (
 // load reads what was told. A state that cannot be believed or read counts as none:
 // then what happened of late is told once more.
 func load(box *inbox.Inbox, lock string, now time.Time) *state {
-	fresh := &state{V: 1, Lock: lock, Holding: map[string]time.Time{}, ToldAt: map[What][]time.Time{}}
+	fresh := &state{V: 1, Lock: lock, Holding: map[string]holding{}, ToldAt: map[What][]time.Time{}}
 	b, err := disk.ReadState(filepath.Join(box.Dir(), StateName), maxState)
 	var st state
 	if err != nil || json.Unmarshal(b, &st) != nil || st.V != 1 || st.Lock != lock || lock == "" {
@@ -86,10 +107,13 @@ func load(box *inbox.Inbox, lock string, now time.Time) *state {
 // clamp takes back what lies in the future: after the clock was set back it would
 // silence what is to be told.
 func (st *state) clamp(now time.Time) {
-	for key, at := range st.Holding {
-		if at.After(now) {
-			st.Holding[key] = now
+	for key, told := range st.Holding {
+		for _, at := range []*time.Time{&told.At, &told.Last} {
+			if at.After(now) {
+				*at = now
+			}
 		}
+		st.Holding[key] = told
 	}
 	for _, at := range []*time.Time{&st.Letters.At, &st.Still.Since, &st.Trouble.Noted} {
 		if at.After(now) {

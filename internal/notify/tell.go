@@ -23,6 +23,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
+	"heartbeat/internal/see"
 	"heartbeat/internal/words"
 )
 
@@ -116,8 +117,8 @@ func Try(ctx context.Context, box *inbox.Inbox, o Options) (Occasion, error) {
 	of := Occasion{
 		What: Test, Inbox: box.Path(), Host: hostName(), At: o.now().UTC(), Reason: "test",
 		Text:     "a test of --notify: this is how heartbeat tells about " + name(box),
-		TypeThis: command(box, "status"),
-		Entry:    &Entry{ID: "example", EntryID: hashed("example"), Text: "the first line of an entry's text", Attempts: 1},
+		TypeThis: see.Command(box.Path(), "status"),
+		Entry:    &Entry{ID: "example", EntryID: see.Key("example"), Text: "the first line of an entry's text", Attempts: 1},
 	}
 	return of, o.run(ctx, of)
 }
@@ -127,7 +128,7 @@ func Try(ctx context.Context, box *inbox.Inbox, o Options) (Occasion, error) {
 func says(box *inbox.Inbox, w Words) Occasion {
 	return Occasion{
 		What: Failing, Reason: w.Reason, At: time.Now().UTC(), Text: name(box) + ": " + line(w.Sentence),
-		TypeThis: command(box, "status"), key: saysKey + hashed(w.Reason, w.Sentence),
+		TypeThis: see.Command(box.Path(), "status"), key: saysKey + see.Key(w.Reason, w.Sentence),
 	}
 }
 
@@ -234,15 +235,15 @@ func (s *scan) summary(what What) *Occasion {
 	n := s.counts[what]
 	return &Occasion{
 		What: More, Inbox: s.box.Path(), Host: hostName(), At: s.now, Count: n, Kinds: map[What]int64{what: n}, Reason: "too many",
-		Text: fmt.Sprintf("%s: and %d more, %s", name(s.box), n, what), TypeThis: command(s.box, "status"), key: "more " + s.now.String(), of: what,
+		Text: fmt.Sprintf("%s: and %d more, %s", name(s.box), n, what), TypeThis: see.Command(s.box.Path(), "status"), key: "more " + s.now.String(), of: what,
 	}
 }
 
 // hold notes what was told where the rest has to wait, so that it is told again if it is
 // over and comes again meanwhile.
 func (t *teller) hold(s *scan) error {
-	for key := range t.st.Holding {
-		if _, holds := s.next.Holding[key]; !holds {
+	for key, told := range t.st.Holding {
+		if _, holds := s.next.Holding[key]; !holds && told.Kind == "" { // else its end is told
 			delete(t.st.Holding, key)
 		}
 	}
@@ -276,12 +277,17 @@ func (t *teller) tell(ctx context.Context, s *scan, o Occasion) error {
 func (t *teller) noted(s *scan, o Occasion) {
 	switch {
 	case o.of != "":
-		for _, key := range s.keys[o.of] {
-			t.st.Holding[key] = t.now()
+		for _, of := range s.lasting[o.of] {
+			t.st.Holding[of.key] = of.holding(t.now(), t.st.Holding[of.key])
+		}
+		if o.of == Over {
+			s.forgetOver()
 		}
 		s.drop(o.of)
 	case o.holds:
-		t.st.Holding[o.key] = t.now()
+		t.st.Holding[o.key] = o.holding(t.now(), t.st.Holding[o.key])
+	case o.What == Over:
+		delete(t.st.Holding, strings.TrimPrefix(o.key, overKey))
 	default:
 		t.st.Done = append(t.st.Done, o.key)
 	}

@@ -202,7 +202,7 @@ func (p *Page) Item() (look.Item, bool) {
 func (b *Board) Totals() (waiting int64, flying, letters, asking int) {
 	for _, i := range b.Picture.Inboxes {
 		waiting += i.Backlog.Entries
-		letters += i.DeadLetters
+		letters += i.Letters.All()
 		if i.InFlight != nil {
 			flying++
 		}

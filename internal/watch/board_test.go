@@ -11,12 +11,12 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/machine"
+	"heartbeat/internal/see"
 	"heartbeat/internal/watch/look"
-	"heartbeat/internal/why"
 )
 
 func at(path string, change ...func(*look.Inbox)) look.Inbox {
-	i := look.Inbox{Facts: why.Facts{Inbox: path, Exists: true}, Seen: 1}
+	i := look.Inbox{Facts: see.Facts{Inbox: path, Queue: see.Queue{Exists: true}}, Seen: 1}
 	for _, c := range change {
 		c(&i)
 	}
@@ -77,11 +77,11 @@ func TestEndsAndStops(t *testing.T) {
 var (
 	paused = func(i *look.Inbox) { i.Paused = &inbox.Pause{} }
 	held   = func(i *look.Inbox) {
-		i.Held = []why.Question{{Run: "r1", Effect: "E1", Question: "ship it?", Dir: "/runs/r1"}}
+		i.Held = []see.Question{{Run: "r1", Effect: "E1", Question: "ship it?", Dir: "/runs/r1"}}
 	}
-	twoHeld = func(i *look.Inbox) { held(i); i.Held = append(i.Held, why.Question{Effect: "E2", Dir: "/runs/r2"}) }
+	twoHeld = func(i *look.Inbox) { held(i); i.Held = append(i.Held, see.Question{Effect: "E2", Dir: "/runs/r2"}) }
 	asking  = func(i *look.Inbox) {
-		i.Sessions = []why.Session{{Session: inbox.Session{ID: "s1", Asks: &inbox.Question{Kind: "permission_prompt"}}, Life: machine.Alive}}
+		i.Sessions = []see.Session{{Session: inbox.Session{ID: "s1", Asks: &inbox.Question{Kind: "permission_prompt"}}, Life: machine.Alive}}
 	}
 	waits    = look.Item{Kind: look.Waiting, ID: "-job", EntryID: "abc", Start: 17}
 	inFlight = look.Item{Kind: look.InFlight, ID: "job", EntryID: "abc"}

@@ -15,8 +15,8 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/command/history"
+	"heartbeat/internal/see"
 	"heartbeat/internal/watch/look"
-	"heartbeat/internal/why"
 )
 
 var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.Local)
@@ -31,13 +31,16 @@ func full(text string, inboxes int) *Board {
 	var all []look.Inbox
 	for i := range inboxes {
 		before := noon.Add(-time.Duration(i) * time.Minute)
-		now := look.Inbox{Facts: why.Facts{
-			Now: noon, Inbox: fmt.Sprintf("/srv/%s%02d/inbox.jsonl", strings.ReplaceAll(text, "/", ""), i), Exists: true, Space: -1,
-			Backlog:  inbox.Backlog{Entries: int64(i)},
-			InFlight: &inbox.Delivery{EntryID: "0123456789abcdef", RawLine: inbox.RawLine{Text: text}, DeliveredAt: before, Attempt: 1},
-			Paused:   &inbox.Pause{At: before, Reason: text},
-			Held:     []why.Question{{Run: text, Effect: text, Question: text, Dir: text, Since: before}},
-		}, Oldest: &before, DeadLetters: i, Notes: []string{text}, Seen: 1}
+		now := look.Inbox{Facts: see.Facts{
+			Now: noon, Inbox: fmt.Sprintf("/srv/%s%02d/inbox.jsonl", strings.ReplaceAll(text, "/", ""), i), Reach: see.Reach{Space: -1},
+			Queue: see.Queue{
+				Exists: true, Backlog: inbox.Backlog{Entries: int64(i)},
+				InFlight: &inbox.Delivery{EntryID: "0123456789abcdef", RawLine: inbox.RawLine{Text: text}, DeliveredAt: before, Attempt: 1},
+				Paused:   &inbox.Pause{At: before, Reason: text},
+			},
+			Held:    []see.Question{{Run: text, Effect: text, Question: text, Dir: text, Since: before}},
+			Letters: letters(i),
+		}, Oldest: &before, Notes: []string{text}, Seen: 1}
 		now.State, now.Why = now.Explain()
 		all = append(all, now)
 	}
@@ -131,15 +134,24 @@ func FuzzDraw(f *testing.F) {
 
 func abs(n int) int { return max(n, -(n + 1)) }
 
+func letters(n int) inbox.LetterCount {
+	return inbox.LetterCount{Open: map[inbox.Reason]int{inbox.ReasonOrphaned: n}}
+}
+
 // TestOverview is what a person sees of two inboxes at the usual size.
 func TestOverview(t *testing.T) {
 	b := &Board{Width: 80, Height: 24}
 	since := noon.Add(-2 * time.Minute)
-	mail := look.Inbox{Facts: why.Facts{
-		Inbox: "/srv/mail/queue/inbox.jsonl", Exists: true, Space: -1, Backlog: inbox.Backlog{Entries: 3},
-		InFlight: &inbox.Delivery{EntryID: "0123456789abcdef", SessionID: "s1", RawLine: inbox.RawLine{Text: `{"prompt":"p","id":"job-17"}`}, DeliveredAt: since, Attempt: 1},
-	}, Oldest: &since, DeadLetters: 1, State: why.Answering}
-	ci := look.Inbox{Facts: why.Facts{Inbox: "/srv/ci/inbox.jsonl", Exists: true, Space: -1, Paused: &inbox.Pause{At: since, Reason: "lunch"}}, State: why.Paused}
+	mail := look.Inbox{Facts: see.Facts{
+		Inbox: "/srv/mail/queue/inbox.jsonl", Reach: see.Reach{Space: -1}, Letters: letters(1),
+		Queue: see.Queue{
+			Exists: true, Backlog: inbox.Backlog{Entries: 3},
+			InFlight: &inbox.Delivery{EntryID: "0123456789abcdef", SessionID: "s1", RawLine: inbox.RawLine{Text: `{"prompt":"p","id":"job-17"}`}, DeliveredAt: since, Attempt: 1},
+		},
+	}, Oldest: &since, State: see.Answering}
+	ci := look.Inbox{Facts: see.Facts{
+		Inbox: "/srv/ci/inbox.jsonl", Reach: see.Reach{Space: -1}, Queue: see.Queue{Exists: true, Paused: &inbox.Pause{At: since, Reason: "lunch"}},
+	}, State: see.Paused}
 	mail.Today.Nanos, mail.Today.Dollars, mail.Today.Requests = 420_000_000, true, 3
 	b.Look(look.Picture{At: noon, Inboxes: []look.Inbox{ci, mail}})
 	b.Key("down")

@@ -8,8 +8,8 @@ import (
 
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/price"
+	"heartbeat/internal/see"
 	"heartbeat/internal/watch/look"
-	"heartbeat/internal/why"
 	"heartbeat/internal/words"
 )
 
@@ -82,8 +82,9 @@ func inboxTable(p look.Picture, name func(path string) string, when func(time.Ti
 		layout.Column{Title: "SINCE", Least: 5, Right: true, Keep: 7},
 		layout.Column{Title: "DEAD", Least: 4, Right: true, Keep: 3, Style: deadStyle},
 		layout.Column{Title: "TODAY", Least: 5, Most: 9, Right: true, Keep: 4},
-		layout.Column{Title: "STATE", Least: 8, Most: 20, Keep: 8, Style: func(cell string) layout.Style { return StyleOf(why.State(cell)) }},
+		layout.Column{Title: "STATE", Least: 8, Most: 20, Keep: 8, Style: func(cell string) layout.Style { return StyleOf(see.State(cell)) }},
 		layout.Column{Title: "WHY", Text: true, IfAny: true},
+		layout.Column{Title: "TROUBLE", Keep: 4, IfAny: true, Style: func(string) layout.Style { return layout.Yellow }},
 	)
 	for _, now := range p.Inboxes {
 		flying, delivered, oldest, why := "", "", "", ""
@@ -96,10 +97,21 @@ func inboxTable(p look.Picture, name func(path string) string, when func(time.Ti
 		if withWhy {
 			why = now.Why
 		}
-		t.Add(name(now.Path()), fmt.Sprint(now.Backlog.Entries), oldest, flying, delivered, fmt.Sprint(now.DeadLetters),
-			price.Price{Amount: now.Today}.Cell(), string(now.State), why)
+		t.Add(name(now.Path()), fmt.Sprint(now.Backlog.Entries), oldest, flying, delivered, fmt.Sprint(now.Letters.All()),
+			price.Price{Amount: now.Today}.Cell(), string(now.State), why, besides(now))
 	}
 	return t
+}
+
+// besides names the troubles that neither the state nor another column shows.
+func besides(now look.Inbox) string {
+	var kinds []string
+	for _, t := range now.Troubles {
+		if t.Text != now.Why && t.Kind != see.KindLetters && !slices.Contains(kinds, string(t.Kind)) {
+			kinds = append(kinds, string(t.Kind))
+		}
+	}
+	return strings.Join(kinds, " ")
 }
 
 func deadStyle(cell string) layout.Style {
@@ -110,13 +122,13 @@ func deadStyle(cell string) layout.Style {
 }
 
 // StyleOf makes a state stand out where a person has to act.
-func StyleOf(s why.State) layout.Style {
-	switch s {
-	case why.Unreadable, why.Unwritable, why.Full, why.Locked, why.Failed, why.Orphaned, why.SessionDown, why.Stuck:
+func StyleOf(s see.State) layout.Style {
+	switch u := see.UrgencyOf(s); {
+	case u == see.Act:
 		return layout.Red
-	case why.Person, why.Held, why.Paused, why.BackingOff, why.Replaced, why.Torn, why.NoSession, why.SessionOver, why.NoWaker, why.NoInbox:
+	case u != "" || s == see.NoInbox:
 		return layout.Yellow
-	case why.Answering, why.Waking, why.Launching:
+	case s == see.Answering, s == see.Waking, s == see.Launching:
 		return layout.Green
 	}
 	return layout.Plain
@@ -132,12 +144,14 @@ func reason(b *Board, now look.Inbox, most int, paint layout.Palette) []string {
 	for _, line := range sentence(why, width, most-2) {
 		lines = append(lines, paint.Paint(StyleOf(state), line))
 	}
-	for _, q := range now.Held {
-		asks := "asks: " + words.Brief(q.Question) + " (a approves, x rejects)"
-		if q.Effect == "" {
-			asks = q.Rests()
+	for _, t := range facts.Troubles() {
+		text := t.Text
+		if t.Kind == see.KindBreakpoint {
+			text += " (a approves, x rejects)"
+		} else if text == why || t.Kind == see.KindLetters {
+			continue
 		}
-		lines = append(lines, paint.Paint(layout.Yellow, sentence(asks, width, 1)[0]))
+		lines = append(lines, paint.Paint(layout.Yellow, sentence(text, width, 1)[0]))
 	}
 	for _, note := range now.Notes {
 		lines = append(lines, sentence("note: "+note, width, 1)...)

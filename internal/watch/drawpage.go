@@ -40,7 +40,7 @@ func page(b *Board, room int, paint layout.Palette) []string {
 
 func counts(b *Board, now look.Inbox) string {
 	line := fmt.Sprintf("%d wait (%s), %d scheduled, %s, %d answered", now.Backlog.Entries, words.Size(now.Backlog.Bytes), now.Scheduled.Count,
-		words.Count(now.DeadLetters, "dead letter", "dead letters"), now.Answered)
+		words.Count(now.Letters.All(), "dead letter", "dead letters"), now.Answered)
 	if !now.Today.IsZero() {
 		line += ", " + now.Today.String() + " today"
 	}

@@ -7,14 +7,12 @@ import (
 	"strings"
 	"time"
 
-	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/machine/signals"
-	"heartbeat/internal/notify"
 	"heartbeat/internal/price"
+	"heartbeat/internal/see"
 	"heartbeat/internal/watch/look"
-	"heartbeat/internal/why"
 )
 
 // once prints one view, and tells a person what needs one.
@@ -82,8 +80,9 @@ type shown struct {
 	// Today is what was spent since midnight, null if nothing was.
 	Today           *price.Fields `json:"today"`
 	Asks            []asks        `json:"asks"`
-	State           why.State     `json:"state"`
+	State           see.State     `json:"state"`
 	Why             string        `json:"why"`
+	Troubles        []see.Trouble `json:"troubles,omitempty"`
 	NothingMovesFor *float64      `json:"nothing_moves_for_seconds"`
 	Warnings        []string      `json:"warnings,omitempty"`
 }
@@ -109,7 +108,7 @@ type asks struct {
 func shownOf(now look.Inbox, at time.Time) shown {
 	s := shown{
 		Inbox: now.Path(), Queued: now.Backlog.Entries, QueuedBytes: now.Backlog.Bytes, OldestAt: now.Oldest, Scheduled: now.Scheduled.Count,
-		DeadLetters: now.DeadLetters, Answered: now.Answered, Asks: []asks{}, State: now.State, Why: now.Why, Warnings: now.Notes,
+		DeadLetters: now.Letters.All(), Answered: now.Answered, Asks: []asks{}, State: now.State, Why: now.Why, Troubles: now.Troubles, Warnings: now.Notes,
 	}
 	if !now.Today.IsZero() {
 		spent := price.Price{Amount: now.Today, ContextPercent: -1}.Fields()
@@ -127,11 +126,9 @@ func shownOf(now look.Inbox, at time.Time) shown {
 	if session := now.Asking(); session != nil {
 		s.Asks = append(s.Asks, asks{SessionID: session.ID, Text: session.Asks.String(), Since: session.Asks.At})
 	}
-	if box, err := inbox.Open(now.Path(), inbox.Options{}); err == nil && now.Unreadable == nil {
-		if since := notify.StillSince(box, now.Facts); !since.IsZero() {
-			still := max(0, at.Sub(since).Seconds())
-			s.NothingMovesFor = &still
-		}
+	if since := now.Still.Since; !since.IsZero() {
+		still := max(0, at.Sub(since).Seconds())
+		s.NothingMovesFor = &still
 	}
 	return s
 }

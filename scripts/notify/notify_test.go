@@ -192,7 +192,7 @@ func TestSlack(t *testing.T) {
 		var o map[string]string
 		require.NoError(t, json.Unmarshal([]byte(body), &o), body)
 		assert.Len(t, o, 1)
-		assert.Contains(t, o["text"], "*question* session s of ")
+		assert.Contains(t, o["text"], "*question* ")
 		assert.NotContains(t, o["text"], "<")
 		assert.Equal(t, 2, strings.Count(o["text"], "`"))
 	}

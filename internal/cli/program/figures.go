@@ -16,29 +16,50 @@ const (
 	Counter = "counter"
 )
 
-// Figures are written in the text format that Prometheus reads, version 0.0.4.
+// Figures are written in the text format that Prometheus reads, version 0.0.4. The series of a
+// name stand together, also where those of another inbox come between.
 type Figures struct {
-	strings.Builder
 	// Labels are those of every series, names and values by turns.
 	Labels []string
+
+	names  []string // in the order in which they began
+	blocks map[string]*strings.Builder
+	now    *strings.Builder
 }
 
-// Head begins a figure.
+// String is the whole text.
+func (t *Figures) String() string {
+	var all strings.Builder
+	for _, name := range t.names {
+		all.WriteString(t.blocks[name].String())
+	}
+	return all.String()
+}
+
+// Head begins a figure, or goes on with it.
 func (t *Figures) Head(name, kind, help string) {
-	t.WriteString("# HELP " + name + " " + escapeHelp(help) + "\n# TYPE " + name + " " + kind + "\n")
+	if t.now = t.blocks[name]; t.now != nil {
+		return
+	}
+	if t.blocks == nil {
+		t.blocks = map[string]*strings.Builder{}
+	}
+	t.now = &strings.Builder{}
+	t.blocks[name], t.names = t.now, append(t.names, name)
+	t.now.WriteString("# HELP " + name + " " + escapeHelp(help) + "\n# TYPE " + name + " " + kind + "\n")
 }
 
-// Series is one line of it; labels are names and values by turns.
+// Series is one line of the figure that was begun last; labels are names and values by turns.
 func (t *Figures) Series(name string, v float64, labels ...string) {
-	t.WriteString(name + "{")
+	t.now.WriteString(name + "{")
 	comma := ""
 	for _, all := range [][]string{t.Labels, labels} {
 		for i := 0; i < len(all); i += 2 {
-			t.WriteString(comma + all[i] + `="` + escapeLabel(all[i+1]) + `"`)
+			t.now.WriteString(comma + all[i] + `="` + escapeLabel(all[i+1]) + `"`)
 			comma = ","
 		}
 	}
-	t.WriteString("} " + Value(v) + "\n")
+	t.now.WriteString("} " + Value(v) + "\n")
 }
 
 // One is a figure of one line.

@@ -56,7 +56,7 @@ func gather(t testing.TB, box *inbox.Inbox, now time.Time) map[string]*dto.Metri
 	t.Helper()
 	f, err := metrics.Gather(t.Context(), box, now)
 	require.NoError(t, err)
-	families := parse(t, f.Text())
+	families := parse(t, metrics.Text([]metrics.Figures{f}))
 	for name, family := range families {
 		assert.NotEmpty(t, family.GetHelp(), name)
 		for _, m := range family.GetMetric() {
@@ -208,6 +208,37 @@ func TestRequeuedLettersAreLeftOut(t *testing.T) {
 	assert.Len(t, f.Warnings, 1)
 }
 
+// Figures of many inboxes name each figure once. What is wrong has a kind, and since when.
+func TestManyInboxes(t *testing.T) {
+	var all []metrics.Figures
+	for range 3 {
+		box := newBox(t, &at{noon})
+		tx, err := box.Begin(t.Context())
+		require.NoError(t, err)
+		_, err = tx.Pause("why", nil)
+		require.NoError(t, err)
+		require.NoError(t, tx.Commit())
+		require.NoError(t, tx.Close())
+		f, err := metrics.Gather(t.Context(), box, noon)
+		require.NoError(t, err)
+		all = append(all, f)
+	}
+	bad := newBox(t, &at{noon})
+	require.NoError(t, os.WriteFile(filepath.Join(bad.Dir(), ".inbox-offset"), []byte("no offset\n"), 0o600))
+	f, err := metrics.Gather(t.Context(), bad, noon)
+	require.Error(t, err)
+	families := parse(t, metrics.Text(append(all, f)))
+	assert.Len(t, families["heartbeat_queue_entries"].GetMetric(), 3, "nothing is known of the fourth")
+	kinds := map[string]int{}
+	for _, m := range families["heartbeat_trouble"].GetMetric() {
+		kinds[labelOf(m, "kind")]++
+	}
+	assert.Equal(t, map[string]int{"paused": 3, "unreadable": 1}, kinds)
+	for _, m := range families["heartbeat_trouble_since_timestamp_seconds"].GetMetric() {
+		assert.EqualValues(t, noon.Unix(), m.GetGauge().GetValue())
+	}
+}
+
 // FuzzText holds that whatever a path or a reason is, Prometheus reads it as it is.
 func FuzzText(f *testing.F) {
 	f.Add("/srv/agent/inbox.jsonl", "orphaned")
@@ -215,10 +246,10 @@ func FuzzText(f *testing.F) {
 	f.Add("\xff\x00", "# HELP")
 	f.Fuzz(func(t *testing.T, path, reason string) {
 		age := 1.5
-		families := parse(t, metrics.Figures{
+		families := parse(t, metrics.Text([]metrics.Figures{{
 			Inbox: path, DeadLetters: map[inbox.Reason]int64{inbox.Reason(reason): 3}, OldestQueuedAge: &age,
 			AnswerSeconds: metrics.Histogram{Buckets: []metrics.Bucket{{LE: 0.5, Count: 1}}, Sum: 1e-9, Count: 2},
-		}.Text())
+		}}))
 		for _, family := range families {
 			for _, m := range family.GetMetric() {
 				assert.Equal(t, strings.ToValidUTF8(path, "\uFFFD"), inboxOf(m))

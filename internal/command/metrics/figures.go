@@ -8,7 +8,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/machine"
-	"heartbeat/internal/survey"
+	"heartbeat/internal/see"
 )
 
 // Figures are what metrics counts and measures of an inbox.
@@ -47,9 +47,11 @@ type Figures struct {
 
 	*Spending
 
-	Warnings []string `json:"warnings,omitempty"`
+	Troubles []see.Trouble `json:"troubles,omitempty"`
+	Warnings []string      `json:"warnings,omitempty"`
 
-	head *inbox.Head // the entry that comes next
+	head   *inbox.Head // the entry that comes next
+	unread bool        // nothing but the troubles is known
 }
 
 // Histogram counts how long answers took.
@@ -66,17 +68,19 @@ type Bucket struct {
 	Count int64   `json:"count"`
 }
 
-// Gather returns the figures of an inbox as of then.
+// Gather returns the figures of an inbox as of then: with an error, its troubles alone.
 func Gather(ctx context.Context, box *inbox.Inbox, at time.Time) (f Figures, err error) {
 	f = Figures{Inbox: box.Path(), DeadLetters: byReason(nil), DeadLettered: byReason(nil)}
-	now := survey.Glance(ctx, box, f.read)
+	now := see.Look(ctx, box, f.read)
+	f.Troubles = now.Troubles()
 	if now.Unreadable != nil {
+		f.unread = true
 		return f, now.Unreadable
 	}
 	f.QueueEntries, f.QueueBytes, f.ScheduledEntries = now.Backlog.Entries, now.Backlog.Bytes, now.Scheduled.Count
 	f.SelfEnqueued, f.Paused, f.WaitingForPerson = now.SelfEnqueued.Count, now.Paused != nil, now.Asking() != nil
 	runs := map[string]bool{}
-	for _, q := range survey.Questions(box) {
+	for _, q := range now.Held {
 		runs[q.Dir] = runs[q.Dir] || q.Stuck
 	}
 	for _, stuck := range runs {
@@ -105,11 +109,10 @@ func Gather(ctx context.Context, box *inbox.Inbox, at time.Time) (f Figures, err
 	if f.Spending, err = spending(box); err != nil {
 		return f, err
 	}
-	letters, err := box.CountLetters(ctx)
-	for reason, n := range letters.Open {
+	for reason, n := range now.Letters.Open {
 		f.DeadLetters[reason] = int64(n)
 	}
-	f.Warnings = letters.Warnings
+	f.Warnings = now.Letters.Warnings
 	return f, err
 }
 

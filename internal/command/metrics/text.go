@@ -3,24 +3,36 @@ package metrics
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli/program"
 	"heartbeat/internal/command/priced"
 	"heartbeat/internal/price"
+	"heartbeat/internal/see"
 )
 
-// Text returns the figures in the text format, version 0.0.4.
-func (f Figures) Text() []byte {
-	t := &text{program.Figures{Labels: []string{"inbox", f.Inbox}}}
-	f.gauges(t)
-	f.counters(t)
-	f.spent(t)
-	f.histogram(t)
-	if f.AcknowledgedAt != nil {
-		t.One("heartbeat_last_acknowledged_timestamp_seconds", gauge, "When an entry was last acknowledged.", *f.AcknowledgedAt)
+// Text returns the figures of all inboxes in the text format, version 0.0.4.
+func Text(all []Figures) []byte {
+	t := &text{}
+	for _, f := range all {
+		t.Labels = []string{"inbox", f.Inbox}
+		f.write(t)
 	}
 	return []byte(t.String())
+}
+
+func (f Figures) write(t *text) {
+	if !f.unread {
+		f.gauges(t)
+		f.counters(t)
+		f.spent(t)
+		f.histogram(t)
+		if f.AcknowledgedAt != nil {
+			t.One("heartbeat_last_acknowledged_timestamp_seconds", gauge, "When an entry was last acknowledged.", *f.AcknowledgedAt)
+		}
+	}
+	f.troubles(t)
 }
 
 func (f Figures) gauges(t *text) {
@@ -49,6 +61,25 @@ func (f Figures) holds(t *text) {
 	t.One("heartbeat_waiting_for_person", gauge, "Whether a session asked for a person, and no turn of it has ended since.", program.Number(f.WaitingForPerson))
 	t.One("heartbeat_runs_asking", gauge, "Babysitter runs that wait for a person.", float64(f.RunsAsking))
 	t.One("heartbeat_runs_stuck", gauge, "Babysitter runs that can take no step: the last one failed, or the run cannot be read.", float64(f.RunsStuck))
+}
+
+// troubles writes what is wrong, and since when.
+func (f Figures) troubles(t *text) {
+	since, kinds := map[see.Kind]time.Time{}, map[see.Kind]int{}
+	for _, of := range f.Troubles {
+		kinds[of.Kind]++
+		if at := of.Since; at != nil && (since[of.Kind].IsZero() || at.Before(since[of.Kind])) {
+			since[of.Kind] = *at
+		}
+	}
+	t.Head("heartbeat_trouble", gauge, "What is wrong now, by kind: how many of it. docs/operate.md has a row for each kind. Absent where nothing is.")
+	for _, k := range slices.Sorted(maps.Keys(kinds)) {
+		t.Series("heartbeat_trouble", float64(kinds[k]), "kind", string(k))
+	}
+	t.Head("heartbeat_trouble_since_timestamp_seconds", gauge, "Since when, where that is known: of several, the oldest.")
+	for _, k := range slices.Sorted(maps.Keys(since)) {
+		t.Series("heartbeat_trouble_since_timestamp_seconds", *timestamp(since[k]), "kind", string(k))
+	}
 }
 
 func (f Figures) counters(t *text) {

@@ -17,7 +17,7 @@ import (
 	"heartbeat/internal/fleet/message"
 	"heartbeat/internal/fleet/setup"
 	"heartbeat/internal/fleet/upstream"
-	"heartbeat/internal/why"
+	"heartbeat/internal/see"
 	"heartbeat/internal/words"
 )
 
@@ -47,7 +47,7 @@ type Agent struct {
 	proven   bool      // a launcher has worked: nothing of the set-up was wrong then
 	notUntil time.Time // no launcher is started before
 
-	facts    why.Facts // of the last look
+	facts    see.Facts // of the last look
 	counted  *inbox.Counted
 	doubtful bool // what is held may have been answered elsewhere: ask first
 	draining bool

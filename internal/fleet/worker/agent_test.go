@@ -16,12 +16,12 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/fleet/message"
 	"heartbeat/internal/fleet/upstream"
-	"heartbeat/internal/survey"
+	"heartbeat/internal/see"
 	"heartbeat/internal/testing/fleet"
 )
 
 func launches(box *inbox.Inbox, pid int) bool {
-	l := survey.Launcher(box)
+	l := see.LauncherOf(box)
 	return l != nil && l.PID == pid
 }
 
@@ -91,7 +91,7 @@ func TestALauncherThatOutlivesItsAgentEndsWithTheNextRun(t *testing.T) {
 			a.kill()
 			box, err := inbox.Open(a.inbox, inbox.Options{})
 			require.NoError(t, err)
-			l := survey.Launcher(box)
+			l := see.LauncherOf(box)
 			require.NotNil(t, l)
 			b := a.again(w, persist...)
 			w.send("b")
@@ -99,7 +99,7 @@ func TestALauncherThatOutlivesItsAgentEndsWithTheNextRun(t *testing.T) {
 			require.True(t, launches(box, l.PID), "it goes on meanwhile")
 			end(w, b)
 			b.ended()
-			assert.Nil(t, survey.Launcher(box))
+			assert.Nil(t, see.LauncherOf(box))
 			assert.Contains(t, b.said(), "goes on")
 		})
 	}

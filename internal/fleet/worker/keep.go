@@ -8,8 +8,7 @@ import (
 	"time"
 
 	"heartbeat/internal/fleet/upstream"
-	"heartbeat/internal/notify"
-	"heartbeat/internal/survey"
+	"heartbeat/internal/see"
 	"heartbeat/internal/words"
 )
 
@@ -106,8 +105,8 @@ func (a *Agent) keepOne(ctx context.Context, c upstream.Claim, last keeping) kee
 // stands reports whether nothing has moved in the inbox for --stall, and says so of what a
 // session has. What waits behind it is given back by the loop.
 func (a *Agent) stands(ctx context.Context) bool {
-	facts := survey.Glance(ctx, a.box)
-	since := notify.StillSince(a.box, facts)
+	facts := see.Glance(ctx, a.box)
+	since := see.StandsStill(a.box, facts).Since
 	a.keep.moved.Store(0)
 	if !since.IsZero() {
 		a.keep.moved.Store(since.UnixNano())

@@ -11,7 +11,7 @@ import (
 
 	"heartbeat/internal/fleet/upstream"
 	"heartbeat/internal/machine"
-	"heartbeat/internal/survey"
+	"heartbeat/internal/see"
 )
 
 // failing is how many launchers in a row end without an answer before no more messages
@@ -76,7 +76,7 @@ func (a *Agent) adopt() {
 	if a.o.Launcher == "" || l == nil {
 		return
 	}
-	at := survey.Launcher(a.box)
+	at := see.LauncherOf(a.box)
 	if at == nil || at.PID != l.PID {
 		return
 	}

@@ -10,7 +10,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/claim"
 	"heartbeat/internal/fleet/upstream"
-	"heartbeat/internal/survey"
+	"heartbeat/internal/see"
 	"heartbeat/internal/words"
 )
 
@@ -18,10 +18,10 @@ var errAway = errors.New("what is held cannot be looked up while the server is a
 
 // look takes in the state of the inbox.
 func (a *Agent) look(ctx context.Context) {
-	a.facts, a.counted = survey.GlanceAgain(ctx, a.box, a.counted)
+	a.facts, a.counted = see.GlanceAgain(ctx, a.box, a.counted)
 	if due := a.facts.NextDue(); !due.IsZero() && !due.After(a.facts.Now) {
 		if a.try("promote", a.box.Promote(ctx)) {
-			a.facts, a.counted = survey.GlanceAgain(ctx, a.box, a.counted)
+			a.facts, a.counted = see.GlanceAgain(ctx, a.box, a.counted)
 		}
 	}
 }

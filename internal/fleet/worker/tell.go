@@ -13,7 +13,7 @@ import (
 
 	"heartbeat/internal/fleet/message"
 	"heartbeat/internal/fleet/setup"
-	"heartbeat/internal/why"
+	"heartbeat/internal/see"
 	"heartbeat/internal/words"
 )
 
@@ -113,7 +113,7 @@ func (a *Agent) lies() string {
 		return ""
 	}
 	switch state, sentence := a.facts.Explain(); state {
-	case why.Orphaned, why.Failed, why.NoSession, why.SessionDown, why.SessionOver, why.NoWaker:
+	case see.Orphaned, see.Failed, see.NoSession, see.SessionDown, see.SessionOver, see.NoWaker:
 		return sentence
 	}
 	return ""

@@ -16,7 +16,7 @@ import (
 	"heartbeat/internal/hosting/session"
 	"heartbeat/internal/machine"
 	watching "heartbeat/internal/supervise/sharing"
-	"heartbeat/internal/survey"
+	"heartbeat/internal/see"
 	"heartbeat/internal/testing/agent"
 )
 
@@ -102,7 +102,7 @@ func TestTerminalIsReached(t *testing.T) {
 	cmd := r.startInTerminal()
 	box, err := inbox.Open(r.path("heartbeat-host/ses-1/inbox/inbox.jsonl"), inbox.Options{})
 	require.NoError(t, err)
-	l := survey.Launcher(box)
+	l := see.LauncherOf(box)
 	require.NotNil(t, l)
 	assert.Equal(t, cmd.Process.Pid, l.PID)
 	assert.True(t, l.Waits)

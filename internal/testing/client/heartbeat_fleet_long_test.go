@@ -12,8 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"heartbeat/internal/notify"
-	"heartbeat/internal/survey"
+	"heartbeat/internal/see"
 	"heartbeat/internal/testing/fleet"
 	"heartbeat/internal/testing/model"
 )
@@ -89,8 +88,8 @@ func TestFleetLongTurn(t *testing.T) {
 			other := c.join("other", "--no-session").startsAs()
 			began, still := time.Now(), time.Duration(0)
 			c.until(ctx, "it is answered", func() bool {
-				f := survey.Glance(ctx, one.box())
-				if since := notify.StillSince(one.box(), f); f.InFlight != nil && !since.IsZero() {
+				f := see.Glance(ctx, one.box())
+				if since := see.StandsStill(one.box(), f).Since; f.InFlight != nil && !since.IsZero() {
 					still = max(still, f.Now.Sub(since))
 				}
 				return c.known(all[0]) != nil

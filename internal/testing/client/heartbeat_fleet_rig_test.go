@@ -22,7 +22,7 @@ import (
 	"heartbeat/internal/fleet/message"
 	fleetsetup "heartbeat/internal/fleet/setup"
 	"heartbeat/internal/fleet/upstream"
-	"heartbeat/internal/survey"
+	"heartbeat/internal/see"
 	"heartbeat/internal/testing/fleet"
 	"heartbeat/internal/testing/model"
 	"heartbeat/internal/testing/script"
@@ -169,7 +169,7 @@ func (m *member) killMachine() {
 
 // killLauncher kills the launcher alone, if there is one.
 func (m *member) killLauncher() {
-	if l := survey.Launcher(m.box()); l != nil {
+	if l := see.LauncherOf(m.box()); l != nil {
 		m.killOwn(l.PID)
 	}
 }

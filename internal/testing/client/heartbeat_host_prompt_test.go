@@ -81,7 +81,7 @@ func (h *hosted) settled(run *Run) (queue.Exit, queue.Fates) {
 	require.NoError(h.t, err)
 	x := queue.Exit{Known: true}
 	for line := range bytes.Lines([]byte(result.Stdout)) {
-		see(&x, line)
+		takeIn(&x, line)
 	}
 	_, err = h.queue.Settle(context.Background(), x)
 	require.NoError(h.t, err)
@@ -93,8 +93,8 @@ func (h *hosted) settled(run *Run) (queue.Exit, queue.Fates) {
 	return x, fates
 }
 
-// see takes in a message of the client's stream.
-func see(x *queue.Exit, line []byte) {
+// takeIn takes in a message of the client's stream.
+func takeIn(x *queue.Exit, line []byte) {
 	var m struct {
 		Type, Subtype, Error string
 		Session              string `json:"session_id"`

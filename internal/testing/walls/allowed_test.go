@@ -58,16 +58,16 @@ var allowed = map[string]string{
 	"internal/cli/progress":        "internal/cli/layout internal/words",
 	"internal/cli/program":         "internal/cli internal/cli/layout internal/disk internal/words",
 	"internal/claim":               "inbox recover internal/disk internal/machine internal/machine/rights internal/words",
-	"internal/why":                 "inbox internal/machine internal/words recover",
-	"internal/survey":              "inbox internal/disk internal/machine internal/why internal/words orchestrate orchestrate/run recover",
-	"internal/notify":              "inbox internal/agent internal/disk internal/lines internal/meter internal/survey internal/why internal/words recover internal/machine internal/machine/guardian",
+	"internal/see":                 "inbox internal/agent internal/disk internal/machine internal/meter internal/words orchestrate orchestrate/run recover",
+	
+	"internal/notify":              "inbox internal/disk internal/lines internal/see internal/words internal/machine internal/machine/guardian",
 	"internal/gate":                "",
 	"testdata/embedding":           "inbox",
 	"internal/mcp":                 "inbox internal/command/history internal/cli/... internal/disk internal/gate internal/claude/settings internal/machine/signals internal/task internal/words",
 	"internal/task":                "inbox internal/cli internal/words orchestrate recover",
 	"internal/hook":                "internal/agent internal/agent/handed internal/budget internal/price internal/charging internal/meter inbox recover internal/claude internal/cli internal/disk internal/flat internal/machine internal/words orchestrate/effect", // what each turn starts
 	"internal/hook/runs":           "internal/hook inbox internal/claude internal/cli internal/words orchestrate orchestrate/run orchestrate/statefile",
-	"internal/command/...":         "internal/lines internal/charging internal/meter internal/budget internal/hook internal/hook/runs internal/launch internal/notify internal/survey internal/why inbox recover internal/claude/... internal/codex/configfile internal/cli/... internal/disk internal/flat internal/price internal/machine/... internal/words internal/command/... internal/hosting/folder orchestrate/... internal/testing/agent internal/mcp internal/watch internal/supervise/sharing internal/supervise/client",
+	"internal/command/...":         "internal/lines internal/charging internal/meter internal/budget internal/hook internal/hook/runs internal/launch internal/notify internal/see inbox recover internal/claude/... internal/codex/configfile internal/cli/... internal/disk internal/flat internal/price internal/machine/... internal/words internal/command/... internal/hosting/folder orchestrate/... internal/testing/agent internal/mcp internal/watch internal/watch/look internal/supervise/sharing internal/supervise/client",
 	"internal/launch":              "internal/claude internal/claude/settings internal/cli/... internal/disk internal/machine/... internal/notify internal/supervise/... internal/words",
 	"internal/supervise/...":       "internal/charging internal/meter internal/claim internal/notify inbox recover internal/claude/... internal/screen internal/cli/... internal/disk internal/flat internal/price internal/machine/... internal/words internal/supervise/... orchestrate/... internal/budget",
 	"internal/supervise/sharing":   "internal/disk internal/machine internal/machine/guardian internal/machine/socket internal/screen internal/words",
@@ -85,20 +85,20 @@ var allowed = map[string]string{
 	"internal/hosting/attach": "inbox internal/disk internal/hosting/stream internal/machine/socket",
 	// The session host.
 	"internal/hosting/process": "internal/machine internal/machine/guardian",
-	"internal/hosting/session": "inbox internal/why internal/claim internal/claude internal/claude/settings internal/cli internal/disk internal/machine internal/machine/guardian internal/machine/signals internal/hosting/attach internal/hosting/config internal/hosting/unsent internal/hosting/folder internal/hosting/guild internal/hosting/process internal/hosting/proxy internal/hosting/queue internal/hosting/store internal/hosting/stream internal/hosting/transcript internal/notify internal/price internal/words recover internal/supervise internal/supervise/client internal/supervise/terminal internal/budget internal/agent",
+	"internal/hosting/session": "inbox internal/see internal/claim internal/claude internal/claude/settings internal/cli internal/disk internal/machine internal/machine/guardian internal/machine/signals internal/hosting/attach internal/hosting/config internal/hosting/unsent internal/hosting/folder internal/hosting/guild internal/hosting/process internal/hosting/proxy internal/hosting/queue internal/hosting/store internal/hosting/stream internal/hosting/transcript internal/notify internal/price internal/words recover internal/supervise internal/supervise/client internal/supervise/terminal internal/budget internal/agent",
 	"internal/hosting/guild":   "internal/flat internal/hosting/config internal/hosting/folder",
 	"internal/hosting/unsent":  "internal/disk internal/hosting/folder internal/hosting/guild internal/hosting/store",
 
 	// The live view.
-	"internal/watch":      "inbox internal/cli internal/cli/layout internal/cli/program internal/disk internal/machine/signals internal/notify internal/price internal/watch/look internal/why internal/words",
-	"internal/watch/look": "inbox internal/charging internal/command/history internal/disk internal/machine internal/price internal/survey internal/why internal/words recover",
+	"internal/watch":      "inbox internal/cli internal/cli/layout internal/cli/program internal/disk internal/machine/signals internal/notify internal/price internal/watch/look internal/see internal/words",
+	"internal/watch/look": "inbox internal/charging internal/command/history internal/disk internal/machine internal/price internal/see internal/words recover",
 
 	// The fleet. Nothing else links NATS.
 	"internal/fleet/message":  "inbox",
 	"internal/fleet/link":     "internal/disk internal/machine internal/words",
 	"internal/fleet/setup":    "internal/fleet/message internal/words",
 	"internal/fleet/upstream": "inbox internal/disk internal/fleet/message internal/fleet/setup internal/machine internal/price internal/words",
-	"internal/fleet/worker":   "inbox internal/claim internal/cli internal/fleet/link internal/fleet/message internal/fleet/setup internal/fleet/upstream internal/machine internal/notify internal/survey internal/why internal/words recover",
+	"internal/fleet/worker":   "inbox internal/claim internal/cli internal/fleet/link internal/fleet/message internal/fleet/setup internal/fleet/upstream internal/machine internal/notify internal/see internal/words recover",
 	"internal/fleet/verbs":    "inbox internal/budget internal/cli internal/cli/... internal/disk internal/fleet/... internal/machine/signals internal/words recover",
 
 	// The commands.

@@ -28,7 +28,7 @@ var heavy = map[string]string{
 	"heartbeat/orchestrate/statefile":     "runs",
 	"heartbeat/internal/hook/runs":        "runs",
 	"heartbeat/internal/command":          "the verbs",
-	"heartbeat/internal/why":              "status",
+	"heartbeat/internal/see":              "status",
 	"heartbeat/internal/launch":           "the launcher",
 	"heartbeat/internal/supervise":        "the launcher",
 	"heartbeat/internal/hosting":          "the host of sessions",

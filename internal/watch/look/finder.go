@@ -34,11 +34,11 @@ type search struct {
 	unreadable int
 }
 
-// find searches folders for inboxes. A root may also be an inbox itself: a file, or a
+// Find searches folders for inboxes. A root may also be an inbox itself: a file, or a
 // name that does not exist yet in a folder that does. The paths are sorted, each once.
 // failed are sentences about roots that could not be searched, and notes about what was
 // left out.
-func find(roots []string) (paths, failed, notes []string) {
+func Find(roots []string) (paths, failed, notes []string) {
 	s := search{found: map[string]bool{}, seen: map[string]bool{}, left: maxFolders}
 	for _, root := range roots {
 		abs, err := filepath.Abs(root)

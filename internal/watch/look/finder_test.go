@@ -55,13 +55,13 @@ func TestFind(t *testing.T) {
 	require.NoError(t, os.Symlink(elsewhere, filepath.Join(root, "link")))
 
 	want := []string{"broken/inbox.jsonl", "deep/down/below/jobs.jsonl", "fifo/inbox.jsonl", "gone/inbox.jsonl", "plain/inbox.jsonl"}
-	paths, failed, notes := find([]string{root})
+	paths, failed, notes := Find([]string{root})
 	assert.Equal(t, want, below(root, paths))
 	assert.Empty(t, append(failed, notes...))
 
 	write(t, filepath.Join(root, "new/inbox.jsonl"), "")
 	require.NoError(t, os.RemoveAll(filepath.Join(root, "plain")))
-	paths, _, _ = find([]string{root})
+	paths, _, _ = Find([]string{root})
 	assert.Contains(t, below(root, paths), "new/inbox.jsonl")
 	assert.NotContains(t, below(root, paths), "plain/inbox.jsonl")
 }
@@ -88,7 +88,7 @@ func TestRoots(t *testing.T) {
 			for _, r := range c.roots {
 				all = append(all, filepath.Join(root, r))
 			}
-			paths, failed, notes := find(all)
+			paths, failed, notes := Find(all)
 			notes = append(notes, failed...)
 			assert.Equal(t, c.paths, below(root, paths))
 			if c.notes == "" {
@@ -110,7 +110,7 @@ func TestUnreadable(t *testing.T) {
 	write(t, filepath.Join(root, "b/inbox.jsonl"), "")
 	require.NoError(t, os.Chmod(filepath.Join(root, "b"), 0))
 	t.Cleanup(func() { _ = os.Chmod(filepath.Join(root, "b"), 0o700) })
-	paths, failed, notes := find([]string{root})
+	paths, failed, notes := Find([]string{root})
 	assert.Empty(t, failed)
 	assert.Equal(t, []string{"a/inbox.jsonl"}, below(root, paths))
 	assert.Equal(t, []string{"1 folder cannot be read by this user"}, notes)

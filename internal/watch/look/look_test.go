@@ -15,8 +15,8 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
+	"heartbeat/internal/see"
 	"heartbeat/internal/watch/look"
-	"heartbeat/internal/why"
 )
 
 func TestMain(m *testing.M) {
@@ -95,7 +95,7 @@ func TestALifeOfAnInbox(t *testing.T) {
 	require.True(t, changed)
 	a := all["a"]
 	assert.EqualValues(t, 2, a.Backlog.Entries)
-	assert.Equal(t, why.NoSession, a.State)
+	assert.Equal(t, see.NoSession, a.State)
 	require.NotNil(t, a.Oldest)
 	_, changed = l.sees(time.Second)
 	assert.False(t, changed)
@@ -103,13 +103,13 @@ func TestALifeOfAnInbox(t *testing.T) {
 	in(t, box, deliver)
 	all, changed = l.sees(time.Second)
 	require.True(t, changed)
-	assert.Equal(t, why.Answering, all["a"].State)
+	assert.Equal(t, see.Answering, all["a"].State)
 	assert.Equal(t, "job-1", all["a"].InFlight.ID())
 	assert.Greater(t, all["a"].Seen, a.Seen)
 
 	in(t, box, func(tx *inbox.Tx) error { return tx.DeadLetter(inbox.ReasonFailed) })
 	all, _ = l.sees(time.Second)
-	assert.Equal(t, 1, all["a"].DeadLetters)
+	assert.Equal(t, 1, all["a"].Letters.All())
 	assert.EqualValues(t, 1, all["a"].Backlog.Entries)
 
 	soon := time.Now().Add(time.Hour)
@@ -118,7 +118,7 @@ func TestALifeOfAnInbox(t *testing.T) {
 		return err
 	})
 	all, _ = l.sees(time.Second)
-	assert.Equal(t, why.Paused, all["a"].State)
+	assert.Equal(t, see.Paused, all["a"].State)
 
 	f, err := os.OpenFile(box.Path(), os.O_APPEND|os.O_WRONLY, 0o600)
 	require.NoError(t, err)
@@ -143,7 +143,7 @@ func TestInboxesComeAndGo(t *testing.T) {
 	require.NoError(t, os.RemoveAll(filepath.Join(l.root, "a")))
 	all, _ = l.sees(time.Second) // not searched for again yet
 	if gone, still := all["a"]; assert.True(t, still) {
-		assert.Equal(t, why.Unreadable, gone.State)
+		assert.Equal(t, see.Unreadable, gone.State)
 	}
 	all, _ = l.sees(10 * time.Second)
 	assert.NotContains(t, all, "a")
@@ -163,9 +163,9 @@ func TestOddInboxes(t *testing.T) {
 	require.NoError(t, os.WriteFile(l.path("long"), []byte(strings.Repeat("x", 64<<20)+"\nshort\n"), 0o600))
 	require.NoError(t, os.WriteFile(l.path("empty"), nil, 0o600))
 	all, _ := l.sees(0)
-	for name, state := range map[string]why.State{
-		"fifo": why.Unreadable, "folder": why.Unreadable, "device": why.Unreadable,
-		"invalid": why.NoSession, "long": why.NoSession, "empty": why.Empty,
+	for name, state := range map[string]see.State{
+		"fifo": see.Unreadable, "folder": see.Unreadable, "device": see.Unreadable,
+		"invalid": see.NoSession, "long": see.NoSession, "empty": see.Empty,
 	} {
 		assert.Equal(t, state, all[name].State, "%s: %s", name, all[name].Why)
 	}
@@ -173,7 +173,7 @@ func TestOddInboxes(t *testing.T) {
 	assert.NotNil(t, all["long"].Oldest)
 	for name, i := range all {
 		items, _, err := look.Entries(i)
-		if i.State != why.Unreadable {
+		if i.State != see.Unreadable {
 			require.NoError(t, err, name)
 		}
 		for _, item := range items {
@@ -194,7 +194,7 @@ func TestAnotherUsersInbox(t *testing.T) {
 	send(t, l.box("a"), "", "one")
 	require.NoError(t, os.Chmod(filepath.Join(l.root, "a", ".inbox-journal"), 0))
 	all, _ := l.sees(0)
-	assert.Equal(t, why.Unreadable, all["a"].State)
+	assert.Equal(t, see.Unreadable, all["a"].State)
 	assert.Contains(t, all["a"].Why, "look at it as the user that owns it")
 }
 
@@ -210,14 +210,14 @@ func TestALockThatIsKept(t *testing.T) {
 	lock, err := disk.AcquireLock(t.Context(), filepath.Join(box.Dir(), ".inbox-lock"), 0)
 	require.NoError(t, err)
 	all, _ := l.sees(3 * time.Second)
-	assert.Equal(t, why.NoSession, all["a"].State, "it may let go in a moment")
+	assert.Equal(t, see.NoSession, all["a"].State, "it may let go in a moment")
 	all, changed := l.sees(3 * time.Second)
 	assert.True(t, changed)
-	assert.Equal(t, why.Locked, all["a"].State)
+	assert.Equal(t, see.Locked, all["a"].State)
 	assert.Contains(t, all["a"].Why, fmt.Sprint(os.Getpid()))
 	require.NoError(t, lock.Release())
 	all, _ = l.sees(3 * time.Second)
-	assert.Equal(t, why.NoSession, all["a"].State)
+	assert.Equal(t, see.NoSession, all["a"].State)
 }
 
 // A pause that ends by itself is over without a change of any file.
@@ -233,7 +233,7 @@ func TestAPauseEnds(t *testing.T) {
 	for { // the pause may be over already
 		all, _ := l.sees(time.Minute)
 		if all["a"].Paused == nil {
-			assert.Equal(t, why.NoInbox, all["a"].State)
+			assert.Equal(t, see.NoInbox, all["a"].State)
 			return
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 	"heartbeat/internal/machine"
 	"heartbeat/internal/price"
-	"heartbeat/internal/why"
+	"heartbeat/internal/see"
 )
 
 const (
@@ -36,19 +36,24 @@ type Picture struct {
 
 // Inbox is what is known of one inbox. Its texts are not cleaned.
 type Inbox struct {
-	why.Facts
-	State why.State
+	see.Facts
+	State see.State
 	Why   string
+	// Troubles are what is wrong.
+	Troubles []see.Trouble
 	// Oldest is since when the entry waits that comes next, as [inbox.Head] says. Nil if none
 	// waits.
 	Oldest *time.Time
-	// DeadLetters are those that nobody dealt with.
-	DeadLetters int
 	// Today is what was spent since midnight, as far as the client said so.
 	Today price.Amount
 	// Seen changes whenever anything of the inbox does.
 	Seen  int64
 	Notes []string
+}
+
+func (i *Inbox) judge() {
+	i.State, i.Why = i.Explain()
+	i.Troubles = i.Facts.Troubles()
 }
 
 // Path names the inbox.
@@ -78,7 +83,7 @@ func (l *Lookout) Find(at time.Time) bool {
 		return false
 	}
 	began := time.Now()
-	paths, failed, notes := find(l.roots)
+	paths, failed, notes := Find(l.roots)
 	l.due = at.Add(max(findEvery, findRest*time.Since(began)))
 	changed := !slices.Equal(paths, l.paths) || !slices.Equal(failed, l.failed) || !slices.Equal(notes, l.notes)
 	l.paths, l.failed, l.notes = paths, failed, notes

@@ -14,14 +14,15 @@ import (
 	"heartbeat/internal/disk"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/price"
-	"heartbeat/internal/survey"
-	"heartbeat/internal/why"
+	"heartbeat/internal/see"
 	recovery "heartbeat/recover"
 )
 
 const (
 	// livesEvery is how often it is looked whether processes live, and who holds locks.
 	livesEvery = 2 * time.Second
+	// movesEvery is how often it is looked whether anything moves.
+	movesEvery = 10 * time.Second
 	// anewEvery is how often an inbox is read again although nothing seems to have
 	// changed, for what no file tells.
 	anewEvery = 10 * time.Minute
@@ -38,6 +39,7 @@ type watched struct {
 	day         string    // of Today
 	charged     time.Time // when Today was read
 	read, lives time.Time
+	moved       time.Time // when it was looked whether anything moves
 	counted     *inbox.Counted
 	head        *inbox.Head // the entry that comes next
 	holder      int         // of the lock, when it was looked last
@@ -71,7 +73,7 @@ func (w *watched) look(ctx context.Context, at time.Time, locks func() machine.L
 	changed = w.spent(at) || changed
 	w.now.Facts.Now = at
 	if changed {
-		w.now.State, w.now.Why = w.now.Explain()
+		w.now.judge()
 		w.now.Seen++
 	}
 	return changed
@@ -82,8 +84,8 @@ func (w *watched) broken(at time.Time, err error) bool {
 	if w.now.Unreadable != nil && w.now.Unreadable.Error() == err.Error() {
 		return false
 	}
-	w.now = Inbox{Facts: why.Facts{Now: at, Inbox: w.path, Dir: filepath.Dir(w.path), Space: -1, Unreadable: err}, Seen: w.now.Seen + 1}
-	w.now.State, w.now.Why = w.now.Explain()
+	w.now = Inbox{Facts: see.Facts{Now: at, Inbox: w.path, Dir: filepath.Dir(w.path), Reach: see.Reach{Space: -1, Unreadable: err}}, Seen: w.now.Seen + 1}
+	w.now.judge()
 	return true
 }
 
@@ -108,9 +110,9 @@ func (w *watched) ended(at time.Time) bool {
 
 // survey reads the state of the inbox.
 func (w *watched) survey(ctx context.Context) {
-	held, lockedBy, name, since := w.now.Held, w.now.LockedBy, w.now.LockedName, w.now.LockedFor
+	was := w.now.Facts
 	var head *inbox.Head
-	w.now.Facts, w.counted = survey.GlanceAgain(ctx, w.box, w.counted, func(v *inbox.View) error {
+	w.now.Facts, w.counted = see.GlanceAgain(ctx, w.box, w.counted, func(v *inbox.View) error {
 		var err error
 		head, err = v.Head()
 		return err
@@ -118,8 +120,9 @@ func (w *watched) survey(ctx context.Context) {
 	if _, err := disk.StatDir(w.box.Dir()); errors.Is(err, fs.ErrNotExist) {
 		w.now.Unreadable = fmt.Errorf("its folder %s is gone", w.box.Dir())
 	}
-	w.now.Oldest, w.now.Notes = w.waitsSince(head), w.now.Warnings
-	w.now.Held, w.now.LockedBy, w.now.LockedName, w.now.LockedFor = held, lockedBy, name, since
+	w.now.Oldest, w.now.Notes = w.waitsSince(head), slices.Concat(w.now.Warnings, was.Letters.Warnings)
+	w.now.Held, w.now.Still, w.now.Letters, w.now.Stopped = was.Held, was.Still, was.Letters, was.Stopped
+	w.now.LockedBy, w.now.LockedName, w.now.LockedFor = was.LockedBy, was.LockedName, was.LockedFor
 }
 
 // longLine is longer than any line whose text is listed.
@@ -149,22 +152,35 @@ func (w *watched) processes(at time.Time, locks machine.Locks) bool {
 		}
 	}
 	if b := w.now.Waiter; b != nil && b.Life == machine.Alive {
-		w.now.Waiter = survey.Waiter(b.Waiter)
+		w.now.Waiter = see.WaiterNow(b.Waiter)
 		changed = changed || w.now.Waiter.String() != b.String()
 	}
 	if l := w.now.Launcher; l != nil && l.PID > 0 && machine.ProcessStart(l.PID) == 0 {
-		w.now.Launcher, w.now.GaveUp, changed = nil, survey.GaveUp(w.box), true
+		w.now.Launcher, w.now.GaveUp, changed = nil, see.GaveUpOf(w.box), true
 	}
 	if d := w.now.InFlight; d != nil && w.now.Client == machine.Alive {
 		w.now.Client = recovery.EvidenceOf(d).Process().Life()
 		changed = changed || w.now.Client != machine.Alive
 	}
-	space, full := w.now.Space, w.now.Space >= 0 && w.now.Space < w.now.Needed
+	space, full := w.now.Space, w.now.Full()
 	w.now.Space, w.now.Needed = w.box.Room()
 	if space != w.now.Space {
-		changed = changed || full != (w.now.Space >= 0 && w.now.Space < w.now.Needed)
+		changed = changed || full != w.now.Full()
 	}
-	return w.lock(at, locks) || changed
+	changed = w.lock(at, locks) || changed
+	return w.moves(at) || changed
+}
+
+// moves looks whether anything moves that should, and reports whether that is why now. Whether a tool runs is in a transcript that
+// may be long, so that it is not asked at each look.
+func (w *watched) moves(at time.Time) bool {
+	if at.Sub(w.moved) < movesEvery && at.After(w.moved) {
+		return false
+	}
+	w.moved, w.now.Facts.Now = at, at
+	w.now.Still = see.StandsStill(w.box, w.now.Facts)
+	state, _ := w.now.Explain()
+	return state != w.now.State
 }
 
 // lockName is the file that a transaction locks.
@@ -191,27 +207,22 @@ func (w *watched) lock(at time.Time, locks machine.Locks) bool {
 // questions looks what runs ask a person.
 func (w *watched) questions() bool {
 	before := w.now.Held
-	w.now.Held = survey.Questions(w.box)
+	w.now.Held = see.Questions(w.box)
 	return !slices.Equal(before, w.now.Held)
 }
 
 // deadLetters counts the open ones, if that may have changed.
 func (w *watched) deadLetters() bool {
 	now := sign{markOf(w.box.DeadLetterPath())}
-	if now[0].there() && w.now.DeadLetters > 0 { // an answer may close one
+	if now[0].there() && w.now.Letters.All() > 0 { // an answer may close one
 		now = append(now, markOf(w.box.ResultsPath()))
 	}
 	if slices.Equal(now, w.letters) {
 		return false
 	}
 	w.letters = now
-	letters, err := w.box.CountLetters(context.Background())
-	warnings := letters.Warnings
-	if err != nil {
-		warnings = append(warnings, err.Error())
-	}
-	w.now.Notes = append(append([]string(nil), w.now.Warnings...), warnings...)
-	w.now.DeadLetters = letters.All()
+	w.now.ReadLetters(context.Background(), w.box)
+	w.now.Notes = slices.Concat(w.now.Warnings, w.now.Letters.Warnings)
 	return true
 }
 

@@ -1,4 +1,4 @@
-package why
+package see
 
 import (
 	"time"
@@ -12,7 +12,20 @@ type Facts struct {
 	Now   time.Time
 	Inbox string // its path
 	Dir   string
+	Reach
+	Queue
+	Workers
+	Held []Question // of the runs that the inbox drives, the oldest first
+	// Stopped are the runs of which entries were set aside at the run's limit.
+	Stopped []string
+	// Letters are the open dead letters.
+	Letters inbox.LetterCount
+	// Still is since when nothing has moved, where something should.
+	Still Still
+}
 
+// Reach is whether an inbox can be worked on at all.
+type Reach struct {
 	// Unreadable is why the state could not be read. Nothing else is known then.
 	Unreadable error
 	// LockedBy is the process that has held the lock for a while, 0 for none.
@@ -25,7 +38,13 @@ type Facts struct {
 	Space int64
 	// Needed is how many the next commit may need.
 	Needed int64
+}
 
+// Full reports whether there is no room for the next commit.
+func (r Reach) Full() bool { return r.Space >= 0 && r.Space < r.Needed }
+
+// Queue is what waits, what is in flight, and what keeps the next entry back.
+type Queue struct {
 	Exists    bool // the queue file
 	WrittenAt time.Time
 	Cursor    int64
@@ -37,7 +56,6 @@ type Facts struct {
 	Paused    *inbox.Pause
 	Backoff   *inbox.Backoff
 	Scheduled inbox.Schedule
-	Held      []Question // of the runs that the inbox drives, the oldest first
 	// Asked is when the hook last acknowledged an entry, nil for never.
 	Asked    *time.Time
 	Answered int64 // entries so far
@@ -48,6 +66,13 @@ type Facts struct {
 	// Warnings are sentences about what the next step will find and repair, and about
 	// limits that do not hold.
 	Warnings []string
+}
+
+// Works reports whether an entry is in flight or waits.
+func (q Queue) Works() bool { return q.InFlight != nil || q.Redeliver != nil || q.Backlog.Entries > 0 }
+
+// Workers are those who work on an inbox, or could.
+type Workers struct {
 	Sessions []Session // the one that was heard of last first
 	// Client is whether the owner of the entry in flight lives.
 	Client machine.Life

@@ -1,9 +1,8 @@
-// Package survey gathers what is known about an inbox and its surroundings, for the
-// sentence that says why nothing moves.
-package survey
+package see
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,38 +13,69 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/machine"
-	"heartbeat/internal/why"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
 	runs "heartbeat/orchestrate/run"
 	recovery "heartbeat/recover"
 )
 
-// Of looks at an inbox and its surroundings. What cannot be read is a fact, too. If a
-// process holds the inbox's lock, Of takes up to two seconds to see whether it lets go.
-func Of(ctx context.Context, box *inbox.Inbox) why.Facts {
+// Look gathers all that is known about an inbox. What cannot be read is a fact, too. If a
+// process holds the inbox's lock, it takes up to two seconds to see whether that lets go.
+// What is read besides is given the same view.
+func Look(ctx context.Context, box *inbox.Inbox, besides ...func(*inbox.View) error) Facts {
 	holder := stuckLock(ctx, box)
-	f := Glance(ctx, box)
+	f := Glance(ctx, box, besides...)
 	if holder != 0 {
 		f.LockedBy, f.LockedName, f.LockedFor = holder, machine.Name(holder), lockPatience
 	}
 	if f.Unreadable == nil {
-		f.Held = Questions(box)
+		f.Held, f.Still = Questions(box), StandsStill(box, f)
+		f.ReadLetters(ctx, box)
 	}
 	return f
 }
 
-// Glance is [Of] without waiting for whoever holds the lock, and without the questions
-// of runs: for callers that look often, and find out about those themselves. What is
-// read besides is given the same view.
-func Glance(ctx context.Context, box *inbox.Inbox, besides ...func(*inbox.View) error) why.Facts {
+// ReadLetters counts the open dead letters, and finds the runs that are stopped by some. What
+// cannot be read is a warning.
+func (f *Facts) ReadLetters(ctx context.Context, box *inbox.Inbox) {
+	var err, stopped error
+	f.Letters, err = box.CountLetters(ctx)
+	f.Stopped = nil
+	if f.Letters.Open[inbox.ReasonOverBudget] > 0 {
+		f.Stopped, stopped = stoppedRuns(box)
+	}
+	for _, err := range []error{err, stopped} {
+		if err != nil {
+			f.Letters.Warnings = append(f.Letters.Warnings, err.Error())
+		}
+	}
+}
+
+// stoppedRuns are the runs that letters wait of since their limit was reached.
+func stoppedRuns(box *inbox.Inbox) (all []string, err error) {
+	_, err = box.EachLetter(func(l inbox.Letter) bool {
+		run, is := l.OverRun()
+		if is && l.Open() && !slices.Contains(all, run) && orchestrate.Settled(box, l.Metadata) == "" {
+			all = append(all, run)
+		}
+		return true
+	})
+	if err != nil {
+		return nil, fmt.Errorf("find the runs that have reached their limits: %w", err)
+	}
+	return all, nil
+}
+
+// Glance is [Look] without waiting for whoever holds the lock, and without runs, dead
+// letters and what moves: for callers that look often, and find out about those themselves.
+func Glance(ctx context.Context, box *inbox.Inbox, besides ...func(*inbox.View) error) Facts {
 	f, _ := GlanceAgain(ctx, box, nil, besides...)
 	return f
 }
 
 // GlanceAgain is [Glance] for those who look again and again: see [inbox.View.Count].
-func GlanceAgain(ctx context.Context, box *inbox.Inbox, last *inbox.Counted, besides ...func(*inbox.View) error) (_ why.Facts, now *inbox.Counted) {
-	f := glance(box, func(v *inbox.View, f *why.Facts) (err error) {
+func GlanceAgain(ctx context.Context, box *inbox.Inbox, last *inbox.Counted, besides ...func(*inbox.View) error) (_ Facts, now *inbox.Counted) {
+	f := glance(box, func(v *inbox.View, f *Facts) (err error) {
 		if f.Scheduled, err = v.Schedule(); err != nil {
 			return err
 		}
@@ -57,9 +87,12 @@ func GlanceAgain(ctx context.Context, box *inbox.Inbox, last *inbox.Counted, bes
 
 // First is [Glance] without counting what waits, which may be much: of it, Backlog has the
 // first entry alone.
-func First(box *inbox.Inbox) why.Facts {
-	return glance(box, func(v *inbox.View, f *why.Facts) error {
+func First(box *inbox.Inbox) Facts {
+	return glance(box, func(v *inbox.View, f *Facts) error {
 		next, err := v.Next(1)
+		if err == nil {
+			f.Scheduled, err = v.Schedule()
+		}
 		for _, w := range next {
 			f.Backlog = inbox.Backlog{Entries: 1, Torn: w.Torn}
 		}
@@ -67,11 +100,11 @@ func First(box *inbox.Inbox) why.Facts {
 	})
 }
 
-func glance(box *inbox.Inbox, count func(*inbox.View, *why.Facts) error, besides ...func(*inbox.View) error) why.Facts {
-	f := why.Facts{Now: time.Now(), Inbox: box.Path(), Dir: box.Dir()}
+func glance(box *inbox.Inbox, count func(*inbox.View, *Facts) error, besides ...func(*inbox.View) error) Facts {
+	f := Facts{Now: time.Now(), Inbox: box.Path(), Dir: box.Dir()}
 	f.Space, f.Needed = box.Room()
-	if f.Launcher = Launcher(box); f.Launcher == nil {
-		f.GaveUp = GaveUp(box)
+	if f.Launcher = LauncherOf(box); f.Launcher == nil {
+		f.GaveUp = GaveUpOf(box)
 	}
 	f.Unwritable = unix.Access(box.Dir(), unix.W_OK|unix.X_OK)
 	v, err := box.View()
@@ -83,28 +116,28 @@ func glance(box *inbox.Inbox, count func(*inbox.View, *why.Facts) error, besides
 	return f
 }
 
-// Launcher returns the launcher that works on the inbox, or nil.
-func Launcher(box *inbox.Inbox) *why.Launcher {
+// LauncherOf returns the launcher that works on the inbox, or nil.
+func LauncherOf(box *inbox.Inbox) *Launcher {
 	pid := machine.LockHolder(launchLock(box))
 	if pid == 0 {
 		return nil
 	}
 	said := signOf(box)
-	l := &why.Launcher{PID: pid, Doing: words.Line(strings.TrimSpace(said[1])), Waits: said[3] != ""}
+	l := &Launcher{PID: pid, Doing: words.Line(strings.TrimSpace(said[1])), Waits: said[3] != ""}
 	if path := said[2]; filepath.IsAbs(path) && words.Line(path) == path {
 		l.Socket = path
 	}
 	return l
 }
 
-// GaveUp is why the last launcher of the inbox gave up, nil if it did not.
-func GaveUp(box *inbox.Inbox) *why.GaveUp {
+// GaveUpOf is why the last launcher of the inbox gave up, nil if it did not.
+func GaveUpOf(box *inbox.Inbox) *GaveUp {
 	before, what, did := strings.Cut(signOf(box)[1], "has ended: ")
 	info, err := disk.StatName(launchLock(box))
 	if !did || before != "" || err != nil {
 		return nil
 	}
-	return &why.GaveUp{At: time.Unix(0, info.Mtime), Text: words.Sentence(what)}
+	return &GaveUp{At: time.Unix(0, info.Mtime), Text: words.Sentence(what)}
 }
 
 func launchLock(box *inbox.Inbox) string { return filepath.Join(box.Dir(), ".launch-lock") }
@@ -117,7 +150,7 @@ func signOf(box *inbox.Inbox) []string {
 
 // Questions returns what the runs of the inbox ask a person, and which of them are stuck:
 // their last step failed, or they cannot be read.
-func Questions(box *inbox.Inbox) (all []why.Question) {
+func Questions(box *inbox.Inbox) (all []Question) {
 	driven, _, _ := orchestrate.Driven(box) // what is no ledger of ours is no run of ours
 	for _, of := range driven {
 		if of.Done {
@@ -125,7 +158,7 @@ func Questions(box *inbox.Inbox) (all []why.Question) {
 		}
 		r, err := runs.Open(of.Dir)
 		if err != nil {
-			all = append(all, why.Question{Run: filepath.Base(of.Dir), Question: err.Error(), Stuck: true, Dir: of.Dir})
+			all = append(all, Question{Run: filepath.Base(of.Dir), Question: err.Error(), Stuck: true, Dir: of.Dir})
 			continue
 		}
 		rests, stuck, since := orchestrate.Resting(box, r)
@@ -135,17 +168,17 @@ func Questions(box *inbox.Inbox) (all []why.Question) {
 			rests, stuck, since = err.Error(), true, time.Time{}
 		}
 		if rests != "" {
-			all = append(all, why.Question{Run: r.ID(), Question: rests, Stuck: stuck, Dir: r.Dir(), Since: since})
+			all = append(all, Question{Run: r.ID(), Question: rests, Stuck: stuck, Dir: r.Dir(), Since: since})
 		}
 		for _, h := range held {
-			all = append(all, why.Question{Run: r.ID(), Effect: h.Effect, Question: h.Question, Dir: r.Dir(), Since: h.Since})
+			all = append(all, Question{Run: r.ID(), Effect: h.Effect, Question: h.Question, Dir: r.Dir(), Since: h.Since})
 		}
 	}
-	slices.SortFunc(all, func(a, b why.Question) int { return a.Since.Compare(b.Since) })
+	slices.SortFunc(all, func(a, b Question) int { return a.Since.Compare(b.Since) })
 	return all
 }
 
-func survey(v *inbox.View, f *why.Facts, besides []func(*inbox.View) error) (err error) {
+func survey(v *inbox.View, f *Facts, besides []func(*inbox.View) error) (err error) {
 	defer func() { _ = v.Close() }() // only read
 	f.Exists, f.WrittenAt, f.Cursor = v.Size() >= 0, v.WrittenAt(), v.Cursor()
 	f.Replaced, f.InFlight, f.Redeliver = v.Replaced(), v.InFlight(), v.Redeliver()
@@ -180,25 +213,25 @@ func survey(v *inbox.View, f *why.Facts, besides []func(*inbox.View) error) (err
 }
 
 // consumers looks for sessions, and for a process that waits to wake one.
-func consumers(v *inbox.View, f *why.Facts) error {
+func consumers(v *inbox.View, f *Facts) error {
 	sessions, err := v.Sessions()
 	if err != nil {
 		return err
 	}
 	for _, s := range sessions {
-		f.Sessions = append(f.Sessions, why.Session{Session: s, Life: s.Life()})
+		f.Sessions = append(f.Sessions, Session{Session: s, Life: s.Life()})
 	}
 	w, err := v.Waiter()
 	if err != nil || w == nil {
 		return err
 	}
-	f.Waiter = Waiter(*w)
+	f.Waiter = WaiterNow(*w)
 	return nil
 }
 
-// Waiter is what the process is doing now that waits to wake a session.
-func Waiter(w inbox.Waiter) *why.Waiter {
-	now := &why.Waiter{Waiter: w, Life: w.Life()}
+// WaiterNow is what the process is doing now that waits to wake a session.
+func WaiterNow(w inbox.Waiter) *Waiter {
+	now := &Waiter{Waiter: w, Life: w.Life()}
 	now.Stopped = now.Life == machine.Alive && machine.Stopped(w.PID)
 	return now
 }

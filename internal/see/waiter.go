@@ -1,4 +1,4 @@
-package why
+package see
 
 import (
 	"fmt"
@@ -65,7 +65,7 @@ func (f Facts) wakerGone(current *Session) bool {
 
 // refused reports whether a session cannot be woken although it is wired for that.
 func (f Facts) refused(s *Session) bool {
-	return s.Failure != nil && s.Failure.Error == recovery.CannotWake && f.since(s).Before(s.Failure.At)
+	return s.Failure != nil && s.Failure.Error == recovery.CannotWake && f.heard(s).Before(s.Failure.At)
 }
 
 // Runs reports whether a session still runs, as far as is known.
@@ -101,7 +101,7 @@ func (s *Session) asks() bool { return s.Asks != nil && s.runs() }
 
 // asked describes the question. An answer is only noticed at the end of the turn.
 func asked(s *Session) string {
-	return fmt.Sprintf("session %s asked for a person at %s (%s), and no turn of it has ended since", words.Short(s.ID), words.Stamp(s.Asks.At), s.Asks)
+	return fmt.Sprintf("session %s waits for a person: %s (since %s, and no turn of it has ended since)", words.Short(s.ID), s.Asks, words.Stamp(s.Asks.At))
 }
 
 // asking explains entries that wait while the session asks for a person about other

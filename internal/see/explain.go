@@ -1,12 +1,11 @@
-// Package why says in one sentence why nothing moves in an inbox. It decides from facts
-// that others gathered, and reads nothing itself.
-package why
+// Package see is where an inbox is looked at and judged: facts are gathered once, and one
+// table makes troubles of them, which everything that tells a person reads.
+package see
 
 import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"time"
 
 	"heartbeat/internal/machine"
@@ -42,17 +41,28 @@ const (
 	SessionOver State = "session over limit"   // entries wait, and the session may spend nothing more
 	NoWaker     State = "waker gone"           // entries wait, and what was to wake the session is gone, or stopped
 	NoInbox     State = "no inbox"             // the queue file is missing
+	Stalled     State = "stalled"              // something should move, and nothing has for a while
 )
+
+// stillAfter is how long nothing may move before that is why.
+const stillAfter = 10 * time.Minute
 
 // Explain says why nothing moves, or what is being waited for.
 func (f Facts) Explain() (State, string) {
+	state, sentence := f.explain()
+	if _, is := ofState(state); !is && f.Still.Since.Before(f.Now.Add(-stillAfter)) && !f.Still.Since.IsZero() {
+		state, sentence = Stalled, "nothing has moved for "+words.Took(f.Now.Sub(f.Still.Since).Truncate(time.Second))+": "+sentence
+	}
+	return state, words.Line(sentence)
+}
+
+func (f Facts) explain() (State, string) {
 	for _, explain := range []func() (State, string){f.broken, f.flying, f.held, f.asking, f.backingOff, f.nothing} {
 		if state, sentence := explain(); state != "" {
-			return state, words.Line(sentence)
+			return state, sentence
 		}
 	}
-	state, sentence := f.unasked()
-	return state, words.Line(sentence)
+	return f.unasked()
 }
 
 // broken explains what no session can repair.
@@ -65,7 +75,7 @@ func (f Facts) broken() (State, string) {
 		return Unreadable, fmt.Sprintf("the state cannot be read: %v", f.Unreadable)
 	case f.Unwritable != nil:
 		return Unwritable, fmt.Sprintf("this user cannot change anything in %s (%v): make it writable, or run the session as the user that owns it", f.Dir, f.Unwritable)
-	case work && f.Space >= 0 && f.Space < f.Needed:
+	case work && f.Full():
 		return Full, fmt.Sprintf("the file system of %s is full (%s left): free some space, and the next turn goes on", f.Dir, words.Size(f.Space))
 	case f.LockedBy != 0:
 		return Locked, fmt.Sprintf("%s has held the lock of the inbox for more than %s: everything waits until it goes on or ends", process(f.LockedBy, f.LockedName), f.LockedFor)
@@ -108,6 +118,8 @@ func (f Facts) nothing() (State, string) {
 	case len(f.Held) > 0:
 		state, sentence := f.question()
 		return state, sentence + f.idle()
+	case len(f.Stopped) > 0:
+		return Held, "nothing is queued: " + f.stopped(f.Stopped[0]) + f.idle()
 	case !f.Exists && f.Cursor > 0:
 		return NoInbox, fmt.Sprintf("%s is gone, %s of it were settled: the next entry creates it again", f.Inbox, words.Size(f.Cursor)) + f.idle()
 	case !f.Exists:
@@ -137,9 +149,15 @@ func (f Facts) overdue() string {
 	return fmt.Sprintf("a scheduled entry is due since %s, and could not be moved to the inbox: each Stop and `heartbeat status` try again, and that says what keeps it", words.Stamp(due))
 }
 
+// stopped says what lets a run go on that has reached its limit.
+func (f Facts) stopped(run string) string {
+	return fmt.Sprintf("the run %s was stopped at its limit, and nothing of it is delivered: `%s` has it go on, or says which higher limit it needs",
+		words.Brief(run), Command(f.Inbox, "run", "resume", run))
+}
+
 // question explains a run that is stuck, or that waits for a person's answer.
 func (f Facts) question() (State, string) {
-	h := f.Held[max(0, slices.IndexFunc(f.Held, func(q Question) bool { return q.Stuck }))]
+	h := f.pressing()
 	switch {
 	case h.Stuck:
 		return Stuck, "nothing is queued: " + h.Rests()
@@ -231,12 +249,12 @@ func (f Facts) awaited(waits string) (State, string) {
 		return NoSession, last + " ended when the machine went down"
 	case s.Life == machine.Gone:
 		return NoSession, fmt.Sprintf("%s died (process %d is gone)", last, s.PID)
-	case s.Failure != nil && f.since(s).Before(s.Failure.At):
+	case s.Failure != nil && f.heard(s).Before(s.Failure.At):
 		return SessionDown, fmt.Sprintf("%s, and session %s met an error at %s (%s): it waits at its prompt, and asks after its next turn", waits, words.Short(s.ID), words.Stamp(s.Failure.At), s.Failure)
 	case s.Life == machine.Alive:
-		return SessionBusy, fmt.Sprintf("%s for the next Stop of session %s (process %d), last heard of at %s: it is at work on something else, or waits at its prompt", waits, words.Short(s.ID), s.PID, words.Stamp(f.since(s)))
+		return SessionBusy, fmt.Sprintf("%s for the next Stop of session %s (process %d), last heard of at %s: it is at work on something else, or waits at its prompt", waits, words.Short(s.ID), s.PID, words.Stamp(f.heard(s)))
 	}
-	return SessionBusy, fmt.Sprintf("%s for the next Stop of session %s, last heard of at %s: whether it still runs is not known", waits, words.Short(s.ID), words.Stamp(f.since(s)))
+	return SessionBusy, fmt.Sprintf("%s for the next Stop of session %s, last heard of at %s: whether it still runs is not known", waits, words.Short(s.ID), words.Stamp(f.heard(s)))
 }
 
 // sees says that the launcher does what a person need not.
@@ -248,8 +266,8 @@ func (l *Launcher) sees() string {
 	return sentence
 }
 
-// since is when a session last showed activity.
-func (f Facts) since(s *Session) time.Time {
+// heard is when a session last showed activity.
+func (f Facts) heard(s *Session) time.Time {
 	var last time.Time
 	for _, at := range []*time.Time{s.StartedAt, s.PromptedAt, f.Asked} {
 		if at != nil && at.After(last) {
@@ -262,7 +280,7 @@ func (f Facts) since(s *Session) time.Time {
 // last is when the last of the sessions was heard of.
 func (f Facts) last() (at time.Time) {
 	for i := range f.Sessions {
-		if since := f.since(&f.Sessions[i]); since.After(at) {
+		if since := f.heard(&f.Sessions[i]); since.After(at) {
 			at = since
 		}
 	}

@@ -1,4 +1,4 @@
-package why
+package see
 
 import (
 	"fmt"

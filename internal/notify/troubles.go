@@ -1,0 +1,172 @@
+package notify
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/see"
+	"heartbeat/internal/words"
+)
+
+// whatOf are the kinds of messages about troubles. Those that are not named are faults.
+var whatOf = map[see.Kind]What{
+	see.KindQuestion: Question, see.KindBreakpoint: Question, see.KindCode: Question,
+	see.KindPaused: Paused, see.KindDayOver: Limit, see.KindSessionOver: Limit, see.KindRunOver: Limit,
+	see.KindFailing: Failing, see.KindOverdue: Stalled,
+}
+
+// troubles finds what is wrong. What usually passes by itself is told once nothing has moved
+// for a while, and each dead letter for itself.
+func (s *scan) troubles(stall time.Duration) {
+	tell := func(t see.Trouble) bool {
+		switch {
+		case t.Kind == see.KindOverdue:
+			return stall > 0 && (t.Since == nil || s.now.Sub(*t.Since) >= stall)
+		case t.Kind == see.KindLetters, t.Kind == see.KindRunOver: // a letter says the same
+			return false
+		}
+		return !t.Lasts()
+	}
+	f := s.facts
+	for _, t := range f.Troubles() {
+		if _, known := s.st.Holding[t.Key]; tell(t) && !known {
+			f = s.whole() // for the sentence, that counts what waits
+			break
+		}
+	}
+	for _, t := range f.Troubles() {
+		if tell(t) {
+			s.holds(s.occasion(t), t.Again)
+		}
+	}
+}
+
+func (s *scan) occasion(t see.Trouble) Occasion {
+	o := Occasion{
+		What: cmp.Or(whatOf[t.Kind], Fault), Trouble: t.Kind, At: s.now, Text: name(s.box) + ": " + t.Text, Reason: t.Reason, TypeThis: t.Do,
+		Session: t.Session, Run: t.Run, Effect: t.Effect, Failure: t.Failed, Until: t.Until,
+		key: t.Key, urgency: t.Urgency,
+	}
+	if t.Since != nil {
+		o.At = *t.Since
+	}
+	return o
+}
+
+const (
+	// repeatFirst and repeatThen are after how long a trouble is told again that somebody has
+	// to act on and nobody did.
+	repeatFirst, repeatThen = 4 * time.Hour, 24 * time.Hour
+)
+
+// holds adds an occasion that lasts: it is told once while it does, and again at long
+// intervals where nothing goes on without a person. Where it is told anew if it comes again,
+// again is the time from which on that is another one.
+func (s *scan) holds(o Occasion, again time.Time) {
+	told, known := s.st.Holding[o.key]
+	o.holds, o.text = true, o.Text
+	if !known || again.After(told.At) {
+		s.add(o)
+		return
+	}
+	s.next.Holding[o.key] = told
+	pace := repeatThen
+	if told.Times <= 1 {
+		pace = repeatFirst
+	}
+	if (o.urgency == see.Act || o.urgency == see.Asked || o.What == Stalled) && told.Kind != "" && s.now.Sub(told.Last) >= pace {
+		o.Text, o.first = "still: "+o.Text, told.At
+		s.add(o)
+	}
+}
+
+// over finds what was told and holds no more.
+func (s *scan) over() {
+	for key, told := range s.st.Holding {
+		if s.isOver(key, told) {
+			s.add(Occasion{
+				What: Over, Trouble: told.Kind, At: s.now, Since: &told.At, Reason: "over", Text: "over: " + told.Text,
+				TypeThis: see.Command(s.box.Path(), "status"), key: overKey + key,
+			})
+		}
+	}
+}
+
+func (s *scan) isOver(key string, told holding) bool {
+	_, holds := s.next.Holding[key]
+	return !holds && told.Kind != ""
+}
+
+// forgetOver takes out what is over, once somebody was told so.
+func (s *scan) forgetOver() { maps.DeleteFunc(s.st.Holding, s.isOver) }
+
+// overKey begins the keys of what is over.
+const overKey = "over "
+
+// drained finds that nothing waits any more, after something was settled.
+func (s *scan) drained(settled int64) {
+	if s.facts.Works() || s.facts.Unreadable != nil || len(s.facts.Held) > 0 {
+		if s.next.Settled == nil {
+			s.next.Settled = &settled // from here on it counts
+		}
+		return
+	}
+	s.next.Settled = &settled
+	if s.st.Settled == nil || settled <= *s.st.Settled {
+		return
+	}
+	s.add(Occasion{
+		What: Drained, At: s.now, Count: settled - *s.st.Settled, Reason: "drained",
+		Text:     fmt.Sprintf("%s is drained: %s", name(s.box), words.Count(int(settled-*s.st.Settled), "entry was settled", "entries were settled")),
+		TypeThis: see.Command(s.box.Path(), "results"), key: fmt.Sprint("drained ", settled),
+	})
+}
+
+// letters finds the dead letters that were not told, and are open.
+func (s *scan) letters() (err error) {
+	open := sync.OnceValues(s.box.OpenLetters)
+	s.next.Letters, err = s.st.Letters.read(s.box.DeadLetterPath(), s.now, func(l []byte, after time.Time) time.Time {
+		letter, mark, ok := inbox.ParseLetter(l)
+		if !ok || mark {
+			return time.Time{}
+		}
+		if letter.DeadLetteredAt.After(after) {
+			if is, err := open(); err != nil || is(letter.Letter) {
+				s.add(s.letter(letter))
+			}
+		}
+		return letter.DeadLetteredAt
+	})
+	return err
+}
+
+// letterKey begins the keys of dead letters.
+const letterKey = "letter "
+
+func (s *scan) letter(l inbox.Letter) Occasion {
+	reason := string(l.DeadLetter.Reason)
+	text := "dead letter " + words.Name(l.ID, l.EntryID) + " in " + name(s.box) + ": " + reason
+	if l.Failure != nil {
+		text += " (" + line(l.Failure.String()) + ")"
+	}
+	if l.Attempts > 1 {
+		text += ", after " + words.Count(l.Attempts, "attempt", "attempts")
+	}
+	o := Occasion{
+		What: DeadLetter, At: l.DeadLetteredAt, Text: text, Reason: reason, Session: l.SessionID, Failure: l.Failure,
+		Entry:    &Entry{ID: l.ID, EntryID: l.EntryID, Letter: l.Letter, Text: l.Text(), Attempts: l.Attempts},
+		TypeThis: see.Command(s.box.Path(), "dead-letter", "show", l.Letter),
+		key:      letterKey + l.Letter,
+	}
+	if l.DeadLetter.Reason == inbox.ReasonOverBudget {
+		o.What = Limit
+	}
+	if run, is := l.OverRun(); is {
+		o.Run, o.TypeThis = run, see.Command(s.box.Path(), "status") // it says what lets the run go on
+	}
+	return o
+}

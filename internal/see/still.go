@@ -1,0 +1,136 @@
+package see
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/agent"
+	"heartbeat/internal/disk"
+	"heartbeat/internal/meter"
+	recovery "heartbeat/recover"
+)
+
+// Still is that nothing moves while entries are worked on. It is zero where nothing waits, a
+// tool runs, or delivery is paused, backs off, or waits for a time.
+type Still struct {
+	// Look is the same for as long as nothing moves.
+	Look string `json:"look,omitempty"`
+	// Since is when the last of it did, zero if nobody knows.
+	Since time.Time `json:"since,omitzero"`
+}
+
+// StandsStill says since when an entry has waited or been in flight and nothing has
+// happened: neither in the journal, as far as it is about deliveries and sessions, nor in
+// the session's transcript and its subagents', nor in what it has spent. What producers
+// append does not count.
+func StandsStill(box *inbox.Inbox, f Facts) Still {
+	look, since := standing(box, f)
+	return Still{look, since}
+}
+
+func standing(box *inbox.Inbox, f Facts) (look string, since time.Time) {
+	if f.Unreadable != nil || f.Paused != nil || f.Backoff != nil || !f.Works() {
+		return "", time.Time{}
+	}
+	if f.InFlight == nil && f.Redeliver == nil && f.Backlog.Torn && f.Backlog.Entries == 1 {
+		return "", time.Time{}
+	}
+	m := movement{now: f.Now}
+	m.note("cursor", f.Cursor)
+	if d := f.InFlight; d != nil {
+		m.note("in flight", d.DeliveredSeq)
+		m.at(d.DeliveredAt)
+		transcript := recovery.EvidenceOf(d).Transcript
+		m.session(transcript)
+		if info, err := disk.StatName(transcript); err == nil && f.Now.Sub(m.last) < toolTime && agent.Of(transcript).ToolRuns(transcript, info.Size) {
+			return "", time.Time{}
+		}
+		if p := d.Progress; p != nil {
+			if p.Until.After(f.Now) {
+				return "", time.Time{} // its agent asked for that time
+			}
+			m.note("progress", p.At.UnixNano())
+			m.at(p.Until)
+		}
+	} else {
+		m.at(f.WrittenAt) // when the last entry came
+	}
+	if d := f.Redeliver; d != nil {
+		m.note("redeliver", d.DeliveredSeq)
+		m.at(d.DeliveredAt)
+	}
+	m.moment(f.Asked)
+	for _, s := range f.Sessions {
+		m.moment(s.StartedAt)
+		m.moment(s.PromptedAt)
+		m.moment(s.EndedAt)
+		m.spent(box.Dir(), s.ID)
+	}
+	return Key(m.parts...), m.last
+}
+
+// movement collects what moves: the latest time, and all that would change with it.
+type movement struct {
+	now, last time.Time
+	parts     []string
+}
+
+func (m *movement) note(what string, n int64) { m.parts = append(m.parts, fmt.Sprint(what, n)) }
+
+// at counts a time. One in the future says nothing about when that was.
+func (m *movement) at(t time.Time) {
+	if t.After(m.last) && !t.After(m.now) {
+		m.last = t
+	}
+}
+
+func (m *movement) moment(t *time.Time) {
+	if t != nil {
+		m.note("at", t.UnixNano())
+		m.at(*t)
+	}
+}
+
+// toolTime is how long a tool may run, after the session's last line, before it counts as
+// one that hangs.
+const toolTime = 2 * time.Hour
+
+// spent counts what the session's meter says, and not when it was written: the client's
+// status line refreshes it while the model hangs.
+func (m *movement) spent(dir, session string) {
+	if s, err := meter.Load(dir, session); err == nil && s != nil {
+		m.parts = append(m.parts, fmt.Sprintf("%d %#v", s.Read, s.Spent))
+	}
+}
+
+func (m *movement) file(path string) {
+	info, err := disk.StatName(path)
+	if err != nil || !info.IsRegular {
+		return
+	}
+	m.note(path, info.Size)
+	m.at(time.Unix(0, info.Mtime))
+}
+
+// maxSubagents bounds how many transcripts of subagents are looked at.
+const maxSubagents = 512
+
+// session counts what the session writes: its transcript, and those of its subagents in
+// the folder of the same name.
+func (m *movement) session(transcript string) {
+	if transcript == "" {
+		return
+	}
+	m.file(transcript)
+	dir := filepath.Join(strings.TrimSuffix(transcript, filepath.Ext(transcript)), "subagents")
+	names, _, err := disk.Names(dir, maxSubagents)
+	if err != nil {
+		return // most sessions have none
+	}
+	for _, n := range names {
+		m.file(filepath.Join(dir, n))
+	}
+}

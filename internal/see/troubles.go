@@ -1,0 +1,251 @@
+package see
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"heartbeat/internal/machine"
+	"heartbeat/internal/words"
+)
+
+// Troubles are what is wrong, the most urgent first. Of one urgency, why nothing moves comes
+// first, in the words of [Facts.Explain].
+func (f Facts) Troubles() []Trouble {
+	var all []Trouble
+	if t, is := f.why(); is {
+		all = append(all, t)
+	}
+	for _, t := range slices.Concat(f.questions(), f.ofRuns(), f.ofSessions(), f.delivery(), f.letters()) {
+		if !slices.ContainsFunc(all, func(of Trouble) bool { return of.Key == t.Key }) {
+			all = append(all, t)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Trouble) int {
+		return slices.Index(urgencies, a.Urgency) - slices.Index(urgencies, b.Urgency)
+	})
+	return all
+}
+
+// why is why nothing moves, if that is a trouble.
+func (f Facts) why() (t Trouble, is bool) {
+	state, sentence := f.Explain()
+	row, is := ofState(state)
+	switch {
+	case state == Scheduled && f.overdue() != "":
+		t, is = f.late(), true
+	case state == Person && f.InFlight != nil:
+		t = f.asked(f.session(f.InFlight.SessionID))
+	case state == Person:
+		t = f.asked(f.Current())
+	case (state == Held || state == Stuck) && len(f.Held) > 0:
+		t = f.ofRun(f.pressing())
+	case state == Held:
+		t = f.ofStopped(f.Stopped[0])
+	case state == SessionOver:
+		t = f.overLimit(f.Current())
+	case state == Paused:
+		t = f.pause()
+	case is:
+		t = f.trouble(row.Kind, f.since(state), "")
+		t.Reason = string(state)
+	}
+	t.Text = words.Line(sentence)
+	return t, is
+}
+
+// trouble is one of a kind; key tells it from others of that kind. args are those of the verb
+// that does something about it.
+func (f Facts) trouble(k Kind, since time.Time, key string, args ...string) Trouble {
+	row := rowOf(k)
+	t := Trouble{Kind: k, Urgency: row.Urgency, Do: Command(f.Inbox, append([]string{row.verb}, args...)...), About: About{Key: string(k) + " " + key}}
+	if !since.IsZero() {
+		t.Since = &since
+	}
+	return t
+}
+
+// since is when a state began, as far as the facts tell.
+func (f Facts) since(state State) time.Time {
+	switch d := f.InFlight; {
+	case state == Locked:
+		return f.Now.Add(-f.LockedFor)
+	case state == BackingOff:
+		return f.Backoff.At
+	case state == Torn:
+		return f.WrittenAt
+	case state == Failed:
+		return d.Failure.At
+	case state == Orphaned:
+		if s := f.session(d.SessionID); s != nil && s.EndedAt != nil && s.EndedAt.After(d.DeliveredAt) {
+			return *s.EndedAt
+		}
+	}
+	return f.Still.Since
+}
+
+// sameQuestion is how long after a question the same words are the same question.
+const sameQuestion = time.Minute
+
+// questions are what sessions ask a person.
+func (f Facts) questions() (all []Trouble) {
+	for i := range f.Sessions {
+		if s := &f.Sessions[i]; s.asks() {
+			all = append(all, f.asked(s))
+		}
+	}
+	return all
+}
+
+func (f Facts) asked(s *Session) Trouble {
+	q := s.Asks
+	t := f.trouble(KindQuestion, q.At, Key(s.ID, q.Kind, q.Text))
+	t.Text, t.Reason, t.Session, t.Again = words.Line(asked(s)), q.Kind, s.ID, q.At.Add(-sameQuestion)
+	if f.Answerable() {
+		t.Do = Command(f.Inbox, "attach")
+	}
+	return t
+}
+
+// ofRuns are what runs ask a person, and why some take no step.
+func (f Facts) ofRuns() (all []Trouble) {
+	for _, q := range f.Held {
+		all = append(all, f.ofRun(q))
+	}
+	for _, run := range f.Stopped {
+		all = append(all, f.ofStopped(run))
+	}
+	return all
+}
+
+// pressing is the question of a run that explains best why nothing moves.
+func (f Facts) pressing() Question {
+	return f.Held[max(0, slices.IndexFunc(f.Held, func(q Question) bool { return q.Stuck }))]
+}
+
+func (f Facts) ofRun(q Question) (t Trouble) {
+	switch {
+	case q.Stuck:
+		t = f.trouble(KindRunStuck, q.Since, Key(q.Dir, q.Question), q.Dir)
+		t.Reason, t.Text = "run stuck", q.Rests()
+	case q.Effect == "":
+		t = f.trouble(KindCode, q.Since, Key(q.Dir, q.Question), q.Dir)
+		t.Reason, t.Text = "code", q.Rests()
+	default:
+		t = f.trouble(KindBreakpoint, q.Since, Key(q.Run, q.Effect))
+		t.Reason, t.Text = "breakpoint", fmt.Sprintf("the run %s waits for a person: %s", q.Run, words.Brief(q.Question))
+	}
+	t.Text, t.Run, t.Effect = words.Line(t.Text), q.Run, q.Effect
+	return t
+}
+
+func (f Facts) ofStopped(run string) Trouble {
+	t := f.trouble(KindRunOver, time.Time{}, Key(run), run)
+	t.Reason, t.Run, t.Text = "run over its limit", run, words.Line(f.stopped(run))
+	return t
+}
+
+// ofSessions are sessions whose limits do not hold, or are reached, and that fail.
+func (f Facts) ofSessions() (all []Trouble) {
+	for i := range f.Sessions {
+		s := &f.Sessions[i]
+		if sentence := s.NotCounted(); sentence != "" {
+			t := f.trouble(KindUncounted, s.Uncounted.At, Key(s.ID, s.Uncounted.Text))
+			t.Reason, t.Text, t.Session = "not counted", sentence, s.ID
+			all = append(all, t)
+		}
+		if s.IsOver() != "" {
+			all = append(all, f.overLimit(s))
+		}
+	}
+	return append(all, f.failing()...)
+}
+
+func (f Facts) overLimit(s *Session) Trouble {
+	t := f.trouble(KindSessionOver, s.Over.At, Key(s.ID))
+	t.Reason, t.Text, t.Session = "session over its limit", words.Line(s.over()), s.ID
+	return t
+}
+
+const (
+	// fruitless is how many sessions in a row may end without an answer.
+	fruitless = 3
+	// fruitlessSpan is how long ago they may have started.
+	fruitlessSpan = 24 * time.Hour
+)
+
+// failing says that sessions ended one after the other without an answer, while work is
+// there.
+func (f Facts) failing() []Trouble {
+	if f.Paused != nil || !f.Works() {
+		return nil
+	}
+	since, answered := f.Now.Add(-fruitlessSpan), ""
+	if f.Asked != nil {
+		answered = f.Asked.String()
+		if f.Asked.After(since) {
+			since = *f.Asked
+		}
+	}
+	var ended []*Session
+	for i := range f.Sessions {
+		s := &f.Sessions[i]
+		if over := s.EndedAt != nil || s.Life == machine.Gone || s.Life == machine.Rebooted; over && s.StartedAt != nil && s.StartedAt.After(since) {
+			ended = append(ended, s)
+		}
+	}
+	if len(ended) < fruitless {
+		return nil
+	}
+	last := ended[0]
+	t := f.trouble(KindFailing, *ended[len(ended)-1].StartedAt, answered)
+	t.Reason, t.Session, t.Failed = "sessions fail", last.ID, last.Failure
+	t.Text = fmt.Sprintf("%d sessions in a row ended without an answer", len(ended))
+	if last.Failure != nil {
+		t.Text += ", the last one after an error: " + words.Line(last.Failure.String())
+	}
+	return []Trouble{t}
+}
+
+// delivery is what keeps entries back by intent, or for a while.
+func (f Facts) delivery() (all []Trouble) {
+	if f.Paused != nil {
+		all = append(all, f.pause())
+	}
+	if f.Paused == nil && f.Unreadable == nil && f.overdue() != "" {
+		all = append(all, f.late())
+	}
+	return all
+}
+
+func (f Facts) pause() Trouble {
+	p, kind := f.Paused, KindPaused
+	if p.OfLimit() {
+		kind = KindDayOver
+	}
+	t := f.trouble(kind, p.At, Key(p.At.String(), p.Reason))
+	if p.Until != nil {
+		t.Urgency = Passes
+	}
+	_, sentence := f.held()
+	t.Text, t.Reason, t.Until = words.Line(sentence), words.Line(p.Reason), p.Until
+	return t
+}
+
+// late is that a scheduled entry could not be moved to the inbox.
+func (f Facts) late() Trouble {
+	t := f.trouble(KindOverdue, f.NextDue(), f.NextDue().String())
+	t.Reason, t.Text = string(Scheduled), words.Line(f.overdue())
+	return t
+}
+
+// letters are the open dead letters, in one row.
+func (f Facts) letters() []Trouble {
+	n := f.Letters.All()
+	if n == 0 {
+		return nil
+	}
+	t := f.trouble(KindLetters, time.Time{}, "")
+	t.Text = words.Count(n, "dead letter waits", "dead letters wait") + " for somebody to requeue or accept"
+	return []Trouble{t}
+}

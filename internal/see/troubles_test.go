@@ -1,0 +1,96 @@
+package see_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/machine"
+	"heartbeat/internal/see"
+)
+
+// told are the kinds of what is wrong, in their order.
+func told(all []see.Trouble) (kinds []see.Kind) {
+	for _, t := range all {
+		kinds = append(kinds, t.Kind)
+	}
+	return kinds
+}
+
+func TestTroubles(t *testing.T) {
+	letters := inbox.LetterCount{Open: map[inbox.Reason]int{inbox.ReasonOrphaned: 2}}
+	for name, c := range map[string]struct {
+		change func(f *see.Facts)
+		kinds  []see.Kind
+	}{
+		"all is well": {func(*see.Facts) {}, nil},
+		"it is at work": {func(f *see.Facts) {
+			f.InFlight, f.Sessions, f.Client, f.Still.Since = inFlight(), session(), machine.Alive, at(-5)
+		}, nil},
+		"the model hangs": {func(f *see.Facts) {
+			f.InFlight, f.Sessions, f.Client, f.Still.Since = inFlight(), session(), machine.Alive, at(-11)
+		}, []see.Kind{see.KindStalled}},
+		"one asks, and letters are open": {func(f *see.Facts) {
+			f.InFlight, f.Sessions, f.Letters = inFlight(), session(asks), letters
+		}, []see.Kind{see.KindQuestion, see.KindLetters}},
+		"a run is stuck, and others work": {func(f *see.Facts) {
+			f.InFlight, f.Sessions, f.Client = inFlight(), session(), machine.Alive
+			f.Held = []see.Question{{Run: "r1", Dir: "/w/r1", Question: "it cannot be read", Stuck: true}, {Run: "r2", Effect: "e", Question: "ship it?", Since: at(-2)}}
+		}, []see.Kind{see.KindRunStuck, see.KindBreakpoint}},
+		"a run asks, and nothing waits": {func(f *see.Facts) {
+			f.Held = []see.Question{{Run: "r2", Effect: "e", Question: "ship it?", Since: at(-2)}}
+		}, []see.Kind{see.KindBreakpoint}},
+		"a run has reached its limit": {func(f *see.Facts) {
+			f.Stopped, f.Letters = []string{"r1"}, letters
+		}, []see.Kind{see.KindRunOver, see.KindLetters}},
+		"delivery is paused": {func(f *see.Facts) {
+			f.Backlog, f.Paused = waiting(2), &inbox.Pause{At: at(-3)}
+		}, []see.Kind{see.KindPaused}},
+		"a day is over": {func(f *see.Facts) {
+			f.Backlog, f.Paused = waiting(2), &inbox.Pause{At: at(-3), Until: ptr(60), Reason: "9 of 9 USD " + inbox.LimitOfDay}
+		}, []see.Kind{see.KindDayOver}},
+		"sessions fail": {func(f *see.Facts) {
+			f.Backlog = waiting(1)
+			for range 3 {
+				f.Sessions = append(f.Sessions, session(ended(-2))...)
+			}
+		}, []see.Kind{see.KindNoSession, see.KindFailing}},
+		"what was due is late": {func(f *see.Facts) { f.Scheduled = inbox.Schedule{Count: 1, Next: at(-3)} }, []see.Kind{see.KindOverdue}},
+		"nothing can be read":  {func(f *see.Facts) { f.Unreadable = errors.New("not valid") }, []see.Kind{see.KindUnreadable}},
+		"a limit is reached, and another one is not held": {func(f *see.Facts) {
+			f.Backlog, f.Sessions = waiting(1), session(over, func(s *see.Session) { s.Uncounted = &inbox.Finding{At: at(-1), Text: "no transcript"} })
+		}, []see.Kind{see.KindSessionOver, see.KindUncounted}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := facts(c.change)
+			all := f.Troubles()
+			assert.Equal(t, c.kinds, told(all))
+			state, sentence := f.Explain()
+			for i, of := range all {
+				assert.NotEmpty(t, of.Text)
+				assert.Contains(t, of.Do, "--inbox /w/inbox.jsonl")
+				assert.Equal(t, i, slices.IndexFunc(all, func(o see.Trouble) bool { return o.Key == of.Key }), "it has a key of its own")
+			}
+			if see.UrgencyOf(state) != "" {
+				require.NotEmpty(t, all)
+				assert.Equal(t, sentence, all[0].Text, "why nothing moves is the most urgent of what is wrong")
+			}
+		})
+	}
+}
+
+// The words of a trouble may change, as ages do; it stays the same one for who tells it once.
+func TestTroubleKeepsItsKey(t *testing.T) {
+	f := facts(func(f *see.Facts) { f.InFlight, f.Sessions = inFlight(), session(asks) })
+	first := f.Troubles()[0]
+	f.Now = f.Now.Add(time.Hour)
+	f.InFlight, f.Backlog = nil, waiting(3)
+	later := f.Troubles()[0]
+	assert.Equal(t, first.Key, later.Key)
+	assert.NotEqual(t, first.Text, later.Text)
+}
