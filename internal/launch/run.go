@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os/exec"
@@ -9,9 +10,11 @@ import (
 
 	"golang.org/x/term"
 
+	"heartbeat/inbox"
 	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/machine/signals"
+	"heartbeat/internal/see"
 	"heartbeat/internal/supervise"
 	"heartbeat/internal/supervise/recording"
 	"heartbeat/internal/supervise/terminal"
@@ -109,6 +112,9 @@ func (l *launcher) sessions() int {
 	}
 	report.Exit = statusOfReport(report)
 	l.messages.say("%s", words.Line(report.String()))
+	if l.report != "" {
+		report.Troubles = troubles(l.work.Inbox)
+	}
 	if err := l.report.write(report, l.streams.out); err != nil {
 		l.messages.say("report: %v", err)
 	}
@@ -122,6 +128,15 @@ func (l *launcher) sessions() int {
 		}
 	}
 	return report.Exit
+}
+
+// troubles are what is wrong with the inbox at the end.
+func troubles(path string) []see.Trouble {
+	box, err := inbox.Open(path, inbox.Options{})
+	if err != nil {
+		return nil // the reason of the end says it
+	}
+	return see.Look(context.Background(), box).Troubles()
 }
 
 // workThrough finds whatever would keep the work from being done or told, and does it.

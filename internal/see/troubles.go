@@ -154,7 +154,7 @@ func (f Facts) ofSessions() (all []Trouble) {
 			t.Reason, t.Text, t.Session = "not counted", sentence, s.ID
 			all = append(all, t)
 		}
-		if s.IsOver() != "" {
+		if s.isOver() != "" {
 			all = append(all, f.overLimit(s))
 		}
 	}

@@ -138,9 +138,9 @@ func (s *Session) NotCounted() string {
 		words.Short(s.ID), words.Stamp(s.Uncounted.At), s.Uncounted.Text))
 }
 
-// IsOver says of a session that runs, and has reached its limit, what to do; empty
+// isOver says of a session that runs, and has reached its limit, what to do; empty
 // otherwise.
-func (s *Session) IsOver() string {
+func (s *Session) isOver() string {
 	if s.Over == nil || !s.runs() {
 		return ""
 	}

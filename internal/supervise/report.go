@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"heartbeat/internal/price"
+	"heartbeat/internal/see"
 	"heartbeat/internal/words"
 )
 
@@ -54,6 +55,9 @@ type Report struct {
 	// Restarts are the sessions that followed one that ended too early.
 	Restarts   int      `json:"restarts"`
 	SessionIDs []string `json:"session_ids,omitempty"` // the last ones
+
+	// Troubles are what is wrong at the end, as status has it.
+	Troubles []see.Trouble `json:"troubles,omitempty"`
 
 	StartedAt time.Time `json:"started_at"`
 	EndedAt   time.Time `json:"ended_at"`
