@@ -9,12 +9,10 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/program"
 	"heartbeat/internal/command/metrics"
 	"heartbeat/internal/watch/look"
-	"heartbeat/internal/words"
 )
 
 type metricsFlags struct {
@@ -99,16 +97,6 @@ func (o *metricsFlags) gather(folders []string, s cli.Streams) (all []metrics.Fi
 	for _, sentence := range failed {
 		err = errors.Join(err, errors.New(sentence))
 	}
-	for _, path := range paths {
-		box, bad := inbox.Open(path, inbox.Options{})
-		if bad != nil {
-			err = errors.Join(err, bad)
-			continue
-		}
-		figures, bad := metrics.Gather(context.Background(), box, time.Now())
-		if all = append(all, figures); bad != nil {
-			err = errors.Join(err, fmt.Errorf("%s: %w", words.Line(path), bad))
-		}
-	}
-	return all, err
+	read, bad := metrics.GatherAll(context.Background(), paths, time.Now())
+	return read, errors.Join(err, bad)
 }

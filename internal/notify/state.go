@@ -105,13 +105,16 @@ func load(box *inbox.Inbox, lock string, now time.Time) *state {
 }
 
 // clamp takes back what lies in the future: after the clock was set back it would
-// silence what is to be told.
+// silence what is to be told. And what no release writes.
 func (st *state) clamp(now time.Time) {
 	for key, told := range st.Holding {
 		for _, at := range []*time.Time{&told.At, &told.Last} {
 			if at.After(now) {
 				*at = now
 			}
+		}
+		if !see.Known(told.Kind) { // it is told on, so it must be none that somebody made up
+			told.Kind = ""
 		}
 		st.Holding[key] = told
 	}

@@ -117,6 +117,9 @@ var Rows = []Row{
 	{KindLetters, Mind, false, "dead-letter list", ""},
 }
 
+// Known reports whether there is such a kind.
+func Known(k Kind) bool { return slices.ContainsFunc(Rows, func(r Row) bool { return r.Kind == k }) }
+
 // rowOf finds the row of a kind.
 func rowOf(k Kind) Row { return Rows[slices.IndexFunc(Rows, func(r Row) bool { return r.Kind == k })] }
 

@@ -86,10 +86,12 @@ func Number(b bool) float64 {
 	return 0
 }
 
-// escapeLabel also replaces bytes that are not UTF-8: paths may have them, the format
-// may not.
+// Label is a label's value as the format can hold it: paths may have bytes that are not
+// UTF-8, the format may not.
+func Label(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
 func escapeLabel(s string) string {
-	return strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`).Replace(strings.ToValidUTF8(s, "\uFFFD"))
+	return strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`).Replace(Label(s))
 }
 
 func escapeHelp(s string) string { return strings.NewReplacer(`\`, `\\`, "\n", `\n`).Replace(s) }

@@ -239,6 +239,20 @@ func TestManyInboxes(t *testing.T) {
 	}
 }
 
+// Two paths that are the same as text would have Prometheus refuse all figures.
+func TestPathsThatAreOneLabel(t *testing.T) {
+	dir := t.TempDir()
+	var paths []string
+	for _, name := range []string{"a\xff", "a\xfe", "b"} {
+		paths = append(paths, filepath.Join(dir, name, "inbox.jsonl"))
+		require.NoError(t, os.Mkdir(filepath.Dir(paths[len(paths)-1]), 0o700))
+	}
+	all, err := metrics.GatherAll(t.Context(), paths, noon)
+	assert.ErrorContains(t, err, "rename its folder")
+	assert.Len(t, all, 2)
+	assert.Len(t, parse(t, metrics.Text(all))["heartbeat_queue_entries"].GetMetric(), 2)
+}
+
 // FuzzText holds that whatever a path or a reason is, Prometheus reads it as it is.
 func FuzzText(f *testing.F) {
 	f.Add("/srv/agent/inbox.jsonl", "orphaned")

@@ -4,11 +4,17 @@ package metrics
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/cli/program"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/see"
+	"heartbeat/internal/words"
 )
 
 // Figures are what metrics counts and measures of an inbox.
@@ -114,6 +120,46 @@ func Gather(ctx context.Context, box *inbox.Inbox, at time.Time) (f Figures, err
 	}
 	f.Warnings = now.Letters.Warnings
 	return f, err
+}
+
+// parallel is how many inboxes are read at once: one whose lock is held for long does not
+// hold up the others.
+const parallel = 8
+
+// GatherAll is [Gather] of several inboxes, in their order. An error names the inbox. Of those
+// whose paths the text format cannot tell apart there is the first alone: two would have
+// the whole text refused.
+func GatherAll(ctx context.Context, paths []string, at time.Time) (all []Figures, err error) {
+	known := map[string]bool{}
+	paths = slices.DeleteFunc(slices.Clone(paths), func(path string) bool {
+		label := program.Label(path)
+		if known[label] {
+			err = errors.Join(err, fmt.Errorf("%s is left out: as text, its path is another inbox's: rename its folder", words.Line(path)))
+			return true
+		}
+		known[label] = true
+		return false
+	})
+	all, failed := make([]Figures, len(paths)), make([]error, len(paths))
+	var wait sync.WaitGroup
+	places := make(chan struct{}, parallel)
+	for i, path := range paths {
+		places <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-places }()
+			box, bad := inbox.Open(path, inbox.Options{})
+			if bad == nil {
+				all[i], bad = Gather(ctx, box, at)
+			} else {
+				all[i] = Figures{Inbox: path, unread: true}
+			}
+			if bad != nil {
+				failed[i] = fmt.Errorf("%s: %w", words.Line(path), bad)
+			}
+		})
+	}
+	wait.Wait()
+	return all, errors.Join(err, errors.Join(failed...))
 }
 
 // age is never below zero: a clock may be set back.

@@ -15,8 +15,8 @@ import (
 	"heartbeat/internal/hosting/attach"
 	"heartbeat/internal/hosting/session"
 	"heartbeat/internal/machine"
-	watching "heartbeat/internal/supervise/sharing"
 	"heartbeat/internal/see"
+	watching "heartbeat/internal/supervise/sharing"
 	"heartbeat/internal/testing/agent"
 )
 

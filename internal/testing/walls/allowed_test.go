@@ -53,13 +53,13 @@ var allowed = map[string]string{
 	"orchestrate/statefile":  "internal/disk",
 
 	// What the commands are made of.
-	"internal/cli":                 "inbox internal/budget internal/price recover internal/machine/rights internal/words orchestrate/effect",
-	"internal/cli/layout":          "internal/words",
-	"internal/cli/progress":        "internal/cli/layout internal/words",
-	"internal/cli/program":         "internal/cli internal/cli/layout internal/disk internal/words",
-	"internal/claim":               "inbox recover internal/disk internal/machine internal/machine/rights internal/words",
-	"internal/see":                 "inbox internal/agent internal/disk internal/machine internal/meter internal/words orchestrate orchestrate/run recover",
-	
+	"internal/cli":          "inbox internal/budget internal/price recover internal/machine/rights internal/words orchestrate/effect",
+	"internal/cli/layout":   "internal/words",
+	"internal/cli/progress": "internal/cli/layout internal/words",
+	"internal/cli/program":  "internal/cli internal/cli/layout internal/disk internal/words",
+	"internal/claim":        "inbox recover internal/disk internal/machine internal/machine/rights internal/words",
+	"internal/see":          "inbox internal/agent internal/disk internal/machine internal/meter internal/words orchestrate orchestrate/run recover",
+
 	"internal/notify":              "inbox internal/disk internal/lines internal/see internal/words internal/machine internal/machine/guardian",
 	"internal/gate":                "",
 	"testdata/embedding":           "inbox",
