@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -118,11 +119,15 @@ func glance(box *inbox.Inbox, count func(*inbox.View, *Facts) error, besides ...
 
 // LauncherOf returns the launcher that works on the inbox, or nil.
 func LauncherOf(box *inbox.Inbox) *Launcher {
-	pid := machine.LockHolder(launchLock(box))
+	pid, said := machine.LockHolder(launchLock(box)), signOf(box)
+	for range 2 { // the kernel may leave a lock out of its list while others come and go
+		if named, err := strconv.Atoi(said[0]); pid == 0 && err == nil && machine.ProcessStart(named) != 0 {
+			pid = machine.LockHolder(launchLock(box))
+		}
+	}
 	if pid == 0 {
 		return nil
 	}
-	said := signOf(box)
 	l := &Launcher{PID: pid, Doing: words.Line(strings.TrimSpace(said[1])), Waits: said[3] != ""}
 	if path := said[2]; filepath.IsAbs(path) && words.Line(path) == path {
 		l.Socket = path

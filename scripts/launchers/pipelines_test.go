@@ -187,7 +187,7 @@ func TestPipelinesAsk(t *testing.T) {
 		t.Run(e.name, func(t *testing.T) {
 			j := newJob(t, e)
 			out := j.passes(e.ask)
-			assert.Contains(t, out, "ci-prompt: review-c0ffee was answered\n")
+			assert.Contains(t, out, "heartbeat: review-c0ffee was answered\n")
 			assert.Contains(t, out, "APPROVE\n")
 			review, err := os.ReadFile(filepath.Join(j.dir, "review.md"))
 			require.NoError(t, err)

@@ -137,6 +137,11 @@ func (p Program) verb(v cli.Verb, s cli.Streams) *cobra.Command {
 		if c.HasSubCommands() && len(args) > 0 {
 			return p.noVerb(c, args)
 		}
+		if at := c.ArgsLenAtDash(); at >= 0 { // so that the verb's own set tells it, too
+			if err := flags.Parse(slices.Insert(slices.Clone(args), at, "--")); err != nil {
+				return err
+			}
+		}
 		return act(args, s)
 	}
 	if p.all && v.Build != nil { // cobra keeps for ever what completes a flag, and a server runs many verbs

@@ -1,0 +1,171 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/cli"
+	"heartbeat/internal/disk"
+	"heartbeat/internal/words"
+)
+
+// askFlags are those of send --wait, and what a session needs.
+type askFlags struct {
+	sendFlags
+	project   string
+	policy    string
+	noSession bool
+}
+
+// setUp is the status of what somebody has to do first, as heartbeat-launch has it.
+const setUp = 78
+
+func askVerb() cli.Verb {
+	return cli.Verb{
+		Name:  "ask",
+		Args:  "[TEXT | -] [-- CLIENT-FLAG...]",
+		Short: "send one prompt, run sessions until it is settled, and print the reply",
+		Long: `Send one prompt, as heartbeat send does, run heartbeat-launch until that prompt is
+settled, and print the reply: a step of a pipeline. What it is given is checked
+before anything is sent. What waits in the inbox already comes first; steps that
+run at the same time on one inbox take turns. No session goes further than to this
+prompt, and each ends with this command.
+
+With --id a step may run again: an answer that exists is printed again and costs
+nothing, and another prompt with that id is refused. Name the prompt by what it is
+about, for example by a commit and by itself. The prompt does not show in the
+process list when it comes from stdin or a file.
+
+What stands behind -- goes to claude, or is a whole command: -- claude --model
+sonnet. With --timeout the session is ended once the time is over, and what became
+of the prompt then is the outcome.
+
+Exit status: 0 answered; 3 the prompt became a dead letter; 124 not answered in time;
+75 no session took the prompt, run it again later; 78 somebody has to do something
+first, also where a command or the folder is not there; 128+n signal n ended it; 1
+otherwise, also if the prompt could not be sent.`,
+		Example: `git log -1 -p | heartbeat ask --id "review-$SHA" --timeout 20m > review.md
+heartbeat ask --max-cost 2 "is the release ready?" -- --allowedTools=Read`,
+		Build: func() (*pflag.FlagSet, cli.Action) {
+			var o askFlags
+			f := cli.NewFlags("ask")
+			o.settle, o.timeout, o.wait = cli.Span(cli.DefaultSettle), cli.Span(10*time.Minute), true
+			o.Add(f)
+			f.Var(cli.Named(&o.id, "name the prompt, or leave the flag out"), "id", "give the prompt this `id`, and have it answered only once")
+			f.Var(cli.Named(&o.file, "name a file, or leave the flag out"), "file", "read the prompt from this `file`")
+			f.StringArrayVar(&o.meta, "meta", nil, "metadata `key=value`, kept with the result (may be repeated)")
+			cli.AddEntryLimits(f, &o.limits, cli.EntryCost)
+			f.Var(&o.timeout, "timeout", "give up after this time (seconds or a duration; 0: never)")
+			f.StringVar(&o.project, "project", ".", "the `folder` that the agent works in")
+			o.policy = "deadletter"
+			f.Var(cli.Choice(&o.policy, "deadletter", "retry", "drop"), "on-orphan", "what becomes of an entry that a session left unanswered, for example because the time was over")
+			f.BoolVar(&o.noSession, "no-session", false, "start no session: another one works on the inbox")
+			o.AddRaw(f)
+			return f, func(args []string, s cli.Streams) error {
+				client := []string(nil)
+				if at := f.ArgsLenAtDash(); at >= 0 {
+					args, client = args[:at], args[at:]
+				}
+				w, err := o.worker(client)
+				if err != nil {
+					return err
+				}
+				return o.ask(f, args, w, s)
+			}
+		},
+	}
+}
+
+// worker is what runs the sessions, nil for --no-session. What it lacks is said before
+// anything is sent.
+func (o *askFlags) worker(client []string) (*askWorker, error) {
+	if _, err := disk.StatDir(o.project); err != nil {
+		return nil, cli.Status(setUp, fmt.Errorf("there is no folder %s", words.Line(o.project)))
+	}
+	if o.noSession {
+		return nil, nil
+	}
+	if len(client) == 0 || strings.HasPrefix(client[0], "-") {
+		client = append([]string{"claude"}, client...)
+	}
+	if _, err := exec.LookPath(client[0]); err != nil {
+		return nil, cli.Status(setUp, fmt.Errorf("%s is not on the PATH", words.Line(client[0])))
+	}
+	for _, name := range []string{"heartbeat-stop", "heartbeat-launch"} {
+		if _, err := cli.Beside(name); err != nil {
+			return nil, cli.Status(setUp, err)
+		}
+	}
+	return &askWorker{client: client, project: o.project, policy: o.policy}, nil
+}
+
+func (o *askFlags) ask(f *pflag.FlagSet, args []string, w *askWorker, s cli.Streams) error {
+	cli.SayFound(f, s)
+	messages, err := o.messages(args, s.In)
+	if err != nil {
+		return err
+	}
+	if err := makeFolder(o.Inbox, s); err != nil {
+		return fmt.Errorf("ask: %w", err)
+	}
+	box, err := o.Open()
+	if err != nil {
+		return err
+	}
+	receipts, err := box.AppendAllWith(context.Background(), messages, time.Duration(o.settle), func(int) {})
+	if err != nil {
+		return fmt.Errorf("ask: %w", err)
+	}
+	r := receipts[0]
+	s.Warn(r.Warnings)
+	if r.Found == inbox.FoundAnswered {
+		w = nil
+	}
+	ctx, cancel := endOnSignal(context.Background())
+	defer cancel()
+	if o.timeout > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, time.Duration(o.timeout), errTimedOut)
+		defer stop()
+	}
+	outcome, err := w.work(ctx, box, r)
+	now := waited{ID: r.ID, EntryID: r.EntryID, Result: outcome.Result, DeadLetter: outcome.DeadLetter}
+	now.price(box)
+	told := o.conclude(box, &now, err, w)
+	if told == nil {
+		s.Note("%s was answered", words.Line(r.ID))
+	}
+	return errors.Join(o.printWaited(s, now, false), told)
+}
+
+// conclude names the one outcome, and says what the sessions came to unless it is an answer.
+func (o *askFlags) conclude(box *inbox.Inbox, now *waited, err error, w *askWorker) error {
+	late := errors.Is(err, errTimedOut)
+	switch {
+	case errors.Is(err, errNobodyTook):
+		now.Outcome, now.Found = outcomeUnknown, whereIs(box, now.ID)
+		return cli.Status(w.status(), fmt.Errorf("no session came to %s%s: %s", words.Line(now.ID), w.said(), whyOf(box)))
+	case late && now.Result == nil:
+		now.Outcome = outcomeTimedOut
+		became := "it is a dead letter now: " + reasonOfWaited(now)
+		if now.DeadLetter == nil {
+			now.Found = whereIs(box, now.ID)
+			became = fmt.Sprintf("it stays %s: %s", now.Found, whyOf(box))
+		}
+		return cli.Status(cli.ExitTimedOut, fmt.Errorf("%s was not answered in time (--timeout %s): %s%s", words.Line(now.ID), &o.timeout, became, w.said()))
+	case late:
+		err = nil // it was answered as its session ended
+	}
+	told := o.judge(box, now, err)
+	if told != nil && now.DeadLetter != nil {
+		return cli.Status(cli.ExitDeadLettered, fmt.Errorf("%w%s", told, w.said()))
+	}
+	return told
+}

@@ -1,0 +1,280 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/cli"
+	"heartbeat/internal/disk"
+	"heartbeat/internal/machine"
+	"heartbeat/internal/machine/guardian"
+	"heartbeat/internal/see"
+	"heartbeat/internal/words"
+)
+
+// errNobodyTook says that a launcher ended without having done anything, so that another one
+// would end like it.
+var errNobodyTook = errors.New("no session took the prompt")
+
+const (
+	// askRest is the pause while somebody else works on the inbox.
+	askRest = time.Second
+	// askGrace is how long a launcher may take to end its session, until it is killed.
+	askGrace = time.Minute
+	// askLast is how long the outcome may take to be seen once the sessions have ended.
+	askLast = time.Second
+	// maxAskReport bounds what is read of a launcher's report.
+	maxAskReport = 1 << 20
+)
+
+// askWorker runs one launcher after the other until a prompt is settled. A nil one waits.
+type askWorker struct {
+	client          []string
+	project, policy string
+
+	report    askReport
+	log, told lastLines // what the last launcher printed, of its sessions and of itself
+}
+
+// askReport is what counts here of a launcher's report.
+type askReport struct {
+	Exit         int    `json:"exit"`
+	Reason       string `json:"reason"`
+	Detail       string `json:"detail"`
+	Answered     int64  `json:"answered"`
+	Redelivered  int64  `json:"redelivered"`
+	DeadLettered int64  `json:"dead_lettered"`
+	Dropped      int64  `json:"dropped"`
+}
+
+func (r askReport) didSomething() bool { return r.Answered+r.Redelivered+r.DeadLettered+r.Dropped > 0 }
+
+// settlement is what the waiting for an entry came to.
+type settlement struct {
+	inbox.Outcome
+	err error
+}
+
+// work returns once the entry is settled, or nothing more is to be expected. No session is
+// left then.
+func (w *askWorker) work(ctx context.Context, box *inbox.Inbox, r inbox.Receipt) (inbox.Outcome, error) {
+	if w == nil {
+		return box.Await(ctx, r, cli.WatchPoll)
+	}
+	settled := make(chan settlement, 1)
+	waiting, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		o, err := box.Await(waiting, r, cli.WatchPoll)
+		settled <- settlement{o, err}
+	}()
+	for {
+		progress, err := w.once(ctx, box, settled)
+		switch {
+		case err != nil:
+			return inbox.Outcome{}, err
+		case progress != nil && ctx.Err() == nil:
+			return progress.Outcome, progress.err
+		case ctx.Err() != nil || !w.report.didSomething() && w.report.Reason != "busy" && w.report.Reason != "":
+			return w.last(ctx, box, r)
+		}
+	}
+}
+
+// once runs a launcher, or waits a little where somebody else works on the inbox. It returns
+// what the entry came to, nil while that is open.
+func (w *askWorker) once(ctx context.Context, box *inbox.Inbox, settled chan settlement) (*settlement, error) {
+	f := see.Glance(ctx, box)
+	w.report = askReport{}
+	if inHand(f) {
+		return pauseFor(ctx, settled, askRest), nil
+	}
+	of, err := w.launch(f, box)
+	if err != nil {
+		return nil, err
+	}
+	var now *settlement
+	select {
+	case <-of.ended:
+	case s := <-settled: // the session ends by itself then
+		now = &s
+		of.end(ctx)
+	case <-ctx.Done():
+		of.end(ctx)
+	}
+	w.report = of.read()
+	w.report.Reason = cmp.Or(w.report.Reason, w.told.last(""), "it left no report")
+	if now == nil && w.report.Reason == "busy" {
+		now = pauseFor(ctx, settled, askRest)
+	}
+	return now, nil
+}
+
+// last is the outcome once no session runs any more: one that came as it ended counts.
+func (w *askWorker) last(ctx context.Context, box *inbox.Inbox, r inbox.Receipt) (inbox.Outcome, error) {
+	soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), askLast)
+	defer cancel()
+	o, err := box.Await(soon, r, cli.WatchPoll)
+	switch {
+	case ctx.Err() != nil:
+		return o, context.Cause(ctx)
+	case soon.Err() != nil && err != nil:
+		return o, errNobodyTook
+	}
+	return o, err
+}
+
+// inHand reports whether a session that lives will come to the entry, too.
+func inHand(f see.Facts) bool {
+	s := f.Current()
+	return s != nil && s.EndedAt == nil && s.Life == machine.Alive || f.Waiter != nil && f.Waiter.Life == machine.Alive
+}
+
+func pauseFor(ctx context.Context, settled chan settlement, rest time.Duration) *settlement {
+	timer := time.NewTimer(rest)
+	defer timer.Stop()
+	select {
+	case s := <-settled:
+		return &s
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+	return nil
+}
+
+// launched is a launcher that runs.
+type launched struct {
+	cmd   *exec.Cmd
+	dir   string // for its report
+	ended chan struct{}
+}
+
+// launch starts a launcher that takes as many entries as wait now, ours among them. Later ones
+// belong to others, who would find them half done.
+func (w *askWorker) launch(f see.Facts, box *inbox.Inbox) (*launched, error) {
+	program, err := cli.Beside("heartbeat-launch")
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "heartbeat-ask-")
+	if err != nil {
+		return nil, fmt.Errorf("ask: make a folder for the launcher's report: %w: make room there, or set TMPDIR", err)
+	}
+	of := &launched{dir: dir, ended: make(chan struct{})}
+	count := f.Backlog.Entries
+	if f.InFlight != nil || f.Redeliver != nil {
+		count++
+	}
+	args := []string{
+		"--inbox", box.Path(), "--cwd", w.project, "--on-orphan", w.policy, "--timeout", "0", "--drain-timeout", "0", "--until-drained=false",
+		"--max-entries", strconv.FormatInt(max(1, count), 10), "--output", "log", "--report", of.reportPath(), "--", w.client[0], "Say that you are ready.",
+	}
+	of.cmd = exec.Command(program, append(args, w.client[1:]...)...)
+	of.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a terminal's signals come to this process alone
+	w.log, w.told = lastLines{}, lastLines{}
+	of.cmd.Stdout, of.cmd.Stderr, of.cmd.WaitDelay = &w.log, &w.told, askRest // somebody else may hold them open
+	if err := of.cmd.Start(); err != nil {
+		return nil, errors.Join(fmt.Errorf("ask: start %s: %w", program, err), os.RemoveAll(dir))
+	}
+	go func() {
+		defer close(of.ended)
+		_ = of.cmd.Wait() // its report says how it ended
+	}()
+	return of, nil
+}
+
+func (l *launched) reportPath() string { return filepath.Join(l.dir, "report.json") }
+
+// end waits until the launcher has ended. If ctx is done, it is told to, and killed where it
+// does not in time.
+func (l *launched) end(ctx context.Context) {
+	select {
+	case <-l.ended:
+		return
+	case <-ctx.Done():
+	}
+	_ = guardian.SignalGroup(l.cmd.Process.Pid, syscall.SIGTERM) // it has ended
+	kill := time.AfterFunc(askGrace, func() { _ = guardian.SignalGroup(l.cmd.Process.Pid, syscall.SIGKILL) })
+	<-l.ended
+	kill.Stop()
+}
+
+// read returns the report, and removes it.
+func (l *launched) read() (r askReport) {
+	text, err := disk.ReadGiven(l.reportPath(), maxAskReport)
+	if err == nil {
+		_ = json.Unmarshal(text, &r) // one that is not whole is none
+	}
+	_ = os.RemoveAll(l.dir) // of this user alone
+	return r
+}
+
+// status is what the last launcher had to say of who must act.
+func (w *askWorker) status() int {
+	if s := w.report.Exit; s == setUp || s == 75 {
+		return s
+	}
+	return cli.ExitError
+}
+
+// said is what the last launcher and its session said, to be put behind a sentence.
+func (w *askWorker) said() string {
+	if w == nil || w.report.Reason == "" {
+		return ""
+	}
+	text := "heartbeat-launch: " + w.report.Reason
+	if w.report.Detail != "" {
+		text += ": " + w.report.Detail
+	}
+	if session := w.log.last("the session "); session != "" {
+		text += "; " + session
+	}
+	return words.Line(" (" + text + ")")
+}
+
+// whyOf says why nothing moves in the inbox.
+func whyOf(box *inbox.Inbox) string {
+	_, sentence := see.Look(context.Background(), box).Explain()
+	return sentence
+}
+
+func reasonOfWaited(w *waited) string {
+	if w.DeadLetter == nil {
+		return ""
+	}
+	return reasonOf(w.DeadLetter)
+}
+
+// lastLines keeps the end of what is written to it.
+type lastLines struct{ text []byte }
+
+const maxLastLines = 16 << 10
+
+func (l *lastLines) Write(b []byte) (int, error) {
+	l.text = append(l.text, b...)
+	l.text = l.text[max(0, len(l.text)-maxLastLines):]
+	return len(b), nil
+}
+
+// last is the last line that has this in it, from there on.
+func (l *lastLines) last(what string) string {
+	lines := strings.Split(strings.TrimSpace(string(l.text)), "\n")
+	for _, line := range slices.Backward(lines) {
+		if at := strings.Index(line, what); at >= 0 {
+			return line[at:]
+		}
+	}
+	return ""
+}
