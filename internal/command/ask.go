@@ -147,25 +147,32 @@ func (o *askFlags) ask(f *pflag.FlagSet, args []string, w *askWorker, s cli.Stre
 
 // conclude names the one outcome, and says what the sessions came to unless it is an answer.
 func (o *askFlags) conclude(box *inbox.Inbox, now *waited, err error, w *askWorker) error {
-	late := errors.Is(err, errTimedOut)
+	id := words.Line(now.ID)
+	var by cli.EndedBy
 	switch {
+	case now.Result != nil: // also where it came as its session ended
+		now.Outcome = outcomeAnswered
+		return nil
 	case errors.Is(err, errNobodyTook):
 		now.Outcome, now.Found = outcomeUnknown, whereIs(box, now.ID)
-		return cli.Status(w.status(), fmt.Errorf("no session came to %s%s: %s", words.Line(now.ID), w.said(), whyOf(box)))
-	case late && now.Result == nil:
+		return cli.Status(w.status(), fmt.Errorf("no session came to %s%s: %s", id, w.said(), whyOf(box)))
+	case errors.Is(err, errTimedOut):
 		now.Outcome = outcomeTimedOut
-		became := "it is a dead letter now: " + reasonOfWaited(now)
-		if now.DeadLetter == nil {
-			now.Found = whereIs(box, now.ID)
-			became = fmt.Sprintf("it stays %s: %s", now.Found, whyOf(box))
-		}
-		return cli.Status(cli.ExitTimedOut, fmt.Errorf("%s was not answered in time (--timeout %s): %s%s", words.Line(now.ID), &o.timeout, became, w.said()))
-	case late:
-		err = nil // it was answered as its session ended
+		return cli.Status(cli.ExitTimedOut, fmt.Errorf("%s was not answered in time (--timeout %s): %s%s", id, &o.timeout, now.became(box), w.said()))
+	case errors.As(err, &by):
+		now.Outcome = outcomeEnded
+		return cli.Status(128+int(by.Signal), fmt.Errorf("%w: %s: %s%s", by, id, now.became(box), w.said()))
+	case now.DeadLetter != nil:
+		return cli.Status(cli.ExitDeadLettered, fmt.Errorf("%w%s", o.judge(box, now, err), w.said()))
 	}
-	told := o.judge(box, now, err)
-	if told != nil && now.DeadLetter != nil {
-		return cli.Status(cli.ExitDeadLettered, fmt.Errorf("%w%s", told, w.said()))
+	return o.judge(box, now, err)
+}
+
+// became is where an entry is that was not answered.
+func (w *waited) became(box *inbox.Inbox) string {
+	if w.DeadLetter != nil {
+		return "it is a dead letter now: " + reasonOf(w.DeadLetter)
 	}
-	return told
+	w.Found = whereIs(box, w.ID)
+	return "it stays " + w.Found + ": " + whyOf(box)
 }

@@ -115,7 +115,7 @@ func (w *askWorker) once(ctx context.Context, box *inbox.Inbox, settled chan set
 		of.end(ctx)
 	}
 	w.report = of.read()
-	w.report.Reason = cmp.Or(w.report.Reason, w.told.last(""), "it left no report")
+	w.report.Reason = cmp.Or(w.report.Reason, "none was left")
 	if now == nil && w.report.Reason == "busy" {
 		now = pauseFor(ctx, settled, askRest)
 	}
@@ -231,15 +231,15 @@ func (w *askWorker) status() int {
 
 // said is what the last launcher and its session said, to be put behind a sentence.
 func (w *askWorker) said() string {
-	if w == nil || w.report.Reason == "" {
+	if w == nil {
 		return ""
 	}
-	text := "heartbeat-launch: " + w.report.Reason
-	if w.report.Detail != "" {
-		text += ": " + w.report.Detail
-	}
+	text := w.told.last("")
 	if session := w.log.last("the session "); session != "" {
 		text += "; " + session
+	}
+	if text == "" {
+		return ""
 	}
 	return words.Line(" (" + text + ")")
 }
@@ -248,13 +248,6 @@ func (w *askWorker) said() string {
 func whyOf(box *inbox.Inbox) string {
 	_, sentence := see.Look(context.Background(), box).Explain()
 	return sentence
-}
-
-func reasonOfWaited(w *waited) string {
-	if w.DeadLetter == nil {
-		return ""
-	}
-	return reasonOf(w.DeadLetter)
 }
 
 // lastLines keeps the end of what is written to it.

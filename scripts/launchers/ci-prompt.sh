@@ -5,4 +5,5 @@
 #
 # It is heartbeat ask by the name that pipelines know; heartbeat ask --help has the flags and
 # the exit statuses.
+command -v heartbeat >/dev/null || { echo 'ci-prompt: heartbeat is not on the PATH' >&2; exit 78; }
 exec heartbeat ask "$@"
