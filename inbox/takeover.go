@@ -364,6 +364,9 @@ func (b *Inbox) hasOwn() (bool, error) {
 	return false, nil
 }
 
+// StateNames are the names of all files beside an inbox.
+func StateNames() []string { return journal.Names() }
+
 // Named is the base name of the inbox whose state a directory holds, empty if it holds
 // none. It takes no lock. The name comes from a file that others may have written: it
 // names a file in that directory, and nothing else is known of it.

@@ -1,32 +1,21 @@
 package command
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/spf13/pflag"
 
-	"heartbeat/inbox"
-	"heartbeat/internal/claude"
 	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/cli"
-	"heartbeat/internal/command/costs"
 	"heartbeat/internal/command/doctor"
 	"heartbeat/internal/hook"
-	"heartbeat/internal/machine/guardian"
-	"heartbeat/internal/meter"
-	"heartbeat/internal/see"
 	"heartbeat/internal/supervise/client"
+	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
-	"heartbeat/orchestrate/babysitter"
-	"heartbeat/orchestrate/effect"
-	runs "heartbeat/orchestrate/run"
 )
 
 // doctorFlags are those of doctor.
@@ -79,38 +68,19 @@ heartbeat doctor --project ~/work --settings session.json --json`,
 	}
 }
 
-// codexHooks asks Codex for the hooks of a project.
-func codexHooks(project string) func(context.Context, string) ([]client.CodexHook, error) {
-	return func(ctx context.Context, program string) ([]client.CodexHook, error) {
-		dir, err := filepath.Abs(project)
-		if err != nil {
-			return nil, err
-		}
-		return client.CodexHooks(ctx, []string{program}, os.Environ(), dir)
-	}
-}
-
 func (o *doctorFlags) run(s cli.Streams) error {
 	in, err := o.input()
 	if err != nil {
 		return fmt.Errorf("doctor: %w", err)
 	}
-	checks := doctor.Run
-	if o.agent == codexAgent {
-		checks = doctor.Codex
-	}
-	all := checks(in)
+	all := doctor.Run(in)
 	if err := o.printChecks("doctor", all, o.json, s); err != nil {
 		return err
 	}
-	switch n := doctor.Count(all, doctor.Fail); n {
-	case 0:
-		return nil
-	case 1:
-		return errors.New("doctor: 1 check failed")
-	default:
-		return fmt.Errorf("doctor: %d checks failed", n)
+	if n := doctor.Count(all, doctor.Fail); n > 0 {
+		return errors.New("doctor: " + words.Count(n, "check failed", "checks failed"))
 	}
+	return nil
 }
 
 // printChecks prints what the verb has checked.
@@ -128,8 +98,8 @@ func (o *shownFlags) printChecks(verb string, all []doctor.Check, asJSON bool, s
 
 func (o *doctorFlags) input() (doctor.Input, error) {
 	in := doctor.Input{
-		Environ: os.Environ(), Managed: settings.ManagedDir(), UID: os.Geteuid(), Now: time.Now(),
-		Parse: parseHook, Version: clientVersion, CodexHooks: codexHooks(o.project), Runs: drivenRuns, NotCounted: notCounted, Prices: pricesOff, Babysitter: babysitterVersion,
+		Codex: o.agent == codexAgent, Environ: os.Environ(), Managed: settings.ManagedDir(), Now: time.Now(),
+		Driven: orchestrate.Driven, Hooks: client.CodexHooks,
 	}
 	in.Home, _ = os.UserHomeDir() // "" if there is none
 	in.Stop, in.StopErr = cli.Beside(hook.CommandName)
@@ -155,103 +125,4 @@ func (o *doctorFlags) input() (doctor.Input, error) {
 		in.Settings = append(in.Settings, path)
 	}
 	return in, nil
-}
-
-// notCounted says why limits of an inbox's sessions do not hold.
-func notCounted(path string) []string {
-	box, err := cli.OpenInbox(path, inbox.Options{})
-	if err != nil {
-		return nil // the other checks report it
-	}
-	return see.Glance(context.Background(), box).NotCounted()
-}
-
-// pricesOff says that the table of prices cannot be read, or seems to be out of date by what the
-// client itself said in an inbox; "" where neither is so.
-func pricesOff(path string) string {
-	if _, err := meter.Prices(); err != nil {
-		return err.Error()
-	}
-	box, err := cli.OpenInbox(path, inbox.Options{})
-	if err != nil {
-		return "" // the other checks report it
-	}
-	var check costs.Check
-	_, _ = box.Costs(func(c inbox.Cost) bool { // likewise
-		check.Add(c.SessionID, c.Amount)
-		return true
-	})
-	return check.Sentence()
-}
-
-// drivenRuns looks at the runs that an inbox drives, as a step would.
-func drivenRuns(path string) (all []doctor.DrivenRun) {
-	box, err := cli.OpenInbox(path, inbox.Options{})
-	if err != nil {
-		return nil // the other checks report it
-	}
-	driven, strange, _ := orchestrate.Driven(box) // likewise
-	for _, of := range driven {
-		r, err := runs.Open(of.Dir)
-		if err == nil {
-			_, err = r.State()
-		}
-		all = append(all, doctor.DrivenRun{Dir: of.Dir, Waits: of.Waits, Err: err, Damaged: errors.Is(err, runs.ErrCorrupt)})
-	}
-	for _, name := range strange {
-		all = append(all, doctor.DrivenRun{Strange: name})
-	}
-	return all
-}
-
-// parseHook reads a hook's arguments as the hook itself would in a session whose
-// variable names that inbox.
-func parseHook(args []string, inbox string) (doctor.Hook, error) {
-	var h hook.Flags
-	flags := h.Set()
-	if err := cli.FlagError(flags.Parse(args), flags); err != nil {
-		return doctor.Hook{}, err
-	}
-	if h.Help || h.Version {
-		return doctor.Hook{}, errors.New("with --help or --version it only prints")
-	}
-	if h.NoInput {
-		return doctor.Hook{}, errors.New("with --no-input it takes every stop for an answer, without the client's word")
-	}
-	if !flags.Changed("inbox") {
-		h.Inbox = inbox
-	}
-	if err := h.Check(flags, flags.Args()); err != nil {
-		return doctor.Hook{}, err
-	}
-	return doctor.Hook{
-		Inbox: h.Inbox, Persist: h.Mode == hook.ModePersist, Idle: time.Duration(h.Idle), Rewake: h.Rewake,
-		Runs: h.Runs.Dirs, Babysitter: h.Runs.Command,
-	}, nil
-}
-
-// babysitterVersion asks a babysitter command for its version.
-func babysitterVersion(ctx context.Context, command string) (version, said string, err error) {
-	words, err := effect.ParseCommand(command)
-	if err != nil {
-		return "", "", err
-	}
-	cli := babysitter.CLI{Command: words, Note: func(format string, args ...any) { said = fmt.Sprintf(format, args...) }}
-	version, err = cli.Version(ctx)
-	return version, said, err
-}
-
-func clientVersion(ctx context.Context, bin string) (string, error) {
-	cmd := guardian.Group(ctx, syscall.SIGKILL, bin, "--version") // a wrapper's child goes with it
-	cmd.Env = claude.WithoutIdentity(os.Environ())
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	switch {
-	case ctx.Err() != nil:
-		return "", fmt.Errorf("run %s --version: it took too long", bin)
-	case err != nil:
-		return "", fmt.Errorf("run %s --version: %w: %s", bin, err, bytes.TrimSpace(stderr.Bytes()))
-	}
-	return string(out), nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -12,6 +11,7 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/command/doctor"
 	"heartbeat/internal/words"
+	"heartbeat/orchestrate"
 )
 
 // fsckFlags are those of fsck.
@@ -65,7 +65,7 @@ func (o *fsckFlags) run(s cli.Streams) error {
 		return err
 	}
 	ctx := context.Background()
-	in := doctor.Input{Inbox: box.Path(), Environ: os.Environ(), UID: os.Geteuid(), Now: time.Now(), Runs: drivenRuns}
+	in := doctor.Input{Now: time.Now(), Driven: orchestrate.Driven}
 	var all []doctor.Check
 	if !o.repair {
 		all = doctor.Fsck(ctx, in, box)

@@ -272,10 +272,8 @@ func (o *initFlags) tell(s cli.Streams) error {
 	if err != nil {
 		return fmt.Errorf("check it: %w", err)
 	}
+	in.Launched = o.launcher
 	all := doctor.Run(in)
-	if o.launcher {
-		all = doctor.WithoutWiring(all)
-	}
 	bad := doctor.Amiss(all)
 	if _, err := fmt.Fprintf(s.Out, "checked: %d of %d checks are ok\n", len(all)-len(bad), len(all)); err != nil {
 		return err

@@ -3,6 +3,7 @@ package settings
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -107,16 +108,29 @@ func managedFiles(dir string) []string {
 	return append([]string{filepath.Join(dir, "managed-settings.json")}, dropIns...)
 }
 
+// Load is what the client loads of the file, and whether it is there. The error says why the client loads nothing of a
+// file that is. command is that of [Look].
+func (f File) Load(command string) (content Content, there bool, err error) {
+	text, err := disk.ReadFile(f.Path, MaxFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Content{}, false, nil
+	}
+	if err == nil {
+		content, err = Look(text, command)
+	}
+	if err == nil && content.Lax > 0 {
+		err = fmt.Errorf("line %d is no plain JSON (a comment, or a trailing comma): Claude Code loads nothing from such a file", content.Lax)
+	}
+	if err != nil {
+		content = Content{}
+	}
+	return content, true, err
+}
+
 // Loaded is what the client loads of the file, nothing if it cannot.
 func (f File) Loaded() Content {
-	text, err := disk.ReadFile(f.Path, MaxFile)
-	if err != nil {
-		return Content{}
-	}
-	if content, err := Look(text, ""); err == nil && content.Lax == 0 {
-		return content
-	}
-	return Content{}
+	content, _, _ := f.Load("")
+	return content
 }
 
 // Shown returns the status line that the client runs of those in the files, which come the weakest first, and the file

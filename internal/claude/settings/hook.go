@@ -147,6 +147,12 @@ func (f *Found) program(command string) bool {
 	return named || at == 0
 }
 
+// FoundIn is the hook of an event that a line for a shell runs, and whether it is heartbeat's.
+func FoundIn(event, line string) (f Found, is bool) {
+	f = Found{Event: event, Command: line}
+	return f, f.program("")
+}
+
 // innerWords takes apart the lines within a line, as after sh -c.
 func innerWords(words []string) []string {
 	for i := 0; i < len(words); {

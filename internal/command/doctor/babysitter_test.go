@@ -1,47 +1,48 @@
 package doctor
 
 import (
-	"context"
-	"errors"
+	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"heartbeat/inbox"
+	"heartbeat/orchestrate"
+	"heartbeat/orchestrate/effect"
 )
 
 func TestCheckBabysitter(t *testing.T) {
 	w := newWorld(t)
-	var asked []string
-	version, said := "0.0.187", ""
-	var failure error
-	w.Babysitter = func(_ context.Context, command string) (string, string, error) {
-		asked = append(asked, command)
-		return version, said, failure
-	}
-	w.says(checkBabysitter)
-	assert.Empty(t, asked, "no hook drives a run")
+	t.Setenv("PATH", w.bin+":"+os.Getenv("PATH"))
+	w.program("babysitter", "touch '"+w.Home+"/asked'; echo "+effect.MeasuredVersion)
+	w.says("babysitter")
+	assert.NoFileExists(t, filepath.Join(w.Home, "asked"), "no hook drives a run")
 
-	w.wire(w.projectSettings(), w.hook("--inbox", w.Inbox, "--run", "/runs/r1", "--babysitter", "/opt/babysitter"))
-	w.says(checkBabysitter, "ok /opt/babysitter is version 0.0.187")
-	said = "it is version 0.0.174, with which runs fail"
-	w.says(checkBabysitter, "warn it is version 0.0.174")
-	failure = errors.New("there is no command /opt/babysitter")
-	w.says(checkBabysitter, "fail there is no command /opt/babysitter")
-	assert.Subset(t, []string{"/opt/babysitter"}, asked)
+	bs := filepath.Join(w.bin, "bs")
+	w.program("bs", "echo "+effect.MeasuredVersion)
+	w.wire(w.projectSettings(), w.hook("--inbox", w.Inbox, "--run", "/runs/r1", "--babysitter", bs))
+	w.says("babysitter", "ok "+bs+" is version "+effect.MeasuredVersion)
+	w.program("bs", "echo 0.0.174")
+	w.says("babysitter", "warn is version 0.0.174")
+	assert.NoError(t, os.Remove(bs))
+	w.says("babysitter", "fail "+bs)
+	assert.NoFileExists(t, filepath.Join(w.Home, "asked"))
 
-	asked = nil
 	w.wire(w.projectSettings(), w.hook("--inbox", w.Inbox))
-	w.Runs = func(string) []DrivenRun { return []DrivenRun{{Dir: "/runs/r1"}} }
-	w.says(checkBabysitter, "fail there is no command")
-	assert.Equal(t, []string{"babysitter"}, asked, "the usual one drives it from elsewhere")
+	w.Driven = func(*inbox.Inbox) ([]orchestrate.DrivenRun, []string, error) {
+		return []orchestrate.DrivenRun{{Dir: "/runs/r1"}}, []string{".run-x.json"}, nil
+	}
+	w.says("babysitter", "ok babysitter is version")
+	w.says("run", "warn .run-x.json was not made by way of this inbox", "fail /runs/r1")
 }
 
 // A hook that drives runs has heartbeat take over.
 func TestCheckBinaryOfRuns(t *testing.T) {
 	w := newWorld(t)
-	w.says(checkBinary, "ok belongs to this command")
+	w.says("binary", "ok belongs to this command")
 	w.wire(w.projectSettings(), w.hook("--inbox", w.Inbox, "--run", "/runs/r1"))
-	w.says(checkBinary, "ok belongs to this command", "warn /bin/heartbeat cannot be started, which takes over from the hook")
+	w.says("binary", "warn /bin/heartbeat cannot be started, which takes over from the hook")
 	w.write(filepath.Join(w.bin, "heartbeat"), "#!/bin/sh\n", 0o755)
-	w.says(checkBinary, "ok belongs to this command")
+	w.says("binary", "ok belongs to this command")
 }

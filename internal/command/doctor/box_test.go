@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"heartbeat/inbox"
 )
@@ -19,15 +20,15 @@ import (
 func TestDirectory(t *testing.T) {
 	w := newWorld(t)
 	dir := filepath.Dir(w.Inbox)
-	w.says(checkDirectory, "ok mode 0700")
+	w.says("directory", "ok mode 0700")
 	require.NoError(t, os.Chmod(dir, 0o777))
-	w.says(checkDirectory, "warn instructs the agent")
+	w.says("directory", "warn instructs the agent")
 	require.NoError(t, os.Remove(dir))
-	w.says(checkDirectory, "fail does not exist")
+	w.says("directory", "fail does not exist")
 	w.write(dir, "", 0o600)
-	w.says(checkDirectory, "fail is not a directory")
+	w.says("directory", "fail is not a directory")
 	w.Inbox = filepath.Join(dir, "deeper", "inbox.jsonl")
-	w.says(checkDirectory, "fail could not be looked at")
+	w.says("directory", "fail could not be looked at")
 }
 
 func TestDirectoryRights(t *testing.T) {
@@ -36,7 +37,7 @@ func TestDirectoryRights(t *testing.T) {
 	dir := filepath.Dir(w.Inbox)
 	for _, mode := range []os.FileMode{0o500, 0o300, 0o600, 0} {
 		require.NoError(t, os.Chmod(dir, mode))
-		w.says(checkDirectory, "fail permission denied")
+		w.says("directory", "fail permission denied")
 		assert.NotEmpty(t, Run(w.Input))
 	}
 	require.NoError(t, os.Chmod(dir, 0o700))
@@ -44,11 +45,11 @@ func TestDirectoryRights(t *testing.T) {
 
 func TestInboxFile(t *testing.T) {
 	w := newWorld(t)
-	w.says(checkFiles, "ok is not there yet")
+	w.says("inbox", "ok is not there yet")
 	w.write(w.Inbox, "one\n", 0o600)
-	w.says(checkFiles, "ok is a regular file of 4 B")
+	w.says("inbox", "ok is a regular file of 4 B")
 	require.NoError(t, os.Chmod(w.Inbox, 0o666))
-	w.says(checkFiles, "warn others may write")
+	w.says("inbox", "warn others may write")
 	for name, make := range map[string]func(path string) error{
 		"directory":     func(path string) error { return os.Mkdir(path, 0o700) },
 		"FIFO":          func(path string) error { return syscall.Mkfifo(path, 0o600) },
@@ -56,7 +57,7 @@ func TestInboxFile(t *testing.T) {
 	} {
 		require.NoError(t, os.RemoveAll(w.Inbox), name)
 		require.NoError(t, make(w.Inbox), name)
-		w.says(checkFiles, "fail "+w.Inbox+" is")
+		w.says("inbox", "fail "+w.Inbox)
 	}
 }
 
@@ -72,16 +73,16 @@ func TestStateFiles(t *testing.T) {
 		"a FIFO":          {func(w *world, path string) { require.NoError(w.t, syscall.Mkfifo(path, 0o600)) }, "fail not a regular file"},
 		"somebody else's": {func(w *world, path string) {
 			w.write(path, "", 0o600)
-			w.UID = 54321
-			if os.Geteuid() == 0 {
-				require.NoError(w.t, os.Chown(path, 12345, 12345))
+			if os.Geteuid() != 0 {
+				w.t.Skip("only root gives files away")
 			}
-		}, "fail this is user 54321"},
+			require.NoError(w.t, os.Chown(path, 12345, 12345))
+		}, "fail it belongs to user 12345"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			c.make(w, w.file(offsetFile))
-			w.says(checkFiles, "ok is not there yet", c.says)
+			c.make(w, w.file(".inbox-offset"))
+			w.says("state-files", c.says)
 		})
 	}
 }
@@ -90,46 +91,46 @@ func (w *world) file(name string) string { return filepath.Join(filepath.Dir(w.I
 
 func TestLeftovers(t *testing.T) {
 	w := newWorld(t)
-	w.says(checkLeftovers, "ok none")
+	w.says("leftovers", "ok none")
 	w.write(w.file(".inbox-journal.tmp"), "x", 0o600)
 	w.write(w.file("mine.tmp"), "x", 0o600)
-	w.says(checkLeftovers, "ok none") // it may be a running hook's
+	w.says("leftovers", "ok none") // it may be a running hook's
 	w.Now = time.Now().Add(time.Hour)
-	w.says(checkLeftovers, "warn .inbox-journal.tmp was left")
+	w.says("leftovers", "warn .inbox-journal.tmp was left")
 	require.NoError(t, os.Remove(w.file(".inbox-journal.tmp")))
 
 	w.write(w.file(".dead-letter-0-abc.raw"), "x", 0o600)
 	w.write(w.file(".dead-letter-9-def.raw"), "x", 0o600)
-	w.says(checkLeftovers, "warn .dead-letter-0-abc.raw is the copy", "warn .dead-letter-9-def.raw")
-	w.write(w.file(deadLettersFile), `{"raw_file":".dead-letter-0-abc.raw"}`+"\nnot JSON\n\n"+`{"raw_file":".dead-letter-9-def.raw"}`+"\n", 0o600)
-	w.says(checkLeftovers, "ok none")
-	require.NoError(t, os.Remove(w.file(deadLettersFile)))
-	require.NoError(t, syscall.Mkfifo(w.file(deadLettersFile), 0o600))
-	w.says(checkLeftovers, "fail not a regular file")
+	w.says("leftovers", "warn .dead-letter-0-abc.raw is the copy", "warn .dead-letter-9-def.raw")
+	w.write(w.file(".dead-letter.jsonl"), `{"raw_file":".dead-letter-0-abc.raw"}`+"\nnot JSON\n\n"+`{"raw_file":".dead-letter-9-def.raw"}`+"\n", 0o600)
+	w.says("leftovers", "ok none")
+	require.NoError(t, os.Remove(w.file(".dead-letter.jsonl")))
+	require.NoError(t, syscall.Mkfifo(w.file(".dead-letter.jsonl"), 0o600))
+	w.says("leftovers", "fail not a regular file")
 	require.NoError(t, os.RemoveAll(filepath.Dir(w.Inbox)))
-	w.says(checkLeftovers)
+	w.says("leftovers")
 }
 
 func TestState(t *testing.T) {
 	const delivery = `{"entry_id":"e","start_offset":0,"end_offset":4,"raw_line":"one","delivered_at":"2026-01-01T00:00:00Z"}`
 	w := newWorld(t)
-	w.says(checkState, "ok there is none yet")
+	w.says("state", "ok is valid")
 	for file, contents := range map[string]map[string]string{
-		offsetFile: {
-			"12": "ok " + offsetFile, " 7\n": "ok ", "": "fail is no byte offset", "x": "fail is no byte offset", "-1": "fail is no byte offset",
+		".inbox-offset": {
+			"12": "ok ", " 7\n": "ok ", "": "fail is no byte offset", "x": "fail is no byte offset", "-1": "fail is no byte offset",
 			"99999999999999999999": "fail is no byte offset",
 		},
-		inFlightFile: {delivery: "ok " + inFlightFile, "": "fail not valid: it is empty", "{": "fail not valid", "{}": "fail not valid", "[]": "fail not valid"},
-		journalFile:  {"": "ok ", "\x00\x00": "ok ", "torn": "ok ", "a\nb\n": "fail not valid"},
+		".in-flight":     {delivery: "ok ", "": "fail not valid: it is empty", "{": "fail not valid", "{}": "fail not valid", "[]": "fail not valid"},
+		".inbox-journal": {"": "ok ", "\x00\x00": "ok ", "torn": "ok ", "a\nb\n": "fail not valid"},
 	} {
 		for content, says := range contents {
 			w.write(w.file(file), content, 0o600)
-			w.says(checkState, says)
+			w.says("state", says)
 		}
 		require.NoError(t, os.Remove(w.file(file)))
 	}
-	require.NoError(t, os.Symlink("x", w.file(offsetFile)))
-	w.says(checkState, "fail "+offsetFile)
+	require.NoError(t, os.Symlink("x", w.file(".inbox-offset")))
+	w.says("state", "fail "+".inbox-offset")
 }
 
 // What the queue really writes is what these checks know.
@@ -152,42 +153,64 @@ func TestStateOfTheQueue(t *testing.T) {
 	require.NoError(t, err)
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), ".") {
-			assert.True(t, slices.Contains(stateFiles(), e.Name()), e.Name())
+			assert.True(t, slices.Contains(inbox.StateNames(), e.Name()), e.Name())
 		}
 	}
-	w.says(checkState, "ok valid: .inbox-offset .in-flight .inbox-journal")
-	w.says(checkFiles, "ok regular file", "ok 5 in")
-	w.says(checkLeftovers, "ok none")
+	w.says("state", "ok is valid")
+	w.says("inbox", "ok regular file")
+	w.says("state-files", "ok 5 in")
+	w.says("leftovers", "ok none")
 
 	w.Inbox = filepath.Join(filepath.Dir(w.Inbox), "other.jsonl")
-	w.says(checkState, "fail it belongs to another inbox, inbox.jsonl, and is refused to other.jsonl")
+	w.says("state", "fail it belongs to another inbox, inbox.jsonl, and is refused to other.jsonl")
 	require.NoError(t, os.Remove(w.file("inbox.jsonl")))
-	w.says(checkState, "fail it belongs to another inbox") // it has an entry in flight
+	w.says("state", "fail it belongs to another inbox") // it has an entry in flight
 }
 
 func TestFileSystem(t *testing.T) {
-	plenty := fileSystem{free: 1 << 40, nodes: 100, freeNodes: 50}
-	for says, f := range map[string]fileSystem{
-		"ok local":          plenty,
-		"warn is on NFS":    {kind: "NFS", why: "remote", free: 1 << 40},
-		"fail read-only":    {readOnly: true, free: 1 << 40},
-		"warn 67.1 MB left": {free: 64<<20 - 1},
-		"fail 1.0 MB left":  {free: 1<<20 - 1},
-		"fail no inode":     {free: 1 << 40, nodes: 100},
-		"ok 68.2 MB":        {free: 65 << 20}, // one without a limit on files
-	} {
-		w := &world{t: t, Input: Input{Parse: parse}}
-		w.says(func(*examination) []Check { return f.judge("/box") }, says)
+	of := func(free uint64, change func(*unix.Statfs_t)) (st unix.Statfs_t) {
+		st.Bavail, st.Bsize, st.Files, st.Ffree = free, 1, 100, 50
+		if change != nil {
+			change(&st)
+		}
+		return st
 	}
+	for says, st := range map[string]unix.Statfs_t{
+		"":                             of(1<<40, nil),
+		"warn is on NFS":               of(1<<40, func(st *unix.Statfs_t) { st.Type = unix.NFS_SUPER_MAGIC }),
+		"warn is in memory":            of(1<<40, func(st *unix.Statfs_t) { st.Type = unix.TMPFS_MAGIC }),
+		"fail is mounted read-only":    of(1<<40, func(st *unix.Statfs_t) { st.Flags = unix.ST_RDONLY }),
+		"warn 67.1 MB left":            of(64<<20-1, nil),
+		"fail nothing can be commit":   of(64<<10-1, nil),
+		"fail no inode":                of(1<<40, func(st *unix.Statfs_t) { st.Ffree = 0 }),
+		" one without a limit of them": of(65<<20, func(st *unix.Statfs_t) { st.Files, st.Ffree = 0, 0 }),
+	} {
+		w := newWorld(t)
+		e := &examination{Input: w.Input, inbox: w.Inbox}
+		e.open()
+		e.judge("/box", st)
+		if state, text, _ := strings.Cut(says, " "); state == "" {
+			assert.Empty(t, e.found)
+		} else if assert.Len(t, e.found, 1, says) {
+			assert.Equal(t, state, e.found[0].State)
+			assert.Contains(t, e.found[0].Evidence, text)
+		}
+	}
+	kinds := map[uint32]string{
+		unix.NFS_SUPER_MAGIC: "NFS", unix.SMB_SUPER_MAGIC: "SMB", unix.SMB2_SUPER_MAGIC: "SMB", unix.CIFS_SUPER_MAGIC: "SMB", unix.FUSE_SUPER_MAGIC: "FUSE",
+		unix.V9FS_MAGIC: "9p", unix.CEPH_SUPER_MAGIC: "Ceph", unix.AFS_SUPER_MAGIC: "AFS", unix.AFS_FS_MAGIC: "AFS", unix.CODA_SUPER_MAGIC: "Coda",
+	}
+	assert.Equal(t, kinds, farAway)
+	assert.Equal(t, []uint32{unix.TMPFS_MAGIC, unix.RAMFS_MAGIC}, inMemory)
 }
 
 func TestFileSystemIsAsked(t *testing.T) {
 	w := newWorld(t)
-	all := w.checks(checkFileSystem)
+	all := w.checks("file-system")
 	require.NotEmpty(t, all)
 	assert.NotContains(t, all[0].Evidence, "could not be looked at")
 	w.Inbox = "/nowhere/inbox.jsonl"
-	all = w.checks(checkFileSystem)
+	all = w.checks("file-system")
 	require.Len(t, all, 1)
 	assert.NotEqual(t, OK, all[0].State)
 }
@@ -202,8 +225,8 @@ func TestLeftoversOfALongEntry(t *testing.T) {
 		w.write(w.file(name), "x", 0o600)
 		require.NoError(t, os.Chtimes(w.file(name), old, old))
 	}
-	w.write(w.file(deadLettersFile), `{"entry_id":"x","raw_line":"y","raw_file":"`+named+`"}`+"\n", 0o600)
-	w.says(checkLeftovers, "warn .events.jsonl.trim.tmp", "warn "+unnamed, "warn .inbox-tries")
+	w.write(w.file(".dead-letter.jsonl"), `{"entry_id":"x","raw_line":"y","raw_file":"`+named+`"}`+"\n", 0o600)
+	w.says("leftovers", "warn .events.jsonl.trim.tmp", "warn "+unnamed, "warn .inbox-tries")
 	require.NoError(t, os.Chtimes(w.file(unnamed), w.Now, w.Now))
-	w.says(checkLeftovers, "warn .events.jsonl.trim.tmp", "warn .inbox-tries")
+	w.says("leftovers", "warn .events.jsonl.trim.tmp", "warn .inbox-tries")
 }

@@ -16,8 +16,8 @@ import (
 // codexWorld is a world whose project is wired for Codex, and trusted.
 func codexWorld(t *testing.T) (w *world, hooks *[]clients.CodexHook) {
 	w = newWorld(t)
-	w.write(filepath.Join(w.bin, "codex"), "#!/bin/sh\n", 0o755)
-	w.Version = func(context.Context, string) (string, error) { return "codex-cli 0.169.0\n", nil }
+	w.program("codex", "echo codex-cli 0.169.0")
+	w.Codex = true
 	all := []clients.CodexHook{{Event: "stop", Command: "/bin/lint", Enabled: true, Trust: "trusted"}}
 	for _, event := range []string{"stop", "sessionStart", "sessionEnd", "userPromptSubmit"} {
 		all = append(all, clients.CodexHook{
@@ -25,13 +25,13 @@ func codexWorld(t *testing.T) (w *world, hooks *[]clients.CodexHook) {
 			Timeout: 600, Enabled: true, Trust: "trusted",
 		})
 	}
-	w.CodexHooks = func(context.Context, string) ([]clients.CodexHook, error) { return all, nil }
+	w.Hooks = func(context.Context, []string, []string, string) ([]clients.CodexHook, error) { return all, nil }
 	return w, &all
 }
 
 // amiss are the checks that are not ok, a line each.
 func amiss(in Input) (lines []string) {
-	for _, c := range Amiss(Codex(in)) {
+	for _, c := range Amiss(Run(in)) {
 		lines = append(lines, c.State+" "+c.Name+" "+c.Evidence+" -> "+c.Fix)
 	}
 	return lines
@@ -40,7 +40,7 @@ func amiss(in Input) (lines []string) {
 func TestCodexIsWell(t *testing.T) {
 	w, _ := codexWorld(t)
 	assert.Empty(t, amiss(w.Input))
-	all := Codex(w.Input)
+	all := Run(w.Input)
 	assert.Equal(t, "client", all[0].Name)
 	assert.Contains(t, all[0].Evidence, "is codex-cli 0.169.0")
 
@@ -62,19 +62,19 @@ func TestCodexIsNot(t *testing.T) {
 			for i := range *h {
 				(*h)[i].Command = strings.ReplaceAll((*h)[i].Command, w.Inbox, "/srv/other.jsonl")
 			}
-		}, "fail wired none of the hooks"},
+		}, "fail wired no hook of Stop serves"},
 		"untrusted":     {func(_ *world, h *[]clients.CodexHook) { (*h)[ours].Trust = "untrusted" }, "fail trust nobody has trusted hooks, or they were changed since: Stop:"},
 		"switched off":  {func(_ *world, h *[]clients.CodexHook) { (*h)[ours].Enabled = false }, "fail trust hooks are switched off: Stop"},
-		"twice":         {func(_ *world, h *[]clients.CodexHook) { *h = append(*h, (*h)[ours]) }, "warn wired 2 hooks of Stop"},
-		"events":        {func(_ *world, h *[]clients.CodexHook) { *h = (*h)[:2] }, "warn events SessionEnd, SessionStart, UserPromptSubmit are not wired"},
-		"rewake":        {func(_ *world, h *[]clients.CodexHook) { (*h)[ours].Command += " --rewake" }, "fail flags Codex runs no hooks in the background"},
+		"twice":         {func(_ *world, h *[]clients.CodexHook) { *h = append(*h, (*h)[ours]) }, "warn wired 2 hooks serve"},
+		"events":        {func(_ *world, h *[]clients.CodexHook) { *h = (*h)[:2] }, "warn events not wired: SessionStart (whether a session lives is not known), SessionEnd ("},
+		"rewake":        {func(_ *world, h *[]clients.CodexHook) { (*h)[ours].Command += " --rewake" }, " --rewake (.codex/hooks.json) has --rewake, and Codex runs no hooks in the background"},
 		"a shell's":     {func(_ *world, h *[]clients.CodexHook) { (*h)[ours].Command += " $FLAGS" }, "warn flags what a shell makes of this cannot be told"},
-		"unknown flags": {func(_ *world, h *[]clients.CodexHook) { (*h)[ours].Command += " --nonsense" }, "fail flags the hook does not take its arguments"},
+		"unknown flags": {func(_ *world, h *[]clients.CodexHook) { (*h)[ours].Command += " --nonsense" }, "fail flags the hook does not take --inbox "},
 		"gone":          {func(w *world, h *[]clients.CodexHook) { (*h)[ours].Command = "/gone/heartbeat-stop --inbox " + w.Inbox }, "fail binary the hook cannot be started"},
 		"short": {func(_ *world, h *[]clients.CodexHook) {
 			(*h)[ours].Command += " --mode persist"
 			(*h)[ours].Timeout = 1
-		}, "fail timeout the hook of Stop has 1s"},
+		}, "fail timeout hooks.Stop in .codex/hooks.json has timeout 1s and waits 2s"},
 		"relative": {func(w *world, _ *[]clients.CodexHook) { w.Inbox = filepath.Join(w.Project, "none", "inbox.jsonl") }, "fail wired"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestCodexIsNot(t *testing.T) {
 
 // refuses makes Codex one that cannot be asked.
 func (w *world) refuses() {
-	w.CodexHooks = func(context.Context, string) ([]clients.CodexHook, error) {
+	w.Hooks = func(context.Context, []string, []string, string) ([]clients.CodexHook, error) {
 		return nil, errors.New("it refuses hooks/list")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -34,10 +35,8 @@ const (
 	forgetting                // files are removed that nothing refers to
 )
 
-func (c Check) mendedBy(m mending) Check {
-	c.mend = m
-	return c
-}
+// mend says how what was found last is mended.
+func (e *examination) mend(m mending) { e.found[len(e.found)-1].mend = m }
 
 // Mended is the state of what [Repair] has mended.
 const Mended = "mended"
@@ -53,53 +52,53 @@ const (
 // place. Checks that are not ok are findings. Where somebody commits meanwhile it looks once
 // more, under the inbox's lock if that takes a moment or nothing else helps.
 func Fsck(ctx context.Context, in Input, box *inbox.Inbox) []Check {
-	e := &examination{Input: in, inbox: box.Path()}
 	for look := 1; ; look++ {
 		began := time.Now()
-		all, moved := e.fsck(box)
+		e, moved := in.fsck(box)
 		if !moved {
-			return all
+			return e.found
 		}
 		if look < mostLooks && time.Since(began) > shortLook {
 			continue
 		}
-		held, err := disk.AcquireLock(ctx, filepath.Join(box.Dir(), lockFile), cli.VerbLockWait)
+		held, err := disk.AcquireLock(ctx, filepath.Join(box.Dir(), ".inbox-lock"), cli.VerbLockWait)
+		if err == nil {
+			e, _ = in.fsck(box)
+			err = held.Release()
+		}
 		if err != nil {
-			return append(all, unseen("lock", "see who holds it: "+quote("heartbeat", "status", "--inbox", e.inbox), err))
+			e.id = "lock"
+			e.unseen("see who holds it: "+quote("heartbeat", "status", "--inbox", e.inbox), err)
 		}
-		all, _ = e.fsck(box)
-		if err := held.Release(); err != nil {
-			all = append(all, unseen("lock", "see the file", err))
-		}
-		return all
+		return e.found
 	}
 }
 
 // fsck looks once. moved says that somebody committed meanwhile.
-func (e *examination) fsck(box *inbox.Inbox) (all []Check, moved bool) {
-	for _, look := range []func(*examination) []Check{checkDirectory, checkFiles, checkLeftovers, checkState, checkRuns} {
-		all = append(all, look(e)...)
-	}
+func (in Input) fsck(box *inbox.Inbox) (e *examination, moved bool) {
+	e = &examination{Input: in, inbox: box.Path(), box: box}
+	e.look(ofFsck)
+	e.id = "entries"
 	v, err := box.View()
 	if err != nil {
-		return append(all, unseen("entries", "see the checks of the state", err)), false
+		e.unseen("see the checks of the state", err)
+		return e, false
 	}
 	defer v.Close() // it was only read
 	told, err := v.Told()
 	if err == nil {
-		var more []Check
-		more, err = e.checkEntries(box, v, told)
-		all = append(all, more...)
+		err = e.checkEntries(v, told)
 	}
 	if err != nil {
-		all = append(all, unseen("entries", "see the line about that file", err))
+		e.id = "entries"
+		e.unseen("see the line about that file", err)
 	}
 	after, err := box.View()
 	if err != nil {
-		return all, true
+		return e, true
 	}
 	now, err := after.Told()
-	return all, errors.Join(err, after.Close()) != nil || now.Seq != told.Seq || v.Settling()
+	return e, errors.Join(err, after.Close()) != nil || now.Seq != told.Seq || v.Settling()
 }
 
 // places where an entry can be. A claim is the first 61 bits of an entry's id and a place, so
@@ -136,32 +135,39 @@ func (c *claims) addLine(line []byte, place uint64) {
 	}
 }
 
+// check is what one look at the entries gathers.
+type check struct {
+	*examination
+	claims
+	view *inbox.View
+	say  inbox.Told
+	// repair is the command for what a commit mends.
+	repair string
+	// waits are the ids of the entries that runs wait for.
+	waits map[string]bool
+}
+
 // checkEntries holds what the files say of each entry against each other.
-func (e *examination) checkEntries(box *inbox.Inbox, v *inbox.View, say inbox.Told) (all []Check, err error) {
-	var c claims
-	repair := quote("heartbeat", "fsck", "--inbox", e.inbox, "--repair")
+func (e *examination) checkEntries(v *inbox.View, say inbox.Told) error {
+	c := &check{examination: e, view: v, say: say, repair: quote("heartbeat", "fsck", "--inbox", e.inbox, "--repair"), waits: map[string]bool{}}
+	before := len(e.found)
 	if v.Settling() {
-		all = append(all, warn("journal", repair, "the last commit has not reached the files beside %s, as a kill leaves it: whoever works on it next finishes that", e.inbox).mendedBy(committing))
+		e.as("journal").warn(c.repair, "the last commit has not reached the files beside %s, as a kill leaves it: whoever works on it next finishes that", e.inbox)
+		e.mend(committing)
 	}
 	for _, w := range v.Warnings() {
-		all = append(all, warn("state", repair, "%s", w).mendedBy(committing))
+		e.as("state").warn(c.repair, "%s", w)
+		e.mend(committing)
 	}
-	ids := map[string]bool{} // of entries that runs wait for
-	if e.Runs != nil {
-		for _, r := range e.Runs(e.inbox) {
-			for _, id := range r.Waits {
-				ids[id] = true
-			}
+	driven, _, _ := e.Driven(e.box) // the check of the runs tells of an error
+	for _, d := range driven {
+		for _, id := range d.Waits {
+			c.waits[id] = true
 		}
 	}
-	for _, look := range []func() ([]Check, error){
-		func() ([]Check, error) { return e.queueFile(v, say, &c) },
-		func() ([]Check, error) { return e.outcomes(box, say, &c, ids) },
-		func() ([]Check, error) { return e.schedule(box, &c, repair) },
-	} {
-		more, err := look()
-		if all = append(all, more...); err != nil {
-			return all, err
+	for _, look := range []func() error{c.queueFile, c.results, c.deadLetters, c.events, c.schedule} {
+		if err := look(); err != nil {
+			return err
 		}
 	}
 	for _, d := range []*inbox.Delivery{v.InFlight(), v.Redeliver()} {
@@ -171,233 +177,236 @@ func (e *examination) checkEntries(box *inbox.Inbox, v *inbox.View, say inbox.To
 			}
 		}
 	}
-	all = append(all, e.outOfPlace(&c, repair)...)
-	if len(ids) > 0 {
-		found, err := v.FindAll(sorted(ids))
-		if err != nil {
-			return all, err
-		}
-		for _, id := range sorted(ids) {
-			if found[id] == "" {
-				all = append(all, warn("run", "let the run take a step: "+quote("heartbeat", "orchestrate", "--inbox", e.inbox, "--once"),
-					"a run waits for the entry %s, which is nowhere in %s", id, filepath.Dir(e.inbox)))
-			}
+	c.outOfPlace()
+	found, err := v.FindAll(slices.Collect(maps.Keys(c.waits)))
+	if err != nil {
+		return err
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.waits)) {
+		if found[id] == "" {
+			e.as("run").warn("let the run take a step: "+quote("heartbeat", "orchestrate", "--inbox", e.inbox, "--once"),
+				"a run waits for the entry %s, which is nowhere in %s", id, filepath.Dir(e.inbox))
 		}
 	}
-	if len(Amiss(all)) == 0 {
+	if len(e.found) == before {
 		n := 0
-		for _, of := range c {
+		for _, of := range c.claims {
 			n += len(of)
 		}
-		all = append(all, ok("entries", "%s where entries are: each entry is in one place", words.Count(n, "line says", "lines say")))
+		e.as("entries").note(OK, "", words.Count(n, "line says", "lines say")+" where entries are: each entry is in one place")
 	}
-	return all, nil
+	return nil
 }
 
-func sorted(ids map[string]bool) (all []string) {
-	for id := range ids {
-		all = append(all, id)
-	}
-	slices.Sort(all)
-	return all
+// as says which check finds what comes.
+func (e *examination) as(id string) *examination {
+	e.id = id
+	return e
 }
 
 // queueFile claims the lines of the inbox itself.
-func (e *examination) queueFile(v *inbox.View, say inbox.Told, c *claims) (_ []Check, err error) {
-	f, err := disk.OpenForeign(e.inbox, unix.O_RDONLY)
+func (c *check) queueFile() (err error) {
+	f, err := disk.OpenForeign(c.inbox, unix.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	each := func(from, to int64, visit func(start int64, line []byte)) error {
+	visit := func(from, to int64, place uint64) error {
 		from, err := f.SkipZeros(from, max(from, to))
 		if err != nil || from >= to {
 			return err
 		}
 		return lines.EachHead(longest, true, io.NewSectionReader(f, from, to-from), from, func(start, _ int64, line []byte, _ bool) bool {
-			if len(line) <= longest {
-				visit(start, line)
+			if len(line) <= longest && (place != queued || !c.view.Skips(start)) {
+				c.addLine(line, place)
 			}
 			return true
 		})
 	}
-	if say.Whole {
-		err = each(say.From, min(v.Cursor(), f.Info().Size), func(_ int64, line []byte) { c.addLine(line, settled) })
+	if c.say.Whole {
+		err = visit(c.say.From, min(c.view.Cursor(), f.Info().Size), settled)
 	}
-	return nil, errors.Join(err, each(say.Waits, f.Info().Size, func(start int64, line []byte) {
-		if !v.Skips(start) {
-			c.addLine(line, queued)
-		}
-	}))
+	return errors.Join(err, visit(c.say.Waits, f.Info().Size, queued))
 }
 
-// outcomes claims what became of entries, and forgets the ids that are dead letters.
-func (e *examination) outcomes(box *inbox.Inbox, say inbox.Told, c *claims, ids map[string]bool) (all []Check, err error) {
-	add := func(m gjson.Result, place uint64) {
-		if m.Get("id").String() == "" || !m.Get("metadata.sent_at").Exists() {
-			place = told // others may have the same bytes, and a line that was set aside unread has no more
-		}
-		c.add(m.Get("entry_id").String(), place)
+// outcome claims what became of an entry. Of a line without a name of its own others may have
+// the same bytes, and a line that was set aside unread has no more.
+func (c *check) outcome(m gjson.Result, place uint64) {
+	if m.Get("id").String() == "" || !m.Get("metadata.sent_at").Exists() {
+		place = told
 	}
-	beyond, missing := 0, map[string]string{} // files that open letters name, by letter
-	more, err := e.each("results", box.ResultsPath(), func(start int64, _ []byte, m gjson.Result) bool {
-		if start >= say.Results {
+	c.add(m.Get("entry_id").String(), place)
+}
+
+func (c *check) results() error {
+	beyond, path := 0, c.box.ResultsPath()
+	err := c.each("results", path, func(start int64, _ []byte, m gjson.Result) bool {
+		if start >= c.say.Results {
 			beyond++
 		}
-		add(m, answered)
+		c.outcome(m, answered)
 		if m.Get("accepted").Exists() { // the letter's mark does not name the entry
 			c.add(m.Get("entry_id").String(), dealtWith)
 		}
 		return m.Get("entry_id").Exists()
 	})
-	all = append(all, more...)
 	if beyond > 0 && err == nil {
-		all = append(all, warn("results", "have it looked up which entries were answered: "+quote("heartbeat", "fsck", "--inbox", e.inbox, "--repair"),
+		c.warn("have it looked up which entries were answered: "+c.repair,
 			"%s from byte %d of %s on: the last commit knows of none there, so the state beside them is an older one, or somebody else wrote them",
-			words.Count(beyond, "result stands", "results stand"), say.Results, box.ResultsPath()).mendedBy(passing))
+			words.Count(beyond, "result stands", "results stand"), c.say.Results, path)
+		c.mend(passing)
 	}
-	if err == nil {
-		more, err = e.each("dead-letters", box.DeadLetterPath(), func(_ int64, line []byte, m gjson.Result) bool {
-			if m.Get("letter").Exists() && !m.Get("reason").Exists() {
-				if m.Get("requeued_at").Exists() || m.Get("accepted_at").Exists() {
-					if id := m.Get("entry_id").String(); id != "" {
-						c.add(id, dealtWith)
-					}
-					delete(missing, m.Get("letter").String())
-				}
-				return true
-			}
-			add(m, setAside)
-			delete(ids, m.Get("id").String())
-			if name := m.Get("raw_file").String(); name != "" {
-				if there, err := disk.Exists(e.beside(filepath.Base(name))); err == nil && !there {
-					l, _, _ := inbox.ParseLetter(line) // its name is empty if it is none
-					missing[l.Letter] = name
-				}
-			}
-			return m.Get("entry_id").Exists() || m.Get("raw_line").Exists()
-		})
-		all = append(all, more...)
-	}
-	for letter, name := range missing {
-		all = append(all, warn("dead-letters", "if nobody has the file, throw the letter away: "+quote("heartbeat", "dead-letter", "purge", "--inbox", e.inbox, letter),
-			"the dead letter %s has its text in %s, which is not there: it cannot be requeued", letter, e.beside(name)))
-	}
-	if err == nil {
-		more, err = e.each("events", box.EventsPath(), func(_ int64, _ []byte, m gjson.Result) bool {
-			switch inbox.EventKind(m.Get("event").String()) {
-			case inbox.EventScheduled, inbox.EventRedelivered, inbox.EventSaid, inbox.EventProgress, inbox.EventContested, inbox.EventFailed:
-			default:
-				c.add(m.Get("entry_id").String(), told)
-			}
-			return m.Get("event").Exists()
-		})
-		all = append(all, more...)
-	}
-	return all, err
+	return err
 }
 
-// longest is how much of a line is looked at: its names come first. A longer line of the inbox
-// is left out.
-const longest = 1 << 20
-
-// each visits the lines of a file that heartbeat appends to, and tells of lines that are none.
-func (e *examination) each(check, path string, visit func(start int64, line []byte, m gjson.Result) bool) (all []Check, err error) {
-	f, err := disk.OpenRead(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	foreign, first := 0, int64(0)
-	err = lines.EachHead(longest, false, io.NewSectionReader(f, 0, f.Info().Size), 0, func(start, _ int64, line []byte, whole bool) bool {
-		text := bytes.TrimSpace(line)
-		if len(text) == 0 || whole && text[0] == '{' && (text[len(text)-1] == '}' || len(line) > longest) && visit(start, line, gjson.ParseBytes(line)) {
+// deadLetters claims what was set aside. For a run, a dead letter is an outcome.
+func (c *check) deadLetters() error {
+	missing := map[string]string{} // files that open letters name, by letter
+	err := c.each("dead-letters", c.box.DeadLetterPath(), func(_ int64, line []byte, m gjson.Result) bool {
+		if m.Get("letter").Exists() && !m.Get("reason").Exists() {
+			if m.Get("requeued_at").Exists() || m.Get("accepted_at").Exists() {
+				if id := m.Get("entry_id").String(); id != "" {
+					c.add(id, dealtWith)
+				}
+				delete(missing, m.Get("letter").String())
+			}
 			return true
 		}
-		if foreign++; foreign == 1 {
-			first = start
+		c.outcome(m, setAside)
+		delete(c.waits, m.Get("id").String())
+		if name := m.Get("raw_file").String(); name != "" {
+			if there, err := disk.Exists(c.beside(filepath.Base(name))); err == nil && !there {
+				l, _, _ := inbox.ParseLetter(line) // its name is empty if it is none
+				missing[l.Letter] = name
+			}
 		}
-		return true
+		return m.Get("entry_id").Exists() || m.Get("raw_line").Exists()
 	})
-	if foreign > 0 {
-		all = append(all, warn(check, "look at it there, and take it out while no session runs", "%s in %s, the first at byte %d: not written whole, or not by heartbeat; nothing is taken from there",
-			words.Count(foreign, "line is no line of its kind", "lines are no lines of their kind"), path, first))
+	for letter, name := range missing {
+		c.warn("if nobody has the file, throw the letter away: "+quote("heartbeat", "dead-letter", "purge", "--inbox", c.inbox, letter),
+			"the dead letter %s has its text in %s, which is not there: it cannot be requeued", letter, c.beside(name))
 	}
-	return all, err
+	return err
+}
+
+func (c *check) events() error {
+	return c.each("events", c.box.EventsPath(), func(_ int64, _ []byte, m gjson.Result) bool {
+		switch inbox.EventKind(m.Get("event").String()) {
+		case inbox.EventScheduled, inbox.EventRedelivered, inbox.EventSaid, inbox.EventProgress, inbox.EventContested, inbox.EventFailed:
+		default:
+			c.add(m.Get("entry_id").String(), told)
+		}
+		return m.Get("event").Exists()
+	})
 }
 
 // overdue is how late a scheduled entry may be beside a session that waits.
 const overdue = time.Minute
 
-func (e *examination) schedule(box *inbox.Inbox, c *claims, repair string) (all []Check, err error) {
-	waiting, err := box.Scheduled()
+func (c *check) schedule() error {
+	waiting, err := c.box.Scheduled()
 	late, since := 0, time.Time{}
 	for _, s := range waiting {
 		c.add(s.EntryID, scheduled)
-		if s.NotBefore.Before(e.Now.Add(-overdue)) {
+		if s.NotBefore.Before(c.Now.Add(-overdue)) {
 			if late++; since.IsZero() || s.NotBefore.Before(since) {
 				since = s.NotBefore
 			}
 		}
 	}
 	if late > 0 {
-		all = append(all, warn("schedule", repair, "%s past its time, the first since %s: whoever works on %s next moves it there",
-			words.Count(late, "scheduled entry is", "scheduled entries are"), words.Stamp(since), e.inbox).mendedBy(committing))
+		c.as("schedule").warn(c.repair, "%s past its time, the first since %s: whoever works on %s next moves it there",
+			words.Count(late, "scheduled entry is", "scheduled entries are"), words.Stamp(since), c.inbox)
+		c.mend(committing)
 	}
-	more, err2 := e.each("schedule", box.ScheduledPath(), func(_ int64, _ []byte, m gjson.Result) bool { return m.IsObject() })
-	return append(all, more...), errors.Join(err, err2)
+	return errors.Join(err, c.each("schedule", c.box.ScheduledPath(), func(_ int64, _ []byte, m gjson.Result) bool { return m.IsObject() }))
+}
+
+// longest is how much of a line is looked at: its names come first. A longer line of the inbox
+// is left out.
+const longest = 1 << 20
+
+// each visits the lines of a file that heartbeat appends to, and tells of those that are none.
+func (c *check) each(id, path string, visit func(start int64, line []byte, m gjson.Result) bool) error {
+	c.id = id
+	foreign, first := 0, int64(0)
+	err := eachLine(path, func(start int64, line []byte, whole bool) {
+		text := bytes.TrimSpace(line)
+		object := len(text) > 0 && whole && text[0] == '{' && (text[len(text)-1] == '}' || len(line) > longest)
+		if len(text) == 0 || object && visit(start, line, gjson.ParseBytes(line)) {
+			return
+		}
+		if foreign++; foreign == 1 {
+			first = start
+		}
+	})
+	if foreign > 0 {
+		c.warn("look at it there, and take it out while no session runs", "%s in %s, the first at byte %d: not written whole, or not by heartbeat; nothing is taken from there",
+			words.Count(foreign, "line is no line of its kind", "lines are no lines of their kind"), path, first)
+	}
+	return err
+}
+
+// eachLine visits the lines of a file of ours, which may not exist, as far as they are looked at.
+func eachLine(path string, visit func(start int64, line []byte, whole bool)) error {
+	f, err := disk.OpenRead(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	err = lines.EachHead(longest, false, io.NewSectionReader(f, 0, f.Info().Size), 0, func(start, _ int64, line []byte, whole bool) bool {
+		visit(start, line, whole)
+		return true
+	})
+	return errors.Join(err, f.Close())
 }
 
 // mostNamed is how many entries are named of each kind of finding.
 const mostNamed = 5
 
 // outOfPlace finds entries that are in more than one place, or in none.
-func (e *examination) outOfPlace(all *claims, repair string) (found []Check) {
+func (c *check) outOfPlace() {
 	of := map[string][]string{} // names by what is wrong
 	count := map[string]int{}
-	var order []string
-	for _, c := range all {
-		slices.Sort(c)
-		for i := 0; i < len(c); {
+	for _, all := range c.claims {
+		slices.Sort(all)
+		for i := 0; i < len(all); {
 			var n [places]int
-			key := c[i] &^ (places - 1)
-			for ; i < len(c) && c[i]&^(places-1) == key; i++ {
-				n[c[i]&(places-1)]++
+			key := all[i] &^ (places - 1)
+			for ; i < len(all) && all[i]&^(places-1) == key; i++ {
+				n[all[i]&(places-1)]++
 			}
 			wrong := wrongPlaces(n)
 			if wrong == "" {
 				continue
 			}
-			if count[wrong]++; count[wrong] == 1 {
-				order = append(order, wrong)
-			}
-			if len(of[wrong]) < mostNamed {
+			if count[wrong]++; count[wrong] <= mostNamed {
 				of[wrong] = append(of[wrong], fmt.Sprintf("%016x", key)[:12])
 			}
 		}
 	}
-	for _, wrong := range order {
+	c.id = "entries"
+	for _, wrong := range slices.Sorted(maps.Keys(of)) {
 		names := strings.Join(of[wrong], ", ")
 		if more := count[wrong] - mostNamed; more > 0 {
 			names += fmt.Sprintf(" and %d more", more)
 		}
-		look := quote("heartbeat", "log", "--inbox", e.inbox, of[wrong][0])
+		look := quote("heartbeat", "log", "--inbox", c.inbox, of[wrong][0])
 		switch wrong {
 		case nowhere:
-			found = append(found, fail("entries", look+" shows what is known; send it again if it is still wanted", "%s: %s", names, wrong))
+			c.fail(look+" shows what is known; send it again if it is still wanted", "%s: %s", names, wrong)
 		case waitsToo:
-			found = append(found, fail("entries", repair+", and it is passed without a turn", "%s: %s", names, wrong).mendedBy(passing))
+			c.fail(c.repair+", and it is passed without a turn", "%s: %s", names, wrong)
+			c.mend(passing)
 		default:
-			found = append(found, fail("entries", look+" shows where, and `heartbeat dead-letter` and `heartbeat cancel` take one away", "%s: %s", names, wrong))
+			c.fail(look+" shows where, and `heartbeat dead-letter` and `heartbeat cancel` take one away", "%s: %s", names, wrong)
 		}
 	}
-	return found
 }
 
 const (

@@ -1,218 +1,235 @@
 package doctor
 
 import (
-	"fmt"
-	"os"
+	"context"
+	"errors"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
-	"heartbeat/internal/claude"
+	"heartbeat/inbox"
 	"heartbeat/internal/claude/settings"
+	"heartbeat/internal/cli"
+	"heartbeat/internal/hook"
+	"heartbeat/internal/supervise/client"
 )
 
-// The client's timeouts of hooks that state none.
+// wire is a heartbeat hook, and the file that has it.
+type wire struct {
+	settings.Found
+	file  settings.File
+	hook  hook.Flags
+	err   error            // of its flags
+	inbox string           // absolute, "" if that is not known
+	codex client.CodexHook // what Codex says of it
+}
+
+func (e *examination) readWires() {
+	for _, s := range e.sources {
+		for _, f := range s.content.Hooks {
+			e.addWire(&wire{Found: f, file: s.File})
+		}
+	}
+}
+
+// codexEvents are what install wires, as Codex spells them.
+var codexEvents = map[string]string{
+	"stop": settings.Stop, "sessionStart": settings.SessionStart, "sessionEnd": settings.SessionEnd, "userPromptSubmit": settings.UserPromptSubmit,
+}
+
+// askCodex has Codex say itself which hooks it has.
+func (e *examination) askCodex() {
+	if e.program = e.programOf("codex"); e.program.path == "" {
+		return
+	}
+	hooks, err := e.Hooks(context.Background(), []string{e.program.path}, e.Environ, e.Project)
+	e.program.err, e.program.known, e.program.hooks = err, err == nil, len(hooks)
+	for _, h := range hooks {
+		if found, is := settings.FoundIn(codexEvents[h.Event], h.Command); is && found.Event != "" {
+			found.Timeout, found.Member = time.Duration(h.Timeout)*time.Second, "hooks."+found.Event
+			e.addWire(&wire{Found: found, file: settings.File{Path: h.Path}, codex: h})
+		}
+	}
+}
+
+// addWire adds a hook, and finds out what it would do.
+func (e *examination) addWire(w *wire) {
+	named := w.Inbox
+	if w.Exact {
+		if w.hook, w.err = parse(w.Flags, e.effective(cli.InboxVariable)); w.err == nil {
+			named = w.hook.Inbox
+		}
+	}
+	switch {
+	case named == "" || !w.Exact && strings.ContainsAny(named, "$`~"):
+	case filepath.IsAbs(named):
+		w.inbox = filepath.Clean(named)
+	case w.Exact:
+		w.inbox = filepath.Join(e.Project, named)
+	}
+	e.wires = append(e.wires, w)
+}
+
+// parse reads a hook's arguments as the hook itself would in a session whose variable
+// names that inbox.
+func parse(args []string, inbox string) (h hook.Flags, err error) {
+	flags := h.Set()
+	if err := cli.FlagError(flags.Parse(args), flags); err != nil {
+		return h, err
+	}
+	switch {
+	case h.Help || h.Version:
+		return h, errors.New("with --help or --version it only prints")
+	case h.NoInput:
+		return h, errors.New("with --no-input it takes every stop for an answer, without the client's word")
+	case !flags.Changed("inbox"):
+		h.Inbox = inbox
+	}
+	return h, h.Check(flags, flags.Args())
+}
+
+// relation is how a hook relates to the inbox that is meant.
+type relation uint8
+
 const (
-	defaultTimeout    = 600 * time.Second
-	defaultTimeoutOld = 60 * time.Second
-	// shortStay is the least timeout that makes sense for a hook in the background: longer
-	// than a session is idle. install gives it a year.
-	shortStay = 24 * time.Hour
+	other relation = iota
+	same
+	untold // the file does not tell
 )
 
-// checkTimeout compares each hook's timeout with how long it waits.
-func checkTimeout(e *examination) []Check {
-	var all []Check
-	for _, g := range distinct(e.related(settings.Stop, same)) {
-		for _, w := range g {
-			if w.Exact && w.err == nil && !w.hook.Rewake {
-				all = append(all, e.timeout(w))
-			}
-		}
+func (e *examination) relate(w *wire) relation {
+	switch {
+	case e.inbox == "":
+		return untold
+	case w.inbox != "" && inbox.SameInbox(w.inbox, e.inbox):
+		return same
+	case w.inbox != "":
+		return other
 	}
-	return append(all, e.stays()...)
+	base := filepath.Base(w.Inbox)
+	if w.Inbox != "" && !strings.ContainsAny(base, "$`") && base != filepath.Base(e.inbox) {
+		return other
+	}
+	return untold
 }
 
-// stays checks how long the hooks in the background may wait for an entry.
-func (e *examination) stays() []Check {
-	var all []Check
-	long := 0
-	for _, w := range e.wakers() {
-		limit, stated := e.limit(w)
-		switch {
-		case !w.Wakes: // checkWired and checkEvents report it
-		case limit < shortStay:
-			all = append(all, fail("timeout", e.install([]*wire{w}),
-				"%s has %s in the background: the client ends it then, and nothing wakes the session any more", e.place(w), stated))
-		default:
-			long++
-		}
-	}
-	if long > 0 && len(all) == 0 {
-		all = append(all, ok("timeout", "each hook in the background has at least %s to wait for an entry", shortStay))
-	}
-	return all
-}
-
-func (e *examination) timeout(w *wire) Check {
-	limit, stated := e.limit(w)
-	place := e.place(w)
-	if !w.hook.Persist {
-		return ok("timeout", "%s has %s, and never waits for an entry", place, stated)
-	}
-	if limit <= w.hook.Idle {
-		return fail("timeout", e.install([]*wire{w}),
-			"%s has %s and waits %s for an entry: the client ends it first, and the session stops", place, stated, w.hook.Idle)
-	}
-	return ok("timeout", "%s has %s and waits %s for an entry", place, stated, w.hook.Idle)
-}
-
-// limit returns a hook's timeout, and how the file spells it.
-func (e *examination) limit(w *wire) (limit time.Duration, stated string) {
-	if w.Timeout != 0 {
-		return w.Timeout, fmt.Sprintf("timeout %s", w.Timeout)
-	}
-	limit = defaultTimeout
-	if e.client.known && e.client.release.Before(claude.LongTimeout) {
-		limit = defaultTimeoutOld
-	}
-	return limit, fmt.Sprintf("no timeout, which is %s", limit)
-}
-
-// checkCap looks for the variable that lifts the client's cap on blocks in a row.
-func checkCap(e *examination) []Check {
-	if e.neverBlocks() {
-		return []Check{ok("cap", "no hook of Stop blocks it, so nothing counts towards the cap")}
-	}
-	if e.inbox != "" && len(e.related(settings.Stop, same)) == 0 {
-		if _, plugin := e.wiredByPlugin(); plugin {
-			return []Check{ok("cap", "the plugin keeps below it")}
-		}
-		if _, launched := e.wiredByLauncher(); launched {
-			return []Check{ok("cap", "heartbeat-launch lifts it for its own sessions")}
-		}
-	}
-	value, source := e.setting(settings.BlockCapEnv)
-	where := "the environment"
-	if source != nil {
-		where = "env of " + e.show(source.path)
-	} else {
-		value = e.variable(settings.BlockCapEnv)
-	}
-	if value == "0" {
-		return []Check{ok("cap", "%s is 0 in %s", settings.BlockCapEnv, where)}
-	}
-	have := fmt.Sprintf("%s is %q in %s", settings.BlockCapEnv, value, where)
-	if value == "" {
-		have = settings.BlockCapEnv + " is not set"
-	}
-	return []Check{fail("cap", e.capFix(source), "%s: Claude Code swallows the ninth entry in a row that is answered without a tool", have)}
-}
-
-// neverBlocks reports whether there are Stop hooks, all of which wake the session.
-func (e *examination) neverBlocks() bool {
-	wakes := false
+// related returns the hooks of an event, "" for any, with that relation to the inbox.
+func (e *examination) related(event string, r relation) (found []*wire) {
 	for _, w := range e.wires {
-		if w.Event == settings.Stop {
-			if !w.rewakes() {
-				return false
-			}
-			wakes = true
+		if (event == "" || w.Event == event) && e.relate(w) == r {
+			found = append(found, w)
 		}
 	}
-	return wakes
+	return found
 }
 
-func (e *examination) capFix(source *source) string {
-	path := filepath.Join(e.Project, ".claude", "settings.json")
-	if source != nil {
-		path = source.path
-	} else if mine := e.related(settings.Stop, same); len(mine) > 0 {
-		path = mine[0].source.path
-	}
-	return fmt.Sprintf(`in "env" of %s: "%s": "0"`, path, settings.BlockCapEnv)
+// takers are the hooks of the inbox that take entries from it. Others only note something.
+func (e *examination) takers() []*wire {
+	wakers := slices.DeleteFunc(e.related("", same), func(w *wire) bool { return w.Event == settings.Stop || !w.rewakes() || !w.waits() })
+	return append(e.related(settings.Stop, same), wakers...)
 }
 
-// checkBinary looks at the programs that the hooks of the inbox start.
-func checkBinary(e *examination) []Check {
-	var all []Check
-	var seen []string
-	if e.StopErr != nil {
-		all = append(all, warn("binary", "build all commands into one folder (see the README)", "there is no hook for install to wire: %v", e.StopErr))
-	}
+// wiredInboxes returns the inboxes that Stop hooks deliver from, each once.
+func (e *examination) wiredInboxes() (all []string) {
 	for _, w := range e.wires {
-		if e.inbox == "" || e.relate(w) != same || slices.Contains(seen, w.Binary) {
-			continue
-		}
-		seen = append(seen, w.Binary)
-		if !w.Exact {
-			all = append(all, warn("binary", e.execForm(w), "which program this starts is up to a shell: %s (%s)", w.line(), e.show(w.source.path)))
-			continue
-		}
-		all = append(all, e.binary(w))
-		if path := besideHook(w.Binary); path != "" && w.err == nil && len(w.hook.Runs) > 0 && runnable(path) != nil {
-			all = append(all, warn("binary", "build all commands into one folder (see the README)",
-				"%s cannot be started, which takes over from the hook beside it for its babysitter runs: the hook needs one on the PATH of the session", path))
+		known := func(other string) bool { return inbox.SameInbox(other, w.inbox) }
+		if w.Event == settings.Stop && w.inbox != "" && !slices.ContainsFunc(all, known) {
+			all = append(all, w.inbox)
 		}
 	}
 	return all
 }
 
-// besideHook returns where a hook looks first for the command that drives its runs. It is
-// "" for a hook that is not there, of which another check tells.
-func besideHook(hook string) string {
-	hook, err := filepath.EvalSymlinks(hook)
-	if err != nil {
-		return ""
+// rewakes reports whether a hook waits in the background and wakes the idle session.
+func (w *wire) rewakes() bool {
+	if w.Exact && w.err == nil {
+		return w.hook.Rewake
 	}
-	return filepath.Join(filepath.Dir(hook), "heartbeat")
+	return slices.Contains(w.Flags, "--rewake")
 }
 
-// execForm returns the advice about a hook in shell form.
-func (e *examination) execForm(w *wire) string {
-	return "take that line out of " + w.source.path + ", then: " + e.install([]*wire{w})
+// waits reports whether a hook with --rewake waits for an entry after its event.
+func (w *wire) waits() bool {
+	return w.Event == settings.Stop || w.Event == settings.StopFailure || w.Event == settings.SessionStart
 }
 
-func (e *examination) binary(w *wire) Check {
-	path, fix := w.Binary, "build it (see the README), then, with that build: "+e.install([]*wire{w})
-	if !filepath.IsAbs(path) {
-		found, there := e.lookPath(path)
-		if !there || path != filepath.Base(path) {
-			return fail("binary", fix, "%s is no absolute path, and not on the PATH of this shell", path)
+// line returns the command as the file has it.
+func (w *wire) line() string {
+	if w.Args == nil {
+		return w.Command
+	}
+	return quote(append([]string{w.Command}, w.Args...)...)
+}
+
+// distinct groups hooks that Claude Code runs once: the same command in several places. Codex
+// runs each.
+func (e *examination) distinct(wires []*wire) (groups [][]*wire) {
+	for _, w := range wires {
+		i := slices.IndexFunc(groups, func(g []*wire) bool {
+			return !e.Codex && g[0].Command == w.Command && slices.Equal(g[0].Args, w.Args) && (g[0].Args == nil) == (w.Args == nil)
+		})
+		if i < 0 {
+			i, groups = len(groups), append(groups, nil)
 		}
-		return warn("binary", fix, "%s is no absolute path: here it is %s, and in a session whatever its PATH says", path, found)
+		groups[i] = append(groups[i], w)
 	}
-	if err := runnable(path); err != nil {
-		return fail("binary", fix, "the hook cannot be started: %v", err)
-	}
-	switch {
-	case e.StopErr != nil:
-		return ok("binary", "%s can be started", path)
-	case !sameFile(path, e.Stop):
-		return warn("binary", "to wire the one of this build: "+e.install([]*wire{w}), "%s is another file than %s, which belongs to this command", path, e.Stop)
-	}
-	return ok("binary", "%s belongs to this command", path)
+	return groups
 }
 
-func runnable(path string) error {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return err
-	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is not a regular file", path)
-	}
-	if err := unix.Access(path, unix.X_OK); err != nil {
-		return fmt.Errorf("%s (mode %04o) is not executable: %w", path, info.Mode().Perm(), err)
-	}
-	return nil
+// where shows a hook, or the same one of several files.
+func (e *examination) where(group ...*wire) string {
+	return group[0].Event + " -> " + group[0].line() + " (" + e.places(group) + ")"
 }
 
-// sameFile follows links on both sides.
-func sameFile(a, b string) bool {
-	infoA, errA := os.Stat(a)
-	infoB, errB := os.Stat(b)
-	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
+// places names the files that have the hooks of a group.
+func (e *examination) places(group []*wire) string {
+	var paths []string
+	for _, w := range group {
+		if path := e.show(w.file.Path); !slices.Contains(paths, path) {
+			paths = append(paths, path)
+		}
+	}
+	if len(paths) > 1 {
+		return strings.Join(paths, " and ") + ", which runs once"
+	}
+	return paths[0]
+}
+
+// install returns the command that wires the inbox like an existing hook, or with
+// defaults.
+func (e *examination) install(like ...*wire) string {
+	switch {
+	case len(like) > 0:
+		return e.installLike(like, like[0].file.Path)
+	case e.Codex:
+		return e.installLike(nil, "")
+	}
+	return e.installLike(nil, filepath.Join(e.Project, ".claude", "settings.json"))
+}
+
+func (e *examination) installLike(like []*wire, path string) string {
+	words := []string{"heartbeat", "install", "--inbox", e.inbox}
+	switch {
+	case e.Codex:
+		words = append(words, "--agent", "codex")
+	case len(like) == 0:
+	case like[0].Exact && like[0].err == nil && like[0].Inbox != "":
+		words = append(words[:2:2], like[0].Flags...)
+	case like[0].rewakes():
+		words = append(words, "--rewake")
+	}
+	if path != "" {
+		words = append(words, "--settings", path)
+	}
+	return quote(words...)
+}
+
+// uninstall returns the command that removes a hook from its file.
+func (e *examination) uninstall(inbox string, w *wire) string {
+	words := []string{"heartbeat", "uninstall", "--inbox", inbox}
+	if e.Codex {
+		words = append(words, "--agent", "codex")
+	}
+	return quote(append(words, "--settings", w.file.Path)...)
 }

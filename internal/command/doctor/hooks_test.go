@@ -13,13 +13,13 @@ import (
 func TestBinary(t *testing.T) {
 	t.Run("this one, through a link", func(t *testing.T) {
 		w := newWorld(t)
-		w.says(checkBinary, "ok belongs to this command")
+		w.says("binary", "ok belongs to this command")
 		link := filepath.Join(w.Home, "heartbeat-stop")
 		require.NoError(t, os.Symlink(w.Stop, link))
 		hook := w.hook("--inbox", w.Inbox)
 		hook["command"] = link
 		w.wire(w.projectSettings(), hook)
-		w.says(checkBinary, "ok belongs to this command")
+		w.says("binary", "ok belongs to this command")
 	})
 	for name, c := range map[string]struct {
 		make func(w *world, path string)
@@ -37,40 +37,41 @@ func TestBinary(t *testing.T) {
 			hook := w.hook("--inbox", w.Inbox)
 			hook["command"] = path
 			w.wire(w.projectSettings(), hook)
-			w.says(checkBinary, c.says)
+			w.says("binary", c.says)
 		})
 	}
 	t.Run("none to wire", func(t *testing.T) {
 		w := newWorld(t)
 		w.StopErr = errors.New("nowhere")
-		w.says(checkBinary, "warn there is no hook for install to wire: nowhere", "ok can be started")
+		w.says("binary", "warn there is no hook for install to wire: nowhere")
 	})
 	t.Run("looked up", func(t *testing.T) {
 		w := newWorld(t)
 		w.wire(w.projectSettings(), shell("heartbeat-stop --inbox "+w.Inbox))
-		w.says(checkBinary, "warn heartbeat-stop is no absolute path: here it is "+w.Stop)
+		w.says("binary", "warn heartbeat-stop is no absolute path: here it is "+w.Stop)
 		w.Environ = nil
-		w.says(checkBinary, "fail not on the PATH")
+		w.says("binary", "fail not on the PATH")
 		w.wire(w.projectSettings(), shell("./heartbeat-stop --inbox "+w.Inbox))
-		w.says(checkBinary, "fail ./heartbeat-stop is no absolute path")
+		w.says("binary", "fail ./heartbeat-stop is no absolute path")
 	})
 	t.Run("up to a shell", func(t *testing.T) {
 		w := newWorld(t)
 		w.wire(w.projectSettings(), shell("true; heartbeat-stop --inbox "+w.Inbox))
-		w.says(checkBinary, "warn up to a shell")
+		w.says("binary")
+		w.says("flags", "warn what a shell makes of this cannot be told, nor which program it starts")
 	})
 }
 
 func TestFlags(t *testing.T) {
 	w := newWorld(t)
-	w.says(checkFlags, "ok the hook takes --inbox")
+	w.says("flags", "ok the hook takes --inbox")
 	w.wire(w.projectSettings(), w.hook("--inbox", w.Inbox, "--modus", "drain"))
-	w.says(checkFlags, "fail unknown flag: --modus")
+	w.says("flags", "fail unknown flag: --modus")
 	w.wire(w.projectSettings(), shell("true; heartbeat-stop --inbox "+w.Inbox))
-	w.says(checkFlags, "warn what a shell makes of this")
+	w.says("flags", "warn what a shell makes of this")
 	w.Inbox = ""
 	w.wire(w.projectSettings())
-	w.says(checkFlags)
+	w.says("flags")
 }
 
 func TestTimeout(t *testing.T) {
@@ -80,68 +81,68 @@ func TestTimeout(t *testing.T) {
 		w.wire(w.projectSettings(), hook)
 	}
 	w := newWorld(t)
-	w.says(checkTimeout, "ok has timeout 10m0s, and never waits")
+	w.says("timeout", "ok has timeout 10m0s, and never waits")
 	persist(w, "5m", 600)
-	w.says(checkTimeout, "ok waits 5m0s")
+	w.says("timeout", "ok waits 5m0s")
 	persist(w, "10m", 600)
-	w.says(checkTimeout, "fail hooks.Stop[0].hooks[0] in .claude/settings.json has timeout 10m0s and waits 10m0s")
-	assert.Contains(t, w.checks(checkTimeout)[0].Fix, "--idle-interval 10m")
+	w.says("timeout", "fail hooks.Stop[0].hooks[0] in .claude/settings.json has timeout 10m0s and waits 10m0s")
+	assert.Contains(t, w.checks("timeout")[0].Fix, "--idle-interval 10m")
 	persist(w, "5m", nil)
-	w.says(checkTimeout, "ok no timeout, which is 10m0s")
-	w.Version = version("2.1.2")
-	w.says(checkTimeout, "fail no timeout, which is 1m0s")
+	w.says("timeout", "ok no timeout, which is 10m0s")
+	w.program("claude", "echo 2.1.2")
+	w.says("timeout", "fail no timeout, which is 1m0s")
 	persist(w, "soon", 600)
-	w.says(checkTimeout)
+	w.says("timeout")
 }
 
 func TestCap(t *testing.T) {
 	const name = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
 	w := newWorld(t)
-	w.says(checkCap, "ok "+name+" is 0 in env of .claude/settings.json")
+	w.says("cap", "ok "+name+" is 0 in env of .claude/settings.json")
 	w.setenv(name, "8")
-	w.says(checkCap, "ok .claude/settings.json")
+	w.says("cap", "ok .claude/settings.json")
 	w.settings(w.localSettings(), map[string]any{"env": map[string]any{name: 50}})
-	w.says(checkCap, `fail is "50" in env of .claude/settings.local.json`)
-	assert.Contains(t, w.checks(checkCap)[0].Fix, w.localSettings())
+	w.says("cap", `fail is "50" in env of .claude/settings.local.json`)
+	assert.Contains(t, w.checks("cap")[0].Fix, w.localSettings())
 	w.settings(w.managedSettings(), map[string]any{"env": map[string]any{name: 0}})
-	w.says(checkCap, "ok "+w.managedSettings())
+	w.says("cap", "ok "+w.managedSettings())
 
 	w = newWorld(t)
 	require.NoError(t, os.Remove(w.projectSettings()))
-	w.says(checkCap, "fail is not set")
+	w.says("cap", "fail is not set")
 	w.setenv(name, "0")
-	w.says(checkCap, "ok in the environment")
+	w.says("cap", "ok in the environment")
 	w.setenv(name, "1")
-	w.says(checkCap, `fail is "1" in the environment`)
+	w.says("cap", `fail is "1" in the environment`)
 }
 
 func TestHooksOn(t *testing.T) {
 	off := map[string]any{"disableAllHooks": true}
 	t.Run("disabled", func(t *testing.T) {
 		w := newWorld(t)
-		w.says(checkHooksOn, "ok no settings file")
+		w.says("hooks-on", "ok no settings file")
 		w.settings(filepath.Join(w.Home, ".claude", "settings.json"), off)
-		w.says(checkHooksOn, "fail disableAllHooks is true in "+w.Home)
+		w.says("hooks-on", "fail disableAllHooks is true in "+w.Home)
 		w.settings(w.localSettings(), map[string]any{"disableAllHooks": false})
-		w.says(checkHooksOn, "ok no settings file")
+		w.says("hooks-on", "ok no settings file")
 	})
 	t.Run("by an administrator", func(t *testing.T) {
 		w := newWorld(t)
 		w.settings(w.managedSettings(), map[string]any{"allowManagedHooksOnly": true})
-		w.says(checkHooksOn, "fail allowManagedHooksOnly is true in "+w.managedSettings())
+		w.says("hooks-on", "fail allowManagedHooksOnly is true in "+w.managedSettings())
 		w.settings(w.localSettings(), map[string]any{"allowManagedHooksOnly": true})
 		w.settings(w.managedSettings(), off)
-		w.says(checkHooksOn, "fail disableAllHooks")
+		w.says("hooks-on", "fail disableAllHooks")
 	})
 	t.Run("only an administrator can allow his own", func(t *testing.T) {
 		w := newWorld(t)
 		w.settings(w.localSettings(), map[string]any{"allowManagedHooksOnly": true})
-		w.says(checkHooksOn, "ok no settings file")
+		w.says("hooks-on", "ok no settings file")
 	})
 	t.Run("wired by the administrator", func(t *testing.T) {
 		w := newWorld(t)
 		w.settings(w.localSettings(), off)
 		w.wire(w.managedSettings(), w.hook("--inbox", w.Inbox))
-		w.says(checkHooksOn, "ok no settings file")
+		w.says("hooks-on", "ok no settings file")
 	})
 }

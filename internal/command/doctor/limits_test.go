@@ -1,18 +1,13 @@
 package doctor
 
-import "testing"
-
-func TestLimits(t *testing.T) {
-	w := newWorld(t)
-	w.says(checkLimits)
-	w.NotCounted = func(string) []string { return []string{"nothing is counted"} }
-	w.says(checkLimits, "warn nothing is counted")
-}
+import (
+	"testing"
+)
 
 func TestPrices(t *testing.T) {
 	w := newWorld(t)
-	w.Prices = func(string) string { return "" }
-	w.says(checkPrices)
-	w.Prices = func(string) string { return "the table may be out of date" }
-	w.says(checkPrices, "warn the table may be out of date")
+	w.says("prices")
+	t.Setenv("XDG_CONFIG_HOME", w.Home)
+	w.write(w.Home+"/heartbeat/prices.toml", "nonsense", 0o600)
+	w.says("prices", "warn prices.toml")
 }

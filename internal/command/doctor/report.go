@@ -5,7 +5,6 @@
 package doctor
 
 import (
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -32,37 +31,6 @@ type Check struct {
 	mend mending
 }
 
-func ok(name, format string, args ...any) Check {
-	return Check{Name: name, State: OK, Evidence: fmt.Sprintf(format, args...)}
-}
-
-func warn(name, fix, format string, args ...any) Check {
-	return Check{Name: name, State: Warn, Evidence: fmt.Sprintf(format, args...), Fix: fix}
-}
-
-func fail(name, fix, format string, args ...any) Check {
-	return Check{Name: name, State: Fail, Evidence: fmt.Sprintf(format, args...), Fix: fix}
-}
-
-// unseen is a check that could not be made.
-func unseen(name, fix string, err error) Check {
-	return fail(name, fix, "could not be looked at: %v", err)
-}
-
-// Run makes all checks.
-func Run(in Input) []Check {
-	e := examine(in)
-	var all []Check
-	for _, look := range []func(*examination) []Check{
-		checkSettings, checkWired, checkEvents, checkOthers, checkBinary, checkMeter, checkPrices, checkLimits, checkFlags, checkTimeout, checkCap, checkHooksOn,
-		checkTrust, checkOnboarding, checkEnvironment, checkClient,
-		checkDirectory, checkFiles, checkFileSystem, checkLeftovers, checkState, checkRuns, checkBabysitter,
-	} {
-		all = append(all, look(e)...)
-	}
-	return all
-}
-
 // Count counts the checks that are in one of these states.
 func Count(all []Check, states ...string) (n int) {
 	for _, c := range all {
@@ -76,13 +44,6 @@ func Count(all []Check, states ...string) (n int) {
 // Amiss returns the checks that are not ok.
 func Amiss(all []Check) []Check {
 	return slices.DeleteFunc(slices.Clone(all), func(c Check) bool { return c.State == OK })
-}
-
-// WithoutWiring leaves out the checks of what the settings wire, for a project in which
-// the launcher wires each session.
-func WithoutWiring(all []Check) []Check {
-	of := []string{"wired", "events", "binary", "meter", "flags", "timeout", "cap"}
-	return slices.DeleteFunc(slices.Clone(all), func(c Check) bool { return slices.Contains(of, c.Name) })
 }
 
 // WriteText shows people each check, and its fix below it.

@@ -1,8 +1,6 @@
 package doctor
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -10,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/internal/cli/layout"
-	"heartbeat/internal/disk"
+
+	"heartbeat/orchestrate"
 )
 
 func TestNothingWrong(t *testing.T) {
@@ -35,13 +34,17 @@ func TestNothingWrong(t *testing.T) {
 
 // Nothing is there at all: no home, no project settings, no inbox.
 func TestNothingThere(t *testing.T) {
-	all := Run(Input{Project: t.TempDir(), Parse: parse, Managed: "/nowhere"})
+	all := Run(Input{Driven: orchestrate.Driven, Project: t.TempDir(), Managed: "/nowhere"})
 	assert.NotZero(t, Count(all, Fail))
 	assert.NotEmpty(t, all)
 }
 
 func TestReportIsPrinted(t *testing.T) {
-	all := []Check{ok("wired", "a\nb"), warn("cap", "do <this>", "because of %s", "that"), fail("trust", "x\ty", "no")}
+	e := &examination{}
+	e.as("wired").note(OK, "", "a\nb")
+	e.as("cap").warn("do <this>", "because of %s", "that")
+	e.as("trust").fail("x\ty", "no")
+	all := e.found
 	var text, lines strings.Builder
 	require.NoError(t, WriteText(layout.For(&text, layout.Never), all))
 	assert.Equal(t, "ok    wired        a b\n"+
@@ -66,22 +69,4 @@ func TestShow(t *testing.T) {
 	assert.Equal(t, ".claude/settings.json", in.show("/p/.claude/settings.json"))
 	assert.Equal(t, "/q/x", in.show("/q/x"))
 	assert.Equal(t, "/pp", in.show("/pp"))
-}
-
-func TestReadFileTakesRegularFilesOnly(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "f")
-	require.NoError(t, os.WriteFile(path, []byte("12345"), 0o600))
-	_, err := readFile(path, 4)
-	assert.ErrorContains(t, err, "more than 4 bytes")
-	content, err := readFile(path, 5)
-	require.NoError(t, err)
-	assert.Equal(t, "12345", string(content))
-	_, err = readFile(dir, 5)
-	assert.ErrorContains(t, err, "it is a directory")
-	require.NoError(t, os.Symlink(path, path+".link"))
-	_, err = disk.ReadState(path+".link", 256<<20)
-	assert.Error(t, err)
-	_, err = readFile(path+".link", 5)
-	assert.NoError(t, err)
 }

@@ -10,11 +10,11 @@ import (
 func TestRewakeIsRight(t *testing.T) {
 	w := newWorld(t)
 	w.wireWakers(w.projectSettings(), nil)
-	w.says(checkWired, "ok Stop -> "+w.Stop+" --inbox "+w.Inbox+" --rewake (.claude/settings.json): it wakes the idle session")
-	w.says(checkEvents, "ok StopFailure, SessionStart, SessionEnd, UserPromptSubmit, Notification, PostToolBatch are wired as well")
-	w.says(checkTimeout, "ok each hook in the background has at least 24h0m0s")
-	w.says(checkFlags, "ok --rewake")
-	w.says(checkCap, "ok no hook of Stop blocks it")
+	w.says("wired", "ok Stop -> "+w.Stop+" --inbox "+w.Inbox+" --rewake (.claude/settings.json): it wakes the idle session")
+	w.says("events", "ok StopFailure, SessionStart, SessionEnd, UserPromptSubmit, Notification, PostToolBatch are wired as well")
+	w.says("timeout", "ok each hook in the background has at least 24h0m0s")
+	w.says("flags", "ok --rewake")
+	w.says("cap", "ok no hook of Stop blocks it")
 	for _, c := range Run(w.Input) {
 		if c.Name != "file-system" { // the machine's own
 			assert.Equal(t, OK, c.State, "%+v", c)
@@ -38,20 +38,20 @@ func TestRewakeInTheWrongPlace(t *testing.T) {
 			hook["async"], hook["asyncRewake"] = form.async, form.asyncRewake
 			install := "heartbeat install --inbox " + w.Inbox + " --rewake --settings " + w.projectSettings()
 			w.wireWakers(w.projectSettings(), map[string][]map[string]any{"Stop": {hook}})
-			w.says(checkWired, form.says)
+			w.says("wired", form.says)
 			if !form.asyncRewake {
-				assert.Equal(t, install, w.checks(checkWired)[0].Fix)
+				assert.Equal(t, install, w.checks("wired")[0].Fix)
 			}
 			for _, event := range []string{"StopFailure", "SessionStart"} {
 				w.wireWakers(w.projectSettings(), map[string][]map[string]any{event: {hook}})
-				w.says(checkWired, "ok ")
+				w.says("wired", "ok ")
 				if form.asyncRewake {
-					w.says(checkEvents, "ok ")
+					w.says("events", "ok ")
 					continue
 				}
-				w.says(checkEvents, form.says, "ok ")
-				assert.Contains(t, w.checks(checkEvents)[0].Evidence, event+" -> ")
-				assert.Equal(t, install, w.checks(checkEvents)[0].Fix)
+				w.says("events", form.says)
+				assert.Contains(t, w.checks("events")[0].Evidence, event+" -> ")
+				assert.Equal(t, install, w.checks("events")[0].Fix)
 			}
 		})
 	}
@@ -61,23 +61,23 @@ func TestRewakeInTheWrongPlace(t *testing.T) {
 		hook := w.waker()
 		delete(hook, "asyncRewake")
 		w.wireWakers(w.localSettings(), map[string][]map[string]any{"Stop": {hook}})
-		w.says(checkWired, "fail (.claude/settings.local.json) waits for an entry")
+		w.says("wired", "fail (.claude/settings.local.json) waits for an entry")
 	})
 	t.Run("a shell line", func(t *testing.T) {
 		w := newWorld(t)
 		line := shell("cd /x && heartbeat-stop --inbox " + w.Inbox + " --rewake")
 		w.wireWakers(w.projectSettings(), map[string][]map[string]any{"Stop": {line}})
-		w.says(checkWired, "fail is not in the background")
+		w.says("wired", "fail is not in the background")
 		line["asyncRewake"] = true
 		w.wireWakers(w.projectSettings(), map[string][]map[string]any{"Stop": {line}})
-		w.says(checkWired, "ok it wakes the idle session")
+		w.says("wired", "ok it wakes the idle session")
 	})
 }
 
 func TestRewakeEvents(t *testing.T) {
-	const failure, start, prompt = "warn StopFailure is not wired with --rewake in the background: after a turn that failed",
-		"warn SessionStart is not wired with --rewake in the background: a session that was just started",
-		"fail UserPromptSubmit is not wired with --rewake and outside the background: the answer"
+	const failure, start, prompt = "not wired with --rewake: StopFailure (after a turn that failed nothing wakes the session until another one ends), ",
+		"SessionStart (a session that was just started is woken only after its first turn), ",
+		"UserPromptSubmit (the answer to an entry cannot be told from the session's other turns)"
 	w := newWorld(t)
 	waker, plain := w.waker(), w.hook("--inbox", w.Inbox)
 	for _, test := range []struct {
@@ -86,20 +86,20 @@ func TestRewakeEvents(t *testing.T) {
 		want   []string
 	}{
 		{"missing", map[string][]map[string]any{"StopFailure": nil, "SessionStart": nil, "UserPromptSubmit": nil},
-			[]string{failure, start, prompt, "ok SessionEnd, Notification, PostToolBatch are"}},
+			[]string{"fail " + failure + start + prompt}},
 		{"without the flag", map[string][]map[string]any{"StopFailure": {plain}, "SessionStart": {plain}, "UserPromptSubmit": {plain}},
-			[]string{failure, start, prompt, "ok SessionEnd, Notification, PostToolBatch are"}},
+			[]string{"fail " + failure + start + prompt}},
 		{"in the background", map[string][]map[string]any{"UserPromptSubmit": {waker}},
-			[]string{prompt, "ok StopFailure, SessionStart, SessionEnd, Notification, PostToolBatch are"}},
+			[]string{"fail runs in the background: the answer to an entry cannot be told"}},
 		{"those that only note", map[string][]map[string]any{"SessionEnd": nil, "Notification": nil},
-			[]string{"warn not wired: SessionEnd, Notification: "}},
+			[]string{"warn not wired with --rewake: SessionEnd (that a session has ended is not known), Notification ("}},
 		{"perhaps", map[string][]map[string]any{"UserPromptSubmit": {shell("heartbeat-stop --inbox $X --rewake")}},
 			[]string{"ok StopFailure, SessionStart, SessionEnd, Notification, PostToolBatch are"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w.wireWakers(w.projectSettings(), test.change)
-			w.says(checkEvents, test.want...)
-			for _, c := range w.checks(checkEvents) {
+			w.says("events", test.want...)
+			for _, c := range w.checks("events") {
 				if c.State != OK {
 					assert.Equal(t, "heartbeat install --inbox "+w.Inbox+" --rewake --settings "+w.projectSettings(), c.Fix)
 				}
@@ -109,47 +109,47 @@ func TestRewakeEvents(t *testing.T) {
 }
 
 func TestBothWirings(t *testing.T) {
-	const says = " is wired both ways, and each takes entries that the other waits for: to block the stop, hooks.Stop[0].hooks[0] in .claude/settings.json; to wake the session, "
+	const says = "warn 2 hooks serve "
 	t.Run("in one file", func(t *testing.T) {
 		w := newWorld(t)
 		w.wireWakers(w.projectSettings(), map[string][]map[string]any{"Stop": {w.hook("--inbox", w.Inbox), w.waker()}})
-		w.says(checkWired, "ok ", "ok ", "warn "+w.Inbox+" is wired both ways")
-		assert.Contains(t, w.checks(checkWired)[2].Evidence, "hooks.Stop[0].hooks[1] in .claude/settings.json")
+		w.says("wired", says+w.Inbox+", and each takes entries that the other waits for: Stop -> "+w.Stop)
 		install := "heartbeat install --inbox " + w.Inbox
 		assert.Equal(t, "keep one of them: "+install+" --settings "+w.projectSettings()+", or "+install+" --rewake --settings "+w.projectSettings(),
-			w.checks(checkWired)[2].Fix)
-		w.says(checkCap, "fail is not set")
+			w.checks("wired")[0].Fix)
+		w.says("cap", "fail is not set")
 	})
 	t.Run("in two files", func(t *testing.T) {
 		w := newWorld(t)
 		w.settings(w.localSettings(), map[string]any{"hooks": map[string]any{
 			"Stop": []any{map[string]any{"hooks": []any{w.waker()}}},
 		}})
-		w.says(checkWired, "ok ", "ok ", "warn "+w.Inbox+says+"hooks.Stop[0].hooks[0] in .claude/settings.local.json")
+		w.says("wired", says+w.Inbox)
 		uninstall := "heartbeat uninstall --inbox " + w.Inbox + " --settings "
-		assert.Equal(t, "take one of them out: "+uninstall+w.projectSettings()+", or "+uninstall+w.localSettings(), w.checks(checkWired)[2].Fix)
+		assert.Equal(t, "take one of them out: "+uninstall+w.projectSettings()+", or "+uninstall+w.localSettings(), w.checks("wired")[0].Fix)
 	})
 	t.Run("in another event", func(t *testing.T) {
 		w := newWorld(t)
 		w.settings(w.localSettings(), map[string]any{"hooks": map[string]any{
 			"SessionStart": []any{map[string]any{"hooks": []any{w.waker()}}},
 		}})
-		w.says(checkWired, "ok ", "warn "+w.Inbox+says+"hooks.SessionStart[0].hooks[0] in .claude/settings.local.json")
+		w.says("wired", says+w.Inbox)
+		assert.Contains(t, w.checks("wired")[0].Evidence, "; SessionStart -> "+w.Stop+" --inbox "+w.Inbox+" --rewake (.claude/settings.local.json)")
 	})
 	t.Run("an event that only notes something", func(t *testing.T) {
 		w := newWorld(t)
 		w.settings(w.localSettings(), map[string]any{"hooks": map[string]any{
 			"SessionEnd": []any{map[string]any{"hooks": []any{w.hook("--inbox", w.Inbox, "--rewake")}}},
 		}})
-		w.says(checkWired, "ok ")
+		w.says("wired", "ok ")
 	})
 	t.Run("another inbox", func(t *testing.T) {
 		w := newWorld(t)
 		hook := w.waker()
 		hook["args"] = []string{"--inbox", "/other/inbox.jsonl", "--rewake"}
 		w.settings(w.localSettings(), map[string]any{"hooks": map[string]any{"Stop": []any{map[string]any{"hooks": []any{hook}}}}})
-		w.says(checkWired, "ok ")
-		w.says(checkOthers, "warn /other/inbox.jsonl")
+		w.says("wired", "ok ")
+		w.says("others", "warn /other/inbox.jsonl")
 	})
 }
 
@@ -168,11 +168,11 @@ func TestTimeoutInTheBackground(t *testing.T) {
 		hook := w.waker()
 		hook["timeout"] = test.timeout
 		w.wireWakers(w.projectSettings(), map[string][]map[string]any{"Stop": {hook}})
-		w.says(checkTimeout, test.says)
+		w.says("timeout", test.says)
 		w.wireWakers(w.projectSettings(), map[string][]map[string]any{"Stop": {hook}, "StopFailure": {hook}})
 		if test.says != "ok " {
-			w.says(checkTimeout, test.says, "fail hooks.StopFailure[0].hooks[0]")
-			assert.Contains(t, w.checks(checkTimeout)[0].Fix, " --rewake --settings ")
+			w.says("timeout", test.says, "fail hooks.StopFailure[0].hooks[0]")
+			assert.Contains(t, w.checks("timeout")[0].Fix, " --rewake --settings ")
 		}
 	}
 }
@@ -180,11 +180,11 @@ func TestTimeoutInTheBackground(t *testing.T) {
 func TestCapWhereNothingBlocks(t *testing.T) {
 	w := newWorld(t)
 	w.wireWakers(w.projectSettings(), nil)
-	w.says(checkCap, "ok no hook of Stop blocks it")
+	w.says("cap", "ok no hook of Stop blocks it")
 	w.wire(w.localSettings(), w.hook("--inbox", "/other/inbox.jsonl"))
-	w.says(checkCap, "ok is 0")
+	w.says("cap", "ok is 0")
 	w.settings(w.managedSettings(), map[string]any{"env": map[string]any{"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP": "8"}})
-	w.says(checkCap, "fail is \"8\"")
+	w.says("cap", "fail is \"8\"")
 	assert.NoError(t, os.Remove(w.localSettings()))
-	w.says(checkCap, "ok no hook of Stop blocks it")
+	w.says("cap", "ok no hook of Stop blocks it")
 }

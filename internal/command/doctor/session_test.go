@@ -1,8 +1,6 @@
 package doctor
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,21 +16,21 @@ func TestTrust(t *testing.T) {
 	}
 	t.Run("itself", func(t *testing.T) {
 		w := newWorld(t)
-		w.says(checkTrust, "ok "+w.Project+" is trusted")
+		w.says("trust", "ok "+w.Project+" is trusted")
 		trusts(w, w.Project, false)
-		w.says(checkTrust, "fail hasTrustDialogAccepted is not true")
-		assert.Equal(t, "start claude in "+w.Project+" once and answer the dialog yourself", w.checks(checkTrust)[0].Fix)
+		w.says("trust", "fail hasTrustDialogAccepted is not true")
+		assert.Equal(t, "start claude in "+w.Project+" once and answer the dialog yourself", w.checks("trust")[0].Fix)
 		trusts(w, w.Project, `"true"`)
-		w.says(checkTrust, "fail hasTrustDialogAccepted is not true")
+		w.says("trust", "fail hasTrustDialogAccepted is not true")
 		trusts(w, w.Home, true)
-		w.says(checkTrust, "fail does not know "+w.Project)
+		w.says("trust", "fail does not know "+w.Project)
 	})
 	t.Run("through a folder above", func(t *testing.T) {
 		w := newWorld(t)
 		trusts(w, filepath.Dir(w.Project), true)
-		w.says(checkTrust, "ok is trusted")
+		w.says("trust", "ok is trusted")
 		require.NoError(t, os.Mkdir(filepath.Join(w.Project, ".git"), 0o700))
-		w.says(checkTrust, "fail does not know") // a repository of its own
+		w.says("trust", "fail does not know") // a repository of its own
 	})
 	t.Run("through its repository", func(t *testing.T) {
 		w := newWorld(t)
@@ -40,70 +38,66 @@ func TestTrust(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Join(repo, "a", "b"), 0o700))
 		require.NoError(t, os.MkdirAll(filepath.Join(repo, ".git", "worktrees", "w"), 0o700))
 		w.Project = filepath.Join(repo, "a", "b")
-		w.says(checkTrust, "ok "+w.Project+" is trusted (projects[\""+repo)
+		w.says("trust", "ok "+w.Project+" is trusted (projects[\""+repo)
 		w.Project = filepath.Join(w.Home, "worktree")
 		w.write(filepath.Join(w.Project, ".git"), "gitdir: "+repo+"/.git/worktrees/w\n", 0o600)
-		w.says(checkTrust, "ok (projects[\""+repo)
+		w.says("trust", "ok (projects[\""+repo)
 		w.write(filepath.Join(w.Project, ".git"), "gitdir: "+repo+"/.git/modules/w\n", 0o600)
-		w.says(checkTrust, "fail does not know")
+		w.says("trust", "fail does not know")
 	})
 	t.Run("through a link", func(t *testing.T) {
 		w := newWorld(t)
 		link := filepath.Join(w.Home, "link")
 		require.NoError(t, os.Symlink(w.Project, link))
 		w.Project = link
-		w.says(checkTrust, "ok is trusted")
+		w.says("trust", "ok is trusted")
 	})
 	t.Run("the file", func(t *testing.T) {
 		w := newWorld(t)
 		w.account(`{"projects":5}`)
-		w.says(checkTrust, "fail could not be looked at: read "+w.Home)
-		w.says(checkOnboarding)
+		w.says("trust", "fail could not be looked at: read "+w.Home)
+		w.says("onboarding")
 		require.NoError(t, os.Remove(filepath.Join(w.Home, ".claude.json")))
-		w.says(checkTrust, "fail never started by this user")
-		w.says(checkOnboarding)
+		w.says("trust", "fail never started by this user")
+		w.says("onboarding")
 		w.setenv("CLAUDE_CONFIG_DIR", w.Managed)
 		w.write(filepath.Join(w.Managed, ".claude.json"), fmt.Sprintf(`{"projects":{%q:{"hasTrustDialogAccepted":true}}}`, w.Project), 0o600)
-		w.says(checkTrust, "ok "+w.Managed)
-		w.says(checkOnboarding, "warn hasCompletedOnboarding is not true")
+		w.says("trust", "ok "+w.Managed)
+		w.says("onboarding", "warn hasCompletedOnboarding is not true")
 	})
 	t.Run("no home", func(t *testing.T) {
 		w := newWorld(t)
 		t.Chdir(w.Home)
 		w.Home = ""
-		w.says(checkTrust, "fail there is no home directory")
+		w.says("trust", "fail there is no home directory")
 	})
 	t.Run("unreadable", func(t *testing.T) {
 		plainUser(t)
 		w := newWorld(t)
 		require.NoError(t, os.Chmod(filepath.Join(w.Home, ".claude.json"), 0))
-		w.says(checkTrust, "fail permission denied")
+		w.says("trust", "fail permission denied")
 	})
 }
 
 func TestOnboarding(t *testing.T) {
 	w := newWorld(t)
-	w.says(checkOnboarding, "ok hasCompletedOnboarding is true")
+	w.says("onboarding", "ok hasCompletedOnboarding is true")
 	for _, text := range []string{`{}`, `{"hasCompletedOnboarding":false}`, `{"hasCompletedOnboarding":"yes"}`} {
 		w.account(text)
-		w.says(checkOnboarding, "warn hasCompletedOnboarding is not true")
+		w.says("onboarding", "warn hasCompletedOnboarding is not true")
 	}
 }
 
 func TestEnvironment(t *testing.T) {
 	w := newWorld(t)
-	w.says(checkEnvironment, "ok ")
+	w.says("environment", "ok ")
 	w.setenv("CI", "")
-	w.says(checkEnvironment, "ok ")
+	w.says("environment", "ok ")
 	w.setenv("CI", "true")
 	w.setenv("CLAUDECODE", "1")
 	w.setenv("CLAUDE_PID", "7")
-	w.says(checkEnvironment, "warn set: CLAUDECODE, CLAUDE_PID: a session started from here")
-	assert.Equal(t, "env -u CLAUDECODE -u CLAUDE_PID -u CI claude", w.checks(checkEnvironment)[0].Fix)
-}
-
-func version(text string) func(context.Context, string) (string, error) {
-	return func(context.Context, string) (string, error) { return text, nil }
+	w.says("environment", "warn set: CLAUDECODE, CLAUDE_PID: a session started from here")
+	assert.Equal(t, "env -u CLAUDECODE -u CLAUDE_PID -u CI claude", w.checks("environment")[0].Fix)
 }
 
 func TestClient(t *testing.T) {
@@ -117,14 +111,14 @@ func TestClient(t *testing.T) {
 		"1.0.0":                 "fail last_assistant_message",
 		"what?":                 "warn is no version",
 	} {
-		w.Version = version(text)
-		w.says(checkClient, says)
+		w.program("claude", "echo '"+text+"'")
+		w.says("client", says)
 	}
 	w.wire(w.projectSettings(), shell("heartbeat-stop --inbox "+w.Inbox))
-	w.Version = version("2.1.138")
-	w.says(checkClient, "warn hooks with args (the hook starts without its inbox), since 2.1.139")
-	w.Version = func(context.Context, string) (string, error) { return "", errors.New("killed") }
-	w.says(checkClient, "warn killed")
+	w.program("claude", "echo 2.1.138")
+	w.says("client", "warn hooks with args (the hook starts without its inbox), since 2.1.139")
+	w.program("claude", "echo broken >&2; exit 3")
+	w.says("client", "warn exit status 3: broken")
 	w.Environ = []string{"PATH=" + w.Home}
-	w.says(checkClient, "fail no claude on the PATH")
+	w.says("client", "fail no claude on the PATH")
 }

@@ -21,7 +21,7 @@ func TestSettings(t *testing.T) {
 			w.write(path, "{}", 0o600)
 		}
 		w.Settings = []string{extra}
-		all := w.checks(checkSettings)
+		all := w.checks("settings")
 		require.Len(t, all, 1)
 		assert.Equal(t, "read "+w.Home+"/.claude/settings.json, .claude/settings.json, .claude/settings.local.json, "+
 			extra+", "+w.managedSettings()+", "+w.Managed+"/managed-settings.d/b.json", all[0].Evidence)
@@ -30,48 +30,48 @@ func TestSettings(t *testing.T) {
 		w := newWorld(t)
 		w.setenv("CLAUDE_CONFIG_DIR", w.Managed)
 		w.write(filepath.Join(w.Managed, "settings.json"), "{}", 0o600)
-		w.says(checkSettings, "ok "+w.Managed+"/settings.json")
+		w.says("settings", "ok "+w.Managed+"/settings.json")
 	})
 	t.Run("none", func(t *testing.T) {
 		w := newWorld(t)
 		require.NoError(t, os.Remove(w.projectSettings()))
-		w.says(checkSettings, "ok there is no settings file: looked at "+w.Home)
+		w.says("settings", "ok there is no settings file: looked at "+w.Home)
 	})
 	t.Run("one that was named is missing", func(t *testing.T) {
 		w := newWorld(t)
 		w.Settings = []string{"/nowhere/x.json"}
-		w.says(checkSettings, "fail /nowhere/x.json", "ok read .claude/settings.json")
+		w.says("settings", "fail /nowhere/x.json")
 	})
 	t.Run("not JSON", func(t *testing.T) {
 		w := newWorld(t)
 		w.write(w.localSettings(), "{\n  \"a\": }", 0o600)
-		w.says(checkSettings, "fail .claude/settings.local.json: not valid JSON: line 2, column 8", "ok read")
+		w.says("settings", "fail .claude/settings.local.json: not valid JSON: line 2, column 8")
 	})
 	t.Run("another shape", func(t *testing.T) {
 		w := newWorld(t)
 		w.write(w.localSettings(), `{"hooks":[]}`, 0o600)
-		w.says(checkSettings, "fail hooks at line 1", "ok read")
+		w.says("settings", "fail hooks at line 1")
 	})
 	t.Run("a comment, which the client does not read", func(t *testing.T) {
 		w := newWorld(t)
 		w.write(w.localSettings(), "{\n // mine\n\"env\":{\"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP\":\"8\"}}", 0o600)
-		w.says(checkSettings, "fail line 2 is no plain JSON", "ok read")
-		w.says(checkCap, "ok .claude/settings.json")
+		w.says("settings", "fail line 2 is no plain JSON")
+		w.says("cap", "ok .claude/settings.json")
 	})
 	t.Run("a byte order mark, which it does", func(t *testing.T) {
 		w := newWorld(t)
 		w.write(w.localSettings(), "\ufeff{}", 0o600)
-		w.says(checkSettings, "ok settings.local.json")
+		w.says("settings", "ok settings.local.json")
 	})
 	t.Run("a FIFO does not hold it up", func(t *testing.T) {
 		w := newWorld(t)
 		require.NoError(t, syscall.Mkfifo(w.localSettings(), 0o600))
-		w.says(checkSettings, "fail not a regular file", "ok read")
+		w.says("settings", "fail not a regular file")
 	})
 	t.Run("unreadable", func(t *testing.T) {
 		plainUser(t)
 		w := newWorld(t)
 		w.write(w.localSettings(), "{}", 0)
-		w.says(checkSettings, "fail permission denied", "ok read")
+		w.says("settings", "fail permission denied")
 	})
 }

@@ -15,95 +15,95 @@ import (
 func TestWired(t *testing.T) {
 	t.Run("once", func(t *testing.T) {
 		w := newWorld(t)
-		w.says(checkWired, "ok Stop -> "+w.Stop+" --inbox "+w.Inbox+" (.claude/settings.json): it hands an entry over when a turn ends; with --rewake")
+		w.says("wired", "ok Stop -> "+w.Stop+" --inbox "+w.Inbox+" (.claude/settings.json): it hands an entry over when a turn ends; with --rewake")
 	})
 	t.Run("the inbox is taken from it", func(t *testing.T) {
 		w := newWorld(t)
 		inbox := w.Inbox
 		w.Inbox = ""
-		w.says(checkWired, "ok "+inbox)
-		w.says(checkDirectory, "ok "+filepath.Dir(inbox))
+		w.says("wired", "ok "+inbox)
+		w.says("directory", "ok "+filepath.Dir(inbox))
 	})
 	t.Run("the same in two files runs once", func(t *testing.T) {
 		w := newWorld(t)
 		w.wire(w.localSettings(), w.hook("--inbox", w.Inbox))
-		w.says(checkWired, "ok (.claude/settings.json and .claude/settings.local.json, which runs once): ")
+		w.says("wired", "ok (.claude/settings.json and .claude/settings.local.json, which runs once): ")
 	})
 	t.Run("twice, with different arguments", func(t *testing.T) {
 		w := newWorld(t)
 		w.wire(w.localSettings(), w.hook("--inbox", w.Inbox, "--mode", "persist"))
-		w.says(checkWired, "ok ", "ok --mode persist", "warn 2 different hooks serve")
+		w.says("wired", "warn 2 hooks serve")
 	})
 	t.Run("not at all", func(t *testing.T) {
 		w := newWorld(t)
 		require.NoError(t, os.Remove(w.projectSettings()))
-		w.says(checkWired, "fail no hook of Stop serves "+w.Inbox)
-		assert.Equal(t, "heartbeat install --inbox "+w.Inbox+" --settings "+w.projectSettings(), w.checks(checkWired)[0].Fix)
+		w.says("wired", "fail no hook of Stop serves "+w.Inbox)
+		assert.Equal(t, "heartbeat install --inbox "+w.Inbox+" --settings "+w.projectSettings(), w.checks("wired")[0].Fix)
 		w.Inbox = ""
-		w.says(checkWired, "fail no hook of Stop runs heartbeat-stop")
+		w.says("wired", "fail no hook of Stop runs heartbeat-stop")
 	})
 	t.Run("by the launcher", func(t *testing.T) {
 		w := newWorld(t)
 		require.NoError(t, os.Remove(w.projectSettings()))
 		lock, err := disk.AcquireLock(t.Context(), filepath.Join(filepath.Dir(w.Inbox), ".launch-lock"), 0)
 		require.NoError(t, err)
-		w.says(checkWired, fmt.Sprintf("ok heartbeat-launch wires the hook for its own sessions (--inbox %s), and has done so: process %d works on it now", w.Inbox, os.Getpid()))
+		w.says("wired", fmt.Sprintf("ok heartbeat-launch wires the hook for its own sessions (--inbox %s), and has done so: process %d works on it now", w.Inbox, os.Getpid()))
 		require.NoError(t, lock.Release())
-		w.says(checkWired, "ok none runs now")
+		w.says("wired", "ok none runs now")
 	})
 	t.Run("by the plugin", func(t *testing.T) {
 		w := newWorld(t)
 		w.Inbox = filepath.Join(w.Project, "work", "inbox.jsonl")
 		w.settings(w.projectSettings(), map[string]any{"enabledPlugins": map[string]any{"heartbeat@heartbeat": true}})
-		w.says(checkWired, "ok the plugin heartbeat@heartbeat (enabledPlugins in .claude/settings.json) brings the hooks, and serves this inbox")
-		w.says(checkCap, "ok the plugin keeps below it")
+		w.says("wired", "ok the plugin heartbeat@heartbeat (enabledPlugins in .claude/settings.json) brings the hooks, and serves this inbox")
+		w.says("cap", "ok the plugin keeps below it")
 		w.setenv("HEARTBEAT_INBOX", filepath.Join(w.Home, "inbox.jsonl"))
-		w.says(checkWired, "fail no hook of Stop serves")
+		w.says("wired", "fail no hook of Stop serves")
 		w.setenv("HEARTBEAT_INBOX", w.Inbox)
 		w.settings(w.localSettings(), map[string]any{"enabledPlugins": map[string]any{"heartbeat@heartbeat": false}})
-		w.says(checkWired, "fail no hook of Stop serves")
+		w.says("wired", "fail no hook of Stop serves")
 	})
 	t.Run("another event only", func(t *testing.T) {
 		w := newWorld(t)
 		w.settings(w.projectSettings(), map[string]any{"hooks": map[string]any{
 			"SessionStart": []any{map[string]any{"hooks": []any{w.hook("--inbox", w.Inbox)}}},
 		}})
-		w.says(checkWired, "fail no hook of Stop serves")
+		w.says("wired", "fail no hook of Stop serves")
 	})
 	t.Run("a shell line", func(t *testing.T) {
 		w := newWorld(t)
 		w.wire(w.projectSettings(), shell("heartbeat-stop --inbox '"+w.Inbox+"'"))
-		w.says(checkWired, "ok Stop -> heartbeat-stop --inbox")
+		w.says("wired", "ok Stop -> heartbeat-stop --inbox")
 		w.wire(w.projectSettings(), shell("cd /x && heartbeat-stop --inbox "+w.Inbox+" 2>>log"))
-		w.says(checkWired, "ok Stop -> cd /x")
+		w.says("wired", "ok Stop -> cd /x")
 		w.wire(w.projectSettings(), shell("heartbeat-stop --inbox $HOME/inbox.jsonl"))
-		w.says(checkWired, "warn whether this serves")
+		w.says("wired", "warn whether this serves")
 		w.wire(w.projectSettings(), shell("heartbeat-stop --inbox $HOME/other.jsonl"))
-		w.says(checkWired, "fail no hook of Stop serves")
+		w.says("wired", "fail no hook of Stop serves")
 		w.Inbox = ""
-		w.says(checkWired, "fail which inbox this serves cannot be told")
+		w.says("wired", "fail which inbox this serves cannot be told")
 	})
 	t.Run("a relative inbox", func(t *testing.T) {
 		w := newWorld(t)
 		w.Inbox = filepath.Join(w.Project, "inbox.jsonl")
 		w.wire(w.projectSettings(), w.hook("--inbox", "inbox.jsonl"))
-		w.says(checkWired, "warn depends on the folder")
+		w.says("wired", "warn depends on the folder")
 	})
 	t.Run("through the variable", func(t *testing.T) {
 		w := newWorld(t)
 		w.wire(w.projectSettings(), w.hook())
-		w.says(checkWired, "warn whether this serves")
+		w.says("wired", "warn whether this serves")
 		w.setenv("HEARTBEAT_INBOX", w.Inbox)
-		w.says(checkWired, "ok "+w.Stop)
+		w.says("wired", "ok "+w.Stop)
 		w.settings(w.localSettings(), map[string]any{"env": map[string]any{"HEARTBEAT_INBOX": "/other/inbox.jsonl"}})
-		w.says(checkWired, "fail no hook of Stop serves")
+		w.says("wired", "fail no hook of Stop serves")
 	})
 	t.Run("through a link to the directory", func(t *testing.T) {
 		w := newWorld(t)
 		link := filepath.Join(w.Home, "link")
 		require.NoError(t, os.Symlink(filepath.Dir(w.Inbox), link))
 		w.wire(w.projectSettings(), w.hook("--inbox", filepath.Join(link, "inbox.jsonl")))
-		w.says(checkWired, "ok "+link)
+		w.says("wired", "ok "+link)
 	})
 	t.Run("in the background", func(t *testing.T) {
 		w := newWorld(t)
@@ -111,33 +111,33 @@ func TestWired(t *testing.T) {
 			hook := w.hook("--inbox", w.Inbox)
 			hook[member] = true
 			w.wire(w.projectSettings(), hook)
-			w.says(checkWired, "fail runs in the background")
+			w.says("wired", "fail runs in the background")
 		}
 	})
 	t.Run("several inboxes", func(t *testing.T) {
 		w := newWorld(t)
 		w.wire(w.localSettings(), w.hook("--inbox", "/other/inbox.jsonl"))
-		w.says(checkWired, "ok ")
+		w.says("wired", "ok ")
 		w.Inbox = ""
-		w.says(checkWired, "fail several inboxes are wired")
-		w.says(checkDirectory)
+		w.says("wired", "fail several inboxes are wired")
+		w.says("directory")
 		assert.NotEmpty(t, Run(w.Input))
 	})
 }
 
 func TestEvents(t *testing.T) {
 	w := newWorld(t)
-	w.says(checkEvents, "ok StopFailure, SessionStart, SessionEnd, UserPromptSubmit, Notification, PostToolBatch")
+	w.says("events", "ok StopFailure, SessionStart, SessionEnd, UserPromptSubmit, Notification, PostToolBatch")
 	stop := map[string]any{"Stop": []any{map[string]any{"hooks": []any{w.hook("--inbox", w.Inbox, "--mode", "persist")}}}}
 	w.settings(w.projectSettings(), map[string]any{"hooks": stop})
-	w.says(checkEvents, "warn not wired: StopFailure, SessionStart, SessionEnd, UserPromptSubmit, Notification, PostToolBatch")
-	assert.Equal(t, "heartbeat install --inbox "+w.Inbox+" --mode persist --settings "+w.projectSettings(), w.checks(checkEvents)[0].Fix,
+	w.says("events", "warn not wired: StopFailure (why a turn failed is not known), SessionStart (whether")
+	assert.Equal(t, "heartbeat install --inbox "+w.Inbox+" --mode persist --settings "+w.projectSettings(), w.checks("events")[0].Fix,
 		"the flags stay")
 }
 
 func TestOthers(t *testing.T) {
 	w := newWorld(t)
-	w.says(checkOthers, "ok no other inbox")
+	w.says("others", "ok no other inbox")
 	w.wire(w.localSettings(), w.hook("--inbox", "/other/inbox.jsonl"), shell("heartbeat-stop --inbox /third.jsonl"))
-	w.says(checkOthers, "warn /other/inbox.jsonl, is wired as well (.claude/settings.local.json)", "warn /third.jsonl")
+	w.says("others", "warn /other/inbox.jsonl, is wired as well (.claude/settings.local.json)", "warn /third.jsonl")
 }

@@ -1,195 +1,416 @@
 package doctor
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/claude"
 	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/cli"
-	clients "heartbeat/internal/supervise/client"
+	"heartbeat/internal/disk"
+	"heartbeat/internal/hook"
+	"heartbeat/internal/machine"
 )
 
-// wire is a heartbeat hook, and the file that has it.
-type wire struct {
-	settings.Found
-	source *source
-	hook   Hook
-	err    error             // of its flags
-	inbox  string            // absolute, "" if that is not known
-	codex  clients.CodexHook // what Codex says of it
-}
-
-func (e *examination) readWires() []*wire {
-	var all []*wire
+// settingsFiles lists the files that were read, and those that the client cannot read.
+func settingsFiles(e *examination) string {
+	var read []string
 	for _, s := range e.sources {
-		for _, f := range s.content.Hooks {
-			w := &wire{Found: f, source: s}
-			e.resolve(w)
-			all = append(all, w)
+		switch {
+		case s.err != nil:
+			e.fail("correct "+s.Path+", or take it away", "%s: %v", e.show(s.Path), s.err)
+		case s.there:
+			read = append(read, e.show(s.Path))
 		}
 	}
-	return all
+	if len(read) == 0 {
+		return "there is no settings file: " + e.placesLooked()
+	}
+	return "read " + strings.Join(read, ", ")
 }
 
-// resolve sets what the hook would do.
-func (e *examination) resolve(w *wire) {
-	named := w.Inbox
-	if w.Exact {
-		w.hook, w.err = e.Parse(w.Flags, e.effective(cli.InboxVariable))
-		if w.err == nil {
-			named = w.hook.Inbox
-		}
+// hooksOn looks for switches that keep the client from running hooks.
+func hooksOn(e *examination) string {
+	managed := slices.ContainsFunc(e.related(settings.Stop, same), func(w *wire) bool { return w.file.Managed })
+	files, contents := []settings.File{}, map[settings.File]settings.Content{}
+	for _, s := range e.sources {
+		files, contents[s.File] = append(files, s.File), s.content
 	}
+	if off := settings.HooksOff(files, func(f settings.File) settings.Content { return contents[f] }, managed); off != nil {
+		e.fail(off.Fix(), "%s is true in %s, which keeps the hooks from running", off.Member, e.show(off.Path))
+	}
+	return "no settings file keeps hooks from running"
+}
+
+// wired looks for the hook of Stop.
+func wired(e *examination) string {
+	if e.inbox == "" {
+		e.noInbox()
+		return ""
+	}
+	stops, unclear := e.related(settings.Stop, same), e.related(settings.Stop, untold)
 	switch {
-	case named == "" || !w.Exact && strings.ContainsAny(named, "$`~"):
-	case filepath.IsAbs(named):
-		w.inbox = filepath.Clean(named)
-	case w.Exact:
-		w.inbox = filepath.Join(e.Project, named)
+	case len(stops) == 0 && e.besides != "":
+		return e.besides
+	case len(stops) == 0 && len(unclear) > 0:
+		e.warn("name the inbox by its whole path in it", "whether this serves %s cannot be told: %s", e.show(e.inbox), e.where(unclear[0]))
+		return ""
+	case len(stops) == 0:
+		e.fail(e.install(), "no hook of Stop serves %s: %s", e.show(e.inbox), e.placesLooked())
+		return ""
 	}
+	for _, w := range stops {
+		if form := e.form(w); form != "" {
+			e.fail(e.install(w), "%s %s", e.where(w), form)
+		}
+	}
+	rivals := stops
+	if slices.ContainsFunc(stops, func(w *wire) bool { return !w.rewakes() }) {
+		rivals = e.takers() // what wakes the session after another event is one of them, too
+	}
+	groups := e.distinct(rivals)
+	if len(groups) > 1 {
+		var places []string
+		for _, g := range groups {
+			places = append(places, e.where(g...))
+		}
+		e.warn(e.keepOne(groups[0][0], groups[1][0]), "%d hooks serve %s, and each takes entries that the other waits for: %s", len(groups), e.show(e.inbox), strings.Join(places, "; "))
+	}
+	named := stops[0].Inbox
+	if stops[0].Exact && stops[0].err == nil {
+		named = stops[0].hook.Inbox
+	}
+	if !filepath.IsAbs(named) {
+		e.warn("name the inbox by its whole path: "+e.inbox, "%s: which file that is depends on the folder the session stands in", e.where(stops[0]))
+	}
+	return e.where(e.distinct(stops)[0]...) + e.kind(stops[0])
 }
 
-// relation is how a hook relates to the inbox that is meant.
-type relation uint8
-
-const (
-	other relation = iota
-	same
-	untold // the file does not tell
-)
-
-func (e *examination) relate(w *wire) relation {
+// kind says which of the two wirings a hook is of, and what the other one would do.
+func (e *examination) kind(w *wire) string {
 	switch {
-	case e.inbox == "":
-		return untold
-	case w.inbox != "" && inbox.SameInbox(w.inbox, e.inbox):
-		return same
-	case w.inbox != "":
-		return other
+	case e.Codex:
+		return ": it hands an entry over when a turn ends"
+	case w.rewakes():
+		return ": it wakes the idle session, which has to be interactive and is free for a person in between; " +
+			"without --rewake an entry would be handed over within 0.1 s of a turn's end, also under -p"
 	}
-	base := filepath.Base(w.Inbox)
-	if w.Inbox != "" && !strings.ContainsAny(base, "$`") && base != filepath.Base(e.inbox) {
-		return other
-	}
-	return untold
+	return ": it hands an entry over when a turn ends; with --rewake the session would sit idle, free for a person, until an entry wakes it"
 }
 
-// related returns the hooks of an event with that relation to the inbox.
-func (e *examination) related(event string, r relation) []*wire {
-	var found []*wire
-	for _, w := range e.wires {
-		if w.Event == event && e.relate(w) == r {
-			found = append(found, w)
-		}
+// noInbox says why it is not known which inbox is meant.
+func (e *examination) noInbox() {
+	const fix = "name it: heartbeat doctor --inbox PATH"
+	if several := e.wiredInboxes(); len(several) > 1 {
+		e.fail(fix, "several inboxes are wired, so none of their files was looked at: %s", strings.Join(several, ", "))
+		return
 	}
-	return found
+	if i := slices.IndexFunc(e.wires, func(w *wire) bool { return w.Event == settings.Stop }); i >= 0 {
+		e.fail(fix, "which inbox this serves cannot be told: %s", e.where(e.wires[i]))
+		return
+	}
+	e.fail("wire it: heartbeat install --inbox PATH", "no hook of Stop runs heartbeat-stop: %s", e.placesLooked())
 }
 
-// wiredInboxes returns the inboxes that Stop hooks deliver from, each once.
-func (e *examination) wiredInboxes() []string {
-	var all []string
-	for _, w := range e.wires {
-		known := func(other string) bool { return inbox.SameInbox(other, w.inbox) }
-		if w.Event == settings.Stop && w.inbox != "" && !slices.ContainsFunc(all, known) {
-			all = append(all, w.inbox)
-		}
+// wiredBesides says what wires the inbox without a settings file, "" for nothing: heartbeat's
+// plugin for Claude Code, beside which a hook would be a second one, or heartbeat-launch,
+// which wires its own sessions.
+func (e *examination) wiredBesides() string {
+	served := e.effective(cli.InboxVariable)
+	if served == "" {
+		served = cli.DefaultInbox
 	}
-	return all
-}
-
-// line returns the command as the file has it.
-func (w *wire) line() string {
-	if w.Args == nil {
-		return w.Command
+	if !filepath.IsAbs(served) {
+		served = filepath.Join(e.Project, served)
 	}
-	return quote(append([]string{w.Command}, w.Args...)...)
-}
-
-// distinct groups hooks that the client runs once: the same command in several places.
-func distinct(wires []*wire) [][]*wire {
-	var groups [][]*wire
-next:
-	for _, w := range wires {
-		for i, g := range groups {
-			if g[0].Command == w.Command && slices.Equal(g[0].Args, w.Args) && (g[0].Args == nil) == (w.Args == nil) {
-				groups[i] = append(g, w)
-				continue next
+	decided := false // the strongest file that names the plugin says whether it is on
+	for _, s := range slices.Backward(e.sources) {
+		for name, on := range s.content.Plugins {
+			if plugin, _, _ := strings.Cut(name, "@"); plugin != "heartbeat" || decided {
+				continue
+			}
+			if decided = true; on && inbox.SameInbox(served, e.inbox) {
+				return fmt.Sprintf("the plugin %s (enabledPlugins in %s) brings the hooks, and serves this inbox", name, e.show(s.Path))
 			}
 		}
-		groups = append(groups, []*wire{w})
 	}
-	return groups
+	lock := e.beside(".launch-lock")
+	if there, err := disk.Exists(lock); err != nil || !there {
+		return ""
+	}
+	now := "none runs now: a session that is started without it does not ask"
+	if pid := machine.LockHolder(lock); pid > 0 {
+		now = fmt.Sprintf("process %d works on it now", pid)
+	}
+	return "heartbeat-launch wires the hook for its own sessions (--inbox " + e.show(e.inbox) + "), and has done so: " + now
 }
 
-// places names the files that have the hooks of a group.
-func (e *examination) places(group []*wire) string {
-	var paths []string
-	for _, w := range group {
-		if path := e.show(w.source.path); !slices.Contains(paths, path) {
-			paths = append(paths, path)
+// keepOne returns the advice about two hooks of one inbox. install removes surplus ones
+// from its own file.
+func (e *examination) keepOne(a, b *wire) string {
+	if a.file == b.file {
+		return "keep one of them: " + e.install(a) + ", or " + e.install(b)
+	}
+	return "take one of them out: " + e.uninstall(e.inbox, a) + ", or " + e.uninstall(e.inbox, b)
+}
+
+// form is what is wrong with how the client runs a hook, "" for nothing.
+func (e *examination) form(w *wire) string {
+	switch wakes := w.rewakes(); {
+	case e.Codex && wakes:
+		return "has --rewake, and Codex runs no hooks in the background: it hands nothing over"
+	case !wakes && w.Event == settings.Stop && w.Background:
+		return "runs in the background: its decision comes too late, and what it delivers reaches nobody"
+	case wakes && w.Event == settings.UserPromptSubmit && w.Background:
+		return "runs in the background: the answer to an entry cannot be told from the session's other turns"
+	case !wakes || !w.waits():
+		return ""
+	case !w.Background:
+		return "waits for an entry with --rewake and is not in the background (asyncRewake): it holds the session up until one comes"
+	case !w.Wakes:
+		return "is in the background by async and not by asyncRewake: what it delivers wakes nobody"
+	}
+	return ""
+}
+
+// lost is what is lost without the hook of an event: where that of Stop blocks it, and, if that
+// differs, where it wakes the session.
+var lost = map[string]struct{ blocking, waking string }{
+	settings.StopFailure:      {"why a turn failed is not known", "after a turn that failed nothing wakes the session until another one ends"},
+	settings.SessionStart:     {"whether a session lives is not known", "a session that was just started is woken only after its first turn"},
+	settings.SessionEnd:       {"that a session has ended is not known", ""},
+	settings.UserPromptSubmit: {"a person's prompts are not known", "the answer to an entry cannot be told from the session's other turns"},
+	settings.Notification:     {"that a session waits for a person is not known", ""},
+	settings.PostToolBatch:    {"what an entry costs is held against its limits only when its turn has ended", ""},
+}
+
+// events compares the other events with those that install wires.
+func events(e *examination) string {
+	stops := e.related(settings.Stop, same)
+	if len(stops) == 0 {
+		return "" // another check tells of it
+	}
+	wanted, waking := settings.Blocking("", nil, 0).Events, !e.Codex && slices.ContainsFunc(stops, (*wire).rewakes)
+	if e.Codex {
+		wanted = settings.Lines("", nil, 0).Events
+	}
+	var there, missing []string
+	state := Warn
+	for _, event := range wanted[1:] {
+		mine, bad := e.related(event, same), false
+		for _, w := range mine {
+			if form := e.form(w); form != "" {
+				bad = true
+				e.fail(e.install(w), "%s %s", e.where(w), form)
+			}
 		}
-	}
-	if len(group) > 1 {
-		return strings.Join(paths, " and ") + ", which runs once"
-	}
-	return paths[0]
-}
-
-// install returns the command that wires the inbox like an existing hook, or with
-// defaults.
-func (e *examination) install(like []*wire) string {
-	if len(like) == 0 {
-		return e.installLike(nil, filepath.Join(e.Project, ".claude", "settings.json"))
-	}
-	return e.installLike(like, like[0].source.path)
-}
-
-func (e *examination) installLike(like []*wire, path string) string {
-	words := []string{"heartbeat", "install", "--inbox", e.inbox}
-	if len(like) > 0 {
-		switch w := like[0]; {
-		case w.Exact && w.err == nil && w.Inbox != "":
-			words = append(words[:2:2], w.Flags...)
-		case w.rewakes():
-			words = append(words, "--rewake")
+		says, wakes := lost[event].blocking, waking && lost[event].waking != ""
+		if wakes {
+			says = lost[event].waking
 		}
-	}
-	return quote(append(words, "--settings", path)...)
-}
-
-// uninstall returns the command that removes a hook from its file.
-func uninstall(inbox string, w *wire) string {
-	return quote("heartbeat", "uninstall", "--inbox", inbox, "--settings", w.source.path)
-}
-
-// place names the file and place of a hook.
-func (e *examination) place(w *wire) string { return w.Member + " in " + e.show(w.source.path) }
-
-// checkFlags parses the arguments of each hook as the hook does.
-func checkFlags(e *examination) []Check {
-	if e.inbox == "" {
-		return nil
-	}
-	var mine []*wire
-	for _, w := range e.wires {
-		if e.relate(w) == same {
-			mine = append(mine, w)
-		}
-	}
-	var all []Check
-	for _, g := range distinct(mine) {
-		w := g[0]
 		switch {
-		case !w.Exact:
-			all = append(all, warn("flags", e.execForm(w), "what a shell makes of this cannot be told: %s (%s)", w.line(), e.show(w.source.path)))
-		case w.err != nil:
-			all = append(all, fail("flags", "correct the arguments of "+w.Member+" in "+w.source.path,
-				"the hook does not take %s, and then approves every stop: %v", quote(w.Flags...), w.err))
-		default:
-			all = append(all, ok("flags", "the hook takes %s", quote(w.Flags...)))
+		case bad:
+		case slices.ContainsFunc(mine, func(w *wire) bool { return !wakes || w.rewakes() }):
+			there = append(there, event)
+		case len(e.related(event, untold)) == 0:
+			missing = append(missing, event+" ("+says+")")
+			if wakes && event == settings.UserPromptSubmit {
+				state = Fail
+			}
 		}
 	}
-	return all
+	if len(missing) > 0 {
+		with := ""
+		if waking {
+			with = " with --rewake"
+		}
+		e.note(state, e.install(stops[0]), "not wired"+with+": "+strings.Join(missing, ", "))
+	}
+	return strings.Join(there, ", ") + " are wired as well"
+}
+
+// others looks for the hooks of other inboxes.
+func others(e *examination) string {
+	for _, g := range e.distinct(e.related(settings.Stop, other)) {
+		inbox := g[0].inbox
+		if inbox == "" {
+			inbox = g[0].Inbox
+		}
+		e.warn("take one of them out: "+e.uninstall(inbox, g[0]), "another inbox, %s, is wired as well (%s): at every stop both hooks deliver", inbox, e.places(g))
+	}
+	return "no other inbox is wired for this project"
+}
+
+// flags parses the arguments of each hook as the hook does.
+func flags(e *examination) string {
+	var taken []string
+	for _, g := range e.distinct(e.related("", same)) {
+		switch w := g[0]; {
+		case !w.Exact:
+			e.warn("take that line out of "+w.file.Path+", then: "+e.install(w), "what a shell makes of this cannot be told, nor which program it starts: %s", e.where(w))
+		case w.err != nil:
+			e.fail("correct the arguments of "+w.Member+" in "+w.file.Path, "the hook does not take %s, and then approves every stop: %v", quote(w.Flags...), w.err)
+		default:
+			taken = append(taken, quote(w.Flags...))
+		}
+	}
+	if len(taken) == 0 {
+		return ""
+	}
+	return "the hook takes " + strings.Join(taken, "; ")
+}
+
+// binary looks at the programs that the hooks of the inbox start.
+func binary(e *examination) string {
+	const folder = "build all commands into one folder (see the README)"
+	if e.StopErr != nil {
+		e.warn(folder, "there is no hook for install to wire: %v", e.StopErr)
+	}
+	var seen []string
+	for _, w := range e.related("", same) {
+		if !w.Exact || slices.Contains(seen, w.Binary) {
+			continue
+		}
+		seen = append(seen, w.Binary)
+		e.startable(w)
+		// A hook that is not there has no folder, and that was told.
+		if real, err := filepath.EvalSymlinks(w.Binary); err == nil && w.err == nil && len(w.hook.Runs.Dirs) > 0 {
+			if path := filepath.Join(filepath.Dir(real), "heartbeat"); runnable(path) != nil {
+				e.warn(folder, "%s cannot be started, which takes over from the hook beside it for its babysitter runs: the hook needs one on the PATH of the session", path)
+			}
+		}
+	}
+	switch {
+	case len(seen) == 0:
+		return ""
+	case e.StopErr != nil:
+		return strings.Join(seen, ", ") + " can be started"
+	}
+	return strings.Join(seen, ", ") + " belongs to this command"
+}
+
+func (e *examination) startable(w *wire) {
+	path, fix := w.Binary, "build it (see the README), then, with that build: "+e.install(w)
+	found, there := e.lookPath(path)
+	switch err := runnable(path); {
+	case !filepath.IsAbs(path) && (!there || path != filepath.Base(path)):
+		e.fail(fix, "%s is no absolute path, and not on the PATH of this shell", path)
+	case !filepath.IsAbs(path):
+		e.warn(fix, "%s is no absolute path: here it is %s, and in a session whatever its PATH says", path, found)
+	case err != nil:
+		e.fail(fix, "the hook cannot be started: %v", err)
+	case e.StopErr == nil && !sameFile(path, e.Stop):
+		e.warn("to wire the one of this build: "+e.install(w), "%s is another file than %s, which belongs to this command", path, e.Stop)
+	}
+}
+
+func runnable(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is not a regular file", path)
+	}
+	if err := unix.Access(path, unix.X_OK); err != nil {
+		return fmt.Errorf("%s (mode %04o) is not executable: %w", path, info.Mode().Perm(), err)
+	}
+	return nil
+}
+
+// sameFile follows links on both sides.
+func sameFile(a, b string) bool {
+	infoA, errA := os.Stat(a)
+	infoB, errB := os.Stat(b)
+	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
+}
+
+// shortStay is the least timeout that makes sense for a hook in the background: longer
+// than a session is idle. install gives it a year.
+const shortStay = 24 * time.Hour
+
+// timeout compares each hook's timeout with how long it waits.
+func timeout(e *examination) string {
+	said := ""
+	for _, w := range e.takers() {
+		if w.err != nil || e.form(w) != "" {
+			continue // other checks tell of it
+		}
+		limit, stated := e.limit(w)
+		place := w.Member + " in " + e.show(w.file.Path) + " has " + stated
+		idle := time.Duration(w.hook.Idle)
+		switch persists := w.Exact && w.hook.Mode == hook.ModePersist; {
+		case w.rewakes() && limit < shortStay:
+			e.fail(e.install(w), "%s in the background: the client ends it then, and nothing wakes the session any more", place)
+		case w.rewakes():
+			said = fmt.Sprintf("each hook in the background has at least %s to wait for an entry", shortStay)
+		case persists && limit <= idle:
+			e.fail(e.install(w), "%s and waits %s for an entry: the client ends it first, and the session stops", place, idle)
+		case persists:
+			said = fmt.Sprintf("%s and waits %s for an entry", place, idle)
+		case w.Exact:
+			said = place + ", and never waits for an entry"
+		}
+	}
+	return said
+}
+
+// The client's timeouts of hooks that state none.
+const (
+	defaultTimeout    = 600 * time.Second
+	defaultTimeoutOld = 60 * time.Second
+)
+
+// limit returns a hook's timeout, and how the file spells it.
+func (e *examination) limit(w *wire) (limit time.Duration, stated string) {
+	if w.Timeout != 0 {
+		return w.Timeout, fmt.Sprintf("timeout %s", w.Timeout)
+	}
+	limit = defaultTimeout
+	if e.program.known && e.program.release.Before(claude.LongTimeout) {
+		limit = defaultTimeoutOld
+	}
+	return limit, fmt.Sprintf("no timeout, which is %s", limit)
+}
+
+// blockCap looks for the variable that lifts the client's cap on blocks in a row.
+func blockCap(e *examination) string {
+	var mine []*wire
+	if e.inbox != "" {
+		mine = e.related(settings.Stop, same)
+	}
+	stops := slices.DeleteFunc(slices.Clone(e.wires), func(w *wire) bool { return w.Event != settings.Stop })
+	switch {
+	case len(stops) > 0 && !slices.ContainsFunc(stops, func(w *wire) bool { return !w.rewakes() }):
+		return "no hook of Stop blocks it, so nothing counts towards the cap"
+	case len(mine) == 0 && e.besides != "":
+		return "the plugin keeps below it, and heartbeat-launch lifts it for its own sessions"
+	}
+	value, source := e.setting(settings.BlockCapEnv)
+	where, path := "the environment", filepath.Join(e.Project, ".claude", "settings.json")
+	switch {
+	case source != nil:
+		where, path = "env of "+e.show(source.Path), source.Path
+	case len(mine) > 0:
+		path = mine[0].file.Path
+	}
+	if source == nil {
+		value = e.variable(settings.BlockCapEnv)
+	}
+	have := fmt.Sprintf("%s is %q in %s", settings.BlockCapEnv, value, where)
+	switch value {
+	case "0":
+		return fmt.Sprintf("%s is 0 in %s", settings.BlockCapEnv, where)
+	case "":
+		have = settings.BlockCapEnv + " is not set"
+	}
+	e.fail(fmt.Sprintf(`in "env" of %s: "%s": "0"`, path, settings.BlockCapEnv), "%s: Claude Code swallows the ninth entry in a row that is answered without a tool", have)
+	return ""
 }

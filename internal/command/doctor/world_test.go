@@ -1,19 +1,20 @@
 package doctor
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"heartbeat/orchestrate"
 )
 
 // world is a home, a project and an inbox that nothing is wrong with.
@@ -31,56 +32,17 @@ func newWorld(t *testing.T) *world {
 	w.Input = Input{
 		Project: filepath.Join(root, "project"), Home: filepath.Join(root, "home"), Managed: filepath.Join(root, "etc"),
 		Inbox: filepath.Join(root, "box", "inbox.jsonl"), Stop: filepath.Join(w.bin, "heartbeat-stop"), Meter: filepath.Join(w.bin, "heartbeat-meter"),
-		UID: os.Geteuid(), Now: time.Now(), Parse: parse, Environ: []string{"PATH=" + w.bin},
-		Version: func(context.Context, string) (string, error) { return "2.1.329 (Claude Code)\n", nil },
+		Now: time.Now(), Environ: []string{"PATH=" + w.bin}, Driven: orchestrate.Driven,
 	}
 	for _, dir := range []string{w.Project, w.Home, w.Managed, w.bin, filepath.Dir(w.Inbox)} {
 		require.NoError(t, os.Mkdir(dir, 0o700))
 	}
 	w.write(w.Stop, "#!/bin/sh\n", 0o755)
 	w.write(w.Meter, "#!/bin/sh\n", 0o755)
-	w.write(filepath.Join(w.bin, "claude"), "#!/bin/sh\n", 0o755)
+	w.program("claude", "echo '2.1.329 (Claude Code)'")
 	w.account(fmt.Sprintf(`{"hasCompletedOnboarding":true,"projects":{%q:{"hasTrustDialogAccepted":true}}}`, w.Project))
 	w.wire(w.projectSettings(), w.hook("--inbox", w.Inbox))
 	return w
-}
-
-// parse stands in for the hook's own parser.
-func parse(args []string, inbox string) (Hook, error) {
-	h := Hook{Inbox: inbox, Idle: 2 * time.Second}
-	for i := 0; i < len(args); i++ {
-		value := ""
-		if i+1 < len(args) {
-			value = args[i+1]
-		}
-		switch args[i] {
-		case "--inbox":
-			h.Inbox = value
-		case "--rewake":
-			h.Rewake = true
-			continue
-		case "--max-cost-per-day":
-		case "--run":
-			h.Runs = append(h.Runs, value)
-		case "--babysitter":
-			h.Babysitter = value
-		case "--mode":
-			h.Persist = value == "persist"
-		case "--idle-interval":
-			d, err := time.ParseDuration(value)
-			if err != nil {
-				return h, err
-			}
-			h.Idle = d
-		default:
-			return h, fmt.Errorf("unknown flag: %s", args[i])
-		}
-		i++
-	}
-	if h.Inbox == "" {
-		return h, errors.New("no inbox")
-	}
-	return h, nil
 }
 
 func (w *world) projectSettings() string { return filepath.Join(w.Project, ".claude", "settings.json") }
@@ -154,24 +116,28 @@ func (w *world) settings(path string, content any) {
 
 func (w *world) setenv(name, value string) { w.Environ = append(w.Environ, name+"="+value) }
 
-// checks runs one check.
-func (w *world) checks(look func(*examination) []Check) []Check {
+// program puts a shell script on the PATH.
+func (w *world) program(name, script string) {
 	w.t.Helper()
-	return look(examine(w.Input))
+	w.write(filepath.Join(w.bin, name), "#!/bin/sh\n"+script+"\n", 0o755)
+}
+
+// checks are what one check finds.
+func (w *world) checks(id string) []Check {
+	return slices.DeleteFunc(Run(w.Input), func(c Check) bool { return c.Name != id })
 }
 
 // says holds a check to lines of the form "STATE TEXT", where TEXT is in the
 // evidence.
-func (w *world) says(look func(*examination) []Check, want ...string) {
+func (w *world) says(id string, want ...string) {
 	w.t.Helper()
-	all := w.checks(look)
+	all := w.checks(id)
 	require.Len(w.t, all, len(want), "%+v", all)
 	for i, c := range all {
 		state, text, _ := strings.Cut(want[i], " ")
 		assert.Equal(w.t, state, c.State, "%+v", c)
 		assert.Contains(w.t, c.Evidence, text)
 		assert.Equal(w.t, state == OK, c.Fix == "", "a fix for all but what is ok: %+v", c)
-		assert.NotEmpty(w.t, c.Name)
 	}
 }
 

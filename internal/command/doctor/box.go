@@ -1,0 +1,232 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+	"golang.org/x/sys/unix"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/disk"
+	"heartbeat/internal/machine/rights"
+	"heartbeat/internal/words"
+)
+
+// directory looks at the inbox's directory.
+func directory(e *examination) string {
+	dir := filepath.Dir(e.inbox)
+	of, err := disk.StatDir(dir)
+	switch access := unix.Access(dir, unix.R_OK|unix.W_OK|unix.X_OK); {
+	case errors.Is(err, fs.ErrNotExist):
+		e.fail(quote("mkdir", "-p", "-m", "700", dir), "%s does not exist", dir)
+	case err != nil:
+		e.unseen("name an inbox in a directory that this user can search", err)
+	case access != nil:
+		e.fail(fmt.Sprintf("as its owner: %s, or choose another directory", quote("chmod", "u+rwx", dir)),
+			"user %d may not make files in %s (mode %04o, owner %d): %v", os.Geteuid(), dir, of.Mode, of.UID, access)
+	case rights.Others(of):
+		e.warn(quote("chmod", "go-w", dir), "others may make and replace files in %s (mode %04o): whoever can do that instructs the agent and forges its state, "+
+			"and heartbeat-launch refuses it without --shared", dir, of.Mode)
+	}
+	return fmt.Sprintf("%s belongs to user %d, mode %04o", dir, of.UID, of.Mode)
+}
+
+// inboxFile opens the inbox as the hook does.
+func inboxFile(e *examination) string {
+	f, err := disk.OpenForeign(e.inbox, unix.O_RDONLY)
+	if errors.Is(err, fs.ErrNotExist) {
+		if target, err := os.Readlink(e.inbox); err == nil {
+			e.fail(quote("rm", e.inbox), "%s is a symbolic link to %s, which is not there", e.inbox, target)
+		}
+		return e.inbox + " is not there yet: the first entry creates it"
+	}
+	if err != nil {
+		e.fail("let this user read it ("+quote("chmod", "u+r", e.inbox)+"), or name a file as the inbox", "%v", err)
+		return ""
+	}
+	of := f.Info()
+	if rights.Others(of) {
+		e.warn(quote("chmod", "go-w", e.inbox), "others may write to %s (mode %04o): whoever can write to the inbox can instruct the agent", e.inbox, of.Mode)
+	}
+	if err := f.Close(); err != nil {
+		e.unseen("see the file system", err)
+	}
+	return fmt.Sprintf("%s is a regular file of %s, mode %04o", e.inbox, words.Size(of.Size), of.Mode)
+}
+
+// stateFiles opens the files beside the inbox as the hook does, and changes nothing.
+func stateFiles(e *examination) string {
+	found := 0
+	for _, name := range inbox.StateNames() {
+		path := e.beside(name)
+		f, err := disk.OpenRead(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		found++
+		if err == nil {
+			err = errors.Join(unix.Access(path, unix.W_OK), f.Close())
+		}
+		if err != nil {
+			of, _ := disk.StatName(path) // it is named by zeros then
+			e.fail("see who made it, then take it away, or: "+quote("chmod", "600", path), "the hook refuses %s (mode %04o, owner %d): %v", path, of.Mode, of.UID, err)
+			continue
+		}
+		switch of := f.Info(); {
+		case of.Links > 1:
+			e.warn(quote("cp", "-p", path, path+".new")+" && "+quote("mv", path+".new", path)+", while no session runs",
+				"%s has %d names: what is written to it is in the other file as well, so that a backup with cp -al is none of it", path, of.Links)
+		case of.Mode != 0o600:
+			e.warn(quote("chmod", "600", path), "%s has mode %04o: it holds prompts and replies, and is made with 0600", path, of.Mode)
+		}
+	}
+	if found == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d in %s: regular files, mode 0600, of the right user", found, filepath.Dir(e.inbox))
+}
+
+// littleSpace is how much is told of, in bytes.
+const littleSpace = 64 << 20
+
+// fileSystem looks at the file system of the inbox's directory.
+func fileSystem(e *examination) string {
+	dir := filepath.Dir(e.inbox)
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		e.unseen("see the line about the directory", fmt.Errorf("statfs %s: %w", dir, err))
+		return ""
+	}
+	return e.judge(dir, st)
+}
+
+// farAway are the kinds of file system, by their numbers on Linux, where a lock and a sync promise
+// less than on a local disk.
+var farAway = map[uint32]string{
+	0x6969: "NFS", 0x517b: "SMB", 0xfe534d42: "SMB", 0xff534d42: "SMB", 0x65735546: "FUSE", 0x01021997: "9p",
+	0x00c36400: "Ceph", 0x5346414f: "AFS", 0x6b414653: "AFS", 0x73757245: "Coda",
+}
+
+// inMemory are those that a restart empties.
+var inMemory = []uint32{0x01021994, 0x858458f6}
+
+// readOnly is the flag of a file system that nobody writes to, on Linux and on macOS.
+const readOnly = 1
+
+func (e *examination) judge(dir string, st unix.Statfs_t) string {
+	const elsewhere = "choose an inbox on a local disk"
+	kind := uint32(st.Type)
+	if name := farAway[kind]; name != "" {
+		e.warn(elsewhere, "%s is on %s, where a lock and a sync promise less than on a local disk", dir, name)
+	} else if slices.Contains(inMemory, kind) {
+		e.warn(elsewhere, "%s is in memory (tmpfs), which a restart empties: queue, results and dead letters are gone then", dir)
+	}
+	if st.Flags&readOnly != 0 {
+		e.fail(elsewhere+", or mount this one writable", "%s is mounted read-only", dir)
+	}
+	free, needed := int64(min(uint64(st.Bavail)*uint64(st.Bsize), math.MaxInt64)), int64(0) //nolint:unconvert // they have other types elsewhere
+	if e.box != nil {
+		_, needed = e.box.Room()
+	}
+	left := words.Size(free)
+	switch {
+	case free < needed:
+		e.fail("make space", "%s has %s left: nothing can be committed", dir, left)
+	case free < littleSpace:
+		e.warn("make space", "%s has %s left", dir, left)
+	}
+	if st.Files > 0 && st.Ffree == 0 {
+		e.fail("remove files", "%s has no inode left: no file can be made", dir)
+	}
+	return fmt.Sprintf("%s is on a local file system with %s left", dir, left)
+}
+
+// fresh is how long a temporary file may belong to a running hook.
+const fresh = time.Minute
+
+func (e *examination) isFresh(path string) bool {
+	info, err := disk.StatName(path)
+	return err != nil || e.Now.UnixNano()-info.Mtime < fresh.Nanoseconds()
+}
+
+// leftovers looks for files that a killed command left behind.
+func leftovers(e *examination) string {
+	if e.box == nil {
+		return "" // another check tells of it
+	}
+	names, _, err := disk.Names(e.box.Dir(), math.MaxInt)
+	var forgotten []string
+	if err == nil {
+		forgotten, err = e.box.Leftovers()
+	}
+	if err != nil {
+		e.unseen("let this user read the directory, and see the lines about its files", err)
+		return ""
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		half, cut := strings.CutSuffix(name, ".tmp")
+		if path := e.beside(name); cut && slices.Contains(inbox.StateNames(), strings.TrimSuffix(half, ".trim")) && !e.isFresh(path) {
+			e.warn(quote("rm", path), "%s was left by a command that was killed: nothing is lost with it, and the next such write removes it", path)
+		}
+	}
+	for _, name := range forgotten {
+		if path := e.beside(name); !e.isFresh(path) {
+			e.warn(quote("heartbeat", "compact", "--inbox", e.inbox), "%s was left by a command that was killed, or of an entry that was requeued: nothing refers to it", path)
+			e.mend(forgetting)
+		}
+	}
+	copies, err := e.unnamedCopies(names)
+	if err != nil {
+		e.unseen("see the line about that file", err)
+		return ""
+	}
+	for _, path := range copies {
+		e.warn("look into it, then remove it: "+quote(path), "%s is the copy of a line that was too long, and no line of %s names it", path, filepath.Base(e.box.DeadLetterPath()))
+	}
+	return "none in " + e.box.Dir()
+}
+
+// unnamedCopies returns the raw files that no dead letter names.
+func (e *examination) unnamedCopies(names []string) (paths []string, err error) {
+	for _, name := range names {
+		if strings.HasPrefix(name, ".dead-letter-") && strings.HasSuffix(name, ".raw") {
+			paths = append(paths, e.beside(name))
+		}
+	}
+	if len(paths) == 0 {
+		return nil, nil
+	}
+	err = eachLine(e.box.DeadLetterPath(), func(_ int64, line []byte, _ bool) {
+		named := e.beside(gjson.GetBytes(line, "raw_file").String())
+		paths = slices.DeleteFunc(paths, func(path string) bool { return path == named })
+	})
+	return paths, err
+}
+
+// state looks for state that the hook would refuse.
+func state(e *examination) string {
+	if e.box == nil {
+		return "" // another check tells of it
+	}
+	v, err := e.box.View()
+	if err == nil {
+		err = v.Close()
+	}
+	switch {
+	case errors.Is(err, inbox.ErrOtherInbox):
+		name, _ := inbox.Named(e.box.Dir()) // it was read just now
+		e.fail("give each inbox a directory of its own", "the state in %s: it belongs to another inbox, %s, and is refused to %s", e.box.Dir(), name, filepath.Base(e.inbox))
+	case err != nil:
+		e.fail("correct that file, or move it away: the state goes on from the others, and without .inbox-offset the inbox is read from its start", "%v", err)
+	}
+	return "the state in " + e.box.Dir() + " is valid, and that of this inbox"
+}

@@ -1,0 +1,177 @@
+package doctor
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/claude/settings"
+	"heartbeat/internal/disk"
+	"heartbeat/internal/machine/rights"
+	"heartbeat/internal/supervise/client"
+	"heartbeat/orchestrate"
+)
+
+// Input is everything that comes from outside.
+type Input struct {
+	Codex    bool     // sessions are Codex's, and else Claude Code's
+	Launched bool     // heartbeat-launch wires each session: what the settings wire is not looked at
+	Inbox    string   // an absolute path, or "" for the inbox that is wired
+	Project  string   // absolute: where the session is started
+	Home     string   // "" when there is none
+	Environ  []string // of the session
+	Settings []string // further settings files, as given to claude --settings
+	Managed  string   // the directory of the managed settings
+	Stop     string   // the heartbeat-stop that install would wire, "" with StopErr
+	StopErr  error    // why there is none
+	Meter    string   // the heartbeat-stop meter that install would wire, "" with MeterErr
+	MeterErr error    // why there is none
+	Now      time.Time
+	// Driven are the babysitter runs of an inbox: [orchestrate.Driven].
+	Driven func(*inbox.Inbox) ([]orchestrate.DrivenRun, []string, error)
+	// Hooks asks Codex for the hooks of sessions in the project: [client.CodexHooks].
+	Hooks func(ctx context.Context, command, env []string, dir string) ([]client.CodexHook, error)
+}
+
+// examination has the facts, which are gathered once, and what the checks find in them.
+type examination struct {
+	Input
+	program program
+	account account
+	sources []*source
+	wires   []*wire
+	// inbox is the one that is meant, "" if that is not known.
+	inbox string
+	// besides says what wires the inbox where no settings file does, "" for nothing.
+	besides string
+	// box is the inbox, nil where its directory cannot be worked in.
+	box *inbox.Inbox
+
+	id    string // of the check that is being made
+	found []Check
+}
+
+// Run makes all checks.
+func Run(in Input) []Check {
+	e := &examination{Input: in, inbox: in.Inbox}
+	if in.Codex {
+		e.askCodex()
+	} else {
+		e.program = in.programOf("claude")
+		e.account = readAccount(in)
+		e.sources = readSources(in)
+		e.readWires()
+	}
+	if wired := e.wiredInboxes(); e.inbox == "" && len(wired) == 1 {
+		e.inbox = wired[0]
+	}
+	if e.inbox != "" {
+		e.open()
+		e.besides = e.wiredBesides()
+	}
+	if in.Codex {
+		e.look(ofCodex)
+	} else {
+		e.look(ofClaude)
+	}
+	return e.found
+}
+
+// open opens the inbox, if this user may work in its directory.
+func (e *examination) open() {
+	if _, err := disk.StatDir(filepath.Dir(e.inbox)); err == nil && rights.CheckRoot(e.inbox) == nil {
+		e.box, _ = inbox.Open(e.inbox, inbox.Options{}) // it refuses only paths that are none
+	}
+}
+
+func (e *examination) beside(name string) string { return filepath.Join(filepath.Dir(e.inbox), name) }
+
+// variable returns the shell's value; the last one counts.
+func (in Input) variable(name string) string {
+	for _, kv := range slices.Backward(in.Environ) {
+		if value, ok := strings.CutPrefix(kv, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// lookPath finds a program as a shell would.
+func (in Input) lookPath(name string) (string, bool) {
+	for _, dir := range filepath.SplitList(in.variable("PATH")) {
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && unix.Access(path, unix.X_OK) == nil {
+			return path, true
+		}
+	}
+	return "", false
+}
+
+// show shortens a path within the project for a sentence.
+func (in Input) show(path string) string {
+	if rel, err := filepath.Rel(in.Project, path); err == nil && !strings.HasPrefix(rel, "..") {
+		return rel
+	}
+	return path
+}
+
+// source is one of the settings files that the client merges.
+type source struct {
+	settings.File
+	content settings.Content
+	there   bool
+	err     error
+}
+
+// readSources reads the settings files, the weakest first.
+func readSources(in Input) (all []*source) {
+	for _, f := range settings.Files(in.Project, in.Home, in.variable("CLAUDE_CONFIG_DIR"), in.Managed, in.Settings...) {
+		s := &source{File: f}
+		s.content, s.there, s.err = f.Load(in.Stop)
+		if !s.there && slices.Contains(in.Settings, f.Path) {
+			s.there, s.err = true, os.ErrNotExist
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// setting returns a variable's value in the settings and the file that decides about
+// it, or nil.
+func (e *examination) setting(name string) (string, *source) {
+	for _, s := range slices.Backward(e.sources) {
+		if value, ok := s.content.Env[name]; ok {
+			return value, s
+		}
+	}
+	return "", nil
+}
+
+// effective returns a variable of the session: settings override the shell.
+func (e *examination) effective(name string) string {
+	if value, s := e.setting(name); s != nil {
+		return value
+	}
+	return e.variable(name)
+}
+
+// placesLooked says where hooks were looked for.
+func (e *examination) placesLooked() string {
+	switch {
+	case e.Codex && e.program.hooks == 0:
+		return "Codex has no hooks for " + e.Project + ", or they are disabled ([features] hooks = false in a config.toml), or the folder is not trusted"
+	case e.Codex:
+		return "none of the hooks that Codex has for " + e.Project + " does; sessions of heartbeat launch need none"
+	}
+	var paths []string
+	for _, s := range e.sources {
+		paths = append(paths, e.show(s.Path))
+	}
+	return "looked at " + strings.Join(paths, ", ")
+}
