@@ -54,7 +54,7 @@ func TestCodexIsNot(t *testing.T) {
 		change func(w *world, hooks *[]clients.CodexHook)
 		want   string
 	}{
-		"no codex":     {func(w *world, _ *[]clients.CodexHook) { w.Environ = []string{"PATH=/nowhere"} }, "fail client there is no codex on the PATH"},
+		"no codex":     {func(w *world, _ *[]clients.CodexHook) { w.t.Setenv("PATH", "/nowhere") }, "fail client there is no codex on the PATH"},
 		"another form": {func(w *world, _ *[]clients.CodexHook) { w.refuses() }, "fail client codex-cli 0.169.0: it refuses hooks/list"},
 		"no hooks":     {func(_ *world, h *[]clients.CodexHook) { *h = nil }, "or they are disabled"},
 		"not ours":     {func(_ *world, h *[]clients.CodexHook) { *h = (*h)[:1] }, "none of the hooks that Codex has for"},

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"heartbeat/inbox"
 	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/disk"
@@ -100,17 +98,6 @@ func (in Input) variable(name string) string {
 		}
 	}
 	return ""
-}
-
-// lookPath finds a program as a shell would.
-func (in Input) lookPath(name string) (string, bool) {
-	for _, dir := range filepath.SplitList(in.variable("PATH")) {
-		path := filepath.Join(dir, name)
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && unix.Access(path, unix.X_OK) == nil {
-			return path, true
-		}
-	}
-	return "", false
 }
 
 // show shortens a path within the project for a sentence.

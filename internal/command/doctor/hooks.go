@@ -33,11 +33,6 @@ func (e *examination) readWires() {
 	}
 }
 
-// codexEvents are what install wires, as Codex spells them.
-var codexEvents = map[string]string{
-	"stop": settings.Stop, "sessionStart": settings.SessionStart, "sessionEnd": settings.SessionEnd, "userPromptSubmit": settings.UserPromptSubmit,
-}
-
 // askCodex has Codex say itself which hooks it has.
 func (e *examination) askCodex() {
 	if e.program = e.programOf("codex"); e.program.path == "" {
@@ -46,7 +41,8 @@ func (e *examination) askCodex() {
 	hooks, err := e.Hooks(context.Background(), []string{e.program.path}, e.Environ, e.Project)
 	e.program.err, e.program.known, e.program.hooks = err, err == nil, len(hooks)
 	for _, h := range hooks {
-		if found, is := settings.FoundIn(codexEvents[h.Event], h.Command); is && found.Event != "" {
+		event := strings.ToUpper(h.Event[:min(1, len(h.Event))]) + h.Event[min(1, len(h.Event)):] // Codex spells it sessionStart
+		if found, is := settings.FoundIn(event, h.Command); is {
 			found.Timeout, found.Member = time.Duration(h.Timeout)*time.Second, "hooks."+found.Event
 			e.addWire(&wire{Found: found, file: settings.File{Path: h.Path}, codex: h})
 		}

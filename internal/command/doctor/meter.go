@@ -1,7 +1,7 @@
 package doctor
 
 import (
-	"path/filepath"
+	"os/exec"
 	"slices"
 
 	"heartbeat/internal/claude/settings"
@@ -27,11 +27,8 @@ func statusLine(e *examination) string {
 	if !m.Plain {
 		return "a status line that a person wrote runs " + m.Command + " (" + place + ")"
 	}
-	path := m.Command
-	if found, there := e.lookPath(path); there && path == filepath.Base(path) {
-		path = found
-	}
-	if err := runnable(path); err != nil {
+	path, err := exec.LookPath(m.Command)
+	if err != nil {
 		e.warn("build all commands into one folder (see the README), then, with that build: "+e.installInto(metered.Path),
 			"the status line's heartbeat-stop meter cannot be started, and nothing of yours is shown: %v (%s)", err, place)
 	} else if e.MeterErr == nil && !sameFile(path, e.Meter) {

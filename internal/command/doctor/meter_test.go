@@ -88,9 +88,9 @@ func TestMeter(t *testing.T) {
 		w, line := start(t)
 		w.shows(w.projectSettings(), line)
 		require.NoError(t, os.Remove(w.Meter))
-		w.says("meter", "warn the status line's heartbeat-stop meter cannot be started, and nothing of yours is shown: stat "+w.Meter)
+		w.says("meter", "warn the status line's heartbeat-stop meter cannot be started, and nothing of yours is shown: exec: \""+w.Meter)
 		w.write(w.Meter, "", 0o600)
-		w.says("meter", "warn is not executable")
+		w.says("meter", "warn permission denied")
 	})
 	t.Run("of another build", func(t *testing.T) {
 		w, _ := start(t)

@@ -184,7 +184,7 @@ func TestCapWhereNothingBlocks(t *testing.T) {
 	w.wire(w.localSettings(), w.hook("--inbox", "/other/inbox.jsonl"))
 	w.says("cap", "ok is 0")
 	w.settings(w.managedSettings(), map[string]any{"env": map[string]any{"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP": "8"}})
-	w.says("cap", "fail is \"8\"")
+	w.says("cap", "fail is 8 in")
 	assert.NoError(t, os.Remove(w.localSettings()))
 	w.says("cap", "ok no hook of Stop blocks it")
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -204,8 +205,9 @@ type program struct {
 const versionWait = 10 * time.Second
 
 func (in Input) programOf(name string) (p program) {
-	if p.path, _ = in.lookPath(name); p.path == "" {
-		return p
+	var err error
+	if p.path, err = exec.LookPath(name); err != nil {
+		return program{}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), versionWait)
 	defer cancel()

@@ -119,6 +119,6 @@ func TestClient(t *testing.T) {
 	w.says("client", "warn hooks with args (the hook starts without its inbox), since 2.1.139")
 	w.program("claude", "echo broken >&2; exit 3")
 	w.says("client", "warn exit status 3: broken")
-	w.Environ = []string{"PATH=" + w.Home}
+	t.Setenv("PATH", w.Home)
 	w.says("client", "fail no claude on the PATH")
 }

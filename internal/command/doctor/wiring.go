@@ -1,17 +1,16 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"heartbeat/inbox"
-	"heartbeat/internal/claude"
 	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
@@ -282,8 +281,8 @@ func binary(e *examination) string {
 		e.startable(w)
 		// A hook that is not there has no folder, and that was told.
 		if real, err := filepath.EvalSymlinks(w.Binary); err == nil && w.err == nil && len(w.hook.Runs.Dirs) > 0 {
-			if path := filepath.Join(filepath.Dir(real), "heartbeat"); runnable(path) != nil {
-				e.warn(folder, "%s cannot be started, which takes over from the hook beside it for its babysitter runs: the hook needs one on the PATH of the session", path)
+			if _, err := exec.LookPath(filepath.Join(filepath.Dir(real), "heartbeat")); err != nil {
+				e.warn(folder, "the heartbeat beside the hook cannot be started, which takes over for its babysitter runs: the hook needs one on the PATH of the session: %v", err)
 			}
 		}
 	}
@@ -298,31 +297,17 @@ func binary(e *examination) string {
 
 func (e *examination) startable(w *wire) {
 	path, fix := w.Binary, "build it (see the README), then, with that build: "+e.install(w)
-	found, there := e.lookPath(path)
-	switch err := runnable(path); {
-	case !filepath.IsAbs(path) && (!there || path != filepath.Base(path)):
+	found, err := exec.LookPath(path)
+	switch named := path == filepath.Base(path); {
+	case !filepath.IsAbs(path) && (err != nil || !named):
 		e.fail(fix, "%s is no absolute path, and not on the PATH of this shell", path)
-	case !filepath.IsAbs(path):
+	case named:
 		e.warn(fix, "%s is no absolute path: here it is %s, and in a session whatever its PATH says", path, found)
 	case err != nil:
 		e.fail(fix, "the hook cannot be started: %v", err)
 	case e.StopErr == nil && !sameFile(path, e.Stop):
 		e.warn("to wire the one of this build: "+e.install(w), "%s is another file than %s, which belongs to this command", path, e.Stop)
 	}
-}
-
-func runnable(path string) error {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return err
-	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is not a regular file", path)
-	}
-	if err := unix.Access(path, unix.X_OK); err != nil {
-		return fmt.Errorf("%s (mode %04o) is not executable: %w", path, info.Mode().Perm(), err)
-	}
-	return nil
 }
 
 // sameFile follows links on both sides.
@@ -343,7 +328,7 @@ func timeout(e *examination) string {
 		if w.err != nil || e.form(w) != "" {
 			continue // other checks tell of it
 		}
-		limit, stated := e.limit(w)
+		limit, stated := w.limit()
 		place := w.Member + " in " + e.show(w.file.Path) + " has " + stated
 		idle := time.Duration(w.hook.Idle)
 		switch persists := w.Exact && w.hook.Mode == hook.ModePersist; {
@@ -362,55 +347,36 @@ func timeout(e *examination) string {
 	return said
 }
 
-// The client's timeouts of hooks that state none.
-const (
-	defaultTimeout    = 600 * time.Second
-	defaultTimeoutOld = 60 * time.Second
-)
+// defaultTimeout is what the client gives a hook that states none.
+const defaultTimeout = 600 * time.Second
 
 // limit returns a hook's timeout, and how the file spells it.
-func (e *examination) limit(w *wire) (limit time.Duration, stated string) {
+func (w *wire) limit() (limit time.Duration, stated string) {
 	if w.Timeout != 0 {
 		return w.Timeout, fmt.Sprintf("timeout %s", w.Timeout)
 	}
-	limit = defaultTimeout
-	if e.program.known && e.program.release.Before(claude.LongTimeout) {
-		limit = defaultTimeoutOld
-	}
-	return limit, fmt.Sprintf("no timeout, which is %s", limit)
+	return defaultTimeout, fmt.Sprintf("no timeout, which is %s", defaultTimeout)
 }
 
 // blockCap looks for the variable that lifts the client's cap on blocks in a row.
 func blockCap(e *examination) string {
-	var mine []*wire
-	if e.inbox != "" {
-		mine = e.related(settings.Stop, same)
-	}
 	stops := slices.DeleteFunc(slices.Clone(e.wires), func(w *wire) bool { return w.Event != settings.Stop })
 	switch {
 	case len(stops) > 0 && !slices.ContainsFunc(stops, func(w *wire) bool { return !w.rewakes() }):
 		return "no hook of Stop blocks it, so nothing counts towards the cap"
-	case len(mine) == 0 && e.besides != "":
+	case e.besides != "" && len(e.related(settings.Stop, same)) == 0:
 		return "the plugin keeps below it, and heartbeat-launch lifts it for its own sessions"
 	}
+	path, where := filepath.Join(e.Project, ".claude", "settings.json"), "the environment"
 	value, source := e.setting(settings.BlockCapEnv)
-	where, path := "the environment", filepath.Join(e.Project, ".claude", "settings.json")
-	switch {
-	case source != nil:
-		where, path = "env of "+e.show(source.Path), source.Path
-	case len(mine) > 0:
-		path = mine[0].file.Path
-	}
-	if source == nil {
+	if source != nil {
+		path, where = source.Path, "env of "+e.show(source.Path)
+	} else {
 		value = e.variable(settings.BlockCapEnv)
 	}
-	have := fmt.Sprintf("%s is %q in %s", settings.BlockCapEnv, value, where)
-	switch value {
-	case "0":
-		return fmt.Sprintf("%s is 0 in %s", settings.BlockCapEnv, where)
-	case "":
-		have = settings.BlockCapEnv + " is not set"
+	have := settings.BlockCapEnv + " is " + cmp.Or(value, "not set") + " in " + where
+	if value != "0" {
+		e.fail(fmt.Sprintf(`in "env" of %s: "%s": "0"`, path, settings.BlockCapEnv), "%s: Claude Code swallows the ninth entry in a row that is answered without a tool", have)
 	}
-	e.fail(fmt.Sprintf(`in "env" of %s: "%s": "0"`, path, settings.BlockCapEnv), "%s: Claude Code swallows the ninth entry in a row that is answered without a tool", have)
-	return ""
+	return have
 }

@@ -32,11 +32,12 @@ func newWorld(t *testing.T) *world {
 	w.Input = Input{
 		Project: filepath.Join(root, "project"), Home: filepath.Join(root, "home"), Managed: filepath.Join(root, "etc"),
 		Inbox: filepath.Join(root, "box", "inbox.jsonl"), Stop: filepath.Join(w.bin, "heartbeat-stop"), Meter: filepath.Join(w.bin, "heartbeat-meter"),
-		Now: time.Now(), Environ: []string{"PATH=" + w.bin}, Driven: orchestrate.Driven,
+		Now: time.Now(), Driven: orchestrate.Driven,
 	}
 	for _, dir := range []string{w.Project, w.Home, w.Managed, w.bin, filepath.Dir(w.Inbox)} {
 		require.NoError(t, os.Mkdir(dir, 0o700))
 	}
+	t.Setenv("PATH", w.bin)
 	w.write(w.Stop, "#!/bin/sh\n", 0o755)
 	w.write(w.Meter, "#!/bin/sh\n", 0o755)
 	w.program("claude", "echo '2.1.329 (Claude Code)'")
