@@ -23,7 +23,6 @@ import (
 // initFlags are those of init, and what it finds out before it writes.
 type initFlags struct {
 	inbox    string // as it was given
-	yes      bool
 	launcher bool
 	undo     bool
 	install  installFlags
@@ -36,31 +35,31 @@ type initFlags struct {
 func initVerb() cli.Verb {
 	return cli.Verb{
 		Name:  "init",
-		Short: "set a project up: folder, .gitignore, hook",
+		Short: "set a project up: folder, hook",
 		Long: `Set up the project in this directory: make the inbox's folder (work, if no inbox
-is named), add it to the .gitignore of the git work tree, wire the hook into
+is named), with a .gitignore in it by which git leaves it alone, wire the hook into
 .claude/settings.json as install does, check all of it as doctor does, and say what
 to type next. With --launcher no settings are changed: heartbeat launch wires the
 hook for each session.
 
-Before a line is added to .gitignore a person is asked, unless --yes is given.
-Nothing is added where the folder is in no work tree, or is ignored already. A hook
-that serves the inbox already stays as it is. All is looked at before anything is
-written. Running init again changes nothing, or does what a killed one left undone.
+A folder that is there already stays as it is, and so does a hook that serves the
+inbox. All is looked at before anything is written. Running init again changes
+nothing, or does what a killed one left undone.
 
 --undo takes back what init made, and nothing else: a folder that holds anything,
 such as an inbox with entries, stays.
 
 Exit status: 0 it is set up, whatever the checks say; 1 it is not.`,
 		Example: `heartbeat init
-heartbeat init --launcher --yes
+heartbeat init --launcher
 heartbeat init --undo`,
 		Build: func() (*pflag.FlagSet, cli.Action) {
 			o := &initFlags{}
 			f := cli.NewFlags("init")
 			cli.AddNamedInbox(f, &o.inbox)
 			f.Lookup("inbox").Usage += "; " + cli.DefaultInbox + " without it"
-			f.BoolVarP(&o.yes, "yes", "y", false, "add the folder to .gitignore without asking")
+			f.BoolP("yes", "y", false, "nothing is asked any more")
+			f.Lookup("yes").Hidden = true
 			f.BoolVar(&o.launcher, "launcher", false, "wire no hook: sessions are started by heartbeat launch")
 			f.BoolVar(&o.undo, "undo", false, "take back what init made")
 			return f, func(args []string, s cli.Streams) error {
@@ -74,7 +73,7 @@ heartbeat init --undo`,
 }
 
 func (o *initFlags) run(s cli.Streams) error {
-	if o.undo && (o.launcher || o.yes) {
+	if o.undo && o.launcher {
 		return cli.Usage(errors.New("--undo goes alone: what init made is written down"))
 	}
 	unlock, err := o.begin()
@@ -166,25 +165,17 @@ func (o *initFlags) setUp(s cli.Streams) error {
 			return err
 		}
 	}
-	ignored, err := o.planIgnored(s)
-	if err != nil {
-		return err
-	}
 	if err := o.write(there, before, s); err != nil {
 		return err
 	}
-	if there && ignored == nil && wired == nil && o.made == before {
-		if _, err := fmt.Fprintf(s.Out, "%s is set up already: nothing was changed\n", o.project); err != nil {
-			return err
-		}
+	switch {
+	case wired != nil:
+		err = wired()
+	case there && o.made == before:
+		_, err = fmt.Fprintf(s.Out, "%s is set up already: nothing was changed\n", o.project)
 	}
-	for _, step := range []func() error{ignored, wired} {
-		if step == nil {
-			continue
-		}
-		if err := step(); err != nil {
-			return err
-		}
+	if err != nil {
+		return err
 	}
 	return o.tell(s)
 }
@@ -244,11 +235,14 @@ func (o *initFlags) wiring() (path string, w settings.Wiring, err error) {
 	return path, w, err
 }
 
+// ignoring is the .gitignore of the inbox's folder.
+const ignoring = "# The inbox of heartbeat: git leaves this folder alone.\n*\n"
+
 // write makes the folder, and writes down in it what init is about to make: whatever is
 // killed from here on, --undo knows.
 func (o *initFlags) write(there bool, before made, s cli.Streams) error {
 	if o.made.Project = o.project; there && o.made == before {
-		return nil
+		return o.ignore(s)
 	}
 	if !there {
 		if err := disk.MakeDir(o.dir); err != nil {
@@ -262,7 +256,31 @@ func (o *initFlags) write(there bool, before made, s cli.Streams) error {
 	if err == nil && !there {
 		_, err = fmt.Fprintf(s.Out, "made the folder %s\n", o.dir)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return o.ignore(s)
+}
+
+// ignore has git leave a folder alone that init has made. Of another one it says what to do.
+func (o *initFlags) ignore(s cli.Streams) error {
+	path := filepath.Join(o.dir, ".gitignore")
+	there, err := disk.Exists(path)
+	switch {
+	case err != nil || there:
+		return err
+	case o.made.Folder:
+		return disk.Publish(path, []byte(ignoring), false)
+	case inWorkTree(o.dir):
+		s.Note("the folder was there and stays as it is: if git does not ignore it yet, echo '*' > %s", words.Shell(path))
+	}
+	return nil
+}
+
+// inWorkTree reports whether dir, or a folder above it, has a .git.
+func inWorkTree(dir string) bool {
+	there, _ := disk.Exists(filepath.Join(dir, ".git"))
+	return there || dir != filepath.Dir(dir) && inWorkTree(filepath.Dir(dir))
 }
 
 // tell shows what the checks found amiss, and what to type next.

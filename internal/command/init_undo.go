@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"strings"
+	"slices"
 	"syscall"
 
 	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
+	"heartbeat/internal/words"
 )
 
 // madeFile is where init writes down what it makes, in the inbox's folder.
@@ -22,13 +23,12 @@ const (
 
 // made is what init made, or was about to make when it was killed.
 type made struct {
-	Project    string `json:"project"`               // where init ran
-	Folder     bool   `json:"folder,omitempty"`      // the inbox's folder
-	Ignore     string `json:"ignore,omitempty"`      // the .gitignore that Line was added to
-	Line       string `json:"line,omitempty"`        // the folder's pattern
-	IgnoreFile bool   `json:"ignore_file,omitempty"` // the whole .gitignore
-	Newline    bool   `json:"newline,omitempty"`     // the line end before what was added to it
-	Hook       bool   `json:"hook,omitempty"`        // the wiring in the project's settings
+	Project string `json:"project"`          // where init ran
+	Folder  bool   `json:"folder,omitempty"` // the inbox's folder
+	Hook    bool   `json:"hook,omitempty"`   // the wiring in the project's settings
+	// Ignore is the project's .gitignore that an earlier release added Line to.
+	Ignore string `json:"ignore,omitempty"`
+	Line   string `json:"line,omitempty"`
 }
 
 func readMade(dir string) (m made, err error) {
@@ -65,8 +65,8 @@ func (o *initFlags) takeBack(s cli.Streams) error {
 	if err := o.unwire(m, s); err != nil {
 		return err
 	}
-	if err := o.unignore(m, s); err != nil {
-		return err
+	if m.Ignore != "" {
+		s.Note("an earlier release added %s to %s: take it out yourself", words.Line(m.Line), words.Line(m.Ignore))
 	}
 	return o.removeFolder(m, s)
 }
@@ -89,37 +89,23 @@ func (o *initFlags) unwire(m made, s cli.Streams) error {
 	return err
 }
 
-func (o *initFlags) unignore(m made, s cli.Streams) error {
-	if m.Ignore == "" {
-		return nil
-	}
-	real, err := filepath.EvalSymlinks(o.dir)
+// removeFolder removes the folder, unless somebody has put anything into it.
+func (o *initFlags) removeFolder(m made, s cli.Streams) error {
+	names, _, err := disk.Names(o.dir, 3)
 	if err != nil {
 		return err
 	}
-	// The agent's tools can write what was written down.
-	if filepath.Base(m.Ignore) != ".gitignore" || !strings.HasPrefix(real+"/", filepath.Clean(filepath.Dir(m.Ignore))+"/") {
-		return fmt.Errorf("%s names %q, which is no .gitignore above the inbox: init did not write that", filepath.Join(o.dir, madeFile), m.Ignore)
+	ignored := filepath.Join(o.dir, ".gitignore")
+	text, err := disk.ReadFile(ignored, maxMadeFile)
+	ours := err == nil && string(text) == ignoring
+	others := slices.ContainsFunc(names, func(name string) bool {
+		return name != madeFile && !(ours && name == filepath.Base(ignored))
+	})
+	if m.Folder && ours && !others {
+		if err := disk.Remove(ignored); err != nil {
+			return err
+		}
 	}
-	content, there, err := readIgnored(m.Ignore)
-	if err != nil || !there {
-		return err
-	}
-	left, had := withoutIgnored(content, m.Line, m.Newline)
-	if !had {
-		return nil // a person has taken it out, or changed it
-	}
-	if len(left) == 0 && m.IgnoreFile {
-		left = nil
-	}
-	if _, err = settings.Replace(m.Ignore, content, left, 0o644); err != nil {
-		return fmt.Errorf("take %s out of %s: %w", m.Line, m.Ignore, err)
-	}
-	_, err = fmt.Fprintf(s.Out, "took %s out of %s\n", m.Line, m.Ignore)
-	return err
-}
-
-func (o *initFlags) removeFolder(m made, s cli.Streams) error {
 	if err := disk.Remove(filepath.Join(o.dir, madeFile)); err != nil || !m.Folder {
 		return err
 	}
@@ -128,14 +114,8 @@ func (o *initFlags) removeFolder(m made, s cli.Streams) error {
 		return err
 	}
 	stays := "it is not empty"
-	info, err := disk.StatFile(filepath.Join(o.dir, filepath.Base(o.inbox)))
-	if err == nil && info.Size > 0 {
+	if info, err := disk.StatFile(filepath.Join(o.dir, filepath.Base(o.inbox))); err == nil && info.Size > 0 {
 		stays = "its inbox has entries"
-	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if m.Ignore != "" {
-		stays += ", which git sees from now on"
 	}
 	s.Note("the folder %s stays: %s", o.dir, stays)
 	return nil
