@@ -152,11 +152,6 @@ func (e *examination) judge(dir string, st unix.Statfs_t) string {
 // fresh is how long a temporary file may belong to a running hook.
 const fresh = time.Minute
 
-func (e *examination) isFresh(path string) bool {
-	info, err := disk.StatName(path)
-	return err != nil || e.Now.UnixNano()-info.Mtime < fresh.Nanoseconds()
-}
-
 // leftovers looks for files that a killed command left behind.
 func leftovers(e *examination) string {
 	if e.box == nil {
@@ -171,15 +166,19 @@ func leftovers(e *examination) string {
 		e.unseen("let this user read the directory, and see the lines about its files", err)
 		return ""
 	}
+	isOld := func(path string) bool {
+		info, err := disk.StatName(path)
+		return err == nil && e.Now.UnixNano()-info.Mtime > fresh.Nanoseconds()
+	}
 	slices.Sort(names)
 	for _, name := range names {
 		half, cut := strings.CutSuffix(name, ".tmp")
-		if path := e.beside(name); cut && slices.Contains(inbox.StateNames(), strings.TrimSuffix(half, ".trim")) && !e.isFresh(path) {
+		if path := e.beside(name); cut && slices.Contains(inbox.StateNames(), strings.TrimSuffix(half, ".trim")) && isOld(path) {
 			e.warn(quote("rm", path), "%s was left by a command that was killed: nothing is lost with it, and the next such write removes it", path)
 		}
 	}
 	for _, name := range forgotten {
-		if path := e.beside(name); !e.isFresh(path) {
+		if path := e.beside(name); isOld(path) {
 			e.warn(quote("heartbeat", "compact", "--inbox", e.inbox), "%s was left by a command that was killed, or of an entry that was requeued: nothing refers to it", path)
 			e.mend(forgetting)
 		}

@@ -41,24 +41,19 @@ func (e *examination) mend(m mending) { e.found[len(e.found)-1].mend = m }
 // Mended is the state of what [Repair] has mended.
 const Mended = "mended"
 
-// shortLook is how long the inbox's lock may be held for a look, and mostLooks how often a
-// longer one is tried without it.
-const (
-	shortLook = time.Second
-	mostLooks = 4
-)
+// mostLooks is how often a look is tried without the inbox's lock.
+const mostLooks = 4
 
 // Fsck checks whether what is beside an inbox fits together: whether each entry is in one
 // place. Checks that are not ok are findings. Where somebody commits meanwhile it looks once
-// more, under the inbox's lock if that takes a moment or nothing else helps.
+// more, in the end under the inbox's lock.
 func Fsck(ctx context.Context, in Input, box *inbox.Inbox) []Check {
 	for look := 1; ; look++ {
-		began := time.Now()
 		e, moved := in.fsck(box)
-		if !moved {
+		switch {
+		case !moved:
 			return e.found
-		}
-		if look < mostLooks && time.Since(began) > shortLook {
+		case look < mostLooks:
 			continue
 		}
 		held, err := disk.AcquireLock(ctx, filepath.Join(box.Dir(), ".inbox-lock"), cli.VerbLockWait)

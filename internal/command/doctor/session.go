@@ -72,26 +72,16 @@ func trust(e *examination) string {
 		e.unseen("make that file readable, or see whether claude itself starts", a.err)
 		return ""
 	}
-	folders := trustedBy(e.Project)
-	known := ""
-	trusted := map[string]bool{}
-	a.content.Get("projects").ForEach(func(dir, project gjson.Result) bool {
-		if slices.Contains(folders, dir.String()) {
-			known = dir.String()
-			trusted[known] = project.Get("hasTrustDialogAccepted").Type == gjson.True
-		}
-		return true
-	})
-	for _, dir := range folders {
-		if trusted[dir] {
+	unknown := fmt.Sprintf("%s does not know %s", a.path, e.Project)
+	for _, dir := range trustedBy(e.Project) {
+		switch project := a.content.Get("projects." + gjson.Escape(dir)); {
+		case project.Get("hasTrustDialogAccepted").Type == gjson.True:
 			return fmt.Sprintf("%s is trusted (projects[%q] in %s)", e.Project, dir, a.path)
+		case project.Exists():
+			unknown = fmt.Sprintf("projects[%q].hasTrustDialogAccepted is not true in %s", dir, a.path)
 		}
 	}
-	if known != "" {
-		e.fail(fix, "projects[%q].hasTrustDialogAccepted is not true in %s: %s", known, a.path, held)
-	} else {
-		e.fail(fix, "%s does not know %s: %s", a.path, folders[0], held)
-	}
+	e.fail(fix, "%s: %s", unknown, held)
 	return ""
 }
 

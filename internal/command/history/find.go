@@ -3,8 +3,6 @@ package history
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/lines"
 	"heartbeat/internal/words"
 )
 
@@ -302,33 +301,18 @@ type word struct {
 	// plain says that JSON need not escape any of it, so a line has it as it is or with
 	// \u escapes.
 	plain bool
-	// digest is set if the word may begin an entry id, which raw lines do not contain.
-	digest []byte
-	odd    bool // it has half a byte more
-	last   byte
+	// hashed says that the word may begin an entry id, which raw lines do not contain.
+	hashed bool
 }
 
 func newWord(text string) word {
-	w := word{text: text, plain: !strings.ContainsFunc(text, func(r rune) bool {
-		return r < ' ' || r == '"' || r == '\\' || r == '/' || r == utf8.RuneError
-	})}
-	if len(text) < minPrefix || len(text) > 2*sha256.Size || strings.ToLower(text) != text {
-		return w
+	return word{
+		text: text,
+		plain: !strings.ContainsFunc(text, func(r rune) bool {
+			return r < ' ' || r == '"' || r == '\\' || r == '/' || r == utf8.RuneError
+		}),
+		hashed: len(text) >= minPrefix && strings.Trim(text, "0123456789abcdef") == "",
 	}
-	even := text[:len(text)/2*2]
-	digest, err := hex.DecodeString(even)
-	if err != nil {
-		return w
-	}
-	if w.odd = len(even) < len(text); w.odd {
-		half, err := hex.DecodeString(text[len(even):] + "0")
-		if err != nil {
-			return w
-		}
-		w.last = half[0]
-	}
-	w.digest = digest
-	return w
 }
 
 // fit is how well a word fits an entry. An id goes before an entry id, since senders
@@ -377,12 +361,9 @@ func (w word) mayName(line []byte, whole bool) bool {
 	if w.mayHold(line, whole) {
 		return true
 	}
-	if w.digest == nil || whole && len(w.digest) < sha256.Size {
+	if !w.hashed {
 		return false
 	}
-	sum := sha256.Sum256(line)
-	if !bytes.HasPrefix(sum[:], w.digest) {
-		return false
-	}
-	return !w.odd || sum[len(w.digest)]&0xF0 == w.last
+	id := lines.ID(line)
+	return id == w.text || !whole && strings.HasPrefix(id, w.text)
 }
