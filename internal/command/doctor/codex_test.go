@@ -44,6 +44,9 @@ func TestCodexIsWell(t *testing.T) {
 	assert.Equal(t, "client", all[0].Name)
 	assert.Contains(t, all[0].Evidence, "is codex-cli 0.169.0")
 
+	w.says("flags", "ok the hook takes --inbox "+w.Inbox)
+	assert.NotContains(t, w.checks("flags")[0].Evidence, "; ", "once, for all events")
+
 	w.Inbox = ""
 	assert.Empty(t, amiss(w.Input), "it is found by what is wired")
 }

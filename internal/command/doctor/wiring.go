@@ -232,6 +232,9 @@ func events(e *examination) string {
 		}
 		e.note(state, e.install(stops[0]), "not wired"+with+": "+strings.Join(missing, ", "))
 	}
+	if len(there) == 0 {
+		return ""
+	}
 	return strings.Join(there, ", ") + " are wired as well"
 }
 
@@ -256,7 +259,7 @@ func flags(e *examination) string {
 			e.warn("take that line out of "+w.file.Path+", then: "+e.install(w), "what a shell makes of this cannot be told, nor which program it starts: %s", e.where(w))
 		case w.err != nil:
 			e.fail("correct the arguments of "+w.Member+" in "+w.file.Path, "the hook does not take %s, and then approves every stop: %v", quote(w.Flags...), w.err)
-		default:
+		case !slices.Contains(taken, quote(w.Flags...)):
 			taken = append(taken, quote(w.Flags...))
 		}
 	}
