@@ -222,8 +222,7 @@ func state(e *examination) string {
 	}
 	switch {
 	case errors.Is(err, inbox.ErrOtherInbox):
-		name, _ := inbox.Named(e.box.Dir()) // it was read just now
-		e.fail("give each inbox a directory of its own", "the state in %s: it belongs to another inbox, %s, and is refused to %s", e.box.Dir(), name, filepath.Base(e.inbox))
+		e.fail("give each inbox a directory of its own", "%v", err)
 	case err != nil:
 		e.fail("correct that file, or move it away: the state goes on from the others, and without .inbox-offset the inbox is read from its start", "%v", err)
 	}

@@ -162,9 +162,9 @@ func TestStateOfTheQueue(t *testing.T) {
 	w.says("leftovers", "ok none")
 
 	w.Inbox = filepath.Join(filepath.Dir(w.Inbox), "other.jsonl")
-	w.says("state", "fail it belongs to another inbox, inbox.jsonl, and is refused to other.jsonl")
+	w.says("state", "fail belongs to the inbox inbox.jsonl: give other.jsonl a directory of its own")
 	require.NoError(t, os.Remove(w.file("inbox.jsonl")))
-	w.says("state", "fail it belongs to another inbox") // it has an entry in flight
+	w.says("state", "fail belongs to the inbox inbox.jsonl") // it has an entry in flight
 }
 
 func TestFileSystem(t *testing.T) {
