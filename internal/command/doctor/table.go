@@ -31,6 +31,7 @@ type row struct {
 func table() []row {
 	const both = ofClaude | ofCodex
 	return []row{
+		{"limits", both | ofBox, "what sessions spend is counted where limits are set", troubles},
 		{"client", both, "the program is there, and its release has what heartbeat needs", clientRelease},
 		{"settings", ofClaude, "the settings files that Claude Code merges can be read", settingsFiles},
 		{"hooks-on", ofClaude, "no settings file keeps hooks from running", hooksOn},
@@ -46,7 +47,6 @@ func table() []row {
 		{"cap", ofClaude | ofWiring, "the client's cap on blocks in a row is lifted", blockCap},
 		{"meter", ofClaude | ofBox | ofWiring, "the status line reads the client's own total", statusLine},
 		{"prices", both | ofBox, "the table of prices can be read, and fits what the client says", prices},
-		{"limits", both | ofBox, "what sessions spend is counted where limits are set", troubles},
 		{"directory", both | ofFsck | ofBox, "this user may work in the inbox's directory, and others may not", directory},
 		{"inbox", both | ofFsck | ofBox, "the inbox is a file that only its user writes", inboxFile},
 		{"state-files", both | ofFsck | ofBox, "owner, mode and kind of the files beside it", stateFiles},
