@@ -92,9 +92,7 @@ func (h *wired) read(v *hujson.Value, command string, lines bool) bool {
 	}
 	h.Command, _ = object["command"].(string)
 	if h.Args = args; lines && args == nil {
-		if program, words, simple := SplitLine(h.Command); simple {
-			h.Command, h.Args = program, words
-		}
+		h.split()
 	}
 	if number, ok := object["timeout"].(json.Number); ok {
 		seconds, _ := number.Float64() // infinite beyond what it can say
@@ -150,7 +148,15 @@ func (f *Found) program(command string) bool {
 // FoundIn is the hook of an event that a line for a shell runs, and whether it is heartbeat's.
 func FoundIn(event, line string) (f Found, is bool) {
 	f = Found{Event: event, Command: line}
+	f.split()
 	return f, f.program("")
+}
+
+// split takes a line apart as the program and its arguments, where it is no more than that.
+func (f *Found) split() {
+	if program, words, simple := SplitLine(f.Command); simple {
+		f.Command, f.Args = program, words
+	}
 }
 
 // innerWords takes apart the lines within a line, as after sh -c.

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"heartbeat/internal/claude/settings"
 	clients "heartbeat/internal/supervise/client"
 )
 
@@ -21,7 +22,7 @@ func codexWorld(t *testing.T) (w *world, hooks *[]clients.CodexHook) {
 	all := []clients.CodexHook{{Event: "stop", Command: "/bin/lint", Enabled: true, Trust: "trusted"}}
 	for _, event := range []string{"stop", "sessionStart", "sessionEnd", "userPromptSubmit"} {
 		all = append(all, clients.CodexHook{
-			Event: event, Path: filepath.Join(w.Project, ".codex", "hooks.json"), Command: w.Stop + " --inbox " + w.Inbox,
+			Event: event, Path: filepath.Join(w.Project, ".codex", "hooks.json"), Command: settings.CommandLine(w.Stop, []string{"--inbox", w.Inbox}),
 			Timeout: 600, Enabled: true, Trust: "trusted",
 		})
 	}
