@@ -31,7 +31,7 @@ func TestStatusOfWhatIsNotCounted(t *testing.T) {
 	examined := func() string {
 		return fmt.Sprint(doctor.Amiss(doctor.Run(doctor.Input{Inbox: s.box.Path(), Driven: orchestrate.Driven})))
 	}
-	assert.Regexp(t, "limits warn "+says1, examined())
+	assert.Regexp(t, "troubles warn "+says1, examined())
 	s.in(func(tx *inbox.Tx) error { return tx.EndSession("s") })
 	out, _ = says(t, s.box, "status")
 	assert.NotContains(t, out, "nothing is counted")

@@ -1,20 +1,27 @@
 package doctor
 
 import (
+	"context"
+
 	"heartbeat/inbox"
 	"heartbeat/internal/command/costs"
 	"heartbeat/internal/meter"
 	"heartbeat/internal/see"
 )
 
-// troubles are what is known to be open in an inbox at work: today that sessions have limits,
-// and what they spend cannot be counted.
+// troubles are what is wrong with the inbox, as status has it. What a session or a timer ends in the
+// usual run of things is none for doctor.
 func troubles(e *examination) string {
 	if e.box == nil {
 		return "" // another check tells of it
 	}
-	for _, sentence := range see.First(e.box).NotCounted() {
-		e.warn("mend that; what was not counted is counted then", "%s", sentence)
+	for _, t := range see.Look(context.Background(), e.box).Troubles() {
+		switch {
+		case t.Urgency == see.Act:
+			e.fail(t.Do, "%s", t.Text)
+		case t.Urgency != see.Passes && !t.Lasts():
+			e.warn(t.Do, "%s", t.Text)
+		}
 	}
 	return ""
 }

@@ -31,7 +31,7 @@ type row struct {
 func table() []row {
 	const both = ofClaude | ofCodex
 	return []row{
-		{"limits", both | ofBox, "what sessions spend is counted where limits are set", troubles},
+		{"troubles", both | ofBox, "what is wrong with the inbox now, in the words of `status`", troubles},
 		{"client", both, "the program is there, and its release has what heartbeat needs", clientRelease},
 		{"settings", ofClaude, "the settings files that Claude Code merges can be read", settingsFiles},
 		{"hooks-on", ofClaude, "no settings file keeps hooks from running", hooksOn},
