@@ -201,7 +201,7 @@ func (v *View) Count(ctx context.Context, last *Counted) (b Backlog, now *Counte
 	if last != nil && v.Replaced() == "" && last.end <= v.Size() && last.sameAs(now) {
 		now.end, now.whole = last.end, last.whole
 	}
-	torn, err := v.countLines(ctx, now)
+	torn, err := v.countLines(ctx, now, v.Size())
 	if err != nil {
 		return b, nil, fmt.Errorf("count what waits in %s: %w", v.tx.box.path, err)
 	}
@@ -219,9 +219,31 @@ func (c *Counted) sameAs(other *Counted) bool {
 	return c.seq == other.seq && c.from == other.from && c.generation == other.generation && c.file == other.file
 }
 
-// countLines adds the whole lines from c.end on, and returns a last one that is not.
-func (v *View) countLines(ctx context.Context, c *Counted) (torn Backlog, err error) {
-	unread := v.Size() - c.end
+// Ahead counts the entries that come before the line that begins at that offset, the one
+// in flight not among them. It reads no more than that many bytes: if more wait there, it
+// returns -1 for the count, and their bytes.
+func (v *View) Ahead(ctx context.Context, start, most int64) (entries, bytes int64, err error) {
+	from, err := v.waitsStart()
+	start = min(start, v.Size())
+	if err == nil && start-from > most {
+		return -1, start - from, nil
+	}
+	c, torn := Counted{end: from}, Backlog{}
+	if err == nil {
+		torn, err = v.countLines(ctx, &c, start)
+	}
+	if err != nil {
+		return 0, 0, fmt.Errorf("count what waits in %s: %w", v.tx.box.path, err)
+	}
+	if entries = c.whole.Entries + torn.Entries; v.tx.redeliver != nil {
+		entries++
+	}
+	return entries, c.whole.Bytes + torn.Bytes, nil
+}
+
+// countLines adds the whole lines from c.end up to that offset, and returns a last one that is not.
+func (v *View) countLines(ctx context.Context, c *Counted, upTo int64) (torn Backlog, err error) {
+	unread := upTo - c.end
 	if unread <= 0 {
 		return torn, nil
 	}
