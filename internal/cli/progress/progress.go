@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
 	"heartbeat/internal/cli/layout"
@@ -20,6 +21,10 @@ const (
 	every = 200 * time.Millisecond // how often the line is drawn
 )
 
+// inBackground is instead of the terminal's width where another command has the terminal:
+// what the shell or its person writes there is left alone.
+const inBackground = -1
+
 // clearLine returns to the line's beginning and clears it.
 const clearLine = "\r\x1b[K"
 
@@ -28,11 +33,11 @@ const clearLine = "\r\x1b[K"
 type Line struct {
 	mu          sync.Mutex
 	terminal    io.Writer
-	width       func() int
+	width       func() int // 0 if it is not known, or inBackground
 	doing       string
 	done, total int64
 	began       time.Time
-	shown       bool
+	shown       string // what stands on the terminal, empty for nothing
 	stop        chan struct{}
 	stopped     sync.WaitGroup
 }
@@ -47,6 +52,9 @@ func Start(out io.Writer, doing string) *Line {
 	}
 	ticker := time.NewTicker(every)
 	l := newLine(f, doing, time.Now(), func() int {
+		if group, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP); err == nil && group != unix.Getpgrp() {
+			return inBackground
+		}
 		width, _, _ := term.GetSize(int(f.Fd()))
 		return width
 	})
@@ -81,6 +89,16 @@ func (l *Line) Total(steps int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.total = steps
+}
+
+// Say sets what is being done, and since when. Until the first of it nothing is shown.
+func (l *Line) Say(doing string, since time.Time) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.doing, l.began = words.Line(doing), since
 }
 
 // Add counts steps that are done.
@@ -135,9 +153,9 @@ func (a around) Write(b []byte) (int, error) {
 
 // clear needs the lock. A terminal that takes no line loses only the line.
 func (l *Line) clear() {
-	if l.shown {
+	if l.shown != "" {
 		_, _ = io.WriteString(l.terminal, clearLine)
-		l.shown = false
+		l.shown = ""
 	}
 }
 
@@ -145,15 +163,21 @@ func (l *Line) draw(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	took := now.Sub(l.began)
-	if took < quiet {
+	if took < quiet || l.doing == "" {
 		return
 	}
-	text := l.text(took)
-	if width := l.width(); width > 1 {
+	text, width := l.text(took), l.width()
+	if width == inBackground {
+		return
+	}
+	if width > 1 {
 		text = layout.Cut(text, width-1) // in the last column some terminals wrap
 	}
+	if text == l.shown {
+		return
+	}
 	_, _ = io.WriteString(l.terminal, clearLine+text)
-	l.shown = true
+	l.shown = text
 }
 
 func (l *Line) text(took time.Duration) string {

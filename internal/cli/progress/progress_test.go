@@ -55,12 +55,41 @@ func TestLineIsDrawnAndCleared(t *testing.T) {
 	}, strings.Split(shown.String(), clearLine))
 }
 
+// TestLineSaysWhatIsWaitedFor since when, and nothing before that is known. What stands
+// there already is not drawn again.
+func TestLineSaysWhatIsWaitedFor(t *testing.T) {
+	var shown bytes.Buffer
+	began := time.Now()
+	l, tick := ticked(&shown, 80)
+	l.Say("", began)
+	tick(5 * time.Second)
+	l.Say("job-7 is \x1b[2Jqueued\nbehind 3", began)
+	tick(6 * time.Second)
+	tick(6500 * time.Millisecond)
+	l.Say("session 3f1c2ab8 works on job-7", began.Add(6*time.Second))
+	tick(6700 * time.Millisecond) // no second of it yet: what stood there stays
+	tick(8 * time.Second)
+	l.Stop()
+	assert.Equal(t, []string{
+		"", `job-7 is \u001b[2Jqueued behind 3, 6s`, "session 3f1c2ab8 works on job-7, 2s", "",
+	}, strings.Split(shown.String(), clearLine))
+}
+
 func TestLineFitsTheTerminal(t *testing.T) {
 	var shown bytes.Buffer
 	l, tick := ticked(&shown, 10)
 	tick(time.Second)
 	l.Stop()
 	assert.Equal(t, clearLine+"sending,…"+clearLine, shown.String())
+}
+
+// TestLineInTheBackground draws nothing into what another command shows.
+func TestLineInTheBackground(t *testing.T) {
+	var shown bytes.Buffer
+	l, tick := ticked(&shown, inBackground)
+	tick(time.Minute)
+	l.Stop()
+	assert.Empty(t, shown.String())
 }
 
 func TestNoTerminalShowsNothing(t *testing.T) {
