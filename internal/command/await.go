@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
-	"sync"
 	"syscall"
 	"time"
 
@@ -67,16 +65,10 @@ func (o *sendFlags) await(box *inbox.Inbox, receipts []inbox.Receipt, s cli.Stre
 		ctx, stop = context.WithTimeoutCause(ctx, time.Duration(o.timeout), errTimedOut)
 		defer stop()
 	}
-	if layout.Terminal(s.Err) != nil {
-		s.Err = &inTurn{to: s.Err}
-		tick := time.NewTicker(whyEvery)
-		defer tick.Stop()
-		go tellWhy(ctx, tick.C, box, s.Note)
-	}
 	var first error
 	for _, r := range receipts {
 		w := waited{ID: r.ID, EntryID: r.EntryID}
-		outcome, err := box.Await(ctx, r, cli.WatchPoll)
+		outcome, err := awaitOne(ctx, box, r, s)
 		w.Result, w.DeadLetter = outcome.Result, outcome.DeadLetter
 		w.price(box)
 		ended := o.judge(box, &w, err)
@@ -92,16 +84,19 @@ func (o *sendFlags) await(box *inbox.Inbox, receipts []inbox.Receipt, s cli.Stre
 	return first
 }
 
-// inTurn is a writer for several goroutines.
-type inTurn struct {
-	mu sync.Mutex
-	to io.Writer
-}
-
-func (w *inTurn) Write(b []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.to.Write(b)
+// awaitOne waits for one entry. A person at a terminal is shown meanwhile what for.
+func awaitOne(ctx context.Context, box *inbox.Inbox, r inbox.Receipt, s cli.Streams) (inbox.Outcome, error) {
+	person := layout.Terminal(s.Err) != nil
+	line, stop := awaited{box, &r, time.Now()}.shown(ctx, s)
+	defer stop()
+	if s.Err = line.Around(s.Err); person {
+		defer inBackground(ctx, func(ctx context.Context) {
+			tick := time.NewTicker(whyEvery)
+			defer tick.Stop()
+			tellWhy(ctx, tick.C, box, s.Note)
+		})()
+	}
+	return box.Await(ctx, r, cli.WatchPoll)
 }
 
 // whyEvery is how often a person who waits at a terminal is told what for.

@@ -2,6 +2,7 @@ package command
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"heartbeat/internal/command/history"
 	"heartbeat/internal/command/priced"
 	"heartbeat/internal/price"
+	"heartbeat/internal/words"
 )
 
 type logFlags struct {
@@ -36,7 +38,7 @@ answered, redelivered, dead-lettered, expired, canceled, dropped, scheduled,
 requeued, purged, failed, paused, backing off, resumed, replaced, and sessions
 that started, ended or asked for a person. A delivery that is not the entry's own fault is not
 counted as an attempt. With --follow it goes on with what comes, until a signal
-ends it.
+ends it; at a terminal one line says meanwhile what is waited for.
 
 With ENTRY (its id, its entry_id, or a beginning of one of them that is unique,
 four characters at least) it shows all events of that entry.
@@ -104,7 +106,7 @@ func (o *logFlags) all(box *inbox.Inbox, s cli.Streams) (err error) {
 	if err := o.print(s, last); err != nil || !o.follow {
 		return err
 	}
-	return o.followEvents(log, news, func(history.Event) bool { return true }, s)
+	return o.followEvents(box, log, news, func(history.Event) bool { return true }, s)
 }
 
 // one opens the log before it looks for the entry, so that it misses no event in
@@ -126,11 +128,19 @@ func (o *logFlags) one(box *inbox.Inbox, entry string, s cli.Streams) (err error
 	if err := o.print(s, found.Last(o.count)); err != nil || !o.follow {
 		return err
 	}
-	return o.followEvents(log, news, found.Is, s)
+	return o.followEvents(box, log, news, found.Is, s)
 }
 
 // followEvents prints the wanted events as they come.
-func (o *logFlags) followEvents(log *history.Log, news *inbox.Watcher, wanted func(history.Event) bool, s cli.Streams) error {
+func (o *logFlags) followEvents(box *inbox.Inbox, log *history.Log, news *inbox.Watcher, wanted func(history.Event) bool, s cli.Streams) error {
+	if layout.Terminal(s.Out) != nil { // who prints what a pipe takes may share this terminal
+		line, stop := awaited{box: box, began: time.Now()}.shown(context.Background(), s)
+		defer stop()
+		if o.rows != nil {
+			o.rows.Output = o.rows.To(line.Around(words.Raw(s.Out)))
+		}
+		s.Out, s.Err = line.Around(s.Out), line.Around(s.Err)
+	}
 	var late priced.Queue[history.Event] // they wait for an answer's price
 	following := follow(news, func() error {
 		all, err := log.Next()

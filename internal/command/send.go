@@ -55,8 +55,9 @@ that of an entry with another text, also of one that became a dead letter, nothi
 is sent. The id of an entry that was canceled is free again.
 
 With --wait the reply is printed in place of the id, once the entry was
-answered. Waiting holds nothing up and may be given up: the entry stays where it
-is, and waiting for it goes on with the same --id.
+answered. At a terminal one line says meanwhile what is waited for. Waiting holds
+nothing up and may be given up: the entry stays where it is, and waiting for it goes
+on with the same --id.
 
 With --batch each line of a file is an entry: a JSON string, or an object with a
 prompt and, if need be, id, not_before, expires_at, limits and metadata. A line that is
