@@ -52,6 +52,11 @@ const Unwritten = "unwritten"
 // message follow, as in "API-ERROR rate_limit: try again in 2 hours".
 const Failing = "API-ERROR "
 
+// Asking begins a reply that is none: the session asks a person first, with the kind and
+// the text that follow, as in "ASKS permission_prompt: Claude needs your permission". The
+// answer is asked for again after that.
+const Asking = "ASKS "
+
 // Run begins with a person's prompt, continues while the hook blocks the stop, and
 // returns when the hook approves it.
 func (a *Agent) Run(ctx context.Context, prompt string) (err error) {
@@ -79,10 +84,13 @@ func (a *Agent) turnsOf(ctx context.Context, text string) error {
 		return err
 	}
 	for active := false; ; active = true {
-		reply := a.Answer(text)
+		reply, err := a.reply(ctx, text)
+		if err != nil {
+			return err
+		}
 		if failure, fails := strings.CutPrefix(reply, Failing); fails {
 			name, message, _ := strings.Cut(failure, ": ")
-			_, err := a.fire(ctx, map[string]any{"hook_event_name": "StopFailure", "error": name, "last_assistant_message": message})
+			_, err = a.fire(ctx, map[string]any{"hook_event_name": "StopFailure", "error": name, "last_assistant_message": message})
 			return err
 		}
 		if err := a.write("assistant", reply, false); err != nil {
@@ -100,6 +108,21 @@ func (a *Agent) turnsOf(ctx context.Context, text string) error {
 		text = next
 		if err := a.write("user", "Stop hook feedback:\n"+text, true); err != nil {
 			return err
+		}
+	}
+}
+
+// reply is the answer to a text, once everything was asked that is asked for it.
+func (a *Agent) reply(ctx context.Context, text string) (string, error) {
+	for {
+		reply := a.Answer(text)
+		question, asks := strings.CutPrefix(reply, Asking)
+		if !asks {
+			return reply, nil
+		}
+		kind, message, _ := strings.Cut(question, ": ")
+		if _, err := a.fire(ctx, map[string]any{"hook_event_name": "Notification", "notification_type": kind, "message": message}); err != nil {
+			return "", err
 		}
 	}
 }

@@ -41,9 +41,6 @@ func InPrint(args []string, turn func(Printed) string) int {
 func inPrint(args []string, turn func(Printed) string) error {
 	c := parse(args)
 	hook, err := wired(c.settings)
-	if os.Getenv(NoHooksVariable) != "" {
-		hook = []string{"true"}
-	}
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"strings"
 
 	"heartbeat/internal/machine"
 )
@@ -52,7 +53,14 @@ func (a *Agent) wokenTurn(ctx context.Context, text string, woken chan<- string)
 	if _, err := a.fire(ctx, map[string]any{"hook_event_name": "UserPromptSubmit", "prompt": text}); err != nil {
 		return err
 	}
-	reply := a.Answer(text)
+	reply, err := a.reply(ctx, text)
+	if err != nil {
+		return err
+	}
+	if failure, fails := strings.CutPrefix(reply, Failing); fails {
+		name, message, _ := strings.Cut(failure, ": ")
+		return a.fireBehind(ctx, map[string]any{"hook_event_name": "StopFailure", "error": name, "last_assistant_message": message}, woken)
+	}
 	if a.Turn != nil {
 		a.Turn(text, reply)
 	}

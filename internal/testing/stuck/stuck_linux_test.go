@@ -1,0 +1,42 @@
+package stuck
+
+import (
+	"maps"
+	"slices"
+	"testing"
+)
+
+// state is one in which nothing moves.
+type state struct {
+	name string
+	in   map[wiring]seen // what is to be told under each wiring that it occurs under
+	// bring brings it about, and end ends it.
+	bring, end func(r *rig)
+}
+
+func TestStuck(t *testing.T) {
+	for _, s := range states() {
+		t.Run(s.name, func(t *testing.T) {
+			for _, w := range slices.Sorted(maps.Keys(s.in)) {
+				t.Run(string(w), func(t *testing.T) {
+					t.Parallel()
+					r := newRig(t, w)
+					s.bring(r)
+					r.sees(s.in[w])
+					t.Log(r.json("status").Why)
+					s.end(r)
+					r.isOver(s.in[w])
+				})
+			}
+		})
+	}
+}
+
+// all is the same under each of these wirings.
+func all(s seen, wirings ...wiring) map[wiring]seen {
+	in := map[wiring]seen{}
+	for _, w := range wirings {
+		in[w] = s
+	}
+	return in
+}
