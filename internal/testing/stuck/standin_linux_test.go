@@ -89,6 +89,7 @@ var tags = regexp.MustCompile(`\[e\d\]`)
 //	fail NAME: TEXT  the turn ends in that error
 //	die              the client is killed
 //	spend N          it answers, and that takes N tokens
+//	tool             a tool is asked for, which runs until the rig says something else
 func act(dir, text string) string {
 	tag := tags.FindString(text)
 	if tag == "" {
@@ -113,7 +114,13 @@ func act(dir, text string) string {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			script.Forever()
 		case "spend":
-			spend(dir, rest)
+			spends(dir, rest, []any{})
+		case "tool":
+			if !there(dir, "runs") {
+				spends(dir, "1", []any{map[string]any{"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": map[string]any{"command": "make"}}})
+				note(dir, "runs", tag)
+			}
+			continue
 		}
 		return "answer " + tag
 	}
@@ -125,13 +132,13 @@ func said(dir string) string {
 	return cmp.Or(strings.TrimSpace(string(text)), "answer")
 }
 
-// spend adds an answer of the model to the session's transcript, which is the only one.
-func spend(dir, tokens string) {
+// spends adds an answer of the model to the session's transcript, which is the only one.
+func spends(dir, tokens string, content []any) {
 	all, _ := filepath.Glob(filepath.Join(dir, "transcripts", "*.jsonl"))
 	n, _ := strconv.Atoi(tokens)
 	line, err := json.Marshal(map[string]any{
 		"type": "assistant", "uuid": "u" + strconv.Itoa(os.Getpid()), "timestamp": time.Now().UTC(),
-		"message": map[string]any{"id": "m" + strconv.Itoa(os.Getpid()), "role": "assistant", "model": "claude-opus-5-5", "usage": map[string]int{"input_tokens": n}, "content": []any{}},
+		"message": map[string]any{"id": "m" + strconv.Itoa(os.Getpid()), "role": "assistant", "model": "claude-opus-5-5", "usage": map[string]int{"input_tokens": n}, "content": content},
 	})
 	if err != nil || len(all) == 0 {
 		fmt.Fprintln(os.Stderr, "no transcript", err)

@@ -30,6 +30,9 @@ func flies(act string, flags ...string) func(r *rig) {
 	}
 }
 
+// wakes are the flags with which a hook in the background wakes the session.
+var wakes = map[wiring][]string{hook: {"--rewake"}, launcher: {"--mode", "persist"}}
+
 // answers has the model answer from now on.
 func answers(r *rig) { r.says("answer") }
 
@@ -58,12 +61,35 @@ func ofTheModel() []state {
 	}
 	turnFailed := func(says string) seen { return seen{kind: "turn-failed", state: "failed", says: says} }
 	backsOff := func(says string) seen { return seen{kind: "backing-off", state: "backing off", says: says} }
+	woken := func(name, failure string, s seen) state {
+		return state{name, all(s, hook, launcher), func(r *rig) {
+			r.start(wakes[r.wiring]...)
+			r.waiter()
+			r.says("fail " + failure)
+			r.adds("e1")
+			r.asked("e1")
+		}, func(r *rig) {
+			answers(r)
+			r.does("resume")
+		}}
+	}
 	return []state{
 		{
 			"the model hangs", all(seen{kind: "stalled", state: "answering", says: "nothing has moved for 1h", wrong: "waiting for an answer to the entry e1 since .* \\(1h"}, hook, launcher, host),
 			func(r *rig) {
 				flies("hang")(r)
 				r.shifts(-time.Hour)
+				r.refreshes()
+			},
+			answers,
+		},
+		{
+			"a tool runs", all(seen{kind: "", state: "answering", says: "waiting for an answer to the entry e1 since .* \\(25m"}, hook, launcher),
+			func(r *rig) {
+				flies("tool")(r)
+				r.until("the tool to run", func() bool { return there(r.dir, "runs") })
+				r.shifts(-25 * time.Minute)
+				r.refreshes()
 			},
 			answers,
 		},
@@ -84,6 +110,9 @@ func ofTheModel() []state {
 			launcher: {kind: "paused", state: "paused", says: "authentication_failed"}, host: {kind: "paused", state: "paused", says: "authentication_failed"},
 			timer: {kind: "paused", state: "paused", says: "authentication_failed"},
 		}, "--on-orphan", "retry")("login expired"),
+		woken("rate limit, woken", "rate_limit: API Error: Request rejected (429), try again in 2 hours", backsOff("rate_limit.*429.*handed over")),
+		woken("network gone, woken", "unknown: API Error: Unable to connect to API (ConnectionRefused)", backsOff("ConnectionRefused.*handed over")),
+		woken("login expired, woken", "authentication_failed: API Error: 401 OAuth token has expired", seen{kind: "paused", state: "paused", says: "authentication_failed"}),
 		{
 			"day's limit reached", all(seen{kind: "day-over-limit", state: "paused", says: "day"}, hook, launcher, timer),
 			func(r *rig) {
@@ -170,8 +199,7 @@ func ofProcesses() []state {
 	}
 	waits := func(then syscall.Signal) func(r *rig) {
 		return func(r *rig) {
-			flag := map[wiring][]string{hook: {"--rewake"}, launcher: {"--mode", "persist"}}
-			r.start(flag[r.wiring]...)
+			r.start(wakes[r.wiring]...)
 			r.signals(r.waiter(), then)
 			r.adds("e1")
 		}
@@ -248,6 +276,27 @@ func ofProcesses() []state {
 			func(r *rig) {
 				r.write("env", "")
 				r.write("cwd/.claude/settings.json", "{}")
+				r.start()
+			},
+		},
+		{
+			"no session starts", all(seen{kind: "failing", state: "launching", says: "after [2-9] sessions without an answer: .*no session started within 1s", wrong: "after [2-9] sessions without an answer: .*the session ended before it started"}, launcher),
+			func(r *rig) {
+				r.adds("e1")
+				r.write("env", "sleep 1000\n")
+				r.start("--start-timeout", "1s")
+			},
+			func(r *rig) { r.write("env", "") },
+		},
+		{
+			"each session dies", all(seen{kind: "failing", state: "no session", says: "3 sessions in a row ended without an answer", wrong: "waits to be delivered again .attempt 4.*gave up at .*restarts"}, launcher, timer),
+			func(r *rig) {
+				r.says("die")
+				r.adds("e1")
+				r.ends(r.start("--on-orphan", "retry", "--max-attempts", "10", "--max-restarts", "2"))
+			},
+			func(r *rig) {
+				answers(r)
 				r.start()
 			},
 		},
