@@ -37,6 +37,7 @@ type rig struct {
 	self   string // this program
 	uid    int    // whose everything is, 0 for our own
 	hosts  int
+	lacks  string // the place that does not tell what it should
 	guild  *guild.Guild
 	url    string
 }
@@ -246,7 +247,7 @@ func (r *rig) asked(id string) (pid int) {
 func (r *rig) state() string {
 	var text strings.Builder
 	status, _ := r.run("", "status")
-	fmt.Fprintf(&text, "status:\n%s", status)
+	fmt.Fprintf(&text, "missing in: %s\nstatus:\n%s", r.lacks, status)
 	names, _ := filepath.Glob(r.path("said-*"))
 	names = append(names, r.path("q/.events.jsonl"), r.path("q/.dead-letter.jsonl"), r.path("q/.results.jsonl"), r.path("logs/ses-1.log"))
 	for _, name := range names {
@@ -274,6 +275,12 @@ func (r *rig) figures() (f struct {
 func (r *rig) hasAnswered(n int) {
 	r.t.Helper()
 	r.until(fmt.Sprint(n, " answers"), func() bool { return r.figures().Answered >= n })
+}
+
+// sits waits until the session of a person is at its prompt.
+func (r *rig) sits() {
+	r.t.Helper()
+	r.until("the session to be at its prompt", func() bool { return there(r.dir, "sits") })
 }
 
 // waiter is the process that waits to wake the session after its first turn: the one from

@@ -3,8 +3,7 @@ package stuck
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
-	"os/exec"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -47,10 +46,9 @@ func (r *rig) json(verb string, args ...string) (t told) {
 // sees waits until a person is told so wherever somebody looks.
 func (r *rig) sees(want seen) {
 	r.t.Helper()
-	missing := ""
 	r.until(want.kind+" ("+want.state+") to be told", func() bool {
-		missing = r.missing(want)
-		return missing == ""
+		r.lacks = r.missing(want)
+		return r.lacks == ""
 	})
 }
 
@@ -68,7 +66,7 @@ func (r *rig) isOver(of seen) {
 	})
 }
 
-// missing is the place that does not tell it, "" if all do.
+// missing are the places that do not tell it, "" if all do.
 func (r *rig) missing(want seen) string {
 	status := r.json("status")
 	if !everywhere || want.kind == "" {
@@ -82,39 +80,53 @@ func (r *rig) missing(want seen) string {
 	if at < 0 {
 		return "status"
 	}
-	row := status.Troubles[at]
-	if !regexp.MustCompile(want.says).MatchString(row.Text) {
-		return "what it says"
-	}
-	if at == 0 && status.Why != row.Text {
-		return "the sentence of status"
-	}
-	if watch := r.json("watch", "--once"); !slices.ContainsFunc(watch.Troubles, func(t trouble) bool { return t.Kind == row.Kind && t.Text == row.Text }) {
-		return "watch"
-	}
-	metrics, _ := r.run("", "metrics")
-	for _, figure := range []string{`heartbeat_trouble\{inbox="[^"]*",kind="` + want.kind + `"\} 1\n`, `heartbeat_trouble_since_timestamp_seconds\{inbox="[^"]*",kind="` + want.kind + `"\} \d`} {
-		if !regexp.MustCompile(figure).MatchString(metrics) && (row.Since != "" || !strings.Contains(figure, "since")) {
-			return "metrics"
+	row, without := status.Troubles[at], []string{}
+	lacks := func(place string, tells bool) {
+		if !tells {
+			without = append(without, place)
 		}
 	}
-	if doctor, _ := r.run("", "doctor", "--project", r.path("cwd")); !strings.Contains(doctor, row.Text) {
-		return "doctor"
-	}
-	return r.notified(row)
+	lacks("the sentence of its row, which is: "+row.Text, regexp.MustCompile(want.says).MatchString(row.Text))
+	lacks("the sentence of status", at > 0 || ageless(status.Why) == ageless(row.Text))
+	lacks("watch", slices.ContainsFunc(r.json("watch", "--once").Troubles, row.is))
+	metrics, _ := r.run("", "metrics")
+	lacks("metrics", regexp.MustCompile(`heartbeat_trouble\{inbox="[^"]*",kind="`+row.Kind+`"\} [1-9]`).MatchString(metrics))
+	since := regexp.MustCompile(`heartbeat_trouble_since_timestamp_seconds\{inbox="[^"]*",kind="` + row.Kind + `"\} \d`)
+	lacks("since when, in metrics", row.Since == "" || since.MatchString(metrics))
+	doctor, _ := r.run("", "doctor", "--project", r.path("cwd"))
+	lacks("doctor", strings.Contains(ageless(doctor), ageless(row.Text)))
+	lacks("notify", slices.ContainsFunc(r.notified(), func(t trouble) bool {
+		return t.Kind == row.Kind && strings.Contains(ageless(t.Text), ageless(row.Text))
+	}))
+	return strings.Join(without, "; ")
 }
 
-// notified is "notify" where that does not tell the row. It is told once: who looked before
-// may have told it, so the state that says so is put away first.
-func (r *rig) notified(row trouble) string {
-	_ = exec.Command("rm", "-f", r.path("q/.notified.json")).Run()
-	out, err := r.run("", "notify", "--stall", "1ms", "--notify", "cat >> "+r.path("home/told"))
-	if errors.As(err, new(*exec.ExitError)) && !strings.Contains(out, row.Text) {
-		return "notify"
+// is reports whether both say the same of the same.
+func (t trouble) is(other trouble) bool {
+	return t.Kind == other.Kind && ageless(t.Text) == ageless(other.Text)
+}
+
+// ages are what changes from one look to the next although nothing has happened.
+var ages = regexp.MustCompile(`\([0-9dhms ]+ ago\)|for (\d+(\.\d+)?[dhms]+ ?)+`)
+
+func ageless(text string) string {
+	return strings.Join(strings.Fields(ages.ReplaceAllString(text, "")), " ")
+}
+
+// notified are the troubles that a person is told of who was told of none. What one who is
+// told keeps beside the inbox is put away first.
+func (r *rig) notified() (all []trouble) {
+	told := r.path("home/told")
+	for _, name := range []string{r.path("q/.notified.json"), told} {
+		_ = os.Remove(name) // it need not be there
 	}
-	all, _ := exec.Command("cat", r.path("home/told")).Output()
-	if !strings.Contains(string(all), `"trouble":"`+row.Kind+`"`) || !strings.Contains(string(all), row.Text) {
-		return "notify"
+	_, _ = r.run("", "notify", "--stall", "1ms", "--notify", "cat >> "+told) // what it cannot tell is missing
+	text, _ := os.ReadFile(told)
+	for line := range strings.Lines(string(text)) {
+		var one struct{ Trouble, Text string }
+		if json.Unmarshal([]byte(line), &one) == nil {
+			all = append(all, trouble{Kind: one.Trouble, Text: one.Text})
+		}
 	}
-	return ""
+	return all
 }

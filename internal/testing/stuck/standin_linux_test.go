@@ -60,7 +60,7 @@ func session(dir string, hook []string) int {
 		close(quit)
 	}()
 	a := &agent.Agent{
-		Hook: hook, Answer: func(text string) string { return act(dir, text) }, Sits: func() { <-quit },
+		Hook: hook, Answer: func(text string) string { return act(dir, text) }, Sits: func() { note(dir, "sits", ""); <-quit },
 		SessionID: "5e55104e-0000-4000-8000-" + fmt.Sprintf("%012d", os.Getpid()),
 		Stderr:    func(line string) { fmt.Fprintln(os.Stderr, line) },
 		Env:       append(os.Environ(), "CLAUDE_PID="+strconv.Itoa(os.Getpid()), "CLAUDE_CODE_ENTRYPOINT=cli", "CLAUDE_PROJECT_DIR="+dir),

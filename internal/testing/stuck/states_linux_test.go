@@ -136,7 +136,7 @@ func ofTheModel() []state {
 			func(r *rig) { r.write("quit", "") },
 		},
 		{
-			"poison entry", all(seen{kind: "dead-letters", state: "empty", says: "nothing is queued", letters: 1}, hook, launcher, host, timer),
+			"poison entry", all(seen{kind: "dead-letters", state: "empty", says: "1 dead letter", wrong: "nothing is queued", letters: 1}, hook, launcher, host, timer),
 			func(r *rig) {
 				r.says("die")
 				r.adds("e1")
@@ -155,7 +155,7 @@ func ofTheModel() []state {
 func ofPersons() []state {
 	asks := func(kind, text string) state {
 		return state{
-			kind, all(seen{kind: "question", state: "waiting for a person", says: "asked for a person at .*" + text}, hook, launcher),
+			kind, all(seen{kind: "question", state: "waiting for a person", says: "(asked|waits) for a person.*" + text}, hook, launcher),
 			func(r *rig) {
 				var flags []string
 				if r.wiring == launcher {
@@ -208,8 +208,8 @@ func ofProcesses() []state {
 		{
 			"client killed", map[wiring]seen{
 				hook:     {kind: "orphaned", state: "orphaned", says: "was in flight when session .* died"},
-				launcher: {kind: "dead-letters", state: "empty", says: "", letters: 1},
-				host:     {kind: "dead-letters", state: "empty", says: "", letters: 1},
+				launcher: {kind: "dead-letters", state: "empty", says: "1 dead letter", wrong: "nothing is queued", letters: 1},
+				host:     {kind: "dead-letters", state: "empty", says: "1 dead letter", wrong: "nothing is queued", letters: 1},
 			},
 			func(r *rig) {
 				r.says("hang")
@@ -347,13 +347,17 @@ func ofFiles() []state {
 		{
 			"last line torn", all(seen{kind: "torn-line", state: "torn", says: "the last line has no newline"}, hook, launcher, timer),
 			func(r *rig) {
-				r.start()
+				if p := r.start(); r.wiring == hook {
+					r.sits()
+				} else {
+					r.ends(p)
+				}
 				require.NoError(r.t, os.WriteFile(r.inbox(), []byte("half a li"), 0o600))
 			},
 			func(r *rig) { require.NoError(r.t, os.WriteFile(r.inbox(), []byte("half a line\n"), 0o600)) },
 		},
 		{
-			"scheduled entry overdue", all(seen{kind: "overdue", state: "torn", says: "what is scheduled and due waits for that"}, hook),
+			"scheduled entry overdue", all(seen{kind: "overdue", state: "torn", says: "due since", wrong: "what is scheduled and due waits for that"}, hook),
 			func(r *rig) {
 				require.NoError(r.t, os.WriteFile(r.inbox(), []byte("half a li"), 0o600))
 				r.does("send", "--not-before", "50ms", "--id", "e1", "do [e1]")
@@ -367,6 +371,9 @@ func ofFiles() []state {
 				r.adds("e1", "e2")
 				r.start()
 				r.hasAnswered(2)
+				if r.wiring == hook {
+					r.sits()
+				}
 				require.NoError(r.t, os.WriteFile(r.inbox(), []byte("another [e3]\n"), 0o600))
 			},
 			func(r *rig) {
