@@ -36,6 +36,7 @@ type Line struct {
 	width       func() int // 0 if it is not known, or inBackground
 	doing       string
 	done, total int64
+	from        time.Time // when it is drawn first
 	began       time.Time
 	shown       string // what stands on the terminal, empty for nothing
 	stop        chan struct{}
@@ -63,7 +64,7 @@ func Start(out io.Writer, doing string) *Line {
 }
 
 func newLine(terminal io.Writer, doing string, began time.Time, width func() int) *Line {
-	return &Line{terminal: terminal, doing: words.Line(doing), began: began, width: width, stop: make(chan struct{})}
+	return &Line{terminal: terminal, doing: words.Line(doing), from: began.Add(quiet), began: began, width: width, stop: make(chan struct{})}
 }
 
 // run draws the line at each tick.
@@ -91,7 +92,7 @@ func (l *Line) Total(steps int64) {
 	l.total = steps
 }
 
-// Say sets what is being done, and since when. Until the first of it nothing is shown.
+// Say sets what is being done, and since when. While that is "" nothing is shown.
 func (l *Line) Say(doing string, since time.Time) {
 	if l == nil {
 		return
@@ -162,11 +163,14 @@ func (l *Line) clear() {
 func (l *Line) draw(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	took := now.Sub(l.began)
-	if took < quiet || l.doing == "" {
+	if l.doing == "" {
+		l.clear()
 		return
 	}
-	text, width := l.text(took), l.width()
+	if now.Before(l.from) {
+		return
+	}
+	text, width := l.text(now.Sub(l.began)), l.width()
 	if width == inBackground {
 		return
 	}

@@ -67,11 +67,16 @@ func TestLineSaysWhatIsWaitedFor(t *testing.T) {
 	tick(6 * time.Second)
 	tick(6500 * time.Millisecond)
 	l.Say("session 3f1c2ab8 works on job-7", began.Add(6*time.Second))
-	tick(6700 * time.Millisecond) // no second of it yet: what stood there stays
+	tick(6700 * time.Millisecond)
 	tick(8 * time.Second)
+	l.Say("the clock was set back", began.Add(time.Hour))
+	tick(8 * time.Second)
+	l.Say("", began)
+	tick(9 * time.Second)
 	l.Stop()
 	assert.Equal(t, []string{
-		"", `job-7 is \u001b[2Jqueued behind 3, 6s`, "session 3f1c2ab8 works on job-7, 2s", "",
+		"", `job-7 is \u001b[2Jqueued behind 3, 6s`, "session 3f1c2ab8 works on job-7, 0s", "session 3f1c2ab8 works on job-7, 2s",
+		"the clock was set back, 0s", "",
 	}, strings.Split(shown.String(), clearLine))
 }
 
