@@ -106,8 +106,9 @@ func (t trouble) is(other trouble) bool {
 	return t.Kind == other.Kind && ageless(t.Text) == ageless(other.Text)
 }
 
-// ages are what changes from one look to the next although nothing has happened.
-var ages = regexp.MustCompile(`\([0-9dhms ]+ ago\)|for (\d+(\.\d+)?[dhms]+ ?)+`)
+// ages are what changes from one look to the next although nothing has happened, and the name
+// of the inbox, which only whoever looks at many says.
+var ages = regexp.MustCompile(`\([0-9dhms ]+ ago\)|(in \S+ )?for (\d+(\.\d+)?[dhms]+ ?)+`)
 
 func ageless(text string) string {
 	return strings.Join(strings.Fields(ages.ReplaceAllString(text, "")), " ")
