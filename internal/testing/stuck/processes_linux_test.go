@@ -1,0 +1,199 @@
+package stuck
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+
+	"github.com/stretchr/testify/require"
+)
+
+// ofPersons are those in which a person is asked, or has decided so.
+func ofPersons() []state {
+	asks := func(kind, text string) state {
+		return state{
+			kind, all(seen{kind: "question", state: "waiting for a person", says: "(asked|waits) for a person.*" + text}, hook, launcher),
+			func(r *rig) {
+				var flags []string
+				if r.wiring == launcher {
+					flags = []string{"--ask-patience", "1h"}
+				}
+				flies("ask "+kind+": "+text, flags...)(r)
+			},
+			answers,
+		}
+	}
+	return []state{
+		asks("agent_needs_input", "Claude is waiting for your input"),
+		asks("permission_prompt", "Claude needs your permission to use Bash"),
+		{
+			"paused", all(seen{kind: "paused", state: "paused", says: "paused .*deploy.*until"}, hook, launcher, host, timer),
+			func(r *rig) {
+				r.adds("e1")
+				r.does("pause", "--reason", "deploy")
+				r.start()
+			},
+			func(r *rig) { r.does("resume") },
+		},
+		{
+			"paused until a time", all(seen{kind: "paused", state: "paused", says: "until .*deploy|deploy.*until"}, hook, launcher, host, timer),
+			func(r *rig) {
+				r.adds("e1")
+				r.does("pause", "--for", "1h", "--reason", "deploy")
+				r.does("pause") // which leaves both as they are
+				r.start()
+			},
+			func(r *rig) { r.does("resume") },
+		},
+	}
+}
+
+// ofProcesses are those in which a process is gone, stopped, or was not to be started.
+func ofProcesses() []state {
+	recovers := func(r *rig) {
+		answers(r)
+		r.does("recover")
+	}
+	waits := func(then syscall.Signal) func(r *rig) {
+		return func(r *rig) {
+			r.start(wakes[r.wiring]...)
+			r.signals(r.waiter(), then)
+			r.adds("e1")
+		}
+	}
+	return []state{
+		{
+			"client killed", map[wiring]seen{
+				hook:     {kind: "orphaned", state: "orphaned", says: "was in flight when session .* died"},
+				launcher: {kind: "dead-letters", state: "empty", says: "1 dead letter", wrong: "nothing is queued", letters: 1},
+				host:     {kind: "dead-letters", state: "empty", says: "1 dead letter", wrong: "nothing is queued", letters: 1},
+			},
+			func(r *rig) {
+				r.says("hang")
+				r.adds("e1")
+				r.start()
+				require.NoError(r.t, syscall.Kill(r.asked("e1"), syscall.SIGKILL))
+			},
+			func(r *rig) {
+				recovers(r)
+				if r.wiring != hook {
+					r.does("dead-letter", "purge", "--all", "--yes")
+				}
+			},
+		},
+		{
+			"launcher killed", all(seen{kind: "orphaned", state: "orphaned", says: "was in flight when session .* died"}, launcher),
+			func(r *rig) {
+				r.says("hang")
+				r.adds("e1")
+				p := r.start()
+				r.asked("e1")
+				r.kills(p)
+			},
+			recovers,
+		},
+		{
+			"host killed", all(seen{kind: "orphaned", state: "orphaned", says: "was in flight when session .* died"}, host),
+			func(r *rig) {
+				r.says("hang")
+				r.adds("e1")
+				p := r.start()
+				r.asked("e1")
+				r.kills(p)
+			},
+			recovers,
+		},
+		{
+			"client not on PATH", all(seen{kind: "no-session", state: "no session", says: "gave up at .*claude", wrong: "no session has ever asked: start one"}, launcher, timer),
+			func(r *rig) {
+				r.adds("e1")
+				require.NoError(r.t, os.Rename(r.path("bin/claude"), r.path("bin/away")))
+				r.ends(r.start())
+			},
+			func(r *rig) {
+				require.NoError(r.t, os.Rename(r.path("bin/away"), r.path("bin/claude")))
+				r.start()
+			},
+		},
+		{
+			"hooks off", map[wiring]seen{
+				hook:     {kind: "no-session", state: "no session", says: "no session has ever asked: start one, and see heartbeat doctor"},
+				launcher: {kind: "no-session", state: "no session", says: "gave up at .*disableAllHooks"},
+				timer:    {kind: "no-session", state: "no session", says: "gave up at .*disableAllHooks"},
+			},
+			func(r *rig) {
+				r.adds("e1")
+				r.write("env", "export HEARTBEAT_TEST_NO_HOOKS=1\n")
+				require.NoError(r.t, os.Mkdir(r.path("cwd/.claude"), 0o700))
+				r.write("cwd/.claude/settings.json", `{"disableAllHooks":true}`)
+				if r.wiring != hook { // a session without hooks is none that anybody knows of
+					r.ends(r.start("--start-timeout", "1s", "--max-restarts", "0"))
+				}
+			},
+			func(r *rig) {
+				r.write("env", "")
+				r.write("cwd/.claude/settings.json", "{}")
+				r.start()
+			},
+		},
+		{
+			"no session starts", all(seen{kind: "failing", state: "launching", says: "after [2-9] sessions without an answer: .*no session started within 1s", wrong: "after [2-9] sessions without an answer: .*the session ended before it started"}, launcher),
+			func(r *rig) {
+				r.adds("e1")
+				r.write("env", "sleep 1000\n")
+				r.start("--start-timeout", "1s")
+			},
+			func(r *rig) { r.write("env", "") },
+		},
+		{
+			"each session dies", all(seen{kind: "failing", state: "no session", says: "3 sessions in a row ended without an answer", wrong: "waits to be delivered again .attempt 4.*gave up at .*restarts"}, launcher, timer),
+			func(r *rig) {
+				r.says("die")
+				r.adds("e1")
+				r.ends(r.start("--on-orphan", "retry", "--max-attempts", "10", "--max-restarts", "2"))
+			},
+			func(r *rig) {
+				answers(r)
+				r.start()
+			},
+		},
+		{
+			"client ends at once", all(seen{kind: "no-session", state: "no session", says: "gave up at .*status 9", wrong: "gave up at .*the reason cannot be told from its screen"}, launcher, timer),
+			func(r *rig) {
+				r.adds("e1")
+				r.write("env", "exit 9\n")
+				r.ends(r.start("--max-restarts", "2"))
+			},
+			func(r *rig) {
+				r.write("env", "")
+				r.start()
+			},
+		},
+		{
+			"waiter stopped", all(seen{kind: "waker-gone", state: "waker gone", says: `is stopped, by SIGSTOP or Ctrl-Z: kill -CONT \d+ has it go on`}, hook, launcher),
+			waits(syscall.SIGSTOP), func(r *rig) { require.NoError(r.t, syscall.Kill(r.waiter(), syscall.SIGCONT)) },
+		},
+		{
+			"waiter gone", all(seen{kind: "waker-gone", state: "waker gone", says: `\(process \d+\) is gone`}, hook),
+			waits(syscall.SIGKILL), func(r *rig) { r.start() },
+		},
+		{
+			"lock held by a stopped process", all(seen{kind: "locked", state: "locked", says: `process \d+ .*has held the lock of the inbox`}, hook, launcher),
+			func(r *rig) {
+				flies("hang")(r)
+				cmd := r.command(r.self, r.path("q/.inbox-lock"))
+				cmd.Env = append(cmd.Env, roleVariable+"=lock")
+				p := r.beside(cmd)
+				r.write("holder", fmt.Sprint(p.Process.Pid))
+			},
+			func(r *rig) {
+				text, err := os.ReadFile(r.path("holder"))
+				require.NoError(r.t, err)
+				var pid int
+				_, err = fmt.Sscan(string(text), &pid)
+				require.NoError(r.t, err)
+				require.NoError(r.t, syscall.Kill(pid, syscall.SIGKILL))
+			},
+		},
+	}
+}
