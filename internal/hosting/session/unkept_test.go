@@ -25,7 +25,7 @@ func (r *rig) pages(n int) {
 }
 
 // least is how many pages the empty tables have.
-const least = 9
+const least = 11
 
 // long40k has the client print a message of 40 kB.
 var long40k = "print:" + fmt.Sprintf(`{"type":"assistant","message":{"content":[{"type":"text","text":"%040000d"}]}}`, 0)

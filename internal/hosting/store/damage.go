@@ -21,7 +21,7 @@ import (
 // a session or, with "", all that is known of sessions and their reports, and the messages of
 // those whose guild may not have their end. unread says what cannot be read.
 func rescue(ctx context.Context, from, into *sql.DB, session string) (unread, err error) {
-	err = transaction(ctx, into, func(_ *sql.Conn, tx *sql.Tx) error {
+	err = transaction(ctx, into, func(tx *sql.Tx) error {
 		rows := func(table, where, order string, args ...any) error {
 			damage, err := copyRows(ctx, from, tx, table, where, order, args...)
 			if unread == nil {
@@ -39,7 +39,7 @@ func rescue(ctx context.Context, from, into *sql.DB, session string) (unread, er
 			ids, err = texts(ctx, tx, `SELECT session FROM sessions WHERE session NOT IN (SELECT session FROM reports WHERE kind = ? AND state = ?)`, Record, Sent)
 		}
 		for _, id := range ids {
-			err = errors.Join(err, rows("messages", "session = ?", "n", id))
+			err = errors.Join(err, rows("messages", "session = ?", "n", id), rows("pieces", "session = ?", "rowid", id))
 		}
 		return err
 	})
@@ -144,7 +144,7 @@ func Passes(err error) bool { return isBusy(err) || is(err, sqlite3.SQLITE_FULL)
 func isDamaged(err error) bool { return is(err, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) }
 
 func is(err error, codes ...int) bool {
-	var e interface { // the driver's error, or bigtext's
+	var e interface { // the driver's error, or a sqliteError
 		error
 		Code() int
 	}

@@ -1,39 +1,25 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/url"
 	"path/filepath"
+	"strings"
 
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"heartbeat/internal/disk"
-	"heartbeat/internal/hosting/bigtext"
 )
 
-// The text of the guild's row is put together from its parts and not parsed: SQLite's
-// JSON functions refuse what is nested deeper than 1,000 levels, and would write numbers
-// in their own way. One group_concat over all parts needs the least memory.
 const (
 	createTranscripts = `CREATE TABLE IF NOT EXISTS books_animator_transcripts (id TEXT PRIMARY KEY, content TEXT NOT NULL)`
-
-	writeRow = `INSERT INTO books_animator_transcripts (id, content)
-SELECT ?1, group_concat(part, separator) FROM (
-	SELECT '{"id":' || json_quote(?1) || ',"messages":[' AS part, '' AS separator
-	UNION ALL
-	SELECT content, iif(n = (SELECT min(n) FROM host.messages WHERE session = ?1 AND type IN ('assistant', 'user')), '', ',')
-	FROM (SELECT n, content FROM host.messages WHERE session = ?1 AND type IN ('assistant', 'user') ORDER BY n)
-	UNION ALL
-	SELECT ']}', ''
-) WHERE true HAVING count(*) > 2
-ON CONFLICT (id) DO UPDATE SET content = excluded.content`
-
-	listContents = `SELECT rowid, octet_length(content) FROM host.messages WHERE session = ? AND type IN ('assistant', 'user') ORDER BY n`
 
 	putRow = `INSERT INTO books_animator_transcripts (content, id) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET content = excluded.content`
 )
@@ -44,7 +30,7 @@ func (s *Store) Show(ctx context.Context, session, guildDB string) error {
 	if err != nil {
 		return err
 	}
-	showErr := s.show(ctx, session, guildDB)
+	showErr := s.show(ctx, session, guildDB, last)
 	if showErr != nil {
 		showErr = fmt.Errorf("%s: %w", guildDB, showErr)
 	}
@@ -57,7 +43,7 @@ func (s *Store) Show(ctx context.Context, session, guildDB string) error {
 	}))
 }
 
-func (s *Store) show(ctx context.Context, session, path string) (err error) {
+func (s *Store) show(ctx context.Context, session, path string, last int64) (err error) {
 	if err := makeGuild(path); err != nil {
 		return err
 	}
@@ -66,77 +52,33 @@ func (s *Store) show(ctx context.Context, session, path string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, pool.Close()) }()
-	conn, err := pool.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close() // it goes back to the pool
-	host := (&url.URL{Scheme: "file", OmitHost: true, Path: s.path, RawQuery: "mode=ro"}).String()
-	if _, err := conn.ExecContext(ctx, `ATTACH ? AS host`, host); err != nil {
-		return err
-	}
-	for _, statement := range []string{"PRAGMA main.journal_mode = WAL", "PRAGMA main.synchronous = FULL", createTranscripts} {
-		if _, err := conn.ExecContext(ctx, statement); err != nil {
+	for _, statement := range []string{"PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", createTranscripts} {
+		if _, err := pool.ExecContext(ctx, statement); err != nil {
 			return err
 		}
 	}
-	contents, size, err := contentsOf(ctx, conn, session)
-	if err == nil && size >= bigtext.Large {
-		s.large.Lock()
-		err = putLarge(ctx, conn, session, contents, size)
-		s.large.Unlock()
-		if !errors.Is(err, bigtext.ErrDriver) {
-			return err
-		}
-		err = nil
-	}
-	if err == nil {
-		_, err = conn.ExecContext(ctx, writeRow, session)
-	}
-	return err
-}
-
-// content is where that of a message is, and how many bytes it has.
-type content struct{ row, size int64 }
-
-func contentsOf(ctx context.Context, conn *sql.Conn, session string) (all []content, size int64, err error) {
-	err = eachRow(ctx, conn, func(rows *sql.Rows) error {
-		var c content
-		err := rows.Scan(&c.row, &c.size)
-		all, size = append(all, c), size+c.size
+	count, size, messages, err := s.Conversation(ctx, session, last)
+	if err != nil || count == 0 {
 		return err
-	}, listContents, session)
-	return all, size, err
-}
-
-// putLarge writes the row of a conversation of which there is no room for several copies.
-func putLarge(ctx context.Context, conn *sql.Conn, session string, contents []content, size int64) error {
+	}
 	id, err := json.Marshal(session)
 	if err != nil {
 		return err
 	}
-	begin := fmt.Sprintf(`{"id":%s,"messages":[`, id)
-	const end = "]}"
-	whole := int64(len(begin)+len(end)) + size + int64(len(contents)-1)
-	return bigtext.On(conn, func(h *bigtext.Handle) error {
-		text, free, err := h.Room(whole)
-		if err != nil {
+	begin := fmt.Sprintf(`{"id":%s,"messages":`, id)
+	text, size := io.MultiReader(strings.NewReader(begin), messages(), strings.NewReader("}")), size+int64(len(begin)+len("}"))
+	if size >= large {
+		s.large.Lock()
+		defer s.large.Unlock()
+		if err = putLarge(ctx, pool, putRow, text, size, session); !errors.Is(err, errDriver) {
 			return err
 		}
-		defer free()
-		b := text[copy(text, begin):]
-		for i, c := range contents {
-			if i > 0 {
-				b = b[copy(b, ","):]
-			}
-			if err := h.Read("host", "messages", "content", c.row, b[:c.size]); err != nil {
-				return err
-			}
-			b = b[c.size:]
-		}
-		copy(b, end)
-		return h.Exec(ctx, putRow, text, session)
-	})
+	}
+	b := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead))
+	if _, err = b.ReadFrom(text); err == nil {
+		_, err = pool.ExecContext(ctx, putRow, asText(b.Bytes()), session)
+	}
+	return err
 }
 
 // makeGuild makes the guild's database if it is missing.
@@ -167,7 +109,7 @@ func connectGuild(ctx context.Context, path, mode string) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	pool.SetMaxOpenConns(1) // of which the attached database is a part
+	pool.SetMaxOpenConns(1) // which has what was set
 	if err := pool.PingContext(ctx); err != nil {
 		return nil, errors.Join(err, pool.Close())
 	}

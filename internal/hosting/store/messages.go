@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -8,8 +9,6 @@ import (
 	"io"
 	"time"
 	"unsafe"
-
-	"heartbeat/internal/hosting/bigtext"
 )
 
 // Message is a message with its number, as the transcript has it and readers get it.
@@ -26,17 +25,21 @@ const atLayout = "2006-01-02T15:04:05.000Z"
 // Hold has the row of a guild wait, which takes twice its size, until the caller lets go of a
 // message that is large. A large row that is being written is not waited for.
 func (s *Store) Hold(size int) (letGo func()) {
-	if size < bigtext.Large || !s.large.TryLock() {
+	if size < large || !s.large.TryLock() {
 		return func() {}
 	}
 	return s.large.Unlock
 }
 
+// piece is how much of a message is in one row, in bytes: the driver and SQLite hold a text
+// three times while it is written.
+const piece = 4 << 20
+
 // Append adds messages in one transaction. Those that are there already stay.
 func (s *Store) Append(ctx context.Context, session string, batch []Message) error {
-	return s.writeQuickly(ctx, func(conn *sql.Conn, tx *sql.Tx) error {
+	return s.commit(ctx, true, func(tx *sql.Tx) error {
 		for _, m := range batch {
-			if err := add(ctx, conn, tx, session, m); err != nil {
+			if err := insert(tx, session, m.N, m.At.UTC().Format(atLayout), m.Type, asText(m.Content)); err != nil {
 				return err
 			}
 		}
@@ -44,19 +47,13 @@ func (s *Store) Append(ctx context.Context, session string, batch []Message) err
 	})
 }
 
-const insertMessage = `INSERT INTO messages (content, session, n, at, type) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
-
-func add(ctx context.Context, conn *sql.Conn, tx *sql.Tx, session string, m Message) error {
-	at := m.At.UTC().Format(atLayout)
-	if len(m.Content) >= bigtext.Large {
-		err := bigtext.On(conn, func(h *bigtext.Handle) error {
-			return h.Exec(ctx, insertMessage, m.Content, session, m.N, at, m.Type)
-		})
-		if !errors.Is(err, bigtext.ErrDriver) {
-			return err
-		}
+func insert(tx *sql.Tx, session string, n int64, at, kind, content string) error {
+	first := min(piece, len(content))
+	_, err := tx.Exec(`INSERT INTO messages (session, n, at, type, content) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`, session, n, at, kind, content[:first])
+	for i := 1; err == nil && i*piece < len(content); i++ {
+		_, err = tx.Exec(`INSERT INTO pieces (session, n, piece, content) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+			session, n, i, content[i*piece:min((i+1)*piece, len(content))])
 	}
-	_, err := tx.Exec(insertMessage, asText(m.Content), session, m.N, at, m.Type)
 	return err
 }
 
@@ -74,28 +71,24 @@ func (s *Store) At(ctx context.Context, session string, from int64) (m Message, 
 	return s.pick(ctx, session, from, `session = ?1 AND n >= ?2`)
 }
 
-// pick returns the first of the messages that are so. A large one is read by itself.
+// pick returns the first of the messages that are so.
 func (s *Store) pick(ctx context.Context, session string, from int64, so string) (m Message, found bool, err error) {
-	at := ""
+	at, more := "", 0
 	var content []byte
 	err = s.read(ctx, func(pool *sql.DB) error {
-		conn, err := pool.Conn(ctx)
-		if err != nil {
+		err := pool.QueryRowContext(ctx, `SELECT n, at, type, content,
+	(SELECT coalesce(sum(octet_length(content)), 0) FROM pieces WHERE pieces.session = messages.session AND pieces.n = messages.n)
+FROM messages WHERE `+so+` ORDER BY n LIMIT 1`, session, from).Scan(&m.N, &at, &m.Type, &content, &more)
+		if err != nil || more == 0 {
 			return err
 		}
-		defer conn.Close() // it goes back to the pool
-		var row, size int64
-		err = conn.QueryRowContext(ctx, `SELECT n, at, type, rowid, octet_length(content), iif(octet_length(content) < ?3, content, '') FROM messages WHERE `+so+
-			` ORDER BY n LIMIT 1`, session, from, bigtext.Large).Scan(&m.N, &at, &m.Type, &row, &size, &content)
-		if err != nil || size < bigtext.Large {
+		content = append(make([]byte, 0, len(content)+more), content...)
+		var part sql.RawBytes
+		return eachRow(ctx, pool, func(rows *sql.Rows) error {
+			err := rows.Scan(&part)
+			content = append(content, part...)
 			return err
-		}
-		content = make([]byte, size)
-		err = bigtext.On(conn, func(h *bigtext.Handle) error { return h.Read("main", "messages", "content", row, content) })
-		if errors.Is(err, bigtext.ErrDriver) {
-			err = conn.QueryRowContext(ctx, `SELECT content FROM messages WHERE rowid = ?`, row).Scan(&content)
-		}
-		return err
+		}, `SELECT content FROM pieces WHERE session = ? AND n = ? ORDER BY piece`, session, m.N)
 	})
 	if err != nil || m.N == 0 {
 		return m, false, err
@@ -106,32 +99,31 @@ func (s *Store) pick(ctx context.Context, session string, from int64, so string)
 }
 
 // Conversation is the JSON array of the assistant's and the user's messages up to a
-// number, as the client spelled them. One message at a time is in memory.
-func (s *Store) Conversation(ctx context.Context, session string, last int64) (size int64, open func() io.Reader, err error) {
-	size = 2
-	err = s.read(ctx, func(pool *sql.DB) error {
-		var count, bytes int64
-		err := pool.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(octet_length(content)), 0) FROM messages
-WHERE session = ? AND n <= ? AND type IN ('assistant', 'user')`, session, last).Scan(&count, &bytes)
-		size = bytes + max(count-1, 0) + 2
-		return err
-	})
-	return size, func() io.Reader { return &conversation{ctx: ctx, s: s, session: session, last: last, between: "["} }, err
+// number, as the client spelled them, and how many they are. A few of them at a time are in
+// memory, or a piece of one.
+func (s *Store) Conversation(ctx context.Context, session string, last int64) (count, size int64, open func() io.Reader, err error) {
+	err = s.rows(ctx, func(rows *sql.Rows) error { return rows.Scan(&count, &size) }, `WITH shown AS
+(SELECT n, content FROM messages WHERE session = ?1 AND n <= ?2 AND type IN ('assistant', 'user'))
+SELECT (SELECT count(*) FROM shown), coalesce((SELECT sum(octet_length(content)) FROM shown), 0) +
+coalesce((SELECT sum(octet_length(content)) FROM pieces WHERE session = ?1 AND n IN (SELECT n FROM shown)), 0)`, session, last)
+	size += max(count-1, 0) + 2
+	return count, size, func() io.Reader { return &conversation{ctx: ctx, s: s, session: session, last: last, between: "["} }, err
 }
 
 // conversation reads a conversation.
 type conversation struct {
-	ctx     context.Context
-	s       *Store
-	session string
-	n, last int64
-	between string
-	parts   [][]byte // what is read next
-	over    bool
+	ctx      context.Context
+	s        *Store
+	session  string
+	last     int64
+	n, piece int64 // what was read last
+	between  string
+	text     bytes.Buffer // what is read next
+	over     bool
 }
 
 func (c *conversation) Read(b []byte) (int, error) {
-	for len(c.parts) == 0 {
+	for c.text.Len() == 0 {
 		if c.over {
 			return 0, io.EOF
 		}
@@ -139,30 +131,40 @@ func (c *conversation) Read(b []byte) (int, error) {
 			return 0, err
 		}
 	}
-	n := copy(b, c.parts[0])
-	if c.parts[0] = c.parts[0][n:]; len(c.parts[0]) == 0 {
-		c.parts = c.parts[1:]
-	}
-	return n, nil
+	return c.text.Read(b)
 }
 
+// errEnough ends the reading of rows.
+var errEnough = errors.New("enough was read")
+
 func (c *conversation) next() error {
-	c.parts = nil
-	m, found, err := c.s.pick(c.ctx, c.session, c.n+1, `session = ?1 AND n >= ?2 AND type IN ('assistant', 'user')`)
-	if err != nil {
-		return err
-	}
-	if c.over = !found || m.N > c.last; c.over {
-		end := "]"
-		if c.between == "[" {
-			end = "[]"
+	c.text.Reset()
+	var content sql.RawBytes
+	err := c.s.rows(c.ctx, func(rows *sql.Rows) error {
+		if err := rows.Scan(&c.n, &c.piece, &content); err != nil {
+			return err
 		}
-		c.parts = [][]byte{[]byte(end)}
+		if c.piece == 0 {
+			c.text.WriteString(c.between)
+			c.between = ","
+		}
+		if c.text.Write(content); c.text.Len() >= piece {
+			return errEnough
+		}
+		return nil
+	}, `SELECT n, 0 AS piece, content FROM messages WHERE session = ?1 AND n > ?2 AND n <= ?4 AND type IN ('assistant', 'user')
+UNION ALL
+SELECT n, piece, content FROM pieces WHERE session = ?1 AND (n, piece) > (?2, ?3) AND n <= ?4
+	AND (SELECT type FROM messages WHERE session = ?1 AND n = pieces.n) IN ('assistant', 'user')
+ORDER BY n, piece`, c.session, c.n, c.piece, c.last)
+	if errors.Is(err, errEnough) {
 		return nil
 	}
-	c.parts = [][]byte{[]byte(c.between), m.Content}
-	c.n, c.between = m.N, ","
-	return nil
+	if c.over = true; c.between == "[" {
+		c.text.WriteString("[")
+	}
+	c.text.WriteString("]")
+	return err
 }
 
 // asText is b as a string, without a copy: a message may have many megabytes, and

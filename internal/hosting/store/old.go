@@ -31,8 +31,7 @@ func (s *Store) Adopt(ctx context.Context, session, guildDB string) error {
 				if err := rows.Scan(&last, &at, &kind, &content); err != nil {
 					return err
 				}
-				_, err := tx.Exec(insertMessage, content, session, last, at, kind)
-				return err
+				return insert(tx, session, last, at, kind, content)
 			}, `SELECT n, at, type, content FROM heartbeat_messages WHERE session_id = ? ORDER BY n`, session)
 		}
 		if err == nil {

@@ -28,7 +28,7 @@ func (s *Store) Begin(ctx context.Context, session, guildDB string, parts Parts)
 // database may have taken the place of that with the others. What is not lasting is no
 // costly commit, so that each fact can be kept.
 func (s *Store) Put(ctx context.Context, session string, parts Parts, lasting bool) (have int, err error) {
-	err = s.commit(ctx, !lasting, func(_ *sql.Conn, tx *sql.Tx) error {
+	err = s.commit(ctx, !lasting, func(tx *sql.Tx) error {
 		if err := put(tx, session, parts); err != nil {
 			return err
 		}

@@ -147,16 +147,12 @@ var TestOnlyPages func() int
 
 // write does something in one transaction. A damaged database is set aside first.
 func (s *Store) write(ctx context.Context, f func(*sql.Tx) error) error {
-	return s.commit(ctx, false, func(_ *sql.Conn, tx *sql.Tx) error { return f(tx) })
+	return s.commit(ctx, false, f)
 }
 
-// writeQuickly is write for what survives a kill, but a power loss only once something
-// was written after it. f gets the transaction's connection as well.
-func (s *Store) writeQuickly(ctx context.Context, f func(*sql.Conn, *sql.Tx) error) error {
-	return s.commit(ctx, true, f)
-}
-
-func (s *Store) commit(ctx context.Context, quickly bool, f func(*sql.Conn, *sql.Tx) error) error {
+// commit is write, or quickly for what survives a kill, but a power loss only once something
+// was written after it.
+func (s *Store) commit(ctx context.Context, quickly bool, f func(*sql.Tx) error) error {
 	for again := false; ; again = true {
 		pool, quick, err := s.open(ctx, true)
 		if quickly {
@@ -174,13 +170,8 @@ func (s *Store) commit(ctx context.Context, quickly bool, f func(*sql.Conn, *sql
 	}
 }
 
-func transaction(ctx context.Context, pool *sql.DB, f func(*sql.Conn, *sql.Tx) error) error {
-	conn, err := pool.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close() // it goes back to the pool
-	tx, err := conn.BeginTx(ctx, nil)
+func transaction(ctx context.Context, pool *sql.DB, f func(*sql.Tx) error) error {
+	tx, err := pool.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
@@ -189,7 +180,7 @@ func transaction(ctx context.Context, pool *sql.DB, f func(*sql.Conn, *sql.Tx) e
 			return errors.Join(err, tx.Rollback())
 		}
 	}
-	if err := f(conn, tx); err != nil {
+	if err := f(tx); err != nil {
 		_ = tx.Rollback() // SQLite may have done so itself
 		return err
 	}
@@ -308,14 +299,14 @@ func prepare(ctx context.Context, pool *sql.DB) error {
 	if have > version {
 		return fmt.Errorf("its version is %d, and this release knows %d: %w", have, version, ErrNewer)
 	}
-	return transaction(ctx, pool, func(_ *sql.Conn, tx *sql.Tx) error {
+	return transaction(ctx, pool, func(tx *sql.Tx) error {
 		_, err := tx.Exec(schema)
 		return err
 	})
 }
 
 // version is that of the schema.
-const version = 2
+const version = 3
 
 const schema = `
 CREATE TABLE IF NOT EXISTS sessions (
@@ -337,6 +328,13 @@ CREATE TABLE IF NOT EXISTS messages (
 	content TEXT NOT NULL,
 	PRIMARY KEY (session, n)
 );
+CREATE TABLE IF NOT EXISTS pieces (
+	session TEXT NOT NULL,
+	n       INTEGER NOT NULL,           -- of a long message, whose beginning is in messages
+	piece   INTEGER NOT NULL,           -- from 1 on
+	content TEXT NOT NULL,
+	PRIMARY KEY (session, n, piece)
+);
 CREATE TABLE IF NOT EXISTS reports (
 	session TEXT NOT NULL,
 	kind    TEXT NOT NULL,              -- running or record
@@ -353,7 +351,7 @@ CREATE TABLE IF NOT EXISTS reports (
 	file    INTEGER NOT NULL DEFAULT 0, -- it was written to the folder dlq
 	PRIMARY KEY (session, kind)
 );
-PRAGMA user_version = 2`
+PRAGMA user_version = 3`
 
 func (s *Store) fail(err error) error {
 	if err == nil {

@@ -63,7 +63,7 @@ func TestMessages(t *testing.T) {
 	for upTo, want := range map[int64]string{
 		0: `[]`, 1: `[]`, 3: `[` + string(all[1].Content) + `]`, 9: `[` + string(all[1].Content) + `,` + string(all[2].Content) + `]`,
 	} {
-		size, open, err := s.Conversation(t.Context(), "ses-1", upTo)
+		_, size, open, err := s.Conversation(t.Context(), "ses-1", upTo)
 		require.NoError(t, err)
 		for range 2 {
 			text, err := io.ReadAll(open())
@@ -91,7 +91,7 @@ func TestLarge(t *testing.T) {
 		require.NoError(t, err)
 		assert.True(t, found && string(got.Content) == string(m.Content), m.N)
 	}
-	size, open, err := s.Conversation(t.Context(), "ses-1", 3)
+	_, size, open, err := s.Conversation(t.Context(), "ses-1", 3)
 	require.NoError(t, err)
 	text, err := io.ReadAll(open())
 	require.NoError(t, err)

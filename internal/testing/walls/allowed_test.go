@@ -78,7 +78,7 @@ var allowed = map[string]string{
 	// The session host. The hook links nothing of it.
 	"internal/hosting/config": "internal/cli internal/disk internal/flat internal/hosting/folder internal/words internal/budget",
 	"internal/hosting/folder": "internal/disk internal/flat internal/hosting/store internal/machine",
-	"internal/hosting/store":  "internal/disk internal/hosting/bigtext",
+	"internal/hosting/store":  "internal/disk",
 	"internal/hosting/proxy":  "internal/gate internal/hosting/config internal/words",
 	"internal/hosting":        "inbox recover internal/claude/settings internal/cli/... internal/disk internal/flat internal/machine internal/machine/guardian internal/machine/rights internal/machine/signals internal/hosting/... internal/lines internal/notify internal/price internal/words",
 	"internal/hosting/queue":  "internal/charging internal/meter inbox internal/claim internal/claude internal/claude/settings internal/cli internal/disk internal/machine internal/words orchestrate/effect recover internal/agent internal/supervise/client",

@@ -1,0 +1,155 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+	"modernc.org/libc"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// large is from which size on, in bytes, a text is not held more often than it must be. The
+// driver wants a text as a Go string, of which it makes a copy for SQLite, which makes a
+// record of that: three times the text. [putLarge] reads it into memory of SQLite's, and the
+// record is the only copy.
+const large = 8 << 20
+
+// errDriver says that the driver has no connection of SQLite where it is looked for. A text
+// has to be written in the ordinary way then.
+var errDriver = errors.New("the driver of the database is not the one that is known")
+
+// sqliteError is what SQLite says, as the driver's own error does.
+type sqliteError struct {
+	text string
+	code int
+}
+
+func (e *sqliteError) Error() string { return e.text }
+func (e *sqliteError) Code() int     { return e.code }
+
+// handle is SQLite's own connection.
+type handle struct {
+	tls *libc.TLS
+	db  uintptr
+}
+
+// putLarge runs a statement whose parameters are a text of that size and an id.
+func putLarge(ctx context.Context, pool *sql.DB, statement string, from io.Reader, size int64, id string) error {
+	conn, err := pool.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close() // it goes back to the pool
+	return conn.Raw(func(driver any) error {
+		v := reflect.Indirect(reflect.ValueOf(driver))
+		if v.Kind() != reflect.Struct || v.Type().PkgPath() != "modernc.org/sqlite" {
+			return errDriver
+		}
+		db := v.FieldByName("db")
+		if db.Kind() != reflect.Uintptr || db.Uint() == 0 {
+			return errDriver
+		}
+		h := &handle{tls: libc.NewTLS(), db: uintptr(db.Uint())}
+		defer h.tls.Close()
+		defer h.giveBack(size) // of the record
+		defer h.giveBack(size) // of the text
+		text, err := h.room(size)
+		if err != nil {
+			return err
+		}
+		defer sqlite3.Xsqlite3_free(h.tls, text)
+		if _, err := io.ReadFull(from, bytesAt(text, size)); err != nil {
+			return err
+		}
+		return h.exec(ctx, statement, text, size, id)
+	})
+}
+
+// exec runs a statement to its end, which the context may bring early.
+func (h *handle) exec(ctx context.Context, statement string, text uintptr, size int64, id string) error {
+	var own [2]uintptr // the statement and the id, which end in a NUL
+	for i, s := range []string{statement, id} {
+		p, err := h.room(int64(len(s)) + 1)
+		if err != nil {
+			return err
+		}
+		defer sqlite3.Xsqlite3_free(h.tls, p)
+		copy(bytesAt(p, int64(len(s))+1), s+"\x00")
+		own[i] = p
+	}
+	out, err := h.room(int64(unsafe.Sizeof(own[0])))
+	if err != nil {
+		return err
+	}
+	defer sqlite3.Xsqlite3_free(h.tls, out)
+	if err := h.check(sqlite3.Xsqlite3_prepare_v2(h.tls, h.db, own[0], -1, out, 0)); err != nil {
+		return err
+	}
+	stmt := *(*uintptr)(unsafe.Pointer(unsafe.SliceData(bytesAt(out, int64(unsafe.Sizeof(own[0]))))))
+	defer sqlite3.Xsqlite3_finalize(h.tls, stmt) // before the memory goes
+	err = h.check(sqlite3.Xsqlite3_bind_text64(h.tls, stmt, 1, text, uint64(size), 0, sqlite3.SQLITE_UTF8))
+	if err == nil {
+		err = h.check(sqlite3.Xsqlite3_bind_text64(h.tls, stmt, 2, own[1], uint64(len(id)), 0, sqlite3.SQLITE_UTF8))
+	}
+	if err = errors.Join(err, ctx.Err()); err != nil {
+		return err
+	}
+	interrupted := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(interrupted)
+		tls := libc.NewTLS()
+		defer tls.Close()
+		sqlite3.Xsqlite3_interrupt(tls, h.db)
+	})
+	rc := sqlite3.Xsqlite3_step(h.tls, stmt)
+	if !stop() {
+		<-interrupted
+	}
+	if rc&0xff == sqlite3.SQLITE_INTERRUPT && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return h.check(rc)
+}
+
+// room is memory of SQLite's. It is none of Go's, and does not move.
+func (h *handle) room(n int64) (uintptr, error) {
+	p := sqlite3.Xsqlite3_malloc64(h.tls, uint64(max(n, 1)))
+	if p == 0 {
+		return 0, fmt.Errorf("there is no memory for %d bytes", n)
+	}
+	return p, nil
+}
+
+// giveBack gives what was freed of a text, or of its record, back to the system. The
+// driver's allocator keeps what was freed last for the next one of about that size.
+func (h *handle) giveBack(size int64) {
+	p, err := h.room(size)
+	if err != nil {
+		return // it stays
+	}
+	defer sqlite3.Xsqlite3_free(h.tls, p)
+	page := uintptr(os.Getpagesize())
+	if from, to := (p+page-1)&^(page-1), (p+uintptr(size))&^(page-1); from < to {
+		_ = unix.Madvise(bytesAt(from, int64(to-from)), unix.MADV_DONTNEED) // otherwise it stays
+	}
+}
+
+func (h *handle) check(rc int32) error {
+	if rc == sqlite3.SQLITE_OK || rc == sqlite3.SQLITE_DONE {
+		return nil
+	}
+	text := libc.GoString(sqlite3.Xsqlite3_errmsg(h.tls, h.db))
+	return &sqliteError{strings.TrimSpace(fmt.Sprintf("%s (%d)", text, rc)), int(rc)}
+}
+
+func bytesAt(p uintptr, n int64) []byte {
+	return unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&p))), n)
+}
