@@ -15,7 +15,6 @@ import (
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/cli/program"
 	"heartbeat/internal/flat"
-	"heartbeat/internal/hosting/attach"
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/store"
 	"heartbeat/internal/hosting/stream"
@@ -81,7 +80,11 @@ func follow(o *attachFlags, s cli.Streams) error {
 	ctx, stop, status := untilSignal()
 	defer stop()
 	show := printerOf(o, s)
-	for m, err := range h.messages(ctx, o.From) {
+	over := func() (int64, bool) {
+		err := h.reopen()
+		return h.used(), err != nil || h.Host == 0 || h.Status.Ended()
+	}
+	for m, err := range h.messages(ctx, o.From, over) {
 		if err == nil {
 			err = show(m)
 		}
@@ -92,35 +95,28 @@ func follow(o *attachFlags, s cli.Streams) error {
 	return status(nil)
 }
 
-// messages yields the session's messages from a number on, from its host while that
-// lives, and then from the database.
-func (h *hosted) messages(ctx context.Context, from int64) iter.Seq2[stream.Stored, error] {
+// used is the number of the last message, 0 while others come.
+func (h *hosted) used() int64 {
+	if h.Status.Ended() {
+		return h.State.Messages
+	}
+	return 0
+}
+
+// messages yields the session's messages from a number on, and those that come until over
+// says that none do.
+func (h *hosted) messages(ctx context.Context, from int64, over func() (last int64, over bool)) iter.Seq2[stream.Stored, error] {
 	return func(yield func(stream.Stored, error) bool) {
-		next := from
-		for m, err := range (attach.Host{Folder: h.Dir()}).Messages(ctx, from) {
-			if errors.Is(err, attach.ErrNotRunning) {
-				h.stored(ctx, next, yield)
-				return
+		db := store.In(folder.Root(h.DB), "", nil)
+		defer db.Close() // it was only read
+		o := transcript.Options{DB: db, Guild: h.DB, Spool: h.SpoolPath(), SessionID: h.ID}
+		for m, err := range transcript.Read(ctx, o, from, over) {
+			if err != nil {
+				err = fmt.Errorf("read the messages of session %s from %d on: %w", h.ID, from, err)
 			}
-			next = m.N + 1
 			if !yield(m, err) || err != nil {
 				return
 			}
-		}
-	}
-}
-
-// stored yields the messages that are kept, from a number on.
-func (h *hosted) stored(ctx context.Context, from int64, yield func(stream.Stored, error) bool) {
-	db := store.In(folder.Root(h.DB), "", nil)
-	defer db.Close() // it was only read
-	o := transcript.Options{DB: db, Guild: h.DB, Spool: h.SpoolPath(), SessionID: h.ID}
-	for m, err := range transcript.ReadEnded(ctx, o, from) {
-		if err != nil {
-			err = fmt.Errorf("read the messages of session %s from %d on: %w", h.ID, from, err)
-		}
-		if !yield(m, err) || err != nil {
-			return
 		}
 	}
 }

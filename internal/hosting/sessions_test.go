@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -71,6 +70,12 @@ func (w *world) held(id string, change func(*folder.State)) (folder.Folder, *fol
 
 // running makes a session that is hosted by this process.
 func (w *world) running(id string, b attach.Backend) folder.Folder {
+	f, _ := w.runs(id, b)
+	return f
+}
+
+// runs is running with the lock that its host holds.
+func (w *world) runs(id string, b attach.Backend) (folder.Folder, *folder.Lock) {
 	f, lock := w.held(id, func(s *folder.State) {
 		self := folder.ProcessOf(os.Getpid())
 		s.Status, s.EndedAt, s.Host = folder.Running, nil, &self
@@ -80,7 +85,7 @@ func (w *world) running(id string, b attach.Backend) folder.Folder {
 	w.t.Cleanup(func() {
 		assert.NoError(w.t, errors.Join(server.Close(0), lock.Release()))
 	})
-	return f
+	return f, lock
 }
 
 // transcript is that of a session.
@@ -103,21 +108,10 @@ func (w *world) unsent(id string) {
 
 // fake is a backend.
 type fake struct {
-	store *transcript.Store
 	state folder.State
 	grace time.Duration
 	sent  []inbox.Message
 	err   error
-}
-
-func (f *fake) Messages(ctx context.Context, from int64) iter.Seq2[stream.Stored, error] {
-	return func(yield func(stream.Stored, error) bool) {
-		for m, err := range f.store.Read(ctx, from) {
-			if !yield(m, err) {
-				return
-			}
-		}
-	}
 }
 
 func (f *fake) Status() any { return &f.state }
@@ -272,8 +266,7 @@ func TestAttach(t *testing.T) {
 	f, _ := folder.At(w.db, "ses-1")
 	require.NoError(t, f.Make())
 	store := w.transcript("ses-1")
-	b := &fake{store: store}
-	w.running("ses-1", b)
+	_, lock := w.runs("ses-1", &fake{})
 	store.Append(line(t, `{"type":"system","subtype":"init"}`))
 	store.Append(line(t, `{"type":"assistant","message":{"content":[{"type":"text","text":"hello\n\u001b[2J"},{"type":"tool_use","name":"Bash"}]}}`))
 	store.Append(line(t, `{"type":"user","message":{"content":[{"type":"tool_result","is_error":true,"content":"no"}]}}`))
@@ -282,6 +275,10 @@ func TestAttach(t *testing.T) {
 	go func() { printed <- call(t, "", "attach", "ses-1", "--from", "2") }()
 	require.NoError(t, store.Flush(t.Context()))
 	store.Close()
+	state, err := lock.Read()
+	require.NoError(t, err)
+	state.Status = folder.Completed
+	require.NoError(t, lock.Write(state))
 	live := <-printed
 	require.Equal(t, 0, live.status, live.err)
 	for i, want := range []string{"\t2\tassistant\thello  [2J calls Bash", "\t3\tuser\ttool fails: no", "\t4\tresult\tsuccess done"} {

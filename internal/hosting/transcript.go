@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"math"
 	"slices"
 	"strings"
 
@@ -157,17 +156,6 @@ func (h *hosted) soFar(ctx context.Context) iter.Seq2[stream.Stored, error] {
 			}
 			return
 		}
-		last := int64(math.MaxInt64)
-		if h.refresh(); h.Host != 0 && !h.Status.Ended() {
-			last = h.State.Messages
-		}
-		if last == 0 {
-			return
-		}
-		for m, err := range h.messages(ctx, 1) {
-			if !yield(m, err) || err != nil || m.N >= last {
-				return
-			}
-		}
+		h.messages(ctx, 1, func() (int64, bool) { return h.used(), true })(yield)
 	}
 }

@@ -1,14 +1,12 @@
 // Package attach is how other processes reach a session that is hosted: HTTP on a unix
 // socket in the session's folder, which only its owner can open.
 //
-//	GET /messages?from=1    the messages from that number on, a line each, as they come
 //	GET /status             what the session is doing
 //	POST /cancel?grace=10s  end the session
+//	POST /stop?most=1m      deliver nothing more, and end it once the entry in flight is answered
 //	POST /send              append an entry to the session's inbox: {"text":"...","id":"..."}
 //
-// A reader that takes nothing for a while is disconnected, and asks for the rest anew. No
-// reader holds up the session: each has a goroutine of its own, which reads from the
-// transcript store.
+// Its messages are read where the host keeps them: in its database.
 package attach
 
 import (

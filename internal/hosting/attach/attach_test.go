@@ -4,11 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"net"
 	"net/http"
 	"os"
@@ -24,77 +22,21 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/hosting/attach"
-	"heartbeat/internal/hosting/stream"
 	"heartbeat/internal/machine/socket"
 )
 
-// session is a backend whose transcript is in memory.
+// session is a backend.
 type session struct {
-	mu       sync.Mutex
-	changed  chan struct{}
-	messages []stream.Stored
-	closed   bool
-	refusal  error
-	grace    time.Duration
-	sent     []inbox.Message
-}
-
-func newSession(messages int) *session {
-	s := &session{changed: make(chan struct{})}
-	for range messages {
-		s.add("hello")
-	}
-	return s
+	mu      sync.Mutex
+	refusal error
+	grace   time.Duration
+	sent    []inbox.Message
 }
 
 func (s *session) change(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f()
-	close(s.changed)
-	s.changed = make(chan struct{})
-}
-
-func (s *session) add(text string) {
-	raw, _ := json.Marshal(map[string]string{"type": "assistant", "text": text})
-	s.change(func() {
-		n := int64(len(s.messages) + 1)
-		s.messages = append(s.messages, stream.Stored{N: n, At: time.Unix(n, 5).UTC(), Type: "assistant", Content: raw})
-	})
-}
-
-func (s *session) end() { s.change(func() { s.closed = true }) }
-
-func (s *session) look(from int64) ([]stream.Stored, bool, <-chan struct{}) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.messages[min(int(from)-1, len(s.messages)):], s.closed, s.changed
-}
-
-func (s *session) Messages(ctx context.Context, from int64) iter.Seq2[stream.Stored, error] {
-	return func(yield func(stream.Stored, error) bool) {
-		for {
-			all, closed, changed := s.look(from)
-			for _, m := range all {
-				if !yield(m, nil) {
-					return
-				}
-				from = m.N + 1
-			}
-			if closed && len(all) == 0 {
-				return
-			}
-			if len(all) > 0 {
-				continue
-			}
-			select {
-			case <-changed:
-			case <-ctx.Done():
-				yield(stream.Stored{}, ctx.Err())
-				return
-			}
-		}
-	}
 }
 
 func (s *session) Status() any { return map[string]string{"state": "running", "error": "none"} }
@@ -118,19 +60,8 @@ func serve(t *testing.T, folder string, b attach.Backend, o attach.Options) *att
 	return server
 }
 
-// collect reads the numbers of the messages.
-func collect(t *testing.T, folder string, from int64) (numbers []int64, err error) {
-	for m, err := range (attach.Host{Folder: folder}).Messages(t.Context(), from) {
-		if err != nil {
-			return numbers, err
-		}
-		numbers = append(numbers, m.N)
-	}
-	return numbers, nil
-}
-
 func TestStatusCancelAndSend(t *testing.T) {
-	folder, s := t.TempDir(), newSession(0)
+	folder, s := t.TempDir(), &session{}
 	serve(t, folder, s, attach.Options{})
 	host := attach.Host{Folder: folder}
 	status, err := host.Status(t.Context())
@@ -154,7 +85,7 @@ func TestStatusCancelAndSend(t *testing.T) {
 
 func TestTheSocketIsItsOwnersAlone(t *testing.T) {
 	folder := t.TempDir()
-	server := serve(t, folder, newSession(0), attach.Options{})
+	server := serve(t, folder, &session{}, attach.Options{})
 	info, err := os.Lstat(server.Path())
 	require.NoError(t, err)
 	assert.Equal(t, os.ModeSocket|0o600, info.Mode())
@@ -170,13 +101,10 @@ func TestAFolderWithALongPath(t *testing.T) {
 	}
 	folder := filepath.Join(t.TempDir(), strings.Repeat("a", 200), strings.Repeat("b", 200))
 	require.NoError(t, os.MkdirAll(folder, 0o700))
-	s := newSession(3)
-	s.end()
-	serve(t, folder, s, attach.Options{})
+	serve(t, folder, &session{}, attach.Options{})
 	assert.FileExists(t, filepath.Join(folder, attach.SocketName))
-	numbers, err := collect(t, folder, 1)
+	_, err := attach.Host{Folder: folder}.Status(t.Context())
 	require.NoError(t, err)
-	assert.Equal(t, []int64{1, 2, 3}, numbers)
 }
 
 func TestASocketThatADeadHostLeft(t *testing.T) {
@@ -187,7 +115,7 @@ func TestASocketThatADeadHostLeft(t *testing.T) {
 	require.FileExists(t, filepath.Join(folder, attach.SocketName))
 	_, err = attach.Host{Folder: folder}.Status(t.Context())
 	require.ErrorIs(t, err, attach.ErrNotRunning)
-	serve(t, folder, newSession(0), attach.Options{})
+	serve(t, folder, &session{}, attach.Options{})
 	_, err = attach.Host{Folder: folder}.Status(t.Context())
 	assert.NoError(t, err)
 }
@@ -201,39 +129,6 @@ func TestSomethingElseOfTheSocketsName(t *testing.T) {
 	assert.FileExists(t, path)
 }
 
-func TestReadersGetEveryMessageOnce(t *testing.T) {
-	const readers, messages = 20, 300
-	folder, s := t.TempDir(), newSession(100)
-	serve(t, folder, s, attach.Options{})
-	got := make([][]int64, readers)
-	var all sync.WaitGroup
-	for i := range readers {
-		all.Go(func() { got[i], _ = collect(t, folder, int64(1+i*10)) })
-	}
-	for range messages - 100 {
-		s.add("more")
-	}
-	s.end()
-	all.Wait()
-	for i, numbers := range got {
-		require.Len(t, numbers, messages-i*10, "reader %d", i)
-		for j, n := range numbers {
-			require.Equal(t, int64(1+i*10+j), n)
-		}
-	}
-}
-
-func TestAMessageArrivesAsItWas(t *testing.T) {
-	folder, s := t.TempDir(), newSession(0)
-	s.add("<&> é \u2028 " + strings.Repeat("x", 3<<20))
-	s.end()
-	serve(t, folder, s, attach.Options{})
-	for m, err := range (attach.Host{Folder: folder}).Messages(t.Context(), 0) {
-		require.NoError(t, err)
-		assert.Equal(t, s.messages[0], m)
-	}
-}
-
 // raw sends a text and returns the connection.
 func raw(t *testing.T, server *attach.Server, text string) net.Conn {
 	conn, err := net.Dial("unix", server.Path())
@@ -244,11 +139,11 @@ func raw(t *testing.T, server *attach.Server, text string) net.Conn {
 	return conn
 }
 
-// get is a request for messages.
-const get = "GET /messages HTTP/1.1\r\nHost: session\r\n\r\n"
+// begun is a request whose body is owed.
+const begun = "POST /send HTTP/1.1\r\nHost: session\r\nContent-Length: 100\r\n\r\n"
 
 func TestBadRequests(t *testing.T) {
-	server := serve(t, t.TempDir(), newSession(0), attach.Options{Patience: time.Minute})
+	server := serve(t, t.TempDir(), &session{}, attach.Options{Patience: time.Minute})
 	client := http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
 		return net.Dial("unix", server.Path())
 	}}}
@@ -269,7 +164,7 @@ func TestBadRequests(t *testing.T) {
 }
 
 func TestAnEndlessRequestIsCutOff(t *testing.T) {
-	server := serve(t, t.TempDir(), newSession(0), attach.Options{Patience: time.Minute})
+	server := serve(t, t.TempDir(), &session{}, attach.Options{Patience: time.Minute})
 	conn := raw(t, server, "POST /send HTTP/1.1\r\nHost: session\r\nContent-Length: 1000000000000\r\n\r\n{\"text\":\"")
 	go func() { // until the server has had enough
 		for {
@@ -285,7 +180,7 @@ func TestAnEndlessRequestIsCutOff(t *testing.T) {
 }
 
 func TestAPeerThatAsksNothing(t *testing.T) {
-	server := serve(t, t.TempDir(), newSession(0), attach.Options{Patience: time.Millisecond})
+	server := serve(t, t.TempDir(), &session{}, attach.Options{Patience: time.Millisecond})
 	answer, err := io.ReadAll(raw(t, server, ""))
 	require.NoError(t, err, "the connection is closed")
 	assert.Empty(t, string(answer))
@@ -293,25 +188,12 @@ func TestAPeerThatAsksNothing(t *testing.T) {
 
 // A body that does not come ends the connection, also of a request that is refused.
 func TestABodyThatIsOwed(t *testing.T) {
-	server := serve(t, t.TempDir(), newSession(0), attach.Options{Patience: 20 * time.Millisecond})
+	server := serve(t, t.TempDir(), &session{}, attach.Options{Patience: 20 * time.Millisecond})
 	for _, line := range []string{"POST /send", "POST /cancel", "GET /status", "PUT /send", "POST /else"} {
 		answer, err := io.ReadAll(raw(t, server, line+" HTTP/1.1\r\nHost: session\r\nContent-Length: 100\r\n\r\n"))
 		require.NoError(t, err, "the connection is closed")
 		assert.Contains(t, string(answer), "HTTP/1.1 ", line)
 	}
-}
-
-// A reader may wait for longer than anybody else for what comes next.
-func TestAReaderThatWaits(t *testing.T) {
-	s := newSession(0)
-	server := serve(t, t.TempDir(), s, attach.Options{Patience: 20 * time.Millisecond})
-	conn := raw(t, server, get)
-	time.Sleep(100 * time.Millisecond) // it is waiting by now
-	s.add("late")
-	s.end()
-	answer, err := io.ReadAll(conn)
-	require.NoError(t, err)
-	assert.Contains(t, string(answer), "late")
 }
 
 func TestAHostOfAnotherRelease(t *testing.T) {
@@ -330,46 +212,14 @@ func TestAHostOfAnotherRelease(t *testing.T) {
 		}
 	}()
 	assert.ErrorIs(t, attach.Host{Folder: folder}.Cancel(t.Context(), 0), attach.ErrOther)
-	_, err = collect(t, folder, 1)
-	assert.ErrorIs(t, err, attach.ErrOther)
-}
-
-// TestASlowReader holds that it neither holds up the session nor misses a message.
-func TestASlowReader(t *testing.T) {
-	folder, s := t.TempDir(), newSession(0)
-	text := strings.Repeat("x", 1000)
-	for range 3000 { // more than the kernel keeps for it
-		s.add(text)
-	}
-	s.end()
-	server := serve(t, folder, s, attach.Options{Patience: 20 * time.Millisecond})
-	conn := raw(t, server, get)
-	lines := bufio.NewReader(conn)
-	resp, err := http.ReadResponse(lines, nil)
-	require.NoError(t, err)
-	require.Eventually(t, func() bool { return server.Readers() == 0 }, time.Minute, time.Millisecond)
-	_, err = io.Copy(io.Discard, resp.Body)
-	require.ErrorIs(t, err, io.ErrUnexpectedEOF, "what it has got is not all")
-	next := int64(0)
-	for m, err := range (attach.Host{Folder: folder}).Messages(t.Context(), 1) {
-		require.NoError(t, err)
-		require.Equal(t, next+1, m.N)
-		next = m.N
-		if m.N == 100 {
-			require.Eventually(t, func() bool { return server.Readers() == 0 }, time.Minute, time.Millisecond)
-		}
-	}
-	assert.Equal(t, int64(3000), next)
 }
 
 func TestTooManyConnections(t *testing.T) {
-	folder, s := t.TempDir(), newSession(1)
+	folder, s := t.TempDir(), &session{}
 	server := serve(t, folder, s, attach.Options{Connections: 2})
-	first, second := raw(t, server, get), raw(t, server, get)
-	for _, conn := range []net.Conn{first, second} {
-		_, err := bufio.NewReader(conn).ReadString('\n')
-		require.NoError(t, err)
-	}
+	first := raw(t, server, begun)
+	raw(t, server, begun)
+	require.Eventually(t, func() bool { return server.Connections() == 2 }, time.Minute, time.Millisecond)
 	soon, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	_, err := attach.Host{Folder: folder}.Status(soon)
@@ -384,18 +234,14 @@ func TestTooManyConnections(t *testing.T) {
 }
 
 func TestAThousandConnections(t *testing.T) {
-	folder, s := t.TempDir(), newSession(5)
-	s.end()
+	folder, s := t.TempDir(), &session{}
 	serve(t, folder, s, attach.Options{Connections: 50})
 	before := descriptors(t)
 	var all sync.WaitGroup
 	errs := make(chan error, 1000)
 	for range 1000 {
 		all.Go(func() {
-			numbers, err := collect(t, folder, 1)
-			if len(numbers) != 5 {
-				err = errors.Join(err, fmt.Errorf("%d messages", len(numbers)))
-			}
+			_, err := attach.Host{Folder: folder}.Status(t.Context())
 			errs <- err
 		})
 	}
@@ -410,49 +256,4 @@ func descriptors(t *testing.T) int {
 	open, err := os.ReadDir("/dev/fd")
 	require.NoError(t, err)
 	return len(open)
-}
-
-// TestTheHostIsReplaced holds that a reader goes on where it was, and says from which
-// number on the rest is missing once nobody serves the session.
-func TestTheHostIsReplaced(t *testing.T) {
-	folder, s := t.TempDir(), newSession(2)
-	server := serve(t, folder, s, attach.Options{})
-	var next int64 = 1
-	for m, err := range (attach.Host{Folder: folder}).Messages(t.Context(), 1) {
-		if err != nil {
-			assert.ErrorIs(t, err, attach.ErrNotRunning)
-			break
-		}
-		require.Equal(t, next, m.N)
-		next++
-		switch m.N {
-		case 2:
-			require.NoError(t, server.Close(0))
-			server = serve(t, folder, s, attach.Options{})
-			s.add("after")
-		case 3:
-			require.NoError(t, server.Close(0))
-		}
-	}
-	assert.Equal(t, int64(4), next)
-}
-
-func TestAReaderThatStops(t *testing.T) {
-	folder := t.TempDir()
-	server := serve(t, folder, newSession(10), attach.Options{})
-	for m, err := range (attach.Host{Folder: folder}).Messages(t.Context(), 4) {
-		require.NoError(t, err)
-		assert.Equal(t, int64(4), m.N)
-		break
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	var last error
-	for m, err := range (attach.Host{Folder: folder}).Messages(ctx, 10) {
-		if last = err; m.N == 10 {
-			cancel()
-		}
-	}
-	assert.ErrorIs(t, last, context.Canceled)
-	require.Eventually(t, func() bool { return server.Readers() == 0 }, time.Minute, time.Millisecond)
 }

@@ -1,30 +1,20 @@
 package attach
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"net"
 	"net/http"
-	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/hosting/stream"
-	"heartbeat/internal/machine/socket"
 )
 
-// maxMessage bounds a line that a host sends: a message of 64 MiB and what is around it.
-const maxMessage = 64<<20 + 1<<16
-
-// maxAnswer bounds any other answer. A session's state has at most 80 MiB.
+// maxAnswer bounds an answer. A session's state has at most 80 MiB.
 const maxAnswer = 96 << 20
 
 // Host is the host of the session with this folder, seen from another process.
@@ -68,76 +58,37 @@ func (h Host) Send(ctx context.Context, id, text string) (receipt inbox.Receipt,
 
 // ask reads the answer to a request into a value, unless that is nil.
 func (h Host) ask(ctx context.Context, method, path string, body []byte, into any) error {
-	resp, err := h.request(ctx, method, path, body)
+	req, err := http.NewRequestWithContext(ctx, method, "http://session"+path, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close() // the connection is not used again
-	if into == nil {
-		return nil
+	resp, err := (&http.Transport{
+		DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, h.Folder) },
+	}).RoundTrip(req)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil && strings.Contains(err.Error(), "malformed HTTP"):
+		return ErrOther
+	case err != nil:
+		return err
 	}
+	defer resp.Body.Close() // the connection is not used again
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	if err == nil {
+	if resp.StatusCode != http.StatusOK { // what came of the sentence will do
+		no := hostError{sentence: strings.TrimSpace(string(text))}
+		if resp.StatusCode == http.StatusGone {
+			no.kind = ErrEnded
+		}
+		return no
+	}
+	if err == nil && into != nil {
 		err = json.Unmarshal(text, into)
 	}
 	if err != nil {
 		return fmt.Errorf("read the answer of the session's host: %w", err)
 	}
 	return nil
-}
-
-// errCutOff says that a connection ended before the answer did.
-var errCutOff = errors.New("the host broke the connection off")
-
-// request returns an answer that is no refusal. Closing its body closes the connection.
-func (h Host) request(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, method, "http://session"+path, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	conn, err := dial(ctx, h.Folder)
-	if err != nil {
-		return nil, err
-	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
-	req.Close = true
-	// A host that refuses does not read it all: what it says counts, if it says anything.
-	unsent := req.Write(conn)
-	resp, err := http.ReadResponse(bufio.NewReader(conn), req)
-	if err == nil {
-		resp.Body = answer{resp.Body, conn, stop}
-		if resp.StatusCode == http.StatusOK {
-			return resp, nil
-		}
-		defer resp.Body.Close()                                     // all was read that is wanted
-		why, _ := io.ReadAll(io.LimitReader(resp.Body, maxRequest)) // what came of the sentence will do
-		no := hostError{sentence: strings.TrimSpace(string(why))}
-		if resp.StatusCode == http.StatusGone {
-			no.kind = ErrEnded
-		}
-		return nil, no
-	}
-	stop()
-	_ = conn.Close() // nothing more comes
-	switch {
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case strings.Contains(err.Error(), "malformed HTTP"):
-		return nil, ErrOther
-	}
-	return nil, fmt.Errorf("%w: %w", errCutOff, errors.Join(err, unsent))
-}
-
-// answer is the body of an answer, and the connection that it comes by.
-type answer struct {
-	io.Reader
-	conn net.Conn
-	stop func() bool
-}
-
-func (a answer) Close() error {
-	a.stop()
-	return a.conn.Close()
 }
 
 // hostError is a sentence of the host's.
@@ -148,83 +99,3 @@ type hostError struct {
 
 func (e hostError) Error() string { return e.sentence }
 func (e hostError) Unwrap() error { return e.kind }
-
-// Messages yields the messages from a number on and then those that come, each once and
-// in order, until the session has ended. It connects again where a connection breaks
-// off. The one error it yields, as the last, matches ErrNotRunning if the host is gone
-// without an end of the stream: what is left is in the database, from the number on that
-// follows the last message.
-func (h Host) Messages(ctx context.Context, from int64) iter.Seq2[stream.Stored, error] {
-	return func(yield func(stream.Stored, error) bool) {
-		r := &reader{Host: h, next: max(1, from), yield: yield}
-		if err := r.follow(ctx); err != nil && !r.done {
-			yield(stream.Stored{}, err)
-		}
-	}
-}
-
-// reader follows one session's messages over any number of connections.
-type reader struct {
-	Host
-	next  int64 // the message that is wanted
-	yield func(stream.Stored, error) bool
-	done  bool // nobody wants more
-}
-
-func (r *reader) follow(ctx context.Context) error {
-	for pause := time.Duration(0); ; {
-		before := r.next
-		err := r.read(ctx)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if r.done || !errors.Is(err, errCutOff) {
-			return err
-		}
-		if pause = min(max(10*time.Millisecond, 2*pause), time.Second); r.next > before {
-			pause = 0
-		}
-		if err := socket.Sleep(ctx, pause); err != nil {
-			return err
-		}
-	}
-}
-
-// read yields the messages of one connection. It returns nil at the end of the session,
-// and errCutOff if the connection ended before that.
-func (r *reader) read(ctx context.Context) error {
-	resp, err := r.request(ctx, http.MethodGet, "/messages?"+url.Values{"from": {strconv.FormatInt(r.next, 10)}}.Encode(), nil)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close() // the connection is not used again
-	lines := bufio.NewScanner(resp.Body)
-	lines.Buffer(make([]byte, 64<<10), maxMessage)
-	for lines.Scan() {
-		var l struct {
-			stream.Stored
-			failure
-		}
-		err := json.Unmarshal(lines.Bytes(), &l)
-		switch {
-		case err != nil && lines.Err() == nil:
-			return fmt.Errorf("the host's line is not JSON: %w", err)
-		case err != nil:
-			continue // a part of a line
-		case l.Error != "":
-			return errors.New(l.Error)
-		}
-		r.next = l.N + 1
-		if !r.yield(l.Stored, nil) {
-			r.done = true
-			return nil
-		}
-	}
-	switch err := lines.Err(); {
-	case errors.Is(err, bufio.ErrTooLong):
-		return fmt.Errorf("the host sends a line of more than %d bytes", maxMessage)
-	case err != nil:
-		return fmt.Errorf("%w: %w", errCutOff, err)
-	}
-	return nil
-}

@@ -3,5 +3,5 @@ package attach
 // Path is that of the socket.
 func (s *Server) Path() string { return s.path }
 
-// Readers is how many connections are open.
-func (s *Server) Readers() int { return len(s.slots) }
+// Connections is how many are open.
+func (s *Server) Connections() int { return len(s.slots) }

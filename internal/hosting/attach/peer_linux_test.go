@@ -21,7 +21,7 @@ func TestAnotherUser(t *testing.T) {
 	folder, err := os.MkdirTemp("", "attach-")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
-	serve(t, folder, newSession(1), attach.Options{})
+	serve(t, folder, &session{}, attach.Options{})
 	path := filepath.Join(folder, attach.SocketName)
 	require.NoError(t, os.Chmod(folder, 0o711))
 	require.NoError(t, os.Chmod(path, 0o666))

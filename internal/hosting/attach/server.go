@@ -5,12 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"log"
 	"net"
 	"net/http"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -18,16 +16,12 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/hosting/stream"
 	"heartbeat/internal/machine/socket"
 )
 
 // Backend is the session that a server makes reachable. Its methods are called from
 // many goroutines.
 type Backend interface {
-	// Messages yields the messages from a number on and then those that come, until
-	// the session's transcript is closed or ctx ends.
-	Messages(ctx context.Context, from int64) iter.Seq2[stream.Stored, error]
 	// Status returns what JSON is made of. It must not wait for anything.
 	Status() any
 	// Cancel asks the session to end and returns at once. grace is how long the client
@@ -46,8 +40,8 @@ type Options struct {
 	// Connections is how many there may be at once, others wait: by default half of the
 	// descriptors that this process may have open.
 	Connections int
-	// Patience is how long a peer may take to send its request, and a reader to take a
-	// part of what is written: 30 s by default.
+	// Patience is how long a peer may take to send its request, and to take the answer: 30 s
+	// by default.
 	Patience time.Duration
 	// Log gets a sentence about what went wrong; nil drops it.
 	Log func(format string, args ...any)
@@ -80,13 +74,12 @@ func Serve(folder string, b Backend, o Options) (*Server, error) {
 	}
 	s := &Server{Options: o, backend: b, path: filepath.Join(folder, SocketName), slots: make(chan struct{}, o.Connections)}
 	routes := http.NewServeMux()
-	routes.HandleFunc("GET /messages", s.messages)
 	routes.HandleFunc("GET /status", s.answering(func(*http.Request) (any, error) { return b.Status(), nil }))
 	routes.HandleFunc("POST /cancel", s.answering(s.cancel))
 	routes.HandleFunc("POST /stop", s.answering(s.stop))
 	routes.HandleFunc("POST /send", s.answering(s.send))
 	s.http = &http.Server{
-		Handler: s.ownersAlone(routes), ReadHeaderTimeout: o.Patience, ErrorLog: log.New(s, "", 0),
+		Handler: ownersAlone(routes), ReadTimeout: o.Patience, WriteTimeout: 3 * o.Patience, ErrorLog: log.New(s, "", 0),
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connection{}, c) },
 		ConnState:   s.count,
 	}
@@ -121,14 +114,14 @@ func (s *Server) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// Close takes no more connections, removes the socket, and gives readers up to grace to
-// take what is left. The session's transcript has to be closed before.
+// Close takes no more connections and removes the socket. Requests get up to grace for their
+// answers.
 func (s *Server) Close(grace time.Duration) error {
 	err := disk.Remove(s.path)
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
 	if s.http.Shutdown(ctx) != nil {
-		_ = s.http.Close() // readers that are left go on elsewhere
+		_ = s.http.Close() // they come too late
 	}
 	return err
 }
@@ -137,11 +130,9 @@ func (s *Server) Close(grace time.Duration) error {
 type connection struct{}
 
 // ownersAlone refuses other users than the session's own and root. The socket's mode
-// refuses them too, unless it or the folder was opened up. Whatever is asked, a body has to
-// come in time: the server reads it to its end also where nobody wants it.
-func (s *Server) ownersAlone(next http.Handler) http.Handler {
+// refuses them too, unless it or the folder was opened up.
+func ownersAlone(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.Patience)) // a socket has deadlines
 		if err := checkPeer(r.Context().Value(connection{}).(*net.UnixConn)); err != nil {
 			http.Error(w, err.Error(), http.StatusForbidden)
 			return
@@ -171,7 +162,7 @@ func (s *Server) answering(answer func(*http.Request) (any, error)) http.Handler
 			http.Error(w, err.Error(), status)
 			return
 		}
-		_ = json.NewEncoder(s.patient(w)).Encode(said) // the peer is gone, or was told
+		_ = json.NewEncoder(w).Encode(said) // the peer is gone, or was told
 	}
 }
 
@@ -221,60 +212,4 @@ func (s *Server) send(r *http.Request) (any, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), s.Patience)
 	defer cancel()
 	return s.backend.Send(ctx, inbox.Message{ID: e.ID, Text: e.Text})
-}
-
-// failure is the last line of a stream that cannot go on.
-type failure struct {
-	Error string `json:"error,omitempty"`
-}
-
-// messages writes the messages from a number on until the session ends or the reader
-// does not take them.
-func (s *Server) messages(w http.ResponseWriter, r *http.Request) {
-	next, _ := strconv.ParseInt(r.URL.Query().Get("from"), 10, 64) // without one, all
-	out := s.patient(w)
-	_ = out.control.SetReadDeadline(time.Time{}) // it may take as long as the session
-	lines := json.NewEncoder(out)
-	lines.SetEscapeHTML(false)
-	for m, err := range s.backend.Messages(r.Context(), max(1, next)) {
-		switch {
-		case r.Context().Err() != nil:
-			return
-		case err != nil:
-			_ = lines.Encode(failure{fmt.Sprintf("read the session's messages from %d on: %v", next, err)}) // or the reader is gone
-			return
-		case lines.Encode(m) != nil || out.control.Flush() != nil:
-			panic(http.ErrAbortHandler) // a reader that is cut off must not take this for the end
-		}
-		next = m.N + 1
-	}
-	if r.Context().Err() == nil {
-		_, _ = out.Write(nil) // for the end of the answer, too, there is time
-	}
-}
-
-// patient writes to a peer that takes something now and then.
-type patient struct {
-	http.ResponseWriter
-	control  *http.ResponseController
-	patience time.Duration
-}
-
-func (s *Server) patient(w http.ResponseWriter) *patient {
-	return &patient{w, http.NewResponseController(w), s.Patience}
-}
-
-// part is how much is written at a time, in bytes: a reader that takes so much keeps
-// its connection, however long a message is.
-const part = 256 << 10
-
-func (p *patient) Write(b []byte) (n int, err error) {
-	for more := true; more && err == nil; more = n < len(b) {
-		if err = p.control.SetWriteDeadline(time.Now().Add(p.patience)); err == nil {
-			var taken int
-			taken, err = p.ResponseWriter.Write(b[n:min(n+part, len(b))])
-			n += taken
-		}
-	}
-	return n, err
 }

@@ -17,9 +17,8 @@ func (h *host) conclude() Outcome {
 	c := &h.conclusion
 	d, kept := h.decide(hurry)
 	h.closeQueue()
-	readersGone := h.stopServing()
+	h.stopServing()
 	if !kept {
-		<-readersGone
 		return h.leave(d)
 	}
 	ctx, cancel := withinUnless(hurry, terminalWait) // the report is kept: others may send it
@@ -28,7 +27,6 @@ func (h *host) conclude() Outcome {
 	delivered := c.deliver(ctx)
 	h.tellEnd(hurry, d)
 	left := c.left(hurry)
-	<-readersGone
 	h.cleanUp(left)
 	return Outcome{Decision: d, Delivered: delivered, Left: left}
 }

@@ -17,6 +17,8 @@ import (
 	"heartbeat/internal/hosting/attach"
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/session"
+	"heartbeat/internal/hosting/store"
+	"heartbeat/internal/hosting/transcript"
 	"heartbeat/internal/machine"
 	testguild "heartbeat/internal/testing/guild"
 )
@@ -211,9 +213,10 @@ func TestAttach(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo(fifo, 0o600))
 	r.Config.Prompt = "wait:" + fifo
 	cmd := r.start()
-	h := attach.Host{Folder: r.folder().Dir()}
 	var types []string
-	for m, err := range h.Messages(t.Context(), 1) {
+	db := store.In(folder.Root(r.Config.DBPath), "", nil)
+	over := func() (int64, bool) { s := r.state(); return s.Messages, s.Status.Ended() }
+	for m, err := range transcript.Read(t.Context(), transcript.Options{DB: db, SessionID: "ses-1"}, 1, over) {
 		require.NoError(t, err)
 		types = append(types, m.Type)
 		if len(types) == 1 {
@@ -221,6 +224,7 @@ func TestAttach(t *testing.T) {
 		}
 	}
 	require.NoError(t, cmd.Wait())
+	require.NoError(t, db.Close())
 	assert.Equal(t, []string{"system", "assistant", "result"}, types)
 }
 

@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"fmt"
-	"iter"
 	"path/filepath"
 	"time"
 
@@ -13,16 +12,15 @@ import (
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/proxy"
 	"heartbeat/internal/hosting/store"
-	"heartbeat/internal/hosting/stream"
 	"heartbeat/internal/hosting/transcript"
 )
 
 // showWait bounds how long the guild's table may hold the report of the session up,
-// restWait and closeWait how long it and attached readers may the end of the host.
+// restWait and closeWait how long it and who asks something may the end of the host.
 const (
 	showWait  = 2 * time.Second
 	restWait  = 10 * time.Second
-	closeWait = 5 * time.Second
+	closeWait = time.Second
 )
 
 // serve opens what a client needs: the store, the guild's tools, the socket, the queue.
@@ -84,29 +82,18 @@ func (h *host) closeTools() {
 
 func (h *host) mcpConfig() string { return filepath.Join(h.lock.Folder().TempDir(), "mcp-config.json") }
 
-// stopServing closes what serve opened. The transcript comes first, since its end ends
-// readers, who take the rest while the session is reported: the caller waits for them
-// last.
-func (h *host) stopServing() (readersGone <-chan struct{}) {
+// stopServing closes what serve opened.
+func (h *host) stopServing() {
 	if h.store != nil {
 		h.store.Close()
 	}
-	gone := make(chan struct{})
-	go func() {
-		defer close(gone)
-		if h.server != nil {
-			_ = h.server.Close(closeWait) // readers that are left were told where to go on
-		}
-	}()
-	return gone
+	if h.server != nil {
+		_ = h.server.Close(closeWait) // the socket's folder is about to go as well
+	}
 }
 
 // backend is the session as its socket shows it.
 type backend struct{ h *host }
-
-func (b backend) Messages(ctx context.Context, from int64) iter.Seq2[stream.Stored, error] {
-	return b.h.store.Read(ctx, from)
-}
 
 func (b backend) Status() any {
 	s := b.h.snapshot()

@@ -23,7 +23,6 @@ type Store struct {
 	lost    int64           // messages for which there was no room
 	changed chan struct{}   // closed at a change of what is above
 	ended   bool            // no more messages come
-	closed  bool            // and no more are stored
 	keeps   trouble         // of the host's database
 	shows   trouble         // of the guild's
 
@@ -236,13 +235,8 @@ func (s *Store) Last() int64 {
 	return s.last
 }
 
-// Close ends the transcript: readers get what they have not read yet. What was not
-// flushed is lost.
+// Close ends the transcript. What was not flushed is lost.
 func (s *Store) Close() {
-	s.mu.Lock()
-	s.ended, s.closed = true, true
-	s.announce()
-	s.mu.Unlock()
 	s.stop()
 	s.stopped.Wait()
 }

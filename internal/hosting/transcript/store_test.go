@@ -81,7 +81,7 @@ func session() int {
 			s.Append(message(n))
 		}
 	}()
-	for m, err := range s.Read(context.Background(), 1) {
+	for m, err := range Read(context.Background(), o, 1, func() (int64, bool) { return 0, false }) {
 		if err != nil {
 			return 1
 		}
@@ -145,10 +145,11 @@ func TestReadFollows(t *testing.T) {
 	s := opened(t, o)
 	const n = 2000
 	var wait sync.WaitGroup
+	var over atomic.Bool
 	for from := range int64(4) {
 		wait.Go(func() {
 			next := from*100 + 1
-			for m, err := range s.Read(t.Context(), next) {
+			for m, err := range Read(t.Context(), o, next, func() (int64, bool) { return n, over.Load() }) {
 				assert.NoError(t, err)
 				assert.Equal(t, next, m.N)
 				next++
@@ -159,10 +160,16 @@ func TestReadFollows(t *testing.T) {
 	fill(t, s, 1, n)
 	require.NoError(t, s.Flush(t.Context()))
 	s.Close()
+	over.Store(true)
 	wait.Wait()
+	for m, err := range ReadEnded(t.Context(), o, n/2) {
+		require.NoError(t, err)
+		require.Equal(t, int64(n/2), m.N, "a reader may stop")
+		break
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, err := range opened(t, o).Read(ctx, n+1) {
+	for _, err := range Read(ctx, o, n+1, func() (int64, bool) { return 0, false }) {
 		require.ErrorIs(t, err, context.Canceled)
 	}
 }
@@ -224,7 +231,8 @@ func TestFullDisk(t *testing.T) {
 	require.NoError(t, s.Flush(t.Context()))
 	s.Close()
 	var types []string
-	for m, err := range s.Read(t.Context(), 1) {
+	o.After = s.Last()
+	for m, err := range ReadEnded(t.Context(), o, 1) {
 		require.NoError(t, err)
 		types = append(types, m.Type)
 	}

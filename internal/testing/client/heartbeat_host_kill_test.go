@@ -9,8 +9,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"heartbeat/internal/hosting/attach"
+	"heartbeat/internal/hosting/folder"
+	"heartbeat/internal/hosting/store"
 	"heartbeat/internal/hosting/stream"
+	"heartbeat/internal/hosting/transcript"
 	"heartbeat/internal/testing/guild"
 	"heartbeat/internal/testing/model"
 )
@@ -143,7 +145,11 @@ func (h *house) counts(s guild.Session, c slain) {
 // follow reads a session's messages from the first on until there is one of a type.
 func (h *house) follow(ctx context.Context, id, until string) (all []stream.Stored) {
 	h.t.Helper()
-	for m, err := range (attach.Host{Folder: h.folder(id).Dir()}).Messages(ctx, 1) {
+	f := h.folder(id)
+	db := store.In(folder.Root(f.DB), "", nil)
+	defer func() { require.NoError(h.t, db.Close()) }()
+	over := func() (int64, bool) { s := h.state(id); return s.Messages, s.Status.Ended() }
+	for m, err := range transcript.Read(ctx, transcript.Options{DB: db, Guild: f.DB, SessionID: id}, 1, over) {
 		require.NoError(h.t, err)
 		if all = append(all, m); m.Type == until {
 			return all
