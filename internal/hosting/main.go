@@ -25,7 +25,6 @@ const command = "heartbeat-host"
 // Main is the whole command; it does not return.
 func Main() {
 	guardian.Serve()
-	session.Serve()
 	notify.Serve()
 	os.Exit(Run(os.Args[1:], cli.StandardStreams(command)))
 }

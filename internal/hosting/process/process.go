@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -26,7 +27,7 @@ type Options struct {
 	Stdin   []byte    // is written to its standard input, which is then closed
 	Stderr  io.Writer // gets what it writes to standard error; it must not block
 	// MemoryMax limits the data of each of its processes, in bytes (RLIMIT_DATA of
-	// setrlimit(2)); 0 is no limit.
+	// setrlimit(2)), in whole KiB; 0 is no limit. The name that ps shows is the path then.
 	MemoryMax int64
 }
 
@@ -56,6 +57,9 @@ type Process struct {
 	killAt *time.Timer
 }
 
+// shell limits its own memory and becomes the client.
+const shell = "/bin/sh"
+
 // Start starts the client. The kernel kills it if this process dies.
 func Start(o Options) (*Process, error) {
 	ours, theirs, err := openPipes()
@@ -70,7 +74,10 @@ func Start(o Options) (*Process, error) {
 	}
 	stdin, stdout, stderr := ours[0], ours[1], ours[2]
 	p := &Process{mark: o.Mark, stdout: stdout, ended: make(chan struct{})}
-	path, command := o.limited()
+	path, command := o.Path, o.Command
+	if o.MemoryMax > 0 { // to limit this process meanwhile would not be safe
+		path, command = shell, slices.Concat([]string{shell, "-c", fmt.Sprintf(`ulimit -d %d && exec "$@"`, o.MemoryMax>>10), "heartbeat-limit", path}, command[1:])
+	}
 	attributes := &syscall.ProcAttr{Dir: o.Dir, Env: o.Env, Files: fds, Sys: &syscall.SysProcAttr{Setsid: true}}
 	if p.PID, err = children.start(path, command, attributes, p.bury); err != nil {
 		closeAll(ours)

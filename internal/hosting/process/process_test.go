@@ -21,7 +21,6 @@ import (
 const adopting = "HEARTBEAT_TEST_ADOPTING"
 
 func TestMain(m *testing.M) {
-	process.Serve()
 	if os.Getenv(adopting) != "" {
 		process.Adopt()
 	}

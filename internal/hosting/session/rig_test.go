@@ -52,7 +52,6 @@ const sendVariable = "HEARTBEAT_TEST_SEND_AT_STEP"
 func TestMain(m *testing.M) {
 	guild.RunIfAsked()
 	guardian.Serve()
-	session.Serve()
 	notify.Serve()
 	if len(os.Args) > 2 && os.Args[1] == session.FinishCommand {
 		heedSteps()

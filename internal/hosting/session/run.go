@@ -17,10 +17,6 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// Serve must be the first call of a program that uses [Run]. It does not return in the
-// process that becomes a client whose memory is limited.
-func Serve() { process.Serve() }
-
 // Run hosts a session until its end, and reports it. The error says why it could not
 // even begin, a *config.Problem if the caller can mend that; then nothing is left
 // behind, and nothing was reported. From then on this process must start no others that
