@@ -139,7 +139,7 @@ func (f *follower) store(t *transcriptFile) {
 			return // the client's own bookkeeping
 		}
 		m.SessionID = sessionOf(m.Raw)
-		h.said.add(h.keep(m))
+		h.keep(m)
 		step(stepMessage)
 		now := time.Now().UTC()
 		h.note(func(s *folder.State) {

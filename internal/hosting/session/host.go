@@ -37,7 +37,6 @@ type host struct {
 
 	mu    sync.Mutex // taken after that of the record, never before
 	tally stream.Tally
-	said  lately           // in a terminal
 	live  *process.Process // the client that runs, nil between two
 
 	sending sync.Mutex

@@ -1,15 +1,14 @@
 package session
 
 import (
-	"crypto/sha256"
+	"context"
 	"encoding/json"
-	"slices"
 	"strings"
-	"sync"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/stream"
+	"heartbeat/internal/hosting/transcript"
 )
 
 // lastWord keeps the answer to the last entry as a message if no message has it: a client
@@ -18,7 +17,7 @@ import (
 func (h *host) lastWord() {
 	s := h.snapshot()
 	r, ok := lastResult(s.Inbox)
-	if !ok || r.AcknowledgedAt.Before(s.HostedAt) || strings.TrimSpace(r.Reply) == "" || h.said.has(r.Reply) {
+	if !ok || r.AcknowledgedAt.Before(s.HostedAt) || strings.TrimSpace(r.Reply) == "" || h.hasSaid(r.Reply) {
 		return
 	}
 	raw, err := json.Marshal(map[string]any{
@@ -52,30 +51,22 @@ func lastResult(path string) (r inbox.Result, ok bool) {
 	return r, ok && err == nil
 }
 
-// lately are the texts of the last messages, as sums.
-type lately struct {
-	mu   sync.Mutex
-	sums [16][sha256.Size]byte
-	next int
-}
+// latest is among how many of the last messages an answer is looked for.
+const latest = 32
 
-func (l *lately) add(text *string) {
-	if text == nil {
-		return
+// hasSaid reports whether one of the last messages is this answer. Blanks are left out: the
+// client tells its hooks a text without those around it.
+func (h *host) hasSaid(reply string) bool {
+	bare := func(text string) string { return strings.Join(strings.Fields(text), "") }
+	o := transcriptOf(h.db, h.lock.Folder(), nil)
+	for m, err := range transcript.ReadEnded(context.Background(), o, h.store.Last()-latest) {
+		var t stream.Tally
+		if parsed, ok := stream.Parse(m.Content); err == nil && ok {
+			t.Add(parsed, m.At)
+		}
+		if t.Text != nil && bare(*t.Text) == bare(reply) {
+			return true
+		}
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.sums[l.next] = sumOf(*text)
-	l.next = (l.next + 1) % len(l.sums)
-}
-
-func (l *lately) has(text string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Contains(l.sums[:], sumOf(text))
-}
-
-// sumOf leaves blanks out: the client tells its hooks a text without those around it.
-func sumOf(text string) [sha256.Size]byte {
-	return sha256.Sum256([]byte(strings.Join(strings.Fields(text), "")))
+	return false
 }

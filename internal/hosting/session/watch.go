@@ -138,13 +138,12 @@ func (h *host) read(r io.Reader, visit func(stream.Message)) stream.Skipped {
 	return skipped
 }
 
-// keep stores a message and counts it. It returns the text of the last answer.
-func (h *host) keep(m stream.Message) *string {
+// keep stores a message and counts it.
+func (h *host) keep(m stream.Message) {
 	h.store.Append(m)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.tally.Add(m, time.Now())
-	return h.tally.Text
 }
 
 // learn keeps what the queue has to know of a client. The caller holds h.mu.
