@@ -32,6 +32,18 @@ func TestDiskOfItsOwnFull(t *testing.T) {
 	}
 }
 
+// The disk takes a page more each time, from the first write of a session on: it is full at
+// each of the writes in turn.
+func TestDiskFillsUpAtEachWrite(t *testing.T) {
+	const writes, page = 200, 4
+	for n := 0; n < writes; n += long.Rounds(67, 1) {
+		t.Run(strconv.Itoa(n), func(t *testing.T) {
+			t.Parallel()
+			fullDisk(t, "recorded", n*page)
+		})
+	}
+}
+
 // disk is one of the session's own, with its database and folder.
 func (r *rig) disk() string {
 	disk := r.path("disk")
