@@ -109,7 +109,11 @@ func (h *hosted) messages(ctx context.Context, from int64, over func() (last int
 	return func(yield func(stream.Stored, error) bool) {
 		db := store.In(folder.Root(h.DB), "", nil)
 		defer db.Close() // it was only read
-		o := transcript.Options{DB: db, Guild: h.DB, Spool: h.SpoolPath(), SessionID: h.ID}
+		o := transcript.Options{DB: db, Guild: h.DB, SessionID: h.ID}
+		if err := h.TakeOver(ctx); err != nil {
+			yield(stream.Stored{}, err)
+			return
+		}
 		for m, err := range transcript.Read(ctx, o, from, over) {
 			if err != nil {
 				err = fmt.Errorf("read the messages of session %s from %d on: %w", h.ID, from, err)

@@ -11,7 +11,6 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/hosting/folder"
-	"heartbeat/internal/hosting/session"
 	"heartbeat/internal/words"
 
 	"github.com/spf13/pflag"
@@ -177,9 +176,6 @@ func (h *hosted) remove(o *gcFlags) error {
 	before := time.Now().Add(-o.Older)
 	if o.DryRun {
 		return h.MayPurge(before, o.Unanswered)
-	}
-	if err := session.Adopt(context.Background(), h.Folder); err != nil {
-		return &folder.KeptError{ID: h.ID, Reason: "the messages that are still in " + h.SpoolPath() + " cannot be taken over: " + err.Error()}
 	}
 	return h.Purge(context.Background(), before, o.Unanswered)
 }

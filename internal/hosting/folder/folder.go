@@ -68,7 +68,7 @@ func (f Folder) SocketPath() string { return filepath.Join(f.Dir(), "sock") }
 // InboxPath is the session's own inbox.
 func (f Folder) InboxPath() string { return filepath.Join(f.Dir(), "inbox", "inbox.jsonl") }
 
-// SpoolPath is the file of messages that the database did not take.
+// SpoolPath is the file in which older releases keep messages.
 func (f Folder) SpoolPath() string { return filepath.Join(f.Dir(), "messages.spool") }
 
 // TempDir is the directory of files that must not outlive the session.

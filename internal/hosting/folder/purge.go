@@ -119,15 +119,6 @@ func keeps(f Folder, db *store.Store, s *State, before time.Time, unanswered boo
 	case s.OwnInbox && left > 0 && !unanswered:
 		return kept(fmt.Sprintf("%d of its entries were not answered: see %s", left, f.InboxPath()))
 	}
-	spool, err := disk.StatName(f.SpoolPath())
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return fmt.Errorf("look at the spool of session %s: %w", f.ID, err)
-	case spool.Size > 0:
-		return kept("messages that the database did not take are in " + f.SpoolPath())
-	}
 	return nil
 }
 

@@ -54,7 +54,6 @@ func TestPurge(t *testing.T) {
 func TestPurgeKeeps(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*folder.State)
-		plant  func(folder.Folder) error
 		why    string
 	}{
 		"alive":      {change: func(s *folder.State) { s.Status = folder.Running }, why: "it has not ended"},
@@ -62,16 +61,11 @@ func TestPurgeKeeps(t *testing.T) {
 		"unreported": {change: func(s *folder.State) { s.TerminalReport.State = folder.Waiting }, why: "its end was not reported yet"},
 		"silent":     {change: func(s *folder.State) { s.TerminalReport.State = "" }, why: "its end was not reported yet"},
 		"unfinished": {change: func(s *folder.State) { s.Host = &folder.Process{PID: 1 << 22, Start: 1} }, why: "its host was killed, and nobody has finished it"},
-		"spooled": {plant: func(f folder.Folder) error { return os.WriteFile(f.SpoolPath(), []byte("x"), 0o600) },
-			why: "messages that the database did not take"},
 		"unanswered": {change: func(s *folder.State) { s.OwnInbox, s.Entries.Queued, s.Entries.InFlight = true, 1, 1 },
 			why: "2 of its entries were not answered"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := filled(t, t.TempDir(), c.change)
-			if c.plant != nil {
-				require.NoError(t, c.plant(f))
-			}
 			var kept *folder.KeptError
 			require.ErrorAs(t, f.MayPurge(longAgo.Add(time.Minute), false), &kept)
 			require.ErrorAs(t, f.Purge(t.Context(), longAgo.Add(time.Minute), false), &kept)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"unicode/utf8"
 
@@ -119,7 +120,20 @@ func (f Folder) former() (*State, error) {
 	return s, nil
 }
 
-// adopt moves the record of an older release into the database.
+// TakeOver moves what an older release has kept of a session, unless somebody works on it.
+func (f Folder) TakeOver(ctx context.Context) error {
+	if there, err := disk.Exists(f.StatePath()); err != nil || !there {
+		return err
+	}
+	lock, err := f.Lock(ctx)
+	var busy *BusyError
+	if errors.As(err, &busy) || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return errors.Join(err, lock.Release())
+}
+
+// adopt moves record and messages of an older release into the database.
 func (l *Lock) adopt() error {
 	s, err := l.folder.former()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -132,8 +146,12 @@ func (l *Lock) adopt() error {
 	if err == nil {
 		_, err = l.db.Put(context.Background(), l.folder.ID, parts, true)
 	}
+	if err == nil {
+		guild := filepath.Join(filepath.Dir(l.folder.DB), filepath.Base(s.DB))
+		err = l.db.Adopt(context.Background(), l.folder.ID, guild, l.folder.SpoolPath())
+	}
 	if err == nil { // it would count again, should it come back
-		err = errors.Join(disk.Remove(l.folder.StatePath()), disk.SyncDir(l.folder.Dir()))
+		err = errors.Join(disk.Remove(l.folder.SpoolPath()), disk.Remove(l.folder.StatePath()), disk.SyncDir(l.folder.Dir()))
 	}
 	if err != nil {
 		return fmt.Errorf("take over the state of session %s: %w", l.folder.ID, err)

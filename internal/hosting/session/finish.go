@@ -89,8 +89,8 @@ func finishLocked(ctx context.Context, lock *folder.Lock, once bool) (Outcome, e
 	if e.guild, err = guild.New(guild.Options{URL: s.GuildToolURL, SessionID: s.SessionID, Once: once}); err != nil {
 		return Outcome{}, err
 	}
-	if err := e.adopt(ctx); err != nil {
-		return Outcome{}, fmt.Errorf("%w: %w", ErrUnkept, err)
+	if _, err := e.box.Adopt(ctx); err != nil {
+		e.log.line(err.Error())
 	}
 	if s.Host == nil && s.TerminalReport.State != "" {
 		return e.bring(ctx)
@@ -154,14 +154,6 @@ func (e *finisher) finish(ctx context.Context) (o Outcome, err error) {
 		return o, fmt.Errorf("%w: %w", ErrUnkept, err)
 	}
 	return o, nil
-}
-
-// adopt takes over what an older release has kept of the session.
-func (e *finisher) adopt(ctx context.Context) error {
-	if _, err := e.box.Adopt(ctx); err != nil {
-		e.log.line(err.Error())
-	}
-	return transcript.Recover(ctx, e.transcript())
 }
 
 // conclude decides what the session came to, unless that was done already, and keeps

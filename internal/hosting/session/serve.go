@@ -45,7 +45,7 @@ func (h *host) serve() (err error) {
 
 // transcriptOf says where a session's messages are.
 func transcriptOf(db *store.Store, f folder.Folder, log func(string)) transcript.Options {
-	return transcript.Options{DB: db, Guild: f.DB, SessionID: f.ID, Spool: f.SpoolPath(), Log: log}
+	return transcript.Options{DB: db, Guild: f.DB, SessionID: f.ID, Log: log}
 }
 
 // serveTools starts the proxy, and writes the client's configuration for it.

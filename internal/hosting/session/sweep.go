@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 
-	"heartbeat/internal/disk"
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/store"
-	"heartbeat/internal/hosting/transcript"
 	"heartbeat/internal/hosting/unsent"
 )
 
@@ -50,7 +48,7 @@ func Drain(ctx context.Context, o DrainOptions) (d Drained, err error) {
 			continue
 		}
 		if s != nil && s.TerminalReport.State != "" && s.Host == nil {
-			err = errors.Join(err, Adopt(ctx, f))
+			err = errors.Join(err, f.TakeOver(ctx))
 			continue
 		}
 		_, finishErr := Finish(ctx, f.Dir(), false)
@@ -81,26 +79,6 @@ func showBehind(ctx context.Context, db *store.Store, id string, busy func(strin
 		}
 	}
 	return problems
-}
-
-// Adopt takes over the messages that an older release has kept of a session that has
-// ended.
-func Adopt(ctx context.Context, f folder.Folder) error {
-	db := store.In(folder.Root(f.DB), f.ID, nil)
-	defer db.Close() // everything was committed
-	known, err := db.Knows(ctx, f.ID)
-	if err != nil {
-		return err
-	}
-	if spooled, err := disk.Exists(f.SpoolPath()); err != nil || known && !spooled {
-		return err
-	}
-	lock, err := f.Lock(ctx)
-	if err != nil {
-		return nil // somebody else works on it
-	}
-	defer lock.Release() // the process's end would release it as well
-	return transcript.Recover(ctx, transcriptOf(db, f, nil))
 }
 
 // sweepOthers finishes the sessions of dead hosts beside this one's database, and

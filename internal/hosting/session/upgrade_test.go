@@ -22,8 +22,7 @@ func TestFinishAnOlderSession(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "hello")
 	f := r.folder()
-	lock, err := f.Claim(t.Context())
-	require.NoError(t, err)
+	require.NoError(t, f.Make())
 	dead := folder.Process{PID: 1 << 22, Start: 1}
 	record, err := json.Marshal(folder.State{
 		Config:  folder.Config{Version: 1, SessionID: f.ID, DB: f.DB, GuildToolURL: r.server.URL, Inbox: f.InboxPath(), OwnInbox: true},
@@ -32,7 +31,6 @@ func TestFinishAnOlderSession(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(f.StatePath(), record, 0o600))
-	require.NoError(t, lock.Release())
 	require.NoError(t, os.WriteFile(f.SpoolPath(), []byte(`{"session":"ses-1","after":0,"unsure":false}
 {"n":1,"at":"2026-05-01T12:00:00.000Z","type":"user","content":{"type":"user"}}
 {"n":2,"at":"2026-05-01T12:00:00.000Z","type":"assistant","content":{"type":"assistant"}}

@@ -190,11 +190,3 @@ WHERE session = ? AND n > shown AND type IN ('assistant', 'user')`, session).Sca
 	})
 	return n, err
 }
-
-// Knows reports whether a session has begun, or was taken over by [Store.Adopt].
-func (s *Store) Knows(ctx context.Context, session string) (known bool, err error) {
-	err = s.read(ctx, func(pool *sql.DB) error {
-		return pool.QueryRowContext(ctx, `SELECT count(*) > 0 FROM sessions WHERE session = ?`, session).Scan(&known)
-	})
-	return known, err
-}

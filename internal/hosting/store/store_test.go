@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -232,18 +234,43 @@ func TestShow(t *testing.T) {
 	row := ""
 	require.NoError(t, pool.QueryRow("SELECT content FROM books_animator_transcripts WHERE id = 'ses-1'").Scan(&row))
 	assert.Equal(t, `{"id":"ses-1","messages":[`+string(message(2, "user", "u").Content)+`]}`, row)
+}
 
-	// Messages that an older release has kept there.
+// What an older release has kept is copied once, however often that is tried.
+func TestAdopt(t *testing.T) {
+	s := in(t)
+	guild, spool := filepath.Join(t.TempDir(), "nexus.db"), filepath.Join(t.TempDir(), "messages.spool")
+	require.NoError(t, makeGuild(guild))
+	pool, err := connectGuild(t.Context(), guild, "rw")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, pool.Close()) }()
 	_, err = pool.Exec(`CREATE TABLE heartbeat_messages (session_id TEXT, n INTEGER, at TEXT, type TEXT, content TEXT);
 INSERT INTO heartbeat_messages VALUES ('ses-0', 7, '2026-05-01T12:00:00.000Z', 'user', '{"old":1}')`)
 	require.NoError(t, err)
+	spools := func(session string) {
+		text := fmt.Sprintf(`{"session":%q,"after":0,"unsure":false}`+"\n", session)
+		for n := range 600 {
+			text += fmt.Sprintf(`{"n":%d,"at":"2026-05-01T12:00:00.000Z","type":"user","content":{"n":%d}}`+"\n", n+8, n)
+		}
+		require.NoError(t, os.WriteFile(spool, []byte(text+`{"n":601,"at":"2026-05`), 0o600))
+	}
+	require.NoError(t, s.Adopt(t.Context(), "ses-0", guild, spool), "there need be no spool")
+	spools("ses-2")
+	require.ErrorContains(t, s.Adopt(t.Context(), "ses-0", guild, spool), `it belongs to session "ses-2"`)
+	spools("ses-0")
 	for range 2 {
-		require.NoError(t, s.Adopt(t.Context(), "ses-0", guild))
+		require.NoError(t, s.Adopt(t.Context(), "ses-0", guild, spool))
 	}
 	m, found, err := s.At(t.Context(), "ses-0", 1)
 	require.NoError(t, err)
 	assert.True(t, found)
 	assert.Equal(t, Message{N: 7, At: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), Type: "user", Content: json.RawMessage(`{"old":1}`)}, m)
+	last, count, err := s.Last(t.Context(), "ses-0")
+	require.NoError(t, err)
+	assert.Equal(t, []int64{607, 601}, []int64{last, count})
+	require.NoError(t, os.Remove(spool))
+	require.NoError(t, syscall.Mkfifo(spool, 0o600))
+	require.Error(t, s.Adopt(t.Context(), "ses-0", guild, spool), "it is not waited for")
 }
 
 // A file that is no database, or a damaged one, is set aside, and the session goes on.

@@ -18,7 +18,6 @@ type Options struct {
 	DB        *store.Store
 	Guild     string // the guild's database; it may be missing
 	SessionID string
-	Spool     string // where an older release has kept messages
 
 	After int64 // the last number that the session is known to have used; 0 if none is
 

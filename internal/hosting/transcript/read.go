@@ -16,7 +16,7 @@ const lookEvery = 100 * time.Millisecond
 // done: then the error is that of ctx. Nothing is kept for a reader, so there may be any number of slow ones.
 func Read(ctx context.Context, o Options, from int64, over func() (last int64, over bool)) iter.Seq2[stream.Stored, error] {
 	return func(yield func(stream.Stored, error) bool) {
-		err := adopt(ctx, o.withDefaults(), false)
+		var err error
 		for n, more := max(from, 1), true; err == nil; {
 			last, ended := over() // what came until then is there
 			if n, more, err = readOn(ctx, o, n, yield); !more {

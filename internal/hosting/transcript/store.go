@@ -241,9 +241,6 @@ func (s *Store) Close() {
 	s.stopped.Wait()
 }
 
-// Recover takes over what an older release has kept of a session's messages.
-func Recover(ctx context.Context, o Options) error { return adopt(ctx, o.withDefaults(), true) }
-
 // lost stands for a message that is gone.
 func lost(n int64) stream.Stored {
 	m := stream.StandIn(stream.SubtypeLost, "", 0)

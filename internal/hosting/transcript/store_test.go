@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -32,7 +31,7 @@ func TestMain(m *testing.M) {
 func in(dir string) Options {
 	return Options{
 		DB: store.In(dir, "ses-1", nil), Guild: filepath.Join(dir, "nexus.db"), SessionID: "ses-1",
-		Spool: filepath.Join(dir, "messages.spool"), ShowEvery: 10 * time.Millisecond,
+		ShowEvery: 10 * time.Millisecond,
 	}
 }
 
@@ -266,30 +265,6 @@ func TestGuildLocked(t *testing.T) {
 	require.NoError(t, s.Show(t.Context()))
 	assert.Empty(t, s.Health().Trouble)
 	assert.Equal(t, 333, rowOf(t, o))
-}
-
-// What an older release has kept is read once and moved.
-func TestAdopt(t *testing.T) {
-	o := place(t)
-	spool := func(session string) {
-		text := fmt.Sprintf(`{"session":%q,"after":0,"unsure":false}`+"\n", session)
-		for n := int64(1); n <= 600; n++ {
-			text += fmt.Sprintf(`{"n":%d,"at":"2026-05-01T12:00:00.000Z","type":"user","content":%s}`+"\n", n, message(n).Raw)
-		}
-		require.NoError(t, os.WriteFile(o.Spool, []byte(text+`{"n":601,"at":"2026-05`), 0o600))
-	}
-	spool("ses-2")
-	require.ErrorContains(t, Recover(t.Context(), o), `it belongs to session "ses-2"`)
-	assert.FileExists(t, o.Spool)
-	spool("ses-1")
-	requireStored(t, o, 600)
-	assert.FileExists(t, o.Spool, "who only reads moves nothing")
-	require.NoError(t, Recover(t.Context(), o))
-	assert.NoFileExists(t, o.Spool)
-	requireStored(t, o, 600)
-	assert.Equal(t, int64(601), opened(t, o).Append(message(601)))
-	require.NoError(t, syscall.Mkfifo(o.Spool, 0o600))
-	require.Error(t, Recover(t.Context(), o), "it is not waited for")
 }
 
 func TestNoDatabase(t *testing.T) {

@@ -78,7 +78,7 @@ var allowed = map[string]string{
 	// The session host. The hook links nothing of it.
 	"internal/hosting/config": "internal/cli internal/disk internal/flat internal/hosting/folder internal/words internal/budget",
 	"internal/hosting/folder": "internal/disk internal/flat internal/hosting/store internal/machine",
-	"internal/hosting/store":  "internal/disk",
+	"internal/hosting/store":  "internal/disk internal/lines",
 	"internal/hosting/proxy":  "internal/gate internal/hosting/config internal/words",
 	"internal/hosting":        "inbox recover internal/claude/settings internal/cli/... internal/disk internal/flat internal/machine internal/machine/guardian internal/machine/rights internal/machine/signals internal/hosting/... internal/lines internal/notify internal/price internal/words",
 	"internal/hosting/queue":  "internal/charging internal/meter inbox internal/claim internal/claude internal/claude/settings internal/cli internal/disk internal/machine internal/words orchestrate/effect recover internal/agent internal/supervise/client",
@@ -110,7 +110,7 @@ var allowed = map[string]string{
 
 	// The session host.
 	"internal/hosting/stream":     "internal/claude/limit internal/flat internal/hosting/folder internal/hosting/store",
-	"internal/hosting/transcript": "internal/disk internal/hosting/store internal/hosting/stream internal/lines",
+	"internal/hosting/transcript": "internal/hosting/store internal/hosting/stream",
 
 	// Rigs, which nothing that is shipped imports (but for the demo's agent).
 	"internal/bench/...":             "internal/testing/script inbox internal/screen internal/fleet/message internal/fleet/setup internal/hosting/folder internal/hosting/stream internal/hosting/transcript internal/testing/agent internal/testing/days internal/testing/fleet",
