@@ -249,7 +249,8 @@ func (h *house) transcript(id string) (raw json.RawMessage, messages []said) {
 // without a gap.
 func (h *house) stored(id string) (types []string, contents []json.RawMessage) {
 	h.t.Helper()
-	rows, err := h.open(h.own()).Query(`SELECT n, type, content FROM messages WHERE session = ? ORDER BY n`, id)
+	rows, err := h.open(h.own()).Query(`SELECT n, type, content || coalesce((SELECT group_concat(p.content, '' ORDER BY piece)
+	FROM pieces AS p WHERE p.session = messages.session AND p.n = messages.n), '') FROM messages WHERE session = ? ORDER BY n`, id)
 	require.NoError(h.t, err)
 	defer rows.Close()
 	for want := int64(1); rows.Next(); want++ {

@@ -130,15 +130,16 @@ func (s *Seat) Leaves(status int) {
 func (s *Seat) Drains(over chan struct{}) {
 	s.t.Helper()
 	for limit := time.Now().Add(script.Patience); time.Now().Before(limit); {
-		before := len(s.Printed)
-		require.NoError(s.t, s.Keys.SetReadDeadline(time.Now().Add(20*time.Millisecond)))
-		_ = s.read() // mostly for want of anything
+		before, ended := len(s.Printed), false
 		select {
 		case <-over:
-			if len(s.Printed) == before {
-				return
-			}
+			ended = true // before this read, so that it finds the last words
 		default:
+		}
+		require.NoError(s.t, s.Keys.SetReadDeadline(time.Now().Add(20*time.Millisecond)))
+		_ = s.read() // mostly for want of anything
+		if ended && len(s.Printed) == before {
+			return
 		}
 	}
 	require.Fail(s.t, "it did not end", s.Printed)
