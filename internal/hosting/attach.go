@@ -80,11 +80,7 @@ func follow(o *attachFlags, s cli.Streams) error {
 	ctx, stop, status := untilSignal()
 	defer stop()
 	show := printerOf(o, s)
-	over := func() (int64, bool) {
-		err := h.reopen()
-		return h.used(), err != nil || h.Host == 0 || h.Status.Ended()
-	}
-	for m, err := range h.messages(ctx, o.From, over) {
+	for m, err := range h.messages(ctx, o.From, true) {
 		if err == nil {
 			err = show(m)
 		}
@@ -95,25 +91,29 @@ func follow(o *attachFlags, s cli.Streams) error {
 	return status(nil)
 }
 
-// used is the number of the last message, 0 while others come.
-func (h *hosted) used() int64 {
-	if h.Status.Ended() {
-		return h.State.Messages
-	}
-	return 0
-}
-
-// messages yields the session's messages from a number on, and those that come until over
-// says that none do.
-func (h *hosted) messages(ctx context.Context, from int64, over func() (last int64, over bool)) iter.Seq2[stream.Stored, error] {
+// messages yields the session's messages from a number on, and with follow those that come
+// until it has ended.
+func (h *hosted) messages(ctx context.Context, from int64, follow bool) iter.Seq2[stream.Stored, error] {
 	return func(yield func(stream.Stored, error) bool) {
 		db := store.In(folder.Root(h.DB), "", nil)
 		defer db.Close() // it was only read
-		o := transcript.Options{DB: db, Guild: h.DB, SessionID: h.ID}
+		over := func() (last int64, over bool) {
+			if follow {
+				v, err := h.ViewIn(db)
+				if over = err != nil; !over {
+					*h = *hostedBy(v)
+				}
+			}
+			if h.Status.Ended() {
+				return h.State.Messages, true
+			}
+			return 0, over || !follow || h.Host == 0
+		}
 		if err := h.TakeOver(ctx); err != nil {
 			yield(stream.Stored{}, err)
 			return
 		}
+		o := transcript.Options{DB: db, Guild: h.DB, SessionID: h.ID}
 		for m, err := range transcript.Read(ctx, o, from, over) {
 			if err != nil {
 				err = fmt.Errorf("read the messages of session %s from %d on: %w", h.ID, from, err)

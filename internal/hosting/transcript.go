@@ -156,6 +156,6 @@ func (h *hosted) soFar(ctx context.Context) iter.Seq2[stream.Stored, error] {
 			}
 			return
 		}
-		h.messages(ctx, 1, func() (int64, bool) { return h.used(), true })(yield)
+		h.messages(ctx, 1, false)(yield)
 	}
 }

@@ -34,7 +34,7 @@ func (s *State) finished() bool {
 func (f Folder) View() (View, error) {
 	db := f.store()
 	defer db.Close() // it was only read
-	return f.view(db)
+	return f.ViewIn(db)
 }
 
 // Views looks at sessions. Those without a folder are left out, and those that cannot be
@@ -48,7 +48,7 @@ func Views(all []Folder) (views []View, problems error) {
 			defer db.Close() // it was only read
 			dbs[Root(f.DB)] = db
 		}
-		v, err := f.view(db)
+		v, err := f.ViewIn(db)
 		switch {
 		case err == nil:
 			views = append(views, v)
@@ -59,7 +59,8 @@ func Views(all []Folder) (views []View, problems error) {
 	return views, problems
 }
 
-func (f Folder) view(db *store.Store) (View, error) {
+// ViewIn is [Folder.View] for who has the host's database open.
+func (f Folder) ViewIn(db *store.Store) (View, error) {
 	v, err := f.look(db)
 	if err == nil && v.Status == Dead {
 		return f.look(db) // its host may have ended between the two looks

@@ -9,7 +9,7 @@ import (
 )
 
 // lookEvery is how often a session that goes on is looked at for more messages.
-const lookEvery = 100 * time.Millisecond
+const lookEvery = 200 * time.Millisecond
 
 // Read returns the messages of a session from a number on, in order and without gaps, and
 // those that come until over says that no more do, and which number was used last, or ctx is
