@@ -12,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/machine/socket"
@@ -37,8 +35,8 @@ type Backend interface {
 
 // Options are a server's limits. Their zero value means the usual ones.
 type Options struct {
-	// Connections is how many there may be at once, others wait: by default half of the
-	// descriptors that this process may have open.
+	// Connections is how many there may be at once, others wait: 16 by default, which leaves
+	// the session its descriptors.
 	Connections int
 	// Patience is how long a peer may take to send its request, and to take the answer: 30 s
 	// by default.
@@ -67,7 +65,7 @@ func Serve(folder string, b Backend, o Options) (*Server, error) {
 		o.Patience = 30 * time.Second
 	}
 	if o.Connections == 0 {
-		o.Connections = halfOfDescriptors()
+		o.Connections = 16
 	}
 	if o.Log == nil {
 		o.Log = func(string, ...any) {}
@@ -86,15 +84,6 @@ func Serve(folder string, b Backend, o Options) (*Server, error) {
 	s.http.SetKeepAlivesEnabled(false)
 	go func() { _ = s.http.Serve(listener) }() // always ends with http.ErrServerClosed after Close
 	return s, nil
-}
-
-// halfOfDescriptors leaves the other half to the session: its pipes, files, proxy.
-func halfOfDescriptors() int {
-	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		return 128
-	}
-	return int(max(16, min(limit.Cur/2, 8192)))
 }
 
 // count keeps the server, which calls it before it accepts another connection, from
