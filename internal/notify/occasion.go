@@ -73,7 +73,10 @@ type Occasion struct {
 
 // holding is what the state has of an occasion that was told then.
 func (o Occasion) holding(now time.Time, was holding) holding {
-	h := holding{At: now, Last: now, Kind: o.Trouble, Text: line(o.text), Times: 1}
+	h := holding{At: now, Last: now, Times: 1}
+	if o.holds { // its end is told, too
+		h.Kind, h.Text = o.Trouble, line(o.text)
+	}
 	if !o.first.IsZero() {
 		h.At, h.Times = o.first, was.Times+1
 	}

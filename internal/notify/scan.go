@@ -33,9 +33,13 @@ func look(ctx context.Context, box *inbox.Inbox, st *state, o Options, launcher 
 	s.facts.Held = see.Questions(box)
 	s.facts.Held = s.facts.Held[:min(len(s.facts.Held), maxHolding)]
 	s.facts.Now = s.now
+	if o.Stall > 0 {
+		s.facts.FindLock(ctx, box)
+	}
 	s.whole = sync.OnceValue(func() see.Facts {
 		f := see.Glance(ctx, box)
 		f.Now, f.Held = s.now, s.facts.Held
+		f.LockedBy, f.LockedName, f.LockedFor = s.facts.LockedBy, s.facts.LockedName, s.facts.LockedFor
 		return f
 	})
 	s.troubles(o.Stall)

@@ -31,6 +31,8 @@ type state struct {
 	Letters place  `json:"letters"`
 	// Holding are the conditions that were told and still hold, and since when.
 	Holding map[string]holding `json:"holding,omitempty"`
+	// Seen is since when troubles are known that are told only once they have lasted.
+	Seen map[string]time.Time `json:"seen,omitempty"`
 	// Done are the occasions of the round in progress that were told.
 	Done []string `json:"done,omitempty"`
 	// ToldAt are when the last messages of each kind went out.
@@ -121,6 +123,11 @@ func (st *state) clamp(now time.Time) {
 	for _, at := range []*time.Time{&st.Letters.At, &st.Still.Since, &st.Trouble.Noted} {
 		if at.After(now) {
 			*at = now
+		}
+	}
+	for key, at := range st.Seen {
+		if at.After(now) {
+			st.Seen[key] = now
 		}
 	}
 	for _, times := range st.ToldAt {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,20 +17,26 @@ import (
 var whatOf = map[see.Kind]What{
 	see.KindQuestion: Question, see.KindBreakpoint: Question, see.KindCode: Question,
 	see.KindPaused: Paused, see.KindDayOver: Limit, see.KindSessionOver: Limit, see.KindRunOver: Limit,
-	see.KindFailing: Failing, see.KindOverdue: Stalled,
+	see.KindFailing: Failing, see.KindOverdue: Stalled, see.KindTorn: Stalled, see.KindBackingOff: Stalled,
+}
+
+// unmoved are those that are told by what moves: see [scan.stalled].
+var unmoved = []see.Kind{
+	see.KindFailed, see.KindOrphaned, see.KindStalled, see.KindReplaced, see.KindNoSession, see.KindSessionDown, see.KindNoWaker, see.KindLauncher,
 }
 
 // troubles finds what is wrong. What usually passes by itself is told once nothing has moved
 // for a while, and each dead letter for itself.
 func (s *scan) troubles(stall time.Duration) {
+	s.next.Seen = map[string]time.Time{}
 	tell := func(t see.Trouble) bool {
 		switch {
-		case t.Kind == see.KindOverdue:
-			return stall > 0 && (t.Since == nil || s.now.Sub(*t.Since) >= stall)
-		case t.Kind == see.KindLetters, t.Kind == see.KindRunOver: // a letter says the same
+		case t.Kind == see.KindLetters, t.Kind == see.KindRunOver, slices.Contains(unmoved, t.Kind): // a letter says the same
 			return false
+		case t.Lasts():
+			return s.lasted(t, stall)
 		}
-		return !t.Lasts()
+		return true
 	}
 	f := s.facts
 	for _, t := range f.Troubles() {
@@ -43,6 +50,19 @@ func (s *scan) troubles(stall time.Duration) {
 			s.holds(s.occasion(t), t.Again)
 		}
 	}
+}
+
+// lasted reports whether a trouble has lasted for so long, and keeps since when.
+func (s *scan) lasted(t see.Trouble, stall time.Duration) bool {
+	first, known := s.st.Seen[t.Key]
+	if !known {
+		first = s.now
+	}
+	if t.Since != nil && t.Since.Before(first) {
+		first = *t.Since
+	}
+	s.next.Seen[t.Key] = first
+	return stall > 0 && s.now.Sub(first) >= stall
 }
 
 func (s *scan) occasion(t see.Trouble) Occasion {
@@ -157,7 +177,7 @@ func (s *scan) letter(l inbox.Letter) Occasion {
 		text += ", after " + words.Count(l.Attempts, "attempt", "attempts")
 	}
 	o := Occasion{
-		What: DeadLetter, At: l.DeadLetteredAt, Text: text, Reason: reason, Session: l.SessionID, Failure: l.Failure,
+		What: DeadLetter, Trouble: see.KindLetters, At: l.DeadLetteredAt, Text: text, Reason: reason, Session: l.SessionID, Failure: l.Failure,
 		Entry:    &Entry{ID: l.ID, EntryID: l.EntryID, Letter: l.Letter, Text: l.Text(), Attempts: l.Attempts},
 		TypeThis: see.Command(s.box.Path(), "dead-letter", "show", l.Letter),
 		key:      letterKey + l.Letter,

@@ -128,6 +128,16 @@ func (f Facts) nothing() (State, string) {
 	return Empty, f.empty() + f.idle()
 }
 
+// cut is one line of a foreign text, long enough for what a command says of its failure.
+func cut(s string) string {
+	const most = 400
+	s = words.Sentence(s)
+	if len(s) > most {
+		s = s[:words.WholeRunes([]byte(s[:most]))] + " ..."
+	}
+	return s
+}
+
 // Rests says what a run rests for, or is stuck at.
 func (q Question) Rests() string {
 	if q.Stuck {
@@ -135,7 +145,7 @@ func (q Question) Rests() string {
 		if !q.Since.IsZero() {
 			since = " since " + words.Stamp(q.Since)
 		}
-		return fmt.Sprintf("the run %s is stuck%s: %s: mend that, and the next Stop, or heartbeat run resume %s, goes on with it", q.Run, since, words.Brief(q.Question), q.Dir)
+		return fmt.Sprintf("the run %s is stuck%s: %s: mend that, and the next Stop, or heartbeat run resume %s, goes on with it", q.Run, since, cut(q.Question), q.Dir)
 	}
 	return fmt.Sprintf("the run %s rests: %s: look at it, and heartbeat run accept-code %s has it go on", q.Run, q.Question, q.Run)
 }
@@ -179,6 +189,9 @@ func (f Facts) empty() string {
 	}
 	if f.Replaced != "" {
 		sentence += "; " + f.anew()
+	}
+	for _, t := range f.letters() {
+		sentence += "; " + t.Text
 	}
 	return sentence
 }
@@ -288,6 +301,9 @@ func (f Facts) last() (at time.Time) {
 }
 
 func (f Facts) ago(t time.Time) string {
+	if t.After(f.Now.Add(time.Second)) {
+		return words.Stamp(t) + " (in the future: the clock was set back)"
+	}
 	return fmt.Sprintf("%s (%s ago)", words.Stamp(t), words.Took(f.Now.Sub(t).Truncate(time.Second)))
 }
 

@@ -125,7 +125,7 @@ func TestExplain(t *testing.T) {
 			see.Answering, "waiting for an answer to the entry 0123456789ab since <-5> (5m ago), attempt 1: whether its session runs is not known"},
 		"in flight, from a clock ahead": {facts(func(f *see.Facts) {
 			f.InFlight = inFlight(func(d *inbox.Delivery) { d.DeliveredAt, d.Attempt = at(5), 3 })
-		}), see.Answering, "waiting for an answer to the entry 0123456789ab since <5> (0s ago), attempt 3: whether session s1 runs is not known"},
+		}), see.Answering, "waiting for an answer to the entry 0123456789ab since <5> (in the future: the clock was set back), attempt 3: whether session s1 runs is not known"},
 		"in flight, named": {facts(func(f *see.Facts) {
 			f.InFlight = inFlight(func(d *inbox.Delivery) { d.RawLine.Text = `{"prompt":"one","id":"a b"}` })
 		}), see.Answering, "waiting for an answer to the entry a b since <-5> (5m ago), attempt 1: whether session s1 runs is not known"},

@@ -97,6 +97,9 @@ type Launcher struct {
 	// is left to wait for that.
 	Socket string `json:"socket,omitempty"`
 	Waits  bool   `json:"waits,omitempty"`
+	// Troubled says that sessions came to nothing, or that something keeps them from starting:
+	// what it is doing names it.
+	Troubled bool `json:"troubled,omitempty"`
 }
 
 // GaveUp is why the last launcher gave up.

@@ -24,16 +24,23 @@ import (
 // process holds the inbox's lock, it takes up to two seconds to see whether that lets go.
 // What is read besides is given the same view.
 func Look(ctx context.Context, box *inbox.Inbox, besides ...func(*inbox.View) error) Facts {
-	holder := stuckLock(ctx, box)
+	var locked Facts
+	locked.FindLock(ctx, box) // first, so that what it waited for is seen
 	f := Glance(ctx, box, besides...)
-	if holder != 0 {
-		f.LockedBy, f.LockedName, f.LockedFor = holder, machine.Name(holder), lockPatience
-	}
+	f.LockedBy, f.LockedName, f.LockedFor = locked.LockedBy, locked.LockedName, locked.LockedFor
 	if f.Unreadable == nil {
 		f.Held, f.Still = Questions(box), StandsStill(box, f)
 		f.ReadLetters(ctx, box)
 	}
 	return f
+}
+
+// FindLock looks for a process that holds the inbox's lock and does not let go within two
+// seconds.
+func (f *Facts) FindLock(ctx context.Context, box *inbox.Inbox) {
+	if holder := stuckLock(ctx, box); holder != 0 {
+		f.LockedBy, f.LockedName, f.LockedFor = holder, machine.Name(holder), lockPatience
+	}
 }
 
 // ReadLetters counts the open dead letters, and finds the runs that are stopped by some. What
@@ -128,7 +135,7 @@ func LauncherOf(box *inbox.Inbox) *Launcher {
 	if pid == 0 {
 		return nil
 	}
-	l := &Launcher{PID: pid, Doing: words.Line(strings.TrimSpace(said[1])), Waits: said[3] != ""}
+	l := &Launcher{PID: pid, Doing: words.Line(strings.TrimSpace(said[1])), Waits: said[3] != "", Troubled: said[4] != ""}
 	if path := said[2]; filepath.IsAbs(path) && words.Line(path) == path {
 		l.Socket = path
 	}
@@ -150,7 +157,7 @@ func launchLock(box *inbox.Inbox) string { return filepath.Join(box.Dir(), ".lau
 // signOf are the lines in which a launcher tells of itself, those that it lacks among them.
 func signOf(box *inbox.Inbox) []string {
 	text, _ := disk.ReadState(launchLock(box), 4096) // its process id is enough
-	return append(strings.Split(string(text), "\n"), "", "", "")
+	return append(strings.Split(string(text), "\n"), "", "", "", "")
 }
 
 // Questions returns what the runs of the inbox ask a person, and which of them are stuck:

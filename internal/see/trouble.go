@@ -31,6 +31,7 @@ const (
 	KindSessionDown Kind = "session-stuck"
 	KindSessionOver Kind = "session-over-limit"
 	KindNoWaker     Kind = "waker-gone"
+	KindLauncher    Kind = "launcher-waits"
 	KindUncounted   Kind = "not-counted"
 	KindFailing     Kind = "failing"
 	KindPaused      Kind = "paused"
@@ -109,6 +110,7 @@ var Rows = []Row{
 	{KindSessionDown, Act, true, "status", SessionDown},
 	{KindSessionOver, Mind, false, "status", SessionOver},
 	{KindNoWaker, Mind, true, "status", NoWaker},
+	{KindLauncher, Mind, true, "status", ""},
 	{KindUncounted, Mind, false, "doctor", ""},
 	{KindFailing, Mind, false, "log", ""},
 	{KindPaused, Mind, false, "resume", Paused},

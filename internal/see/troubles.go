@@ -3,6 +3,7 @@ package see
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"heartbeat/internal/machine"
@@ -46,8 +47,15 @@ func (f Facts) why() (t Trouble, is bool) {
 		t = f.overLimit(f.Current())
 	case state == Paused:
 		t = f.pause()
+	case state == Launching && f.Launcher.Troubled:
+		t, is = f.trouble(KindLauncher, f.Still.Since, ""), true
+		t.Reason = string(state)
 	case is:
-		t = f.trouble(row.Kind, f.since(state), "")
+		key := ""
+		if state == Locked {
+			key = strconv.Itoa(f.LockedBy)
+		}
+		t = f.trouble(row.Kind, f.since(state), key)
 		t.Reason = string(state)
 	}
 	t.Text = words.Line(sentence)

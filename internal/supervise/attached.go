@@ -123,10 +123,8 @@ func asksOnScreen(kind screen.Kind) bool {
 func (s *sign) reachedAt(socket string, waits bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.socket = socket; socket != "" {
-		s.socket += "\n"
-	}
+	s.socket, s.waits = socket, ""
 	if waits && socket != "" {
-		s.socket += "waits\n"
+		s.waits = "waits"
 	}
 }

@@ -34,7 +34,7 @@ func (r *run) timedOut() *ending {
 // needs one.
 const tellTime = 45 * time.Second
 
-// hasEnded is what the sign of a launcher that has ended begins with: package survey knows it.
+// hasEnded is what the sign of a launcher that has ended begins with: package see knows it.
 const hasEnded = "has ended"
 
 // lastWords are what the launcher leaves for whoever asks for the status later: why it gave up.

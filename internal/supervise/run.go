@@ -43,11 +43,14 @@ type run struct {
 
 // doing tells others what the launcher does, how many sessions came to nothing, and why.
 func (r *run) doing(text string) {
+	troubled := ""
 	if r.pace.fruitless > 0 {
+		troubled = "troubled"
 		text += fmt.Sprintf(", after %s without an answer", words.Count(r.pace.fruitless, "session", "sessions"))
 	}
 	if r.trouble.cause != "" {
+		troubled = "troubled"
 		text += ": " + r.trouble.cause
 	}
-	r.sign.say(text)
+	r.sign.say(text, troubled)
 }

@@ -133,10 +133,12 @@ func (r *run) goesOn() bool {
 // sign tells others what the launcher is doing, in the file of its lock: the number of
 // its process in the first line, a text for people in the second.
 type sign struct {
-	mu     sync.Mutex
-	lock   *disk.Lock
-	said   string
-	socket string // where it is reached, and whether its session waits for an answer: further lines
+	mu   sync.Mutex
+	lock *disk.Lock
+	said string
+	// Further lines: where it is reached, whether its session waits for an answer, and whether
+	// something keeps sessions from working.
+	socket, waits, troubled string
 }
 
 // in has the file of a lock hold the sign.
@@ -157,13 +159,13 @@ func (s *sign) text() string {
 
 // say writes the file only if the text is new: each write changes the inbox's directory,
 // which wakes everybody who follows it.
-func (s *sign) say(text string) {
+func (s *sign) say(text string, troubled ...string) {
 	text = words.Sentence(strings.ToValidUTF8(text[:min(len(text), maxSaid)], ""))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.lock == nil || text == s.said {
 		return
 	}
-	s.said = text
-	_ = s.lock.Sign(fmt.Sprintf("%d\n%s\n%s", os.Getpid(), text, s.socket)) // only people read it
+	s.said, s.troubled = text, strings.Join(troubled, "")
+	_ = s.lock.Sign(fmt.Sprintf("%d\n%s\n%s\n%s\n%s\n", os.Getpid(), text, s.socket, s.waits, s.troubled)) // only people read it
 }

@@ -135,16 +135,19 @@ func (r *run) reckon(s *session, o terminal.Outcome) *ending {
 		r.resume = s.name()
 	}
 	if s.name() == "" && !s.resumed { // a session without the old conversation may start
-		return r.neverStarted(s)
+		return r.neverStarted(s, o)
 	}
 	return nil
 }
 
 // neverStarted says why a session ended before it started. What is not known may pass.
-func (r *run) neverStarted(s *session) *ending {
+func (r *run) neverStarted(s *session, o terminal.Outcome) *ending {
 	e, known := r.notStarted(s, "the session ended before it started")
 	if !known && r.Mode == Drain && !r.worked() && r.pace.fruitless > r.MaxRestarts {
 		e, _ = r.notStarted(s, "no session started in "+words.Count(r.report.Sessions, "try", "tries"))
+	}
+	if !known {
+		e.detail += "; " + how(s, o)
 	}
 	e.logged = !known
 	return e

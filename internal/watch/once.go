@@ -22,6 +22,13 @@ func once(o *options, l *look.Lookout, s cli.Streams) error {
 	ctx, cancel := taken.Context()
 	defer cancel()
 	p, _ := l.Look(ctx, time.Now(), nil)
+	if l.Locked() {
+		select {
+		case <-time.After(look.LockPatience):
+		case <-ctx.Done():
+		}
+		p, _ = l.Look(ctx, time.Now(), nil)
+	}
 	s.Warn(p.Notes)
 	err := show(o, p, s)
 	for _, why := range p.Failed {

@@ -10,17 +10,19 @@ import (
 )
 
 // troubles are what is wrong with the inbox, as status has it. What a session or a timer ends in the
-// usual run of things is none for doctor.
+// usual run of things is told, and nothing amiss.
 func troubles(e *examination) string {
 	if e.box == nil {
 		return "" // another check tells of it
 	}
 	for _, t := range see.Look(context.Background(), e.box).Troubles() {
 		switch {
-		case t.Urgency == see.Act:
+		case t.Urgency == see.Act && !t.Lasts():
 			e.fail(t.Do, "%s", t.Text)
-		case t.Urgency != see.Passes && !t.Lasts():
+		case t.Urgency == see.Act, t.Urgency != see.Passes && !t.Lasts():
 			e.warn(t.Do, "%s", t.Text)
+		default:
+			e.note(OK, "", t.Text)
 		}
 	}
 	return ""

@@ -140,6 +140,17 @@ func (l *Lookout) each(ctx context.Context, at time.Time, only map[string]bool) 
 	return slices.Contains(changed, true)
 }
 
+// Locked reports whether somebody held the lock of an inbox at the last look. Whether he keeps
+// it shows at another one, [LockPatience] later.
+func (l *Lookout) Locked() bool {
+	for _, path := range l.paths {
+		if l.boxes[path].holder != 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // Dirs are the folders of the inboxes.
 func (l *Lookout) Dirs() (all []string) {
 	for _, path := range l.paths {

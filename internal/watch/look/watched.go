@@ -19,6 +19,8 @@ import (
 )
 
 const (
+	// LockPatience is how long a lock may be held before it is shown.
+	LockPatience = livesEvery
 	// livesEvery is how often it is looked whether processes live, and who holds locks.
 	livesEvery = 2 * time.Second
 	// movesEvery is how often it is looked whether anything moves.
