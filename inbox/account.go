@@ -24,15 +24,12 @@ type Account struct {
 	Today, Total, Outside price.Amount
 	// dayEnds is when Day is over where it was begun, in seconds since 1970.
 	dayEnds int64
-	// EntryLimit, SessionLimit and DayLimit are what an entry, a session and a day may cost,
-	// as the hook said last.
-	EntryLimit, SessionLimit, DayLimit budget.Limits
+	// EntryLimit and DayLimit are what an entry and a day may cost, as the hook said last.
+	EntryLimit, DayLimit budget.Limits
 	// Raised are the entry ids of the last entries that were requeued with other limits:
 	// in any other line of the inbox, whoever may append to it would lift the limits of
 	// the flags.
 	Raised []string
-	// Runs are the babysitter runs that have a limit, or did, the last one first.
-	Runs []RunAccount
 	// Sessions are those that spend, or did lately, the latest first.
 	Sessions []SessionAccount
 }
@@ -40,8 +37,6 @@ type Account struct {
 // SessionAccount is what is known of one session's spending.
 type SessionAccount struct {
 	ID string
-	// Meter names the counter that Charged was read from: see [Reading].
-	Meter string
 	// Charged is how much of what the meter counted was charged.
 	Charged price.Amount
 	// Closed says that nothing more is expected: the session has ended.
@@ -49,8 +44,9 @@ type SessionAccount struct {
 	// Spans are what the spending belongs to, in their order in the transcript. What is
 	// not charged yet belongs to the first of them, up to where the next one begins.
 	Spans []Span
-
-	told bool // the client has said a total to the meter
+	// Late are the last spans that were charged and of which more may come; From is where each
+	// ended.
+	Late []Span
 }
 
 // Span is a part of a session's transcript: one delivery of an entry, or what lies
@@ -76,10 +72,6 @@ type Span struct {
 	// history is what a session had spent before this inbox knew of it: nobody's.
 	history bool
 }
-
-// Silent reports whether the session's meter was read and told of no total of the client's: then
-// no status line seems to advance it.
-func (s *SessionAccount) Silent() bool { return s.Meter != "" && !s.told }
 
 // Outside reports whether the span belongs to no entry.
 func (s Span) Outside() bool { return s.EntryID == "" }
@@ -134,9 +126,9 @@ func (t *Tx) changeAccount() *Account {
 
 func (a *Account) clone() Account {
 	b := *a
-	b.Raised, b.Runs, b.Sessions = slices.Clone(b.Raised), slices.Clone(b.Runs), slices.Clone(b.Sessions)
+	b.Raised, b.Sessions = slices.Clone(b.Raised), slices.Clone(b.Sessions)
 	for i := range b.Sessions {
-		b.Sessions[i].Spans = slices.Clone(b.Sessions[i].Spans)
+		b.Sessions[i].Spans, b.Sessions[i].Late = slices.Clone(b.Sessions[i].Spans), slices.Clone(b.Sessions[i].Late)
 	}
 	return b
 }
@@ -216,19 +208,8 @@ func (a *Account) encode() []byte {
 		o.Text(of.name, amountText(of.Amount))
 	}
 	o.Raw("entry_limit", a.EntryLimit.JSON())
-	o.Raw("session_limit", a.SessionLimit.JSON())
 	o.Raw("day_limit", a.DayLimit.JSON())
 	o.Text("raised", strings.Join(a.Raised, " "))
-	if len(a.Runs) > 0 {
-		runs := []byte{'['}
-		for i := range a.Runs {
-			if i > 0 {
-				runs = append(runs, ',')
-			}
-			runs = flat.AppendText(runs, a.Runs[i].text())
-		}
-		o.Raw("runs", append(runs, ']'))
-	}
 	list := []byte{'['}
 	for i := range a.Sessions {
 		if i > 0 {
@@ -255,17 +236,10 @@ func decodeAccount(record []byte) (*Account, error) {
 			return new(Account), err
 		}
 	}
-	for name, into := range map[string]*budget.Limits{"entry_limit": &a.EntryLimit, "session_limit": &a.SessionLimit, "day_limit": &a.DayLimit} {
+	for name, into := range map[string]*budget.Limits{"entry_limit": &a.EntryLimit, "day_limit": &a.DayLimit} {
 		*into, _ = budget.Parse(m.Raw(name)) // those of a later release are none
 	}
 	a.Raised = strings.Fields(m.String("raised"))
-	for _, v := range m.Value("runs").Items() {
-		r, err := runFrom(v.Text())
-		if err != nil {
-			return new(Account), err
-		}
-		a.Runs = append(a.Runs, r)
-	}
 	for _, v := range m.Value("sessions").Items() {
 		s, err := decodeSessionAccount(v)
 		if err != nil {
@@ -278,9 +252,7 @@ func decodeAccount(record []byte) (*Account, error) {
 
 func (s *SessionAccount) members(c flat.Codec, charged *string) {
 	c.String("session_id", &s.ID)
-	c.Text("meter", &s.Meter)
 	c.Text("charged", charged)
-	c.Flag("told", &s.told)
 	c.Flag("closed", &s.Closed)
 }
 
@@ -288,15 +260,33 @@ func (s *SessionAccount) encode() []byte {
 	var o flat.Object
 	charged := amountText(s.Charged)
 	s.members(flat.To(&o), &charged)
-	spans := []byte{'['}
-	for i := range s.Spans {
-		if i > 0 {
-			spans = append(spans, ',')
-		}
-		spans = flat.AppendText(spans, s.Spans[i].text())
+	o.Raw("spans", spansText(s.Spans))
+	if len(s.Late) > 0 {
+		o.Raw("late", spansText(s.Late))
 	}
-	o.Raw("spans", append(spans, ']'))
 	return o.End()
+}
+
+func spansText(all []Span) []byte {
+	text := []byte{'['}
+	for i := range all {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = flat.AppendText(text, all[i].text())
+	}
+	return append(text, ']')
+}
+
+func spansFrom(list flat.Value) (all []Span, err error) {
+	for _, v := range list.Items() {
+		span, err := spanFrom(v.Text())
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, span)
+	}
+	return all, nil
 }
 
 func decodeSessionAccount(v flat.Value) (s SessionAccount, err error) {
@@ -311,17 +301,13 @@ func decodeSessionAccount(v flat.Value) (s SessionAccount, err error) {
 	if s.Charged, err = amountOf(charged); err != nil {
 		return s, err
 	}
-	for _, v := range m.Value("spans").Items() {
-		span, err := spanFrom(v.Text())
-		if err != nil {
-			return s, err
-		}
-		s.Spans = append(s.Spans, span)
+	if s.Spans, err = spansFrom(m.Value("spans")); err == nil {
+		s.Late, err = spansFrom(m.Value("late"))
 	}
-	if len(s.Spans) == 0 {
-		return s, errors.New("a session has no span")
+	if err == nil && len(s.Spans) == 0 {
+		err = errors.New("a session has no span")
 	}
-	return s, nil
+	return s, err
 }
 
 // text is a span in one short string, since every record has them: where it begins, since

@@ -2,6 +2,7 @@ package inbox
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"heartbeat/internal/journal"
@@ -11,8 +12,6 @@ import (
 // Reading is what a session's meter says at a moment.
 type Reading struct {
 	Session string
-	// Meter names this run of the counter. Another one has begun at nothing, and comes to the same.
-	Meter string
 	// Spent is all that it counted, and only grows.
 	Spent price.Amount
 	// Boundary is the first line of a user in the transcript at or behind a position; ok
@@ -20,14 +19,13 @@ type Reading struct {
 	Boundary func(position int64) (b Boundary, ok bool)
 	// Models are what was spent on each model between two positions; nil tells nothing.
 	Models func(from, to int64) []price.ByModel
+	// Late is what was counted between two positions after what lay behind had its Boundary, in
+	// billionths of a dollar; open says that more may come. nil is for nothing.
+	Late func(from, to int64) (nanos int64, open bool)
 	// Read is how much of the transcript was counted, in bytes.
 	Read int64
-	// Model and ContextPercent are those of the last request, the second negative if it
-	// is unknown.
-	Model          string
-	ContextPercent float64
-	// Told says that the client has said a total.
-	Told bool
+	// Model is that of the last request.
+	Model string
 	// Over says that the session ends: what is open is charged as it is known.
 	Over bool
 	// Gone says that it has ended and that all was counted: its account is closed, and
@@ -54,7 +52,7 @@ func (r *Reading) plausible() bool {
 			return false
 		}
 	}
-	return r.Session != "" && len(r.Session) <= maxSessionName && len(r.Meter) <= maxSessionName
+	return r.Session != "" && len(r.Session) <= maxSessionName
 }
 
 // Turn is what is known of a session's turns at a [Tx.Position]. The client writes the
@@ -125,20 +123,19 @@ func shortName(session string) string { return session[:min(len(session), 12)] }
 // SpentOn is what the entry in flight cost so far, with what was charged and what the
 // readings of this transaction add; known is false if no meter has told of it.
 func (t *Tx) SpentOn(d *Delivery) (p price.Price, known bool) {
-	p = price.Price{Amount: d.Spent, ContextPercent: -1}
+	p = price.Price{Amount: d.Spent}
 	known = !d.Spent.IsZero()
 	for i := range t.readAccount().Sessions {
 		s := &t.readAccount().Sessions[i]
 		r := t.readings[s.ID]
 		for j, amount := range s.uncharged(r) {
 			if s.Spans[j].of(d) {
-				p.Amount = p.Plus(amount.Amount)
-				p.Said = 0
+				p.Amount = plusOfEntry(p.Amount, amount.Amount)
 				known = known || r != nil
 			}
 		}
 		if r != nil && s.ID == d.SessionID {
-			p.Model, p.ContextPercent = r.Model, r.ContextPercent
+			p.Model = r.Model
 		}
 	}
 	return p, known
@@ -200,13 +197,7 @@ func (r *Reading) models(of Span, end int64, cost price.Amount) []price.ByModel 
 	if r.Models == nil {
 		return nil
 	}
-	from := of.mark
-	if m, ok := r.beginning(of, of.From); from == 0 && of.From > 0 && ok {
-		from = m.Offset
-	} else if from == 0 {
-		from = -1
-	}
-	all := r.Models(from, end)
+	all := r.Models(r.start(of), end)
 	for _, of := range all {
 		cost.Requests -= of.Requests
 	}
@@ -216,6 +207,48 @@ func (r *Reading) models(of Span, end int64, cost price.Amount) []price.ByModel 
 	return all
 }
 
+// start is where a span begins, -1 for the transcript's beginning.
+func (r *Reading) start(of Span) int64 {
+	if of.mark != 0 {
+		return of.mark
+	}
+	if m, ok := r.beginning(of, of.From); of.From > 0 && ok {
+		return m.Offset
+	}
+	return -1
+}
+
+// maxLate is how many spans are kept of which more may come.
+const maxLate = 8
+
+// keepLate keeps a span that is charged up to a position, where more of it may come.
+func (s *SessionAccount) keepLate(of Span, end int64, r *Reading) {
+	if r.Late == nil {
+		return
+	}
+	from := r.start(of)
+	if _, open := r.Late(from, end); open {
+		of.mark, of.From = from, end
+		s.Late = append(s.Late, of)
+		s.Late = s.Late[max(0, len(s.Late)-maxLate):]
+	}
+}
+
+// chargeLate books what has come of the spans that were kept.
+func (t *Tx) chargeLate(s *SessionAccount, r *Reading) {
+	for i := 0; i < len(s.Late) && r.Late != nil; {
+		of := s.Late[i]
+		nanos, open := r.Late(of.mark, of.From)
+		if open {
+			i++
+			continue
+		}
+		s.Late = slices.Delete(s.Late, i, i+1)
+		s.Charged.Nanos += nanos
+		t.book(t.changeAccount(), s, of, price.Amount{Nanos: nanos, Dollars: true}, of.From, r)
+	}
+}
+
 // book writes a line for what a span has cost.
 func (t *Tx) book(a *Account, s *SessionAccount, of Span, amount price.Amount, end int64, r *Reading) {
 	if amount.IsZero() || of.history {
@@ -223,12 +256,11 @@ func (t *Tx) book(a *Account, s *SessionAccount, of Span, amount price.Amount, e
 	}
 	now := t.box.utcNow()
 	a.add(t.day(a), amount, of.Outside())
-	a.addToRun(of.ID, amount)
 	c := Cost{
 		At: now, Models: r.models(of, end, amount), EntryID: of.EntryID, ID: of.ID, Start: of.Start,
 		FirstSeq: of.FirstSeq, DeliveredSeq: of.DeliveredSeq, Attempt: of.Attempt, SessionID: s.ID,
-		Price: price.Price{Amount: amount, Model: r.Model, ContextPercent: r.ContextPercent},
-		meter: s.Meter, charged: s.Charged,
+		Price:   price.Price{Amount: amount, Model: r.Model},
+		charged: s.Charged,
 	}
 	t.addJSON(journal.Costs, c.encode())
 	if d := t.inFlight; d != nil && of.of(d) {
@@ -242,7 +274,14 @@ func (t *Tx) book(a *Account, s *SessionAccount, of Span, amount price.Amount, e
 // spending is the delivery with more that was charged to its entry.
 func (d *Delivery) spending(amount price.Amount) *Delivery {
 	with := *d
-	with.Spent = d.Spent.Plus(amount)
-	with.Spent.Said = 0 // the client says it a moment after the entry's end
+	with.Spent = plusOfEntry(d.Spent, amount)
 	return &with
+}
+
+// plusOfEntry is what an entry has cost with more of it. What the client said is for sessions: it says
+// that a moment after an entry's end.
+func plusOfEntry(sum, more price.Amount) price.Amount {
+	sum = sum.Plus(more)
+	sum.Said = 0
+	return sum
 }

@@ -21,8 +21,8 @@ const cent = 10_000_000
 // of a user at these offsets, a cent before each.
 func told(session string, cents int64, marks ...int64) inbox.Reading {
 	return inbox.Reading{
-		Session: session, Meter: "m", Spent: price.Amount{Nanos: cents * cent, Dollars: true, Requests: cents},
-		Read: 10_000, ContextPercent: -1,
+		Session: session, Spent: price.Amount{Nanos: cents * cent, Dollars: true, Requests: cents},
+		Read: 10_000,
 		Boundary: func(position int64) (inbox.Boundary, bool) {
 			for i, at := range marks {
 				if at >= position {
@@ -77,7 +77,6 @@ func TestImpossibleReadings(t *testing.T) {
 		"without a price":  func(r *inbox.Reading) { r.Spent.Unpriced = -1 },
 		"no session":       func(r *inbox.Reading) { r.Session = "" },
 		"a long name":      func(r *inbox.Reading) { r.Session = strings.Repeat("s", 1000) },
-		"a long meter":     func(r *inbox.Reading) { r.Meter = strings.Repeat("m", 1000) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			box := newBox(t, "a\n")

@@ -72,7 +72,7 @@ func (c *clientSession) flush(n int) {
 // reading is what the meter says: the price of each request that it has read.
 func (c *clientSession) reading(over, gone bool) inbox.Reading {
 	m := &c.meter
-	r := inbox.Reading{Session: c.id, Meter: fmt.Sprint("m", m.run), ContextPercent: -1, Over: over, Gone: gone}
+	r := inbox.Reading{Session: c.id, Over: over, Gone: gone}
 	var marks []inbox.Boundary
 	for _, l := range c.lines[:m.read] {
 		if l.user {

@@ -28,9 +28,7 @@ type Cost struct {
 	// Models are what of it was spent on each model, nil where there was but one.
 	Models []price.ByModel
 
-	// These are the session's account after this line: see [SessionAccount].
-	meter   string
-	charged price.Amount
+	charged price.Amount // the session's account after this line: see [SessionAccount]
 }
 
 // Outside reports whether the line belongs to no entry.
@@ -54,7 +52,6 @@ func (c *Cost) members(to flat.Codec, charged *string) error {
 	if to.Text("models", &models); to.Reads() {
 		c.Models = modelsOf(models)
 	}
-	to.Text("meter", &c.meter)
 	to.Text("charged", charged)
 	return err
 }

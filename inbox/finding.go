@@ -19,7 +19,6 @@ const maxFinding = 500
 // These are in the encoded sessions if one of them has such a finding.
 var (
 	uncountedMember = []byte(`"uncounted":`)
-	overMember      = []byte(`"over_limit":`)
 )
 
 // NoteUncounted records why what a session spends is not counted while it is held against
@@ -83,24 +82,6 @@ func (t *Tx) sessionWith(member []byte, id string) *Session {
 func oneLine(text string) string {
 	text, _, _ = strings.Cut(text, "\n")
 	return strings.ToValidUTF8(text[:min(len(text), maxFinding)], "")
-}
-
-// NoteOver records that a session is given nothing more, since it has reached its limit, with
-// the figures; no figures, that it has not.
-func (t *Tx) NoteOver(session, figures string) error {
-	s := t.sessionWith(overMember, session)
-	switch {
-	case figures == "" && (s == nil || s.Over == nil):
-		return nil
-	case figures != "" && s != nil && s.Over != nil:
-		return nil // it goes on to spend
-	case figures != "":
-		t.person = true
-		if err := t.addEvent(Event{Event: EventSessionOver, Session: session, Reason: oneLine(figures)}); err != nil {
-			return err
-		}
-	}
-	return t.changeSession(session, func(s *Session) { s.Over = t.found(oneLine(figures)) })
 }
 
 // Doubt is an entry of a session that was settled as answered while somebody might still

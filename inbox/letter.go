@@ -14,7 +14,6 @@ import (
 	"heartbeat/internal/disk"
 	"heartbeat/internal/flat"
 	"heartbeat/internal/journal"
-	"heartbeat/internal/words"
 )
 
 // Letter is a dead letter as the file has it, and what became of it since.
@@ -25,8 +24,7 @@ type Letter struct {
 	DeadLetter
 	LetterMark
 
-	limited   bool // see WithLimits
-	withinRun bool // see WithinRun
+	limited bool // see WithLimits
 }
 
 // WithLimits is the letter as it is requeued with other limits: they take the place of
@@ -156,8 +154,7 @@ func ParseLetter(l []byte) (letter Letter, mark, ok bool) {
 func (b *Inbox) Requeueable(l Letter) error {
 	raw, err := l.RawLine.Bytes()
 	e := decodeEntry(raw)
-	own, invalid := e.Limits()
-	run, overRun := l.OverRun()
+	_, invalid := e.Limits()
 	switch {
 	case l.RequeuedAt != nil:
 		return fmt.Errorf("requeue %s: it was requeued at %s", l.Letter, l.RequeuedAt.Format(time.RFC3339))
@@ -175,9 +172,7 @@ func (b *Inbox) Requeueable(l Letter) error {
 		return fmt.Errorf("requeue %s: its raw_line is more than one line: mend it in %s, or purge it", l.Letter, b.fileOf(journal.DeadLetters))
 	case strings.TrimSpace(e.Text) == "":
 		return fmt.Errorf("requeue %s: it is %s, and would be set aside again: send what it should have been", l.Letter, ReasonEmpty)
-	case overRun && !l.withinRun && !(l.limited && own.Nanos > 0):
-		return fmt.Errorf("requeue %s: its run has reached its limit, and it would be set aside again: have the run go on, with `heartbeat run resume %s --max-cost-per-run USD`, or this entry alone, with --max-cost", l.Letter, words.Shell(run))
-	case l.Reason == ReasonOverBudget && !l.limited && !overRun:
+	case l.Reason == ReasonOverBudget && !l.limited:
 		return fmt.Errorf("requeue %s: it is %s, and would be so again: give it a higher limit, with --max-cost, --max-tokens or --max-time", l.Letter, ReasonOverBudget)
 	case l.Reason == ReasonLimits && !l.limited && invalid == nil:
 		return fmt.Errorf("requeue %s: its limits count only if you set them: give it some, as in --max-cost 5, or send it anew", l.Letter)

@@ -80,21 +80,12 @@ func (t *Tx) AcceptUnpriced() {
 	}
 }
 
-// NoteLimits keeps, with the next commit, what an entry, a session and a day may cost by the
-// consumer's flags, for those who only look.
-func (t *Tx) NoteLimits(entry, session, day budget.Limits) {
-	if a := t.readAccount(); a.EntryLimit != entry || a.SessionLimit != session || a.DayLimit != day {
-		a.EntryLimit, a.SessionLimit, a.DayLimit, t.accountChanged = entry, session, day, true
+// NoteLimits keeps, with the next commit, what an entry and a day may cost by the consumer's flags,
+// for those who only look.
+func (t *Tx) NoteLimits(entry, day budget.Limits) {
+	if a := t.readAccount(); a.EntryLimit != entry || a.DayLimit != day {
+		a.EntryLimit, a.DayLimit, t.accountChanged = entry, day, true
 	}
-}
-
-// SpentBy is what a session has spent on everything, as a reading of this transaction
-// says.
-func (t *Tx) SpentBy(session string) price.Amount {
-	if r := t.readings[session]; r != nil {
-		return r.Spent
-	}
-	return price.Amount{}
 }
 
 // Midnight is when the day ends, by the local clock.
@@ -164,40 +155,32 @@ func (t *Tx) Spending() (s Spending) {
 // OverBudget sets the entry in flight aside, since it has reached a limit: figures say
 // which, in words.
 func (t *Tx) OverBudget(figures string) error {
-	return t.overLimit(string(ReasonOverBudget), figures)
-}
-
-func (t *Tx) overLimit(what, figures string) error {
 	if t.inFlight == nil {
 		return fmt.Errorf("set aside: %w", errNothingInFlight)
 	}
 	d := *t.inFlight
-	d.Failure = t.overBudget(what, figures)
+	d.Failure = t.overBudget(figures)
 	t.setInFlight(&d)
 	return t.DeadLetter(ReasonOverBudget)
 }
 
-func (t *Tx) overBudget(what, figures string) *Failure {
-	return &Failure{Error: what, Message: figures, At: t.box.utcNow()}
+func (t *Tx) overBudget(figures string) *Failure {
+	return &Failure{Error: string(ReasonOverBudget), Message: figures, At: t.box.utcNow()}
 }
 
 // RefuseOverBudget sets aside the entry that [Tx.Next] returned last, in place of its
 // delivery, since its earlier deliveries have reached a limit.
 func (t *Tx) RefuseOverBudget(e Entry, figures string) error {
-	return t.refuseOver(e, string(ReasonOverBudget), figures)
-}
-
-func (t *Tx) refuseOver(e Entry, what, figures string) error {
 	if e.offer == nil || e.offer != t.offered {
 		return fmt.Errorf("set aside: %w", errNotOffered)
 	}
 	t.offered = nil
 	d := t.redeliver
 	if d == nil || d.EntryID != e.EntryID || d.StartOffset != e.Start {
-		return t.setAsideUnread(e, ReasonOverBudget, e.textFile, t.overBudget(what, figures))
+		return t.setAsideUnread(e, ReasonOverBudget, e.textFile, t.overBudget(figures))
 	}
 	with := *d
-	with.Failure = t.overBudget(what, figures)
+	with.Failure = t.overBudget(figures)
 	dead := deadLetterOf(&with, ReasonOverBudget, t.box.utcNow())
 	dead.Fields = t.costOf(&with)
 	return t.setAsideGivenBack(&with, dead)

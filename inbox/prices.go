@@ -7,7 +7,6 @@ import (
 	"io"
 	"iter"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -34,8 +33,7 @@ type Prices struct {
 	outside  price.Amount      // of extra
 	day      string
 	models   texts
-	metered  map[string]bool // sessions whose meter was read
-	settling bool            // what was charged last may not be in the file yet
+	settling bool // what was charged last may not be in the file yet
 }
 
 // priceKey names an entry: see [Cost].
@@ -77,7 +75,7 @@ func (b *Inbox) Spending(load func(session string) *Reading, each func(Cost)) (*
 }
 
 func (b *Inbox) newPrices() *Prices {
-	return &Prices{box: b, entries: map[priceKey]*price.Price{}, sessions: map[string]price.Amount{}, day: b.today(), models: texts{}, metered: map[string]bool{}, goesOn: map[priceKey]bool{}}
+	return &Prices{box: b, entries: map[priceKey]*price.Price{}, sessions: map[string]price.Amount{}, day: b.today(), models: texts{}, goesOn: map[priceKey]bool{}}
 }
 
 // read takes one view of it all. It decodes the lines that may be wanted; nil wants all.
@@ -131,17 +129,15 @@ func (p *Prices) add(c Cost) {
 	key := priceKey{c.EntryID, c.FirstSeq}
 	of := p.entries[key]
 	if of == nil {
-		of = &price.Price{ContextPercent: -1}
+		of = &price.Price{}
 		key.entryID = strings.Clone(c.EntryID) // not the whole line
 		p.entries[key] = of
 	}
-	of.Amount = of.Plus(c.Amount)
-	of.Said = 0 // the client says it a moment after the entry's end
+	of.Amount = plusOfEntry(of.Amount, c.Amount)
 	if c.Model != "" {
 		if of.Model != c.Model {
 			of.Model = p.models.once(c.Model)
 		}
-		of.ContextPercent = c.ContextPercent
 	}
 }
 
@@ -165,7 +161,6 @@ func (p *Prices) addOpen(load func(session string) *Reading) {
 		if r == nil || !r.plausible() || len(s.Spans) == 0 {
 			continue
 		}
-		p.metered[s.ID] = true
 		for j, part := range s.uncharged(r) {
 			span := s.Spans[j]
 			if span.history || part.IsZero() && (s.Closed || span.Outside()) {
@@ -174,7 +169,7 @@ func (p *Prices) addOpen(load func(session string) *Reading) {
 			c := Cost{
 				EntryID: span.EntryID, ID: span.ID, Start: span.Start, FirstSeq: span.FirstSeq, DeliveredSeq: span.DeliveredSeq,
 				Attempt: span.Attempt, SessionID: s.ID, Models: r.models(span, part.endOr(math.MaxInt64), part.Amount),
-				Price: price.Price{Amount: part.Amount, Model: r.Model, ContextPercent: r.ContextPercent},
+				Price: price.Price{Amount: part.Amount, Model: r.Model},
 			}
 			p.add(c)
 			p.open = append(p.open, c)
@@ -195,22 +190,13 @@ func (p *Prices) Of(entryID string, firstSeq int64) (of price.Price, known bool)
 	if found := p.entries[priceKey{entryID, firstSeq}]; found != nil && (found.Dollars || !found.IsZero()) {
 		return *found, true
 	}
-	return price.Price{ContextPercent: -1}, false
+	return price.Price{}, false
 }
 
-// Pending reports whether more may be known of an entry in a moment, also where nothing
-// is known yet: a session that has a meter has not come to the end of what belongs to it.
+// Pending reports whether more may be known of an entry in a moment: a session has not come to the end
+// of what belongs to it.
 func (p *Prices) Pending(entryID string, firstSeq int64) bool {
-	if p.settling || p.goesOn[priceKey{entryID, firstSeq}] {
-		return true
-	}
-	for _, s := range p.Account.Sessions {
-		mine := func(of Span) bool { return of.EntryID == entryID && of.FirstSeq == firstSeq }
-		if s.Meter != "" && !s.Closed && !p.metered[s.ID] && slices.ContainsFunc(s.Spans, mine) {
-			return true
-		}
-	}
-	return false
+	return p.settling || p.goesOn[priceKey{entryID, firstSeq}]
 }
 
 // OfDelivery is what an entry has cost that is in flight or was given back.
@@ -220,7 +206,7 @@ func (p *Prices) OfDelivery(d *Delivery) (of price.Price, known bool) {
 		of.Amount = of.Plus(d.Spent)
 		return of, known || !d.Spent.IsZero()
 	}
-	return p.atLeast(d.EntryID, d.first(), price.Price{Amount: d.Spent, ContextPercent: -1})
+	return p.atLeast(d.EntryID, d.first(), price.Price{Amount: d.Spent})
 }
 
 // OfResult is what an answered entry has cost: what its result says, completed.
@@ -243,7 +229,7 @@ func (p *Prices) atLeast(entryID string, firstSeq int64, said price.Price) (of p
 		return said, !said.IsZero() || said.Dollars
 	}
 	if of.Amount = most(of.Amount, said.Amount); of.Model == "" {
-		of.Model, of.ContextPercent = said.Model, said.ContextPercent
+		of.Model = said.Model
 	}
 	return of, true
 }

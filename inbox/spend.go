@@ -104,17 +104,18 @@ func most(a, b price.Amount) price.Amount {
 // charge books what is certain. Spans whose end is known are done.
 func (t *Tx) charge(s *SessionAccount, r *Reading) {
 	was, first, placed := *s, s.Spans[0], false
-	s.Meter, s.told = r.Meter, s.told || r.Told
 	for i := range s.Spans {
 		if s.Spans[i].From < 0 {
 			s.Spans[i].From, placed = r.Read, true
 		}
 	}
+	t.chargeLate(s, r)
 	for _, p := range s.uncharged(r) {
 		if !p.complete {
 			break
 		}
 		s.Charged = p.upTo
+		s.keepLate(s.Spans[0], p.end, r)
 		t.book(t.changeAccount(), s, s.Spans[0], p.Amount, p.end, r)
 		s.Spans = slices.Delete(s.Spans, 0, 1)
 		s.Spans[0].mark = p.end
@@ -125,7 +126,7 @@ func (t *Tx) charge(s *SessionAccount, r *Reading) {
 		t.book(t.changeAccount(), s, s.Spans[0], p.Amount, math.MaxInt64, r)
 		s.Closed = true
 	}
-	if placed || s.Meter != was.Meter || s.told != was.told || s.Charged != was.Charged || s.Closed != was.Closed || s.Spans[0] != first {
+	if placed || s.Charged != was.Charged || s.Closed != was.Closed || s.Spans[0] != first {
 		t.changeAccount()
 	}
 	if r.Gone {
@@ -283,7 +284,7 @@ func (s *SessionAccount) merge() {
 // meter says.
 func (t *Tx) isCharged(r *Reading) bool {
 	c, found := t.lastCharged(r.Session)
-	return found && c.meter == r.Meter && spentSince(r.Spent, c.charged).IsZero()
+	return found && spentSince(r.Spent, c.charged).IsZero()
 }
 
 // openSession begins the account of a session, whose transcript has that length. If that
@@ -295,7 +296,7 @@ func (t *Tx) openSession(session string, length int64, began bool) *SessionAccou
 	if length > 0 || !began {
 		var c Cost
 		if c, found = t.lastCharged(session); found {
-			s.Meter, s.Charged = c.meter, c.charged
+			s.Charged = c.charged
 		}
 	}
 	switch {

@@ -134,9 +134,6 @@ func (b *Bridge) stateWhere(id string, where map[string]string) (f entryState, e
 	_, err = b.Box.EachLetter(func(l inbox.Letter) bool {
 		if l.ID == id && l.Open() {
 			f.dead, f.why = l.Reason, string(l.Reason)
-			if run, over := l.OverRun(); over {
-				f.why += fmt.Sprintf(": %s: `heartbeat run resume %s --max-cost-per-run USD` has it go on", l.Failure.Message, run)
-			}
 		}
 		return true
 	})

@@ -94,9 +94,9 @@ var fates = []fate{
 	{"its text did not go out", func(s *situation) bool { return s.NotHandedOver }, givenBack},
 	{"its agent said that it is done", said(inbox.VerdictDone), answered},
 	{"its agent said that it can never be done", said(inbox.VerdictRejected), asSaid(inbox.ReasonRejected)},
-	{"it has reached its own limit, its run's, or alone that of a session or a day, and is not proven to be answered", func(s *situation) bool { return s.over() && s.Over.Alone }, overLimit},
-	{"its session or the day has reached a limit; its attempts are used up", func(s *situation) bool { return s.over() && s.used }, overLimit},
-	{"its session or the day has reached a limit", (*situation).over, again(func(s *situation) string { return s.Over.Figures })},
+	{"it has reached its own limit, or alone that of a day, and is not proven to be answered", func(s *situation) bool { return s.over() && s.Over.Alone }, overLimit},
+	{"the day has reached its limit; its attempts are used up", func(s *situation) bool { return s.over() && s.used }, overLimit},
+	{"the day has reached its limit", (*situation).over, again(func(s *situation) string { return s.Over.Figures })},
 	{"its agent said that it failed; its attempts are used up", func(s *situation) bool { return s.saidFailed() && s.used }, asSaid(inbox.ReasonExhausted)},
 	{"its agent said that it failed", (*situation).saidFailed, putOff},
 	{"its turn ended without the result of its run's effect; its attempts are used up", func(s *situation) bool { return s.Missing != "" && s.used }, setAside(inbox.ReasonUnresolved)},
@@ -243,10 +243,7 @@ func (s *situation) putOff() error {
 
 func (s *situation) setAsideOver() error {
 	figures := s.Over.Figures
-	switch {
-	case s.Over.Run:
-		return s.tx.OverRun(figures)
-	case !s.Over.Alone:
+	if !s.Over.Alone {
 		figures = fmt.Sprintf("%s, at the last of its attempts (%d)", figures, s.d.Attempt)
 	}
 	return s.tx.OverBudget(figures)

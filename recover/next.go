@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/charging"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/claude/limit"
 	"heartbeat/internal/machine"
@@ -30,9 +29,7 @@ func (h Hold) Any() bool {
 // Held says why nothing is delivered now. It pauses delivery where the day has reached its
 // limit, and notes the settings. The caller commits.
 func Held(tx *inbox.Tx, a Asker) (h Hold, err error) {
-	if err := a.keep(tx); err != nil {
-		return h, err
-	}
+	tx.NoteLimits(a.Limits.Entry, a.Limits.Day)
 	if a.Limits.Day.Any() { // or what was spent today is not even asked for
 		if over := JudgeDay(a.Limits, tx.Today()); over != nil {
 			if err := PauseForDay(tx, over); err != nil {
@@ -98,10 +95,10 @@ func Next(tx *inbox.Tx, a Asker, still inbox.Mark) (inbox.Entry, error) {
 }
 
 // refuse sets aside the entry that tx.Next returned last if its earlier deliveries have
-// reached its limit, or its babysitter run has reached its own.
+// reached its limit.
 func (a Asker) refuse(tx *inbox.Tx, e inbox.Entry) (refused bool, err error) {
-	if refused, err = a.refuseRun(tx, e); refused || err != nil || e.Attempt < 2 {
-		return refused, err
+	if e.Attempt < 2 {
+		return false, nil
 	}
 	own, err := e.Limits()
 	if err != nil {
@@ -112,31 +109,6 @@ func (a Asker) refuse(tx *inbox.Tx, e inbox.Entry) (refused bool, err error) {
 		return false, nil
 	}
 	return true, tx.RefuseOverBudget(e, figures+attempts(e.Attempt-1))
-}
-
-func (a Asker) refuseRun(tx *inbox.Tx, e inbox.Entry) (refused bool, err error) {
-	run := RunOf(e)
-	if run == "" {
-		return false, nil
-	}
-	if a.Limits.Run > 0 {
-		if err := tx.NoteRun(run, a.Limits.Run); err != nil {
-			return false, err
-		}
-	}
-	limit := RunLimit(tx, run, e, a.Limits.Run)
-	if limit == 0 {
-		return false, nil
-	}
-	spent, err := tx.SpentByRun(run, charging.Load(a.Box.Dir()))
-	if err != nil {
-		return false, err
-	}
-	over := judgeRun(spent, limit)
-	if over == nil {
-		return false, nil
-	}
-	return true, tx.RefuseOverRun(e, over.Figures)
 }
 
 // Waiting says whether an entry waits, or is in flight, and why it is to wait longer: for

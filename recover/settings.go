@@ -1,10 +1,7 @@
 package recover
 
 import (
-	"cmp"
 	"fmt"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"heartbeat/inbox"
@@ -21,7 +18,6 @@ type Reach int
 // The reaches.
 const (
 	OfEntry Reach = iota + 1
-	OfSession
 	OfDay
 )
 
@@ -30,22 +26,16 @@ type Over struct {
 	Reach Reach
 	// Figures say in words what was spent, of what.
 	Figures string
-	// Alone says that the entry in flight reached the limit of its session or of the day
-	// by itself: no other session or day would take it further.
+	// Alone says that the entry in flight reached the limit of the day by itself: no other day
+	// would take it further.
 	Alone bool
-	// Run says that it is the limit of the entry's babysitter run.
-	Run bool
 }
 
 // Spent is what counts towards the limits while an entry is in flight.
 type Spent struct {
 	inbox.Spending
-	// Session is what its session has spent on everything.
-	Session price.Amount
 	// Took is for how long the entry was worked on, all its deliveries together.
 	Took time.Duration
-	// Run is what the entry's babysitter run has cost.
-	Run price.Amount
 }
 
 // LimitsOf are what holds for an entry: its own limits within those of the flags.
@@ -54,25 +44,18 @@ func LimitsOf(d *inbox.Delivery, flags budget.Plan) budget.Plan {
 	return flags
 }
 
-// Judge says which limit the entry in flight, its session or the day has reached, nil for
-// none. What settles the entry for good comes first.
+// Judge says which limit the entry in flight or the day has reached, nil for none. What settles the entry for good comes first.
 func Judge(l budget.Plan, s Spent, attempt int) *Over {
 	if figures, over := l.Entry.Over(budget.Spent{Amount: s.Entry, Time: s.Took}); over {
 		return &Over{Reach: OfEntry, Figures: figures + attempts(attempt), Alone: true}
 	}
-	if n := s.Here.Unpriced; n > 0 && (l.Entry.Nanos > 0 || l.Session.Nanos > 0 || l.Day.Nanos > 0 || l.Run > 0) {
+	if n := s.Here.Unpriced; n > 0 && (l.Entry.Nanos > 0 || l.Day.Nanos > 0) {
 		return &Over{Reach: OfEntry, Figures: withoutPrice(n), Alone: true}
-	}
-	if v := judgeRun(s.Run, l.Run); v != nil {
-		return v
-	}
-	if figures, over := l.Session.Over(budget.Spent{Amount: s.Here}); over {
-		return &Over{Reach: OfSession, Figures: "in its session alone " + figures, Alone: true}
 	}
 	if figures, over := l.Day.Over(budget.Spent{Amount: s.Here}); over {
 		return &Over{Reach: OfDay, Figures: "in one day " + figures, Alone: true}
 	}
-	return cmp.Or(JudgeDay(l, s.Today), JudgeSession(l, s.Session))
+	return JudgeDay(l, s.Today)
 }
 
 // withoutPrice says why a limit in dollars is taken as reached: it could not hold.
@@ -92,12 +75,21 @@ func JudgeDay(l budget.Plan, today price.Amount) *Over {
 	return nil
 }
 
-// JudgeSession is the same for a session.
-func JudgeSession(l budget.Plan, session price.Amount) *Over {
-	if _, over := l.Session.Over(budget.Spent{Amount: session}); over {
-		return &Over{Reach: OfSession, Figures: "the session cost " + figures(session, l.Session)}
+// NearDay says in words what was spent today, of what, where that is four fifths of a limit of the day or
+// more, and not all of it: a person is told once a day.
+func NearDay(day budget.Limits, today price.Amount) (text string, near bool) {
+	if _, over := day.Over(budget.Spent{Amount: today}); over {
+		return "", false
 	}
-	return nil
+	most := budget.Limits{Nanos: day.Nanos / 5 * 4, Tokens: day.Tokens / 5 * 4}
+	_, near = most.Over(budget.Spent{Amount: today})
+	switch {
+	case !near:
+		return "", false
+	case most.Nanos > 0 && today.Dollars && today.Nanos >= most.Nanos:
+		return "today cost " + budget.USD(today.Nanos, day.Nanos), true
+	}
+	return fmt.Sprintf("today cost %d of %d tokens", today.Tokens.Sum(), day.Tokens), true
 }
 
 // figures are those of the limit that is reached.
@@ -113,66 +105,6 @@ func attempts(n int) string {
 		return ""
 	}
 	return " in " + words.Count(n, "attempt", "attempts")
-}
-
-// RunOf is the id of the babysitter run whose entry this is, "" for an entry of no run.
-func RunOf(e inbox.Entry) string {
-	if _, is := effect.MarkIn(e.Metadata); !is {
-		return ""
-	}
-	run, _, named := strings.Cut(e.ID, "/")
-	if !named {
-		return ""
-	}
-	return run
-}
-
-// accounts are those of runs: a transaction or a view.
-type accounts interface {
-	Run(id string) (r inbox.RunAccount, known bool)
-}
-
-// RunLimit is what the run of an entry may cost, in billionths of a dollar, 0 for no limit:
-// what a person set for it, else perRun, what the flags say. An entry that was requeued
-// with a limit in dollars of its own has that one in place of its run's.
-func RunLimit(of accounts, run string, e inbox.Entry, perRun int64) int64 {
-	if run == "" {
-		return 0
-	}
-	if own, err := e.Limits(); err != nil || own.Raised && own.Nanos > 0 {
-		return 0
-	}
-	if a, _ := of.Run(run); a.Own > 0 {
-		return a.Own
-	}
-	return perRun
-}
-
-// RunInFlight is the run of the entry in flight, "" for none, and what it may cost: see
-// [RunLimit].
-func RunInFlight(of accounts, d *inbox.Delivery, perRun int64) (run string, limit int64) {
-	if _, is := effect.MarkOf(d); !is {
-		return "", 0 // without decoding the rest
-	}
-	e := d.Entry()
-	run = RunOf(e)
-	return run, RunLimit(of, run, e, perRun)
-}
-
-// OverRun says in words what a run has cost, of what, if it has reached its limit.
-func OverRun(spent price.Amount, limit int64) (figures string, over bool) {
-	if _, over = (budget.Limits{Nanos: limit}).Over(budget.Spent{Amount: spent}); !over {
-		return "", false
-	}
-	return "its run cost " + budget.USD(spent.Nanos, limit), true
-}
-
-func judgeRun(spent price.Amount, limit int64) *Over {
-	figures, over := OverRun(spent, limit)
-	if !over {
-		return nil
-	}
-	return &Over{Reach: OfEntry, Figures: figures, Alone: true, Run: true}
 }
 
 // Policy says what becomes of an orphan.
@@ -200,7 +132,6 @@ type Settings struct {
 	Chosen      bool
 	MaxAttempts int // DefaultMaxAttempts if 0
 	Limits      budget.Plan
-	Runs        []string // directories of the babysitter runs that the inbox drives
 }
 
 func (s Settings) policyFor(d *inbox.Delivery) Policy {
@@ -218,23 +149,6 @@ func (s Settings) attempts() int {
 		return DefaultMaxAttempts
 	}
 	return s.MaxAttempts
-}
-
-// keep notes, with the next commit, what the settings say that an entry, a session, a day
-// and the runs may cost, for those who only look, and for whoever would put back what was
-// set aside.
-func (s Settings) keep(tx *inbox.Tx) error {
-	tx.NoteLimits(s.Limits.Entry, s.Limits.Session, s.Limits.Day)
-	for _, dir := range s.Runs {
-		id := filepath.Base(dir)
-		if r, known := tx.Run(id); !known || r.Limit == s.Limits.Run {
-			continue
-		}
-		if err := tx.NoteRun(id, s.Limits.Run); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Asker is who asks what becomes of an entry, or which one is next.

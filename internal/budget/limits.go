@@ -1,4 +1,4 @@
-// Package budget says what an entry, a session or a day may cost, and whether what
+// Package budget says what an entry or a day may cost, and whether what
 // was spent is over that.
 package budget
 
@@ -148,23 +148,16 @@ func smaller[T ~int64](a, b T) T {
 	return b
 }
 
-// Plan is what may be spent: by one entry, by one session, and in one day on all entries
-// of the inbox.
-type Plan struct {
-	Entry, Session, Day Limits
-	// Run is what a babysitter run may cost, all its entries together, in billionths of a
-	// dollar, 0 for no limit.
-	Run int64
-}
+// Plan is what may be spent: by one entry, and in one day on all entries of the inbox.
+type Plan struct{ Entry, Day Limits }
 
 // Within is what both allow: the smaller of each limit.
 func (p Plan) Within(other Plan) Plan {
-	p.Entry, p.Session, p.Day = p.Entry.Within(other.Entry), p.Session.Within(other.Session), p.Day.Within(other.Day)
-	return p
+	return Plan{p.Entry.Within(other.Entry), p.Day.Within(other.Day)}
 }
 
-// Any reports whether an entry, a session or a day has a limit.
-func (p Plan) Any() bool { return p.Entry.Any() || p.Session.Any() || p.Day.Any() }
+// Any reports whether an entry or a day has a limit.
+func (p Plan) Any() bool { return p.Entry.Any() || p.Day.Any() }
 
 // Spent is what was spent, to be held against limits.
 type Spent struct {

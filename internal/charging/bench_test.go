@@ -31,7 +31,7 @@ func BenchmarkTurn(b *testing.B) {
 			size = info.Size()
 		}
 		tx.Position("s", size, inbox.TurnEnded)
-		require.NoError(b, charging.Turn(tx, box, "s", transcript, false))
+		require.NoError(b, charging.Turn(tx, box, "s", transcript))
 		if tx.InFlight() != nil {
 			require.NoError(b, tx.Acknowledge("done"))
 		}
@@ -49,7 +49,7 @@ func BenchmarkTurn(b *testing.B) {
 		require.NoError(b, err)
 		fmt.Fprintf(f, `{"type":"user","message":{"role":"user","content":"q"}}`+"\n"+`{"type":"assistant","message":{"id":"m%d","model":"claude-opus-5-5","usage":{"input_tokens":1000,"output_tokens":5}}}`+"\n", n)
 		require.NoError(b, f.Close())
-		_, err = meter.Advance(dir, meter.Reading{Session: "s", Transcript: transcript, Client: "c", Total: int64(n+1) * 1e7, HasTotal: true, ContextPercent: 3})
+		_, err = meter.Advance(dir, meter.Reading{Session: "s", Transcript: transcript})
 		require.NoError(b, err)
 		if n < 149 {
 			turn(n, true)

@@ -15,7 +15,7 @@ import (
 	"heartbeat/internal/charging"
 )
 
-// printing is a session under -p, where the client says a total only when it ends.
+// printing is a session, whose client says a total only when it ends.
 type printing struct {
 	*testing.T
 	box        *inbox.Inbox
@@ -48,11 +48,15 @@ func (p *printing) in(f func(*inbox.Tx)) {
 // stop ends a turn, which had that many tokens, and hands the next entry over.
 func (p *printing) stop(tokens int) {
 	p.turn(tokens)
+	p.ended()
+}
+
+func (p *printing) ended() {
 	p.in(func(tx *inbox.Tx) {
 		info, err := os.Stat(p.transcript)
 		require.NoError(p, err)
 		tx.Position("s", info.Size(), inbox.TurnEnded)
-		require.NoError(p, charging.Turn(tx, p.box, "s", p.transcript, false))
+		require.NoError(p, charging.Turn(tx, p.box, "s", p.transcript))
 		if tx.InFlight() != nil {
 			require.NoError(p, tx.Acknowledge("done"))
 		}
@@ -65,7 +69,7 @@ func (p *printing) stop(tokens int) {
 
 // Each entry costs what its requests do, however late they are counted, and the client's total at
 // the end is only kept beside that.
-func TestASessionWithoutAStatusLine(t *testing.T) {
+func TestASessionIsCountedLate(t *testing.T) {
 	const entries = 200
 	dir := t.TempDir()
 	path := filepath.Join(dir, "inbox.jsonl")
@@ -89,12 +93,13 @@ func TestASessionWithoutAStatusLine(t *testing.T) {
 	}
 	p.in(func(tx *inbox.Tx) { require.NoError(t, charging.End(tx, box, "s", p.transcript)) })
 	const total = 7_654_321_987 // billionths
-	for range 2 {               // whoever finds the session once more adds nothing
-		require.NoError(t, charging.Gone(box, "s", &charging.Total{Client: "c", Nanos: total}))
+	p.line(`{"type":"cost-state","totalCostUSD":7.654321987}`)
+	for range 2 { // whoever finds the session once more adds nothing
+		require.NoError(t, charging.Gone(box, "s"))
 		p.in(func(tx *inbox.Tx) { require.NoError(t, charging.Note(tx, box, "s")) })
 	}
 	const token = 4000
-	prices, err := box.Prices(charging.Load(dir))
+	prices, err := box.Prices(charging.Load(box))
 	require.NoError(t, err)
 	assert.EqualValues(t, sum*token, prices.Total().Nanos)
 	assert.EqualValues(t, total, prices.Total().Said)
@@ -106,8 +111,7 @@ func TestASessionWithoutAStatusLine(t *testing.T) {
 	assert.EqualValues(t, 1000*token, prices.Outside().Nanos)
 }
 
-// A client may be killed before its status line was told of its last turns: whoever finds that it
-// is gone counts them, before the session's account is closed.
+// Whoever finds that a client is gone counts its last turns, before the session's account is closed.
 func TestAKilledSessionIsCountedToItsEnd(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "inbox.jsonl")
@@ -124,10 +128,46 @@ func TestAKilledSessionIsCountedToItsEnd(t *testing.T) {
 	p.turn(3000)
 	p.in(func(tx *inbox.Tx) { require.NoError(t, tx.EndSession("s")) })
 	p.in(func(tx *inbox.Tx) { require.NoError(t, charging.Note(tx, box, "")) })
-	prices, err := box.Prices(charging.Load(dir))
+	prices, err := box.Prices(charging.Load(box))
 	require.NoError(t, err)
 	assert.EqualValues(t, 6000*4000, prices.Total().Nanos)
 	assert.Empty(t, prices.Account.Sessions)
+}
+
+// What a summary cost is known at the session's end, and is the entry's in whose turn it was made,
+// though that was charged long before.
+func TestASummaryIsOfItsEntry(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "inbox.jsonl")
+	require.NoError(t, os.WriteFile(path, []byte("a\nb\nc\n"), 0o600))
+	box, err := inbox.Open(path, inbox.Options{})
+	require.NoError(t, err)
+	p := &printing{T: t, box: box, transcript: filepath.Join(dir, "t.jsonl")}
+	p.in(func(tx *inbox.Tx) {
+		tx.Position("s", 0, inbox.TurnUnknown)
+		require.NoError(t, tx.StartSessionWith("s", 0, agent.StartNote(p.transcript)))
+	})
+	p.stop(1000)
+	p.turn(2000)
+	p.line(`{"type":"system","subtype":"compact_boundary","uuid":"u","compactMetadata":{"trigger":"auto","preTokens":3000}}`)
+	p.line(`{"type":"user","isCompactSummary":true,"message":{"role":"user","content":"summary"}}`)
+	p.ended()
+	p.stop(3000)
+	p.stop(4000)
+	p.line(`{"type":"cost-state","totalCostUSD":0.54,"modelUsage":{}}`) // 10,000 tokens for 0.04, and the summary
+	for range 2 {
+		p.in(func(tx *inbox.Tx) { require.NoError(t, charging.End(tx, box, "s", p.transcript)) })
+		prices, err := box.Prices(charging.Load(box))
+		require.NoError(t, err)
+		assert.EqualValues(t, 540_000_000, prices.Total().Nanos)
+		var got []int64
+		for _, line := range outcomes(t, box) {
+			of, known := prices.OfResult(line)
+			require.True(t, known)
+			got = append(got, of.Nanos)
+		}
+		assert.Equal(t, []int64{508_000_000, 12_000_000, 16_000_000}, got)
+	}
 }
 
 func outcomes(t *testing.T, box *inbox.Inbox) (all []inbox.Result) {

@@ -28,7 +28,7 @@ func TestManyTurnsWithoutAReading(t *testing.T) {
 			require.NoError(t, os.WriteFile(path, []byte(strings.Repeat("x\n", n)), 0o600))
 			box, err := inbox.Open(path, inbox.Options{})
 			require.NoError(t, err)
-			_, err = meter.Advance(dir, meter.Reading{Session: "s", Transcript: transcript, Client: "c", HasTotal: true})
+			_, err = meter.Advance(dir, meter.Reading{Session: "s", Transcript: transcript})
 			require.NoError(t, err)
 			for i := range before {
 				tx, err := box.Begin(context.Background())
@@ -53,7 +53,7 @@ func TestManyTurnsWithoutAReading(t *testing.T) {
 					}
 					tx.Position("s", size, turn)
 					if c == 0 {
-						require.NoError(t, charging.Turn(tx, box, "s", transcript, false))
+						require.NoError(t, charging.Turn(tx, box, "s", transcript))
 						if tx.InFlight() != nil {
 							require.NoError(t, tx.Acknowledge("done"))
 						}
@@ -70,7 +70,7 @@ func TestManyTurnsWithoutAReading(t *testing.T) {
 			}
 			_, err = meter.Advance(dir, meter.Reading{Session: "s", Transcript: transcript})
 			require.NoError(t, err)
-			p, err := box.Prices(charging.Load(box.Dir()))
+			p, err := box.Prices(charging.Load(box))
 			require.NoError(t, err)
 			assert.EqualValues(t, n+1, p.Total().Requests)
 			assert.EqualValues(t, 1, p.Outside().Requests, "the first turn's")

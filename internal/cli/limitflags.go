@@ -55,15 +55,27 @@ func AddEntryLimits(f *pflag.FlagSet, l *budget.Limits, cost string) {
 	f.Var(limitTime(&l.Time, false), "max-time", "the same for the time that is worked on it, such as 30m")
 }
 
-// AddLimits declares the flags of what an entry, a session and a day may cost. 0 is no limit.
+// gone declares limits of earlier releases, which say what to use instead. 0 was none.
+func gone(f *pflag.FlagSet, instead string, names ...string) {
+	for _, name := range names {
+		f.Var(value[string]{new(string), "string", func(text string) (string, error) {
+			if text == "0" {
+				return "", nil
+			}
+			return "", refusal("is no limit any more: " + instead)
+		}, same}, name, "")
+		f.Lookup(name).Hidden = true
+	}
+}
+
+// AddLimits declares the flags of what an entry and a day may cost. 0 is no limit.
 func AddLimits(f *pflag.FlagSet, l *budget.Plan) {
 	f.Var(usd(&l.Entry.Nanos, true), "max-cost-per-entry", "set an entry aside once it has cost so many dollars, over all its attempts")
-	f.Var(usd(&l.Session.Nanos, true), "max-cost-per-session", "go on in a fresh session once this one has cost so much")
 	f.Var(usd(&l.Day.Nanos, true), "max-cost-per-day", "pause the inbox until midnight once its sessions have cost so much that day")
 	f.Var(tokens(&l.Entry.Tokens, true), "max-tokens-per-entry", "as --max-cost-per-entry, for tokens of every kind, such as 400k")
-	f.Var(tokens(&l.Session.Tokens, true), "max-tokens-per-session", "as --max-cost-per-session, for tokens")
 	f.Var(tokens(&l.Day.Tokens, true), "max-tokens-per-day", "as --max-cost-per-day, for tokens")
 	f.Var(limitTime(&l.Entry.Time, true), "max-time-per-entry", "set an entry aside once it was worked on for so long, all attempts together")
+	gone(f, "limit each entry (--max-cost-per-entry, --max-tokens-per-entry) or the day (--max-cost-per-day, --max-tokens-per-day)", "max-cost-per-session", "max-tokens-per-session")
 }
 
 // LimitArguments returns the flags with which another command keeps the same limits.

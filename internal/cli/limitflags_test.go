@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -32,9 +33,22 @@ func TestLimitFlags(t *testing.T) {
 	assert.Empty(t, cli.LimitArguments(budget.Plan{}))
 }
 
+// Limits of earlier releases say what there is in their place; in settings that were installed, 0 is none.
+func TestLimitsThatAreGone(t *testing.T) {
+	var runs cli.RunFlags
+	for flag, says := range map[string]string{"--max-cost-per-session=5": "--max-cost-per-entry", "--max-tokens-per-session=5k": "--max-tokens-per-entry", "--max-cost-per-run=5": "heartbeat run status"} {
+		f := cli.NewFlags("test")
+		cli.AddLimits(f, new(budget.Plan))
+		runs.Add(f)
+		require.ErrorContains(t, f.Parse([]string{flag}), "is no limit any more: limit each entry")
+		require.ErrorContains(t, f.Parse([]string{flag}), says)
+		require.NoError(t, f.Parse([]string{strings.Split(flag, "=")[0] + "=0"}))
+	}
+}
+
 func TestLimitFlagsRefuse(t *testing.T) {
 	for _, text := range []string{"-1", "NaN", "nan", "Inf", "1e400", "-0.5", "", " ", "2,50", "$2", "0x10", "two", "1e10"} {
-		for _, name := range []string{"max-cost-per-entry", "max-cost-per-session", "max-cost-per-day"} {
+		for _, name := range []string{"max-cost-per-entry", "max-cost-per-day"} {
 			f := cli.NewFlags("test")
 			cli.AddLimits(f, new(budget.Plan))
 			require.Error(t, f.Parse([]string{"--" + name + "=" + text}), "%s %q", name, text)

@@ -27,32 +27,19 @@ type RunFlags struct {
 	CodeChanges string
 	// StateDir is the directory of the sessions' state files. MinSeconds is the shortest
 	// average duration of their iterations. Only the hook and `run` have these.
-	StateDir string
-	// MaxCost is what all entries of a run may cost, in billionths of a dollar, 0 for no
-	// limit. Only the hook, the launcher and `run` have it.
-	MaxCost    int64
+	StateDir   string
 	MinSeconds int
 }
 
 // Add declares the flags.
 func (r *RunFlags) Add(f *pflag.FlagSet) {
-	f.Var(usd(&r.MaxCost, true), "max-cost-per-run", "set a run's entries aside, and so hold it, once all of them have cost so many dollars")
-	r.AddDriven(f)
-}
-
-// AddDriven declares all flags but --max-cost-per-run.
-func (r *RunFlags) AddDriven(f *pflag.FlagSet) {
 	f.Var(arrayList(&r.Dirs), "run", "`directory` of a babysitter run to drive by way of the inbox; may be repeated")
 	r.AddWays(f)
 }
 
-// AddOwnLimit declares --max-cost-per-run for verbs that set it for one run.
-func (r *RunFlags) AddOwnLimit(f *pflag.FlagSet) {
-	f.Var(usd(&r.MaxCost, true), "max-cost-per-run", "the run may cost so many dollars from its beginning on, whatever the flags of the hook say (0: as these say)")
-}
-
-// AddWays declares all flags but --run and --max-cost-per-run.
+// AddWays declares all flags but --run.
 func (r *RunFlags) AddWays(f *pflag.FlagSet) {
+	gone(f, "limit each entry of the run (--max-cost-per-entry) or the day (--max-cost-per-day); heartbeat run status says what the run has cost", "max-cost-per-run")
 	r.Breakpoints, r.OnUnresolved = string(effect.DefaultBreakpoints), string(effect.DefaultUnresolved)
 	r.MaxIterations, r.MaxIdle = effect.DefaultMaxSteps, effect.DefaultMaxIdle
 	r.AddCommand(f)
@@ -127,6 +114,9 @@ func (r *RunFlags) Arguments() (args []string) {
 	same = *r
 	f.VisitAll(func(flag *pflag.Flag) {
 		text := flag.Value.String()
+		if flag.Hidden {
+			return
+		}
 		if all, is := flag.Value.(*list); is {
 			text = strings.Join(all.GetSlice(), ",")
 		}
@@ -143,11 +133,7 @@ func (r *RunFlags) HookArguments() (args []string) {
 	for _, dir := range r.Dirs {
 		args = append(args, "--run", dir)
 	}
-	args = append(args, r.Arguments()...)
-	if r.MaxCost != 0 {
-		args = append(args, "--max-cost-per-run="+usd(&r.MaxCost, true).String())
-	}
-	return args
+	return append(args, r.Arguments()...)
 }
 
 // NotifyFlags say by which command a person is told of what needs one. They are shared

@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/charging"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/program"
+	"heartbeat/internal/meter"
 	"heartbeat/internal/words"
 	recovery "heartbeat/recover"
 )
@@ -81,9 +81,9 @@ func (o *compactFlags) run(s cli.Streams) error {
 			return fmt.Errorf("compact: %w", err)
 		}
 		c.Trimmed = &n
-		if err := charging.Prune(box, o.before(time.Now())); err != nil {
-			return fmt.Errorf("compact: remove the meters of old sessions: %w", err)
-		}
+	}
+	if err := meter.Prune(box.Dir()); err != nil {
+		return fmt.Errorf("compact: remove the meters of earlier releases: %w", err)
 	}
 	err = cli.InTransaction(box, s, func(tx *inbox.Tx) error { return recovery.ForgetSpills(box, tx.InFlight()) })
 	if err != nil {

@@ -58,7 +58,7 @@ func (f *following) stop() (rest []string) {
 func TestFollowedPrices(t *testing.T) {
 	for _, verb := range []string{"results", "log"} {
 		t.Run(verb, func(t *testing.T) {
-			s := newSpender(t, inbox.Message{ID: "a", Text: "one"}, inbox.Message{ID: "b", Text: "two"}, inbox.Message{ID: "c", Text: "three"})
+			s := newSpender(t, inbox.Message{ID: "a", Text: "one"}, inbox.Message{ID: "b", Text: "two"}, inbox.Message{ID: "c", Text: "three"}).counted()
 			s.stop(nil, true)
 			s.feedback()
 			s.request(10)
@@ -92,7 +92,7 @@ func TestFollowedPrices(t *testing.T) {
 
 // TestWhatWaitsForItsPrice is shown when it has waited long enough, and at the end.
 func TestWhatWaitsForItsPrice(t *testing.T) {
-	s := newSpender(t, inbox.Message{ID: "a", Text: "one"})
+	s := newSpender(t, inbox.Message{ID: "a", Text: "one"}).counted()
 	s.stop(nil, true)
 	s.feedback()
 	s.request(10)

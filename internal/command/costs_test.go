@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/agent"
 	"heartbeat/internal/budget"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/price"
@@ -83,6 +84,14 @@ func (s *spender) stop(settle func(*inbox.Tx) error, deliver bool) {
 	})
 }
 
+// counted is of a session with a transcript, so that more may be counted of it.
+func (s *spender) counted() *spender {
+	s.in(func(tx *inbox.Tx) error {
+		return tx.StartSessionWith(s.session, 0, agent.StartNote(filepath.Join(s.TempDir(), "t.jsonl")))
+	})
+	return s
+}
+
 // feedback is the line of the transcript with what the hook, or a person, said.
 func (s *spender) feedback() {
 	s.marks = append(s.marks, inbox.Boundary{Offset: s.read + 10, Before: s.spent})
@@ -99,7 +108,7 @@ func (s *spender) end() {
 func (s *spender) reading(over bool) inbox.Reading {
 	marks := append([]inbox.Boundary(nil), s.marks...)
 	return inbox.Reading{
-		Session: s.session, Meter: "m-" + s.session, Spent: s.spent, Read: s.read, Model: "claude-opus-5-5", ContextPercent: 12.5, Over: over,
+		Session: s.session, Spent: s.spent, Read: s.read, Model: "claude-opus-5-5", Over: over,
 		Boundary: func(position int64) (inbox.Boundary, bool) {
 			for _, m := range marks {
 				if m.Offset >= position {
@@ -378,7 +387,7 @@ func TestToday(t *testing.T) {
 	s := newSpender(t, inbox.Message{ID: "a", Text: "one"})
 	s.now = time.Now()
 	s.in(func(tx *inbox.Tx) error {
-		tx.NoteLimits(budget.Limits{}, budget.Limits{}, budget.Limits{Nanos: int64(nanos), Tokens: 4000})
+		tx.NoteLimits(budget.Limits{}, budget.Limits{Nanos: int64(nanos), Tokens: 4000})
 		_, err := tx.Pause("", nil)
 		return err
 	})
@@ -391,7 +400,7 @@ func TestToday(t *testing.T) {
 	assert.Contains(t, out, `"cost_usd":3.1,`)
 	assert.Contains(t, out, `"limit_usd":50,"limit_tokens":4000}`)
 	s.in(func(tx *inbox.Tx) error {
-		tx.NoteLimits(budget.Limits{}, budget.Limits{}, budget.Limits{})
+		tx.NoteLimits(budget.Limits{}, budget.Limits{})
 		return tx.Resume()
 	})
 	out, _ = says(t, s.box, "status")

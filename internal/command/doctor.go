@@ -103,7 +103,6 @@ func (o *doctorFlags) input() (doctor.Input, error) {
 	}
 	in.Home, _ = os.UserHomeDir() // "" if there is none
 	in.Stop, in.StopErr = cli.Beside(hook.CommandName)
-	in.Meter, in.MeterErr = cli.Beside(settings.MeterName)
 	var err error
 	if in.Project, err = filepath.Abs(o.project); err != nil {
 		return in, err

@@ -192,7 +192,6 @@ func (o *initFlags) planHook(s cli.Streams) (step func() error, err error) {
 	if err := lasts(w.Command); err != nil {
 		return nil, err
 	}
-	w.Meter = o.install.meter(path, s)
 	for _, name := range []string{filepath.Dir(path), path} {
 		if target, err := os.Readlink(name); err == nil {
 			return nil, fmt.Errorf("%s is a symbolic link to %s, and init edits no file elsewhere: run heartbeat install --follow-links, then heartbeat init --launcher", name, target)

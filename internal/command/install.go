@@ -28,7 +28,6 @@ type installFlags struct {
 	print    bool
 	json     bool
 	follow   bool
-	noMeter  bool
 	mcp      bool
 	agent    string
 }
@@ -41,7 +40,6 @@ type installed struct {
 	Args     []string `json:"args"`
 	Timeout  int      `json:"timeout,omitempty"`
 	Rewake   bool     `json:"rewake,omitempty"`
-	Meter    string   `json:"meter,omitempty"`
 	Tools    string   `json:"tools,omitempty"` // the .mcp.json or config.toml with the tools of an agent, or that they were taken out of
 
 	wantsTools bool
@@ -75,11 +73,7 @@ and the file as it was is kept beside it (FILE.before-heartbeat) for uninstall.
 Installing again changes nothing, or only what differs. The inbox's folder is made
 where only that is missing.
 
-The client tells its own total of a session to its status line: heartbeat-stop meter
-is wired there as well, before the status line that you have, which goes on being
-shown, also where it is in a file that this one has precedence over. What entries cost
-is held against that total, which also tells what a summary of the conversation took.
---no-meter leaves it out.
+A status line that an earlier release has put its meter before is yours alone again.
 
 With --mcp the project's .mcp.json starts heartbeat mcp, whose tools have an agent say
 itself what becomes of its entry, and the settings allow them. Installing without it
@@ -108,12 +102,13 @@ heartbeat install --rewake`,
 				o.hook.Lookup(name).Hidden = true
 			}
 			o.hook.VisitAll(func(flag *pflag.Flag) {
-				if !flag.Hidden {
+				if !flag.Hidden || flag.Usage == "" { // or one of an earlier release, which says what to use instead
 					f.AddFlag(flag)
 				}
 			})
 			o.add(f)
-			f.BoolVar(&o.noMeter, "no-meter", false, "wire no status line that counts what a session costs (heartbeat-stop meter)")
+			f.Bool("no-meter", false, "") // of earlier releases
+			f.Lookup("no-meter").Hidden = true
 			f.BoolVar(&o.mcp, "mcp", false, "give sessions the tools of an agent (heartbeat mcp), in the project's .mcp.json or Codex's config.toml, and allow them")
 			return f, func(args []string, s cli.Streams) error {
 				return o.run(f, args, s)
@@ -206,7 +201,7 @@ func (o *installFlags) apply(p *wiringPlan, s cli.Streams) error {
 	}
 	report := installed{
 		Settings: path, Changed: changed, Command: w.Command, Args: w.Args, Timeout: w.Timeout, Rewake: o.wired.Rewake,
-		Meter: metered(path, w, s), Tools: p.tools, wantsTools: o.mcp,
+		Tools: p.tools, wantsTools: o.mcp,
 	}
 	if p.install && !w.Line {
 		sayOff(path, s)

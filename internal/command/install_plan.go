@@ -43,9 +43,6 @@ func (o *installFlags) plan(s cli.Streams) (*wiringPlan, error) {
 		return nil, cli.Usage(err)
 	}
 	p := &wiringPlan{install: o.verb == "install", wiring: w}
-	if p.install && !w.Line {
-		p.wiring.Meter = o.meter(path, s)
-	}
 	p.wanted = p.install && o.mcp
 	if o.agent == codexAgent {
 		err = o.planConfig(p, path, s)

@@ -10,7 +10,6 @@ import (
 
 	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/cli"
-	"heartbeat/internal/disk"
 	"heartbeat/internal/hook"
 )
 
@@ -51,7 +50,7 @@ func (o *installFlags) wiring() (settings.Wiring, error) {
 func (o *installFlags) args() []string {
 	args := []string{"--inbox", o.wired.Inbox}
 	o.hook.VisitAll(func(flag *pflag.Flag) {
-		if flag.Changed && flag.Name != "inbox" {
+		if flag.Changed && flag.Name != "inbox" && !flag.Hidden {
 			args = append(args, spelled(flag)...)
 		}
 	})
@@ -92,20 +91,6 @@ func (o *installFlags) path() (string, error) {
 	return settings.Path(settings.Scope(o.scope), project, home, os.Getenv("CLAUDE_CONFIG_DIR"))
 }
 
-// meter is the status line to wire, nil for none. Without its program all else is wired.
-func (o *installFlags) meter(path string, s cli.Streams) *settings.Meter {
-	if o.noMeter {
-		return nil
-	}
-	program, err := cli.Beside(settings.MeterName)
-	if err != nil {
-		s.Note("the client's own total will not be read: %v", err)
-		return nil
-	}
-	below, _ := settings.Shown(settings.Below(filesAround(path), path))
-	return &settings.Meter{Command: program, Below: below}
-}
-
 // filesAround are the settings files of a session whose settings the one at path is among.
 func filesAround(path string) []settings.File {
 	dir, err := os.Getwd()
@@ -124,33 +109,6 @@ func projectOf(path string) (dir string, ok bool) {
 	return filepath.Dir(above), filepath.Base(above) == ".claude" && slices.Contains([]string{"settings.json", "settings.local.json"}, filepath.Base(path))
 }
 
-// metered returns the meter that the settings file runs for the inbox now, "" for none, and
-// says what is in its way.
-func metered(path string, w settings.Wiring, s cli.Streams) string {
-	text, err := disk.ReadFile(path, settings.MaxFile)
-	if err != nil {
-		return "" // uninstall has removed it
-	}
-	content, err := settings.Look(text, w.Command)
-	if err != nil {
-		return ""
-	}
-	line := content.StatusLine
-	m := line.Meter(w.Inbox())
-	switch {
-	case m != nil && w.Meter == nil:
-		s.Note("line %d of %s runs heartbeat-stop meter in a command of your own: take it out by hand", line.Line, path)
-	case m == nil && w.Meter != nil && line == nil:
-		s.Note("the client's own total will not be read: the status line that heartbeat-stop meter would stand before is too long")
-	case m == nil && w.Meter != nil:
-		s.Note("the client's own total will not be read: heartbeat-stop meter cannot go before the statusLine at line %d of %s: it is of no type that heartbeat knows, or too long", line.Line, path)
-	case m != nil:
-		sayHidden(path, w.Inbox(), s)
-		return m.Command
-	}
-	return ""
-}
-
 // sayOff says what keeps the hooks from running that the file at path has.
 func sayOff(path string, s cli.Streams) {
 	files := filesAround(path)
@@ -160,17 +118,5 @@ func sayOff(path string, s cli.Streams) {
 	}
 	if off := settings.HooksOff(files, settings.File.Loaded, files[at].Managed); off != nil {
 		s.Note("no session will ask for entries: %v", off)
-	}
-}
-
-// sayHidden says which file's status line the client runs in place of the one at path.
-func sayHidden(path, inbox string, s cli.Streams) {
-	files := filesAround(path)
-	above := files[len(settings.Below(files, path)):]
-	if len(above) > 0 && !above[0].Managed {
-		above = above[1:]
-	}
-	if line, from := settings.Shown(above); line != nil && line.Meter(inbox) == nil {
-		s.Note("the client's own total will not be read where %s is in force: its statusLine has precedence over the one in %s. Install into that file instead", from.Path, path)
 	}
 }

@@ -21,7 +21,6 @@ type requeueing struct {
 	box   *inbox.Inbox
 	words []string
 	what  string // requeueLetter or acceptLetter
-	ofRun bool   // only letters that a run may go on with
 	read  *inbox.LetterReader
 	left  []string // the letters still to be dealt with, by name
 	total int
@@ -93,9 +92,6 @@ func (r *requeueing) transaction(still inbox.Mark) (err error) {
 		l, there, err := r.read.Letter(r.left[0])
 		if err != nil {
 			return err
-		}
-		if !there && r.ofRun { // somebody has dealt with it
-			continue
 		}
 		if !there {
 			r.refuse(fmt.Errorf("the letter %s is gone", r.left[0]))
@@ -172,10 +168,6 @@ func (r *requeueing) one(tx *inbox.Tx, l inbox.Letter, still inbox.Mark) error {
 		}
 		l = with
 	}
-	l, within, err := withinRun(tx, r.box, l)
-	if err != nil || r.ofRun && !within {
-		return err
-	}
 	switch why := r.box.Requeueable(l); {
 	case why != nil && r.all && !l.Open():
 		if !r.quiet {
@@ -190,7 +182,8 @@ func (r *requeueing) one(tx *inbox.Tx, l inbox.Letter, still inbox.Mark) error {
 		r.refuse(fmt.Errorf("requeue %s: %s, so another answer is of no use (a run that failed by that goes on with `heartbeat run resume RUN --again EFFECT`)", l.Letter, settled))
 		return nil
 	}
-	if l, err = tx.Requeue(l, still); err != nil {
+	l, err := tx.Requeue(l, still)
+	if err != nil {
 		return err
 	}
 	return r.commit(tx, l)

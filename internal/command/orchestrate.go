@@ -37,7 +37,7 @@ heartbeat orchestrate --run .a5c/runs/r1 --breakpoints ask`,
 			var once, repair bool
 			f := cli.NewFlags("orchestrate")
 			i.Add(f)
-			r.AddDriven(f)
+			r.Add(f)
 			f.BoolVar(&repair, "repair", false, "mend a damaged journal first (run:repair-journal keeps the old one beside it)")
 			f.BoolVar(&once, "once", false, "take one step, and end")
 			return f, func(args []string, s cli.Streams) error {

@@ -152,7 +152,6 @@ func (o *runVerbFlags) addDriving(f *pflag.FlagSet) {
 	f.StringVar(&o.session, "session-id", "", "the `id` of the session to bind (default: that of the session around this command)")
 	f.BoolVar(&o.launch, "launch-flags", false, "print only the flags for heartbeat-launch, quoted for a shell; the rest goes to stderr")
 	o.ways.AddStateDir(f)
-	o.ways.AddOwnLimit(f)
 	o.ways.AddWays(f)
 }
 

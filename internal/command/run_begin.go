@@ -67,9 +67,6 @@ func (o *runVerbFlags) start(ctx context.Context, box *inbox.Inbox, s cli.Stream
 		_, err = b.AcceptCode() // whatever another run of that id had
 	}
 	if err == nil {
-		err = o.limit(ctx, box, made.RunID)
-	}
-	if err == nil {
 		err = o.begin(ctx, b, file, s)
 	}
 	return unfinished(made.RunID, "made", err)
@@ -98,18 +95,12 @@ func (o *runVerbFlags) resume(ctx context.Context, box *inbox.Inbox, name string
 		return err
 	case now.Status == runs.Completed && now.Done:
 		return fmt.Errorf("run %s is completed, and its proof was given: there is nothing to resume", now.Run)
-	case now.Status == runs.Completed && !o.flags.Changed(maxCostPerRun):
+	case now.Status == runs.Completed:
 		return fmt.Errorf("run %s is completed: there is nothing to resume; `heartbeat orchestrate`, or a hook with --run, asks for its proof", now.Run)
 	}
 	file, err := o.sessionFile()
 	if err != nil {
 		return err
-	}
-	if err := o.limit(ctx, box, b.Run.ID()); err != nil {
-		return err
-	}
-	if err := requeueRun(ctx, box, b.Run.ID(), o.again == "", s); err != nil {
-		return unfinished(b.Run.ID(), "there", err)
 	}
 	if o.again != "" {
 		if err := b.Reopen(ctx, effect.IDIn(o.again)); err != nil {

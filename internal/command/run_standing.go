@@ -8,6 +8,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/price"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
 	runs "heartbeat/orchestrate/run"
@@ -47,8 +48,8 @@ func (o *runVerbFlags) show(box *inbox.Inbox, r *runs.Run, s cli.Streams) error 
 		return err
 	}
 	sentence := standingSentence(now)
-	if spent := cost.String(); spent != "" {
-		sentence += "; " + spent
+	if cost != nil && cost.Dollars {
+		sentence += "; it has cost " + cost.String()
 	}
 	return report(&o.InboxFlags, s, shownRun{now, cost}, sentence)
 }
@@ -56,7 +57,7 @@ func (o *runVerbFlags) show(box *inbox.Inbox, r *runs.Run, s cli.Streams) error 
 // shownRun is a run as status prints it with --json.
 type shownRun struct {
 	orchestrate.Standing
-	Cost *runCost `json:"cost,omitempty"`
+	Cost *price.Price `json:"cost,omitempty"`
 }
 
 // standingSentence is how a run stands in words.

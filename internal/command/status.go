@@ -86,10 +86,8 @@ type status struct {
 	Today            *spentToday    `json:"today,omitempty"`
 	// SelfEnqueued counts the entries that agents sent into the inbox, nil for none.
 	SelfEnqueued *inbox.SelfEnqueued `json:"self_enqueued,omitempty"`
-	// StoppedRuns are the babysitter runs that have reached their limit.
-	StoppedRuns []stoppedRun `json:"stopped_runs,omitempty"`
-	State       see.State    `json:"state"`
-	Why         string       `json:"why"`
+	State        see.State           `json:"state"`
+	Why          string              `json:"why"`
 	// Troubles are what is wrong, the most urgent first.
 	Troubles []see.Trouble `json:"troubles,omitempty"`
 	Warnings []string      `json:"warnings,omitempty"`
@@ -245,20 +243,8 @@ func readStatus(ctx context.Context, box *inbox.Inbox) (status, error) {
 	st.Troubles = f.Troubles()
 	if f.Unreadable == nil {
 		st.spent(box, f)
-		st.stoppedRuns(box, len(f.Stopped) > 0)
 	}
 	return st, f.Unreadable
-}
-
-// stoppedRuns sets which runs have reached their limit, with figures.
-func (st *status) stoppedRuns(box *inbox.Inbox, any bool) {
-	if !any {
-		return
-	}
-	var err error
-	if st.StoppedRuns, err = stoppedRuns(box); err != nil {
-		st.Warnings = append(st.Warnings, "which runs have reached their limits cannot be told: "+err.Error())
-	}
 }
 
 func (st *status) consumers(f see.Facts) {
@@ -308,7 +294,7 @@ func (st status) table(d display) *layout.Table {
 }
 
 // hasRow are the troubles that have a row of their own in the table.
-var hasRow = map[see.Kind]bool{see.KindLetters: true, see.KindRunOver: true, see.KindPaused: true, see.KindDayOver: true, see.KindQuestion: true}
+var hasRow = map[see.Kind]bool{see.KindLetters: true, see.KindPaused: true, see.KindDayOver: true, see.KindQuestion: true}
 
 // style makes the reason stand out where a person has to act.
 func (st status) style(cell string) layout.Style {
@@ -352,9 +338,6 @@ func (st status) rows(row func(name, format string, args ...any), shown display)
 	}
 	if st.Today != nil {
 		row("spent", "today %s", st.Today)
-	}
-	for _, r := range st.StoppedRuns {
-		row("limit", "%s", r.sentence)
 	}
 	if st.Paused != nil {
 		row("delivery", "%s", st.Paused.String())

@@ -61,7 +61,7 @@ func (st *status) spent(box *inbox.Inbox, f see.Facts) {
 	if now.Total().IsZero() && !limit.Any() {
 		return // nobody counts, or nothing was spent yet
 	}
-	spent := price.Price{Amount: now.Today(), ContextPercent: -1}
+	spent := price.Price{Amount: now.Today()}
 	if n := spent.Unpriced; n > 0 {
 		st.Warnings = append(st.Warnings, "what was spent today is at least that much: for "+words.Count(int(n), "request", "requests")+
 			" nobody knows the price of the model: say it in "+meter.PricesPlace()+" (heartbeat costs --prices)")

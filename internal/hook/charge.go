@@ -30,8 +30,7 @@ func (h *hook) chargeEnd(tx *inbox.Tx) {
 	h.account.charged, h.account.told = tx, h.endsTurn() && !h.account.kept
 	h.placeTurn(tx, h.account.told)
 	d := tx.InFlight()
-	limited := h.Limits.Any() || d != nil && d.Limits().Any()
-	err := charging.Turn(tx, h.box, h.input.SessionID, h.input.TranscriptPath, limited)
+	err := charging.Turn(tx, h.box, h.input.SessionID, h.input.TranscriptPath)
 	h.uncounted(err)
 	h.noteUncounted(tx, d, err)
 }
@@ -93,7 +92,7 @@ func (h *hook) keepCounting() {
 // noteUncounted records it at the end of a turn, with what that commits.
 func (h *hook) noteUncounted(tx *inbox.Tx, d *inbox.Delivery, err error) {
 	l := h.Limits
-	limited := l.Entry.Spending() || l.Session.Spending() || l.Day.Spending() || h.Runs.MaxCost > 0 || d != nil && d.Limits().Spending()
+	limited := l.Entry.Spending() || l.Day.Spending() || d != nil && d.Limits().Spending()
 	cause := ""
 	if err = errors.Join(h.counting.err, err); limited && err != nil {
 		cause = err.Error()
@@ -121,27 +120,22 @@ func (h *hook) meterWait() (wait time.Duration) {
 }
 
 // awaitSpending is for the end of a turn. The client writes its transcript late, while a chain of
-// short turns has gone on several times by then. So close to a limit of the session, the day or a
-// babysitter run the hook waits for the turn's answer in the transcript. It has no lock, and
+// short turns has gone on several times by then. So close to a limit of the day the hook waits
+// for the turn's answer in the transcript. It has no lock, and
 // changes nothing but the count.
 func (h *hook) awaitSpending() {
-	l := budget.Plan{Session: h.Limits.Session, Day: h.Limits.Day}
-	if h.input == nil {
+	if h.input == nil || !h.Limits.Day.Any() {
 		return
 	}
-	run := ""
-	if run, l.Run = h.runInFlight(); !l.Any() && l.Run == 0 {
-		return
-	}
-	h.counting.err = h.countAnswer(l, run)
+	h.counting.err = h.countAnswer(budget.Plan{Day: h.Limits.Day})
 	h.uncounted(h.counting.err)
 }
 
 // countAnswer counts what the session has spent, close to a limit with the answer that
 // ended the turn.
-func (h *hook) countAnswer(l budget.Plan, run string) error {
+func (h *hook) countAnswer(l budget.Plan) error {
 	path, reply, from := h.input.TranscriptPath, h.input.LastMessage, h.deliveredAt()
-	reading := meter.Reading{Session: h.input.SessionID, Transcript: path, ContextPercent: -1, Wait: h.meterWait()}
+	reading := meter.Reading{Session: h.input.SessionID, Transcript: path, Wait: h.meterWait()}
 	for began := time.Now(); ; time.Sleep(answerPoll) {
 		s, err := meter.Advance(h.box.Dir(), reading)
 		absent := claude.TranscriptSize(path) == 0
@@ -149,7 +143,7 @@ func (h *hook) countAnswer(l budget.Plan, run string) error {
 		case err != nil || reply == "" || time.Since(began) >= lineWait || absent && h.input.StopHookActive:
 			return err
 		case absent: // the first turns of a session may end before it is there
-		case s == nil || !h.isNear(l, run, s) || h.client().Said(path, from, s.Read, reply):
+		case s == nil || !h.isNear(l, s) || h.client().Said(path, from, s.Read, reply):
 			return err
 		}
 	}
@@ -178,7 +172,7 @@ func (h *hook) glance(f func(*inbox.View)) {
 }
 
 // isNear reports whether a few requests more may reach a limit.
-func (h *hook) isNear(l budget.Plan, run string, s *meter.State) (near bool) {
+func (h *hook) isNear(l budget.Plan, s *meter.State) (near bool) {
 	if s.Spent.Requests == 0 {
 		return true
 	}
@@ -186,35 +180,9 @@ func (h *hook) isNear(l budget.Plan, run string, s *meter.State) (near bool) {
 		Nanos: nearLimit * (s.Spent.Nanos / s.Spent.Requests), Dollars: s.Spent.Dollars,
 		Tokens: price.Tokens{Input: nearLimit * (s.Spent.Tokens.Sum() / s.Spent.Requests)},
 	}
-	if recovery.JudgeSession(l, s.Spent.Plus(more)) != nil {
-		return true
-	}
-	if l.Day == (budget.Limits{}) && l.Run == 0 {
-		return false
-	}
 	h.glance(func(view *inbox.View) {
 		spending, err := view.Spending(charging.Reading(s))
-		if err != nil || l.Day.Any() && recovery.JudgeDay(l, spending.Today.Plus(more)) != nil {
-			near = err == nil
-			return
-		}
-		spent, err := view.SpentByRun(run, charging.Load(h.box.Dir()))
-		_, over := recovery.OverRun(spent.Plus(more), l.Run)
-		near = err == nil && over
+		near = err == nil && recovery.JudgeDay(l, spending.Today.Plus(more)) != nil
 	})
 	return near
-}
-
-// runInFlight is the babysitter run of the entry in flight, and what it may cost. A hook
-// that knows of no runs does not look.
-func (h *hook) runInFlight() (run string, limit int64) {
-	if len(h.Runs.Dirs) == 0 && h.Runs.MaxCost == 0 {
-		return "", 0
-	}
-	h.glance(func(view *inbox.View) {
-		if d := view.InFlight(); d != nil {
-			run, limit = recovery.RunInFlight(view, d, h.Runs.MaxCost)
-		}
-	})
-	return run, limit
 }

@@ -62,8 +62,8 @@ func TestAMeterThatCannotBeUsed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := spending(t, "--max-tokens-per-entry", "3k").deliver()
-			require.NoError(t, os.RemoveAll(filepath.Join(s.dir, meter.Name("s0"))))
-			free := c.block(t, filepath.Join(s.dir, meter.Name("s0")))
+			require.NoError(t, os.RemoveAll(filepath.Join(s.dir, meter.Name)))
+			free := c.block(t, filepath.Join(s.dir, meter.Name))
 			for range 4 {
 				s.request()
 				require.Empty(t, s.event("PostToolBatch", ""))
@@ -83,7 +83,7 @@ func TestAMeterThatCannotBeUsed(t *testing.T) {
 // The end of a turn tells it as well, and the same cause is no second event.
 func TestAMeterThatCannotBeUsedAtAStop(t *testing.T) {
 	s := spending(t, "--max-tokens-per-day", "30k")
-	path := filepath.Join(s.dir, meter.Name("s0"))
+	path := filepath.Join(s.dir, meter.Name)
 	require.NoError(t, os.Mkdir(path, 0o700))
 	s.deliver()
 	s.request()
@@ -96,7 +96,7 @@ func TestAMeterThatCannotBeUsedAtAStop(t *testing.T) {
 
 	// Without limits nobody has to hear of it.
 	s = spending(t)
-	require.NoError(t, os.Mkdir(filepath.Join(s.dir, meter.Name("s0")), 0o700))
+	require.NoError(t, os.Mkdir(filepath.Join(s.dir, meter.Name), 0o700))
 	s.deliver()
 	assert.Empty(t, s.notCounted())
 }

@@ -75,8 +75,7 @@ func appendTo(t testing.TB, path, text string) {
 
 func hear(t testing.TB, dir string, total int64) {
 	_, err := meter.Advance(dir, meter.Reading{
-		Session: "s0", Transcript: filepath.Join(dir, "t.jsonl"), Client: "client", Total: total * cent, HasTotal: true,
-		ContextPercent: -1,
+		Session: "s0", Transcript: filepath.Join(dir, "t.jsonl"),
 	})
 	require.NoError(t, err)
 }
@@ -86,10 +85,10 @@ func everyCentOnce(t *testing.T, s situation, c crash.Crash) {
 	box, err := inbox.Open(s.inbox(c.Dir), inbox.Options{})
 	require.NoError(t, err)
 	m, err := meter.Advance(c.Dir, meter.Reading{
-		Session: "s0", Transcript: filepath.Join(c.Dir, "t.jsonl"), ContextPercent: -1, Final: true,
+		Session: "s0", Transcript: filepath.Join(c.Dir, "t.jsonl"), Final: true,
 	})
 	require.NoError(t, err)
-	prices, err := box.Prices(charging.Load(c.Dir))
+	prices, err := box.Prices(charging.Load(box))
 	require.NoError(t, err)
 	assert.Equal(t, int64(7*cent), prices.Total().Nanos, "before anything is made good")
 	for range 2 {

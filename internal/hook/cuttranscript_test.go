@@ -25,7 +25,7 @@ func (s *spender) cut() {
 func (s *spender) total() int64 {
 	box, err := inbox.Open(filepath.Join(s.dir, "inbox.jsonl"), inbox.Options{})
 	require.NoError(s.t, err)
-	p, err := box.Prices(charging.Load(s.dir))
+	p, err := box.Prices(charging.Load(box))
 	require.NoError(s.t, err)
 	return p.Total().Tokens.Sum()
 }

@@ -52,7 +52,7 @@ func RunFull(args []string, s cli.Streams, open OpenRuns) (status int) {
 	case args[0] == "recover":
 		return RecoverVerb(CommandName).Run(args[1:], s.OnScreen())
 	case args[0] == meterVerb:
-		return meterCommand(CommandName).Run(args[1:], s.OnScreen())
+		return meterCommand().Run(args[1:], s.OnScreen())
 	}
 	if slices.Contains(cli.VerbNames, args[0]) {
 		s.Note("%[1]s is a verb of heartbeat: %[2]s", args[0], howToType(args[0]))

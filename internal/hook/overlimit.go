@@ -29,8 +29,7 @@ const (
 	nearLimit = 3
 )
 
-// afterTools stops the turn of an entry that has reached a limit, or whose session or day
-// has: between two requests, so that no more than the last one goes beyond it. It also
+// afterTools stops the turn of an entry that has reached a limit, or whose day has: between two requests, so that no more than the last one goes beyond it. It also
 // runs for a subagent, whose requests count as well; there the client ends only that
 // one, and the rest of the turn at its own next hook.
 func (h *hook) afterTools() int {
@@ -62,11 +61,10 @@ func (h *hook) lookAtSpending() (v *recovery.Over, seq int64, err error) {
 		return nil, 0, nil // nobody's turn but the person's
 	}
 	l := recovery.LimitsOf(d, h.Limits)
-	_, l.Run = recovery.RunInFlight(view, d, h.Runs.MaxCost)
-	if !l.Any() && l.Run == 0 {
+	if !l.Any() {
 		return nil, 0, nil
 	}
-	if l.Run == 0 && l.Entry.Nanos == 0 && l.Entry.Tokens == 0 && !l.Session.Any() && !l.Day.Any() {
+	if !l.Entry.Spending() && !l.Day.Any() {
 		return recovery.Judge(l, recovery.Spent{Took: recovery.Took(d)}, d.Attempt), d.DeliveredSeq, nil
 	}
 	v, err = h.judgeSpending(view, d, l)
@@ -120,13 +118,8 @@ func (h *hook) judgeWith(view *inbox.View, d *inbox.Delivery, l budget.Plan, s *
 		return nil, err
 	}
 	more.Dollars = s.Spent.Dollars // also where the entry's own requests have none yet
-	spent := recovery.Spent{Spending: spending, Session: s.Spent, Took: recovery.Took(d)}
-	if l.Run > 0 {
-		if spent.Run, err = view.SpentByRun(recovery.RunOf(d.Entry()), charging.Load(h.box.Dir())); err != nil {
-			return nil, err
-		}
-	}
-	for _, a := range []*price.Amount{&spent.Entry, &spent.Here, &spent.Today, &spent.Session, &spent.Run} {
+	spent := recovery.Spent{Spending: spending, Took: recovery.Took(d)}
+	for _, a := range []*price.Amount{&spent.Entry, &spent.Here, &spent.Today} {
 		*a = a.Plus(more)
 	}
 	return recovery.Judge(l, spent, d.Attempt), nil
@@ -142,10 +135,7 @@ func (h *hook) stopTurn(v *recovery.Over, seq int64) error {
 	why := ""
 	if d := tx.InFlight(); d != nil && d.DeliveredSeq == seq && h.isTurn(d.SessionID, d.PromptID) {
 		why = fmt.Sprintf("heartbeat: entry %s was stopped: %s", words.Name(d.ID(), d.EntryID), v.Figures)
-		if err = h.chargeTurn(tx); err == nil && v.Reach == recovery.OfSession {
-			err = h.noteOver(tx, v.Figures)
-		}
-		if err == nil {
+		if err = h.chargeTurn(tx); err == nil {
 			_, err = h.settle(tx, recovery.Sight{Over: v, Charged: true})
 		}
 		if err == nil {

@@ -102,7 +102,7 @@ func TestALimitInDollars(t *testing.T) {
 // stops the entry. Without such a limit it goes on.
 func TestAModelWithoutAPrice(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
-	for _, limit := range []string{"--max-cost-per-entry", "--max-cost-per-session", "--max-cost-per-day"} {
+	for _, limit := range []string{"--max-cost-per-entry", "--max-cost-per-day"} {
 		s := spending(t, limit, "100").deliver()
 		s.model = "house-model-7"
 		s.request()
@@ -155,20 +155,17 @@ func TestAnAnswerThatDoesNotCome(t *testing.T) {
 	require.Empty(t, s.event("PostToolBatch", missing))
 }
 
-// A session's limit gives its entry back, unless the entry reached it by itself; a day's
-// limit pauses delivery as well, and leaves a person's pause alone.
-func TestLimitsOfSessionAndDay(t *testing.T) {
+// A day's limit gives the entry back, unless that reached it by itself, and pauses delivery.
+func TestTheDaysLimit(t *testing.T) {
 	for name, c := range map[string]struct {
 		args     []string
 		requests int
 		reason   inbox.Reason
 		says     string
 	}{
-		"session":       {[]string{"--max-tokens-per-session", "3k"}, 2, "", "the session cost 3300 of 3000 tokens"},
-		"session alone": {[]string{"--max-tokens-per-session", "3k"}, 1, inbox.ReasonOverBudget, "in its session alone it took 5100 of 3000 tokens"},
-		"day":           {[]string{"--max-tokens-per-day", "3k"}, 2, "", "today cost 3300 of 3000 tokens"},
-		"day alone":     {[]string{"--max-tokens-per-day", "3k"}, 1, inbox.ReasonOverBudget, "in one day it took 5100 of 3000 tokens"},
-		"last attempt":  {[]string{"--max-tokens-per-session", "3k", "--max-attempts", "1"}, 2, inbox.ReasonOverBudget, "the session cost 3300 of 3000 tokens"},
+		"day":          {[]string{"--max-tokens-per-day", "3k"}, 2, "", "today cost 3300 of 3000 tokens"},
+		"day alone":    {[]string{"--max-tokens-per-day", "3k"}, 1, inbox.ReasonOverBudget, "in one day it took 5100 of 3000 tokens"},
+		"last attempt": {[]string{"--max-tokens-per-day", "3k", "--max-attempts", "1"}, 2, inbox.ReasonOverBudget, "today cost 3300 of 3000 tokens"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := spending(t, c.args...).deliver()
@@ -221,62 +218,6 @@ func TestADaysLimitLeavesAPauseAlone(t *testing.T) {
 	}
 }
 
-// The Stop of a session over its limit is approved, and nothing more is delivered to it.
-func TestAStopOverTheLimit(t *testing.T) {
-	s := spending(t, "--max-tokens-per-session", "2k", "--signal-file", "")
-	s.deliver()
-	s.request()
-	assert.Empty(t, s.stop(true, "did A"))
-	results := jsonLines[inbox.Result](t, filepath.Join(s.dir, ".results.jsonl"))
-	require.Len(t, results, 1, "an answer counts, whatever it cost")
-
-	// Nobody sees to a fresh session, so that a person has to: it is noted once.
-	s.request()
-	assert.Empty(t, s.stop(false, "and more"))
-	over := func() *inbox.Finding {
-		sessions, err := s.view().Sessions()
-		require.NoError(t, err)
-		return sessions[0].Over
-	}
-	require.NotNil(t, over())
-	assert.Equal(t, "the session cost 2200 of 2000 tokens", over().Text)
-	told := 0
-	for _, e := range jsonLines[inbox.Event](t, filepath.Join(s.dir, ".events.jsonl")) {
-		if e.Event == inbox.EventSessionOver {
-			told++
-			assert.Equal(t, over().Text, e.Reason)
-		}
-	}
-	assert.Equal(t, 1, told)
-	s.args[3] = "20k"
-	require.Contains(t, s.stop(false, "ready"), `"reason":"B"`)
-	assert.Nil(t, over(), "the limit is a higher one")
-}
-
-// A session of a launcher makes way for a fresh one, and nobody has to be told.
-func TestALaunchersSessionOverItsLimit(t *testing.T) {
-	s := spending(t, "--max-tokens-per-session", "2k", "--signal-file", filepath.Join(t.TempDir(), "signal"))
-	s.deliver()
-	s.request()
-	assert.Empty(t, s.stop(true, "did A"))
-	for _, e := range jsonLines[inbox.Event](t, filepath.Join(s.dir, ".events.jsonl")) {
-		assert.NotEqual(t, inbox.EventSessionOver, e.Event)
-	}
-}
-
-// A turn that is stopped by its session's limit leaves the session at its prompt.
-func TestATurnStoppedByItsSessionsLimit(t *testing.T) {
-	s := spending(t, "--max-tokens-per-session", "3k").deliver()
-	s.request()
-	require.Empty(t, s.event("PostToolBatch", ""))
-	s.request()
-	require.Contains(t, s.event("PostToolBatch", ""), "the session cost 3300 of 3000 tokens")
-	sessions, err := s.view().Sessions()
-	require.NoError(t, err)
-	require.NotNil(t, sessions[0].Over)
-	assert.Equal(t, "the session cost 3300 of 3000 tokens", sessions[0].Over.Text)
-}
-
 // In a chain of short turns the end of one is held against a day's limit.
 func TestAStopOverTheDaysLimit(t *testing.T) {
 	s := spending(t, "--max-cost-per-day", "0.015").deliver()
@@ -293,14 +234,14 @@ func TestAStopOverTheDaysLimit(t *testing.T) {
 // The client writes late what the turn said, which is waited for close to a limit. One that never writes it is not waited for without end.
 func TestAStopWaitsForTheAnswer(t *testing.T) {
 	hook.SetLineWait(time.Minute)
-	s := spending(t, "--max-tokens-per-session", "2k").deliver()
+	s := spending(t, "--max-tokens-per-day", "2k").deliver()
 	said := make(chan string)
 	go func() { said <- s.event("Stop", `,"stop_hook_active":true,"last_assistant_message":"did A"`) }()
 	s.requests++ // before the hook looks, or while it waits
 	s.line(`{"type":"assistant","message":{"id":"late","usage":{"input_tokens":1000,"output_tokens":100},"content":[{"type":"text","text":"did A"}]}}`)
-	require.Empty(t, <-said, "the session is over its limit")
+	require.Empty(t, <-said, "the day is over its limit")
 
 	hook.SetLineWait(10 * time.Millisecond)
-	s = spending(t, "--max-tokens-per-session", "2k").deliver()
+	s = spending(t, "--max-tokens-per-day", "2k").deliver()
 	require.Contains(t, s.event("Stop", `,"stop_hook_active":true,"last_assistant_message":"did A"`), `"reason":"B"`)
 }

@@ -13,13 +13,12 @@ func Page() cli.Page {
 Code session. Claude Code calls it: it reads the hook's JSON on stdin, and prints the
 decision on stdout (nothing: the stop is approved). With --rewake it waits in the
 background, and wakes the idle session. "heartbeat install" writes it into the settings.`,
-		Usage: []string{"--inbox PATH [flags]", "recover [flags]", "meter --inbox PATH [--then LINE]"},
+		Usage: []string{"--inbox PATH [flags]", "recover [flags]"},
 		Example: `heartbeat install
 heartbeat send "summarise the open issues"
 claude "Say ready."`,
 		Verbs: []cli.Group{{Title: "Verbs", Items: []cli.Item{
 			{Name: "recover", What: "decide about an entry that a session left unanswered (as heartbeat recover does)"},
-			{Name: meterVerb, What: "count what a session spends, as its status line"},
 		}}},
 		Flags: flags,
 		Status: `0 decided (an error approves the stop, with a sentence on stderr),

@@ -25,7 +25,7 @@ func (h *hook) endTurn(tx *inbox.Tx) (outcome, error) {
 		if err := h.contest(tx); err != nil {
 			return 0, err
 		}
-		if h.Limits.Session.Any() || h.Limits.Day.Any() {
+		if h.Limits.Day.Any() {
 			h.chargeEnd(tx)
 		}
 	}
@@ -48,9 +48,6 @@ func (h *hook) endTurn(tx *inbox.Tx) (outcome, error) {
 	}
 	if h.gate.shut {
 		return approved, nil
-	}
-	if over, err := h.sessionIsOver(tx, session); over || err != nil {
-		return approved, err
 	}
 	if h.MaxEntries > 0 && tx.Acknowledged(session) >= h.MaxEntries {
 		return approved, nil
@@ -82,29 +79,10 @@ func (h *hook) countBlock(tx *inbox.Tx) error {
 	return tx.CountBlock(h.input.SessionID, !h.input.StopHookActive)
 }
 
-// sessionIsOver reports whether the session has reached its limit. A launcher ends it then.
-func (h *hook) sessionIsOver(tx *inbox.Tx, session string) (bool, error) {
-	v := recovery.JudgeSession(h.Limits, tx.SpentBy(session))
-	if v == nil {
-		return false, tx.NoteOver(session, "")
-	}
-	h.Note("%s: it is given no more entries, a fresh one is", v.Figures)
-	return true, h.noteOver(tx, v.Figures)
-}
-
-// noteOver records it where no launcher sees to a fresh session: a person has to.
-func (h *hook) noteOver(tx *inbox.Tx, figures string) error {
-	if h.SignalFile != "" || h.input == nil {
-		return nil
-	}
-	return tx.NoteOver(h.input.SessionID, figures)
-}
-
 // asker is this hook, as it asks what becomes of entries.
 func (h *hook) asker() recovery.Asker {
 	s := h.Orphan
-	s.Limits, s.Runs = h.Limits, h.Runs.Dirs
-	s.Limits.Run = h.Runs.MaxCost
+	s.Limits = h.Limits
 	return recovery.Asker{
 		Settings: s, Box: h.box, Client: recovery.Process{PID: h.clientPID()}, Start: h.Start,
 		Elsewhere: h.settledElsewhere, Note: func(format string, args ...any) { h.Note(format, args...) },

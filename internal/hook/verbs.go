@@ -4,20 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
-	"strconv"
 	"syscall"
-	"time"
 
 	"github.com/spf13/pflag"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/charging"
 	"heartbeat/internal/cli"
-	"heartbeat/internal/machine"
-	"heartbeat/internal/meter"
 	recovery "heartbeat/recover"
 )
 
@@ -88,7 +82,7 @@ func runRecover(i *cli.InboxFlags, a recovery.Asker, s cli.Streams) (err error) 
 			return fmt.Errorf("recover: %w", err)
 		}
 	}
-	if err := charging.Gone(a.Box, "", nil); err != nil {
+	if err := charging.Gone(a.Box, ""); err != nil {
 		s.Note("what the sessions spent is not all counted: %v", err)
 	}
 	report, err := recovery.Run(context.Background(), a, recovery.Sight{})
@@ -112,92 +106,30 @@ func runRecover(i *cli.InboxFlags, a recovery.Asker, s cli.Streams) (err error) 
 }
 
 const (
-	// meterVerb is how heartbeat-stop is told to be the status line's program.
+	// meterVerb is how earlier releases told heartbeat-stop to be the status line's program.
 	meterVerb = "meter"
-	// oldMeterName is the program's name of earlier releases. Settings have it until they are
-	// installed again, and a link of that name leads to heartbeat-stop.
+	// oldMeterName is the program's name of releases before those. A link of that name leads to
+	// heartbeat-stop.
 	oldMeterName = "heartbeat-meter"
 )
 
-// meterCommand returns the verb meter of the command of that name: what a session's statusLine
-// runs. It books what the client says to the session's meter, and then becomes the status
-// line that the person had before.
-//
-// The client starts it after each answer of the model and shows what it prints. It is
-// silent on errors: what is lost comes with the next reading.
-func meterCommand(command string) cli.Verb {
+// meterCommand returns the verb meter, which settings have until they are installed again: it goes on
+// as the status line that the person had before, and does nothing else.
+func meterCommand() cli.Verb {
 	return cli.Verb{
 		Name:  meterVerb,
-		Short: "count what a session spends, as its status line",
-		Long: `Book what a Claude Code session has spent to the meter beside an inbox. It is a
-status line: the client runs it after each answer, with what it knows as JSON on
-stdin, and shows what it prints. "heartbeat install" and heartbeat-launch wire it.
-
-Without --then it prints nothing. It is silent on errors.
-
-Exit status: that of --then; 0 without it, 1 wrong usage.`,
-		Example: command + ` meter --inbox work/inbox.jsonl --then '~/.claude/line.sh'`,
+		Short: "go on as the line behind --then, as the status line of earlier releases",
 		Build: func() (*pflag.FlagSet, cli.Action) {
-			var inbox, then string
+			var then string
 			f := cli.NewFlags(meterVerb)
-			f.StringVar(&inbox, "inbox", "", "`path` of the inbox beside which to count")
-			f.StringVar(&then, "then", "", "go on as this `line` for /bin/sh, with the same on stdin: the status line that a person had before")
-			return f, func(args []string, s cli.Streams) error {
-				switch err := cli.NoArgs(args); {
-				case err != nil:
+			f.String("inbox", "", "not used any more")
+			f.StringVar(&then, "then", "", "go on as this `line` for /bin/sh: the status line that a person had before")
+			return f, func(args []string, _ cli.Streams) error {
+				if err := cli.NoArgs(args); err != nil || then == "" {
 					return err
-				case inbox == "":
-					return cli.Usage(errors.New("--inbox is missing: it names the inbox beside which to count"))
 				}
-				stdin := readStatus(s.In)
-				bookStatus(inbox, stdin)
-				if then != "" {
-					becomeLine(then, stdin)
-				}
-				return nil
+				return syscall.Exec("/bin/sh", []string{"sh", "-c", then}, os.Environ())
 			}
 		},
-	}
-}
-
-// maxStatus is the most that is read of stdin. The client gives some thousand bytes.
-const maxStatus = 1 << 20
-
-func readStatus(from io.Reader) []byte {
-	all := make([]byte, 0, 16<<10)
-	for len(all) < maxStatus {
-		if len(all) == cap(all) {
-			all = append(all, 0)[:len(all)]
-		}
-		n, err := from.Read(all[len(all):min(cap(all), maxStatus)])
-		all = all[:len(all)+n]
-		if err != nil {
-			break // what there is may suffice
-		}
-	}
-	return all
-}
-
-// bookStatus is silent, and never keeps the person's line from being shown.
-func bookStatus(inbox string, stdin []byte) {
-	defer func() { _ = recover() }()
-	r, err := meter.ParseStatus(stdin)
-	if err != nil {
-		return
-	}
-	inbox, err = filepath.Abs(inbox)
-	if err != nil {
-		return
-	}
-	pid, _ := strconv.Atoi(os.Getenv("CLAUDE_PID")) // 0 if unknown: then all are one
-	r.Client = meter.ClientName(machine.KnownBoot(machine.BootID()), pid, machine.ProcessStart(pid))
-	r.Wait = time.Second // the person's line comes after it
-	_, _ = meter.Advance(filepath.Dir(inbox), r)
-}
-
-// becomeLine replaces this process by the person's line. It returns where that cannot be.
-func becomeLine(then string, stdin []byte) {
-	if becomeStdin(stdin) == nil {
-		_ = syscall.Exec("/bin/sh", []string{"sh", "-c", then}, os.Environ())
 	}
 }

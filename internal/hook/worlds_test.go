@@ -163,15 +163,13 @@ func (w *hookWorld) leave() {
 	}
 }
 
-// hear has the client say its total.
+// hear has the session counted.
 func (w *hookWorld) hear() {
 	if w.codex {
 		return
 	}
-	b := w.bills[w.session]
 	_, err := meter.Advance(w.dir, meter.Reading{
-		Session: w.session, Transcript: w.transcript, Client: fmt.Sprint("client-", b.client), Total: b.total * cent, HasTotal: true,
-		ContextPercent: -1,
+		Session: w.session, Transcript: w.transcript,
 	})
 	require.NoError(w.t, err)
 }
@@ -185,11 +183,11 @@ func (w *hookWorld) audit() {
 	spent := int64(0)
 	for session, b := range w.bills {
 		spent += b.spent
-		m, err := meter.Advance(w.dir, meter.Reading{Session: session, Transcript: b.transcript, ContextPercent: -1, Final: true})
+		m, err := meter.Advance(w.dir, meter.Reading{Session: session, Transcript: b.transcript, Final: true})
 		require.NoError(w.t, err)
 		require.Equal(w.t, b.spent*cent, m.Spent.Nanos, "the meter of %s", session)
 	}
-	prices, err := w.box().Prices(charging.Load(w.dir))
+	prices, err := w.box().Prices(charging.Load(w.box()))
 	require.NoError(w.t, err)
 	if now := prices.Total().Nanos; strings.Contains(strings.Join(w.steps, " "), "killed at") {
 		require.LessOrEqual(w.t, now, spent*cent, "without a session of which no hook could tell yet")

@@ -15,7 +15,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/hosting/config"
@@ -79,9 +78,6 @@ func readConfig(path string, stdin *os.File) ([]byte, error) {
 func (o *order) host(started func(session.Up)) (err error) {
 	if o.Hook, err = cli.Beside("heartbeat-stop"); err != nil {
 		return err
-	}
-	if o.Meter, err = cli.Beside(settings.MeterName); err != nil {
-		o.Meter = "" // the client's own total is not read then
 	}
 	up := false
 	o.Started = func(u session.Up) {

@@ -37,7 +37,6 @@ type flags struct {
 
 	agent     string
 	variables []string
-	noMeter   bool
 	mcp       bool
 	output    string
 	log       string
@@ -114,7 +113,8 @@ func (c *flags) session(f *pflag.FlagSet) {
 	f.Var((*cli.Span)(&c.work.AskPatience), "ask-patience", "how long a session that asks something waits for somebody who attaches and answers, where nobody is at its terminal (0: it is ended at once)")
 	f.StringArrayVar(&c.variables, "env", nil, "add a `variable` to the command's environment: K=V, or K with the value that it has here, which keeps a secret out of the list of processes; may be repeated")
 	f.BoolVar(&c.mcp, "mcp", false, "give the session the tools of an agent (heartbeat mcp), and allow them")
-	f.BoolVar(&c.noMeter, "no-meter", false, "wire no status line that counts what a session costs (heartbeat-stop meter)")
+	f.Bool("no-meter", false, "") // of earlier releases
+	f.Lookup("no-meter").Hidden = true
 	f.StringVar(&c.work.Hook, "hook", "", "the heartbeat-stop to wire (`path`; default: the one beside this command, or else on the PATH)")
 }
 
@@ -229,9 +229,8 @@ func (c *flags) complete() (withoutCI bool, err error) {
 		c.untold(-1)
 	}
 	o.Command, o.FixedSize, o.Guard, o.Idle.Busy = f.Args(), f.Changed("size"), true, inFlight(o.Env, o.Dir)
-	n, r := &c.work.Notify, &c.work.Settings
+	n := &c.work.Notify
 	n.Command, n.Drained = c.notify.Command, c.notify.Drained
-	r.Runs, r.Limits.Run = c.work.Runs.Dirs, c.work.Runs.MaxCost
 	return withoutCI, nil
 }
 

@@ -11,7 +11,6 @@ import (
 	"golang.org/x/term"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/machine/signals"
 	"heartbeat/internal/see"
@@ -183,12 +182,6 @@ func (l *launcher) workThrough() (*supervise.Report, error) {
 		return nil, err
 	}
 	defer stop()
-	if !l.noMeter {
-		if o.Meter, err = cli.Beside(settings.MeterName); err != nil { // the work is done all the same
-			o.Meter = ""
-			to.say(time.Now(), "the client's own total is not read: "+err.Error())
-		}
-	}
 	if l.mcp {
 		if o.Tools, err = cli.Beside("heartbeat"); err != nil {
 			return nil, fmt.Errorf("--mcp: %w", err)

@@ -34,7 +34,10 @@ func (s *State) replaced() {
 	for i := range s.recent {
 		s.recent[i].part = -1
 	}
-	s.parts, s.shares, s.summary = []part{all}, nil, min(s.summary, -1)
+	for i := range s.summaries {
+		s.summaries[i].part = -1
+	}
+	s.parts, s.shares = []part{all}, nil
 }
 
 // move takes another path for the transcript: of a session that was resumed in another
@@ -58,17 +61,19 @@ func (s *State) line(line []byte, at int64) {
 			s.Model = model
 		}
 	case "user":
-		if !l.Bool("isSidechain") && !l.Bool("isCompactSummary") && !isToolResult(l) {
+		switch {
+		case l.Bool("isCompactSummary"):
+			text := l.Value("message").Get("content").Text()
+			s.summarised(price.Tokens{Output: int64(max(0, len(text)-aroundSummary) / bytesOfToken)})
+		case !l.Bool("isSidechain") && !isToolResult(l):
 			s.begin(l, at)
 		}
 	case "system":
 		if l.String("subtype") == "compact_boundary" {
-			s.summarised(l, at)
+			s.summarise(l, at)
 		}
 	case "cost-state":
-		if total, err := price.DollarsOf(string(l.Value("totalCostUSD"))); err == nil && total >= 0 {
-			s.state(total)
-		}
+		s.state(l)
 	default:
 		s.rollout(l, at)
 	}
@@ -92,21 +97,100 @@ func mayCount(line []byte) bool {
 	return false
 }
 
-// summarised counts the request by which the client made a summary of the conversation: its
-// usage is in no transcript. It took the whole conversation, for which the least that it can have
-// cost is counted; [State.topUp] adds what is missing, as soon as the client says its total.
-func (s *State) summarised(l *flat.Members, at int64) {
+// summarise counts the request by which the client made a summary of the conversation: its usage is
+// in no transcript. It took the whole conversation and wrote the summary, for which the least is
+// counted that it can have cost, until [State.topUp].
+func (s *State) summarise(l *flat.Members, at int64) {
 	of := l.Value("compactMetadata")
 	if of.Get("trigger").Text() == "manual" { // a person asked for it, before the lines that say so
 		s.begin(l, at)
 	}
-	tokens := price.Tokens{CacheRead: number(of, "preTokens")}
-	in := len(s.parts) - 1
-	s.ask(hash("summary "+l.String("uuid")), s.Model, price.Usage{Tokens: tokens}, in, 0)
-	s.summary = s.parts[in].from
-	if s.quiet { // it said its total before it wrote the line
-		s.topUp()
+	s.summaries = append(s.summaries, summary{name: hash("summary " + l.String("uuid")), part: s.last().from})
+	s.summaries = s.summaries[max(0, len(s.summaries)-maxSummaries):]
+	s.summarised(price.Tokens{CacheRead: number(of, "preTokens")})
+}
+
+const (
+	// bytesOfToken is more than a token of a summary has.
+	bytesOfToken = 6
+	// aroundSummary is how many bytes the client itself puts around a summary, or more.
+	aroundSummary = 1200
+)
+
+// summarised counts what the last summary took as far as that is known.
+func (s *State) summarised(t price.Tokens) {
+	if n := len(s.summaries); n > 0 {
+		last := s.summaries[n-1]
+		s.ask(last.name, s.Model, price.Usage{Tokens: t}, s.partFrom(last.part), 0)
 	}
+}
+
+// state takes what the client writes into the transcript when it ends: its total, from which it goes
+// on when the session is resumed, and of what that is made up.
+func (s *State) state(l *flat.Members) {
+	total, err := price.DollarsOf(string(l.Value("totalCostUSD")))
+	if err != nil || total < 0 {
+		return
+	}
+	since := s.stated
+	if total < since {
+		since = 0 // it did not take up the old total
+	}
+	s.stated = total
+	s.last().own.Said += total - since
+	s.topUp(l.Value("modelUsage"), total)
+	for i := range s.summaries {
+		s.summaries[i].told = true
+	}
+}
+
+// topUp gives the summaries what the client's total has beyond the transcript, the same to each, since
+// they are all that the client does not show there and that costs more than a little. What it says of
+// models without a price is left aside. A person's own prices are not the client's, so that there the
+// difference tells nothing.
+func (s *State) topUp(models flat.Value, total int64) {
+	m, err := flat.Parse([]byte(models))
+	guessed := int64(0)
+	for _, of := range s.summaries {
+		if !of.told {
+			guessed++
+		}
+	}
+	if _, own := s.prices().Of(s.Model); guessed == 0 || own != "" || err != nil {
+		return
+	}
+	m.Without(nil, func(model string, usage []byte) {
+		rates, own := s.prices().Of(clip(model))
+		if usd, err := price.DollarsOf(string(flat.Value(usage).Get("costUSD"))); rates == nil && err == nil {
+			total -= usd
+		}
+		if own != "" {
+			total = 0
+		}
+	})
+	for _, p := range s.parts {
+		total -= p.own.Nanos
+	}
+	for i := range s.summaries {
+		of := &s.summaries[i]
+		if of.told || total <= 0 {
+			continue
+		}
+		of.more = total / guessed
+		s.book(price.Amount{Nanos: of.more, Dollars: true}, s.partFrom(of.part), s.modelAt(s.Model))
+		total, guessed = total-of.more, guessed-1
+	}
+}
+
+// Late is what the summaries between two positions cost beyond the guess that was counted first, in
+// billionths of a dollar; guessed says that they still may.
+func (s *State) Late(from, to int64) (more int64, guessed bool) {
+	for _, of := range s.summaries {
+		if of.part >= from && of.part < to {
+			more, guessed = more+of.more, guessed || !of.told
+		}
+	}
+	return more, guessed
 }
 
 // request counts an answer of the model, once for each message, and returns the model; "" where

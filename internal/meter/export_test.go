@@ -5,13 +5,9 @@ import "heartbeat/internal/price"
 // ParsePrices is what a fuzzer feeds.
 var ParsePrices = parsePrices
 
-// WithSum makes the sum of a slot right, so that a fuzzer gets behind it.
-func WithSum(file []byte) []byte {
-	if len(file) < headSize {
-		return file
-	}
-	body := file[headSize:]
-	return append(appendHead(nil, head{sumOf(1, body), 1, int64(len(body))}), body...)
+// WithSums makes the sums of a session's line right, so that a fuzzer gets behind them.
+func WithSums(session, body string) []byte {
+	return []byte(sumOf(session) + " " + sumOf(body) + " " + body + "\n")
 }
 
 // Before is what was spent before the first line of a user at or behind a position, and all that

@@ -2,38 +2,57 @@ package meter
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"heartbeat/internal/disk"
 	"heartbeat/internal/flat"
 	"heartbeat/internal/price"
 )
 
-const prefix = ".meter-"
+// Name is that of the file.
+const Name = ".meter"
 
-// Name is the name of a session's file, whatever the session is called.
-func Name(session string) string {
-	plain := session != "" && len(session) <= 64
-	for i := 0; plain && i < len(session); i++ {
-		c := session[i]
-		plain = c == '-' || c == '_' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
+const (
+	// fileVersion is that of a line. The count of another one begins anew.
+	fileVersion = 3
+	// maxSessions is how many lines there are. A session whose line is gone is counted anew.
+	maxSessions = 8
+	maxFile     = 1 << 20
+)
+
+// line is the count of a session: two sums, of the session's name and of the state, and the state.
+type line struct{ session, sum, body string }
+
+func (l line) whole() bool { return l.sum == sumOf(l.body) }
+
+func (l line) size() int { return len(l.session) + len(l.sum) + len(l.body) + len("  \n") }
+
+// sumOf tells a whole text from a torn one.
+func sumOf(text string) string { return strconv.FormatUint(uint64(hash(text)), 16) }
+
+// Load reads what is counted of a session in dir, the folder of its inbox. Without a file, and where
+// its line is torn or of another release, the state is nil. The error is not nil where something else
+// than a readable file of ours is in its place.
+func Load(dir, session string) (*State, error) {
+	all, err := load(dir)
+	if err != nil || !hasLine(all, session) {
+		return nil, err
 	}
-	if plain {
-		return prefix + session
-	}
-	return prefix + "." + strconv.FormatUint(uint64(hash(session)), 16) // no plain name has a dot
+	s := stateIn(all, session)
+	s.derive()
+	return s, nil
 }
 
-// Load reads what is counted of a session in dir, the folder of its inbox. Without a
-// file, and where it is torn, of another session or of a later release, the state is
-// nil. The error is not nil where something else than a readable file of ours is in
-// its place.
-func Load(dir, session string) (*State, error) {
-	f, err := disk.OpenRead(filepath.Join(dir, Name(session)))
+// loads bounds how often a file is read that is being written.
+const loads = 20
+
+func load(dir string) (all []line, err error) {
+	f, err := disk.OpenRead(filepath.Join(dir, Name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -41,15 +60,65 @@ func Load(dir, session string) (*State, error) {
 		return nil, err
 	}
 	defer f.Close() // it was only read
-	s := newest(f).state(session)
-	if s != nil {
-		s.derive()
+	for range loads {
+		all, err = readLines(f)
+		if err != nil || !slices.ContainsFunc(all, func(l line) bool { return !l.whole() }) {
+			break
+		}
 	}
-	return s, nil
+	return all, err
 }
 
-// fileVersion is that of the file. The count of another one begins anew.
-const fileVersion = 2
+// readLines are the lines of a file, the first one of each session.
+func readLines(f *disk.File) (all []line, err error) {
+	text, err := f.ReadUpTo(maxFile)
+	for each := range strings.Lines(string(text)) {
+		var l line
+		l.session, each, _ = strings.Cut(strings.TrimSuffix(each, "\n"), " ")
+		l.sum, l.body, _ = strings.Cut(each, " ")
+		if !slices.ContainsFunc(all, func(o line) bool { return o.session == l.session }) {
+			all = append(all, l)
+		}
+	}
+	return all, err
+}
+
+// stateIn is the state that the lines have of a session, or that of one that begins.
+func stateIn(all []line, session string) *State {
+	for _, l := range all {
+		if l.session != sumOf(session) || !l.whole() {
+			continue
+		}
+		if s := decode([]byte(l.body)); s != nil && s.Session == session {
+			return s
+		}
+	}
+	return begun(session)
+}
+
+// writeLines puts the state before those of other sessions, unless it is the same.
+func writeLines(f *disk.File, all []line, s *State) error {
+	body := string(s.encode())
+	mine := line{sumOf(s.Session), sumOf(body), body}
+	if len(all) > 0 && all[0] == mine {
+		return nil
+	}
+	if mine.size() > maxFile {
+		return fmt.Errorf("write %s: the count takes %d bytes, and may have no more than %d bytes", f.Path(), len(body), maxFile)
+	}
+	text, n := []byte(nil), 0
+	for _, l := range append([]line{mine}, all...) {
+		if text != nil && l.session == mine.session || n == maxSessions || len(text)+l.size() > maxFile {
+			continue
+		}
+		text, n = append(append(append(append(append(append(text, l.session...), ' '), l.sum...), ' '), l.body...), '\n'), n+1
+	}
+	was := f.Info().Size
+	if err := f.WriteAt(text, 0); err != nil || was <= int64(len(text)) {
+		return err
+	}
+	return f.Truncate(int64(len(text)))
+}
 
 // encode is the state as an object.
 func (s *State) encode() []byte {
@@ -60,48 +129,18 @@ func (s *State) encode() []byte {
 	o.Raw("shares", listOf(s.shares, (*share).numbers))
 	o.Text("models", strings.Join(s.models, "\n"))
 	o.Raw("recent", listOf(s.recent, (*request).numbers))
+	o.Raw("summaries", listOf(s.summaries, (*summary).numbers))
 	o.Raw("agents", listOf(s.agents, (*agent).numbers))
-	clients := []byte{'['}
-	for i := range s.clients {
-		if i > 0 {
-			clients = append(clients, ',')
-		}
-		var o flat.Object
-		s.clients[i].members(flat.To(&o))
-		clients = append(clients, o.End()...)
-	}
-	o.Raw("clients", append(clients, ']'))
 	return o.End()
 }
 
 func (s *State) members(c flat.Codec, version *int64) {
 	c.Int("v", version)
-	c.String("id", &s.ID)
 	c.String("session_id", &s.Session)
 	c.Text("transcript", &s.Transcript)
 	c.Int("read", &s.Read)
 	c.NonZero("stated", &s.stated)
-	c.Int("summary", &s.summary)
-	c.Flag("quiet", &s.quiet)
 	c.Text("model", &s.Model)
-	percent := int64(s.ContextPercent * 1000)
-	c.Int("context_thousandths", &percent)
-	s.ContextPercent = float64(percent) / 1000
-	at := s.At.UnixNano()
-	if s.At.IsZero() {
-		at = 0
-	}
-	c.NonZero("at", &at)
-	s.At = time.Time{}
-	if at != 0 {
-		s.At = time.Unix(0, at).UTC()
-	}
-}
-
-func (c *client) members(to flat.Codec) {
-	to.String("name", &c.name)
-	to.Int("total", &c.total)
-	to.Int("fell", &c.fell)
 }
 
 // decode is nil for what encode did not write.
@@ -115,21 +154,11 @@ func decode(body []byte) *State {
 	if version != fileVersion || m.Err() != nil {
 		return nil
 	}
-	for _, v := range m.Value("clients").Items() {
-		cm, err := flat.Parse([]byte(v))
-		if err != nil {
-			return nil
-		}
-		var c client
-		if c.members(flat.From(cm)); cm.Err() != nil {
-			return nil
-		}
-		s.clients = append(s.clients, c)
-	}
 	read := [...]bool{
 		lists(&s.parts, m.Value("parts"), (*part).numbers),
 		lists(&s.shares, m.Value("shares"), (*share).numbers),
 		lists(&s.recent, m.Value("recent"), (*request).numbers),
+		lists(&s.summaries, m.Value("summaries"), (*summary).numbers),
 		lists(&s.agents, m.Value("agents"), (*agent).numbers),
 	}
 	for _, ok := range read {
@@ -149,7 +178,7 @@ func decode(body []byte) *State {
 // plausible refuses what no counter writes: a file with a right sum may still have
 // been written by something else.
 func (s *State) plausible() bool {
-	ok := s.ID != "" && len(s.parts) > 0 && s.Read >= 0 && s.stated >= 0 && s.summary >= noSummary
+	ok := len(s.parts) > 0 && s.Read >= 0 && s.stated >= 0
 	for i, p := range s.parts {
 		own := p.own
 		ok = ok && p.from >= -1 && p.at >= 0 && own.Nanos >= 0 && own.Requests >= 0 && own.Unpriced >= 0 && own.Said >= 0 && counts(own.Tokens)
@@ -161,8 +190,8 @@ func (s *State) plausible() bool {
 	for _, r := range s.recent {
 		ok = ok && counts(r.tokens) && r.nanos >= 0 && r.model >= -1 && r.model < int64(len(s.models))
 	}
-	for _, c := range s.clients {
-		ok = ok && c.total >= 0
+	for _, of := range s.summaries {
+		ok = ok && of.more >= 0
 	}
 	for _, a := range s.agents {
 		ok = ok && a.read >= 0
@@ -253,6 +282,13 @@ func (q *request) numbers(r *row) {
 	r.tokens(&q.tokens)
 }
 
+func (s *summary) numbers(r *row) {
+	r.number(&s.name)
+	r.number(&s.part)
+	r.number(&s.more)
+	r.flag(&s.told)
+}
+
 func (a *agent) numbers(r *row) { r.number(&a.name); r.number(&a.read) }
 
 // listOf writes the numbers of all items in one string: reading them back is a part of
@@ -295,3 +331,7 @@ const (
 	offset     = 14695981039346656037
 	multiplier = 1099511628211
 )
+
+func hasLine(all []line, session string) bool {
+	return slices.ContainsFunc(all, func(l line) bool { return l.session == sumOf(session) && l.whole() })
+}

@@ -25,8 +25,8 @@ func TestAChainOfTurns(t *testing.T) {
 	assert.Equal(t, "claude-opus-5-5", s.Model)
 
 	r.write(r.answer(2000, 200), r.part(2000, 200), toolResult, r.answer(3000, 300))
-	s = r.advance(r.said("a", "0.036", 3000, 300))
-	assert.Equal(t, price.Amount{Nanos: 36_000_000, Dollars: true, Tokens: price.Tokens{Input: 6000, Output: 600}, Requests: 3, Said: 36_000_000}, s.Spent)
+	s = r.advance(r.silent())
+	assert.Equal(t, price.Amount{Nanos: 36_000_000, Dollars: true, Tokens: price.Tokens{Input: 6000, Output: 600}, Requests: 3}, s.Spent)
 	assert.Equal(t, want, s.Before(stop))
 	_, ok := s.Mark(stop + 1)
 	assert.False(t, ok)
@@ -104,79 +104,50 @@ func TestOwnPrices(t *testing.T) {
 // The client's own totals are kept beside what the requests cost.
 func TestTotals(t *testing.T) {
 	for name, c := range map[string]struct {
-		said string
-		read func(r *rig)
+		said  string
+		lines []string
 	}{
-		"in order, and resumed": {"0.0336", func(r *rig) {
-			r.advance(r.started("a", "0"))
-			r.write(stated("0.0168"), stated("0.0168"))
-			r.advance(r.started("b", "0.0168"))
-			r.advance(r.said("b", "0.0336", 10, 1))
-			r.write(stated("0.0336"), stated("0.0336"))
-		}},
-		"killed, and begun anew": {"0.0436", func(r *rig) {
-			r.advance(r.said("a", "0.0168", 10, 1))
-			r.advance(r.started("b", "0"))
-			r.advance(r.said("b", "0.0168", 10, 1))
-			r.write(stated("0.0168"), stated("0.0168")) // its own total only
-			r.advance(r.said("c", "0.0268", 0, 0))
-		}},
-		"below a reading": {"7", func(r *rig) {
-			r.advance(r.said("a", "5", 10, 1))
-			r.write(stated("2"), stated("2"))
-		}},
-		"two in turns": {"4.25", func(r *rig) {
-			r.advance(r.said("a", "3", 0, 0))
-			r.advance(r.said("b", "0.5", 0, 0))
-			r.advance(r.said("a", "3.5", 0, 0))
-			r.advance(r.said("b", "0.75", 0, 0))
-		}},
-		"one late, then anew": {"5", func(r *rig) {
-			for _, usd := range []string{"3", "2", "4", "1", "1.5", "2"} {
-				r.advance(r.said("a", usd, 0, 0))
-			}
-		}},
-		"at the end only": {"0.01", func(r *rig) {
-			last := r.said("p", "0.01", 0, 0)
-			last.Final = true
-			r.advance(last)
-			r.write(stated("0.01"), stated("0.01"))
-		}},
+		"in order, and resumed":  {"0.0336", []string{stated("0.0168"), stated("0.0168"), stated("0.0336"), stated("0.0336")}},
+		"killed, and begun anew": {"0.0436", []string{stated("0.0268"), stated("0.0168")}},
 	} {
 		r := newRig(t)
-		c.read(r)
+		for _, line := range c.lines {
+			r.write(line)
+			r.advance(r.silent())
+		}
 		assert.Equal(t, price.Amount{Said: usd(t, c.said)}, r.advance(r.final()).Spent, name)
 	}
 }
 
-// The request for a summary is in no transcript. It belongs where it was made, and what it cost is
-// told by the client's total: after the line that says so, before it, or at the end.
+// The requests for summaries are in no transcript. They belong where they were made, and what they cost
+// is told by the client's total when it ends, whatever it makes of models that nobody else knows.
 func TestCompaction(t *testing.T) {
-	for name, tell := range map[string]func(r *rig){
-		"after the line": func(r *rig) {
-			r.write(compacted(1000))
-			assert.Equal(t, int64(120_000+200_000), r.advance(r.silent()).Spent.Nanos, "the least that it costs")
-			r.advance(r.quiet("a", "0.01312"))
-		},
-		"before it": func(r *rig) {
-			r.advance(r.quiet("a", "0.01312"))
-			r.write(compacted(1000))
-			r.advance(r.silent())
-		},
-		"at the end": func(r *rig) { r.write(compacted(1000), stated("0.01312")) },
+	for name, c := range map[string]struct {
+		more []string // lines behind
+		end  string
+	}{
+		"its total":               {nil, stated("0.02636")},
+		"a model without a price": {[]string{messageOf("house-model-7")}, statedOf("7.02636", `{"claude-opus-5-5":{"costUSD":0.02636},"house-model-7":{"costUSD":7}}`)},
 	} {
+		t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 		r := newRig(t)
 		first := r.write(prompt("one"), r.answer(10, 4))
-		r.advance(r.said("a", "0.00012", 10, 4))
-		tell(r)
-		next := r.write(feedback("two"))
-		r.write(r.answer(10, 4))
+		r.write(compacted(1000))
+		const least = 120_000 + 200_000 + 20_000 // with a token of output
+		assert.EqualValues(t, least, r.advance(r.silent()).Spent.Nanos, "the least that it costs")
+		second := r.write(feedback("two"))
+		r.write(r.answer(10, 4), strings.Replace(compacted(1000), "c1000", "c1001", 1))
+		third := r.write(feedback("three"))
+		r.write(append(c.more, c.end)...)
 		s := r.advance(r.final())
-		assert.Equal(t, int64(13_120_000), s.Before(next).Nanos, name)
-		assert.Equal(t, int64(2), s.Before(next).Requests, name)
-		assert.Equal(t, int64(13_240_000), s.Spent.Nanos, name)
+		assert.Equal(t, int64(13_180_000), s.Before(second).Nanos, name)
+		assert.Equal(t, int64(2), s.Before(second).Requests, name)
+		assert.Equal(t, int64(26_360_000), s.Before(third).Nanos, name)
+		assert.Equal(t, int64(26_360_000), s.Spent.Nanos, name)
 		m, _ := s.Mark(first + 1)
-		assert.Equal(t, next, m.Offset, "a summary is no turn of its own")
+		assert.Equal(t, second, m.Offset, "a summary is no turn of its own")
+		r.write(stated("9"))
+		assert.Equal(t, int64(26_360_000), r.advance(r.final()).Spent.Nanos, "it is no guess any more")
 	}
 }
 
@@ -198,7 +169,7 @@ func TestASummaryThatAPersonAskedFor(t *testing.T) {
 			assert.Equal(t, int64(10_000_000), s.Spent.Nanos)
 		} else {
 			assert.Equal(t, int64(3_000_000), s.Before(at).Nanos)
-			assert.Equal(t, int64(3_100_000), s.Spent.Nanos)
+			assert.Equal(t, int64(3_110_000), s.Spent.Nanos)
 		}
 	}
 }

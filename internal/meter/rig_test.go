@@ -70,32 +70,13 @@ func message(id string, in, out int) string {
 // compacted is what the client writes when it has made a summary of so many tokens.
 func compacted(tokens int) string {
 	return fmt.Sprintf(`{"type":"system","subtype":"compact_boundary","uuid":"c%d","isSidechain":false,"compactMetadata":{"trigger":"auto","preTokens":%d}}`, tokens, tokens) +
-		"\n" + `{"type":"user","isCompactSummary":true,"isSidechain":false,"message":{"role":"user","content":"summary"}}`
+		"\n" + `{"type":"user","isCompactSummary":true,"isSidechain":false,"message":{"role":"user","content":"` + strings.Repeat("s", 1206) + `"}}`
 }
 
-func stated(usd string) string {
-	return `{"type":"cost-state","sessionId":"` + session + `","totalCostUSD":` + usd + `,"modelUsage":{},"hasUnknownModelCost":false}`
-}
+func stated(usd string) string { return statedOf(usd, "{}") }
 
-// said is a reading of the status line, with the usage of the last request.
-func (r *rig) said(client, usd string, in, out int) meter.Reading {
-	nanos, err := price.DollarsOf(usd)
-	require.NoError(r.t, err)
-	reading := meter.Reading{Session: session, Transcript: r.path, Client: client, Total: nanos, HasTotal: true, ContextPercent: 1}
-	if in+out > 0 {
-		reading.Usage = &price.Tokens{Input: int64(in), Output: int64(out)}
-	}
-	return reading
-}
-
-// started is the first reading of a process, with the total that it took up.
-func (r *rig) started(client, usd string) meter.Reading { return r.said(client, usd, 0, 0) }
-
-// quiet is a reading of a client that has asked nothing since a summary.
-func (r *rig) quiet(client, usd string) meter.Reading {
-	reading := r.said(client, usd, 0, 0)
-	reading.Usage = &price.Tokens{}
-	return reading
+func statedOf(usd, models string) string {
+	return `{"type":"cost-state","sessionId":"` + session + `","totalCostUSD":` + usd + `,"modelUsage":` + models + `,"hasUnknownModelCost":false}`
 }
 
 func (r *rig) silent() meter.Reading { return meter.Reading{Session: session, Transcript: r.path} }

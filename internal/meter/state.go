@@ -1,27 +1,24 @@
-// Package meter counts what one session of the client spends.
+// Package meter counts what sessions of the client spend.
 //
-// The count is in a file beside the inbox, .meter-SESSION. Whoever has a [Reading]
-// advances it: a hook, the client's status line, or whoever outlives the session.
-// Tokens come from the session's transcript, where each message counts once, and are priced as
-// they are counted. The client's own total is the check on that, and tells what the transcript
-// does not have: a summary of the conversation.
+// The count is in a file beside the inbox, .meter. Whoever has a [Reading] advances it: a hook, or
+// whoever outlives the session. Tokens come from the session's transcript, where each message counts
+// once, and are priced as they are counted. The client's own total, which it writes there when it
+// ends, is the check on that, and tells what the transcript does not have: what a summary of the
+// conversation took.
 //
-// The file has two slots that are written in turn, under a lock on the file itself, so
-// that one is whole whatever happens to a writer. It is not synced: a power loss may
-// leave an older state, or none. Then the count begins anew at the beginning of the transcript,
-// and comes to the same.
+// The file has a line for each of the last sessions, with a sum, and is written in place under a lock
+// on itself. It is not synced. Where a line is gone or torn the count begins anew at the beginning of
+// the transcript, and comes to the same.
 package meter
 
 import (
 	"slices"
-	"time"
 
 	"heartbeat/internal/price"
 )
 
 // State is what a session has spent, as far as it was counted.
 type State struct {
-	ID         string // names this run of the counter: one that began anew has another
 	Session    string
 	Transcript string // the path of the session's transcript
 	Read       int64  // bytes of the transcript that were counted
@@ -31,25 +28,18 @@ type State struct {
 	// Marks are the last lines of a user in the transcript, in their order.
 	Marks []Mark
 
-	Model          string    // of the last request
-	ContextPercent float64   // of the model's context, negative if unknown
-	At             time.Time // of the last reading with a total
+	Model string // of the last request
 
-	parts    []part // one more than Marks: the first is before them all
-	shares   []share
-	models   []string // that shares are of
-	recent   []request
-	clients  []client
-	stated   int64 // the last total that the transcript has
-	summary  int64 // from where the part begins with the last summary that was not topped up, or noSummary
-	agents   []agent
-	quiet    bool // by the last reading, the client had asked nothing since it began or made a summary
-	table    *price.Table
-	tableErr error
+	parts     []part // one more than Marks: the first is before them all
+	shares    []share
+	models    []string // that shares are of
+	recent    []request
+	summaries []summary
+	stated    int64 // the last total that the transcript has
+	agents    []agent
+	table     *price.Table
+	tableErr  error
 }
-
-// noSummary is no part's beginning.
-const noSummary = -2
 
 // Mark is the beginning of a user's line in the transcript: a prompt, or what a hook
 // or a task said in its place.
@@ -105,28 +95,26 @@ func (r *request) amount() (a price.Amount) {
 	return a
 }
 
-// client is a process whose totals are known.
-type client struct {
-	name  string
-	total int64
-	// fell is a total below the last one that was read, -1 if the last was not.
-	fell int64
+// summary is one that the client made of the conversation.
+type summary struct {
+	name int64 // that its request is counted by
+	part int64 // from where its part begins
+	more int64 // what it cost beyond the guess, in billionths of a dollar
+	told bool  // that is known, or will never be
 }
 
 // agent is the transcript of a subagent.
 type agent struct{ name, read int64 }
 
 const (
-	maxMarks   = 32 // that are kept
-	maxRecent  = 48 // requests that are kept: other lines of theirs may come
-	maxClients = 4
-	maxAgents  = 512
-	maxModels  = 32 // that are told apart
+	maxMarks     = 32 // that are kept
+	maxRecent    = 48 // requests that are kept: other lines of theirs may come
+	maxAgents    = 512
+	maxModels    = 32 // that are told apart
+	maxSummaries = 32 // that are kept
 )
 
-func begun(session, id string) *State {
-	return &State{ID: id, Session: session, ContextPercent: -1, parts: []part{{from: -1}}, summary: noSummary}
-}
+func begun(session string) *State { return &State{Session: session, parts: []part{{from: -1}}} }
 
 // last is the part that goes on.
 func (s *State) last() *part { return &s.parts[len(s.parts)-1] }

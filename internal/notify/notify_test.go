@@ -117,13 +117,6 @@ func TestOnce(t *testing.T) {
 		"canceled by a person": {func(r *rig) {
 			r.deadLetter(inbox.ReasonCanceled)
 		}, nil},
-		"session over": {func(r *rig) {
-			r.in(func(tx *inbox.Tx) error { return tx.NoteOver("s", "the session cost 2.61 of 2.50 USD") })
-		}, []string{"limit"}},
-		"session over and gone": {func(r *rig) {
-			r.in(func(tx *inbox.Tx) error { return tx.NoteOver("s", "the session cost 2.61 of 2.50 USD") })
-			r.in(func(tx *inbox.Tx) error { return tx.EndSession("s") })
-		}, nil},
 		"not counted": {func(r *rig) {
 			r.in(func(tx *inbox.Tx) error { return tx.NoteUncounted("s", "its meter is a folder") })
 		}, []string{"fault"}},

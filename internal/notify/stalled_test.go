@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/meter"
 	"heartbeat/internal/notify"
 	recovery "heartbeat/recover"
 )
@@ -70,14 +69,6 @@ func TestStalled(t *testing.T) {
 		require.NoError(r, os.Chtimes(path, r.clock, r.clock))
 	}
 	touch := func(r *rig, name string) { write(r, name, r.clock.String()) }
-	// refresh is what the client's status line does every few seconds.
-	refresh := func(r *rig, total int64) {
-		if total == 0 {
-			r.in(func(tx *inbox.Tx) error { return tx.StartSession("s", os.Getpid()) })
-		}
-		_, err := meter.Advance(r.box.Dir(), meter.Reading{Session: "s", Client: "c", ContextPercent: -1, HasTotal: true, Total: total})
-		require.NoError(r, err)
-	}
 	const asks = `{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t1"},{"type":"tool_use","id":"t2"}]}}`
 	has := func(id string) string {
 		return `{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"` + id + `"}]}}`
@@ -92,12 +83,10 @@ func TestStalled(t *testing.T) {
 			_, err := r.box.Append(r.Context(), inbox.Message{Text: fmt.Sprint("more ", look)}, 0)
 			require.NoError(r, err)
 		}, minutes(20)},
-		"nothing waits":                {func(r *rig) { require.NoError(r, os.Truncate(r.box.Path(), 0)) }, idle, nil},
-		"a turn does not end":          {deliver, idle, minutes(20)},
-		"a turn goes on":               {deliver, func(r *rig, _ int) { touch(r, "session.jsonl") }, nil},
-		"the status line is refreshed": {func(r *rig) { deliver(r); refresh(r, 0) }, func(r *rig, _ int) { refresh(r, 1) }, minutes(25)},
-		"it spends":                    {func(r *rig) { deliver(r); refresh(r, 0) }, func(r *rig, look int) { refresh(r, int64(look+1)) }, nil},
-		"a tool runs":                  {func(r *rig) { deliver(r); write(r, "session.jsonl", asks) }, idle, nil},
+		"nothing waits":       {func(r *rig) { require.NoError(r, os.Truncate(r.box.Path(), 0)) }, idle, nil},
+		"a turn does not end": {deliver, idle, minutes(20)},
+		"a turn goes on":      {deliver, func(r *rig, _ int) { touch(r, "session.jsonl") }, nil},
+		"a tool runs":         {func(r *rig) { deliver(r); write(r, "session.jsonl", asks) }, idle, nil},
 		"one of two tools runs": {func(r *rig) { deliver(r); write(r, "session.jsonl", asks+"\n"+has("t2")) }, func(r *rig, look int) {
 			if look == 4 {
 				write(r, "session.jsonl", has("t1"))

@@ -16,7 +16,7 @@ import (
 // whatOf are the kinds of messages about troubles. Those that are not named are faults.
 var whatOf = map[see.Kind]What{
 	see.KindQuestion: Question, see.KindBreakpoint: Question, see.KindCode: Question,
-	see.KindPaused: Paused, see.KindDayOver: Limit, see.KindSessionOver: Limit, see.KindRunOver: Limit,
+	see.KindPaused: Paused, see.KindDayOver: Limit, see.KindDayNear: Limit,
 	see.KindFailing: Failing, see.KindOverdue: Stalled, see.KindTorn: Stalled, see.KindBackingOff: Stalled,
 }
 
@@ -31,7 +31,7 @@ func (s *scan) troubles(stall time.Duration) {
 	s.next.Seen = map[string]time.Time{}
 	tell := func(t see.Trouble) bool {
 		switch {
-		case t.Kind == see.KindLetters, t.Kind == see.KindRunOver, slices.Contains(unmoved, t.Kind): // a letter says the same
+		case t.Kind == see.KindLetters, slices.Contains(unmoved, t.Kind): // a letter says the same
 			return false
 		case t.Lasts():
 			return s.lasted(t, stall)
@@ -118,7 +118,7 @@ func (s *scan) over() {
 
 func (s *scan) isOver(key string, told holding) bool {
 	_, holds := s.next.Holding[key]
-	return !holds && told.Kind != ""
+	return !holds && told.Kind != "" && told.Kind != see.KindDayNear
 }
 
 // forgetOver takes out what is over, once somebody was told so.
@@ -184,9 +184,6 @@ func (s *scan) letter(l inbox.Letter) Occasion {
 	}
 	if l.DeadLetter.Reason == inbox.ReasonOverBudget {
 		o.What = Limit
-	}
-	if run, is := l.OverRun(); is {
-		o.Run, o.TypeThis = run, see.Command(s.box.Path(), "status") // it says what lets the run go on
 	}
 	return o
 }

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"heartbeat/internal/flat"
 )
@@ -17,16 +16,13 @@ import (
 // the amount.
 //
 // As JSON it is an object of the members cost_usd (absent where no dollars are
-// known), tokens {input, output, cache_read, cache_write}, requests, unpriced, model,
-// context_percent and client_usd. It has methods for encoding/json, so
+// known), tokens {input, output, cache_read, cache_write}, requests, unpriced, model
+// and client_usd. It has methods for encoding/json, so
 // never embed it in a struct that has other members: they would be lost. A record
 // takes [Price.Members] or [Fields].
 type Price struct {
 	Amount
 	Model string // of the last request
-	// ContextPercent is how much of the model's context the last request filled,
-	// negative where nothing says so.
-	ContextPercent float64
 }
 
 // ByModel is what was spent on one model.
@@ -38,7 +34,7 @@ type ByModel struct {
 // Members writes or reads the members of a price, among others of a record.
 func (p *Price) Members(c flat.Codec) error {
 	var f Fields
-	var usd, said, tokens, context json.RawMessage
+	var usd, said, tokens json.RawMessage
 	if !c.Reads() {
 		f = p.Fields()
 		if f.CostUSD != nil {
@@ -50,28 +46,24 @@ func (p *Price) Members(c flat.Codec) error {
 		if f.Tokens != nil {
 			tokens = f.Tokens.JSON()
 		}
-		if f.ContextPercent != nil {
-			context = strconv.AppendFloat(nil, *f.ContextPercent, 'f', -1, 64)
-		}
 	}
 	c.Raw("cost_usd", &usd)
 	c.Raw("tokens", &tokens)
 	c.NonZero("requests", &f.Requests)
 	c.NonZero("unpriced", &f.Unpriced)
 	c.Text("model", &f.Model)
-	c.Raw("context_percent", &context)
 	c.Raw("client_usd", &said)
 	if !c.Reads() {
 		return nil
 	}
-	if err := f.read(usd, said, tokens, context); err != nil {
+	if err := f.read(usd, said, tokens); err != nil {
 		return err
 	}
 	*p = f.Price()
 	return nil
 }
 
-func (f *Fields) read(usd, said, tokens, context []byte) error {
+func (f *Fields) read(usd, said, tokens []byte) error {
 	for _, of := range []struct {
 		name string
 		raw  []byte
@@ -91,13 +83,6 @@ func (f *Fields) read(usd, said, tokens, context []byte) error {
 			return fmt.Errorf("its member tokens: %w", err)
 		}
 		f.Tokens = &t
-	}
-	if context != nil {
-		percent, err := strconv.ParseFloat(string(context), 64)
-		if err != nil {
-			return errors.New("its member context_percent is not a number")
-		}
-		f.ContextPercent = &percent
 	}
 	if f.Requests < 0 || f.Unpriced < 0 {
 		return errors.New("its member requests or unpriced is negative")
@@ -130,13 +115,12 @@ func (p *Price) UnmarshalJSON(object []byte) error {
 // Fields are the members of a price for a struct that encoding/json writes among
 // other members: embed it. It is written as [Price.Members] writes.
 type Fields struct {
-	CostUSD        *Nanos   `json:"cost_usd,omitempty"`
-	Tokens         *Tokens  `json:"tokens,omitempty"`
-	Requests       int64    `json:"requests,omitempty"`
-	Unpriced       int64    `json:"unpriced,omitempty"`
-	Model          string   `json:"model,omitempty"`
-	ContextPercent *float64 `json:"context_percent,omitempty"`
-	ClientUSD      *Nanos   `json:"client_usd,omitempty"`
+	CostUSD   *Nanos  `json:"cost_usd,omitempty"`
+	Tokens    *Tokens `json:"tokens,omitempty"`
+	Requests  int64   `json:"requests,omitempty"`
+	Unpriced  int64   `json:"unpriced,omitempty"`
+	Model     string  `json:"model,omitempty"`
+	ClientUSD *Nanos  `json:"client_usd,omitempty"`
 }
 
 // Fields is the price as members.
@@ -153,15 +137,12 @@ func (p Price) Fields() Fields {
 	if p.Tokens != (Tokens{}) || p.Requests != 0 {
 		f.Tokens = &p.Tokens
 	}
-	if p.ContextPercent >= 0 && (p.Model != "" || p.Requests != 0) {
-		f.ContextPercent = &p.ContextPercent
-	}
 	return f
 }
 
 // Price is the members as a price.
 func (f Fields) Price() Price {
-	p := Price{Model: f.Model, ContextPercent: -1}
+	p := Price{Model: f.Model}
 	p.Requests, p.Unpriced = f.Requests, f.Unpriced
 	if f.ClientUSD != nil {
 		p.Said = int64(*f.ClientUSD)
@@ -171,9 +152,6 @@ func (f Fields) Price() Price {
 	}
 	if f.Tokens != nil {
 		p.Tokens = *f.Tokens
-	}
-	if f.ContextPercent != nil {
-		p.ContextPercent = *f.ContextPercent
 	}
 	return p
 }

@@ -81,13 +81,13 @@ func TestAmountsAddUp(t *testing.T) {
 }
 
 var prices = map[string]price.Price{
-	`{}`: {ContextPercent: -1},
+	`{}`: {},
 	`{"cost_usd":0,"tokens":{"input":0,"output":0,"cache_read":0,"cache_write":0},"requests":1}`: {
-		Amount: price.Amount{Dollars: true, Requests: 1}, ContextPercent: -1},
-	`{"tokens":{"input":1,"output":2,"cache_read":3,"cache_write":4},"requests":2,"model":"m","context_percent":1.5}`: {
-		Amount: price.Amount{Tokens: price.Tokens{Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4}, Requests: 2}, Model: "m", ContextPercent: 1.5},
+		Amount: price.Amount{Dollars: true, Requests: 1}},
+	`{"tokens":{"input":1,"output":2,"cache_read":3,"cache_write":4},"requests":2,"model":"m"}`: {
+		Amount: price.Amount{Tokens: price.Tokens{Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4}, Requests: 2}, Model: "m"},
 	`{"cost_usd":0.0336,"tokens":{"input":1,"output":0,"cache_read":0,"cache_write":0},"requests":3,"unpriced":2,"client_usd":0.04}`: {
-		Amount: price.Amount{Nanos: 33_600_000, Dollars: true, Tokens: price.Tokens{Input: 1}, Requests: 3, Unpriced: 2, Said: 40_000_000}, ContextPercent: -1},
+		Amount: price.Amount{Nanos: 33_600_000, Dollars: true, Tokens: price.Tokens{Input: 1}, Requests: 3, Unpriced: 2, Said: 40_000_000}},
 }
 
 func TestPriceAsJSON(t *testing.T) {
@@ -112,8 +112,8 @@ func TestPriceAsJSON(t *testing.T) {
 func TestBadPrices(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"cost_usd":"1"}`: "cost_usd", `{"cost_usd":1e400}`: "cost_usd", `{"tokens":1}`: "tokens", `{"tokens":{"input":-1}}`: "negative",
-		`{"tokens":{"input":1.5}}`: "input", `{"requests":-1}`: "requests", `{"requests":"1"}`: "requests", `{"context_percent":"x"}`: "context_percent",
-		`{"context_percent":1e400}`: "context_percent", `{"unpriced":-1}`: "unpriced", `{"client_usd":"x"}`: "client_usd", `[]`: "object",
+		`{"tokens":{"input":1.5}}`: "input", `{"requests":-1}`: "requests", `{"requests":"1"}`: "requests",
+		`{"unpriced":-1}`: "unpriced", `{"client_usd":"x"}`: "client_usd", `[]`: "object",
 	} {
 		var p price.Price
 		assert.ErrorContains(t, p.UnmarshalJSON([]byte(in)), want, in)

@@ -38,7 +38,6 @@ const (
 	SessionBusy State = "session busy"         // entries wait, and the session has not asked for them
 	SessionDown State = "session stuck"        // entries wait, and the session met an error
 	Launching   State = "launching"            // entries wait, and a launcher sees to a session
-	SessionOver State = "session over limit"   // entries wait, and the session may spend nothing more
 	NoWaker     State = "waker gone"           // entries wait, and what was to wake the session is gone, or stopped
 	NoInbox     State = "no inbox"             // the queue file is missing
 	Stalled     State = "stalled"              // something should move, and nothing has for a while
@@ -118,8 +117,6 @@ func (f Facts) nothing() (State, string) {
 	case len(f.Held) > 0:
 		state, sentence := f.question()
 		return state, sentence + f.idle()
-	case len(f.Stopped) > 0:
-		return Held, "nothing is queued: " + f.stopped(f.Stopped[0]) + f.idle()
 	case !f.Exists && f.Cursor > 0:
 		return NoInbox, fmt.Sprintf("%s is gone, %s of it were settled: the next entry creates it again", f.Inbox, words.Size(f.Cursor)) + f.idle()
 	case !f.Exists:
@@ -157,12 +154,6 @@ func (f Facts) overdue() string {
 		return ""
 	}
 	return fmt.Sprintf("a scheduled entry is due since %s, and could not be moved to the inbox: each Stop and `heartbeat status` try again, and that says what keeps it", words.Stamp(due))
-}
-
-// stopped says what lets a run go on that has reached its limit.
-func (f Facts) stopped(run string) string {
-	return fmt.Sprintf("the run %s was stopped at its limit, and nothing of it is delivered: `%s` has it go on, or says which higher limit it needs",
-		words.Brief(run), Command(f.Inbox, "run", "resume", run))
 }
 
 // question explains a run that is stuck, or that waits for a person's answer.
@@ -238,9 +229,6 @@ func (f Facts) awaited(waits string) (State, string) {
 		return f.waking(w, waits)
 	}
 	s := f.Current()
-	if s != nil && s.runs() && s.Over != nil && f.Launcher == nil {
-		return SessionOver, waits + ", and " + s.over()
-	}
 	if l := f.Launcher; l != nil && (s == nil || !s.runs() || f.wakerGone(s)) {
 		return Launching, waits + ", and " + l.sees()
 	}

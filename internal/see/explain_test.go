@@ -111,12 +111,6 @@ func TestExplain(t *testing.T) {
 		"locked by nobody knows whom": {facts(func(f *see.Facts) { f.LockedBy, f.LockedFor = -1, 2*time.Second }),
 			see.Locked, "a process that cannot be named has held the lock of the inbox for more than 2s: everything waits until it goes on or ends"},
 
-		"session over its limit": {facts(func(f *see.Facts) { f.Backlog, f.Sessions = waiting(2), session(over) }),
-			see.SessionOver, "2 entries wait, and session s1 gets nothing more since <-3>: the session cost 2.61 of 2.50 USD, its limit: start a fresh one (/clear begins one in the same window), or give the hook a higher limit (--max-cost-per-session or --max-tokens-per-session)"},
-		"session over its limit, and gone": {facts(func(f *see.Facts) { f.Backlog, f.Sessions, f.EverAsked = waiting(2), session(over, ended(-2)), true }),
-			see.NoSession, "2 entries wait, and no session runs: start one; the last one, s1, ended at <-2>"},
-		"session over its limit, nothing waits": {facts(func(f *see.Facts) { f.Sessions = session(over) }),
-			see.Empty, "empty: nothing is queued"},
 		"in flight": {facts(func(f *see.Facts) { f.InFlight, f.Sessions, f.Backlog = inFlight(), session(), waiting(3) }),
 			see.Answering, "waiting for an answer to the entry 0123456789ab since <-5> (5m ago), attempt 1: session s1 runs"},
 		"in flight, life unknown": {facts(func(f *see.Facts) { f.InFlight, f.Sessions = inFlight(), session(life(machine.Unknown)) }),

@@ -16,8 +16,6 @@ type Facts struct {
 	Queue
 	Workers
 	Held []Question // of the runs that the inbox drives, the oldest first
-	// Stopped are the runs of which entries were set aside at the run's limit.
-	Stopped []string
 	// Letters are the open dead letters.
 	Letters inbox.LetterCount
 	// Still is since when nothing has moved, where something should.
@@ -55,6 +53,8 @@ type Queue struct {
 	Redeliver *inbox.Delivery
 	Paused    *inbox.Pause
 	Backoff   *inbox.Backoff
+	// DayNear says that what was spent today is near the limit of a day, "" where it is not.
+	DayNear   string
 	Scheduled inbox.Schedule
 	// Asked is when the hook last acknowledged an entry, nil for never.
 	Asked    *time.Time

@@ -2,7 +2,6 @@ package see
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -43,35 +42,12 @@ func (f *Facts) FindLock(ctx context.Context, box *inbox.Inbox) {
 	}
 }
 
-// ReadLetters counts the open dead letters, and finds the runs that are stopped by some. What
-// cannot be read is a warning.
+// ReadLetters counts the open dead letters. What cannot be read is a warning.
 func (f *Facts) ReadLetters(ctx context.Context, box *inbox.Inbox) {
-	var err, stopped error
-	f.Letters, err = box.CountLetters(ctx)
-	f.Stopped = nil
-	if f.Letters.Open[inbox.ReasonOverBudget] > 0 {
-		f.Stopped, stopped = stoppedRuns(box)
+	var err error
+	if f.Letters, err = box.CountLetters(ctx); err != nil {
+		f.Letters.Warnings = append(f.Letters.Warnings, err.Error())
 	}
-	for _, err := range []error{err, stopped} {
-		if err != nil {
-			f.Letters.Warnings = append(f.Letters.Warnings, err.Error())
-		}
-	}
-}
-
-// stoppedRuns are the runs that letters wait of since their limit was reached.
-func stoppedRuns(box *inbox.Inbox) (all []string, err error) {
-	_, err = box.EachLetter(func(l inbox.Letter) bool {
-		run, is := l.OverRun()
-		if is && l.Open() && !slices.Contains(all, run) && orchestrate.Settled(box, l.Metadata) == "" {
-			all = append(all, run)
-		}
-		return true
-	})
-	if err != nil {
-		return nil, fmt.Errorf("find the runs that have reached their limits: %w", err)
-	}
-	return all, nil
 }
 
 // Glance is [Look] without waiting for whoever holds the lock, and without runs, dead
@@ -208,6 +184,11 @@ func survey(v *inbox.View, f *Facts, besides []func(*inbox.View) error) (err err
 	if f.Backoff, err = v.Backoff(); err != nil {
 		return err
 	}
+	a, err := v.Account()
+	if err != nil {
+		return err
+	}
+	f.DayNear, _ = recovery.NearDay(a.DayLimit, a.On(f.Now.Local().Format(time.DateOnly)))
 	if err := consumers(v, f); err != nil {
 		return err
 	}

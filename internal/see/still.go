@@ -9,7 +9,6 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/agent"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/meter"
 	recovery "heartbeat/recover"
 )
 
@@ -67,7 +66,6 @@ func standing(box *inbox.Inbox, f Facts) (look string, since time.Time) {
 		m.moment(s.StartedAt)
 		m.moment(s.PromptedAt)
 		m.moment(s.EndedAt)
-		m.spent(box.Dir(), s.ID)
 	}
 	return Key(m.parts...), m.last
 }
@@ -97,14 +95,6 @@ func (m *movement) moment(t *time.Time) {
 // toolTime is how long a tool may run, after the session's last line, before it counts as
 // one that hangs.
 const toolTime = 2 * time.Hour
-
-// spent counts what the session's meter says, and not when it was written: the client's
-// status line refreshes it while the model hangs.
-func (m *movement) spent(dir, session string) {
-	if s, err := meter.Load(dir, session); err == nil && s != nil {
-		m.parts = append(m.parts, fmt.Sprintf("%d %#v", s.Read, s.Spent))
-	}
-}
 
 func (m *movement) file(path string) {
 	info, err := disk.StatName(path)

@@ -20,7 +20,6 @@ const (
 	KindBreakpoint  Kind = "breakpoint"
 	KindCode        Kind = "run-code"
 	KindRunStuck    Kind = "run-stuck"
-	KindRunOver     Kind = "run-over-limit"
 	KindFailed      Kind = "turn-failed"
 	KindOrphaned    Kind = "orphaned"
 	KindStalled     Kind = "stalled"
@@ -29,13 +28,13 @@ const (
 	KindReplaced    Kind = "replaced"
 	KindNoSession   Kind = "no-session"
 	KindSessionDown Kind = "session-stuck"
-	KindSessionOver Kind = "session-over-limit"
 	KindNoWaker     Kind = "waker-gone"
 	KindLauncher    Kind = "launcher-waits"
 	KindUncounted   Kind = "not-counted"
 	KindFailing     Kind = "failing"
 	KindPaused      Kind = "paused"
 	KindDayOver     Kind = "day-over-limit"
+	KindDayNear     Kind = "day-near-limit"
 	KindBackingOff  Kind = "backing-off"
 	KindLetters     Kind = "dead-letters"
 )
@@ -99,7 +98,6 @@ var Rows = []Row{
 	{KindBreakpoint, Asked, false, "breakpoint list", Held},
 	{KindCode, Asked, false, "run accept-code", ""},
 	{KindRunStuck, Act, false, "run status", Stuck},
-	{KindRunOver, Mind, false, "run resume", ""},
 	{KindFailed, Act, true, "status", Failed},
 	{KindOrphaned, Act, true, "status", Orphaned},
 	{KindStalled, Act, true, "status", Stalled},
@@ -108,13 +106,13 @@ var Rows = []Row{
 	{KindReplaced, Mind, true, "status", Replaced},
 	{KindNoSession, Mind, true, "status", NoSession},
 	{KindSessionDown, Act, true, "status", SessionDown},
-	{KindSessionOver, Mind, false, "status", SessionOver},
 	{KindNoWaker, Mind, true, "status", NoWaker},
 	{KindLauncher, Mind, true, "status", ""},
 	{KindUncounted, Mind, false, "doctor", ""},
 	{KindFailing, Mind, false, "log", ""},
 	{KindPaused, Mind, false, "resume", Paused},
 	{KindDayOver, Mind, false, "status", ""},
+	{KindDayNear, Mind, false, "costs", ""},
 	{KindBackingOff, Passes, true, "status", BackingOff},
 	{KindLetters, Mind, false, "dead-letter list", ""},
 }

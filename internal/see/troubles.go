@@ -39,12 +39,8 @@ func (f Facts) why() (t Trouble, is bool) {
 		t = f.asked(f.session(f.InFlight.SessionID))
 	case state == Person:
 		t = f.asked(f.Current())
-	case (state == Held || state == Stuck) && len(f.Held) > 0:
+	case state == Held || state == Stuck:
 		t = f.ofRun(f.pressing())
-	case state == Held:
-		t = f.ofStopped(f.Stopped[0])
-	case state == SessionOver:
-		t = f.overLimit(f.Current())
 	case state == Paused:
 		t = f.pause()
 	case state == Launching && f.Launcher.Troubled:
@@ -120,9 +116,6 @@ func (f Facts) ofRuns() (all []Trouble) {
 	for _, q := range f.Held {
 		all = append(all, f.ofRun(q))
 	}
-	for _, run := range f.Stopped {
-		all = append(all, f.ofStopped(run))
-	}
 	return all
 }
 
@@ -147,13 +140,7 @@ func (f Facts) ofRun(q Question) (t Trouble) {
 	return t
 }
 
-func (f Facts) ofStopped(run string) Trouble {
-	t := f.trouble(KindRunOver, time.Time{}, Key(run), run)
-	t.Reason, t.Run, t.Text = "run over its limit", run, words.Line(f.stopped(run))
-	return t
-}
-
-// ofSessions are sessions whose limits do not hold, or are reached, and that fail.
+// ofSessions are sessions whose limits do not hold, and that fail.
 func (f Facts) ofSessions() (all []Trouble) {
 	for i := range f.Sessions {
 		s := &f.Sessions[i]
@@ -162,17 +149,8 @@ func (f Facts) ofSessions() (all []Trouble) {
 			t.Reason, t.Text, t.Session = "not counted", sentence, s.ID
 			all = append(all, t)
 		}
-		if s.isOver() != "" {
-			all = append(all, f.overLimit(s))
-		}
 	}
 	return append(all, f.failing()...)
-}
-
-func (f Facts) overLimit(s *Session) Trouble {
-	t := f.trouble(KindSessionOver, s.Over.At, Key(s.ID))
-	t.Reason, t.Text, t.Session = "session over its limit", words.Line(s.over()), s.ID
-	return t
 }
 
 const (
@@ -215,10 +193,15 @@ func (f Facts) failing() []Trouble {
 	return []Trouble{t}
 }
 
-// delivery is what keeps entries back by intent, or for a while.
+// delivery is what keeps entries back by intent, or for a while, or soon will.
 func (f Facts) delivery() (all []Trouble) {
 	if f.Paused != nil {
 		all = append(all, f.pause())
+	}
+	if f.DayNear != "" {
+		t := f.trouble(KindDayNear, time.Time{}, f.Now.Local().Format(time.DateOnly))
+		t.Reason, t.Text = "day near its limit", words.Line(f.DayNear+", the limit of a day: once that is reached delivery pauses until midnight")
+		all = append(all, t)
 	}
 	if f.Paused == nil && f.Unreadable == nil && f.overdue() != "" {
 		all = append(all, f.late())

@@ -45,15 +45,16 @@ func TestTroubles(t *testing.T) {
 		"a run asks, and nothing waits": {func(f *see.Facts) {
 			f.Held = []see.Question{{Run: "r2", Effect: "e", Question: "ship it?", Since: at(-2)}}
 		}, []see.Kind{see.KindBreakpoint}},
-		"a run has reached its limit": {func(f *see.Facts) {
-			f.Stopped, f.Letters = []string{"r1"}, letters
-		}, []see.Kind{see.KindRunOver, see.KindLetters}},
 		"delivery is paused": {func(f *see.Facts) {
 			f.Backlog, f.Paused = waiting(2), &inbox.Pause{At: at(-3)}
 		}, []see.Kind{see.KindPaused}},
 		"a day is over": {func(f *see.Facts) {
 			f.Backlog, f.Paused = waiting(2), &inbox.Pause{At: at(-3), Until: ptr(60), Reason: "9 of 9 USD " + inbox.LimitOfDay}
 		}, []see.Kind{see.KindDayOver}},
+		"a day is near its limit": {func(f *see.Facts) { f.DayNear = "today cost 42 of 50 USD" }, []see.Kind{see.KindDayNear}},
+		"a limit is not held": {func(f *see.Facts) {
+			f.Sessions = session(func(s *see.Session) { s.Uncounted = &inbox.Finding{At: at(-1), Text: "no transcript"} })
+		}, []see.Kind{see.KindUncounted}},
 		"sessions fail": {func(f *see.Facts) {
 			f.Backlog = waiting(1)
 			for range 3 {
@@ -62,9 +63,6 @@ func TestTroubles(t *testing.T) {
 		}, []see.Kind{see.KindNoSession, see.KindFailing}},
 		"what was due is late": {func(f *see.Facts) { f.Scheduled = inbox.Schedule{Count: 1, Next: at(-3)} }, []see.Kind{see.KindOverdue}},
 		"nothing can be read":  {func(f *see.Facts) { f.Unreadable = errors.New("not valid") }, []see.Kind{see.KindUnreadable}},
-		"a limit is reached, and another one is not held": {func(f *see.Facts) {
-			f.Backlog, f.Sessions = waiting(1), session(over, func(s *see.Session) { s.Uncounted = &inbox.Finding{At: at(-1), Text: "no transcript"} })
-		}, []see.Kind{see.KindSessionOver, see.KindUncounted}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := facts(c.change)

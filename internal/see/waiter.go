@@ -138,20 +138,6 @@ func (s *Session) NotCounted() string {
 		words.Short(s.ID), words.Stamp(s.Uncounted.At), s.Uncounted.Text))
 }
 
-// isOver says of a session that runs, and has reached its limit, what to do; empty
-// otherwise.
-func (s *Session) isOver() string {
-	if s.Over == nil || !s.runs() {
-		return ""
-	}
-	return words.Line(s.over())
-}
-
-func (s *Session) over() string {
-	return fmt.Sprintf("session %s gets nothing more since %s: %s, its limit: start a fresh one (/clear begins one in the same window), or give the hook a higher limit (--max-cost-per-session or --max-tokens-per-session)",
-		words.Short(s.ID), words.Stamp(s.Over.At), s.Over.Text)
-}
-
 // backingOff explains a back-off, which ends by itself.
 func (f Facts) backingOff() (State, string) {
 	b := f.Backoff

@@ -36,7 +36,6 @@ type Options struct {
 	// Client is what the command starts; nil stands for the one of its name.
 	Client *client.Client
 	Hook   string // the path of heartbeat-stop
-	Meter  string // the path of heartbeat-stop meter, "" for sessions without it
 	Tools  string // the path of heartbeat, "" for sessions without the tools of an agent
 	// SettingsDir is a directory that only this user can reach, for the settings of the
 	// session, which its owner removes after a kill; "" has one made.

@@ -5,8 +5,6 @@ import (
 	"sync"
 	"time"
 
-	recovery "heartbeat/recover"
-
 	"heartbeat/internal/disk"
 	"heartbeat/internal/supervise/terminal"
 	"heartbeat/internal/words"
@@ -128,10 +126,7 @@ func (r *run) reckon(s *session, o terminal.Outcome) *ending {
 	case left:
 		r.Line(time.Now(), "the session was ended with an entry in flight: no hook has told that it was answered, so it counts as an orphan")
 	}
-	if e := r.checkSessionLimit(s); e != nil {
-		return e
-	}
-	if r.Resume && r.pace.early && s.ended().over == nil && recovery.JudgeSession(r.Settings.Limits, r.spentBy(s)) == nil {
+	if r.Resume && r.pace.early && s.ended().over == nil {
 		r.resume = s.name()
 	}
 	if s.name() == "" && !s.resumed { // a session without the old conversation may start

@@ -22,7 +22,7 @@ type state struct {
 // settle decides about what the last session left in flight, and returns what to do
 // next. If it sets many entries aside, others get the lock between its transactions.
 func (r *run) settle(ctx context.Context) (st state, err error) {
-	r.uncounted(charging.Gone(r.box, r.lastSession(), nil))
+	r.uncounted(charging.Gone(r.box, r.lastSession()))
 	for {
 		if st, err = r.settleOnce(ctx); !errors.Is(err, inbox.ErrMore) {
 			return st, err

@@ -26,7 +26,7 @@ func readTotals(box *inbox.Inbox) (inbox.Totals, error) { return viewed(box, (*i
 
 // spent is what was spent ever, as far as the meters tell.
 func spent(box *inbox.Inbox) (price.Amount, error) {
-	p, err := box.Spending(charging.Load(box.Dir()), nil)
+	p, err := box.Spending(charging.Load(box), nil)
 	if err != nil {
 		return price.Amount{}, err
 	}

@@ -13,7 +13,7 @@ import (
 func (r *run) given(resume string) client.Session {
 	return client.Session{
 		Wishes: r.wishes(), Env: r.Client.Environ(r.Terminal.Env, r.box.Path(), r.Background), Dir: r.Terminal.Dir, Hook: r.Hook, Args: r.hookArguments(),
-		Inbox: r.box.Path(), Private: r.private.dir, Meter: r.Meter, Tools: r.Tools, Resume: resume,
+		Inbox: r.box.Path(), Private: r.private.dir, Tools: r.Tools, Resume: resume,
 	}
 }
 

@@ -201,7 +201,7 @@ func (r *run) conclude(e *ending) {
 		*e = ending{reason: Drained} // what waited was settled or taken back meanwhile
 	}
 	if after, err := spent(r.box); err == nil { // likewise
-		n.Fields = price.Price{Amount: since(r.spent, after), ContextPercent: -1}.Fields()
+		n.Fields = price.Price{Amount: since(r.spent, after)}.Fields()
 	}
 }
 

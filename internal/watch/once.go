@@ -118,7 +118,7 @@ func shownOf(now look.Inbox, at time.Time) shown {
 		DeadLetters: now.Letters.All(), Answered: now.Answered, Asks: []asks{}, State: now.State, Why: now.Why, Troubles: now.Troubles, Warnings: now.Notes,
 	}
 	if !now.Today.IsZero() {
-		spent := price.Price{Amount: now.Today, ContextPercent: -1}.Fields()
+		spent := price.Price{Amount: now.Today}.Fields()
 		s.Today = &spent
 	}
 	if due := now.NextDue(); !due.IsZero() {

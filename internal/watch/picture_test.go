@@ -161,7 +161,7 @@ func (a *agents) spend(tx *inbox.Tx, name string) {
 	length := a.cost[name].Requests
 	tx.Position(session(name), length, inbox.TurnUnknown)
 	require.NoError(a.t, tx.Charge(inbox.Reading{
-		Session: session(name), Meter: "m", Spent: a.cost[name], Read: length, Model: "claude-opus-5-5", ContextPercent: 12,
+		Session: session(name), Spent: a.cost[name], Read: length, Model: "claude-opus-5-5",
 		Boundary: func(position int64) (inbox.Boundary, bool) {
 			var before price.Amount
 			for before.Requests < position {

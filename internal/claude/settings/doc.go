@@ -1,4 +1,4 @@
-// Package settings writes heartbeat's hooks and its meter into a Claude Code settings file, and takes them out again. It
+// Package settings writes heartbeat's hooks into a Claude Code settings file, and takes them out again. It
 // edits a project's .mcp.json likewise, and Codex's hooks.json.
 //
 // The file is the user's: an install only adds, and changes its own members. White space, key order, comments, the spelling
@@ -17,10 +17,10 @@
 //
 // # The status line
 //
-// The client runs one status line, so the meter stands before the one that the file has, and goes on as that. Several
-// inboxes in one file make a chain, in which the line behind --then is the meter of another one. A comment at the end of
-// the innermost meter's line says whether the line behind --then is that of a file that this one has precedence over
-// ([Meter].Below): that goes with the meter. What a person changes behind --then is theirs, and comes back changed.
+// Earlier releases had a meter in it, which stood before the line that the file had, and went on as that. Several inboxes
+// in one file made a chain, in which the line behind --then is the meter of another one. A comment at the end of the
+// innermost meter's line says whether the line behind --then was that of a file that this one has precedence over: that
+// goes with the meter. What a person changed behind --then is theirs, and comes back changed.
 //
 // # Limits
 //

@@ -133,17 +133,6 @@ func (f File) Loaded() Content {
 	return content
 }
 
-// Shown returns the status line that the client runs of those in the files, which come the weakest first, and the file
-// that has it; nil if none has one.
-func Shown(files []File) (*StatusLine, File) {
-	for _, f := range slices.Backward(files) {
-		if line := f.Loaded().StatusLine; line != nil {
-			return line, f
-		}
-	}
-	return nil, File{}
-}
-
 // Below returns those of the files, which come the weakest first, that the one at path has precedence over. A path that is
 // none of them is taken for one that the client gets with --settings.
 func Below(files []File, path string) []File {

@@ -6,10 +6,9 @@ import (
 	"slices"
 )
 
-// Install returns the settings file with exactly the hooks, the meter and the variable of w for w's inbox. It adds missing
+// Install returns the settings file with exactly the hooks and the variable of w for w's inbox. It adds missing
 // ones, changes in place those that differ, and removes surplus ones. A nil or empty file means that there is none. A file
-// that is already wired comes back unchanged. A status line that no meter can stand before stays as it is: [Look] says
-// whether the meter is wired.
+// that is already wired comes back unchanged. The meter that earlier releases put before the status line goes.
 //
 // The error says what has to be corrected, what a person has to decide, or what is wrong with w.
 func Install(file []byte, w Wiring) ([]byte, error) { return w.install(file, nil) }
@@ -37,7 +36,7 @@ func (w Wiring) install(file, before []byte) ([]byte, error) {
 				return err
 			}
 		}
-		if err := e.wireMeter(); err != nil {
+		if err := e.unwireMeter(); err != nil {
 			return err
 		}
 		if err := e.wireCap(); err != nil {

@@ -55,12 +55,10 @@ func TestInstallWritesWhatJSONStringifyWrites(t *testing.T) {
 	// JSON.stringify(value, null, 2): a client that rewrites the file so leaves our part as it is.
 	y := install(t, "", wiring())
 	var value struct {
-		Hooks      json.RawMessage `json:"hooks"`
-		StatusLine json.RawMessage `json:"statusLine"`
-		Env        json.RawMessage `json:"env"`
+		Hooks json.RawMessage `json:"hooks"`
+		Env   json.RawMessage `json:"env"`
 	}
 	require.NoError(t, json.Unmarshal([]byte(y), &value))
-	require.Contains(t, string(value.StatusLine), "heartbeat-meter")
 	rewritten, err := json.MarshalIndent(value, "", "  ")
 	require.NoError(t, err)
 	assert.Equal(t, y, string(rewritten)+"\n")
@@ -132,7 +130,6 @@ func TestWiringIsChecked(t *testing.T) {
 		`wiring: command "heartbeat-stop" is not an absolute path`:   func(w *settings.Wiring) { w.Command = "heartbeat-stop" },
 		`wiring: the arguments name no --inbox`:                      func(w *settings.Wiring) { w.Args = []string{"--inbox"} },
 		`wiring: inbox "in.jsonl" is not an absolute path`:           func(w *settings.Wiring) { w.Args = []string{"--inbox=in.jsonl"} },
-		`wiring: meter "heartbeat-meter" is not an absolute path`:    func(w *settings.Wiring) { w.Meter = &settings.Meter{Command: "heartbeat-meter"} },
 		`wiring: "/\xff" is not UTF-8 and cannot be written as JSON`: func(w *settings.Wiring) { w.Args = append(w.Args, "/\xff") },
 	}
 	for want, spoil := range tests {

@@ -14,8 +14,6 @@ type Content struct {
 	Hooks []Found
 	// Env are the members of "env" that the client turns into variables: strings, and numbers and booleans as spelled.
 	Env map[string]string
-	// StatusLine is the file's status line, nil if it has none.
-	StatusLine *StatusLine
 	// Switches are the booleans at the top level, such as disableAllHooks.
 	Switches map[string]bool
 	// Plugins are the members of "enabledPlugins", and whether each is switched on.
@@ -39,7 +37,7 @@ func Look(file []byte, command string) (Content, error) {
 	if err != nil {
 		return Content{}, err
 	}
-	c := Content{Lax: d.lax(), Switches: map[string]bool{}, Env: map[string]string{}, Plugins: map[string]bool{}, StatusLine: d.statusLine()}
+	c := Content{Lax: d.lax(), Switches: map[string]bool{}, Env: map[string]string{}, Plugins: map[string]bool{}}
 	for _, h := range hooks {
 		if len(h.Flags) == 0 || strings.HasPrefix(h.Flags[0], "-") {
 			c.Hooks = append(c.Hooks, h.Found)

@@ -83,19 +83,16 @@ func (p person) has(text string, there bool, says string) {
 func checkFile(t testing.TB, x string, there bool, n int) {
 	t.Helper()
 	chosen := func(i, of int) bool { return long.Wanted() || n%of == i }
-	a, r, bare, lent, tools := wiring(), rewake(), wiring(), wiring(), wiring()
-	bare.Meter = nil
-	lent.Meter = &settings.Meter{Command: "/abs/heartbeat-meter", Below: belowOf(t, `{"statusLine":{"type":"command","command":"b 'c'","padding":3}}`)}
+	a, r, tools := wiring(), rewake(), wiring()
 	tools.Allowed = &settings.Allowed{Server: "heartbeat"}
 	moved := settings.Blocking("/moved/heartbeat-stop", []string{"--park", "--inbox", inbox}, time.Hour)
-	moved.Meter = a.Meter
 	lines := settings.Lines("/abs dir/heartbeat-stop", []string{"--inbox", inbox, "--preamble", "it's $HOME \"quoted\" \\ é"}, 0)
 	p := owns(t, x, there)
-	for i, w := range []settings.Wiring{a, r, bare, lent, tools, lines} {
-		if !chosen(i, 6) {
+	for i, w := range []settings.Wiring{a, r, tools, lines} {
+		if !chosen(i, 4) {
 			continue
 		}
-		name := []string{"blocks", "wakes", "no meter", "below", "tools", "lines"}[i]
+		name := []string{"blocks", "wakes", "tools", "lines"}[i]
 		y := p.install(w)
 		if name != "tools" {
 			require.Equal(t, foreignMeaning(t, x), foreignMeaning(t, y), "%s: the meaning of everything else is the same", name)
@@ -109,7 +106,7 @@ func checkFile(t testing.TB, x string, there bool, n int) {
 		p.install(moved)
 		wakes := p.install(r)
 		require.Equal(t, meaning(t, blocks), meaning(t, p.install(a)), "into the background, and out of it")
-		p.uninstall(bare)
+		p.uninstall(a)
 		p.has(x, there, "after changes")
 		require.Equal(t, meaning(t, wakes), meaning(t, p.install(r)), "as if there had been no other wiring")
 		p.uninstall(a)
@@ -173,14 +170,6 @@ func TestEditsInBetweenStay(t *testing.T) {
 			require.NoFileExists(t, p.path+".before-heartbeat")
 		}
 	}
-}
-
-// belowOf returns the status line of a settings file.
-func belowOf(t testing.TB, file string) *settings.StatusLine {
-	t.Helper()
-	content, err := settings.Look([]byte(file), "")
-	require.NoError(t, err)
-	return content.StatusLine
 }
 
 // isSubsequence reports whether y is x with bytes inserted. What is quoted in the line behind the meter, and white space in

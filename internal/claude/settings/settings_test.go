@@ -20,7 +20,6 @@ const inbox = "/x/inbox.jsonl"
 func wiring() settings.Wiring {
 	w := settings.Blocking("/abs/heartbeat-stop", []string{"--inbox", inbox}, 0)
 	w.Events = []string{settings.Stop, settings.StopFailure}
-	w.Meter = &settings.Meter{Command: "/abs/heartbeat-meter"}
 	return w
 }
 
@@ -32,10 +31,10 @@ func rewake() settings.Wiring {
 	return w
 }
 
-// stopOnly is a wiring of one event, no variables and no meter.
+// stopOnly is a wiring of one event.
 func stopOnly() settings.Wiring {
 	w := wiring()
-	w.Events, w.Meter = []string{settings.Stop}, nil
+	w.Events = []string{settings.Stop}
 	w.Wakes = false
 	return w
 }

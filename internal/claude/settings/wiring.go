@@ -49,8 +49,6 @@ type Wiring struct {
 	Timeout int
 	// Events are the events to wire, by the names in this package.
 	Events []string
-	// Meter counts what the session costs; nil wires none, and takes out that of the inbox.
-	Meter *Meter
 	// Allowed has sessions use a server of the Model Context Protocol without asking; nil leaves that as it is.
 	Allowed *Allowed
 }
@@ -105,11 +103,7 @@ func (w Wiring) Inbox() string {
 
 // check returns an error if w cannot be written, or does not determine which hooks are its own.
 func (w Wiring) check() error {
-	texts := append([]string{w.Command}, w.Args...)
-	if w.Meter != nil {
-		texts = append(texts, w.Meter.Command)
-	}
-	for _, text := range texts {
+	for _, text := range append([]string{w.Command}, w.Args...) {
 		if !utf8.ValidString(text) {
 			return fmt.Errorf("wiring: %q is not UTF-8 and cannot be written as JSON", text)
 		}
@@ -117,8 +111,6 @@ func (w Wiring) check() error {
 	switch inbox := w.Inbox(); {
 	case !filepath.IsAbs(w.Command):
 		return fmt.Errorf("wiring: command %q is not an absolute path", w.Command)
-	case w.Meter != nil && !filepath.IsAbs(w.Meter.Command):
-		return fmt.Errorf("wiring: meter %q is not an absolute path", w.Meter.Command)
 	case inbox == "":
 		return errors.New("wiring: the arguments name no --inbox")
 	case !filepath.IsAbs(inbox):

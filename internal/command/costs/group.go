@@ -208,7 +208,7 @@ func (g *Group) price(by By) price.Price {
 	if g.Kind != Total && by != Session && by != Day {
 		spent.Said = 0
 	}
-	return price.Price{Amount: spent, Model: g.Model, ContextPercent: -1}
+	return price.Price{Amount: spent, Model: g.Model}
 }
 
 // CSVHead names the columns, which are the same for every grouping.

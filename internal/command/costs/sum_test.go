@@ -19,7 +19,7 @@ var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.Local)
 
 // cents is a price of one request.
 func cents(n int64) price.Price {
-	return price.Price{Amount: price.Amount{Nanos: n * 10_000_000, Dollars: true, Tokens: price.Tokens{Input: 100 * n, Output: n}, Requests: 1}, ContextPercent: -1}
+	return price.Price{Amount: price.Amount{Nanos: n * 10_000_000, Dollars: true, Tokens: price.Tokens{Input: 100 * n, Output: n}, Requests: 1}}
 }
 
 func entry(id string, at time.Time, session string, p price.Price) Line {

@@ -28,8 +28,6 @@ type Input struct {
 	Managed  string   // the directory of the managed settings
 	Stop     string   // the heartbeat-stop that install would wire, "" with StopErr
 	StopErr  error    // why there is none
-	Meter    string   // the heartbeat-stop meter that install would wire, "" with MeterErr
-	MeterErr error    // why there is none
 	Now      time.Time
 	// Driven are the babysitter runs of an inbox: [orchestrate.Driven].
 	Driven func(*inbox.Inbox) ([]orchestrate.DrivenRun, []string, error)

@@ -45,7 +45,6 @@ func table() []row {
 		{"flags", both | ofBox | ofWiring, "the hook takes its arguments", flags},
 		{"timeout", both | ofBox | ofWiring, "no hook is ended while it waits for an entry", timeout},
 		{"cap", ofClaude | ofWiring, "the client's cap on blocks in a row is lifted", blockCap},
-		{"meter", ofClaude | ofBox | ofWiring, "the status line reads the client's own total", statusLine},
 		{"prices", both | ofBox, "the table of prices can be read, and fits what the client says", prices},
 		{"directory", both | ofFsck | ofBox, "this user may work in the inbox's directory, and others may not", directory},
 		{"inbox", both | ofFsck | ofBox, "the inbox is a file that only its user writes", inboxFile},

@@ -31,7 +31,7 @@ func newWorld(t *testing.T) *world {
 	w := &world{t: t, bin: filepath.Join(root, "bin")}
 	w.Input = Input{
 		Project: filepath.Join(root, "project"), Home: filepath.Join(root, "home"), Managed: filepath.Join(root, "etc"),
-		Inbox: filepath.Join(root, "box", "inbox.jsonl"), Stop: filepath.Join(w.bin, "heartbeat-stop"), Meter: filepath.Join(w.bin, "heartbeat-meter"),
+		Inbox: filepath.Join(root, "box", "inbox.jsonl"), Stop: filepath.Join(w.bin, "heartbeat-stop"),
 		Now: time.Now(), Driven: orchestrate.Driven,
 	}
 	for _, dir := range []string{w.Project, w.Home, w.Managed, w.bin, filepath.Dir(w.Inbox)} {
@@ -39,7 +39,6 @@ func newWorld(t *testing.T) *world {
 	}
 	t.Setenv("PATH", w.bin)
 	w.write(w.Stop, "#!/bin/sh\n", 0o755)
-	w.write(w.Meter, "#!/bin/sh\n", 0o755)
 	w.program("claude", "echo '2.1.329 (Claude Code)'")
 	w.account(fmt.Sprintf(`{"hasCompletedOnboarding":true,"projects":{%q:{"hasTrustDialogAccepted":true}}}`, w.Project))
 	w.wire(w.projectSettings(), w.hook("--inbox", w.Inbox))

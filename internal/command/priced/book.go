@@ -22,7 +22,7 @@ type Book struct {
 }
 
 // Load returns what reads the meters of an inbox's sessions.
-func Load(box *inbox.Inbox) func(session string) *inbox.Reading { return charging.Load(box.Dir()) }
+func Load(box *inbox.Inbox) func(session string) *inbox.Reading { return charging.Load(box) }
 
 // Of is the book of an inbox.
 func Of(box *inbox.Inbox) *Book { return &Book{box: box} }

@@ -12,12 +12,12 @@ import (
 	"heartbeat/internal/price"
 )
 
-var two = price.Price{Amount: price.Amount{Nanos: 2_500_000_000, Dollars: true, Tokens: price.Tokens{Input: 1, Output: 2}, Requests: 3}, Model: "m", ContextPercent: 12.5}
+var two = price.Price{Amount: price.Amount{Nanos: 2_500_000_000, Dollars: true, Tokens: price.Tokens{Input: 1, Output: 2}, Requests: 3}, Model: "m"}
 
 func TestLine(t *testing.T) {
 	for line, want := range map[string]string{
-		`{"entry_id":"a","reply":"x","cost_usd":1,"cost_open":true}`: `{"entry_id":"a","reply":"x","cost_usd":2.5,"tokens":{"input":1,"output":2,"cache_read":0,"cache_write":0},"requests":3,"model":"m","context_percent":12.5}`,
-		`{"entry_id":"a","tokens":"odd","unknown":null}`:             `{"entry_id":"a","unknown":null,"cost_usd":2.5,"tokens":{"input":1,"output":2,"cache_read":0,"cache_write":0},"requests":3,"model":"m","context_percent":12.5}`,
+		`{"entry_id":"a","reply":"x","cost_usd":1,"cost_open":true}`: `{"entry_id":"a","reply":"x","cost_usd":2.5,"tokens":{"input":1,"output":2,"cache_read":0,"cache_write":0},"requests":3,"model":"m"}`,
+		`{"entry_id":"a","tokens":"odd","unknown":null}`:             `{"entry_id":"a","unknown":null,"cost_usd":2.5,"tokens":{"input":1,"output":2,"cache_read":0,"cache_write":0},"requests":3,"model":"m"}`,
 		`no JSON`: `no JSON`,
 	} {
 		assert.Equal(t, want, string(Line([]byte(line), two)))

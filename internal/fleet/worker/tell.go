@@ -113,7 +113,7 @@ func (a *Agent) lies() string {
 		return ""
 	}
 	switch state, sentence := a.facts.Explain(); state {
-	case see.Orphaned, see.Failed, see.NoSession, see.SessionDown, see.SessionOver, see.NoWaker:
+	case see.Orphaned, see.Failed, see.NoSession, see.SessionDown, see.NoWaker:
 		return sentence
 	}
 	return ""

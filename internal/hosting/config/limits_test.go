@@ -13,14 +13,13 @@ import (
 
 func TestLimits(t *testing.T) {
 	c, err := config.Parse(with(t, "limits", map[string]any{
-		"max-cost-per-entry": 2.5, "max-cost-per-session": "20", "max-cost-per-day": 0,
+		"max-cost-per-entry": 2.5, "max-cost-per-session": "0", "max-cost-per-day": 0,
 		"max-tokens-per-entry": "400k", "max-tokens-per-day": 5_000_000, "max-tokens-per-session": nil, "max-time-per-entry": "30m",
 	}))
 	require.NoError(t, err)
 	assert.Equal(t, budget.Plan{
-		Entry:   budget.Limits{Nanos: 2_500_000_000, Tokens: 400_000, Time: 30 * time.Minute},
-		Session: budget.Limits{Nanos: 20_000_000_000},
-		Day:     budget.Limits{Tokens: 5_000_000},
+		Entry: budget.Limits{Nanos: 2_500_000_000, Tokens: 400_000, Time: 30 * time.Minute},
+		Day:   budget.Limits{Tokens: 5_000_000},
 	}, c.Limits)
 	assert.NotContains(t, c.Extra, "limits")
 	for _, none := range []any{nil, map[string]any{}} {
@@ -41,7 +40,7 @@ func TestLimitsRefused(t *testing.T) {
 		"limits.max-cost-per-entry cannot be used: ":                               map[string]any{"max-cost-per-entry": -1},
 		"limits.max-cost-per-day cannot be used: ":                                 map[string]any{"max-cost-per-day": "NaN"},
 		"limits.max-tokens-per-day cannot be used: ":                               map[string]any{"max-tokens-per-day": 1.5},
-		"limits.max-tokens-per-session cannot be used: ":                           map[string]any{"max-tokens-per-session": "9999999999999"},
+		"limits.max-tokens-per-session cannot be used: is no limit any more":       map[string]any{"max-tokens-per-session": "9999999999999"},
 		"limits.max-time-per-entry cannot be used: ":                               map[string]any{"max-time-per-entry": "soon"},
 	} {
 		c, err := config.Parse(with(t, "limits", limits))

@@ -9,7 +9,6 @@ import (
 	recovery "heartbeat/recover"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/meter"
 )
 
 // Over is a limit that an entry in flight has reached.
@@ -63,23 +62,5 @@ func (q *Queue) Limit(ctx context.Context) (why string, err error) {
 	if why == "" && q.over != nil {
 		why = "the entry was ended: " + q.over.String()
 	}
-	if why == "" && err == nil {
-		why, err = q.SessionLimit(q.ended)
-	}
 	return why, err
-}
-
-// SessionLimit says in words that a session has reached its limit, "" if it has not.
-func (q *Queue) SessionLimit(session string) (why string, err error) {
-	if session == "" || !q.o.Settings.Limits.Session.Any() {
-		return "", nil
-	}
-	counted, err := meter.Load(q.box.Dir(), session)
-	if err != nil || counted == nil {
-		return "", err
-	}
-	if v := recovery.JudgeSession(q.o.Settings.Limits, counted.Spent); v != nil {
-		why = v.Figures
-	}
-	return why, nil
 }

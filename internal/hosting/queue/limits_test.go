@@ -1,14 +1,11 @@
 package queue
 
 import (
-	"errors"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"heartbeat/inbox"
 	"heartbeat/internal/budget"
 	recovery "heartbeat/recover"
 )
@@ -111,63 +108,4 @@ func TestRoundEndedAtALimit(t *testing.T) {
 		require.NoError(t, err)
 		assert.Empty(t, why)
 	})
-	t.Run("of the session", func(t *testing.T) {
-		r := limited(t, budget.Plan{Session: budget.Limits{Tokens: 1000}}, "A", "B")
-		c, p := r.round("")
-		c.asks(p.Text)
-		assert.Empty(t, c.stop("A done", false), "a fresh session gets the next")
-		r.settle(seen)
-		assert.Equal(t, []int{1, 1, 0, 0, 0}, r.fates())
-		why, err := r.Limit(t.Context())
-		require.NoError(t, err)
-		assert.Equal(t, "the session cost 1100 of 1000 tokens", why)
-	})
-}
-
-// A client whose entry has reached its limit of time is ended by who started it.
-func TestOverTime(t *testing.T) {
-	r := newRig(t, "A")
-	c, p := r.round("")
-	c.asks(p.Text)
-	over, err := r.OverTime()
-	require.NoError(t, err)
-	assert.Nil(t, over, "there is no limit")
-	r.o.Settings.Limits.Entry.Time = time.Nanosecond
-	over, err = r.OverTime()
-	require.NoError(t, err)
-	require.NotNil(t, over)
-	x := seen
-	x.Over = over
-	report := r.settle(x)
-	assert.Equal(t, inbox.ReasonOverBudget, report.Reason)
-	assert.Equal(t, dead, r.fates())
-	why, err := r.Limit(t.Context())
-	require.NoError(t, err)
-	assert.Contains(t, why, "it took ")
-	over, err = r.OverTime()
-	require.NoError(t, err)
-	assert.Nil(t, over, "nothing is in flight")
-}
-
-// What an agent said of its entry before the limit was reached is carried out, and reported.
-func TestSaidBeforeItsTimeWasOver(t *testing.T) {
-	for kind, want := range map[inbox.VerdictKind]recovery.Action{inbox.VerdictDone: recovery.Answered, inbox.VerdictRejected: recovery.DeadLettered} {
-		t.Run(string(kind), func(t *testing.T) {
-			r := newRig(t, "A")
-			c, p := r.round("")
-			c.asks(p.Text)
-			require.NoError(t, r.transact(t.Context(), func(tx *inbox.Tx) error {
-				return errors.Join(tx.Say(inbox.Verdict{Kind: kind, Text: "as it is"}), tx.Commit())
-			}))
-			r.o.Settings.Limits.Entry.Time = time.Nanosecond
-			over, err := r.OverTime()
-			require.NoError(t, err)
-			require.NotNil(t, over)
-			x := seen
-			x.Over = over
-			report := r.settle(x)
-			assert.Equal(t, []any{want, kind}, []any{report.Action, report.Said})
-			assert.NotEqual(t, inbox.ReasonOverBudget, report.Reason)
-		})
-	}
 }

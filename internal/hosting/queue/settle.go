@@ -8,7 +8,6 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/charging"
-	"heartbeat/internal/machine"
 	"heartbeat/internal/words"
 	recovery "heartbeat/recover"
 )
@@ -28,8 +27,6 @@ type Exit struct {
 	Asked bool
 	// Result is its last result message, nil for none.
 	Result *Result
-	// Total is the total that it said last, in billionths of a dollar, nil for none.
-	Total *int64
 	// Failure is the error of the API that ended its last turn, nil for none. Under -p
 	// the client may end its hook before that has noted it.
 	Failure *inbox.Failure
@@ -67,7 +64,7 @@ func (q *Queue) Settle(ctx context.Context, x Exit) (report recovery.Report, err
 		ended = q.round.session
 	}
 	q.ended, q.over = ended, x.Over
-	q.uncounted(charging.Gone(q.box, ended, q.total(x)))
+	q.uncounted(charging.Gone(q.box, ended))
 	err = q.transact(ctx, func(tx *inbox.Tx) error {
 		q.uncounted(charging.Note(tx, q.box, ended))
 		report, err = q.settle(tx, x)
@@ -81,14 +78,6 @@ func (q *Queue) Settle(ctx context.Context, x Exit) (report recovery.Report, err
 	})
 	report.Cursor = 0 // of no interest here
 	return report, err
-}
-
-// total is what the client said that it cost.
-func (q *Queue) total(x Exit) *charging.Total {
-	if x.Total == nil || q.round.start == "" {
-		return nil
-	}
-	return &charging.Total{Client: machine.BootID() + "/" + q.round.start, Nanos: *x.Total}
 }
 
 // uncounted tells that what a session spent could not be counted.

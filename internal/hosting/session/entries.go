@@ -22,7 +22,6 @@ import (
 	"heartbeat/internal/hosting/queue"
 	"heartbeat/internal/hosting/stream"
 	"heartbeat/internal/machine"
-	"heartbeat/internal/price"
 	"heartbeat/internal/supervise/client"
 )
 
@@ -156,9 +155,6 @@ func (h *host) exitOf(w *watching) queue.Exit {
 	}
 	if r := h.tally.Result; r != nil && !r.IsError && r.Subtype == "success" && w.done && w.tasks == 0 && w.answered && w.failure == nil {
 		x.Turn = &queue.Turn{Reply: textOf(h.tally.Text)}
-	}
-	if total, err := price.DollarsOf(h.tally.Total); err == nil && total >= 0 {
-		x.Total = &total
 	}
 	switch {
 	case h.drained.asked.Load():

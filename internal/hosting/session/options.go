@@ -26,9 +26,6 @@ type Options struct {
 	Claude string
 	// Hook is the absolute path of heartbeat-stop.
 	Hook string
-	// Meter is the absolute path of heartbeat-stop meter, which counts what a session in a
-	// terminal costs; "" for none.
-	Meter string
 	// Inbox is the queue that the session works through, "" for one of its own.
 	Inbox string
 	// Policy and MaxAttempts say what becomes of an entry that nobody answered;

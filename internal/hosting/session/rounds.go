@@ -110,15 +110,8 @@ func (h *host) conversation() (f from, err error) {
 	if !h.Resume {
 		return f, nil
 	}
-	if f.resume, err = h.queue.Resumable(context.Background()); err != nil {
-		return f, err
-	}
-	limit, err := h.queue.SessionLimit(f.resume)
-	if limit == "" {
-		return f, err
-	}
-	h.log.linef("%s: another conversation is begun", limit)
-	return from{anew: true}, err
+	f.resume, err = h.queue.Resumable(context.Background())
+	return f, err
 }
 
 // next is the conversation that the next client goes on with, after one that reached a

@@ -9,7 +9,6 @@ import (
 	"syscall"
 	"time"
 
-	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/queue"
 	"heartbeat/internal/machine/guardian"
@@ -37,9 +36,6 @@ func (h *host) inTerminal() error {
 	}
 	if err := h.queue.Close(); err != nil { // the launcher takes the inbox itself
 		return err
-	}
-	if h.Meter == "" {
-		h.log.line("the client's own total is not read: there is no " + settings.MeterName + " beside this command")
 	}
 	f := h.followTranscripts()
 	report := supervise.Run(h.managed(resume))
@@ -86,7 +82,7 @@ func (h *host) managed(resume string) supervise.Options {
 		command = append(command, "--resume", resume)
 	}
 	return supervise.Options{
-		Inbox: s.Inbox, Mode: supervise.Drain, Hook: h.Hook, Meter: h.Meter, SettingsDir: h.lock.Folder().TempDir(), Settings: settingsOf(s), Background: background,
+		Inbox: s.Inbox, Mode: supervise.Drain, Hook: h.Hook, SettingsDir: h.lock.Folder().TempDir(), Settings: settingsOf(s), Background: background,
 		UntilDrained: true, MaxRestarts: maxRestarts, StartTimeout: startTimeout, EndAsking: true, AskPatience: h.AskPatience, Resume: true,
 		Stop: h.drained.begun,
 		Line: func(_ time.Time, text string) { h.log.line(text) },

@@ -82,7 +82,7 @@ func wireClaude(s Session, given, path string) (off *settings.Off, err error) {
 		return nil, fmt.Errorf("settings of the session: --settings of the command: %w", err)
 	}
 	off = settings.SwitchedOffBy(s.Env, s.Dir, text)
-	if text, err = settings.Install(text, claudeWiring(s, path)); err != nil {
+	if text, err = settings.Install(text, claudeWiring(s)); err != nil {
 		return nil, fmt.Errorf("settings of the session: %w", err)
 	}
 	content, err := settings.Look(text, s.Hook)
@@ -120,16 +120,10 @@ func noHooks(what string) error {
 	return fmt.Errorf("%s turns off hooks, and without its hook nobody could tell that an entry is answered: leave it out", what)
 }
 
-func claudeWiring(s Session, path string) settings.Wiring {
+func claudeWiring(s Session) settings.Wiring {
 	wired := settings.Blocking(s.Hook, s.Args, 0)
 	if s.Persist {
 		wired = settings.Waking(s.Hook, append(slices.Clone(s.Args), "--rewake"))
-	}
-	if s.Meter != "" {
-		// The session's settings have precedence over the others, so its status line shows
-		// the one that a person set up there.
-		below, _ := settings.Shown(settings.Below(settings.FilesOf(s.Env, s.Dir), path))
-		wired.Meter = &settings.Meter{Command: s.Meter, Below: below}
 	}
 	return wired
 }

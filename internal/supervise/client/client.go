@@ -76,7 +76,6 @@ type Session struct {
 	Args    []string // its arguments
 	Inbox   string   // its absolute path
 	Private string   // a directory that only this user can reach
-	Meter   string   // the path of heartbeat-stop meter, "" for none
 	Tools   string   // the path of heartbeat, which gives the tools of an agent; "" for none
 	Resume  string   // the conversation to go on with, in place of any that the command names; "" for none
 }

@@ -38,10 +38,10 @@ func checkCodex(w Wishes) error {
 	case verb == "review":
 		return errors.New("codex review does one thing and ends: name codex exec, or codex alone")
 	case w.Limits.Entry.Spending():
-		return errors.New("--max-cost-per-entry and --max-tokens-per-entry mean nothing with Codex, which cannot be stopped between two requests: set --max-time-per-entry, or a limit of the session or the day")
+		return errors.New("--max-cost-per-entry and --max-tokens-per-entry mean nothing with Codex, which cannot be stopped between two requests: set --max-time-per-entry, or a limit of the day")
 	}
 	for i, arg := range own {
-		if arg == "--ephemeral" && (w.Limits.Session.Spending() || w.Limits.Day.Spending()) {
+		if arg == "--ephemeral" && w.Limits.Day.Spending() {
 			return errors.New("--ephemeral leaves no rollout, from which is counted what it spends: leave it out, or the limit")
 		}
 		if key := codexKey(own[i:]); key == "hooks" || strings.HasPrefix(key, "hooks.") {

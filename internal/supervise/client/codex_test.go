@@ -85,7 +85,7 @@ func TestCheckCodex(t *testing.T) {
 	assert.NoError(t, checkCodex(unwritten))
 	unwritten.Limits.Day.Nanos = 1
 	assert.ErrorContains(t, checkCodex(unwritten), "--ephemeral leaves no rollout")
-	assert.NoError(t, limited(budget.Plan{Entry: budget.Limits{Time: 1}, Session: budget.Limits{Nanos: 1}, Day: budget.Limits{Tokens: 1}}))
+	assert.NoError(t, limited(budget.Plan{Entry: budget.Limits{Time: 1}, Day: budget.Limits{Tokens: 1}}))
 }
 
 func TestCodexConfig(t *testing.T) {

@@ -90,11 +90,6 @@ func newSpender(t *testing.T, how answers) *spender {
 	return s
 }
 
-// person has a person's status line in the settings of the project that are not shared.
-func (s *spender) person(line string) {
-	s.writeJSON(s.ownSettings(), map[string]any{"statusLine": map[string]any{"type": "command", "command": line, "padding": 0}})
-}
-
 // ownSettings are the project's settings that are not shared.
 func (s *spender) ownSettings() string {
 	return filepath.Join(s.Project, ".claude", "settings.local.json")

@@ -90,14 +90,6 @@ func TestHeartbeatCost(t *testing.T) {
 			drained(ctx, s)
 			s.quit(ctx, term)
 		},
-		"beside a line that fails": func(ctx context.Context, s *spender) {
-			s.person("exit 3")
-			s.managingClient(ctx, anyCommand).wait()
-		},
-		"beside a line that hangs": func(ctx context.Context, s *spender) {
-			s.person("exec sleep 600")
-			s.managingClient(ctx, anyCommand).wait()
-		},
 		"compacted and resumed": func(ctx context.Context, s *spender) {
 			s.install().Record("SessionStart")
 			term := s.attended(ctx, tools(s))

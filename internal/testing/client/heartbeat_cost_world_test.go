@@ -77,7 +77,7 @@ func (w *world) killed(tag string) (session string) {
 	return session
 }
 
-// Thirty entries in three sessions. Clients are killed, hooks and meters as well, sessions
+// Thirty entries in three sessions. Clients are killed, a hook as well, sessions
 // are resumed, cleared and compacted, by hand and by the client. What the entries cost
 // and what was spent outside of them is what the model billed, to the last digit.
 func TestHeartbeatCostOfAWorld(t *testing.T) {
@@ -120,14 +120,12 @@ func TestHeartbeatCostOfAWorld(t *testing.T) {
 	w.speak()
 	second := w.killed("[e14]")
 
-	restore := w.wrapMeter()
 	w.begin(second)
 	w.drained()
 	w.quit(ctx, w.term)
-	restore()
 
 	w.some(4) // e17 to e20, of which one Stop is killed
-	restore = w.wrapHook("[e18]")
+	restore := w.wrapHook("[e18]")
 	w.begin(second)
 	w.until(ctx, "the hook was killed", func() bool { _, err := os.Stat(w.path("killed")); return err == nil })
 	restore()
@@ -151,37 +149,20 @@ func TestHeartbeatCostOfAWorld(t *testing.T) {
 func (w *world) wrapHook(tag string) (restore func()) {
 	w.t.Helper()
 	killed := quotedForShell(w.path("killed")) // once: the client may read its restored settings late
-	return w.wrap([]string{w.stop}, fmt.Sprintf(`if [[ $said == *'"hook_event_name":"Stop"'* && $said == *%q* && ! -e %s ]]; then touch %s; kill -9 $$; fi`,
+	return w.wrap(w.stop, fmt.Sprintf(`if [[ $said == *'"hook_event_name":"Stop"'* && $said == *%q* && ! -e %s ]]; then touch %s; kill -9 $$; fi`,
 		tag, killed, killed))
 }
 
-// wrapMeter has every third reading kill the meter, at any moment of it.
-func (w *world) wrapMeter() (restore func()) {
-	w.t.Helper()
-	meter, count := []string{w.stop, "meter"}, quotedForShell(w.path("readings"))
-	return w.wrap(meter, fmt.Sprintf(`echo >>%s
-if (( $(wc -l <%s) %% 3 == 0 )); then
-	%s "$@" <<<"$said" &
-	for (( i = RANDOM %% 400; i > 0; i-- )); do :; done
-	kill -9 $!
-	exit
-fi`, count, count, quotedForShell(w.stop)+" meter"))
-}
-
-// wrap has the client run a script before a command of its settings, which is a program
-// and perhaps a verb. What the command gets on stdin is $said. restore undoes that.
-func (w *world) wrap(command []string, script string) (restore func()) {
+// wrap has the client run a script before the hook's program. What that gets on stdin is $said.
+// restore undoes that.
+func (w *world) wrap(program, script string) (restore func()) {
 	w.t.Helper()
 	before, err := os.ReadFile(w.settings)
 	require.NoError(w.t, err)
-	path := filepath.Join(filepath.Dir(w.Home), strings.Join(append([]string{filepath.Base(command[0])}, command[1:]...), "-")+".sh")
-	text := fmt.Sprintf("#!/bin/bash\nsaid=$(cat)\n%s\nexec %s \"$@\" <<<\"$said\"\n", script, strings.Join(append([]string{quotedForShell(command[0])}, command[1:]...), " "))
+	path := filepath.Join(filepath.Dir(w.Home), filepath.Base(program)+".sh")
+	text := fmt.Sprintf("#!/bin/bash\nsaid=$(cat)\n%s\nexec %s \"$@\" <<<\"$said\"\n", script, quotedForShell(program))
 	require.NoError(w.t, os.WriteFile(path, []byte(text), 0o700))
-	from, to := strings.Join(command, " "), path
-	if len(command) == 1 { // the program with arguments of their own, which the meter's line has not
-		from, to = `"`+from+`"`, `"`+to+`"`
-	}
-	require.Contains(w.t, string(before), from)
-	require.NoError(w.t, os.WriteFile(w.settings, []byte(strings.ReplaceAll(string(before), from, to)), 0o600))
+	require.Contains(w.t, string(before), `"`+program+`"`)
+	require.NoError(w.t, os.WriteFile(w.settings, []byte(strings.ReplaceAll(string(before), `"`+program+`"`, `"`+path+`"`)), 0o600))
 	return func() { require.NoError(w.t, os.WriteFile(w.settings, before, 0o600)) }
 }

@@ -198,30 +198,6 @@ func TestManagedDayLimit(t *testing.T) {
 	assert.Equal(t, before, r.turns(), "no session is started for nothing")
 }
 
-// Over a session's limit the work goes on in a fresh one.
-func TestManagedSessionLimit(t *testing.T) {
-	all := some(6)
-	ctx := minutes(t)
-	r := newRigWith(t, runningAway(0, "true", someTokens)).add(all...)
-	w, log := r.managingClient(ctx, anyCommand, "--max-tokens-per-session", "3k").wait()
-	assert.Equal(t, "drained", w.Reason, "%q", log)
-	assert.Equal(t, 6, w.Answered)
-	assert.GreaterOrEqual(t, w.Sessions, 2)
-	assert.Zero(t, w.Restarts)
-	r.settled(answeredOnce(all...)...)
-}
-
-// A limit of a session below what its first prompt costs ends the work, and not after
-// many sessions.
-func TestManagedSessionLimitTooLow(t *testing.T) {
-	ctx := minutes(t)
-	r := newRigWith(t, runningAway(6, "sleep 1", someTokens, "[p1]")).add(some(2)...)
-	w, log := r.managingClient(ctx, anyCommand, "--max-tokens-per-session", "2k", "--resume").wait()
-	assert.Equal(t, "set-up", w.Reason, "%q", log)
-	assert.Equal(t, 1, w.Sessions)
-	assert.Contains(t, w.Detail, "raise --max-cost-per-session")
-}
-
 // What a retry costs counts, and so does what a killed session cost.
 func TestManagedRetryCounts(t *testing.T) {
 	ctx := minutes(t)
@@ -301,7 +277,7 @@ func (r *rig) withTools() Options {
 func TestPersonIsNotStopped(t *testing.T) {
 	ctx := minutes(t)
 	r := newRigWith(t, runningAway(8, "true", someTokens, "[p1]"))
-	r.install("--max-tokens-per-entry", "2k", "--max-cost-per-session", "0.001", "--max-cost-per-day", "0.001")
+	r.install("--max-tokens-per-entry", "2k", "--max-cost-per-day", "0.001")
 	s := r.attended(ctx, r.withTools())
 	r.until(ctx, "its own turn has ended", func() bool { return r.approved() })
 	assert.Len(t, r.Model.MainRequests(), 8)
@@ -309,11 +285,11 @@ func TestPersonIsNotStopped(t *testing.T) {
 	r.quit(ctx, s)
 }
 
-// A session's dollars hold in print mode as they do in a terminal.
+// An entry's dollars hold in print mode as they do in a terminal.
 func TestManagedRunawayPrint(t *testing.T) {
 	ctx := minutes(t)
 	r := newRigWith(t, runningAway(60, "true", someTokens, "[e1]")).add(some(2)...)
-	w, log := r.managingClient(ctx, append([]string{"-p"}, anyCommand...), "--max-cost-per-session", "0.05", "--max-attempts", "1").wait()
+	w, log := r.managingClient(ctx, append([]string{"-p"}, anyCommand...), "--max-cost-per-entry", "0.05", "--max-attempts", "1").wait()
 	t.Logf("%+v %q %+v", w, log, r.overBudget())
 	assert.LessOrEqual(t, len(r.Model.MainRequests()), 25)
 	assert.Len(t, r.deadLetters(), 1)

@@ -62,7 +62,7 @@ func Entries(now Inbox) (all []Item, notes []string, err error) {
 		return nil, nil, err
 	}
 	all = asked(now)
-	prices, err := box.Prices(charging.Load(box.Dir()))
+	prices, err := box.Prices(charging.Load(box))
 	if err != nil {
 		return all, nil, err
 	}

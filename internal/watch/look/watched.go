@@ -123,7 +123,7 @@ func (w *watched) survey(ctx context.Context) {
 		w.now.Unreadable = fmt.Errorf("its folder %s is gone", w.box.Dir())
 	}
 	w.now.Oldest, w.now.Notes = w.waitsSince(head), slices.Concat(w.now.Warnings, was.Letters.Warnings)
-	w.now.Held, w.now.Still, w.now.Letters, w.now.Stopped = was.Held, was.Still, was.Letters, was.Stopped
+	w.now.Held, w.now.Still, w.now.Letters = was.Held, was.Still, was.Letters
 	w.now.LockedBy, w.now.LockedName, w.now.LockedFor = was.LockedBy, was.LockedName, was.LockedFor
 }
 
@@ -256,7 +256,7 @@ func (w *watched) spent(at time.Time) bool {
 
 func today(box *inbox.Inbox, day string) (price.Amount, error) {
 	if size := markOf(filepath.Join(box.Dir(), costsName)).size; size > 0 && size <= mostCosts {
-		p, err := box.Prices(charging.Load(box.Dir()))
+		p, err := box.Prices(charging.Load(box))
 		if err != nil {
 			return price.Amount{}, err
 		}

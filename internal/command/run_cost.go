@@ -1,0 +1,31 @@
+package command
+
+import (
+	"strings"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/command/priced"
+	"heartbeat/internal/price"
+)
+
+// costOfRun is what the entries of a babysitter run have cost by now, as far as the lines are kept,
+// nil if nothing is known. Their ids begin with the run's.
+func costOfRun(box *inbox.Inbox, id string) (*price.Price, error) {
+	var sum price.Price
+	add := func(c inbox.Cost) {
+		if strings.HasPrefix(c.ID, id+"/") {
+			sum.Amount = sum.Plus(c.Amount)
+		}
+	}
+	now, err := box.Spending(priced.Load(box), add)
+	if err != nil {
+		return nil, err
+	}
+	for c := range now.Open() {
+		add(c)
+	}
+	if sum.IsZero() {
+		return nil, nil
+	}
+	return &sum, nil
+}
