@@ -126,26 +126,3 @@ func (l *lane) restart(i int) {
 	check(os.WriteFile(filepath.Join(l.dir, ".inbox-offset"), fmt.Append(nil, i*entrySize), 0o600))
 	l.next = i
 }
-
-// metering is a session whose transcript grows by turns, each of which is metered.
-type metering struct {
-	*rig
-	dir, transcript string
-	turns           int
-}
-
-// read adds a turn, and has it metered.
-func (m *metering) read() time.Duration {
-	const usage = `{"input_tokens":1000,"cache_creation_input_tokens":0,"cache_read_input_tokens":20000,"output_tokens":100}`
-	m.turns++
-	appendLine(m.transcript, fmt.Sprintf(`{"type":"user","isMeta":true,"isSidechain":false,"message":{"role":"user","content":%q}}`+"\n"+
-		`{"type":"assistant","isSidechain":false,"message":{"id":"msg_%d","model":"claude-opus-5-5","content":[{"type":"text","text":%q}],"usage":%s},"timestamp":"2026-11-22T14:45:39.475Z"}`,
-		strings.Repeat("question ", 1<<10), m.turns, strings.Repeat("answer ", 1500), usage))
-	out, took := m.run(nil, fmt.Appendf(nil, `{"session_id":%q,"transcript_path":%q,"cwd":"/","model":{"id":"claude-opus-5-5"},"cost":{"total_cost_usd":%d.25},`+
-		`"context_window":{"used_percentage":2,"current_usage":%s}}`, sessionID, m.transcript, m.turns, usage),
-		"heartbeat-stop", "meter", "--inbox", filepath.Join(m.dir, "inbox.jsonl"))
-	if out != "" {
-		fail("the meter printed %.80q", out)
-	}
-	return took
-}

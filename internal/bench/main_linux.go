@@ -36,7 +36,6 @@ type measure struct {
 var measures = []measure{
 	{"size", "Size of the binary", false, size},
 	{"start", "Start-up", false, start},
-	{"meter", "The meter", false, meter},
 	{"tick", "One tick", false, tick},
 	{"codex", "One tick of Codex", false, codex},
 	{"bigfile", "A big inbox", false, bigfile},

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,22 +26,6 @@ func start(r *rig, t *table) {
 	// It makes all tools of an agent, and ends with its stdin.
 	ratio = t.inTurn(r.n("pairs"), way{"heartbeat mcp --inbox", r.once("heartbeat", "mcp", "--inbox", r.path("inbox.jsonl"))}, empty(r)).ratio()
 	t.target(ratio <= 3, "of the tools of at most 3.0")
-}
-
-// metered is how many turns a session had before it is measured: the meter keeps its last 32.
-const metered = 150
-
-func meter(r *rig, t *table) {
-	m := &metering{rig: r, dir: r.dir, transcript: r.path("transcript.jsonl")}
-	for range metered {
-		m.read()
-	}
-	ratio := t.inTurn(r.n("pairs"), way{"heartbeat-stop meter", m.read}, empty(r)).ratio()
-	state := must(os.ReadFile(r.path(".meter-" + sessionID)))
-	if want := fmt.Sprintf(`"read":%d,`, must(os.Stat(m.transcript)).Size()); !strings.Contains(string(state), want) {
-		fail("the meter has no %s: %.300s", want, state)
-	}
-	t.target(ratio <= 1.3, "a ratio of at most 1.30")
 }
 
 func tick(r *rig, t *table) {
@@ -72,27 +55,6 @@ func tick(r *rig, t *table) {
 		most = 1.25
 	}
 	t.target(ratio <= most, "a ratio of at most %.2f", most)
-
-	// Each of two sessions has a turn in its transcript and a reading of the status line
-	// before its tick, and so the same left in the caches; but of the second one the
-	// meter's file is elsewhere.
-	ticks := func(name, metersIn string) func() time.Duration {
-		l := r.lane(name, 1+metered+pairs)
-		m := &metering{rig: r, dir: metersIn, transcript: filepath.Join(l.dir, "transcript.txt")}
-		once := func() time.Duration {
-			m.read()
-			return l.tick()
-		}
-		for range metered {
-			once()
-		}
-		return once
-	}
-	price := t.inTurn(pairs, way{"tick with a meter", ticks("metered", r.path("metered"))}, way{"tick without", ticks("unmetered", r.folder("elsewhere"))}).ratio()
-	t.target(price <= 1.03, "with a meter, of at most 1.03")
-	if got := bytes.Count(must(os.ReadFile(r.path("metered", ".costs.jsonl"))), []byte(`"cost_usd":`)); got < metered {
-		fail("only %d entries have a price", got)
-	}
 }
 
 func codex(r *rig, t *table) {

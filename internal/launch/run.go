@@ -103,6 +103,7 @@ func (l *launcher) sessions() int {
 	}
 	report, err := l.workThrough()
 	if err != nil {
+		supervise.LeaveWhy(l.work.Inbox, supervise.ReasonOf(err), err)
 		now := time.Now().UTC()
 		report = &supervise.Report{
 			Inbox: l.work.Inbox, Mode: l.work.Mode, Reason: supervise.ReasonOf(err), Detail: err.Error(), Queued: -1,

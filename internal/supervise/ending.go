@@ -5,6 +5,8 @@ import (
 	"syscall"
 	"time"
 
+	"heartbeat/inbox"
+	"heartbeat/internal/claim"
 	"heartbeat/internal/notify"
 )
 
@@ -43,6 +45,22 @@ func (e *ending) lastWords() string {
 		return hasEnded + ": " + string(e.reason) + ": " + e.detail
 	}
 	return hasEnded
+}
+
+// LeaveWhy leaves for whoever asks for the status later why a launcher has ended that did not
+// come to work on the inbox. Where another one does, that is what counts.
+func LeaveWhy(path string, reason Reason, err error) {
+	box, failed := inbox.Open(path, inbox.Options{})
+	if failed != nil {
+		return // the reason of the end says it
+	}
+	lock, failed := claim.Take(box)
+	if failed != nil {
+		return
+	}
+	s := sign{lock: lock}
+	s.say((&ending{reason: reason, detail: err.Error()}).lastWords())
+	_ = lock.Release() // otherwise the kernel does
 }
 
 // givesUp reports whether a person is to hear of an end. A pause and a run's question are on

@@ -137,12 +137,14 @@ func (r *run) reckon(s *session, o terminal.Outcome) *ending {
 
 // neverStarted says why a session ended before it started. What is not known may pass.
 func (r *run) neverStarted(s *session, o terminal.Outcome) *ending {
-	e, known := r.notStarted(s, "the session ended before it started")
+	what := "the session ended before it started"
+	e, known := r.notStarted(s, what)
 	if !known && r.Mode == Drain && !r.worked() && r.pace.fruitless > r.MaxRestarts {
-		e, _ = r.notStarted(s, "no session started in "+words.Count(r.report.Sessions, "try", "tries"))
+		what = "no session started in " + words.Count(r.report.Sessions, "try", "tries")
+		e, _ = r.notStarted(s, what)
 	}
-	if !known {
-		e.detail += "; " + how(s, o)
+	if !known && o.Cause == terminal.Ended { // its status says more than an empty screen
+		e.detail = what + ": " + how(s, o)
 	}
 	e.logged = !known
 	return e

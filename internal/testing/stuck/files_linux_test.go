@@ -38,7 +38,7 @@ func ofFiles() []state {
 			func(r *rig) { require.NoError(r.t, os.WriteFile(r.inbox(), []byte("half a line\n"), 0o600)) },
 		},
 		{
-			"inbox truncated", all(seen{kind: "replaced", state: "replaced", says: "the inbox was truncated or replaced"}, hook, timer),
+			"inbox truncated", all(seen{state: "replaced", says: "the inbox was truncated or replaced"}, hook, timer),
 			func(r *rig) {
 				r.adds("e1", "e2")
 				r.start()
@@ -81,7 +81,7 @@ func ofFiles() []state {
 			answers,
 		},
 		{
-			"directory read-only", all(seen{kind: "unwritable", state: "unwritable", says: "this user cannot change anything in"}, hook, launcher, timer),
+			"directory read-only", all(seen{kind: "unwritable", untold: true, state: "unwritable", says: "this user cannot change anything in"}, hook, launcher, timer),
 			func(r *rig) {
 				r.adds("e1")
 				r.plain()
@@ -91,7 +91,7 @@ func ofFiles() []state {
 			func(r *rig) { require.NoError(r.t, os.Chmod(r.path("q"), 0o700)) },
 		},
 		{
-			"disk full", all(seen{kind: "disk-full", state: "disk full", says: "is full .* left.: free some space"}, hook, launcher, timer),
+			"disk full", all(seen{kind: "disk-full", untold: true, state: "disk full", says: "is full .* left.: free some space"}, hook, launcher, timer),
 			func(r *rig) {
 				if os.Geteuid() != 0 {
 					r.t.Skip("only root makes a file system")

@@ -137,7 +137,7 @@ func ofProcesses() []state {
 			},
 		},
 		{
-			"no session starts", all(seen{kind: "failing", state: "launching", says: "after [2-9] sessions without an answer: .*no session started within 1s", wrong: "after [2-9] sessions without an answer: .*the session ended before it started"}, launcher),
+			"no session starts", all(seen{kind: "launcher-waits", state: "launching", says: "after [2-9] sessions without an answer: .*the session", wrong: "after [2-9] sessions without an answer: .*the session ended before it started"}, launcher),
 			func(r *rig) {
 				r.adds("e1")
 				r.write("env", "sleep 1000\n")

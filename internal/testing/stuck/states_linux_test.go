@@ -117,15 +117,6 @@ func ofTheModel() []state {
 			},
 		},
 		{
-			"session's limit reached", all(seen{kind: "session-over-limit", state: "session over limit", says: "its limit: start a fresh one"}, hook),
-			func(r *rig) {
-				r.says("spend 1000")
-				r.adds("e1", "e2")
-				r.start("--max-tokens-per-session", "100")
-			},
-			func(r *rig) { r.write("quit", "") },
-		},
-		{
 			"poison entry", all(seen{kind: "dead-letters", state: "empty", says: "1 dead letter", wrong: "nothing is queued", letters: 1}, hook, launcher, host, timer),
 			func(r *rig) {
 				r.says("die")
