@@ -166,7 +166,6 @@ const (
 	EventRemoved     EventKind = "removed by hand" // .in-flight was, and the entry stays in flight
 	EventSetBack     EventKind = "cursor set back" // by hand
 	EventDetached    EventKind = "detached"        // an entry that was given back is in no inbox any more
-	EventSessionOver EventKind = "session over"    // its limit: it is given nothing more
 	EventUncounted   EventKind = "not counted"     // limits are set, and what a session spends cannot be counted
 	EventUntold      EventKind = "notify failed"   // a person could not be told of something
 	EventSaid        EventKind = "verdict"         // an agent said what became of its entry: see [Verdict]

@@ -34,8 +34,6 @@ type Session struct {
 	Asks *Question `json:"asks,omitempty"`
 	// Uncounted is why what it spends cannot be counted, where that is held against limits.
 	Uncounted *Finding `json:"uncounted,omitempty"`
-	// Over says, with the figures, that it has reached its limit, and is given nothing more.
-	Over *Finding `json:"over_limit,omitempty"`
 	// Doubt is an entry that it has answered, if somebody may have objected since.
 	Doubt *Doubt `json:"doubt,omitempty"`
 

@@ -63,10 +63,6 @@ func failed(minutes int) *inbox.Failure {
 	return &inbox.Failure{Error: "overloaded", Message: "try\nlater", At: at(minutes)}
 }
 
-func over(s *see.Session) {
-	s.Over = &inbox.Finding{At: at(-3), Text: "the session cost 2.61 of 2.50 USD"}
-}
-
 // explained is what is to be said of some facts.
 type explained struct {
 	facts    see.Facts
