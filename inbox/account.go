@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"heartbeat/internal/budget"
 	"heartbeat/internal/flat"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/budget"
+	"heartbeat/internal/money/price"
 )
 
 // Account is what was spent so far, and what the sessions spend on now. It is part of

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/price"
 )
 
 var fullAccount = Account{

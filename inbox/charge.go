@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"heartbeat/internal/journal"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/price"
 )
 
 // Reading is what a session's meter says at a moment.

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/price"
 )
 
 const cent = 10_000_000

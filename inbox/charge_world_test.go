@@ -14,7 +14,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/machine"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/price"
 	"heartbeat/internal/testing/long"
 )
 

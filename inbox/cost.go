@@ -8,7 +8,7 @@ import (
 
 	"heartbeat/internal/flat"
 	"heartbeat/internal/journal"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/price"
 )
 
 // Cost is one line of .costs.jsonl: something that was charged. What an entry cost is

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/price"
 )
 
 // What hooks in two time zones charge by turns adds up, and a day ends once it is over in

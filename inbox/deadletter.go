@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/price"
 	"heartbeat/internal/words"
 )
 

@@ -9,10 +9,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"heartbeat/internal/budget"
 	"heartbeat/internal/flat"
 	"heartbeat/internal/lines"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/budget"
+	"heartbeat/internal/money/price"
 )
 
 // Entry is one line of the inbox, decoded.

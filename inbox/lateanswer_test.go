@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/budget"
+	"heartbeat/internal/money/budget"
 	"heartbeat/internal/testing/crash"
 )
 

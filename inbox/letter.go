@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"heartbeat/internal/budget"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/flat"
 	"heartbeat/internal/journal"
+	"heartbeat/internal/money/budget"
 )
 
 // Letter is a dead letter as the file has it, and what became of it since.

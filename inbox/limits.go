@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"heartbeat/internal/budget"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/budget"
+	"heartbeat/internal/money/price"
 )
 
 // Limits are what the entry's envelope says that it may cost. They were understood when

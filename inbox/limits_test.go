@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/budget"
+	"heartbeat/internal/money/budget"
 )
 
 // An entry whose limits cannot be understood is set aside with the reason, and the next

@@ -12,9 +12,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"heartbeat/internal/budget"
 	"heartbeat/internal/flat"
 	"heartbeat/internal/journal"
+	"heartbeat/internal/money/budget"
 )
 
 // Message is what a producer appends. Only Text is required.

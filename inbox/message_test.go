@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/budget"
+	"heartbeat/internal/money/budget"
 )
 
 func TestParseMessage(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 
 	"heartbeat/internal/journal"
 	"heartbeat/internal/lines"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/price"
 )
 
 // Prices are what the entries have cost, as far as that is known at a moment: what was

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/budget"
+	"heartbeat/internal/money/budget"
 )
 
 // Limits that count in place of those of the flags are believed of lines that were

@@ -9,7 +9,7 @@ import (
 
 	"heartbeat/internal/flat"
 	"heartbeat/internal/journal"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/price"
 )
 
 // Result is one line of .results.jsonl: an entry that was answered.

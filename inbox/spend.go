@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/price"
 )
 
 // part is what one span has cost and was not charged.

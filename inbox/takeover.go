@@ -14,7 +14,7 @@ import (
 
 	"heartbeat/internal/disk"
 	"heartbeat/internal/journal"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/price"
 )
 
 // takeOver takes over what another program did to the documented files since they

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/budget"
 	"heartbeat/internal/machine"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/budget"
+	"heartbeat/internal/money/price"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate/effect"
 )

@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/charging"
+	"heartbeat/internal/money/charging"
 	"heartbeat/internal/words"
 )
 

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"heartbeat/internal/budget"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/budget"
+	"heartbeat/internal/money/price"
 	recovery "heartbeat/recover"
 )
 

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"heartbeat/internal/budget"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/money/budget"
 )
 
 func TestLimitFlags(t *testing.T) {

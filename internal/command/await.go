@@ -12,7 +12,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
-	"heartbeat/internal/command/priced"
+	"heartbeat/internal/money/priced"
 	"heartbeat/internal/see"
 	"heartbeat/internal/words"
 )

@@ -8,7 +8,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/progress"
-	"heartbeat/internal/command/priced"
+	"heartbeat/internal/money/priced"
 	"heartbeat/internal/words"
 	recovery "heartbeat/recover"
 )

@@ -12,7 +12,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/program"
-	"heartbeat/internal/meter"
+	"heartbeat/internal/money/meter"
 	"heartbeat/internal/words"
 	recovery "heartbeat/recover"
 )

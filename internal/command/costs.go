@@ -15,9 +15,9 @@ import (
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/command/costs"
 	"heartbeat/internal/command/history"
-	"heartbeat/internal/command/priced"
-	"heartbeat/internal/meter"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/meter"
+	"heartbeat/internal/money/price"
+	"heartbeat/internal/money/priced"
 	"heartbeat/internal/words"
 )
 

@@ -15,7 +15,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/command/history"
-	"heartbeat/internal/command/priced"
+	"heartbeat/internal/money/priced"
 )
 
 // following is a verb that follows, until stop.

@@ -7,8 +7,8 @@ import (
 
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
-	"heartbeat/internal/meter"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/meter"
+	"heartbeat/internal/money/price"
 )
 
 // printPrices prints what models cost, a line each, and what a person may do about it.

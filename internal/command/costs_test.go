@@ -15,9 +15,9 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/agent"
-	"heartbeat/internal/budget"
 	"heartbeat/internal/cli"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/budget"
+	"heartbeat/internal/money/price"
 )
 
 // spender works through an inbox and spends money on it.

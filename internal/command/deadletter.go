@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/budget"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/program"
+	"heartbeat/internal/money/budget"
 )
 
 // What dead-letter does with letters.

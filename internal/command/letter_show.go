@@ -13,7 +13,7 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/cli/program"
-	"heartbeat/internal/command/priced"
+	"heartbeat/internal/money/priced"
 	"heartbeat/internal/words"
 )
 

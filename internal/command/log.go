@@ -13,8 +13,8 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/command/history"
-	"heartbeat/internal/command/priced"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/price"
+	"heartbeat/internal/money/priced"
 	"heartbeat/internal/words"
 )
 

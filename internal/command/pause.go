@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/budget"
 	"heartbeat/internal/cli"
-	"heartbeat/internal/command/priced"
+	"heartbeat/internal/money/budget"
+	"heartbeat/internal/money/priced"
 )
 
 func pauseVerb() cli.Verb {

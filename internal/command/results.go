@@ -17,8 +17,8 @@ import (
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/cli/program"
 	"heartbeat/internal/command/history"
-	"heartbeat/internal/command/priced"
 	"heartbeat/internal/flat"
+	"heartbeat/internal/money/priced"
 	"heartbeat/internal/words"
 )
 

@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/command/priced"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/price"
+	"heartbeat/internal/money/priced"
 )
 
 // costOfRun is what the entries of a babysitter run have cost by now, as far as the lines are kept,

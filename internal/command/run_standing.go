@@ -8,7 +8,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/price"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
 	runs "heartbeat/orchestrate/run"

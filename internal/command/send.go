@@ -14,11 +14,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/budget"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/program"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/machine/rights"
+	"heartbeat/internal/money/budget"
 	"heartbeat/internal/words"
 )
 

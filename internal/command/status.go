@@ -16,7 +16,7 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/machine"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/price"
 	"heartbeat/internal/see"
 	"heartbeat/internal/watch"
 	"heartbeat/internal/words"

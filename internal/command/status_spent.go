@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/command/priced"
-	"heartbeat/internal/meter"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/meter"
+	"heartbeat/internal/money/price"
+	"heartbeat/internal/money/priced"
 	"heartbeat/internal/see"
 	"heartbeat/internal/words"
 )

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/budget"
 	"heartbeat/internal/command/doctor"
+	"heartbeat/internal/money/budget"
 	"heartbeat/orchestrate"
 )
 

@@ -5,11 +5,11 @@ import (
 	"time"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/budget"
-	"heartbeat/internal/charging"
 	"heartbeat/internal/claude"
-	"heartbeat/internal/meter"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/budget"
+	"heartbeat/internal/money/charging"
+	"heartbeat/internal/money/meter"
+	"heartbeat/internal/money/price"
 	recovery "heartbeat/recover"
 )
 

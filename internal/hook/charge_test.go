@@ -13,7 +13,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/hook"
-	"heartbeat/internal/meter"
+	"heartbeat/internal/money/meter"
 )
 
 func (s *spender) view() *inbox.View {

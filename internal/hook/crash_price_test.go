@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/charging"
-	"heartbeat/internal/meter"
+	"heartbeat/internal/money/charging"
+	"heartbeat/internal/money/meter"
 	"heartbeat/internal/testing/crash"
 )
 

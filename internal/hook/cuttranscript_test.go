@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/charging"
 	"heartbeat/internal/hook"
+	"heartbeat/internal/money/charging"
 )
 
 // cut leaves the transcript its first line.

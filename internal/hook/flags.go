@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"heartbeat/internal/budget"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/money/budget"
 	recovery "heartbeat/recover"
 )
 

@@ -9,13 +9,13 @@ import (
 	recovery "heartbeat/recover"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/budget"
-	"heartbeat/internal/charging"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/meter"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/budget"
+	"heartbeat/internal/money/charging"
+	"heartbeat/internal/money/meter"
+	"heartbeat/internal/money/price"
 	"heartbeat/internal/words"
 )
 

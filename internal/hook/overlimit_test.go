@@ -13,7 +13,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/hook"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/price"
 )
 
 // spender is a session that asks for one tool after the other, at 0.006 dollars a request.

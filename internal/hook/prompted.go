@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/charging"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/money/charging"
 	recovery "heartbeat/recover"
 )
 

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/charging"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/money/charging"
 	recovery "heartbeat/recover"
 )
 

@@ -16,9 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/charging"
 	"heartbeat/internal/hook"
-	"heartbeat/internal/meter"
+	"heartbeat/internal/money/charging"
+	"heartbeat/internal/money/meter"
 	"heartbeat/internal/testing/crash"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/budget"
+	"heartbeat/internal/money/budget"
 	"heartbeat/internal/supervise/client"
 	"heartbeat/internal/supervise/terminal"
 )

@@ -5,7 +5,7 @@ import (
 	"syscall"
 	"time"
 
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/price"
 	"heartbeat/internal/see"
 	"heartbeat/internal/words"
 )

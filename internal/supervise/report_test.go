@@ -8,7 +8,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/machine/signals"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/price"
 )
 
 func TestReportInWords(t *testing.T) {

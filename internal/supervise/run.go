@@ -7,8 +7,8 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/machine/guardian"
+	"heartbeat/internal/money/price"
 	"heartbeat/internal/notify"
-	"heartbeat/internal/price"
 	"heartbeat/internal/supervise/sharing"
 	"heartbeat/internal/supervise/terminal"
 	"heartbeat/internal/words"

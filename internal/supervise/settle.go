@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/charging"
+	"heartbeat/internal/money/charging"
 	"heartbeat/orchestrate"
 	recovery "heartbeat/recover"
 )

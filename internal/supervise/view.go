@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/charging"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/charging"
+	"heartbeat/internal/money/price"
 	recovery "heartbeat/recover"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/claim"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/price"
 	"heartbeat/internal/supervise/client"
 	"heartbeat/internal/supervise/terminal"
 	"heartbeat/internal/words"

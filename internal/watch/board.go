@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/price"
 	"heartbeat/internal/watch/look"
 	"heartbeat/internal/words"
 )

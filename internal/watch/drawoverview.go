@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"heartbeat/internal/cli/layout"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/price"
 	"heartbeat/internal/see"
 	"heartbeat/internal/watch/look"
 	"heartbeat/internal/words"

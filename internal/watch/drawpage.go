@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"heartbeat/internal/cli/layout"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/price"
 	"heartbeat/internal/watch/look"
 	"heartbeat/internal/words"
 )

@@ -10,7 +10,7 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/machine/signals"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/price"
 	"heartbeat/internal/see"
 	"heartbeat/internal/watch/look"
 )

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/price"
 )
 
 // pictureVariable names the file in which TestPicture leaves its recording. With it keys

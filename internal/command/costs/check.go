@@ -3,7 +3,7 @@ package costs
 import (
 	"math"
 
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/price"
 )
 
 // Check holds what was priced against what the client itself said, over the sessions in which it

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/price"
 	"heartbeat/internal/words"
 )
 

@@ -10,7 +10,7 @@ import (
 	"time"
 	"unique"
 
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/price"
 )
 
 // Line is spending that was booked at one moment, to an entry or to none.

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/price"
 )
 
 var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.Local)

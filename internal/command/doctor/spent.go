@@ -5,7 +5,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/command/costs"
-	"heartbeat/internal/meter"
+	"heartbeat/internal/money/meter"
 	"heartbeat/internal/see"
 )
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/price"
 	"heartbeat/internal/words"
 )
 

@@ -7,8 +7,8 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli/program"
-	"heartbeat/internal/command/priced"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/price"
+	"heartbeat/internal/money/priced"
 	"heartbeat/internal/see"
 )
 

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/price"
 )
 
 // Word is a word for an outcome in the bucket of results.

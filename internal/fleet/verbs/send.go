@@ -15,12 +15,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/budget"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/program"
 	"heartbeat/internal/fleet/link"
 	"heartbeat/internal/fleet/message"
 	"heartbeat/internal/fleet/upstream"
+	"heartbeat/internal/money/budget"
 	"heartbeat/internal/words"
 )
 

@@ -5,7 +5,7 @@ package config
 import (
 	"encoding/json"
 
-	"heartbeat/internal/budget"
+	"heartbeat/internal/money/budget"
 )
 
 // Config is a configuration that [Parse] accepted. Paths are absolute and clean.

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"heartbeat/internal/budget"
 	"heartbeat/internal/hosting/config"
+	"heartbeat/internal/money/budget"
 )
 
 func TestLimits(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"heartbeat/internal/budget"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/money/budget"
 )
 
 // maxToolName is the longest name that the MCP allows for a tool.

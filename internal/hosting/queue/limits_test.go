@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"heartbeat/internal/budget"
+	"heartbeat/internal/money/budget"
 	recovery "heartbeat/recover"
 )
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/charging"
+	"heartbeat/internal/money/charging"
 	"heartbeat/internal/words"
 	recovery "heartbeat/recover"
 )

@@ -3,8 +3,8 @@ package session
 import (
 	"time"
 
-	"heartbeat/internal/budget"
 	"heartbeat/internal/hosting/config"
+	"heartbeat/internal/money/budget"
 	"heartbeat/internal/notify"
 	recovery "heartbeat/recover"
 )

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/internal/hosting/folder"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/price"
 )
 
 // What the meter told is the cost, unless the client has said it.

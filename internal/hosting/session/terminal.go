@@ -12,7 +12,7 @@ import (
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/queue"
 	"heartbeat/internal/machine/guardian"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/price"
 	"heartbeat/internal/supervise"
 	"heartbeat/internal/supervise/terminal"
 )

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"heartbeat/internal/budget"
 	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/money/budget"
 	"heartbeat/internal/screen"
 	"heartbeat/internal/words"
 )

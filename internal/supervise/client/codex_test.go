@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"heartbeat/internal/budget"
+	"heartbeat/internal/money/budget"
 )
 
 func TestOf(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/internal/hosting/folder"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/price"
 	"heartbeat/internal/testing/model"
 )
 

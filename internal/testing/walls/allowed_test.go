@@ -12,10 +12,11 @@ var allowed = map[string]string{
 	"internal/platform":         "",
 	"internal/words":            "",
 	"internal/flat":             "",
-	"internal/price":            "internal/flat",
-	"internal/meter":            "internal/disk internal/flat internal/lines internal/price internal/words",
-	"internal/charging":         "inbox internal/agent internal/machine internal/meter",
-	"internal/budget":           "internal/flat internal/price internal/words",
+	"internal/money/price":      "internal/flat",
+	"internal/money/meter":      "internal/disk internal/flat internal/lines internal/money/price internal/words",
+	"internal/money/charging":   "inbox internal/agent internal/machine internal/money/meter",
+	"internal/money/budget":     "internal/flat internal/money/price internal/words",
+	"internal/money/priced":     "inbox internal/flat internal/money/charging internal/money/price",
 	"internal/disk":             "internal/platform",
 	"internal/machine":          "internal/platform",
 	"internal/machine/signals":  "",
@@ -27,7 +28,7 @@ var allowed = map[string]string{
 	// The queue.
 	"internal/lines":   "",
 	"internal/journal": "internal/disk internal/flat internal/machine internal/lines",
-	"inbox":            "internal/budget internal/journal internal/price internal/lines internal/disk internal/flat internal/machine internal/machine/rights internal/words",
+	"inbox":            "internal/money/budget internal/journal internal/money/price internal/lines internal/disk internal/flat internal/machine internal/machine/rights internal/words",
 
 	// What is known of one client.
 	"internal/agent/handed":     "internal/disk internal/lines",
@@ -40,7 +41,7 @@ var allowed = map[string]string{
 	"internal/claude/settings":  "internal/disk",
 
 	// What becomes of an entry whose answer is in doubt.
-	"recover": "inbox internal/budget internal/charging internal/price orchestrate/effect internal/claude internal/claude/limit internal/disk internal/flat internal/machine internal/words internal/agent",
+	"recover": "inbox internal/money/budget internal/money/charging internal/money/price orchestrate/effect internal/claude internal/claude/limit internal/disk internal/flat internal/machine internal/words internal/agent",
 
 	// Orchestration.
 	"orchestrate": "inbox recover internal/cli internal/disk internal/machine internal/words orchestrate/babysitter" +
@@ -53,53 +54,53 @@ var allowed = map[string]string{
 	"orchestrate/statefile":  "internal/disk",
 
 	// What the commands are made of.
-	"internal/cli":          "inbox internal/budget internal/price recover internal/machine/rights internal/words orchestrate/effect",
+	"internal/cli":          "inbox internal/money/budget internal/money/price recover internal/machine/rights internal/words orchestrate/effect",
 	"internal/cli/layout":   "internal/words",
 	"internal/cli/progress": "internal/cli/layout internal/words",
 	"internal/cli/program":  "internal/cli internal/cli/layout internal/disk internal/words",
 	"internal/claim":        "inbox recover internal/disk internal/machine internal/machine/rights internal/words",
-	"internal/see":          "inbox internal/agent internal/disk internal/machine internal/meter internal/words orchestrate orchestrate/run recover",
+	"internal/see":          "inbox internal/agent internal/disk internal/machine internal/money/meter internal/words orchestrate orchestrate/run recover",
 
 	"internal/notify":              "inbox internal/disk internal/lines internal/see internal/words internal/machine internal/machine/guardian",
 	"internal/gate":                "",
 	"testdata/embedding":           "inbox",
 	"internal/mcp":                 "inbox internal/command/history internal/cli/... internal/disk internal/gate internal/claude/settings internal/machine/signals internal/task internal/words",
 	"internal/task":                "inbox internal/cli internal/words orchestrate recover",
-	"internal/hook":                "internal/agent internal/agent/handed internal/budget internal/price internal/charging internal/meter inbox recover internal/claude internal/cli internal/disk internal/flat internal/machine internal/words orchestrate/effect", // what each turn starts
+	"internal/hook":                "internal/agent internal/agent/handed internal/money/budget internal/money/price internal/money/charging internal/money/meter inbox recover internal/claude internal/cli internal/disk internal/flat internal/machine internal/words orchestrate/effect", // what each turn starts
 	"internal/hook/runs":           "internal/hook inbox internal/claude internal/cli internal/words orchestrate orchestrate/run orchestrate/statefile",
-	"internal/command/...":         "internal/lines internal/charging internal/meter internal/budget internal/hook internal/hook/runs internal/launch internal/notify internal/see inbox recover internal/claude/... internal/codex/configfile internal/cli/... internal/disk internal/flat internal/price internal/machine/... internal/words internal/command/... internal/hosting/folder orchestrate/... internal/testing/agent internal/mcp internal/watch internal/watch/look internal/supervise/sharing internal/supervise/client",
+	"internal/command/...":         "internal/lines internal/money/... internal/hook internal/hook/runs internal/launch internal/notify internal/see inbox recover internal/claude/... internal/codex/configfile internal/cli/... internal/disk internal/flat internal/money/price internal/machine/... internal/words internal/command/... internal/hosting/folder orchestrate/... internal/testing/agent internal/mcp internal/watch internal/watch/look internal/supervise/sharing internal/supervise/client",
 	"internal/launch":              "inbox internal/see internal/claude internal/claude/settings internal/cli/... internal/disk internal/machine/... internal/notify internal/supervise/... internal/words",
-	"internal/supervise/...":       "internal/see internal/charging internal/meter internal/claim internal/notify inbox recover internal/claude/... internal/screen internal/cli/... internal/disk internal/flat internal/price internal/machine/... internal/words internal/supervise/... orchestrate/... internal/budget",
+	"internal/supervise/...":       "internal/see internal/money/charging internal/money/meter internal/claim internal/notify inbox recover internal/claude/... internal/screen internal/cli/... internal/disk internal/flat internal/money/price internal/machine/... internal/words internal/supervise/... orchestrate/... internal/money/budget",
 	"internal/supervise/sharing":   "internal/disk internal/machine internal/machine/guardian internal/machine/socket internal/screen internal/words",
 	"internal/supervise/pump":      "",
 	"internal/supervise/recording": "internal/disk internal/supervise/pump internal/words",
 	"internal/supervise/terminal":  "internal/machine/... internal/supervise/pump internal/supervise/terminal/...",
 
 	// The session host. The hook links nothing of it.
-	"internal/hosting/config": "internal/cli internal/disk internal/flat internal/hosting/folder internal/words internal/budget",
+	"internal/hosting/config": "internal/cli internal/disk internal/flat internal/hosting/folder internal/words internal/money/budget",
 	"internal/hosting/folder": "internal/disk internal/flat internal/hosting/store internal/machine",
 	"internal/hosting/store":  "internal/disk internal/lines",
 	"internal/hosting/proxy":  "internal/gate internal/hosting/config internal/words",
-	"internal/hosting":        "inbox recover internal/claude/settings internal/cli/... internal/disk internal/flat internal/machine internal/machine/guardian internal/machine/rights internal/machine/signals internal/hosting/... internal/lines internal/notify internal/price internal/words",
-	"internal/hosting/queue":  "internal/charging internal/meter inbox internal/claim internal/claude internal/claude/settings internal/cli internal/disk internal/machine internal/words orchestrate/effect recover internal/agent internal/supervise/client",
+	"internal/hosting":        "inbox recover internal/claude/settings internal/cli/... internal/disk internal/flat internal/machine internal/machine/guardian internal/machine/rights internal/machine/signals internal/hosting/... internal/lines internal/notify internal/money/price internal/words",
+	"internal/hosting/queue":  "internal/money/charging internal/money/meter inbox internal/claim internal/claude internal/claude/settings internal/cli internal/disk internal/machine internal/words orchestrate/effect recover internal/agent internal/supervise/client",
 	"internal/hosting/attach": "inbox internal/disk internal/hosting/stream internal/machine/socket",
 	// The session host.
 	"internal/hosting/process": "internal/machine internal/machine/guardian",
-	"internal/hosting/session": "inbox internal/see internal/claim internal/claude internal/claude/settings internal/cli internal/disk internal/machine internal/machine/guardian internal/machine/signals internal/hosting/attach internal/hosting/config internal/hosting/unsent internal/hosting/folder internal/hosting/guild internal/hosting/process internal/hosting/proxy internal/hosting/queue internal/hosting/store internal/hosting/stream internal/hosting/transcript internal/notify internal/price internal/words recover internal/supervise internal/supervise/client internal/supervise/terminal internal/budget internal/agent",
+	"internal/hosting/session": "inbox internal/see internal/claim internal/claude internal/claude/settings internal/cli internal/disk internal/machine internal/machine/guardian internal/machine/signals internal/hosting/attach internal/hosting/config internal/hosting/unsent internal/hosting/folder internal/hosting/guild internal/hosting/process internal/hosting/proxy internal/hosting/queue internal/hosting/store internal/hosting/stream internal/hosting/transcript internal/notify internal/money/price internal/words recover internal/supervise internal/supervise/client internal/supervise/terminal internal/money/budget internal/agent",
 	"internal/hosting/guild":   "internal/flat internal/hosting/config internal/hosting/folder",
 	"internal/hosting/unsent":  "internal/disk internal/hosting/folder internal/hosting/guild internal/hosting/store",
 
 	// The live view.
-	"internal/watch":      "inbox internal/cli internal/cli/layout internal/cli/program internal/disk internal/machine/signals internal/notify internal/price internal/watch/look internal/see internal/words",
-	"internal/watch/look": "inbox internal/charging internal/command/history internal/disk internal/machine internal/price internal/see internal/words recover",
+	"internal/watch":      "inbox internal/cli internal/cli/layout internal/cli/program internal/disk internal/machine/signals internal/notify internal/money/price internal/watch/look internal/see internal/words",
+	"internal/watch/look": "inbox internal/money/charging internal/command/history internal/disk internal/machine internal/money/price internal/see internal/words recover",
 
 	// The fleet. Nothing else links NATS.
 	"internal/fleet/message":  "inbox",
 	"internal/fleet/link":     "internal/disk internal/machine internal/words",
 	"internal/fleet/setup":    "internal/fleet/message internal/words",
-	"internal/fleet/upstream": "inbox internal/disk internal/fleet/message internal/fleet/setup internal/machine internal/price internal/words",
+	"internal/fleet/upstream": "inbox internal/disk internal/fleet/message internal/fleet/setup internal/machine internal/money/price internal/words",
 	"internal/fleet/worker":   "inbox internal/claim internal/cli internal/fleet/link internal/fleet/message internal/fleet/setup internal/fleet/upstream internal/machine internal/notify internal/see internal/words recover",
-	"internal/fleet/verbs":    "inbox internal/budget internal/cli internal/cli/... internal/disk internal/fleet/... internal/machine/signals internal/words recover",
+	"internal/fleet/verbs":    "inbox internal/money/budget internal/cli internal/cli/... internal/disk internal/fleet/... internal/machine/signals internal/words recover",
 
 	// The commands.
 	"cmd/heartbeat-host":   "internal/hosting",

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/charging"
 	"heartbeat/internal/command/history"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/charging"
+	"heartbeat/internal/money/price"
 )
 
 // Kind says where an item of an inbox is.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"heartbeat/internal/machine"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/price"
 	"heartbeat/internal/see"
 )
 

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/charging"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/machine"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/charging"
+	"heartbeat/internal/money/price"
 	"heartbeat/internal/see"
 	recovery "heartbeat/recover"
 )

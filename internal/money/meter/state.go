@@ -14,7 +14,7 @@ package meter
 import (
 	"slices"
 
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/price"
 )
 
 // State is what a session has spent, as far as it was counted.

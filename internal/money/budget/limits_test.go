@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"heartbeat/internal/budget"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/budget"
+	"heartbeat/internal/money/price"
 )
 
 func TestParse(t *testing.T) {

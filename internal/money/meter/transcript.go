@@ -11,7 +11,7 @@ import (
 
 	"heartbeat/internal/disk"
 	"heartbeat/internal/lines"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/price"
 )
 
 const (

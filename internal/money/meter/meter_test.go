@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"heartbeat/internal/meter"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/meter"
+	"heartbeat/internal/money/price"
 )
 
 // Each request has its price as soon as its line is there, whoever says a total.

@@ -9,7 +9,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/agent"
 	"heartbeat/internal/machine"
-	"heartbeat/internal/meter"
+	"heartbeat/internal/money/meter"
 )
 
 // Load returns what counts the sessions of an inbox up to now, for [inbox.Inbox.Prices], and keeps

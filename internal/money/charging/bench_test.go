@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/charging"
-	"heartbeat/internal/meter"
+	"heartbeat/internal/money/charging"
+	"heartbeat/internal/money/meter"
 )
 
 // BenchmarkTurn charges one turn of a session of many, without a commit.

@@ -12,7 +12,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/agent"
-	"heartbeat/internal/charging"
+	"heartbeat/internal/money/charging"
 )
 
 // printing is a session, whose client says a total only when it ends.

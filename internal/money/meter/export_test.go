@@ -1,6 +1,6 @@
 package meter
 
-import "heartbeat/internal/price"
+import "heartbeat/internal/money/price"
 
 // ParsePrices is what a fuzzer feeds.
 var ParsePrices = parsePrices

@@ -16,7 +16,7 @@ import (
 	"unicode/utf8"
 
 	"heartbeat/internal/disk"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/price"
 	"heartbeat/internal/words"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"heartbeat/internal/disk"
 	"heartbeat/internal/flat"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/price"
 )
 
 // count reads what the transcripts have since.

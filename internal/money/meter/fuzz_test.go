@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"heartbeat/internal/meter"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/meter"
+	"heartbeat/internal/money/price"
 )
 
 // FuzzFile has anything in the meter's place: it is read or not, and the count goes on.

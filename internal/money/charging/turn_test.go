@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/charging"
-	"heartbeat/internal/meter"
+	"heartbeat/internal/money/charging"
+	"heartbeat/internal/money/meter"
 )
 
 // A client that tells nothing for many turns, each of which is several transactions: no

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/internal/flat"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/price"
 )
 
 func TestParseUSD(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/price"
 )
 
 func TestText(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"heartbeat/internal/meter"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/meter"
+	"heartbeat/internal/money/price"
 )
 
 // rig is a session whose transcript a test writes, as the real client does.

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/price"
 )
 
 var two = price.Price{Amount: price.Amount{Nanos: 2_500_000_000, Dollars: true, Tokens: price.Tokens{Input: 1, Output: 2}, Requests: 3}, Model: "m"}

@@ -8,7 +8,7 @@ import (
 
 	"heartbeat/internal/disk"
 	"heartbeat/internal/flat"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/price"
 )
 
 // rollout counts a line of a transcript of Codex's, of which each request has one with its

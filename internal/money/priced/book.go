@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/charging"
 	"heartbeat/internal/flat"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/charging"
+	"heartbeat/internal/money/price"
 )
 
 // Book tells what entries cost, as it is known now. It reads when it is asked first. A

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"heartbeat/internal/flat"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/price"
 	"heartbeat/internal/words"
 )
 

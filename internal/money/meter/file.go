@@ -11,7 +11,7 @@ import (
 
 	"heartbeat/internal/disk"
 	"heartbeat/internal/flat"
-	"heartbeat/internal/price"
+	"heartbeat/internal/money/price"
 )
 
 // Name is that of the file.
