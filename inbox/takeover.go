@@ -14,6 +14,7 @@ import (
 
 	"heartbeat/internal/disk"
 	"heartbeat/internal/journal"
+	"heartbeat/internal/lines"
 	"heartbeat/internal/money/price"
 )
 
@@ -165,8 +166,8 @@ func (t *Tx) readCursor() (int64, error) {
 	}
 	cursor, err := strconv.ParseUint(string(bytes.TrimSpace(text)), 10, 63)
 	if err != nil {
-		return 0, fmt.Errorf("read %s: %q is no byte offset: nothing was changed: put the offset to read from into it, or remove it to read from the start: %w",
-			path, abbreviate(text), ErrCorrupt)
+		return 0, lines.Corrupt("read %s: %q is no byte offset: nothing was changed: put the offset to read from into it, or remove it to read from the start",
+			path, abbreviate(text))
 	}
 	return int64(cursor), nil
 }

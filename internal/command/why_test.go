@@ -229,7 +229,7 @@ func TestStuckStates(t *testing.T) {
 			w.queue("one")
 			w.stop("ready")
 			w.write(".inbox-offset", "four")
-		}, see.Unreadable, `the state cannot be read: read <dir>/.inbox-offset: "four" is no byte offset: nothing was changed: put the offset to read from into it, or remove it to read from the start: not valid`},
+		}, see.Unreadable, `the state cannot be read: read <dir>/.inbox-offset: "four" is no byte offset: nothing was changed: put the offset to read from into it, or remove it to read from the start`},
 		{"a corrupt entry in flight", func(w *world) {
 			w.queue("one")
 			w.stop("ready")

@@ -26,6 +26,13 @@ const MaxRecord = 7 * Max
 // ErrCorrupt says that a file holds what nobody should have written.
 var ErrCorrupt = errors.New("not valid")
 
+// Corrupt is an error that matches [ErrCorrupt], and says nothing but this.
+func Corrupt(format string, args ...any) error { return corrupt{fmt.Errorf(format, args...)} }
+
+type corrupt struct{ error }
+
+func (c corrupt) Unwrap() []error { return []error{c.error, ErrCorrupt} }
+
 // Visit is called for a line without its end, which is valid until Visit returns.
 // start and end are the line's range with its end; whole is false for a last line
 // that has no newline. It returns false to stop.
