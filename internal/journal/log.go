@@ -82,8 +82,8 @@ func (j *log) last() (st *Record, m *mark, err error) {
 			continue
 		}
 		if bytes.Count(tail, []byte("\n")) > 1 {
-			return nil, nil, fmt.Errorf("read journal %s: no record in it is valid: move it away, and the state goes on from %s and %s (an entry that was given back while its file was replaced is then only in %s, as \"detached\"): %w",
-				j.file.Path(), CursorName, InFlightName, Events.Name(), ErrCorrupt)
+			return nil, nil, lines.Corrupt("read journal %s: no record in it is valid: move it away, and the state goes on from %s and %s (an entry that was given back while its file was replaced is then only in %s, as \"detached\")",
+				j.file.Path(), CursorName, InFlightName, Events.Name())
 		}
 		return nil, nil, nil // the first commit never got through
 	}
