@@ -51,6 +51,8 @@ func ofTheModel() []state {
 	}
 	turnFailed := func(says string) seen { return seen{kind: "turn-failed", state: "failed", says: says} }
 	backsOff := func(says string) seen { return seen{kind: "backing-off", state: "backing off", says: says} }
+	// The first back-off, which nobody lengthens, may be over before five places were asked.
+	brief := func(s seen) seen { s.kind = ""; return s }
 	woken := func(name, failure string, s seen) state {
 		return state{name, all(s, hook, launcher), func(r *rig) {
 			r.start(wakes[r.wiring]...)
@@ -89,11 +91,11 @@ func ofTheModel() []state {
 		}, "--on-orphan", "retry")("rate limit"),
 		fails("server_error: API Error: 529 Overloaded", map[wiring]seen{
 			hook:     turnFailed("server_error.*529"),
-			launcher: backsOff("server_error"), host: backsOff("server_error"), timer: backsOff("server_error"),
+			launcher: backsOff("server_error"), host: backsOff("server_error"), timer: brief(backsOff("server_error")),
 		}, "--on-orphan", "retry")("API 5xx"),
 		fails("unknown: API Error: Unable to connect to API (ConnectionRefused)", map[wiring]seen{
 			hook:     turnFailed("ConnectionRefused"),
-			launcher: backsOff("ConnectionRefused"), host: backsOff("ConnectionRefused"), timer: backsOff("ConnectionRefused"),
+			launcher: backsOff("ConnectionRefused"), host: backsOff("ConnectionRefused"), timer: brief(backsOff("ConnectionRefused")),
 		}, "--on-orphan", "retry")("network gone"),
 		fails("authentication_failed: API Error: 401 OAuth token has expired", map[wiring]seen{
 			hook:     turnFailed("authentication_failed.*401"),
