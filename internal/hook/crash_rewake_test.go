@@ -202,6 +202,9 @@ func answeredByItsTurn(t *testing.T, s situation, c crash.Crash) {
 	assert.Equal(t, 1, readLedger(t, c.Dir).results["A"])
 }
 
+// shortestBackoff is less than any back-off is long.
+const shortestBackoff = 3 * time.Second
+
 // failedOrNot finds all that the failed turn leaves, or nothing of it, and that many
 // letters.
 func failedOrNot(letters int) func(*testing.T, situation, crash.Crash) {
@@ -214,9 +217,11 @@ func failedOrNot(letters int) func(*testing.T, situation, crash.Crash) {
 			require.NoError(t, err)
 			session, err := tx.Session("s0")
 			require.NoError(t, err)
-			held = b != nil || p != nil
+			held = session.Failure != nil
 			assert.Equal(t, held, tx.InFlight() == nil, "settled, and held, in one")
-			assert.Equal(t, held, session.Failure != nil)
+			if !held || time.Since(session.Failure.At) < shortestBackoff { // a busy machine may come later
+				assert.Equal(t, held, b != nil || p != nil)
+			}
 		})
 		assert.True(t, held || !done(c), "it was said")
 		if held {
