@@ -120,7 +120,7 @@ func TestState(t *testing.T) {
 			"99999999999999999999": "fail is no byte offset",
 		},
 		".in-flight":     {delivery: "ok ", "": "fail not valid: it is empty", "{": "fail not valid", "{}": "fail not valid", "[]": "fail not valid"},
-		".inbox-journal": {"": "ok ", "\x00\x00": "ok ", "torn": "ok ", "a\nb\n": "fail not valid"},
+		".inbox-journal": {"": "ok ", "\x00\x00": "ok ", "torn": "ok ", "a\nb\n": "fail no record in it is valid"},
 	} {
 		for content, says := range contents {
 			w.write(w.file(file), content, 0o600)
