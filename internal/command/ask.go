@@ -128,13 +128,8 @@ func (o *askFlags) ask(f *pflag.FlagSet, args []string, w *askWorker, s cli.Stre
 	if r.Found == inbox.FoundAnswered {
 		w = nil
 	}
-	ctx, cancel := endOnSignal(context.Background())
-	defer cancel()
-	if o.timeout > 0 {
-		var stop context.CancelFunc
-		ctx, stop = context.WithTimeoutCause(ctx, time.Duration(o.timeout), errTimedOut)
-		defer stop()
-	}
+	ctx, stop := o.patience()
+	defer stop()
 	outcome, err := w.work(ctx, box, r)
 	now := waited{ID: r.ID, EntryID: r.EntryID, Result: outcome.Result, DeadLetter: outcome.DeadLetter}
 	now.price(box)

@@ -58,13 +58,8 @@ var errTimedOut = errors.New("the time is over")
 // await waits for the entries in their order, all within the timeout. It returns the
 // error of the first that was not answered.
 func (o *sendFlags) await(box *inbox.Inbox, receipts []inbox.Receipt, s cli.Streams) error {
-	ctx, cancel := endOnSignal(context.Background())
-	defer cancel()
-	if o.timeout > 0 {
-		var stop context.CancelFunc
-		ctx, stop = context.WithTimeoutCause(ctx, time.Duration(o.timeout), errTimedOut)
-		defer stop()
-	}
+	ctx, stop := o.patience()
+	defer stop()
 	var first error
 	for _, r := range receipts {
 		w := waited{ID: r.ID, EntryID: r.EntryID}
@@ -82,6 +77,16 @@ func (o *sendFlags) await(box *inbox.Inbox, receipts []inbox.Receipt, s cli.Stre
 		}
 	}
 	return first
+}
+
+// patience is a context that a signal and --timeout end.
+func (o *sendFlags) patience() (context.Context, context.CancelFunc) {
+	ctx, cancel := endOnSignal(context.Background())
+	if o.timeout <= 0 {
+		return ctx, cancel
+	}
+	ctx, stop := context.WithTimeoutCause(ctx, time.Duration(o.timeout), errTimedOut)
+	return ctx, func() { stop(); cancel() }
 }
 
 // awaitOne waits for one entry. A person at a terminal is shown meanwhile what for.
