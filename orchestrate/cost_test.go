@@ -86,7 +86,7 @@ func TestWhatARunHasCost(t *testing.T) {
 	s.spend()
 	text := s.stop("done")
 	require.NotEmpty(t, text)
-	assert.Contains(t, r.standing(), "; it has cost 0.012 USD\n")
+	assert.Contains(t, r.standing(), "; it has cost 0.01 USD\n")
 	out, err := r.heartbeat("run", "resume", "r1", "--inbox", r.inbox, "--max-cost-per-run", "5")
 	require.Error(t, err)
 	assert.Contains(t, out, "is no limit any more: limit each entry of the run")
