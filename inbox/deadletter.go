@@ -31,6 +31,9 @@ const (
 	ReasonLimits      Reason = "invalid limits"     // its limits cannot be understood: see Failure
 	ReasonWide        Reason = "not UTF-8"          // its line is UTF-16 or UTF-32: see Failure
 	ReasonRejected    Reason = "rejected"           // its agent said that it cannot be done: see Failure
+	ReasonCheckFailed Reason = "check_failed"       // its check failed as often as it may: see Check
+	ReasonUnchecked   Reason = "unchecked"          // its turn ended, and its check never ran to an end: see Check
+	ReasonCheck       Reason = "unknown check"      // it asks for a check that the wiring does not have: see Failure
 )
 
 // Reasons are all that heartbeat gives.
@@ -38,6 +41,7 @@ func Reasons() []Reason {
 	return []Reason{
 		ReasonOrphaned, ReasonInterrupted, ReasonAsked, ReasonStopped, ReasonUnresolved, ReasonCommand, ReasonFailed, ReasonExhausted,
 		ReasonTooLong, ReasonDied, ReasonExpired, ReasonCanceled, ReasonEmpty, ReasonOverBudget, ReasonLimits, ReasonWide, ReasonRejected,
+		ReasonCheckFailed, ReasonUnchecked, ReasonCheck,
 	}
 }
 
@@ -59,6 +63,8 @@ type DeadLetter struct {
 	SessionID   string     `json:"session_id,omitempty"`
 	PromptID    string     `json:"prompt_id,omitempty"`
 	Failure     *Failure   `json:"failure,omitempty"`
+	// Check is how far its check was, nil if it had none.
+	Check *Check `json:"check,omitempty"`
 	// FirstSeq and Fields are as in a [Result].
 	FirstSeq int64 `json:"first_seq,omitempty"`
 	price.Fields
@@ -71,7 +77,7 @@ func deadLetterOf(d *Delivery, reason Reason, now time.Time) DeadLetter {
 		EntryID: d.EntryID, ID: id, Metadata: meta, RawLine: d.RawLine, RawFile: d.TextFile,
 		StartOffset: d.StartOffset, EndOffset: d.EndOffset,
 		Attempts: d.Attempt, Reason: reason, DeliveredAt: &d.DeliveredAt,
-		SessionID: d.SessionID, PromptID: d.PromptID, Failure: d.Failure, FirstSeq: d.first(),
+		SessionID: d.SessionID, PromptID: d.PromptID, Failure: d.Failure, Check: d.Check.kept(), FirstSeq: d.first(),
 		DeadLetteredAt: now,
 	}
 }

@@ -51,6 +51,8 @@ type Delivery struct {
 	// Verdict and Progress are what the agent said of this delivery, nil for nothing.
 	Verdict  *Verdict  `json:"verdict,omitempty"`
 	Progress *Progress `json:"progress,omitempty"`
+	// Check is the check that it has to pass, nil for none.
+	Check *Check `json:"check,omitempty"`
 }
 
 // Failure is an error that kept an entry from being answered, and when it
@@ -74,6 +76,9 @@ func (f *Failure) String() string {
 type Recipient struct {
 	SessionID, PromptID string
 	Evidence            json.RawMessage
+	// Checks are the names of the checks that the entry has to pass. Only [Tx.Deliver] takes
+	// them.
+	Checks []string
 }
 
 func (r Recipient) check() error {
@@ -208,7 +213,10 @@ func (d *Delivery) members(c flat.Codec) error {
 	if err := flat.Pointer(c, "verdict", &d.Verdict); err != nil {
 		return err
 	}
-	return flat.Pointer(c, "progress", &d.Progress)
+	if err := flat.Pointer(c, "progress", &d.Progress); err != nil {
+		return err
+	}
+	return flat.Pointer(c, "check", &d.Check)
 }
 
 func (d *Delivery) encode() ([]byte, error) {

@@ -129,6 +129,7 @@ const (
 	notBeforeMember = "not_before"
 	expiresMember   = "expires_at"
 	limitsMember    = "limits"
+	checkMember     = "check"
 )
 
 // RawLine is an entry's line as it was in the inbox, without its line end, in a

@@ -171,17 +171,27 @@ func (t *Tx) overBudget(figures string) *Failure {
 // RefuseOverBudget sets aside the entry that [Tx.Next] returned last, in place of its
 // delivery, since its earlier deliveries have reached a limit.
 func (t *Tx) RefuseOverBudget(e Entry, figures string) error {
+	return t.refuse(e, ReasonOverBudget, t.overBudget(figures))
+}
+
+// RefuseCheck sets aside the entry that [Tx.Next] returned last, in place of its delivery,
+// since nobody could check it as it asks.
+func (t *Tx) RefuseCheck(e Entry, why string) error {
+	return t.refuse(e, ReasonCheck, &Failure{Error: string(ReasonCheck), Message: why, At: t.box.utcNow()})
+}
+
+func (t *Tx) refuse(e Entry, reason Reason, failure *Failure) error {
 	if e.offer == nil || e.offer != t.offered {
 		return fmt.Errorf("set aside: %w", errNotOffered)
 	}
 	t.offered = nil
 	d := t.redeliver
 	if d == nil || d.EntryID != e.EntryID || d.StartOffset != e.Start {
-		return t.setAsideUnread(e, ReasonOverBudget, e.textFile, t.overBudget(figures))
+		return t.setAsideUnread(e, reason, e.textFile, failure)
 	}
 	with := *d
-	with.Failure = t.overBudget(figures)
-	dead := deadLetterOf(&with, ReasonOverBudget, t.box.utcNow())
+	with.Failure = failure
+	dead := deadLetterOf(&with, reason, t.box.utcNow())
 	dead.Fields = t.costOf(&with)
 	return t.setAsideGivenBack(&with, dead)
 }

@@ -26,7 +26,7 @@ type Message struct {
 	Text string
 	// Metadata travels with the entry into its result or dead letter: anything
 	// that encoding/json can encode. The names id, prompt, sent_at, not_before,
-	// expires_at and limits are taken.
+	// expires_at, limits and check are taken.
 	Metadata map[string]any
 	// NotBefore, unless zero or past, keeps the entry out of the inbox until
 	// then: see [Scheduled].
@@ -37,11 +37,14 @@ type Message struct {
 	// Limits are what the entry may cost, all its attempts together. Once that is
 	// reached it becomes a dead letter with [ReasonOverBudget].
 	Limits budget.Limits
+	// Checks are the names of the checks that the entry has to pass before it counts as
+	// answered, in place of the wiring's own; empty for those.
+	Checks []string
 }
 
 // ParseMessage reads one line of a batch: a JSON string, or an object with a
 // string `prompt` and, optionally, `id`, `not_before` and `expires_at` (RFC
-// 3339), and `limits` (see package budget). Its other members are metadata.
+// 3339), `limits` (see package budget) and `check` (a name, or a list of them). Its other members are metadata.
 func ParseMessage(line []byte) (Message, error) {
 	var m Message
 	line = bytes.TrimPrefix(line, byteOrderMark)
@@ -75,7 +78,12 @@ func ParseMessage(line []byte) (Message, error) {
 	if m.Limits.Raised {
 		return m, errRaised
 	}
-	o.Without([]string{idMember, promptMember, sentAtMember, notBeforeMember, expiresMember, limitsMember}, func(name string, raw []byte) {
+	if o.Has(checkMember) {
+		if m.Checks, err = parseChecks(o.Raw(checkMember)); err != nil {
+			return m, err
+		}
+	}
+	o.Without([]string{idMember, promptMember, sentAtMember, notBeforeMember, expiresMember, limitsMember, checkMember}, func(name string, raw []byte) {
 		if m.Metadata == nil {
 			m.Metadata = map[string]any{}
 		}
@@ -142,6 +150,13 @@ func (m Message) encode(now time.Time) ([]byte, error) {
 	if limits := m.Limits.JSON(); limits != nil {
 		o.Raw(limitsMember, limits)
 	}
+	if len(m.Checks) > 0 {
+		checks, err := checksJSON(m.Checks)
+		if err != nil {
+			return nil, err
+		}
+		o.Raw(checkMember, checks)
+	}
 	for _, name := range slices.Sorted(maps.Keys(m.Metadata)) {
 		value, err := encodeMember(name, m.Metadata[name])
 		if err != nil {
@@ -176,7 +191,7 @@ func escapedLength(text string) int {
 
 func encodeMember(name string, v any) ([]byte, error) {
 	switch name {
-	case "", idMember, promptMember, sentAtMember, notBeforeMember, expiresMember, limitsMember:
+	case "", idMember, promptMember, sentAtMember, notBeforeMember, expiresMember, limitsMember, checkMember:
 		return nil, fmt.Errorf("metadata cannot be named %q", name)
 	}
 	if s, ok := v.(string); !utf8.ValidString(name) || ok && !utf8.ValidString(s) {

@@ -35,6 +35,8 @@ type Result struct {
 	// the entry is done: see [Verdict].
 	Result string `json:"result,omitempty"`
 	Said   bool   `json:"said_done,omitempty"`
+	// Check is the check that the entry has passed, nil if it had none.
+	Check *Check `json:"check,omitempty"`
 	// Accepted is why the entry was set aside, if its answer came later: see [Inbox.Accept].
 	Accepted Reason `json:"accepted,omitempty"`
 	// BackgroundTasks are the [Task]s that the entry left running besides its
@@ -67,7 +69,7 @@ func resultOf(d *Delivery, reply string, now time.Time) Result {
 		StartOffset: d.StartOffset, EndOffset: d.EndOffset,
 		Attempt: d.Attempt, SessionID: d.SessionID, PromptID: d.PromptID,
 		DeliveredAt: d.DeliveredAt, AcknowledgedAt: now, Prompt: firstCharacters(text, keptPrompt), TextFile: d.TextFile, Reply: reply,
-		FirstSeq: d.first(),
+		FirstSeq: d.first(), Check: d.Check.kept(),
 	}
 }
 
@@ -110,6 +112,9 @@ func (r Result) encode() ([]byte, error) {
 	o.Text("result", r.Result)
 	if r.Said {
 		o.Bool("said_done", true)
+	}
+	if err := flat.Pointer(flat.To(&o), "check", &r.Check); err != nil {
+		return nil, err
 	}
 	o.Text("accepted", string(r.Accepted))
 	o.Raw("background_tasks", r.BackgroundTasks)
@@ -170,6 +175,8 @@ const (
 	EventUntold      EventKind = "notify failed"   // a person could not be told of something
 	EventSaid        EventKind = "verdict"         // an agent said what became of its entry: see [Verdict]
 	EventProgress    EventKind = "progress"        // an agent said how far it is
+	EventCheckFailed EventKind = "check failed"    // the entry goes on with what its check printed, or is set aside: see Reason
+	EventUnchecked   EventKind = "not checked"     // the check could not be run, and is tried again: see Reason
 	EventMended      EventKind = "mended"          // fsck --repair did: see Reason
 	EventContested   EventKind = "contested"       // another hook objected to a turn whose entry was settled as answered
 )
@@ -230,6 +237,7 @@ type Totals struct {
 	Delivered   int64            `json:"delivered"` // redeliveries included
 	Redelivered int64            `json:"redelivered"`
 	Answered    int64            `json:"answered"`
+	Checked     int64            `json:"checked"` // answered, and its check has passed
 	Dropped     int64            `json:"dropped"`
 	DeadLetters map[Reason]int64 `json:"dead_letters,omitempty"`
 	// Latency counts the answers by the time from delivery to acknowledgement.
@@ -251,6 +259,9 @@ type LatencyClass struct {
 
 func (n *Totals) answered(r Result) {
 	n.Answered++
+	if r.Check != nil {
+		n.Checked++
+	}
 	n.LastAcknowledgedAt = &r.AcknowledgedAt
 	took := max(0, r.AcknowledgedAt.Sub(r.DeliveredAt)) // the clock may have been set back
 	n.LatencySum += took
@@ -290,6 +301,9 @@ func (n *Totals) encode() []byte {
 	o.Int("delivered", n.Delivered)
 	o.Int("redelivered", n.Redelivered)
 	o.Int("answered", n.Answered)
+	if n.Checked > 0 {
+		o.Int("checked", n.Checked)
+	}
 	o.Int("dropped", n.Dropped)
 	o.Raw("dead_letters", n.deadLetters)
 	counts := []byte{'"'}
@@ -317,7 +331,7 @@ func decodeTotals(record []byte) (*Totals, error) {
 		return nil, err
 	}
 	n.Delivered, n.Redelivered = m.Int("delivered"), m.Int("redelivered")
-	n.Answered, n.Dropped = m.Int("answered"), m.Int("dropped")
+	n.Answered, n.Dropped, n.Checked = m.Int("answered"), m.Int("dropped"), m.Int("checked")
 	n.deadLetters = m.Raw("dead_letters")
 	n.LatencySum = time.Duration(m.Int("latency_sum_ns"))
 	for i, c := range strings.Fields(m.String("latency")) {

@@ -274,14 +274,18 @@ func (t *Tx) Waiter() (*Waiter, error) { return recorded[Waiter](t.st.Waiter, "w
 
 // Wait makes this process the waiter, under that name, in place of any other.
 func (t *Tx) Wait(name, session string) error {
-	pid := os.Getpid()
 	var err error
-	t.st.Waiter, err = flat.JSON(Waiter{
-		Name: name, SessionID: session, Since: t.box.utcNow(),
-		PID: pid, Boot: t.boot, Namespace: machine.PIDNamespace(), ProcessStart: machine.ProcessStart(pid),
-	})
+	t.st.Waiter, err = flat.JSON(t.thisProcess(name, session))
 	t.dirty = true
 	return err
+}
+
+func (t *Tx) thisProcess(name, session string) Waiter {
+	pid := os.Getpid()
+	return Waiter{
+		Name: name, SessionID: session, Since: t.box.utcNow(),
+		PID: pid, Boot: t.boot, Namespace: machine.PIDNamespace(), ProcessStart: machine.ProcessStart(pid),
+	}
 }
 
 // StopWaiting removes the waiter, whichever it is.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"heartbeat/internal/flat"
 	"heartbeat/internal/journal"
@@ -34,6 +35,9 @@ func (t *Tx) Deliver(e Entry, to Recipient) (*Delivery, error) {
 		SessionID: to.SessionID, PromptID: to.PromptID, Evidence: to.Evidence,
 		Inbox: t.box.name, Detached: e.detached, Unterminated: !e.terminated, TextFile: e.textFile,
 		FirstSeq: e.firstSeq, Spent: e.spent, Took: e.took,
+	}
+	if len(to.Checks) > 0 {
+		d.Check = &Check{Name: strings.Join(to.Checks, ",")}
 	}
 	if err := t.forgetEarlier(e.EntryID); err != nil {
 		return nil, fmt.Errorf("deliver: %w", err)
@@ -163,7 +167,7 @@ func (t *Tx) GiveBackFor(reason string, counted bool) error {
 		return fmt.Errorf("give back: %w", errNothingInFlight)
 	}
 	d := *t.inFlight
-	d.FirstSeq, d.Verdict, d.Progress = d.first(), nil, nil
+	d.FirstSeq, d.Verdict, d.Progress, d.Check = d.first(), nil, nil, nil
 	fields := t.costOf(&d)
 	if reason == NeverArrived && !counted {
 		t.neverArrived(&d)

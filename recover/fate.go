@@ -22,6 +22,7 @@ import (
 	"fmt"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/check"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate/effect"
@@ -35,6 +36,11 @@ type Sight struct {
 	Ended bool
 	Reply string
 	Tasks json.RawMessage
+	// Check is what came of the entry's check after that Stop, nil if it was not run. Spent
+	// says that the entry can go no further in this delivery: its check may fail no more, or
+	// its session takes nothing more.
+	Check *check.Outcome
+	Spent bool
 	// Missing says why the answer does not settle the entry, an effect of a run that has no
 	// result; "" where it does.
 	Missing string
@@ -92,7 +98,11 @@ type fate struct {
 var fates = []fate{
 	{"its owner lives, and another asks, but for a person with `recover --force`", func(s *situation) bool { return s.owner != nil }, leftAlone},
 	{"its text did not go out", func(s *situation) bool { return s.NotHandedOver }, givenBack},
-	{"its agent said that it is done", said(inbox.VerdictDone), answered},
+	{"its agent said that it is done, and it has passed its check or has none", (*situation).saidDone, answered},
+	{"its check has failed as often as it may, or failed in the last of its attempts where its session takes nothing more", func(s *situation) bool { return s.checkIs(check.Failed) && (s.Spent || s.used) }, setAsideChecked(inbox.ReasonCheckFailed)},
+	{"its check failed, and its session takes nothing more", func(s *situation) bool { return s.checkIs(check.Failed) }, again(checkOf)},
+	{"its check could not be run for too long; its attempts are used up", func(s *situation) bool { return s.checkIs(check.Unable) && s.used }, setAsideChecked(inbox.ReasonUnchecked)},
+	{"its check could not be run for too long", func(s *situation) bool { return s.checkIs(check.Unable) }, again(checkOf)},
 	{"its agent said that it can never be done", said(inbox.VerdictRejected), asSaid(inbox.ReasonRejected)},
 	{"it has reached its own limit, or alone that of a day, and is not proven to be answered", func(s *situation) bool { return s.over() && s.Over.Alone }, overLimit},
 	{"the day has reached its limit; its attempts are used up", func(s *situation) bool { return s.over() && s.used }, overLimit},
@@ -101,13 +111,13 @@ var fates = []fate{
 	{"its agent said that it failed", (*situation).saidFailed, putOff},
 	{"its turn ended without the result of its run's effect; its attempts are used up", func(s *situation) bool { return s.Missing != "" && s.used }, setAside(inbox.ReasonUnresolved)},
 	{"its turn ended without the result of its run's effect", func(s *situation) bool { return s.Missing != "" }, again(func(s *situation) string { return s.Missing })},
-	{"the Stop of its turn", func(s *situation) bool { return s.Ended }, answered},
+	{"the Stop of its turn, and it has passed its check or has none", func(s *situation) bool { return s.Ended && s.checked() }, answered},
 	{"its turn ended in an error of the API that may be its own fault; its attempts are used up", func(s *situation) bool { return s.failure != nil && s.mayBeItsFault() && s.used }, setAside(inbox.ReasonExhausted)},
 	{"its turn ended in an error of the API that may be its own fault", func(s *situation) bool { return s.failure != nil && s.mayBeItsFault() }, again(failureOf)},
 	{"its turn ended in another error of the API", func(s *situation) bool { return s.failure != nil }, againUncounted(failureOf)},
 	{"the client took its text for a command of its own", func(s *situation) bool { return s.Command }, setAside(inbox.ReasonCommand)},
-	{"the transcript proves that its turn ended", (*situation).finished, answered},
-	{"no hook of its client told of the end, and the client's own result line says that its turn ended", func(s *situation) bool { return s.Printed }, answered},
+	{"the transcript proves that its turn ended, and it has no check", func(s *situation) bool { return s.finished() && s.checked() }, answered},
+	{"no hook of its client told of the end, and the client's own result line says that its turn ended, and it has no check", func(s *situation) bool { return s.Printed && s.checked() }, answered},
 	{"it is proven that its text never reached the model", (*situation).unreached, givenBack},
 	{"policy `drop`", func(s *situation) bool { return s.policy == Drop }, dropped},
 	{"policy `retry`; its session was ended with its launcher, by somebody's order", func(s *situation) bool { return s.policy == Retry && s.Reason == inbox.ReasonStopped }, againUncounted(stopped)},
@@ -116,6 +126,7 @@ var fates = []fate{
 	{"policy `deadletter`; an error of the API ended its turn, and a session went on since", func(s *situation) bool { return s.d.Failure != nil }, setAside(inbox.ReasonFailed)},
 	{"policy `deadletter`; the asker knows why: a person interrupted it, it was canceled, nobody answered its question, its session was ended by somebody's order", func(s *situation) bool { return s.Reason != "" }, writes{
 		"a dead letter with that reason", DeadLettered, "", func(s *situation) error { return s.tx.DeadLetter(s.Reason) }}},
+	{"policy `deadletter`; its turn ended, and its check did not run to an end", func(s *situation) bool { return s.ended() && !s.checked() }, setAside(inbox.ReasonUnchecked)},
 	{"policy `deadletter`", func(*situation) bool { return true }, setAside(inbox.ReasonOrphaned)},
 }
 
@@ -135,7 +146,34 @@ func said(kind inbox.VerdictKind) func(*situation) bool {
 
 func (s *situation) saidFailed() bool { return said(inbox.VerdictFailed)(s) }
 
-func (s *situation) over() bool { return s.Over != nil && !s.finished() }
+func (s *situation) saidDone() bool { return said(inbox.VerdictDone)(s) && s.checked() }
+
+func (s *situation) over() bool { return s.Over != nil && !(s.finished() && s.checked()) }
+
+func (s *situation) checkIs(v check.Verdict) bool { return s.Check != nil && s.Check.Verdict == v }
+
+// checked reports whether nothing more is to be checked. A check that passed counts for the
+// turn that it was run after, and nobody else's word does.
+func (s *situation) checked() bool { return s.d.Check == nil || s.Ended && s.checkIs(check.Passed) }
+
+// ended reports whether the turn came to its end, whatever the work is worth.
+func (s *situation) ended() bool {
+	return s.Ended || s.Printed || said(inbox.VerdictDone)(s) || s.d.Check != nil && s.d.Check.Status != "" || s.finished()
+}
+
+func checkOf(s *situation) string {
+	if s.Check.Verdict == check.Failed {
+		return "its check " + s.Check.Name + " failed: " + s.Check.Why
+	}
+	return "its check " + s.Check.Name + " could not be run: " + s.Check.Why
+}
+
+// setAsideChecked sets the entry aside with what came of its check.
+func setAsideChecked(reason inbox.Reason) writes {
+	return writes{"a dead letter `" + string(reason) + "`, with what the check printed", DeadLettered, reason, func(s *situation) error {
+		return s.tx.DeadLetterFor(reason, string(reason), checkOf(s))
+	}}
+}
 
 func (s *situation) mayBeItsFault() bool {
 	return claude.RemedyFor(s.failure.Error, s.failure.Message).Counts

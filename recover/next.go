@@ -30,6 +30,9 @@ func (h Hold) Any() bool {
 // limit, and notes the settings. The caller commits.
 func Held(tx *inbox.Tx, a Asker) (h Hold, err error) {
 	tx.NoteLimits(a.Limits.Entry, a.Limits.Day)
+	if a.Checks != nil {
+		tx.NoteChecks(a.Checks.Names())
+	}
 	if a.Limits.Day.Any() { // or what was spent today is not even asked for
 		if over := JudgeDay(a.Limits, tx.Today()); over != nil {
 			if err := PauseForDay(tx, over); err != nil {
@@ -73,7 +76,7 @@ func Next(tx *inbox.Tx, a Asker, still inbox.Mark) (inbox.Entry, error) {
 		}
 		_, ofRun := effect.MarkIn(e.Metadata)
 		if ofRun && a.Elsewhere == nil {
-			return e, nil
+			return e, nil // which the hook that delivers it refuses if need be
 		}
 		if ofRun {
 			switch why, err := a.Elsewhere(e); {
@@ -94,9 +97,25 @@ func Next(tx *inbox.Tx, a Asker, still inbox.Mark) (inbox.Entry, error) {
 	return inbox.Entry{}, inbox.ErrMore
 }
 
-// refuse sets aside the entry that tx.Next returned last if its earlier deliveries have
-// reached its limit.
+// ChecksOf are the names of the checks that an entry has to pass before it counts as
+// answered. The error says why nobody can check it as it asks.
+func (a Asker) ChecksOf(e inbox.Entry) ([]string, error) {
+	if a.Checks == nil {
+		return nil, nil
+	}
+	asked, err := e.Checks()
+	if err != nil {
+		return nil, err
+	}
+	return a.Checks.For(asked)
+}
+
+// refuse sets aside the entry that tx.Next returned last if nobody can check it as it asks,
+// or if its earlier deliveries have reached its limit.
 func (a Asker) refuse(tx *inbox.Tx, e inbox.Entry) (refused bool, err error) {
+	if _, err := a.ChecksOf(e); err != nil {
+		return true, tx.RefuseCheck(e, err.Error())
+	}
 	if e.Attempt < 2 {
 		return false, nil
 	}

@@ -105,8 +105,8 @@ func SessionRestarted(tx *inbox.Tx, d *inbox.Delivery) Restart {
 		return NotRestarted
 	}
 	since := d.DeliveredSeq
-	if e := EvidenceOf(d); e.Prompted {
-		since = e.BoundSeq // the session starts after the delivery
+	if e := EvidenceOf(d); e.Prompted || e.BoundSeq != 0 {
+		since = e.BoundSeq // the session may have started after the delivery
 	}
 	switch {
 	case since == 0 || d.DeliveredSeq == 0:

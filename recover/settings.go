@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/check"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/money/budget"
 	"heartbeat/internal/money/price"
@@ -132,6 +133,9 @@ type Settings struct {
 	Chosen      bool
 	MaxAttempts int // DefaultMaxAttempts if 0
 	Limits      budget.Plan
+	// Checks are those of the wiring; nil for an asker that does not know them, and so
+	// delivers nothing and refuses nothing because of them.
+	Checks *check.Set
 }
 
 func (s Settings) policyFor(d *inbox.Delivery) Policy {

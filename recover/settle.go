@@ -64,7 +64,7 @@ func Settle(tx *inbox.Tx, a Asker, sight Sight) (Report, error) {
 	}
 	f := decide(s)
 	report := reportOf(d, f.action)
-	if v := d.Verdict; v != nil && !sight.NotHandedOver && (v.Kind != inbox.VerdictFailed || !s.over()) {
+	if v := d.Verdict; v != nil && !sight.NotHandedOver && s.says(v.Kind) {
 		report.Said = v.Kind
 	}
 	if err := f.do(s); err != nil {
@@ -75,6 +75,17 @@ func Settle(tx *inbox.Tx, a Asker, sight Sight) (Report, error) {
 	}
 	err = s.holdDelivery(&report)
 	return report, err
+}
+
+// says reports whether what the agent said decided.
+func (s *situation) says(kind inbox.VerdictKind) bool {
+	switch kind {
+	case inbox.VerdictDone:
+		return s.saidDone()
+	case inbox.VerdictFailed:
+		return !s.over()
+	}
+	return true
 }
 
 // noteFailure records the error of the API that ended the entry's turn, where the client told

@@ -32,6 +32,7 @@ type Input struct {
 	PromptID       string
 	AgentID        string // only inside a subagent
 	TranscriptPath string
+	Dir            string // cwd
 	StopHookActive bool
 	// LastMessage is last_assistant_message, since 2.1.47: the assistant's last
 	// text, or a StopFailure's error text.
@@ -83,6 +84,7 @@ func ParseInput(b []byte) (*Input, error) {
 		PromptID:       cmp.Or(m.String("prompt_id"), m.String("turn_id")),
 		AgentID:        m.String("agent_id"),
 		TranscriptPath: m.String("transcript_path"),
+		Dir:            m.Value("cwd").Text(),
 		StopHookActive: m.Bool("stop_hook_active"),
 		LastMessage:    m.String("last_assistant_message"),
 		Error:          m.String("error"),

@@ -21,7 +21,7 @@ func TestStopInput(t *testing.T) {
 		"background_tasks":[],"effort":{"level":"high"},"future":{"deep":[[{}]]}}`))
 	require.NoError(t, err)
 	assert.Equal(t, &claude.Input{
-		Event: claude.EventStop, SessionID: "6b1f/../x", PromptID: "p1", TranscriptPath: "t.jsonl", StopHookActive: true,
+		Event: claude.EventStop, SessionID: "6b1f/../x", PromptID: "p1", TranscriptPath: "t.jsonl", Dir: "w", StopHookActive: true,
 		LastMessage: "café\n😀",
 	}, in)
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -123,5 +124,5 @@ func HookArguments(s recovery.Settings) []string {
 	if s.Chosen {
 		args = append(args, "--on-orphan", string(s.Policy))
 	}
-	return append(args, LimitArguments(s.Limits)...)
+	return slices.Concat(args, LimitArguments(s.Limits), checkArguments(s.Checks))
 }

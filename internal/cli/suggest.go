@@ -94,8 +94,8 @@ func distance(a, b string) int {
 // VerbNames are the verbs of heartbeat, in the order of its help. The hook knows only
 // their names and links none of their code.
 var VerbNames = []string{
-	"send", "results", "status", "costs", "peek", "log", "metrics", "notify", "watch", "mcp",
-	"pause", "resume", "cancel",
+	"send", "ask", "results", "check", "status", "costs", "peek", "log", "metrics", "notify", "watch", "mcp",
+	"pause", "resume", "stop", "cancel", "attach",
 	"recover", "dead-letter", "compact", "fsck",
 	"run", "orchestrate", "result", "breakpoint",
 	"init", "install", "uninstall", "doctor",

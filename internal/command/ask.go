@@ -14,13 +14,14 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/words"
+	recovery "heartbeat/recover"
 )
 
 // askFlags are those of send --wait, and what a session needs.
 type askFlags struct {
 	sendFlags
 	project   string
-	policy    string
+	settings  recovery.Settings
 	noSession bool
 }
 
@@ -37,6 +38,9 @@ settled, and print the reply: a step of a pipeline. What it is given is checked
 before anything is sent. What waits in the inbox already comes first; steps that
 run at the same time on one inbox take turns. No session goes further than to this
 prompt, and each ends with this command.
+
+With --check 'make test' the prompt is answered once that command passes: what it prints
+otherwise is the agent's next turn, up to --check-tries.
 
 With --id a step may run again: an answer that exists is printed again and costs
 nothing, and another prompt with that id is refused. Name the prompt by what it is
@@ -64,8 +68,8 @@ heartbeat ask --max-cost 2 "is the release ready?" -- --allowedTools=Read`,
 			cli.AddEntryLimits(f, &o.limits, cli.EntryCost)
 			f.Var(&o.timeout, "timeout", "give up after this time (seconds or a duration; 0: never)")
 			f.StringVar(&o.project, "project", ".", "the `folder` that the agent works in")
-			o.policy = "deadletter"
-			f.Var(cli.Choice(&o.policy, "deadletter", "retry", "drop"), "on-orphan", "what becomes of an entry that a session left unanswered, for example because the time was over")
+			cli.AddOrphan(f, &o.settings)
+			cli.AddChecks(f, &o.settings)
 			f.BoolVar(&o.noSession, "no-session", false, "start no session: another one works on the inbox")
 			o.AddRaw(f)
 			return f, func(args []string, s cli.Streams) error {
@@ -103,7 +107,7 @@ func (o *askFlags) worker(client []string) (*askWorker, error) {
 			return nil, cli.Status(setUp, err)
 		}
 	}
-	return &askWorker{client: client, project: o.project, policy: o.policy}, nil
+	return &askWorker{client: client, project: o.project, settings: o.settings}, nil
 }
 
 func (o *askFlags) ask(f *pflag.FlagSet, args []string, w *askWorker, s cli.Streams) error {

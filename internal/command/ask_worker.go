@@ -22,6 +22,7 @@ import (
 	"heartbeat/internal/machine/guardian"
 	"heartbeat/internal/see"
 	"heartbeat/internal/words"
+	recovery "heartbeat/recover"
 )
 
 // errNobodyTook says that a launcher ended without having done anything, so that another one
@@ -41,8 +42,9 @@ const (
 
 // askWorker runs one launcher after the other until a prompt is settled. A nil one waits.
 type askWorker struct {
-	client          []string
-	project, policy string
+	client   []string
+	project  string
+	settings recovery.Settings
 
 	report    askReport
 	log, told lastLines // what the last launcher printed, of its sessions and of itself
@@ -178,10 +180,11 @@ func (w *askWorker) launch(f see.Facts, box *inbox.Inbox) (*launched, error) {
 		count++
 	}
 	args := []string{
-		"--inbox", box.Path(), "--cwd", w.project, "--on-orphan", w.policy, "--timeout", "0", "--drain-timeout", "0", "--until-drained=false",
+		"--inbox", box.Path(), "--cwd", w.project, "--timeout", "0", "--drain-timeout", "0", "--until-drained=false",
 		"--max-entries", strconv.FormatInt(max(1, count), 10), "--output", "log", "--report", of.reportPath(), "--", w.client[0], "Say that you are ready.",
 	}
-	of.cmd = exec.Command(program, append(args, w.client[1:]...)...)
+	args = slices.Concat(cli.HookArguments(w.settings), args, w.client[1:])
+	of.cmd = exec.Command(program, args...)
 	of.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a terminal's signals come to this process alone
 	w.log, w.told = lastLines{}, lastLines{}
 	of.cmd.Stdout, of.cmd.Stderr, of.cmd.WaitDelay = &w.log, &w.told, askRest // somebody else may hold them open

@@ -38,13 +38,14 @@ func (o *installFlags) wiring() (settings.Wiring, error) {
 	if err := o.wired.Runs.Absolute(); err != nil {
 		return settings.Wiring{}, err
 	}
+	wait := max(time.Duration(o.wired.Idle), o.wired.Orphan.Checks.Longest())
 	if o.wired.Rewake {
 		return settings.Waking(program, o.args()), nil
 	}
 	if o.agent == codexAgent {
-		return settings.Lines(program, o.args(), time.Duration(o.wired.Idle)), nil
+		return settings.Lines(program, o.args(), wait), nil
 	}
-	return settings.Blocking(program, o.args(), time.Duration(o.wired.Idle)), nil
+	return settings.Blocking(program, o.args(), wait), nil
 }
 
 func (o *installFlags) args() []string {

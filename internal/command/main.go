@@ -58,7 +58,7 @@ Claude Code to work through them, one turn each.`,
 		Example: firstSteps("\n"),
 		Bare:    fmt.Sprintf(firstScreen, firstSteps("\n  ")),
 		Groups: []program.Group{
-			{Title: "Send and read", Verbs: []cli.Verb{sendVerb(), askVerb(), resultsVerb(), statusVerb(), costsVerb(), peekVerb(), logVerb(), metricsVerb(), notifyVerb(), watch.Verb(runVerb), mcp.Verb(runVerb)}},
+			{Title: "Send and read", Verbs: []cli.Verb{sendVerb(), askVerb(), resultsVerb(), checkVerb(), statusVerb(), costsVerb(), peekVerb(), logVerb(), metricsVerb(), notifyVerb(), watch.Verb(runVerb), mcp.Verb(runVerb)}},
 			{Title: "Steer", Verbs: []cli.Verb{pauseVerb(), resumeVerb(), stopVerb(), cancelVerb(), attachVerb()}},
 			{Title: "Recover and tidy up", Verbs: []cli.Verb{recoverVerb(), deadLetterVerb(), compactVerb(), fsckVerb()}},
 			{Title: "Babysitter runs", Verbs: []cli.Verb{runsVerb(), orchestrateVerb(), resultVerb(), breakpointVerb()}},
@@ -117,7 +117,7 @@ var habits = []struct {
 	{"heartbeat compact gives disk space back, heartbeat dead-letter purge forgets what was set aside", []string{"clean", "clear", "gc", "prune", "purge"}},
 	{"heartbeat status shows what waits and why, heartbeat watch many inboxes", []string{"ps", "top", "info", "stat", "stats"}},
 	{"heartbeat init sets a project up, heartbeat install wires the hook alone", []string{"setup", "config", "configure"}},
-	{"heartbeat doctor looks for what keeps the hook from working", []string{"check", "diagnose", "health"}},
+	{"heartbeat doctor looks for what keeps the hook from working", []string{"diagnose", "health"}},
 }
 
 // habit says how to type what a word means elsewhere, "" where it is no such word.

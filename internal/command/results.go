@@ -267,6 +267,9 @@ func (o *resultsFlags) printer(s cli.Streams) (show func(r inbox.Result, line []
 	columns := []layout.Column{
 		when, {Title: "ENTRY", Text: true, Cut: true, Most: 24}, {Title: "TOOK"}, {Title: "ATTEMPT", Right: true, IfAny: true}, prompt, reply,
 	}
+	if d.ForPeople() { // programs count columns, and have it with --json
+		columns = slices.Insert(columns, 4, layout.Column{Title: "CHECK", IfAny: true})
+	}
 	l := d.list(costlyOrder(d, columns, cost)...)
 	return func(r inbox.Result, _ []byte) {
 		when, attempt := l.when(r.AcknowledgedAt), strconv.Itoa(r.Attempt)
@@ -277,6 +280,9 @@ func (o *resultsFlags) printer(s cli.Streams) (show func(r inbox.Result, line []
 			attempt = ""
 		}
 		cells := []string{when, words.Name(r.ID, r.EntryID), words.Took(r.AcknowledgedAt.Sub(r.DeliveredAt)), attempt, words.Brief(r.Prompt), words.Brief(r.Answer())}
+		if d.ForPeople() {
+			cells = slices.Insert(cells, 4, checkCell(r.Check))
+		}
 		l.row(costlyOrder(d, cells, r.Price().Cell())...)
 	}, l.end
 }
@@ -284,6 +290,14 @@ func (o *resultsFlags) printer(s cli.Streams) (show func(r inbox.Result, line []
 // costColumn is of cells that [price.Price.Cell] spells.
 func costColumn() layout.Column {
 	return layout.Column{Title: "COST", Right: true, IfAny: true, Late: true}
+}
+
+// checkCell is what came of an entry's check, "" if it had none.
+func checkCell(c *inbox.Check) string {
+	if c == nil {
+		return ""
+	}
+	return string(c.Status)
 }
 
 // costlyOrder puts a cost before the last two columns, which people read last. Programs

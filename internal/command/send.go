@@ -34,6 +34,7 @@ type sendFlags struct {
 	expires   cli.Moment
 	settle    cli.Span
 	limits    budget.Limits
+	checks    []string
 	wait      bool
 	timeout   cli.Span
 	program.Verbatim
@@ -71,6 +72,10 @@ entry that is still to be delivered by then becomes a dead letter.
 With --max-cost, --max-tokens or --max-time the entry becomes a dead letter once
 all its attempts together have cost that. The session's own limits hold as well.
 
+With --check the entry counts as answered once that check of the wiring has passed, in place
+of the check for every entry: see heartbeat launch --check. Commands come from the
+wiring alone; a name that it does not have is refused.
+
 Exit status: 0 the entry is (or was) in the inbox, with --wait: it was answered;
 1 it is not; with --wait: 3 it became a dead letter, 124 the timeout passed, and
 128+n a signal ended the waiting, the entry stays where it is.`,
@@ -91,6 +96,7 @@ heartbeat send --wait --timeout 10m "is the release ready?"`,
 			f.Var(&o.notBefore, "not-before", "keep it out of the inbox until then (a time, or a duration from now)")
 			f.Var(&o.expires, "expires", "set it aside if it is delivered no sooner than that (a time, or a duration from now)")
 			cli.AddEntryLimits(f, &o.limits, cli.EntryCost)
+			f.StringArrayVar(&o.checks, "check", nil, "the `name` of a check of the wiring that it has to pass, or none (may be repeated)")
 			f.BoolVar(&o.wait, "wait", false, "wait for the answer, and print it")
 			f.Var(&o.timeout, "timeout", "give up waiting after this time (seconds or a duration; 0: never)")
 			f.Var(&o.settle, "settle", "how long a last line without newline must stand still before it gets one")
@@ -142,6 +148,9 @@ func (o *sendFlags) run(f *pflag.FlagSet, args []string, s cli.Streams) error {
 	box, err := o.Open()
 	if err != nil {
 		return err
+	}
+	if err := knownChecks(box, messages); err != nil {
+		return cli.Usage(err)
 	}
 	receipts, err := box.AppendAllWith(context.Background(), messages, time.Duration(o.settle), func(done int) {
 		line.Total(int64(len(messages)))
@@ -215,6 +224,9 @@ func (o *sendFlags) complete(m *inbox.Message, meta map[string]any) {
 		m.Expires = o.expires.Time
 	}
 	m.Limits = m.Limits.Or(o.limits)
+	if len(m.Checks) == 0 {
+		m.Checks = o.checks
+	}
 	if m.Metadata == nil {
 		m.Metadata = map[string]any{}
 	}

@@ -75,6 +75,7 @@ type status struct {
 	// DeadLetters are the open ones.
 	DeadLetters        int          `json:"dead_letters"`
 	Answered           int64        `json:"answered"`
+	Checked            int64        `json:"checked,omitempty"` // of these
 	LastAcknowledgedAt *time.Time   `json:"last_acknowledged_at"`
 	Paused             *inbox.Pause `json:"paused"`
 	// Backoff is the one that holds now.
@@ -225,7 +226,7 @@ func readStatus(ctx context.Context, box *inbox.Inbox) (status, error) {
 	f := see.Look(ctx, box)
 	st := status{
 		Inbox: f.Inbox, Queued: f.Backlog.Entries, QueuedBytes: f.Backlog.Bytes, Scheduled: f.Scheduled.Count,
-		LastAcknowledgedAt: f.Asked, Paused: f.Paused, Backoff: shownBackoff(f.Backoff), Answered: f.Answered,
+		LastAcknowledgedAt: f.Asked, Paused: f.Paused, Backoff: shownBackoff(f.Backoff), Answered: f.Answered, Checked: f.Checked,
 	}
 	if due := f.NextDue(); !due.IsZero() {
 		st.NextDue, st.overdue = &due, !due.After(f.Now)
@@ -332,7 +333,11 @@ func (st status) rows(row func(name, format string, args ...any), shown display)
 	}
 	row("dead letters", "%d", st.DeadLetters)
 	if st.LastAcknowledgedAt != nil {
-		row("answered", "%d, the last %s", st.Answered, shown.at(*st.LastAcknowledgedAt))
+		checked := ""
+		if st.Checked > 0 {
+			checked = fmt.Sprintf(" (%d checked)", st.Checked)
+		}
+		row("answered", "%d%s, the last %s", st.Answered, checked, shown.at(*st.LastAcknowledgedAt))
 	} else {
 		row("answered", "0")
 	}

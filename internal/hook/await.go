@@ -86,6 +86,9 @@ func (h *hook) decideWake(tx *inbox.Tx, still inbox.Mark) (outcome, string, erro
 	if ready, err := h.sessionIsReady(tx, w); err != nil || !ready {
 		return held, "", err
 	}
+	if d := tx.InFlight(); d != nil && d.Check != nil && d.Check.Untold && h.sameClient(d, h.evidenceOf(d)) {
+		return h.wakeOn(tx)
+	}
 	if ready, err := h.nothingInFlight(tx); err != nil || !ready {
 		return held, "", err
 	}
@@ -98,7 +101,11 @@ func (h *hook) decideWake(tx *inbox.Tx, still inbox.Mark) (outcome, string, erro
 		return 0, "", err
 	}
 	h.chargeEnd(tx)
-	d, err := tx.Deliver(e, h.wokenRecipient(spill))
+	to, err := h.addressed(e, h.wokenRecipient(spill))
+	if err != nil {
+		return 0, "", err
+	}
+	d, err := tx.Deliver(e, to)
 	if err != nil {
 		return 0, "", err
 	}

@@ -95,7 +95,7 @@ func (s situation) checkPromises(t *testing.T, c crash.Crash, l ledger) {
 
 // nextSession is a whole new session in what a crash left, and what it is given.
 func (s situation) nextSession(t testing.TB, dir string) (delivered []string) {
-	args := []string{"--inbox", s.inbox(dir), "--settle", "0"}
+	args := append(s.command(dir, s.wired), "--settle", "0")
 	if s.policy != "" {
 		args = append(args, "--on-orphan", s.policy)
 	}

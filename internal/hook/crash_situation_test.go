@@ -27,6 +27,7 @@ type situation struct {
 	turns   int                                         // Stops of session s0 before: the last one's entry is in flight
 	prepare func(t testing.TB, s situation, dir string) // what else happened before
 	args    []string
+	wired   []string // the flags of every session, also of the command
 	stdin   string
 	env     []string
 	codex   bool   // the client is Codex
@@ -86,6 +87,12 @@ var situations = map[string]situation{
 	"said failed":               {turns: 1, prepare: said(inbox.Verdict{Kind: inbox.VerdictFailed, Text: "no"}), stdin: crashStop("s0", true, "not yet"), policy: "retry"},
 	"said failed, for later":    {turns: 1, prepare: said(inbox.Verdict{Kind: inbox.VerdictFailed, Text: "no", Until: &tomorrow}), stdin: crashStop("s0", true, "not yet")},
 	"said failed and recovered": {turns: 1, prepare: said(inbox.Verdict{Kind: inbox.VerdictFailed, Text: "no", Until: &tomorrow}), args: []string{"recover"}},
+	"check passes":              {turns: 1, wired: []string{"--check", "true"}, stdin: crashStop("s0", true, "reply to A")},
+	"check passes for a retry":  {turns: 1, wired: []string{"--check", "true"}, stdin: crashStop("s0", true, "reply to A"), policy: "retry"},
+	"check fails":               {turns: 1, wired: []string{"--check", unmet}, stdin: crashStop("s0", true, "A is done"), holds: unanswered},
+	"check fails for a retry":   {turns: 1, wired: []string{"--check", unmet}, stdin: crashStop("s0", true, "A is done"), holds: unanswered, policy: "retry"},
+	"check fails, said done":    {turns: 1, wired: []string{"--check", unmet}, prepare: said(inbox.Verdict{Kind: inbox.VerdictDone, Text: "42"}), stdin: crashStop("s0", true, "A is done"), holds: unanswered},
+	"check fails for good":      {turns: 1, wired: []string{"--check", unmet, "--check-tries", "1"}, stdin: crashStop("s0", true, "A is done"), holds: unanswered},
 	"journal trimmed":           {prepare: fillJournal, stdin: crashStop("s0", true, "reply to A")},
 
 	"send":                    {args: sendD, then: sendD, all: abcd},
@@ -167,7 +174,7 @@ func (s situation) setup(t testing.TB, dir string) {
 	reply := "ready"
 	for i := range s.turns {
 		var d struct{ Reason string }
-		out := s.tell(t, dir, []string{"--inbox", s.inbox(dir)}, crashStop("s0", i > 0, reply))
+		out := s.tell(t, dir, s.command(dir, s.wired), crashStop("s0", i > 0, reply))
 		require.NoError(t, json.Unmarshal([]byte(out), &d))
 		reply = "reply to " + d.Reason
 	}
@@ -203,7 +210,7 @@ func (s situation) scenario() crash.Scenario {
 		Setup: s.setup,
 		Run: func(dir string) crash.Command {
 			env := append([]string{"CLAUDE_PID=", "CLAUDE_CODE_ENTRYPOINT=cli"}, s.env...)
-			return crash.Command{Name: "command", Args: s.command(dir, s.args), Stdin: s.input(s.stdin, dir), Env: env}
+			return crash.Command{Name: "command", Args: s.command(dir, slices.Concat(s.args, s.wired)), Stdin: s.input(s.stdin, dir), Env: env}
 		},
 		Want: func(t testing.TB, whole crash.Result) {
 			want := cli.ExitOK
@@ -213,6 +220,14 @@ func (s situation) scenario() crash.Scenario {
 			require.Equal(t, want, whole.ExitCode, whole.Stderr)
 		},
 	}
+}
+
+// unmet is a check that sees through a claim.
+const unmet = `test "$HEARTBEAT_REPLY" != "A is done"`
+
+// unanswered holds where a check has failed, or was not run to its end.
+func unanswered(t *testing.T, _ situation, c crash.Crash) {
+	assert.NoFileExists(t, filepath.Join(c.Dir, ".results.jsonl"), "it counts as answered, and no check has passed")
 }
 
 // afterTools is told between two requests of the turn that A is.

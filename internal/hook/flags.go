@@ -64,6 +64,7 @@ func (h *Flags) Set() *pflag.FlagSet {
 	f.Var(&h.Idle, "idle-interval", "persist: how long to wait for an entry before an idle tick (seconds or a duration)")
 	f.StringVar(&h.SignalFile, "signal-file", "", "`file` to touch when the stop is approved")
 	cli.AddOrphan(f, &h.Orphan)
+	cli.AddChecks(f, &h.Orphan)
 	f.Var(cli.AtLeast(&h.MaxEntries, 0), "max-entries", "approve the stop after this many answered entries in one session (0: no limit)")
 	f.Var(&h.Until, "until", "approve each stop after that time")
 	f.Lookup("until").Hidden = true
@@ -100,6 +101,8 @@ func (h *Flags) Check(f *pflag.FlagSet, rest []string) error {
 	switch {
 	case h.NoInput && (h.Rewake || h.Launched):
 		return errors.New("--no-input is for a harness that is no client: without the client's input there is no session to serve or to wake")
+	case h.NoInput && len(h.Orphan.Checks.Commands) > 0:
+		return errors.New("--no-input is for a harness that tells of no turn: there is no reply to check, leave --check out")
 	case len(rest) > 0:
 		return fmt.Errorf("unexpected argument %q", rest[0])
 	case h.Inbox == "":

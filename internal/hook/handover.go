@@ -130,7 +130,7 @@ func (h *hook) recipient(next inbox.Entry, spill string) inbox.Recipient {
 	if d := h.answered; d != nil && d.SessionID == in.SessionID {
 		before := h.evidenceOf(d)
 		e.Fresh = e.Fresh || before.Reply != e.Reply
-		if d.Text() == next.Text && before.Transcript == e.Transcript {
+		if d.Text() == next.Text && before.Transcript == e.Transcript && before.Token == "" {
 			e.Times, e.From = before.Repeated()
 		}
 	}

@@ -67,6 +67,7 @@ type hook struct {
 	clientSought bool
 	counting     counting
 	gate         gate
+	checking     checking
 }
 
 // end closes a transaction, and says what it found.

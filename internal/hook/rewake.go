@@ -129,7 +129,7 @@ func (h *hook) enter(ctx context.Context, tell func(*inbox.Tx) (outcome, error))
 	for wait := firstRetry; ; wait = min(2*wait, maxRetry) {
 		o, err = h.transact(context.Background(), func(tx *inbox.Tx) (outcome, string, error) {
 			o, err := tell(tx)
-			if o == leave || o == owned {
+			if o == leave || o == owned || o == unmet {
 				o = 0 // what is in flight is another turn's: wait for its end
 			}
 			if err == nil && o == 0 {

@@ -40,6 +40,9 @@ func (h *hook) endTurn(tx *inbox.Tx) (outcome, error) {
 			if rests, err := h.holdForTasks(tx, d); rests || err != nil {
 				return resting, err
 			}
+			if o, err := h.mustCheck(tx, d); o != 0 || err != nil {
+				return o, err
+			}
 		}
 		h.chargeEnd(tx)
 		if left, err := h.settleEntry(tx, verdict); err != nil || left {
@@ -98,6 +101,7 @@ func (h *hook) settleEntry(tx *inbox.Tx, v verdict) (left bool, err error) {
 	switch v {
 	case answered:
 		sight.Ended, sight.Reply, sight.Tasks = true, h.replyTo(d, e), h.tasksOf(e)
+		sight.Check, sight.Spent = h.checking.of(d), h.checking.spent
 		if d.Verdict == nil {
 			if sight.Missing, err = h.takeResult(d, sight.Reply); err != nil {
 				return false, err

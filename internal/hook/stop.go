@@ -20,6 +20,9 @@ func (h *hook) stop() int {
 	var still inbox.Mark
 	for {
 		o, err := h.tick(context.Background(), still)
+		if errors.Is(err, errNotChecked) {
+			return h.ended(err)
+		}
 		if err != nil {
 			return h.failed(err)
 		}
@@ -57,6 +60,9 @@ func (h *hook) tick(ctx context.Context, still inbox.Mark) (outcome, error) {
 
 func (h *hook) decide(tx *inbox.Tx, still inbox.Mark) (outcome, string, error) {
 	o, err := h.endTurn(tx)
+	if err == nil && o == unmet {
+		return h.goOn(tx)
+	}
 	if err != nil || o != 0 {
 		return o, "", err
 	}
@@ -72,7 +78,11 @@ func (h *hook) decide(tx *inbox.Tx, still inbox.Mark) (outcome, string, error) {
 		return 0, "", err
 	}
 	h.chargeEnd(tx)
-	if _, err := tx.Deliver(e, h.recipient(e, spill)); err != nil {
+	to, err := h.addressed(e, h.recipient(e, spill))
+	if err == nil {
+		_, err = tx.Deliver(e, to)
+	}
+	if err != nil {
 		return 0, "", err
 	}
 	if err := h.countBlock(tx); err != nil {
@@ -221,10 +231,16 @@ func (h *hook) transact(ctx context.Context, decide decision, hand func(context.
 		if errors.Is(err, errNeedsRuns) && ctx.Err() == nil {
 			err = h.becomeFull()
 		}
-		if err != nil || o != unclear {
+		switch {
+		case err == nil && o == unchecked:
+			if err := h.check(ctx); err != nil {
+				return 0, err
+			}
+		case err != nil || o != unclear:
 			return o, err
+		default:
+			h.watched.await(ctx)
 		}
-		h.watched.await(ctx)
 	}
 }
 
@@ -318,4 +334,6 @@ const (
 	resting                      // the entry in flight waits for tasks in the background
 	unclear                      // the transcript may tell more soon
 	more                         // so much was set aside that others come first
+	unchecked                    // the check of the entry in flight is to be run first
+	unmet                        // it failed: the entry in flight goes on with what it printed
 )

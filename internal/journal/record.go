@@ -92,6 +92,8 @@ type Record struct {
 	Stopping json.RawMessage
 	// SelfEnqueued counts the entries that agents sent, and says how many more may come.
 	SelfEnqueued json.RawMessage
+	// Checks are the names of the checks of the wiring that looked last, with commas between.
+	Checks string
 
 	// Ends says of each append-only file where it ends after this commit.
 	Ends [len(kinds)]End
@@ -216,6 +218,7 @@ func (r *Record) members(c flat.Codec) {
 	c.Raw("stopped", &r.Stopped)
 	c.Raw("put_off", &r.PutOff)
 	c.Raw("self_enqueued", &r.SelfEnqueued)
+	c.Text("checks", &r.Checks)
 	c.Raw("reread", &r.Reread)
 	c.Raw("letters", &r.Letters)
 	c.Raw("stopping", &r.Stopping)

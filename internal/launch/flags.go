@@ -85,6 +85,7 @@ func (c *flags) queue(f *pflag.FlagSet) {
 	f.Lookup("inbox").Usage += "; " + noInbox + " runs the command alone"
 	f.Var(cli.Choice((*string)(&o.Mode), string(supervise.Drain), string(supervise.Persist)), "mode", "drain ends once nothing waits, persist stays up, idle, and is woken")
 	cli.AddOrphan(f, &o.Settings)
+	cli.AddChecks(f, &o.Settings)
 	f.BoolVar(&o.UntilDrained, "until-drained", o.UntilDrained, "drain: start session after session while entries wait")
 	f.Var(cli.AtLeast(&o.MaxRestarts, 0), "max-restarts", "drain: how often in a row another session is started without an answered entry in between")
 	f.Var(cli.Named(&o.Terminal.Dir, "name a directory, or leave the flag out"), "cwd", "`directory` that the command runs in")

@@ -22,6 +22,8 @@ const (
 	Full        State = "disk full"            // no space is left
 	Locked      State = "locked"               // a process holds the lock and does not give it back
 	Answering   State = "answering"            // an entry is in flight, its session at work as far as is known
+	Checking    State = "checking"             // the check of the entry in flight runs
+	Unchecked   State = "unchecked"            // it cannot be run, and is tried again
 	Waking      State = "waking"               // an idle session is being woken with an entry
 	Person      State = "waiting for a person" // a session asked for somebody, and an entry waits behind that
 	Failed      State = "failed"               // the turn of the entry in flight ended in an error

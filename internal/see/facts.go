@@ -59,6 +59,7 @@ type Queue struct {
 	// Asked is when the hook last acknowledged an entry, nil for never.
 	Asked    *time.Time
 	Answered int64 // entries so far
+	Checked  int64 // of these, whose check passed
 	// SelfEnqueued is what agents sent into the inbox while they worked on an entry.
 	SelfEnqueued inbox.SelfEnqueued
 	// EverAsked says that a session's hook has worked on this inbox before.

@@ -45,11 +45,32 @@ func (f Facts) fate(d *inbox.Delivery, entry string) (State, string) {
 	case d.Failure != nil:
 		return Failed, fmt.Sprintf("%s is in flight, and its turn ended in an error at %s (%s): %s waits at its prompt, and its next turn decides about the entry", entry, words.Stamp(d.Failure.At), d.Failure, name)
 	}
+	if state, sentence := f.checks(d, entry); sentence != "" {
+		return state, sentence
+	}
 	known := name + " runs"
 	if life == machine.Unknown {
 		known = "whether " + name + " runs is not known"
 	}
 	return Answering, fmt.Sprintf("waiting for an answer to %s since %s, attempt %d: %s", entry, f.ago(d.DeliveredAt), d.Attempt, known)
+}
+
+// checks says how far the check of the entry is, nothing before the end of its turn.
+func (f Facts) checks(d *inbox.Delivery, entry string) (State, string) {
+	c := d.Check
+	if c == nil || c.Since == nil {
+		return "", ""
+	}
+	name := "the check of " + entry
+	switch {
+	case c.Status == inbox.CheckUnable:
+		return Unchecked, fmt.Sprintf("%s cannot be checked: %s, since %s; it stays in flight, and the check is tried again until it runs", entry, words.Line(c.Why), f.ago(*c.Since))
+	case c.Running():
+		return Checking, fmt.Sprintf("%s runs since %s, try %d", name, f.ago(*c.Since), c.Tries+1)
+	case c.Status == inbox.CheckFailed:
+		return Answering, fmt.Sprintf("%s failed at %s, try %d (%s): its session goes on with what it printed", name, f.ago(*c.Since), c.Tries, words.Line(c.Why))
+	}
+	return "", ""
 }
 
 // lost says how the entry in flight lost its session, or nothing.

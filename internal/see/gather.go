@@ -174,7 +174,7 @@ func survey(v *inbox.View, f *Facts, besides []func(*inbox.View) error) (err err
 	if err != nil {
 		return err
 	}
-	f.Asked, f.Answered = totals.LastAcknowledgedAt, totals.Answered
+	f.Asked, f.Answered, f.Checked = totals.LastAcknowledgedAt, totals.Answered, totals.Checked
 	f.EverAsked = totals.Delivered > 0 || v.LastSession() != ""
 	f.SelfEnqueued = v.SelfEnqueued()
 	f.Warnings = slices.Concat(v.Warnings(), v.ReadAgain())

@@ -47,6 +47,9 @@ func standing(box *inbox.Inbox, f Facts) (look string, since time.Time) {
 		if info, err := disk.StatName(transcript); err == nil && f.Now.Sub(m.last) < toolTime && agent.Of(transcript).ToolRuns(transcript, info.Size) {
 			return "", time.Time{}
 		}
+		if d.Check.Running() {
+			return "", time.Time{} // which ends by itself
+		}
 		if p := d.Progress; p != nil {
 			if p.Until.After(f.Now) {
 				return "", time.Time{} // its agent asked for that time

@@ -21,6 +21,7 @@ const (
 	KindCode        Kind = "run-code"
 	KindRunStuck    Kind = "run-stuck"
 	KindFailed      Kind = "turn-failed"
+	KindUnchecked   Kind = "unchecked"
 	KindOrphaned    Kind = "orphaned"
 	KindStalled     Kind = "stalled"
 	KindOverdue     Kind = "overdue"
@@ -99,6 +100,7 @@ var Rows = []Row{
 	{KindCode, Asked, false, "run accept-code", ""},
 	{KindRunStuck, Act, false, "run status", Stuck},
 	{KindFailed, Act, true, "status", Failed},
+	{KindUnchecked, Act, false, "peek", Unchecked},
 	{KindOrphaned, Act, true, "status", Orphaned},
 	{KindStalled, Act, true, "status", Stalled},
 	{KindOverdue, Act, true, "status", ""},

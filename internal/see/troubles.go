@@ -76,6 +76,8 @@ func (f Facts) since(state State) time.Time {
 		return f.Now.Add(-f.LockedFor)
 	case state == BackingOff:
 		return f.Backoff.At
+	case state == Unchecked:
+		return *d.Check.Since
 	case state == Torn:
 		return f.WrittenAt
 	case state == Failed:

@@ -14,6 +14,7 @@ func (r *run) given(resume string) client.Session {
 	return client.Session{
 		Wishes: r.wishes(), Env: r.Client.Environ(r.Terminal.Env, r.box.Path(), r.Background), Dir: r.Terminal.Dir, Hook: r.Hook, Args: r.hookArguments(),
 		Inbox: r.box.Path(), Private: r.private.dir, Tools: r.Tools, Resume: resume,
+		Checks: r.Settings.Checks.Longest(),
 	}
 }
 

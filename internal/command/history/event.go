@@ -37,6 +37,8 @@ type Event struct {
 	Reply     *string        `json:"reply,omitempty"`
 	LatencyMS *int64         `json:"latency_ms,omitempty"`
 	Until     *time.Time     `json:"until,omitempty"`
+	// Check is what came of the entry's check.
+	Check *inbox.Check `json:"check,omitempty"`
 	// Fields are what the entry cost so far, over all attempts.
 	price.Fields
 
@@ -114,6 +116,9 @@ func (e Event) facts(attempt int) (facts []string) {
 	if e.SessionID != "" {
 		facts = append(facts, "session "+words.Short(e.SessionID))
 	}
+	if c := e.Check; c != nil && e.Event == Answered {
+		facts = append(facts, "check "+string(c.Status)+tries(c.Tries))
+	}
 	if cost := e.Price().String(); cost != "" {
 		facts = append(facts, cost)
 	}
@@ -121,6 +126,13 @@ func (e Event) facts(attempt int) (facts []string) {
 		facts = append(facts, "until "+words.Stamp(*e.Until))
 	}
 	return facts
+}
+
+func tries(n int) string {
+	if n < 2 {
+		return ""
+	}
+	return fmt.Sprintf(" in try %d", n)
 }
 
 func (e Event) words() string {

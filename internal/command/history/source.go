@@ -61,7 +61,7 @@ func resultEvents(r inbox.Result) []Event {
 	reply := r.Answer()
 	answered := Event{
 		At: known(r.AcknowledgedAt), Event: Answered, ID: r.ID, EntryID: r.EntryID,
-		Attempt: r.Attempt, SessionID: r.SessionID, Reply: &reply, Fields: r.Fields, first: r.FirstSeq,
+		Attempt: r.Attempt, SessionID: r.SessionID, Reply: &reply, Check: r.Check, Fields: r.Fields, first: r.FirstSeq,
 	}
 	if !r.DeliveredAt.IsZero() && answered.At != nil {
 		took := max(0, r.AcknowledgedAt.Sub(r.DeliveredAt)).Round(time.Millisecond).Milliseconds()
@@ -91,7 +91,7 @@ func letterEvents(l letter) []Event {
 	}
 	dead := Event{
 		At: known(l.DeadLetteredAt), Event: DeadLettered, ID: l.ID, EntryID: l.EntryID,
-		Attempt: l.Attempts, SessionID: l.SessionID, Reason: string(l.DeadLetter.Reason), Failure: l.Failure,
+		Attempt: l.Attempts, SessionID: l.SessionID, Reason: string(l.DeadLetter.Reason), Failure: l.Failure, Check: l.Check,
 		Fields: l.Fields, first: l.FirstSeq,
 	}
 	switch l.DeadLetter.Reason {

@@ -93,7 +93,7 @@ func TestOfAnEmptyInbox(t *testing.T) {
 	for _, name := range []string{
 		"heartbeat_queue_entries", "heartbeat_queue_bytes", "heartbeat_scheduled_entries", "heartbeat_in_flight", "heartbeat_paused",
 		"heartbeat_backing_off", "heartbeat_failures_in_a_row", "heartbeat_waiter", "heartbeat_waiting_for_person", "heartbeat_runs_asking", "heartbeat_runs_stuck",
-		"heartbeat_delivered_total", "heartbeat_redelivered_total", "heartbeat_answered_total", "heartbeat_dropped_total", "heartbeat_self_enqueued_total",
+		"heartbeat_delivered_total", "heartbeat_redelivered_total", "heartbeat_answered_total", "heartbeat_checked_total", "heartbeat_dropped_total", "heartbeat_self_enqueued_total",
 	} {
 		assert.Zero(t, value(t, families, name), name)
 	}

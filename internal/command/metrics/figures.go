@@ -45,6 +45,7 @@ type Figures struct {
 	Delivered      int64                  `json:"delivered_total"`
 	Redelivered    int64                  `json:"redelivered_total"`
 	Answered       int64                  `json:"answered_total"`
+	Checked        int64                  `json:"checked_total"`
 	Dropped        int64                  `json:"dropped_total"`
 	SelfEnqueued   int64                  `json:"self_enqueued_total"`
 	DeadLettered   map[inbox.Reason]int64 `json:"dead_lettered_total"`
@@ -180,7 +181,7 @@ func (f *Figures) read(v *inbox.View) (err error) {
 	if err != nil {
 		return err
 	}
-	f.Delivered, f.Redelivered, f.Answered, f.Dropped = n.Delivered, n.Redelivered, n.Answered, n.Dropped
+	f.Delivered, f.Redelivered, f.Answered, f.Checked, f.Dropped = n.Delivered, n.Redelivered, n.Answered, n.Checked, n.Dropped
 	f.DeadLettered = byReason(n.DeadLetters)
 	f.AnswerSeconds.Sum = n.LatencySum.Seconds()
 	for _, c := range n.Latency {

@@ -86,6 +86,7 @@ func (f Figures) counters(t *text) {
 	t.One("heartbeat_delivered_total", counter, "Deliveries, redeliveries among them.", float64(f.Delivered))
 	t.One("heartbeat_redelivered_total", counter, "Entries that were given back to be delivered again.", float64(f.Redelivered))
 	t.One("heartbeat_answered_total", counter, "Entries that were answered.", float64(f.Answered))
+	t.One("heartbeat_checked_total", counter, "Entries that were answered after their check had passed.", float64(f.Checked))
 	t.One("heartbeat_dropped_total", counter, "Entries that were dropped.", float64(f.Dropped))
 	t.One("heartbeat_self_enqueued_total", counter, "Entries that agents sent while they worked on one.", float64(f.SelfEnqueued))
 	t.reasons("heartbeat_dead_lettered_total", counter, "Entries that became dead letters.", f.DeadLettered)

@@ -18,7 +18,7 @@ func (q *Queue) Command(args []string, resume string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := client.Session{Env: q.o.Env, Dir: q.o.Cwd, Hook: q.o.Hook, Private: q.o.Dir, Resume: resume}
+	s := client.Session{Env: q.o.Env, Dir: q.o.Cwd, Hook: q.o.Hook, Private: q.o.Dir, Resume: resume, Checks: q.o.Settings.Checks.Longest()}
 	s.Command, s.Limits = slices.Concat([]string{claude.Command}, args), q.o.Settings.Limits
 	s.Args = append([]string{
 		"--inbox", q.box.Path(), "--launched", "--start", start, "--background-timeout", q.o.Background.String(),

@@ -86,7 +86,11 @@ func (q *Queue) first(tx *inbox.Tx, still inbox.Mark) (p Prompt, ok bool, err er
 	if err := q.place(tx); err != nil {
 		return p, false, err
 	}
-	d, err := tx.Deliver(e, inbox.Recipient{SessionID: q.round.session, Evidence: q.evidence().Encode()})
+	checks, err := q.asker().ChecksOf(e)
+	if err != nil {
+		return p, false, err
+	}
+	d, err := tx.Deliver(e, inbox.Recipient{SessionID: q.round.session, Evidence: q.evidence().Encode(), Checks: checks})
 	if err == nil {
 		err = tx.Commit()
 	}

@@ -121,7 +121,7 @@ func noHooks(what string) error {
 }
 
 func claudeWiring(s Session) settings.Wiring {
-	wired := settings.Blocking(s.Hook, s.Args, 0)
+	wired := settings.Blocking(s.Hook, s.Args, s.Checks)
 	if s.Persist {
 		wired = settings.Waking(s.Hook, append(slices.Clone(s.Args), "--rewake"))
 	}

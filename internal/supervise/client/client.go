@@ -78,6 +78,8 @@ type Session struct {
 	Private string   // a directory that only this user can reach
 	Tools   string   // the path of heartbeat, which gives the tools of an agent; "" for none
 	Resume  string   // the conversation to go on with, in place of any that the command names; "" for none
+	// Checks is for how long the hook may be busy with checks after a turn.
+	Checks time.Duration
 }
 
 // The files in [Session.Private].

@@ -147,7 +147,7 @@ func codexWiring(s Session) (args []string, line string, err error) {
 		idle = codexIdle
 		own = append(slices.Clone(own), "--mode", "persist", "--idle-interval", idle.String())
 	}
-	w := settings.Lines(s.Hook, own, idle)
+	w := settings.Lines(s.Hook, own, max(idle, s.Checks))
 	line = settings.CommandLine(w.Command, w.Args)
 	command, err := toml(line)
 	if err != nil {

@@ -41,7 +41,7 @@ var allowed = map[string]string{
 	"internal/claude/settings":  "internal/disk",
 
 	// What becomes of an entry whose answer is in doubt.
-	"recover": "inbox internal/money/budget internal/money/charging internal/money/price orchestrate/effect internal/claude internal/claude/limit internal/disk internal/flat internal/machine internal/words internal/agent",
+	"recover": "inbox internal/check internal/money/budget internal/money/charging internal/money/price orchestrate/effect internal/claude internal/claude/limit internal/disk internal/flat internal/machine internal/words internal/agent",
 
 	// Orchestration.
 	"orchestrate": "inbox recover internal/cli internal/disk internal/machine internal/words orchestrate/babysitter" +
@@ -54,7 +54,8 @@ var allowed = map[string]string{
 	"orchestrate/statefile":  "internal/disk",
 
 	// What the commands are made of.
-	"internal/cli":          "inbox internal/money/budget internal/money/price recover internal/machine/rights internal/words orchestrate/effect",
+	"internal/check":        "inbox internal/words",
+	"internal/cli":          "inbox internal/check internal/money/budget internal/money/price recover internal/machine/rights internal/words orchestrate/effect",
 	"internal/cli/layout":   "internal/words",
 	"internal/cli/progress": "internal/cli/layout internal/words",
 	"internal/cli/program":  "internal/cli internal/cli/layout internal/disk internal/words",
@@ -66,9 +67,9 @@ var allowed = map[string]string{
 	"testdata/embedding":           "inbox",
 	"internal/mcp":                 "inbox internal/command/history internal/cli/... internal/disk internal/gate internal/claude/settings internal/machine/signals internal/task internal/words",
 	"internal/task":                "inbox internal/cli internal/words orchestrate recover",
-	"internal/hook":                "internal/agent internal/agent/handed internal/money/budget internal/money/price internal/money/charging internal/money/meter inbox recover internal/claude internal/cli internal/disk internal/flat internal/machine internal/words orchestrate/effect", // what each turn starts
+	"internal/hook":                "internal/agent internal/check internal/agent/handed internal/money/budget internal/money/price internal/money/charging internal/money/meter inbox recover internal/claude internal/cli internal/disk internal/flat internal/machine internal/words orchestrate/effect", // what each turn starts
 	"internal/hook/runs":           "internal/hook inbox internal/claude internal/cli internal/words orchestrate orchestrate/run orchestrate/statefile",
-	"internal/command/...":         "internal/lines internal/money/... internal/hook internal/hook/runs internal/launch internal/notify internal/see inbox recover internal/claude/... internal/codex/configfile internal/cli/... internal/disk internal/flat internal/money/price internal/machine/... internal/words internal/command/... internal/hosting/folder orchestrate/... internal/testing/agent internal/mcp internal/watch internal/watch/look internal/supervise/sharing internal/supervise/client",
+	"internal/command/...":         "internal/check internal/lines internal/money/... internal/hook internal/hook/runs internal/launch internal/notify internal/see inbox recover internal/claude/... internal/codex/configfile internal/cli/... internal/disk internal/flat internal/money/price internal/machine/... internal/words internal/command/... internal/hosting/folder orchestrate/... internal/testing/agent internal/mcp internal/watch internal/watch/look internal/supervise/sharing internal/supervise/client",
 	"internal/launch":              "inbox internal/see internal/claude internal/claude/settings internal/cli/... internal/disk internal/machine/... internal/notify internal/supervise/... internal/words",
 	"internal/supervise/...":       "internal/see internal/money/charging internal/money/meter internal/claim internal/notify inbox recover internal/claude/... internal/screen internal/cli/... internal/disk internal/flat internal/money/price internal/machine/... internal/words internal/supervise/... orchestrate/... internal/money/budget",
 	"internal/supervise/sharing":   "internal/disk internal/machine internal/machine/guardian internal/machine/socket internal/screen internal/words",

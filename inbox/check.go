@@ -1,0 +1,181 @@
+package inbox
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"heartbeat/internal/machine"
+)
+
+// CheckStatus is how far the check of an entry is.
+type CheckStatus string
+
+// The statuses. A check that waits for the end of the entry's turn has none.
+const (
+	CheckRuns   CheckStatus = "running"
+	CheckFailed CheckStatus = "failed"    // the entry goes on with what it printed, or is set aside
+	CheckUnable CheckStatus = "unchecked" // it could not be run, and is tried again
+	CheckPassed CheckStatus = "passed"
+)
+
+// Check is the check that an entry has to pass before it counts as answered: see package
+// check. A delivery, a [Result] and a [DeadLetter] have it; nil says that there is none.
+type Check struct {
+	Name   string      `json:"name"` // several with commas between them
+	Status CheckStatus `json:"status,omitempty"`
+	// Tries is how often the work was checked, and Seconds how long that took together.
+	Tries   int     `json:"tries,omitempty"`
+	Seconds float64 `json:"seconds,omitempty"`
+	Tail    string  `json:"tail,omitempty"` // the end of what it printed last
+	Why     string  `json:"why,omitempty"`  // it did not pass
+	// Since is when it came to its status.
+	Since *time.Time `json:"since,omitempty"`
+	// Untold says that what it printed has not gone to the model yet.
+	Untold bool `json:"untold,omitempty"`
+	// By is the process that runs it.
+	By *Waiter `json:"by,omitempty"`
+}
+
+// Running reports whether a process that lives runs the check.
+func (c *Check) Running() bool {
+	return c != nil && c.Status == CheckRuns && c.By != nil && c.By.Life() == machine.Alive
+}
+
+// Names are the names of the checks, in their order.
+func (c *Check) Names() []string { return strings.Split(c.Name, ",") }
+
+// kept is what of a check outlives the delivery.
+func (c *Check) kept() *Check {
+	if c == nil {
+		return nil
+	}
+	return &Check{Name: c.Name, Status: c.Status, Tries: c.Tries, Seconds: c.Seconds, Tail: c.Tail, Why: c.Why}
+}
+
+// NoteCheck keeps with the entry in flight how far its check is. A check that runs is this
+// process's.
+func (t *Tx) NoteCheck(c Check) error {
+	if t.inFlight == nil {
+		return fmt.Errorf("note a check: %w", errNothingInFlight)
+	}
+	d, now := *t.inFlight, t.box.utcNow()
+	if c.By = nil; c.Status == CheckRuns {
+		by := t.thisProcess("check", d.SessionID)
+		c.By = &by
+	}
+	if d.Check == nil || d.Check.Status != c.Status || c.Since == nil {
+		c.Since = &now
+	}
+	d.Check = &c
+	t.setInFlight(&d)
+	if c.Status != CheckFailed && c.Status != CheckUnable {
+		return nil
+	}
+	e := eventOf(&d, EventUnchecked)
+	if c.Status == CheckFailed {
+		e.Event = EventCheckFailed
+	}
+	e.Reason = firstCharacters(c.Name+": "+c.Why, keptPrompt)
+	return t.addEvent(e)
+}
+
+// Continue hands the entry in flight over once more in its delivery, with what its check
+// printed: hand that over only after Commit returned nil. What its agent said of it is
+// void. See [Tx.Worked].
+func (t *Tx) Continue(to Recipient) error {
+	switch {
+	case t.inFlight == nil:
+		return fmt.Errorf("continue: %w", errNothingInFlight)
+	case t.inFlight.Check == nil || t.inFlight.Check.Status != CheckFailed:
+		return errors.New("continue: no check of the entry in flight has failed")
+	}
+	d := *t.inFlight
+	c := *d.Check
+	c.Untold = false
+	d.Check, d.Verdict, d.Progress = &c, nil, nil
+	d.Took += t.worked
+	t.setInFlight(&d)
+	t.st.Handed = false
+	return t.Bind(to)
+}
+
+// Checks are the names of the checks that the envelope asks for, nil where it says nothing.
+func (e Entry) Checks() ([]string, error) {
+	raw, said := e.Metadata[checkMember]
+	if !said {
+		return nil, nil
+	}
+	return parseChecks(raw)
+}
+
+const (
+	maxChecks    = 16
+	maxCheckName = 64
+)
+
+// CheckName says what is wrong with the name of a check.
+func CheckName(name string) error {
+	switch {
+	case name == "" || len(name) > maxCheckName:
+		return fmt.Errorf("the name of a check has 1 to %d characters", maxCheckName)
+	case strings.ContainsFunc(name, func(r rune) bool {
+		return r != '-' && r != '_' && r != '.' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	}):
+		return fmt.Errorf("the name %q of a check has another character than letters, digits, '-', '_' and '.'", name)
+	}
+	return nil
+}
+
+func parseChecks(raw []byte) (names []string, err error) {
+	if json.Unmarshal(raw, &names) != nil {
+		names = []string{""}
+		if json.Unmarshal(raw, &names[0]) != nil {
+			return nil, errors.New("check is the name of a check, or a list of names")
+		}
+	}
+	if len(names) == 0 || len(names) > maxChecks {
+		return nil, fmt.Errorf("check has 1 to %d names", maxChecks)
+	}
+	for _, name := range names {
+		if err := CheckName(name); err != nil {
+			return nil, err
+		}
+	}
+	return names, nil
+}
+
+// checksJSON is the member of an envelope.
+func checksJSON(names []string) ([]byte, error) {
+	for _, name := range names {
+		if err := CheckName(name); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case len(names) > maxChecks:
+		return nil, fmt.Errorf("an entry may ask for %d checks, not %d", maxChecks, len(names))
+	case len(names) == 1:
+		return json.Marshal(names[0])
+	}
+	return json.Marshal(names)
+}
+
+// NoteChecks keeps, with the next commit, which checks the consumer's wiring has, for those
+// who only look.
+func (t *Tx) NoteChecks(names []string) {
+	if all := strings.Join(names, ","); t.st.Checks != all {
+		t.st.Checks, t.dirty = all, true
+	}
+}
+
+// KnownChecks are the checks of the wiring that looked last, nil if nobody has looked, or if
+// it has none.
+func (v *View) KnownChecks() []string {
+	if v.tx.st.Checks == "" {
+		return nil
+	}
+	return strings.Split(v.tx.st.Checks, ",")
+}

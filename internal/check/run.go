@@ -1,0 +1,179 @@
+package check
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"heartbeat/internal/words"
+)
+
+// Turn is what a check is told: as JSON on its standard input, and in its environment.
+type Turn struct {
+	Name     string                     `json:"check"`
+	EntryID  string                     `json:"entry_id"`
+	ID       string                     `json:"id,omitempty"`
+	Prompt   string                     `json:"prompt"`
+	Metadata map[string]json.RawMessage `json:"metadata,omitempty"`
+	Reply    string                     `json:"reply"`
+	Session  string                     `json:"session_id,omitempty"`
+	Attempt  int                        `json:"attempt"`
+	Try      int                        `json:"try"` // counted from 1
+}
+
+// Verdict is what came of a check.
+type Verdict int
+
+// The verdicts.
+const (
+	Passed Verdict = iota + 1
+	Failed         // the work is not done
+	Unable         // nobody knows: the check itself could not be run
+)
+
+// Outcome is what came of the checks of one turn.
+type Outcome struct {
+	Verdict
+	Name string        // of the check that decided; of all where they passed
+	Why  string        // in words, where they did not
+	Took time.Duration // all of them together
+	Tail string        // the end of what it printed
+	// Lacking says that the wiring has no such check, so that trying again is no use.
+	Lacking bool
+}
+
+const (
+	// MaxTail is how much of a check's output is kept, in bytes.
+	MaxTail = 4 << 10
+	// maxVariable is the longest text in a check's environment. The standard input has all.
+	maxVariable = 32 << 10
+	// tryLater is the status by which a command says that it could not do its work now.
+	tryLater = 75
+	// bySignal is what a shell adds to the signal that ended its command.
+	bySignal = 128
+)
+
+// Run runs the checks of these names in their order, up to the first that does not pass, in
+// a folder. Once ctx is done it ends the one that runs.
+func (s *Set) Run(ctx context.Context, names []string, t Turn, dir string) Outcome {
+	began := time.Now()
+	last := Outcome{Verdict: Passed}
+	for _, name := range names {
+		t.Name = name
+		line := s.line(name)
+		if line == "" {
+			last = Outcome{Verdict: Unable, Why: Unknown(name, s.Names()).Error(), Lacking: true}
+		} else {
+			last = run(ctx, line, s.Timeout, t, dir)
+		}
+		if last.Name = name; last.Verdict != Passed {
+			break
+		}
+	}
+	if last.Verdict == Passed {
+		last.Name = strings.Join(names, ",")
+	}
+	last.Took = time.Since(began)
+	return last
+}
+
+func run(ctx context.Context, line string, limit time.Duration, t Turn, dir string) Outcome {
+	told, err := json.Marshal(t)
+	if err != nil {
+		return Outcome{Verdict: Unable, Why: err.Error()}
+	}
+	if limit <= 0 {
+		limit = DefaultTimeout
+	}
+	timed, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	cmd := exec.CommandContext(timed, "/bin/sh", "-c", line)
+	cmd.SysProcAttr = attributes()
+	// What it started goes with it, also what it left in the background.
+	kill := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.Cancel, cmd.WaitDelay = kill, time.Second
+	tail := new(tail)
+	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, bytes.NewReader(append(told, '\n')), tail, tail
+	cmd.Env = append(os.Environ(), t.environment()...)
+	runtime.LockOSThread() // whose end would be that of the command: see attributes
+	defer runtime.UnlockOSThread()
+	if err := cmd.Start(); err != nil {
+		return Outcome{Verdict: Unable, Why: fmt.Sprintf("it could not be started in %s: %v", dir, err)}
+	}
+	err = cmd.Wait()
+	_ = kill() // mostly nobody is left
+	o := Outcome{Verdict: Unable, Tail: tail.text()}
+	var ended *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		o.Why = "it was ended with its hook"
+	case timed.Err() != nil:
+		o.Why = fmt.Sprintf("it took longer than %s (--check-timeout)", words.Took(limit))
+	case err == nil || errors.Is(err, exec.ErrWaitDelay): // what is left of it holds its output open
+		o.Verdict = Passed
+	case !errors.As(err, &ended):
+		o.Why = err.Error()
+	case ended.ExitCode() < 0 || ended.ExitCode() > bySignal:
+		o.Why = "a signal ended it (" + strings.TrimPrefix(ended.Error(), "signal: ") + ")"
+	case ended.ExitCode() == tryLater:
+		o.Why = "exit status 75: it asks to be run again later"
+	default:
+		o.Verdict, o.Why = Failed, fmt.Sprintf("exit status %d", ended.ExitCode())
+	}
+	return o
+}
+
+// environment is the same, for a command that reads no JSON.
+func (t Turn) environment() []string {
+	return []string{
+		"HEARTBEAT_CHECK=" + t.Name, "HEARTBEAT_ENTRY_ID=" + t.EntryID, "HEARTBEAT_ID=" + variable(t.ID),
+		"HEARTBEAT_PROMPT=" + variable(t.Prompt), "HEARTBEAT_REPLY=" + variable(t.Reply),
+		"HEARTBEAT_ATTEMPT=" + strconv.Itoa(t.Attempt), "HEARTBEAT_TRY=" + strconv.Itoa(t.Try),
+	}
+}
+
+// variable is a text as the environment can have it.
+func variable(text string) string {
+	if len(text) > maxVariable {
+		text = text[:maxVariable]
+	}
+	return strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "")
+}
+
+// tail keeps the end of what is written.
+type tail struct{ kept []byte }
+
+var _ io.Writer = (*tail)(nil)
+
+func (t *tail) Write(b []byte) (int, error) {
+	n := len(b)
+	if n > MaxTail {
+		b = b[n-MaxTail:]
+	}
+	t.kept = append(t.kept, b...)
+	if over := len(t.kept) - MaxTail; over > MaxTail { // seldom, so that a flood costs no copies
+		t.kept = append(t.kept[:0], t.kept[over:]...)
+	}
+	return n, nil
+}
+
+// text is what is kept, as lines that a terminal and a model can be shown.
+func (t *tail) text() string {
+	text := words.Plain(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(t.kept)))
+	text = text[max(0, len(text)-MaxTail):]
+	for len(text) > 0 && !utf8.RuneStart(text[0]) {
+		text = text[1:]
+	}
+	return strings.TrimSpace(text)
+}

@@ -1,0 +1,111 @@
+// Package check has the commands that say whether the work on an entry is done: what a
+// wiring names, which of them an entry asks for, and what came of running them.
+//
+// The commands come from the wiring alone. An entry names them, since whoever can write to
+// the inbox must not get a command run.
+package check
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"heartbeat/inbox"
+)
+
+const (
+	// Default is the name of the check of entries that name none.
+	Default = "check"
+	// None is what an entry says that wants no check.
+	None = "none"
+
+	// DefaultTimeout is how long one check may take, and DefaultTries how often the work is
+	// checked in one delivery.
+	DefaultTimeout = 10 * time.Minute
+	DefaultTries   = 3
+	// Patience is how long a check that could not be run is tried again.
+	Patience = 30 * time.Minute
+)
+
+// Command is a check of the wiring.
+type Command struct {
+	Name string
+	Line string // for sh -c
+}
+
+// Set is what a wiring says of checks.
+type Set struct {
+	Commands []Command
+	Timeout  time.Duration // of each
+	Tries    int
+	// Optional permits an entry to ask for none.
+	Optional bool
+}
+
+// Names are those of the commands, in their order.
+func (s *Set) Names() (names []string) {
+	for _, c := range s.Commands {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// For returns the names of the checks of an entry that asks for these; nil stands for one
+// that says nothing. The error names the checks that exist.
+func (s *Set) For(asked []string) ([]string, error) {
+	switch {
+	case len(asked) == 0 && s.line(Default) == "":
+		return nil, nil
+	case len(asked) == 0:
+		return []string{Default}, nil
+	case len(asked) == 1 && asked[0] == None:
+		if s.Optional || s.line(Default) == "" {
+			return nil, nil
+		}
+		return nil, errors.New("the wiring checks each entry: none takes its --check-none")
+	}
+	for _, name := range asked {
+		if s.line(name) == "" {
+			return nil, Unknown(name, s.Names())
+		}
+	}
+	return asked, nil
+}
+
+// Unknown says that there is no check of that name, and which there are.
+func Unknown(name string, known []string) error {
+	if len(known) == 0 {
+		return fmt.Errorf("there is no check %q: the wiring has none", name)
+	}
+	return fmt.Errorf("there is no check %q: the wiring has %s", name, strings.Join(known, ", "))
+}
+
+func (s *Set) line(name string) string {
+	at := slices.IndexFunc(s.Commands, func(c Command) bool { return c.Name == name })
+	if at < 0 {
+		return ""
+	}
+	return s.Commands[at].Line
+}
+
+// Longest is for how long a hook may be busy with checks, 0 if there are none.
+func (s *Set) Longest() time.Duration {
+	if s == nil || len(s.Commands) == 0 {
+		return 0
+	}
+	return s.Timeout*time.Duration(len(s.Commands)) + Patience
+}
+
+// Parse reads NAME=COMMAND.
+func Parse(text string) (Command, error) {
+	name, line, found := strings.Cut(text, "=")
+	if !found || strings.TrimSpace(line) == "" {
+		return Command{}, errors.New("it takes NAME=COMMAND, such as tests='make test'")
+	}
+	if name == None {
+		return Command{}, fmt.Errorf("the name %q is that of no check", None)
+	}
+	return Command{name, line}, inbox.CheckName(name)
+}
