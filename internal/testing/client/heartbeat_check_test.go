@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/gjson"
 
+	"heartbeat/inbox"
 	"heartbeat/internal/testing/model"
 )
 
@@ -38,6 +39,7 @@ type line struct {
 	Failure     *struct {
 		Error string `json:"error"`
 	} `json:"failure"`
+	Check *inbox.Check `json:"check"`
 }
 
 func (r *rig) path(name string) string { return filepath.Join(filepath.Dir(r.inbox), name) }
