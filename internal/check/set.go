@@ -44,8 +44,11 @@ type Set struct {
 	Optional bool
 }
 
-// Names are those of the commands, in their order.
+// Names are those of the commands, in their order; a nil set has none.
 func (s *Set) Names() (names []string) {
+	if s == nil {
+		return nil
+	}
 	for _, c := range s.Commands {
 		names = append(names, c.Name)
 	}

@@ -65,8 +65,8 @@ func AddChecks(f *pflag.FlagSet, s *recovery.Settings) {
 	f.BoolVar(&s.Checks.Optional, "check-none", false, "let an entry ask for no check")
 }
 
-// checkArguments are those flags for another command.
-func checkArguments(s *check.Set) (args []string) {
+// CheckArguments returns those flags for another command.
+func CheckArguments(s *check.Set) (args []string) {
 	if s == nil || len(s.Commands) == 0 {
 		return nil
 	}

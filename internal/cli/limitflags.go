@@ -124,5 +124,5 @@ func HookArguments(s recovery.Settings) []string {
 	if s.Chosen {
 		args = append(args, "--on-orphan", string(s.Policy))
 	}
-	return slices.Concat(args, LimitArguments(s.Limits), checkArguments(s.Checks))
+	return slices.Concat(args, LimitArguments(s.Limits), CheckArguments(s.Checks))
 }

@@ -103,6 +103,7 @@ func (o *order) add(f *pflag.FlagSet) {
 	f.BoolVar(&o.Resume, "resume", false, "go on with the session of this id, which has ended")
 	f.Var(cli.Named(&o.Inbox, "name a file, or leave the flag out"), "inbox", "take the session's entries from this inbox (`path`), in place of one of its own beside the database")
 	cli.AddOrphan(f, &o.orphan)
+	cli.AddChecks(f, &o.orphan)
 	cli.AddLimits(f, &o.Limits)
 	o.notify.Add(f)
 	f.Var((*cli.Span)(&o.Stall), "stall", "say so after so long without a message and without a tool call (0: never)")
@@ -123,7 +124,7 @@ func (o *order) check(f *pflag.FlagSet) error {
 	if o.AskPatience > 0 && !o.PTY {
 		return errors.New("--ask-patience is about a session in a terminal: add --pty, or leave it out")
 	}
-	o.Policy, o.MaxAttempts = o.orphan.Policy, o.orphan.MaxAttempts
+	o.Policy, o.MaxAttempts, o.Checks = o.orphan.Policy, o.orphan.MaxAttempts, o.orphan.Checks
 	o.Notify = notify.Options{Command: o.notify.Command, Drained: o.notify.Drained, Stall: o.Stall}
 	return o.notify.Check()
 }

@@ -149,6 +149,9 @@ func (r *run) limits() string {
 	for i := 0; i+1 < len(args); i += 2 {
 		all = append(all, args[i]+" "+args[i+1])
 	}
+	if names := r.Settings.Checks.Names(); len(names) > 0 {
+		all = append(all, "checks "+strings.Join(names, ", "))
+	}
 	text := "limits: none"
 	if len(all) > 0 {
 		text = "limits: " + strings.Join(all, ", ")

@@ -203,7 +203,7 @@ func (h *host) firstState(f folder.Folder, mark string, now time.Time) folder.St
 			Version: folder.Version, Release: cli.ReadBuild().Version, SessionID: f.ID, GuildToolURL: c.GuildToolURL,
 			DB: f.DB, LogPath: h.log.path, Cwd: c.Cwd, Provider: c.Provider,
 			StartedAt: c.StartedAt, Metadata: c.Metadata, SystemPromptTmpDir: c.SystemPromptTmpDir, Extra: c.Extra,
-			Inbox: h.Inbox, OnOrphan: string(h.Policy), MaxAttempts: h.MaxAttempts, Limits: cli.LimitArguments(h.Limits),
+			Inbox: h.Inbox, OnOrphan: string(h.Policy), MaxAttempts: h.MaxAttempts, Limits: slices.Concat(cli.LimitArguments(h.Limits), cli.CheckArguments(h.Checks)),
 			PTY: h.PTY, HostedAt: now,
 		},
 		Facts: folder.Facts{

@@ -43,6 +43,7 @@ func settingsOf(s folder.State) recovery.Settings {
 	all := recovery.Settings{Policy: recovery.Policy(s.OnOrphan), Chosen: true, MaxAttempts: s.MaxAttempts}
 	f := cli.NewFlags("limits")
 	cli.AddLimits(f, &all.Limits)
+	cli.AddChecks(f, &all)
 	_ = f.Parse(s.Limits)
 	return all
 }

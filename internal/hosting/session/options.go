@@ -3,6 +3,7 @@ package session
 import (
 	"time"
 
+	"heartbeat/internal/check"
 	"heartbeat/internal/hosting/config"
 	"heartbeat/internal/money/budget"
 	"heartbeat/internal/notify"
@@ -32,6 +33,8 @@ type Options struct {
 	// deadletter and 3.
 	Policy      recovery.Policy
 	MaxAttempts int
+	// Checks decide when an entry is answered, nil for none.
+	Checks *check.Set
 	// Limits are what an entry, the session and a day may cost.
 	Limits budget.Plan
 	// Resume goes on with a session that was hosted before; otherwise its id is refused.

@@ -2,6 +2,8 @@ package client
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -103,4 +105,19 @@ func TestCodexChecked(t *testing.T) {
 			r.checked(all)
 		})
 	}
+}
+
+// A hosted session is checked likewise.
+func TestHostedChecked(t *testing.T) {
+	all := some(11, verbatim)
+	h := newHosting(t, answers(lying).script())
+	r := &rig{Workspace: h.Workspace, t: t, inbox: filepath.Join(t.TempDir(), "inbox.jsonl")}
+	var text strings.Builder
+	for _, e := range all[:len(all)-1] {
+		text.WriteString(e.line + "\n")
+	}
+	require.NoError(t, os.WriteFile(r.inbox, []byte(text.String()), 0o600))
+	h.config["prompt"] = all[len(all)-1].text
+	h.run("--inbox", r.inbox, "--check", lieDetector)
+	r.checked(all)
 }

@@ -67,6 +67,15 @@ func ofTheModel() []state {
 	}
 	return []state{
 		{
+			"its check cannot be run", all(seen{kind: "unchecked", state: "unchecked", says: "cannot be checked: exit status 75"}, hook, launcher, host),
+			func(r *rig) {
+				answers(r)
+				r.adds("e1")
+				r.start("--check", "test -e '"+r.path("ready")+"' || exit 75")
+			},
+			func(r *rig) { r.write("ready", "") },
+		},
+		{
 			"the model hangs", all(seen{kind: "stalled", state: "answering", says: "nothing has moved for 1h", wrong: "waiting for an answer to the entry e1 since .* \\(1h"}, hook, launcher, host),
 			func(r *rig) {
 				flies("hang")(r)
