@@ -175,12 +175,16 @@ func (s *Span) vacate() {
 }
 
 // rebind moves the beginning of a delivery's span to the turn that it turned out to be.
-// What was spent before was for something else.
+// What was spent before was for something else, unless the delivery goes on after a check.
 func (t *Tx) rebind(d *Delivery) {
 	if _, known := t.positions[d.SessionID]; !known {
 		return
 	}
-	t.neverArrived(d)
+	if d.Check == nil || d.Check.Status != CheckFailed {
+		t.neverArrived(d)
+	} else if s := t.readAccount().Session(d.SessionID); s != nil && len(s.Spans) > 0 && s.Spans[len(s.Spans)-1].is(d) {
+		return
+	}
 	t.enter(d)
 }
 

@@ -158,7 +158,10 @@ func (s *situation) checked() bool { return s.d.Check == nil || s.Ended && s.che
 
 // ended reports whether the turn came to its end, whatever the work is worth.
 func (s *situation) ended() bool {
-	return s.Ended || s.Printed || said(inbox.VerdictDone)(s) || s.d.Check != nil && s.d.Check.Status != "" || s.finished()
+	if c := s.d.Check; c != nil && (c.Status == inbox.CheckRuns || c.Status == inbox.CheckUnable) {
+		return true
+	}
+	return s.Ended || s.Printed || said(inbox.VerdictDone)(s) || s.finished()
 }
 
 func checkOf(s *situation) string {

@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -99,20 +98,20 @@ func run(ctx context.Context, line string, limit time.Duration, t Turn, dir stri
 	timed, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	cmd := exec.CommandContext(timed, "/bin/sh", "-c", line)
-	cmd.SysProcAttr = attributes()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	// What it started goes with it, also what it left in the background.
 	kill := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.Cancel, cmd.WaitDelay = kill, time.Second
 	tail := new(tail)
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, bytes.NewReader(append(told, '\n')), tail, tail
 	cmd.Env = append(os.Environ(), t.environment()...)
-	runtime.LockOSThread() // whose end would be that of the command: see attributes
-	defer runtime.UnlockOSThread()
 	if err := cmd.Start(); err != nil {
 		return Outcome{Verdict: Unable, Why: fmt.Sprintf("it could not be started in %s: %v", dir, err)}
 	}
+	gone := guard(cmd.Process.Pid)
 	err = cmd.Wait()
-	_ = kill() // mostly nobody is left
+	_ = kill()
+	gone()
 	o := Outcome{Verdict: Unable, Tail: tail.text()}
 	var ended *exec.ExitError
 	switch {
@@ -132,6 +131,22 @@ func run(ctx context.Context, line string, limit time.Duration, t Turn, dir stri
 		o.Verdict, o.Why = Failed, fmt.Sprintf("exit status %d", ended.ExitCode())
 	}
 	return o
+}
+
+// guard ends a process group with this process, also where that is killed: a shell in the
+// group reads a pipe that only this process holds open. The function that it returns waits
+// for that shell, once the group was killed.
+func guard(group int) (gone func()) {
+	cmd := exec.Command("/bin/sh", "-c", "read -r nothing; kill -KILL 0")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pgid: group}
+	held, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return func() {} // the check is worth more
+	}
+	return func() { _, _ = cmd.Wait(), held.Close() }
 }
 
 // environment is the same, for a command that reads no JSON.

@@ -32,8 +32,10 @@ type checking struct {
 	outcome *check.Outcome // nil before the check was run
 	turn    check.Turn
 	names   []string
-	// spent says that the entry can go no further in this delivery.
+	// spent says that the entry can go no further in this delivery, and over that a limit
+	// is reached.
 	spent bool
+	over  *recovery.Over
 	began time.Time // of the first run
 	wait  time.Duration
 }
@@ -80,7 +82,8 @@ func (h *hook) mustCheck(tx *inbox.Tx, d *inbox.Delivery) (outcome, error) {
 			return 0, err
 		}
 		h.checking.spent = c.Tries >= h.Orphan.Checks.Tries
-		if !h.checking.spent && !h.gate.shut && !enough {
+		h.checking.over = h.overLimit(tx)
+		if !h.checking.spent && h.checking.over == nil && !h.gate.shut && !enough {
 			return unmet, tx.NoteCheck(c)
 		}
 	default:
@@ -93,6 +96,17 @@ func (h *hook) mustCheck(tx *inbox.Tx, d *inbox.Delivery) (outcome, error) {
 		}
 	}
 	return 0, tx.NoteCheck(c)
+}
+
+// overLimit is the limit that the entry in flight, or its day, has reached, nil for none.
+func (h *hook) overLimit(tx *inbox.Tx) *recovery.Over {
+	d := tx.InFlight()
+	l := recovery.LimitsOf(d, h.Limits)
+	if !l.Any() {
+		return nil
+	}
+	h.chargeEnd(tx)
+	return recovery.Judge(l, recovery.Spent{Spending: tx.Spending(), Took: recovery.Took(d)}, d.Attempt)
 }
 
 // beginCheck notes that this hook checks the entry from now on.

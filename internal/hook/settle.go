@@ -101,7 +101,9 @@ func (h *hook) settleEntry(tx *inbox.Tx, v verdict) (left bool, err error) {
 	switch v {
 	case answered:
 		sight.Ended, sight.Reply, sight.Tasks = true, h.replyTo(d, e), h.tasksOf(e)
-		sight.Check, sight.Spent = h.checking.of(d), h.checking.spent
+		if sight.Check, sight.Spent = h.checking.of(d), h.checking.spent; sight.Check != nil && h.checking.over != nil {
+			sight.Check, sight.Over = nil, h.checking.over
+		}
 		if d.Verdict == nil {
 			if sight.Missing, err = h.takeResult(d, sight.Reply); err != nil {
 				return false, err
