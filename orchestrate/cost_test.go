@@ -91,3 +91,19 @@ func TestWhatARunHasCost(t *testing.T) {
 	require.Error(t, err)
 	assert.Contains(t, out, "is no limit any more: limit each entry of the run")
 }
+
+// The check of a run's entry comes before its result is handed in.
+func TestTheEntryOfARunIsChecked(t *testing.T) {
+	r := newRunRig(t, `export async function process(inputs, ctx) { return await ctx.task(agent, {q:'a'}); }`)
+	s := r.spender("s1", "--check", `test "$HEARTBEAT_REPLY" != claim`)
+	require.Contains(t, s.stop("hello"), "agent a")
+	assert.Contains(t, s.stop("claim"), "its check failed")
+	assert.NotContains(t, r.standing(), "completed")
+	assert.NoFileExists(t, filepath.Join(filepath.Dir(r.inbox), ".results.jsonl"))
+	require.NotEmpty(t, s.stop("done"))
+	assert.Contains(t, r.standing(), "completed")
+	text, err := os.ReadFile(filepath.Join(filepath.Dir(r.inbox), ".results.jsonl"))
+	require.NoError(t, err)
+	assert.Equal(t, "passed", gjson.GetBytes(text, "check.status").String())
+	assert.EqualValues(t, 2, gjson.GetBytes(text, "check.tries").Int())
+}
