@@ -10,6 +10,7 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/machine/rights"
+	"heartbeat/internal/see"
 
 	"github.com/spf13/pflag"
 )
@@ -59,7 +60,10 @@ func (o *oneFlags) one(f *pflag.FlagSet, args []string) error {
 }
 
 // hosted is a session with its record.
-type hosted struct{ folder.View }
+type hosted struct {
+	folder.View
+	troubles []see.Trouble // of its inbox, once [lookInto] has looked
+}
 
 // open reads a session's record. The error matches [fs.ErrNotExist] if the session has
 // no folder.
@@ -78,7 +82,7 @@ func hostedBy(v folder.View) *hosted {
 			Config: folder.Config{SessionID: v.ID, DB: v.DB}, Outcome: folder.Outcome{Status: folder.Pending},
 		}
 	}
-	return &hosted{v}
+	return &hosted{View: v}
 }
 
 // reopen reads the record again.

@@ -11,6 +11,7 @@ import (
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/cli/program"
 	"heartbeat/internal/hosting/folder"
+	"heartbeat/internal/see"
 	"heartbeat/internal/words"
 
 	"github.com/spf13/pflag"
@@ -28,8 +29,9 @@ func listVerb() cli.Verb {
 		Name:  "list",
 		Short: "show one line for each session",
 		Long: `Show one line for each session that this user hosts or has hosted: its state, since
-when, what became of its entries, and why it ended. A session whose host was killed
-is shown as dead until somebody finishes it (cancel, gc, drain-dlq).`,
+when, what became of its entries, and why it ended; of one that has not ended, what is
+wrong with its inbox, as heartbeat status says it. A session whose host was killed is
+shown as dead until somebody finishes it (cancel, gc, drain-dlq).`,
 		Example: `heartbeat-host list --running
 heartbeat-host list --json | jq -r 'select(.status == "failed") | .sessionId'`,
 		Build: func() (*pflag.FlagSet, cli.Action) {
@@ -53,6 +55,7 @@ func list(o *listFlags, s cli.Streams) error {
 	if o.Running {
 		all = slices.DeleteFunc(all, func(h *hosted) bool { return h.Status.Ended() })
 	}
+	lookInto(all)
 	if o.JSON {
 		return errors.Join(printAll(all, s), err)
 	}
@@ -113,10 +116,25 @@ func printAll(all []*hosted, s cli.Streams) error {
 }
 
 // shown is the record as --json prints it.
-func (h *hosted) shown() *folder.State {
+func (h *hosted) shown() any {
 	state := *h.State
 	state.Status = h.Status
-	return &state
+	return struct {
+		*folder.State
+		Troubles []see.Trouble `json:"troubles,omitempty"`
+	}{&state, h.troubles}
+}
+
+// lookInto finds what is wrong with the inboxes of sessions that have not ended.
+func lookInto(all []*hosted) {
+	open := slices.DeleteFunc(slices.Clone(all), func(h *hosted) bool { return h.Status.Ended() })
+	paths := make([]string, len(open))
+	for i, h := range open {
+		paths[i] = h.State.Inbox
+	}
+	for i, troubles := range see.TroublesAt(paths...) {
+		open[i].troubles = troubles
+	}
 }
 
 func printTable(all []*hosted, out layout.Output) error {
@@ -129,10 +147,11 @@ func printTable(all []*hosted, out layout.Output) error {
 		layout.Column{Title: "MESSAGES", Right: true},
 		layout.Column{Title: "COST", Right: true, IfAny: true},
 		layout.Column{Title: "WHY", Text: true, IfAny: true},
+		layout.Column{Title: "TROUBLE", Text: true, IfAny: true},
 	)
 	for _, h := range all {
 		t.Add(h.ID, string(h.Status), out.When(now, h.since()), entries(h.State.Entries),
-			strconv.FormatInt(h.State.Messages, 10), cost(h.State.CostUSD), h.why())
+			strconv.FormatInt(h.State.Messages, 10), cost(h.State.CostUSD), h.why(), h.trouble())
 	}
 	return out.Table(t)
 }
@@ -168,6 +187,14 @@ func (h *hosted) why() string {
 		return "no progress since " + words.Stamp(*h.State.StalledSince)
 	}
 	return ""
+}
+
+// trouble is the most urgent one of its inbox, "" for none.
+func (h *hosted) trouble() string {
+	if len(h.troubles) == 0 {
+		return ""
+	}
+	return h.troubles[0].Text
 }
 
 func statusStyle(status string) layout.Style {

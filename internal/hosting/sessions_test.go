@@ -23,6 +23,7 @@ import (
 	"heartbeat/internal/hosting/stream"
 	"heartbeat/internal/hosting/transcript"
 	"heartbeat/internal/hosting/unsent"
+	"heartbeat/internal/see"
 )
 
 // world is a folder with a database, and an index of its own.
@@ -152,6 +153,41 @@ func TestList(t *testing.T) {
 	assert.Contains(t, call(t, "", "list", "--running", "--json").out, `"sessionId":"ses-c",`)
 	assert.Contains(t, call(t, "", "list", "--running", "--json").out, `"status":"dead"`)
 	assert.Equal(t, ran{0, "", "heartbeat-host: no session is hosted beside /nowhere/x.db\n"}, call(t, "", "list", "--db", "/nowhere/x.db"))
+}
+
+// paused makes an inbox in which delivery is paused, and returns what is wrong with it.
+func paused(t *testing.T, path string) see.Trouble {
+	t.Helper()
+	box, err := inbox.Open(path, inbox.Options{})
+	require.NoError(t, err)
+	tx, err := box.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = tx.Pause("the bill\x1b[31m", nil)
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(tx.Commit(), tx.Close()))
+	all := see.TroublesAt(path)[0]
+	require.Len(t, all, 1)
+	return all[0]
+}
+
+// What is wrong with a session's inbox is said in the words of heartbeat status, until the
+// session has ended.
+func TestTroublesOfTheInbox(t *testing.T) {
+	w := newWorld(t)
+	f := w.session("ses-1", func(s *folder.State) { s.Status, s.EndedAt = folder.Running, nil })
+	trouble := paused(t, f.InboxPath())
+	got := call(t, "", "status", "ses-1")
+	assert.Contains(t, got.out, "trouble ")
+	assert.Contains(t, got.out, trouble.Text)
+	assert.NotContains(t, got.out, "\x1b")
+	assert.Contains(t, call(t, "", "list").out, trouble.Text)
+	for _, verb := range [][]string{{"list"}, {"status", "ses-1"}} {
+		assert.Contains(t, call(t, "", append(verb, "--json")...).out, `"troubles":[{"kind":"paused",`)
+	}
+
+	f = w.session("ses-2", nil)
+	paused(t, f.InboxPath())
+	assert.NotContains(t, call(t, "", "status", "ses-2").out, "trouble")
 }
 
 func TestStatusAndItsNames(t *testing.T) {

@@ -27,7 +27,8 @@ func statusVerb() cli.Verb {
 		IDs:   sessionIDs,
 		Short: "show what a session is doing, and what became of it",
 		Long: `Show a session's state, its entries, how its client ended, what the guild was told,
-and what is wrong. It asks the session's host, or reads what that left behind.
+and what is wrong: until it has ended with its inbox too, as heartbeat status says it.
+It asks the session's host, or reads what that left behind.
 
 ` + whichID + `
 
@@ -55,6 +56,7 @@ func status(o *oneFlags, s cli.Streams) error {
 		return err
 	}
 	h.refresh()
+	lookInto([]*hosted{h})
 	if o.JSON {
 		return printJSON(s, h.shown())
 	}
@@ -120,6 +122,9 @@ func (h *hosted) rows(out layout.Output, now time.Time) [][2]string {
 	}
 	if s.Host != nil && !s.Status.Ended() {
 		rows = append(rows, [2]string{"host", fmt.Sprintf("pid %d, process group %d", s.Host.PID, s.PGID)})
+	}
+	for _, trouble := range h.troubles {
+		rows = append(rows, [2]string{"trouble", trouble.Text})
 	}
 	for _, w := range s.Warnings {
 		rows = append(rows, [2]string{"warning", w})

@@ -130,7 +130,7 @@ func locate(ctx context.Context, o *oneFlags) (*hosted, error) {
 		for _, id := range ids {
 			f, err := folder.At(db, id)
 			if err == nil && !slices.ContainsFunc(named, func(h *hosted) bool { return h.Folder == f }) {
-				named = append(named, &hosted{folder.View{Folder: f}})
+				named = append(named, &hosted{View: folder.View{Folder: f}})
 			}
 		}
 	}

@@ -1,7 +1,6 @@
 package launch
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"os/exec"
@@ -10,7 +9,6 @@ import (
 
 	"golang.org/x/term"
 
-	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/machine/signals"
 	"heartbeat/internal/see"
@@ -113,7 +111,7 @@ func (l *launcher) sessions() int {
 	report.Exit = statusOfReport(report)
 	l.messages.say("%s", words.Line(report.String()))
 	if l.report != "" {
-		report.Troubles = troubles(l.work.Inbox)
+		report.Troubles = see.TroublesAt(l.work.Inbox)[0]
 	}
 	if err := l.report.write(report, l.streams.out); err != nil {
 		l.messages.say("report: %v", err)
@@ -128,15 +126,6 @@ func (l *launcher) sessions() int {
 		}
 	}
 	return report.Exit
-}
-
-// troubles are what is wrong with the inbox at the end.
-func troubles(path string) []see.Trouble {
-	box, err := inbox.Open(path, inbox.Options{})
-	if err != nil {
-		return nil // the reason of the end says it
-	}
-	return see.Look(context.Background(), box).Troubles()
 }
 
 // workThrough finds whatever would keep the work from being done or told, and does it.

@@ -51,7 +51,7 @@ const stillAfter = 10 * time.Minute
 // Explain says why nothing moves, or what is being waited for.
 func (f Facts) Explain() (State, string) {
 	state, sentence := f.explain()
-	if _, is := ofState(state); !is && f.Still.Since.Before(f.Now.Add(-stillAfter)) && !f.Still.Since.IsZero() {
+	if UrgencyOf(state) == "" && f.Still.Since.Before(f.Now.Add(-stillAfter)) && !f.Still.Since.IsZero() {
 		state, sentence = Stalled, "nothing has moved for "+words.Took(f.Now.Sub(f.Still.Since).Truncate(time.Second))+": "+sentence
 	}
 	return state, words.Line(sentence)

@@ -1,10 +1,16 @@
 package see
 
 import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/words"
 )
 
 // Kind names what is wrong, for programs. docs/operate.md has a row for each.
@@ -120,25 +126,82 @@ var Rows = []Row{
 }
 
 // Known reports whether there is such a kind.
-func Known(k Kind) bool { return slices.ContainsFunc(Rows, func(r Row) bool { return r.Kind == k }) }
-
-// rowOf finds the row of a kind.
-func rowOf(k Kind) Row { return Rows[slices.IndexFunc(Rows, func(r Row) bool { return r.Kind == k })] }
-
-// ofState is the row of a state that is a trouble.
-func ofState(s State) (Row, bool) {
-	i := slices.IndexFunc(Rows, func(r Row) bool { return r.state == s && s != "" })
-	if i < 0 {
-		return Row{}, false
-	}
-	return Rows[i], true
-}
+func Known(k Kind) bool { return find(Row{Kind: k}).Kind != "" }
 
 // UrgencyOf is that of a state, "" for one that is no trouble.
-func UrgencyOf(s State) Urgency {
-	r, _ := ofState(s)
-	return r.Urgency
-}
+func UrgencyOf(s State) Urgency { return find(Row{state: s}).Urgency }
 
 // Lasts is that of its [Row].
-func (t Trouble) Lasts() bool { return rowOf(t.Kind).Lasts }
+func (t Trouble) Lasts() bool { return find(Row{Kind: t.Kind}).Lasts }
+
+// find is the row of that kind, or of that state; its members are empty where there is none.
+func find(like Row) (row Row) {
+	i := slices.IndexFunc(Rows, func(r Row) bool {
+		return like.Kind != "" && r.Kind == like.Kind || like.state != "" && r.state == like.state
+	})
+	if i >= 0 {
+		row = Rows[i]
+	}
+	return row
+}
+
+// TroublesAt are the troubles of the inboxes with these paths. One without a path has none, and
+// neither has one that cannot be opened.
+func TroublesAt(paths ...string) [][]Trouble {
+	all := make([][]Trouble, len(paths))
+	Each(len(paths), func(i int) {
+		if paths[i] == "" {
+			return
+		}
+		if box, err := inbox.Open(paths[i], inbox.Options{}); err == nil {
+			all[i] = Look(context.Background(), box).Troubles()
+		}
+	})
+	return all
+}
+
+// atOnce is how many inboxes are looked at at the same time: one that is slow, or whose lock is
+// held for long, does not hold up the others.
+const atOnce = 8
+
+// Each calls do for each of n inboxes, some at the same time, and returns once all are done. What
+// panics does so here: the caller knows what becomes of a terminal.
+func Each(n int, do func(i int)) {
+	var all sync.WaitGroup
+	places, panicked := make(chan struct{}, atOnce), make([]any, n)
+	for i := range n {
+		places <- struct{}{}
+		all.Go(func() {
+			defer func() { <-places }()
+			defer func() { panicked[i] = recover() }()
+			do(i)
+		})
+	}
+	all.Wait()
+	for _, p := range panicked {
+		if p != nil {
+			panic(p)
+		}
+	}
+}
+
+// Command spells a command line of heartbeat about the inbox. One that would act on the
+// terminal it is pasted into is refused: then it is that of status.
+func Command(inbox string, args ...string) string {
+	verb := strings.Fields(args[0]) // "run status" is one verb of two words
+	all := append(append([]string{"heartbeat"}, append(verb, args[1:]...)...), "--inbox", inbox)
+	if text := words.Shell(all...); text == words.Line(text) {
+		return text
+	}
+	return words.Line(words.Shell("heartbeat", "status", "--inbox", inbox))
+}
+
+// Key is the same for the same parts, and short.
+func Key(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		h.Write([]byte(p))
+		h.Write([]byte{0})
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}

@@ -31,7 +31,8 @@ func (f Facts) Troubles() []Trouble {
 // why is why nothing moves, if that is a trouble.
 func (f Facts) why() (t Trouble, is bool) {
 	state, sentence := f.Explain()
-	row, is := ofState(state)
+	row := find(Row{state: state})
+	is = row.Kind != ""
 	switch {
 	case state == Scheduled && f.overdue() != "":
 		t, is = f.late(), true
@@ -61,7 +62,7 @@ func (f Facts) why() (t Trouble, is bool) {
 // trouble is one of a kind; key tells it from others of that kind. args are those of the verb
 // that does something about it.
 func (f Facts) trouble(k Kind, since time.Time, key string, args ...string) Trouble {
-	row := rowOf(k)
+	row := find(Row{Kind: k})
 	t := Trouble{Kind: k, Urgency: row.Urgency, Do: Command(f.Inbox, append([]string{row.verb}, args...)...), About: About{Key: string(k) + " " + key}}
 	if !since.IsZero() {
 		t.Since = &since

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"heartbeat/inbox"
@@ -123,10 +122,6 @@ func Gather(ctx context.Context, box *inbox.Inbox, at time.Time) (f Figures, err
 	return f, err
 }
 
-// parallel is how many inboxes are read at once: one whose lock is held for long does not
-// hold up the others.
-const parallel = 8
-
 // GatherAll is [Gather] of several inboxes, in their order. An error names the inbox. Of those
 // whose paths the text format cannot tell apart there is the first alone: two would have
 // the whole text refused.
@@ -142,24 +137,17 @@ func GatherAll(ctx context.Context, paths []string, at time.Time) (all []Figures
 		return false
 	})
 	all, failed := make([]Figures, len(paths)), make([]error, len(paths))
-	var wait sync.WaitGroup
-	places := make(chan struct{}, parallel)
-	for i, path := range paths {
-		places <- struct{}{}
-		wait.Go(func() {
-			defer func() { <-places }()
-			box, bad := inbox.Open(path, inbox.Options{})
-			if bad == nil {
-				all[i], bad = Gather(ctx, box, at)
-			} else {
-				all[i] = Figures{Inbox: path, unread: true}
-			}
-			if bad != nil {
-				failed[i] = fmt.Errorf("%s: %w", words.Line(path), bad)
-			}
-		})
-	}
-	wait.Wait()
+	see.Each(len(paths), func(i int) {
+		box, bad := inbox.Open(paths[i], inbox.Options{})
+		if bad == nil {
+			all[i], bad = Gather(ctx, box, at)
+		} else {
+			all[i] = Figures{Inbox: paths[i], unread: true}
+		}
+		if bad != nil {
+			failed[i] = fmt.Errorf("%s: %w", words.Line(paths[i]), bad)
+		}
+	})
 	return all, errors.Join(err, errors.Join(failed...))
 }
 

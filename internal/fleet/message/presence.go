@@ -27,6 +27,8 @@ type Presence struct {
 	Subject  string `json:"subject"`
 	Consumer string `json:"consumer"`
 	Inbox    string `json:"inbox"` // base name of the queue file
+	// Path is the queue file's absolute path, for whoever looks on the same machine.
+	Path string `json:"path,omitempty"`
 	// Ledger tells the inbox from every other on that host: it names the ledger's lock.
 	Ledger  string    `json:"ledger,omitempty"`
 	Slots   int       `json:"slots"`

@@ -167,6 +167,17 @@ func (s *state) check(mine state) error {
 // Identity tells this ledger from every other on this machine.
 func (l *Ledger) Identity() string { return l.lock.Identity() }
 
+// IsHere reports whether the agent whose ledger has that identity works on the inbox of that
+// path, or did so last, on this machine.
+func IsHere(inbox, identity string) bool {
+	lock, err := disk.OpenRead(filepath.Join(filepath.Dir(inbox), LockName))
+	if err != nil {
+		return false
+	}
+	defer func() { _ = lock.Close() }() // only read
+	return identity != "" && lock.Identity() == identity
+}
+
 // All are the claims, the oldest first.
 func (l *Ledger) All() []Claim {
 	l.mu.Lock()

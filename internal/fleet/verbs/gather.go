@@ -3,6 +3,8 @@ package verbs
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +14,8 @@ import (
 
 	"heartbeat/internal/fleet/message"
 	"heartbeat/internal/fleet/setup"
+	"heartbeat/internal/fleet/upstream"
+	"heartbeat/internal/see"
 )
 
 // seen is a stream with its agents, as status prints it with --json.
@@ -66,6 +70,10 @@ type agentSeen struct {
 	HeldUp   string    `json:"held_up,omitempty"`
 	Answered int64     `json:"answered"`
 	Dead     int64     `json:"dead"`
+	// Troubles are what is wrong with its inbox, where that is on this machine.
+	Troubles []see.Trouble `json:"troubles,omitempty"`
+
+	path, ledger string // of the inbox
 }
 
 // lives is how an agent is.
@@ -181,7 +189,7 @@ const (
 
 // bounded is what an agent says, cut to what an honest one would say.
 func bounded(a message.Presence) message.Presence {
-	for _, text := range []*string{&a.Host, &a.Subject, &a.Inbox, &a.HeldUp} {
+	for _, text := range []*string{&a.Host, &a.Subject, &a.Inbox, &a.Path, &a.HeldUp} {
 		*text = cutTo(*text, mostSaid)
 	}
 	a.Holds = a.Holds[:min(len(a.Holds), mostHolds)]
@@ -199,6 +207,26 @@ func cutTo(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "") + " ..."
 }
 
+// mostInboxes is how many inboxes of this machine are looked into.
+const mostInboxes = 50
+
+// lookInto looks into the inboxes of agents that are on this machine. What an agent says of that
+// is believed as far as the lock beside the inbox is the agent's.
+func (s *seen) lookInto() {
+	host, _ := os.Hostname() // empty where there is none
+	var here []*agentSeen
+	var paths []string
+	for i := range s.Agents {
+		a := &s.Agents[i]
+		if len(here) < mostInboxes && a.Host == host && filepath.IsAbs(a.path) && upstream.IsHere(a.path, a.ledger) {
+			here, paths = append(here, a), append(paths, a.path)
+		}
+	}
+	for i, troubles := range see.TroublesAt(paths...) {
+		here[i].Troubles = troubles
+	}
+}
+
 // agentAt has the times of an agent by the server's clock: what it says is as old as the
 // agent says, and what has passed since it said so.
 func agentAt(now time.Time, a message.Presence, put time.Time) agentSeen {
@@ -206,7 +234,7 @@ func agentAt(now time.Time, a message.Presence, put time.Time) agentSeen {
 	one := agentSeen{
 		Agent: a.Agent, Host: a.Host, PID: a.PID, Subject: a.Subject, Inbox: a.Inbox, Slots: a.Slots,
 		LastSeen: put, SeenAge: seconds(now.Sub(put)), Holds: []holding{}, Waiting: a.Waiting,
-		HeldUp: a.HeldUp, Answered: a.Answered, Dead: a.Dead,
+		HeldUp: a.HeldUp, Answered: a.Answered, Dead: a.Dead, path: a.Path, ledger: a.Ledger,
 	}
 	for _, h := range a.Holds {
 		h.Since = on(h.Since)

@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -17,9 +20,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"heartbeat/inbox"
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/fleet/message"
 	"heartbeat/internal/fleet/upstream"
+	"heartbeat/internal/see"
 	"heartbeat/internal/testing/fleet"
 )
 
@@ -196,6 +201,57 @@ func TestWhyNothingMoves(t *testing.T) {
 			assert.Equal(t, strings.TrimPrefix(c.out, "\n"), out)
 		})
 	}
+}
+
+// paused makes an inbox in which delivery is paused, and returns what is wrong with it.
+func paused(t *testing.T, path string) see.Trouble {
+	t.Helper()
+	box, err := inbox.Open(path, inbox.Options{})
+	require.NoError(t, err)
+	tx, err := box.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = tx.Pause("the bill\x1b[31m", nil)
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(tx.Commit(), tx.Close()))
+	all := see.TroublesAt(path)[0]
+	require.Len(t, all, 1)
+	return all[0]
+}
+
+// What is wrong with an inbox on this machine is said in the words of heartbeat status. An agent
+// that names another machine, or an inbox whose lock is not its own, is not believed.
+func TestTroublesOfInboxesHere(t *testing.T) {
+	w := there(t)
+	path := filepath.Join(t.TempDir(), "inbox.jsonl")
+	trouble := paused(t, path)
+	ledger, err := upstream.OpenLedger(path, upstream.Binding{Agent: "here", Stream: "WORK", Subject: "work.>"})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, ledger.Close()) })
+	host, err := os.Hostname()
+	require.NoError(t, err)
+	odd := t.TempDir()
+	require.NoError(t, syscall.Mkfifo(filepath.Join(odd, upstream.LockName), 0o600))
+	for name, says := range map[string][]string{
+		"here":      {host, path, ledger.Identity()},
+		"elsewhere": {"alpha", path, ledger.Identity()},
+		"liar":      {host, path, "1-2"},
+		"nameless":  {host, path, ""},
+		"fifo":      {host, filepath.Join(odd, "inbox.jsonl"), "1-2"},
+		"relative":  {host, "inbox.jsonl", ledger.Identity()},
+	} {
+		var members []string
+		for i, member := range []string{"host", "path", "ledger"} {
+			members = append(members, fmt.Sprintf("%s=%q", member, says[i]))
+		}
+		w.do(t, w.says(fleet.Context(t), name, members))
+	}
+	_, out, said := run(t, "status", "--server", w.server.URL())
+	assert.Empty(t, said)
+	assert.Contains(t, out, "\ntrouble  here  "+trouble.Text+"\nnothing waits")
+	assert.Equal(t, 1, strings.Count(out, "trouble"), out)
+	assert.NotContains(t, out, "\x1b")
+	_, out, _ = run(t, "status", "--server", w.server.URL(), "--json")
+	assert.Equal(t, 1, strings.Count(out, `"troubles":[{"kind":"paused",`))
 }
 
 // The document's table has the same states.

@@ -20,7 +20,8 @@ func statusVerb() cli.Verb {
 		Long: `Show how many messages the stream holds, how many of them agents have, how old the
 oldest is, how many dead letters there are, and for each agent what it works on,
 since when, when that made progress, and when the agent was last seen. Ages go by
-the server's clock, whatever the agents' clocks show. The last sentence says why
+the server's clock, whatever the agents' clocks show. What is wrong with inboxes
+on this machine is said as heartbeat status says it. The last sentence says why
 nothing moves, or what is being waited for.
 
 Exit status: 0 shown, 1 the server cannot be reached or asked, and the sentence
@@ -40,6 +41,7 @@ heartbeat-nats status --json | jq -r .why`,
 				}); err != nil {
 					return err
 				}
+				now.lookInto()
 				o.s.Warn(now.Warnings)
 				if o.json {
 					return cli.PrintJSON(o.s.Out, now)
@@ -73,11 +75,25 @@ func (s *seen) print(d display) error {
 			}
 		}
 	}
+	if err := d.Table(s.troubles()); err != nil {
+		return err
+	}
 	switch s.State {
 	case stateEmpty, stateWorking, stateWaiting:
 		return d.Text(layout.Plain, s.Why)
 	}
 	return d.Text(layout.Yellow, s.Why)
+}
+
+// troubles has a row for each of what is wrong with inboxes of this machine.
+func (s *seen) troubles() *layout.Table {
+	t := layout.NewTable(layout.Column{}, layout.Column{Text: true, Cut: true, Most: 24}, layout.Column{Text: true})
+	for _, a := range s.Agents {
+		for _, trouble := range a.Troubles {
+			t.Add("trouble", a.Agent, trouble.Text)
+		}
+	}
+	return t
 }
 
 // A person is shown so many agents, and of each so many messages.

@@ -105,7 +105,7 @@ func Run(begin context.Context, c *link.Conn, o Options) (err error) {
 	defer func() { _ = errors.Join(a.results.Close(), a.letters.Close()) }() // only read
 	host, _ := os.Hostname()                                                 // empty where there is none
 	a.self = message.Presence{
-		Agent: o.Agent, Host: host, PID: os.Getpid(), Stream: a.o.Stream, Subject: a.o.Subject, Inbox: filepath.Base(a.box.Path()),
+		Agent: o.Agent, Host: host, PID: os.Getpid(), Stream: a.o.Stream, Subject: a.o.Subject, Inbox: filepath.Base(a.box.Path()), Path: a.box.Path(),
 		Slots: o.Slots, Started: time.Now().UTC(), Ledger: a.ledger.Identity(),
 	}
 	if err := c.Patiently(begin, func() error {

@@ -82,7 +82,7 @@ var allowed = map[string]string{
 	"internal/hosting/folder": "internal/disk internal/flat internal/hosting/store internal/machine",
 	"internal/hosting/store":  "internal/disk internal/lines",
 	"internal/hosting/proxy":  "internal/gate internal/hosting/config internal/words",
-	"internal/hosting":        "inbox recover internal/claude/settings internal/cli/... internal/disk internal/flat internal/machine internal/machine/guardian internal/machine/rights internal/machine/signals internal/hosting/... internal/lines internal/notify internal/money/price internal/words",
+	"internal/hosting":        "inbox recover internal/claude/settings internal/cli/... internal/disk internal/flat internal/machine internal/machine/guardian internal/machine/rights internal/machine/signals internal/hosting/... internal/lines internal/notify internal/money/price internal/see internal/words",
 	"internal/hosting/queue":  "internal/money/charging internal/money/meter inbox internal/claim internal/claude internal/claude/settings internal/cli internal/disk internal/machine internal/words orchestrate/effect recover internal/agent internal/supervise/client",
 	"internal/hosting/attach": "inbox internal/disk internal/hosting/stream internal/machine/socket",
 	// The session host.
@@ -101,7 +101,7 @@ var allowed = map[string]string{
 	"internal/fleet/setup":    "internal/fleet/message internal/words",
 	"internal/fleet/upstream": "inbox internal/disk internal/fleet/message internal/fleet/setup internal/machine internal/money/price internal/words",
 	"internal/fleet/worker":   "inbox internal/claim internal/cli internal/fleet/link internal/fleet/message internal/fleet/setup internal/fleet/upstream internal/machine internal/notify internal/see internal/words recover",
-	"internal/fleet/verbs":    "inbox internal/money/budget internal/cli internal/cli/... internal/disk internal/fleet/... internal/machine/signals internal/words recover",
+	"internal/fleet/verbs":    "inbox internal/money/budget internal/cli internal/cli/... internal/disk internal/fleet/... internal/machine/signals internal/see internal/words recover",
 
 	// The commands.
 	"cmd/heartbeat-host":   "internal/hosting",

@@ -4,7 +4,6 @@ package look
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -20,10 +19,6 @@ const (
 	findEvery = 5 * time.Second
 	findRest  = 50
 )
-
-// parallel is how many inboxes are read at once: one that is slow does not hold up
-// the others as long.
-const parallel = 4
 
 // Picture is what was known at a moment.
 type Picture struct {
@@ -115,28 +110,13 @@ func (l *Lookout) keep(paths []string) {
 }
 
 func (l *Lookout) each(ctx context.Context, at time.Time, only map[string]bool) bool {
-	var all sync.WaitGroup
 	locks := sync.OnceValue(machine.ReadLocks)
-	places := make(chan struct{}, parallel)
-	changed, panics := make([]bool, len(l.paths)), make([]any, len(l.paths))
-	for i, path := range l.paths {
-		w := l.boxes[path]
-		if only != nil && !only[w.dir()] {
-			continue
-		}
-		places <- struct{}{}
-		all.Go(func() {
-			defer func() { <-places }()
-			defer func() { panics[i] = recover() }() // the caller knows what becomes of a terminal
+	changed := make([]bool, len(l.paths))
+	see.Each(len(l.paths), func(i int) {
+		if w := l.boxes[l.paths[i]]; only == nil || only[w.dir()] {
 			changed[i] = w.look(ctx, at, locks)
-		})
-	}
-	all.Wait()
-	for i, p := range panics {
-		if p != nil {
-			panic(fmt.Sprintf("look at %s: %v", l.paths[i], p))
 		}
-	}
+	})
 	return slices.Contains(changed, true)
 }
 
