@@ -2,13 +2,16 @@ package inbox
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"heartbeat/internal/disk"
+	"heartbeat/internal/flat"
 )
 
 // verdict says whether the queue file is the one that the cursor was set in.
@@ -184,7 +187,8 @@ func (t *Tx) recognise() error {
 		t.replacedWhy = v.replaced
 		t.warn("inbox %s was truncated or replaced (%s): reading it from its start", t.box.path, v.replaced)
 		t.startOver(v.replaced)
-		err = t.addEvent(Event{Event: EventReplaced, Reason: v.replaced})
+		t.st.Replaced, err = flat.JSON(Replacement{At: t.box.utcNow(), Why: v.replaced})
+		err = errors.Join(err, t.addEvent(Event{Event: EventReplaced, Reason: v.replaced}))
 	case v.replaced != "" || v.edited:
 		if err = t.keepEdited(v); err == nil && unread {
 			t.readAgain("the inbox was replaced before anything of it was read", 0, t.st.SeenSize)
@@ -194,6 +198,21 @@ func (t *Tx) recognise() error {
 		return err
 	}
 	return t.findOlder()
+}
+
+// Replacement is that the queue file was truncated or is another file.
+type Replacement struct {
+	At  time.Time `json:"at"`
+	Why string    `json:"why"`
+}
+
+// LastReplaced is the last time that a commit began with another file at its start, zero for
+// never.
+func (v *View) LastReplaced() (last Replacement) {
+	if len(v.tx.st.Replaced) > 0 {
+		_ = json.Unmarshal(v.tx.st.Replaced, &last) // the record's sum was right
+	}
+	return last
 }
 
 // keepEdited continues in a file that somebody edited. The journal no longer vouches

@@ -84,6 +84,8 @@ type Record struct {
 	PutOff json.RawMessage
 	// Reread says which lines may have been settled before a restore.
 	Reread json.RawMessage
+	// Replaced says when the queue file was found to be another one, and why.
+	Replaced json.RawMessage
 	// Letters is how many dead letters were open when somebody counted.
 	Letters json.RawMessage
 	// Reached say since when what waits in the queue file stands there.
@@ -223,6 +225,7 @@ func (r *Record) members(c flat.Codec) {
 	c.Raw("letters", &r.Letters)
 	c.Raw("stopping", &r.Stopping)
 	c.Raw("reached", &r.Reached)
+	c.Raw("replaced", &r.Replaced)
 	for _, k := range recordOrder {
 		if kinds[k].late && r.Ends[k] == (End{}) && !c.Reads() {
 			continue

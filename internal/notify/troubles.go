@@ -17,10 +17,11 @@ import (
 var whatOf = map[see.Kind]What{
 	see.KindQuestion: Question, see.KindBreakpoint: Question, see.KindCode: Question,
 	see.KindPaused: Paused, see.KindDayOver: Limit, see.KindDayNear: Limit,
-	see.KindFailing: Failing, see.KindOverdue: Stalled, see.KindTorn: Stalled, see.KindBackingOff: Stalled,
+	see.KindFailing: Failing, see.KindOverdue: Stalled, see.KindTorn: Stalled, see.KindReplaced: Stalled, see.KindBackingOff: Stalled,
 }
 
-// unmoved are those that are told by what moves: see [scan.stalled].
+// unmoved are those that are told by what moves, unless they last to a known time: see
+// [scan.stalled].
 var unmoved = []see.Kind{
 	see.KindFailed, see.KindOrphaned, see.KindStalled, see.KindReplaced, see.KindNoSession, see.KindSessionDown, see.KindNoWaker, see.KindLauncher,
 }
@@ -31,7 +32,7 @@ func (s *scan) troubles(stall time.Duration) {
 	s.next.Seen = map[string]time.Time{}
 	tell := func(t see.Trouble) bool {
 		switch {
-		case t.Kind == see.KindLetters, slices.Contains(unmoved, t.Kind): // a letter says the same
+		case t.Kind == see.KindLetters, slices.Contains(unmoved, t.Kind) && t.Until == nil: // a letter says the same
 			return false
 		case t.Lasts():
 			return s.lasted(t, stall)

@@ -48,7 +48,9 @@ type Queue struct {
 	Cursor    int64
 	Backlog   inbox.Backlog
 	// Replaced says why the queue file is not the one of the cursor.
-	Replaced  string
+	Replaced string
+	// Anew is when it was another one before, and that was taken up.
+	Anew      inbox.Replacement
 	InFlight  *inbox.Delivery
 	Redeliver *inbox.Delivery
 	Paused    *inbox.Pause

@@ -170,6 +170,7 @@ func survey(v *inbox.View, f *Facts, besides []func(*inbox.View) error) (err err
 	defer func() { _ = v.Close() }() // only read
 	f.Exists, f.WrittenAt, f.Cursor = v.Size() >= 0, v.WrittenAt(), v.Cursor()
 	f.Replaced, f.InFlight, f.Redeliver = v.Replaced(), v.InFlight(), v.Redeliver()
+	f.Anew = v.LastReplaced()
 	totals, err := v.Totals()
 	if err != nil {
 		return err

@@ -111,8 +111,8 @@ var Rows = []Row{
 	{KindStalled, Act, true, "status", Stalled},
 	{KindOverdue, Act, true, "status", ""},
 	{KindTorn, Mind, true, "status", Torn},
-	{KindReplaced, Mind, true, "status", Replaced},
-	{KindNoSession, Mind, true, "status", NoSession},
+	{KindReplaced, Mind, true, "log", Replaced},
+	{KindNoSession, Mind, true, "doctor", NoSession},
 	{KindSessionDown, Act, true, "status", SessionDown},
 	{KindNoWaker, Mind, true, "status", NoWaker},
 	{KindLauncher, Mind, true, "status", ""},
@@ -189,7 +189,12 @@ func Each(n int, do func(i int)) {
 // terminal it is pasted into is refused: then it is that of status.
 func Command(inbox string, args ...string) string {
 	verb := strings.Fields(args[0]) // "run status" is one verb of two words
-	all := append(append([]string{"heartbeat"}, append(verb, args[1:]...)...), "--inbox", inbox)
+	all := slices.Concat([]string{"heartbeat"}, verb, args[1:])
+	end := len(all)
+	if i := slices.Index(all, "--"); i >= 0 {
+		end = i // what follows is another command's
+	}
+	all = slices.Insert(all, end, "--inbox", inbox)
 	if text := words.Shell(all...); text == words.Line(text) {
 		return text
 	}

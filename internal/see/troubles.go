@@ -54,6 +54,9 @@ func (f Facts) why() (t Trouble, is bool) {
 		}
 		t = f.trouble(row.Kind, f.since(state), key)
 		t.Reason = string(state)
+		if state == NoSession && f.EverAsked && f.GaveUp == nil {
+			t.Do = Command(f.Inbox, "launch", "--", "claude", "Say ready.")
+		}
 	}
 	t.Text = words.Line(sentence)
 	return t, is
@@ -196,6 +199,10 @@ func (f Facts) failing() []Trouble {
 	return []Trouble{t}
 }
 
+// anewFor is how long it is said that the inbox was replaced: the next commit takes that up,
+// often before anybody could see it.
+const anewFor = time.Hour
+
 // delivery is what keeps entries back by intent, or for a while, or soon will.
 func (f Facts) delivery() (all []Trouble) {
 	if f.Paused != nil {
@@ -208,6 +215,11 @@ func (f Facts) delivery() (all []Trouble) {
 	}
 	if f.Paused == nil && f.Unreadable == nil && f.overdue() != "" {
 		all = append(all, f.late())
+	}
+	if was := f.Anew; f.Replaced == "" && f.Now.Sub(was.At).Abs() < anewFor {
+		t, until := f.trouble(KindReplaced, was.At, ""), was.At.Add(anewFor)
+		t.Reason, t.Until, t.Text = string(Replaced), &until, words.Line(fmt.Sprintf("the inbox was truncated or replaced at %s (%s), and is read from its start since", words.Stamp(was.At), was.Why))
+		all = append(all, t)
 	}
 	return all
 }

@@ -61,6 +61,14 @@ func TestTroubles(t *testing.T) {
 				f.Sessions = append(f.Sessions, session(ended(-2))...)
 			}
 		}, []see.Kind{see.KindNoSession, see.KindFailing}},
+		"the inbox was replaced, and nobody has looked": {func(f *see.Facts) {
+			f.Anew = inbox.Replacement{At: at(-59), Why: "it is another file"}
+		}, []see.Kind{see.KindReplaced}},
+		"it was, long ago":       {func(f *see.Facts) { f.Anew.At = at(-61) }, nil},
+		"it was, by another day": {func(f *see.Facts) { f.Anew.At = at(600) }, nil},
+		"it is, and was before": {func(f *see.Facts) {
+			f.Anew.At, f.Replaced, f.Backlog = at(-5), "it was rewritten", waiting(1)
+		}, []see.Kind{see.KindReplaced}},
 		"what was due is late": {func(f *see.Facts) { f.Scheduled = inbox.Schedule{Count: 1, Next: at(-3)} }, []see.Kind{see.KindOverdue}},
 		"nothing can be read":  {func(f *see.Facts) { f.Unreadable = errors.New("not valid") }, []see.Kind{see.KindUnreadable}},
 	} {
@@ -91,4 +99,19 @@ func TestTroubleKeepsItsKey(t *testing.T) {
 	later := f.Troubles()[0]
 	assert.Equal(t, first.Key, later.Key)
 	assert.NotEqual(t, first.Text, later.Text)
+}
+
+// Where no session runs, what starts one is said; where none ever asked, what finds out why.
+func TestWhatHelpsWithoutASession(t *testing.T) {
+	do := func(change func(f *see.Facts)) string {
+		f := facts(change)
+		f.Backlog = waiting(1)
+		return f.Troubles()[0].Do
+	}
+	assert.Equal(t, "heartbeat doctor --inbox /w/inbox.jsonl", do(func(*see.Facts) {}))
+	assert.Equal(t, "heartbeat launch --inbox /w/inbox.jsonl -- claude 'Say ready.'", do(func(f *see.Facts) { f.EverAsked = true }))
+	assert.Equal(t, "heartbeat doctor --inbox /w/inbox.jsonl", do(func(f *see.Facts) {
+		f.EverAsked, f.GaveUp = true, &see.GaveUp{At: at(-1), Text: "hooks are off"}
+	}))
+	assert.Equal(t, `heartbeat status --inbox '/w/\u001b[31m/inbox.jsonl'`, do(func(f *see.Facts) { f.EverAsked, f.Inbox = true, "/w/\x1b[31m/inbox.jsonl" }))
 }
