@@ -212,7 +212,8 @@ type closedLetters struct {
 }
 
 // closedBefore finds the letters that were dealt with before that time, and marks whose
-// letter is gone.
+// letter is gone. A letter that was answered since goes with the answer: without it the letter
+// would count as open again.
 func (b *Inbox) closedBefore(before time.Time) (gone closedLetters, err error) {
 	gone.names = map[uint64]bool{}
 	r := b.LetterReader()
@@ -231,6 +232,16 @@ func (b *Inbox) closedBefore(before time.Time) (gone closedLetters, err error) {
 			gone.letters++
 		}
 	})
+	if err != nil {
+		return gone, err
+	}
+	answered, err := r.answered(r.unclosed(), before)
+	for s := range answered {
+		if !gone.names[s.name] {
+			gone.names[s.name] = true
+			gone.letters++
+		}
+	}
 	return gone, err
 }
 

@@ -120,7 +120,14 @@ func (r *LetterReader) tally() (map[Reason]int, error) {
 
 // open are the letters that were read and that somebody has yet to deal with, in the order of
 // their names: see [LetterCount].
-func (r *LetterReader) open() (all []spot, err error) {
+func (r *LetterReader) open() ([]spot, error) {
+	all := r.unclosed()
+	answered, err := r.answered(all, time.Time{})
+	return slices.DeleteFunc(all, func(s spot) bool { return answered[s] }), err
+}
+
+// unclosed are those that no mark closes and that were not canceled.
+func (r *LetterReader) unclosed() (all []spot) {
 	r.sort()
 	for from, to := 0, 0; from < len(r.spots); from = to {
 		closed := false
@@ -131,7 +138,7 @@ func (r *LetterReader) open() (all []spot, err error) {
 			all = append(all, first)
 		}
 	}
-	return r.unanswered(all)
+	return all
 }
 
 // among reports whether a letter of that name is one of these, which are in the order of
@@ -141,21 +148,22 @@ func among(all []spot, name uint64) bool {
 	return is
 }
 
-// unanswered takes out the letters whose id was answered after they were set aside: their
-// senders sent them again. It reads the results since the first of those that have one.
-func (r *LetterReader) unanswered(all []spot) (_ []spot, err error) {
+// answered are the letters whose id was answered after they were set aside, and before that time
+// unless it is zero: their senders sent them again. It reads the results since the first of those
+// that have one.
+func (r *LetterReader) answered(all []spot, before time.Time) (answered map[spot]bool, err error) {
 	named := slices.DeleteFunc(slices.Clone(all), func(s spot) bool { return s.id == 0 })
 	if len(named) == 0 {
-		return all, nil
+		return nil, nil
 	}
 	letters, err := openState(r.box.fileOf(journal.DeadLetters))
 	if letters == nil || err != nil {
-		return all, lettersError(err)
+		return nil, lettersError(err)
 	}
 	defer func() { err = errors.Join(err, letters.Close()) }()
 	results, err := openState(r.box.fileOf(journal.Results))
 	if results == nil || err != nil {
-		return all, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, results.Close()) }()
 	at := func(s spot) (d Letter) {
@@ -167,21 +175,23 @@ func (r *LetterReader) unanswered(all []spot) (_ []spot, err error) {
 	first := slices.MinFunc(named, func(a, b spot) int { return cmp.Compare(a.off(), b.off()) })
 	from, err := resultsFrom(results, at(first).DeadLetteredAt)
 	if err != nil {
-		return all, err
+		return nil, err
 	}
 	slices.SortFunc(named, func(a, b spot) int { return cmp.Compare(a.id, b.id) })
-	answered := map[spot]bool{}
+	answered = map[spot]bool{}
 	err = lines.EachOwn(io.NewSectionReader(results, from, results.Info().Size-from), from, func(_, _ int64, l []byte, _ bool) bool {
 		id := flat.Value(l).Get("id").Shown()
 		i, known := slices.BinarySearchFunc(named, spotID(id), func(s spot, id uint64) int { return cmp.Compare(s.id, id) })
+		when := acknowledged(l)
+		known = known && (before.IsZero() || when.Before(before))
 		for ; known && id != "" && i < len(named) && named[i].id == spotID(id); i++ {
-			if d := at(named[i]); !answered[named[i]] && d.ID == id && !acknowledged(l).Before(d.DeadLetteredAt) {
+			if d := at(named[i]); !answered[named[i]] && d.ID == id && !when.Before(d.DeadLetteredAt) {
 				answered[named[i]] = true
 			}
 		}
 		return true
 	})
-	return slices.DeleteFunc(all, func(s spot) bool { return answered[s] }), err
+	return answered, err
 }
 
 // resultsFrom is where the results begin that were written at a time or later, or before that:

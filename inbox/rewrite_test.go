@@ -3,6 +3,7 @@ package inbox_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -58,6 +59,31 @@ func TestTrim(t *testing.T) {
 
 	n = trim(t, box, noon.Add(-time.Hour))
 	assert.Equal(t, inbox.Trimming{}, n, "a second time there is nothing")
+}
+
+// A letter whose id was answered since does not become open again when the answer goes: it goes
+// with it. One that was answered later, or before it was set aside, stays.
+func TestTrimmedAnswerTakesItsLetter(t *testing.T) {
+	box := newBox(t, "")
+	at := func(hours time.Duration) string { return noon.Add(hours * time.Hour).Format(time.RFC3339) }
+	letter := func(id string, hours time.Duration) string {
+		return fmt.Sprintf(`{"entry_id":"e-%s","id":%[1]q,"reason":"failed","raw_line":"x","dead_lettered_at":%q}`+"\n", id, at(hours))
+	}
+	result := func(id string, hours time.Duration) string {
+		return stamped(t, "acknowledged_at", noon.Add(hours*time.Hour), `,"entry_id":"r","id":"`+id+`"`)
+	}
+	write(t, box.DeadLetterPath(), letter("again", -4)+letter("late", -4)+letter("before", -3)+letter("never", -4))
+	write(t, box.ResultsPath(), result("before", -4)+result("again", -3)+result("late", -1))
+	open := func() int {
+		n, err := box.CountLetters(t.Context())
+		require.NoError(t, err)
+		return n.All()
+	}
+	assert.Equal(t, 2, open())
+	n := trim(t, box, noon.Add(-2*time.Hour))
+	assert.Equal(t, inbox.Trimming{Results: 2, DeadLetters: 1, Freed: n.Freed}, n)
+	assert.Equal(t, letter("late", -4)+letter("before", -3)+letter("never", -4), read(t, box.DeadLetterPath()))
+	assert.Equal(t, 2, open())
 }
 
 // Trimmed lines do not come back, whatever a power loss takes, and lines that are
