@@ -16,40 +16,38 @@ import (
 	"heartbeat/internal/words"
 )
 
-// Figures are what metrics counts and measures of an inbox.
+// Figures are what metrics counts and measures of an inbox. Those with a help are in the text
+// format, too, by the names that they have in JSON.
 type Figures struct {
 	Inbox            string   `json:"inbox"` // its absolute path
-	QueueEntries     int64    `json:"queue_entries"`
-	QueueBytes       int64    `json:"queue_bytes"`
-	ScheduledEntries int      `json:"scheduled_entries"`
-	OldestQueuedAge  *float64 `json:"oldest_queued_age_seconds,omitempty"`
-	InFlight         bool     `json:"in_flight"`
-	InFlightAge      *float64 `json:"in_flight_age_seconds,omitempty"`
-	InFlightAttempt  *int     `json:"in_flight_attempt,omitempty"`
-	Paused           bool     `json:"paused"`
-	BackingOff       bool     `json:"backing_off"`
-	BackingOffUntil  *float64 `json:"backing_off_until_timestamp_seconds,omitempty"`
-	FailuresInARow   int      `json:"failures_in_a_row"`
+	QueueEntries     int64    `json:"queue_entries" help:"Entries that wait in the inbox, without the one in flight."`
+	QueueBytes       int64    `json:"queue_bytes" help:"Bytes of the inbox that were not delivered yet."`
+	ScheduledEntries int      `json:"scheduled_entries" help:"Entries that wait for their time, outside the inbox."`
+	OldestQueuedAge  *float64 `json:"oldest_queued_age_seconds,omitempty" help:"How long the entry waits that is delivered next: since its sent_at, or, where it has none, since the first look or commit that found it there, which is a lower bound. Absent when none waits."`
+	InFlight         bool     `json:"in_flight" help:"Whether an entry is in flight."`
+	InFlightAge      *float64 `json:"in_flight_age_seconds,omitempty" help:"How long ago the entry in flight was delivered. Absent when none is."`
+	InFlightAttempt  *int     `json:"in_flight_attempt,omitempty" help:"Which delivery it is for the entry in flight, from 1. Absent when none is."`
+	Paused           bool     `json:"paused" help:"Whether delivery is paused."`
+	BackingOff       bool     `json:"backing_off" help:"Whether delivery backs off, since turns ended in errors."`
+	BackingOffUntil  *float64 `json:"backing_off_until_timestamp_seconds,omitempty" help:"When the back-off ends. Absent when none holds."`
+	FailuresInARow   int      `json:"failures_in_a_row" help:"How many failures in a row led to the last back-off: 0 once an entry was answered or delivery was resumed."`
 	// Waiter is nil if nobody can tell whether the process that wakes the session
 	// lives.
-	Waiter           *bool `json:"waiter,omitempty"`
-	WaitingForPerson bool  `json:"waiting_for_person"`
-	// RunsAsking and RunsStuck are babysitter runs that wait for a person, and that can
-	// take no step.
-	RunsAsking int `json:"runs_asking"`
-	RunsStuck  int `json:"runs_stuck"`
-	// DeadLetters are the open ones.
-	DeadLetters map[inbox.Reason]int64 `json:"dead_letters"`
+	Waiter           *bool `json:"waiter,omitempty" help:"Whether a process waits in the background to wake its idle session. Absent where it cannot be told whether that process lives."`
+	WaitingForPerson bool  `json:"waiting_for_person" help:"Whether a session asked for a person, and no turn of it has ended since."`
+	RunsAsking int `json:"runs_asking" help:"Babysitter runs that wait for a person."`
+	RunsStuck  int `json:"runs_stuck" help:"Babysitter runs that can take no step: the last one failed, or the run cannot be read."`
+	DeadLetters map[inbox.Reason]int64 `json:"dead_letters" help:"Dead letters that somebody has yet to deal with: neither requeued, accepted nor canceled, and no entry of the same id was answered since."`
 
-	Delivered      int64                  `json:"delivered_total"`
-	Redelivered    int64                  `json:"redelivered_total"`
-	Answered       int64                  `json:"answered_total"`
-	Checked        int64                  `json:"checked_total"`
-	Dropped        int64                  `json:"dropped_total"`
-	SelfEnqueued   int64                  `json:"self_enqueued_total"`
-	DeadLettered   map[inbox.Reason]int64 `json:"dead_lettered_total"`
-	AnswerSeconds  Histogram              `json:"answer_seconds"`
-	AcknowledgedAt *float64               `json:"last_acknowledged_timestamp_seconds,omitempty"`
+	Delivered      int64                  `json:"delivered_total" help:"Deliveries, redeliveries among them."`
+	Redelivered    int64                  `json:"redelivered_total" help:"Entries that were given back to be delivered again."`
+	Answered       int64                  `json:"answered_total" help:"Entries that were answered."`
+	Checked        int64                  `json:"checked_total" help:"Entries that were answered after their check had passed."`
+	Dropped        int64                  `json:"dropped_total" help:"Entries that were dropped."`
+	SelfEnqueued   int64                  `json:"self_enqueued_total" help:"Entries that agents sent while they worked on one."`
+	DeadLettered   map[inbox.Reason]int64 `json:"dead_lettered_total" help:"Entries that became dead letters."`
+	AnswerSeconds  Histogram              `json:"answer_seconds" help:"From an entry's delivery to its acknowledgement."`
+	AcknowledgedAt *float64               `json:"last_acknowledged_timestamp_seconds,omitempty" help:"When an entry was last acknowledged."`
 
 	*Spending
 
