@@ -15,31 +15,30 @@ import (
 	"heartbeat/internal/words"
 )
 
+// actions are what keys ask, each of the chosen inbox: a question, or why there is none.
+var actions = map[string]func(*Board, look.Inbox) (asking *Asking, refusal string){
+	"p": func(_ *Board, now look.Inbox) (*Asking, string) {
+		return delivery(now, "pause", "pausing"), ""
+	},
+	"r": func(_ *Board, now look.Inbox) (*Asking, string) {
+		if now.Paused == nil && now.Backoff == nil {
+			return nil, "delivery is not paused in " + Short(now.Path())
+		}
+		return delivery(now, "resume", "resuming"), ""
+	},
+	"c": (*Board).cancel,
+	"u": (*Board).requeue,
+	"a": func(b *Board, now look.Inbox) (*Asking, string) { return b.settle(now, "approve") },
+	"x": func(b *Board, now look.Inbox) (*Asking, string) { return b.settle(now, "reject") },
+}
+
 // ask begins a question about the chosen inbox or entry, if the key means one.
 func (b *Board) ask(key string) {
 	now, any := b.Inbox()
-	if !any {
+	if actions[key] == nil || !any {
 		return
 	}
-	var asking *Asking
-	var refusal string
-	switch key {
-	case "p":
-		asking = pause(now)
-	case "r":
-		asking, refusal = resume(now)
-	case "c":
-		asking, refusal = b.cancel(now)
-	case "u":
-		asking, refusal = b.requeue(now)
-	case "a":
-		asking, refusal = b.settle(now, "approve")
-	case "x":
-		asking, refusal = b.settle(now, "reject")
-	default:
-		return
-	}
-	switch {
+	switch asking, refusal := actions[key](b, now); {
 	case refusal != "":
 		b.say(true, refusal)
 	case b.Doing != "":
@@ -49,15 +48,8 @@ func (b *Board) ask(key string) {
 	}
 }
 
-func pause(now look.Inbox) *Asking {
-	return &Asking{"pause delivery in " + Short(now.Path()) + "?", act("pausing "+Short(now.Path()), now, "pause")}
-}
-
-func resume(now look.Inbox) (*Asking, string) {
-	if now.Paused == nil && now.Backoff == nil {
-		return nil, "delivery is not paused in " + Short(now.Path())
-	}
-	return &Asking{"resume delivery in " + Short(now.Path()) + "?", act("resuming "+Short(now.Path()), now, "resume")}, ""
+func delivery(now look.Inbox, verb, doing string) *Asking {
+	return offers(verb+" delivery in "+Short(now.Path())+"?", doing+" "+Short(now.Path()), now, nil, verb)
 }
 
 // item is the entry that a key is about.
@@ -85,7 +77,7 @@ func (b *Board) cancel(now look.Inbox) (*Asking, string) {
 	if item.Kind != look.Scheduled { // others may have the same text
 		which = fmt.Sprintf("%s@%d", item.EntryID, item.Start)
 	}
-	return &Asking{"cancel the entry " + name + "? (it becomes a dead letter, which u puts back)", act("canceling "+name, now, "cancel", which)}, ""
+	return offers("cancel the entry "+name+"? (it becomes a dead letter, which u puts back)", "canceling "+name, now, []string{which}, "cancel"), ""
 }
 
 func (b *Board) requeue(now look.Inbox) (*Asking, string) {
@@ -94,7 +86,7 @@ func (b *Board) requeue(now look.Inbox) (*Asking, string) {
 		return nil, "choose a dead letter to put back into the inbox"
 	}
 	name := nameOf(item)
-	return &Asking{"put " + name + " back into the inbox?", act("requeueing "+name, now, "dead-letter", "requeue", item.Letter)}, ""
+	return offers("put "+name+" back into the inbox?", "requeueing "+name, now, []string{item.Letter}, "dead-letter", "requeue"), ""
 }
 
 // settle answers the breakpoint that is chosen, or the only one there is.
@@ -123,26 +115,17 @@ func (b *Board) settle(now look.Inbox, verb string) (*Asking, string) {
 		return nil, "a session asks that: answer it at the session's own terminal"
 	}
 	question := fmt.Sprintf("%s %q? (this runs the code that the run %s names)", verb, words.Brief(item.Text), words.Line(item.RunDir))
-	return &Asking{question, act(verb+": "+words.Brief(item.Text), now, "breakpoint", verb, item.Effect, "--run", item.RunDir)}, ""
+	return offers(question, verb+": "+words.Brief(item.Text), now, []string{item.Effect}, "breakpoint", verb, "--run", item.RunDir), ""
 }
 
-// act is a verb of heartbeat about an inbox. The words stand behind their flags and --,
-// so that none of them is taken for a flag.
-func act(doing string, now look.Inbox, verb string, args ...string) Act {
-	all := []string{verb}
-	switch verb {
-	case "dead-letter", "breakpoint":
-		all, args = append(all, args[0]), args[1:]
+// offers asks whether a verb of heartbeat is to be run on an inbox. The words stand behind its
+// flags and --, so that none of them is taken for a flag.
+func offers(question, doing string, now look.Inbox, words []string, verb ...string) *Asking {
+	args := append(verb, "--inbox", now.Path())
+	if words != nil {
+		args = append(append(args, "--"), words...)
 	}
-	words := args
-	if verb == "breakpoint" {
-		all, words = append(all, args[1], args[2]), args[:1]
-	}
-	all = append(all, "--inbox", now.Path())
-	if len(words) > 0 {
-		all = append(append(all, "--"), words...)
-	}
-	return Act{doing, now.Path(), all}
+	return &Asking{question, Act{doing, now.Path(), args}}
 }
 
 func nameOf(i look.Item) string { return words.Name(i.ID, i.EntryID) }
