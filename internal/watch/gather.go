@@ -3,6 +3,7 @@ package watch
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -29,7 +30,7 @@ const (
 // gather looks at the inboxes whenever something changes, and sends what it sees. A slow
 // terminal holds it up, and nothing else.
 func gather(ctx context.Context, to *tea.Program, l *look.Lookout) {
-	w := newWatch(ctx)
+	w := newWatch()
 	defer w.close()
 	poll, tick := time.NewTicker(w.pollEvery()), time.NewTicker(tickEvery)
 	defer poll.Stop()
@@ -37,6 +38,7 @@ func gather(ctx context.Context, to *tea.Program, l *look.Lookout) {
 	later := time.NewTimer(0)
 	defer later.Stop()
 	var changed map[string]bool // nil: all
+	pending := map[string]bool{}
 	rest := time.Duration(0)
 	for {
 		select {
@@ -49,16 +51,17 @@ func gather(ctx context.Context, to *tea.Program, l *look.Lookout) {
 			changed = nil
 			later.Reset(0)
 			continue
-		case dir := <-w.events:
-			if len(w.pending) == 0 {
+		case e := <-w.all.Events:
+			if len(pending) == 0 {
 				later.Reset(max(soon, rest))
 			}
-			w.pending[dir] = true
+			pending[filepath.Dir(e.Name)] = true
 			continue
+		case <-w.all.Errors:
+			continue // too many events: polling sees what they were
 		case <-later.C:
-			if len(w.pending) > 0 {
-				changed = w.pending
-				w.pending = map[string]bool{}
+			if len(pending) > 0 {
+				changed, pending = pending, map[string]bool{}
 			}
 		}
 		began := time.Now()
@@ -80,72 +83,44 @@ func gather(ctx context.Context, to *tea.Program, l *look.Lookout) {
 // watch is told of changes in folders. Without the system's events there are none, and
 // polling has to do.
 type watch struct {
-	all     *fsnotify.Watcher
-	events  chan string
-	dirs    map[string]bool
-	pending map[string]bool
-	// blind says that some folder cannot be watched.
-	blind bool
+	all *fsnotify.Watcher
+	// blind says that some folder cannot be watched, and none that no folder can.
+	blind, none bool
+}
+
+func newWatch() *watch {
+	all, err := fsnotify.NewWatcher()
+	if err != nil {
+		return &watch{all: &fsnotify.Watcher{}, none: true} // its channels never have anything
+	}
+	return &watch{all: all}
 }
 
 func (w *watch) pollEvery() time.Duration {
-	if w.all == nil || w.blind {
+	if w.none || w.blind {
 		return blindEvery
 	}
 	return pollEvery
 }
 
-func newWatch(ctx context.Context) *watch {
-	w := &watch{dirs: map[string]bool{}, pending: map[string]bool{}, events: make(chan string)}
-	all, err := fsnotify.NewWatcher()
-	if err != nil {
-		return w
-	}
-	w.all = all
-	go func() {
-		for {
-			select {
-			case e, ok := <-all.Events:
-				if !ok {
-					return
-				}
-				select {
-				case w.events <- filepath.Dir(e.Name):
-				case <-ctx.Done():
-					return
-				}
-			case _, ok := <-all.Errors:
-				if !ok {
-					return // too many events: polling sees what they were
-				}
-			}
-		}
-	}()
-	return w
-}
-
 // follow watches these folders and no others.
 func (w *watch) follow(dirs []string) {
-	if w.all == nil {
+	if w.none {
 		return
 	}
-	now := map[string]bool{}
 	w.blind = false
-	for _, dir := range dirs {
-		if now[dir] = true; !w.dirs[dir] {
-			w.blind = w.all.Add(dir) != nil || w.blind
-		}
-	}
-	for dir := range w.dirs {
-		if !now[dir] {
+	for _, dir := range w.all.WatchList() {
+		if !slices.Contains(dirs, dir) {
 			_ = w.all.Remove(dir) // it may be gone
 		}
 	}
-	w.dirs = now
+	for _, dir := range dirs {
+		w.blind = w.all.Add(dir) != nil || w.blind
+	}
 }
 
 func (w *watch) close() {
-	if w.all != nil {
+	if !w.none {
 		_ = w.all.Close()
 	}
 }

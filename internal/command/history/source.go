@@ -67,10 +67,7 @@ func resultEvents(r inbox.Result) []Event {
 		took := max(0, r.AcknowledgedAt.Sub(r.DeliveredAt)).Round(time.Millisecond).Milliseconds()
 		answered.LatencyMS = &took
 	}
-	delivered := Event{
-		At: known(r.DeliveredAt), Event: Delivered, ID: r.ID, EntryID: r.EntryID,
-		Attempt: r.Attempt, SessionID: r.SessionID, order: r.AcknowledgedAt,
-	}
+	delivered := deliveredBefore(answered, r.DeliveredAt, r.AcknowledgedAt)
 	if r.Accepted != "" {
 		return []Event{delivered, answered} // its dead letter tells the rest
 	}
@@ -103,10 +100,7 @@ func letterEvents(l letter) []Event {
 	if l.DeliveredAt == nil {
 		return []Event{queuedBefore(dead, l.StartOffset, l.Metadata), dead}
 	}
-	delivered := Event{
-		At: known(*l.DeliveredAt), Event: Delivered, ID: l.ID, EntryID: l.EntryID,
-		Attempt: l.Attempts, SessionID: l.SessionID, order: l.DeadLetteredAt,
-	}
+	delivered := deliveredBefore(dead, *l.DeliveredAt, l.DeadLetteredAt)
 	return []Event{queuedBefore(delivered, l.StartOffset, l.Metadata), delivered, dead}
 }
 
@@ -125,10 +119,7 @@ func recordedEvents(e inbox.Event) []Event {
 	if e.DeliveredAt == nil {
 		return []Event{said}
 	}
-	delivered := Event{
-		At: known(*e.DeliveredAt), Event: Delivered, ID: e.ID, EntryID: e.EntryID,
-		Attempt: e.Attempt, SessionID: e.Session, order: e.At,
-	}
+	delivered := deliveredBefore(said, *e.DeliveredAt, e.At)
 	if e.Uncounted {
 		delivered.Attempt++ // it counted then
 	}
@@ -145,6 +136,13 @@ func deliveryEvents(d *inbox.Delivery) []Event {
 
 func waitingEvent(w inbox.Waiting) Event {
 	return Event{At: queuedAt(w.Metadata), Event: Queued, ID: w.ID, EntryID: w.EntryID, text: words.Brief(w.Text), start: w.Start}
+}
+
+// deliveredBefore returns the delivery that led to another event, at that time.
+func deliveredBefore(next Event, at, order time.Time) Event {
+	return Event{
+		At: known(at), Event: Delivered, ID: next.ID, EntryID: next.EntryID, Attempt: next.Attempt, SessionID: next.SessionID, order: order,
+	}
 }
 
 // queuedBefore returns the event that queued the entry of another event.

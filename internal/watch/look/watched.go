@@ -60,15 +60,15 @@ func (w *watched) look(ctx context.Context, at time.Time, locks func() machine.L
 		}
 		w.box = box
 	}
-	files := stateSign(w.box)
-	changed := !slices.Equal(files, w.files) || w.stale(at)
+	files, due := stateSign(w.box), at.Sub(w.lives) >= livesEvery
+	changed := !slices.Equal(files, w.files) || w.stale(at) || due && w.died()
 	if changed {
 		w.files, w.read = files, at
 		w.survey(ctx)
 	}
-	if at.Sub(w.lives) >= livesEvery {
+	if due {
 		w.lives = at
-		changed = w.processes(at, locks()) || changed
+		changed = w.surroundings(at, locks()) || changed
 	}
 	changed = w.questions() || changed
 	changed = w.deadLetters() || changed
@@ -143,33 +143,22 @@ func (w *watched) waitsSince(now *inbox.Head) *time.Time {
 	return &now.Since
 }
 
-// processes looks whether those live that did, and whether somebody keeps the lock.
-func (w *watched) processes(at time.Time, locks machine.Locks) bool {
-	changed := false
-	w.now.Sessions = slices.Clone(w.now.Sessions) // whoever has an earlier picture reads those
-	for i, s := range w.now.Sessions {
-		if s.Life == machine.Alive {
-			w.now.Sessions[i].Life = s.Session.Life()
-			changed = changed || w.now.Sessions[i].Life != s.Life
-		}
-	}
-	if b := w.now.Waiter; b != nil && b.Life == machine.Alive {
-		w.now.Waiter = see.WaiterNow(b.Waiter)
-		changed = changed || w.now.Waiter.String() != b.String()
-	}
-	if l := w.now.Launcher; l != nil && l.PID > 0 && machine.ProcessStart(l.PID) == 0 {
-		w.now.Launcher, w.now.GaveUp, changed = nil, see.GaveUpOf(w.box), true
-	}
-	if d := w.now.InFlight; d != nil && w.now.Client == machine.Alive {
-		w.now.Client = recovery.EvidenceOf(d).Process().Life()
-		changed = changed || w.now.Client != machine.Alive
-	}
-	space, full := w.now.Space, w.now.Full()
+// died reports whether a process is no more what it was when the state was read.
+func (w *watched) died() bool {
+	gone := func(s see.Session) bool { return s.Life == machine.Alive && s.Session.Life() != s.Life }
+	b, l, d := w.now.Waiter, w.now.Launcher, w.now.InFlight
+	return slices.ContainsFunc(w.now.Sessions, gone) ||
+		b != nil && b.Life == machine.Alive && see.WaiterNow(b.Waiter).String() != b.String() ||
+		l != nil && l.PID > 0 && machine.ProcessStart(l.PID) == 0 ||
+		d != nil && w.now.Client == machine.Alive && recovery.EvidenceOf(d).Process().Life() != machine.Alive
+}
+
+// surroundings looks at what no state file tells: the space that is left, whether somebody keeps
+// the lock, and whether anything moves.
+func (w *watched) surroundings(at time.Time, locks machine.Locks) bool {
+	full := w.now.Full()
 	w.now.Space, w.now.Needed = w.box.Room()
-	if space != w.now.Space {
-		changed = changed || full != w.now.Full()
-	}
-	changed = w.lock(at, locks) || changed
+	changed := w.lock(at, locks) || full != w.now.Full()
 	return w.moves(at) || changed
 }
 
