@@ -73,25 +73,20 @@ func (o *doctorFlags) run(s cli.Streams) error {
 	if err != nil {
 		return fmt.Errorf("doctor: %w", err)
 	}
-	all := doctor.Run(in)
-	if err := o.printChecks("doctor", all, o.json, s); err != nil {
-		return err
-	}
-	if n := doctor.Count(all, doctor.Fail); n > 0 {
-		return errors.New("doctor: " + words.Count(n, "check failed", "checks failed"))
-	}
-	return nil
+	return o.checked("doctor", doctor.Run(in), o.json, s, "check failed", "checks failed", doctor.Fail)
 }
 
-// printChecks prints what the verb has checked.
-func (o *shownFlags) printChecks(verb string, all []doctor.Check, asJSON bool, s cli.Streams) (err error) {
+// checked prints what the verb has checked. How many are in one of these states is the error.
+func (o *shownFlags) checked(verb string, all []doctor.Check, asJSON bool, s cli.Streams, one, many string, states ...string) error {
+	write := func() error { return doctor.WriteText(o.on(s.Out).Output, all) }
 	if asJSON {
-		err = doctor.WriteJSON(s.Out, all)
-	} else {
-		err = doctor.WriteText(o.on(s.Out).Output, all)
+		write = func() error { return doctor.WriteJSON(s.Out, all) }
 	}
-	if err != nil {
+	if err := write(); err != nil {
 		return fmt.Errorf("%s: print the checks: %w", verb, err)
+	}
+	if n := doctor.Count(all, states...); n > 0 {
+		return errors.New(verb + ": " + words.Count(n, one, many))
 	}
 	return nil
 }

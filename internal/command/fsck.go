@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -10,7 +9,6 @@ import (
 
 	"heartbeat/internal/cli"
 	"heartbeat/internal/command/doctor"
-	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
 )
 
@@ -72,11 +70,5 @@ func (o *fsckFlags) run(s cli.Streams) error {
 	} else if all, err = doctor.Repair(ctx, in, box); err != nil {
 		return fmt.Errorf("fsck: repair %s: %w", box.Path(), err)
 	}
-	if err := o.printChecks("fsck", all, o.JSON, s); err != nil {
-		return err
-	}
-	if n := doctor.Count(all, doctor.Warn, doctor.Fail); n > 0 {
-		return errors.New("fsck: " + words.Count(n, "finding", "findings"))
-	}
-	return nil
+	return o.checked("fsck", all, o.JSON, s, "finding", "findings", doctor.Warn, doctor.Fail)
 }

@@ -109,34 +109,31 @@ func load(box *inbox.Inbox, lock string, now time.Time) *state {
 // clamp takes back what lies in the future: after the clock was set back it would
 // silence what is to be told. And what no release writes.
 func (st *state) clamp(now time.Time) {
-	for key, told := range st.Holding {
-		for _, at := range []*time.Time{&told.At, &told.Last} {
-			if at.After(now) {
-				*at = now
-			}
+	back := func(at *time.Time) {
+		if at.After(now) {
+			*at = now
 		}
+	}
+	for key, told := range st.Holding {
+		back(&told.At)
+		back(&told.Last)
 		if !see.Known(told.Kind) { // it is told on, so it must be none that somebody made up
 			told.Kind = ""
 		}
 		st.Holding[key] = told
 	}
-	for _, at := range []*time.Time{&st.Letters.At, &st.Still.Since, &st.Trouble.Noted} {
-		if at.After(now) {
-			*at = now
-		}
-	}
 	for key, at := range st.Seen {
-		if at.After(now) {
-			st.Seen[key] = now
-		}
+		back(&at)
+		st.Seen[key] = at
 	}
 	for _, times := range st.ToldAt {
 		for i := range times {
-			if times[i].After(now) {
-				times[i] = now
-			}
+			back(&times[i])
 		}
 	}
+	back(&st.Letters.At)
+	back(&st.Still.Since)
+	back(&st.Trouble.Noted)
 	if st.Trouble.NotBefore.After(now.Add(lastPause)) {
 		st.Trouble.NotBefore = now
 	}

@@ -48,35 +48,31 @@ const mostLooks = 4
 // place. Checks that are not ok are findings. Where somebody commits meanwhile it looks once
 // more, in the end under the inbox's lock.
 func Fsck(ctx context.Context, in Input, box *inbox.Inbox) []Check {
-	for look := 1; ; look++ {
-		e, moved := in.fsck(box)
-		switch {
-		case !moved:
-			return e.found
-		case look < mostLooks:
-			continue
-		}
-		held, err := disk.AcquireLock(ctx, filepath.Join(box.Dir(), ".inbox-lock"), cli.VerbLockWait)
-		if err == nil {
-			e, _ = in.fsck(box)
-			err = held.Release()
-		}
-		if err != nil {
-			e.id = "lock"
-			e.unseen("see who holds it: "+quote("heartbeat", "status", "--inbox", e.inbox), err)
-		}
+	e, moved := in.fsck(box)
+	for look := 1; moved && look < mostLooks; look++ {
+		e, moved = in.fsck(box)
+	}
+	if !moved {
 		return e.found
 	}
+	held, err := disk.AcquireLock(ctx, filepath.Join(box.Dir(), ".inbox-lock"), cli.VerbLockWait)
+	if err == nil {
+		e, _ = in.fsck(box)
+		err = held.Release()
+	}
+	if err != nil {
+		e.as("lock").unseen("see who holds it: "+quote("heartbeat", "status", "--inbox", e.inbox), err)
+	}
+	return e.found
 }
 
 // fsck looks once. moved says that somebody committed meanwhile.
 func (in Input) fsck(box *inbox.Inbox) (e *examination, moved bool) {
 	e = &examination{Input: in, inbox: box.Path(), box: box}
 	e.look(ofFsck)
-	e.id = "entries"
 	v, err := box.View()
 	if err != nil {
-		e.unseen("see the checks of the state", err)
+		e.as("entries").unseen("see the checks of the state", err)
 		return e, false
 	}
 	defer v.Close() // it was only read
@@ -85,8 +81,7 @@ func (in Input) fsck(box *inbox.Inbox) (e *examination, moved bool) {
 		err = e.checkEntries(v, told)
 	}
 	if err != nil {
-		e.id = "entries"
-		e.unseen("see the line about that file", err)
+		e.as("entries").unseen("see the line about that file", err)
 	}
 	after, err := box.View()
 	if err != nil {
@@ -385,22 +380,21 @@ func (c *check) outOfPlace() {
 			}
 		}
 	}
-	c.id = "entries"
 	for _, wrong := range slices.Sorted(maps.Keys(of)) {
 		names := strings.Join(of[wrong], ", ")
 		if more := count[wrong] - mostNamed; more > 0 {
 			names += fmt.Sprintf(" and %d more", more)
 		}
-		look := quote("heartbeat", "log", "--inbox", c.inbox, of[wrong][0])
+		look, by := quote("heartbeat", "log", "--inbox", c.inbox, of[wrong][0]), byHand
+		fix := look + " shows where, and `heartbeat dead-letter` and `heartbeat cancel` take one away"
 		switch wrong {
 		case nowhere:
-			c.fail(look+" shows what is known; send it again if it is still wanted", "%s: %s", names, wrong)
+			fix = look + " shows what is known; send it again if it is still wanted"
 		case waitsToo:
-			c.fail(c.repair+", and it is passed without a turn", "%s: %s", names, wrong)
-			c.mend(passing)
-		default:
-			c.fail(look+" shows where, and `heartbeat dead-letter` and `heartbeat cancel` take one away", "%s: %s", names, wrong)
+			fix, by = c.repair+", and it is passed without a turn", passing
 		}
+		c.as("entries").fail(fix, "%s: %s", names, wrong)
+		c.mend(by)
 	}
 }
 

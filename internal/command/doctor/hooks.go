@@ -195,25 +195,19 @@ func (e *examination) places(group []*wire) string {
 // install returns the command that wires the inbox like an existing hook, or with
 // defaults.
 func (e *examination) install(like ...*wire) string {
-	switch {
-	case len(like) > 0:
-		return e.installLike(like, like[0].file.Path)
-	case e.Codex:
-		return e.installLike(nil, "")
+	words, path := []string{"heartbeat", "install", "--inbox", e.inbox}, filepath.Join(e.Project, ".claude", "settings.json")
+	if e.Codex {
+		words, path = append(words, "--agent", "codex"), ""
 	}
-	return e.installLike(nil, filepath.Join(e.Project, ".claude", "settings.json"))
-}
-
-func (e *examination) installLike(like []*wire, path string) string {
-	words := []string{"heartbeat", "install", "--inbox", e.inbox}
-	switch {
-	case e.Codex:
-		words = append(words, "--agent", "codex")
-	case len(like) == 0:
-	case like[0].Exact && like[0].err == nil && like[0].Inbox != "":
-		words = append(words[:2:2], like[0].Flags...)
-	case like[0].rewakes():
-		words = append(words, "--rewake")
+	if len(like) > 0 {
+		path = like[0].file.Path
+		switch w := like[0]; {
+		case e.Codex:
+		case w.Exact && w.err == nil && w.Inbox != "":
+			words = append(words[:2:2], w.Flags...)
+		case w.rewakes():
+			words = append(words, "--rewake")
+		}
 	}
 	if path != "" {
 		words = append(words, "--settings", path)

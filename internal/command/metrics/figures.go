@@ -33,11 +33,11 @@ type Figures struct {
 	FailuresInARow   int      `json:"failures_in_a_row" help:"How many failures in a row led to the last back-off: 0 once an entry was answered or delivery was resumed."`
 	// Waiter is nil if nobody can tell whether the process that wakes the session
 	// lives.
-	Waiter           *bool `json:"waiter,omitempty" help:"Whether a process waits in the background to wake its idle session. Absent where it cannot be told whether that process lives."`
-	WaitingForPerson bool  `json:"waiting_for_person" help:"Whether a session asked for a person, and no turn of it has ended since."`
-	RunsAsking int `json:"runs_asking" help:"Babysitter runs that wait for a person."`
-	RunsStuck  int `json:"runs_stuck" help:"Babysitter runs that can take no step: the last one failed, or the run cannot be read."`
-	DeadLetters map[inbox.Reason]int64 `json:"dead_letters" help:"Dead letters that somebody has yet to deal with: neither requeued, accepted nor canceled, and no entry of the same id was answered since."`
+	Waiter           *bool                  `json:"waiter,omitempty" help:"Whether a process waits in the background to wake its idle session. Absent where it cannot be told whether that process lives."`
+	WaitingForPerson bool                   `json:"waiting_for_person" help:"Whether a session asked for a person, and no turn of it has ended since."`
+	RunsAsking       int                    `json:"runs_asking" help:"Babysitter runs that wait for a person."`
+	RunsStuck        int                    `json:"runs_stuck" help:"Babysitter runs that can take no step: the last one failed, or the run cannot be read."`
+	DeadLetters      map[inbox.Reason]int64 `json:"dead_letters" help:"Dead letters that somebody has yet to deal with: neither requeued, accepted nor canceled, and no entry of the same id was answered since."`
 
 	Delivered      int64                  `json:"delivered_total" help:"Deliveries, redeliveries among them."`
 	Redelivered    int64                  `json:"redelivered_total" help:"Entries that were given back to be delivered again."`

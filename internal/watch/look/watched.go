@@ -146,11 +146,12 @@ func (w *watched) waitsSince(now *inbox.Head) *time.Time {
 // died reports whether a process is no more what it was when the state was read.
 func (w *watched) died() bool {
 	gone := func(s see.Session) bool { return s.Life == machine.Alive && s.Session.Life() != s.Life }
+	ended := func(p recovery.Process) bool { return p.PID != 0 && p.Life() != machine.Alive } // else it is a session's
 	b, l, d := w.now.Waiter, w.now.Launcher, w.now.InFlight
 	return slices.ContainsFunc(w.now.Sessions, gone) ||
 		b != nil && b.Life == machine.Alive && see.WaiterNow(b.Waiter).String() != b.String() ||
 		l != nil && l.PID > 0 && machine.ProcessStart(l.PID) == 0 ||
-		d != nil && w.now.Client == machine.Alive && recovery.EvidenceOf(d).Process().Life() != machine.Alive
+		d != nil && w.now.Client == machine.Alive && ended(recovery.EvidenceOf(d).Process())
 }
 
 // surroundings looks at what no state file tells: the space that is left, whether somebody keeps
