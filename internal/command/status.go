@@ -284,7 +284,7 @@ func (st status) table(d display) *layout.Table {
 	}
 	row("why", "%s", st.Why)
 	for _, trouble := range st.Troubles {
-		if trouble.Text != st.Why && !hasRow[trouble.Kind] {
+		if !strings.Contains(st.Why, trouble.Text) && !hasRow[trouble.Kind] {
 			row("trouble", "%s", trouble.Text)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"heartbeat/internal/machine"
@@ -183,7 +184,7 @@ func (f Facts) empty() string {
 	if f.Replaced != "" {
 		sentence += "; " + f.anew()
 	}
-	for _, t := range f.letters() {
+	for _, t := range slices.Concat(f.replaced(), f.letters()) {
 		sentence += "; " + t.Text
 	}
 	return sentence

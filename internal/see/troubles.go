@@ -199,10 +199,6 @@ func (f Facts) failing() []Trouble {
 	return []Trouble{t}
 }
 
-// anewFor is how long it is said that the inbox was replaced: the next commit takes that up,
-// often before anybody could see it.
-const anewFor = time.Hour
-
 // delivery is what keeps entries back by intent, or for a while, or soon will.
 func (f Facts) delivery() (all []Trouble) {
 	if f.Paused != nil {
@@ -216,12 +212,23 @@ func (f Facts) delivery() (all []Trouble) {
 	if f.Paused == nil && f.Unreadable == nil && f.overdue() != "" {
 		all = append(all, f.late())
 	}
-	if was := f.Anew; f.Replaced == "" && f.Now.Sub(was.At).Abs() < anewFor {
-		t, until := f.trouble(KindReplaced, was.At, ""), was.At.Add(anewFor)
-		t.Reason, t.Until, t.Text = string(Replaced), &until, words.Line(fmt.Sprintf("the inbox was truncated or replaced at %s (%s), and is read from its start since", words.Stamp(was.At), was.Why))
-		all = append(all, t)
+	return append(all, f.replaced()...)
+}
+
+// anewFor is how long it is said that the inbox was replaced: the next commit takes that up,
+// often before anybody could see it.
+const anewFor = time.Hour
+
+// replaced is that the inbox was replaced a while ago.
+func (f Facts) replaced() []Trouble {
+	was := f.Anew
+	if f.Replaced != "" || f.Now.Sub(was.At).Abs() >= anewFor {
+		return nil
 	}
-	return all
+	t, until := f.trouble(KindReplaced, was.At, ""), was.At.Add(anewFor)
+	t.Reason, t.Until = string(Replaced), &until
+	t.Text = words.Line(fmt.Sprintf("the inbox was truncated or replaced at %s (%s), and is read from its start since", words.Stamp(was.At), was.Why))
+	return []Trouble{t}
 }
 
 func (f Facts) pause() Trouble {

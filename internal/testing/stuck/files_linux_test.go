@@ -54,6 +54,17 @@ func ofFiles() []state {
 			},
 		},
 		{
+			"inbox truncated, and read since", all(seen{kind: "replaced", state: "empty", says: "the inbox was truncated or replaced at .*, and is read from its start since"}, timer),
+			func(r *rig) {
+				r.adds("e1", "e2")
+				r.start()
+				require.NoError(r.t, os.WriteFile(r.inbox(), []byte("another [e3]\n"), 0o600))
+				r.start()
+				r.hasAnswered(3)
+			},
+			func(r *rig) { r.shifts(-time.Hour) },
+		},
+		{
 			"state damaged", all(seen{kind: "unreadable", state: "unreadable", says: "the state cannot be read: "}, hook, launcher, timer),
 			func(r *rig) {
 				r.adds("e1", "e2")
