@@ -57,11 +57,8 @@ type order struct {
 
 // start is the first line: what would be flags is not shown in the list of processes.
 type start struct {
-	Inbox   string        `json:"inbox"`
-	Command string        `json:"command"`
-	Stall   time.Duration `json:"stall"`
-	Drained bool          `json:"drained"`
-	Keeper  string        `json:"keeper"`
+	Inbox, Keeper string
+	Options
 }
 
 // Words are why a launcher has given up, in a word and in a sentence.
@@ -94,8 +91,7 @@ func StartHelper(o Options, note func(text string)) (*Helper, error) {
 // message on its death.
 func (h *Helper) Follow(path, keeper string) {
 	if h != nil {
-		o := h.options
-		h.order(order{Start: &start{path, o.Command, o.Stall, o.Drained, keeper}})
+		h.order(order{Start: &start{path, keeper, h.options}})
 	}
 }
 
@@ -206,7 +202,7 @@ func help(in io.Reader, out io.Writer) error {
 	}()
 	news := box.WatchAll(lookEvery)
 	defer func() { _ = news.Close() }() // only read
-	watch(ctx, box, Options{Command: o.Command, Stall: o.Stall, Drained: o.Drained}, news.C, sayings, func(text string) {
+	watch(ctx, box, o.Options, news.C, sayings, func(text string) {
 		_, _ = fmt.Fprintln(out, text) // its keeper may be gone
 	})
 	return nil

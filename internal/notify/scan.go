@@ -2,7 +2,6 @@ package notify
 
 import (
 	"context"
-	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -47,11 +46,7 @@ func look(ctx context.Context, box *inbox.Inbox, st *state, o Options, launcher 
 		s.stalled(o.Stall)
 	}
 	if o.Drained && s.facts.Unreadable == nil {
-		settled, err := settledBy(box)
-		if err != nil {
-			return nil, err
-		}
-		s.drained(settled)
+		s.drained(s.facts.Settled)
 	}
 	s.said(launcher)
 	s.over()
@@ -97,20 +92,6 @@ func (s *scan) add(o Occasion) {
 // lasts reports whether an occasion of that kind is a condition that holds for a while.
 func lasts(w What) bool {
 	return slices.Contains([]What{Question, Fault, Stalled, Failing, Limit, Paused}, w)
-}
-
-// settledBy is how many entries were settled since the inbox's journal began.
-func settledBy(box *inbox.Inbox) (int64, error) {
-	v, err := box.View()
-	if err != nil {
-		return 0, err
-	}
-	totals, err := v.Totals()
-	n := totals.Answered + totals.Dropped
-	for _, of := range totals.DeadLetters {
-		n += of
-	}
-	return n, errors.Join(err, v.Close())
 }
 
 // repair has a commit that a killed process left reach the files.

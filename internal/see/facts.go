@@ -62,6 +62,7 @@ type Queue struct {
 	Asked    *time.Time
 	Answered int64 // entries so far
 	Checked  int64 // of these, whose check passed
+	Settled  int64 // likewise: answered, dropped or set aside
 	// SelfEnqueued is what agents sent into the inbox while they worked on an entry.
 	SelfEnqueued inbox.SelfEnqueued
 	// EverAsked says that a session's hook has worked on this inbox before.

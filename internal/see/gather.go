@@ -37,7 +37,19 @@ func Look(ctx context.Context, box *inbox.Inbox, besides ...func(*inbox.View) er
 // FindLock looks for a process that holds the inbox's lock and does not let go within two
 // seconds.
 func (f *Facts) FindLock(ctx context.Context, box *inbox.Inbox) {
-	if holder := stuckLock(ctx, box); holder != 0 {
+	holder := box.Lock()
+	for deadline := time.Now().Add(lockPatience); holder != 0 && time.Now().Before(deadline); {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(lockPoll):
+		}
+		// Twice: the kernel may leave a lock out of its list while others come and go.
+		if box.Lock() != holder && box.Lock() != holder {
+			return
+		}
+	}
+	if holder != 0 {
 		f.LockedBy, f.LockedName, f.LockedFor = holder, machine.Name(holder), lockPatience
 	}
 }
@@ -175,7 +187,10 @@ func survey(v *inbox.View, f *Facts, besides []func(*inbox.View) error) (err err
 	if err != nil {
 		return err
 	}
-	f.Asked, f.Answered, f.Checked = totals.LastAcknowledgedAt, totals.Answered, totals.Checked
+	f.Asked, f.Answered, f.Checked, f.Settled = totals.LastAcknowledgedAt, totals.Answered, totals.Checked, totals.Answered+totals.Dropped
+	for _, n := range totals.DeadLetters {
+		f.Settled += n
+	}
 	f.EverAsked = totals.Delivered > 0 || v.LastSession() != ""
 	f.SelfEnqueued = v.SelfEnqueued()
 	f.Warnings = slices.Concat(v.Warnings(), v.ReadAgain())
@@ -193,7 +208,11 @@ func survey(v *inbox.View, f *Facts, besides []func(*inbox.View) error) (err err
 	if err := consumers(v, f); err != nil {
 		return err
 	}
-	f.Warnings = append(f.Warnings, f.NotCounted()...)
+	for i := range f.Sessions {
+		if sentence := f.Sessions[i].NotCounted(); sentence != "" {
+			f.Warnings = append(f.Warnings, sentence)
+		}
+	}
 	if f.InFlight != nil {
 		e := recovery.EvidenceOf(f.InFlight)
 		f.Client, f.Woken, f.Bound, f.Prompted = recovery.OwnerOf(v, f.InFlight).Life, e.Woken, e.Bound, e.Prompted
@@ -236,30 +255,3 @@ const lockPatience = 2 * time.Second
 
 // lockPoll is how often the holder is looked up meanwhile.
 const lockPoll = 10 * time.Millisecond
-
-// stillHolds asks twice: the kernel may leave a lock out of its list while others come
-// and go.
-func stillHolds(box *inbox.Inbox, holder int) bool {
-	for range 2 {
-		if box.Lock() == holder {
-			return true
-		}
-	}
-	return false
-}
-
-// stuckLock returns the process that held the lock all the time, or 0.
-func stuckLock(ctx context.Context, box *inbox.Inbox) int {
-	holder := box.Lock()
-	for deadline := time.Now().Add(lockPatience); holder != 0 && time.Now().Before(deadline); {
-		select {
-		case <-ctx.Done():
-			return 0
-		case <-time.After(lockPoll):
-		}
-		if !stillHolds(box, holder) {
-			return 0
-		}
-	}
-	return holder
-}

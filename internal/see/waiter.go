@@ -68,9 +68,6 @@ func (f Facts) refused(s *Session) bool {
 	return s.Failure != nil && s.Failure.Error == recovery.CannotWake && f.heard(s).Before(s.Failure.At)
 }
 
-// Runs reports whether a session still runs, as far as is known.
-func (s *Session) Runs() bool { return s.runs() }
-
 func (s *Session) runs() bool {
 	return s.EndedAt == nil && s.Life != machine.Gone && s.Life != machine.Rebooted
 }
@@ -118,18 +115,8 @@ func (f Facts) asking() (State, string) {
 	return Person, sentence
 }
 
-// NotCounted says of each session that runs why what it spends cannot be counted, where
-// that is held against limits.
-func (f Facts) NotCounted() (all []string) {
-	for i := range f.Sessions {
-		if sentence := f.Sessions[i].NotCounted(); sentence != "" {
-			all = append(all, sentence)
-		}
-	}
-	return all
-}
-
-// NotCounted is that sentence, empty where nothing is wrong.
+// NotCounted says why what a session that runs spends cannot be counted, where that is held
+// against limits; empty where nothing is wrong.
 func (s *Session) NotCounted() string {
 	if s.Uncounted == nil || !s.runs() {
 		return ""

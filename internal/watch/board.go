@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"heartbeat/internal/money/price"
 	"heartbeat/internal/watch/look"
 	"heartbeat/internal/words"
 )
@@ -196,29 +195,6 @@ func (p *Page) Item() (look.Item, bool) {
 		return look.Item{}, false
 	}
 	return p.Items[p.Selected], true
-}
-
-// Totals are over all inboxes.
-func (b *Board) Totals() (waiting int64, flying, letters, asking int) {
-	for _, i := range b.Picture.Inboxes {
-		waiting += i.Backlog.Entries
-		letters += i.Letters.All()
-		if i.InFlight != nil {
-			flying++
-		}
-		if i.Asks() {
-			asking++
-		}
-	}
-	return waiting, flying, letters, asking
-}
-
-// Today is what was spent in all inboxes since midnight.
-func (b *Board) Today() (sum price.Amount) {
-	for _, i := range b.Picture.Inboxes {
-		sum = sum.Plus(i.Today)
-	}
-	return sum
 }
 
 // usual is an inbox's usual name, which says nothing.

@@ -44,7 +44,16 @@ func overview(b *Board, room int, paint layout.Palette) []string {
 
 // title says how much there is in all.
 func title(b *Board, paint layout.Palette) string {
-	waiting, flying, letters, asking := b.Totals()
+	waiting, flying, letters, asking, today := int64(0), 0, 0, 0, price.Amount{}
+	for _, i := range b.Picture.Inboxes {
+		waiting, letters, today = waiting+i.Backlog.Entries, letters+i.Letters.All(), today.Plus(i.Today)
+		if i.InFlight != nil {
+			flying++
+		}
+		if i.Asks() {
+			asking++
+		}
+	}
 	parts := []string{words.Count(len(b.Picture.Inboxes), "inbox", "inboxes"), fmt.Sprintf("%d wait", waiting), fmt.Sprintf("%d in flight", flying)}
 	if letters > 0 {
 		parts = append(parts, fmt.Sprintf("%d dead", letters))
@@ -52,7 +61,7 @@ func title(b *Board, paint layout.Palette) string {
 	if asking > 0 {
 		parts = append(parts, words.Count(asking, "asks", "ask"))
 	}
-	if today := b.Today(); !today.IsZero() {
+	if !today.IsZero() {
 		parts = append(parts, today.String()+" today")
 	}
 	line := spread("heartbeat: "+strings.Join(parts, ", "), b.Now().Local().Format("15:04"), b.Width)

@@ -18,8 +18,8 @@ func (b *Board) Key(key string) Effect {
 		b.Help = false
 		return nil
 	}
-	if effect, moved := b.move(key); moved {
-		return effect
+	if b.move(key) {
+		return nil
 	}
 	switch key {
 	case "q":
@@ -50,26 +50,14 @@ func (b *Board) answer(key string) Effect {
 }
 
 // move takes the keys that choose another line.
-func (b *Board) move(key string) (effect Effect, moved bool) {
-	by := 0
+func (b *Board) move(key string) bool {
+	const far = 1 << 30
 	page := max(1, b.Height-6)
-	switch key {
-	case "up", "k":
-		by = -1
-	case "down", "j":
-		by = 1
-	case "pgup":
-		by = -page
-	case "pgdown", "space":
-		by = page
-	case "home", "g":
-		by = -1 << 30
-	case "end", "G":
-		by = 1 << 30
-	default:
-		return nil, false
-	}
+	by, moved := map[string]int{
+		"up": -1, "k": -1, "down": 1, "j": 1, "pgup": -page, "pgdown": page, "space": page, "home": -far, "g": -far, "end": far, "G": far,
+	}[key]
 	switch {
+	case !moved:
 	case b.Life != nil:
 		b.Life.Top = max(0, b.Life.Top+by) // drawing knows where the end is
 	case b.Page != nil:
@@ -78,7 +66,7 @@ func (b *Board) move(key string) (effect Effect, moved bool) {
 		i := max(0, min(b.Index()+by, len(b.Picture.Inboxes)-1))
 		b.Selected = b.Picture.Inboxes[i].Path()
 	}
-	return nil, true
+	return moved
 }
 
 func (b *Board) back() Effect {
