@@ -44,8 +44,11 @@ func (f *Facts) FindLock(ctx context.Context, box *inbox.Inbox) {
 			return
 		case <-time.After(lockPoll):
 		}
-		// Twice: the kernel may leave a lock out of its list while others come and go.
-		if box.Lock() != holder && box.Lock() != holder {
+		holds := false
+		for range 2 { // the kernel may leave a lock out of its list while others come and go
+			holds = holds || box.Lock() == holder
+		}
+		if !holds {
 			return
 		}
 	}
