@@ -86,6 +86,30 @@ func TestTrimmedAnswerTakesItsLetter(t *testing.T) {
 	assert.Equal(t, 2, open())
 }
 
+// Wherever a trimming fails, no letter that was answered counts as open.
+func TestTrimmedAnswerWhereItFails(t *testing.T) {
+	letter := fmt.Sprintf(`{"entry_id":"e","id":"again","reason":"failed","raw_line":"x","dead_lettered_at":%q}`+"\n", noon.Add(-4*time.Hour).Format(time.RFC3339))
+	for fails, done := 0, false; !done; fails++ {
+		box := newBox(t, "")
+		write(t, box.DeadLetterPath(), letter)
+		write(t, box.ResultsPath(), stamped(t, "acknowledged_at", noon.Add(-3*time.Hour), `,"entry_id":"r","id":"again"`))
+		ops := 0
+		t.Run(fmt.Sprint(fails), func(t *testing.T) {
+			crash.Observe(t, func(disk.Op) error {
+				if ops++; ops-1 == fails {
+					return unix.EIO
+				}
+				return nil
+			})
+			_, err := box.Trim(t.Context(), noon)
+			done = err == nil && ops <= fails
+		})
+		n, err := box.CountLetters(t.Context())
+		require.NoError(t, err)
+		assert.Zero(t, n.All(), "the operation %d failed", fails)
+	}
+}
+
 // Trimmed lines do not come back, whatever a power loss takes, and lines that are
 // added later are where they should be.
 func TestTrimmedForGood(t *testing.T) {
