@@ -166,9 +166,9 @@ func (s *situation) ended() bool {
 
 func checkOf(s *situation) string {
 	if s.Check.Verdict == check.Failed {
-		return "its check " + s.Check.Name + " failed: " + s.Check.Why
+		return "its " + s.Check.Title() + " failed: " + s.Check.Why
 	}
-	return "its check " + s.Check.Name + " could not be run: " + s.Check.Why
+	return "its " + s.Check.Title() + " could not be run: " + s.Check.Why
 }
 
 // setAsideChecked sets the entry aside with what came of its check.

@@ -52,6 +52,17 @@ type Outcome struct {
 	Lacking bool
 }
 
+// Title is what a person calls the check.
+func (o Outcome) Title() string { return Title(o.Name) }
+
+// Title is what a person calls the check of that name.
+func Title(name string) string {
+	if name == Default {
+		return "check"
+	}
+	return "check " + name
+}
+
 const (
 	// MaxTail is how much of a check's output is kept, in bytes.
 	MaxTail = 4 << 10

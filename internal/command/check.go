@@ -131,10 +131,10 @@ func (o *checkFlags) say(out check.Outcome, s cli.Streams) error {
 	switch out.Verdict {
 	case check.Failed:
 		c.Status, decides = string(inbox.CheckFailed), "the entry would go on with what it printed, or be set aside after the last try"
-		status = cli.Status(cli.ExitError, fmt.Errorf("the check %s failed: %s", out.Name, words.Line(out.Why)))
+		status = cli.Status(cli.ExitError, fmt.Errorf("the %s failed: %s", out.Title(), words.Line(out.Why)))
 	case check.Unable:
 		c.Status, decides = string(inbox.CheckUnable), "the entry would stay in flight, and the check be run again"
-		status = cli.Status(exitUnable, fmt.Errorf("the check %s could not be run: %s", out.Name, words.Line(out.Why)))
+		status = cli.Status(exitUnable, fmt.Errorf("the %s could not be run: %s", out.Title(), words.Line(out.Why)))
 	}
 	text := fmt.Sprintf("%s: %s after %s: %s", c.Name, c.Status, words.Took(out.Took), decides)
 	if c.Tail != "" {

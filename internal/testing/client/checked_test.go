@@ -121,3 +121,13 @@ func TestHostedChecked(t *testing.T) {
 	h.run("--inbox", r.inbox, "--check", lieDetector)
 	r.checked(all)
 }
+
+// A pipeline's step ends as its check does.
+func TestPipelineChecked(t *testing.T) {
+	p := inPipeline(minutes(t), t, lying)
+	all := some(6, verbatim)
+	reply := p.ran(p.step(all[2], "--check", lieDetector), 0)
+	assert.Equal(t, ownReply(all[2].tag)+"\n", reply)
+	p.ran(p.step(all[5], "--check", lieDetector, "--check-tries", "2"), 3, "check_failed", "its check failed: exit status 1")
+	assert.Empty(t, p.ran(p.step(all[0], "--check", "exit 75", "--timeout", "20s"), 124, "was not answered in time"))
+}
