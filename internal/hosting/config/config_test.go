@@ -267,7 +267,7 @@ func TestNested(t *testing.T) {
 		{"tools", tool(map[string]any{"name": "a-"}), "tools[2].name", `leads to no route of the guild: "a-"`},
 		{"tools", tool(map[string]any{"description": 1}), "tools[2].description", "must be a string, and is a number"},
 		{"tools", tool(map[string]any{"params": []any{}}), "tools[2].params", "must be an object, and is an array"},
-		{"tools", tool(map[string]any{"idempotent": "yes"}), "tools[2].idempotent", "must be true or false, and is a string"},
+		{"tools", tool(map[string]any{"idempotent": "yes"}), "tools[2].idempotent", "must be a boolean, and is a string"},
 		{"tools", tool(map[string]any{"method": 1}), "tools[2].method", "must be a string, and is a number"},
 		{"tools", tool(map[string]any{"method": "get"}), "tools[2].method", `must be GET, POST or DELETE, and is "get"`},
 		{"tools", tool(map[string]any{"method": "PATCH"}), "tools[2].method", `must be GET, POST or DELETE, and is "PATCH"`},

@@ -39,7 +39,9 @@ func Parse(text []byte) (*Config, error) {
 	p.facts(c)
 	p.cleanUp(c)
 	c.Limits = p.limits()
-	c.Extra = p.rest()
+	if len(p.members) > 0 { // which nobody took
+		c.Extra = p.members
+	}
 	if p.problem != nil {
 		return c, p.problem
 	}
@@ -67,8 +69,12 @@ func decode(text []byte) (map[string]json.RawMessage, *Problem) {
 	case len(bytes.TrimSpace(body)) == 0:
 		return nil, &Problem{Reason: "on stdin is empty: write one JSON object"}
 	}
-	if at := invalidUTF8(body); at >= 0 {
-		return nil, &Problem{Reason: "is not UTF-8 at " + place(body, at, mark)}
+	if !utf8.Valid(body) {
+		at := 0
+		for r, size := rune(0), 0; r != utf8.RuneError || size != 1; at += size {
+			r, size = utf8.DecodeRune(body[at:])
+		}
+		return nil, &Problem{Reason: "is not UTF-8 at " + place(body, at-1, mark)}
 	}
 	// Validated before it is taken apart, which takes more memory than it has bytes.
 	err := json.Unmarshal(body, &struct{}{})
@@ -120,20 +126,6 @@ func apart(value []byte) (members map[string]json.RawMessage, all []json.RawMess
 	return members, all, false
 }
 
-func invalidUTF8(text []byte) int {
-	if utf8.Valid(text) {
-		return -1
-	}
-	for at := 0; at < len(text); {
-		r, size := utf8.DecodeRune(text[at:])
-		if r == utf8.RuneError && size == 1 {
-			return at
-		}
-		at += size
-	}
-	return -1
-}
-
 // place spells an offset for people; skipped is what came before the text.
 func place(text []byte, at, skipped int) string {
 	before := text[:min(at, len(text))]
@@ -164,6 +156,7 @@ func kind(value []byte) string {
 // parser takes the members it reads out of members, and keeps the first problem.
 type parser struct {
 	members map[string]json.RawMessage
+	within  string // what is before their names in a path
 	problem *Problem
 }
 
@@ -173,7 +166,7 @@ func (p *parser) fail(path, format string, args ...any) {
 	}
 }
 
-// take returns a top-level member, or nil if it is missing or null.
+// take returns a member, or nil if it is missing or null.
 func (p *parser) take(name string) json.RawMessage {
 	v := p.members[name]
 	delete(p.members, name)
@@ -187,26 +180,34 @@ func (p *parser) take(name string) json.RawMessage {
 func (p *parser) need(name string) (json.RawMessage, bool) {
 	v := p.take(name)
 	if v == nil {
-		p.fail(name, "is missing")
+		p.fail(p.within+name, "is missing")
 	}
 	return v, v != nil
 }
 
 // text reads a string that must be there.
-func (p *parser) text(name string) (string, bool) {
+func (p *parser) text(name string) (s string, ok bool) {
 	v, ok := p.need(name)
-	if !ok {
-		return "", false
+	if ok {
+		s, ok = p.stringAt(p.within+name, v)
 	}
-	return p.stringAt(name, v)
+	return s, ok
 }
 
 // textIfAny reads a string that may be missing.
 func (p *parser) textIfAny(name string) (s string, ok bool) {
 	if v := p.take(name); v != nil {
-		s, ok = p.stringAt(name, v)
+		s, ok = p.stringAt(p.within+name, v)
 	}
 	return s, ok && s != ""
+}
+
+// objectIfAny reads an object that may be missing, as it is.
+func (p *parser) objectIfAny(name string) json.RawMessage {
+	if v := p.take(name); v != nil && p.isA("an object", p.within+name, v) {
+		return v
+	}
+	return nil
 }
 
 func (p *parser) stringAt(path string, value json.RawMessage) (s string, ok bool) {
@@ -220,10 +221,7 @@ func (p *parser) stringAt(path string, value json.RawMessage) (s string, ok bool
 // flag reads a boolean that may be missing.
 func (p *parser) flag(name string) bool {
 	v := p.take(name)
-	if v == nil {
-		return false
-	}
-	return p.isA("a boolean", name, v) && v[0] == 't'
+	return v != nil && p.isA("a boolean", p.within+name, v) && v[0] == 't'
 }
 
 // partsAt reads the members of an object, or the elements of an array.
@@ -248,19 +246,17 @@ func (p *parser) isA(want, path string, value json.RawMessage) bool {
 
 // identity reads who the session is, and to whom it reports.
 func (p *parser) identity(c *Config) {
-	if id, ok := p.text("sessionId"); ok {
-		if err := folder.CheckID(id); err != nil {
-			p.fail("sessionId", "%v", err)
-		} else {
-			c.SessionID = id
-		}
+	if id, ok := p.text("sessionId"); !ok {
+	} else if err := folder.CheckID(id); err != nil {
+		p.fail("sessionId", "%v", err)
+	} else {
+		c.SessionID = id
 	}
-	if raw, ok := p.text("guildToolUrl"); ok {
-		if wrong := CheckURL(raw); wrong != "" {
-			p.fail("guildToolUrl", "%s", wrong)
-		} else {
-			c.GuildToolURL = strings.TrimRight(raw, "/")
-		}
+	if raw, ok := p.text("guildToolUrl"); !ok {
+	} else if wrong := CheckURL(raw); wrong != "" {
+		p.fail("guildToolUrl", "%s", wrong)
+	} else {
+		c.GuildToolURL = strings.TrimRight(raw, "/")
 	}
 }
 
@@ -345,19 +341,11 @@ func (p *parser) arguments() (args []string) {
 	}
 	_, all, _ := p.partsAt("an array", "claudeArgs", value)
 	for i, v := range all {
-		path := "claudeArgs[" + strconv.Itoa(i) + "]"
-		s, ok := p.stringAt(path, v)
-		switch {
-		case !ok:
-		case strings.ContainsRune(s, 0):
-			p.fail(path, "must hold no NUL byte")
-		case len(s) > maxArgument:
-			p.fail(path, "must have at most %d bytes, and has %d: no program can be started with more", maxArgument, len(s))
-		default:
-			args = append(args, s)
-			continue
+		s, ok := p.word("claudeArgs["+strconv.Itoa(i)+"]", v, 0, "")
+		if !ok {
+			return nil
 		}
-		return nil
+		args = append(args, s)
 	}
 	return args
 }
@@ -371,32 +359,37 @@ func (p *parser) environment() map[string]string {
 	members, _, _ := p.partsAt("an object", "env", value)
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		path := member("env", name)
-		s, ok := p.stringAt(path, members[name])
-		switch {
-		case name == "":
+		if name == "" {
 			p.fail(path, "must have a name")
-		case strings.ContainsAny(name, "=\x00"):
+		} else if strings.ContainsAny(name, "=\x00") {
 			p.fail(path, "must have a name without '=' and NUL bytes")
-		case !ok:
-		case strings.ContainsRune(s, 0):
-			p.fail(path, "must hold no NUL byte")
-		case len(name)+1+len(s) > maxArgument:
-			p.fail(path, "must have at most %d bytes with its name, and has %d: no program can be started with more", maxArgument, len(name)+1+len(s))
-		default:
-			env[name] = s
 		}
+		env[name], _ = p.word(path, members[name], len(name)+1, " with its name")
 	}
 	return env
 }
 
+// word reads what a program is started with, beside more bytes.
+func (p *parser) word(path string, value json.RawMessage, more int, with string) (s string, ok bool) {
+	if s, ok = p.stringAt(path, value); !ok {
+		return "", false
+	}
+	if strings.ContainsRune(s, 0) {
+		p.fail(path, "must hold no NUL byte")
+	} else if more += len(s); more > maxArgument {
+		p.fail(path, "must have at most %d bytes%s, and has %d: no program can be started with more", maxArgument, with, more)
+	} else {
+		return s, true
+	}
+	return "", false
+}
+
+// plain are the characters of a name that needs no quotes.
+const plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+
 // member is the path of an object's member.
 func member(path, name string) string {
-	plain := name != "" && len(name) <= 100
-	for i := 0; plain && i < len(name); i++ {
-		c := name[i]
-		plain = 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-'
-	}
-	if plain {
+	if name != "" && len(name) <= 100 && strings.Trim(name, plain) == "" {
 		return path + "." + name
 	}
 	return path + "[" + quoted(name) + "]"
@@ -421,11 +414,7 @@ func (p *parser) facts(c *Config) {
 		}
 	}
 	c.Provider, _ = p.text("provider")
-	if value := p.take("metadata"); value != nil {
-		if p.isA("an object", "metadata", value) {
-			c.Metadata = value
-		}
-	}
+	c.Metadata = p.objectIfAny("metadata")
 }
 
 // cleanUp reads which directory is deleted at the session's end. A slip of the pen
@@ -452,12 +441,4 @@ func (p *parser) cleanUp(c *Config) {
 		}
 	}
 	c.SystemPromptTmpDir = dir
-}
-
-// rest returns the members that nobody took.
-func (p *parser) rest() map[string]json.RawMessage {
-	if len(p.members) == 0 {
-		return nil
-	}
-	return p.members
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -41,51 +42,28 @@ func (p *parser) tools() (tools []Tool) {
 
 func (p *parser) tool(path string, value json.RawMessage) (t Tool, ok bool) {
 	members, _, ok := p.partsAt("an object", path, value)
-	if !ok || !p.toolName(path+".name", members["name"], &t.Name) {
+	if !ok {
 		return t, false
 	}
-	t.Params, t.Method = json.RawMessage("{}"), "POST"
-	for _, name := range []string{"description", "params", "idempotent", "method"} {
-		v, there := members[name]
-		if !there || kind(v) == "null" {
-			continue
-		}
-		at := path + "." + name
-		switch name {
-		case "description":
-			t.Description, ok = p.stringAt(at, v)
-		case "params":
-			t.Params, ok = v, p.isA("an object", at, v)
-		case "idempotent":
-			if t.Idempotent, ok = v[0] == 't', kind(v) == "a boolean"; !ok {
-				p.fail(at, "must be true or false, and is %s", kind(v))
-			}
-		case "method":
-			if t.Method, ok = p.stringAt(at, v); ok && t.Method != "GET" && t.Method != "POST" && t.Method != "DELETE" {
-				p.fail(at, "must be GET, POST or DELETE, and is %s", quoted(t.Method))
-				ok = false
-			}
-		}
-		if !ok {
-			return t, false
+	in := &parser{members: members, within: path + "."}
+	if t.Name, ok = in.text("name"); ok {
+		if wrong := checkToolName(t.Name); wrong != "" {
+			in.fail(in.within+"name", "%s", wrong)
 		}
 	}
-	return t, true
-}
-
-func (p *parser) toolName(path string, value json.RawMessage, name *string) (ok bool) {
-	if value == nil || kind(value) == "null" {
-		p.fail(path, "is missing")
-		return false
+	t.Description, _ = in.textIfAny("description")
+	if t.Params = in.objectIfAny("params"); t.Params == nil {
+		t.Params = json.RawMessage("{}")
 	}
-	if *name, ok = p.stringAt(path, value); !ok {
-		return false
+	t.Idempotent = in.flag("idempotent")
+	t.Method = "POST"
+	if v := in.take("method"); v != nil {
+		if t.Method, ok = in.stringAt(in.within+"method", v); ok && !slices.Contains([]string{"GET", "POST", "DELETE"}, t.Method) {
+			in.fail(in.within+"method", "must be GET, POST or DELETE, and is %s", quoted(t.Method))
+		}
 	}
-	if wrong := checkToolName(*name); wrong != "" {
-		p.fail(path, "%s", wrong)
-		return false
-	}
-	return true
+	p.problem = cmp.Or(p.problem, in.problem)
+	return t, in.problem == nil
 }
 
 // checkToolName allows what the MCP allows, but for names that no route leads to.
@@ -93,10 +71,8 @@ func checkToolName(name string) string {
 	if name == "" || len(name) > maxToolName {
 		return "must have 1 to " + strconv.Itoa(maxToolName) + " characters, and has " + strconv.Itoa(len(name))
 	}
-	for _, r := range name {
-		if !strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-", r) {
-			return "must consist of letters, digits, '_', '.' and '-', and is " + quoted(name)
-		}
+	if strings.Trim(name, plain+".") != "" {
+		return "must consist of letters, digits, '_', '.' and '-', and is " + quoted(name)
 	}
 	for part := range strings.SplitSeq(Tool{Name: name}.route(), "/") {
 		if part == "" || part == "." || part == ".." { // it is lost on the way
