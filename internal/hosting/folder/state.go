@@ -176,16 +176,21 @@ type Cancel struct {
 
 // Tools is what the client did with the guild's tools.
 type Tools struct {
-	URL        string     `json:"url"`
-	Configured int        `json:"configured,omitempty"` // tools that the client can list
-	Required   bool       `json:"required,omitempty"`   // a session without them has failed
-	Listed     bool       `json:"listed"`               // the client asked for the list
-	Calls      int64      `json:"calls"`
-	Failed     int64      `json:"failed,omitempty"` // calls that ended in an error
-	Open       int64      `json:"open"`             // calls that wait for the guild
-	LastAt     *time.Time `json:"lastAt,omitempty"`
-	LastError  string     `json:"lastError,omitempty"` // of the last call that failed, with the tool's name
-	Each       []ToolUse  `json:"each,omitempty"`      // the tools that were called, by name
+	URL      string `json:"url"`
+	Required bool   `json:"required,omitempty"` // a session without them has failed
+	ToolCounts
+	LastAt    *time.Time `json:"lastAt,omitempty"`    // when a call last began or ended
+	LastError string     `json:"lastError,omitempty"` // of the last call that failed, with the tool's name
+}
+
+// ToolCounts is how often it did what.
+type ToolCounts struct {
+	Configured int       `json:"configured"` // tools that the client can list
+	Listed     bool      `json:"listed"`     // the client asked for the list
+	Calls      int64     `json:"calls"`
+	Failed     int64     `json:"failed"`         // calls that ended in an error
+	Open       int64     `json:"open"`           // calls that wait for the guild
+	Each       []ToolUse `json:"each,omitempty"` // the tools that were called, by name
 }
 
 // ToolUse is what became of the calls of one tool.

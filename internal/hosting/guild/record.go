@@ -29,7 +29,8 @@ type Record struct {
 	Ended    string   `json:"ended,omitempty"`    // what ended the client, such as "exit", "exit-deadline", "stall"
 	ResetsAt string   `json:"resetsAt,omitempty"` // of a rate limit, RFC 3339
 	Warnings []string `json:"warnings,omitempty"` // sentences, such as that the client never asked for its tools
-	Tools    *ToolUse `json:"tools,omitempty"`    // what the client did with the guild's tools; nil if it had none
+	// Tools is what the client did with the guild's tools; nil if it had none.
+	Tools *folder.ToolCounts `json:"tools,omitempty"`
 	// Lost is how many messages found no room, and Waiting how many of the transcript the
 	// guild's table does not have yet.
 	Lost    int64 `json:"lost,omitempty"`
@@ -51,17 +52,6 @@ type TerminationTag struct {
 type TerminationDiagnostic struct {
 	ExitCode      int    `json:"exitCode"`
 	StderrExcerpt string `json:"stderrExcerpt,omitempty"` // the last 2048 characters
-}
-
-// ToolUse is what the client did with the guild's tools.
-type ToolUse struct {
-	Configured int   `json:"configured"`
-	Listed     bool  `json:"listed"` // it asked for the list
-	Calls      int64 `json:"calls"`
-	Failed     int64 `json:"failed"`         // calls that ended in an error
-	Open       int64 `json:"open,omitempty"` // calls without an answer when the session ended
-	// Each are the tools that were called, by name.
-	Each []folder.ToolUse `json:"each,omitempty"`
 }
 
 // Entries say what became of the session's entries.

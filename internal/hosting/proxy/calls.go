@@ -51,7 +51,7 @@ func (p *Proxy) server() *mcp.Server {
 			result, err = next(ctx, method, request)
 			if list, ok := result.(*mcp.ListToolsResult); ok && err == nil {
 				list.Tools = p.list
-				p.count(func(s *Stats) { s.Listed = true })
+				p.listed()
 				p.printf("mcp-proxy: tools/list (%d tools)", len(p.list))
 			}
 			return result, err
@@ -88,7 +88,7 @@ func (p *Proxy) call(ctx context.Context, r *mcp.CallToolRequest, name string) *
 	ctx, done := p.answers.inProgress(ctx, r.Extra)
 	defer done()
 	start := time.Now()
-	number := p.began(name, start)
+	number := p.began(name)
 	text, err := p.answer(ctx, name, r.Params.Arguments)
 	took := time.Since(start).Milliseconds()
 	p.ended(name, err)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"heartbeat/internal/hosting/config"
+	"heartbeat/internal/hosting/folder"
 	"io"
 	"net/http"
 	"strings"
@@ -82,12 +83,12 @@ func TestAnErrorIsAResult(t *testing.T) {
 		assert.Regexp(t, `^(mcp-proxy: |MCP proxy server )`, line)
 	}
 	stats := p.Stats()
-	assert.Equal(t, []int{5, 4, 0}, []int{stats.Calls, stats.Failed, stats.Running})
-	assert.False(t, stats.Last.IsZero())
-	assert.Equal(t, Calls{1, 0, ""}, stats.Tools["works"])
+	assert.Equal(t, []int64{5, 4, 0}, []int64{stats.Calls, stats.Failed, stats.Open})
+	assert.NotNil(t, stats.LastAt)
+	assert.Contains(t, stats.Each, folder.ToolUse{Name: "works", Calls: 1})
 	assert.Regexp(t, "^[a-z() ]+: .", stats.LastError)
-	failed := 0
-	for _, of := range stats.Tools {
+	failed := int64(0)
+	for _, of := range stats.Each {
 		failed += of.Failed
 	}
 	assert.Equal(t, stats.Failed, failed)
@@ -102,7 +103,7 @@ func TestAClientCancels(t *testing.T) {
 	_, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "echo"})
 	require.ErrorIs(t, err, context.Canceled)
 	<-h.ended
-	until(t, "the call's end", func() bool { return p.Stats().Running == 0 })
+	until(t, "the call's end", func() bool { return p.Stats().Open == 0 })
 }
 
 const (

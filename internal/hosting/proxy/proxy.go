@@ -25,6 +25,7 @@ import (
 
 	"heartbeat/internal/gate"
 	"heartbeat/internal/hosting/config"
+	"heartbeat/internal/hosting/folder"
 )
 
 const (
@@ -76,7 +77,7 @@ type Proxy struct {
 	serving sync.RWMutex // held for reading by each request, for writing by Close
 
 	counting sync.Mutex
-	stats    Stats
+	stats    folder.Tools
 
 	closing sync.Once
 }
@@ -106,7 +107,7 @@ func Start(options Options) (*Proxy, error) {
 		served: make(chan struct{}),
 	}
 	p.context, p.cancel = context.WithCancel(context.Background())
-	p.stats.Configured, p.stats.Tools = len(list), map[string]Calls{}
+	p.stats.URL, p.stats.Configured = p.URL(), len(list)
 	p.mcp = p.server()
 	p.answers = newAnswers(p)
 	p.http = &http.Server{
@@ -162,11 +163,7 @@ func (p *Proxy) routes() http.Handler {
 }
 
 // URL is the address that the mcp-config names, such as "http://127.0.0.1:40123/mcp".
-func (p *Proxy) URL() string { return p.address("/mcp") }
-
-func (p *Proxy) address(path string) string {
-	return fmt.Sprintf("http://127.0.0.1:%d%s", p.port, path)
-}
+func (p *Proxy) URL() string { return fmt.Sprintf("http://127.0.0.1:%d/mcp", p.port) }
 
 // Config is the mcp-config for the client, as one line of JSON. It holds the token:
 // the file must be readable by its owner only.
@@ -201,7 +198,7 @@ func (p *Proxy) Close() {
 		for session := range p.mcp.Sessions() {
 			_ = session.Close() // nothing is left to be delivered
 		}
-		if warning := p.Stats().Warning(); warning != "" {
+		if warning := Warning(p.Stats()); warning != "" {
 			p.printf("mcp-proxy: WARNING: %s", warning)
 		}
 	})

@@ -37,7 +37,7 @@ func TestListAndCall(t *testing.T) {
 	assert.False(t, result.IsError)
 	assert.Equal(t, `writ-list {"n":12345678901234567890}`, text(t, result))
 	assert.Regexp(t, `mcp-proxy: writ-list → GET /api/writ/list \(\d+ms, call #1\)`, logged.text())
-	assert.Equal(t, 1, p.Stats().Calls)
+	assert.EqualValues(t, 1, p.Stats().Calls)
 }
 
 func TestTheConfig(t *testing.T) {
@@ -68,12 +68,12 @@ func TestNoPort(t *testing.T) {
 func TestAClientThatNeverAsked(t *testing.T) {
 	p, logged := start(t, Options{Tools: []config.Tool{{Name: "a"}, {Name: "b"}}})
 	want := "the client never asked for the list of tools: none of the 2 configured tools was available to it"
-	assert.Equal(t, want, p.Stats().Warning())
+	assert.Equal(t, want, Warning(p.Stats()))
 	p.Close()
 	assert.Contains(t, logged.text(), "mcp-proxy: WARNING: "+want)
 
 	none, logged := start(t, Options{Tools: []config.Tool{}})
-	assert.Empty(t, none.Stats().Warning())
+	assert.Empty(t, Warning(none.Stats()))
 	none.Close()
 	assert.NotContains(t, logged.text(), "WARNING")
 }
@@ -98,7 +98,7 @@ func TestCloseNeverHangs(t *testing.T) {
 	for range 4 {
 		<-begun
 	}
-	until(t, "the large result to fill the connection", func() bool { return p.Stats().Running == 3 })
+	until(t, "the large result to fill the connection", func() bool { return p.Stats().Open == 3 })
 	p.Close()
 	p.Close()
 	<-old.response
@@ -107,7 +107,7 @@ func TestCloseNeverHangs(t *testing.T) {
 	require.ErrorIs(t, err, syscall.ECONNREFUSED)
 	assert.Empty(t, slices.Collect(p.mcp.Sessions()))
 	assert.Zero(t, open(p))
-	assert.Zero(t, p.Stats().Running)
+	assert.Zero(t, p.Stats().Open)
 }
 
 func TestProxiesLeaveNothing(t *testing.T) {

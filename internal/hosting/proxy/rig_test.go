@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"heartbeat/internal/hosting/config"
 	"net/http"
 	"os"
@@ -120,4 +121,9 @@ func descriptors() int {
 		return 0
 	}
 	return len(list)
+}
+
+// address is that of a path.
+func (p *Proxy) address(path string) string {
+	return fmt.Sprintf("http://127.0.0.1:%d%s", p.port, path)
 }

@@ -2,88 +2,72 @@ package proxy
 
 import (
 	"fmt"
-	"maps"
+	"slices"
 	"strings"
 	"time"
 
+	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/words"
 )
-
-// Stats is what a proxy has seen so far.
-type Stats struct {
-	Configured int       // tools that the client can list
-	Listed     bool      // the client has asked for the list
-	Calls      int       // calls begun
-	Failed     int       // calls that ended in an error
-	Running    int       // calls in progress
-	Last       time.Time // when a call last began or ended; zero before the first
-	// LastError is how the last call that failed did, with the tool's name.
-	LastError string
-	// Tools are the calls of each tool that was called, by its name.
-	Tools map[string]Calls
-}
-
-// Calls are those of one tool.
-type Calls struct {
-	Calls, Failed int
-	LastError     string // of the last call that failed
-}
 
 // Other is the name that calls of all tools count under that are not configured.
 const Other = "(no such tool)"
 
 // began counts a call, and returns its number.
-func (p *Proxy) began(name string, at time.Time) int {
-	return p.count(func(s *Stats) {
-		s.Calls, s.Running, s.Last = s.Calls+1, s.Running+1, at
-		of := s.Tools[p.counted(name)]
-		of.Calls++
-		s.Tools[p.counted(name)] = of
-	}).Calls
+func (p *Proxy) began(name string) int64 {
+	return p.count(name, func(s *folder.Tools, of *folder.ToolUse) { s.Calls++; s.Open++; of.Calls++ }).Calls
 }
 
 // ended counts the end of a call.
 func (p *Proxy) ended(name string, err error) {
-	p.count(func(s *Stats) {
-		if s.Running, s.Last = s.Running-1, time.Now(); err == nil {
-			return
+	p.count(name, func(s *folder.Tools, of *folder.ToolUse) {
+		if s.Open--; err != nil {
+			s.Failed++
+			of.Failed++
+			of.LastError = words.Brief(err.Error())
+			s.LastError = of.Name + ": " + of.LastError
 		}
-		of := s.Tools[p.counted(name)]
-		of.Failed++
-		of.LastError = words.Brief(err.Error())
-		s.Failed, s.LastError = s.Failed+1, p.counted(name)+": "+of.LastError
-		s.Tools[p.counted(name)] = of
 	})
 }
 
-// counted is the name that a tool's calls count under.
-func (p *Proxy) counted(name string) string {
-	if _, known := p.tools[name]; known {
-		return name
+// count changes the figures of a tool, and returns those of all.
+func (p *Proxy) count(name string, change func(*folder.Tools, *folder.ToolUse)) folder.Tools {
+	if _, known := p.tools[name]; !known {
+		name = Other
 	}
-	return Other
+	p.counting.Lock()
+	defer p.counting.Unlock()
+	s, now := &p.stats, time.Now().UTC()
+	at, found := slices.BinarySearchFunc(s.Each, name, func(u folder.ToolUse, name string) int { return strings.Compare(u.Name, name) })
+	if s.Each = slices.Clone(s.Each); !found { // who has read it may keep it
+		s.Each = slices.Insert(s.Each, at, folder.ToolUse{Name: name})
+	}
+	s.LastAt = &now
+	change(s, &s.Each[at])
+	return *s
+}
+
+// Stats is what the client did so far. It is safe to call at any time, also after Close.
+func (p *Proxy) Stats() folder.Tools {
+	p.counting.Lock()
+	defer p.counting.Unlock()
+	return p.stats
+}
+
+// listed notes that the client has asked for the list.
+func (p *Proxy) listed() {
+	p.counting.Lock()
+	defer p.counting.Unlock()
+	p.stats.Listed = true
 }
 
 // Warning is a sentence about a client that works without the tools it was given, or
 // "". It means something once the client has answered its first prompt.
-func (s Stats) Warning() string {
+func Warning(s folder.Tools) string {
 	if s.Listed || s.Configured == 0 {
 		return ""
 	}
 	return fmt.Sprintf("the client never asked for the list of tools: none of the %d configured tools was available to it", s.Configured)
-}
-
-// Stats is safe to call at any time, also after Close.
-func (p *Proxy) Stats() Stats { return p.count(func(*Stats) {}) }
-
-// count changes the figures, and returns them.
-func (p *Proxy) count(change func(*Stats)) Stats {
-	p.counting.Lock()
-	defer p.counting.Unlock()
-	change(&p.stats)
-	now := p.stats
-	now.Tools = maps.Clone(now.Tools)
-	return now
 }
 
 // printf logs on one line: names and messages come from the client and the guild.

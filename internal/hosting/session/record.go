@@ -3,7 +3,6 @@ package session
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -40,7 +39,7 @@ func recordOf(s folder.State, d Decision, each []guild.Entry) *guild.Record {
 	}
 	r.Lost, r.Waiting = s.Lost, s.Waiting
 	if t := s.Tools; t != nil && t.Configured+int(t.Calls) > 0 {
-		r.Tools = &guild.ToolUse{Configured: t.Configured, Listed: t.Listed, Calls: t.Calls, Failed: t.Failed, Open: t.Open, Each: t.Each}
+		r.Tools = &t.ToolCounts
 	}
 	if s.CostUSD != nil {
 		if text, err := json.Marshal(*s.CostUSD); err == nil { // it is finite: it came as JSON
@@ -108,19 +107,9 @@ func (h *host) toolsUsed(s *folder.State) {
 	if h.proxy == nil {
 		return
 	}
-	stats := h.proxy.Stats()
-	s.Tools = &folder.Tools{
-		URL: h.proxy.URL(), Configured: stats.Configured, Required: h.requiresTools(), Listed: stats.Listed,
-		Calls: int64(stats.Calls), Failed: int64(stats.Failed), Open: int64(stats.Running), LastError: stats.LastError,
-	}
-	if !stats.Last.IsZero() {
-		at := stats.Last.UTC()
-		s.Tools.LastAt = &at
-	}
-	for _, name := range slices.Sorted(maps.Keys(stats.Tools)) {
-		of := stats.Tools[name]
-		s.Tools.Each = append(s.Tools.Each, folder.ToolUse{Name: name, Calls: int64(of.Calls), Failed: int64(of.Failed), LastError: of.LastError})
-	}
+	t := h.proxy.Stats()
+	t.Required = h.requiresTools()
+	s.Tools = &t
 }
 
 // requiresTools reports whether flag or config say that a session without its tools has

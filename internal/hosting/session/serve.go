@@ -57,9 +57,7 @@ func (h *host) serveTools(f folder.Folder) (err error) {
 	if err := disk.Publish(h.mcpConfig(), h.proxy.Config(), false); err != nil {
 		return fmt.Errorf("write the client's configuration of the guild's tools: %w", err)
 	}
-	h.note(func(s *folder.State) {
-		s.Tools = &folder.Tools{URL: h.proxy.URL(), Configured: len(h.Config.Tools), Required: h.requiresTools()}
-	})
+	h.note(h.toolsUsed)
 	return nil
 }
 
@@ -71,7 +69,7 @@ func (h *host) closeTools() {
 	h.change(func(s *folder.State) {
 		h.watchLive(s)
 		if s.Result != nil {
-			addWarning(s, h.proxy.Stats().Warning())
+			addWarning(s, proxy.Warning(h.proxy.Stats()))
 		}
 	})
 	h.proxy.Close()

@@ -24,7 +24,7 @@ type watching struct {
 
 	read     chan struct{} // closed once the client's output is at its end
 	idle     chan bool     // at each line: whether the client has nothing left to do
-	tools    proxy.Stats
+	tools    folder.Tools
 	began    bool           // there was a message from beyond the client's start
 	answered bool           // the model answered something
 	answers  time.Time      // since when it does
@@ -204,7 +204,7 @@ func (w *watching) finish() { <-w.read }
 func (w *watching) look() {
 	h := w.h
 	stats := h.proxy.Stats()
-	called := stats.Calls != w.tools.Calls || stats.Last != w.tools.Last || stats.Listed != w.tools.Listed
+	called := stats.Calls != w.tools.Calls || stats.LastAt != w.tools.LastAt || stats.Listed != w.tools.Listed
 	w.tools = stats
 	now := time.Now().UTC()
 	h.note(func(s *folder.State) {
@@ -217,7 +217,7 @@ func (w *watching) look() {
 	settled := w.answered && time.Since(w.answers) > toolsWait
 	h.mu.Unlock()
 	if settled {
-		h.warn(stats.Warning())
+		h.warn(proxy.Warning(stats))
 	}
 	if h.stalls(now) {
 		w.end(endedByStall, h.Stall)

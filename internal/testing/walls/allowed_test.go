@@ -81,8 +81,8 @@ var allowed = map[string]string{
 	"internal/hosting/config": "internal/cli internal/disk internal/flat internal/hosting/folder internal/words internal/money/budget",
 	"internal/hosting/folder": "internal/disk internal/flat internal/hosting/store internal/machine",
 	"internal/hosting/store":  "internal/disk internal/lines",
-	"internal/hosting/proxy":  "internal/gate internal/hosting/config internal/words",
-	"internal/hosting":        "inbox recover internal/claude/settings internal/cli/... internal/disk internal/flat internal/machine internal/machine/guardian internal/machine/rights internal/machine/signals internal/hosting/... internal/lines internal/notify internal/money/price internal/see internal/words",
+	"internal/hosting/proxy":  "internal/gate internal/hosting/config internal/hosting/folder internal/words",
+	"internal/hosting":        "inbox recover internal/claude/settings internal/cli/... internal/disk internal/flat internal/machine internal/machine/guardian internal/machine/rights internal/machine/signals internal/hosting/... internal/lines internal/notify internal/money/price internal/words internal/see",
 	"internal/hosting/queue":  "internal/money/charging internal/money/meter inbox internal/claim internal/claude internal/claude/settings internal/cli internal/disk internal/machine internal/words orchestrate/effect recover internal/agent internal/supervise/client",
 	"internal/hosting/attach": "inbox internal/disk internal/hosting/stream internal/machine/socket",
 	// The session host.
