@@ -2,12 +2,18 @@ package supervise
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"slices"
 	"syscall"
 	"time"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/claim"
+	"heartbeat/internal/machine"
 	"heartbeat/internal/notify"
+	"heartbeat/internal/supervise/terminal"
+	"heartbeat/internal/words"
 )
 
 // ending is why the work ends.
@@ -89,4 +95,122 @@ func (r *run) tellEnd(e *ending) {
 	ctx, stop := context.WithTimeout(ctx, tellTime)
 	defer stop()
 	r.tells.Stop(ctx)
+}
+
+// Person reports whether somebody has to do something before the work can go on. Any other
+// reason that leaves work may be over by the next try.
+func (r Reason) Person() bool {
+	return slices.Contains([]Reason{SetUp, Authentication, Refused}, r)
+}
+
+// passes reports whether it is a cause that keeps sessions from working and passes by itself.
+func (r Reason) passes() bool {
+	return slices.Contains([]Reason{Trouble, Full, Exhausted}, r)
+}
+
+// ReasonOf sorts an error that keeps the work from beginning. One that is not known to pass is
+// somebody's to put right.
+func ReasonOf(err error) Reason {
+	var busy claim.BusyError
+	switch {
+	case errors.As(err, &busy):
+		return Busy
+	case errors.Is(err, inbox.ErrFull), machine.OutOfSpace(err):
+		return Full
+	case machine.Passes(err), errors.Is(err, inbox.ErrLocked), errors.Is(err, context.DeadlineExceeded):
+		return Trouble
+	}
+	return SetUp
+}
+
+// sort sorts an error. Once a session has worked, what is not known is taken to pass: nothing
+// of the set-up was wrong then.
+func (r *run) sort(err error) Reason {
+	reason := ReasonOf(err)
+	rights := errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
+	if reason == SetUp && !rights && (r.worked() || r.replaced(err)) {
+		return Trouble
+	}
+	return reason
+}
+
+// worked reports whether a session has: its hook told of its start.
+func (r *run) worked() bool { return len(r.report.SessionIDs) > 0 }
+
+// replaced reports whether the client may be missing only because it is being updated, while
+// a service starts: a session has worked through this inbox before.
+func (r *run) replaced(err error) bool {
+	missing := errors.Is(err, terminal.ErrNotFound) || errors.Is(err, terminal.ErrCannotRun)
+	return missing && r.Mode == Persist && !r.Attended && r.before.Answered > 0
+}
+
+// stuck ends the work because of an error, if there is one.
+func (r *run) stuck(err error) *ending {
+	if err == nil {
+		return nil
+	}
+	if e := r.stopped(); e != nil {
+		return e
+	}
+	r.pace.fault()
+	return &ending{reason: r.sort(err), detail: err.Error()}
+}
+
+// trouble is what keeps the sessions from working, for as long as it does.
+type trouble struct {
+	since time.Time // zero: there is none
+	cause string
+	told  []Reason // a person was, of these
+}
+
+// tellAfter is how long what passes by itself may last before a person is told.
+const tellAfter = time.Minute
+
+// tells reports whether a person is to be told of a cause now.
+func (t *trouble) tells(why Reason, now time.Time) bool {
+	if slices.Contains(t.told, why) || !why.Person() && now.Sub(t.since) < tellAfter {
+		return false
+	}
+	t.told = append(t.told, why)
+	return true
+}
+
+// waitsOut reports whether the work goes on. Persisting, only what a person must put right ends
+// it, if no session has ever worked; draining, it is tried again as often as sessions may fail.
+func (r *run) waitsOut(e *ending) bool {
+	person := e.reason.Person()
+	switch {
+	case r.stop.asked.Err() != nil || e.final || !person && !e.reason.passes():
+		return false
+	case r.Mode == Drain && (person || r.pace.tries() > r.MaxRestarts):
+		return false
+	case r.Mode == Persist && person && !r.worked():
+		return false
+	}
+	r.suffer(e)
+	return true
+}
+
+// suffer says what keeps the sessions from working: in the log, to whoever asks for the status,
+// and to a person.
+func (r *run) suffer(e *ending) {
+	now := time.Now()
+	if r.trouble.since.IsZero() {
+		r.trouble.since = now
+	}
+	cause := string(e.reason) + ": " + e.detail
+	if cause != r.trouble.cause {
+		r.trouble.cause = cause
+		text := cause + ": it is tried again, with rests of up to " + words.Took(mostRest)
+		if !e.logged {
+			r.Line(now, text)
+		}
+		if r.Terminal.Stdout != nil { // lines are not shown there
+			r.Terminal.Note("%s", text)
+		}
+	}
+	if r.trouble.tells(e.reason, now) {
+		r.tells.Say(notify.Words{Reason: string(e.reason), Sentence: "heartbeat-launch waits, and tries again: " + cause})
+	}
+	r.service.extend(time.Until(r.pace.notBefore))
 }

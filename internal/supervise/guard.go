@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/machine"
 	"heartbeat/internal/screen"
 	"heartbeat/internal/words"
 	recovery "heartbeat/recover"
@@ -168,4 +169,117 @@ func lastLine(text string) string {
 		return ", which ends with: " + last
 	}
 	return ", which is empty"
+}
+
+// guardTime ends a session whose entry has reached its limit of time. Its hook does so
+// between two requests; one that takes long, or a tool, it cannot end.
+func (r *run) guardTime(s *session) {
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	var seq int64 // of the delivery that limits are about
+	var limit time.Duration
+	for {
+		select {
+		case <-s.over:
+			return
+		case <-look.C:
+		}
+		_, d := r.follow.counts()
+		if d == nil {
+			continue
+		}
+		if d.DeliveredSeq != seq {
+			l := recovery.LimitsOf(d, r.Settings.Limits)
+			seq, limit = d.DeliveredSeq, l.Entry.Time
+		}
+		if limit == 0 || recovery.Took(d) < limit {
+			continue
+		}
+		if v := recovery.Judge(recovery.LimitsOf(d, r.Settings.Limits), recovery.Spent{Took: recovery.Took(d)}, d.Attempt); v != nil {
+			s.end(verdict{text: "its entry has reached its limit: " + v.Figures, over: v, seq: seq})
+			return
+		}
+	}
+}
+
+const (
+	// waiterPatience is how long the session may take to end, or to start another hook
+	// that waits, once the one that waited is gone.
+	waiterPatience = 2 * time.Second
+	// waiterPoll is how often the inbox is looked at while no hook waits: a pause and a
+	// back-off end without an event.
+	waiterPoll = 5 * time.Second
+)
+
+// guardWaiter ends a session that sleeps and that nothing would wake, since its hook in
+// the background was killed. As long as no entry waits, it may sleep on.
+func (r *run) guardWaiter(s *session) {
+	var name string // of the hook that waits
+	var died <-chan struct{}
+	var lost time.Time // when it died
+	served := time.Now()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-s.over:
+			return
+		case <-r.follow.turned:
+		case <-timer.C:
+		case <-died:
+			died, lost = nil, time.Now()
+			timer.Reset(waiterPatience)
+			continue
+		}
+		w := r.follow.waitingHook()
+		switch {
+		case w == nil:
+			name, died = "", nil
+			timer.Reset(waiterPoll)
+			if !r.sleepsUnwatched(s) {
+				served = time.Now()
+			} else if time.Since(served) >= r.StartTimeout {
+				s.end(verdict{text: "an entry waits, and no hook that would wake it has for " + r.StartTimeout.String()})
+				return
+			}
+		case w.Name != name:
+			name, died = w.Name, deathOf(w)
+			served = time.Now()
+		case died == nil && gone(w) && time.Since(lost) >= waiterPatience:
+			if entryUnserved(r.box) {
+				s.end(verdict{text: fmt.Sprintf("an entry waits, and the hook that would wake it is gone (process %d)", w.PID)})
+				return
+			}
+			timer.Reset(waiterPoll)
+		}
+	}
+}
+
+// sleepsUnwatched reports whether an entry waits in vain for a session at its prompt,
+// where nobody types: its hook was killed before it waited, or before it woke the
+// session. That no hook is on record as waiting does not tell, since none is during a
+// turn.
+func (r *run) sleepsUnwatched(s *session) bool {
+	return !r.attended() && !s.asking() && s.sight().Kind == screen.Ready && entryUnserved(r.box)
+}
+
+// deathOf is closed when the process that waits dies. It is nil where that process cannot
+// be told from another one of the same number.
+func deathOf(w *inbox.Waiter) <-chan struct{} {
+	if _, known := machine.Lives(w.Boot, w.Namespace, w.PID, w.ProcessStart); !known {
+		return nil
+	}
+	died := make(chan struct{})
+	process := machine.WatchProcess(w.PID)
+	if gone(w) { // before it was watched, and its number may be another's by now
+		close(died)
+		return died
+	}
+	return process.Died()
+}
+
+// gone reports whether the process that waited is certain to be gone.
+func gone(w *inbox.Waiter) bool {
+	alive, known := machine.Lives(w.Boot, w.Namespace, w.PID, w.ProcessStart)
+	return known && !alive
 }

@@ -2,10 +2,12 @@ package supervise
 
 import (
 	"math"
+	"math/rand/v2"
 	"strings"
 	"time"
 
 	"heartbeat/internal/cli"
+	"heartbeat/internal/machine"
 	"heartbeat/internal/words"
 )
 
@@ -176,4 +178,93 @@ func (r *run) aloud(text string) {
 	if r.Attended {
 		r.Terminal.Note("%s", text)
 	}
+}
+
+const (
+	// firstRest is the rest after a session that ended too early, or a try that came to none;
+	// it doubles with each in a row, up to mostRest.
+	firstRest = time.Second
+	mostRest  = 5 * time.Minute
+)
+
+// pace is how the sessions follow one another.
+type pace struct {
+	early     bool      // the last session ended too early
+	fruitless int       // sessions since an entry was answered
+	faults    int       // tries since the last session that came to none
+	answered  int64     // by the sessions so far
+	notBefore time.Time // when the next session may begin
+}
+
+// sessionEnded counts a session. answered is by all sessions so far; broken says that
+// this one did not end as it was meant to, and lasted that it was up for long, as one is that
+// idles.
+func (p *pace) sessionEnded(answered int64, broken, lasted bool) {
+	p.fruitless++
+	p.faults = 0
+	if answered > p.answered || lasted {
+		p.fruitless, p.answered = 0, answered
+	}
+	p.early = broken || p.fruitless > 0
+	p.rest()
+}
+
+// fault counts a try that came to no session.
+func (p *pace) fault() {
+	p.faults++
+	p.early = true
+	p.rest()
+}
+
+// tries is how many in a row came to nothing.
+func (p *pace) tries() int { return p.fruitless + p.faults }
+
+// rest sets when the next session may begin.
+func (p *pace) rest() {
+	p.notBefore = time.Time{}
+	if !p.early {
+		return
+	}
+	rest := firstRest
+	for range p.tries() - 1 {
+		rest = min(2*rest, mostRest)
+	}
+	rest += time.Duration(rand.Float64() * float64(rest) / 5) // not all at once after an outage
+	p.notBefore = time.Now().Add(rest)
+}
+
+// alarmEvery is how often an alarm looks at the clocks: a timer stands still while the
+// machine sleeps. A test shortens it.
+var alarmEvery = 15 * time.Second
+
+// clockSet is by how much the clock on the wall must have been set to count.
+const clockSet = 2 * time.Second
+
+// clocks are what an alarm goes by: that of the wall, and one that nobody can set and that
+// goes on while the machine sleeps.
+type clocks struct {
+	wall func() time.Time
+	boot func() int64
+}
+
+var systemClocks = clocks{func() time.Time { return time.Now().Round(0) }, machine.SinceBoot}
+
+// alarm rings after a time that a sleep of the machine counts in. It rings early where the
+// wall's clock was set: what is waited for may end by that one.
+type alarm struct {
+	clocks
+	from time.Time
+	set  int64
+	rest time.Duration
+}
+
+func (c clocks) alarm(rest time.Duration) alarm { return alarm{c, c.wall(), c.boot(), rest} }
+
+// next is when to look at it again, 0 once it rings.
+func (a alarm) next() time.Duration {
+	passed := time.Duration(a.boot() - a.set)
+	if set := a.wall().Sub(a.from) - passed; set.Abs() > clockSet {
+		return 0
+	}
+	return min(max(0, a.rest-passed), alarmEvery)
 }

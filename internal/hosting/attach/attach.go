@@ -10,11 +10,18 @@
 package attach
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
+	"strings"
+	"time"
 
+	"heartbeat/inbox"
 	"heartbeat/internal/machine/socket"
 )
 
@@ -57,3 +64,89 @@ func dial(ctx context.Context, folder string) (net.Conn, error) {
 	}
 	return conn, nil
 }
+
+// maxAnswer bounds an answer. A session's state has at most 80 MiB.
+const maxAnswer = 96 << 20
+
+// Host is the host of the session with this folder, seen from another process.
+type Host struct{ Folder string }
+
+// Status asks what the session is doing. The answer is the JSON of the host's
+// [Backend].
+func (h Host) Status(ctx context.Context) (status json.RawMessage, err error) {
+	return status, h.ask(ctx, http.MethodGet, "/status", nil, &status)
+}
+
+// Cancel asks the session to end, and returns once the host has taken note. The client
+// has that long before it is killed; if grace is negative the session uses its own.
+func (h Host) Cancel(ctx context.Context, grace time.Duration) error {
+	path := "/cancel"
+	if grace >= 0 {
+		path += "?grace=" + grace.String()
+	}
+	return h.ask(ctx, http.MethodPost, path, nil, nil)
+}
+
+// Stop asks the session to deliver nothing more and to end once the entry in flight is
+// answered, after most at the latest. grace is as for [Host.Cancel].
+func (h Host) Stop(ctx context.Context, most, grace time.Duration) error {
+	path := "/stop?most=" + most.String()
+	if grace >= 0 {
+		path += "&grace=" + grace.String()
+	}
+	return h.ask(ctx, http.MethodPost, path, nil, nil)
+}
+
+// Send appends an entry to the session's inbox. A text of more than [MaxText] bytes is
+// refused. The error matches ErrEnded if the session takes no more of them.
+func (h Host) Send(ctx context.Context, id, text string) (receipt inbox.Receipt, err error) {
+	body, err := json.Marshal(entry{id, text})
+	if err != nil {
+		return receipt, err
+	}
+	return receipt, h.ask(ctx, http.MethodPost, "/send", body, &receipt)
+}
+
+// ask reads the answer to a request into a value, unless that is nil.
+func (h Host) ask(ctx context.Context, method, path string, body []byte, into any) error {
+	req, err := http.NewRequestWithContext(ctx, method, "http://session"+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	resp, err := (&http.Transport{
+		DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, h.Folder) },
+	}).RoundTrip(req)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil && strings.Contains(err.Error(), "malformed HTTP"):
+		return ErrOther
+	case err != nil:
+		return err
+	}
+	defer resp.Body.Close() // the connection is not used again
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if resp.StatusCode != http.StatusOK { // what came of the sentence will do
+		no := hostError{sentence: strings.TrimSpace(string(text))}
+		if resp.StatusCode == http.StatusGone {
+			no.kind = ErrEnded
+		}
+		return no
+	}
+	if err == nil && into != nil {
+		err = json.Unmarshal(text, into)
+	}
+	if err != nil {
+		return fmt.Errorf("read the answer of the session's host: %w", err)
+	}
+	return nil
+}
+
+// hostError is a sentence of the host's.
+type hostError struct {
+	sentence string
+	kind     error
+}
+
+func (e hostError) Error() string { return e.sentence }
+func (e hostError) Unwrap() error { return e.kind }

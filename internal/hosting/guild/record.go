@@ -1,8 +1,15 @@
 package guild
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"sync"
+
 	"heartbeat/internal/hosting/folder"
 )
 
@@ -94,4 +101,130 @@ func (r *Record) Encode() (string, error) {
 		return "", fmt.Errorf("write the record of session %s: %w", r.SessionID, err)
 	}
 	return string(b), nil
+}
+
+// Running is the report that a session runs.
+type Running struct {
+	SessionID string          `json:"sessionId"`
+	StartedAt string          `json:"startedAt"` // as in the config
+	Provider  string          `json:"provider"`
+	Metadata  json.RawMessage `json:"metadata,omitempty"`
+	// Cancel is whom the guild has to signal.
+	Cancel CancelHandle `json:"cancelHandle"`
+	// Socket is the path of the session's socket, for attach and cancel. An older guild
+	// ignores it.
+	Socket string `json:"socket,omitempty"`
+	// Extra are the members of the config that heartbeat-host does not know. One that
+	// has the name of a member above is left out.
+	Extra map[string]json.RawMessage `json:"-"`
+}
+
+// CancelHandle says how a session is cancelled.
+type CancelHandle struct {
+	Kind string `json:"kind"`
+	PGID int    `json:"pgid"`
+}
+
+// LocalGroup is the handle of a process group on this machine: SIGTERM to it cancels.
+func LocalGroup(pgid int) CancelHandle { return CancelHandle{Kind: "local-pgid", PGID: pgid} }
+
+// MarshalJSON writes the extra members behind the others.
+func (r Running) MarshalJSON() ([]byte, error) {
+	type plain Running
+	b, err := json.Marshal(plain(r))
+	if err != nil {
+		return nil, err
+	}
+	return withExtra(b, r.Extra)
+}
+
+// withExtra adds members to an object in JSON, which has some already.
+func withExtra(object []byte, extra map[string]json.RawMessage) ([]byte, error) {
+	if len(extra) == 0 {
+		return object, nil
+	}
+	var there map[string]json.RawMessage
+	if err := json.Unmarshal(object, &there); err != nil {
+		return nil, err
+	}
+	b := bytes.NewBuffer(object[:len(object)-1])
+	for _, name := range slices.Sorted(maps.Keys(extra)) {
+		if _, taken := there[name]; taken || reserved[name] {
+			continue
+		}
+		if !json.Valid(extra[name]) {
+			return nil, fmt.Errorf("the member %q is not JSON", name)
+		}
+		b.WriteString("," + string(quote(name)) + ":")
+		b.Write(extra[name])
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// reserved are names that a report gives a meaning to, even where it leaves them out.
+var reserved = map[string]bool{
+	"sessionId": true, "status": true, "error": true, "transcript": true, "exitCode": true, "signal": true,
+	"costUsd": true, "tokenUsage": true, "output": true, "providerSessionId": true, "terminationTag": true,
+	"terminationDiagnostic": true, "metadata": true, "socket": true, "cancelHandle": true, "conversationId": true,
+	"entries": true, "result": true, "ended": true, "resetsAt": true, "warnings": true,
+	"tools": true, "lost": true, "waiting": true,
+}
+
+// Body is a report as it is sent. It is opened once for each attempt and need not be in
+// memory: the transcript of a record is read as it is sent.
+type Body struct {
+	Open func() io.Reader
+	Size int64 // bytes
+}
+
+// BodyOf is a body that is in memory.
+func BodyOf(b []byte) Body {
+	return Body{Open: func() io.Reader { return bytes.NewReader(b) }, Size: int64(len(b))}
+}
+
+// unreadable is a report that cannot be read where it is kept.
+type unreadable struct{ err error }
+
+func (u *unreadable) Error() string { return u.err.Error() }
+func (u *unreadable) Unwrap() error { return u.err }
+
+// reading is one pass over a body. net/http may go on reading after it has returned an
+// answer; closed tells when it no longer does.
+type reading struct {
+	io.Reader
+	once   sync.Once
+	closed chan struct{}
+}
+
+func (r *reading) Read(b []byte) (int, error) {
+	n, err := r.Reader.Read(b)
+	if err != nil && err != io.EOF {
+		err = &unreadable{err}
+	}
+	return n, err
+}
+
+func (r *reading) Close() error {
+	r.once.Do(func() { close(r.closed) })
+	return nil
+}
+
+// Restate is a report, a JSON object, with another status and error.
+func Restate(report string, status folder.Status, reason string) (string, error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(report), &members); err != nil || members == nil {
+		return "", errors.Join(errors.New("the report is no JSON object"), err)
+	}
+	members["status"], members["error"] = json.RawMessage(quote(string(status))), json.RawMessage(quote(reason))
+	b, err := json.Marshal(members)
+	if err != nil {
+		return "", fmt.Errorf("write the report anew: %w", err)
+	}
+	return string(b), nil
+}
+
+func quote(s string) string {
+	b, _ := json.Marshal(s) // a string always has a JSON form
+	return string(b)
 }

@@ -5,6 +5,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"syscall"
 	"time"
 
@@ -13,6 +14,8 @@ import (
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/guild"
 	"heartbeat/internal/hosting/process"
+	"heartbeat/internal/hosting/store"
+	"heartbeat/internal/machine"
 	"heartbeat/internal/machine/signals"
 	recovery "heartbeat/recover"
 )
@@ -167,4 +170,14 @@ func step(name string) {
 	if TestOnlyStep != nil {
 		TestOnlyStep(name)
 	}
+}
+
+// pausedError says that nothing is delivered from the session's inbox until a time.
+type pausedError struct{ error }
+
+// Passes reports whether what an error of [Run] says will be over without anybody's
+// help, so that the session can be started later.
+func Passes(err error) bool {
+	var paused *pausedError
+	return errors.As(err, &paused) || machine.Passes(err) || store.Passes(err)
 }

@@ -1,11 +1,15 @@
 package sharing
 
 import (
+	"bytes"
+	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"heartbeat/internal/screen"
 	"heartbeat/internal/words"
 )
 
@@ -119,4 +123,116 @@ func (w *watcher) line() string {
 		text += ", " + w.key + " leaves the session to itself"
 	}
 	return words.Line(text + " (" + words.Short(w.session.Name()) + ")")
+}
+
+// What a watcher's terminal is set to while it is one, and how it is left: on its main
+// screen, with a visible cursor, no style, and none of the modes that a picture may set.
+const (
+	enterScreen = "\x1b[?1049h\x1b[0m\x1b[2J\x1b[H"
+	leaveScreen = "\x1b[0m\x1b[?2004l\x1b[?1l\x1b[?25h\x1b[?1049l"
+)
+
+// canvas is what a watcher's terminal shows by now.
+type canvas struct {
+	size
+	rows  [][]screen.Cell // nil where it is not known
+	modes string
+}
+
+// resize forgets what is shown: a terminal that changes its size may show anything.
+func (c *canvas) resize(to size) { *c = canvas{size: to} }
+
+// draw is what has the terminal show a picture, with a line of ours below it; nothing if it
+// does so already.
+func (c *canvas) draw(p screen.Picture, line string) []byte {
+	height := c.Rows
+	if c.Rows > 1 {
+		height--
+	}
+	top := 0 // of the picture, where that is higher: the cursor is to be seen
+	if len(p.Rows) > height {
+		top = min(len(p.Rows)-height, max(0, p.Y-height+1))
+	}
+	want := make([][]screen.Cell, c.Rows)
+	for y := range want {
+		switch at := top + y; {
+		case y >= height:
+			want[y] = ours(line, c.Cols)
+		case at < len(p.Rows):
+			want[y] = cut(p.Rows[at], c.Cols)
+		}
+	}
+	var out bytes.Buffer
+	if c.rows == nil {
+		c.rows = make([][]screen.Cell, c.Rows)
+		out.WriteString("\x1b[0m\x1b[2J")
+	}
+	for y, row := range want {
+		if !slices.Equal(row, c.rows[y]) {
+			fmt.Fprintf(&out, "\x1b[%d;1H", y+1)
+			writeRow(&out, row)
+		}
+	}
+	c.rows = want
+	modes := c.modesOf(p, top, height)
+	if out.Len() == 0 && modes == c.modes {
+		return nil
+	}
+	c.modes = modes
+	return append(append([]byte("\x1b[?25l"), out.Bytes()...), modes...)
+}
+
+// modesOf has the cursor where the picture has it, and the keyboard as its program wants it.
+func (c *canvas) modesOf(p screen.Picture, top, height int) string {
+	letter := map[bool]byte{true: 'h', false: 'l'}
+	y := p.Y - top
+	seen := p.Cursor && y >= 0 && y < height && p.X < c.Cols
+	return fmt.Sprintf("\x1b[?1%c\x1b[?2004%c\x1b[%d;%dH\x1b[?25%c",
+		letter[p.CursorKeys], letter[p.Paste], min(max(y, 0), height-1)+1, min(p.X, c.Cols-1)+1, letter[seen])
+}
+
+// cut is as much of a row as there is room for. Half of a wide character is a blank.
+func cut(row []screen.Cell, cols int) []screen.Cell {
+	if len(row) <= cols {
+		return row
+	}
+	if row[cols].Char != 0 {
+		return row[:cols]
+	}
+	row = slices.Clone(row[:cols])
+	row[cols-1].Char = ' '
+	return row
+}
+
+// ours is a line of ours, as a row.
+func ours(line string, cols int) []screen.Cell {
+	row := slices.Repeat([]screen.Cell{{Char: ' ', Look: screen.Reversed}}, cols)
+	for x, c := range []rune(line) {
+		if x < cols {
+			row[x].Char = c
+		}
+	}
+	return row
+}
+
+// writeRow draws a row from its first column on. The line is cleared before that: behind the
+// last column that would take the last character along.
+func writeRow(out *bytes.Buffer, row []screen.Cell) {
+	blank := screen.Cell{Char: ' ', Look: screen.Plain}
+	for len(row) > 0 && row[len(row)-1] == blank {
+		row = row[:len(row)-1]
+	}
+	look := screen.Plain
+	out.WriteString(look.Sequence() + "\x1b[2K")
+	for _, cell := range row {
+		if cell.Char == 0 {
+			continue
+		}
+		if cell.Look != look {
+			look = cell.Look
+			out.WriteString(look.Sequence())
+		}
+		out.WriteRune(cell.Char)
+	}
+	out.WriteString(screen.Plain.Sequence())
 }
