@@ -37,12 +37,10 @@ func attachVerb() cli.Verb {
 		IDs:   sessionIDs,
 		Short: "print a session's messages, and go on with what comes",
 		Long: `Print the messages of a session from a number on, each once and in order, and those
-that come, until the session has ended. Any number of readers may do so at once, and
-none holds the session up. A session that has ended is read from its database.
-
-With --json a message is {"n":1,"at":"...","type":"assistant","content":{...}}, where
-content is what the client wrote. Otherwise it is one line with the beginning of its
-text. To go on later, pass the next number with --from.
+that come, until the session has ended. No reader holds the session up. With --json a
+message is {"n":1,"at":"...","type":"assistant","content":{...}}, where content is what
+the client wrote, and otherwise one line with the beginning of its text. To go on later,
+pass the next number with --from.
 
 ` + whichID + `
 

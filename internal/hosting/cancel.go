@@ -34,16 +34,12 @@ func cancelVerb() cli.Verb {
 		IDs:   sessionIDs,
 		Short: "end a session",
 		Long: `End a session: its client gets SIGTERM, and its whole process tree SIGKILL after the
-grace. The session is then reported as cancelled. cancel returns once the host has
-taken note, and with --wait once the session has ended and its host is done.
+grace; it is reported as cancelled. cancel returns once the host has taken note, and
+with --wait once that is done. A session whose host was killed is finished here.
 
 With --warm nothing more is delivered, and the entry in flight is answered first, for
 --drain-timeout at the most. What is not answered by then is given back where the
 session has --on-orphan retry, uncounted, and set aside as stopped otherwise.
-
-If the host itself was killed, cancel finishes the session in its place: it kills
-what is left, settles the entry in flight, and reports the end. A session that has
-ended stays as it is.
 
 ` + whichID + `
 
@@ -183,33 +179,24 @@ func (h *hosted) signal() error {
 
 // finish does what the session's dead host left undone.
 func (h *hosted) finish() (folder.Status, error) {
-	outcome, err := session.Finish(context.Background(), h.Dir(), false)
-	if errors.Is(err, session.ErrHosted) {
-		return h.awaitFinish(err)
+	_, err := session.Finish(context.Background(), h.Dir(), false)
+	if errors.Is(err, session.ErrHosted) { // perhaps another process finishes it
+		ctx, stop := context.WithTimeout(context.Background(), finishTimeout)
+		defer stop()
+		if waited := h.awaitEnd(ctx); waited == nil && h.Status.Ended() {
+			err = nil
+		}
 	}
 	if err != nil && !errors.Is(err, session.ErrFinished) {
 		return h.State.Status, err
 	}
-	if err := h.reopen(); err != nil {
-		return folder.Status(outcome.State), nil
-	}
+	_ = h.reopen() // what was read before will do
 	return h.Status, nil
 }
 
 // finishTimeout is longer than finishing a session takes, of which most is the report to
 // a guild that cannot be reached.
 const finishTimeout = 2 * time.Minute
-
-// awaitFinish waits for another process that finishes the session. why is returned if
-// that does not come to an end.
-func (h *hosted) awaitFinish(why error) (folder.Status, error) {
-	ctx, stop := context.WithTimeout(context.Background(), finishTimeout)
-	defer stop()
-	if err := h.awaitEnd(ctx); err != nil || !h.Status.Ended() {
-		return h.State.Status, why
-	}
-	return h.Status, nil
-}
 
 // awaitEnd returns once the session has ended, or its host is dead.
 func (h *hosted) awaitEnd(ctx context.Context) error {

@@ -28,11 +28,11 @@ func gcVerb() cli.Verb {
 	return cli.Verb{
 		Name:  "gc",
 		Short: "finish dead sessions, and remove what old ones left",
-		Long: `Finish the sessions whose host was killed, remove temporary folders that have
-outlived their session, and remove the folders of sessions that ended longer ago
-than --older-than: their inbox, results and state. Transcripts stay in the database, and
-logs where they are. A folder is kept while something would be lost with it: a
-report that the guild has not taken, or entries that were not answered (--unanswered).
+		Long: `Finish the sessions whose host was killed, and remove temporary folders that have
+outlived their session, and the folders of sessions that ended longer ago than
+--older-than: inbox, results and state. Transcripts and logs stay. A folder is kept while
+something would be lost with it: a report that the guild has not taken, or entries that
+were not answered (--unanswered).
 
 Exit status: 0 done, also where there was nothing to do; 1 not all was done, and
 the sentences say why.`,

@@ -32,13 +32,10 @@ func drainVerb() cli.Verb {
 		Name:  "drain-dlq",
 		Short: "report what the guild was not told yet",
 		Long: `Report what the guild has not taken yet, and bring its table the transcripts that it
-lacks. Sessions whose host was killed are finished first. Without --once it goes on,
-every --every, until a signal comes. Hosts and their guardians do the same for their
-own sessions, and the next host that starts beside the same database once for all.
-
-Files of the babysitter of shardworks in the dlq folder beside the database are sent
-as well. Of those nothing here says who is to be told: --guild does. A report that the
-guild has refused is sent again only with --refused.
+lacks, as hosts and their guardians do for their own sessions. Sessions whose host was
+killed are finished first. Without --once it goes on, every --every, until a signal
+comes. Files of the babysitter of shardworks in the dlq folder beside the database are
+sent as well, to --guild. What the guild has refused is sent again only with --refused.
 
 Exit status: 0 no report is left; 1 some are, and the sentences say why; 128+n
 signal n ended it.`,

@@ -136,7 +136,10 @@ func find(o *oneFlags) (*hosted, error) {
 // pick returns the one session of those whose ids begin with a text that is meant by
 // it. problems are why there may be others.
 func pick(named []*hosted, id string, problems error) (*hosted, error) {
-	named = exact(named, id)
+	whole := slices.DeleteFunc(slices.Clone(named), func(h *hosted) bool { return h.ID != id })
+	if len(whole) > 0 { // the others only begin with it
+		named = whole
+	}
 	switch {
 	case len(named) == 1:
 		return named[0], nil
@@ -146,19 +149,6 @@ func pick(named []*hosted, id string, problems error) (*hosted, error) {
 		return nil, problems
 	}
 	return nil, fmt.Errorf("no session is called %q: %s", id, command+" list shows them")
-}
-
-// exact leaves out those that only begin with the id if one has it whole.
-func exact(all []*hosted, id string) (same []*hosted) {
-	for _, h := range all {
-		if h.ID == id {
-			same = append(same, h)
-		}
-	}
-	if same == nil {
-		return all
-	}
-	return same
 }
 
 func ambiguous(id string, all []*hosted) error {

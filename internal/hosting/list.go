@@ -57,7 +57,10 @@ func list(o *listFlags, s cli.Streams) error {
 	}
 	lookInto(all)
 	if o.JSON {
-		return errors.Join(printAll(all, s), err)
+		for _, h := range all {
+			err = errors.Join(err, printJSON(s, h.shown()))
+		}
+		return err
 	}
 	if len(all) == 0 && err == nil {
 		s.Note("%s", nobody(o))
@@ -91,28 +94,13 @@ const maxOffered = 200
 // What cannot be read is left out.
 func offeredSessions() (hints []program.Hint) {
 	all, _ := latest(&shownFlags{})
-	slices.SortStableFunc(all, func(a, b *hosted) int {
-		switch a, b := a.Status.Ended(), b.Status.Ended(); {
-		case a == b:
-			return 0
-		case b:
-			return -1
-		}
-		return 1
-	})
+	running := slices.DeleteFunc(slices.Clone(all), func(h *hosted) bool { return h.Status.Ended() })
+	ended := slices.DeleteFunc(all, func(h *hosted) bool { return !h.Status.Ended() })
+	all = append(running, ended...)
 	for _, h := range all[:min(len(all), maxOffered)] {
 		hints = append(hints, program.Hint{ID: h.ID, What: string(h.Status)})
 	}
 	return hints
-}
-
-func printAll(all []*hosted, s cli.Streams) error {
-	for _, h := range all {
-		if err := printJSON(s, h.shown()); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // shown is the record as --json prints it.

@@ -49,9 +49,8 @@ func theProgram() program.Program {
 		Short: "host a session of Claude Code that outlives whoever started it",
 		Long: `heartbeat-host hosts one session of Claude Code for a guild, which is any program
 that starts sessions and may itself restart at any time. Each session has a process
-of its own, which keeps the transcript in the guild's database, serves the guild's
-tools to the session, and reports over HTTP that the session runs and how it ended.
-What cannot be reported is kept and reported later.
+of its own, which keeps the transcript, serves the guild's tools to the session, and
+reports how it ended, later if need be.
 
 Exit status: that of the verb; 0 done, 1 not done, with a sentence on stderr.`,
 		Example: `heartbeat-host start < session.json

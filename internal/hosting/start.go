@@ -20,29 +20,24 @@ func startVerb() cli.Verb {
 	return cli.Verb{
 		Name:  "start",
 		Short: "host a session in a process of its own",
-		Long: `Read a session's configuration, host the session in a process of its own, and
-return once that is up. It prints one JSON line: sessionId, pid, pgid, socket. The
-process is detached: no signal to the caller's terminal or process group reaches
-it, and it writes to LOGDIR/SESSIONID.log. With --foreground it stays here, for
-containers: the line is printed once the session is up, the log goes to the same
-file, and a signal cancels the session.
+		Long: `Read a session's configuration, host the session in a detached process of its own,
+which writes to LOGDIR/SESSIONID.log, and return once it is up, with one JSON line:
+sessionId, pid, pgid, socket. With --foreground stay until the session's end; a signal
+cancels it.
 
 The configuration is one JSON object: sessionId, guildToolUrl, dbPath, logDir,
 claudeArgs, cwd, env, prompt, tools, startedAt, provider, and if need be metadata,
-limits and systemPromptTmpDir. limits has the flags' names, such as
-"max-cost-per-entry": 5; of both the smaller counts. Other keys are passed on to the
-guild.
-
-The prompt is the first entry of the session's inbox, and send appends more. The
-session has completed once all of them were answered.
+limits (named as the flags; the smaller counts) and systemPromptTmpDir. Other keys are
+passed on to the guild. The prompt is the first entry of the session's inbox, and send
+appends more. The session has completed once all of them were answered.
 
 Exit status: 0 the session is up, with --foreground: its end was decided and
-reported, whatever it was; 75 not now: space, descriptors, processes or memory have
-run out, or delivery is paused until a time; call it again later; 78 the
+reported, whatever it was; 75 not now, call it again later: space, descriptors,
+processes or memory have run out, or delivery is paused until a time; 78 the
 configuration cannot be used, or not here; 1 called in a wrong way, or another
 reason. But for a wrong call one JSON line on stderr says why ("error"), and where
 ("path"). With 78 a failed report is kept for the guild where the session's id is
-known; with 75 none is, unless the session had begun. Nothing else is left behind.`,
+known; with 75 none is, unless the session had begun.`,
 		Example: `heartbeat-host start < session.json
 heartbeat-host start --config session.json --timeout 2h --memory-max 4G
 heartbeat-host start --config session.json --resume`,
@@ -57,9 +52,8 @@ func runVerb() cli.Verb {
 		Name:  "run",
 		Short: "start --foreground, called as the babysitter of shardworks is",
 		Long: `Host a session as start --foreground does, in the way in which a guild calls node
-babysitter.js, so that heartbeat-host run can take its place unchanged: the
-configuration is on stdin, nothing is printed on stdout, and what it logs goes to
-LOGDIR/SESSIONID.log.
+babysitter.js, so that it can take its place unchanged: the configuration is on stdin,
+and nothing is printed on stdout.
 
 Exit status: 0 the session's end was decided and reported, or its report is kept for
 the guild, whatever it was; 1 it could not be hosted, for whatever reason:

@@ -33,12 +33,10 @@ func transcriptVerb() cli.Verb {
 		IDs:   sessionIDs,
 		Short: "print a session's conversation, also once gc has removed the rest",
 		Long: `Print the conversation of a session, up to now if it is running: the messages of
-the assistant and of the user, one JSON object a line, as the client spelled them. With
---text it is for people.
-
-Of a session that has no folder any more, or was hosted by the babysitter of shardworks,
-it is what the guild's own table in the database has. Without --db all databases are
-searched beside which this user has hosted sessions.
+the assistant and of the user, one JSON object a line, as the client spelled them, or
+with --text for people. Of a session that has no folder any more, or was hosted by the
+babysitter of shardworks, it is what the guild's own table has, of all databases beside
+which this user has hosted sessions or of --db.
 
 ` + whichID + `
 

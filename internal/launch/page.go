@@ -22,59 +22,48 @@ func Page() cli.Page {
 		Brief:   brief,
 		Long: brief + `
 
-It runs a command in a real terminal (a PTY), in a session of its own. Claude Code needs
-that to run interactively where there is no terminal.
+The command gets a real terminal (a PTY), in a session of its own: Claude Code needs that
+to run interactively. Whatever it started ends with it, daemons too: SIGTERM goes to its
+process group, and SIGKILL to all that is left after --grace, also where a signal ends
+heartbeat-launch (a second one kills at once). On Linux a guardian does the same after a
+SIGKILL to heartbeat-launch, by the mark of the session in HEARTBEAT_SESSION.
 
-With an inbox it does all that an unattended session needs. It keeps other
-launchers off the inbox, decides about an entry that a dead session left
-(--on-orphan), wires heartbeat-stop for this session alone (with --settings; the
-project's own settings stay as they are), lifts the cap on blocks, and starts the
-command: Claude Code with its first prompt. In drain mode it ends the session once
-nothing waits, starts another while entries wait, and starts none at all if nothing
-waits. In persist mode the session stays up, idle, and each entry wakes it. If a
-session does not start, heartbeat-launch ends it and reads the reason from its
-screen; it never answers a question for a person. After a session that crashes,
-meets an error of the model's API or asks for a person when nobody is there, another one follows, after a rest that grows.
+With an inbox it keeps other launchers off, decides about an entry that a dead session
+left (--on-orphan), wires heartbeat-stop for this session alone (--settings; the project's
+own stay as they are), lifts the cap on blocks, and starts the command: Claude Code with
+its first prompt. In drain mode it ends the session once nothing waits, starts another
+while entries wait, and none at all if nothing does. In persist mode the session stays up,
+idle, and each entry wakes it. The reason why a session does not start is read from its
+screen; no question is ever answered for a person. After a session that crashes, meets an
+error of the model's API or asks for a person when nobody is there, another one follows,
+after a rest that grows.
 
-With --inbox none, or where none is found, it manages no sessions: inbox, settings and hooks are yours. It
-prints what the command prints, and exits with its status. If the command prints
-nothing for --idle-timeout, it types ESC twice, the --idle-prompt and return. It
-types no ESC while an entry is in flight in the inbox that HEARTBEAT_INBOX names,
-since that would interrupt the work.
+With --run the sessions drive babysitter runs: what those ask for becomes entries, and the
+inbox is drained only once they are done. A run that waits for a person, sleeps for longer
+than is waited or cannot continue by itself ends the work with status 75.
 
-With --run the sessions drive babysitter runs: what those ask for becomes entries,
-and the inbox is drained only once they are done. A run that waits for a person,
-sleeps for longer than is waited or cannot continue by itself ends the work with
-status 75.
+While an API limit, an outage or a pause with an end holds delivery, a draining launcher
+waits: at a terminal as long as it takes, with --until and --patience as long as they say,
+and otherwise for up to ten minutes and for no pause. It says until when. Time that the
+machine sleeps counts against no limit of time.
 
-While an API limit, an outage or a pause with an end holds delivery, a draining
-launcher waits: at a terminal as long as it takes, with --until and --patience as
-long as they say, and otherwise for up to ten minutes and for no pause. It says until
-when. Time that the machine sleeps counts against no limit of time.
+With --inbox none, or where none is found, it prints what the command prints, and exits
+with its status. If that is silent for --idle-timeout, it types ESC twice (unless an entry
+is in flight in the inbox that HEARTBEAT_INBOX names), the --idle-prompt and return.
 
-At a terminal, what you type goes to the command, keys such as ^C included, and
-its terminal has the size of yours. It is not ended in order while you type, and
-what you type when it is over is dropped until you pause. The terminal is left as
-it was. Anywhere else nothing is typed.
+At a terminal, what you type goes to the command, keys such as ^C included, and its
+terminal has the size of yours. It is not ended in order while you type, what you type
+when it is over is dropped until you pause, and the terminal is left as it was. Anywhere
+else nothing is typed.
 
-To end a command, heartbeat-launch sends SIGTERM to its whole process group, and
-SIGKILL after --grace. Whatever the command started ends with it, daemons too.
-SIGINT, SIGTERM, SIGHUP and SIGQUIT to heartbeat-launch do the same; a second one
-kills at once. On Linux this holds even for a SIGKILL to heartbeat-launch: a
-guardian process beside it, which costs nothing while it waits, kills every process
-that has the mark of the session in HEARTBEAT_SESSION.
+If stdout takes nothing for a quarter of a second, output is dropped, with one message on
+stderr, and the command goes on. --record keeps what is printed, with times and sizes, in
+a file for asciinema play (asciicast v2) that only you can read, and nothing that is typed
+unless the terminal echoes it.
 
-Printing never blocks the command: if stdout takes nothing for a quarter of a
-second (nobody reads it, the disk is full), output is dropped, with one message on
-stderr, and the command goes on.
-
---record keeps what is printed, with its times and the sizes of the terminal, in a
-file for asciinema play (asciicast v2), which only you can read. It holds neither
-the command line nor what is typed, unless the terminal echoes it.
-
-The variables by which a session inside another one takes itself for its child are
-not passed on, nor is CI. Under systemd (Type=notify) it reports the start of the
-first session, the state of the queue, and that the work goes on.`,
+The variables by which a session inside another one takes itself for its child are not
+passed on, nor is CI. Under systemd (Type=notify) it reports the start of the first
+session, the state of the queue, and that the work goes on.`,
 		Usage: []string{"[flags] -- claude PROMPT", "--inbox none [flags] -- COMMAND [ARGUMENT...]"},
 		Example: `heartbeat-launch -- claude "Say ready."
 heartbeat-launch --mode persist --log agent.log -- claude

@@ -12,7 +12,6 @@
 package unsent
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -151,12 +150,8 @@ func (b Box) send(ctx context.Context, client *guild.Client, r store.Report) (gu
 	if r.Kind == store.Running {
 		return client.Running(ctx, guild.BodyOf([]byte(r.Head)))
 	}
-	large := false
-	defer func() {
-		if large { // it was read a message at a time, and none of them is needed any more
-			debug.FreeOSMemory()
-		}
-	}()
+	largest := int64(0)
+	defer func() { giveBack(largest) }() // it was read a message at a time, and none of them is needed any more
 	return client.Record(ctx, folder.Status(r.Status), func(as folder.Status) (guild.Body, error) {
 		head := ""
 		if string(as) != r.Status {
@@ -170,7 +165,7 @@ func (b Box) send(ctx context.Context, client *guild.Client, r store.Report) (gu
 			}
 		}
 		size, open, err := b.db.Body(context.WithoutCancel(ctx), r, head)
-		large = large || size > freed
+		largest = max(largest, size)
 		if err != nil || size > small {
 			return guild.Body{Open: open, Size: size}, err
 		}
@@ -222,12 +217,17 @@ func (b Box) write(ctx context.Context, r store.Report) error {
 	if errors.Is(err, fs.ErrExist) {
 		err = b.Check()
 	}
+	var size int64
 	var open func() io.Reader
 	if err == nil {
-		_, open, err = b.db.Body(ctx, r, "")
+		size, open, err = b.db.Body(ctx, r, "")
 	}
 	if err == nil {
-		err = publish(b.Path(r.Session), open())
+		text := make([]byte, size)
+		if _, err = io.ReadFull(open(), text); err == nil {
+			err = disk.Publish(b.Path(r.Session), text, true)
+		}
+		giveBack(size)
 	}
 	if err != nil {
 		return fmt.Errorf("write the report of session %s to a file: %w", r.Session, err)
@@ -235,42 +235,9 @@ func (b Box) write(ctx context.Context, r store.Report) error {
 	return nil
 }
 
-// publish is disk.Publish for what is too large for the memory.
-func publish(path string, from io.Reader) error {
-	tmp := path + ".tmp"
-	if err := disk.Remove(tmp); err != nil { // a kill left it
-		return err
+// giveBack gives the memory that a large report took back to the system.
+func giveBack(size int64) {
+	if size > freed {
+		debug.FreeOSMemory()
 	}
-	f, _, err := disk.OpenWrite(tmp)
-	if err != nil {
-		return err
-	}
-	buffered := bufio.NewWriterSize(&sequential{file: f}, 1<<20)
-	if _, err = io.Copy(buffered, from); err == nil {
-		err = buffered.Flush()
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = disk.Rename(tmp, path)
-	}
-	if err != nil {
-		_ = disk.Remove(tmp) // best effort: the next report of this name removes it
-	}
-	return err
-}
-
-// sequential writes a file from its start.
-type sequential struct {
-	file *disk.File
-	at   int64
-}
-
-func (s *sequential) Write(b []byte) (int, error) {
-	if err := s.file.WriteAt(b, s.at); err != nil {
-		return 0, err
-	}
-	s.at += int64(len(b))
-	return len(b), nil
 }
