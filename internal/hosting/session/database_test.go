@@ -74,7 +74,7 @@ func TestManyHosts(t *testing.T) {
 	for _, cmd := range all {
 		require.NoError(t, cmd.Wait())
 	}
-	r.alone() // two that deliver may both be taken for the one
+	r.alone()                                                                       // two that deliver may both be taken for the one
 	_, err := session.Drain(t.Context(), session.DrainOptions{DB: r.Config.DBPath}) // what a busy database did not take
 	require.NoError(t, err)
 	for i := range n {
