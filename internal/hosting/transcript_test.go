@@ -46,7 +46,7 @@ func (w *world) sql(statements ...string) {
 func TestTranscript(t *testing.T) {
 	w := newWorld(t)
 	w.session("ses-1", nil)
-	w.keep("ses-1", `{"type":"system"}`, asked, saidA, saidB, string(stream.StandIn(stream.SubtypeLost, "", 0).Raw), `{"type":"result"}`)
+	w.keep("ses-1", `{"type":"system"}`, asked, saidA, saidB, string(stream.StandIn(stream.SubtypeLost, 0).Raw), `{"type":"result"}`)
 	whole := ran{0, asked + "\n" + saidA + "\n" + saidB + "\n", "heartbeat-host: 1 message of the session could not be kept, and may have been part of it\n"}
 	assert.Equal(t, whole, call(t, "", "transcript", "ses-1"))
 	assert.Equal(t, whole, call(t, "", "transcript", "ses", "--json", "--db", w.db))

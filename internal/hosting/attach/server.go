@@ -122,20 +122,16 @@ type connection struct{}
 // refuses them too, unless it or the folder was opened up.
 func ownersAlone(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := checkPeer(r.Context().Value(connection{}).(*net.UnixConn)); err != nil {
+		peer, err := socket.PeerOf(r.Context().Value(connection{}).(*net.UnixConn))
+		if err == nil {
+			err = peer.CheckUser()
+		}
+		if err != nil {
 			http.Error(w, err.Error(), http.StatusForbidden)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
-}
-
-func checkPeer(conn *net.UnixConn) error {
-	peer, err := socket.PeerOf(conn)
-	if err != nil {
-		return err
-	}
-	return peer.CheckUser()
 }
 
 // answering serves a request that has one answer.
@@ -157,22 +153,19 @@ func (s *Server) answering(answer func(*http.Request) (any, error)) http.Handler
 
 func (s *Server) cancel(r *http.Request) (any, error) {
 	grace, err := duration(r, "grace", -1)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = s.backend.Cancel(grace)
 	}
-	return struct{}{}, s.backend.Cancel(grace)
+	return struct{}{}, err
 }
 
 func (s *Server) stop(r *http.Request) (any, error) {
 	most, err := duration(r, "most", 0)
-	if err != nil {
-		return nil, err
+	grace, err2 := duration(r, "grace", -1)
+	if err = errors.Join(err, err2); err == nil {
+		err = s.backend.Stop(r.Context(), most, grace)
 	}
-	grace, err := duration(r, "grace", -1)
-	if err != nil {
-		return nil, err
-	}
-	return struct{}{}, s.backend.Stop(r.Context(), most, grace)
+	return struct{}{}, err
 }
 
 // duration is a parameter of a request, or what stands for it where it is left out.

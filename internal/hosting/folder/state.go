@@ -189,7 +189,7 @@ type ToolCounts struct {
 	Listed     bool      `json:"listed"`     // the client asked for the list
 	Calls      int64     `json:"calls"`
 	Failed     int64     `json:"failed"`         // calls that ended in an error
-	Open       int64     `json:"open"`           // calls that wait for the guild
+	Open       int64     `json:"open,omitempty"` // calls that wait for the guild
 	Each       []ToolUse `json:"each,omitempty"` // the tools that were called, by name
 }
 

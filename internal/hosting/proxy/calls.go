@@ -43,7 +43,8 @@ func (p *Proxy) server() *mcp.Server {
 					result, err = nil, fmt.Errorf("%s failed inside the proxy: %v", method, cause)
 				}
 			}()
-			if undeclared(method) {
+			switch family, _, _ := strings.Cut(method, "/"); family {
+			case "prompts", "resources", "completion", "logging": // which the kit would answer with empty lists
 				return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("method not found: %q", method)}
 			}
 			if call, ok := request.(*mcp.CallToolRequest); ok && !registered[call.Params.Name] {
@@ -70,13 +71,6 @@ func register(server *mcp.Server, tool *mcp.Tool, handler mcp.ToolHandler) (take
 	defer func() { taken = recover() == nil }()
 	server.AddTool(tool, handler)
 	return true
-}
-
-// undeclared are the methods of capabilities that the proxy does not have; the kit
-// would answer them with empty lists.
-func undeclared(method string) bool {
-	family, _, _ := strings.Cut(method, "/")
-	return family == "prompts" || family == "resources" || family == "completion" || family == "logging"
 }
 
 // otherName is the context's key of the name that otherTool was called by.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/agent"
@@ -80,7 +79,7 @@ func (q *Queue) first(tx *inbox.Tx, still inbox.Mark) (p Prompt, ok bool, err er
 		return p, false, err
 	}
 	q.round.seq = tx.Seq()
-	if isOfRun(e) {
+	if _, ofRun := effect.MarkIn(e.Metadata); ofRun { // for which the hook does more than to pass on its text
 		return Prompt{Text: KickOff}, true, tx.Commit()
 	}
 	if err := q.place(tx); err != nil {
@@ -109,13 +108,6 @@ func (q *Queue) place(tx *inbox.Tx) error {
 	path, _ := agent.StartOf(s.StartNote)
 	tx.Position(q.round.session, claude.TranscriptSize(path), inbox.TurnUnknown)
 	return nil
-}
-
-// isOfRun reports whether the entry is a babysitter run's, for which the hook does more
-// than to pass on its text.
-func isOfRun(e inbox.Entry) bool {
-	_, is := effect.MarkIn(e.Metadata)
-	return is
 }
 
 // evidence is kept with the delivery until the client's hook tells more.
@@ -178,5 +170,3 @@ func (q *Queue) ofRound(ctx context.Context, change func(*inbox.Tx, *inbox.Deliv
 		return tx.Commit()
 	})
 }
-
-func blank(text string) bool { return strings.TrimSpace(text) == "" }

@@ -23,6 +23,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -176,7 +177,7 @@ func (q *Queue) HoldBack(ctx context.Context) error {
 // where that entry is; without an id the entry gets one. A blank text is no entry: ok is
 // false then.
 func (q *Queue) Put(ctx context.Context, id, text string) (r inbox.Receipt, ok bool, err error) {
-	if blank(text) {
+	if strings.TrimSpace(text) == "" {
 		return r, false, nil
 	}
 	r, err = q.box.Append(ctx, inbox.Message{ID: id, Text: text}, cli.DefaultSettle)

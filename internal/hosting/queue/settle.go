@@ -250,15 +250,10 @@ func (q *Queue) Resumable(ctx context.Context) (session string, err error) {
 // Over is a limit that an entry in flight has reached.
 type Over struct {
 	recovery.Over
+	// Took is for how long the entry was worked on, all its attempts together.
+	Took time.Duration
 	seq  int64 // of the delivery
-	took time.Duration
 }
-
-// Took is for how long the entry was worked on, all its attempts together.
-func (o *Over) Took() time.Duration { return o.took.Round(100 * time.Millisecond) }
-
-// String says which, with the figures.
-func (o *Over) String() string { return o.Figures }
 
 // OverTime says whether the entry in flight has reached its limit of time, nil if not. Its
 // hook looks at that between two requests; one that takes long, or a tool, it cannot end.
@@ -278,7 +273,7 @@ func (q *Queue) OverTime() (o *Over, err error) {
 	}
 	took := recovery.Took(d)
 	if v := recovery.Judge(l, recovery.Spent{Took: took}, d.Attempt); v != nil {
-		return &Over{*v, d.DeliveredSeq, took}, nil
+		return &Over{*v, took.Round(100 * time.Millisecond), d.DeliveredSeq}, nil
 	}
 	return nil, nil
 }
@@ -296,7 +291,7 @@ func (q *Queue) Limit(ctx context.Context) (why string, err error) {
 		return nil
 	})
 	if why == "" && q.over != nil {
-		why = "the entry was ended: " + q.over.String()
+		why = "the entry was ended: " + q.over.Figures
 	}
 	return why, err
 }

@@ -121,7 +121,11 @@ func claim(f folder.Folder, resume bool) (*record, error) {
 	case folder.IsHosted(old):
 		err = used(fmt.Sprintf("is that of a session that is hosted right now by process %d, whose lock was removed", old.Host.PID))
 	case !resume:
-		err = used("was used before, for a session that " + lastState(old) + ": take another one, or go on with that session (--resume)")
+		state := "has no end: its host died"
+		if old.Status.Ended() {
+			state = "ended as " + string(old.Status)
+		}
+		err = used("was used before, for a session that " + state + ": take another one, or go on with that session (--resume)")
 	default:
 		if _, err = finishLocked(ctx, lock, false); err == nil || errors.Is(err, ErrFinished) {
 			old, err = lock.Read()
@@ -140,13 +144,6 @@ func claim(f folder.Folder, resume bool) (*record, error) {
 		return nil, errors.Join(err, lock.Release())
 	}
 	return r, nil
-}
-
-func lastState(s *folder.State) string {
-	if s.Status.Ended() {
-		return "ended as " + string(s.Status)
-	}
-	return "has no end: its host died"
 }
 
 // prepare makes ready everything that has to be there before anything happens.

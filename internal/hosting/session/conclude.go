@@ -18,11 +18,17 @@ import (
 func (h *host) conclude() Outcome {
 	h.undrain()
 	hurry := h.asked.next()
-	h.takeNoMore()
+	h.sending.Lock()
+	h.over = true // nobody would answer what comes now
+	h.sending.Unlock()
 	h.closeTools()
 	c := &h.conclusion
 	d, kept := h.decide(hurry)
-	h.closeQueue()
+	if h.queue != nil {
+		if err := h.queue.Close(); err != nil {
+			h.warn(err.Error())
+		}
+	}
 	h.stopServing()
 	if !kept {
 		return h.leave(d)

@@ -102,18 +102,6 @@ func failedCalls(t *folder.Tools) string {
 	return fmt.Sprintf("%s of the guild's tools failed, at last %s", some, t.LastError)
 }
 
-// toolWarnings are what a report says in words of the guild's tools.
-func toolWarnings(t *folder.Tools) (all []string) {
-	if t == nil {
-		return nil
-	}
-	all = append(all, failedCalls(t))
-	if t.Open > 0 {
-		all = append(all, words.Count(int(t.Open), "call", "calls")+" of the guild's tools had no answer when the session ended")
-	}
-	return all
-}
-
 // code is the client's exit status, and 1 if it was ended by a signal.
 func (f Facts) code() int {
 	switch {

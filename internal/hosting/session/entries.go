@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +19,6 @@ import (
 	"heartbeat/internal/hosting/config"
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/guild"
-	"heartbeat/internal/hosting/process"
 	"heartbeat/internal/hosting/queue"
 	"heartbeat/internal/hosting/stream"
 	"heartbeat/internal/machine"
@@ -153,24 +153,19 @@ func (h *host) exitOf(w *watching) queue.Exit {
 	x := queue.Exit{Known: true, Session: h.tally.ClientSession(), Began: w.began, Asked: w.answered, Failure: w.failure, Over: w.over}
 	if r := h.tally.Result; r != nil {
 		x.Result = &queue.Result{IsError: r.IsError, Turns: int(r.Turns)}
-	}
-	if r := h.tally.Result; r != nil && !r.IsError && r.Subtype == "success" && w.done && w.tasks == 0 && w.answered && w.failure == nil {
-		x.Turn = &queue.Turn{Reply: textOf(h.tally.Text)}
+		if !r.IsError && r.Subtype == "success" && w.done && w.tasks == 0 && w.answered && w.failure == nil {
+			if x.Turn = (&queue.Turn{}); h.tally.Text != nil {
+				x.Turn.Reply = *h.tally.Text
+			}
+		}
 	}
 	switch {
 	case h.drained.asked.Load():
 		x.Reason = inbox.ReasonStopped
-	case h.isAsked():
+	case h.asked.isMade():
 		x.Reason = inbox.ReasonCanceled
 	}
 	return x
-}
-
-func textOf(text *string) string {
-	if text == nil {
-		return ""
-	}
-	return *text
 }
 
 // settleEntries settles what a client left in flight, and counts the entries. Where that
@@ -189,45 +184,32 @@ func (h *host) settleEntries(x queue.Exit) error {
 	return err
 }
 
-// counted are the numbers of entries. One that was dropped is a dead letter that
-// nobody wanted to see. One whose text was in a file counts as answered if the client has
-// opened that.
-func counted(f queue.Fates, opened []string) folder.Entries {
-	unread := 0
+// counted are the numbers of entries, and those that are named. One that was dropped is a dead
+// letter that nobody wanted to see. One whose text was in a file counts as answered if the
+// client has opened that.
+func counted(f queue.Fates, opened []string) (n folder.Entries, each []guild.Entry) {
+	unread := func(file string) bool {
+		return file != "" && !slices.Contains(opened, file) && !slices.Contains(opened, stream.AnyTextFile)
+	}
 	for _, file := range f.Answered.Files {
-		if !isOpened(file, opened) {
-			unread++
+		if unread(file) {
+			n.Unread++
 		}
 	}
-	return folder.Entries{
-		Answered: f.Answered.Count - unread, Unread: unread, Queued: f.Queued.Count, InFlight: f.InFlight.Count,
-		DeadLettered: f.DeadLettered.Count + f.Dropped.Count,
-	}
-}
-
-func isOpened(file string, opened []string) bool {
-	return slices.Contains(opened, file) || slices.Contains(opened, stream.AnyTextFile)
-}
-
-// namedFates names the entries for the report.
-func namedFates(f queue.Fates, opened []string) (each []guild.Entry) {
+	n.Answered, n.Queued, n.InFlight, n.DeadLettered = f.Answered.Count-n.Unread, f.Queued.Count, f.InFlight.Count, f.DeadLettered.Count+f.Dropped.Count
 	for _, g := range []struct {
 		fate string
 		queue.Group
 	}{{"answered", f.Answered}, {"queued", f.Queued}, {"in flight", f.InFlight}, {"dead-lettered", f.DeadLettered}, {"dead-lettered", f.Dropped}} {
 		for _, e := range g.Entries {
-			id := e.ID
-			if id == "" {
-				id = e.EntryID
-			}
-			entry := guild.Entry{ID: id, Fate: g.fate, Why: e.Reason, File: e.File}
-			if e.File != "" && !isOpened(e.File, opened) {
+			entry := guild.Entry{ID: cmp.Or(e.ID, e.EntryID), Fate: g.fate, Why: e.Reason, File: e.File}
+			if unread(e.File) {
 				entry.Fate, entry.Why = "unread", "its text was handed over as a file, which no call of a tool opened"
 			}
 			each = append(each, entry)
 		}
 	}
-	return each
+	return n, each
 }
 
 // send appends an entry to the session's inbox.
@@ -244,30 +226,6 @@ func (h *host) send(ctx context.Context, m inbox.Message) (inbox.Receipt, error)
 	return r, err
 }
 
-// takeNoMore refuses entries from now on: nobody would answer them.
-func (h *host) takeNoMore() {
-	h.sending.Lock()
-	defer h.sending.Unlock()
-	h.over = true
-}
-
-// closeQueue leaves the inbox to others.
-func (h *host) closeQueue() {
-	if h.queue == nil {
-		return
-	}
-	if err := h.queue.Close(); err != nil {
-		h.warn(err.Error())
-	}
-}
-
-// started tells the queue who has the prompt.
-func (h *host) started(p *process.Process) {
-	if err := h.queue.Started(context.Background(), p.PID); err != nil {
-		h.log.linef("note who has the prompt: %v", err)
-	}
-}
-
 // Entries counts a session's entries as they are now, by its inbox. It takes no lock
 // and may be called by any process.
 func Entries(f folder.Folder, s folder.State) (folder.Entries, error) {
@@ -276,5 +234,6 @@ func Entries(f folder.Folder, s folder.State) (folder.Entries, error) {
 		return folder.Entries{}, err
 	}
 	fates, err := q.Fates()
-	return counted(fates, s.Opened), errors.Join(err, q.Close())
+	n, _ := counted(fates, s.Opened)
+	return n, errors.Join(err, q.Close())
 }

@@ -27,20 +27,20 @@ func recordOf(s folder.State, d Decision, each []guild.Entry) *guild.Record {
 		Output: s.Output, ProviderSessionID: s.ProviderSessionID, Ended: s.Ended, Extra: s.Extra,
 		Entries: &guild.Entries{Entries: s.Entries, Each: each}, TokenUsage: s.TokenUsage,
 	}
-	r.Warnings = slices.Clone(s.Warnings)
-	stored := s.Store
-	if stored == "" && s.Waiting > 0 {
-		stored = fmt.Sprintf("the guild's table does not have %s of the transcript yet", words.Count(int(s.Waiting), "message", "messages"))
-	}
-	for _, text := range append(toolWarnings(s.Tools), stored) {
-		if text != "" {
-			r.Warnings = append(r.Warnings, text)
+	var said []string
+	if t := s.Tools; t != nil {
+		if said = append(said, failedCalls(t)); t.Open > 0 {
+			said = append(said, words.Count(int(t.Open), "call", "calls")+" of the guild's tools had no answer when the session ended")
+		}
+		if t.Configured+int(t.Calls) > 0 {
+			r.Tools = &t.ToolCounts
 		}
 	}
-	r.Lost, r.Waiting = s.Lost, s.Waiting
-	if t := s.Tools; t != nil && t.Configured+int(t.Calls) > 0 {
-		r.Tools = &t.ToolCounts
+	if said = append(said, s.Store); s.Store == "" && s.Waiting > 0 {
+		said = append(said, fmt.Sprintf("the guild's table does not have %s of the transcript yet", words.Count(int(s.Waiting), "message", "messages")))
 	}
+	said = slices.DeleteFunc(said, func(text string) bool { return text == "" })
+	r.Warnings, r.Lost, r.Waiting = slices.Concat(s.Warnings, said), s.Lost, s.Waiting
 	if s.CostUSD != nil {
 		if text, err := json.Marshal(*s.CostUSD); err == nil { // it is finite: it came as JSON
 			r.CostUSD = json.Number(text)
@@ -89,17 +89,11 @@ func tallied(s *folder.State, t *stream.Tally) {
 		s.ErrorText, _ = folder.Cut(r.Text, 1<<10)
 	}
 	if l := t.RateLimit; l != nil && (s.RateLimit == nil || s.RateLimit.ResetsAt == nil) {
-		s.RateLimit = rateLimit(l)
+		s.RateLimit = &folder.RateLimit{Detail: l.Detail, Source: "ndjson-result", At: time.Now().UTC()}
+		if at := l.ResetsAt.UTC(); !at.IsZero() {
+			s.RateLimit.ResetsAt = &at
+		}
 	}
-}
-
-func rateLimit(l *stream.RateLimit) *folder.RateLimit {
-	r := &folder.RateLimit{Detail: l.Detail, Source: "ndjson-result", At: time.Now().UTC()}
-	if !l.ResetsAt.IsZero() {
-		at := l.ResetsAt.UTC()
-		r.ResetsAt = &at
-	}
-	return r
 }
 
 // toolsUsed copies what the client did with the guild's tools.
@@ -108,10 +102,6 @@ func (h *host) toolsUsed(s *folder.State) {
 		return
 	}
 	t := h.proxy.Stats()
-	t.Required = h.requiresTools()
+	t.Required = h.RequireTools || h.Config.RequireTools
 	s.Tools = &t
 }
-
-// requiresTools reports whether flag or config say that a session without its tools has
-// failed.
-func (h *host) requiresTools() bool { return h.RequireTools || h.Config.RequireTools }

@@ -118,7 +118,7 @@ func (c *conclusion) count(q *queue.Queue) error {
 		return fmt.Errorf("count the session's entries: %w", err)
 	}
 	c.change(func(s *folder.State) {
-		s.Entries, c.each = counted(fates, s.Opened), namedFates(fates, s.Opened)
+		s.Entries, c.each = counted(fates, s.Opened)
 	})
 	return nil
 }

@@ -29,11 +29,14 @@ func (h *host) rounds() error {
 	if h.Timeout > 0 {
 		deadline = time.Now().Add(h.Timeout)
 	}
-	from, err := h.conversation()
-	if err != nil {
-		return err
+	var from from
+	var err error
+	if h.Resume {
+		if from, err = h.conversation(""); err != nil {
+			return err
+		}
 	}
-	for n, stopped := 1, 0; !h.isAsked(); n++ {
+	for n, stopped := 1, 0; !h.asked.isMade(); n++ {
 		before := repliedTo(h.snapshot())
 		r, waits, err := h.take(from)
 		if err != nil || !waits {
@@ -68,7 +71,7 @@ func (h *host) rounds() error {
 		if err != nil || !goesOn {
 			return err
 		}
-		if from, err = h.next(limit); err != nil {
+		if from, err = h.conversation(limit); err != nil {
 			return err
 		}
 		h.log.linef("%s: claude is started again", words.Count(s.Entries.Queued, "entry waits", "entries wait"))
@@ -105,22 +108,12 @@ type from struct {
 	anew   bool // none, whatever the arguments say
 }
 
-// conversation is the one that the first client goes on with.
-func (h *host) conversation() (f from, err error) {
-	if !h.Resume {
-		return f, nil
+// conversation is the one that the next client goes on with, after one that reached a limit
+// or, if that is empty, did not.
+func (h *host) conversation(limit string) (f from, err error) {
+	if f.anew = limit != ""; !f.anew {
+		f.resume, err = h.queue.Resumable(context.Background())
 	}
-	f.resume, err = h.queue.Resumable(context.Background())
-	return f, err
-}
-
-// next is the conversation that the next client goes on with, after one that reached a
-// limit or, if that is empty, did not.
-func (h *host) next(limit string) (f from, err error) {
-	if limit != "" {
-		return from{anew: true}, nil
-	}
-	f.resume, err = h.queue.Resumable(context.Background())
 	return f, err
 }
 
@@ -143,15 +136,6 @@ func (h *host) goesOn(deadline time.Time) (bool, error) {
 	}
 	h.over = !goesOn
 	return goesOn, err
-}
-
-func (h *host) isAsked() bool {
-	select {
-	case <-h.asked.made:
-		return true
-	default:
-		return false
-	}
 }
 
 // start starts the client of a round.
@@ -179,7 +163,9 @@ func (h *host) start(r round, n int) (*process.Process, error) {
 		s.Status, s.Client, s.Rounds, s.LastProgressAt = folder.Running, &its, n, &now
 		s.Exit, s.Ended, s.Result, s.ErrorText = nil, "", nil, ""
 	})
-	h.started(p)
+	if err := h.queue.Started(context.Background(), p.PID); err != nil {
+		h.log.linef("note who has the prompt: %v", err)
+	}
 	if n == 1 {
 		h.up(s)
 	}
@@ -223,7 +209,7 @@ func (h *host) bury(p *process.Process, w *watching) {
 	if killed := p.EndRest(); killed > 0 {
 		h.log.linef("%s that claude had left behind had to be killed", words.Count(killed, "process", "processes"))
 	}
-	w.finish()
+	<-w.read // all of its messages are stored
 	if err := p.Finish(); err != nil {
 		h.log.linef("claude did not take its whole prompt: %v", err)
 	}

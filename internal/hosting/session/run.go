@@ -4,9 +4,9 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -25,8 +25,8 @@ import (
 // behind, and nothing was reported. From then on this process must start no others that
 // it waits for itself: see [process.Adopt].
 func Run(o Options) (Outcome, error) {
-	if err := o.checkTerminal(); err != nil {
-		return Outcome{}, err
+	if o.PTY && o.MemoryMax > 0 {
+		return Outcome{}, errors.New("host a session in a terminal: --memory-max works with sessions that print, and not with --pty")
 	}
 	t := newTelling(o.Notify)
 	if !o.PTY { // the launcher reaps by itself
@@ -110,7 +110,7 @@ func (h *host) heedSignals(ended <-chan struct{}) {
 		if come == h.signals.Second() {
 			grace = 0
 		}
-		h.cancel(signalName(sig), grace)
+		h.cancel(cmp.Or(unix.SignalName(sig), sig.String()), grace)
 	}
 }
 
@@ -132,13 +132,6 @@ func withinUnless(hurry <-chan struct{}, limit time.Duration) (context.Context, 
 		}
 	}()
 	return ctx, cancel
-}
-
-func signalName(sig syscall.Signal) string {
-	if name := unix.SignalName(sig); name != "" {
-		return name
-	}
-	return sig.String()
 }
 
 // The steps of a session's life, in their order. What is on disk before each of them

@@ -2,8 +2,6 @@ package session
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"syscall"
@@ -115,13 +113,3 @@ func (h *host) startedInTerminal(pid int) {
 // endTerminal has the launcher end its session as a signal does, for a reason that is
 // none.
 func (h *host) endTerminal() { _ = syscall.Kill(os.Getpid(), syscall.SIGTERM) }
-
-var errNoLimit = errors.New("--memory-max works with sessions that print, and not with --pty")
-
-// checkTerminal refuses what a terminal cannot have.
-func (o Options) checkTerminal() error {
-	if o.PTY && o.MemoryMax > 0 {
-		return fmt.Errorf("host a session in a terminal: %w", errNoLimit)
-	}
-	return nil
-}

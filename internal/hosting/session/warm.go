@@ -111,6 +111,13 @@ func (r *request) make(by string, grace time.Duration) {
 	}
 }
 
+// isMade reports whether there was one.
+func (r *request) isMade() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.by != ""
+}
+
 // left is how much time the client has left.
 func (r *request) left() time.Duration {
 	r.mu.Lock()

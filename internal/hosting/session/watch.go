@@ -47,7 +47,10 @@ func (h *host) watch(p *process.Process, deadline time.Time) *watching {
 	go w.store()
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
-	timeout := timer(deadline)
+	var timeout <-chan time.Time
+	if !deadline.IsZero() {
+		timeout = time.After(time.Until(deadline))
+	}
 	asked := h.asked.made
 	var exit <-chan time.Time
 	for {
@@ -84,16 +87,8 @@ func (w *watching) guardTime() {
 		return // what cannot be read now can be at the next look
 	}
 	w.over = over
-	w.h.log.line("the entry in flight has reached its limit: " + over.String())
-	w.end(endedByLimit, over.Took())
-}
-
-// timer fires at a time, or never if that is zero.
-func timer(at time.Time) <-chan time.Time {
-	if at.IsZero() {
-		return nil
-	}
-	return time.After(time.Until(at))
+	w.h.log.line("the entry in flight has reached its limit: " + over.Figures)
+	w.end(endedByLimit, over.Took)
 }
 
 // end asks the client to end. The first reason counts.
@@ -103,7 +98,7 @@ func (w *watching) end(reason string, after time.Duration) {
 		w.h.log.linef("claude is asked to end: %s", reason)
 	}
 	grace := w.h.Grace
-	if w.h.isAsked() {
+	if w.h.asked.isMade() {
 		grace = w.h.asked.left()
 	}
 	w.p.End(grace)
@@ -159,7 +154,10 @@ func (w *watching) learn(m stream.Message) {
 		if model != "<synthetic>" && !w.answered {
 			w.answered, w.answers = true, time.Now()
 		}
-		w.failure = failureOf(failure, text)
+		if w.failure = nil; failure != "" {
+			text, _ = folder.Cut(text, 4<<10)
+			w.failure = &inbox.Failure{Error: failure, Message: text}
+		}
 	}
 }
 
@@ -196,9 +194,6 @@ func (w *watching) heard(m stream.Message) {
 		step(stepResult)
 	}
 }
-
-// finish returns once all of the client's messages are stored.
-func (w *watching) finish() { <-w.read }
 
 // look notices progress of tool calls, and that there was none for too long.
 func (w *watching) look() {
@@ -247,15 +242,6 @@ func (h *host) openCall(now time.Time) string {
 		return ""
 	}
 	return ": it waits for " + words.Line(open[0].Name) + ", called " + now.Sub(open[0].Since).Round(time.Second).String() + " ago"
-}
-
-// failureOf is the error of the API that an assistant message stands for, nil for none.
-func failureOf(name, text string) *inbox.Failure {
-	if name == "" {
-		return nil
-	}
-	text, _ = folder.Cut(text, 4<<10)
-	return &inbox.Failure{Error: name, Message: text}
 }
 
 // sessionOf is the session that a line of a transcript is of.

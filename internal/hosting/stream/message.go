@@ -43,14 +43,10 @@ const (
 func InTranscript(kind string) bool { return kind == "assistant" || kind == "user" }
 
 // StandIn is a message in the place of one of that many bytes.
-func StandIn(subtype, was string, bytes int64) Message {
-	quoted, err := flat.JSON(was)
-	if err != nil {
-		quoted = []byte(`""`)
-	}
+func StandIn(subtype string, bytes int64) Message {
 	return Message{
 		Type: TypeHost, Subtype: subtype,
-		Raw: fmt.Appendf(nil, `{"type":%q,"subtype":%q,"was":%s,"bytes":%d}`, TypeHost, subtype, quoted, bytes),
+		Raw: fmt.Appendf(nil, `{"type":%q,"subtype":%q,"was":"","bytes":%d}`, TypeHost, subtype, bytes),
 	}
 }
 

@@ -123,7 +123,7 @@ func (r *reader) line(line []byte, size int64) {
 	if size > MaxLine {
 		r.skipped.Cut++
 		r.say(r.skipped.Cut, "a line of %d bytes is longer than %d and was left out of the transcript", size, int64(MaxLine))
-		r.visit(StandIn(SubtypeCut, "", size))
+		r.visit(StandIn(SubtypeCut, size))
 		return
 	}
 	line = bytes.TrimSpace(line)

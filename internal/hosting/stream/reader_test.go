@@ -123,8 +123,8 @@ func TestMessage(t *testing.T) {
 	m, ok = Parse([]byte(`{"type":7,"subtype":null,"session_id":"` + strings.Repeat("s", 1000) + `"}`))
 	require.True(t, ok)
 	assert.Equal(t, Message{Raw: m.Raw}, m)
-	m = StandIn(SubtypeLost, "a\"<\n", 12)
-	assert.Equal(t, `{"type":"heartbeat","subtype":"lost","was":"a\"<\n","bytes":12}`, string(m.Raw))
+	m = StandIn(SubtypeLost, 12)
+	assert.Equal(t, `{"type":"heartbeat","subtype":"lost","was":"","bytes":12}`, string(m.Raw))
 }
 
 // FuzzReader holds the reader against splitting at newlines and encoding/json.

@@ -243,6 +243,6 @@ func (s *Store) Close() {
 
 // lost stands for a message that is gone.
 func lost(n int64) stream.Stored {
-	m := stream.StandIn(stream.SubtypeLost, "", 0)
+	m := stream.StandIn(stream.SubtypeLost, 0)
 	return stream.Stored{N: n, At: time.Now().UTC().Truncate(time.Millisecond), Type: m.Type, Content: m.Raw}
 }
