@@ -49,7 +49,8 @@ process list when it comes from stdin or a file.
 
 What stands behind -- goes to claude, or is a whole command: -- claude --model
 sonnet. With --timeout the session is ended once the time is over, and what became
-of the prompt then is the outcome.
+of the prompt then is the outcome. At a terminal one line says meanwhile what is
+waited for.
 
 Exit status: 0 answered; 3 the prompt became a dead letter; 124 not answered in time;
 75 no session took the prompt, run it again later; 78 somebody has to do something
@@ -134,7 +135,9 @@ func (o *askFlags) ask(f *pflag.FlagSet, args []string, w *askWorker, s cli.Stre
 	}
 	ctx, stop := o.patience()
 	defer stop()
+	shown := showWait(ctx, box, r, s)
 	outcome, err := w.work(ctx, box, r)
+	shown()
 	now := waited{ID: r.ID, EntryID: r.EntryID, Result: outcome.Result, DeadLetter: outcome.DeadLetter}
 	now.price(box)
 	told := o.conclude(box, &now, err, w)

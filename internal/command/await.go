@@ -91,17 +91,27 @@ func (o *sendFlags) patience() (context.Context, context.CancelFunc) {
 
 // awaitOne waits for one entry. A person at a terminal is shown meanwhile what for.
 func awaitOne(ctx context.Context, box *inbox.Inbox, r inbox.Receipt, s cli.Streams) (inbox.Outcome, error) {
-	person := layout.Terminal(s.Err) != nil
-	line, stop := awaited{box, &r, time.Now()}.shown(ctx, s)
-	defer stop()
-	if s.Err = line.Around(s.Err); person {
-		defer inBackground(ctx, func(ctx context.Context) {
-			tick := time.NewTicker(whyEvery)
-			defer tick.Stop()
-			tellWhy(ctx, tick.C, box, s.Note)
-		})()
-	}
+	defer showWait(ctx, box, r, s)()
 	return box.Await(ctx, r, cli.WatchPoll)
+}
+
+// showWait shows to a person at a terminal what is waited for, until stop is called. Nobody
+// else may write there meanwhile.
+func showWait(ctx context.Context, box *inbox.Inbox, r inbox.Receipt, s cli.Streams) (stop func()) {
+	if layout.Terminal(s.Err) == nil {
+		return func() {}
+	}
+	line, clear := awaited{box, &r, time.Now()}.shown(ctx, s)
+	s.Err = line.Around(s.Err)
+	told := inBackground(ctx, func(ctx context.Context) {
+		tick := time.NewTicker(whyEvery)
+		defer tick.Stop()
+		tellWhy(ctx, tick.C, box, s.Note)
+	})
+	return func() {
+		told()
+		clear()
+	}
 }
 
 // whyEvery is how often a person who waits at a terminal is told what for.

@@ -79,6 +79,26 @@ func TestSendWaitsAtATerminal(t *testing.T) {
 	assert.Equal(t, "reply three\n", w.end(t, 0), "%q", w.seen)
 }
 
+// TestAskWaitsAtATerminal shows the same line, and takes it away before it says what came of
+// it.
+func TestAskWaitsAtATerminal(t *testing.T) {
+	inbox := filepath.Join(t.TempDir(), "inbox.jsonl")
+	require.NoError(t, os.WriteFile(inbox, []byte("one\n"), 0o600))
+	ask := []string{"ask", "--inbox", inbox, "--no-session", "--id", "job-7", "two"}
+	w := waitsAtATerminal(t, 80, ask...)
+	w.until(t, `job-7 is queued behind 1, [1-9]\d*s`)
+	require.NoError(t, w.cmd.Process.Signal(syscall.SIGINT))
+	assert.Regexp(t, `^heartbeat: ended by interrupt: job-7: it stays queued: [^\r]*\n$`, w.end(t, 128+2))
+
+	w = waitsAtATerminal(t, 80, ask...)
+	w.until(t, `job-7 is queued behind 1, [1-9]\d*s`)
+	stop(t, inbox, 0, "ready")
+	stop(t, inbox, 1, "reply one")
+	w.until(t, `session 3f1c2ab8 answers job-7, [1-9]\d*s`)
+	stop(t, inbox, 2, "reply two")
+	assert.Equal(t, "heartbeat: job-7 was answered\nreply two\n", w.end(t, 0), "%q", w.seen)
+}
+
 // TestSendWaitsForWhatIsScheduled until a signal ends that, on a clean line.
 func TestSendWaitsForWhatIsScheduled(t *testing.T) {
 	inbox := filepath.Join(t.TempDir(), "inbox.jsonl")
