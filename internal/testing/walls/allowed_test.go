@@ -116,6 +116,7 @@ var allowed = map[string]string{
 
 	// Rigs, which nothing that is shipped imports (but for the demo's agent).
 	"internal/bench/...":             "internal/testing/script inbox internal/screen internal/fleet/message internal/fleet/setup internal/hosting/folder internal/hosting/stream internal/hosting/transcript internal/testing/agent internal/testing/days internal/testing/fleet",
+	"internal/testing/action":        "",
 	"internal/testing/agent":         "internal/machine",
 	"internal/testing/babysitter":    "",
 	"internal/testing/build":         "internal/testing/script",
