@@ -59,8 +59,9 @@ build() {
 		fail 1 "install: build heartbeat in $home: see above"
 }
 
-version=${ASK_VERSION#v}
-if [ -z "$version" ] && [[ ${ASK_REF#v} =~ $full ]]; then version=${ASK_REF#v}; fi
+version=${ASK_VERSION:-} ref=${ASK_REF:-}
+version=${version#v} ref=${ref#v}
+if [ -z "$version" ] && [[ $ref =~ $full ]]; then version=$ref; fi
 mkdir -p "$ASK_ROOT"
 if [ -n "$version" ]; then
 	[[ $version =~ $full ]] || fail 1 "version: $version is no version such as 1.2.3"
