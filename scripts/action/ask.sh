@@ -80,12 +80,12 @@ size=$(jq length <"$ASK_DIR/reply.json")
 beginning "$most_output" | jq -j . | output reply
 printf '%s' "$ASK_DIR/reply.md" | output reply-file
 printf '%s' "$outcome" | output outcome
-fact '.result // .dead_letter | .cost_usd' | tr -d '\n' | output cost
+cost | output cost
 fact '.result // .dead_letter | .check | if type == "object" then .status else empty end' | tr -d '\n' | output check
 [ "$before" = "$(state)" ] || printf true | output keep
 [ ! -s "$ASK_DIR/target" ] || [ "$outcome" = refused ] || printf true | output comment
 
 report "$outcome"
 [ -z "${GITHUB_STEP_SUMMARY:-}" ] || jq -r . <"$ASK_DIR/report.json" >>"$GITHUB_STEP_SUMMARY"
-[ -n "${GITHUB_OUTPUT:-}" ] || printf 'HEARTBEAT_OUTCOME=%s\nHEARTBEAT_COST=%s\n' "$outcome" "$(fact '.result // .dead_letter | .cost_usd')" >"$ASK_DIR/outcome.env"
+[ -n "${GITHUB_OUTPUT:-}" ] || printf 'HEARTBEAT_OUTCOME=%s\nHEARTBEAT_COST=%s\n' "$outcome" "$(cost)" >"$ASK_DIR/outcome.env"
 exit "$status"

@@ -49,5 +49,14 @@ stop_commands() {
 }
 resume_commands() { [ "${GITHUB_ACTIONS:-}" != true ] || printf '\n::%s::\n' "$resume"; }
 
+
 # fact FILTER: of the outcome, empty where it says nothing.
 fact() { jq -r "($1) // empty" <"$ASK_DIR/outcome.json" 2>/dev/null || true; }
+
+# cost prints dollars as a decimal number, for which jq has another spelling; nothing where no
+# price is known.
+cost() {
+	local usd
+	usd=$(fact '.result // .dead_letter | .cost_usd | numbers')
+	[ -z "$usd" ] || LC_ALL=C printf '%.6f' "$usd"
+}

@@ -16,15 +16,15 @@ report() {
 }
 
 facts() {
-	local cost check reason
-	cost=$(fact '.result // .dead_letter | .cost_usd')
+	local usd check reason
+	usd=$(cost)
 	check=$(fact '.result // .dead_letter | .check
 		| if type == "array" then map("\(.name) \(.status)") | join(", ") elif type == "object" then .status else . end' | tr '\n`|<>&' '     .')
 	reason=$(fact '.dead_letter.reason' | tr -c 'a-z_ \n' ' ')
 	printf '**heartbeat: %s**' "$1"
 	[ -z "$reason" ] || printf ' (%s)' "$reason"
 	[ -z "$check" ] || printf ' · check: %s' "$check"
-	[ -z "$cost" ] || printf ' · cost: $%.4f' "$cost"
+	[ -z "$usd" ] || printf ' · cost: $%s' "$usd"
 	printf '\n\nTo repeat it, run the job again'
 	case $1 in
 	answered) printf ': this answer is kept, and printed again at no cost.' ;;

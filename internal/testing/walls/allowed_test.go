@@ -120,7 +120,7 @@ var allowed = map[string]string{
 	"internal/testing/agent":         "internal/machine",
 	"internal/testing/babysitter":    "",
 	"internal/testing/build":         "internal/testing/script",
-	"internal/testing/client":        "internal/testing/model internal/testing/script",
+	"internal/testing/client":        "internal/testing/action internal/testing/model internal/testing/script",
 	"internal/testing/crash":         "internal/disk",
 	"internal/testing/days":          "internal/testing/agent",
 	"internal/testing/faults":        "",
