@@ -255,7 +255,7 @@ func TestMetadata(t *testing.T) {
 		assert.NotContains(t, step.Run, "${{", step.ID)
 		if step.Uses != "" {
 			used++
-			assert.Regexp(t, `^[\w./-]+@v\d+\.\d+\.\d+$`, step.Uses)
+			assert.Regexp(t, pinned, step.Uses)
 			continue
 		}
 		assert.Equal(t, "bash", step.Shell)

@@ -5,6 +5,7 @@ package action_test
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -96,6 +97,10 @@ func answer(text string) string {
 		return hostile
 	case strings.Contains(text, "tell the key"):
 		return "it is " + key
+	case strings.Contains(text, "something to REJECT"):
+		return "REJECT"
+	case strings.Contains(text, "APPROVE or REJECT"):
+		return "APPROVE: " + text
 	}
 	return "did " + text
 }
@@ -152,4 +157,15 @@ func (j *job) again(with ...string) action.Used {
 func (j *job) asked(text string) int {
 	raw, _ := os.ReadFile(filepath.Join(j.Checkout, "asked")) // nobody was asked, where there is none
 	return strings.Count(string(raw), text)
+}
+
+// bash runs a step's own script, and returns its status.
+func (j *job) bash(script string, env ...string) int {
+	j.t.Helper()
+	cmd := exec.Command("bash", "-eo", "pipefail", "-c", script)
+	cmd.Dir, cmd.Env = j.Checkout, append(j.Env[:len(j.Env):len(j.Env)], env...)
+	if err := cmd.Run(); cmd.ProcessState == nil {
+		require.NoError(j.t, err)
+	}
+	return cmd.ProcessState.ExitCode()
 }

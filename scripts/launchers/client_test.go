@@ -40,15 +40,5 @@ func answer(text string) string {
 			return string(out)
 		}
 	}
-	if strings.Contains(text, "APPROVE or REJECT") {
-		return verdict(text) + "\n" + text
-	}
 	return "did " + text
-}
-
-func verdict(text string) string {
-	if strings.Contains(text, "something to REJECT") {
-		return "REJECT"
-	}
-	return "APPROVE"
 }
