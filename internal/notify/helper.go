@@ -1,19 +1,15 @@
 package notify
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/machine/guardian"
 	"heartbeat/internal/words"
 )
 
@@ -21,7 +17,7 @@ const (
 	// HelperName and StarterName are the argv[0] of the processes that [Serve] is for,
 	// which ps shows.
 	HelperName  = "heartbeat-notifier"
-	StarterName = "heartbeat-notifier-start"
+	StarterName = HelperName + "-start"
 )
 
 const (
@@ -34,9 +30,6 @@ const (
 	// afterDeath is how long a helper goes on looking after its keeper was killed: others
 	// settle meanwhile what that left.
 	afterDeath = 10 * time.Second
-	// orderTime is how long a helper that was stopped may keep its keeper waiting: its
-	// orders fit into the pipe.
-	orderTime = time.Second
 )
 
 // Helper is a process of its own that tells about an inbox, for a process that ends all
@@ -44,8 +37,7 @@ const (
 // killed cannot: that it was, and what it left.
 type Helper struct {
 	options Options
-	in      *os.File
-	done    chan struct{} // closed once the helper has ended
+	process *guardian.Aside
 }
 
 // order is a line to the helper.
@@ -72,19 +64,11 @@ func StartHelper(o Options, note func(text string)) (*Helper, error) {
 	if o.Command == "" {
 		return nil, nil
 	}
-	h := &Helper{options: o, done: make(chan struct{})}
-	said, err := h.spawn()
+	process, err := guardian.StartAside(HelperName, func(line string) { note(words.Line(line)) })
 	if err != nil {
 		return nil, fmt.Errorf("start the process that tells a person: %w", err)
 	}
-	go func() {
-		defer close(h.done)
-		defer func() { _ = said.Close() }() // all was read
-		for lines := bufio.NewScanner(said); lines.Scan(); {
-			note(words.Line(lines.Text()))
-		}
-	}()
-	return h, nil
+	return &Helper{o, process}, nil
 }
 
 // Follow has the helper tell about the inbox at path. keeper says who this process is, for the
@@ -104,8 +88,8 @@ func (h *Helper) Say(w Words) {
 
 // order gives the helper an order, unless it has ended.
 func (h *Helper) order(o order) {
-	_ = h.in.SetWriteDeadline(time.Now().Add(orderTime)) // a pipe has one
-	_ = json.NewEncoder(h.in).Encode(o)
+	text, _ := json.Marshal(o) // it has a spelling
+	h.process.Order(append(text, '\n'))
 }
 
 // Stop has the helper look once more and end, and waits for that as long as ctx allows.
@@ -115,64 +99,21 @@ func (h *Helper) Stop(ctx context.Context) {
 		return
 	}
 	h.order(order{End: true})
-	_ = h.in.Close() // it is only there to be closed at a death
 	select {
-	case <-h.done:
+	case <-h.process.End():
 	case <-ctx.Done():
 	}
-}
-
-// spawn starts the helper by way of another process, which ends at once.
-func (h *Helper) spawn() (said *os.File, err error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	in, write, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	read, out, err := os.Pipe()
-	if err != nil {
-		return nil, errors.Join(err, in.Close(), write.Close())
-	}
-	c := exec.Command(self)
-	c.Args[0], c.Dir = StarterName, "/"
-	c.Stdin, c.Stdout = in, out
-	err = errors.Join(c.Run(), in.Close(), out.Close())
-	if err != nil {
-		return nil, errors.Join(err, write.Close(), read.Close())
-	}
-	h.in = write
-	return read, nil
 }
 
 // Serve must be the first call of a program that uses [StartHelper]. It returns where
 // this process is no helper.
 func Serve() {
-	switch os.Args[0] {
-	case StarterName:
-		c := exec.Command("/proc/self/exe")
-		if self, err := os.Executable(); err == nil {
-			c.Path = self
+	guardian.ServeAside(HelperName, func(in io.Reader, out io.Writer) error {
+		if err := help(in, out); err != nil {
+			return errors.New(words.Sentence(err.Error()))
 		}
-		c.Args = []string{HelperName}
-		c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stdout
-		c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-		if c.Start() != nil {
-			os.Exit(1)
-		}
-		os.Exit(0)
-	case HelperName:
-		// Whoever ends all of a service's processes ends its keeper, too, whose end is
-		// then to be told. A signal that is ignored would be ignored by the command.
-		signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
-		if err := help(os.Stdin, os.Stdout); err != nil {
-			fmt.Println(words.Sentence(err.Error()))
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
+		return nil
+	})
 }
 
 // help tells, until its input ends.

@@ -1,0 +1,89 @@
+package notify
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"heartbeat/internal/machine/guardian"
+	"heartbeat/internal/words"
+)
+
+const (
+	// maxOutput is how much of what a command prints is kept, for the sentence on its failure.
+	maxOutput = 64 << 10
+	// lastWords is how long a process that the command left behind may keep its output
+	// open.
+	lastWords = 100 * time.Millisecond
+)
+
+// Shell is a command line of a person's that is handed something.
+type Shell struct {
+	Line  string // for /bin/sh
+	Flag  string // which had it, for sentences
+	Dir   string
+	Env   []string // added to that of this process
+	Input []byte
+	Limit time.Duration // how long it may take
+}
+
+// Run runs the command once, in a process group of its own, which is killed when the time is
+// over or ctx is done. What it prints is read and thrown away, but for a line in the error.
+func (s Shell) Run(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, s.Limit)
+	defer cancel()
+	var out bounded
+	c := guardian.Group(ctx, syscall.SIGKILL, "/bin/sh", "-c", s.Line)
+	c.Dir, c.Env, c.WaitDelay = s.Dir, append(withoutSecrets(os.Environ()), s.Env...), lastWords
+	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(s.Input), &out, &out
+	err := c.Run()
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return fmt.Errorf("the command of %s took longer than %v, and was killed%s", s.Flag, s.Limit, out.quoted())
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, exec.ErrWaitDelay): // it ended well, and left a process behind
+		return nil
+	case err != nil:
+		return fmt.Errorf("the command of %s failed: %w%s", s.Flag, err, out.quoted())
+	}
+	return nil
+}
+
+// withoutSecrets is an environment without those of the session around it, and without what is
+// about another process.
+func withoutSecrets(environ []string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		for _, prefix := range []string{"ANTHROPIC_", "CLAUDE", "OPENAI_", "CODEX_", "HEARTBEAT_META_"} {
+			if strings.HasPrefix(name, prefix) {
+				return true
+			}
+		}
+		return slices.Contains([]string{"PWD", "OLDPWD", "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "GOTRACEBACK"}, name)
+	})
+}
+
+// bounded keeps the first bytes of what is written to it, and takes the rest.
+type bounded struct{ text []byte }
+
+func (b *bounded) Write(p []byte) (int, error) {
+	b.text = append(b.text, p[:min(len(p), maxOutput-len(b.text))]...)
+	return len(p), nil
+}
+
+// quoted is the last line of what was printed, to be put behind a sentence.
+func (b *bounded) quoted() string {
+	text := strings.TrimSpace(strings.ToValidUTF8(string(b.text), "\uFFFD"))
+	if text == "" {
+		return ""
+	}
+	return ": it printed " + words.Brief(text[strings.LastIndex(text, "\n")+1:])
+}
