@@ -155,8 +155,8 @@ type Trimming struct {
 }
 
 // Trim removes the results, the dead letters that somebody dealt with, the events and the
-// costs from before that time. A name whose result is gone can be sent once more. The files are
-// copied without the lock.
+// costs from before that time, but for what a consumer has yet to be handed. A name whose result
+// is gone can be sent once more. The files are copied without the lock.
 func (b *Inbox) Trim(ctx context.Context, before time.Time) (n Trimming, err error) {
 	if n.Warnings, err = b.makeGood(ctx); err != nil {
 		return n, err
@@ -165,20 +165,23 @@ func (b *Inbox) Trim(ctx context.Context, before time.Time) (n Trimming, err err
 	if err != nil {
 		return n, err
 	}
+	heldBack := 0
 	rewrite := func(kind journal.Kind, keep func([]byte) bool) (int, error) {
-		w := rewriting{box: b, kind: kind, keep: keep}
+		held := holding{box: b, kind: kind, wanted: keep}
+		w := rewriting{box: b, kind: kind, keep: held.keep, begin: held.begin, still: held.still}
 		warnings, err := w.run(ctx)
-		n.Warnings = append(n.Warnings, warnings...)
+		n.Warnings = append(append(n.Warnings, warnings...), held.notes()...)
+		heldBack = len(held.stay)
 		return w.dropped, err
 	}
 	gone, err := b.closedBefore(before)
 	if err != nil {
 		return n, err
 	}
-	n.DeadLetters = gone.letters
 	if _, err = rewrite(journal.DeadLetters, gone.keep); err != nil {
 		return n, err
 	}
+	n.DeadLetters = gone.letters - heldBack
 	if n.Results, err = rewrite(journal.Results, stampedSince(before, "acknowledged_at")); err != nil {
 		return n, err
 	}

@@ -30,6 +30,7 @@ func TestMain(m *testing.M) {
 		"self":    command(sendSelf),
 		"late":    command(lateStep),
 		"turn":    command(answerAndDeliver),
+		"consume": command(consumeAll),
 	})
 }
 
@@ -129,6 +130,25 @@ func answerAndDeliver(box *inbox.Inbox) (err error) {
 		return err
 	}
 	return tx.Commit()
+}
+
+// consumeAll is handed all there is, as mail, and prints each before it says so.
+func consumeAll(box *inbox.Inbox) error {
+	c, err := box.Consume(context.Background(), "mail", false, 0)
+	if err != nil {
+		return err
+	}
+	for err == nil {
+		var h *inbox.Handover
+		if h, err = c.Next(); err != nil || h == nil {
+			break
+		}
+		fmt.Println(h.EntryID, h.Key)
+		if err = c.Failed(errors.New("not at once"), 0); err == nil {
+			err = c.Done()
+		}
+	}
+	return errors.Join(err, c.Close())
 }
 
 // awaitNamed waits for the entry of that name, which is there.

@@ -20,6 +20,10 @@ type rewriting struct {
 	keep func(line []byte) bool
 	// with adds to the commit, if not nil.
 	with func(*Tx) error
+	// begin is called before each try, and still under the lock before the new file takes the old
+	// one's place: false has it start over. Both may be nil.
+	begin func() error
+	still func() (bool, error)
 
 	tmp     *disk.Lock // the new file, locked by whoever writes it
 	of      string     // the identity of the old file
@@ -59,6 +63,11 @@ func (w *rewriting) copyPath() string { return w.box.fileOf(w.kind) + trimSuffix
 
 func (w *rewriting) attempt(ctx context.Context) (again bool, warnings []string, err error) {
 	w.of, w.from, w.to, w.dropped = "", 0, 0, 0
+	if w.begin != nil {
+		if err := w.begin(); err != nil {
+			return false, nil, err
+		}
+	}
 	if w.tmp, err = disk.AcquireLock(ctx, w.copyPath(), w.box.opts.LockWait); err != nil {
 		return false, nil, err
 	}
@@ -141,6 +150,11 @@ func (w *rewriting) publish(t *Tx) (again, published bool, err error) {
 		}
 		if err := w.copyOn(f, true); err != nil {
 			return false, false, err
+		}
+	}
+	if w.still != nil {
+		if still, err := w.still(); err != nil || !still {
+			return true, false, err
 		}
 	}
 	if w.with != nil {

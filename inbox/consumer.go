@@ -1,0 +1,181 @@
+package inbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"heartbeat/internal/disk"
+	"heartbeat/internal/flat"
+	"heartbeat/internal/journal"
+)
+
+// Consumer is somebody who is handed each result and each dead letter, by a name, and how far
+// that has come: the content of a file beside the inbox.
+type Consumer struct {
+	Name  string    `json:"name"`
+	Since time.Time `json:"since"`
+	// Had is how many it was handed, the last one at LastAt.
+	Had         int64         `json:"had"`
+	LastAt      *time.Time    `json:"last_at,omitempty"`
+	Results     journal.Place `json:"results"`
+	DeadLetters journal.Place `json:"dead_letters"`
+	// Failing is that it does not take the next one, nil where it does.
+	Failing *ConsumerFailure `json:"failing,omitempty"`
+	// Err is why the file cannot be read. Nothing but the name is known then.
+	Err error `json:"-"`
+}
+
+// ConsumerFailure is that a consumer does not take what it is handed.
+type ConsumerFailure struct {
+	Key   string    `json:"key"` // of what it is handed
+	Since time.Time `json:"since"`
+	Tries int       `json:"tries"`
+	Error string    `json:"error"`
+	// Patience is how long that is nothing that a person has to know.
+	Patience time.Duration `json:"patience_ns"`
+}
+
+// Long reports whether a person has to know.
+func (f *ConsumerFailure) Long(now time.Time) bool {
+	return f != nil && now.Sub(f.Since) >= f.Patience
+}
+
+const (
+	consumerPrefix, consumerLock = ".consumer-", ".lock"
+	// maxConsumerFile bounds what is read of a consumer's file, and maxConsumerError what is
+	// kept of an error.
+	maxConsumerFile, maxConsumerError = 64 << 10, 1 << 10
+	maxConsumerName                   = 40
+	// maxConsumers is how many there may be: each may keep results from being trimmed.
+	maxConsumers = 32
+	// maxBeside is how many files may lie beside an inbox that has consumers.
+	maxBeside = 100_000
+)
+
+// ErrConsumerGone says that another process may hand over results under the same name, since
+// somebody removed the file of the lock.
+var ErrConsumerGone = disk.ErrLockGone
+
+// CheckConsumer refuses a name that no consumer may have.
+func CheckConsumer(name string) error {
+	foreign := func(r rune) bool {
+		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '-' && r != '_'
+	}
+	if name == "" || len(name) > maxConsumerName || strings.ContainsAny(name[:1], "-_") || strings.ContainsFunc(name, foreign) {
+		return fmt.Errorf("%q is no name of a consumer: give it up to %d letters, digits, - and _, the first of them a letter or a digit", name, maxConsumerName)
+	}
+	return nil
+}
+
+func (b *Inbox) consumerFile(name string) string { return b.beside(consumerPrefix + name) }
+
+// Consumers are those that the inbox has, by name. One whose file cannot be read has Err.
+func (b *Inbox) Consumers() (all []Consumer, err error) {
+	names, more, err := disk.Names(b.dir, maxBeside)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil && more {
+		err = fmt.Errorf("more than %d files are in %s: move away what does not belong to the inbox", maxBeside, b.dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for consumers: %w", err)
+	}
+	slices.Sort(names)
+	for _, n := range names {
+		if name, is := strings.CutPrefix(n, consumerPrefix); is && CheckConsumer(name) == nil {
+			c, err := b.readConsumer(name)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // it was forgotten just now
+			}
+			c.Name, c.Err = name, err
+			all = append(all, c)
+		}
+	}
+	return all, nil
+}
+
+func (b *Inbox) readConsumer(name string) (c Consumer, err error) {
+	data, err := disk.ReadState(b.consumerFile(name), maxConsumerFile)
+	if err != nil {
+		return c, err
+	}
+	if err := json.Unmarshal(data, &c); err != nil || c.Name != name || c.Results.Off < 0 || c.DeadLetters.Off < 0 {
+		return Consumer{}, fmt.Errorf("%s does not say how far the consumer has come (%w): heartbeat results --forget %s, and it begins anew", b.consumerFile(name), errors.Join(err, errNoConsumer), name)
+	}
+	return c, nil
+}
+
+var errNoConsumer = errors.New("it is no file of a consumer")
+
+// ForgetConsumer removes a consumer, which must not be at work.
+func (b *Inbox) ForgetConsumer(ctx context.Context, name string) error {
+	if err := CheckConsumer(name); err != nil {
+		return err
+	}
+	path := b.consumerFile(name)
+	if there, err := disk.Exists(path); err != nil {
+		return err
+	} else if !there {
+		return fmt.Errorf("the inbox has no consumer %q: heartbeat status lists them", name)
+	}
+	lock, err := b.lockConsumer(ctx, name, time.Nanosecond)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(disk.Remove(path), disk.Remove(path+".tmp"), disk.Remove(path+consumerLock))
+	return errors.Join(err, lock.Release())
+}
+
+func (b *Inbox) lockConsumer(ctx context.Context, name string, wait time.Duration) (*disk.Lock, error) {
+	lock, err := disk.AcquireLock(ctx, b.consumerFile(name)+consumerLock, wait)
+	if errors.Is(err, disk.ErrLocked) {
+		err = fmt.Errorf("another process hands over results as %q: end that one, or take another name: %w", name, err)
+	}
+	return lock, err
+}
+
+// Behind is how many results and dead letters the consumer has not been handed.
+func (b *Inbox) Behind(c Consumer) (n int, err error) {
+	if c.Err != nil {
+		return 0, c.Err
+	}
+	for _, kind := range handedKinds {
+		_, _, err = c.place(kind).Each(b.fileOf(kind), whenOf[kind], func([]byte, time.Time) bool { n++; return true })
+		if err != nil {
+			return n, fmt.Errorf("count what the consumer %s has not been handed: %w", c.Name, err)
+		}
+	}
+	return n, nil
+}
+
+// handedKinds are the files that consumers are handed, in the order in which a commit writes them.
+var handedKinds = []journal.Kind{journal.Results, journal.DeadLetters}
+
+func (c *Consumer) place(k journal.Kind) *journal.Place {
+	if k == journal.Results {
+		return &c.Results
+	}
+	return &c.DeadLetters
+}
+
+var whenOf = map[journal.Kind]journal.When{
+	journal.Results: func(l []byte) (time.Time, bool) {
+		v := flat.Value(l)
+		if !json.Valid(l) || v.Get("entry_id").Text() == "" {
+			return time.Time{}, false
+		}
+		at, _ := time.Parse(time.RFC3339, v.Get("acknowledged_at").Text()) // without one it is the next
+		return at, true
+	},
+	journal.DeadLetters: func(l []byte) (time.Time, bool) {
+		d, mark, ok := ParseLetter(l)
+		return d.DeadLetteredAt, ok && !mark
+	},
+}

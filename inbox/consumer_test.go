@@ -1,0 +1,359 @@
+package inbox_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/disk"
+	"heartbeat/internal/testing/crash"
+)
+
+// answered is a line of results, and dead one of dead letters, of the n-th second.
+func answered(n int) string {
+	return fmt.Sprintf(`{"entry_id":"r%d","id":"r%d","metadata":{"pr":%d},"start_offset":%d,"acknowledged_at":"%s","reply":"did %d"}`+"\n", n, n, n, n, second(n), n)
+}
+
+func dead(n int) string {
+	return fmt.Sprintf(`{"entry_id":"d%d","raw_line":"x","start_offset":%d,"reason":"orphaned","dead_lettered_at":"%s"}`+"\n", n, n, second(n))
+}
+
+func second(n int) string { return noon.Add(time.Duration(n) * time.Second).Format(time.RFC3339Nano) }
+
+func consuming(t testing.TB, box *inbox.Inbox, name string, fresh bool) *inbox.Consuming {
+	t.Helper()
+	c, err := box.Consume(context.Background(), name, fresh, time.Nanosecond)
+	require.NoError(t, err)
+	return c
+}
+
+// take is handed up to so many, and returns the ids of their entries.
+func take(t testing.TB, c *inbox.Consuming, most int) (all []string) {
+	t.Helper()
+	for len(all) < most {
+		h, err := c.Next()
+		require.NoError(t, err)
+		if h == nil {
+			break
+		}
+		require.NoError(t, c.Done())
+		all = append(all, h.EntryID)
+	}
+	return all
+}
+
+// takes is what a consumer that begins its work is handed, up to so many.
+func takes(t testing.TB, box *inbox.Inbox, name string, most int) []string {
+	t.Helper()
+	c := consuming(t, box, name, false)
+	defer func() { require.NoError(t, c.Close()) }()
+	return take(t, c, most)
+}
+
+const every = 1000
+
+// What happens to the files while a consumer is away loses nothing, and repeats nothing.
+func TestConsumerFindsItsPlace(t *testing.T) {
+	move := func(t testing.TB, from, to string) { require.NoError(t, os.Rename(from, to)) }
+	for name, c := range map[string]struct {
+		meanwhile func(t testing.TB, results, letters string)
+		missed    bool
+		want      string
+	}{
+		"nothing":       {func(testing.TB, string, string) {}, false, "r5 d6"},
+		"more":          {func(t testing.TB, r, _ string) { echo(t, r, answered(7)) }, false, "r5 d6 r7"},
+		"half a line":   {func(t testing.TB, r, _ string) { echo(t, r, strings.TrimSuffix(answered(7), "\n")) }, false, "r5 d6"},
+		"a foreign one": {func(t testing.TB, r, _ string) { echo(t, r, "no JSON\n\n{}\n"+answered(7)) }, false, "r5 d6 r7"},
+		"rotated": {func(t testing.TB, r, l string) {
+			move(t, r, r+".1")
+			write(t, r, answered(7))
+			move(t, l, l+"-20261122")
+		}, false, "r5 d6 r7"},
+		"rotated twice": {func(t testing.TB, r, _ string) {
+			move(t, r, r+".2")
+			write(t, r+".1", answered(7)+answered(8))
+			write(t, r, answered(9))
+		}, false, "r5 d6 r7 r8 r9"},
+		"rotated, older ones there": {func(t testing.TB, r, _ string) {
+			write(t, r+".2", answered(-9)+answered(-8))
+			move(t, r, r+".1")
+		}, false, "r5 d6"},
+		"copied and truncated": {func(t testing.TB, r, _ string) {
+			write(t, r+".1", read(t, r))
+			write(t, r, answered(7))
+		}, false, "r5 d6 r7"},
+		"trimmed":             {func(t testing.TB, r, _ string) { rewritten(t, r, answered(3)+answered(5)+answered(7)) }, false, "r5 d6 r7"},
+		"edited in place":     {func(t testing.TB, r, _ string) { write(t, r, answered(2)+read(t, r)) }, false, "r5 d6"},
+		"its line is gone":    {func(t testing.TB, r, _ string) { rewritten(t, r, answered(1)+answered(5)+answered(7)) }, true, "r5 d6 r7"},
+		"all gone, then on":   {func(t testing.TB, r, _ string) { rewritten(t, r, answered(7)) }, true, "d6 r7"},
+		"a letter was purged": {func(t testing.TB, _, l string) { rewritten(t, l, dead(2)+dead(6)) }, true, "r5 d6"},
+		"links and pipes": {func(t testing.TB, r, _ string) {
+			require.NoError(t, os.Symlink("/dev/zero", r+".1"))
+			require.NoError(t, unix.Mkfifo(r+".2", 0o600))
+			write(t, r+".3", strings.Repeat("\x00", 1<<20))
+			rewritten(t, r, answered(1)+answered(5))
+		}, true, "r5 d6"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			box := newBox(t, "")
+			write(t, box.ResultsPath(), answered(1)+answered(3)+answered(5))
+			write(t, box.DeadLetterPath(), dead(2)+`{"letter":"0123456789ab","requeued_at":"`+second(2)+`"}`+"\n"+dead(4)+dead(6))
+			require.Equal(t, []string{"r1", "d2", "r3", "d4"}, takes(t, box, "mail", 4))
+			c.meanwhile(t, box.ResultsPath(), box.DeadLetterPath())
+
+			behind := consumers(t, box)[0]
+			n, err := box.Behind(behind)
+			require.NoError(t, err)
+			assert.Len(t, strings.Fields(c.want), n)
+
+			work := consuming(t, box, "mail", false)
+			assert.Equal(t, strings.Fields(c.want), take(t, work, every))
+			assert.Equal(t, c.missed, len(work.Notes()) > 0)
+			assert.Empty(t, take(t, work, every))
+			assert.Empty(t, work.Notes(), "it is said once")
+			require.NoError(t, work.Close())
+			assert.Empty(t, takes(t, box, "mail", every))
+		})
+	}
+}
+
+// rewritten puts another file in place of one.
+func rewritten(t testing.TB, path, text string) {
+	t.Helper()
+	write(t, path+".new", text)
+	require.NoError(t, os.Rename(path+".new", path))
+}
+
+func consumers(t testing.TB, box *inbox.Inbox) []inbox.Consumer {
+	t.Helper()
+	all, err := box.Consumers()
+	require.NoError(t, err)
+	return all
+}
+
+// A rotated file is not left before what comes to it late was read, and a place in none is
+// one in the next.
+func TestConsumerFollowsARotation(t *testing.T) {
+	box := newBox(t, "")
+	path := box.ResultsPath()
+	c := consuming(t, box, "mail", false)
+	defer func() { require.NoError(t, c.Close()) }()
+	assert.Empty(t, take(t, c, every))
+	write(t, path, answered(1))
+	assert.Equal(t, []string{"r1"}, take(t, c, every))
+	rename(t, path, path+".1")
+	assert.Empty(t, take(t, c, every))
+	echo(t, path+".1", answered(2))
+	write(t, path, answered(3))
+	assert.Equal(t, []string{"r2", "r3"}, take(t, c, every))
+	rename(t, path, path+".2")
+	write(t, path, "")
+	assert.Empty(t, take(t, c, every))
+	echo(t, path, answered(4))
+	assert.Equal(t, []string{"r4"}, take(t, c, every))
+	assert.Empty(t, c.Notes())
+}
+
+// A fresh consumer is handed what is still to come.
+func TestFreshConsumer(t *testing.T) {
+	for name, before := range map[string]string{"nothing before": "", "some before": answered(1) + answered(2)} {
+		t.Run(name, func(t *testing.T) {
+			box := newBox(t, "")
+			if before != "" {
+				write(t, box.ResultsPath(), before)
+			}
+			c := consuming(t, box, "launch", true)
+			assert.Empty(t, take(t, c, every))
+			require.NoError(t, c.Close())
+			box2 := time.Now().Add(time.Hour).UTC().Format(time.RFC3339Nano)
+			echo(t, box.ResultsPath(), strings.Replace(answered(9), second(9), box2, 1))
+			assert.Equal(t, []string{"r9"}, takes(t, box, "launch", every))
+		})
+	}
+}
+
+// Whoever is at work under a name keeps others from it, and the key of what is handed over
+// stays the same.
+func TestConsumersOfAName(t *testing.T) {
+	box := newBox(t, "")
+	write(t, box.ResultsPath(), answered(1)+answered(2))
+	c := consuming(t, box, "mail", false)
+	_, err := box.Consume(context.Background(), "mail", false, time.Nanosecond)
+	assert.ErrorIs(t, err, inbox.ErrLocked)
+	assert.ErrorIs(t, box.ForgetConsumer(t.Context(), "mail"), inbox.ErrLocked)
+	assert.Equal(t, []string{"r1", "r2"}, takes(t, box, "chat", every))
+
+	first, err := c.Next()
+	require.NoError(t, err)
+	require.NoError(t, c.Failed(errors.New("no\x1b[2J way\xff"+strings.Repeat("é", 2000)), time.Minute))
+	failing := c.State().Failing
+	assert.Equal(t, 1, failing.Tries)
+	assert.False(t, failing.Long(failing.Since))
+	assert.True(t, failing.Long(failing.Since.Add(time.Minute)))
+	require.NoError(t, c.Close())
+
+	rename(t, box.ResultsPath(), box.ResultsPath()+".1")
+	c = consuming(t, box, "mail", false)
+	again, err := c.Next()
+	require.NoError(t, err)
+	assert.Equal(t, first, again)
+	require.NoError(t, c.Done())
+	second, err := c.Next()
+	require.NoError(t, err)
+	assert.NotEqual(t, first.Key, second.Key)
+	assert.Nil(t, c.State().Failing)
+	require.NoError(t, c.Close())
+
+	require.NoError(t, box.ForgetConsumer(t.Context(), "mail"))
+	assert.ErrorContains(t, box.ForgetConsumer(t.Context(), "mail"), "no consumer")
+	assert.Len(t, consumers(t, box), 1)
+	for _, name := range []string{"", "-x", "a/b", "a.b", "é", strings.Repeat("x", 41)} {
+		_, err := box.Consume(t.Context(), name, false, 0)
+		assert.ErrorContains(t, err, "no name of a consumer", name)
+	}
+}
+
+// What nobody was handed yet is not trimmed, with the line by which the place is found.
+func TestTrimKeepsWhatConsumersHaveNotHad(t *testing.T) {
+	box := newBox(t, "")
+	closed := func(n int) string {
+		l, _, _ := inbox.ParseLetter([]byte(dead(n)))
+		return `{"letter":"` + l.Letter + `","entry_id":"d` + fmt.Sprint(n) + `","of":"orphaned","requeued_at":"` + second(n) + `"}` + "\n"
+	}
+	write(t, box.ResultsPath(), answered(1)+answered(3)+answered(5)+answered(7))
+	write(t, box.DeadLetterPath(), dead(2)+closed(2)+dead(4)+closed(4)+dead(6)+closed(6))
+	require.Equal(t, []string{"r1", "d2", "r3"}, takes(t, box, "mail", 3))
+	require.Equal(t, []string{"r1", "d2", "r3", "d4", "r5"}, takes(t, box, "chat", 5))
+
+	n := trim(t, box, noon.Add(time.Hour))
+	assert.Equal(t, 1, n.Results)
+	assert.Equal(t, 0, n.DeadLetters)
+	require.Len(t, n.Warnings, 2)
+	assert.Contains(t, n.Warnings[0], "stay, since chat or mail has yet to be handed them")
+	assert.Equal(t, answered(3)+answered(5)+answered(7), read(t, box.ResultsPath()))
+	assert.Equal(t, []string{"d4", "r5", "d6", "r7"}, takes(t, box, "mail", every))
+	assert.Equal(t, []string{"d6", "r7"}, takes(t, box, "chat", every))
+
+	n = trim(t, box, noon.Add(time.Hour))
+	assert.Empty(t, n.Warnings)
+	assert.Equal(t, answered(7), read(t, box.ResultsPath()))
+	for _, name := range []string{"mail", "chat"} {
+		assert.Empty(t, takes(t, box, name, every))
+		require.NoError(t, box.ForgetConsumer(t.Context(), name))
+	}
+	trim(t, box, noon.Add(time.Hour))
+	assert.Empty(t, read(t, box.ResultsPath()))
+	assert.Empty(t, read(t, box.DeadLetterPath()))
+}
+
+// A file that does not say how far a consumer has come keeps everything, and is named.
+func TestBadConsumerFile(t *testing.T) {
+	for name, spoil := range map[string]func(path string) error{
+		"no JSON":   func(path string) error { return os.WriteFile(path, []byte("x"), 0o600) },
+		"another's": func(path string) error { return os.WriteFile(path, []byte(`{"name":"chat"}`), 0o600) },
+		"huge":      func(path string) error { return os.Truncate(path, 1<<40) },
+		"a FIFO":    func(path string) error { return errors.Join(os.Remove(path), unix.Mkfifo(path, 0o600)) },
+		"a link":    func(path string) error { return errors.Join(os.Remove(path), os.Symlink("/dev/zero", path)) },
+		"negative place": func(path string) error {
+			return os.WriteFile(path, []byte(`{"name":"mail","results":{"end":-5}}`), 0o600)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			box := newBox(t, "")
+			write(t, box.ResultsPath(), answered(1)+answered(2))
+			takes(t, box, "mail", every)
+			require.NoError(t, spoil(box.Dir()+"/.consumer-mail"))
+			require.Len(t, consumers(t, box), 1)
+			assert.Error(t, consumers(t, box)[0].Err)
+			_, err := box.Consume(t.Context(), "mail", false, 0)
+			assert.Error(t, err)
+			assert.Equal(t, 0, trim(t, box, noon.Add(time.Hour)).Results)
+			require.NoError(t, box.ForgetConsumer(t.Context(), "mail"))
+			assert.Equal(t, []string{"r1", "r2"}, takes(t, box, "mail", every))
+		})
+	}
+}
+
+// On a full disk what was taken counts, and is written down once there is room.
+func TestConsumerOnAFullDisk(t *testing.T) {
+	box := newBox(t, "")
+	write(t, box.ResultsPath(), answered(1)+answered(2))
+	c := consuming(t, box, "mail", false)
+	_, err := c.Next()
+	require.NoError(t, err)
+	stop := crash.Observe(t, crash.FailFrom(1, unix.ENOSPC, disk.OpWrite))
+	assert.ErrorIs(t, c.Done(), unix.ENOSPC)
+	stop()
+	h, err := c.Next()
+	require.NoError(t, err)
+	assert.Equal(t, "r2", h.EntryID)
+	require.NoError(t, c.Save())
+	require.NoError(t, c.Close())
+	assert.Equal(t, []string{"r2"}, takes(t, box, "mail", every))
+}
+
+// Who removes the lock's file ends the work: another process may be at it.
+func TestConsumerWithoutItsLock(t *testing.T) {
+	box := newBox(t, "")
+	write(t, box.ResultsPath(), answered(1)+answered(2))
+	c := consuming(t, box, "mail", false)
+	require.Equal(t, []string{"r1"}, take(t, c, 1))
+	require.NoError(t, os.Remove(box.Dir()+"/.consumer-mail.lock"))
+	_, err := c.Next()
+	assert.ErrorIs(t, err, inbox.ErrConsumerGone)
+	assert.Equal(t, []string{"r2"}, takes(t, box, "mail", every))
+}
+
+// An inbox has so many consumers, and no more.
+func TestTooManyConsumers(t *testing.T) {
+	box := newBox(t, "")
+	for n := range 32 {
+		takes(t, box, fmt.Sprint("c", n), 0)
+	}
+	_, err := box.Consume(t.Context(), "more", false, 0)
+	assert.ErrorContains(t, err, "may have no more")
+}
+
+// Whatever write it is killed at, or the power fails, nothing is lost, and at most the one in hand
+// comes again, with the same key.
+func TestConsumerCrashes(t *testing.T) {
+	s := crash.Scenario{
+		Setup: func(t testing.TB, dir string) {
+			box := open(t, dir+"/inbox.jsonl")
+			in(t, box, func(*inbox.Tx) {})
+			write(t, box.ResultsPath(), answered(1)+answered(3)+answered(5))
+			write(t, box.DeadLetterPath(), dead(2)+dead(4))
+		},
+		Run: func(dir string) crash.Command {
+			return crash.Command{Name: "consume", Args: []string{dir + "/inbox.jsonl"}}
+		},
+	}
+	check := func(t *testing.T, c crash.Crash) {
+		before := strings.Split(strings.TrimSuffix(c.Result.Stdout, "\n"), "\n")
+		again := crash.Child(t, "consume", []string{c.Dir + "/inbox.jsonl"})
+		require.Zero(t, again.ExitCode, again.Stderr)
+		after := strings.Split(strings.TrimSuffix(again.Stdout, "\n"), "\n")
+		if len(after) > 0 && len(before) > 0 && after[0] == before[len(before)-1] {
+			after = after[1:]
+		}
+		var ids []string
+		for _, line := range append(before, after...) {
+			if id, _, _ := strings.Cut(line, " "); id != "" {
+				ids = append(ids, id)
+			}
+		}
+		assert.Equal(t, []string{"r1", "d2", "r3", "d4", "r5"}, ids)
+	}
+	t.Run("kill", func(t *testing.T) { s.EveryKill(t, check) })
+	t.Run("full disk", func(t *testing.T) { s.EveryFail(t, unix.ENOSPC, check) })
+	t.Run("broken disk", func(t *testing.T) { s.EveryFail(t, unix.EIO, check) })
+}
