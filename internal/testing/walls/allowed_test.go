@@ -63,14 +63,15 @@ var allowed = map[string]string{
 	"internal/see":          "inbox internal/agent internal/disk internal/machine internal/money/meter internal/words orchestrate orchestrate/run recover",
 
 	"internal/notify":              "inbox internal/disk internal/lines internal/see internal/words internal/machine internal/machine/guardian",
+	"internal/consumer":            "inbox internal/machine internal/machine/guardian internal/notify internal/words",
 	"internal/gate":                "",
 	"testdata/embedding":           "inbox",
 	"internal/mcp":                 "inbox internal/command/history internal/cli/... internal/disk internal/gate internal/claude/settings internal/machine/signals internal/task internal/words",
 	"internal/task":                "inbox internal/cli internal/words orchestrate recover",
 	"internal/hook":                "internal/agent internal/check internal/agent/handed internal/money/budget internal/money/price internal/money/charging internal/money/meter inbox recover internal/claude internal/cli internal/disk internal/flat internal/machine internal/words orchestrate/effect", // what each turn starts
 	"internal/hook/runs":           "internal/hook inbox internal/claude internal/cli internal/words orchestrate orchestrate/run orchestrate/statefile",
-	"internal/command/...":         "internal/check internal/lines internal/money/... internal/hook internal/hook/runs internal/launch internal/notify internal/see inbox recover internal/claude/... internal/codex/configfile internal/cli/... internal/disk internal/flat internal/money/price internal/machine/... internal/words internal/command/... internal/hosting/folder orchestrate/... internal/testing/agent internal/mcp internal/watch internal/watch/look internal/supervise/sharing internal/supervise/client",
-	"internal/launch":              "inbox internal/see internal/claude internal/claude/settings internal/cli/... internal/disk internal/machine/... internal/notify internal/supervise/... internal/words",
+	"internal/command/...":         "internal/lines internal/money/... internal/consumer internal/hook internal/hook/runs internal/launch internal/notify internal/see inbox recover internal/claude/... internal/codex/configfile internal/cli/... internal/disk internal/flat internal/money/price internal/machine/... internal/words internal/command/... internal/hosting/folder orchestrate/... internal/testing/agent internal/mcp internal/watch internal/watch/look internal/supervise/sharing internal/supervise/client internal/check",
+	"internal/launch":              "inbox internal/consumer internal/see internal/claude internal/claude/settings internal/cli/... internal/disk internal/machine/... internal/notify internal/supervise/... internal/words",
 	"internal/supervise/...":       "internal/see internal/money/charging internal/money/meter internal/claim internal/notify inbox recover internal/claude/... internal/screen internal/cli/... internal/disk internal/flat internal/money/price internal/machine/... internal/words internal/supervise/... orchestrate/... internal/money/budget",
 	"internal/supervise/sharing":   "internal/disk internal/machine internal/machine/guardian internal/machine/socket internal/screen internal/words",
 	"internal/supervise/pump":      "",

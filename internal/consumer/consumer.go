@@ -1,0 +1,245 @@
+// Package consumer hands each result and each dead letter of an inbox to a command, in the order
+// in which they were committed, and goes on to the next one once the command has taken it.
+//
+// How far that has come is in the file of package inbox that has the consumer's name. It is
+// written after the command has ended well: a kill before that has the same one handed over
+// again, with the same key, and no other.
+//
+// The command line comes from a flag and never from a file or an entry, which an agent's tools
+// may be able to write.
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/machine"
+	"heartbeat/internal/machine/guardian"
+	"heartbeat/internal/notify"
+	"heartbeat/internal/words"
+)
+
+// Options say who is handed what.
+type Options struct {
+	Name    string `json:"name"`
+	Command string `json:"command"` // for /bin/sh, from a flag
+	Flag    string `json:"flag"`    // that flag, for sentences
+	Dir     string `json:"dir"`     // where the command runs
+	// Fresh has a consumer that is not known yet begin with what is still to come.
+	Fresh bool `json:"fresh"`
+	// Follow goes on with what comes, until End is closed, and tries as often as it takes.
+	Follow bool `json:"follow"`
+	// Patience is how long the command may fail until a person has to know, and until the work
+	// ends that does not follow.
+	Patience  time.Duration `json:"patience"`
+	TimeLimit time.Duration `json:"time_limit"` // how long the command may take
+	// Wait is how long another process of that name is waited for, 0 for as long as it takes.
+	Wait time.Duration `json:"wait"`
+
+	End  <-chan struct{}   `json:"-"` // nil for never
+	Note func(text string) `json:"-"` // gets a sentence about what does not work
+}
+
+// The usual lengths of time.
+const (
+	Patience  = 10 * time.Minute
+	TimeLimit = 10 * time.Minute
+)
+
+const (
+	// firstPause is the rest after a first failure; it doubles up to lastPause.
+	firstPause, lastPause = time.Second, 5 * time.Minute
+	// poll is how often the inbox is looked at where it gives no file events.
+	poll = time.Second
+	// endTime is how long what is left is handed over after the end.
+	endTime = time.Minute
+)
+
+// Run hands over what there is, and with Follow what comes. It returns how many that were.
+func Run(ctx context.Context, box *inbox.Inbox, o Options) (handed int, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if o.End != nil {
+		go func() {
+			select {
+			case <-o.End:
+				time.AfterFunc(endTime, func() { cancel(errEnd) })
+			case <-ctx.Done():
+			}
+		}()
+	}
+	news := box.WatchOutcomes(poll)
+	defer func() { _ = news.Close() }() // it only reads
+	c, err := box.Consume(ctx, o.Name, o.Fresh, o.Wait)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	r := &run{Options: o, ctx: ctx, consuming: c, news: news.C}
+	defer r.guard()()
+	err = r.work()
+	return r.handed, err
+}
+
+// guard has what the command starts die also where this process is killed, and before anything
+// else is handed over.
+func (r *run) guard() (end func()) {
+	const begins = "heartbeat-consumer-"
+	if left := r.consuming.Left; strings.HasPrefix(left, begins) { // and no mark of a session, which others may have written there
+		guardian.Kill(left)
+	}
+	r.mark = begins + r.Name + "-" + strconv.Itoa(os.Getpid()) + "-" + strconv.FormatInt(time.Now().UnixNano(), 36)
+	if err := r.consuming.Mark(r.mark); err != nil {
+		r.say(fmt.Sprintf("the command may outlive this process where that is killed: %v", err))
+	}
+	guard, _ := guardian.Post(r.mark, nil, guardian.Then{}) // without it, whoever comes next does the same
+	return guard.Dismiss
+}
+
+var errEnd = errors.New("the time for what is left is over")
+
+type run struct {
+	Options
+	ctx       context.Context
+	consuming *inbox.Consuming
+	news      <-chan struct{}
+	mark      string
+	handed    int
+	said      string // the last sentence
+}
+
+// work hands over one after the other.
+func (r *run) work() error {
+	for fails := 0; ; {
+		h, err := r.consuming.Next()
+		for _, note := range r.consuming.Notes() {
+			r.say(note)
+		}
+		switch {
+		case err == nil && h == nil && (!r.Follow || r.ended()):
+			return nil
+		case err == nil && h == nil:
+			if err := r.rest(r.news, nil); err != nil {
+				return err
+			}
+			continue
+		case err == nil:
+			err = r.handOver(h)
+		case machine.Passes(err) && r.Follow && !r.ended():
+			r.say(err.Error())
+			if err := r.rest(nil, time.After(pause(fails))); err != nil {
+				return err
+			}
+			fails++
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		fails = 0
+		r.handed++
+	}
+}
+
+// handOver tries until the command has taken it, or nothing may be tried any more.
+func (r *run) handOver(h *inbox.Handover) error {
+	input, err := inputOf(h)
+	if err != nil {
+		return err
+	}
+	shell := notify.Shell{
+		Line: r.Command, Flag: r.Flag, Dir: r.Dir, Limit: r.TimeLimit, Input: input,
+		Env: guardian.Marked(append(environment(h), guardian.Variable+"="+os.Getenv(guardian.Variable)), r.mark),
+	}
+	begun := time.Now()
+	for fails := 0; ; fails++ {
+		err := shell.Run(r.ctx)
+		if err == nil {
+			return r.done()
+		}
+		if r.ctx.Err() != nil {
+			return context.Cause(r.ctx) // it was killed, which says nothing of what it would have done
+		}
+		guardian.Kill(r.mark) // what it left would meet the next try
+		err = fmt.Errorf("hand over the %s of %s: %w", spelt(h.Kind), words.Name(h.ID, h.EntryID), err)
+		if noted := r.consuming.Failed(err, r.Patience); noted != nil {
+			r.say(noted.Error())
+		}
+		if r.ended() || !r.Follow && time.Since(begun) >= r.Patience {
+			return err
+		}
+		rest := pause(fails)
+		if !r.Follow {
+			rest = min(rest, max(0, r.Patience-time.Since(begun)))
+		}
+		r.say(fmt.Sprintf("%v: it is tried again", err))
+		if err := r.rest(nil, time.After(rest)); err != nil {
+			return err
+		}
+	}
+}
+
+// done writes down that the command has taken it. Until that is possible nothing else is handed
+// over: a kill would have more than one repeated.
+func (r *run) done() error {
+	err := r.consuming.Done()
+	for fails := 0; err != nil; fails++ {
+		if !r.Follow || r.ended() || errors.Is(err, inbox.ErrConsumerGone) {
+			return err
+		}
+		r.say(fmt.Sprintf("%v: make that possible, it is tried again", err))
+		if err := r.rest(nil, time.After(pause(fails))); err != nil {
+			return err
+		}
+		err = r.consuming.Save()
+	}
+	r.said = ""
+	return nil
+}
+
+// say notes a sentence, unless it was the last one.
+func (r *run) say(text string) {
+	if text != r.said {
+		r.said = text
+		r.Note(words.Sentence(text))
+	}
+}
+
+// rest returns at the first of these, or once the work ends. Its error says why it must not go on.
+func (r *run) rest(news <-chan struct{}, due <-chan time.Time) error {
+	select {
+	case <-r.ctx.Done():
+		return context.Cause(r.ctx)
+	case <-r.End:
+	case <-news:
+	case <-due:
+	}
+	return nil
+}
+
+// ended reports whether what is left is tried once and no more.
+func (r *run) ended() bool {
+	select {
+	case <-r.End:
+		return true
+	default:
+		return false
+	}
+}
+
+func pause(fails int) time.Duration { return min(lastPause, firstPause<<min(fails, 10)) }
+
+// Here are options for a command that runs in the current folder.
+func Here(o Options) (_ Options, err error) {
+	if o.Dir, err = filepath.Abs("."); err != nil {
+		return o, fmt.Errorf("find the folder for the command of %s: %w", o.Flag, err)
+	}
+	return o, nil
+}
