@@ -18,6 +18,8 @@ type Facts struct {
 	Held []Question // of the runs that the inbox drives, the oldest first
 	// Letters are the open dead letters.
 	Letters inbox.LetterCount
+	// Consumers are handed results, by name.
+	Consumers []inbox.Consumer
 	// Still is since when nothing has moved, where something should.
 	Still Still
 }

@@ -112,7 +112,21 @@ func glance(box *inbox.Inbox, count func(*inbox.View, *Facts) error, besides ...
 		err = survey(v, &f, besides)
 	}
 	f.Unreadable = err
+	f.takers(box)
 	return f
+}
+
+// takers finds those who are handed results. What cannot be read is a warning.
+func (f *Facts) takers(box *inbox.Inbox) {
+	var err error
+	if f.Consumers, err = box.Consumers(); err != nil {
+		f.Warnings = append(f.Warnings, err.Error())
+	}
+	for _, c := range f.Consumers {
+		if c.Err != nil {
+			f.Warnings = append(f.Warnings, c.Err.Error())
+		}
+	}
 }
 
 // LauncherOf returns the launcher that works on the inbox, or nil.

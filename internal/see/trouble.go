@@ -44,6 +44,7 @@ const (
 	KindDayNear     Kind = "day-near-limit"
 	KindBackingOff  Kind = "backing-off"
 	KindLetters     Kind = "dead-letters"
+	KindConsumer    Kind = "consumer-stuck"
 )
 
 // Urgency is who has to do what.
@@ -123,6 +124,7 @@ var Rows = []Row{
 	{KindDayNear, Mind, false, "costs", ""},
 	{KindBackingOff, Passes, true, "status", BackingOff},
 	{KindLetters, Mind, false, "dead-letter list", ""},
+	{KindConsumer, Mind, false, "status", ""},
 }
 
 // Known reports whether there is such a kind.

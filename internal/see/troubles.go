@@ -17,7 +17,7 @@ func (f Facts) Troubles() []Trouble {
 	if t, is := f.why(); is {
 		all = append(all, t)
 	}
-	for _, t := range slices.Concat(f.questions(), f.ofRuns(), f.ofSessions(), f.delivery(), f.letters()) {
+	for _, t := range slices.Concat(f.questions(), f.ofRuns(), f.ofSessions(), f.delivery(), f.letters(), f.ofConsumers()) {
 		if !slices.ContainsFunc(all, func(of Trouble) bool { return of.Key == t.Key }) {
 			all = append(all, t)
 		}
@@ -261,4 +261,17 @@ func (f Facts) letters() []Trouble {
 	t := f.trouble(KindLetters, time.Time{}, "")
 	t.Text = words.Count(n, "dead letter waits", "dead letters wait") + " for somebody to requeue or accept"
 	return []Trouble{t}
+}
+
+// ofConsumers are those who do not take what they are handed.
+func (f Facts) ofConsumers() (all []Trouble) {
+	for _, c := range f.Consumers {
+		if why := c.Failing; why.Long(f.Now) {
+			t := f.trouble(KindConsumer, why.Since, Key(c.Name, why.Since.String()))
+			t.Reason = "consumer stuck"
+			t.Text = fmt.Sprintf("the consumer %s takes no results since %s: %s", c.Name, words.Stamp(why.Since), cut(why.Error))
+			all = append(all, t)
+		}
+	}
+	return all
 }

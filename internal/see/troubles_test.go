@@ -70,7 +70,13 @@ func TestTroubles(t *testing.T) {
 			f.Anew.At, f.Replaced, f.Backlog = at(-5), "it was rewritten", waiting(1)
 		}, []see.Kind{see.KindReplaced}},
 		"what was due is late": {func(f *see.Facts) { f.Scheduled = inbox.Schedule{Count: 1, Next: at(-3)} }, []see.Kind{see.KindOverdue}},
-		"nothing can be read":  {func(f *see.Facts) { f.Unreadable = errors.New("not valid") }, []see.Kind{see.KindUnreadable}},
+		"a consumer takes nothing": {func(f *see.Facts) {
+			failure := func(since int) *inbox.ConsumerFailure {
+				return &inbox.ConsumerFailure{Since: at(since), Patience: 10 * time.Minute, Error: "no\x1b[2J way"}
+			}
+			f.Consumers = []inbox.Consumer{{Name: "mail", Failing: failure(-11)}, {Name: "chat", Failing: failure(-9)}, {Name: "well"}}
+		}, []see.Kind{see.KindConsumer}},
+		"nothing can be read": {func(f *see.Facts) { f.Unreadable = errors.New("not valid") }, []see.Kind{see.KindUnreadable}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := facts(c.change)
