@@ -9,6 +9,7 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/hook"
 	"heartbeat/internal/hook/runs"
+	"heartbeat/internal/machine/guardian"
 	"heartbeat/internal/testing/script"
 )
 
@@ -18,6 +19,7 @@ func TestMain(m *testing.M) {
 	programs := script.Programs(hook.Main)
 	programs["heartbeat"], programs["heartbeat-stop"] = Main, hook.Main
 	programs["heartbeat-meter"] = hook.Main // by its old name
+	programs[guardian.Name] = Main
 	script.Main(m, programs)
 }
 

@@ -28,6 +28,7 @@ type resultsFlags struct {
 	count  int
 	follow bool
 	program.Verbatim
+	exec execFlags
 }
 
 func resultsVerb() cli.Verb {
@@ -52,12 +53,20 @@ moment after the answer: with --follow a line waits up to three seconds for that
 --json it prints lines of .results.jsonl as they stand there, with the price that is known
 now.
 
-Exit status: 0 shown; 1 not: there is no such entry, or no answer yet, and the
-sentence says where it is; 3 the ENTRY became a dead letter; 128+n signal n ended
-the following.`,
+With --exec each result and each dead letter is handed to a command, in the order in
+which they were committed. Status 0 of it goes on to the next one; any other has the
+same tried again, after a second and then at longer rests. How far that has come is
+kept by the name of --as: what is killed has the one in hand handed over once more,
+with the same HEARTBEAT_KEY. Neither rotation nor compact loses what was not handed
+over. --forget ends that for a name.
+
+Exit status: 0 shown, or handed over; 1 not: there is no such entry, or no answer yet,
+and the sentence says where it is, or the command failed for --patience; 3 the ENTRY
+became a dead letter; 128+n signal n ended the following.`,
 		Example: `heartbeat results job-7
 heartbeat results -n 100 --json | jq -r .reply
-heartbeat results --follow`,
+heartbeat results --follow
+heartbeat results --follow --exec '/opt/heartbeat/results/mail.sh me@example.com' --as mail`,
 		Build: func() (*pflag.FlagSet, cli.Action) {
 			var o resultsFlags
 			f := cli.NewFlags("results")
@@ -66,7 +75,13 @@ heartbeat results --follow`,
 			cli.AddFollow(f, &o.follow)
 			o.AddRaw(f)
 			o.addColor(f)
+			o.exec.add(f)
 			return f, func(args []string, s cli.Streams) error {
+				if consumes, err := o.exec.given(f, args, o.forList(f)); err != nil {
+					return cli.Usage(err)
+				} else if consumes {
+					return o.exec.run(&o, s)
+				}
 				switch {
 				case len(args) > 0 && (o.follow || cli.CountGiven(f)):
 					return cli.Usage(errors.New("-n and --follow are for the list: leave ENTRY out, or wait for an entry with heartbeat send --id ID --wait"))
@@ -77,6 +92,19 @@ heartbeat results --follow`,
 			}
 		},
 	}
+}
+
+// forList is a flag that was given and is about what is shown, "" for none.
+func (o *resultsFlags) forList(f *pflag.FlagSet) string {
+	switch {
+	case cli.CountGiven(f):
+		return "count"
+	case o.JSON:
+		return "json"
+	case o.Raw:
+		return "raw"
+	}
+	return ""
 }
 
 func (o *resultsFlags) run(entries []string, s cli.Streams) error {

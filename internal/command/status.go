@@ -85,6 +85,8 @@ type status struct {
 	Launcher         *see.Launcher  `json:"launcher,omitempty"`
 	WaitingForPerson *question      `json:"waiting_for_person"`
 	Today            *spentToday    `json:"today,omitempty"`
+	// Consumers are those who are handed results.
+	Consumers []taker `json:"consumers,omitempty"`
 	// SelfEnqueued counts the entries that agents sent into the inbox, nil for none.
 	SelfEnqueued *inbox.SelfEnqueued `json:"self_enqueued,omitempty"`
 	State        see.State           `json:"state"`
@@ -244,6 +246,7 @@ func readStatus(ctx context.Context, box *inbox.Inbox) (status, error) {
 	st.Troubles = f.Troubles()
 	if f.Unreadable == nil {
 		st.spent(box, f)
+		st.takers(box, f)
 	}
 	return st, f.Unreadable
 }
@@ -340,6 +343,9 @@ func (st status) rows(row func(name, format string, args ...any), shown display)
 		row("answered", "%d%s, the last %s", st.Answered, checked, shown.at(*st.LastAcknowledgedAt))
 	} else {
 		row("answered", "0")
+	}
+	for _, c := range st.Consumers {
+		row("consumer", "%s", c.shown(shown))
 	}
 	if st.Today != nil {
 		row("spent", "today %s", st.Today)

@@ -47,14 +47,14 @@ const boundsInbox = "inbox.jsonl"
 var boundsFiles = []string{
 	boundsInbox, ".inbox-journal", ".inbox-offset", ".in-flight", ".responded", ".results.jsonl", ".dead-letter.jsonl", ".events.jsonl",
 	".costs.jsonl", ".scheduled.jsonl", ".results.jsonl.foreign", ".inbox-tries", ".inbox-lock", ".launch-lock", ".notified.json",
-	".meter-s1", ".run-x.json", ".exit-signal",
+	".meter-s1", ".run-x.json", ".exit-signal", ".consumer-mail", ".consumer-mail.lock", ".results.jsonl.1",
 }
 
 // boundsVerbs are the words behind the command; "stop" is the hook.
 var boundsVerbs = []string{
 	"stop", "status", "peek", "results", "results zz99", "costs", "log", "log zz99", "metrics", "notify --stall 1s", "send x", "send --id new x",
 	"send --not-before 2999-01-01 x", "cancel zz99", "pause", "resume", "recover", "dead-letter list", "dead-letter show zz99",
-	"dead-letter requeue zz99", "dead-letter purge --yes zz99", "compact", "compact --keep 1h", "doctor", "run list", "breakpoint list",
+	"dead-letter requeue zz99", "dead-letter purge --yes zz99", "compact", "compact --keep 1h", "results --exec true --as mail", "results --exec true --as chat --new", "results --forget mail", "doctor", "run list", "breakpoint list",
 }
 
 // Whatever a file beside the inbox is, no verb reads it without a bound.

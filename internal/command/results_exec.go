@@ -1,0 +1,87 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/cli"
+	"heartbeat/internal/cli/program"
+	"heartbeat/internal/consumer"
+	"heartbeat/internal/words"
+)
+
+// execFlags are those of results that hand over what was answered.
+type execFlags struct {
+	consumer.Options
+	forget string
+}
+
+func (e *execFlags) add(f *pflag.FlagSet) {
+	e.Patience, e.TimeLimit, e.Wait, e.Flag = consumer.Patience, consumer.TimeLimit, time.Nanosecond, "--exec"
+	f.Var(cli.Named(&e.Command, "give it a command, or leave the flag out"), "exec", "hand each result and each dead letter to this shell `command`, as JSON on its stdin")
+	f.Var(cli.Named(&e.Name, "name the consumer"), "as", "with --exec: the `name` under which it is kept how far that has come")
+	f.BoolVar(&e.Fresh, "new", false, "with --exec: where that name is not known yet, begin with what is still to come")
+	f.Var((*cli.Span)(&e.Patience), "patience", "with --exec: how long the command may fail until status says so, and until the verb ends without --follow")
+	f.Var((*cli.Span)(&e.TimeLimit), "exec-timeout", "with --exec: how long the command may take")
+	f.Var(cli.Named(&e.forget, "name a consumer"), "forget", "forget the consumer of that `name`: what it has not had is kept for it no longer")
+}
+
+// given reports whether this is about a consumer. It refuses flags that do not go with that.
+func (e *execFlags) given(f *pflag.FlagSet, args []string, listed string) (bool, error) {
+	for _, name := range []string{"as", "new", "patience", "exec-timeout"} {
+		if f.Changed(name) && !f.Changed("exec") {
+			return false, errors.New("--" + name + " is about what --exec hands over: name a command, as in --exec ./tell.sh --as mail")
+		}
+	}
+	switch exec, forget := f.Changed("exec"), f.Changed("forget"); {
+	case !exec && !forget:
+		return false, nil
+	case exec && forget:
+		return false, errors.New("--forget and --exec do not go together: forget the consumer first")
+	case len(args) > 0 || listed != "" || forget && f.Changed("follow"):
+		return false, errors.New("a consumer is handed all results, in their order: leave ENTRY, -n, --json and --raw out, and with --forget --follow")
+	case exec && e.Name == "":
+		return false, errors.New("--exec needs --as NAME, by which it is known what was handed over")
+	case exec && e.TimeLimit <= 0:
+		return false, errors.New("--exec-timeout is 0: a command needs some time")
+	case exec:
+		return true, inbox.CheckConsumer(e.Name)
+	}
+	return true, inbox.CheckConsumer(e.forget)
+}
+
+func (e *execFlags) run(o *resultsFlags, s cli.Streams) error {
+	box, err := o.Open()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := endOnSignal(context.Background())
+	defer cancel()
+	if e.forget != "" {
+		if err := box.ForgetConsumer(ctx, e.forget); err != nil {
+			return err
+		}
+		return program.Say(s, "the consumer "+e.forget+" is forgotten: one of that name begins anew")
+	}
+	of, err := consumer.Here(e.Options)
+	if err != nil {
+		return err
+	}
+	of.Follow, of.Note = o.follow, func(text string) { s.Note("%s", text) }
+	handed, err := consumer.Run(ctx, box, of)
+	var by cli.EndedBy
+	switch {
+	case errors.As(err, &by):
+		return cli.Status(128+int(by.Signal), err)
+	case err != nil:
+		return err
+	case handed == 0:
+		nothing(&o.InboxFlags, s, "is left to hand over", box)
+		return nil
+	}
+	return program.Say(s, "handed over "+words.Count(handed, "result or dead letter", "results and dead letters")+" as "+e.Name)
+}
