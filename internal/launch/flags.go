@@ -42,11 +42,15 @@ type flags struct {
 	log       string
 	notify    cli.NotifyFlags
 	report    reportFile
+	onResult  string
 	recording string
 	until     cli.Moment
 
 	help, helpAll, version bool
 }
+
+// consumerName is the consumer of --on-result.
+const consumerName = "launch"
 
 // alone are the flags that mean something without an inbox.
 var alone = []string{
@@ -136,6 +140,7 @@ func (c *flags) telling(f *pflag.FlagSet) {
 	f.StringVar(&c.log, "log", "", "append the lines of --output log to this `file` as well, which is begun anew at 10 MiB, the last 5 being kept, and when another program has renamed it")
 	c.notify.Add(f)
 	cli.AddStall(f, &c.work.Notify.Stall)
+	f.Var(cli.Named(&c.onResult, "give it a command, or leave the flag out"), "on-result", "hand each result and each dead letter from now on to this shell `command`, as heartbeat results --exec does, as the consumer "+consumerName)
 	f.StringVar((*string)(&c.report), "report", "", "write one JSON object on how it went to this `file`, or to stdout (-)")
 }
 

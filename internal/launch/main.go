@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"heartbeat/internal/cli"
+	"heartbeat/internal/consumer"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/machine/guardian"
 	"heartbeat/internal/machine/signals"
@@ -28,6 +29,7 @@ type streams struct{ in, out, err *os.File }
 func Main() {
 	guardian.Serve()
 	notify.Serve()
+	consumer.Serve()
 	if !canOpen(fewest) {
 		_, _ = os.Stderr.WriteString(CommandName + ": this process may open too few files to begin: raise its limit (ulimit -n)\n")
 		os.Exit(exitWorkLeft)

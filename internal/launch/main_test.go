@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"heartbeat/internal/consumer"
 	"heartbeat/internal/machine/guardian"
 	"heartbeat/internal/notify"
 	"heartbeat/internal/testing/script"
@@ -23,11 +24,14 @@ func TestMain(m *testing.M) {
 		guardian.Name:      Main,
 		notify.HelperName:  Main,
 		notify.StarterName: Main,
-		"flood":            flood,
-		"panicking":        panicking,
-		"sessions":         sessions,
-		"scene":            scene,
-		"watched":          watched,
+
+		consumer.HelperName:            Main,
+		consumer.HelperName + "-start": Main,
+		"flood":                        flood,
+		"panicking":                    panicking,
+		"sessions":                     sessions,
+		"scene":                        scene,
+		"watched":                      watched,
 	})
 }
 

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -12,8 +13,10 @@ import (
 
 	"golang.org/x/term"
 
+	"heartbeat/inbox"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/consumer"
 	"heartbeat/internal/machine/signals"
 	"heartbeat/internal/see"
 	"heartbeat/internal/supervise"
@@ -181,7 +184,27 @@ func (l *launcher) workThrough() (*supervise.Report, error) {
 			return nil, fmt.Errorf("--mcp: %w", err)
 		}
 	}
+	if l.onResult != "" {
+		o.Beside = l.handOver
+	}
 	return supervise.Run(*o), nil
+}
+
+// handOver hands over results beside the sessions, as --on-result asks for.
+func (l *launcher) handOver(ctx context.Context, box *inbox.Inbox) (end func(context.Context), err error) {
+	of, err := consumer.Here(consumer.Options{
+		Name: consumerName, Command: l.onResult, Flag: "--on-result", Fresh: true,
+		Patience: consumer.Patience, TimeLimit: consumer.TimeLimit,
+		Note: func(text string) { l.work.Line(time.Now(), text) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	h, err := consumer.StartHelper(ctx, box, of)
+	if err != nil {
+		return nil, err
+	}
+	return h.Stop, nil
 }
 
 // shown is what stdout gets of the sessions.

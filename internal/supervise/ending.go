@@ -38,6 +38,28 @@ func (r *run) timedOut() *ending {
 	return &ending{reason: TimedOut, detail: "the time was over (--timeout " + r.Terminal.Timeout.String() + ")"}
 }
 
+// besideTime is how long a launcher stays, at its end, for what works beside it.
+const besideTime = 65 * time.Second
+
+// beside starts what works beside the sessions, and returns what waits for its end.
+func (r *run) beside() (end func(), err error) {
+	if r.Beside == nil {
+		return func() {}, nil
+	}
+	stop, err := r.Beside(r.stop.asked, r.box)
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		r.doing("it hands over what is left of the results")
+		ctx, cancel := r.Terminal.Signals.Hurry(r.Terminal.Grace)
+		defer cancel()
+		ctx, over := context.WithTimeout(ctx, besideTime)
+		defer over()
+		stop(ctx)
+	}, nil
+}
+
 // tellTime is how long a launcher stays, at its end, until a person was told of what
 // needs one.
 const tellTime = 45 * time.Second

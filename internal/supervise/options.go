@@ -5,8 +5,10 @@
 package supervise
 
 import (
+	"context"
 	"time"
 
+	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/notify"
 	"heartbeat/internal/supervise/client"
@@ -88,6 +90,9 @@ type Options struct {
 	Shared bool
 	// Notify says how a person is told of what needs one; without a command nobody is.
 	Notify notify.Options
+	// Beside starts what works beside the sessions, once the inbox is this launcher's; end waits
+	// for its end, as long as ctx allows. nil for nothing.
+	Beside func(ctx context.Context, box *inbox.Inbox) (end func(ctx context.Context), err error)
 	// Line gets, for people, one line for each thing that happens to the entries
 	// and the sessions. It must not block.
 	Line func(at time.Time, text string)

@@ -67,6 +67,11 @@ func (r *run) work() (e *ending) {
 			return r.stuck(err)
 		}
 	}
+	endBeside, err := r.beside()
+	if err != nil {
+		return r.stuck(err)
+	}
+	defer endBeside()
 	if r.SettingsDir != "" {
 		r.private = &private{r.SettingsDir}
 	} else if r.private, err = makePrivate(r.box, lock); err != nil {
