@@ -25,11 +25,6 @@ func (r *run) listen() {
 	r.sign.reachedAt(r.attach.Path(), r.AskPatience > 0)
 }
 
-func (r *run) closeSocket() {
-	r.sign.reachedAt("", false)
-	r.attach.Close()
-}
-
 // attended reports whether a person is at the session's terminal, or attached to it.
 func (r *run) attended() bool { return r.Attended || r.attach.Attended() }
 

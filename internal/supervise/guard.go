@@ -176,8 +176,6 @@ func lastLine(text string) string {
 func (r *run) guardTime(s *session) {
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
-	var seq int64 // of the delivery that limits are about
-	var limit time.Duration
 	for {
 		select {
 		case <-s.over:
@@ -188,15 +186,12 @@ func (r *run) guardTime(s *session) {
 		if d == nil {
 			continue
 		}
-		if d.DeliveredSeq != seq {
-			l := recovery.LimitsOf(d, r.Settings.Limits)
-			seq, limit = d.DeliveredSeq, l.Entry.Time
-		}
-		if limit == 0 || recovery.Took(d) < limit {
+		l := recovery.LimitsOf(d, r.Settings.Limits)
+		if l.Entry.Time == 0 {
 			continue
 		}
-		if v := recovery.Judge(recovery.LimitsOf(d, r.Settings.Limits), recovery.Spent{Took: recovery.Took(d)}, d.Attempt); v != nil {
-			s.end(verdict{text: "its entry has reached its limit: " + v.Figures, over: v, seq: seq})
+		if v := recovery.Judge(l, recovery.Spent{Took: recovery.Took(d)}, d.Attempt); v != nil {
+			s.end(verdict{text: "its entry has reached its limit: " + v.Figures, over: v, seq: d.DeliveredSeq})
 			return
 		}
 	}

@@ -141,23 +141,18 @@ type stepped struct {
 
 // stepRuns takes a step of each run. A warm stop lets it finish, a hard end cuts it short.
 func (r *run) stepRuns() (stepped, *ending) {
-	s, err := r.step(r.stop.over)
-	return s, r.stuck(err)
-}
-
-func (r *run) step(ctx context.Context) (stepped, error) {
 	all, err := orchestrate.OpenAll(&r.Runs, r.box, r.note)
 	if err != nil {
-		return stepped{}, err
+		return stepped{}, r.stuck(err)
 	}
-	outcome, err := orchestrate.StepAll(ctx, all, func(ctx context.Context, b *orchestrate.Bridge) (orchestrate.Report, error) {
+	outcome, err := orchestrate.StepAll(r.stop.over, all, func(ctx context.Context, b *orchestrate.Bridge) (orchestrate.Report, error) {
 		report, err := b.Step(ctx)
 		for _, why := range report.Refused {
 			r.Line(time.Now(), fmt.Sprintf("run %s: a result was not posted: %s", report.Run, words.Brief(why)))
 		}
 		return report, err
 	})
-	return inWords(outcome), err
+	return inWords(outcome), r.stuck(err)
 }
 
 func (r *run) note(format string, args ...any) { r.Line(time.Now(), fmt.Sprintf(format, args...)) }
@@ -171,18 +166,14 @@ func inWords(all orchestrate.Outcome) stepped {
 		case r.Guard != "":
 			s.stuck, s.waits = true, append(s.waits, fmt.Sprintf("run %s goes no further: %s", r.Run, cli.Guarded(words.Brief(r.Guard), r.OutOfSteps)))
 		case len(r.Held) > 0:
-			s.waits = append(s.waits, fmt.Sprintf("run %s waits for a person: %s", r.Run, heldWords(r.Held)))
+			var held []string
+			for _, h := range r.Held {
+				held = append(held, h.Effect+" "+words.Brief(h.Question+h.Reason))
+			}
+			s.waits = append(s.waits, fmt.Sprintf("run %s waits for a person: %s", r.Run, strings.Join(held, ", ")))
 		case r.NotBefore == nil && len(r.Queued) == 0:
 			s.waits = append(s.waits, fmt.Sprintf("run %s is %s", r.Run, r.Status))
 		}
 	}
 	return s
-}
-
-func heldWords(all []orchestrate.Held) string {
-	var texts []string
-	for _, h := range all {
-		texts = append(texts, h.Effect+" "+words.Brief(h.Question+h.Reason))
-	}
-	return strings.Join(texts, ", ")
 }

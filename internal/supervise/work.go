@@ -80,7 +80,7 @@ func (r *run) work() (e *ending) {
 	defer r.endRest()
 	defer r.private.remove()
 	r.listen()
-	defer r.closeSocket()
+	defer func() { r.sign.reachedAt("", false); r.attach.Close() }()
 	if err := r.prepare(); err != nil {
 		return r.stuck(err)
 	}
@@ -211,15 +211,10 @@ func (r *run) conclude(e *ending) {
 		*e = ending{reason: Drained} // what waited was settled or taken back meanwhile
 	}
 	if after, err := spent(r.box); err == nil { // likewise
-		n.Fields = price.Price{Amount: since(r.spent, after)}.Fields()
+		meanwhile := after.Minus(r.spent)
+		meanwhile.Dollars = meanwhile.Nanos > 0 // none, if none were said
+		n.Fields = price.Price{Amount: meanwhile}.Fields()
 	}
-}
-
-// since is what was spent between two looks: no dollars, if none were said meanwhile.
-func since(before, after price.Amount) price.Amount {
-	d := after.Minus(before)
-	d.Dollars = d.Nanos > 0
-	return d
 }
 
 func deadLetters(t inbox.Totals) (n int64) {

@@ -155,8 +155,8 @@ func withExtra(object []byte, extra map[string]json.RawMessage) ([]byte, error) 
 		if !json.Valid(extra[name]) {
 			return nil, fmt.Errorf("the member %q is not JSON", name)
 		}
-		b.WriteString("," + string(quote(name)) + ":")
-		b.Write(extra[name])
+		quoted, _ := json.Marshal(name) // a string always has a JSON form
+		b.Write(slices.Concat([]byte(","), quoted, []byte(":"), extra[name]))
 	}
 	b.WriteByte('}')
 	return b.Bytes(), nil
@@ -216,15 +216,11 @@ func Restate(report string, status folder.Status, reason string) (string, error)
 	if err := json.Unmarshal([]byte(report), &members); err != nil || members == nil {
 		return "", errors.Join(errors.New("the report is no JSON object"), err)
 	}
-	members["status"], members["error"] = json.RawMessage(quote(string(status))), json.RawMessage(quote(reason))
+	members["status"], _ = json.Marshal(status) // a string always has a JSON form
+	members["error"], _ = json.Marshal(reason)
 	b, err := json.Marshal(members)
 	if err != nil {
 		return "", fmt.Errorf("write the report anew: %w", err)
 	}
 	return string(b), nil
-}
-
-func quote(s string) string {
-	b, _ := json.Marshal(s) // a string always has a JSON form
-	return string(b)
 }

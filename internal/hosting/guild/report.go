@@ -70,10 +70,11 @@ func (c *Client) Beat(ctx context.Context) (Answer, error) {
 func (c *Client) Record(ctx context.Context, status folder.Status, body func(as folder.Status) (Body, error)) (Answer, error) {
 	a, err := c.record(ctx, status, body)
 	var refused *Refused
-	if status != folder.Cancelled || !errors.As(err, &refused) || refused.Status/100 != 4 || unreachable(err) {
-		return a, err
+	var away *Unreachable
+	if status == folder.Cancelled && errors.As(err, &refused) && refused.Status/100 == 4 && !errors.As(err, &away) {
+		return c.record(ctx, folder.Failed, body)
 	}
-	return c.record(ctx, folder.Failed, body)
+	return a, err
 }
 
 func (c *Client) record(ctx context.Context, as folder.Status, body func(as folder.Status) (Body, error)) (Answer, error) {
@@ -84,11 +85,6 @@ func (c *Client) record(ctx context.Context, as folder.Status, body func(as fold
 	a, err := c.within(ctx, patience, recordRoute, b.Open, b.Size)
 	a.As = as
 	return a, err
-}
-
-func unreachable(err error) bool {
-	var u *Unreachable
-	return errors.As(err, &u)
 }
 
 func (c *Client) within(ctx context.Context, patience time.Duration, route string, body func() io.Reader, size int64) (Answer, error) {

@@ -24,20 +24,12 @@ var claudeCode = Client{
 }
 
 func checkClaude(w Wishes) error {
-	if arg := printFlag(w.Command[1:]); w.Persist && arg != "" {
-		return fmt.Errorf("--mode persist needs an interactive session, and with %s the client's ends with its turn: leave it out", arg)
-	}
-	return nil
-}
-
-// printFlag is the argument by which a session ends with its turn, "" for none.
-func printFlag(args []string) string {
-	for _, arg := range ownArguments(args) {
-		if arg == "-p" || arg == "--print" {
-			return arg
+	for _, arg := range ownArguments(w.Command[1:]) {
+		if w.Persist && (arg == "-p" || arg == "--print") {
+			return fmt.Errorf("--mode persist needs an interactive session, and with %s the client's ends with its turn: leave it out", arg)
 		}
 	}
-	return ""
+	return nil
 }
 
 // ownArguments are those that may be flags of the client's.
@@ -84,7 +76,11 @@ func wireClaude(s Session, given, path string) (off *settings.Off, err error) {
 		return nil, fmt.Errorf("settings of the session: --settings of the command: %w", err)
 	}
 	off = settings.SwitchedOffBy(s.Env, s.Dir, text)
-	if text, err = settings.Install(text, claudeWiring(s)); err != nil {
+	wired := settings.Blocking(s.Hook, s.Args, s.Checks)
+	if s.Persist {
+		wired = settings.Waking(s.Hook, append(slices.Clone(s.Args), "--rewake"))
+	}
+	if text, err = settings.Install(text, wired); err != nil {
 		return nil, fmt.Errorf("settings of the session: %w", err)
 	}
 	content, err := settings.Look(text, s.Hook)
@@ -120,14 +116,6 @@ func hooksRun(s Session) error {
 
 func noHooks(what string) error {
 	return fmt.Errorf("%s turns off hooks, and without its hook nobody could tell that an entry is answered: leave it out", what)
-}
-
-func claudeWiring(s Session) settings.Wiring {
-	wired := settings.Blocking(s.Hook, s.Args, s.Checks)
-	if s.Persist {
-		wired = settings.Waking(s.Hook, append(slices.Clone(s.Args), "--rewake"))
-	}
-	return wired
 }
 
 // claudeTools writes what wires the tools of an agent for one session, beside the settings,

@@ -30,10 +30,7 @@ const codexIdle = 365 * 24 * time.Hour
 
 func checkCodex(w Wishes) error {
 	args := w.Command[1:]
-	own := args
-	if i := slices.Index(args, "--"); i >= 0 {
-		own = args[:i]
-	}
+	own := ownArguments(args)
 	switch verb, _ := codexVerb(args); {
 	case verb == "review":
 		return errors.New("codex review does one thing and ends: name codex exec, or codex alone")
@@ -207,11 +204,8 @@ func trust(ctx context.Context, s Session, wiring []string, line string) (string
 			continue
 		}
 		key, err := toml(h.Key)
-		if err != nil {
-			return "", err
-		}
-		sum, err := toml(h.Sum)
-		if err != nil {
+		sum, err2 := toml(h.Sum)
+		if err = errors.Join(err, err2); err != nil {
 			return "", err
 		}
 		trusted = append(trusted, fmt.Sprintf("%s={trusted_hash=%s}", key, sum))

@@ -26,11 +26,11 @@ func (s *session) passKeys() {
 	}
 	keys, err := cancelreader.NewReader(s.caller.typing)
 	if err != nil { // /dev/tty on macOS: the next key after the session is lost
-		s.spawn(func() { s.copyKeys(s.caller.typing) })
+		go s.safely(func() { s.copyKeys(s.caller.typing) })
 		s.keysEnd = func() {}
 		return
 	}
-	s.spawn(func() { s.copyKeys(keys) })
+	go s.safely(func() { s.copyKeys(keys) })
 	s.keysEnd = func() {
 		keys.Cancel()
 		<-s.keysOver

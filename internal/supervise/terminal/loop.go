@@ -18,8 +18,10 @@ func (s *session) loop() (Outcome, error) {
 		guard = time.NewTimer(guardAfter)
 		defer guard.Stop()
 	}
-	s.idle.begin(s.Idle)
-	defer s.idle.stop()
+	if s.Idle.Timeout > 0 {
+		s.idle.timer, s.idle.typing = time.NewTimer(s.Idle.Timeout), make(chan struct{}, 1)
+		defer s.idle.timer.Stop()
+	}
 	first, second := s.Signals.First(), s.Signals.Second()
 	var failure error
 	for !s.over {
@@ -138,18 +140,6 @@ type idleness struct {
 	typing  chan struct{} // holds a token while a keepalive is being typed
 }
 
-func (i *idleness) begin(o Idle) {
-	if o.Timeout > 0 {
-		i.timer, i.typing = time.NewTimer(o.Timeout), make(chan struct{}, 1)
-	}
-}
-
-func (i *idleness) stop() {
-	if i.timer != nil {
-		i.timer.Stop()
-	}
-}
-
 // lookIdle is called when the command may have been silent for too long. The silence
 // begins at the last output or keepalive.
 func (s *session) lookIdle() {
@@ -191,7 +181,7 @@ func (s *session) keepAlive() {
 	default:
 		return // the command has not read the last one yet
 	}
-	s.spawn(func() {
+	go s.safely(func() {
 		defer func() { <-s.idle.typing }()
 		if cut {
 			_, _ = s.ptmx.WriteString(escape) // fails if the session has just ended

@@ -204,8 +204,8 @@ func (s *session) run() (Outcome, error) {
 	if s.shows() {
 		s.out.Last = s.Console.rest
 	}
-	s.spawn(s.out.Run)
-	s.spawn(s.readTerminal)
+	go s.safely(s.out.Run)
+	go s.safely(s.readTerminal)
 	s.passKeys()
 	outcome, err := s.loop()
 	s.deafen()
@@ -224,9 +224,6 @@ func (s *session) listen() {
 	signal.Notify(s.changes, syscall.SIGPIPE, syscall.SIGWINCH, syscall.SIGCONT)
 }
 
-// spawn runs a function beside the loop.
-func (s *session) spawn(run func()) { go s.safely(run) }
-
 // safely runs a function. If it panics, the session ends and the caller's terminal is restored.
 func (s *session) safely(run func()) {
 	defer func() {
@@ -244,7 +241,7 @@ func (s *session) safely(run func()) {
 // would take away that one's events.
 func (s *session) join(run func()) {
 	s.joined.Add(1)
-	s.spawn(func() {
+	go s.safely(func() {
 		defer s.joined.Done()
 		run()
 	})
