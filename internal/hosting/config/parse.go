@@ -1,9 +1,7 @@
 package config
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -13,9 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
-	"heartbeat/internal/flat"
 	"heartbeat/internal/hosting/folder"
 )
 
@@ -57,100 +53,6 @@ func (c *Config) HasPrompt() bool { return strings.TrimSpace(c.Prompt) != "" }
 // that waits.
 func NothingToDo() *Problem {
 	return &Problem{Path: "prompt", Reason: "is empty, and no entry waits in the session's inbox: give one of them"}
-}
-
-// decode returns the members of the object that text must be.
-func decode(text []byte) (map[string]json.RawMessage, *Problem) {
-	body := bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
-	mark := len(text) - len(body)
-	switch {
-	case len(text) > MaxSize:
-		return nil, tooLarge()
-	case len(bytes.TrimSpace(body)) == 0:
-		return nil, &Problem{Reason: "on stdin is empty: write one JSON object"}
-	}
-	if !utf8.Valid(body) {
-		at := 0
-		for r, size := rune(0), 0; r != utf8.RuneError || size != 1; at += size {
-			r, size = utf8.DecodeRune(body[at:])
-		}
-		return nil, &Problem{Reason: "is not UTF-8 at " + place(body, at-1, mark)}
-	}
-	// Validated before it is taken apart, which takes more memory than it has bytes.
-	err := json.Unmarshal(body, &struct{}{})
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
-		at := max(0, int(syntax.Offset)-1)
-		if strings.HasPrefix(syntax.Error(), "unexpected end") {
-			at = len(body)
-		}
-		return nil, &Problem{Reason: fmt.Sprintf("is no valid JSON at %s: %v", place(body, at, mark), syntax)}
-	}
-	body = bytes.TrimSpace(body)
-	switch {
-	case kind(body) != "an object":
-		return nil, &Problem{Reason: "must be one JSON object, and is " + kind(body)}
-	case flat.TooDeep(body):
-		return nil, &Problem{Reason: fmt.Sprintf("is nested deeper than %d levels", flat.MaxDepth)}
-	}
-	members, _, many := apart(body)
-	if many {
-		return nil, &Problem{Reason: manyMembers}
-	}
-	return members, nil
-}
-
-// maxMembers is more members than an object or array of a config ever has. Taking one
-// apart that has tens of millions would take gigabytes.
-const maxMembers = 100_000
-
-const manyMembers = "must have at most 100000 members, and has more"
-
-// apart takes a valid object or array apart. Elements of an array have no names; many says
-// that there are more than maxMembers.
-func apart(value []byte) (members map[string]json.RawMessage, all []json.RawMessage, many bool) {
-	d := json.NewDecoder(bytes.NewReader(value))
-	open, _ := d.Token() // it is valid, as all that follows
-	members = map[string]json.RawMessage{}
-	for name := json.Token(""); d.More(); {
-		if len(all) == maxMembers {
-			return nil, nil, true
-		}
-		if open == json.Delim('{') {
-			name, _ = d.Token()
-		}
-		var v json.RawMessage
-		_ = d.Decode(&v)
-		members[name.(string)], all = v, append(all, v)
-	}
-	return members, all, false
-}
-
-// place spells an offset for people; skipped is what came before the text.
-func place(text []byte, at, skipped int) string {
-	before := text[:min(at, len(text))]
-	line := bytes.Count(before, []byte("\n"))
-	column := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])
-	return fmt.Sprintf("line %d, column %d (byte %d)", line+1, column+1, skipped+at)
-}
-
-// kind names the kind of a JSON value.
-func kind(value []byte) string {
-	switch {
-	case len(value) == 0:
-		return "nothing"
-	case value[0] == '{':
-		return "an object"
-	case value[0] == '[':
-		return "an array"
-	case value[0] == '"':
-		return "a string"
-	case value[0] == 't' || value[0] == 'f':
-		return "a boolean"
-	case value[0] == 'n':
-		return "null"
-	}
-	return "a number"
 }
 
 // parser takes the members it reads out of members, and keeps the first problem.
