@@ -179,7 +179,7 @@ func (h *hosted) signal() error {
 
 // finish does what the session's dead host left undone.
 func (h *hosted) finish() (folder.Status, error) {
-	_, err := session.Finish(context.Background(), h.Dir(), false)
+	outcome, err := session.Finish(context.Background(), h.Dir(), false)
 	if errors.Is(err, session.ErrHosted) { // perhaps another process finishes it
 		ctx, stop := context.WithTimeout(context.Background(), finishTimeout)
 		defer stop()
@@ -190,7 +190,9 @@ func (h *hosted) finish() (folder.Status, error) {
 	if err != nil && !errors.Is(err, session.ErrFinished) {
 		return h.State.Status, err
 	}
-	_ = h.reopen() // what was read before will do
+	if h.reopen() != nil { // its folder is gone
+		return outcome.State, nil
+	}
 	return h.Status, nil
 }
 

@@ -58,26 +58,24 @@ func list(o *listFlags, s cli.Streams) error {
 	lookInto(all)
 	if o.JSON {
 		for _, h := range all {
-			err = errors.Join(err, printJSON(s, h.shown()))
+			if failed := printJSON(s, h.shown()); failed != nil {
+				return errors.Join(failed, err)
+			}
 		}
 		return err
 	}
 	if len(all) == 0 && err == nil {
-		s.Note("%s", nobody(o))
+		where, what := "by this user", "no session is hosted"
+		if o.DB != "" {
+			where = "beside " + o.DB
+		}
+		if o.Running {
+			what += " now"
+		}
+		s.Note("%s %s", what, where)
 		return nil
 	}
 	return errors.Join(printTable(all, layout.For(s.Out, o.Color)), err)
-}
-
-func nobody(o *listFlags) string {
-	where, what := "by this user", "no session is hosted"
-	if o.DB != "" {
-		where = "beside " + o.DB
-	}
-	if o.Running {
-		what += " now"
-	}
-	return what + " " + where
 }
 
 // latest are the sessions that the flags mean, the latest last.

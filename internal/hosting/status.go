@@ -76,19 +76,14 @@ func (h *hosted) refresh() {
 		var now folder.State
 		if json.Unmarshal(answer, &now) == nil && now.SessionID == h.ID {
 			h.State, h.Status = &now, now.Status
-			h.count()
+			// The host counts entries only when a client has ended.
+			if counted, err := session.Entries(h.Folder, now); err == nil {
+				now.Entries = counted
+			}
 		}
 		return
 	}
 	_ = h.reopen() // it may have ended just now; what was read before will do
-}
-
-// count asks the session's inbox for what became of its entries: the host counts them
-// only when a client has ended.
-func (h *hosted) count() {
-	if now, err := session.Entries(h.Folder, *h.State); err == nil {
-		h.State.Entries = now
-	}
 }
 
 func (h *hosted) print(out layout.Output) error {

@@ -29,7 +29,12 @@ func (h *host) conclude() Outcome {
 			h.warn(err.Error())
 		}
 	}
-	h.stopServing()
+	if h.store != nil {
+		h.store.Close()
+	}
+	if h.server != nil {
+		_ = h.server.Close(closeWait) // the socket's folder is about to go as well
+	}
 	if !kept {
 		return h.leave(d)
 	}

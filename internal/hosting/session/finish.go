@@ -193,8 +193,6 @@ func (e *finisher) conclude(ctx context.Context) (d Decision, err error) {
 	return e.keep(ctx, Decide(Facts{State: s, HostDied: s.Ended == ""}))
 }
 
-func (e *finisher) transcript() transcript.Options { return transcriptOf(e.db, e.folder, e.log.line) }
-
 // show writes the guild's table, which the guild may look at once it has the report, and
 // notes what that lacks.
 func (e *finisher) show(ctx context.Context) {
@@ -217,7 +215,7 @@ func (e *finisher) recount(ctx context.Context) error {
 	var t stream.Tally
 	s := e.snapshot()
 	last := int64(0)
-	for m, err := range transcript.ReadEnded(ctx, e.transcript(), 1) {
+	for m, err := range transcript.ReadEnded(ctx, transcriptOf(e.db, e.folder, e.log.line), 1) {
 		if err != nil {
 			return err
 		}

@@ -68,7 +68,7 @@ func (f *follower) follow() {
 		}
 	}
 	for _, t := range files {
-		t.close()
+		_ = t.in.Close() // always nil
 		<-t.stored
 	}
 }
@@ -106,8 +106,6 @@ type transcriptFile struct {
 	stored chan struct{} // closed once everything is that was read
 }
 
-func (t *transcriptFile) close() { _ = t.in.Close() } // always nil
-
 // maxPiece is how much of a transcript is read at once.
 const maxPiece = 1 << 20
 
@@ -142,7 +140,9 @@ func (f *follower) store(t *transcriptFile) {
 		if m.Type != "assistant" && m.Type != "user" && m.Type != "system" {
 			return // the client's own bookkeeping
 		}
-		m.SessionID = sessionOf(m.Raw)
+		var of struct{ SessionID string }
+		_ = json.Unmarshal(m.Raw, &of) // it is JSON; a member of another kind names no session
+		m.SessionID = of.SessionID
 		h.keep(m)
 		step(stepMessage)
 		now := time.Now().UTC()

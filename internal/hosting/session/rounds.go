@@ -29,16 +29,16 @@ func (h *host) rounds() error {
 	if h.Timeout > 0 {
 		deadline = time.Now().Add(h.Timeout)
 	}
-	var from from
+	var next from
 	var err error
 	if h.Resume {
-		if from, err = h.conversation(""); err != nil {
+		if next, err = h.conversation(""); err != nil {
 			return err
 		}
 	}
 	for n, stopped := 1, 0; !h.asked.isMade(); n++ {
 		before := repliedTo(h.snapshot())
-		r, waits, err := h.take(from)
+		r, waits, err := h.take(next)
 		if err != nil || !waits {
 			return err
 		}
@@ -71,7 +71,7 @@ func (h *host) rounds() error {
 		if err != nil || !goesOn {
 			return err
 		}
-		if from, err = h.conversation(limit); err != nil {
+		if next, err = h.conversation(limit); err != nil {
 			return err
 		}
 		h.log.linef("%s: claude is started again", words.Count(s.Entries.Queued, "entry waits", "entries wait"))

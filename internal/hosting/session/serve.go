@@ -80,16 +80,6 @@ func (h *host) closeTools() {
 
 func (h *host) mcpConfig() string { return filepath.Join(h.lock.Folder().TempDir(), "mcp-config.json") }
 
-// stopServing closes what serve opened.
-func (h *host) stopServing() {
-	if h.store != nil {
-		h.store.Close()
-	}
-	if h.server != nil {
-		_ = h.server.Close(closeWait) // the socket's folder is about to go as well
-	}
-}
-
 // backend is the session as its socket shows it.
 type backend struct{ h *host }
 

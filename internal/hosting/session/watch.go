@@ -243,12 +243,3 @@ func (h *host) openCall(now time.Time) string {
 	}
 	return ": it waits for " + words.Line(open[0].Name) + ", called " + now.Sub(open[0].Since).Round(time.Second).String() + " ago"
 }
-
-// sessionOf is the session that a line of a transcript is of.
-func sessionOf(raw json.RawMessage) string {
-	var m struct {
-		SessionID string `json:"sessionId"`
-	}
-	_ = json.Unmarshal(raw, &m) // it is JSON; a member of another kind names no session
-	return m.SessionID
-}

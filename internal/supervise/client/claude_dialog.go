@@ -1,6 +1,7 @@
 package client
 
 import (
+	"slices"
 	"strings"
 
 	"heartbeat/internal/screen"
@@ -79,12 +80,9 @@ func known(body []string) screen.Kind {
 
 // hasMark reports whether an option is selected.
 func hasMark(rows []string) bool {
-	for _, row := range rows {
-		if strings.HasPrefix(row, " ") && strings.HasPrefix(strings.TrimLeft(row, " "), marker+" ") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(rows, func(row string) bool {
+		return strings.HasPrefix(row, " ") && strings.HasPrefix(strings.TrimLeft(row, " "), marker+" ")
+	})
 }
 
 // asksPermission reports whether the dialog asks to allow a tool. Not every such
@@ -96,12 +94,8 @@ func asksPermission(body []string) bool {
 }
 
 func endsInNo(body []string) bool {
-	for _, row := range body[max(0, len(body)-4):] {
-		if option := unmarked(row); option == "No" || strings.HasPrefix(option, "No, ") {
-			return true
-		}
-	}
-	return false
+	last := body[max(0, len(body)-4):]
+	return has(last, "No") || hasPrefix(last, "No, ")
 }
 
 // hasFoot reports whether the screen ends in a list of the dialog's keys. Esc is

@@ -2,6 +2,7 @@ package client
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"heartbeat/internal/screen"
@@ -72,21 +73,11 @@ func firstStart(rows []string) screen.Kind {
 // has reports whether a row consists of this text, apart from what [unmarked]
 // removes.
 func has(rows []string, want string) bool {
-	for _, row := range rows {
-		if unmarked(row) == want {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(rows, func(row string) bool { return unmarked(row) == want })
 }
 
 func hasPrefix(rows []string, want string) bool {
-	for _, row := range rows {
-		if strings.HasPrefix(unmarked(row), want) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(rows, func(row string) bool { return strings.HasPrefix(unmarked(row), want) })
 }
 
 // unmarked returns a row without its indentation, the mark of the selected option,
@@ -161,14 +152,7 @@ func inputBox(rows []string) (top, bottom int, ok bool) {
 	return top, bottom, top >= 0 && top+1 < bottom && strings.HasPrefix(rows[top+1], marker)
 }
 
-func lastRule(rows []string) int {
-	for i := len(rows) - 1; i >= 0; i-- {
-		if isRule(rows[i]) {
-			return i
-		}
-	}
-	return -1
-}
+func lastRule(rows []string) int { return lastOf(rows, isRule) }
 
 // conversation recognises the state of a session whose input is between the rows
 // top and bottom.
@@ -185,10 +169,8 @@ func conversation(rows []string, top, bottom int) screen.Kind {
 
 // lastAtMargin returns the last row that is neither empty nor indented.
 func lastAtMargin(rows []string) string {
-	for i := len(rows) - 1; i >= 0; i-- {
-		if rows[i] != "" && rows[i][0] != ' ' {
-			return rows[i]
-		}
+	if at := lastOf(rows, startsAtMargin); at >= 0 {
+		return rows[at]
 	}
 	return ""
 }
@@ -199,12 +181,8 @@ func spins(row string) bool {
 }
 
 func startsSpinner(row string) bool {
-	for _, c := range []string{"·", "✢", "✳", "✶", "✻", "✽", "*"} {
-		if strings.HasPrefix(row, c+" ") {
-			return true
-		}
-	}
-	return false
+	mark, _, _ := strings.Cut(row, " ")
+	return row != mark && slices.Contains([]string{"·", "✢", "✳", "✶", "✻", "✽", "*"}, mark)
 }
 
 // needsLogin reports whether the last message says that the turn failed because
