@@ -119,13 +119,10 @@ func (p *private) remove() {
 // new one.
 func (r *run) given(resume string) client.Session {
 	return client.Session{
-		Wishes: r.wishes(), Env: r.Client.Environ(r.Terminal.Env, r.box.Path(), r.Background), Dir: r.Terminal.Dir, Hook: r.Hook, Args: r.hookArguments(),
+		Wishes: client.Wishes{Command: r.Terminal.Command, Persist: r.Mode == Persist, Limits: r.Settings.Limits},
+		Env:    r.Client.Environ(r.Terminal.Env, r.box.Path(), r.Background), Dir: r.Terminal.Dir, Hook: r.Hook, Args: r.hookArguments(),
 		Inbox: r.box.Path(), Private: r.private.dir, Tools: r.Tools, Resume: resume, Checks: r.Settings.Checks.Longest(),
 	}
-}
-
-func (o *Options) wishes() client.Wishes {
-	return client.Wishes{Command: o.Terminal.Command, Persist: o.Mode == Persist, Limits: o.Settings.Limits}
 }
 
 // hookArguments are the hook's flags.
