@@ -99,19 +99,14 @@ func (h *hosted) print(out layout.Output) error {
 // rows are what status shows, a name and its value each. Empty values are left out.
 func (h *hosted) rows(out layout.Output, now time.Time) [][2]string {
 	s := h.State
-	at := func(t *time.Time) string {
-		if t == nil {
-			return ""
-		}
-		return out.When(now, *t)
-	}
+	at := func(t *time.Time) string { return known(t, func(t *time.Time) string { return out.When(now, *t) }) }
 	rows := [][2]string{
 		{"session", h.ID}, {"state", string(h.Status)}, {"why", h.why()},
 		{"started", s.StartedAt}, {"hosted", out.When(now, s.HostedAt)}, {"ended", at(s.EndedAt)},
-		{"entries", entriesInFull(s.Entries)}, {"result", resultOf(s.Result)}, {"exit", exitOf(s.Exit)},
+		{"entries", entriesInFull(s.Entries)}, {"result", known(s.Result, resultOf)}, {"exit", known(s.Exit, exitOf)},
 		{"messages", messagesOf(s)}, {"last message", at(s.LastMessageAt)}, {"last progress", at(s.LastProgressAt)},
-		{"cost", cost(s.CostUSD)}, {"tokens", tokensOf(s.TokenUsage)}, {"tools", toolsOf(s.Tools)},
-		{"rate limit", limitOf(s.RateLimit)}, {"cancel", cancelOf(s.Cancel)},
+		{"cost", cost(s.CostUSD)}, {"tokens", known(s.TokenUsage, tokensOf)}, {"tools", known(s.Tools, toolsOf)},
+		{"rate limit", known(s.RateLimit, limitOf)}, {"cancel", known(s.Cancel, cancelOf)},
 		{"running report", reportOf(s.RunningReport, "")}, {"final report", reportOf(s.TerminalReport, s.Status)}, {"last beat", at(s.LastBeatAt)},
 		{"store", s.Store}, {"guild", s.GuildToolURL}, {"database", s.DB}, {"inbox", s.Inbox}, {"log", s.LogPath}, {"cwd", s.Cwd},
 	}
@@ -125,6 +120,14 @@ func (h *hosted) rows(out layout.Output, now time.Time) [][2]string {
 		rows = append(rows, [2]string{"warning", w})
 	}
 	return append(rows, [2]string{"output", words.Brief(s.Output)})
+}
+
+// known is what is said of something that may not be known, "" if it is not.
+func known[T any](what *T, say func(*T) string) string {
+	if what == nil {
+		return ""
+	}
+	return say(what)
 }
 
 func entriesInFull(e folder.Entries) string {
@@ -141,9 +144,6 @@ func entriesInFull(e folder.Entries) string {
 }
 
 func resultOf(r *folder.Result) string {
-	if r == nil {
-		return ""
-	}
 	text := r.Subtype
 	if r.IsError {
 		text += ", an error"
@@ -152,9 +152,6 @@ func resultOf(r *folder.Result) string {
 }
 
 func exitOf(e *folder.Exit) string {
-	if e == nil {
-		return ""
-	}
 	text := fmt.Sprintf("code %d", e.Code)
 	if e.Signal != "" {
 		text = e.Signal
@@ -177,9 +174,6 @@ func messagesOf(s *folder.State) string {
 }
 
 func tokensOf(u *folder.TokenUsage) string {
-	if u == nil {
-		return ""
-	}
 	text := fmt.Sprintf("%d in, %d out", u.Input, u.Output)
 	if u.CacheRead != nil {
 		text += fmt.Sprintf(", %d from the cache", *u.CacheRead)
@@ -188,9 +182,6 @@ func tokensOf(u *folder.TokenUsage) string {
 }
 
 func toolsOf(t *folder.Tools) string {
-	if t == nil {
-		return ""
-	}
 	text := words.Count(int(t.Calls), "call", "calls")
 	if t.Open > 0 {
 		text += fmt.Sprintf(", %d of them open", t.Open)
@@ -205,9 +196,6 @@ func toolsOf(t *folder.Tools) string {
 }
 
 func limitOf(l *folder.RateLimit) string {
-	if l == nil {
-		return ""
-	}
 	text := words.Line(l.Detail)
 	if l.ResetsAt != nil {
 		text += " (resets at " + words.Stamp(*l.ResetsAt) + ")"
@@ -216,9 +204,6 @@ func limitOf(l *folder.RateLimit) string {
 }
 
 func cancelOf(c *folder.Cancel) string {
-	if c == nil {
-		return ""
-	}
 	return "by " + words.Line(c.By) + " at " + words.Stamp(c.At)
 }
 
