@@ -54,7 +54,7 @@ var boundsFiles = []string{
 var boundsVerbs = []string{
 	"stop", "status", "peek", "results", "results zz99", "costs", "log", "log zz99", "metrics", "notify --stall 1s", "send x", "send --id new x",
 	"send --not-before 2999-01-01 x", "cancel zz99", "pause", "resume", "recover", "dead-letter list", "dead-letter show zz99",
-	"dead-letter requeue zz99", "dead-letter purge --yes zz99", "compact", "compact --keep 1h", "results --exec true --as mail", "results --exec true --as chat --new", "results --forget mail", "doctor", "run list", "breakpoint list",
+	"dead-letter requeue zz99", "dead-letter purge --yes zz99", "compact", "compact --keep 1h", "results --exec false --as mail --patience 0", "results --exec true --as chat --new", "results --forget mail", "doctor", "run list", "breakpoint list",
 }
 
 // Whatever a file beside the inbox is, no verb reads it without a bound.
