@@ -46,9 +46,14 @@ var (
 // The hook in the background commits the event and that it waits, and then the
 // delivery by which it wakes the session.
 var rewakeSituations = map[string]situation{
-	"woken":                 {turns: 1, args: rewake, stdin: crashStop("s0", true, "reply to A"), wakes: true, holds: handedOverOrNot},
-	"answered after waking": {prepare: bound, args: rewake, stdin: crashStop("s0", false, "reply to A"), wakes: true, holds: handedOverOrNot},
-	"handed over again":     {prepare: givenBack, args: rewake, stdin: crashStop("s0", false, "ready"), wakes: true, holds: handedOverOrNot},
+	"woken":                   {turns: 1, args: rewake, stdin: crashStop("s0", true, "reply to A"), wakes: true, holds: handedOverOrNot},
+	"answered after waking":   {prepare: bound, args: rewake, stdin: crashStop("s0", false, "reply to A"), wakes: true, holds: handedOverOrNot},
+	"woken, its check passes": {prepare: boundChecked, args: rewake, wired: []string{"--check", "true"}, stdin: crashStop("s0", false, "reply to A"), wakes: true, holds: handedOverOrNot},
+	"woken, its check fails":  {prepare: boundChecked, args: rewake, wired: []string{"--check", unmet}, stdin: crashStop("s0", false, "A is done"), wakes: true, holds: unanswered},
+	"woken, its check fails, to retry": {
+		prepare: boundChecked, args: rewake, wired: []string{"--check", unmet}, stdin: crashStop("s0", false, "A is done"), wakes: true, holds: unanswered, policy: "retry",
+	},
+	"handed over again": {prepare: givenBack, args: rewake, stdin: crashStop("s0", false, "ready"), wakes: true, holds: handedOverOrNot},
 	"bound": {
 		prepare: announcedBefore, args: rewake, stdin: fmt.Sprintf(promptOfA, strings.NewReplacer("\n", `\n`, `"`, `\"`).Replace(wakeText)),
 		holds: answeredByItsTurn,
@@ -81,6 +86,12 @@ var rewakeSituations = map[string]situation{
 
 // bound puts the first entry in flight, as the session s0 is at it.
 func bound(t testing.TB, s situation, dir string) { inFlightOfWoken(t, s, dir, true) }
+
+// boundChecked is bound, with a check that the entry has to pass.
+func boundChecked(t testing.TB, s situation, dir string) {
+	bound(t, s, dir)
+	s.commit(t, dir, func(_ *inbox.Inbox, tx *inbox.Tx) { require.NoError(t, tx.NoteCheck(inbox.Check{Name: "check"})) })
+}
 
 // inFlightOfWoken delivers the first entry to the session s0 that it woke.
 func inFlightOfWoken(t testing.TB, s situation, dir string, bound bool) {
