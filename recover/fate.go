@@ -165,10 +165,7 @@ func (s *situation) ended() bool {
 }
 
 func checkOf(s *situation) string {
-	if s.Check.Verdict == check.Failed {
-		return "its " + s.Check.Title() + " failed: " + s.Check.Why
-	}
-	return "its " + s.Check.Title() + " could not be run: " + s.Check.Why
+	return "its " + s.Check.String()
 }
 
 // setAsideChecked sets the entry aside with what came of its check.

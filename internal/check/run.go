@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"strconv"
@@ -52,8 +51,14 @@ type Outcome struct {
 	Lacking bool
 }
 
-// Title is what a person calls the check.
-func (o Outcome) Title() string { return Title(o.Name) }
+// String says what came of it, with the last line that it printed.
+func (o Outcome) String() string {
+	said := Title(o.Name) + map[Verdict]string{Passed: " passed", Failed: " failed: ", Unable: " could not be run: "}[o.Verdict] + words.Line(o.Why)
+	if last := o.Tail[strings.LastIndexByte(o.Tail, '\n')+1:]; last != "" {
+		said += ": " + words.Brief(last)
+	}
+	return said
+}
 
 // Title is what a person calls the check of that name.
 func Title(name string) string {
@@ -179,8 +184,6 @@ func variable(text string) string {
 
 // tail keeps the end of what is written.
 type tail struct{ kept []byte }
-
-var _ io.Writer = (*tail)(nil)
 
 func (t *tail) Write(b []byte) (int, error) {
 	n := len(b)

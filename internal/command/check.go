@@ -84,15 +84,6 @@ heartbeat check job-7 --check 'make test'`,
 	}
 }
 
-// checked is what the verb prints with --json.
-type checked struct {
-	Name    string  `json:"name"`
-	Status  string  `json:"status"`
-	Why     string  `json:"why,omitempty"`
-	Seconds float64 `json:"seconds"`
-	Tail    string  `json:"tail,omitempty"`
-}
-
 func (o *checkFlags) run(entry string, s cli.Streams) error {
 	box, err := o.Look(s)
 	if err != nil {
@@ -126,15 +117,15 @@ func (o *checkFlags) run(entry string, s cli.Streams) error {
 
 // say prints what came of it, and returns the status.
 func (o *checkFlags) say(out check.Outcome, s cli.Streams) error {
-	c := checked{Name: out.Name, Status: string(inbox.CheckPassed), Why: out.Why, Seconds: out.Took.Seconds(), Tail: out.Tail}
+	c := inbox.Check{Name: out.Name, Status: inbox.CheckPassed, Why: out.Why, Seconds: out.Took.Seconds(), Tail: out.Tail}
 	decides, status := "the entry would be answered", error(nil)
 	switch out.Verdict {
 	case check.Failed:
-		c.Status, decides = string(inbox.CheckFailed), "the entry would go on with what it printed, or be set aside after the last try"
-		status = cli.Status(cli.ExitError, fmt.Errorf("the %s failed: %s", out.Title(), words.Line(out.Why)))
+		c.Status, decides = inbox.CheckFailed, "the entry would go on with what it printed, or be set aside after the last try"
+		status = cli.Status(cli.ExitError, fmt.Errorf("the %s", out))
 	case check.Unable:
-		c.Status, decides = string(inbox.CheckUnable), "the entry would stay in flight, and the check be run again"
-		status = cli.Status(exitUnable, fmt.Errorf("the %s could not be run: %s", out.Title(), words.Line(out.Why)))
+		c.Status, decides = inbox.CheckUnable, "the entry would stay in flight, and the check be run again"
+		status = cli.Status(exitUnable, fmt.Errorf("the %s", out))
 	}
 	text := fmt.Sprintf("%s: %s after %s: %s", c.Name, c.Status, words.Took(out.Took), decides)
 	if c.Tail != "" {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"heartbeat/inbox"
@@ -200,6 +201,12 @@ func describeLetter(l inbox.Letter, shown display) *layout.Table {
 	row("reason", string(l.Reason))
 	if l.Failure != nil {
 		row("failure", l.Failure.String())
+	}
+	if c := l.Check; c != nil {
+		row("check", c.Name+", "+words.Count(c.Tries, "try", "tries"))
+		for line := range strings.Lines(c.Tail) {
+			row("printed", words.Line(line))
+		}
 	}
 	stamp("set aside", &l.DeadLetteredAt)
 	stamp("delivered", l.DeliveredAt)
