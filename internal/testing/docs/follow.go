@@ -20,8 +20,6 @@ var Said = []string{
 	"heartbeat-launch: drained: 2 answered; 1 session,",
 	"This answers Name a star.\n",
 	"cron: nothing to mail\n",
-	"heartbeat: review-1 was answered\n",
-	"This answers Is the README clear? Say why.\n",
 	"This answers Say hello.\n",
 	"This answers Name a fruit.\n",
 }
