@@ -1,3 +1,9 @@
+// Package transcript keeps every message of a session in the host's database, and shows
+// the conversation in the guild's, which others use too.
+//
+// [Store.Append] commits a message before it returns, so that it survives a kill; a power
+// loss may take the last seconds. A goroutine writes the guild's row now and then, so that
+// whoever holds the guild's database locked holds nothing else up.
 package transcript
 
 import (
