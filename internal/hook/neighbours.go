@@ -25,6 +25,9 @@ const (
 	// makes an answer contested.
 	flushWait = 500 * time.Millisecond
 	gatePoll  = 25 * time.Millisecond
+	// summaryWait is how long a hook in the background, which keeps nobody waiting, gives the
+	// client to say what came of the Stop.
+	summaryWait = 10 * time.Second
 	// The hooks of one Stop start at the same moment, give or take what a busy machine
 	// needs. In seconds.
 	startsBefore, startsAfter = 1, 5
@@ -115,8 +118,10 @@ func (h *hook) awaitOthers(s *siblings) claude.StopSaid {
 			h.noteOthers("another Stop hook still runs after %s, and is waited for no longer: %s", words.Took(now), words.Brief(running))
 			return said
 		case running != "" || now-quiet < flushWait:
-		case len(said.Goes) > 0 || said.Ended || !unseen || now >= min(limit, time.Duration(h.GateUnseen)) ||
-			claude.TranscriptSize(h.input.TranscriptPath) == 0: // nothing would show
+		case len(said.Goes) > 0 || said.Ended || claude.TranscriptSize(h.input.TranscriptPath) == 0: // nothing would show
+			return said
+		case h.Rewake && now-quiet < min(limit, summaryWait):
+		case !unseen || now >= min(limit, time.Duration(h.GateUnseen)):
 			return said
 		}
 	}
