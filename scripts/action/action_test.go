@@ -170,6 +170,23 @@ func TestDeadLetter(t *testing.T) {
 	require.Zero(t, u.Status, u.Log)
 }
 
+// A check decides what the job comes to, and its output is what the agent goes on with.
+func TestCheck(t *testing.T) {
+	j := newJob(t)
+	u := j.use("prompt=mend it", `check=echo "not yet: $HEARTBEAT_TRY"; test "$HEARTBEAT_TRY" -eq 2`, "comment=true")
+	require.Zero(t, u.Status, u.Log)
+	assert.Equal(t, "answered", u.Outputs["outcome"])
+	assert.Equal(t, "passed", u.Outputs["check"])
+	assert.Equal(t, 1, j.asked("not yet: 1"), "the second turn")
+	assert.Contains(t, j.forge.Comments()[0].Body, "check: passed")
+
+	u = j.use("prompt=say that it is done", "check=echo it is not; false")
+	assert.Equal(t, 3, u.Status, u.Log)
+	assert.Equal(t, "dead-lettered", u.Outputs["outcome"])
+	assert.Equal(t, "failed", u.Outputs["check"])
+	assert.Equal(t, 2, j.asked("it is not"), "three tries, of which the first has the prompt")
+}
+
 // No reply is more than text: not for the log, the outputs, the comment or a shell.
 func TestHostileReply(t *testing.T) {
 	j := newJob(t)
