@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -323,8 +324,8 @@ func TestTooManyConsumers(t *testing.T) {
 	assert.ErrorContains(t, err, "may have no more")
 }
 
-// Whatever write it is killed at, or the power fails, nothing is lost, and at most the one in hand
-// comes again, with the same key.
+// Whatever write it is killed at, nothing is lost, and at most the one in hand comes again, with
+// the same key.
 func TestConsumerCrashes(t *testing.T) {
 	s := crash.Scenario{
 		Setup: func(t testing.TB, dir string) {
@@ -356,4 +357,59 @@ func TestConsumerCrashes(t *testing.T) {
 	t.Run("kill", func(t *testing.T) { s.EveryKill(t, check) })
 	t.Run("full disk", func(t *testing.T) { s.EveryFail(t, unix.ENOSPC, check) })
 	t.Run("broken disk", func(t *testing.T) { s.EveryFail(t, unix.EIO, check) })
+}
+
+// Where the power fails while entries are answered and their results handed over, each result is
+// handed over, and none that is known to be taken comes again.
+func TestConsumerPowerLoss(t *testing.T) {
+	dir := t.TempDir()
+	now := noon
+	opened := func(dir string) *inbox.Inbox {
+		box, err := inbox.Open(dir+"/inbox.jsonl", inbox.Options{Now: func() time.Time { now = now.Add(time.Second); return now }})
+		require.NoError(t, err)
+		return box
+	}
+	box := opened(dir)
+	write(t, box.Path(), "one\ntwo\nthree\nfour\n")
+	require.NoError(t, consuming(t, box, "c", false).Close())
+	rec := crash.Record(t, dir, func() {
+		for n := range 4 {
+			deliver(t, box)
+			in(t, box, func(tx *inbox.Tx) {
+				if n == 1 {
+					require.NoError(t, tx.DeadLetter(inbox.ReasonOrphaned))
+				} else {
+					require.NoError(t, tx.Acknowledge("did it"))
+				}
+			})
+			c := consuming(t, box, "c", false)
+			h, err := c.Next()
+			require.NoError(t, err)
+			crash.Promise("handed over " + h.EntryID)
+			require.NoError(t, c.Done())
+			crash.Promise("taken " + h.EntryID)
+			require.NoError(t, c.Close())
+		}
+	})
+	crash.EveryPowerLoss(t, rec, 1, 3, func(t *testing.T, c crash.Crash) {
+		reboot(t, "after the power loss")
+		box := opened(c.Dir)
+		again := takes(t, box, "c", every)
+		for _, id := range again {
+			assert.NotContains(t, c.Promised, "taken "+id)
+		}
+		settled, err := os.ReadFile(box.ResultsPath())
+		if !errors.Is(err, os.ErrNotExist) {
+			require.NoError(t, err)
+		}
+		letters, err := os.ReadFile(box.DeadLetterPath())
+		if !errors.Is(err, os.ErrNotExist) {
+			require.NoError(t, err)
+		}
+		for line := range strings.Lines(string(settled) + string(letters)) {
+			_, id, _ := strings.Cut(line, `"entry_id":"`)
+			id, _, _ = strings.Cut(id, `"`)
+			assert.True(t, slices.Contains(again, id) || slices.Contains(c.Promised, "handed over "+id), "%s was handed to nobody", line)
+		}
+	})
 }
