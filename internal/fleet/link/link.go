@@ -186,15 +186,25 @@ func (c *Conn) Again(ctx context.Context, do func() error) error {
 	return whileAway(ctx, do, func() bool { return c.server != nil && time.Now().Before(give) })
 }
 
-// Patiently calls do, and calls it anew while the connection is lost meanwhile: what was
-// asked then is never answered.
+// Patiently calls do until it works, or fails in a way that only a person can mend on this machine:
+// see [Final]. Whatever else is wrong is the server's, and is said once each.
 func (c *Conn) Patiently(ctx context.Context, do func() error) error {
-	before := c.NATS.Stats().Reconnects
-	return whileAway(ctx, do, func() bool {
-		was := before
-		before = c.NATS.Stats().Reconnects
-		return !c.NATS.IsConnected() || before != was
-	})
+	said := ""
+	for try := 1; ; try++ {
+		err := do()
+		if err == nil || errors.As(err, new(final)) || ctx.Err() != nil {
+			return err
+		}
+		if text := err.Error(); text != said {
+			said = text
+			c.options.Say(text + "; it is tried again for ever")
+		}
+		select {
+		case <-time.After(delay(try)):
+		case <-ctx.Done():
+			return err
+		}
+	}
 }
 
 // whileAway calls do until the server answers, or it is not to be tried again.

@@ -2,6 +2,7 @@ package link
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -219,23 +220,24 @@ func TestCredentialsAreReadAgain(t *testing.T) {
 	require.Eventually(t, func() bool { return c.Connected() }, time.Minute, time.Millisecond)
 }
 
-// What was asked while the server ended is asked again; what it does not answer is not.
+// What is wrong on the server is said once each and waited for; what is wrong here is not.
 func TestPatiently(t *testing.T) {
 	s := fleet.Start(t)
-	c := connect(t, &Flags{Server: s.URL()}, Options{})
-	calls := 0
-	require.NoError(t, c.Patiently(t.Context(), func() error {
-		if calls++; calls > 1 {
-			return nil
+	var told []string
+	c := connect(t, &Flags{Server: s.URL()}, Options{Say: func(text string) { told = append(told, text) }})
+	wrong := []error{errors.New("no stream"), errors.New("no stream"), nats.ErrTimeout}
+	require.NoError(t, c.Patiently(t.Context(), func() (err error) {
+		if len(wrong) > 0 {
+			err, wrong = wrong[0], wrong[1:]
 		}
-		s.Restart(t)
-		require.Eventually(t, func() bool { return c.NATS.Stats().Reconnects > 0 }, time.Minute, time.Millisecond)
-		return fmt.Errorf("ask: %w", context.DeadlineExceeded)
+		return err
 	}))
-	assert.Equal(t, 2, calls)
-	err := c.Patiently(t.Context(), func() error { calls++; return nats.ErrTimeout })
-	require.ErrorIs(t, err, nats.ErrTimeout)
-	assert.Equal(t, 3, calls)
+	assert.Equal(t, []string{"no stream; it is tried again for ever", "nats: timeout; it is tried again for ever"}, told)
+
+	mine := errors.New("the name is another's")
+	require.ErrorIs(t, c.Patiently(t.Context(), func() error { return Final(mine) }), mine)
+	ctx, cancel := context.WithCancel(t.Context())
+	require.ErrorIs(t, c.Patiently(ctx, func() error { cancel(); return nats.ErrTimeout }), nats.ErrTimeout)
 }
 
 func TestDelay(t *testing.T) {

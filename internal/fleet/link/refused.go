@@ -28,6 +28,9 @@ type final struct{ error }
 
 func (f final) Unwrap() error { return f.error }
 
+// Final is the same error, marked as one that a person has to mend on this machine.
+func Final(err error) error { return final{err} }
+
 // notConnected is the sentence about a try that failed.
 func notConnected(t *Target, err error) error {
 	where := Shown(t.URL)

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -103,15 +104,42 @@ func reason(err error) string { return strings.TrimPrefix(err.Error(), "nats: ")
 func IsAway(err error) bool {
 	for _, away := range []error{
 		nats.ErrReconnectBufExceeded, nats.ErrConnectionReconnecting, nats.ErrDisconnected, nats.ErrNoServers,
-		nats.ErrStaleConnection, nats.ErrTimeout, nats.ErrNoResponders, nats.ErrConnectionClosed,
+		nats.ErrStaleConnection, nats.ErrTimeout, nats.ErrNoResponders, nats.ErrConnectionClosed, ErrNoQuorum,
 	} {
 		if errors.Is(err, away) {
 			return true
 		}
 	}
-	var answer *jetstream.APIError
-	return isTimeout(err) || errors.As(err, &answer) && answer.ErrorCode == codeUnavailable
+	return isTimeout(err) || isUnavailable(err)
 }
 
-// codeUnavailable is what a server says that is starting or ending.
-const codeUnavailable jetstream.ErrorCode = 10008
+// ErrNoQuorum says that the servers of a cluster cannot decide anything.
+var ErrNoQuorum = errors.New("too few servers of its cluster run to agree on anything (no quorum), or it has just started: it goes on once most of them do")
+
+// Quorum returns an error of JetStream, or [ErrNoQuorum] where that is behind it. A stream without
+// a leader does not answer, so that silence has the server asked.
+func Quorum(ctx context.Context, js jetstream.JetStream, err error) error {
+	is := isUnavailable(err)
+	if errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askQuorum)
+		defer cancel()
+		_, wrong := js.AccountInfo(ctx)
+		is = isUnavailable(wrong)
+	}
+	if is {
+		return ErrNoQuorum
+	}
+	return err
+}
+
+const (
+	// askQuorum is how long the server may take to say that it has no quorum.
+	askQuorum = 2 * time.Second
+	// codeUnavailable is what a server says that has none, or is starting or ending.
+	codeUnavailable jetstream.ErrorCode = 10008
+)
+
+func isUnavailable(err error) bool {
+	var answer *jetstream.APIError
+	return errors.As(err, &answer) && answer.ErrorCode == codeUnavailable
+}

@@ -58,6 +58,7 @@ func (p *Plan) consumers(ctx context.Context, c *jetstream.StreamConfig) error {
 	}
 	for _, f := range filters {
 		config := consumerConfig(f, ackWait, maxDeliver, len(p.w.For) == 0)
+		p.ackWait = max(p.ackWait, ackWait)
 		p.add(&Step{Kind: "consumer", Name: config.Durable, Action: Create, Is: consumerIs(&config)}, func(ctx context.Context) error {
 			_, err := p.js.CreateConsumer(ctx, c.Name, config)
 			return err
@@ -181,6 +182,7 @@ func (p *Plan) consumer(c *jetstream.StreamConfig, i *jetstream.ConsumerInfo, fi
 		p.no = append(p.no, err)
 	}
 	p.differing(s, &config, c)
+	p.ackWait = max(p.ackWait, config.AckWait)
 	s.Is = consumerIs(&config)
 	if config.MaxWaiting < maxWaiting {
 		s.Notes = append(s.Notes, fmt.Sprintf("only %d agents can wait for its messages at once, which cannot be changed: remove it while no agent runs, and run setup again", config.MaxWaiting))

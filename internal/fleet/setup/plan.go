@@ -18,6 +18,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"heartbeat/internal/fleet/link"
 	"heartbeat/internal/fleet/message"
 	"heartbeat/internal/words"
 )
@@ -81,6 +82,14 @@ func (w *Wanted) check() error {
 	return errors.Join(append(problems, overlaps("--subjects", w.Subjects), overlaps("--for", w.For))...)
 }
 
+// CheckSubject refuses what is no subject of work. ">" stands for all subjects of a stream.
+func CheckSubject(subject string) error {
+	if subject == everything {
+		return nil
+	}
+	return checkSubject(subject)
+}
+
 func checkSubject(subject string) error {
 	if strings.ContainsFunc(subject, func(r rune) bool { return r <= ' ' || r == 0x7f }) || !server.IsValidSubject(subject) {
 		return fmt.Errorf("%q is no subject: write words with dots between them, and > or * for any, such as work.>", subject)
@@ -109,9 +118,10 @@ func overlaps(flag string, list []string) error {
 type Plan struct {
 	Steps []*Step
 
-	js jetstream.JetStream
-	w  *Wanted
-	no []error // why something cannot work
+	js      jetstream.JetStream
+	w       *Wanted
+	ackWait time.Duration // the longest of the consumers
+	no      []error       // why something cannot work
 }
 
 func (p *Plan) refuse(format string, args ...any) { p.no = append(p.no, fmt.Errorf(format, args...)) }
@@ -131,7 +141,7 @@ func Make(ctx context.Context, js jetstream.JetStream, w *Wanted) (*Plan, error)
 		err = p.sides(ctx)
 	}
 	if err != nil {
-		return nil, readable(err)
+		return nil, readable(ctx, js, err)
 	}
 	return p, errors.Join(p.no...)
 }
@@ -144,7 +154,7 @@ func (p *Plan) Apply(ctx context.Context) error {
 			continue
 		}
 		if err := s.apply(ctx); err != nil {
-			return fmt.Errorf("%s %s %s: %w", s.Action, s.Kind, s.Name, readable(err))
+			return fmt.Errorf("%s %s %s: %w", s.Action, s.Kind, s.Name, readable(ctx, p.js, err))
 		}
 	}
 	return nil
@@ -188,11 +198,13 @@ func found(ctx context.Context, js jetstream.JetStream, name string) (jetstream.
 }
 
 // readable adds what to do to errors of JetStream as a whole.
-func readable(err error) error {
+func readable(ctx context.Context, js jetstream.JetStream, err error) error {
 	// What a server says that cannot keep so many replicas.
 	const noCluster, noPeers jetstream.ErrorCode = 10074, 10005
 	var answer *jetstream.APIError
-	switch {
+	switch err := link.Quorum(ctx, js, err); {
+	case errors.Is(err, link.ErrNoQuorum):
+		return err
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, nats.ErrNoResponders):
 		return fmt.Errorf("%w: start nats-server with --jetstream, or with jetstream {} in its configuration", err)
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):

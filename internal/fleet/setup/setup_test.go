@@ -146,43 +146,43 @@ func TestABusyConsumerOfAllSubjectsStays(t *testing.T) {
 	apply(t, js, wanted())
 	_, err := js.Publish(ctx, "work.a", nil)
 	require.NoError(t, err)
-	c, _, err := Consumer(ctx, js, "WORK", "work.>")
+	c, err := Consumer(ctx, js, "WORK", "work.>")
 	require.NoError(t, err)
 	m, err := c.Next()
 	require.NoError(t, err)
 	_, err = Make(ctx, js, wanted(filters("work.a")))
 	require.ErrorContains(t, err, "1 messages are out")
-	_, _, err = Consumer(ctx, js, "WORK", "work.a")
-	require.ErrorContains(t, err, "drain them")
 	require.NoError(t, m.DoubleAck(ctx))
 }
 
+// What is not there is named with the command that makes it. Nothing is made.
 func TestConsumer(t *testing.T) {
 	ctx, js := start(t)
-	_, _, err := Consumer(ctx, js, "WORK", "work.a")
+	_, err := Consumer(ctx, js, "WORK", "work.a")
 	require.ErrorContains(t, err, "setup --stream WORK makes it")
 	apply(t, js, wanted(ackWait(9*time.Second)))
 	for _, all := range []string{"work.>", ">"} {
-		c, said, err := Consumer(ctx, js, "WORK", all)
+		c, err := Consumer(ctx, js, "WORK", all)
 		require.NoError(t, err)
-		assert.Empty(t, said)
 		assert.Equal(t, "hb_work=2E=3E", c.CachedInfo().Name)
 	}
-	_, _, err = Consumer(ctx, js, "WORK", "other.a")
-	require.ErrorContains(t, err, "takes work.>, which has not all of other.a")
-	_, _, err = Consumer(ctx, js, "WORK", "work a")
-	require.ErrorContains(t, err, "is no subject")
+	for subject, want := range map[string]string{
+		"other.a": "takes work.>, which has not all of other.a",
+		"work a":  "is no subject",
+		"work.a":  "has no consumer for work.a alone: heartbeat-nats setup --stream WORK --for work.a makes one",
+	} {
+		_, err = Consumer(ctx, js, "WORK", subject)
+		require.ErrorContains(t, err, want)
+	}
+	there, err := Consumers(ctx, js, "WORK")
+	require.NoError(t, err)
+	require.Len(t, there, 1)
 
-	c, said, err := Consumer(ctx, js, "WORK", "work.a")
+	apply(t, js, wanted(filters("work.a", "work.b")))
+	c, err := Consumer(ctx, js, "WORK", "work.a")
 	require.NoError(t, err)
-	assert.Contains(t, said, "in place of the one for all subjects")
 	assert.Equal(t, 9*time.Second, c.CachedInfo().Config.AckWait)
-	_, said, err = Consumer(ctx, js, "WORK", "work.b")
-	require.NoError(t, err)
-	assert.Equal(t, "stream WORK has a consumer for work.b now", said)
-	_, _, err = Consumer(ctx, js, "WORK", "work.*")
-	require.ErrorContains(t, err, "takes work.a")
-	_, _, err = Consumer(ctx, js, "WORK", "work.>")
+	_, err = Consumer(ctx, js, "WORK", "work.>")
 	require.ErrorContains(t, err, "name what one of its consumers takes with --subject: work.a, work.b")
 
 	name, err := StreamFor(ctx, js, "work.x")
@@ -204,6 +204,7 @@ func TestWhatNoServerCanDo(t *testing.T) {
 		"letters, digits, - and _":      wanted(func(w *Wanted) { w.Stream = "a.b" }),
 		"--duplicates is 1ms":           wanted(func(w *Wanted) { w.Duplicates = time.Millisecond }),
 		"which is less than --duplicat": wanted(func(w *Wanted) { w.KeepResults = time.Minute }),
+		"at least twice --ack-wait":     wanted(ackWait(10*time.Minute), func(w *Wanted) { w.KeepResults = 15 * time.Minute }),
 	} {
 		_, err := Make(ctx, js, w)
 		assert.ErrorContains(t, err, want)
@@ -297,7 +298,7 @@ func TestAConsumerThatDiffersIsMended(t *testing.T) {
 	}
 	assert.Len(t, step.Differs, 4, "%q", step.Differs)
 	assert.Contains(t, step.Notes[0], "only 512 agents can wait")
-	c, _, err := Consumer(ctx, js, "WORK", "work.>")
+	c, err := Consumer(ctx, js, "WORK", "work.>")
 	require.NoError(t, err)
 	assert.Equal(t, -1, c.CachedInfo().Config.MaxDeliver)
 	assert.Equal(t, DefaultAckWait, c.CachedInfo().Config.AckWait)

@@ -178,6 +178,14 @@ func createBucket(ctx context.Context, js jetstream.JetStream, c jetstream.KeyVa
 	return err
 }
 
+// checkKeep refuses results that are gone before the message can come again that they settle: it
+// would be worked on once more, and answered.
+func (p *Plan) checkKeep(x *side, keep time.Duration) {
+	if x.name == message.Bucket(p.w.Stream) && keep > 0 && keep < 2*p.ackWait {
+		p.refuse("results would be kept %s, and a message can come again after an AckWait of %s: --keep-results has to be at least twice --ack-wait", lasting(keep), lasting(p.ackWait))
+	}
+}
+
 // side plans one of them.
 func (p *Plan) side(ctx context.Context, x *side) error {
 	is, err := found(ctx, p.js, x.stream)
@@ -186,6 +194,7 @@ func (p *Plan) side(ctx context.Context, x *side) error {
 	}
 	s := &Step{Kind: x.kind, Name: x.name, Is: x.is}
 	if is == nil {
+		p.checkKeep(x, x.keep)
 		s.Action = Create
 		p.add(s, x.create)
 		return p.refuseTaken(ctx, x.stream, x.subjects)
@@ -207,6 +216,7 @@ func (p *Plan) side(ctx context.Context, x *side) error {
 			s.Differs = append(s.Differs, "it keeps them "+lasting(c.MaxAge)+" and will keep them "+lasting(x.keep))
 			c.MaxAge, s.Is = x.keep, x.is
 		}
+		p.checkKeep(x, c.MaxAge)
 	}
 	if x.kind == "bucket" && c.AllowRollup {
 		s.Differs = append(s.Differs, "one message could empty it, and no longer will")
@@ -218,6 +228,11 @@ func (p *Plan) side(ctx context.Context, x *side) error {
 	differ(s, p.w.Given["replicas"], "the number of replicas", &c.Replicas, p.w.Replicas)
 	p.change(s, c)
 	return nil
+}
+
+// Takes reports whether a stream takes a subject.
+func Takes(s jetstream.Stream, subject string) bool {
+	return len(uncovered([]string{subject}, s.CachedInfo().Config.Subjects)) == 0
 }
 
 // uncovered are the subjects of a stream of which no filter takes all.

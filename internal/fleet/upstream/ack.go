@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -44,7 +46,7 @@ func (u *Upstream) acknowledge(ctx context.Context, c Claim, say string) (left s
 	if at.Stream != c.Stream || at.Sequence.Stream != c.Seq {
 		return "", fmt.Errorf("its claim says %s:%d, and its acknowledgement goes to %s:%d", c.Stream, c.Seq, words.Brief(at.Stream), at.Sequence.Stream)
 	}
-	switch same, err := u.sameStream(ctx, c, at); {
+	switch _, same, err := u.sameStream(ctx, c, at); {
 	case err != nil:
 		return "", err
 	case !same:
@@ -70,25 +72,60 @@ func (u *Upstream) tell(ctx context.Context, c Claim, say string) error {
 
 // sameStream says whether the stream is the one that the copy came from. In one that was
 // made anew the same sequence is another message, which an acknowledgement would lose.
-func (u *Upstream) sameStream(ctx context.Context, c Claim, at *nats.MsgMetadata) (bool, error) {
+func (u *Upstream) sameStream(ctx context.Context, c Claim, at *nats.MsgMetadata) (s jetstream.Stream, same bool, err error) {
 	ctx, cancel := u.within(ctx)
 	defer cancel()
-	s, err := u.js.Stream(ctx, u.stream)
+	s, err = u.js.Stream(ctx, u.stream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return false, fmt.Errorf("the stream %s is not there: if somebody deleted it, `heartbeat-nats setup --stream %s` makes it anew: %w", u.stream, u.stream, err)
+		return nil, false, fmt.Errorf("the stream %s is not there: if somebody deleted it, `heartbeat-nats setup --stream %s` makes it anew: %w", u.stream, u.stream, err)
 	}
 	if err != nil {
-		return false, fmt.Errorf("look up the stream %s: %w", u.stream, err)
+		return nil, false, fmt.Errorf("look up the stream %s: %w", u.stream, err)
 	}
 	if !at.Timestamp.Before(s.CachedInfo().Created) {
-		return true, nil
+		return s, true, nil
 	}
 	// A server's clock may have been set back.
 	m, err := s.GetMsg(ctx, c.Seq)
 	if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
-		return false, fmt.Errorf("look whether message %d of the stream %s is still the same: %w", c.Seq, u.stream, err)
+		return nil, false, fmt.Errorf("look whether message %d of the stream %s is still the same: %w", c.Seq, u.stream, err)
 	}
-	return err == nil && m.Time.Equal(at.Timestamp), nil
+	return s, err == nil && m.Time.Equal(at.Timestamp), nil
+}
+
+// Now is the server's time, by which messages expire and come due.
+func (u *Upstream) Now(ctx context.Context) (time.Time, error) {
+	ctx, cancel := u.within(ctx)
+	defer cancel()
+	s, err := u.js.Stream(ctx, u.stream)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("ask the server what time it is: %w", u.unanswered(err))
+	}
+	return s.CachedInfo().TimeStamp, nil
+}
+
+// Gone reports whether the claim's message is no longer on its stream, and so long ago came to it
+// that the decision about it may no longer be kept: by the server's times, unless this life of the
+// agent took it more lately than that.
+func (u *Upstream) Gone(ctx context.Context, c Claim) (bool, error) {
+	if u.keeps == 0 || !c.Taken.IsZero() && max(time.Since(c.Taken), time.Since(c.Taken.Round(0))) < u.keeps {
+		return false, nil // also if the machine has slept
+	}
+	at, err := parseAck(c.Ack)
+	if err != nil {
+		return false, err
+	}
+	s, same, err := u.sameStream(ctx, c, at)
+	if err != nil || !same || s.CachedInfo().TimeStamp.Sub(at.Timestamp) < u.keeps {
+		return false, err
+	}
+	ctx, cancel := u.within(ctx)
+	defer cancel()
+	info, err := s.Info(ctx, jetstream.WithDeletedDetails(true))
+	if err != nil {
+		return false, fmt.Errorf("look whether message %d is still on the stream %s: %w", c.Seq, u.stream, err)
+	}
+	return info.State.FirstSeq > c.Seq || slices.Contains(info.State.Deleted, c.Seq), nil
 }
 
 // consumerGone says whether the copy's consumer cannot take acknowledgements of it any

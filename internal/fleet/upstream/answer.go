@@ -153,8 +153,17 @@ type decided struct {
 	ours     bool
 }
 
-// decide makes r the decision about the claim's message, or finds the one that is there.
+// decide makes r the decision about the claim's message, or finds the one that is there. Of a
+// message that somebody has settled none is made, also where what was decided is no longer kept.
 func (u *Upstream) decide(ctx context.Context, c Claim, r Record) (decided, error) {
+	if gone, err := u.Gone(ctx, c); err != nil {
+		return decided{}, err
+	} else if gone {
+		_, _, err := u.decision(ctx, c.ID)
+		if errors.Is(err, jetstream.ErrKeyNotFound) {
+			return decided{}, nil
+		}
+	}
 	revision, err := u.put(ctx, u.Results, c.key(), r, 0)
 	if err == nil {
 		return decided{r, revision, true}, u.done(stepDecision)
@@ -193,7 +202,7 @@ func (u *Upstream) write(ctx context.Context, c Claim, d *decided) error {
 func (u *Upstream) superseded(ctx context.Context, c Claim, a Answer, d decided) (Fate, error) {
 	a.By = d.Agent
 	if _, err := u.put(ctx, u.Results, message.SupersededKey(c.ID, c.Agent), a, whatever); err != nil {
-		return Fate{}, fmt.Errorf("keep it as superseded by that of %s: %w", d.Agent, err)
+		return Fate{}, fmt.Errorf("keep it as superseded by that of %s: %w", d.By(), err)
 	}
 	if err := u.done(stepSuperseded); err != nil {
 		return Fate{}, err

@@ -33,6 +33,8 @@ type Claim struct {
 	// were given back.
 	Attempt int       `json:"attempt,omitempty"`
 	At      time.Time `json:"at"`
+	// Taken is when this life of the agent took the message, zero for one of a life before.
+	Taken time.Time `json:"-"`
 	// Refused is why the message cannot be an entry, or is not to be one any more; it has
 	// none then, and Detail is what its dead letter gets.
 	Refused string `json:"refused,omitempty"`
@@ -68,7 +70,7 @@ func (c Claim) name() string {
 	switch {
 	case c.ID == "":
 		return place
-	case message.IsAt(c.Stream, place, c.ID):
+	case c.Seq == 0 || message.IsAt(c.Stream, place, c.ID):
 		return c.ID
 	}
 	return fmt.Sprintf("%s (%s)", words.Brief(cmp.Or(c.ID, place)), place)

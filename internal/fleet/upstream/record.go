@@ -141,6 +141,14 @@ func Failed(d inbox.DeadLetter) Letter {
 	return l
 }
 
+// By is who decided, in a sentence: an agent, or somebody whose decision is no longer kept.
+func (r Record) By() string {
+	if r.Agent == "" {
+		return "somebody whose result is no longer kept"
+	}
+	return "agent " + r.Agent
+}
+
 // Fate is what a message came to upstream.
 type Fate struct {
 	// Outcome is what this agent's outcome counts as.

@@ -8,7 +8,8 @@
 // start finds everything that it may owe.
 //
 // JetStream's acknowledgement is no fence: one of a stale copy is taken, too. Who was first
-// is therefore decided before it, by creating one key in the bucket of results.
+// is therefore decided before it, by creating one key in the bucket of results. Whoever comes
+// back when that key is no longer kept finds the message off the stream, and decides nothing.
 //
 //	answered     text of the answer -> decision (Create) -> reply -> reply_state -> ack
 //	dead letter  decision (Create) -> dead letter -> letter_state -> term
@@ -50,6 +51,7 @@ type Upstream struct {
 	js       jetstream.JetStream
 	stream   string
 	life     string
+	keeps    time.Duration // for how long a decision is kept, 0 for ever
 	patience time.Duration
 	// stop ends a call after a step, as a kill does, where a test asks for it.
 	stop func(step) error
@@ -80,7 +82,11 @@ func Open(ctx context.Context, js jetstream.JetStream, stream string) (*Upstream
 	if err != nil {
 		return nil, err
 	}
-	return &Upstream{Layout: l, js: js, stream: stream, life: nuid.Next(), patience: patience}, nil
+	results, err := l.Results.Status(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("ask for how long results are kept: %w", err)
+	}
+	return &Upstream{Layout: l, js: js, stream: stream, life: nuid.Next(), keeps: results.TTL(), patience: patience}, nil
 }
 
 // Known returns the decision about a message, or nil if there is none yet. A decision that

@@ -17,6 +17,7 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/fleet/link"
 	"heartbeat/internal/fleet/message"
+	"heartbeat/internal/fleet/setup"
 	"heartbeat/internal/fleet/worker"
 	"heartbeat/internal/machine/signals"
 	"heartbeat/internal/words"
@@ -130,6 +131,9 @@ func (o *agent) check(f *pflag.FlagSet) error {
 	var err error
 	if o.Stream != "" {
 		err = message.CheckStream(o.Stream)
+	}
+	if o.Subject != "" {
+		err = errors.Join(err, setup.CheckSubject(o.Subject))
 	}
 	return errors.Join(err, o.server.Check(f))
 }

@@ -55,7 +55,14 @@ func (o *send) await(ctx context.Context, r receipt) error {
 	}
 	var by cli.EndedBy
 	cause := context.Cause(ctx)
-	stays := "it stays in the stream and may be answered yet: to go on waiting, send it again with --id " + words.Shell(r.ID) + " --wait"
+	again := "to go on waiting, send it again with --id " + words.Shell(r.ID) + " --wait"
+	stays := "it stays in the stream and may be answered yet: " + again
+	if !o.c.Connected() {
+		o.blind = errors.New("the server is away")
+	}
+	if o.blind != nil {
+		stays = fmt.Sprintf("whether it was answered by now could not be looked up (%v): %s", o.blind, again)
+	}
 	switch {
 	case err == nil && w.Result.Outcome == upstream.WasAnswered:
 		w.Outcome = "answered"
@@ -161,13 +168,15 @@ func (o *send) patiently(ctx context.Context, do func() error) error {
 func (o *send) look(ctx context.Context, r receipt) (*upstream.Record, error) {
 	where := o.lost(ctx, r) // asked first: who settles a message decides, and then acknowledges
 	known, err := o.decision(ctx, o.kv, r.ID)
-	if err != nil {
+	if wrong := err; err != nil {
 		_, err = o.c.JS.KeyValue(ctx, o.kv.Bucket())
 		if errors.Is(err, jetstream.ErrBucketNotFound) {
 			return nil, o.noBucket()
 		}
+		o.blind = wrong
 		return nil, nil
 	}
+	o.blind = nil
 	if known == nil || known.LetterState == upstream.Requeued {
 		return nil, where
 	}

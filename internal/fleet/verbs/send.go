@@ -19,6 +19,7 @@ import (
 	"heartbeat/internal/cli/program"
 	"heartbeat/internal/fleet/link"
 	"heartbeat/internal/fleet/message"
+	"heartbeat/internal/fleet/setup"
 	"heartbeat/internal/fleet/upstream"
 	"heartbeat/internal/money/budget"
 	"heartbeat/internal/words"
@@ -63,6 +64,9 @@ type send struct {
 
 	m  *nats.Msg
 	kv jetstream.KeyValue // the results
+
+	// blind is why the last look for the outcome saw nothing, nil where it did.
+	blind error
 }
 
 func sendVerb() cli.Verb {
@@ -272,8 +276,15 @@ func (o *send) refused(ctx context.Context, err error) error {
 	isAnswer := errors.As(err, &answer)
 	switch {
 	case errors.Is(err, jetstream.ErrNoStreamResponse):
-		if _, wrong := o.c.JS.Stream(ctx, o.stream); link.IsAway(wrong) {
+		if err := link.Quorum(ctx, o.c.JS, err); errors.Is(err, link.ErrNoQuorum) {
+			return o.said(err)
+		}
+		found, wrong := o.c.JS.Stream(ctx, o.stream)
+		if link.IsAway(wrong) {
 			return o.said(wrong)
+		}
+		if wrong == nil && setup.Takes(found, o.subject) && !errors.Is(o.c.NATS.LastError(), nats.ErrPermissionViolation) {
+			return fmt.Errorf("the stream %s on %s does not answer: its server may be gone, and another one has not taken its place yet: send the message again with --id %s, and it is there once", o.stream, o.c.Where(), words.Shell(id))
 		}
 		return fmt.Errorf("no stream on %s takes the subject %s: heartbeat-nats setup %s--stream %s --subjects SUBJECT makes one, unless this user may not send to it", o.c.Where(), o.subject, o.c.EmbedFlag(), o.stream)
 	case isAnswer && answer.ErrorCode == codeOtherStream:

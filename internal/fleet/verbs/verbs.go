@@ -178,6 +178,9 @@ func (o *common) notFound(what string, err error) error {
 
 // said adds why the server did not answer, if it said that beside the request.
 func (o *common) said(err error) error {
+	if err = link.Quorum(context.Background(), o.c.JS, err); errors.Is(err, link.ErrNoQuorum) {
+		return fmt.Errorf("the server %s cannot answer: %w", o.c.Where(), err)
+	}
 	silent := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout)
 	if last := o.c.NATS.LastError(); silent && errors.Is(last, nats.ErrPermissionViolation) {
 		return fmt.Errorf("%w: the role of this user does not allow it", last)

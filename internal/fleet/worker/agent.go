@@ -70,9 +70,9 @@ type Agent struct {
 // errEnded is why an agent ends that was asked to.
 var errEnded = errors.New("it was asked to end")
 
-// Run runs an agent until it has drained, is asked to end, or cannot work. begin ends the wait
-// for a server that is away before the agent works. An error that matches [upstream.ErrBusy]
-// says that another agent has the inbox.
+// Run runs an agent until it has drained, is asked to end, or cannot work on this machine: whatever
+// is wrong on the server is waited for. begin ends that wait before the agent works. An error that
+// matches [upstream.ErrBusy] says that another agent has the inbox.
 func Run(begin context.Context, c *link.Conn, o Options) (err error) {
 	a := &Agent{
 		o: o, conn: c, outcomes: map[string]inbox.Outcome{}, pulled: make(chan pulled, 1),
@@ -92,7 +92,7 @@ func Run(begin context.Context, c *link.Conn, o Options) (err error) {
 	}
 	defer func() { err = errors.Join(err, a.ledger.Close()) }()
 	ctx := context.Background()
-	if err := c.Patiently(begin, func() error { return a.bind(ctx) }); err != nil {
+	if err := c.Patiently(begin, func() error { return a.bind(begin) }); err != nil {
 		return err
 	}
 	n := 0
@@ -109,9 +109,9 @@ func Run(begin context.Context, c *link.Conn, o Options) (err error) {
 		Slots: o.Slots, Started: time.Now().UTC(), Ledger: a.ledger.Identity(),
 	}
 	if err := c.Patiently(begin, func() error {
-		err := a.takeName(ctx)
+		err := a.takeName(begin)
 		if err == nil {
-			a.asked, err = a.isToDrain(ctx)
+			a.asked, err = a.isToDrain(begin)
 		}
 		return err
 	}); err != nil {
@@ -143,12 +143,9 @@ const askedByVerb = "heartbeat-nats drain asks for it, and --undo takes that bac
 
 // bind finds the consumer.
 func (a *Agent) bind(ctx context.Context) error {
-	c, said, err := setup.Consumer(ctx, a.conn.JS, a.o.Stream, a.o.Subject)
+	c, err := setup.Consumer(ctx, a.conn.JS, a.o.Stream, a.o.Subject)
 	if err != nil {
 		return err
-	}
-	if said != "" {
-		a.o.Say(said)
 	}
 	info := c.CachedInfo()
 	a.consumer, a.ackWait, a.maxDeliver = c, info.Config.AckWait, setup.MaxDeliver(&info.Config)
@@ -337,6 +334,7 @@ func (a *Agent) finish() error {
 type retry struct {
 	at    time.Time
 	tries int
+	why   string
 }
 
 // due reports whether it is time to try something that may have failed before.
@@ -350,7 +348,7 @@ func (a *Agent) try(what string, err error) bool {
 		return true
 	}
 	n := a.retries[what].tries + 1
-	a.retries[what] = retry{time.Now().Add(backOff(n)), n}
+	a.retries[what] = retry{time.Now().Add(backOff(n)), n, err.Error()}
 	if n == 1 {
 		a.say(err.Error())
 	}

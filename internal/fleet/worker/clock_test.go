@@ -66,6 +66,28 @@ func TestClocksOfOthersDecideNothing(t *testing.T) {
 	}
 }
 
+// An agent's own clock decides nothing: what expires, and what is due, is so by the server's.
+func TestAnAgentsOwnClockDecidesNothing(t *testing.T) {
+	t.Parallel()
+	// The session's clock is right here, and the entry has the times of the agent's.
+	for skew, valid := range map[string]time.Duration{"2h": 10 * time.Minute, "-2h": 3 * time.Hour} {
+		t.Run(skew, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, time.Minute)
+			a := w.start("one", []string{skewVariable + "=" + skew})
+			w.sendAt("valid", `"expires_at":"`+stamp(valid)+`"`)
+			w.sendAt("late", `"expires_at":"`+stamp(-10*time.Minute)+`"`)
+			w.sendAt("due", `"not_before":"`+stamp(-time.Second)+`"`)
+			w.sendAt("later", `"not_before":"`+stamp(time.Hour)+`"`)
+			w.says(a, "message later is given back")
+			w.eventually("outcomes", func() bool { return w.known("valid") != nil && w.known("late") != nil && w.known("due") != nil }, a)
+			assert.Equal(t, upstream.WasDead, w.known("late").Outcome)
+			assert.Equal(t, []string{"valid", "due"}, w.turns())
+			assert.Nil(t, w.known("later"))
+		})
+	}
+}
+
 // next is the next message of a consumer.
 func (w *world) next(consumer string) jetstream.Msg {
 	c, err := w.js.Consumer(fleet.Context(w.t), "WORK", consumer)

@@ -22,6 +22,7 @@ import (
 // What happens to an agent, by its environment.
 const (
 	killVariable = "HEARTBEAT_TEST_KILL" // it is killed at this step
+	skewVariable = "HEARTBEAT_TEST_SKEW" // by which its clock is wrong
 	holdVariable = "HEARTBEAT_TEST_HOLD" // it waits at this step until the test lets it go on
 	fullVariable = "HEARTBEAT_TEST_FULL" // its disk is full from this step on, until there is room
 )
@@ -32,6 +33,9 @@ func program() {
 		f := faults{gate: os.Getenv(gateVariable), kill: os.Getenv(killVariable), hold: os.Getenv(holdVariable), full: os.Getenv(fullVariable)}
 		worker.TestOnlyStep = f.at
 		upstream.TestOnlyStep = func(step string) { f.at("settle: " + step) }
+		if skew, err := time.ParseDuration(os.Getenv(skewVariable)); err == nil {
+			worker.TestOnlyClock = func() time.Time { return time.Now().Add(skew) }
+		}
 		if f.full != "" {
 			disk.TestOnlyObserver = f.write
 		}

@@ -95,9 +95,14 @@ func TestAFullBucket(t *testing.T) {
 	assert.EqualValues(t, 1, w.waiting())
 	assert.Nil(t, w.known("a"))
 	assert.Zero(t, w.replied("a"))
+	heldUp := func() bool {
+		return strings.Contains(w.seen("one").HeldUp, "it cannot tell what came of its messages: tell the stream WORK that message a (WORK:1) was answered")
+	}
+	w.eventually("it says so", heldUp, a)
 	_, err = w.js.UpdateStream(fleet.Context(t), was)
 	require.NoError(t, err)
 	w.settled(a, "a")
+	w.eventually("it no longer says so", func() bool { return w.seen("one").HeldUp == "" }, a)
 	assert.Equal(t, []string{"a"}, w.turns())
 	w.repliesTo("a", w.known("a"))
 }

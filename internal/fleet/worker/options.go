@@ -76,3 +76,6 @@ const (
 
 // TestOnlyStep is called at each step of a message, for tests that kill the agent there.
 var TestOnlyStep = func(string) {}
+
+// TestOnlyClock is the machine's clock, for tests of one that is wrong.
+var TestOnlyClock = time.Now

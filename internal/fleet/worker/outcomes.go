@@ -86,6 +86,9 @@ const (
 	soon       = 100 * time.Millisecond
 )
 
+// settling begins what is tried to have an entry's outcome told.
+const settling = "settle "
+
 // settle tells the stream what became of all that has an outcome.
 func (a *Agent) settle(ctx context.Context) {
 	for _, c := range a.ledger.All() {
@@ -96,7 +99,7 @@ func (a *Agent) settle(ctx context.Context) {
 		case !a.conn.Connected():
 			return
 		}
-		what := "settle " + c.Entry
+		what := settling + c.Entry
 		if a.due(what) && a.try(what, a.settleOne(ctx, c, o)) {
 			delete(a.outcomes, c.Entry)
 		}
@@ -134,7 +137,7 @@ func (a *Agent) settleOne(ctx context.Context, c upstream.Claim, o inbox.Outcome
 		a.self.Dead++
 		a.say(fmt.Sprintf("message %s is a dead letter: %s%s", name, words.Brief(fate.Decision.Reason), also(fate.Left)))
 	default:
-		a.say(fmt.Sprintf("message %s was settled by %s first: this outcome is kept as superseded%s", name, fate.Decision.Agent, also(fate.Left)))
+		a.say(fmt.Sprintf("message %s was settled by %s first: this outcome is kept as superseded%s", name, fate.Decision.By(), also(fate.Left)))
 	}
 	return nil
 }

@@ -68,6 +68,8 @@ func (a *Agent) holdsUp() string {
 		return "the server is away"
 	case a.doubtful:
 		return "what it holds is not looked up yet"
+	case a.untold() != "":
+		return "it cannot tell what came of its messages: " + a.untold()
 	case f.Unreadable != nil:
 		return "its inbox cannot be read: " + f.Unreadable.Error()
 	case f.Paused != nil, f.Backoff != nil:
@@ -86,6 +88,16 @@ func (a *Agent) holdsUp() string {
 		return fmt.Sprintf("its inbox has entries of others: it takes no message while %s there (--queue-depth)", there)
 	case a.failures >= failing:
 		return fmt.Sprintf("its last %d launchers ended without an answer", a.failures)
+	}
+	return ""
+}
+
+// untold is why an outcome could not be told the stream, not even at a second try, or "".
+func (a *Agent) untold() string {
+	for _, c := range a.ledger.All() {
+		if r := a.retries[settling+c.Entry]; r.tries > 1 {
+			return r.why
+		}
 	}
 	return ""
 }

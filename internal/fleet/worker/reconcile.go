@@ -111,6 +111,13 @@ func (a *Agent) reconcileOne(ctx context.Context, c upstream.Claim, others func(
 	if err != nil {
 		return err
 	}
+	if known == nil {
+		if gone, err := a.up.Gone(ctx, c); err != nil {
+			return err
+		} else if gone {
+			known = new(upstream.Record)
+		}
+	}
 	if known != nil {
 		return a.settledElsewhere(ctx, c, where, known)
 	}
@@ -135,7 +142,7 @@ func (a *Agent) reconcileOne(ctx context.Context, c upstream.Claim, others func(
 // settledElsewhere takes back the entry of a message that another agent settled, and the
 // message off the stream.
 func (a *Agent) settledElsewhere(ctx context.Context, c upstream.Claim, where string, known *upstream.Record) error {
-	there, err := a.takeBack(ctx, c, where, fmt.Sprintf("agent %s settled its message first", known.Agent))
+	there, err := a.takeBack(ctx, c, where, known.By()+" settled its message first")
 	if err != nil || there {
 		return err // its outcome, if it comes to one, is kept as superseded
 	}
@@ -143,7 +150,7 @@ func (a *Agent) settledElsewhere(ctx context.Context, c upstream.Claim, where st
 	if err != nil {
 		return err
 	}
-	a.say(fmt.Sprintf("message %s was settled by %s (%s): its entry is taken back without a turn%s", words.Brief(c.ID), known.Agent, known.Outcome, also(left)))
+	a.say(fmt.Sprintf("message %s was settled by %s: its entry is taken back without a turn%s", words.Brief(c.ID), known.By(), also(left)))
 	return a.drop(c)
 }
 

@@ -287,7 +287,7 @@ func (r *running) held() []upstream.Claim {
 }
 
 func (w *world) consumer() *jetstream.ConsumerInfo {
-	c, _, err := setup.Consumer(context.Background(), w.js, "WORK", ">")
+	c, err := setup.Consumer(context.Background(), w.js, "WORK", ">")
 	require.NoError(w.t, err)
 	return c.CachedInfo()
 }

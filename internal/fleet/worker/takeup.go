@@ -28,7 +28,9 @@ const mostAhead = 24 * time.Hour
 // takeUp makes an entry of a message that came.
 func (a *Agent) takeUp(ctx context.Context, p pulled) {
 	if p.msg == nil {
-		a.pullFailed(ctx, p.err)
+		if a.pullFailed(ctx, p.err); a.due(asking) {
+			a.cannotTake = "" // there was nothing to take
+		}
 		return
 	}
 	a.try(asking, nil)
@@ -53,7 +55,7 @@ const taking = "take"
 func (a *Agent) take(ctx context.Context, w *message.Message) error {
 	c := upstream.Claim{
 		ID: w.ID, Entry: w.Entry, Agent: a.o.Agent, Again: w.Again, Stream: w.Stream, Seq: w.Seq, Subject: w.Subject,
-		Ack: w.Ack, Copy: w.Copy, Reply: w.Reply, Appended: w.Copy, Attempt: 1, At: time.Now().UTC(),
+		Ack: w.Ack, Copy: w.Copy, Reply: w.Reply, Appended: w.Copy, Attempt: 1, At: TestOnlyClock().UTC(), Taken: time.Now(),
 		Headers: w.Headers, HeadersLeft: w.HeadersLeft,
 	}
 	if held, there := a.ledger.Get(w.Entry); there {
@@ -98,24 +100,37 @@ func (a *Agent) claim(ctx context.Context, w *message.Message, c upstream.Claim)
 		c.Attempt = max(1, int(c.Copy)-back)
 	}
 	m, wrong := w.InboxMessage()
+	now := c.At
+	if !m.Expires.IsZero() || !m.NotBefore.IsZero() {
+		var err error
+		if now, err = a.up.Now(ctx); err != nil {
+			return err
+		}
+	}
 	switch {
 	case c.Attempt > a.maxDeliver:
 		c.Refused, c.Detail = reasonMaxDeliver, fmt.Sprintf("none of %d attempts was answered", a.maxDeliver)
 	case wrong != nil:
 		c.Refused, c.Detail = refusal(w.Data), wrong.Error()
-	case !m.Expires.IsZero() && c.At.After(m.Expires):
+	case !m.Expires.IsZero() && now.After(m.Expires):
 		c.Refused, c.Detail = string(inbox.ReasonExpired), "it was to be delivered until "+words.Stamp(m.Expires)
-	case m.NotBefore.After(c.At):
+	case m.NotBefore.After(now):
 		// Here it would take the place of one that can be worked on.
 		until := m.NotBefore
 		if !m.Expires.IsZero() && m.Expires.Before(until) {
 			until = m.Expires // it becomes a dead letter then
 		}
-		_, err := a.up.GiveBack(ctx, c, min(until.Sub(c.At), mostAhead))
+		_, err := a.up.GiveBack(ctx, c, min(until.Sub(now), mostAhead))
 		if err == nil {
 			a.say(fmt.Sprintf("message %s is given back: it is not to be delivered before %s", words.Brief(c.ID), words.Stamp(m.NotBefore)))
 		}
 		return err
+	}
+	// Its time has come, and it expires by the server's clock: whoever looks at the entry here has
+	// this machine's.
+	m.NotBefore = time.Time{}
+	if !m.Expires.IsZero() {
+		m.Expires = m.Expires.Add(TestOnlyClock().Sub(now))
 	}
 	if c.Refused != "" || !w.IsText() {
 		c.Payload = w.Data

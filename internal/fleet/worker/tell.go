@@ -11,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"heartbeat/internal/fleet/link"
 	"heartbeat/internal/fleet/message"
 	"heartbeat/internal/fleet/setup"
 	"heartbeat/internal/see"
@@ -224,13 +225,13 @@ func (a *Agent) takeName(ctx context.Context) error {
 		case err == nil:
 			return nil
 		case !errors.Is(err, jetstream.ErrKeyExists) && !errors.Is(err, jetstream.ErrKeyRevisionMismatch):
-			if errors.Is(err, jetstream.ErrNoStreamResponse) {
+			if err = link.Quorum(ctx, a.conn.JS, err); errors.Is(err, jetstream.ErrNoStreamResponse) {
 				err = fmt.Errorf("%w: this user may not, if the bucket is there: give --name as the server's configuration has it for the user", err)
 			}
 			return fmt.Errorf("say that agent %s is here: %w", a.o.Agent, err)
 		}
 	}
-	return fmt.Errorf("the name %s changes hands all the time: start one agent of that name alone", a.o.Agent)
+	return link.Final(fmt.Errorf("the name %s changes hands all the time: start one agent of that name alone", a.o.Agent))
 }
 
 // checkName refuses the name of an agent with another inbox that lives, which the server's
@@ -249,8 +250,8 @@ func (a *Agent) checkName(ctx context.Context, was jetstream.KeyValueEntry) erro
 		return fmt.Errorf("ask whether agent %s lives: the bucket %s does not say what time it is", a.o.Agent, status.Bucket())
 	}
 	if age := bucket.StreamInfo().TimeStamp.Sub(was.Created()); age < gone*p.Every() {
-		return fmt.Errorf("an agent %s with another inbox is at work on host %s (process %d), or was %s ago: give this one another name with --name, or wait %s if that one is gone",
-			a.o.Agent, p.Host, p.PID, words.Took(age), words.Took(gone*p.Every()-age))
+		return link.Final(fmt.Errorf("an agent %s with another inbox is at work on host %s (process %d), or was %s ago: give this one another name with --name, or wait %s if that one is gone",
+			a.o.Agent, p.Host, p.PID, words.Took(age), words.Took(gone*p.Every()-age)))
 	}
 	return nil
 }

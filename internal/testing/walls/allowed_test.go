@@ -99,7 +99,7 @@ var allowed = map[string]string{
 	// The fleet. Nothing else links NATS.
 	"internal/fleet/message":  "inbox",
 	"internal/fleet/link":     "internal/disk internal/machine internal/words",
-	"internal/fleet/setup":    "internal/fleet/message internal/words",
+	"internal/fleet/setup":    "internal/fleet/link internal/fleet/message internal/words",
 	"internal/fleet/upstream": "inbox internal/disk internal/fleet/message internal/fleet/setup internal/machine internal/money/price internal/words",
 	"internal/fleet/worker":   "inbox internal/claim internal/cli internal/fleet/link internal/fleet/message internal/fleet/setup internal/fleet/upstream internal/machine internal/notify internal/see internal/words recover",
 	"internal/fleet/verbs":    "inbox internal/money/budget internal/cli internal/cli/... internal/disk internal/fleet/... internal/machine/signals internal/see internal/words recover",

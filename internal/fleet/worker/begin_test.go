@@ -1,0 +1,118 @@
+package worker_test
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/fleet/link"
+	"heartbeat/internal/fleet/message"
+	"heartbeat/internal/fleet/setup"
+	"heartbeat/internal/testing/fleet"
+	"heartbeat/internal/testing/long"
+)
+
+// Whatever is wrong on the server when an agent starts has a sentence of its own, and is waited for.
+func TestWhatIsWrongAtTheStartIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		spoil, mend func(t *testing.T, w *world)
+		says        string
+		args        []string
+	}{
+		"no stream": {
+			spoil: func(t *testing.T, w *world) { require.NoError(t, w.js.DeleteStream(fleet.Context(t), "WORK")) },
+			mend:  func(_ *testing.T, w *world) { w.setUp(time.Minute) },
+			says:  "stream WORK is not on this server: heartbeat-nats setup --stream WORK makes it",
+		},
+		"no bucket": {
+			spoil: func(t *testing.T, w *world) {
+				require.NoError(t, w.js.DeleteKeyValue(fleet.Context(t), message.Agents("WORK")))
+			},
+			mend: func(_ *testing.T, w *world) { w.setUp(time.Minute) },
+			says: "bucket WORK-agents is not on this server",
+		},
+		"no consumer": {
+			spoil: func(t *testing.T, w *world) {
+				require.NoError(t, w.js.DeleteConsumer(fleet.Context(t), "WORK", message.Consumer("work.>")))
+			},
+			mend: func(_ *testing.T, w *world) { w.setUp(time.Minute) },
+			says: "stream WORK has no consumer: heartbeat-nats setup --stream WORK makes one",
+		},
+		"no consumer for its subject": {
+			spoil: func(*testing.T, *world) {},
+			mend: func(t *testing.T, w *world) {
+				plan, err := setup.Make(fleet.Context(t), w.js, &setup.Wanted{Stream: "WORK", Subjects: []string{"work.>"}, For: []string{"work.a"}, AckWait: time.Minute, MaxDeliver: 5, Duplicates: 2 * time.Minute, Replicas: 1, Given: map[string]bool{}})
+				require.NoError(t, err)
+				require.NoError(t, plan.Apply(fleet.Context(t)))
+			},
+			says: "heartbeat-nats setup --stream WORK --for work.a makes one",
+			args: []string{"--subject", "work.a"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, time.Minute)
+			c.spoil(t, w)
+			a := w.start("one", nil, append(c.args, "--no-session")...)
+			w.says(a, c.says)
+			w.says(a, "it is tried again for ever")
+			c.mend(t, w)
+			w.send("a")
+			w.eventually("its entry", func() bool { return len(a.held()) == 1 }, a)
+			assert.Equal(t, 1, strings.Count(a.said(), c.says), "once")
+		})
+	}
+}
+
+// An agent with a subject of its own takes the consumer of all subjects from nobody, not even
+// while no agent runs.
+func TestTheConsumerOfAllSubjectsStays(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, time.Minute)
+	a := w.start("one", nil, "--subject", "work.b", "--no-session")
+	w.says(a, "has no consumer for work.b alone")
+	b := w.start("two", nil, "--no-session")
+	w.send("a")
+	w.eventually("its entry", func() bool { return len(b.held()) == 1 }, a, b)
+	there, err := setup.Consumers(fleet.Context(t), w.js, "WORK")
+	require.NoError(t, err)
+	require.Len(t, there, 1)
+	assert.Equal(t, message.Consumer("work.>"), there[0].Name)
+}
+
+// An agent that starts while too few servers of a cluster run waits for them.
+func TestAClusterWithoutQuorum(t *testing.T) {
+	long.Only(t, "a cluster takes its time to elect a leader")
+	t.Parallel()
+	c := fleet.StartCluster(t, 3)
+	_, js := fleet.Connect(t, c[0].URL())
+	ctx := fleet.Context(t)
+	plan, err := setup.Make(ctx, js, &setup.Wanted{Stream: "WORK", Subjects: []string{"work.>"}, MaxDeliver: 5, AckWait: time.Minute, Duplicates: 2 * time.Minute, Replicas: 3, Given: map[string]bool{}})
+	require.NoError(t, err)
+	require.NoError(t, plan.Apply(ctx))
+	c[1].Stop()
+	c[2].Stop()
+	require.Eventually(t, func() bool {
+		_, err := js.AccountInfo(fleet.Context(t))
+		return errors.Is(link.Quorum(fleet.Context(t), js, err), link.ErrNoQuorum)
+	}, time.Minute, 10*time.Millisecond)
+
+	w := &world{t: t, js: js, gate: t.TempDir()}
+	a := w.startAt(c[0].URL(), filepath.Join(t.TempDir(), "inbox.jsonl"), "one", nil, "--no-session")
+	w.says(a, "no quorum")
+	assert.NotContains(t, a.said(), "setup")
+	require.NoError(t, c[1].Resume())
+	require.NoError(t, c[2].Resume())
+	require.Eventually(t, func() bool {
+		_, err := js.Publish(fleet.Context(t), "work.a", []byte("a"), jetstream.WithMsgID("a"))
+		return err == nil
+	}, time.Minute, 10*time.Millisecond)
+	w.eventually("its entry", func() bool { return len(a.held()) == 1 }, a)
+}
