@@ -23,6 +23,7 @@ type Presence struct {
 	Agent    string `json:"agent"`
 	Host     string `json:"host"`
 	PID      int    `json:"pid"`
+	Release  string `json:"release,omitempty"` // of its heartbeat-nats
 	Stream   string `json:"stream"`
 	Subject  string `json:"subject"`
 	Consumer string `json:"consumer"`

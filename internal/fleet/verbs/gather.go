@@ -1,8 +1,10 @@
 package verbs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -59,6 +61,7 @@ type agentSeen struct {
 	Agent    string    `json:"agent"`
 	Host     string    `json:"host"`
 	PID      int       `json:"pid"`
+	Release  string    `json:"release,omitempty"`
 	Subject  string    `json:"subject"`
 	Inbox    string    `json:"inbox"`
 	Slots    int       `json:"slots"`
@@ -87,6 +90,9 @@ const (
 	away     lives = "away"  // not seen for so long that others get its messages
 	over     lives = "ended" // in order
 )
+
+// forgotten is after how long nobody looks for an agent any more that holds nothing.
+const forgotten = time.Hour
 
 // holding is a message that an agent holds.
 type holding struct {
@@ -173,10 +179,32 @@ func (o *common) gatherAgents(ctx context.Context, s *seen) error {
 	}
 	for _, one := range all {
 		one.a.Drain = one.a.Drain || asked[one.key]
-		s.Agents = append(s.Agents, agentAt(s.At, one.a, one.at))
+		if a := agentAt(s.At, one.a, one.at); a.State != away || s.At.Sub(one.at) < forgotten || len(a.Holds) > 0 {
+			s.Agents = append(s.Agents, a)
+		}
 	}
 	slices.SortFunc(s.Agents, func(a, b agentSeen) int { return strings.Compare(a.Agent, b.Agent) })
+	s.sayReleases()
 	return nil
+}
+
+// sayReleases says so where agents have several releases, as in a rolling upgrade.
+func (s *seen) sayReleases() {
+	of := map[string][]string{}
+	for _, a := range s.Agents {
+		if a.State != over {
+			release := cmp.Or(a.Release, "an older release")
+			of[release] = append(of[release], a.Agent)
+		}
+	}
+	if len(of) < 2 {
+		return
+	}
+	var all []string
+	for _, release := range slices.Sorted(maps.Keys(of)) {
+		all = append(all, release+" ("+listed(of[release])+")")
+	}
+	s.Warnings = append(s.Warnings, "agents have several releases: "+strings.Join(all, ", "))
 }
 
 // What is taken of what an agent says: whoever has its role can say anything.
@@ -189,7 +217,7 @@ const (
 
 // bounded is what an agent says, cut to what an honest one would say.
 func bounded(a message.Presence) message.Presence {
-	for _, text := range []*string{&a.Host, &a.Subject, &a.Inbox, &a.Path, &a.HeldUp} {
+	for _, text := range []*string{&a.Host, &a.Release, &a.Subject, &a.Inbox, &a.Path, &a.HeldUp} {
 		*text = cutTo(*text, mostSaid)
 	}
 	a.Holds = a.Holds[:min(len(a.Holds), mostHolds)]
@@ -232,7 +260,7 @@ func (s *seen) lookInto() {
 func agentAt(now time.Time, a message.Presence, put time.Time) agentSeen {
 	on := func(t time.Time) time.Time { return put.Add(min(0, t.Sub(a.At))) }
 	one := agentSeen{
-		Agent: a.Agent, Host: a.Host, PID: a.PID, Subject: a.Subject, Inbox: a.Inbox, Slots: a.Slots,
+		Agent: a.Agent, Host: a.Host, PID: a.PID, Release: a.Release, Subject: a.Subject, Inbox: a.Inbox, Slots: a.Slots,
 		LastSeen: put, SeenAge: seconds(now.Sub(put)), Holds: []holding{}, Waiting: a.Waiting,
 		HeldUp: a.HeldUp, Answered: a.Answered, Dead: a.Dead, path: a.Path, ledger: a.Ledger,
 	}

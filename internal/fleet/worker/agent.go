@@ -13,6 +13,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/claim"
+	"heartbeat/internal/cli"
 	"heartbeat/internal/fleet/link"
 	"heartbeat/internal/fleet/message"
 	"heartbeat/internal/fleet/setup"
@@ -105,7 +106,7 @@ func Run(begin context.Context, c *link.Conn, o Options) (err error) {
 	defer func() { _ = errors.Join(a.results.Close(), a.letters.Close()) }() // only read
 	host, _ := os.Hostname()                                                 // empty where there is none
 	a.self = message.Presence{
-		Agent: o.Agent, Host: host, PID: os.Getpid(), Stream: a.o.Stream, Subject: a.o.Subject, Inbox: filepath.Base(a.box.Path()), Path: a.box.Path(),
+		Agent: o.Agent, Host: host, PID: os.Getpid(), Release: cli.ReadBuild().Version, Stream: a.o.Stream, Subject: a.o.Subject, Inbox: filepath.Base(a.box.Path()), Path: a.box.Path(),
 		Slots: o.Slots, Started: time.Now().UTC(), Ledger: a.ledger.Identity(),
 	}
 	if err := c.Patiently(begin, func() error {
