@@ -73,8 +73,6 @@ and the file as it was is kept beside it (FILE.before-heartbeat) for uninstall.
 Installing again changes nothing, or only what differs. The inbox's folder is made
 where only that is missing.
 
-A status line that an earlier release has put its meter before is yours alone again.
-
 With --mcp the project's .mcp.json starts heartbeat mcp, whose tools have an agent say
 itself what becomes of its entry, and the settings allow them. Installing without it
 takes them out again.

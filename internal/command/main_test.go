@@ -18,7 +18,6 @@ func TestMain(m *testing.M) {
 	inbox.TestOnlyTrustAll = os.Getenv("STRICT") == "" // scripts write state by hand
 	programs := script.Programs(hook.Main)
 	programs["heartbeat"], programs["heartbeat-stop"] = Main, hook.Main
-	programs["heartbeat-meter"] = hook.Main // by its old name
 	programs[guardian.Name] = Main
 	script.Main(m, programs)
 }

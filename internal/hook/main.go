@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -26,11 +25,7 @@ import (
 
 // Main is the whole command; it does not return.
 func Main() {
-	args := os.Args[1:]
-	if filepath.Base(os.Args[0]) == oldMeterName {
-		args = append([]string{meterVerb}, args...)
-	}
-	os.Exit(Run(args, cli.StandardStreams(CommandName)))
+	os.Exit(Run(os.Args[1:], cli.StandardStreams(CommandName)))
 }
 
 // Run is the command with these arguments. It returns the exit status.
@@ -51,8 +46,6 @@ func RunFull(args []string, s cli.Streams, open OpenRuns) (status int) {
 		return runHook(args, s, open)
 	case args[0] == "recover":
 		return RecoverVerb(CommandName).Run(args[1:], s.OnScreen())
-	case args[0] == meterVerb:
-		return meterCommand().Run(args[1:], s.OnScreen())
 	}
 	if slices.Contains(cli.VerbNames, args[0]) {
 		s.Note("%[1]s is a verb of heartbeat: %[2]s", args[0], howToType(args[0]))

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"syscall"
 
 	"github.com/spf13/pflag"
 
@@ -103,33 +102,4 @@ func runRecover(i *cli.InboxFlags, a recovery.Asker, s cli.Streams) (err error) 
 		s.Note("%v: compact tries again", err) // the decision is committed
 	}
 	return i.Print(s, report, report.String())
-}
-
-const (
-	// meterVerb is how earlier releases told heartbeat-stop to be the status line's program.
-	meterVerb = "meter"
-	// oldMeterName is the program's name of releases before those. A link of that name leads to
-	// heartbeat-stop.
-	oldMeterName = "heartbeat-meter"
-)
-
-// meterCommand returns the verb meter, which settings have until they are installed again: it goes on
-// as the status line that the person had before, and does nothing else.
-func meterCommand() cli.Verb {
-	return cli.Verb{
-		Name:  meterVerb,
-		Short: "go on as the line behind --then, as the status line of earlier releases",
-		Build: func() (*pflag.FlagSet, cli.Action) {
-			var then string
-			f := cli.NewFlags(meterVerb)
-			f.String("inbox", "", "not used any more")
-			f.StringVar(&then, "then", "", "go on as this `line` for /bin/sh: the status line that a person had before")
-			return f, func(args []string, _ cli.Streams) error {
-				if err := cli.NoArgs(args); err != nil || then == "" {
-					return err
-				}
-				return syscall.Exec("/bin/sh", []string{"sh", "-c", then}, os.Environ())
-			}
-		},
-	}
 }

@@ -15,13 +15,6 @@
 //
 // Hooks of other inboxes are never touched. Another wiring of the same inbox is changed in its place.
 //
-// # The status line
-//
-// Earlier releases had a meter in it, which stood before the line that the file had, and went on as that. Several inboxes
-// in one file made a chain, in which the line behind --then is the meter of another one. A comment at the end of the
-// innermost meter's line says whether the line behind --then was that of a file that this one has precedence over: that
-// goes with the meter. What a person changed behind --then is theirs, and comes back changed.
-//
 // # Limits
 //
 // The file is not locked: a program that writes it at the same instant can lose its edit or undo ours, though a change

@@ -48,23 +48,22 @@ type Edit struct {
 // InstallFile is the edit that applies Install to the settings file at path.
 func InstallFile(path string, w Wiring, links Links) Edit { return w.file(path, links, w.install) }
 
-// UninstallFile is the edit that takes out what [InstallFile] put in: the hooks of w's inbox, its meter, and the variable
-// if no other inbox needs it. Only the inbox and the base name of Command count.
+// UninstallFile is the edit that takes out what [InstallFile] put in: the hooks of w's inbox, and the variable if
+// no other inbox needs it. Only the inbox and the base name of Command count.
 func UninstallFile(path string, w Wiring, links Links) Edit { return w.file(path, links, w.uninstall) }
 
 func (w Wiring) file(path string, links Links, change func(file, before []byte) ([]byte, error)) Edit {
 	return Edit{Path: path, Links: links, Name: "settings " + path, Change: change, Holds: w.holds, Same: same}
 }
 
-// holds reports whether a settings file has a hook or a meter of heartbeat's, of any inbox.
+// holds reports whether a settings file has a hook of heartbeat's, of any inbox.
 func (w Wiring) holds(file []byte) bool {
 	d, err := parse(file)
 	if err != nil {
 		return false
 	}
 	hooks, _ := d.hooks(w.Command, w.Line)
-	line, _ := d.statusCommand()
-	return len(chainOf(line).links) > 0 || slices.ContainsFunc(hooks, func(h wired) bool { return h.is(w.Inbox()) || h.neighbors(w.Inbox()) })
+	return slices.ContainsFunc(hooks, func(h wired) bool { return h.is(w.Inbox()) || h.neighbors(w.Inbox()) })
 }
 
 // plan is an edit of a file as it was found.

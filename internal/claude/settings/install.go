@@ -1,14 +1,13 @@
 package settings
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 )
 
 // Install returns the settings file with exactly the hooks and the variable of w for w's inbox. It adds missing
 // ones, changes in place those that differ, and removes surplus ones. A nil or empty file means that there is none. A file
-// that is already wired comes back unchanged. The meter that earlier releases put before the status line goes.
+// that is already wired comes back unchanged.
 //
 // The error says what has to be corrected, what a person has to decide, or what is wrong with w.
 func Install(file []byte, w Wiring) ([]byte, error) { return w.install(file, nil) }
@@ -36,9 +35,6 @@ func (w Wiring) install(file, before []byte) ([]byte, error) {
 				return err
 			}
 		}
-		if err := e.unwireMeter(); err != nil {
-			return err
-		}
 		if err := e.wireCap(); err != nil {
 			return err
 		}
@@ -46,13 +42,12 @@ func (w Wiring) install(file, before []byte) ([]byte, error) {
 	})
 }
 
-// uninstall returns the settings file without the hooks of w's inbox, in any event, without its meter, and without the
-// variable if no hook of another inbox needs it. Hooks in a form that Install does not write, a status line that a person
-// has changed into more than a meter, and a variable with another value stay. If a person has already deleted the hooks,
-// the variable stays as well, since nothing shows whose it is.
+// uninstall returns the settings file without the hooks of w's inbox, in any event, and without the
+// variable if no hook of another inbox needs it. Hooks in a form that Install does not write and a variable with another
+// value stay. If a person has already deleted the hooks, the variable stays as well, since nothing shows whose it is.
 func (w Wiring) uninstall(file, before []byte) ([]byte, error) {
 	return w.edit(file, before, func(e *editor) error {
-		if err := errors.Join(e.allow(true), e.unwireMeter()); err != nil {
+		if err := e.allow(true); err != nil {
 			return err
 		}
 		e.dropCap()

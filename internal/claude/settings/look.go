@@ -3,6 +3,7 @@ package settings
 import (
 	"encoding/json"
 	"errors"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -21,6 +22,8 @@ type Content struct {
 	// Lax is the line of the first comment or trailing comma, or 0. Release 2.1.329 of the client loads nothing from a
 	// file that has one.
 	Lax int
+	// Meter says that the status line runs the meter of earlier releases, which is no more.
+	Meter bool
 }
 
 // Look reads a settings file. A hook is heartbeat's if its binary is named heartbeat-stop or has the base name of
@@ -49,6 +52,9 @@ func Look(file []byte, command string) (Content, error) {
 			c.Switches[name] = on
 		}
 	}
+	line, _ := d.textAt("statusLine", "command")
+	words, _, _ := shellWords(line)
+	c.Meter = len(words) > 0 && (filepath.Base(words[0]) == "heartbeat-meter" || len(words) > 1 && filepath.Base(words[0]) == hookName && words[1] == "meter")
 	plugins, _ := top["enabledPlugins"].(map[string]any)
 	for name, value := range plugins {
 		c.Plugins[name] = value != false // the client takes a list of versions, too

@@ -114,35 +114,12 @@ func foreignMeaning(t testing.TB, file string) map[string]any {
 	}
 	env, _ := value["env"].(map[string]any)
 	delete(env, settings.BlockCapEnv)
-	foreignStatusLine(t, value)
 	for _, name := range []string{"hooks", "env"} {
 		if box, ok := value[name].(map[string]any); ok && len(box) == 0 {
 			delete(value, name)
 		}
 	}
 	return value
-}
-
-// foreignStatusLine takes the meters out of the status line.
-func foreignStatusLine(t testing.TB, value map[string]any) {
-	t.Helper()
-	line, _ := value["statusLine"].(map[string]any)
-	delete(line, "refreshInterval")
-	command, _ := line["command"].(string)
-	if !strings.Contains(command, "heartbeat-meter") {
-		return
-	}
-	for strings.Contains(command, "heartbeat-meter") {
-		_, then, shows := strings.Cut(command, " --then '")
-		if !shows || strings.HasSuffix(command, "of another settings file") {
-			delete(value, "statusLine")
-			return
-		}
-		then, ends := strings.CutSuffix(then, "'")
-		require.True(t, ends, command)
-		command = strings.ReplaceAll(then, `'\''`, "'")
-		line["command"] = command
-	}
 }
 
 // documents are settings files of many kinds, all of which can be wired.

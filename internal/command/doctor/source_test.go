@@ -47,6 +47,16 @@ func TestSettings(t *testing.T) {
 		w.write(w.localSettings(), "{\n  \"a\": }", 0o600)
 		w.says("settings", "fail .claude/settings.local.json: not valid JSON: line 2, column 8")
 	})
+	t.Run("the meter of an earlier release", func(t *testing.T) {
+		for _, line := range []string{"/x/heartbeat-stop meter --inbox /x/inbox.jsonl --then 'l'", "'/abs/heartbeat-meter' --inbox='/x/inbox.jsonl'"} {
+			w := newWorld(t)
+			w.write(w.localSettings(), `{"statusLine":{"type":"command","command":"`+line+`"}}`, 0o600)
+			w.says("settings", "warn .claude/settings.local.json: the status line runs the meter of an earlier release")
+		}
+		w := newWorld(t)
+		w.write(w.localSettings(), `{"statusLine":{"type":"command","command":"tail /var/log/heartbeat-meter"}}`, 0o600)
+		w.says("settings", "ok read")
+	})
 	t.Run("another shape", func(t *testing.T) {
 		w := newWorld(t)
 		w.write(w.localSettings(), `{"hooks":[]}`, 0o600)
