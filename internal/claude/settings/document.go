@@ -22,15 +22,12 @@ const (
 // byteOrderMark may precede the JSON, as some editors write it. The parser does not know it.
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// document is a file of JSON, in which a person may have put comments and trailing commas. An edit changes its text, which
-// is parsed again: what no edit is about stays byte for byte.
+// document is a file of JSON, in which a person may have put comments and trailing commas. What no edit is about stays byte
+// for byte.
 type document struct {
-	text   []byte // without a byte order mark
+	text   []byte // as it was read, without a byte order mark
 	root   hujson.Value
 	marked bool
-	read   []byte   // the text before the edits, for the places that errors name
-	moved  [][2]int // from which offset on each edit has moved the text, and how far
-	broken error    // of the first edit after which the text could not be read any more; it was not made
 
 	// How what is added is laid out.
 	eol, unit, space string
@@ -43,7 +40,7 @@ func parse(file []byte) (*document, error) {
 	if len(file) == 0 {
 		text = []byte("{}\n")
 	}
-	d := &document{text: text, read: text, marked: marked, eol: "\n", unit: "  ", space: " ", lines: true}
+	d := &document{text: text, marked: marked, eol: "\n", unit: "  ", space: " ", lines: true}
 	var err error
 	if d.root, err = parseValue(text); err != nil {
 		return nil, err
@@ -101,43 +98,35 @@ func (d *document) shapeError(member string, v *hujson.Value, want hujson.Kind) 
 
 // line is the line of a value of the file, from 1 on.
 func (d *document) line(v *hujson.Value) int {
-	return 1 + bytes.Count(d.read[:d.offset(v)], []byte("\n"))
+	return 1 + bytes.Count(d.text[:d.offset(v)], []byte("\n"))
 }
 
-// offset is where a value of the file was before the edits.
-func (d *document) offset(v *hujson.Value) int {
-	at := v.StartOffset
-	for _, edit := range slices.Backward(d.moved) {
-		if at >= edit[0] {
-			at -= edit[1]
-		}
-	}
-	return min(at, len(d.read)) // what was put in has no place there
-}
+// offset is where a value of the file begins. What was put in has no place there.
+func (d *document) offset(v *hujson.Value) int { return min(v.StartOffset, len(d.text)) }
 
 // item is a member of an object or an element of an array.
 type item struct {
 	name   string
-	from   int          // where its text begins
-	before hujson.Extra // white space and comments before that
+	before *hujson.Extra // white space and comments before it
 	value  *hujson.Value
 }
 
 // items are those of an object or an array, and what comes before its closing bracket.
-func items(v *hujson.Value) (all []item, after hujson.Extra) {
+func items(v *hujson.Value) (all []item, after *hujson.Extra) {
+	after = new(hujson.Extra)
 	switch box := v.Value.(type) {
 	case *hujson.Object:
 		for i := range box.Members {
 			m := &box.Members[i]
-			all = append(all, item{m.Name.Value.(hujson.Literal).String(), m.Name.StartOffset, m.Name.BeforeExtra, &m.Value})
+			all = append(all, item{m.Name.Value.(hujson.Literal).String(), &m.Name.BeforeExtra, &m.Value})
 		}
-		after = box.AfterExtra
+		after = &box.AfterExtra
 	case *hujson.Array:
 		for i := range box.Elements {
 			e := &box.Elements[i]
-			all = append(all, item{"", e.StartOffset, e.BeforeExtra, e})
+			all = append(all, item{"", &e.BeforeExtra, e})
 		}
-		after = box.AfterExtra
+		after = &box.AfterExtra
 	}
 	return all, after
 }

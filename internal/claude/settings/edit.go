@@ -3,6 +3,7 @@ package settings
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -12,29 +13,18 @@ import (
 )
 
 // edited returns the file as it is now, and the very file if nothing was changed.
-func (d *document) edited(file []byte) ([]byte, error) {
+func (d *document) edited(file []byte) []byte {
+	text := d.root.Pack()
+	if !bytes.HasSuffix(d.text, []byte("\n")) { // see parseValue
+		text = bytes.TrimSuffix(text, []byte("\n"))
+	}
 	switch {
-	case d.broken != nil:
-		return nil, d.broken
-	case bytes.Equal(bytes.TrimPrefix(file, byteOrderMark), d.text) || len(file) == 0 && string(d.text) == "{}\n":
-		return file, nil
+	case bytes.Equal(d.text, text):
+		return file
 	case d.marked:
-		return slices.Concat(byteOrderMark, d.text), nil
+		return slices.Concat(byteOrderMark, text)
 	}
-	return d.text, nil
-}
-
-// splice puts text into the place of what is there from one offset to another one.
-func (d *document) splice(from, to int, text string) {
-	after := slices.Concat(d.text[:from], []byte(text), d.text[to:])
-	root, err := parseValue(after)
-	if d.broken == nil {
-		d.broken = err
-	}
-	if err == nil {
-		d.text, d.root = after, root
-		d.moved = append(d.moved, [2]int{from + len(text), len(text) - (to - from)})
-	}
+	return text
 }
 
 // put sets what is at a path, and makes the objects and arrays on the way that are missing.
@@ -50,10 +40,7 @@ func (d *document) put(value any, path ...any) error {
 		}
 	}
 	in := d.at(path[:last]...)
-	if in == nil || in.Value.Kind() != kind {
-		if in == nil {
-			return d.broken
-		}
+	if in.Value.Kind() != kind {
 		return d.shapeError(joined(path[:last]), in, kind)
 	}
 	all, _ := items(in)
@@ -63,10 +50,9 @@ func (d *document) put(value any, path ...any) error {
 		return nil
 	}
 	have := all[i].value
-	indent, lines := indentation(all[i].before)
-	text := d.spell(value, lines, indent)
-	if now, err := hujson.Parse([]byte(text)); err != nil || !reflect.DeepEqual(decode(have), decode(&now)) {
-		d.splice(have.StartOffset, have.EndOffset, text)
+	indent, lines := indentation(*all[i].before)
+	if now := d.spell(value, lines, indent); !reflect.DeepEqual(decode(have), decode(&now)) {
+		have.Value = now.Value
 	}
 	return nil
 }
@@ -108,82 +94,97 @@ func indentation(extra []byte) (string, bool) {
 }
 
 // spell returns a value as it is written into the file, on lines of its own or on one.
-func (d *document) spell(value any, lines bool, indent string) string {
+func (d *document) spell(value any, lines bool, indent string) hujson.Value {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false)
 	if lines {
 		e.SetIndent(indent, d.unit)
 	}
-	if err := e.Encode(value); err != nil {
+	err := e.Encode(value)
+	v, wrong := hujson.Parse(bytes.ReplaceAll(bytes.TrimSpace(text.Bytes()), []byte("\n"), []byte(d.eol)))
+	if err = errors.Join(err, wrong); err != nil {
 		panic(err) // of strings, numbers and booleans
 	}
-	return strings.ReplaceAll(strings.TrimSpace(text.String()), "\n", d.eol)
+	return v
 }
 
 // add puts an item behind the others. Comments at the end stay after the item that they follow.
 func (d *document) add(value any, in *hujson.Value, path ...any) {
 	all, after := items(in)
-	lines, indent, gap, comma := d.lines, strings.Repeat(d.unit, len(path)), "", ""
-	remarks := bytes.TrimRight(after, blanks)
-	to := in.EndOffset - len("}")
-	from, rest := to-len(after)+len(remarks), ""
-	before := ""
+	lines, indent := d.lines, strings.Repeat(d.unit, len(path))
+	var trailing hujson.Extra // not nil for a comma behind the last item
+	remarks := slices.Clone(bytes.TrimRight(*after, blanks))
+	rest := (*after)[len(remarks):]
 	if n := len(all); n > 0 {
-		indent, lines = indentation(all[n-1].before)
-		gap, to = d.space, from
-		if last := all[n-1].value; last.AfterExtra != nil {
-			comma = ","
-		} else {
-			before = "," + string(d.text[last.EndOffset:from])
-			from = last.EndOffset
+		indent, lines = indentation(*all[n-1].before)
+		if all[n-1].value.AfterExtra != nil {
+			trailing = hujson.Extra{}
 		}
-	} else if lines {
-		rest = d.eol + strings.Repeat(d.unit, len(path)-1)
+	} else if rest = nil; lines {
+		rest = hujson.Extra(d.eol + strings.Repeat(d.unit, len(path)-1))
 	}
 	if lines || !hujson.Extra(remarks).IsValid() {
-		gap = d.eol + indent
+		remarks = append(remarks, d.eol+indent...)
+	} else if len(all) > 0 {
+		remarks = append(remarks, d.space...)
 	}
-	if name, isName := path[len(path)-1].(string); isName {
-		gap += d.spell(name, false, "") + ":" + d.space
+	v := d.spell(value, lines, indent)
+	v.AfterExtra = trailing
+	switch box := in.Value.(type) {
+	case *hujson.Object:
+		v.BeforeExtra = hujson.Extra(d.space)
+		name := hujson.Value{BeforeExtra: remarks, Value: hujson.String(path[len(path)-1].(string))}
+		box.Members = append(box.Members, hujson.ObjectMember{Name: name, Value: v})
+	case *hujson.Array:
+		v.BeforeExtra = remarks
+		box.Elements = append(box.Elements, v)
 	}
-	d.splice(from, to, before+gap+d.spell(value, lines, indent)+comma+rest)
+	*after = rest
 }
 
 // drop removes what is at a path, and the objects and arrays around it that are empty then, unless they were there before.
 func (d *document) drop(before *document, path ...any) {
 	last := len(path) - 1
-	d.cut(path...)
 	in := d.at(path[:last]...)
+	all, _ := items(in)
+	cut(in, find(all, path[last]), d.eol)
 	all, after := items(in)
 	switch {
-	case len(all) > 0 || len(bytes.Trim(after, blanks)) > 0 || d.broken != nil:
+	case len(all) > 0 || len(bytes.Trim(*after, blanks)) > 0:
 	case last > 0 && before.at(path[:last]...) == nil:
 		d.drop(before, path[:last]...)
 	default:
-		d.splice(in.StartOffset+len("{"), in.EndOffset-len("}"), "")
+		*after = nil
 	}
 }
 
 // cut removes an item. Comments before and after it stay.
-func (d *document) cut(path ...any) {
-	all, _ := items(d.at(path[:len(path)-1]...))
-	i := find(all, path[len(path)-1])
-	one := all[i]
-	from, to := one.from-len(one.before), one.value.EndOffset+len(one.value.AfterExtra)
-	remarks := slices.Concat(one.before, one.value.AfterExtra)
-	if one.value.AfterExtra != nil || i < len(all)-1 {
-		to += len(",")
-	} else if i > 0 { // or plain JSON would get a trailing comma
-		from = all[i-1].value.EndOffset
-		remarks = slices.Concat(all[i-1].value.AfterExtra, remarks)
-	}
-	if remarks = bytes.TrimRight(remarks, blanks); !hujson.Extra(remarks).IsValid() {
-		remarks = append(remarks, d.eol...)
-		to += len(d.text[to:]) - len(bytes.TrimLeft(d.text[to:], " \t\r"))
-		if d.text[to] == '\n' {
-			to++
+func cut(in *hujson.Value, i int, eol string) {
+	all, after := items(in)
+	one, isLast := all[i], i == len(all)-1
+	remarks := slices.Concat(*one.before, one.value.AfterExtra)
+	if isLast && i > 0 {
+		// The comma before it is the last one now, and stays where a person had one behind it.
+		if comma := &all[i-1].value.AfterExtra; one.value.AfterExtra == nil {
+			remarks, *comma = slices.Concat(*comma, remarks), nil
+		} else if *comma == nil {
+			*comma = hujson.Extra{}
 		}
 	}
-	d.splice(from, to, string(remarks))
+	next := after
+	if !isLast {
+		next = all[i+1].before
+	}
+	if remarks = bytes.TrimRight(remarks, blanks); !hujson.Extra(remarks).IsValid() {
+		remarks = append(remarks, eol...)
+		*next = bytes.TrimPrefix(bytes.TrimLeft(*next, " \t\r"), []byte("\n"))
+	}
+	*next = append(remarks, *next...)
+	switch box := in.Value.(type) {
+	case *hujson.Object:
+		box.Members = slices.Delete(box.Members, i, i+1)
+	case *hujson.Array:
+		box.Elements = slices.Delete(box.Elements, i, i+1)
+	}
 }

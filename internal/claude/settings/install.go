@@ -84,7 +84,7 @@ func (w Wiring) edit(file, before []byte, change func(*editor) error) ([]byte, e
 	if err != nil {
 		return nil, err
 	}
-	return e.edited(file)
+	return e.edited(file), nil
 }
 
 // known is a file as it was, nil if there was none, or if that is not known.

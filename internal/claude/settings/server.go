@@ -41,7 +41,7 @@ func InstallServer(file []byte, s Server) ([]byte, error) {
 	if err := d.putAll(members, "mcpServers", s.Name); err != nil {
 		return nil, err
 	}
-	return d.edited(file)
+	return d.edited(file), nil
 }
 
 // InstallFile is the edit that puts the server into the .mcp.json at path.
@@ -57,7 +57,7 @@ func (s Server) UninstallFile(path string, links Links) Edit {
 			return file, err
 		}
 		d.drop(known(before), "mcpServers", s.Name)
-		return d.edited(file)
+		return d.edited(file), nil
 	})
 }
 
