@@ -17,13 +17,13 @@ import (
 // where a script runs it by their name.
 func TestMain(m *testing.M) {
 	script.Main(prepared{m}, map[string]func(){
-		"heartbeat-launch": Main,
-		"claude":           claudeStandIn,
-		"codex":            codexStandIn,
-		"dialog":           dialog,
-		guardian.Name:      Main,
-		notify.HelperName:  Main,
-		notify.StarterName: Main,
+		"heartbeat-launch":           Main,
+		"claude":                     claudeStandIn,
+		"codex":                      codexStandIn,
+		"dialog":                     dialog,
+		guardian.Name:                Main,
+		notify.HelperName:            Main,
+		notify.HelperName + "-start": Main,
 
 		consumer.HelperName:            Main,
 		consumer.HelperName + "-start": Main,

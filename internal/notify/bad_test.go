@@ -357,7 +357,7 @@ func TestEnvironment(t *testing.T) {
 // Where what was told cannot be noted, the most urgent is told all the same, and rarely.
 func TestUnnoted(t *testing.T) {
 	r := newRig(t, lines(2)...)
-	r.deadLetter(inbox.ReasonOrphaned)
+	r.in(func(tx *inbox.Tx) error { _, err := tx.Pause("why", nil); return err })
 	require.NoError(t, os.Mkdir(filepath.Join(r.box.Dir(), notify.StateName), 0o700))
 	r.o.Now = time.Now
 	tell := func() int {
@@ -365,10 +365,14 @@ func TestUnnoted(t *testing.T) {
 		require.ErrorContains(t, err, "note what was told: ")
 		return len(r.told())
 	}
-	assert.Zero(t, tell(), "the lock's file is young")
-	old := time.Now().Add(-2 * time.Hour)
-	require.NoError(t, os.Chtimes(filepath.Join(r.box.Dir(), ".notify-lock"), old, old))
-	r.in(func(tx *inbox.Tx) error { _, err := tx.Pause("why", nil); return err })
+	at := func(lock string, ago time.Duration) {
+		then := time.Now().Add(-ago)
+		require.NoError(t, os.Chtimes(filepath.Join(r.box.Dir(), lock), then, then))
+	}
+	assert.Equal(t, 1, tell(), "in the first hour, too")
+	at(".notify-next", time.Minute)
+	assert.Zero(t, tell(), "not again")
+	at(".notify-lock", 2*time.Hour)
 	assert.Equal(t, 1, tell())
 	assert.Zero(t, tell(), "not again")
 }

@@ -13,12 +13,8 @@ import (
 	"heartbeat/internal/words"
 )
 
-const (
-	// HelperName and StarterName are the argv[0] of the processes that [Serve] is for,
-	// which ps shows.
-	HelperName  = "heartbeat-notifier"
-	StarterName = HelperName + "-start"
-)
+// HelperName is the argv[0] of the process that [Serve] is for, which ps shows.
+const HelperName = "heartbeat-notifier"
 
 const (
 	// lookEvery is how often an inbox is looked at in which nothing changes.
@@ -27,29 +23,20 @@ const (
 	lookRest = 2 * time.Second
 	// stopTime is how long a helper stays for what is to be told at the end.
 	stopTime = TimeLimit + TimeLimit/2
-	// afterDeath is how long a helper goes on looking after its keeper was killed: others
-	// settle meanwhile what that left.
-	afterDeath = 10 * time.Second
 )
 
 // Helper is a process of its own that tells about an inbox, for a process that ends all
-// its children, and reaps them: it is none of them. It tells also what a process that is
-// killed cannot: that it was, and what it left.
+// its children, and reaps them: it is none of them. Where its keeper is killed it tells what is
+// on the disk, and ends.
 type Helper struct {
 	options Options
 	process *guardian.Aside
 }
 
-// order is a line to the helper.
-type order struct {
-	Start *start `json:"start,omitempty"`
-	Say   *Words `json:"say,omitempty"`
-	End   bool   `json:"end,omitempty"`
-}
-
-// start is the first line: what would be flags is not shown in the list of processes.
+// start is its first order: what would be flags is not shown in the list of processes. Each
+// other one is [Words].
 type start struct {
-	Inbox, Keeper string
+	Inbox string
 	Options
 }
 
@@ -71,23 +58,22 @@ func StartHelper(o Options, note func(text string)) (*Helper, error) {
 	return &Helper{o, process}, nil
 }
 
-// Follow has the helper tell about the inbox at path. keeper says who this process is, for the
-// message on its death.
-func (h *Helper) Follow(path, keeper string) {
+// Follow has the helper tell about the inbox at path.
+func (h *Helper) Follow(path string) {
 	if h != nil {
-		h.order(order{Start: &start{path, keeper, h.options}})
+		h.order(start{path, h.options})
 	}
 }
 
 // Say has a person told why a launcher has given up.
 func (h *Helper) Say(w Words) {
 	if h != nil {
-		h.order(order{Say: &Words{w.Reason, line(w.Sentence)}})
+		h.order(Words{w.Reason, line(w.Sentence)})
 	}
 }
 
 // order gives the helper an order, unless it has ended.
-func (h *Helper) order(o order) {
+func (h *Helper) order(o any) {
 	text, _ := json.Marshal(o) // it has a spelling
 	h.process.Order(append(text, '\n'))
 }
@@ -98,7 +84,6 @@ func (h *Helper) Stop(ctx context.Context) {
 	if h == nil {
 		return
 	}
-	h.order(order{End: true})
 	select {
 	case <-h.process.End():
 	case <-ctx.Done():
@@ -116,16 +101,15 @@ func Serve() {
 	})
 }
 
-// help tells, until its input ends.
+// help tells, until its input ends, which is also at its keeper's death.
 func help(in io.Reader, out io.Writer) error {
 	orders := json.NewDecoder(in)
-	var first order
-	if err := orders.Decode(&first); errors.Is(err, io.EOF) || err == nil && first.End {
+	var o start
+	if err := orders.Decode(&o); errors.Is(err, io.EOF) {
 		return nil // its keeper had nothing to do
-	} else if err != nil || first.Start == nil {
+	} else if err != nil || o.Inbox == "" {
 		return errors.New("this process is for heartbeat-launch and heartbeat-host alone")
 	}
-	o := first.Start
 	box, err := inbox.Open(o.Inbox, inbox.Options{LockWait: TimeLimit})
 	if err != nil {
 		return err
@@ -136,9 +120,8 @@ func help(in io.Reader, out io.Writer) error {
 	go func() {
 		defer close(sayings)
 		defer time.AfterFunc(stopTime, cancel)
-		if !obey(orders, sayings) {
-			sayings <- Words{"killed", o.Keeper + " ended without a word: it was killed, or the machine is out of memory"}
-			time.Sleep(afterDeath)
+		for w := (Words{}); orders.Decode(&w) == nil; w = (Words{}) {
+			sayings <- w
 		}
 	}()
 	news := box.WatchAll(lookEvery)
@@ -147,22 +130,6 @@ func help(in io.Reader, out io.Writer) error {
 		_, _ = fmt.Fprintln(out, text) // its keeper may be gone
 	})
 	return nil
-}
-
-// obey passes on what is to be said until the orders end, and reports whether the last
-// one said so.
-func obey(orders *json.Decoder, sayings chan<- Words) (orderly bool) {
-	for {
-		var o order
-		switch err := orders.Decode(&o); {
-		case err != nil:
-			return false
-		case o.End:
-			return true
-		case o.Say != nil:
-			sayings <- *o.Say
-		}
-	}
 }
 
 // watch tells whenever there is news, and once more when sayings is closed. What comes

@@ -26,11 +26,11 @@ func (r *rig) helper(command string) (order func(format string, args ...any), en
 		_, err := fmt.Fprintf(write, format+"\n", args...)
 		require.NoError(r, err)
 	}
-	start, err := json.Marshal(map[string]any{"inbox": r.box.Path(), "command": command, "keeper": "a launcher"})
+	start, err := json.Marshal(map[string]any{"inbox": r.box.Path(), "command": command})
 	require.NoError(r, err)
-	order(`{"start":%s}`, start)
+	order("%s", start)
 	return order, func() string {
-		order(`{"end":true}`)
+		require.NoError(r, write.Close())
 		require.NoError(r, <-done)
 		return out.String()
 	}
@@ -40,7 +40,7 @@ func (r *rig) helper(command string) (order func(format string, args ...any), en
 func TestHelper(t *testing.T) {
 	r := newRig(t, lines(3)...)
 	r.clock = time.Now()
-	const says = `{"say":{"Reason":"restarts","Sentence":"heartbeat-launch has given up\nfor good"}}`
+	const says = `{"Reason":"restarts","Sentence":"heartbeat-launch has given up\nfor good"}`
 	order, end := r.helper(r.o.Command)
 	r.deadLetter(inbox.ReasonOrphaned)
 	order(says)
@@ -76,7 +76,7 @@ func TestHelperWhoseCommandFails(t *testing.T) {
 
 // A helper whose keeper had nothing to do ends, and so does one that was given nonsense.
 func TestHelperWithoutWork(t *testing.T) {
-	for orders, want := range map[string]string{"": "", "{\"end\":true}\n": "", "hello": "for heartbeat-launch and heartbeat-host alone", "{}": "alone"} {
+	for orders, want := range map[string]string{"": "", "hello": "for heartbeat-launch and heartbeat-host alone", "{}": "alone"} {
 		err := notify.Help(bytes.NewReader([]byte(orders)), io.Discard)
 		if want == "" {
 			assert.NoError(t, err, orders)
@@ -86,7 +86,7 @@ func TestHelperWithoutWork(t *testing.T) {
 	}
 	helper, err := notify.StartHelper(notify.Options{}, nil)
 	require.NoError(t, err)
-	helper.Follow("", "nobody")
+	helper.Follow("")
 	helper.Say(notify.Words{})
 	helper.Stop(t.Context())
 }

@@ -3,7 +3,6 @@ package notify_test
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -95,20 +94,4 @@ func TestReminded(t *testing.T) {
 	over := r.said()
 	require.Len(t, over, 1)
 	assert.NotContains(t, over[0], "still: ")
-}
-
-// An older release noted no more than when it told something: its end is not told then.
-func TestOlderStateIsTaken(t *testing.T) {
-	r := newRig(t, lines(1)...)
-	r.pause()
-	assert.Len(t, r.said(), 1)
-	path := filepath.Join(r.box.Dir(), notify.StateName)
-	state, err := os.ReadFile(path)
-	require.NoError(t, err)
-	older := notify.WithBareTimes(t, state)
-	require.NotEqual(t, state, older)
-	require.NoError(t, os.WriteFile(path, older, 0o600))
-	assert.Empty(t, r.said(), "it was told")
-	r.resume()
-	assert.Empty(t, r.said())
 }

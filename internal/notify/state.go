@@ -9,6 +9,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
+	"heartbeat/internal/journal"
 	"heartbeat/internal/see"
 )
 
@@ -27,8 +28,8 @@ type state struct {
 	// Lock is the identity of the lock's file. A state that came with a copy of the
 	// directory, or that was forged without looking, has another one, and is not
 	// believed.
-	Lock    string `json:"lock"`
-	Letters place  `json:"letters"`
+	Lock    string        `json:"lock"`
+	Letters journal.Place `json:"letters"`
 	// Holding are the conditions that were told and still hold, and since when.
 	Holding map[string]holding `json:"holding,omitempty"`
 	// Seen is since when troubles are known that are told only once they have lasted.
@@ -54,16 +55,6 @@ type holding struct {
 	Text string    `json:"text,omitempty"`
 	// Times is how often it was told.
 	Times int `json:"times,omitempty"`
-}
-
-// UnmarshalJSON takes a bare time too, as older releases wrote it.
-func (h *holding) UnmarshalJSON(b []byte) error {
-	if at := (time.Time{}); json.Unmarshal(b, &at) == nil {
-		*h = holding{At: at}
-		return nil
-	}
-	type plain holding
-	return json.Unmarshal(b, (*plain)(h))
 }
 
 // said is what a launcher had to tell and nobody was told yet.
@@ -132,6 +123,7 @@ func (st *state) clamp(now time.Time) {
 		}
 	}
 	back(&st.Letters.At)
+	st.Letters.Off = max(0, st.Letters.Off)
 	back(&st.Still.Since)
 	back(&st.Trouble.Noted)
 	if st.Trouble.NotBefore.After(now.Add(lastPause)) {

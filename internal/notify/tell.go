@@ -361,15 +361,19 @@ func (t *teller) touch() error {
 	return disk.Touch(path)
 }
 
-// unsavedAgain is how often something is told where that cannot be noted.
-const unsavedAgain = time.Hour
+// unsavedAgain is how often something is told where that cannot be noted, and made is how far
+// apart the files of the two locks are made.
+const unsavedAgain, made = time.Hour, time.Second
 
 // tellUnsaved tells the most urgent occasion where nothing can be noted, as on a full
-// disk. The lock's file keeps the time: setting that takes no space.
+// disk. The lock's file keeps the time: setting that takes no space. Where it is as old as that
+// of the other lock, nothing was told so.
 func (t *teller) tellUnsaved(ctx context.Context, s *scan, why error) error {
 	path := filepath.Join(t.box.Dir(), lockName)
 	info, err := disk.StatName(path)
-	if err != nil || t.now().Sub(time.Unix(0, info.Mtime)) < unsavedAgain {
+	next, errNext := disk.StatName(filepath.Join(t.box.Dir(), nextName))
+	told := time.Unix(0, info.Mtime)
+	if err != nil || errNext != nil || t.now().Sub(told) < unsavedAgain && told.Sub(time.Unix(0, next.Mtime)) > made {
 		return why
 	}
 	if err := disk.Touch(path); err != nil {

@@ -147,20 +147,26 @@ func (s *scan) drained(settled int64) {
 	})
 }
 
+// memory is how old a dead letter may be to be told where nothing is known of what was told.
+const memory = 24 * time.Hour
+
 // letters finds the dead letters that were not told, and are open.
 func (s *scan) letters() (err error) {
 	open := sync.OnceValues(s.box.OpenLetters)
-	s.next.Letters, err = s.st.Letters.read(s.box.DeadLetterPath(), s.now, func(l []byte, after time.Time) time.Time {
+	from := s.st.Letters
+	if from.At.IsZero() {
+		from.At = s.now.Add(-memory)
+	}
+	when := func(l []byte) (time.Time, bool) {
 		letter, mark, ok := inbox.ParseLetter(l)
-		if !ok || mark {
-			return time.Time{}
+		return letter.DeadLetteredAt, ok && !mark && !letter.DeadLetteredAt.IsZero()
+	}
+	s.next.Letters, _, err = from.Each(s.box.DeadLetterPath(), when, func(l []byte, _ time.Time) bool {
+		letter, _, _ := inbox.ParseLetter(l)
+		if is, err := open(); err != nil || is(letter.Letter) {
+			s.add(s.letter(letter))
 		}
-		if letter.DeadLetteredAt.After(after) {
-			if is, err := open(); err != nil || is(letter.Letter) {
-				s.add(s.letter(letter))
-			}
-		}
-		return letter.DeadLetteredAt
+		return true
 	})
 	return err
 }

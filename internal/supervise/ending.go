@@ -104,7 +104,7 @@ func (r *run) tell() {
 	if r.tells, err = notify.StartHelper(r.Notify, note); err != nil {
 		note(err.Error())
 	}
-	r.tells.Follow(r.box.Path(), "heartbeat-launch")
+	r.tells.Follow(r.box.Path())
 }
 
 // tellEnd has a person told of what the last session left, and why the work ends.

@@ -116,7 +116,7 @@ func (t *telling) note(text string) {
 // follow begins to tell of the session's inbox.
 func (h *host) follow(inbox string) {
 	h.telling.log.Store(h.log)
-	h.telling.helper.Follow(inbox, "heartbeat-host of session "+h.Config.SessionID)
+	h.telling.helper.Follow(inbox)
 }
 
 // stop ends the telling of a session that did not begin.

@@ -20,7 +20,7 @@ func (r *rig) told() string {
 	return string(b)
 }
 
-// A person is told of what a session leaves, of its failure, and of a host that is killed.
+// A person is told of what a session leaves, and of its failure.
 func TestTold(t *testing.T) {
 	for name, c := range map[string]struct {
 		prompt, killAt string
@@ -28,7 +28,6 @@ func TestTold(t *testing.T) {
 	}{
 		"completed":        {"hello", "", nil},
 		"failed":           {"exit:3", "", []string{`"what":"dead-letter"`, "the session ses-1 failed: claude exited with code 3"}},
-		"its host dies":    {"hello", "queued", []string{"heartbeat-host of session ses-1 ended without a word"}},
 		"dies before that": {"hello", "guarded", nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -102,7 +102,7 @@ func ofFiles() []state {
 			func(r *rig) { require.NoError(r.t, os.Chmod(r.path("q"), 0o700)) },
 		},
 		{
-			"disk full", all(seen{kind: "disk-full", untold: true, state: "disk full", says: "is full .* left.: free some space"}, hook, launcher, timer),
+			"disk full", all(seen{kind: "disk-full", state: "disk full", says: "is full .* left.: free some space"}, hook, launcher, timer),
 			func(r *rig) {
 				if os.Geteuid() != 0 {
 					r.t.Skip("only root makes a file system")

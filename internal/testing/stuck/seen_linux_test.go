@@ -21,7 +21,7 @@ type seen struct {
 	state, says string
 	// letters is how many open dead letters there are, which status counts and does not name.
 	letters int
-	// untold says that notify cannot tell it in the first hour: it can note nothing there.
+	// untold says that notify cannot tell it: it can take no lock there.
 	untold bool
 	// wrong is what stands in the sentence of status today in place of says.
 	wrong string

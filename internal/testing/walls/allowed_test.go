@@ -62,7 +62,7 @@ var allowed = map[string]string{
 	"internal/claim":        "inbox recover internal/disk internal/machine internal/machine/rights internal/words",
 	"internal/see":          "inbox internal/agent internal/disk internal/machine internal/money/meter internal/words orchestrate orchestrate/run recover",
 
-	"internal/notify":              "inbox internal/disk internal/lines internal/see internal/words internal/machine internal/machine/guardian",
+	"internal/notify":              "inbox internal/disk internal/journal internal/see internal/words internal/machine internal/machine/guardian",
 	"internal/consumer":            "inbox internal/machine internal/machine/guardian internal/notify internal/words",
 	"internal/gate":                "",
 	"testdata/embedding":           "inbox",
