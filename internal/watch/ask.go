@@ -15,41 +15,64 @@ import (
 	"heartbeat/internal/words"
 )
 
-// actions are what keys ask, each of the chosen inbox: a question, or why there is none.
-var actions = map[string]func(*Board, look.Inbox) (asking *Asking, refusal string){
-	"p": func(_ *Board, now look.Inbox) (*Asking, string) {
-		return delivery(now, "pause", "pausing"), ""
-	},
-	"r": func(_ *Board, now look.Inbox) (*Asking, string) {
-		if now.Paused == nil && now.Backoff == nil {
-			return nil, "delivery is not paused in " + Short(now.Path())
-		}
-		return delivery(now, "resume", "resuming"), ""
-	},
-	"c": (*Board).cancel,
-	"u": (*Board).requeue,
-	"a": func(b *Board, now look.Inbox) (*Asking, string) { return b.settle(now, "approve") },
-	"x": func(b *Board, now look.Inbox) (*Asking, string) { return b.settle(now, "reject") },
-}
-
-// ask begins a question about the chosen inbox or entry, if the key means one.
+// ask begins a question about the chosen inbox or entry, if the key means one. Whether it can be
+// done the verb says.
 func (b *Board) ask(key string) {
 	now, any := b.Inbox()
-	if actions[key] == nil || !any {
+	if !any {
 		return
 	}
-	switch asking, refusal := actions[key](b, now); {
+	item, _ := b.item()
+	place, name := Short(now.Path()), words.Name(item.ID, item.EntryID)
+	question, refusal, verb, args := "", "", "", []string(nil)
+	switch key {
+	case "p":
+		question, verb = "pause delivery in "+place+"?", "pause"
+	case "r":
+		question, verb = "resume delivery in "+place+"?", "resume"
+	case "c":
+		question, verb = "cancel the entry "+name+"? (it becomes a dead letter, which u puts back)", "cancel"
+		args = []string{item.EntryID}
+		if item.Kind == look.Waiting || item.Kind == look.GivenBack { // others may have the same text
+			args = []string{fmt.Sprintf("%s@%d", item.EntryID, item.Start)}
+		}
+		if item.EntryID == "" {
+			refusal = "choose an entry that waits; of a line that is too long to be named here, heartbeat peek --json has the entry_id"
+		}
+	case "u":
+		question, verb, args = "put "+name+" back into the inbox?", "dead-letter requeue", []string{item.Letter}
+		if item.Letter == "" {
+			refusal = "choose a dead letter to put back into the inbox"
+		}
+	case "a", "x":
+		verb = map[string]string{"a": "breakpoint approve", "x": "breakpoint reject"}[key]
+		item, refusal = asked(now, item)
+		question = fmt.Sprintf("%s %q? (this runs the code that the run %s names)", strings.TrimPrefix(verb, "breakpoint "), words.Brief(item.Text), words.Line(item.RunDir))
+		verb, args = verb+" --run", []string{item.RunDir, item.Effect}
+	default:
+		return
+	}
+	switch {
 	case refusal != "":
 		b.say(true, refusal)
 	case b.Doing != "":
 		b.say(true, "wait until that is done: "+b.Doing)
 	default:
-		b.Asking, b.Said = asking, ""
+		b.Asking, b.Said = &Asking{question, act(now.Path(), verb, args...)}, ""
 	}
 }
 
-func delivery(now look.Inbox, verb, doing string) *Asking {
-	return offers(verb+" delivery in "+Short(now.Path())+"?", doing+" "+Short(now.Path()), now, nil, verb)
+// act has a verb done. The words stand behind its flags and --, so that none of them is taken for
+// a flag, but for the one that its last flag takes.
+func act(inbox, verb string, args ...string) Act {
+	all := strings.Fields(verb)
+	if strings.HasPrefix(all[len(all)-1], "--") {
+		all, args = append(all, args[0]), args[1:]
+	}
+	if all = append(all, "--inbox", inbox); args != nil {
+		all = append(append(all, "--"), args...)
+	}
+	return Act{"heartbeat " + verb + " in " + Short(inbox), inbox, all}
 }
 
 // item is the entry that a key is about.
@@ -60,75 +83,22 @@ func (b *Board) item() (look.Item, bool) {
 	return b.Page.Item()
 }
 
-func (b *Board) cancel(now look.Inbox) (*Asking, string) {
-	item, any := b.item()
-	name := nameOf(item)
+// asked is what a person is asked: the chosen question, or the only one there is; or why there is
+// nothing to answer.
+func asked(now look.Inbox, item look.Item) (_ look.Item, refusal string) {
+	if all := look.Asked(now); item.Kind != look.Question && len(all) == 1 {
+		item = all[0]
+	} else if item.Kind != look.Question {
+		return item, words.Count(len(all), "question waits", "questions wait") + " in " + Short(now.Path()) + ": open the inbox and choose one"
+	}
 	switch {
-	case !any:
-		return nil, "open an inbox and choose the entry to cancel"
-	case item.Kind == look.InFlight:
-		return nil, "a session works on " + name + ", so it cannot be taken back"
-	case item.EntryID == "" && item.Kind == look.Waiting:
-		return nil, "that line is too long to be named here: heartbeat peek --json has its entry_id, for heartbeat cancel"
-	case item.Kind != look.Waiting && item.Kind != look.GivenBack && item.Kind != look.Scheduled:
-		return nil, "only an entry that waits can be canceled"
+	case item.RunDir == "":
+		return item, "a session asks that: answer it at the session's own terminal"
+	case item.Effect == "":
+		return item, words.Line(item.Text)
 	}
-	which := item.EntryID
-	if item.Kind != look.Scheduled { // others may have the same text
-		which = fmt.Sprintf("%s@%d", item.EntryID, item.Start)
-	}
-	return offers("cancel the entry "+name+"? (it becomes a dead letter, which u puts back)", "canceling "+name, now, []string{which}, "cancel"), ""
+	return item, ""
 }
-
-func (b *Board) requeue(now look.Inbox) (*Asking, string) {
-	item, any := b.item()
-	if !any || item.Kind != look.DeadLetter {
-		return nil, "choose a dead letter to put back into the inbox"
-	}
-	name := nameOf(item)
-	return offers("put "+name+" back into the inbox?", "requeueing "+name, now, []string{item.Letter}, "dead-letter", "requeue"), ""
-}
-
-// settle answers the breakpoint that is chosen, or the only one there is.
-func (b *Board) settle(now look.Inbox, verb string) (*Asking, string) {
-	item, any := b.item()
-	if !any || item.Kind != look.Question {
-		var found []look.Item
-		for _, q := range now.Held {
-			if q.Effect == "" {
-				return nil, words.Line(q.Rests())
-			}
-			found = append(found, look.Item{Kind: look.Question, RunDir: q.Dir, Effect: q.Effect, Text: q.Question})
-		}
-		switch {
-		case len(found) == 1:
-			item = found[0]
-		case len(found) > 1:
-			return nil, fmt.Sprintf("%d questions wait: open the inbox and choose one", len(found))
-		case now.Asking() != nil:
-			item = look.Item{Kind: look.Question}
-		default:
-			return nil, "nothing waits for an answer in " + Short(now.Path())
-		}
-	}
-	if item.Effect == "" {
-		return nil, "a session asks that: answer it at the session's own terminal"
-	}
-	question := fmt.Sprintf("%s %q? (this runs the code that the run %s names)", verb, words.Brief(item.Text), words.Line(item.RunDir))
-	return offers(question, verb+": "+words.Brief(item.Text), now, []string{item.Effect}, "breakpoint", verb, "--run", item.RunDir), ""
-}
-
-// offers asks whether a verb of heartbeat is to be run on an inbox. The words stand behind its
-// flags and --, so that none of them is taken for a flag.
-func offers(question, doing string, now look.Inbox, words []string, verb ...string) *Asking {
-	args := append(verb, "--inbox", now.Path())
-	if words != nil {
-		args = append(append(args, "--"), words...)
-	}
-	return &Asking{question, Act{doing, now.Path(), args}}
-}
-
-func nameOf(i look.Item) string { return words.Name(i.ID, i.EntryID) }
 
 // runVerb runs a verb about an inbox, and returns what it prints. The error is what it complains
 // with. For an inbox of another user, root has a process of its own: the verb makes its

@@ -61,7 +61,7 @@ func Entries(now Inbox) (all []Item, notes []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	all = asked(now)
+	all = Asked(now)
 	prices, err := box.Prices(charging.Load(box))
 	if err != nil {
 		return all, nil, err
@@ -91,15 +91,20 @@ func Entries(now Inbox) (all []Item, notes []string, err error) {
 	return slices.Concat(all, letters, answers), notes, errors.Join(err, lettersErr, answersErr)
 }
 
-// asked are the questions that wait for a person.
-func asked(now Inbox) (all []Item) {
+// Asked are the questions that wait for a person.
+func Asked(now Inbox) (all []Item) {
 	for _, q := range now.Held {
-		all = append(all, Item{Kind: Question, ID: q.Effect, RunDir: q.Dir, Effect: q.Effect, At: q.Since, Note: "run " + q.Run, Text: begin(q.Question)})
+		text := q.Question
+		if q.Effect == "" {
+			text = q.Rests()
+		}
+		all = append(all, Item{Kind: Question, ID: q.Effect, RunDir: q.Dir, Effect: q.Effect, At: q.Since, Note: "run " + q.Run, Text: begin(text)})
 	}
 	for _, s := range now.Sessions {
-		if s.Asks != nil && s.EndedAt == nil {
-			all = append(all, Item{Kind: Question, ID: s.ID, At: s.Asks.At, Note: s.Asks.Kind, Text: begin(s.Asks.Text)})
+		if s.Asks == nil || s.EndedAt != nil {
+			continue
 		}
+		all = append(all, Item{Kind: Question, ID: s.ID, At: s.Asks.At, Note: s.Asks.Kind, Text: begin(s.Asks.Text)})
 	}
 	return all
 }
