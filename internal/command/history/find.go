@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/tidwall/gjson"
+
 	"heartbeat/inbox"
 	"heartbeat/internal/lines"
 	"heartbeat/internal/words"
@@ -83,7 +85,7 @@ func Find(box *inbox.Inbox, text string) (*Found, error) {
 }
 
 func find(box *inbox.Inbox, text string) (*Found, error) {
-	s := &search{word: newWord(text), exact: map[fit]*Found{}, begin: map[string]*Found{}}
+	s := &search{word: word(text), exact: map[fit]*Found{}, begin: map[string]*Found{}}
 	if err := s.run(box); err != nil {
 		return nil, err
 	}
@@ -130,7 +132,7 @@ func (s *search) run(box *inbox.Inbox) error {
 func scan[T any](s *search, source Source[T], f func(T, []byte)) error {
 	parse := source.Parse
 	source.Parse = func(l []byte) (record T, ok bool) {
-		if !s.mayHold(l, s.many()) {
+		if !s.word.names(l) {
 			return record, true
 		}
 		return parse(l)
@@ -169,7 +171,7 @@ func (s *search) view(box *inbox.Inbox) (err error) {
 	if d := again; d != nil {
 		s.each(d.ID(), d.EntryID, func(f *Found) { f.add(deliveryEvents(d)...) })
 	}
-	return v.Waits(func(l []byte) bool { return s.mayName(l, s.many()) }, func(w inbox.Waiting) bool {
+	return v.Waits(s.namesRaw, func(w inbox.Waiting) bool {
 		s.each(w.ID, w.EntryID, func(f *Found) {
 			if f.Where != inbox.FoundInFlight {
 				f.Where = inbox.FoundQueued
@@ -225,11 +227,11 @@ func (s *search) choose(box *inbox.Inbox) (*Found, error) {
 	case len(s.names) == 1:
 		return s.begin[s.names[0]], nil
 	case len(s.names) > 1:
-		return nil, fmt.Errorf("%w: %q may be %s: give more of it", ErrAmbiguous, s.text, s.candidates())
-	case len([]rune(s.text)) < minPrefix:
-		return nil, fmt.Errorf("%w: nothing of %s is called %q, and a beginning needs %d characters", ErrUnknown, box.Path(), s.text, minPrefix)
+		return nil, fmt.Errorf("%w: %q may be %s: give more of it", ErrAmbiguous, s.word, s.candidates())
+	case len([]rune(s.word)) < minPrefix:
+		return nil, fmt.Errorf("%w: nothing of %s is called %q, and a beginning needs %d characters", ErrUnknown, box.Path(), s.word, minPrefix)
 	}
-	return nil, fmt.Errorf("%w: nothing in %s is called %q or begins like that: it may have been rotated or trimmed away", ErrUnknown, box.Path(), s.text)
+	return nil, fmt.Errorf("%w: nothing in %s is called %q or begins like that: it may have been rotated or trimmed away", ErrUnknown, box.Path(), s.word)
 }
 
 func (s *search) candidates() string {
@@ -296,24 +298,7 @@ func endsLife(event string) bool {
 const minPrefix = 4
 
 // word is what somebody calls an entry.
-type word struct {
-	text string
-	// plain says that JSON need not escape any of it, so a line has it as it is or with
-	// \u escapes.
-	plain bool
-	// hashed says that the word may begin an entry id, which raw lines do not contain.
-	hashed bool
-}
-
-func newWord(text string) word {
-	return word{
-		text: text,
-		plain: !strings.ContainsFunc(text, func(r rune) bool {
-			return r < ' ' || r == '"' || r == '\\' || r == '/' || r == utf8.RuneError
-		}),
-		hashed: len(text) >= minPrefix && strings.Trim(text, "0123456789abcdef") == "",
-	}
-}
+type word string
 
 // fit is how well a word fits an entry. An id goes before an entry id, since senders
 // may choose anything, and both go before a beginning.
@@ -327,43 +312,32 @@ const (
 )
 
 func (w word) fits(id, entryID string) fit {
-	switch {
-	case w.text == id && id != "":
-		return fitsID
-	case w.text == entryID:
-		return fitsEntryID
-	case utf8.RuneCountInString(w.text) < minPrefix:
+	switch text := string(w); {
+	case text == "":
 		return fitsNot
-	case strings.HasPrefix(id, w.text), strings.HasPrefix(entryID, w.text):
+	case text == id:
+		return fitsID
+	case text == entryID:
+		return fitsEntryID
+	case utf8.RuneCountInString(text) < minPrefix:
+		return fitsNot
+	case strings.HasPrefix(id, text), strings.HasPrefix(entryID, text):
 		return fitsBeginning
 	}
 	return fitsNot
 }
 
-// mayHold reports, without decoding, whether a line of JSON may have the word in a
-// string. With whole, only at the end of a string.
-func (w word) mayHold(line []byte, whole bool) bool {
-	needle := w.text
-	if whole {
-		needle += `"`
-	}
-	switch {
-	case bytes.Contains(line, []byte(needle)):
-		return true
-	case w.plain:
-		return bytes.Contains(line, []byte(`\u`))
-	}
-	return bytes.IndexByte(line, '\\') >= 0 || strings.ContainsRune(w.text, utf8.RuneError)
+// names reports, without decoding it, whether a line that says its entry's names is of one that
+// fits.
+func (w word) names(line []byte) bool {
+	return w.fits(gjson.GetBytes(line, "id").String(), gjson.GetBytes(line, "entry_id").String()) != fitsNot
 }
 
-// mayName is mayHold for a line of the queue, whose entry id is its hash.
-func (w word) mayName(line []byte, whole bool) bool {
-	if w.mayHold(line, whole) {
-		return true
+// namesRaw is names for a line of the queue, whose entry id is its hash.
+func (w word) namesRaw(line []byte) bool {
+	hash := ""
+	if strings.Trim(string(w), "0123456789abcdef") == "" {
+		hash = lines.ID(line)
 	}
-	if !w.hashed {
-		return false
-	}
-	id := lines.ID(line)
-	return id == w.text || !whole && strings.HasPrefix(id, w.text)
+	return w.fits(gjson.GetBytes(line, "id").String(), hash) != fitsNot
 }

@@ -17,14 +17,12 @@ func TestWordNamesARawLine(t *testing.T) {
 	sum := sha256.Sum256(line)
 	id := hex.EncodeToString(sum[:])
 	for n := minPrefix; n <= len(id); n++ {
-		assert.True(t, newWord(id[:n]).mayName(line, false), id[:n])
+		assert.True(t, word(id[:n]).namesRaw(line), id[:n])
 		other := id[:n-1] + string("0123456789abcdef"[(strings.IndexByte("0123456789abcdef", id[n-1])+1)%16])
-		assert.False(t, newWord(other).mayName(line, false), other)
+		assert.False(t, word(other).namesRaw(line), other)
 	}
-	assert.True(t, newWord(id).mayName(line, true))
-	assert.False(t, newWord(id[:63]).mayName(line, true), "only the whole of it is asked for")
-	assert.False(t, newWord(id[:3]).mayName(line, false))
-	assert.False(t, newWord(strings.ToUpper(id)).mayName(line, false))
+	assert.False(t, word(id[:3]).namesRaw(line))
+	assert.False(t, word(strings.ToUpper(id)).namesRaw(line))
 }
 
 // FuzzWordLeavesNothingOut holds that a line which has the word as its id, however
@@ -54,12 +52,10 @@ func FuzzWordLeavesNothingOut(f *testing.F) {
 			spelled = append(spelled, '"')
 		}
 		line := []byte(`{"id":` + string(spelled) + `,"prompt":"x"}`)
-		w := newWord(text)
-		if text != "" && w.fits(id, "") != fitsNot {
-			assert.True(t, w.mayHold(line, false), "%q in %s", text, line)
-		}
-		if w.fits(id, "") == fitsID {
-			assert.True(t, w.mayHold(line, true), "%q in %s", text, line)
+		w := word(text)
+		assert.Equal(t, w.fits(id, "") != fitsNot, w.names(line), "%q in %s", text, line)
+		if w.fits(id, "") != fitsNot {
+			assert.True(t, w.namesRaw(line), "%q in %s", text, line)
 		}
 	})
 }
