@@ -5,7 +5,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"heartbeat/inbox"
@@ -18,8 +17,6 @@ type scan struct {
 	now   time.Time
 	st    *state
 	facts see.Facts
-	// whole are the facts with a count of what waits, which takes its time.
-	whole func() see.Facts
 	next  state
 	pending
 }
@@ -28,19 +25,9 @@ type scan struct {
 func look(ctx context.Context, box *inbox.Inbox, st *state, o Options, launcher ...Occasion) (*scan, error) {
 	s := &scan{box: box, now: o.now(), st: st, next: *st}
 	s.next.Holding, s.next.Done = map[string]holding{}, nil
-	s.facts = see.First(box)
-	s.facts.Held = see.Questions(box)
+	s.facts = see.Look(ctx, box)
+	s.facts.Now, s.facts.Still = s.now, see.Still{} // how long nothing moves is counted below
 	s.facts.Held = s.facts.Held[:min(len(s.facts.Held), maxHolding)]
-	s.facts.Now = s.now
-	if o.Stall > 0 {
-		s.facts.FindLock(ctx, box)
-	}
-	s.whole = sync.OnceValue(func() see.Facts {
-		f := see.Glance(ctx, box)
-		f.Now, f.Held = s.now, s.facts.Held
-		f.LockedBy, f.LockedName, f.LockedFor = s.facts.LockedBy, s.facts.LockedName, s.facts.LockedFor
-		return f
-	})
 	s.troubles(o.Stall)
 	if o.Stall > 0 {
 		s.stalled(o.Stall)

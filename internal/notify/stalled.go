@@ -28,15 +28,14 @@ func (s *scan) stalled(after time.Duration) {
 	if s.now.Sub(now.Since) < after {
 		return
 	}
-	f := s.whole()
-	state, sentence := f.Explain()
+	state, sentence := s.facts.Explain()
 	o := Occasion{
 		What: Stalled, Trouble: see.KindStalled, At: s.now, Since: &now.Since, Reason: string(state),
 		Text:     fmt.Sprintf("nothing has moved in %s for %s: %s", name(s.box), words.Took(s.now.Sub(now.Since).Truncate(time.Second)), line(sentence)),
 		TypeThis: see.Command(s.box.Path(), "status"), key: "stalled " + now.Look,
 		Entry: entryOf(s.facts),
 	}
-	for _, t := range f.Troubles() {
+	for _, t := range s.facts.Troubles() {
 		if t.Lasts() {
 			o.Trouble = t.Kind
 			break

@@ -30,24 +30,10 @@ var unmoved = []see.Kind{
 // for a while, and each dead letter for itself.
 func (s *scan) troubles(stall time.Duration) {
 	s.next.Seen = map[string]time.Time{}
-	tell := func(t see.Trouble) bool {
+	for _, t := range s.facts.Troubles() {
 		switch {
 		case t.Kind == see.KindLetters, slices.Contains(unmoved, t.Kind) && t.Until == nil: // a letter says the same
-			return false
-		case t.Lasts():
-			return s.lasted(t, stall)
-		}
-		return true
-	}
-	f := s.facts
-	for _, t := range f.Troubles() {
-		if _, known := s.st.Holding[t.Key]; tell(t) && !known {
-			f = s.whole() // for the sentence, that counts what waits
-			break
-		}
-	}
-	for _, t := range f.Troubles() {
-		if tell(t) {
+		case !t.Lasts() || s.lasted(t, stall):
 			s.holds(s.occasion(t), t.Again)
 		}
 	}

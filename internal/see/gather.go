@@ -73,34 +73,8 @@ func Glance(ctx context.Context, box *inbox.Inbox, besides ...func(*inbox.View) 
 }
 
 // GlanceAgain is [Glance] for those who look again and again: see [inbox.View.Count].
-func GlanceAgain(ctx context.Context, box *inbox.Inbox, last *inbox.Counted, besides ...func(*inbox.View) error) (_ Facts, now *inbox.Counted) {
-	f := glance(box, func(v *inbox.View, f *Facts) (err error) {
-		if f.Scheduled, err = v.Schedule(); err != nil {
-			return err
-		}
-		f.Backlog, now, err = v.Count(ctx, last)
-		return err
-	}, besides...)
-	return f, now
-}
-
-// First is [Glance] without counting what waits, which may be much: of it, Backlog has the
-// first entry alone.
-func First(box *inbox.Inbox) Facts {
-	return glance(box, func(v *inbox.View, f *Facts) error {
-		next, err := v.Next(1)
-		if err == nil {
-			f.Scheduled, err = v.Schedule()
-		}
-		for _, w := range next {
-			f.Backlog = inbox.Backlog{Entries: 1, Torn: w.Torn}
-		}
-		return err
-	})
-}
-
-func glance(box *inbox.Inbox, count func(*inbox.View, *Facts) error, besides ...func(*inbox.View) error) Facts {
-	f := Facts{Now: time.Now(), Inbox: box.Path(), Dir: box.Dir()}
+func GlanceAgain(ctx context.Context, box *inbox.Inbox, last *inbox.Counted, besides ...func(*inbox.View) error) (f Facts, now *inbox.Counted) {
+	f = Facts{Now: time.Now(), Inbox: box.Path(), Dir: box.Dir()}
 	f.Space, f.Needed = box.Room()
 	if f.Launcher = LauncherOf(box); f.Launcher == nil {
 		f.GaveUp = GaveUpOf(box)
@@ -108,12 +82,16 @@ func glance(box *inbox.Inbox, count func(*inbox.View, *Facts) error, besides ...
 	f.Unwritable = unix.Access(box.Dir(), unix.W_OK|unix.X_OK)
 	v, err := box.View()
 	if err == nil {
-		besides = append([]func(*inbox.View) error{func(v *inbox.View) error { return count(v, &f) }}, besides...)
-		err = survey(v, &f, besides)
+		err = survey(v, &f, append([]func(*inbox.View) error{func(v *inbox.View) (err error) {
+			if f.Scheduled, err = v.Schedule(); err == nil {
+				f.Backlog, now, err = v.Count(ctx, last)
+			}
+			return err
+		}}, besides...))
 	}
 	f.Unreadable = err
 	f.takers(box)
-	return f
+	return f, now
 }
 
 // takers finds those who are handed results. What cannot be read is a warning.
