@@ -16,7 +16,8 @@ import (
 
 // Agent is what there is to know of a client.
 type Agent struct {
-	Name string // what people call it
+	Name  string   // what people call it
+	Begin []string // its program, and what has a session of it ask for an entry
 	// PID is the client's process, as it is found from a hook whose parent is given, or 0.
 	PID func(parent int) int
 	// CannotBeWoken says why a hook in the background cannot begin another turn of the
@@ -37,7 +38,6 @@ type Agent struct {
 	// asked for.
 	ToolRuns func(transcript string, size int64) bool
 
-	program string // its file's name
 	// owns reports whether a transcript of this name is the client's.
 	owns func(transcript string) bool
 	seen func(Delivery) Seen
@@ -46,12 +46,12 @@ type Agent struct {
 // all are the clients; the last one owns every transcript that none before it does.
 var all = []*Agent{
 	{
-		Name: "Codex", program: codex.Command, PID: codex.PID, CannotBeWoken: func() string { return noBackground }, MaxReason: codex.MaxReason, Said: codex.Said, ToolRuns: codex.ToolRuns,
-		owns: codex.IsRollout, seen: func(d Delivery) Seen { return codex.Delivery(d) },
+		Name: "Codex", PID: codex.PID, CannotBeWoken: func() string { return noBackground }, MaxReason: codex.MaxReason, Said: codex.Said, ToolRuns: codex.ToolRuns,
+		Begin: []string{codex.Command, "exec", "Say ready."}, owns: codex.IsRollout, seen: func(d Delivery) Seen { return codex.Delivery(d) },
 	},
 	{
-		Name: "Claude Code", program: claude.Command, PID: func(int) int { return claude.PID() }, CannotBeWoken: printing, TellsOfHooks: true, Said: claude.Said, ToolRuns: claude.ToolRuns,
-		owns: func(string) bool { return true }, seen: func(d Delivery) Seen { return claude.Delivery(d) },
+		Name: "Claude Code", PID: func(int) int { return claude.PID() }, CannotBeWoken: printing, TellsOfHooks: true, Said: claude.Said, ToolRuns: claude.ToolRuns,
+		Begin: []string{claude.Command, "Say ready."}, owns: func(string) bool { return true }, seen: func(d Delivery) Seen { return claude.Delivery(d) },
 	},
 }
 
@@ -83,7 +83,7 @@ func Of(transcript string) *Agent {
 
 // IsProgram reports whether a process of this name is a client.
 func IsProgram(name string) bool {
-	return slices.ContainsFunc(all, func(a *Agent) bool { return a.program == name })
+	return slices.ContainsFunc(all, func(a *Agent) bool { return a.Begin[0] == name })
 }
 
 // Delivery is a text that a Stop hook handed over.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"heartbeat/internal/agent"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/words"
 )
@@ -55,11 +56,20 @@ func (f Facts) why() (t Trouble, is bool) {
 		t = f.trouble(row.Kind, f.since(state), key)
 		t.Reason = string(state)
 		if state == NoSession && f.EverAsked && f.GaveUp == nil {
-			t.Do = Command(f.Inbox, "launch", "--", "claude", "Say ready.")
+			t.Do = Command(f.Inbox, append([]string{"launch", "--"}, f.client().Begin...)...)
 		}
 	}
 	t.Text = words.Line(sentence)
 	return t, is
+}
+
+// client is that of the session that was heard of last.
+func (f Facts) client() *agent.Agent {
+	transcript := ""
+	if s := f.Current(); s != nil {
+		transcript, _ = agent.StartOf(s.StartNote)
+	}
+	return agent.Of(transcript)
 }
 
 // trouble is one of a kind; key tells it from others of that kind. args are those of the verb
