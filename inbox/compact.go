@@ -155,9 +155,10 @@ type Trimming struct {
 }
 
 // Trim removes the results, the dead letters that somebody dealt with, the events and the
-// costs from before that time, but for what a consumer has yet to be handed. A name whose result
+// costs from before that time, but for what a consumer has yet to be handed, and what comes meanwhile. A name whose result
 // is gone can be sent once more. The files are copied without the lock.
 func (b *Inbox) Trim(ctx context.Context, before time.Time) (n Trimming, err error) {
+	began := b.opts.Now()
 	if n.Warnings, err = b.makeGood(ctx); err != nil {
 		return n, err
 	}
@@ -182,14 +183,11 @@ func (b *Inbox) Trim(ctx context.Context, before time.Time) (n Trimming, err err
 		return n, err
 	}
 	n.DeadLetters = gone.letters - heldBack
-	if n.Results, err = rewrite(journal.Results, stampedSince(before, "acknowledged_at")); err != nil {
-		return n, err
-	}
-	if n.Events, err = rewrite(journal.Events, stampedSince(before, "at")); err != nil {
-		return n, err
-	}
-	if n.Costs, err = rewrite(journal.Costs, stampedSince(before, "at")); err != nil {
-		return n, err
+	counts := []*int{&n.Results, &n.Events, &n.Costs}
+	for i, kind := range []journal.Kind{journal.Results, journal.Events, journal.Costs} {
+		if *counts[i], err = rewrite(kind, b.stampedSince(before, began)); err != nil {
+			return n, err
+		}
 	}
 	left, err := b.outcomeSpace()
 	n.Freed = max(0, space-left)
@@ -256,11 +254,13 @@ func (g closedLetters) keep(line []byte) bool {
 	return !l.ok || !g.names[spotName(l.letter)]
 }
 
-// stampedSince keeps the lines whose time is not before that one, and those
-// without a time.
-func stampedSince(before time.Time, member string) func([]byte) bool {
+// stampedSince keeps the lines whose time is not before that one, those without a time, and
+// those that came since it began, which nobody may have seen.
+func (b *Inbox) stampedSince(before, began time.Time) func([]byte) bool {
 	return func(line []byte) bool {
-		at, err := time.Parse(time.RFC3339, flat.Value(line).Get(member).Text())
-		return err != nil || !at.Before(before) || !json.Valid(line)
+		l := flat.Value(line)
+		at, err := time.Parse(time.RFC3339, cmp.Or(l.Get("acknowledged_at").Text(), l.Get("at").Text()))
+		comes := at.After(began) && !at.After(b.opts.Now())
+		return err != nil || comes || !at.Before(before) || !json.Valid(line)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -31,6 +32,24 @@ func stamped(t testing.TB, member string, at time.Time, rest string) string {
 	stamp, err := json.Marshal(at)
 	require.NoError(t, err)
 	return `{"` + member + `":` + string(stamp) + rest + "}\n"
+}
+
+// A result that comes while everything is trimmed stays: nobody may have seen it. One of a clock
+// that was set back goes.
+func TestTrimLeavesWhatComesMeanwhile(t *testing.T) {
+	now := noon
+	var box *inbox.Inbox
+	line := func(at time.Time, id string) string { return stamped(t, "acknowledged_at", at, `,"entry_id":"`+id+`"`) }
+	box, err := inbox.Open(filepath.Join(t.TempDir(), "inbox.jsonl"), inbox.Options{Now: func() time.Time {
+		if now = now.Add(time.Second); now.Equal(noon.Add(time.Second)) { // it has begun
+			write(t, box.ResultsPath(), line(noon, "old")+line(noon.AddDate(9, 0, 0), "ahead")+line(now.Add(time.Millisecond), "comes"))
+		}
+		return now
+	}})
+	require.NoError(t, err)
+	write(t, box.Path(), "")
+	assert.Equal(t, 2, trim(t, box, noon.AddDate(1000, 0, 0)).Results)
+	assert.Equal(t, line(noon.Add(time.Second+time.Millisecond), "comes"), read(t, box.ResultsPath()))
 }
 
 // Trim leaves what is younger, what has no time, and every dead letter that

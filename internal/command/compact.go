@@ -33,8 +33,8 @@ a hole in it, and some kilobytes before the cursor stay, by which the file is
 recognised. What killed commands left beside it is taken away.
 
 With --keep, results, events, costs and dead letters that were dealt with, which are
-older than that, are thrown away as well; 0 keeps none. What was spent in all stays
-known. An id whose result is gone may be sent once more.
+older than that, are thrown away as well; 0 keeps none but what comes meanwhile. What
+was spent in all stays known. An id whose result is gone may be sent once more.
 
 Exit status: 0 done, also where there was nothing to give back; 1 not done. Where
 the file system cannot make a hole in a file the inbox stays as it is, and what
