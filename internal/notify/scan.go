@@ -8,23 +8,26 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/journal"
 	"heartbeat/internal/see"
 )
 
-// scan is one look at an inbox: what was not told, and the state once it was.
+// scan is one look at an inbox: what was not told.
 type scan struct {
 	box   *inbox.Inbox
 	now   time.Time
 	st    *state
 	facts see.Facts
-	next  state
+	// holds are the keys of what holds now.
+	holds map[string]bool
+	// letters is how far the dead letters were read.
+	letters journal.Place
 	pending
 }
 
-// look compares the inbox with what was told.
+// look compares the inbox with what was told, and notes in the state since when what it sees is so.
 func look(ctx context.Context, box *inbox.Inbox, st *state, o Options, launcher ...Occasion) (*scan, error) {
-	s := &scan{box: box, now: o.now(), st: st, next: *st}
-	s.next.Holding, s.next.Done = map[string]holding{}, nil
+	s := &scan{box: box, now: o.now(), st: st, holds: map[string]bool{}}
 	s.facts = see.Look(ctx, box)
 	s.facts.Now, s.facts.Still = s.now, see.Still{} // how long nothing moves is counted below
 	s.facts.Held = s.facts.Held[:min(len(s.facts.Held), maxHolding)]
@@ -37,7 +40,7 @@ func look(ctx context.Context, box *inbox.Inbox, st *state, o Options, launcher 
 	}
 	s.said(launcher)
 	s.over()
-	return s, s.letters()
+	return s, s.findLetters()
 }
 
 // saidAgain is how long what a launcher says is not told again.
@@ -49,36 +52,28 @@ func (s *scan) said(launcher []Occasion) {
 	for key, told := range s.st.Holding {
 		answered := s.facts.Asked != nil && s.facts.Asked.After(told.At)
 		if strings.HasPrefix(key, saysKey) && !answered && s.now.Sub(told.At) < saidAgain {
-			s.next.Holding[key] = told
+			s.holds[key] = true
 		}
 	}
 	for _, o := range launcher {
 		known := slices.ContainsFunc(s.st.Said, func(of said) bool { return of.Key == o.key })
-		if _, told := s.next.Holding[o.key]; !told && !known && len(s.st.Said) < maxSaid {
+		if !s.holds[o.key] && !known && len(s.st.Said) < maxSaid {
 			s.st.Said = append(s.st.Said, said{o.key, o})
 		}
 	}
 	for _, of := range s.st.Said {
-		of.Occasion.key = of.Key
+		s.holds[of.Key] = true
+		of.Occasion.key, of.Occasion.holds = of.Key, true
 		s.add(of.Occasion)
 	}
-	s.next.Said = nil
 }
 
 // add notes an occasion, unless it was told before the round was interrupted.
 func (s *scan) add(o Occasion) {
-	if lasts(o.What) {
-		s.next.Holding[o.key] = o.holding(s.now, s.st.Holding[o.key])
-	}
 	if !slices.Contains(s.st.Done, o.key) {
 		o.Inbox, o.Host = s.box.Path(), hostName()
 		s.pending.add(o)
 	}
-}
-
-// lasts reports whether an occasion of that kind is a condition that holds for a while.
-func lasts(w What) bool {
-	return slices.Contains([]What{Question, Fault, Stalled, Failing, Limit, Paused}, w)
 }
 
 // repair has a commit that a killed process left reach the files.

@@ -17,14 +17,14 @@ func (s *scan) stalled(after time.Duration) {
 	now, was := see.StandsStill(s.box, s.facts), s.st.Still
 	switch {
 	case now.Look == "":
-		s.next.Still = see.Still{Look: nothingWaits}
+		s.st.Still = see.Still{Look: nothingWaits}
 		return
 	case was.Look == now.Look && !was.Since.IsZero():
 		now.Since = was.Since // entries that came meanwhile are no movement
 	case was.Look != "" || now.Since.IsZero():
 		now.Since = s.now
 	}
-	s.next.Still = now
+	s.st.Still = now
 	if s.now.Sub(now.Since) < after {
 		return
 	}
@@ -41,7 +41,7 @@ func (s *scan) stalled(after time.Duration) {
 			break
 		}
 	}
-	s.holds(o, time.Time{})
+	s.lasts(o, time.Time{})
 }
 
 func entryOf(f see.Facts) *Entry {

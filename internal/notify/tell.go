@@ -16,6 +16,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -128,7 +129,7 @@ func Try(ctx context.Context, box *inbox.Inbox, o Options) (Occasion, error) {
 func says(box *inbox.Inbox, w Words) Occasion {
 	return Occasion{
 		What: Failing, Reason: w.Reason, At: time.Now().UTC(), Text: name(box) + ": " + line(w.Sentence),
-		TypeThis: see.Command(box.Path(), "status"), key: saysKey + see.Key(w.Reason, w.Sentence),
+		TypeThis: see.Command(box.Path(), "status"), key: saysKey + see.Key(w.Reason, w.Sentence), holds: true,
 	}
 }
 
@@ -186,7 +187,7 @@ func (t *teller) round(ctx context.Context) error {
 	for s.total() > 0 {
 		o := t.choose(s)
 		if o == nil {
-			return t.hold(s)
+			return t.settle(s)
 		}
 		if err := t.tell(ctx, s, *o); err != nil {
 			if t.report.Waiting = s.total(); o.of == "" {
@@ -239,18 +240,12 @@ func (s *scan) summary(what What) *Occasion {
 	}
 }
 
-// hold notes what was told where the rest has to wait, so that it is told again if it is
-// over and comes again meanwhile.
-func (t *teller) hold(s *scan) error {
-	for key, told := range t.st.Holding {
-		if _, holds := s.next.Holding[key]; !holds && told.Kind == "" { // else its end is told
-			delete(t.st.Holding, key)
-		}
-	}
-	t.st.Still = s.next.Still
+// settle forgets what holds no more, so that it is told again if it comes again, and which
+// letters were told once no other one waits.
+func (t *teller) settle(s *scan) error {
+	maps.DeleteFunc(t.st.Holding, func(key string, told holding) bool { return !s.holds[key] && !s.isOver(key, told) })
 	if s.counts[DeadLetter]+s.counts[Limit] == 0 {
-		t.st.Letters = s.next.Letters
-		t.st.Done = slices.DeleteFunc(t.st.Done, func(key string) bool { return strings.HasPrefix(key, letterKey) })
+		t.st.Letters, t.st.Done = s.letters, nil
 	}
 	return t.st.save(t.box)
 }
@@ -275,21 +270,26 @@ func (t *teller) tell(ctx context.Context, s *scan, o Occasion) error {
 
 // noted has an occasion, or all that a summary stands for, count as told.
 func (t *teller) noted(s *scan, o Occasion) {
-	switch {
-	case o.of != "":
-		for _, of := range s.lasting[o.of] {
-			t.st.Holding[of.key] = of.holding(t.now(), t.st.Holding[of.key])
-		}
-		if o.of == Over {
-			s.forgetOver()
-		}
+	all := []Occasion{o}
+	if o.of != "" {
+		all = s.lasting[o.of]
 		s.drop(o.of)
-	case o.holds:
-		t.st.Holding[o.key] = o.holding(t.now(), t.st.Holding[o.key])
-	case o.What == Over:
-		delete(t.st.Holding, strings.TrimPrefix(o.key, overKey))
-	default:
-		t.st.Done = append(t.st.Done, o.key)
+	}
+	if o.of == Over {
+		maps.DeleteFunc(t.st.Holding, s.isOver)
+	}
+	for _, o := range all {
+		switch {
+		case o.holds:
+			t.st.Holding[o.key] = o.holding(t.now(), t.st.Holding[o.key])
+			t.st.Said = slices.DeleteFunc(t.st.Said, func(of said) bool { return of.Key == o.key })
+		case o.What == Over:
+			delete(t.st.Holding, strings.TrimPrefix(o.key, overKey))
+		case o.What == Drained:
+			t.st.Settled = &s.facts.Settled
+		default:
+			t.st.Done = append(t.st.Done, o.key)
+		}
 	}
 }
 
@@ -338,10 +338,9 @@ func (t *teller) log(ctx context.Context, text string) error {
 
 // finish notes that everything was told, if that says anything new.
 func (t *teller) finish(s *scan) error {
-	s.next.ToldAt, s.next.Trouble = t.st.ToldAt, trouble{Noted: t.st.Trouble.Noted}
+	t.st.Trouble = trouble{Noted: t.st.Trouble.Noted}
 	t.report.Waiting, t.report.Next = 0, time.Time{}
-	s.next.written = t.st.written
-	if err := s.next.save(t.box); err != nil {
+	if err := t.settle(s); err != nil {
 		return err
 	}
 	return t.touch()

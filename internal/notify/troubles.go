@@ -3,7 +3,6 @@ package notify
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -29,26 +28,27 @@ var unmoved = []see.Kind{
 // troubles finds what is wrong. What usually passes by itself is told once nothing has moved
 // for a while, and each dead letter for itself.
 func (s *scan) troubles(stall time.Duration) {
-	s.next.Seen = map[string]time.Time{}
+	was := s.st.Seen
+	s.st.Seen = map[string]time.Time{}
 	for _, t := range s.facts.Troubles() {
 		switch {
 		case t.Kind == see.KindLetters, slices.Contains(unmoved, t.Kind) && t.Until == nil: // a letter says the same
-		case !t.Lasts() || s.lasted(t, stall):
-			s.holds(s.occasion(t), t.Again)
+		case !t.Lasts() || s.lasted(t, was, stall):
+			s.lasts(s.occasion(t), t.Again)
 		}
 	}
 }
 
 // lasted reports whether a trouble has lasted for so long, and keeps since when.
-func (s *scan) lasted(t see.Trouble, stall time.Duration) bool {
-	first, known := s.st.Seen[t.Key]
+func (s *scan) lasted(t see.Trouble, was map[string]time.Time, stall time.Duration) bool {
+	first, known := was[t.Key]
 	if !known {
 		first = s.now
 	}
 	if t.Since != nil && t.Since.Before(first) {
 		first = *t.Since
 	}
-	s.next.Seen[t.Key] = first
+	s.st.Seen[t.Key] = first
 	return stall > 0 && s.now.Sub(first) >= stall
 }
 
@@ -70,17 +70,17 @@ const (
 	repeatFirst, repeatThen = 4 * time.Hour, 24 * time.Hour
 )
 
-// holds adds an occasion that lasts: it is told once while it does, and again at long
+// lasts adds an occasion that holds for a while: it is told once while it does, and again at long
 // intervals where nothing goes on without a person. Where it is told anew if it comes again,
 // again is the time from which on that is another one.
-func (s *scan) holds(o Occasion, again time.Time) {
+func (s *scan) lasts(o Occasion, again time.Time) {
 	told, known := s.st.Holding[o.key]
+	s.holds[o.key] = true
 	o.holds, o.text = true, o.Text
 	if !known || again.After(told.At) {
 		s.add(o)
 		return
 	}
-	s.next.Holding[o.key] = told
 	pace := repeatThen
 	if told.Times <= 1 {
 		pace = repeatFirst
@@ -104,31 +104,25 @@ func (s *scan) over() {
 }
 
 func (s *scan) isOver(key string, told holding) bool {
-	_, holds := s.next.Holding[key]
-	return !holds && told.Kind != "" && told.Kind != see.KindDayNear
+	return !s.holds[key] && told.Kind != "" && told.Kind != see.KindDayNear
 }
-
-// forgetOver takes out what is over, once somebody was told so.
-func (s *scan) forgetOver() { maps.DeleteFunc(s.st.Holding, s.isOver) }
 
 // overKey begins the keys of what is over.
 const overKey = "over "
 
 // drained finds that nothing waits any more, after something was settled.
 func (s *scan) drained(settled int64) {
-	if s.facts.Works() || s.facts.Unreadable != nil || len(s.facts.Held) > 0 {
-		if s.next.Settled == nil {
-			s.next.Settled = &settled // from here on it counts
-		}
+	was := s.st.Settled
+	switch works := s.facts.Works() || len(s.facts.Held) > 0; {
+	case was == nil, !works && settled <= *was:
+		s.st.Settled = &settled // from here on it counts
 		return
-	}
-	s.next.Settled = &settled
-	if s.st.Settled == nil || settled <= *s.st.Settled {
+	case works:
 		return
 	}
 	s.add(Occasion{
-		What: Drained, At: s.now, Count: settled - *s.st.Settled, Reason: "drained",
-		Text:     fmt.Sprintf("%s is drained: %s", name(s.box), words.Count(int(settled-*s.st.Settled), "entry was settled", "entries were settled")),
+		What: Drained, At: s.now, Count: settled - *was, Reason: "drained",
+		Text:     fmt.Sprintf("%s is drained: %s", name(s.box), words.Count(int(settled-*was), "entry was settled", "entries were settled")),
 		TypeThis: see.Command(s.box.Path(), "results"), key: fmt.Sprint("drained ", settled),
 	})
 }
@@ -136,8 +130,8 @@ func (s *scan) drained(settled int64) {
 // memory is how old a dead letter may be to be told where nothing is known of what was told.
 const memory = 24 * time.Hour
 
-// letters finds the dead letters that were not told, and are open.
-func (s *scan) letters() (err error) {
+// findLetters finds the dead letters that were not told, and are open.
+func (s *scan) findLetters() (err error) {
 	open := sync.OnceValues(s.box.OpenLetters)
 	from := s.st.Letters
 	if from.At.IsZero() {
@@ -147,7 +141,7 @@ func (s *scan) letters() (err error) {
 		letter, mark, ok := inbox.ParseLetter(l)
 		return letter.DeadLetteredAt, ok && !mark && !letter.DeadLetteredAt.IsZero()
 	}
-	s.next.Letters, _, err = from.Each(s.box.DeadLetterPath(), when, func(l []byte, _ time.Time) bool {
+	s.letters, _, err = from.Each(s.box.DeadLetterPath(), when, func(l []byte, _ time.Time) bool {
 		letter, _, _ := inbox.ParseLetter(l)
 		if is, err := open(); err != nil || is(letter.Letter) {
 			s.add(s.letter(letter))
