@@ -120,6 +120,22 @@ func ofProcesses() []state {
 			},
 		},
 		{
+			"client being updated", all(seen{kind: "launcher-waits", state: "launching", says: "sees to the next session: .*trouble: there is no such command: claude"}, launcher),
+			func(r *rig) {
+				answers(r)
+				r.adds("e1")
+				r.start("--mode", "persist")
+				r.hasAnswered(1)
+				require.NoError(r.t, os.Rename(r.path("bin/claude"), r.path("bin/away")))
+				require.NoError(r.t, syscall.Kill(r.asked("e1"), syscall.SIGKILL))
+				r.adds("e2")
+			},
+			func(r *rig) {
+				require.NoError(r.t, os.Rename(r.path("bin/away"), r.path("bin/claude")))
+				r.hasAnswered(2)
+			},
+		},
+		{
 			"hooks off", map[wiring]seen{
 				hook:     {kind: "no-session", state: "no session", says: "no session has ever asked: start one, and see heartbeat doctor"},
 				launcher: {kind: "no-session", state: "no session", says: "gave up at .*disableAllHooks"},
