@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"time"
 
@@ -94,6 +95,11 @@ type status struct {
 	// Troubles are what is wrong, the most urgent first.
 	Troubles []see.Trouble `json:"troubles,omitempty"`
 	Warnings []string      `json:"warnings,omitempty"`
+	// OldestAt is since when the entry waits that comes next, as [inbox.Head] says.
+	OldestAt *time.Time `json:"oldest_at"`
+	// Asks are all questions for a person: of sessions, and of runs.
+	Asks            []asks   `json:"asks"`
+	NothingMovesFor *float64 `json:"nothing_moves_for_seconds"`
 }
 
 // flying is the entry in flight, as --json prints it.
@@ -133,6 +139,15 @@ type question struct {
 	Since     time.Time `json:"since"`
 	Kind      string    `json:"kind"`
 	Text      string    `json:"text,omitempty"`
+}
+
+// asks is a question for a person: of a session, or of a run, which has an effect.
+type asks struct {
+	SessionID string    `json:"session_id,omitempty"`
+	Run       string    `json:"run,omitempty"`
+	Effect    string    `json:"effect,omitempty"`
+	Text      string    `json:"text"`
+	Since     time.Time `json:"since"`
 }
 
 func (o *statusFlags) once(s cli.Streams) error {
@@ -199,18 +214,10 @@ func (o *statusFlags) again(s cli.Streams) error {
 // gets no new copy just because time passed.
 func sameButForAges(a, b string) bool { return withoutAges(a) == withoutAges(b) }
 
-// withoutAges removes each "(AGE ago)" and the member age_seconds.
-func withoutAges(text string) string {
-	parts := strings.Split(text, " ago)")
-	for i, part := range parts[:len(parts)-1] {
-		if at := strings.LastIndexByte(part, '('); at >= 0 && strings.Trim(part[at+1:], "0123456789dhms ") == "" {
-			parts[i] = part[:at]
-		}
-	}
-	before, after, _ := strings.Cut(strings.Join(parts, ""), `"age_seconds":`)
-	_, after, _ = strings.Cut(after, ",")
-	return before + after
-}
+// withoutAges removes each "(AGE ago)" and the members that are ages.
+func withoutAges(text string) string { return ages.ReplaceAllString(text, "") }
+
+var ages = regexp.MustCompile(`\([0-9dhms ]* ago\)|"(age|nothing_moves_for)_seconds":[^,}]*`)
 
 // showAgain clears a terminal first. Anything else gets the text appended.
 func showAgain(screen *words.Screen, out io.Writer, text string) error {
@@ -223,12 +230,26 @@ func showAgain(screen *words.Screen, out io.Writer, text string) error {
 	return err
 }
 
+// statusOf is [readStatus] for others.
+func statusOf(ctx context.Context, box *inbox.Inbox) (any, error) { return readStatus(ctx, box) }
+
 // readStatus returns a status also where the state cannot be read, with the error.
 func readStatus(ctx context.Context, box *inbox.Inbox) (status, error) {
-	f := see.Look(ctx, box)
+	var head *inbox.Head
+	f := see.Look(ctx, box, func(v *inbox.View) (err error) {
+		head, err = v.Head()
+		return err
+	})
 	st := status{
-		Inbox: f.Inbox, Queued: f.Backlog.Entries, QueuedBytes: f.Backlog.Bytes, Scheduled: f.Scheduled.Count,
+		Inbox: f.Inbox, Asks: []asks{}, Queued: f.Backlog.Entries, QueuedBytes: f.Backlog.Bytes, Scheduled: f.Scheduled.Count,
 		LastAcknowledgedAt: f.Asked, Paused: f.Paused, Backoff: shownBackoff(f.Backoff), Answered: f.Answered, Checked: f.Checked,
+	}
+	if head != nil {
+		st.OldestAt = &head.Since
+	}
+	if since := f.Still.Since; !since.IsZero() {
+		still := max(0, f.Now.Sub(since).Seconds())
+		st.NothingMovesFor = &still
 	}
 	if due := f.NextDue(); !due.IsZero() {
 		st.NextDue, st.overdue = &due, !due.After(f.Now)
@@ -264,6 +285,10 @@ func (st *status) consumers(f see.Facts) {
 	}
 	if s := f.Asking(); s != nil {
 		st.WaitingForPerson, st.answerable = &question{s.ID, s.Asks.At, s.Asks.Kind, s.Asks.Text}, f.Answerable()
+		st.Asks = append(st.Asks, asks{SessionID: s.ID, Text: s.Asks.String(), Since: s.Asks.At})
+	}
+	for _, q := range f.Held {
+		st.Asks = append(st.Asks, asks{Run: q.Run, Effect: q.Effect, Text: q.Question, Since: q.Since})
 	}
 }
 

@@ -4,12 +4,14 @@
 package watch
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/pflag"
 
+	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/program"
 	"heartbeat/internal/watch/look"
@@ -23,10 +25,11 @@ type options struct {
 	notify     string
 	color      string
 	verbs      cli.Verbs
+	status     func(context.Context, *inbox.Inbox) (any, error) // of an inbox, for programs
 }
 
-// Verb returns the verb watch. What a key does, the verbs do.
-func Verb(verbs cli.Verbs) cli.Verb {
+// Verb returns the verb watch. What a key does, the verbs do, and what programs get, status has.
+func Verb(verbs cli.Verbs, status func(context.Context, *inbox.Inbox) (any, error)) cli.Verb {
 	return cli.Verb{
 		Name:  "watch",
 		Args:  "[DIR...]",
@@ -57,7 +60,7 @@ heartbeat watch /var/lib/heartbeat
 heartbeat watch --once --json /var/lib/heartbeat | jq -r 'select(.queued > 0).inbox'
 heartbeat watch --once --stall 20m --notify /usr/local/bin/tell-me /var/lib/heartbeat`,
 		Build: func() (*pflag.FlagSet, cli.Action) {
-			o := &options{verbs: verbs}
+			o := &options{verbs: verbs, status: status}
 			f := cli.NewFlags("watch")
 			cli.AddNamedInbox(f, &o.inbox)
 			f.BoolVar(&o.once, "once", false, "show everything once, and end: for a pipe, a script or a timer")
@@ -69,12 +72,12 @@ heartbeat watch --once --stall 20m --notify /usr/local/bin/tell-me /var/lib/hear
 				if err := o.check(f); err != nil {
 					return cli.Usage(err)
 				}
-				l := look.New(o.roots(dirs, f.Changed("inbox"))...)
+				roots := o.roots(dirs, f.Changed("inbox"))
 				var err error
 				if o.once {
-					err = once(o, l, s)
+					err = once(o, roots, s)
 				} else {
-					err = live(o, l)
+					err = live(o, look.New(roots...))
 				}
 				var by cli.EndedBy
 				if errors.As(err, &by) {

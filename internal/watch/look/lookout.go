@@ -59,12 +59,12 @@ func (i Inbox) Asks() bool { return len(i.Held) > 0 || i.Asking() != nil }
 
 // Lookout looks at the inboxes below some folders. It is not safe for concurrent use.
 type Lookout struct {
-	roots  []string
-	boxes  map[string]*watched
-	due    time.Time // of the next search
-	paths  []string
-	failed []string
-	notes  []string
+	// Paths are the inboxes that were found last, and Failed and Notes those of a [Picture].
+	Paths, Failed, Notes []string
+
+	roots []string
+	boxes map[string]*watched
+	due   time.Time // of the next search
 }
 
 // New returns a lookout over the inboxes in these folders, and below them. A root may also
@@ -80,8 +80,8 @@ func (l *Lookout) Find(at time.Time) bool {
 	began := time.Now()
 	paths, failed, notes := Find(l.roots)
 	l.due = at.Add(max(findEvery, findRest*time.Since(began)))
-	changed := !slices.Equal(paths, l.paths) || !slices.Equal(failed, l.failed) || !slices.Equal(notes, l.notes)
-	l.paths, l.failed, l.notes = paths, failed, notes
+	changed := !slices.Equal(paths, l.Paths) || !slices.Equal(failed, l.Failed) || !slices.Equal(notes, l.Notes)
+	l.Paths, l.Failed, l.Notes = paths, failed, notes
 	l.keep(paths)
 	return changed
 }
@@ -91,8 +91,8 @@ func (l *Lookout) Find(at time.Time) bool {
 func (l *Lookout) Look(ctx context.Context, at time.Time, only map[string]bool) (p Picture, changed bool) {
 	changed = l.Find(at)
 	changed = l.each(ctx, at, only) || changed
-	p = Picture{At: at, Failed: l.failed, Notes: l.notes}
-	for _, path := range l.paths {
+	p = Picture{At: at, Failed: l.Failed, Notes: l.Notes}
+	for _, path := range l.Paths {
 		p.Inboxes = append(p.Inboxes, l.boxes[path].now)
 	}
 	return p, changed
@@ -111,9 +111,9 @@ func (l *Lookout) keep(paths []string) {
 
 func (l *Lookout) each(ctx context.Context, at time.Time, only map[string]bool) bool {
 	locks := sync.OnceValue(machine.ReadLocks)
-	changed := make([]bool, len(l.paths))
-	see.Each(len(l.paths), func(i int) {
-		if w := l.boxes[l.paths[i]]; only == nil || only[w.dir()] {
+	changed := make([]bool, len(l.Paths))
+	see.Each(len(l.Paths), func(i int) {
+		if w := l.boxes[l.Paths[i]]; only == nil || only[w.dir()] {
 			changed[i] = w.look(ctx, at, locks)
 		}
 	})
@@ -123,7 +123,7 @@ func (l *Lookout) each(ctx context.Context, at time.Time, only map[string]bool) 
 // Locked reports whether somebody held the lock of an inbox at the last look. Whether he keeps
 // it shows at another one, [LockPatience] later.
 func (l *Lookout) Locked() bool {
-	for _, path := range l.paths {
+	for _, path := range l.Paths {
 		if l.boxes[path].holder != 0 {
 			return true
 		}
@@ -133,7 +133,7 @@ func (l *Lookout) Locked() bool {
 
 // Dirs are the folders of the inboxes.
 func (l *Lookout) Dirs() (all []string) {
-	for _, path := range l.paths {
+	for _, path := range l.Paths {
 		all = append(all, l.boxes[path].dir())
 	}
 	return all
