@@ -41,17 +41,11 @@ func (e *examination) mend(m mending) { e.found[len(e.found)-1].mend = m }
 // Mended is the state of what [Repair] has mended.
 const Mended = "mended"
 
-// mostLooks is how often a look is tried without the inbox's lock.
-const mostLooks = 4
-
 // Fsck checks whether what is beside an inbox fits together: whether each entry is in one
 // place. Checks that are not ok are findings. Where somebody commits meanwhile it looks once
-// more, in the end under the inbox's lock.
+// more, under the inbox's lock.
 func Fsck(ctx context.Context, in Input, box *inbox.Inbox) []Check {
 	e, moved := in.fsck(box)
-	for look := 1; moved && look < mostLooks; look++ {
-		e, moved = in.fsck(box)
-	}
 	if !moved {
 		return e.found
 	}

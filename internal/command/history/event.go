@@ -155,26 +155,19 @@ type eventKey struct {
 	at, start               int64
 }
 
-// key identifies an event that two sources may report. It is empty for an event that
-// only one source can report.
+// key is the same for the same event, whichever source reports it.
 func (e Event) key() eventKey {
-	switch {
-	case e.letter != "":
-		return eventKey{event: e.letter}
-	case e.At == nil || e.Event != Queued && e.Event != Delivered:
-		return eventKey{}
-	}
-	return eventKey{event: e.Event, entryID: e.EntryID, at: e.At.UnixNano()}
-}
-
-// identity identifies every event while the log is followed.
-func (e Event) identity() eventKey {
 	if e.letter != "" {
-		return e.key()
+		return eventKey{event: e.letter}
 	}
-	k := eventKey{event: e.Event, entryID: e.EntryID, session: e.SessionID, start: e.start}
+	k := eventKey{event: e.Event, entryID: e.EntryID}
+	if e.Event != Queued && e.Event != Delivered { // an answer may come from another session
+		k.session = e.SessionID
+	}
 	if e.At != nil {
 		k.at = e.At.UnixNano()
+	} else {
+		k.start = e.start
 	}
 	return k
 }

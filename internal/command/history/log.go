@@ -71,7 +71,7 @@ func (l *Log) readView(n int) (all []Event, err error) {
 	for _, d := range []*inbox.Delivery{v.Redeliver(), v.InFlight()} {
 		if d != nil {
 			all = append(all, deliveryEvents(d)...)
-			l.seen.add(deliveryEvents(d)[1].identity())
+			l.seen.add(deliveryEvents(d)[1].key())
 		}
 	}
 	add := func(w inbox.Waiting) {
@@ -88,7 +88,7 @@ func (l *Log) readView(n int) (all []Event, err error) {
 // Skip makes Next leave out events that were shown already.
 func (l *Log) Skip(all []Event) {
 	for _, e := range lastOf(all, maxRecent) {
-		l.seen.add(e.identity())
+		l.seen.add(e.key())
 	}
 }
 
@@ -120,13 +120,10 @@ type collection struct {
 
 func (c *collection) add(all ...Event) {
 	for _, e := range all {
-		if k := e.key(); k != (eventKey{}) {
-			if c.seen[k] {
-				continue
-			}
+		if k := e.key(); !c.seen[k] {
 			c.seen[k] = true
+			c.events = append(c.events, e)
 		}
-		c.events = append(c.events, e)
 	}
 }
 
@@ -222,10 +219,10 @@ func (l *Log) viewNews() (news []Event, err error) {
 // unseen leaves out what another source has reported.
 func (l *Log) unseen(all []Event) (fresh []Event) {
 	for _, e := range all {
-		if l.seen.has(e.identity()) {
+		if l.seen.has(e.key()) {
 			continue
 		}
-		l.seen.add(e.identity())
+		l.seen.add(e.key())
 		if e.Event == string(inbox.EventRequeued) {
 			l.back.add(e.EntryID)
 		}
