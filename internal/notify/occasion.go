@@ -1,7 +1,6 @@
 package notify
 
 import (
-	"cmp"
 	"encoding/json"
 	"path/filepath"
 	"slices"
@@ -135,56 +134,31 @@ func name(box *inbox.Inbox) string {
 	return words.Line(filepath.Join(filepath.Base(box.Dir()), filepath.Base(box.Path())))
 }
 
-// pending are the occasions that were not told yet.
+// pending are the occasions of a kind that were not told yet.
 type pending struct {
-	kept   []Occasion // the first of each kind
-	counts map[What]int64
+	n    int64
+	kept []Occasion // the first ones
 	// lasting are those that hold, without their texts' limits.
-	lasting map[What][]Occasion
+	lasting []Occasion
 }
 
 // keptOfEach is how many occasions of a kind are kept to be told one by one.
 const keptOfEach = maxTold + 1
 
 func (p *pending) add(o Occasion) {
-	if p.counts == nil {
-		p.counts, p.lasting = map[What]int64{}, map[What][]Occasion{}
-	}
 	if o.holds {
-		p.lasting[o.What] = append(p.lasting[o.What], o)
+		p.lasting = append(p.lasting, o)
 	}
-	if p.counts[o.What]++; p.counts[o.What] <= keptOfEach {
+	if p.n++; p.n <= keptOfEach {
 		p.kept = append(p.kept, o)
 	}
 }
 
-func (p *pending) total() (n int64) {
-	for _, of := range p.counts {
-		n += of
-	}
-	return n
-}
-
-// next takes out the most urgent one that is not of a kind that is held back.
-func (p *pending) next(held ...What) Occasion {
-	first := -1
-	for i, o := range p.kept {
-		if !slices.Contains(held, o.What) && (first < 0 || compare(o, p.kept[first]) < 0) {
-			first = i
-		}
-	}
-	o := p.kept[first]
-	p.kept = slices.Delete(p.kept, first, first+1)
-	p.counts[o.What]--
+// next takes out the oldest one.
+func (p *pending) next() Occasion {
+	slices.SortStableFunc(p.kept, func(a, b Occasion) int { return a.At.Compare(b.At) })
+	o := p.kept[0]
+	p.kept = p.kept[1:]
+	p.n--
 	return o
-}
-
-// drop takes out all of a kind.
-func (p *pending) drop(what What) {
-	p.kept = slices.DeleteFunc(p.kept, func(o Occasion) bool { return o.What == what })
-	p.counts[what] = 0
-}
-
-func compare(a, b Occasion) int {
-	return cmp.Or(slices.Index(byUrgency, a.What)-slices.Index(byUrgency, b.What), a.At.Compare(b.At))
 }

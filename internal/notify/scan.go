@@ -22,12 +22,12 @@ type scan struct {
 	holds map[string]bool
 	// letters is how far the dead letters were read.
 	letters journal.Place
-	pending
+	pending map[What]*pending
 }
 
 // look compares the inbox with what was told, and notes in the state since when what it sees is so.
 func look(ctx context.Context, box *inbox.Inbox, st *state, o Options, launcher ...Occasion) (*scan, error) {
-	s := &scan{box: box, now: o.now(), st: st, holds: map[string]bool{}}
+	s := &scan{box: box, now: o.now(), st: st, holds: map[string]bool{}, pending: map[What]*pending{}}
 	s.facts = see.Look(ctx, box)
 	s.facts.Now, s.facts.Still = s.now, see.Still{} // how long nothing moves is counted below
 	s.facts.Held = s.facts.Held[:min(len(s.facts.Held), maxHolding)]
@@ -72,8 +72,23 @@ func (s *scan) said(launcher []Occasion) {
 func (s *scan) add(o Occasion) {
 	if !slices.Contains(s.st.Done, o.key) {
 		o.Inbox, o.Host = s.box.Path(), hostName()
-		s.pending.add(o)
+		s.of(o.What).add(o)
 	}
+}
+
+// of are those of a kind.
+func (s *scan) of(what What) *pending {
+	if s.pending[what] == nil {
+		s.pending[what] = &pending{}
+	}
+	return s.pending[what]
+}
+
+func (s *scan) total() (n int64) {
+	for _, p := range s.pending {
+		n += p.n
+	}
+	return n
 }
 
 // repair has a commit that a killed process left reach the files.

@@ -107,8 +107,10 @@ func Pending(ctx context.Context, box *inbox.Inbox, o Options) ([]Occasion, erro
 		return nil, err
 	}
 	var all []Occasion
-	for len(s.kept) > 0 {
-		all = append(all, s.pending.next())
+	for _, what := range byUrgency {
+		for p := s.of(what); len(p.kept) > 0; {
+			all = append(all, p.next())
+		}
 	}
 	return all, nil
 }
@@ -208,32 +210,31 @@ func (t *teller) choose(s *scan) *Occasion {
 		return nil
 	}
 	t.report.Next = time.Time{}
-	var held []What
 	for _, what := range byUrgency {
-		if s.counts[what] == 0 {
+		p := s.of(what)
+		if p.n == 0 {
 			continue
 		}
 		times := slices.DeleteFunc(t.st.ToldAt[what], func(at time.Time) bool { return t.now().Sub(at) >= toldSpan })
 		t.st.ToldAt[what] = times
-		if len(times) > maxTold {
-			if until := slices.MinFunc(times, time.Time.Compare).Add(toldSpan); held == nil || until.Before(t.report.Next) {
+		switch {
+		case len(times) > maxTold:
+			if until := slices.MinFunc(times, time.Time.Compare).Add(toldSpan); t.report.Next.IsZero() || until.Before(t.report.Next) {
 				t.report.Next = until
 			}
-			held = append(held, what)
-			continue
-		}
-		if len(times) == maxTold && s.counts[what] > 1 {
+		case len(times) == maxTold && p.n > 1:
 			return s.summary(what)
+		default:
+			o := p.next()
+			return &o
 		}
-		o := s.pending.next(held...)
-		return &o
 	}
 	return nil
 }
 
 // summary stands for all that is left of a kind.
 func (s *scan) summary(what What) *Occasion {
-	n := s.counts[what]
+	n := s.of(what).n
 	return &Occasion{
 		What: More, Inbox: s.box.Path(), Host: hostName(), At: s.now, Count: n, Kinds: map[What]int64{what: n}, Reason: "too many",
 		Text: fmt.Sprintf("%s: and %d more, %s", name(s.box), n, what), TypeThis: see.Command(s.box.Path(), "status"), key: "more " + s.now.String(), of: what,
@@ -244,7 +245,7 @@ func (s *scan) summary(what What) *Occasion {
 // letters were told once no other one waits.
 func (t *teller) settle(s *scan) error {
 	maps.DeleteFunc(t.st.Holding, func(key string, told holding) bool { return !s.holds[key] && !s.isOver(key, told) })
-	if s.counts[DeadLetter]+s.counts[Limit] == 0 {
+	if s.of(DeadLetter).n+s.of(Limit).n == 0 {
 		t.st.Letters, t.st.Done = s.letters, nil
 	}
 	return t.st.save(t.box)
@@ -272,8 +273,8 @@ func (t *teller) tell(ctx context.Context, s *scan, o Occasion) error {
 func (t *teller) noted(s *scan, o Occasion) {
 	all := []Occasion{o}
 	if o.of != "" {
-		all = s.lasting[o.of]
-		s.drop(o.of)
+		all = s.of(o.of).lasting
+		delete(s.pending, o.of)
 	}
 	if o.of == Over {
 		maps.DeleteFunc(t.st.Holding, s.isOver)
@@ -378,7 +379,8 @@ func (t *teller) tellUnsaved(ctx context.Context, s *scan, why error) error {
 	if err := disk.Touch(path); err != nil {
 		return errors.Join(why, err)
 	}
-	o := s.pending.next()
+	what := slices.IndexFunc(byUrgency, func(w What) bool { return s.of(w).n > 0 })
+	o := s.of(byUrgency[what]).next()
 	if err := t.run(ctx, o); err != nil {
 		return errors.Join(why, err)
 	}

@@ -205,23 +205,17 @@ const maxFolders = 64
 
 // names gives each inbox the shortest name that no other has.
 func names(p look.Picture) func(path string) string {
-	found, left := map[string]string{}, []string{}
-	for _, now := range p.Inboxes {
-		left = append(left, now.Path())
-	}
-	for more := 0; len(left) > 0; more++ {
+	found := map[string]string{}
+	for more := 0; len(found) < len(p.Inboxes); more++ {
 		called := map[string]int{}
-		for _, path := range left {
-			called[short(path, more)]++
+		for _, now := range p.Inboxes {
+			called[short(now.Path(), more)]++
 		}
-		left = slices.DeleteFunc(left, func(path string) bool {
-			name := short(path, more)
-			if called[name] > 1 && more < maxFolders {
-				return false
+		for _, now := range p.Inboxes {
+			if name := short(now.Path(), more); found[now.Path()] == "" && (called[name] == 1 || more == maxFolders) {
+				found[now.Path()] = name
 			}
-			found[path] = name
-			return true
-		})
+		}
 	}
 	return func(path string) string { return found[path] }
 }
