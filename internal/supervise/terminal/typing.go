@@ -1,11 +1,13 @@
 package terminal
 
 import (
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/charmbracelet/x/ansi/parser"
 
 	"heartbeat/internal/supervise/terminal/modes"
 )
@@ -30,7 +32,7 @@ type typing struct {
 	menu    func() bool // whether single keys are asked for, and no line; nil for never
 
 	mu     sync.Mutex
-	cutter modes.Cutter
+	parser *ansi.Parser
 	read   time.Time // when something came last
 	at     time.Time // when the last key came, zero for none
 	begun  bool
@@ -40,61 +42,55 @@ type typing struct {
 	slash  bool // the last character was a backslash, after which Return begins another line
 	skip   int  // that many bytes are the rest of a report
 	letter bool // the next one is the rest of a key
-	lines  int  // that were entered by what is being read
+
+	pressed bool // a key is in what is being read
+	lines   int  // that were entered by that
 }
 
 // keys notes what is typed.
 func (t *typing) keys(b []byte, now time.Time) {
 	t.mu.Lock()
-	if !t.cutter.Whole() && now.Sub(t.read) > splits {
-		t.cutter = modes.Cutter{} // it was the key ESC
+	if t.parser == nil || !modes.Whole(t.parser) && now.Sub(t.read) > splits { // it was the key ESC
+		t.parser = modes.NewParser(ansi.Handler{Print: t.print, Execute: t.execute, HandleEsc: t.escape, HandleCsi: t.control})
 	}
-	t.read = now
-	t.cutter.Cut(b, func(p modes.Piece) {
-		if t.piece(p) {
-			t.at = now
+	t.read, t.pressed, t.lines = now, false, 0
+	for _, r := range b {
+		switch {
+		case t.skip > 0:
+			t.skip--
+		case r < utf8.RuneSelf:
+			modes.Advance(t.parser, r)
+		case utf8.RuneStart(r):
+			modes.Advance(t.parser, '~') // any character will do
 		}
-	})
-	if !t.cutter.Whole() {
-		t.at = now // ESC alone, or half a report
+	}
+	if t.pressed || !modes.Whole(t.parser) { // or ESC alone, or half a report
+		t.at = now
 	}
 	lines := t.lines
-	t.lines = 0
 	t.mu.Unlock()
 	if lines > 0 && t.entered != nil {
 		t.entered()
 	}
 }
 
-// piece notes a piece, and reports whether it is a key.
-func (t *typing) piece(p modes.Piece) bool {
-	switch p.Kind {
-	case modes.Text:
-		return t.text(p.Body)
-	case modes.Escape:
-		return t.escape(p.Final)
-	case modes.Control:
-		return t.control(string(p.Body), p.Final)
+func (t *typing) print(r rune) {
+	t.pressed = true
+	if !t.letter {
+		t.key(byte(r))
+		return
 	}
-	return false // an answer of the terminal
+	t.letter = false
+	t.move(0, byte(r))
 }
 
-func (t *typing) text(b []byte) bool {
-	n := min(t.skip, len(b))
-	t.skip -= n
-	if b = b[n:]; len(b) == 0 {
-		return false
+func (t *typing) execute(b byte) {
+	t.pressed = true
+	if t.parser.State() != parser.EscapeState || b == ctrl('c') {
+		t.key(b)
+	} else if b != 0x1b { // with Alt
+		t.unsure = true
 	}
-	for _, r := range b {
-		switch {
-		case t.letter:
-			t.letter = false
-			t.move("", r)
-		case utf8.RuneStart(r):
-			t.key(r)
-		}
-	}
-	return true
 }
 
 // key is a single key, or the first byte of a character.
@@ -140,68 +136,68 @@ func (t *typing) vague() {
 	t.unsure = true
 }
 
-// escape is ESC, or a key with Alt.
-func (t *typing) escape(final byte) bool {
-	switch {
-	case final == 'O' || final == 'N':
+// escape is a key with Alt, or ESC and then a letter.
+func (t *typing) escape(c ansi.Cmd) {
+	switch final := c.Final(); final {
+	case '\\': // the end of an answer
+		return
+	case 'O', 'N':
 		t.letter = true
-	case final == '\\': // the end of an answer
-		return false
-	case final == ctrl('c'):
-		t.key(final)
-	case final > ' ' && final < 0x7f: // perhaps ESC, and then a letter
+	default:
 		t.vague()
-	case final != 0x1b:
-		t.unsure = true
 	}
-	return true
+	t.pressed = true
 }
 
 // control is a key, a paste's begin or end, or a report.
-func (t *typing) control(args string, final byte) bool {
-	switch {
-	case final == '~' && args == "200":
-		t.paste = true
-	case final == '~' && args == "201":
-		t.paste = false
-	case final == '~' && strings.HasPrefix(args, "27;"): // XTerm's way to tell of other keys
-		mods, code, _ := strings.Cut(args[len("27;"):], ";")
-		t.coded(code, mods)
-	case final == 'M' && args == "": // the mouse, as XTerm has always told of it
-		t.skip = 3
-		return false
-	case strings.ContainsAny(args, "<=>?") || strings.IndexByte("IMORcnty", final) >= 0:
-		return false
-	case final == 'u':
-		code, mods, _ := strings.Cut(args, ";")
-		t.coded(code, mods)
-	default:
-		t.move(args, final)
+func (t *typing) control(c ansi.Cmd, args ansi.Params) {
+	var of [3][2]int // the parameters, and what stands behind their first colon
+	field, part := 0, 0
+	for _, a := range args {
+		if field < len(of) && part < len(of[0]) {
+			of[field][part] = a.Param(0)
+		}
+		if part++; !a.HasMore() {
+			field, part = field+1, 0
+		}
 	}
-	return true
+	first, final := of[0][0], c.Final()
+	switch {
+	case c.Prefix() != 0:
+		return
+	case final == '~' && (first == 200 || first == 201):
+		t.paste = first == 200
+	case final == '~' && first == 27: // XTerm's way to tell of other keys
+		t.coded(of[2][0], of[1][0], 0)
+	case final == 'M' && len(args) == 0: // the mouse, as XTerm has always told of it
+		t.skip = 3
+		return
+	case strings.IndexByte("IMORcnty", final) >= 0:
+		return
+	case final == 'u':
+		t.coded(first, of[1][0], of[1][1])
+	default:
+		t.move(first, final)
+	}
+	t.pressed = true
 }
 
 // move is a key of the keyboard that is no character. Up and down may bring an old line back.
-func (t *typing) move(args string, final byte) {
-	within := strings.IndexByte("CDFHZ", final) >= 0 || final == '~' && (args == "5" || args == "6")
+func (t *typing) move(first int, final byte) {
+	within := strings.IndexByte("CDFHZ", final) >= 0 || final == '~' && (first == 5 || first == 6)
 	if t.begun || !within {
 		t.vague()
 	}
 }
 
-// coded is a key that is told by a number, as with the kitty keyboard: its character, and
-// its modifiers in bits, plus 1.
-func (t *typing) coded(code, mods string) {
-	code, _, _ = strings.Cut(code, ":")
-	mods, _, _ = strings.Cut(mods, ";")
-	mods, event, _ := strings.Cut(mods, ":")
-	key, err := strconv.Atoi(code)
-	held, _ := strconv.Atoi(mods)
-	held = max(0, held-1) &^ (64 | 128) // but for the locks
-	const shift, control = 1, 4
+// coded is a key that is told by a number, as with the kitty keyboard: its character, its
+// modifiers in bits, plus 1, and what became of it.
+func (t *typing) coded(key, mods, event int) {
+	held := max(0, mods-1) &^ (64 | 128) // but for the locks
+	const shift, control, released = 1, 4, 3
 	switch {
-	case event == "3": // it was let go
-	case err != nil || key > 0x7f:
+	case event == released:
+	case key == 0 || key > 0x7f:
 		t.vague()
 	case key == 0x1b:
 	case held == control && key >= 'a' && key <= 'z':

@@ -5,30 +5,34 @@ package modes
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
-	"strconv"
 	"strings"
+	"unicode"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/charmbracelet/x/ansi/parser"
 )
 
 // private are the private modes that are followed. Those that a terminal has at rest are
 // undone by being set, the others by being reset. What a person may have set otherwise
 // (whether the cursor blinks) is left out.
 var private = []struct {
-	number string
+	number int
 	rest   bool
 }{
-	{"2026", false},                                                                  // what is printed is held back
-	{"9", false}, {"1000", false}, {"1001", false}, {"1002", false}, {"1003", false}, // the mouse,
-	{"1004", false},                                                    // the focus,
-	{"1005", false}, {"1006", false}, {"1015", false}, {"1016", false}, // and how they are told
-	{"2004", false}, {"2031", false}, {"2048", false}, // pastes, colours and sizes are told
-	{"1", false}, {"66", false}, {"5", false}, {"7", true}, {"25", true}, {"45", false}, {"69", false}, // keys, colours, cursor, margins
+	{2026, false},                                                          // what is printed is held back
+	{9, false}, {1000, false}, {1001, false}, {1002, false}, {1003, false}, // the mouse,
+	{1004, false},                                              // the focus,
+	{1005, false}, {1006, false}, {1015, false}, {1016, false}, // and how they are told
+	{2004, false}, {2031, false}, {2048, false}, // pastes, colours and sizes are told
+	{1, false}, {66, false}, {5, false}, {7, true}, {25, true}, {45, false}, {69, false}, // keys, colours, cursor, margins
 }
 
 // Modes are how a program has set a terminal, compared with one at rest.
 type Modes struct {
 	private   uint32   // the bits are places in the list
-	alternate string   // the mode by which the other screen was chosen, "" for none
+	alternate int      // the mode by which the other screen was chosen, 0 for none
 	keys      [2]uint8 // how deep the stack of the kitty keyboard is, on each screen
 	keysSet   bool     // ... and that it was set without the stack
 	titles    uint8    // how deep the stack of titles is
@@ -55,15 +59,49 @@ var undoOther = []string{"\x1b>", "\x1b[>4m", "\x1b[4l", "\x1b7\x1b[r\x1b8", "\x
 // Follower follows a program's output. The zero value is a terminal at rest.
 type Follower struct {
 	Modes
-	cutter Cutter
+	parser *ansi.Parser
 }
 
 // Follow takes what the program printed next.
-func (f *Follower) Follow(b []byte) { f.cutter.Cut(b, f.obey) }
+func (f *Follower) Follow(b []byte) {
+	if f.parser == nil {
+		f.parser = NewParser(ansi.Handler{Execute: f.shift, HandleEsc: f.escape, HandleCsi: f.control, HandleOsc: f.string})
+	}
+	for _, r := range b {
+		Advance(f.parser, min(r, unicode.MaxASCII)) // what is not ASCII begins nothing
+	}
+}
+
+// NewParser returns a parser of what goes to a terminal, or comes from one, byte by byte.
+func NewParser(h ansi.Handler) *ansi.Parser {
+	p := new(ansi.Parser)
+	p.SetParamsSize(parser.MaxParamsSize)
+	p.SetDataSize(maxBody)
+	p.SetHandler(h)
+	return p
+}
+
+// Advance has a parser read a byte, as terminals do where the library does not: ESC ends an answer
+// that has only begun, and a control within a sequence leaves that as it is.
+func Advance(p *ansi.Parser, b byte) {
+	switch is := p.State(); {
+	case b == ansi.ESC && is >= parser.DcsEntryState && is <= parser.DcsParamState:
+		p.Reset()
+	case b < ' ' && b != ansi.ESC && b != ansi.CAN && b != ansi.SUB && is >= parser.CsiEntryState && is <= parser.CsiParamState:
+		return
+	}
+	p.Advance(b)
+}
+
+// maxBody is how much of a string is kept.
+const maxBody = 64
+
+// Whole reports whether no sequence is begun.
+func Whole(p *ansi.Parser) bool { return p == nil || p.State() == parser.GroundState }
 
 // End is what to print to end a sequence that is begun, and follows that; nil if none is.
 func (f *Follower) End() []byte {
-	if f.cutter.Whole() {
+	if Whole(f.parser) {
 		return nil
 	}
 	end := []byte("\x1b\\")
@@ -73,24 +111,15 @@ func (f *Follower) End() []byte {
 
 // Alternate reports whether the program draws on the screen that is shown instead of the
 // usual one.
-func (m *Modes) Alternate() bool { return m.alternate != "" }
+func (m *Modes) Alternate() bool { return m.alternate != 0 }
 
 // Draws reports whether the program has set what only one does that draws the whole screen,
 // or a part of it, again and again.
 func (m *Modes) Draws() bool { return m.private != 0 || m.Alternate() || m.keys != [2]uint8{} }
 
-func (f *Follower) obey(p Piece) {
-	switch p.Kind {
-	case Text:
-		if at := bytes.LastIndexAny(p.Body, "\x0e\x0f"); at >= 0 {
-			f.set(shifted, p.Body[at] == '\x0e')
-		}
-	case Escape:
-		f.escape(string(p.Body), p.Final)
-	case String:
-		f.string(p)
-	case Control:
-		f.control(string(p.Body), p.Final)
+func (f *Follower) shift(b byte) {
+	if b == ansi.SO || b == ansi.SI {
+		f.set(shifted, b == ansi.SO)
 	}
 }
 
@@ -100,68 +129,69 @@ func (m *Modes) set(what uint16, on bool) {
 	}
 }
 
-func (m *Modes) escape(body string, final byte) {
-	switch {
-	case body == "(":
-		m.set(charset, final != 'B')
-	case body != "":
-	case final == '=':
-		m.set(keypad, true)
-	case final == '>':
-		m.set(keypad, false)
+func (f *Follower) escape(c ansi.Cmd) {
+	switch final := c.Final(); {
+	case c.Intermediate() == '(':
+		f.set(charset, final != 'B')
+	case c.Intermediate() != 0:
+	case final == '=' || final == '>':
+		f.set(keypad, final == '=')
 	case final == 'c': // the terminal is reset
-		*m = Modes{}
+		f.Modes = Modes{}
 	}
 }
 
-func (m *Modes) string(p Piece) {
-	what, of, _ := strings.Cut(string(p.Body), ";")
+func (f *Follower) string(what int, text []byte) {
+	_, of, _ := strings.Cut(string(text), ";")
 	switch {
-	case p.Final != ']':
-	case what == "0" || what == "2":
-		m.set(title, of != "")
-	case what == "8":
-		m.set(link, !strings.HasSuffix(of, ";"))
-	case what == "9" && strings.HasPrefix(of, "4;"):
-		m.set(progress, !strings.HasPrefix(of, "4;0"))
+	case what == 0 || what == 2:
+		f.set(title, of != "")
+	case what == 8:
+		f.set(link, !strings.HasSuffix(of, ";"))
+	case what == 9 && strings.HasPrefix(of, "4;"):
+		f.set(progress, !strings.HasPrefix(of, "4;0"))
 	}
 }
 
 // control obeys a control sequence.
-func (m *Modes) control(args string, final byte) {
+func (f *Follower) control(c ansi.Cmd, args ansi.Params) {
+	is, of, final := c.Prefix(), c.Intermediate(), c.Final()
+	first, _, _ := args.Param(0, 0)
+	second, _, _ := args.Param(1, 0)
+	any := slices.ContainsFunc(args, func(a ansi.Param) bool { return a.Param(0) != 0 })
 	switch {
 	case final == 'h' || final == 'l':
-		m.switches(args, final == 'h')
+		f.switches(is, args, final == 'h')
 	case final == 'u':
-		m.keyboard(args)
-	case final == 'm' && strings.HasPrefix(args, ">4"):
-		m.set(otherKeys, number(strings.TrimPrefix(args, ">4;"), 0) > 0)
-	case final == 'm' && !strings.HasPrefix(args, ">") && !strings.HasPrefix(args, "?"):
-		m.set(colour, strings.Trim(args, "0;") != "")
-	case final == 'r' && !strings.HasPrefix(args, "?"):
-		m.set(region, strings.Trim(args, "0;") != "")
-	case final == 'q' && strings.HasSuffix(args, " "):
-		m.set(shape, strings.Trim(args, "0 ") != "")
-	case final == 't' && strings.HasPrefix(args, "22"):
-		m.titles = min(m.titles+1, deepest)
-	case final == 't' && strings.HasPrefix(args, "23"):
-		m.titles -= min(m.titles, 1)
-	case final == 'p' && args == "!": // a soft reset
-		*m = Modes{private: m.private &^ (bit("1") | bit("7") | bit("25")), alternate: m.alternate, keys: m.keys, keysSet: m.keysSet, titles: m.titles, other: m.other & (otherKeys | link | progress | shape)}
+		f.keyboard(is, first)
+	case final == 'm' && is == '>' && first == 4:
+		f.set(otherKeys, second > 0)
+	case final == 'm' && is == 0:
+		f.set(colour, any)
+	case final == 'r' && is == 0:
+		f.set(region, any)
+	case final == 'q' && of == ' ':
+		f.set(shape, any)
+	case final == 't' && first == 22:
+		f.titles = min(f.titles+1, deepest)
+	case final == 't' && first == 23:
+		f.titles -= min(f.titles, 1)
+	case final == 'p' && of == '!': // a soft reset
+		f.private &^= bit(1) | bit(7) | bit(25)
+		f.other &= otherKeys | link | progress | shape
 	}
 }
 
 // switches sets or resets modes.
-func (m *Modes) switches(args string, on bool) {
-	args, is := strings.CutPrefix(args, "?")
-	for n := range strings.SplitSeq(args, ";") {
-		switch {
-		case !is:
-			if n == "4" {
+func (m *Modes) switches(is byte, args ansi.Params, on bool) {
+	for _, a := range args {
+		switch n := a.Param(0); {
+		case is != '?':
+			if n == 4 {
 				m.set(insert, on)
 			}
-		case n == "47" || n == "1047" || n == "1049":
-			if m.alternate = ""; on {
+		case n == 47 || n == 1047 || n == 1049:
+			if m.alternate = 0; on {
 				m.alternate = n
 			}
 		default:
@@ -176,7 +206,7 @@ func (m *Modes) switches(args string, on bool) {
 	}
 }
 
-func bit(number string) uint32 {
+func bit(number int) uint32 {
 	for i, p := range private {
 		if p.number == number {
 			return 1 << i
@@ -189,27 +219,19 @@ func bit(number string) uint32 {
 const deepest = 16
 
 // keyboard follows the stack of the kitty keyboard.
-func (m *Modes) keyboard(args string) {
+func (m *Modes) keyboard(how byte, n int) {
 	depth := &m.keys[0]
 	if m.Alternate() {
 		depth = &m.keys[1]
 	}
 	switch {
-	case strings.HasPrefix(args, ">"):
+	case how == '>':
 		*depth = min(*depth+1, deepest)
-	case strings.HasPrefix(args, "<"):
-		*depth -= uint8(min(int(*depth), max(1, number(args[1:], 1))))
-	case strings.HasPrefix(args, "=") && *depth == 0:
-		flags, _, _ := strings.Cut(args[1:], ";")
-		m.keysSet = number(flags, 0) > 0
+	case how == '<':
+		*depth -= uint8(min(int(*depth), max(1, n)))
+	case how == '=' && *depth == 0:
+		m.keysSet = n > 0
 	}
-}
-
-func number(text string, otherwise int) int {
-	if n, err := strconv.Atoi(text); err == nil && n >= 0 {
-		return n
-	}
-	return otherwise
 }
 
 // Undo is what to print to a terminal that is set so to have it at rest again, nil if it
@@ -219,10 +241,14 @@ func (m *Modes) Undo() (undo []byte) {
 		return nil
 	}
 	undo = append(undo, "\x1b\\"...) // ends what the program had begun
-	undo = m.undoPrivate(undo)
+	for i, p := range private {
+		if m.private&(1<<i) != 0 {
+			undo = append(undo, turned(p.number, p.rest)...)
+		}
+	}
 	undo = pop(undo, m.keys[1])
 	if m.Alternate() {
-		undo = append(undo, "\x1b[?"+m.alternate+"l"...)
+		undo = append(undo, turned(m.alternate, false)...)
 	}
 	undo = pop(undo, m.keys[0])
 	if m.keysSet {
@@ -241,18 +267,13 @@ func pop(undo []byte, depth uint8) []byte {
 	if depth == 0 {
 		return undo
 	}
-	return slices.Concat(undo, []byte("\x1b[<"+strconv.Itoa(int(depth))+"u"))
+	return fmt.Appendf(undo, "\x1b[<%du", depth)
 }
 
-func (m *Modes) undoPrivate(undo []byte) []byte {
-	for i, p := range private {
-		switch {
-		case m.private&(1<<i) == 0:
-		case p.rest:
-			undo = append(undo, "\x1b[?"+p.number+"h"...)
-		default:
-			undo = append(undo, "\x1b[?"+p.number+"l"...)
-		}
+// turned is what sets or resets a private mode.
+func turned(number int, on bool) string {
+	if on {
+		return ansi.SetMode(ansi.DECMode(number))
 	}
-	return undo
+	return ansi.ResetMode(ansi.DECMode(number))
 }
