@@ -62,17 +62,37 @@ func newest(sizes chan terminal.Size, size terminal.Size) {
 	sizes <- size
 }
 
+// question is what a session asks a person.
+type question struct {
+	reason string
+	since  time.Time
+	alone  time.Time // since when nobody is attached
+	told   bool      // that it waits for somebody
+}
+
 // asking reports whether the session waits for a person.
-func (s *session) asking() bool { return s.asks.Load() || s.awaits.Load() }
+func (s *session) asking() bool { return s.asks.Load() || s.question() != nil }
+
+func (s *session) question() *question {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.awaits
+}
+
+// await has the session wait with a question, nil for none.
+func (s *session) await(q *question) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.awaits = q
+}
 
 // asked ends a session that waits for a person, unless somebody is attached or may come.
 func (r *run) asked(s *session, reason string) {
-	if r.AskPatience <= 0 && !r.attach.Attended() {
+	switch now := time.Now(); {
+	case r.AskPatience <= 0 && !r.attach.Attended():
 		s.endAsking(reason)
-		return
-	}
-	if s.awaits.CompareAndSwap(false, true) {
-		go r.awaitAnswer(s, reason, time.Now())
+	case s.question() == nil:
+		s.await(&question{reason: reason, since: now, alone: now})
 	}
 }
 
@@ -80,32 +100,22 @@ func (s *session) endAsking(reason string) {
 	s.end(verdict{asked: true, text: "it waits for a person, and nobody is there: " + reason})
 }
 
-// awaitAnswer waits until a person who is attached has answered a session, and ends it if
-// nobody comes, or leaves it without an answer. What a person has typed is an answer if
-// the screen asks nothing any more: the client tells of an answer only with the turn's end.
-func (r *run) awaitAnswer(s *session, reason string, since time.Time) {
-	defer s.awaits.Store(false)
-	if !r.attach.Attended() {
-		r.Line(since, "the session waits for somebody who answers it, for "+r.AskPatience.String()+" (--ask-patience): "+words.Shell("heartbeat", "attach", "--inbox", r.box.Path()))
-	}
-	look := time.NewTicker(lookEvery)
-	defer look.Stop()
-	alone := since // since when nobody is attached
-	for {
-		select {
-		case <-s.over:
-			return
-		case <-look.C:
-		}
-		switch {
-		case r.attach.TypedSince(since) && !asksOnScreen(s.sight().Kind):
-			return
-		case r.attach.Attended():
-			alone = time.Now()
-		case time.Since(alone) >= r.AskPatience:
-			s.endAsking(reason)
-			return
-		}
+// isAnswered ends a session with a question if nobody comes to answer that, or leaves it
+// without an answer. What a person has typed is an answer if the screen asks nothing any more:
+// the client tells of an answer only with the turn's end.
+func (l *lookout) isAnswered() {
+	q := l.s.question()
+	switch {
+	case q == nil:
+	case l.attach.TypedSince(q.since) && !asksOnScreen(l.sight.Kind):
+		l.s.await(nil)
+	case l.attach.Attended():
+		q.alone = time.Now()
+	case time.Since(q.alone) >= l.AskPatience:
+		l.s.endAsking(q.reason)
+	case !q.told:
+		q.told = true
+		l.Line(q.since, "the session waits for somebody who answers it, for "+l.AskPatience.String()+" (--ask-patience): "+words.Shell("heartbeat", "attach", "--inbox", l.box.Path()))
 	}
 }
 

@@ -22,7 +22,6 @@ type follower struct {
 	say     func(time.Time, string)
 	watcher *inbox.Watcher
 	changed chan struct{} // has a value after something happened
-	turned  chan struct{} // the same, for the guard of the session
 	done    chan struct{}
 	stopped chan struct{}
 
@@ -50,7 +49,7 @@ type line struct {
 // once the follower has begun.
 func follow(box *inbox.Inbox, say func(time.Time, string)) (*follower, error) {
 	f := &follower{
-		box: box, say: say, changed: make(chan struct{}, 1), turned: make(chan struct{}, 1), done: make(chan struct{}), stopped: make(chan struct{}),
+		box: box, say: say, changed: make(chan struct{}, 1), done: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	var errs [3]error
 	f.results, errs[0] = box.TailResults(0)
@@ -74,11 +73,9 @@ func (f *follower) run(poke func()) {
 	for {
 		f.look()
 		poke()
-		for _, to := range []chan struct{}{f.changed, f.turned} {
-			select {
-			case to <- struct{}{}:
-			default:
-			}
+		select {
+		case f.changed <- struct{}{}:
+		default:
 		}
 		select {
 		case <-f.watcher.C:

@@ -30,83 +30,84 @@ func (r *run) hear(s *session) func(inbox.Event) {
 	}
 }
 
-// lookEvery is how often a session is looked at: the screen of one that has not started yet
-// or was given nothing to do, and the time that its entry takes.
+// lookEvery is how often a session is looked at.
 const lookEvery = time.Second
 
-// guard ends a session that does not start.
+// lookout is what was seen of a session.
+type lookout struct {
+	*run
+	s       *session
+	drawn   int64 // how often it had printed by then
+	text    string
+	sight   screen.Sight
+	since   time.Time // when it last did what it is there for, as far as can be seen
+	up      bool      // it has started
+	lost    time.Time // since when the hook that waits is gone, zero while it is there
+	noticer noticer
+}
+
+// guard looks at a session until it is over, and ends it where it does not go on.
 func (r *run) guard(s *session) {
+	l := lookout{run: r, s: s, drawn: -1, since: time.Now(), noticer: noticer{Client: s.client, silent: r.Mode != Drain || r.Attended}}
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
-	timeout := time.NewTimer(r.StartTimeout)
-	defer timeout.Stop()
-	var before screen.Sight
 	for {
 		select {
-		case <-s.started:
-			if r.Mode == Persist {
-				r.guardWaiter(s)
-				return
-			}
-			r.guardIdle(s, look)
-			return
 		case <-s.over:
 			return
-		case <-timeout.C:
-			if r.attach.Attended() { // who may be answering what it asks
-				timeout.Reset(r.StartTimeout)
-				continue
-			}
-			s.end(r.late(s, "no session started within "+r.StartTimeout.String()+" (--start-timeout)"))
-			return
 		case <-look.C:
-			text := s.screen.Text()
-			if old := r.Client.TooOld(text); old != "" {
-				s.end(verdict{ending: &ending{reason: SetUp, detail: old}})
-				return
-			}
-			// Nobody is there to answer what it asks.
-			now := r.Client.Recognise(text)
-			if !r.attended() && !s.resumed && r.Client.Advise(now).Matter != screen.Nothing && now == before {
-				s.end(r.late(s, "no session started"))
-				return
-			}
-			before = now
+		}
+		before := l.sight
+		if now := s.drawn.Load(); now != l.drawn {
+			l.drawn, l.text = now, s.screen.Text()
+			l.sight = s.client.Recognise(l.text)
+		}
+		if s.name() == "" {
+			l.starts(before)
+			continue
+		}
+		if !l.up {
+			l.up, l.since = true, time.Now()
+		}
+		if r.Mode == Persist {
+			l.isWoken()
+		} else {
+			l.works()
+		}
+		l.isInTime()
+		l.isAnswered()
+		if line := l.noticer.see(l.sight, l.text, s.met(&s.worked) || s.met(&s.failed), time.Now()); line != "" {
+			r.Line(time.Now(), line)
 		}
 	}
 }
 
-// guardIdle ends a session that should drain the inbox and sits at its prompt instead:
-// it was given no prompt, or its hook could not ask for the end.
-func (r *run) guardIdle(s *session, look *time.Ticker) {
-	if r.Mode != Drain {
-		return
+// starts ends a session that does not start.
+func (l *lookout) starts(before screen.Sight) {
+	old := l.Client.TooOld(l.text)
+	switch {
+	case old != "":
+		l.s.end(verdict{ending: &ending{reason: SetUp, detail: old}})
+	case l.attach.Attended(): // who may be answering what it asks
+		l.since = time.Now()
+	case !l.Attended && !l.s.resumed && l.Client.Advise(l.sight).Matter != screen.Nothing && l.sight == before:
+		l.s.end(l.late(l.s, "no session started")) // nobody is there to answer what it asks
+	case time.Since(l.since) >= l.StartTimeout:
+		l.s.end(l.late(l.s, "no session started within "+l.StartTimeout.String()+" (--start-timeout)"))
 	}
-	var sight screen.Sight
-	drawn, idleSince := int64(-1), time.Now()
-	for {
-		select {
-		case <-s.over:
-			return
-		case <-look.C:
-		}
-		if waits, over := r.waitsForTasks(); over {
-			s.end(verdict{text: "a task that an entry left running in the background has taken longer than " + r.Background.String() + " (--background-timeout)"})
-			return
-		} else if waits || r.attended() {
-			idleSince = time.Now()
-			continue
-		}
-		if now := s.drawn.Load(); now != drawn {
-			drawn, sight = now, s.sight()
-		}
-		switch {
-		case sight.Kind != screen.Ready:
-			idleSince = time.Now()
-		case time.Since(idleSince) >= r.StartTimeout:
-			s.end(s.idle(r.StartTimeout))
-			return
-		}
+}
+
+// works ends a session that should drain the inbox and sits at its prompt instead:
+// it was given no prompt, or its hook could not ask for the end.
+func (l *lookout) works() {
+	waits, over := l.waitsForTasks()
+	switch {
+	case over:
+		l.s.end(verdict{text: "a task that an entry left running in the background has taken longer than " + l.Background.String() + " (--background-timeout)"})
+	case waits || l.attended() || l.sight.Kind != screen.Ready:
+		l.since = time.Now()
+	case time.Since(l.since) >= l.StartTimeout:
+		l.s.end(l.s.idle(l.StartTimeout))
 	}
 }
 
@@ -171,82 +172,44 @@ func lastLine(text string) string {
 	return ", which is empty"
 }
 
-// guardTime ends a session whose entry has reached its limit of time. Its hook does so
+// isInTime ends a session whose entry has reached its limit of time. Its hook does so
 // between two requests; one that takes long, or a tool, it cannot end.
-func (r *run) guardTime(s *session) {
-	look := time.NewTicker(lookEvery)
-	defer look.Stop()
-	for {
-		select {
-		case <-s.over:
-			return
-		case <-look.C:
-		}
-		_, d := r.follow.counts()
-		if d == nil {
-			continue
-		}
-		l := recovery.LimitsOf(d, r.Settings.Limits)
-		if l.Entry.Time == 0 {
-			continue
-		}
-		if v := recovery.Judge(l, recovery.Spent{Took: recovery.Took(d)}, d.Attempt); v != nil {
-			s.end(verdict{text: "its entry has reached its limit: " + v.Figures, over: v, seq: d.DeliveredSeq})
-			return
-		}
+func (l *lookout) isInTime() {
+	_, d := l.follow.counts()
+	if d == nil {
+		return
+	}
+	limits := recovery.LimitsOf(d, l.Settings.Limits)
+	if limits.Entry.Time == 0 {
+		return
+	}
+	if v := recovery.Judge(limits, recovery.Spent{Took: recovery.Took(d)}, d.Attempt); v != nil {
+		l.s.end(verdict{text: "its entry has reached its limit: " + v.Figures, over: v, seq: d.DeliveredSeq})
 	}
 }
 
-const (
-	// waiterPatience is how long the session may take to end, or to start another hook
-	// that waits, once the one that waited is gone.
-	waiterPatience = 2 * time.Second
-	// waiterPoll is how often the inbox is looked at while no hook waits: a pause and a
-	// back-off end without an event.
-	waiterPoll = 5 * time.Second
-)
+// waiterPatience is how long the session may take to end, or to start another hook that waits,
+// once the one that waited is gone.
+const waiterPatience = 2 * time.Second
 
-// guardWaiter ends a session that sleeps and that nothing would wake, since its hook in
+// isWoken ends a session that sleeps and that nothing would wake, since its hook in
 // the background was killed. As long as no entry waits, it may sleep on.
-func (r *run) guardWaiter(s *session) {
-	var name string // of the hook that waits
-	var died <-chan struct{}
-	var lost time.Time // when it died
-	served := time.Now()
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-s.over:
-			return
-		case <-r.follow.turned:
-		case <-timer.C:
-		case <-died:
-			died, lost = nil, time.Now()
-			timer.Reset(waiterPatience)
-			continue
+func (l *lookout) isWoken() {
+	w := l.follow.waitingHook()
+	if w == nil && l.sleepsUnwatched() {
+		if time.Since(l.since) >= l.StartTimeout {
+			l.s.end(verdict{text: "an entry waits, and no hook that would wake it has for " + l.StartTimeout.String()})
 		}
-		w := r.follow.waitingHook()
-		switch {
-		case w == nil:
-			name, died = "", nil
-			timer.Reset(waiterPoll)
-			if !r.sleepsUnwatched(s) {
-				served = time.Now()
-			} else if time.Since(served) >= r.StartTimeout {
-				s.end(verdict{text: "an entry waits, and no hook that would wake it has for " + r.StartTimeout.String()})
-				return
-			}
-		case w.Name != name:
-			name, died = w.Name, deathOf(w)
-			served = time.Now()
-		case died == nil && gone(w) && time.Since(lost) >= waiterPatience:
-			if entryUnserved(r.box) {
-				s.end(verdict{text: fmt.Sprintf("an entry waits, and the hook that would wake it is gone (process %d)", w.PID)})
-				return
-			}
-			timer.Reset(waiterPoll)
-		}
+		return
+	}
+	l.since = time.Now()
+	switch {
+	case w == nil || !gone(w):
+		l.lost = time.Time{}
+	case l.lost.IsZero():
+		l.lost = time.Now()
+	case time.Since(l.lost) >= waiterPatience && entryUnserved(l.box):
+		l.s.end(verdict{text: fmt.Sprintf("an entry waits, and the hook that would wake it is gone (process %d)", w.PID)})
 	}
 }
 
@@ -254,23 +217,8 @@ func (r *run) guardWaiter(s *session) {
 // where nobody types: its hook was killed before it waited, or before it woke the
 // session. That no hook is on record as waiting does not tell, since none is during a
 // turn.
-func (r *run) sleepsUnwatched(s *session) bool {
-	return !r.attended() && !s.asking() && s.sight().Kind == screen.Ready && entryUnserved(r.box)
-}
-
-// deathOf is closed when the process that waits dies. It is nil where that process cannot
-// be told from another one of the same number.
-func deathOf(w *inbox.Waiter) <-chan struct{} {
-	if _, known := machine.Lives(w.Boot, w.Namespace, w.PID, w.ProcessStart); !known {
-		return nil
-	}
-	died := make(chan struct{})
-	process := machine.WatchProcess(w.PID)
-	if gone(w) { // before it was watched, and its number may be another's by now
-		close(died)
-		return died
-	}
-	return process.Died()
+func (l *lookout) sleepsUnwatched() bool {
+	return !l.attended() && !l.s.asking() && l.sight.Kind == screen.Ready && entryUnserved(l.box)
 }
 
 // gone reports whether the process that waited is certain to be gone.

@@ -21,21 +21,22 @@ func TestNotice(t *testing.T) {
 	later := now.Add(promptless)
 
 	n := noticer{Client: client.Of("", []string{"claude"})}
-	assert.Empty(t, n.see(ready, false, now))
-	assert.Regexp(t, "^the session sits at its prompt", n.see(ready, false, later))
-	assert.Empty(t, n.see(ready, false, later.Add(time.Hour)), "once")
+	see := func(text string, now time.Time) string { return n.see(n.Recognise(text), text, false, now) }
+	assert.Empty(t, see(ready, now))
+	assert.Regexp(t, "^the session sits at its prompt", see(ready, later))
+	assert.Empty(t, see(ready, later.Add(time.Hour)), "once")
 
 	n = noticer{Client: client.Of("", []string{"claude"})}
-	assert.Empty(t, n.see(ready, false, now))
-	assert.Empty(t, n.see(busy, false, now))
-	assert.Equal(t, "the model's API says API error, try 1 of 10", n.see(fails("API error", "1"), false, now))
-	assert.Empty(t, n.see(fails("API error", "2"), false, now))
-	assert.Equal(t, "the model's API says 401 no, try 3 of 10", n.see(fails("401 no", "3"), false, now))
-	assert.Empty(t, n.see(ready, false, now))
-	assert.Empty(t, n.see(ready, false, later), "a turn has begun")
-	assert.NotEmpty(t, n.see(fails("401 no", "1"), false, later), "another turn")
+	assert.Empty(t, see(ready, now))
+	assert.Empty(t, see(busy, now))
+	assert.Equal(t, "the model's API says API error, try 1 of 10", see(fails("API error", "1"), now))
+	assert.Empty(t, see(fails("API error", "2"), now))
+	assert.Equal(t, "the model's API says 401 no, try 3 of 10", see(fails("401 no", "3"), now))
+	assert.Empty(t, see(ready, now))
+	assert.Empty(t, see(ready, later), "a turn has begun")
+	assert.NotEmpty(t, see(fails("401 no", "1"), later), "another turn")
 
 	n = noticer{Client: client.Of("", []string{"claude"}), silent: true}
-	assert.Empty(t, n.see(ready, false, now))
-	assert.Empty(t, n.see(ready, false, later))
+	assert.Empty(t, see(ready, now))
+	assert.Empty(t, see(ready, later))
 }

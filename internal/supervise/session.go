@@ -21,13 +21,11 @@ type session struct {
 	seq     int64 // the first commit to the inbox that may be this session's
 	resumed bool  // with the conversation of another one
 	screen  *screen.Screen
-	started chan struct{} // closed once a hook told of the start
 	over    chan struct{} // closed at the end
 	quit    chan struct{} // closed to end it
 	printed atomic.Bool   // since the watchdog looked last
 	drawn   atomic.Int64  // how often it has printed
 	asks    atomic.Bool   // the session waits for a person
-	awaits  atomic.Bool   // it may go on doing so
 	entered entered
 
 	mu     sync.Mutex
@@ -35,6 +33,8 @@ type session struct {
 	failed bool     // a turn ended in an error
 	worked bool     // an entry was delivered to it
 	why    *verdict // why the launcher ends it, nil if it does not
+	// awaits is the question that it may go on waiting with, nil for none.
+	awaits *question
 	// cutShort says that it was ended by the order that ends all the work.
 	cutShort bool
 }
@@ -54,7 +54,7 @@ type verdict struct {
 func newSession(c *client.Client, size terminal.Size) *session {
 	return &session{
 		client: c, began: time.Now(), screen: screen.New(int(size.Rows), int(size.Cols)),
-		started: make(chan struct{}), over: make(chan struct{}), quit: make(chan struct{}),
+		over: make(chan struct{}), quit: make(chan struct{}),
 	}
 }
 
@@ -82,9 +82,6 @@ func (s *session) name() string {
 func (s *session) start(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.id == "" {
-		close(s.started)
-	}
 	s.id = id
 }
 
@@ -205,34 +202,8 @@ type noticer struct {
 	silent bool      // nothing is said about a prompt
 }
 
-// notice looks at the screen of a session until it is over, and says what it finds. It
-// decides nothing.
-func (r *run) notice(s *session) {
-	look := time.NewTicker(lookEvery)
-	defer look.Stop()
-	n := noticer{Client: s.client, silent: r.Mode != Drain || r.Attended}
-	drawn, text := int64(-1), ""
-	for {
-		select {
-		case <-s.over:
-			return
-		case <-look.C:
-		}
-		if s.name() == "" || n.silent && s.drawn.Load() == drawn {
-			continue
-		}
-		if now := s.drawn.Load(); now != drawn {
-			drawn, text = now, s.screen.Text()
-		}
-		if line := n.see(text, s.met(&s.worked) || s.met(&s.failed), time.Now()); line != "" {
-			r.Line(time.Now(), line)
-		}
-	}
-}
-
 // see is what to say about a screen, "" for nothing.
-func (n *noticer) see(text string, worked bool, now time.Time) string {
-	sight := n.Recognise(text)
+func (n *noticer) see(sight screen.Sight, text string, worked bool, now time.Time) string {
 	n.begun = n.begun || worked || sight.Kind == screen.Busy
 	if sight.Kind != screen.Ready {
 		n.idle = time.Time{}

@@ -47,7 +47,7 @@ func (r *run) runSession() *ending {
 	// What runs beside the session may change the inbox: after its end it would undo what is
 	// settled then, or be cut off amid a commit by the end of this process.
 	var beside sync.WaitGroup
-	for _, watch := range []func(*session){r.guard, r.guardTime, r.endWarm, r.notice} {
+	for _, watch := range []func(*session){r.guard, r.endWarm} {
 		beside.Go(func() { watch(s) })
 	}
 	outcome, err := r.inTerminal(o)
