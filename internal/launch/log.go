@@ -129,48 +129,27 @@ func openLog(shown io.Writer, path string, trouble func(error)) (*log, error) {
 		if err := checkLog(path); err != nil {
 			return nil, err
 		}
-		l.file = &logFile{Logger: lumberjack.Logger{Filename: path, MaxSize: logSize, MaxBackups: oldLogs}, trouble: trouble, every: time.Second}
+		l.file = &logFile{Logger: lumberjack.Logger{Filename: path, MaxSize: logSize, MaxBackups: oldLogs}, trouble: trouble}
 		to = append(to, l.file)
 	}
 	l.lineQueue = newLineQueue(to, logRoom)
 	return l, nil
 }
 
-// logFile follows its file: once another program has renamed it (logrotate), the lines go
-// to a new one of its name.
+// logFile follows its name: once another program has renamed the file (logrotate), the lines go
+// to a new one. Where that must not be written, they still go to the old one.
 type logFile struct {
 	lumberjack.Logger
 	trouble func(error)
-	every   time.Duration // how often the name is looked at
-
-	is     fs.FileInfo // what the name was when the file was opened, nil before that
-	looked time.Time
-	told   string // what kept it from being followed
+	told    string // what kept the name from being followed
 }
 
 // Write writes a line.
 func (f *logFile) Write(line []byte) (int, error) {
-	if time.Since(f.looked) >= f.every {
-		f.follow()
-		f.looked = time.Now()
+	text, err := "", checkLog(f.Filename)
+	if err == nil {
+		err = f.Close() // it is opened by its name again
 	}
-	return f.Logger.Write(line)
-}
-
-// follow closes the file if its name is another one's, and Logger opens that. Where it
-// must not, the lines still go to the old one.
-func (f *logFile) follow() {
-	info, err := os.Lstat(f.Filename)
-	if err == nil && f.is != nil && os.SameFile(info, f.is) {
-		f.told = ""
-		return
-	}
-	if err = checkLog(f.Filename); err == nil {
-		if info, err = os.Lstat(f.Filename); err == nil {
-			f.is, err = info, f.Close()
-		}
-	}
-	text := ""
 	if err != nil {
 		text = err.Error()
 	}
@@ -178,6 +157,7 @@ func (f *logFile) follow() {
 		f.trouble(err)
 	}
 	f.told = text
+	return f.Logger.Write(line)
 }
 
 // checkLog makes the file, which only this user can read.

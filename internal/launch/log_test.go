@@ -33,7 +33,6 @@ func TestLogIsFollowed(t *testing.T) {
 	l, err := openLog(nil, path, func(err error) { troubles = append(troubles, err.Error()) })
 	require.NoError(t, err)
 	l.lineQueue.finish() // the test writes in its place
-	l.file.every = 0
 	say := func(line string) { _, err := l.file.Write([]byte(line + "\n")); require.NoError(t, err) }
 	holds := func(name, want string) {
 		t.Helper()
@@ -81,7 +80,6 @@ func TestLogIsBegunAnew(t *testing.T) {
 	l, err := openLog(nil, path, func(err error) { t.Error(err) })
 	require.NoError(t, err)
 	l.lineQueue.finish()
-	l.file.every = 0
 	line := []byte(strings.Repeat("x", logSize<<20/4) + "\n")
 	for range 9 {
 		_, err := l.file.Write(line)

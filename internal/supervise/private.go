@@ -25,9 +25,6 @@ import (
 // the session's hook: anybody who could replace those could run commands as this user.
 type private struct{ dir string }
 
-// oldSettings is where other versions of the launcher left the settings.
-const oldSettings = ".launch-settings.json"
-
 // makePrivate makes the directory where the system keeps such things. It removes one that
 // a killed launcher of the same inbox left: lock proves that there is no other launcher.
 func makePrivate(box *inbox.Inbox, lock *disk.Lock) (*private, error) {
@@ -42,7 +39,7 @@ func makePrivate(box *inbox.Inbox, lock *disk.Lock) (*private, error) {
 		removePrivate(base, prefix)
 		dir, err := os.MkdirTemp(base, prefix)
 		if err == nil {
-			return &private{dir}, disk.Remove(box.Dir() + "/" + oldSettings)
+			return &private{dir}, nil
 		}
 		failed = errors.Join(failed, err)
 	}

@@ -12,10 +12,7 @@ import (
 // and not just words, since a conversation may quote the words of a dialog: a
 // claudeDialog is at the end of the screen, where a conversation has its input line.
 func RecogniseClaude(text string) screen.Sight {
-	rows := strings.Split(strings.TrimRight(text, " \n"), "\n")
-	for i, row := range rows {
-		rows[i] = strings.TrimRight(strings.ReplaceAll(row, "\u00a0", " "), " ")
-	}
+	rows := claudeRows(text)
 	if top, bottom, ok := inputBox(rows); ok {
 		return screen.Sight{Kind: conversation(rows, top, bottom)}
 	}
@@ -26,6 +23,15 @@ func RecogniseClaude(text string) screen.Sight {
 		return screen.Sight{Kind: kind}
 	}
 	return claudeDialog(rows)
+}
+
+// claudeRows are the rows of a screen, without blanks at their ends.
+func claudeRows(text string) []string {
+	rows := strings.Split(strings.TrimRight(strings.ReplaceAll(text, "\u00a0", " "), " \n"), "\n")
+	for i, row := range rows {
+		rows[i] = strings.TrimRight(row, " ")
+	}
+	return rows
 }
 
 // lastWords recognises why the client gave up, which it prints at the margin.
@@ -95,10 +101,7 @@ var retrying = regexp.MustCompile(`^\S+ (.+) · retrying.* · attempt ([0-9]{1,3
 
 // claudeRetrying returns the error that the turn on the screen is retrying, if any.
 func claudeRetrying(text string) (r screen.Retry, ok bool) {
-	rows := strings.Split(strings.TrimRight(strings.ReplaceAll(text, "\u00a0", " "), " \n"), "\n")
-	for i, row := range rows {
-		rows[i] = strings.TrimRight(row, " ")
-	}
+	rows := claudeRows(text)
 	top, _, ok := inputBox(rows)
 	if !ok {
 		return screen.Retry{}, false

@@ -29,41 +29,26 @@ var codex = Client{
 const codexIdle = 365 * 24 * time.Hour
 
 func checkCodex(w Wishes) error {
-	args := w.Command[1:]
-	own := ownArguments(args)
-	switch verb, _ := codexVerb(args); {
+	verb, _, flags := readCodex(w.Command[1:])
+	switch {
 	case verb == "review":
 		return errors.New("codex review does one thing and ends: name codex exec, or codex alone")
 	case w.Limits.Entry.Spending():
 		return errors.New("--max-cost-per-entry and --max-tokens-per-entry mean nothing with Codex, which cannot be stopped between two requests: set --max-time-per-entry, or a limit of the day")
 	}
-	for i, arg := range own {
-		if arg == "--ephemeral" && w.Limits.Day.Spending() {
+	for _, f := range flags {
+		key, _, _ := strings.Cut(f.value, "=")
+		key = strings.TrimSpace(key)
+		switch {
+		case f.name == "--ephemeral" && w.Limits.Day.Spending():
 			return errors.New("--ephemeral leaves no rollout, from which is counted what it spends: leave it out, or the limit")
-		}
-		if key := codexKey(own[i:]); key == "hooks" || strings.HasPrefix(key, "hooks.") {
+		case (f.name == "-c" || f.name == "--config") && (key == "hooks" || strings.HasPrefix(key, "hooks.")):
 			return fmt.Errorf("%s would replace the hook of the session: put hooks of your own into hooks.json", key)
-		}
-		if arg == "--remote" || strings.HasPrefix(arg, "--remote=") {
+		case f.name == "--remote":
 			return errors.New("--remote: that session runs elsewhere, and its hooks do too: leave it out")
 		}
 	}
 	return nil
-}
-
-// codexKey is what the first argument sets in Codex's configuration, "" if it is no such flag.
-func codexKey(args []string) string {
-	setting, joined := strings.CutPrefix(args[0], "--config=")
-	if !joined {
-		if setting, joined = strings.CutPrefix(args[0], "-c"); joined && setting == "" || args[0] == "--config" {
-			setting, joined = strings.Join(args[1:min(2, len(args))], ""), true
-		}
-	}
-	if !joined {
-		return ""
-	}
-	key, _, _ := strings.Cut(strings.TrimPrefix(setting, "="), "=")
-	return strings.TrimSpace(key)
 }
 
 // codexValues are the flags of Codex that take a value.
@@ -73,23 +58,39 @@ var codexValues = []string{
 	"--thread-source", "--output-schema", "--color", "-o", "--output-last-message",
 }
 
-// codexVerb is the command of Codex's that the arguments name, and where; "" for a session in
-// the terminal.
-func codexVerb(args []string) (verb string, at int) {
-	for i := 0; i < len(args); i++ {
-		switch arg := args[i]; {
-		case arg == "--":
-			return "", 0
-		case slices.Contains(codexValues, arg):
-			i++
-		case strings.HasPrefix(arg, "-"):
-		case slices.Contains([]string{"exec", "e", "resume", "fork", "review"}, arg):
-			return arg, i
-		default:
-			return "", 0
+// codexFlag is a flag of a command of Codex's, and the arguments that say it.
+type codexFlag struct {
+	name, value string
+	said        []string
+}
+
+// readCodex reads arguments: the command of Codex's that they name, and where, "" for a session
+// in the terminal; and the flags.
+func readCodex(args []string) (verb string, at int, flags []codexFlag) {
+	worded := false
+	for i := 0; i < len(args) && args[i] != "--"; i++ {
+		arg := args[i]
+		if !strings.HasPrefix(arg, "-") {
+			if !worded && slices.Contains([]string{"exec", "e", "resume", "fork", "review"}, arg) {
+				verb, at = arg, i
+			}
+			worded = true
+			continue
 		}
+		name, value, joined := strings.Cut(arg, "=")
+		if len(arg) > 2 && slices.Contains(codexValues, arg[:2]) {
+			name, value, joined = arg[:2], strings.TrimPrefix(arg[2:], "="), true
+		}
+		f := codexFlag{name, value, args[i : i+1]}
+		if !joined && slices.Contains(codexValues, name) {
+			if i++; i == len(args) {
+				break // Codex says what is missing
+			}
+			f.value, f.said = args[i], args[i-1:i+1]
+		}
+		flags = append(flags, f)
 	}
-	return "", 0
+	return verb, at, flags
 }
 
 // codexCommand wires the hook by arguments, which no file has to keep, and has Codex trust
@@ -114,7 +115,7 @@ func codexCommand(ctx context.Context, s Session) ([]string, error) {
 		command = append(command, tools...)
 	}
 	args := s.Command[1:]
-	verb, at := codexVerb(args)
+	verb, at, _ := readCodex(args)
 	if verb == "" || verb == "resume" || verb == "fork" {
 		// Without it the session is a server's, which goes on when its terminal is gone.
 		command = append(command, "--no-daemon")
@@ -220,15 +221,10 @@ func trust(ctx context.Context, s Session, wiring []string, line string) (string
 
 // codexConfig are those of a command's arguments that change Codex's configuration.
 func codexConfig(args []string) (config []string) {
-	for i := 0; i < len(args) && args[i] != "--"; i++ {
-		name, _, joined := strings.Cut(args[i], "=")
-		switch {
-		case !slices.Contains([]string{"-c", "--config", "--enable", "--disable", "-p", "--profile"}, name):
-		case joined:
-			config = append(config, args[i])
-		case i+1 < len(args):
-			config = append(config, args[i], args[i+1])
-			i++
+	_, _, flags := readCodex(args)
+	for _, f := range flags {
+		if slices.Contains([]string{"-c", "--config", "--enable", "--disable", "-p", "--profile"}, f.name) {
+			config = append(config, f.said...)
 		}
 	}
 	return config

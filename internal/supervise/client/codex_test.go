@@ -34,7 +34,7 @@ func TestCodexVerb(t *testing.T) {
 		"--sandbox workspace-write hello x": "",
 		"-m":                                "",
 	} {
-		verb, _ := codexVerb(strings.Fields(line))
+		verb, _, _ := readCodex(strings.Fields(line))
 		assert.Equal(t, want, verb, line)
 	}
 }
@@ -51,7 +51,7 @@ func TestCodexResuming(t *testing.T) {
 		"resume --last":              "resume --last",
 	} {
 		args := strings.Fields(line)
-		verb, at := codexVerb(args)
+		verb, at, _ := readCodex(args)
 		assert.Equal(t, want, strings.Join(codexResuming(args, verb, at, "ID"), " "), line)
 	}
 }
@@ -89,8 +89,8 @@ func TestCheckCodex(t *testing.T) {
 }
 
 func TestCodexConfig(t *testing.T) {
-	args := strings.Fields("-c a=b -m gpt-5 --config=c=d exec --disable hooks -p work hello -- -c e=f")
-	assert.Equal(t, strings.Fields("-c a=b --config=c=d --disable hooks -p work"), codexConfig(args))
+	args := strings.Fields("-c a=b -m gpt-5 --config=c=d -cg=h exec --disable hooks -p work hello -- -c e=f")
+	assert.Equal(t, strings.Fields("-c a=b --config=c=d -cg=h --disable hooks -p work"), codexConfig(args))
 	assert.Empty(t, codexConfig([]string{"-c"}))
 }
 

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"heartbeat/internal/disk"
@@ -53,7 +53,6 @@ type Server struct {
 	listener *net.UnixListener
 	slots    chan struct{} // one for each connection
 	serving  sync.WaitGroup
-	count    atomic.Int32 // of watchers
 
 	mu       sync.Mutex
 	session  *Session // nil between two sessions
@@ -141,12 +140,11 @@ func (s *Server) End(why string) {
 		w.end(why)
 	}
 	s.session, s.typist, s.watchers = nil, nil, nil
-	s.count.Store(0)
 }
 
 // Drawn tells that the session's screen has changed.
 func (s *Server) Drawn() {
-	if s == nil || s.count.Load() == 0 {
+	if s == nil {
 		return
 	}
 	s.mu.Lock()
@@ -162,7 +160,7 @@ func (s *Server) redraw() {
 
 // Attended reports whether somebody sits at the session's terminal who may type.
 func (s *Server) Attended() bool {
-	if s == nil || s.count.Load() == 0 {
+	if s == nil {
 		return false
 	}
 	s.mu.Lock()
@@ -195,7 +193,6 @@ func (s *Server) join(w *watcher, take bool) error {
 	}
 	w.session = s.session
 	s.watchers = append(s.watchers, w)
-	s.count.Store(int32(len(s.watchers)))
 	if take && !w.watches {
 		s.typist = w
 	}
@@ -207,16 +204,10 @@ func (s *Server) join(w *watcher, take bool) error {
 func (s *Server) leave(w *watcher) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i, other := range s.watchers {
-		if other == w {
-			s.watchers = append(s.watchers[:i:i], s.watchers[i+1:]...)
-			break
-		}
-	}
+	s.watchers = slices.DeleteFunc(s.watchers, func(other *watcher) bool { return other == w })
 	if s.typist == w {
 		s.typist = nil
 	}
-	s.count.Store(int32(len(s.watchers)))
 	s.elect()
 	w.end("")
 }

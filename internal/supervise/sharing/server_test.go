@@ -234,7 +234,11 @@ func TestTooManyWatchers(t *testing.T) {
 	}
 	assert.Equal(t, "16 are attached already, and no more can be", s.attaches(hello{}).next(frameBye))
 	require.NoError(t, all[0].conn.Close())
-	s.eventually("one has gone", func() bool { return s.server.count.Load() < maxWatchers })
+	s.eventually("one has gone", func() bool {
+		s.server.mu.Lock()
+		defer s.server.mu.Unlock()
+		return len(s.server.watchers) < maxWatchers
+	})
 	s.attaches(hello{}).shows("you type")
 }
 

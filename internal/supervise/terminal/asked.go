@@ -16,9 +16,12 @@ const lookEvery = 250 * time.Millisecond
 
 // asking waits for the file that ends a session.
 type asking struct {
-	path   string
-	seen   chan struct{}
-	events *fsnotify.Watcher // nil if the system sends none
+	path    string
+	seen    chan struct{}
+	watcher *fsnotify.Watcher // nil if the system sends no events
+	events  <-chan fsnotify.Event
+	errs    <-chan error // an error means that events were lost: look again
+	tick    <-chan time.Time
 }
 
 // awaitFile waits for the file of Options.ExitSignal. It first removes one that an
@@ -37,13 +40,12 @@ func awaitFile(s *session) (*asking, error) {
 		return nil, fmt.Errorf("exit signal %s: there is no directory %s for it: make it first", s.ExitSignal, dir)
 	}
 	a.seen = make(chan struct{}, 1)
-	if a.events, err = fsnotify.NewWatcher(); err == nil {
-		if err = a.events.Add(dir); err != nil {
-			a.close()
-			a.events = nil
-		}
+	if a.watcher, err = fsnotify.NewWatcher(); err == nil {
+		a.events, a.errs = a.watcher.Events, a.watcher.Errors
+		err = a.watcher.Add(dir)
 	}
 	if err != nil {
+		a.tick = time.Tick(lookEvery)
 		s.Note("exit signal %s: the system sends no file events (%v): looking for it every %v instead", s.ExitSignal, err, lookEvery)
 	}
 	if err := a.remove(); err != nil {
@@ -66,32 +68,17 @@ func (a *asking) remove() error {
 
 // wait looks whenever something happens in the directory.
 func (a *asking) wait(done <-chan struct{}) {
-	var events <-chan fsnotify.Event
-	var errs <-chan error // an error means that events were lost: look again
-	var tick <-chan time.Time
-	if a.events != nil {
-		events, errs = a.events.Events, a.events.Errors
-	} else {
-		ticker := time.NewTicker(lookEvery)
-		defer ticker.Stop()
-		tick = ticker.C
-	}
-	for look := true; ; {
-		if look && a.isThere() {
-			_ = a.remove() // if it fails, the next session removes it
-			a.seen <- struct{}{}
-			return
-		}
-		look = true
+	for !a.isThere() {
 		select {
-		case e := <-events: // the directory's other files cause events too
-			look = filepath.Base(e.Name) == filepath.Base(a.path)
-		case <-errs:
-		case <-tick:
+		case <-a.events:
+		case <-a.errs:
+		case <-a.tick:
 		case <-done:
 			return
 		}
 	}
+	_ = a.remove() // if it fails, the next session removes it
+	a.seen <- struct{}{}
 }
 
 // isThere reports whether the name exists, even as a dangling link.
@@ -101,7 +88,7 @@ func (a *asking) isThere() bool {
 }
 
 func (a *asking) close() {
-	if a.events != nil {
-		_ = a.events.Close() // nothing is lost with it
+	if a.watcher != nil {
+		_ = a.watcher.Close() // nothing is lost with it
 	}
 }
