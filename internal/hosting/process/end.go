@@ -21,15 +21,12 @@ func (p *Process) End(grace time.Duration) {
 		return
 	default:
 	}
-	if !p.asked {
-		p.asked = true
-		_ = guardian.SignalGroup(p.PID, syscall.SIGTERM) // fails if it has just ended
-		p.killAt = time.AfterFunc(grace, p.kill)
-		return
+	if p.killAt == nil {
+		p.family.Ask()
+	} else if !p.killAt.Stop() {
+		return // it is killed already
 	}
-	if p.killAt.Stop() {
-		p.killAt = time.AfterFunc(grace, p.kill)
-	}
+	p.killAt = time.AfterFunc(grace, p.kill)
 }
 
 func (p *Process) kill() {
@@ -38,7 +35,9 @@ func (p *Process) kill() {
 		return
 	default:
 	}
-	_ = guardian.SignalGroup(p.PID, syscall.SIGKILL) // works even if processes cannot be listed
+	p.mu.Lock()
+	p.family.Kill()
+	p.mu.Unlock()
 	Sweep(p.mark)
 }
 
@@ -51,13 +50,14 @@ const (
 // EndRest ends what the client left behind: it asks, waits for half a second, and
 // kills. Call it after Ended. It returns how many processes it had to kill.
 func (p *Process) EndRest() (killed int) {
-	asked := guardian.Asked{}
 	for end := time.Now().Add(leftFor); time.Now().Before(end); time.Sleep(lookEach) {
 		left := guardian.Members(p.mark)
 		if len(left) == 0 {
 			break
 		}
-		asked.Press(left)
+		p.mu.Lock()
+		p.family.Press(left)
+		p.mu.Unlock()
 	}
 	return Sweep(p.mark)
 }

@@ -53,8 +53,8 @@ type Process struct {
 
 	mu     sync.Mutex
 	taken  error // of the write to its input
-	asked  bool
-	killAt *time.Timer
+	family guardian.Ending
+	killAt *time.Timer // nil until it was asked to end
 }
 
 // shell limits its own memory and becomes the client.
@@ -83,6 +83,9 @@ func Start(o Options) (*Process, error) {
 		closeAll(ours)
 		return nil, fmt.Errorf("start %s: %w", o.Path, guardian.WhyNot(err, o.Dir))
 	}
+	p.mu.Lock()
+	p.family.Leader = p.PID
+	p.mu.Unlock()
 	p.copied.Go(func() { p.write(stdin, o.Stdin) })
 	p.copied.Go(func() { copyAll(o.Stderr, stderr) })
 	go func() {
@@ -122,6 +125,9 @@ func (p *Process) bury(status syscall.WaitStatus) {
 	if status.Signaled() {
 		p.exit.Signal = unix.SignalName(status.Signal())
 	}
+	p.mu.Lock()
+	p.family.Gone = true
+	p.mu.Unlock()
 	close(p.ended)
 }
 

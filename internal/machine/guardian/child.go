@@ -58,14 +58,41 @@ func Family(leader int, strange func(pid int) bool) []machine.Entry {
 	return below(func(p machine.Entry) bool { return leader != 0 && p.Group == leader || p.Parent == os.Getpid() }, strange)
 }
 
-// Asked are the processes that were asked to end.
-type Asked map[int]bool
+// Ending ends what a leader started: its process group is asked, then each process that is left,
+// and once that has taken too long all are killed. When that is, and who is left, the caller says.
+type Ending struct {
+	Leader  int  // a process, and its group
+	Gone    bool // it has ended
+	killing bool
+	told    map[int]bool
+}
 
-// Press asks each of them once to end.
-func (a Asked) Press(left []machine.Entry) {
+// Ask asks the leader's group to end.
+func (e *Ending) Ask() { _ = SignalGroup(e.Leader, syscall.SIGTERM) } // fails if it has just ended
+
+// Kill kills the leader, and has [Ending.Press] kill from now on.
+func (e *Ending) Kill() {
+	e.killing = true
+	if !e.Gone {
+		_ = SignalGroup(e.Leader, syscall.SIGKILL) // works even if processes cannot be listed
+	}
+}
+
+// Killing reports whether [Ending.Kill] was called.
+func (e *Ending) Killing() bool { return e.killing }
+
+// Press asks each of those who are left to end, once, or kills them.
+func (e *Ending) Press(left []machine.Entry) {
+	if e.killing {
+		Slay(left)
+		return
+	}
+	if e.told == nil {
+		e.told = map[int]bool{}
+	}
 	for _, p := range left {
-		if !a[p.PID] {
-			a[p.PID] = true
+		if !e.told[p.PID] {
+			e.told[p.PID] = true
 			_ = Send(p, syscall.SIGTERM) // fails if it has just ended
 		}
 	}

@@ -2,7 +2,6 @@ package terminal
 
 import (
 	"strconv"
-	"syscall"
 	"time"
 
 	"heartbeat/internal/machine"
@@ -21,11 +20,9 @@ const (
 type ending struct {
 	outcome  Outcome
 	stopping bool // it was asked to end, or the command has ended and others run on
-	killing  bool
-	gone     bool // the command has ended
+	family   guardian.Ending
 	alone    bool // this process has no child left
 	over     bool // no process of the session is left
-	told     guardian.Asked
 	timeout  *time.Timer
 	grace    *time.Timer
 	wish     Cause       // why it is to be ended once it may, Ended for not yet
@@ -43,11 +40,11 @@ func (s *session) stop(why Outcome) {
 	why.Status = s.outcome.Status
 	s.outcome = why
 	s.beginGrace()
-	_ = guardian.SignalGroup(s.leader, syscall.SIGTERM) // fails if it has just ended
+	s.family.Ask()
 }
 
 func (s *session) beginGrace() {
-	s.stopping, s.told = true, guardian.Asked{}
+	s.stopping = true
 	s.deafen()
 	s.grace = time.NewTimer(s.Grace)
 }
@@ -55,13 +52,13 @@ func (s *session) beginGrace() {
 // bury records a death. The last one ends the session.
 func (s *session) bury(d death) {
 	if d.leader {
-		s.gone, s.outcome.Status = true, d.status
+		s.family.Gone, s.outcome.Status = true, d.status
 	}
 	s.alone = s.alone || d.alone
 	switch {
 	case s.alone && guardian.Adopts:
 		s.over = true
-	case s.gone:
+	case s.family.Gone:
 		if !s.stopping {
 			s.beginGrace()
 		}
@@ -76,24 +73,18 @@ func (s *session) bury(d death) {
 func (s *session) press() []machine.Entry {
 	left := s.left()
 	// A child that has just died must still be reaped, unless strangers run on.
-	s.over = s.gone && len(left) == 0 && (s.alone || s.crowded)
-	if s.killing {
-		guardian.Slay(left)
-	} else {
-		s.told.Press(left)
-	}
+	s.over = s.family.Gone && len(left) == 0 && (s.alone || s.crowded)
+	s.family.Press(left)
 	return left
 }
 
 // kill kills everybody at once.
 func (s *session) kill() {
-	if s.killing {
+	if s.family.Killing() {
 		return
 	}
-	s.killing, s.killedAt = true, s.now()
-	if !s.gone {
-		_ = syscall.Kill(-s.leader, syscall.SIGKILL) // works even if processes cannot be listed
-	}
+	s.killedAt = s.now()
+	s.family.Kill()
 	s.press()
 	if s.sweep == nil {
 		s.sweep = time.NewTimer(sweepEvery)
@@ -103,7 +94,7 @@ func (s *session) kill() {
 func (s *session) sweepUp() {
 	left := s.press()
 	s.sweep.Reset(sweepEvery)
-	if !s.killing || s.now()-s.killedAt < sweepFor {
+	if !s.family.Killing() || s.now()-s.killedAt < sweepFor {
 		return
 	}
 	if !s.over {
@@ -129,10 +120,7 @@ func (s *session) abandon() {
 	if s.over {
 		return
 	}
-	if !s.gone {
-		_ = syscall.Kill(-s.leader, syscall.SIGKILL)
-	}
-	s.killing = true
+	s.family.Kill()
 	s.press()
 	for limit := time.After(sweepFor); !s.over; {
 		select {

@@ -135,7 +135,7 @@ func (s *session) tell(d death) {
 
 // left are the living processes of the session.
 func (s *session) left() []machine.Entry {
-	return guardian.Family(s.leader, func(pid int) bool { return s.strangers[pid] })
+	return guardian.Family(s.family.Leader, func(pid int) bool { return s.strangers[pid] })
 }
 
 // kin are the children that this process already has, as after a shell script's exec, with

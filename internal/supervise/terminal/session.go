@@ -105,7 +105,6 @@ type session struct {
 	Options
 	caller     caller
 	ptmx, tty  *os.File
-	leader     int          // the command's pid, and that of its group and session
 	strangers  map[int]bool // children that are not of the session
 	crowded    bool         // a stranger may still run
 	marked     string       // the mark, "" for no guardian
@@ -184,7 +183,7 @@ func Run(o Options) (Outcome, error) {
 	}
 	defer s.abandon()
 	if s.Started != nil {
-		s.Started(s.leader)
+		s.Started(s.family.Leader)
 	}
 	return s.run()
 }

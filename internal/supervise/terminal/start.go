@@ -63,7 +63,7 @@ func (s *session) start(path string) (err error) {
 		signal.Stop(s.children)
 		s.joined.Done()
 	}
-	s.leader, err = withDefaultSignals(func() (int, error) {
+	s.family.Leader, err = withDefaultSignals(func() (int, error) {
 		return guardian.Start(path, s.Command, &syscall.ProcAttr{
 			Dir: s.Dir, Env: s.Env, Files: []uintptr{s.tty.Fd(), s.tty.Fd(), s.tty.Fd()},
 			Sys: &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}, // it is the command's controlling terminal
