@@ -48,9 +48,8 @@ func TestNights(t *testing.T) {
 	taken := signals.Take()
 	defer taken.Stop()
 	synctest.Test(t, func(t *testing.T) {
-		began, real := time.Now(), systemClocks
-		defer func() { systemClocks, disk.TestOnlyObserver, machine.TestOnlyBootID = real, nil, "" }()
-		systemClocks = clocks{time.Now, func() int64 { return int64(time.Since(began)) }}
+		began := time.Now()
+		defer func() { disk.TestOnlyObserver, machine.TestOnlyBootID = nil, "" }()
 		n := newNight(t, taken)
 		ctx, stop := context.WithCancel(t.Context())
 		n.r.stop.asked, n.r.stop.over = ctx, ctx

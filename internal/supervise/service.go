@@ -1,10 +1,12 @@
 package supervise
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
@@ -14,7 +16,7 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// statusEvery bounds how often the queue is counted for the status.
+// statusEvery is how often the status is told, where it has changed.
 const statusEvery = 2 * time.Second
 
 // service tells a service manager how the work goes (sd_notify(3)), if one asks for it.
@@ -22,7 +24,7 @@ const statusEvery = 2 * time.Second
 type service struct {
 	status  func() string // the queue in a few words
 	goesOn  func() bool   // whether the work does
-	news    chan struct{}
+	news    atomic.Bool
 	done    chan struct{}
 	stopped sync.WaitGroup
 	once    sync.Once
@@ -30,13 +32,11 @@ type service struct {
 
 // announce begins to tell.
 func announce(status func() string, goesOn func() bool) *service {
-	s := &service{status: status, goesOn: goesOn, news: make(chan struct{}, 1), done: make(chan struct{})}
-	if asked, _ := daemon.SdNotify(false, "STATUS=waiting for the first session"); !asked {
-		return s
-	}
-	s.stopped.Go(s.tellStatus)
-	if every, err := daemon.SdWatchdogEnabled(false); err == nil && every > 0 {
-		s.stopped.Go(func() { s.watchdog(every / 2) })
+	s := &service{status: status, goesOn: goesOn, done: make(chan struct{})}
+	s.news.Store(true)
+	if asked, _ := daemon.SdNotify(false, "STATUS=waiting for the first session"); asked {
+		watchdog, _ := daemon.SdWatchdogEnabled(false) // 0 where that cannot be known, too
+		s.stopped.Go(func() { s.run(watchdog) })
 	}
 	return s
 }
@@ -55,12 +55,7 @@ func (s *service) extend(rest time.Duration) {
 }
 
 // poke asks for another look at the status.
-func (s *service) poke() {
-	select {
-	case s.news <- struct{}{}:
-	default:
-	}
-}
+func (s *service) poke() { s.news.Store(true) }
 
 // end tells that the work is over. Where no session was needed, it counts as ready first.
 func (s *service) end(drained bool) {
@@ -72,34 +67,22 @@ func (s *service) end(drained bool) {
 	_, _ = daemon.SdNotify(false, daemon.SdNotifyStopping)
 }
 
-func (s *service) tellStatus() {
+// run tells the status where there is news, and a watchdog that asks so often that the work goes
+// on, as long as it does.
+func (s *service) run(watchdog time.Duration) {
+	look := time.NewTicker(min(statusEvery, cmp.Or(watchdog/2, statusEvery)))
+	defer look.Stop()
 	for {
-		_, _ = daemon.SdNotify(false, "STATUS="+s.status())
-		select {
-		case <-s.done:
-			return
-		case <-time.After(statusEvery):
+		if s.news.Swap(false) {
+			_, _ = daemon.SdNotify(false, "STATUS="+s.status())
 		}
-		select {
-		case <-s.done:
-			return
-		case <-s.news:
-		}
-	}
-}
-
-// watchdog tells regularly that the work goes on, as long as it does.
-func (s *service) watchdog(every time.Duration) {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		if s.goesOn() {
+		if watchdog > 0 && s.goesOn() {
 			_, _ = daemon.SdNotify(false, daemon.SdNotifyWatchdog)
 		}
 		select {
 		case <-s.done:
 			return
-		case <-tick.C:
+		case <-look.C:
 		}
 	}
 }

@@ -128,8 +128,8 @@ func (r *run) loop() *ending {
 		e := r.round()
 		if e != nil && r.waitsOut(e) {
 			e = nil
-			if r.pace.faults > 0 { // to look again would be another try
-				r.restFor(time.Until(r.pace.notBefore), nil)
+			for rest := time.Until(r.pace.notBefore); r.pace.faults > 0 && rest > 0 && r.stop.asked.Err() == nil; rest = time.Until(r.pace.notBefore) {
+				r.restFor(rest, nil) // to look at the inbox would be another try
 			}
 		}
 		if e != nil {
@@ -160,29 +160,21 @@ func (r *run) round() *ending {
 	return nil
 }
 
-// restFor tells others that it rests, and does.
+// lookAgain is how long a rest lasts at most before the inbox is looked at again: a timer stands
+// still while the machine sleeps, and what is waited for ends by the clock.
+const lookAgain = 15 * time.Second
+
+// restFor tells others that it rests, and does, or until something happens that wakes it or ends
+// the work.
 func (r *run) restFor(rest time.Duration, wake <-chan struct{}) {
 	r.doing("it rests until " + words.Stamp(time.Now().Add(rest).Round(time.Second)))
-	r.sleep(rest, wake)
-}
-
-// sleep rests, or until something happens that wakes it or ends the work.
-func (r *run) sleep(rest time.Duration, wake <-chan struct{}) {
 	r.guardRest()
-	alarm := systemClocks.alarm(rest)
-	timer := time.NewTimer(alarm.next())
+	timer := time.NewTimer(min(rest, lookAgain))
 	defer timer.Stop()
-	for {
-		select {
-		case <-timer.C:
-			if next := alarm.next(); next > 0 {
-				timer.Reset(next)
-				continue
-			}
-		case <-wake:
-		case <-r.stop.asked.Done():
-		}
-		return
+	select {
+	case <-timer.C:
+	case <-wake:
+	case <-r.stop.asked.Done():
 	}
 }
 
