@@ -77,7 +77,6 @@ func TestASupervisorEndures(t *testing.T) {
 	assert.Greater(t, time.Until(r.pace.notBefore), mostRest*4/5)
 	assert.Equal(t, []string{"trouble: there is no such command: claude is in no directory of PATH: it is tried again, with rests of up to 5m"}, *said)
 	assert.True(t, r.waitsOut(&ending{reason: SetUp, detail: "not trusted"}), "a session has worked")
-	assert.False(t, r.waitsOut(&ending{reason: SetUp, final: true}))
 	assert.False(t, r.waitsOut(&ending{reason: TimedOut}))
 
 	r, _ = suffering(t, Persist)

@@ -21,7 +21,6 @@ type ending struct {
 	reason Reason
 	detail string
 	signal syscall.Signal
-	final  bool // no other session is tried, whatever has worked before
 	logged bool // a line has told of it
 	shown  bool // something on the disk tells a person of it
 }
@@ -202,7 +201,7 @@ func (t *trouble) tells(why Reason, now time.Time) bool {
 func (r *run) waitsOut(e *ending) bool {
 	person := e.reason.Person()
 	switch {
-	case r.stop.asked.Err() != nil || e.final || !person && !e.reason.passes():
+	case r.stop.asked.Err() != nil || !person && !e.reason.passes():
 		return false
 	case r.Mode == Drain && (person || r.pace.tries() > r.MaxRestarts):
 		return false

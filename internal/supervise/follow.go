@@ -203,7 +203,7 @@ func (f *follower) delivered(name string, start int64, attempt int, at time.Time
 	}
 	f.add(at, text)
 	if f.session != nil {
-		f.session.note(&f.session.worked)
+		f.session.worked.Store(true)
 	}
 }
 

@@ -20,7 +20,7 @@ func (r *run) hear(s *session) func(inbox.Event) {
 			r.sign.say("its session is " + words.Short(e.Session))
 			r.service.ready()
 		case inbox.EventFailed:
-			s.note(&s.failed)
+			s.failed.Store(true)
 		case inbox.EventAsked:
 			s.asks.Store(true)
 			if r.EndAsking {
@@ -76,7 +76,7 @@ func (r *run) guard(s *session) {
 		}
 		l.isInTime()
 		l.isAnswered()
-		if line := l.noticer.see(l.sight, l.text, s.met(&s.worked) || s.met(&s.failed), time.Now()); line != "" {
+		if line := l.noticer.see(l.sight, l.text, s.worked.Load() || s.failed.Load(), time.Now()); line != "" {
 			r.Line(time.Now(), line)
 		}
 	}
@@ -124,9 +124,7 @@ func (r *run) waitsForTasks() (waits, over bool) {
 
 // idle is the verdict on a session that sits at its prompt.
 func (s *session) idle(since time.Duration) verdict {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.worked && !s.failed {
+	if !s.worked.Load() && !s.failed.Load() {
 		return verdict{ending: &ending{reason: SetUp, detail: "the session started and sits at its prompt: give the command " +
 			"something to begin with, as in " + s.client.Begin}}
 	}

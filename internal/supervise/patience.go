@@ -77,7 +77,7 @@ func (r *run) tooLong(end time.Time) string {
 // bearWith does not count a session that met an error of the API where its end is waited
 // for: only the time counts there, and how often an entry was tried.
 func (r *run) bearWith(s *session) {
-	if r.Mode == Drain && r.Patience != 0 && s.met(&s.failed) {
+	if r.Mode == Drain && r.Patience != 0 && s.failed.Load() {
 		r.pace.fruitless = max(0, r.pace.fruitless-1)
 	}
 }

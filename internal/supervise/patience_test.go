@@ -100,7 +100,7 @@ func TestOutageIsNoRestart(t *testing.T) {
 		r.Patience = c.patience
 		for range 3 {
 			s := newSession(client.Of("", []string{"claude"}), terminal.DefaultSize)
-			s.failed = c.failed
+			s.failed.Store(c.failed)
 			r.pace.sessionEnded(0, true, false)
 			r.bearWith(s)
 		}

@@ -106,7 +106,11 @@ func (r *run) status() string {
 // waits for a person or for its tasks.
 func (r *run) goesOn() bool {
 	s := r.current.Load()
-	if s == nil || s.printed.Swap(false) {
+	if s == nil {
+		return true
+	}
+	if now := s.drawn.Load(); now != s.watched {
+		s.watched = now
 		return true
 	}
 	_, flying := r.follow.counts()

@@ -23,20 +23,20 @@ type session struct {
 	screen  *screen.Screen
 	over    chan struct{} // closed at the end
 	quit    chan struct{} // closed to end it
-	printed atomic.Bool   // since the watchdog looked last
 	drawn   atomic.Int64  // how often it has printed
 	asks    atomic.Bool   // the session waits for a person
+	failed  atomic.Bool   // a turn ended in an error
+	worked  atomic.Bool   // an entry was delivered to it
 	entered entered
 
-	mu     sync.Mutex
-	id     string
-	failed bool     // a turn ended in an error
-	worked bool     // an entry was delivered to it
-	why    *verdict // why the launcher ends it, nil if it does not
+	mu  sync.Mutex
+	id  string
+	why *verdict // why the launcher ends it, nil if it does not
 	// awaits is the question that it may go on waiting with, nil for none.
 	awaits *question
-	// cutShort says that it was ended by the order that ends all the work.
-	cutShort bool
+
+	cutShort bool  // once it is over: by the order that ends all the work
+	watched  int64 // how often it had printed when the watchdog looked last
 }
 
 // verdict is why a session is ended.
@@ -105,22 +105,9 @@ func (s *session) ended() verdict {
 	return *s.why
 }
 
-func (s *session) note(what *bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	*what = true
-}
-
-func (s *session) met(what *bool) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return *what
-}
-
 // watch draws what the session prints on its screen, and passes it on.
 func (s *session) watch(next func([]byte)) func([]byte) {
 	return func(b []byte) {
-		s.printed.Store(true)
 		s.drawn.Add(1)
 		s.asks.Store(false)
 		_, _ = s.screen.Write(b) // it takes everything

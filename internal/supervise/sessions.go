@@ -81,9 +81,7 @@ func (r *run) after(s *session, o terminal.Outcome, err error) *ending {
 	if id := s.name(); id != "" {
 		r.report.addSession(id)
 	}
-	if r.cutShort(s, o) {
-		s.note(&s.cutShort)
-	}
+	s.cutShort = r.cutShort(s, o)
 	switch e := r.stopped(); {
 	case err != nil:
 		return r.stuck(err)
@@ -153,7 +151,7 @@ func (r *run) neverStarted(s *session, o terminal.Outcome) *ending {
 // intended reports whether the session ended as it should: the hook asked for it, or in
 // print mode nothing was left.
 func intended(s *session, o terminal.Outcome) bool {
-	return o.Cause == terminal.Asked && !s.met(&s.failed) || o.Cause == terminal.Ended && o.Status.Exited() && o.Status.ExitStatus() == 0
+	return o.Cause == terminal.Asked && !s.failed.Load() || o.Cause == terminal.Ended && o.Status.Exited() && o.Status.ExitStatus() == 0
 }
 
 // how says how a session ended that did not end as it should.

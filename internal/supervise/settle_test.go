@@ -137,7 +137,7 @@ func TestSettleStopped(t *testing.T) {
 		for range 3 { // more than the attempts that it has
 			change(t, box, func(tx *inbox.Tx) error { return errors.Join(deliver(tx), tx.BeginStop()) })
 			r.last = newSession(client.Of("", []string{"claude"}), terminal.DefaultSize)
-			r.last.note(&r.last.cutShort)
+			r.last.cutShort = true
 			st, err := r.settle(t.Context())
 			require.NoError(t, err)
 			assert.Nil(t, st.Stopping)

@@ -180,7 +180,7 @@ func (s *session) reason() inbox.Reason {
 	switch {
 	case s.ended().asked:
 		return inbox.ReasonAsked
-	case s.met(&s.cutShort):
+	case s.cutShort:
 		return inbox.ReasonStopped
 	}
 	return ""

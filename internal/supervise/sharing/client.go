@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/creack/pty"
@@ -194,17 +195,10 @@ var DetachKey = Key{`ctrl-\`, 0x1c}
 
 // Set takes a name such as ctrl-x.
 func (k *Key) Set(name string) error {
-	if len(name) == len("ctrl-x") && name[:len("ctrl-")] == "ctrl-" {
-		switch c := name[len(name)-1] | 0x20; {
-		case c >= 'a' && c <= 'z' && c != 'm' && c != 'j' && c != 'i':
-			*k = Key{name, c & 0x1f}
-			return nil
-		}
-		switch c := name[len(name)-1]; c {
-		case '\\', ']', '^', '_':
-			*k = Key{name, c & 0x1f}
-			return nil
-		}
+	letter, ctrl := strings.CutPrefix(strings.ToLower(name), "ctrl-")
+	if ctrl && len(letter) == 1 && strings.Contains(`abcdefghklnopqrstuvwxyz\]^_`, letter) { // i, j and m are keys of their own
+		*k = Key{name, letter[0] & 0x1f}
+		return nil
 	}
 	return errors.New(`it takes a key with ctrl, such as ctrl-\ or ctrl-x`)
 }

@@ -17,27 +17,19 @@ type Console struct {
 	to *os.File
 
 	mu     sync.Mutex
+	usual  *sync.Cond // is told when no session may draw on the other screen any more
 	modes  modes.Follower
-	kept   []line
-	lost   bool
 	record func(undo []byte) // has the guardian know, nil for none
 }
-
-// line is what waits to be said.
-type line struct {
-	to   io.Writer
-	text string
-}
-
-// maxKept bounds what waits to be said.
-const maxKept = 64
 
 // NewConsole is the terminal that f is, nil if it is none.
 func NewConsole(f *os.File) *Console {
 	if f == nil || !term.IsTerminal(int(f.Fd())) {
 		return nil
 	}
-	return &Console{to: f}
+	c := &Console{to: f}
+	c.usual = sync.NewCond(&c.mu)
+	return c
 }
 
 // Write shows what a session prints.
@@ -51,9 +43,7 @@ func (c *Console) Write(b []byte) (int, error) {
 		defer func() { c.record(now.Undo()) }()
 	}
 	n, err := c.to.Write(b)
-	if !c.modes.Alternate() {
-		c.say()
-	}
+	c.usual.Broadcast()
 	return n, err
 }
 
@@ -75,26 +65,10 @@ func (b beside) Write(text []byte) (int, error) {
 	c := b.console
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch {
-	case !c.modes.Alternate():
-		return b.to.Write(text)
-	case len(c.kept) < maxKept:
-		c.kept = append(c.kept, line{b.to, string(text)})
-	default:
-		c.lost = true
+	for c.modes.Alternate() {
+		c.usual.Wait()
 	}
-	return len(text), nil
-}
-
-// say says what was kept.
-func (c *Console) say() {
-	if c.lost {
-		c.kept = append(c.kept, line{c.kept[0].to, "(more was said, and is not kept)\r\n"})
-	}
-	for _, l := range c.kept {
-		_, _ = io.WriteString(l.to, l.text) // nobody is left to tell
-	}
-	c.kept, c.lost = nil, false
+	return b.to.Write(text)
 }
 
 // follow has the guardian know how to undo what the sessions set.
@@ -120,5 +94,5 @@ func (c *Console) rest() {
 		c.record(nil)
 	}
 	c.modes, c.record = modes.Follower{}, nil
-	c.say()
+	c.usual.Broadcast()
 }
