@@ -309,19 +309,16 @@ func setVariable(env []string, kv string) []string {
 // inFlight reports whether an entry is being worked on, in the inbox that the
 // environment names; nil where it names none.
 func inFlight(env []string, dir string) func() bool {
-	for _, kv := range env {
-		inbox, found := strings.CutPrefix(kv, cli.InboxVariable+"=")
-		if !found || inbox == "" {
-			continue
-		}
-		if !filepath.IsAbs(inbox) {
-			inbox = filepath.Join(dir, inbox)
-		}
-		file := filepath.Join(filepath.Dir(inbox), ".in-flight")
-		return func() bool {
-			_, err := os.Lstat(file)
-			return err == nil
-		}
+	inbox := terminal.Variable(env, cli.InboxVariable)
+	if inbox == "" {
+		return nil
 	}
-	return nil
+	if !filepath.IsAbs(inbox) {
+		inbox = filepath.Join(dir, inbox)
+	}
+	file := filepath.Join(filepath.Dir(inbox), ".in-flight")
+	return func() bool {
+		_, err := os.Lstat(file)
+		return err == nil
+	}
 }

@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -212,7 +213,14 @@ func (n *night) session(o terminal.Options) (terminal.Outcome, error) {
 
 // work is what a hook does in one commit, if there is room for that.
 func (n *night) work(do func(*inbox.Tx) error) {
-	if err := n.r.inTx(n.t.Context(), do); err != nil && !n.full.Load() {
+	tx, err := n.r.box.Begin(n.t.Context())
+	if err == nil {
+		if err = do(tx); err == nil {
+			err = tx.Commit()
+		}
+		err = errors.Join(err, tx.Close())
+	}
+	if !n.full.Load() {
 		assert.NoError(n.t, err)
 	}
 }

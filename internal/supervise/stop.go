@@ -138,10 +138,14 @@ func (r *run) endsOnce() string {
 // holdBack has nothing delivered any more, and tells whether an entry is in flight. Where
 // that cannot be noted, no delivery can be either, or the session is ended in its midst.
 func (r *run) holdBack() (flying, held bool) {
-	err := r.inTx(r.stop.over, func(tx *inbox.Tx) error {
+	tx, err := r.box.Begin(r.stop.over)
+	if err == nil {
 		flying = tx.InFlight() != nil
-		return tx.BeginStop()
-	})
+		if err = tx.BeginStop(); err == nil {
+			err = tx.Commit()
+		}
+		err = errors.Join(err, tx.Close())
+	}
 	if err == nil {
 		return flying, true
 	}
@@ -150,19 +154,6 @@ func (r *run) holdBack() (flying, held bool) {
 		r.Line(time.Now(), text)
 	}
 	return entryInFlight(r.box), false
-}
-
-// inTx changes the inbox in one commit.
-func (r *run) inTx(ctx context.Context, change func(*inbox.Tx) error) (err error) {
-	tx, err := r.box.Begin(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, tx.Close()) }()
-	if err := change(tx); err != nil {
-		return err
-	}
-	return tx.Commit()
 }
 
 // cutShort reports whether a session was ended by the order that ends the work, or by the

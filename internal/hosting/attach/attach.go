@@ -80,19 +80,18 @@ func (h Host) Status(ctx context.Context) (status json.RawMessage, err error) {
 // Cancel asks the session to end, and returns once the host has taken note. The client
 // has that long before it is killed; if grace is negative the session uses its own.
 func (h Host) Cancel(ctx context.Context, grace time.Duration) error {
-	path := "/cancel"
-	if grace >= 0 {
-		path += "?grace=" + grace.String()
-	}
-	return h.ask(ctx, http.MethodPost, path, nil, nil)
+	return h.end(ctx, "/cancel?", grace)
 }
 
 // Stop asks the session to deliver nothing more and to end once the entry in flight is
 // answered, after most at the latest. grace is as for [Host.Cancel].
 func (h Host) Stop(ctx context.Context, most, grace time.Duration) error {
-	path := "/stop?most=" + most.String()
+	return h.end(ctx, "/stop?most="+most.String()+"&", grace)
+}
+
+func (h Host) end(ctx context.Context, path string, grace time.Duration) error {
 	if grace >= 0 {
-		path += "&grace=" + grace.String()
+		path += "grace=" + grace.String()
 	}
 	return h.ask(ctx, http.MethodPost, path, nil, nil)
 }

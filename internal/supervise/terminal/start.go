@@ -131,7 +131,7 @@ func (s *session) find() (path string, err error) {
 		return s.check(name)
 	}
 	denied := error(nil)
-	for _, dir := range filepath.SplitList(variable(s.Env, "PATH")) {
+	for _, dir := range filepath.SplitList(Variable(s.Env, "PATH")) {
 		if dir == "" {
 			dir = "."
 		}
@@ -188,8 +188,8 @@ func (s *session) check(path string) (string, error) {
 	return path, nil
 }
 
-// variable returns the value of a variable. The last one of that name counts.
-func variable(env []string, name string) string {
+// Variable returns the value of a variable, "" for none. The last one of that name counts.
+func Variable(env []string, name string) string {
 	for _, kv := range slices.Backward(env) {
 		if value, found := strings.CutPrefix(kv, name+"="); found {
 			return value
