@@ -64,6 +64,12 @@ func (h *hook) mustCheck(tx *inbox.Tx, d *inbox.Delivery) (outcome, error) {
 		}
 		return unchecked, h.beginCheck(tx, d)
 	}
+	return h.checked(tx, d, o)
+}
+
+// checked notes what came of the check that this hook has run. The outcome says how the Stop goes on,
+// with nothing for an entry that is to be settled now.
+func (h *hook) checked(tx *inbox.Tx, d *inbox.Delivery, o *check.Outcome) (outcome, error) {
 	c := *d.Check
 	c.Seconds += o.Took.Seconds()
 	if c.Tail, c.Why = o.Tail, o.Why; len(h.checking.names) > 1 {
