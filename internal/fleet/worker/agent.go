@@ -79,7 +79,19 @@ func Run(begin context.Context, c *link.Conn, o Options) (err error) {
 		o: o, conn: c, outcomes: map[string]inbox.Outcome{}, pulled: make(chan pulled, 1),
 		retries: map[string]retry{}, doubtful: true,
 	}
-	if err := c.Patiently(begin, func() error { return a.prepare(begin) }); err != nil {
+	wait := func(do func(context.Context) error) error {
+		err := c.Patiently(begin, func() error { return do(begin) })
+		if begin.Err() != nil {
+			return errEnded
+		}
+		return err
+	}
+	defer func() {
+		if errors.Is(err, errEnded) {
+			err = nil
+		}
+	}()
+	if err := wait(a.prepare); err != nil {
 		return err
 	}
 	if a.box, err = inbox.Open(o.Inbox, inbox.Options{LockWait: lockWait}); err != nil {
@@ -92,8 +104,7 @@ func Run(begin context.Context, c *link.Conn, o Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, a.ledger.Close()) }()
-	ctx := context.Background()
-	if err := c.Patiently(begin, func() error { return a.bind(begin) }); err != nil {
+	if err := wait(a.bind); err != nil {
 		return err
 	}
 	n := 0
@@ -109,10 +120,10 @@ func Run(begin context.Context, c *link.Conn, o Options) (err error) {
 		Agent: o.Agent, Host: host, PID: os.Getpid(), Release: cli.ReadBuild().Version, Stream: a.o.Stream, Subject: a.o.Subject, Inbox: filepath.Base(a.box.Path()), Path: a.box.Path(),
 		Slots: o.Slots, Started: time.Now().UTC(), Ledger: a.ledger.Identity(),
 	}
-	if err := c.Patiently(begin, func() error {
-		err := a.takeName(begin)
+	if err := wait(func(ctx context.Context) error {
+		err := a.takeName(ctx)
 		if err == nil {
-			a.asked, err = a.isToDrain(begin)
+			a.asked, err = a.isToDrain(ctx)
 		}
 		return err
 	}); err != nil {
@@ -123,7 +134,7 @@ func Run(begin context.Context, c *link.Conn, o Options) (err error) {
 		a.drain(true, askedByVerb)
 	}
 	a.adopt()
-	return a.run(ctx)
+	return a.run(context.Background())
 }
 
 // prepare finds what setup has made. A stream that was not named is that of the subject.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -69,6 +70,18 @@ func TestWhatIsWrongAtTheStartIsWaitedFor(t *testing.T) {
 			assert.Equal(t, 1, strings.Count(a.said(), c.says), "once")
 		})
 	}
+}
+
+// Who ends it while it waits has it end as at any other time.
+func TestEndedBeforeItBegins(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, time.Minute)
+	require.NoError(t, w.js.DeleteStream(fleet.Context(t), "WORK"))
+	a := w.start("one", nil, "--no-session")
+	w.says(a, "it is tried again for ever")
+	a.term()
+	assert.Equal(t, 128+int(syscall.SIGTERM), a.ended())
+	assert.Equal(t, 1, strings.Count(a.said(), "WORK is not on this server"), "once")
 }
 
 // An agent with a subject of its own takes the consumer of all subjects from nobody, not even
