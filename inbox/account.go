@@ -3,17 +3,19 @@ package inbox
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"heartbeat/internal/flat"
+	"heartbeat/internal/journal"
+	"heartbeat/internal/lines"
 	"heartbeat/internal/money/budget"
 	"heartbeat/internal/money/price"
 )
 
-// Account is what was spent so far, and what the sessions spend on now. It is part of
+// Account is what was spent so far, and the parts of transcripts that are not charged yet. It is part of
 // the state, so that it changes with the entries or not at all. Its sums do not depend
 // on which lines of .costs.jsonl are kept.
 type Account struct {
@@ -31,69 +33,13 @@ type Account struct {
 	// the flags.
 	Raised []string
 	// Sessions are those that spend, or did lately, the latest first.
-	Sessions []SessionAccount
+	Sessions []SessionTurns
 }
-
-// SessionAccount is what is known of one session's spending.
-type SessionAccount struct {
-	ID string
-	// Charged is how much of what the meter counted was charged.
-	Charged price.Amount
-	// Closed says that nothing more is expected: the session has ended.
-	Closed bool
-	// Spans are what the spending belongs to, in their order in the transcript. What is
-	// not charged yet belongs to the first of them, up to where the next one begins.
-	Spans []Span
-	// Late are the last spans that were charged and of which more may come; From is where each
-	// ended.
-	Late []Span
-}
-
-// Span is a part of a session's transcript: one delivery of an entry, or what lies
-// between two.
-type Span struct {
-	// EntryID is empty outside of entries. The entry is the one whose first delivery had
-	// the commit FirstSeq, and this delivery has DeliveredSeq.
-	EntryID, ID            string
-	Start                  int64
-	FirstSeq, DeliveredSeq int64
-	Attempt                int
-	// From is a length that the transcript had: the span begins with the first line of a
-	// user at or behind it. It is negative if nobody knew.
-	From int64
-
-	// since is when that was, in milliseconds since 1970, where every line of what was
-	// before is older, and that line is not; 0 if that is not so.
-	since int64
-	// mark is where that line is, 0 until it is known.
-	mark int64
-	// turned says that such a line is known to be, wherever.
-	turned bool
-	// history is what a session had spent before this inbox knew of it: nobody's.
-	history bool
-}
-
-// Outside reports whether the span belongs to no entry.
-func (s Span) Outside() bool { return s.EntryID == "" }
-
-const (
-	// maxAccounts is how many sessions are accounted for at once. What is known of
-	// another is found again in .costs.jsonl.
-	maxAccounts = 8
-	// maxSpans bounds a session whose meter cannot be read.
-	maxSpans = 24
-	// maxSessionName is how long the name of a session may be that is accounted for.
-	maxSessionName = 128
-)
 
 // Account is what was spent so far, as this transaction has it.
-func (t *Tx) Account() (Account, error) {
-	a := t.readAccount()
-	return a.clone(), nil
-}
+func (t *Tx) Account() Account { return t.readAccount().clone() }
 
-// Account is what was spent so far: what was charged. [Inbox.Prices] adds what is not
-// charged yet.
+// Account is what was charged so far.
 func (v *View) Account() (Account, error) {
 	if !v.tx.writtenHere() {
 		return Account{}, nil // the next transaction forgets it
@@ -128,13 +74,13 @@ func (a *Account) clone() Account {
 	b := *a
 	b.Raised, b.Sessions = slices.Clone(b.Raised), slices.Clone(b.Sessions)
 	for i := range b.Sessions {
-		b.Sessions[i].Spans, b.Sessions[i].Late = slices.Clone(b.Sessions[i].Spans), slices.Clone(b.Sessions[i].Late)
+		b.Sessions[i].Turns = slices.Clone(b.Sessions[i].Turns)
 	}
 	return b
 }
 
 // Session is what is known of a session, nil if that is nothing.
-func (a *Account) Session(id string) *SessionAccount {
+func (a *Account) Session(id string) *SessionTurns {
 	for i := range a.Sessions {
 		if a.Sessions[i].ID == id {
 			return &a.Sessions[i]
@@ -143,26 +89,211 @@ func (a *Account) Session(id string) *SessionAccount {
 	return nil
 }
 
-// front moves a session to the front and returns it.
-func (a *Account) front(s SessionAccount) *SessionAccount {
-	a.Sessions = slices.DeleteFunc(a.Sessions, func(o SessionAccount) bool { return o.ID == s.ID })
+// front moves a session to the front and returns it. Of too many the one that was heard of first goes.
+func (a *Account) front(s SessionTurns) *SessionTurns {
+	a.forget(s.ID)
 	a.Sessions = slices.Insert(a.Sessions, 0, s)
-	for len(a.Sessions) > maxAccounts {
-		out := len(a.Sessions) - 1
-		for i, o := range slices.Backward(a.Sessions) {
-			if o.Closed {
-				out = i
-				break
-			}
-		}
-		a.Sessions = slices.Delete(a.Sessions, out, out+1)
-	}
+	a.Sessions = a.Sessions[:min(len(a.Sessions), maxAccounts)]
 	return &a.Sessions[0]
 }
 
-// close forgets a session. Its lines in .costs.jsonl have what was charged.
-func (a *Account) close(id string) {
-	a.Sessions = slices.DeleteFunc(a.Sessions, func(s SessionAccount) bool { return s.ID == id })
+func (a *Account) forget(id string) {
+	a.Sessions = slices.DeleteFunc(a.Sessions, func(s SessionTurns) bool { return s.ID == id })
+}
+
+// Booking is what the first turn of a session has cost, in whole or up to a place.
+type Booking struct {
+	Amount price.Amount
+	// Line is for .costs.jsonl, nil for nothing.
+	Line []byte
+	// From and Since are where, and when, what is not charged yet begins, and Stated is the client's own
+	// total by then. Rest says that it is the same turn's.
+	From, Since, Stated int64
+	Rest                bool
+}
+
+// Book charges what the first turn of a session has cost. Book before settling, so that the outcome has it. A
+// session whose last turn is booked is forgotten.
+func (t *Tx) Book(session string, b Booking) {
+	a := t.changeAccount()
+	s := a.Session(session)
+	of := s.Turns[0]
+	s.Stated = b.Stated
+	if !b.Rest {
+		s.Turns = slices.Delete(s.Turns, 0, 1)
+	}
+	if len(s.Turns) > 0 {
+		s.Turns[0].From, s.Turns[0].Since = b.From, b.Since
+	} else {
+		a.forget(session)
+	}
+	if b.Amount.IsZero() {
+		return
+	}
+	a.add(t.day(a), b.Amount, of.Outside())
+	t.addJSON(journal.Costs, b.Line)
+	if d := t.inFlight; d != nil && of.of(d) {
+		t.setInFlight(d.spending(b.Amount))
+	}
+	if d := t.redeliver; d != nil && of.of(d) {
+		t.setRedeliver(d.spending(b.Amount))
+	}
+}
+
+// ForgetTurns says that nothing more comes of a session.
+func (t *Tx) ForgetTurns(session string) {
+	t.changeAccount().forget(session)
+	t.Count(session, nil)
+}
+
+// Now is the time, in UTC.
+func (t *Tx) Now() time.Time { return t.box.utcNow() }
+
+// spending is the delivery with more that was charged to its entry. What the client said is for sessions: it
+// says that a moment after an entry's end.
+func (d *Delivery) spending(amount price.Amount) *Delivery {
+	with := *d
+	with.Spent = d.Spent.Plus(amount)
+	with.Spent.Said = 0
+	return &with
+}
+
+// Uncharged is what a turn that is not charged yet has cost so far.
+type Uncharged struct {
+	Turn
+	SessionID string
+	price.Price
+}
+
+// Count has outcomes, and what is held against limits, take into account what the turns of a session
+// have cost that are not charged yet.
+func (t *Tx) Count(session string, open []Uncharged) {
+	t.open = slices.DeleteFunc(t.open, func(o Uncharged) bool { return o.SessionID == session })
+	t.open = append(t.open, open...)
+}
+
+// costOf is what an outcome says of the entry's price.
+func (t *Tx) costOf(d *Delivery) price.Fields {
+	p := price.Price{Amount: d.Spent}
+	known := !d.Spent.IsZero()
+	for _, o := range t.open {
+		if o.of(d) {
+			p.Amount, known = p.Plus(o.Amount), true
+		}
+		if o.SessionID == d.SessionID {
+			p.Model = o.Model
+		}
+	}
+	if p.Said = 0; !known {
+		return price.Fields{}
+	}
+	return p.Fields()
+}
+
+// Spending is what is held against limits: what the entry in flight has cost in all its
+// deliveries, and what was spent today.
+type Spending struct {
+	Entry price.Amount
+	// Here is what the entry has cost in this delivery.
+	Here  price.Amount
+	Today price.Amount
+}
+
+// Spending is what the account and what this transaction has counted add up to.
+func (t *Tx) Spending() (s Spending) {
+	s.Today = t.Today()
+	if d := t.inFlight; d != nil {
+		s.Entry = d.Spent
+		for _, o := range t.open {
+			if o.of(d) {
+				s.Entry = s.Entry.Plus(o.Amount)
+			}
+			if o.is(d) {
+				s.Here = s.Here.Plus(o.Amount)
+			}
+		}
+	}
+	return s
+}
+
+// Today is what was spent on entries and outside of them on the day that it is, by the
+// local clock, with what this transaction has counted.
+func (t *Tx) Today() price.Amount {
+	sum := t.readAccount().On(t.box.Today())
+	for _, o := range t.open {
+		sum = sum.Plus(o.Amount)
+	}
+	return sum
+}
+
+// Position is [Tx.Position] for what is looked at next.
+func (v *View) Position(session, transcript string, length int64) (cut bool) {
+	return v.tx.Position(session, transcript, length, false)
+}
+
+// Turns are those of a session, as [Tx.Turns] has them.
+func (v *View) Turns(session string) *SessionTurns { return v.tx.Turns(session) }
+
+// Spending is what the account and an open session add up to. It changes nothing.
+func (v *View) Spending(session string, open []Uncharged) Spending {
+	v.tx.Count(session, open)
+	return v.tx.Spending()
+}
+
+// CostLines calls f for the lines of .costs.jsonl that the state has, the oldest first, until f returns false; whole
+// is false for one that is being written.
+func (v *View) CostLines(f func(line []byte, whole bool) bool) error {
+	if !v.tx.writtenHere() {
+		return nil
+	}
+	return v.tx.box.costLines(v.tx.st.Ends[journal.Costs].At, f)
+}
+
+// CostLines is [View.CostLines] for all that is in the file. It takes no lock.
+func (b *Inbox) CostLines(f func(line []byte, whole bool) bool) error { return b.costLines(-1, f) }
+
+// costLines reads up to an offset, or all where that is negative or the file is shorter: it was rotated then.
+func (b *Inbox) costLines(end int64, f func(line []byte, whole bool) bool) (err error) {
+	file, err := openState(b.CostsPath())
+	if file == nil || err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	size := file.Info().Size
+	if end >= 0 && end <= size {
+		size = end
+	}
+	return lines.Each(io.NewSectionReader(file, 0, size), 0, func(_, _ int64, l []byte, whole bool) bool {
+		return blank(l) || f(l, whole)
+	})
+}
+
+// SettledView is a view whose commit has reached the files, if that is so in a moment.
+func (b *Inbox) SettledView() (*View, error) {
+	for try := 1; ; try++ {
+		v, err := b.View()
+		if err != nil || !v.Settling() || try == corruptTries {
+			return v, err
+		}
+		if err := v.Close(); err != nil {
+			return nil, err
+		}
+		time.Sleep(time.Duration(try) * time.Millisecond)
+	}
+}
+
+// Today is the local date.
+func (b *Inbox) Today() string { return b.opts.Now().Local().Format(time.DateOnly) }
+
+// day is the local date. As long as that of the account is not over, the local zone is
+// not read for it.
+func (t *Tx) day(a *Account) string {
+	now := t.box.opts.Now().Unix()
+	if a.Day != "" && now < a.dayEnds && now >= a.dayEnds-26*60*60 {
+		return a.Day
+	}
+	a.dayEnds = t.Midnight().Unix()
+	return t.box.Today()
 }
 
 // add counts what is charged on a day.
@@ -205,7 +336,7 @@ func (a *Account) encode() []byte {
 		name string
 		price.Amount
 	}{{"today", a.Today}, {"total", a.Total}, {"outside", a.Outside}} {
-		o.Text(of.name, amountText(of.Amount))
+		o.Text(of.name, of.Short())
 	}
 	o.Raw("entry_limit", a.EntryLimit.JSON())
 	o.Raw("day_limit", a.DayLimit.JSON())
@@ -232,7 +363,7 @@ func decodeAccount(record []byte) (*Account, error) {
 	}
 	a := &Account{Day: m.String("day"), dayEnds: m.Int("day_ends")}
 	for name, into := range map[string]*price.Amount{"today": &a.Today, "total": &a.Total, "outside": &a.Outside} {
-		if *into, err = amountOf(m.String(name)); err != nil {
+		if *into, err = price.Short(m.String(name)); err != nil {
 			return new(Account), err
 		}
 	}
@@ -241,173 +372,13 @@ func decodeAccount(record []byte) (*Account, error) {
 	}
 	a.Raised = strings.Fields(m.String("raised"))
 	for _, v := range m.Value("sessions").Items() {
-		s, err := decodeSessionAccount(v)
+		s, err := sessionTurnsFrom(v)
 		if err != nil {
 			return new(Account), err
 		}
-		a.Sessions = append(a.Sessions, s)
+		if len(s.Turns) > 0 {
+			a.Sessions = append(a.Sessions, s)
+		}
 	}
 	return a, m.Err()
 }
-
-func (s *SessionAccount) members(c flat.Codec, charged *string) {
-	c.String("session_id", &s.ID)
-	c.Text("charged", charged)
-	c.Flag("closed", &s.Closed)
-}
-
-func (s *SessionAccount) encode() []byte {
-	var o flat.Object
-	charged := amountText(s.Charged)
-	s.members(flat.To(&o), &charged)
-	o.Raw("spans", spansText(s.Spans))
-	if len(s.Late) > 0 {
-		o.Raw("late", spansText(s.Late))
-	}
-	return o.End()
-}
-
-func spansText(all []Span) []byte {
-	text := []byte{'['}
-	for i := range all {
-		if i > 0 {
-			text = append(text, ',')
-		}
-		text = flat.AppendText(text, all[i].text())
-	}
-	return append(text, ']')
-}
-
-func spansFrom(list flat.Value) (all []Span, err error) {
-	for _, v := range list.Items() {
-		span, err := spanFrom(v.Text())
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, span)
-	}
-	return all, nil
-}
-
-func decodeSessionAccount(v flat.Value) (s SessionAccount, err error) {
-	m, err := flat.Parse([]byte(v))
-	if err != nil {
-		return s, err
-	}
-	var charged string
-	if s.members(flat.From(m), &charged); m.Err() != nil {
-		return s, m.Err()
-	}
-	if s.Charged, err = amountOf(charged); err != nil {
-		return s, err
-	}
-	if s.Spans, err = spansFrom(m.Value("spans")); err == nil {
-		s.Late, err = spansFrom(m.Value("late"))
-	}
-	if err == nil && len(s.Spans) == 0 {
-		err = errors.New("a session has no span")
-	}
-	return s, err
-}
-
-// text is a span in one short string, since every record has them: where it begins, since
-// when, its mark, and what is known of it; of an entry its place, its commits, its attempt and its
-// names.
-func (s *Span) text() string {
-	b := make([]byte, 0, 160)
-	b = strconv.AppendInt(b, s.From, 10)
-	b = strconv.AppendInt(append(b, ' '), s.since, 10)
-	b = strconv.AppendInt(append(b, ' '), s.mark, 10)
-	b = append(b, ' ', '-')
-	if s.turned {
-		b = append(b, 't')
-	}
-	if s.history {
-		b = append(b, 'h')
-	}
-	if s.Outside() {
-		return string(b)
-	}
-	for _, n := range [...]int64{s.Start, s.FirstSeq, s.DeliveredSeq, int64(s.Attempt)} {
-		b = strconv.AppendInt(append(b, ' '), n, 10)
-	}
-	b = append(append(b, ' '), s.EntryID...)
-	if s.ID != "" {
-		b = append(append(b, ' '), s.ID...)
-	}
-	return string(b)
-}
-
-func spanFrom(text string) (s Span, err error) {
-	parts := strings.SplitN(text, " ", 10)
-	var attempt int64
-	into := [...]*int64{&s.From, &s.since, &s.mark, nil, &s.Start, &s.FirstSeq, &s.DeliveredSeq, &attempt}
-	if n := len(parts); n != 4 && n < 9 {
-		return s, fmt.Errorf("%q is no span", brief(text))
-	}
-	for i, p := range parts[:min(len(parts), len(into))] {
-		if into[i] == nil {
-			s.turned, s.history = strings.Contains(p, "t"), strings.Contains(p, "h")
-		} else if *into[i], err = strconv.ParseInt(p, 10, 64); err != nil {
-			return s, fmt.Errorf("%q is no span", brief(text))
-		}
-	}
-	s.Attempt = int(attempt)
-	if len(parts) > 8 {
-		s.EntryID = parts[8]
-	}
-	if len(parts) > 9 {
-		s.ID = parts[9]
-	}
-	return s, nil
-}
-
-// amountText is an amount in one short string, empty for nothing: billionths of a dollar
-// ("-" if no dollars are known), tokens (input, output, cache read, cache write), and
-// requests; behind them, unless both are 0, the requests without a price and the client's total.
-// It is part of every record.
-func amountText(a price.Amount) string {
-	if a == (price.Amount{}) {
-		return ""
-	}
-	b := make([]byte, 0, 64)
-	if a.Dollars {
-		b = strconv.AppendInt(b, a.Nanos, 10)
-	} else {
-		b = append(b, '-')
-	}
-	counts := [...]int64{a.Tokens.Input, a.Tokens.Output, a.Tokens.CacheRead, a.Tokens.CacheWrite, a.Requests, a.Unpriced, a.Said}
-	n := len(counts)
-	if a.Unpriced == 0 && a.Said == 0 {
-		n -= 2
-	}
-	for _, n := range counts[:n] {
-		b = strconv.AppendInt(append(b, ' '), n, 10)
-	}
-	return string(b)
-}
-
-func amountOf(text string) (a price.Amount, err error) {
-	if text == "" {
-		return a, nil
-	}
-	parts := strings.Fields(text)
-	into := [...]*int64{
-		&a.Nanos, &a.Tokens.Input, &a.Tokens.Output, &a.Tokens.CacheRead, &a.Tokens.CacheWrite, &a.Requests, &a.Unpriced, &a.Said,
-	}
-	if n := len(parts); n != len(into) && n != len(into)-2 {
-		return a, fmt.Errorf("%q is no amount", brief(text))
-	}
-	a.Dollars = parts[0] != "-"
-	for i, p := range parts {
-		if i == 0 && !a.Dollars {
-			continue
-		}
-		if *into[i], err = strconv.ParseInt(p, 10, 64); err != nil || *into[i] < 0 {
-			return price.Amount{}, fmt.Errorf("%q is no amount", brief(text))
-		}
-	}
-	return a, nil
-}
-
-func brief(text string) string { return text[:min(len(text), 40)] }

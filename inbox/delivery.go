@@ -199,13 +199,13 @@ func (d *Delivery) members(c flat.Codec) error {
 	c.Text("text_file", &d.TextFile)
 	c.Raw("evidence", &d.Evidence)
 	c.NonZero("first_seq", &d.FirstSeq)
-	spent := amountText(d.Spent)
+	spent := d.Spent.Short()
 	c.Text("spent", &spent)
 	took := int64(d.Took)
 	c.NonZero("took_ns", &took)
 	d.Took = max(0, time.Duration(took))
 	if c.Reads() {
-		d.Spent, _ = amountOf(spent) // nothing, where somebody edited it
+		d.Spent, _ = price.Short(spent) // nothing, where somebody edited it
 	}
 	if err := flat.Pointer(c, "failure", &d.Failure); err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"heartbeat/internal/money/budget"
-	"heartbeat/internal/money/price"
 )
 
 // Limits are what the entry's envelope says that it may cost. They were understood when
@@ -56,22 +55,6 @@ func (e Entry) Spent() budget.Spent { return budget.Spent{Amount: e.spent, Time:
 // that gives it back and counts it.
 func (t *Tx) Worked(d time.Duration) { t.worked = max(0, d) }
 
-// Today is what was spent on entries and outside of them on the day that it is, by the
-// local clock, with what the readings of this transaction add.
-func (t *Tx) Today() price.Amount {
-	a := t.readAccount()
-	sum := a.On(t.box.today())
-	for i := range a.Sessions {
-		s := &a.Sessions[i]
-		for j, part := range s.uncharged(t.readings[s.ID]) {
-			if !s.Spans[j].history {
-				sum = sum.Plus(part.Amount)
-			}
-		}
-	}
-	return sum
-}
-
 // AcceptUnpriced has a person's resume take what went to models without a price today for nothing:
 // otherwise a limit of the day in dollars would hold delivery until midnight.
 func (t *Tx) AcceptUnpriced() {
@@ -103,53 +86,6 @@ func midnight(now time.Time) time.Time {
 		end = end.Add(step)
 	}
 	return end
-}
-
-// Spending is what is held against limits: what the entry in flight has cost in all its
-// deliveries, and what was spent today.
-type Spending struct {
-	Entry price.Amount
-	// Here is what the entry has cost in this delivery.
-	Here  price.Amount
-	Today price.Amount
-}
-
-// Position is [Tx.Position] for what is looked at next. It reports whether the transcript is
-// shorter than it was: a transaction that charges the session has that kept.
-func (v *View) Position(session string, length int64) (cut bool) {
-	v.tx.Position(session, length, TurnUnknown)
-	s := v.tx.readAccount().Session(session)
-	return s != nil && s.isBeyond(length)
-}
-
-// Spending is what a reading and the account add up to. It changes nothing.
-func (v *View) Spending(r Reading) (Spending, error) {
-	t := v.tx
-	t.account, t.readings, t.pending = nil, nil, nil // of the last reading: a view commits nothing
-	if err := t.Charge(r); err != nil {
-		return Spending{}, err
-	}
-	return t.Spending(), nil
-}
-
-// Spending is what the readings of this transaction and the account add up to.
-func (t *Tx) Spending() (s Spending) {
-	s.Today = t.Today()
-	d := t.inFlight
-	if d == nil {
-		return s
-	}
-	p, _ := t.SpentOn(d)
-	s.Entry, s.Here = p.Amount, p.Amount.Minus(d.Spent)
-	for i := range t.readAccount().Sessions {
-		of := &t.readAccount().Sessions[i]
-		for j, part := range of.uncharged(t.readings[of.ID]) {
-			if of.Spans[j].of(d) && !of.Spans[j].is(d) {
-				s.Here = s.Here.Minus(part.Amount)
-			}
-		}
-	}
-	return s
 }
 
 // OverBudget sets the entry in flight aside, since it has reached a limit: figures say

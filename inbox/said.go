@@ -13,6 +13,7 @@ import (
 	"heartbeat/internal/flat"
 	"heartbeat/internal/journal"
 	"heartbeat/internal/lines"
+	"heartbeat/internal/money/price"
 )
 
 // VerdictKind is what an agent says of its entry.
@@ -153,7 +154,7 @@ func (t *Tx) PutOff(reason string, until time.Time) error {
 	}
 	was := earlier{
 		EntryID: d.EntryID, Attempts: d.Attempt, FirstSeq: d.first(),
-		Spent: amountText(d.Spent), Took: d.Took + t.worked,
+		Spent: d.Spent.Short(), Took: d.Took + t.worked,
 	}
 	line, err := d.putOffLine(was, until)
 	if err != nil {
@@ -238,7 +239,7 @@ func (t *Tx) resume(e *Entry) {
 			continue
 		}
 		e.Attempt, e.firstSeq, e.took = was.Attempts+1, was.FirstSeq, max(0, was.Took)
-		e.spent, _ = amountOf(was.Spent) // nothing, where somebody edited it
+		e.spent, _ = price.Short(was.Spent) // nothing, where somebody edited it
 	}
 }
 

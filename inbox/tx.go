@@ -57,7 +57,7 @@ type Tx struct {
 	accountChanged bool
 	positions      map[string]position // see Position
 	worked         time.Duration       // see Worked
-	readings       map[string]*Reading // of this transaction
+	open           []Uncharged         // see Count
 
 	closed bool
 	// person says that the next commit brings what a person may want to hear of, and

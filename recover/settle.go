@@ -44,7 +44,7 @@ func Settle(tx *inbox.Tx, a Asker, sight Sight) (Report, error) {
 		return report, nil
 	}
 	if !sight.Charged {
-		if err := charging.Orphan(tx, a.Box); err != nil {
+		if err := charging.Orphan(tx); err != nil {
 			a.note("what the session spent is not all counted: %v", err)
 		}
 	}

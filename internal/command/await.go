@@ -12,7 +12,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
-	"heartbeat/internal/money/priced"
+	"heartbeat/internal/money/charging"
 	"heartbeat/internal/see"
 	"heartbeat/internal/words"
 )
@@ -42,7 +42,7 @@ type waited struct {
 // price gives the outcome the price that is known now. Nobody waits for the rest of it:
 // `results` has it a moment later.
 func (w *waited) price(box *inbox.Inbox) {
-	prices := priced.Of(box)
+	prices := charging.BookOf(box)
 	prices.Want(w.EntryID)
 	if w.Result != nil {
 		priced, _ := prices.Result(*w.Result, nil)

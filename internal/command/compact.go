@@ -83,7 +83,7 @@ func (o *compactFlags) run(s cli.Streams) error {
 		c.Trimmed = &n
 	}
 	if err := meter.Prune(box.Dir()); err != nil {
-		return fmt.Errorf("compact: remove the meters of earlier releases: %w", err)
+		return fmt.Errorf("compact: remove the counts of earlier releases: %w", err)
 	}
 	err = cli.InTransaction(box, s, func(tx *inbox.Tx) error { return recovery.ForgetSpills(box, tx.InFlight()) })
 	if err != nil {

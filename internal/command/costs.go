@@ -15,9 +15,9 @@ import (
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/command/costs"
 	"heartbeat/internal/command/history"
+	"heartbeat/internal/money/charging"
 	"heartbeat/internal/money/meter"
 	"heartbeat/internal/money/price"
-	"heartbeat/internal/money/priced"
 	"heartbeat/internal/words"
 )
 
@@ -117,11 +117,11 @@ func (o *costsFlags) run(s cli.Streams) error {
 func (o *costsFlags) sum(box *inbox.Inbox, s cli.Streams) (*costs.Sum, error) {
 	sum, kept := costs.NewSum(o.by), price.Amount{}
 	var check costs.Check
-	now, err := box.Spending(priced.Load(box), func(c inbox.Cost) {
+	now, err := charging.Spending(box, func(c price.Line) {
 		kept = kept.Plus(c.Amount)
-		check.Add(c.SessionID, c.Amount)
+		check.Add(&c)
 		if !c.At.Before(o.since.Time) {
-			sum.Add(lineOf(c))
+			sum.Add(c)
 		}
 	})
 	if err != nil {
@@ -129,8 +129,7 @@ func (o *costsFlags) sum(box *inbox.Inbox, s cli.Streams) (*costs.Sum, error) {
 	}
 	s.Warn(now.Warnings)
 	for c := range now.Open() {
-		c.At = time.Now()
-		sum.Add(lineOf(c))
+		sum.Add(c)
 	}
 	if gone := now.Account.Total.Minus(kept); o.since.IsZero() && (gone.Nanos > 0 || gone.Tokens.Sum() > 0) {
 		s.Note("%s more was spent earlier: its lines are no longer in %s", gone, box.CostsPath())
@@ -142,10 +141,6 @@ func (o *costsFlags) sum(box *inbox.Inbox, s cli.Streams) (*costs.Sum, error) {
 		err = describe(box, sum, s)
 	}
 	return sum, err
-}
-
-func lineOf(c inbox.Cost) costs.Line {
-	return costs.Line{At: c.At, EntryID: c.EntryID, ID: c.ID, Start: c.Start, First: c.FirstSeq, Session: c.SessionID, Price: c.Price, Models: c.Models}
 }
 
 // describe tells the sum what metadata its entries have.

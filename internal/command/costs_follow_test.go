@@ -15,7 +15,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/command/history"
-	"heartbeat/internal/money/priced"
+	"heartbeat/internal/money/charging"
 )
 
 // following is a verb that follows, until stop.
@@ -58,7 +58,7 @@ func (f *following) stop() (rest []string) {
 func TestFollowedPrices(t *testing.T) {
 	for _, verb := range []string{"results", "log"} {
 		t.Run(verb, func(t *testing.T) {
-			s := newSpender(t, inbox.Message{ID: "a", Text: "one"}, inbox.Message{ID: "b", Text: "two"}, inbox.Message{ID: "c", Text: "three"}).counted()
+			s := newSpender(t, inbox.Message{ID: "a", Text: "one"}, inbox.Message{ID: "b", Text: "two"}, inbox.Message{ID: "c", Text: "three"})
 			s.stop(nil, true)
 			s.feedback()
 			s.request(10)
@@ -92,13 +92,13 @@ func TestFollowedPrices(t *testing.T) {
 
 // TestWhatWaitsForItsPrice is shown when it has waited long enough, and at the end.
 func TestWhatWaitsForItsPrice(t *testing.T) {
-	s := newSpender(t, inbox.Message{ID: "a", Text: "one"}).counted()
+	s := newSpender(t, inbox.Message{ID: "a", Text: "one"})
 	s.stop(nil, true)
 	s.feedback()
 	s.request(10)
 	s.stop(reply("did one"), false)
 	var shown []string
-	w := pricedResults{prices: priced.Of(s.box), show: func(r inbox.Result, line []byte) {
+	w := pricedResults{prices: charging.BookOf(s.box), show: func(r inbox.Result, line []byte) {
 		assert.Nil(t, line)
 		shown = append(shown, r.Price().Cell())
 	}}
@@ -110,7 +110,7 @@ func TestWhatWaitsForItsPrice(t *testing.T) {
 	w.add(r, raw)
 	w.look(now)
 	assert.Empty(t, shown)
-	w.look(now.Add(priced.Patience + time.Second))
+	w.look(now.Add(charging.Patience + time.Second))
 	assert.Equal(t, []string{"0.10"}, shown)
 	w.add(r, raw)
 	w.rest()

@@ -14,29 +14,31 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/agent"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/money/budget"
+	"heartbeat/internal/money/charging"
+	"heartbeat/internal/money/meter"
 	"heartbeat/internal/money/price"
 )
 
 // spender works through an inbox and spends money on it.
 type spender struct {
 	*testing.T
-	box     *inbox.Inbox
-	now     time.Time
-	session string
-	spent   price.Amount // by the session
-	marks   []inbox.Boundary
-	read    int64
+	box        *inbox.Inbox
+	now        time.Time
+	session    string
+	transcript string
+	models     map[int64]bool // of which the prices are written down
+	requests   int
 }
 
 func newSpender(t *testing.T, entries ...inbox.Message) *spender {
-	s := &spender{T: t, now: time.Date(2026, 3, 4, 12, 0, 0, 0, time.Local)}
-	s.begin("s1")
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	s := &spender{T: t, now: time.Date(2026, 3, 4, 12, 0, 0, 0, time.Local), models: map[int64]bool{}}
 	box, err := inbox.Open(filepath.Join(t.TempDir(), "inbox.jsonl"), inbox.Options{Now: func() time.Time { return s.now }})
 	require.NoError(t, err)
 	s.box = box
+	s.begin("s1")
 	for _, m := range entries {
 		_, err := box.Append(t.Context(), m, 0)
 		require.NoError(t, err)
@@ -44,20 +46,39 @@ func newSpender(t *testing.T, entries ...inbox.Message) *spender {
 	return s
 }
 
+// write adds to a file.
+func (s *spender) write(path, format string, args ...any) {
+	s.Helper()
+	require.NoError(s, os.MkdirAll(filepath.Dir(path), 0o700))
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	require.NoError(s, err)
+	_, err = fmt.Fprintf(f, format, args...)
+	require.NoError(s, err)
+	require.NoError(s, f.Close())
+}
+
 // request is one of a session to the model, with its price in cents; 0 is unknown.
 func (s *spender) request(cents int64) {
-	s.spent = s.spent.Plus(price.Amount{
-		Nanos: cents * 10_000_000, Dollars: cents > 0, Tokens: price.Tokens{Input: 1000, Output: 100, CacheRead: 10}, Requests: 1,
-	})
-	if cents == 0 {
-		s.spent.Unpriced++
+	s.Helper()
+	if cents > 0 && !s.models[cents] {
+		s.models[cents] = true
+		s.write(meter.PricesPath(), "[models.cents-%d]\ninput = %d\noutput = 0\ncache-read = 0\n", cents, 10*cents)
 	}
+	s.requests++
+	s.write(s.transcript, `{"type":"assistant","message":{"id":"m%d","model":"cents-%d","usage":{"input_tokens":1000,"output_tokens":100,"cache_read_input_tokens":10}}}`+"\n", s.requests, cents)
 }
 
 // begin starts a session with a prompt.
 func (s *spender) begin(session string) {
-	s.session, s.spent, s.marks, s.read = session, price.Amount{}, nil, 0
+	s.session, s.transcript = session, filepath.Join(s.TempDir(), session+".jsonl")
 	s.feedback()
+}
+
+// place says where in its transcript the session is.
+func (s *spender) place(tx *inbox.Tx) {
+	info, err := os.Stat(s.transcript)
+	require.NoError(s, err)
+	tx.Position(s.session, s.transcript, info.Size(), true)
 }
 
 // stop ends a turn: settle deals with the entry in flight, and deliver hands the next one
@@ -66,9 +87,8 @@ func (s *spender) stop(settle func(*inbox.Tx) error, deliver bool) {
 	s.Helper()
 	s.now = s.now.Add(time.Minute)
 	s.in(func(tx *inbox.Tx) error {
-		s.read += 100
-		tx.Position(s.session, s.read, inbox.TurnEnded)
-		if err := tx.Charge(s.reading(false)); err != nil {
+		s.place(tx)
+		if err := charging.Turn(tx, s.session); err != nil {
 			return err
 		}
 		if tx.InFlight() != nil {
@@ -84,40 +104,17 @@ func (s *spender) stop(settle func(*inbox.Tx) error, deliver bool) {
 	})
 }
 
-// counted is of a session with a transcript, so that more may be counted of it.
-func (s *spender) counted() *spender {
-	s.in(func(tx *inbox.Tx) error {
-		return tx.StartSessionWith(s.session, 0, agent.StartNote(filepath.Join(s.TempDir(), "t.jsonl")))
-	})
-	return s
-}
-
 // feedback is the line of the transcript with what the hook, or a person, said.
 func (s *spender) feedback() {
-	s.marks = append(s.marks, inbox.Boundary{Offset: s.read + 10, Before: s.spent})
-	s.read += 100
+	s.Helper()
+	s.write(s.transcript, `{"type":"user","message":{"content":"q"}}`+"\n")
 }
 
 // end charges what the session spent to its end.
 func (s *spender) end() {
 	s.Helper()
 	s.now = s.now.Add(time.Minute)
-	s.in(func(tx *inbox.Tx) error { return tx.Charge(s.reading(true)) })
-}
-
-func (s *spender) reading(over bool) inbox.Reading {
-	marks := append([]inbox.Boundary(nil), s.marks...)
-	return inbox.Reading{
-		Session: s.session, Spent: s.spent, Read: s.read, Model: "claude-opus-5-5", Over: over,
-		Boundary: func(position int64) (inbox.Boundary, bool) {
-			for _, m := range marks {
-				if m.Offset >= position {
-					return m, true
-				}
-			}
-			return inbox.Boundary{}, false
-		},
-	}
+	s.in(func(tx *inbox.Tx) error { return charging.Note(tx, s.session) })
 }
 
 func (s *spender) in(do func(*inbox.Tx) error) {

@@ -14,7 +14,7 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/cli/program"
-	"heartbeat/internal/money/priced"
+	"heartbeat/internal/money/charging"
 	"heartbeat/internal/words"
 )
 
@@ -83,7 +83,7 @@ const (
 
 // eachPart visits the letters that are listed, a part of them at a time.
 func (o *letterFlags) eachPart(box *inbox.Inbox, s cli.Streams, visit func([]inbox.Letter) error) error {
-	prices := priced.Of(box)
+	prices := charging.BookOf(box)
 	var part []inbox.Letter
 	var failed error
 	text := 0
@@ -120,7 +120,7 @@ func listedText(l inbox.Letter) string {
 }
 
 // priceLetters gives the letters the price that is known now.
-func priceLetters(prices *priced.Book, letters []inbox.Letter, s cli.Streams) {
+func priceLetters(prices *charging.Book, letters []inbox.Letter, s cli.Streams) {
 	ids := make([]string, len(letters))
 	for i, l := range letters {
 		ids[i] = l.EntryID
@@ -155,7 +155,7 @@ func (o *letterFlags) show(named []string, s cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	priceLetters(priced.Of(box), chosen, s)
+	priceLetters(charging.BookOf(box), chosen, s)
 	if o.JSON {
 		return printLetters(chosen, s)
 	}

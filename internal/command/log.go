@@ -13,8 +13,8 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/command/history"
+	"heartbeat/internal/money/charging"
 	"heartbeat/internal/money/price"
-	"heartbeat/internal/money/priced"
 	"heartbeat/internal/words"
 )
 
@@ -24,7 +24,7 @@ type logFlags struct {
 	count  int
 	follow bool
 	rows   *list // nil with --json
-	prices *priced.Book
+	prices *charging.Book
 }
 
 func logVerb() cli.Verb {
@@ -76,7 +76,7 @@ func (o *logFlags) run(args []string, s cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	o.prices = priced.Of(box)
+	o.prices = charging.BookOf(box)
 	if !o.JSON {
 		o.rows = o.table(s)
 	}
@@ -141,7 +141,7 @@ func (o *logFlags) followEvents(box *inbox.Inbox, log *history.Log, news *inbox.
 		}
 		s.Out, s.Err = line.Around(s.Out), line.Around(s.Err)
 	}
-	var late priced.Queue[history.Event] // they wait for an answer's price
+	var late charging.Queue[history.Event] // they wait for an answer's price
 	following := follow(news, func() error {
 		all, err := log.Next()
 		s.Warn(log.Notes())

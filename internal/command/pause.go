@@ -11,7 +11,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/money/budget"
-	"heartbeat/internal/money/priced"
+	"heartbeat/internal/money/charging"
 )
 
 func pauseVerb() cli.Verb {
@@ -132,7 +132,7 @@ func resume(i *cli.InboxFlags, s cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	if now, err := box.Spending(priced.Load(box), nil); err != nil {
+	if now, err := charging.Spending(box, nil); err != nil {
 		s.Note("what was spent today cannot be told: %v", err) // it was resumed
 	} else if v := recovery.JudgeDay(budget.Plan{Day: now.Account.DayLimit}, now.Today()); v != nil {
 		r.Over = v.Figures

@@ -18,7 +18,7 @@ import (
 	"heartbeat/internal/cli/program"
 	"heartbeat/internal/command/history"
 	"heartbeat/internal/flat"
-	"heartbeat/internal/money/priced"
+	"heartbeat/internal/money/charging"
 	"heartbeat/internal/words"
 )
 
@@ -140,7 +140,7 @@ func (o *resultsFlags) list(box *inbox.Inbox, s cli.Streams) (err error) {
 	if err != nil {
 		return fmt.Errorf("results: %w", err)
 	}
-	shown := pricedResults{prices: priced.Of(box), show: show, lines: o.JSON, contested: contested}
+	shown := pricedResults{prices: charging.BookOf(box), show: show, lines: o.JSON, contested: contested}
 	any := false
 	each := shown.print // all of them may be many
 	if o.count > 0 {
@@ -178,11 +178,11 @@ func (o *resultsFlags) list(box *inbox.Inbox, s cli.Streams) (err error) {
 
 // pricedResults are shown once they have their price.
 type pricedResults struct {
-	priced.Queue[pricedResult] // those that wait for it
-	prices                     *priced.Book
-	show                       func(inbox.Result, []byte)
-	lines                      bool              // show needs them
-	contested                  map[string]string // by entry_id
+	charging.Queue[pricedResult] // those that wait for it
+	prices                       *charging.Book
+	show                         func(inbox.Result, []byte)
+	lines                        bool              // show needs them
+	contested                    map[string]string // by entry_id
 }
 
 type pricedResult struct {
@@ -354,7 +354,7 @@ func (o *resultsFlags) reply(box *inbox.Inbox, entry string, s cli.Streams) erro
 	}
 	switch {
 	case f.Result != nil && f.Letter == nil && o.JSON:
-		prices := priced.Of(box)
+		prices := charging.BookOf(box)
 		prices.Want(f.EntryID)
 		_, line := prices.Result(f.Answered(), f.Result)
 		if objection != "" {

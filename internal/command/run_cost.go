@@ -4,20 +4,20 @@ import (
 	"strings"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/money/charging"
 	"heartbeat/internal/money/price"
-	"heartbeat/internal/money/priced"
 )
 
 // costOfRun is what the entries of a babysitter run have cost by now, as far as the lines are kept,
 // nil if nothing is known. Their ids begin with the run's.
 func costOfRun(box *inbox.Inbox, id string) (*price.Price, error) {
 	var sum price.Price
-	add := func(c inbox.Cost) {
+	add := func(c price.Line) {
 		if strings.HasPrefix(c.ID, id+"/") {
 			sum.Amount = sum.Plus(c.Amount)
 		}
 	}
-	now, err := box.Spending(priced.Load(box), add)
+	now, err := charging.Spending(box, add)
 	if err != nil {
 		return nil, err
 	}

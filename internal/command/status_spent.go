@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/money/charging"
 	"heartbeat/internal/money/meter"
 	"heartbeat/internal/money/price"
-	"heartbeat/internal/money/priced"
 	"heartbeat/internal/see"
 	"heartbeat/internal/words"
 )
@@ -47,7 +47,7 @@ func (t spentToday) String() string {
 // spent sets what was spent today and on the entry in flight. What cannot be read is a
 // warning.
 func (st *status) spent(box *inbox.Inbox, f see.Facts) {
-	now, err := box.Spending(priced.Load(box), nil)
+	now, err := charging.Spending(box, nil)
 	if err != nil {
 		st.Warnings = append(st.Warnings, "what was spent cannot be told: "+err.Error())
 		return

@@ -19,7 +19,7 @@ import (
 // Limits that cannot be held are named, by status and by doctor, as long as the session runs.
 func TestStatusOfWhatIsNotCounted(t *testing.T) {
 	s := newSpender(t, inbox.Message{ID: "a", Text: "one"})
-	const cause = "open DIR/.meter-s: it is not a regular file: remove it"
+	const cause = "open DIR/t.jsonl: it is not a regular file: remove it"
 	s.in(func(tx *inbox.Tx) error { return tx.NoteUncounted("s", cause) })
 	says1 := `limits are set, and nothing is counted of what session s spends since .*, so that only limits of time hold: ` + cause
 	out, _ := says(t, s.box, "status")
@@ -72,7 +72,7 @@ func TestStatusOfWhatHasNoPrice(t *testing.T) {
 	s := newSpender(t, inbox.Message{ID: "a", Text: "one"})
 	s.now = time.Now()
 	s.request(310)
-	s.spent.Unpriced++
+	s.request(0)
 	s.stop(nil, false)
 	s.end()
 	s.in(func(tx *inbox.Tx) error {

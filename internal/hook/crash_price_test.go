@@ -11,7 +11,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/money/charging"
-	"heartbeat/internal/money/meter"
+	"heartbeat/internal/money/price"
 	"heartbeat/internal/testing/crash"
 )
 
@@ -39,14 +39,13 @@ func init() {
 }
 
 // spendBefore lets a session answer A and work on B.
-func spendBefore(t testing.TB, s situation, dir string) { hear(t, dir, workOnB(t, s, dir)) }
+func spendBefore(t testing.TB, s situation, dir string) { workOnB(t, s, dir) }
 
 func workOnB(t testing.TB, s situation, dir string) (total int64) {
 	for i, reply := range []string{"ready", "reply to A"} {
 		transcribe(t, dir, i, reply)
 		inProcess(t, s.command(dir, nil), inDir(pricedEvent("Stop", reply), dir))
 		total += cents[i]
-		hear(t, dir, total)
 	}
 	transcribe(t, dir, 2, "reply to B")
 	return total + cents[2]
@@ -73,41 +72,25 @@ func appendTo(t testing.TB, path, text string) {
 	require.NoError(t, f.Close())
 }
 
-func hear(t testing.TB, dir string, total int64) {
-	_, err := meter.Advance(dir, meter.Reading{
-		Session: "s0", Transcript: filepath.Join(dir, "t.jsonl"),
-	})
-	require.NoError(t, err)
-}
-
 // everyCentOnce finds what each entry has cost, however often it is asked for.
 func everyCentOnce(t *testing.T, s situation, c crash.Crash) {
 	box, err := inbox.Open(s.inbox(c.Dir), inbox.Options{})
 	require.NoError(t, err)
-	m, err := meter.Advance(c.Dir, meter.Reading{
-		Session: "s0", Transcript: filepath.Join(c.Dir, "t.jsonl"), Final: true,
-	})
-	require.NoError(t, err)
-	prices, err := box.Prices(charging.Load(box))
+	prices, err := charging.Read(box)
 	require.NoError(t, err)
 	assert.Equal(t, int64(7*cent), prices.Total().Nanos, "before anything is made good")
 	for range 2 {
 		s.settle(t, c.Dir, func(box *inbox.Inbox, tx *inbox.Tx) {
-			r := charging.Reading(m)
-			r.Gone = true
-			require.NoError(t, tx.Charge(r))
+			require.NoError(t, charging.Note(tx, "s0"))
 			require.NoError(t, tx.Commit())
 		})
 	}
 	got := map[string]int64{}
-	warnings, err := box.Costs(func(c inbox.Cost) bool {
-		got[c.EntryID] += c.Nanos / cent
-		return true
-	})
+	warnings, err := charging.Lines(box, func(l price.Line) { got[l.EntryID] += l.Nanos / cent })
 	require.NoError(t, err)
 	assert.Empty(t, warnings)
 	assert.Equal(t, map[string]int64{"": cents[0], entryIDOf("A"): cents[1], entryIDOf("B"): cents[2]}, got)
-	prices, err = box.Prices(nil)
+	prices, err = charging.Read(box)
 	require.NoError(t, err)
 	assert.Equal(t, int64(7*cent), prices.Total().Nanos)
 	assert.Equal(t, int64(cent), prices.Outside().Nanos)

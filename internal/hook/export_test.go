@@ -72,8 +72,3 @@ func newInbox(t testing.TB, content string) (path string) {
 	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }
-
-const BlockedWait = blockedWait
-
-// MeterWait is how long a hook waits for the meter of a session.
-var MeterWait = meterWait

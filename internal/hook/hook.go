@@ -61,13 +61,14 @@ type hook struct {
 	idleUntil int64
 	watched   transcriptWatch
 	kept      keptEvidence
-	account   turnAccount
+	cut       bool      // the transcript is shorter than it was
+	charged   *inbox.Tx // the transaction that has charged this session
 	// clientIs is the client's process once it was sought.
-	clientIs     int
-	clientSought bool
-	counting     counting
-	gate         gate
-	checking     checking
+	clientIs       int
+	clientSought   bool
+	uncountedBatch uncounted
+	gate           gate
+	checking       checking
 }
 
 // end closes a transaction, and says what it found.

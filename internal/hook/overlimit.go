@@ -14,7 +14,6 @@ import (
 	"heartbeat/internal/disk"
 	"heartbeat/internal/money/budget"
 	"heartbeat/internal/money/charging"
-	"heartbeat/internal/money/meter"
 	"heartbeat/internal/money/price"
 	"heartbeat/internal/words"
 )
@@ -37,15 +36,19 @@ func (h *hook) afterTools() int {
 	if err == nil && v != nil {
 		err = h.stopTurn(v, seq)
 	}
-	h.keepCounting()
+	if u := h.uncountedBatch; u.changed { // a turn may go on for hours without a Stop: the lock is taken once for each cause
+		h.record(func(tx *inbox.Tx) error { return tx.NoteUncounted(h.input.SessionID, u.cause) })
+	}
+	if h.cut { // once it has grown again nobody could tell
+		h.record(func(tx *inbox.Tx) error { h.placeTurn(tx); return nil })
+	}
 	if err != nil {
 		h.Complain(fmt.Errorf("%w: the turn goes on", err))
 	}
 	return cli.ExitOK
 }
 
-// lookAtSpending is the usual case: it takes no lock and changes nothing but the count of
-// what the session spends. It returns the limit that is reached, nil for none,
+// lookAtSpending is the usual case: it takes no lock and changes nothing. It returns the limit that is reached, nil for none,
 // and the delivery that it is about.
 func (h *hook) lookAtSpending() (v *recovery.Over, seq int64, err error) {
 	view, err := h.box.View()
@@ -76,53 +79,53 @@ func (h *hook) isTurn(session, prompt string) bool {
 	return h.input.SessionID == session && h.input.PromptID == prompt
 }
 
-// judgeSpending holds against the limits what the session has spent by now.
+// judgeSpending holds against the limits what the session has spent by now. The client may write the answer that asked
+// for these tools after it has run them: close to a limit the hook waits for it, and takes one that does not come to be
+// as large as the largest.
 func (h *hook) judgeSpending(view *inbox.View, d *inbox.Delivery, l budget.Plan) (*recovery.Over, error) {
-	h.counting.cut = view.Position(h.input.SessionID, claude.TranscriptSize(h.input.TranscriptPath))
-	s, missing, err := h.countBatch(view, d, l)
-	if s == nil {
-		return nil, err
-	}
-	v, errSpent := h.judgeWith(view, d, l, s, missing)
-	return v, errors.Join(errSpent, err)
-}
-
-// countBatch counts what the session has spent. The client may write the answer that asked
-// for these tools after it has run them: close to a limit the hook waits for it, and returns
-// a guess at what is missing if it does not come.
-func (h *hook) countBatch(view *inbox.View, d *inbox.Delivery, l budget.Plan) (s *meter.State, missing price.Amount, err error) {
-	reading := meter.Reading{Session: h.input.SessionID, Transcript: h.input.TranscriptPath, Wait: meterWait(view, h.input.SessionID)}
 	for began := time.Now(); ; time.Sleep(answerPoll) {
-		s, err = meter.Advance(h.box.Dir(), reading)
-		h.counting.found(view, h.input.SessionID, err)
-		if s == nil || h.input.ToolUse == "" || s.HasTool(h.input.ToolUse, h.input.AgentID) {
-			return s, price.Amount{}, err
+		c, err := h.count(view, h.input.ToolUse)
+		h.uncountedBatch.found(view, h.input.SessionID, err)
+		if c == nil {
+			return nil, err
 		}
-		one, known := s.Largest()
-		more := price.Amount{Nanos: nearLimit * one.Nanos, Tokens: price.Tokens{Input: nearLimit * one.Tokens.Sum()}}
-		reached, errNow := h.judgeWith(view, d, l, s, price.Amount{})
-		near, errNear := h.judgeWith(view, d, l, s, more)
-		if reached != nil || near == nil && known || errors.Join(errNow, errNear) != nil {
-			return s, price.Amount{}, errors.Join(err, errNow, errNear)
-		}
-		if time.Since(began) >= lineWait {
-			return s, one, err
+		over := h.judgeWith(view, d, l, c, 0)
+		switch {
+		case h.input.ToolUse == "" || c.HasTool || over != nil,
+			c.Requests > 0 && h.judgeWith(view, d, l, c, nearLimit) == nil:
+			return over, err
+		case time.Since(began) >= lineWait:
+			return h.judgeWith(view, d, l, c, 1), err
 		}
 	}
 }
 
-// judgeWith judges what a count says, and more.
-func (h *hook) judgeWith(view *inbox.View, d *inbox.Delivery, l budget.Plan, s *meter.State, more price.Amount) (*recovery.Over, error) {
-	spending, err := view.Spending(charging.Reading(s))
-	if err != nil {
-		return nil, err
-	}
-	more.Dollars = s.Spent.Dollars // also where the entry's own requests have none yet
-	spent := recovery.Spent{Spending: spending, Took: recovery.Took(d)}
+// someMore is what so many requests more may take.
+func someMore(c *charging.Counted, n int64) price.Amount {
+	return price.Amount{Nanos: n * c.Largest.Nanos, Dollars: c.Largest.Nanos > 0, Tokens: price.Tokens{Input: n * c.Largest.Tokens.Sum()}}
+}
+
+// judgeWith judges what was counted, and so many requests more.
+func (h *hook) judgeWith(view *inbox.View, d *inbox.Delivery, l budget.Plan, c *charging.Counted, n int64) *recovery.Over {
+	spent := recovery.Spent{Spending: view.Spending(h.input.SessionID, c.Open(h.input.SessionID)), Took: recovery.Took(d)}
 	for _, a := range []*price.Amount{&spent.Entry, &spent.Here, &spent.Today} {
-		*a = a.Plus(more)
+		*a = a.Plus(someMore(c, n))
 	}
-	return recovery.Judge(l, spent, d.Attempt), nil
+	return recovery.Judge(l, spent, d.Attempt)
+}
+
+// uncounted is what this hook found about the count between two requests.
+type uncounted struct {
+	changed bool // what the state has of it is not so any more
+	cause   string
+}
+
+// found notes what came of a count, where that is not what the state has.
+func (u *uncounted) found(view *inbox.View, session string, err error) {
+	if u.cause = ""; err != nil {
+		u.cause = err.Error()
+	}
+	u.changed = !inbox.SameFinding(u.cause, view.Uncounted(session))
 }
 
 // stopTurn settles the entry in flight, and has the client end the turn and the launcher
@@ -135,9 +138,9 @@ func (h *hook) stopTurn(v *recovery.Over, seq int64) error {
 	why := ""
 	if d := tx.InFlight(); d != nil && d.DeliveredSeq == seq && h.isTurn(d.SessionID, d.PromptID) {
 		why = fmt.Sprintf("heartbeat: entry %s was stopped: %s", words.Name(d.ID(), d.EntryID), v.Figures)
-		if err = h.chargeTurn(tx); err == nil {
-			_, err = h.settle(tx, recovery.Sight{Over: v, Charged: true})
-		}
+		h.placeTurn(tx)
+		h.uncounted(charging.Turn(tx, h.input.SessionID))
+		_, err = h.settle(tx, recovery.Sight{Over: v, Charged: true})
 		if err == nil {
 			tx.StopTurn(d, why)
 			err = tx.Commit()
@@ -149,16 +152,6 @@ func (h *hook) stopTurn(v *recovery.Over, seq int64) error {
 		return err
 	}
 	return h.tellStopped(why)
-}
-
-// chargeTurn books what the turn has cost by now.
-func (h *hook) chargeTurn(tx *inbox.Tx) error {
-	tx.Position(h.input.SessionID, max(0, claude.TranscriptSize(h.input.TranscriptPath)), inbox.TurnUnknown)
-	s, err := meter.Load(h.box.Dir(), h.input.SessionID)
-	if s == nil {
-		return err
-	}
-	return tx.Charge(charging.Reading(s))
 }
 
 // tellStopped has the client end the turn and say why, and the launcher end the session.

@@ -27,7 +27,7 @@ func (h *hook) prompted(tx *inbox.Tx) error {
 				return err
 			}
 			e.Bound, e.Before = true, s.PromptID
-			h.placeTurn(tx, false)
+			h.placeTurn(tx)
 			if err := tx.Bind(inbox.Recipient{SessionID: in.SessionID, PromptID: in.PromptID, Evidence: e.Encode()}); err != nil {
 				return err
 			}
@@ -54,7 +54,7 @@ func (h *hook) asksElse(d *inbox.Delivery) bool {
 // leaveTurn ends what the entry in flight costs, if a person has begun another turn.
 func (h *hook) leaveTurn(tx *inbox.Tx) {
 	if d := tx.InFlight(); d != nil && h.asksElse(d) {
-		h.placeTurn(tx, false)
+		h.placeTurn(tx)
 		tx.LeaveTurn()
 	}
 }
@@ -105,7 +105,7 @@ func (h *hook) startedWith(tx *inbox.Tx) error {
 	another := d.SessionID != "" && d.SessionID != in.SessionID
 	switch {
 	case e.Prompted && !e.IsBound() && e.Start == h.Start && !another && in.Prompt == d.Text():
-		h.placeTurn(tx, false)
+		h.placeTurn(tx)
 		return tx.Bind(h.prompt(tx, d, e))
 	case strings.HasPrefix(strings.TrimSpace(in.Prompt), claude.TaskNotification):
 		return h.toldOfTask(tx)
@@ -175,8 +175,8 @@ func (h *hook) toldOfTask(tx *inbox.Tx) error {
 // endSession notes the end of a session. An entry that waited for its tasks counts as
 // answered: the tasks end with the session.
 func (h *hook) endSession(tx *inbox.Tx) error {
-	h.placeTurn(tx, false)
-	h.uncounted(charging.End(tx, h.box, h.input.SessionID, h.input.TranscriptPath))
+	h.placeTurn(tx)
+	h.uncounted(charging.Turn(tx, h.input.SessionID))
 	if d := tx.InFlight(); d != nil && d.SessionID == h.input.SessionID && !h.isElsewhere(tx) {
 		e := h.evidenceOf(d)
 		if e.Held {

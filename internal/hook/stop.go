@@ -260,9 +260,7 @@ func (h *hook) transactOnce(ctx context.Context, decide decision, hand func(cont
 		err = h.stillWanted(ctx)
 	}
 	if err == nil && o != leave && o != unclear {
-		changed := tx.Dirty()
 		err = tx.Commit()
-		h.account.kept = h.account.kept || err == nil && changed && h.account.told
 	}
 	h.notifier.drained = err == nil && o == empty && h.settled != nil
 	if err == nil && o == delivered {

@@ -81,9 +81,6 @@ func runRecover(i *cli.InboxFlags, a recovery.Asker, s cli.Streams) (err error) 
 			return fmt.Errorf("recover: %w", err)
 		}
 	}
-	if err := charging.Gone(a.Box, ""); err != nil {
-		s.Note("what the sessions spent is not all counted: %v", err)
-	}
 	report, err := recovery.Run(context.Background(), a, recovery.Sight{})
 	switch {
 	case err != nil:
@@ -93,7 +90,7 @@ func runRecover(i *cli.InboxFlags, a recovery.Asker, s cli.Streams) (err error) 
 	}
 	s.Warn(report.Warnings)
 	err = cli.InTransaction(a.Box, s, func(tx *inbox.Tx) error {
-		return errors.Join(charging.Note(tx, a.Box, ""), tx.Commit(), recovery.ForgetSpills(a.Box, tx.InFlight()))
+		return errors.Join(charging.Note(tx, ""), tx.Commit(), recovery.ForgetSpills(a.Box, tx.InFlight()))
 	})
 	if err == nil {
 		err = a.Box.ForgetLeftovers(context.Background())

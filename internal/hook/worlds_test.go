@@ -16,9 +16,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/claude"
 	"heartbeat/internal/hook"
 	"heartbeat/internal/money/charging"
-	"heartbeat/internal/money/meter"
+	"heartbeat/internal/money/price"
 	"heartbeat/internal/testing/crash"
 )
 
@@ -138,7 +139,6 @@ func (w *hookWorld) begin(resumed bool) {
 	b.client++
 	b.total = b.stated
 	w.command(w.input(map[string]any{"hook_event_name": "SessionStart", "source": source})).Run(w.t)
-	w.hear() // the status line runs at the start, too
 	w.prompt()
 }
 
@@ -150,7 +150,6 @@ func (w *hookWorld) leave() {
 		return
 	}
 	if w.chance(2) {
-		w.hear()
 		w.steps = append(w.steps, "the client is killed")
 		return
 	}
@@ -163,31 +162,16 @@ func (w *hookWorld) leave() {
 	}
 }
 
-// hear has the session counted.
-func (w *hookWorld) hear() {
-	if w.codex {
-		return
-	}
-	_, err := meter.Advance(w.dir, meter.Reading{
-		Session: w.session, Transcript: w.transcript,
-	})
-	require.NoError(w.t, err)
-}
-
 // audit finds every cent once: in the sums, and in the lines.
 func (w *hookWorld) audit() {
 	if w.codex {
 		return
 	}
-	w.hear()
 	spent := int64(0)
-	for session, b := range w.bills {
+	for _, b := range w.bills {
 		spent += b.spent
-		m, err := meter.Advance(w.dir, meter.Reading{Session: session, Transcript: b.transcript, Final: true})
-		require.NoError(w.t, err)
-		require.Equal(w.t, b.spent*cent, m.Spent.Nanos, "the meter of %s", session)
 	}
-	prices, err := w.box().Prices(charging.Load(w.box()))
+	prices, err := charging.Read(w.box())
 	require.NoError(w.t, err)
 	if now := prices.Total().Nanos; strings.Contains(strings.Join(w.steps, " "), "killed at") {
 		require.LessOrEqual(w.t, now, spent*cent, "without a session of which no hook could tell yet")
@@ -195,25 +179,16 @@ func (w *hookWorld) audit() {
 		require.Equal(w.t, spent*cent, now, "with what is not charged yet")
 	}
 	for session, b := range w.bills {
-		if w.isCharged(session, b) {
-			continue
-		}
-		// The room of the count is small, and one that others have taken since is counted anew.
-		m, err := meter.Advance(w.dir, meter.Reading{Session: session, Transcript: b.transcript, Final: true})
-		require.NoError(w.t, err)
-		r := charging.Reading(m)
-		r.Gone = true
 		tx, err := w.box().Begin(context.Background())
 		require.NoError(w.t, err)
-		require.NoError(w.t, tx.Charge(r))
+		tx.Position(session, b.transcript, claude.TranscriptSize(b.transcript), false)
+		tx.Turns(session) // one of which no hook could tell is counted as a whole
+		require.NoError(w.t, charging.Note(tx, session))
 		require.NoError(w.t, tx.Commit())
 		require.NoError(w.t, tx.Close())
 	}
 	nanos, tokens := int64(0), int64(0)
-	_, err = w.box().Costs(func(c inbox.Cost) bool {
-		nanos, tokens = nanos+c.Nanos, tokens+c.Tokens.Input
-		return true
-	})
+	_, err = charging.Lines(w.box(), func(l price.Line) { nanos, tokens = nanos+l.Nanos, tokens+l.Tokens.Input })
 	require.NoError(w.t, err)
 	require.Equal(w.t, spent*cent, nanos, "dollars")
 	require.Equal(w.t, spent*2500, tokens, "tokens")
@@ -225,33 +200,11 @@ func (w *hookWorld) audit() {
 	require.Empty(w.t, a.Sessions)
 }
 
-// isCharged reports whether all that a session has spent is in the lines, and the account
-// expects no more of it.
-func (w *hookWorld) isCharged(session string, b *bill) bool {
-	nanos := int64(0)
-	_, err := w.box().Costs(func(c inbox.Cost) bool {
-		if c.SessionID == session {
-			nanos += c.Nanos
-		}
-		return true
-	})
-	require.NoError(w.t, err)
-	v, err := w.box().View()
-	require.NoError(w.t, err)
-	a, err := v.Account()
-	require.NoError(w.t, errors.Join(err, v.Close()))
-	open := slices.ContainsFunc(a.Sessions, func(s inbox.SessionAccount) bool { return s.ID == session })
-	return nanos == b.spent*cent && !open
-}
-
 // stop is the model's answer to all that it was given, and the hooks of that Stop.
 func (w *hookWorld) stop() {
 	w.replies++
 	reply := fmt.Sprintf("reply %d to %s", w.replies, strings.Join(w.sees, " "))
 	w.write("assistant", reply, false)
-	if w.chance(2) {
-		w.hear()
-	}
 	input := w.input(map[string]any{"hook_event_name": "Stop", "stop_hook_active": w.active, "last_assistant_message": reply})
 	_, before := w.inFlight()
 	results, killed := w.hooks(input)

@@ -25,7 +25,6 @@ type state struct {
 // settle decides about what the last session left in flight, and returns what to do
 // next. If it sets many entries aside, others get the lock between its transactions.
 func (r *run) settle(ctx context.Context) (st state, err error) {
-	r.uncounted(charging.Gone(r.box, r.lastSession()))
 	for {
 		if st, err = r.settleOnce(ctx); !errors.Is(err, inbox.ErrMore) {
 			return st, err
@@ -39,7 +38,7 @@ func (r *run) settleOnce(ctx context.Context) (st state, err error) {
 		return st, err
 	}
 	defer func() { err = errors.Join(err, tx.Close()) }()
-	r.uncounted(charging.Note(tx, r.box, r.lastSession()))
+	r.uncounted(charging.Note(tx, r.lastSession()))
 	if err := r.settleEntry(tx); err != nil {
 		return st, err
 	}
@@ -129,9 +128,9 @@ func viewed[T any](box *inbox.Inbox, read func(*inbox.View) (T, error)) (got T, 
 // readTotals reads what was counted since the inbox's journal began.
 func readTotals(box *inbox.Inbox) (inbox.Totals, error) { return viewed(box, (*inbox.View).Totals) }
 
-// spent is what was spent ever, as far as the meters tell.
+// spent is what was spent ever, as far as the transcripts tell.
 func spent(box *inbox.Inbox) (price.Amount, error) {
-	p, err := box.Spending(charging.Load(box), nil)
+	p, err := charging.Spending(box, nil)
 	if err != nil {
 		return price.Amount{}, err
 	}

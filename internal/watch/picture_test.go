@@ -14,7 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/money/price"
+	"heartbeat/internal/claude"
+	"heartbeat/internal/money/charging"
 )
 
 // pictureVariable names the file in which TestPicture leaves its recording. With it keys
@@ -23,10 +24,10 @@ const pictureVariable = "HEARTBEAT_PICTURE"
 
 // agents are folders with inboxes, whose sessions are made up.
 type agents struct {
-	t    *testing.T
-	root string
-	box  map[string]*inbox.Inbox
-	cost map[string]price.Amount // of each session
+	t     *testing.T
+	root  string
+	box   map[string]*inbox.Inbox
+	asked int // requests of all
 }
 
 const shellPrompt = "~ $ "
@@ -40,7 +41,7 @@ func TestPicture(t *testing.T) {
 		require.NoError(t, os.Mkdir(root, 0o700)) // a path that names no machine
 		t.Cleanup(func() { assert.NoError(t, os.RemoveAll(root)) })
 	}
-	a := &agents{t, root, map[string]*inbox.Inbox{}, map[string]price.Amount{}}
+	a := &agents{t, root, map[string]*inbox.Inbox{}, 0}
 	a.fill()
 	s := sit(t, "heartbeat-launch", "--record", cast, "--grace", "1s", "--", "sh", "-i")
 	s.Cmd.Dir = filepath.Dir(root)
@@ -143,7 +144,7 @@ func (a *agents) next(name string) func(tx *inbox.Tx) error {
 // answer settles what is in flight, and delivers what comes next.
 func (a *agents) answer(name, reply string) {
 	a.t.Helper()
-	a.cost[name] = a.cost[name].Plus(turn)
+	a.transcribe(name)
 	a.in(name, func(tx *inbox.Tx) error {
 		a.spend(tx, name)
 		if err := tx.Acknowledge(reply); err != nil {
@@ -153,21 +154,23 @@ func (a *agents) answer(name, reply string) {
 	})
 }
 
-// turn is what each answer costs.
-var turn = price.Amount{Nanos: 31_700_000, Dollars: true, Tokens: price.Tokens{Input: 2_100, Output: 640, CacheRead: 38_500}, Requests: 3}
+// transcribe writes a turn of three requests into the session's transcript.
+func (a *agents) transcribe(name string) {
+	f, err := os.OpenFile(a.transcript(name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	require.NoError(a.t, err)
+	_, err = f.WriteString(`{"type":"user","message":{"content":"q"}}` + "\n")
+	for range 3 {
+		a.asked++
+		_, errLine := fmt.Fprintf(f, `{"type":"assistant","message":{"id":"m%d","model":"claude-opus-5-5","usage":{"input_tokens":700,"output_tokens":210,"cache_read_input_tokens":12800}}}`+"\n", a.asked)
+		err = errors.Join(err, errLine)
+	}
+	require.NoError(a.t, errors.Join(err, f.Close()))
+}
+
+func (a *agents) transcript(name string) string { return filepath.Join(a.root, name, "t.jsonl") }
 
 // spend has the session's account charged up to here.
 func (a *agents) spend(tx *inbox.Tx, name string) {
-	length := a.cost[name].Requests
-	tx.Position(session(name), length, inbox.TurnUnknown)
-	require.NoError(a.t, tx.Charge(inbox.Reading{
-		Session: session(name), Spent: a.cost[name], Read: length, Model: "claude-opus-5-5",
-		Boundary: func(position int64) (inbox.Boundary, bool) {
-			var before price.Amount
-			for before.Requests < position {
-				before = before.Plus(turn)
-			}
-			return inbox.Boundary{Offset: position, Before: before}, true
-		},
-	}))
+	tx.Position(session(name), a.transcript(name), claude.TranscriptSize(a.transcript(name)), true)
+	require.NoError(a.t, charging.Turn(tx, session(name)))
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -38,9 +37,6 @@ func stopOnly() settings.Wiring {
 	w.Wakes = false
 	return w
 }
-
-// number is a number as a file spells it.
-func number(n int) json.Number { return json.Number(strconv.Itoa(n)) }
 
 // otherInbox returns w for another inbox.
 func otherInbox(w settings.Wiring) settings.Wiring {

@@ -2,6 +2,7 @@ package costs
 
 import (
 	"math"
+	"strings"
 
 	"heartbeat/internal/money/price"
 )
@@ -15,13 +16,17 @@ type Check struct {
 // maxChecked bounds how many sessions are held against each other.
 const maxChecked = 100_000
 
-// Add books what a session spent.
-func (c *Check) Add(session string, a price.Amount) {
+// Add books what a session spent. One that has a guess in it is not held against anything.
+func (c *Check) Add(l *price.Line) {
 	if c.sessions == nil {
 		c.sessions = map[string]price.Amount{}
 	}
-	if was, known := c.sessions[session]; known || len(c.sessions) < maxChecked {
-		c.sessions[session] = was.Plus(a)
+	a := l.Amount
+	if l.Guess {
+		a.Unpriced++
+	}
+	if was, known := c.sessions[l.SessionID]; known || len(c.sessions) < maxChecked {
+		c.sessions[strings.Clone(l.SessionID)] = was.Plus(a)
 	}
 }
 

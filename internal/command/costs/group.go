@@ -44,17 +44,17 @@ type Group struct {
 func (g *Group) empty() bool { return g.lines == 0 }
 
 // add books a line; first says that it is the first one of its entry.
-func (g *Group) add(l Line, first bool) {
-	g.Spent = g.Spent.Plus(l.Price.Amount)
-	if l.outside() {
-		g.Outside = g.Outside.Plus(l.Price.Amount)
+func (g *Group) add(l price.Line, first bool) {
+	g.Spent = g.Spent.Plus(l.Amount)
+	if l.Outside() {
+		g.Outside = g.Outside.Plus(l.Amount)
 	}
 	if first {
 		g.Entries++
 	}
 	g.since(l.At.UnixNano(), 1)
-	if l.Price.Model != "" && l.Price.Model != g.Model {
-		g.Model = strings.Clone(l.Price.Model) // not the whole line
+	if l.Model != "" && l.Model != g.Model {
+		g.Model = strings.Clone(l.Model) // not the whole line
 	}
 }
 

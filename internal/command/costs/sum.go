@@ -13,35 +13,20 @@ import (
 	"heartbeat/internal/money/price"
 )
 
-// Line is spending that was booked at one moment, to an entry or to none.
-type Line struct {
-	At          time.Time
-	EntryID, ID string // both empty outside of entries
-	// Start is where the entry stands in the inbox, and First the commit of its first
-	// delivery, which tells it from another of the same text.
-	Start, First int64
-	Session      string
-	Price        price.Price
-	Models       []price.ByModel // nil where there was but one
-}
-
 // byModel is the line as one for each model.
-func (l Line) byModel() (all []Line) {
+func byModel(l price.Line) (all []price.Line) {
 	for i, of := range l.Models {
 		one := l
 		if one.Price = (price.Price{Amount: of.Amount, Model: of.Model}); i == 0 {
-			one.Price.Said = l.Price.Said
+			one.Said = l.Said
 		}
 		all = append(all, one)
 	}
 	if all == nil {
-		return []Line{l}
+		return []price.Line{l}
 	}
 	return all
 }
-
-// outside reports whether no entry was in flight.
-func (l Line) outside() bool { return l.EntryID == "" }
 
 // maxGroups bounds how many groups are told apart. What comes then is added to one
 // more, so that sums stay right however many lines there are.
@@ -84,7 +69,7 @@ func NewSum(by By) *Sum {
 }
 
 // Add books a line.
-func (s *Sum) Add(l Line) {
+func (s *Sum) Add(l price.Line) {
 	switch s.by {
 	case Day:
 		day := l.At.Local().Format(time.DateOnly)
@@ -93,23 +78,23 @@ func (s *Sum) Add(l Line) {
 		}
 		s.add(groupKey{name: day}, Group{Kind: Named, Name: day}, l)
 	case Session:
-		s.add(groupKey{name: l.Session}, Group{Kind: Named, Name: l.Session}, l)
+		s.add(groupKey{name: l.SessionID}, Group{Kind: Named, Name: l.SessionID}, l)
 	case Model:
-		for _, of := range l.byModel() {
-			s.add(groupKey{name: of.Price.Model}, Group{Kind: Named, Name: of.Price.Model}, of)
+		for _, of := range byModel(l) {
+			s.add(groupKey{name: of.Model}, Group{Kind: Named, Name: of.Model}, of)
 		}
 	default:
-		if l.outside() {
+		if l.Outside() {
 			s.outside.add(l, false)
 			s.total.add(l, false)
 			return
 		}
-		s.add(groupKey{l.EntryID, l.First}, Group{Kind: Named, Name: l.ID, EntryID: l.EntryID, Start: l.Start, seq: l.First}, l)
+		s.add(groupKey{l.EntryID, l.FirstSeq}, Group{Kind: Named, Name: l.ID, EntryID: l.EntryID, Start: l.Start, seq: l.FirstSeq}, l)
 	}
 }
 
 // add books the line in the group of that key, which begins as fresh.
-func (s *Sum) add(key groupKey, fresh Group, l Line) {
+func (s *Sum) add(key groupKey, fresh Group, l price.Line) {
 	g := s.groups[key]
 	switch {
 	case g != nil:
@@ -134,14 +119,14 @@ func (s *Sum) add(key groupKey, fresh Group, l Line) {
 }
 
 // first reports whether that is the first line of its entry in the group of that name.
-func (s *Sum) first(group string, l Line) bool {
-	if l.outside() {
+func (s *Sum) first(group string, l price.Line) bool {
+	if l.Outside() {
 		return false
 	}
 	sum := maphash.Comparable(s.seed, struct {
 		group, entryID string
 		first          int64
-	}{group, l.EntryID, l.First})
+	}{group, l.EntryID, l.FirstSeq})
 	_, known := s.counted[sum]
 	s.counted[sum] = struct{}{}
 	return !known

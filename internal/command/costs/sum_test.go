@@ -22,8 +22,8 @@ func cents(n int64) price.Price {
 	return price.Price{Amount: price.Amount{Nanos: n * 10_000_000, Dollars: true, Tokens: price.Tokens{Input: 100 * n, Output: n}, Requests: 1}}
 }
 
-func entry(id string, at time.Time, session string, p price.Price) Line {
-	return Line{At: at, EntryID: "sha-" + id, ID: id, Session: session, Price: p}
+func entry(id string, at time.Time, session string, p price.Price) price.Line {
+	return price.Line{At: at, EntryID: "sha-" + id, ID: id, SessionID: session, Price: p}
 }
 
 // told is each row as one line.
@@ -38,7 +38,7 @@ func told(rows []*Group, total *Group) (all []string) {
 	return all
 }
 
-func sumOf(by By, lines ...Line) *Sum {
+func sumOf(by By, lines ...price.Line) *Sum {
 	s := NewSum(by)
 	for _, l := range lines {
 		s.Add(l)
@@ -46,13 +46,13 @@ func sumOf(by By, lines ...Line) *Sum {
 	return s
 }
 
-func spending() []Line {
+func spending() []price.Line {
 	unpriced := cents(5)
 	unpriced.Unpriced = 1
-	return []Line{
+	return []price.Line{
 		entry("a", noon, "s1", cents(1)),
 		entry("b", noon.Add(time.Minute), "s1", cents(3)),
-		{At: noon.Add(2 * time.Minute), Session: "s1", Price: cents(2)},
+		{At: noon.Add(2 * time.Minute), SessionID: "s1", Price: cents(2)},
 		entry("a", noon.Add(25*time.Hour), "s2", cents(4)), // another attempt
 		entry("c", noon.Add(26*time.Hour), "s2", unpriced),
 	}
@@ -213,14 +213,15 @@ func TestCheck(t *testing.T) {
 		of  []price.Amount
 		off bool
 	}{
-		"as it is":                      {[]price.Amount{amount(5e9, 5e9, 0), amount(1e9, 0, 0)}, false},
-		"within 1 %":                    {[]price.Amount{amount(5e9, 5.04e9, 0)}, false},
-		"dearer":                        {[]price.Amount{amount(5e9, 5.1e9, 0)}, true},
-		"cheaper":                       {[]price.Amount{amount(5e9, 2e9, 0)}, true},
-		"too little to tell":            {[]price.Amount{amount(5e8, 2e8, 0)}, false},
-		"of a model that nobody knows":  {[]price.Amount{amount(5e9, 9e9, 1)}, false},
-		"in lines of one session":       {[]price.Amount{amount(5e9, 0, 0)}, false},
-		"said in a line of its own too": {[]price.Amount{amount(0, 2e9, 0), amount(2e9, 0, 0)}, false},
+		"as it is":                               {[]price.Amount{amount(5e9, 5e9, 0), amount(1e9, 0, 0)}, false},
+		"within 1 %":                             {[]price.Amount{amount(5e9, 5.04e9, 0)}, false},
+		"dearer":                                 {[]price.Amount{amount(5e9, 5.1e9, 0)}, true},
+		"cheaper":                                {[]price.Amount{amount(5e9, 2e9, 0)}, true},
+		"too little to tell":                     {[]price.Amount{amount(5e8, 2e8, 0)}, false},
+		"of a model that nobody knows":           {[]price.Amount{amount(5e9, 9e9, 1)}, false},
+		"with a summary, whose price is a guess": {[]price.Amount{amount(5e9, 9e9, 0)}, false},
+		"in lines of one session":                {[]price.Amount{amount(5e9, 0, 0)}, false},
+		"said in a line of its own too":          {[]price.Amount{amount(0, 2e9, 0), amount(2e9, 0, 0)}, false},
 	} {
 		var check Check
 		for i, a := range c.of {
@@ -228,7 +229,7 @@ func TestCheck(t *testing.T) {
 			if name == "said in a line of its own too" {
 				session = "s"
 			}
-			check.Add(session, a)
+			check.Add(&price.Line{SessionID: session, Price: price.Price{Amount: a}, Guess: name == "with a summary, whose price is a guess"})
 		}
 		_, _, off := check.Off()
 		assert.Equal(t, c.off, off, name)

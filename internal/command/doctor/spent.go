@@ -3,9 +3,10 @@ package doctor
 import (
 	"context"
 
-	"heartbeat/inbox"
 	"heartbeat/internal/command/costs"
+	"heartbeat/internal/money/charging"
 	"heartbeat/internal/money/meter"
+	"heartbeat/internal/money/price"
 	"heartbeat/internal/see"
 )
 
@@ -40,10 +41,7 @@ func prices(e *examination) string {
 		return ""
 	}
 	var check costs.Check
-	_, _ = e.box.Costs(func(c inbox.Cost) bool { // other checks tell of the files
-		check.Add(c.SessionID, c.Amount)
-		return true
-	})
+	_, _ = charging.Lines(e.box, func(l price.Line) { check.Add(&l) }) // other checks tell of the files
 	if says := check.Sentence(); says != "" {
 		e.warn(fix, "%s", says)
 	}

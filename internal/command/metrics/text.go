@@ -9,8 +9,8 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli/program"
+	"heartbeat/internal/money/charging"
 	"heartbeat/internal/money/price"
-	"heartbeat/internal/money/priced"
 	"heartbeat/internal/see"
 )
 
@@ -102,7 +102,7 @@ func (t *text) troubles(all []see.Trouble) {
 	}
 }
 
-// Spending is what was spent since the inbox's journal began, as far as the meters tell.
+// Spending is what was spent since the inbox's journal began, as far as the transcripts tell.
 // Dollars are nil where none are known.
 type Spending struct {
 	USD        *float64     `json:"cost_usd_total,omitempty" help:"Dollars spent, as the client said them."`
@@ -114,7 +114,7 @@ type Spending struct {
 
 // spending is nil where nothing was ever spent: it may be that nobody counts.
 func spending(box *inbox.Inbox) (*Spending, error) {
-	now, err := box.Spending(priced.Load(box), nil)
+	now, err := charging.Spending(box, nil)
 	if err != nil || now.Total().IsZero() {
 		return nil, err
 	}

@@ -106,7 +106,7 @@ func (q *Queue) place(tx *inbox.Tx) error {
 		return err
 	}
 	path, _ := agent.StartOf(s.StartNote)
-	tx.Position(q.round.session, claude.TranscriptSize(path), inbox.TurnUnknown)
+	tx.Position(q.round.session, path, claude.TranscriptSize(path), false)
 	return nil
 }
 

@@ -65,9 +65,8 @@ func (q *Queue) Settle(ctx context.Context, x Exit) (report recovery.Report, err
 		ended = q.round.session
 	}
 	q.ended, q.over = ended, x.Over
-	q.uncounted(charging.Gone(q.box, ended))
 	err = q.transact(ctx, func(tx *inbox.Tx) error {
-		q.uncounted(charging.Note(tx, q.box, ended))
+		q.uncounted(charging.Note(tx, ended))
 		report, err = q.settle(tx, x)
 		if err == nil {
 			err = tx.Commit()

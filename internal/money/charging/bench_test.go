@@ -12,7 +12,6 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/money/charging"
-	"heartbeat/internal/money/meter"
 )
 
 // BenchmarkTurn charges one turn of a session of many, without a commit.
@@ -30,8 +29,8 @@ func BenchmarkTurn(b *testing.B) {
 		if info != nil {
 			size = info.Size()
 		}
-		tx.Position("s", size, inbox.TurnEnded)
-		require.NoError(b, charging.Turn(tx, box, "s", transcript))
+		tx.Position("s", transcript, size, true)
+		require.NoError(b, charging.Turn(tx, "s"))
 		if tx.InFlight() != nil {
 			require.NoError(b, tx.Acknowledge("done"))
 		}
@@ -49,8 +48,6 @@ func BenchmarkTurn(b *testing.B) {
 		require.NoError(b, err)
 		fmt.Fprintf(f, `{"type":"user","message":{"role":"user","content":"q"}}`+"\n"+`{"type":"assistant","message":{"id":"m%d","model":"claude-opus-5-5","usage":{"input_tokens":1000,"output_tokens":5}}}`+"\n", n)
 		require.NoError(b, f.Close())
-		_, err = meter.Advance(dir, meter.Reading{Session: "s", Transcript: transcript})
-		require.NoError(b, err)
 		if n < 149 {
 			turn(n, true)
 		}

@@ -1,159 +1,172 @@
-// Package charging brings what the meters of sessions say into the account of their
-// inbox.
+// Package charging brings what the sessions' transcripts say into the account of their inbox, and tells
+// people what entries have cost.
 package charging
 
 import (
+	"cmp"
 	"errors"
-	"time"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/agent"
+	"heartbeat/internal/claude"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/money/meter"
+	"heartbeat/internal/money/price"
 )
 
-// Load returns what counts the sessions of an inbox up to now, for [inbox.Inbox.Prices], and keeps
-// nothing. A session that cannot be counted says nothing.
-func Load(box *inbox.Inbox) func(session string) *inbox.Reading {
-	var known []inbox.Session
-	if v, err := box.View(); err == nil {
-		known, _ = v.Sessions() // without it, the count knows the transcripts
-		_ = v.Close()           // only read
-	}
-	return func(session string) *inbox.Reading {
-		s, _ := meter.Look(box.Dir(), session, transcriptOf(known, session))
-		if s == nil || s.Transcript == "" {
-			return nil
-		}
-		r := Reading(s)
-		return &r
-	}
+// Counted is what the turns of a session have cost that are not charged yet.
+type Counted struct {
+	*meter.Count
+	turns []turn
 }
 
-// Reading is what a meter says.
-func Reading(s *meter.State) inbox.Reading {
-	return inbox.Reading{
-		Session: s.Session, Spent: s.Spent, Read: s.Read, Model: s.Model, Models: s.Models, Late: s.Late,
-		Boundary: func(position int64) (inbox.Boundary, bool) {
-			m, ok := s.Mark(position)
-			return inbox.Boundary(m), ok
-		},
-	}
+// turn is what one of them has cost.
+type turn struct {
+	inbox.Turn
+	meter.Part
+	complete bool       // the next one has begun
+	next     meter.Part // with which
+	parts    []meter.Part
 }
 
-// lockedWait is how long a reading is waited for that goes on, by who has the inbox's lock.
-const lockedWait = 200 * time.Millisecond
-
-// Turn charges what a session has spent, at a moment of which its own hook tells.
-func Turn(tx *inbox.Tx, box *inbox.Inbox, session, transcript string) error {
-	return charge(tx, box, meter.Reading{Session: session, Transcript: transcript, Wait: lockedWait}, false)
-}
-
-// charge counts what a session has spent, and charges it; over says that the session ends.
-func charge(tx *inbox.Tx, box *inbox.Inbox, reading meter.Reading, over bool) error {
-	s, err := meter.Advance(box.Dir(), reading)
-	if s == nil {
-		return err
-	}
-	r := Reading(s)
-	r.Over = over
-	return errors.Join(err, tx.Charge(r))
-}
-
-// End charges what a session has spent when its own hook tells of its end: nobody may
-// come later who could.
-func End(tx *inbox.Tx, box *inbox.Inbox, session, transcript string) error {
-	return charge(tx, box, meter.Reading{Session: session, Transcript: transcript}, true)
-}
-
-// Gone counts to their end the transcripts of the sessions whose client is gone, without
-// the inbox's lock: they may be long. ended is one whose client certainly is, "" for none.
-// Call [Note] afterwards.
-func Gone(box *inbox.Inbox, ended string) error {
-	v, err := box.View()
-	if err != nil {
-		return err
-	}
-	defer func() { _ = v.Close() }() // only read
-	a, err := v.Account()
-	if err != nil {
-		return err
-	}
-	known, err := v.Sessions()
-	if err != nil {
-		return err
-	}
-	var all error
-	for i := range a.Sessions {
-		id := a.Sessions[i].ID
-		if id != ended && !isGone(known, id) {
-			continue
-		}
-		_, err := meter.Advance(box.Dir(), meter.Reading{Session: id, Transcript: transcriptOf(known, id), Final: true})
-		all = errors.Join(all, err)
+// Open is what they have cost, for those who hold it against limits.
+func (c *Counted) Open(session string) (all []inbox.Uncharged) {
+	for _, t := range c.turns {
+		all = append(all, inbox.Uncharged{Turn: t.Turn, SessionID: session, Price: t.price(c.Model)})
 	}
 	return all
 }
 
-// Note charges what the meters of all sessions say, and closes the accounts of those
-// whose client is gone; ended is one that certainly is, "" for none.
-func Note(tx *inbox.Tx, box *inbox.Inbox, ended string) error {
-	a, err := tx.Account()
-	if err != nil || len(a.Sessions) == 0 {
+func (t *turn) price(last string) price.Price {
+	p := price.Price{Amount: t.Spent, Model: last}
+	if len(t.Models) > 0 {
+		p.Model = t.Models[0].Model
+	}
+	return p
+}
+
+// Look counts the turns of a session. tool and agent are as [meter.Range] has them.
+func Look(s *inbox.SessionTurns, tool, agent string) (*Counted, error) {
+	first := s.Turns[0]
+	c, err := meter.Scan(meter.Range{Transcript: s.Transcript, From: first.From, Since: first.Since, Stated: s.Stated, Tool: tool, Agent: agent})
+	return &Counted{c, split(s, c)}, err
+}
+
+// split says which parts are of which turn. What lies behind the last that is known belongs to that.
+func split(s *inbox.SessionTurns, c *meter.Count) (all []turn) {
+	dollars := false // of a turn without a request they are 0, where they are known of others
+	for _, p := range c.Parts {
+		dollars = dollars || p.Spent.Dollars
+	}
+	at, stated := 0, s.Stated
+	for i, of := range s.Turns {
+		t, end := turn{Turn: of, Part: meter.Part{Stated: stated}}, len(c.Parts)
+		if i+1 < len(s.Turns) {
+			if end = beginning(c.Parts, at, s.Turns[i+1]); end < len(c.Parts) {
+				t.complete, t.next = true, c.Parts[end]
+			}
+		}
+		t.parts = c.Parts[at:end]
+		for _, p := range t.parts {
+			t.Part = t.Plus(p)
+		}
+		t.Spent.Dollars = t.Spent.Dollars || dollars && t.Spent.Requests == 0
+		if all = append(all, t); !t.complete {
+			break
+		}
+		at, stated = end, t.Stated
+	}
+	return all
+}
+
+// late bounds how long the client takes to write a line, in milliseconds. One that is
+// older by more was not late: the clock was set back.
+const late = 60_000
+
+// beginning is the part with which a turn begins, from one on. Lines that were written late, and belong to what
+// was before, are older than the turn.
+func beginning(parts []meter.Part, from int, of inbox.Turn) int {
+	for i := from; i < len(parts); i++ {
+		p := parts[i]
+		if p.User && p.From >= of.From && (p.At == 0 || p.At >= of.Since || p.At < of.Since-late) {
+			return i
+		}
+	}
+	return len(parts)
+}
+
+// long is how much of a transcript is read again at each turn at most, in bytes, before a turn that goes on
+// is charged up to its last line of a user.
+const long = 256 << 10
+
+// charge counts a session, and books its turns whose end is known. over says that nothing more is to come:
+// then all of them are.
+func charge(tx *inbox.Tx, session string, over bool) error {
+	s := tx.Turns(session)
+	if s == nil {
+		return nil
+	}
+	c, err := Look(s, "", "")
+	for len(c.turns) > 0 && (over || c.turns[0].complete) {
+		t := &c.turns[0]
+		if !t.complete {
+			t.next = meter.Part{From: c.Read, Stated: t.Stated, At: t.Since}
+		}
+		book(tx, session, t, c.Model, false)
+		c.turns = c.turns[1:]
+	}
+	if over {
+		tx.ForgetTurns(session)
 		return err
 	}
+	if t := &c.turns[0]; len(t.parts) > 1 && c.Read-t.parts[0].From > long {
+		open := *t
+		last := len(t.parts) - 1
+		open.next, open.Part = t.parts[last], meter.Part{}
+		for _, p := range t.parts[:last] {
+			open.Part = open.Plus(p)
+		}
+		book(tx, session, &open, c.Model, true)
+		t.Part, t.parts = t.parts[last], t.parts[last:]
+	}
+	tx.Count(session, c.Open(session))
+	return err
+}
+
+// book charges a turn up to its next part; rest says that it goes on there.
+func book(tx *inbox.Tx, session string, t *turn, model string, rest bool) {
+	p := t.price(model)
+	l := price.Line{
+		At: tx.Now(), EntryID: t.EntryID, ID: t.ID, Start: t.Turn.Start, FirstSeq: t.FirstSeq, DeliveredSeq: t.DeliveredSeq, Attempt: t.Attempt,
+		SessionID: session, Price: p, Guess: t.Guess, End: t.next.From,
+	}
+	if len(t.Models) > 1 {
+		l.Models = t.Models
+	}
+	tx.Book(session, inbox.Booking{Amount: p.Amount, Line: l.JSON(), From: t.next.From, Since: t.next.At, Stated: t.Stated, Rest: rest})
+}
+
+// Turn charges what a session has spent, at a moment of which its own hook tells.
+func Turn(tx *inbox.Tx, session string) error { return charge(tx, session, false) }
+
+// Note charges what all sessions have spent, to their ends where the client is gone; ended is one that
+// certainly is, "" for none.
+func Note(tx *inbox.Tx, ended string) error {
 	known, err := tx.Sessions()
 	if err != nil {
 		return err
 	}
 	var all error
-	for i := range a.Sessions {
-		id := a.Sessions[i].ID
-		gone := id == ended || isGone(known, id)
-		s, err := meter.Load(box.Dir(), id)
-		if gone {
-			s, err = last(box, id, transcriptOf(known, id))
-		}
-		if all = errors.Join(all, err); s == nil {
-			continue
-		}
-		r := Reading(s)
-		r.Gone = gone
-		all = errors.Join(all, tx.Charge(r))
+	for _, s := range tx.Account().Sessions {
+		place(tx, known, s.ID)
+		all = errors.Join(all, charge(tx, s.ID, s.ID == ended || isGone(known, s.ID)))
 	}
 	return all
 }
 
-// lastReadings bounds how often a transcript is read on by who has the inbox's lock.
-const lastReadings = 4
-
-// last counts what the transcript of a client that is gone has beyond its meter, unless [Gone] did:
-// nobody counts it afterwards.
-func last(box *inbox.Inbox, session, transcript string) (s *meter.State, err error) {
-	read := int64(-1)
-	for range lastReadings {
-		s, err = meter.Advance(box.Dir(), meter.Reading{Session: session, Transcript: transcript, Wait: lockedWait})
-		if s == nil || err != nil || s.Read == read {
-			break
-		}
-		read = s.Read
-	}
-	return s, err
-}
-
-// Resumed charges what a session spent before a process took it up, of which no hook could tell.
-// Without a meter of that time it is nobody's: the session was not here.
-func Resumed(tx *inbox.Tx, box *inbox.Inbox, session string) error {
-	s, err := meter.Load(box.Dir(), session)
-	if s == nil {
-		return err
-	}
-	return errors.Join(err, tx.Charge(Reading(s)))
-}
-
 // Orphan charges what the session of the entry in flight has spent, whoever finds it: the
 // entry is settled then, and its next attempt begins with what this one cost.
-func Orphan(tx *inbox.Tx, box *inbox.Inbox) error {
+func Orphan(tx *inbox.Tx) error {
 	d := tx.InFlight()
 	if d == nil || d.SessionID == "" {
 		return nil
@@ -162,8 +175,17 @@ func Orphan(tx *inbox.Tx, box *inbox.Inbox) error {
 	if err != nil {
 		return err
 	}
-	gone := isGone(known, d.SessionID)
-	return charge(tx, box, meter.Reading{Session: d.SessionID, Transcript: transcriptOf(known, d.SessionID), Final: gone}, gone)
+	place(tx, known, d.SessionID)
+	return charge(tx, d.SessionID, isGone(known, d.SessionID))
+}
+
+// place says where a session's transcript ends, for who is none of its hooks.
+func place(tx *inbox.Tx, known []inbox.Session, session string) {
+	if a := tx.Account(); a.Session(session) != nil {
+		s := a.Session(session)
+		path := cmp.Or(s.Transcript, transcriptOf(known, session))
+		tx.Position(session, path, claude.TranscriptSize(path), false)
+	}
 }
 
 func isGone(known []inbox.Session, id string) bool {
@@ -176,8 +198,7 @@ func isGone(known []inbox.Session, id string) bool {
 	return false
 }
 
-// transcriptOf is the transcript that a hook named at the session's start, "" if the meter
-// has to know it.
+// transcriptOf is the transcript that a hook named at the session's start, "" if none did.
 func transcriptOf(known []inbox.Session, id string) string {
 	for _, s := range known {
 		if s.ID == id {

@@ -55,8 +55,8 @@ func (p *printing) ended() {
 	p.in(func(tx *inbox.Tx) {
 		info, err := os.Stat(p.transcript)
 		require.NoError(p, err)
-		tx.Position("s", info.Size(), inbox.TurnEnded)
-		require.NoError(p, charging.Turn(tx, p.box, "s", p.transcript))
+		tx.Position("s", p.transcript, info.Size(), true)
+		require.NoError(p, charging.Turn(tx, "s"))
 		if tx.InFlight() != nil {
 			require.NoError(p, tx.Acknowledge("done"))
 		}
@@ -82,7 +82,7 @@ func TestASessionIsCountedLate(t *testing.T) {
 	require.NoError(t, err)
 	p := &printing{T: t, box: box, transcript: filepath.Join(dir, "t.jsonl")}
 	p.in(func(tx *inbox.Tx) {
-		tx.Position("s", 0, inbox.TurnUnknown)
+		tx.Position("s", p.transcript, 0, false)
 		require.NoError(t, tx.StartSessionWith("s", 0, nil))
 	})
 	p.stop(1000) // the prompt that the client was started with
@@ -91,20 +91,19 @@ func TestASessionIsCountedLate(t *testing.T) {
 		p.stop(1000 + i)
 		sum += 1000 + i
 	}
-	p.in(func(tx *inbox.Tx) { require.NoError(t, charging.End(tx, box, "s", p.transcript)) })
+	p.in(func(tx *inbox.Tx) { require.NoError(t, charging.Turn(tx, "s")) })
 	const total = 7_654_321_987 // billionths
 	p.line(`{"type":"cost-state","totalCostUSD":7.654321987}`)
 	for range 2 { // whoever finds the session once more adds nothing
-		require.NoError(t, charging.Gone(box, "s"))
-		p.in(func(tx *inbox.Tx) { require.NoError(t, charging.Note(tx, box, "s")) })
+		p.in(func(tx *inbox.Tx) { require.NoError(t, charging.Note(tx, "s")) })
 	}
 	const token = 4000
-	prices, err := box.Prices(charging.Load(box))
+	prices, err := charging.Read(box)
 	require.NoError(t, err)
 	assert.EqualValues(t, sum*token, prices.Total().Nanos)
 	assert.EqualValues(t, total, prices.Total().Said)
 	for i, line := range outcomes(t, box) {
-		of, known := prices.OfResult(line)
+		of, known := prices.Of(line.EntryID, line.FirstSeq, line.Fields)
 		require.True(t, known)
 		assert.EqualValues(t, (1000+i)*token, of.Nanos, "entry %d", i)
 	}
@@ -120,22 +119,22 @@ func TestAKilledSessionIsCountedToItsEnd(t *testing.T) {
 	require.NoError(t, err)
 	p := &printing{T: t, box: box, transcript: filepath.Join(dir, "t.jsonl")}
 	p.in(func(tx *inbox.Tx) {
-		tx.Position("s", 0, inbox.TurnUnknown)
+		tx.Position("s", p.transcript, 0, false)
 		require.NoError(t, tx.StartSessionWith("s", 0, agent.StartNote(p.transcript)))
 	})
 	p.stop(1000)
 	p.stop(2000)
 	p.turn(3000)
 	p.in(func(tx *inbox.Tx) { require.NoError(t, tx.EndSession("s")) })
-	p.in(func(tx *inbox.Tx) { require.NoError(t, charging.Note(tx, box, "")) })
-	prices, err := box.Prices(charging.Load(box))
+	p.in(func(tx *inbox.Tx) { require.NoError(t, charging.Note(tx, "")) })
+	prices, err := charging.Read(box)
 	require.NoError(t, err)
 	assert.EqualValues(t, 6000*4000, prices.Total().Nanos)
 	assert.Empty(t, prices.Account.Sessions)
 }
 
-// What a summary cost is known at the session's end, and is the entry's in whose turn it was made,
-// though that was charged long before.
+// What a summary cost is a guess, and is the entry's in whose turn it was made. The client's total is
+// not held against such a session.
 func TestASummaryIsOfItsEntry(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "inbox.jsonl")
@@ -144,7 +143,7 @@ func TestASummaryIsOfItsEntry(t *testing.T) {
 	require.NoError(t, err)
 	p := &printing{T: t, box: box, transcript: filepath.Join(dir, "t.jsonl")}
 	p.in(func(tx *inbox.Tx) {
-		tx.Position("s", 0, inbox.TurnUnknown)
+		tx.Position("s", p.transcript, 0, false)
 		require.NoError(t, tx.StartSessionWith("s", 0, agent.StartNote(p.transcript)))
 	})
 	p.stop(1000)
@@ -156,17 +155,17 @@ func TestASummaryIsOfItsEntry(t *testing.T) {
 	p.stop(4000)
 	p.line(`{"type":"cost-state","totalCostUSD":0.54,"modelUsage":{}}`) // 10,000 tokens for 0.04, and the summary
 	for range 2 {
-		p.in(func(tx *inbox.Tx) { require.NoError(t, charging.End(tx, box, "s", p.transcript)) })
-		prices, err := box.Prices(charging.Load(box))
+		p.in(func(tx *inbox.Tx) { require.NoError(t, charging.Turn(tx, "s")) })
+		prices, err := charging.Read(box)
 		require.NoError(t, err)
-		assert.EqualValues(t, 540_000_000, prices.Total().Nanos)
+		assert.EqualValues(t, 40_600_000, prices.Total().Nanos)
 		var got []int64
 		for _, line := range outcomes(t, box) {
-			of, known := prices.OfResult(line)
+			of, known := prices.Of(line.EntryID, line.FirstSeq, line.Fields)
 			require.True(t, known)
 			got = append(got, of.Nanos)
 		}
-		assert.Equal(t, []int64{508_000_000, 12_000_000, 16_000_000}, got)
+		assert.Equal(t, []int64{8_600_000, 12_000_000, 16_000_000}, got)
 	}
 }
 

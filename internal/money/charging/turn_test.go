@@ -13,7 +13,6 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/money/charging"
-	"heartbeat/internal/money/meter"
 )
 
 // A client that tells nothing for many turns, each of which is several transactions: no
@@ -27,8 +26,6 @@ func TestManyTurnsWithoutAReading(t *testing.T) {
 			path, transcript := filepath.Join(dir, "inbox.jsonl"), filepath.Join(dir, "t.jsonl")
 			require.NoError(t, os.WriteFile(path, []byte(strings.Repeat("x\n", n)), 0o600))
 			box, err := inbox.Open(path, inbox.Options{})
-			require.NoError(t, err)
-			_, err = meter.Advance(dir, meter.Reading{Session: "s", Transcript: transcript})
 			require.NoError(t, err)
 			for i := range before {
 				tx, err := box.Begin(context.Background())
@@ -47,13 +44,9 @@ func TestManyTurnsWithoutAReading(t *testing.T) {
 				for c := range commits {
 					tx, err := box.Begin(context.Background())
 					require.NoError(t, err)
-					turn := inbox.TurnOver
+					tx.Position("s", transcript, size, true)
 					if c == 0 {
-						turn = inbox.TurnEnded
-					}
-					tx.Position("s", size, turn)
-					if c == 0 {
-						require.NoError(t, charging.Turn(tx, box, "s", transcript))
+						require.NoError(t, charging.Turn(tx, "s"))
 						if tx.InFlight() != nil {
 							require.NoError(t, tx.Acknowledge("done"))
 						}
@@ -68,9 +61,7 @@ func TestManyTurnsWithoutAReading(t *testing.T) {
 					require.NoError(t, tx.Close())
 				}
 			}
-			_, err = meter.Advance(dir, meter.Reading{Session: "s", Transcript: transcript})
-			require.NoError(t, err)
-			p, err := box.Prices(charging.Load(box))
+			p, err := charging.Read(box)
 			require.NoError(t, err)
 			assert.EqualValues(t, n+1, p.Total().Requests)
 			assert.EqualValues(t, 1, p.Outside().Requests, "the first turn's")

@@ -1,367 +1,198 @@
+// Package meter counts what sessions of the client spend, from their transcripts.
+//
+// Each request is priced once, by its id, from its own usage. Nothing is kept: who charges says where in
+// the transcript what is not charged yet begins, and the rest is read. The client's own total, which it writes
+// there when it ends, is the check on that.
 package meter
 
 import (
-	"bytes"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
-	"heartbeat/internal/disk"
-	"heartbeat/internal/flat"
 	"heartbeat/internal/money/price"
 )
 
-// count reads what the transcripts have since.
-func (s *State) count(limit int64) error {
-	err := follow(s.Transcript, &s.Read, limit, s.replaced, s.line)
-	if threadOf(filepath.Base(s.Transcript)) != "" {
-		s.countRollouts(limit)
+// Range is of which transcript something is to be counted, from where on.
+type Range struct {
+	Transcript string
+	From       int64
+	// Since is when From was, in milliseconds since 1970: what subagents asked for before counts elsewhere.
+	Since int64
+	// Stated is the client's own total by then.
+	Stated int64
+	// Tool is the id of a use of a tool, and Agent names the subagent that asked for it, empty for the session
+	// itself: was that answer counted?
+	Tool, Agent string
+}
+
+// Count is what was spent from there on.
+type Count struct {
+	// Parts begin with the lines of users in the transcript, but for the first, which begins where the
+	// range does.
+	Parts   []Part
+	Model   string // of the last request
+	Read    int64  // where the transcript ended
+	HasTool bool   // the answer that asked for Range.Tool is there
+	// Largest is the most that a request took, in dollars and in tokens, and Requests are how many there were.
+	Largest  price.Amount
+	Requests int
+}
+
+// Part is what was spent from one line of a user to the next: a prompt, or what a hook or a task said in its
+// place.
+type Part struct {
+	From   int64 // of the line, in bytes
+	User   bool  // there is such a line: the first part may have none
+	At     int64 // when it came to be, in milliseconds since 1970, 0 if it does not say
+	Spent  price.Amount
+	Models []price.ByModel // the later used first
+	Guess  bool            // a summary was made, whose price is a guess
+	Stated int64           // the client's own total at the end
+}
+
+// Plus is both parts, one behind the other.
+func (p Part) Plus(next Part) Part {
+	p.Spent, p.Guess, p.Stated = p.Spent.Plus(next.Spent), p.Guess || next.Guess, next.Stated
+	p.Models = slices.Clone(p.Models)
+	for _, of := range slices.Backward(next.Models) {
+		p.Models = add(p.Models, of)
+	}
+	return p
+}
+
+// add puts what was spent on a model to what was spent on it before, in front of the others.
+func add(all []price.ByModel, of price.ByModel) []price.ByModel {
+	if i := slices.IndexFunc(all, func(o price.ByModel) bool { return o.Model == of.Model }); i >= 0 {
+		of.Amount = of.Plus(all[i].Amount)
+		all = slices.Delete(all, i, i+1)
+	}
+	return slices.Insert(all, 0, of)
+}
+
+// request is one to the model. Its lines say what it took so far.
+type request struct {
+	part  int // -1 before the range
+	model string
+	usage price.Usage
+}
+
+// counter reads the transcripts of a range.
+type counter struct {
+	Range
+	Count
+	total    int64 // the client's, at last
+	requests map[string]*request
+	order    []*request
+	summary  *request // the last one
+}
+
+// Scan counts a range. A transcript that cannot be read is an error beside a count of the rest, and so is a
+// table of prices that cannot.
+func Scan(r Range) (*Count, error) {
+	c := &counter{Range: r, total: r.Stated, requests: map[string]*request{}}
+	c.Read = r.From
+	c.Parts = []Part{{From: r.From, At: r.Since, Stated: r.Stated}}
+	err := c.follow(r.Transcript, &c.Read, r.Agent == "", c.line)
+	if threadOf(r.Transcript) != "" {
+		c.rollouts()
 	} else {
-		s.countAgents(limit)
+		c.agents()
+	}
+	if errTable := c.price(); err == nil {
+		err = errTable
+	}
+	return &c.Count, err
+}
+
+// in is the part of a line at a position.
+func (c *counter) in(at int64) int {
+	if at < c.From {
+		return -1
+	}
+	return len(c.Parts) - 1
+}
+
+// begin begins a part with a line at a position: the model was given something.
+func (c *counter) begin(at, when int64) {
+	switch {
+	case at > c.From:
+		c.Parts = append(c.Parts, Part{From: at, User: true, At: when, Stated: c.total})
+	case at == c.From:
+		c.Parts[0].User, c.Parts[0].At = true, when
+	}
+}
+
+// partAt is the part in which something happened at a time of the transcript.
+func (c *counter) partAt(when int64) int {
+	if c.From > 0 && (c.Since == 0 || when < c.Since) {
+		return -1
+	}
+	i := len(c.Parts) - 1
+	for when > 0 && i > 0 && (c.Parts[i].At == 0 || c.Parts[i].At > when) {
+		i--
+	}
+	return i
+}
+
+// ask notes a request of that name, or what another line of it has more: the last line of a message has its
+// final usage.
+func (c *counter) ask(name, model string, u price.Usage, part int) *request {
+	r := c.requests[name]
+	if r == nil {
+		r = &request{part: part, model: model}
+		c.requests[name], c.order = r, append(c.order, r)
+	}
+	r.usage = r.usage.Most(u)
+	return r
+}
+
+// price gives each request its price.
+func (c *counter) price() error {
+	if len(c.order) == 0 {
+		return nil
+	}
+	table, err := Prices()
+	for _, r := range c.order {
+		if r.part < 0 {
+			continue
+		}
+		a := price.Amount{Tokens: r.usage.Tokens, Requests: 1}
+		if rates, _ := table.Of(r.model); rates != nil {
+			a.Nanos, a.Dollars = rates.Of(r.usage), true
+		} else if a.Tokens.Sum() > 0 {
+			a.Unpriced = 1
+		}
+		p := &c.Parts[r.part]
+		p.Spent, p.Models = p.Spent.Plus(a), add(p.Models, price.ByModel{Model: r.model, Amount: a})
+		c.Requests++
+		if c.Largest.Nanos = max(c.Largest.Nanos, a.Nanos); a.Tokens.Sum() > c.Largest.Tokens.Sum() {
+			c.Largest.Tokens = a.Tokens
+		}
 	}
 	return err
 }
 
-// replaced makes all that was counted one part: the marks are of a transcript that is
-// there no longer. What the new one has already may have been counted, and is not.
-func (s *State) replaced() {
-	all := part{from: -1}
-	for _, p := range s.parts {
-		all.own = all.own.Plus(p.own)
-	}
-	for i := range s.recent {
-		s.recent[i].part = -1
-	}
-	for i := range s.summaries {
-		s.summaries[i].part = -1
-	}
-	s.parts, s.shares = []part{all}, nil
-}
-
-// move takes another path for the transcript: of a session that was resumed in another
-// folder. What it has up to where the old one was read is the same.
-func (s *State) move(path string) {
-	if path == "" || path == s.Transcript {
-		return
-	}
-	s.Transcript = path
-}
-
-// line counts a line of the session's own transcript.
-func (s *State) line(line []byte, at int64) {
-	if !mayCount(line) {
-		return
-	}
-	l := flat.Begun(line)
-	switch l.String("type") {
-	case "assistant":
-		if model := s.request(l, len(s.parts)-1, 0); model != "" {
-			s.Model = model
-		}
-	case "user":
-		switch {
-		case l.Bool("isCompactSummary"):
-			text := l.Value("message").Get("content").Text()
-			s.summarised(price.Tokens{Output: int64(max(0, len(text)-aroundSummary) / bytesOfToken)})
-		case !l.Bool("isSidechain") && !isToolResult(l):
-			s.begin(l, at)
-		}
-	case "system":
-		if l.String("subtype") == "compact_boundary" {
-			s.summarise(l, at)
-		}
-	case "cost-state":
-		s.state(l)
-	default:
-		s.rollout(l, at)
-	}
-}
-
-// begin begins a part with a line at a position: the model was given something.
-func (s *State) begin(l *flat.Members, at int64) {
-	if at > s.last().from {
-		s.parts = append(s.parts, part{from: at, at: timeOf(l)})
-		s.takeUp()
-	}
-}
-
-// mayCount spares most lines from being parsed.
-func mayCount(line []byte) bool {
-	for _, word := range [...]string{`"assistant"`, `"user"`, `"cost-state"`, `"compact_boundary"`, `"token_usage_record"`, `"item_completed"`, `"turn_context"`} {
-		if bytes.Contains(line, []byte(word)) {
-			return true
-		}
-	}
-	return false
-}
-
-// summarise counts the request by which the client made a summary of the conversation: its usage is
-// in no transcript. It took the whole conversation and wrote the summary, for which the least is
-// counted that it can have cost, until [State.topUp].
-func (s *State) summarise(l *flat.Members, at int64) {
-	of := l.Value("compactMetadata")
-	if of.Get("trigger").Text() == "manual" { // a person asked for it, before the lines that say so
-		s.begin(l, at)
-	}
-	s.summaries = append(s.summaries, summary{name: hash("summary " + l.String("uuid")), part: s.last().from})
-	s.summaries = s.summaries[max(0, len(s.summaries)-maxSummaries):]
-	s.summarised(price.Tokens{CacheRead: number(of, "preTokens")})
-}
-
-const (
-	// bytesOfToken is more than a token of a summary has.
-	bytesOfToken = 6
-	// aroundSummary is how many bytes the client itself puts around a summary, or more.
-	aroundSummary = 1200
-)
-
-// summarised counts what the last summary took as far as that is known.
-func (s *State) summarised(t price.Tokens) {
-	if n := len(s.summaries); n > 0 {
-		last := s.summaries[n-1]
-		s.ask(last.name, s.Model, price.Usage{Tokens: t}, s.partFrom(last.part), 0)
-	}
-}
-
 // state takes what the client writes into the transcript when it ends: its total, from which it goes
-// on when the session is resumed, and of what that is made up.
-func (s *State) state(l *flat.Members) {
-	total, err := price.DollarsOf(string(l.Value("totalCostUSD")))
+// on when the session is resumed.
+func (c *counter) state(number string, part int) {
+	total, err := price.DollarsOf(number)
 	if err != nil || total < 0 {
 		return
 	}
-	since := s.stated
+	since := c.total
 	if total < since {
 		since = 0 // it did not take up the old total
 	}
-	s.stated = total
-	s.last().own.Said += total - since
-	s.topUp(l.Value("modelUsage"), total)
-	for i := range s.summaries {
-		s.summaries[i].told = true
-	}
-}
-
-// topUp gives the summaries what the client's total has beyond the transcript, the same to each, since
-// they are all that the client does not show there and that costs more than a little. What it says of
-// models without a price is left aside. A person's own prices are not the client's, so that there the
-// difference tells nothing.
-func (s *State) topUp(models flat.Value, total int64) {
-	m, err := flat.Parse([]byte(models))
-	guessed := int64(0)
-	for _, of := range s.summaries {
-		if !of.told {
-			guessed++
-		}
-	}
-	if _, own := s.prices().Of(s.Model); guessed == 0 || own != "" || err != nil {
-		return
-	}
-	m.Without(nil, func(model string, usage []byte) {
-		rates, own := s.prices().Of(clip(model))
-		if usd, err := price.DollarsOf(string(flat.Value(usage).Get("costUSD"))); rates == nil && err == nil {
-			total -= usd
-		}
-		if own != "" {
-			total = 0
-		}
-	})
-	for _, p := range s.parts {
-		total -= p.own.Nanos
-	}
-	for i := range s.summaries {
-		of := &s.summaries[i]
-		if of.told || total <= 0 {
-			continue
-		}
-		of.more = total / guessed
-		s.book(price.Amount{Nanos: of.more, Dollars: true}, s.partFrom(of.part), s.modelAt(s.Model))
-		total, guessed = total-of.more, guessed-1
-	}
-}
-
-// Late is what the summaries between two positions cost beyond the guess that was counted first, in
-// billionths of a dollar; guessed says that they still may.
-func (s *State) Late(from, to int64) (more int64, guessed bool) {
-	for _, of := range s.summaries {
-		if of.part >= from && of.part < to {
-			more, guessed = more+of.more, guessed || !of.told
-		}
-	}
-	return more, guessed
-}
-
-// request counts an answer of the model, once for each message, and returns the model; "" where
-// the line has no answer.
-func (s *State) request(l *flat.Members, in int, at int64) (model string) {
-	message := l.Value("message")
-	usage := message.Get("usage")
-	model = clip(message.Get("model").Text())
-	if usage == "" || usage[0] != '{' || model == "<synthetic>" || l.Bool("isApiErrorMessage") {
-		return ""
-	}
-	id := message.Get("id").Text()
-	if id == "" {
-		id = l.String("requestId")
-	}
-	if id == "" {
-		id = l.String("uuid")
-	}
-	s.ask(hash(id), model, usageOf(usage), in, at)
-	return model
-}
-
-// ask counts a request of that name, in a part, or what another line of it has more: the last
-// line of a message has its final usage. A count never falls. at is when a subagent's was answered.
-func (s *State) ask(name int64, model string, u price.Usage, in int, at int64) {
-	var more price.Amount
-	r := s.known(name)
-	if r == nil {
-		s.recent = append(s.recent, request{name: name, part: s.parts[in].from, at: at, model: s.modelAt(model)})
-		s.recent = s.recent[max(0, len(s.recent)-maxRecent):]
-		r, more.Requests = &s.recent[len(s.recent)-1], 1
+	c.total = total
+	if part < 0 {
+		c.Parts[0].Stated = total
 	} else {
-		in = s.partFrom(r.part)
+		p := &c.Parts[part]
+		p.Spent.Said, p.Stated = p.Spent.Said+total-since, total
 	}
-	tokens := largest(r.tokens, u.Tokens)
-	more.Tokens = tokens.Minus(r.tokens)
-	r.tokens, u.Tokens = tokens, tokens
-	rates, _ := s.prices().Of(model)
-	switch {
-	case rates == nil && !r.unpriced && tokens.Sum() > 0:
-		r.unpriced, more.Unpriced = true, 1
-	case rates != nil:
-		nanos := max(r.nanos, rates.Of(u))
-		more.Nanos, more.Dollars = nanos-r.nanos, true
-		r.nanos = nanos
-	}
-	s.book(more, in, r.model)
-}
-
-func (s *State) known(name int64) *request {
-	for i := len(s.recent) - 1; i >= 0; i-- {
-		if s.recent[i].name == name {
-			return &s.recent[i]
-		}
-	}
-	return nil
-}
-
-func largest(a, b price.Tokens) price.Tokens {
-	return price.Tokens{
-		Input: max(a.Input, b.Input), Output: max(a.Output, b.Output),
-		CacheRead: max(a.CacheRead, b.CacheRead), CacheWrite: max(a.CacheWrite, b.CacheWrite),
-	}
-}
-
-// prices is what models cost. It is read once, and only where something is to be priced.
-func (s *State) prices() *price.Table {
-	if s.table == nil {
-		s.table, s.tableErr = Prices()
-	}
-	return s.table
-}
-
-// maxTokens is the most of each kind that one request is believed.
-const maxTokens = 1_000_000_000
-
-// usageOf is what an answer of Claude's says that it took.
-func usageOf(usage flat.Value) price.Usage {
-	of := func(name string) int64 { return number(usage, name) }
-	return price.Usage{
-		Tokens: price.Tokens{
-			Input: of("input_tokens"), Output: of("output_tokens"),
-			CacheRead: of("cache_read_input_tokens"), CacheWrite: of("cache_creation_input_tokens"),
-		},
-		CacheWrite1h: number(usage.Get("cache_creation"), "ephemeral_1h_input_tokens"),
-		WebSearches:  number(usage.Get("server_tool_use"), "web_search_requests"),
-		Fast:         usage.Get("speed").Text() == "fast",
-		Domestic:     usage.Get("inference_geo").Text() == "us",
-	}
-}
-
-// number is a count of tokens, 0 for none.
-func number(usage flat.Value, name string) int64 {
-	n, err := strconv.ParseInt(string(usage.Get(name)), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return min(max(0, n), maxTokens)
 }
 
 // clip bounds a name that a file gives, to one line.
 func clip(name string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(name[:min(len(name), 100)], ""), "\n", " ")
-}
-
-func isToolResult(l *flat.Members) bool {
-	content := l.Value("message").Get("content")
-	// Most are long, and only the first item is asked for.
-	if !strings.HasPrefix(string(content), "[") || !strings.Contains(string(content), "tool_result") {
-		return false
-	}
-	items := content.Items()
-	return len(items) > 0 && items[0].Get("type").Text() == "tool_result"
-}
-
-// timeOf is when a line was written, in milliseconds since 1970, 0 if it does not say.
-func timeOf(l *flat.Members) int64 {
-	t, err := time.Parse(time.RFC3339, l.String("timestamp"))
-	if err != nil {
-		return 0
-	}
-	return max(0, t.UnixMilli())
-}
-
-// countAgents counts what the session's subagents asked for. Their transcripts are in a
-// folder beside the session's own.
-func (s *State) countAgents(limit int64) {
-	base, ok := strings.CutSuffix(s.Transcript, ".jsonl")
-	if !ok {
-		return
-	}
-	dir := filepath.Join(base, "subagents")
-	names, _, err := disk.Names(dir, 4*maxAgents)
-	if err != nil {
-		return // there are none
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		if strings.HasSuffix(name, ".jsonl") {
-			limit -= s.countAgent(filepath.Join(dir, name), hash(name), max(1, limit), s.transcriptOfAgent)
-		}
-	}
-}
-
-func (s *State) transcriptOfAgent(l *flat.Members) {
-	if l.String("type") == "assistant" {
-		s.request(l, s.partAt(timeOf(l)), timeOf(l))
-	}
-}
-
-func (s *State) agentNamed(name int64) int {
-	return slices.IndexFunc(s.agents, func(a agent) bool { return a.name == name })
-}
-
-// countAgent counts the lines of a subagent's transcript, and returns how many bytes it read.
-func (s *State) countAgent(path string, name, limit int64, count func(*flat.Members)) int64 {
-	i := s.agentNamed(name)
-	if i < 0 && len(s.agents) >= maxAgents {
-		return 0
-	}
-	if i < 0 {
-		i = len(s.agents)
-		s.agents = append(s.agents, agent{name: name})
-	}
-	before := s.agents[i].read
-	read := before                                                         // a line may have the list grow
-	_ = follow(path, &read, limit, func() {}, func(line []byte, _ int64) { // what cannot be read is tried again
-		if mayCount(line) {
-			count(flat.Begun(line))
-		}
-	})
-	s.agents[i].read = read
-	return read - before
 }

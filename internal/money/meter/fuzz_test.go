@@ -2,7 +2,6 @@ package meter_test
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,57 +13,26 @@ import (
 	"heartbeat/internal/money/price"
 )
 
-// FuzzFile has anything in the meter's place: it is read or not, and the count goes on.
-func FuzzFile(f *testing.F) {
-	dir := f.TempDir()
-	r := &rig{t: f, dir: dir, path: filepath.Join(dir, "t.jsonl")}
-	r.write(prompt("one"), r.answer(10, 1), prompt("two"), compacted(10))
-	_, err := meter.Advance(dir, r.silent())
-	require.NoError(f, err)
-	seed, err := os.ReadFile(filepath.Join(dir, meter.Name))
-	require.NoError(f, err)
-	f.Add(string(seed), false)
-	f.Add(strings.SplitN(strings.TrimSpace(string(seed)), " ", 3)[2], true)
-	f.Fuzz(func(t *testing.T, text string, sums bool) {
-		dir, file := t.TempDir(), []byte(text)
-		if sums {
-			file = meter.WithSums(session, text)
-		}
-		require.NoError(t, os.WriteFile(filepath.Join(dir, meter.Name), file, 0o600))
-		before, err := meter.Load(dir, session)
-		require.NoError(t, err)
-		s, err := meter.Advance(dir, r.silent())
-		require.NoError(t, err)
-		if before != nil {
-			assert.GreaterOrEqual(t, s.Spent.Nanos, before.Spent.Nanos)
-			assert.GreaterOrEqual(t, s.Spent.Tokens.Sum(), before.Spent.Tokens.Sum())
-		}
-		at := int64(-1)
-		for _, m := range s.Marks {
-			assert.Greater(t, m.Offset, at)
-			at = m.Offset
-		}
-	})
-}
-
-// FuzzTranscript counts anything, in one go and line by line, with the same result.
+// FuzzTranscript counts anything, whole and from each of its lines on: what is before a line and what is behind
+// it make up the whole, but for answers that have lines on both sides.
 func FuzzTranscript(f *testing.F) {
 	f.Add(prompt("one") + "\n" + message("a", 10, 1) + "\n" + message("a", 10, 2) + "\n" + stated("0.5") + "\n")
 	f.Add(feedback("x") + "\n" + toolResult + "\n{\"type\":\"assistant\"\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		once, bit := newRig(t), newRig(t)
-		require.NoError(t, os.WriteFile(once.path, []byte(text), 0o600))
-		all := once.advance(once.final())
-		require.NoError(t, os.WriteFile(bit.path, nil, 0o600))
-		for line := range strings.Lines(text) {
-			bit.append(line)
-			if len(text) < 1000 {
-				bit.advance(bit.silent())
-			}
+		r := newRig(t)
+		require.NoError(t, os.WriteFile(r.path, []byte(text), 0o600))
+		all := r.count()
+		if len(text) > 1000 {
+			return
 		}
-		s := bit.advance(bit.final())
-		assert.Equal(t, all.Spent.Nanos, s.Spent.Nanos)
-		assert.Equal(t, all.Spent.Tokens, s.Spent.Tokens)
+		at := int64(0)
+		for line := range strings.Lines(text) {
+			at += int64(len(line))
+			c, err := meter.Scan(meter.Range{Transcript: r.path, From: at})
+			require.NoError(t, err)
+			assert.LessOrEqual(t, before(c, 1<<62).Requests, all.Spent.Requests)
+			assert.LessOrEqual(t, before(c, 1<<62).Nanos, all.Spent.Nanos)
+		}
 	})
 }
 

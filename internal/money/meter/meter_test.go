@@ -6,9 +6,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"heartbeat/internal/money/meter"
 	"heartbeat/internal/money/price"
@@ -19,27 +21,26 @@ func TestAChainOfTurns(t *testing.T) {
 	r := newRig(t)
 	r.write(prompt("one"), r.answer(1000, 100))
 	stop := r.write(feedback("two"))
-	s := r.advance(r.silent())
+	s := r.count()
 	want := price.Amount{Nanos: 6_000_000, Dollars: true, Tokens: price.Tokens{Input: 1000, Output: 100}, Requests: 1}
 	assert.Equal(t, want, s.Before(stop))
 	assert.Equal(t, "claude-opus-5-5", s.Model)
 
 	r.write(r.answer(2000, 200), r.part(2000, 200), toolResult, r.answer(3000, 300))
-	s = r.advance(r.silent())
+	s = r.count()
 	assert.Equal(t, price.Amount{Nanos: 36_000_000, Dollars: true, Tokens: price.Tokens{Input: 6000, Output: 600}, Requests: 3}, s.Spent)
 	assert.Equal(t, want, s.Before(stop))
-	_, ok := s.Mark(stop + 1)
-	assert.False(t, ok)
+	assert.Len(t, s.Parts, 2, "what a tool said is none")
 }
 
 // The first line of all may be a user's.
-func TestTheFirstLineIsAMark(t *testing.T) {
+func TestTheFirstLineIsAUsers(t *testing.T) {
 	r := newRig(t)
 	r.write(prompt("one"), r.answer(10, 1))
-	m, ok := r.advance(r.silent()).Mark(0)
-	require.True(t, ok)
-	assert.Zero(t, m.Offset)
-	assert.True(t, m.Before.IsZero())
+	c := r.count()
+	require.Len(t, c.Parts, 1)
+	assert.True(t, c.Parts[0].User)
+	assert.EqualValues(t, 1, c.Spent.Requests)
 }
 
 // What the price of a request depends on beside its tokens.
@@ -53,7 +54,7 @@ func TestUsages(t *testing.T) {
 	} {
 		r := newRig(t)
 		r.write(prompt("one"), `{"type":"assistant","message":{"id":"x","model":"claude-opus-5-5-20260901","usage":{`+usage+`}}}`)
-		assert.Equal(t, nanos, r.advance(r.silent()).Spent.Nanos, usage)
+		assert.Equal(t, nanos, r.count().Spent.Nanos, usage)
 	}
 }
 
@@ -66,7 +67,7 @@ func TestUnknownModels(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	r := newRig(t)
 	r.write(prompt("one"), messageOf("claude-haiku-4-5-20251001"), messageOf("house-model-7"), messageOf("house-model-7"), messageOf("us.anthropic.claude-opus-4-8-v1:0"))
-	s := r.advance(r.silent())
+	s := r.count()
 	assert.Equal(t, price.Amount{
 		Nanos: 1_500_000 + 7_500_000, Dollars: true, Tokens: price.Tokens{Input: 3000, Output: 300}, Requests: 3, Unpriced: 1,
 	}, s.Spent)
@@ -83,9 +84,9 @@ func TestOwnPrices(t *testing.T) {
 		return r
 	}
 	r := own("multiplier = 0.5\n[models.\"house-*\"]\ninput = 1\noutput = 10\n")
-	assert.Equal(t, price.Amount{Nanos: 3_000_000 + 2_000_000, Dollars: true, Tokens: price.Tokens{Input: 2000, Output: 200}, Requests: 2}, r.advance(r.silent()).Spent)
+	assert.Equal(t, price.Amount{Nanos: 3_000_000 + 2_000_000, Dollars: true, Tokens: price.Tokens{Input: 2000, Output: 200}, Requests: 2}, r.count().Spent)
 	r = own("[models.\"*\"]\ninput = 0\noutput = 0\n[models.claude-opus-5-5]\nmultiplier = 2\n")
-	assert.Equal(t, price.Amount{Nanos: 12_000_000, Dollars: true, Tokens: price.Tokens{Input: 2000, Output: 200}, Requests: 2}, r.advance(r.silent()).Spent)
+	assert.Equal(t, price.Amount{Nanos: 12_000_000, Dollars: true, Tokens: price.Tokens{Input: 2000, Output: 200}, Requests: 2}, r.count().Spent)
 
 	for text, why := range map[string]string{
 		"[models.house]\ninput = 1\n": "say its input and its output", "multiplyer = 2": "line 1: multiplyer is no setting", "multiplier = -1": "it is a number from 0",
@@ -94,7 +95,7 @@ func TestOwnPrices(t *testing.T) {
 		"[models.x]\ninput = 1\noutput = 2\n[models.x]": "stands there twice", "[prices]": "it is no [models.NAME]", "multiplier = nan": "it is no", "multiplier = 2e9": "it is a number from 0",
 	} {
 		r = own(text)
-		s, err := r.advanceOnly(r.silent())
+		s, err := r.countOnly()
 		require.ErrorContains(t, err, why)
 		require.ErrorContains(t, err, "the prices that are built in count")
 		assert.Equal(t, int64(6_000_000), s.Spent.Nanos, "the others have their price")
@@ -111,76 +112,56 @@ func TestTotals(t *testing.T) {
 		"killed, and begun anew": {"0.0436", []string{stated("0.0268"), stated("0.0168")}},
 	} {
 		r := newRig(t)
-		for _, line := range c.lines {
-			r.write(line)
-			r.advance(r.silent())
-		}
-		assert.Equal(t, price.Amount{Said: usd(t, c.said)}, r.advance(r.final()).Spent, name)
+		r.write(c.lines...)
+		assert.Equal(t, price.Amount{Said: usd(t, c.said)}, r.count().Spent, name)
 	}
 }
 
-// The requests for summaries are in no transcript. They belong where they were made, and what they cost
-// is told by the client's total when it ends, whatever it makes of models that nobody else knows.
+// From where it was charged to, only the rest counts: an answer whose first lines are before that, and what
+// the client said by then, are not counted again.
+func TestARangeBegins(t *testing.T) {
+	r := newRig(t)
+	r.write(prompt("one"), r.answer(10, 1), stated("0.5"))
+	from := r.write(r.part(10, 4), prompt("two"), r.answer(7, 1), stated("0.75"))
+	c, err := meter.Scan(meter.Range{Transcript: r.path, From: from})
+	require.NoError(t, err)
+	require.Len(t, c.Parts, 2)
+	assert.Equal(t, price.Amount{}, c.Parts[0].Spent)
+	assert.EqualValues(t, 500_000_000, c.Parts[0].Stated)
+	assert.EqualValues(t, 7, c.Parts[1].Spent.Tokens.Input)
+	assert.EqualValues(t, 250_000_000, c.Parts[1].Spent.Said)
+	c, err = meter.Scan(meter.Range{Transcript: r.path, From: 1 << 40})
+	require.NoError(t, err)
+	assert.Equal(t, price.Amount{}, c.Parts[0].Spent)
+}
+
+// The requests for summaries are in no transcript. They belong where they were made, and the least counts
+// that they can have cost. One that a person asked for is not the last turn's.
 func TestCompaction(t *testing.T) {
-	for name, c := range map[string]struct {
-		more []string // lines behind
-		end  string
-	}{
-		"its total":               {nil, stated("0.02636")},
-		"a model without a price": {[]string{messageOf("house-model-7")}, statedOf("7.02636", `{"claude-opus-5-5":{"costUSD":0.02636},"house-model-7":{"costUSD":7}}`)},
-	} {
-		t.Setenv("XDG_CONFIG_HOME", t.TempDir())
-		r := newRig(t)
-		first := r.write(prompt("one"), r.answer(10, 4))
-		r.write(compacted(1000))
-		const least = 120_000 + 200_000 + 20_000 // with a token of output
-		assert.EqualValues(t, least, r.advance(r.silent()).Spent.Nanos, "the least that it costs")
-		second := r.write(feedback("two"))
-		r.write(r.answer(10, 4), strings.Replace(compacted(1000), "c1000", "c1001", 1))
-		third := r.write(feedback("three"))
-		r.write(append(c.more, c.end)...)
-		s := r.advance(r.final())
-		assert.Equal(t, int64(13_180_000), s.Before(second).Nanos, name)
-		assert.Equal(t, int64(2), s.Before(second).Requests, name)
-		assert.Equal(t, int64(26_360_000), s.Before(third).Nanos, name)
-		assert.Equal(t, int64(26_360_000), s.Spent.Nanos, name)
-		m, _ := s.Mark(first + 1)
-		assert.Equal(t, second, m.Offset, "a summary is no turn of its own")
-		r.write(stated("9"))
-		assert.Equal(t, int64(26_360_000), r.advance(r.final()).Spent.Nanos, "it is no guess any more")
-	}
-}
-
-// One that a person asked for is not the last turn's, and where a person says the prices, the
-// client's total is another sum.
-func TestASummaryThatAPersonAskedFor(t *testing.T) {
-	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
-	asked := strings.Replace(compacted(1000), "auto", "manual", 1)
-	for _, own := range []string{"", "multiplier = 0.5"} {
-		require.NoError(t, os.MkdirAll(filepath.Dir(meter.PricesPath()), 0o700))
-		require.NoError(t, os.WriteFile(meter.PricesPath(), []byte(own), 0o600))
-		r := newRig(t)
-		r.write(prompt("one"), r.answer(1000, 100))
-		at := r.write(asked)
-		r.write(feedback("two"), stated("0.01"))
-		s := r.advance(r.final())
-		if own == "" {
-			assert.Equal(t, int64(6_000_000), s.Before(at).Nanos)
-			assert.Equal(t, int64(10_000_000), s.Spent.Nanos)
-		} else {
-			assert.Equal(t, int64(3_000_000), s.Before(at).Nanos)
-			assert.Equal(t, int64(3_110_000), s.Spent.Nanos)
-		}
-	}
+	r := newRig(t)
+	r.write(prompt("one"), r.answer(10, 4))
+	r.write(compacted(1000))
+	const turn, least = 120_000, 200_000 + 20_000 // with a token of output
+	assert.EqualValues(t, turn+least, r.count().Spent.Nanos)
+	second := r.write(feedback("two"))
+	r.write(r.answer(10, 4))
+	asked := r.write(strings.Replace(strings.Replace(compacted(1000), "c1000", "c1001", 1), "auto", "manual", 1))
+	s := r.count()
+	assert.EqualValues(t, turn+least, s.Before(second).Nanos)
+	assert.EqualValues(t, 2, s.Before(second).Requests)
+	assert.EqualValues(t, 2*turn+least, s.Before(asked).Nanos)
+	assert.EqualValues(t, 2*(turn+least), s.Spent.Nanos)
+	require.Len(t, s.Parts, 3, "a summary is no turn of its own")
+	assert.Equal(t, []bool{true, false, true}, []bool{s.Parts[0].Guess, s.Parts[1].Guess, s.Parts[2].Guess})
 }
 
 func TestLinesOfOneMessage(t *testing.T) {
 	r := newRig(t)
 	r.write(prompt("one"), r.answer(10, 1), r.part(10, 1), r.part(10, 50), r.part(10, 20))
-	s := r.advance(r.silent())
+	s := r.count()
 	assert.Equal(t, price.Amount{Nanos: 1_040_000, Dollars: true, Tokens: price.Tokens{Input: 10, Output: 50}, Requests: 1}, s.Spent)
 	r.write(r.part(10, 60))
-	assert.Equal(t, price.Amount{Nanos: 1_240_000, Dollars: true, Tokens: price.Tokens{Input: 10, Output: 60}, Requests: 1}, r.advance(r.silent()).Spent)
+	assert.Equal(t, price.Amount{Nanos: 1_240_000, Dollars: true, Tokens: price.Tokens{Input: 10, Output: 60}, Requests: 1}, r.count().Spent)
 }
 
 func TestWhatIsNoAnswer(t *testing.T) {
@@ -193,10 +174,10 @@ func TestWhatIsNoAnswer(t *testing.T) {
 		`{"type":"cost-state","totalCostUSD":-1}`, `{"type":"cost-state","totalCostUSD":1e400}`, `{"type":"cost-state","totalCostUSD":"1"}`, `{"type":"cost-state"}`,
 		"\x00\x00", "",
 	)
-	s := r.advance(r.silent())
+	s := r.count()
 	assert.Equal(t, price.Amount{}, s.Spent)
 	r.write(`{"type":"assistant","message":{"id":"y","model":"m","usage":{"input_tokens":-5,"output_tokens":99999999999999999999,"cache_read_input_tokens":9000000000000000000}}}`)
-	assert.Equal(t, price.Tokens{CacheRead: 1_000_000_000}, r.advance(r.silent()).Spent.Tokens)
+	assert.Equal(t, price.Tokens{CacheRead: 1_000_000_000}, r.count().Spent.Tokens)
 }
 
 func TestALineThatIsBeingWritten(t *testing.T) {
@@ -204,10 +185,10 @@ func TestALineThatIsBeingWritten(t *testing.T) {
 	r.write(prompt("one"))
 	whole := r.answer(10, 1) + "\n"
 	r.append(whole[:50])
-	assert.True(t, r.advance(r.silent()).Spent.IsZero())
+	assert.True(t, r.count().Spent.IsZero())
 	r.append(whole[50:])
-	assert.Equal(t, int64(1), r.advance(r.silent()).Spent.Requests)
-	assert.Equal(t, int64(1), r.advance(r.silent()).Spent.Requests)
+	assert.Equal(t, int64(1), r.count().Spent.Requests)
+	assert.Equal(t, int64(1), r.count().Spent.Requests)
 }
 
 // Subagents count in the turn in which they asked.
@@ -219,45 +200,99 @@ func TestSubagents(t *testing.T) {
 	r.agent("agent-1.jsonl", at(message("s1", 1000, 100), "10:04:00"), at(message("s1", 1000, 100), "10:04:00"), at(message("s2", 7, 7), "10:06:00"))
 	r.agent("agent-2.jsonl", at(message("s3", 500, 50), "10:04:30"))
 	r.agent("agent-2.meta.json", "{}")
-	s := r.advance(r.silent())
+	s := r.count()
 	spent := s.Before(second)
 	assert.Equal(t, price.Amount{Nanos: 9_600_000, Dollars: true, Tokens: price.Tokens{Input: 1600, Output: 160}, Requests: 3}, spent)
 	assert.Equal(t, price.Tokens{Input: 1607, Output: 167}, s.Spent.Tokens)
 	r.agent("agent-1.jsonl", at(message("s4", 1, 1), "10:07:00"))
-	s = r.advance(r.silent())
+	s = r.count()
 	assert.Equal(t, price.Tokens{Input: 1608, Output: 168}, s.Spent.Tokens)
 	assert.Equal(t, spent, s.Before(second))
 }
 
-// A subagent's transcript may be counted before the line with which its turn begins.
-func TestASubagentThatIsCountedFirst(t *testing.T) {
+// What subagents asked for before a range is not of it, and files that have not changed since are not read.
+func TestSubagentsOfARange(t *testing.T) {
 	r := newRig(t)
 	at := func(line, clock string) string { return replaceTime(line, clock) }
 	r.write(at(prompt("one"), "10:00:00"), r.answer(100, 10))
-	r.agent("agent-1.jsonl", at(message("s1", 1000, 100), "10:04:00"), at(message("s2", 7, 7), "10:06:00"))
-	assert.Equal(t, int64(3), r.advance(r.silent()).Spent.Requests)
-	second := r.write(at(prompt("two"), "10:05:00"))
-	s := r.advance(r.silent())
-	assert.Equal(t, price.Amount{Nanos: 6_600_000, Dollars: true, Tokens: price.Tokens{Input: 1100, Output: 110}, Requests: 2}, s.Before(second))
-	assert.Equal(t, int64(3), s.Spent.Requests)
-	assert.Equal(t, int64(1), s.Models(second, second+1)[0].Requests)
+	from := r.write(at(prompt("two"), "10:05:00"), r.answer(1, 1))
+	r.agent("agent-1.jsonl", at(message("s1", 1000, 100), "10:04:00"), at(message("s1", 1000, 200), "10:06:00"), at(message("s2", 7, 7), "10:06:00"))
+	since, err := time.Parse(time.RFC3339, "2026-11-22T10:05:00Z")
+	require.NoError(t, err)
+	scan := func() (sum price.Amount) {
+		c, err := meter.Scan(meter.Range{Transcript: r.path, From: from, Since: since.UnixMilli()})
+		require.NoError(t, err)
+		return before(c, 1<<62)
+	}
+	assert.EqualValues(t, 2, scan().Requests)
+	assert.EqualValues(t, 8, scan().Tokens.Input)
+	old := since.Add(-time.Second)
+	require.NoError(t, os.Chtimes(filepath.Join(strings.TrimSuffix(r.path, ".jsonl"), "subagents", "agent-1.jsonl"), old, old))
+	assert.EqualValues(t, 1, scan().Requests)
 }
 
-func TestManyMarks(t *testing.T) {
+// The answer that asked for a tool is found where it is: the session's own, or a subagent's.
+func TestTheAnswerThatAskedForATool(t *testing.T) {
 	r := newRig(t)
-	last := int64(0)
-	for i := range 500 {
-		last = r.write(feedback("more"))
-		r.write(r.answer(10, 1))
-		if i%3 == 0 {
-			r.advance(r.silent())
-		}
+	asks := func(id, tool string) string {
+		return strings.Replace(message(id, 1, 1), `{"type":"text","text":"answer"}`, `{"type":"tool_use","id":"`+tool+`"}`, 1)
 	}
-	s := r.advance(r.silent())
-	assert.Len(t, s.Marks, 32)
-	assert.Equal(t, int64(499), s.Before(last).Requests)
-	assert.Equal(t, int64(500*60_000), s.Spent.Nanos)
-	for _, m := range s.Marks {
-		assert.Equal(t, m.Before.Requests*60_000, m.Before.Nanos)
+	r.write(prompt("one"), asks("a", "t1"), `{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t2"}]}}`)
+	r.agent("agent-x.jsonl", asks("b", "t3"))
+	for want, of := range map[meter.Range]bool{
+		{Tool: "t1"}: true, {Tool: "t2"}: false, {Tool: "t3"}: false, {Tool: "t3", Agent: "x"}: true, {Tool: "t1", Agent: "x"}: false, {}: false,
+	} {
+		want.Transcript = r.path
+		c, err := meter.Scan(want)
+		require.NoError(t, err)
+		assert.Equal(t, of, c.HasTool, "%+v", want)
 	}
+}
+
+// A transcript that is a FIFO is not waited for.
+func TestForeignTranscripts(t *testing.T) {
+	for name, make := range map[string]func(path string) error{
+		"fifo":      func(path string) error { return unix.Mkfifo(path, 0o600) },
+		"directory": func(path string) error { return os.Mkdir(path, 0o700) },
+		"device":    func(path string) error { return os.Symlink("/dev/zero", path) },
+	} {
+		r := newRig(t)
+		require.NoError(t, make(r.path), name)
+		c, err := meter.Scan(meter.Range{Transcript: r.path})
+		assert.Error(t, err, name)
+		assert.NotNil(t, c)
+	}
+}
+
+// A line without end is passed over once it ends.
+func TestAHugeLine(t *testing.T) {
+	r := newRig(t)
+	r.write(prompt("one"), r.answer(10, 1))
+	r.append(strings.Repeat("y", 40<<20))
+	assert.EqualValues(t, 1, r.count().Spent.Requests)
+	r.append("\n")
+	r.write(r.answer(10, 1))
+	assert.EqualValues(t, 2, r.count().Spent.Requests)
+}
+
+// The files of earlier releases go, and nothing else.
+func TestOldFilesGo(t *testing.T) {
+	dir := t.TempDir()
+	slot := "0123456789abcdef 0000000000000001 00000012\n{\"v\":2}"
+	for name, content := range map[string]string{
+		".meter":     `cf2a8b5cfd4e1b3 8b5cfd4e1b3cf2a {"v":3,"session_id":"s","read":0}` + "\n",
+		".meter-old": slot, ".meter-" + session: strings.Repeat("\x00", 512<<10) + slot,
+		".meter-readings.csv": "2026-11-22,kWh,4\n", ".meters": slot, "inbox.jsonl": slot,
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
+	}
+	require.NoError(t, os.Mkdir(filepath.Join(dir, ".meter-folder"), 0o700))
+	require.NoError(t, meter.Prune(dir))
+	all, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	var names []string
+	for _, e := range all {
+		names = append(names, e.Name())
+	}
+	assert.ElementsMatch(t, []string{".meter-folder", ".meter-readings.csv", ".meters", "inbox.jsonl"}, names)
 }

@@ -16,7 +16,6 @@ import (
 // rig is a session whose transcript a test writes, as the real client does.
 type rig struct {
 	t    testing.TB
-	dir  string
 	path string
 	id   int // of the last message
 }
@@ -24,8 +23,7 @@ type rig struct {
 const session = "b390e335-141d-4188-be22-8f68df859c73"
 
 func newRig(t testing.TB) *rig {
-	dir := t.TempDir()
-	return &rig{t: t, dir: dir, path: filepath.Join(dir, session+".jsonl")}
+	return &rig{t: t, path: filepath.Join(t.TempDir(), session+".jsonl")}
 }
 
 // write appends lines and returns where the first begins.
@@ -73,31 +71,40 @@ func compacted(tokens int) string {
 		"\n" + `{"type":"user","isCompactSummary":true,"isSidechain":false,"message":{"role":"user","content":"` + strings.Repeat("s", 1206) + `"}}`
 }
 
-func stated(usd string) string { return statedOf(usd, "{}") }
-
-func statedOf(usd, models string) string {
-	return `{"type":"cost-state","sessionId":"` + session + `","totalCostUSD":` + usd + `,"modelUsage":` + models + `,"hasUnknownModelCost":false}`
+func stated(usd string) string {
+	return `{"type":"cost-state","sessionId":"` + session + `","totalCostUSD":` + usd + `,"hasUnknownModelCost":false}`
 }
 
-func (r *rig) silent() meter.Reading { return meter.Reading{Session: session, Transcript: r.path} }
-
-func (r *rig) final() meter.Reading {
-	reading := r.silent()
-	reading.Final = true
-	return reading
+// counted is a transcript that was counted from its beginning.
+type counted struct {
+	*meter.Count
+	Spent price.Amount
 }
 
-func (r *rig) advance(reading meter.Reading) *meter.State {
+func (r *rig) count() counted {
 	r.t.Helper()
-	s, err := meter.Advance(r.dir, reading)
+	c, err := r.countOnly()
 	require.NoError(r.t, err)
-	loaded, err := meter.Load(r.dir, reading.Session)
-	require.NoError(r.t, err)
-	require.NotNil(r.t, loaded)
-	require.Equal(r.t, s.Spent, loaded.Spent)
-	require.Equal(r.t, s.Marks, loaded.Marks)
-	return loaded
+	return c
 }
+
+func (r *rig) countOnly() (counted, error) {
+	c, err := meter.Scan(meter.Range{Transcript: r.path})
+	return counted{c, before(c, 1<<62)}, err
+}
+
+// before is what was spent before the first line of a user at or behind a position.
+func before(c *meter.Count, position int64) (sum price.Amount) {
+	for _, p := range c.Parts {
+		if p.User && p.From >= position {
+			break
+		}
+		sum = sum.Plus(p.Spent)
+	}
+	return sum
+}
+
+func (c counted) Before(position int64) price.Amount { return before(c.Count, position) }
 
 func usd(t testing.TB, s string) int64 {
 	n, err := price.DollarsOf(s)
@@ -121,8 +128,4 @@ func (r *rig) agent(name string, lines ...string) {
 
 func replaceTime(line, clock string) string {
 	return strings.ReplaceAll(line, "14:45:39.475Z", clock+".000Z")
-}
-
-func (r *rig) advanceOnly(reading meter.Reading) (*meter.State, error) {
-	return meter.Advance(r.dir, reading)
 }

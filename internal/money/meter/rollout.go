@@ -13,21 +13,18 @@ import (
 
 // rollout counts a line of a transcript of Codex's, of which each request has one with its
 // usage. The model is that of the turn.
-func (s *State) rollout(l *flat.Members, at int64) {
+func (c *counter) rollout(l *flat.Members, at int64) {
 	payload := l.Value("payload")
 	switch l.String("type") {
 	case "token_usage_record":
-		s.usage(payload, len(s.parts)-1, 0)
+		c.usage(payload, c.in(at))
 	case "event_msg":
-		switch item := payload.Get("item"); itemOf(payload) {
-		case "UserMessage", "HookPrompt":
-			s.begin(l, at)
-		case "CollabAgentToolCall":
-			s.meet(item)
+		if item := itemOf(payload); item == "UserMessage" || item == "HookPrompt" {
+			c.begin(at, timeOf(l))
 		}
 	case "turn_context":
 		if model := payload.Get("model").Text(); model != "" {
-			s.Model = clip(model)
+			c.Model = clip(model)
 		}
 	}
 }
@@ -40,51 +37,53 @@ func itemOf(payload flat.Value) string {
 	return payload.Get("item").Get("type").Text()
 }
 
-func (s *State) usage(payload flat.Value, in int, at int64) {
+func (c *counter) usage(payload flat.Value, part int) {
 	if id := payload.Get("response_id").Text(); id != "" {
-		s.ask(hash(id), s.Model, price.Usage{Tokens: rolloutTokens(payload.Get("usage"))}, in, at)
-	}
-}
-
-// meet notes the subagents that a call is about. Each has a rollout of its own, named after it.
-func (s *State) meet(call flat.Value) {
-	for _, id := range call.Get("receiver_thread_ids").Items() {
-		if name := hash(id.Text()); id.Text() != "" && len(s.agents) < maxAgents && s.agentNamed(name) < 0 {
-			s.agents = append(s.agents, agent{name: name})
-		}
+		c.ask(id, c.Model, price.Usage{Tokens: rolloutTokens(payload.Get("usage"))}, part)
 	}
 }
 
 // maxRollouts is how many names of a day's folder are read: it has all sessions of a person.
 const maxRollouts = 20_000
 
-// countRollouts counts what the subagents that were met asked for.
-func (s *State) countRollouts(limit int64) {
-	if len(s.agents) == 0 {
+// rollouts counts what the subagents asked for that the session, and they, have met. Each has a rollout of its
+// own, named after it.
+func (c *counter) rollouts() {
+	met := []string{}
+	meet := func(l *flat.Members) {
+		payload := l.Value("payload")
+		if itemOf(payload) != "CollabAgentToolCall" {
+			return
+		}
+		for _, id := range payload.Get("item").Get("receiver_thread_ids").Items() {
+			if name := id.Text(); name != "" && len(met) < maxAgents && !slices.Contains(met, name) {
+				met = append(met, name)
+			}
+		}
+	}
+	c.agent(c.Transcript, false, meet)
+	if len(met) == 0 {
 		return
 	}
-	for _, dir := range daysOf(filepath.Dir(s.Transcript), time.Now()) {
+	paths := map[string]string{}
+	for _, dir := range daysOf(filepath.Dir(c.Transcript), time.Now()) {
 		names, _, err := disk.Names(dir, maxRollouts)
 		if err != nil {
 			continue // nothing began on that day
 		}
-		slices.Sort(names)
 		for _, name := range names {
-			if thread := hash(threadOf(name)); s.agentNamed(thread) >= 0 {
-				limit -= s.countAgent(filepath.Join(dir, name), thread, max(1, limit), s.rolloutOfAgent)
+			if thread := threadOf(name); thread != "" {
+				paths[thread] = filepath.Join(dir, name)
 			}
 		}
 	}
-}
-
-func (s *State) rolloutOfAgent(l *flat.Members) {
-	payload := l.Value("payload")
-	switch l.String("type") {
-	case "token_usage_record":
-		s.usage(payload, s.partAt(timeOf(l)), timeOf(l))
-	case "event_msg":
-		if itemOf(payload) == "CollabAgentToolCall" {
-			s.meet(payload.Get("item"))
+	for i := 0; i < len(met); i++ { // they meet others
+		if path := paths[met[i]]; path != "" {
+			c.agent(path, false, func(l *flat.Members) {
+				if meet(l); l.String("type") == "token_usage_record" {
+					c.usage(l.Value("payload"), c.partAt(timeOf(l)))
+				}
+			})
 		}
 	}
 }
@@ -109,7 +108,7 @@ func daysOf(dir string, now time.Time) []string {
 // a UUID for the name, "" for another file.
 func threadOf(file string) string {
 	const uuid = 36
-	name, isRollout := strings.CutPrefix(strings.TrimSuffix(file, ".jsonl"), "rollout-")
+	name, isRollout := strings.CutPrefix(strings.TrimSuffix(filepath.Base(file), ".jsonl"), "rollout-")
 	if !isRollout || len(name) <= uuid || name[len(name)-uuid-1] != '-' {
 		return ""
 	}

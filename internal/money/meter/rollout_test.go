@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"heartbeat/internal/money/meter"
 	"heartbeat/internal/money/price"
 )
 
@@ -26,6 +25,7 @@ func completed(item string) string {
 // given: what an entry took is between two of those.
 func TestARollout(t *testing.T) {
 	r := newRig(t)
+	r.path = filepath.Join(filepath.Dir(r.path), "rollout-2026-11-23T08-00-00-"+session+".jsonl")
 	r.write(
 		`{"type":"session_meta","payload":{"session_id":"s"}}`,
 		`{"type":"turn_context","payload":{"model":"gpt-5"}}`,
@@ -36,17 +36,13 @@ func TestARollout(t *testing.T) {
 	r.write(usageRecord("r2", 500, 0, 10), completed("AgentMessage"), usageRecord("r3", 700, 600, 5), usageRecord("r3", 700, 600, 5))
 	second := r.write(completed("HookPrompt"))
 	r.write(usageRecord("r4", 100, 200, 1), `{"type":"token_usage_record","payload":{"usage":{"input_tokens":7}}}`)
-	s := r.advance(r.final())
+	s := r.count()
 	assert.Equal(t, "gpt-5", s.Model)
 	assert.Equal(t, price.Amount{
 		Nanos: 1200*1250 + 1200*125 + 36*10_000, Dollars: true,
 		Tokens: price.Tokens{Input: 600 + 500 + 100, CacheRead: 400 + 600 + 200, Output: 36}, Requests: 4,
 	}, s.Spent)
-	before := func(at int64) price.Tokens {
-		m, known := s.Mark(at)
-		assert.True(t, known)
-		return m.Before.Tokens
-	}
+	before := func(at int64) price.Tokens { return s.Before(at).Tokens }
 	assert.Equal(t, price.Tokens{Input: 600, CacheRead: 400, Output: 20}, before(first))
 	assert.Equal(t, price.Tokens{Input: 1200, CacheRead: 1000, Output: 35}, before(second))
 }
@@ -79,19 +75,18 @@ func TestSubagentsOfARollout(t *testing.T) {
 			write(sub, usageRecord("r2", 100, 0, 1))
 			write(subsub, usageRecord("r3", 10, 0, 1))
 			write("01a209af-4d60-78a1-a271-1d0b78ccd812", usageRecord("r9", 5, 0, 1))
-			reading := meter.Reading{Session: "s", Transcript: r.path}
-			s := r.advance(reading)
+			s := r.count()
 			assert.Equal(t, int64(1000), s.Spent.Tokens.Input, "one that nobody has met is not its own")
 
 			appendTo(t, r.path, spawned(sub))
-			assert.Equal(t, int64(1100), r.advance(reading).Spent.Tokens.Input)
+			assert.Equal(t, int64(1100), r.count().Spent.Tokens.Input)
 			write(sub, spawned(subsub), usageRecord("r4", 200, 0, 1), usageRecord("r4", 200, 0, 1))
-			s = r.advance(reading)
+			s = r.count()
 			assert.Equal(t, int64(1310), s.Spent.Tokens.Input)
 			assert.Equal(t, int64(4), s.Spent.Requests)
 			write(subsub, usageRecord("r5", 3, 0, 1))
-			assert.Equal(t, int64(1313), r.advance(reading).Spent.Tokens.Input)
-			assert.Equal(t, int64(1313), r.advance(reading).Spent.Tokens.Input, "each is counted once")
+			assert.Equal(t, int64(1313), r.count().Spent.Tokens.Input)
+			assert.Equal(t, int64(1313), r.count().Spent.Tokens.Input, "each is counted once")
 		})
 	}
 }

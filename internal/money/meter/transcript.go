@@ -1,33 +1,37 @@
 package meter
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"heartbeat/internal/disk"
+	"heartbeat/internal/flat"
 	"heartbeat/internal/lines"
 	"heartbeat/internal/money/price"
 )
 
 const (
 	maxLine = 16 << 20 // a longer line is passed over
-	// maxRead is how much of a transcript is counted at once. The next reading ends a
-	// status line that still runs, so that one must be done before.
-	maxRead  = 8 << 20
-	maxFinal = 4 << 30
+	maxRead = 4 << 30  // of a transcript
+	// lookBack is how much is read before a range: an answer has several lines, of which the first may
+	// be there, and the client's total.
+	lookBack  = 64 << 10
+	maxAgents = 512
 )
 
-// follow calls f for each whole line of a file behind *read, up to limit bytes, and moves *read
-// behind them. A file that is not there has no lines.
-//
-// A file that is shorter than what was read, or where no line ends there, was cut off
-// or replaced. Then follow moves *read to its end, and calls replaced.
-func follow(path string, read *int64, limit int64, replaced func(), f func(line []byte, at int64)) error {
+// follow calls f for each whole line of a file from a little before *from on, and moves *from behind the last. own
+// says that the answer that is looked for would be there. A file that is not there has no lines.
+func (c *counter) follow(path string, from *int64, own bool, f func(l *flat.Members, at int64)) error {
 	if path == "" {
 		return nil
 	}
@@ -39,74 +43,179 @@ func follow(path string, read *int64, limit int64, replaced func(), f func(line 
 		return err
 	}
 	defer file.Close() // it was only read
-	size := file.Info().Size
-	if size == *read {
-		return nil
-	}
-	if size < *read || !lineEnds(file, *read) {
-		*read = size
-		replaced()
-		return nil
-	}
-	end := *read + limit
-	return lines.EachHead(maxLine, true, io.NewSectionReader(file, *read, size-*read), *read, func(at, next int64, line []byte, whole bool) bool {
-		if at >= end || !whole { // a line that is being written
+	start := max(0, *from-lookBack)
+	size := min(file.Info().Size, start+maxRead)
+	tool := []byte(`"` + c.Tool + `"`)
+	return lines.EachHead(maxLine, true, io.NewSectionReader(file, start, max(0, size-start)), start, func(at, next int64, line []byte, whole bool) bool {
+		if !whole { // it is being written
 			return false
 		}
-		if len(line) <= maxLine {
-			f(line, at)
+		if (at > start || start == 0) && len(line) <= maxLine && mayCount(line) {
+			c.HasTool = c.HasTool || own && c.Tool != "" && bytes.Contains(line, tool) && bytes.Contains(line, []byte(`"assistant"`))
+			f(flat.Begun(line), at)
 		}
-		*read = next
+		*from = max(*from, next)
 		return true
 	})
 }
 
-// lineEnds reports whether a line ends, and the next begins, at a position.
-func lineEnds(file *disk.File, at int64) bool {
-	var b [1]byte
-	n, _ := file.ReadAt(b[:], max(0, at-1))
-	return at == 0 || n == 1 && b[0] == '\n'
-}
-
-// lookBack is how much of a transcript is searched before its end. The results of the
-// tools may be there behind the answer that asked for them.
-const lookBack = 1 << 20
-
-// HasTool reports whether the answer of the model that asked for a tool was counted, as
-// far as the end of what was counted tells. id is the tool_use_id, and agent names the
-// subagent that asked, empty for the session itself.
-func (s *State) HasTool(id, agent string) bool {
-	path, read := s.Transcript, s.Read
-	if agent != "" {
-		name := "agent-" + agent + ".jsonl"
-		path, read = filepath.Join(strings.TrimSuffix(path, ".jsonl"), "subagents", name), 0
-		for _, a := range s.agents {
-			if a.name == hash(name) {
-				read = a.read
-			}
+// mayCount spares most lines from being parsed.
+func mayCount(line []byte) bool {
+	for _, word := range [...]string{`"assistant"`, `"user"`, `"cost-state"`, `"compact_boundary"`, `"token_usage_record"`, `"item_completed"`, `"turn_context"`} {
+		if bytes.Contains(line, []byte(word)) {
+			return true
 		}
 	}
-	if id == "" || path == "" || read == 0 || strings.ContainsRune(agent, filepath.Separator) {
-		return false
+	return false
+}
+
+// line counts a line of the session's own transcript.
+func (c *counter) line(l *flat.Members, at int64) {
+	switch l.String("type") {
+	case "assistant":
+		c.Model = cmp.Or(c.answer(l, c.in(at)), c.Model)
+	case "user":
+		switch {
+		case l.Bool("isCompactSummary"):
+			text := l.Value("message").Get("content").Text()
+			c.summarised(price.Tokens{Output: int64(max(0, len(text)-aroundSummary) / bytesOfToken)})
+		case !l.Bool("isSidechain") && !isToolResult(l):
+			c.begin(at, timeOf(l))
+		}
+	case "system":
+		if l.String("subtype") == "compact_boundary" {
+			c.summarise(l, at)
+		}
+	case "cost-state":
+		c.state(string(l.Value("totalCostUSD")), c.in(at))
+	default:
+		c.rollout(l, at)
 	}
-	file, err := disk.OpenForeign(path, unix.O_RDONLY)
+}
+
+// summarise counts the request by which the client made a summary of the conversation: its usage is
+// in no transcript. It took the whole conversation and wrote the summary, for which the least is
+// counted that it can have cost.
+func (c *counter) summarise(l *flat.Members, at int64) {
+	of := l.Value("compactMetadata")
+	if of.Get("trigger").Text() == "manual" { // a person asked for it, before the lines that say so
+		c.begin(at, timeOf(l))
+	}
+	part := c.in(at)
+	c.summary = c.ask("summary "+l.String("uuid"), c.Model, price.Usage{}, part)
+	if part >= 0 {
+		c.Parts[part].Guess = true
+	}
+	c.summarised(price.Tokens{CacheRead: number(of, "preTokens")})
+}
+
+const (
+	// bytesOfToken is more than a token of a summary has.
+	bytesOfToken = 6
+	// aroundSummary is how many bytes the client itself puts around a summary, or more.
+	aroundSummary = 1200
+)
+
+// summarised counts what the last summary took as far as that is known.
+func (c *counter) summarised(t price.Tokens) {
+	if c.summary != nil {
+		c.summary.usage.Tokens = c.summary.usage.Tokens.Most(t)
+	}
+}
+
+// answer counts an answer of the model, once for each message, and returns the model; "" where
+// the line has no answer.
+func (c *counter) answer(l *flat.Members, part int) (model string) {
+	message := l.Value("message")
+	usage := message.Get("usage")
+	model = clip(message.Get("model").Text())
+	if usage == "" || usage[0] != '{' || model == "<synthetic>" || l.Bool("isApiErrorMessage") {
+		return ""
+	}
+	c.ask(cmp.Or(message.Get("id").Text(), l.String("requestId"), l.String("uuid")), model, usageOf(usage), part)
+	return model
+}
+
+// maxTokens is the most of each kind that one request is believed.
+const maxTokens = 1_000_000_000
+
+// usageOf is what an answer of Claude's says that it took.
+func usageOf(usage flat.Value) price.Usage {
+	of := func(name string) int64 { return number(usage, name) }
+	return price.Usage{
+		Tokens: price.Tokens{
+			Input: of("input_tokens"), Output: of("output_tokens"),
+			CacheRead: of("cache_read_input_tokens"), CacheWrite: of("cache_creation_input_tokens"),
+		},
+		CacheWrite1h: number(usage.Get("cache_creation"), "ephemeral_1h_input_tokens"),
+		WebSearches:  number(usage.Get("server_tool_use"), "web_search_requests"),
+		Fast:         usage.Get("speed").Text() == "fast",
+		Domestic:     usage.Get("inference_geo").Text() == "us",
+	}
+}
+
+// number is a count of tokens, 0 for none.
+func number(usage flat.Value, name string) int64 {
+	n, err := strconv.ParseInt(string(usage.Get(name)), 10, 64)
 	if err != nil {
-		return false
+		return 0
 	}
-	defer file.Close() // it was only read
-	buffer := make([]byte, min(read, lookBack))
-	n, _ := file.ReadAt(buffer, read-int64(len(buffer)))
-	return strings.Contains(string(buffer[:n]), `"`+id+`"`)
+	return min(max(0, n), maxTokens)
 }
 
-// Largest is the most that one of the last requests took, in dollars and in tokens. ok is false
-// if there was none.
-func (s *State) Largest() (most price.Amount, ok bool) {
-	for _, r := range s.recent {
-		most.Nanos = max(most.Nanos, r.nanos)
-		if r.tokens.Sum() > most.Tokens.Sum() {
-			most.Tokens = r.tokens
+func isToolResult(l *flat.Members) bool {
+	content := l.Value("message").Get("content")
+	// Most are long, and only the first item is asked for.
+	if !strings.HasPrefix(string(content), "[") || !strings.Contains(string(content), "tool_result") {
+		return false
+	}
+	items := content.Items()
+	return len(items) > 0 && items[0].Get("type").Text() == "tool_result"
+}
+
+// timeOf is when a line was written, in milliseconds since 1970, 0 if it does not say.
+func timeOf(l *flat.Members) int64 {
+	t, err := time.Parse(time.RFC3339, l.String("timestamp"))
+	if err != nil {
+		return 0
+	}
+	return max(0, t.UnixMilli())
+}
+
+// agents counts what the session's subagents asked for since. Their transcripts are in a folder beside
+// the session's own.
+func (c *counter) agents() {
+	base, ok := strings.CutSuffix(c.Transcript, ".jsonl")
+	if !ok {
+		return
+	}
+	dir := filepath.Join(base, "subagents")
+	names, _, err := disk.Names(dir, 4*maxAgents)
+	if err != nil {
+		return // there are none
+	}
+	slices.Sort(names)
+	left := maxAgents
+	for _, name := range names {
+		if path := filepath.Join(dir, name); strings.HasSuffix(name, ".jsonl") && c.isRecent(path) && left > 0 {
+			left--
+			c.agent(path, name == "agent-"+c.Agent+".jsonl", func(l *flat.Members) {
+				if l.String("type") == "assistant" {
+					c.answer(l, c.partAt(timeOf(l)))
+				}
+			})
 		}
 	}
-	return most, len(s.recent) > 0
+}
+
+// isRecent reports whether a file has changed in the range.
+func (c *counter) isRecent(path string) bool {
+	info, err := disk.StatName(path)
+	return err == nil && info.Mtime/int64(time.Millisecond) >= c.Since
+}
+
+// agent counts the transcript of a subagent. What cannot be read is tried again.
+func (c *counter) agent(path string, asked bool, count func(*flat.Members)) {
+	at := int64(0)
+	_ = c.follow(path, &at, asked, func(l *flat.Members, _ int64) { count(l) })
 }

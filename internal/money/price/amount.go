@@ -2,7 +2,10 @@ package price
 
 import (
 	"errors"
+	"fmt"
 	"math"
+	"strconv"
+	"strings"
 
 	"heartbeat/internal/flat"
 )
@@ -106,4 +109,66 @@ func TokensOf(object []byte) (t Tokens, err error) {
 		return Tokens{}, errors.New("a count of tokens is negative")
 	}
 	return t, nil
+}
+
+// Short is an amount in one short string, empty for nothing: billionths of a dollar
+// ("-" if no dollars are known), tokens (input, output, cache read, cache write), and
+// requests; behind them, unless both are 0, the requests without a price and the client's total.
+// It is part of every record.
+func (a Amount) Short() string {
+	if a == (Amount{}) {
+		return ""
+	}
+	b := make([]byte, 0, 64)
+	if a.Dollars {
+		b = strconv.AppendInt(b, a.Nanos, 10)
+	} else {
+		b = append(b, '-')
+	}
+	counts := [...]int64{a.Tokens.Input, a.Tokens.Output, a.Tokens.CacheRead, a.Tokens.CacheWrite, a.Requests, a.Unpriced, a.Said}
+	n := len(counts)
+	if a.Unpriced == 0 && a.Said == 0 {
+		n -= 2
+	}
+	for _, n := range counts[:n] {
+		b = strconv.AppendInt(append(b, ' '), n, 10)
+	}
+	return string(b)
+}
+
+// Short reads what [Amount.Short] wrote.
+func Short(text string) (a Amount, err error) {
+	if text == "" {
+		return a, nil
+	}
+	parts := strings.Fields(text)
+	into := [...]*int64{
+		&a.Nanos, &a.Tokens.Input, &a.Tokens.Output, &a.Tokens.CacheRead, &a.Tokens.CacheWrite, &a.Requests, &a.Unpriced, &a.Said,
+	}
+	if n := len(parts); n != len(into) && n != len(into)-2 {
+		return a, fmt.Errorf("%q is no amount", clipped(text))
+	}
+	a.Dollars = parts[0] != "-"
+	for i, p := range parts {
+		if i == 0 && !a.Dollars {
+			continue
+		}
+		if *into[i], err = strconv.ParseInt(p, 10, 64); err != nil || *into[i] < 0 {
+			return Amount{}, fmt.Errorf("%q is no amount", clipped(text))
+		}
+	}
+	return a, nil
+}
+
+// Most takes the larger of each count.
+func (a Amount) Most(b Amount) Amount {
+	return Amount{
+		Nanos: max(a.Nanos, b.Nanos), Dollars: a.Dollars || b.Dollars, Requests: max(a.Requests, b.Requests),
+		Unpriced: max(a.Unpriced, b.Unpriced), Said: max(a.Said, b.Said), Tokens: a.Tokens.Most(b.Tokens),
+	}
+}
+
+// Most takes the larger of each count.
+func (t Tokens) Most(o Tokens) Tokens {
+	return Tokens{max(t.Input, o.Input), max(t.Output, o.Output), max(t.CacheRead, o.CacheRead), max(t.CacheWrite, o.CacheWrite)}
 }

@@ -15,6 +15,11 @@ type Usage struct {
 	Domestic     bool // it was bound to the United States, which costs a tenth more
 }
 
+// Most takes the larger of each count: an answer has several lines, which say more and more.
+func (u Usage) Most(o Usage) Usage {
+	return Usage{u.Tokens.Most(o.Tokens), max(u.CacheWrite1h, o.CacheWrite1h), max(u.WebSearches, o.WebSearches), u.Fast || o.Fast, u.Domestic || o.Domestic}
+}
+
 // Rates are what a model costs: dollars for a million tokens of each kind, and for one search of
 // the web.
 type Rates struct {

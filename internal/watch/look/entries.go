@@ -62,7 +62,7 @@ func Entries(now Inbox) (all []Item, notes []string, err error) {
 		return nil, nil, err
 	}
 	all = Asked(now)
-	prices, err := box.Prices(charging.Load(box))
+	prices, err := charging.Read(box)
 	if err != nil {
 		return all, nil, err
 	}
@@ -110,7 +110,7 @@ func Asked(now Inbox) (all []Item) {
 }
 
 // waiting is what is in flight and what comes next.
-func waiting(box *inbox.Inbox, prices *inbox.Prices) (all []Item, more bool, err error) {
+func waiting(box *inbox.Inbox, prices *charging.Prices) (all []Item, more bool, err error) {
 	v, err := box.View()
 	if err != nil {
 		return nil, false, err
@@ -145,7 +145,7 @@ func waiting(box *inbox.Inbox, prices *inbox.Prices) (all []Item, more bool, err
 
 // openLetters are the last dead letters that can be requeued, the newest first: also one that
 // a person canceled, and may want back.
-func openLetters(box *inbox.Inbox, prices *inbox.Prices) (all []Item, more bool, err error) {
+func openLetters(box *inbox.Inbox, prices *charging.Prices) (all []Item, more bool, err error) {
 	var letters []inbox.Letter
 	_, err = box.EachLetter(func(l inbox.Letter) bool { // the overview has the warnings
 		if !l.Open() {
@@ -165,17 +165,17 @@ func openLetters(box *inbox.Inbox, prices *inbox.Prices) (all []Item, more bool,
 			why += ": " + l.Failure.String()
 		}
 		item := Item{Kind: DeadLetter, ID: l.ID, EntryID: l.EntryID, Letter: l.Letter, At: l.DeadLetteredAt, Note: why, Text: begin(l.Text())}
-		item.Price, _ = prices.OfLetter(l.DeadLetter)
+		item.Price, _ = prices.Of(l.EntryID, l.FirstSeq, l.Fields)
 		all = append(all, item)
 	}
 	return all, more, err
 }
 
 // answered are the last results, the newest first.
-func answered(box *inbox.Inbox, prices *inbox.Prices) (all []Item, err error) {
+func answered(box *inbox.Inbox, prices *charging.Prices) (all []Item, err error) {
 	t, err := history.Results(box).Last(mostAnswered, func(r inbox.Result, _ []byte) {
 		item := Item{Kind: Answered, ID: r.ID, EntryID: r.EntryID, Start: r.StartOffset, At: r.AcknowledgedAt, Text: begin(r.Answer())}
-		item.Price, _ = prices.OfResult(r)
+		item.Price, _ = prices.Of(r.EntryID, r.FirstSeq, r.Fields)
 		all = append(all, item)
 	})
 	if err != nil {

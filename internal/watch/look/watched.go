@@ -219,12 +219,9 @@ func (w *watched) deadLetters() bool {
 }
 
 const (
-	// costsEvery is how often it is read what was spent, at most: meters change at every
+	// costsEvery is how often it is read what was spent, at most: transcripts change at every
 	// request.
 	costsEvery = 5 * time.Second
-	// mostCosts is how long a file of charges may be that is read to add what is not
-	// charged yet. Of a longer one the account in the journal is enough.
-	mostCosts = 4 << 20
 )
 
 // spent reads what was spent today, if that may have changed.
@@ -238,26 +235,10 @@ func (w *watched) spent(at time.Time) bool {
 	before := w.now.Today
 	if !markOf(filepath.Join(w.box.Dir(), ".inbox-journal")).there() {
 		w.now.Today = price.Amount{}
-	} else if spent, err := today(w.box, day); err == nil { // otherwise the state is what is shown
-		w.now.Today = spent
+	} else if p, err := charging.Spending(w.box, nil); err == nil { // otherwise the state is what is shown
+		w.now.Today = p.Today()
 	}
 	return w.now.Today != before
-}
-
-func today(box *inbox.Inbox, day string) (price.Amount, error) {
-	if size := markOf(filepath.Join(box.Dir(), costsName)).size; size > 0 && size <= mostCosts {
-		p, err := box.Prices(charging.Load(box))
-		if err != nil {
-			return price.Amount{}, err
-		}
-		return p.Today(), nil
-	}
-	v, err := box.View()
-	if err != nil {
-		return price.Amount{}, err
-	}
-	a, err := v.Account()
-	return a.On(day), errors.Join(err, v.Close())
 }
 
 // sign is what the names of files show without reading them.
@@ -293,8 +274,7 @@ func stateSign(box *inbox.Inbox) sign {
 	return s
 }
 
-// costSign covers what was charged, and the meters, which are published beside the
-// inbox.
+// costSign covers what was charged, and what is not charged yet.
 func costSign(box *inbox.Inbox) sign {
 	return sign{markOf(filepath.Join(box.Dir(), costsName)), markOf(filepath.Join(box.Dir(), ".inbox-journal")), markOf(box.Dir())}
 }

@@ -1,4 +1,4 @@
-package priced
+package charging
 
 import (
 	"testing"

@@ -1,10 +1,13 @@
-package inbox_test
+package charging_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/machine"
+	"heartbeat/internal/money/charging"
 	"heartbeat/internal/money/price"
 	"heartbeat/internal/testing/long"
 )
@@ -23,15 +26,15 @@ import (
 type clientSession struct {
 	id    string
 	clock *worldClock
-	lines []*sessionLine // of the transcript
-	size  int64
+	t     testing.TB
+	asked int            // requests in the transcript
 	late  []*sessionLine // that the client has not written yet
 
 	running bool
 	owner   string // whose turn it is: of an entry, or ""
 	turns   bool   // a turn goes on
 
-	meter meterModel
+	path string // of the transcript
 }
 
 // worldClock passes with everything that happens.
@@ -43,16 +46,9 @@ func (c *worldClock) now() time.Time {
 }
 
 type sessionLine struct {
-	at   int64
 	when int64 // it came to be, whenever it is written
 	user bool
 	cost int64
-}
-
-// meterModel is what a meter keeps.
-type meterModel struct {
-	run  int
-	read int // lines that were counted
 }
 
 func (c *clientSession) write(user bool, cost int64) {
@@ -62,50 +58,33 @@ func (c *clientSession) write(user bool, cost int64) {
 // flush writes some of the lines that are late.
 func (c *clientSession) flush(n int) {
 	for _, l := range c.late[:n] {
-		l.at = c.size + 10
-		c.size = l.at + 90
-		c.lines = append(c.lines, l)
+		kind, more := "user", `"content":"q"`
+		if !l.user {
+			c.asked++
+			kind, more = "assistant", fmt.Sprintf(`"id":"m%d","model":"claude-opus-5-5","usage":{"input_tokens":%d,"output_tokens":0}`, c.asked, l.cost/4000)
+		}
+		at := time.UnixMilli(l.when).UTC().Format("2006-01-02T15:04:05.000Z")
+		appendTo(c.t, c.path, `{"type":"`+kind+`","timestamp":"`+at+`","message":{"role":"`+kind+`",`+more+`}}`)
 	}
 	c.late = c.late[n:]
 }
 
-// reading is what the meter says: the price of each request that it has read.
-func (c *clientSession) reading(over, gone bool) inbox.Reading {
-	m := &c.meter
-	r := inbox.Reading{Session: c.id, Over: over, Gone: gone}
-	var marks []inbox.Boundary
-	for _, l := range c.lines[:m.read] {
-		if l.user {
-			marks = append(marks, inbox.Boundary{Offset: l.at, At: l.when, Before: r.Spent})
-			continue
-		}
-		r.Spent = r.Spent.Plus(price.Amount{Nanos: l.cost, Dollars: true, Requests: 1, Tokens: price.Tokens{Output: l.cost / 10_000}})
+func (c *clientSession) size() int64 {
+	info, err := os.Stat(c.path)
+	if err != nil {
+		return 0
 	}
-	if m.read > 0 {
-		r.Read = min(c.size, c.lines[m.read-1].at+90)
-	}
-	r.Boundary = func(position int64) (inbox.Boundary, bool) {
-		for _, m := range marks {
-			if m.Offset >= position {
-				return m, true
-			}
-		}
-		return inbox.Boundary{}, false
-	}
-	return r
+	return info.Size()
 }
-
-// see has the meter read everything.
-func (c *clientSession) see() { c.meter.read = len(c.lines) }
 
 type priceWorld struct {
 	t        *testing.T
 	r        *rand.Rand
 	box      *inbox.Inbox
+	dir      string
 	sessions []*clientSession
 	now      *clientSession
 	sent     int
-	boots    int
 	clock    *worldClock
 	spent    map[string]int64 // by entry, "" outside
 	ownerOf  map[*sessionLine]string
@@ -141,16 +120,19 @@ func (w *priceWorld) begin(c *clientSession, length int64) {
 	w.now = c
 	c.running = true
 	w.in(func(tx *inbox.Tx) {
-		tx.Position(c.id, length, inbox.TurnUnknown)
+		tx.Position(c.id, c.path, length, false)
 		require.NoError(w.t, tx.StartSession(c.id, 0))
 	})
 	w.log("%s starts at %d", c.id, length)
 }
 
 func (w *priceWorld) in(f func(tx *inbox.Tx)) {
-	for _, warning := range in(w.t, w.box, f) {
-		require.Fail(w.t, warning, strings.Join(w.trace, "\n"))
-	}
+	tx, err := w.box.Begin(w.t.Context())
+	require.NoError(w.t, err)
+	f(tx)
+	require.NoError(w.t, tx.Commit())
+	require.Empty(w.t, tx.Warnings(), strings.Join(w.trace, "\n"))
+	require.NoError(w.t, tx.Close())
 }
 
 // stop is the end of a turn: it settles, and delivers.
@@ -160,13 +142,10 @@ func (w *priceWorld) stop() {
 		w.turn("")
 	}
 	c.flush(w.r.IntN(len(c.late) + 1))
-	if w.r.IntN(2) == 0 {
-		c.see()
-	}
 	next := ""
 	w.in(func(tx *inbox.Tx) {
-		tx.Position(c.id, c.size, inbox.TurnEnded)
-		require.NoError(w.t, tx.Charge(c.reading(false, false)))
+		tx.Position(c.id, c.path, c.size(), true)
+		require.NoError(w.t, charging.Turn(tx, c.id))
 		if d := tx.InFlight(); d != nil {
 			require.NoError(w.t, tx.Acknowledge("done"))
 			w.log("%s answers %s", c.id, d.Text())
@@ -179,7 +158,7 @@ func (w *priceWorld) stop() {
 		_, err = tx.Deliver(e, inbox.Recipient{SessionID: c.id})
 		require.NoError(w.t, err)
 		next = e.Text
-		w.log("%s gets %s at %d", c.id, next, c.size)
+		w.log("%s gets %s at %d", c.id, next, c.size())
 	})
 	if next != "" {
 		w.turn(next)
@@ -191,37 +170,25 @@ func (w *priceWorld) stop() {
 // end ends the session, and settles what it left.
 func (w *priceWorld) end(kill bool) {
 	c := w.now
-	before := c.meter
-	if w.r.IntN(2) == 0 {
-		c.see()
-	}
 	if kill {
 		w.lose(c)
 	} else {
 		c.flush(len(c.late))
 	}
 	c.running, c.turns, c.owner = false, false, ""
-	c.see()
 	gone := w.r.IntN(3) > 0
 	w.log("%s ends: killed %v, gone %v", c.id, kill, gone)
 	w.in(func(tx *inbox.Tx) {
-		require.NoError(w.t, tx.Charge(c.reading(true, gone)))
+		if gone {
+			require.NoError(w.t, charging.Note(tx, c.id))
+		} else {
+			tx.Position(c.id, c.path, c.size(), false)
+			require.NoError(w.t, charging.Turn(tx, c.id))
+		}
 		if tx.InFlight() != nil {
 			require.NoError(w.t, tx.GiveBack(true))
 		}
 	})
-	switch w.r.IntN(6) {
-	case 0: // a power loss takes the meter's file
-		c.meter = meterModel{run: c.meter.run + 1}
-		w.boots++
-	case 1: // or leaves an older one
-		c.meter = before
-		w.boots++
-	}
-	if boot := fmt.Sprint("boot ", w.boots); boot != machine.BootID() {
-		machine.TestOnlyBootID = boot
-		w.log("the power is lost, and the meter's file falls back to %d of run %d", c.meter.read, c.meter.run)
-	}
 }
 
 // lose takes back the requests that a killed client has not written: nobody hears of them.
@@ -242,15 +209,13 @@ func (w *priceWorld) lose(c *clientSession) {
 // Every cent is charged once, to what it was spent on: with lines that the client writes
 // late, sessions that are ended and resumed, and meters that are lost.
 func TestAWorldOfPrices(t *testing.T) {
-	t.Cleanup(func() { machine.TestOnlyBootID = "" })
 	for seed := range long.Rounds(60, 1500) {
 		w := &priceWorld{t: t, r: rand.New(rand.NewPCG(uint64(seed), 13)), spent: map[string]int64{}, ownerOf: map[*sessionLine]string{}}
-		w.clock = &worldClock{noon.UnixMilli()}
-		w.box = newBox(t, "")
+		w.clock = &worldClock{time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC).UnixMilli()}
+		w.dir = t.TempDir()
 		var err error
-		w.box, err = inbox.Open(w.box.Path(), inbox.Options{Now: w.clock.now})
+		w.box, err = inbox.Open(filepath.Join(w.dir, "inbox.jsonl"), inbox.Options{Now: w.clock.now})
 		require.NoError(t, err)
-		machine.TestOnlyBootID = "boot 0"
 		w.run()
 		w.check(seed)
 		if t.Failed() {
@@ -264,9 +229,10 @@ func (w *priceWorld) run() {
 		if w.now == nil || !w.now.running {
 			if n := len(w.sessions); n > 0 && w.r.IntN(2) == 0 {
 				c := w.sessions[w.r.IntN(n)]
-				w.begin(c, c.size)
+				w.begin(c, c.size())
 			} else {
-				c := &clientSession{id: fmt.Sprint("session-", n), clock: w.clock, meter: meterModel{run: 1}}
+				id := fmt.Sprint("session-", n)
+				c := &clientSession{t: w.t, id: id, clock: w.clock, path: filepath.Join(w.dir, id+".jsonl")}
 				w.sessions = append(w.sessions, c)
 				w.begin(c, 0)
 			}
@@ -284,11 +250,7 @@ func (w *priceWorld) run() {
 		case 1:
 			w.end(false)
 		case 2:
-			w.now.see()
 			w.now.flush(len(w.now.late))
-		case 3:
-			w.now.flush(len(w.now.late))
-			w.now.see()
 		default:
 			w.stop()
 		}
@@ -297,25 +259,21 @@ func (w *priceWorld) run() {
 		w.end(false)
 	}
 	for _, c := range w.sessions {
-		c.see()
-		w.in(func(tx *inbox.Tx) { require.NoError(w.t, tx.Charge(c.reading(false, true))) })
+		w.in(func(tx *inbox.Tx) { require.NoError(w.t, charging.Note(tx, c.id)) })
 	}
 }
 
 func (w *priceWorld) append(text string) {
-	f, err := os.OpenFile(w.box.Path(), os.O_APPEND|os.O_WRONLY, 0)
-	require.NoError(w.t, err)
-	_, err = f.WriteString(text + "\n")
-	require.NoError(w.t, errors.Join(err, f.Close()))
+	appendTo(w.t, w.box.Path(), text)
 }
 
 func (w *priceWorld) check(seed int) {
 	t := w.t
-	prices, err := w.box.Prices(nil)
+	prices, err := charging.Read(w.box)
 	require.NoError(t, err)
 	assert.Empty(t, prices.Warnings)
 	got, outside, total := map[string]int64{}, int64(0), int64(0)
-	_, err = w.box.Costs(func(c inbox.Cost) bool {
+	_, err = charging.Lines(w.box, func(c price.Line) {
 		of := c.Nanos
 		total += of
 		if c.Outside() {
@@ -323,7 +281,6 @@ func (w *priceWorld) check(seed int) {
 		} else if of != 0 {
 			got[c.EntryID] += of
 		}
-		return true
 	})
 	require.NoError(t, err)
 	want := map[string]int64{}
@@ -331,7 +288,7 @@ func (w *priceWorld) check(seed int) {
 	for text, cost := range w.spent {
 		sum += cost
 		if text != "" && cost != 0 {
-			want[sha256Hex(text)] = cost
+			want[entryID(text)] = cost
 		}
 	}
 	assert.Equal(t, sum, total, "every cent, once")
@@ -341,4 +298,16 @@ func (w *priceWorld) check(seed int) {
 		assert.Equal(t, total, prices.Total().Nanos)
 		assert.Equal(t, outside, prices.Outside().Nanos)
 	}
+}
+
+func entryID(line string) string {
+	sum := sha256.Sum256([]byte(line))
+	return hex.EncodeToString(sum[:])
+}
+
+func appendTo(t testing.TB, path, line string) {
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	require.NoError(t, err)
+	_, err = f.WriteString(line + "\n")
+	require.NoError(t, errors.Join(err, f.Close()))
 }

@@ -1,0 +1,184 @@
+package inbox_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/money/price"
+)
+
+func account(t testing.TB, box *inbox.Inbox) inbox.Account {
+	t.Helper()
+	v, err := box.View()
+	require.NoError(t, err)
+	a, err := v.Account()
+	require.NoError(t, err)
+	require.NoError(t, v.Close())
+	return a
+}
+
+// deliverAt delivers the next entry to a session whose transcript has that length.
+func deliverAt(t testing.TB, box *inbox.Inbox, session string, at int64) {
+	t.Helper()
+	in(t, box, func(tx *inbox.Tx) {
+		tx.Position(session, "/t", at, true)
+		e, err := tx.Next(inbox.Mark{})
+		require.NoError(t, err)
+		_, err = tx.Deliver(e, inbox.Recipient{SessionID: session})
+		require.NoError(t, err)
+	})
+}
+
+func costLines(t testing.TB, box *inbox.Inbox) (all []string) {
+	t.Helper()
+	require.NoError(t, box.CostLines(func(line []byte, whole bool) bool {
+		assert.True(t, whole)
+		all = append(all, string(line))
+		return true
+	}))
+	return all
+}
+
+// book charges the first turn of a session.
+func book(t testing.TB, box *inbox.Inbox, session string, nanos, from int64, rest bool) {
+	t.Helper()
+	in(t, box, func(tx *inbox.Tx) {
+		line := fmt.Sprintf(`{"at":"2026-03-04T12:00:00Z","session_id":%q,"transcript_end":%d}`, session, from)
+		tx.Book(session, inbox.Booking{Amount: price.Amount{Nanos: nanos, Dollars: true, Requests: 1}, Line: []byte(line), From: from, Since: 5, Rest: rest})
+	})
+}
+
+// The account stays small, whatever happens: it is part of every record.
+func TestTheAccountIsBounded(t *testing.T) {
+	t.Parallel()
+	box := newBox(t, strings.Repeat(`{"prompt":"x","id":"`+strings.Repeat("i", 5000)+`"}`+"\n", 200))
+	for i := range 200 {
+		deliverAt(t, box, fmt.Sprint("session ", i%20, "\n\x00é\"", strings.Repeat("x", 100)), int64(i))
+		acknowledge(t, box, "done")
+	}
+	for range 3 { // an endless name has no account
+		deliverAt(t, newBox(t, "a\n"), strings.Repeat("s", 100_000), 0)
+	}
+	a := account(t, box)
+	assert.Len(t, a.Sessions, 8)
+	for _, s := range a.Sessions {
+		assert.LessOrEqual(t, len(s.Turns), 24)
+	}
+	journal, err := os.ReadFile(filepath.Join(box.Dir(), ".inbox-journal"))
+	require.NoError(t, err)
+	_, last, ok := strings.Cut(string(journal[strings.LastIndex(string(journal), `"account":`):]), `"account":`)
+	require.True(t, ok)
+	assert.Less(t, strings.Index(last, `"results_end"`), 40<<10)
+}
+
+// What is charged is in the sums and of the entry, and what follows begins where it ended. A session whose
+// turns are all charged is forgotten, and goes on where it was charged to.
+func TestBooking(t *testing.T) {
+	box := newBox(t, "a\nb\n")
+	deliverAt(t, box, "s", 100)
+	book(t, box, "s", 1, 150, false) // what was before
+	book(t, box, "s", 2, 170, true)
+	in(t, box, func(tx *inbox.Tx) {
+		assert.EqualValues(t, 2, tx.InFlight().Spent.Nanos)
+		s := tx.Turns("s")
+		require.Len(t, s.Turns, 1)
+		assert.Equal(t, []int64{170, 5}, []int64{s.Turns[0].From, s.Turns[0].Since})
+		tx.Count("s", []inbox.Uncharged{{Turn: s.Turns[0], SessionID: "s", Price: price.Price{Amount: price.Amount{Nanos: 7, Dollars: true}, Model: "m"}}})
+		assert.EqualValues(t, 9, tx.Spending().Entry.Nanos)
+		assert.EqualValues(t, 7, tx.Spending().Here.Nanos)
+		assert.EqualValues(t, 10, tx.Today().Nanos)
+		require.NoError(t, tx.Acknowledge("done"))
+	})
+	r := results(t, box)[0]
+	assert.EqualValues(t, 9, *r.CostUSD)
+	assert.Equal(t, "m", r.Model)
+	book(t, box, "s", 3, 180, false)
+	a := account(t, box)
+	assert.Equal(t, []int64{6, 1, 1}, []int64{a.Total.Nanos, a.Outside.Nanos, int64(len(a.Sessions))})
+	assert.Len(t, costLines(t, box), 3)
+	in(t, box, func(tx *inbox.Tx) { tx.ForgetTurns("s") })
+	in(t, box, func(tx *inbox.Tx) {
+		assert.Nil(t, tx.Turns("s"), "nobody said where it is")
+		tx.Position("s", "/t", 500, false)
+		assert.EqualValues(t, 180, tx.Turns("s").Turns[0].From)
+		tx.Position("other", "/o", 500, false)
+		require.NoError(t, tx.StartSession("other", 0))
+		assert.EqualValues(t, 500, tx.Turns("other").Turns[0].From, "what it spent before is nobody's")
+		tx.Position("other", "/o", 300, false)
+		assert.EqualValues(t, 300, tx.Turns("other").Turns[0].From, "it was cut")
+	})
+}
+
+// Costs that a repository brings along count for nothing, and nor does its account.
+func TestForgedCosts(t *testing.T) {
+	box := newBox(t, "a\nb\n")
+	deliverAt(t, box, "s", 10)
+	book(t, box, "s", 9, 10, true)
+	elsewhere := filepath.Join(t.TempDir(), "inbox.jsonl")
+	for _, name := range []string{"inbox.jsonl", ".inbox-journal", ".costs.jsonl", ".inbox-offset", ".in-flight", ".responded"} {
+		b, err := os.ReadFile(filepath.Join(box.Dir(), name))
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(elsewhere), name), b, 0o600))
+	}
+	inbox.TestOnlyTrustAll = false
+	t.Cleanup(func() { inbox.TestOnlyTrustAll = true })
+	forged := open(t, elsewhere)
+	look := func() {
+		v, err := forged.View()
+		require.NoError(t, err)
+		require.NoError(t, v.CostLines(func([]byte, bool) bool {
+			assert.Fail(t, "it is believed")
+			return true
+		}))
+		require.NoError(t, v.Close())
+		assert.Equal(t, inbox.Account{}, account(t, forged))
+	}
+	look()
+	warnings := in(t, forged, func(tx *inbox.Tx) {
+		require.NotNil(t, tx.InFlight())
+		assert.Zero(t, tx.Today().Nanos)
+		require.NoError(t, tx.Acknowledge("done"))
+	})
+	assert.Contains(t, strings.Join(warnings, "\n"), ".costs.jsonl.foreign")
+	look()
+	assert.FileExists(t, filepath.Join(filepath.Dir(elsewhere), ".costs.jsonl.foreign"))
+}
+
+// A rotated file, and lines of others in it, cost nothing but their lines.
+func TestCostsAreRotatedAndTrimmed(t *testing.T) {
+	box := newBox(t, "a\n")
+	deliverAt(t, box, "s", 10)
+	book(t, box, "s", 1, 10, true)
+	require.NoError(t, os.Rename(box.CostsPath(), box.CostsPath()+".old"))
+	write(t, box.CostsPath(), "{}\nnot a cost\n")
+	book(t, box, "s", 8, 20, true)
+	assert.EqualValues(t, 9, account(t, box).Total.Nanos)
+	assert.Len(t, costLines(t, box), 3)
+	trimmed, err := box.Trim(t.Context(), noon.Add(1))
+	require.NoError(t, err)
+	assert.Positive(t, trimmed.Costs)
+	assert.EqualValues(t, 9, account(t, box).Total.Nanos, "sums do not depend on the lines")
+}
+
+// A journal of an earlier version has no account, and one that is no account keeps nobody
+// from being served.
+func TestEarlierJournals(t *testing.T) {
+	box := newBox(t, "a\nb\n")
+	in(t, box, func(tx *inbox.Tx) {
+		e, err := tx.Next(inbox.Mark{})
+		require.NoError(t, err)
+		_, err = tx.Deliver(e, inbox.Recipient{SessionID: "s"})
+		require.NoError(t, err)
+	})
+	assert.Equal(t, inbox.Account{}, account(t, box))
+	acknowledge(t, box, "done")
+	assert.NoFileExists(t, box.CostsPath())
+	assert.Zero(t, results(t, box)[0].Fields)
+}

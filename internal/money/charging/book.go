@@ -1,0 +1,95 @@
+package charging
+
+import (
+	"heartbeat/inbox"
+	"heartbeat/internal/flat"
+	"heartbeat/internal/money/price"
+)
+
+// Book tells what entries cost, as it is known now: their outcomes were written before the last request had
+// its price. It reads when it is asked first. A price that cannot be read is the one that the outcome has,
+// with a note.
+type Book struct {
+	box    *inbox.Inbox
+	wanted []string // entry ids; nil wants all
+	prices *Prices  // nil until they are needed
+	notes  []string
+	failed bool // it was noted that prices cannot be read
+}
+
+// BookOf is the book of an inbox.
+func BookOf(box *inbox.Inbox) *Book { return &Book{box: box} }
+
+// Want says which entries it will be asked for, by their entry ids, in place of all: the
+// costs of others are not decoded.
+func (b *Book) Want(entryIDs ...string) { b.wanted, b.prices = append([]string{}, entryIDs...), nil }
+
+// Notes returns sentences about what could not be read, each once.
+func (b *Book) Notes() []string {
+	notes := b.notes
+	b.notes = nil
+	return notes
+}
+
+func (b *Book) read() *Prices {
+	if b.prices != nil {
+		return b.prices
+	}
+	p, err := Read(b.box, b.wanted...)
+	switch {
+	case err == nil:
+		b.notes = append(b.notes, p.Warnings...)
+	case !b.failed:
+		b.failed = true
+		b.notes = append(b.notes, "prices are shown as they were when the entries were settled: "+err.Error())
+	}
+	if b.prices = p; err != nil {
+		b.prices = new(Prices)
+	}
+	return b.prices
+}
+
+// Price is what an entry cost whose outcome says that: see [Prices.Of].
+func (b *Book) Price(entryID string, firstSeq int64, was price.Fields) price.Price {
+	if firstSeq == 0 {
+		return was.Price()
+	}
+	p, _ := b.read().Of(entryID, firstSeq, was)
+	return p
+}
+
+// Result returns a result, and its line if there is one, with the price that is known now.
+func (b *Book) Result(r inbox.Result, line []byte) (inbox.Result, []byte) {
+	if p := b.Price(r.EntryID, r.FirstSeq, r.Fields); p != r.Price() {
+		if r.Fields = p.Fields(); line != nil {
+			line = withPrice(line, p)
+		}
+	}
+	return r, line
+}
+
+// Letter gives a dead letter the price that is known now.
+func (b *Book) Letter(l *inbox.DeadLetter) {
+	l.Fields = b.Price(l.EntryID, l.FirstSeq, l.Fields).Fields()
+}
+
+// Complete reports whether no more can be known of an entry in a moment: its price has an end.
+// The account may not have the outcome yet, where its line is just being written.
+func (b *Book) Complete(entryID string, firstSeq int64) bool {
+	return firstSeq == 0 || !b.read().Pending(entryID, firstSeq)
+}
+
+// members are those that a price has.
+var members = []string{"cost_usd", "tokens", "requests", "unpriced", "model", "context_percent", "client_usd", "cost_divided", "cost_open"} // some of older releases
+
+// withPrice is a line of a file with the price in place of the one that it was written with.
+func withPrice(line []byte, p price.Price) []byte {
+	m, err := flat.Parse(line)
+	if err != nil {
+		return line
+	}
+	var o flat.Object
+	m.Without(members, o.Raw)
+	_ = p.Members(flat.To(&o)) // only reading can fail
+	return o.End()
+}

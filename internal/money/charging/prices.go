@@ -1,0 +1,228 @@
+package charging
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/money/price"
+)
+
+// Prices are what the entries have cost, as far as that is known at a moment: what was
+// charged, and what the transcripts say beyond that.
+type Prices struct {
+	// Account is what was charged.
+	Account inbox.Account
+	// Warnings are sentences about lines that cannot be read, and were left out.
+	Warnings []string
+
+	entries  map[priceKey]*price.Price // by the lines
+	open     []inbox.Uncharged
+	goesOn   map[priceKey]bool // entries whose spending has no certain end yet
+	models   map[string]string // each once: those of a line keep all of it in memory
+	day      string
+	settling bool // what was charged last may not be in the file yet
+}
+
+// priceKey names an entry: see [price.Line].
+type priceKey struct {
+	entryID  string
+	firstSeq int64
+}
+
+// Read reads .costs.jsonl, and counts what is not charged yet. It takes no lock and writes nothing. With
+// entry ids it decodes the lines of those alone.
+func Read(box *inbox.Inbox, entryIDs ...string) (*Prices, error) {
+	p := &Prices{entries: map[priceKey]*price.Price{}, models: map[string]string{}}
+	var wanted map[string]bool
+	if entryIDs != nil {
+		wanted = map[string]bool{}
+	}
+	for _, id := range entryIDs {
+		wanted[id] = true
+	}
+	return p, p.read(box, wanted, p.add)
+}
+
+// Spending is [Read] without what was charged to settled entries. It reads .costs.jsonl only if each is not
+// nil, and calls that for its lines, which are those that the rest does not count again.
+func Spending(box *inbox.Inbox, each func(price.Line)) (*Prices, error) {
+	p := new(Prices)
+	return p, p.read(box, nil, each)
+}
+
+// read takes one view of it all.
+func (p *Prices) read(box *inbox.Inbox, wanted map[string]bool, each func(price.Line)) (err error) {
+	v, err := box.SettledView()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, v.Close()) }()
+	p.settling, p.day = v.Settling(), box.Today()
+	if p.Account, err = v.Account(); err != nil {
+		return err
+	}
+	if each != nil {
+		if p.Warnings, err = lines(box.CostsPath(), v.CostLines, wanted, each); err != nil {
+			return fmt.Errorf("read costs: %w", err)
+		}
+	}
+	known, _ := v.Sessions() // without it, the account knows the transcripts
+	p.goesOn = map[priceKey]bool{}
+	for _, s := range p.Account.Sessions {
+		if s.Transcript = cmp.Or(s.Transcript, transcriptOf(known, s.ID)); s.Transcript == "" {
+			continue
+		}
+		c, _ := Look(&s, "", "") // the hook tells of what cannot be counted
+		for i, o := range c.Open(s.ID) {
+			p.open = append(p.open, o)
+			if !c.turns[i].complete {
+				p.goesOn[priceKey{o.EntryID, o.FirstSeq}] = true
+			}
+		}
+	}
+	return nil
+}
+
+// Lines calls each for the lines of .costs.jsonl.
+func Lines(box *inbox.Inbox, each func(price.Line)) (warnings []string, err error) {
+	return lines(box.CostsPath(), box.CostLines, nil, each)
+}
+
+func lines(path string, all func(func(line []byte, whole bool) bool) error, wanted map[string]bool, each func(price.Line)) (warnings []string, err error) {
+	foreign, torn, n := 0, false, 0
+	err = all(func(line []byte, whole bool) bool {
+		if n++; !whole {
+			torn = true
+			return true
+		}
+		if wanted != nil && !ofEntry(line, wanted) {
+			return true
+		}
+		l, bad := price.ParseLine(line)
+		if bad != nil {
+			foreign++
+			return true
+		}
+		each(l)
+		return true
+	})
+	if foreign > 0 {
+		warnings = append(warnings, fmt.Sprintf("%s: %d of %d lines are not costs on one line, and are left out", path, foreign, n))
+	}
+	if torn {
+		warnings = append(warnings, path+" ends in the middle of a line, which is left out until it is whole")
+	}
+	return warnings, err
+}
+
+// ofEntry reports whether a line of .costs.jsonl, as it is written here, is of one of
+// the entries.
+func ofEntry(line []byte, entryIDs map[string]bool) bool {
+	_, rest, found := bytes.Cut(line, []byte(`"entry_id":"`))
+	end := bytes.IndexByte(rest, '"')
+	return found && end >= 0 && entryIDs[string(rest[:end])]
+}
+
+func (p *Prices) add(l price.Line) {
+	if l.Outside() {
+		return
+	}
+	key := priceKey{l.EntryID, l.FirstSeq}
+	of := p.entries[key]
+	if of == nil {
+		of = new(price.Price)
+		key.entryID = strings.Clone(l.EntryID) // not the whole line
+		p.entries[key] = of
+	}
+	if of.Amount = of.Plus(l.Amount); l.Model != "" && of.Model != l.Model {
+		if p.models[l.Model] == "" {
+			l.Model = strings.Clone(l.Model)
+			p.models[l.Model] = l.Model
+		}
+		of.Model = p.models[l.Model]
+	}
+}
+
+// with is a price with what is not charged yet of an entry. What the client said is for sessions.
+func (p *Prices) with(of price.Price, entryID string, firstSeq int64) price.Price {
+	for _, o := range p.open {
+		if o.EntryID == entryID && o.FirstSeq == firstSeq && entryID != "" {
+			of.Amount, of.Model = of.Plus(o.Amount), cmp.Or(o.Model, of.Model)
+		}
+	}
+	of.Said = 0
+	return of
+}
+
+// Of is what an entry has cost, of which its outcome says that; firstSeq is the number of the commit of
+// its first delivery, 0 if that is not known. The outcome may say more than the lines, where those are gone.
+func (p *Prices) Of(entryID string, firstSeq int64, said price.Fields) (of price.Price, known bool) {
+	was := said.Price()
+	if lines := p.entries[priceKey{entryID, firstSeq}]; lines != nil {
+		of = *lines
+	}
+	if of = p.with(of, entryID, firstSeq); firstSeq == 0 || of.IsZero() && !of.Dollars {
+		return was, !was.IsZero() || was.Dollars
+	}
+	of.Amount, of.Model = of.Most(was.Amount), cmp.Or(of.Model, was.Model)
+	return of, true
+}
+
+// OfDelivery is what an entry has cost that is in flight or was given back.
+func (p *Prices) OfDelivery(d *inbox.Delivery) (of price.Price, known bool) {
+	first := cmp.Or(d.FirstSeq, d.DeliveredSeq)
+	if lines := p.entries[priceKey{d.EntryID, first}]; lines != nil {
+		of.Model = lines.Model
+	}
+	of.Amount = d.Spent
+	of = p.with(of, d.EntryID, first)
+	return of, !of.IsZero() || of.Dollars
+}
+
+// Pending reports whether more may be known of an entry in a moment: a session has not come to the end
+// of what belongs to it.
+func (p *Prices) Pending(entryID string, firstSeq int64) bool {
+	return p.settling || p.goesOn[priceKey{entryID, firstSeq}]
+}
+
+// more is a sum with what is not charged yet, of all or of what is outside of entries.
+func (p *Prices) more(sum price.Amount, outside bool) price.Amount {
+	for _, o := range p.open {
+		if o.Outside() || !outside {
+			sum = sum.Plus(o.Amount)
+		}
+	}
+	return sum
+}
+
+// Today is what was spent today, by the local date.
+func (p *Prices) Today() price.Amount {
+	return p.more(p.Account.On(p.day), false)
+}
+
+// Total is what was spent ever.
+func (p *Prices) Total() price.Amount { return p.more(p.Account.Total, false) }
+
+// Outside is what was spent for no entry.
+func (p *Prices) Outside() price.Amount { return p.more(p.Account.Outside, true) }
+
+// Open is what is not charged yet, as lines of this moment.
+func (p *Prices) Open() iter.Seq[price.Line] {
+	return func(yield func(price.Line) bool) {
+		for _, o := range p.open {
+			l := price.Line{
+				At: time.Now(), EntryID: o.EntryID, ID: o.ID, Start: o.Start, FirstSeq: o.FirstSeq, DeliveredSeq: o.DeliveredSeq,
+				Attempt: o.Attempt, SessionID: o.SessionID, Price: o.Price,
+			}
+			if (!o.IsZero() || !o.Outside()) && !yield(l) {
+				return
+			}
+		}
+	}
+}

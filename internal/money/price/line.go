@@ -1,0 +1,103 @@
+package price
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"heartbeat/internal/flat"
+)
+
+// Line is one line of .costs.jsonl: something that was charged. What an entry cost is
+// the sum of its lines; a line never takes anything back.
+type Line struct {
+	At time.Time
+	// EntryID is empty outside of entries. FirstSeq is the commit of the entry's first
+	// delivery, which no other entry has: it tells an entry from one with the same text
+	// at the same place in an inbox that was replaced. DeliveredSeq is the commit of the
+	// delivery that was charged.
+	EntryID, ID            string
+	Start                  int64
+	FirstSeq, DeliveredSeq int64
+	Attempt                int
+	SessionID              string
+	Price
+	// Models are what of it was spent on each model, nil where there was but one.
+	Models []ByModel
+	// Guess says that a part is a guess: the price of a summary.
+	Guess bool
+	// End is how far the session's transcript was charged then.
+	End int64
+}
+
+// Outside reports whether the line belongs to no entry.
+func (l *Line) Outside() bool { return l.EntryID == "" }
+
+func (l *Line) members(to flat.Codec) error {
+	to.Time("at", &l.At)
+	to.Text("entry_id", &l.EntryID)
+	to.Text("id", &l.ID)
+	to.NonZero("start_offset", &l.Start)
+	to.NonZero("first_seq", &l.FirstSeq)
+	to.NonZero("delivered_seq", &l.DeliveredSeq)
+	to.Count("attempt", &l.Attempt)
+	outside := l.Outside()
+	to.Flag("outside", &outside)
+	to.Text("session_id", &l.SessionID)
+	err := l.Price.Members(to)
+	models := modelsText(l.Models)
+	if to.Text("models", &models); to.Reads() {
+		l.Models = modelsOf(models)
+	}
+	to.Flag("guess", &l.Guess)
+	to.NonZero("transcript_end", &l.End)
+	return err
+}
+
+// modelsText has a model and its amount on each line.
+func modelsText(all []ByModel) (text string) {
+	for _, of := range all { // a few
+		text += of.Model + "\t" + of.Short() + "\n"
+	}
+	return text
+}
+
+// modelsOf leaves out what modelsText does not write.
+func modelsOf(text string) (all []ByModel) {
+	for l := range strings.Lines(text) {
+		model, amount, _ := strings.Cut(strings.TrimSuffix(l, "\n"), "\t")
+		if a, err := Short(amount); err == nil && a.Requests > 0 {
+			all = append(all, ByModel{model, a})
+		}
+	}
+	return all
+}
+
+// JSON is the line without its end.
+func (l *Line) JSON() []byte {
+	var o flat.Object
+	_ = l.members(flat.To(&o)) // only reading can fail
+	return o.End()
+}
+
+// ParseLine reads a line of .costs.jsonl.
+func ParseLine(line []byte) (l Line, err error) {
+	m, err := flat.Parse(line)
+	if err != nil {
+		return Line{}, err
+	}
+	if err = l.members(flat.From(m)); err == nil {
+		err = m.Err()
+	}
+	switch {
+	case err != nil:
+	case l.At.IsZero():
+		err = errors.New("it has no member at")
+	case l.Nanos < 0 || l.Said < 0 || l.End < 0:
+		err = errors.New("its member cost_usd, client_usd or transcript_end is negative")
+	}
+	if err != nil {
+		return Line{}, err
+	}
+	return l, nil
+}
