@@ -23,8 +23,8 @@ type Turn struct {
 	// From is a length that the transcript had: the turn begins with the first line of a
 	// user at or behind it, and the first turn of a session right there.
 	From int64
-	// Since is when that was, in milliseconds since 1970, where every line of what was before
-	// is older, and that line is not; 0 if that is not so.
+	// Since is when that was, in milliseconds since 1970, where that line is not older; 0 if that
+	// is not so.
 	Since int64
 }
 
@@ -164,9 +164,10 @@ func (d *Delivery) first() int64 {
 func (s Turn) of(d *Delivery) bool { return s.EntryID == d.EntryID && s.FirstSeq == d.first() }
 func (s Turn) is(d *Delivery) bool { return s.of(d) && s.DeliveredSeq == d.DeliveredSeq }
 
-// enter begins the turn of an entry that was delivered.
+// enter begins the turn of an entry that was delivered: no line of it is older than that.
 func (t *Tx) enter(d *Delivery) {
 	t.begin(d.SessionID, Turn{
+		Since:   d.DeliveredAt.UnixMilli(),
 		EntryID: d.EntryID, ID: clipped(d.ID()), Start: d.StartOffset,
 		FirstSeq: d.first(), DeliveredSeq: d.DeliveredSeq, Attempt: d.Attempt,
 	})
@@ -258,13 +259,13 @@ func (t *Tx) begin(session string, turn Turn) {
 		return
 	}
 	if turn.From = nowhere; given {
-		turn.From, turn.Since = p.length, p.since
+		turn.From, turn.Since = p.length, cmp.Or(turn.Since, p.since)
 	}
 	last := &s.Turns[len(s.Turns)-1]
 	switch {
 	case last.Outside() && turn.Outside():
 		return // goes on
-	case last.Outside() && given && last.From == turn.From && last.Since == turn.Since && turn.Since != 0:
+	case last.Outside() && given && last.From == p.length && last.Since == p.since && p.since != 0:
 		*last = turn // they begin in this transaction, and nothing lies between
 	default:
 		s.Turns = append(s.Turns, turn)

@@ -116,6 +116,25 @@ func TestBooking(t *testing.T) {
 	})
 }
 
+// A delivery whose turn is told later begins there, and no line of it is older than the delivery: the client
+// may not have written yet what was before.
+func TestATurnThatIsToldLater(t *testing.T) {
+	box := newBox(t, "a\n")
+	in(t, box, func(tx *inbox.Tx) {
+		tx.Position("s", "/t", 0, false)
+		require.NoError(t, tx.StartSession("s", 0))
+	})
+	deliverAt(t, box, "s", 0)
+	in(t, box, func(tx *inbox.Tx) {
+		tx.Position("s", "/t", 0, false)
+		require.NoError(t, tx.Bind(inbox.Recipient{SessionID: "s", PromptID: "p"}))
+		turns := tx.Turns("s").Turns
+		require.Len(t, turns, 2)
+		assert.True(t, turns[0].Outside())
+		assert.Equal(t, tx.InFlight().DeliveredAt.UnixMilli(), turns[1].Since)
+	})
+}
+
 // Costs that a repository brings along count for nothing, and nor does its account.
 func TestForgedCosts(t *testing.T) {
 	box := newBox(t, "a\nb\n")
