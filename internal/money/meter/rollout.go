@@ -104,10 +104,12 @@ func daysOf(dir string, now time.Time) []string {
 	return dirs
 }
 
+// uuid is how long one is that is spelt out.
+const uuid = 36
+
 // threadOf is the name of the session or subagent of a rollout, rollout-TIME-NAME.jsonl with
 // a UUID for the name, "" for another file.
 func threadOf(file string) string {
-	const uuid = 36
 	name, isRollout := strings.CutPrefix(strings.TrimSuffix(filepath.Base(file), ".jsonl"), "rollout-")
 	if !isRollout || len(name) <= uuid || name[len(name)-uuid-1] != '-' {
 		return ""

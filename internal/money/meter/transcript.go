@@ -25,7 +25,7 @@ const (
 	maxRead = 4 << 30  // of a transcript
 	// lookBack is how much is read before a range: an answer has several lines, of which the first may
 	// be there, and the client's total.
-	lookBack  = 64 << 10
+	lookBack  = 16 << 10
 	maxAgents = 512
 )
 
@@ -76,6 +76,7 @@ func (c *counter) line(l *flat.Members, at int64) {
 		c.Model = cmp.Or(c.answer(l, c.in(at)), c.Model)
 	case "user":
 		switch {
+		case at < c.From && !l.Is("isCompactSummary"):
 		case l.Bool("isCompactSummary"):
 			text := l.Value("message").Get("content").Text()
 			c.summarised(price.Tokens{Output: int64(max(0, len(text)-aroundSummary) / bytesOfToken)})
@@ -156,7 +157,11 @@ func usageOf(usage flat.Value) price.Usage {
 
 // number is a count of tokens, 0 for none.
 func number(usage flat.Value, name string) int64 {
-	n, err := strconv.ParseInt(string(usage.Get(name)), 10, 64)
+	of := usage.Get(name)
+	if of == "" { // most are left out, and an error takes longer
+		return 0
+	}
+	n, err := strconv.ParseInt(string(of), 10, 64)
 	if err != nil {
 		return 0
 	}
