@@ -263,6 +263,8 @@ func TestCompletedPrices(t *testing.T) {
 	out, _ = says(t, box, "results", "--json")
 	lines := strings.SplitAfter(out, "\n")
 	assert.Contains(t, lines[0], `"cost_usd":1.75,"tokens":{"input":3000,`)
+	assert.Contains(t, lines[0], `"models":[{"cost_usd":0.25,"tokens":{"input":1000,"output":100,"cache_read":10,"cache_write":0},"requests":1,"model":"cents-25"},{"cost_usd":0.5,`)
+	assert.NotContains(t, lines[1], `"models"`, "it had one")
 	assert.True(t, strings.HasPrefix(lines[0], string(raw[:strings.Index(string(raw), `"first_seq"`)])), "nothing else has changed")
 	one, _ := says(t, box, "results", "job-1", "--json")
 	assert.Equal(t, lines[0], one)

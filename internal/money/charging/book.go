@@ -58,12 +58,16 @@ func (b *Book) Price(entryID string, firstSeq int64, was price.Fields) price.Pri
 	return p
 }
 
-// Result returns a result, and its line if there is one, with the price that is known now.
+// Result returns a result, and its line if there is one, with the price that is known now, and there also
+// on each model.
 func (b *Book) Result(r inbox.Result, line []byte) (inbox.Result, []byte) {
-	if p := b.Price(r.EntryID, r.FirstSeq, r.Fields); p != r.Price() {
-		if r.Fields = p.Fields(); line != nil {
-			line = withPrice(line, p)
-		}
+	if r.FirstSeq == 0 {
+		return r, line
+	}
+	p, was := b.Price(r.EntryID, r.FirstSeq, r.Fields), r.Price()
+	r.Fields = p.Fields()
+	if models := b.read().Models(r.EntryID, r.FirstSeq); line != nil && (p != was || models != nil) {
+		line = withPrice(line, p, models)
 	}
 	return r, line
 }
@@ -80,10 +84,10 @@ func (b *Book) Complete(entryID string, firstSeq int64) bool {
 }
 
 // members are those that a price has.
-var members = []string{"cost_usd", "tokens", "requests", "unpriced", "model", "context_percent", "client_usd", "cost_divided", "cost_open"} // some of older releases
+var members = []string{"cost_usd", "tokens", "requests", "unpriced", "model", "context_percent", "client_usd", "models", "cost_divided", "cost_open"} // some of older releases
 
 // withPrice is a line of a file with the price in place of the one that it was written with.
-func withPrice(line []byte, p price.Price) []byte {
+func withPrice(line []byte, p price.Price, models []price.ByModel) []byte {
 	m, err := flat.Parse(line)
 	if err != nil {
 		return line
@@ -91,5 +95,15 @@ func withPrice(line []byte, p price.Price) []byte {
 	var o flat.Object
 	m.Without(members, o.Raw)
 	_ = p.Members(flat.To(&o)) // only reading can fail
+	if len(models) > 0 {
+		list := []byte{'['}
+		for i, of := range models {
+			if i > 0 {
+				list = append(list, ',')
+			}
+			list = append(list, price.Price{Amount: of.Amount, Model: of.Model}.JSON()...)
+		}
+		o.Raw("models", append(list, ']'))
+	}
 	return o.End()
 }

@@ -20,8 +20,16 @@ func TestLine(t *testing.T) {
 		`{"entry_id":"a","tokens":"odd","unknown":null}`:             `{"entry_id":"a","unknown":null,"cost_usd":2.5,"tokens":{"input":1,"output":2,"cache_read":0,"cache_write":0},"requests":3,"model":"m"}`,
 		`no JSON`: `no JSON`,
 	} {
-		assert.Equal(t, want, string(withPrice([]byte(line), two)))
+		assert.Equal(t, want, string(withPrice([]byte(line), two, nil)))
 	}
+}
+
+func TestModelsOfALine(t *testing.T) {
+	all := price.ByModel{Model: "a", Amount: two.Amount}.In([]price.ByModel{{Model: "b", Amount: two.Amount}, {Model: "a", Amount: two.Amount}})
+	assert.Equal(t, `{"x":1,"cost_usd":2.5,"tokens":{"input":1,"output":2,"cache_read":0,"cache_write":0},"requests":3,"model":"m","models":[`+
+		`{"cost_usd":5,"tokens":{"input":2,"output":4,"cache_read":0,"cache_write":0},"requests":6,"model":"a"},`+
+		`{"cost_usd":2.5,"tokens":{"input":1,"output":2,"cache_read":0,"cache_write":0},"requests":3,"model":"b"}]}`,
+		string(withPrice([]byte(`{"x":1}`), two, all)))
 }
 
 // FuzzLine holds that a line keeps all that is no price, and stays one object.
@@ -30,7 +38,7 @@ func FuzzLine(f *testing.F) {
 	f.Add(`{"cost_usd":1e999}`)
 	f.Fuzz(func(t *testing.T, line string) {
 		var before, after map[string]json.RawMessage
-		got := withPrice([]byte(line), two)
+		got := withPrice([]byte(line), two, nil)
 		if !utf8.ValidString(line) || json.Unmarshal([]byte(line), &before) != nil || before == nil {
 			return
 		}

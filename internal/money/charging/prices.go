@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,12 +22,35 @@ type Prices struct {
 	// Warnings are sentences about lines that cannot be read, and were left out.
 	Warnings []string
 
-	entries  map[priceKey]*price.Price // by the lines
-	open     []inbox.Uncharged
+	entries  map[priceKey]*entry // by the lines
+	open     []open
 	goesOn   map[priceKey]bool // entries whose spending has no certain end yet
 	models   map[string]string // each once: those of a line keep all of it in memory
 	day      string
 	settling bool // what was charged last may not be in the file yet
+}
+
+// entry is what one has cost, on each model.
+type entry struct {
+	price.Amount
+	models []price.ByModel
+}
+
+// last is the price with the model of the last request.
+func (e *entry) last() (p price.Price) {
+	if e != nil && len(e.models) > 0 {
+		p.Model = e.models[0].Model
+	}
+	if e != nil {
+		p.Amount = e.Amount
+	}
+	return p
+}
+
+// open is what is not charged yet of a turn.
+type open struct {
+	inbox.Uncharged
+	models []price.ByModel
 }
 
 // priceKey names an entry: see [price.Line].
@@ -38,7 +62,7 @@ type priceKey struct {
 // Read reads .costs.jsonl, and counts what is not charged yet. It takes no lock and writes nothing. With
 // entry ids it decodes the lines of those alone.
 func Read(box *inbox.Inbox, entryIDs ...string) (*Prices, error) {
-	p := &Prices{entries: map[priceKey]*price.Price{}, models: map[string]string{}}
+	p := &Prices{entries: map[priceKey]*entry{}, models: map[string]string{}}
 	var wanted map[string]bool
 	if entryIDs != nil {
 		wanted = map[string]bool{}
@@ -80,7 +104,7 @@ func (p *Prices) read(box *inbox.Inbox, wanted map[string]bool, each func(price.
 		}
 		c, _ := Look(&s, "", "") // the hook tells of what cannot be counted
 		for i, o := range c.Open(s.ID) {
-			p.open = append(p.open, o)
+			p.open = append(p.open, open{o, c.turns[i].Models})
 			if !c.turns[i].complete {
 				p.goesOn[priceKey{o.EntryID, o.FirstSeq}] = true
 			}
@@ -136,16 +160,21 @@ func (p *Prices) add(l price.Line) {
 	key := priceKey{l.EntryID, l.FirstSeq}
 	of := p.entries[key]
 	if of == nil {
-		of = new(price.Price)
+		of = new(entry)
 		key.entryID = strings.Clone(l.EntryID) // not the whole line
 		p.entries[key] = of
 	}
-	if of.Amount = of.Plus(l.Amount); l.Model != "" && of.Model != l.Model {
-		if p.models[l.Model] == "" {
-			l.Model = strings.Clone(l.Model)
-			p.models[l.Model] = l.Model
+	of.Amount = of.Plus(l.Amount)
+	if l.Models == nil && l.Model != "" {
+		l.Models = []price.ByModel{{Model: l.Model, Amount: l.Amount}}
+	}
+	for _, m := range slices.Backward(l.Models) {
+		if p.models[m.Model] == "" {
+			m.Model = strings.Clone(m.Model)
+			p.models[m.Model] = m.Model
 		}
-		of.Model = p.models[l.Model]
+		m.Model = p.models[m.Model]
+		of.models = m.In(of.models)
 	}
 }
 
@@ -164,9 +193,7 @@ func (p *Prices) with(of price.Price, entryID string, firstSeq int64) price.Pric
 // its first delivery, 0 if that is not known. The outcome may say more than the lines, where those are gone.
 func (p *Prices) Of(entryID string, firstSeq int64, said price.Fields) (of price.Price, known bool) {
 	was := said.Price()
-	if lines := p.entries[priceKey{entryID, firstSeq}]; lines != nil {
-		of = *lines
-	}
+	of = p.entries[priceKey{entryID, firstSeq}].last()
 	if of = p.with(of, entryID, firstSeq); firstSeq == 0 || of.IsZero() && !of.Dollars {
 		return was, !was.IsZero() || was.Dollars
 	}
@@ -177,12 +204,28 @@ func (p *Prices) Of(entryID string, firstSeq int64, said price.Fields) (of price
 // OfDelivery is what an entry has cost that is in flight or was given back.
 func (p *Prices) OfDelivery(d *inbox.Delivery) (of price.Price, known bool) {
 	first := cmp.Or(d.FirstSeq, d.DeliveredSeq)
-	if lines := p.entries[priceKey{d.EntryID, first}]; lines != nil {
-		of.Model = lines.Model
-	}
+	of = p.entries[priceKey{d.EntryID, first}].last()
 	of.Amount = d.Spent
 	of = p.with(of, d.EntryID, first)
 	return of, !of.IsZero() || of.Dollars
+}
+
+// Models are what an entry has cost on each model, nil where there was but one.
+func (p *Prices) Models(entryID string, firstSeq int64) (all []price.ByModel) {
+	if e := p.entries[priceKey{entryID, firstSeq}]; e != nil {
+		all = slices.Clone(e.models)
+	}
+	for _, o := range p.open {
+		if o.EntryID == entryID && o.FirstSeq == firstSeq {
+			for _, m := range slices.Backward(o.models) {
+				all = m.In(all)
+			}
+		}
+	}
+	if len(all) < 2 {
+		return nil
+	}
+	return all
 }
 
 // Pending reports whether more may be known of an entry in a moment: a session has not come to the end

@@ -55,18 +55,9 @@ func (p Part) Plus(next Part) Part {
 	p.Spent, p.Guess, p.Stated = p.Spent.Plus(next.Spent), p.Guess || next.Guess, next.Stated
 	p.Models = slices.Clone(p.Models)
 	for _, of := range slices.Backward(next.Models) {
-		p.Models = add(p.Models, of)
+		p.Models = of.In(p.Models)
 	}
 	return p
-}
-
-// add puts what was spent on a model to what was spent on it before, in front of the others.
-func add(all []price.ByModel, of price.ByModel) []price.ByModel {
-	if i := slices.IndexFunc(all, func(o price.ByModel) bool { return o.Model == of.Model }); i >= 0 {
-		of.Amount = of.Plus(all[i].Amount)
-		all = slices.Delete(all, i, i+1)
-	}
-	return slices.Insert(all, 0, of)
 }
 
 // request is one to the model. Its lines say what it took so far.
@@ -163,7 +154,7 @@ func (c *counter) price() error {
 			a.Unpriced = 1
 		}
 		p := &c.Parts[r.part]
-		p.Spent, p.Models = p.Spent.Plus(a), add(p.Models, price.ByModel{Model: r.model, Amount: a})
+		p.Spent, p.Models = p.Spent.Plus(a), price.ByModel{Model: r.model, Amount: a}.In(p.Models)
 		c.Requests++
 		if c.Largest.Nanos = max(c.Largest.Nanos, a.Nanos); a.Tokens.Sum() > c.Largest.Tokens.Sum() {
 			c.Largest.Tokens = a.Tokens

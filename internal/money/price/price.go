@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"heartbeat/internal/flat"
 )
@@ -29,6 +30,15 @@ type Price struct {
 type ByModel struct {
 	Model string
 	Amount
+}
+
+// In adds it to what was spent on each model, in front of the others.
+func (of ByModel) In(all []ByModel) []ByModel {
+	if i := slices.IndexFunc(all, func(o ByModel) bool { return o.Model == of.Model }); i >= 0 {
+		of.Amount = of.Plus(all[i].Amount)
+		all = slices.Delete(all, i, i+1)
+	}
+	return slices.Insert(all, 0, of)
 }
 
 // Members writes or reads the members of a price, among others of a record.
