@@ -26,8 +26,8 @@ type Account struct {
 	Today, Total, Outside price.Amount
 	// dayEnds is when Day is over where it was begun, in seconds since 1970.
 	dayEnds int64
-	// EntryLimit and DayLimit are what an entry and a day may cost, as the hook said last.
-	EntryLimit, DayLimit budget.Limits
+	// DayLimit is what a day may cost, as the hook said last.
+	DayLimit budget.Limits
 	// Raised are the entry ids of the last entries that were requeued with other limits:
 	// in any other line of the inbox, whoever may append to it would lift the limits of
 	// the flags.
@@ -338,7 +338,6 @@ func (a *Account) encode() []byte {
 	}{{"today", a.Today}, {"total", a.Total}, {"outside", a.Outside}} {
 		o.Text(of.name, of.Short())
 	}
-	o.Raw("entry_limit", a.EntryLimit.JSON())
 	o.Raw("day_limit", a.DayLimit.JSON())
 	o.Text("raised", strings.Join(a.Raised, " "))
 	list := []byte{'['}
@@ -367,9 +366,7 @@ func decodeAccount(record []byte) (*Account, error) {
 			return new(Account), err
 		}
 	}
-	for name, into := range map[string]*budget.Limits{"entry_limit": &a.EntryLimit, "day_limit": &a.DayLimit} {
-		*into, _ = budget.Parse(m.Raw(name)) // those of a later release are none
-	}
+	a.DayLimit, _ = budget.Parse(m.Raw("day_limit")) // that of a later release is none
 	a.Raised = strings.Fields(m.String("raised"))
 	for _, v := range m.Value("sessions").Items() {
 		s, err := sessionTurnsFrom(v)

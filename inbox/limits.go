@@ -63,11 +63,10 @@ func (t *Tx) AcceptUnpriced() {
 	}
 }
 
-// NoteLimits keeps, with the next commit, what an entry and a day may cost by the consumer's flags,
-// for those who only look.
-func (t *Tx) NoteLimits(entry, day budget.Limits) {
-	if a := t.readAccount(); a.EntryLimit != entry || a.DayLimit != day {
-		a.EntryLimit, a.DayLimit, t.accountChanged = entry, day, true
+// NoteLimit keeps, with the next commit, what a day may cost by the consumer's flags, for those who only look.
+func (t *Tx) NoteLimit(day budget.Limits) {
+	if a := t.readAccount(); a.DayLimit != day {
+		a.DayLimit, t.accountChanged = day, true
 	}
 }
 

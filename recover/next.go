@@ -29,7 +29,7 @@ func (h Hold) Any() bool {
 // Held says why nothing is delivered now. It pauses delivery where the day has reached its
 // limit, and notes the settings. The caller commits.
 func Held(tx *inbox.Tx, a Asker) (h Hold, err error) {
-	tx.NoteLimits(a.Limits.Entry, a.Limits.Day)
+	tx.NoteLimit(a.Limits.Day)
 	if a.Checks != nil {
 		tx.NoteChecks(a.Checks.Names())
 	}

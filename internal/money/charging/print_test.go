@@ -133,6 +133,30 @@ func TestAKilledSessionIsCountedToItsEnd(t *testing.T) {
 	assert.Empty(t, prices.Account.Sessions)
 }
 
+// A transcript that cannot be read as its client is gone is counted once it can.
+func TestAKilledSessionIsCountedOnceItCanBe(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "inbox.jsonl")
+	require.NoError(t, os.WriteFile(path, []byte("a\n"), 0o600))
+	box, err := inbox.Open(path, inbox.Options{})
+	require.NoError(t, err)
+	p := &printing{T: t, box: box, transcript: filepath.Join(dir, "t.jsonl")}
+	p.stop(1000)
+	p.turn(2000)
+	away := p.transcript + ".away"
+	require.NoError(t, os.Rename(p.transcript, away))
+	require.NoError(t, os.Mkdir(p.transcript, 0o700))
+	p.in(func(tx *inbox.Tx) { require.ErrorContains(t, charging.Note(tx, "s"), "it is a directory") })
+	require.NoError(t, os.Remove(p.transcript))
+	require.NoError(t, os.Rename(away, p.transcript))
+	p.in(func(tx *inbox.Tx) { require.NoError(t, charging.Note(tx, "s")) })
+	prices, err := charging.Read(box)
+	require.NoError(t, err)
+	assert.EqualValues(t, 3000*4000, prices.Total().Nanos)
+	assert.EqualValues(t, 1000*4000, prices.Outside().Nanos)
+	assert.Empty(t, prices.Account.Sessions)
+}
+
 // What a summary cost is a guess, and is the entry's in whose turn it was made. The client's total is
 // not held against such a session.
 func TestASummaryIsOfItsEntry(t *testing.T) {
