@@ -290,7 +290,7 @@ func (c *crew) isEmpty(ctx context.Context) {
 // consumer is what the server says of the consumer.
 func (c *crew) consumer() *jetstream.ConsumerInfo {
 	c.t.Helper()
-	found, _, err := fleetsetup.Consumer(fleet.Context(c.t), c.js, "WORK", ">")
+	found, err := fleetsetup.Consumer(fleet.Context(c.t), c.js, "WORK", ">")
 	require.NoError(c.t, err)
 	return found.CachedInfo()
 }

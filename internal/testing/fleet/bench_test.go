@@ -100,7 +100,7 @@ func newWork(b *testing.B, agents int) *work {
 	require.NoError(b, plan.Apply(w.ctx))
 	w.work, err = w.js.Stream(w.ctx, "WORK")
 	require.NoError(b, err)
-	pulled, _, err := setup.Consumer(w.ctx, w.js, "WORK", ">")
+	pulled, err := setup.Consumer(w.ctx, w.js, "WORK", ">")
 	require.NoError(b, err)
 	like := w.work.CachedInfo().Config
 	like.Name, like.Subjects = "BARE", []string{"bare.>"}

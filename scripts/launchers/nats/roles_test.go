@@ -160,7 +160,7 @@ func (r *role) pull(agent string) upstream.Claim {
 		if _, err := setup.Open(ctx, r.js, "WORK"); err != nil {
 			return err
 		}
-		c, _, err := setup.Consumer(ctx, r.js, "WORK", "work.>")
+		c, err := setup.Consumer(ctx, r.js, "WORK", "work.>")
 		if err == nil {
 			m, err = c.Next()
 		}
@@ -207,7 +207,7 @@ func TestTheVerbsOfARole(t *testing.T) {
 
 	answered := make(chan upstream.Fate)
 	go func() {
-		c, _, err := setup.Consumer(fleet.Context(t), one.js, "WORK", "work.>")
+		c, err := setup.Consumer(fleet.Context(t), one.js, "WORK", "work.>")
 		if !assert.NoError(t, err) {
 			return
 		}
