@@ -155,24 +155,19 @@ func (w *watched) died() bool {
 }
 
 // surroundings looks at what no state file tells: the space that is left, whether somebody keeps
-// the lock, and whether anything moves.
+// the lock, and whether anything moves; and reports whether that is another reason now why nothing
+// does. Whether a tool runs is in a transcript that may be long, so that it is not asked at each
+// look.
 func (w *watched) surroundings(at time.Time, locks machine.Locks) bool {
-	full := w.now.Full()
+	by := w.now.LockedBy
 	w.now.Space, w.now.Needed = w.box.Room()
-	changed := w.lock(at, locks) || full != w.now.Full()
-	return w.moves(at) || changed
-}
-
-// moves looks whether anything moves that should, and reports whether that is why now. Whether a tool runs is in a transcript that
-// may be long, so that it is not asked at each look.
-func (w *watched) moves(at time.Time) bool {
-	if at.Sub(w.moved) < movesEvery && at.After(w.moved) {
-		return false
+	w.lock(at, locks)
+	w.now.Facts.Now = at
+	if at.Sub(w.moved) >= movesEvery || !at.After(w.moved) {
+		w.moved, w.now.Still = at, see.StandsStill(w.box, w.now.Facts)
 	}
-	w.moved, w.now.Facts.Now = at, at
-	w.now.Still = see.StandsStill(w.box, w.now.Facts)
 	state, _ := w.now.Explain()
-	return state != w.now.State
+	return state != w.now.State || by != w.now.LockedBy
 }
 
 // lockName is the file that a transaction locks.
@@ -180,7 +175,7 @@ const lockName = ".inbox-lock"
 
 // lock notes who has kept the lock since the last look, with nothing committed
 // meanwhile.
-func (w *watched) lock(at time.Time, locks machine.Locks) bool {
+func (w *watched) lock(at time.Time, locks machine.Locks) {
 	holder := locks.Holder(filepath.Join(w.box.Dir(), lockName))
 	if holder != w.holder { // the kernel may leave a lock out of its list for a moment
 		holder = w.box.Lock()
@@ -189,11 +184,9 @@ func (w *watched) lock(at time.Time, locks machine.Locks) bool {
 		w.holder, w.held = holder, at
 		holder = 0
 	}
-	if holder == w.now.LockedBy {
-		return false
+	if holder != w.now.LockedBy {
+		w.now.LockedBy, w.now.LockedName, w.now.LockedFor = holder, machine.Name(holder), livesEvery
 	}
-	w.now.LockedBy, w.now.LockedName, w.now.LockedFor = holder, machine.Name(holder), livesEvery
-	return true
 }
 
 // questions looks what runs ask a person.
