@@ -195,7 +195,7 @@ func TestStatusAndItsNames(t *testing.T) {
 	w.session("ses-1", nil)
 	w.session("ses-12", nil)
 	w.session("ses-2", func(s *folder.State) {
-		s.Result = &folder.Result{Subtype: "success", NumTurns: 2}
+		s.Result = &folder.Result{ResultLine: folder.ResultLine{Subtype: "success", NumTurns: 2}}
 		s.Exit = &folder.Exit{Code: 1, Signal: "SIGKILL", Forced: true}
 		s.Warnings = []string{"the client never asked for its tools"}
 	})

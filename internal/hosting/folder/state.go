@@ -141,12 +141,17 @@ type TokenUsage struct {
 	CacheWrite *int64 `json:"cacheWriteTokens,omitempty"`
 }
 
-// Result is what the client's last result line said.
+// Result is what the client's last result line said, and when.
 type Result struct {
-	Subtype  string    `json:"subtype,omitempty"`
-	IsError  bool      `json:"isError"`
-	NumTurns int       `json:"numTurns,omitempty"`
-	At       time.Time `json:"at"`
+	ResultLine
+	At time.Time `json:"at"`
+}
+
+// ResultLine is a result line as reports have it.
+type ResultLine struct {
+	Subtype  string `json:"subtype"` // "success", "error_max_turns", ...
+	IsError  bool   `json:"isError"`
+	NumTurns int    `json:"numTurns"`
 }
 
 // Exit is how the client ended.
@@ -161,7 +166,7 @@ type Exit struct {
 // RateLimit is a rate limit that the client reported.
 type RateLimit struct {
 	Detail   string     `json:"detail"`
-	Source   string     `json:"source"`
+	Source   string     `json:"source"` // "ndjson-result"
 	At       time.Time  `json:"at"`
 	ResetsAt *time.Time `json:"resetsAt,omitempty"`
 }

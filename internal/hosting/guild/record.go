@@ -31,11 +31,11 @@ type Record struct {
 
 	// What follows is heartbeat's; an older guild ignores it.
 
-	Entries  *Entries `json:"entries,omitempty"`
-	Result   *Result  `json:"result,omitempty"`   // nil if the client wrote no result line
-	Ended    string   `json:"ended,omitempty"`    // what ended the client, such as "exit", "exit-deadline", "stall"
-	ResetsAt string   `json:"resetsAt,omitempty"` // of a rate limit, RFC 3339
-	Warnings []string `json:"warnings,omitempty"` // sentences, such as that the client never asked for its tools
+	Entries  *Entries           `json:"entries,omitempty"`
+	Result   *folder.ResultLine `json:"result,omitempty"`   // nil if the client wrote no result line
+	Ended    string             `json:"ended,omitempty"`    // what ended the client, such as "exit", "exit-deadline", "stall"
+	ResetsAt string             `json:"resetsAt,omitempty"` // of a rate limit, RFC 3339
+	Warnings []string           `json:"warnings,omitempty"` // sentences, such as that the client never asked for its tools
 	// Tools is what the client did with the guild's tools; nil if it had none.
 	Tools *folder.ToolCounts `json:"tools,omitempty"`
 	// Lost is how many messages found no room, and Waiting how many of the transcript the
@@ -74,13 +74,6 @@ type Entry struct {
 	// File is the name of the file that its text was delivered in, "" for none.
 	File string `json:"file,omitempty"`
 	Why  string `json:"why,omitempty"`
-}
-
-// Result is the client's last result line.
-type Result struct {
-	Subtype  string `json:"subtype"`
-	IsError  bool   `json:"isError"`
-	NumTurns int    `json:"numTurns"`
 }
 
 // Encode is the record as JSON, without its transcript.

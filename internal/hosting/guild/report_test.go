@@ -211,7 +211,7 @@ func TestWhatAReportSays(t *testing.T) {
 		TerminationTag:        &TerminationTag{Kind: "rate-limit", Source: "ndjson-result", Detail: "rate_limit"},
 		TerminationDiagnostic: &TerminationDiagnostic{ExitCode: 1, StderrExcerpt: "oops"},
 		Entries:               &Entries{Entries: folder.Entries{Answered: 1, InFlight: 1}, Each: []Entry{{ID: "e1", Fate: "answered"}}},
-		Result:                &Result{Subtype: "success", NumTurns: 3},
+		Result:                &folder.ResultLine{Subtype: "success", NumTurns: 3},
 		Extra:                 r.Extra,
 	}
 	head, err := record.Encode()

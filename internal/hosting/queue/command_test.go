@@ -19,7 +19,7 @@ func TestCommandMergesSettings(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(r.dir, "theirs.json"), []byte(`{"model":"m","hooks":{"Stop":[{"hooks":[{"type":"command","command":"lint"}]}]}}`), 0o600))
 	argv, err := r.Command([]string{"--settings", "theirs.json", "--print"}, "")
 	require.NoError(t, err)
-	assert.Equal(t, []string{"claude", "--settings", filepath.Join(r.dir, "settings.json"), "--session-id", r.Session(), "--print"}, argv)
+	assert.Equal(t, []string{"claude", "--settings", filepath.Join(r.dir, "settings.json"), "--session-id", r.Queue.round.session, "--print"}, argv)
 	text, err := os.ReadFile(argv[2])
 	require.NoError(t, err)
 	for _, part := range []string{`"model":"m"`, `"lint"`, "--launched", "--start", r.round0().start} {

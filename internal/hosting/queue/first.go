@@ -26,12 +26,7 @@ var ErrInFlight = errors.New("an entry is still in flight: settle it first")
 // Prompt is what a client is started with on its standard input, byte for byte, and then
 // closed. The client takes 10 MiB; an entry's text has 2 MiB at most, since a longer one
 // stays in a file that the text names.
-type Prompt struct {
-	Text string
-	// EntryID and ID name the entry that the text is; both are empty for a text that
-	// only starts the client.
-	EntryID, ID string
-}
+type Prompt struct{ Text string }
 
 // First puts the next entry in flight and returns it as the prompt of the round's client.
 // ok is false if there is nothing to start a client for: see [Queue.Waiting]. The entry
@@ -96,7 +91,7 @@ func (q *Queue) first(tx *inbox.Tx, still inbox.Mark) (p Prompt, ok bool, err er
 	if err != nil {
 		return p, false, err
 	}
-	return Prompt{Text: d.Text(), EntryID: d.EntryID, ID: d.ID()}, true, nil
+	return Prompt{Text: d.Text()}, true, nil
 }
 
 // place says where in its transcript the session is that the client goes on with.

@@ -295,10 +295,6 @@ func (q *Queue) Command(args []string, resume string) ([]string, error) {
 	return command, nil
 }
 
-// Session is the session of the round that [Queue.Command] was called for, "" if only the
-// client will know.
-func (q *Queue) Session() string { return q.round.session }
-
 // Environ is the environment of the session's client.
 func (q *Queue) Environ(environ []string) []string {
 	return client.Of(claude.Command, []string{claude.Command}).Environ(environ, q.box.Path(), q.o.Background)

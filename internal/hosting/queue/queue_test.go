@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	seen     = Exit{Known: true, Began: true, Asked: true, Result: &Result{Turns: 1}}
+	seen     = Exit{Known: true, Began: true, Asked: true, Succeeded: true, Turns: 1}
 	nothing  = Exit{Known: true}
 	answered = []int{1, 0, 0, 0, 0}
 	queued   = []int{0, 1, 0, 0, 0}
@@ -26,7 +26,7 @@ func TestTheFirstEntryIsThePrompt(t *testing.T) {
 	c, p := r.round("")
 	assert.Equal(t, "  do A\n", p.Text)
 	assert.Equal(t, []int{0, 2, 1, 0, 0}, r.fates())
-	assert.Equal(t, r.Session(), c.session)
+	assert.Equal(t, r.Queue.round.session, c.session)
 	c.start()
 	c.submit(p.Text)
 	assert.Equal(t, "do B", c.stop("A done", false))
@@ -138,16 +138,16 @@ func TestKilledClient(t *testing.T) {
 			c.wrotePrompt("something else")
 			c.stop("done", false)
 		}, seen, dead},
-		"a command of the client's": {func(c *standIn, _ string) { c.start() }, Exit{Known: true, Began: true, Result: &Result{}}, dead},
+		"a command of the client's": {func(c *standIn, _ string) { c.start() }, Exit{Known: true, Began: true, Succeeded: true}, dead},
 		"an error that a hook told of": {func(c *standIn, p string) {
 			c.start()
 			c.submit(p)
 			c.fire("StopFailure", map[string]any{"error": "rate_limit", "last_assistant_message": "slow down"})
-		}, Exit{Known: true, Began: true, Result: &Result{IsError: true}}, queued},
+		}, Exit{Known: true, Began: true}, queued},
 		"an error that no hook told of": {func(c *standIn, p string) {
 			c.start()
 			c.submit(p)
-		}, Exit{Known: true, Began: true, Result: &Result{IsError: true}, Failure: &inbox.Failure{Error: "rate_limit", Message: "slow down"}}, queued},
+		}, Exit{Known: true, Began: true, Failure: &inbox.Failure{Error: "rate_limit", Message: "slow down"}}, queued},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, "A")

@@ -26,8 +26,9 @@ type Exit struct {
 	// Asked says that there was an answer of the model: an assistant message whose model
 	// is not <synthetic>.
 	Asked bool
-	// Result is its last result message, nil for none.
-	Result *Result
+	// Succeeded says that its last result message is no error, and Turns how many that counts.
+	Succeeded bool
+	Turns     int
 	// Failure is the error of the API that ended its last turn, nil for none. Under -p
 	// the client may end its hook before that has noted it.
 	Failure *inbox.Failure
@@ -48,12 +49,6 @@ type Turn struct {
 	// At is when the line was read, for who does not know which client it is of; zero for
 	// who does.
 	At time.Time
-}
-
-// Result is a result message.
-type Result struct {
-	IsError bool
-	Turns   int
 }
 
 // Settle decides about the entry that is in flight after the client has ended: see
@@ -146,7 +141,7 @@ func (q *Queue) Unheard() string {
 // isCommand reports whether the client took its prompt for a command of its own, such as
 // /cost: it then succeeds without asking the model, and tells no hook of a prompt.
 func (x Exit) isCommand() bool {
-	return x.Known && !x.Asked && x.Result != nil && !x.Result.IsError && x.Result.Turns == 0
+	return x.Known && !x.Asked && x.Succeeded && x.Turns == 0
 }
 
 // unreached adds what the client's messages show to what the inbox knows.
@@ -194,7 +189,7 @@ func (q *Queue) noteFailure(tx *inbox.Tx, x Exit) (*inbox.Failure, error) {
 		return nil, err
 	case s.Failure != nil && s.FailedSeq >= since:
 		return s.Failure, nil
-	case x.Failure == nil || x.Result != nil && !x.Result.IsError:
+	case x.Failure == nil || x.Succeeded:
 		return nil, nil
 	}
 	if d != nil && d.SessionID == "" && recovery.EvidenceOf(d).Prompted {

@@ -15,7 +15,7 @@ func TestDecide(t *testing.T) {
 		done    = folder.Entries{Answered: 2}
 		left    = folder.Entries{Answered: 1, DeadLettered: 1}
 		nothing = folder.Entries{DeadLettered: 1}
-		fine    = &folder.Result{Subtype: "success"}
+		fine    = &folder.Result{ResultLine: folder.ResultLine{Subtype: "success"}}
 		ok      = &folder.Exit{Code: 0}
 		one     = &folder.Exit{Code: 1}
 		killed  = &folder.Exit{Code: 1, Signal: "SIGKILL"}
@@ -44,9 +44,9 @@ func TestDecide(t *testing.T) {
 		"exit 0, not answered": {Facts{State: folder.State{Facts: folder.Facts{Entries: left}, Outcome: folder.Outcome{Result: fine, Exit: ok}}},
 			Decision{folder.Failed, "claude exited with code 0; 1 of 2 prompts answered, 1 set aside as dead letters", 0}},
 		"exit 1": {Facts{State: folder.State{Facts: folder.Facts{Entries: nothing}, Outcome: folder.Outcome{Exit: one}}}, Decision{folder.Failed, "claude exited with code 1" + dead, 1}},
-		"a result that is an error": {Facts{State: folder.State{Facts: folder.Facts{Entries: nothing}, Outcome: folder.Outcome{Result: &folder.Result{Subtype: "error_max_turns", IsError: true}, Exit: one}}},
+		"a result that is an error": {Facts{State: folder.State{Facts: folder.Facts{Entries: nothing}, Outcome: folder.Outcome{Result: &folder.Result{ResultLine: folder.ResultLine{Subtype: "error_max_turns", IsError: true}}, Exit: one}}},
 			Decision{folder.Failed, "claude exited with code 1; its result is an error (error_max_turns)" + dead, 1}},
-		"an error with a text": {Facts{State: folder.State{Facts: folder.Facts{Entries: nothing}, Outcome: folder.Outcome{Result: &folder.Result{Subtype: "success", IsError: true}, ErrorText: "API Error:\n529", Exit: one}}},
+		"an error with a text": {Facts{State: folder.State{Facts: folder.Facts{Entries: nothing}, Outcome: folder.Outcome{Result: &folder.Result{ResultLine: folder.ResultLine{Subtype: "success", IsError: true}}, ErrorText: "API Error:\n529", Exit: one}}},
 			Decision{folder.Failed, "claude exited with code 1; its result is an error: API Error: 529" + dead, 1}},
 		"killed": {Facts{State: folder.State{Facts: folder.Facts{Entries: folder.Entries{InFlight: 1}}, Outcome: folder.Outcome{Exit: killed}}},
 			Decision{folder.Failed, "claude was ended by SIGKILL; 0 of 1 prompt answered, 1 in flight", 1}},

@@ -152,7 +152,7 @@ func (h *host) exitOf(w *watching) queue.Exit {
 	defer h.mu.Unlock()
 	x := queue.Exit{Known: true, Session: h.tally.ClientSession(), Began: w.began, Asked: w.answered, Failure: w.failure, Over: w.over}
 	if r := h.tally.Result; r != nil {
-		x.Result = &queue.Result{IsError: r.IsError, Turns: int(r.Turns)}
+		x.Succeeded, x.Turns = !r.IsError, r.NumTurns
 		if !r.IsError && r.Subtype == "success" && w.done && w.tasks == 0 && w.answered && w.failure == nil {
 			if x.Turn = (&queue.Turn{}); h.tally.Text != nil {
 				x.Turn.Reply = *h.tally.Text

@@ -238,7 +238,7 @@ func recordOf(s folder.State, d Decision, each []guild.Entry) *guild.Record {
 		}
 	}
 	if s.Result != nil {
-		r.Result = &guild.Result{Subtype: s.Result.Subtype, IsError: s.Result.IsError, NumTurns: s.Result.NumTurns}
+		r.Result = &s.Result.ResultLine
 	}
 	if s.Exit != nil {
 		r.Signal = s.Exit.Signal
@@ -275,15 +275,12 @@ func tallied(s *folder.State, t *stream.Tally) {
 	if t.Text != nil {
 		s.Output, s.OutputCut = folder.Cut(*t.Text, folder.MaxOutput)
 	}
-	if r := t.Result; r != nil {
-		s.Result = &folder.Result{Subtype: r.Subtype, IsError: r.IsError, NumTurns: int(r.Turns), At: r.At.UTC()}
-		s.ErrorText, _ = folder.Cut(r.Text, 1<<10)
+	if t.Result != nil {
+		s.Result, s.ErrorText = t.Result, t.ErrorText
 	}
-	if l := t.RateLimit; l != nil && (s.RateLimit == nil || s.RateLimit.ResetsAt == nil) {
-		s.RateLimit = &folder.RateLimit{Detail: l.Detail, Source: "ndjson-result", At: time.Now().UTC()}
-		if at := l.ResetsAt.UTC(); !at.IsZero() {
-			s.RateLimit.ResetsAt = &at
-		}
+	if t.RateLimit != nil && (s.RateLimit == nil || s.RateLimit.ResetsAt == nil) {
+		limit := *t.RateLimit // of which more may be known later
+		s.RateLimit = &limit
 	}
 }
 

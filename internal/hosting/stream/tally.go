@@ -25,11 +25,9 @@ type Tally struct {
 	Usage     *folder.TokenUsage // nil until one is known
 	Cost      *float64           // dollars, as the client says; nil until it does
 	Text      *string            // of the last assistant message; nil if that has none
-	Result    *Result            // the last result line; nil before the first
-	RateLimit *RateLimit         // the first rate limit; nil if there was none
-	// Total is the total of this client alone, a JSON number of dollars, "" until it
-	// says one. It includes the cost that the session had when it went on with it.
-	Total string
+	Result    *folder.Result     // the last result line; nil before the first
+	ErrorText string             // what that says of an error
+	RateLimit *folder.RateLimit  // the first rate limit; nil if there was none
 
 	past     folder.TokenUsage // of the clients before this one
 	pastCost float64           // of them, in dollars, as far as this client does not include it
@@ -43,15 +41,6 @@ type Tally struct {
 	open    map[string]ToolCall
 	asked   map[string][]string // files that open calls name, by the call's id
 	opened  map[string]bool     // files that calls named which did not fail
-}
-
-// Result is what a result line says of how the client ended its turn.
-type Result struct {
-	Subtype string // "success", "error_max_turns", ...
-	IsError bool
-	Turns   int64
-	Text    string    // of an error, at most 4 KiB
-	At      time.Time // when the line was read
 }
 
 // ToolCall is a call of a tool whose result has not come yet.
@@ -146,23 +135,22 @@ func (t *Tally) turn(id string, usage flat.Value) {
 
 // result takes what a result line says. It includes the messages before it.
 func (t *Tally) result(subtype string, line flat.Value, now time.Time) {
-	r := Result{Subtype: subtype, IsError: line.Get("is_error") == "true", At: now}
-	if r.IsError { // otherwise the assistant's message has it
-		r.Text = strings.Clone(first(line.Get("result").Text(), maxResultText))
+	turns, _ := number(line.Get("num_turns"))
+	t.Result = &folder.Result{ResultLine: folder.ResultLine{Subtype: subtype, IsError: line.Get("is_error") == "true", NumTurns: int(turns)}, At: now.UTC()}
+	if t.ErrorText = ""; t.Result.IsError { // otherwise the assistant's message has it
+		said, _ := folder.Cut(line.Get("result").Text(), maxResultText)
+		t.ErrorText = strings.Clone(said)
 	}
-	r.Turns, _ = number(line.Get("num_turns"))
-	total := strings.Clone(string(line.Get("total_cost_usd")))
-	if cost, err := strconv.ParseFloat(total, 64); err == nil {
-		t.Cost, t.Total = t.withPast(cost), total
+	if cost, err := strconv.ParseFloat(string(line.Get("total_cost_usd")), 64); err == nil {
+		t.Cost = t.withPast(cost)
 	}
 	if usage := line.Get("usage"); usage != "" && usage[0] == '{' {
 		t.settle(usage)
 	}
-	t.Result = &r
 	clear(t.open)
 }
 
-const maxResultText = 1 << 10 // characters
+const maxResultText = 1 << 10
 
 // settle takes the usage of a result line. A client that waits for its background tasks
 // prints a result for each prompt, with the usage since the one before it; only the
@@ -228,11 +216,11 @@ func (t *Tally) NextClient() {
 	if t.Cost != nil {
 		t.pastCost = *t.Cost
 	}
-	t.costed, t.Total, t.named, t.apart = false, "", false, false
+	t.costed, t.named, t.apart = false, false, false
 	t.settled = folder.TokenUsage{}
 	clear(t.turns)
 	clear(t.open)
-	t.Result = nil
+	t.Result, t.ErrorText = nil, ""
 }
 
 // texts joins the texts of a message's content, as far as a report has them.
@@ -306,12 +294,6 @@ func setUsage(u *folder.TokenUsage, object flat.Value) {
 	set("cache_creation_input_tokens", func(n int64) { u.CacheWrite = &n })
 }
 
-// RateLimit is what the first message said that names one.
-type RateLimit struct {
-	Detail   string    // the message's error, at most 200 characters of it
-	ResetsAt time.Time // zero if no message said
-}
-
 // limited is what an error must contain. Only errors at the top level of a message
 // are looked at: a tool's result or the model itself may well speak of rate limits.
 var limited = regexp.MustCompile(`(?i)rate[-_ ]?limit|429|usage limit|quota exceeded|too many requests`)
@@ -323,14 +305,15 @@ func (t *Tally) limit(detail string, message flat.Value, now time.Time) {
 		return
 	}
 	if t.RateLimit == nil {
-		t.RateLimit = &RateLimit{Detail: strings.Clone(first(detail, maxDetail))}
+		t.RateLimit = &folder.RateLimit{Detail: strings.Clone(first(detail, maxDetail)), Source: "ndjson-result", At: now.UTC()}
 	}
-	if !t.RateLimit.ResetsAt.IsZero() {
+	if t.RateLimit.ResetsAt != nil {
 		return
 	}
 	for _, said := range []string{detail, texts(message.Get("content"))} {
 		if at, ok := limit.End(said, now); ok {
-			t.RateLimit.ResetsAt = at
+			at = at.UTC()
+			t.RateLimit.ResetsAt = &at
 			return
 		}
 	}

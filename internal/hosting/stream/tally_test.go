@@ -56,7 +56,7 @@ func TestTallyOfResults(t *testing.T) {
 	)
 	assert.Equal(t, &folder.TokenUsage{Input: 100, Output: 50, CacheRead: ptr(int64(7))}, got.Usage)
 	assert.Equal(t, ptr(0.25), got.Cost)
-	assert.Equal(t, &Result{Subtype: "success", Turns: 2, At: noon.Add(time.Second)}, got.Result)
+	assert.Equal(t, &folder.Result{ResultLine: folder.ResultLine{Subtype: "success", NumTurns: 2}, At: noon.Add(time.Second)}, got.Result)
 
 	tally(t, got, says("m1", "a", `{"input_tokens":10,"output_tokens":1}`), says("m2", "b", `{"input_tokens":1,"output_tokens":1}`))
 	assert.Equal(t, &folder.TokenUsage{Input: 101, Output: 51, CacheRead: ptr(int64(7))}, got.Usage, "killed in the turn after a result")
@@ -64,7 +64,8 @@ func TestTallyOfResults(t *testing.T) {
 	tally(t, got, `{"type":"result","subtype":"error_during_execution","is_error":true,"total_cost_usd":"much","usage":null,"result":"it broke"}`)
 	assert.Equal(t, &folder.TokenUsage{Input: 101, Output: 51, CacheRead: ptr(int64(7))}, got.Usage, "an absent field erases nothing")
 	assert.Equal(t, ptr(0.25), got.Cost)
-	assert.Equal(t, &Result{Subtype: "error_during_execution", IsError: true, Text: "it broke", At: noon}, got.Result)
+	assert.Equal(t, &folder.Result{ResultLine: folder.ResultLine{Subtype: "error_during_execution", IsError: true}, At: noon}, got.Result)
+	assert.Equal(t, "it broke", got.ErrorText)
 
 	tally(t, got, `{"type":"result","total_cost_usd":0.5,"usage":{"input_tokens":300}}`)
 	assert.Equal(t, &folder.TokenUsage{Input: 400, Output: 51, CacheRead: ptr(int64(7))}, got.Usage, "each result has the usage since the last")
@@ -120,16 +121,25 @@ func TestTallyTools(t *testing.T) {
 	assert.Empty(t, got.OpenTools())
 }
 
+// limitOf is a rate limit that the first line told of.
+func limitOf(detail string, until time.Time) *folder.RateLimit {
+	l := &folder.RateLimit{Detail: detail, Source: "ndjson-result", At: noon}
+	if !until.IsZero() {
+		l.ResetsAt = &until
+	}
+	return l
+}
+
 func TestTallyRateLimit(t *testing.T) {
 	tests := map[string]struct {
 		line string
-		want *RateLimit
+		want *folder.RateLimit
 	}{
 		"as the client says it": {`{"type":"assistant","message":{"content":[{"type":"text","text":"You've hit your session limit · resets 5pm (UTC)"}]},"error":"rate_limit"}`,
-			&RateLimit{"rate_limit", noon.Add(5 * time.Hour)}},
-		"in the error":            {`{"type":"x","error":"Claude AI usage limit reached|1795366800"}`, &RateLimit{"Claude AI usage limit reached|1795366800", time.Unix(1795366800, 0).UTC()}},
-		"long":                    {`{"error":"Too Many Requests ` + strings.Repeat("é", 500) + `"}`, &RateLimit{Detail: "Too Many Requests " + strings.Repeat("é", 182)}},
-		"429":                     {`{"error":"HTTP 429"}`, &RateLimit{Detail: "HTTP 429"}},
+			limitOf("rate_limit", noon.Add(5*time.Hour))},
+		"in the error":            {`{"type":"x","error":"Claude AI usage limit reached|1795366800"}`, limitOf("Claude AI usage limit reached|1795366800", time.Unix(1795366800, 0).UTC())},
+		"long":                    {`{"error":"Too Many Requests ` + strings.Repeat("é", 500) + `"}`, limitOf("Too Many Requests "+strings.Repeat("é", 182), time.Time{})},
+		"429":                     {`{"error":"HTTP 429"}`, limitOf("HTTP 429", time.Time{})},
 		"another error":           {`{"error":"server_error"}`, nil},
 		"an object":               {`{"error":{"type":"rate_limit"}}`, nil},
 		"in the text":             {says("m", "rate limit 429", "{}"), nil},
@@ -143,7 +153,7 @@ func TestTallyRateLimit(t *testing.T) {
 		})
 	}
 	got := tally(t, nil, `{"error":"rate_limit"}`, `{"error":"quota exceeded, resets in 10 minutes"}`)
-	assert.Equal(t, &RateLimit{"rate_limit", noon.Add(time.Second + 10*time.Minute)}, got.RateLimit, "the first one counts, and a later one may say until when")
+	assert.Equal(t, limitOf("rate_limit", noon.Add(time.Second+10*time.Minute)), got.RateLimit, "the first one counts, and a later one may say until when")
 }
 
 func TestTallyOfNonsense(t *testing.T) {
