@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"os"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/stream"
 	"heartbeat/internal/hosting/transcript"
+	"heartbeat/internal/lines"
 )
 
 // followEvery is how often a transcript is read on.
@@ -52,29 +52,25 @@ func (f *follower) stop() {
 func (f *follower) follow() {
 	tick := time.NewTicker(followEvery)
 	defer tick.Stop()
-	files := map[string]*transcriptFile{}
+	read := map[string]int64{} // up to where each transcript was
 	for last := false; !last; {
 		select {
 		case <-f.quit:
 			last = true
 		case <-tick.C:
 		}
-		f.find(files)
-		for _, t := range files {
-			f.read(t)
+		f.find(read)
+		for path, at := range read {
+			read[path] = f.read(path, at, last)
 		}
 		if !last && f.h.stalls(time.Now().UTC()) && !f.h.stalled.Swap(true) {
 			f.h.endTerminal()
 		}
 	}
-	for _, t := range files {
-		_ = t.in.Close() // always nil
-		<-t.stored
-	}
 }
 
 // find looks for sessions that are new.
-func (f *follower) find(files map[string]*transcriptFile) {
+func (f *follower) find(read map[string]int64) {
 	v, err := f.box.View()
 	if err != nil {
 		return // another look follows
@@ -87,69 +83,48 @@ func (f *follower) find(files map[string]*transcriptFile) {
 	since := f.h.snapshot().HostedAt
 	for _, s := range sessions {
 		path, size := agent.StartOf(s.StartNote)
-		if path == "" || files[path] != nil || s.StartedAt == nil || s.StartedAt.Before(since) {
-			continue
+		if _, known := read[path]; path != "" && !known && s.StartedAt != nil && !s.StartedAt.Before(since) {
+			read[path] = max(0, size)
 		}
-		t := &transcriptFile{path: path, at: max(0, size), stored: make(chan struct{})}
-		t.out, t.in = io.Pipe()
-		files[path] = t
-		go f.store(t)
 	}
 }
 
-// transcriptFile is a transcript that grows.
-type transcriptFile struct {
-	path   string
-	at     int64
-	out    *io.PipeReader
-	in     *io.PipeWriter
-	stored chan struct{} // closed once everything is that was read
-}
-
-// maxPiece is how much of a transcript is read at once.
-const maxPiece = 1 << 20
-
-// read passes on what a transcript has got since.
-func (f *follower) read(t *transcriptFile) {
-	file, err := disk.OpenForeign(t.path, os.O_RDONLY)
+// read keeps what a transcript has got since, and returns up to where. A line without its end
+// may still grow, unless this is the last look.
+func (f *follower) read(path string, at int64, last bool) int64 {
+	file, err := disk.OpenForeign(path, os.O_RDONLY)
 	if err != nil {
-		return // the client writes it late
+		return at // the client writes it late
 	}
 	defer file.Close() // it was only read
-	b := make([]byte, maxPiece)
-	for {
-		n, err := file.ReadAt(b, t.at)
-		t.at += int64(n)
-		if n > 0 {
-			_, _ = t.in.Write(b[:n]) // its reader reads until the end
-		}
-		if err != nil || n == 0 {
-			if err != nil && !errors.Is(err, io.EOF) {
-				f.h.warn("read the transcript: " + err.Error())
-			}
-			return
-		}
+	end := file.Info().Size
+	if !last && end > at {
+		end, err = lines.Start(file, end)
 	}
+	if err != nil {
+		f.h.warn("read the transcript: " + err.Error())
+	}
+	if err != nil || end <= at {
+		return at
+	}
+	f.h.read(io.NewSectionReader(file, at, end-at), f.keep)
+	return end
 }
 
-// store keeps the lines of a transcript that are messages.
-func (f *follower) store(t *transcriptFile) {
-	defer close(t.stored)
-	h := f.h
-	h.read(t.out, func(m stream.Message) {
-		if m.Type != "assistant" && m.Type != "user" && m.Type != "system" {
-			return // the client's own bookkeeping
-		}
-		var of struct{ SessionID string }
-		_ = json.Unmarshal(m.Raw, &of) // it is JSON; a member of another kind names no session
-		m.SessionID = of.SessionID
-		h.keep(m)
-		step(stepMessage)
-		now := time.Now().UTC()
-		h.note(func(s *folder.State) {
-			h.watchLive(s)
-			s.LastMessageAt, s.LastProgressAt, s.StalledSince = &now, &now, nil
-		})
+// keep keeps a line of a transcript that is a message.
+func (f *follower) keep(m stream.Message) {
+	if m.Type != "assistant" && m.Type != "user" && m.Type != "system" {
+		return // the client's own bookkeeping
+	}
+	var of struct{ SessionID string }
+	_ = json.Unmarshal(m.Raw, &of) // it is JSON; a member of another kind names no session
+	m.SessionID = of.SessionID
+	f.h.keep(m)
+	step(stepMessage)
+	now := time.Now().UTC()
+	f.h.note(func(s *folder.State) {
+		f.h.watchLive(s)
+		s.LastMessageAt, s.LastProgressAt, s.StalledSince = &now, &now, nil
 	})
 }
 

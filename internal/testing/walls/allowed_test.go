@@ -87,7 +87,7 @@ var allowed = map[string]string{
 	"internal/hosting/attach": "inbox internal/disk internal/hosting/stream internal/machine/socket",
 	// The session host.
 	"internal/hosting/process": "internal/machine internal/machine/guardian",
-	"internal/hosting/session": "inbox internal/check internal/see internal/claim internal/claude internal/claude/settings internal/cli internal/disk internal/machine internal/machine/guardian internal/machine/signals internal/hosting/attach internal/hosting/config internal/hosting/unsent internal/hosting/folder internal/hosting/guild internal/hosting/process internal/hosting/proxy internal/hosting/queue internal/hosting/store internal/hosting/stream internal/hosting/transcript internal/notify internal/money/price internal/words recover internal/supervise internal/supervise/client internal/supervise/terminal internal/money/budget internal/agent",
+	"internal/hosting/session": "inbox internal/check internal/see internal/claim internal/claude internal/claude/settings internal/cli internal/disk internal/machine internal/machine/guardian internal/machine/signals internal/hosting/attach internal/hosting/config internal/hosting/unsent internal/hosting/folder internal/hosting/guild internal/hosting/process internal/hosting/proxy internal/hosting/queue internal/hosting/store internal/hosting/stream internal/hosting/transcript internal/lines internal/notify internal/money/price internal/words recover internal/supervise internal/supervise/client internal/supervise/terminal internal/money/budget internal/agent",
 	"internal/hosting/guild":   "internal/flat internal/hosting/config internal/hosting/folder",
 	"internal/hosting/unsent":  "internal/disk internal/hosting/folder internal/hosting/guild internal/hosting/store",
 
