@@ -130,7 +130,7 @@ func (h *host) leave(d Decision) Outcome {
 // cleanUp leaves nothing but the record. Another process may have the session from
 // then on. If something is left for the guild, the guardian stays and brings it.
 func (h *host) cleanUp(left bool) {
-	h.leaveRecord(left, removePromptDir)
+	h.leaveRecord(left)
 	left = left || h.failure() != nil
 	switch {
 	case h.guard == nil:
@@ -143,21 +143,16 @@ func (h *host) cleanUp(left bool) {
 	_ = h.lock.Release() // the process's end would release it as well
 }
 
-// removePromptDir removes the folder of the system prompt. The guild made it for this
-// session, so one that holds anything else was named by mistake: it stays.
+// removePromptDir removes the folder of the system prompt, which the guild made for this
+// session. The record may be forged by the session's tools, so only what the host has marked
+// goes, and one that holds anything else was named by mistake: it stays.
 func removePromptDir(s folder.State) error {
 	dir := s.SystemPromptTmpDir
-	if dir == "" {
+	if there, err := disk.Exists(dir); dir == "" || err == nil && !there {
 		return nil
 	}
-	info, err := os.Lstat(dir)
-	switch {
-	case os.IsNotExist(err):
-		return nil
-	case err != nil:
-		return fmt.Errorf("remove systemPromptTmpDir: %w", err)
-	case !info.IsDir():
-		return fmt.Errorf("systemPromptTmpDir %s is no folder, and stays", dir)
+	if marked, err := disk.Exists(promptMark(s)); err != nil || !marked {
+		return fmt.Errorf("systemPromptTmpDir %s was not marked by the session's host, and stays", dir)
 	}
 	home, _ := os.UserHomeDir()
 	for _, kept := range []string{s.Cwd, s.DB, s.LogPath, s.Inbox, home} {
@@ -192,28 +187,15 @@ func promptMark(s folder.State) string {
 	return filepath.Join(s.SystemPromptTmpDir, ".heartbeat-"+s.SessionID)
 }
 
-// markPromptDir lets a finisher remove the folder of the system prompt.
+// markPromptDir lets the folder of the system prompt be removed.
 func markPromptDir(s folder.State) error {
 	if info, err := os.Lstat(s.SystemPromptTmpDir); s.SystemPromptTmpDir == "" || err != nil || !info.IsDir() {
 		return nil // there is nothing to remove
 	}
 	if err := disk.Touch(promptMark(s)); err != nil {
-		return fmt.Errorf("systemPromptTmpDir cannot be marked as the session's own, and stays if this host is killed: %w", err)
+		return fmt.Errorf("systemPromptTmpDir cannot be marked as the session's own, and stays: %w", err)
 	}
 	return nil
-}
-
-// removeMarkedPromptDir is [removePromptDir] for a finisher. It has the path from the
-// record, which the session's tools may have forged, so it removes only what the host
-// has marked.
-func removeMarkedPromptDir(s folder.State) error {
-	if there, err := disk.Exists(s.SystemPromptTmpDir); s.SystemPromptTmpDir == "" || err == nil && !there {
-		return nil
-	}
-	if marked, err := disk.Exists(promptMark(s)); err != nil || !marked {
-		return fmt.Errorf("systemPromptTmpDir %s was not marked by the session's host, and stays", s.SystemPromptTmpDir)
-	}
-	return removePromptDir(s)
 }
 
 // clean removes the temporary files of a session, and the socket of a dead host.

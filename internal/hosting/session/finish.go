@@ -155,7 +155,7 @@ func (e *finisher) finish(ctx context.Context) (o Outcome, err error) {
 	}
 	o.Delivered = e.deliver(ctx)
 	o.Left = e.left(nil)
-	e.leaveRecord(o.Left, removeMarkedPromptDir)
+	e.leaveRecord(o.Left)
 	if err := e.failure(); err != nil {
 		return o, fmt.Errorf("%w: %w", ErrUnkept, err)
 	}

@@ -127,10 +127,10 @@ func (c *conclusion) count(q *queue.Queue) error {
 	return nil
 }
 
-// leaveRecord removes what the session has left beside its record, by prompt the folder of
-// its system prompt, and takes the host out of that.
-func (c *conclusion) leaveRecord(left bool, prompt func(folder.State) error) {
-	if err := errors.Join(clean(c.lock.Folder()), prompt(c.snapshot())); err != nil {
+// leaveRecord removes what the session has left beside its record, and takes the host out of
+// that.
+func (c *conclusion) leaveRecord(left bool) {
+	if err := errors.Join(clean(c.lock.Folder()), removePromptDir(c.snapshot())); err != nil {
 		c.warn(err.Error())
 	}
 	step(stepCleaned)
