@@ -21,10 +21,8 @@ import (
 // cancelFlags is about ending a session.
 type cancelFlags struct {
 	oneFlags
-	Grace time.Duration // negative: as the session was started
-	Wait  bool
-	Warm  bool
-	Most  time.Duration // that the entry in flight may take, with Warm
+	attach.End
+	Wait bool
 }
 
 func cancelVerb() cli.Verb {
@@ -125,18 +123,14 @@ func (h *hosted) cancel(o *cancelFlags) (cancelled, error) {
 	}
 	ctx, stop := context.WithTimeout(context.Background(), askTimeout)
 	defer stop()
-	host := attach.Host{Folder: h.Dir()}
-	ask := func() error { return host.Cancel(ctx, o.Grace) }
-	if o.Warm {
-		ask = func() error { return host.Stop(ctx, o.Most, o.Grace) }
-	}
-	err := ask()
+	err := attach.Host{Folder: h.Dir()}.Cancel(ctx, o.End)
 	if err == nil {
 		return c, nil
 	}
 	if err := h.reopen(); err != nil {
 		return c, err
 	}
+	var refused attach.Refused
 	switch {
 	case h.Status.Ended():
 		c.Status, c.Already = h.State.Status, true
@@ -147,11 +141,10 @@ func (h *hosted) cancel(o *cancelFlags) (cancelled, error) {
 		return c, err
 	case o.Warm:
 		return c, fmt.Errorf("ask the session's host: %w: try again, or cancel it without --warm", err)
-	case errors.Is(err, attach.ErrNotRunning) || errors.Is(err, attach.ErrOther) || errors.Is(err, context.DeadlineExceeded):
-		// It has not got as far as its socket, or is of another release, or hangs.
-		return c, h.signal()
+	case errors.As(err, &refused):
+		return c, err
 	}
-	return c, err
+	return c, h.signal() // it has not got as far as its socket, is of another release, or hangs
 }
 
 // signal has the host end the session as its guild does.

@@ -117,10 +117,8 @@ type fake struct {
 
 func (f *fake) Status() any { return &f.state }
 
-func (f *fake) Stop(_ context.Context, _, grace time.Duration) error { return f.Cancel(grace) }
-
-func (f *fake) Cancel(grace time.Duration) error {
-	f.grace = grace
+func (f *fake) Cancel(_ context.Context, e attach.End) error {
+	f.grace = e.Grace
 	return f.err
 }
 

@@ -18,6 +18,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -42,8 +43,6 @@ var (
 	ErrNotRunning = errors.New("no host serves the session")
 	// ErrEnded says that the session takes no more entries. A [Backend] returns it.
 	ErrEnded = errors.New("the session has ended")
-	// ErrOther says that a release serves the folder that knows no HTTP.
-	ErrOther = errors.New("the session's host is that of another release: use its own command")
 )
 
 // entry is the body of a request to send.
@@ -77,23 +76,26 @@ func (h Host) Status(ctx context.Context) (status json.RawMessage, err error) {
 	return status, h.ask(ctx, http.MethodGet, "/status", nil, &status)
 }
 
-// Cancel asks the session to end, and returns once the host has taken note. The client
-// has that long before it is killed; if grace is negative the session uses its own.
-func (h Host) Cancel(ctx context.Context, grace time.Duration) error {
-	return h.end(ctx, "/cancel?", grace)
+// End is how a session is to end.
+type End struct {
+	Grace time.Duration // the client has that long before it is killed; if negative, what the session was started with
+	// Warm has nothing more delivered, and the session end once the entry in flight is
+	// answered, after Most at the latest.
+	Warm bool
+	Most time.Duration
 }
 
-// Stop asks the session to deliver nothing more and to end once the entry in flight is
-// answered, after most at the latest. grace is as for [Host.Cancel].
-func (h Host) Stop(ctx context.Context, most, grace time.Duration) error {
-	return h.end(ctx, "/stop?most="+most.String()+"&", grace)
-}
-
-func (h Host) end(ctx context.Context, path string, grace time.Duration) error {
-	if grace >= 0 {
-		path += "grace=" + grace.String()
+// Cancel asks the session to end, and returns once the host has taken note.
+func (h Host) Cancel(ctx context.Context, e End) error {
+	path, how := "/cancel", url.Values{}
+	if e.Warm {
+		path = "/stop"
+		how.Set("most", e.Most.String())
 	}
-	return h.ask(ctx, http.MethodPost, path, nil, nil)
+	if e.Grace >= 0 {
+		how.Set("grace", e.Grace.String())
+	}
+	return h.ask(ctx, http.MethodPost, path+"?"+how.Encode(), nil, nil)
 }
 
 // Send appends an entry to the session's inbox. A text of more than [MaxText] bytes is
@@ -118,15 +120,13 @@ func (h Host) ask(ctx context.Context, method, path string, body []byte, into an
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return ctx.Err()
-	case err != nil && strings.Contains(err.Error(), "malformed HTTP"):
-		return ErrOther
 	case err != nil:
 		return err
 	}
 	defer resp.Body.Close() // the connection is not used again
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if resp.StatusCode != http.StatusOK { // what came of the sentence will do
-		no := hostError{sentence: strings.TrimSpace(string(text))}
+		no := Refused{sentence: strings.TrimSpace(string(text))}
 		if resp.StatusCode == http.StatusGone {
 			no.kind = ErrEnded
 		}
@@ -141,11 +141,11 @@ func (h Host) ask(ctx context.Context, method, path string, body []byte, into an
 	return nil
 }
 
-// hostError is a sentence of the host's.
-type hostError struct {
+// Refused is a sentence of the host's: it was reached, and does not do what it was asked.
+type Refused struct {
 	sentence string
 	kind     error
 }
 
-func (e hostError) Error() string { return e.sentence }
-func (e hostError) Unwrap() error { return e.kind }
+func (e Refused) Error() string { return e.sentence }
+func (e Refused) Unwrap() error { return e.kind }

@@ -29,7 +29,7 @@ import (
 type session struct {
 	mu      sync.Mutex
 	refusal error
-	grace   time.Duration
+	end     attach.End
 	sent    []inbox.Message
 }
 
@@ -41,10 +41,8 @@ func (s *session) change(f func()) {
 
 func (s *session) Status() any { return map[string]string{"state": "running", "error": "none"} }
 
-func (s *session) Stop(_ context.Context, _, grace time.Duration) error { return s.Cancel(grace) }
-
-func (s *session) Cancel(grace time.Duration) error {
-	s.change(func() { s.grace = grace })
+func (s *session) Cancel(_ context.Context, e attach.End) error {
+	s.change(func() { s.end = e })
 	return s.refusal
 }
 
@@ -67,10 +65,10 @@ func TestStatusCancelAndSend(t *testing.T) {
 	status, err := host.Status(t.Context())
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"state":"running","error":"none"}`, string(status))
-	require.NoError(t, host.Cancel(t.Context(), 3*time.Second))
-	assert.Equal(t, 3*time.Second, s.grace)
-	require.NoError(t, host.Cancel(t.Context(), -1))
-	assert.Negative(t, s.grace)
+	for _, e := range []attach.End{{Grace: 3 * time.Second}, {Grace: -1}, {Warm: true, Most: time.Minute}, {Warm: true, Grace: -1}} {
+		require.NoError(t, host.Cancel(t.Context(), e))
+		assert.Equal(t, e, s.end)
+	}
 	receipt, err := host.Send(t.Context(), "a", strings.Repeat("\x01é\n", attach.MaxText/4))
 	require.NoError(t, err)
 	assert.True(t, receipt.Appended)
@@ -134,8 +132,10 @@ func raw(t *testing.T, server *attach.Server, text string) net.Conn {
 	conn, err := net.Dial("unix", server.Path())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
-	_, err = io.WriteString(conn, text)
-	require.NoError(t, err)
+	if text != "" { // the server may have closed the connection by now
+		_, err = io.WriteString(conn, text)
+		require.NoError(t, err)
+	}
 	return conn
 }
 
@@ -213,7 +213,7 @@ func TestAHostOfAnotherRelease(t *testing.T) {
 			_ = conn.Close()
 		}
 	}()
-	assert.ErrorIs(t, attach.Host{Folder: folder}.Cancel(t.Context(), 0), attach.ErrOther)
+	assert.Error(t, attach.Host{Folder: folder}.Cancel(t.Context(), attach.End{}))
 }
 
 func TestTooManyConnections(t *testing.T) {

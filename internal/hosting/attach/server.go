@@ -22,12 +22,8 @@ import (
 type Backend interface {
 	// Status returns what JSON is made of. It must not wait for anything.
 	Status() any
-	// Cancel asks the session to end and returns at once. grace is how long the client
-	// may take before it is killed; if it is negative the session uses its own.
-	Cancel(grace time.Duration) error
-	// Stop asks the session to deliver nothing more and to end once the entry in flight is
-	// answered, after most at the latest. grace is as for Cancel.
-	Stop(ctx context.Context, most, grace time.Duration) error
+	// Cancel asks the session to end, and does not wait for that.
+	Cancel(ctx context.Context, e End) error
 	// Send appends an entry to the session's inbox. The error matches [ErrEnded] if the
 	// session takes no more of them.
 	Send(ctx context.Context, m inbox.Message) (inbox.Receipt, error)
@@ -74,7 +70,7 @@ func Serve(folder string, b Backend, o Options) (*Server, error) {
 	routes := http.NewServeMux()
 	routes.HandleFunc("GET /status", s.answering(func(*http.Request) (any, error) { return b.Status(), nil }))
 	routes.HandleFunc("POST /cancel", s.answering(s.cancel))
-	routes.HandleFunc("POST /stop", s.answering(s.stop))
+	routes.HandleFunc("POST /stop", s.answering(s.cancel))
 	routes.HandleFunc("POST /send", s.answering(s.send))
 	s.http = &http.Server{
 		Handler: ownersAlone(routes), ReadTimeout: o.Patience, WriteTimeout: 3 * o.Patience, ErrorLog: log.New(s, "", 0),
@@ -152,18 +148,10 @@ func (s *Server) answering(answer func(*http.Request) (any, error)) http.Handler
 }
 
 func (s *Server) cancel(r *http.Request) (any, error) {
-	grace, err := duration(r, "grace", -1)
-	if err == nil {
-		err = s.backend.Cancel(grace)
-	}
-	return struct{}{}, err
-}
-
-func (s *Server) stop(r *http.Request) (any, error) {
 	most, err := duration(r, "most", 0)
 	grace, err2 := duration(r, "grace", -1)
 	if err = errors.Join(err, err2); err == nil {
-		err = s.backend.Stop(r.Context(), most, grace)
+		err = s.backend.Cancel(r.Context(), End{Grace: grace, Warm: r.URL.Path == "/stop", Most: most})
 	}
 	return struct{}{}, err
 }

@@ -102,12 +102,12 @@ func TestCancel(t *testing.T) {
 		"SIGHUP":            {func(_ *rig, cmd *exec.Cmd) { _ = cmd.Process.Signal(syscall.SIGHUP) }, "SIGHUP"},
 		"the process group": {func(_ *rig, cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }, "SIGTERM"},
 		"socket": {func(r *rig, _ *exec.Cmd) {
-			assert.NoError(r.t, attach.Host{Folder: r.folder().Dir()}.Cancel(r.t.Context(), -1))
+			assert.NoError(r.t, attach.Host{Folder: r.folder().Dir()}.Cancel(r.t.Context(), attach.End{Grace: -1}))
 		}, "heartbeat-host cancel"},
 		"twice": {func(r *rig, _ *exec.Cmd) {
 			h := attach.Host{Folder: r.folder().Dir()}
-			assert.NoError(r.t, h.Cancel(r.t.Context(), time.Hour))
-			assert.NoError(r.t, h.Cancel(r.t.Context(), 0))
+			assert.NoError(r.t, h.Cancel(r.t.Context(), attach.End{Grace: time.Hour}))
+			assert.NoError(r.t, h.Cancel(r.t.Context(), attach.End{}))
 		}, "heartbeat-host cancel"},
 	} {
 		t.Run(name, func(t *testing.T) {

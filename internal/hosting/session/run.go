@@ -114,6 +114,14 @@ func (h *host) heedSignals(ended <-chan struct{}) {
 	}
 }
 
+// cancelNow is cancel for who sends no signal, by which the launcher would know.
+func (h *host) cancelNow(by string, grace time.Duration) {
+	h.cancel(by, grace)
+	if h.PTY {
+		h.endTerminal()
+	}
+}
+
 // cancel asks for the session's end, and notes who did.
 func (h *host) cancel(by string, grace time.Duration) {
 	h.asked.make(by, grace)

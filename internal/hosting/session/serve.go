@@ -90,28 +90,18 @@ func (b backend) Status() any {
 	return s
 }
 
-func (b backend) Cancel(grace time.Duration) error {
+func (b backend) Cancel(ctx context.Context, e attach.End) error {
 	if b.h.snapshot().EndedAt != nil {
 		return attach.ErrEnded
 	}
-	if grace < 0 {
-		grace = b.h.Grace
+	if e.Grace < 0 {
+		e.Grace = b.h.Grace
 	}
-	b.h.cancel("heartbeat-host cancel", grace)
-	if b.h.PTY {
-		b.h.endTerminal()
+	if e.Warm {
+		return b.h.cancelWarm(ctx, e.Most, e.Grace)
 	}
+	b.h.cancelNow("heartbeat-host cancel", e.Grace)
 	return nil
-}
-
-func (b backend) Stop(ctx context.Context, most, grace time.Duration) error {
-	if b.h.snapshot().EndedAt != nil {
-		return attach.ErrEnded
-	}
-	if grace < 0 {
-		grace = b.h.Grace
-	}
-	return b.h.cancelWarm(ctx, most, grace)
 }
 
 func (b backend) Send(ctx context.Context, m inbox.Message) (inbox.Receipt, error) {

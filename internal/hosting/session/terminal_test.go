@@ -66,7 +66,7 @@ func TestTerminalEnds(t *testing.T) {
 		"signal": {end: func(_ *rig, cmd *exec.Cmd) { _ = cmd.Process.Signal(syscall.SIGTERM) }, status: "cancelled", ended: "cancel",
 			error: "cancelled by SIGTERM"},
 		"socket": {end: func(r *rig, _ *exec.Cmd) {
-			assert.NoError(r.t, attach.Host{Folder: r.folder().Dir()}.Cancel(r.t.Context(), -1))
+			assert.NoError(r.t, attach.Host{Folder: r.folder().Dir()}.Cancel(r.t.Context(), attach.End{Grace: -1}))
 		}, status: "cancelled", ended: "cancel", error: "cancelled by heartbeat-host cancel"},
 		"time over": {change: func(o *session.Options) { o.Timeout = 3 * time.Second }, status: "timeout", ended: "timeout",
 			error: "the session was ended after 3s (--timeout); 0 of 1 prompt answered, 1 set aside as dead letters"},

@@ -50,7 +50,7 @@ func TestDiskFull(t *testing.T) {
 			if s, _ := r.guild.Session("ses-1"); full {
 				assert.Zero(t, s.Record.Applied)
 				assert.NoFileExists(t, r.path("dlq/ses-1.json"))
-				assert.NoError(t, attach.Host{Folder: r.folder().Dir()}.Stop(t.Context(), 0, -1), "nothing is in flight")
+				assert.NoError(t, attach.Host{Folder: r.folder().Dir()}.Cancel(t.Context(), attach.End{Warm: true, Grace: -1}), "nothing is in flight")
 			}
 			assert.True(t, full || n > least)
 			require.NoError(t, os.Remove(r.path("pages")))

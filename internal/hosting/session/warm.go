@@ -52,10 +52,7 @@ func (h *host) cancelWarm(ctx context.Context, most, grace time.Duration) error 
 	close(h.drained.begun)
 	h.drained.end = time.AfterFunc(most, func() {
 		h.log.linef("the entry in flight was not answered within %v", most)
-		h.cancel(byWarm, grace)
-		if h.PTY {
-			h.endTerminal()
-		}
+		h.cancelNow(byWarm, grace)
 	})
 	return nil
 }

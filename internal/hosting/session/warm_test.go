@@ -54,7 +54,7 @@ func TestCancelWarm(t *testing.T) {
 			if c.late {
 				most = 0
 			}
-			require.NoError(t, host.Stop(t.Context(), most, -1))
+			require.NoError(t, host.Cancel(t.Context(), attach.End{Warm: true, Most: most, Grace: -1}))
 			if !c.late {
 				require.NoError(t, os.WriteFile(gate, []byte("go"), 0o600))
 			}
