@@ -27,7 +27,7 @@ type Store struct {
 	held    []stream.Stored // what it does not have yet
 	holding int64           // bytes of held
 	lost    int64           // messages for which there was no room
-	changed chan struct{}   // closed at a change of what is above
+	changed chan struct{}   // has a value after a change of what is above
 	ended   bool            // no more messages come
 	keeps   trouble         // of the host's database
 	shows   trouble         // of the guild's
@@ -43,15 +43,14 @@ type Store struct {
 // Open opens the transcript of a session that [store.Store.Begin] knows. The error is
 // about the host's database; without that there is no session.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	s := &Store{o: o.withDefaults(), changed: make(chan struct{})}
+	s := &Store{o: o.withDefaults(), changed: make(chan struct{}, 1)}
 	last, _, err := o.DB.Last(ctx, o.SessionID)
 	if err != nil {
 		return nil, err
 	}
 	s.last, s.stored = max(last, o.After), max(last, o.After)
 	s.work, s.stop = context.WithCancel(context.Background())
-	s.stopped.Go(s.retry)
-	s.stopped.Go(func() { s.show(s.work) })
+	s.stopped.Go(s.tend)
 	return s, nil
 }
 
@@ -72,53 +71,53 @@ func (s *Store) Append(m stream.Message) int64 {
 		s.holding += size
 	}
 	s.mu.Unlock()
-	for !lost && !fails && s.waits(n) {
-		fails = s.commit(s.work) != nil
+	if !lost && !fails {
+		_ = s.commit(s.work) // health has it
 	}
 	return n
-}
-
-// waits reports whether the database lacks a message.
-func (s *Store) waits(n int64) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.stored < n
-}
-
-// announce tells of a change. The caller holds s.mu.
-func (s *Store) announce() {
-	close(s.changed)
-	s.changed = make(chan struct{})
 }
 
 const (
 	firstPause = 100 * time.Millisecond
 	lastPause  = 10 * time.Second
+	// restAfterShow is how many times longer than writing the guild's row the pause after it
+	// is: the row of a long session takes longer and longer.
+	restAfterShow = 20
 )
 
-// retry commits what is held once the database takes it again, until the work ends.
-func (s *Store) retry() {
-	pause := firstPause
+// tend commits what is held once the database takes it again, and writes the guild's row now
+// and then, until the work ends.
+func (s *Store) tend() {
+	pause, shows := firstPause, time.Time{}
 	for {
 		s.mu.Lock()
-		fails, changed := s.keeps.err != nil, s.changed
+		fails, due := s.keeps.err != nil, s.stored > s.shown
 		s.mu.Unlock()
-		if !fails {
-			pause = firstPause
-			select {
-			case <-changed:
-				continue
-			case <-s.work.Done():
-				return
-			}
+		var now <-chan time.Time
+		switch {
+		case fails:
+			now = time.After(pause)
+		case due:
+			now = time.After(time.Until(shows))
 		}
 		select {
-		case <-time.After(pause):
+		case <-now:
+		case <-s.changed:
+			continue
 		case <-s.work.Done():
 			return
 		}
-		pause = min(2*pause, lastPause)
-		_ = s.commit(s.work) // health has it
+		if fails {
+			if pause = min(2*pause, lastPause); s.commit(s.work) == nil { // otherwise health has it
+				pause = firstPause
+			}
+			continue
+		}
+		began, rest := time.Now(), s.o.ShowEvery
+		if s.Show(s.work) == nil { // otherwise health has it
+			rest = max(rest, restAfterShow*time.Since(began))
+		}
+		shows = time.Now().Add(rest)
 	}
 }
 
@@ -129,10 +128,18 @@ const (
 	large         = 2 * maxBatchBytes // a batch of one large message
 )
 
-// commit stores the first messages that are held.
+// commit stores the messages that are held.
 func (s *Store) commit(ctx context.Context) error {
 	s.saving.Lock()
 	defer s.saving.Unlock()
+	for {
+		if more, err := s.commitSome(ctx); err != nil || !more {
+			return err
+		}
+	}
+}
+
+func (s *Store) commitSome(ctx context.Context) (more bool, err error) {
 	s.mu.Lock()
 	n, size := 0, int64(0)
 	for n < len(s.held) && n < maxBatch && size < maxBatchBytes {
@@ -142,11 +149,11 @@ func (s *Store) commit(ctx context.Context) error {
 	batch := s.held[:n:n]
 	s.mu.Unlock()
 	if n == 0 {
-		return nil
+		return false, nil
 	}
-	err := s.o.DB.Append(ctx, s.o.SessionID, batch)
+	err = s.o.DB.Append(ctx, s.o.SessionID, batch)
 	if err != nil && ctx.Err() != nil {
-		return err // it says nothing of the database
+		return false, err // it says nothing of the database
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,12 +162,15 @@ func (s *Store) commit(ctx context.Context) error {
 		s.stored = batch[n-1].N
 		s.held, s.holding = append([]stream.Stored(nil), s.held[n:]...), s.holding-size
 	}
-	s.announce()
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
 	if err == nil && size >= large {
 		clear(batch)
 		debug.FreeOSMemory() // the session may go on for hours with small messages
 	}
-	return err
+	return len(s.held) > 0, err
 }
 
 // Flush takes no more messages, and commits those that are held. It may be called again
@@ -168,50 +178,12 @@ func (s *Store) commit(ctx context.Context) error {
 func (s *Store) Flush(ctx context.Context) error {
 	s.mu.Lock()
 	s.ended = true
-	s.announce()
+	left := len(s.held)
 	s.mu.Unlock()
-	for {
-		s.mu.Lock()
-		left := len(s.held)
-		s.mu.Unlock()
-		if left == 0 {
-			return nil
-		}
-		if err := s.commit(ctx); err != nil {
-			return fmt.Errorf("%d messages are in memory alone: %w", left, err)
-		}
+	if err := s.commit(ctx); err != nil {
+		return fmt.Errorf("%d messages are in memory alone: %w", left, err)
 	}
-}
-
-// restAfterShow is how many times longer than writing the guild's row the pause after it
-// is: the row of a long session takes longer and longer.
-const restAfterShow = 20
-
-// show writes the guild's row now and then, until ctx ends.
-func (s *Store) show(ctx context.Context) {
-	pause := time.Duration(0)
-	for {
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return
-		}
-		s.mu.Lock()
-		due, changed := s.stored > s.shown, s.changed
-		s.mu.Unlock()
-		if pause = 0; due {
-			began := time.Now()
-			if pause = s.o.ShowEvery; s.Show(ctx) == nil { // otherwise health has it
-				pause = max(pause, restAfterShow*time.Since(began))
-			}
-			continue
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return
-		}
-	}
+	return nil
 }
 
 // Show writes the guild's row.
