@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -13,7 +12,6 @@ import (
 	"heartbeat/internal/hosting/session"
 	"heartbeat/internal/notify"
 	"heartbeat/internal/words"
-	recovery "heartbeat/recover"
 )
 
 func startVerb() cli.Verb {
@@ -69,14 +67,13 @@ type order struct {
 	file       string // the config's, or - for stdin
 	foreground bool
 	seed       bool // it is called as the babysitter is
-	orphan     recovery.Settings
 	notify     cli.NotifyFlags
 }
 
 // hosting builds a verb that hosts a session, in its way.
 func hosting(verb string, way func(*order, *pflag.FlagSet)) func() (*pflag.FlagSet, cli.Action) {
 	return func() (*pflag.FlagSet, cli.Action) {
-		o := &order{file: "-"}
+		o := &order{Options: session.Defaults(), file: "-"}
 		f := cli.NewFlags(verb)
 		o.add(f)
 		way(o, f)
@@ -91,13 +88,11 @@ func hosting(verb string, way func(*order, *pflag.FlagSet)) func() (*pflag.FlagS
 }
 
 func (o *order) add(f *pflag.FlagSet) {
-	o.Config, o.StallAction = &config.Config{}, session.ReportStall
-	o.Stall, o.Grace = 20*time.Minute, 10*time.Second
 	f.Var(cli.Named(&o.file, "name a file, or - for stdin"), "config", "`file` with the session's configuration, one JSON object (- is stdin)")
 	f.BoolVar(&o.Resume, "resume", false, "go on with the session of this id, which has ended")
 	f.Var(cli.Named(&o.Inbox, "name a file, or leave the flag out"), "inbox", "take the session's entries from this inbox (`path`), in place of one of its own beside the database")
-	cli.AddOrphan(f, &o.orphan)
-	cli.AddChecks(f, &o.orphan)
+	cli.AddOrphan(f, &o.Settings)
+	cli.AddChecks(f, &o.Settings)
 	cli.AddLimits(f, &o.Limits)
 	o.notify.Add(f)
 	f.Var((*cli.Span)(&o.Stall), "stall", "say so after so long without a message and without a tool call (0: never)")
@@ -118,7 +113,6 @@ func (o *order) check(f *pflag.FlagSet) error {
 	if o.AskPatience > 0 && !o.PTY {
 		return errors.New("--ask-patience is about a session in a terminal: add --pty, or leave it out")
 	}
-	o.Policy, o.MaxAttempts, o.Checks = o.orphan.Policy, o.orphan.MaxAttempts, o.orphan.Checks
 	o.Notify = notify.Options{Command: o.notify.Command, Drained: o.notify.Drained, Stall: o.Stall}
 	return o.notify.Check()
 }

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,7 +44,7 @@ func used(reason string) error { return &UsedError{config.Problem{Path: "session
 // After an error nothing is left behind.
 func begin(o Options) (h *host, err error) {
 	h = &host{Options: o, asked: newRequest(), drained: drain{begun: make(chan struct{})}}
-	if h.claude, err = findClaude(o.Claude, o.Config); err != nil {
+	if h.claude, err = findClaude(cmp.Or(o.Claude, "claude"), o.Config); err != nil {
 		return nil, err
 	}
 	f, err := folder.At(o.Config.DBPath, o.Config.SessionID)

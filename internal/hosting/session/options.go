@@ -3,9 +3,8 @@ package session
 import (
 	"time"
 
-	"heartbeat/internal/check"
 	"heartbeat/internal/hosting/config"
-	"heartbeat/internal/money/budget"
+	"heartbeat/internal/hosting/guild"
 	"heartbeat/internal/notify"
 	recovery "heartbeat/recover"
 )
@@ -19,46 +18,39 @@ const (
 	CancelStall StallAction = "cancel" // the client is ended too
 )
 
-// Options say how a session is hosted. [Run] gives a field that is zero its default,
-// unless it says otherwise.
+// Options say how a session is hosted: see [Defaults].
 type Options struct {
 	Config *config.Config
-	// Claude is the client, a name that is looked up in the PATH or a path; "claude".
+	// Claude is the client, a name that is looked up in the PATH or a path; "claude" if empty.
 	Claude string
 	// Hook is the absolute path of heartbeat-stop.
 	Hook string
 	// Inbox is the queue that the session works through, "" for one of its own.
 	Inbox string
-	// Policy and MaxAttempts say what becomes of an entry that nobody answered;
-	// deadletter and 3.
-	Policy      recovery.Policy
-	MaxAttempts int
-	// Checks decide when an entry is answered, nil for none.
-	Checks *check.Set
-	// Limits are what an entry, the session and a day may cost.
-	Limits budget.Plan
+	// Settings say what becomes of entries, and what they may cost.
+	recovery.Settings
 	// Resume goes on with a session that was hosted before; otherwise its id is refused.
 	Resume bool
-	// Grace is how long the client has from SIGTERM to SIGKILL; 10 s.
+	// Grace is how long the client has from SIGTERM to SIGKILL.
 	Grace time.Duration
-	// ExitTimeout is how long the client has to exit after its result; 30 s.
+	// ExitTimeout is how long the client has to exit after its result.
 	ExitTimeout time.Duration
 	// Timeout is the limit for all rounds together; 0 is none.
 	Timeout time.Duration
 	// Notify says how a person is told of what needs one; without a command nobody is.
 	Notify notify.Options
 	// Stall is after how long without progress the session counts as stalled; 0 is
-	// never. StallAction is what happens then; report.
+	// never. StallAction is what happens then.
 	Stall       time.Duration
 	StallAction StallAction
 	// MemoryMax limits the data of each process of the session, in bytes; 0 is no limit.
 	MemoryMax int64
-	// Again is the time between two attempts of a guardian to bring what is left; 20 s.
+	// Again is the time between two attempts of a guardian to bring what is left.
 	Again time.Duration
 	// RequireTools says that a session has failed whose calls of the guild's tools all did,
 	// or whose client never asked for them. The config may say so too.
 	RequireTools bool
-	// Beat is the time between two heartbeats to the guild; 30 s.
+	// Beat is the time between two heartbeats to the guild.
 	Beat time.Duration
 	// PTY hosts an interactive session, which waits for AskPatience for somebody who attaches
 	// and answers where it asks something.
@@ -66,6 +58,15 @@ type Options struct {
 	AskPatience time.Duration
 	// Started, if set, is called once, when the session is up.
 	Started func(Up) `json:"-"`
+}
+
+// Defaults are the usual options.
+func Defaults() Options {
+	return Options{
+		Settings: recovery.Settings{Policy: recovery.DeadLetter, MaxAttempts: recovery.DefaultMaxAttempts},
+		Config:   &config.Config{}, Grace: 10 * time.Second, ExitTimeout: 30 * time.Second, Stall: 20 * time.Minute, StallAction: ReportStall,
+		Again: 20 * time.Second, Beat: guild.BeatEvery,
+	}
 }
 
 // Up is what the caller of a session learns once it is up.

@@ -308,7 +308,7 @@ type rig struct {
 
 func newRig(t *testing.T, prompt string) *rig {
 	t.Helper()
-	r := &rig{t: t, dir: t.TempDir()}
+	r := &rig{t: t, dir: t.TempDir(), Options: session.Defaults()}
 	var err error
 	r.guild, err = guild.Open(guild.Options{Cancelled: true})
 	require.NoError(t, err)

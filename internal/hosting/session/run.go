@@ -12,12 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"heartbeat/internal/hosting/folder"
-	"heartbeat/internal/hosting/guild"
 	"heartbeat/internal/hosting/process"
 	"heartbeat/internal/hosting/store"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/machine/signals"
-	recovery "heartbeat/recover"
 )
 
 // Run hosts a session until its end, and reports it. The error says why it could not
@@ -34,7 +32,7 @@ func Run(o Options) (Outcome, error) {
 	}
 	taken := signals.Take()
 	defer taken.Stop()
-	h, err := begin(o.withDefaults())
+	h, err := begin(o)
 	if err != nil {
 		t.stop()
 		return Outcome{}, err
@@ -42,31 +40,6 @@ func Run(o Options) (Outcome, error) {
 	h.telling = t
 	h.signals = taken
 	return h.run(), nil
-}
-
-func (o Options) withDefaults() Options {
-	either := func(d *time.Duration, standard time.Duration) {
-		if *d <= 0 {
-			*d = standard
-		}
-	}
-	either(&o.Grace, 10*time.Second)
-	either(&o.ExitTimeout, 30*time.Second)
-	either(&o.Beat, guild.BeatEvery)
-	either(&o.Again, 20*time.Second)
-	if o.Claude == "" {
-		o.Claude = "claude"
-	}
-	if o.Policy == "" {
-		o.Policy = recovery.DeadLetter
-	}
-	if o.MaxAttempts == 0 {
-		o.MaxAttempts = 3
-	}
-	if o.StallAction == "" {
-		o.StallAction = ReportStall
-	}
-	return o
 }
 
 // run is the session's life once it has begun. It always ends with a report.

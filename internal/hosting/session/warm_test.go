@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"testing"
@@ -37,7 +38,7 @@ func TestCancelWarm(t *testing.T) {
 			gate := r.path("gate")
 			require.NoError(t, unix.Mkfifo(gate, 0o600))
 			r.Config.Prompt = "wait:" + gate
-			r.PTY, r.Policy, r.MaxAttempts, r.Grace = c.pty, c.policy, 1, time.Second
+			r.PTY, r.Policy, r.MaxAttempts, r.Grace = c.pty, cmp.Or(c.policy, recovery.DeadLetter), 1, time.Second
 			start := r.start
 			if c.pty {
 				start = r.startInTerminal
