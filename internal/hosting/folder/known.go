@@ -65,11 +65,18 @@ func Databases() (dbs []string, problems error) {
 	return slices.Compact(dbs), problems
 }
 
-// Prune forgets the databases beside which there are no sessions any more. It keeps one
-// whose directory is not there: that may only not be mounted.
+// Prune forgets the databases beside which there are no sessions any more, and removes what a
+// killed [Folder.Purge] has left. It keeps a database whose directory is not there: that may
+// only not be mounted.
 func Prune() error {
 	return eachKnown(func(path string, dbs []string) error {
 		for _, db := range dbs {
+			gone, _ := filepath.Glob(filepath.Join(Root(db), ".*.gone")) // the pattern is a good one
+			for _, dir := range gone {
+				if err := os.RemoveAll(dir); err != nil { // it follows no links
+					return err
+				}
+			}
 			_, err := disk.StatDir(filepath.Dir(db))
 			if there, existsErr := disk.Exists(Root(db)); err != nil || existsErr != nil || there {
 				return existsErr

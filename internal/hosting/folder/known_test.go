@@ -104,7 +104,10 @@ func TestPrune(t *testing.T) {
 	for _, f := range []folder.Folder{there, gone, unmounted} {
 		require.NoError(t, folder.Remember(f.DB))
 	}
+	killed := filepath.Join(folder.Root(there.DB), ".ses-killed.gone")
+	require.NoError(t, os.MkdirAll(filepath.Join(killed, "inbox"), 0o700))
 	require.NoError(t, folder.Prune())
+	assert.NoDirExists(t, killed)
 	left, err := folder.Databases()
 	require.NoError(t, err)
 	assert.ElementsMatch(t, []string{unmounted.DB, there.DB}, left)

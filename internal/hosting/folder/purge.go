@@ -45,33 +45,34 @@ func (f Folder) MayPurge(before time.Time, unanswered bool) error {
 		return err
 	case v.Host != 0:
 		return &BusyError{ID: f.ID, PID: f.holderForPeople()}
-	case v.State != nil:
-		db := f.store()
-		defer db.Close() // it was only read
-		return keeps(f, db, v.State, before, unanswered)
 	}
-	if marked, err := disk.Exists(f.purged()); err != nil || marked {
+	db := f.store()
+	defer db.Close() // it was only read
+	return f.mayPurge(db, before, unanswered)
+}
+
+// mayPurge returns a [*KeptError] if a session is kept.
+func (f Folder) mayPurge(db *store.Store, before time.Time, unanswered bool) error {
+	s, err := f.read(db)
+	marked, markErr := disk.Exists(f.purged())
+	switch {
+	case err == nil:
+		return keeps(f, db, s, before, unanswered)
+	case !errors.Is(err, fs.ErrNotExist):
 		return err
+	case marked || markErr != nil:
+		return markErr
 	}
-	return keepsYoung(f, before)
+	return keepsEmpty(f, before)
 }
 
 // purge marks the folder, so that it is gone whatever the mark's maker comes to, forgets
 // the record, renames the folder, so that it is gone at once and whole, and removes it then.
 func (l *Lock) purge(ctx context.Context, before time.Time, unanswered bool) error {
 	f := l.folder
-	s, err := f.read(l.db)
-	switch marked, markErr := disk.Exists(f.purged()); {
-	case errors.Is(err, fs.ErrNotExist) && marked:
-		err = markErr
-	case errors.Is(err, fs.ErrNotExist):
-		if err = errors.Join(markErr, keepsYoung(f, before)); err == nil {
-			err = f.removeDirs()
-		}
-	case err == nil:
-		if err = keeps(f, l.db, s, before, unanswered); err == nil {
-			err = disk.Touch(f.purged())
-		}
+	err := f.mayPurge(l.db, before, unanswered)
+	if err == nil {
+		err = disk.Touch(f.purged())
 	}
 	if err != nil {
 		return err
@@ -122,31 +123,24 @@ func keeps(f Folder, db *store.Store, s *State, before time.Time, unanswered boo
 	return nil
 }
 
-// keepsYoung returns a [*KeptError] if a folder without a record may be that of a
-// session which is only starting.
-func keepsYoung(f Folder, before time.Time) error {
+// keepsEmpty returns a [*KeptError] if a folder without a record may be that of a session
+// which is only starting, or has anything that a host which never wrote a record did not put
+// there.
+func keepsEmpty(f Folder, before time.Time) error {
 	info, err := disk.StatName(f.Dir())
+	var names []fs.DirEntry
+	if err == nil {
+		names, err = os.ReadDir(f.Dir())
+	}
 	switch {
 	case err != nil:
 		return fmt.Errorf("look at the folder of session %s: %w", f.ID, err)
 	case info.Mtime >= before.UnixNano():
 		return &KeptError{f.ID, "it has no record yet"}
 	}
-	return nil
-}
-
-// removeDirs removes the empty directories of a folder without a record, and keeps one
-// with anything that a host which never wrote a record did not put there.
-func (f Folder) removeDirs() error {
-	names, err := os.ReadDir(f.Dir())
-	if err != nil {
-		return fmt.Errorf("remove the folder of session %s: %w", f.ID, err)
-	}
 	for _, name := range names {
-		switch path := filepath.Join(f.Dir(), name.Name()); {
-		case path == f.LockPath():
-		case name.IsDir() && os.Remove(path) == nil:
-		default:
+		path := filepath.Join(f.Dir(), name.Name())
+		if below, err := os.ReadDir(path); path != f.LockPath() && (err != nil || len(below) > 0) {
 			return &KeptError{f.ID, "it has no record of an end, and there is " + path}
 		}
 	}
