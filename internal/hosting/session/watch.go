@@ -123,13 +123,16 @@ func (w *watching) store() {
 	w.h.warn(skipped.String())
 }
 
-// read reads messages from a pipe, which ends, and does not fail.
+// read reads messages to the end of a pipe, which does not fail, or of a part of a file.
 func (h *host) read(r io.Reader, visit func(stream.Message)) stream.Skipped {
 	letGo := func() {}
-	skipped, _ := stream.Read(r, h.log.line, func(m stream.Message) {
+	skipped, err := stream.Read(r, h.log.line, func(m stream.Message) {
 		letGo = h.db.Hold(len(m.Raw))
 		visit(m)
 	}, func() { letGo() })
+	if err != nil {
+		h.warn("read what the client wrote: " + err.Error())
+	}
 	return skipped
 }
 
