@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"unicode/utf8"
 
 	"heartbeat/internal/disk"
@@ -159,8 +158,7 @@ func (l *Lock) adopt() error {
 	return nil
 }
 
-// Write replaces the record, with version and id filled in and long texts cut to their
-// bounds. It survives a kill, and a power loss with whatever is decided next. The state
+// Write replaces the record, with version and id filled in. It survives a kill, and a power loss with whatever is decided next. The state
 // must not change meanwhile. The host of the session takes a lock that was removed again.
 func (l *Lock) Write(s *State) error {
 	l.mu.Lock()
@@ -221,11 +219,10 @@ func (l *Lock) encode(s *State) (store.Parts, error) {
 	if !s.Status.known() {
 		return nil, fmt.Errorf("%q is no status of a session", s.Status)
 	}
-	bounded := *s
-	bounded.Version, bounded.SessionID = Version, l.folder.ID
-	bounded.bound()
+	named := *s
+	named.Version, named.SessionID = Version, l.folder.ID
 	all, size := store.Parts{}, 0
-	for name, part := range bounded.parts() {
+	for name, part := range named.parts() {
 		text, err := flat.JSON(part)
 		if err != nil {
 			return nil, err
@@ -241,23 +238,6 @@ func (l *Lock) encode(s *State) (store.Parts, error) {
 // parts are the parts of a record as the database names them.
 func (s *State) parts() map[string]any {
 	return map[string]any{"config": &s.Config, "facts": &s.Facts, "outcome": &s.Outcome}
-}
-
-// bound cuts what others may write without end. Of the output the beginning is
-// kept, of stderr and the warnings the end.
-func (s *State) bound() {
-	if text, over := Cut(s.Output, MaxOutput); over {
-		s.Output, s.OutputCut = text, true
-	}
-	if over := len(s.Stderr) - MaxStderr; over > 0 {
-		for over < len(s.Stderr) && !utf8.RuneStart(s.Stderr[over]) {
-			over++
-		}
-		s.Stderr = s.Stderr[over:]
-	}
-	if over := len(s.Warnings) - MaxWarnings; over > 0 {
-		s.Warnings = slices.Clone(s.Warnings[over:])
-	}
 }
 
 // Cut shortens a text to a number of bytes, between two characters, and reports whether it

@@ -108,10 +108,10 @@ type Outcome struct {
 	Broken            string      `json:"broken,omitempty"`     // what kept the host from its work
 	RateLimit         *RateLimit  `json:"rateLimit,omitempty"`
 	Cancel            *Cancel     `json:"cancel,omitempty"`
-	Stderr            string      `json:"stderr,omitempty"` // the end of the client's, at most [MaxStderr] bytes
+	Stderr            string      `json:"stderr,omitempty"` // the end of the client's, at most [MaxStderr] characters
 }
 
-// Bounds of what a record holds of texts that others write.
+// Bounds of what a host puts into a record of texts that others write.
 const (
 	MaxOutput   = 1 << 20 // more than a model says in one message, so reports have it whole
 	MaxStderr   = 2048

@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -119,30 +118,6 @@ func TestRecordIsWholeAgain(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "/work", got.Cwd)
 	assert.Equal(t, int64(1), got.Messages)
-}
-
-func TestBounds(t *testing.T) {
-	f, lock := claimed(t)
-	s := ended()
-	s.Output = strings.Repeat("é", folder.MaxOutput)
-	s.Stderr = "x" + strings.Repeat("é", folder.MaxStderr)
-	for range folder.MaxWarnings {
-		s.Warnings = append(s.Warnings, "old")
-	}
-	s.Warnings = append(s.Warnings, "new")
-	require.NoError(t, lock.Write(s))
-	assert.Len(t, s.Output, 2*folder.MaxOutput, "the caller's stays")
-	got, err := f.Read()
-	require.NoError(t, err)
-	assert.Len(t, got.Output, folder.MaxOutput)
-	assert.True(t, got.OutputCut)
-	assert.Len(t, got.Stderr, folder.MaxStderr)
-	for _, text := range []string{got.Output, got.Stderr} {
-		assert.True(t, utf8.ValidString(text))
-		assert.NotContains(t, text, "\ufffd")
-	}
-	assert.Len(t, got.Warnings, folder.MaxWarnings)
-	assert.Equal(t, "new", got.Warnings[len(got.Warnings)-1])
 }
 
 func TestWriteRefuses(t *testing.T) {
