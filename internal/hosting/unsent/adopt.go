@@ -27,7 +27,7 @@ const (
 // Adopt takes over the reports that the babysitter or an older release has left in the
 // folder dlq. A record stays in its file until it was sent. bad are files that are no
 // report, which stay.
-func (b Box) Adopt(ctx context.Context) (bad []Report, err error) {
+func (b Box) Adopt(ctx context.Context) (bad []Outcome, err error) {
 	if there, err := disk.Exists(b.dir); err != nil || !there {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func (b Box) Adopt(ctx context.Context) (bad []Report, err error) {
 			switch wrong := b.adopt(ctx, path); {
 			case errors.Is(wrong, fs.ErrNotExist): // another one was here
 			case wrong != nil:
-				bad = append(bad, Report{Path: path, Problem: wrong.Error()})
+				bad = append(bad, Outcome{Path: path, Problem: wrong.Error(), What: Bad, Why: wrong.Error()})
 			}
 		}
 	}

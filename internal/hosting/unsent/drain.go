@@ -32,19 +32,6 @@ type Options struct {
 	Clock guild.Clock
 }
 
-// Report is a report that waits to be sent.
-type Report struct {
-	Kind      store.Kind    `json:"kind,omitempty"`
-	SessionID string        `json:"sessionId,omitempty"`
-	Status    folder.Status `json:"status,omitempty"` // of a record
-	Path      string        `json:"path,omitempty"`   // the file that holds it, too
-	Since     time.Time     `json:"since,omitzero"`
-	// Problem is why a file is never sent; empty for a report that is whole.
-	Problem string `json:"problem,omitempty"`
-	// Refused is how the guild refused the report; nil if it did not.
-	Refused *Refusal `json:"refused,omitempty"`
-}
-
 // Refusal is how a guild refused a report.
 type Refusal struct {
 	At     time.Time `json:"at"`
@@ -60,11 +47,19 @@ const (
 	Bad     = "bad"     // it is no report that can be sent: it stays
 )
 
-// Outcome is what became of one report.
+// Outcome is what became of one report, or of a file that is none.
 type Outcome struct {
-	Report
-	What string `json:"what"`
-	Why  string `json:"why,omitempty"` // empty if it was sent
+	Kind      store.Kind    `json:"kind,omitempty"`
+	SessionID string        `json:"sessionId,omitempty"`
+	Status    folder.Status `json:"status,omitempty"` // of a record
+	Path      string        `json:"path,omitempty"`   // the file that holds it, too
+	Since     time.Time     `json:"since,omitzero"`
+	// Problem is why a file is never sent; empty for a report that is whole.
+	Problem string `json:"problem,omitempty"`
+	// Refused is how the guild refused the report before; nil if it did not.
+	Refused *Refusal `json:"refused,omitempty"`
+	What    string   `json:"what"`
+	Why     string   `json:"why,omitempty"` // empty if it was sent
 	// As is the status that a record was taken with; "failed" for a cancelled session
 	// if the guild takes no "cancelled".
 	As folder.Status `json:"as,omitempty"`
@@ -96,10 +91,8 @@ func Drain(ctx context.Context, o Options) (outcomes []Outcome, err error) {
 	}
 	defer lock.Release() // the kernel would release it as well
 	d := drain{Options: o, box: box, down: map[string]error{}, tired: map[string]bool{}}
-	bad, badErr := box.Adopt(ctx)
-	for _, file := range bad {
-		d.outcomes = append(d.outcomes, Outcome{Report: file, What: Bad, Why: file.Problem})
-	}
+	var badErr error
+	d.outcomes, badErr = box.Adopt(ctx)
 	reports, err := box.db.Unsent(ctx)
 	for _, r := range reports {
 		if stopped := context.Cause(ctx); stopped != nil {
@@ -120,7 +113,7 @@ type drain struct {
 }
 
 func (d *drain) one(ctx context.Context, r store.Report) {
-	o := Outcome{Report: Report{Kind: r.Kind, SessionID: r.Session, Status: folder.Status(r.Status), Since: r.At}}
+	o := Outcome{Kind: r.Kind, SessionID: r.Session, Status: folder.Status(r.Status), Since: r.At}
 	if r.File {
 		o.Path = d.box.Path(r.Session)
 	}
