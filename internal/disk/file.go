@@ -99,6 +99,11 @@ func (f *File) refresh() error {
 	return nil
 }
 
+// TakeOutput has what this process prints come to the file.
+func (f *File) TakeOutput() error {
+	return errors.Join(unix.Dup2(f.fd, unix.Stdout), unix.Dup2(f.fd, unix.Stderr))
+}
+
 // ReadAt implements [io.ReaderAt].
 func (f *File) ReadAt(b []byte, off int64) (int, error) {
 	n := 0

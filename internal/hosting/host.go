@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -103,32 +102,28 @@ func (o *order) host(started func(session.Up)) (err error) {
 // at once, if it is known whose it is: a session that is hosted already, or was, has a
 // record of its own, and one that can be started later has not failed. Who calls as the
 // babysitter is called never starts it again.
-func (o *order) keepFailure(why error, s cli.Streams) {
+func (o *order) keepFailure(why error) error {
 	var used *session.UsedError
 	var told *refusal
 	c := o.Config
 	if c.SessionID == "" || c.DBPath == "" || errors.As(why, &used) || errors.As(why, &told) || session.Passes(why) && !o.seed {
-		return
-	}
-	if _, err := os.Stat(filepath.Dir(c.DBPath)); err != nil {
-		return // there is no place for it
+		return nil
 	}
 	f, err := folder.At(c.DBPath, c.SessionID)
-	if err != nil {
-		return
+	if _, placeErr := os.Stat(filepath.Dir(c.DBPath)); err != nil || placeErr != nil {
+		return nil // there is no place for it
 	}
 	ctx := context.Background()
 	box := unsent.Beside(f.DB)
 	defer box.Close()
 	hosted, err := f.Exists()
 	if _, decided, decidedErr := box.Report(ctx, f.ID); err != nil || decidedErr != nil || hosted || decided {
-		s.Complain(errors.Join(err, decidedErr))
-		return
+		return errors.Join(err, decidedErr)
 	}
 	record := &guild.Record{SessionID: c.SessionID, Status: folder.Failed, ExitCode: 1, Error: why.Error(), Extra: c.Extra}
 	client, err := guild.New(guild.Options{URL: c.GuildToolURL, SessionID: c.SessionID, Once: true, RequestTimeout: 5 * time.Second})
 	if err == nil && box.Tell(ctx, client, record) == nil {
-		return
+		return nil
 	} // otherwise the URL may be what is wrong with the config
 	if err = folder.MakeRoot(f.DB); err == nil {
 		_, _, err = box.Decide(ctx, record, c.GuildToolURL, 0, nil)
@@ -137,8 +132,9 @@ func (o *order) keepFailure(why error, s cli.Streams) {
 		err = box.Publish(ctx, f.ID)
 	}
 	if err != nil {
-		s.Complain(fmt.Errorf("keep the report of it for the guild: %w", err))
+		err = fmt.Errorf("keep the report of it for the guild: %w", err)
 	}
+	return err
 }
 
 // refusal says why a session is not hosted, as a JSON line.
@@ -187,48 +183,7 @@ type report struct {
 
 // detach starts the process that hosts the session, and returns once that is up.
 func (o *order) detach() (*session.Up, error) {
-	log, removeEmpty, err := openLog(o.Config)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = log.Close() }() // nothing was written here
-	up, err := o.spawn(log)
-	if err != nil {
-		removeEmpty()
-	}
-	return up, err
-}
-
-// openLog opens the log that the config names for a session, and makes its folder.
-// removeEmpty removes what it made if nothing was written.
-func openLog(c *config.Config) (log *os.File, removeEmpty func(), err error) {
-	path := filepath.Join(c.LogDir, c.SessionID+".log")
-	_, err = os.Stat(c.LogDir)
-	madeDir := errors.Is(err, fs.ErrNotExist)
-	if err := os.MkdirAll(c.LogDir, 0o755); err != nil {
-		return nil, nil, &config.Problem{Path: "logDir", Reason: "cannot be made: " + err.Error(), Cause: err}
-	}
-	log, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
-	if err == nil {
-		var info fs.FileInfo
-		if info, err = log.Stat(); err == nil && !info.Mode().IsRegular() {
-			err = errors.Join(errors.New(path+" is not a regular file"), log.Close())
-		}
-	}
-	if err != nil {
-		return nil, nil, &config.Problem{Path: "logDir", Reason: "holds no file that can be appended to: " + err.Error(), Cause: err}
-	}
-	return log, func() {
-		if info, err := os.Lstat(path); err != nil || info.Size() > 0 || !info.Mode().IsRegular() {
-			return
-		}
-		if os.Remove(path) == nil && madeDir {
-			_ = os.Remove(c.LogDir) // others may have put files into it
-		}
-	}, nil
-}
-
-func (o *order) spawn(log *os.File) (*session.Up, error) {
+	o.Detached = true
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this command's own path: %w", err)
@@ -241,7 +196,7 @@ func (o *order) spawn(log *os.File) (*session.Up, error) {
 	host := exec.Command(self, hostVerb, o.Config.SessionID)
 	host.Args[0] = command
 	host.Dir, host.SysProcAttr = "/", &syscall.SysProcAttr{Setsid: true}
-	host.Stdout, host.Stderr, host.ExtraFiles = log, log, []*os.File{in}
+	host.ExtraFiles = []*os.File{in}
 	stdin, err := host.StdinPipe()
 	if err == nil {
 		err = host.Start()
@@ -259,7 +214,7 @@ func (o *order) spawn(log *os.File) (*session.Up, error) {
 	r, err := awaitReport(out)
 	switch {
 	case err != nil:
-		return nil, giveUp(host, err, log.Name())
+		return nil, giveUp(host, err, filepath.Join(o.Config.LogDir, o.Config.SessionID+".log"))
 	case r.Refusal != nil:
 		return nil, r.Refusal
 	}
@@ -306,8 +261,10 @@ func serveHost(s cli.Streams) int {
 		return cli.ExitError
 	}
 	if err := o.host(func(up session.Up) { say(pipe, report{Up: &up}) }); err != nil {
-		o.keepFailure(err, s)
 		r := o.refusal(err)
+		if unkept := o.keepFailure(err); unkept != nil {
+			r.Why += "; " + unkept.Error()
+		}
 		say(pipe, report{Refusal: r})
 		return cli.ExitError
 	}

@@ -92,7 +92,6 @@ func send(o *sendFlags, s cli.Streams) error {
 // send appends an entry to the session's inbox: through its host, which knows whether
 // it takes one more, or directly where the text is too long for that.
 func (h *hosted) send(id, text string) (inbox.Receipt, error) {
-	h.refresh()
 	if h.Status.Ended() || h.Status == folder.Dead {
 		return inbox.Receipt{}, h.over()
 	}

@@ -156,7 +156,9 @@ func start(o *order, s cli.Streams) error {
 	if err == nil {
 		return nil
 	}
-	o.keepFailure(err, s)
+	if unkept := o.keepFailure(err); unkept != nil {
+		s.Complain(unkept)
+	}
 	if o.seed {
 		fmt.Fprintf(s.Err, "[babysitter] Fatal error: %s\n", words.Sentence(err.Error()))
 		return cli.Told(cli.ExitError)

@@ -151,6 +151,14 @@ func claim(f folder.Folder, resume bool) (*record, error) {
 func (h *host) prepare(f folder.Folder) error {
 	var logErr error
 	h.log, logErr = openLog(h.Config.LogDir, f.ID)
+	if h.Detached {
+		if logErr == nil {
+			logErr = h.log.file.TakeOutput()
+		}
+		if logErr != nil {
+			return &config.Problem{Path: "logDir", Reason: "cannot be used: " + logErr.Error(), Cause: logErr}
+		}
+	}
 	h.db.Tell(h.log.line)
 	mark, err := newMark(f.ID)
 	if err != nil {

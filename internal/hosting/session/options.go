@@ -56,6 +56,9 @@ type Options struct {
 	// and answers where it asks something.
 	PTY         bool
 	AskPatience time.Duration
+	// Detached has all that this process prints come to the session's log, without which
+	// there is no session.
+	Detached bool
 	// Started, if set, is called once, when the session is up.
 	Started func(Up) `json:"-"`
 }

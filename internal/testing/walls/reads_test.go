@@ -25,7 +25,6 @@ var opens = []string{
 var openers = map[string]string{
 	"internal/disk":                               "it is where the guards are",
 	"internal/claude/settings":                    "settings are written in place of the old file, and their directory is synced",
-	"internal/hosting/host.go":                    "the log is opened without waiting and without following a link",
 	"internal/launch/log.go":                      "the log is opened without waiting and without following a link",
 	"internal/machine/guardian/terminal_linux.go": "a terminal is opened without waiting, without following a link, and by its device number",
 	"internal/machine/socket/socket.go":           "a folder is opened, by which the socket in it is reached",
