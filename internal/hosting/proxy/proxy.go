@@ -45,8 +45,6 @@ const (
 type Options struct {
 	// Tools are listed in this order. No other name is ever called.
 	Tools []config.Tool
-	// SessionID names the hosted session in errors.
-	SessionID string
 	// Call runs a tool with the arguments as the client sent them: a JSON object, {}
 	// when it sent none. The context ends when the client cancels the call or loses
 	// its connection, and when the proxy closes. An error becomes the tool's result,
@@ -88,7 +86,7 @@ type Proxy struct {
 func Start(options Options) (*Proxy, error) {
 	tools, list, err := index(options.Tools)
 	if err != nil {
-		return nil, fmt.Errorf("cannot serve the tools%s: %w", ofSession(options.SessionID), err)
+		return nil, err
 	}
 	if options.KeepAlive <= 0 {
 		options.KeepAlive = keepAlive
@@ -98,8 +96,7 @@ func Start(options Options) (*Proxy, error) {
 	}
 	listener, err := options.listen()
 	if err != nil {
-		return nil, fmt.Errorf("cannot serve the tools%s: no port of 127.0.0.1 could be opened: %w%s",
-			ofSession(options.SessionID), err, advice(err))
+		return nil, fmt.Errorf("no port of 127.0.0.1 could be opened: %w%s", err, advice(err))
 	}
 	p := &Proxy{
 		options: options, tools: tools, list: list,
@@ -122,13 +119,6 @@ func Start(options Options) (*Proxy, error) {
 		_ = p.http.Serve(listener) // always ends with http.ErrServerClosed after Close
 	}()
 	return p, nil
-}
-
-func ofSession(id string) string {
-	if id == "" {
-		return ""
-	}
-	return " of session " + id
 }
 
 // advice is what to do about a port that could not be opened.

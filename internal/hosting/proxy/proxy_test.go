@@ -56,11 +56,11 @@ func TestNoPort(t *testing.T) {
 		syscall.EMFILE:     ": raise the limit of open files (ulimit -n)",
 		syscall.EACCES:     "",
 	} {
-		_, err := Start(Options{SessionID: "ses-1", listen: func() (net.Listener, error) {
+		_, err := Start(Options{listen: func() (net.Listener, error) {
 			return nil, &net.OpError{Op: "listen", Net: "tcp4", Err: os.NewSyscallError("bind", cause)}
 		}})
 		require.ErrorIs(t, err, cause)
-		assert.Equal(t, "cannot serve the tools of session ses-1: no port of 127.0.0.1 could be opened: listen tcp4: bind: "+
+		assert.Equal(t, "no port of 127.0.0.1 could be opened: listen tcp4: bind: "+
 			cause.Error()+want, err.Error())
 	}
 }

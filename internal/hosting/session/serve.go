@@ -31,7 +31,7 @@ func (h *host) serve() (err error) {
 	if h.store, err = transcript.Open(context.Background(), o); err != nil {
 		return fmt.Errorf("open the session's transcript: %w", err)
 	}
-	if err := h.serveTools(f); err != nil {
+	if err := h.serveTools(); err != nil {
 		return err
 	}
 	server, err := attach.Serve(f.Dir(), backend{h}, attach.Options{Log: h.log.linef})
@@ -49,8 +49,8 @@ func transcriptOf(db *store.Store, f folder.Folder, log func(string)) transcript
 }
 
 // serveTools starts the proxy, and writes the client's configuration for it.
-func (h *host) serveTools(f folder.Folder) (err error) {
-	o := proxy.Options{Tools: h.Config.Tools, SessionID: f.ID, Call: h.guild.Tool, Log: h.log.line}
+func (h *host) serveTools() (err error) {
+	o := proxy.Options{Tools: h.Config.Tools, Call: h.guild.Tool, Log: h.log.line}
 	if h.proxy, err = proxy.Start(o); err != nil {
 		return fmt.Errorf("serve the guild's tools: %w", err)
 	}
