@@ -16,9 +16,7 @@ func (r *run) listen() {
 	if r.Attended {
 		return
 	}
-	var err error
-	if r.attach, err = sharing.Listen(r.private.dir, r.sign.text); err != nil {
-		r.attach = nil
+	if err := r.attach.Listen(r.private.dir, r.sign.text); err != nil {
 		r.Line(time.Now(), "nobody can attach to the sessions: "+err.Error())
 		return
 	}
@@ -30,7 +28,7 @@ func (r *run) attended() bool { return r.Attended || r.attach.Attended() }
 
 // openTo has people attach to a session once its terminal is there.
 func (r *run) openTo(s *session, o *terminal.Options) {
-	if r.attach == nil {
+	if r.attach.Path() == "" {
 		return
 	}
 	own, sizes := o.Size, make(chan terminal.Size, 1)

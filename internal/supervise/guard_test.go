@@ -28,8 +28,7 @@ func TestStartTimeoutWaitsForWhoIsAttached(t *testing.T) {
 	folder, err := os.MkdirTemp("", "attach-") // only this user can reach it
 	require.NoError(t, err)
 	defer func() { _ = os.RemoveAll(folder) }()
-	r.attach, err = sharing.Listen(folder, r.sign.text)
-	require.NoError(t, err)
+	require.NoError(t, r.attach.Listen(folder, r.sign.text))
 	t.Cleanup(r.attach.Close)
 	s := newSession(&c, terminal.DefaultSize)
 	r.attach.Begin(&sharing.Session{Screen: s.screen, Name: s.name, Type: func([]byte) {}, Resize: func(int, int) {}})

@@ -37,7 +37,7 @@ func (r *run) runSession() *ending {
 	}
 	o.Idle.Busy = func() bool { return entryInFlight(r.box) }
 	r.openTo(s, &o)
-	if r.Attended || r.attach != nil {
+	if r.Attended || r.attach.Path() != "" {
 		o.Entered, o.Menu = s.entered.line, s.menu
 		o.MayEnd = func() bool { return s.entered.mayEnd(s.sight().Kind) }
 	}

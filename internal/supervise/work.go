@@ -231,7 +231,7 @@ type run struct {
 	private    *private
 	resting    *guardian.Guardian      // nil while a session runs
 	current    atomic.Pointer[session] // nil between two sessions
-	attach     *sharing.Server         // nil where a person is at the terminal
+	attach     sharing.Server          // listens unless a person is at the terminal
 	sign       sign
 	stop       windDown
 

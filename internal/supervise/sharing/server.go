@@ -44,11 +44,9 @@ type Session struct {
 	over chan struct{}
 }
 
-// Server is the launcher's side. A nil server has no watchers.
+// Server is the launcher's side. The zero value has no watchers, and gets none.
 type Server struct {
-	// Doing says what the launcher does where no session runs.
-	Doing func() string
-
+	doing    func() string // what the launcher does where no session runs
 	path     string
 	listener *net.UnixListener
 	slots    chan struct{} // one for each connection
@@ -62,31 +60,26 @@ type Server struct {
 	closed   bool
 }
 
-// Listen listens in the folder, which only this user can reach.
-func Listen(folder string, doing func() string) (*Server, error) {
-	l, err := socket.Listen(folder, SocketName)
-	if err != nil {
-		return nil, err
+// Listen listens in the folder, which only this user can reach. doing says what the launcher does
+// where no session runs.
+func (s *Server) Listen(folder string, doing func() string) (err error) {
+	if s.listener, err = socket.Listen(folder, SocketName); err != nil {
+		return err
 	}
-	s := &Server{Doing: doing, path: filepath.Join(folder, SocketName), listener: l, slots: make(chan struct{}, 2*maxWatchers)}
+	s.doing, s.path, s.slots = doing, filepath.Join(folder, SocketName), make(chan struct{}, 2*maxWatchers)
 	go s.accept()
-	return s, nil
+	return nil
 }
 
-// Path is the socket's, "" for no server.
-func (s *Server) Path() string {
-	if s == nil {
-		return ""
-	}
-	return s.path
-}
+// Path is the socket's, "" for a server that does not listen.
+func (s *Server) Path() string { return s.path }
 
 // byePatience is how long watchers may take, at the launcher's end, to be told of it.
 const byePatience = time.Second
 
 // Close takes no more watchers, and sends away those that are there.
 func (s *Server) Close() {
-	if s == nil {
+	if s.path == "" {
 		return
 	}
 	_ = disk.Remove(s.path) // or its folder's owner does
@@ -105,9 +98,6 @@ func (s *Server) Close() {
 
 // Begin has watchers attach to a session.
 func (s *Server) Begin(to *Session) {
-	if s == nil {
-		return
-	}
 	to.keys, to.over = make(chan []byte, keysKept), make(chan struct{})
 	go to.passKeys()
 	s.mu.Lock()
@@ -128,9 +118,6 @@ func (s *Session) passKeys() {
 
 // End sends all watchers away, with a sentence on why: the session is over.
 func (s *Server) End(why string) {
-	if s == nil {
-		return
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.session != nil {
@@ -144,9 +131,6 @@ func (s *Server) End(why string) {
 
 // Drawn tells that the session's screen has changed.
 func (s *Server) Drawn() {
-	if s == nil {
-		return
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.redraw()
@@ -160,9 +144,6 @@ func (s *Server) redraw() {
 
 // Attended reports whether somebody sits at the session's terminal who may type.
 func (s *Server) Attended() bool {
-	if s == nil {
-		return false
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.typist != nil
@@ -170,9 +151,6 @@ func (s *Server) Attended() bool {
 
 // TypedSince reports whether somebody has typed since then.
 func (s *Server) TypedSince(t time.Time) bool {
-	if s == nil {
-		return false
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.typedAt.After(t)
@@ -187,7 +165,7 @@ func (s *Server) join(w *watcher, take bool) error {
 	case s.closed:
 		return errors.New("the launcher has ended")
 	case s.session == nil:
-		return fmt.Errorf("no session runs now: %s", cmp.Or(s.Doing(), "the launcher has just begun"))
+		return fmt.Errorf("no session runs now: %s", cmp.Or(s.doing(), "the launcher has just begun"))
 	case len(s.watchers) >= maxWatchers:
 		return fmt.Errorf("%d are attached already, and no more can be", maxWatchers)
 	}

@@ -38,9 +38,8 @@ func newStage(t *testing.T) *stage {
 	folder, err := os.MkdirTemp("", "attach-")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
-	s := &stage{t: t, folder: folder}
-	s.server, err = Listen(folder, func() string { return "it rests" })
-	require.NoError(t, err)
+	s := &stage{t: t, folder: folder, server: &Server{}}
+	require.NoError(t, s.server.Listen(folder, func() string { return "it rests" }))
 	t.Cleanup(s.server.Close)
 	return s
 }
@@ -326,17 +325,17 @@ func TestWhoIsBelieved(t *testing.T) {
 func TestALongPath(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), strings.Repeat("a", 150))
 	require.NoError(t, os.Mkdir(folder, 0o700))
-	server, err := Listen(folder, func() string { return "it rests" })
-	require.NoError(t, err)
+	server := &Server{}
+	require.NoError(t, server.Listen(folder, func() string { return "it rests" }))
 	defer server.Close()
 	conn, err := Dial(context.Background(), server.Path(), os.Getpid())
 	require.NoError(t, err)
 	require.NoError(t, conn.Close())
 }
 
-// No server has no watchers.
+// A server that does not listen has no watchers.
 func TestNoServer(t *testing.T) {
-	var none *Server
+	var none Server
 	none.Begin(&Session{})
 	none.Drawn()
 	none.End("")

@@ -142,7 +142,7 @@ func (s *session) left() []machine.Entry {
 // their descendants: they do not belong to the session.
 func kin() (strangers map[int]bool) {
 	strangers = map[int]bool{}
-	if !hasChildren() {
+	if guardian.Adopts && onlyChild("") { // it has none at all, and to list all processes is slow
 		return strangers
 	}
 	for _, p := range guardian.Family(0, func(int) bool { return false }) {

@@ -4,9 +4,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hasChildren has them listed.
-func hasChildren() bool { return true }
-
 const getTermios, setTermios = unix.TIOCGETA, unix.TIOCSETA
 
 // forget drops what a terminal has to be read.
