@@ -83,9 +83,7 @@ func Start(o Options) (*Process, error) {
 		closeAll(ours)
 		return nil, fmt.Errorf("start %s: %w", o.Path, guardian.WhyNot(err, o.Dir))
 	}
-	p.mu.Lock()
 	p.family.Leader = p.PID
-	p.mu.Unlock()
 	p.copied.Go(func() { p.write(stdin, o.Stdin) })
 	p.copied.Go(func() { copyAll(o.Stderr, stderr) })
 	go func() {
@@ -125,9 +123,6 @@ func (p *Process) bury(status syscall.WaitStatus) {
 	if status.Signaled() {
 		p.exit.Signal = unix.SignalName(status.Signal())
 	}
-	p.mu.Lock()
-	p.family.Gone = true
-	p.mu.Unlock()
 	close(p.ended)
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"syscall"
 
 	"heartbeat/internal/machine"
@@ -63,8 +64,8 @@ func Family(leader int, strange func(pid int) bool) []machine.Entry {
 type Ending struct {
 	Leader  int  // a process, and its group
 	Gone    bool // it has ended
-	killing bool
-	told    map[int]bool
+	Killing bool // see [Ending.Kill]
+	told    []int
 }
 
 // Ask asks the leader's group to end.
@@ -72,27 +73,21 @@ func (e *Ending) Ask() { _ = SignalGroup(e.Leader, syscall.SIGTERM) } // fails i
 
 // Kill kills the leader, and has [Ending.Press] kill from now on.
 func (e *Ending) Kill() {
-	e.killing = true
+	e.Killing = true
 	if !e.Gone {
 		_ = SignalGroup(e.Leader, syscall.SIGKILL) // works even if processes cannot be listed
 	}
 }
 
-// Killing reports whether [Ending.Kill] was called.
-func (e *Ending) Killing() bool { return e.killing }
-
 // Press asks each of those who are left to end, once, or kills them.
 func (e *Ending) Press(left []machine.Entry) {
-	if e.killing {
+	if e.Killing {
 		Slay(left)
 		return
 	}
-	if e.told == nil {
-		e.told = map[int]bool{}
-	}
 	for _, p := range left {
-		if !e.told[p.PID] {
-			e.told[p.PID] = true
+		if !slices.Contains(e.told, p.PID) {
+			e.told = append(e.told, p.PID)
 			_ = Send(p, syscall.SIGTERM) // fails if it has just ended
 		}
 	}

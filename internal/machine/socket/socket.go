@@ -56,42 +56,20 @@ func listen(folder, name string) (*net.UnixListener, error) {
 		return nil, err
 	}
 	defer release()
-	file, err := private()
+	// The socket's mode becomes that of its name, so that there is no moment in which others can
+	// open it. Not every system knows that: its name is given the mode, too.
+	private := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
+		return c.Control(func(fd uintptr) { _ = unix.Fchmod(int(fd), 0o600) })
+	}}
+	l, err := private.Listen(context.Background(), "unix", path)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = file.Close() }() // the listener has a descriptor of its own
-	fd := int(file.Fd())
-	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: path}); err != nil {
-		return nil, os.NewSyscallError("bind", err)
+	l.(*net.UnixListener).SetUnlinkOnClose(false) // its owner removes it: by then the path may be another folder's
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, errors.Join(err, l.Close())
 	}
-	if err := errors.Join(os.Chmod(path, 0o600), os.NewSyscallError("listen", unix.Listen(fd, backlog))); err != nil {
-		return nil, err
-	}
-	l, err := net.FileListener(file)
-	if err != nil {
-		return nil, err
-	}
-	return l.(*net.UnixListener), nil // which leaves the socket to its owner to remove: by then the path may be another folder's
-}
-
-// backlog is how many connections the kernel keeps waiting.
-const backlog = 128
-
-// private makes a socket whose mode becomes that of its name, so that there is no moment in
-// which others can open it. Not every system knows that: its name is given the mode, too.
-func private() (*os.File, error) {
-	syscall.ForkLock.RLock()
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
-	if err == nil {
-		unix.CloseOnExec(fd)
-	}
-	syscall.ForkLock.RUnlock()
-	if err != nil {
-		return nil, err
-	}
-	_ = unix.Fchmod(fd, 0o600)
-	return os.NewFile(uintptr(fd), "socket"), nil
+	return l.(*net.UnixListener), nil
 }
 
 // Dial connects to who listens in the folder. The error matches [ErrNobody] if nobody

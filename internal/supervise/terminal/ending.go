@@ -80,7 +80,7 @@ func (s *session) press() []machine.Entry {
 
 // kill kills everybody at once.
 func (s *session) kill() {
-	if s.family.Killing() {
+	if s.family.Killing {
 		return
 	}
 	s.killedAt = s.now()
@@ -94,7 +94,7 @@ func (s *session) kill() {
 func (s *session) sweepUp() {
 	left := s.press()
 	s.sweep.Reset(sweepEvery)
-	if !s.family.Killing() || s.now()-s.killedAt < sweepFor {
+	if !s.family.Killing || s.now()-s.killedAt < sweepFor {
 		return
 	}
 	if !s.over {
