@@ -59,8 +59,11 @@ func (c *counter) follow(path string, from *int64, own bool, f func(l *flat.Memb
 	})
 }
 
-// mayCount spares most lines from being parsed.
+// mayCount spares most lines from being parsed, above all what tools said: that is most of a transcript.
 func mayCount(line []byte) bool {
+	if bytes.Contains(line, []byte(`"type":"tool_result"`)) {
+		return false
+	}
 	for _, word := range [...]string{`"assistant"`, `"user"`, `"cost-state"`, `"compact_boundary"`, `"token_usage_record"`, `"item_completed"`, `"turn_context"`} {
 		if bytes.Contains(line, []byte(word)) {
 			return true
