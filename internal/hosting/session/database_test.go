@@ -81,8 +81,7 @@ func TestManyHosts(t *testing.T) {
 		r.Config.SessionID = fmt.Sprintf("ses-%d", i)
 		s, _ := r.guild.Session(r.Config.SessionID)
 		assert.Equal(t, "completed", s.Status)
-		assert.Equal(t, 1, s.Record.Applied)
-		assert.Zero(t, s.Record.Repeated)
+		assert.Equal(t, 1, s.Record.Applied, "however often a busy machine has it sent")
 		assert.Equal(t, 1, r.messages(r.Config.SessionID))
 	}
 }
