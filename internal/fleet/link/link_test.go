@@ -159,7 +159,7 @@ func newUser(t *testing.T) (nkeys.KeyPair, string) {
 func TestCredentials(t *testing.T) {
 	key, path := newUser(t)
 	s := fleet.Start(t, users(t, key))
-	connect(t, &Flags{Server: s.URL(), NKey: path}, Options{})
+	connect(t, new(by(t, Target{URL: s.URL(), NKey: path})), Options{})
 	c := connect(t, &Flags{Server: strings.Replace(s.URL(), "://", "://u:geheim@", 1)}, Options{})
 	assert.Equal(t, s.URL(), c.Where())
 
@@ -168,24 +168,25 @@ func TestCredentials(t *testing.T) {
 	bad := filepath.Join(t.TempDir(), "bad")
 	require.NoError(t, os.WriteFile(bad, []byte("not a seed"), 0o600))
 	for name, tc := range map[string]struct {
-		to   Flags
+		to   Target
 		want string
 	}{
-		"nobody":         {Flags{}, "wants to know who this is"},
-		"wrong nkey":     {Flags{NKey: other}, "does not take nkey file " + other},
-		"wrong password": {Flags{Server: strings.Replace(s.URL(), "://", "://u:falsch@", 1)}, "does not take the user in the address"},
-		"no file":        {Flags{NKey: none}, "no such file"},
-		"no seed":        {Flags{Creds: bad}, "no credentials that can be used"},
-		"no CA":          {Flags{TLSCA: bad}, "no certificate in PEM"},
-		"no certificate": {Flags{TLSCert: bad, TLSKey: bad}, "no certificate with its key"},
-		"no TLS":         {Flags{Server: strings.Replace(s.URL(), "nats", "tls", 1)}, "the server has no TLS"},
+		"nobody":         {Target{}, "wants to know who this is"},
+		"wrong nkey":     {Target{NKey: other}, "does not take nkey file " + other},
+		"wrong password": {Target{URL: strings.Replace(s.URL(), "://", "://u:falsch@", 1)}, "does not take the user in the address"},
+		"no file":        {Target{NKey: none}, "no such file"},
+		"no seed":        {Target{Creds: bad}, "no credentials that can be used"},
+		"no CA":          {Target{TLSCA: bad}, "no certificate in PEM"},
+		"no certificate": {Target{TLSCert: bad, TLSKey: bad}, "no certificate with its key"},
+		"no TLS":         {Target{URL: strings.Replace(s.URL(), "nats", "tls", 1)}, "the server has no TLS"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if tc.to.Server == "" {
-				tc.to.Server = s.URL()
+			if tc.to.URL == "" {
+				tc.to.URL = s.URL()
 			}
+			to := by(t, tc.to)
 			for _, patient := range []bool{false, true} {
-				_, err := Connect(fleet.Context(t), &tc.to, Options{Patient: patient})
+				_, err := Connect(fleet.Context(t), &to, Options{Patient: patient})
 				require.ErrorContains(t, err, tc.want)
 				assert.NotContains(t, err.Error(), "falsch")
 			}
@@ -211,7 +212,7 @@ func TestWhatTheServerRefusesIsSaidOnce(t *testing.T) {
 func TestCredentialsAreReadAgain(t *testing.T) {
 	key, path := newUser(t)
 	s := fleet.Start(t, users(t, key))
-	c := connect(t, &Flags{Server: s.URL(), NKey: path}, Options{})
+	c := connect(t, new(by(t, Target{URL: s.URL(), NKey: path})), Options{})
 	moved := path + ".away"
 	require.NoError(t, os.Rename(path, moved))
 	s.Restart(t)

@@ -45,7 +45,7 @@ func notConnected(t *Target, err error) error {
 		// It closed the connection before it could say why, or has just ended.
 		return fmt.Errorf("connect to %s: %w", where, wrongClient(t, err))
 	case errors.Is(err, nats.ErrSecureConnWanted), errors.As(err, new(tls.RecordHeaderError)):
-		return final{fmt.Errorf("connect to %s: the server has no TLS, and TLS was asked for: leave tls:// and the --tls flags out, or give the server a certificate", where)}
+		return final{fmt.Errorf("connect to %s: the server has no TLS, and TLS was asked for: leave tls:// and the context's certificates out, or give the server a certificate", where)}
 	case errors.Is(err, nats.ErrSecureConnRequired):
 		return final{fmt.Errorf("connect to %s: the server wants TLS: write its address as tls://", where)}
 	case errors.Is(err, nats.ErrNoServers):
@@ -61,7 +61,7 @@ func refusedUser(t *Target, where string, err error) error {
 	case !until.IsZero():
 		return fmt.Errorf("connect to %s: the server no longer takes %s, which was valid until %s: get new credentials", where, as, words.Stamp(until))
 	case as == "":
-		return fmt.Errorf("connect to %s: the server wants to know who this is (%s): name a user with --creds or --nkey, or a context with %s", where, reason(err), ContextVariable)
+		return fmt.Errorf("connect to %s: the server wants to know who this is (%s): name a user with --creds, or a context with %s", where, reason(err), ContextVariable)
 	case errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAccountAuthExpired), errors.Is(err, nats.ErrAuthRevoked):
 		return fmt.Errorf("connect to %s: the server no longer takes %s (%s): get new credentials", where, as, reason(err))
 	}
@@ -103,7 +103,7 @@ func wrongServer(err error) error {
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired && invalid.Cert != nil:
 		return fmt.Errorf("its certificate was valid until %s, and from %s: give the server a new one, or look at the clock of this machine", words.Stamp(invalid.Cert.NotAfter), words.Stamp(invalid.Cert.NotBefore))
 	}
-	return fmt.Errorf("%w: name who vouches for the server with --tls-ca", err)
+	return fmt.Errorf("%w: name who vouches for the server in a context (nats context add NAME --tlsca FILE)", err)
 }
 
 // namesOf are the names that a certificate is for, as somebody else wrote them.
@@ -128,7 +128,7 @@ func remotely(err error, words string) bool {
 // wrongClient is about this client's certificate.
 func wrongClient(t *Target, err error) error {
 	if t.TLSCert == "" {
-		return errors.New("the server wants a certificate of this client: name it with --tls-cert and --tls-key")
+		return errors.New("the server wants a certificate of this client: name it in a context (nats context add NAME --tlscert FILE --tlskey FILE)")
 	}
 	return fmt.Errorf("the server does not take the certificate %s (%s): is it from who the server trusts, and still valid?", t.TLSCert, reason(err))
 }

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
@@ -48,9 +49,7 @@ func TestResolve(t *testing.T) {
 		"--context before it":      {flags: Flags{Context: "prod"}, environment: map[string]string{ContextVariable: "a.b"}, want: ofProd},
 		"NATS_URL with NATS_CONTEXT": {environment: map[string]string{ContextVariable: "prod", URLVariable: "nats://x"},
 			want: with(ofProd, func(t *Target) { t.URL = "nats://x" })},
-		"--nkey in place of a password": {flags: Flags{Context: "a.b", NKey: "k"}, want: Target{URL: "tls://ab", Context: "a.b", NKey: "k"}},
-		"--inbox-prefix":                {flags: Flags{Inboxes: "_INBOX_one"}, want: with(ofProd, func(t *Target) { t.InboxPrefix = "_INBOX_one" })},
-		"--tls-ca":                      {flags: Flags{TLSCA: "own", TLSCert: "c", TLSKey: "k"}, want: with(ofProd, func(t *Target) { t.TLSCA, t.TLSCert, t.TLSKey = "own", "c", "k" })},
+		"--creds in place of a password": {flags: Flags{Context: "a.b", Creds: "k"}, want: Target{URL: "tls://ab", Context: "a.b", Creds: "k"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.none {
@@ -69,7 +68,7 @@ func TestWhatCannotBeResolved(t *testing.T) {
 	dir := world(t, map[string]string{
 		"context/broken.json": `{"url":`, "context/nsc.json": `{"nsc":"nsc://a"}`, "context/huge.json": string(make([]byte, maxContext+1)),
 		"context/real.json": `{}`, "context/socks.json": `{"socks_proxy":"socks5://x","url":"nats://a"}`, "context/new.json": `{"later":["x"],"other":""}`,
-		"context/half.json": `{"cert":"c"}`,
+		"context/half.json": `{"cert":"c"}`, "context/wild.json": `{"inbox_prefix":"_INBOX.*"}`,
 	}, nil)
 	require.NoError(t, os.Symlink(filepath.Join(dir, "context/real.json"), filepath.Join(dir, "context/link.json")))
 	for name, want := range map[string]string{
@@ -80,7 +79,7 @@ func TestWhatCannotBeResolved(t *testing.T) {
 		_, err := (&Flags{Context: name}).Resolve()
 		assert.ErrorContains(t, err, want, name)
 	}
-	_, err := (&Flags{Inboxes: "_INBOX.*"}).Resolve()
+	_, err := (&Flags{Context: "wild"}).Resolve()
 	require.ErrorContains(t, err, "without wildcards")
 	for _, server := range []string{"nats://", "http://x", "nats://u:geheim@x:y:z", "nats://u:geheim@ x", ","} {
 		_, err := (&Flags{Server: server}).Resolve()
@@ -106,6 +105,15 @@ func TestAWholeContext(t *testing.T) {
 	}, got)
 }
 
+// by is a context with what flags do not say.
+func by(t *testing.T, to Target) Flags {
+	t.Helper()
+	text, err := json.Marshal(to)
+	require.NoError(t, err)
+	world(t, map[string]string{"context/here.json": string(text)}, nil)
+	return Flags{Context: "here"}
+}
+
 func TestShown(t *testing.T) {
 	assert.Equal(t, "nats://a:1,b,tls://c", Shown("nats://u:p@a:1, u:p@b,tls://c"))
 	assert.Equal(t, "nats://x", Shown("nats://u:p@ss@x"))
@@ -116,12 +124,9 @@ func TestCheck(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--server=nats://x", "--creds=c", "--tls-ca=a"}, ""},
+		{[]string{"--server=nats://x", "--creds=c"}, ""},
 		{[]string{"--embed=d"}, ""},
 		{[]string{"--embed=d", "--server=x"}, "both --embed and --server"},
-		{[]string{"--creds=c", "--nkey=n"}, "both --creds and --nkey"},
-		{[]string{"--tls-cert=c"}, "--tls-cert needs --tls-key"},
-		{[]string{"--tls-key=c"}, "--tls-key needs --tls-cert"},
 		{[]string{"--context="}, "--context is empty"},
 	} {
 		var o Flags

@@ -91,28 +91,29 @@ func TestTLS(t *testing.T) {
 	elsewhere := secured(t, sign(t, ca, func(c *x509.Certificate) { c.DNSNames = []string{"nats.example.com"} }), nil)
 	old := secured(t, sign(t, ca, func(c *x509.Certificate) { here(c); c.NotAfter = time.Now().Add(-time.Minute) }), nil)
 
-	connect(t, &Flags{Server: open, TLSCA: ca.file}, Options{})
-	c := connect(t, &Flags{Server: closed, TLSCA: ca.file, TLSCert: client.file, TLSKey: client.own}, Options{})
+	connect(t, new(by(t, Target{URL: open, TLSCA: ca.file})), Options{})
+	c := connect(t, new(by(t, Target{URL: closed, TLSCA: ca.file, TLSCert: client.file, TLSKey: client.own})), Options{})
 	state, err := c.NATS.TLSConnectionState()
 	require.NoError(t, err)
 	assert.True(t, state.HandshakeComplete)
 
 	for name, tc := range map[string]struct {
-		to   Flags
+		to   Target
 		want string
 	}{
-		"nobody vouches":        {Flags{Server: open}, "name who vouches for the server with --tls-ca"},
-		"another one vouches":   {Flags{Server: open, TLSCA: other.file}, "name who vouches for the server with --tls-ca"},
-		"another name":          {Flags{Server: elsewhere, TLSCA: ca.file}, "the server's certificate is for nats.example.com: write its address with that name"},
-		"an old certificate":    {Flags{Server: old, TLSCA: ca.file}, "its certificate was valid until"},
-		"no certificate":        {Flags{Server: closed, TLSCA: ca.file}, "the server wants a certificate of this client: name it with --tls-cert and --tls-key"},
-		"a foreign certificate": {Flags{Server: closed, TLSCA: ca.file, TLSCert: foreign.file, TLSKey: foreign.own}, "the server does not take the certificate " + foreign.file},
-		"another's key":         {Flags{Server: closed, TLSCA: ca.file, TLSCert: client.file, TLSKey: foreign.own}, "no certificate with its key"},
-		"no TLS asked for":      {Flags{Server: strings.Replace(closed, "tls://", "nats://", 1)}, "--tls-ca"},
+		"nobody vouches":        {Target{URL: open}, "name who vouches for the server in a context"},
+		"another one vouches":   {Target{URL: open, TLSCA: other.file}, "name who vouches for the server in a context"},
+		"another name":          {Target{URL: elsewhere, TLSCA: ca.file}, "the server's certificate is for nats.example.com: write its address with that name"},
+		"an old certificate":    {Target{URL: old, TLSCA: ca.file}, "its certificate was valid until"},
+		"no certificate":        {Target{URL: closed, TLSCA: ca.file}, "the server wants a certificate of this client: name it in a context"},
+		"a foreign certificate": {Target{URL: closed, TLSCA: ca.file, TLSCert: foreign.file, TLSKey: foreign.own}, "the server does not take the certificate " + foreign.file},
+		"another's key":         {Target{URL: closed, TLSCA: ca.file, TLSCert: client.file, TLSKey: foreign.own}, "no certificate with its key"},
+		"no TLS asked for":      {Target{URL: strings.Replace(closed, "tls://", "nats://", 1)}, "name who vouches"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			to := by(t, tc.to)
 			for _, patient := range []bool{false, true} {
-				_, err := Connect(fleet.Context(t), &tc.to, Options{Patient: patient})
+				_, err := Connect(fleet.Context(t), &to, Options{Patient: patient})
 				require.ErrorContains(t, err, tc.want)
 			}
 		})

@@ -29,7 +29,6 @@ func TestUsage(t *testing.T) {
 		"drain":                          "name an agent: heartbeat-nats status shows them",
 		"drain a --undo --wait":          "--undo and --wait: an agent that takes messages again is not waited for",
 		"metrics --output=":              "--output is empty: name a file, or leave the flag out",
-		"status --creds a --nkey b":      "both --creds and --nkey: a connection has one user, so leave one of them out",
 		"status --stream a.b":            `the stream's name is "a.b": it takes letters, digits, - and _, since its buckets are named after it`,
 		"results --raw":                  "--raw is about one reply in full: name the ID",
 		"dead purge x --json":            "what is purged is gone for good, and nobody is there to be asked: add --yes",

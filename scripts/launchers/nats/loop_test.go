@@ -1,6 +1,7 @@
 package nats_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -29,7 +30,11 @@ func TestMain(m *testing.M) {
 	for _, name := range []string{"OPERATOR", "PRODUCER", "AGENT_ONE", "AGENT_TWO"} { // for the configuration
 		_ = os.Setenv("NATS_"+name, "pw-"+name) // without it the server does not start
 	}
-	script.Main(fleet.Commands{M: m}, map[string]func(){"claude": client})
+	script.Main(fleet.Commands{M: m, Change: func(dir string) error { // and the producer's context
+		contexts := filepath.Join(dir, "nats", "context")
+		return errors.Join(os.MkdirAll(contexts, 0o700), os.Setenv("XDG_CONFIG_HOME", dir),
+			os.WriteFile(filepath.Join(contexts, "producer.json"), []byte(`{"inbox_prefix":"_INBOX_producer"}`), 0o600))
+	}}, map[string]func(){"claude": client})
 }
 
 const longAnswer = 600 << 10 // more than half of what the server takes as a message

@@ -54,8 +54,8 @@ func rolesOf(t *testing.T, file string, change ...func(*server.Options)) map[str
 			nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { r.note(err) }),
 		}
 		if user == "producer" {
-			r.flags = []string{"--inbox-prefix", "_INBOX_producer"}
-			options = append(options, nats.CustomInboxPrefix(r.flags[1]))
+			r.flags = []string{"--context", "producer"}
+			options = append(options, nats.CustomInboxPrefix("_INBOX_producer"))
 		}
 		r.nc, r.js = s.Connect(t, options...)
 		all[user] = r
