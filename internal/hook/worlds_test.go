@@ -138,8 +138,26 @@ func (w *hookWorld) begin(resumed bool) {
 	}
 	b.client++
 	b.total = b.stated
+	knew := w.knows(w.session)
 	w.command(w.input(map[string]any{"hook_event_name": "SessionStart", "source": source})).Run(w.t)
+	if !knew && w.knows(w.session) { // it begins here for us: no hook was there before, or each was killed
+		b.spent = 0
+	}
 	w.prompt()
+}
+
+// knows reports whether anything was noted of a session.
+func (w *hookWorld) knows(session string) (known bool) {
+	if w.codex {
+		return true
+	}
+	v, err := w.box().View()
+	require.NoError(w.t, err)
+	a, err := v.Account()
+	require.NoError(w.t, errors.Join(err, v.Close()))
+	_, err = charging.Lines(w.box(), func(l price.Line) { known = known || l.SessionID == session })
+	require.NoError(w.t, err)
+	return known || a.Session(session) != nil
 }
 
 // leave ends the session's client: as it should, or killed. Then it forgets what it has
