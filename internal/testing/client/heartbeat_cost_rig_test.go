@@ -30,7 +30,7 @@ type spender struct {
 
 // bill is what an answer cost, and the tag that it was about, empty for a summary.
 type bill struct {
-	tag string
+	tag, model string
 	price.Amount
 }
 
@@ -84,7 +84,8 @@ func newSpender(t *testing.T, how answers) *spender {
 		if reply.Usage == nil {
 			reply = reply.Using(distinct(r.Number))
 		}
-		s.bills[r.Number] = bill{strings.Replace(tag, "[s", "[e", 1), costs(cmp.Or(reply.Model, r.Model), *reply.Usage)}
+		of := cmp.Or(reply.Model, r.Model)
+		s.bills[r.Number] = bill{strings.Replace(tag, "[s", "[e", 1), of, costs(of, *reply.Usage)}
 		return reply
 	})
 	return s
@@ -140,18 +141,42 @@ func (s *spender) written() map[int]bool {
 	return all
 }
 
+var conversation = regexp.MustCompile(`"preTokens":(\d+)`)
+
+// conversations are how many tokens the conversations had that were made a summary of, as the
+// transcripts say.
+func (s *spender) conversations() (all []int) {
+	s.t.Helper()
+	paths, err := filepath.Glob(filepath.Join(s.Home, ".claude", "projects", "*", "*.jsonl"))
+	require.NoError(s.t, err)
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		require.NoError(s.t, err)
+		for _, m := range conversation.FindAllSubmatch(text, -1) {
+			n, err := strconv.Atoi(string(m[1]))
+			require.NoError(s.t, err)
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
 // billed is what the model said of a tag, of all for an empty one: what is in the transcripts,
-// and the tags of the answers that are not. A summary is in none, and yet known.
+// and the tags of the answers that are not. A summary is in none: it is guessed to have read its
+// conversation.
 func (s *spender) billed(tag string) (sum price.Amount, lost []string) {
 	s.t.Helper()
-	written := s.written()
+	written, summarised := s.written(), s.conversations()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for n, b := range s.bills {
 		switch {
 		case tag != "" && b.tag != tag:
-		case written[n] || b.tag == "":
+		case written[n]:
 			sum = sum.Plus(b.Amount)
+		case b.tag == "" && len(summarised) > 0:
+			sum = sum.Plus(costs(b.model, model.Usage{CacheRead: summarised[0]}))
+			summarised = summarised[1:]
 		default:
 			lost = append(lost, b.tag)
 		}

@@ -130,8 +130,6 @@ func TestHeartbeatCost(t *testing.T) {
 					if reply = model.Hang(); nth == 1 {
 						reply = nothing
 					}
-				case name == "compacted and resumed" && tag == "":
-					reply = theSummary.Using(model.Usage{CacheRead: 8872}) // the guess: the whole conversation
 				}
 				return reply
 			})
