@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"context"
 	"errors"
 	"path/filepath"
 	"strings"
@@ -114,8 +115,8 @@ func TestAClusterWithoutQuorum(t *testing.T) {
 	c[1].Stop()
 	c[2].Stop()
 	require.Eventually(t, func() bool {
-		_, err := js.AccountInfo(fleet.Context(t))
-		return errors.Is(link.Quorum(fleet.Context(t), js, err), link.ErrNoQuorum)
+		_, err := js.AccountInfo(soon(t))
+		return errors.Is(link.Quorum(soon(t), js, err), link.ErrNoQuorum)
 	}, slowly, 10*time.Millisecond)
 
 	w := &world{t: t, js: js, gate: t.TempDir()}
@@ -125,8 +126,15 @@ func TestAClusterWithoutQuorum(t *testing.T) {
 	require.NoError(t, c[1].Resume())
 	require.NoError(t, c[2].Resume())
 	require.Eventually(t, func() bool {
-		_, err := js.Publish(fleet.Context(t), "work.a", []byte("a"), jetstream.WithMsgID("a"))
+		_, err := js.Publish(soon(t), "work.a", []byte("a"), jetstream.WithMsgID("a"))
 		return err == nil
 	}, slowly, 10*time.Millisecond)
 	w.eventually("its entry", func() bool { return len(a.held()) == 1 }, a)
+}
+
+// soon bounds a request that a server without a leader never answers.
+func soon(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	t.Cleanup(cancel)
+	return ctx
 }
