@@ -233,11 +233,11 @@ func TestTooManyWatchers(t *testing.T) {
 	}
 	assert.Equal(t, "16 are attached already, and no more can be", s.attaches(hello{}).next(frameBye))
 	require.NoError(t, all[0].conn.Close())
-	s.eventually("one has gone", func() bool {
+	require.Eventually(t, func() bool { // without the stage's lock, which the server takes within its own
 		s.server.mu.Lock()
 		defer s.server.mu.Unlock()
 		return len(s.server.watchers) < maxWatchers
-	})
+	}, patience, time.Millisecond, "one has gone")
 	s.attaches(hello{}).shows("you type")
 }
 
