@@ -183,7 +183,17 @@ func delay(tries int) time.Duration {
 // happened more than once. Elsewhere a server that is away is an error at once.
 func (c *Conn) Again(ctx context.Context, do func() error) error {
 	give := time.Now().Add(startTimeout)
-	return whileAway(ctx, do, func() bool { return c.server != nil && time.Now().Before(give) })
+	for {
+		err := do()
+		if err == nil || !IsAway(err) || c.server == nil || time.Now().After(give) {
+			return err
+		}
+		select {
+		case <-time.After(lookEvery):
+		case <-ctx.Done():
+			return err
+		}
+	}
 }
 
 // Patiently calls do until it works, or fails in a way that only a person can mend on this machine:
@@ -201,21 +211,6 @@ func (c *Conn) Patiently(ctx context.Context, do func() error) error {
 		}
 		select {
 		case <-time.After(delay(try)):
-		case <-ctx.Done():
-			return err
-		}
-	}
-}
-
-// whileAway calls do until the server answers, or it is not to be tried again.
-func whileAway(ctx context.Context, do func() error, again func() bool) error {
-	for {
-		err := do()
-		if err == nil || !IsAway(err) || !again() {
-			return err
-		}
-		select {
-		case <-time.After(lookEvery):
 		case <-ctx.Done():
 			return err
 		}

@@ -276,8 +276,8 @@ func (o *send) refused(ctx context.Context, err error) error {
 	isAnswer := errors.As(err, &answer)
 	switch {
 	case errors.Is(err, jetstream.ErrNoStreamResponse):
-		if err := link.Quorum(ctx, o.c.JS, err); errors.Is(err, link.ErrNoQuorum) {
-			return o.said(err)
+		if said := o.said(err); errors.Is(said, link.ErrNoQuorum) {
+			return said
 		}
 		found, wrong := o.c.JS.Stream(ctx, o.stream)
 		if link.IsAway(wrong) {
