@@ -1,6 +1,7 @@
 package inbox
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,35 +12,32 @@ import (
 	"heartbeat/internal/flat"
 	"heartbeat/internal/journal"
 	"heartbeat/internal/lines"
-	"heartbeat/internal/money/budget"
 	"heartbeat/internal/money/price"
 )
 
-// Account is what was spent so far, and the parts of transcripts that are not charged yet. It is part of
-// the state, so that it changes with the entries or not at all. Its sums do not depend
-// on which lines of .costs.jsonl are kept.
+// Account holds what was spent and which parts of transcripts are still uncharged. It is part of the state,
+// so it commits together with the entries. Its sums do not depend on which lines of .costs.jsonl are kept.
 type Account struct {
 	// Day is the local date of Today, such as 2026-11-22.
 	Day string
-	// Today, Total and Outside are what was charged that day, ever, and for no entry:
-	// Total less Outside is what the entries cost.
+	// Today and Total are the charges of that day and of all time. Outside is the part of Total that belongs
+	// to no entry, so the entries cost Total less Outside.
 	Today, Total, Outside price.Amount
-	// dayEnds is when Day is over where it was begun, in seconds since 1970.
+	// dayEnds is the end of Day in the time zone that began it, in seconds since 1970.
 	dayEnds int64
-	// DayLimit is what a day may cost, as the hook said last.
-	DayLimit budget.Limits
-	// Raised are the entry ids of the last entries that were requeued with other limits:
-	// in any other line of the inbox, whoever may append to it would lift the limits of
-	// the flags.
+	// DayLimit is the limit for one day that the hook reported last.
+	DayLimit json.RawMessage
+	// Raised holds the entry ids of the last entries that were requeued with other limits. Only these may
+	// exceed the limits of the flags: limits in any other line may come from anybody who can append.
 	Raised []string
-	// Sessions are those that spend, or did lately, the latest first.
+	// Sessions are the sessions with recent spending, latest first.
 	Sessions []SessionTurns
 }
 
-// Account is what was spent so far, as this transaction has it.
+// Account returns a copy of the account as this transaction has changed it.
 func (t *Tx) Account() Account { return t.readAccount().clone() }
 
-// Account is what was charged so far.
+// Account returns what was charged so far, zero if the state was not written in this directory.
 func (v *View) Account() (Account, error) {
 	if !v.tx.writtenHere() {
 		return Account{}, nil // the next transaction forgets it
@@ -51,9 +49,9 @@ func (v *View) Account() (Account, error) {
 	return *a, nil
 }
 
-// readAccount is the account that this transaction changes. One that cannot be read keeps
-// nobody from being served.
-func (t *Tx) readAccount() *Account {
+// readAccount returns the account that this transaction changes. An unreadable account is replaced by an
+// empty one, so that the queue is still served.
+func (t *state) readAccount() *Account {
 	if t.account == nil {
 		a, err := decodeAccount(t.st.Account)
 		if err != nil {
@@ -64,7 +62,7 @@ func (t *Tx) readAccount() *Account {
 	return t.account
 }
 
-// changeAccount is the account, which the next commit writes.
+// changeAccount returns the account and has the next commit write it.
 func (t *Tx) changeAccount() *Account {
 	t.dirty, t.accountChanged = true, true
 	return t.readAccount()
@@ -79,7 +77,7 @@ func (a *Account) clone() Account {
 	return b
 }
 
-// Session is what is known of a session, nil if that is nothing.
+// Session returns the session with that id, nil if it is unknown.
 func (a *Account) Session(id string) *SessionTurns {
 	for i := range a.Sessions {
 		if a.Sessions[i].ID == id {
@@ -89,7 +87,7 @@ func (a *Account) Session(id string) *SessionTurns {
 	return nil
 }
 
-// front moves a session to the front and returns it. Of too many the one that was heard of first goes.
+// front moves a session to the front and returns it. If there are too many, the last one is dropped.
 func (a *Account) front(s SessionTurns) *SessionTurns {
 	a.forget(s.ID)
 	a.Sessions = slices.Insert(a.Sessions, 0, s)
@@ -101,24 +99,25 @@ func (a *Account) forget(id string) {
 	a.Sessions = slices.DeleteFunc(a.Sessions, func(s SessionTurns) bool { return s.ID == id })
 }
 
-// Booking is what the first turn of a session has cost, in whole or up to a place.
+// Booking is the cost of a session's first turn, in whole or up to an offset of the transcript.
 type Booking struct {
 	Amount price.Amount
-	// Line is for .costs.jsonl, nil for nothing.
+	// Line is the line for .costs.jsonl, nil for none.
 	Line []byte
-	// From and Since are where, and when, what is not charged yet begins, and Stated is the client's own
-	// total by then. Rest says that it is the same turn's.
+	// From and Since are the offset and the time at which the uncharged rest begins. Stated and Ledger are
+	// the new values of [SessionTurns]. Rest says that the rest belongs to the same turn.
 	From, Since, Stated int64
+	Ledger              string
 	Rest                bool
 }
 
-// Book charges what the first turn of a session has cost. Book before settling, so that the outcome has it. A
-// session whose last turn is booked is forgotten.
+// Book charges the cost of a session's first turn, and forgets the session after its last turn. Call Book
+// before settling, so that the outcome includes the cost.
 func (t *Tx) Book(session string, b Booking) {
 	a := t.changeAccount()
 	s := a.Session(session)
 	of := s.Turns[0]
-	s.Stated = b.Stated
+	s.Stated, s.Ledger = b.Stated, b.Ledger
 	if !b.Rest {
 		s.Turns = slices.Delete(s.Turns, 0, 1)
 	}
@@ -127,30 +126,36 @@ func (t *Tx) Book(session string, b Booking) {
 	} else {
 		a.forget(session)
 	}
-	if b.Amount.IsZero() {
+	t.Charge(of, b.Amount, b.Line)
+}
+
+// Charge charges the cost of a turn, which may already be booked. line is the line for .costs.jsonl.
+func (t *Tx) Charge(of Turn, amount price.Amount, line []byte) {
+	if amount.IsZero() {
 		return
 	}
-	a.add(t.day(a), b.Amount, of.Outside())
-	t.addJSON(journal.Costs, b.Line)
+	a := t.changeAccount()
+	a.add(t.day(a), amount, of.Outside())
+	t.addJSON(journal.Costs, line)
 	if d := t.inFlight; d != nil && of.of(d) {
-		t.setInFlight(d.spending(b.Amount))
+		t.setInFlight(d.spending(amount))
 	}
 	if d := t.redeliver; d != nil && of.of(d) {
-		t.setRedeliver(d.spending(b.Amount))
+		t.setRedeliver(d.spending(amount))
 	}
 }
 
-// ForgetTurns says that nothing more comes of a session.
+// ForgetTurns drops a session that will spend nothing more.
 func (t *Tx) ForgetTurns(session string) {
 	t.changeAccount().forget(session)
 	t.Count(session, nil)
 }
 
-// Now is the time, in UTC.
+// Now returns the time, in UTC.
 func (t *Tx) Now() time.Time { return t.box.utcNow() }
 
-// spending is the delivery with more that was charged to its entry. What the client said is for sessions: it
-// says that a moment after an entry's end.
+// spending returns the delivery with amount added. The cost that the client itself states (Said) counts for
+// sessions alone, because the client states it only after the entry has ended.
 func (d *Delivery) spending(amount price.Amount) *Delivery {
 	with := *d
 	with.Spent = d.Spent.Plus(amount)
@@ -158,21 +163,20 @@ func (d *Delivery) spending(amount price.Amount) *Delivery {
 	return &with
 }
 
-// Uncharged is what a turn that is not charged yet has cost so far.
+// Uncharged is the cost so far of a turn that is not charged yet.
 type Uncharged struct {
 	Turn
 	SessionID string
 	price.Price
 }
 
-// Count has outcomes, and what is held against limits, take into account what the turns of a session
-// have cost that are not charged yet.
+// Count adds the uncharged turns of a session to outcomes and to what is held against limits.
 func (t *Tx) Count(session string, open []Uncharged) {
 	t.open = slices.DeleteFunc(t.open, func(o Uncharged) bool { return o.SessionID == session })
 	t.open = append(t.open, open...)
 }
 
-// costOf is what an outcome says of the entry's price.
+// costOf returns the entry's price as an outcome states it.
 func (t *Tx) costOf(d *Delivery) price.Fields {
 	p := price.Price{Amount: d.Spent}
 	known := !d.Spent.IsZero()
@@ -190,16 +194,15 @@ func (t *Tx) costOf(d *Delivery) price.Fields {
 	return p.Fields()
 }
 
-// Spending is what is held against limits: what the entry in flight has cost in all its
-// deliveries, and what was spent today.
+// Spending is what is held against limits: the entry in flight in all its deliveries, and today.
 type Spending struct {
 	Entry price.Amount
-	// Here is what the entry has cost in this delivery.
+	// Here is the cost of the entry in this delivery.
 	Here  price.Amount
 	Today price.Amount
 }
 
-// Spending is what the account and what this transaction has counted add up to.
+// Spending adds the uncharged turns of this transaction to the account.
 func (t *Tx) Spending() (s Spending) {
 	s.Today = t.Today()
 	if d := t.inFlight; d != nil {
@@ -216,8 +219,8 @@ func (t *Tx) Spending() (s Spending) {
 	return s
 }
 
-// Today is what was spent on entries and outside of them on the day that it is, by the
-// local clock, with what this transaction has counted.
+// Today returns the spending of the local day, on entries and outside them, with the uncharged turns of this
+// transaction.
 func (t *Tx) Today() price.Amount {
 	sum := t.readAccount().On(t.box.Today())
 	for _, o := range t.open {
@@ -226,22 +229,22 @@ func (t *Tx) Today() price.Amount {
 	return sum
 }
 
-// Position is [Tx.Position] for what is looked at next.
+// Position is [Tx.Position] for the transcript that is read next.
 func (v *View) Position(session, transcript string, length int64) (cut bool) {
 	return v.tx.Position(session, transcript, length, false)
 }
 
-// Turns are those of a session, as [Tx.Turns] has them.
+// Turns is [Tx.Turns].
 func (v *View) Turns(session string) *SessionTurns { return v.tx.Turns(session) }
 
-// Spending is what the account and an open session add up to. It changes nothing.
+// Spending adds the open turns of a session to the account. It changes nothing on disk.
 func (v *View) Spending(session string, open []Uncharged) Spending {
 	v.tx.Count(session, open)
 	return v.tx.Spending()
 }
 
-// CostLines calls f for the lines of .costs.jsonl that the state has, the oldest first, until f returns false; whole
-// is false for one that is being written.
+// CostLines calls f for the lines of .costs.jsonl that the state covers, oldest first, until f returns false.
+// whole is false for a line that is still being written.
 func (v *View) CostLines(f func(line []byte, whole bool) bool) error {
 	if !v.tx.writtenHere() {
 		return nil
@@ -249,12 +252,13 @@ func (v *View) CostLines(f func(line []byte, whole bool) bool) error {
 	return v.tx.box.costLines(v.tx.st.Ends[journal.Costs].At, f)
 }
 
-// CostLines is [View.CostLines] for all that is in the file. It takes no lock.
+// CostLines is [View.CostLines] for the whole file. It takes no lock.
 func (b *Inbox) CostLines(f func(line []byte, whole bool) bool) error { return b.costLines(-1, f) }
 
-// costLines reads up to an offset, or all where that is negative or the file is shorter: it was rotated then.
+// costLines reads up to end. It reads the whole file if end is negative, or if the file is shorter because it
+// was rotated.
 func (b *Inbox) costLines(end int64, f func(line []byte, whole bool) bool) (err error) {
-	file, err := openState(b.CostsPath())
+	file, err := journal.OpenState(b.CostsPath())
 	if file == nil || err != nil {
 		return err
 	}
@@ -268,7 +272,7 @@ func (b *Inbox) costLines(end int64, f func(line []byte, whole bool) bool) (err 
 	})
 }
 
-// SettledView is a view whose commit has reached the files, if that is so in a moment.
+// SettledView returns a view whose commit has reached the files, unless that takes more than a few tries.
 func (b *Inbox) SettledView() (*View, error) {
 	for try := 1; ; try++ {
 		v, err := b.View()
@@ -282,11 +286,10 @@ func (b *Inbox) SettledView() (*View, error) {
 	}
 }
 
-// Today is the local date.
+// Today returns the local date.
 func (b *Inbox) Today() string { return b.opts.Now().Local().Format(time.DateOnly) }
 
-// day is the local date. As long as that of the account is not over, the local zone is
-// not read for it.
+// day returns the local date. It does not load the local time zone before the account's day is over.
 func (t *Tx) day(a *Account) string {
 	now := t.box.opts.Now().Unix()
 	if a.Day != "" && now < a.dayEnds && now >= a.dayEnds-26*60*60 {
@@ -296,7 +299,7 @@ func (t *Tx) day(a *Account) string {
 	return t.box.Today()
 }
 
-// add counts what is charged on a day.
+// add counts a charge on that day.
 func (a *Account) add(day string, amount price.Amount, outside bool) {
 	if !a.is(day) {
 		a.Day, a.Today = day, price.Amount{}
@@ -307,8 +310,8 @@ func (a *Account) add(day string, amount price.Amount, outside bool) {
 	}
 }
 
-// On is what was charged on a day, a local date such as 2026-11-22, if that is the last
-// one on which anything was.
+// On returns what was charged on a day, a local date such as 2026-11-22. It knows only the last day with a
+// charge.
 func (a *Account) On(day string) price.Amount {
 	if !a.is(day) {
 		return price.Amount{}
@@ -316,9 +319,8 @@ func (a *Account) On(day string) price.Amount {
 	return a.Today
 }
 
-// is reports whether the account's day is that local date, or that of a place further
-// east: processes in two time zones would otherwise begin a new day in turn, and no limit
-// of a day would hold.
+// is reports whether the account's day is that local date, or a later one of a time zone further east.
+// Otherwise processes in two time zones would begin a new day in turn, and no daily limit would hold.
 func (a *Account) is(day string) bool {
 	if a.Day <= day {
 		return a.Day == day
@@ -338,7 +340,7 @@ func (a *Account) encode() []byte {
 	}{{"today", a.Today}, {"total", a.Total}, {"outside", a.Outside}} {
 		o.Text(of.name, of.Short())
 	}
-	o.Raw("day_limit", a.DayLimit.JSON())
+	o.Raw("day_limit", a.DayLimit)
 	o.Text("raised", strings.Join(a.Raised, " "))
 	list := []byte{'['}
 	for i := range a.Sessions {
@@ -351,7 +353,7 @@ func (a *Account) encode() []byte {
 	return o.End()
 }
 
-// decodeAccount always returns an account: an empty one with an error.
+// decodeAccount always returns an account, an empty one with an error.
 func decodeAccount(record []byte) (*Account, error) {
 	if len(record) == 0 {
 		return new(Account), nil
@@ -366,7 +368,7 @@ func decodeAccount(record []byte) (*Account, error) {
 			return new(Account), err
 		}
 	}
-	a.DayLimit, _ = budget.Parse(m.Raw("day_limit")) // that of a later release is none
+	a.DayLimit = m.Raw("day_limit")
 	a.Raised = strings.Fields(m.String("raised"))
 	for _, v := range m.Value("sessions").Items() {
 		s, err := sessionTurnsFrom(v)

@@ -37,8 +37,8 @@ func TestAnAccountIsReadAsItWasWritten(t *testing.T) {
 	}
 }
 
-// An account of an earlier release says how much of a count was charged, where a span begins that was found, and
-// what nobody is to blame for. A session that had ended was charged.
+// An account of an earlier release is still read: how much of a count was charged, where a found span begins, and
+// spending without a culprit. An ended session counted as charged.
 func TestAnAccountOfAnEarlierRelease(t *testing.T) {
 	a, err := decodeAccount([]byte(`{"total":"5 1 0 0 0 1","sessions":[` +
 		`{"session_id":"a","charged":"5 1 0 0 0 1","spans":["0 0 0 -h","40 3 70 t 1 2 3 1 e id","-1 0 0 -"]},{"session_id":"b","closed":true,"spans":["9 0 0 -"],"late":["1 2 3 -"]}]}`))

@@ -14,25 +14,24 @@ import (
 	"heartbeat/internal/words"
 )
 
-// A batch is committed in parts of about this size. After this time it releases
-// the lock between two parts, so that a hook does not wait long.
+// A batch is committed in parts of about this size. After holdLock the lock is released between two parts, so
+// that no hook waits for long.
 const (
 	partBytes = 1 << 20
 	partLines = 4096
 	holdLock  = time.Second
 )
 
-// Append adds one entry at the end of the inbox, and creates the inbox with mode
-// 0600 if need be. After nil the entry survives a power loss; after an error
-// nothing was appended, unless the error matches [ErrUncertain].
+// Append adds one entry at the end of the inbox, and creates the inbox with mode 0600 if there is none. After
+// nil the entry survives a power loss. After an error nothing was appended, unless the error matches
+// [ErrUncertain].
 //
-// A message whose id an entry with the same text has is not appended: the receipt says
-// where that is. If that entry has another text, the error matches [ErrOtherText]. Metadata,
-// times and limits may differ. An entry that was canceled does not count, and one that
-// became a dead letter may be sent again.
+// If an entry with the same id and the same text exists, nothing is appended and the receipt says where that
+// entry is; metadata, times and limits may differ. If its text differs, the error matches [ErrOtherText].
+// Canceled entries do not count, and a dead letter may be sent again.
 //
-// A last line that lacks its newline gets one once the file has not changed for
-// settle, so that the two lines do not become one.
+// If the last line lacks its newline, Append waits until the file has not changed for settle and then ends
+// that line, so that two lines do not become one.
 func (b *Inbox) Append(ctx context.Context, m Message, settle time.Duration) (Receipt, error) {
 	all, err := b.AppendAll(ctx, []Message{m}, settle)
 	if len(all) == 0 {
@@ -41,21 +40,21 @@ func (b *Inbox) Append(ctx context.Context, m Message, settle time.Duration) (Re
 	return all[0], err
 }
 
-// AppendAll adds entries in order, as [Inbox.Append] does. It commits them in
-// parts of about a mebibyte; after an error the receipts are those of the parts
-// that were appended. If one message is invalid, nothing is appended.
+// AppendAll adds entries in order, as [Inbox.Append] does, and commits them in parts of about a mebibyte.
+// After an error the receipts cover the parts that were appended. If any message is invalid, nothing is
+// appended.
 func (b *Inbox) AppendAll(ctx context.Context, all []Message, settle time.Duration) ([]Receipt, error) {
 	return b.AppendAllWith(ctx, all, settle, func(int) {})
 }
 
-// AppendAllWith is [Inbox.AppendAll] of many messages: it calls progress with the
-// number of those that are done since the last call, about once a second.
+// AppendAllWith is [Inbox.AppendAll] for many messages. About once a second it calls progress with the number
+// of messages done since the last call.
 func (b *Inbox) AppendAllWith(ctx context.Context, all []Message, settle time.Duration, progress func(done int)) ([]Receipt, error) {
 	return b.appendAll(ctx, all, settle, progress, nil)
 }
 
-// appendAll calls admit, unless nil, in each transaction that is to append something. An
-// error of it appends nothing.
+// appendAll calls admit, unless nil, in each transaction that is about to append. If admit fails, that
+// transaction appends nothing.
 func (b *Inbox) appendAll(ctx context.Context, all []Message, settle time.Duration, progress func(done int), admit func(*Tx) error) ([]Receipt, error) {
 	drafts, err := b.draft(all)
 	if err != nil {
@@ -63,7 +62,8 @@ func (b *Inbox) appendAll(ctx context.Context, all []Message, settle time.Durati
 	}
 	receipts, names := make([]Receipt, 0, len(drafts)), nameSearch{}
 	for still := (Mark{}); len(receipts) < len(drafts); {
-		appended, err := b.appendDrafts(ctx, slices.Clone(drafts[len(receipts):]), still, &names, admit) // what is already there may change
+		// A copy, since each try marks anew the drafts whose id is taken.
+		appended, err := b.appendDrafts(ctx, slices.Clone(drafts[len(receipts):]), still, &names, admit)
 		receipts = append(receipts, appended...)
 		progress(len(appended))
 		switch {
@@ -84,10 +84,10 @@ type draft struct {
 	Receipt
 	text  string
 	line  []byte
-	named bool // by its sender
+	named bool // its sender gave the id
 }
 
-// goesTo is where the draft will be found once it is appended.
+// goesTo says where the draft will be found once it is appended.
 func (d *draft) goesTo() string {
 	if d.NotBefore != nil {
 		return FoundScheduled
@@ -124,8 +124,7 @@ func (b *Inbox) draft(all []Message) ([]draft, error) {
 	return drafts, nil
 }
 
-// appendDrafts appends as many drafts as it can while it may hold the lock, and
-// returns their receipts.
+// appendDrafts appends drafts until holdLock is over, and returns their receipts.
 func (b *Inbox) appendDrafts(ctx context.Context, drafts []draft, still Mark, names *nameSearch, admit func(*Tx) error) (receipts []Receipt, err error) {
 	t, err := b.Begin(ctx)
 	if err != nil {
@@ -181,7 +180,7 @@ func willQueue(drafts []draft) bool {
 	return false
 }
 
-// namesOf are the names that senders gave.
+// namesOf returns the ids that senders gave.
 func namesOf(drafts []draft) map[string]bool {
 	ids := map[string]bool{}
 	for _, d := range drafts {
@@ -192,8 +191,7 @@ func namesOf(drafts []draft) map[string]bool {
 	return ids
 }
 
-// leaveOutKnown marks the drafts whose name, given by the sender, is already
-// taken.
+// leaveOutKnown marks the drafts whose id, given by the sender, is taken.
 func (t *Tx) leaveOutKnown(drafts []draft, names *nameSearch) error {
 	ids := namesOf(drafts)
 	if len(ids) == 0 {
@@ -212,7 +210,7 @@ func (t *Tx) leaveOutKnown(drafts []draft, names *nameSearch) error {
 		if there && t.asksElse(p, d.text) {
 			return fmt.Errorf("the id %q is that of %w, which %s and whose text begins %q: it was not sent: choose another id, or send that text", d.ID, ErrOtherText, p.stands(), words.Brief(p.text))
 		}
-		if !there || p.where == setAside { // a second draft of this name finds this one
+		if !there || p.where == setAside { // a second draft of this id finds this draft
 			known[d.ID] = place{where: d.goesTo(), entryID: d.EntryID, notBefore: d.NotBefore, text: d.text, ahead: true}
 			continue
 		}
@@ -221,7 +219,7 @@ func (t *Tx) leaveOutKnown(drafts []draft, names *nameSearch) error {
 	return nil
 }
 
-// appendPart commits the first drafts, as many as make a part.
+// appendPart commits the first drafts, up to the size of a part.
 func (t *Tx) appendPart(drafts []draft) (n int, err error) {
 	size := 0
 	for ; n < len(drafts) && n < partLines && size < partBytes; n++ {
@@ -254,29 +252,27 @@ func (t *Tx) appendPart(drafts []draft) (n int, err error) {
 	return n, nil
 }
 
-// SelfEnqueued is what is known of the entries that agents sent into this inbox while they
-// worked on one.
+// SelfEnqueued counts the entries that agents sent into this inbox while they worked on an entry.
 type SelfEnqueued struct {
 	Count int64     `json:"count"`
 	Last  time.Time `json:"last"`
-	// Left is how many more may come at Last, where a rate holds.
+	// Left is how many more entries the rate admitted at Last.
 	Left float64 `json:"left"`
 }
 
-// RateError says that agents send too much.
+// RateError says that agents have sent as many entries as the rate admits.
 type RateError struct {
 	PerHour int
-	After   time.Duration // when the next one may come
+	After   time.Duration // until the next entry is admitted
 }
 
-// Error is a sentence.
+// Error returns a sentence.
 func (e *RateError) Error() string {
 	return fmt.Sprintf("agents may send %d entries an hour into this inbox, and have: the next one may come in %v", e.PerHour, e.After.Round(time.Second))
 }
 
-// AppendSelf is [Inbox.Append] of an entry that an agent sends while it works on one. It is
-// counted with the commit that appends it; no more than perHour are let in, 0 for no limit:
-// the error is a [RateError] then, and nothing was appended.
+// AppendSelf is [Inbox.Append] for an entry that an agent sends while it works on one. The same commit counts
+// it. Beyond perHour entries an hour (0 for no limit) nothing is appended and the error is a [RateError].
 func (b *Inbox) AppendSelf(ctx context.Context, m Message, settle time.Duration, perHour int) (Receipt, error) {
 	all, err := b.appendAll(ctx, []Message{m}, settle, func(int) {}, func(t *Tx) error { return t.countSelf(perHour) })
 	if len(all) == 0 {
@@ -285,7 +281,7 @@ func (b *Inbox) AppendSelf(ctx context.Context, m Message, settle time.Duration,
 	return all[0], err
 }
 
-// countSelf takes one from what may still come, which grows back over the hour.
+// countSelf takes one from the entries still admitted, which grow back over an hour.
 func (t *Tx) countSelf(perHour int) error {
 	now, most := t.box.utcNow(), float64(perHour)
 	s := selfEnqueued(t.st.SelfEnqueued)
@@ -293,7 +289,7 @@ func (t *Tx) countSelf(perHour int) error {
 		if s.Count == 0 || s.Left > most {
 			s.Left = most
 		}
-		// Where the clock was set back, the hour that it was ahead must not hold for longer.
+		// Abs: after the clock is set back, the lead that it had must not delay the next entry.
 		s.Left = min(most, s.Left+most*now.Sub(s.Last).Abs().Hours())
 		if s.Left < 1 {
 			return &RateError{PerHour: perHour, After: time.Duration((1 - s.Left) / most * float64(time.Hour))}
@@ -306,7 +302,7 @@ func (t *Tx) countSelf(perHour int) error {
 	return err
 }
 
-// SelfEnqueued is what agents sent into this inbox; the zero value for nothing.
+// SelfEnqueued returns the count of entries that agents sent into this inbox.
 func (v *View) SelfEnqueued() SelfEnqueued { return selfEnqueued(v.tx.st.SelfEnqueued) }
 
 func selfEnqueued(record []byte) (s SelfEnqueued) {

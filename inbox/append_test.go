@@ -80,7 +80,7 @@ func TestAppendMakesTheInbox(t *testing.T) {
 	assert.Equal(t, []string{"first"}, drain(t, box))
 }
 
-// What cannot be an entry is refused in a sentence, and nothing is changed.
+// A message that cannot become an entry is refused in a sentence, and nothing changes.
 func TestAppendRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		m    inbox.Message
@@ -121,7 +121,7 @@ func TestAppendTooLong(t *testing.T) {
 	assert.Len(t, textBeside(t, box, deliver(t, box)), inbox.MaxLine-around)
 }
 
-// An id that was given before is there already: appending again is safe.
+// Appending again is safe: a known id is found and not appended.
 func TestAppendTwice(t *testing.T) {
 	t.Parallel()
 	for name, id := range map[string]string{
@@ -154,12 +154,12 @@ func TestAppendTwice(t *testing.T) {
 	}
 }
 
-// withoutWarnings also leaves out what is not told to others.
+// withoutWarnings also drops the internal members.
 func withoutWarnings(r inbox.Receipt) inbox.Receipt {
 	return inbox.Receipt{ID: r.ID, EntryID: r.EntryID, Start: r.Start, End: r.End, Appended: r.Appended, Found: r.Found}
 }
 
-// An id may have been given by a raw writer, in whichever way JSON allows.
+// A raw writer may have given the id, in any spelling that JSON allows.
 func TestAppendFindsIdsOfRawWriters(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -200,7 +200,7 @@ func TestAppendAfterDeadLetter(t *testing.T) {
 	assert.True(t, send(t, box, inbox.Message{ID: "i", Text: "x"}).Appended)
 }
 
-// A last line that lacks its newline is ended, once nobody writes to it.
+// A last line without its newline gets one, once nobody writes to it any more.
 func TestAppendToATornTail(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -221,8 +221,8 @@ func TestAppendToATornTail(t *testing.T) {
 	}
 }
 
-// While somebody writes a line, Append waits rather than melt into it; its
-// context ends the waiting.
+// While somebody writes a line, Append waits, since its own text would become part of that line.
+// Its context ends the wait.
 func TestAppendWaitsForATornTail(t *testing.T) {
 	box := newBox(t, "torn")
 	why := errors.New("enough")
@@ -242,8 +242,8 @@ func TestAppendWaitsForATornTail(t *testing.T) {
 	assert.Equal(t, []string{"torn no more", "x"}, drain(t, box))
 }
 
-// Once committed, an entry is appended: where the inbox itself cannot be written
-// to just now, the next transaction does it, once.
+// Once committed, an entry counts as appended: if the inbox cannot be written now, the next
+// transaction writes it, once.
 func TestAppendStandsWhenTheInboxCannotFollow(t *testing.T) {
 	box := newBox(t, "one\n")
 	disk.TestOnlyObserver = func(op disk.Op) error {

@@ -12,8 +12,7 @@ import (
 	"heartbeat/internal/testing/crash"
 )
 
-// Many entries that are set aside cost one sync of each file and commit, and
-// others get the lock in between.
+// Setting many entries aside costs one sync of each file and commit, and others get the lock in between.
 func TestManySetAside(t *testing.T) {
 	const count = 2500
 	box := newBox(t, strings.Repeat(`{"prompt":"x","expires_at":"2020-01-01T00:00:00Z"}`+"\n", count)+"last\n")

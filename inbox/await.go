@@ -19,12 +19,11 @@ import (
 	"heartbeat/internal/machine"
 )
 
-// ErrGone says that an entry that was waited for has left the inbox without a
-// result or a dead letter: it was dropped, or the inbox was truncated or
-// replaced.
+// ErrGone says that an awaited entry left the inbox without a result or a dead letter: it was dropped, or the
+// inbox was truncated or replaced.
 var ErrGone = errors.New("the entry is gone")
 
-// Outcome is how an entry ended: one of the two members is set.
+// Outcome is how an entry ended. Exactly one member is set.
 type Outcome struct {
 	Result     *Result     `json:"result,omitempty"`
 	DeadLetter *DeadLetter `json:"dead_letter,omitempty"`
@@ -37,10 +36,9 @@ func (b *Inbox) watermark() (w watermark, err error) {
 	return w, err
 }
 
-// Await returns once the entry of a receipt from [Inbox.Append] was answered or
-// became a dead letter; an error that matches [ErrGone] says that neither will
-// happen. It watches file events, looks again every poll (a second if 0), and
-// holds no lock. When ctx ends it reads the outcomes one last time.
+// Await returns once the entry of a receipt from [Inbox.Append] was answered or became a dead letter. An
+// error that matches [ErrGone] says that neither will happen. Await watches file events, looks again every
+// poll (a second if 0), and holds no lock. When ctx ends it reads the outcomes one last time.
 func (b *Inbox) Await(ctx context.Context, r Receipt, poll time.Duration) (Outcome, error) {
 	a := awaiting{box: b, entry: r}
 	o, err := a.run(ctx, poll)
@@ -53,14 +51,14 @@ type awaiting struct {
 	entry                Receipt
 	results, deadLetters *Tail // nil before the wait begins
 	outcome              Outcome
-	// elsewhere is the outcome of an identical line at another offset. It is the
-	// entry's own if somebody moved the entry there.
+	// elsewhere is the outcome of an identical line at another offset. It counts if the entry is no longer in
+	// the inbox, since somebody may have moved its line there.
 	elsewhere Outcome
 }
 
 func (a *awaiting) run(ctx context.Context, poll time.Duration) (Outcome, error) {
 	w := a.box.WatchOutcomes(poll)
-	defer func() { _ = w.Close() }() // nothing is lost
+	defer func() { _ = w.Close() }() // only watches
 	if a.entry.Found == FoundAnswered {
 		a.entry.seen = watermark{}
 	}
@@ -90,7 +88,7 @@ func (a *awaiting) openTails() (err error) {
 	return err
 }
 
-// await returns when it is worth looking again.
+// await returns when the files may have changed.
 func (a *awaiting) await(ctx context.Context, w *Watcher) error {
 	var due <-chan time.Time
 	if at := a.entry.NotBefore; at != nil && at.After(a.box.opts.Now()) {
@@ -116,19 +114,17 @@ func (a *awaiting) look(ctx context.Context) error {
 	return err
 }
 
-// passes reports whether an error is temporary: it delays the answer too, and is
-// no reason to give up.
+// passes reports whether an error is temporary. Such an error only delays the outcome.
 func passes(err error) bool {
 	return errors.Is(err, ErrLocked) || machine.Passes(err)
 }
 
 func (a *awaiting) lookOnce(ctx context.Context) error {
-	// Twice: finishing the last commit may be what puts the entry into the inbox.
+	// Twice, because finishing the last commit may put the entry into the inbox.
 	for range 2 {
 		there, settling, err := a.stillThere(ctx)
 		if err == nil && !there && settling {
-			// The commit that settled it has not reached the files: its process
-			// is still at work, or was killed.
+			// The settling commit has not reached the files: its process still works, or was killed.
 			_, err = a.box.makeGood(ctx)
 		}
 		if err == nil {
@@ -153,7 +149,7 @@ func (a *awaiting) readOutcomes() error {
 		}
 	})
 	if err != nil || a.outcome != (Outcome{}) {
-		return err // an entry that was requeued since is a dead letter too
+		return err // a requeued entry that was then answered is a dead letter too
 	}
 	return a.deadLetters.Lines(func(l []byte) {
 		var d DeadLetter
@@ -163,8 +159,7 @@ func (a *awaiting) readOutcomes() error {
 	})
 }
 
-// noteOutcome keeps the first outcome for a line like the entry's, by whether it was at
-// the entry's offset.
+// noteOutcome keeps the first outcome at the entry's own offset, and the first one elsewhere.
 func (a *awaiting) noteOutcome(o Outcome, start int64) {
 	kept := &a.elsewhere
 	if a.entry.Start == a.entry.End || a.entry.Start == start {
@@ -175,8 +170,8 @@ func (a *awaiting) noteOutcome(o Outcome, start int64) {
 	}
 }
 
-// stillThere reports whether the entry waits, is in flight or is scheduled, and
-// whether the last commit has yet to reach the files.
+// stillThere reports whether the entry waits, is in flight or is scheduled, and whether the last commit has
+// yet to reach the files.
 func (a *awaiting) stillThere(ctx context.Context) (there, settling bool, err error) {
 	if at := a.entry.NotBefore; at != nil && !at.After(a.box.opts.Now()) {
 		if err := a.box.Promote(ctx); err != nil {
@@ -187,7 +182,7 @@ func (a *awaiting) stillThere(ctx context.Context) (there, settling bool, err er
 	if err != nil {
 		return false, false, err
 	}
-	defer func() { _ = v.Close() }() // only read
+	defer func() { _ = v.Close() }() // read-only
 	for _, d := range []*Delivery{v.tx.inFlight, v.tx.redeliver} {
 		if d != nil && d.EntryID == a.entry.EntryID {
 			return true, v.settling, nil
@@ -205,8 +200,7 @@ func (a *awaiting) stillThere(ctx context.Context) (there, settling bool, err er
 	return there, v.settling, err
 }
 
-// standsAt reports whether the entry's line still waits at its offset in the
-// queue.
+// standsAt reports whether the entry's line still waits at its offset.
 func (a *awaiting) standsAt(cursor int64) bool {
 	if a.entry.Start < cursor {
 		return false
@@ -215,26 +209,24 @@ func (a *awaiting) standsAt(cursor int64) bool {
 	if err != nil {
 		return !errors.Is(err, fs.ErrNotExist)
 	}
-	defer func() { _ = f.Close() }() // only read
+	defer func() { _ = f.Close() }() // read-only
 	l, err := readLine(f, a.entry.Start, f.Info().Size, MaxLine)
 	return err == nil && (l.tooLong || entryID(l.raw) == a.entry.EntryID)
 }
 
 // Watcher signals that files of an inbox may have changed.
 type Watcher struct {
-	// C has a value after a change; several changes may be one value.
+	// C receives a value after a change. Several changes may share one value.
 	C <-chan struct{}
 
-	events *fsnotify.Watcher // nil if the system gives no events
+	events *fsnotify.Watcher // nil if the system offers no events
 	stop   chan struct{}
 	once   sync.Once
 }
 
-// Watch signals what a waiting consumer must know: changes of the queue file,
-// which need not exist yet, and every commit of somebody else. It uses the file
-// system's events. Besides, it compares sizes and times every poll (a second if
-// 0), for file systems that send no events and for when the system has no watches
-// left. Close the watcher when done.
+// Watch signals changes of the queue file, which need not exist yet, and every commit of another process. It
+// uses file system events. Every poll (a second if 0) it also compares sizes and times, for file systems
+// without events and for when the system has run out of watches. Close the watcher when done.
 func (b *Inbox) Watch(poll time.Duration) *Watcher {
 	var seen sighting
 	return b.watch(poll, func() bool {
@@ -244,7 +236,7 @@ func (b *Inbox) Watch(poll time.Duration) *Watcher {
 	}, b.name, journal.JournalName)
 }
 
-// sighting is what the files' names show without reading the files.
+// sighting is what stat shows of the queue file, the journal and the scheduled entries.
 type sighting [3]sight
 
 type sight struct {
@@ -253,15 +245,14 @@ type sight struct {
 }
 
 func sightOf(path string) sight {
-	info, _ := disk.StatFile(path) // nothing, where it is not there
+	info, _ := disk.StatFile(path) // zero if the file does not exist
 	return sight{info.Dev, info.Ino, info.Size, info.Mtime}
 }
 
-// always is for callers that want to look at every poll.
+// always makes a watcher signal at every poll.
 func always() bool { return true }
 
-// WatchOutcomes signals changes of results, dead letters and events, as
-// [Inbox.Watch] does, and signals at every poll.
+// WatchOutcomes signals changes of results, dead letters and events, and also at every poll.
 func (b *Inbox) WatchOutcomes(poll time.Duration) *Watcher {
 	var names []string
 	for _, kind := range outcomeKinds {
@@ -270,11 +261,11 @@ func (b *Inbox) WatchOutcomes(poll time.Duration) *Watcher {
 	return b.watch(poll, always, names...)
 }
 
-// WatchAll signals changes of every file of the inbox, and signals at every poll.
+// WatchAll signals changes of every file of the inbox, and also at every poll.
 func (b *Inbox) WatchAll(poll time.Duration) *Watcher { return b.watch(poll, always) }
 
-// watch signals changes of the files of those names, of all if there are none. At
-// every poll it asks changedSince whether to signal.
+// watch signals changes of the named files, or of all files without names. At every poll it signals if
+// changedSince returns true.
 func (b *Inbox) watch(poll time.Duration, changedSince func() bool, names ...string) *Watcher {
 	if poll <= 0 {
 		poll = time.Second
@@ -294,7 +285,7 @@ func (b *Inbox) watch(poll time.Duration, changedSince func() bool, names ...str
 	return w
 }
 
-// Close stops the watching.
+// Close stops the watcher.
 func (w *Watcher) Close() error {
 	w.once.Do(func() { close(w.stop) })
 	if w.events == nil {

@@ -10,8 +10,7 @@ import (
 	"heartbeat/inbox"
 )
 
-// endsWith is a context that ends when somebody begins to wait for its end, and
-// just before it does something.
+// endsWith is a context that ends when somebody begins to wait for its end. It calls do just before.
 type endsWith struct {
 	context.Context
 	end context.CancelFunc
@@ -26,8 +25,8 @@ func (c endsWith) Done() <-chan struct{} {
 	return c.Context.Done()
 }
 
-// Whoever waits learns of an answer that comes as the wait ends: both are there
-// then, and which of them a select takes is a matter of luck.
+// Await reports an answer that arrives as the wait ends: both events are then ready, and a select
+// takes either of them.
 func TestAwaitLooksOnceMoreAtTheEnd(t *testing.T) {
 	t.Parallel()
 	for range 20 {

@@ -13,8 +13,8 @@ import (
 	"heartbeat/inbox"
 )
 
-// TestAwaitOutlastsALock waits for a scheduled entry that comes due while somebody
-// holds the lock for longer than the wait for it.
+// TestAwaitOutlastsALock waits for a scheduled entry that comes due while somebody holds the lock
+// for longer than LockWait.
 func TestAwaitOutlastsALock(t *testing.T) {
 	var looks, ahead atomic.Int64
 	box, err := inbox.Open(filepath.Join(t.TempDir(), "inbox.jsonl"), inbox.Options{

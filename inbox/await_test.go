@@ -20,7 +20,7 @@ import (
 	"heartbeat/internal/testing/crash"
 )
 
-// waiting is a context that tells when somebody first waits for its end.
+// waiting is a context that reports when somebody first waits for its end.
 type waiting struct {
 	context.Context
 	once  sync.Once
@@ -32,14 +32,13 @@ func (w *waiting) Done() <-chan struct{} {
 	return w.Context.Done()
 }
 
-// awaited is what Await returned.
 type awaited struct {
 	inbox.Outcome
 	err error
 }
 
-// await waits for an entry in the background. It returns once that has looked
-// and found nothing, or is done.
+// await waits for an entry in the background. It returns once Await has looked and found nothing,
+// or has ended.
 func await(t testing.TB, box *inbox.Inbox, r inbox.Receipt) <-chan awaited {
 	t.Helper()
 	return awaitPolling(t, box, r, time.Millisecond)
@@ -61,7 +60,7 @@ func awaitPolling(t testing.TB, box *inbox.Inbox, r inbox.Receipt, poll time.Dur
 	return done
 }
 
-// settle delivers the next entry, which may be in flight already, and settles it.
+// settle delivers the next entry, unless it is in flight already, and settles it.
 func settle(t testing.TB, box *inbox.Inbox, how func(*inbox.Tx) error) {
 	t.Helper()
 	mark := still(t, box)
@@ -158,7 +157,7 @@ type clock struct {
 	now atomic.Pointer[time.Time]
 }
 
-// clockOf is the inbox with a clock that starts at noon.
+// clockOf returns the inbox with a clock that starts at noon.
 func clockOf(t testing.TB, box *inbox.Inbox) *clock {
 	t.Helper()
 	c := &clock{}
@@ -176,8 +175,7 @@ func (c *clock) send(t testing.TB, m inbox.Message) inbox.Receipt {
 	return send(t, c.box, m)
 }
 
-// An inbox that goes away takes what waited in it along, but not what was
-// delivered.
+// Waiting entries are gone with their inbox, but delivered ones are not.
 func TestAwaitWhenTheInboxGoes(t *testing.T) {
 	t.Parallel()
 	for how, change := range map[string]func(t testing.TB, path string){
@@ -215,7 +213,7 @@ func TestAwaitWhenTheInboxGoes(t *testing.T) {
 	}
 }
 
-// An entry that a launcher moves to another place of the inbox is still there.
+// An entry that a launcher moves within the inbox is still there.
 func TestAwaitAnEntryThatMoves(t *testing.T) {
 	box := newBox(t, "first\n")
 	r := send(t, box, inbox.Message{Text: "x", ID: "job"})
@@ -228,7 +226,7 @@ func TestAwaitAnEntryThatMoves(t *testing.T) {
 	assert.Equal(t, "reply to x", o.Result.Reply)
 }
 
-// The same where it was answered there before anybody looked.
+// It is also found if it was answered in its new place before anybody looked.
 func TestAwaitAnEntryThatMovedUnseen(t *testing.T) {
 	box := newBox(t, "first\n")
 	r := send(t, box, inbox.Message{Text: "x", ID: "job"})
@@ -248,8 +246,7 @@ func TestAwaitAnEntryThatIsSkipped(t *testing.T) {
 	assert.ErrorIs(t, (<-got).err, inbox.ErrGone)
 }
 
-// What an operator does to the results while somebody waits hides no answer
-// that comes later.
+// Whatever an operator does to the results while somebody waits, a later answer is seen.
 func TestAwaitBesideARotation(t *testing.T) {
 	t.Parallel()
 	for name, rotate := range map[string]func(t testing.TB, box *inbox.Inbox){
@@ -289,8 +286,7 @@ func TestAwaitBesideARotation(t *testing.T) {
 	}
 }
 
-// The file that holds the answer may be moved away before anybody who waits
-// looks at it.
+// The file with the answer may be moved away before a waiting process looks at it.
 func TestAwaitAnAnswerThatIsRotatedAway(t *testing.T) {
 	for name, rotate := range map[string]func(t testing.TB, path string){
 		"renamed": func(t testing.TB, path string) { rename(t, path, path+".1") },
@@ -299,9 +295,9 @@ func TestAwaitAnAnswerThatIsRotatedAway(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			box := newBox(t, "one\n")
 			r := send(t, box, inbox.Message{Text: "x"})
-			settle(t, box, answer("1")) // so that there is a file to wait at
+			settle(t, box, answer("1")) // so that there is a file to watch
 			deliver(t, box)
-			// The journal's mark is the last that a commit writes.
+			// The journal's mark is the last write of a commit.
 			crash.Observe(t, func(op disk.Op) error {
 				if op.Path == beside(box, journal) && strings.Contains(string(op.Data), "followed") {
 					rotate(t, box.ResultsPath())
@@ -317,8 +313,7 @@ func TestAwaitAnAnswerThatIsRotatedAway(t *testing.T) {
 	}
 }
 
-// What became of an earlier entry, the same to the byte and at the same place,
-// is no news of the new one.
+// The outcome of an earlier entry, with the same bytes and offsets, is not taken for the new entry's.
 func TestAwaitLeavesOutEarlierOutcomes(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -334,7 +329,7 @@ func TestAwaitLeavesOutEarlierOutcomes(t *testing.T) {
 			m := inbox.Message{Text: "x", ID: "job"}
 			first := send(t, box, m)
 			settle(t, box, c.earlier)
-			if len(results(t, box)) > 0 { // or the name would be taken
+			if len(results(t, box)) > 0 { // otherwise the name would be taken
 				other := strings.Replace(read(t, box.ResultsPath()), `"id":"job"`, `"id":"jab"`, 1)
 				write(t, box.ResultsPath(), other)
 			}
@@ -354,7 +349,7 @@ func TestAwaitLeavesOutEarlierOutcomes(t *testing.T) {
 	}
 }
 
-// Whoever waits takes no lock where there is nothing to make good.
+// Await takes no lock if there is nothing to repair.
 func TestAwaitBesideTheLock(t *testing.T) {
 	box := newBox(t, oldContent)
 	r := send(t, box, inbox.Message{Text: "x"})
@@ -370,8 +365,7 @@ func TestAwaitBesideTheLock(t *testing.T) {
 	assert.ErrorIs(t, (<-await(t, box, dropped)).err, inbox.ErrGone)
 }
 
-// A kill between the commit and what follows from it hides no outcome: the
-// waiting process finishes the commit.
+// A kill between the commit and its effects hides no outcome: the waiting process completes the commit.
 func TestAwaitAfterAKill(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -400,7 +394,7 @@ func TestAwaitAfterAKill(t *testing.T) {
 	}
 }
 
-// The same for the commit that appends the entry.
+// The same holds for the commit that appends the entry.
 func TestAwaitWhenTheEntryDidNotFollow(t *testing.T) {
 	for name, m := range map[string]inbox.Message{
 		"now":   {Text: "x", ID: "job"},
@@ -429,8 +423,8 @@ func TestAwaitWhenTheEntryDidNotFollow(t *testing.T) {
 	}
 }
 
-// Whoever waits for a scheduled entry moves it to the inbox when its time comes,
-// though nobody else is at work.
+// A process that waits for a scheduled entry moves it to the inbox when it is due, even if nobody
+// else is at work.
 func TestAwaitAScheduledEntry(t *testing.T) {
 	for name, again := range map[string]bool{"just sent": false, "sent before": true} {
 		t.Run(name, func(t *testing.T) {
@@ -459,7 +453,7 @@ func TestAwaitAScheduledEntry(t *testing.T) {
 	}
 }
 
-// A line that is taken out of .scheduled.jsonl by hand is gone.
+// A line that is removed from .scheduled.jsonl by hand is gone.
 func TestAwaitAScheduledEntryThatIsTakenOut(t *testing.T) {
 	now := clockOf(t, newBox(t, ""))
 	r := now.send(t, inbox.Message{Text: "x", NotBefore: noon.Add(time.Hour)})
@@ -492,7 +486,7 @@ func TestAwaitEndsWithItsContext(t *testing.T) {
 	assert.Equal(t, []string{"x"}, drain(t, box), "it waits on")
 }
 
-// Entries that were there before are waited for like those just sent.
+// Await works for entries that were there before as for new ones.
 func TestAwaitAFoundEntry(t *testing.T) {
 	t.Parallel()
 	m := inbox.Message{Text: "x", ID: "job"}
@@ -546,7 +540,7 @@ func giveBack(t testing.TB, box *inbox.Inbox) {
 	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack(true)) })
 }
 
-// The second of a name in one batch is the first.
+// The second entry of a name in one batch is the first.
 func TestAwaitANameThatCameTwice(t *testing.T) {
 	box := newBox(t, "")
 	all, err := box.AppendAll(context.Background(), []inbox.Message{{Text: "x", ID: "job"}, {Text: "x", ID: "job"}}, 0)
@@ -558,13 +552,13 @@ func TestAwaitANameThatCameTwice(t *testing.T) {
 	assert.Equal(t, "done", o.Result.Reply)
 }
 
-// Waiters by the dozen, in this process and in others, each get their own answer.
+// Dozens of waiters, in this process and in others, each get their own answer.
 func TestManyWaiters(t *testing.T) {
 	const here, there = 50, 4
 	box := newBox(t, "")
 	var messages []inbox.Message
 	for i := range here + there {
-		messages = append(messages, inbox.Message{Text: "x", ID: fmt.Sprint(i)}) // as awaitNamed has it
+		messages = append(messages, inbox.Message{Text: "x", ID: fmt.Sprint(i)}) // the message that awaitNamed sends
 	}
 	receipts, err := box.AppendAll(context.Background(), messages, 0)
 	require.NoError(t, err)

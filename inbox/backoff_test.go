@@ -10,7 +10,7 @@ import (
 	"heartbeat/inbox"
 )
 
-// overloaded is an error after which delivery is held.
+// overloaded is an error that holds delivery.
 var overloaded = &inbox.Failure{Error: "overloaded", Message: "API Error: 529 <é>", At: noon}
 
 func backOff(t testing.TB, box *inbox.Inbox, length time.Duration, streak int) (b inbox.Backoff) {
@@ -23,7 +23,7 @@ func backOff(t testing.TB, box *inbox.Inbox, length time.Duration, streak int) (
 	return b
 }
 
-// backoff is the one that a transaction and a view find, and the streak.
+// backoff returns the back-off that a transaction and a view find, and the streak.
 func backoff(t testing.TB, box *inbox.Inbox) (b *inbox.Backoff, streak int) {
 	t.Helper()
 	tx, err := box.Begin(t.Context())
@@ -37,7 +37,7 @@ func backoff(t testing.TB, box *inbox.Inbox) (b *inbox.Backoff, streak int) {
 	require.NoError(t, err)
 	require.Equal(t, b == nil, seen == nil)
 	if b != nil {
-		// Both say how long it lasts from now on, and now is a little later.
+		// Both derive the end from the time that is left, and now is a little later.
 		assert.WithinDuration(t, b.Until, seen.Until, time.Minute)
 		seen.Until = b.Until
 		assert.Equal(t, b, seen)
@@ -56,7 +56,7 @@ func TestBackoff(t *testing.T) {
 
 	until := noon.Add(time.Hour)
 	assert.Equal(t, []inbox.Event{{At: noon, Event: inbox.EventBackingOff, Reason: overloaded.String(), Until: &until}}, events(t, now.box))
-	for _, box := range []*inbox.Inbox{now.box, open(t, now.box.Path())} { // for everybody
+	for _, box := range []*inbox.Inbox{now.box, open(t, now.box.Path())} { // it holds for everybody
 		b, streak = backoff(t, box)
 		require.NotNil(t, b)
 		assert.Equal(t, 3, streak)
@@ -66,8 +66,8 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-// Within the boot in which it began, setting the clock neither shortens nor
-// prolongs it: Until is what that clock will show at its end.
+// Within the boot in which a back-off began, setting the clock neither shortens nor prolongs it:
+// Until is what that clock will show at the end.
 func TestBackoffWhenTheClockIsSet(t *testing.T) {
 	for _, jump := range []time.Duration{time.Minute, 2 * time.Hour, 10000 * time.Hour, -time.Minute, -2 * time.Hour, -10000 * time.Hour} {
 		t.Run(jump.String(), func(t *testing.T) {
@@ -82,8 +82,8 @@ func TestBackoffWhenTheClockIsSet(t *testing.T) {
 	}
 }
 
-// In another boot only the wall clock is left. Set back, it does not make the
-// back-off longer than it was to be.
+// In another boot only the wall clock is left. Setting it back does not make the back-off longer
+// than planned.
 func TestBackoffInAnotherBoot(t *testing.T) {
 	for name, c := range map[string]struct{ jump, left time.Duration }{
 		"at once":         {0, time.Hour},
@@ -123,7 +123,7 @@ func TestBackoffOfNoLength(t *testing.T) {
 	}
 }
 
-// An answer and an operator's resume are signs that it works again; nothing else is.
+// Only an answer and an operator's resume show that the service works again.
 func TestBackoffIsForgotten(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -154,7 +154,7 @@ func TestBackoffIsForgotten(t *testing.T) {
 	}
 }
 
-// The latest one counts, even if it is shorter.
+// The latest back-off counts, even if it is shorter.
 func TestBackoffAgain(t *testing.T) {
 	now := clockOf(t, newBox(t, oldContent))
 	backOff(t, now.box, 9*time.Hour, 1)
@@ -171,7 +171,7 @@ func TestBackoffAgain(t *testing.T) {
 	assert.Nil(t, b.Failure)
 }
 
-// It outlives whatever is done to the files.
+// A back-off outlives all changes to the files.
 func TestBackoffStays(t *testing.T) {
 	reboot(t, "one")
 	now := clockOf(t, newBox(t, oldContent))
@@ -190,7 +190,7 @@ func TestBackoffStays(t *testing.T) {
 	}
 }
 
-// Thousands of failures in a row leave one back-off, not a pile of them.
+// Thousands of failures in a row leave one back-off.
 func TestManyBackoffs(t *testing.T) {
 	t.Parallel()
 	now := clockOf(t, newBox(t, oldContent))

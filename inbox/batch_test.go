@@ -28,7 +28,7 @@ func sendAll(t testing.TB, box *inbox.Inbox, all ...inbox.Message) []inbox.Recei
 	return receipts
 }
 
-// numbered are messages with their number as name and text.
+// numbered returns messages with their number as name and text.
 func numbered(n int) (all []inbox.Message) {
 	for i := range n {
 		all = append(all, inbox.Message{ID: fmt.Sprint(i), Text: fmt.Sprint("entry ", i)})
@@ -36,7 +36,7 @@ func numbered(n int) (all []inbox.Message) {
 	return all
 }
 
-// checkReceipts makes sure that each receipt's bytes are the entry's line.
+// checkReceipts checks that each receipt's bytes are the entry's line.
 func checkReceipts(t testing.TB, box *inbox.Inbox, receipts []inbox.Receipt) {
 	t.Helper()
 	content := read(t, box.Path())
@@ -50,7 +50,7 @@ func checkReceipts(t testing.TB, box *inbox.Inbox, receipts []inbox.Receipt) {
 	}
 }
 
-// commits are the records that f adds to the journal, and the bytes it writes there.
+// commits returns the number of records that f adds to the journal.
 func commits(t testing.TB, box *inbox.Inbox, f func()) (records int) {
 	t.Helper()
 	stop := crash.Observe(t, func(op disk.Op) error {
@@ -94,8 +94,8 @@ func TestAppendAllOfNothing(t *testing.T) {
 	assert.NoFileExists(t, box.Path())
 }
 
-// A batch over a mebibyte, or of very many lines, is committed in parts, and the
-// journal is small again afterwards.
+// A batch of more than a mebibyte, or of very many lines, is committed in parts. The journal is
+// small again afterwards.
 func TestAppendAllInParts(t *testing.T) {
 	for name, c := range map[string]struct {
 		n, size, parts int
@@ -131,7 +131,7 @@ func TestAppendAllInParts(t *testing.T) {
 	}
 }
 
-// One message that cannot be appended keeps all from being appended.
+// One message that cannot be appended keeps the whole batch out.
 func TestAppendAllRefuses(t *testing.T) {
 	year10000 := time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {
@@ -165,8 +165,7 @@ func TestAppendAllRefuses(t *testing.T) {
 	}
 }
 
-// A name that is there already, wherever, is not appended; nor is the second of
-// a name within the batch.
+// A known name, wherever it is, is not appended; nor is the second use of a name within the batch.
 func TestAppendAllLeavesOutKnownNames(t *testing.T) {
 	box := newBox(t, "{\"prompt\":\"x\",\"id\":\"answered\"}\n{\"prompt\":\"x\",\"id\":\"dead\"}\n{\"prompt\":\"x\",\"id\":\"in flight\"}\n{\"prompt\":\"x\",\"id\":\"queued\"}\n")
 	settle(t, box, answer(""))
@@ -199,8 +198,7 @@ func TestAppendAllLeavesOutKnownNames(t *testing.T) {
 	assert.Equal(t, []string{"x", "x", "x"}, drain(t, box))
 }
 
-// Producers that know no lock may write at any moment; a receipt is right all
-// the same.
+// Producers without the lock may write at any moment. Receipts are right all the same.
 func TestReceiptsAmidRawWriters(t *testing.T) {
 	for when, is := range map[string]func(box *inbox.Inbox, op disk.Op) bool{
 		"before the commit": func(box *inbox.Inbox, op disk.Op) bool {
@@ -252,8 +250,8 @@ func TestBatchBehindALineThatIsBeingWritten(t *testing.T) {
 	assert.Equal(t, []string{"one", "entry 0", "entry 1", "entry 2", "printf"}, drainStill(t, box))
 }
 
-// Batches of many senders and lines of raw writers at once: each is answered
-// once, and no other sender's lines come between those of a batch.
+// Many senders' batches and raw writers' lines at once: each entry is answered once, and no other
+// sender's lines come between those of a batch.
 func TestConcurrentBatches(t *testing.T) {
 	t.Parallel()
 	const batches, size = 3, 7
@@ -315,7 +313,7 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s[:i], s[i+len(sep):], true
 }
 
-// While a batch waits for a torn line, what it found may become a dead letter.
+// While a batch waits for a torn line, an entry that it found may become a dead letter.
 func TestBatchThatWaitedLooksAgain(t *testing.T) {
 	box := newBox(t, "{\"prompt\":\"x\",\"id\":\"job\"}\n")
 	deliver(t, box)
@@ -337,8 +335,8 @@ func TestBatchThatWaitedLooksAgain(t *testing.T) {
 	assert.Equal(t, []string{"torn no more", "x", "y"}, drain(t, box))
 }
 
-// The files must not get two commits behind, since only the last is made good:
-// a full disk that lets the second through must not lose the first one's lines.
+// The files must not fall two commits behind, since only the last commit is repaired: a full disk
+// that lets the second commit through must not lose the first one's lines.
 func TestNoCommitBeforeTheLastOneFollowed(t *testing.T) {
 	for name, c := range map[string]struct {
 		first func(*inbox.Tx) error
@@ -390,7 +388,7 @@ func TestNoCommitBeforeTheLastOneFollowed(t *testing.T) {
 	}
 }
 
-// After a kill between the commit and its lines, all of them come, once.
+// After a kill between a commit and its lines, all of the lines appear, once.
 func TestBatchIsMadeGood(t *testing.T) {
 	t.Parallel()
 	const n = 5

@@ -20,9 +20,8 @@ import (
 	"heartbeat/internal/testing/crash"
 )
 
-// appendings calls before ahead of each call that appends to the inbox, and
-// behind ahead of the next write to the middle of it, when what came in between
-// is there.
+// appendings calls before ahead of each call that appends to the inbox. It calls behind ahead of
+// the next write to the middle of the inbox, when the text from in between is already there.
 func appendings(t testing.TB, box *inbox.Inbox, before, behind func()) {
 	t.Helper()
 	stop := crash.Observe(t, besideAppends(box.Path(), before, behind))
@@ -46,8 +45,8 @@ func besideAppends(path string, before, behind func()) disk.Observer {
 	}
 }
 
-// A producer's line that comes in parts stays one line, whatever is appended
-// between the parts, and what is appended is an entry of its own.
+// A producer's line that arrives in parts stays one line, whatever is appended between the parts,
+// and what is appended is a separate entry.
 func TestAppendAmidARawLine(t *testing.T) {
 	for name, c := range map[string]struct {
 		before, behind, after string
@@ -108,7 +107,7 @@ func TestAppendAmidARawLine(t *testing.T) {
 	}
 }
 
-// drainStill is drain, where the last line may lack its newline.
+// drainStill is drain for a last line that may lack its newline.
 func drainStill(t testing.TB, box *inbox.Inbox) (texts []string) {
 	t.Helper()
 	for {
@@ -129,8 +128,8 @@ func drainStill(t testing.TB, box *inbox.Inbox) (texts []string) {
 	}
 }
 
-// A line that was taken for whole, or was delivered already, stays where it is,
-// though its writer goes on: a sentence says what that makes of it.
+// A line that was taken for whole, or was already delivered, stays where it is, though its writer
+// goes on. A sentence explains the result.
 func TestAppendAmidADeliveredLine(t *testing.T) {
 	box := newBox(t, "half")
 	in(t, box, func(tx *inbox.Tx) {
@@ -151,8 +150,7 @@ func TestAppendAmidADeliveredLine(t *testing.T) {
 	assert.Contains(t, drain(t, box), "ours")
 }
 
-// A part that is too long to be moved is cut off, with a sentence. What was
-// appended is an entry of its own all the same.
+// A part that is too long to move is cut off, with a sentence. The appended text is still a separate entry.
 func TestAppendAmidAVeryLongRawLine(t *testing.T) {
 	box := newBox(t, "one\n")
 	appendings(t, box, sync.OnceFunc(func() { echo(t, box.Path(), strings.Repeat("x", 5<<20)) }), func() {})
@@ -164,8 +162,8 @@ func TestAppendAmidAVeryLongRawLine(t *testing.T) {
 	assert.Equal(t, "ours", got[2])
 }
 
-// sendBeside appends an entry while somebody writes a line in parts: one before
-// each call that appends, one before each that mends, and the rest at the end.
+// sendBeside appends an entry while somebody writes a line in parts: one part before each call that
+// appends, one before each that repairs, and the rest at the end.
 func sendBeside(box *inbox.Inbox) error {
 	raw := func(text string) {
 		f, _, err := disk.OpenAppend(box.Path())
@@ -194,8 +192,8 @@ func sendBeside(box *inbox.Inbox) error {
 	return err
 }
 
-// Killed at any call while a producer writes its line, or cut off from power:
-// what was sent is there once, and no part of it is glued to the producer's line.
+// After a kill or a power loss at any call while a producer writes its line, the sent entry is
+// there once, and no part of it is glued to the producer's line.
 func TestAppendAmidARawLineAtEveryCall(t *testing.T) {
 	s := crash.Scenario{
 		Setup: func(t testing.TB, dir string) { write(t, filepath.Join(dir, "inbox.jsonl"), "one\n") },
@@ -215,10 +213,10 @@ func TestAppendAmidARawLineAtEveryCall(t *testing.T) {
 			}
 		}
 		for _, m := range []inbox.Message{{ID: "a", Text: "x"}, {ID: "b", Text: "y"}} {
-			send(t, box, m) // as whoever does not know whether it happened
+			send(t, box, m) // like a sender who does not know whether it happened
 		}
 		got := drainStill(t, box)
-		if strings.HasSuffix(t.Name(), "torn") { // whatever call that was
+		if strings.HasSuffix(t.Name(), "torn") { // whichever call that was
 			for _, text := range got {
 				assert.NotContains(t, text, `{"id"`)
 			}
@@ -242,8 +240,8 @@ func TestAppendAmidARawLineAtEveryCall(t *testing.T) {
 	})
 }
 
-// Senders, requeueing and promotion beside producers that write each line in two
-// calls: nothing is lost, nothing is torn.
+// Senders, requeueing and promotion run beside producers that write each line in two calls: nothing
+// is lost or torn.
 func TestConcurrentRawWritersInParts(t *testing.T) {
 	t.Parallel()
 	const writers, senders, each = 4, 4, 30
@@ -287,8 +285,8 @@ func TestConcurrentRawWritersInParts(t *testing.T) {
 	assert.ElementsMatch(t, want, drain(t, box))
 }
 
-// An entry that somebody edited is that person's. What was sent is added again if
-// a kill left open whether it was ever there.
+// An edited entry belongs to the person who edited it. The sent one is appended again if a kill
+// left open whether it was ever there.
 func TestEditedLineIsLeftAlone(t *testing.T) {
 	box := newBox(t, "one\n")
 	send(t, box, inbox.Message{ID: "a-name-that-is-longer-than-32-bytes", Text: "fix the typo"})
@@ -298,8 +296,8 @@ func TestEditedLineIsLeftAlone(t *testing.T) {
 	assert.Empty(t, deadLetters(t, box))
 }
 
-// An inbox that can only be appended to (chattr +a) is: nothing is moved, and
-// what was sent is an entry of its own.
+// An append-only inbox (chattr +a) is only appended to: nothing is moved, and the sent text is a
+// separate entry.
 func TestAppendOnlyInboxAmidARawLine(t *testing.T) {
 	box := newBox(t, "one\n")
 	half := besideAppends(box.Path(), sync.OnceFunc(func() { echo(t, box.Path(), "ha") }), func() {})
@@ -316,7 +314,7 @@ func TestAppendOnlyInboxAmidARawLine(t *testing.T) {
 	assert.Equal(t, "ours", got[len(got)-1])
 }
 
-// Blank lines are nobody's: they are not counted, delivered, answered or set aside.
+// Blank lines are not counted, delivered, answered or set aside.
 func TestBlankLinesCostNothing(t *testing.T) {
 	box := newBox(t, "\n\r\none\n\n \n\ntwo\n\n")
 	assert.EqualValues(t, 2, backlog(t, box).Entries)

@@ -25,7 +25,7 @@ func TestBind(t *testing.T) {
 	assert.Empty(t, events(t, box))
 }
 
-// Whose turn it was is what its result says, and whose answers are counted.
+// The result names the session whose turn it was, and counts among that session's answers.
 func TestAnswerOfABoundEntry(t *testing.T) {
 	box := newBox(t, oldContent)
 	deliver(t, box)
@@ -60,7 +60,7 @@ func TestBindRefuses(t *testing.T) {
 	assert.Equal(t, before, inFlightFile(t, box))
 }
 
-// What is given back says why, and whether the delivery counts as an attempt.
+// An entry that is given back says why, and whether the delivery counts as an attempt.
 func TestGiveBackForAReason(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -12,14 +12,13 @@ import (
 	"heartbeat/internal/lines"
 )
 
-// ErrNotWaiting says that an entry no longer waits: it was delivered, settled or
-// canceled, or another line has taken its place.
+// ErrNotWaiting says that an entry no longer waits: it was delivered, settled or canceled, or another line
+// took its place.
 var ErrNotWaiting = errors.New("it no longer waits")
 
-// Cancel takes back an entry that waits in the queue or was given back to it.
-// With the next commit it is a dead letter, [ReasonCanceled], and it is skipped
-// when its turn comes. The queue file does not change. An entry that is in
-// flight, or that is gone, gives [ErrNotWaiting].
+// Cancel takes back an entry that waits in the queue or was given back to it. The next commit makes it a dead
+// letter, [ReasonCanceled]; the cursor skips it when its turn comes. The queue file does not change. If the
+// entry is in flight or gone, the error is [ErrNotWaiting].
 func (t *Tx) Cancel(entryID string, start int64) (Letter, error) {
 	if d := t.redeliver; d != nil && d.EntryID == entryID && d.StartOffset == start {
 		return t.cancelGivenBack(d)
@@ -70,8 +69,7 @@ func (t *Tx) canceledLetter(e Entry, was *earlier) (Letter, error) {
 	return Letter{Letter: letterName(dead), DeadLetter: dead}, t.deadLetter(dead)
 }
 
-// CancelScheduled is [Tx.Cancel] for a scheduled entry. Its line is removed from
-// .scheduled.jsonl.
+// CancelScheduled is [Tx.Cancel] for a scheduled entry. The entry's line is removed from .scheduled.jsonl.
 func (t *Tx) CancelScheduled(entryID string) (Letter, error) {
 	letter, err := Letter{}, ErrNotWaiting
 	failed := t.box.EachScheduled(func(s Scheduled) bool {
@@ -90,30 +88,27 @@ func (t *Tx) CancelScheduled(entryID string) (Letter, error) {
 }
 
 const (
-	// maxCanceled bounds how many spans a journal record carries, and
-	// canceledSpanBytes how long one may be, since it is hashed when it is
-	// passed.
+	// maxCanceled bounds how many spans a journal record carries, canceledSpanBytes how long a span may be: a
+	// span is hashed when the cursor passes it.
 	maxCanceled       = 500
 	canceledSpanBytes = 8 << 20
 
 	canceledSumLen = 12
 )
 
-// canceledSpan is a range of the queue file whose entries were canceled and are
-// skipped when their turn comes.
+// canceledSpan is a range of the queue file with canceled entries, which the cursor skips.
 type canceledSpan struct {
 	start, end int64
 	entries    int
-	// sum tells whether the entries are still there. For one entry it is the
-	// beginning of its entry_id, which finds the entry even where an edit has
-	// moved it; for several, the beginning of a hash of their bytes. It is empty
-	// until the commit.
+	// sum tells whether the entries are still there. For one entry it is the start of the entry_id, which
+	// identifies the entry even after an edit moved it. For several it is the start of a hash of their bytes.
+	// It is empty until the commit.
 	sum string
 }
 
 func byStart(s canceledSpan, at int64) int { return cmp.Compare(s.start, at) }
 
-// canceledSpans are the spans in the order of the file.
+// canceledSpans returns the spans in file order.
 func (t *Tx) canceledSpans() []canceledSpan {
 	if t.canceledRead || len(t.st.Canceled) == 0 {
 		return t.canceled
@@ -169,8 +164,7 @@ func (t *Tx) sumCanceled(s canceledSpan) (string, error) {
 	return entryID(l.raw)[:canceledSumLen], nil
 }
 
-// canceledAt reports whether the line that starts there was canceled, and where
-// its span ends.
+// canceledAt reports whether the line at start was canceled, and where its span ends.
 func (t *Tx) canceledAt(start int64) (end int64, is bool) {
 	all := t.canceledSpans()
 	if len(all) == 0 {
@@ -186,8 +180,8 @@ func (t *Tx) canceledAt(start int64) (end int64, is bool) {
 	return all[i].end, true
 }
 
-// passCanceled moves the cursor past the canceled entries that start there, and
-// returns where they end: start itself if there are none.
+// passCanceled moves the cursor past a span that begins at start, and returns the new position. Without such
+// a span it returns start.
 func (t *Tx) passCanceled(start int64) (end int64, err error) {
 	all := t.canceledSpans()
 	i := slices.IndexFunc(all, func(s canceledSpan) bool { return s.start == start })
@@ -226,8 +220,7 @@ func (t *Tx) stillCanceled(s canceledSpan) (bool, error) {
 	return sum == s.sum, err
 }
 
-// passMoved is passCanceled for one entry that an edit has moved to another
-// offset.
+// passMoved is passCanceled for one entry that an edit moved to another offset.
 func (t *Tx) passMoved(e Entry) (bool, error) {
 	all := t.canceledSpans()
 	for i, s := range all {
@@ -244,8 +237,7 @@ func (t *Tx) passMoved(e Entry) (bool, error) {
 	return false, nil
 }
 
-// noteCanceled adds a line to the spans. It extends the span before it if only
-// blank lines lie between.
+// noteCanceled adds a line to the spans. It extends the preceding span if only blank lines lie between.
 func (t *Tx) noteCanceled(start, end int64) error {
 	all := slices.Clone(t.canceledSpans())
 	i, _ := slices.BinarySearchFunc(all, start, byStart)

@@ -14,7 +14,7 @@ import (
 	"heartbeat/inbox"
 )
 
-// waits are the entries that wait, as a view has them.
+// waits returns the waiting entries, as a view shows them.
 func waits(t testing.TB, box *inbox.Inbox) (all []inbox.Waiting) {
 	t.Helper()
 	v, err := box.View()
@@ -33,7 +33,7 @@ func waits(t testing.TB, box *inbox.Inbox) (all []inbox.Waiting) {
 	return all
 }
 
-// cancel takes back the entries of those texts that wait.
+// cancel cancels the waiting entries with those texts.
 func cancel(t testing.TB, box *inbox.Inbox, texts ...string) {
 	t.Helper()
 	for _, text := range texts {
@@ -100,7 +100,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// An entry that is in flight, settled, canceled or unknown does not wait.
+// An entry that is in flight, settled, canceled or unknown cannot be canceled.
 func TestCancelRefuses(t *testing.T) {
 	box := newBox(t, "a\nb\nc\nd")
 	turn(t, box)
@@ -120,7 +120,7 @@ func TestCancelRefuses(t *testing.T) {
 	assert.Equal(t, []string{"c canceled"}, reasons(t, box))
 }
 
-// What was given back waits, too.
+// An entry that was given back can be canceled.
 func TestCancelGivenBack(t *testing.T) {
 	box := newBox(t, "a\nb\n")
 	deliver(t, box)
@@ -131,8 +131,7 @@ func TestCancelGivenBack(t *testing.T) {
 	assert.Equal(t, 1, deadLetters(t, box)[0].Attempts)
 }
 
-// The entry in flight does not disturb what is canceled behind it, whatever
-// becomes of it.
+// The entry in flight does not affect a canceled entry behind it, whatever its outcome.
 func TestCancelBehindTheEntryInFlight(t *testing.T) {
 	for name, settle := range map[string]func(*inbox.Tx) error{
 		"answered": answer("done"), "set aside": orphan, "given back": func(tx *inbox.Tx) error { return tx.GiveBack(true) },
@@ -156,8 +155,7 @@ func settleNextOf(t testing.TB, box *inbox.Inbox, settle func(*inbox.Tx) error) 
 	in(t, box, func(tx *inbox.Tx) { require.NoError(t, settle(tx)) })
 }
 
-// Somebody edits waiting lines: a single entry is recognised by its bytes,
-// wherever it is by then.
+// Somebody edits waiting lines: a single canceled entry is recognised by its bytes, wherever it is.
 func TestCancelThenEdit(t *testing.T) {
 	box := newBox(t, "a\nb\nc\nd\n")
 	turn(t, box)
@@ -204,7 +202,7 @@ func TestCancelScheduled(t *testing.T) {
 	assert.Equal(t, []string{"y"}, drain(t, now.box))
 }
 
-// Many canceled in a row are little in the journal.
+// Many canceled entries in a row take little room in the journal.
 func TestCancelMany(t *testing.T) {
 	const count = 3000
 	box := newBox(t, strings.Repeat("entry\n", count)+"last\n")
@@ -219,7 +217,7 @@ func TestCancelMany(t *testing.T) {
 	assert.Equal(t, []string{"last"}, drain(t, box))
 }
 
-// In many places it is bounded, and what was not taken back waits on.
+// In many places the number is bounded, and entries that were not canceled keep waiting.
 func TestCancelInManyPlaces(t *testing.T) {
 	const count = 1100
 	box := newBox(t, strings.Repeat("x\ny\n", count))
@@ -236,8 +234,7 @@ func TestCancelInManyPlaces(t *testing.T) {
 	assert.Len(t, waits(t, box), 2*count-500)
 }
 
-// A canceled name can be sent again, and a process that waits for it learns of
-// the letter.
+// A canceled name can be sent again, and a process that waits for it sees the letter.
 func TestCancelThenSend(t *testing.T) {
 	box := newBox(t, "")
 	m := inbox.Message{ID: "job", Text: "x"}

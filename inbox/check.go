@@ -10,44 +10,44 @@ import (
 	"heartbeat/internal/machine"
 )
 
-// CheckStatus is how far the check of an entry is.
+// CheckStatus is the state of an entry's check.
 type CheckStatus string
 
-// The statuses. A check that waits for the end of the entry's turn has none.
+// The statuses. A check that waits for the end of the turn has an empty one.
 const (
 	CheckRuns   CheckStatus = "running"
-	CheckFailed CheckStatus = "failed"    // the entry goes on with what it printed, or is set aside
-	CheckUnable CheckStatus = "unchecked" // it could not be run, and is tried again
+	CheckFailed CheckStatus = "failed"    // the entry goes on with the check's output, or is set aside
+	CheckUnable CheckStatus = "unchecked" // the check could not be run, and is tried again
 	CheckPassed CheckStatus = "passed"
 )
 
-// Check is the check that an entry has to pass before it counts as answered: see package
-// check. A delivery, a [Result] and a [DeadLetter] have it; nil says that there is none.
+// Check is a check that an entry must pass before it counts as answered: see package check. A delivery, a
+// [Result] and a [DeadLetter] carry it, nil if the entry has none.
 type Check struct {
 	Name   string      `json:"name"` // several with commas between them
 	Status CheckStatus `json:"status,omitempty"`
-	// Tries is how often the work was checked, and Seconds how long that took together.
+	// Tries counts the runs of the check, and Seconds is their total duration.
 	Tries   int     `json:"tries,omitempty"`
 	Seconds float64 `json:"seconds,omitempty"`
-	Tail    string  `json:"tail,omitempty"` // the end of what it printed last
-	Why     string  `json:"why,omitempty"`  // it did not pass
-	// Since is when it came to its status.
+	Tail    string  `json:"tail,omitempty"` // the end of the last output
+	Why     string  `json:"why,omitempty"`  // why it did not pass
+	// Since is when the status was reached.
 	Since *time.Time `json:"since,omitempty"`
-	// Untold says that what it printed has not gone to the model yet.
+	// Untold says that the model has not been given the output yet.
 	Untold bool `json:"untold,omitempty"`
-	// By is the process that runs it.
+	// By is the process that runs the check.
 	By *Waiter `json:"by,omitempty"`
 }
 
-// Running reports whether a process that lives runs the check.
+// Running reports whether a live process runs the check.
 func (c *Check) Running() bool {
 	return c != nil && c.Status == CheckRuns && c.By != nil && c.By.Life() == machine.Alive
 }
 
-// Names are the names of the checks, in their order.
+// Names returns the names of the checks, in order.
 func (c *Check) Names() []string { return strings.Split(c.Name, ",") }
 
-// kept is what of a check outlives the delivery.
+// kept returns the members that outlive the delivery.
 func (c *Check) kept() *Check {
 	if c == nil {
 		return nil
@@ -55,8 +55,7 @@ func (c *Check) kept() *Check {
 	return &Check{Name: c.Name, Status: c.Status, Tries: c.Tries, Seconds: c.Seconds, Tail: c.Tail, Why: c.Why}
 }
 
-// NoteCheck keeps with the entry in flight how far its check is. A check that runs is this
-// process's.
+// NoteCheck stores the state of the check with the entry in flight. A running check belongs to this process.
 func (t *Tx) NoteCheck(c Check) error {
 	if t.inFlight == nil {
 		return fmt.Errorf("note a check: %w", errNothingInFlight)
@@ -82,9 +81,9 @@ func (t *Tx) NoteCheck(c Check) error {
 	return t.addEvent(e)
 }
 
-// Continue hands the entry in flight over once more in its delivery, with what its check
-// printed: hand that over only after Commit returned nil. What its agent said of it is
-// void. See [Tx.Worked].
+// Continue hands the entry in flight over again, within the same delivery, with the output of its failed
+// check. Hand that over only after Commit returned nil. What the agent said of the entry so far is dropped.
+// See [Tx.Worked].
 func (t *Tx) Continue(to Recipient) error {
 	switch {
 	case t.inFlight == nil:
@@ -102,7 +101,7 @@ func (t *Tx) Continue(to Recipient) error {
 	return t.Bind(to)
 }
 
-// Checks are the names of the checks that the envelope asks for, nil where it says nothing.
+// Checks returns the names of the checks that the envelope asks for, nil if it names none.
 func (e Entry) Checks() ([]string, error) {
 	raw, said := e.Metadata[checkMember]
 	if !said {
@@ -116,7 +115,7 @@ const (
 	maxCheckName = 64
 )
 
-// CheckName says what is wrong with the name of a check.
+// CheckName returns an error that says why a name is not valid for a check.
 func CheckName(name string) error {
 	switch {
 	case name == "" || len(name) > maxCheckName:
@@ -147,7 +146,7 @@ func parseChecks(raw []byte) (names []string, err error) {
 	return names, nil
 }
 
-// checksJSON is the member of an envelope.
+// checksJSON encodes the `check` member of an envelope.
 func checksJSON(names []string) ([]byte, error) {
 	for _, name := range names {
 		if err := CheckName(name); err != nil {
@@ -163,16 +162,14 @@ func checksJSON(names []string) ([]byte, error) {
 	return json.Marshal(names)
 }
 
-// NoteChecks keeps, with the next commit, which checks the consumer's wiring has, for those
-// who only look.
+// NoteChecks stores the checks of the consumer's wiring with the next commit, for read-only commands.
 func (t *Tx) NoteChecks(names []string) {
 	if all := strings.Join(names, ","); t.st.Checks != all {
 		t.st.Checks, t.dirty = all, true
 	}
 }
 
-// KnownChecks are the checks of the wiring that looked last, nil if nobody has looked, or if
-// it has none.
+// KnownChecks returns the checks that the wiring reported last, nil if none were reported.
 func (v *View) KnownChecks() []string {
 	if v.tx.st.Checks == "" {
 		return nil

@@ -14,11 +14,11 @@ import (
 	"heartbeat/internal/flat"
 )
 
-// The codec writes and reads by hand what the types declare with tags. These
-// tests hold the two together: whatever one writes, the other reads.
+// The codec is written by hand, and the types declare the same with tags. These tests keep the two
+// in step: each reads what the other writes.
 
-// plain is JSON on one line as encoding/json lays it out, which loses nothing
-// and so tells values apart.
+// plain returns JSON on one line, as encoding/json lays it out. It loses nothing, so that values
+// can be compared.
 func plain(t testing.TB, v any) string {
 	t.Helper()
 	b, err := json.Marshal(v)
@@ -26,7 +26,7 @@ func plain(t testing.TB, v any) string {
 	return string(b)
 }
 
-// anyJSON makes a JSON value of any bytes, or nothing of none.
+// anyJSON makes a JSON value of any bytes, or nil of none.
 func anyJSON(t testing.TB, b []byte) json.RawMessage {
 	t.Helper()
 	if len(b) == 0 {
@@ -134,8 +134,8 @@ func FuzzTotalsCodec(f *testing.F) {
 	})
 }
 
-// FuzzTotals reads any record as totals: either it is refused, or writing and
-// reading it again changes nothing.
+// FuzzTotals reads any record as totals: either it is refused, or writing and reading it again
+// changes nothing.
 func FuzzTotals(f *testing.F) {
 	for _, s := range []string{"", "{}", `{"delivered":1}`, `{"latency":"1 2 3"}`, `{"latency":"x"}`, `{"dead_letters":[]}`, `{"last_acknowledged_at":"soon"}`} {
 		f.Add([]byte(s))
@@ -164,7 +164,7 @@ func FuzzScheduleSeenCodec(f *testing.F) {
 	})
 }
 
-// A batch keeps all its lines in memory: they must not keep more than that.
+// A batch keeps all its lines in memory, so a line must not keep spare capacity.
 func TestMessageKeepsNoRoom(t *testing.T) {
 	line, err := Message{ID: "a", Text: "hello"}.encode(time.Now())
 	require.NoError(t, err)

@@ -22,17 +22,16 @@ import (
 type Compaction struct {
 	// To is the offset before which the queue file takes up no space.
 	To int64 `json:"to_offset"`
-	// Freed is how many bytes on the disk this call gave back.
+	// Freed is how many bytes of disk space this call gave back.
 	Freed int64 `json:"freed_bytes"`
-	// Warnings are sentences about what was found and repaired on the way.
+	// Warnings are sentences about what was found and repaired.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// Compact gives back the disk space of settled lines without moving a byte: it
-// makes a hole in the queue file, so that every offset stays right and other
-// programs can go on appending. The last few kilobytes before the cursor stay,
-// since the file is recognised by them. If the file system has no holes, the
-// error matches [ErrNoHoles] and nothing has changed.
+// Compact gives back the disk space of settled lines without moving a byte: it makes a hole in the queue
+// file, so that all offsets stay right and other programs can go on appending. The last settled line and at
+// least 4 KiB before the cursor stay, because heartbeat recognises the file by them. On a file system without
+// holes the error matches [ErrNoHoles] and nothing has changed.
 func (b *Inbox) Compact(ctx context.Context) (c Compaction, err error) {
 	t, err := b.Begin(ctx)
 	if err != nil {
@@ -48,24 +47,22 @@ func (b *Inbox) Compact(ctx context.Context) (c Compaction, err error) {
 	}
 	before := t.file.Info().Space
 	t.st.Punching, t.dirty = to, true
-	// Making the hole changes the file's times, and those tell a rewritten file
-	// from ours. So the intent is committed first; if a kill comes between the
-	// two, the next transaction makes the hole.
+	// Making the hole changes the file's times, which are used to recognise a rewritten file. So the intent
+	// is committed first. After a kill in between, the next transaction makes the hole.
 	if err := t.Commit(); err != nil {
 		return c, fmt.Errorf("compact %s: %w", b.path, err)
 	}
 	if err := t.makeHole(); err != nil {
 		return c, fmt.Errorf("compact %s: %w", b.path, err)
 	}
-	return Compaction{To: to, Freed: max(0, before-t.file.Info().Space)}, nil // others may have appended meanwhile
+	return Compaction{To: to, Freed: max(0, before-t.file.Info().Space)}, nil // others may have appended
 }
 
 // ErrNoHoles says that the file system cannot free space in the middle of a file.
 var ErrNoHoles = disk.ErrNoHoles
 
-// freeRange is the range that can be freed: from the end of the hole that exists to
-// the end of the last line that nothing needs. That is before the bytes that the
-// file is recognised by, and before anything that may be delivered again.
+// freeRange is the range that can be freed: from the end of the existing hole to the end of the last unneeded
+// line. It stays before the bytes that identify the file and before anything that may be delivered again.
 func (t *Tx) freeRange() (from, to int64, err error) {
 	if t.file == nil || t.st.Cursor == 0 || t.st.AnchorSum == "" {
 		return 0, 0, nil
@@ -85,14 +82,13 @@ func (t *Tx) freeRange() (from, to int64, err error) {
 	return from, from + to, nil
 }
 
-// freesBlocks reports whether a hole would free any space. If not, it would only
-// turn lines into zeros that look like something somebody wrote.
+// freesBlocks reports whether a hole would free any space. If not, it would only turn lines into zeros that
+// look as if somebody had written them.
 func (t *Tx) freesBlocks(from, to int64) bool {
 	return to > from && to/t.file.Info().Block > from/t.file.Info().Block
 }
 
-// makeHole punches the hole that the last commit announced, and commits what the
-// file looks like afterwards.
+// makeHole punches the hole that the last commit announced, and commits the file's new appearance.
 func (t *Tx) makeHole() error {
 	f, err := disk.OpenForeign(t.box.path, unix.O_RDWR)
 	if err != nil {
@@ -105,15 +101,14 @@ func (t *Tx) makeHole() error {
 	if err := errors.Join(f.Close(), t.openFile()); err != nil {
 		return errors.Join(punched, err)
 	}
-	// Remembered even if the commit fails: the hole is there.
+	// Kept even if the commit fails, since the hole exists.
 	t.st.DigestStart, t.st.DigestEnd, t.st.Digest = t.st.Punching, t.st.Punching, ""
 	t.st.Punching, t.st.SeenMtime, t.dirty = 0, t.queueMark().Mtime, true
 	return errors.Join(punched, t.Commit())
 }
 
-// finishHole finishes a compaction that was killed, so that the file is not taken
-// for a rewritten one. If another file has replaced it since, nothing in that one
-// was settled, and there is nothing to free.
+// finishHole completes a compaction that was killed, so that its hole is not mistaken for a rewrite. If
+// another file has replaced the queue since, nothing in that file is settled and there is nothing to free.
 func (t *Tx) finishHole() error {
 	if t.st.Punching == 0 {
 		return nil
@@ -132,8 +127,8 @@ func (t *Tx) finishHole() error {
 	return nil
 }
 
-// keptItsBytes reports whether the queue file is still the one that the cursor
-// was set in, whatever its time of change says.
+// keptItsBytes reports whether the queue file is still the one in which the cursor was set, regardless of its
+// modification time.
 func (t *Tx) keptItsBytes() (bool, error) {
 	if t.file == nil || t.st.AnchorSum == "" || t.moved() || t.queueSize() < max(t.st.SeenSize, t.st.Cursor) {
 		return false, nil
@@ -142,21 +137,21 @@ func (t *Tx) keptItsBytes() (bool, error) {
 	return why == "", err
 }
 
-// Trimming says what [Inbox.Trim] threw away.
+// Trimming says what [Inbox.Trim] removed.
 type Trimming struct {
 	Results     int `json:"results"`
-	DeadLetters int `json:"dead_letters"` // that somebody dealt with
+	DeadLetters int `json:"dead_letters"` // requeued, accepted, or answered since
 	Events      int `json:"events"`
 	Costs       int `json:"costs"`
-	// Freed is how many bytes on the disk were given back.
+	// Freed is how many bytes of disk space were given back.
 	Freed int64 `json:"freed_bytes"`
-	// Warnings are sentences about what was found and repaired on the way.
+	// Warnings are sentences about what was found and repaired.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// Trim removes the results, the dead letters that somebody dealt with, the events and the
-// costs from before that time, but for what a consumer has yet to be handed, and what comes meanwhile. A name whose result
-// is gone can be sent once more. The files are copied without the lock.
+// Trim removes results, closed dead letters, events and costs from before the given time. It keeps lines that
+// a consumer has yet to be handed, and lines that arrive during the call. Once a result is gone, its id can
+// be sent again. The files are copied without the lock.
 func (b *Inbox) Trim(ctx context.Context, before time.Time) (n Trimming, err error) {
 	began := b.opts.Now()
 	if n.Warnings, err = b.makeGood(ctx); err != nil {
@@ -194,7 +189,7 @@ func (b *Inbox) Trim(ctx context.Context, before time.Time) (n Trimming, err err
 	return n, err
 }
 
-// outcomeSpace is how much of the disk the files of outcomes take up.
+// outcomeSpace is the disk space of the outcome files.
 func (b *Inbox) outcomeSpace() (space int64, err error) {
 	for _, kind := range outcomeKinds {
 		info, err := disk.StatName(b.fileOf(kind))
@@ -206,15 +201,15 @@ func (b *Inbox) outcomeSpace() (space int64, err error) {
 	return space, nil
 }
 
-// closedLetters names the letters that are to go, with their marks.
+// closedLetters holds the names of the letters that are to go together with their marks.
 type closedLetters struct {
 	names   map[uint64]bool // see spotName
-	letters int             // how many of them exist
+	letters int             // how many of them are in the file
 }
 
-// closedBefore finds the letters that were dealt with before that time, and marks whose
-// letter is gone. A letter that was answered since goes with the answer: without it the letter
-// would count as open again.
+// closedBefore finds letters that were closed before that time, and marks without a letter. A letter whose
+// entry was answered since is trimmed along with that result, because without the result it would count as
+// open again.
 func (b *Inbox) closedBefore(before time.Time) (gone closedLetters, err error) {
 	gone.names = map[uint64]bool{}
 	r := b.LetterReader()
@@ -254,8 +249,8 @@ func (g closedLetters) keep(line []byte) bool {
 	return !l.ok || !g.names[spotName(l.letter)]
 }
 
-// stampedSince keeps the lines whose time is not before that one, those without a time, and
-// those that came since it began, which nobody may have seen.
+// stampedSince keeps lines that are not older than before, lines without a time, and lines written since
+// began, which nobody may have seen.
 func (b *Inbox) stampedSince(before, began time.Time) func([]byte) bool {
 	return func(line []byte) bool {
 		l := flat.Value(line)

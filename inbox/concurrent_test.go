@@ -44,8 +44,8 @@ func appendRaw(path, line string) error {
 	return errors.Join(err, f.Close())
 }
 
-// A hundred senders and twenty raw writers at once, while the queue is
-// drained: each entry is answered once, and each sender's entries in order.
+// A hundred senders and twenty raw writers work while the queue is drained. Each entry is answered
+// once, and each sender's entries in order.
 func TestConcurrentAppenders(t *testing.T) {
 	t.Parallel()
 	const each = 3
@@ -64,7 +64,7 @@ func TestConcurrentAppenders(t *testing.T) {
 					}
 					continue
 				}
-				// A settle time long enough that nobody is taken for dead.
+				// The settle time is so long that no writer is taken for dead.
 				if _, err := box.Append(context.Background(), inbox.Message{Text: text}, time.Minute); err != nil {
 					return err
 				}
@@ -116,7 +116,7 @@ func drainWhole(t testing.TB, box *inbox.Inbox) (texts []string) {
 	return texts
 }
 
-// However many send one and the same id at once, it is appended once.
+// However many processes send one id at once, it is appended once.
 func TestConcurrentAppendsOfOneID(t *testing.T) {
 	box := newBox(t, "")
 	receipts := make([]inbox.Receipt, 40)
@@ -138,7 +138,7 @@ func TestAppendWithoutIDs(t *testing.T) {
 	assert.Equal(t, []string{"x", "x"}, drain(t, box))
 }
 
-// Consumers at once: no entry is answered twice.
+// No entry is answered twice by concurrent consumers.
 func TestConcurrentConsumers(t *testing.T) {
 	box := newBox(t, strings.Repeat("entry\n", 60))
 	require.NoError(t, all(8, func(int) error {

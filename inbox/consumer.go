@@ -15,54 +15,53 @@ import (
 	"heartbeat/internal/journal"
 )
 
-// Consumer is somebody who is handed each result and each dead letter, by a name, and how far
-// that has come: the content of a file beside the inbox.
+// Consumer is a named process that is handed each result and each dead letter. Its progress is the content of
+// a file beside the inbox.
 type Consumer struct {
 	Name  string    `json:"name"`
 	Since time.Time `json:"since"`
-	// Had is how many it was handed, the last one at LastAt.
+	// Had is how many it was handed, the last of them at LastAt.
 	Had         int64         `json:"had"`
 	LastAt      *time.Time    `json:"last_at,omitempty"`
 	Results     journal.Place `json:"results"`
 	DeadLetters journal.Place `json:"dead_letters"`
-	// Failing is that it does not take the next one, nil where it does.
+	// Failing describes the refusal of the next item, nil if there is none.
 	Failing *ConsumerFailure `json:"failing,omitempty"`
-	// Err is why the file cannot be read. Nothing but the name is known then.
+	// Err is why the file cannot be read. Only Name is set then.
 	Err error `json:"-"`
 }
 
-// ConsumerFailure is that a consumer does not take what it is handed.
+// ConsumerFailure describes an item that a consumer does not take.
 type ConsumerFailure struct {
-	Key   string    `json:"key"` // of what it is handed
+	Key   string    `json:"key"` // of the item
 	Since time.Time `json:"since"`
 	Tries int       `json:"tries"`
 	Error string    `json:"error"`
-	// Patience is how long that is nothing that a person has to know.
+	// Patience is how long the failure may last before a person must be told.
 	Patience time.Duration `json:"patience_ns"`
 }
 
-// Long reports whether a person has to know.
+// Long reports whether the failure has outlasted its patience.
 func (f *ConsumerFailure) Long(now time.Time) bool {
 	return f != nil && now.Sub(f.Since) >= f.Patience
 }
 
 const (
 	consumerPrefix, consumerLock = ".consumer-", ".lock"
-	// maxConsumerFile bounds what is read of a consumer's file, and maxConsumerError what is
-	// kept of an error.
+	// maxConsumerFile bounds what is read of a consumer's file, maxConsumerError the error text that is kept.
 	maxConsumerFile, maxConsumerError = 64 << 10, 1 << 10
 	maxConsumerName                   = 40
-	// maxConsumers is how many there may be: each may keep results from being trimmed.
+	// maxConsumers bounds the number of consumers, since each may keep results from being trimmed.
 	maxConsumers = 32
-	// maxBeside is how many files may lie beside an inbox that has consumers.
+	// maxBeside bounds the number of files beside an inbox that has consumers.
 	maxBeside = 100_000
 )
 
-// ErrConsumerGone says that another process may hand over results under the same name, since
-// somebody removed the file of the lock.
+// ErrConsumerGone says that the lock file was removed, so that another process may be handing over results
+// under the same name.
 var ErrConsumerGone = disk.ErrLockGone
 
-// CheckConsumer refuses a name that no consumer may have.
+// CheckConsumer returns an error for a name that is not valid.
 func CheckConsumer(name string) error {
 	foreign := func(r rune) bool {
 		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '-' && r != '_'
@@ -75,7 +74,8 @@ func CheckConsumer(name string) error {
 
 func (b *Inbox) consumerFile(name string) string { return b.beside(consumerPrefix + name) }
 
-// Consumers are those that the inbox has, by name. One whose file cannot be read has Err.
+// Consumers returns the consumers of the inbox, sorted by name. If a file cannot be read, its consumer has
+// Err.
 func (b *Inbox) Consumers() (all []Consumer, err error) {
 	names, more, err := disk.Names(b.dir, maxBeside)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -92,7 +92,7 @@ func (b *Inbox) Consumers() (all []Consumer, err error) {
 		if name, is := strings.CutPrefix(n, consumerPrefix); is && CheckConsumer(name) == nil {
 			c, err := b.readConsumer(name)
 			if errors.Is(err, fs.ErrNotExist) {
-				continue // it was forgotten just now
+				continue // just forgotten
 			}
 			c.Name, c.Err = name, err
 			all = append(all, c)
@@ -114,7 +114,7 @@ func (b *Inbox) readConsumer(name string) (c Consumer, err error) {
 
 var errNoConsumer = errors.New("it is no file of a consumer")
 
-// ForgetConsumer removes a consumer, which must not be at work.
+// ForgetConsumer removes a consumer, which must not be running.
 func (b *Inbox) ForgetConsumer(ctx context.Context, name string) error {
 	if err := CheckConsumer(name); err != nil {
 		return err
@@ -141,7 +141,7 @@ func (b *Inbox) lockConsumer(ctx context.Context, name string, wait time.Duratio
 	return lock, err
 }
 
-// Behind is how many results and dead letters the consumer has not been handed.
+// Behind is how many results and dead letters the consumer has yet to be handed.
 func (b *Inbox) Behind(c Consumer) (n int, err error) {
 	if c.Err != nil {
 		return 0, c.Err
@@ -171,7 +171,7 @@ var whenOf = map[journal.Kind]journal.When{
 		if !json.Valid(l) || v.Get("entry_id").Text() == "" {
 			return time.Time{}, false
 		}
-		at, _ := time.Parse(time.RFC3339, v.Get("acknowledged_at").Text()) // without one it is the next
+		at, _ := time.Parse(time.RFC3339, v.Get("acknowledged_at").Text()) // a result without a time comes next
 		return at, true
 	},
 	journal.DeadLetters: func(l []byte) (time.Time, bool) {

@@ -19,7 +19,7 @@ import (
 	"heartbeat/internal/testing/crash"
 )
 
-// answered is a line of results, and dead one of dead letters, of the n-th second.
+// answered returns a line of results, and dead one of dead letters, of the n-th second.
 func answered(n int) string {
 	return fmt.Sprintf(`{"entry_id":"r%d","id":"r%d","metadata":{"pr":%d},"start_offset":%d,"acknowledged_at":"%s","reply":"did %d"}`+"\n", n, n, n, n, second(n), n)
 }
@@ -37,7 +37,7 @@ func consuming(t testing.TB, box *inbox.Inbox, name string, fresh bool) *inbox.C
 	return c
 }
 
-// take is handed up to so many, and returns the ids of their entries.
+// take takes up to most outcomes, and returns the ids of their entries.
 func take(t testing.TB, c *inbox.Consuming, most int) (all []string) {
 	t.Helper()
 	for len(all) < most {
@@ -52,7 +52,7 @@ func take(t testing.TB, c *inbox.Consuming, most int) (all []string) {
 	return all
 }
 
-// takes is what a consumer that begins its work is handed, up to so many.
+// takes is take with a new consumer of that name.
 func takes(t testing.TB, box *inbox.Inbox, name string, most int) []string {
 	t.Helper()
 	c := consuming(t, box, name, false)
@@ -62,7 +62,7 @@ func takes(t testing.TB, box *inbox.Inbox, name string, most int) []string {
 
 const every = 1000
 
-// What happens to the files while a consumer is away loses nothing, and repeats nothing.
+// Whatever happens to the files while a consumer is away, nothing is lost or repeated.
 func TestConsumerFindsItsPlace(t *testing.T) {
 	move := func(t testing.TB, from, to string) { require.NoError(t, os.Rename(from, to)) }
 	for name, c := range map[string]struct {
@@ -127,7 +127,7 @@ func TestConsumerFindsItsPlace(t *testing.T) {
 	}
 }
 
-// rewritten puts another file in place of one.
+// rewritten replaces a file with another file.
 func rewritten(t testing.TB, path, text string) {
 	t.Helper()
 	write(t, path+".new", text)
@@ -141,8 +141,8 @@ func consumers(t testing.TB, box *inbox.Inbox) []inbox.Consumer {
 	return all
 }
 
-// A rotated file is not left before what comes to it late was read, and a place in none is
-// one in the next.
+// A rotated file is not left before its late lines were read. A place in an absent file becomes a
+// place in the next one.
 func TestConsumerFollowsARotation(t *testing.T) {
 	box := newBox(t, "")
 	path := box.ResultsPath()
@@ -164,7 +164,7 @@ func TestConsumerFollowsARotation(t *testing.T) {
 	assert.Empty(t, c.Notes())
 }
 
-// A fresh consumer is handed what is still to come.
+// A fresh consumer gets only later outcomes.
 func TestFreshConsumer(t *testing.T) {
 	for name, before := range map[string]string{"nothing before": "", "some before": answered(1) + answered(2)} {
 		t.Run(name, func(t *testing.T) {
@@ -182,8 +182,7 @@ func TestFreshConsumer(t *testing.T) {
 	}
 }
 
-// Whoever is at work under a name keeps others from it, and the key of what is handed over
-// stays the same.
+// A name has one consumer at a time, and the key of each outcome stays the same.
 func TestConsumersOfAName(t *testing.T) {
 	box := newBox(t, "")
 	write(t, box.ResultsPath(), answered(1)+answered(2))
@@ -223,7 +222,7 @@ func TestConsumersOfAName(t *testing.T) {
 	}
 }
 
-// What nobody was handed yet is not trimmed, with the line by which the place is found.
+// Lines that a consumer has not had are not trimmed, nor is the line that marks its place.
 func TestTrimKeepsWhatConsumersHaveNotHad(t *testing.T) {
 	box := newBox(t, "")
 	closed := func(n int) string {
@@ -284,7 +283,7 @@ func TestBadConsumerFile(t *testing.T) {
 	}
 }
 
-// On a full disk what was taken counts, and is written down once there is room.
+// On a full disk a taken outcome counts, and is recorded once there is room.
 func TestConsumerOnAFullDisk(t *testing.T) {
 	box := newBox(t, "")
 	write(t, box.ResultsPath(), answered(1)+answered(2))
@@ -302,7 +301,7 @@ func TestConsumerOnAFullDisk(t *testing.T) {
 	assert.Equal(t, []string{"r2"}, takes(t, box, "mail", every))
 }
 
-// Who removes the lock's file ends the work: another process may be at it.
+// Removing the lock's file ends the work, since another process may have taken the lock.
 func TestConsumerWithoutItsLock(t *testing.T) {
 	box := newBox(t, "")
 	write(t, box.ResultsPath(), answered(1)+answered(2))
@@ -314,7 +313,7 @@ func TestConsumerWithoutItsLock(t *testing.T) {
 	assert.Equal(t, []string{"r2"}, takes(t, box, "mail", every))
 }
 
-// An inbox has so many consumers, and no more.
+// The number of consumers of an inbox is limited.
 func TestTooManyConsumers(t *testing.T) {
 	box := newBox(t, "")
 	for n := range 32 {
@@ -324,8 +323,7 @@ func TestTooManyConsumers(t *testing.T) {
 	assert.ErrorContains(t, err, "may have no more")
 }
 
-// Whatever write it is killed at, nothing is lost, and at most the one in hand comes again, with
-// the same key.
+// A kill at any write loses nothing. At most the outcome in hand comes again, with the same key.
 func TestConsumerCrashes(t *testing.T) {
 	s := crash.Scenario{
 		Setup: func(t testing.TB, dir string) {
@@ -359,8 +357,8 @@ func TestConsumerCrashes(t *testing.T) {
 	t.Run("broken disk", func(t *testing.T) { s.EveryFail(t, unix.EIO, check) })
 }
 
-// Where the power fails while entries are answered and their results handed over, each result is
-// handed over, and none that is known to be taken comes again.
+// The power fails while entries are answered and their results taken: each result is delivered, and
+// none that is known as taken comes again.
 func TestConsumerPowerLoss(t *testing.T) {
 	dir := t.TempDir()
 	now := noon

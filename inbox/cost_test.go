@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// spent is what f allocates and, where the kernel tells (proc(5), io), reads.
+// spent returns what f allocates and, where the kernel tells (proc(5), io), reads.
 func spent(t testing.TB, f func()) (allocated, read uint64) {
 	t.Helper()
 	var before, after runtime.MemStats
@@ -36,8 +36,7 @@ func bytesRead(t testing.TB) uint64 {
 	return n
 }
 
-// A turn costs the lines that it handles, not the file: 200 MB before and
-// behind them are not read.
+// A turn costs only the lines that it handles: 200 MB before and behind them are not read.
 func TestTurnReadsItsLinesOnly(t *testing.T) {
 	const size = 200 << 20
 	for name, at := range map[string]int64{"start": 0, "middle": size / 2, "end": size - 64} {
@@ -46,7 +45,7 @@ func TestTurnReadsItsLinesOnly(t *testing.T) {
 			f, err := os.OpenFile(box.Path(), os.O_RDWR, 0)
 			require.NoError(t, err)
 			defer f.Close()
-			require.NoError(t, f.Truncate(size)) // sparse: what is not written takes no space
+			require.NoError(t, f.Truncate(size)) // sparse: unwritten parts take no space
 			if at > 0 {
 				_, err = f.WriteAt([]byte("\n"), at-1)
 				require.NoError(t, err)
@@ -66,7 +65,7 @@ func TestTurnReadsItsLinesOnly(t *testing.T) {
 	}
 }
 
-// What was answered long ago costs nothing either.
+// Old results cost nothing either.
 func TestTurnDoesNotReadTheResults(t *testing.T) {
 	box := newBox(t, strings.Repeat("entry\n", 20))
 	write(t, box.ResultsPath(), "")

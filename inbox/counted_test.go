@@ -12,8 +12,8 @@ import (
 	"heartbeat/inbox"
 )
 
-// TestCountGoesOn holds that who counts again and again comes to what a count from the
-// start comes to, whatever happened in between.
+// TestCountGoesOn checks that counting on from an earlier count gives the same as counting from the
+// start, whatever happened in between.
 func TestCountGoesOn(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))

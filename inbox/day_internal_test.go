@@ -8,8 +8,8 @@ import (
 	"heartbeat/internal/money/price"
 )
 
-// What hooks in two time zones charge by turns adds up, and a day ends once it is over in
-// all of them. A clock that was wrong by more begins anew.
+// Hooks in two time zones that charge by turns share one day, which ends once it is over in both
+// zones. A clock that was further off begins a new day.
 func TestDayOfTwoZones(t *testing.T) {
 	one := price.Amount{Nanos: 1, Dollars: true}
 	var a Account

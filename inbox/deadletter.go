@@ -15,28 +15,28 @@ type Reason string
 // The reasons that heartbeat gives.
 const (
 	ReasonOrphaned    Reason = "orphaned"           // its session died or was resumed
-	ReasonInterrupted Reason = "interrupted"        // a person ended the turn
-	ReasonAsked       Reason = "asked a person"     // it waited for an answer, and nobody was there
-	ReasonStopped     Reason = "stopped"            // its session was ended with its launcher, by somebody's order
+	ReasonInterrupted Reason = "interrupted"        // a person ended its turn
+	ReasonAsked       Reason = "asked a person"     // its turn waited for an answer, and nobody was there
+	ReasonStopped     Reason = "stopped"            // its session was ended with its launcher, by request
 	ReasonUnresolved  Reason = "unresolved"         // it was answered, but its task is not done
 	ReasonCommand     Reason = "client command"     // the client took it for a command of its own, and asked no model
-	ReasonFailed      Reason = "failed"             // the turn ended in an error: see Failure
+	ReasonFailed      Reason = "failed"             // its turn ended in an error: see Failure
 	ReasonExhausted   Reason = "attempts exhausted" // redelivered as often as allowed
-	ReasonTooLong     Reason = "too long"           // over MaxLine, or a long line with too much metadata
-	ReasonDied        Reason = "delivery died"      // its delivery was killed again and again
-	ReasonExpired     Reason = "expired"            // its expires_at passed before its delivery
-	ReasonCanceled    Reason = "canceled"           // taken back before its delivery
-	ReasonEmpty       Reason = "empty"              // nothing to deliver: "" or an empty prompt
-	ReasonOverBudget  Reason = "over_budget"        // it cost what it may: see Failure
-	ReasonLimits      Reason = "invalid limits"     // its limits cannot be understood: see Failure
+	ReasonTooLong     Reason = "too long"           // longer than MaxLine, or a long line with too much metadata
+	ReasonDied        Reason = "delivery died"      // its delivery was killed repeatedly
+	ReasonExpired     Reason = "expired"            // its expires_at passed before delivery
+	ReasonCanceled    Reason = "canceled"           // it was taken back before delivery
+	ReasonEmpty       Reason = "empty"              // it has nothing to deliver: "" or an empty prompt
+	ReasonOverBudget  Reason = "over_budget"        // it reached its cost limit: see Failure
+	ReasonLimits      Reason = "invalid limits"     // its limits are not valid: see Failure
 	ReasonWide        Reason = "not UTF-8"          // its line is UTF-16 or UTF-32: see Failure
 	ReasonRejected    Reason = "rejected"           // its agent said that it cannot be done: see Failure
-	ReasonCheckFailed Reason = "check_failed"       // its check failed as often as it may: see Check
-	ReasonUnchecked   Reason = "unchecked"          // its turn ended, and its check never ran to an end: see Check
-	ReasonCheck       Reason = "unknown check"      // it asks for a check that the wiring does not have: see Failure
+	ReasonCheckFailed Reason = "check_failed"       // its check failed as often as allowed: see Check
+	ReasonUnchecked   Reason = "unchecked"          // its turn ended, but its check never completed: see Check
+	ReasonCheck       Reason = "unknown check"      // it asks for a check that the wiring lacks: see Failure
 )
 
-// Reasons are all that heartbeat gives.
+// Reasons returns every reason that heartbeat gives.
 func Reasons() []Reason {
 	return []Reason{
 		ReasonOrphaned, ReasonInterrupted, ReasonAsked, ReasonStopped, ReasonUnresolved, ReasonCommand, ReasonFailed, ReasonExhausted,
@@ -51,9 +51,9 @@ type DeadLetter struct {
 	ID       string                     `json:"id,omitempty"`
 	Metadata map[string]json.RawMessage `json:"metadata,omitempty"`
 	RawLine
-	// RawFile names the file, beside this one, that holds what a JSON line
-	// cannot: the exact line, if raw_line is empty; otherwise the text, and
-	// raw_line is the envelope that was delivered instead.
+	// RawFile names a file beside this one for content that does not fit into JSON. If raw_line is empty, the
+	// file holds the exact line. Otherwise it holds the text, and raw_line is the envelope that was delivered
+	// instead.
 	RawFile     string     `json:"raw_file,omitempty"`
 	StartOffset int64      `json:"start_offset"`
 	EndOffset   int64      `json:"end_offset"`
@@ -63,7 +63,7 @@ type DeadLetter struct {
 	SessionID   string     `json:"session_id,omitempty"`
 	PromptID    string     `json:"prompt_id,omitempty"`
 	Failure     *Failure   `json:"failure,omitempty"`
-	// Check is how far its check was, nil if it had none.
+	// Check is the state of the entry's check, nil if it had none.
 	Check *Check `json:"check,omitempty"`
 	// FirstSeq and Fields are as in a [Result].
 	FirstSeq int64 `json:"first_seq,omitempty"`
@@ -82,14 +82,13 @@ func deadLetterOf(d *Delivery, reason Reason, now time.Time) DeadLetter {
 	}
 }
 
-// One transaction sets aside no more entries than asideLines, and no more of
-// their bytes than about asideBytes.
+// One transaction sets aside at most asideLines entries and about asideBytes of their bytes.
 const (
 	asideLines = 1000
 	asideBytes = 1 << 20
 )
 
-// SetAside is what [Tx.Next] set aside, one element for each reason.
+// SetAside returns what [Tx.Next] set aside, one element for each reason.
 func (t *Tx) SetAside() []SetAside { return t.aside }
 
 func (t *Tx) noteAside(reason Reason, e Entry) {
@@ -97,7 +96,7 @@ func (t *Tx) noteAside(reason Reason, e Entry) {
 	t.asideLines++
 }
 
-// setAsideExpired sets aside an entry that was given back and has expired since.
+// setAsideExpired sets aside an entry that expired after it was given back.
 func (t *Tx) setAsideExpired(d *Delivery) error {
 	return t.setAsideGivenBack(d, deadLetterOf(d, ReasonExpired, t.box.utcNow()))
 }
@@ -112,8 +111,8 @@ func (t *Tx) setAsideGivenBack(d *Delivery, dead DeadLetter) error {
 	return nil
 }
 
-// setAsideWhole keeps the line's bytes in a file of their own, which is durable
-// before the dead letter that names it is committed.
+// setAsideWhole keeps the line's bytes in a file of their own. That file is durable before the commit of the
+// dead letter that names it.
 func (t *Tx) setAsideWhole(l line, reason Reason) error {
 	if l.id == "" {
 		l.id = entryID(l.raw)
@@ -140,7 +139,7 @@ func (t *Tx) setAsideUnread(e Entry, reason Reason, rawFile string, failure *Fai
 	return nil
 }
 
-// SetAside counts entries that became dead letters on the way to the next one.
+// SetAside counts entries that became dead letters while the next entry was sought.
 type SetAside struct {
 	Reason Reason
 	Count  int
@@ -150,7 +149,7 @@ type SetAside struct {
 	Start, End int64
 }
 
-// String is a sentence about them, for a person.
+// String returns a sentence for a person.
 func (s SetAside) String() string {
 	if s.Count == 1 {
 		return fmt.Sprintf("the entry %s is a dead letter, %s", s.Entry, s.Reason)
@@ -158,8 +157,7 @@ func (s SetAside) String() string {
 	return fmt.Sprintf("%d entries, the first of them %s, are dead letters, %s", s.Count, s.Entry, s.Reason)
 }
 
-// AddSetAside adds up what several transactions set aside, one element for each
-// reason.
+// AddSetAside adds up what several transactions set aside, one element for each reason.
 func AddSetAside(all []SetAside, more ...SetAside) []SetAside {
 next:
 	for _, m := range more {

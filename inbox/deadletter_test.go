@@ -13,7 +13,7 @@ import (
 	"heartbeat/inbox"
 )
 
-// A reason that the list lacks would be missing wherever all are shown.
+// Reasons must be complete: a missing one would be left out wherever all are shown.
 func TestReasonsAreAll(t *testing.T) {
 	source, err := parser.ParseFile(token.NewFileSet(), "deadletter.go", nil, 0)
 	require.NoError(t, err)
@@ -93,7 +93,7 @@ func TestEmptyEntriesAreSetAside(t *testing.T) {
 	}
 }
 
-// What was set aside on the way is only so when it is committed.
+// Setting aside on the way takes effect only with the commit.
 func TestSetAsideIsCommittedWithTheRest(t *testing.T) {
 	box := newBox(t, "\"\"\none\n")
 	for range 3 {
@@ -112,8 +112,7 @@ func TestSetAsideIsCommittedWithTheRest(t *testing.T) {
 	assert.Len(t, deadLetters(t, box), 1)
 }
 
-// An empty entry without its newline is set aside only once the file no longer
-// changes.
+// An empty entry without its newline is set aside only once the file no longer changes.
 func TestEmptyTornEntry(t *testing.T) {
 	box := newBox(t, `""`)
 	_, err := next(t, box)

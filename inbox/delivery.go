@@ -13,8 +13,8 @@ import (
 	"heartbeat/internal/words"
 )
 
-// Delivery is an entry in flight, as .in-flight holds it. The first five members
-// are those of heartbeat-rs, whose files are read too.
+// Delivery is an entry in flight, as .in-flight holds it. The first five members are those of heartbeat-rs,
+// whose files can be read too.
 type Delivery struct {
 	EntryID     string `json:"entry_id"`
 	StartOffset int64  `json:"start_offset"`
@@ -22,48 +22,46 @@ type Delivery struct {
 	RawLine
 	DeliveredAt time.Time `json:"delivered_at"`
 
-	// DeliveredSeq is the number of the commit that delivered it (see [Tx.Seq]),
-	// 0 if that is unknown.
+	// DeliveredSeq is the number of the commit that delivered the entry (see [Tx.Seq]), 0 if unknown.
 	DeliveredSeq int64 `json:"delivered_seq,omitempty"`
 
 	Attempt   int    `json:"attempt,omitempty"` // counted from 1
 	SessionID string `json:"session_id,omitempty"`
 	PromptID  string `json:"prompt_id,omitempty"`
 	Inbox     string `json:"inbox,omitempty"` // base name of the queue file
-	// Detached says that the inbox was truncated or replaced since. The entry
-	// exists only here, and settling it does not move the cursor.
+	// Detached says that the inbox was truncated or replaced after the delivery. The entry exists only here,
+	// and settling it does not move the cursor.
 	Detached bool `json:"detached,omitempty"`
 	// Unterminated says that the line had no newline when it was delivered.
 	Unterminated bool `json:"unterminated,omitempty"`
-	// TextFile names the file beside the inbox that holds the entry's text if the
-	// line is too long to be delivered. RawLine is then an envelope that says so.
+	// TextFile names the file beside the inbox with the text of an entry whose line is too long to be
+	// delivered. RawLine is then an envelope that says so.
 	TextFile string `json:"text_file,omitempty"`
-	// Evidence is the consumer's own note of how it delivered the entry.
+	// Evidence is the consumer's own note on how it delivered the entry.
 	Evidence json.RawMessage `json:"evidence,omitempty"`
-	// FirstSeq is the DeliveredSeq of the entry's first delivery, 0 if that is this one.
+	// FirstSeq is the DeliveredSeq of the entry's first delivery, 0 if this is the first.
 	FirstSeq int64 `json:"first_seq,omitempty"`
-	// Spent is what was charged to the entry so far, in all its deliveries, and
+	// Spent is what was charged to the entry so far, in all its deliveries.
 	Spent price.Amount `json:"-"`
-	// Took is for how long earlier deliveries of the entry were worked on: see [Tx.Worked].
+	// Took is how long earlier deliveries of the entry were worked on: see [Tx.Worked].
 	Took time.Duration `json:"-"`
 	// Failure is the last error that kept the entry from being answered.
 	Failure *Failure `json:"failure,omitempty"`
 	// Verdict and Progress are what the agent said of this delivery, nil for nothing.
 	Verdict  *Verdict  `json:"verdict,omitempty"`
 	Progress *Progress `json:"progress,omitempty"`
-	// Check is the check that it has to pass, nil for none.
+	// Check is the check that the entry must pass, nil for none.
 	Check *Check `json:"check,omitempty"`
 }
 
-// Failure is an error that kept an entry from being answered, and when it
-// happened.
+// Failure is an error that kept an entry from being answered.
 type Failure struct {
 	Error   string    `json:"error"`
 	Message string    `json:"message,omitempty"`
 	At      time.Time `json:"at"`
 }
 
-// String is the error's name and message.
+// String returns the error's name and message.
 func (f *Failure) String() string {
 	if f.Message == "" {
 		return f.Error
@@ -71,13 +69,11 @@ func (f *Failure) String() string {
 	return f.Error + ": " + f.Message
 }
 
-// Recipient says to whom an entry is delivered. Every field is optional and
-// opaque to this package.
+// Recipient says to whom an entry is delivered. Every field is optional and opaque to this package.
 type Recipient struct {
 	SessionID, PromptID string
 	Evidence            json.RawMessage
-	// Checks are the names of the checks that the entry has to pass. Only [Tx.Deliver] takes
-	// them.
+	// Checks names the checks that the entry must pass. Only [Tx.Deliver] uses it.
 	Checks []string
 }
 
@@ -88,13 +84,13 @@ func (r Recipient) check() error {
 	return nil
 }
 
-// Text is what was delivered, decoded from the raw line.
+// Text returns what was delivered, decoded from the raw line.
 func (d *Delivery) Text() string {
 	_, text, _ := decodeLine(d.rawBytes())
 	return text
 }
 
-// ID is the envelope's own id, or empty.
+// ID returns the envelope's own id, or "".
 func (d *Delivery) ID() string {
 	if !d.mayBeEnvelope() {
 		return ""
@@ -103,10 +99,10 @@ func (d *Delivery) ID() string {
 	return id
 }
 
-// label is what messages call the entry.
+// label is the entry's name in messages.
 func (d *Delivery) label() string { return words.Name(d.ID(), d.EntryID) }
 
-// Metadata is the envelope's members other than its prompt and id.
+// Metadata returns the envelope's members other than its prompt and id.
 func (d *Delivery) Metadata() map[string]json.RawMessage {
 	if !d.mayBeEnvelope() {
 		return nil
@@ -115,14 +111,13 @@ func (d *Delivery) Metadata() map[string]json.RawMessage {
 	return meta
 }
 
-// mayBeEnvelope spares the copies that decoding a line takes.
+// mayBeEnvelope avoids the copies that decoding a line makes.
 func (d *Delivery) mayBeEnvelope() bool {
 	text := strings.TrimSpace(strings.TrimPrefix(d.RawLine.Text, string(byteOrderMark)))
 	return d.RawLine.Base64 != "" || strings.HasPrefix(text, "{")
 }
 
-// rawBytes falls back on the readable form. Only a delivery that parseDelivery did
-// not check can need that.
+// rawBytes falls back on the readable form, which only a delivery that parseDelivery did not check can need.
 func (d *Delivery) rawBytes() []byte {
 	raw, err := d.RawLine.Bytes()
 	if err != nil {
@@ -205,7 +200,7 @@ func (d *Delivery) members(c flat.Codec) error {
 	c.NonZero("took_ns", &took)
 	d.Took = max(0, time.Duration(took))
 	if c.Reads() {
-		d.Spent, _ = price.Short(spent) // nothing, where somebody edited it
+		d.Spent, _ = price.Short(spent) // zero if somebody edited it
 	}
 	if err := flat.Pointer(c, "failure", &d.Failure); err != nil {
 		return err
@@ -233,10 +228,9 @@ func (d *Delivery) decode(m *flat.Members) error {
 	return m.Err()
 }
 
-// HandedOver notes that the text of the entry in flight went out whole, which
-// only its deliverer knows, and only after Commit. The note is not synced: a
-// power loss that takes it also ends the process that got the text. A kill does
-// not take it, so without a note it is uncertain whether the text went out.
+// HandedOver notes that the text of the entry in flight went out whole. Only the deliverer knows that, and
+// only after Commit. The note is not synced: a power loss that takes the note also ends the process that got
+// the text. A kill does not take the note, so without a note it is uncertain whether the text went out.
 //
 // The note belongs to that one delivery, and later commits keep it.
 func (t *Tx) HandedOver() error {

@@ -10,7 +10,7 @@ import (
 	"heartbeat/inbox"
 )
 
-// settles are the ways out of being in flight, each with what it leaves.
+// settles lists the ways to leave being in flight, each with what remains.
 var settles = map[string]struct {
 	settle                 func(*inbox.Tx) error
 	answered, dead, queued bool
@@ -21,8 +21,7 @@ var settles = map[string]struct {
 	"give back":   {settle: func(tx *inbox.Tx) error { return tx.GiveBack(true) }, queued: true},
 }
 
-// The file may go while its entry is in flight: the entry lives on, and the
-// file that took its place is read whole.
+// The inbox may be replaced while an entry is in flight: the entry lives on, and the new file is read whole.
 func TestEntryOutlivesItsFile(t *testing.T) {
 	t.Parallel()
 	for how, change := range map[string]func(t testing.TB, path string){
@@ -79,9 +78,8 @@ func TestGivenBackOutlivesItsFile(t *testing.T) {
 	assert.Equal(t, []string{"new"}, drain(t, box))
 }
 
-// What is before the cursor decides. If that is what was settled, the file is the
-// same inbox with other lines behind it, unless it was rewritten with exactly the
-// same bytes.
+// The bytes before the cursor decide. If they are the settled ones, the file is the same inbox with
+// other lines behind them, unless it was rewritten with exactly the same bytes.
 func TestReplacedUnderTheEntryInFlight(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -108,8 +106,8 @@ func TestReplacedUnderTheEntryInFlight(t *testing.T) {
 	}
 }
 
-// A timer writes one prompt a night. Last night's session died with it in
-// flight; tonight's is another entry, though it reads the same.
+// A timer writes one prompt a night. Last night's session died with it in flight. Tonight's prompt
+// is another entry, though its text is the same.
 func TestSamePromptEveryNight(t *testing.T) {
 	for name, night := range map[string]func(t testing.TB, path, content string){"rewritten": rewrite, "replaced": replace} {
 		t.Run(name, func(t *testing.T) {
@@ -122,8 +120,8 @@ func TestSamePromptEveryNight(t *testing.T) {
 	}
 }
 
-// An .in-flight that another program wrote may not fit the inbox. That says
-// nothing against the inbox, which has not changed: what was answered stays so.
+// An .in-flight from another program may not fit the inbox. The inbox has not changed, so answered
+// entries stay answered.
 func TestForeignEntryDoesNotRewind(t *testing.T) {
 	for name, content := range map[string]string{
 		"beyond the end": fiveMembers(1_000, 1_004, "zero"),
@@ -143,8 +141,8 @@ func TestForeignEntryDoesNotRewind(t *testing.T) {
 	}
 }
 
-// Somebody removes the journal while an entry lives on without its file. In
-// flight it has a file of its own; what was given back is kept in an event.
+// Somebody removes the journal while an entry lives on without its file. An entry in flight has its
+// own file; an entry that was given back is kept in an event.
 func TestJournalRemovedWithADetachedEntry(t *testing.T) {
 	t.Parallel()
 	for name, content := range map[string]string{"text": "one\n", "not UTF-8": "caf\xe9\n"} {

@@ -42,8 +42,8 @@ func byShell(line string) func(t testing.TB, box *inbox.Inbox) {
 	return func(t testing.TB, box *inbox.Inbox) { shell(t, box, line) }
 }
 
-// Two of four entries were answered. Whatever happens to the file then, as long as
-// it begins with those two, they are not delivered again.
+// Two of four entries were answered. As long as the file still begins with those two, they are not
+// delivered again, whatever else happens to it.
 func TestEditsBehindTheCursor(t *testing.T) {
 	const content = "one\ntwo\nthree\nfour\n"
 	for name, c := range map[string]struct {
@@ -109,8 +109,8 @@ func TestEditsBehindTheCursor(t *testing.T) {
 	}
 }
 
-// The settled lines decide as a whole, not only the last of them; and what another
-// program reads with the file's first lines is never skipped.
+// All settled lines decide together, not only the last. A line that another program put among the
+// file's first lines is never skipped.
 func TestEditsBeforeTheCursor(t *testing.T) {
 	for name, line := range map[string]string{
 		"a line far before, in another file":    "sed -i s/^3/x/ inbox.jsonl",
@@ -146,7 +146,7 @@ func TestCompactedInboxIsEdited(t *testing.T) {
 	}
 }
 
-// A journal of before there was a digest tells what its anchor does.
+// A journal without a digest relies on its anchor.
 func TestEditUnderAnOlderJournal(t *testing.T) {
 	box := half(t)
 	var lines []string
@@ -169,7 +169,7 @@ func TestEditUnderAnOlderJournal(t *testing.T) {
 	assert.Equal(t, want[1:], numbers(drain(t, box)))
 }
 
-// withoutMembers is a line of the journal as an older version wrote it.
+// withoutMembers returns a line of the journal as an older version wrote it.
 func withoutMembers(t testing.TB, line string, names ...string) string {
 	t.Helper()
 	_, body, _ := strings.Cut(line, " ")
@@ -183,8 +183,7 @@ func withoutMembers(t testing.TB, line string, names ...string) string {
 	return sha256Hex(string(b))[:16] + " " + string(b) + "\n"
 }
 
-// A prompt that is written each night, and read by somebody right then: the kernel
-// gives both the same time, as touch does.
+// A prompt is written each night and read at once: the kernel then sets both times equal, as touch does.
 func TestSamePromptReadAtOnce(t *testing.T) {
 	t.Parallel()
 	const nights = 60
@@ -209,8 +208,8 @@ func readRaw(t testing.TB, path string) {
 	require.NoError(t, unix.Close(fd))
 }
 
-// The same with times that are the same for certain; and with the very time that
-// the last commit saw, as within one tick of the clock.
+// The same with times that are certainly equal, and with the very time of the last commit, as
+// within one tick of the clock.
 func TestSamePromptWithinOneTick(t *testing.T) {
 	for name, c := range map[string]struct{ before, access, change time.Duration }{
 		"read in the tick of the write":     {0, time.Minute, time.Minute},
@@ -232,8 +231,8 @@ func TestSamePromptWithinOneTick(t *testing.T) {
 	}
 }
 
-// An edit before anything was read is honoured for good: what was taken out, or
-// answered in its new place, does not come back with a kill or a power loss.
+// An edit before anything was read holds for good: a removed line, or one answered in its new
+// place, does not come back with a kill or a power loss.
 func TestEditBeforeAnythingWasRead(t *testing.T) {
 	for edit, line := range map[string]string{
 		"taken out":            "sed -i /first/d inbox.jsonl",
@@ -278,8 +277,8 @@ func TestEditBeforeAnythingWasRead(t *testing.T) {
 	}
 }
 
-// What was sent last is edited before any other transaction has looked at it. A
-// restart makes the files good from the journal, and must leave the edit alone.
+// The last sent line is edited before any other transaction has looked. A restart repairs the files
+// from the journal, and must leave the edit alone.
 func TestEditRightBehindASend(t *testing.T) {
 	for edit, c := range map[string]struct {
 		line string

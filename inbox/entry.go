@@ -11,22 +11,20 @@ import (
 
 	"heartbeat/internal/flat"
 	"heartbeat/internal/lines"
-	"heartbeat/internal/money/budget"
 	"heartbeat/internal/money/price"
 )
 
 // Entry is one line of the inbox, decoded.
 type Entry struct {
-	EntryID string // hex SHA-256 of the raw line, a byte order mark included
-	ID      string // an envelope's own `id`; empty where it has none
+	EntryID string // hex SHA-256 of the raw line, including a byte order mark
+	ID      string // an envelope's own `id`, or ""
 	Text    string // what is delivered: valid UTF-8, never empty
-	// Metadata holds an envelope's members beside `prompt` and `id`; also an `id` that is no
-	// string, or that [CheckID] refuses.
+	// Metadata holds an envelope's members other than `prompt` and `id`. An `id` that is not a string, or
+	// that [CheckID] refuses, is kept here.
 	Metadata map[string]json.RawMessage
-	// Start and End are the entry's byte range in the inbox; End is the start
-	// of the next line.
+	// Start and End are the entry's byte range in the inbox. End is the start of the next line.
 	Start, End int64
-	// Attempt is which delivery this would be, counted from 1.
+	// Attempt is the number that this delivery would have, counted from 1.
 	Attempt int
 
 	raw        []byte
@@ -34,35 +32,33 @@ type Entry struct {
 	textFile   string // see Delivery.TextFile
 	detached   bool   // no longer in the inbox: see Delivery.Detached
 	offer      *offer
-	// See Delivery. firstSeq is 0 before the first delivery.
+	// The next three are as in Delivery; firstSeq is 0 before the first delivery.
 	firstSeq int64
 	spent    price.Amount
 	took     time.Duration
 }
 
-// offer marks an entry that may be delivered: the transaction returned it last,
-// and has delivered nothing since. Only its address counts.
+// offer marks the entry that may be delivered: the one that the transaction returned last, if it has
+// delivered nothing since. Only its address counts.
 type offer struct{ _ byte }
 
-// byteOrderMark is what some editors and shells put at the start of a file. It is
-// never part of a line's content, wherever in the file it is.
+// byteOrderMark is what some editors and shells put at the start of a file. It is never part of a line's
+// content, wherever it occurs in the file.
 var byteOrderMark = []byte("\uFEFF")
 
-// blank reports whether a line has nothing in it.
+// blank reports whether a line is empty apart from white space.
 func blank(l []byte) bool { return len(bytes.TrimSpace(bytes.TrimPrefix(l, byteOrderMark))) == 0 }
 
-// expired reports whether the envelope says that it is too late to deliver the
-// entry.
+// expired reports whether the envelope's expires_at has passed.
 func (e Entry) expired(now time.Time) bool {
 	at := e.timeMember(expiresMember)
 	return !at.IsZero() && now.After(at)
 }
 
-// Limits are what the envelope says that the entry may cost. An error says which of it
-// cannot be understood; such an entry is never delivered.
-func (e Entry) Limits() (budget.Limits, error) { return budget.Parse(e.Metadata[limitsMember]) }
+// Limits returns the envelope's cost limits, in the form that package budget reads, nil for none.
+func (e Entry) Limits() json.RawMessage { return e.Metadata[limitsMember] }
 
-// timeMember reads a member that should be a time; it is zero if it is none.
+// timeMember reads a member that should be a time, zero if it is not one.
 func (e Entry) timeMember(member string) time.Time {
 	raw, ok := e.Metadata[member]
 	if !ok {
@@ -75,8 +71,7 @@ func (e Entry) timeMember(member string) time.Time {
 	return at
 }
 
-// decodeEntry never fails: a line that is neither a JSON string nor an envelope
-// is delivered as it stands.
+// decodeEntry never fails: a line that is neither a JSON string nor an envelope is delivered as it stands.
 func decodeEntry(raw []byte) Entry {
 	e := Entry{EntryID: entryID(raw), raw: raw, Attempt: 1, terminated: true}
 	e.ID, e.Text, e.Metadata = decodeLine(raw)
@@ -132,12 +127,11 @@ const (
 	checkMember     = "check"
 )
 
-// RawLine is an entry's line as it was in the inbox, without its line end, in a
-// form that JSON can carry.
+// RawLine is an entry's line as it was in the inbox, without its line end, in a form that JSON can carry.
 type RawLine struct {
 	// Text is the line, with U+FFFD for bytes that are not UTF-8.
 	Text string `json:"raw_line"`
-	// Base64 is the exact bytes, set only if Text had to change them.
+	// Base64 holds the exact bytes. It is set only if Text had to change them.
 	Base64 string `json:"raw_base64,omitempty"`
 }
 
@@ -160,14 +154,14 @@ func (r RawLine) Bytes() ([]byte, error) {
 	return b, nil
 }
 
-// wideMeans is what the dead letter of a wide line says.
+// wideMeans is the message of a wide line's dead letter.
 const wideMeans = "it is a line of UTF-16 or UTF-32, as PowerShell's > and >> write it, or stands in an inbox that begins so: " +
 	"save the text as UTF-8 and send that, or send the file: `heartbeat send --batch FILE --format lines` reads one that begins with a byte order mark"
 
-// wide reports whether a line is a part of UTF-16 or UTF-32. It cannot be taken for text: a
-// file of that is not divided into lines at the bytes of a line break, which other characters
-// have as well, so that an agent might be told something else. What is left of such a
-// character may be plain letters: in a file that begins so, only JSON is no part of it.
+// wide reports whether a line is part of UTF-16 or UTF-32. Such a line cannot be taken for text: the byte of
+// a line break also occurs inside other characters, so the file splits in wrong places and an agent might be
+// told something else. The fragments may be plain letters. In a file that begins with such a byte order mark,
+// only JSON is known to be no fragment.
 func (t *Tx) wide(raw []byte) bool {
 	zeros := bytes.Count(raw, []byte{0})
 	switch text := bytes.TrimSpace(raw); {
@@ -188,10 +182,10 @@ func (t *Tx) wide(raw []byte) bool {
 	return len(raw)%2 == 0 && (4*zeros >= len(raw) || bytes.HasSuffix(raw, []byte("\r\x00")))
 }
 
-// beginsWide reports whether the inbox itself does.
+// beginsWide reports whether the inbox itself begins with such a byte order mark.
 func (t *Tx) beginsWide() bool {
 	var first [4]byte
-	n, _ := t.file.ReadAt(first[:], 0) // a file that is shorter begins otherwise
+	n, _ := t.file.ReadAt(first[:], 0) // a shorter file has no such mark
 	return wideMark(first[:n])
 }
 

@@ -114,8 +114,8 @@ func TestBlankLinesAreSkipped(t *testing.T) {
 	assert.ErrorIs(t, err, inbox.ErrEmpty)
 }
 
-// What travels with an entry comes back with its answer, whatever the entry
-// is: an entry that can be delivered can be acknowledged.
+// Everything that travels with an entry comes back with its answer: an entry that can be delivered
+// can be acknowledged.
 func TestDeliveredCanBeAcknowledged(t *testing.T) {
 	for name, line := range map[string]string{
 		"plain":           "x",
@@ -143,7 +143,7 @@ func TestDeliveredCanBeAcknowledged(t *testing.T) {
 	}
 }
 
-// nested is an envelope with metadata so many levels deep.
+// nested returns an envelope with metadata that many levels deep.
 func nested(levels int) string {
 	return `{"prompt":"x","m":` + strings.Repeat("[", levels) + strings.Repeat("]", levels) + `}`
 }

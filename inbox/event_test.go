@@ -16,7 +16,7 @@ func events(t testing.TB, box *inbox.Inbox) []inbox.Event {
 	return linesOf[inbox.Event](t, box.EventsPath())
 }
 
-// Each thing that is rare in an entry's life leaves one line.
+// Each rare thing in an entry's life leaves one line.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	const line = `{"prompt":"x","id":"job"}`
@@ -74,7 +74,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// An inbox that turns out to be another one is worth a line, once.
+// A replaced inbox leaves one event.
 func TestReplacedInboxLeavesAnEvent(t *testing.T) {
 	box := newBox(t, oldContent)
 	drain(t, box)

@@ -14,7 +14,7 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// exampleInbox is an inbox with this content, in a directory of its own.
+// exampleInbox creates an inbox with this content in a directory of its own.
 func exampleInbox(content string) (box *inbox.Inbox, remove func()) {
 	dir, err := os.MkdirTemp("", "inbox")
 	if err != nil {
@@ -31,8 +31,8 @@ func exampleInbox(content string) (box *inbox.Inbox, remove func()) {
 	return box, func() { os.RemoveAll(dir) }
 }
 
-// A consumer acknowledges the entry that it has answered and takes the next
-// one, in one transaction. Only once that is durable is the text handed over.
+// A consumer acknowledges the entry that it has answered and takes the next one, in one
+// transaction. It passes the text on only once that is durable.
 func Example() {
 	box, remove := exampleInbox("first\n{\"prompt\":\"second\",\"id\":\"job-2\"}\n")
 	defer remove()
@@ -79,7 +79,7 @@ func ExampleInbox_Append() {
 	defer remove()
 
 	message := inbox.Message{ID: "job-7", Text: "two\nlines", Metadata: map[string]any{"from": "ci"}}
-	for range 2 { // sending it again is safe
+	for range 2 { // sending again is safe
 		receipt, err := box.Append(context.Background(), message, 0)
 		if err != nil {
 			log.Fatal(err)
@@ -132,7 +132,7 @@ func consume(box *inbox.Inbox) {
 	}
 }
 
-// A launcher settles what the session before left in flight.
+// A launcher settles what the previous session left in flight.
 func Example_recovery() {
 	box, remove := exampleInbox("flaky\nnext\n")
 	defer remove()

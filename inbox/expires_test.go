@@ -53,13 +53,13 @@ func TestExpires(t *testing.T) {
 	}
 }
 
-// What is not an envelope has no time to expire at.
+// Only envelopes have a time of expiry.
 func TestOnlyEnvelopesExpire(t *testing.T) {
 	box := newBox(t, "{\"expires_at\":\"2020-01-01T00:00:00Z\"}\n\"expires_at 2020-01-01T00:00:00Z\"\n")
 	assert.Len(t, drain(t, box), 2)
 }
 
-// Time goes by while an entry waits, is in flight and waits again.
+// Time passes while an entry waits, is in flight and waits again.
 func TestExpiresWhile(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -111,7 +111,7 @@ func TestExpiresWhile(t *testing.T) {
 				assert.Equal(t, "next", e.Text)
 				aside = tx.SetAside()
 			})
-			if name != "scheduled" { // that one stands behind the next
+			if name != "scheduled" { // a scheduled entry stands behind the next
 				assert.Len(t, aside, len(c.attempts))
 			}
 			assert.Equal(t, []string{"next"}, drain(t, now.box))

@@ -23,16 +23,16 @@ type place struct {
 	start, end int64      // in the queue file, both 0 where it is not there
 	notBefore  *time.Time // of a scheduled entry
 
-	// text is what the entry asks for. part says that it is the beginning, or stands for a
-	// text in a file: the line that it is of is in the queue file yet, perhaps, at from.
+	// text is what the entry asks for. With part it is only the beginning, or it stands for a text in a file.
+	// The whole line may still be in the queue file, at from.
 	text     string
 	part     bool
 	from, to int64
-	letter   string // names a dead letter
-	ahead    bool   // it is sent together with what is compared with it
+	letter   string // the name of a dead letter
+	ahead    bool   // it is sent in the same batch
 }
 
-// stands says where the entry is, as a part of a sentence.
+// stands completes a sentence with where the entry is.
 func (p place) stands() string {
 	switch {
 	case p.ahead:
@@ -59,11 +59,10 @@ func (t *Tx) asksElse(p place, text string) bool {
 	return p.text != "" && !strings.HasPrefix(p.text, standsFor) && firstCharacters(text, keptPrompt) != p.text
 }
 
-// setAside is where a place is that is no [Receipt]'s: among the dead letters.
+// setAside is the where of a dead letter, which is never a [Receipt]'s Found.
 const setAside = "dead letter"
 
-// find says where the entries with those envelope ids are, dead letters left out. It reads
-// everything.
+// find locates the entries with those envelope ids, without dead letters. It reads everything.
 func (t *Tx) find(ids map[string]bool) (map[string]place, error) {
 	l := nameSearch{passes: maxPasses}
 	found, err := l.find(t, ids)
@@ -71,7 +70,7 @@ func (t *Tx) find(ids map[string]bool) (map[string]place, error) {
 	return found, err
 }
 
-// needleOf is the id that is looked for if there is only one, else "".
+// needleOf returns the only id of a search, "" for several.
 func needleOf(ids map[string]bool) string {
 	if len(ids) != 1 {
 		return ""
@@ -113,8 +112,8 @@ func (t *Tx) findScheduled(note func(string, place) bool) (goOn bool, err error)
 	return goOn && err == nil, err
 }
 
-// scanQueue calls note for each entry of the queue file, from an offset on, that
-// has an id; whole is false for a last line without its newline.
+// scanQueue calls note for each entry with an id, from an offset of the queue file on. whole is false for a
+// last line without its newline.
 func (t *Tx) scanQueue(from int64, needle string, note func(id string, p place, whole bool) bool) error {
 	if t.file == nil {
 		return nil
@@ -133,8 +132,8 @@ func (t *Tx) scanQueue(from int64, needle string, note func(id string, p place, 
 	})
 }
 
-// scanAnswered calls note for the results with those ids, from an offset on. It
-// decodes no more of other lines than their id.
+// scanAnswered calls note for the results with those ids, from an offset on. Of other lines it decodes only
+// the id.
 func scanAnswered(f *disk.File, from int64, ids map[string]bool, note func(string, place) bool) error {
 	needle := needleOf(ids)
 	return lines.EachOwn(io.NewSectionReader(f, from, f.Info().Size-from), from, func(_, _ int64, l []byte, _ bool) bool {
@@ -154,8 +153,8 @@ func scanAnswered(f *disk.File, from int64, ids map[string]bool, note func(strin
 	})
 }
 
-// scanSetAside keeps in found the dead letters with those ids, from an offset on, that were
-// neither requeued nor taken back by who sent them.
+// scanSetAside keeps in found the dead letters with those ids, from an offset on, that are open and were not
+// canceled.
 func scanSetAside(f *disk.File, from int64, ids map[string]bool, found map[string]place) error {
 	needle := needleOf(ids)
 	return lines.EachRecord(io.NewSectionReader(f, from, f.Info().Size-from), from, func(_, _ int64, l []byte, _ bool) bool {
@@ -176,22 +175,20 @@ func scanSetAside(f *disk.File, from int64, ids map[string]bool, found map[strin
 	})
 }
 
-// mayHold rules out, without decoding it, a line that cannot hold the JSON string
-// needle: one with neither its plain form nor an escape.
+// mayHold rules out lines, without decoding them, that cannot hold the JSON string needle: they have neither
+// its plain form nor an escape.
 func mayHold(l []byte, needle string) bool {
 	return needle == "" || bytes.Contains(l, []byte(needle)) || bytes.IndexByte(l, '\\') >= 0
 }
 
-// searchSpan is how much may be searched for names while others wait for the lock.
+// searchSpan bounds how many bytes are searched for ids under the lock.
 const searchSpan = 1 << 20
 
-// errSearchFirst says that there is more to search than may be searched under the
-// lock.
+// errSearchFirst says that more must be searched than is allowed under the lock.
 var errSearchFirst = errors.New("the names are to be looked for first")
 
-// nameSearch is the result of a search for names, and how far it got in the queue
-// file and in those of the outcomes. It starts without the lock and is completed under the
-// lock, when little is left to search, however large the files are.
+// nameSearch is the result of a search for ids, and how far it got in the queue file and the outcome files.
+// It starts without the lock. Under the lock little is left to search, however large the files are.
 type nameSearch struct {
 	generation int // of the queue file
 	cursor     int64
@@ -201,24 +198,23 @@ type nameSearch struct {
 
 	answered, aside outcomes
 
-	passes int // how often it gave up the lock
+	passes int // how often it ran without the lock
 }
 
-// outcomes are what was found in the file of the results, or of the dead letters.
+// outcomes are the finds in the results, or in the dead letters.
 type outcomes struct {
 	seen  journal.Seen
 	found map[string]place
 }
 
-// maxPasses bounds how often a search gives up the lock: somebody who fills or
-// replaces the files all the time must not keep it from ending.
+// maxPasses bounds how often a search starts over without the lock, so that it ends even if somebody keeps
+// filling or replacing the files.
 const maxPasses = 100
 
 // searchUnlocked searches without the lock.
 func (l *nameSearch) searchUnlocked(b *Inbox, ids map[string]bool) (err error) {
 	l.passes++
-	// The outcomes come first: an entry that is settled in between then has its own
-	// after what was read.
+	// Outcomes come first: an entry that is settled in between has its outcome behind the part that was read.
 	if err := l.searchOutcomes(b, ids); err != nil {
 		return err
 	}
@@ -230,8 +226,8 @@ func (l *nameSearch) searchUnlocked(b *Inbox, ids map[string]bool) (err error) {
 	return l.searchQueue(v.tx, ids)
 }
 
-// find says where the entries with those ids are, as [Tx.find] does, or gives
-// errSearchFirst if that would take long.
+// find locates the entries with those ids, dead letters included. It returns errSearchFirst if that would
+// take long.
 func (l *nameSearch) find(t *Tx, ids map[string]bool) (map[string]place, error) {
 	rest, err := l.remaining(t)
 	if err != nil {
@@ -272,7 +268,7 @@ func (l *nameSearch) find(t *Tx, ids map[string]bool) (map[string]place, error) 
 	return found, nil
 }
 
-// remaining is how many bytes are still to be searched.
+// remaining is how many bytes are yet to be searched.
 func (l *nameSearch) remaining(t *Tx) (int64, error) {
 	from, _, err := l.resumeAt(t)
 	if err != nil {
@@ -280,7 +276,7 @@ func (l *nameSearch) remaining(t *Tx) (int64, error) {
 	}
 	rest := t.queueSize() - from
 	for kind, o := range l.outcomes() {
-		f, err := openState(t.box.fileOf(kind))
+		f, err := journal.OpenState(t.box.fileOf(kind))
 		if err != nil {
 			return 0, err
 		}
@@ -300,8 +296,8 @@ func (l *nameSearch) outcomes() map[journal.Kind]*outcomes {
 	return map[journal.Kind]*outcomes{journal.Results: &l.answered, journal.DeadLetters: &l.aside}
 }
 
-// resumeAt is where the search in the queue continues, and whether the file is the
-// one that was searched before.
+// resumeAt is where the search in the queue continues, and whether the file is the one that was searched
+// before.
 func (l *nameSearch) resumeAt(t *Tx) (off int64, known bool, err error) {
 	if t.file == nil || l.generation != t.st.QueueGeneration || l.cursor > t.st.Cursor {
 		return t.st.Cursor, false, nil
@@ -353,7 +349,7 @@ func (l *nameSearch) searchOutcomes(b *Inbox, ids map[string]bool) error {
 }
 
 func (o *outcomes) search(path string, kind journal.Kind, ids map[string]bool) error {
-	f, err := openState(path)
+	f, err := journal.OpenState(path)
 	if f == nil || err != nil {
 		*o = outcomes{}
 		return err

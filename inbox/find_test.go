@@ -11,13 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A batch looks for its names again each time that it gets the lock back, and
-// reads only what has come since: wherever that is, it is found.
+// A batch searches for its names again each time it gets the lock back. It reads only what is new,
+// and finds it wherever it is.
 func TestLookedGoesOnFromWhereItWas(t *testing.T) {
 	const old = "{\"id\":\"a\",\"prompt\":\"x\"}\n"
 	line := func(id string) string { return strings.Replace(old, `"a"`, `"`+id+`"`, 1) }
 	for name, c := range map[string]struct {
-		since string // what the inbox is by then
+		since string // the inbox by then
 		found map[string]string
 	}{
 		"nothing":          {old, map[string]string{}},
@@ -55,8 +55,7 @@ func TestLookedGoesOnFromWhereItWas(t *testing.T) {
 	}
 }
 
-// What is long is searched without the lock, and what became of it meanwhile is
-// found with it.
+// A long file is searched without the lock, and later changes are found with it.
 func TestLookFirst(t *testing.T) {
 	t.Parallel()
 	pad := strings.Repeat("x", searchSpan)

@@ -13,8 +13,7 @@ import (
 	"heartbeat/internal/machine"
 )
 
-// forget takes the journal's note away that the last commit was followed, as a
-// kill before it was written does.
+// forget removes the journal's note that the files followed the last commit, as a kill before the note does.
 func forget(t testing.TB, box *inbox.Inbox) {
 	t.Helper()
 	j := read(t, beside(box, journal))
@@ -23,11 +22,10 @@ func forget(t testing.TB, box *inbox.Inbox) {
 	write(t, beside(box, journal), filled(strings.Join(lines[:len(lines)-2], ""), j))
 }
 
-// documented are the files that a commit is followed by.
+// documented are the files that follow a commit.
 var documented = []string{".inbox-offset", ".in-flight", ".responded", ".results.jsonl", ".dead-letter.jsonl"}
 
-// With the note gone, the documented files are made good, whatever a power loss
-// left of them: the commit counts.
+// Without the note, the documented files are repaired, whatever a power loss left of them: the commit counts.
 func TestFilesAreMadeGood(t *testing.T) {
 	for step, settle := range tornCommits {
 		for how, spoil := range map[string]func(t testing.TB, path string){
@@ -63,8 +61,8 @@ func TestFilesAreMadeGood(t *testing.T) {
 	}
 }
 
-// Where the kernel does not say which boot this is, no mark vouches for what a power loss may
-// have taken: an answered entry does not come again, and its result is there.
+// If the kernel does not identify the boot, no mark vouches for what a power loss may have taken.
+// An answered entry still does not come again, and its result is there.
 func TestUnreadBootIsAnother(t *testing.T) {
 	for name, boots := range map[string][2]string{
 		"never read": {machine.TestOnlyUnread, machine.TestOnlyUnread}, "read before": {"one", machine.TestOnlyUnread}, "read after": {machine.TestOnlyUnread, "two"},
@@ -88,7 +86,7 @@ func TestUnreadBootIsAnother(t *testing.T) {
 	}
 }
 
-// Files that should be gone go.
+// Files that should be gone are removed.
 func TestLeftoversAreRemoved(t *testing.T) {
 	box := newBox(t, oldContent)
 	turn(t, box)
@@ -105,8 +103,8 @@ func TestLeftoversAreRemoved(t *testing.T) {
 	assert.Len(t, results(t, box), 1)
 }
 
-// A new boot may follow a power loss, which takes from the unsynced files what
-// it likes. Every result that the journal still vouches for comes back.
+// A new boot may follow a power loss, which takes any part of the unsynced files. Every result that
+// the journal still vouches for comes back.
 func TestResultsAreMadeGoodAfterAPowerLoss(t *testing.T) {
 	for _, lost := range []int{0, 1, 2, 3} {
 		reboot(t, "one")
@@ -121,7 +119,7 @@ func TestResultsAreMadeGoodAfterAPowerLoss(t *testing.T) {
 	}
 }
 
-// Starts of the machine and looks at the queue, in any number, change nothing.
+// Any number of boots and looks at the queue change nothing.
 func TestManyBoots(t *testing.T) {
 	reboot(t, "one")
 	box := newBox(t, oldContent)
@@ -142,7 +140,7 @@ func TestManyBoots(t *testing.T) {
 	assert.Equal(t, []string{"three"}, drain(t, box))
 }
 
-// A reader sees whole numbers and objects, also when they get shorter.
+// A reader sees whole numbers and objects, even when they get shorter.
 func TestFilesGetShorter(t *testing.T) {
 	long := strings.Repeat("x", 100<<10)
 	box := newBox(t, long+"\n"+strings.Repeat("y", 100)+"\nz\n")
@@ -158,15 +156,15 @@ func TestFilesGetShorter(t *testing.T) {
 	assert.Equal(t, "0", cursorFile(t, box))
 }
 
-// A commit stands even if the files cannot follow. A warning says so, and the
-// next transaction completes them.
+// A commit stands even if the files cannot follow. A warning says so, and the next transaction
+// completes them.
 func TestCommitStandsWhenFilesCannotFollow(t *testing.T) {
 	box := newBox(t, oldContent)
 	turn(t, box)
 	tx, err := box.Begin(context.Background())
 	require.NoError(t, err)
 	require.NoError(t, tx.Acknowledge("done"))
-	// In the way of the new content that .in-flight's removal makes room for.
+	// A directory blocks the new content that .in-flight's removal makes room for.
 	require.NoError(t, os.Remove(beside(box, ".responded")))
 	require.NoError(t, os.Mkdir(beside(box, ".responded"), 0o700))
 	require.NoError(t, tx.Commit())

@@ -19,7 +19,7 @@ func mkfifo(t testing.TB, path string) {
 	require.NoError(t, unix.Mkfifo(path, 0o600))
 }
 
-// step delivers and acknowledges and sets aside: it comes by every state file.
+// step delivers, acknowledges and sets aside, and so uses every state file.
 func step(box *inbox.Inbox) error {
 	for _, settle := range []func(*inbox.Tx) error{
 		func(tx *inbox.Tx) error { return tx.Acknowledge("reply") },
@@ -59,8 +59,8 @@ func deliverAndSettle(tx *inbox.Tx, settle func(*inbox.Tx) error) error {
 	return tx.Commit()
 }
 
-// A state file that is a link to somebody's file, or a FIFO, is refused with an
-// error that names it; the link's target stays as it is, and nothing is lost.
+// A state file that is a FIFO or a link to somebody's file is refused with an error that names it.
+// The link's target stays as it is, and nothing is lost.
 func TestForeignStateFilesAreRefused(t *testing.T) {
 	t.Parallel()
 	names := []string{".inbox-lock", ".inbox-journal", ".inbox-offset", ".in-flight", ".results.jsonl", ".dead-letter.jsonl"}
@@ -95,7 +95,7 @@ func TestForeignStateFilesAreRefused(t *testing.T) {
 	}
 }
 
-// heartbeat-rs's flag file has no content, so its name is all that counts.
+// heartbeat-rs's flag file has no content: only its name counts.
 func TestRespondedLinkIsOnlyRemoved(t *testing.T) {
 	box := newBox(t, "one\ntwo\n")
 	target := filepath.Join(t.TempDir(), "precious")
@@ -120,7 +120,7 @@ func TestStateFilesAreForTheirOwnerOnly(t *testing.T) {
 	}
 }
 
-// The inbox itself is the user's: it may be a link, and be read by others.
+// The inbox itself belongs to the user: it may be a link, and others may read it.
 func TestInboxMayBeALink(t *testing.T) {
 	real := filepath.Join(t.TempDir(), "real.jsonl")
 	write(t, real, "one\n")
@@ -133,7 +133,7 @@ func TestInboxMayBeALink(t *testing.T) {
 	assert.FileExists(t, filepath.Join(filepath.Dir(link), ".inbox-offset"))
 }
 
-// A link to an inbox that is yet to be made must not have Append try for ever.
+// A link to a missing inbox must not make Append retry for ever.
 func TestAppendThroughDanglingLink(t *testing.T) {
 	link := filepath.Join(t.TempDir(), "inbox.jsonl")
 	require.NoError(t, os.Symlink(filepath.Join(t.TempDir(), "later.jsonl"), link))

@@ -19,7 +19,7 @@ type lineAt struct {
 	raw        string
 }
 
-// split is every line that is not blank.
+// split returns every line that is not blank.
 func split(content []byte) (all []lineAt) {
 	off := int64(0)
 	for l := range bytes.Lines(content) {
@@ -40,9 +40,8 @@ func boundary(content []byte, off int64) bool {
 	return off == 0 || off == int64(len(content)) || (off < int64(len(content)) && content[off-1] == '\n')
 }
 
-// FuzzNext drains an inbox of any bytes: every line that is not blank is answered
-// or set aside, once and in order, and the cursor is never in the middle of a
-// line.
+// FuzzNext drains an inbox of any bytes. Every line that is not blank is answered or set aside,
+// once and in order, and the cursor never stands inside a line.
 func FuzzNext(f *testing.F) {
 	for _, s := range []string{
 		oldContent, "", "\n\n", "a", "\"\"\n{\"prompt\":\"\"}\n", "a\r\nb\r\n \nc", "\x00\n\xff\xfe\n", "{\"prompt\":\"x\",\"id\":\"i\"}\n\"s\"\n",
@@ -80,8 +79,7 @@ func FuzzNext(f *testing.F) {
 	})
 }
 
-// settled merges the results and the dead letters by offset. Each line's bytes
-// are checked by their hash.
+// settled merges the results and the dead letters by offset. It checks each line's bytes by their hash.
 func settled(t testing.TB, box *inbox.Inbox) (all []lineAt) {
 	t.Helper()
 	lines := map[string]string{}
@@ -102,8 +100,8 @@ func settled(t testing.TB, box *inbox.Inbox) (all []lineAt) {
 	return all
 }
 
-// FuzzCursor puts any bytes into .inbox-offset: it is refused and left alone,
-// or what is delivered are whole lines up to the last.
+// FuzzCursor puts any bytes into .inbox-offset: they are refused and left alone, or whole lines up
+// to the last one are delivered.
 func FuzzCursor(f *testing.F) {
 	for _, s := range []string{"0", "4", "5", " 8\n", "14", "15", "-1", "", "x", "9223372036854775807", "9223372036854775808", "1_0", "\x00"} {
 		f.Add([]byte(oldContent), []byte(s))
@@ -144,8 +142,8 @@ func FuzzCursor(f *testing.F) {
 	})
 }
 
-// FuzzInFlight puts any bytes into .in-flight: they are refused and left alone,
-// or taken up as an entry that can be settled, after which all goes on.
+// FuzzInFlight puts any bytes into .in-flight: they are refused and left alone, or accepted as an
+// entry that can be settled, and the queue continues.
 func FuzzInFlight(f *testing.F) {
 	for _, s := range corruptInFlight {
 		f.Add([]byte(s))

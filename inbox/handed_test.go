@@ -40,8 +40,7 @@ func isHandedOver(t testing.TB, box *inbox.Inbox) (handed bool) {
 	return handed
 }
 
-// The note belongs to one delivery, and outlives what others commit meanwhile, the
-// journal's trimming and a new boot.
+// The note belongs to one delivery. It outlives other commits, the journal's trimming and a new boot.
 func TestHandedOver(t *testing.T) {
 	box := newBox(t, "one\ntwo\nthree\n")
 	deliver(t, box)
@@ -71,8 +70,8 @@ func TestHandedOver(t *testing.T) {
 	assert.False(t, isHandedOver(t, box), "it was another delivery")
 }
 
-// The note is about that delivery, whatever was edited around it, and about no other
-// that somebody puts into .in-flight.
+// The note holds for that delivery, whatever was edited around it, and for no other that somebody
+// puts into .in-flight.
 func TestHandedOverIsOfThatDelivery(t *testing.T) {
 	for edit, want := range map[[2]string]bool{
 		{`"attempt":1`, `"attempt":2`}:           true,
@@ -88,8 +87,8 @@ func TestHandedOverIsOfThatDelivery(t *testing.T) {
 	}
 }
 
-// A note is no sign that the documented files follow: where they did not, they are
-// made good all the same, and the note is kept with the next commit.
+// The note does not mean that the documented files have followed. Where they did not, they are
+// repaired, and the next commit keeps the note.
 func TestHandedOverWithoutFollowing(t *testing.T) {
 	box := newBox(t, "one\ntwo\n")
 	stop := crash.Observe(t, func(op disk.Op) error {
@@ -105,7 +104,7 @@ func TestHandedOverWithoutFollowing(t *testing.T) {
 	assert.FileExists(t, beside(box, ".in-flight"))
 }
 
-// The note is one write to a file that is open, and no sync.
+// The note is one write to an open file, without a sync.
 func TestHandedOverCost(t *testing.T) {
 	box := newBox(t, "one\n")
 	in(t, box, func(tx *inbox.Tx) {
@@ -131,8 +130,7 @@ func TestHandedOverWithNothingInFlight(t *testing.T) {
 	})
 }
 
-// TestTornMarks holds that a power loss may take any of the unsynced marks behind a
-// record, and leave those behind it.
+// TestTornMarks: a power loss may take any of the unsynced marks behind a record, and leave later ones.
 func TestTornMarks(t *testing.T) {
 	box := newBox(t, "one\ntwo\n")
 	handOver(t, box)
@@ -150,7 +148,7 @@ func TestTornMarks(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, torn, 0o600))
 		assert.Equal(t, !slices.Contains(broken, last), isHandedOver(t, box), broken)
 	}
-	// A mark that a power loss left behind is not one of a later, shorter record.
+	// A mark that a power loss left does not count for a later, shorter record.
 	torn := bytes.Clone(journal)
 	copy(torn[bytes.IndexByte(torn, 0)+700:], journal[first-17:last-17])
 	require.NoError(t, os.WriteFile(path, torn, 0o600))

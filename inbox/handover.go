@@ -15,19 +15,19 @@ import (
 	"heartbeat/internal/journal"
 )
 
-// Handover is a result or a dead letter, as a consumer is handed it.
+// Handover is a result or a dead letter in the form that a consumer is handed.
 type Handover struct {
 	V    int    `json:"v"`
 	Kind string `json:"kind"` // HandedResult or HandedLetter
-	// Key is the same whenever this one is handed over, and of no other one.
+	// Key is unique to this item, and the same each time the item is handed over.
 	Key      string                     `json:"key"`
 	Consumer string                     `json:"consumer"`
 	Inbox    string                     `json:"inbox"`
-	ID       string                     `json:"id,omitempty"` // the envelope's own
+	ID       string                     `json:"id,omitempty"` // the envelope's own id
 	EntryID  string                     `json:"entry_id"`
-	At       time.Time                  `json:"at"` // when it was committed
+	At       time.Time                  `json:"at"` // the time of its commit
 	Metadata map[string]json.RawMessage `json:"metadata,omitempty"`
-	// Line is that of the file, as it stands there.
+	// Line is the exact line of the file.
 	Line json.RawMessage `json:"line"`
 }
 
@@ -37,32 +37,32 @@ const (
 	HandedLetter = "dead_letter"
 )
 
-// Consuming is a consumer at work: no other process is, under that name.
+// Consuming is a running consumer. No other process runs under the same name.
 type Consuming struct {
 	box   *Inbox
 	state Consumer
 	lock  *disk.Lock
 	heads map[journal.Kind]*head
 	notes []string
-	// Left is the mark of the one before, if that was killed: what it started may still run.
+	// Left is the mark of a killed predecessor. The process it started may still run.
 	Left   string
 	marked bool
 }
 
-// head is the next one of a file, and the place behind it.
+// head is the next item of a file, and the place behind it.
 type head struct {
 	Handover
 	place journal.Place
 }
 
-// Consume takes up the work of a consumer. One that is not known yet begins with the first
-// result and the first dead letter that are kept, or with fresh with those to come. Another
-// process of that name is waited for, 0 for as long as ctx allows.
+// Consume starts a consumer. A new consumer begins with the oldest results and dead letters that are kept, or
+// with fresh only with later ones. Consume waits for another process of the same name; wait 0 means as long
+// as ctx allows.
 func (b *Inbox) Consume(ctx context.Context, name string, fresh bool, wait time.Duration) (_ *Consuming, err error) {
 	if err := CheckConsumer(name); err != nil {
 		return nil, err
 	}
-	if _, err := b.makeGood(ctx); err != nil { // what a killed process committed is in the files then
+	if _, err := b.makeGood(ctx); err != nil { // completes what a killed process committed
 		return nil, err
 	}
 	c := &Consuming{box: b, heads: map[journal.Kind]*head{}}
@@ -82,7 +82,7 @@ func (b *Inbox) Consume(ctx context.Context, name string, fresh bool, wait time.
 	return c, nil
 }
 
-// begin makes it known to the inbox, under the lock, so that nothing is trimmed meanwhile.
+// begin registers the consumer under the inbox's lock, so that nothing is trimmed meanwhile.
 func (c *Consuming) begin(ctx context.Context, name string, fresh bool) (err error) {
 	t, err := c.box.Begin(ctx)
 	if err != nil {
@@ -108,13 +108,13 @@ func (c *Consuming) begin(ctx context.Context, name string, fresh bool) (err err
 // maxMark bounds what is read of a mark.
 const maxMark = 4 << 10
 
-// Mark leaves a mark of what is started for whoever comes after a kill.
+// Mark records what is started, for the successor of a killed process.
 func (c *Consuming) Mark(mark string) error {
 	c.marked = true
 	return c.lock.Sign(mark)
 }
 
-// Close ends the work.
+// Close ends the consumer and erases its mark.
 func (c *Consuming) Close() (err error) {
 	if c.marked {
 		err = c.lock.Sign("")
@@ -122,10 +122,10 @@ func (c *Consuming) Close() (err error) {
 	return errors.Join(err, c.lock.Release())
 }
 
-// State is how far it has come.
+// State returns the consumer's progress.
 func (c *Consuming) State() Consumer { return c.state }
 
-// Save writes down how far it has come.
+// Save writes the consumer's progress.
 func (c *Consuming) Save() error {
 	data, err := json.Marshal(c.state)
 	if err == nil {
@@ -140,21 +140,22 @@ func (c *Consuming) Save() error {
 	return nil
 }
 
-// Notes are sentences about what could not be handed over, each once.
+// Notes returns sentences about what could not be handed over, each of them once.
 func (c *Consuming) Notes() []string {
 	notes := c.notes
 	c.notes = nil
 	return notes
 }
 
-// Next is the one to hand over now, nil where there is none. It is the same until [Consuming.Done].
+// Next returns the item to hand over now, nil if there is none. It returns the same item until
+// [Consuming.Done].
 func (c *Consuming) Next() (*Handover, error) {
 	if err := c.lock.Check(); err != nil {
 		return nil, err
 	}
 	results, letters := journal.Results, journal.DeadLetters
-	// A commit's lines are in all files before the next commit. So what is committed before a
-	// line of one file is found in the other by whoever looks there later.
+	// A commit's lines are in all files before the next commit. So once a line is seen in one file,
+	// everything committed before it is found in the other.
 	for _, kind := range []journal.Kind{results, letters, results} {
 		if err := c.look(kind); err != nil {
 			return nil, err
@@ -175,7 +176,7 @@ func (c *Consuming) first() journal.Kind {
 	return journal.Results
 }
 
-// look finds the next one of a file, if it is not known.
+// look finds the next item of a file, unless it is known.
 func (c *Consuming) look(kind journal.Kind) error {
 	if c.heads[kind] != nil {
 		return nil
@@ -194,7 +195,7 @@ func (c *Consuming) look(kind journal.Kind) error {
 			c.box.fileOf(kind), c.state.Name))
 	}
 	if found == nil {
-		*place = next // behind lines that nobody is handed
+		*place = next // past lines that are not handed over
 		return nil
 	}
 	found.place = next
@@ -207,25 +208,25 @@ func (c *Consuming) handover(kind journal.Kind, line []byte, at time.Time) Hando
 	var start int64
 	if kind == journal.Results {
 		var r Result
-		if json.Unmarshal(line, &r) != nil { // a member is not what it should be
+		if json.Unmarshal(line, &r) != nil { // a member has the wrong type
 			r = Result{}
 			_ = json.Unmarshal(line, &struct {
 				EntryID *string `json:"entry_id"`
-			}{&r.EntryID}) // whoever found the line has seen it
+			}{&r.EntryID}) // whenOf found an entry_id in it
 		}
 		h.ID, h.EntryID, h.Metadata, start = r.ID, r.EntryID, r.Metadata, r.StartOffset
 	} else {
-		l, _, _ := ParseLetter(line) // it was parsed before
+		l, _, _ := ParseLetter(line) // it was parsed when it was found
 		h.Kind, h.ID, h.EntryID, h.Metadata, start = HandedLetter, l.ID, l.EntryID, l.Metadata, l.StartOffset
 	}
-	// Neither where the line stands nor how it is spelt: files are rotated, trimmed and edited.
+	// The key uses neither the line's offset nor its spelling, since files are rotated, trimmed and edited.
 	parts := []string{h.Kind, h.EntryID, strconv.FormatInt(start, 10), strconv.FormatInt(at.UnixNano(), 10)}
 	h.Key = entryID([]byte(strings.Join(parts, " ")))[:32]
 	return h
 }
 
-// Done says that the one of [Consuming.Next] was taken. Where that cannot be written down it
-// counts all the same, and [Consuming.Save] writes it once that is possible.
+// Done says that the item of [Consuming.Next] was taken. If Save fails, it counts all the same, and a later
+// [Consuming.Save] writes it.
 func (c *Consuming) Done() error {
 	kind := c.first()
 	now := c.box.utcNow()
@@ -236,7 +237,8 @@ func (c *Consuming) Done() error {
 	return c.Save()
 }
 
-// Failed says that it was not taken, and how long that may last until a person has to know.
+// Failed records that the item was not taken. patience is how long that may last before a person must be
+// told.
 func (c *Consuming) Failed(why error, patience time.Duration) error {
 	key, text := c.heads[c.first()].Key, strings.ToValidUTF8(why.Error(), "\uFFFD")
 	if f := c.state.Failing; f == nil || f.Key != key {

@@ -11,17 +11,17 @@ import (
 	"heartbeat/internal/journal"
 )
 
-// Head is the entry that comes next, and since when it waits.
+// Head is the next entry, and since when it waits.
 type Head struct {
 	At Place
-	// Since is when it came, as it says itself, or else a time by which it was there: it may
-	// have waited for longer.
+	// Since is when the entry came, according to its own line. Otherwise it is a time at which the entry was
+	// already there, so that it may have waited for longer.
 	Since time.Time
-	// Noted says that it stays so, whatever is appended behind it.
+	// Noted says that later appends will not change Since.
 	Noted bool
 }
 
-// Head is the entry that comes next, nil for none.
+// Head returns the next entry, nil for none.
 func (v *View) Head() (h *Head, err error) {
 	long := false
 	err = v.Waits(func(l []byte) bool {
@@ -68,8 +68,8 @@ func (v *View) head(w Waiting) *Head {
 	return h
 }
 
-// QueuedAt is when `send` put the entry into the inbox, and a scheduled one when it was due,
-// at the earliest; zero if the line does not say.
+// QueuedAt is when `send` put the entry into the inbox, or when a scheduled entry was due; zero if the line
+// does not say.
 func (e Entry) QueuedAt() time.Time {
 	sent, due := e.SentAt(), e.timeMember(notBeforeMember)
 	if !sent.IsZero() && due.After(sent) {
@@ -78,9 +78,9 @@ func (e Entry) QueuedAt() time.Time {
 	return sent
 }
 
-// NoteHead has a later look know by when what waits now was there: by itself, a queue file
-// says only when it was written last. It does nothing where that would have to wait, or would
-// make files that are not the owner's.
+// NoteHead records by when the waiting entries were there, because a queue file itself only shows its last
+// write. It does nothing if it would have to wait for the lock, or would create files that the owner does not
+// own.
 func (b *Inbox) NoteHead(ctx context.Context) {
 	if !b.mayNote() {
 		return
@@ -92,29 +92,28 @@ func (b *Inbox) NoteHead(ctx context.Context) {
 		return
 	}
 	t.dirty = true
-	_ = t.Commit() // or the next one notes it
+	_ = t.Commit() // best effort: the next commit notes it
 	_ = t.Close()
 }
 
-// noteWait is for a lock that somebody has just taken.
+// noteWait allows for a lock that is held briefly.
 const noteWait = 100 * time.Millisecond
 
-// mayNote reports whether somebody who only looks may commit what he has found.
+// mayNote reports whether a read-only command may commit what it found.
 func (b *Inbox) mayNote() bool {
 	dir, err := disk.StatDir(b.dir)
 	return err == nil && dir.UID == uint32(os.Geteuid()) && b.Lock() == 0
 }
 
-// reach is how long the queue file was at a time: what stands before its end then waits since
-// then, or for longer.
+// reach is the length of the queue file at a time. What lies before that end has waited at least since then.
 type reach struct{ end, at int64 }
 
-// maxReached bounds how many are kept: each record has them while entries wait.
+// maxReached bounds the reaches in a record.
 const maxReached = 4
 
-// rememberReached keeps those that say something of what waits, and adds what is seen now.
+// rememberReached drops the reaches that say nothing about waiting entries, and adds the present one.
 func (t *Tx) rememberReached(next *journal.Record, now Mark) {
-	last := next.Cursor // what is in flight may be given back
+	last := next.Cursor // the entry in flight may be given back
 	var all []reach
 	for _, s := range reachedOf(next.Reached) {
 		if next.Cursor < s.end && s.end <= now.Size {
@@ -139,7 +138,7 @@ func reachedOf(record []byte) (all []reach) {
 	for _, item := range flat.Value(record).Items() {
 		pair := item.Items()
 		if len(pair) != 2 {
-			return nil // another release wrote it
+			return nil // written by another release
 		}
 		end, _ := strconv.ParseInt(string(pair[0]), 10, 64)
 		at, _ := strconv.ParseInt(string(pair[1]), 10, 64)

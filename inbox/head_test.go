@@ -12,7 +12,7 @@ import (
 	"heartbeat/inbox"
 )
 
-// head is the entry that comes next, as whoever only looks finds it.
+// head returns the next entry, as a reader finds it.
 func head(t testing.TB, box *inbox.Inbox) (h *inbox.Head) {
 	t.Helper()
 	v, err := box.View()
@@ -23,15 +23,14 @@ func head(t testing.TB, box *inbox.Inbox) (h *inbox.Head) {
 	return h
 }
 
-// comes appends a line at a time.
+// comes appends a line at a given time.
 func comes(t testing.TB, box *inbox.Inbox, line string, at time.Time) {
 	t.Helper()
 	echo(t, box.Path(), line+"\n")
 	require.NoError(t, os.Chtimes(box.Path(), at, at))
 }
 
-// What waits is as old as the first commit that found it there says, whatever is appended
-// behind it.
+// A waiting entry is as old as the first commit that found it says, whatever is appended behind it.
 func TestHead(t *testing.T) {
 	t.Parallel()
 	box := newBox(t, "")
@@ -43,7 +42,7 @@ func TestHead(t *testing.T) {
 		assert.Equal(t, since, h.Since.UTC())
 		assert.Equal(t, noted, h.Noted)
 	}
-	commit := func() { box.NoteHead(t.Context()) } // so does any other commit
+	commit := func() { box.NoteHead(t.Context()) } // like any other commit
 	assert.Nil(t, head(t, box))
 	comes(t, box, "one", at(1))
 	is(at(1), false)
@@ -64,7 +63,7 @@ func TestHead(t *testing.T) {
 	for range 3 {
 		turn(t, box)
 	}
-	is(at(18), true) // it came at 13: of so many no more is kept
+	is(at(18), true) // it came at 13, but not so many notes are kept
 	settleNextOf(t, box, func(tx *inbox.Tx) error { return tx.GiveBack(true) })
 	is(at(12), true)
 	turn(t, box)

@@ -17,7 +17,7 @@ import (
 	"heartbeat/internal/testing/crash"
 )
 
-// longLines are n lines of about a kilobyte each: `0 ...`, `1 ...`.
+// longLines returns lines of about a kilobyte each: `0 ...`, `1 ...`.
 func longLines(from, to int) string {
 	var b strings.Builder
 	for i := from; i < to; i++ {
@@ -37,7 +37,7 @@ func compact(t testing.TB, box *inbox.Inbox) inbox.Compaction {
 	return c
 }
 
-// numbers are the first words of the texts.
+// numbers returns the first words of the texts.
 func numbers(texts []string) (all []string) {
 	for _, text := range texts {
 		n, _, _ := strings.Cut(text, " ")
@@ -46,7 +46,7 @@ func numbers(texts []string) (all []string) {
 	return all
 }
 
-// half is an inbox of 40 long lines with 20 answered, and the next in flight.
+// half is an inbox of 40 long lines with 20 answered and the next in flight.
 func half(t testing.TB) *inbox.Inbox {
 	t.Helper()
 	box := newBox(t, longLines(0, 40))
@@ -85,8 +85,7 @@ func TestCompact(t *testing.T) {
 	assert.Len(t, results(t, box), 40)
 }
 
-// A second time there is nothing to do, and nothing is touched; after more
-// answers there is.
+// Compacting again finds nothing to do and touches nothing. After more answers it does.
 func TestCompactAgain(t *testing.T) {
 	for name, content := range map[string]string{
 		"lines of a kilobyte": longLines(0, 40),
@@ -115,8 +114,7 @@ func TestCompactAgain(t *testing.T) {
 	}
 }
 
-// Where no block comes free, nothing is made zeros: nobody could tell them from a
-// line.
+// If no block can be freed, nothing is zeroed: nobody could tell the zeros from a line.
 func TestNothingToCompact(t *testing.T) {
 	for name, c := range map[string]struct {
 		content string
@@ -157,8 +155,7 @@ func TestCompactKeepsWhatWasGivenBack(t *testing.T) {
 	assert.Equal(t, rest(20, 40), numbers(drain(t, box)))
 }
 
-// A launcher may set the cursor back: what was compacted does not come again, and
-// what does is whole.
+// A launcher may set the cursor back: compacted entries do not come again, and the others come whole.
 func TestCursorSetBackAfterCompact(t *testing.T) {
 	t.Parallel()
 	for name, back := range map[string]func(c inbox.Compaction, content string) int64{
@@ -183,8 +180,8 @@ func TestCursorSetBackAfterCompact(t *testing.T) {
 	}
 }
 
-// A file that took the compacted one's place is read from its start, zeros and
-// all: nothing of it was settled.
+// A file that replaces a compacted inbox is read from its start, zeros and all, since nothing of it
+// was settled.
 func TestInboxReplacedAfterCompact(t *testing.T) {
 	t.Parallel()
 	box := half(t)
@@ -194,7 +191,7 @@ func TestInboxReplacedAfterCompact(t *testing.T) {
 	assert.Equal(t, rest(50, 70), numbers(drain(t, box)))
 }
 
-// noHoles lets the punch fail as a file system without holes does.
+// noHoles makes the punch fail as on a file system without holes.
 func noHoles(op disk.Op) error {
 	if op.Kind == disk.OpPunch {
 		return unix.EOPNOTSUPP
@@ -216,8 +213,7 @@ func TestCompactWithoutHoles(t *testing.T) {
 	assert.Equal(t, rest(21, 40), numbers(drain(t, box)))
 }
 
-// punching is an inbox whose compaction was killed: before the hole was made, or
-// behind it.
+// punching is an inbox whose compaction was killed, either before the hole was made or after.
 func punching(t testing.TB, made bool) *inbox.Inbox {
 	t.Helper()
 	box := half(t)
@@ -228,7 +224,7 @@ func punching(t testing.TB, made bool) *inbox.Inbox {
 			n++
 		}
 		if n > 0 && (op.Kind != disk.OpPunch || !made) {
-			return unix.EIO // it is as if nothing more happened
+			return unix.EIO // as if nothing more happened
 		}
 		return nil
 	})
@@ -251,8 +247,7 @@ func TestKilledCompactionIsFinished(t *testing.T) {
 	}
 }
 
-// A disk that fails when a killed compaction is finished does not make the inbox
-// look like another one.
+// A disk that fails while a killed compaction is completed does not make the inbox look like another one.
 func TestFinishingACompactionFails(t *testing.T) {
 	for _, kind := range []disk.Kind{disk.OpPunch, disk.OpSync, disk.OpWrite} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -274,8 +269,8 @@ func TestFinishingACompactionFails(t *testing.T) {
 	}
 }
 
-// An inbox that was refilled between a kill and the next transaction is not the
-// one that was to be compacted, even if it is the same file.
+// An inbox that was refilled between a kill and the next transaction is not the one to compact,
+// even if it is the same file.
 func TestInboxReplacedAmidCompaction(t *testing.T) {
 	for name, replace := range map[string]func(t testing.TB, box *inbox.Inbox){
 		"refilled": func(t testing.TB, box *inbox.Inbox) { write(t, box.Path(), longLines(50, 100)) },
@@ -309,7 +304,7 @@ func TestInboxReplacedAmidCompaction(t *testing.T) {
 	}
 }
 
-// A view of a compaction that was killed sees the same inbox.
+// A view during a killed compaction sees the same inbox.
 func TestViewAmidCompaction(t *testing.T) {
 	box := punching(t, true)
 	v, err := box.View()

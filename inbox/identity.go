@@ -6,32 +6,32 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
 	"heartbeat/internal/disk"
 	"heartbeat/internal/flat"
+	"heartbeat/internal/journal"
 )
 
-// verdict says whether the queue file is the one that the cursor was set in.
+// verdict says whether the queue file is the one in which the cursor was set.
 type verdict struct {
-	// replaced says why it is not, empty if it is.
+	// replaced says why it is another file, "" if it is the same.
 	replaced string
-	// edited says that it is, but that waiting lines may have been changed.
+	// edited says that it is the same file, but that waiting lines may have changed.
 	edited bool
-	// doubtful says that the settled lines may have been written again as new
-	// work.
+	// doubtful says that settled lines may have been written again as new work.
 	doubtful bool
-	// lost are the entry in flight, or the one to be redelivered, if they are no
-	// longer in the file.
+	// lost holds the entry in flight and the one to be redelivered, if the file no longer has them.
 	lost []*Delivery
 }
 
-// compare decides whether the queue file is the one that the cursor was set in.
-// What counts is what is before the cursor: if that is what was settled, it is
-// the same inbox, whatever program wrote it. The exception is a file that was
-// rewritten with exactly the same bytes: that is new work.
+// compare decides whether the queue file is the one in which the cursor was set. Only the bytes before the
+// cursor count: if they are the settled ones, it is the same inbox, whatever program wrote it. The exception
+// is a file that was rewritten with exactly the same bytes: that is new work.
 func (t *Tx) compare() (v verdict, err error) {
 	if t.file == nil {
 		return v, nil // it may come back
@@ -64,8 +64,7 @@ func (t *Tx) compare() (v verdict, err error) {
 	return v, err
 }
 
-// judgeChange decides about a file that still has the bytes of the anchor before the
-// cursor.
+// judgeChange judges a file in which the anchor's bytes still stand before the cursor.
 func (t *Tx) judgeChange(v *verdict) error {
 	kind, err := t.change()
 	if err != nil {
@@ -106,7 +105,7 @@ func otherSettled(cursor int64) string {
 	return fmt.Sprintf("what is before the cursor %d is not what was settled", cursor)
 }
 
-// otherBytes says how what is before the cursor differs from what was settled.
+// otherBytes says how the bytes before the cursor differ from what was settled, "" if they do not.
 func (t *Tx) otherBytes() (string, error) {
 	cur, size := t.st.Cursor, t.queueSize()
 	switch {
@@ -136,7 +135,7 @@ func (t *Tx) otherBytes() (string, error) {
 	return fmt.Sprintf("the cursor %d is in the middle of a line", cur), nil
 }
 
-// moved reports whether another file has taken the queue file's place.
+// moved reports whether another file took the queue file's place.
 func (t *Tx) moved() bool {
 	return t.st.SeenFile != "" && !t.copied() && t.file.Identity() != t.st.SeenFile
 }
@@ -167,14 +166,13 @@ func (t *Tx) holds(d *Delivery) (bool, error) {
 	return bytes.Equal(b, d.rawBytes()), nil
 }
 
-// recognise compares the queue file with what the state remembers of it, and
-// starts at the beginning if it is another file.
+// recognise compares the queue file with the state, and starts over if it is another file.
 func (t *Tx) recognise() error {
 	if t.copied() {
 		t.st.SyncedTo = 0
 	}
 	v, err := t.compare()
-	if errors.Is(err, io.EOF) { // it was truncated while it was read
+	if errors.Is(err, io.EOF) { // it was truncated during the comparison
 		if err = t.openFile(); err == nil {
 			v, err = t.compare()
 		}
@@ -200,14 +198,13 @@ func (t *Tx) recognise() error {
 	return t.findOlder()
 }
 
-// Replacement is that the queue file was truncated or is another file.
+// Replacement records that the queue file was truncated or replaced.
 type Replacement struct {
 	At  time.Time `json:"at"`
 	Why string    `json:"why"`
 }
 
-// LastReplaced is the last time that a commit began with another file at its start, zero for
-// never.
+// LastReplaced returns the last time that a commit started over in another file, zero for never.
 func (v *View) LastReplaced() (last Replacement) {
 	if len(v.tx.st.Replaced) > 0 {
 		_ = json.Unmarshal(v.tx.st.Replaced, &last) // the record's sum was right
@@ -215,8 +212,8 @@ func (v *View) LastReplaced() (last Replacement) {
 	return last
 }
 
-// keepEdited continues in a file that somebody edited. The journal no longer vouches
-// for the lines that it appended there, so the file is synced.
+// keepEdited continues in an edited file. The journal no longer vouches for the lines that it appended there,
+// so the file is synced.
 func (t *Tx) keepEdited(v verdict) error {
 	if !t.viewing() {
 		if err := errors.Join(t.file.Sync(), disk.SyncDir(t.box.dir)); err != nil {
@@ -247,16 +244,15 @@ func (t *Tx) startOver(why string) {
 	t.readAgain(fmt.Sprintf("the inbox was truncated or replaced (%s), and is read from its start", why), 0, t.st.SeenSize)
 }
 
-// noticeGone is called before a queue file is created: the one that was read
-// before will not come back.
+// noticeGone is called before a queue file is created: the previous one will not come back.
 func (t *Tx) noticeGone() {
 	if t.file == nil && (t.st.Cursor > 0 || t.st.SeenFile != "") {
 		t.startOver("it was removed")
 	}
 }
 
-// detach keeps the entry in flight, or the one to be redelivered, apart from the
-// queue file, which no longer has it.
+// detach separates the entry in flight, or the one to be redelivered, from a queue file that no longer has
+// it.
 func (t *Tx) detach(lost ...*Delivery) {
 	for _, d := range lost {
 		if d == nil || d.Detached {
@@ -271,8 +267,8 @@ func (t *Tx) detach(lost ...*Delivery) {
 	}
 }
 
-// SameInbox reports whether two absolute paths name one inbox. Links in the last
-// element count, since the state is kept beside the name.
+// SameInbox reports whether two absolute paths name one inbox. A link as the last element names another
+// inbox, since the state lies beside the link.
 func SameInbox(a, b string) bool {
 	if a == b {
 		return true
@@ -280,4 +276,96 @@ func SameInbox(a, b string) bool {
 	dirA, errA := filepath.EvalSymlinks(filepath.Dir(a))
 	dirB, errB := filepath.EvalSymlinks(filepath.Dir(b))
 	return errA == nil && errB == nil && dirA == dirB && filepath.Base(a) == filepath.Base(b)
+}
+
+// findOlder recognises a state that is older than the results and dead letters: these files are longer than
+// the state says, and name deliveries with higher numbers. In that case the entry in flight, and lines behind
+// the cursor, may have been settled.
+func (t *Tx) findOlder() error {
+	st := &t.st
+	if st.Seq == 0 || !t.here || t.settling {
+		return nil
+	}
+	since, last, until := st.Seq+1, st.Seq, st.SeenSize
+	for _, k := range []journal.Kind{journal.Results, journal.DeadLetters} {
+		err := t.eachUnknown(k, func(l Letter) {
+			for _, d := range []*Delivery{t.inFlight, t.redeliver} {
+				if d != nil && d.EntryID == l.EntryID && (l.FirstSeq == d.first() || l.FirstSeq == t.named) {
+					since = min(since, l.FirstSeq)
+				}
+			}
+			if last = max(last, l.FirstSeq); l.FirstSeq > st.Seq {
+				until = max(until, l.EndOffset)
+			}
+		})
+		switch {
+		case errors.Is(err, ErrCorrupt):
+			t.warn("whether the state in %s is older than %s is not known: %v", t.box.dir, k.Name(), err)
+		case err != nil: // a commit would mark the whole file as known
+			return fmt.Errorf("find out whether the state in %s is older than %s: %w: nothing is delivered until that can be read", t.box.dir, k.Name(), err)
+		}
+	}
+	if last == st.Seq && since > st.Seq {
+		return nil
+	}
+	const why = "the state beside the inbox is older than the results or the dead letters, as after a restore"
+	t.warn("%s: entries whose outcome is known are not delivered again", why)
+	st.Seq, t.noticed = last, true
+	t.readAgain(why, since, until)
+	err := t.addEvent(Event{Event: EventOlder, Reason: why})
+	for _, d := range []*Delivery{t.inFlight, t.redeliver} {
+		if d == nil || err != nil {
+			continue
+		}
+		look := func() (string, error) { return t.settledBefore(d.StartOffset) }
+		if d.Detached {
+			look = func() (string, error) { return t.settledAs(t.rereading(), d.rawBytes()) }
+		}
+		var how string
+		if how, err = look(); how != "" && err == nil {
+			err = t.settleAgain(d, how)
+		}
+	}
+	return err
+}
+
+// eachUnknown visits the lines of a file that the state does not know. It does so once, because the next
+// commit records the file's length.
+func (t *Tx) eachUnknown(k journal.Kind, visit func(l Letter)) error {
+	end := &t.st.Ends[k]
+	info, err := disk.StatName(t.box.fileOf(k))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err != nil || info.Size == end.At && t.named == 0 || info.Size < end.At && k == journal.DeadLetters {
+		return nil // without outcomes there is nothing to compare
+	}
+	from := end.At
+	if info.Size < from {
+		end.Generation++ // rotated away since
+	}
+	if info.Size < from || t.named > 0 {
+		from = 0
+	}
+	end.At = info.Size
+	return t.eachLine(k, from, func(line []byte) {
+		seq := flat.Value(line).Get("first_seq")
+		if n, err := strconv.ParseInt(string(seq), 10, 64); err != nil || n <= 0 || n >= maxSeq || !t.mayTell(line, n) {
+			return // decoding every line would take long
+		}
+		if l, mark, ok := ParseLetter(line); ok && !mark && l.FirstSeq > 0 && l.FirstSeq < maxSeq {
+			visit(l)
+		}
+	})
+}
+
+// mayTell reports whether an outcome may show that the state is older: it belongs to a later delivery, or to
+// an entry that is in flight or was given back.
+func (t *Tx) mayTell(line []byte, seq int64) bool {
+	for _, d := range []*Delivery{t.inFlight, t.redeliver} {
+		if d != nil && bytes.Contains(line, []byte(d.EntryID)) {
+			return true
+		}
+	}
+	return seq > t.st.Seq
 }

@@ -1,11 +1,9 @@
-// Package inbox is a crash-safe queue over a JSONL file that anybody may append
-// to.
+// Package inbox is a crash-safe queue over a JSONL file that anybody may append to.
 //
-// Producers write lines into the inbox, with `echo >>` or [Inbox.Append]. One
-// consumer reads the line at the cursor (a byte offset), delivers it, and
-// acknowledges it once it was answered; only then does the cursor move. An entry
-// that was in flight when its consumer died is found again, and becomes a dead
-// letter, is redelivered, or is dropped.
+// Producers write lines into the inbox, with `echo >>` or [Inbox.Append]. One consumer reads the line at the
+// cursor (a byte offset), delivers it, and acknowledges it once it was answered; only then does the cursor
+// move. If the consumer dies, its entry in flight is found again, and becomes a dead letter, is redelivered,
+// or is dropped.
 //
 //	box, err := inbox.Open("work/inbox.jsonl", inbox.Options{})
 //	tx, err := box.Begin(ctx)            // takes the inbox's lock
@@ -20,12 +18,11 @@
 //
 // # Guarantee
 //
-// Delivery is at least once, in order, one entry at a time. [Tx.Commit] is one
-// write to one file (the journal) and one sync, whatever the transaction holds;
-// the documented state files follow from it; if a crash keeps them from following,
-// the next transaction completes them. After Commit returned nil, neither a kill
-// nor a power loss undoes it. After an error nothing was
-// committed, unless the error matches [ErrUncertain].
+// Delivery is at least once, in order, one entry at a time. [Tx.Commit] is one write to one file (the
+// journal) and one sync, whatever the transaction holds. The documented state files follow the journal; if a
+// crash keeps them from following, the next transaction completes them. After Commit returned nil, neither a
+// kill nor a power loss undoes it. After an error nothing was committed, unless the error matches
+// [ErrUncertain].
 //
 // # Files
 //
@@ -41,17 +38,16 @@
 //	.inbox-journal      the commits, from which the files above follow
 //	.inbox-lock         the advisory lock
 //
-// Another program may change .inbox-offset, .in-flight and .responded while no
-// transaction is open; the next transaction takes that over.
+// Another program may change .inbox-offset, .in-flight and .responded while no transaction is open; the next
+// transaction adopts the change.
 //
-// The package internal/journal keeps these files, and knows nothing of entries.
+// Package internal/journal keeps these files, and knows nothing of entries.
 //
 // # Concurrency
 //
-// Any number of processes may use one inbox at once: each transaction holds an
-// advisory lock that the kernel releases when its holder dies. Writers that
-// append to the inbox file directly need no lock. An [Inbox] is safe for
-// concurrent use; a [Tx] is not. The directory must be on a local file system.
+// Any number of processes may use one inbox at once: each transaction holds an advisory lock that the kernel
+// releases when its holder dies. Writers that append to the inbox file directly need no lock. An [Inbox] is
+// safe for concurrent use; a [Tx] is not. The directory must be on a local file system.
 package inbox
 
 import (
@@ -59,7 +55,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -71,21 +66,21 @@ import (
 	"heartbeat/internal/machine/rights"
 )
 
-// MaxLine is the longest line, in bytes without its end, that is delivered. A
-// longer line becomes a dead letter.
+// MaxLine is the longest line, in bytes without its end, that is delivered. A longer line becomes a dead
+// letter.
 const MaxLine = lines.Max
 
-// Errors that callers tell apart with [errors.Is].
+// Errors to test for with [errors.Is].
 var (
 	// ErrEmpty says that no entry waits.
 	ErrEmpty = errors.New("no entry waits")
-	// ErrOtherText says that a message has the id of an entry with another text.
+	// ErrOtherText says that an entry with the message's id has another text.
 	ErrOtherText = errors.New("another entry")
-	// ErrTorn says that all that waits is a last line without its newline, which
-	// somebody may still be writing: see [Inbox.AwaitStill].
+	// ErrTorn says that only a last line without its newline waits, which somebody may still be writing: see
+	// [Inbox.AwaitStill].
 	ErrTorn = errors.New("the last line has no newline yet")
-	// ErrMore says that so much is to be set aside or read that others should get
-	// the lock in between: see [Tx.Next] and [LetterReader.Update].
+	// ErrMore says that so much must be set aside or read that others should get the lock in between: see
+	// [Tx.Next] and [LetterReader.Update].
 	ErrMore = errors.New("there is more to set aside: commit, and begin a new transaction")
 	// ErrLocked says that the inbox's lock was not free in time.
 	ErrLocked = disk.ErrLocked
@@ -93,8 +88,8 @@ var (
 	ErrCorrupt = journal.ErrCorrupt
 	// ErrOtherInbox says that the directory's state belongs to another inbox.
 	ErrOtherInbox = errors.New("state of another inbox")
-	// ErrUncertain says that a commit's sync failed, and so did taking the
-	// commit back: after a power loss it may or may not have happened.
+	// ErrUncertain says that a commit's sync failed, and so did undoing the commit: after a power loss it may
+	// or may not have happened.
 	ErrUncertain = journal.ErrUncertain
 )
 
@@ -102,10 +97,9 @@ var (
 type Options struct {
 	// Now is the clock; nil means [time.Now].
 	Now func() time.Time
-	// LockWait bounds how long [Inbox.Begin] waits for the lock; 0 means until
-	// its context is done.
+	// LockWait bounds how long [Inbox.Begin] waits for the lock; 0 means until its context is done.
 	LockWait time.Duration
-	// Adopt accepts state files that were not written here: see [Inbox.MoveForeignAside].
+	// Adopt accepts state files that were not written in this directory: see [Inbox.MoveForeignAside].
 	Adopt bool
 }
 
@@ -117,8 +111,8 @@ type Inbox struct {
 	opts Options
 }
 
-// Open names an inbox. It opens no file: an inbox that does not exist yet is
-// empty. The path must not name a directory, FIFO or device.
+// Open names an inbox and opens no file. An inbox that does not exist yet is empty. The path must not name a
+// directory, FIFO or device.
 func Open(path string, opts Options) (*Inbox, error) {
 	if path == "" {
 		return nil, errors.New("open inbox: the path is empty")
@@ -152,25 +146,25 @@ func Open(path string, opts Options) (*Inbox, error) {
 	return &Inbox{path: abs, dir: filepath.Dir(abs), name: filepath.Base(abs), opts: opts}, nil
 }
 
-// Path is the absolute path of the queue file.
+// Path returns the absolute path of the queue file.
 func (b *Inbox) Path() string { return b.path }
 
-// ResultsPath is where each acknowledged entry leaves a [Result].
+// ResultsPath returns the file in which each acknowledged entry leaves a [Result].
 func (b *Inbox) ResultsPath() string { return b.fileOf(journal.Results) }
 
-// DeadLetterPath is where entries that were set aside are kept.
+// DeadLetterPath returns the file of the entries that were set aside.
 func (b *Inbox) DeadLetterPath() string { return b.fileOf(journal.DeadLetters) }
 
-// EventsPath is where rare events in an entry's life are kept: see [Event].
+// EventsPath returns the file of the rare events in an entry's life: see [Event].
 func (b *Inbox) EventsPath() string { return b.fileOf(journal.Events) }
 
-// ScheduledPath is where entries wait for their time.
+// ScheduledPath returns the file in which entries wait for their time.
 func (b *Inbox) ScheduledPath() string { return b.fileOf(journal.Scheduled) }
 
-// CostsPath is where what was spent is booked: see [Cost].
+// CostsPath returns the file in which spending is booked.
 func (b *Inbox) CostsPath() string { return b.fileOf(journal.Costs) }
 
-// Dir is the directory of the queue file and its state.
+// Dir returns the directory of the queue file and its state.
 func (b *Inbox) Dir() string { return b.dir }
 
 func (b *Inbox) beside(name string) string { return filepath.Join(b.dir, name) }
@@ -187,20 +181,10 @@ func (b *Inbox) lock(ctx context.Context) (*disk.Lock, error) {
 	return l, nil
 }
 
-// openState opens one of our own files for reading; nil means that it does not
-// exist.
-func openState(path string) (*disk.File, error) {
-	f, err := disk.OpenRead(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return f, err
-}
-
-// readLines visits the lines of an append-only file, which may not exist, from an offset on,
-// or where that is negative the last so many bytes.
+// readLines visits the lines of an append-only file, which may not exist, from an offset on. A negative
+// offset counts from the end of the file.
 func (b *Inbox) readLines(k journal.Kind, from int64, visit lines.Visit) error {
-	f, err := openState(b.fileOf(k))
+	f, err := journal.OpenState(b.fileOf(k))
 	if f == nil || err != nil {
 		return err
 	}
@@ -215,15 +199,14 @@ func (b *Inbox) readLines(k journal.Kind, from int64, visit lines.Visit) error {
 // outcomeKinds are the files that grow with every outcome, until [Inbox.Trim].
 var outcomeKinds = []journal.Kind{journal.Results, journal.DeadLetters, journal.Events, journal.Costs}
 
-// commitSize is the most that one commit needs, apart from a reply.
+// commitSize is the most space that one commit needs, apart from a reply.
 const commitSize = 64 << 10
 
 // ErrFull says that there is no space for a commit.
 var ErrFull = errors.New("the file system is full")
 
-// Room is how many bytes this user may still write beside the inbox (-1 if
-// unknown), and how many the next commit may need; the first one creates the
-// journal.
+// Room returns how many bytes this user may still write beside the inbox (-1 if unknown), and how many the
+// next commit may need. The first commit creates the journal.
 func (b *Inbox) Room() (left, needed int64) {
 	left, needed = -1, commitSize
 	if free, err := disk.Free(b.dir); err == nil {
@@ -235,8 +218,7 @@ func (b *Inbox) Room() (left, needed int64) {
 	return left, needed
 }
 
-// CheckRoom returns an error that matches [ErrFull] if there is no space for a
-// commit.
+// CheckRoom returns an error that matches [ErrFull] if there is no space for a commit.
 func (b *Inbox) CheckRoom() error {
 	if left, needed := b.Room(); left >= 0 && left < needed {
 		return fmt.Errorf("%w: %s has %d bytes left, and %d are needed: free some space", ErrFull, b.dir, left, needed)

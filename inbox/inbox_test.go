@@ -15,10 +15,10 @@ import (
 	"heartbeat/inbox"
 )
 
-// noon is when everything happens to an inbox that newBox made.
+// noon is when everything happens to an inbox from newBox.
 var noon = time.Date(2026, 3, 4, 12, 0, 0, 123456789, time.UTC)
 
-// newBox is an inbox in a directory of its own, with these bytes in it.
+// newBox creates an inbox with this content in a directory of its own.
 func newBox(t testing.TB, content string) *inbox.Inbox {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "inbox.jsonl")
@@ -36,7 +36,7 @@ func open(t testing.TB, path string) *inbox.Inbox {
 	return box
 }
 
-// begin is a transaction that ends, uncommitted, with the test at the latest.
+// begin starts a transaction that ends uncommitted with the test, at the latest.
 func begin(t testing.TB, box *inbox.Inbox) *inbox.Tx {
 	t.Helper()
 	tx, err := box.Begin(context.Background())
@@ -69,14 +69,13 @@ func deliver(t testing.TB, box *inbox.Inbox) (e inbox.Entry) {
 	return e
 }
 
-// acknowledge settles what is in flight as answered.
+// acknowledge answers the entry in flight.
 func acknowledge(t testing.TB, box *inbox.Inbox, reply string) {
 	t.Helper()
 	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.Acknowledge(reply)) })
 }
 
-// turn acknowledges what is in flight, and delivers the next entry: it returns
-// its text, or nothing when none waits.
+// turn acknowledges the entry in flight and delivers the next one. It returns that text, or "" if none waits.
 func turn(t testing.TB, box *inbox.Inbox) (text string) {
 	t.Helper()
 	in(t, box, func(tx *inbox.Tx) {
@@ -103,7 +102,7 @@ func drain(t testing.TB, box *inbox.Inbox) (texts []string) {
 	return texts
 }
 
-// next looks at what would be delivered, and changes nothing.
+// next returns the entry that would be delivered, and changes nothing.
 func next(t testing.TB, box *inbox.Inbox) (inbox.Entry, error) {
 	t.Helper()
 	tx, err := box.Begin(context.Background())
@@ -112,7 +111,7 @@ func next(t testing.TB, box *inbox.Inbox) (inbox.Entry, error) {
 	return tx.Next(inbox.Mark{})
 }
 
-// beside is the path of a file in the inbox's directory.
+// beside returns the path of a file in the inbox's directory.
 func beside(box *inbox.Inbox, name string) string {
 	return filepath.Join(filepath.Dir(box.Path()), name)
 }
@@ -129,7 +128,7 @@ func read(t testing.TB, path string) string {
 	return string(b)
 }
 
-// echo appends as `echo >>` does, and a write without its newline as printf.
+// echo appends like `echo >>`, or like printf without a newline.
 func echo(t testing.TB, path, content string) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o600)
@@ -139,8 +138,8 @@ func echo(t testing.TB, path, content string) {
 	require.NoError(t, f.Close())
 }
 
-// linesOf reads a JSONL file into the type that documents it: every line must
-// be whole, and have no member that the type has not.
+// linesOf reads a JSONL file into the type that documents it. Every line must be whole, with no
+// member that the type lacks.
 func linesOf[T any](t testing.TB, path string) (all []T) {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -210,13 +209,13 @@ func fileSize(t testing.TB, path string) int64 {
 	return info.Size()
 }
 
-// cursorFile is what .inbox-offset says, for everybody to read.
+// cursorFile returns the content of .inbox-offset.
 func cursorFile(t testing.TB, box *inbox.Inbox) string {
 	t.Helper()
 	return read(t, beside(box, ".inbox-offset"))
 }
 
-// inFlightFile is what .in-flight says, for everybody to read.
+// inFlightFile returns the content of .in-flight.
 func inFlightFile(t testing.TB, box *inbox.Inbox) (d inbox.Delivery) {
 	t.Helper()
 	require.NoError(t, json.Unmarshal([]byte(read(t, beside(box, ".in-flight"))), &d))

@@ -12,8 +12,8 @@ import (
 	"heartbeat/inbox"
 )
 
-// history walks an inbox through a few commits. It returns what is on disk in
-// the end, and every state that was ever committed.
+// history takes an inbox through a few commits. It returns the final files, and every state that
+// was ever committed.
 func history(t testing.TB) (box *inbox.Inbox, last files, committed map[view]bool) {
 	t.Helper()
 	box = newBox(t, "one\n\"\"\ntwo\nthree\n")
@@ -39,9 +39,8 @@ func history(t testing.TB) (box *inbox.Inbox, last files, committed map[view]boo
 	return box, snapshot(t, box), committed
 }
 
-// FuzzJournal spoils one byte of a journal and puts any bytes behind it, as
-// failing storage might: the queue refuses it, or is in a state that was
-// committed once.
+// FuzzJournal changes one byte of a journal and appends any bytes, as failing storage might. The
+// queue refuses the journal, or is in a state that was once committed.
 func FuzzJournal(f *testing.F) {
 	box, last, committed := history(f)
 	j := written(last[journal])
@@ -62,7 +61,7 @@ func FuzzJournal(f *testing.F) {
 		}
 		spoilt := []byte(j)
 		spoilt[uint(at)%uint(len(spoilt))] ^= flip
-		restore(t, box, last) // in place: the inbox is recognised by its inode, too
+		restore(t, box, last) // in place: the inbox is also recognised by its inode
 		write(t, beside(box, journal), string(spoilt)+string(behind))
 		before := snapshot(t, box)
 		v, err := look(t, box)
@@ -72,7 +71,7 @@ func FuzzJournal(f *testing.F) {
 			return
 		}
 		assert.True(t, committed[v], "%+v", v)
-		// It goes on from there, and what it commits is there again.
+		// The queue continues from there, and new commits last.
 		in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.StartSession("s", 1)) })
 		again, err := look(t, box)
 		require.NoError(t, err)
@@ -80,8 +79,8 @@ func FuzzJournal(f *testing.F) {
 	})
 }
 
-// FuzzJournalAlone takes any bytes for a journal, in a queue that has no other
-// state: they are refused, or say nothing.
+// FuzzJournalAlone takes any bytes for a journal, in a queue without other state: they are refused,
+// or mean nothing.
 func FuzzJournalAlone(f *testing.F) {
 	for _, s := range []string{"", "\n", "\n\n", "text", "0123456789abcdef {}\n", "\x00", "a\nb\nc"} {
 		f.Add([]byte(s))

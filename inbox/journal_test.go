@@ -16,10 +16,10 @@ import (
 
 const journal = ".inbox-journal"
 
-// written is a journal without the zeros that fill it up.
+// written returns a journal without its trailing zeros.
 func written(content string) string { return strings.TrimRight(content, "\x00") }
 
-// filled is a journal of that content, with its zeros.
+// filled returns a journal of that content, with zeros up to the length of like.
 func filled(content string, like string) string {
 	return content + strings.Repeat("\x00", max(0, len(like)-len(content)))
 }
@@ -98,8 +98,8 @@ var tornCommits = map[string]func(*inbox.Tx) error{
 	"give back":   func(tx *inbox.Tx) error { return tx.GiveBack(true) },
 }
 
-// A record that is not all there was never acted on: the state is the one
-// before it, whichever byte the writing stopped at.
+// An incomplete record was never acted on: the state is the one before it, at whichever byte the
+// writing stopped.
 func TestTornRecordIsNotThere(t *testing.T) {
 	t.Parallel()
 	for name, step := range tornCommits {
@@ -118,7 +118,7 @@ func TestTornRecordIsNotThere(t *testing.T) {
 			record := strings.Index(all[len(old):], "\n") + 1
 			for _, fill := range []bool{true, false} {
 				stride := long.Rounds(41, 13)
-				if fill && long.Wanted() { // as a journal is, but for one that had grown
+				if fill && long.Wanted() { // journals are filled, except one that had grown
 					stride = 1
 				}
 				for cut := 0; cut < record; cut += stride {
@@ -133,14 +133,14 @@ func TestTornRecordIsNotThere(t *testing.T) {
 					require.Equal(t, want, got, "%d of %d bytes", cut, record)
 				}
 			}
-			// What comes after a torn record is not harmed by what is left of it.
+			// Entries after a torn record are not harmed by what is left of it.
 			in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.Acknowledge("done")) })
 			assert.Equal(t, []string{"three"}, drain(t, box))
 		})
 	}
 }
 
-// The first record of all: before it, nothing was there.
+// Before the first record nothing was there.
 func TestTornFirstRecord(t *testing.T) {
 	t.Parallel()
 	box := newBox(t, oldContent)
@@ -157,7 +157,7 @@ func TestTornFirstRecord(t *testing.T) {
 	assert.Equal(t, []string{"one", "two", "three"}, drain(t, box))
 }
 
-// Whatever follows the last record was never synced.
+// Bytes after the last record were never synced.
 func TestGarbageBehindTheJournal(t *testing.T) {
 	t.Parallel()
 	for name, garbage := range map[string]string{
@@ -185,8 +185,7 @@ func TestGarbageBehindTheJournal(t *testing.T) {
 	}
 }
 
-// A journal without a valid record is not taken for none: nothing is changed,
-// and the error says how to go on.
+// A journal without a valid record does not count as missing: nothing changes, and the error says what to do.
 func TestCorruptJournalIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(j string) string{
@@ -216,7 +215,7 @@ func TestCorruptJournalIsRefused(t *testing.T) {
 	}
 }
 
-// spoilRecord changes a byte in the i-th line of a journal, or the i-th last.
+// spoilRecord changes a byte in the i-th line of a journal; a negative i counts from the end.
 func spoilRecord(j string, i int) string {
 	lines := strings.SplitAfter(written(j), "\n")
 	lines = lines[:len(lines)-1]
@@ -229,7 +228,7 @@ func spoilRecord(j string, i int) string {
 	return filled(strings.Join(lines, ""), j)
 }
 
-// An old record that went bad does not matter: the last one holds everything.
+// An old corrupt record does not matter: the last one holds everything.
 func TestCorruptMiddleOfTheJournal(t *testing.T) {
 	for _, boot := range []string{"one", "two"} {
 		t.Run("read in boot "+boot, func(t *testing.T) {

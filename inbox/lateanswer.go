@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// maxLeft is how many turns are remembered that go on without their entry, the latest
-	// last, and maxLeftEvidence how much evidence with one: every record has it.
+	// maxLeft is how many turns are remembered that go on without their entry, latest last. maxLeftEvidence
+	// bounds the evidence of each. Every record carries them.
 	maxLeft         = 8
 	maxLeftEvidence = 4 << 10
 )
 
-// leftTurn is a turn whose entry was settled before the turn ended: at a limit, or by another
-// process. why is the sentence for a client that is to stop: whoever is killed before it has
-// said so leaves that to the turn's next hook. letter names the dead letter that an answer
-// belongs to, and the rest tells the end of that turn from any other.
+// leftTurn is a turn whose entry was settled before the turn ended: at a limit, or by another process. why is
+// the sentence that tells the client to stop; if the process is killed before it says so, the turn's next
+// hook does. letter names the dead letter that an answer belongs to. The other fields tell the end of this
+// turn from any other.
 type leftTurn struct {
 	session, prompt, entryID, id string
 	letter, why                  string
@@ -38,12 +38,12 @@ func (l *leftTurn) members(c flat.Codec) {
 	c.Raw("evidence", &l.evidence)
 }
 
-// leftTurns are those of the record, none at nearly every turn.
-func (t *Tx) leftTurns() (all []leftTurn) {
+// leftTurns returns the turns in the record, none at nearly every stop.
+func (t *state) leftTurns() (all []leftTurn) {
 	for _, item := range flat.Value(t.st.Stopped).Items() {
 		m, err := flat.Parse([]byte(item))
 		if err != nil {
-			return nil // the record's sum was right: another release wrote it
+			return nil // the record's sum is right, so another release wrote it
 		}
 		var l leftTurn
 		if l.members(flat.From(m)); m.Err() != nil {
@@ -66,7 +66,7 @@ func (t *Tx) setLeftTurns(all []leftTurn) {
 	}
 }
 
-// changeLeft changes the turns that which names, and forgets those that say nothing then.
+// changeLeft changes the turns that which selects, and drops those left without letter and why.
 func (t *Tx) changeLeft(which func(leftTurn) bool, change func(*leftTurn)) {
 	var rest []leftTurn
 	changed := false
@@ -91,27 +91,25 @@ func ofSession(session string) func(leftTurn) bool {
 	return func(l leftTurn) bool { return l.session == session }
 }
 
-// ForgetStopped notes that a session goes on with something else: a turn of it that was
-// stopped, or whose entry was set aside, is over.
+// ForgetStopped notes that a session goes on with something else: its turn that was stopped, or whose entry
+// was set aside, is over.
 func (t *Tx) ForgetStopped(session string) {
 	t.over = session
 	t.changeLeft(ofSession(session), forgotten)
 }
 
-// endLate notes that a session's turn is over without an answer, or that it has something
-// else to answer.
+// endLate notes that a session's turn ended without an answer, or has something else to answer.
 func (t *Tx) endLate(session string) {
 	t.over = session
 	t.changeLeft(ofSession(session), noLetter)
 }
 
-// forgetLate notes that a letter is gone, or put back.
+// forgetLate notes that a letter is gone, or was requeued.
 func (t *Tx) forgetLate(letter string) {
 	t.changeLeft(func(l leftTurn) bool { return l.letter == letter }, noLetter)
 }
 
-// StopTurn notes that the turn of a delivery is stopped, with the commit that settled its
-// entry.
+// StopTurn notes, in the commit that settles its entry, that the turn of a delivery is stopped.
 func (t *Tx) StopTurn(d *Delivery, why string) {
 	l := leftTurn{session: d.SessionID, prompt: d.PromptID, entryID: d.EntryID}
 	t.changeLeft(ofSession(l.session), func(known *leftTurn) {
@@ -124,8 +122,8 @@ func (t *Tx) StopTurn(d *Delivery, why string) {
 	t.setLeftTurns(append(t.leftTurns(), l))
 }
 
-// Stopped says which turn of a session was stopped, and why, "" if none was.
-func (t *Tx) Stopped(session string) (prompt, why string) {
+// Stopped returns which turn of a session was stopped and why, "" for none.
+func (t *state) Stopped(session string) (prompt, why string) {
 	for _, l := range t.leftTurns() {
 		if l.session == session {
 			return l.prompt, l.why
@@ -134,11 +132,8 @@ func (t *Tx) Stopped(session string) (prompt, why string) {
 	return "", ""
 }
 
-// Stopped says which turn of a session was stopped, and why, "" if none was.
-func (v *View) Stopped(session string) (prompt, why string) { return v.tx.Stopped(session) }
-
-// expectLate remembers the turn of an entry that was set aside, if it may still end with an
-// answer, and if that can be told from any other.
+// expectLate remembers the turn of an entry that was set aside, if the turn may still end with an answer and
+// can be told from any other turn.
 func (t *Tx) expectLate(d *Delivery, dead DeadLetter) {
 	if d.SessionID == "" || d.PromptID == "" || d.SessionID == t.over || len(d.Evidence) > maxLeftEvidence {
 		return
@@ -153,13 +148,13 @@ func (t *Tx) expectLate(d *Delivery, dead DeadLetter) {
 	}))
 }
 
-// gone reports whether it is certain that the session has no process any more.
+// gone reports whether the session certainly has no process any more.
 func (s Session) gone() bool { return s.EndedAt != nil || s.Life().Ended() }
 
-// LateAnswer notes that a turn of a session has ended, and with which reply. If its entry was
-// set aside before, the reply is committed at once, to be kept with the dead letter: it
-// settles nothing. proves says whether this end of a turn is that of the delivery, of
-// which the session, the prompt and the evidence are known; handed, that its text went out.
+// LateAnswer notes that a turn of a session ended with a reply. If the turn's entry was set aside before, the
+// reply is committed at once and kept with the dead letter; it settles nothing. proves decides whether this
+// is the end of the delivery's turn. It is given the delivery's session, prompt and evidence, and in handed
+// whether its text went out.
 func (t *Tx) LateAnswer(session, prompt, reply string, proves func(d *Delivery, handed bool) bool) (err error) {
 	t.over = session
 	late := leftTurn{}
@@ -187,8 +182,8 @@ func (t *Tx) LateAnswer(session, prompt, reply string, proves func(d *Delivery, 
 	return t.Commit()
 }
 
-// Accept makes the late reply of a letter the result of its entry, with the next commit. The
-// letter must be one of [Inbox.Letters] in this transaction.
+// Accept makes a letter's late reply the result of its entry, with the next commit. The letter must be one of
+// [Inbox.Letters] in this transaction.
 func (t *Tx) Accept(l Letter) (Letter, error) {
 	switch {
 	case l.AcceptedAt != nil:
@@ -225,4 +220,41 @@ func (t *Tx) Accept(l Letter) (Letter, error) {
 		return l, err
 	}
 	return l, t.addEvent(Event{Event: EventAccepted, EntryID: l.EntryID, ID: r.ID, Attempt: l.Attempts, Reason: "dead letter " + l.Letter})
+}
+
+// Doubt is an entry of a session that was settled as answered, although something may yet show that its turn
+// was not over.
+type Doubt struct {
+	EntryID string `json:"entry_id"`
+	ID      string `json:"id,omitempty"`
+	Start   int64  `json:"start_offset"`
+	Attempt int    `json:"attempt"`
+	// Note is what the consumer needs to find out.
+	Note json.RawMessage `json:"note,omitempty"`
+}
+
+var doubtMember = []byte(`"doubt":`)
+
+// LeaveInDoubt records such an entry until [Tx.Contest].
+func (t *Tx) LeaveInDoubt(session string, d *Delivery, note json.RawMessage) error {
+	return t.changeSession(session, func(s *Session) { s.Doubt = &Doubt{d.EntryID, d.ID(), d.StartOffset, d.Attempt, note} })
+}
+
+// Doubt returns what [Tx.LeaveInDoubt] recorded for a session, nil for nothing.
+func (t *Tx) Doubt(session string) *Doubt {
+	if s := t.sessionWith(doubtMember, session); s != nil {
+		return s.Doubt
+	}
+	return nil
+}
+
+// Contest ends the doubt. An objection becomes an event of the entry, whose result stays.
+func (t *Tx) Contest(session, objection string) error {
+	if d := t.Doubt(session); d != nil && objection != "" {
+		e := Event{Event: EventContested, EntryID: d.EntryID, ID: d.ID, Start: d.Start, Attempt: d.Attempt, Session: session, Reason: oneLine(objection)}
+		if err := t.addEvent(e); err != nil {
+			return err
+		}
+	}
+	return t.changeSession(session, func(s *Session) { s.Doubt = nil })
 }

@@ -2,6 +2,7 @@ package inbox_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -13,13 +14,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/money/budget"
 	"heartbeat/internal/testing/crash"
 )
 
 func proven(*inbox.Delivery, bool) bool { return true }
 
-// give delivers the next entry to the turn p1 of a session, and notes that it went out.
+// give delivers the next entry to turn p1 of a session, and notes that it went out.
 func give(t testing.TB, box *inbox.Inbox, session, evidence string) {
 	t.Helper()
 	in(t, box, func(tx *inbox.Tx) {
@@ -101,7 +101,7 @@ func TestLateAnswerWithoutWords(t *testing.T) {
 	assert.Equal(t, []any{"", inbox.ReasonOrphaned}, []any{results(t, box)[0].Reply, results(t, box)[0].Accepted})
 }
 
-// What is no end of the turn that the entry was keeps nothing, then or later.
+// Only the end of the entry's own turn keeps an answer, then or later.
 func TestNoLateAnswer(t *testing.T) {
 	t.Parallel()
 	starts := func(tx *inbox.Tx) error { return tx.StartSession("s", os.Getpid()) }
@@ -146,8 +146,8 @@ func TestNoLateAnswer(t *testing.T) {
 	}
 }
 
-// The turns that go on without their entries are few: the ninth takes the place of the first.
-// One that was stopped stays so until it ends, whatever became of its letter.
+// At most eight turns are kept that continue without their entries: the ninth takes the first one's
+// place. A stopped turn stays stopped until it ends, whatever happened to its letter.
 func TestLeftTurnsAreBounded(t *testing.T) {
 	t.Parallel()
 	box := newBox(t, strings.Repeat("same\n", 10))
@@ -155,7 +155,7 @@ func TestLeftTurnsAreBounded(t *testing.T) {
 		give(t, box, fmt.Sprint("s", i), "")
 		in(t, box, func(tx *inbox.Tx) {
 			d := tx.InFlight()
-			require.NoError(t, tx.OverBudget("too much"))
+			require.NoError(t, tx.DeadLetterFor(inbox.ReasonOverBudget, string(inbox.ReasonOverBudget), "too much"))
 			tx.StopTurn(d, "it was too much")
 		})
 	}
@@ -165,7 +165,7 @@ func TestLeftTurnsAreBounded(t *testing.T) {
 			assert.Equal(t, i > 0, prompt == "p1" && why == "it was too much")
 		})
 	}
-	l, err := letters(t, box)[8].WithLimits(budget.Limits{Nanos: 1})
+	l, err := letters(t, box)[8].WithLimits(json.RawMessage(`{"tokens":1,"raised":true}`))
 	require.NoError(t, err)
 	requeue(t, box, l)
 	in(t, box, func(tx *inbox.Tx) {
@@ -180,8 +180,8 @@ func TestLeftTurnsAreBounded(t *testing.T) {
 	}
 }
 
-// What others write into the file closes letters and adds replies, as it always did, but is no
-// result before a person says so; and what was there first counts.
+// Lines by others in the file close letters and add replies, but count as results only once a
+// person says so. The first line counts.
 func TestForeignLateReplies(t *testing.T) {
 	box := newBox(t, "one\n")
 	give(t, box, "s", "")
@@ -221,7 +221,7 @@ func TestForeignLateReplies(t *testing.T) {
 	}
 }
 
-// An id that another entry has, or had, has its answer.
+// An id that another entry has or had keeps that entry's answer.
 func TestAcceptOfAnIDThatIsTaken(t *testing.T) {
 	box := newBox(t, `{"id":"job","prompt":"one"}`+"\n")
 	give(t, box, "s", "")
@@ -245,7 +245,7 @@ func TestAcceptOfAnIDThatIsTaken(t *testing.T) {
 	assert.True(t, letters(t, box)[0].Open())
 }
 
-// Letters that were accepted go when requeued ones do, and marks without a letter.
+// Accepted letters are trimmed like requeued ones, and so are marks without a letter.
 func TestAcceptedLettersAreTrimmed(t *testing.T) {
 	t.Parallel()
 	box := newBox(t, "one\ntwo\nthree\n")
@@ -319,8 +319,8 @@ func inTx(box *inbox.Inbox, f func(tx *inbox.Tx) error) error {
 
 func lateStep(box *inbox.Inbox) error { return lateSteps[os.Args[2]](box) }
 
-// Killed, or cut off from power, at whichever call of a step: the entry has one outcome, and
-// the steps that did not happen can still be made.
+// After a kill or a power loss at any call of a step, the entry has one outcome, and the missing
+// steps can still be made.
 func TestLateAnswerAtEveryCall(t *testing.T) {
 	order := []string{"set aside", "late", "accept"}
 	for i, step := range order {

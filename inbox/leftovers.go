@@ -19,13 +19,13 @@ import (
 	"heartbeat/internal/lines"
 )
 
-// leftoverTries bounds how often the search starts over because somebody
-// committed meanwhile. Leftovers that remain do no harm.
+// leftoverTries bounds how often the search starts over because of a commit. Leftovers that remain do no
+// harm.
 const leftoverTries = 5
 
-// leftovers are the names of files that a killed process may have left behind.
+// leftovers names the files that a killed process may have left behind.
 type leftovers struct {
-	texts   []string // of long entries: an entry may still need one
+	texts   []string // of long entries: an entry may still need its text
 	copies  []string // of files that were being rewritten
 	tries   bool     // triesName
 	useless []string // half-written texts and notes
@@ -58,10 +58,9 @@ func (b *Inbox) leftovers() (l leftovers, err error) {
 	return l, err
 }
 
-// ForgetLeftovers removes what killed processes left beside the inbox: texts of
-// long entries that no entry and no dead letter names, and half-written files. It
-// searches without the lock, and leaves everything in place if somebody keeps
-// committing.
+// ForgetLeftovers removes what killed processes left beside the inbox: half-written files, and texts of long
+// entries that no entry and no dead letter names. It searches without the lock, and leaves everything in
+// place if commits keep coming.
 func (b *Inbox) ForgetLeftovers(ctx context.Context) error {
 	for range leftoverTries {
 		left, err := b.leftovers()
@@ -79,7 +78,7 @@ func (b *Inbox) ForgetLeftovers(ctx context.Context) error {
 	return nil
 }
 
-// forgetOnce removes the leftovers unless somebody commits meanwhile.
+// forgetOnce removes the leftovers, unless somebody commits during the search.
 func (b *Inbox) forgetOnce(ctx context.Context, left leftovers) (again bool, err error) {
 	before, err := b.Begin(ctx)
 	if err != nil {
@@ -111,7 +110,7 @@ func (b *Inbox) forgetOnce(ctx context.Context, left leftovers) (again bool, err
 	return false, err
 }
 
-// removeCopy removes a copy unless somebody is writing it.
+// removeCopy removes a copy, unless somebody is writing it.
 func (b *Inbox) removeCopy(ctx context.Context, name string) error {
 	lock, err := disk.AcquireLock(ctx, b.beside(name), time.Nanosecond)
 	if errors.Is(err, disk.ErrLocked) {
@@ -123,8 +122,8 @@ func (b *Inbox) removeCopy(ctx context.Context, name string) error {
 	return errors.Join(disk.Remove(b.beside(name)), lock.Release())
 }
 
-// Leftovers are the files that [Inbox.ForgetLeftovers] would remove, except
-// copies and files that are being written. It takes no lock.
+// Leftovers returns the files that [Inbox.ForgetLeftovers] would remove, except copies and files that are
+// being written. It takes no lock.
 func (b *Inbox) Leftovers() (names []string, err error) {
 	left, err := b.leftovers()
 	if err != nil || left.isEmpty() {
@@ -145,7 +144,7 @@ func (b *Inbox) Leftovers() (names []string, err error) {
 	return v.tx.unused(left, named)
 }
 
-// unused are the leftovers, except copies, that nothing needs.
+// unused returns the leftovers, except copies, that nothing needs.
 func (t *Tx) unused(left leftovers, named map[string]bool) ([]string, error) {
 	all := slices.Clone(left.useless)
 	for _, name := range left.texts {
@@ -168,8 +167,8 @@ func (d *Delivery) namesFile(file string) bool {
 	return d != nil && (d.TextFile == file || bytes.Contains(d.rawBytes(), []byte(file)))
 }
 
-// namedTexts are the texts that an open dead letter or a waiting entry names. A
-// requeued entry is the envelope that names its text.
+// namedTexts returns the texts that an open dead letter or a waiting entry names. A requeued entry is itself
+// the envelope that names its text.
 func (b *Inbox) namedTexts(texts []string, cursor int64) (map[string]bool, error) {
 	named := map[string]bool{}
 	if len(texts) == 0 {
@@ -210,8 +209,7 @@ func namesIn(l []byte, texts []string) (found []string) {
 	return found
 }
 
-// namedByLetters notes the texts that are named by open letters, and by lines that
-// cannot be read.
+// namedByLetters notes the texts that open letters, or unreadable lines, name.
 func (b *Inbox) namedByLetters(texts []string, named map[string]bool) error {
 	of, closed := map[string][]string{}, map[string]bool{}
 	err := b.readLines(journal.DeadLetters, 0, func(_, _ int64, l []byte, _ bool) bool {
@@ -219,7 +217,7 @@ func (b *Inbox) namedByLetters(texts []string, named map[string]bool) error {
 		if found == nil && !bytes.Contains(l, []byte("requeued_at")) && !bytes.Contains(l, []byte("accepted_at")) {
 			return true
 		}
-		letter, mark, _ := ParseLetter(l) // its name is empty if it is no letter
+		letter, mark, _ := ParseLetter(l) // the name is empty if the line is no letter
 		if mark {
 			closed[letter.Letter] = closed[letter.Letter] || !letter.Open()
 		} else {

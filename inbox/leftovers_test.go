@@ -15,7 +15,7 @@ import (
 	"heartbeat/inbox"
 )
 
-// forgetLeft asks first what would be forgotten, and checks that this is it.
+// forgetLeft forgets leftovers, and checks them against the prior announcement.
 func forgetLeft(t testing.TB, box *inbox.Inbox) (names []string) {
 	t.Helper()
 	names, err := box.Leftovers()
@@ -30,8 +30,8 @@ func forgetLeft(t testing.TB, box *inbox.Inbox) (names []string) {
 	return names
 }
 
-// The text of a long entry stays for as long as anything says to read it, from its
-// delivery to the answer that it gets after it was requeued, and again.
+// The text of a long entry stays as long as anything points to it: from its delivery to its answer
+// after a requeue, and again.
 func TestForgetLeftoversKeepsWhatIsNamed(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat("x\n", 1<<20)
@@ -66,7 +66,7 @@ func TestForgetLeftoversKeepsWhatIsNamed(t *testing.T) {
 	assert.Empty(t, textFiles(t, box))
 }
 
-// What a killed process leaves goes; what one that lives is making stays.
+// Files of a killed process are removed. A living process keeps what it is writing.
 func TestForgetLeftovers(t *testing.T) {
 	box := newBox(t, "a\nb\n")
 	deliver(t, box)
@@ -99,7 +99,7 @@ func TestForgetLeftovers(t *testing.T) {
 	}
 }
 
-// The note of what is taken up again and again stays while that waits.
+// The count of tries stays while its entry waits.
 func TestForgetLeftoversKeepsTheTries(t *testing.T) {
 	box := newBox(t, strings.Repeat("x", 3<<20)+"\nnext\n")
 	write(t, beside(box, ".inbox-tries"), fmt.Sprintf("0 0 %d 2\n", 3<<20+1))
@@ -107,8 +107,7 @@ func TestForgetLeftoversKeepsTheTries(t *testing.T) {
 	assert.FileExists(t, beside(box, ".inbox-tries"))
 }
 
-// A text that a broken line names stays: the person who repairs the line may want
-// it.
+// A text that a broken line names stays: the person who repairs the line may want it.
 func TestForgetLeftoversKeepsWhatABrokenLetterNames(t *testing.T) {
 	box := newBox(t, "")
 	write(t, beside(box, ".entry-0-0123456789ab.txt"), "text")

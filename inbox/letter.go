@@ -7,19 +7,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
 	"heartbeat/internal/disk"
 	"heartbeat/internal/flat"
 	"heartbeat/internal/journal"
-	"heartbeat/internal/money/budget"
 )
 
-// Letter is a dead letter as the file has it, and what became of it since.
+// Letter is a dead letter as the file has it, with what has become of it since.
 type Letter struct {
-	// Letter names this letter, in 12 hex digits. An entry may have become a dead
-	// letter more than once, so its own id would not do.
+	// Letter is the letter's name, 12 hex digits. An entry may become a dead letter more than once, so its
+	// own id would not do.
 	Letter string `json:"letter"`
 	DeadLetter
 	LetterMark
@@ -27,25 +27,26 @@ type Letter struct {
 	limited bool // see WithLimits
 }
 
-// WithLimits is the letter as it is requeued with other limits: they take the place of
-// those that the entry had, and count in place of those of the flags.
-func (l Letter) WithLimits(limits budget.Limits) (Letter, error) {
+// Limits returns the limits of the letter's entry: see [Entry.Limits].
+func (l Letter) Limits() json.RawMessage {
+	raw, _ := l.RawLine.Bytes() // empty if somebody edited it
+	return decodeEntry(raw).Limits()
+}
+
+// WithLimits returns the letter to be requeued with limits that a person set, in place of those of the entry.
+func (l Letter) WithLimits(limits json.RawMessage) (Letter, error) {
 	raw, err := l.RawLine.Bytes()
 	if err != nil {
 		return l, fmt.Errorf("requeue %s: %w", l.Letter, err)
 	}
-	if old, err := decodeEntry(raw).Limits(); err == nil {
-		limits = limits.Or(old)
-	}
-	limits.Raised = true
-	if raw, err = withLimits(raw, limits.JSON()); err != nil {
+	if raw, err = withLimits(raw, limits); err != nil {
 		return l, fmt.Errorf("requeue %s with other limits: %w", l.Letter, err)
 	}
 	l.RawLine, l.limited = rawLineOf(raw), true
 	return l, nil
 }
 
-// withLimits is the line with other limits. One that is only text becomes an envelope.
+// withLimits returns the line with other limits. A line of plain text becomes an envelope.
 func withLimits(raw, limits []byte) ([]byte, error) {
 	var o flat.Object
 	if _, _, _, ok := decodeEnvelope(bytes.TrimSpace(bytes.TrimPrefix(raw, byteOrderMark))); !ok {
@@ -64,7 +65,7 @@ func withLimits(raw, limits []byte) ([]byte, error) {
 	return line, nil
 }
 
-// Text is what should have been delivered, decoded from the raw line.
+// Text returns what should have been delivered, decoded from the raw line.
 func (l Letter) Text() string {
 	raw, err := l.RawLine.Bytes()
 	if err != nil {
@@ -74,14 +75,14 @@ func (l Letter) Text() string {
 	return text
 }
 
-// LetterMark is what became of a letter since. Each member is a line of its own in
-// .dead-letter.jsonl, which names the letter.
+// LetterMark says what has become of a letter. Each member comes from a line of .dead-letter.jsonl that names
+// the letter.
 type LetterMark struct {
-	// LateReply is what its session said at the end of the turn, at RepliedAt.
+	// LateReply is what the session replied when the turn ended, at RepliedAt.
 	LateReply string     `json:"late_reply,omitempty"`
 	RepliedAt *time.Time `json:"replied_at,omitempty"`
-	// RequeuedAt is when its bytes were appended to the inbox again, and AcceptedAt when the
-	// late reply was made the entry's result.
+	// RequeuedAt is when the letter's bytes were appended to the inbox again. AcceptedAt is when the late
+	// reply became the entry's result.
 	RequeuedAt *time.Time `json:"requeued_at,omitempty"`
 	AcceptedAt *time.Time `json:"accepted_at,omitempty"`
 }
@@ -89,7 +90,7 @@ type LetterMark struct {
 // Open reports whether the letter was neither requeued nor accepted.
 func (m *LetterMark) Open() bool { return m.RequeuedAt == nil && m.AcceptedAt == nil }
 
-// add adds what another line says. Of late replies the first counts.
+// add merges another mark. The first late reply counts.
 func (m *LetterMark) add(more LetterMark) {
 	if m.RepliedAt == nil && more.RepliedAt != nil {
 		m.LateReply, m.RepliedAt = more.LateReply, more.RepliedAt
@@ -97,13 +98,13 @@ func (m *LetterMark) add(more LetterMark) {
 	m.RequeuedAt, m.AcceptedAt = cmp.Or(more.RequeuedAt, m.RequeuedAt), cmp.Or(more.AcceptedAt, m.AcceptedAt)
 }
 
-// letterMark is such a line. Releases that know only of requeueing read any other line with an
-// entry_id as a letter.
+// letterMark is the line of a mark. Releases that know only of requeueing take any other line with an
+// entry_id for a letter.
 type letterMark struct {
 	Letter  string `json:"letter"`
 	EntryID string `json:"entry_id,omitempty"`
 	ID      string `json:"id,omitempty"`
-	Of      Reason `json:"of,omitempty"` // the letter's, of a mark that closes it: see LetterCount
+	Of      Reason `json:"of,omitempty"` // in a mark that closes a letter, the letter's reason: see LetterCount
 	LetterMark
 }
 
@@ -113,8 +114,8 @@ func (t *Tx) mark(m letterMark) error {
 	return err
 }
 
-// letterName does not depend on how the line is spelt, so that marks stay right
-// after an editor rewrote it.
+// letterName does not depend on the spelling of the line, so that marks stay valid after an editor rewrote
+// it.
 func letterName(d DeadLetter) string {
 	return entryID(fmt.Appendf(nil, "%s %d %d", d.EntryID, d.StartOffset, d.DeadLetteredAt.UnixNano()))[:12]
 }
@@ -126,9 +127,8 @@ func lettersError(err error) error {
 	return fmt.Errorf("read dead letters: %w", err)
 }
 
-// ParseLetter reads a line of .dead-letter.jsonl: a dead letter, or a mark that says what
-// became of an earlier one. A letter may lack any member except one: it needs an entry_id,
-// or a raw line to compute it from.
+// ParseLetter reads a line of .dead-letter.jsonl: a dead letter, or a mark on an earlier one. A letter needs
+// an entry_id, or a raw line from which to compute it, and may lack any other member.
 func ParseLetter(l []byte) (letter Letter, mark, ok bool) {
 	if json.Unmarshal(l, &letter) != nil {
 		return Letter{}, false, false
@@ -149,12 +149,11 @@ func ParseLetter(l []byte) (letter Letter, mark, ok bool) {
 	return letter, false, true
 }
 
-// Requeueable returns an error that says why the letter cannot be requeued: it
-// already was, or it would only be set aside again.
+// Requeueable returns an error that says why the letter cannot be requeued: it already was, or it would only
+// be set aside again.
 func (b *Inbox) Requeueable(l Letter) error {
 	raw, err := l.RawLine.Bytes()
 	e := decodeEntry(raw)
-	_, invalid := e.Limits()
 	switch {
 	case l.RequeuedAt != nil:
 		return fmt.Errorf("requeue %s: it was requeued at %s", l.Letter, l.RequeuedAt.Format(time.RFC3339))
@@ -174,24 +173,20 @@ func (b *Inbox) Requeueable(l Letter) error {
 		return fmt.Errorf("requeue %s: it is %s, and would be set aside again: send what it should have been", l.Letter, ReasonEmpty)
 	case l.Reason == ReasonOverBudget && !l.limited:
 		return fmt.Errorf("requeue %s: it is %s, and would be so again: give it a higher limit, with --max-cost, --max-tokens or --max-time", l.Letter, ReasonOverBudget)
-	case l.Reason == ReasonLimits && !l.limited && invalid == nil:
-		return fmt.Errorf("requeue %s: its limits count only if you set them: give it some, as in --max-cost 5, or send it anew", l.Letter)
-	case invalid != nil:
-		return fmt.Errorf("requeue %s: %w, and it would be set aside again: give it others, as in --max-cost 5, or send it anew", l.Letter, invalid)
+	case l.Reason == ReasonLimits && !l.limited:
+		return fmt.Errorf("requeue %s: its limits cannot be understood, or count only if you set them, and it would be set aside again: give it others, as in --max-cost 5, or send it anew", l.Letter)
 	case e.expired(b.opts.Now()):
 		return fmt.Errorf("requeue %s: it expired at %s, and would be set aside again: send it anew", l.Letter, e.timeMember(expiresMember).Format(time.RFC3339))
 	}
 	return nil
 }
 
-// Requeue appends the letter's original bytes to the inbox and marks the letter,
-// both with the next commit; commit before the next call. It returns the letter
-// with the mark. The letter must be one of [Inbox.Letters] in this transaction,
-// and [Inbox.Requeueable].
+// Requeue appends the letter's original bytes to the inbox and marks the letter, both with the next commit;
+// commit before the next call. It returns the letter with the mark. The letter must be one of [Inbox.Letters]
+// in this transaction, and [Inbox.Requeueable].
 //
-// If somebody may still be writing a last line of the inbox, the error matches
-// [ErrTorn], unless still is a mark from [Inbox.AwaitStill] and the file has not
-// changed since: that line then gets its newline.
+// If somebody may still be writing the last line of the inbox, the error matches [ErrTorn]. With a mark from
+// [Inbox.AwaitStill] in still, and no change of the file since, that line gets its newline instead.
 func (t *Tx) Requeue(l Letter, still Mark) (Letter, error) {
 	if err := t.box.Requeueable(l); err != nil {
 		return l, err
@@ -206,7 +201,7 @@ func (t *Tx) Requeue(l Letter, still Mark) (Letter, error) {
 		return l, err
 	}
 	if bytes.HasSuffix(raw, []byte("\r")) {
-		raw = append(raw, '\r') // a carriage return before the newline is not part of the line
+		raw = append(raw, '\r') // a carriage return before the newline would not be part of the line
 	}
 	now := t.box.utcNow()
 	t.noticeGone()
@@ -222,10 +217,9 @@ func (t *Tx) Requeue(l Letter, still Mark) (Letter, error) {
 	return l, t.addEvent(Event{Event: EventRequeued, EntryID: l.EntryID, ID: l.ID, Attempt: l.Attempts, Reason: "dead letter " + l.Letter})
 }
 
-// Purge removes dead letters, given by [Letter].Letter, with their marks and the
-// files that hold their bytes, and returns those that existed. It is durable when
-// it returns. A kill leaves all of them or none, except for those files. The
-// letters that stay are copied without the lock.
+// Purge removes dead letters, given by [Letter].Letter, with their marks and the files that hold their bytes,
+// and returns those that existed. It is durable when it returns. A kill leaves all of the letters or none,
+// but perhaps some of those files. The letters that stay are copied without the lock.
 func (b *Inbox) Purge(ctx context.Context, letters []Letter) (purged []Letter, warnings []string, err error) {
 	gone, there := map[string]bool{}, map[string]bool{}
 	for _, l := range letters {
@@ -267,4 +261,89 @@ func (b *Inbox) Purge(ctx context.Context, letters []Letter) (purged []Letter, w
 		}
 	}
 	return purged, warnings, nil
+}
+
+// letterLine is what a quick look tells about a line of .dead-letter.jsonl.
+type letterLine struct {
+	letter   string
+	id       string // the id that the sender gave a letter's entry
+	mark, ok bool
+	closes   bool   // the mark closes the letter
+	reason   Reason // a letter's reason; a mark may not say it
+}
+
+// glance is [ParseLetter] in a tenth of the time for lines that heartbeat wrote, as nearly all are.
+func glance(l []byte) (what letterLine) {
+	const begins = `{"entry_id":"`
+	if bytes.HasPrefix(l, []byte(begins)) {
+		var d DeadLetter
+		var err error
+		valid := flat.Each(l, func(name, value []byte) {
+			var bad error
+			switch text := flat.Value(value); string(name) {
+			case `"entry_id"`:
+				d.EntryID = text.Text()
+			case `"start_offset"`:
+				d.StartOffset, bad = strconv.ParseInt(string(value), 10, 64)
+			case `"id"`:
+				d.ID = text.Text()
+			case `"reason"`:
+				d.Reason = Reason(text.Text())
+			case `"dead_lettered_at"`:
+				d.DeadLetteredAt, bad = time.Parse(time.RFC3339, text.Text())
+			}
+			err = cmp.Or(err, bad)
+		})
+		if valid && err == nil && d.EntryID != "" && d.Reason != "" && !d.DeadLetteredAt.IsZero() {
+			return letterLine{letter: letterName(d), id: d.ID, ok: true, reason: d.Reason}
+		}
+	}
+	letter, isMark, ok := ParseLetter(l)
+	what = letterLine{letter: letter.Letter, id: letter.ID, mark: isMark, ok: ok, reason: letter.Reason}
+	if isMark {
+		what.closes, what.reason = !letter.Open(), Reason(flat.Value(l).Get("of").Text())
+	}
+	return what
+}
+
+// EachLetter visits each dead letter once, oldest first, until visit returns false. It takes no lock. Invalid
+// lines give warnings.
+func (b *Inbox) EachLetter(visit func(Letter) bool) (warnings []string, err error) {
+	r := b.LetterReader()
+	if warnings, err = r.Read(); err != nil {
+		return nil, err
+	}
+	return warnings, r.Each(visit)
+}
+
+// EachOpenLetter is [Inbox.EachLetter] for open letters: see [LetterCount].
+func (b *Inbox) EachOpenLetter(visit func(Letter) bool) (warnings []string, err error) {
+	r := b.LetterReader()
+	if warnings, err = r.Read(); err != nil {
+		return nil, err
+	}
+	open, err := r.open()
+	if err != nil {
+		return warnings, err
+	}
+	return warnings, r.each(func(s spot) bool { return among(open, s.name) }, visit)
+}
+
+// OpenLetters returns a function that reports whether the letter of that name is open: see [LetterCount].
+func (b *Inbox) OpenLetters() (func(name string) bool, error) {
+	r := b.LetterReader()
+	if _, err := r.Read(); err != nil {
+		return nil, err
+	}
+	open, err := r.open()
+	return func(name string) bool { return among(open, spotName(name)) }, err
+}
+
+// Letters returns all that [Inbox.EachLetter] visits, in memory at once.
+func (b *Inbox) Letters() (all []Letter, warnings []string, err error) {
+	warnings, err = b.EachLetter(func(l Letter) bool {
+		all = append(all, l)
+		return true
+	})
+	return all, warnings, err
 }

@@ -47,7 +47,7 @@ func letters(t testing.TB, box *inbox.Inbox) []inbox.Letter {
 	return all
 }
 
-// requeue requeues a letter, after the inbox has stopped changing if need be.
+// requeue requeues a letter, if need be after the inbox has stopped changing.
 func requeue(t testing.TB, box *inbox.Inbox, l inbox.Letter) {
 	t.Helper()
 	mark := still(t, box)
@@ -58,7 +58,7 @@ func requeue(t testing.TB, box *inbox.Inbox, l inbox.Letter) {
 	})
 }
 
-// marked are the names of the letters that were requeued.
+// marked returns the names of the requeued letters.
 func marked(t testing.TB, box *inbox.Inbox) (names []string) {
 	t.Helper()
 	for _, l := range letters(t, box) {
@@ -80,7 +80,7 @@ func TestNoLetters(t *testing.T) {
 	assert.Empty(t, letters(t, newBox(t, oldContent)))
 }
 
-// A letter goes back into the inbox with the bytes that it had there.
+// A letter goes back into the inbox with its original bytes.
 func TestRequeuedByteForByte(t *testing.T) {
 	t.Parallel()
 	for name, line := range map[string]string{
@@ -115,8 +115,7 @@ func TestRequeuedByteForByte(t *testing.T) {
 	}
 }
 
-// The line and the mark are one commit: asking twice gives an error, and appends
-// nothing.
+// The line and the mark are one commit: a second requeue is an error and appends nothing.
 func TestRequeuedOnce(t *testing.T) {
 	box := deadBox(t, "one\n")
 	requeue(t, box, letters(t, box)[0])
@@ -128,7 +127,7 @@ func TestRequeuedOnce(t *testing.T) {
 	assert.Equal(t, "one\n\none\n", read(t, box.Path()))
 }
 
-// The same entry may become a dead letter again: each letter is one of its own.
+// The same entry may become a dead letter again, as a separate letter.
 func TestRequeuedAndSetAsideAgain(t *testing.T) {
 	box := deadBox(t, "one\n")
 	requeue(t, box, letters(t, box)[0])
@@ -170,7 +169,7 @@ func TestNotRequeueable(t *testing.T) {
 	}
 }
 
-// What an operator mended can be requeued.
+// A letter that an operator repaired can be requeued.
 func TestMendedLetterIsRequeueable(t *testing.T) {
 	box := newBox(t, "\"\"\n")
 	assert.Empty(t, drain(t, box))
@@ -180,8 +179,7 @@ func TestMendedLetterIsRequeueable(t *testing.T) {
 	assert.Equal(t, []string{"mended"}, drain(t, box))
 }
 
-// An inbox that ends in the middle of a line gets its newline once it no longer
-// changes.
+// An inbox that ends inside a line gets its newline once it no longer changes.
 func TestRequeueBehindATornLine(t *testing.T) {
 	box := deadBox(t, "one\n")
 	l := letters(t, box)[0]
@@ -195,7 +193,7 @@ func TestRequeueBehindATornLine(t *testing.T) {
 	assert.Equal(t, []string{"half", "one"}, drain(t, box))
 }
 
-// A torn line that was delivered is whole, whatever it looks like.
+// A torn line that was delivered counts as whole.
 func TestRequeueBehindADeliveredTornLine(t *testing.T) {
 	box := deadBox(t, "one\n")
 	l := letters(t, box)[0]
@@ -215,7 +213,7 @@ func TestRequeueBehindADeliveredTornLine(t *testing.T) {
 	assert.Len(t, results(t, box), 2)
 }
 
-// An inbox that a launcher took away is created again.
+// An inbox that a launcher removed is created again.
 func TestRequeueIntoAMissingInbox(t *testing.T) {
 	box := deadBox(t, oldContent)
 	require.NoError(t, os.Remove(box.Path()))
@@ -224,8 +222,8 @@ func TestRequeueIntoAMissingInbox(t *testing.T) {
 	assert.Equal(t, []string{"two"}, drain(t, box))
 }
 
-// A commit whose lines cannot be written is made good before the next one: with
-// that the journal would no longer vouch for the mark.
+// A commit whose lines cannot be written is repaired before the next one: after that one the
+// journal would no longer vouch for the mark.
 func TestCommitAfterOneThatDidNotReachTheFiles(t *testing.T) {
 	for _, file := range []string{".dead-letter.jsonl", "inbox.jsonl", ".events.jsonl"} {
 		t.Run(file, func(t *testing.T) {
@@ -255,7 +253,7 @@ func TestCommitAfterOneThatDidNotReachTheFiles(t *testing.T) {
 	}
 }
 
-// What people do to the file with an editor.
+// Changes that people make with an editor.
 func TestLettersOfAnEditedFile(t *testing.T) {
 	box := deadBox(t, oldContent)
 	requeue(t, box, letters(t, box)[1])
@@ -308,7 +306,7 @@ func TestLettersOfAnEditedFile(t *testing.T) {
 	}
 }
 
-// respelled is a line of JSON with other spaces, and its members in another order.
+// respelled returns a line of JSON with other spaces and its members in another order.
 func respelled(t testing.TB, line string) string {
 	t.Helper()
 	var v map[string]any
@@ -324,7 +322,7 @@ func TestForeignLetters(t *testing.T) {
 		`"reason":"orphaned","delivered_at":"2025-05-01T10:11:12.123456Z","dead_lettered_at":"2025-05-01T10:12:13.5Z"}`
 	for name, c := range map[string]struct {
 		line       string
-		requeueing string // what is requeued, if anything can
+		requeueing string // what is requeued, if anything can be
 	}{
 		"heartbeat-rs":        {whole, "two"},
 		"no reason":           {`{"entry_id":"x","start_offset":4,"end_offset":8,"raw_line":"two","delivered_at":null}`, "two"},
@@ -352,7 +350,7 @@ func TestForeignLetters(t *testing.T) {
 	}
 }
 
-// A letter may be several times as long as its entry was.
+// A letter may be several times as long as its entry.
 func TestLetterOfALongEntry(t *testing.T) {
 	long.Only(t, "64 MiB")
 	box := newBox(t, "")
@@ -367,10 +365,10 @@ func TestLetterOfALongEntry(t *testing.T) {
 	assert.True(t, bytes.Equal(line, raw))
 }
 
-// purge throws away the letters at these places in the list.
+// purge deletes the letters at these places in the list.
 func purge(t testing.TB, box *inbox.Inbox, at ...int) {
 	t.Helper()
-	in(t, box, func(*inbox.Tx) {}) // what was killed is made good
+	in(t, box, func(*inbox.Tx) {}) // completes what a kill left
 	all, _, err := box.Letters()
 	require.NoError(t, err)
 	var gone []inbox.Letter
@@ -396,7 +394,7 @@ func TestPurge(t *testing.T) {
 	setAsideAll(t, box)
 }
 
-// What was purged does not come back, whatever was lost with the power.
+// Purged letters do not come back, whatever a power loss takes.
 func TestPurgedForGood(t *testing.T) {
 	reboot(t, "one")
 	box := deadBox(t, oldContent)
@@ -407,8 +405,7 @@ func TestPurgedForGood(t *testing.T) {
 	assert.Equal(t, []string{"one", "three"}, rawLines(letters(t, box)))
 }
 
-// Lines of others stay. A letter goes with all of its lines, even a last one
-// without its newline.
+// Lines of others stay. A letter goes with all of its lines, even a last one without its newline.
 func TestPurgeOfAnEditedFile(t *testing.T) {
 	t.Parallel()
 	box := deadBox(t, oldContent)
@@ -428,8 +425,7 @@ func TestPurgeOfAnEditedFile(t *testing.T) {
 	}
 }
 
-// The bytes of a line that was too long go with its letter; a file that a letter
-// only claims to have stays.
+// The bytes of a line that was too long go with its letter. A file that a letter only claims stays.
 func TestPurgeTakesTheBytesAlong(t *testing.T) {
 	box := newBox(t, "")
 	write(t, beside(box, ".dead-letter-0-e.raw"), "bytes")
@@ -443,8 +439,8 @@ func TestPurgeTakesTheBytesAlong(t *testing.T) {
 	assert.Empty(t, letters(t, box))
 }
 
-// FuzzParseLetter holds what reading a line relies on: a letter has names, comes
-// back the same from its own JSON, and never reads as a mark; nor a mark as one.
+// FuzzParseLetter: a letter has names, survives a round trip through JSON, and never reads as a
+// mark, nor a mark as a letter.
 func FuzzParseLetter(f *testing.F) {
 	for _, s := range []string{
 		"", "null", "[]", `{"entry_id":"e"}`, `{"raw_line":"two"}`, `{"raw_line":"","raw_base64":"%","reason":"orphaned"}`,
@@ -478,7 +474,7 @@ func FuzzParseLetter(f *testing.F) {
 		assert.Equal(t, l.RawLine, l2.RawLine)
 		assert.Equal(t, l.Text(), l2.Text())
 		if now := time.Now(); !mark {
-			l.RequeuedAt = &now // what list prints of a letter that was requeued
+			l.RequeuedAt = &now // as list prints a requeued letter
 			again, err = json.Marshal(l)
 			require.NoError(t, err)
 			_, mark, ok = inbox.ParseLetter(again)

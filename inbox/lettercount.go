@@ -15,15 +15,14 @@ import (
 	"heartbeat/internal/lines"
 )
 
-// LetterCount is how many dead letters are open, by their reasons: those that somebody has
-// yet to deal with. They were neither requeued nor accepted, nor taken back by a person, and
-// no entry of the same id was answered since.
+// LetterCount counts the open dead letters by reason: letters that were not requeued, accepted or canceled,
+// and whose id was not answered since.
 type LetterCount struct {
 	Open     map[Reason]int
-	Warnings []string // about lines that are not valid
+	Warnings []string // about invalid lines
 }
 
-// All is the sum.
+// All returns the sum.
 func (c LetterCount) All() (n int) {
 	for _, of := range c.Open {
 		n += of
@@ -31,29 +30,28 @@ func (c LetterCount) All() (n int) {
 	return n
 }
 
-// keptCount is a count that a record keeps. It is of the file up to an offset, and counts
-// only while the file is the same and has at most grown; and where letters have ids, while
-// nothing was answered since.
+// keptCount is the count that a record keeps. It covers the file up to an offset, and holds only while the
+// file has at most grown. If some letters have ids, it also holds only until the next result.
 type keptCount struct {
 	journal.Seen
 	Open    map[Reason]int `json:"open"`
 	Notes   letterNotes    `json:"notes"`
 	Named   bool           `json:"named,omitempty"` // some of the letters have ids
-	Results *journal.Seen  `json:"results"`         // how far the results went
+	Results *journal.Seen  `json:"results"`         // the end of the results at the count
 }
 
 const (
-	// countSpan is how much may be read again at each count. Of more, the count is kept.
+	// countSpan is how much may be read again at each count. Beyond it the count is kept.
 	countSpan = 1 << 20
-	// maxKeptCount bounds what each record has of it: somebody may write any reasons.
+	// maxKeptCount bounds the count in a record, since a line may have any reason.
 	maxKeptCount = 1 << 10
 )
 
-// CountLetters counts the open dead letters. Where there are many it keeps the count, in a
-// commit if the lock is free, and the next one reads only what came since.
+// CountLetters counts the open dead letters. If there are many, it keeps the count in a commit, provided that
+// the lock is free; the next call then reads only what is new.
 func (b *Inbox) CountLetters(ctx context.Context) (LetterCount, error) {
 	var record json.RawMessage
-	if v, err := b.View(); err == nil { // without the state all are counted
+	if v, err := b.View(); err == nil { // without the state, count from the start
 		record = v.tx.st.Letters
 		if err := v.Close(); err != nil {
 			return LetterCount{}, err
@@ -62,12 +60,12 @@ func (b *Inbox) CountLetters(ctx context.Context) (LetterCount, error) {
 	r := b.LetterReader()
 	now, read, err := r.count(record)
 	if err == nil && read > countSpan && r.seen.Off == r.seen.Size && b.mayNote() {
-		_ = r.keep(ctx, now) // best effort: else the next one counts again
+		_ = r.keep(ctx, now) // best effort: otherwise the next call counts again
 	}
 	return LetterCount{now.Open, r.warnings()}, err
 }
 
-// count counts, from what a record keeps if that is of this file. read is how much it read.
+// count continues from the count in record, if that belongs to this file. read is how many bytes it read.
 func (r *LetterReader) count(record json.RawMessage) (now keptCount, read int64, err error) {
 	results, err := journal.EndOf(r.box.fileOf(journal.Results))
 	if err != nil {
@@ -84,13 +82,13 @@ func (r *LetterReader) count(record json.RawMessage) (now keptCount, read int64,
 	}
 	now.Results = &results
 	anew := r.anew
-	err = r.advanceWith(nil, func(l letterLine) {
+	err = r.advance(nil, func(l letterLine) {
 		now.Named = now.Named || l.ok && !l.mark && l.id != ""
 		switch {
 		case !l.ok || l.reason == ReasonCanceled:
 		case !l.mark:
 			now.Open[l.reason]++
-		case l.closes: // a letter that was answered since was not counted
+		case l.closes: // letters answered since were not counted
 			now.Open[l.reason]--
 			exact = exact && l.reason != "" && now.Open[l.reason] >= 0 && !kept.Named
 		}
@@ -98,9 +96,9 @@ func (r *LetterReader) count(record json.RawMessage) (now keptCount, read int64,
 	switch {
 	case err != nil || exact && r.anew == anew:
 		return now, r.seen.Size - kept.Off, err
-	case r.anew == anew: // only what came since was read
+	case r.anew == anew: // only the new lines were read
 		r.forget()
-		err = r.advance(nil)
+		err = r.advance(nil, nil)
 	}
 	if err == nil {
 		now.Open, err = r.tally()
@@ -118,15 +116,14 @@ func (r *LetterReader) tally() (map[Reason]int, error) {
 	return open, err
 }
 
-// open are the letters that were read and that somebody has yet to deal with, in the order of
-// their names: see [LetterCount].
+// open returns the open letters that were read, sorted by name: see [LetterCount].
 func (r *LetterReader) open() ([]spot, error) {
 	all := r.unclosed()
 	answered, err := r.answered(all, time.Time{})
 	return slices.DeleteFunc(all, func(s spot) bool { return answered[s] }), err
 }
 
-// unclosed are those that no mark closes and that were not canceled.
+// unclosed returns the letters that no mark closes and that were not canceled.
 func (r *LetterReader) unclosed() (all []spot) {
 	r.sort()
 	for from, to := 0, 0; from < len(r.spots); from = to {
@@ -141,27 +138,26 @@ func (r *LetterReader) unclosed() (all []spot) {
 	return all
 }
 
-// among reports whether a letter of that name is one of these, which are in the order of
-// their names.
+// among reports whether all, sorted by name, has a letter of that name.
 func among(all []spot, name uint64) bool {
 	_, is := slices.BinarySearchFunc(all, name, func(s spot, name uint64) int { return cmp.Compare(s.name, name) })
 	return is
 }
 
-// answered are the letters whose id was answered after they were set aside, and before that time
-// unless it is zero: their senders sent them again. It reads the results since the first of those
-// that have one.
+// answered returns the letters whose id was answered after they were set aside: their senders sent them
+// again. Unless before is zero, only answers before that time count. It reads the results from about the time
+// of the first letter with an id.
 func (r *LetterReader) answered(all []spot, before time.Time) (answered map[spot]bool, err error) {
 	named := slices.DeleteFunc(slices.Clone(all), func(s spot) bool { return s.id == 0 })
 	if len(named) == 0 {
 		return nil, nil
 	}
-	letters, err := openState(r.box.fileOf(journal.DeadLetters))
+	letters, err := journal.OpenState(r.box.fileOf(journal.DeadLetters))
 	if letters == nil || err != nil {
 		return nil, lettersError(err)
 	}
 	defer func() { err = errors.Join(err, letters.Close()) }()
-	results, err := openState(r.box.fileOf(journal.Results))
+	results, err := journal.OpenState(r.box.fileOf(journal.Results))
 	if results == nil || err != nil {
 		return nil, err
 	}
@@ -194,8 +190,8 @@ func (r *LetterReader) answered(all []spot, before time.Time) (answered map[spot
 	return answered, err
 }
 
-// resultsFrom is where the results begin that were written at a time or later, or before that:
-// they come in the order of their times, unless the clock was set.
+// resultsFrom returns an offset at or before the first result of that time or later. Results are in order of
+// time, unless the clock was set.
 func resultsFrom(f *disk.File, since time.Time) (from int64, err error) {
 	for n := 64; ; n *= 4 {
 		if from, err = lines.Back(f, f.Info().Size, n); err != nil || from == 0 {
@@ -208,13 +204,13 @@ func resultsFrom(f *disk.File, since time.Time) (from int64, err error) {
 	}
 }
 
-// acknowledged is when a result was, zero if it does not say.
+// acknowledged returns a result's time, zero if it has none.
 func acknowledged(result []byte) time.Time {
 	at, _ := time.Parse(time.RFC3339, flat.Value(result).Get("acknowledged_at").Text())
 	return at
 }
 
-// keep makes the count a part of the record.
+// keep puts the count into the record.
 func (r *LetterReader) keep(ctx context.Context, now keptCount) error {
 	now.Seen, now.Notes = r.seen, r.notes
 	record, err := flat.JSON(now)

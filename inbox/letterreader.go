@@ -11,34 +11,31 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"heartbeat/internal/disk"
-	"heartbeat/internal/flat"
 	"heartbeat/internal/journal"
 	"heartbeat/internal/lines"
 )
 
-// LetterReader reads the dead letters without the lock, and under the lock only
-// what came since: others do not wait long for it, however many letters there
-// are. In memory it keeps where each line is, in 24 bytes.
+// LetterReader reads the dead letters without the lock, and under the lock only what is new, so that others
+// do not wait long for the lock. It keeps in memory only where each line is, 24 bytes a line.
 type LetterReader struct {
 	box     *Inbox
-	spots   []spot // in the order of names and then offsets, up to sorted
+	spots   []spot // sorted by name and offset, up to sorted
 	sorted  int
-	reasons []Reason // of the letters, by their kinds
+	reasons []Reason // of the letters, indexed by kind
 	notes   letterNotes
-	torn    int // the number of a last line that is not whole, 0 for none
+	torn    int // the number of an unfinished last line, 0 for none
 	seen    journal.Seen
 	passes  int
 	anew    int // how often the reading began anew
 }
 
-// spot is a line of .dead-letter.jsonl. Marks come after the letters of the same name.
+// spot is a line of .dead-letter.jsonl. Marks sort behind the letters of the same name.
 type spot struct {
 	name uint64 // of the letter
-	what uint64 // whether it is a mark, where it begins, and in one byte its kind
-	id   uint64 // a hash of the id that its sender gave the letter's entry, 0 for none
+	what uint64 // the mark flag, the offset, and in the lowest byte the kind
+	id   uint64 // a hash of the id that the sender gave the entry, 0 for none
 }
 
 const (
@@ -57,43 +54,42 @@ func newSpot(name string, off int64, mark bool, kind int) spot {
 func (s spot) mark() bool { return s.what&spotMark != 0 }
 func (s spot) off() int64 { return int64(s.what &^ spotMark >> 8) }
 
-// kind is 1 for a mark that closes a letter, and of a letter the number of its reason.
+// kind is 1 for a mark that closes its letter, and the number of its reason for a letter.
 func (s spot) kind() int { return int(s.what & mostKinds) }
 
-// letterNotes are what a person is told of the file.
+// letterNotes counts what a person is told about the file.
 type letterNotes struct {
 	Lines   int      `json:"lines"`
 	Foreign int      `json:"foreign,omitempty"` // lines that are neither letters nor marks
-	Named   []string `json:"named,omitempty"`   // the numbers of the first of them
+	Named   []string `json:"named,omitempty"`   // the line numbers of the first of them
 }
 
 // LetterReader starts a reading.
 func (b *Inbox) LetterReader() *LetterReader { return &LetterReader{box: b} }
 
-// Read reads where all dead letters are, or continues where it was. It takes no lock.
+// Read reads all dead letters, or continues the last reading. It takes no lock.
 func (r *LetterReader) Read() (warnings []string, err error) {
 	r.passes++
-	if err := r.advance(nil); err != nil {
+	if err := r.advance(nil, nil); err != nil {
 		return nil, err
 	}
 	return r.warnings(), nil
 }
 
-// Update reads, in a transaction, what came since. If that is much, or the file
-// was changed in another way, the error matches [ErrMore]: close the transaction,
-// and call Read first.
+// Update reads what is new, in a transaction. If that is much, or the file did more than grow, the error
+// matches [ErrMore]: close the transaction, and call Read first.
 func (r *LetterReader) Update(_ *Tx) error {
 	return r.advance(func(rest int64) error {
 		if rest > searchSpan && r.passes < maxPasses {
 			return ErrMore
 		}
 		return nil
-	})
+	}, nil)
 }
 
-// Letter is the letter of that name.
+// Letter returns the letter of that name.
 func (r *LetterReader) Letter(name string) (l Letter, there bool, err error) {
-	f, err := openState(r.box.fileOf(journal.DeadLetters))
+	f, err := journal.OpenState(r.box.fileOf(journal.DeadLetters))
 	if f == nil || err != nil {
 		return Letter{}, false, lettersError(err)
 	}
@@ -110,14 +106,14 @@ func (r *LetterReader) Letter(name string) (l Letter, there bool, err error) {
 	return Letter{}, false, nil
 }
 
-// Each visits the letters that were read, in the order of the file and each once, until
-// visit returns false.
+// Each visits every letter that was read, in the order of the file and each of them once, until visit returns
+// false.
 func (r *LetterReader) Each(visit func(Letter) bool) error {
 	return r.each(func(spot) bool { return true }, visit)
 }
 
 func (r *LetterReader) each(wanted func(spot) bool, visit func(Letter) bool) error {
-	f, err := openState(r.box.fileOf(journal.DeadLetters))
+	f, err := journal.OpenState(r.box.fileOf(journal.DeadLetters))
 	if f == nil || err != nil {
 		return lettersError(err)
 	}
@@ -140,13 +136,13 @@ func (r *LetterReader) each(wanted func(spot) bool, visit func(Letter) bool) err
 	return lettersError(errors.Join(err, failed, f.Close()))
 }
 
-// marked sets what became of the letter.
+// marked adds the letter's marks.
 func (r *LetterReader) marked(f *disk.File, l *Letter) (err error) {
 	l.LetterMark, err = marksIn(f, r.named(spotName(l.Letter)))
 	return err
 }
 
-// marksIn is what the marks among these lines add up to.
+// marksIn merges the marks among these lines.
 func marksIn(f *disk.File, all []spot) (sum LetterMark, err error) {
 	for _, s := range all {
 		if !s.mark() {
@@ -163,10 +159,10 @@ func marksIn(f *disk.File, all []spot) (sum LetterMark, err error) {
 	return sum, nil
 }
 
-// eachMarked visits what became of each letter that has a mark; there says that the letter
-// itself is in the file.
+// eachMarked visits the merged marks of each letter that has any. there says that the letter itself is in the
+// file.
 func (r *LetterReader) eachMarked(visit func(name uint64, there bool, sum LetterMark)) error {
-	f, err := openState(r.box.fileOf(journal.DeadLetters))
+	f, err := journal.OpenState(r.box.fileOf(journal.DeadLetters))
 	if f == nil || err != nil {
 		return lettersError(err)
 	}
@@ -185,9 +181,9 @@ func (r *LetterReader) eachMarked(visit func(name uint64, there bool, sum Letter
 	return lettersError(errors.Join(err, f.Close()))
 }
 
-// lineOf is the line that begins at an offset.
+// lineOf returns the line that begins at an offset.
 func lineOf(f *disk.File, off int64) (line []byte, err error) {
-	part := make([]byte, 1<<10) // nearly every mark is shorter
+	part := make([]byte, 1<<10) // long enough for nearly every mark
 	n, err := f.ReadAt(part, off)
 	if err != nil && err != io.EOF {
 		return nil, err
@@ -202,7 +198,7 @@ func lineOf(f *disk.File, off int64) (line []byte, err error) {
 	return line, err
 }
 
-// spotName is the number of a letter's name: twelve hex digits, or what somebody wrote.
+// spotName maps a letter's name to a number: twelve hex digits, or a hash of what somebody wrote.
 func spotName(name string) uint64 {
 	if n, err := strconv.ParseUint(name, 16, 48); err == nil && len(name) == 12 {
 		return n
@@ -226,12 +222,12 @@ func bySpot(a, b spot) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Comp
 func (r *LetterReader) sort() {
 	if r.sorted < len(r.spots) {
 		slices.SortFunc(r.spots, bySpot)
-		r.spots = slices.Compact(r.spots) // a last line is read again once it is whole
+		r.spots = slices.Compact(r.spots) // a last line is read again once it is complete
 		r.sorted = len(r.spots)
 	}
 }
 
-// named are the lines of that name, letters first.
+// named returns the lines of that name, letters first.
 func (r *LetterReader) named(name uint64) []spot {
 	if len(r.spots)-r.sorted > 1<<10+r.sorted/8 {
 		r.sort()
@@ -252,11 +248,11 @@ func (r *LetterReader) named(name uint64) []spot {
 	return found
 }
 
-// note keeps where a line is, and returns what it is.
+// note remembers where a line is, and returns what it is.
 func (r *LetterReader) note(off int64, l []byte, whole bool) (what letterLine) {
 	r.torn = 0
 	if whole {
-		r.notes.Lines++ // a torn line is read again once it is whole
+		r.notes.Lines++ // a torn line is read again once it is complete
 	}
 	what = glance(l)
 	switch {
@@ -281,7 +277,7 @@ func (r *LetterReader) note(off int64, l []byte, whole bool) (what letterLine) {
 	return what
 }
 
-// kindOf numbers the reasons. Somebody who writes more than fit has the rest counted as one.
+// kindOf numbers the reasons. Beyond the largest number all reasons share one.
 func (r *LetterReader) kindOf(reason Reason) int {
 	kind := slices.Index(r.reasons, reason)
 	if kind < 0 {
@@ -293,51 +289,7 @@ func (r *LetterReader) kindOf(reason Reason) int {
 	return kind
 }
 
-// letterLine is what is soon known of a line of .dead-letter.jsonl.
-type letterLine struct {
-	letter   string
-	id       string // of a letter: its entry's, as its sender gave it
-	mark, ok bool
-	closes   bool   // the mark says that somebody dealt with the letter
-	reason   Reason // of the letter; of a mark "" if it does not say
-}
-
-// glance is [ParseLetter] of a line that nearly always was written here, in a tenth of
-// the time.
-func glance(l []byte) (what letterLine) {
-	const begins = `{"entry_id":"`
-	if bytes.HasPrefix(l, []byte(begins)) {
-		var d DeadLetter
-		var err error
-		valid := flat.Each(l, func(name, value []byte) {
-			var bad error
-			switch text := flat.Value(value); string(name) {
-			case `"entry_id"`:
-				d.EntryID = text.Text()
-			case `"start_offset"`:
-				d.StartOffset, bad = strconv.ParseInt(string(value), 10, 64)
-			case `"id"`:
-				d.ID = text.Text()
-			case `"reason"`:
-				d.Reason = Reason(text.Text())
-			case `"dead_lettered_at"`:
-				d.DeadLetteredAt, bad = time.Parse(time.RFC3339, text.Text())
-			}
-			err = cmp.Or(err, bad)
-		})
-		if valid && err == nil && d.EntryID != "" && d.Reason != "" && !d.DeadLetteredAt.IsZero() {
-			return letterLine{letter: letterName(d), id: d.ID, ok: true, reason: d.Reason}
-		}
-	}
-	letter, isMark, ok := ParseLetter(l)
-	what = letterLine{letter: letter.Letter, id: letter.ID, mark: isMark, ok: ok, reason: letter.Reason}
-	if isMark {
-		what.closes, what.reason = !letter.Open(), Reason(flat.Value(l).Get("of").Text())
-	}
-	return what
-}
-
-// maxForeign is how many invalid lines are named one by one.
+// maxForeign is how many invalid lines are listed by number.
 const maxForeign = 5
 
 func (r *LetterReader) warnings() (all []string) {
@@ -355,14 +307,10 @@ func (r *LetterReader) warnings() (all []string) {
 	return all
 }
 
-// advance continues the reading. First it asks may, with the number of bytes.
-func (r *LetterReader) advance(may func(rest int64) error) error {
-	return r.advanceWith(may, func(letterLine) {})
-}
-
-// advanceWith calls visit with each line.
-func (r *LetterReader) advanceWith(may func(rest int64) error, visit func(letterLine)) (err error) {
-	f, err := openState(r.box.fileOf(journal.DeadLetters))
+// advance continues the reading. It first asks may with the number of bytes to read, and calls visit for each
+// line. Both may be nil.
+func (r *LetterReader) advance(may func(rest int64) error, visit func(letterLine)) (err error) {
+	f, err := journal.OpenState(r.box.fileOf(journal.DeadLetters))
 	if err != nil {
 		return lettersError(err)
 	}
@@ -386,7 +334,10 @@ func (r *LetterReader) advanceWith(may func(rest int64) error, visit func(letter
 	}
 	upTo := from
 	err = lines.EachRecord(io.NewSectionReader(f, from, f.Info().Size-from), from, func(off, end int64, l []byte, whole bool) bool {
-		if visit(r.note(off, l, whole)); whole {
+		if what := r.note(off, l, whole); visit != nil {
+			visit(what)
+		}
+		if whole {
 			upTo = end
 		}
 		return true
@@ -395,12 +346,13 @@ func (r *LetterReader) advanceWith(may func(rest int64) error, visit func(letter
 		r.seen, err = journal.SeenUpTo(f, upTo)
 	}
 	if err != nil {
-		r.forget() // a part must not pass for the whole
+		r.forget() // a partial reading must not pass for a complete one
 	}
 	return err
 }
 
-// makeRoom is for as many lines as the file will have: growing takes twice the memory.
+// makeRoom reserves space for as many lines as the file seems to have, because growing takes twice the
+// memory.
 func (r *LetterReader) makeRoom(f *disk.File) error {
 	begin := make([]byte, min(64<<10, f.Info().Size))
 	n, err := f.ReadAt(begin, 0)
@@ -412,47 +364,4 @@ func (r *LetterReader) makeRoom(f *disk.File) error {
 
 func (r *LetterReader) forget() {
 	*r = LetterReader{box: r.box, passes: r.passes, anew: r.anew + 1}
-}
-
-// EachLetter visits the dead letters, the oldest first, each once, until visit returns
-// false. It takes no lock. Invalid lines give warnings.
-func (b *Inbox) EachLetter(visit func(Letter) bool) (warnings []string, err error) {
-	r := b.LetterReader()
-	if warnings, err = r.Read(); err != nil {
-		return nil, err
-	}
-	return warnings, r.Each(visit)
-}
-
-// EachOpenLetter is [Inbox.EachLetter] of those that somebody has yet to deal with: see
-// [LetterCount].
-func (b *Inbox) EachOpenLetter(visit func(Letter) bool) (warnings []string, err error) {
-	r := b.LetterReader()
-	if warnings, err = r.Read(); err != nil {
-		return nil, err
-	}
-	open, err := r.open()
-	if err != nil {
-		return warnings, err
-	}
-	return warnings, r.each(func(s spot) bool { return among(open, s.name) }, visit)
-}
-
-// OpenLetters reports of a letter, by its name, whether somebody has yet to deal with it.
-func (b *Inbox) OpenLetters() (func(name string) bool, error) {
-	r := b.LetterReader()
-	if _, err := r.Read(); err != nil {
-		return nil, err
-	}
-	open, err := r.open()
-	return func(name string) bool { return among(open, spotName(name)) }, err
-}
-
-// Letters are all that [Inbox.EachLetter] visits. They are in memory at once.
-func (b *Inbox) Letters() (all []Letter, warnings []string, err error) {
-	warnings, err = b.EachLetter(func(l Letter) bool {
-		all = append(all, l)
-		return true
-	})
-	return all, warnings, err
 }

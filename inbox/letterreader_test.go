@@ -13,7 +13,7 @@ import (
 	"heartbeat/inbox"
 )
 
-// With the lock only what came since is read.
+// With the lock only new lines are read.
 func TestLetterReader(t *testing.T) {
 	t.Parallel()
 	box := newBox(t, "a\nb\nc\n")
@@ -70,7 +70,7 @@ func TestLetterReader(t *testing.T) {
 	echo(t, path, "\"}\n")
 	assert.Equal(t, []string{"x", "y", "z", "v", last.EntryID, "half"}, names())
 
-	// An editor's file is another one, and one that was written in place as well.
+	// A file that an editor replaced, or wrote in place, is another one.
 	write(t, path+".new", line("z")+line("y")+line("x")+line("v"))
 	require.NoError(t, os.Rename(path+".new", path))
 	assert.ErrorIs(t, update(), inbox.ErrMore)
@@ -85,7 +85,7 @@ func TestLetterReader(t *testing.T) {
 	assert.False(t, there)
 }
 
-// A count that was kept says the same as counting anew, whatever came since.
+// A kept count equals a new count, whatever was added since.
 func TestCountLetters(t *testing.T) {
 	t.Parallel()
 	box := newBox(t, "a\nb\nc\n")
@@ -120,7 +120,7 @@ func TestCountLetters(t *testing.T) {
 	requeue(t, box, all[0])
 	requeue(t, box, all[4])
 	check("")
-	// A mark of an older release, and an editor's file, have all counted anew.
+	// A mark of an older release, and an editor's file, make it count anew.
 	echo(t, path, fmt.Sprintf("{\"letter\":%q,\"requeued_at\":\"2026-01-02T03:04:05Z\"}\n", all[1].Letter))
 	check(`{"orphaned":1,"rejected":1}`)
 	write(t, path+".new", line("z", "orphaned")+line("y", "failed")+line("z", "orphaned")+line("v", "failed")+line("u", "failed"))
@@ -132,8 +132,8 @@ func TestCountLetters(t *testing.T) {
 	check("")
 }
 
-// A letter that a person canceled, or whose id was answered since, is nobody's to deal with,
-// whether the count is kept or not.
+// A letter that a person canceled, or whose id was answered since, is not open, whether the count
+// is kept or not.
 func TestOpenLetters(t *testing.T) {
 	t.Parallel()
 	for name, size := range map[string]int{"counted": 64, "kept": 2 << 20} {

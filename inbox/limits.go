@@ -1,32 +1,26 @@
 package inbox
 
 import (
-	"errors"
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
 
-	"heartbeat/internal/money/budget"
+	"heartbeat/internal/money/price"
 )
 
-// Limits are what the entry's envelope says that it may cost. They were understood when
-// it was delivered.
-func (d *Delivery) Limits() budget.Limits {
+// Limits returns the cost limits of the entry's envelope: see [Entry.Limits].
+func (d *Delivery) Limits() json.RawMessage {
 	if !d.mayBeEnvelope() {
-		return budget.Limits{}
+		return nil
 	}
-	l, err := d.entry().Limits()
-	if err != nil {
-		return budget.Limits{}
-	}
-	return l
+	return d.entry().Limits()
 }
 
-// maxRaised is how many entries may have limits that a person set and not be delivered
-// yet. Of more, the oldest are set aside, and can be given limits again.
+// maxRaised is how many undelivered entries may have limits that a person set. Beyond it the oldest lose
+// their exception: they are set aside, and can be given limits again.
 const maxRaised = 64
-
-var errRaised = errors.New("limits: raised is what dead-letter requeue says of the limits that it is given: leave it out")
 
 // noteRaised notes that a person set the limits of this entry.
 func (t *Tx) noteRaised(entryID string) {
@@ -35,50 +29,45 @@ func (t *Tx) noteRaised(entryID string) {
 	a.Raised = a.Raised[max(0, len(a.Raised)-maxRaised):]
 }
 
-// checkLimits says what is wrong with the limits of an entry that was never delivered.
-func (t *Tx) checkLimits(e Entry) error {
-	l, err := e.Limits()
-	if err == nil && l.Raised && !slices.Contains(t.readAccount().Raised, e.EntryID) {
-		err = errRaised
-	}
-	return err
+// IsRaised reports whether a person set the limits of this entry and it was not delivered since.
+func (t *state) IsRaised(entryID string) bool {
+	return slices.Contains(t.readAccount().Raised, entryID)
 }
 
-// Entry is what was delivered, decoded.
+// Entry returns what was delivered, decoded.
 func (d *Delivery) Entry() Entry { return d.entry() }
 
-// Spent is what the entry's earlier deliveries have cost, as far as that is known, and
-// for how long they were worked on.
-func (e Entry) Spent() budget.Spent { return budget.Spent{Amount: e.spent, Time: e.took} }
+// Spent returns what the entry's earlier deliveries cost, as far as known, and how long they were worked on.
+func (e Entry) Spent() (cost price.Amount, took time.Duration) { return e.spent, e.took }
 
-// Worked says for how long the delivery in flight was worked on, for the transaction
-// that gives it back and counts it.
+// Worked sets how long the delivery in flight was worked on, before the transaction gives it back and adds
+// that time.
 func (t *Tx) Worked(d time.Duration) { t.worked = max(0, d) }
 
-// AcceptUnpriced has a person's resume take what went to models without a price today for nothing:
-// otherwise a limit of the day in dollars would hold delivery until midnight.
+// AcceptUnpriced makes a person's resume count today's use of models without a price as free. Otherwise a
+// daily limit in dollars would hold delivery until midnight.
 func (t *Tx) AcceptUnpriced() {
 	if t.readAccount().Today.Unpriced > 0 {
 		t.changeAccount().Today.Unpriced = 0
 	}
 }
 
-// NoteLimit keeps, with the next commit, what a day may cost by the consumer's flags, for those who only look.
-func (t *Tx) NoteLimit(day budget.Limits) {
-	if a := t.readAccount(); a.DayLimit != day {
+// NoteLimit stores the daily limit of the consumer's flags with the next commit, for read-only commands.
+func (t *Tx) NoteLimit(day json.RawMessage) {
+	if a := t.readAccount(); !bytes.Equal(a.DayLimit, day) {
 		a.DayLimit, t.accountChanged = day, true
 	}
 }
 
-// Midnight is when the day ends, by the local clock.
+// Midnight returns the end of the local day.
 func (t *Tx) Midnight() time.Time {
 	return midnight(t.box.opts.Now().Local()).UTC()
 }
 
-// midnight is the first moment of another day, in the place of now. Where the clock
-// skips midnight, time.Date may say an hour of the day before.
+// midnight returns the first moment of the next day, in the time zone of now. Where the clock skips midnight,
+// time.Date may return an hour of the day before.
 func midnight(now time.Time) time.Time {
-	const step = 15 * time.Minute // by which clocks are set
+	const step = 15 * time.Minute // time zones change in multiples of it
 	y, m, d := now.Date()
 	end := time.Date(y, m, d+1, 0, 0, 0, 0, now.Location())
 	for !end.After(now) || end.Day() == d {
@@ -87,39 +76,13 @@ func midnight(now time.Time) time.Time {
 	return end
 }
 
-// OverBudget sets the entry in flight aside, since it has reached a limit: figures say
-// which, in words.
-func (t *Tx) OverBudget(figures string) error {
-	if t.inFlight == nil {
-		return fmt.Errorf("set aside: %w", errNothingInFlight)
-	}
-	d := *t.inFlight
-	d.Failure = t.overBudget(figures)
-	t.setInFlight(&d)
-	return t.DeadLetter(ReasonOverBudget)
-}
-
-func (t *Tx) overBudget(figures string) *Failure {
-	return &Failure{Error: string(ReasonOverBudget), Message: figures, At: t.box.utcNow()}
-}
-
-// RefuseOverBudget sets aside the entry that [Tx.Next] returned last, in place of its
-// delivery, since its earlier deliveries have reached a limit.
-func (t *Tx) RefuseOverBudget(e Entry, figures string) error {
-	return t.refuse(e, ReasonOverBudget, t.overBudget(figures))
-}
-
-// RefuseCheck sets aside the entry that [Tx.Next] returned last, in place of its delivery,
-// since nobody could check it as it asks.
-func (t *Tx) RefuseCheck(e Entry, why string) error {
-	return t.refuse(e, ReasonCheck, &Failure{Error: string(ReasonCheck), Message: why, At: t.box.utcNow()})
-}
-
-func (t *Tx) refuse(e Entry, reason Reason, failure *Failure) error {
+// Refuse sets aside the entry that [Tx.Next] returned last, instead of delivering it. why is for a person.
+func (t *Tx) Refuse(e Entry, reason Reason, why string) error {
 	if e.offer == nil || e.offer != t.offered {
 		return fmt.Errorf("set aside: %w", errNotOffered)
 	}
 	t.offered = nil
+	failure := &Failure{Error: string(reason), Message: why, At: t.box.utcNow()}
 	d := t.redeliver
 	if d == nil || d.EntryID != e.EntryID || d.StartOffset != e.Start {
 		return t.setAsideUnread(e, reason, e.textFile, failure)

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzReadLine holds readLine against splitting the whole content at once.
+// FuzzReadLine compares readLine with splitting the whole content at once.
 func FuzzReadLine(f *testing.F) {
 	for _, s := range []string{"", "a", "a\n", "a\r\n\r\n", "\r", "long line\nlonger line\r\nx", "too long by its CR\r\n", "\x00\xff\n"} {
 		f.Add([]byte(s), 9)
@@ -21,7 +21,7 @@ func FuzzReadLine(f *testing.F) {
 		size := int64(len(content))
 		off := int64(0)
 		for off < size {
-			if content[off] == 0 { // no line begins so: see lineUpTo
+			if content[off] == 0 { // no line begins with a zero: see lineUpTo
 				off++
 				continue
 			}
@@ -48,7 +48,7 @@ func FuzzReadLine(f *testing.F) {
 	})
 }
 
-// A file that shrinks while it is read gives what is left of it.
+// A file that shrinks while it is read yields what is left of it.
 func TestReadLineOfAShrunkFile(t *testing.T) {
 	l, err := readLine(bytes.NewReader([]byte("half")), 0, 100, MaxLine)
 	require.NoError(t, err)
@@ -94,7 +94,7 @@ func FuzzDecodeLine(f *testing.F) {
 			assert.Empty(t, id)
 			assert.Empty(t, meta)
 		}
-		// Any text comes back from a JSON string of it, and from an envelope.
+		// Any text survives as a JSON string, and in an envelope.
 		again, err := json.Marshal(text)
 		require.NoError(t, err)
 		_, got, _ := decodeLine(again)

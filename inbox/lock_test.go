@@ -33,7 +33,7 @@ func TestLockWaitIsBounded(t *testing.T) {
 	assert.Equal(t, before, snapshot(t, box))
 }
 
-// Without a bound, the context's end ends the waiting.
+// Without a bound, the context's end ends the wait.
 func TestLockWaitEndsWithTheContext(t *testing.T) {
 	box := newBox(t, oldContent)
 	begin(t, box)
@@ -47,7 +47,7 @@ func TestLockWaitEndsWithTheContext(t *testing.T) {
 	assert.ErrorIs(t, err, why)
 }
 
-// Whoever waits gets the lock when it is given back, and sees what was done.
+// A waiting process gets the lock once it is released, and sees what was done.
 func TestLockIsHandedOver(t *testing.T) {
 	box := newBox(t, oldContent)
 	held := begin(t, box)
@@ -72,7 +72,7 @@ func TestLockIsHandedOver(t *testing.T) {
 	assert.Equal(t, "one", <-text)
 }
 
-// An error on the way gives the lock back.
+// An error on the way releases the lock.
 func TestLockIsNotKeptAfterAnError(t *testing.T) {
 	box := newBox(t, oldContent)
 	write(t, beside(box, ".inbox-offset"), "none")
@@ -91,7 +91,7 @@ func TestCloseTwice(t *testing.T) {
 	assert.NoError(t, tx.Close())
 }
 
-// Transactions of one process exclude each other as those of many do.
+// Transactions within a process exclude each other like those of many processes.
 func TestTransactionsExcludeEachOther(t *testing.T) {
 	box := newBox(t, "")
 	var inside atomic.Int32
@@ -109,7 +109,7 @@ func TestTransactionsExcludeEachOther(t *testing.T) {
 	}))
 }
 
-// Who holds the lock is told without taking it, where the system tells.
+// The holder of the lock is known without taking the lock, where the system tells.
 func TestLock(t *testing.T) {
 	box := newBox(t, oldContent)
 	assert.Zero(t, box.Lock())
@@ -130,8 +130,8 @@ func TestLock(t *testing.T) {
 	assert.Zero(t, box.Lock())
 }
 
-// If the lock file is removed during a transaction, a second one can begin. The
-// first then commits nothing: it would take back what the second did.
+// If the lock file is removed during a transaction, a second one can begin. The first must then
+// commit nothing, since it would undo the second.
 func TestLockFileGoneAmidATransaction(t *testing.T) {
 	for name, remove := range map[string]func(path string) error{
 		"removed": os.Remove,
@@ -170,8 +170,7 @@ func TestLockFileGoneAmidATransaction(t *testing.T) {
 	}
 }
 
-// If a transaction could not show its last commit in the files, the next holder
-// of the lock does.
+// If a transaction could not show its last commit in the files, the next holder of the lock does.
 func TestLockFileGoneBehindACommit(t *testing.T) {
 	box := newBox(t, "one\n")
 	deliver(t, box)
@@ -194,8 +193,7 @@ func TestLockFileGoneBehindACommit(t *testing.T) {
 	assert.Len(t, results(t, box), 1)
 }
 
-// A journal that is about to be made short is no longer ours once the lock file
-// is another: what others committed stays.
+// Once the lock file is another one, a transaction must not trim the journal: the commits of others stay.
 func TestLockFileGoneAmidATrim(t *testing.T) {
 	box := newBox(t, "one\ntwo\n")
 	deliver(t, box)

@@ -20,15 +20,15 @@ import (
 )
 
 const (
-	// A line is long if it has that many bytes, or more than longJSON as a JSON
-	// string: it is held in memory several times on its way.
+	// A line is long if it has more than longLine bytes, or more than longJSON as a JSON string: it is held
+	// in memory several times on its way.
 	longLine = 2 << 20
 	longJSON = 4 << 20
-	// maxLongMembers bounds the members of a long line's envelope other than its
-	// prompt: all of them go into its result.
+	// maxLongMembers bounds the members of a long line's envelope other than its prompt, all of which go into
+	// its result.
 	maxLongMembers = 64 << 10
 
-	// standsFor begins what is delivered in place of a long text.
+	// standsFor begins the text that is delivered in place of a long one.
 	standsFor = "The request is too long to be handed over here ("
 
 	// longMost is how much of a long line is kept to tell it from others.
@@ -45,7 +45,7 @@ func textName(name string) bool {
 
 // isLong reports whether the line's text is delivered in a file.
 func (l line) isLong() bool {
-	if l.tooLong || len(l.raw) <= longJSON/6 { // a byte takes six at most
+	if l.tooLong || len(l.raw) <= longJSON/6 { // a byte takes at most six in JSON
 		return l.tooLong
 	}
 	size := len(l.raw)
@@ -60,16 +60,15 @@ func (l line) isLong() bool {
 	return size > longJSON
 }
 
-// errUnwieldy says that a line cannot be an entry: it is longer than MaxLine, or
-// has too much besides its prompt.
+// errUnwieldy says that a line cannot be an entry: it is longer than MaxLine, or has too much besides its
+// prompt.
 var errUnwieldy = errors.New("too long")
 
-// longEntry is an entry whose text is in a file of its own, which is durable when
-// longEntry returns. What is delivered and recorded in place of the line is an
-// envelope that names the file. A blank line gives io.EOF.
+// longEntry returns an entry whose text is in a file of its own, which is durable when longEntry returns. The
+// entry is delivered and recorded as an envelope that names the file. A blank line gives io.EOF.
 func (t *Tx) longEntry(l line) (e Entry, err error) {
-	// The line itself is most of the memory that this may take, so garbage is
-	// collected long before it is as much again.
+	// The line itself is most of the memory in use here, so garbage is collected long before it takes that
+	// much again.
 	defer debug.SetGCPercent(debug.SetGCPercent(10))
 	end, err := contentEnd(t.file, l)
 	if err != nil {
@@ -92,8 +91,8 @@ func (t *Tx) longEntry(l line) (e Entry, err error) {
 	if p.unwieldy {
 		return e, errUnwieldy
 	}
-	// The name includes the number of the commit: after an inbox was emptied, a
-	// dead letter may still name the file of the same line at the same offset.
+	// The name includes the number of the commit: after an inbox was emptied, a dead letter may still name
+	// the file of the same line at the same offset.
 	name := fmt.Sprintf("%s%d-%d-%.12s%s", textPrefix, l.start, t.st.Seq+1, l.id, textSuffix)
 	e = decodeEntry(p.standIn(t.box.beside(name), len(raw)))
 	e.EntryID, e.Start, e.End, e.terminated, e.textFile = l.id, l.start, l.end, l.terminated, name
@@ -118,8 +117,8 @@ type member struct {
 // parts are the parts of a long line, all of them slices of its bytes.
 type parts struct {
 	quoted   []byte // the text as a JSON string, or nil
-	verbatim []byte // or the line as it is
-	id       []byte // with its quotes, nil if there is none
+	verbatim []byte // otherwise the whole line
+	id       []byte // with its quotes, nil for none
 	members  []member
 	unwieldy bool
 }
@@ -143,7 +142,7 @@ func (p *parts) readEnvelope(object []byte) {
 	flat.Each(object, func(name, value []byte) {
 		var n string
 		if len(name) <= maxLongMembers {
-			_ = json.Unmarshal(name, &n) // it is valid
+			_ = json.Unmarshal(name, &n) // already validated
 		}
 		switch {
 		case n == promptMember:
@@ -163,7 +162,7 @@ func (p *parts) readEnvelope(object []byte) {
 	})
 }
 
-// standIn is the envelope that replaces the line.
+// standIn returns the envelope that replaces the line.
 func (p *parts) standIn(path string, size int) []byte {
 	var o flat.Object
 	o.Raw(idMember, p.id)
@@ -180,7 +179,7 @@ func (p *parts) blank() bool {
 	return p.write(&w) == nil
 }
 
-// inkFinder stops the writing at the first rune that is not a space.
+// inkFinder stops the writing at the first rune that is not white space.
 type inkFinder struct{}
 
 var errInk = errors.New("not blank")
@@ -210,15 +209,14 @@ func (p *parts) write(w io.Writer) error {
 	return nil
 }
 
-// forgetText makes the next commit remove the text file of a settled entry.
+// forgetText has the next commit remove the text file of a settled entry.
 func (t *Tx) forgetText(d *Delivery) {
 	if textName(d.TextFile) {
 		t.forget = append(t.forget, d.TextFile)
 	}
 }
 
-// removeForgotten removes those files after the commit. One that stays does no
-// harm.
+// removeForgotten removes those files after the commit. A file that remains does no harm.
 func (t *Tx) removeForgotten() {
 	for _, name := range t.forget {
 		if err := disk.Remove(t.box.beside(name)); err != nil {
@@ -228,8 +226,8 @@ func (t *Tx) removeForgotten() {
 	t.forget = nil
 }
 
-// writeBeside makes a file beside the inbox, again if it exists, that is durable when
-// writeBeside returns.
+// writeBeside writes a file beside the inbox, over an existing one. The file is durable when writeBeside
+// returns.
 func (b *Inbox) writeBeside(name string, write func(io.Writer) error) (err error) {
 	f, _, err := disk.OpenWrite(b.beside(name))
 	if err != nil {
@@ -259,15 +257,14 @@ const (
 	spillSuffix = ".raw"
 )
 
-// spillName reports whether spill made a file of that name. Dead letters, which
-// others may have written, name such files.
+// spillName reports whether spill made a file of that name. The names come from dead letters, which others
+// may have written.
 func spillName(name string) bool {
 	return strings.HasPrefix(name, spillPrefix) && strings.HasSuffix(name, spillSuffix) && filepath.Base(name) == name
 }
 
-// spill copies a line that is too long into a file of its own, chunk by chunk,
-// and returns that file's name once it would survive a power loss. A second call
-// for the same line writes the same file again.
+// spill copies a line that is too long into a file of its own, chunk by chunk, and returns the file's name
+// once it would survive a power loss. A second call for the same line writes the same file again.
 func (b *Inbox) spill(queue io.ReaderAt, l line) (name string, err error) {
 	name = fmt.Sprintf("%s%d-%.12s%s", spillPrefix, l.start, l.id, spillSuffix)
 	end, err := contentEnd(queue, l)
@@ -300,18 +297,16 @@ func contentEnd(queue io.ReaderAt, l line) (int64, error) {
 }
 
 const (
-	// triesName exists while a large line is being read for delivery, so that the
-	// next process knows if that killed this one.
+	// triesName exists while a large line is being read for delivery. If that kills the process, the next one
+	// finds the file.
 	triesName = ".inbox-tries"
-	// largeLine is the size from which that is noted, and maxTries how often it
-	// is tried.
+	// largeLine is the size from which the file is written, maxTries how often a line is tried.
 	largeLine = 1 << 20
 	maxTries  = 3
 )
 
-// tryLarge notes, unsynced, that a large line is about to be read, and reports
-// whether that was tried so often, and killed each process, that the line is to
-// be set aside.
+// tryLarge notes, unsynced, that a large line is about to be read. It reports whether reading the line killed
+// so many processes that the line must be set aside.
 func (t *Tx) tryLarge(l line) (died bool, err error) {
 	if l.end-l.start <= largeLine {
 		return false, nil
@@ -331,7 +326,7 @@ func (t *Tx) tryLarge(l line) (died bool, err error) {
 	return false, disk.Publish(t.box.beside(triesName), fmt.Appendf(nil, "%d %d %d %d\n", t.st.QueueGeneration, l.start, l.end, note.tries+1), false)
 }
 
-// triesNote is what the file says: how often a line was tried.
+// triesNote is the content of the file: how often a line was tried.
 type triesNote struct {
 	generation int // of the queue file, -1 if there is no note
 	start, end int64
@@ -351,7 +346,7 @@ func (t *Tx) readTries() (triesNote, error) {
 	return n, nil
 }
 
-// survived removes the note: the process is alive.
+// survived removes the note after the reading.
 func (t *Tx) survived() error {
 	if !t.trying {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"heartbeat/internal/testing/long"
 )
 
-// sparse makes the inbox one line of that length, and a second one.
+// sparse creates an inbox of one line of that length and the rest.
 func sparse(t testing.TB, length int64, rest string) *inbox.Inbox {
 	t.Helper()
 	box := newBox(t, "x")
@@ -56,7 +56,7 @@ func TestTooLongLineIsSetAside(t *testing.T) {
 	}
 }
 
-// However long the line is, reading it takes the same memory.
+// Reading a line takes the same memory, however long the line is.
 func TestTooLongLineIsNotReadIntoMemory(t *testing.T) {
 	long.Only(t, "64 MiB")
 	cost := func(length int64) uint64 {
@@ -68,7 +68,7 @@ func TestTooLongLineIsNotReadIntoMemory(t *testing.T) {
 	assert.Less(t, long, short+8<<20)
 }
 
-// A line that is still being written is not set aside, however long it is yet.
+// A line that is still being written is not set aside, however long it is already.
 func TestTooLongTornLine(t *testing.T) {
 	long.Only(t, "64 MiB")
 	box := sparse(t, inbox.MaxLine+2, "")
@@ -79,8 +79,8 @@ func TestTooLongTornLine(t *testing.T) {
 
 const deepChild = "HEARTBEAT_TEST_DEEP"
 
-// JSON may be nested as deep as a line is long. A reader that calls itself for
-// each level ends the process at once, again and again: no recover helps.
+// JSON may be nested as deep as a line is long. A recursive reader would end the process at once,
+// every time, and no recover would help.
 func TestDeepNestingIsDelivered(t *testing.T) {
 	if testing.Short() {
 		t.Skip("40 MiB")
@@ -111,7 +111,7 @@ func textFiles(t testing.TB, box *inbox.Inbox) []string {
 	return all
 }
 
-// textBeside is the text of a long entry, from the file that it names.
+// textBeside returns the text of a long entry from the file that it names.
 func textBeside(t testing.TB, box *inbox.Inbox, e inbox.Entry) string {
 	t.Helper()
 	files := textFiles(t, box)
@@ -120,7 +120,7 @@ func textBeside(t testing.TB, box *inbox.Inbox, e inbox.Entry) string {
 	return read(t, files[0])
 }
 
-// A long line is delivered by way of a file, with its id and what else is in it.
+// A long line is delivered through a file, with its id and its other members.
 func TestLongEntry(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x\\u00e9\\n", 300<<10)
@@ -162,13 +162,13 @@ func TestLongEntry(t *testing.T) {
 	}
 }
 
-// A line that kills each process that reads it is set aside the fourth time.
+// A line that kills every process that reads it is set aside on the fourth try.
 func TestDeliveryDied(t *testing.T) {
 	t.Parallel()
 	line := strings.Repeat("x", 3<<20)
 	box := newBox(t, line+"\nnext\n")
 	for try := range 4 {
-		if try > 0 { // a killed process takes nothing away
+		if try > 0 { // a killed process removes nothing
 			write(t, beside(box, ".inbox-tries"), fmt.Sprintf("0 0 %d %d\n", len(line)+1, try))
 		}
 		e, err := next(t, box)

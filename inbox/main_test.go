@@ -15,10 +15,9 @@ import (
 	"heartbeat/internal/testing/long"
 )
 
-// TestMain runs the tests, or in a child one of these commands over the inbox
-// that its first argument names.
+// TestMain runs the tests, or in a child one of these commands on the inbox that its first argument names.
 func TestMain(m *testing.M) {
-	inbox.TestOnlyTrustAll = true // see TestOnlyWhatWasWrittenHereCounts for the rest
+	inbox.TestOnlyTrustAll = true // TestOnlyWhatWasWrittenHereCounts covers the rest
 	crash.EveryNth = long.Rounds(20, 1)
 	crash.Main(m, map[string]func() int{
 		"hold":    command(holdLock),
@@ -48,18 +47,18 @@ func command(run func(box *inbox.Inbox) error) func() int {
 	}
 }
 
-// child is a run of a command over the inbox.
+// child returns a run of a command on the inbox.
 func child(name string, box *inbox.Inbox, args ...string) crash.Command {
 	return crash.Command{Name: name, Args: append([]string{box.Path()}, args...)}
 }
 
-// untilInputEnds is how a child is told to go on.
+// untilInputEnds waits for the parent's signal to continue.
 func untilInputEnds() {
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 	}
 }
 
-// holdLock has a transaction open until its input ends.
+// holdLock keeps a transaction open until its input ends.
 func holdLock(box *inbox.Inbox) error {
 	tx, err := box.Begin(context.Background())
 	if err != nil {
@@ -70,8 +69,7 @@ func holdLock(box *inbox.Inbox) error {
 	return tx.Close()
 }
 
-// printView looks at the inbox as a user who can read everything and write
-// nothing.
+// printView looks at the inbox as a user who can read everything and write nothing.
 func printView(box *inbox.Inbox) error {
 	if os.Geteuid() == 0 {
 		if err := unix.Setuid(nobody); err != nil {
@@ -87,11 +85,11 @@ func printView(box *inbox.Inbox) error {
 	return errors.Join(err, v.Close())
 }
 
-// nobody is a user who is not root.
+// nobody is a user other than root.
 const nobody = 65534
 
-// workThrough appends entries as `echo >>` does and answers them, each answer
-// and the next delivery in one commit, until its input ends.
+// workThrough appends entries like `echo >>` and answers them until its input ends. Each answer and
+// the next delivery are one commit.
 func workThrough(box *inbox.Inbox) error {
 	ended := make(chan struct{})
 	go func() {
@@ -132,7 +130,7 @@ func answerAndDeliver(box *inbox.Inbox) (err error) {
 	return tx.Commit()
 }
 
-// consumeAll is handed all there is, as mail, and prints each before it says so.
+// consumeAll takes all outcomes as consumer mail, and prints each before it confirms it.
 func consumeAll(box *inbox.Inbox) error {
 	c, err := box.Consume(context.Background(), "mail", false, 0)
 	if err != nil {
@@ -151,7 +149,7 @@ func consumeAll(box *inbox.Inbox) error {
 	return errors.Join(err, c.Close())
 }
 
-// awaitNamed waits for the entry of that name, which is there.
+// awaitNamed waits for the existing entry of that name.
 func awaitNamed(box *inbox.Inbox) error {
 	r, err := box.Append(context.Background(), inbox.Message{Text: "x", ID: os.Args[2]}, 0)
 	if err != nil {
@@ -170,7 +168,7 @@ func awaitNamed(box *inbox.Inbox) error {
 	return nil
 }
 
-// promote moves what is due, once its input ends.
+// promote moves due entries once its input ends.
 func promote(box *inbox.Inbox) error {
 	fmt.Println("ready")
 	untilInputEnds()

@@ -14,37 +14,35 @@ import (
 
 	"heartbeat/internal/flat"
 	"heartbeat/internal/journal"
-	"heartbeat/internal/money/budget"
 )
 
 // Message is what a producer appends. Only Text is required.
 type Message struct {
-	// ID names the entry; appending it twice appends it once. If it is empty, a
-	// random one is made.
+	// ID names the entry; appending the same ID twice appends one entry. If it is empty, a random one is
+	// made.
 	ID string
-	// Text is what is delivered: UTF-8, and more than spaces.
+	// Text is what is delivered: UTF-8, with more than white space.
 	Text string
-	// Metadata travels with the entry into its result or dead letter: anything
-	// that encoding/json can encode. The names id, prompt, sent_at, not_before,
-	// expires_at, limits and check are taken.
+	// Metadata travels with the entry into its result or dead letter. Values may be anything that
+	// encoding/json can encode. The names id, prompt, sent_at, not_before, expires_at, limits and check are
+	// taken.
 	Metadata map[string]any
-	// NotBefore, unless zero or past, keeps the entry out of the inbox until
-	// then: see [Scheduled].
+	// NotBefore, unless zero or past, keeps the entry out of the inbox until then: see [Scheduled].
 	NotBefore time.Time
-	// Expires, unless zero, is when it is too late to deliver the entry: it then
-	// becomes a dead letter with [ReasonExpired].
+	// Expires, unless zero, is the time after which the entry is not delivered any more: it then becomes a
+	// dead letter with [ReasonExpired].
 	Expires time.Time
-	// Limits are what the entry may cost, all its attempts together. Once that is
-	// reached it becomes a dead letter with [ReasonOverBudget].
-	Limits budget.Limits
-	// Checks are the names of the checks that the entry has to pass before it counts as
-	// answered, in place of the wiring's own; empty for those.
+	// Limits bounds the cost of all the entry's attempts together. At the limit the entry becomes a dead
+	// letter with [ReasonOverBudget]. Package budget defines the format.
+	Limits json.RawMessage
+	// Checks names the checks that the entry must pass before it counts as answered, in place of the wiring's
+	// own; empty for the wiring's.
 	Checks []string
 }
 
-// ParseMessage reads one line of a batch: a JSON string, or an object with a
-// string `prompt` and, optionally, `id`, `not_before` and `expires_at` (RFC
-// 3339), `limits` (see package budget) and `check` (a name, or a list of them). Its other members are metadata.
+// ParseMessage reads one line of a batch: a JSON string, or an object with a string `prompt` and, optionally,
+// `id`, `not_before` and `expires_at` (RFC 3339), `limits` (see package budget) and `check` (a name, or a
+// list of names). Its other members are metadata.
 func ParseMessage(line []byte) (Message, error) {
 	var m Message
 	line = bytes.TrimPrefix(line, byteOrderMark)
@@ -72,11 +70,8 @@ func ParseMessage(line []byte) (Message, error) {
 	}
 	m.ID, m.Text = o.String(idMember), o.String(promptMember)
 	m.NotBefore, m.Expires = o.Time(notBeforeMember), o.Time(expiresMember)
-	if m.Limits, err = budget.Parse(o.Raw(limitsMember)); err != nil {
-		return m, err
-	}
-	if m.Limits.Raised {
-		return m, errRaised
+	if limits := o.Raw(limitsMember); string(limits) != "null" {
+		m.Limits = limits
 	}
 	if o.Has(checkMember) {
 		if m.Checks, err = parseChecks(o.Raw(checkMember)); err != nil {
@@ -92,8 +87,8 @@ func ParseMessage(line []byte) (Message, error) {
 	return m, o.Err()
 }
 
-// CheckID refuses an id that cannot be printed as it is: logs, tables and commands name
-// entries by it. An id of a line that somebody wrote by hand is then none.
+// CheckID refuses an id that cannot be printed as it is, since logs, tables and commands name entries by id.
+// In a line written by hand such an id is ignored.
 func CheckID(id string) error {
 	if !utf8.ValidString(id) {
 		return fmt.Errorf("the id %q is not UTF-8", id)
@@ -112,7 +107,7 @@ func (m Message) Check() error {
 	return err
 }
 
-// encode is the entry's line.
+// encode returns the entry's line.
 func (m Message) encode(now time.Time) ([]byte, error) {
 	if err := CheckID(m.ID); err != nil {
 		return nil, err
@@ -123,7 +118,7 @@ func (m Message) encode(now time.Time) ([]byte, error) {
 	if strings.TrimSpace(m.Text) == "" {
 		return nil, errors.New("the text is empty: there is nothing to deliver")
 	}
-	if n := escapedLength(m.Text); n > MaxLine { // it may take six times the space
+	if n := escapedLength(m.Text); n > MaxLine { // escaping may multiply it by six
 		return nil, tooLongToSend(n)
 	}
 	var o flat.Object
@@ -147,8 +142,11 @@ func (m Message) encode(now time.Time) ([]byte, error) {
 		}
 		o.Time(at.name, at.time)
 	}
-	if limits := m.Limits.JSON(); limits != nil {
-		o.Raw(limitsMember, limits)
+	if m.Limits != nil {
+		if !json.Valid(m.Limits) {
+			return nil, errors.New("append: the limits are no JSON")
+		}
+		o.Raw(limitsMember, m.Limits)
 	}
 	if len(m.Checks) > 0 {
 		checks, err := checksJSON(m.Checks)
@@ -164,7 +162,7 @@ func (m Message) encode(now time.Time) ([]byte, error) {
 		}
 		o.Raw(name, value)
 	}
-	line := bytes.Clone(o.End()) // all lines of a batch stay in memory, and o has room for a journal record
+	line := bytes.Clone(o.End()) // a batch keeps all its lines, and o has room for a journal record
 	if len(line) > MaxLine {
 		return nil, tooLongToSend(len(line))
 	}
@@ -175,7 +173,7 @@ func tooLongToSend(n int) error {
 	return fmt.Errorf("the entry is %d bytes long, and %d is the most: put the text into a file and send its name", n, MaxLine)
 }
 
-// escapedLength is how many bytes the text takes in JSON, or fewer.
+// escapedLength is at most the number of bytes that the text takes in JSON.
 func escapedLength(text string) int {
 	n := len(text)
 	for i := range len(text) {
@@ -220,27 +218,26 @@ func firstInvalid(s string) int {
 type Receipt struct {
 	ID      string `json:"id"`
 	EntryID string `json:"entry_id"`
-	// Start and End are its byte range in the inbox, both 0 if it is not there or
-	// that is unknown.
+	// Start and End are its byte range in the inbox, both 0 if it is not there or that is unknown.
 	Start int64 `json:"start_offset"`
 	End   int64 `json:"end_offset"`
 	// Appended is false if an entry of that ID existed before.
 	Appended bool `json:"appended"`
 	// NotBefore is when a scheduled entry moves to the inbox.
 	NotBefore *time.Time `json:"not_before,omitempty"`
-	// Found says where an entry was that existed before.
+	// Found says where an existing entry was.
 	Found string `json:"found,omitempty"`
-	// Warnings are sentences about what was found and repaired on the way.
+	// Warnings are sentences about what was found and repaired.
 	Warnings []string `json:"warnings,omitempty"`
 
 	seen watermark
 }
 
-// watermark is how long the files of outcomes were when an entry was appended:
-// its own outcome comes later.
+// watermark is how long the outcome files were when an entry was appended. The entry's own outcome lies
+// behind it.
 type watermark struct{ results, deadLetters journal.Seen }
 
-// Where an entry of a Receipt was found.
+// Where the entry of a Receipt was found.
 const (
 	FoundScheduled = "scheduled"
 	FoundQueued    = "queued"

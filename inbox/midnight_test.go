@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A day ends when its date does, also where the clock skips midnight, or a whole day.
+// A day ends with its date, even where the clock skips midnight or a whole day.
 func TestMidnight(t *testing.T) {
 	for place, of := range map[string][2]string{
 		"UTC":              {"2026-11-22 16:00", "2026-11-23T00:00:00Z"},

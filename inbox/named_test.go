@@ -28,7 +28,7 @@ func TestNamed(t *testing.T) {
 	require.NoError(t, err, "where nothing is, nothing has a name")
 }
 
-// A journal that somebody made leads nowhere else.
+// A forged journal cannot lead to another file.
 func TestNamedIsAName(t *testing.T) {
 	for _, name := range []string{"../other.jsonl", "/etc/passwd", ".inbox-journal", "a/b"} {
 		dir := t.TempDir()

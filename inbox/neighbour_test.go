@@ -36,7 +36,7 @@ func TestTwoInboxesInOneDirectory(t *testing.T) {
 	}
 }
 
-// An .in-flight of ours names its inbox, even where the journal is lost.
+// An .in-flight of ours names its inbox, even if the journal is lost.
 func TestInFlightOfAnotherInbox(t *testing.T) {
 	box := newBox(t, oldContent)
 	turn(t, box)
@@ -58,8 +58,8 @@ func TestRenamedInbox(t *testing.T) {
 	assert.Equal(t, []string{"two", "three"}, drain(t, renamed))
 }
 
-// With an entry in flight it takes the step that the error tells of. What was
-// acknowledged under the old name stays acknowledged.
+// With an entry in flight, the renamed inbox needs the step that the error names. Answered entries
+// stay answered.
 func TestRenamedInboxWithAnEntryInFlight(t *testing.T) {
 	box := newBox(t, oldContent)
 	turn(t, box)

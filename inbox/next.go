@@ -8,17 +8,15 @@ import (
 	"time"
 )
 
-// Next is the entry to deliver: one that was given back, else the first line at
-// the cursor that is not blank. The error matches [ErrEmpty] if none waits.
+// Next returns the entry to deliver: one that was given back, else the first line at the cursor that is not
+// blank. The error matches [ErrEmpty] if none waits.
 //
-// A last line without its newline gives [ErrTorn], since somebody may still be
-// writing it, unless still is a mark from [Inbox.AwaitStill] and the file has not
-// changed since.
+// A last line without its newline gives [ErrTorn], since somebody may still be writing it. It is delivered if
+// still is a mark from [Inbox.AwaitStill] and the file has not changed since.
 //
-// A line that can never be delivered (too long, or nothing in it) becomes a dead
-// letter on the way, with this transaction's commit. A transaction sets aside
-// only as much as can be committed in a moment; if there is more, [ErrMore] asks
-// for a commit and a new transaction.
+// Next makes a dead letter of each line that can never be delivered, such as one that is too long or empty,
+// with this transaction's commit. One transaction sets aside only as much as can be committed quickly;
+// [ErrMore] then asks for a commit and a new transaction.
 func (t *Tx) Next(still Mark) (Entry, error) {
 	t.offered = nil
 	e, err := t.nextEntry(still)
@@ -135,17 +133,15 @@ func (t *Tx) nextEntry(still Mark) (Entry, error) {
 	}
 }
 
-// undeliverable says why the entry, of this line, can never be delivered, "" where it can.
+// undeliverable says why the entry on this line can never be delivered, "" if it can.
 func (t *Tx) undeliverable(e Entry, raw []byte, now time.Time) (Reason, *Failure) {
-	switch err := t.checkLimits(e); {
+	switch {
 	case t.wide(raw):
 		return ReasonWide, &Failure{Error: string(ReasonWide), Message: wideMeans, At: now.UTC()}
 	case strings.TrimSpace(e.Text) == "":
 		return ReasonEmpty, nil
 	case e.expired(now):
 		return ReasonExpired, nil
-	case err != nil:
-		return ReasonLimits, &Failure{Error: string(ReasonLimits), Message: err.Error(), At: now.UTC()}
 	}
 	return "", nil
 }

@@ -9,8 +9,8 @@ import (
 	"heartbeat/inbox"
 )
 
-// Only what this very transaction found to be next can be delivered: anything
-// else may be settled by now, or was never there.
+// Only the entry that this very transaction found to be next can be delivered: others may be
+// settled by now, or never existed.
 func TestDeliverRefusesOtherEntries(t *testing.T) {
 	box := newBox(t, "one\ntwo\n")
 	next := func(tx *inbox.Tx) inbox.Entry {
@@ -72,7 +72,7 @@ func TestDeliverRefusesOtherEntries(t *testing.T) {
 	}
 }
 
-// What one call of Next found can be delivered behind a commit of something else.
+// An entry that Next returned can be delivered after a commit of something else.
 func TestDeliverBehindACommit(t *testing.T) {
 	box := newBox(t, "one\n")
 	in(t, box, func(tx *inbox.Tx) {
@@ -88,8 +88,7 @@ func TestDeliverBehindACommit(t *testing.T) {
 
 const bom = "\ufeff"
 
-// A byte order mark is no part of what is delivered, but of the line whose hash
-// the entry's id is.
+// A byte order mark is not delivered, but belongs to the line whose hash is the entry's id.
 func TestByteOrderMark(t *testing.T) {
 	for name, c := range map[string]struct{ content, text, id string }{
 		"text":     {"fix it", "fix it", ""},
@@ -114,7 +113,7 @@ func TestByteOrderMark(t *testing.T) {
 	}
 }
 
-// Nothing but a byte order mark is nothing.
+// A byte order mark alone is no entry.
 func TestByteOrderMarkAlone(t *testing.T) {
 	for _, content := range []string{bom, bom + "\n", bom + " \r\n\n"} {
 		box := newBox(t, content)

@@ -14,7 +14,7 @@ import (
 	"heartbeat/inbox"
 )
 
-// other sends a message whose id another entry has, and returns what is said of it.
+// other sends messages with a taken id and another text, and returns the error.
 func other(t *testing.T, box *inbox.Inbox, m ...inbox.Message) string {
 	t.Helper()
 	before := read(t, box.Path())
@@ -25,7 +25,7 @@ func other(t *testing.T, box *inbox.Inbox, m ...inbox.Message) string {
 	return err.Error()
 }
 
-// An id is one text's, wherever its entry is by now. Everything else may differ.
+// An id belongs to one text, wherever its entry is by now. Everything else may differ.
 func TestAnIDWithAnotherText(t *testing.T) {
 	box := newBox(t, "")
 	send(t, box, inbox.Message{ID: "job", Text: "one"})
@@ -49,7 +49,7 @@ func TestAnIDWithAnotherText(t *testing.T) {
 	assert.True(t, send(t, box, inbox.Message{ID: "jöb", Text: "two"}).Appended)
 	assert.True(t, send(t, box, inbox.Message{ID: "jo\u0308b", Text: "three"}).Appended, "an id is its bytes")
 
-	// What is rotated away is not known any more.
+	// A result that was rotated away is forgotten.
 	require.NoError(t, os.Remove(beside(box, ".results.jsonl")))
 	assert.True(t, send(t, box, another).Appended)
 }
@@ -83,7 +83,7 @@ func TestAnIDOfADeadLetter(t *testing.T) {
 	assert.True(t, send(t, box, two).Appended, "its sender took the first one back")
 }
 
-// A result keeps the beginning of a text; the rest is compared as long as the inbox has it.
+// A result keeps the beginning of a text. The rest is compared as long as the inbox has it.
 func TestALongTextIsComparedWhole(t *testing.T) {
 	t.Parallel()
 	for name, size := range map[string]int{"a result's beginning": 150, "not in its result": 400, "in a file of its own": 3 << 20} {
@@ -110,7 +110,7 @@ func TestALongTextIsComparedWhole(t *testing.T) {
 	}
 }
 
-// One line of a batch that cannot be sent keeps all of them from being sent.
+// One line of a batch that cannot be sent keeps the whole batch out.
 func TestABatchWithAnotherText(t *testing.T) {
 	box := newBox(t, "")
 	send(t, box, inbox.Message{ID: "job", Text: "one"})
@@ -118,7 +118,7 @@ func TestABatchWithAnotherText(t *testing.T) {
 	assert.Contains(t, other(t, box, inbox.Message{ID: "new", Text: "x"}, inbox.Message{ID: "new", Text: "y"}), "comes before it")
 }
 
-// Of many who send other texts under one id at once, one is let in.
+// If many send different texts with one id at once, one gets in.
 func TestOtherTextsAtOnce(t *testing.T) {
 	box := newBox(t, "")
 	var wait sync.WaitGroup

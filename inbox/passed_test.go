@@ -12,9 +12,9 @@ import (
 	"heartbeat/internal/testing/crash"
 )
 
-// A power loss may take a line that its producer did not sync. Moving the cursor
-// past it makes it durable first; otherwise the cursor would be beyond the end,
-// and answered entries would be delivered again.
+// A power loss may take a line that its producer did not sync. Moving the cursor past a line makes
+// the line durable first. Otherwise the cursor would stand beyond the end, and answered entries
+// would be delivered again.
 func TestPowerLossBehindWhatIsPassed(t *testing.T) {
 	leave := func(t testing.TB, tx *inbox.Tx) {
 		_, err := tx.Next(inbox.Mark{})

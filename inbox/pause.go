@@ -1,6 +1,8 @@
 package inbox
 
 import (
+	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -13,12 +15,11 @@ import (
 type Pause struct {
 	At     time.Time `json:"at"`
 	Reason string    `json:"reason,omitempty"`
-	// Until is when the pause ends by itself; nil means when [Tx.Resume] is
-	// called.
+	// Until is when the pause ends by itself; nil means with [Tx.Resume].
 	Until *time.Time `json:"until,omitempty"`
 }
 
-// LimitOfDay ends the reason of a pause that holds since a day has reached its limit.
+// LimitOfDay ends the reason of a pause that a daily limit caused.
 const LimitOfDay = "(the limit of a day)"
 
 // String says since when, until when and why delivery is paused.
@@ -33,7 +34,7 @@ func (p Pause) String() string {
 	return s
 }
 
-// Ends is what ends the pause, for people.
+// Ends tells a person what ends the pause.
 func (p Pause) Ends() string {
 	switch {
 	case p.OfLimit():
@@ -44,12 +45,12 @@ func (p Pause) Ends() string {
 	return "heartbeat resume"
 }
 
-// OfLimit reports whether this is such a pause.
+// OfLimit reports whether a daily limit caused the pause.
 func (p Pause) OfLimit() bool { return p.Until != nil && strings.HasSuffix(p.Reason, LimitOfDay) }
 
-// Paused is the pause that holds now, or nil. A consumer asks before it calls
-// [Tx.Next]. A pause does not affect the entry in flight.
-func (t *Tx) Paused() (*Pause, error) {
+// Paused returns the pause that holds now, or nil. A consumer asks before it calls [Tx.Next]. A pause does
+// not affect the entry in flight.
+func (t *state) Paused() (*Pause, error) {
 	p, err := recorded[Pause](t.st.Paused, "pause")
 	if p == nil || p.Until != nil && !t.box.utcNow().Before(*p.Until) {
 		return nil, err
@@ -57,8 +58,8 @@ func (t *Tx) Paused() (*Pause, error) {
 	return p, nil
 }
 
-// Pause stops delivery from the commit on, until [Tx.Resume] or the given time
-// (nil: none). A pause that already holds keeps its beginning.
+// Pause stops delivery from the commit on, until [Tx.Resume] or the given time (nil: none). A pause that
+// already holds keeps its beginning.
 func (t *Tx) Pause(reason string, until *time.Time) (Pause, error) {
 	p := Pause{At: t.box.utcNow(), Reason: reason, Until: until}
 	if held, err := t.Paused(); err != nil {
@@ -84,20 +85,18 @@ func (t *Tx) Resume() error {
 	return t.addEvent(Event{Event: EventResumed})
 }
 
-// Backoff says until when nothing is delivered because entries, or the turns
-// between them, failed. It outlives every session.
+// Backoff says until when nothing is delivered because entries, or the turns between them, failed. It
+// outlives every session.
 type Backoff struct {
 	At    time.Time `json:"at"`
 	Until time.Time `json:"until"`
 	// Streak is how many entries failed in a row since one was answered.
 	Streak int `json:"streak"`
-	// Named says that the error itself named the end, so that it was not our
-	// guess.
+	// Named says that the error itself named the end, so that Until is not a guess.
 	Named   bool     `json:"named,omitempty"`
 	Failure *Failure `json:"failure,omitempty"`
 
-	// Boot and SinceBoot (nanoseconds) say when it began by a clock that nobody
-	// can set: see package machine.
+	// Boot and SinceBoot (nanoseconds) are the beginning by a clock that nobody can set: see package machine.
 	Boot      string `json:"boot,omitempty"`
 	SinceBoot int64  `json:"since_boot_ns,omitempty"`
 }
@@ -111,11 +110,11 @@ func (b Backoff) String() string {
 	return s
 }
 
-// BackoffEnds is what ends a back-off, for people.
+// BackoffEnds tells a person what ends a back-off.
 const BackoffEnds = "then, or until heartbeat resume"
 
-// BackOff holds delivery for the given time from the commit on. The caller counts
-// the streak: see [Tx.Streak].
+// BackOff holds delivery for the given time from the commit on. The caller counts the streak: see
+// [Tx.Streak].
 func (t *Tx) BackOff(length time.Duration, streak int, named bool, f *Failure) (Backoff, error) {
 	now := t.box.utcNow()
 	b := Backoff{
@@ -133,9 +132,9 @@ func (t *Tx) BackOff(length time.Duration, streak int, named bool, f *Failure) (
 	return b, t.addEvent(e)
 }
 
-// Backoff is the back-off that holds now, or nil. Its Until is what the wall
-// clock will show at its end, even if that clock was set since.
-func (t *Tx) Backoff() (*Backoff, error) {
+// Backoff returns the back-off that holds now, or nil. Its Until is what the wall clock will show at its end,
+// even if that clock was set since.
+func (t *state) Backoff() (*Backoff, error) {
 	b, err := t.lastBackoff()
 	if b == nil || err != nil {
 		return nil, err
@@ -149,9 +148,9 @@ func (t *Tx) Backoff() (*Backoff, error) {
 	return b, nil
 }
 
-// Streak is the number of failures in a row that the last [Tx.BackOff] was given,
-// 0 once an entry was answered or delivery was resumed.
-func (t *Tx) Streak() (int, error) {
+// Streak returns the number of failures in a row that the last [Tx.BackOff] was given, 0 once an entry was
+// answered or delivery was resumed.
+func (t *state) Streak() (int, error) {
 	b, err := t.lastBackoff()
 	if b == nil || err != nil {
 		return 0, err
@@ -159,11 +158,11 @@ func (t *Tx) Streak() (int, error) {
 	return b.Streak, nil
 }
 
-func (t *Tx) lastBackoff() (*Backoff, error) { return recorded[Backoff](t.st.Backoff, "back-off") }
+func (t *state) lastBackoff() (*Backoff, error) { return recorded[Backoff](t.st.Backoff, "back-off") }
 
-// left is how much of it remains. In the boot in which it began, the wall clock
-// does not matter. In another boot there is only that clock; if it was set back,
-// the back-off must not last longer than it was meant to.
+// left is how much of the back-off remains. In the boot in which it began, the wall clock does not matter. In
+// another boot there is only the wall clock; if that was set back, the back-off must not last longer than
+// intended.
 func (b *Backoff) left(now time.Time, boot string) time.Duration {
 	whole := b.Until.Sub(b.At)
 	if b.Boot != "" && b.Boot == boot {
@@ -172,9 +171,59 @@ func (b *Backoff) left(now time.Time, boot string) time.Duration {
 	return min(whole, b.Until.Sub(now))
 }
 
-// forgetBackoff ends the back-off: something worked again.
+// forgetBackoff ends the back-off after a success.
 func (t *Tx) forgetBackoff() {
 	if len(t.st.Backoff) > 0 {
 		t.st.Backoff, t.dirty = nil, true
+	}
+}
+
+// Stopping is a process whose sessions work on the inbox and that is about to end. Until it has ended,
+// nothing is delivered. Unlike a [Pause], it is over with that process, however the process ends, and a
+// person's pause is kept beside it.
+type Stopping struct {
+	At time.Time `json:"at"`
+	// PID and the members after it identify the process, as in [Session].
+	PID          int    `json:"pid"`
+	Boot         string `json:"boot,omitempty"`
+	Namespace    string `json:"pid_namespace,omitempty"`
+	ProcessStart int64  `json:"process_start,omitempty"`
+}
+
+// String says which process it is.
+func (s Stopping) String() string {
+	return fmt.Sprintf("held back, since process %d, which has sessions work on the inbox, is about to end", s.PID)
+}
+
+// StoppingEnds tells a person what lets delivery go on.
+const StoppingEnds = "it has ended"
+
+// Stopping returns the process that is about to end, nil unless one certainly lives.
+func (t *Tx) Stopping() (*Stopping, error) {
+	s, err := recorded[Stopping](t.st.Stopping, "stop")
+	if s == nil || err != nil {
+		return nil, err
+	}
+	if alive, _ := machine.Lives(s.Boot, s.Namespace, s.PID, s.ProcessStart); !alive {
+		return nil, nil
+	}
+	return s, nil
+}
+
+// BeginStop stops delivery from the commit on, until this process has ended or calls [Tx.EndStop]. It does
+// not affect the entry in flight.
+func (t *Tx) BeginStop() (err error) {
+	pid := os.Getpid()
+	t.st.Stopping, err = flat.JSON(Stopping{
+		At: t.box.utcNow(), PID: pid, Boot: t.boot, Namespace: machine.PIDNamespace(), ProcessStart: machine.ProcessStart(pid),
+	})
+	t.dirty = true
+	return err
+}
+
+// EndStop lets delivery go on: the process has no sessions any more.
+func (t *Tx) EndStop() {
+	if len(t.st.Stopping) > 0 {
+		t.st.Stopping, t.dirty = nil, true
 	}
 }

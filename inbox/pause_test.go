@@ -25,7 +25,7 @@ func resume(t testing.TB, box *inbox.Inbox) {
 	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.Resume()) })
 }
 
-// paused is the pause that a transaction and a view find.
+// paused returns the pause that a transaction and a view find.
 func paused(t testing.TB, box *inbox.Inbox) *inbox.Pause {
 	t.Helper()
 	tx := begin(t, box)
@@ -65,7 +65,7 @@ func TestPauseEndsByItself(t *testing.T) {
 	}
 }
 
-// Pausing again changes why and until when, and keeps since when.
+// Pausing again changes the reason and the end, but not the start.
 func TestPauseAgain(t *testing.T) {
 	now := clockOf(t, newBox(t, oldContent))
 	until := noon.Add(time.Hour)
@@ -87,7 +87,7 @@ func TestPauseThatIsOverAlready(t *testing.T) {
 	assert.Nil(t, paused(t, box))
 }
 
-// A pause outlives whatever is done to the files, and what is in flight goes on.
+// A pause outlives all changes to the files, and the entry in flight continues.
 func TestPauseStays(t *testing.T) {
 	reboot(t, "one")
 	box := newBox(t, oldContent)

@@ -13,8 +13,8 @@ import (
 	"heartbeat/internal/testing/crash"
 )
 
-// Killed, or cut off from power, at whichever call that brings it back: an entry that was
-// put off is in one place, once, and its attempt is known.
+// After a kill or a power loss at any call that brings it back, an entry that was put off is in one
+// place, once, and its attempt is known.
 func TestPutOffComesBackAtEveryCall(t *testing.T) {
 	then := noon.AddDate(-6, 0, 0)
 	s := crash.Scenario{
@@ -52,14 +52,14 @@ func TestPutOffComesBackAtEveryCall(t *testing.T) {
 	})
 }
 
-// sendSelf appends what an agent sends.
+// sendSelf appends an agent's message.
 func sendSelf(box *inbox.Inbox) error {
 	_, err := box.AppendSelf(context.Background(), inbox.Message{ID: "next", Text: "go on"}, time.Minute, 5)
 	return err
 }
 
-// Killed, or cut off from power, at whichever call: what an agent sent is counted if, and
-// only if, it is there; and sending it again counts it once.
+// After a kill or a power loss at any call, an agent's message counts if and only if it is there.
+// Sending it again counts it once.
 func TestAppendSelfAtEveryCall(t *testing.T) {
 	s := crash.Scenario{
 		Setup: func(t testing.TB, dir string) { write(t, filepath.Join(dir, "inbox.jsonl"), "one\n") },

@@ -13,7 +13,7 @@ import (
 	"heartbeat/inbox"
 )
 
-// A sender may name its metadata as it likes: the text it sent is the one that is delivered.
+// Senders may name their metadata as they like: the text they sent is delivered.
 func TestMetadataThatLooksLikeAPutOffEntry(t *testing.T) {
 	now := clockOf(t, newBox(t, ""))
 	now.send(t, inbox.Message{
@@ -25,7 +25,7 @@ func TestMetadataThatLooksLikeAPutOffEntry(t *testing.T) {
 	assert.Equal(t, []any{"job", "what was sent", 1}, []any{d.ID, d.Text, d.Attempt})
 }
 
-// Two entries with the same text are two entries, also while both are put off to one time.
+// Two entries with the same text stay two, even while both are put off to one time.
 func TestPutOffTwiceTheSameText(t *testing.T) {
 	now := clockOf(t, newBox(t, "x\nx\n"))
 	for range 2 {
@@ -37,7 +37,7 @@ func TestPutOffTwiceTheSameText(t *testing.T) {
 	assert.Empty(t, scheduledIDs(t, now.box))
 }
 
-// A line that somebody wrote cannot have an entry count less than one attempt.
+// A forged line cannot make an entry count less than one attempt.
 func TestPutOffWithForgedAttempts(t *testing.T) {
 	for _, attempts := range []int64{-5, 0, math.MaxInt64} {
 		now := clockOf(t, newBox(t, ""))
@@ -49,7 +49,7 @@ func TestPutOffWithForgedAttempts(t *testing.T) {
 	}
 }
 
-// A verdict that somebody wrote into .in-flight by hand is not what the agent said.
+// A verdict that somebody wrote into .in-flight does not count as the agent's.
 func TestAVerdictWrittenByHandIsNotOne(t *testing.T) {
 	box := clockOf(t, newBox(t, "one\n")).box
 	deliver(t, box)
@@ -61,7 +61,7 @@ func TestAVerdictWrittenByHandIsNotOne(t *testing.T) {
 	in(t, box, func(tx *inbox.Tx) { assert.Equal(t, inbox.VerdictFailed, tx.InFlight().Verdict.Kind) })
 }
 
-// What is in flight goes on existing when the inbox is replaced; so does one that is put off.
+// An entry in flight survives a replaced inbox, even if it is then put off.
 func TestPutOffOfADetachedEntry(t *testing.T) {
 	now := clockOf(t, newBox(t, "one\n"))
 	deliver(t, now.box)
@@ -85,7 +85,7 @@ func TestPutOffAfterItWasGivenBack(t *testing.T) {
 	assert.Equal(t, 4, deliver(t, now.box).Attempt)
 }
 
-// Sixty-five come back at once: none is lost.
+// Sixty-five entries come back at once, and none is lost.
 func TestManyThatWerePutOff(t *testing.T) {
 	t.Parallel()
 	const many = 65

@@ -28,7 +28,7 @@ func TestSessionAsks(t *testing.T) {
 	assert.Equal(t, "permission_prompt", events(t, now.box)[1].Reason)
 }
 
-// A session that goes on, in whatever way, waits for nobody.
+// A session that continues in any way waits for nobody.
 func TestQuestionEnds(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -52,7 +52,7 @@ func TestQuestionEnds(t *testing.T) {
 	}
 }
 
-// At nearly every turn nobody had asked: then there is nothing to commit.
+// In nearly every turn nobody had asked: then there is nothing to commit.
 func TestGoOnChangesNothing(t *testing.T) {
 	box := newBox(t, oldContent)
 	tx := begin(t, box)

@@ -50,8 +50,7 @@ func (t *Tx) queueMark() Mark {
 	return Mark{Size: t.file.Info().Size, Mtime: t.file.Info().Mtime}
 }
 
-// inFlightEnd is where the entry in flight ends in the queue file, 0 if it is not
-// in that file.
+// inFlightEnd is where the entry in flight ends in the queue file, 0 if it is not in that file.
 func (t *Tx) inFlightEnd() int64 { return endOf(t.inFlight) }
 
 // settledEnd is how far the queue file was delivered or settled.
@@ -75,8 +74,8 @@ func (t *Tx) tornTail() (bool, error) {
 	return !whole, nil
 }
 
-// beingWritten reports whether the queue file ends in a line that has no newline,
-// is not blank, and was not delivered yet.
+// beingWritten reports whether the queue file ends in a line that has no newline, is not blank, and was not
+// delivered yet.
 func (t *Tx) beingWritten() (bool, error) {
 	torn, err := t.tornTail()
 	if err != nil || !torn {
@@ -86,8 +85,7 @@ func (t *Tx) beingWritten() (bool, error) {
 	if settled >= t.queueSize() {
 		return false, nil
 	}
-	// A longer line is not blank, unless it is zeros: a file that others
-	// lengthened.
+	// A longer line is not blank, unless it is the zeros of a file that somebody lengthened.
 	from, err := t.file.SkipZeros(max(settled, t.queueSize()-MaxLine-2), t.queueSize())
 	if err != nil || from == t.queueSize() {
 		return false, err
@@ -101,12 +99,11 @@ func (t *Tx) beingWritten() (bool, error) {
 	return err == nil && !l.blank(), ignoreEnd(err)
 }
 
-// lineAt reads the first line from off on, where a line starts. It skips zeros
-// there: the hole of a compaction that another program set the cursor back into,
-// a copy of one, or what a power loss left of a line.
+// lineAt reads the first line from off on, where a line starts. It skips zeros there: a hole of a compaction
+// into which another program set the cursor back, a copy of such a hole, or what a power loss left of a line.
 func (t *Tx) lineAt(off int64) (line, error) { return t.lineUpTo(off, MaxLine) }
 
-// lineUpTo is lineAt for a line of which it keeps no more than most bytes.
+// lineUpTo is lineAt, but keeps at most most bytes of the line.
 func (t *Tx) lineUpTo(off int64, most int) (line, error) {
 	off, err := t.file.SkipZeros(off, t.queueSize())
 	if err != nil {
@@ -117,20 +114,20 @@ func (t *Tx) lineUpTo(off int64, most int) (line, error) {
 
 // line is one line of a file, with its bytes unless it is too long.
 type line struct {
-	start, end int64 // end is after the newline, or the end of the file
+	start, end int64 // end is behind the newline, or the end of the file
 	raw        []byte
 	terminated bool
 	tooLong    bool
-	id         string // set if the line is too long
+	id         string // set if tooLong
 }
 
-// readLine reads the line that starts at off, in a file of the given size. It keeps no more
-// than maxLen bytes. At the end of the file it returns io.EOF.
+// readLine reads the line that starts at off, in a file of the given size. It keeps at most maxLen bytes. At
+// the end of the file it returns io.EOF.
 func readLine(f io.ReaderAt, off, size int64, maxLen int) (l line, err error) {
 	if off >= size {
 		return l, io.EOF
 	}
-	short := make([]byte, min(4<<10, size-off)) // nearly every line is
+	short := make([]byte, min(4<<10, size-off)) // long enough for nearly every line
 	n, err := f.ReadAt(short, off)
 	if end := bytes.IndexByte(short[:n], '\n'); end >= 0 && end <= maxLen {
 		return line{start: off, end: off + int64(end) + 1, raw: bytes.TrimSuffix(short[:end], []byte("\r")), terminated: true}, nil
@@ -153,7 +150,7 @@ func readLine(f io.ReaderAt, off, size int64, maxLen int) (l line, err error) {
 	return l, err
 }
 
-// sum is the line's entry id, as its bytes in the file give it.
+// sum computes the line's entry id from its bytes in the file.
 func (l line) sum(f io.ReaderAt) (string, error) {
 	end, err := contentEnd(f, l)
 	if err != nil {
@@ -176,10 +173,9 @@ func ignoreEnd(err error) error {
 // stillPoll is how often a file that should not change is checked.
 const stillPoll = 20 * time.Millisecond
 
-// AwaitStill returns once the queue file has not changed for settle; with the
-// mark, [Tx.Next] accepts a last line that has no newline. It returns earlier if
-// the newline arrives. It does not hold the lock, and trusts only the clock that
-// never goes back.
+// AwaitStill returns once the queue file has not changed for settle, or earlier if the last line gets its
+// newline. With the mark, [Tx.Next] accepts a last line without one. AwaitStill does not hold the lock, and
+// relies only on the monotonic clock.
 func (b *Inbox) AwaitStill(ctx context.Context, settle time.Duration) (Mark, error) {
 	mark, _, err := b.look()
 	since := time.Now()
@@ -208,7 +204,7 @@ func (b *Inbox) AwaitStill(ctx context.Context, settle time.Duration) (Mark, err
 	return Mark{}, fmt.Errorf("wait for the inbox to stand still: %w", err)
 }
 
-// look is the state of the queue file, and whether its last line is whole.
+// look returns the state of the queue file, and whether its last line has its newline.
 func (b *Inbox) look() (mark Mark, whole bool, err error) {
 	f, err := disk.OpenForeign(b.path, unix.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {

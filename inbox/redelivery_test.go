@@ -40,7 +40,7 @@ func TestGiveBackCountsAttempts(t *testing.T) {
 	}
 }
 
-// A delivery is given back whole: as it was read, with its exact bytes.
+// An entry is given back as it was read, with its exact bytes.
 func TestGivenBackIsTheSameEntry(t *testing.T) {
 	for name, line := range map[string]string{
 		"envelope":      `{"prompt":"x","id":"7","m":[1]}`,
@@ -86,7 +86,7 @@ func TestNothingInFlightToSettle(t *testing.T) {
 	assert.False(t, tx.Dirty())
 }
 
-// What is not committed did not happen.
+// Uncommitted steps did not happen.
 func TestUncommittedIsForgotten(t *testing.T) {
 	box := newBox(t, oldContent)
 	deliver(t, box)
@@ -100,7 +100,7 @@ func TestUncommittedIsForgotten(t *testing.T) {
 	}
 }
 
-// One transaction takes as many steps as it likes, in one commit or several.
+// A transaction may take any number of steps, in one commit or several.
 func TestManyStepsInOneTransaction(t *testing.T) {
 	for name, commit := range map[string]bool{"one commit": false, "a commit each": true} {
 		t.Run(name, func(t *testing.T) {

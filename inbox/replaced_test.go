@@ -12,24 +12,23 @@ import (
 	"heartbeat/inbox"
 )
 
-// setTimes sets a file's times, counted from now: what the kernel does within
-// one tick of its clock, and in an hour, must not be left to chance.
+// setTimes sets a file's times relative to now, because the result must not depend on the kernel's
+// clock ticks.
 func setTimes(t testing.TB, path string, access, change time.Duration) {
 	t.Helper()
 	now := time.Now()
 	require.NoError(t, os.Chtimes(path, now.Add(access), now.Add(change)))
 }
 
-// rewrite is `> inbox` and new content, later, in the same file: the file was
-// read since it was written, and is written to without being read.
+// rewrite is `> inbox` and later new content in the same file. Its times say that it was read
+// before the write and not after.
 func rewrite(t testing.TB, path, content string) {
 	t.Helper()
 	write(t, path, content)
 	setTimes(t, path, -time.Hour, time.Hour)
 }
 
-// replace moves a file that was just made over the inbox: the kernel gives it
-// one time for access and change.
+// replace moves a new file over the inbox: the kernel gives it equal atime and mtime.
 func replace(t testing.TB, path, content string) {
 	t.Helper()
 	write(t, path+".new", content)
@@ -37,7 +36,7 @@ func replace(t testing.TB, path, content string) {
 	require.NoError(t, os.Rename(path+".new", path))
 }
 
-// readLater sets the time of access alone, as a reader does.
+// readLater sets only the atime, as a reader does.
 func readLater(t testing.TB, path string) {
 	t.Helper()
 	info, err := os.Stat(path)
@@ -47,8 +46,8 @@ func readLater(t testing.TB, path string) {
 
 const oldContent = "one\ntwo\nthree\n"
 
-// After three entries were acknowledged, the inbox is another file, or has
-// other content: it is read from its start, once, with one warning.
+// After three answers the inbox is another file or has other content. It is read from its start,
+// once, with one warning.
 func TestReplacedInboxIsReadFromItsStart(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -91,7 +90,7 @@ func TestReplacedInboxIsReadFromItsStart(t *testing.T) {
 		},
 		"removed and made again with the same bytes": {
 			func(t testing.TB, path string) {
-				// Kept under another name, so that the new file is another one.
+				// The old file is kept under another name, so that the new one has another inode.
 				require.NoError(t, os.Rename(path, path+".old"))
 				write(t, path, oldContent)
 				setTimes(t, path, time.Hour, time.Hour)
@@ -111,7 +110,7 @@ func TestReplacedInboxIsReadFromItsStart(t *testing.T) {
 	}
 }
 
-// What only looks like another file is not read again.
+// A file that only looks like another one is not read again.
 func TestSameInboxIsNotReadAgain(t *testing.T) {
 	for name, change := range map[string]func(t testing.TB, path string){
 		"nothing":          func(testing.TB, string) {},
@@ -133,9 +132,8 @@ func TestSameInboxIsNotReadAgain(t *testing.T) {
 	}
 }
 
-// A touch stays a touch, although reading the file later changes one of its
-// times, and whether or not the first transaction to see it had anything to
-// commit.
+// A touch stays a touch, even if reading the file later changes one of its times. It does not
+// matter whether the first transaction to see it had anything to commit.
 func TestTouchedThenRead(t *testing.T) {
 	for name, look := range map[string]func(t testing.TB, box *inbox.Inbox){
 		"committed": func(t testing.TB, box *inbox.Inbox) { in(t, box, func(*inbox.Tx) {}) },
@@ -156,7 +154,7 @@ func TestTouchedThenRead(t *testing.T) {
 	}
 }
 
-// `> inbox` alone: nothing waits, and what is appended later is read.
+// After `> inbox` alone nothing waits, and later lines are read.
 func TestTruncatedInbox(t *testing.T) {
 	box := newBox(t, oldContent)
 	drain(t, box)
@@ -179,7 +177,7 @@ func TestRemovedInbox(t *testing.T) {
 	assert.Equal(t, []string{"one", "two", "three"}, drain(t, box))
 }
 
-// Rewritten while entries still wait: what waits now is what is in the file now.
+// If the file is rewritten while entries wait, those in the new file wait.
 func TestRewrittenHalfway(t *testing.T) {
 	for name, content := range map[string]string{
 		"other lines": "uno\ndos\ntres\n",
@@ -204,8 +202,7 @@ func TestReplacedByALongLineAlike(t *testing.T) {
 	assert.Equal(t, []string{"b" + long, "next"}, drain(t, box))
 }
 
-// A cursor in the middle of a line, set by nobody knows whom, delivers no
-// fragment.
+// A cursor inside a line, whoever set it, delivers no fragment.
 func TestCursorAmidALine(t *testing.T) {
 	t.Parallel()
 	for cursor, want := range map[string][]string{

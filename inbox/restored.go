@@ -6,41 +6,38 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"strconv"
 	"time"
 
-	"heartbeat/internal/disk"
 	"heartbeat/internal/flat"
 	"heartbeat/internal/journal"
 	"heartbeat/internal/lines"
 	"heartbeat/internal/words"
 )
 
-// A backup that comes back, of the inbox or of the state beside it, has lines read
-// again that were settled. Whether a line was is then looked up in what became of
-// entries. In ordinary delivery nothing is: the same line may be new work.
+// When a backup of the inbox or of its state comes back, settled lines are read again. Only then is each line
+// looked up in the results and dead letters. In ordinary delivery no line is, because an identical line may
+// be new work.
 
-// reread says that lines may be read which were settled before, and why. The record has
-// it until they are behind the cursor, and for rereadKept, for status.
+// reread says that lines may be read again that were settled before, and why. The record keeps it until the
+// cursor has passed them, and for status until rereadKept is over.
 type reread struct {
 	At  time.Time `json:"at"`
 	Why string    `json:"why"`
-	// Lines that start in [From,Until) are looked up. Size is how long the file was
-	// when this was found: what stands before it was not appended since.
+	// Lines that start in [From,Until) are looked up. Size is the length of the file when this was found;
+	// what lies before Size was not appended since.
 	From  int64 `json:"from"`
 	Until int64 `json:"until"`
 	Size  int64 `json:"size"`
-	// Since, unless 0, is the first delivery that an older state does not know of, or
-	// does not know the outcome of.
+	// Since, unless 0, is the first delivery that an older state does not know, or whose outcome it does not
+	// know.
 	Since  int64 `json:"since,omitempty"`
-	Passed int   `json:"passed,omitempty"` // entries that needed no turn
-	// ByHand says that somebody changed the state, which needs no looking up.
+	Passed int   `json:"passed,omitempty"` // entries that were passed without a turn
+	// ByHand says that somebody changed the state by hand, which by itself needs no lookup.
 	ByHand bool `json:"by_hand,omitempty"`
 }
 
-// Mended records, in an event, what was mended in the state. With again, lines that wait are
-// passed as after a restore where their outcome is known.
+// Mended records, in an event, what was mended in the state. With again, waiting lines whose outcome is known
+// are passed, as after a restore.
 func (t *Tx) Mended(what string, again bool) error {
 	if again {
 		t.readAgain(what, 0, 0)
@@ -50,7 +47,7 @@ func (t *Tx) Mended(what string, again bool) error {
 
 const rereadKept = 24 * time.Hour
 
-// rereading is what the record says, nil for nothing.
+// rereading returns the record's reread, nil for none.
 func (t *Tx) rereading() *reread {
 	r := new(reread)
 	if len(t.st.Reread) == 0 || json.Unmarshal(t.st.Reread, r) != nil {
@@ -59,10 +56,9 @@ func (t *Tx) rereading() *reread {
 	return r
 }
 
-func (t *Tx) setReread(r *reread) { t.st.Reread, _ = flat.JSON(r) } // it has nothing that JSON cannot say
+func (t *Tx) setReread(r *reread) { t.st.Reread, _ = flat.JSON(r) } // reread always encodes
 
-// readAgain has the lines from the cursor on looked up, up to where the inbox ended
-// when it was whole.
+// readAgain has the lines from the cursor on looked up, as far as the inbox reached when it was whole.
 func (t *Tx) readAgain(why string, since, until int64) {
 	r := &reread{At: t.box.utcNow(), Why: why, From: t.st.Cursor, Since: since}
 	if t.file != nil {
@@ -75,7 +71,7 @@ func (t *Tx) readAgain(why string, since, until int64) {
 	t.setReread(r)
 }
 
-// noteByHand keeps for status, and in an event, what somebody did to the state.
+// noteByHand records, for status and in an event, what somebody did to the state.
 func (t *Tx) noteByHand(e Event, why string) error {
 	r := t.rereading()
 	if r == nil || r.From >= r.Until {
@@ -87,8 +83,8 @@ func (t *Tx) noteByHand(e Event, why string) error {
 	return t.addEvent(e)
 }
 
-// endReread drops the note in the next record once nobody needs it any more. What we
-// append is new, and so nothing that is restored can come behind it.
+// endReread drops the reread from the next record once nobody needs it. Lines that this commit appends are
+// new, and nothing restored can come behind them.
 func (t *Tx) endReread(next *journal.Record) {
 	r := t.rereading()
 	if r == nil {
@@ -110,7 +106,7 @@ func (r *reread) told(now time.Time, cursor int64) bool {
 	return cursor < min(r.Size, r.Until) || now.Sub(r.At) <= rereadKept && (r.Passed > 0 || r.Since > 0 || r.ByHand)
 }
 
-// sentence tells a person. again is how many entries look answered and get a turn.
+// sentence returns the text for a person. again is how many entries look answered but get a turn.
 func (r *reread) sentence(again int) string {
 	s := fmt.Sprintf("%s (found %s)", r.Why, words.Stamp(r.At))
 	if r.ByHand {
@@ -130,14 +126,14 @@ func (r *reread) sentence(again int) string {
 // lookSpan bounds how many lines are looked up at once.
 const lookSpan = 1 << 16
 
-// lookup is what became of the entries of a part of the queue file.
+// lookup holds the outcomes of the entries in a part of the queue file.
 type lookup struct {
 	from, to int64
-	passed   map[int64]string // why the line that starts there needs no turn
-	again    int              // how many more look answered, and may be new work
+	passed   map[int64]string // by start of line: why it needs no turn
+	again    int              // how many lines look answered, but may be new work
 }
 
-// settledBefore says why the line that starts there needs no turn, "" if it does.
+// settledBefore says why the line at start needs no turn, "" if it does.
 func (t *Tx) settledBefore(start int64) (why string, err error) {
 	if len(t.st.Reread) == 0 || !t.here {
 		return "", nil
@@ -154,7 +150,7 @@ func (t *Tx) settledBefore(start int64) (why string, err error) {
 	return t.looked.passed[start], nil
 }
 
-// skips reports whether a line that waits will be passed over.
+// skips reports whether a waiting line will be passed without delivery.
 func (t *Tx) skips(start int64) bool {
 	if _, canceled := t.canceledAt(start); canceled {
 		return true
@@ -166,16 +162,16 @@ func (t *Tx) skips(start int64) bool {
 // candidate is a line that may have been settled before.
 type candidate struct {
 	start    int64
-	unique   bool  // no other entry has its bytes
-	answered int64 // the greatest number of a result, -1 without one
+	unique   bool  // no other entry has the same bytes
+	answered int64 // the highest FirstSeq of its results, -1 for none
 	alike    bool
-	letter   string // the last dead letter
-	dead     int64  // its number
+	letter   string // the name of its last dead letter
+	dead     int64  // FirstSeq of that letter
 	requeued bool
-	again    bool // the same bytes come further on
+	again    bool // the same bytes follow further on
 }
 
-// candidates are the lines that are looked for, by their ids.
+// candidates holds the lines to look up, by entry id.
 type candidates map[string][]*candidate
 
 func (all candidates) add(line []byte, start int64, looked bool) {
@@ -188,8 +184,7 @@ func (all candidates) add(line []byte, start int64, looked bool) {
 	}
 }
 
-// isUnique reports whether no other entry has these bytes: `send` writes a name and the
-// time into each line.
+// isUnique reports whether no other entry has these bytes: `send` writes an id and the time into each line.
 func isUnique(line []byte) bool {
 	if !bytes.Contains(line, []byte(sentAtMember)) {
 		return false
@@ -198,9 +193,9 @@ func isUnique(line []byte) bool {
 	return e.ID != "" && !e.SentAt().IsZero()
 }
 
-// proves reports whether an outcome with the line's bytes is one of that entry. What
-// came to the end of the file later counts where the outcome was: a restore may still
-// be under way. Of a line that others may repeat, an older state knows place and time.
+// proves reports whether an outcome with the line's bytes belongs to that very entry. For a line behind Size
+// the offset must match too, because a restore may still be under way. For a line that others may repeat, an
+// older state still proves it by offset and FirstSeq.
 func (r *reread) proves(c *candidate, l Letter) bool {
 	there := l.StartOffset == c.start
 	return c.unique && (there || c.start < r.Size) || r.Since > 0 && there && c.start < r.Size && l.FirstSeq >= r.Since
@@ -211,7 +206,7 @@ const (
 	settledDead     = "it is a dead letter"
 )
 
-// settled says why the line needs no turn. The last outcome counts.
+// settled says why the line needs no turn, "" if it does. The last outcome counts.
 func (c *candidate) settled() string {
 	switch {
 	case c.requeued && c.dead > c.answered:
@@ -226,7 +221,7 @@ func (c *candidate) settled() string {
 	return ""
 }
 
-// lookUp reads part of the queue file, and then everything that became of entries.
+// lookUp reads a part of the queue file, and then all outcomes.
 func (t *Tx) lookUp(r *reread, from int64) (*lookup, error) {
 	all, n := candidates{}, 0
 	l := &lookup{from: from, to: from, passed: map[int64]string{}}
@@ -264,14 +259,14 @@ func (t *Tx) lookUp(r *reread, from int64) (*lookup, error) {
 			}
 		}
 	}
-	if len(l.passed)+l.again == 0 && !twice { // these need no other look
+	if len(l.passed)+l.again == 0 && !twice { // these lines need not be looked up again
 		r.From = l.to
 		t.setReread(r)
 	}
 	return l, err
 }
 
-// outcomes notes what became of the candidates, in this transaction, too.
+// outcomes adds the outcomes of the candidates, including those of this transaction.
 func (t *Tx) outcomes(r *reread, all candidates) error {
 	if len(all) == 0 {
 		return nil
@@ -304,10 +299,11 @@ func (t *Tx) outcomes(r *reread, all candidates) error {
 	}))
 }
 
-// maxSeq is more than any journal gets to: the numbers go on from what a result says.
+// maxSeq is more than any journal reaches. Commit numbers continue from the highest one in a result, so
+// larger ones are ignored.
 const maxSeq = 1 << 53
 
-// idIn is the entry_id of a line that heartbeat wrote, wherever in it that is.
+// idIn returns the entry_id of a line that heartbeat wrote, wherever the member stands.
 func idIn(line []byte) string {
 	const begins, long = `{"entry_id":"`, 64
 	if rest, ok := bytes.CutPrefix(line, []byte(begins)); ok && len(rest) > long && rest[long] == '"' {
@@ -316,8 +312,8 @@ func idIn(line []byte) string {
 	return flat.Value(line).Get("entry_id").Shown()
 }
 
-// eachLine visits the lines of an append-only file from an offset on, and those that
-// this transaction adds.
+// eachLine visits the lines of an append-only file from an offset on, and then those that this transaction
+// adds.
 func (t *Tx) eachLine(k journal.Kind, from int64, visit func(line []byte)) error {
 	err := t.box.readLines(k, from, func(_, _ int64, l []byte, _ bool) bool {
 		visit(l)
@@ -337,97 +333,4 @@ func (t *Tx) settledAs(r *reread, line []byte) (why string, err error) {
 	all.add(line, -1, true)
 	err = t.outcomes(r, all)
 	return all[entryID(line)][0].settled(), err
-}
-
-// findOlder recognises a state that is older than the results and the dead letters: a
-// commit of it would have said how long they are, and has a lower number than the
-// deliveries they tell of. What is in flight may have been settled, and what comes
-// behind the cursor.
-func (t *Tx) findOlder() error {
-	st := &t.st
-	if st.Seq == 0 || !t.here || t.settling {
-		return nil
-	}
-	since, last, until := st.Seq+1, st.Seq, st.SeenSize
-	for _, k := range []journal.Kind{journal.Results, journal.DeadLetters} {
-		err := t.eachUnknown(k, func(l Letter) {
-			for _, d := range []*Delivery{t.inFlight, t.redeliver} {
-				if d != nil && d.EntryID == l.EntryID && (l.FirstSeq == d.first() || l.FirstSeq == t.named) {
-					since = min(since, l.FirstSeq)
-				}
-			}
-			if last = max(last, l.FirstSeq); l.FirstSeq > st.Seq {
-				until = max(until, l.EndOffset)
-			}
-		})
-		switch {
-		case errors.Is(err, ErrCorrupt):
-			t.warn("whether the state in %s is older than %s is not known: %v", t.box.dir, k.Name(), err)
-		case err != nil: // a commit would say that all of the file is known
-			return fmt.Errorf("find out whether the state in %s is older than %s: %w: nothing is delivered until that can be read", t.box.dir, k.Name(), err)
-		}
-	}
-	if last == st.Seq && since > st.Seq {
-		return nil
-	}
-	const why = "the state beside the inbox is older than the results or the dead letters, as after a restore"
-	t.warn("%s: entries whose outcome is known are not delivered again", why)
-	st.Seq, t.noticed = last, true
-	t.readAgain(why, since, until)
-	err := t.addEvent(Event{Event: EventOlder, Reason: why})
-	for _, d := range []*Delivery{t.inFlight, t.redeliver} {
-		if d == nil || err != nil {
-			continue
-		}
-		look := func() (string, error) { return t.settledBefore(d.StartOffset) }
-		if d.Detached {
-			look = func() (string, error) { return t.settledAs(t.rereading(), d.rawBytes()) }
-		}
-		var how string
-		if how, err = look(); how != "" && err == nil {
-			err = t.settleAgain(d, how)
-		}
-	}
-	return err
-}
-
-// eachUnknown visits what the state does not know of a file, once: the next commit
-// says how long that is.
-func (t *Tx) eachUnknown(k journal.Kind, visit func(l Letter)) error {
-	end := &t.st.Ends[k]
-	info, err := disk.StatName(t.box.fileOf(k))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err != nil || info.Size == end.At && t.named == 0 || info.Size < end.At && k == journal.DeadLetters {
-		return nil // without outcomes nothing tells
-	}
-	from := end.At
-	if info.Size < from {
-		end.Generation++ // rotated away since
-	}
-	if info.Size < from || t.named > 0 {
-		from = 0
-	}
-	end.At = info.Size
-	return t.eachLine(k, from, func(line []byte) {
-		seq := flat.Value(line).Get("first_seq")
-		if n, err := strconv.ParseInt(string(seq), 10, 64); err != nil || n <= 0 || n >= maxSeq || !t.mayTell(line, n) {
-			return // decoding them all would take long
-		}
-		if l, mark, ok := ParseLetter(line); ok && !mark && l.FirstSeq > 0 && l.FirstSeq < maxSeq {
-			visit(l)
-		}
-	})
-}
-
-// mayTell reports whether an outcome may tell that the state is an older one: it is of a
-// later delivery, or of an entry that is out.
-func (t *Tx) mayTell(line []byte, seq int64) bool {
-	for _, d := range []*Delivery{t.inFlight, t.redeliver} {
-		if d != nil && bytes.Contains(line, []byte(d.EntryID)) {
-			return true
-		}
-	}
-	return seq > t.st.Seq
 }

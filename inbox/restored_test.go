@@ -20,7 +20,7 @@ import (
 	"heartbeat/internal/testing/long"
 )
 
-// backUp copies the directory of an inbox as it is now.
+// backUp copies an inbox's directory as it is now.
 func backUp(t testing.TB, box *inbox.Inbox) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -28,7 +28,7 @@ func backUp(t testing.TB, box *inbox.Inbox) (dir string) {
 	return dir
 }
 
-// sendNumbers sends entries with those texts.
+// sendNumbers sends entries with these numbers in their texts.
 func sendNumbers(t testing.TB, box *inbox.Inbox, from, to int) {
 	t.Helper()
 	for n := from; n <= to; n++ {
@@ -36,7 +36,7 @@ func sendNumbers(t testing.TB, box *inbox.Inbox, from, to int) {
 	}
 }
 
-// restoreTold is what status says of a restore.
+// restoreTold returns what status says about a restore.
 func restoreTold(t testing.TB, box *inbox.Inbox) string {
 	t.Helper()
 	v, err := box.View()
@@ -55,7 +55,7 @@ func eventsOf(t testing.TB, box *inbox.Inbox, kind inbox.EventKind) (reasons []s
 	return reasons
 }
 
-// answeredTwice are the entries that have more than one result.
+// answeredTwice returns the entries with more than one result.
 func answeredTwice(t testing.TB, box *inbox.Inbox) (twice []string) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -69,7 +69,7 @@ func answeredTwice(t testing.TB, box *inbox.Inbox) (twice []string) {
 	return twice
 }
 
-// restores are how an older copy takes a file's place.
+// restores are ways to put an older copy in a file's place.
 var restores = map[string]string{
 	"cp":         "cp -r $from $to",
 	"cp -a":      "cp -a $from $to",
@@ -86,8 +86,8 @@ func restoreFiles(t testing.TB, box *inbox.Inbox, how, from string, names ...str
 	}
 }
 
-// An older copy of the inbox alone comes back: what `send` appended has its outcome, and
-// is done once. What is sent then is new.
+// An older copy of the inbox alone comes back: entries from `send` keep their outcome and are done
+// once. Entries sent after that are new.
 func TestRestoredInboxIsNotDoneAgain(t *testing.T) {
 	strict(t)
 	for how := range restores {
@@ -102,7 +102,7 @@ func TestRestoredInboxIsNotDoneAgain(t *testing.T) {
 				sendNumbers(t, box, 4, 5)
 				drain(t, box)
 				want := []string{"sent 6"}
-				if inFlight { // it is in no inbox any more, and lives on
+				if inFlight { // in no inbox any more, it lives on
 					send(t, box, inbox.Message{Text: "flying"})
 					turn(t, box)
 				}
@@ -125,8 +125,7 @@ func TestRestoredInboxIsNotDoneAgain(t *testing.T) {
 	}
 }
 
-// A line that anybody may have written again cannot be told from new work: it is done,
-// and that is told.
+// A line that anybody may have written again looks like new work: it is done, and status says so.
 func TestRestoredLinesWithoutATime(t *testing.T) {
 	box := newBox(t, "triage\nreport\n")
 	drain(t, box)
@@ -140,7 +139,7 @@ func TestRestoredLinesWithoutATime(t *testing.T) {
 	assert.Equal(t, []string{"report"}, drain(t, box))
 }
 
-// The results are gone, so nothing proves that the lines were answered.
+// Without results nothing proves that the lines were answered.
 func TestRestoredInboxWithoutResults(t *testing.T) {
 	box := newBox(t, "")
 	sendNumbers(t, box, 1, 2)
@@ -155,8 +154,8 @@ func TestRestoredInboxWithoutResults(t *testing.T) {
 	assert.Equal(t, []string{"sent 2"}, drain(t, box))
 }
 
-// A Stop may come while the copy is being written, or between the accident and the
-// restore: what comes back later stands where it was answered.
+// A Stop may come while the copy is being written, or between the accident and the restore: lines
+// that come back later stand where they were answered.
 func TestRestoredInTwoParts(t *testing.T) {
 	t.Parallel()
 	for name, first := range map[string]int{"nothing": 0, "a line": 1, "amid a line": -1} {
@@ -180,7 +179,7 @@ func TestRestoredInTwoParts(t *testing.T) {
 			}
 			echo(t, box.Path(), whole[len(part):])
 			assert.Empty(t, drain(t, box))
-			// To do it all again is asked for by appending it.
+			// Appending it is how to ask for all of it again.
 			echo(t, box.Path(), whole)
 			assert.Len(t, drain(t, box), 4)
 		})
@@ -196,8 +195,7 @@ func TestCopiedLinesAreNoRestore(t *testing.T) {
 	assert.Equal(t, []string{"sent 1", "sent 2"}, drain(t, box))
 }
 
-// The last outcome of an entry decides: what was set aside stays there, and what was
-// requeued is delivered, once.
+// An entry's last outcome decides: a set-aside entry stays set aside, and a requeued one is delivered once.
 func TestRestoredInboxWithDeadLetters(t *testing.T) {
 	dead := func(t *testing.T, box *inbox.Inbox) {
 		require.NotEmpty(t, turn(t, box))
@@ -249,7 +247,7 @@ func TestRestoredInboxWithDeadLetters(t *testing.T) {
 	}
 }
 
-// What waits for its time is not delivered from an older copy, too.
+// A scheduled entry is not also delivered from an older copy.
 func TestRestoredInboxWithWhatWasPutOff(t *testing.T) {
 	box := newBox(t, "")
 	sendNumbers(t, box, 1, 1)
@@ -268,8 +266,8 @@ func TestRestoredInboxWithWhatWasPutOff(t *testing.T) {
 
 var stateFiles = []string{".inbox-journal", ".inbox-offset", ".in-flight", ".responded", ".inbox-lock"}
 
-// An older copy of the state alone comes back: what has a result by now, whoever wrote
-// its line, is not done again, and neither is what was in flight then.
+// An older copy of the state alone comes back: entries with a result, whoever wrote their lines,
+// are not done again, nor is the entry that was in flight then.
 func TestRestoredStateDoesNothingTwice(t *testing.T) {
 	strict(t)
 	sets := map[string][]string{
@@ -346,7 +344,7 @@ func TestRestoredStateDoesNothingTwice(t *testing.T) {
 	}
 }
 
-// restoredOnce are the ways that every run tries, and a long one all.
+// restoredOnce are the ways that every run tries. A long run tries all.
 func restoredOnce() []string {
 	if long.Rounds(0, 1) == 1 {
 		return slices.Sorted(maps.Keys(restores))
@@ -354,7 +352,7 @@ func restoredOnce() []string {
 	return []string{"cp -a", "new"}
 }
 
-// What was scheduled then, and has come and been answered since, does not come again.
+// An entry that was scheduled then, and has since been answered, does not come again.
 func TestRestoredScheduleDoesNothingTwice(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "inbox.jsonl")
 	at := func(when time.Duration) *inbox.Inbox {
@@ -377,7 +375,7 @@ func TestRestoredScheduleDoesNothingTwice(t *testing.T) {
 	assert.Equal(t, []string{"late"}, drain(t, at(4*time.Hour)))
 }
 
-// forgedResult answers a waiting entry, with the number of a delivery, 0 for none.
+// forgedResult answers a waiting entry. first is the number of a delivery, or 0 for none.
 func forgedResult(w inbox.Waiting, first int64) string {
 	s := fmt.Sprintf(`{"entry_id":%q,"id":%q,"start_offset":%d,"end_offset":%d,"attempt":1,"delivered_at":"2026-01-01T00:00:00Z","acknowledged_at":"2026-01-01T00:00:00Z","reply":"forged"`, w.EntryID, w.ID, w.Start, w.End)
 	if first > 0 {
@@ -386,8 +384,8 @@ func forgedResult(w inbox.Waiting, first int64) string {
 	return s + "}\n"
 }
 
-// A result that somebody wrote by hand settles nothing in ordinary delivery, and a
-// repository's settles nothing at all.
+// A result that somebody wrote by hand settles nothing in ordinary delivery, and a repository's
+// settles nothing at all.
 func TestForgedResultsSettleNothing(t *testing.T) {
 	t.Run("appended", func(t *testing.T) {
 		strict(t)
@@ -409,8 +407,7 @@ func TestForgedResultsSettleNothing(t *testing.T) {
 	})
 }
 
-// Killed, or cut off from power, at whichever call: a line that came back is settled, once,
-// and no other is.
+// After a kill or a power loss at any call, a line that came back is settled, once, and no other is.
 func TestSettledBeforeAtEveryCall(t *testing.T) {
 	s := crash.Scenario{
 		Setup: func(t testing.TB, dir string) {
@@ -446,8 +443,8 @@ func TestSettledBeforeAtEveryCall(t *testing.T) {
 	})
 }
 
-// Of many lines only as many are settled at a time as a commit can tell of, and each
-// look at the results is for many.
+// Only as many lines are settled at a time as one commit can report, and each look at the results
+// serves many.
 func TestManyRestoredLines(t *testing.T) {
 	t.Parallel()
 	const n = 2500
@@ -479,9 +476,8 @@ func TestManyRestoredLines(t *testing.T) {
 	assert.Len(t, eventsOf(t, box, inbox.EventSettled), n)
 }
 
-// Random work, and backups of the inbox, of the state or of both that come back at random
-// moments: nothing that was sent is answered twice, and nothing is lost but what was in no
-// file any more.
+// Random work, with backups of the inbox, the state or both restored at random moments: nothing is
+// answered twice, and nothing is lost unless no file had it any more.
 func TestRandomRestores(t *testing.T) {
 	for seed := range uint64(long.Rounds(20, 600)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -545,7 +541,7 @@ func TestRandomRestores(t *testing.T) {
 					if old == "" {
 						return "nothing to restore"
 					}
-					for _, name := range names { // what the backup does not have was not there
+					for _, name := range names { // files that the backup lacks were not there
 						if _, err := os.Stat(filepath.Join(old, name)); os.IsNotExist(err) {
 							_ = os.Remove(beside(box, name))
 						}
@@ -584,7 +580,7 @@ func TestRandomRestores(t *testing.T) {
 	}
 }
 
-// What cannot be read for a moment is not taken as read: an older state is recognised later.
+// Unreadable files do not count as read: an older state is recognised later.
 func TestRestoredStateWhoseResultsCannotBeRead(t *testing.T) {
 	for _, name := range []string{".results.jsonl", ".dead-letter.jsonl"} {
 		t.Run(name, func(t *testing.T) {

@@ -24,41 +24,39 @@ type Result struct {
 	PromptID       string                     `json:"prompt_id,omitempty"`
 	DeliveredAt    time.Time                  `json:"delivered_at"`
 	AcknowledgedAt time.Time                  `json:"acknowledged_at"`
-	// Prompt is the beginning of the text that was delivered, at most 200
-	// characters. Results of releases before it was kept have none.
+	// Prompt is the beginning of the delivered text, at most 200 characters. Results of older releases lack
+	// it.
 	Prompt string `json:"prompt,omitempty"`
-	// TextFile names the file that the text was delivered in, if it was too long for another
-	// way. It lay beside the inbox until the entry was answered.
+	// TextFile names the file in which a long text was delivered. The file lay beside the inbox until the
+	// entry was answered.
 	TextFile string `json:"text_file,omitempty"`
 	Reply    string `json:"reply"`
-	// Result is what the agent handed over as the result, and Said that it said itself that
-	// the entry is done: see [Verdict].
+	// Result is what the agent handed over as the result. Said says that the agent itself declared the entry
+	// done: see [Verdict].
 	Result string `json:"result,omitempty"`
 	Said   bool   `json:"said_done,omitempty"`
-	// Check is the check that the entry has passed, nil if it had none.
+	// Check is the check that the entry passed, nil if it had none.
 	Check *Check `json:"check,omitempty"`
-	// Accepted is why the entry was set aside, if its answer came later: see [Inbox.Accept].
+	// Accepted is the reason of the entry's dead letter, if its late answer was accepted: see [Tx.Accept].
 	Accepted Reason `json:"accepted,omitempty"`
-	// BackgroundTasks are the [Task]s that the entry left running besides its
-	// turns.
+	// BackgroundTasks are the [Task]s that the entry left running after its turns.
 	BackgroundTasks json.RawMessage `json:"background_tasks,omitempty"`
-	// FirstSeq is the number of the commit that delivered the entry first: the lines of
-	// .costs.jsonl that belong to it have it too.
+	// FirstSeq is the number of the commit that first delivered the entry. The entry's lines in .costs.jsonl
+	// carry the same number.
 	FirstSeq int64 `json:"first_seq,omitempty"`
-	// Fields are the price as far as it was known then: see [Prices].
+	// Fields are the price as far as it was known at that time.
 	price.Fields
 }
 
-// Answer is what came of the entry: what its agent handed over as the result, or else the
-// reply.
+// Answer is the result that the agent handed over, or else its reply.
 func (r Result) Answer() string { return cmp.Or(r.Result, r.Reply) }
 
-// Task is something that an entry left running besides its turns.
+// Task is something that an entry left running after its turns.
 type Task struct {
 	ID          string `json:"id"`
 	Type        string `json:"type,omitempty"`
 	Description string `json:"description,omitempty"`
-	// CutOff says that it had not ended when the entry was acknowledged.
+	// CutOff says that the task was still running when the entry was acknowledged.
 	CutOff bool `json:"cut_off,omitempty"`
 }
 
@@ -73,11 +71,11 @@ func resultOf(d *Delivery, reply string, now time.Time) Result {
 	}
 }
 
-// keptPrompt is how many characters of an entry's text its result keeps. They are
-// part of the record that acknowledges the entry, and so cost every turn.
+// keptPrompt is how many characters of an entry's text its result keeps. They are part of the acknowledging
+// record, and so cost every turn.
 const keptPrompt = 200
 
-// firstCharacters is the beginning of the text, cut between two characters.
+// firstCharacters returns the first n characters of the text.
 func firstCharacters(text string, n int) string {
 	for at := range text {
 		if n == 0 {
@@ -126,20 +124,19 @@ func (r Result) encode() ([]byte, error) {
 	return o.End(), nil
 }
 
-// Tail reads the lines that come to an append-only file, even if somebody rotates
-// it away, trims it or creates it anew. It takes no lock.
+// Tail reads the lines that are added to an append-only file, even if somebody rotates it away, trims it or
+// creates it anew. It takes no lock.
 type Tail = journal.Tail
 
-// TailResults reads .results.jsonl (a [Result] a line) from its last n lines on,
-// from its start if n is negative.
+// TailResults reads .results.jsonl (a [Result] a line) from its last n lines on, or from its start if n is
+// negative.
 func (b *Inbox) TailResults(n int) (*Tail, error) { return b.tail(journal.Results, n) }
 
-// TailDeadLetters reads .dead-letter.jsonl as TailResults reads the results: a
-// [DeadLetter] a line, and marks of what was requeued, see [ParseLetter].
+// TailDeadLetters reads .dead-letter.jsonl as TailResults reads the results: a [DeadLetter] a line, and the
+// marks on earlier letters, see [ParseLetter].
 func (b *Inbox) TailDeadLetters(n int) (*Tail, error) { return b.tail(journal.DeadLetters, n) }
 
-// TailEvents reads .events.jsonl (an [Event] a line) as TailResults reads the
-// results.
+// TailEvents reads .events.jsonl (an [Event] a line) as TailResults reads the results.
 func (b *Inbox) TailEvents(n int) (*Tail, error) { return b.tail(journal.Events, n) }
 
 func (b *Inbox) tail(k journal.Kind, n int) (*Tail, error) { return journal.OpenTail(b.fileOf(k), n) }
@@ -147,38 +144,38 @@ func (b *Inbox) tail(k journal.Kind, n int) (*Tail, error) { return journal.Open
 // EventKind says what happened.
 type EventKind string
 
-// The events that .events.jsonl holds. What happens to every entry is not among
-// them: its result or dead letter tells that.
+// The events in .events.jsonl. What happens to every entry is not among them, since its result or dead letter
+// tells that.
 const (
 	EventScheduled   EventKind = "scheduled"          // staged until its time
 	EventRedelivered EventKind = "redelivered"        // given back to the queue
 	EventDropped     EventKind = "dropped"            // forgotten under the policy drop
-	EventElsewhere   EventKind = "resolved elsewhere" // settled, because it was done by other means
+	EventElsewhere   EventKind = "resolved elsewhere" // settled because it was done by other means
 	EventRequeued    EventKind = "requeued"           // a dead letter went back into the inbox
-	EventPurged      EventKind = "purged"             // a dead letter was thrown away
-	EventLate        EventKind = "late answer"        // the turn of a dead letter has ended after all
-	EventAccepted    EventKind = "accepted"           // what it ended with was made the entry's result
+	EventPurged      EventKind = "purged"             // a dead letter was deleted
+	EventLate        EventKind = "late answer"        // the turn of a dead letter's entry ended after all
+	EventAccepted    EventKind = "accepted"           // a late answer became the entry's result
 	EventFailed      EventKind = "failed"             // a turn ended in an error
-	EventStarted     EventKind = "session started"    // or resumed
+	EventStarted     EventKind = "session started"    // started or resumed
 	EventEnded       EventKind = "session ended"
-	EventAsked       EventKind = "session asks" // for a person
+	EventAsked       EventKind = "session asks" // a question for a person
 	EventPaused      EventKind = "paused"
 	EventBackingOff  EventKind = "backing off" // after an error
 	EventResumed     EventKind = "resumed"
 	EventReplaced    EventKind = "replaced"        // the inbox was truncated or is another file
-	EventOlder       EventKind = "state older"     // than the results: as after a restore
-	EventSettled     EventKind = "settled before"  // a line came back whose outcome is known: see Reason
-	EventRemoved     EventKind = "removed by hand" // .in-flight was, and the entry stays in flight
+	EventOlder       EventKind = "state older"     // older than the results, as after a restore
+	EventSettled     EventKind = "settled before"  // a restored line with a known outcome was passed: see Reason
+	EventRemoved     EventKind = "removed by hand" // .in-flight was removed, and the entry stays in flight
 	EventSetBack     EventKind = "cursor set back" // by hand
-	EventDetached    EventKind = "detached"        // an entry that was given back is in no inbox any more
-	EventUncounted   EventKind = "not counted"     // limits are set, and what a session spends cannot be counted
-	EventUntold      EventKind = "notify failed"   // a person could not be told of something
+	EventDetached    EventKind = "detached"        // an entry that was given back is no longer in any inbox
+	EventUncounted   EventKind = "not counted"     // limits are set, but the session's spending cannot be counted
+	EventUntold      EventKind = "notify failed"   // a person could not be notified
 	EventSaid        EventKind = "verdict"         // an agent said what became of its entry: see [Verdict]
-	EventProgress    EventKind = "progress"        // an agent said how far it is
-	EventCheckFailed EventKind = "check failed"    // the entry goes on with what its check printed, or is set aside: see Reason
+	EventProgress    EventKind = "progress"        // an agent reported progress
+	EventCheckFailed EventKind = "check failed"    // its entry goes on with the output, or is set aside: see Reason
 	EventUnchecked   EventKind = "not checked"     // the check could not be run, and is tried again: see Reason
-	EventMended      EventKind = "mended"          // fsck --repair did: see Reason
-	EventContested   EventKind = "contested"       // another hook objected to a turn whose entry was settled as answered
+	EventMended      EventKind = "mended"          // by fsck --repair: see Reason
+	EventContested   EventKind = "contested"       // another hook objected to a turn that was settled as answered
 )
 
 // Event is one line of .events.jsonl.
@@ -186,29 +183,27 @@ type Event struct {
 	At      time.Time `json:"at"`
 	Event   EventKind `json:"event"`
 	EntryID string    `json:"entry_id,omitempty"`
-	ID      string    `json:"id,omitempty"` // the envelope's own
+	ID      string    `json:"id,omitempty"` // the envelope's own id
 	Start   int64     `json:"start_offset,omitempty"`
 	Attempt int       `json:"attempt,omitempty"` // deliveries so far
-	// Uncounted says that Attempt does not include the delivery that the event is
-	// about.
+	// Uncounted says that Attempt does not include the delivery of this event.
 	Uncounted bool   `json:"uncounted,omitempty"`
 	Session   string `json:"session_id,omitempty"`
-	// DeliveredAt is when the delivery was that the event is about. If it was not
-	// answered, no other file keeps that.
+	// DeliveredAt is the time of the delivery of this event. For an unanswered delivery, no other file keeps
+	// it.
 	DeliveredAt *time.Time `json:"delivered_at,omitempty"`
-	// Reason is why, in words; for a failure, its name and message.
+	// Reason says why, in words; for a failure it is the failure's name and message.
 	Reason string `json:"reason,omitempty"`
-	// Until is when a scheduled entry comes due, or a pause or back-off ends.
+	// Until is when a scheduled entry is due, or when a pause or back-off ends.
 	Until *time.Time `json:"until,omitempty"`
 	// RawLine and RawBase64 are the line of a detached entry: see [RawLine].
 	RawLine   string `json:"raw_line,omitempty"`
 	RawBase64 string `json:"raw_base64,omitempty"`
-	// Fields are what the entry has cost so far, if it was given back or dropped.
+	// Fields are the cost so far of an entry that was given back or dropped.
 	price.Fields
 }
 
-// NeverArrived is the reason of [EventRedelivered] if the delivery does not count
-// as an attempt.
+// NeverArrived is the reason of [EventRedelivered] if the delivery does not count as an attempt.
 const NeverArrived = "it never arrived"
 
 func eventOf(d *Delivery, kind EventKind) Event {
@@ -222,22 +217,22 @@ func eventOf(d *Delivery, kind EventKind) Event {
 	return e
 }
 
-// NoteUntold records that a person could not be told of something.
+// NoteUntold records that a person could not be notified.
 func (t *Tx) NoteUntold(reason string) error {
 	return t.addEvent(Event{Event: EventUntold, Reason: reason})
 }
 
-// latencySeconds are the upper bounds of the classes that answers are counted in,
-// by the time from an entry's delivery to its acknowledgement.
+// latencySeconds are the upper bounds of the latency classes, for the time from an entry's delivery to its
+// acknowledgement.
 var latencySeconds = [...]int64{1, 5, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200}
 
-// Totals are counts since the inbox's journal began. They only grow, and do not
-// depend on which results and dead letters are kept.
+// Totals are counts since the inbox's journal began. They only grow, and do not depend on which results and
+// dead letters are kept.
 type Totals struct {
-	Delivered   int64            `json:"delivered"` // redeliveries included
+	Delivered   int64            `json:"delivered"` // including redeliveries
 	Redelivered int64            `json:"redelivered"`
 	Answered    int64            `json:"answered"`
-	Checked     int64            `json:"checked"` // answered, and its check has passed
+	Checked     int64            `json:"checked"` // answered with a passed check
 	Dropped     int64            `json:"dropped"`
 	DeadLetters map[Reason]int64 `json:"dead_letters,omitempty"`
 	// Latency counts the answers by the time from delivery to acknowledgement.
@@ -247,11 +242,11 @@ type Totals struct {
 	LastAcknowledgedAt *time.Time `json:"last_acknowledged_at,omitempty"`
 
 	latency     [len(latencySeconds) + 1]int64
-	deadLetters json.RawMessage // as the journal has it
+	deadLetters json.RawMessage // as encoded in the journal
 }
 
-// LatencyClass is how many answers took at most Within (0: any time) and longer
-// than the class before it allows.
+// LatencyClass counts the answers that took at most Within (0: any time) and longer than the previous class
+// allows.
 type LatencyClass struct {
 	Within time.Duration `json:"within_ns,omitempty"`
 	Count  int64         `json:"count"`
@@ -281,7 +276,7 @@ func (n *Totals) deadLettered(r Reason) {
 	n.deadLetters, _ = flat.JSON(by) // a map of numbers can always be encoded
 }
 
-// complete fills in what is seldom asked for.
+// complete fills in the members that are rarely needed.
 func (n Totals) complete() Totals {
 	if len(n.deadLetters) > 0 {
 		_ = json.Unmarshal(n.deadLetters, &n.DeadLetters) // the record's sum was right

@@ -12,7 +12,7 @@ import (
 	"heartbeat/inbox"
 )
 
-// evidence is what a consumer may note of a delivery.
+// evidence is what a consumer may note about a delivery.
 var evidence = raw(`{"transcript":123,"note":"a \"quote\" and é"}`)
 
 func TestDeliveryOnDisk(t *testing.T) {
@@ -80,7 +80,7 @@ func TestResultOnDisk(t *testing.T) {
 	assert.NoFileExists(t, box.DeadLetterPath())
 }
 
-// A result keeps the first 200 characters of its entry's text, and cuts none of them.
+// A result keeps the first 200 characters of its entry's text, and splits none of them.
 func TestResultKeepsTheBeginningOfThePrompt(t *testing.T) {
 	whole := strings.Repeat("é", 200)
 	for text, want := range map[string]string{
@@ -96,7 +96,7 @@ func TestResultKeepsTheBeginningOfThePrompt(t *testing.T) {
 	}
 }
 
-// A line that was written before the prompt was kept is a result all the same.
+// A line from before the prompt was kept is still a result.
 func TestResultWithoutAPrompt(t *testing.T) {
 	box := newBox(t, "one\n")
 	turn(t, box)
@@ -116,7 +116,7 @@ func TestReplyIsNotUTF8(t *testing.T) {
 	assert.Equal(t, "caf\ufffd", results(t, box)[0].Reply)
 }
 
-// A consumer's note is JSON, laid out however it likes.
+// A consumer's note is JSON in any layout.
 func TestEvidenceOfAnyLayout(t *testing.T) {
 	for name, note := range map[string]string{
 		"null":       "null",
@@ -144,7 +144,7 @@ func TestEvidenceOfAnyLayout(t *testing.T) {
 // deepNote is as deep as JSON can be read, and so too deep to be part of more.
 var deepNote = strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000)
 
-// What is no JSON cannot be kept; to say so is better than to lose the state.
+// A note that is not JSON is an error: keeping it would lose the state.
 func TestEvidenceMustBeJSON(t *testing.T) {
 	for name, note := range map[string]string{"text": "see above", "cut off": `{"a":`, "two": "1 2", "too deep": deepNote} {
 		t.Run(name, func(t *testing.T) {

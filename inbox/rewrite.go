@@ -5,41 +5,42 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
+	"time"
 
 	"heartbeat/internal/disk"
 	"heartbeat/internal/journal"
 	"heartbeat/internal/lines"
+	"heartbeat/internal/words"
 )
 
-// rewriting replaces an append-only file by a copy without the lines that keep
-// rejects. It copies what is there without the inbox's lock, and under the lock
-// only what came since.
+// rewriting replaces an append-only file by a copy without the lines that keep rejects. It copies most lines
+// without the inbox's lock, and only the newest ones under the lock.
 type rewriting struct {
 	box  *Inbox
 	kind journal.Kind
 	keep func(line []byte) bool
-	// with adds to the commit, if not nil.
+	// with, unless nil, adds to the commit.
 	with func(*Tx) error
-	// begin is called before each try, and still under the lock before the new file takes the old
-	// one's place: false has it start over. Both may be nil.
+	// begin is called before each try. still is called under the lock, before the new file replaces the old
+	// one; false starts over. Both may be nil.
 	begin func() error
 	still func() (bool, error)
 
-	tmp     *disk.Lock // the new file, locked by whoever writes it
+	tmp     *disk.Lock // the new file, locked by its writer
 	of      string     // the identity of the old file
-	from    int64      // how much of it was copied
+	from    int64      // how much of the old file was copied
 	to      int64      // how much of the new file was written
 	dropped int
 }
 
-// rewriteTries bounds how often it starts over because somebody rotated the file
-// meanwhile.
+// rewriteTries bounds how often the rewriting starts over after a rotation of the file.
 const rewriteTries = 5
 
 var errRotated = errors.New("somebody keeps rotating it: try again later")
 
-// run rewrites the file. It is durable when it returns; a kill leaves the old
-// file or the new one.
+// run rewrites the file. It is durable when it returns; a kill leaves the old file or the new one.
 func (w *rewriting) run(ctx context.Context) (warnings []string, err error) {
 	for try := 0; ; try++ {
 		again, said, err := w.attempt(ctx)
@@ -56,7 +57,7 @@ func (w *rewriting) run(ctx context.Context) (warnings []string, err error) {
 	}
 }
 
-// trimSuffix ends the name of a file that is being rewritten.
+// trimSuffix ends the name of a copy during the rewriting.
 const trimSuffix = ".trim.tmp"
 
 func (w *rewriting) copyPath() string { return w.box.fileOf(w.kind) + trimSuffix }
@@ -81,14 +82,14 @@ func (w *rewriting) attempt(ctx context.Context) (again bool, warnings []string,
 	if err := w.tmp.File().Truncate(0); err != nil {
 		return false, nil, err
 	}
-	// Twice: little comes while a lot is copied.
+	// Twice, because little is added while a lot is copied.
 	for range 2 {
 		if err := w.copyWithoutLock(); err != nil {
 			return false, nil, err
 		}
 	}
 	if w.dropped == 0 && w.with == nil {
-		// A process that did it before may have been killed before this.
+		// An earlier process may have been killed before this sync.
 		return false, nil, disk.SyncDir(w.box.dir)
 	}
 	t, err := w.box.Begin(ctx)
@@ -101,7 +102,7 @@ func (w *rewriting) attempt(ctx context.Context) (again bool, warnings []string,
 }
 
 func (w *rewriting) copyWithoutLock() error {
-	f, err := openState(w.box.fileOf(w.kind))
+	f, err := journal.OpenState(w.box.fileOf(w.kind))
 	if f == nil || err != nil {
 		return err
 	}
@@ -116,8 +117,8 @@ func (w *rewriting) copyWithoutLock() error {
 	return errors.Join(err, f.Close())
 }
 
-// copyOn continues to the file's end. A last line without its newline is being
-// written, unless all is set.
+// copyOn continues to the end of the file. It leaves out a last line without its newline, which may still be
+// growing, unless all is set.
 func (w *rewriting) copyOn(f *disk.File, all bool) error {
 	if f.Info().Size < w.from {
 		return nil // publish notices
@@ -128,11 +129,11 @@ func (w *rewriting) copyOn(f *disk.File, all bool) error {
 	return err
 }
 
-// publish puts the new file in the old one's place.
+// publish puts the new file in place of the old one.
 //
-// The commit comes first and raises the file's generation: older records of the
-// journal then no longer vouch for their lines, which would otherwise come back.
-// For the same reason the old file, and its name, are synced before.
+// The commit comes first and raises the file's generation. From then on older records of the journal do not
+// vouch for their lines, which would otherwise be restored. For the same reason the old file and its name are
+// synced before the commit.
 func (w *rewriting) publish(t *Tx) (again, published bool, err error) {
 	file := t.store.File(w.kind)
 	f, err := file.Existing()
@@ -178,4 +179,109 @@ func (w *rewriting) publish(t *Tx) (again, published bool, err error) {
 	}
 	err = errors.Join(file.Close(), disk.Rename(w.copyPath(), file.Path()))
 	return false, err == nil, err
+}
+
+// holding keeps lines from being trimmed that consumers have yet to be handed.
+type holding struct {
+	box    *Inbox
+	kind   journal.Kind
+	wanted func(line []byte) bool // true for lines that stay anyway
+
+	consumers []string // by name
+	// Each consumer needs one of: the whole file (all), the lines behind a line with that hash, or, if its
+	// place is in another file, the lines younger than after.
+	all   bool
+	lines map[string]bool
+	after time.Time
+	names []string // the consumers that are behind
+	// stay holds the hashes of the lines held back. The value is true for a line that a consumer has yet to
+	// be handed, false for one that only marks a consumer's place.
+	stay map[string]bool
+}
+
+// begin finds the consumers. Call keep afterwards for each line of the file, in order.
+func (h *holding) begin() error {
+	*h = holding{box: h.box, kind: h.kind, wanted: h.wanted, lines: map[string]bool{}, stay: map[string]bool{}}
+	h.after = h.box.utcNow().AddDate(1000, 0, 0)
+	if whenOf[h.kind] == nil { // no consumer is handed this file
+		return nil
+	}
+	consumers, err := h.box.Consumers()
+	if err != nil || len(consumers) == 0 {
+		return err
+	}
+	f, err := journal.OpenState(h.box.fileOf(h.kind))
+	if f == nil {
+		return err
+	}
+	for _, c := range consumers {
+		p := c.place(h.kind)
+		off, there, failed := p.In(f)
+		err = errors.Join(err, failed)
+		switch {
+		case c.Err != nil || there && off == 0:
+			h.all = true
+		case there:
+			h.lines[p.Line] = true
+		case p.At.Before(h.after):
+			h.after = p.At
+		}
+		if c.Err != nil || off < f.Info().Size {
+			h.names = append(h.names, c.Name)
+		}
+		h.consumers = append(h.consumers, c.Name)
+	}
+	return errors.Join(err, f.Close())
+}
+
+// still reports whether no consumer has been added since begin.
+func (h *holding) still() (bool, error) {
+	if whenOf[h.kind] == nil {
+		return true, nil
+	}
+	consumers, err := h.box.Consumers()
+	for _, c := range consumers {
+		if !slices.Contains(h.consumers, c.Name) {
+			return false, err
+		}
+	}
+	return true, err
+}
+
+// keep reports whether a line stays.
+func (h *holding) keep(line []byte) bool {
+	id := ""
+	if len(h.lines) > 0 && !h.all {
+		id = entryID(line)
+		h.all = h.lines[id] // also keeps the line that marks a consumer's place
+	}
+	if h.wanted(line) {
+		return true
+	}
+	when := whenOf[h.kind]
+	if when == nil {
+		return false
+	}
+	at, is := when(line)
+	if !h.all && (!is || !at.After(h.after)) {
+		return false
+	}
+	if is {
+		h.stay[entryID(line)] = !h.lines[id]
+	}
+	return true
+}
+
+func (h *holding) notes() []string {
+	n := 0
+	for _, unread := range h.stay {
+		if unread {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s of %s stay, since %s has yet to be handed them: heartbeat results --forget NAME forgets a consumer that is gone for good",
+		words.Count(n, "line", "lines"), h.box.fileOf(h.kind), strings.Join(h.names, " or "))}
 }

@@ -26,7 +26,7 @@ func trim(t testing.TB, box *inbox.Inbox, before time.Time) inbox.Trimming {
 	return n
 }
 
-// stamped is a line of JSON with a time.
+// stamped returns a line of JSON with a time.
 func stamped(t testing.TB, member string, at time.Time, rest string) string {
 	t.Helper()
 	stamp, err := json.Marshal(at)
@@ -34,8 +34,8 @@ func stamped(t testing.TB, member string, at time.Time, rest string) string {
 	return `{"` + member + `":` + string(stamp) + rest + "}\n"
 }
 
-// A result that comes while everything is trimmed stays: nobody may have seen it. One of a clock
-// that was set back goes.
+// A result that arrives during a trim of everything stays: nobody may have seen it. A result from a
+// clock that ran ahead goes.
 func TestTrimLeavesWhatComesMeanwhile(t *testing.T) {
 	now := noon
 	var box *inbox.Inbox
@@ -52,8 +52,7 @@ func TestTrimLeavesWhatComesMeanwhile(t *testing.T) {
 	assert.Equal(t, line(noon.Add(time.Second+time.Millisecond), "comes"), read(t, box.ResultsPath()))
 }
 
-// Trim leaves what is younger, what has no time, and every dead letter that
-// nobody dealt with.
+// Trim leaves younger lines, lines without a time, and every open dead letter.
 func TestTrim(t *testing.T) {
 	old, young := noon.Add(-2*time.Hour), noon
 	box := newBox(t, "")
@@ -80,8 +79,8 @@ func TestTrim(t *testing.T) {
 	assert.Equal(t, inbox.Trimming{}, n, "a second time there is nothing")
 }
 
-// A letter whose id was answered since does not become open again when the answer goes: it goes
-// with it. One that was answered later, or before it was set aside, stays.
+// When an answer is trimmed, the letter that it closed goes too and does not become open again. A
+// letter that was answered later, or before it was set aside, stays.
 func TestTrimmedAnswerTakesItsLetter(t *testing.T) {
 	box := newBox(t, "")
 	at := func(hours time.Duration) string { return noon.Add(hours * time.Hour).Format(time.RFC3339) }
@@ -105,7 +104,7 @@ func TestTrimmedAnswerTakesItsLetter(t *testing.T) {
 	assert.Equal(t, 2, open())
 }
 
-// Wherever a trimming fails, no letter that was answered counts as open.
+// Wherever a trim fails, no answered letter counts as open.
 func TestTrimmedAnswerWhereItFails(t *testing.T) {
 	letter := fmt.Sprintf(`{"entry_id":"e","id":"again","reason":"failed","raw_line":"x","dead_lettered_at":%q}`+"\n", noon.Add(-4*time.Hour).Format(time.RFC3339))
 	for fails, done := 0, false; !done; fails++ {
@@ -129,8 +128,7 @@ func TestTrimmedAnswerWhereItFails(t *testing.T) {
 	}
 }
 
-// Trimmed lines do not come back, whatever a power loss takes, and lines that are
-// added later are where they should be.
+// Trimmed lines do not come back, whatever a power loss takes, and later lines are in their right places.
 func TestTrimmedForGood(t *testing.T) {
 	reboot(t, "one")
 	box := newBox(t, oldContent+"four\n")
@@ -173,7 +171,7 @@ func TestTrimFrees(t *testing.T) {
 	assert.GreaterOrEqual(t, n.Freed, int64(256<<10))
 }
 
-// Where the new file cannot be written, the old one stays.
+// If the new file cannot be written, the old one stays.
 func TestTrimOnAFullDisk(t *testing.T) {
 	box := newBox(t, oldContent)
 	drain(t, box)
@@ -191,8 +189,8 @@ func TestTrimOnAFullDisk(t *testing.T) {
 	assert.Equal(t, before, read(t, box.ResultsPath()))
 }
 
-// The lock is free while much is copied, and what comes meanwhile is kept: lines,
-// letters that are requeued, another file in the old one's place.
+// The lock is free while much is copied. What happens meanwhile is kept: lines, requeued letters,
+// another file in the old one's place.
 func TestTrimGivesWay(t *testing.T) {
 	big := stamped(t, "acknowledged_at", noon.Add(-time.Hour), `,"entry_id":"old","reply":"`+strings.Repeat("x", 3<<20)+`"`)
 	for name, c := range map[string]struct {

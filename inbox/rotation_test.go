@@ -12,14 +12,14 @@ import (
 	"heartbeat/internal/machine"
 )
 
-// reboot makes this another boot of the machine for the rest of the test.
+// reboot pretends another boot of the machine for the rest of the test.
 func reboot(t testing.TB, id string) {
 	t.Helper()
 	machine.TestOnlyBootID = id
 	t.Cleanup(func() { machine.TestOnlyBootID = "" })
 }
 
-// logs are the two append-only files, each with what adds a line to it.
+// logs are the two append-only files, each with the step that adds a line.
 var logs = map[string]struct {
 	path   func(*inbox.Inbox) string
 	settle func(*inbox.Tx) error
@@ -35,7 +35,7 @@ func settleNext(t testing.TB, box *inbox.Inbox, settle func(*inbox.Tx) error) {
 	in(t, box, func(tx *inbox.Tx) { require.NoError(t, settle(tx)) })
 }
 
-// starts are the offsets of the entries that a log has, one a line.
+// starts returns the offsets of the entries in a log, one a line.
 func starts(t testing.TB, path string) (all []int64) {
 	t.Helper()
 	for _, l := range linesOf[map[string]any](t, path) {
@@ -44,8 +44,8 @@ func starts(t testing.TB, path string) (all []int64) {
 	return all
 }
 
-// An operator may empty a log at any time. Later lines go into what is there
-// then, and no start of the machine brings the old ones back.
+// An operator may empty a log at any time. Later lines go into the new file, and no boot brings the
+// old ones back.
 func TestLogsMayBeRotated(t *testing.T) {
 	remove := func(t testing.TB, path string) { require.NoError(t, os.Remove(path)) }
 	for name, c := range map[string]struct {
@@ -91,7 +91,7 @@ func firstLine(t testing.TB, path string) string {
 	return first + "\n"
 }
 
-// What an operator writes into a log himself is not written over.
+// An operator's own lines in a log are not overwritten.
 func TestLogsMayBeWrittenTo(t *testing.T) {
 	for name, l := range logs {
 		t.Run(name, func(t *testing.T) {
@@ -106,8 +106,8 @@ func TestLogsMayBeWrittenTo(t *testing.T) {
 	}
 }
 
-// An operator who has dealt with the dead letters removes them. They stay away,
-// whatever the queue did last before the machine restarted.
+// An operator who has dealt with the dead letters removes them. They stay away, whatever the queue
+// did last before a boot.
 func TestDrainedDeadLettersStayAway(t *testing.T) {
 	reboot(t, "one")
 	box := newBox(t, "a\n")
@@ -118,8 +118,8 @@ func TestDrainedDeadLettersStayAway(t *testing.T) {
 	assert.Empty(t, deadLetters(t, box))
 }
 
-// An operator may also take the oldest lines out of a log. What is left of it
-// stays whole, whatever the journal would make good after a new boot.
+// An operator may also remove a log's oldest lines. The rest stays whole, whatever the journal
+// would repair after a new boot.
 func TestLogsMayBeShortened(t *testing.T) {
 	for name, l := range logs {
 		t.Run(name, func(t *testing.T) {
@@ -127,7 +127,7 @@ func TestLogsMayBeShortened(t *testing.T) {
 			two := strings.Repeat("2", 80)
 			box := newBox(t, `{"prompt":"x","id":"1"}`+"\n"+`{"prompt":"x","id":"`+two+`"}`+"\n"+`{"prompt":"x","id":"3"}`+"\n"+`{"prompt":"x","id":"4"}`+"\n")
 			settleNext(t, box, l.settle)
-			reboot(t, "two") // what was settled before is not in the journal any more
+			reboot(t, "two") // the journal no longer has the earlier settlement
 			settleNext(t, box, l.settle)
 			settleNext(t, box, l.settle)
 			content := read(t, l.path(box))
@@ -140,7 +140,7 @@ func TestLogsMayBeShortened(t *testing.T) {
 	}
 }
 
-// ids are the ids of the entries that a log has, one a line.
+// ids returns the ids of the entries in a log, one a line.
 func ids(t testing.TB, path string) (all []string) {
 	t.Helper()
 	for _, l := range linesOf[map[string]any](t, path) {
@@ -149,13 +149,13 @@ func ids(t testing.TB, path string) (all []string) {
 	return all
 }
 
-// What was taken away before a kill stays away: in the same boot everything is
-// there that was written, so nothing but the last commit is made good.
+// Lines that were removed before a kill stay away: in the same boot all writes are there, so only
+// the last commit is repaired.
 func TestRotatedStaysAwayAfterAKill(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		last func(t testing.TB, box *inbox.Inbox) // the commit that the kill came amid
-		want int                                  // the lines that it adds to the log
+		last func(t testing.TB, box *inbox.Inbox) // the commit that the kill interrupted
+		want int                                  // how many lines it adds to the log
 	}{
 		"delivered": {func(t testing.TB, box *inbox.Inbox) { deliver(t, box) }, 0},
 		"paused":    {func(t testing.TB, box *inbox.Inbox) { in(t, box, func(tx *inbox.Tx) { pauseIn(t, tx) }) }, 0},

@@ -16,37 +16,36 @@ import (
 	"heartbeat/internal/money/price"
 )
 
-// VerdictKind is what an agent says of its entry.
+// VerdictKind is an agent's verdict on its entry.
 type VerdictKind string
 
 // The verdicts.
 const (
-	VerdictDone     VerdictKind = "done"     // it is done: the text is the result
-	VerdictFailed   VerdictKind = "failed"   // it is to be tried again: the text says why
-	VerdictRejected VerdictKind = "rejected" // it is never to be tried again: the text says why
+	VerdictDone     VerdictKind = "done"     // the entry is done, and the text is the result
+	VerdictFailed   VerdictKind = "failed"   // the entry is to be tried again; the text says why
+	VerdictRejected VerdictKind = "rejected" // the entry must not be tried again; the text says why
 )
 
 const (
-	// MaxResult is the longest result, in bytes: it is part of each record until the entry
-	// is settled.
+	// MaxResult is the longest result, in bytes. Each record carries the result until the entry is settled.
 	MaxResult = 256 << 10
-	// MaxReason is the longest reason, and the longest note of progress, in bytes.
+	// MaxReason is the longest reason or progress note, in bytes.
 	MaxReason = 4 << 10
-	// MaxPutOff is how long an entry may be put off, and a note of progress holds.
+	// MaxPutOff is the longest time for which an entry may be put off, or a progress note holds.
 	MaxPutOff = 7 * 24 * time.Hour
 )
 
-// Verdict is what an agent said itself of the entry that it works on. It is committed when it
-// is said, and carried out by whoever settles the delivery: see package recover.
+// Verdict is an agent's own statement on its entry. It is committed when it is made, and carried out when the
+// delivery is settled: see package recover.
 type Verdict struct {
 	Kind VerdictKind `json:"verdict"`
 	Text string      `json:"text,omitempty"`
 	At   time.Time   `json:"at"`
-	// Until is before when a failed entry is not to be delivered again, nil for at once.
+	// Until is the earliest time for delivering a failed entry again, nil for at once.
 	Until *time.Time `json:"until,omitempty"`
 }
 
-// Check says what is wrong with a verdict, as a sentence for who said it.
+// Check returns an error, worded for the agent, if the verdict is not valid.
 func (v Verdict) Check(now time.Time) error {
 	most := MaxReason
 	switch v.Kind {
@@ -72,7 +71,7 @@ func (v Verdict) Check(now time.Time) error {
 	return nil
 }
 
-// Say keeps a verdict with the entry in flight, in place of one that was said before.
+// Say stores a verdict with the entry in flight, in place of an earlier one.
 func (t *Tx) Say(v Verdict) error {
 	if t.inFlight == nil {
 		return fmt.Errorf("say: %w", errNothingInFlight)
@@ -92,15 +91,15 @@ func (t *Tx) Say(v Verdict) error {
 	return t.addEvent(e)
 }
 
-// Progress is what an agent said of how far it is.
+// Progress is an agent's report on its work.
 type Progress struct {
 	Text string    `json:"text,omitempty"`
 	At   time.Time `json:"at"`
-	// Until is up to when it is not to be taken for one that stands still.
+	// Until is how long the agent must not be taken for stuck.
 	Until time.Time `json:"until"`
 }
 
-// NoteProgress keeps with the entry in flight that it is being worked on, for that long.
+// NoteProgress stores with the entry in flight that its agent is at work for that length of time.
 func (t *Tx) NoteProgress(text string, length time.Duration) error {
 	switch {
 	case t.inFlight == nil:
@@ -120,8 +119,8 @@ func (t *Tx) NoteProgress(text string, length time.Duration) error {
 	return t.addEvent(e)
 }
 
-// earlier is what is known of the deliveries of an entry that was put off, from when it is
-// back in the queue until it is delivered.
+// earlier keeps the deliveries of an entry that was put off, from its return to the queue until its next
+// delivery.
 type earlier struct {
 	EntryID  string        `json:"entry_id"`
 	Attempts int           `json:"attempts"`
@@ -130,20 +129,19 @@ type earlier struct {
 	Took     time.Duration `json:"took_ns,omitempty"`
 }
 
-// maxEarlier bounds a list that is part of each record. Whoever falls out of it begins to
-// count its attempts again.
+// maxEarlier bounds a list that each record carries. An entry that is dropped from the list counts its
+// attempts from the start again.
 const maxEarlier = 64
 
-// Whoever changes .scheduled.jsonl has no sum run over.
+// The bounds keep an edited .scheduled.jsonl from overflowing any sum.
 const (
 	maxEarlierAttempts = 1 << 30
 	maxEarlierTook     = 100 * 365 * 24 * time.Hour
 )
 
-// PutOff gives the entry in flight back, to be delivered again from a time on: it goes to
-// .scheduled.jsonl and from there to the end of the queue, and others go on meanwhile. The
-// delivery counts as an attempt. An entry whose text is in a file of its own keeps its
-// place, and is delivered again at once.
+// PutOff gives the entry in flight back, to be delivered again after a time: it goes to .scheduled.jsonl and
+// from there to the end of the queue, while other entries go on. The delivery counts as an attempt. An entry
+// whose text is in a file of its own keeps its place, and is delivered again at once.
 func (t *Tx) PutOff(reason string, until time.Time) error {
 	d := t.inFlight
 	if d == nil {
@@ -163,15 +161,15 @@ func (t *Tx) PutOff(reason string, until time.Time) error {
 	e := eventOf(d, EventRedelivered)
 	e.Reason, e.Until, e.Fields = reason, &until, t.costOf(d)
 	t.addJSON(journal.Scheduled, line)
-	t.st.Scheduled = nil // to be read again
+	t.st.Scheduled = nil // has the file read again
 	t.count(func(n *Totals) { n.Redelivered++ })
 	t.leave(d)
 	t.pass(d)
 	return t.addEvent(e)
 }
 
-// putOffLine is a line of .scheduled.jsonl: the entry's own line, byte for byte, and when it
-// goes back.
+// putOffLine returns a line for .scheduled.jsonl: the entry's own line, byte for byte, and the time of its
+// return.
 func (d *Delivery) putOffLine(was earlier, until time.Time) ([]byte, error) {
 	raw, err := flat.JSON(was)
 	if err != nil {
@@ -188,10 +186,10 @@ func (d *Delivery) putOffLine(was earlier, until time.Time) ([]byte, error) {
 
 const putOffMember = "put_off"
 
-// parsePutOff reads such a line. ok is false for any other.
+// parsePutOff reads a line that putOffLine wrote. ok is false for any other line.
 func parsePutOff(l []byte, m *flat.Members) (s Scheduled, ok bool) {
 	if !m.Has(putOffMember) || m.Has(promptMember) {
-		return s, false // one with a prompt was sent, and has such metadata
+		return s, false // a line with a prompt was sent, with metadata of that name
 	}
 	line := RawLine{Text: m.String("raw_line"), Base64: m.String("raw_base64")}
 	raw, err := line.Bytes()
@@ -200,14 +198,14 @@ func parsePutOff(l []byte, m *flat.Members) (s Scheduled, ok bool) {
 	if err != nil || m.Err() != nil || at.IsZero() || blank(raw) || bytes.ContainsRune(raw, '\n') || len(raw) > MaxLine || json.Unmarshal(m.Raw(putOffMember), was) != nil {
 		return s, false
 	}
-	was.EntryID = entryID(raw) // whoever wrote it
+	was.EntryID = entryID(raw) // computed, since anybody may have written the line
 	was.Attempts = min(max(0, was.Attempts), maxEarlierAttempts)
 	was.Took = min(max(0, was.Took), maxEarlierTook)
 	id, text, _ := decodeLine(raw)
 	return Scheduled{ID: id, EntryID: was.EntryID, NotBefore: at, Text: text, line: raw, putOff: was, lineID: lines.ID(l)}, true
 }
 
-// noteEarlier keeps what is known of an entry that goes back to the queue.
+// noteEarlier keeps the earlier deliveries of an entry that returns to the queue.
 func (t *Tx) noteEarlier(was *earlier) error {
 	all := slices.DeleteFunc(t.earlier(), func(e earlier) bool { return e.EntryID == was.EntryID })
 	all = append(all, *was)
@@ -229,7 +227,7 @@ func (t *Tx) setEarlier(all []earlier) (err error) {
 	return err
 }
 
-// resume gives an entry from the queue what is known of its earlier deliveries.
+// resume gives an entry from the queue its earlier deliveries.
 func (t *Tx) resume(e *Entry) {
 	if len(t.st.PutOff) == 0 {
 		return
@@ -239,11 +237,11 @@ func (t *Tx) resume(e *Entry) {
 			continue
 		}
 		e.Attempt, e.firstSeq, e.took = was.Attempts+1, was.FirstSeq, max(0, was.Took)
-		e.spent, _ = price.Short(was.Spent) // nothing, where somebody edited it
+		e.spent, _ = price.Short(was.Spent) // zero if somebody edited it
 	}
 }
 
-// forgetEarlier forgets what was known of an entry that is delivered.
+// forgetEarlier drops the earlier deliveries of an entry that is delivered now.
 func (t *Tx) forgetEarlier(entryID string) error {
 	if len(t.st.PutOff) == 0 {
 		return nil

@@ -20,7 +20,7 @@ func TestAVerdictIsKeptWithItsDelivery(t *testing.T) {
 	now := clockOf(t, newBox(t, "one\ntwo\n"))
 	deliver(t, now.box)
 	say(t, now.box, inbox.Verdict{Kind: inbox.VerdictRejected, Text: "no"})
-	say(t, now.box, inbox.Verdict{Kind: inbox.VerdictDone, Text: "{\"a\":\t1}\n"}) // the last one counts
+	say(t, now.box, inbox.Verdict{Kind: inbox.VerdictDone, Text: "{\"a\":\t1}\n"}) // the last verdict counts
 	in(t, now.box, func(tx *inbox.Tx) {
 		assert.Equal(t, &inbox.Verdict{Kind: inbox.VerdictDone, Text: "{\"a\":\t1}\n", At: noon}, tx.InFlight().Verdict)
 		require.NoError(t, tx.NoteProgress("half", time.Minute))
@@ -87,7 +87,7 @@ func TestAGivenBackEntryHasNoVerdict(t *testing.T) {
 	in(t, box, func(tx *inbox.Tx) { assert.Nil(t, tx.InFlight().Verdict) })
 }
 
-// An entry that is put off comes again with its bytes and attempts, behind what waits.
+// An entry that is put off comes again with its bytes and attempts, behind the waiting ones.
 func TestPutOff(t *testing.T) {
 	t.Parallel()
 	for name, line := range map[string]string{
@@ -119,7 +119,7 @@ func TestPutOff(t *testing.T) {
 			now.set(at.Add(time.Hour))
 			assert.Equal(t, 3, deliver(t, box).Attempt)
 			acknowledge(t, box, "done")
-			echo(t, box.Path(), line+"\n") // the same again is another entry
+			echo(t, box.Path(), line+"\n") // the same line again is another entry
 			assert.Equal(t, 1, deliver(t, box).Attempt)
 		})
 	}
@@ -148,7 +148,7 @@ func TestCancelOfWhatIsPutOff(t *testing.T) {
 	assert.Len(t, deadLetters(t, box), 1)
 }
 
-// Who waits for the outcome of an entry gets it, also when that was put off.
+// A process that waits for an outcome gets it, even if the entry was put off.
 func TestAwaitWhatIsPutOff(t *testing.T) {
 	now := clockOf(t, newBox(t, ""))
 	r := now.send(t, inbox.Message{ID: "job", Text: "x"})
@@ -202,7 +202,7 @@ func TestAppendSelf(t *testing.T) {
 	_, err = send("c")
 	require.NoError(t, err)
 	assert.Equal(t, []string{"a", "b", "c"}, waitingIDs(t, now.box))
-	now.set(noon.Add(-24 * time.Hour)) // it was a day ahead
+	now.set(noon.Add(-24 * time.Hour)) // the clock was a day ahead
 	_, err = send("d")
 	require.NoError(t, err)
 	v, err := now.box.View()

@@ -15,32 +15,32 @@ import (
 	"heartbeat/internal/lines"
 )
 
-// Scheduled is an entry that waits in .scheduled.jsonl for its time. After that,
-// the next transaction moves it to the end of the inbox.
+// Scheduled is an entry that waits in .scheduled.jsonl for its time. Once it is due, the next transaction
+// moves it to the end of the inbox.
 type Scheduled struct {
 	ID        string    `json:"id"`
 	EntryID   string    `json:"entry_id"`
 	NotBefore time.Time `json:"not_before"`
 	Text      string    `json:"text"`
 
-	line   []byte   // what goes to the queue
-	lineID string   // names the line that is in .scheduled.jsonl
-	putOff *earlier // of an entry that was delivered before, else nil
+	line   []byte   // the line for the queue
+	lineID string   // the id of the line in .scheduled.jsonl
+	putOff *earlier // nil unless the entry was delivered before
 }
 
-// SentAt is when `send` was given the entry; zero if the line does not say.
+// SentAt is when the entry was given to `send`; zero if the line does not say.
 func (s Scheduled) SentAt() time.Time { return decodeEntry(s.line).timeMember(sentAtMember) }
 
-// eachScheduled visits the lines of the file: with an entry where wanted says so of its time,
-// else with the time alone. Other lines stay where they are, and are counted.
+// eachScheduled visits the lines of the file. visit gets the entry if wanted accepts its time, and otherwise
+// only the time. Invalid lines stay in the file and are counted.
 func eachScheduled(f io.ReaderAt, size int64, wanted func(at time.Time) bool, visit func(at time.Time, s *Scheduled) bool) (foreign int, err error) {
 	err = lines.EachOwn(io.NewSectionReader(f, 0, size), 0, func(_, _ int64, l []byte, whole bool) bool {
-		if at := timeIn(l); !at.IsZero() && !wanted(at) { // decoding them all would take long
+		if at := timeIn(l); !at.IsZero() && !wanted(at) { // decoding every line would take long
 			return visit(at, nil)
 		}
 		s, ok := parseScheduled(l)
 		switch {
-		case ok: // an editor may have left out the last newline
+		case ok: // also without its newline, which an editor may omit
 			return visit(s.NotBefore, &s)
 		case whole && len(bytes.TrimSpace(l)) > 0:
 			foreign++
@@ -50,7 +50,7 @@ func eachScheduled(f io.ReaderAt, size int64, wanted func(at time.Time) bool, vi
 	return foreign, err
 }
 
-// timeIn is when a line's entry is due, zero where that takes a closer look.
+// timeIn returns when a line's entry is due, zero if the line must be decoded to tell.
 func timeIn(l []byte) (at time.Time) {
 	named, asks := false, false
 	valid := flat.Each(l, func(name, value []byte) {
@@ -88,14 +88,13 @@ func parseScheduled(l []byte) (Scheduled, bool) {
 	return Scheduled{ID: id, EntryID: entryID(l), NotBefore: at, Text: text, line: bytes.Clone(l), lineID: lines.ID(l)}, true
 }
 
-// EachScheduled visits the entries that wait for their time, in the order of the file, until
-// visit returns false. It takes no lock.
+// EachScheduled visits the scheduled entries in file order until visit returns false. It takes no lock.
 func (b *Inbox) EachScheduled(visit func(Scheduled) bool) error {
 	return b.readSchedule(func(time.Time) bool { return true }, func(_ time.Time, s *Scheduled) bool { return visit(*s) })
 }
 
 func (b *Inbox) readSchedule(wanted func(time.Time) bool, visit func(time.Time, *Scheduled) bool) error {
-	f, err := openState(b.fileOf(journal.Scheduled))
+	f, err := journal.OpenState(b.fileOf(journal.Scheduled))
 	if err == nil && f != nil {
 		_, err = eachScheduled(f, f.Info().Size, wanted, visit)
 		err = errors.Join(err, f.Close())
@@ -106,7 +105,7 @@ func (b *Inbox) readSchedule(wanted func(time.Time) bool, visit func(time.Time, 
 	return nil
 }
 
-// Scheduled are all that [Inbox.EachScheduled] visits, each once. They are in memory at once.
+// Scheduled returns the entries that [Inbox.EachScheduled] visits, each of them once, all in memory.
 func (b *Inbox) Scheduled() (all []Scheduled, err error) {
 	seen := map[string]bool{}
 	err = b.EachScheduled(func(s Scheduled) bool {
@@ -119,7 +118,7 @@ func (b *Inbox) Scheduled() (all []Scheduled, err error) {
 	return all, err
 }
 
-// Schedule is how many entries wait for their time, and when the first of them is due.
+// Schedule is how many entries are scheduled, and when the first of them is due.
 type Schedule struct {
 	Count int
 	Next  time.Time // zero if there is none
@@ -138,8 +137,8 @@ func (b *Inbox) Schedule() (s Schedule, err error) {
 	return s, errors.Join(err, v.Close())
 }
 
-// Schedule counts the entries that wait for their time. It reads their file only if that
-// changed since a commit counted them.
+// Schedule counts the scheduled entries. It reads their file only if the file changed since a commit counted
+// them.
 func (v *View) Schedule() (s Schedule, err error) {
 	b := v.tx.box
 	info, err := disk.StatName(b.fileOf(journal.Scheduled))
@@ -158,8 +157,8 @@ func (v *View) Schedule() (s Schedule, err error) {
 	return s, err
 }
 
-// scheduleSeen is what the state remembers of .scheduled.jsonl: how many entries it has, and
-// when the first is due. The file is read only if it changed or an entry in it is due.
+// scheduleSeen is what the state keeps of .scheduled.jsonl: the number of entries and the first due time. The
+// file is read only if it changed or an entry is due.
 type scheduleSeen struct {
 	size, mtime, count int64
 	due                time.Time // zero for none
@@ -180,28 +179,26 @@ func (s scheduleSeen) encode() []byte {
 	return o.End()
 }
 
-// seenSchedule is what a record remembers, if it is of the file as it is.
+// seenSchedule decodes a record's scheduleSeen. fits says that it describes the present file.
 func seenSchedule(record []byte, info disk.Info) (s scheduleSeen, fits bool) {
 	m, err := flat.Parse(record)
 	if err != nil {
 		return s, false
 	}
 	s.members(flat.From(m))
-	return s, m.Has("waits") && s.size == info.Size && s.mtime == info.Mtime // not of a release that had another member
+	return s, m.Has("waits") && s.size == info.Size && s.mtime == info.Mtime // another release wrote a different member
 }
 
-// A transaction moves no more than this. The next one goes on.
+// One transaction moves at most this much. The next one goes on.
 const (
 	promotedLines = 4096
 	promotedBytes = 1 << 20
 )
 
-// promote appends the entries that have come due to the queue file, and commits
-// that. If somebody is still writing a last line there, it leaves that for the
-// next transaction.
+// promote appends the entries that are due to the queue file, and commits that. If somebody is still writing
+// a last line there, the next transaction does it.
 func (t *Tx) promote() error {
-	// There is nearly always none, and learning that from an error would cost a
-	// tick 1 %.
+	// The file rarely exists, and learning that from an error would cost a tick 1 %.
 	there, err := disk.Exists(t.box.fileOf(journal.Scheduled))
 	if err != nil {
 		return err
@@ -249,10 +246,10 @@ func (t *Tx) promote() error {
 		t.due = now
 	}
 	if len(due) == 0 {
-		t.st.Scheduled = seen.encode() // remembered with the next commit
+		t.st.Scheduled = seen.encode() // kept with the next commit
 		return nil
 	}
-	t.st.Scheduled = nil // to be read again, also if this fails
+	t.st.Scheduled = nil // has the file read again, even if this fails
 	return t.promoteDue(due)
 }
 
@@ -266,7 +263,7 @@ func (t *Tx) promoteDue(due []Scheduled) error {
 	}
 	t.noticeGone()
 	r := t.rereading()
-	for _, s := range due { // as data: JSON would lose spaces around the line
+	for _, s := range due { // as Data: JSON would lose white space around the line
 		if r != nil && r.Since > 0 && t.here { // the file may be an older copy, too
 			why, err := t.settledAs(r, s.line)
 			if err == nil && why != "" {
@@ -284,7 +281,7 @@ func (t *Tx) promoteDue(due []Scheduled) error {
 		if s.putOff != nil {
 			l.Promoted, l.Unschedule = false, s.lineID
 			if bytes.HasSuffix(l.Data, []byte("\r")) {
-				l.Data = append(bytes.Clone(l.Data), '\r') // before the newline it is not part of the line
+				l.Data = append(bytes.Clone(l.Data), '\r') // before the newline it would not be part of the line
 			}
 			if err := t.noteEarlier(s.putOff); err != nil {
 				return err
@@ -298,15 +295,15 @@ func (t *Tx) promoteDue(due []Scheduled) error {
 	return nil
 }
 
-// promoteAgain is when a hook that waits tries again what failed.
+// promoteAgain is after what time a waiting hook retries a failed move.
 const promoteAgain = 5 * time.Second
 
-// NextDue is when the next scheduled entry comes due, or when one is tried again that
-// could not be moved; zero if none is known.
+// NextDue is when the next scheduled entry is due, or when a failed move is retried; zero if no entry is
+// known.
 func (t *Tx) NextDue() time.Time { return t.due }
 
-// Promote moves the scheduled entries that have come due to the end of the inbox.
-// [Inbox.Begin] does the same; this is for callers that only look.
+// Promote moves the scheduled entries that are due to the end of the inbox. [Inbox.Begin] does so too;
+// Promote is for callers that only read.
 func (b *Inbox) Promote(ctx context.Context) error {
 	s, err := b.Schedule()
 	if err != nil || s.Next.IsZero() || s.Next.After(b.opts.Now()) {

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What could not be moved when it came due is not taken for moved: the next transaction
-// tries again, and whoever looks is told.
+// A due entry that could not be moved does not count as moved: the next transaction tries again,
+// and readers are told.
 func TestWhatCouldNotBeMovedComesNext(t *testing.T) {
 	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 	path := filepath.Join(t.TempDir(), "inbox.jsonl")
@@ -31,7 +31,7 @@ func TestWhatCouldNotBeMovedComesNext(t *testing.T) {
 	require.NoError(t, tx.StartSession("s", 0))
 	require.NoError(t, tx.Commit())
 	now = due
-	require.NoError(t, tx.file.Close()) // reading the inbox's last line fails
+	require.NoError(t, tx.file.Close()) // makes reading the inbox's last line fail
 	assert.ErrorContains(t, tx.promote(), "read inbox")
 	require.NoError(t, tx.openFile())
 	require.NoError(t, tx.StartSession("s", 0))

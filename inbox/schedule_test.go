@@ -19,7 +19,7 @@ import (
 	"heartbeat/internal/testing/crash"
 )
 
-// staged is a line of .scheduled.jsonl.
+// staged returns a line of .scheduled.jsonl.
 func staged(id string, at time.Time) string {
 	return fmt.Sprintf(`{"id":%q,"prompt":"text of %s","not_before":%q}`, id, id, at.Format(time.RFC3339Nano))
 }
@@ -34,7 +34,7 @@ func scheduledIDs(t testing.TB, box *inbox.Inbox) (ids []string) {
 	return ids
 }
 
-// waitingIDs are the names of what waits in the inbox, in order.
+// waitingIDs returns the names of the waiting entries, in order.
 func waitingIDs(t testing.TB, box *inbox.Inbox) (ids []string) {
 	t.Helper()
 	v, err := box.View()
@@ -48,7 +48,7 @@ func waitingIDs(t testing.TB, box *inbox.Inbox) (ids []string) {
 	return ids
 }
 
-// nextDue begins a transaction, which promotes, and says when the next is due.
+// nextDue begins a transaction, which promotes, and returns when the next entry is due.
 func nextDue(t testing.TB, box *inbox.Inbox) time.Time {
 	t.Helper()
 	tx, err := box.Begin(context.Background())
@@ -87,7 +87,7 @@ func TestScheduledEntryWaitsForItsTime(t *testing.T) {
 	assert.Equal(t, inbox.FoundAnswered, now.send(t, inbox.Message{ID: "job", Text: "x", NotBefore: at}).Found)
 }
 
-// A time that is past is no reason to wait.
+// A time in the past is no reason to wait.
 func TestNotBeforeInThePast(t *testing.T) {
 	box := newBox(t, "")
 	for _, at := range []time.Time{noon, noon.Add(-1), time.Unix(0, 0), time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC)} {
@@ -99,8 +99,7 @@ func TestNotBeforeInThePast(t *testing.T) {
 	assert.Len(t, drain(t, box), 4)
 }
 
-// What is due goes to the end of the inbox in the order of the file, whichever
-// time came first.
+// Due entries go to the end of the inbox in the order of the file, whichever time came first.
 func TestPromotionOrder(t *testing.T) {
 	now := clockOf(t, newBox(t, "one\n"))
 	for id, hours := range [...]int{3, 1, 2, 9, 1, 4} {
@@ -117,8 +116,7 @@ func TestPromotionOrder(t *testing.T) {
 	assert.Empty(t, read(t, now.box.ScheduledPath()))
 }
 
-// The clock may go where it likes: what came due stays in the inbox, and what
-// did not waits.
+// Whatever the clock does, entries that came due stay in the inbox, and the others wait.
 func TestScheduleWhenTheClockIsSet(t *testing.T) {
 	now := clockOf(t, newBox(t, ""))
 	now.send(t, inbox.Message{ID: "a", Text: "x", NotBefore: noon.Add(time.Hour)})
@@ -134,7 +132,7 @@ func TestScheduleWhenTheClockIsSet(t *testing.T) {
 	}
 }
 
-// A time that is far off is not a time that is past.
+// A time far in the future is not taken for a past one.
 func TestScheduledFarOff(t *testing.T) {
 	for _, at := range []time.Time{
 		time.Date(2262, 4, 11, 23, 47, 17, 0, time.UTC), time.Date(2300, 1, 1, 0, 0, 0, 0, time.UTC),
@@ -152,7 +150,7 @@ func TestScheduledFarOff(t *testing.T) {
 	}
 }
 
-// People may edit what is scheduled while no transaction is open.
+// People may edit the schedule while no transaction is open.
 func TestScheduledByHand(t *testing.T) {
 	t.Parallel()
 	past, later := noon.Add(-time.Hour), noon.Add(time.Hour)
@@ -207,8 +205,7 @@ func TestScheduledByHand(t *testing.T) {
 	}
 }
 
-// What was seen of the file is kept in mind; an edit is noticed whatever its
-// length.
+// The schedule is remembered, but an edit is noticed whatever its length.
 func TestScheduledEditIsNoticed(t *testing.T) {
 	far := staged("a", noon.Add(90*time.Hour))
 	for name, content := range map[string]string{
@@ -253,7 +250,7 @@ func TestScheduledEditIsNoticed(t *testing.T) {
 	})
 }
 
-// A line that a power loss spoilt keeps nobody from moving what is due.
+// A line that a power loss spoilt does not keep due entries from moving.
 func TestPromotionBesideASpoiltLine(t *testing.T) {
 	box := newBox(t, "")
 	spoilt := `{"id":"lost","prompt":"` + strings.Repeat("\x00", 300<<10) + "x\"}\n"
@@ -263,8 +260,8 @@ func TestPromotionBesideASpoiltLine(t *testing.T) {
 	assert.True(t, spoilt == read(t, box.ScheduledPath()), "it stays as it is")
 }
 
-// A line that somebody is writing to the inbox is not touched: what is due waits
-// until it is whole or was taken for an entry.
+// A line that somebody is writing to the inbox is not touched: due entries wait until it is whole
+// or was taken for an entry.
 func TestPromotionBesideATornLine(t *testing.T) {
 	t.Parallel()
 	start := func(t testing.TB, content string) *clock {
@@ -350,7 +347,7 @@ func TestPromotionIntoAnotherInbox(t *testing.T) {
 	})
 }
 
-// Promote is for callers that only look: it takes the lock if something is due.
+// Promote is for readers: it takes the lock only if something is due.
 func TestPromote(t *testing.T) {
 	now := clockOf(t, newBox(t, ""))
 	now.send(t, inbox.Message{ID: "a", Text: "x", NotBefore: noon.Add(time.Hour)})
@@ -362,7 +359,7 @@ func TestPromote(t *testing.T) {
 	assert.Equal(t, []string{"a"}, waitingIDs(t, now.box))
 }
 
-// What cannot be moved is said to whoever looks, stays due, and is tried again.
+// A failed move is reported to readers. The entry stays due and is tried again.
 func TestPromoteFails(t *testing.T) {
 	now := clockOf(t, newBox(t, "one\n"))
 	now.send(t, inbox.Message{ID: "a", Text: "x", NotBefore: noon.Add(time.Hour)})
@@ -408,8 +405,8 @@ func TestPromotionByManyProcesses(t *testing.T) {
 	assert.Empty(t, scheduledIDs(t, box))
 }
 
-// A disk that is full after an entry was moved, and before it was taken out of
-// the file, does not have it moved twice; nor is it lost where it was full before.
+// If the disk is full between moving an entry and removing it from the schedule, the entry is not
+// moved twice. If it is full before, the entry is not lost.
 func TestPromotionOnAFullDisk(t *testing.T) {
 	for name, fails := range map[string]func(box *inbox.Inbox, op disk.Op) bool{
 		"no journal": func(box *inbox.Inbox, op disk.Op) bool { return op.Path == beside(box, journal) },
@@ -456,8 +453,8 @@ func TestPromotionOnAFullDisk(t *testing.T) {
 	}
 }
 
-// Killed, or cut off from power, at whichever call: each entry is in the inbox
-// once, or waits for its time, and none is lost.
+// After a kill or a power loss at any call, each entry is in the inbox once or waits for its time,
+// and none is lost.
 func TestPromotionAtEveryCall(t *testing.T) {
 	past, future := noon.AddDate(-6, 0, 0), noon.AddDate(100, 0, 0)
 	s := crash.Scenario{
@@ -514,7 +511,7 @@ func TestBatchForNowAndLater(t *testing.T) {
 	assert.Equal(t, []string{"one", "entry 0", "entry 2", "entry 3", "entry 5", "entry 1", "entry 4"}, drain(t, now.box))
 }
 
-// While the inbox ends in a torn line, what is for later need not wait for that.
+// While the inbox ends in a torn line, scheduling need not wait.
 func TestScheduleBesideATornLine(t *testing.T) {
 	box := newBox(t, "torn")
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -525,8 +522,7 @@ func TestScheduleBesideATornLine(t *testing.T) {
 	assert.Equal(t, "torn", read(t, box.Path()))
 }
 
-// Of very many that are due at once each transaction moves a part, in order, and what is
-// not due yet stays.
+// Of very many due entries each transaction moves a part, in order. Entries that are not due stay.
 func TestManyScheduled(t *testing.T) {
 	t.Parallel()
 	now := clockOf(t, newBox(t, ""))

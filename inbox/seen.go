@@ -14,16 +14,15 @@ import (
 	"heartbeat/internal/journal"
 )
 
-// anchorSpan is how many bytes before the cursor are remembered at least, and
-// tailSpan how many of what waits at most.
+// anchorSpan is the least number of bytes before the cursor to remember, and tailSpan the greatest number of
+// waiting ones.
 const (
 	anchorSpan = 4 << 10
 	tailSpan   = 16 << 10
 )
 
-// remember notes in the next record what the queue file will be recognised by: its
-// bytes before the cursor (the whole last line at least), and the last of what waits,
-// which tells an edit from a file that was filled again.
+// remember notes in the next record how to recognise the queue file: by its bytes before the cursor (at least
+// the whole last line), and by the last waiting bytes, which tell an edit from a file that was filled again.
 func (t *Tx) remember(next *journal.Record) {
 	if t.reanchor {
 		next.AnchorStart, next.AnchorSum = t.sum(max(0, min(t.lastLine, next.Cursor-anchorSpan)), next.Cursor)
@@ -43,8 +42,8 @@ func (t *Tx) remember(next *journal.Record) {
 	next.SeenSize, next.SeenMtime = now.Size, now.Mtime
 }
 
-// sum is where a range of the queue file starts, and its hash: neither for one that is
-// empty, or has shrunk just now, which the next transaction notices.
+// sum returns the start of a range of the queue file, and its hash. Both are zero for an empty range, or if
+// the file has just shrunk, which the next transaction notices.
 func (t *Tx) sum(start, end int64) (int64, string) {
 	if t.file == nil || start >= end {
 		return 0, ""
@@ -56,8 +55,8 @@ func (t *Tx) sum(start, end int64) (int64, string) {
 	return start, sum
 }
 
-// rememberOwn hashes the last of the lines that the commit itself appends to the
-// queue file: nothing else has looked at the file with those yet.
+// rememberOwn hashes the last of the lines that this commit appends to the queue file, since nothing has read
+// the file with those lines yet.
 func rememberOwn(next *journal.Record) {
 	next.OwnStart, next.OwnEnd, next.OwnSum = 0, 0, ""
 	var own []byte
@@ -72,8 +71,8 @@ func rememberOwn(next *journal.Record) {
 	}
 }
 
-// lacksOwn reports whether the lines that the last commit appended are not where
-// they should be. Then somebody edited the file, or appended at the same moment.
+// lacksOwn reports whether the lines that the last commit appended are not in their place. Then somebody
+// edited the file, or appended at the same moment.
 func (t *Tx) lacksOwn() (bool, error) {
 	st := &t.st
 	if st.OwnSum == "" || st.Boot != t.boot || t.changedByUs() || t.settling || t.copied() {
@@ -86,28 +85,28 @@ func (t *Tx) lacksOwn() (bool, error) {
 	return sum != st.OwnSum, err
 }
 
-// changedByUs reports whether an earlier commit's work on the queue file was done
-// just now, or is about to be: its inode then tells of our own change.
+// changedByUs reports whether this process has just completed, or is about to complete, an earlier commit's
+// work on the queue file. Its inode then shows heartbeat's own change.
 func (t *Tx) changedByUs() bool {
 	return t.store.Changed() || t.viewing() && t.st.Punching != 0 // see finishHole
 }
 
-// tail is what became of the entries that waited at the last commit.
+// tail says what became of the entries that waited at the last commit.
 type tail int
 
 const (
-	tailSame    tail = iota // all of them are there, and were compared
-	tailAlike               // those that were compared are there
-	tailChanged             // some are no longer there
+	tailSame    tail = iota // all are there, and all were compared
+	tailAlike               // all that were compared are there
+	tailChanged             // some are gone
 )
 
-// tail compares what is there now with what waited.
+// tail compares the file with the entries that waited.
 func (t *Tx) tail() (tail, error) {
 	st := &t.st
 	switch {
 	case t.queueSize() < st.SeenSize:
 		return tailChanged, nil
-	case st.Cursor >= st.SeenSize || st.TailSum == "": // a journal without it
+	case st.Cursor >= st.SeenSize || st.TailSum == "": // the journal has no such hash
 		return tailSame, nil
 	}
 	sum, err := t.hashRange(st.TailStart, st.SeenSize)
@@ -120,22 +119,20 @@ func (t *Tx) tail() (tail, error) {
 	return tailSame, nil
 }
 
-// change is what happened to the queue file since the last commit, as far as its
-// inode and the directory tell.
+// change says what happened to the queue file since the last commit, as its inode and the directory show it.
 type change int
 
 const (
 	unchanged change = iota
 	grown
 	shorter
-	moved     // another file is in its place
-	rewritten // written to, and no longer than before
+	moved     // another file took its place
+	rewritten // written to, but not longer than before
 )
 
-// change tells a file that somebody wrote or replaced from one that is as it was.
-// A file counts as unchanged if the whole directory was copied (the lock file is
-// then another one, or has another time), if it was only touched, and if it is
-// shorter or older in a way that a power loss explains.
+// change tells a file that somebody wrote or replaced from an unchanged one. A file counts as unchanged if
+// the whole directory was copied (the lock file is then another file, or has another time), if it was only
+// touched, or if a power loss explains that it is shorter or older.
 func (t *Tx) change() (change, error) {
 	st, info, rebooted := &t.st, t.file.Info(), t.st.Boot != t.boot
 	switch {
@@ -155,7 +152,7 @@ func (t *Tx) change() (change, error) {
 		}
 		return unchanged, nil
 	case t.touchedOnly(info):
-		t.notice() // reading the file changes its time of access
+		t.notice() // since reading the file changes its access time
 		return unchanged, nil
 	}
 	if grows, err := t.grows(); grows || err != nil {
@@ -164,25 +161,23 @@ func (t *Tx) change() (change, error) {
 	return rewritten, nil
 }
 
-// copied reports whether the directory is not the one of the last commit, or was
-// restored from a copy.
+// copied reports whether the directory is not that of the last commit, or was restored from a copy.
 func (t *Tx) copied() bool {
 	st := &t.st
 	return st.Lock != t.lockID || st.LockMtime != 0 && st.LockMtime != t.lockMtime
 }
 
-// samePlace reports whether the file's bytes are where they were on the disk, which they
-// are not after it was truncated and filled again. Not every file system tells.
+// samePlace reports whether the file's bytes are at the same place on the disk, which they are not after the
+// file was truncated and filled again. Not every file system tells.
 func (t *Tx) samePlace() (same, known bool) {
 	was, is := t.st.SeenPlace, t.file.Place()
 	return was == is, was != "" && is != ""
 }
 
-// touchedOnly recognises touch(1), which sets the times of access and change to
-// the same value. A write that is read within the same tick of the clock does so
-// too. If the disk cannot tell the two apart, it counts as a write if nothing
-// waits: a prompt that comes twice is better than one that never comes. A write
-// also gives the inode that time of change.
+// touchedOnly recognises touch(1), which sets the times of access and modification to the same value. So does
+// a write that is read within the same clock tick. If the place on disk does not tell the two apart, the
+// change counts as a write if nothing waits: a prompt that comes twice is better than one that never comes. A
+// write also sets the inode's change time to that value.
 func (t *Tx) touchedOnly(info disk.Info) bool {
 	if info.Atime != info.Mtime {
 		return false
@@ -193,9 +188,8 @@ func (t *Tx) touchedOnly(info disk.Info) bool {
 	return info.Ctime != info.Mtime || t.st.Cursor < t.st.SeenSize
 }
 
-// grows reports whether somebody is appending at this moment to a file that seems
-// to be written but no longer: a write sets the time of change first and the
-// length last.
+// grows reports whether somebody is just appending to a file that seems to be written but not longer: a write
+// sets the time first and the length last.
 func (t *Tx) grows() (bool, error) {
 	const looks = 10
 	for range looks {
@@ -203,24 +197,23 @@ func (t *Tx) grows() (bool, error) {
 		if err != nil || info.Size > t.st.SeenSize {
 			return true, err
 		}
-		time.Sleep(time.Millisecond) // some systems do not let us wait for the writer
+		time.Sleep(time.Millisecond) // some systems offer no way to wait for the writer
 	}
 	return false, nil
 }
 
-// notice has the look of the file committed at once.
+// notice has the present state of the file committed at once.
 func (t *Tx) notice() { t.noticed, t.dirty = true, true }
 
-// The journal carries a running digest of what was settled: the hash of the bytes
-// from DigestStart to the cursor, in a form that more bytes can be added to. Each
-// commit adds the lines that it settled. Only when the file looks replaced is the
-// whole hashed again.
+// The journal carries a running digest of what was settled: the hash of the bytes from DigestStart to the
+// cursor, in a form to which more bytes can be added. Each commit adds the lines that it settled. The whole
+// range is hashed again only when the file looks replaced.
 //
-// The digest starts after bytes that it cannot cover: those before a cursor that
-// another program set, and those that became a hole.
+// The digest starts after bytes that it cannot cover: those before a cursor that another program set, and
+// those that became a hole.
 
-// digestStep bounds how much one commit adds. It is more than one transaction can
-// pass, except when a line is too long to be an entry.
+// digestStep bounds what one commit adds. It is more than one transaction can pass, except for a line that is
+// too long to be an entry.
 const digestStep = 2 * MaxLine
 
 // forgetDigest starts the digest anew at the cursor.
@@ -246,16 +239,16 @@ func (t *Tx) extendDigest(next *journal.Record) {
 			return
 		}
 	}
-	// The cursor moved back, or the file has just shrunk, or it has a huge hole.
+	// The cursor moved back, the file has just shrunk, or it has a huge hole.
 	next.Digest, next.DigestStart, next.DigestEnd = "", next.Cursor, next.Cursor
 }
 
-// keepsSettled reports whether the bytes before the cursor are still the ones
-// that were settled, as far as the digest covers them. It reads them all.
+// keepsSettled reports whether the bytes before the cursor are still the settled ones, as far as the digest
+// covers them. It reads them all.
 func (t *Tx) keepsSettled() (bool, error) {
 	st := &t.st
 	if st.DigestEnd != st.Cursor || st.DigestStart == st.Cursor {
-		return true, nil // the anchor is all there is
+		return true, nil // only the anchor is known
 	}
 	want, err := resumeDigest(st.Digest)
 	if err != nil {
@@ -285,7 +278,7 @@ func suspendDigest(h hash.Hash) (string, error) {
 	return base64.StdEncoding.EncodeToString(raw), err
 }
 
-// hashRange is the hash of bytes in the queue file.
+// hashRange returns the hash of a range of the queue file.
 func (t *Tx) hashRange(start, end int64) (string, error) {
 	h := sha256.New()
 	if err := t.hashInto(h, start, end); err != nil {

@@ -5,21 +5,22 @@ import (
 	"encoding/json"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"heartbeat/internal/flat"
 	"heartbeat/internal/machine"
 )
 
-// maxSessions is how many sessions are remembered, the latest first.
+// maxSessions is how many sessions are remembered, latest first.
 const maxSessions = 8
 
 // Session is a consumer that reported its start, its end or an error.
 type Session struct {
 	ID  string `json:"id"`
 	PID int    `json:"pid,omitempty"`
-	// Boot and Namespace say where PID is that process's number, and ProcessStart
-	// tells it from a later process with the same number: see package machine.
+	// Boot and Namespace say where PID is valid. ProcessStart tells the process from a later one with the
+	// same PID: see package machine.
 	Boot         string `json:"boot,omitempty"`
 	Namespace    string `json:"pid_namespace,omitempty"`
 	ProcessStart int64  `json:"process_start,omitempty"`
@@ -27,35 +28,33 @@ type Session struct {
 	StartedAt *time.Time `json:"started_at,omitempty"`
 	EndedAt   *time.Time `json:"ended_at,omitempty"`
 	Failure   *Failure   `json:"failure,omitempty"`
-	// PromptedAt is when somebody last gave it something to do, as far as that
-	// was reported.
+	// PromptedAt is when the session was last reported to have been prompted.
 	PromptedAt *time.Time `json:"prompted_at,omitempty"`
-	// Asks is what it wants from a person, until it shows that it continues.
+	// Asks is the session's question for a person, until the session goes on.
 	Asks *Question `json:"asks,omitempty"`
-	// Uncounted is why what it spends cannot be counted, where that is held against limits.
+	// Uncounted is why the session's spending cannot be counted although limits apply.
 	Uncounted *Finding `json:"uncounted,omitempty"`
-	// Doubt is an entry that it has answered, if somebody may have objected since.
+	// Doubt is an entry that the session answered and that may still be contested.
 	Doubt *Doubt `json:"doubt,omitempty"`
 
-	// Blocks is how many stops in a row were blocked for entries, as far as that was counted
-	// (see [Tx.CountBlock]).
+	// Blocks is how many stops in a row were blocked for entries, as [Tx.CountBlock] counted them.
 	Blocks int `json:"blocks,omitempty"`
 
-	// StartedSeq and FailedSeq are the numbers of the commits that noted the last
-	// start and the last failure (see [Tx.Seq]), 0 if unknown.
+	// StartedSeq and FailedSeq are the numbers of the commits that noted the last start and the last failure
+	// (see [Tx.Seq]), 0 if unknown.
 	StartedSeq int64 `json:"started_seq,omitempty"`
 	FailedSeq  int64 `json:"failed_seq,omitempty"`
-	// StartNote is the consumer's own note of its last start.
+	// StartNote is the consumer's own note on the last start.
 	StartNote json.RawMessage `json:"start_note,omitempty"`
-	// PromptedBoot and PromptedSinceBoot (nanoseconds) are the same moment by a
-	// clock that nobody can set: see package machine.
+	// PromptedBoot and PromptedSinceBoot (nanoseconds) are PromptedAt by a clock that nobody can set: see
+	// package machine.
 	PromptedBoot      string `json:"prompted_boot,omitempty"`
 	PromptedSinceBoot int64  `json:"prompted_since_boot_ns,omitempty"`
-	// PromptID is the client's name for what it was given then, where it has one.
+	// PromptID is the client's name for that prompt, if it has one.
 	PromptID string `json:"prompt_id,omitempty"`
 }
 
-// Life is whether its process runs.
+// Life reports whether the session's process runs.
 func (s Session) Life() machine.Life {
 	return machine.LifeOf(s.Boot, s.Namespace, s.PID, s.ProcessStart)
 }
@@ -67,9 +66,8 @@ type Question struct {
 	Text string    `json:"text,omitempty"`
 }
 
-// Sessions are the sessions that are remembered, the one that reported last
-// first.
-func (t *Tx) Sessions() ([]Session, error) {
+// Sessions returns the remembered sessions, the one that reported last first.
+func (t *state) Sessions() ([]Session, error) {
 	all, err := recorded[[]Session](t.st.Sessions, "sessions")
 	if all == nil || err != nil {
 		return nil, err
@@ -77,8 +75,8 @@ func (t *Tx) Sessions() ([]Session, error) {
 	return *all, nil
 }
 
-// Session returns what is known of a session: only its ID if it is unknown.
-func (t *Tx) Session(id string) (Session, error) {
+// Session returns what is known of a session, only its ID if nothing is.
+func (t *state) Session(id string) (Session, error) {
 	all, err := t.Sessions()
 	if i := sessionAt(all, id); i >= 0 {
 		return all[i], nil
@@ -86,8 +84,8 @@ func (t *Tx) Session(id string) (Session, error) {
 	return Session{ID: id}, err
 }
 
-// Acknowledged is how many entries a session has answered since another session
-// did.
+// Acknowledged returns how many entries in a row a session has answered, with none by another session in
+// between.
 func (t *Tx) Acknowledged(session string) int {
 	if t.st.Session != session {
 		return 0
@@ -95,15 +93,15 @@ func (t *Tx) Acknowledged(session string) int {
 	return t.st.Acknowledged
 }
 
-// Blocks is how many stops of a session in a row were blocked for entries, as
-// [Tx.CountBlock] has counted them.
+// Blocks returns how many stops of a session in a row were blocked for entries, as [Tx.CountBlock] counted
+// them.
 func (t *Tx) Blocks(session string) (int, error) {
 	s, err := t.Session(session)
 	return s.Blocks, err
 }
 
-// CountBlock counts a stop of a session that is blocked for an entry; first says that the
-// stop before it was not.
+// CountBlock counts a stop of a session that is blocked for an entry. first says that the previous stop was
+// not blocked.
 func (t *Tx) CountBlock(session string, first bool) error {
 	return t.changeSession(session, func(s *Session) {
 		if first {
@@ -113,12 +111,11 @@ func (t *Tx) CountBlock(session string, first bool) error {
 	})
 }
 
-// StartSession records that a session began or was resumed, in process pid (0 if
-// unknown).
+// StartSession records that a session began or was resumed, in process pid (0 if unknown).
 func (t *Tx) StartSession(id string, pid int) error { return t.StartSessionWith(id, pid, nil) }
 
-// StartSessionWith is [Tx.StartSession] with the consumer's own note of the
-// start, which is opaque to this package.
+// StartSessionWith is [Tx.StartSession] with the consumer's own note on the start, which is opaque to this
+// package.
 func (t *Tx) StartSessionWith(id string, pid int, note json.RawMessage) error {
 	err := t.changeSession(id, func(s *Session) {
 		now := t.box.utcNow()
@@ -148,8 +145,7 @@ func (t *Tx) EndSession(id string) error {
 	return t.addEvent(Event{Event: EventEnded, Session: id})
 }
 
-// PromptSession records that a session was given something to do, which the client names
-// promptID, or "".
+// PromptSession records that a session was prompted. promptID is the client's name for the prompt, or "".
 func (t *Tx) PromptSession(id, promptID string) error {
 	return t.changeSession(id, func(s *Session) {
 		s.PromptID = promptID
@@ -169,7 +165,7 @@ func (t *Tx) Ask(id, kind, text string) error {
 	return t.addEvent(Event{Event: EventAsked, Session: id, Reason: q.String()})
 }
 
-// String is the kind of question and its text.
+// String returns the kind of question and its text.
 func (q Question) String() string {
 	if q.Text == "" {
 		return q.Kind
@@ -177,13 +173,13 @@ func (q Question) String() string {
 	return q.Kind + ": " + q.Text
 }
 
-// asksMember is in the encoded sessions if one of them asks something.
+// asksMember occurs in the encoded sessions if any of them asks something.
 var asksMember = []byte(`"asks":`)
 
-// StopAsking records that a session has shown that it continues: it needs nobody.
+// StopAsking records that a session went on, and so needs nobody.
 func (t *Tx) StopAsking(id string) error {
 	if !bytes.Contains(t.st.Sessions, asksMember) {
-		return nil // the usual case, at every turn
+		return nil // as at nearly every turn
 	}
 	if s, err := t.Session(id); err != nil || s.Asks == nil {
 		return err
@@ -191,8 +187,7 @@ func (t *Tx) StopAsking(id string) error {
 	return t.changeSession(id, func(s *Session) { s.Asks = nil })
 }
 
-// Fail records an error of a session. Its entry in flight stays in flight, and
-// keeps the error too.
+// Fail records an error of a session. The session's entry in flight stays in flight, and keeps the error too.
 func (t *Tx) Fail(sessionID, name, message string) error {
 	f := &Failure{Error: name, Message: message, At: t.box.utcNow()}
 	e := Event{Event: EventFailed, Session: sessionID, Reason: f.String()}
@@ -206,8 +201,7 @@ func (t *Tx) Fail(sessionID, name, message string) error {
 	return t.failSession(sessionID, f, e)
 }
 
-// FailSession is [Tx.Fail] for an error that has nothing to do with the entry in
-// flight.
+// FailSession is [Tx.Fail] for an error that does not concern the entry in flight.
 func (t *Tx) FailSession(sessionID, name, message string) error {
 	f := &Failure{Error: name, Message: message, At: t.box.utcNow()}
 	return t.failSession(sessionID, f, Event{Event: EventFailed, Session: sessionID, Reason: f.String()})
@@ -221,8 +215,8 @@ func (t *Tx) failSession(id string, f *Failure, e Event) error {
 	return t.changeSession(id, func(s *Session) { s.Failure, s.FailedSeq, s.Asks = f, t.Seq(), nil })
 }
 
-// PromptedAfter reports whether the session is known to have been given something
-// to do after a moment of this boot (nanoseconds, see [machine.SinceBoot]).
+// PromptedAfter reports whether the session was prompted after a moment of this boot (nanoseconds, see
+// [machine.SinceBoot]), as far as known.
 func (s Session) PromptedAfter(sinceBoot int64) bool {
 	return s.PromptedBoot != "" && s.PromptedBoot == machine.BootID() && s.PromptedSinceBoot > sinceBoot
 }
@@ -249,28 +243,26 @@ func sessionAt(all []Session, id string) int {
 	return slices.IndexFunc(all, func(s Session) bool { return s.ID == id })
 }
 
-// Waiter is the consumer that waits for the next entry while its session is idle.
-// There is at most one: a later one takes its place, which the earlier one
-// notices when it looks.
+// Waiter is the consumer that waits for the next entry while its session is idle. There is at most one: a
+// later waiter replaces it, which the earlier one notices when it looks.
 type Waiter struct {
 	Name      string    `json:"name"` // unique
 	SessionID string    `json:"session_id,omitempty"`
 	Since     time.Time `json:"since"`
-	// PID and the members after it identify the process that waits, as in
-	// [Session].
+	// PID and the members after it identify the waiting process, as in [Session].
 	PID          int    `json:"pid"`
 	Boot         string `json:"boot,omitempty"`
 	Namespace    string `json:"pid_namespace,omitempty"`
 	ProcessStart int64  `json:"process_start,omitempty"`
 }
 
-// Life is whether its process runs.
+// Life reports whether the waiter's process runs.
 func (w Waiter) Life() machine.Life {
 	return machine.LifeOf(w.Boot, w.Namespace, w.PID, w.ProcessStart)
 }
 
-// Waiter is the consumer that waits, or nil. Its process may be gone.
-func (t *Tx) Waiter() (*Waiter, error) { return recorded[Waiter](t.st.Waiter, "waiter") }
+// Waiter returns the waiting consumer, or nil. Its process may be gone.
+func (t *state) Waiter() (*Waiter, error) { return recorded[Waiter](t.st.Waiter, "waiter") }
 
 // Wait makes this process the waiter, under that name, in place of any other.
 func (t *Tx) Wait(name, session string) error {
@@ -288,9 +280,81 @@ func (t *Tx) thisProcess(name, session string) Waiter {
 	}
 }
 
-// StopWaiting removes the waiter, whichever it is.
+// StopWaiting removes the waiter, whichever process it is.
 func (t *Tx) StopWaiting() {
 	if len(t.st.Waiter) > 0 {
 		t.st.Waiter, t.dirty = nil, true
 	}
+}
+
+// Finding is a fact about a session, with the time since when it holds.
+type Finding struct {
+	At   time.Time `json:"at"`
+	Text string    `json:"text"` // one line of prose
+}
+
+// maxFinding bounds the text of a finding, which every record carries.
+const maxFinding = 500
+
+// uncountedMember occurs in the encoded sessions if any of them has such a finding.
+var uncountedMember = []byte(`"uncounted":`)
+
+// NoteUncounted records why the spending of a session is not counted although limits apply. An empty cause
+// says that it is counted. Repeating a cause changes nothing.
+func (t *Tx) NoteUncounted(session, cause string) error {
+	cause = oneLine(cause)
+	if t.Uncounted(session) == cause {
+		return nil
+	}
+	if cause != "" {
+		t.person = true
+		if err := t.addEvent(Event{Event: EventUncounted, Session: session, Reason: cause}); err != nil {
+			return err
+		}
+	}
+	return t.changeSession(session, func(s *Session) { s.Uncounted = t.found(cause) })
+}
+
+// Uncounted returns the cause that [Tx.NoteUncounted] recorded, "" for none.
+func (t *state) Uncounted(session string) string {
+	if s := t.sessionWith(uncountedMember, session); s != nil {
+		return s.Uncounted.text()
+	}
+	return ""
+}
+
+// SameFinding reports whether two texts are recorded as the same finding.
+func SameFinding(a, b string) bool { return oneLine(a) == oneLine(b) }
+
+func (t *Tx) found(text string) *Finding {
+	if text == "" {
+		return nil
+	}
+	return &Finding{At: t.box.utcNow(), Text: text}
+}
+
+func (f *Finding) text() string {
+	if f == nil {
+		return ""
+	}
+	return f.Text
+}
+
+// sessionWith returns a session if any session has that member. At nearly every turn none has, which is found
+// without decoding.
+func (t *state) sessionWith(member []byte, id string) *Session {
+	if !bytes.Contains(t.st.Sessions, member) {
+		return nil
+	}
+	s, err := t.Session(id)
+	if err != nil {
+		return nil
+	}
+	return &s
+}
+
+// oneLine shortens a text for a finding.
+func oneLine(text string) string {
+	text, _, _ = strings.Cut(text, "\n")
+	return strings.ToValidUTF8(text[:min(len(text), maxFinding)], "")
 }

@@ -36,7 +36,7 @@ func TestSessionIsRemembered(t *testing.T) {
 	assert.Equal(t, inbox.Session{ID: "other"}, session(t, box, "other"))
 }
 
-// Eight sessions are remembered: the latest that anything was heard of.
+// Eight sessions are remembered: those heard of last.
 func TestOldSessionsAreForgotten(t *testing.T) {
 	box := newBox(t, "")
 	for i := range 8 {
@@ -61,7 +61,7 @@ func TestFailureIsKept(t *testing.T) {
 	assert.Equal(t, failure, d.Failure)
 }
 
-// A failure of one session says nothing of what another has in flight.
+// A failure of one session does not affect another session's entry in flight.
 func TestFailureOfAnotherSession(t *testing.T) {
 	box := newBox(t, oldContent)
 	turn(t, box)
@@ -80,7 +80,7 @@ func TestFailureEndsWithTheDelivery(t *testing.T) {
 	assert.Nil(t, begin(t, box).InFlight().Failure)
 }
 
-// Acknowledged counts what a session answered since another one did.
+// Acknowledged counts a session's answers since another session answered.
 func TestAcknowledgedIsCountedBySession(t *testing.T) {
 	box := newBox(t, "1\n2\n3\n4\n5\n6\n")
 	var counts []int
@@ -97,14 +97,14 @@ func TestAcknowledgedIsCountedBySession(t *testing.T) {
 	assert.Equal(t, []int{1, 2, 1, 1, 1, 2}, counts)
 }
 
-// acknowledgedBy is how many entries the session answered.
+// acknowledgedBy returns how many entries the session answered.
 func acknowledgedBy(t testing.TB, box *inbox.Inbox, id string) (n int) {
 	t.Helper()
 	in(t, box, func(tx *inbox.Tx) { n = tx.Acknowledged(id) })
 	return n
 }
 
-// The clock may go backwards; what it said then is what is kept.
+// The clock may go backwards: its reading is recorded as it is.
 func TestClockGoesBackwards(t *testing.T) {
 	path := newBox(t, oldContent).Path()
 	now := noon

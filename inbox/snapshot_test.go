@@ -10,7 +10,7 @@ import (
 	"heartbeat/inbox"
 )
 
-// files are a directory's files and their content.
+// files maps a directory's file names to their content.
 type files map[string]string
 
 func snapshot(t testing.TB, box *inbox.Inbox) files {
@@ -25,8 +25,7 @@ func snapshot(t testing.TB, box *inbox.Inbox) files {
 	return all
 }
 
-// restore makes the directory what it was. The inbox itself is left alone where
-// it has not changed, since its times count.
+// restore restores the directory. It leaves an unchanged inbox alone, since its times count.
 func restore(t testing.TB, box *inbox.Inbox, all files) {
 	t.Helper()
 	now := snapshot(t, box)

@@ -20,8 +20,8 @@ func stopping(t *testing.T, box *inbox.Inbox) *inbox.Stopping {
 	return s
 }
 
-// That a process is about to end is known until it says otherwise, whatever is committed
-// meanwhile, and no longer than it lives.
+// A process that is about to end counts as stopping until it says otherwise, whatever is committed
+// meanwhile, and only while it lives.
 func TestStopping(t *testing.T) {
 	box := newBox(t, oldContent)
 	assert.Nil(t, stopping(t, box))

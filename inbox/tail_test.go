@@ -12,7 +12,7 @@ import (
 	"heartbeat/inbox"
 )
 
-// tail reads the text of an inbox's results.
+// tail reads the lines of an inbox's results.
 func tail(t testing.TB, box *inbox.Inbox, n int) *inbox.Tail {
 	t.Helper()
 	tail, err := box.TailResults(n)
@@ -54,7 +54,7 @@ func TestTailFromTheLastLines(t *testing.T) {
 				}
 				assert.Equal(t, append([]string(nil), last...), lines(t, from))
 				assert.Empty(t, lines(t, from))
-				echo(t, box.ResultsPath(), "\nnew\n") // which ends a torn line
+				echo(t, box.ResultsPath(), "\nnew\n") // ends a torn line
 				var came []string
 				switch {
 				case strings.HasSuffix(content, "torn"):
@@ -68,8 +68,8 @@ func TestTailFromTheLastLines(t *testing.T) {
 	}
 }
 
-// Whatever is done to a file that is being read, no line that comes is missed,
-// and none that is still there comes twice.
+// Whatever happens to a file during reading, no new line is missed, and no line that is still there
+// comes twice.
 func TestTailOfAFileThatChanges(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -18,9 +18,9 @@ import (
 	"heartbeat/internal/money/price"
 )
 
-// takeOver takes over what another program did to the documented files since they
-// last followed the journal: a launcher that resets the cursor, say, or
-// heartbeat-rs. A file with invalid content is an error, and stays as it is.
+// takeOver adopts what another program, such as heartbeat-rs or a launcher that resets the cursor, did to the
+// documented files since they last followed the journal. A file with invalid content is an error, and stays
+// as it is.
 func (t *Tx) takeOver() error {
 	cursor, err := t.readCursor()
 	if err != nil {
@@ -44,10 +44,9 @@ func (t *Tx) takeOver() error {
 	return nil
 }
 
-// setForeignCursor continues where another program put the cursor. When an entry
-// in flight further on is settled, it would move the cursor past lines that now
-// wait, so it is detached. An entry to be redelivered comes when the cursor
-// reaches it; if it never does, the entry is detached too.
+// setForeignCursor continues where another program put the cursor. If an entry in flight lies further on,
+// settling it would move the cursor past lines that now wait, so the entry is detached. An entry to be
+// redelivered comes when the cursor reaches it; if the cursor never does, the entry is detached too.
 func (t *Tx) setForeignCursor(cursor int64) error {
 	if was := t.st.Cursor; t.st.Seq > 0 && cursor < was {
 		why := fmt.Sprintf("%s was set back from %d to %d: what lies between is delivered again, as whoever did it asked", t.store.Cursor().Path(), was, cursor)
@@ -76,8 +75,8 @@ func (t *Tx) setForeignCursor(cursor int64) error {
 	return nil
 }
 
-// The longest, in bytes, that .inbox-offset and .in-flight may be, which others write, too. Texts
-// of over 2 MiB are in files of their own.
+// The greatest lengths, in bytes, of .inbox-offset and .in-flight, which other programs write too. Texts of
+// over 2 MiB are in files of their own.
 const (
 	MaxOffsetFile   = 4 << 10
 	MaxInFlightFile = 32 << 20
@@ -100,8 +99,7 @@ func (t *Tx) takeOverInFlight(cursor int64) error {
 		if d.Inbox != "" && d.Inbox != t.box.name {
 			return fmt.Errorf("read %s: it is an entry of the inbox %s, not of %s: give each inbox a directory of its own: %w", path, d.Inbox, t.box.name, ErrOtherInbox)
 		}
-		// A file that somebody else wrote does not prove that the inbox was
-		// replaced.
+		// A file from another program does not prove that the inbox was replaced.
 		if fits, err := t.holds(d); err != nil {
 			return err
 		} else if !fits {
@@ -109,14 +107,13 @@ func (t *Tx) takeOverInFlight(cursor int64) error {
 			d.Detached = true
 		}
 		t.named = d.first()
-		// Whether the text went out is known for that delivery, whatever else was
-		// edited.
+		// Whether the text went out is known of that delivery, whatever else was edited.
 		was := t.inFlight
 		t.st.Handed = t.st.Handed && was != nil && was.EntryID == d.EntryID && bytes.Equal(was.Evidence, d.Evidence)
 		if d.DeliveredSeq >= t.Seq() {
-			d.DeliveredSeq = 0 // it counts in a journal that is gone
+			d.DeliveredSeq = 0 // a number of a journal that is gone
 		}
-		// Nor does such a file say what was spent, or what the agent said.
+		// Nor does such a file prove what was spent, or what the agent said.
 		d.FirstSeq, d.Spent = 0, price.Amount{}
 		d.Verdict, d.Progress = nil, nil
 		if was != nil && was.EntryID == d.EntryID && was.DeliveredSeq == d.DeliveredSeq {
@@ -128,10 +125,10 @@ func (t *Tx) takeOverInFlight(cursor int64) error {
 	return nil
 }
 
-// inFlightRemoved is for an entry in flight whose file somebody removed. A program that
-// settles it moves the cursor on, and one that gives it back (heartbeat-rs's recover)
-// removes the flag too. The file alone says nothing of what became of the entry: it
-// stays in flight, since somebody may be at work on it.
+// inFlightRemoved handles an entry in flight whose file somebody removed. A program that settles the entry
+// also moves the cursor, and one that gives it back (heartbeat-rs's recover) also removes .responded. The
+// missing file alone says nothing about the entry, which stays in flight because somebody may be working on
+// it.
 func (t *Tx) inFlightRemoved(cursor int64) error {
 	d := t.inFlight
 	switch {
@@ -179,18 +176,16 @@ func abbreviate(b []byte) string {
 	return string(b)
 }
 
-// foreignSuffix ends the name of a state file that was moved away because it was
-// not written here.
+// foreignSuffix ends the name of a state file that was moved away because it was not written here.
 const foreignSuffix = ".foreign"
 
-// TestOnlyTrustAll makes every state file count as written here. Only tests set
-// it: their files are made by hand, or by a model of a power loss.
+// TestOnlyTrustAll makes every state file count as written here. Only tests set it, since their files are
+// made by hand or by a model of a power loss.
 var TestOnlyTrustAll bool
 
-// writtenHere reports whether the journal was written in this very place. A repository
-// can bring any file, but it cannot choose what the file system gives a file: its
-// identity and the nanosecond of its time. A copy that keeps the times counts
-// too.
+// writtenHere reports whether the journal was written in this very directory. A repository can bring any
+// file, but it cannot choose a file's identity and the nanosecond of its time. A copy that keeps the times
+// counts as well.
 //
 // Without a journal, only the inbox and the files of heartbeat-rs are known.
 func (t *Tx) writtenHere() bool {
@@ -204,18 +199,17 @@ func (t *Tx) writtenHere() bool {
 	return st.SeenFile == t.file.Identity() || exact(st.SeenMtime) && t.queueMark() == (Mark{Size: st.SeenSize, Mtime: st.SeenMtime})
 }
 
-// exact rules out the times of archives that keep whole seconds, which somebody
-// can choose.
+// exact rules out times in whole seconds, which archives keep and somebody can choose.
 func exact(ns int64) bool { return ns%int64(time.Second) != 0 }
 
-// moveForeignAside moves away the files that only heartbeat writes if they were not
-// written here: nothing is lost, and nothing in them counts. With [Options].Adopt
-// they are accepted, including those that were moved away before.
+// moveForeignAside moves away the files that only heartbeat writes if they were not written here. Nothing is
+// lost, and their content does not count. With [Options].Adopt they are accepted, including those that were
+// moved away before.
 func (t *Tx) moveForeignAside() error {
 	if t.box.opts.Adopt {
 		return t.adoptForeign()
 	}
-	if t.here { // before any commit of this transaction, which ties it to this place
+	if t.here { // asked before this transaction commits, which ties the state to this place
 		return nil
 	}
 	t.st.Account, t.account = nil, nil // what was spent elsewhere counts there
@@ -237,7 +231,7 @@ func (t *Tx) moveForeignAside() error {
 	return nil
 }
 
-// moveAway renames a file and returns its new name, "" if there is nothing in it.
+// moveAway renames a file and returns its new name, "" if the file is empty.
 func (t *Tx) moveAway(kind journal.Kind) (string, error) {
 	name, file := kind.Name(), t.store.File(kind)
 	f, err := file.Existing()
@@ -255,10 +249,10 @@ func (t *Tx) moveAway(kind journal.Kind) (string, error) {
 	return to, disk.Rename(t.box.beside(name), t.box.beside(to))
 }
 
-// adoptForeign accepts the files that are there, and puts those that were moved away
-// back in front of what has come since.
+// adoptForeign accepts the present files, and puts those that were moved away back in front of the lines that
+// came since.
 func (t *Tx) adoptForeign() error {
-	t.dirty = t.dirty || !t.here // the commit ties it to this place
+	t.dirty = t.dirty || !t.here // the commit ties the state to this place
 	for _, kind := range journal.Ours() {
 		brought, err := t.box.broughtBack(kind.Name())
 		if err == nil && len(brought) > 0 {
@@ -272,7 +266,7 @@ func (t *Tx) adoptForeign() error {
 	return t.Commit()
 }
 
-// foreignName is the n-th name that a file is moved away to.
+// foreignName returns the n-th name for a file that is moved away.
 func foreignName(name string, n int) string {
 	if n == 1 {
 		return name + foreignSuffix
@@ -280,7 +274,7 @@ func foreignName(name string, n int) string {
 	return name + foreignSuffix + "-" + strconv.Itoa(n)
 }
 
-// broughtBack are the files that were moved away, the oldest first.
+// broughtBack returns the files that were moved away, oldest first.
 func (b *Inbox) broughtBack(name string) (all []string, err error) {
 	for n := 1; ; n++ {
 		from := foreignName(name, n)
@@ -292,8 +286,8 @@ func (b *Inbox) broughtBack(name string) (all []string, err error) {
 	}
 }
 
-// putBack publishes the whole before it removes the parts: after a kill in
-// between, the file is found to begin with them already.
+// putBack publishes the whole file before it removes the parts. After a kill in between, the file is found to
+// begin with the parts already.
 func (t *Tx) putBack(kind journal.Kind, brought []string) error {
 	var before []byte
 	for _, from := range brought {
@@ -311,7 +305,7 @@ func (t *Tx) putBack(kind journal.Kind, brought []string) error {
 		return err
 	}
 	if !bytes.HasPrefix(now, before) {
-		t.st.Ends[kind].Generation++ // the journal's offsets are no longer right
+		t.st.Ends[kind].Generation++ // the journal's offsets no longer hold
 		if err := t.Commit(); err != nil {
 			return err
 		}
@@ -321,7 +315,7 @@ func (t *Tx) putBack(kind journal.Kind, brought []string) error {
 		}
 		t.st.Scheduled = nil
 	}
-	for _, from := range slices.Backward(brought) { // after a kill, what is left starts with the first
+	for _, from := range slices.Backward(brought) { // after a kill, the remaining parts begin with the first
 		if err := disk.Remove(t.box.beside(from)); err != nil {
 			return err
 		}
@@ -330,12 +324,12 @@ func (t *Tx) putBack(kind journal.Kind, brought []string) error {
 	return nil
 }
 
-// MoveForeignAside moves away state files that were not written here, as [Inbox.Begin]
-// does. It is for callers that only look, and returns warnings for a person.
+// MoveForeignAside moves away state files that were not written here, as [Inbox.Begin] does, for callers that
+// only read. It returns warnings for a person.
 func (b *Inbox) MoveForeignAside(ctx context.Context) (warnings []string, err error) {
 	v, err := b.View()
 	if err != nil {
-		return nil, nil // the caller's own look reports it
+		return nil, nil // the caller's own view reports it
 	}
 	known := v.tx.writtenHere()
 	if err := v.Close(); err != nil || known {
@@ -351,7 +345,7 @@ func (b *Inbox) MoveForeignAside(ctx context.Context) (warnings []string, err er
 	return t.Warnings(), t.Close()
 }
 
-// hasOwn reports whether there is a file that [Tx.moveForeignAside] would move away.
+// hasOwn reports whether moveForeignAside would find a file to move away.
 func (b *Inbox) hasOwn() (bool, error) {
 	for _, kind := range journal.Ours() {
 		info, err := disk.StatName(b.fileOf(kind))
@@ -365,12 +359,12 @@ func (b *Inbox) hasOwn() (bool, error) {
 	return false, nil
 }
 
-// StateNames are the names of all files beside an inbox.
+// StateNames returns the names of all files beside an inbox.
 func StateNames() []string { return journal.Names() }
 
-// Named is the base name of the inbox whose state a directory holds, empty if it holds
-// none. It takes no lock. The name comes from a file that others may have written: it
-// names a file in that directory, and nothing else is known of it.
+// Named returns the base name of the inbox whose state a directory holds, "" if it holds none. It takes no
+// lock. The name comes from a file that others may have written: it names a file in that directory, and
+// nothing else is known of it.
 func Named(dir string) (name string, err error) {
 	store := journal.Open(filepath.Join(dir, "inbox"), nil, func(string, ...any) {})
 	defer func() { err = errors.Join(err, store.Close()) }()

@@ -15,13 +15,13 @@ import (
 	"heartbeat/inbox"
 )
 
-// fiveMembers is an .in-flight as heartbeat-rs writes it.
+// fiveMembers returns an .in-flight as heartbeat-rs writes it.
 func fiveMembers(start, end int64, line string) string {
 	return fmt.Sprintf(`{"entry_id":%q,"start_offset":%d,"end_offset":%d,"raw_line":%q,"delivered_at":"2026-01-02T03:04:05.678901234+00:00"}`,
 		sha256Hex(line), start, end, line)
 }
 
-// heartbeat-rs was here before, and left an entry in flight.
+// heartbeat-rs left an entry in flight.
 func TestInFlightOfHeartbeatRs(t *testing.T) {
 	for name, layout := range map[string]func(string) string{
 		"one line":     func(s string) string { return s },
@@ -64,8 +64,8 @@ func pretty(s string) string {
 	return string(b)
 }
 
-// An operator may open .in-flight in a tool that lays it out differently and
-// saves it. It stays the same entry, with its attempts and evidence.
+// An operator may save .in-flight with a tool that lays it out differently. It stays the same
+// entry, with its attempts and evidence.
 func TestInFlightLaidOutAnew(t *testing.T) {
 	box := newBox(t, oldContent)
 	in(t, box, func(tx *inbox.Tx) {
@@ -88,8 +88,8 @@ func TestInFlightLaidOutAnew(t *testing.T) {
 	}
 }
 
-// heartbeat-rs was killed while it acknowledged: the cursor is past the entry,
-// and only its .in-flight is left.
+// heartbeat-rs was killed while it acknowledged: the cursor is past the entry, and only its
+// .in-flight is left.
 func TestStaleInFlight(t *testing.T) {
 	for _, cursor := range []int64{8, 14} {
 		box := newBox(t, oldContent)
@@ -121,7 +121,7 @@ func TestRespondedIsTakenAway(t *testing.T) {
 	assert.NoFileExists(t, beside(box, ".responded"))
 }
 
-// What a launcher does to the documented files between two transactions.
+// Changes that a launcher makes to the documented files between two transactions.
 func TestFilesChangedByOthers(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(t testing.TB, box *inbox.Inbox)
@@ -168,8 +168,8 @@ func TestFilesChangedByOthers(t *testing.T) {
 	}
 }
 
-// Removing .in-flight says nothing of what became of its entry, which somebody may be at
-// work on: it stays in flight, and that is told, once.
+// Removing .in-flight says nothing about its entry, which may still be worked on. The entry stays
+// in flight, and that is reported once.
 func TestInFlightRemoved(t *testing.T) {
 	box := newBox(t, oldContent)
 	turn(t, box)
@@ -190,7 +190,7 @@ func TestInFlightRemoved(t *testing.T) {
 	assert.Len(t, results(t, box), 3)
 }
 
-// Removing .responded with it is how heartbeat-rs gives an entry back.
+// Removing .responded too is how heartbeat-rs gives an entry back.
 func TestInFlightAndRespondedRemoved(t *testing.T) {
 	box := newBox(t, oldContent)
 	turn(t, box)
@@ -206,7 +206,7 @@ func TestInFlightAndRespondedRemoved(t *testing.T) {
 	assert.Len(t, results(t, box), 3)
 }
 
-// A reset of the cursor does not take back what is in flight.
+// A reset of the cursor does not take back the entry in flight.
 func TestCursorResetUnderTheEntryInFlight(t *testing.T) {
 	box := newBox(t, oldContent)
 	turn(t, box)
@@ -220,7 +220,7 @@ func TestCursorResetUnderTheEntryInFlight(t *testing.T) {
 	assert.Equal(t, "two", drain(t, box)[0])
 }
 
-// corruptInFlight are contents that nobody should have written.
+// corruptInFlight are contents that no program should have written.
 var corruptInFlight = map[string]string{
 	"empty":             "",
 	"blank":             " \n",
@@ -283,8 +283,7 @@ func TestCorruptCursorIsRefused(t *testing.T) {
 	}
 }
 
-// refuses checks that the inbox cannot be used for the file's sake, and that
-// nothing was changed.
+// refuses checks that the inbox cannot be used because of the file, and that nothing changed.
 func refuses(t testing.TB, box *inbox.Inbox, name string, want error) {
 	t.Helper()
 	before := snapshot(t, box)
@@ -298,8 +297,7 @@ func refuses(t testing.TB, box *inbox.Inbox, name string, want error) {
 	assert.Equal(t, before, after)
 }
 
-// Offsets that the file does not have: the entry is kept, and so is every
-// line of the file.
+// With offsets beyond the file, the entry and every line of the file are kept.
 func TestInFlightOffsetsOutsideTheFile(t *testing.T) {
 	t.Parallel()
 	for name, offsets := range map[string][2]int64{

@@ -13,7 +13,7 @@ import (
 	"heartbeat/inbox"
 )
 
-// still is a mark of the inbox as it is now.
+// still returns a mark of the inbox as it is now.
 func still(t testing.TB, box *inbox.Inbox) inbox.Mark {
 	t.Helper()
 	mark, err := box.AwaitStill(context.Background(), 0)
@@ -66,8 +66,8 @@ func TestWholeLinesBeforeATornOne(t *testing.T) {
 	assert.Len(t, results(t, box), 1)
 }
 
-// A line that is written in pieces is delivered whole or not yet: a mark holds
-// only for the file that was looked at.
+// A line that is written in pieces is delivered whole or not yet: a mark holds only for the file as
+// it was seen.
 func TestLineInPieces(t *testing.T) {
 	box := newBox(t, "")
 	const line = `{"prompt":"a line in pieces"}`
@@ -136,7 +136,7 @@ func TestUnterminatedEntryIsRedelivered(t *testing.T) {
 	assert.Equal(t, "6", cursorFile(t, box))
 }
 
-// The newline ends the waiting, however long the file would have to be still.
+// The newline ends the wait, however long the file would have to be still.
 func TestAwaitStillSeesTheNewline(t *testing.T) {
 	box := newBox(t, "half")
 	waited := make(chan error, 1)

@@ -11,7 +11,7 @@ import (
 	"heartbeat/inbox"
 )
 
-// counts are totals without the classes that nothing was counted in.
+// counts returns the totals without empty latency classes.
 func counts(t testing.TB, box *inbox.Inbox) inbox.Totals {
 	t.Helper()
 	n := totals(t, box)
@@ -61,7 +61,7 @@ func TestTotals(t *testing.T) {
 	want.DeadLetters[inbox.ReasonOrphaned], want.DeadLetters[inbox.ReasonExpired], want.DeadLetters[inbox.ReasonExhausted] = 2, 1, 1
 	assert.Equal(t, want, counts(t, box))
 
-	tx := begin(t, box) // what is not committed is not counted
+	tx := begin(t, box) // uncommitted steps are not counted
 	e, err := tx.Next(inbox.Mark{})
 	require.NoError(t, err)
 	_, err = tx.Deliver(e, inbox.Recipient{})
@@ -71,7 +71,7 @@ func TestTotals(t *testing.T) {
 	assert.Equal(t, want, counts(t, box))
 }
 
-// An answer is counted in the first class that it is not too slow for.
+// An answer counts in the first class that it is fast enough for.
 func TestLatencyClasses(t *testing.T) {
 	t.Parallel()
 	now := clockOf(t, newBox(t, strings.Repeat("x\n", 40)))
@@ -135,7 +135,7 @@ func TestTotalsStay(t *testing.T) {
 	check()
 }
 
-// A journal of an older version has none: they start from nothing.
+// A journal of an older version has no totals: they start at zero.
 func TestTotalsOfAnOldJournal(t *testing.T) {
 	box := newBox(t, oldContent)
 	turn(t, box)
@@ -148,7 +148,7 @@ func TestTotalsOfAnOldJournal(t *testing.T) {
 	assert.EqualValues(t, 1, got.Answered)
 }
 
-// withoutMember takes a member out of each record of the journal.
+// withoutMember removes a member from each record of the journal.
 func withoutMember(t testing.TB, box *inbox.Inbox, name string) {
 	t.Helper()
 	j := read(t, beside(box, journal))

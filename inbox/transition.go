@@ -15,9 +15,8 @@ var (
 	errNotOffered      = errors.New("the entry is not the one that this transaction's last Next returned: call Next, and deliver what it returns")
 )
 
-// Deliver puts in flight the entry that [Tx.Next] returned last in this
-// transaction; any other may have been settled since. Hand it over only after
-// Commit returned nil.
+// Deliver puts the entry that [Tx.Next] returned last in this transaction in flight. Any other entry may have
+// been settled since. Hand the entry over only after Commit returned nil.
 func (t *Tx) Deliver(e Entry, to Recipient) (*Delivery, error) {
 	if t.inFlight != nil {
 		return nil, errors.New("deliver: an entry is still in flight: settle it first")
@@ -51,12 +50,12 @@ func (t *Tx) Deliver(e Entry, to Recipient) (*Delivery, error) {
 	return d, nil
 }
 
-// Acknowledge settles the entry in flight as answered: it leaves a [Result], and
-// the cursor moves past it.
+// Acknowledge settles the entry in flight as answered: it leaves a [Result], and the cursor moves past the
+// entry.
 func (t *Tx) Acknowledge(reply string) error { return t.AcknowledgeWith(reply, nil) }
 
-// AcknowledgeWith is [Tx.Acknowledge] for an entry that left tasks running
-// besides its turns: a JSON array of [Task].
+// AcknowledgeWith is [Tx.Acknowledge] for an entry that left tasks running after its turns: a JSON array of
+// [Task].
 func (t *Tx) AcknowledgeWith(reply string, tasks json.RawMessage) error {
 	d := t.inFlight
 	if d == nil {
@@ -98,7 +97,7 @@ func (t *Tx) DeadLetter(reason Reason) error {
 	return nil
 }
 
-// DeadLetterFor is [Tx.DeadLetter] with what kept the entry from being answered.
+// DeadLetterFor is [Tx.DeadLetter] with the error that kept the entry from being answered.
 func (t *Tx) DeadLetterFor(reason Reason, failure, message string) error {
 	if t.inFlight == nil {
 		return fmt.Errorf("dead-letter: %w", errNothingInFlight)
@@ -135,8 +134,7 @@ func (t *Tx) Drop() error {
 	return t.addEvent(e)
 }
 
-// Bind records which turn the entry in flight belongs to, if that was unknown
-// when it was delivered.
+// Bind records which turn the entry in flight belongs to, if that was unknown at its delivery.
 func (t *Tx) Bind(to Recipient) error {
 	if t.inFlight == nil {
 		return fmt.Errorf("bind: %w", errNothingInFlight)
@@ -151,9 +149,8 @@ func (t *Tx) Bind(to Recipient) error {
 	return nil
 }
 
-// GiveBack returns the entry in flight to its place in the queue; [Tx.Next] then
-// gives it again. counted says whether the delivery counts as an attempt: one
-// that never arrived does not.
+// GiveBack returns the entry in flight to its place in the queue, where [Tx.Next] finds it again. counted
+// says whether the delivery counts as an attempt: one that never arrived does not.
 func (t *Tx) GiveBack(counted bool) error {
 	if counted {
 		return t.GiveBackFor("", true)
@@ -243,9 +240,8 @@ func (t *Tx) addEvent(e Event) error {
 	return nil
 }
 
-// noteDetached keeps a copy of an entry that was given back and is in no inbox
-// any more. Otherwise only the journal would have it, and losing the journal
-// would lose the entry.
+// noteDetached writes an event with a copy of an entry that was given back and is no longer in any inbox.
+// Otherwise losing the journal would lose the entry.
 func (t *Tx) noteDetached(d *Delivery) {
 	e := eventOf(d, EventDetached)
 	e.RawLine, e.RawBase64 = d.RawLine.Text, d.RawLine.Base64
@@ -254,8 +250,8 @@ func (t *Tx) noteDetached(d *Delivery) {
 	}
 }
 
-// ResolveElsewhere settles an entry from [Tx.Next] that nobody needs to answer
-// any more, and moves the cursor past it. why says what became of it.
+// ResolveElsewhere settles an entry from [Tx.Next] that nobody needs to answer any more, and moves the cursor
+// past it. why says what became of it.
 func (t *Tx) ResolveElsewhere(e Entry, why string) error {
 	switch {
 	case t.inFlight != nil:
@@ -271,8 +267,7 @@ func (t *Tx) ResolveElsewhere(e Entry, why string) error {
 	return t.addEvent(Event{Event: EventElsewhere, EntryID: e.EntryID, ID: e.ID, Start: e.Start, Attempt: e.Attempt - 1, Reason: why})
 }
 
-// passSettled moves the cursor past an entry that needs no turn, since what became of
-// it is known.
+// passSettled moves the cursor past an entry that needs no turn, because its outcome is known.
 func (t *Tx) passSettled(e Entry) (passed bool, err error) {
 	why, err := t.settledBefore(e.Start)
 	if why == "" || err != nil {
@@ -282,8 +277,8 @@ func (t *Tx) passSettled(e Entry) (passed bool, err error) {
 	return true, t.notePassed(e, why)
 }
 
-// settleAgain settles an entry that is in flight, or was given back, in a state that is
-// older than what became of it.
+// settleAgain settles an entry that is in flight or was given back, because the state is older than the
+// entry's outcome.
 func (t *Tx) settleAgain(d *Delivery, why string) error {
 	if d == t.inFlight {
 		t.stale = d

@@ -12,56 +12,62 @@ import (
 	"heartbeat/internal/journal"
 )
 
-// Turn is a part of a session's transcript: one delivery of an entry, or what lies between two.
+// Turn is a part of a session's transcript: one delivery of an entry, or the time between two.
 type Turn struct {
-	// EntryID is empty outside of entries. The entry is the one whose first delivery had
-	// the commit FirstSeq, and this delivery has DeliveredSeq.
+	// EntryID is "" outside of entries. FirstSeq is the commit of the entry's first delivery, DeliveredSeq
+	// that of this delivery.
 	EntryID, ID            string
 	Start                  int64
 	FirstSeq, DeliveredSeq int64
 	Attempt                int
-	// From is a length that the transcript had: the turn begins with the first line of a
-	// user at or behind it, and the first turn of a session right there.
+	// From is a length that the transcript had. The turn begins with the first line of a user at or behind
+	// From; the first turn of a session begins exactly there.
 	From int64
-	// Since is when that was, in milliseconds since 1970, where that line is not older; 0 if that
-	// is not so.
+	// Since is the time of From in milliseconds since 1970; lines older than Since belong to the previous
+	// turn. 0 if unknown.
 	Since int64
 }
 
 // Outside reports whether the turn belongs to no entry.
 func (s Turn) Outside() bool { return s.EntryID == "" }
 
-// SessionTurns are the turns of a session that are not charged yet, in their order in its transcript.
+// SessionTurns holds the uncharged turns of a session, in the order of its transcript.
 type SessionTurns struct {
 	ID, Transcript string
-	// Stated is the client's own total before them, in billionths of a dollar.
+	// Stated is the client's own total before these turns, in billionths of a dollar.
 	Stated int64
+	// Ledger is the charger's record of what was charged since Stated, or [BrokenLedger] if another process
+	// took over the session meanwhile.
+	Ledger string
 	Turns  []Turn
 }
 
+// BrokenLedger is a [SessionTurns.Ledger] after which nobody knows what the client's next total covers.
+const BrokenLedger = "-"
+
 const (
-	// maxAccounts is how many sessions have turns at once. How far another was charged is
-	// found again in .costs.jsonl.
+	// maxAccounts is how many sessions may have turns at once. How far any other session was charged is found
+	// again in .costs.jsonl.
 	maxAccounts = 8
-	// maxTurns bounds a session whose transcript cannot be read.
+	// maxTurns bounds the turns of a session whose transcript cannot be read.
 	maxTurns = 24
-	// maxSessionName is how long the name of a session may be whose turns are kept.
+	// maxSessionName is the longest session name for which turns are kept.
 	maxSessionName = 128
-	// nowhere is a place that nobody knew: the transcript's end, for who knows that next.
+	// nowhere is the From of a turn that began at an unknown length. The next known length replaces it.
 	nowhere = 1 << 62
 )
 
-// position is where a session's transcript ended in this transaction, and since when.
+// position is the end of a session's transcript in this transaction, and its time.
 type position struct {
 	transcript    string
 	length, since int64
 }
 
-// Position says how long a session's transcript is as this transaction settles, delivers or binds:
-// what is spent from the next line of a user on belongs to what follows. over says that no turn goes on
-// there: the client writes lines late, and those that are older than this transaction belong to what was
-// before. Call it before. It reports whether the transcript was cut: it
-// is shorter than it was, and the last turn goes on at its end.
+// Position sets how long a session's transcript is. Call it before the transaction settles, delivers or binds
+// an entry: spending from the user's next line on belongs to the turn that then begins. over says that no
+// turn goes on at that length; because the client writes lines late, later lines that are older than this
+// transaction still belong to the previous turn. Position reports whether the transcript was cut: it is
+// shorter than before, and the last turn goes on at its end.
 func (t *Tx) Position(session, transcript string, length int64, over bool) (cut bool) {
 	if session == "" || len(session) > maxSessionName {
 		return false
@@ -87,10 +93,10 @@ func (t *Tx) Position(session, transcript string, length int64, over bool) (cut 
 			of.From = p.length
 		}
 	}
-	if cut { // the lines are gone that told them apart
+	if cut { // the lines that told the turns apart are gone
 		last := s.Turns[len(s.Turns)-1]
 		last.Since = t.box.opts.Now().UnixMilli()
-		s.Turns = []Turn{last}
+		s.Turns, s.Ledger = []Turn{last}, BrokenLedger
 	}
 	if moved {
 		s.Transcript = cmp.Or(transcript, s.Transcript)
@@ -99,7 +105,8 @@ func (t *Tx) Position(session, transcript string, length int64, over bool) (cut 
 	return cut
 }
 
-// Turns are those of a session, nil if nobody counts it. One that is new here begins with this.
+// Turns returns the turns of a session, nil if it is not counted. A session that is new here begins with this
+// call.
 func (t *Tx) Turns(session string) *SessionTurns {
 	s := t.readAccount().Session(session)
 	if p, given := t.positions[session]; s == nil && given && p.length > 0 {
@@ -108,8 +115,8 @@ func (t *Tx) Turns(session string) *SessionTurns {
 	return s
 }
 
-// openSession begins the turns of a session, where it was charged to last. If it has just begun, and has a
-// transcript of which nothing is known here, what it spent before is nobody's.
+// openSession begins the turns of a session at the place up to which it was charged last. If that is unknown
+// and the session has just begun, its earlier spending is charged to nobody.
 func (t *Tx) openSession(session string, began bool) *SessionTurns {
 	p := t.positions[session]
 	first := Turn{}
@@ -132,7 +139,7 @@ const costSpan = 16 << 20
 // charged.
 const TranscriptEnd = "transcript_end"
 
-// chargedTo is how far a session's transcript was charged, and when: what cannot be read is not there.
+// chargedTo returns how far a session's transcript was charged, and when. Unreadable lines are ignored.
 func (t *Tx) chargedTo(session string) (end, at int64, found bool) {
 	err := t.eachLine(journal.Costs, -costSpan, func(l []byte) {
 		m := flat.Value(l)
@@ -140,7 +147,7 @@ func (t *Tx) chargedTo(session string) (end, at int64, found bool) {
 			return
 		}
 		found = true
-		end, _ = strconv.ParseInt(string(m.Get(TranscriptEnd)), 10, 64) // lines of earlier releases have none
+		end, _ = strconv.ParseInt(string(m.Get(TranscriptEnd)), 10, 64) // lines of earlier releases lack it
 		if when, err := time.Parse(time.RFC3339, m.Get("at").Text()); err == nil {
 			at = when.UnixMilli()
 		}
@@ -151,7 +158,7 @@ func (t *Tx) chargedTo(session string) (end, at int64, found bool) {
 	return end, at, found
 }
 
-// first is the commit of the entry's first delivery.
+// first returns the commit of the entry's first delivery.
 func (d *Delivery) first() int64 {
 	if d.FirstSeq != 0 {
 		return d.FirstSeq
@@ -159,12 +166,11 @@ func (d *Delivery) first() int64 {
 	return d.DeliveredSeq
 }
 
-// of reports whether the turn is a delivery of that entry, this or an earlier one, and is
-// whether it is that very delivery.
+// of reports whether the turn is any delivery of that entry, and is whether it is that very delivery.
 func (s Turn) of(d *Delivery) bool { return s.EntryID == d.EntryID && s.FirstSeq == d.first() }
 func (s Turn) is(d *Delivery) bool { return s.of(d) && s.DeliveredSeq == d.DeliveredSeq }
 
-// enter begins the turn of an entry that was delivered: no line of it is older than that.
+// enter begins the turn of a delivered entry. None of its lines is older than the delivery.
 func (t *Tx) enter(d *Delivery) {
 	t.begin(d.SessionID, Turn{
 		Since:   d.DeliveredAt.UnixMilli(),
@@ -173,7 +179,7 @@ func (t *Tx) enter(d *Delivery) {
 	})
 }
 
-// maxName bounds an entry's own id in the account, of which every record has several.
+// maxName bounds an entry's own id in the account, which every record carries several times.
 const maxName = 200
 
 func clipped(id string) string {
@@ -183,15 +189,15 @@ func clipped(id string) string {
 	return strings.ToValidUTF8(id[:maxName], "")
 }
 
-// LeaveTurn says that the turn of the entry in flight is over, since its session has begun
-// another: what is spent from there on is the entry's no more. [Tx.Position] says where.
+// LeaveTurn ends the turn of the entry in flight because its session began another turn. The entry is not
+// charged for anything behind the position that [Tx.Position] set.
 func (t *Tx) LeaveTurn() {
 	if t.inFlight != nil {
 		t.leave(t.inFlight)
 	}
 }
 
-// lastOf is the last turn of a delivery's session, if it is the delivery's.
+// lastOf returns the last turn of a delivery's session, if that is the delivery's own turn.
 func (t *Tx) lastOf(d *Delivery) (s *SessionTurns, last *Turn) {
 	if s = t.readAccount().Session(d.SessionID); s != nil {
 		if last = &s.Turns[len(s.Turns)-1]; last.is(d) {
@@ -208,8 +214,7 @@ func (t *Tx) leave(d *Delivery) {
 	}
 }
 
-// neverArrived makes a delivery cost nothing: what was spent since was for something
-// else.
+// neverArrived makes a delivery cost nothing, since the spending in its turn was for something else.
 func (t *Tx) neverArrived(d *Delivery) {
 	if s, last := t.lastOf(d); last != nil {
 		*last = Turn{From: last.From, Since: last.Since}
@@ -218,8 +223,8 @@ func (t *Tx) neverArrived(d *Delivery) {
 	}
 }
 
-// rebind moves the beginning of a delivery to the turn that it turned out to be.
-// What was spent before was for something else, unless the delivery goes on after a check.
+// rebind moves the beginning of a delivery to its actual turn. Earlier spending was for something else,
+// unless the delivery goes on after a failed check.
 func (t *Tx) rebind(d *Delivery) {
 	if _, known := t.positions[d.SessionID]; !known {
 		return
@@ -232,21 +237,26 @@ func (t *Tx) rebind(d *Delivery) {
 	t.enter(d)
 }
 
-// arrive notes that a session begins, or goes on in another process: no turn of an entry
-// goes on in it by itself.
+// arrive notes that a session begins, or goes on in another process. No turn of an entry goes on there by
+// itself.
 func (t *Tx) arrive(session string) {
-	if _, known := t.positions[session]; !known {
+	p, known := t.positions[session]
+	if !known {
 		return
 	}
-	if t.readAccount().Session(session) == nil {
+	s := t.readAccount().Session(session)
+	if s == nil {
 		t.openSession(session, true)
 		return
+	}
+	if s.Ledger != "" || s.Turns[0].From < p.length {
+		t.changeAccount()
+		s.Ledger = BrokenLedger
 	}
 	t.begin(session, Turn{})
 }
 
-// begin begins a turn at the position that was given for the session. A session of which
-// nothing was ever said is not counted.
+// begin begins a turn at the session's position. A session without any position is not counted.
 func (t *Tx) begin(session string, turn Turn) {
 	p, given := t.positions[session]
 	s := t.readAccount().Session(session)
@@ -264,17 +274,16 @@ func (t *Tx) begin(session string, turn Turn) {
 	last := &s.Turns[len(s.Turns)-1]
 	switch {
 	case last.Outside() && turn.Outside():
-		return // goes on
+		return // the turn goes on
 	case last.Outside() && given && last.From == p.length && last.Since == p.since && p.since != 0:
-		*last = turn // they begin in this transaction, and nothing lies between
+		*last = turn // both begin in this transaction, with nothing in between
 	default:
 		s.Turns = append(s.Turns, turn)
 	}
 	s.merge()
 }
 
-// merge makes one of neighbours that belong to nothing, and of the oldest where there are
-// too many.
+// merge joins neighbouring turns that belong to no entry, and beyond maxTurns the oldest turns.
 func (s *SessionTurns) merge() {
 	for i := len(s.Turns) - 1; i > 0; i-- {
 		if s.Turns[i-1].Outside() && s.Turns[i].Outside() {
@@ -294,6 +303,7 @@ func (s *SessionTurns) encode() []byte {
 	if s.Stated != 0 {
 		o.Int("stated", s.Stated)
 	}
+	o.Text("ledger", s.Ledger)
 	list := []byte{'['}
 	for i := range s.Turns {
 		if i > 0 {
@@ -305,14 +315,14 @@ func (s *SessionTurns) encode() []byte {
 	return o.End()
 }
 
-// sessionTurnsFrom reads what encode wrote, also of earlier releases, of which a session that had ended
-// was charged, and a part of which nobody is to blame came before the others.
+// sessionTurnsFrom reads what encode wrote. Records of earlier releases may also hold a closed session, which
+// was charged, and a first part that no entry is charged for.
 func sessionTurnsFrom(v flat.Value) (s SessionTurns, err error) {
 	m, err := flat.Parse([]byte(v))
 	if err != nil {
 		return s, err
 	}
-	s = SessionTurns{ID: m.String("session_id"), Transcript: m.String("transcript"), Stated: m.Int("stated")}
+	s = SessionTurns{ID: m.String("session_id"), Transcript: m.String("transcript"), Stated: m.Int("stated"), Ledger: m.String("ledger")}
 	closed := m.Bool("closed")
 	for _, v := range m.Value("spans").Items() {
 		turn, before, err := turnFrom(v.Text())
@@ -326,8 +336,8 @@ func sessionTurnsFrom(v flat.Value) (s SessionTurns, err error) {
 	return s, m.Err()
 }
 
-// text is a turn in one short string, since every record has them: where it begins, since
-// when, two words of earlier releases; of an entry its place, its commits, its attempt and its names.
+// text encodes a turn as one short string, since every record carries it: From, Since and two words for
+// earlier releases, followed for an entry by its offset, commits, attempt and ids.
 func (s *Turn) text() string {
 	b := make([]byte, 0, 160)
 	b = strconv.AppendInt(b, s.From, 10)
@@ -346,8 +356,8 @@ func (s *Turn) text() string {
 	return string(b)
 }
 
-// turnFrom reads what text wrote; before says that it is what a session had spent before an
-// earlier release knew of it. Where that has found the very line, it is the third word.
+// turnFrom reads what text wrote. before says that an earlier release marked the turn as spent before it knew
+// the session. If that release had found the exact line, the third word is its offset.
 func turnFrom(text string) (s Turn, before bool, err error) {
 	parts := strings.SplitN(text, " ", 10)
 	var line, attempt int64

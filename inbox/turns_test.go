@@ -55,7 +55,7 @@ func book(t testing.TB, box *inbox.Inbox, session string, nanos, from int64, res
 	})
 }
 
-// The account stays small, whatever happens: it is part of every record.
+// The account stays small, whatever happens, since every record contains it.
 func TestTheAccountIsBounded(t *testing.T) {
 	t.Parallel()
 	box := newBox(t, strings.Repeat(`{"prompt":"x","id":"`+strings.Repeat("i", 5000)+`"}`+"\n", 200))
@@ -78,8 +78,8 @@ func TestTheAccountIsBounded(t *testing.T) {
 	assert.Less(t, strings.Index(last, `"results_end"`), 40<<10)
 }
 
-// What is charged is in the sums and of the entry, and what follows begins where it ended. A session whose
-// turns are all charged is forgotten, and goes on where it was charged to.
+// A charge counts in the sums and for its entry, and the next turn begins at its end. A session whose turns are all
+// charged is forgotten, and resumes where its charges ended.
 func TestBooking(t *testing.T) {
 	box := newBox(t, "a\nb\n")
 	deliverAt(t, box, "s", 100)
@@ -116,8 +116,8 @@ func TestBooking(t *testing.T) {
 	})
 }
 
-// A delivery whose turn is told later begins there, and no line of it is older than the delivery: the client
-// may not have written yet what was before.
+// A delivery whose turn is reported later begins there. None of its lines is older than the delivery: the client may
+// not have written the earlier ones yet.
 func TestATurnThatIsToldLater(t *testing.T) {
 	box := newBox(t, "a\n")
 	in(t, box, func(tx *inbox.Tx) {
@@ -135,7 +135,7 @@ func TestATurnThatIsToldLater(t *testing.T) {
 	})
 }
 
-// Costs that a repository brings along count for nothing, and nor does its account.
+// Neither the costs nor the account that a repository brings along count.
 func TestForgedCosts(t *testing.T) {
 	box := newBox(t, "a\nb\n")
 	deliverAt(t, box, "s", 10)
@@ -170,7 +170,7 @@ func TestForgedCosts(t *testing.T) {
 	assert.FileExists(t, filepath.Join(filepath.Dir(elsewhere), ".costs.jsonl.foreign"))
 }
 
-// A rotated file, and lines of others in it, cost nothing but their lines.
+// Rotating the file, or lines of others in it, affects only the lines and no sums.
 func TestCostsAreRotatedAndTrimmed(t *testing.T) {
 	box := newBox(t, "a\n")
 	deliverAt(t, box, "s", 10)
@@ -186,8 +186,7 @@ func TestCostsAreRotatedAndTrimmed(t *testing.T) {
 	assert.EqualValues(t, 9, account(t, box).Total.Nanos, "sums do not depend on the lines")
 }
 
-// A journal of an earlier version has no account, and one that is no account keeps nobody
-// from being served.
+// A journal of an earlier version has no account, and an invalid account keeps nobody from being served.
 func TestEarlierJournals(t *testing.T) {
 	box := newBox(t, "a\nb\n")
 	in(t, box, func(tx *inbox.Tx) {

@@ -12,79 +12,80 @@ import (
 	"heartbeat/internal/journal"
 )
 
-// Tx is a transaction: it holds the inbox's lock, shows one state, and changes
-// it in memory until Commit. It is not safe for concurrent use.
+// Tx is a transaction: it holds the inbox's lock, shows one state, and changes that in memory until Commit.
+// It is not safe for concurrent use.
 type Tx struct {
-	box   *Inbox
+	state
 	lock  *disk.Lock // nil in a view
-	file  *disk.File // the queue file; nil when there is none
+	file  *disk.File // the queue file; nil if there is none
 	store *journal.Store
-	boot  string
 
 	lockID    string // the lock file's identity
 	lockMtime int64
-	// settling says that the files do not show the last commit yet. Only a view
-	// sees that.
+	// settling says that the files do not show the last commit yet, which only a view can see.
 	settling bool
 
-	st        journal.Record // the last record, and what the next one changes
-	inFlight  *Delivery
-	redeliver *Delivery
-	offered   *offer // of the entry that Next returned last, until it is delivered
-	responded bool   // as it was found
-	stale     *Delivery
-	noticed   bool // the look of the file is to be committed at once
-	// lastLine is where the line before the cursor starts, if the cursor was
-	// moved.
+	offered *offer // the entry that Next returned last, until it is delivered
+	stale   *Delivery
+	noticed bool // the present state of the file is to be committed at once
+	// lastLine is where the line before the cursor starts, if the cursor was moved.
 	lastLine int64
 	reanchor bool
-	totals   *Totals   // nil until they are needed
+	totals   *Totals   // nil until needed
 	over     string    // the session whose turn ends in this transaction
 	due      time.Time // when the next scheduled entry is due, zero for none
-	notMoved error     // what kept the scheduled entries that are due from the inbox
-	// here says that the state was written in this place, and so is believed.
+	notMoved error     // why scheduled entries that are due could not be moved
+	// here says that the state was written in this directory, and so is trusted.
 	here bool
-	// named is the number of the delivery that somebody else's .in-flight names, 0
-	// for none.
+	// named is the number of the delivery in an .in-flight from another program, 0 for none.
 	named int64
-	// justFound says that this transaction warned of what rereading tells.
+	// justFound says that this transaction has already warned of the reread.
 	justFound bool
 	looked    *lookup // while lines are read that may have been settled
 	// replacedWhy says why the queue file was found to be another file.
 	replacedWhy string
 
-	account        *Account // nil until it is needed
 	accountChanged bool
 	positions      map[string]position // see Position
 	worked         time.Duration       // see Worked
 	open           []Uncharged         // see Count
 
 	closed bool
-	// person says that the next commit brings what a person may want to hear of, and
-	// brought that a commit did.
+	// person says that the next commit brings something that a person may want to hear of, brought that an
+	// earlier commit of this transaction did.
 	person, brought bool
 	dirty           bool
 	pending         []journal.Line
-	warnings        []string
-	// aside are the entries that were set aside without delivery; the numbers are
-	// their lines, and their bytes in the journal.
+	// aside holds the entries that were set aside without delivery, asideLines their number, and asideBytes
+	// their size in the journal.
 	aside                  []SetAside
 	asideLines, asideBytes int
 	trying                 bool           // see tryLarge
 	forget                 []string       // files that nothing needs after the commit
 	canceled               []canceledSpan // see canceledSpans
 	canceledRead           bool
-	chunk                  []byte // of the queue file, while it is hashed
+	chunk                  []byte // a buffer for hashing the queue file
 }
 
-// Seq is the number of the commit that this transaction would make next. A later
-// commit has a greater number, whatever the clock says, as long as the journal
-// exists.
+// state is what a [Tx] and a [View] show in the same way.
+type state struct {
+	box       *Inbox
+	boot      string
+	st        journal.Record // the last record, with the changes for the next one
+	inFlight  *Delivery
+	redeliver *Delivery
+	responded bool     // as found
+	account   *Account // nil until needed
+	warnings  []string
+}
+
+// Seq returns the number of the commit that this transaction would make next. A later commit has a greater
+// number, whatever the clock says, as long as the journal exists.
 func (t *Tx) Seq() int64 { return t.st.Seq + 1 }
 
-// newTx is a transaction, or a view if there is no lock.
+// newTx returns a transaction, or a view if lock is nil.
 func (b *Inbox) newTx(lock *disk.Lock) *Tx {
-	t := &Tx{box: b, lock: lock}
+	t := &Tx{state: state{box: b}, lock: lock}
 	t.store = journal.Open(b.path, lock, t.warn)
 	t.boot = t.store.Boot()
 	return t
@@ -93,39 +94,38 @@ func (b *Inbox) newTx(lock *disk.Lock) *Tx {
 // viewing reports whether nothing may be changed.
 func (t *Tx) viewing() bool { return t.lock == nil }
 
-func (t *Tx) warn(format string, args ...any) {
+func (t *state) warn(format string, args ...any) {
 	t.warnings = append(t.warnings, fmt.Sprintf(format, args...))
 }
 
-// Warnings are sentences, for a person, about what was found and repaired.
-func (t *Tx) Warnings() []string { return t.warnings }
+// Warnings returns sentences, for a person, about what was found and repaired, or in a view about what the
+// next transaction will find and repair.
+func (t *state) Warnings() []string { return t.warnings }
 
-// NeedsPerson reports whether a commit of this transaction has brought what a person may
-// want to hear of: a dead letter, a pause, or a session that asks.
+// NeedsPerson reports whether a commit of this transaction brought something that a person may want to hear
+// of: a dead letter, a pause, or a session that asks.
 func (t *Tx) NeedsPerson() bool { return t.brought }
 
 // Dirty reports whether there is anything to commit.
 func (t *Tx) Dirty() bool { return t.dirty }
 
-// Cursor is the byte offset of the first line not yet settled.
-func (t *Tx) Cursor() int64 { return t.st.Cursor }
+// Cursor returns the byte offset of the first line that is not settled.
+func (t *state) Cursor() int64 { return t.st.Cursor }
 
-// InFlight is the entry that was delivered and not settled, or nil.
-func (t *Tx) InFlight() *Delivery { return t.inFlight }
+// InFlight returns the entry that was delivered and not settled, or nil.
+func (t *state) InFlight() *Delivery { return t.inFlight }
 
-// Responded reports whether .responded existed: heartbeat-rs's sign that the
-// entry in flight is answered when the consumer comes back.
-func (t *Tx) Responded() bool { return t.responded }
+// Responded reports whether .responded existed: heartbeat-rs's sign that the entry in flight is answered when
+// the consumer comes back.
+func (t *state) Responded() bool { return t.responded }
 
-// Stale is an entry that .in-flight named although the cursor was past it. A
-// heartbeat-rs that is killed while it acknowledges leaves that. The entry was
-// answered, and Commit removes the file.
+// Stale returns an entry that .in-flight named although the cursor was past it, as a heartbeat-rs leaves it
+// that is killed while it acknowledges. The entry was answered, and Commit removes the file.
 func (t *Tx) Stale() *Delivery { return t.stale }
 
-// Begin takes the inbox's lock and reads the state. It waits for the lock for
-// [Options].LockWait at most, or until ctx is done; then the error matches
-// [ErrLocked]. It finishes first what a killed transaction left undone. Always
-// close the transaction.
+// Begin takes the inbox's lock and reads the state. It waits for the lock for at most [Options].LockWait, or
+// until ctx is done; the error then matches [ErrLocked]. It first finishes what a killed transaction left
+// undone. Always close the transaction.
 func (b *Inbox) Begin(ctx context.Context) (*Tx, error) {
 	lock, err := b.lock(ctx)
 	if err != nil {
@@ -148,7 +148,7 @@ func (b *Inbox) makeGood(ctx context.Context) (warnings []string, err error) {
 	return t.Warnings(), t.Close()
 }
 
-// Close releases the lock. Changes that were not committed are lost.
+// Close releases the lock. Uncommitted changes are lost.
 func (t *Tx) Close() error {
 	if t.closed {
 		return nil
@@ -166,7 +166,7 @@ func (t *Tx) load() error {
 		if err := t.store.Replay(t.inFlightEnd(), t.settledEnd()); err != nil {
 			return err
 		}
-		if err := t.openFile(); err != nil { // it has got what was missing
+		if err := t.openFile(); err != nil { // it has received the missing lines
 			return err
 		}
 		t.responded = t.inFlight != nil
@@ -194,15 +194,15 @@ func (t *Tx) load() error {
 	return nil
 }
 
-// read reads the journal and then opens the queue file, in this order: without
-// the lock, a file that is older than the record would seem to have shrunk.
+// read reads the journal and then opens the queue file. In the other order, and without the lock, the file
+// could be older than the record and seem to have shrunk.
 func (t *Tx) read() (*journal.Loaded, error) {
 	l, err := t.store.Load()
 	if err != nil {
 		return nil, err
 	}
 	t.st = *l.Record
-	if t.st.DigestEnd != t.st.Cursor { // a journal without a digest
+	if t.st.DigestEnd != t.st.Cursor { // the journal has no digest
 		t.forgetDigest()
 	}
 	if err := t.openFile(); err != nil {
@@ -218,7 +218,7 @@ func (t *Tx) read() (*journal.Loaded, error) {
 	return l, t.claim()
 }
 
-// ownDelivery reads an entry of a journal record, or nothing.
+// ownDelivery reads an entry of a journal record, nil for none.
 func ownDelivery(record json.RawMessage) (*Delivery, error) {
 	if len(record) == 0 {
 		return nil, nil
@@ -234,7 +234,7 @@ func ownDelivery(record json.RawMessage) (*Delivery, error) {
 	return d, nil
 }
 
-// recorded is a value that a record keeps as JSON, nil where there is none.
+// recorded decodes a value that a record keeps as JSON, nil for none.
 func recorded[T any](record json.RawMessage, what string) (*T, error) {
 	if len(record) == 0 {
 		return nil, nil
@@ -246,8 +246,8 @@ func recorded[T any](record json.RawMessage, what string) (*T, error) {
 	return v, nil
 }
 
-// claim refuses a directory whose state belongs to another inbox, unless that
-// inbox is gone and left nothing in flight: then it was renamed.
+// claim refuses a directory whose state belongs to another inbox. If that inbox is gone and left nothing in
+// flight, it was renamed.
 func (t *Tx) claim() error {
 	if t.st.Inbox == "" || t.st.Inbox == t.box.name {
 		t.st.Inbox = t.box.name
@@ -267,12 +267,11 @@ func (t *Tx) claim() error {
 	return nil
 }
 
-// Commit makes the transaction's changes durable, all or none, with one synced
-// write. After an error nothing changed, unless it matches [ErrUncertain]. The
-// transaction stays open for more.
+// Commit makes the transaction's changes durable, all or none, with one synced write. After an error nothing
+// changed, unless the error matches [ErrUncertain]. The transaction stays open for more changes.
 //
-// The documented files follow after the commit. If that fails the commit still
-// stands: there is a warning, and the next transaction tries again.
+// The documented files follow after the commit. If that fails the commit still stands: there is a warning,
+// and the next transaction tries again.
 func (t *Tx) Commit() error {
 	if !t.dirty {
 		return nil
@@ -339,9 +338,8 @@ func (t *Tx) plan(next *journal.Record) (err error) {
 	return nil
 }
 
-// syncQueue makes sure that a power loss cannot take back a line that was
-// delivered or that the cursor has passed. The cursor would then be beyond the
-// end, and everything would be read again.
+// syncQueue makes sure that a power loss cannot take back a line that was delivered or passed by the cursor.
+// Otherwise the cursor would be beyond the end, and everything would be read again.
 func (t *Tx) syncQueue(next *journal.Record) error {
 	needed := max(next.Cursor, t.inFlightEnd())
 	another := t.file != nil && t.file.Identity() != next.SeenFile

@@ -19,7 +19,7 @@ import (
 	"heartbeat/internal/testing/long"
 )
 
-// viewOf is a view that ends with the test.
+// viewOf returns a view that ends with the test.
 func viewOf(t testing.TB, box *inbox.Inbox) *inbox.View {
 	t.Helper()
 	v, err := box.View()
@@ -48,7 +48,7 @@ func totals(t testing.TB, box *inbox.Inbox) inbox.Totals {
 	return n
 }
 
-// fileStamp is what any change of a file changes.
+// fileStamp changes with any change of a file.
 type fileStamp struct {
 	content      string
 	inode        uint64
@@ -79,12 +79,12 @@ type seen struct {
 	InFlight  *inbox.Delivery
 	Responded bool
 	Paused    *inbox.Pause
-	Backoff   *inbox.Backoff // without its end, which is reckoned from now
+	Backoff   *inbox.Backoff // without its end, which depends on now
 	Waiter    *inbox.Waiter
 	Sessions  []inbox.Session
 	Session   string
 	Warnings  []string
-	Next      []inbox.Entry // without what becomes a dead letter
+	Next      []inbox.Entry // without those that become dead letters
 }
 
 func seenByView(t testing.TB, v *inbox.View) (s seen) {
@@ -112,7 +112,7 @@ func seenByView(t testing.TB, v *inbox.View) (s seen) {
 	return s
 }
 
-// lasting is the back-off that holds, without its end.
+// lasting returns the current back-off without its end.
 func lasting(t testing.TB, find func() (*inbox.Backoff, error)) *inbox.Backoff {
 	t.Helper()
 	b, err := find()
@@ -123,7 +123,7 @@ func lasting(t testing.TB, find func() (*inbox.Backoff, error)) *inbox.Backoff {
 	return b
 }
 
-// seenByTx is what a transaction sees, which takes a torn line for an entry.
+// seenByTx returns what a transaction sees. A torn line counts as an entry.
 func seenByTx(t testing.TB, box *inbox.Inbox) (s seen) {
 	t.Helper()
 	mark := still(t, box)
@@ -159,7 +159,7 @@ func seenByTx(t testing.TB, box *inbox.Inbox) (s seen) {
 	}
 }
 
-// plainEntries leaves out what only the package itself can see.
+// plainEntries leaves out the members that only the package can see.
 func plainEntries(all []inbox.Entry) (texts []string) {
 	for _, e := range all {
 		texts = append(texts, fmt.Sprintf("%s [%d,%d) %q attempt %d %s", e.EntryID, e.Start, e.End, e.Text, e.Attempt, e.Raw().Text))
@@ -167,8 +167,7 @@ func plainEntries(all []inbox.Entry) (texts []string) {
 	return texts
 }
 
-// Whatever happens to an inbox, by us or by others, a view shows what the next
-// transaction finds, and changes nothing.
+// Whatever we or others do to an inbox, a view shows what the next transaction finds, and changes nothing.
 func TestViewShowsWhatATransactionFinds(t *testing.T) {
 	steps := long.Rounds(60, 400)
 	for seed := range uint64(4) {
@@ -192,12 +191,12 @@ func TestViewShowsWhatATransactionFinds(t *testing.T) {
 				content, _ := os.ReadFile(box.Path()) // it may be gone
 				fromTx := seenByTx(t, box)
 				if after, _ := os.ReadFile(box.Path()); string(after) != string(content) {
-					continue // a committed line was missing in it, and is there again
+					continue // a committed line was missing and is there again
 				}
 				require.Equal(t, plainEntries(fromTx.Next), plainEntries(fromView.Next), done)
 				fromTx.Next, fromView.Next = nil, nil
 				if fromTx.Session == "" {
-					fromView.Session = "" // it is not among those that are remembered
+					fromView.Session = "" // it is not among the remembered ones
 				}
 				require.Equal(t, fromTx, fromView, done)
 				assert.Equal(t, replaced, strings.Contains(strings.Join(fromTx.Warnings, "\n"), "was truncated or replaced"))
@@ -206,7 +205,7 @@ func TestViewShowsWhatATransactionFinds(t *testing.T) {
 	}
 }
 
-// happenings are what may happen to an inbox.
+// happenings are things that may happen to an inbox.
 var happenings = []struct {
 	name   string
 	happen func(t testing.TB, box *inbox.Inbox, r *rand.Rand)
@@ -285,7 +284,7 @@ var happenings = []struct {
 		before := read(t, beside(box, journal))
 		in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.EndSession("torn")) })
 		after := written(read(t, beside(box, journal)))
-		if old := written(before); strings.HasPrefix(after, old) { // else it was trimmed
+		if old := written(before); strings.HasPrefix(after, old) { // otherwise it was trimmed
 			write(t, beside(box, journal), filled(after[:len(old)+r.IntN(40)], before))
 		}
 	}},
@@ -326,8 +325,7 @@ func happenRemove(name string) func(testing.TB, *inbox.Inbox, *rand.Rand) {
 	}
 }
 
-// anyLines are what producers write: whole lines, parts of lines, and what is
-// no entry.
+// anyLines are what producers write: whole lines, parts of lines, and lines that are no entry.
 var anyLines = []string{
 	"check the dashboard\n", "\n", "  \t\n", "with CR\r\n", "\r\n", "\"\"\n", "{\"prompt\":\"\"}\n", "torn", " ", "{\"prompt\":\"half",
 	"\x00\x00\n", "a\x00b\n", "caf\xe9\n", "\u00a0\n", "\u2028\u3000\n", "\u0085", "{\"prompt\":\"p\",\"id\":\"raw\"}\n",
@@ -360,7 +358,7 @@ func TestViewOfNothing(t *testing.T) {
 	assert.Empty(t, snapshot(t, box), "not even the lock was made")
 }
 
-// What a view cannot make sense of is what Begin cannot.
+// A view refuses what Begin refuses.
 func TestViewRefusesWhatBeginRefuses(t *testing.T) {
 	for name, spoil := range map[string]func(t testing.TB, box *inbox.Inbox){
 		"cursor":    func(t testing.TB, box *inbox.Inbox) { write(t, beside(box, ".inbox-offset"), "none") },
@@ -402,7 +400,7 @@ func TestViewBesideTheLock(t *testing.T) {
 	assert.Zero(t, holder.Wait(t).ExitCode)
 }
 
-// Nor does it need to be able to write anywhere.
+// A view needs no write access.
 func TestViewOfAReadOnlyDirectory(t *testing.T) {
 	for name, change := range map[string]func(t testing.TB, box *inbox.Inbox){
 		"as it is":               func(testing.TB, *inbox.Inbox) {},
@@ -435,14 +433,14 @@ func readOnly(t testing.TB, box *inbox.Inbox) {
 		own(beside(box, name), 0o400)
 	}
 	own(box.Dir(), 0o500)
-	if os.Geteuid() == 0 { // or nobody could not get there
+	if os.Geteuid() == 0 { // otherwise nobody could not get there
 		require.NoError(t, os.Chmod(filepath.Dir(box.Dir()), 0o755))
 	}
 	t.Cleanup(func() { require.NoError(t, os.Chmod(box.Dir(), 0o700)) })
 }
 
-// Beside a consumer that never rests, each view is of one commit: the cursor is
-// at the entry in flight, and the inbox is never taken for another one.
+// Beside a consumer that never rests, each view shows one commit: the cursor is at the entry in
+// flight, and the inbox is never taken for another one.
 func TestViewBesideACommitter(t *testing.T) {
 	cursors := 150
 	if testing.Short() {
@@ -485,7 +483,7 @@ func TestViewBesideACommitter(t *testing.T) {
 	t.Logf("%d views amid a commit", settling)
 }
 
-// What waits is counted as it is delivered.
+// Waiting entries are counted as they would be delivered.
 func TestBacklog(t *testing.T) {
 	t.Parallel()
 	const tooLong = inbox.MaxLine + 1
@@ -541,7 +539,7 @@ func TestBacklogLeavesOutWhatIsInFlight(t *testing.T) {
 	assert.Equal(t, inbox.Backlog{Entries: 2, Bytes: 10}, backlog(t, box))
 }
 
-// An entry that is given back is the only one, and has its bytes.
+// An entry that is given back counts once, with its bytes.
 func TestBacklogOfARedelivery(t *testing.T) {
 	box := newBox(t, "one\n")
 	deliver(t, box)
@@ -558,7 +556,7 @@ func TestBacklogLeavesOutWhatIsCanceled(t *testing.T) {
 	assert.Equal(t, inbox.Backlog{Entries: 1, Bytes: 4}, backlog(t, box))
 }
 
-// What was delivered from a file that is gone takes nothing off the new one.
+// An entry that was delivered from a former file takes nothing off the new one.
 func TestBacklogBesideADetachedEntry(t *testing.T) {
 	for name, giveBack := range map[string]bool{"in flight": false, "given back": true} {
 		t.Run(name, func(t *testing.T) {
@@ -580,8 +578,7 @@ func TestBacklogBesideADetachedEntry(t *testing.T) {
 	}
 }
 
-// A torn line that was delivered is no entry that waits; what is written behind
-// it is.
+// A delivered torn line does not wait. Lines written behind it do.
 func TestBacklogBehindAnUnterminatedDelivery(t *testing.T) {
 	box := newBox(t, "printf")
 	mark := still(t, box)
@@ -598,7 +595,7 @@ func TestBacklogBehindAnUnterminatedDelivery(t *testing.T) {
 	assert.Equal(t, inbox.Backlog{Entries: 1, Bytes: 5, Torn: true}, backlog(t, box))
 }
 
-// A file that was made longer without being written to has a hole in it.
+// A file that was lengthened without a write has a hole.
 func TestBacklogBehindAHole(t *testing.T) {
 	box := newBox(t, "one\n")
 	turn(t, box)
@@ -641,7 +638,7 @@ func TestViewNext(t *testing.T) {
 	}
 }
 
-// A view that was made stays as it is.
+// A view stays as it was when it was made.
 func TestViewIsOfOneMoment(t *testing.T) {
 	box := newBox(t, oldContent)
 	turn(t, box)
@@ -693,7 +690,7 @@ func TestViewFind(t *testing.T) {
 	assert.Equal(t, inbox.FoundQueued, where)
 }
 
-// A cursor may be set back to where the space was given back to the disk.
+// A cursor may be set back into a region whose space was freed.
 func TestFindBehindAHole(t *testing.T) {
 	box := newBox(t, "")
 	require.NoError(t, os.Truncate(box.Path(), 1<<20))

@@ -16,7 +16,7 @@ func wait(t testing.TB, box *inbox.Inbox, name, session string) {
 	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.Wait(name, session)) })
 }
 
-// waiter is the waiter that a transaction and a view report.
+// waiter returns the waiter that a transaction and a view report.
 func waiter(t testing.TB, box *inbox.Inbox) *inbox.Waiter {
 	t.Helper()
 	tx, err := box.Begin(t.Context())
@@ -77,7 +77,7 @@ func TestWaitingEndsWithTheDelivery(t *testing.T) {
 	assert.Equal(t, "one", begin(t, box).InFlight().Text())
 }
 
-// The waiter stays whatever is done to the files and to entries.
+// The waiter stays, whatever happens to the files and to entries.
 func TestWaiterStays(t *testing.T) {
 	reboot(t, "one")
 	box := newBox(t, oldContent)

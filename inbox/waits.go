@@ -10,9 +10,9 @@ import (
 	"heartbeat/internal/lines"
 )
 
-// Waits calls f for the entries that wait, in order of delivery, until f returns
-// false. It skips lines that may rejects without decoding them, unless they are
-// too long; a nil may accepts all. The argument of may is valid until it returns.
+// Waits calls f for the waiting entries, in order of delivery, until f returns false. It skips lines that may
+// rejects, without decoding them, unless they are too long; a nil may accepts all. The argument of may is
+// valid until it returns.
 func (v *View) Waits(may func(line []byte) bool, f func(Waiting) bool) error {
 	if d := v.tx.redeliver; d != nil && (may == nil || may(d.rawBytes())) && !f(v.givenBack(d)) {
 		return nil
@@ -27,8 +27,8 @@ func (v *View) Waits(may func(line []byte) bool, f func(Waiting) bool) error {
 	return nil
 }
 
-// Last calls f for the last n entries that wait, in order of delivery. It reads
-// the file backwards, and no more than it must.
+// Last calls f for the last n waiting entries, in order of delivery. It reads the file backwards, and no more
+// than it must.
 func (v *View) Last(n int, f func(Waiting)) error {
 	from, err := v.waitsStart()
 	if err != nil {
@@ -53,7 +53,7 @@ func (v *View) Last(n int, f func(Waiting)) error {
 	return nil
 }
 
-// uncanceled leaves out canceled entries.
+// uncanceled leaves out entries that will be passed without delivery.
 func (v *View) uncanceled(f func(Waiting) bool) func(Waiting) bool {
 	return func(w Waiting) bool {
 		return v.tx.skips(w.Start) || f(w)
@@ -69,22 +69,21 @@ func (v *View) waitsStart() (int64, error) {
 	return v.tx.file.SkipZeros(from, v.Size())
 }
 
-// givenBack is the entry that was given back.
+// givenBack returns the entry that was given back.
 func (v *View) givenBack(d *Delivery) Waiting {
 	e := d.entry()
 	return Waiting{Entry: e, Expired: e.expired(v.tx.box.opts.Now())}
 }
 
-// backEntries finds a line, at or after from, that n lines that are not blank
-// follow, or a few more, and says how many follow. If there are fewer, it is the
-// first line.
+// backEntries finds a line, at or after from, with at least n entries from there to the end, and returns how
+// many there are. If there are fewer, it is the first line.
 func (v *View) backEntries(from int64, n int) (at int64, found int, err error) {
 	at = max(from, v.Size())
 	if v.tx.file == nil || at == from {
 		return at, 0, nil
 	}
 	waits := io.NewSectionReader(v.tx.file, from, at-from)
-	for back := n; found < n && at > from; back *= 2 { // look twice as far: many lines may be blank
+	for back := n; found < n && at > from; back *= 2 { // twice as far each time, since many lines may be blank
 		start, err := lines.Back(waits, at-from, back)
 		if err != nil {
 			return at, 0, err
@@ -111,7 +110,7 @@ func (v *View) eachWaiting(from, to int64, may func([]byte) bool, f func(Waiting
 	err := lines.Each(io.NewSectionReader(v.tx.file, from, to-from), from, func(start, end int64, raw []byte, whole bool) bool {
 		l := line{start: start, end: end, raw: raw, terminated: whole}
 		switch {
-		case len(raw) > MaxLine: // raw is only a part of it
+		case len(raw) > MaxLine: // raw is only a part of the line
 			if l, wrong = v.tx.lineAt(start); wrong != nil {
 				wrong = ignoreEnd(wrong)
 				return wrong == nil
@@ -132,7 +131,7 @@ type Place struct {
 	off        int64
 }
 
-// End is the place behind the queue file's last whole line.
+// End returns the place behind the queue file's last whole line.
 func (v *View) End() (Place, error) {
 	p := Place{generation: v.tx.st.QueueGeneration}
 	if v.tx.file == nil {
@@ -145,10 +144,9 @@ func (v *View) End() (Place, error) {
 	return p, nil
 }
 
-// Since calls f for every entry behind a place, delivered meanwhile or not, and
-// returns the place behind them. In a file that replaced the old one, those are
-// all its entries. A last line without its newline comes once it has that, or was
-// delivered without.
+// Since calls f for every entry behind a place, delivered meanwhile or not, and returns the place behind
+// them. In a file that replaced the old one, those are all entries. A last line without its newline comes
+// once it has its newline or was delivered.
 func (v *View) Since(p Place, f func(Waiting)) (Place, error) {
 	if v.tx.file == nil {
 		return p, nil
@@ -174,7 +172,7 @@ func (v *View) Since(p Place, f func(Waiting)) (Place, error) {
 	return p, nil
 }
 
-// Counted is how far [View.Count] has counted, and what.
+// Counted is how far [View.Count] has counted, and the result so far.
 type Counted struct {
 	seq, from  int64
 	generation int
@@ -183,10 +181,9 @@ type Counted struct {
 	whole      Backlog
 }
 
-// Count is [View.Backlog] for those who look again and again: it returns how far it came,
-// too. If nothing was committed since last, which may be nil, and the queue file has at
-// most grown, it reads only what was appended. A line that somebody edits in place while
-// it waits is then seen with the next commit.
+// Count is [View.Backlog] for callers that look repeatedly; it also returns how far it came. If nothing was
+// committed since last, which may be nil, and the queue file has at most grown, it reads only what was
+// appended. A waiting line that somebody edits in place is then noticed with the next commit.
 func (v *View) Count(ctx context.Context, last *Counted) (b Backlog, now *Counted, err error) {
 	from := v.waitsFrom()
 	if v.tx.file != nil {
@@ -213,15 +210,13 @@ func (v *View) Count(ctx context.Context, last *Counted) (b Backlog, now *Counte
 	return b, now, nil
 }
 
-// sameAs reports whether both counts begin at the same line of the same file, with the
-// same entries canceled.
+// sameAs reports whether both counts begin at the same line of the same file, with the same entries canceled.
 func (c *Counted) sameAs(other *Counted) bool {
 	return c.seq == other.seq && c.from == other.from && c.generation == other.generation && c.file == other.file
 }
 
-// Ahead counts the entries that come before the line that begins at that offset, the one
-// in flight not among them. It reads no more than that many bytes: if more wait there, it
-// returns -1 for the count, and their bytes.
+// Ahead counts the entries before the line that begins at start, except the one in flight. It reads at most
+// most bytes: if more wait there, it returns -1 for the count, and their bytes.
 func (v *View) Ahead(ctx context.Context, start, most int64) (entries, bytes int64, err error) {
 	from, err := v.waitsStart()
 	start = min(start, v.Size())
@@ -241,7 +236,7 @@ func (v *View) Ahead(ctx context.Context, start, most int64) (entries, bytes int
 	return entries, c.whole.Bytes + torn.Bytes, nil
 }
 
-// countLines adds the whole lines from c.end up to that offset, and returns a last one that is not.
+// countLines adds the whole lines from c.end up to upTo, and returns an unfinished last line.
 func (v *View) countLines(ctx context.Context, c *Counted, upTo int64) (torn Backlog, err error) {
 	unread := upTo - c.end
 	if unread <= 0 {

@@ -12,7 +12,7 @@ import (
 	"heartbeat/inbox"
 )
 
-// lookAt is a view that is closed with the test.
+// lookAt returns a view that is closed with the test.
 func lookAt(t testing.TB, box *inbox.Inbox) *inbox.View {
 	t.Helper()
 	v, err := box.View()
@@ -21,7 +21,7 @@ func lookAt(t testing.TB, box *inbox.Inbox) *inbox.View {
 	return v
 }
 
-// waitingTexts are the texts of all that waits.
+// waitingTexts returns the texts of all waiting entries.
 func waitingTexts(t testing.TB, box *inbox.Inbox) (texts []string) {
 	t.Helper()
 	require.NoError(t, lookAt(t, box).Waits(nil, func(w inbox.Waiting) bool {
@@ -37,8 +37,7 @@ func lastTexts(t testing.TB, box *inbox.Inbox, n int) (texts []string) {
 	return texts
 }
 
-// TestViewLastIsTheEndOfWaits holds that reading backwards finds what reading
-// forwards does.
+// TestViewLastIsTheEndOfWaits: reading backwards finds what reading forwards does.
 func TestViewLastIsTheEndOfWaits(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 200<<10) // more than a chunk
@@ -81,7 +80,7 @@ func TestViewWaitsBehindWhatIsInFlight(t *testing.T) {
 	assert.Equal(t, 2, first.Attempt)
 }
 
-// TestViewWaitsBehindAHole: what was settled and compacted is zeros.
+// TestViewWaitsBehindAHole: settled and compacted entries are zeros.
 func TestViewWaitsBehindAHole(t *testing.T) {
 	t.Parallel()
 	box := newBox(t, strings.Repeat("settled "+strings.Repeat("-", 100)+"\n", 4000)+"one\ntwo\n")
@@ -165,8 +164,7 @@ func TestViewSinceHasEveryLineOnce(t *testing.T) {
 	assert.Equal(t, []string{"back"}, look())
 }
 
-// TestViewSinceNoticesALongerFile: it is another one, although what was read
-// would still fit.
+// TestViewSinceNoticesALongerFile: it is another file, although the earlier position would still fit.
 func TestViewSinceNoticesALongerFile(t *testing.T) {
 	box := newBox(t, "one\ntwo\n")
 	drain(t, box)
@@ -219,7 +217,7 @@ func TestTailOfNoFileIsNotTorn(t *testing.T) {
 	require.NoError(t, tail.Close())
 }
 
-// TestViewAhead counts what comes before a line, and no more than it may read.
+// TestViewAhead counts the entries before a line, and stays within its limit of bytes.
 func TestViewAhead(t *testing.T) {
 	box := newBox(t, "one\n\ntwo\nthree\nfour")
 	ahead := func(start, most int64) [2]int64 {

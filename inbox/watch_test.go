@@ -11,7 +11,7 @@ import (
 	"heartbeat/inbox"
 )
 
-// watch follows the inbox by events alone when poll is long.
+// watch follows the inbox, by events alone if poll is long.
 func watch(t testing.TB, box *inbox.Inbox, poll time.Duration) *inbox.Watcher {
 	t.Helper()
 	w := box.Watch(poll)
@@ -21,7 +21,7 @@ func watch(t testing.TB, box *inbox.Inbox, poll time.Duration) *inbox.Watcher {
 
 const never = 10_000 * time.Hour
 
-// Every way to change an inbox wakes its watcher; otherwise the test hangs.
+// Every change of the inbox wakes its watcher; otherwise the test hangs.
 func TestWatchSeesChanges(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(t testing.TB, path string){
@@ -47,8 +47,8 @@ func TestWatchSeesTheInboxAppear(t *testing.T) {
 	<-w.C
 }
 
-// The state files change at every step, and are nobody's news. A change of the
-// inbox comes after theirs, so what is seen by then is all there is.
+// Changes of state files wake nobody. The inbox changes after them, so the watcher has seen
+// everything by then.
 func TestWatchLeavesOutStateFiles(t *testing.T) {
 	box := newBox(t, oldContent)
 	w := watch(t, box, never)
@@ -64,8 +64,7 @@ func TestWatchLeavesOutStateFiles(t *testing.T) {
 	<-w.C
 }
 
-// Where the file system sends no events, a look now and then does: here the
-// inbox is a link to a file in another directory.
+// Without file events the poll notices changes: here the inbox is a link to a file in another directory.
 func TestWatchPolls(t *testing.T) {
 	real := filepath.Join(t.TempDir(), "real.jsonl")
 	write(t, real, "")
@@ -78,7 +77,7 @@ func TestWatchPolls(t *testing.T) {
 	}
 }
 
-// Where nothing can be watched, looking now and then remains.
+// If nothing can be watched, the poll remains.
 func TestWatchOfAGoneDirectory(t *testing.T) {
 	box := newBox(t, "")
 	dir := filepath.Dir(box.Path())

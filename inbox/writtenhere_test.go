@@ -13,7 +13,7 @@ import (
 	"heartbeat/inbox"
 )
 
-// strict has only what was written here count.
+// strict trusts only state that was written here.
 func strict(t *testing.T) {
 	t.Helper()
 	inbox.TestOnlyTrustAll = false
@@ -22,8 +22,7 @@ func strict(t *testing.T) {
 
 const forged = `{"entry_id":"e","id":"job-1","start_offset":0,"end_offset":4,"attempt":1,"acknowledged_at":"2026-01-01T00:00:00Z","reply":"forged"}` + "\n"
 
-// worked is an inbox of ours with an entry that was answered, one that waits for its
-// time and an event.
+// worked returns an inbox of ours with an answered entry, a scheduled one and an event.
 func worked(t *testing.T) *inbox.Inbox {
 	t.Helper()
 	box := newBox(t, "")
@@ -35,7 +34,7 @@ func worked(t *testing.T) *inbox.Inbox {
 	return box
 }
 
-// brought is what a copy of a directory by git or `cp -r` leaves in another one.
+// brought returns a copy of a directory as git or `cp -r` leaves it elsewhere.
 func brought(t *testing.T, from string, keepTimes bool) *inbox.Inbox {
 	t.Helper()
 	dir := t.TempDir()
@@ -61,8 +60,8 @@ func found(t *testing.T, box *inbox.Inbox, id string) string {
 	return r.Found
 }
 
-// A repository may bring every file, a journal among them. What heartbeat alone
-// writes is only believed where the journal was written in this very place.
+// A repository may bring every file, even a journal. State that only heartbeat writes counts only
+// if the journal was written in this very place.
 func TestOnlyWhatWasWrittenHereCounts(t *testing.T) {
 	strict(t)
 	t.Run("ours", func(t *testing.T) {
@@ -111,8 +110,8 @@ func TestOnlyWhatWasWrittenHereCounts(t *testing.T) {
 	})
 }
 
-// A repository may bring a state that makes the first transaction commit at once: what
-// heartbeat alone writes is not believed for that.
+// A repository may bring a state that makes the first transaction commit at once. That does not
+// make heartbeat's own state trusted.
 func TestCommittingAtOnceBelievesNothing(t *testing.T) {
 	strict(t)
 	ours := newBox(t, "")
@@ -152,7 +151,7 @@ func TestWhoLooksBelievesNothingEither(t *testing.T) {
 	assert.Empty(t, warnings, "it is said once")
 }
 
-// Adopting takes all of it, also what came since, and nothing twice.
+// Adopting takes all of it, including what came since, and nothing twice.
 func TestAdopt(t *testing.T) {
 	strict(t)
 	box := brought(t, worked(t).Dir(), false)

@@ -13,11 +13,10 @@ import (
 	"heartbeat/inbox"
 )
 
-// zeros are what a copied hole, or a power loss, leaves in place of text.
+// zeros are what a copied hole or a power loss leaves in place of text.
 func zeros(n int) string { return strings.Repeat("\x00", n) }
 
-// Zeros at the start of a line are not part of an entry, and are reported; zeros
-// in the middle of a line are part of it.
+// Zeros at the start of a line do not belong to an entry, and are reported. Zeros inside a line belong to it.
 func TestZerosAreSkipped(t *testing.T) {
 	for name, c := range map[string]struct {
 		content string
@@ -53,8 +52,7 @@ func TestZerosAreSkipped(t *testing.T) {
 	}
 }
 
-// An entry behind zeros has the offset and the id of its own bytes, for every
-// reader.
+// An entry behind zeros has the offset and the id of its own bytes, for every reader.
 func TestEntryBehindZeros(t *testing.T) {
 	const line = `{"id":"job","prompt":"x"}`
 	box := newBox(t, zeros(5000)+line+"\n")
@@ -78,15 +76,14 @@ func TestEntryBehindZeros(t *testing.T) {
 	assert.Equal(t, e.Start, deliver(t, box).Start)
 }
 
-// What is appended behind zeros is an entry of its own.
+// Text that is appended behind zeros is a separate entry.
 func TestAppendBehindZeros(t *testing.T) {
 	box := newBox(t, "one\n"+zeros(100))
 	send(t, box, inbox.Message{Text: "two"})
 	assert.Equal(t, []string{"one", "two"}, drain(t, box))
 }
 
-// A sparse file is read no more than it has bytes: nobody waits for the zeros of
-// a hole.
+// Reading a sparse file takes only as long as its data: nobody waits for the zeros of a hole.
 func TestSparseInbox(t *testing.T) {
 	box := newBox(t, "one\n")
 	require.NoError(t, os.Truncate(box.Path(), 1<<40))
@@ -97,7 +94,7 @@ func TestSparseInbox(t *testing.T) {
 	assert.Equal(t, []string{"two"}, drain(t, box))
 }
 
-// wideText is UTF-16 or UTF-32 as editors and shells write it.
+// wideText returns UTF-16 or UTF-32 as editors and shells write it.
 func wideText(order binary.AppendByteOrder, size int, text string) string {
 	var b []byte
 	if size == 4 {
@@ -112,8 +109,8 @@ func wideText(order binary.AppendByteOrder, size int, text string) string {
 	return string(b)
 }
 
-// Nobody is given UTF-16 as text full of NULs, nor pieces of it: it is set aside whole, with
-// what to do, and what was appended as UTF-8 is delivered.
+// UTF-16 is not delivered as text full of NULs, nor in pieces. It is set aside whole, with advice,
+// and UTF-8 lines behind it are delivered.
 func TestWideLines(t *testing.T) {
 	t.Parallel()
 	little, big := binary.LittleEndian, binary.BigEndian

@@ -26,8 +26,7 @@ type answer struct {
 	Value   json.RawMessage     `json:"value,omitempty"`
 	Failure *babysitter.Failure `json:"error,omitempty"`
 	At      time.Time           `json:"at"`
-	// Lock is the lock's identity, as in the ledger: an answer that came with a
-	// repository does not count.
+	// Lock is the lock's identity, as in the ledger. An answer that came with a repository has another one.
 	Lock string `json:"lock"`
 }
 
@@ -42,11 +41,10 @@ func answerPath(box *inbox.Inbox, r *run.Run, effect string) string {
 	return ledgerPath(box, r) + ".result-" + effect
 }
 
-// HandOver keeps the result of an effect: any JSON value that the task's schema allows, or
-// why the task failed. caller is the process whose word that is: while an agent works on the
-// effect's entry, no other agent's counts. The result is durable when HandOver returns, and
-// the next step posts it. Errors match [ErrNotJSON] or
-// [ErrForPerson] where somebody asks.
+// HandOver keeps the result of an effect: a JSON value that the task's schema allows, or why the task failed.
+// caller is the process that hands it over. While an agent works on the effect's entry, no other agent may do so.
+// The result is durable when HandOver returns, and the next step posts it. The error can match [ErrNotJSON] or
+// [ErrForPerson].
 func (b *Bridge) HandOver(caller int, effect string, value []byte, failure *babysitter.Failure) error {
 	err := b.mayHandOver(caller, effect)
 	if err != nil {
@@ -68,7 +66,7 @@ func (b *Bridge) mayHandOver(caller int, id string) error {
 	return recovery.WorksOn(caller, sessions)
 }
 
-// atWork is the entry in flight, nil for none, and the sessions that the inbox knows.
+// atWork returns the entry in flight, or nil, and the sessions that the inbox knows.
 func (b *Bridge) atWork() (d *inbox.Delivery, all []inbox.Session, err error) {
 	v, err := b.Box.View()
 	if err != nil {
@@ -78,9 +76,8 @@ func (b *Bridge) atWork() (d *inbox.Delivery, all []inbox.Session, err error) {
 	return v.InFlight(), all, errors.Join(err, v.Close())
 }
 
-// Readable are the directories from which a process may hand a file over as an effect's
-// result: the one that its session works in, and the effect's own. None is named for a
-// person's process, which may read what the person may.
+// Readable returns the directories from which a process may hand over a file as an effect's result: the one that
+// its session works in, and the effect's own. A person's process may read whatever the person may: it gets none.
 func (b *Bridge) Readable(caller int, effect string) ([]string, error) {
 	_, sessions, err := b.atWork()
 	if err != nil {
@@ -93,7 +90,7 @@ func (b *Bridge) Readable(caller int, effect string) ([]string, error) {
 	return []string{dir, filepath.Join(b.Run.Dir(), "tasks", filepath.Base(effect))}, nil
 }
 
-// TextValue is a text as a result.
+// TextValue returns a text as a result.
 func TextValue(text string) json.RawMessage {
 	value, _ := json.Marshal(strings.ToValidUTF8(text, "\uFFFD")) // a text has a form in JSON
 	return value
@@ -102,8 +99,7 @@ func TextValue(text string) json.RawMessage {
 // handOverWait is how long a hand-over waits for another one to finish.
 const handOverWait = 10 * time.Second
 
-// handOver is what every result passes: one that a command or an agent's tool brings, and the
-// last message of a turn.
+// handOver takes every result, whether from a command, an agent's tool, or the last message of a turn.
 func (b *Bridge) handOver(a answer, durable bool) (err error) {
 	if a.Failure == nil && !json.Valid(a.Value) {
 		return fmt.Errorf("result of %s: %w", a.Effect, ErrNotJSON)
@@ -146,7 +142,7 @@ func (b *Bridge) handOver(a answer, durable bool) (err error) {
 	return nil
 }
 
-// drivenAs is how the run was driven last; zero if nothing tells.
+// drivenAs returns how the run was last driven, or the zero value if that is unknown.
 func (b *Bridge) drivenAs() Options {
 	l, err := b.open()
 	if err != nil {
@@ -155,7 +151,7 @@ func (b *Bridge) drivenAs() Options {
 	return l.Options
 }
 
-// identity is the identity of the lock's file, which is made if it is missing.
+// identity returns the identity of the lock's file. It makes a missing file.
 func (b *Bridge) identity() (string, error) {
 	f, _, err := disk.OpenWrite(lockPath(ledgerPath(b.Box, b.Run)))
 	if err != nil {
@@ -164,8 +160,7 @@ func (b *Bridge) identity() (string, error) {
 	return f.Identity(), f.Close()
 }
 
-// accepts returns what is wrong with an answer. asks says that the agent may answer
-// questions to a person.
+// accepts returns what is wrong with an answer. asks says that the agent may answer questions to a person.
 func (b *Bridge) accepts(t run.Task, a answer, asks bool) error {
 	switch {
 	case t.Kind == kindSleep:
@@ -186,23 +181,21 @@ func (b *Bridge) accepts(t run.Task, a answer, asks bool) error {
 	return nil
 }
 
-// answers are the effects whose answers wait to be posted. Only the names of files are
-// read.
+// answers returns the effects whose answers wait to be posted. It reads only the names of files.
 func (b *Bridge) answers() (map[string]bool, error) {
 	prefix := filepath.Base(answerPath(b.Box, b.Run, ""))
 	names, err := os.ReadDir(b.Box.Dir())
 	all := map[string]bool{}
 	for _, n := range names {
 		effect, is := strings.CutPrefix(n.Name(), prefix)
-		if is && !strings.Contains(effect, ".") { // it is still being written
+		if is && !strings.Contains(effect, ".") { // else it is still being written
 			all[effect] = true
 		}
 	}
 	return all, err
 }
 
-// answerOf is the answer that was handed over for an effect, nil if there is none, or what
-// is there was not made here.
+// answerOf returns the answer that was handed over for an effect, or nil if there is none that was made here.
 func (b *Bridge) answerOf(effect, lock string) (*answer, error) {
 	text, err := disk.ReadState(answerPath(b.Box, b.Run, effect), disk.MaxWhole)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, disk.ErrForeign) && !errors.Is(err, disk.ErrTooLarge) {
@@ -215,8 +208,7 @@ func (b *Bridge) answerOf(effect, lock string) (*answer, error) {
 	return &a, nil
 }
 
-// postAnswer posts the answer that was handed over for an effect. taken is false if the
-// answer may not be posted; the report says why.
+// postAnswer posts the handed-over answer of an effect. taken is false if it may not be posted: see the report.
 func (s *step) postAnswer(ctx context.Context, w want) (taken, posted bool, err error) {
 	a, err := s.answerOf(w.Effect, s.identity)
 	if err != nil {

@@ -43,8 +43,8 @@ func (b *Bridge) Answer(ctx context.Context, effect string, a Answer) error {
 	return b.CLI.Post(ctx, b.Run, effect, babysitter.Result{Value: value})
 }
 
-// checkAnswer checks the form of an answer to a breakpoint, and that its option exists.
-// Babysitter accepts any value, and takes all but such an object for a refusal.
+// checkAnswer checks the form of an answer to a breakpoint, and that its option exists. Babysitter accepts any
+// value, and reads anything but such an object as a refusal.
 func checkAnswer(t run.Task, a answer) error {
 	if a.Failure != nil {
 		return errors.New(`it is no answer to the question: a refusal is {"approved": false}, and no error`)
@@ -69,7 +69,7 @@ func choiceWords(options []string) string {
 	return "there are " + strings.Join(options, ", ")
 }
 
-// Questions are the breakpoints that wait for an answer.
+// Questions returns the breakpoints that wait for an answer.
 func (b *Bridge) Questions() (all []Held, err error) {
 	st, err := b.Run.State()
 	if err != nil {
@@ -88,7 +88,7 @@ func (b *Bridge) Questions() (all []Held, err error) {
 	return all, nil
 }
 
-// heldBy is a breakpoint that waits for an answer.
+// heldBy describes a breakpoint that waits for an answer.
 func (b *Bridge) heldBy(e run.Effect) (Held, error) {
 	task, err := b.Run.Task(e.ID)
 	return Held{Effect: e.ID, Label: e.Label, Question: task.Question, Since: e.RequestedAt}, err

@@ -20,8 +20,7 @@ import (
 	"heartbeat/orchestrate/run"
 )
 
-// accepted is the code of a run as it was when the run was bound, or as a person accepted it
-// since. It is kept out of the folders that agents work in.
+// accepted is the code of a run as it was bound or last accepted. It is kept outside the folders of agents.
 type accepted struct {
 	Dir  string    `json:"run_dir"`
 	Code run.Code  `json:"code"`
@@ -41,7 +40,7 @@ func (b *Bridge) acceptedPath() (string, error) {
 	return filepath.Join(dir, hex.EncodeToString(sum[:16])), nil
 }
 
-// readAccepted is nil if the run was not bound yet.
+// readAccepted returns nil if the run was not bound yet.
 func (b *Bridge) readAccepted() (run.Code, error) {
 	path, err := b.acceptedPath()
 	if err != nil {
@@ -58,8 +57,8 @@ func (b *Bridge) readAccepted() (run.Code, error) {
 	return a.Code, err
 }
 
-// AcceptCode has the steps of the run go on with its code as it is now, which is what binding a
-// run does, too. It returns what differs from the code that was accepted before.
+// AcceptCode accepts the run's code as it is now, so that steps go on with it. Binding a run does the same.
+// AcceptCode returns what differs from the code that was accepted before.
 func (b *Bridge) AcceptCode() (changed []string, err error) {
 	now, err := b.Run.Code(babysitter.Project(b.Run.Dir()), b.CLI.Command)
 	if err != nil {
@@ -72,13 +71,13 @@ func (b *Bridge) AcceptCode() (changed []string, err error) {
 	return changed, b.accept(now)
 }
 
-// Bind binds a run that is bound to no code yet, and has another version of the CLI than the
-// measured one noted. If it cannot be bound, the run rests, and says why.
+// Bind binds the run to its code, if it is not bound yet. It also has a version of the CLI noted that is not the
+// measured one. A run that cannot be bound rests, and says why.
 func (b *Bridge) Bind() {
 	if before, err := b.readAccepted(); before != nil || err != nil {
 		return
 	}
-	if _, err := b.AcceptCode(); err == nil { // or a step tries again
+	if _, err := b.AcceptCode(); err == nil { // else a step tries again
 		_, _ = b.CLI.Version(context.Background()) // the next call says why it cannot be run
 	}
 }
@@ -104,8 +103,8 @@ func (b *Bridge) accept(now run.Code) error {
 // errRests says that the run's code is not what it was when the run was bound.
 var errRests = errors.New("its code has to be accepted")
 
-// mayRun refuses with errRests what would execute the run's code. A run that was bound to no
-// code is bound now, by whoever drives it.
+// mayRun guards whatever executes the run's code, and refuses with errRests. It binds an unbound run, unless
+// another process drives that run.
 func (b *Bridge) mayRun() error {
 	if b.AnyCode {
 		return nil
@@ -146,13 +145,13 @@ func (b *Bridge) shown(names []string) (all []string) {
 	return all
 }
 
-// rests is why a run is not gone on with until a person accepts its code.
+// rests is why a run stops until a person accepts its code.
 type rests struct {
 	Why   string    `json:"why,omitempty"`
 	Since time.Time `json:"since,omitzero"`
 }
 
-// still is the same as long as the reason is.
+// still keeps the time for as long as the reason is the same.
 func (r rests) still(why error) rests {
 	if r.Why == why.Error() {
 		return r
@@ -167,8 +166,8 @@ func (s *step) rest(why error) {
 	s.report.Guard = why.Error() + ": look at it, and `" + words.Shell("heartbeat", "run", "accept-code", s.Run.ID(), "--inbox", s.Box.Path()) + "` has the run go on"
 }
 
-// Resting is a run that rests until a person accepts its code, or that is stuck since its last
-// step failed, and since when; why is "" for any other.
+// Resting returns why and since when a run rests until a person accepts its code, or is stuck because its last step
+// failed. why is "" for any other run.
 func Resting(box *inbox.Inbox, r *run.Run) (why string, stuck bool, since time.Time) {
 	l, err := (&Bridge{Box: box, Run: r}).open()
 	switch {

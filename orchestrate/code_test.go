@@ -78,7 +78,7 @@ func TestAcceptCode(t *testing.T) {
 		require.NoError(t, err, out)
 		return out
 	}
-	const why = "the run r1 rests: its code has to be accepted: it has changed in p.mjs"
+	const why = ": its code has to be accepted: it has changed in p.mjs: look at it"
 	assert.Contains(t, must("status"), why)
 	assert.Contains(t, must("run", "status"), "goes no further: its code has to be accepted")
 	assert.Contains(t, must("notify", "--notify", "cat"), why)

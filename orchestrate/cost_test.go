@@ -22,12 +22,13 @@ type spender struct {
 	requests   int64
 	transcript string
 	active     bool
+	shown      string // as it started
 }
 
 func (r *runRig) spender(session string, flags ...string) *spender {
 	r.t.Helper()
 	s := &spender{runRig: r, session: session, flags: flags, transcript: filepath.Join(r.t.TempDir(), session+".jsonl")}
-	s.event("SessionStart", "")
+	s.shown = s.event("SessionStart", "").Get("systemMessage").String()
 	s.line(`{"type":"user","message":{"content":"begin"}}`)
 	return s
 }
@@ -87,9 +88,60 @@ func TestWhatARunHasCost(t *testing.T) {
 	text := s.stop("done")
 	require.NotEmpty(t, text)
 	assert.Contains(t, r.standing(), "; it has cost 0.01 USD\n")
+	kept := r.result()
+	assert.Equal(t, "done", kept.Get("value").String(), "what the process gets has nothing of it")
+	assert.InDelta(t, 0.012, kept.Get("metadata.cost_usd").Float(), 1e-9)
+	assert.EqualValues(t, 2000, kept.Get("metadata.tokens.input").Int())
+	assert.EqualValues(t, 2, kept.Get("metadata.requests").Int())
+	assert.Equal(t, "claude-opus-5-5", kept.Get("metadata.model").String())
 	out, err := r.heartbeat("run", "resume", "r1", "--inbox", r.inbox, "--max-cost-per-run", "5")
 	require.Error(t, err)
 	assert.Contains(t, out, "is no limit any more: limit each entry of the run")
+}
+
+// result is the one result that the run has.
+func (r *runRig) result() gjson.Result {
+	r.t.Helper()
+	all, err := filepath.Glob(filepath.Join(r.run, "tasks", "*", "result.json"))
+	require.NoError(r.t, err)
+	require.Len(r.t, all, 1)
+	text, err := os.ReadFile(all[0])
+	require.NoError(r.t, err)
+	return gjson.ParseBytes(text)
+}
+
+// A failure has what it has cost, too, and an effect of which nothing is known has no metadata.
+func TestWhatAFailureHasCost(t *testing.T) {
+	process := `export async function process(inputs, ctx) { return await ctx.task(agent, {q:'a'}); }`
+	for name, spent := range map[string]bool{"known": true, "unknown": false} {
+		t.Run(name, func(t *testing.T) {
+			r := newRunRig(t, process)
+			s := r.spender("s1")
+			require.Contains(t, s.stop("hello"), "agent a")
+			if spent {
+				s.spend()
+			}
+			out, err := r.heartbeat("result", r.effect(), "--inbox", r.inbox, "--error", "no database")
+			require.NoError(t, err, out)
+			require.NotEmpty(t, s.stop("it cannot be done"))
+			kept := r.result()
+			assert.Equal(t, "error", kept.Get("status").String())
+			assert.Equal(t, spent, kept.Get("metadata.cost_usd").Exists(), kept.Raw)
+		})
+	}
+}
+
+// A result comes to its run where there is no room for a file with what it has cost.
+func TestAResultWithoutRoomForItsCost(t *testing.T) {
+	r := newRunRig(t, `export async function process(inputs, ctx) { return await ctx.task(agent, {q:'a'}); }`)
+	s := r.spender("s1")
+	require.Contains(t, s.stop("hello"), "agent a")
+	s.spend()
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "gone"))
+	require.NotEmpty(t, s.stop("done"))
+	assert.Contains(t, s.said, "is posted without its metadata: open ")
+	assert.Equal(t, "done", r.result().Get("value").String())
+	assert.False(t, r.result().Get("metadata.cost_usd").Exists())
 }
 
 // The check of a run's entry comes before its result is handed in.

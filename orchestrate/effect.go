@@ -13,14 +13,13 @@ import (
 	"heartbeat/orchestrate/effect"
 )
 
-// The kinds of effects that are not simply work for an agent.
+// Kinds of effects that are not simply work for an agent.
 const (
 	kindSleep      = "sleep"
 	kindBreakpoint = "breakpoint"
 )
 
-// handle makes sure that somebody works on an effect. m is its entry if that is to be
-// appended; posted says that the effect has its result now.
+// handle makes sure that somebody works on an effect. m is a new entry for it. posted says that it has its result.
 func (s *step) handle(ctx context.Context, w want) (m *inbox.Message, posted bool, err error) {
 	if s.handedOver[w.Effect] {
 		taken, posted, err := s.postAnswer(ctx, w)
@@ -101,8 +100,7 @@ func (s *step) question(ctx context.Context, w want) (posted bool, err error) {
 	return false, nil
 }
 
-// answered handles an effect whose entry was answered although the effect has no result.
-// The reply is the result of a task that asks for plain text.
+// answered handles an effect whose entry was answered without a result. The reply counts if text is asked for.
 func (s *step) answered(ctx context.Context, w want, reply string) (posted bool, err error) {
 	task, err := s.Run.Task(w.Effect)
 	if err != nil {
@@ -127,16 +125,17 @@ func (s *step) value(ctx context.Context, effect string, value any) (posted bool
 	return s.post(ctx, effect, babysitter.Result{Value: text})
 }
 
-// fail has an effect fail.
+// fail posts an effect as failed.
 func (s *step) fail(ctx context.Context, effect, name, why string) (posted bool, err error) {
 	return s.post(ctx, effect, babysitter.Result{Failure: &babysitter.Failure{Name: name, Message: why}})
 }
 
-// post gives an effect its result. It is no error if the effect has one by now.
+// post gives an effect its result. It is no error if the effect already has one.
 func (s *step) post(ctx context.Context, effect string, result babysitter.Result) (posted bool, err error) {
 	if err := s.mayRun(); err != nil {
 		return false, err
 	}
+	result.Metadata = s.costOf(effect)
 	err = s.CLI.Post(ctx, s.Run, effect, result)
 	if errors.Is(err, babysitter.ErrResolved) {
 		return true, nil
@@ -160,9 +159,8 @@ func (s *step) giveUpOn(ctx context.Context, w want, a asked, why string) (poste
 	return s.fail(ctx, w.Effect, "UnresolvedEffect", "no result for effect "+w.Effect+": "+why)
 }
 
-// overdue tells the process that an effect took longer than its task allows, once the
-// effect's entry was in flight for that long. A result that the agent hands over later is
-// refused.
+// overdue tells the process that an effect took longer than its task allows, once its entry was in flight for that
+// long. A result that the agent hands over later is refused.
 func (s *step) overdue(ctx context.Context, w want, entry string) (posted bool, err error) {
 	v, err := s.Box.View()
 	if err != nil {

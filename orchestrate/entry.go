@@ -15,7 +15,7 @@ import (
 	"heartbeat/orchestrate/schema"
 )
 
-// The kinds of entries about the run itself.
+// Kinds of entries about the run itself.
 const (
 	kindFailed = "run failed"
 	kindFinish = "run completed"
@@ -41,7 +41,7 @@ func (b *Bridge) message(id, effectID, kind, step, prompt string) inbox.Message 
 	return inbox.Message{ID: id, Text: prompt, Metadata: meta}
 }
 
-// wording is the text of an effect's entry, still in parts.
+// wording returns the text of an effect's entry, still in parts.
 func (b *Bridge) wording(effect string, t run.Task) prompt.Effect {
 	return prompt.Effect{
 		Program: b.Program, Inbox: b.Box.Path(), RunID: b.Run.ID(), ID: effect, Kind: t.Kind, Task: t.Raw,
@@ -94,10 +94,10 @@ func (s *step) failedText(f *run.Failure) string {
 
 // entryState says where an entry is, and what became of it.
 type entryState struct {
-	where string       // as a Receipt's Found; "" if it is nowhere in the inbox
-	dead  inbox.Reason // why it was set aside, "" if it was not
+	where string       // as a Receipt's Found; "" if it is not in the inbox
+	dead  inbox.Reason // why it was set aside, or ""
 	why   string       // in words
-	reply string       // to an entry that was answered
+	reply string       // to an answered entry
 }
 
 func (f entryState) waits() bool { return f.where != "" && f.where != inbox.FoundAnswered }
@@ -121,7 +121,7 @@ func (b *Bridge) find(ids []string) (map[string]string, error) {
 	return where, errors.Join(err, v.Close())
 }
 
-// stateWhere is the state of an entry whose place is known.
+// stateWhere returns the state of an entry whose place is known.
 func (b *Bridge) stateWhere(id string, where map[string]string) (f entryState, err error) {
 	f.where = where[id]
 	switch {
@@ -140,7 +140,7 @@ func (b *Bridge) stateWhere(id string, where map[string]string) (f entryState, e
 	return f, err
 }
 
-// reply is the last reply to an entry.
+// reply returns the last reply to an entry.
 func (b *Bridge) reply(id string) (reply string, err error) {
 	tail, err := b.Box.TailResults(-1)
 	if err != nil {

@@ -13,11 +13,11 @@ import (
 // executeTimeout is the time limit of a task that names none, as in the SDK.
 const executeTimeout = 15 * time.Minute
 
-// maxShown bounds, in bytes, how much of each output stream a failure quotes.
+// maxShown limits, in bytes, how much of each output stream a failure quotes.
 const maxShown = 1 << 20
 
-// execute runs a task that is a command, and posts what it printed, or how it failed. If
-// this process is killed before that, the next step runs the command again.
+// execute runs a task that is a command, and posts its output or its failure. If this process is killed before
+// that, the next step runs the command again.
 func (s *step) execute(ctx context.Context, w want) (posted bool, err error) {
 	c, err := s.commandOf(w)
 	if err != nil {
@@ -33,8 +33,11 @@ func (s *step) execute(ctx context.Context, w want) (posted bool, err error) {
 	}
 	result.FinishedAt = time.Now()
 	var said any = ran.Stdout
-	if ran.Failure != "" {
+	switch {
+	case ran.Failure != "":
 		said = map[string]any{"exitCode": ran.Status, "stdout": end(ran.Stdout), "stderr": end(ran.Stderr), "cutOff": ran.Cut}
+	case c.Silent:
+		said = ""
 	}
 	text, err := json.Marshal(said)
 	if err != nil {
@@ -64,8 +67,8 @@ func (s *step) leave(w want) error {
 
 func end(s string) string { return s[max(0, len(s)-maxShown):] }
 
-// commandOf is the command of an effect's task, nil if it has none. Paths are relative to
-// the project, or to the working directory if the run does not lie in a project.
+// commandOf returns the command of an effect's task, or nil. Paths are relative to the project, or to the working
+// directory if the run is in no project.
 func (s *step) commandOf(w want) (*run.Command, error) {
 	task, err := s.Run.Task(w.Effect)
 	c := task.Command

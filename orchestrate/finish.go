@@ -9,9 +9,22 @@ import (
 	"heartbeat/orchestrate/statefile"
 )
 
-// finish asks the agent, in the last entry of a completed run, to name the proof. The
-// process is not run again: that would complete the run a second time.
+// Complete takes a step of the run for a person, who needs no proof: a completed run is then done. An entry that
+// asks an agent for the proof is no longer delivered.
+func (b *Bridge) Complete(ctx context.Context) (Report, error) {
+	return b.underLock(ctx, stepWait, func(s *step, ctx context.Context) error {
+		s.closing = true
+		return s.run(ctx)
+	})
+}
+
+// finish asks the agent, in the last entry of a completed run, to name the proof. It does not run the process
+// again, which would complete the run a second time.
 func (s *step) finish(ctx context.Context) error {
+	if s.closing {
+		s.ledger.Done, s.report.Done = true, true
+		return nil
+	}
 	a := s.ledger.Finish
 	if a.Entry != "" {
 		f, err := s.stateOf(a.Entry)
@@ -36,13 +49,12 @@ func (s *step) finish(ctx context.Context) error {
 	a.Entry = s.entryID("finish", a.Nth)
 	err := s.append(ctx, []inbox.Message{s.message(a.Entry, "", kindFinish, "", s.finishText())})
 	if err == nil {
-		s.ledger.Finish = a // the ledger is saved after an error, too
+		s.ledger.Finish = a // only now: the ledger is saved after an error, too
 	}
 	return err
 }
 
-// failed hands the error of a failed run to the agent, once. Whether the agent mended it
-// shows when the process is run again.
+// failed hands the error of a failed run to the agent, once. The next run of the process shows whether it is fixed.
 func (s *step) failed(ctx context.Context) (again bool, err error) {
 	a, failure := s.ledger.Failure, s.state.Failure
 	if a.Seq != failure.Seq {
@@ -74,5 +86,5 @@ func (s *step) failed(ctx context.Context) (again bool, err error) {
 	return err == nil && (!ended || s.report.Guard == ""), err
 }
 
-// attempts is how often a failed run is tried again, and a proof asked for.
+// attempts limits how often a failed run is tried again, and how often a proof is asked for.
 const attempts = 3

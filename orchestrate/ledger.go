@@ -19,28 +19,25 @@ import (
 	"heartbeat/orchestrate/run"
 )
 
-// ledger is what a bridge remembers of a run, to save work at the next step.
+// ledger is what a bridge remembers of a run, to save work in the next step.
 type ledger struct {
 	Run     string  `json:"run_id"`
 	Dir     string  `json:"run_dir"`
 	Options Options `json:"options"`
-	// Lock is the identity of the lock's file beside the ledger. Nobody can know it in
-	// advance, so a ledger that came with a repository or a copy has another one.
+	// Lock is the identity of the lock's file beside the ledger. Nobody can know it in advance, so a ledger that
+	// came with a repository or a copy has another one.
 	Lock string `json:"lock,omitempty"`
-	// Head is the last event of the journal when the process ran last, and Wants are the
-	// effects that the process waited for then. The process can want nothing else before
-	// the journal grows.
+	// Head is the last event of the journal when the process last ran, and Wants are the effects that the process
+	// waited for then. It can want nothing else before the journal grows.
 	Head    int              `json:"head_seq"`
 	Wants   []want           `json:"wants,omitempty"`
 	Effects map[string]asked `json:"effects,omitempty"`
-	Failure asked            `json:"failure"`            // the entry about the last failure, and the event of that failure
-	Past    int              `json:"past_seq,omitempty"` // the event of a failure from which the process recovered
+	Failure asked            `json:"failure"`            // entry about the last failure, and the event of that failure
+	Past    int              `json:"past_seq,omitempty"` // event of a failure from which the process recovered
 	Finish  asked            `json:"finish"`
 	Done    bool             `json:"done,omitempty"`
 	Steps   int              `json:"steps"`
-	// Idle is how often in a row the process was run without progress.
-	Idle int `json:"idle,omitempty"`
-	// Guard is why the last step stopped the run, "" if it did not.
+	// Guard is why the last step stopped the run, or "".
 	Guard string `json:"guard,omitempty"`
 	Rests rests  `json:"rests,omitzero"`
 	// Stuck is why the last step failed.
@@ -58,9 +55,9 @@ type want struct {
 
 // asked is the entry that was made for an effect, or about the run.
 type asked struct {
-	Entry string    `json:"entry,omitempty"` // the id of its entry
-	Nth   int       `json:"nth,omitempty"`   // which attempt that is, from 1
-	Seq   int       `json:"seq,omitempty"`   // the event of the failure that it is about
+	Entry string    `json:"entry,omitempty"` // the entry's id
+	Nth   int       `json:"nth,omitempty"`   // which attempt, from 1
+	Seq   int       `json:"seq,omitempty"`   // event of the failure that it is about
 	Over  string    `json:"over,omitempty"`  // why it waits for a person
 	Since time.Time `json:"since,omitzero"`
 }
@@ -68,17 +65,16 @@ type asked struct {
 const (
 	ledgerPrefix, ledgerSuffix = ".run-", ".json"
 
-	// maxLedger is more than any ledger needs: it has a hundred bytes for each effect.
+	// maxLedger is more than any ledger needs: each effect takes a hundred bytes.
 	maxLedger = 16 << 20
 )
 
-// ledgerPath is the path of a run's ledger. A run's id is valid as a file name, since
-// babysitter made a folder of that name.
+// ledgerPath returns the path of a run's ledger. A run's id is a valid file name: babysitter made a folder of it.
 func ledgerPath(box *inbox.Inbox, r *run.Run) string {
 	return filepath.Join(box.Dir(), ledgerPrefix+filepath.Base(r.ID())+ledgerSuffix)
 }
 
-// Stepping reports whether somebody takes a step of one of these runs right now.
+// Stepping reports whether somebody is taking a step of one of these runs.
 func Stepping(box *inbox.Inbox, dirs []string) bool {
 	return slices.ContainsFunc(dirs, func(dir string) bool {
 		return machine.LockHolder(lockPath(filepath.Join(box.Dir(), ledgerPrefix+filepath.Base(dir)+ledgerSuffix))) != 0
@@ -87,8 +83,8 @@ func Stepping(box *inbox.Inbox, dirs []string) bool {
 
 func lockPath(ledger string) string { return ledger + ".lock" }
 
-// readLedger reads a ledger that was made here. The error matches [fs.ErrNotExist] if
-// there is none, and [errStrange] if the file was made elsewhere or is not a ledger.
+// readLedger reads a ledger that was made here. The error matches [fs.ErrNotExist] if there is none, and
+// [errStrange] if the file was made elsewhere or is not a ledger.
 func readLedger(path string) (*ledger, error) {
 	text, err := disk.ReadState(path, maxLedger)
 	if err != nil {
@@ -115,11 +111,11 @@ func readLedger(path string) (*ledger, error) {
 	return l, nil
 }
 
-// errStrange says that a ledger is not one that was made where it stands.
+// errStrange says that a ledger was not made where it stands.
 var errStrange = errors.New("it was not made here")
 
-// open reads the ledger. A new one is begun if it is missing, was made elsewhere, or
-// belongs to another run of the same id: without it, work is only done twice.
+// open reads the ledger. It begins a new one if the file is missing, was made elsewhere, or belongs to another run
+// with the same id. Without the old ledger, work is only done twice.
 func (b *Bridge) open() (*ledger, error) {
 	fresh := &ledger{Run: b.Run.ID(), Dir: b.Run.Dir(), Effects: map[string]asked{}}
 	l, err := readLedger(ledgerPath(b.Box, b.Run))
@@ -149,8 +145,7 @@ func (b *Bridge) save(l *ledger, lock *disk.Lock) error {
 	return nil
 }
 
-// stepWait is how long a step waits for another step of the same run, whose process may
-// be running.
+// stepWait is how long a step waits for another step of the same run, whose process may be running.
 const stepWait = 2 * time.Minute
 
 func (b *Bridge) lock(ctx context.Context, wait time.Duration) (*disk.Lock, error) {
@@ -164,14 +159,14 @@ func (b *Bridge) lock(ctx context.Context, wait time.Duration) (*disk.Lock, erro
 // DrivenRun is a run that was driven through an inbox, and how.
 type DrivenRun struct {
 	Dir  string
-	Done bool // it is completed, and its proof was given
+	Done bool // completed, and its proof was given or a person said so
 	Options
 	// Waits are the ids of the entries whose outcome the run waits for.
 	Waits []string
 }
 
-// Driven are the runs that were driven through an inbox. strange are the names of ledgers
-// beside the inbox that were made elsewhere; they are ignored.
+// Driven returns the runs that were driven through an inbox. strange names ledgers beside the inbox that were made
+// elsewhere, and are ignored.
 func Driven(box *inbox.Inbox) (all []DrivenRun, strange []string, err error) {
 	names, err := os.ReadDir(box.Dir())
 	for _, n := range names {
@@ -194,8 +189,7 @@ func Driven(box *inbox.Inbox) (all []DrivenRun, strange []string, err error) {
 	return all, strange, err
 }
 
-// claimName is the file in the run's directory that names the inbox which drives the
-// run. Two inboxes would give the same work to two agents.
+// claimName, in the run's directory, names the inbox driving the run. Two would give the same work to two agents.
 const claimName = ".heartbeat-inbox"
 
 // claim makes the run this inbox's, unless another inbox still drives it.

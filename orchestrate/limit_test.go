@@ -23,17 +23,24 @@ func (r *runRig) deliverNext() string {
 // An entry has the time limit of its task: if it is in flight for longer, the run gets an
 // error, and a later result is refused.
 func TestTimeLimitOfATask(t *testing.T) {
-	r := newRunRig(t, `const slow = defineTask('slow', (a) => ({kind:'agent', title:'slow', agent:{name:'helper', prompt:{task:a.q}, timeoutMs:1}}));
+	for name, task := range map[string]string{
+		"agent":             `ctx.task(slow, {q:'a'})`,
+		"orchestrator task": `ctx.orchestratorTask({prompt:'a', constraints:{timeout:1}})`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRunRig(t, `const slow = defineTask('slow', (a) => ({kind:'agent', title:'slow', agent:{name:'helper', prompt:{task:a.q}, timeoutMs:1}}));
 export async function process(inputs, ctx) {
-  try { return await ctx.task(slow, {q:'a'}); } catch (e) { if (/Pending|Requested/.test(e.name)) throw e; return [e.name, e.message]; } }`)
-	once := []string{"orchestrate", "--inbox", r.inbox, "--run", r.run, "--once", "--babysitter", r.babysitter}
-	out, err := r.heartbeat(once...)
-	require.NoError(t, err, out)
-	assert.Contains(t, r.deliverNext(), "It is to be done within 1ms.")
-	out, err = r.heartbeat(once...)
-	require.NoError(t, err, out)
-	assert.Equal(t, "completed", r.state())
-	assert.Equal(t, `["TimeoutError","itwastobedonewithin1ms,andwasnot"]`, r.output())
+  try { return await `+task+`; } catch (e) { if (/Pending|Requested/.test(e.name)) throw e; return [e.name, e.message]; } }`)
+			once := []string{"orchestrate", "--inbox", r.inbox, "--run", r.run, "--once", "--babysitter", r.babysitter}
+			out, err := r.heartbeat(once...)
+			require.NoError(t, err, out)
+			assert.Contains(t, r.deliverNext(), "It is to be done within 1ms.")
+			out, err = r.heartbeat(once...)
+			require.NoError(t, err, out)
+			assert.Equal(t, "completed", r.state())
+			assert.Equal(t, `["TimeoutError","itwastobedonewithin1ms,andwasnot"]`, r.output())
+		})
+	}
 }
 
 // The person and the agent are told that a result is not checked.

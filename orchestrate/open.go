@@ -22,7 +22,7 @@ func OpenAll(r *cli.RunFlags, box *inbox.Inbox, note func(string, ...any)) (all 
 	return all, nil
 }
 
-// Open is the bridge of the run in a directory. It binds a run that is new to its code.
+// Open opens the bridge of the run in a directory, and binds a new run to its code.
 func Open(r *cli.RunFlags, box *inbox.Inbox, dir string, note func(string, ...any)) (*Bridge, error) {
 	b, err := OpenWith(r, box, DrivenRun{Dir: dir, Options: OptionsOf(r)}, note)
 	if err == nil {
@@ -31,15 +31,15 @@ func Open(r *cli.RunFlags, box *inbox.Inbox, dir string, note func(string, ...an
 	return b, err
 }
 
-// OptionsOf are the flags as package orchestrate takes them.
+// OptionsOf returns the flags as package orchestrate takes them.
 func OptionsOf(r *cli.RunFlags) Options {
 	return Options{
 		Breakpoints: effect.Breakpoints(r.Breakpoints), RejectReason: r.RejectReason,
-		OnUnresolved: effect.Unresolved(r.OnUnresolved), Execute: r.Execute, AnyCode: r.CodeChanges == "allow", MaxSteps: r.MaxIterations, MaxIdle: r.MaxIdle,
+		OnUnresolved: effect.Unresolved(r.OnUnresolved), Execute: r.Execute, AnyCode: r.CodeChanges == "allow", MaxSteps: r.MaxIterations,
 	}
 }
 
-// OpenWith is Open with the options that the run was driven with.
+// OpenWith is [Open] with the options that the run was driven with, and without binding it.
 func OpenWith(r *cli.RunFlags, box *inbox.Inbox, of DrivenRun, note func(string, ...any)) (*Bridge, error) {
 	dir, err := filepath.Abs(of.Dir)
 	if err != nil {

@@ -1,12 +1,11 @@
-// Package orchestrate drives babysitter runs through an inbox: what a run asks for
-// becomes entries, and the answers go back to the run.
+// Package orchestrate drives babysitter runs through an inbox: what a run asks for becomes entries, and the answers
+// go back to the run.
 //
-// A run's process asks for effects and cannot continue without their results. A
-// [Bridge] takes one step at a time: it runs the process as far as it gets, makes sure
-// that each effect the process then waits for has exactly one entry in the inbox, and
-// posts results that need no agent. The ledger beside the inbox is a cache: it saves
-// work, and nothing depends on it. A step may be taken at any time, by any number of
-// processes, and after a crash at any point.
+// A run's process asks for effects and cannot continue without their results. A [Bridge] takes one step at a time.
+// It runs the process as far as it gets, makes sure that each effect the process then waits for has exactly one
+// entry in the inbox, and posts results that need no agent. The ledger beside the inbox is a cache: it saves work,
+// and nothing depends on it. A step may be taken at any time, by any number of processes, and after a crash at any
+// point.
 package orchestrate
 
 import (
@@ -18,27 +17,21 @@ import (
 	"heartbeat/orchestrate/run"
 )
 
-// Options say how a run is driven. The ledger keeps them for other processes that take a
-// step, but what they permit counts only from the process itself: see
-// [Options.Following].
+// Options say how a run is driven. The ledger keeps them for other processes that take a step, but a process
+// permits only what its own options permit: see [Options.Following].
 type Options struct {
 	Breakpoints  effect.Breakpoints `json:"breakpoints,omitempty"` // [effect.Hold] if empty
 	RejectReason string             `json:"reject_reason,omitempty"`
 	OnUnresolved effect.Unresolved  `json:"on_unresolved,omitempty"` // [effect.Leave] if empty
-	// Execute are the kinds of effects that the step itself carries out: [effect.Node]
-	// and [effect.Shell] are possible.
+	// Execute lists the kinds of effects that the step itself carries out: [effect.Node], [effect.Shell].
 	Execute []string `json:"execute,omitempty"`
-	// AnyCode has the process run however its code has changed since the run was bound. No file
-	// says so either.
+	// AnyCode runs the process however its code has changed since the run was bound. No file can say so either.
 	AnyCode bool `json:"-"`
-	// MaxSteps bounds how often the process is run; 0 is no bound.
+	// MaxSteps limits how often the process is run; 0 is no limit.
 	MaxSteps int `json:"max_steps,omitempty"`
-	// MaxIdle bounds how often in a row the process is run without progress; 0 is no
-	// bound.
-	MaxIdle int `json:"max_idle,omitempty"`
 
-	// following says that the ledger keeps the options of another process, and others
-	// are the kinds of effects that this other process carries out.
+	// following says that another process drives the run, whose options the ledger keeps. others are the kinds of
+	// effects that process carries out.
 	following bool
 	others    []string
 }
@@ -46,9 +39,8 @@ type Options struct {
 // Empty reports whether nothing was kept.
 func (o Options) Empty() bool { return o.Breakpoints == "" && o.OnUnresolved == "" }
 
-// Following are the options of a process that takes a step of a run which another process
-// drives: those kept by the other one, except for what they permit. That comes from o
-// alone, since an agent's tools can write the ledger.
+// Following returns the options for a step of a run that another process drives: its kept options, except for what
+// they permit. That comes from o alone, since an agent's tools can write the ledger.
 func (o Options) Following(kept Options) Options {
 	if kept.Empty() {
 		return o
@@ -62,18 +54,15 @@ func (o Options) Following(kept Options) Options {
 type Bridge struct {
 	Box *inbox.Inbox
 	Run *run.Run
-	// CLI is what changes the run, and Program is the path of heartbeat, by which the agent is
-	// told to hand results over: a step needs both. How babysitter is called is kept in no
-	// file, so that nobody who can write beside the inbox can choose what runs.
+	// CLI changes the run. Program is the path of heartbeat, in the command by which the agent hands results over.
+	// A step needs both. No file names the CLI, so that who can write beside the inbox cannot choose what runs.
 	CLI     *babysitter.CLI
 	Program string
 	Options
-	// Posts bounds how many of the results that were handed over a step posts, and Until
-	// is when it stops posting; zero is no bound.
+	// Posts limits how many handed-over results a step posts, and Until is when it stops posting. Zero is no limit.
 	Posts int
 	Until time.Time
-	// Outside leaves the commands of Execute to another process. A step then does not wait
-	// for a process that already takes one.
+	// Outside leaves the commands of Execute to another process. A step then waits for no other step.
 	Outside bool
 }
 
@@ -82,8 +71,7 @@ type Report struct {
 	Run    string     `json:"run"`
 	Dir    string     `json:"run_dir"`
 	Status run.Status `json:"status"`
-	// Queued are the ids of the entries that this step appended, and Waits is how many
-	// effects had an entry before.
+	// Queued are the ids of the entries that this step appended. Waits counts the effects that had an entry before.
 	Queued []string `json:"queued,omitempty"`
 	Waits  int      `json:"waits,omitempty"`
 	// Posted are the effects that this step gave a result.
@@ -96,20 +84,19 @@ type Report struct {
 	Refused []string `json:"refused,omitempty"`
 	// Busy says that nothing was done, since another process takes a step of the run.
 	Busy bool `json:"busy,omitempty"`
-	// Commands are the effects whose commands are left to another process, and Longest
-	// is the longest time limit among them.
+	// Commands are effects whose commands are left to another process. Longest is the longest of their time limits.
 	Commands []string      `json:"commands,omitempty"`
 	Longest  time.Duration `json:"-"`
 	// Held are the effects that wait for a person.
 	Held []Held `json:"held,omitempty"`
-	// NotBefore is when the next sleep is over, nil if the run sleeps nowhere.
+	// NotBefore is when the next sleep is over, or nil.
 	NotBefore *time.Time `json:"not_before,omitempty"`
 	// Iterations is how often the process was run through this inbox.
 	Iterations int `json:"iterations,omitempty"`
-	// Done says that the run is completed and the agent named its proof.
+	// Done says that the run is completed, and that the agent named its proof or a person said so.
 	Done bool `json:"done,omitempty"`
-	// Guard is why the bridge stopped driving this run, "" if it did not. OutOfSteps
-	// says that the reason is [Options.MaxSteps]: a greater one lets the run continue.
+	// Guard is why the bridge stopped driving this run, or "". OutOfSteps says that the reason is
+	// [Options.MaxSteps]: a greater one lets the run continue.
 	Guard      string `json:"guard,omitempty"`
 	OutOfSteps bool   `json:"out_of_steps,omitempty"`
 	// Rests says that the reason is the run's code, which a person has to accept.

@@ -9,9 +9,8 @@ import (
 	"heartbeat/orchestrate/run"
 )
 
-// Reopen lets a run recover that failed because an effect was posted as failed: the
-// effect waits again, and the next step asks for it with a new entry. It
-// is an error if the effect did not fail, or the run continued since.
+// Reopen lets a run recover that failed because an effect was posted as failed. The effect waits again, and the
+// next step asks for it with a new entry. Reopen fails if the effect did not fail, or the run has continued since.
 func (b *Bridge) Reopen(ctx context.Context, effect string) (err error) {
 	lock, err := b.lock(ctx, stepWait)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate/effect"
 	"heartbeat/orchestrate/run"
+	"heartbeat/orchestrate/statefile"
 )
 
 // effectAt is the effect that an entry is for.
@@ -18,8 +19,8 @@ type effectAt struct {
 	status run.EffectStatus
 }
 
-// effectOf is the effect that an entry is for. ok is false if there is none, or if the
-// run cannot be read: the next step reports that.
+// effectOf returns the effect that an entry is for. ok is false if there is none, or if the run cannot be read: the
+// next step reports that.
 func effectOf(box *inbox.Inbox, meta map[string]json.RawMessage) (at effectAt, ok bool) {
 	mark, ok := effect.MarkIn(meta)
 	if !ok || mark.Effect == "" {
@@ -33,8 +34,7 @@ func effectOf(box *inbox.Inbox, meta map[string]json.RawMessage) (at effectAt, o
 	return effectAt{Bridge{Box: box, Run: r}, mark.Effect, st.Effect(mark.Effect)}, err == nil
 }
 
-// awaited is the effect that an entry in flight is for; ok is false if that needs no result
-// any more, too.
+// awaited returns the effect of an entry in flight. ok is also false if the effect no longer needs a result.
 func awaited(box *inbox.Inbox, d *inbox.Delivery) (at effectAt, ok bool) {
 	at, ok = effectOf(box, d.Metadata())
 	return at, ok && at.status == run.Requested && !at.handedOver()
@@ -50,9 +50,18 @@ func (e *effectAt) handedOver() bool {
 	return err == nil && a != nil
 }
 
-// Settled says why an effect's entry is no longer needed. It is "" if the entry is still
-// needed, or is not an effect's.
+// Settled says why a run's entry is no longer needed: its effect has a result, or the run is done. Else it is "".
 func Settled(box *inbox.Inbox, meta map[string]json.RawMessage) string {
+	if mark, ok := effect.MarkIn(meta); ok && mark.Kind == kindFinish {
+		r, err := run.Open(mark.RunDir)
+		if err != nil {
+			return ""
+		}
+		if l, err := (&Bridge{Box: box, Run: r}).open(); err == nil && l.Done {
+			return fmt.Sprintf("run %s is done", r.ID())
+		}
+		return ""
+	}
 	e, ok := effectOf(box, meta)
 	switch {
 	case !ok:
@@ -65,9 +74,8 @@ func Settled(box *inbox.Inbox, meta map[string]json.RawMessage) string {
 	return ""
 }
 
-// AcceptReply takes the agent's reply to an entry in flight. If the entry's effect asks
-// for plain text, the reply is handed over as its result. missing says why the reply does
-// not settle the entry: its effect still has no result. It is "" if the entry is settled.
+// AcceptReply takes the agent's reply to an entry in flight. If the entry's effect asks for plain text, the reply
+// is handed over as its result. missing says why the effect still has no result, or is "" if the entry is settled.
 func AcceptReply(box *inbox.Inbox, d *inbox.Delivery, reply string) (missing string) {
 	e, ok := awaited(box, d)
 	if !ok {
@@ -87,9 +95,8 @@ func AcceptReply(box *inbox.Inbox, d *inbox.Delivery, reply string) (missing str
 	return "no result was handed over by the command that the entry names"
 }
 
-// HandOverSaid hands over what the agent said is the result of the entry that it works on, if
-// that is an effect's: a JSON value, or else a text. That the agent is the entry's own was
-// found out before. Otherwise it is as [Bridge.HandOver].
+// HandOverSaid hands over what an agent said is the result of its entry, if the entry is an effect's: a JSON value,
+// or else a text. The caller has checked that the entry is that agent's. Otherwise it is like [Bridge.HandOver].
 func HandOverSaid(box *inbox.Inbox, d *inbox.Delivery, result string) error {
 	e, ok := awaited(box, d)
 	if !ok {
@@ -102,8 +109,8 @@ func HandOverSaid(box *inbox.Inbox, d *inbox.Delivery, result string) error {
 	return e.handOver(answer{Effect: e.id, Value: value}, true)
 }
 
-// Announce is a sentence about the run of an entry, for the person at the terminal. It is
-// "" for an entry that is not a run's, and if the run cannot be read.
+// Announce returns a sentence about the run of an entry, for the person at the terminal. It is "" if the entry is
+// not a run's, or the run cannot be read.
 func Announce(box *inbox.Inbox, meta map[string]json.RawMessage) string {
 	mark, ok := effect.MarkIn(meta)
 	if !ok {
@@ -118,10 +125,7 @@ func Announce(box *inbox.Inbox, meta map[string]json.RawMessage) string {
 	if err != nil {
 		return ""
 	}
-	said := fmt.Sprintf("run %s, iteration %d", r.ID(), l.Steps)
-	if l.Options.MaxSteps > 0 {
-		said += fmt.Sprintf("/%d", l.Options.MaxSteps)
-	}
+	said := "run " + r.ID() + ", " + statefile.Figures(l.Steps, l.Options.MaxSteps)
 	if mark.Effect == "" {
 		return said + ", " + mark.Kind
 	}

@@ -12,10 +12,9 @@ type Standing struct {
 	Dir     string     `json:"run_dir"`
 	Process string     `json:"process"`
 	Status  run.Status `json:"status"`
-	// Failure is what the run failed with, "" unless it did.
+	// Failure is what the run failed with, or "".
 	Failure string `json:"failure,omitempty"`
-	// Pending counts the effects without a result by kind, as run:status does. Effects
-	// that the process no longer asks for are counted for ever.
+	// Pending counts the effects without a result by kind, as run:status does, also those no longer asked for.
 	Pending map[string]int `json:"pending"`
 	// Held are the effects that wait for a person.
 	Held []Held `json:"held,omitempty"`
@@ -23,15 +22,14 @@ type Standing struct {
 	Entries []Waiting `json:"entries,omitempty"`
 	// Iterations is how often the process was run through this inbox.
 	Iterations int `json:"iterations"`
-	// Guard is why the last step stopped the run, "" if it did not. OutOfSteps is as in a
-	// [Report].
+	// Guard is why the last step stopped the run, or "". OutOfSteps is as in a [Report].
 	Guard      string `json:"guard,omitempty"`
 	OutOfSteps bool   `json:"out_of_steps,omitempty"`
-	// Stuck is why the last step failed, "" if it did not.
+	// Stuck is why the last step failed, or "".
 	Stuck string `json:"stuck,omitempty"`
 	// NotBefore is when the next sleep is over.
 	NotBefore *time.Time `json:"not_before,omitempty"`
-	// Done says that the run is completed and the agent named its proof.
+	// Done is as in a [Report].
 	Done bool `json:"done"`
 }
 
@@ -39,12 +37,11 @@ type Standing struct {
 type Waiting struct {
 	ID     string `json:"id"`
 	Effect string `json:"effect,omitempty"`
-	// Where is what a Receipt's Found says, "dead-lettered", or "gone".
+	// Where is a Receipt's Found, "dead-lettered", or "gone".
 	Where string `json:"where"`
 }
 
-// Standing reads the state of the run without taking a step: it changes nothing and does
-// not call babysitter.
+// Standing reads the state of the run. It takes no step, changes nothing and does not call babysitter.
 func (b *Bridge) Standing() (s Standing, err error) {
 	l, err := b.open()
 	if err != nil {

@@ -9,17 +9,17 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
+	"heartbeat/internal/money/price"
 	"heartbeat/orchestrate/babysitter"
 	"heartbeat/orchestrate/run"
 )
 
-// settle is how long the last line of the inbox must be unchanged if it lacks its
-// newline: somebody may still be writing it.
+// settle is how long an inbox's last line without newline must stay unchanged: somebody may still be writing it.
 const settle = 250 * time.Millisecond
 
-// Step takes the run as far as it gets without an agent, and makes sure that what the run
-// then waits for is in the inbox. It may be called at any time, by several processes at
-// once and after a crash: an effect has one entry and one result.
+// Step takes the run as far as it gets without an agent, and makes sure that what the run then waits for is in the
+// inbox. It may be called at any time, by several processes at once and after a crash: an effect has one entry and
+// one result.
 func (b *Bridge) Step(ctx context.Context) (Report, error) {
 	if !b.Outside {
 		return b.underLock(ctx, stepWait, (*step).run)
@@ -31,8 +31,7 @@ func (b *Bridge) Step(ctx context.Context) (Report, error) {
 	return report, err
 }
 
-// Busy reports whether another process takes a step of the run. It is false if that cannot
-// be found out.
+// Busy reports whether another process takes a step of the run. It is false if that is unknown.
 func (b *Bridge) Busy() bool {
 	lock, err := b.lock(context.Background(), time.Nanosecond)
 	if err == nil {
@@ -44,10 +43,9 @@ func (b *Bridge) Busy() bool {
 // busyWait is how long a step waits for another one that does the same.
 const busyWait = time.Second
 
-// StepIfReady posts the results that were handed over, and takes the step only if the
-// process can continue after that: it waits for nothing else, or a sleep is over. settled
-// is the id of the entry that was answered just now, if any. It is for callers that have
-// other work to deliver, and should not wait for the process.
+// StepIfReady posts the results that were handed over. It takes the step only if the process can then continue: it
+// waits for nothing else, or a sleep is over. settled is the id of the entry that was just answered, if any. It is
+// for callers that have other work to deliver, and should not wait for the process.
 func (b *Bridge) StepIfReady(ctx context.Context, settled string) (Report, error) {
 	report, err := b.underLock(ctx, busyWait, func(s *step, ctx context.Context) error { return s.runIfReady(ctx, settled) })
 	if errors.Is(err, disk.ErrLocked) && ctx.Err() == nil {
@@ -103,15 +101,17 @@ type step struct {
 	*Bridge
 	ledger     *ledger
 	state      run.State
-	where      map[string]string // where the wanted entries are, by id
-	handedOver map[string]bool   // the effects with a result that waits to be posted
-	identity   string            // of the lock's file
+	where      map[string]string      // where the wanted entries are, by id
+	handedOver map[string]bool        // effects with a result that waits to be posted
+	identity   string                 // of the lock's file
+	costs      map[string]price.Price // of the entries of each effect; nil until asked for
+	closing    bool                   // a person says that the run is done once it is completed
 	stepped    bool
 	rests      rests
 	report     Report
 }
 
-// run repeats until nothing more was posted with which the process may continue.
+// run repeats until it posts nothing more that lets the process continue.
 func (s *step) run(ctx context.Context) error {
 	s.stepped = true
 	for {
@@ -194,10 +194,10 @@ func (s *step) readState() (err error) {
 	return s.sweep()
 }
 
-// continueRun runs the process if its journal has grown since the last time, and handles
-// the effects that the process then waits for.
+// continueRun runs the process if its journal has grown since, and handles the effects that it then waits for.
 func (s *step) continueRun(ctx context.Context) (more bool, err error) {
-	if s.state.Moved != s.ledger.Head || len(s.ledger.Wants) == 0 {
+	lost := func(w want) bool { return s.state.Effect(w.Effect) == run.Unknown } // by a repair of the journal
+	if s.state.Moved != s.ledger.Head || len(s.ledger.Wants) == 0 || slices.ContainsFunc(s.ledger.Wants, lost) {
 		if ended, err := s.iterate(ctx); err != nil || ended {
 			return ended && s.report.Guard == "", err
 		}
@@ -225,8 +225,7 @@ func (s *step) continueRun(ctx context.Context) (more bool, err error) {
 	return more && s.report.Unposted == 0, nil
 }
 
-// iterate runs the process. ended says that the run ended, or that the process may not be
-// run.
+// iterate runs the process. ended says that the run ended, or that the process may not be run.
 func (s *step) iterate(ctx context.Context) (ended bool, err error) {
 	if s.MaxSteps > 0 && s.ledger.Steps >= s.MaxSteps {
 		s.report.Guard, s.report.OutOfSteps = fmt.Sprintf("the process was run %d times already", s.ledger.Steps), true
@@ -251,18 +250,12 @@ func (s *step) iterate(ctx context.Context) (ended bool, err error) {
 	}
 	var wants []want
 	for _, a := range it.NextActions {
+		if s.state.Effect(a.EffectID) == run.Unknown {
+			return false, fmt.Errorf("run %s: run:iterate says that it waits for effect %.100q, of which the run's journal knows nothing: does its process print what looks like an answer?", s.Run.ID(), a.EffectID)
+		}
 		wants = append(wants, want{Effect: a.EffectID, Kind: a.Kind, Until: a.SleepUntil})
 	}
-	if same := func(a, b want) bool { return a.Effect == b.Effect }; s.ledger.Head == s.state.Moved && slices.EqualFunc(wants, s.ledger.Wants, same) {
-		s.ledger.Idle++
-	} else {
-		s.ledger.Idle = 0
-	}
 	s.ledger.Head, s.ledger.Wants = s.state.Moved, wants
-	if s.MaxIdle > 0 && s.ledger.Idle >= s.MaxIdle {
-		s.report.Guard = fmt.Sprintf("the process was run %d times without progress", s.ledger.Idle)
-		return true, nil
-	}
 	return it.Status != babysitter.Waiting, nil
 }
 
@@ -276,7 +269,7 @@ func (s *step) findWants() (err error) {
 	return err
 }
 
-// entryOf is the entry of an effect: the one that was made, or the first one to make.
+// entryOf returns the entry of an effect: the one that was made, or the first one to make.
 func (s *step) entryOf(effect string) asked {
 	if a := s.ledger.Effects[effect]; a.Entry != "" {
 		return a

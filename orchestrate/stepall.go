@@ -7,22 +7,20 @@ import (
 
 // Outcome is what a round of steps came to.
 type Outcome struct {
-	// Reports are those of the steps, in the order of the runs.
+	// Reports has a report for each step, in the order of the runs.
 	Reports []Report
 	// Unfinished are the runs that are not done.
 	Unfinished []*Bridge
 	// Queued says that a step appended an entry.
 	Queued bool
-	// Waiting says that a run waits for an entry of the inbox, perhaps one that was
-	// appended just now.
+	// Waiting says that a run waits for an entry of the inbox, perhaps one that was just appended.
 	Waiting bool
-	// NotBefore is when the first sleep is over, of the runs that can continue; zero if
-	// none sleeps.
+	// NotBefore is when the first sleep of a run that can continue is over; zero if there is none.
 	NotBefore time.Time
 }
 
-// StepAll has take take one step of each run, in order. Its first error ends the round; the
-// outcome covers the steps before.
+// StepAll has take take one step of each run, in order. Its first error ends the round; the outcome covers the
+// steps before.
 func StepAll(ctx context.Context, bridges []*Bridge, take func(context.Context, *Bridge) (Report, error)) (all Outcome, err error) {
 	for _, b := range bridges {
 		report, err := take(ctx, b)

@@ -24,6 +24,7 @@ func TestStuckRun(t *testing.T) {
 			return events[0]
 		},
 		"babysitter fails": nil,
+		"babysitter names an effect that the journal lacks": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRunRig(t, `export async function process(inputs, ctx) { await ctx.sleepUntil(Date.now() + 3600e3); return 1; }`)
@@ -37,7 +38,11 @@ func TestStuckRun(t *testing.T) {
 			var mend func(r *runRig)
 			if path == nil {
 				fake := filepath.Join(r.dir, "fails")
-				require.NoError(t, os.WriteFile(fake, []byte("#!/bin/sh\nexit 3\n"), 0o700))
+				script := "exit 3"
+				if name != "babysitter fails" {
+					script = `echo '{"status":"waiting","reason":"x","nextActions":[{"effectId":"../e","kind":"agent"}],"metadata":{"runId":"r1"}}'`
+				}
+				require.NoError(t, os.WriteFile(fake, []byte("#!/bin/sh\n"+script+"\n"), 0o700))
 				stop("--babysitter", fake)
 				mend = func(*runRig) {}
 			} else {

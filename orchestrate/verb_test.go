@@ -3,16 +3,21 @@ package orchestrate_test
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/tidwall/gjson"
 
 	"heartbeat/orchestrate"
 	"heartbeat/orchestrate/babysitter"
+	"heartbeat/orchestrate/run"
 	"heartbeat/orchestrate/statefile"
+	recovery "heartbeat/recover"
 )
 
 const twoTasksJS = `export async function process(inputs, ctx) {
@@ -31,6 +36,10 @@ func (r *runRig) startRun(flags ...string) {
 	require.NoError(r.t, json.Unmarshal([]byte(out), &made))
 	assert.Len(r.t, made.Queued, 1)
 	assert.Contains(r.t, made.Hook, r.run)
+	if made.Session != nil {
+		assert.Equal(r.t, 1, made.Session.Iteration)
+		assert.Positive(r.t, made.Session.MaxIterations)
+	}
 }
 
 // A dry run shows the run, and makes nothing.
@@ -98,16 +107,89 @@ func TestRunStart(t *testing.T) {
 	assert.Contains(t, out, "bind session s1: the session is bound to another run: run r1, which is not over")
 	assert.NoDirExists(t, filepath.Join(r.dir, ".a5c", "runs", "r2"))
 
+	// The session starts with its figures, which babysitter's own command reads as well.
+	assert.Equal(t, "heartbeat: this session is bound to run r1, iteration 1/9",
+		r.spender("s1", "--state-dir", states).shown)
+	read := gjson.Parse(r.babysit("session:state", "--session-id", "s1", "--state-dir", states, "--json"))
+	assert.EqualValues(t, 1, read.Get("state.iteration").Int(), read.Raw)
+	assert.EqualValues(t, 9, read.Get("state.maxIterations").Int())
+	assert.Equal(t, "r1", read.Get("state.runId").String())
+
 	r.sessionID, r.iterations = "s1", file
 	r.drive("--state-dir", states)
 	assert.Equal(t, "completed", r.state())
 	assert.Equal(t, []int{1, 1, 2, 3}, r.seen, "what the state file said at each prompt")
 	assert.NoFileExists(t, file.Path())
-	assert.Contains(t, r.standing(), "run r1: completed, 3 iterations; its proof was given")
+	assert.Contains(t, r.standing(), "run r1: completed, 3 iterations; it is done")
 
 	out, err = r.heartbeat("run", "resume", "--inbox", r.inbox, "r1")
 	require.Error(t, err)
-	assert.Contains(t, out, "run r1 is completed, and its proof was given: there is nothing to resume")
+	assert.Contains(t, out, "run r1 is completed and done: there is nothing to resume")
+}
+
+// isPerson skips a test that an agent runs.
+func isPerson(t *testing.T) {
+	if recovery.InSession(os.Getpid(), nil) {
+		t.Skip("an agent runs this, and so this is no person")
+	}
+}
+
+// effect is the id of the one effect that the run waits for.
+func (r *runRig) effect() string {
+	r.t.Helper()
+	opened, err := run.Open(r.run)
+	require.NoError(r.t, err)
+	st, err := opened.State()
+	require.NoError(r.t, err)
+	require.Len(r.t, st.Pending, 1)
+	return st.Pending[0].ID
+}
+
+// A person brings a run to its end from the command line, without an agent and without
+// babysitter's command.
+func TestRunComplete(t *testing.T) {
+	isPerson(t)
+	r := newProcessRig(t, twoTasksJS)
+	r.startRun()
+	complete := func() (string, error) {
+		return r.heartbeat("run", "complete", "r1", "--inbox", r.inbox, "--babysitter", r.babysitter)
+	}
+	for _, value := range []string{"1", "2"} {
+		out, err := complete()
+		require.Error(t, err)
+		assert.Contains(t, out, "the run is not completed: run r1: waiting for 1 agent, 1 entry queued")
+		out, err = r.heartbeat("result", r.effect(), "--inbox", r.inbox, "--text", value)
+		require.NoError(t, err, out)
+	}
+	out, err := complete()
+	require.NoError(t, err, out)
+	assert.Contains(t, out, "run r1: completed, 1 result posted; it is done\n")
+	assert.JSONEq(t, `{"one":"1","two":"2"}`, r.output())
+	assert.Contains(t, r.standing(), "run r1: completed, 3 iterations; it is done")
+	out, err = complete()
+	require.NoError(t, err, "said again: "+out)
+
+	r.drive()
+	assert.Len(t, r.texts, 1, "no agent is asked for what it has, nor for the proof: %q", r.texts)
+	assert.Equal(t, 1, strings.Count(r.babysit("run:events", r.run, "--json"), `"RUN_COMPLETED"`))
+}
+
+// The entry that asks for the proof is not delivered once a person has closed the run, and an
+// agent closes none.
+func TestRunCompleteInPlaceOfTheProof(t *testing.T) {
+	isPerson(t)
+	r := newRunRig(t, `export async function process() { return 1; }`)
+	require.Equal(t, []string{"r1/finish"}, r.step().Queued)
+	out, err := r.heartbeat("run", "complete", "r1", "--inbox", r.inbox)
+	require.NoError(t, err, out)
+	r.drive()
+	assert.Len(t, r.texts, 1, "%q", r.texts)
+
+	cmd := exec.Command("heartbeat", "run", "complete", "r1", "--inbox", r.inbox)
+	cmd.Dir, cmd.Env = r.dir, append(os.Environ(), "CLAUDE_CODE_SESSION_ID=s1")
+	text, err := cmd.CombinedOutput()
+	require.Error(t, err)
+	assert.Contains(t, string(text), "complete is a person's to say")
 }
 
 // A session that has used up its iterations may stop, and its file stays.
@@ -121,7 +203,7 @@ func TestRunLimits(t *testing.T) {
 	assert.FileExists(t, filepath.Join(states, "s1.md"))
 	assert.Contains(t, r.said, "its session has had its 1 iterations (max_iterations): see "+filepath.Join(states, "s1.md"))
 
-	// Ten iterations that took no time are too fast, where that is asked for.
+	// With a higher limit it goes on, however fast its iterations were.
 	file, err := statefile.At(states, "s1")
 	require.NoError(t, err)
 	s, err := file.Read()
@@ -129,10 +211,6 @@ func TestRunLimits(t *testing.T) {
 	s.Iteration, s.MaxIterations, s.IterationTimes = 30, 99, []int{1, 1, 1, 1, 1, 1, 1, 1, 1, 1}
 	s.LastIterationAt = statefile.Stamp(time.Now())
 	require.NoError(t, file.Write(s))
-	r.texts = nil
-	r.drive("--state-dir", states, "--min-iteration-seconds", "600")
-	assert.Len(t, r.texts, 1, "%q", r.texts)
-	assert.Contains(t, r.said, "(--min-iteration-seconds 600)")
 
 	r.drive("--state-dir", states)
 	assert.Equal(t, "completed", r.state())
@@ -166,8 +244,10 @@ func TestRunHeld(t *testing.T) {
 type begun struct {
 	orchestrate.Report
 	Session *struct {
-		ID   string `json:"id"`
-		File string `json:"state_file"`
+		ID            string `json:"id"`
+		File          string `json:"state_file"`
+		Iteration     int    `json:"iteration"`
+		MaxIterations int    `json:"max_iterations"`
 	} `json:"session"`
 	Hook []string `json:"hook"`
 }

@@ -19,8 +19,8 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// tree starts a process of this name, which starts what the script says, and returns its
-// number and the one that the script has said.
+// tree starts a process of this name that runs the script. It returns the process's number and the
+// number that the script printed.
 func tree(t *testing.T, name, script string, env ...string) (top, said int) {
 	t.Helper()
 	cmd := exec.Command(named(t, name), "-c", script+"; :")
@@ -38,7 +38,7 @@ func tree(t *testing.T, name, script string, env ...string) (top, said int) {
 	return cmd.Process.Pid, said
 }
 
-// named is a shell under another name.
+// named returns a shell under another name.
 func named(t *testing.T, name string) string {
 	t.Helper()
 	sh, err := exec.LookPath("sh")
@@ -86,7 +86,7 @@ func TestMaySpeak(t *testing.T) {
 	}
 }
 
-// A hook has told of the session below, whatever its client is called.
+// A hook has reported the session below, whatever its client is called.
 func TestMaySpeakBesideASession(t *testing.T) {
 	onlyHere(t)
 	top, caller := tree(t, "client", `sh -c 'echo $$; cat'`)
@@ -134,7 +134,7 @@ func onlyHere(t *testing.T) {
 	}
 }
 
-// deliveredTo is an entry in flight in session s1.
+// deliveredTo returns an entry in flight in session s1.
 func deliveredTo(t *testing.T, e recovery.Evidence) (d *inbox.Delivery) {
 	t.Helper()
 	in(t, newBox(t), func(tx *inbox.Tx) error {
@@ -146,7 +146,7 @@ func deliveredTo(t *testing.T, e recovery.Evidence) (d *inbox.Delivery) {
 	return d
 }
 
-// expect wants an error that says so, or none.
+// expect wants an error that contains says, or no error if says is empty.
 func expect(t *testing.T, says string, err error) {
 	t.Helper()
 	if says == "" {

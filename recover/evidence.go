@@ -18,48 +18,43 @@ import (
 
 // Evidence identifies the Stop that delivered an entry.
 type Evidence struct {
-	Active         bool   // stop_hook_active of that Stop
-	Reply          string // the hash of what the assistant had said
-	Fresh          bool   // at the Stop before, if any, it had said something else
-	Transcript     string // its path
-	TranscriptSize int64  // -1 where there is no evidence
-	// Times is how often the very text was delivered in a row, if more than once, since
-	// the transcript was From long.
+	Active         bool   // of the Stop
+	Reply          string // the hash of the assistant's last text
+	Fresh          bool   // Reply differs from that of the Stop before, if there was one
+	Transcript     string // path
+	TranscriptSize int64  // in bytes; -1 without evidence
+	// Times counts how often this same text was delivered in a row, if more than once. The run began when the
+	// transcript was From bytes long.
 	From      int64
 	Times     int64
 	Boot      string
 	SinceBoot int64 // nanoseconds
-	// Awake is the same by the clock of [machine.Awake]. Deliveries of earlier releases
-	// have none.
+	// Awake is the time of the delivery by [machine.Awake], in nanoseconds. Deliveries of earlier releases have none.
 	Awake  int64
-	Client int64 // process id of the client, 0 if unknown
-	// ClientStart tells the client's process from a later one with the same number, and
-	// Namespace is the PID namespace of the number.
+	Client int64 // its process id, 0 if unknown
+	// ClientStart tells the client's process from a later one with the same id. Namespace is its PID namespace.
 	ClientStart int64
 	Namespace   string
-	// Notes says that the delivering hook also notes when the text went out: see
-	// [inbox.Tx.HandedOver].
+	// Notes says that the delivering hook also notes when the text went out: see [inbox.Tx.HandedOver].
 	Notes bool
 	Prompt
 	Wake
 	TaskWait
 }
 
-// Wake is kept with a delivery that was to wake its session. One that blocked a stop has
-// its Spill alone.
+// Wake is kept with a delivery that was to wake its session. A delivery that blocked a stop uses only Spill.
 type Wake struct {
 	Woken bool
-	// Bound says that the client picked the text up: the delivery's session and prompt
-	// are those of the turn that it became.
+	// Bound says that the client picked the text up: the delivery now names the session and prompt of the turn that
+	// the text became.
 	Bound bool
-	// Before is the prompt of the turn before that one, "" if it is not known. The hook at
-	// that turn's end may be later than the one that bound this.
+	// Before is the prompt of the turn before that one, "" if unknown. The hook at that turn's end may run after the
+	// hook that bound this delivery.
 	Before string
-	// Token is in the text that the session was woken with, and in that of no other
-	// delivery. Deliveries of earlier releases have none.
+	// Token occurs in the text that woke the session, and in no other delivery's. Deliveries of earlier releases have
+	// none.
 	Token string
-	// Spill is the file that the text is in, where it was too long to be handed
-	// over whole.
+	// Spill is the path of the file that holds the text if it was too long to hand over whole.
 	Spill string
 }
 
@@ -100,14 +95,14 @@ func (e *Evidence) members(c flat.Codec) {
 	e.Tasks = string(tasks)
 }
 
-// Encode is the JSON object that is kept with the delivery.
+// Encode returns the JSON object that is kept with the delivery.
 func (e Evidence) Encode() []byte {
 	var o flat.Object
 	e.members(flat.To(&o))
 	return o.End()
 }
 
-// EvidenceOf reads what is kept with a delivery. One that another program made has none.
+// EvidenceOf reads what is kept with a delivery. A delivery by another program has none.
 func EvidenceOf(d *inbox.Delivery) (e Evidence) {
 	m, err := flat.Parse(d.Evidence)
 	if err != nil {
@@ -117,12 +112,12 @@ func EvidenceOf(d *inbox.Delivery) (e Evidence) {
 	return e
 }
 
-// maxTimes bounds how much of a transcript is read to count the deliveries of one
-// text in a row. The client lags behind by one or two of them.
+// maxTimes bounds how much of a transcript is read to count deliveries of one text in a row. The client lags behind by
+// one or two of them.
 const maxTimes = 64
 
-// Repeated returns how often the text of e is delivered in a row once it is delivered
-// again right after e, and where in the transcript that began.
+// Repeated returns how often the text of e will have been delivered in a row once it is delivered again right after
+// e, and where in the transcript the row began.
 func (e Evidence) Repeated() (times, from int64) {
 	switch {
 	case e.Times >= maxTimes || e.TranscriptSize < 0:
@@ -133,7 +128,7 @@ func (e Evidence) Repeated() (times, from int64) {
 	return 2, e.TranscriptSize
 }
 
-// Handed is what the client's prompt contains when it picks the entry up.
+// Handed returns the text that the client's prompt contains once it picks the entry up.
 func (w Wake) Handed(d *inbox.Delivery) string {
 	switch {
 	case w.Token != "":
@@ -149,12 +144,11 @@ func DeliveryMark(entryID, token string) string {
 	return "entry " + entryID[:min(12, len(entryID))] + ", delivery " + token
 }
 
-// Worked is for how long this delivery of the entry was worked on so far. The time that
-// the machine slept is not counted, nor that after its client died, as far as its
-// transcript tells when that was: nobody may have looked for hours.
+// Worked returns how long this delivery was worked on so far. It leaves out the time that the machine slept and the
+// time after the client died, which its transcript's last change tells: nobody may have looked for hours.
 func Worked(d *inbox.Delivery) time.Duration {
 	e := EvidenceOf(d)
-	took := time.Since(d.DeliveredAt) // the clock may have been set since
+	took := time.Since(d.DeliveredAt) // right only if nobody has set the clock since
 	if e.Boot != "" && e.Boot == machine.BootID() {
 		if took = time.Duration(machine.SinceBoot() - e.SinceBoot); e.Awake > 0 {
 			took = time.Duration(machine.Awake() - e.Awake)
@@ -171,24 +165,24 @@ func Worked(d *inbox.Delivery) time.Duration {
 	return min(took, max(0, time.Unix(0, info.Mtime).Sub(d.DeliveredAt)))
 }
 
-// Took is for how long the entry in flight was worked on, all its deliveries together.
+// Took returns how long the entry in flight was worked on, over all its deliveries.
 func Took(d *inbox.Delivery) time.Duration { return d.Took + Worked(d) }
 
-// TaskWait is kept with a delivery whose turn ended and left tasks running in the
-// background. The entry is answered once they ended and the session reported on them.
+// TaskWait is kept with a delivery whose turn ended and left background tasks running. The entry counts as answered
+// once they have ended and the session has reported on them.
 type TaskWait struct {
 	Held bool
-	// HeldBoot and HeldSince (nanoseconds, by [machine.Awake]) are when that began.
+	// HeldBoot and HeldSince (nanoseconds, by [machine.Awake]) say when the wait began.
 	HeldBoot  string
 	HeldSince int64
-	// HeldReply is what the last turn of the entry said.
+	// HeldReply is what the entry's last turn said.
 	HeldReply string
-	// Tasks are those that ran so far, a JSON array as in a result, and RanBefore the
-	// ids of those that ran when the entry was delivered: they are not its own.
+	// Tasks are the entry's tasks so far, a JSON array as in a result. RanBefore lists the ids of tasks that already
+	// ran at the delivery, and are not the entry's.
 	Tasks, RanBefore string
 }
 
-// Running are those tasks that an entry waits for.
+// Running returns the tasks that the entry waits for.
 func (h TaskWait) Running(tasks []claude.Task) (running []claude.Task) {
 	before := strings.Fields(h.RanBefore)
 	for _, t := range tasks {
@@ -199,7 +193,7 @@ func (h TaskWait) Running(tasks []claude.Task) (running []claude.Task) {
 	return running
 }
 
-// Wait holds the entry for tasks that run, and keeps what the turn said.
+// Wait returns h with the entry held for these tasks, and the reply of the turn kept.
 func (h TaskWait) Wait(running []claude.Task, reply string) TaskWait {
 	if !h.Held {
 		h.Held, h.HeldBoot, h.HeldSince = true, machine.BootID(), machine.Awake()
@@ -230,13 +224,12 @@ func (h TaskWait) Wait(running []claude.Task, reply string) TaskWait {
 	return h
 }
 
-// Over reports whether the entry has waited for that long, as far as can be told.
+// Over reports whether the entry has waited that long, as far as that can be told.
 func (h TaskWait) Over(limit time.Duration) bool {
 	return h.Held && (machine.OtherBoot(h.HeldBoot) || time.Duration(machine.Awake()-h.HeldSince) >= limit)
 }
 
-// TellsOf reports whether the client sent this prompt to say that one of the tasks has
-// ended.
+// TellsOf reports whether the client sent this prompt to report the end of one of the tasks.
 func (h TaskWait) TellsOf(prompt string) bool {
 	if !h.Held || !strings.HasPrefix(strings.TrimSpace(prompt), claude.TaskNotification) {
 		return false
@@ -251,24 +244,22 @@ func (h TaskWait) TellsOf(prompt string) bool {
 
 const spillPrefix, spillSuffix = ".woken-", ".txt"
 
-// SpillPath is the file for a text that is too long to wake a session with, the
-// same for every delivery of an entry.
+// SpillPath returns the file for a text that is too long to hand over whole. All deliveries of an entry share it.
 func SpillPath(box *inbox.Inbox, entryID string) string {
 	return filepath.Join(box.Dir(), spillPrefix+entryID[:min(12, len(entryID))]+spillSuffix)
 }
 
-// SpillName is the name of an entry's file in the inbox's directory, which may be
-// called otherwise by now.
+// SpillName returns the name of the entry's spill file in the inbox's directory, which may have been renamed since.
 func SpillName(d *inbox.Delivery) string { return filepath.Base(EvidenceOf(d).Spill) }
 
-// IsSpill reports whether a file is such a text, whole or half-written.
+// IsSpill reports whether a file is a spill file, whole or half-written.
 func IsSpill(name string) bool {
 	name = strings.TrimSuffix(name, ".tmp")
 	return strings.HasPrefix(name, spillPrefix) && strings.HasSuffix(name, spillSuffix)
 }
 
-// ForgetSpills removes the files of all entries but the one in flight, and what a killed
-// hook left half-written. The caller holds the inbox's lock.
+// ForgetSpills removes all spill files but that of the entry in flight, and what a killed hook left half-written. The
+// caller holds the inbox's lock.
 func ForgetSpills(box *inbox.Inbox, inFlight *inbox.Delivery) (err error) {
 	kept := ""
 	if inFlight != nil {

@@ -1,20 +1,19 @@
-// Package recover decides who owns the entry in flight, and what becomes of it. Every actor
-// asks here: hooks, launcher, session host, the verb recover, the agent of a fleet.
+// Package recover decides who owns the entry in flight and what becomes of it. Every actor asks here: hooks, launcher,
+// session host, the verb recover, the agent of a fleet.
 //
 // Import it under another name, so that the builtin stays usable:
 //
 //	import recovery "heartbeat/recover"
 //
-// It has three entrances. [Settle] decides about the entry in flight, by one table whose
-// first row is that of an owner who lives: see [OwnerOf]. [Held] says why nothing is
-// delivered, and [Next] which entry comes. [Run] is Settle in a transaction of its own, and
-// [Waiting] both of the others for those who start sessions.
+// [Settle] decides about the entry in flight by one table; its first row protects an owner that lives (see [OwnerOf]).
+// [Held] says what keeps delivery back, and [Next] which entry comes. [Run] is Settle in a transaction of its own.
+// [Waiting] combines Held and Next for those who start sessions.
 //
-// [Evidence] is what the hook keeps with a delivery, so that it can be told later whether
-// the model ever got the text, and whose turn brings the answer.
+// The hook keeps [Evidence] with each delivery. It tells later whether the model ever got the text, and which turn
+// brings the answer.
 //
-// Settling twice equals settling once, and a kill at any point followed by another try
-// equals one: the decision is one commit of the inbox.
+// A decision is one commit of the inbox. Settling twice therefore equals settling once, and so does a kill at any
+// point followed by another try.
 package recover
 
 import (
@@ -28,58 +27,55 @@ import (
 	"heartbeat/orchestrate/effect"
 )
 
-// Sight is what an asker saw of the turn of the entry in flight, beside what the inbox and
-// the transcript tell. The zero value says that nobody saw its end.
+// Sight is what the asker saw of the entry's turn, besides what the inbox and the transcript show. The zero value
+// says that nobody saw the turn end.
 type Sight struct {
-	// Ended says that the asker's own Stop ended the turn, with this Reply, and left Tasks
-	// running, a JSON array as in a result.
+	// Ended says that the asker's own Stop ended the turn. Reply is what the turn said; Tasks are what it left running,
+	// a JSON array as in a result.
 	Ended bool
 	Reply string
 	Tasks json.RawMessage
-	// Check is what came of the entry's check after that Stop, nil if it was not run. Spent
-	// says that the entry can go no further in this delivery: its check may fail no more, or
-	// its session takes nothing more.
+	// Check is the outcome of the check that ran after that Stop, nil if none ran. Spent says that the entry can go no
+	// further in this delivery: its check may not fail again, or its session takes nothing more.
 	Check *check.Outcome
 	Spent bool
-	// Missing says why the answer does not settle the entry, an effect of a run that has no
-	// result; "" where it does.
+	// Missing says why the answer does not settle the entry (an effect of a run without its result), "" if it does.
 	Missing string
-	// NotHandedOver says that the text did not go out, so that nobody got it.
+	// NotHandedOver says that the text did not go out, so nobody got it.
 	NotHandedOver bool
-	// Over is the limit that the entry, its session or the day has reached, nil for none.
+	// Over is the limit that the entry, its session or the day has reached, or nil.
 	Over *Over
-	// Printed says that no hook told of the end of the turn, and that what the client itself printed
-	// tells that the turn ended, with this Reply.
+	// Printed says that no hook told of the turn's end, but the client's own output shows that it ended, with Reply.
 	Printed bool
-	// Command says that the client took the text for a command of its own.
+	// Command says that the client took the text for one of its own commands.
 	Command bool
-	// Overcome says that a session went on since the turn ended in an error: the error is
-	// over then, and the policy decides.
+	// Overcome says that a session has gone on since the turn ended in an error. The error is then over, and the policy
+	// decides.
 	Overcome bool
-	// Reason is why the entry was not answered, as its dead letter says it; "" for orphaned,
-	// or failed where a failure was recorded.
+	// Reason is why the entry was not answered, for its dead letter. "" means failed if a failure was recorded, else
+	// orphaned.
 	Reason inbox.Reason
-	// NoTranscript says that nobody wrote one. Unreached, if set, is asked in place of the
-	// transcript whether it is proven that the text never reached the model.
+	// NoTranscript says that there is no transcript. Unreached, if set, replaces the transcript as the proof that the
+	// text never reached the model.
 	NoTranscript bool
 	Unreached    func(*inbox.Tx) bool
-	// Charged says that what the entry's session has spent is booked already.
+	// Charged says that the spending of the entry's session is already booked.
 	Charged bool
 }
 
-// situation is what a fate rests on.
+// situation is everything that a fate depends on.
 type situation struct {
 	Sight
 	tx      *inbox.Tx
 	d       *inbox.Delivery
-	owner   *Owner         // that lives and is not the asker, nil for none
-	failure *inbox.Failure // that ended the turn and is not over
+	owner   *Owner         // the live owner if it is not the asker, else nil
+	failure *inbox.Failure // the error that ended the turn and is not over
 	policy  Policy
-	used    bool // its attempts are
+	used    bool // its attempts are used up
 	proof   *proof
 }
 
-// proof is what the transcript proves, read once and only if a row asks.
+// proof is what the transcript proves. It is read once, and only if a row asks.
 type proof struct {
 	reply    string
 	finished bool
@@ -87,14 +83,13 @@ type proof struct {
 
 // fate is a row of the table.
 type fate struct {
-	when  string // as docs/design.md has it
+	when  string // the wording of docs/design.md
 	holds func(*situation) bool
 	writes
 }
 
-// fates is the one rule for what becomes of an entry in flight: the first row that holds
-// decides. What an agent has said counts more than how its turn ended, since that was
-// committed before.
+// fates is the one rule for what becomes of an entry in flight: the first row that holds decides. The agent's verdict
+// counts more than how the turn ended, because it was committed first.
 var fates = []fate{
 	{"its owner lives, and another asks, but for a person with `recover --force`", func(s *situation) bool { return s.owner != nil }, leftAlone},
 	{"its text did not go out", func(s *situation) bool { return s.NotHandedOver }, givenBack},
@@ -130,7 +125,7 @@ var fates = []fate{
 	{"policy `deadletter`", func(*situation) bool { return true }, setAside(inbox.ReasonOrphaned)},
 }
 
-// decide is the first row that holds.
+// decide returns the first row that holds.
 func decide(s *situation) fate {
 	for _, f := range fates {
 		if f.holds(s) {
@@ -152,11 +147,10 @@ func (s *situation) over() bool { return s.Over != nil && !(s.finished() && s.ch
 
 func (s *situation) checkIs(v check.Verdict) bool { return s.Check != nil && s.Check.Verdict == v }
 
-// checked reports whether nothing more is to be checked. A check that passed counts for the
-// turn that it was run after, and nobody else's word does.
+// checked reports whether nothing is left to check. A passed check counts only for the turn that it ran after.
 func (s *situation) checked() bool { return s.d.Check == nil || s.Ended && s.checkIs(check.Passed) }
 
-// ended reports whether the turn came to its end, whatever the work is worth.
+// ended reports whether the turn came to its end, whatever its work is worth.
 func (s *situation) ended() bool {
 	if c := s.d.Check; c != nil && (c.Status == inbox.CheckRuns || c.Status == inbox.CheckUnable) {
 		return true
@@ -168,7 +162,7 @@ func checkOf(s *situation) string {
 	return "its " + s.Check.String()
 }
 
-// setAsideChecked sets the entry aside with what came of its check.
+// setAsideChecked sets the entry aside, with the outcome of its check.
 func setAsideChecked(reason inbox.Reason) writes {
 	return writes{"a dead letter `" + string(reason) + "`, with what the check printed", DeadLettered, reason, func(s *situation) error {
 		return s.tx.DeadLetterFor(reason, string(reason), checkOf(s))
@@ -185,8 +179,8 @@ func nothing(*situation) string { return "" }
 
 func stopped(*situation) string { return "its session was ended with its launcher" }
 
-// finished reports whether the transcript proves that the turn came to its end. An effect of
-// a run also needs its result, so its entry never counts as finished here.
+// finished reports whether the transcript proves that the turn ended. The effect of a run also needs its result, so
+// its entry never counts as finished here.
 func (s *situation) finished() bool {
 	if s.proof == nil {
 		s.proof = new(proof)
@@ -209,9 +203,9 @@ func (s *situation) unreached() bool {
 
 // writes is what a fate writes, in one commit with whatever is delivered next.
 type writes struct {
-	what   string // as docs/design.md has it
+	what   string // the wording of docs/design.md
 	action Action
-	reason inbox.Reason // of a dead letter; "" for that of the sight
+	reason inbox.Reason // of the dead letter; "" for the reason of the sight
 	do     func(*situation) error
 }
 
@@ -224,7 +218,7 @@ var (
 	overLimit = writes{"a dead letter `over budget`", DeadLettered, inbox.ReasonOverBudget, (*situation).setAsideOver}
 )
 
-// again delivers the entry once more, for a reason.
+// again delivers the entry once more. The attempt counts.
 func again(why func(*situation) string) writes {
 	return writes{"`redeliver`; the attempt counts", Requeued, "", func(s *situation) error {
 		s.tx.Worked(Worked(s.d))
@@ -243,14 +237,14 @@ func setAside(reason inbox.Reason) writes {
 	return writes{"a dead letter `" + string(reason) + "`", DeadLettered, reason, func(s *situation) error { return s.tx.DeadLetter(reason) }}
 }
 
-// SaidFailed names the failure of an entry whose agent gave it back until its attempts were
-// used up, and SaidRejected that of one which its agent rejected.
+// Failures recorded for entries that their agent gave up: SaidFailed once its attempts are used up, SaidRejected at
+// once.
 const (
 	SaidFailed   = "failed by its agent"
 	SaidRejected = "rejected by its agent"
 )
 
-// asSaid sets the entry aside with what its agent said of it.
+// asSaid sets the entry aside, with the agent's own words.
 func asSaid(reason inbox.Reason) writes {
 	failure := SaidFailed
 	if reason == inbox.ReasonRejected {
@@ -284,5 +278,5 @@ func (s *situation) setAsideOver() error {
 	if !s.Over.Alone {
 		figures = fmt.Sprintf("%s, at the last of its attempts (%d)", figures, s.d.Attempt)
 	}
-	return s.tx.OverBudget(figures)
+	return s.tx.DeadLetterFor(inbox.ReasonOverBudget, string(inbox.ReasonOverBudget), figures)
 }

@@ -10,7 +10,7 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// A person is told of the day's limit before it is reached, and not once it is.
+// A person is warned before the day's limit is reached, and no longer once it is.
 func TestNearDay(t *testing.T) {
 	usd := func(cents int64) price.Amount {
 		return price.Amount{Nanos: cents * 10_000_000, Dollars: true, Requests: 1}

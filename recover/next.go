@@ -9,16 +9,17 @@ import (
 	"heartbeat/internal/claude"
 	"heartbeat/internal/claude/limit"
 	"heartbeat/internal/machine"
+	"heartbeat/internal/money/budget"
 	"heartbeat/orchestrate/effect"
 )
 
-// Hold is why nothing is delivered, empty if nothing keeps it.
+// Hold lists what keeps delivery back. It is empty while entries may be delivered.
 type Hold struct {
 	Paused  *inbox.Pause
 	Backoff *inbox.Backoff
-	// Stopping is the process that is about to end, and has nothing delivered until then.
+	// Stopping is a process that is about to end and takes no entry until it has.
 	Stopping *inbox.Stopping
-	Owner    *Owner // who has the entry in flight, and lives; only [Waiting] says that
+	Owner    *Owner // the live owner of the entry in flight; only [Waiting] sets it
 }
 
 // Any reports whether something keeps delivery back.
@@ -26,14 +27,14 @@ func (h Hold) Any() bool {
 	return h.Paused != nil || h.Backoff != nil || h.Stopping != nil || h.Owner != nil
 }
 
-// Held says why nothing is delivered now. It pauses delivery where the day has reached its
-// limit, and notes the settings. The caller commits.
+// Held returns what keeps delivery back now. It notes the settings, and pauses delivery if the day has reached
+// its limit. The caller commits.
 func Held(tx *inbox.Tx, a Asker) (h Hold, err error) {
-	tx.NoteLimit(a.Limits.Day)
+	tx.NoteLimit(a.Limits.Day.JSON())
 	if a.Checks != nil {
 		tx.NoteChecks(a.Checks.Names())
 	}
-	if a.Limits.Day.Any() { // or what was spent today is not even asked for
+	if a.Limits.Day.Any() { // today's spending is read only for a limit
 		if over := JudgeDay(a.Limits, tx.Today()); over != nil {
 			if err := PauseForDay(tx, over); err != nil {
 				return h, err
@@ -50,7 +51,7 @@ func Held(tx *inbox.Tx, a Asker) (h Hold, err error) {
 	return h, err
 }
 
-// PauseForDay pauses delivery until midnight, unless a pause holds that is to last longer.
+// PauseForDay pauses delivery until midnight, unless a pause is in force that lasts longer.
 func PauseForDay(tx *inbox.Tx, over *Over) error {
 	until := tx.Midnight()
 	held, err := tx.Paused()
@@ -64,10 +65,9 @@ func PauseForDay(tx *inbox.Tx, over *Over) error {
 // mostSettled bounds how many entries one commit settles before it delivers one.
 const mostSettled = 100
 
-// Next is the entry to deliver, as [inbox.Tx.Next] returns it. On the way, entries are
-// settled that were resolved elsewhere, and those are set aside whose earlier deliveries,
-// or whose run, have reached a limit. Its error matches [inbox.ErrMore] where so much was
-// settled that others come first. Ask [Held] before.
+// Next returns the entry to deliver, as [inbox.Tx.Next] does. On the way it settles entries that were resolved
+// elsewhere, and sets aside those whose earlier deliveries, or whose run, have reached a limit. The error matches
+// [inbox.ErrMore] if it settled so many that the caller has to commit and ask again. Call [Held] first.
 func Next(tx *inbox.Tx, a Asker, still inbox.Mark) (inbox.Entry, error) {
 	for range mostSettled {
 		e, err := tx.Next(still)
@@ -76,7 +76,7 @@ func Next(tx *inbox.Tx, a Asker, still inbox.Mark) (inbox.Entry, error) {
 		}
 		_, ofRun := effect.MarkIn(e.Metadata)
 		if ofRun && a.Elsewhere == nil {
-			return e, nil // which the hook that delivers it refuses if need be
+			return e, nil // the hook that delivers it refuses it if need be
 		}
 		if ofRun {
 			switch why, err := a.Elsewhere(e); {
@@ -97,8 +97,8 @@ func Next(tx *inbox.Tx, a Asker, still inbox.Mark) (inbox.Entry, error) {
 	return inbox.Entry{}, inbox.ErrMore
 }
 
-// ChecksOf are the names of the checks that an entry has to pass before it counts as
-// answered. The error says why nobody can check it as it asks.
+// ChecksOf returns the names of the checks that an entry has to pass before it counts as answered. The error says
+// why the checks that it asks for cannot be run.
 func (a Asker) ChecksOf(e inbox.Entry) ([]string, error) {
 	if a.Checks == nil {
 		return nil, nil
@@ -110,29 +110,40 @@ func (a Asker) ChecksOf(e inbox.Entry) ([]string, error) {
 	return a.Checks.For(asked)
 }
 
-// refuse sets aside the entry that tx.Next returned last if nobody can check it as it asks,
-// or if its earlier deliveries have reached its limit.
+// InvalidLimits returns what is wrong with the limits of an entry that was never delivered, or nil. raised is
+// [inbox.Tx.IsRaised].
+func InvalidLimits(e inbox.Entry, raised func(entryID string) bool) error {
+	parse := budget.ParseSent
+	if raised(e.EntryID) {
+		parse = budget.Parse
+	}
+	_, err := parse(e.Limits())
+	return err
+}
+
+// refuse sets aside the entry that tx.Next just returned if the checks that it asks for cannot be run, its limits
+// cannot be parsed, or its earlier deliveries have reached them.
 func (a Asker) refuse(tx *inbox.Tx, e inbox.Entry) (refused bool, err error) {
 	if _, err := a.ChecksOf(e); err != nil {
-		return true, tx.RefuseCheck(e, err.Error())
+		return true, tx.Refuse(e, inbox.ReasonCheck, err.Error())
 	}
 	if e.Attempt < 2 {
+		if err := InvalidLimits(e, tx.IsRaised); err != nil {
+			return true, tx.Refuse(e, inbox.ReasonLimits, err.Error())
+		}
 		return false, nil
 	}
-	own, err := e.Limits()
-	if err != nil {
-		return false, nil // tx.Next sets such an entry aside before its first delivery
-	}
-	figures, over := own.Within(a.Limits.Entry).Over(e.Spent())
+	own, _ := budget.Parse(e.Limits()) // they were valid before the first delivery
+	cost, took := e.Spent()
+	figures, over := own.Within(a.Limits.Entry).Over(budget.Spent{Amount: cost, Time: took})
 	if !over {
 		return false, nil
 	}
-	return true, tx.RefuseOverBudget(e, figures+attempts(e.Attempt-1))
+	return true, tx.Refuse(e, inbox.ReasonOverBudget, figures+attempts(e.Attempt-1))
 }
 
-// Waiting says whether an entry waits, or is in flight, and why it is to wait longer: for
-// those who start a session for it. The caller commits, also where the error matches
-// [inbox.ErrMore].
+// Waiting reports whether an entry waits or is in flight, and what keeps it back. Those who start sessions call it.
+// The caller commits, even if the error matches [inbox.ErrMore].
 func Waiting(tx *inbox.Tx, a Asker) (h Hold, waits bool, err error) {
 	if h, err = Held(tx, a); err != nil {
 		return h, false, err
@@ -147,14 +158,14 @@ func Waiting(tx *inbox.Tx, a Asker) (h Hold, waits bool, err error) {
 	switch {
 	case errors.Is(err, inbox.ErrEmpty):
 		return h, false, nil
-	case errors.Is(err, inbox.ErrTorn): // the hook waits until it is whole
+	case errors.Is(err, inbox.ErrTorn): // the hook waits until the line is whole
 		err = nil
 	}
 	return h, err == nil, err
 }
 
-// TakeBack settles the next entry without a delivery, if it is the one that was resolved
-// elsewhere: why says where. The caller commits.
+// TakeBack settles the next entry without a delivery if is reports that it was resolved elsewhere; why says where.
+// The caller commits.
 func TakeBack(tx *inbox.Tx, is func(inbox.Entry) bool, why string) (taken bool, err error) {
 	e, err := tx.Next(inbox.Mark{})
 	switch {
@@ -166,9 +177,9 @@ func TakeBack(tx *inbox.Tx, is func(inbox.Entry) bool, why string) (taken bool, 
 	return false, err
 }
 
-// HoldDelivery stops delivery after an error that ended a turn: for a while, or until
-// somebody resumes if only a person can fix it. ours says that the turn was an entry's;
-// any other turn changes nothing while delivery is already held. The caller commits.
+// HoldDelivery stops delivery after an error that ended a turn: for a while, or until somebody resumes it if only a
+// person can fix the cause. ours says that the turn was an entry's; any other turn changes nothing while delivery is
+// already held. The caller commits.
 func HoldDelivery(tx *inbox.Tx, f *inbox.Failure, ours bool) error {
 	remedy := claude.RemedyFor(f.Error, f.Message)
 	if remedy.Person {
@@ -198,17 +209,16 @@ func HoldDelivery(tx *inbox.Tx, f *inbox.Failure, ours bool) error {
 	return err
 }
 
-// maxResetJitter bounds the delay after the end of a limit, so that not everybody who
-// waited for it tries at once.
+// maxResetJitter bounds the extra delay after a limit ends, so that sessions do not all retry at once.
 const maxResetJitter = 30 * time.Second
 
-// untilReset is how long to wait for the end of a limit.
+// untilReset returns how long to wait for the end of a limit, with jitter.
 func untilReset(wait time.Duration) time.Duration {
 	wait = max(wait, 0)
 	return wait + time.Second + time.Duration(rand.Float64()*float64(min(wait/5, maxResetJitter)))
 }
 
-// The names of a hook's own errors in the record of a session.
+// Names under which a hook records its own errors for a session.
 const (
 	CannotWake = "rewake" // the session ends with its turn
 	HookError  = "hook"   // an entry could not be handed over; the hook tries again

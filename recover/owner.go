@@ -15,12 +15,12 @@ import (
 // Process identifies a process for good.
 type Process struct {
 	PID       int
-	Start     int64 // see [machine.ProcessStart]; 0 if it is not known
+	Start     int64 // see [machine.ProcessStart]; 0 if unknown
 	Boot      string
 	Namespace string
 }
 
-// ProcessOf is the process that has this number now. Without a number it is nobody.
+// ProcessOf returns the process that has this id now. pid 0 is no process.
 func ProcessOf(pid int) Process {
 	p := Process{PID: pid, Start: machine.ProcessStart(pid), Boot: machine.BootID()}
 	if p.Start != 0 {
@@ -29,22 +29,21 @@ func ProcessOf(pid int) Process {
 	return p
 }
 
-// Life is whether it runs. Of some only the number is known, which another process may have
-// by now.
+// Life reports whether the process runs. If its start is unknown, another process may have the id by now.
 func (p Process) Life() machine.Life {
 	switch {
 	case p.Start != 0:
 		return machine.LifeOf(p.Boot, p.Namespace, p.PID, p.Start)
 	case machine.OtherBoot(p.Boot):
 		return machine.Rebooted
-	case p.PID != 0 && machine.ProcessStart(p.PID) == 0:
+	case p.PID != 0 && machine.Ended(p.PID):
 		return machine.Gone
 	}
 	return machine.Unknown
 }
 
-// Process is the client's process that the entry was delivered to; until the client of a
-// session host is started, it is the host's own.
+// Process returns the client's process that got the entry. Until a session host has started its client, it is the
+// host's own.
 func (e Evidence) Process() Process {
 	return Process{PID: int(e.Client), Start: e.ClientStart, Boot: e.Boot, Namespace: e.Namespace}
 }
@@ -54,29 +53,28 @@ func (e *Evidence) SetProcess(p Process) {
 	e.Client, e.ClientStart, e.Boot, e.Namespace = int64(p.PID), p.Start, p.Boot, p.Namespace
 }
 
-// Owner is who has an entry in flight. As long as it lives, nobody else settles the entry,
-// takes it, delivers it again or gives it back.
+// Owner is who has an entry in flight. While it lives, nobody else settles the entry, takes it, gives it back or
+// delivers it again.
 type Owner struct {
 	EntryID string
 	ID      string
 	Session string
 	Process
-	// Life is whether the owner lives. One of which that cannot be told (Unknown: its process
-	// is in another namespace, or an earlier release noted less of it) counts as gone: a
-	// container that was replaced looks the same, and its queue has to go on.
+	// Life is whether the owner lives. Unknown (its process is in another PID namespace, or an earlier release noted
+	// too little) counts as gone: a replaced container looks the same, and its queue has to go on.
 	Life machine.Life
 }
 
-// sessions are those that a transaction or a view remembers.
+// sessions is a transaction or a view.
 type sessions interface {
 	Sessions() ([]inbox.Session, error)
 }
 
-// OwnerOf is the owner of an entry in flight.
+// OwnerOf returns the owner of an entry in flight.
 func OwnerOf(in sessions, d *inbox.Delivery) Owner {
 	e := EvidenceOf(d)
 	o := Owner{EntryID: d.EntryID, ID: d.ID(), Session: d.SessionID, Process: e.Process()}
-	all, _ := in.Sessions() // whoever needs them says why they cannot be read
+	all, _ := in.Sessions() // the callers that need sessions report the error
 	for _, s := range all {
 		if s.ID != d.SessionID || s.ID == "" {
 			continue
@@ -84,8 +82,8 @@ func OwnerOf(in sessions, d *inbox.Delivery) Owner {
 		if o.PID == 0 {
 			o.Process = Process{s.PID, s.ProcessStart, s.Boot, s.Namespace}
 		}
-		// The client goes on with another session, such as after /clear. An entry that is
-		// to wake it may still be taken up there.
+		// The client has gone on to another session, for example after /clear. It may still pick up there an entry that
+		// is to wake it.
 		if s.EndedAt != nil && s.PID == o.PID && (!e.Woken || e.Bound) {
 			o.Life = machine.Gone
 			return o
@@ -107,9 +105,9 @@ func (o Owner) String() string {
 	return fmt.Sprintf("the entry %s is with %s, which lives", words.Name(o.ID, o.EntryID), who)
 }
 
-// MaySpeak returns why a process may not say what becomes of an entry in flight: the nearest
-// client above it has to be the one that has the entry. person says that a person may, too:
-// who has no client above, and whose environment names no other session.
+// MaySpeak returns why a process may not say what becomes of the entry in flight, or nil. The nearest client above the
+// process must have the entry. With person set, a person may speak too: a process with no client above it, and with no
+// other session in its environment.
 func MaySpeak(pid int, d *inbox.Delivery, sessions []inbox.Session, person bool) error {
 	e, owner := EvidenceOf(d), 0
 	alive, known := machine.Lives(e.Boot, e.Namespace, int(e.Client), e.ClientStart)
@@ -133,15 +131,14 @@ func MaySpeak(pid int, d *inbox.Delivery, sessions []inbox.Session, person bool)
 	return nil
 }
 
-// InSession reports whether a process is below a client, or was: an agent's command, and no
-// person's.
+// InSession reports whether a process is or was below a client, so that it is an agent's command and not a person's.
 func InSession(pid int, sessions []inbox.Session) bool {
 	session, _ := machine.Variable(pid, claude.SessionVariable)
 	return session != "" || clientAbove(pid, 0, sessions) != 0
 }
 
-// WorksOn returns why a process may say nothing to an inbox at all: it is of a session that
-// the inbox does not know.
+// WorksOn returns why a process may say nothing to an inbox at all: it belongs to a session that the inbox does not
+// know.
 func WorksOn(pid int, sessions []inbox.Session) error {
 	session, _ := machine.Variable(pid, claude.SessionVariable)
 	client := clientAbove(pid, 0, sessions)
@@ -154,8 +151,8 @@ func WorksOn(pid int, sessions []inbox.Session) error {
 	return fmt.Errorf("this is of session %s, which does not work on this inbox", words.Short(session))
 }
 
-// WorkingDir is the directory that the session of a process works in: its client's, or, where
-// that is not known, this process's own. ok is false for a person's process.
+// WorkingDir returns the directory of the session that a process belongs to: the client's, or this process's own if
+// that is unknown. ok is false for a person's process.
 func WorkingDir(pid int, sessions []inbox.Session) (dir string, ok bool) {
 	if !InSession(pid, sessions) {
 		return "", false
@@ -164,15 +161,14 @@ func WorkingDir(pid int, sessions []inbox.Session) (dir string, ok bool) {
 		dir = machine.WorkingDir(client)
 	}
 	if dir == "" {
-		dir, _ = os.Getwd() // "" with an error, and nothing is below that
+		dir, _ = os.Getwd() // without a path nothing is below it
 	}
 	return dir, true
 }
 
-// clientAbove is the nearest client above a process, 0 for none: the one that has the entry,
-// one whose hook told of a session, or one that is called so. The search ends where the
-// session in the environment comes from: a client whose file has another name, or whoever
-// took over a process that its client left behind.
+// clientAbove returns the nearest client above a process, or 0: the owner, the process of a known live session, or a
+// program with a client's name. The search ends at the process that set the session in the environment, which may be a
+// client under another file name, or a process that adopted what its client left behind.
 func clientAbove(pid, owner int, sessions []inbox.Session) (client int) {
 	session, _ := machine.Variable(pid, claude.SessionVariable)
 	machine.Nearest(pid, func(p int) bool {

@@ -6,15 +6,14 @@ import (
 	"heartbeat/internal/claude"
 )
 
-// Unreached reports whether it is proven that the model did not get the entry
-// that is in flight: see [Options].
+// Unreached reports whether it is proven that the model did not get the entry in flight.
 func Unreached(tx *inbox.Tx) bool {
 	d := tx.InFlight()
 	return EvidenceOf(d).Unreached(tx, d)
 }
 
-// Unreached reports whether the transcript of the session that the entry was
-// delivered to proves that the model did not get the text.
+// Unreached reports whether the transcript of the session that got the entry proves that the model did not get the
+// text.
 func (e Evidence) Unreached(tx *inbox.Tx, d *inbox.Delivery) bool {
 	switch {
 	case e.Woken:
@@ -26,9 +25,8 @@ func (e Evidence) Unreached(tx *inbox.Tx, d *inbox.Delivery) bool {
 	return known && seen.Seen().Missed()
 }
 
-// ofOneProcess asks the transcript about an entry that a Stop handed over. Only the lines
-// count that the process wrote which got the entry; if they cannot be told from others,
-// nothing is known.
+// ofOneProcess returns what the transcript shows of an entry that a Stop handed over. Only lines written by the
+// process that got the entry count; known is false if they cannot be told from others.
 func (e Evidence) ofOneProcess(tx *inbox.Tx, d *inbox.Delivery) (seen agent.Delivery, known bool) {
 	if e.Woken || e.Prompted || e.TranscriptSize < 0 || e.Transcript == "" {
 		return seen, false
@@ -49,7 +47,7 @@ func (e Evidence) ofOneProcess(tx *inbox.Tx, d *inbox.Delivery) (seen agent.Deli
 	return seen, true
 }
 
-// ByBlock asks the session's transcript about an entry that a Stop handed over.
+// ByBlock returns the lookup of an entry that a Stop handed over in its session's transcript.
 func (e Evidence) ByBlock(d *inbox.Delivery) agent.Delivery {
 	return agent.Delivery{
 		Path: e.Transcript, Size: e.TranscriptSize, Text: e.Handed(d), PromptID: d.PromptID,
@@ -57,8 +55,7 @@ func (e Evidence) ByBlock(d *inbox.Delivery) agent.Delivery {
 	}
 }
 
-// Finished reports whether the transcript proves that the turn of the entry in
-// flight came to its end, and what was replied: see [Options].
+// Finished reports whether the transcript proves that the turn of the entry in flight ended, and returns its reply.
 func Finished(tx *inbox.Tx) (reply string, finished bool) {
 	d := tx.InFlight()
 	e := EvidenceOf(d)
@@ -71,15 +68,14 @@ func Finished(tx *inbox.Tx) (reply string, finished bool) {
 	return "", false
 }
 
-// neverTakenUp reports whether the client certainly did not pick the text up. It tells a
-// hook before it asks the model, and an earlier prompt shows that the hook works in this
-// session.
+// neverTakenUp reports whether the client certainly did not pick the text up. The client tells a hook before it asks
+// the model; an earlier prompt proves that the hook works in this session.
 func (e Evidence) neverTakenUp(tx *inbox.Tx, d *inbox.Delivery) bool {
 	s, err := tx.Session(d.SessionID)
 	return err == nil && s.PromptedAt != nil && !e.Bound && !e.Seen(d).Seen().Woke("")
 }
 
-// Seen asks the session's transcript about an entry that was to wake it.
+// Seen returns the lookup of an entry that was to wake its session in the session's transcript.
 func (e Evidence) Seen(d *inbox.Delivery) agent.Delivery {
 	return agent.Delivery{Path: e.Transcript, Size: max(0, e.TranscriptSize), Text: e.Handed(d)}
 }
@@ -87,15 +83,15 @@ func (e Evidence) Seen(d *inbox.Delivery) agent.Delivery {
 // Restart says whether a session has started again.
 type Restart int
 
-// The answers.
+// The answers of [SessionRestarted].
 const (
 	NotRestarted Restart = iota
 	Restarted
-	RestartUnknown // the delivery is of an earlier release, or of a journal that is gone
+	RestartUnknown // an earlier release delivered it, or its journal is gone
 )
 
-// SessionRestarted tells a resumed session from one whose turn a person ended: only
-// the first has started again since the delivery.
+// SessionRestarted tells a resumed session from one whose turn a person ended: only the resumed one has started again
+// since the delivery.
 func SessionRestarted(tx *inbox.Tx, d *inbox.Delivery) Restart {
 	s, err := tx.Session(d.SessionID)
 	switch {
@@ -114,28 +110,27 @@ func SessionRestarted(tx *inbox.Tx, d *inbox.Delivery) Restart {
 	case s.StartedSeq > since:
 		return Restarted
 	}
-	return NotRestarted // also where an earlier release noted the start, and so before the delivery
+	return NotRestarted // also if an earlier release noted the start, which then came before the delivery
 }
 
-// Prompt is kept with a delivery that is the prompt with which a client is started. It is
-// in flight before that client exists, and [inbox.Tx.HandedOver] is noted right before
-// the client is started, so that without that note nobody got the text.
+// Prompt is kept with a delivery that is the prompt of a client about to start. It is in flight before the client
+// exists. [inbox.Tx.HandedOver] is noted right before the client starts, so without that note nobody got the text.
 type Prompt struct {
 	Prompted bool
-	// Start names the start of the client. Only the hook of that client has it.
+	// Start names this start of the client. Only that client's hook knows the name.
 	Start string
-	// Hooks says that nothing is known to keep the client from running its hooks.
+	// Hooks says that nothing known keeps the client from running its hooks.
 	Hooks bool
-	// BoundSeq is the number of the commit in which the client's hook bound the delivery
-	// to the prompt that the client made of it, 0 before: see [inbox.Tx.Seq].
+	// BoundSeq is the commit (see [inbox.Tx.Seq]) in which the client's hook bound the delivery to the prompt that the
+	// client made of it, 0 before.
 	BoundSeq int64
 }
 
 // IsBound reports whether the client is known to have made a prompt of the text.
 func (p Prompt) IsBound() bool { return p.BoundSeq != 0 }
 
-// InPrompt asks the transcript at path, unless the delivery names another, about an
-// entry that was the session's prompt.
+// InPrompt returns the lookup of an entry that was the session's prompt. A bound delivery names its own transcript;
+// otherwise path and size are used.
 func (e Evidence) InPrompt(d *inbox.Delivery, path string, size int64) claude.Prompted {
 	if e.IsBound() {
 		path, size = e.Transcript, e.TranscriptSize
@@ -146,43 +141,44 @@ func (e Evidence) InPrompt(d *inbox.Delivery, path string, size int64) claude.Pr
 	return claude.Prompted{Path: path, Size: size, Text: d.Text(), PromptID: d.PromptID}
 }
 
-// sinceStart asks the transcript of the client that got the prompt. A client that no
-// hook has told of is unknown.
+// sinceStart returns the lookup in the transcript of the client that got the prompt. known is false if no hook has
+// told of that client.
 func (e Evidence) sinceStart(tx *inbox.Tx, d *inbox.Delivery) (seen claude.Prompted, known bool) {
-	s, err := tx.Session(d.SessionID)
-	if err != nil || d.SessionID == "" || d.DeliveredSeq == 0 || s.StartedSeq < d.DeliveredSeq {
-		return seen, false
-	}
-	path, size := agent.StartOf(s.StartNote)
-	return e.InPrompt(d, path, size), true
+	path, size, known := startOf(tx, d, d.SessionID)
+	return e.InPrompt(d, path, size), known
 }
 
-// Kept reports whether the client has kept a conversation of the session, so that it can
-// go on with that.
+// startOf returns the transcript of a session, and how long it was, in bytes, when the client started whose prompt the
+// delivery is. known is false if no hook has told of that start.
+func startOf(tx *inbox.Tx, d *inbox.Delivery, session string) (path string, size int64, known bool) {
+	s, err := tx.Session(session)
+	if err != nil || session == "" || d.DeliveredSeq == 0 || s.StartedSeq < d.DeliveredSeq {
+		return "", 0, false
+	}
+	path, size = agent.StartOf(s.StartNote)
+	return path, size, true
+}
+
+// Kept reports whether the client has kept a conversation of the session, so that it can resume it.
 func Kept(s inbox.Session) bool {
 	path, _ := agent.StartOf(s.StartNote)
 	return claude.TranscriptSize(path) > 0
 }
 
-// StartSize is how long a session's transcript was when the client started that has the
-// delivery as its prompt, -1 if no hook has told of that.
+// StartSize returns how long a session's transcript was, in bytes, when the client started whose prompt the delivery
+// is. It is -1 if no hook has told of that start.
 func StartSize(tx *inbox.Tx, d *inbox.Delivery, session, transcript string) int64 {
-	s, err := tx.Session(session)
-	if err != nil || d.DeliveredSeq == 0 || s.StartedSeq < d.DeliveredSeq {
-		return -1
-	}
-	if path, size := agent.StartOf(s.StartNote); path == transcript {
+	if path, size, known := startOf(tx, d, session); known && path == transcript {
 		return size
 	}
 	return -1
 }
 
-// neverPrompted reports whether it is certain that no model was asked about the text. A
-// client tells its hooks of the session's start, and then of each prompt, before it asks
-// the model.
+// neverPrompted reports whether certainly no model was asked about the text. The client tells its hooks first of the
+// session's start, and then of each prompt before it asks the model.
 func (e Evidence) neverPrompted(tx *inbox.Tx, d *inbox.Delivery) bool {
 	switch {
-	case e.IsBound() || d.DeliveredSeq == 0: // 0: the journal with the note is gone
+	case e.IsBound() || d.DeliveredSeq == 0: // 0: the journal with the hand-over note is gone
 		return false
 	case !tx.IsHandedOver():
 		return true
@@ -196,8 +192,7 @@ func (e Evidence) neverPrompted(tx *inbox.Tx, d *inbox.Delivery) bool {
 	return !seen.Asked("")
 }
 
-// promptFinished reports whether the transcript proves that the prompt's turn came to its
-// end.
+// promptFinished reports whether the transcript proves that the prompt's turn ended, and returns its reply.
 func (e Evidence) promptFinished(tx *inbox.Tx, d *inbox.Delivery) (reply string, finished bool) {
 	seen, known := e.sinceStart(tx, d)
 	if e.IsBound() {

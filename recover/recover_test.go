@@ -18,7 +18,7 @@ import (
 
 const content = "one\n{\"prompt\":\"two\",\"id\":\"2\"}\nthree\n"
 
-// The entries of content: where they start, and where they end.
+// Offsets of the entries in content.
 const (
 	endOne           = 4
 	startTwo, endTwo = 4, 30
@@ -45,7 +45,7 @@ func in(t testing.TB, box *inbox.Inbox, f func(tx *inbox.Tx) error) {
 	require.NoError(t, tx.Commit())
 }
 
-// deliver puts the next entry in flight, to that session.
+// deliver delivers the next entry to that session.
 func deliver(t testing.TB, box *inbox.Inbox, session string) {
 	t.Helper()
 	in(t, box, func(tx *inbox.Tx) error {
@@ -70,12 +70,12 @@ type situation struct {
 	Responded   bool
 	DeadLetters []dead
 	Results     int
-	// Next is what would be delivered, and which attempt that would be.
+	// Next is the entry that would be delivered next, and Attempt the number of that attempt.
 	Next    string
 	Attempt int
 }
 
-// dead is what a dead letter says, in short.
+// dead is a dead letter in short.
 type dead struct {
 	Line     string
 	Reason   inbox.Reason
@@ -125,7 +125,7 @@ func linesOf[T any](t testing.TB, path string) (all []T) {
 	return all
 }
 
-// files are the directory's files, without the lock.
+// files returns the directory's files, without the lock.
 func files(t testing.TB, box *inbox.Inbox) map[string]string {
 	t.Helper()
 	dir := filepath.Dir(box.Path())

@@ -19,8 +19,7 @@ import (
 
 var policies = []recovery.Policy{recovery.DeadLetter, recovery.Retry, recovery.Drop}
 
-// State that nobody should have written stops the launcher's cycle, and is
-// there to be looked at.
+// Corrupt state stops the launcher's cycle and stays there for inspection.
 func TestCorruptStateIsLeftAlone(t *testing.T) {
 	for name, spoil := range map[string]func(t testing.TB, box *inbox.Inbox){
 		"in flight, empty":     func(t testing.TB, box *inbox.Inbox) { put(t, box, ".in-flight", "") },
@@ -42,7 +41,7 @@ func TestCorruptStateIsLeftAlone(t *testing.T) {
 	}
 }
 
-// Any number of recoveries at once are one recovery.
+// Any number of recoveries at once have the effect of one.
 func TestConcurrentRuns(t *testing.T) {
 	for _, policy := range policies {
 		t.Run(string(policy), func(t *testing.T) {
@@ -71,7 +70,7 @@ func TestConcurrentRuns(t *testing.T) {
 	}
 }
 
-// A recovery beside a live session's transaction waits for it.
+// A recovery waits for the transaction of a live session.
 func TestRunWaitsForTheLock(t *testing.T) {
 	box := newBox(t)
 	live(t, box)
@@ -115,8 +114,8 @@ func TestSettleThenDeliver(t *testing.T) {
 	assert.Len(t, s.DeadLetters, 1)
 }
 
-// A launcher truncates the inbox after the recovery. What retry gave back is
-// delivered nevertheless, before what is new.
+// A launcher truncates the inbox after the recovery. The entry that retry gave back is still
+// delivered, before new ones.
 func TestTruncatedAfterRetry(t *testing.T) {
 	box := newBox(t)
 	live(t, box)
@@ -128,7 +127,7 @@ func TestTruncatedAfterRetry(t *testing.T) {
 	assert.Equal(t, "new", situationOf(t, box).Next)
 }
 
-// recover before anything ever ran.
+// Recovery works before anything ever ran.
 func TestNothingToRecover(t *testing.T) {
 	box, err := inbox.Open(filepath.Join(t.TempDir(), "later.jsonl"), inbox.Options{})
 	require.NoError(t, err)
@@ -195,7 +194,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// A warning of what was mended besides is part of the report.
+// The report includes warnings of other repairs.
 func TestReportHasWarnings(t *testing.T) {
 	box := newBox(t)
 	found["detached"](t, box)

@@ -13,7 +13,7 @@ import (
 	"heartbeat/orchestrate/effect"
 )
 
-// Reach is what a limit is about.
+// Reach says what a limit applies to.
 type Reach int
 
 // The reaches.
@@ -22,30 +22,31 @@ const (
 	OfDay
 )
 
-// Over says which limit is reached.
+// Over says which limit was reached.
 type Over struct {
 	Reach Reach
-	// Figures say in words what was spent, of what.
+	// Figures say in words how much was spent, of how much.
 	Figures string
-	// Alone says that the entry in flight reached the limit of the day by itself: no other day
-	// would take it further.
+	// Alone says that the entry in flight alone reached the limit of the day, so no other day would take it further.
 	Alone bool
 }
 
 // Spent is what counts towards the limits while an entry is in flight.
 type Spent struct {
 	inbox.Spending
-	// Took is for how long the entry was worked on, all its deliveries together.
+	// Took is how long the entry was worked on, over all its deliveries.
 	Took time.Duration
 }
 
-// LimitsOf are what holds for an entry: its own limits within those of the flags.
+// LimitsOf returns the limits of an entry: its own, within those of the flags.
 func LimitsOf(d *inbox.Delivery, flags budget.Plan) budget.Plan {
-	flags.Entry = d.Limits().Within(flags.Entry)
+	own, _ := budget.Parse(d.Limits()) // they were valid before it was delivered
+	flags.Entry = own.Within(flags.Entry)
 	return flags
 }
 
-// Judge says which limit the entry in flight or the day has reached, nil for none. What settles the entry for good comes first.
+// Judge returns the limit that the entry in flight or the day has reached, or nil. A limit that settles the entry for
+// good comes first.
 func Judge(l budget.Plan, s Spent, attempt int) *Over {
 	if figures, over := l.Entry.Over(budget.Spent{Amount: s.Entry, Time: s.Took}); over {
 		return &Over{Reach: OfEntry, Figures: figures + attempts(attempt), Alone: true}
@@ -59,46 +60,55 @@ func Judge(l budget.Plan, s Spent, attempt int) *Over {
 	return JudgeDay(l, s.Today)
 }
 
-// withoutPrice says why a limit in dollars is taken as reached: it could not hold.
+// OverTime returns the limit if the entry in flight has reached its limit of time, else nil. Its hook looks only
+// between two requests, and cannot end a long request or tool.
+func OverTime(d *inbox.Delivery, flags budget.Plan) *Over {
+	return Judge(LimitsOf(d, flags), Spent{Took: Took(d)}, d.Attempt)
+}
+
+// withoutPrice says that a limit in dollars counts as reached because it could not be enforced.
 func withoutPrice(requests int64) string {
 	return words.Count(int(requests), "request", "requests") + " went to a model whose price nobody knows, so that no limit in dollars holds: " +
 		"say the price in heartbeat/prices.toml (see heartbeat costs --prices)"
 }
 
-// JudgeDay is Judge for the day alone, with no entry in flight.
+// JudgeDay is [Judge] for the day alone, with no entry in flight.
 func JudgeDay(l budget.Plan, today price.Amount) *Over {
 	if n := today.Unpriced; n > 0 && l.Day.Nanos > 0 {
 		return &Over{Reach: OfDay, Figures: "today " + withoutPrice(n)}
 	}
 	if _, over := l.Day.Over(budget.Spent{Amount: today}); over {
-		return &Over{Reach: OfDay, Figures: "today cost " + figures(today, l.Day)}
+		return &Over{Reach: OfDay, Figures: "today cost " + figures(today, l.Day, l.Day)}
 	}
 	return nil
 }
 
-// NearDay says in words what was spent today, of what, where that is four fifths of a limit of the day or
-// more, and not all of it: a person is told once a day.
+// DayLimit returns the limit of a day as the hook noted it last. A limit that this release cannot parse counts as none.
+func DayLimit(a *inbox.Account) budget.Limits {
+	l, _ := budget.Parse(a.DayLimit)
+	return l
+}
+
+// NearDay says in words how much was spent today, of how much. near is true from four fifths of the day's limit up to
+// the limit: a person is told once a day.
 func NearDay(day budget.Limits, today price.Amount) (text string, near bool) {
 	if _, over := day.Over(budget.Spent{Amount: today}); over {
 		return "", false
 	}
 	most := budget.Limits{Nanos: day.Nanos / 5 * 4, Tokens: day.Tokens / 5 * 4}
 	_, near = most.Over(budget.Spent{Amount: today})
-	switch {
-	case !near:
+	if !near {
 		return "", false
-	case most.Nanos > 0 && today.Dollars && today.Nanos >= most.Nanos:
-		return "today cost " + budget.USD(today.Nanos, day.Nanos), true
 	}
-	return fmt.Sprintf("today cost %d of %d tokens", today.Tokens.Sum(), day.Tokens), true
+	return "today cost " + figures(today, most, day), true
 }
 
-// figures are those of the limit that is reached.
-func figures(a price.Amount, l budget.Limits) string {
-	if l.Nanos > 0 && a.Dollars && a.Nanos >= l.Nanos {
-		return budget.USD(a.Nanos, l.Nanos)
+// figures says how much was spent of the limit, by the part of it that reached has.
+func figures(a price.Amount, reached, limit budget.Limits) string {
+	if reached.Nanos > 0 && a.Dollars && a.Nanos >= reached.Nanos {
+		return budget.USD(a.Nanos, limit.Nanos)
 	}
-	return fmt.Sprintf("%d of %d tokens", a.Tokens.Sum(), l.Tokens)
+	return fmt.Sprintf("%d of %d tokens", a.Tokens.Sum(), limit.Tokens)
 }
 
 func attempts(n int) string {
@@ -115,26 +125,25 @@ type Policy string
 const (
 	// DeadLetter keeps the orphan in .dead-letter.jsonl for an operator.
 	DeadLetter Policy = "deadletter"
-	// Retry delivers it again, as often as the attempts allow, and keeps it as
-	// a dead letter after that.
+	// Retry delivers it again while its attempts last, and then makes it a dead letter.
 	Retry Policy = "retry"
-	// Drop forgets it: whoever sent it sends it again.
+	// Drop forgets it: the sender sends it again.
 	Drop Policy = "drop"
 )
 
-// DefaultMaxAttempts is how often an entry is delivered before Retry gives up.
+// DefaultMaxAttempts is how often Retry delivers an entry.
 const DefaultMaxAttempts = 3
 
-// Settings are what a person has set for an inbox. They mean the same to every actor.
+// Settings are a person's choices for an inbox. Every actor reads them the same way.
 type Settings struct {
 	Policy Policy // DeadLetter if empty
-	// Chosen says that a person chose the policy. Otherwise an entry of a babysitter run is
-	// delivered again, since the run cannot go on without its answer.
+	// Chosen says that a person chose the policy. Otherwise the entry of a babysitter run is retried, because the run
+	// cannot go on without its answer.
 	Chosen      bool
 	MaxAttempts int // DefaultMaxAttempts if 0
 	Limits      budget.Plan
-	// Checks are those of the wiring; nil for an asker that does not know them, and so
-	// delivers nothing and refuses nothing because of them.
+	// Checks are the checks of the wiring. An asker without them (nil) delivers nothing, and refuses no entry for its
+	// checks.
 	Checks *check.Set
 }
 
@@ -155,20 +164,19 @@ func (s Settings) attempts() int {
 	return s.MaxAttempts
 }
 
-// Asker is who asks what becomes of an entry, or which one is next.
+// Asker is who asks what becomes of an entry, or which entry is next.
 type Asker struct {
 	Settings
 	Box *inbox.Inbox
-	// Client is the process of the client whose event this is, or that the asker started
-	// and saw the end of; nobody if it has none.
+	// Client is the client's process: the one that this event is from, or that the asker started and saw end. It may
+	// be zero.
 	Client Process
-	// Start names the start of a session host's client, of which the asker is a hook.
+	// Start names the start of a session host's client, if the asker is one of that client's hooks.
 	Start string
-	// Force is a person's word that an entry is taken from an owner that lives.
+	// Force is a person's order to take the entry from an owner that lives.
 	Force bool
-	// Elsewhere says why the entry of a babysitter run need not be delivered, "" where it
-	// has to be. Without it such entries are left to the hook that delivers them, which
-	// knows.
+	// Elsewhere says why the entry of a babysitter run need not be delivered, "" if it must be. If Elsewhere is nil,
+	// such entries are left to the hook that delivers them.
 	Elsewhere func(inbox.Entry) (why string, err error)
 	// Note gets sentences for people; nil drops them.
 	Note func(format string, args ...any)
@@ -180,12 +188,12 @@ func (a Asker) note(format string, args ...any) {
 	}
 }
 
-// barredBy is the owner of the entry in flight, if that lives and keeps the asker from
-// settling it; nil if the asker may: it is the owner, a person has said so, or no owner lives.
+// barredBy returns the live owner that keeps the asker from settling the entry in flight. It is nil if the asker is
+// the owner, a person forces it, or no owner lives.
 func (a Asker) barredBy(tx *inbox.Tx, d *inbox.Delivery) *Owner {
 	e := EvidenceOf(d)
 	if a.Force || e.Client != 0 && int64(a.Client.PID) == e.Client || e.Prompted && e.Start != "" && e.Start == a.Start {
-		return nil // a number that is another process's by now belongs to nobody else either
+		return nil // if another process has this id by now, the owner is dead anyway
 	}
 	if o := OwnerOf(tx, d); o.Life == machine.Alive && o.PID != a.Client.PID {
 		return &o

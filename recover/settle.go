@@ -11,24 +11,24 @@ import (
 	"heartbeat/internal/words"
 )
 
-// Action is what became of an entry.
+// Action is what was done with the entry in flight.
 type Action string
 
 // The actions.
 const (
 	None         Action = "none"          // nothing was in flight
-	Owned        Action = "owned"         // its owner lives: nothing was changed
-	Cleared      Action = "cleared"       // it was answered before: only the note of it was left
-	DeadLettered Action = "dead-lettered" // see the report's reason
-	Requeued     Action = "requeued"      // the next delivery is of this entry
-	Returned     Action = "returned"      // the same, since it had never arrived
+	Owned        Action = "owned"         // its owner lives: nothing changed
+	Cleared      Action = "cleared"       // it was answered before; only its note was left
+	DeadLettered Action = "dead-lettered" // the report has the reason
+	Requeued     Action = "requeued"      // it is delivered again
+	Returned     Action = "returned"      // it is delivered again, since it never arrived
 	Dropped      Action = "dropped"
 	Answered     Action = "answered"
 )
 
-// Settle decides about the entry that tx has in flight, if any, as the table of fates says,
-// and keeps delivery back where its turn ended in an error (see [HoldDelivery]). An entry
-// that another has who lives stays as it is. The caller commits.
+// Settle decides about the entry that tx has in flight, if any, by the table of fates, and holds delivery back if the
+// turn ended in an error (see [HoldDelivery]). It leaves an entry alone whose owner lives and is not the asker. The
+// caller commits.
 func Settle(tx *inbox.Tx, a Asker, sight Sight) (Report, error) {
 	d := tx.InFlight()
 	if d == nil {
@@ -57,7 +57,7 @@ func Settle(tx *inbox.Tx, a Asker, sight Sight) (Report, error) {
 			return Report{Action: None}, err
 		}
 	}
-	d = tx.InFlight() // with what was charged to it, and the failure
+	d = tx.InFlight() // read again: charges and the failure are in it now
 	s.d, s.policy, s.used = d, a.policyFor(d), d.Attempt >= a.attempts()
 	if !sight.Ended && !sight.NotHandedOver && (!sight.Overcome || untold) {
 		s.failure = d.Failure
@@ -77,7 +77,7 @@ func Settle(tx *inbox.Tx, a Asker, sight Sight) (Report, error) {
 	return report, err
 }
 
-// says reports whether what the agent said decided.
+// says reports whether the agent's verdict of this kind decided the fate.
 func (s *situation) says(kind inbox.VerdictKind) bool {
 	switch kind {
 	case inbox.VerdictDone:
@@ -88,8 +88,8 @@ func (s *situation) says(kind inbox.VerdictKind) bool {
 	return true
 }
 
-// noteFailure records the error of the API that ended the entry's turn, where the client told
-// no hook of it and the transcript does. It reports whether there is one.
+// noteFailure records the API error that ended the entry's turn if only the transcript shows it, because the client
+// told no hook. It reports whether there was one.
 func noteFailure(tx *inbox.Tx, sight Sight) (untold bool, err error) {
 	d := tx.InFlight()
 	if sight.Ended || sight.NotHandedOver || sight.Over != nil || d.Failure != nil || d.Verdict != nil {
@@ -102,7 +102,7 @@ func noteFailure(tx *inbox.Tx, sight Sight) (untold bool, err error) {
 	return true, tx.Fail(d.SessionID, name, message)
 }
 
-// holdDelivery keeps delivery back after an error that ended the entry's turn.
+// holdDelivery holds delivery back after an error that ended the entry's turn.
 func (s *situation) holdDelivery(r *Report) error {
 	switch {
 	case s.failure == nil || s.Over != nil:
@@ -112,14 +112,13 @@ func (s *situation) holdDelivery(r *Report) error {
 	}
 	r.Failure = s.failure
 	if s.Overcome {
-		return nil // a session went on since
+		return nil // a session has gone on since
 	}
 	return HoldDelivery(s.tx, s.failure, true)
 }
 
-// Run settles what a session left in flight, in a transaction of its own. It is
-// safe beside a live hook and beside itself. State that nobody should have
-// written (an error that matches [inbox.ErrCorrupt]) is left untouched.
+// Run settles what a session left in flight, in a transaction of its own. It is safe beside a live hook and beside
+// itself. It leaves corrupt state untouched and returns an error that matches [inbox.ErrCorrupt].
 func Run(ctx context.Context, a Asker, sight Sight) (report Report, err error) {
 	tx, err := a.Box.Begin(ctx)
 	if err != nil {
@@ -134,21 +133,21 @@ func Run(ctx context.Context, a Asker, sight Sight) (report Report, err error) {
 	return report, err
 }
 
-// Report says what a recovery did. Its JSON shape is that of `recover --json`.
+// Report says what a recovery did. Its JSON is the output of `recover --json`.
 type Report struct {
 	Action  Action       `json:"action"`
 	EntryID string       `json:"entry_id,omitempty"`
 	ID      string       `json:"id,omitempty"`
 	Start   int64        `json:"start_offset"`
 	End     int64        `json:"end_offset"`
-	Attempt int          `json:"attempt,omitempty"` // deliveries it had
+	Attempt int          `json:"attempt,omitempty"` // the number of deliveries
 	Session string       `json:"session_id,omitempty"`
 	Reason  inbox.Reason `json:"reason,omitempty"` // of a dead letter
-	// Said is what the entry's agent said of it, if that decided.
+	// Said is the agent's verdict, if it decided.
 	Said inbox.VerdictKind `json:"verdict,omitempty"`
-	// Owner is who has an entry that was kept.
+	// Owner is the live owner of an entry that was left alone.
 	Owner *Owner `json:"-"`
-	// Failure is the error that ended the entry's turn, where that decided.
+	// Failure is the error that ended the entry's turn, if it decided.
 	Failure *inbox.Failure `json:"failure,omitempty"`
 	Cursor  int64          `json:"cursor"`
 	// Warnings are sentences about other things that were found and repaired.
@@ -162,7 +161,7 @@ func reportOf(d *inbox.Delivery, a Action) Report {
 	}
 }
 
-// String is the report as one sentence.
+// String returns the report as one sentence.
 func (r Report) String() string {
 	entry := fmt.Sprintf("the entry %s, attempt %d,", words.Name(r.ID, r.EntryID), r.Attempt)
 	switch r.Action {
@@ -200,7 +199,7 @@ func inBrackets(text string) string {
 	return " (" + text + ")"
 }
 
-// became is the action as a participle.
+// became returns the action as a participle.
 func (r Report) became() string {
 	switch r.Action {
 	case Requeued:

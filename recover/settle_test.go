@@ -17,7 +17,7 @@ const (
 	lineTwo = `{"prompt":"two","id":"2"}`
 )
 
-// found are the ways in which a launcher may find an inbox.
+// found lists the states in which a launcher may find an inbox.
 var found = map[string]func(t testing.TB, box *inbox.Inbox){
 	"nothing in flight": func(t testing.TB, box *inbox.Inbox) {
 		deliver(t, box, "s1")
@@ -73,13 +73,13 @@ func put(t testing.TB, box *inbox.Inbox, name, content string) {
 	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(box.Path()), name), []byte(content), 0o600))
 }
 
-// afterwards is what a recovery leaves: what it did, and the whole situation.
+// afterwards is a recovery's action and the situation that it leaves.
 type afterwards struct {
 	action recovery.Action
 	situation
 }
 
-// expected has, for each way and each policy, what is there afterwards.
+// expected holds the outcome for each state and each policy.
 var expected = map[string]map[recovery.Policy]afterwards{
 	"nothing in flight":    same(afterwards{recovery.None, situation{Cursor: "4", Results: 1, Next: "two", Attempt: 1}}),
 	"responded only":       same(afterwards{recovery.None, situation{Cursor: "4", Results: 1, Next: "two", Attempt: 1}}),
@@ -102,7 +102,7 @@ func same(a afterwards) map[recovery.Policy]afterwards {
 	return map[recovery.Policy]afterwards{recovery.DeadLetter: a, recovery.Retry: a, recovery.Drop: a}
 }
 
-// orphan is expected of the second entry, in flight for the n-th time.
+// orphan returns the outcome for the second entry, in flight for the n-th time.
 func orphan(n, results int, reason inbox.Reason) map[recovery.Policy]afterwards {
 	passed := situation{Cursor: "30", Results: results, Next: "three", Attempt: 1}
 	set := passed
@@ -141,7 +141,7 @@ func TestRecovery(t *testing.T) {
 	assert.Len(t, expected, len(found))
 }
 
-// The zero Settings are those of heartbeat-rs.
+// The zero Settings behave like heartbeat-rs.
 func TestDefaultPolicyDeadLetters(t *testing.T) {
 	box := newBox(t)
 	live(t, box)
@@ -164,8 +164,7 @@ func TestMaxAttempts(t *testing.T) {
 	}
 }
 
-// What provably never arrived is delivered again under every policy, as the
-// attempt that it was.
+// An entry that provably never arrived is delivered again under every policy, as the same attempt.
 func TestUnreachedIsReturned(t *testing.T) {
 	for _, policy := range []recovery.Policy{recovery.DeadLetter, recovery.Retry, recovery.Drop} {
 		for _, reached := range []bool{false, true} {
@@ -185,8 +184,7 @@ func TestUnreachedIsReturned(t *testing.T) {
 	}
 }
 
-// The reason that the caller knows counts, unless the entry has a failure or
-// used its attempts up.
+// The caller's reason counts, unless the entry has a failure or has used up its attempts.
 func TestReason(t *testing.T) {
 	for how, want := range map[string]inbox.Reason{"live": inbox.ReasonInterrupted, "failed": inbox.ReasonFailed} {
 		box := newBox(t)
@@ -197,7 +195,7 @@ func TestReason(t *testing.T) {
 	}
 }
 
-// An error of the API keeps delivery back, and is told.
+// An API error holds delivery back and is reported.
 func TestFailureHolds(t *testing.T) {
 	box := newBox(t)
 	found["failed"](t, box)

@@ -12,8 +12,8 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// The time that the machine sleeps is no time of work: an entry that was delivered in the
-// evening has its limit in the morning.
+// Time that the machine sleeps does not count as work: an entry that was delivered in the evening
+// still has its limit in the morning.
 func TestSleepIsNoWork(t *testing.T) {
 	const slept, worked = 8 * time.Hour, 5 * time.Minute
 	delivered := func(e recovery.Evidence) *inbox.Delivery {
@@ -23,7 +23,7 @@ func TestSleepIsNoWork(t *testing.T) {
 	}
 	d := delivered(recovery.Evidence{Awake: machine.Awake() - int64(worked)})
 	assert.InDelta(t, worked, recovery.Took(d), float64(time.Minute))
-	d.Took = time.Hour // earlier deliveries
+	d.Took = time.Hour // of earlier deliveries
 	assert.InDelta(t, worked+time.Hour, recovery.Took(d), float64(time.Minute))
 	old := delivered(recovery.Evidence{})
 	assert.InDelta(t, slept+worked, recovery.Took(old), float64(time.Minute), "an earlier release's has that clock alone")

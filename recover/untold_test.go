@@ -12,9 +12,8 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// An error of the API that the client told no hook of decides as one that it told of: the
-// entry is delivered again, whatever the policy, and delivery is held unless a session has
-// gone on since.
+// An API error that the client reported to no hook has the same effect as a reported one: the entry
+// is delivered again under every policy, and delivery is held unless a session has continued since.
 func TestAnUntoldFailure(t *testing.T) {
 	const handed = `{"type":"event_msg","payload":{"type":"item_completed","item":{"type":"HookPrompt","fragments":[{"text":"one"}]}}}` + "\n"
 	const broke = `{"type":"event_msg","payload":{"type":"task_complete","turn_id":"t1","error":{"message":"it broke","codex_error_info":"internal_server_error"}}}` + "\n"

@@ -1,8 +1,8 @@
-// Package agent is the one place where it is told which client a hook serves: Claude Code or
-// OpenAI's Codex. Everything else asks an [Agent], and never which one it is.
+// Package agent is the one place that knows which client a hook serves: Claude Code or OpenAI's Codex. Everything else
+// asks an [Agent], and never which one it is.
 //
-// A third client is a package beside internal/claude and internal/codex that answers these
-// questions, and a row in the table of this package.
+// A third client is a package beside internal/claude and internal/codex that answers these questions, and a row in the
+// table of this package.
 package agent
 
 import (
@@ -14,28 +14,24 @@ import (
 	"heartbeat/internal/flat"
 )
 
-// Agent is what there is to know of a client.
+// Agent describes a client.
 type Agent struct {
 	Name  string   // what people call it
-	Begin []string // its program, and what has a session of it ask for an entry
-	// PID is the client's process, as it is found from a hook whose parent is given, or 0.
+	Begin []string // the command line of a session that asks for an entry; the program comes first
+	// PID returns the client's process id, or 0, for a hook with this parent.
 	PID func(parent int) int
-	// CannotBeWoken says why a hook in the background cannot begin another turn of the
-	// session around this hook, "" if it can.
+	// CannotBeWoken says why a hook in the background cannot begin another turn of the session around it, "" if it can.
 	CannotBeWoken func() string
-	// TellsOfHooks says that its transcript has what each hook of a Stop said, soon after that
-	// one has ended.
+	// TellsOfHooks says that the transcript has what each hook of a Stop said, soon after that hook ended.
 	TellsOfHooks bool
-	// MaxReason is how long a text may be, in bytes, that a Stop hook blocks with, so that it
-	// arrives whole; 0 for any length.
+	// MaxReason is the longest text, in bytes, that arrives whole when a Stop hook blocks with it; 0 for any length.
 	MaxReason int
 
-	// Said reports whether a transcript has a reply between two offsets, and all that tells what
-	// the request with it took.
+	// Said reports whether a transcript has a reply between two offsets, and everything that tells what the reply's
+	// request cost.
 	Said func(transcript string, from, to int64, reply string) bool
 
-	// ToolRuns reports whether a transcript of that size ends while a tool runs that the model
-	// asked for.
+	// ToolRuns reports whether a transcript of that size ends while a tool runs that the model asked for.
 	ToolRuns func(transcript string, size int64) bool
 
 	// owns reports whether a transcript of this name is the client's.
@@ -43,7 +39,7 @@ type Agent struct {
 	seen func(Delivery) Seen
 }
 
-// all are the clients; the last one owns every transcript that none before it does.
+// all lists the clients. The last one owns every transcript that none before it owns.
 var all = []*Agent{
 	{
 		Name: "Codex", PID: codex.PID, CannotBeWoken: func() string { return noBackground }, MaxReason: codex.MaxReason, Said: codex.Said, ToolRuns: codex.ToolRuns,
@@ -67,11 +63,10 @@ func printing() string {
 	return endsWithTurn
 }
 
-// CanBeWoken reports whether a hook in the background can begin another turn of the session
-// around this hook.
+// CanBeWoken reports whether a hook in the background can begin another turn of the session around it.
 func (a *Agent) CanBeWoken() bool { return a.CannotBeWoken() == "" }
 
-// Of is the client that writes a transcript; that name is in the input of each of its hooks.
+// Of returns the client that writes a transcript. Every hook's input names its transcript.
 func Of(transcript string) *Agent {
 	for _, a := range all {
 		if a.owns(transcript) {
@@ -97,21 +92,19 @@ type Seen interface {
 	NextTurn() handed.Turn
 	// Missed reports whether it proves that the text never reached the model.
 	Missed() bool
-	// Finished reports whether it shows that the text's turn ended in order, and the reply.
+	// Finished reports whether it shows that the text's turn ended in order, and returns the reply.
 	Finished() (reply string, finished bool)
-	// Failed reports whether it shows that an error of the API ended the text's turn, of which
-	// the client tells no hook; its name and message are as Claude Code has them.
+	// Failed reports whether it shows that an API error ended the text's turn without the client telling a hook. name
+	// and message are in Claude Code's terms.
 	Failed() (name, message string, failed bool)
-	// Woke reports whether it shows that the text woke the session: in the turn with this
-	// id, or in any if that is empty.
+	// Woke reports whether it shows that the text woke the session: in the turn with this id, or in any if it is empty.
 	Woke(promptID string) bool
 }
 
-// Seen asks the transcript.
+// Seen looks the delivery up in its transcript.
 func (d Delivery) Seen() Seen { return Of(d.Path).seen(d) }
 
-// StartNote is kept with a session's start: where in its transcript the lines of this
-// process begin.
+// StartNote is kept with a session's start. It says where in the transcript the lines of this process begin.
 func StartNote(transcript string) []byte {
 	var o flat.Object
 	o.Text("transcript_path", transcript)
@@ -119,8 +112,8 @@ func StartNote(transcript string) []byte {
 	return o.End()
 }
 
-// StartOf is the transcript that a hook named at the session's start, and how long it was
-// then, in bytes; "" if no hook told of that.
+// StartOf returns the transcript that a hook named at the session's start, and its size then in bytes; "" if no hook
+// named one.
 func StartOf(note []byte) (transcript string, size int64) {
 	m, err := flat.Parse(note)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// Turn is what a check is told: as JSON on its standard input, and in its environment.
+// Turn is what a check gets as JSON on its standard input, and in its environment.
 type Turn struct {
 	Name     string                     `json:"check"`
 	EntryID  string                     `json:"entry_id"`
@@ -30,7 +30,7 @@ type Turn struct {
 	Try      int                        `json:"try"` // counted from 1
 }
 
-// Verdict is what came of a check.
+// Verdict is the result of a check.
 type Verdict int
 
 // The verdicts.
@@ -40,18 +40,18 @@ const (
 	Unable         // nobody knows: the check itself could not be run
 )
 
-// Outcome is what came of the checks of one turn.
+// Outcome is the result of the checks of one turn.
 type Outcome struct {
 	Verdict
-	Name string        // of the check that decided; of all where they passed
-	Why  string        // in words, where they did not
-	Took time.Duration // all of them together
-	Tail string        // the end of what it printed
+	Name string        // of the check that decided, or of all if all passed
+	Why  string        // in words, unless all passed
+	Took time.Duration // by all of them together
+	Tail string        // the end of what the deciding check printed
 	// Lacking says that the wiring has no such check, so that trying again is no use.
 	Lacking bool
 }
 
-// String says what came of it, with the last line that it printed.
+// String returns the result in words, with the last line that was printed.
 func (o Outcome) String() string {
 	said := Title(o.Name) + map[Verdict]string{Passed: " passed", Failed: " failed: ", Unable: " could not be run: "}[o.Verdict] + words.Line(o.Why)
 	if last := o.Tail[strings.LastIndexByte(o.Tail, '\n')+1:]; last != "" {
@@ -60,7 +60,7 @@ func (o Outcome) String() string {
 	return said
 }
 
-// Title is what a person calls the check of that name.
+// Title returns what a person calls the check of that name.
 func Title(name string) string {
 	if name == Default {
 		return "check"
@@ -69,18 +69,18 @@ func Title(name string) string {
 }
 
 const (
-	// MaxTail is how much of a check's output is kept, in bytes.
+	// MaxTail is how many bytes of a check's output are kept.
 	MaxTail = 4 << 10
-	// maxVariable is the longest text in a check's environment. The standard input has all.
+	// maxVariable is the longest text in a check's environment, in bytes. Standard input has the whole text.
 	maxVariable = 32 << 10
-	// tryLater is the status by which a command says that it could not do its work now.
+	// tryLater is the status with which a command says that it cannot do its work now.
 	tryLater = 75
 	// bySignal is what a shell adds to the signal that ended its command.
 	bySignal = 128
 )
 
-// Run runs the checks of these names in their order, up to the first that does not pass, in
-// a folder. Once ctx is done it ends the one that runs.
+// Run runs the checks of these names in order in the folder dir, up to the first that does not pass. Once ctx is done
+// it ends the check that runs.
 func (s *Set) Run(ctx context.Context, names []string, t Turn, dir string) Outcome {
 	began := time.Now()
 	last := Outcome{Verdict: Passed}
@@ -115,7 +115,7 @@ func run(ctx context.Context, line string, limit time.Duration, t Turn, dir stri
 	defer cancel()
 	cmd := exec.CommandContext(timed, "/bin/sh", "-c", line)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	// What it started goes with it, also what it left in the background.
+	// Kill the whole group, with what the command left in the background.
 	kill := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.Cancel, cmd.WaitDelay = kill, time.Second
 	tail := new(tail)
@@ -135,7 +135,7 @@ func run(ctx context.Context, line string, limit time.Duration, t Turn, dir stri
 		o.Why = "it was ended with its hook"
 	case timed.Err() != nil:
 		o.Why = fmt.Sprintf("it took longer than %s (--check-timeout)", words.Took(limit))
-	case err == nil || errors.Is(err, exec.ErrWaitDelay): // what is left of it holds its output open
+	case err == nil || errors.Is(err, exec.ErrWaitDelay): // a leftover process holds its output open
 		o.Verdict = Passed
 	case !errors.As(err, &ended):
 		o.Why = err.Error()
@@ -149,9 +149,8 @@ func run(ctx context.Context, line string, limit time.Duration, t Turn, dir stri
 	return o
 }
 
-// guard ends a process group with this process, also where that is killed: a shell in the
-// group reads a pipe that only this process holds open. The function that it returns waits
-// for that shell, once the group was killed.
+// guard ends a process group when this process ends, even by a kill: a shell in the group reads a pipe that only this
+// process holds open. The returned function waits for that shell, after the group was killed.
 func guard(group int) (gone func()) {
 	cmd := exec.Command("/bin/sh", "-c", "read -r nothing; kill -KILL 0")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pgid: group}
@@ -160,12 +159,12 @@ func guard(group int) (gone func()) {
 		err = cmd.Start()
 	}
 	if err != nil {
-		return func() {} // the check is worth more
+		return func() {} // the check matters more
 	}
 	return func() { _, _ = cmd.Wait(), held.Close() }
 }
 
-// environment is the same, for a command that reads no JSON.
+// environment returns the turn as variables, for a command that reads no JSON.
 func (t Turn) environment() []string {
 	return []string{
 		"HEARTBEAT_CHECK=" + t.Name, "HEARTBEAT_ENTRY_ID=" + t.EntryID, "HEARTBEAT_ID=" + variable(t.ID),
@@ -174,7 +173,7 @@ func (t Turn) environment() []string {
 	}
 }
 
-// variable is a text as the environment can have it.
+// variable returns a text as the environment can hold it.
 func variable(text string) string {
 	if len(text) > maxVariable {
 		text = text[:maxVariable]
@@ -182,7 +181,7 @@ func variable(text string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "")
 }
 
-// tail keeps the end of what is written.
+// tail keeps the end of what is written to it.
 type tail struct{ kept []byte }
 
 func (t *tail) Write(b []byte) (int, error) {
@@ -191,13 +190,13 @@ func (t *tail) Write(b []byte) (int, error) {
 		b = b[n-MaxTail:]
 	}
 	t.kept = append(t.kept, b...)
-	if over := len(t.kept) - MaxTail; over > MaxTail { // seldom, so that a flood costs no copies
+	if over := len(t.kept) - MaxTail; over > MaxTail { // rarely, so that a flood costs few copies
 		t.kept = append(t.kept[:0], t.kept[over:]...)
 	}
 	return n, nil
 }
 
-// text is what is kept, as lines that a terminal and a model can be shown.
+// text returns what is kept, as lines fit for a terminal and a model.
 func (t *tail) text() string {
 	text := words.Plain(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(t.kept)))
 	text = text[max(0, len(text)-MaxTail):]

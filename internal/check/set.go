@@ -1,8 +1,8 @@
-// Package check has the commands that say whether the work on an entry is done: what a
-// wiring names, which of them an entry asks for, and what came of running them.
+// Package check has the commands that say whether the work on an entry is done: which a wiring names, which an entry
+// asks for, and what came of running them.
 //
-// The commands come from the wiring alone. An entry names them, since whoever can write to
-// the inbox must not get a command run.
+// The commands come from the wiring alone. An entry only names them, because whoever can write to the inbox must not
+// get a command run.
 package check
 
 import (
@@ -16,13 +16,12 @@ import (
 )
 
 const (
-	// Default is the name of the check of entries that name none.
+	// Default is the name of the check for entries that name none.
 	Default = "check"
-	// None is what an entry says that wants no check.
+	// None is what an entry names to ask for no check.
 	None = "none"
 
-	// DefaultTimeout is how long one check may take, and DefaultTries how often the work is
-	// checked in one delivery.
+	// DefaultTimeout is how long one check may take. DefaultTries is how often the work is checked in one delivery.
 	DefaultTimeout = 10 * time.Minute
 	DefaultTries   = 3
 	// Patience is how long a check that could not be run is tried again.
@@ -35,7 +34,7 @@ type Command struct {
 	Line string // for sh -c
 }
 
-// Set is what a wiring says of checks.
+// Set is the checks of a wiring.
 type Set struct {
 	Commands []Command
 	Timeout  time.Duration // of each
@@ -44,7 +43,7 @@ type Set struct {
 	Optional bool
 }
 
-// Names are those of the commands, in their order; a nil set has none.
+// Names returns the names of the commands in order; a nil set has none.
 func (s *Set) Names() (names []string) {
 	if s == nil {
 		return nil
@@ -55,8 +54,8 @@ func (s *Set) Names() (names []string) {
 	return names
 }
 
-// For returns the names of the checks of an entry that asks for these; nil stands for one
-// that says nothing. The error names the checks that exist.
+// For returns the names of the checks for an entry that asks for these; nil means that it asks for nothing. The error
+// names the checks that exist.
 func (s *Set) For(asked []string) ([]string, error) {
 	switch {
 	case len(asked) == 0 && s.line(Default) == "":
@@ -77,7 +76,7 @@ func (s *Set) For(asked []string) ([]string, error) {
 	return asked, nil
 }
 
-// Unknown says that there is no check of that name, and which there are.
+// Unknown returns the error that there is no check of that name, with the names that exist.
 func Unknown(name string, known []string) error {
 	if len(known) == 0 {
 		return fmt.Errorf("there is no check %q: the wiring has none", name)
@@ -93,7 +92,7 @@ func (s *Set) line(name string) string {
 	return s.Commands[at].Line
 }
 
-// Longest is for how long a hook may be busy with checks, 0 if there are none.
+// Longest returns how long a hook may be busy with checks, 0 without checks.
 func (s *Set) Longest() time.Duration {
 	if s == nil || len(s.Commands) == 0 {
 		return 0

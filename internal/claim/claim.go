@@ -1,6 +1,6 @@
-// Package claim keeps an inbox to one worker: a launcher or a session host, beside which
-// no other session is at work, and whose queue no stranger can replace. It is no part of
-// package recover, which the hook links: the hook is to stay lean (internal/testing/walls).
+// Package claim gives an inbox to one worker, a launcher or a session host: no other session works
+// on the inbox, and no stranger can replace its queue. The hook links package recover and must stay
+// lean (internal/testing/walls), so this code is not part of recover.
 package claim
 
 import (
@@ -30,9 +30,8 @@ func (e BusyError) Error() string { return e.why }
 // lockPatience covers the moment in which another worker is about to end.
 const lockPatience = 50 * time.Millisecond
 
-// Take keeps other workers off the inbox until the lock is released, or its holder dies.
-// The process's number is in the file for people. The error is a [BusyError] if another
-// one has the lock.
+// Take keeps other workers off the inbox until the lock is released or its holder dies. The error
+// is a [BusyError] if another worker has the lock. The process number in the file is for people.
 func Take(box *inbox.Inbox) (*disk.Lock, error) {
 	path := filepath.Join(box.Dir(), ".launch-lock")
 	lock, err := disk.AcquireLock(context.Background(), path, lockPatience)
@@ -63,7 +62,7 @@ func holder(path string) string {
 // deathPatience is how long a session may take to die after its worker was killed.
 const deathPatience = 3 * time.Second
 
-// CheckFree returns a [BusyError] if the owner of an entry in flight lives.
+// CheckFree returns a [BusyError] if the owner of an entry in flight is alive.
 func CheckFree(ctx context.Context, box *inbox.Inbox) error {
 	deadline := time.After(deathPatience)
 	for late := false; ; {
@@ -84,7 +83,7 @@ func CheckFree(ctx context.Context, box *inbox.Inbox) error {
 	}
 }
 
-// ownerOf is the owner of the entry in flight, nil if none is.
+// ownerOf returns the owner of the entry in flight, or nil if no entry is in flight.
 func ownerOf(box *inbox.Inbox) (owner *recovery.Owner, err error) {
 	v, err := box.View()
 	if err != nil {
@@ -98,8 +97,8 @@ func ownerOf(box *inbox.Inbox) (owner *recovery.Owner, err error) {
 	return owner, nil
 }
 
-// CheckRights refuses an inbox whose state others could replace. If they can only write
-// to the inbox file, and so instruct the agent, warn says so.
+// CheckRights refuses an inbox whose state strangers could replace. If they can only write to the
+// inbox file, and so instruct the agent, it calls warn.
 func CheckRights(box *inbox.Inbox, warn func(string)) error {
 	dir, err := disk.StatDir(box.Dir())
 	if err != nil {

@@ -15,14 +15,13 @@ const (
 	AsContext Form = "context" // additional context, which the client shortens
 )
 
-// maxContext is how many characters (UTF-16 units) of additional context the
-// client passes to the model. It writes the rest to a file.
+// maxContext is how many UTF-16 units of additional context the client passes to the model. It writes the rest to a
+// file.
 const maxContext = 10_000
 
-// WriteBlock prints, in one write, the decision that makes text the session's next
-// turn. A text too long for context goes as a reason. The client shows message at
-// the terminal unless it is empty. An error means that the client got no decision,
-// since a decision that is cut off is not JSON.
+// WriteBlock prints, in one write, the decision that makes text the session's next turn. A text too long for context
+// goes as a reason. The client shows message at the terminal unless it is empty. On an error the client got no
+// decision, because a truncated decision is not JSON.
 func WriteBlock(w io.Writer, text string, form Form, message string) error {
 	var o flat.Object
 	if form == AsContext && fits(text, maxContext) {
@@ -37,6 +36,17 @@ func WriteBlock(w io.Writer, text string, form Form, message string) error {
 	if message != "" {
 		o.String("systemMessage", message)
 	}
+	return write(w, &o)
+}
+
+// WriteMessage prints, in one write, what the client shows at the terminal.
+func WriteMessage(w io.Writer, message string) error {
+	var o flat.Object
+	o.String("systemMessage", message)
+	return write(w, &o)
+}
+
+func write(w io.Writer, o *flat.Object) error {
 	decision := o.End()
 	n, err := w.Write(append(decision, '\n'))
 	switch {
@@ -48,16 +58,11 @@ func WriteBlock(w io.Writer, text string, form Form, message string) error {
 	return err
 }
 
-// WriteStop prints, in one write, the decision that ends the turn at once: the client
-// shows why, and asks the model no more. Neither Stop nor StopFailure follows.
+// WriteStop prints, in one write, the decision that ends the turn at once. The client shows why, and asks the model no
+// more. Neither Stop nor StopFailure follows.
 func WriteStop(w io.Writer, why string) error {
 	var o flat.Object
 	o.Bool("continue", false)
 	o.String("stopReason", why)
-	decision := o.End()
-	n, err := w.Write(append(decision, '\n'))
-	if err == nil && n < len(decision) {
-		err = io.ErrShortWrite
-	}
-	return err
+	return write(w, &o)
 }

@@ -7,28 +7,25 @@ import (
 	"time"
 )
 
-// Remedy is how to react to a turn that ended in an API error. The zero Remedy
-// tries again at once.
+// Remedy is how to react to a turn that ended in an API error. The zero Remedy tries again at once.
 type Remedy struct {
-	// Person pauses delivery until somebody has fixed the cause. There is no
-	// back-off then.
+	// Person pauses delivery until somebody has fixed the cause. There is no back-off then.
 	Person bool
 	// Counts uses up one of the entry's attempts: the failure may be its fault.
 	Counts bool
-	// First is the back-off after one failure. Every further failure in a row
-	// doubles it, up to Most.
+	// First is the back-off after one failure. Every further failure in a row doubles it, up to Most.
 	First, Most time.Duration
 }
 
-// Back-offs. The client retries a rate limit or an overload for minutes before it
-// reports it. After any other error the next turn may well succeed.
+// Back-offs. The client retries a rate limit or an overload for minutes before it reports it. After any other error the
+// next turn may well succeed.
 const (
 	soon   = 5 * time.Second
 	later  = time.Minute
 	seldom = 30 * time.Minute
 )
 
-// The error names that are vague, so that the message decides.
+// Error names so vague that the message decides.
 const (
 	serverError    = "server_error"
 	unknownFailure = "unknown"
@@ -42,8 +39,7 @@ var (
 	limited = Remedy{First: later, Most: seldom}
 )
 
-// failures lists the documented values of a StopFailure's error. The schema in
-// release 2.1.329 has the same ones.
+// failures lists the documented values of a StopFailure's error. The schema in release 2.1.329 has the same ones.
 var failures = [...]struct {
 	name   string
 	remedy *Remedy
@@ -98,16 +94,15 @@ func RemedyFor(name, message string) Remedy {
 	case name != serverError && (status == 429 || showsLimit(text)):
 		return limited
 	case status >= 400 && status < 500 && status != 408:
-		return suspect // the API was there, and refused what it was sent
+		return suspect // the API was there and refused the request
 	case status >= 502 && status <= 504 || status == 529 || containsAny(text, outages[:]):
 		return outage
 	}
 	return suspect
 }
 
-// Backoff is how long to wait after streak failures in a row, counted from 1.
-// The random number in [0, 1) adds up to a fifth, so that sessions that failed
-// together do not all retry together.
+// Backoff returns how long to wait after streak failures in a row, counted from 1. random in [0, 1) adds up to a fifth,
+// so that sessions that failed together do not all retry together.
 func (r Remedy) Backoff(streak int, random float64) time.Duration {
 	wait := min(r.First, r.Most)
 	for ; streak > 1 && wait > 0 && wait < r.Most; streak-- {
@@ -120,11 +115,10 @@ func (r Remedy) Backoff(streak int, random float64) time.Duration {
 	return wait + min(jitter, math.MaxInt64-wait)
 }
 
-// leads are the words before an HTTP status: two forms of the client's, then
-// those of gateways.
+// leads are the words before an HTTP status: two of the client's, then those of gateways.
 var leads = [...]string{"api error: ", "request rejected (", "http ", "status code ", "status "}
 
-// httpStatus is the HTTP status that the text of an error names, or 0.
+// httpStatus returns the HTTP status that an error's text names, or 0.
 func httpStatus(text string) int {
 	for _, lead := range leads {
 		_, rest, found := strings.Cut(text, lead)
@@ -138,16 +132,14 @@ func httpStatus(text string) int {
 	return 0
 }
 
-// showsLimit recognises a usage limit in the words of the client or the API, such
-// as "You have reached your specified API usage limits", which has status 400.
-// A limit on the length of a request is not meant.
+// showsLimit recognises a usage limit in the words of the client or the API, such as "You have reached your specified
+// API usage limits", which has status 400. It does not mean a limit on a request's length.
 func showsLimit(text string) bool {
 	return containsAny(text, limits[:]) || strings.Contains(text, "hit your ") && strings.Contains(text, "limit")
 }
 
-// stuck are errors that every later entry would meet too, until a person changes
-// the account or shortens the conversation. These are the client's words in
-// 2.1.329 for errors that it calls invalid_request or unknown.
+// stuck are errors that every later entry would meet too, until a person changes the account or shortens the
+// conversation. They are the client's words in 2.1.329 for errors that it calls invalid_request or unknown.
 var stuck = [...]string{
 	"disabled organization", "organization has been disabled", "credit balance is too low", "usage credits ran out",
 	"prompt is too long", "request too large (max",
@@ -155,8 +147,7 @@ var stuck = [...]string{
 
 var limits = [...]string{"rate limit", "rate_limit", "rate-limit", "usage limit", "too many requests"}
 
-// outages are the signs of a service that is overloaded or unreachable. No entry
-// is to blame for that.
+// outages are signs of a service that is overloaded or unreachable, for which no entry is to blame.
 var outages = [...]string{
 	"overloaded", "at capacity",
 	// The client's words in 2.1.329 for errors that it calls server_error.
@@ -179,8 +170,7 @@ func containsAny(text string, parts []string) bool {
 	return false
 }
 
-// AsksForLogin reports whether a StopFailure's error is about the login, the key
-// or the account behind them.
+// AsksForLogin reports whether a StopFailure's error is about the login, the key, or the account behind them.
 func AsksForLogin(name string) bool {
 	switch name {
 	case "authentication_failed", "oauth_org_not_allowed", "account_on_hold", "verification_required", "billing_error", "cloud_credential_error":

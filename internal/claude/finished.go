@@ -6,10 +6,9 @@ import (
 	"heartbeat/internal/flat"
 )
 
-// Finished reports whether the transcript shows that the text's turn ended: an
-// answer, followed by the client's note that the hooks of a Stop ran, and that none
-// of them had the turn go on. A turn that a person or an error ended has no such
-// note. The reply is the last text of the answer.
+// Finished reports whether the transcript shows that the text's turn ended: an answer, followed by the client's note
+// that the hooks of a Stop ran and that none of them had the turn go on. A turn that a person or an error ended has no
+// such note. reply is the answer's last text.
 func (d Delivery) Finished() (reply string, finished bool) {
 	r := d.reading()
 	var e ending
@@ -22,11 +21,11 @@ func (d Delivery) Finished() (reply string, finished bool) {
 	return e.reply, err == nil && e.finished
 }
 
-// ending finds the end of a turn, line by line. A hook may have had the turn go on, and
-// the client may have overridden that.
+// ending finds the end of a turn, line by line. A hook may have had the turn go on, and the client may have overridden
+// that.
 type ending struct {
 	held, overridden      bool
-	begun, over, finished bool // set begun once lines are the turn's
+	begun, over, finished bool // set begun once the lines are the turn's
 	reply                 string
 }
 

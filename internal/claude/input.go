@@ -16,33 +16,30 @@ const (
 	EventSessionEnd       = "SessionEnd"
 	EventUserPromptSubmit = "UserPromptSubmit"
 	EventNotification     = "Notification"
-	// EventPostToolBatch comes after the tools that one answer of the model asked for, also
-	// if they failed or were denied, and before the next request (since 2.1.139 at the
-	// latest).
+	// EventPostToolBatch follows the tools that one answer of the model asked for, even failed or denied ones, and
+	// precedes the next request. Releases since 2.1.139, or earlier, have it.
 	EventPostToolBatch = "PostToolBatch"
 )
 
-// Input is what a hook reads on stdin. Members that a release or an event does not
-// have are empty.
+// Input is what a hook reads on stdin. Members that a release or an event lacks are empty.
 type Input struct {
 	Event     string // hook_event_name
 	SessionID string
-	// PromptID is prompt_id, since 2.1.196; or the turn_id of a client that has that in its
-	// place: the same along a chain of blocks, and another with each prompt.
+	// PromptID is prompt_id (since 2.1.196), or the turn_id of a client that has that instead. It is the same along a
+	// chain of blocks, and changes with each prompt.
 	PromptID       string
-	AgentID        string // only inside a subagent
+	AgentID        string // set only inside a subagent
 	TranscriptPath string
 	Dir            string // cwd
 	StopHookActive bool
-	// LastMessage is last_assistant_message, since 2.1.47: the assistant's last
-	// text, or a StopFailure's error text.
+	// LastMessage is last_assistant_message (since 2.1.47): the assistant's last text, or a StopFailure's error text.
 	LastMessage string
 	Error       string // of a StopFailure
 	Source      string // of a SessionStart: startup, resume, clear or compact
 	Prompt      string // of a UserPromptSubmit
-	// Tasks run in the background; a Stop has them since 2.1.145.
+	// Tasks run in the background; a Stop lists them since 2.1.145.
 	Tasks []Task
-	// Notification is a Notification's notification_type, Message its text.
+	// Notification is a Notification's notification_type, and Message its text.
 	Notification, Message string
 	// ToolUse is the tool_use_id of the first of a PostToolBatch's tool_calls.
 	ToolUse string
@@ -52,11 +49,10 @@ type Input struct {
 type Task struct {
 	ID   string
 	Type string // such as shell
-	Text string // its description, or its command
+	Text string // description, or command
 }
 
-// parseTasks reads background_tasks, without tasks that have ended and members
-// that are no task.
+// parseTasks reads background_tasks. It skips tasks that have ended, and members that are no tasks.
 func parseTasks(raw []byte) (tasks []Task) {
 	if len(raw) <= len("[]") {
 		return nil // the usual case
@@ -71,8 +67,7 @@ func parseTasks(raw []byte) (tasks []Task) {
 	return tasks
 }
 
-// ParseInput reads a hook's stdin. It ignores unknown members; a known member of
-// the wrong type is an error.
+// ParseInput reads a hook's stdin. It ignores unknown members; a known member of the wrong type is an error.
 func ParseInput(b []byte) (*Input, error) {
 	m, err := flat.Parse(b)
 	if err != nil {

@@ -8,20 +8,20 @@ import (
 	"heartbeat/internal/flat"
 )
 
-// ReplySum identifies a reply of the assistant by its hash.
+// ReplySum identifies a reply of the assistant by its SHA-256, in hex.
 func ReplySum(reply string) string {
 	sum := sha256.Sum256([]byte(reply))
 	return hex.EncodeToString(sum[:])
 }
 
-// isAnswer recognises what the model said. The client also writes lines in the
-// model's name, such as errors; those are no answers.
+// isAnswer recognises what the model said. It excludes lines that the client writes in the model's name, such as
+// errors.
 func isAnswer(l *flat.Members) bool {
 	return l.String("type") == "assistant" && l.Value("message").Get("model").Text() != "<synthetic>" && !l.Bool("isApiErrorMessage")
 }
 
-// isTurn recognises a line that shows that the text before it reaches the model:
-// a request, or a prompt that a request will follow.
+// isTurn recognises a line which shows that the text before it reaches the model: a request, or a prompt that a request
+// will follow.
 func isTurn(l *flat.Members) bool {
 	switch l.String("type") {
 	case "api-request", "assistant":
@@ -32,14 +32,13 @@ func isTurn(l *flat.Members) bool {
 	return false
 }
 
-// isOverride recognises the client's note that it ended a turn against a hook's
-// block, which it does after too many blocks in a row.
+// isOverride recognises the client's note that it ended a turn against a hook's block, as it does after too many blocks
+// in a row.
 func isOverride(l *flat.Members) bool {
 	return l.String("type") == "system" && l.String("subtype") == "informational"
 }
 
-// isPrompt recognises a prompt by a person or by the client itself. A tool's
-// result is no prompt, and neither is what a hook said.
+// isPrompt recognises a prompt by a person or by the client itself, but not a tool's result or what a hook said.
 func isPrompt(l *flat.Members) bool {
 	return l.String("type") == "user" && !l.Bool("isMeta") && !isToolResult(l)
 }
@@ -61,7 +60,7 @@ func says(answer *flat.Members, sum string) bool {
 	return text != "" && (ReplySum(text) == sum || ReplySum(strings.TrimSpace(text)) == sum)
 }
 
-// handedOver returns the values in which a line quotes a text from a hook.
+// handedOver returns the values in which a line may quote a hook's text.
 func handedOver(l *flat.Members) []flat.Value {
 	content := l.Value("message").Get("content")
 	all := []flat.Value{
@@ -75,8 +74,7 @@ func handedOver(l *flat.Members) []flat.Value {
 	return all
 }
 
-// hands reports whether a line shows that a hook handed the text over, as feedback
-// or as context.
+// hands reports whether a line shows that a hook handed the text over, as feedback or as context.
 func hands(l *flat.Members, text string) bool {
 	if l.String("type") == "assistant" {
 		return false

@@ -2,19 +2,17 @@ package claude
 
 import "heartbeat/internal/flat"
 
-// Prompted is a text that a client was given as its prompt at its start, and what is
-// needed to find it in the transcript.
+// Prompted is a text that a client got as its prompt at its start, with what is needed to find it in the transcript.
 type Prompted struct {
 	Path string // of the session's transcript
-	Size int64  // of the transcript before that start
+	Size int64  // of the transcript before that start, in bytes
 	Text string
-	// PromptID is the prompt that the client made of it, empty if unknown.
+	// PromptID is the prompt that the client made of the text, empty if unknown.
 	PromptID string
 }
 
-// Asked reports whether the transcript shows the text as a prompt: as the one with this
-// prompt_id, or as any if promptID is empty. The client writes about a tenth of a second
-// late, so false may become true.
+// Asked reports whether the transcript shows the text as the prompt with this id, or as any prompt if promptID is
+// empty. The client writes about a tenth of a second late, so false may become true.
 func (p Prompted) Asked(promptID string) bool {
 	asked := false
 	err := p.each(func(l *flat.Members) { asked = asked || p.is(l, promptID) })
@@ -35,7 +33,7 @@ func (p Prompted) each(f func(*flat.Members)) error {
 	return Delivery{Path: p.Path, Size: p.Size}.each(func(l *flat.Members, _ int64) { f(l) })
 }
 
-// is recognises the prompt with the very text.
+// is recognises the prompt with exactly this text.
 func (p Prompted) is(l *flat.Members, promptID string) bool {
 	if !isPrompt(l) || promptID != "" && l.String("promptId") != promptID {
 		return false

@@ -1,7 +1,6 @@
-// Package claude holds what heartbeat knows about Claude Code: what hooks read on
-// stdin and may print, and what transcripts show. It knows nothing about queues.
-// All behaviour was measured on release 2.1.329 unless a comment names another
-// source.
+// Package claude holds what heartbeat knows about Claude Code: what hooks read on stdin and may print, and what
+// transcripts show. It knows nothing about queues. All behaviour was measured on release 2.1.329 unless a comment names
+// another source.
 package claude
 
 import (
@@ -10,17 +9,17 @@ import (
 	"strconv"
 	"strings"
 
-	_ "heartbeat/internal/platform" // the systems that this is for
+	_ "heartbeat/internal/platform" // stops the build where heartbeat does not run
 )
 
-// Command is the client's program, and SessionVariable what it tells its hooks, commands and
-// tool servers: which session they are of.
+// Command is the client's program. SessionVariable names the session to the hooks, commands and tool servers that the
+// client starts.
 const (
 	Command         = "claude"
 	SessionVariable = "CLAUDE_CODE_SESSION_ID"
 )
 
-// PID is the client's process as the hook's environment names it, or 0.
+// PID returns the client's process id from the hook's environment, or 0.
 func PID() int {
 	pid, err := strconv.Atoi(os.Getenv("CLAUDE_PID"))
 	if err != nil || pid < 1 {
@@ -39,15 +38,14 @@ func IsParent() bool {
 	return false
 }
 
-// CanBeWoken reports whether the session around this hook stays when its turn
-// ends. Under -p, or driven by a program, it does not: the client waits for hooks
-// in the background and then ends.
+// CanBeWoken reports whether the session around this hook outlives its turn. Under -p, or driven by a program, it does
+// not: the client waits for hooks in the background and then ends.
 func CanBeWoken() bool {
 	return !strings.HasPrefix(os.Getenv("CLAUDE_CODE_ENTRYPOINT"), "sdk-")
 }
 
-// identity lists the variables that a session sets for what it starts. A client
-// that finds them takes itself for that session's child and writes no transcript.
+// identity lists the variables that a session sets for what it starts. A client that finds them takes itself for that
+// session's child and writes no transcript.
 var identity = []string{
 	"CLAUDECODE", "AI_AGENT", SessionVariable, "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_ENTRYPOINT",
 	"CLAUDE_CODE_EXECPATH", "CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN",
@@ -55,8 +53,7 @@ var identity = []string{
 	"CLAUDE_ENV_FILE", "CLAUDE_PROJECT_DIR",
 }
 
-// Identity returns the names of the variables in environ that would make a new
-// session take itself for the child of another one.
+// Identity returns the names in environ that would make a new session take itself for the child of another.
 func Identity(environ []string) []string {
 	var names []string
 	for _, kv := range environ {

@@ -8,26 +8,24 @@ import (
 	"heartbeat/internal/flat"
 )
 
-// StopHooks are the Stop hooks that are wired besides those of heartbeat. They run side by
-// side with it, and each of them may have the turn go on.
+// StopHooks are the wired Stop hooks except heartbeat's own. They run side by side with heartbeat's, and each may have
+// the turn go on.
 type StopHooks struct {
-	// Commands are the command lines of those that run as processes which the client waits
-	// for, Background of those that it does not wait for.
+	// Commands are the command lines of hooks that the client runs and waits for; Background of those that it does not
+	// wait for.
 	Commands, Background []string
-	// Servers are the addresses of those that are asked over HTTP. What they said is in the
-	// transcript, whatever it was.
+	// Servers are the URLs of HTTP hooks. The transcript shows what they said, whatever it was.
 	Servers []string
-	// Judges says that some are asked of a model: they have no process, and nothing shows
-	// that they approve.
+	// Judges says that some hooks ask a model. They have no process, and nothing shows that they approve.
 	Judges bool
-	// Plugins are the names of plugins that are switched on, which bring hooks of their own.
+	// Plugins are the names of enabled plugins, which bring hooks of their own.
 	Plugins []string
 }
 
-// Any reports whether the end of a turn is in anybody else's hands.
+// Any reports whether any hook here has a say in the end of a turn.
 func (s *StopHooks) Any() bool { return s.Judges || len(s.Commands) > 0 || len(s.Servers) > 0 }
 
-// Read adds what a settings file, or a file of a plugin in the directory root, wires.
+// Read adds what a settings file wires, or a file of the plugin in the directory root.
 func (s *StopHooks) Read(text []byte, root string) {
 	v := flat.Value(text)
 	if bytes.Contains(text, []byte(`"Stop"`)) {
@@ -72,9 +70,8 @@ func (s *StopHooks) add(hook flat.Value, root string) {
 	}
 }
 
-// ReadSummary adds what ran at an earlier Stop of the session, as the last of the client's
-// summaries in a part of its transcript says. Skills and programs bring hooks that no
-// settings file has.
+// ReadSummary adds what ran at an earlier Stop of the session, from the last summary in a part of its transcript.
+// Skills and programs bring hooks that no settings file has.
 func (s *StopHooks) ReadSummary(part []byte) {
 	mark, line := []byte(`"subtype":"stop_hook_summary"`), []byte(nil)
 	for at := 0; ; at += len(mark) {
@@ -86,7 +83,7 @@ func (s *StopHooks) ReadSummary(part []byte) {
 		line, _, _ = bytes.Cut(part[bytes.LastIndexByte(part[:at], '\n')+1:], []byte{'\n'})
 	}
 	if bytes.Contains(line, []byte(`"hookCount":1,`)) {
-		return // the caller itself, as at most turns
+		return // the caller alone, as in most turns
 	}
 	if l := flat.Begun(line); isSummary(l) {
 		s.addRan(l)
@@ -108,20 +105,18 @@ func (s *StopHooks) addRan(summary *flat.Members) {
 	}
 }
 
-// Without takes a command out by what its process was started with: it is the caller's own,
-// in another program's clothes.
+// Without removes a command by the arguments of its process: it is the caller's own hook, wrapped in another program.
 func (s *StopHooks) Without(arguments string) {
 	s.Commands = slices.DeleteFunc(s.Commands, func(command string) bool { return runs(arguments, command) })
 }
 
-// InBackground reports whether a process was started for a hook that the client does not
-// wait for.
+// InBackground reports whether a process runs a hook that the client does not wait for.
 func (s *StopHooks) InBackground(arguments string) bool {
 	return slices.ContainsFunc(s.Background, func(command string) bool { return runs(arguments, command) })
 }
 
-// runs reports whether a process with these arguments, separated by blanks, was started for
-// a command line: the shell has it as one argument, or has become what it says.
+// runs reports whether a process with these arguments, joined by blanks, was started for a command line. The shell has
+// the command line as one argument, or has become what it says.
 func runs(arguments, command string) bool {
 	command = unquote.Replace(strings.TrimSpace(command))
 	return command != "" && strings.Contains(unquote.Replace(arguments), command)
@@ -129,9 +124,8 @@ func runs(arguments, command string) bool {
 
 var unquote = strings.NewReplacer(`"`, "", "'", "", `\`, "")
 
-// IsOwn recognises heartbeat's own hook by its command line, or by the settings that wire
-// it: by the name of a program, not of a folder. Several of them at one Stop find out between
-// themselves which one acts.
+// IsOwn recognises heartbeat's own hook by its command line or the settings that wire it: by a program's name, not a
+// folder's. Several of them at one Stop settle among themselves which one acts.
 func IsOwn(command string) bool {
 	for rest := command; ; {
 		_, after, found := strings.Cut(rest, "heartbeat-stop")

@@ -9,17 +9,16 @@ import (
 	"heartbeat/internal/flat"
 )
 
-// StopSaid is what the transcript shows of a Stop: what hooks besides the caller's have said.
-// The client writes that about a tenth of a second after each of them has ended, in order,
-// and its own summary once all have.
+// StopSaid is what the transcript shows of a Stop: what hooks other than the caller's have said. The client writes each
+// hook's words about a tenth of a second after that hook ended, in order, and its own summary once all have ended.
 type StopSaid struct {
-	// Goes is what has the turn go on.
+	// Goes are the texts with which hooks have the turn go on.
 	Goes []string
-	// Ended says that one of them ended the session.
+	// Ended says that a hook ended the session.
 	Ended bool
-	// Over says that the summary is there: nothing comes after it.
+	// Over says that the summary is there: nothing follows it.
 	Over bool
-	// heard are the commands and addresses whose words are there.
+	// heard are the commands and URLs whose words are there.
 	heard []string
 }
 
@@ -31,17 +30,16 @@ type StopReader struct {
 	StopSaid
 	path string
 	at   int64
-	// reply is the [ReplySum] of what ended in the Stop, "" for a hook that the client waits
-	// for; then no later turn begins. behind says that one has begun, answered that the reply
-	// is there: on a busy machine the client writes it late, and a summary that stands before
-	// it is that of another Stop.
+	// reply is the [ReplySum] of what ended in the Stop, or "" for a hook that the client waits for, because no later
+	// turn begins then. behind says that a later turn has begun. answered says that the reply is there: on a busy
+	// machine the client writes it late, and a summary before it belongs to another Stop.
 	reply            string
 	behind, answered bool
 }
 
-// ReadStop begins to read for a Stop. A hook that was slow to start finds lines of this Stop
-// there already; those of the one before end with its summary, or an answer. reply is what
-// ended in the Stop; leave it out for a hook that the client waits for.
+// ReadStop begins to read for a Stop. A hook that was slow to start finds lines of this Stop already there; those of
+// the Stop before end with its summary, or with an answer. reply is what ended in the Stop; leave it empty for a hook
+// that the client waits for.
 func ReadStop(path, reply string) *StopReader {
 	if reply != "" {
 		reply = ReplySum(reply)
@@ -49,7 +47,7 @@ func ReadStop(path, reply string) *StopReader {
 	return &StopReader{path: path, at: max(0, TranscriptSize(path)-handed.LookBack), reply: reply}
 }
 
-// Look reads what has come, as far as it is whole.
+// Look reads the whole lines that have come since.
 func (r *StopReader) Look() {
 	// A transcript that cannot be read says nothing.
 	_ = handed.Lines(r.path, r.at, func(line []byte, _, next int64) (enough bool) {
@@ -59,13 +57,13 @@ func (r *StopReader) Look() {
 	})
 }
 
-// feedback begins what the client tells the model of a hook that blocked.
+// feedback begins what the client tells the model about a hook that blocked.
 const feedback = "Stop hook feedback:\n"
 
 func (r *StopReader) take(l *flat.Members) {
 	switch a := l.Value("attachment"); {
 	case l.Bool("isSidechain"):
-	case isAnswer(l): // to what was said before
+	case isAnswer(l): // what came before it was about an earlier turn
 		its := r.reply != "" && says(l, r.reply)
 		if r.behind = r.Over && r.reply != "" && !its; !r.behind {
 			r.StopSaid, r.answered = StopSaid{}, r.answered || its
@@ -100,12 +98,12 @@ func (s *StopSaid) goes(text string) {
 	}
 }
 
-// summaryOf is what the client's summary says of a Stop.
+// summaryOf returns what the client's summary says of a Stop.
 func summaryOf(l *flat.Members) StopSaid {
 	s := StopSaid{Over: true, Ended: l.Bool("preventedContinuation")}
 	failed := l.Value("failedHookErrorIndexes").Items()
 	for i, text := range l.Value("hookErrors").Items() {
-		if !slices.Contains(failed, flat.Value(strconv.Itoa(i))) { // one that failed has no say
+		if !slices.Contains(failed, flat.Value(strconv.Itoa(i))) { // a failed hook has no say
 			s.goes(text.Text())
 		}
 	}
@@ -121,9 +119,9 @@ func goesOn(summary *flat.Members) bool {
 	return len(s.Goes) > 0 && !s.Ended
 }
 
-// Objections is what other hooks of a Stop had the turn go on with, by the client's summary
-// of it: the last one within reach of an offset that the transcript had at that Stop. own is
-// the [ReplySum] of the text that was delivered in it, "" if none was.
+// Objections returns the texts with which other hooks of a Stop had the turn go on, from the client's last summary
+// within reach of an offset that the transcript had at that Stop. own is the [ReplySum] of the text delivered in it, or
+// "".
 func Objections(path string, from int64, own string) (all []string) {
 	var last StopSaid
 	answers := 0

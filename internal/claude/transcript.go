@@ -10,7 +10,7 @@ import (
 // Delivery is a text that a Stop hook handed over. Its Reply is a [ReplySum].
 type Delivery handed.Delivery
 
-// TranscriptSize is the size of a transcript, or 0 if it cannot be read.
+// TranscriptSize returns the size of a transcript in bytes, or 0 if it cannot be read.
 func TranscriptSize(path string) int64 {
 	info, err := os.Stat(path)
 	if path == "" || err != nil || !info.Mode().IsRegular() {
@@ -23,8 +23,7 @@ func (d Delivery) each(f func(l *flat.Members, at int64)) error {
 	return handed.Delivery(d).Each(func(line []byte, at int64) { f(flat.Begun(line), at) })
 }
 
-// lastAnswer returns the last answer before the delivery, unless a prompt follows
-// it.
+// lastAnswer returns the last answer before the delivery, unless a prompt follows it.
 func (d Delivery) lastAnswer() (last *flat.Members, found bool) {
 	last = new(flat.Members)
 	err := handed.Back(d.Path, 0, d.Size, func(line []byte) {
@@ -35,8 +34,8 @@ func (d Delivery) lastAnswer() (last *flat.Members, found bool) {
 	return last, err == nil && TranscriptSize(d.Path) >= d.Size && isAnswer(last)
 }
 
-// Said reports whether a transcript has a reply of the assistant between two offsets, as
-// far as the last 256 KiB of that tell.
+// Said reports whether a transcript has a reply of the assistant between two offsets. It reads only the last 256 KiB
+// before to.
 func Said(path string, from, to int64, reply string) (said bool) {
 	sum := ReplySum(reply)
 	err := handed.Back(path, from, to, func(line []byte) {
@@ -46,14 +45,14 @@ func Said(path string, from, to int64, reply string) (said bool) {
 	return err == nil && said
 }
 
-// ToolRuns reports whether the model asked for a tool that has no result yet, as far as the
-// transcript's last 256 KiB tell.
+// ToolRuns reports whether the model asked for a tool that has no result yet. It reads only the last 256 KiB before
+// size.
 func ToolRuns(path string, size int64) bool {
 	asked := map[string]bool{}
 	err := handed.Back(path, 0, size, func(line []byte) {
 		l := flat.Begun(line)
 		if isPrompt(l) {
-			clear(asked) // what ran before was ended with its turn
+			clear(asked) // what ran before ended with its turn
 		}
 		for _, item := range l.Value("message").Get("content").Items() {
 			switch item.Get("type").Text() {

@@ -5,18 +5,16 @@ import (
 	"heartbeat/internal/flat"
 )
 
-// reading follows the lines of a transcript since a delivery. The client writes
-// them in order, but about a tenth of a second late, so the first ones may still
-// belong to the turn before. The line of the reply that ended in the delivering
-// Stop is where that turn ends.
+// reading follows the lines of a transcript since a delivery. The client writes them in order but about a tenth of a
+// second late, so the first ones may still belong to the turn before. That turn ends at the line of the reply that
+// ended in the delivering Stop.
 type reading struct {
 	d Delivery
 	// behind is set after the line of that reply; reply is its message id.
 	behind bool
 	reply  string
 	own    bool // a line of the prompt that the Stop ended was seen
-	// open is set while the text was handed over and not yet answered. turns
-	// counts the answers.
+	// open is set while the text was handed over and not yet answered. turns counts the answers.
 	open  bool
 	turns int
 	shown bool // the text was seen since the delivery
@@ -55,21 +53,18 @@ func (r *reading) take(l *flat.Members, at int64) {
 	r.own = r.own || r.isOwn(l)
 }
 
-// isOwn reports whether a line belongs to the prompt that the delivering Stop
-// ended.
+// isOwn reports whether a line belongs to the prompt that the delivering Stop ended.
 func (r *reading) isOwn(l *flat.Members) bool {
 	return r.d.PromptID != "" && l.String("promptId") == r.d.PromptID
 }
 
-// answers reports whether a line is the answer to this delivery of the text, and
-// not to an earlier one.
+// answers reports whether a line answers this delivery of the text, and not an earlier one.
 func (r *reading) answers(l *flat.Members) bool {
 	return r.open && r.turns+1 >= r.d.Times && isAnswer(l)
 }
 
-// wentOn reports whether a line shows that the session got past the delivering
-// Stop and all its hooks: an answer, a prompt, or the summary of the hooks. The
-// output of another hook proves nothing: it may come before the text.
+// wentOn reports whether a line shows that the session got past the delivering Stop and all its hooks: an answer, a
+// prompt, or the summary of the hooks. Another hook's output proves nothing: it may come before the text.
 func (r *reading) wentOn(l *flat.Members, at int64) bool {
 	switch {
 	case at < r.d.Size:
@@ -84,20 +79,18 @@ func (r *reading) wentOn(l *flat.Members, at int64) bool {
 	return isPrompt(l) && !r.isOwn(l) || isSummary(l) || isOverride(l)
 }
 
-// isAnother reports whether an answer is a new one, and not one more line of the
-// reply that ended in the Stop.
+// isAnother reports whether an answer is a new one, and not one more line of the reply that ended in the Stop.
 func (r *reading) isAnother(answer *flat.Members) bool {
 	id := answer.Value("message").Get("id").Text()
 	return id == "" || id != r.reply
 }
 
-// Answered reports whether the transcript shows an answer after the text. The
-// client writes about a tenth of a second late, so false may become true.
+// Answered reports whether the transcript shows an answer after the text. The client writes about a tenth of a second
+// late, so false may become true.
 //
-// A line with the text is not enough: the client writes it when the hook that
-// printed it ends, while other hooks of the same Stop may still run. Nor is just
-// any answer: the one before the Stop may be written after the hook has started.
-// If the transcript is not in the client's format, its growth counts as an answer.
+// A line with the text is not enough: the client writes it when the hook that printed it ends, while other hooks of the
+// same Stop may still run. Nor is any answer: the one before the Stop may be written after the hook has started. If the
+// transcript is not in the client's format, its growth counts as an answer.
 func (d Delivery) Answered() bool {
 	r := d.reading()
 	answered, foreign, known := false, 0, 0
@@ -118,8 +111,8 @@ func (d Delivery) Answered() bool {
 	return err == nil && (answered || foreign > 0 && known == 0)
 }
 
-// NextTurn reports whether the model had the text when it next answered. The
-// client writes what the hooks of a Stop said before it asks the model.
+// NextTurn reports whether the model had the text when it next answered. The client writes what the hooks of a Stop
+// said before it asks the model.
 func (d Delivery) NextTurn() handed.Turn {
 	r, turn := d.reading(), handed.Unknown
 	err := d.each(func(l *flat.Members, at int64) {
@@ -139,15 +132,13 @@ func (d Delivery) NextTurn() handed.Turn {
 	return turn
 }
 
-// Missed reports whether the transcript proves that the text never reached the
-// model: the session went on without it, or the client ended the turn instead.
+// Missed reports whether the transcript proves that the text never reached the model: the session went on without it,
+// or the client ended the turn instead.
 //
-// A missing text alone proves nothing, since a killed client loses its last lines.
-// But lines are written in order: if a line from after the delivery is there, the
-// text would stand before it.
+// A missing text alone proves nothing, because a killed client loses its last lines. But lines are written in order: if
+// a line from after the delivery is there, the text would stand before it.
 //
-// If the text is there, a later turn sends it to the model, even a turn of another
-// process that resumed the session.
+// If the text is there, a later turn sends it to the model, even a turn of another process that resumed the session.
 func (d Delivery) Missed() bool {
 	end := d.End
 	d.End = 0

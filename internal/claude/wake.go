@@ -7,8 +7,8 @@ import (
 	"heartbeat/internal/flat"
 )
 
-// MaxWake is the longest text, in characters (UTF-16 units), that wakes a session
-// whole. The client cuts the middle out of one of more than 100,000.
+// MaxWake is the longest text, in UTF-16 units, that wakes a session whole. The client cuts the middle out of a text of
+// more than 100,000.
 const MaxWake = 90_000
 
 // FitsWake reports whether a text arrives whole when it wakes a session.
@@ -27,18 +27,15 @@ func fits(text string, units int) bool {
 	return true
 }
 
-// TaskNotification begins the prompts in which the client reports the end of a
-// background task.
+// TaskNotification begins the prompts in which the client reports the end of a background task.
 const TaskNotification = "<task-notification>"
 
-// announcement is in the prompts in which the client passes on what a hook said.
+// announcement occurs in the prompts in which the client passes on what a hook said.
 const announcement = "hook blocking error from command"
 
-// IsWakePrompt reports whether a prompt is one in which the client passes on the text that
-// woke the session. The client puts the text after the hook's name, inside tags; it
-// escapes one of these where the text contains it, and it may trim the text.
-// A short text may also occur in what precedes it or in another hook's text, so
-// pass a part that is unique.
+// IsWakePrompt reports whether the client passes on, in this prompt, the text that woke the session. The client puts
+// the text after the hook's name, inside tags. It escapes one of those tags in the text, and may trim the text. A short
+// text may also occur in what precedes it or in another hook's text, so pass a part that is unique.
 func IsWakePrompt(prompt, text string) bool {
 	const tag = "</system-reminder"
 	_, handed, found := strings.Cut(prompt, announcement)
@@ -47,11 +44,11 @@ func IsWakePrompt(prompt, text string) bool {
 		strings.Contains(handed, strings.ReplaceAll(text, tag, "&lt;"+tag[1:])))
 }
 
-// Failed is false: of an error of the API the client tells a hook.
+// Failed is false: the client tells a hook of API errors.
 func (Delivery) Failed() (name, message string, failed bool) { return "", "", false }
 
-// Woke reports whether the transcript shows that the text woke the session: in
-// the turn with this prompt_id, or in any turn if promptID is empty.
+// Woke reports whether the transcript shows that the text woke the session: in the turn with this prompt_id, or in any
+// turn if promptID is empty.
 func (d Delivery) Woke(promptID string) bool {
 	took := false
 	err := d.each(func(l *flat.Members, _ int64) {

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// Beside returns the path of another of heartbeat's commands: the one in the running
-// command's folder, so that both are of the same release, or else the one on PATH.
+// Beside returns the path of another heartbeat command. It prefers the running command's own
+// folder, so that both come from the same release, and then looks on PATH.
 func Beside(name string) (string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -27,16 +27,15 @@ func Beside(name string) (string, error) {
 	return filepath.Abs(found)
 }
 
-// checkOwner refuses a program beside the running one that a stranger put there, as
-// everybody can in a folder such as /tmp: it belongs neither to root, nor to this user,
-// nor to the owner of the running command. In other folders that others may write, they
-// could as well replace the running command itself.
+// checkOwner refuses a sibling program that a stranger may have put into a sticky folder such as
+// /tmp. The program must belong to root, to this user or to the owner of the running command. In
+// any other folder that strangers can write, they could replace the running command itself.
 func checkOwner(path, self string) error {
 	folder, err := os.Stat(filepath.Dir(path))
 	if err != nil || folder.Mode()&fs.ModeSticky == 0 {
 		return err
 	}
-	its, err := os.Lstat(path) // the maker of a link chose what it leads to
+	its, err := os.Lstat(path) // a link's owner chose the target
 	if err != nil {
 		return err
 	}
@@ -50,7 +49,7 @@ func checkOwner(path, self string) error {
 	return fmt.Errorf("%s belongs to user %d, and is not run: install heartbeat's commands into a folder of your own", path, owner)
 }
 
-// OwnerOf is the user whose file it is. It returns -1 where the system does not say.
+// OwnerOf returns the uid of a file's owner, or -1 where the system does not report one.
 func OwnerOf(info fs.FileInfo) int {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(st.Uid)

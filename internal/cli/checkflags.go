@@ -31,7 +31,7 @@ func (c checks) Set(text string) error {
 	return nil
 }
 
-// GetSlice, with Append and Replace, says that the flag may be repeated.
+// GetSlice, Append and Replace mark the flag as repeatable.
 func (c checks) GetSlice() (texts []string) {
 	for _, command := range c.to.Commands {
 		switch {
@@ -49,7 +49,7 @@ func (c checks) Replace([]string) error   { return errors.New("it cannot be repl
 func (c checks) String() string           { return strings.Join(c.GetSlice(), " ") }
 func (c checks) Type() string             { return "command" }
 
-// AddChecks declares the flags that say which commands decide whether an entry is answered.
+// AddChecks declares the flags for the commands that decide whether an entry is answered.
 func AddChecks(f *pflag.FlagSet, s *recovery.Settings) {
 	s.Checks = &check.Set{Timeout: check.DefaultTimeout, Tries: check.DefaultTries}
 	unnamed := func(line string) (check.Command, error) {
@@ -65,7 +65,7 @@ func AddChecks(f *pflag.FlagSet, s *recovery.Settings) {
 	f.BoolVar(&s.Checks.Optional, "check-none", false, "let an entry ask for no check")
 }
 
-// CheckArguments returns those flags for another command.
+// CheckArguments returns the flags that give another command the same checks.
 func CheckArguments(s *check.Set) (args []string) {
 	if s == nil || len(s.Commands) == 0 {
 		return nil

@@ -19,22 +19,22 @@ import (
 	"heartbeat/internal/machine/rights"
 )
 
-// ErrNoInbox says that no inbox was named.
+// ErrNoInbox reports that no inbox was named.
 var ErrNoInbox = errors.New("no inbox: name it with --inbox PATH or in " + InboxVariable)
 
-// DefaultInbox is where init puts a project's inbox, and where it is looked for.
+// DefaultInbox is where init creates a project's inbox, relative to the project's folder.
 const DefaultInbox = "work/inbox.jsonl"
 
-// InitFile is what init writes beside the inbox that it sets up.
+// InitFile is the name of the record that init writes beside a new inbox.
 const InitFile = ".init.json"
 
-// AddNamedInbox declares --inbox, which has to be named here or in the variable.
+// AddNamedInbox declares --inbox. Its default is the environment variable alone.
 func AddNamedInbox(f *pflag.FlagSet, path *string) {
 	f.StringVar(path, "inbox", os.Getenv(InboxVariable), "`path` of the JSONL inbox (also "+InboxVariable+")")
 	f.Lookup("inbox").DefValue = ""
 }
 
-// AddInbox declares --inbox. Where nothing names an inbox, that of [FindInbox] is meant.
+// AddInbox declares --inbox. The default is the environment variable, then [FindInbox].
 func AddInbox(f *pflag.FlagSet, path *string) {
 	AddNamedInbox(f, path)
 	f.Lookup("inbox").Usage = "`path` of the JSONL inbox (also " + InboxVariable + "; else " + DefaultInbox + " is looked for here and in the folders above)"
@@ -43,10 +43,10 @@ func AddInbox(f *pflag.FlagSet, path *string) {
 	}
 }
 
-// FindInbox returns the inbox of the project that this process is in, "" for none: that in
-// the folder work of the current folder or of one above it. The project's root, which has
-// .git, ends the search. So do the home folder, the file system's root, and a folder of
-// somebody else, who could instruct the agent with it.
+// FindInbox returns the project's inbox, or "" if there is none. It looks for work/inbox.jsonl in
+// the current folder and those above. The search ends at the project's root (the folder with .git),
+// the home folder and the file system's root. It also ends at a folder of another user, who could
+// instruct the agent with a planted inbox.
 var FindInbox = sync.OnceValue(func() string {
 	dir, err := os.Getwd()
 	if err == nil {
@@ -57,7 +57,7 @@ var FindInbox = sync.OnceValue(func() string {
 	}
 	ends := []string{"/"}
 	if home, err := os.UserHomeDir(); err == nil {
-		home, _ = filepath.EvalSymlinks(home) // or no folder is it
+		home, _ = filepath.EvalSymlinks(home) // on failure no folder matches it
 		ends = append(ends, home)
 	}
 	for first := dir; isOwn(dir) && (dir == first || !slices.Contains(ends, dir)); dir = filepath.Dir(dir) {
@@ -73,7 +73,7 @@ var FindInbox = sync.OnceValue(func() string {
 	return ""
 })
 
-// isOwn reports whether it is a folder of this user's.
+// isOwn reports whether dir is a folder of this user.
 func isOwn(dir string) bool {
 	info, err := os.Lstat(dir)
 	return err == nil && info.IsDir() && int(info.Sys().(*syscall.Stat_t).Uid) == os.Geteuid()
@@ -84,7 +84,7 @@ func isThere(path string) bool {
 	return err == nil
 }
 
-// SayFound says on stderr which inbox was found, unless the flags or the variable name it.
+// SayFound notes on stderr which inbox FindInbox chose, unless a flag or the variable named one.
 func SayFound(f *pflag.FlagSet, s Streams) (found bool) {
 	if os.Getenv(InboxVariable) != "" || f.Changed("inbox") || FindInbox() == "" {
 		return false
@@ -93,8 +93,7 @@ func SayFound(f *pflag.FlagSet, s Streams) (found bool) {
 	return true
 }
 
-// OpenAsOwner is [OpenInbox] for a verb: root first becomes the owner of the inbox's
-// directory.
+// OpenAsOwner is [OpenInbox] for a verb. A process of root first becomes the owner of the inbox's folder.
 func OpenAsOwner(path string, o inbox.Options) (*inbox.Inbox, error) {
 	if path == "" {
 		return nil, ErrNoInbox
@@ -110,7 +109,7 @@ func OpenAsOwner(path string, o inbox.Options) (*inbox.Inbox, error) {
 	return box, err
 }
 
-// OpenInbox opens the inbox at path, which the flags have named.
+// OpenInbox opens the inbox at path. An empty path is [ErrNoInbox].
 func OpenInbox(path string, o inbox.Options) (*inbox.Inbox, error) {
 	if path == "" {
 		return nil, ErrNoInbox
@@ -119,19 +118,18 @@ func OpenInbox(path string, o inbox.Options) (*inbox.Inbox, error) {
 }
 
 const (
-	// VerbLockWait is how long a verb waits for the inbox's lock.
+	// VerbLockWait is how long a verb that changes the inbox waits for its lock.
 	VerbLockWait = 30 * time.Second
-	// lookLockWait is how long a verb waits that only shows something. It needs the
-	// lock only to move entries that have come due.
+	// lookLockWait is how long a read-only verb waits. It needs the lock only to move due entries.
 	lookLockWait = time.Second
 )
 
-// InboxFlags are what every verb about an inbox has.
+// InboxFlags are the flags common to all verbs about an inbox.
 type InboxFlags struct {
 	Inbox string
 	JSON  bool
 	Adopt bool // trust state that was not written on this machine
-	Stay  bool // do not become the owner: the verb writes elsewhere
+	Stay  bool // do not become the owner: the verb writes somewhere else
 }
 
 // Add declares the flags.
@@ -146,7 +144,7 @@ func (i *InboxFlags) Open() (*inbox.Inbox, error) {
 	return box, orInit(err)
 }
 
-// orInit says also how an inbox comes to be found.
+// orInit adds to the error how to create an inbox.
 func orInit(err error) error {
 	if errors.Is(err, ErrNoInbox) {
 		return usageError{fmt.Errorf("%w, or have heartbeat init make one for this project", err)}
@@ -154,8 +152,8 @@ func orInit(err error) error {
 	return err
 }
 
-// Look opens the inbox for a verb that only shows it. It first moves scheduled entries
-// that have come due to the inbox, and notes if that fails.
+// Look opens the inbox for a verb that only reads it. It first tries to move scheduled entries that
+// are due into the inbox, and notes a failure.
 func (i *InboxFlags) Look(s Streams) (*inbox.Inbox, error) {
 	open := OpenAsOwner
 	if i.Stay {
@@ -176,14 +174,14 @@ func (i *InboxFlags) Look(s Streams) (*inbox.Inbox, error) {
 	return box, nil
 }
 
-// PrintJSON writes one line.
+// PrintJSON writes v as one line of JSON.
 func PrintJSON(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	return enc.Encode(v)
 }
 
-// Print prints v with --json, and otherwise the sentence.
+// Print prints v as JSON with --json, and the sentence otherwise.
 func (i *InboxFlags) Print(s Streams, v any, sentence string) error {
 	if !i.JSON {
 		_, err := fmt.Fprintln(s.Out, sentence)
@@ -203,24 +201,23 @@ func InTransaction(box *inbox.Inbox, s Streams, f func(*inbox.Tx) error) error {
 	return errors.Join(err, tx.Close())
 }
 
-// InboxVariable names the inbox where no flag does.
+// InboxVariable is the environment variable that names the inbox where no flag does.
 const InboxVariable = "HEARTBEAT_INBOX"
 
-// LaunchedVariable names, in a session that heartbeat-launch manages, the inbox
-// that it wired a hook for: an absolute path.
+// LaunchedVariable is set in a session that heartbeat-launch manages: the absolute path of the
+// inbox that the session's hook serves.
 const LaunchedVariable = "HEARTBEAT_LAUNCHED"
 
-// DefaultSettle is how long a last line without newline must stay unchanged to count
-// as an entry.
+// DefaultSettle is how long a last line without a newline must stay unchanged to count as an entry.
 const DefaultSettle = 250 * time.Millisecond
 
-// WatchPoll is how often a waiting command looks at the inbox if it gets no file events.
+// WatchPoll is how often a waiting command checks the inbox where file events do not arrive.
 const WatchPoll = time.Second
 
-// NewFlags returns a set of flags that are listed in the order in which they are added.
+// NewFlags returns a flag set that lists its flags in the order of declaration.
 func NewFlags(name string) *pflag.FlagSet {
 	f := pflag.NewFlagSet(name, pflag.ContinueOnError)
 	f.SortFlags = false
-	f.Usage = func() {} // errors get a sentence, not the whole help
+	f.Usage = func() {} // an error gets one sentence, not the whole help
 	return f
 }

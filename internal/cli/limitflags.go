@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -13,8 +15,8 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// limit is the value of a flag with what something may cost. Its text has every digit:
-// install writes it into settings files. none says that 0 is taken too, for no limit.
+// limit returns the flag value for a cost limit. Its text keeps every digit, because install writes
+// it into settings files. With none, the flag also accepts 0 for no limit.
 func limit[T ~int64](to *T, none bool, kind string, parse func(string) (T, error), text func(T) string) pflag.Value {
 	return value[T]{to, kind, func(text string) (T, error) {
 		if n, err := strconv.ParseFloat(text, 64); none && err == nil && n == 0 {
@@ -29,10 +31,10 @@ func limit[T ~int64](to *T, none bool, kind string, parse func(string) (T, error
 	}}
 }
 
-// usd takes dollars, as billionths.
+// usd reads dollars into billionths of a dollar.
 func usd(to *int64, none bool) pflag.Value {
 	return limit(to, none, "usd", price.ParseUSD, func(nanos int64) string {
-		text, _ := price.Nanos(nanos).MarshalJSON() // it never fails
+		text, _ := price.Nanos(nanos).MarshalJSON() // never fails
 		return string(text)
 	})
 }
@@ -45,22 +47,24 @@ func limitTime(to *time.Duration, none bool) pflag.Value {
 	return limit(to, none, "duration", budget.ParseTime, time.Duration.String)
 }
 
-// EntryCost is what --max-cost says of a new entry.
+// EntryCost is the help of --max-cost for a new entry.
 const EntryCost = "set the entry aside once it has cost so many dollars, over all its attempts"
 
-// AddEntryLimits declares the flags that say what one entry may cost. They take no 0. cost
-// is the first one's text.
+// AddEntryLimits declares the flags for what one entry may cost. They refuse 0. cost is the help of --max-cost.
 func AddEntryLimits(f *pflag.FlagSet, l *budget.Limits, cost string) {
 	f.Var(usd(&l.Nanos, false), "max-cost", cost)
 	f.Var(tokens(&l.Tokens, false), "max-tokens", "the same for tokens of every kind, such as 400k")
 	f.Var(limitTime(&l.Time, false), "max-time", "the same for the time that is worked on it, such as 30m")
 }
 
-// gone declares limits of earlier releases, which say what to use instead. 0 was none.
+// gone declares limits of earlier releases, perhaps as NAME=DEFAULT. 0, which meant no limit, still passes, and so does
+// the default, which a launcher of such a release hands to its hooks unasked. Other values get an error
+// that names the replacement.
 func gone(f *pflag.FlagSet, instead string, names ...string) {
 	for _, name := range names {
+		name, former, _ := strings.Cut(name, "=")
 		f.Var(value[string]{new(string), "string", func(text string) (string, error) {
-			if text == "0" {
+			if text == "0" || text == cmp.Or(former, "0") {
 				return "", nil
 			}
 			return "", refusal("is no limit any more: " + instead)
@@ -69,7 +73,7 @@ func gone(f *pflag.FlagSet, instead string, names ...string) {
 	}
 }
 
-// AddLimits declares the flags of what an entry and a day may cost. 0 is no limit.
+// AddLimits declares the flags for what an entry and a day may cost. 0 is no limit.
 func AddLimits(f *pflag.FlagSet, l *budget.Plan) {
 	f.Var(usd(&l.Entry.Nanos, true), "max-cost-per-entry", "set an entry aside once it has cost so many dollars, over all its attempts")
 	f.Var(usd(&l.Day.Nanos, true), "max-cost-per-day", "pause the inbox until midnight once its sessions have cost so much that day")
@@ -79,14 +83,14 @@ func AddLimits(f *pflag.FlagSet, l *budget.Plan) {
 	gone(f, "limit each entry (--max-cost-per-entry, --max-tokens-per-entry) or the day (--max-cost-per-day, --max-tokens-per-day)", "max-cost-per-session", "max-tokens-per-session")
 }
 
-// LimitArguments returns the flags with which another command keeps the same limits.
+// LimitArguments returns the flags that give another command the same limits.
 func LimitArguments(l budget.Plan) []string {
 	f := NewFlags("limits")
 	AddLimits(f, &l)
 	return arguments(f)
 }
 
-// arguments are the flags of a set that say something, as another command takes them.
+// arguments returns the command-line form of the flags that have a value.
 func arguments(f *pflag.FlagSet) (args []string) {
 	f.VisitAll(func(flag *pflag.Flag) {
 		if text := flag.Value.String(); text != "" {
@@ -96,7 +100,7 @@ func arguments(f *pflag.FlagSet) (args []string) {
 	return args
 }
 
-// policy is the value of --on-orphan. Once it is given, it was chosen.
+// policy is the value of --on-orphan. It notes that a person chose it.
 type policy struct {
 	choice
 	chosen *bool
@@ -107,7 +111,7 @@ func (p policy) Set(text string) error {
 	return p.choice.Set(text)
 }
 
-// AddOrphan declares the flags of what becomes of an entry whose session is gone.
+// AddOrphan declares the flags for what happens to an entry whose session is gone.
 func AddOrphan(f *pflag.FlagSet, s *recovery.Settings) {
 	if s.Policy == "" {
 		s.Policy = recovery.DeadLetter
@@ -118,7 +122,7 @@ func AddOrphan(f *pflag.FlagSet, s *recovery.Settings) {
 	f.Var(AtLeast(&s.MaxAttempts, 1), "max-attempts", "deliveries of one entry before retry gives up on it")
 }
 
-// HookArguments returns the flags with which a hook treats entries in the same way.
+// HookArguments returns the flags that make a hook treat entries in the same way.
 func HookArguments(s recovery.Settings) []string {
 	args := []string{"--max-attempts", fmt.Sprint(s.MaxAttempts)}
 	if s.Chosen {

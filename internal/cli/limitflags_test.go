@@ -33,7 +33,7 @@ func TestLimitFlags(t *testing.T) {
 	assert.Empty(t, cli.LimitArguments(budget.Plan{}))
 }
 
-// Limits of earlier releases say what there is in their place; in settings that were installed, 0 is none.
+// Limits of earlier releases name their replacement. In installed settings, 0 is no limit.
 func TestLimitsThatAreGone(t *testing.T) {
 	var runs cli.RunFlags
 	for flag, says := range map[string]string{"--max-cost-per-session=5": "--max-cost-per-entry", "--max-tokens-per-session=5k": "--max-tokens-per-entry", "--max-cost-per-run=5": "heartbeat run status"} {
@@ -44,6 +44,19 @@ func TestLimitsThatAreGone(t *testing.T) {
 		require.ErrorContains(t, f.Parse([]string{flag}), says)
 		require.NoError(t, f.Parse([]string{strings.Split(flag, "=")[0] + "=0"}))
 	}
+}
+
+// A launcher of an earlier release hands its hooks every flag about runs, with the defaults of that time.
+func TestRunFlagsOfAnEarlierRelease(t *testing.T) {
+	var r cli.RunFlags
+	f := cli.NewFlags("x")
+	r.AddWays(f)
+	require.NoError(t, f.Parse([]string{"--max-iterations=256", "--max-idle=10"}))
+	require.NoError(t, f.Parse([]string{"--max-idle", "0"}))
+	for _, flag := range []string{"--max-idle=5", "--max-idle=", "--min-iteration-seconds=15"} {
+		require.ErrorContains(t, f.Parse([]string{flag}), "is no limit any more: --max-iterations bounds")
+	}
+	assert.NotContains(t, r.Arguments(), "--max-idle=10")
 }
 
 func TestLimitFlagsRefuse(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestListsAreThoseOfPflag gives the same values to both.
+// TestListsAreThoseOfPflag compares the values with pflag's own.
 func TestListsAreThoseOfPflag(t *testing.T) {
 	for _, given := range [][]string{nil, {""}, {"a"}, {"a,b"}, {"a", "b,c"}, {`"a,b",c`}, {`"a`}, {"a b", `c"d`}} {
 		var theirs, ours []string

@@ -5,19 +5,11 @@ import (
 	"time"
 )
 
-// Moment is the value of a flag that takes a time, or a duration from now, or if Ago is set
-// one that has passed. A time of day without a date is the next one to come, or the last
-// that has passed.
+// Moment is the value of a flag that takes a time, or a duration from now (before now if Ago is
+// set). A time of day without a date is the next such time, or the last one if Ago is set.
 type Moment struct {
 	time.Time
 	Ago bool
-}
-
-// momentForms are the spellings of a time, local where no zone is given.
-func momentForms() []string {
-	return []string{
-		time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", time.DateOnly,
-	}
 }
 
 // Set takes what was typed.
@@ -29,7 +21,7 @@ func (m *Moment) set(text string, now time.Time) error {
 		if m.Ago {
 			length = -length
 		}
-		m.Time = now.Add(time.Duration(length)).Round(0) // the wall clock's, also after the machine slept
+		m.Time = now.Add(time.Duration(length)).Round(0) // the monotonic clock does not count sleep
 		return nil
 	}
 	for _, form := range []string{"15:04", time.TimeOnly} {
@@ -38,7 +30,8 @@ func (m *Moment) set(text string, now time.Time) error {
 			return nil
 		}
 	}
-	for _, form := range momentForms() {
+	forms := []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", time.DateTime, "2006-01-02 15:04", time.DateOnly}
+	for _, form := range forms { // without a zone the time is local
 		if t, err := time.ParseInLocation(form, text, now.Location()); err == nil {
 			m.Time = t
 			return nil
@@ -50,7 +43,7 @@ func (m *Moment) set(text string, now time.Time) error {
 	return errors.New("it takes a time or a duration from now, such as 07:30, 2026-03-04T12:00, 2026-03-04T12:00:00Z, 90, 1h30m or 30d")
 }
 
-// nearest is when a clock on the wall shows that time of day next, or has shown it last.
+// nearest returns when that time of day comes next, or, if m.Ago is set, when it last was.
 func (m *Moment) nearest(clock, now time.Time) time.Time {
 	on := func(days int) time.Time {
 		return time.Date(now.Year(), now.Month(), now.Day()+days, clock.Hour(), clock.Minute(), clock.Second(), 0, now.Location())
@@ -65,7 +58,7 @@ func (m *Moment) nearest(clock, now time.Time) time.Time {
 	}
 }
 
-// String is the time as RFC 3339 has it, empty for none.
+// String returns the time in RFC 3339, empty for none.
 func (m *Moment) String() string {
 	if m.IsZero() {
 		return ""
@@ -73,5 +66,5 @@ func (m *Moment) String() string {
 	return m.Format(time.RFC3339)
 }
 
-// Type is what the help calls it.
+// Type is the value's name in the help.
 func (m *Moment) Type() string { return "time|duration" }

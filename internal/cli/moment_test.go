@@ -20,7 +20,7 @@ func TestMoment(t *testing.T) {
 		{"07:00", "2026-11-26T07:00:00+01:00", night, false},
 		{"7:05", "2026-11-26T07:05:00+01:00", night, false},
 		{"23:59:30", "2026-11-25T23:59:30+01:00", night, false},
-		{"23:30", "2026-11-26T23:30:00+01:00", night, false}, // now is not to come
+		{"23:30", "2026-11-26T23:30:00+01:00", night, false}, // the present minute has passed
 		{"23:30", "2026-11-25T23:30:00+01:00", night, true},
 		{"23:31", "2026-11-24T23:31:00+01:00", night, true},
 		{"07:00", "2026-12-01T07:00:00+01:00", time.Date(2026, 11, 30, 8, 0, 0, 0, berlin), false},

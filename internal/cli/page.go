@@ -7,31 +7,29 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Page describes a command or one of its verbs. Both the help and the manual page are
-// made from it.
+// Page describes a command or one of its verbs. The help and the manual page are made from it.
 type Page struct {
-	Command     string // as one types it: heartbeat-stop, heartbeat send
-	Brief       string // what --help shows in place of Long where there is --help-all
+	Command     string // as typed: heartbeat-stop, heartbeat send
+	Brief       string // shown by --help instead of Long where --help-all exists
 	Long        string
-	Usage       []string // what follows the command, a line for each way to call it
+	Usage       []string // what follows the command, one line for each way to call it
 	Example     string
 	Verbs       []Group // of the command or verb itself
 	Flags       *pflag.FlagSet
-	Groups      []FlagGroup // all of Flags, where they are so many that --help shows one group
+	Groups      []FlagGroup // all of Flags, where --help shows only the first group
 	Status      string
 	Environment []Item
 	FilesIntro  string
 	Files       []Item
 }
 
-// FlagGroup are the flags for one purpose, with a title of a word or two.
+// FlagGroup holds the flags for one purpose, with a title of a word or two.
 type FlagGroup struct {
 	Title string
 	Flags *pflag.FlagSet
 }
 
-// Group is a list of verbs for one purpose, with a title of a few words: "Send and
-// read".
+// Group lists verbs for one purpose. Its title has a few words, such as "Send and read".
 type Group struct {
 	Title string
 	Items []Item
@@ -43,13 +41,13 @@ type Item struct{ Name, What string }
 // StatusTitle begins the paragraph about the exit status.
 const StatusTitle = "Exit status: "
 
-// helpWidth is the help's maximal width. Examples may be wider, since they are copied.
+// helpWidth is the greatest width of the help. Examples may be wider, since they are copied.
 const helpWidth = 80
 
-// nameColumn is the column in which the texts of verbs begin.
+// nameColumn is where the texts of verbs begin.
 const nameColumn = 15
 
-// Help is the page as --help shows it: where its flags are in groups, the first of them.
+// Help returns the page for --help. Of flags in groups it shows the first group.
 func (p Page) Help() string {
 	if p.Brief != "" {
 		p.Long = p.Brief
@@ -68,7 +66,7 @@ func (p Page) Help() string {
 	return p.help("\n" + p.Groups[0].help() + "\n" + fill(more) + "\n")
 }
 
-// HelpAll is the page as --help-all shows it.
+// HelpAll returns the page for --help-all.
 func (p Page) HelpAll() string {
 	all := ""
 	for _, g := range p.Groups {
@@ -79,7 +77,7 @@ func (p Page) HelpAll() string {
 
 func (g FlagGroup) help() string { return "Flags (" + g.Title + "):\n" + flagHelp(g.Flags) }
 
-// help is the page with the flags in that text.
+// help returns the page with this text about the flags.
 func (p Page) help(flags string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\nUsage:\n", fill(p.Long))
@@ -107,7 +105,7 @@ func indent(s string) string {
 	return "  " + strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n  ")
 }
 
-// fill wraps the paragraphs that are too wide. Others stay as they are.
+// fill wraps paragraphs that are too wide, and leaves the others alone.
 func fill(text string) string {
 	paragraphs := strings.Split(text, "\n\n")
 	for i, p := range paragraphs {
@@ -121,8 +119,8 @@ func fill(text string) string {
 	return strings.Join(paragraphs, "\n\n")
 }
 
-// wrap breaks a text between words into lines of at most width bytes. Package layout
-// does more, but the hook prints pages too and must not link it.
+// wrap breaks a text between words into lines of at most width bytes. Package layout does more, but
+// the hook prints pages too and must not link that package.
 func wrap(text string, width int) (lines []string) {
 	now := ""
 	for _, word := range strings.Fields(text) {
@@ -137,8 +135,8 @@ func wrap(text string, width int) (lines []string) {
 	return append(lines, now)
 }
 
-// CutStatus removes the paragraph about the exit status from a verb's long text, since
-// the page has a section for it. A verb without that paragraph gets the usual one.
+// CutStatus separates the paragraph about the exit status from a verb's long text: the page has a
+// section for it. Without that paragraph the status is the usual sentence.
 func CutStatus(long string) (rest, status string) {
 	before, after, found := strings.Cut(long, "\n\n"+StatusTitle)
 	if !found {
@@ -151,11 +149,10 @@ func CutStatus(long string) (rest, status string) {
 	return before, status
 }
 
-// flagColumn is the column in which the texts of flags begin.
+// flagColumn is where the texts of flags begin.
 const flagColumn = 28
 
-// flagHelp lists the flags. A tag that reaches into the column of texts gets a line of
-// its own.
+// flagHelp lists the flags. A tag that reaches the text column gets its own line.
 func flagHelp(flags *pflag.FlagSet) string {
 	var b strings.Builder
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -189,7 +186,7 @@ func flagTag(f *pflag.Flag) string {
 	return tag
 }
 
-// flagText returns a flag's text, with its default unless that says nothing.
+// flagText returns a flag's text, with the default unless that is empty or zero.
 func flagText(f *pflag.Flag) string {
 	_, text := pflag.UnquoteUsage(f)
 	switch f.DefValue {

@@ -13,7 +13,7 @@ import (
 	"heartbeat/orchestrate/effect"
 )
 
-// RunFlags are how babysitter runs are driven, shared by the hook and the verbs.
+// RunFlags say how babysitter runs are driven. The hook and the verbs share them.
 type RunFlags struct {
 	Dirs          []string
 	Command       string
@@ -21,14 +21,11 @@ type RunFlags struct {
 	RejectReason  string
 	OnUnresolved  string
 	MaxIterations int
-	MaxIdle       int
 	Execute       []string
-	// CodeChanges is what becomes of a run whose code has changed since it was bound.
+	// CodeChanges says what happens to a run whose code has changed since it was bound.
 	CodeChanges string
-	// StateDir is the directory of the sessions' state files. MinSeconds is the shortest
-	// average duration of their iterations. Only the hook and `run` have these.
-	StateDir   string
-	MinSeconds int
+	// StateDir is the folder of babysitter's session state files. Only the hook and `run` have it.
+	StateDir string
 }
 
 // Add declares the flags.
@@ -37,11 +34,11 @@ func (r *RunFlags) Add(f *pflag.FlagSet) {
 	r.AddWays(f)
 }
 
-// AddWays declares all flags but --run.
+// AddWays declares every flag except --run.
 func (r *RunFlags) AddWays(f *pflag.FlagSet) {
 	gone(f, "limit each entry of the run (--max-cost-per-entry) or the day (--max-cost-per-day); heartbeat run status says what the run has cost", "max-cost-per-run")
 	r.Breakpoints, r.OnUnresolved = string(effect.DefaultBreakpoints), string(effect.DefaultUnresolved)
-	r.MaxIterations, r.MaxIdle = effect.DefaultMaxSteps, effect.DefaultMaxIdle
+	r.MaxIterations = effect.DefaultMaxSteps
 	r.AddCommand(f)
 	f.Var(Choice(&r.Breakpoints, string(effect.Ask), string(effect.Hold), string(effect.Reject)), "breakpoints", "what becomes of a run's question to a person: the agent asks, it waits for heartbeat breakpoint approve, or it is rejected")
 	f.StringVar(&r.RejectReason, "reject-reason", effect.DefaultRejectReason, "with --breakpoints reject: the `text` that the run is told")
@@ -49,7 +46,7 @@ func (r *RunFlags) AddWays(f *pflag.FlagSet) {
 	r.AddCodeChanges(f)
 	f.Var(commaList(&r.Execute), "execute", "`kinds` of effects to carry out here in place of the agent: node, shell")
 	f.Var(AtLeast(&r.MaxIterations, 0), "max-iterations", "how often a run's process is run (0: no limit)")
-	f.Var(AtLeast(&r.MaxIdle, 0), "max-idle", "how often in a row without the run getting on (0: no limit)")
+	gone(f, "--max-iterations bounds a run that does not get on", "max-idle=10", "min-iteration-seconds")
 }
 
 // AddCodeChanges declares --code-changes.
@@ -68,8 +65,8 @@ func (r *RunFlags) AddCommand(f *pflag.FlagSet) {
 	f.StringVar(&r.Command, "babysitter", effect.DefaultCommand, "the `command` of babysitter, such as \""+effect.Npx+"\"; a path with blanks in quotes")
 }
 
-// Absolute makes paths absolute, so that the flags mean the same in any folder. The
-// command is a path only if it contains a slash.
+// Absolute makes the paths absolute, so that the flags mean the same in any folder. The command is
+// a path only if it contains a slash.
 func (r *RunFlags) Absolute() (err error) {
 	for i := range r.Dirs {
 		if r.Dirs[i], err = filepath.Abs(r.Dirs[i]); err != nil {
@@ -89,7 +86,7 @@ func (r *RunFlags) Absolute() (err error) {
 
 // Check refuses values that make no sense.
 func (r *RunFlags) Check() error {
-	if r.Command != effect.DefaultCommand { // which needs no look at the disk at every turn
+	if r.Command != effect.DefaultCommand { // the default needs no look at the disk in every turn
 		if _, err := effect.ParseCommand(r.Command); err != nil {
 			return fmt.Errorf("--babysitter: %w", err)
 		}
@@ -100,7 +97,7 @@ func (r *RunFlags) Check() error {
 	return nil
 }
 
-// ParsedCommand splits the command into words. Check has reported errors in it.
+// ParsedCommand splits the command into words. [RunFlags.Check] has already reported its errors.
 func (r *RunFlags) ParsedCommand() []string {
 	command, _ := effect.ParseCommand(r.Command)
 	return command
@@ -136,8 +133,8 @@ func (r *RunFlags) HookArguments() (args []string) {
 	return append(args, r.Arguments()...)
 }
 
-// NotifyFlags say by which command a person is told of what needs one. They are shared
-// by everything that works on an inbox.
+// NotifyFlags name the command that tells a person what needs attention. All programs that work on
+// an inbox share them.
 type NotifyFlags struct {
 	Command string
 	Drained bool
@@ -149,7 +146,7 @@ func (n *NotifyFlags) Add(f *pflag.FlagSet) {
 	f.BoolVar(&n.Drained, "notify-drained", false, "with --notify: tell also that nothing waits any more")
 }
 
-// Check refuses flags that cannot be meant.
+// Check refuses combinations that make no sense.
 func (n *NotifyFlags) Check() error {
 	if n.Drained && n.Command == "" {
 		return errors.New("--notify-drained says when to run the command of --notify: name one")
@@ -162,8 +159,8 @@ func AddStall(f *pflag.FlagSet, stall *time.Duration) {
 	f.Var((*Span)(stall), "stall", "with --notify: tell also that an entry waits or is in flight and nothing has happened for so long (0: never)")
 }
 
-// AddNotify declares --notify. It refuses a command line that cannot be meant. The command
-// runs in the root folder, so that no folder of an agent's decides what a name in it means.
+// AddNotify declares --notify and refuses a command line that makes no sense. The command runs in
+// the root folder, so that a folder of the agent cannot change the meaning of a name in it.
 func AddNotify(f *pflag.FlagSet, command *string, text string) {
 	f.Var(value[string]{command, "string", func(line string) (string, error) {
 		first, _, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -179,8 +176,8 @@ func AddNotify(f *pflag.FlagSet, command *string, text string) {
 	}, same}, "notify", text)
 }
 
-// isRelative recognises a plain path that is not absolute. What a shell would change
-// first (~, $HOME, quotes) is left to the shell.
+// isRelative reports whether word is a plain relative path. Words that a shell would expand first
+// (~, $HOME, quotes) are left to the shell.
 func isRelative(word string) bool {
 	plain := strings.IndexFunc(word, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-+/", r))

@@ -12,8 +12,8 @@ import (
 	"heartbeat/internal/words"
 )
 
-// Exit statuses of the commands. There is deliberately no 2: if a hook exits with it,
-// Claude Code feeds its stderr to the model.
+// Exit statuses of the commands. 2 is left out on purpose: Claude Code feeds the stderr of a hook
+// that exits with 2 to the model.
 const (
 	ExitOK           = 0
 	ExitError        = 1
@@ -23,7 +23,7 @@ const (
 
 // Streams are the standard streams of a command, or a test's replacements.
 type Streams struct {
-	// Command begins each sentence on Err: heartbeat-stop.
+	// Command begins each sentence on Err, such as heartbeat-stop.
 	Command  string
 	In       *os.File
 	Out, Err io.Writer
@@ -48,7 +48,7 @@ func (s Streams) Print(text string) error {
 	return nil
 }
 
-// Show is [Streams.Print], and returns the exit status.
+// Show prints a text and returns the exit status.
 func (s Streams) Show(text string) int {
 	if err := s.Print(text); err != nil {
 		s.Complain(err)
@@ -65,8 +65,7 @@ func (s Streams) Note(format string, args ...any) {
 	fmt.Fprintf(s.Err, "%s: %s\n", s.Command, words.Sentence(fmt.Sprintf(format, args...)))
 }
 
-// Caught is deferred by whatever runs a command: it says what has panicked, and sets the exit
-// status.
+// Caught is deferred by whatever runs a command. It reports a panic and sets the exit status.
 func (s Streams) Caught(status *int) {
 	if p := recover(); p != nil {
 		fmt.Fprintf(s.Err, "%s: internal error: %v: please report it with this:\n%s", s.Command, p, debug.Stack())
@@ -74,7 +73,7 @@ func (s Streams) Caught(status *int) {
 	}
 }
 
-// Warn notes the warnings of an operation.
+// Warn prints the warnings of an operation.
 func (s Streams) Warn(warnings []string) {
 	for _, w := range warnings {
 		s.Note("%s", w)
@@ -87,14 +86,14 @@ func IsTerminal(f *os.File) bool {
 	return err == nil
 }
 
-// Build is what the running command was built from.
+// Build describes how the running command was built.
 type Build struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"`
 	Modified bool   `json:"modified,omitempty"`
 	Time     string `json:"time,omitempty"`
 	Go       string `json:"go"`
-	// Static is false for a build with cgo, which takes longer to start.
+	// Static is false for a build with cgo, which starts more slowly.
 	Static bool `json:"static"`
 }
 
@@ -120,7 +119,7 @@ func ReadBuild() Build {
 	return b
 }
 
-// VersionLine is the output of --version.
+// VersionLine returns the output of --version.
 func VersionLine(command string) string {
 	b := ReadBuild()
 	line := command + " " + b.Version
@@ -133,11 +132,11 @@ func VersionLine(command string) string {
 	return fmt.Sprintf("%s (%s, %s/%s)", line, b.Go, runtime.GOOS, runtime.GOARCH)
 }
 
-// version is set by who builds a release, with the linker's -X: a module without a tag in
-// a repository of its own has no version that the Go command could note.
+// version is set with the linker's -X when a release is built: without a tag in its own repository
+// the module has no version that the Go command could record.
 var version string
 
-// release is such as "1.4.0", or "(devel)" for a build that is of no release.
+// release returns the version, such as "1.4.0", or "(devel)" outside a release.
 func release() string {
 	if version != "" {
 		return version

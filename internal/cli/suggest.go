@@ -8,8 +8,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// UnknownVerb returns the error for a verb that does not exist. It names the one that was
-// probably meant.
+// UnknownVerb returns the error for an unknown verb. It suggests the verb that was probably meant.
 func UnknownVerb(name string, known []string) error {
 	if near := Nearest(name, known); near != "" {
 		return fmt.Errorf("unknown verb %q: did you mean %s?", name, near)
@@ -17,8 +16,8 @@ func UnknownVerb(name string, known []string) error {
 	return fmt.Errorf("unknown verb %q: it is one of %s", name, strings.Join(known, ", "))
 }
 
-// FlagError turns an error of parsing flags into a usage error. For a flag that does not
-// exist it names the one that was probably meant. nil stays nil.
+// FlagError turns an error from parsing flags into a usage error. For an unknown flag it suggests
+// the one that was probably meant. nil stays nil.
 func FlagError(err error, flags *pflag.FlagSet) error {
 	if err == nil {
 		return nil
@@ -43,9 +42,9 @@ func FlagError(err error, flags *pflag.FlagSet) error {
 	return usageError{err}
 }
 
-// Nearest returns the known word that was probably meant: one that differs in a letter,
-// or in up to a third of the letters of a long word, or else one that begins with it.
-// It returns "" if there is none.
+// Nearest returns the known word that was probably meant, or "". It prefers the closest word within
+// one edit (up to a third of the letters of a long word), then a word that begins with the typed
+// one.
 func Nearest(typed string, known []string) (nearest string) {
 	if typed == "" {
 		return ""
@@ -67,8 +66,7 @@ func Nearest(typed string, known []string) (nearest string) {
 	return ""
 }
 
-// distance counts how many letters must be added, dropped, changed or swapped with the
-// next one to turn one word into the other.
+// distance counts the letters to add, drop, change or swap with the next one to turn one word into the other.
 func distance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {
@@ -91,8 +89,8 @@ func distance(a, b string) int {
 	return last[len(b)]
 }
 
-// VerbNames are the verbs of heartbeat, in the order of its help. The hook knows only
-// their names and links none of their code.
+// VerbNames are heartbeat's verbs in the order of its help. The hook knows only these names and
+// links none of the verbs' code.
 var VerbNames = []string{
 	"send", "ask", "results", "check", "status", "costs", "peek", "log", "metrics", "notify", "watch", "mcp",
 	"pause", "resume", "stop", "cancel", "attach",

@@ -13,7 +13,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// refusal is why a flag does not take a value. It follows the flag's name, unless it has one.
+// refusal says why a flag does not accept a value. The flag's name is put before it, unless it begins with one.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }
@@ -25,7 +25,7 @@ func (r refusal) of(flag string) string {
 	return "--" + flag + " " + string(r)
 }
 
-// value is that of a flag whose text is read by one function and spelt by another.
+// value is a flag value built from a parser and a formatter.
 type value[T any] struct {
 	to    *T
 	kind  string
@@ -44,8 +44,8 @@ func (v value[T]) Set(text string) error {
 func (v value[T]) String() string { return v.text(*v.to) }
 func (v value[T]) Type() string   { return v.kind }
 
-// AtLeast returns the value of a flag that takes a whole number, which must not be below the
-// least. Its default is what it is now.
+// AtLeast returns the value of a flag for a whole number of at least least. The default is the
+// present value of to.
 func AtLeast(to *int, least int) pflag.Value {
 	return number(to, least, func(n int) error { return refusal(fmt.Sprintf("is %d: it must be %d or more", n, least)) })
 }
@@ -65,7 +65,7 @@ func number(to *int, least int, below func(int) error) pflag.Value {
 
 func same(text string) string { return text }
 
-// AddCount declares -n, of which 0 is all. --tail is what others call it.
+// AddCount declares -n, where 0 means all, and the hidden synonym --tail.
 func AddCount(f *pflag.FlagSet, to *int, first int, text string) {
 	*to = first
 	f.VarP(number(to, 0, func(int) error { return refusal("-n is below 0: give how many, or 0 for all") }), "count", "n", text)
@@ -74,7 +74,7 @@ func AddCount(f *pflag.FlagSet, to *int, first int, text string) {
 	f.AddFlag(&tail)
 }
 
-// CountGiven reports whether that flag was given.
+// CountGiven reports whether -n or a synonym was given.
 func CountGiven(f *pflag.FlagSet) bool { return f.Changed("count") || f.Changed("tail") }
 
 // AddFollow declares --follow.
@@ -82,15 +82,15 @@ func AddFollow(f *pflag.FlagSet, to *bool) {
 	f.BoolVarP(to, "follow", "f", false, "go on with what comes")
 }
 
-// AddFollowLinks declares --follow-links. --follow is what it was called before.
+// AddFollowLinks declares --follow-links and its older, hidden name --follow.
 func AddFollowLinks(f *pflag.FlagSet, to *bool) {
 	f.BoolVar(to, "follow-links", false, "where the settings file is a symbolic link, edit what it leads to")
 	f.BoolVar(to, "follow", false, "")
 	f.Lookup("follow").Hidden = true
 }
 
-// Named returns the value of a flag that takes any text but an empty one, such as the name of
-// a file. What says in a sentence what to give for an empty one.
+// Named returns the value of a flag for a non-empty text, such as a file name. what is the sentence
+// that tells what to give instead of an empty one.
 func Named(to *string, what string) pflag.Value {
 	return value[string]{to, "string", func(text string) (string, error) {
 		if text == "" {
@@ -100,20 +100,20 @@ func Named(to *string, what string) pflag.Value {
 	}, same}
 }
 
-// Was has a flag answer to the name that it had, too, which no help shows.
+// Was declares an older name of a flag, hidden from the help.
 func Was(f *pflag.FlagSet, name, old string) {
 	flag := *f.Lookup(name)
 	flag.Name, flag.Hidden = old, true
 	f.AddFlag(&flag)
 }
 
-// choice is the value of a flag that takes one of a few words.
+// choice is the value of a flag for one of a few words.
 type choice struct {
 	value   *string
 	allowed []string
 }
 
-// Choice returns the value of a flag that takes one of the allowed words.
+// Choice returns the value of a flag that accepts one of the allowed words.
 func Choice(value *string, allowed ...string) pflag.Value { return choice{value, allowed} }
 
 func (c choice) Set(text string) error {
@@ -130,7 +130,7 @@ func (c choice) String() string    { return *c.value }
 func (c choice) Type() string      { return strings.Join(c.allowed, "|") }
 func (c choice) choices() []string { return c.allowed }
 
-// Choices returns the words that a flag takes, or nil if it takes other values.
+// Choices returns the words that a flag accepts, or nil if it is no choice.
 func Choices(f *pflag.Flag) []string {
 	if c, is := f.Value.(interface{ choices() []string }); is {
 		return c.choices()
@@ -138,11 +138,11 @@ func Choices(f *pflag.Flag) []string {
 	return nil
 }
 
-// Span is the value of a flag that takes a length of time: seconds (300, 0.5),
-// a Go duration (5m), or one with days (30d, 1d12h).
+// Span is the value of a flag for a length of time: seconds (300, 0.5), a Go duration (5m), or days
+// (30d, 1d12h).
 type Span time.Duration
 
-// Set takes what was typed.
+// Set parses what was typed.
 func (s *Span) Set(text string) error {
 	d, err := words.ParseSpan(text)
 	if err != nil || d < 0 {
@@ -152,24 +152,23 @@ func (s *Span) Set(text string) error {
 	return nil
 }
 
-// String is the span as a Go duration, which every release of heartbeat reads:
-// install writes it into settings files.
+// String returns a Go duration, which every release of heartbeat reads: install writes it into settings files.
 func (s *Span) String() string { return time.Duration(*s).String() }
 
-// Type is what the help calls it.
+// Type is the value's name in the help.
 func (s *Span) Type() string { return "duration" }
 
-// Bytes is the value of a flag that takes an amount of memory or disk space: bytes
-// (1048576), or a number with a unit of 1024 (512K, 100M, 4G, 1T).
+// Bytes is the value of a flag for an amount of memory or disk space: bytes (1048576), or a number
+// with a binary unit (512K, 100M, 4G, 1T).
 type Bytes int64
 
-// byteUnits are the units, the largest first.
+// byteUnits are the units, largest first.
 var byteUnits = []struct {
 	letter string
 	size   float64
 }{{"T", 1 << 40}, {"G", 1 << 30}, {"M", 1 << 20}, {"K", 1 << 10}}
 
-// Set takes what was typed.
+// Set parses what was typed.
 func (b *Bytes) Set(text string) error {
 	unit := 1.0
 	number := strings.TrimSuffix(strings.ToUpper(text), "IB")
@@ -180,14 +179,14 @@ func (b *Bytes) Set(text string) error {
 		}
 	}
 	n, err := strconv.ParseFloat(number, 64)
-	if err != nil || !(n >= 0 && n*unit < math.MaxInt64) { // NaN is neither
+	if err != nil || !(n >= 0 && n*unit < math.MaxInt64) { // NaN fails both comparisons
 		return errors.New("it takes a number of bytes, such as 1048576, 512K, 100M or 4G")
 	}
 	*b = Bytes(n * unit)
 	return nil
 }
 
-// String is the amount in the largest unit that leaves a whole number.
+// String returns the amount in the largest unit that leaves a whole number.
 func (b *Bytes) String() string {
 	for _, u := range byteUnits {
 		if *b > 0 && int64(*b)%int64(u.size) == 0 {
@@ -197,22 +196,22 @@ func (b *Bytes) String() string {
 	return strconv.FormatInt(int64(*b), 10)
 }
 
-// Type is what the help calls it.
+// Type is the value's name in the help.
 func (b *Bytes) Type() string { return "bytes" }
 
-// list is the value of a flag that may be repeated. It leaves everything to pflag, but
-// only once the flag is used: pflag's own values set up a CSV writer to spell an empty
-// default, which every start of the hook would pay for.
+// list is the value of a repeatable flag. It uses pflag's own value, but only once the flag is
+// given: pflag sets up a CSV writer just to format an empty default, which would cost every start
+// of the hook.
 type list struct {
 	to   *[]string
-	kind string // as pflag calls it
+	kind string // pflag's name for the type
 	used pflag.SliceValue
 }
 
 // arrayList takes each value as it is.
 func arrayList(to *[]string) pflag.Value { return &list{to: to, kind: "stringArray"} }
 
-// commaList splits each value at its commas.
+// commaList splits each value at commas.
 func commaList(to *[]string) pflag.Value { return &list{to: to, kind: "stringSlice"} }
 
 func (l *list) use() pflag.SliceValue {

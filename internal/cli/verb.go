@@ -1,5 +1,4 @@
-// Package cli is what heartbeat's commands share: verbs, flags, help, manual pages and
-// the line of --version.
+// Package cli holds what heartbeat's commands share: verbs, flags, help, manual pages and the version line.
 package cli
 
 import (
@@ -11,19 +10,18 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Verb is a subcommand. Build makes its flags, so that help, completion and the verb
-// itself use the same ones.
+// Verb is a subcommand. Build makes its flags, so that help, completion and the verb itself use the same ones.
 type Verb struct {
 	Name       string
-	Args       string   // what follows the flags, for the usage line
-	Words      []string // what the first of args may be, for completion
-	IDs        string   // what args name: "entries", "waiting", "letters", "sessions", or nothing
-	TakesFiles bool     // args name files
+	Args       string   // what follows the flags in the usage line; without it, arguments are refused
+	Words      []string // completions for the first argument
+	IDs        string   // what the arguments name: "entries", "waiting", "letters", "sessions", or nothing
+	TakesFiles bool     // the arguments name files
 	Short      string
 	Long       string
 	Example    string
-	// Verbs are its own verbs, such as list and purge of dead-letter. One of them has to
-	// be named, unless there is Build as well: that is what it does by itself.
+	// Verbs are subverbs, such as list and purge of dead-letter. One must be named, unless Build is
+	// set too: Build is then the verb without a subverb.
 	Verbs []Verb
 	Build func() (*pflag.FlagSet, Action)
 }
@@ -31,7 +29,7 @@ type Verb struct {
 // Action runs a verb after its flags were parsed.
 type Action func(args []string, s Streams) error
 
-// Usage marks an error in how the command was called. The message then names the help.
+// Usage marks an error in how the command was called: the message then points to the help.
 func Usage(err error) error { return usageError{err} }
 
 type usageError struct{ error }
@@ -48,16 +46,15 @@ type statusError struct {
 
 func (e statusError) Unwrap() error { return e.error }
 
-// Told returns an error that ends a verb with this exit status, where the verb itself
-// has said why.
+// Told returns an error that ends a verb with this exit status and prints nothing: the verb has
+// already said why.
 func Told(status int) error { return toldError(status) }
 
 type toldError int
 
 func (t toldError) Error() string { return fmt.Sprintf("exit status %d", int(t)) }
 
-// Run parses the flags, runs a verb of a command without others, and says what went
-// wrong.
+// Run parses the flags, runs the verb of a command that has only one, and reports errors.
 func (v Verb) Run(args []string, s Streams) int {
 	flags, act := v.Build()
 	help := flags.BoolP("help", "h", false, "show this help")
@@ -67,18 +64,22 @@ func (v Verb) Run(args []string, s Streams) int {
 		page := Page{Command: s.Command + " " + v.Name, Long: long, Usage: []string{strings.TrimSpace("[flags] " + v.Args)}, Example: v.Example, Flags: flags, Status: status}
 		return s.Show(page.Help())
 	}
+	if err == nil && v.Args == "" {
+		err = NoArgs(flags.Args())
+	}
 	if err == nil {
 		err = act(flags.Args(), s)
 	}
 	return Conclude(err, s.Command+" "+v.Name, s)
 }
 
-// Conclude prints the error of a verb, if there is one, and returns the exit status.
-// path is how the verb is typed: heartbeat send.
+// Conclude prints a verb's error, if any, and returns the exit status. path is how the verb is
+// typed, such as heartbeat send.
 func Conclude(err error, path string, s Streams) int {
 	var usage usageError
 	var other statusError
 	var told toldError
+	var by EndedBy
 	switch {
 	case err == nil:
 		return ExitOK
@@ -87,6 +88,9 @@ func Conclude(err error, path string, s Streams) int {
 	case errors.As(err, &other):
 		s.Complain(err)
 		return other.status
+	case errors.As(err, &by):
+		s.Complain(err)
+		return by.Status()
 	case errors.As(err, &usage):
 		s.Complain(fmt.Errorf("%w (see %s --help)", err, path))
 	default:
@@ -95,12 +99,11 @@ func Conclude(err error, path string, s Streams) int {
 	return ExitError
 }
 
-// Verbs runs a verb of heartbeat in this process, and returns its exit status: what another
-// command does is then what the verb does.
+// Verbs runs a heartbeat verb in this process and returns its exit status, so that other commands
+// do exactly what the verb does.
 type Verbs func(args []string, s Streams) int
 
-// Outcome is the error of a verb that was run so, by what it complained with; nil if it ended
-// well.
+// Outcome turns the status and stderr of such a run into an error, nil on success.
 func Outcome(verb string, status int, complaint string) error {
 	switch why := strings.TrimPrefix(strings.TrimSpace(complaint), "heartbeat: "); {
 	case status == ExitOK:
@@ -111,7 +114,7 @@ func Outcome(verb string, status int, complaint string) error {
 	return fmt.Errorf("heartbeat %s ended with status %d", verb, status)
 }
 
-// NoArgs refuses arguments that a verb does not take.
+// NoArgs refuses arguments to a verb that takes none.
 func NoArgs(args []string) error {
 	if len(args) > 0 {
 		return usageError{fmt.Errorf("unexpected argument %q", args[0])}
@@ -119,11 +122,11 @@ func NoArgs(args []string) error {
 	return nil
 }
 
-// EndedBy is the error of a wait that a signal ended.
+// EndedBy is the error of a wait that a signal ended. A verb that returns it ends with the status of [EndedBy.Status].
 type EndedBy struct{ syscall.Signal }
 
 // Error names the signal.
 func (e EndedBy) Error() string { return "ended by " + e.Signal.String() }
 
-// Status is the exit status that a shell reports for the signal.
+// Status returns the exit status that a shell reports for the signal.
 func (e EndedBy) Status() int { return 128 + int(e.Signal) }

@@ -12,9 +12,9 @@ type Delivery handed.Delivery
 type reading struct {
 	d       Delivery
 	open    bool // the text was handed over and not yet answered
-	turns   int  // how often it was answered
+	turns   int  // how often the text was answered
 	shown   bool // the text was seen since the delivery
-	another bool // since the delivery something else was asked, and not yet answered
+	another bool // since the delivery something else was asked and not yet answered
 }
 
 // take adds a line to what is known.
@@ -26,7 +26,7 @@ func (r *reading) take(l line, at int64) {
 	case l.isPrompt(), l.isHookPrompt():
 		r.open, r.another = false, since
 	case l.is("turn_aborted"), l.is("task_started"):
-		r.open = false // what the model says now, as when it sums up what was said, is no answer
+		r.open = false // what the model says now, such as a summary, is no answer
 	case l.isAnswer():
 		if r.open {
 			r.turns++
@@ -49,8 +49,7 @@ func (d Delivery) each(f func(r *reading, l line, at int64)) error {
 	})
 }
 
-// Answered reports whether the rollout shows an answer after the text. False may become
-// true.
+// Answered reports whether the rollout shows an answer after the text. False may become true.
 func (d Delivery) Answered() bool {
 	answered := false
 	err := d.each(func(r *reading, l line, _ int64) { answered = answered || r.answers(l) })
@@ -75,9 +74,8 @@ func (d Delivery) NextTurn() handed.Turn {
 	return turn
 }
 
-// Missed reports whether the rollout proves that the text never reached the model: another
-// turn began in the same process, and the text does not stand before it. Where the text is
-// shown, a later turn sends it to the model.
+// Missed reports whether the rollout proves that the text never reached the model: another turn began in the same
+// process, and the text does not stand before it. If the text is there, a later turn sends it to the model.
 func (d Delivery) Missed() bool {
 	shown, wentOn := false, false
 	err := d.each(func(r *reading, l line, at int64) {
@@ -87,9 +85,8 @@ func (d Delivery) Missed() bool {
 	return err == nil && !shown && wentOn
 }
 
-// Finished reports whether the rollout shows that the text's turn ended in order: an
-// answer, and then the end of the turn, after its Stop hooks. The end of a turn repeats what
-// was said last, also where that was said before an error.
+// Finished reports whether the rollout shows that the text's turn ended in order: an answer, and then the end of the
+// turn, after its Stop hooks. The end of a turn repeats the last text, even one from before an error.
 func (d Delivery) Finished() (reply string, finished bool) {
 	begun, over := false, false
 	err := d.each(func(r *reading, l line, _ int64) {
@@ -112,8 +109,8 @@ func (d Delivery) Finished() (reply string, finished bool) {
 // Woke is false: the client wakes no session.
 func (d Delivery) Woke(string) bool { return false }
 
-// Failed reports whether the rollout shows that an error of the API ended the text's turn,
-// and names it as [failureOf] does. The client tells no hook of that.
+// Failed reports whether the rollout shows that an API error ended the text's turn, under the name that [failureOf]
+// gives it. The client tells no hook of API errors.
 func (d Delivery) Failed() (name, message string, failed bool) {
 	open := false
 	err := d.each(func(_ *reading, l line, at int64) {
@@ -132,8 +129,8 @@ func (d Delivery) Failed() (name, message string, failed bool) {
 	return name, message, err == nil && failed
 }
 
-// failureOf is the name that Claude Code has for an error. The client says what it is as a
-// word, or as an object with the status of the answer.
+// failureOf returns Claude Code's name for an error. The client gives a word, or an object with the status of the
+// response.
 func failureOf(info flat.Value) string {
 	if info.IsString() {
 		switch info.Text() {

@@ -1,16 +1,16 @@
-// Package codex holds what heartbeat knows about OpenAI's Codex: which process the client
-// is, what its rollout files show, and what a hook's text may have. It knows nothing about
-// queues. All behaviour was measured on release 0.169.0.
+// Package codex holds what heartbeat knows about OpenAI's Codex: which process the client is, what its rollout files
+// show, and how long a hook's text may be. It knows nothing about queues. All behaviour was measured on release
+// 0.169.0.
 //
-// A rollout is a session's transcript, a JSONL file. Its lines have a type and a payload;
-// those of type event_msg tell what happened, in order:
+// A rollout is a session's transcript, a JSONL file. Its lines have a type and a payload; those of type event_msg tell
+// what happened, in order:
 //
 //	task_started    a turn begins, with its turn_id
 //	item_completed  an item of the turn: UserMessage, HookPrompt, AgentMessage, a tool's call ...
 //	task_complete   the turn ended, after its Stop hooks have approved that, or with an error
 //	turn_aborted    a person ended it
 //
-// What a Stop hook blocked with is one HookPrompt, with a fragment for each hook.
+// A Stop that hooks blocked shows as one HookPrompt, with a fragment for each hook.
 package codex
 
 import (
@@ -23,7 +23,7 @@ import (
 	"heartbeat/internal/machine"
 )
 
-// IsRollout reports whether a transcript is named as the client names its rollouts.
+// IsRollout reports whether a transcript has a name that the client gives its rollouts.
 func IsRollout(path string) bool {
 	name := filepath.Base(path)
 	return strings.HasPrefix(name, "rollout-") && strings.HasSuffix(name, ".jsonl")
@@ -43,7 +43,7 @@ func lineOf(raw []byte) line {
 // is reports whether the line tells of an event.
 func (l line) is(event string) bool { return l.kind == "event_msg" && l.Get("type").Text() == event }
 
-// item is the item that the line says was completed, and its type.
+// item returns the item that the line says was completed, and its type.
 func (l line) item() (flat.Value, string) {
 	if !l.is("item_completed") {
 		return "", ""
@@ -52,7 +52,7 @@ func (l line) item() (flat.Value, string) {
 	return item, item.Get("type").Text()
 }
 
-// isPrompt recognises what a person, or a program, asked.
+// isPrompt recognises what a person or a program asked.
 func (l line) isPrompt() bool {
 	_, kind := l.item()
 	return kind == "UserMessage"
@@ -64,8 +64,8 @@ func (l line) isHookPrompt() bool {
 	return kind == "HookPrompt"
 }
 
-// hands reports whether a Stop hook handed the text over in this line, perhaps behind a
-// preamble. The client takes blanks off both its ends.
+// hands reports whether a Stop hook handed the text over in this line, perhaps after a preamble. The client trims both
+// ends of the text.
 func (l line) hands(text string) bool {
 	item, kind := l.item()
 	if kind != "HookPrompt" {
@@ -92,7 +92,7 @@ func (l line) isAnswer() bool {
 	return false
 }
 
-// reply is what the model said in this line, "" for nothing.
+// reply returns what the model said in this line, "" for nothing.
 func (l line) reply() string {
 	if l.kind != "response_item" || l.Get("type").Text() != "message" || l.Get("role").Text() != "assistant" {
 		return ""
@@ -106,13 +106,13 @@ func (l line) reply() string {
 	return strings.Join(all, "\n")
 }
 
-// begins reports whether the line begins another turn than the one with this id.
+// begins reports whether the line begins a turn other than the one with this id.
 func (l line) begins(turn string) bool {
 	return l.is("task_started") && turn != "" && l.Get("turn_id").Text() != turn
 }
 
-// Said reports whether a rollout has a reply between two offsets, and behind it what the
-// request with the reply took, as far as the last 256 KiB of that tell.
+// Said reports whether a rollout has, between two offsets, a reply and after it the token usage of the reply's request.
+// It reads only the last 256 KiB before to.
 func Said(path string, from, to int64, reply string) bool {
 	said, counted := false, false
 	err := handed.Back(path, from, to, func(raw []byte) {
@@ -129,24 +129,24 @@ func Said(path string, from, to int64, reply string) bool {
 // Command is the client's program.
 const Command = "codex"
 
-// PID is the client's process: the nearest one above a hook's parent that is called codex,
-// or 0. The client tells its hooks nothing about itself.
+// PID returns the client's process id, or 0: the nearest process called codex, from a hook's parent upwards. The client
+// tells its hooks nothing about itself.
 func PID(parent int) int {
 	return machine.Nearest(parent, func(pid int) bool { return machine.Name(pid) == Command })
 }
 
-// MaxReason is how many bytes a Stop hook may block with. The client cuts a text of more
-// than 2,500 tokens, which it takes for four bytes each, and names a file that has all of it.
+// MaxReason is how many bytes a Stop hook may block with. The client cuts a text of more than 2,500 tokens, counted as
+// four bytes each, and names a file that has all of it.
 const MaxReason = 9_000
 
-// ToolRuns reports whether the model asked for a tool that has no result yet, as far as the
-// rollout's last 256 KiB tell.
+// ToolRuns reports whether the model asked for a tool that has no result yet. It reads only the last 256 KiB before
+// size.
 func ToolRuns(path string, size int64) bool {
 	asked := map[string]bool{}
 	err := handed.Back(path, 0, size, func(raw []byte) {
 		l := lineOf(raw)
 		if l.is("task_started") {
-			clear(asked) // what ran before was ended with its turn
+			clear(asked) // what ran before ended with its turn
 		}
 		call := l.Get("call_id").Text()
 		if kind := l.Get("type").Text(); l.kind != "response_item" || call == "" {

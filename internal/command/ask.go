@@ -17,7 +17,7 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// askFlags are those of send --wait, and what a session needs.
+// askFlags are the flags of send --wait, and what a session needs.
 type askFlags struct {
 	sendFlags
 	project   string
@@ -25,7 +25,7 @@ type askFlags struct {
 	noSession bool
 }
 
-// setUp is the status of what somebody has to do first, as heartbeat-launch has it.
+// setUp is the exit status if somebody has to set something up first, as in heartbeat-launch.
 const setUp = 78
 
 func askVerb() cli.Verb {
@@ -88,8 +88,8 @@ heartbeat ask --max-cost 2 "is the release ready?" -- --allowedTools=Read`,
 	}
 }
 
-// worker is what runs the sessions, nil for --no-session. What it lacks is said before
-// anything is sent.
+// worker returns what runs the sessions, nil for --no-session. Missing requirements are reported before anything is
+// sent.
 func (o *askFlags) worker(client []string) (*askWorker, error) {
 	if _, err := disk.StatDir(o.project); err != nil {
 		return nil, cli.Status(setUp, fmt.Errorf("there is no folder %s", words.Line(o.project)))
@@ -147,12 +147,12 @@ func (o *askFlags) ask(f *pflag.FlagSet, args []string, w *askWorker, s cli.Stre
 	return errors.Join(o.printWaited(s, now, false), told)
 }
 
-// conclude names the one outcome, and says what the sessions came to unless it is an answer.
+// conclude names the outcome. Unless it is an answer, the error says what the sessions came to.
 func (o *askFlags) conclude(box *inbox.Inbox, now *waited, err error, w *askWorker) error {
 	id := words.Line(now.ID)
 	var by cli.EndedBy
 	switch {
-	case now.Result != nil: // also where it came as its session ended
+	case now.Result != nil: // even if it came while its session ended
 		now.Outcome = outcomeAnswered
 		return nil
 	case errors.Is(err, errNobodyTook):
@@ -163,14 +163,14 @@ func (o *askFlags) conclude(box *inbox.Inbox, now *waited, err error, w *askWork
 		return cli.Status(cli.ExitTimedOut, fmt.Errorf("%s was not answered in time (--timeout %s): %s%s", id, &o.timeout, now.became(box), w.said()))
 	case errors.As(err, &by):
 		now.Outcome = outcomeEnded
-		return cli.Status(128+int(by.Signal), fmt.Errorf("%w: %s: %s%s", by, id, now.became(box), w.said()))
+		return fmt.Errorf("%w: %s: %s%s", by, id, now.became(box), w.said())
 	case now.DeadLetter != nil:
 		return cli.Status(cli.ExitDeadLettered, fmt.Errorf("%w%s", o.judge(box, now, err), w.said()))
 	}
 	return o.judge(box, now, err)
 }
 
-// became is where an entry is that was not answered.
+// became says where an entry is that was not answered.
 func (w *waited) became(box *inbox.Inbox) string {
 	if w.DeadLetter != nil {
 		return "it is a dead letter now: " + reasonOf(w.DeadLetter)

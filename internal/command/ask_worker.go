@@ -25,32 +25,31 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// errNobodyTook says that a launcher ended without having done anything, so that another one
-// would end like it.
+// errNobodyTook says that a launcher ended without having done anything, so another would end the same way.
 var errNobodyTook = errors.New("no session took the prompt")
 
 const (
 	// askRest is the pause while somebody else works on the inbox.
 	askRest = time.Second
-	// askGrace is how long a launcher may take to end its session, until it is killed.
+	// askGrace is how long a launcher may take to end its session before it is killed.
 	askGrace = time.Minute
-	// askLast is how long the outcome may take to be seen once the sessions have ended.
+	// askLast is how long the outcome may take to show once the sessions have ended.
 	askLast = time.Second
 	// maxAskReport bounds what is read of a launcher's report.
 	maxAskReport = 1 << 20
 )
 
-// askWorker runs one launcher after the other until a prompt is settled. A nil one waits.
+// askWorker runs one launcher after another until a prompt is settled. A nil worker only waits.
 type askWorker struct {
 	client   []string
 	project  string
 	settings recovery.Settings
 
 	report    askReport
-	log, told lastLines // what the last launcher printed, of its sessions and of itself
+	log, told lastLines // what the last launcher printed: its sessions' output and its own
 }
 
-// askReport is what counts here of a launcher's report.
+// askReport is the part of a launcher's report that ask uses.
 type askReport struct {
 	Exit         int    `json:"exit"`
 	Reason       string `json:"reason"`
@@ -63,14 +62,13 @@ type askReport struct {
 
 func (r askReport) didSomething() bool { return r.Answered+r.Redelivered+r.DeadLettered+r.Dropped > 0 }
 
-// settlement is what the waiting for an entry came to.
+// settlement is the outcome of waiting for an entry.
 type settlement struct {
 	inbox.Outcome
 	err error
 }
 
-// work returns once the entry is settled, or nothing more is to be expected. No session is
-// left then.
+// work returns once the entry is settled or no progress can be expected. No session runs by then.
 func (w *askWorker) work(ctx context.Context, box *inbox.Inbox, r inbox.Receipt) (inbox.Outcome, error) {
 	if w == nil {
 		return box.Await(ctx, r, cli.WatchPoll)
@@ -95,8 +93,8 @@ func (w *askWorker) work(ctx context.Context, box *inbox.Inbox, r inbox.Receipt)
 	}
 }
 
-// once runs a launcher, or waits a little where somebody else works on the inbox. It returns
-// what the entry came to, nil while that is open.
+// once runs a launcher, or waits a little while somebody else works on the inbox. It returns the entry's
+// settlement, nil while that is open.
 func (w *askWorker) once(ctx context.Context, box *inbox.Inbox, settled chan settlement) (*settlement, error) {
 	f := see.Glance(ctx, box)
 	w.report = askReport{}
@@ -110,7 +108,7 @@ func (w *askWorker) once(ctx context.Context, box *inbox.Inbox, settled chan set
 	var now *settlement
 	select {
 	case <-of.ended:
-	case s := <-settled: // the session ends by itself then
+	case s := <-settled: // the session then ends by itself
 		now = &s
 		of.end(ctx)
 	case <-ctx.Done():
@@ -124,7 +122,7 @@ func (w *askWorker) once(ctx context.Context, box *inbox.Inbox, settled chan set
 	return now, nil
 }
 
-// last is the outcome once no session runs any more: one that came as it ended counts.
+// last is the outcome once no session runs. An outcome that arrived while the session ended counts.
 func (w *askWorker) last(ctx context.Context, box *inbox.Inbox, r inbox.Receipt) (inbox.Outcome, error) {
 	soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), askLast)
 	defer cancel()
@@ -138,7 +136,7 @@ func (w *askWorker) last(ctx context.Context, box *inbox.Inbox, r inbox.Receipt)
 	return o, err
 }
 
-// inHand reports whether a session that lives will come to the entry, too.
+// inHand reports whether a living session will come to the entry by itself.
 func inHand(f see.Facts) bool {
 	s := f.Current()
 	return s != nil && s.EndedAt == nil && s.Life == machine.Alive || f.Waiter != nil && f.Waiter.Life == machine.Alive
@@ -156,15 +154,14 @@ func pauseFor(ctx context.Context, settled chan settlement, rest time.Duration) 
 	return nil
 }
 
-// launched is a launcher that runs.
 type launched struct {
 	cmd   *exec.Cmd
 	dir   string // for its report
 	ended chan struct{}
 }
 
-// launch starts a launcher that takes as many entries as wait now, ours among them. Later ones
-// belong to others, who would find them half done.
+// launch starts a launcher that takes as many entries as wait now, including this command's. Later entries belong
+// to other commands, which would find them half done.
 func (w *askWorker) launch(f see.Facts, box *inbox.Inbox) (*launched, error) {
 	program, err := cli.Beside("heartbeat-launch")
 	if err != nil {
@@ -185,30 +182,30 @@ func (w *askWorker) launch(f see.Facts, box *inbox.Inbox) (*launched, error) {
 	}
 	args = slices.Concat(cli.HookArguments(w.settings), args, w.client[1:])
 	of.cmd = exec.Command(program, args...)
-	of.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a terminal's signals come to this process alone
+	of.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the terminal's signals reach this process alone
 	w.log, w.told = lastLines{}, lastLines{}
-	of.cmd.Stdout, of.cmd.Stderr, of.cmd.WaitDelay = &w.log, &w.told, askRest // somebody else may hold them open
+	of.cmd.Stdout, of.cmd.Stderr, of.cmd.WaitDelay = &w.log, &w.told, askRest // another process may hold them open
 	if err := of.cmd.Start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("ask: start %s: %w", program, err), os.RemoveAll(dir))
 	}
 	go func() {
 		defer close(of.ended)
-		_ = of.cmd.Wait() // its report says how it ended
+		_ = of.cmd.Wait() // the report says how it ended
 	}()
 	return of, nil
 }
 
 func (l *launched) reportPath() string { return filepath.Join(l.dir, "report.json") }
 
-// end waits until the launcher has ended. If ctx is done, it is told to, and killed where it
-// does not in time.
+// end waits until the launcher has ended. Once ctx is done, it asks the launcher to end and kills it after
+// askGrace.
 func (l *launched) end(ctx context.Context) {
 	select {
 	case <-l.ended:
 		return
 	case <-ctx.Done():
 	}
-	_ = guardian.SignalGroup(l.cmd.Process.Pid, syscall.SIGTERM) // it has ended
+	_ = guardian.SignalGroup(l.cmd.Process.Pid, syscall.SIGTERM) // an error means that it has ended
 	kill := time.AfterFunc(askGrace, func() { _ = guardian.SignalGroup(l.cmd.Process.Pid, syscall.SIGKILL) })
 	<-l.ended
 	kill.Stop()
@@ -218,13 +215,13 @@ func (l *launched) end(ctx context.Context) {
 func (l *launched) read() (r askReport) {
 	text, err := disk.ReadGiven(l.reportPath(), maxAskReport)
 	if err == nil {
-		_ = json.Unmarshal(text, &r) // one that is not whole is none
+		_ = json.Unmarshal(text, &r) // a truncated report counts as none
 	}
-	_ = os.RemoveAll(l.dir) // of this user alone
+	_ = os.RemoveAll(l.dir) // only this user can write there
 	return r
 }
 
-// status is what the last launcher had to say of who must act.
+// status is the exit status by which the last launcher said who must act.
 func (w *askWorker) status() int {
 	if s := w.report.Exit; s == setUp || s == 75 {
 		return s
@@ -232,7 +229,7 @@ func (w *askWorker) status() int {
 	return cli.ExitError
 }
 
-// said is what the last launcher and its session said, to be put behind a sentence.
+// said quotes the last words of the last launcher and its session, to append to a sentence.
 func (w *askWorker) said() string {
 	if w == nil {
 		return ""
@@ -264,7 +261,7 @@ func (l *lastLines) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// last is the last line that has this in it, from there on.
+// last returns the last line that contains what, from there on.
 func (l *lastLines) last(what string) string {
 	lines := strings.Split(strings.TrimSpace(string(l.text)), "\n")
 	for _, line := range slices.Backward(lines) {

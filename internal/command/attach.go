@@ -43,9 +43,6 @@ heartbeat attach --watch --inbox /srv/mail/work/inbox.jsonl`,
 			f.BoolVar(&w.Take, "take", false, "type in the place of who types now")
 			f.Var(&w.Detach, "detach-key", "the `key` that leaves the session to itself")
 			return f, func(args []string, s cli.Streams) error {
-				if err := cli.NoArgs(args); err != nil {
-					return err
-				}
 				if w.Only && w.Take {
 					return cli.Usage(errors.New("--watch types nothing, and --take is about who types: leave one of them out"))
 				}
@@ -83,8 +80,8 @@ func attachTo(i *cli.InboxFlags, w sharing.Watch, s cli.Streams) error {
 	return nil
 }
 
-// signPatience is how long a launcher may take to say where it is reached: it does before
-// its first session, and writes that anew now and then.
+// signPatience is how long a launcher may take to say where it can be reached. It does so before its first session,
+// and rewrites that now and then.
 const signPatience = time.Second
 
 func socketOwner(ctx context.Context, box *inbox.Inbox) (*see.Launcher, error) {

@@ -17,12 +17,12 @@ import (
 	"heartbeat/internal/words"
 )
 
-// Outcomes of an entry that was waited for.
+// Outcomes of waiting for an entry.
 const (
 	outcomeAnswered = "answered"
 	outcomeDead     = "dead-lettered"
 	outcomeTimedOut = "timed out"
-	outcomeEnded    = "ended" // the waiting, by a signal
+	outcomeEnded    = "ended" // a signal ended the waiting
 	outcomeGone     = "gone"
 	outcomeUnknown  = "unknown"
 )
@@ -35,12 +35,11 @@ type waited struct {
 	// Result or DeadLetter is the line that tells the outcome.
 	Result     *inbox.Result     `json:"result,omitempty"`
 	DeadLetter *inbox.DeadLetter `json:"dead_letter,omitempty"`
-	// Found is where the entry is, if it was not answered in time.
+	// Found is where the entry is if it was not answered in time.
 	Found string `json:"found,omitempty"`
 }
 
-// price gives the outcome the price that is known now. Nobody waits for the rest of it:
-// `results` has it a moment later.
+// price sets the price that is known now. Nobody waits for the rest of it, which `results` shows a moment later.
 func (w *waited) price(box *inbox.Inbox) {
 	prices := charging.BookOf(box)
 	prices.Want(w.EntryID)
@@ -55,8 +54,8 @@ func (w *waited) price(box *inbox.Inbox) {
 
 var errTimedOut = errors.New("the time is over")
 
-// await waits for the entries in their order, all within the timeout. It returns the
-// error of the first that was not answered.
+// await waits for the entries in order, all within the timeout. It returns the error of the first that was not
+// answered.
 func (o *sendFlags) await(box *inbox.Inbox, receipts []inbox.Receipt, s cli.Streams) error {
 	ctx, stop := o.patience()
 	defer stop()
@@ -89,14 +88,14 @@ func (o *sendFlags) patience() (context.Context, context.CancelFunc) {
 	return ctx, func() { stop(); cancel() }
 }
 
-// awaitOne waits for one entry. A person at a terminal is shown meanwhile what for.
+// awaitOne waits for one entry, and shows a person at a terminal what it waits for.
 func awaitOne(ctx context.Context, box *inbox.Inbox, r inbox.Receipt, s cli.Streams) (inbox.Outcome, error) {
 	defer showWait(ctx, box, r, s)()
 	return box.Await(ctx, r, cli.WatchPoll)
 }
 
-// showWait shows to a person at a terminal what is waited for, until stop is called. Nobody
-// else may write there meanwhile.
+// showWait shows a person at a terminal what is waited for, until stop is called. Nobody else may write there
+// meanwhile.
 func showWait(ctx context.Context, box *inbox.Inbox, r inbox.Receipt, s cli.Streams) (stop func()) {
 	if layout.Terminal(s.Err) == nil {
 		return func() {}
@@ -114,7 +113,7 @@ func showWait(ctx context.Context, box *inbox.Inbox, r inbox.Receipt, s cli.Stre
 	}
 }
 
-// whyEvery is how often a person who waits at a terminal is told what for.
+// whyEvery is how often a person who waits at a terminal is told why.
 const whyEvery = 30 * time.Second
 
 // tellWhy says at each tick what the entries wait for.
@@ -132,9 +131,8 @@ func tellWhy(ctx context.Context, tick <-chan time.Time, box *inbox.Inbox, say f
 	}
 }
 
-// endOnSignal returns a context that a signal cancels. A signal that comes after the
-// cancel, while the command ends, does not change the exit status. A second signal
-// kills the command.
+// endOnSignal returns a context that a signal cancels. A signal after the cancel, while the command ends, does not
+// change the exit status. A second signal kills the command.
 func endOnSignal(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)
@@ -162,7 +160,7 @@ func (o *sendFlags) judge(box *inbox.Inbox, w *waited, err error) error {
 		return cli.Status(cli.ExitTimedOut, fmt.Errorf("the entry %q was not answered within %s: it %s", w.ID, words.Took(time.Duration(o.timeout)), w.stays(box)))
 	case errors.As(err, &by):
 		w.Outcome = outcomeEnded
-		return cli.Status(128+int(by.Signal), fmt.Errorf("%w: the entry %q %s", by, w.ID, w.stays(box)))
+		return fmt.Errorf("%w: the entry %q %s", by, w.ID, w.stays(box))
 	case errors.Is(err, inbox.ErrGone):
 		w.Outcome = outcomeGone
 		return fmt.Errorf("the entry %q is gone: it was dropped, its result was taken away, or the inbox was truncated or replaced", w.ID)
@@ -174,7 +172,7 @@ func (o *sendFlags) judge(box *inbox.Inbox, w *waited, err error) error {
 // stays says where the entry is, and how to go on waiting for it.
 func (w *waited) stays(box *inbox.Inbox) string {
 	w.Found = whereIs(box, w.ID)
-	return fmt.Sprintf("stays %s and may be answered yet: to go on waiting, send it again with --id %s --wait", w.Found, quote(w.ID))
+	return fmt.Sprintf("stays %s and may be answered yet: to go on waiting, send it again with --id %s --wait", w.Found, words.Shell(w.ID))
 }
 
 // reasonOf is why an entry became a dead letter, in words.

@@ -13,22 +13,22 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// lookEvery is how often somebody who waits at a terminal is shown anew what for.
+// lookEvery is how often the line of a person who waits at a terminal is updated.
 const lookEvery = time.Second
 
-// maxAhead is how much of a queue is read at each such look. Of more only the size is told.
+// maxAhead is how many bytes of a queue each update reads. Beyond that only the size is shown.
 const maxAhead = 1 << 20
 
-// awaited is what a verb waits for, and tells on a line of the terminal.
+// awaited is what a verb waits for, shown on a line of the terminal.
 type awaited struct {
 	box *inbox.Inbox
-	// entry is the one that is waited for, nil for whatever comes.
+	// entry is the entry waited for, nil for whatever comes.
 	entry *inbox.Receipt
 	began time.Time
 }
 
-// shown shows on a line of the terminal what is waited for, until stop is called. What is
-// printed meanwhile must go around the line, which is nil where there is no terminal.
+// shown shows what is waited for on a line of the terminal, until stop is called. Other output must go around the
+// line, which is nil without a terminal.
 func (a awaited) shown(ctx context.Context, s cli.Streams) (line *progress.Line, stop func()) {
 	if line = progress.Start(s.Err, ""); line == nil {
 		return nil, func() {}
@@ -40,7 +40,7 @@ func (a awaited) shown(ctx context.Context, s cli.Streams) (line *progress.Line,
 	}
 }
 
-// inBackground runs f until stop is called, which waits for its end.
+// inBackground runs f until stop is called, which waits for f to end.
 func inBackground(ctx context.Context, f func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -54,10 +54,10 @@ func inBackground(ctx context.Context, f func(context.Context)) (stop func()) {
 	}
 }
 
-// tell shows on the line what is waited for, until ctx ends.
+// tell updates the line until ctx ends.
 func (a awaited) tell(ctx context.Context, line *progress.Line) {
 	news := a.box.WatchAll(cli.WatchPoll)
-	defer func() { _ = news.Close() }() // it only reads
+	defer func() { _ = news.Close() }() // only read
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
@@ -75,8 +75,8 @@ func (a awaited) tell(ctx context.Context, line *progress.Line) {
 	}
 }
 
-// look says what is waited for, and since when. Of an inbox that cannot be read it says
-// nothing: who waits is told that in a sentence.
+// look says what is waited for, and since when. It says nothing about an inbox that cannot be read, because the
+// verb itself reports that.
 func (a awaited) look(ctx context.Context) (what string, since time.Time) {
 	v, err := a.box.View()
 	if err != nil {
@@ -100,7 +100,7 @@ func (a awaited) look(ctx context.Context) (what string, since time.Time) {
 	return what, since
 }
 
-// flying is what becomes of the entry in flight.
+// flying says what becomes of the entry in flight.
 func (a awaited) flying(d *inbox.Delivery) string {
 	entry, session := words.Name(d.ID(), d.EntryID), "its session"
 	if d.SessionID != "" {
@@ -118,10 +118,10 @@ func (a awaited) flying(d *inbox.Delivery) string {
 	return what
 }
 
-// behind is what comes before the entry that is waited for.
+// behind says what comes before the entry waited for.
 func (a awaited) behind(ctx context.Context, v *inbox.View, flying *inbox.Delivery) string {
 	if a.entry.Start >= a.entry.End || a.entry.Start < v.Cursor() {
-		return "" // it is not known where
+		return "" // its place is unknown
 	}
 	n, bytes, err := v.Ahead(ctx, a.entry.Start, maxAhead)
 	if err != nil || n < 0 {
@@ -136,7 +136,7 @@ func (a awaited) behind(ctx context.Context, v *inbox.View, flying *inbox.Delive
 	return fmt.Sprintf(" behind %d", n)
 }
 
-// waits is how much is queued.
+// waits says how much is queued.
 func (a awaited) waits(ctx context.Context, v *inbox.View) string {
 	n, bytes, err := v.Ahead(ctx, v.Size(), maxAhead)
 	if err != nil || n < 0 {

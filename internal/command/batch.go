@@ -10,17 +10,21 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli/program"
+	"heartbeat/internal/money/budget"
 )
 
 // The formats of a batch.
 const (
 	formatJSON  = "json"
-	formatLines = "lines" // also any other text
+	formatLines = "lines" // any text is valid, too
 )
 
 // parseLine returns the message of a line.
 func parseLine(line []byte, format string) (inbox.Message, error) {
 	m, err := inbox.ParseMessage(line)
+	if err == nil {
+		_, err = budget.ParseSent(m.Limits)
+	}
 	switch {
 	case err == nil || hasPrompt(line):
 		return m, err
@@ -30,16 +34,14 @@ func parseLine(line []byte, format string) (inbox.Message, error) {
 	return m, fmt.Errorf("%w (--format lines takes any line for a text)", err)
 }
 
-// hasPrompt reports whether a line is an object with a prompt, and so meant as an
-// envelope.
+// hasPrompt reports whether a line is an object with a prompt, and so meant as an envelope.
 func hasPrompt(line []byte) bool {
 	var o struct{ Prompt *string }
 	return json.Unmarshal(line, &o) == nil && o.Prompt != nil
 }
 
-// readBatch reads a file of lines, or stdin if the path is -, and completes each
-// message. It skips blank lines. A line that is no entry is an error, and nothing is
-// sent.
+// readBatch reads a file of lines, or stdin if the path is -, and completes each message. It skips blank lines. A
+// line that is no entry is an error, so that nothing is sent.
 func readBatch(path, format string, stdin *os.File, complete func(*inbox.Message)) (all []inbox.Message, err error) {
 	in := stdin
 	if path == "-" {

@@ -13,7 +13,6 @@ import (
 	"heartbeat/orchestrate"
 )
 
-// breakpointFlags are those of the verbs of breakpoint.
 type breakpointFlags struct {
 	cli.InboxFlags
 	shownFlags
@@ -48,12 +47,7 @@ func listBreakpointsVerb() cli.Verb {
 			o := &breakpointFlags{}
 			f := o.set("list")
 			o.addColor(f)
-			return f, func(args []string, s cli.Streams) error {
-				if err := cli.NoArgs(args); err != nil {
-					return err
-				}
-				return o.list(s)
-			}
+			return f, func(_ []string, s cli.Streams) error { return o.list(s) }
 		},
 	}
 }

@@ -82,7 +82,7 @@ func (o *cancelFlags) wants(sentAt time.Time) bool {
 	return o.all || o.aged && !sentAt.IsZero() && time.Since(sentAt) > time.Duration(o.olderThan)
 }
 
-// waitingEntry is one that may be canceled.
+// waitingEntry is an entry that may be canceled.
 type waitingEntry struct {
 	id, entryID string
 	start       int64 // in the inbox
@@ -90,7 +90,7 @@ type waitingEntry struct {
 	size        int64
 }
 
-// names has the entry id with the offset as well: entries of the same text have one id.
+// names adds the offset to the entry id, because entries of the same text share one.
 func (w waitingEntry) names() names {
 	if w.scheduled {
 		return names{w.id, []string{w.entryID}}
@@ -101,13 +101,8 @@ func (w waitingEntry) names() names {
 // canceling is the state of one cancel command, which may need several transactions.
 type canceling struct {
 	*cancelFlags
-	cli.Streams
-	box  *inbox.Inbox
+	several
 	left []waitingEntry
-	done []inbox.Letter
-	// refused is why the last refused entry stays. total counts the selected entries.
-	refused         error
-	refusals, total int
 }
 
 func (o *cancelFlags) run(args []string, s cli.Streams) error {
@@ -115,14 +110,13 @@ func (o *cancelFlags) run(args []string, s cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	// An empty transaction finishes what a killed command left undone, and moves what
-	// is due to the inbox.
+	// An empty transaction finishes what a killed command left undone, and moves due entries to the inbox.
 	if err := cli.InTransaction(box, s, func(*inbox.Tx) error { return nil }); err != nil {
 		return err
 	}
 	s, line := busy(s, "canceling")
 	defer line.Stop()
-	c := &canceling{cancelFlags: o, Streams: s, box: box}
+	c := &canceling{cancelFlags: o, several: several{Streams: s, flags: &o.InboxFlags, quiet: o.quiet, box: box}}
 	if err := c.choose(args); err != nil {
 		return err
 	}
@@ -132,7 +126,7 @@ func (o *cancelFlags) run(args []string, s cli.Streams) error {
 		before := len(c.left)
 		err := c.part()
 		line.Add(int64(before - len(c.left)))
-		if printed := c.report(); err != nil || printed != nil {
+		if printed := c.report(canceledSentence); err != nil || printed != nil {
 			return errors.Join(err, printed)
 		}
 	}
@@ -205,7 +199,7 @@ func notWaiting(word string, v *inbox.View) error {
 		return fmt.Errorf("the entry %q is in flight: a session works on it, so it cannot be taken back: interrupt the session, or let it end, and run heartbeat recover", word)
 	}
 	if where, err := v.Find(word); err == nil && where == inbox.FoundAnswered {
-		return fmt.Errorf("the entry %q is answered already: heartbeat results %s shows the reply", word, quote(word))
+		return fmt.Errorf("the entry %q is answered already: heartbeat results %s shows the reply", word, words.Shell(word))
 	}
 	return fmt.Errorf("no entry that waits is called %q: heartbeat peek shows them, and heartbeat dead-letter list what was canceled or set aside", word)
 }
@@ -247,7 +241,7 @@ func cancelOne(tx *inbox.Tx, w waitingEntry) (inbox.Letter, error) {
 	return tx.Cancel(w.entryID, w.start)
 }
 
-// refuse notes why an entry stays, and says so at once unless it is the only one.
+// refuse records why an entry stays.
 func (c *canceling) refuse(w waitingEntry, tx *inbox.Tx, why error) {
 	name := cmp.Or(w.id, w.entryID)
 	d := tx.InFlight()
@@ -261,24 +255,11 @@ func (c *canceling) refuse(w waitingEntry, tx *inbox.Tx, why error) {
 	default:
 		why = fmt.Errorf("the entry %q is not canceled: %w", name, why)
 	}
-	if c.refused = why; c.total > 1 {
-		c.Complain(why)
-	}
-	c.refusals++
+	c.several.refuse(why)
 }
 
-// report prints what was done. It does not hold the lock, since a reader may block it.
-func (c *canceling) report() error {
-	for _, l := range c.done {
-		if c.quiet {
-			break
-		}
-		if err := report(&c.InboxFlags, c.Streams, l, fmt.Sprintf("canceled %s (letter %s)", words.Name(l.ID, l.EntryID), l.Letter)); err != nil {
-			return err
-		}
-	}
-	c.done = nil
-	return nil
+func canceledSentence(l inbox.Letter) string {
+	return fmt.Sprintf("canceled %s (letter %s)", words.Name(l.ID, l.EntryID), l.Letter)
 }
 
 func (c *canceling) verdict() error {

@@ -45,14 +45,13 @@ func knownChecks(box *inbox.Inbox, messages []inbox.Message) error {
 	return nil
 }
 
-// checkFlags are those of the verb.
 type checkFlags struct {
 	cli.InboxFlags
 	settings recovery.Settings
 	project  string
 }
 
-// exitUnable is the status of a check that could not be run.
+// exitUnable is the exit status if a check could not be run.
 const exitUnable = 75
 
 func checkVerb() cli.Verb {
@@ -65,7 +64,8 @@ func checkVerb() cli.Verb {
 would decide. Nothing is changed. The commands are those of the hook that the project's
 settings wire to the inbox, or those that the flags name.
 
-Exit status: 0 it passes; 1 it does not, or there is none; 75 it could not be run.`,
+Exit status: 0 it passes; 1 it does not, or there is none; 75 it could not be run;
+128+n signal n ended it.`,
 		Example: `heartbeat check job-7
 heartbeat check job-7 --check 'make test'`,
 		Build: func() (*pflag.FlagSet, cli.Action) {
@@ -115,7 +115,7 @@ func (o *checkFlags) run(entry string, s cli.Streams) error {
 	return o.say(out, s)
 }
 
-// say prints what came of it, and returns the status.
+// say prints the outcome, and returns the status.
 func (o *checkFlags) say(out check.Outcome, s cli.Streams) error {
 	c := inbox.Check{Name: out.Name, Status: inbox.CheckPassed, Why: out.Why, Seconds: out.Took.Seconds(), Tail: out.Tail}
 	decides, status := "the entry would be answered", error(nil)
@@ -134,7 +134,7 @@ func (o *checkFlags) say(out check.Outcome, s cli.Streams) error {
 	return errors.Join(o.Print(s, c, text), status)
 }
 
-// turnOf is what the check of an entry is told, as far as it is kept.
+// turnOf returns what the check of an entry is told, as far as it is kept.
 func turnOf(box *inbox.Inbox, entry string) (t check.Turn, metadata map[string]json.RawMessage, err error) {
 	f, err := history.Find(box, entry)
 	if err != nil {
@@ -153,7 +153,7 @@ func turnOf(box *inbox.Inbox, entry string) (t check.Turn, metadata map[string]j
 		if err != nil {
 			return t, nil, err
 		}
-		defer func() { _ = v.Close() }() // it only reads
+		defer func() { _ = v.Close() }() // only read
 		if d := v.InFlight(); d != nil && d.EntryID == f.EntryID {
 			t.Prompt, t.Session, t.Attempt, metadata = d.Text(), d.SessionID, d.Attempt, d.Metadata()
 			break
@@ -172,7 +172,7 @@ func turnOf(box *inbox.Inbox, entry string) (t check.Turn, metadata map[string]j
 	return t, metadata, nil
 }
 
-// wiredChecks are those of the Stop hook that a project's settings wire to the inbox.
+// wiredChecks are the checks of the Stop hook that a project's settings wire to the inbox.
 func wiredChecks(box *inbox.Inbox, project string, without *check.Set) *check.Set {
 	dir, err := filepath.Abs(project)
 	if err != nil {

@@ -29,8 +29,8 @@ func compactVerb() cli.Verb {
 		Short: "give back the disk space of what was settled",
 		Long: `Give back the disk space of what was settled, beside a live session and beside
 producers. The inbox keeps its length and every offset: what was settled becomes
-a hole in it, and some kilobytes before the cursor stay, by which the file is
-recognised. What killed commands left beside it is taken away.
+a hole in it, but for the last settled line and at least 4 KiB before the cursor,
+by which the file is recognised. What killed commands left beside it goes.
 
 With --keep, results, events, costs and dead letters that were dealt with, which are
 older than that, are thrown away as well; 0 keeps none but what comes meanwhile. What
@@ -48,9 +48,6 @@ heartbeat compact --keep 30d`,
 			f.Var(&o.keep, "keep", "throw away older results, events, costs and requeued dead letters (seconds or a duration; 0: all)")
 			f.Lookup("keep").DefValue = ""
 			return f, func(args []string, s cli.Streams) error {
-				if err := cli.NoArgs(args); err != nil {
-					return err
-				}
 				o.trims = f.Changed("keep")
 				return o.run(s)
 			}
@@ -101,8 +98,8 @@ func (o *compactFlags) run(s cli.Streams) error {
 	return errors.Join(err, o.report(c, err == nil, box, whole))
 }
 
-// before is the time before which records are thrown away. With --keep 0 it is far in
-// the future, so that a clock that was set back keeps nothing.
+// before is the time before which records are thrown away. With --keep 0 it is far in the future, so that nothing
+// is kept after the clock was set back.
 func (o *compactFlags) before(now time.Time) time.Time {
 	if o.keep == 0 {
 		return now.AddDate(1000, 0, 0)
@@ -110,7 +107,7 @@ func (o *compactFlags) before(now time.Time) time.Time {
 	return now.Add(-time.Duration(o.keep))
 }
 
-// report prints what was done. Without holes that is at most the trimming.
+// report prints what was done. If the inbox could not be compacted, only trimming is reported.
 func (o *compactFlags) report(c compacted, holes bool, box *inbox.Inbox, s cli.Streams) error {
 	if !holes && c.Trimmed == nil {
 		return nil

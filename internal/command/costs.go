@@ -61,9 +61,6 @@ heartbeat costs --by meta.branch --since 2026-03-01 --csv`,
 			f.BoolVar(&o.prices, "prices", false, "print what models cost, and nothing else")
 			o.addColor(f)
 			return f, func(args []string, s cli.Streams) error {
-				if err := cli.NoArgs(args); err != nil {
-					return err
-				}
 				switch {
 				case o.prices:
 					return o.printPrices(s)
@@ -143,7 +140,7 @@ func (o *costsFlags) sum(box *inbox.Inbox, s cli.Streams) (*costs.Sum, error) {
 	return sum, err
 }
 
-// describe tells the sum what metadata its entries have.
+// describe gives the sum the metadata of its entries.
 func describe(box *inbox.Inbox, sum *costs.Sum, s cli.Streams) (err error) {
 	v, err := box.View()
 	if err != nil {
@@ -168,7 +165,7 @@ func printCosts(rows []*costs.Group, head string, to io.Writer, spell func(*cost
 		if err != nil {
 			return err
 		}
-		_, _ = out.WriteString(line + "\n") // likewise
+		_, _ = out.WriteString(line + "\n") // Flush returns the error
 	}
 	return out.Flush()
 }

@@ -11,7 +11,7 @@ import (
 	"heartbeat/internal/money/price"
 )
 
-// printPrices prints what models cost, a line each, and what a person may do about it.
+// printPrices prints what models cost, a line each, and what a person may change.
 func (o *costsFlags) printPrices(s cli.Streams) error {
 	table, err := meter.Prices()
 	number := func(title string) layout.Column { return layout.Column{Title: title, Right: true} }

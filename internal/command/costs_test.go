@@ -386,7 +386,7 @@ func TestToday(t *testing.T) {
 	s := newSpender(t, inbox.Message{ID: "a", Text: "one"})
 	s.now = time.Now()
 	s.in(func(tx *inbox.Tx) error {
-		tx.NoteLimit(budget.Limits{Nanos: int64(nanos), Tokens: 4000})
+		tx.NoteLimit(budget.Limits{Nanos: int64(nanos), Tokens: 4000}.JSON())
 		_, err := tx.Pause("", nil)
 		return err
 	})
@@ -399,7 +399,7 @@ func TestToday(t *testing.T) {
 	assert.Contains(t, out, `"cost_usd":3.1,`)
 	assert.Contains(t, out, `"limit_usd":50,"limit_tokens":4000}`)
 	s.in(func(tx *inbox.Tx) error {
-		tx.NoteLimit(budget.Limits{})
+		tx.NoteLimit(budget.Limits{}.JSON())
 		return tx.Resume()
 	})
 	out, _ = says(t, s.box, "status")

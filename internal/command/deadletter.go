@@ -14,15 +14,6 @@ import (
 	"heartbeat/internal/money/budget"
 )
 
-// What dead-letter does with letters.
-const (
-	listLetter    = "list"
-	showLetter    = "show"
-	requeueLetter = "requeue"
-	acceptLetter  = "accept"
-	purgeLetter   = "purge"
-)
-
 type letterFlags struct {
 	cli.InboxFlags
 	shownFlags
@@ -51,13 +42,13 @@ heartbeat dead-letter purge --requeued --yes`,
 
 func listLettersVerb() cli.Verb {
 	return letterVerb(cli.Verb{
-		Name:  listLetter,
+		Name:  "list",
 		Short: "show one line for each letter",
 		Long: `Show one line for each dead letter; with --open only those that somebody has yet to
 deal with: they were neither requeued, accepted nor canceled, and no entry of the same
 id was answered since.`,
 		Example: "heartbeat dead-letter list --open",
-	}, func(o *letterFlags, f *pflag.FlagSet) {
+	}, func(o *letterFlags, _ []string, s cli.Streams) error { return o.list(s) }, func(o *letterFlags, f *pflag.FlagSet) {
 		f.BoolVar(&o.openOnly, "open", false, "only those that somebody has yet to deal with")
 		o.addColor(f)
 	})
@@ -65,7 +56,7 @@ id was answered since.`,
 
 func showLettersVerb() cli.Verb {
 	return letterVerb(cli.Verb{
-		Name:  showLetter,
+		Name:  "show",
 		Args:  "LETTER...",
 		IDs:   letterIDs,
 		Short: "show all there is of a letter, and its text in full",
@@ -73,12 +64,12 @@ func showLettersVerb() cli.Verb {
 
 Exit status: 0 shown; 1 not: no such letter, or more than one of that name.`,
 		Example: "heartbeat dead-letter show job-17",
-	}, (*letterFlags).AddRaw)
+	}, (*letterFlags).show, (*letterFlags).AddRaw)
 }
 
 func requeueLettersVerb() cli.Verb {
 	return letterVerb(cli.Verb{
-		Name:  requeueLetter,
+		Name:  "requeue",
 		Args:  "LETTER... | --all",
 		IDs:   letterIDs,
 		Short: "append letters to the inbox again",
@@ -92,7 +83,7 @@ letter, more than one of that name, or one that cannot be requeued. What was don
 before that is printed.`,
 		Example: `heartbeat dead-letter requeue job-17
 heartbeat dead-letter requeue job-18 --max-cost 5`,
-	}, func(o *letterFlags, f *pflag.FlagSet) {
+	}, (*letterFlags).requeue, func(o *letterFlags, f *pflag.FlagSet) {
 		f.BoolVar(&o.all, "all", false, "all letters that were not requeued yet")
 		cli.AddEntryLimits(f, &o.limits, "the entry may cost so many dollars, whatever the flags of the hook say")
 		f.Var(&o.settle, "settle", "how long a last line without newline must stand still before it gets one")
@@ -102,7 +93,7 @@ heartbeat dead-letter requeue job-18 --max-cost 5`,
 
 func acceptLettersVerb() cli.Verb {
 	return letterVerb(cli.Verb{
-		Name:  acceptLetter,
+		Name:  "accept",
 		Args:  "LETTER...",
 		IDs:   letterIDs,
 		Short: "make late replies the results of their entries",
@@ -114,12 +105,12 @@ Exit status: 0 done; 1 not done: no such letter, more than one of that name, or
 one without a late reply, or that was requeued or accepted, or whose id another
 entry has. What was done before that is printed.`,
 		Example: "heartbeat dead-letter accept job-17",
-	}, func(o *letterFlags, f *pflag.FlagSet) { o.addQuiet(f, "letter") })
+	}, (*letterFlags).accept, func(o *letterFlags, f *pflag.FlagSet) { o.addQuiet(f, "letter") })
 }
 
 func purgeLettersVerb() cli.Verb {
 	return letterVerb(cli.Verb{
-		Name:  purgeLetter,
+		Name:  "purge",
 		Args:  "LETTER... | --requeued | --all",
 		IDs:   letterIDs,
 		Short: "throw letters away for good",
@@ -128,7 +119,7 @@ func purgeLettersVerb() cli.Verb {
 Exit status: 0 done, also where there was nothing to do; 1 not done: no such
 letter, more than one of that name, or it was not confirmed.`,
 		Example: "heartbeat dead-letter purge --requeued --yes",
-	}, func(o *letterFlags, f *pflag.FlagSet) {
+	}, (*letterFlags).purge, func(o *letterFlags, f *pflag.FlagSet) {
 		f.BoolVar(&o.all, "all", false, "all letters")
 		f.BoolVar(&o.requeued, "requeued", false, "those that were requeued or accepted")
 		f.BoolVar(&o.yes, "yes", false, "without asking")
@@ -136,8 +127,8 @@ letter, more than one of that name, or it was not confirmed.`,
 	})
 }
 
-// letterVerb adds the flags of all dead-letter verbs to v, and those that add declares.
-func letterVerb(v cli.Verb, add func(*letterFlags, *pflag.FlagSet)) cli.Verb {
+// letterVerb gives v its action, the flags of all dead-letter verbs, and those that add declares.
+func letterVerb(v cli.Verb, act func(*letterFlags, []string, cli.Streams) error, add func(*letterFlags, *pflag.FlagSet)) cli.Verb {
 	v.Build = func() (*pflag.FlagSet, cli.Action) {
 		o := &letterFlags{settle: cli.Span(cli.DefaultSettle)}
 		f := cli.NewFlags(v.Name)
@@ -147,7 +138,10 @@ func letterVerb(v cli.Verb, add func(*letterFlags, *pflag.FlagSet)) cli.Verb {
 			if err := o.check(v.Name, args); err != nil {
 				return cli.Usage(err)
 			}
-			return o.run(v.Name, args, s)
+			if err := act(o, args, s); err != nil {
+				return fmt.Errorf("dead-letter: %w", err)
+			}
+			return nil
 		}
 	}
 	return v
@@ -160,9 +154,7 @@ func (o *letterFlags) check(what string, args []string) error {
 		return err
 	}
 	switch {
-	case what == listLetter && letters:
-		return errors.New("list shows all of them: heartbeat dead-letter show takes a LETTER")
-	case what == listLetter:
+	case what == "list":
 		return nil
 	case o.all && o.requeued:
 		return errors.New("--all and --requeued: one of them is enough")
@@ -174,26 +166,8 @@ func (o *letterFlags) check(what string, args []string) error {
 	return nil
 }
 
-func (o *letterFlags) run(what string, words []string, s cli.Streams) error {
-	var err error
-	switch what {
-	case listLetter:
-		err = o.list(s)
-	case showLetter:
-		err = o.show(words, s)
-	case requeueLetter, acceptLetter:
-		err = o.requeue(what, words, s)
-	case purgeLetter:
-		err = o.purge(words, s)
-	}
-	if err != nil {
-		return fmt.Errorf("dead-letter: %w", err)
-	}
-	return nil
-}
-
-// chooseLetters returns the letters that the words name, each once. With again, a name
-// of several letters of one entry means the one that nobody dealt with yet.
+// chooseLetters returns the letters that the words name, each once. With again, a name that several letters of one
+// entry share means the letter that nobody dealt with yet.
 func chooseLetters(words []string, again bool, each func(func(inbox.Letter) bool) ([]string, error), s cli.Streams) (chosen []inbox.Letter, err error) {
 	var all []inbox.Letter
 	more := false
@@ -237,7 +211,7 @@ func letterNames(l inbox.Letter) names { return names{l.ID, []string{l.Letter, l
 
 func isClosed(l inbox.Letter) bool { return !l.Open() }
 
-// oneEntry reports whether all letters are of the same entry.
+// oneEntry reports whether all letters belong to the same entry.
 func oneEntry(all []inbox.Letter) bool {
 	other := func(l inbox.Letter) bool {
 		return l.EntryID != all[0].EntryID && (l.ID == "" || l.ID != all[0].ID)

@@ -51,9 +51,6 @@ heartbeat demo --claude --keep`,
 			f.BoolVar(&d.keep, "keep", false, "leave the workspace, and say where it is")
 			f.BoolVar(&d.json, "json", false, "print the results as JSON lines, and nothing else")
 			return f, func(args []string, s cli.Streams) error {
-				if err := cli.NoArgs(args); err != nil {
-					return err
-				}
 				d.Streams = s
 				return d.run()
 			}
@@ -61,21 +58,20 @@ heartbeat demo --claude --keep`,
 	}
 }
 
-// demo is one run of the verb.
 type demo struct {
 	cli.Streams
 	claude, keep, json bool
 	self, dir          string
 	box                *inbox.Inbox
-	ids                []string       // of the entries, in the order in which they were sent
-	told               map[string]int // the last delivery of each entry that was told
-	answered           int            // how many answers were told
+	ids                []string       // of the entries, in the order of sending
+	told               map[string]int // the last delivery of each entry that was shown
+	answered           int            // how many answers were shown
 }
 
 func (d *demo) run() (err error) {
 	ctx, stop := endOnSignal(context.Background())
 	defer stop()
-	broken := make(chan os.Signal, 1) // a reader that goes away must not leave the workspace behind
+	broken := make(chan os.Signal, 1) // a closed pipe must not leave the workspace behind
 	signal.Notify(broken, syscall.SIGPIPE)
 	defer signal.Stop(broken)
 	if d.self, err = os.Executable(); err != nil {
@@ -89,15 +85,13 @@ func (d *demo) run() (err error) {
 			err = errors.Join(err, os.RemoveAll(d.dir))
 		}
 	}()
-	if err = d.show(ctx); err == nil {
-		return nil
+	if err = d.show(ctx); err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
 	}
-	err = fmt.Errorf("demo: %w", err)
-	var by cli.EndedBy
-	if errors.As(context.Cause(ctx), &by) {
-		return cli.Status(by.Status(), fmt.Errorf("demo: %w", by))
+	if err != nil {
+		return fmt.Errorf("demo: %w", err)
 	}
-	return err
+	return nil
 }
 
 // show runs the demo in its workspace.
@@ -132,7 +126,7 @@ func (d *demo) inboxPath() string { return filepath.Join(d.dir, "inbox.jsonl") }
 
 func (d *demo) say(format string, args ...any) { d.print("", 0, format, args...) }
 
-// tell prints what happened, with the kind of event in a column of its own.
+// tell prints what happened, with the kind of event in its own column.
 func (d *demo) tell(what, format string, args ...any) { d.print(what, 13, format, args...) }
 
 func (d *demo) print(what string, column int, format string, args ...any) {
@@ -199,8 +193,8 @@ func (d *demo) lastSession(ctx context.Context, start startSession) error {
 // demoPoll is how often the demo looks at the inbox.
 const demoPoll = 20 * time.Millisecond
 
-// watch tells what becomes of the prompts until the session has ended, which it has after an
-// error too, or, to kill it, until it has worked for a while on the prompt for that.
+// watch shows what becomes of the prompts until the session has ended, or, with toKill, until it has worked on the
+// chosen prompt for a while. After an error the session has ended, too.
 func (d *demo) watch(ctx context.Context, s *demoSession, toKill bool) (ended bool, err error) {
 	defer func() {
 		if err != nil {
@@ -230,7 +224,7 @@ func (d *demo) watch(ctx context.Context, s *demoSession, toKill bool) (ended bo
 	}
 }
 
-// look tells what is new in the inbox, and returns what is in flight.
+// look shows what is new in the inbox, and returns what is in flight.
 func (d *demo) look() (in *inbox.Delivery, err error) {
 	v, err := d.box.View()
 	if err != nil {
@@ -246,13 +240,13 @@ func (d *demo) look() (in *inbox.Delivery, err error) {
 		d.tell(fmt.Sprintf("answered %d", d.place(r.ID)+1), "%s", words.Brief(r.Answer()))
 		d.answered++
 	}
-	if in = v.InFlight(); in != nil && d.place(in.ID()) == d.answered { // or the result before it is still being written
+	if in = v.InFlight(); in != nil && d.place(in.ID()) == d.answered { // else that result is still being written
 		d.delivered(in.ID(), in.Attempt)
 	}
 	return in, nil
 }
 
-// delivered tells of a delivery, once.
+// delivered shows a delivery, once.
 func (d *demo) delivered(id string, attempt int) {
 	again := ""
 	switch before := d.told[id]; {
@@ -265,10 +259,9 @@ func (d *demo) delivered(id string, attempt int) {
 	d.tell(fmt.Sprintf("delivered %d", d.place(id)+1), "%s%s", firstLine(demoPrompts[d.place(id)]), again)
 }
 
-// place is the index of the entry's prompt.
 func (d *demo) place(id string) int { return slices.Index(d.ids, id) }
 
-// results returns what was answered so far, and the lines that say so.
+// results returns the results so far, and their lines.
 func (d *demo) results() (all []inbox.Result, text string, err error) {
 	read, err := history.Results(d.box).Last(0, func(r inbox.Result, line []byte) {
 		all, text = append(all, r), text+string(line)+"\n"
@@ -305,7 +298,6 @@ func (d *demo) report(killed bool) error {
 	return nil
 }
 
-// next is what to type after the demo.
 func (d *demo) next() string {
 	text := "What to type next, in a project of yours:\n  " + firstSteps("\n  ")
 	if strings.Contains(d.self, string(filepath.Separator)+"go-build") {

@@ -22,18 +22,18 @@ import (
 	"heartbeat/internal/machine/guardian"
 )
 
-// How long a session has had a prompt when it is killed. By then the transcript of the real
-// client, which it writes with a delay, has the prompt; the stand-in never answers that one.
+// How long a session has had a prompt when it is killed. The real client writes its transcript with a delay, and by
+// then the prompt is in it. The stand-in never answers that prompt.
 const (
 	claudeHeadStart  = time.Second
 	standInHeadStart = 100 * time.Millisecond
 )
 
-// startSession starts a session that is killed while it works on the prompt hang, which it
-// may therefore never answer; "" if it is not to be killed.
+// startSession starts a session. It is killed while it works on the prompt hang, so it may never answer that one;
+// "" if it is not to be killed.
 type startSession func(hang string) (*demoSession, error)
 
-// client says who works through the demo.
+// client returns how to start the sessions of the demo.
 func (d *demo) client() (startSession, error) {
 	if !d.claude {
 		d.say("The agent of this demo is a stand-in, which needs no account and no network. " +
@@ -77,8 +77,7 @@ func (d *demo) standIn(hang string) (*demoSession, error) {
 	return runSession(cmd, standInHeadStart)
 }
 
-// demoSession is a session in a process group of its own, which a ^C at the terminal
-// does not reach: the demo ends it.
+// demoSession is a session in its own process group, which a ^C at the terminal does not reach: the demo ends it.
 type demoSession struct {
 	cmd       *exec.Cmd
 	output    bytes.Buffer
@@ -103,8 +102,7 @@ func runSession(cmd *exec.Cmd, headStart time.Duration) (*demoSession, error) {
 
 func (s *demoSession) pid() int { return s.cmd.Process.Pid }
 
-// kill kills the session as a crash or an operator would: nothing of it gets to say
-// anything.
+// kill kills the session as a crash or an operator would: no process of it can say anything.
 func (s *demoSession) kill() error {
 	if err := guardian.SignalGroup(s.pid(), syscall.SIGKILL); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("kill the session: %w", err)
@@ -125,12 +123,11 @@ func (s *demoSession) failure() error {
 	return fmt.Errorf("the session ended with %s: %s", exit, bytes.TrimSpace(s.output.Bytes()))
 }
 
-// standInVerb runs a session of the demo's own agent, as a process that can be killed. It
-// is listed nowhere.
+// standInVerb runs a session of the demo's own agent, as a process that can be killed. No help lists it.
 const standInVerb = "__session"
 
-// runStandIn is the hidden verb: INBOX TRANSCRIPT HANG. It ends when its stdin does, so
-// that it does not outlive the demo, and never answers the prompt HANG.
+// runStandIn is the hidden verb: INBOX TRANSCRIPT HANG. It ends with its stdin, so that it does not outlive the
+// demo, and never answers the prompt HANG.
 func runStandIn(args []string, s cli.Streams) int {
 	if len(args) != 3 {
 		s.Note("%s is a part of heartbeat demo: type heartbeat demo", standInVerb)
@@ -148,8 +145,7 @@ func runStandIn(args []string, s cli.Streams) int {
 	return cli.ExitOK
 }
 
-// standInSession answers a prompt, and goes on while the hook hands it texts at the end of its
-// turns.
+// standInSession answers a prompt, and goes on while the hook hands it texts at the end of its turns.
 func standInSession(ctx context.Context, inbox, transcript, hang string) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -170,12 +166,12 @@ func standInSession(ctx context.Context, inbox, transcript, hang string) error {
 		}
 		stop := exec.CommandContext(ctx, self, demoHook(inbox)...)
 		stop.Env = append(claude.WithoutIdentity(os.Environ()), "CLAUDE_PID="+strconv.Itoa(os.Getpid()))
-		stop.Stdin, stop.Stderr = bytes.NewReader(input), os.Stderr // the demo shows it where the session fails
+		stop.Stdin, stop.Stderr = bytes.NewReader(input), os.Stderr // the demo shows it if the session fails
 		stdout, err := stop.Output()
 		if err != nil {
 			return fmt.Errorf("run the hook: %w", err)
 		}
-		if len(stdout) == 0 { // it lets the session end
+		if len(stdout) == 0 { // the hook lets the session end
 			return nil
 		}
 		var decision struct{ Reason string }

@@ -18,7 +18,6 @@ import (
 	"heartbeat/orchestrate"
 )
 
-// doctorFlags are those of doctor.
 type doctorFlags struct {
 	inbox    string
 	project  string
@@ -56,9 +55,6 @@ heartbeat doctor --project ~/work --settings session.json --json`,
 			f.BoolVar(&o.json, "json", false, "print one JSON object for each check")
 			o.addColor(f)
 			return f, func(args []string, s cli.Streams) error {
-				if err := cli.NoArgs(args); err != nil {
-					return err
-				}
 				if o.agent == codexAgent && len(o.settings) > 0 {
 					return cli.Usage(errors.New("--settings is about Claude Code: Codex says itself which hooks it has"))
 				}
@@ -76,7 +72,7 @@ func (o *doctorFlags) run(s cli.Streams) error {
 	return o.checked("doctor", doctor.Run(in), o.json, s, "check failed", "checks failed", doctor.Fail)
 }
 
-// checked prints what the verb has checked. How many are in one of these states is the error.
+// checked prints the checks. The error counts those in one of the given states.
 func (o *shownFlags) checked(verb string, all []doctor.Check, asJSON bool, s cli.Streams, one, many string, states ...string) error {
 	write := func() error { return doctor.WriteText(o.on(s.Out).Output, all) }
 	if asJSON {

@@ -12,7 +12,6 @@ import (
 	"heartbeat/orchestrate"
 )
 
-// fsckFlags are those of fsck.
 type fsckFlags struct {
 	cli.InboxFlags
 	shownFlags
@@ -47,12 +46,7 @@ heartbeat fsck --repair`,
 			o.Add(f)
 			f.BoolVar(&o.repair, "repair", false, "mend what can be mended safely")
 			o.addColor(f)
-			return f, func(args []string, s cli.Streams) error {
-				if err := cli.NoArgs(args); err != nil {
-					return err
-				}
-				return o.run(s)
-			}
+			return f, func(_ []string, s cli.Streams) error { return o.run(s) }
 		},
 	}
 }

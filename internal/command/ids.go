@@ -24,9 +24,8 @@ const (
 	maxIDs = 200
 )
 
-// listIDs returns ids of a kind in the inbox that the line names, the most likely ones
-// first. It keeps silent about errors, since its output appears in the line that a
-// person is typing.
+// listIDs returns ids of a kind in the inbox that the line names, most likely first. It is silent about errors,
+// because its output appears in the line that a person is typing.
 func listIDs(kind string, flags *pflag.FlagSet) []program.Hint {
 	path, err := flags.GetString("inbox")
 	if err != nil {
@@ -45,7 +44,7 @@ func listIDs(kind string, flags *pflag.FlagSet) []program.Hint {
 	return append(listQueued(box, maxIDs/2, true), listAnswered(box)...)
 }
 
-// listQueued returns the entry in flight, if that may be meant, and those that come next.
+// listQueued returns the entries that come next, after the one in flight if that may be meant.
 func listQueued(box *inbox.Inbox, most int, flying bool) (hints []program.Hint) {
 	v, err := box.View()
 	if err != nil {
@@ -70,7 +69,7 @@ func listScheduled(box *inbox.Inbox) (hints []program.Hint) {
 	return hints
 }
 
-// listAnswered returns those that were answered last.
+// listAnswered returns the entries that were answered last.
 func listAnswered(box *inbox.Inbox) (hints []program.Hint) {
 	read, err := history.Results(box).Last(maxIDs/2, func(r inbox.Result, _ []byte) {
 		hints = append(hints, program.Hint{ID: cmp.Or(r.ID, r.EntryID), What: r.Answer()})

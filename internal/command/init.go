@@ -20,9 +20,9 @@ import (
 	"heartbeat/internal/words"
 )
 
-// initFlags are those of init, and what it finds out before it writes.
+// initFlags are the flags of init, and what it finds out before it writes.
 type initFlags struct {
-	inbox    string // as it was given
+	inbox    string // as given
 	launcher bool
 	undo     bool
 	install  installFlags
@@ -62,12 +62,7 @@ heartbeat init --undo`,
 			f.Lookup("yes").Hidden = true
 			f.BoolVar(&o.launcher, "launcher", false, "wire no hook: sessions are started by heartbeat launch")
 			f.BoolVar(&o.undo, "undo", false, "take back what init made")
-			return f, func(args []string, s cli.Streams) error {
-				if err := cli.NoArgs(args); err != nil {
-					return err
-				}
-				return o.run(s)
-			}
+			return f, func(_ []string, s cli.Streams) error { return o.run(s) }
 		},
 	}
 }
@@ -116,7 +111,7 @@ func (o *initFlags) begin() (unlock func(), err error) {
 	return lockFolder(o.project)
 }
 
-// own returns an error if dir is another user's, whose files init would make as its own.
+// own returns an error if dir belongs to another user, because init makes files as the current one.
 func own(dir string) error {
 	info, err := disk.StatDir(dir)
 	if err != nil {
@@ -128,7 +123,7 @@ func own(dir string) error {
 	return nil
 }
 
-// lockFolder leaves no lock file: the folder itself is locked.
+// lockFolder locks the folder itself, so that no lock file is left.
 func lockFolder(dir string) (unlock func(), err error) {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -217,7 +212,7 @@ func (o *initFlags) planHook(s cli.Streams) (step func() error, err error) {
 	}, nil
 }
 
-// wiring is that of install with no other flags.
+// wiring is the wiring of install without other flags.
 func (o *initFlags) wiring() (path string, w settings.Wiring, err error) {
 	o.install.scope = string(settings.Project)
 	o.install.hook = o.install.wired.Set()
@@ -237,8 +232,8 @@ func (o *initFlags) wiring() (path string, w settings.Wiring, err error) {
 // ignoring is the .gitignore of the inbox's folder.
 const ignoring = "# The inbox of heartbeat: git leaves this folder alone.\n*\n"
 
-// write makes the folder, and writes down in it what init is about to make: whatever is
-// killed from here on, --undo knows.
+// write makes the folder, and records in it what init is about to make. After a kill from here on --undo knows what
+// to remove.
 func (o *initFlags) write(there bool, before made, s cli.Streams) error {
 	if o.made.Project = o.project; there && o.made == before {
 		return o.ignore(s)
@@ -261,7 +256,7 @@ func (o *initFlags) write(there bool, before made, s cli.Streams) error {
 	return o.ignore(s)
 }
 
-// ignore has git leave a folder alone that init has made. Of another one it says what to do.
+// ignore makes git ignore a folder that init made. For another folder it says what to do.
 func (o *initFlags) ignore(s cli.Streams) error {
 	path := filepath.Join(o.dir, ".gitignore")
 	there, err := disk.Exists(path)
@@ -298,7 +293,7 @@ func (o *initFlags) tell(s cli.Streams) error {
 	if err := doctor.WriteText(look.on(s.Out).Output, bad); err != nil {
 		return err
 	}
-	named := "" // what is found needs no name
+	named := "" // the default inbox needs no flag
 	if filepath.Join(o.dir, filepath.Base(o.inbox)) != filepath.Join(o.project, cli.DefaultInbox) || os.Getenv(cli.InboxVariable) != "" {
 		named = " --inbox " + words.Shell(o.inbox)
 	}
@@ -311,8 +306,7 @@ func firstSteps(between string) string {
 	return strings.Join(append([]string{"heartbeat init"}, nextSteps("")...), between)
 }
 
-// nextSteps are what to type once a project is set up. named is a flag with its inbox, ""
-// where that is found.
+// nextSteps are what to type once a project is set up. named is a flag that names the inbox, "" if none is needed.
 func nextSteps(named string) []string {
 	return []string{
 		"heartbeat send" + named + ` "Name three cats."`,

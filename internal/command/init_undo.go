@@ -15,7 +15,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// madeFile is where init writes down what it makes, in the inbox's folder.
+// madeFile is where init records what it makes, in the inbox's folder.
 const (
 	madeFile    = cli.InitFile
 	maxMadeFile = 64 << 10
@@ -26,7 +26,7 @@ type made struct {
 	Project string `json:"project"`          // where init ran
 	Folder  bool   `json:"folder,omitempty"` // the inbox's folder
 	Hook    bool   `json:"hook,omitempty"`   // the wiring in the project's settings
-	// Ignore is the project's .gitignore that an earlier release added Line to.
+	// Ignore is the project's .gitignore to which an earlier release added Line.
 	Ignore string `json:"ignore,omitempty"`
 	Line   string `json:"line,omitempty"`
 }
@@ -46,7 +46,7 @@ func readMade(dir string) (m made, err error) {
 	return m, nil
 }
 
-// takeBack undoes init. What was written down goes last: a killed undo can be run again.
+// takeBack undoes init. It removes the record last, so that a killed undo can be run again.
 func (o *initFlags) takeBack(s cli.Streams) error {
 	m, err := readMade(o.dir)
 	if err != nil {
@@ -109,7 +109,7 @@ func (o *initFlags) removeFolder(m made, s cli.Streams) error {
 	if err := disk.Remove(filepath.Join(o.dir, madeFile)); err != nil || !m.Folder {
 		return err
 	}
-	if err := syscall.Rmdir(o.dir); err == nil { // a link that was put there stays
+	if err := syscall.Rmdir(o.dir); err == nil { // a link in its place stays
 		_, err = fmt.Fprintf(s.Out, "removed the folder %s\n", o.dir)
 		return err
 	}

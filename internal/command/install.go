@@ -18,11 +18,11 @@ import (
 	"heartbeat/orchestrate"
 )
 
-// installFlags are those of install; uninstall has some of them.
+// installFlags are the flags of install; uninstall has some of them.
 type installFlags struct {
 	verb     string // install or uninstall
 	wired    hook.Flags
-	hook     *pflag.FlagSet // sets them
+	hook     *pflag.FlagSet // sets wired
 	scope    string
 	settings string
 	print    bool
@@ -40,12 +40,12 @@ type installed struct {
 	Args     []string `json:"args"`
 	Timeout  int      `json:"timeout,omitempty"`
 	Rewake   bool     `json:"rewake,omitempty"`
-	Tools    string   `json:"tools,omitempty"` // the .mcp.json or config.toml with the tools of an agent, or that they were taken out of
+	Tools    string   `json:"tools,omitempty"` // the .mcp.json or config.toml that has or had an agent's tools
 
 	wantsTools bool
 }
 
-// The clients that install knows, by what --agent calls them, and the scopes; without flags the first is meant.
+// The clients and scopes that install knows. The first is the default.
 var (
 	agents = []string{"claude", codexAgent}
 	scopes = []string{string(settings.Project), string(settings.Local), string(settings.User)}
@@ -78,8 +78,7 @@ itself what becomes of its entry, and the settings allow them. Installing withou
 takes them out again.
 
 With --agent codex the file is Codex's hooks.json, in the project's .codex, or in
-~/.codex with --scope user. The config.toml beside it gets the tools with --mcp, and
-switches hooks on where they are switched off; uninstall switches them back.
+~/.codex with --scope user. The config.toml beside it gets the tools with --mcp.
 
 Without --rewake the hook blocks the stop: it hands over the next entry whenever
 a turn ends, also under -p. Its timeout is above the idle interval, and the cap
@@ -100,7 +99,7 @@ heartbeat install --rewake`,
 				o.hook.Lookup(name).Hidden = true
 			}
 			o.hook.VisitAll(func(flag *pflag.Flag) {
-				if !flag.Hidden || flag.Usage == "" { // or one of an earlier release, which says what to use instead
+				if !flag.Hidden || flag.Usage == "" { // hidden ones with usage name their successor
 					f.AddFlag(flag)
 				}
 			})
@@ -138,10 +137,10 @@ changed it since, heartbeat's own part goes, and the rest stays.`,
 	}
 }
 
-// codexAgent is what --agent calls Codex.
+// codexAgent is the value of --agent for Codex.
 const codexAgent = "codex"
 
-// lacking are the flags that mean nothing for Codex, and why.
+// lacking are the flags that have no meaning for Codex, and why.
 var lacking = map[string]string{
 	"rewake":               "Codex runs no hooks in the background",
 	"max-cost-per-entry":   "Codex cannot be stopped between two requests",
@@ -149,9 +148,6 @@ var lacking = map[string]string{
 }
 
 func (o *installFlags) run(f *pflag.FlagSet, args []string, s cli.Streams) error {
-	if err := cli.NoArgs(args); err != nil {
-		return err
-	}
 	for _, name := range slices.Sorted(maps.Keys(lacking)) {
 		if o.agent == codexAgent && f.Lookup(name) != nil && f.Changed(name) {
 			return cli.Usage(fmt.Errorf("--%s means nothing with --agent %s: %s", name, o.agent, lacking[name]))
@@ -174,8 +170,8 @@ func (o *installFlags) run(f *pflag.FlagSet, args []string, s cli.Streams) error
 func (o *installFlags) apply(p *wiringPlan, s cli.Streams) error {
 	w, path := p.wiring, p.hooks.Path
 	if o.print {
-		for _, would := range p.would {
-			s.Note("%s", would)
+		if p.beside != nil {
+			s.Note("%s", p.would)
 		}
 		_, after, err := p.hooks.Look()
 		if err == nil {
@@ -187,9 +183,6 @@ func (o *installFlags) apply(p *wiringPlan, s cli.Streams) error {
 		return fmt.Errorf("%s: %w", o.verb, err)
 	}
 	changed, err := p.write()
-	if err == nil && p.did != "" {
-		s.Note("%s", p.did)
-	}
 	if err == nil && p.install {
 		err = o.makeFolder(s)
 		o.bindRuns(s)
@@ -198,10 +191,15 @@ func (o *installFlags) apply(p *wiringPlan, s cli.Streams) error {
 		return fmt.Errorf("%s: %w", o.verb, err)
 	}
 	report := installed{
-		Settings: path, Changed: changed, Command: w.Command, Args: w.Args, Timeout: w.Timeout, Rewake: o.wired.Rewake,
-		Tools: p.tools, wantsTools: o.mcp,
+		Settings: path, Changed: changed, Command: w.Command, Args: w.Args, Timeout: w.Timeout, Rewake: o.wired.Rewake, wantsTools: o.mcp,
 	}
-	if p.install && !w.Line {
+	if p.beside != nil {
+		report.Tools = p.beside.Path
+	}
+	switch {
+	case p.install && w.Line:
+		sayCodexOff(path, s)
+	case p.install:
 		sayOff(path, s)
 	}
 	if p.install && changed && w.Line {
@@ -210,8 +208,8 @@ func (o *installFlags) apply(p *wiringPlan, s cli.Streams) error {
 	return (&cli.InboxFlags{JSON: o.json}).Print(s, report, report.sentence(o.verb))
 }
 
-// everywhere uninstalls from all files that --agent and --scope do not rule out, and have anything of the inbox. All
-// are looked at first: what is in one may be told by another.
+// everywhere uninstalls from every file that --agent and --scope allow and that has anything of the inbox. All
+// files are looked at before any is edited, because one file may tell what belongs to the inbox in another.
 func (o *installFlags) everywhere(f *pflag.FlagSet, s cli.Streams) error {
 	path, err := o.path() // where install goes without flags
 	if err != nil {
@@ -232,7 +230,7 @@ func (o *installFlags) everywhere(f *pflag.FlagSet, s cli.Streams) error {
 				return err
 			}
 			plans[at] = p
-			switch changes, err := p.changesHooks(); {
+			switch changes, err := changes(p.hooks); {
 			case changes || err != nil && at == path:
 				wired = append(wired, p)
 			case err == nil:
@@ -244,15 +242,14 @@ func (o *installFlags) everywhere(f *pflag.FlagSet, s cli.Streams) error {
 			}
 		}
 	}
-	done, besides := false, map[string]bool{}
+	done := false
 	for i, p := range append(wired, rest...) {
-		if p.beside != nil && besides[p.beside.Path] { // both settings of a project have one .mcp.json
-			p.beside, p.tools = nil, ""
+		if p.beside != nil { // both settings of a project share one .mcp.json
+			if has, err := changes(*p.beside); err == nil && !has {
+				p.beside = nil
+			}
 		}
-		if p.beside != nil {
-			besides[p.beside.Path] = true
-		}
-		if i >= len(wired) && p.beside == nil { // killed between its two files, it would have the other one left
+		if i >= len(wired) && p.beside == nil { // not even a kill between the two files left anything
 			continue
 		}
 		done = true
@@ -274,8 +271,8 @@ func lasts(program string) error {
 	return nil
 }
 
-// makeFolder comes last: where root makes the folder of another user, it becomes that
-// user, who may not be able to write the settings.
+// makeFolder comes last, because root becomes the user for whom it makes the folder, and that user may not be able
+// to write the settings.
 func (o *installFlags) makeFolder(s cli.Streams) error {
 	if err := makeFolder(o.wired.Inbox, s); err != nil {
 		return fmt.Errorf("the hook is wired, but %w", err)
@@ -288,7 +285,7 @@ func (o *installFlags) makeFolder(s cli.Streams) error {
 	return nil
 }
 
-// bindRuns binds the runs to their code as it is now. What cannot be opened is said by a step.
+// bindRuns binds the runs to their code as it is now. If one cannot be opened, the next step says so.
 func (o *installFlags) bindRuns(s cli.Streams) {
 	if box, err := inbox.Open(o.wired.Inbox, inbox.Options{}); err == nil {
 		_, _ = orchestrate.OpenAll(&o.wired.Runs, box, s.Note)

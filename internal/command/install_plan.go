@@ -2,7 +2,6 @@ package command
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,20 +18,17 @@ const (
 	configName = "config.toml"
 )
 
-// wiringPlan is what install or uninstall does: the file with the hooks is edited, and perhaps one beside it. All is looked
-// at before anything is written.
+// wiringPlan is what install or uninstall does: it edits the file with the hooks, and perhaps one beside it.
+// Everything is looked at before anything is written.
 type wiringPlan struct {
 	install bool
 	wiring  settings.Wiring
 	hooks   settings.Edit
-	beside  *settings.Edit // nil for none
-	tools   string         // the file that has the tools of an agent, or had them; "" if nothing is done about them
-	wanted  bool           // the tools are
-	would   []string       // what --print says of the file beside
-	did     string         // what is said of it when it is written
+	beside  *settings.Edit // of the file with an agent's tools, nil if that is left alone
+	would   string         // what --print says about it
 }
 
-// plan finds out what there is to do about the settings file that the flags name.
+// plan finds out what to do about the settings file that the flags name.
 func (o *installFlags) plan(s cli.Streams) (*wiringPlan, error) {
 	w, err := o.wiring()
 	if err != nil {
@@ -43,13 +39,7 @@ func (o *installFlags) plan(s cli.Streams) (*wiringPlan, error) {
 		return nil, cli.Usage(err)
 	}
 	p := &wiringPlan{install: o.verb == "install", wiring: w}
-	p.wanted = p.install && o.mcp
-	if o.agent == codexAgent {
-		err = o.planConfig(p, path, s)
-	} else {
-		err = o.planTools(p, path)
-	}
-	if err != nil {
+	if err := o.planTools(p, path, s); err != nil {
 		return nil, fmt.Errorf("%s: %w", o.verb, err)
 	}
 	p.hooks = settings.UninstallFile(path, p.wiring, settings.Links(o.follow))
@@ -59,9 +49,9 @@ func (o *installFlags) plan(s cli.Streams) (*wiringPlan, error) {
 	return p, nil
 }
 
-// write edits the file beside before the hooks, or after them where it is taken back: that its part is there says that what
-// the hooks' file has for it is of an install, also if one of the two was killed between the files. Hooks that cannot be
-// edited leave both alone.
+// write edits both files, the one beside first, but last on uninstall. While the file beside has its part, what the
+// hooks' file has for it belongs to an install, even if a kill came between the two. If the hooks cannot be edited,
+// both files stay as they are.
 func (p *wiringPlan) write() (changed bool, err error) {
 	if _, _, err := p.hooks.Look(); err != nil {
 		return false, err
@@ -82,16 +72,15 @@ func (p *wiringPlan) write() (changed bool, err error) {
 	return changed, nil
 }
 
-// changesHooks reports whether the file with the hooks would be changed. A link that is not to be followed is an error only where that is so.
-func (p *wiringPlan) changesHooks() (bool, error) {
-	look := p.hooks
+// changes reports whether an edit would change its file. A link that is not to be followed is an error only then.
+func changes(look settings.Edit) (bool, error) {
 	look.Links = settings.FollowLinks
 	file, after, err := look.Look()
 	return err == nil && !bytes.Equal(file, after), err
 }
 
-// toolServer is the server with the tools of an agent. Where they are not wanted, only its name has to be known, by which
-// those that are there are told from a person's own.
+// toolServer is the server with an agent's tools. If they are not wanted, only its name has to be right, which
+// tells an existing server from a person's own.
 func (o *installFlags) toolServer(wanted bool) (settings.Server, error) {
 	program, err := cli.Beside(commandName)
 	if err != nil && !wanted {
@@ -106,119 +95,80 @@ func (o *installFlags) toolServer(wanted bool) (settings.Server, error) {
 	return mcp.AgentServer(program, o.wired.Inbox)
 }
 
-// have says what becomes of the tools in a file.
-func (p *wiringPlan) have(e settings.Edit, server settings.Server) {
-	p.tools = e.Path
-	if p.wanted {
-		p.would = append(p.would, fmt.Sprintf("%s would start %s as the server %s", e.Path, server.Command, server.Name))
-		return
+// planTools plans an agent's tools. Their server is in the file beside that with the hooks: the .mcp.json of a project of
+// Claude Code, whose settings also have to allow it, or Codex's config.toml.
+func (o *installFlags) planTools(p *wiringPlan, path string, s cli.Streams) error {
+	wanted, links := p.install && o.mcp, settings.Links(o.follow)
+	project, fits := projectOf(path)
+	fits = fits && o.scope != string(settings.User)
+	beside, place, kind := filepath.Join(project, settings.ServersName), settings.ServersName+" of a project", "not the settings file of one"
+	if o.agent == codexAgent {
+		fits, beside = filepath.Base(path) == hooksName, filepath.Join(filepath.Dir(path), configName)
+		place, kind = configName+" beside a "+hooksName, "none"
 	}
-	p.would = append(p.would, fmt.Sprintf("%s would no longer start the server %s", e.Path, server.Name))
-}
-
-// planTools is about the tools of an agent in a project of Claude Code: the server in its .mcp.json, which the settings
-// allow.
-func (o *installFlags) planTools(p *wiringPlan, path string) error {
-	project, isProjects := projectOf(path)
-	if !isProjects || o.scope == string(settings.User) {
-		if p.wanted {
-			return cli.Usage(fmt.Errorf("--mcp writes the %s of a project, and %s is not the settings file of one: leave --mcp out, and see heartbeat mcp print-config", settings.ServersName, path))
-		}
+	if !fits && wanted {
+		return cli.Usage(fmt.Errorf("--mcp writes the %s, and %s is %s: leave --mcp out, and see heartbeat mcp print-config", place, path, kind))
+	}
+	if !fits {
 		return nil
 	}
-	server, err := o.toolServer(p.wanted)
+	server, err := o.toolServer(wanted)
 	if err != nil {
 		return err
 	}
-	servers, links := filepath.Join(project, settings.ServersName), settings.Links(o.follow)
-	e := server.UninstallFile(servers, links)
-	if p.wanted {
-		e = server.InstallFile(servers, links)
-		if _, _, err := e.Look(); err != nil {
+	edit := server.File(beside, links, wanted)
+	if o.agent == codexAgent {
+		edit = configfile.File(beside, links, server, wanted)
+	}
+	if wanted {
+		p.would = fmt.Sprintf("%s would start %s as the server %s", beside, server.Command, server.Name)
+		if _, _, err := edit.Look(); err != nil {
 			return fmt.Errorf("--mcp: %w", err)
 		}
-	} else if text, err := settings.Read(servers, links); err != nil || !server.In(text) {
-		return nil // a file that cannot be read has nothing of ours
-	} else if text, _ = settings.Read(path, links); p.install && !settings.Allows(text, server.Name) {
-		return nil // they were installed with other settings of the project
-	}
-	p.have(e, server)
-	p.beside, p.wiring.Allowed = &e, &settings.Allowed{Server: server.Name, Drop: !p.wanted}
-	return nil
-}
-
-// planConfig is about the config.toml beside Codex's hooks.json: it can switch hooks off, and has the tools of an agent.
-// What it allows stands in the server's own table.
-func (o *installFlags) planConfig(p *wiringPlan, path string, s cli.Streams) error {
-	if filepath.Base(path) != hooksName {
-		if p.wanted {
-			return cli.Usage(fmt.Errorf("--mcp writes the %s beside a %s, and %s is none: leave --mcp out, and see heartbeat mcp print-config", configName, hooksName, path))
+	} else {
+		p.would = fmt.Sprintf("%s would no longer start the server %s", beside, server.Name)
+		has, err := changes(edit)
+		if text, _ := settings.Read(beside, links); err != nil && bytes.Contains(text, []byte("heartbeat")) {
+			s.Note("what install may have written there is left as it is: %v", err)
 		}
-		return nil
-	}
-	server, err := o.toolServer(p.wanted)
-	if err != nil {
-		return err
-	}
-	beside, links := filepath.Join(filepath.Dir(path), configName), settings.Links(o.follow)
-	edit := configfile.UninstallFile(beside, links, server, o.lastOf(path, p.wiring))
-	if p.install {
-		edit = configfile.InstallFile(beside, links, hooksBelow(beside), server, p.wanted)
-	}
-	look := edit
-	look.Links = settings.FollowLinks // a link that needs no edit is nobody's business
-	file, after, err := look.Look()
-	switch {
-	case err != nil && p.wanted:
-		return fmt.Errorf("--mcp: %w", err)
-	case err != nil && p.install:
-		s.Note("Codex may have hooks switched off: %v", err)
-		return nil
-	case err != nil && bytes.Contains(file, []byte("heartbeat")):
-		s.Note("what install wrote there is left as it is: %v", err)
-		return nil
-	case err != nil || bytes.Equal(file, after) && !p.wanted:
-		return nil
-	}
-	was, _ := configfile.HooksIn(file)
-	will, _ := configfile.HooksIn(after)
-	switch {
-	case was == will:
-	case p.install:
-		p.would = append(p.would, beside+" would switch hooks on")
-		p.did = fmt.Sprintf("Codex's hooks were switched off: %s switches them on, all that are there", beside)
-	default:
-		p.did = "Codex's hooks are switched off again in " + beside
-	}
-	if p.wanted || configfile.HasServer(file, server) {
-		p.have(edit, server)
+		if text, _ := settings.Read(path, links); !has || p.install && !p.wiring.Line && !settings.Allows(text, server.Name) {
+			return nil // nothing is there, or it was installed with other settings of the project
+		}
 	}
 	p.beside = &edit
+	if !p.wiring.Line {
+		p.wiring.Allowed = &settings.Allowed{Server: server.Name, Drop: !wanted}
+	}
 	return nil
 }
 
-// lastOf reports whether a hooks file without the wiring has no hook of heartbeat's, of any inbox.
-func (o *installFlags) lastOf(path string, w settings.Wiring) bool {
-	_, after, err := settings.UninstallFile(path, w, settings.FollowLinks).Look()
-	if err != nil {
-		return false
-	}
-	content, err := settings.Look(after, w.Command)
-	return err == nil && len(content.Hooks) == 0
-}
-
-// hooksBelow is what a person's own config.toml says, where that at path has precedence.
-func hooksBelow(path string) configfile.Hooks {
+// sayCodexOff says what keeps Codex from running the hooks in the file at path: the config.toml beside it, or the
+// person's own.
+func sayCodexOff(path string, s cli.Streams) {
 	home, err := os.UserHomeDir()
-	hooks, errPath := settings.LinesPath(settings.User, "", home, os.Getenv("CODEX_HOME"))
-	persons := filepath.Join(filepath.Dir(hooks), configName)
-	if errors.Join(err, errPath) != nil || persons == path {
-		return configfile.Unsaid
-	}
-	text, err := settings.Read(persons, settings.FollowLinks)
 	if err != nil {
-		return configfile.Unsaid
+		return
 	}
-	said, _ := configfile.HooksIn(text) // Codex itself says what is wrong with the file
-	return said
+	persons, err := settings.LinesPath(settings.User, "", home, os.Getenv("CODEX_HOME"))
+	if err != nil {
+		return
+	}
+	for _, hooks := range []string{path, persons} {
+		file := filepath.Join(filepath.Dir(hooks), configName)
+		text, err := settings.Read(file, settings.FollowLinks)
+		var on, said bool
+		if err == nil {
+			on, said, err = configfile.HooksIn(text)
+		}
+		switch {
+		case err != nil:
+			s.Note("Codex may have hooks switched off: %s: %v", file, err)
+			return
+		case said && !on:
+			s.Note("no session will ask for entries: hooks are switched off by [features] in %s: switch them on there", file)
+		}
+		if said {
+			return
+		}
+	}
 }

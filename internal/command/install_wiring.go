@@ -13,15 +13,15 @@ import (
 	"heartbeat/internal/hook"
 )
 
-// wiring turns the flags into what the settings file says. Only flags that were
-// given are written, so that defaults can get better.
+// wiring turns the flags into what the settings file says. Only the given flags are written, so that defaults can
+// get better.
 func (o *installFlags) wiring() (settings.Wiring, error) {
 	if err := o.wired.Check(o.hook, nil); err != nil {
 		return settings.Wiring{}, cli.Usage(err)
 	}
 	program, err := cli.Beside(hook.CommandName)
 	if err != nil && o.verb == "uninstall" {
-		// The hook may be gone already. Only its name tells which entries are its own.
+		// The hook may be gone already. Only its name tells which settings are heartbeat's.
 		program, err = filepath.Abs(hook.CommandName)
 	}
 	if err != nil {
@@ -92,7 +92,7 @@ func (o *installFlags) path() (string, error) {
 	return settings.Path(settings.Scope(o.scope), project, home, os.Getenv("CLAUDE_CONFIG_DIR"))
 }
 
-// filesAround are the settings files of a session whose settings the one at path is among.
+// filesAround are the settings files of a session that reads the one at path.
 func filesAround(path string) []settings.File {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -104,13 +104,13 @@ func filesAround(path string) []settings.File {
 	return settings.FilesOf(os.Environ(), dir)
 }
 
-// projectOf is the project whose settings file a path is, if it is one.
+// projectOf is the project to which a settings file at path belongs, if any.
 func projectOf(path string) (dir string, ok bool) {
 	above := filepath.Dir(path)
 	return filepath.Dir(above), filepath.Base(above) == ".claude" && slices.Contains([]string{"settings.json", "settings.local.json"}, filepath.Base(path))
 }
 
-// sayOff says what keeps the hooks from running that the file at path has.
+// sayOff says what keeps the hooks in the file at path from running.
 func sayOff(path string, s cli.Streams) {
 	files := filesAround(path)
 	at := len(settings.Below(files, path))

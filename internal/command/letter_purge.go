@@ -12,7 +12,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// purge chooses the letters before it asks, so letters that come meanwhile stay.
+// purge chooses the letters before it asks, so letters that arrive meanwhile stay.
 func (o *letterFlags) purge(named []string, s cli.Streams) error {
 	if !o.yes && !cli.IsTerminal(s.In) {
 		return cli.Usage(errors.New("what is purged is gone for good, and nobody is there to be asked: add --yes"))
@@ -52,7 +52,7 @@ func (o *letterFlags) choosePurged(box *inbox.Inbox, named []string, s cli.Strea
 	var chosen []inbox.Letter
 	warnings, err := box.EachLetter(func(l inbox.Letter) bool {
 		if o.all || !l.Open() {
-			if !o.JSON { // which prints them whole; there may be a lot
+			if !o.JSON { // --json prints them whole; there may be a lot
 				l.RawLine, l.LateReply, l.Metadata, l.Failure = inbox.RawLine{}, "", nil, nil
 			}
 			chosen = append(chosen, l)

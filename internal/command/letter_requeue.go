@@ -10,34 +10,38 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/progress"
+	"heartbeat/internal/money/budget"
 	"heartbeat/orchestrate"
 )
 
-// requeueing is the state of one requeue or accept command. It needs several transactions where
-// the inbox ends within a line, because it never waits while it holds the lock.
+// requeueing is the state of one requeue or accept command. If the inbox ends within a line, it needs several
+// transactions, because it never waits while it holds the lock.
 type requeueing struct {
 	*letterFlags
-	cli.Streams
-	box   *inbox.Inbox
+	several
 	words []string
-	what  string // requeueLetter or acceptLetter
+	what  string // requeue or accept
 	read  *inbox.LetterReader
-	left  []string // the letters still to be dealt with, by name
-	total int
-	done  []inbox.Letter
-	// refused is why the last refused letter was not requeued.
-	refused  error
-	refusals int
+	left  []string // the names of the letters still to be dealt with
 }
 
-func (o *letterFlags) requeue(what string, words []string, s cli.Streams) error {
+func (o *letterFlags) requeue(words []string, s cli.Streams) error {
+	return o.putBack("requeue", words, s)
+}
+
+func (o *letterFlags) accept(words []string, s cli.Streams) error {
+	return o.putBack("accept", words, s)
+}
+
+func (o *letterFlags) putBack(what string, words []string, s cli.Streams) error {
 	box, err := o.Open()
 	if err != nil {
 		return err
 	}
 	s, line := busy(s, what+"ing")
 	defer line.Stop()
-	r := &requeueing{letterFlags: o, Streams: s, what: what, box: box, words: words, read: box.LetterReader()}
+	all := several{Streams: s, flags: &o.InboxFlags, quiet: o.quiet, box: box}
+	r := &requeueing{letterFlags: o, several: all, what: what, words: words, read: box.LetterReader()}
 	if err := r.choose(); err != nil {
 		return err
 	}
@@ -45,13 +49,12 @@ func (o *letterFlags) requeue(what string, words []string, s cli.Streams) error 
 	return r.run(context.Background(), line)
 }
 
-// run deals with what is left.
 func (r *requeueing) run(ctx context.Context, line *progress.Line) error {
 	for still := (inbox.Mark{}); ; {
 		before := len(r.left)
 		err := r.transaction(still)
 		line.Add(int64(before - len(r.left)))
-		if errPrint := r.report(); errPrint != nil {
+		if errPrint := r.report(r.sentence); errPrint != nil {
 			return errors.Join(err, errPrint)
 		}
 		switch {
@@ -71,8 +74,8 @@ func (r *requeueing) run(ctx context.Context, line *progress.Line) error {
 // requeueHold is about how long the lock is held at a time.
 const requeueHold = time.Second
 
-// transaction requeues what is left, with a commit for each letter: several letters
-// of 64 MiB would be too much for one record.
+// transaction requeues what is left, with a commit for each letter, because several letters of 64 MiB would be too
+// much for one record.
 func (r *requeueing) transaction(still inbox.Mark) (err error) {
 	tx, err := r.box.Begin(context.Background())
 	if err != nil {
@@ -104,8 +107,8 @@ func (r *requeueing) transaction(still inbox.Mark) (err error) {
 	return nil
 }
 
-// choose reads the letters without holding the lock. First it finishes what a killed
-// command left undone, since a letter may be missing until then.
+// choose reads the letters without holding the lock. First it finishes what a killed command left undone, because a
+// letter may be missing until then.
 func (r *requeueing) choose() error {
 	if err := cli.InTransaction(r.box, r.Streams, func(*inbox.Tx) error { return nil }); err != nil {
 		return err
@@ -133,7 +136,7 @@ func (r *requeueing) choose() error {
 	return err
 }
 
-// accept makes the late reply of a letter its entry's result, or notes why it cannot.
+// accept makes a letter's late reply the result of its entry, or records why it cannot.
 func (r *requeueing) accept(tx *inbox.Tx, l inbox.Letter) error {
 	if settled := orchestrate.Settled(r.box, l.Metadata); settled != "" {
 		r.refuse(fmt.Errorf("accept %s: %s, so another answer is of no use", l.Letter, settled))
@@ -155,22 +158,25 @@ func (r *requeueing) commit(tx *inbox.Tx, l inbox.Letter) error {
 	return nil
 }
 
-// one requeues a letter, or notes why it cannot.
+// one requeues a letter, or records why it cannot.
 func (r *requeueing) one(tx *inbox.Tx, l inbox.Letter, still inbox.Mark) error {
-	if r.what == acceptLetter {
+	if r.what == "accept" {
 		return r.accept(tx, l)
 	}
 	if r.limits.Any() && l.Open() {
-		with, err := l.WithLimits(r.limits)
+		old, _ := budget.Parse(l.Limits()) // empty if invalid limits are why it is a letter
+		limits := r.limits.Or(old)
+		limits.Raised = true
+		with, err := l.WithLimits(limits.JSON())
 		if err != nil {
 			r.refuse(err)
 			return nil
 		}
 		l = with
 	}
-	switch why := r.box.Requeueable(l); {
+	switch why := r.requeueable(l); {
 	case why != nil && r.all && !l.Open():
-		if !r.quiet {
+		if !r.several.quiet {
 			r.Note("%v: it is left out", why)
 		}
 		return nil
@@ -189,28 +195,18 @@ func (r *requeueing) one(tx *inbox.Tx, l inbox.Letter, still inbox.Mark) error {
 	return r.commit(tx, l)
 }
 
-// refuse notes why a letter stays, and says so at once unless it is the only one.
-func (r *requeueing) refuse(why error) {
-	if r.refused = why; r.total > 1 {
-		r.Complain(why)
+// requeueable is [inbox.Inbox.Requeueable], with what is wrong with the letter's limits.
+func (r *requeueing) requeueable(l inbox.Letter) error {
+	if _, err := budget.Parse(l.Limits()); err != nil && l.Open() {
+		return fmt.Errorf("requeue %s: %w, and it would be set aside again: give it others, as in --max-cost 5, or send it anew", l.Letter, err)
 	}
-	r.refusals++
+	return r.box.Requeueable(l)
 }
 
 func (r *requeueing) past() string { return strings.TrimSuffix(r.what, "e") + "ed" }
 
-// report prints what was done. It does not hold the lock, since a reader may block it.
-func (r *requeueing) report() error {
-	for _, l := range r.done {
-		if r.quiet {
-			break
-		}
-		if err := report(&r.InboxFlags, r.Streams, l, fmt.Sprintf("%s %s (%s)", r.past(), l.Letter, nameOfLetter(l))); err != nil {
-			return err
-		}
-	}
-	r.done = nil
-	return nil
+func (r *requeueing) sentence(l inbox.Letter) string {
+	return fmt.Sprintf("%s %s (%s)", r.past(), l.Letter, nameOfLetter(l))
 }
 
 // verdict says in one sentence what was not done, unless ended says why it stopped.

@@ -18,7 +18,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// listedID is how much of a letter's id is on a line.
+// listedID is how many characters of a letter's id a line shows.
 const listedID = 40
 
 func (o *letterFlags) list(s cli.Streams) error {
@@ -81,7 +81,7 @@ const (
 	partText    = 8 << 20
 )
 
-// eachPart visits the letters that are listed, a part of them at a time.
+// eachPart visits the listed letters, a part at a time.
 func (o *letterFlags) eachPart(box *inbox.Inbox, s cli.Streams, visit func([]inbox.Letter) error) error {
 	prices := charging.BookOf(box)
 	var part []inbox.Letter
@@ -119,7 +119,7 @@ func listedText(l inbox.Letter) string {
 	return "in " + words.Brief(l.RawFile)
 }
 
-// priceLetters gives the letters the price that is known now.
+// priceLetters sets the prices that are known now.
 func priceLetters(prices *charging.Book, letters []inbox.Letter, s cli.Streams) {
 	ids := make([]string, len(letters))
 	for i, l := range letters {
@@ -178,7 +178,7 @@ func (o *letterFlags) show(named []string, s cli.Streams) error {
 	return nil
 }
 
-// describeLetter has everything about a letter but its text.
+// describeLetter shows everything about a letter but its text.
 func describeLetter(l inbox.Letter, shown display) *layout.Table {
 	t := layout.NewTable(layout.Column{}, layout.Column{Text: true})
 	row := func(name, value string) {

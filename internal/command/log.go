@@ -93,7 +93,7 @@ func (o *logFlags) run(args []string, s cli.Streams) error {
 
 func (o *logFlags) all(box *inbox.Inbox, s cli.Streams) (err error) {
 	news := box.WatchAll(cli.WatchPoll)
-	defer func() { _ = news.Close() }() // it only reads
+	defer func() { _ = news.Close() }() // only read
 	log, last, err := history.Read(box, o.count)
 	if err != nil {
 		return err
@@ -109,11 +109,10 @@ func (o *logFlags) all(box *inbox.Inbox, s cli.Streams) (err error) {
 	return o.followEvents(box, log, news, func(history.Event) bool { return true }, s)
 }
 
-// one opens the log before it looks for the entry, so that it misses no event in
-// between.
+// one opens the log before it looks for the entry, so that it misses no event in between.
 func (o *logFlags) one(box *inbox.Inbox, entry string, s cli.Streams) (err error) {
 	news := box.WatchAll(cli.WatchPoll)
-	defer func() { _ = news.Close() }() // it only reads
+	defer func() { _ = news.Close() }() // only read
 	log, _, err := history.Read(box, 1)
 	if err != nil {
 		return err
@@ -133,7 +132,7 @@ func (o *logFlags) one(box *inbox.Inbox, entry string, s cli.Streams) (err error
 
 // followEvents prints the wanted events as they come.
 func (o *logFlags) followEvents(box *inbox.Inbox, log *history.Log, news *inbox.Watcher, wanted func(history.Event) bool, s cli.Streams) error {
-	if layout.Terminal(s.Out) != nil { // who prints what a pipe takes may share this terminal
+	if layout.Terminal(s.Out) != nil { // a pipe's reader may print on this terminal, so no line then
 		line, stop := awaited{box: box, began: time.Now()}.shown(context.Background(), s)
 		defer stop()
 		if o.rows != nil {
@@ -141,7 +140,7 @@ func (o *logFlags) followEvents(box *inbox.Inbox, log *history.Log, news *inbox.
 		}
 		s.Out, s.Err = line.Around(s.Out), line.Around(s.Err)
 	}
-	var late charging.Queue[history.Event] // they wait for an answer's price
+	var late charging.Queue[history.Event] // events that wait for an answer's price
 	following := follow(news, func() error {
 		all, err := log.Next()
 		s.Warn(log.Notes())
@@ -159,7 +158,7 @@ func (o *logFlags) followEvents(box *inbox.Inbox, log *history.Log, news *inbox.
 	return errors.Join(o.print(s, late.Rest()), following)
 }
 
-// want has the prices of the events' entries read.
+// want reads the prices of the events' entries.
 func (o *logFlags) want(all []history.Event) {
 	var ids []string
 	for _, e := range all {
@@ -170,7 +169,7 @@ func (o *logFlags) want(all []history.Event) {
 	o.prices.Want(ids...)
 }
 
-// priceOf is what the entry cost as it is known now, if the event tells of its outcome.
+// priceOf is what the entry has cost so far, if the event is its outcome.
 func (o *logFlags) priceOf(e history.Event) price.Price {
 	id, first := e.Outcome()
 	return o.prices.Price(id, first, e.Fields)
@@ -190,7 +189,7 @@ func (o *logFlags) table(s cli.Streams) *list {
 	)
 }
 
-// eventStyle makes failures and answers stand out.
+// eventStyle highlights failures and answers.
 func eventStyle(event string) layout.Style {
 	switch event {
 	case history.DeadLettered, string(inbox.EventFailed):

@@ -1,5 +1,4 @@
-// Package command is heartbeat, the command that people and programs type: one file a
-// verb.
+// Package command is heartbeat, the command that people and programs type: one file a verb.
 package command
 
 import (
@@ -33,7 +32,7 @@ func Main() {
 	os.Exit(Run(args, cli.StandardStreams(commandName)))
 }
 
-// Run is the command with these arguments. It returns the exit status.
+// Run runs the command with these arguments, and returns the exit status.
 func Run(args []string, s cli.Streams) (status int) {
 	defer s.Caught(&status)
 	if len(args) > 0 && args[0] == hook.FullVerb {
@@ -75,10 +74,10 @@ Claude Code to work through them, one turn each.`,
 	}
 }
 
-// runVerb runs a verb in this process, for what watches and serves inboxes.
+// runVerb runs a verb in this process, for watch and the MCP server.
 func runVerb(args []string, s cli.Streams) int { return heartbeat().Run(args, s) }
 
-// firstScreen is what heartbeat shows without a verb: those of the main job.
+// firstScreen is what heartbeat shows without a verb: the verbs of the main job.
 const firstScreen = `heartbeat sends entries to a JSONL inbox, shows what became of them, and wires
 Claude Code to work through them, one turn each.
 
@@ -98,7 +97,7 @@ heartbeat help lists all verbs, and heartbeat VERB --help explains one.
 
 func recoverVerb() cli.Verb { return withProgress(hook.RecoverVerb(commandName), "recovering") }
 
-// habits are words that people type since other commands have them, and what they are here.
+// habits are words that people know from other commands, and what they are called here.
 var habits = []struct {
 	here  string
 	words []string
@@ -120,7 +119,7 @@ var habits = []struct {
 	{"heartbeat doctor looks for what keeps the hook from working", []string{"diagnose", "health"}},
 }
 
-// habit says how to type what a word means elsewhere, "" where it is no such word.
+// habit says how to type what a word means elsewhere, or returns "".
 func habit(word string) string {
 	for _, h := range habits {
 		if slices.Contains(h.words, word) {

@@ -69,7 +69,7 @@ func (o *metricsFlags) run(folders []string, s cli.Streams) error {
 	}
 	var err error
 	switch {
-	case len(all) == 0: // a file with nothing in it would hide that
+	case len(all) == 0: // an empty file would hide that
 	case o.output == "":
 		_, err = s.Out.Write(b.Bytes())
 	default:
@@ -81,7 +81,7 @@ func (o *metricsFlags) run(folders []string, s cli.Streams) error {
 	return nil
 }
 
-// gather reads the figures of the inbox, or of those in the folders.
+// gather reads the figures of the inbox, or of the inboxes in the folders.
 func (o *metricsFlags) gather(folders []string, s cli.Streams) (all []metrics.Figures, err error) {
 	o.Stay = o.output != ""
 	if len(folders) == 0 {

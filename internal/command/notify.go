@@ -57,12 +57,7 @@ heartbeat notify --stall 20m`,
 			f.BoolVar(&o.test, "test", false, "run the command once with an example, and show what it says if it fails")
 			f.BoolVar(&o.options.Linger, "linger", false, "stay until what has to wait was told, a quarter of an hour at most")
 			f.Lookup("linger").Hidden = true
-			return f, func(args []string, s cli.Streams) error {
-				if err := cli.NoArgs(args); err != nil {
-					return err
-				}
-				return o.run(s)
-			}
+			return f, func(_ []string, s cli.Streams) error { return o.run(s) }
 		},
 	}
 }
@@ -114,10 +109,9 @@ func (o *notifyFlags) tell(ctx context.Context, box *inbox.Inbox, s cli.Streams)
 	if shown := o.show(report.Told, s); shown != nil {
 		return shown
 	}
-	var by cli.EndedBy
 	switch {
-	case errors.As(context.Cause(ctx), &by):
-		return cli.Status(128+int(by.Signal), by)
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
 	case err != nil:
 		return fmt.Errorf("notify: %w", err)
 	case report.Busy:

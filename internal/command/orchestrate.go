@@ -28,7 +28,7 @@ whenever an entry was settled or a sleep is over.
 A hook with --run does the same in the session, whenever the inbox is empty.
 
 Exit status: 0 done, or with --once the step was taken; 1 it could not be; 3 a run
-goes no further by itself.`,
+goes no further by itself; 128+n signal n ended it.`,
 		Example: `heartbeat orchestrate --run .a5c/runs/r1 --once
 heartbeat orchestrate --run .a5c/runs/r1 --breakpoints ask`,
 		Build: func() (*pflag.FlagSet, cli.Action) {
@@ -41,9 +41,6 @@ heartbeat orchestrate --run .a5c/runs/r1 --breakpoints ask`,
 			f.BoolVar(&repair, "repair", false, "mend a damaged journal first (run:repair-journal keeps the old one beside it)")
 			f.BoolVar(&once, "once", false, "take one step, and end")
 			return f, func(args []string, s cli.Streams) error {
-				if err := cli.NoArgs(args); err != nil {
-					return err
-				}
 				if err := r.Check(); err != nil {
 					return cli.Usage(err)
 				}
@@ -56,8 +53,8 @@ heartbeat orchestrate --run .a5c/runs/r1 --breakpoints ask`,
 	}
 }
 
-// orchestratePoll is how often runs are looked at where nothing tells of them: a
-// person may answer a breakpoint.
+// orchestratePoll is how often runs are looked at for what no event reports, such as a person's answer to a
+// breakpoint.
 const orchestratePoll = 2 * time.Second
 
 func driveRuns(i *cli.InboxFlags, r *cli.RunFlags, once, repair bool, s cli.Streams) error {
@@ -93,8 +90,8 @@ func driveRuns(i *cli.InboxFlags, r *cli.RunFlags, once, repair bool, s cli.Stre
 	}
 }
 
-// stepAll takes a step of each run, prints what came of the steps where that differs from
-// last, and returns the runs that are not done.
+// stepAll takes a step of each run and prints the outcome if it differs from last. It returns the runs that are not
+// done.
 func stepAll(i *cli.InboxFlags, ctx context.Context, bridges []*orchestrate.Bridge, last *string, s cli.Streams) (unfinished []*orchestrate.Bridge, err error) {
 	all, err := orchestrate.StepAll(ctx, bridges, func(ctx context.Context, b *orchestrate.Bridge) (orchestrate.Report, error) {
 		r, err := b.Step(ctx)
@@ -151,7 +148,7 @@ func stepSentence(r orchestrate.Report) string {
 	}
 	switch {
 	case r.Done:
-		text += ", and its proof was given"
+		text += "; it is done"
 	case r.Guard != "":
 		text += "; " + cli.Guarded(r.Guard, r.OutOfSteps)
 	case r.NotBefore != nil:
@@ -160,8 +157,7 @@ func stepSentence(r orchestrate.Report) string {
 	return text
 }
 
-// repairAll mends the journals that are damaged, and no other: a repair numbers all
-// events anew.
+// repairAll repairs only damaged journals, because a repair renumbers all events.
 func repairAll(ctx context.Context, bridges []*orchestrate.Bridge, s cli.Streams) error {
 	for _, b := range bridges {
 		if _, err := b.Run.State(); !errors.Is(err, runs.ErrCorrupt) {

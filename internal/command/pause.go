@@ -34,9 +34,6 @@ heartbeat pause --for 30m`,
 			f.StringVar(&reason, "reason", "", "a `text` that status and the hook's stderr give as the reason")
 			f.Var(&length, "for", "resume by itself after this time (seconds or a duration)")
 			return f, func(args []string, s cli.Streams) error {
-				if err := cli.NoArgs(args); err != nil {
-					return err
-				}
 				if f.Changed("for") && length == 0 {
 					return cli.Usage(errors.New("--for 0 would be no pause: give a time, or leave the flag out"))
 				}
@@ -91,12 +88,7 @@ Exit status: 0 nothing holds delivery, 1 that could not be recorded.`,
 			var i cli.InboxFlags
 			f := cli.NewFlags("resume")
 			i.Add(f)
-			return f, func(args []string, s cli.Streams) error {
-				if err := cli.NoArgs(args); err != nil {
-					return err
-				}
-				return resume(&i, s)
-			}
+			return f, func(_ []string, s cli.Streams) error { return resume(&i, s) }
 		},
 	}
 }
@@ -107,8 +99,8 @@ type resumed struct {
 	Was *inbox.Pause `json:"was"`
 	// WasBackingOff is the back-off that held, null for none.
 	WasBackingOff *inbox.Backoff `json:"was_backing_off"`
-	// Over says, with the figures, that today is over the limit that the hook had last:
-	// delivery pauses again at the next Stop, unless the hook has a higher one by then.
+	// Over says, with figures, that today exceeds the last limit of the hook. Delivery then pauses again at the
+	// next Stop, unless the hook has a higher limit by then.
 	Over string `json:"over_limit,omitempty"`
 }
 
@@ -134,7 +126,7 @@ func resume(i *cli.InboxFlags, s cli.Streams) error {
 	}
 	if now, err := charging.Spending(box, nil); err != nil {
 		s.Note("what was spent today cannot be told: %v", err) // it was resumed
-	} else if v := recovery.JudgeDay(budget.Plan{Day: now.Account.DayLimit}, now.Today()); v != nil {
+	} else if v := recovery.JudgeDay(budget.Plan{Day: recovery.DayLimit(&now.Account)}, now.Today()); v != nil {
 		r.Over = v.Figures
 	}
 	return report(i, s, r, r.sentence())

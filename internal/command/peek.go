@@ -15,6 +15,7 @@ import (
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/command/history"
 	"heartbeat/internal/words"
+	recovery "heartbeat/recover"
 )
 
 type peekFlags struct {
@@ -42,12 +43,7 @@ heartbeat peek -n 1 --json | jq -r .text`,
 			o.Add(f)
 			cli.AddCount(f, &o.count, 10, "show the next `N` (0: all)")
 			o.addColor(f)
-			return f, func(args []string, s cli.Streams) error {
-				if err := cli.NoArgs(args); err != nil {
-					return err
-				}
-				return o.run(s)
-			}
+			return f, func(_ []string, s cli.Streams) error { return o.run(s) }
 		},
 	}
 }
@@ -58,7 +54,7 @@ type peeked struct {
 	ID       string                     `json:"id,omitempty"`
 	Start    int64                      `json:"start_offset"`
 	End      int64                      `json:"end_offset"`
-	Attempt  int                        `json:"attempt"` // which delivery it would be
+	Attempt  int                        `json:"attempt"` // the number of its next delivery
 	Text     string                     `json:"text"`
 	Metadata map[string]json.RawMessage `json:"metadata,omitempty"`
 	TooLong  bool                       `json:"too_long,omitempty"`
@@ -84,7 +80,7 @@ func (o *peekFlags) run(s cli.Streams) (err error) {
 	var broken error
 	err = v.Waits(nil, func(w inbox.Waiting) bool {
 		position++
-		broken = show(position, w)
+		broken = show(position, w, recovery.InvalidLimits(w.Entry, v.IsRaised) != nil)
 		return broken == nil && position != o.count
 	})
 	if err = errors.Join(err, broken, end()); err != nil {
@@ -96,14 +92,13 @@ func (o *peekFlags) run(s cli.Streams) (err error) {
 	return nil
 }
 
-// printer returns a function that prints one entry, and one that prints what is
-// still buffered.
-func (o *peekFlags) printer(s cli.Streams) (show func(position int, w inbox.Waiting) error, end func() error) {
+// printer returns a function that prints one entry, and one that flushes the output.
+func (o *peekFlags) printer(s cli.Streams) (show func(position int, w inbox.Waiting, invalid bool) error, end func() error) {
 	if o.JSON {
 		out := bufio.NewWriter(s.Out)
-		return func(_ int, w inbox.Waiting) error {
+		return func(_ int, w inbox.Waiting, invalid bool) error {
 			return cli.PrintJSON(out, peeked{
-				w.EntryID, w.ID, w.Start, w.End, w.Attempt, w.Text, w.Metadata, w.TooLong, w.Empty, w.Expired, w.Torn, w.InvalidLimits, w.Wide,
+				w.EntryID, w.ID, w.Start, w.End, w.Attempt, w.Text, w.Metadata, w.TooLong, w.Empty, w.Expired, w.Torn, invalid, w.Wide,
 			})
 		}, out.Flush
 	}
@@ -115,9 +110,9 @@ func (o *peekFlags) printer(s cli.Streams) (show func(position int, w inbox.Wait
 		layout.Column{Title: "NOTE", IfAny: true, Style: inYellow},
 		layout.Column{Title: "TEXT", Text: true, Cut: true},
 	)
-	return func(position int, w inbox.Waiting) error {
+	return func(position int, w inbox.Waiting, invalid bool) error {
 		l.row(strconv.Itoa(position), strconv.FormatInt(w.Start, 10), words.Name(w.ID, w.EntryID), l.when(w.SentAt()),
-			strings.Join(history.Special(w), ", "), words.Brief(w.Text))
+			strings.Join(history.Special(w, invalid), ", "), words.Brief(w.Text))
 		return l.err
 	}, l.end
 }

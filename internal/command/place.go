@@ -10,6 +10,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
 	runs "heartbeat/orchestrate/run"
 )
@@ -21,8 +22,8 @@ type knownRun struct {
 	named bool
 }
 
-// knownRuns returns the runs in the directories, or else those that the inbox has
-// driven. It only reads: files beside the inbox may come from anybody.
+// knownRuns returns the runs in the directories, or else those that the inbox has driven. It only reads, because
+// files beside the inbox may come from anybody.
 func knownRuns(box *inbox.Inbox, dirs []string, s cli.Streams) (all []knownRun, err error) {
 	driven, strange, err := orchestrate.Driven(box)
 	if err != nil {
@@ -80,24 +81,21 @@ func runsDir(flag string) string {
 	return filepath.Join(".a5c", "runs")
 }
 
-// mayRun refuses to run the code of a run that nobody named, unless the run is in the
-// folder where this command looks for runs anyway.
+// mayRun refuses to run the code of a run that nobody named, unless the run is in the folder where this command
+// looks for runs anyway.
 func (r knownRun) mayRun(flag string) error {
 	dir, err := filepath.Abs(runsDir(flag))
 	if err != nil || r.named || filepath.Dir(r.Dir()) == dir {
 		return err
 	}
-	return fmt.Errorf("run %s is %s, which only a file beside the inbox says, and a step runs the code that it names: name it with --run %s", r.ID(), r.Dir(), quote(r.Dir()))
+	return fmt.Errorf("run %s is %s, which only a file beside the inbox says, and a step runs the code that it names: name it with --run %s",
+		r.ID(), r.Dir(), words.Shell(r.Dir()))
 }
-
-// quote makes one word of s for a shell.
-func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 // minPrefix is how many characters of a name are enough.
 const minPrefix = 4
 
-// names are the names of a thing: the id from its sender, which may be empty, and
-// those that heartbeat gives it.
+// names are the names of a thing: its sender's id, which may be empty, and those that heartbeat gives it.
 type names struct {
 	id  string
 	own []string
@@ -105,11 +103,10 @@ type names struct {
 
 func (n names) all() []string { return append([]string{n.id}, n.own...) }
 
-// resolve returns what a word means: things with that id, or else with that name of
-// ours, or else those whose names begin with it. Ids come first because senders may
-// choose anything. More than one result means that the word is ambiguous.
+// resolve returns what a word means: things with that id, or else with that name from heartbeat, or else with that
+// prefix. Ids come first because senders may choose any. Several results mean that the word is ambiguous.
 func resolve[T any](word string, all []T, namesOf func(T) names) []T {
-	begin := strings.TrimSuffix(word, "…") // with which lists end a name that they cut
+	begin := strings.TrimSuffix(word, "…") // lists cut a name with it
 	ways := []func(names) bool{
 		func(n names) bool { return word != "" && n.id == word },
 		func(n names) bool { return slices.Contains(n.own, word) },
@@ -131,7 +128,7 @@ func resolve[T any](word string, all []T, namesOf func(T) names) []T {
 	return nil
 }
 
-// mayBeNamed reports whether any of the words may mean what has these names.
+// mayBeNamed reports whether any of the words may name a thing with these names.
 func mayBeNamed(words []string, n names) bool {
 	return slices.ContainsFunc(words, func(word string) bool {
 		return len(resolve(word, []names{n}, func(n names) names { return n })) > 0

@@ -16,7 +16,7 @@ import (
 	"heartbeat/orchestrate/effect"
 )
 
-// resultFlags are where a result comes from.
+// resultFlags say where a result comes from.
 type resultFlags struct {
 	valueFile, textFile, text, failure, failureName string
 }
@@ -84,7 +84,7 @@ func (o *resultFlags) check(f *pflag.FlagSet, args []string) (effect string, err
 	return args[0], nil
 }
 
-// maxResult bounds a result.
+// maxResult bounds a result, in bytes.
 const maxResult = 64 << 20
 
 func result(i *cli.InboxFlags, o *resultFlags, id string, stdin bool, f *pflag.FlagSet, s cli.Streams) error {
@@ -121,7 +121,6 @@ func result(i *cli.InboxFlags, o *resultFlags, id string, stdin bool, f *pflag.F
 	return report(i, s, map[string]string{"run": b.Run.ID(), "effect": id}, "the result of "+id+" was handed over: run "+b.Run.ID()+" gets it with its next step")
 }
 
-// value is the result in JSON.
 func (o *resultFlags) value(b *orchestrate.Bridge, id string, f *pflag.FlagSet, stdin bool, in *os.File) ([]byte, error) {
 	switch {
 	case f.Changed("text"):

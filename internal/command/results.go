@@ -94,7 +94,7 @@ heartbeat results --follow --exec '/opt/heartbeat/results/mail.sh me@example.com
 	}
 }
 
-// forList is a flag that was given and is about what is shown, "" for none.
+// forList names a given flag that is about what is listed, "" for none.
 func (o *resultsFlags) forList(f *pflag.FlagSet) string {
 	switch {
 	case cli.CountGiven(f):
@@ -118,8 +118,7 @@ func (o *resultsFlags) run(entries []string, s cli.Streams) error {
 	return eachEntry(entries, s, func(entry string) error { return o.reply(box, entry, s) })
 }
 
-// eachEntry calls do for each entry. It returns the first error, and complains about
-// the others.
+// eachEntry calls do for each entry. It returns the first error, and complains about the others.
 func eachEntry(entries []string, s cli.Streams, do func(entry string) error) (first error) {
 	for _, entry := range entries {
 		err := do(entry)
@@ -134,7 +133,7 @@ func eachEntry(entries []string, s cli.Streams, do func(entry string) error) (fi
 
 func (o *resultsFlags) list(box *inbox.Inbox, s cli.Streams) (err error) {
 	news := box.WatchOutcomes(cli.WatchPoll)
-	defer func() { _ = news.Close() }() // it only reads
+	defer func() { _ = news.Close() }() // only read
 	show, flush := o.printer(s)
 	contested, err := history.Contested(box)
 	if err != nil {
@@ -176,12 +175,12 @@ func (o *resultsFlags) list(box *inbox.Inbox, s cli.Streams) (err error) {
 	})
 }
 
-// pricedResults are shown once they have their price.
+// pricedResults shows results once they have their price.
 type pricedResults struct {
-	charging.Queue[pricedResult] // those that wait for it
+	charging.Queue[pricedResult] // the results that wait for a price
 	prices                       *charging.Book
 	show                         func(inbox.Result, []byte)
-	lines                        bool              // show needs them
+	lines                        bool              // show needs the lines
 	contested                    map[string]string // by entry_id
 }
 
@@ -197,7 +196,7 @@ func (p *pricedResults) add(r inbox.Result, line []byte) {
 	p.Add(time.Now(), pricedResult{r, line})
 }
 
-// look shows those whose price is complete, or that have waited long enough.
+// look shows results with a complete price, and those that have waited long enough.
 func (p *pricedResults) look(now time.Time) {
 	if p.want(p.All()) {
 		p.printAll(p.Ready(now, func(r pricedResult) bool { return p.prices.Complete(r.EntryID, r.FirstSeq) }))
@@ -211,7 +210,7 @@ func (p *pricedResults) rest() {
 	}
 }
 
-// want has the prices of some results read, and reports whether there are any.
+// want reads the prices of some results, and reports whether there are any.
 func (p *pricedResults) want(all []pricedResult) bool {
 	ids := make([]string, len(all))
 	for i, r := range all {
@@ -239,8 +238,8 @@ func (p *pricedResults) print(r inbox.Result, line []byte) {
 	p.show(r, line)
 }
 
-// withObjection is a line of a result with what another hook objected to it, nil without a
-// line.
+// withObjection adds to a result's line what another hook objected. It returns a line that it cannot parse
+// unchanged.
 func withObjection(line []byte, objection string) []byte {
 	m, err := flat.Parse(line)
 	if err != nil {
@@ -262,19 +261,14 @@ func follow(news *inbox.Watcher, look func() error) error {
 		}
 		select {
 		case <-ctx.Done():
-			err := context.Cause(ctx)
-			var by cli.EndedBy
-			if errors.As(err, &by) {
-				return cli.Status(128+int(by.Signal), err)
-			}
-			return err
+			return context.Cause(ctx)
 		case <-news.C:
 		}
 	}
 }
 
-// printer returns a function that prints one result, and one that prints what is
-// still buffered and returns the first error so far.
+// printer returns a function that prints one result, and one that flushes the output and returns the first error so
+// far.
 func (o *resultsFlags) printer(s cli.Streams) (show func(r inbox.Result, line []byte), flush func() error) {
 	if o.JSON {
 		out := bufio.NewWriter(s.Out)
@@ -282,7 +276,7 @@ func (o *resultsFlags) printer(s cli.Streams) (show func(r inbox.Result, line []
 	}
 	text := layout.Column{Text: true, Cut: true}
 	when := layout.Column{Title: "ANSWERED"}
-	if o.follow { // later rows are not known yet, and an age would become wrong
+	if o.follow { // later rows are unknown, and an age would become wrong
 		text.Least, when.Least = 20, len(time.Stamp)
 	}
 	prompt, reply := text, text
@@ -295,7 +289,7 @@ func (o *resultsFlags) printer(s cli.Streams) (show func(r inbox.Result, line []
 	columns := []layout.Column{
 		when, {Title: "ENTRY", Text: true, Cut: true, Most: 24}, {Title: "TOOK"}, {Title: "ATTEMPT", Right: true, IfAny: true}, prompt, reply,
 	}
-	if d.ForPeople() { // programs count columns, and have it with --json
+	if d.ForPeople() { // programs count columns, and get it with --json
 		columns = slices.Insert(columns, 4, layout.Column{Title: "CHECK", IfAny: true})
 	}
 	l := d.list(costlyOrder(d, columns, cost)...)
@@ -315,12 +309,12 @@ func (o *resultsFlags) printer(s cli.Streams) (show func(r inbox.Result, line []
 	}, l.end
 }
 
-// costColumn is of cells that [price.Price.Cell] spells.
+// costColumn is a column of cells that [price.Price.Cell] spells.
 func costColumn() layout.Column {
 	return layout.Column{Title: "COST", Right: true, IfAny: true, Late: true}
 }
 
-// checkCell is what came of an entry's check, "" if it had none.
+// checkCell is the outcome of an entry's check, "" if it had none.
 func checkCell(c *inbox.Check) string {
 	if c == nil {
 		return ""
@@ -328,8 +322,8 @@ func checkCell(c *inbox.Check) string {
 	return string(c.Status)
 }
 
-// costlyOrder puts a cost before the last two columns, which people read last. Programs
-// count columns, so there it comes behind them.
+// costlyOrder puts a cost before the last two columns, which people read last. Programs count columns, so for them
+// it comes at the end.
 func costlyOrder[T any](d display, columns []T, cost T) []T {
 	if !d.ForPeople() {
 		return append(columns, cost)
@@ -374,7 +368,7 @@ func (o *resultsFlags) reply(box *inbox.Inbox, entry string, s cli.Streams) erro
 func noReply(f *history.Found) error {
 	switch {
 	case f.Where == inbox.FoundScheduled:
-		return fmt.Errorf("results: the entry %q is scheduled, and was not answered yet: heartbeat log %s says until when", f.Name(), quote(f.Name()))
+		return fmt.Errorf("results: the entry %q is scheduled, and was not answered yet: heartbeat log %s says until when", f.Name(), words.Shell(f.Name()))
 	case f.Where != "":
 		return fmt.Errorf("results: the entry %q is %s, and was not answered yet: heartbeat send --id ID --wait waits for it", f.Name(), f.Where)
 	case f.Letter != nil:

@@ -14,7 +14,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// execFlags are those of results that hand over what was answered.
+// execFlags are the flags of results that hand results over.
 type execFlags struct {
 	consumer.Options
 	forget string
@@ -30,7 +30,7 @@ func (e *execFlags) add(f *pflag.FlagSet) {
 	f.Var(cli.Named(&e.forget, "name a consumer"), "forget", "forget the consumer of that `name`: what it has not had is kept for it no longer")
 }
 
-// given reports whether this is about a consumer. It refuses flags that do not go with that.
+// given reports whether the flags are about a consumer. It refuses flags that do not go with that.
 func (e *execFlags) given(f *pflag.FlagSet, args []string, listed string) (bool, error) {
 	for _, name := range []string{"as", "new", "patience", "exec-timeout"} {
 		if f.Changed(name) && !f.Changed("exec") {
@@ -73,10 +73,7 @@ func (e *execFlags) run(o *resultsFlags, s cli.Streams) error {
 	}
 	of.Follow, of.Note = o.follow, func(text string) { s.Note("%s", text) }
 	handed, err := consumer.Run(ctx, box, of)
-	var by cli.EndedBy
 	switch {
-	case errors.As(err, &by):
-		return cli.Status(128+int(by.Signal), err)
 	case err != nil:
 		return err
 	case handed == 0:

@@ -18,16 +18,15 @@ import (
 	runs "heartbeat/orchestrate/run"
 )
 
-// runVerbFlags are those of run.
 type runVerbFlags struct {
 	cli.InboxFlags
 	ways    cli.RunFlags
 	create  babysitter.CreateOptions
 	inputs  string
 	session string
-	// launch has only the flags printed that a launcher has to have.
+	// launch prints only the flags that a launcher needs.
 	launch bool
-	// again is an effect that resume has asked for once more.
+	// again is an effect that resume asks for once more.
 	again string
 	flags *pflag.FlagSet
 	line  *progress.Line // while a step is taken
@@ -36,7 +35,7 @@ type runVerbFlags struct {
 func runsVerb() cli.Verb {
 	return cli.Verb{
 		Name:  "run",
-		Args:  "start|resume|accept-code|status [RUN]",
+		Args:  "start|resume|accept-code|complete|status [RUN]",
 		Short: "make a babysitter run, go on with one, or show how they stand",
 		Long: `Make babysitter runs whose effects become entries of the inbox, go on with them,
 or show how they stand.
@@ -46,7 +45,7 @@ path of its directory.`,
 		Example: `heartbeat run start --entry process.mjs#process --process-id greet --inputs inputs.json
 heartbeat run resume r1
 heartbeat run status --json`,
-		Verbs: []cli.Verb{startRunVerb(), resumeRunVerb(), acceptCodeVerb(), runStatusVerb()},
+		Verbs: []cli.Verb{startRunVerb(), resumeRunVerb(), acceptCodeVerb(), completeRunVerb(), runStatusVerb()},
 	}
 }
 
@@ -64,7 +63,7 @@ is not over is refused before anything is made.
 
 Exit status: 0 done; 1 not done; 3 the run was made, and goes no further by itself.`,
 		Example: `heartbeat run start --entry process.mjs#process --process-id greet --inputs inputs.json`,
-	}, func(o *runVerbFlags, f *pflag.FlagSet) {
+	}, (*runVerbFlags).start, func(o *runVerbFlags, f *pflag.FlagSet) {
 		f.StringVar(&o.create.Entry, "entry", "", "the process, a `module` and its export: FILE#EXPORT (without: #process)")
 		f.StringVar(&o.create.ProcessID, "process-id", "", "the `id` of the process")
 		f.StringVar(&o.inputs, "inputs", "", "a `file` with the inputs of the process, in JSON")
@@ -99,7 +98,7 @@ Exit status: 0 done; 1 not done, as with a run that is completed already; 3 the 
 was resumed, and goes no further by itself.`,
 		Example: `heartbeat run resume r1
 heartbeat run resume r1 --max-cost-per-run 20`,
-	}, func(o *runVerbFlags, f *pflag.FlagSet) {
+	}, (*runVerbFlags).resume, func(o *runVerbFlags, f *pflag.FlagSet) {
 		f.StringVar(&o.again, "again", "", "have the run, which failed with an `effect` that was posted as failed, ask for that once more")
 		o.addDriving(f)
 	})
@@ -120,7 +119,22 @@ agent cannot say this from within its session.
 Exit status: 0 done; 1 not done; 3 the code was accepted, and the run goes no further
 by itself.`,
 		Example: `heartbeat run accept-code r1`,
-	}, func(o *runVerbFlags, f *pflag.FlagSet) { o.ways.AddCommand(f) })
+	}, (*runVerbFlags).acceptCode, func(o *runVerbFlags, f *pflag.FlagSet) { o.ways.AddCommand(f) })
+}
+
+func completeRunVerb() cli.Verb {
+	return runVerbOf(cli.Verb{
+		Name:  "complete",
+		Args:  "RUN",
+		Short: "close a run that is completed, without an agent",
+		Long: `Take a run's next step, and say that the run is done if it is completed then: no
+agent is asked for its proof, and an entry that asks for it is not delivered any more.
+The results that heartbeat result has handed over are posted first, and the process is
+run for them. An agent cannot say this from within its session.
+
+Exit status: 0 the run is done; 1 it is not, and waits for what the sentence names.`,
+		Example: `heartbeat run complete r1`,
+	}, (*runVerbFlags).complete, func(o *runVerbFlags, f *pflag.FlagSet) { o.ways.AddCommand(f) })
 }
 
 func runStatusVerb() cli.Verb {
@@ -132,17 +146,20 @@ func runStatusVerb() cli.Verb {
 pending, what of that is in the inbox, and what it waits for. Without RUN, show all
 that this inbox has driven.`,
 		Example: `heartbeat run status --json`,
-	}, func(*runVerbFlags, *pflag.FlagSet) {})
+	}, (*runVerbFlags).status, func(*runVerbFlags, *pflag.FlagSet) {})
 }
 
-// runVerbOf adds the flags of all verbs of run to v, and those that add declares.
-func runVerbOf(v cli.Verb, add func(*runVerbFlags, *pflag.FlagSet)) cli.Verb {
+// runAction is what a verb of run does. name is its RUN, or "".
+type runAction func(o *runVerbFlags, ctx context.Context, box *inbox.Inbox, name string, s cli.Streams) error
+
+// runVerbOf gives v its action, the flags of all verbs of run, and those that add declares.
+func runVerbOf(v cli.Verb, act runAction, add func(*runVerbFlags, *pflag.FlagSet)) cli.Verb {
 	v.Build = func() (*pflag.FlagSet, cli.Action) {
 		o := &runVerbFlags{flags: cli.NewFlags(v.Name)}
 		o.InboxFlags.Add(o.flags)
 		o.flags.StringVar(&o.create.RunsDir, "runs-dir", "", "the `directory` that runs are in (default: BABYSITTER_RUNS_DIR, or .a5c/runs)")
 		add(o, o.flags)
-		return o.flags, func(args []string, s cli.Streams) error { return o.act(v.Name, args, s) }
+		return o.flags, func(args []string, s cli.Streams) error { return o.act(v.Name, act, args, s) }
 	}
 	return v
 }
@@ -155,7 +172,7 @@ func (o *runVerbFlags) addDriving(f *pflag.FlagSet) {
 	o.ways.AddWays(f)
 }
 
-func (o *runVerbFlags) act(what string, args []string, s cli.Streams) error {
+func (o *runVerbFlags) act(what string, do runAction, args []string, s cli.Streams) error {
 	if err := o.check(what, args); err != nil {
 		return cli.Usage(err)
 	}
@@ -170,26 +187,14 @@ func (o *runVerbFlags) act(what string, args []string, s cli.Streams) error {
 		defer o.line.Stop()
 		s.Err = o.line.Around(s.Err)
 	}
-	switch what {
-	case "start":
-		return o.start(ctx, box, s)
-	case "resume":
-		return o.resume(ctx, box, args[0], s)
-	case "accept-code":
-		return o.acceptCode(ctx, box, args[0], s)
-	}
-	return o.status(box, args, s)
+	return do(o, ctx, box, strings.Join(args, ""), s)
 }
 
 func (o *runVerbFlags) check(what string, args []string) error {
-	most := 1
-	if what == "start" {
-		most = 0
-	}
 	switch {
-	case len(args) > most:
-		return fmt.Errorf("unexpected argument %q", args[most])
-	case (what == "resume" || what == "accept-code") && len(args) == 0:
+	case len(args) > 1:
+		return fmt.Errorf("unexpected argument %q", args[1])
+	case what != "start" && what != "status" && len(args) == 0 || slices.Contains(args, ""):
 		return errors.New("which run? give its id or its directory")
 	case o.launch && o.JSON:
 		return errors.New("--launch-flags is what start and resume print in place of --json: leave one of them out")
@@ -234,8 +239,7 @@ func (o *runVerbFlags) find(box *inbox.Inbox, name string, s cli.Streams) (known
 	return knownRun{}, fmt.Errorf("there is no run %s: neither in %s nor among those of this inbox", name, runsDir(o.create.RunsDir))
 }
 
-// adopt takes over how the run was driven, except where flags say otherwise or have
-// to allow it.
+// adopt takes over how the run was driven, unless flags say otherwise or must allow it.
 func (o *runVerbFlags) adopt(kept orchestrate.Options, s cli.Streams) error {
 	w := &o.ways
 	if len(kept.Execute) > 0 && !o.flags.Changed("execute") {
@@ -248,7 +252,6 @@ func (o *runVerbFlags) adopt(kept orchestrate.Options, s cli.Streams) error {
 		"reject-reason":  func() { w.RejectReason = kept.RejectReason },
 		"on-unresolved":  func() { w.OnUnresolved = string(kept.OnUnresolved) },
 		"max-iterations": func() { w.MaxIterations = kept.MaxSteps },
-		"max-idle":       func() { w.MaxIdle = kept.MaxIdle },
 	} {
 		if !o.flags.Changed(name) {
 			take()

@@ -33,11 +33,13 @@ type begun struct {
 }
 
 type boundSession struct {
-	ID   string `json:"id"`
-	File string `json:"state_file"`
+	ID            string `json:"id"`
+	File          string `json:"state_file"`
+	Iteration     int    `json:"iteration"`
+	MaxIterations int    `json:"max_iterations"` // 0 is no limit
 }
 
-func (o *runVerbFlags) start(ctx context.Context, box *inbox.Inbox, s cli.Streams) error {
+func (o *runVerbFlags) start(ctx context.Context, box *inbox.Inbox, _ string, s cli.Streams) error {
 	file, err := o.sessionFile()
 	if err != nil {
 		return err
@@ -64,7 +66,7 @@ func (o *runVerbFlags) start(ctx context.Context, box *inbox.Inbox, s cli.Stream
 	}
 	b, err := orchestrate.Open(&o.ways, box, made.RunDir, s.Note)
 	if err == nil {
-		_, err = b.AcceptCode() // whatever another run of that id had
+		_, err = b.AcceptCode() // an earlier run of that id may have had other code
 	}
 	if err == nil {
 		err = o.begin(ctx, b, file, s)
@@ -94,9 +96,9 @@ func (o *runVerbFlags) resume(ctx context.Context, box *inbox.Inbox, name string
 	case err != nil:
 		return err
 	case now.Status == runs.Completed && now.Done:
-		return fmt.Errorf("run %s is completed, and its proof was given: there is nothing to resume", now.Run)
+		return fmt.Errorf("run %s is completed and done: there is nothing to resume", now.Run)
 	case now.Status == runs.Completed:
-		return fmt.Errorf("run %s is completed: there is nothing to resume; `heartbeat orchestrate`, or a hook with --run, asks for its proof", now.Run)
+		return fmt.Errorf("run %s is completed: there is nothing to resume; `heartbeat orchestrate`, or a hook with --run, asks for its proof, and `heartbeat run complete %[1]s` does without", now.Run)
 	}
 	file, err := o.sessionFile()
 	if err != nil {
@@ -110,18 +112,48 @@ func (o *runVerbFlags) resume(ctx context.Context, box *inbox.Inbox, name string
 	return unfinished(b.Run.ID(), "there", o.begin(ctx, b, file, s))
 }
 
-func (o *runVerbFlags) acceptCode(ctx context.Context, box *inbox.Inbox, name string, s cli.Streams) error {
-	if err := hook.ByPerson(box, "accept-code"); err != nil {
-		return err
+// byPerson opens a run for a verb that only a person may use.
+func (o *runVerbFlags) byPerson(what string, box *inbox.Inbox, name string, s cli.Streams) (*orchestrate.Bridge, error) {
+	if err := hook.ByPerson(box, what); err != nil {
+		return nil, err
 	}
 	r, err := o.find(box, name, s)
 	if err == nil {
 		err = r.mayRun(o.create.RunsDir)
 	}
 	if err != nil {
+		return nil, err
+	}
+	return orchestrate.OpenWith(&o.ways, box, orchestrate.DrivenRun{Dir: r.Dir(), Options: orchestrate.OptionsOf(&o.ways).Following(r.kept)}, s.Note)
+}
+
+// complete closes a run that is completed, or says what is missing.
+func (o *runVerbFlags) complete(ctx context.Context, box *inbox.Inbox, name string, s cli.Streams) error {
+	b, err := o.byPerson("complete", box, name, s)
+	if err != nil {
 		return err
 	}
-	b, err := orchestrate.OpenWith(&o.ways, box, orchestrate.DrivenRun{Dir: r.Dir(), Options: orchestrate.OptionsOf(&o.ways).Following(r.kept)}, s.Note)
+	step, err := b.Complete(ctx)
+	if err != nil {
+		return unfinished(b.Run.ID(), "there", err)
+	}
+	o.line.Stop()
+	if !step.Done {
+		now, err := b.Standing()
+		if err != nil {
+			return err
+		}
+		hint := ""
+		if now.Guard == "" {
+			hint = " (heartbeat result hands over what an effect waits for)"
+		}
+		return fmt.Errorf("the run is not completed: %s%s", standingSentence(now), hint)
+	}
+	return report(&o.InboxFlags, s, step, stepSentence(step))
+}
+
+func (o *runVerbFlags) acceptCode(ctx context.Context, box *inbox.Inbox, name string, s cli.Streams) error {
+	b, err := o.byPerson("accept-code", box, name, s)
 	if err != nil {
 		return err
 	}
@@ -159,10 +191,11 @@ func (o *runVerbFlags) begin(ctx context.Context, b *orchestrate.Bridge, file *s
 			limit = o.ways.MaxIterations
 		}
 		prompt := b.Run.Prompt()
-		if err := file.Bind(statefile.New(b.Run.ID(), prompt, limit, time.Now()), o.isOver(b.Box, s)); err != nil {
+		bound, err := file.Bind(statefile.New(b.Run.ID(), prompt, limit, time.Now()), o.isOver(b.Box, s))
+		if err != nil {
 			return err
 		}
-		all.Session = &boundSession{file.ID(), file.Path()}
+		all.Session = &boundSession{file.ID(), file.Path(), bound.Iteration, bound.MaxIterations}
 	}
 	step, err := b.Step(ctx)
 	if err != nil {
@@ -180,6 +213,9 @@ func (o *runVerbFlags) begin(ctx context.Context, b *orchestrate.Bridge, file *s
 // say prints what became of the run, and how a session goes on with it.
 func (o *runVerbFlags) say(all begun, launch []string, s cli.Streams) error {
 	sentence := stepSentence(all.Report)
+	if b := all.Session; b != nil {
+		sentence += fmt.Sprintf("; session %s is bound to it, %s", b.ID, statefile.Figures(b.Iteration, b.MaxIterations))
+	}
 	if o.launch {
 		s.Note("%s", sentence)
 		_, err := fmt.Fprintln(s.Out, words.Shell(launch...))
@@ -188,15 +224,14 @@ func (o *runVerbFlags) say(all begun, launch []string, s cli.Streams) error {
 	if err := report(&o.InboxFlags, s, all, sentence); err != nil || o.JSON || all.Done || all.Guard != "" {
 		return err
 	}
-	// Commands stay on one line, however narrow the terminal is: they are copied.
+	// Commands stay on one line, however narrow the terminal is, because people copy them.
 	_, err := fmt.Fprintf(s.Out, "in a session: %s\nunattended:   %s\n",
 		words.Shell(append([]string{commandName, "install"}, all.Hook...)...),
 		words.Shell(append(append([]string{"heartbeat-launch"}, launch...), "--", "claude", "Say ready.")...))
 	return err
 }
 
-// wiring are the flags with which a hook and a launcher go on with the run in the
-// way that this command was told to.
+// wiring are the flags with which a hook and a launcher drive the run as this command was told to.
 func (o *runVerbFlags) wiring(b *orchestrate.Bridge) (hook, launch []string, err error) {
 	if err := o.ways.Absolute(); err != nil {
 		return nil, nil, err
@@ -213,7 +248,7 @@ func (o *runVerbFlags) wiring(b *orchestrate.Bridge) (hook, launch []string, err
 			return
 		}
 		hook = append(hook, spelled(f)...)
-		if f.Name != "state-dir" { // the launcher has none
+		if f.Name != "state-dir" { // the launcher has no such flag
 			launch = append(launch, spelled(f)...)
 		}
 	})

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,9 +16,9 @@ import (
 )
 
 // status shows one run, or all that the inbox has driven.
-func (o *runVerbFlags) status(box *inbox.Inbox, args []string, s cli.Streams) error {
-	if len(args) == 1 {
-		r, err := o.find(box, args[0], s)
+func (o *runVerbFlags) status(_ context.Context, box *inbox.Inbox, name string, s cli.Streams) error {
+	if name != "" {
+		r, err := o.find(box, name, s)
 		if err != nil {
 			return err
 		}
@@ -39,19 +40,24 @@ func (o *runVerbFlags) status(box *inbox.Inbox, args []string, s cli.Streams) er
 }
 
 func (o *runVerbFlags) show(box *inbox.Inbox, r *runs.Run, s cli.Streams) error {
-	now, err := (&orchestrate.Bridge{Box: box, Run: r}).Standing()
+	b := &orchestrate.Bridge{Box: box, Run: r}
+	now, err := b.Standing()
 	if err != nil {
 		return err
 	}
-	cost, err := costOfRun(box, now.Run)
+	shown := shownRun{Standing: now}
+	cost, _, err := b.Cost()
 	if err != nil {
 		return err
+	}
+	if !cost.IsZero() {
+		shown.Cost = &cost
 	}
 	sentence := standingSentence(now)
-	if cost != nil && cost.Dollars {
+	if cost.Dollars {
 		sentence += "; it has cost " + cost.String()
 	}
-	return report(&o.InboxFlags, s, shownRun{now, cost}, sentence)
+	return report(&o.InboxFlags, s, shown, sentence)
 }
 
 // shownRun is a run as status prints it with --json.
@@ -60,7 +66,7 @@ type shownRun struct {
 	Cost *price.Price `json:"cost,omitempty"`
 }
 
-// standingSentence is how a run stands in words.
+// standingSentence says in words how a run stands.
 func standingSentence(s orchestrate.Standing) string {
 	parts := []string{"run " + s.Run + ": " + string(s.Status)}
 	if pending := pendingWords(s.Pending); pending != "" {
@@ -74,7 +80,7 @@ func standingSentence(s orchestrate.Standing) string {
 	return words.Line(strings.Join(append([]string{strings.Join(parts, ", ")}, standingNotes(s)...), "; "))
 }
 
-// entriesWords is where the entries of a run are: "2 entries queued".
+// entriesWords says where the entries of a run are: "2 entries queued".
 func entriesWords(entries []orchestrate.Waiting) (all []string) {
 	where := map[string]int{}
 	for _, e := range entries {
@@ -86,14 +92,14 @@ func entriesWords(entries []orchestrate.Waiting) (all []string) {
 	return all
 }
 
-// standingNotes say what else there is to know of a run.
+// standingNotes say what else there is to know about a run.
 func standingNotes(s orchestrate.Standing) (all []string) {
 	for _, h := range s.Held {
 		all = append(all, "waits for a person: "+h.Effect+" "+words.Brief(h.Question+h.Reason))
 	}
 	switch {
 	case s.Done:
-		all = append(all, "its proof was given")
+		all = append(all, "it is done")
 	case s.Stuck != "":
 		all = append(all, "is stuck: "+words.Brief(s.Stuck))
 	case s.Guard != "":

@@ -215,7 +215,7 @@ func (o *sendFlags) messages(args []string, stdin *os.File) ([]inbox.Message, er
 	return []inbox.Message{m}, nil
 }
 
-// complete sets from the flags what the message does not say itself.
+// complete fills in from the flags what the message lacks.
 func (o *sendFlags) complete(m *inbox.Message, meta map[string]any) {
 	if m.NotBefore.IsZero() {
 		m.NotBefore = o.notBefore.Time
@@ -223,7 +223,8 @@ func (o *sendFlags) complete(m *inbox.Message, meta map[string]any) {
 	if m.Expires.IsZero() {
 		m.Expires = o.expires.Time
 	}
-	m.Limits = m.Limits.Or(o.limits)
+	own, _ := budget.Parse(m.Limits) // the limits of a line were checked
+	m.Limits = own.Or(o.limits).JSON()
 	if len(m.Checks) == 0 {
 		m.Checks = o.checks
 	}
@@ -237,10 +238,9 @@ func (o *sendFlags) complete(m *inbox.Message, meta map[string]any) {
 	}
 }
 
-// makeFolder makes the inbox's folder with mode 0700, and says so, if the folder above
-// exists. A dangling symbolic link does not count as a missing folder. Root first becomes
-// the owner of the folder above, for good: the new folder then belongs to that user, and
-// nothing the user put there can lead root elsewhere.
+// makeFolder makes the inbox's folder with mode 0700, and says so, if the folder above exists. A dangling symbolic
+// link does not count as a missing folder. Root first becomes the owner of the folder above, for good. The new
+// folder then belongs to that user, and nothing the user put there can lead root elsewhere.
 func makeFolder(inbox string, s cli.Streams) error {
 	if strings.HasSuffix(inbox, string(filepath.Separator)) {
 		return fmt.Errorf("%s is a folder: name the inbox's file in it", inbox)

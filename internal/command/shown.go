@@ -17,7 +17,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// shownFlags say how a verb shows what it has to show.
+// shownFlags say how a verb shows its output.
 type shownFlags struct{ color string }
 
 func (o *shownFlags) addColor(f *pflag.FlagSet) {
@@ -37,7 +37,7 @@ type display struct {
 // when is a time in a cell of a list.
 func (d display) when(t time.Time) string { return d.When(d.now, t) }
 
-// at is a time amid a sentence: "at 2026-03-04 12:00:00" or "3m ago".
+// at is a time within a sentence: "at 2026-03-04 12:00:00" or "3m ago".
 func (d display) at(t time.Time) string {
 	if d.ForPeople() {
 		return words.Ago(d.now, t)
@@ -45,8 +45,7 @@ func (d display) at(t time.Time) string {
 	return "at " + words.Stamp(t)
 }
 
-// listPart is how many rows of a list are laid out together: one of a million is
-// not kept in memory.
+// listPart is how many rows of a list are laid out together, so that a list of a million is not kept in memory.
 const listPart = 1000
 
 // list is a table that is printed in parts. It keeps its first error.
@@ -72,26 +71,25 @@ func (l *list) flushPart() {
 	}
 }
 
-// flush prints the rows that were not printed yet.
 func (l *list) flush() {
 	if l.err == nil && !l.Empty() {
 		l.err = l.display.Table(l.Table)
 	}
 }
 
-// end prints the rest, and returns what went wrong on the way.
+// end prints the rest, and returns the first error.
 func (l *list) end() error {
 	l.flush()
 	return l.err
 }
 
-// report prints v with --json, and else the sentence.
+// report prints v with --json, otherwise the sentence.
 func report(i *cli.InboxFlags, s cli.Streams, v any, sentence string) error {
 	return program.Report(s, i.JSON, v, sentence)
 }
 
-// nothing is the one sentence for an empty list and for nothing to do, such as
-// "nothing waits in PATH". It goes to stderr: an empty list is empty.
+// nothing prints the one sentence for an empty list and for nothing to do, such as "nothing waits in PATH". It goes
+// to stderr, so that an empty list prints nothing.
 func nothing(i *cli.InboxFlags, s cli.Streams, happens string, box *inbox.Inbox) {
 	if i.JSON {
 		return
@@ -119,7 +117,7 @@ func (q *quietFlag) checkQuiet(i *cli.InboxFlags) error {
 	return nil
 }
 
-// withProgress is the verb, shown at a terminal while it takes its time.
+// withProgress wraps a verb so that a terminal shows progress while it runs.
 func withProgress(v cli.Verb, doing string) cli.Verb {
 	build := v.Build
 	v.Build = func() (*pflag.FlagSet, cli.Action) {
@@ -133,10 +131,43 @@ func withProgress(v cli.Verb, doing string) cli.Verb {
 	return v
 }
 
-// busy shows at a terminal how far a verb is. What is printed meanwhile goes
-// through the streams that it returns.
+// busy shows progress at a terminal. Other output goes through the streams that it returns.
 func busy(s cli.Streams, doing string) (cli.Streams, *progress.Line) {
 	line := progress.Start(s.Err, doing)
 	s.Out, s.Err = line.Around(s.Out), line.Around(s.Err)
 	return s, line
+}
+
+// several is what a verb did to several things, a part of them in each transaction.
+type several struct {
+	cli.Streams
+	flags           *cli.InboxFlags
+	quiet           bool
+	box             *inbox.Inbox
+	done            []inbox.Letter // in the last transaction
+	refused         error          // why the last thing that was refused stays as it is
+	refusals, total int
+}
+
+// refuse records why a thing stays as it is. If there are several, it says so at once.
+func (s *several) refuse(why error) {
+	if s.refused = why; s.total > 1 {
+		s.Complain(why)
+	}
+	s.refusals++
+}
+
+// report prints what was done. It does not hold the lock, because a slow reader may block it.
+func (s *several) report(sentence func(inbox.Letter) string) error {
+	done := s.done
+	s.done = nil
+	for _, l := range done {
+		if s.quiet {
+			break
+		}
+		if err := report(s.flags, s.Streams, l, sentence(l)); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -2,24 +2,19 @@ package command
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"regexp"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
-	"heartbeat/internal/cli/layout"
-	"heartbeat/internal/machine"
 	"heartbeat/internal/money/price"
 	"heartbeat/internal/see"
-	"heartbeat/internal/watch"
 	"heartbeat/internal/words"
 )
 
@@ -43,9 +38,6 @@ heartbeat status --watch`,
 			f.BoolVar(&o.watch, "watch", false, "show it anew whenever something changes, until a signal comes")
 			o.addColor(f)
 			return f, func(args []string, s cli.Streams) error {
-				if err := cli.NoArgs(args); err != nil {
-					return err
-				}
 				if o.watch {
 					return o.again(s)
 				}
@@ -71,33 +63,33 @@ type status struct {
 	NextDue *time.Time `json:"next_due,omitempty"`
 	// answerable says that whoever attaches can answer what the session asks.
 	answerable bool
-	overdue    bool    // what is due at NextDue could not be moved to the inbox
+	overdue    bool    // the entry due at NextDue could not be moved to the inbox
 	InFlight   *flying `json:"in_flight"`
-	// DeadLetters are the open ones.
+	// DeadLetters counts the open ones.
 	DeadLetters        int          `json:"dead_letters"`
 	Answered           int64        `json:"answered"`
-	Checked            int64        `json:"checked,omitempty"` // of these
+	Checked            int64        `json:"checked,omitempty"` // answered entries whose check passed
 	LastAcknowledgedAt *time.Time   `json:"last_acknowledged_at"`
 	Paused             *inbox.Pause `json:"paused"`
-	// Backoff is the one that holds now.
+	// Backoff is the back-off that holds now.
 	Backoff          *inbox.Backoff `json:"backoff"`
 	Session          *lastSession   `json:"session"`
 	Waiter           *waiting       `json:"waiter"`
 	Launcher         *see.Launcher  `json:"launcher,omitempty"`
 	WaitingForPerson *question      `json:"waiting_for_person"`
 	Today            *spentToday    `json:"today,omitempty"`
-	// Consumers are those who are handed results.
+	// Consumers are those that results are handed to.
 	Consumers []taker `json:"consumers,omitempty"`
 	// SelfEnqueued counts the entries that agents sent into the inbox, nil for none.
 	SelfEnqueued *inbox.SelfEnqueued `json:"self_enqueued,omitempty"`
 	State        see.State           `json:"state"`
 	Why          string              `json:"why"`
-	// Troubles are what is wrong, the most urgent first.
+	// Troubles are what is wrong, most urgent first.
 	Troubles []see.Trouble `json:"troubles,omitempty"`
 	Warnings []string      `json:"warnings,omitempty"`
-	// OldestAt is since when the entry waits that comes next, as [inbox.Head] says.
+	// OldestAt is since when the next entry has waited, as [inbox.Head] says.
 	OldestAt *time.Time `json:"oldest_at"`
-	// Asks are all questions for a person: of sessions, and of runs.
+	// Asks are all questions of sessions and runs for a person.
 	Asks            []asks   `json:"asks"`
 	NothingMovesFor *float64 `json:"nothing_moves_for_seconds"`
 }
@@ -110,7 +102,7 @@ type flying struct {
 	AgeSeconds  float64   `json:"age_seconds"`
 	Attempt     int       `json:"attempt"`
 	SessionID   string    `json:"session_id,omitempty"`
-	// Verdict and Progress are what its agent said of it.
+	// Verdict and Progress are what the agent said about it.
 	Verdict  *inbox.Verdict  `json:"verdict,omitempty"`
 	Progress *inbox.Progress `json:"progress,omitempty"`
 	price.Fields
@@ -141,7 +133,7 @@ type question struct {
 	Text      string    `json:"text,omitempty"`
 }
 
-// asks is a question for a person: of a session, or of a run, which has an effect.
+// asks is a question for a person, from a session, or from a run if Effect is set.
 type asks struct {
 	SessionID string    `json:"session_id,omitempty"`
 	Run       string    `json:"run,omitempty"`
@@ -169,7 +161,6 @@ func (o *statusFlags) once(s cli.Streams) error {
 	return nil
 }
 
-// text renders the status for that display.
 func (o *statusFlags) text(st status, d display) (string, error) {
 	var b bytes.Buffer
 	if o.JSON {
@@ -189,14 +180,14 @@ func (o *statusFlags) again(s cli.Streams) error {
 		return err
 	}
 	w := box.WatchAll(cli.WatchPoll)
-	defer func() { _ = w.Close() }() // it only reads
+	defer func() { _ = w.Close() }() // only read
 	screen, _ := s.Out.(*words.Screen)
 	last := ""
 	err = follow(w, func() error {
 		if err := box.Promote(context.Background()); err != nil {
 			s.Note("what is scheduled and due waits on: %v", err)
 		}
-		st, _ := readStatus(context.Background(), box) // its sentence has the error
+		st, _ := readStatus(context.Background(), box) // the status says what is wrong
 		shown, err := o.text(st, o.on(s.Out))
 		if err != nil || screen == nil && sameButForAges(shown, last) {
 			return err
@@ -210,11 +201,11 @@ func (o *statusFlags) again(s cli.Streams) error {
 	return err
 }
 
-// sameButForAges compares two outputs without their ages, so that a file or a pipe
-// gets no new copy just because time passed.
+// sameButForAges compares two outputs without their ages, so that a file or a pipe gets no new copy just because
+// time passed.
 func sameButForAges(a, b string) bool { return withoutAges(a) == withoutAges(b) }
 
-// withoutAges removes each "(AGE ago)" and the members that are ages.
+// withoutAges removes each "(AGE ago)", and the JSON members that are ages.
 func withoutAges(text string) string { return ages.ReplaceAllString(text, "") }
 
 var ages = regexp.MustCompile(`\([0-9dhms ]* ago\)|"(age|nothing_moves_for)_seconds":[^,}]*`)
@@ -230,10 +221,10 @@ func showAgain(screen *words.Screen, out io.Writer, text string) error {
 	return err
 }
 
-// statusOf is [readStatus] for others.
+// statusOf is [readStatus] for other packages.
 func statusOf(ctx context.Context, box *inbox.Inbox) (any, error) { return readStatus(ctx, box) }
 
-// readStatus returns a status also where the state cannot be read, with the error.
+// readStatus returns a status even if the state cannot be read, with the error.
 func readStatus(ctx context.Context, box *inbox.Inbox) (status, error) {
 	var head *inbox.Head
 	f := see.Look(ctx, box, func(v *inbox.View) (err error) {
@@ -292,7 +283,7 @@ func (st *status) consumers(f see.Facts) {
 	}
 }
 
-// shownBackoff leaves out the members that only make sense to this machine's clock.
+// shownBackoff leaves out the members that make sense only to this machine's clock.
 func shownBackoff(b *inbox.Backoff) *inbox.Backoff {
 	if b == nil {
 		return nil
@@ -300,114 +291,4 @@ func shownBackoff(b *inbox.Backoff) *inbox.Backoff {
 	shown := *b
 	shown.Boot, shown.SinceBoot = "", 0
 	return &shown
-}
-
-// table is the status for people.
-func (st status) table(d display) *layout.Table {
-	t := layout.NewTable(layout.Column{}, layout.Column{Text: true, Style: st.style})
-	row := func(name, format string, args ...any) { t.Add(name, fmt.Sprintf(format, args...)) }
-	row("inbox", "%s", st.Inbox)
-	if st.State != see.Unreadable { // nothing else is known then
-		st.rows(row, d)
-	}
-	row("why", "%s", st.Why)
-	for _, trouble := range st.Troubles {
-		if !strings.Contains(st.Why, trouble.Text) && !hasRow[trouble.Kind] {
-			row("trouble", "%s", trouble.Text)
-		}
-	}
-	for _, warning := range st.Warnings {
-		row("note", "%s", warning)
-	}
-	return t
-}
-
-// hasRow are the troubles that have a row of their own in the table.
-var hasRow = map[see.Kind]bool{see.KindLetters: true, see.KindPaused: true, see.KindDayOver: true, see.KindQuestion: true}
-
-// style makes the reason stand out where a person has to act.
-func (st status) style(cell string) layout.Style {
-	if cell != words.Line(st.Why) {
-		return layout.Plain
-	}
-	return watch.StyleOf(st.State)
-}
-
-func (st status) rows(row func(name, format string, args ...any), shown display) {
-	if st.Queued > 0 {
-		row("queued", "%d (%s)", st.Queued, words.Size(st.QueuedBytes))
-	} else {
-		row("queued", "0")
-	}
-	if st.Scheduled > 0 {
-		comes := "the next at %s"
-		if st.overdue {
-			comes = "one is due since %s, and not in the inbox yet: each Stop and heartbeat status try again"
-		}
-		row("scheduled", "%d, "+comes, st.Scheduled, words.Stamp(*st.NextDue))
-	}
-	if d := st.InFlight; d != nil {
-		cost := ""
-		if so := d.Price().String(); so != "" {
-			cost = ", " + so + " so far"
-		}
-		row("in flight", "%s, delivered %s, attempt %d%s", words.Name(d.ID, d.EntryID), shown.at(d.DeliveredAt), d.Attempt, cost)
-		d.rows(row, shown)
-	} else {
-		row("in flight", "nothing")
-	}
-	if n := st.SelfEnqueued; n != nil {
-		row("from agents", "%d entries were sent by agents at work, the last %s", n.Count, shown.at(n.Last))
-	}
-	row("dead letters", "%d", st.DeadLetters)
-	if st.LastAcknowledgedAt != nil {
-		checked := ""
-		if st.Checked > 0 {
-			checked = fmt.Sprintf(" (%d checked)", st.Checked)
-		}
-		row("answered", "%d%s, the last %s", st.Answered, checked, shown.at(*st.LastAcknowledgedAt))
-	} else {
-		row("answered", "0")
-	}
-	for _, c := range st.Consumers {
-		row("consumer", "%s", c.shown(shown))
-	}
-	if st.Today != nil {
-		row("spent", "today %s", st.Today)
-	}
-	if st.Paused != nil {
-		row("delivery", "%s", st.Paused.String())
-	}
-	if st.Backoff != nil {
-		row("delivery", "%s", st.Backoff.String())
-	}
-	if s := st.Session; s != nil {
-		row("session", "%s, %s", words.Short(s.ID), s.Life)
-	}
-	if w := st.Waiter; w != nil {
-		wakes := "wakes"
-		if w.Life == machine.Gone.String() || w.Life == machine.Rebooted.String() {
-			wakes = "was to wake"
-		}
-		row("background", "process %d, %s, %s %s since %s", w.PID, w.Life, wakes, words.Short(w.SessionID), words.Stamp(w.Since))
-	}
-	if l := st.Launcher; l != nil {
-		row("launcher", "process %d: %s", l.PID, cmp.Or(l.Doing, "it works on the inbox"))
-	}
-	if q := st.WaitingForPerson; q != nil {
-		row("asks", "%s since %s: %s", words.Short(q.SessionID), words.Stamp(q.Since), inbox.Question{Kind: q.Kind, Text: q.Text})
-		if st.answerable {
-			row("answer it", "%s", words.Shell("heartbeat", "attach", "--inbox", st.Inbox))
-		}
-	}
-}
-
-// rows say what the agent said of the entry in flight.
-func (d *flying) rows(row func(name, format string, args ...any), shown display) {
-	if p := d.Progress; p != nil {
-		row("progress", "%s %s", shown.at(p.At), words.Brief(p.Text))
-	}
-	if v := d.Verdict; v != nil {
-		row("verdict", "%s, once its turn ends: %s", v.Kind, words.Brief(v.Text))
-	}
 }

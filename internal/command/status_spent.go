@@ -10,6 +10,7 @@ import (
 	"heartbeat/internal/money/price"
 	"heartbeat/internal/see"
 	"heartbeat/internal/words"
+	recovery "heartbeat/recover"
 )
 
 // spentToday is what was spent since midnight, and the limits of a day.
@@ -20,8 +21,8 @@ type spentToday struct {
 	LimitTokens int64        `json:"limit_tokens,omitempty"`
 }
 
-// String is "3.10 of 50.00 USD", without the limit where there is none. Tokens are told
-// where no dollars are known, or where they are limited.
+// String is "3.10 of 50.00 USD", or without the limit if there is none. Tokens appear if no dollars are known, or
+// if tokens are limited.
 func (t spentToday) String() string {
 	p := t.Price()
 	var parts []string
@@ -44,8 +45,7 @@ func (t spentToday) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// spent sets what was spent today and on the entry in flight. What cannot be read is a
-// warning.
+// spent sets what was spent today and on the entry in flight. What cannot be read becomes a warning.
 func (st *status) spent(box *inbox.Inbox, f see.Facts) {
 	now, err := charging.Spending(box, nil)
 	if err != nil {
@@ -57,7 +57,7 @@ func (st *status) spent(box *inbox.Inbox, f see.Facts) {
 			st.InFlight.Fields = p.Fields()
 		}
 	}
-	limit := now.Account.DayLimit
+	limit := recovery.DayLimit(&now.Account)
 	if now.Total().IsZero() && !limit.Any() {
 		return // nobody counts, or nothing was spent yet
 	}
@@ -66,7 +66,7 @@ func (st *status) spent(box *inbox.Inbox, f see.Facts) {
 		st.Warnings = append(st.Warnings, "what was spent today is at least that much: for "+words.Count(int(n), "request", "requests")+
 			" nobody knows the price of the model: say it in "+meter.PricesPlace()+" (heartbeat costs --prices)")
 	}
-	spent.Dollars = now.Total().Dollars // none today is 0 of them
+	spent.Dollars = now.Total().Dollars // dollars are known, so none today is 0
 	st.Today = &spentToday{Date: f.Now.Local().Format(time.DateOnly), Fields: spent.Fields(), LimitTokens: limit.Tokens}
 	if limit.Nanos > 0 {
 		usd := price.Nanos(limit.Nanos)

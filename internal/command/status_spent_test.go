@@ -48,7 +48,7 @@ func TestResumeOverADaysLimit(t *testing.T) {
 	pause := func(limit int64) {
 		s.in(func(tx *inbox.Tx) error {
 			l := budget.Limits{Nanos: limit}
-			tx.NoteLimit(l)
+			tx.NoteLimit(l.JSON())
 			v := recovery.JudgeDay(budget.Plan{Day: budget.Limits{Nanos: 1}}, tx.Today())
 			require.NotNil(t, v)
 			return recovery.PauseForDay(tx, v)
@@ -76,7 +76,7 @@ func TestStatusOfWhatHasNoPrice(t *testing.T) {
 	s.stop(nil, false)
 	s.end()
 	s.in(func(tx *inbox.Tx) error {
-		tx.NoteLimit(budget.Limits{Nanos: 50_000_000_000})
+		tx.NoteLimit(budget.Limits{Nanos: 50_000_000_000}.JSON())
 		v := recovery.JudgeDay(budget.Plan{Day: budget.Limits{Nanos: 50_000_000_000}}, tx.Today())
 		require.NotNil(t, v)
 		assert.Contains(t, v.Figures, "today 1 request went to a model whose price nobody knows")

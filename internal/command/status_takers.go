@@ -16,7 +16,7 @@ type taker struct {
 	Behind int        `json:"behind"`
 	Had    int64      `json:"had"`
 	LastAt *time.Time `json:"last_at"`
-	// Error is why it did not take the last one, at its last try; empty where it did.
+	// Error is why its last try failed, or empty.
 	Error string `json:"error,omitempty"`
 }
 

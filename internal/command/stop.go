@@ -49,12 +49,7 @@ heartbeat stop --now`,
 			i.Add(f)
 			f.BoolVar(&o.now, "now", false, "do not wait for the entry in flight to be answered")
 			f.BoolVar(&o.noWait, "no-wait", false, "return once the launcher is told, before it has ended")
-			return f, func(args []string, s cli.Streams) error {
-				if err := cli.NoArgs(args); err != nil {
-					return err
-				}
-				return stop(&i, o, s)
-			}
+			return f, func(_ []string, s cli.Streams) error { return stop(&i, o, s) }
 		},
 	}
 }
@@ -65,7 +60,7 @@ type stopFlags struct{ now, noWait bool }
 type stopped struct {
 	// PID is the launcher's process, 0 if none works on the inbox.
 	PID int `json:"pid"`
-	// Ended says that it has ended.
+	// Ended says that the launcher has ended.
 	Ended bool `json:"ended"`
 }
 
@@ -109,7 +104,7 @@ func stopLauncher(box *inbox.Inbox, o stopFlags) (r stopped, err error) {
 		}
 	}
 	ours := machine.Nearest(os.Getppid(), func(pid int) bool { return pid == its.PID }) != 0
-	if err != nil || o.noWait || ours { // which waits for its session, and that for this command
+	if err != nil || o.noWait || ours { // the launcher waits for its session, and the session for this command
 		return r, err
 	}
 	select {
@@ -122,15 +117,15 @@ func stopLauncher(box *inbox.Inbox, o stopFlags) (r stopped, err error) {
 	return r, cli.Told(cli.EndedBy{Signal: sig}.Status())
 }
 
-// A list of the system's locks that is read while others change may miss one: it is read
-// again so often before it is believed.
+// The system's list of locks may miss one while others change, so it is read this often before a missing lock is
+// believed.
 const (
 	holderTries = 10
 	holderRest  = 50 * time.Millisecond
 )
 
-// launcherOf is the process that has the inbox's lock, no process if none has. It is one
-// that may be told to end: others have a command of their own for that.
+// launcherOf is the process that holds the inbox's lock, or none. It returns an error for a holder that stop may
+// not end.
 func launcherOf(box *inbox.Inbox) (its machine.Entry, err error) {
 	for try := range holderTries {
 		if try > 0 {
@@ -141,7 +136,7 @@ func launcherOf(box *inbox.Inbox) (its machine.Entry, err error) {
 			return its, nil
 		}
 		its.Start = machine.ProcessStart(its.PID)
-		again := holder(box) // or the number is another process's by now
+		again := holder(box) // the number may belong to another process by now
 		if again == 0 {
 			return machine.Entry{}, nil
 		}
@@ -166,9 +161,9 @@ func launcherOf(box *inbox.Inbox) (its machine.Entry, err error) {
 	return its, nil
 }
 
-// holder is the process that has the launcher's lock, 0 for none, and -1 if it cannot be
-// told. A lock that is held and not listed is another container's, whose numbers mean
-// nothing here; only where the system lists none (macOS) the holder's sign counts.
+// holder is the process that holds the launcher's lock, 0 for none, and -1 if unknown. A lock that is held but not
+// listed belongs to another container, whose process ids mean nothing here. Only where the system lists no locks
+// (macOS) the holder's sign counts.
 func holder(box *inbox.Inbox) int {
 	if l := see.LauncherOf(box); l != nil {
 		return l.PID
@@ -189,14 +184,14 @@ func holder(box *inbox.Inbox) int {
 	return -1
 }
 
-// sign is what the launcher says in the file of its lock, "" if that cannot be read.
+// sign is what the launcher wrote into its lock file, "" if that cannot be read.
 func sign(box *inbox.Inbox) string {
 	text, _ := disk.ReadState(filepath.Join(box.Dir(), ".launch-lock"), 4<<10)
 	return string(text)
 }
 
-// tell sends a launcher the signal to end, and never another process that has got its number
-// since. One that has just ended needs none.
+// tell sends a launcher the signal to end, but never a process that reused its id. A launcher that has just ended
+// needs no signal.
 func tell(its machine.Entry) error {
 	if err := guardian.Send(its, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("signal the launcher, process %d: %w: run this as its user", its.PID, err)
@@ -205,10 +200,10 @@ func tell(its machine.Entry) error {
 }
 
 const (
-	// toldPoll is how often to look whether a launcher has noted the first signal: two that
-	// come at once are one.
+	// toldPoll is how often to check that a launcher has noted the first signal, because two signals at once count
+	// as one.
 	toldPoll = 5 * time.Millisecond
-	// toldPatience is how long it may take.
+	// toldPatience is how long that may take.
 	toldPatience = 5 * time.Second
 )
 

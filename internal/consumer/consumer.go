@@ -1,12 +1,10 @@
-// Package consumer hands each result and each dead letter of an inbox to a command, in the order
-// in which they were committed, and goes on to the next one once the command has taken it.
+// Package consumer hands each result and each dead letter of an inbox to a command, in the order of their commits. It
+// goes on to the next once the command has taken one.
 //
-// How far that has come is in the file of package inbox that has the consumer's name. It is
-// written after the command has ended well: a kill before that has the same one handed over
-// again, with the same key, and no other.
+// How far it has come stands in the file of package inbox with the consumer's name, written after the command has ended
+// well. A kill before that has the same one handed over again, with the same key, and no other.
 //
-// The command line comes from a flag and never from a file or an entry, which an agent's tools
-// may be able to write.
+// The command line comes from a flag and never from a file or an entry, which an agent's tools may be able to write.
 package consumer
 
 import (
@@ -26,21 +24,20 @@ import (
 	"heartbeat/internal/words"
 )
 
-// Options say who is handed what.
+// Options say what is handed to whom.
 type Options struct {
 	Name    string `json:"name"`
 	Command string `json:"command"` // for /bin/sh, from a flag
-	Flag    string `json:"flag"`    // that flag, for sentences
+	Flag    string `json:"flag"`    // the name of that flag, for sentences
 	Dir     string `json:"dir"`     // where the command runs
-	// Fresh has a consumer that is not known yet begin with what is still to come.
+	// Fresh has a new consumer begin with what is still to come.
 	Fresh bool `json:"fresh"`
-	// Follow goes on with what comes, until End is closed, and tries as often as it takes.
+	// Follow goes on with what comes until End is closed, and retries for as long as it takes.
 	Follow bool `json:"follow"`
-	// Patience is how long the command may fail until a person has to know, and until the work
-	// ends that does not follow.
+	// Patience is how long the command may fail before a person is told, and before Run gives up if Follow is not set.
 	Patience  time.Duration `json:"patience"`
 	TimeLimit time.Duration `json:"time_limit"` // how long the command may take
-	// Wait is how long another process of that name is waited for, 0 for as long as it takes.
+	// Wait is how long to wait for another process of this name, 0 for as long as it takes.
 	Wait time.Duration `json:"wait"`
 
 	End  <-chan struct{}   `json:"-"` // nil for never
@@ -54,15 +51,15 @@ const (
 )
 
 const (
-	// firstPause is the rest after a first failure; it doubles up to lastPause.
+	// firstPause is the pause after a first failure. It doubles up to lastPause.
 	firstPause, lastPause = time.Second, 5 * time.Minute
-	// poll is how often the inbox is looked at where it gives no file events.
+	// poll is how often to look at an inbox that gives no file events.
 	poll = time.Second
-	// endTime is how long what is left is handed over after the end.
+	// endTime is how long after the end what is left is still handed over.
 	endTime = time.Minute
 )
 
-// Run hands over what there is, and with Follow what comes. It returns how many that were.
+// Run hands over what there is, and with Follow what comes. It returns how many it handed over.
 func Run(ctx context.Context, box *inbox.Inbox, o Options) (handed int, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -88,18 +85,18 @@ func Run(ctx context.Context, box *inbox.Inbox, o Options) (handed int, err erro
 	return r.handed, err
 }
 
-// guard has what the command starts die also where this process is killed, and before anything
-// else is handed over.
+// guard makes sure that what the command starts dies if this process is killed, and that what an earlier process left
+// is dead before anything is handed over.
 func (r *run) guard() (end func()) {
 	const begins = "heartbeat-consumer-"
-	if left := r.consuming.Left; strings.HasPrefix(left, begins) { // and no mark of a session, which others may have written there
+	if left := r.consuming.Left; strings.HasPrefix(left, begins) { // not a session's mark, which others may write there
 		guardian.Kill(left)
 	}
 	r.mark = begins + r.Name + "-" + strconv.Itoa(os.Getpid()) + "-" + strconv.FormatInt(time.Now().UnixNano(), 36)
 	if err := r.consuming.Mark(r.mark); err != nil {
 		r.say(fmt.Sprintf("the command may outlive this process where that is killed: %v", err))
 	}
-	guard, _ := guardian.Post(r.mark, nil, guardian.Then{}) // without it, whoever comes next does the same
+	guard, _ := guardian.Post(r.mark, nil, guardian.Then{}) // without a guard, the next consumer kills what is left
 	return guard.Dismiss
 }
 
@@ -115,7 +112,7 @@ type run struct {
 	said      string // the last sentence
 }
 
-// work hands over one after the other.
+// work hands over results and dead letters one by one.
 func (r *run) work() error {
 	for fails := 0; ; {
 		h, err := r.consuming.Next()
@@ -148,7 +145,7 @@ func (r *run) work() error {
 	}
 }
 
-// handOver tries until the command has taken it, or nothing may be tried any more.
+// handOver tries until the command has taken h, or no more tries are allowed.
 func (r *run) handOver(h *inbox.Handover) error {
 	input, err := inputOf(h)
 	if err != nil {
@@ -165,9 +162,9 @@ func (r *run) handOver(h *inbox.Handover) error {
 			return r.done()
 		}
 		if r.ctx.Err() != nil {
-			return context.Cause(r.ctx) // it was killed, which says nothing of what it would have done
+			return context.Cause(r.ctx) // it was killed, which says nothing about its work
 		}
-		guardian.Kill(r.mark) // what it left would meet the next try
+		guardian.Kill(r.mark) // leftovers would meet the next try
 		err = fmt.Errorf("hand over the %s of %s: %w", spelt(h.Kind), words.Name(h.ID, h.EntryID), err)
 		if noted := r.consuming.Failed(err, r.Patience); noted != nil {
 			r.say(noted.Error())
@@ -186,8 +183,8 @@ func (r *run) handOver(h *inbox.Handover) error {
 	}
 }
 
-// done writes down that the command has taken it. Until that is possible nothing else is handed
-// over: a kill would have more than one repeated.
+// done records that the command has taken it. Nothing else is handed over until that succeeds, or a kill would have
+// more than one repeated.
 func (r *run) done() error {
 	err := r.consuming.Done()
 	for fails := 0; err != nil; fails++ {
@@ -204,7 +201,7 @@ func (r *run) done() error {
 	return nil
 }
 
-// say notes a sentence, unless it was the last one.
+// say notes a sentence unless it was the last one.
 func (r *run) say(text string) {
 	if text != r.said {
 		r.said = text
@@ -212,7 +209,7 @@ func (r *run) say(text string) {
 	}
 }
 
-// rest returns at the first of these, or once the work ends. Its error says why it must not go on.
+// rest returns at the first of these, or once the work ends. The error says why the work must not go on.
 func (r *run) rest(news <-chan struct{}, due <-chan time.Time) error {
 	select {
 	case <-r.ctx.Done():
@@ -224,7 +221,7 @@ func (r *run) rest(news <-chan struct{}, due <-chan time.Time) error {
 	return nil
 }
 
-// ended reports whether what is left is tried once and no more.
+// ended reports whether what is left is tried only once.
 func (r *run) ended() bool {
 	select {
 	case <-r.End:
@@ -236,7 +233,7 @@ func (r *run) ended() bool {
 
 func pause(fails int) time.Duration { return min(lastPause, firstPause<<min(fails, 10)) }
 
-// Here are options for a command that runs in the current folder.
+// Here returns the options for a command that runs in the current folder.
 func Here(o Options) (_ Options, err error) {
 	if o.Dir, err = filepath.Abs("."); err != nil {
 		return o, fmt.Errorf("find the folder for the command of %s: %w", o.Flag, err)

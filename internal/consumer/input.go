@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	// maxVariables is how many of an entry's metadata are in the environment, maxVariable how
-	// long one may be, in bytes.
+	// maxVariables is how much of an entry's metadata goes into the environment; maxVariable is the longest value, in
+	// bytes.
 	maxVariables, maxVariable = 64, 1 << 10
 )
 
-// inputOf is what the command gets on its stdin: one line.
+// inputOf returns the command's stdin: one line of JSON.
 func inputOf(h *inbox.Handover) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -31,11 +31,11 @@ func inputOf(h *inbox.Handover) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// variableName is what the metadata may be called that become variables.
+// variableName matches the metadata names that become variables.
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,39}$`)
 
-// environment is what a script needs that cannot read JSON. A value is there as it is, or not at
-// all: one that was made fit would be another address.
+// environment returns variables for a script that cannot read JSON. A value is there unchanged or not at all: a value
+// made to fit would be another address.
 func environment(h *inbox.Handover) []string {
 	env := []string{
 		"HEARTBEAT_KEY=" + h.Key, "HEARTBEAT_KIND=" + h.Kind, "HEARTBEAT_CONSUMER=" + h.Consumer,
@@ -52,7 +52,7 @@ func environment(h *inbox.Handover) []string {
 	return env
 }
 
-// scalar spells a value of metadata that is a text, a number, true or false.
+// scalar spells a metadata value that is a text, a number, true or false.
 func scalar(raw json.RawMessage) (text string, is bool) {
 	if json.Unmarshal(raw, &text) == nil && !bytes.Equal(raw, []byte("null")) {
 		return text, true
@@ -61,7 +61,7 @@ func scalar(raw json.RawMessage) (text string, is bool) {
 	return text, text != "" && text != "null" && text[0] != '{' && text[0] != '['
 }
 
-// fit is a text that is one short line without control characters, "" for another one.
+// fit returns a text that is one short line without control characters, or "".
 func fit(s string) string {
 	if len(s) > maxVariable || !utf8.ValidString(s) || words.Line(s) != s || strings.ContainsRune(s, 0) {
 		return ""
@@ -69,5 +69,5 @@ func fit(s string) string {
 	return s
 }
 
-// spelt is a kind for people.
+// spelt returns a kind as people read it.
 func spelt(kind string) string { return strings.ReplaceAll(kind, "_", " ") }

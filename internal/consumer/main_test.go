@@ -152,7 +152,7 @@ func TestHandsOver(t *testing.T) {
 	r.setAside(`{"id":"b","prompt":"x"}`)
 	r.answer(`{"id":"c","prompt":"x"}`)
 	t.Setenv("HEARTBEAT_META_left", "over")
-	t.Setenv("ANTHROPIC_API_KEY", "secret")
+	t.Setenv("ANTHROPIC_API_KEY", "key-of-the-agent")
 	n, err := consumer.Run(t.Context(), r.box, r.options(log+"; cat >>objects; env >>env"))
 	require.NoError(t, err)
 	assert.Equal(t, 3, n)
@@ -169,7 +169,7 @@ func TestHandsOver(t *testing.T) {
 		}
 	}
 	assert.ElementsMatch(t, []string{"HEARTBEAT_META_pr=17", "HEARTBEAT_META_n=3", "HEARTBEAT_META_yes=true"}, metas)
-	assert.NotContains(t, string(env), "secret")
+	assert.NotContains(t, string(env), "key-of-the-agent")
 
 	objects, err := os.ReadFile(filepath.Join(r.dir, "objects"))
 	require.NoError(t, err)

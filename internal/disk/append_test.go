@@ -23,14 +23,13 @@ const (
 	linesPerWriter = 25
 )
 
-// lineOf returns one writer's i-th line. Some are longer than a page, or than what a
-// pipe takes at once.
+// lineOf returns one writer's i-th line. Some lines are longer than a page, or than a pipe's buffer.
 func lineOf(writer string, i int) string {
 	size := []int{1, 100, 5_000, 70_000}[i%4]
 	return writer + " " + strconv.Itoa(i) + " " + strings.Repeat(writer[:1], size) + "\n"
 }
 
-// appendLines makes all lines of one writer and says where each landed.
+// appendLines appends all lines of one writer and prints where each begins.
 func appendLines(path, writer string) error {
 	fmt.Println("ready")
 	if err := waitInput(); err != nil {

@@ -25,7 +25,7 @@ func TestAppendThroughLinkToNothing(t *testing.T) {
 	require.ErrorContains(t, err, "open f: ")
 }
 
-// TestReadAllOfGrownFile reads what was written since the file was opened.
+// TestReadAllOfGrownFile reads bytes that were written after the file was opened.
 func TestReadAllOfGrownFile(t *testing.T) {
 	f, _, err := disk.OpenWrite(filepath.Join(t.TempDir(), "f"))
 	require.NoError(t, err)
@@ -35,8 +35,7 @@ func TestReadAllOfGrownFile(t *testing.T) {
 	assert.Equal(t, "content", string(b))
 }
 
-// After a torn append the offset must be where the torn bytes begin, so that the caller
-// can cut them off.
+// After a torn append the offset must be where the torn bytes begin, so that the caller can cut them off.
 func TestAppendOffsetAfterTear(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	write(t, path, "old\n")

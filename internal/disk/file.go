@@ -10,9 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrForeign says that a file is not one that heartbeat may use as its own: a
-// symbolic link, something other than a regular file, another user's, or a file
-// with a second name that others may have made.
+// ErrForeign reports a file that heartbeat may not use as its own: a symbolic link, not a regular
+// file, another user's, or a file with a second name that others may have made.
 var ErrForeign = errors.New("not a file of ours")
 
 // File is an open regular file. It is not safe for concurrent use.
@@ -27,28 +26,28 @@ type File struct {
 // Info is what stat(2) returned for a file.
 type Info struct {
 	Size      int64
-	Space     int64 // bytes that the file takes on the disk
-	Block     int64 // bytes in which the file system hands out space
-	Mtime     int64 // nanoseconds since 1970
+	Space     int64 // bytes that the file occupies on the disk
+	Block     int64 // the file system's allocation unit in bytes
+	Mtime     int64 // nanoseconds since 1970, like the two below
 	Atime     int64
 	Ctime     int64
 	Dev, Ino  uint64
 	UID, GID  uint32
 	Mode      uint32 // the permission bits
-	Links     uint64 // names that the file has
+	Links     uint64 // number of names
 	IsRegular bool
 	IsDir     bool
 	IsLink    bool
 }
 
-// Path is the name that the file was opened under.
+// Path returns the name under which the file was opened.
 func (f *File) Path() string { return f.path }
 
-// Info is the file's inode as of opening, or of the last [File.Stat].
+// Info returns the file's inode as of opening or of the last [File.Stat].
 func (f *File) Info() Info { return f.info }
 
-// Identity identifies the file itself, whatever its name and content. A file that
-// replaces it has another identity, even if the system reuses inode numbers.
+// Identity identifies the file itself, independent of its name and content. A replacement has
+// another identity, even if the system reuses the inode number.
 func (f *File) Identity() string {
 	if f.identity == "" {
 		f.identity = strconv.FormatUint(f.info.Ino, 10) + "-" + strconv.FormatInt(birth(f), 10)
@@ -56,9 +55,9 @@ func (f *File) Identity() string {
 	return f.identity
 }
 
-// Place identifies where on the disk the file's bytes begin. It is empty if the
-// system does not tell, or if they are not written out yet. Truncating and filling
-// a file again changes it; touching or appending to the file does not.
+// Place identifies where on the disk the file's bytes begin. It is empty if the system does not
+// tell, or if the bytes are not written out yet. Truncating and refilling a file changes its place;
+// touching or appending does not.
 func (f *File) Place() string {
 	at, known := place(f.fd)
 	if !known {
@@ -67,8 +66,8 @@ func (f *File) Place() string {
 	return strconv.FormatUint(at, 10)
 }
 
-// Young reports whether a write right now may give a file the same mtime again. A
-// file system's clock is coarse, so an mtime that is this young proves nothing.
+// Young reports whether a write right now could give a file the same mtime again. File systems have
+// coarse clocks, so such a young mtime does not prove that a file is unchanged.
 func Young(mtime int64) bool {
 	tick := 20 * time.Millisecond // two ticks of a kernel with 100 ticks a second
 	if mtime%1e9 == 0 {
@@ -83,8 +82,8 @@ func (f *File) Stat() (Info, error) {
 	return f.info, err
 }
 
-// Settled waits for a write that is under way and then does [File.Stat]. It works
-// by looking for holes, which takes the writer's lock on most file systems.
+// Settled waits for a write in progress and then does [File.Stat]. It looks for holes, because that
+// takes the writer's lock on most file systems.
 func (f *File) Settled() (Info, error) {
 	nextData(f.fd, 0, f.info.Size)
 	return f.Stat()
@@ -99,7 +98,7 @@ func (f *File) refresh() error {
 	return nil
 }
 
-// TakeOutput has what this process prints come to the file.
+// TakeOutput redirects the stdout and stderr of this process to the file.
 func (f *File) TakeOutput() error {
 	return errors.Join(unix.Dup2(f.fd, unix.Stdout), unix.Dup2(f.fd, unix.Stderr))
 }
@@ -130,9 +129,8 @@ func (f *File) WriteAt(b []byte, off int64) error {
 	})
 }
 
-// Append writes b in one call to the current end of a file that was opened with
-// O_APPEND, and returns the offset where it landed. After an error a first part of
-// b may be there.
+// Append writes b in a single call to the end of a file that was opened with O_APPEND, and returns
+// the offset where b begins. After an error the file may end with a first part of b.
 func (f *File) Append(b []byte) (int64, error) {
 	written := 0
 	err := f.write(Op{Kind: OpWrite, Path: f.path, Offset: -1, Data: b}, func(b []byte, done int) (int, error) {
@@ -150,7 +148,7 @@ func (f *File) Append(b []byte) (int64, error) {
 	return end - int64(written), err
 }
 
-// Writer writes to a file one part behind the other.
+// Writer writes to a file, each part after the one before.
 type Writer struct {
 	*File
 	Off int64 // where the next part goes
@@ -207,7 +205,6 @@ func retry(call func() error) error {
 	}
 }
 
-// Close closes the descriptor.
 func (f *File) Close() error {
 	if f == nil || f.fd < 0 {
 		return nil
@@ -224,8 +221,7 @@ func (f *File) fail(op string, err error) error {
 	return &fs.PathError{Op: op, Path: f.path, Err: err}
 }
 
-// Sync returns when the file's bytes and length survive a power loss. The file's
-// name needs [SyncDir].
+// Sync returns once the file's bytes and length survive a power loss. The file's name needs [SyncDir].
 func (f *File) Sync() error {
 	if err := announce(Op{Kind: OpSync, Path: f.path}); err != nil {
 		return err
@@ -236,8 +232,7 @@ func (f *File) Sync() error {
 	return nil
 }
 
-// SyncDir returns when the names in dir (created, renamed, removed) survive a power
-// loss.
+// SyncDir returns once created, renamed and removed names in dir survive a power loss.
 func SyncDir(dir string) error {
 	if err := announce(Op{Kind: OpSyncDir, Path: dir}); err != nil {
 		return err
@@ -253,13 +248,12 @@ func SyncDir(dir string) error {
 	return nil
 }
 
-// ErrNoHoles says that the file system or the operating system cannot free space
-// inside a file.
+// ErrNoHoles reports that the file system or the operating system cannot free space inside a file.
 var ErrNoHoles = errors.New("the file system cannot give back the space amid a file")
 
-// PunchHole turns the first n bytes of the file into zeros that take no space. The
-// file's length and the offsets of all other bytes stay. Where this is not possible
-// the error matches [ErrNoHoles] and nothing has changed.
+// PunchHole turns the first n bytes of the file into zeros that take no space. The file's length
+// and the offsets of all other bytes stay. Where this is not possible, the error matches
+// [ErrNoHoles] and nothing has changed.
 func (f *File) PunchHole(n int64) error {
 	if err := announce(Op{Kind: OpPunch, Path: f.path, Length: n}); err != nil {
 		return holeError(err)
@@ -270,8 +264,8 @@ func (f *File) PunchHole(n int64) error {
 	return nil
 }
 
-// SkipZeros returns the offset of the first byte from off on that is not zero, or
-// size if there is none. It does not read holes.
+// SkipZeros returns the offset of the first non-zero byte at or after off, or size if there is
+// none. It does not read holes.
 func (f *File) SkipZeros(off, size int64) (int64, error) {
 	if off >= size {
 		return off, nil
@@ -283,8 +277,8 @@ func (f *File) SkipZeros(off, size int64) (int64, error) {
 	return f.skipRun(off, size)
 }
 
-// skipRun is SkipZeros where there is a zero at off. It is a function of its own
-// since its buffer is on the stack, which would otherwise grow at every tick.
+// skipRun is SkipZeros for a zero at off. It is a separate function because its buffer is on the
+// stack, which would otherwise grow in every tick.
 func (f *File) skipRun(off, size int64) (int64, error) {
 	off = nextData(f.fd, off, size)
 	chunk := make([]byte, 64<<10)
@@ -300,7 +294,7 @@ func (f *File) skipRun(off, size int64) (int64, error) {
 			}
 		}
 		if n < len(part) {
-			break // the file shrank meanwhile
+			break // the file has shrunk
 		}
 		off = max(off+int64(n), nextData(f.fd, off+int64(n), size))
 	}

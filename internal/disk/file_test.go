@@ -190,7 +190,7 @@ func TestSyncDirOfFile(t *testing.T) {
 	require.ErrorIs(t, disk.SyncDir(path), unix.ENOTDIR)
 }
 
-// Settled sees what others wrote after the file was opened.
+// Settled sees writes by others since the file was opened.
 func TestSettled(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	write(t, path, "one\n")

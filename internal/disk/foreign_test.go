@@ -16,7 +16,7 @@ import (
 	"heartbeat/internal/testing/crash"
 )
 
-// odd are the kinds of things that can be in a file's place.
+// odd are kinds of things that can be in a file's place.
 var odd = map[string]func(t *testing.T, path string){
 	"link": func(t *testing.T, path string) {
 		write(t, path+".target", "content")
@@ -33,7 +33,7 @@ var odd = map[string]func(t *testing.T, path string){
 	},
 }
 
-// TestStateFileRefused also shows that none of this blocks.
+// TestStateFileRefused also shows that no open blocks.
 func TestStateFileRefused(t *testing.T) {
 	for what, makeIt := range odd {
 		for name, open := range map[string]func(path string) error{

@@ -10,19 +10,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrLocked says that a lock was not free in time.
+// ErrLocked reports that a lock was not free in time.
 var ErrLocked = errors.New("held by another process")
 
-// ErrLockGone says that the lock file was removed or replaced while the lock was
-// held, so that another process may hold the lock too.
+// ErrLockGone reports that the lock file was removed or replaced while the lock was held. Another
+// process may then hold the lock too.
 var ErrLockGone = errors.New("the lock's file was removed or replaced while it was held")
 
-// Lock is an advisory lock (flock(2)) on a file. The kernel releases it when
-// its holder dies.
+// Lock is an advisory lock (flock(2)) on a file. The kernel releases it when its holder dies.
 type Lock struct{ f *File }
 
-// AcquireLock creates the file at path if it is missing and waits for the lock on
-// it. If ctx ends first, or wait (unless 0) passes, the error matches [ErrLocked].
+// AcquireLock creates the file at path if it is missing and waits for its lock. The error matches
+// [ErrLocked] if ctx ends first, or if wait passes (0: no limit).
 func AcquireLock(ctx context.Context, path string, wait time.Duration) (*Lock, error) {
 	var deadline time.Time
 	if wait > 0 {
@@ -43,23 +42,22 @@ func AcquireLock(ctx context.Context, path string, wait time.Duration) (*Lock, e
 		if current {
 			return &Lock{f}, nil
 		}
-		// The file was removed while we waited. The next process locks a new file,
-		// so a lock on the old one excludes nobody.
+		// The file was removed while we waited. The next process locks a new file, so a lock on the
+		// old one excludes nobody.
 		if err := f.Close(); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// Identity is the lock file's [File.Identity].
+// Identity returns the lock file's [File.Identity].
 func (l *Lock) Identity() string { return l.f.Identity() }
 
-// File is the locked file. A holder that created it may fill it and then rename it
-// into place.
+// File returns the locked file. A holder that created it may fill it and then rename it into place.
 func (l *Lock) File() *File { return l.f }
 
-// Check is called right before what only the lock's holder may do. An error that
-// matches [ErrLockGone] means that the lock no longer excludes others.
+// Check must be called right before an action that needs the lock. An error that matches
+// [ErrLockGone] means that the lock no longer excludes others.
 func (l *Lock) Check() error {
 	named, err := stillNamed(l.f)
 	if err == nil && !named {
@@ -68,7 +66,7 @@ func (l *Lock) Check() error {
 	return err
 }
 
-// Mtime is the lock file's time of change, in nanoseconds since 1970.
+// Mtime returns the lock file's mtime as last read, in nanoseconds since 1970.
 func (l *Lock) Mtime() int64 { return l.f.info.Mtime }
 
 // Sign writes the holder's name into the lock file, for people to read.
@@ -79,7 +77,7 @@ func (l *Lock) Sign(name string) error {
 	return l.f.WriteAt([]byte(name), 0)
 }
 
-// Release gives the lock back.
+// Release releases the lock. A nil lock is ignored.
 func (l *Lock) Release() error {
 	if l == nil {
 		return nil
@@ -92,8 +90,8 @@ const (
 	maxPause   = 10 * time.Millisecond
 )
 
-// flock polls with growing pauses. A blocking call would wake at once, but could
-// not be cancelled: its thread would stay blocked as long as the holder lives.
+// flock polls with growing pauses. A blocking call would wake at once, but could not be cancelled:
+// its thread would stay blocked while the holder lives.
 func flock(ctx context.Context, f *File, deadline time.Time) error {
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
 		err := retry(func() error { return unix.Flock(f.fd, unix.LOCK_EX|unix.LOCK_NB) })

@@ -31,7 +31,7 @@ func done(t *testing.T) context.Context {
 	return ctx
 }
 
-// holder starts a child that has the lock.
+// holder starts a child that holds the lock.
 func holder(t *testing.T, path string) *crash.Running {
 	t.Helper()
 	r := crash.Command{Name: "hold", Args: []string{path}}.Start(t)
@@ -108,9 +108,8 @@ func TestLockReleasedOnSIGKILL(t *testing.T) {
 	require.NoError(t, lock.Release())
 }
 
-// TestLockFileRemoved removes the file while one process holds the lock and
-// another waits for it. The waiter must not take the lock on the removed file,
-// which excludes nobody, for the one that others see.
+// TestLockFileRemoved removes the file while one process holds the lock and another waits for it.
+// The waiter must not lock the removed file, since that excludes nobody.
 func TestLockFileRemoved(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	first := holder(t, path)
@@ -130,8 +129,7 @@ func TestLockFileRemoved(t *testing.T) {
 	require.Zero(t, waiter.Wait(t).ExitCode)
 }
 
-// waitUntilOpen waits until that many processes have a file open, by its name in
-// /proc/PID/fd.
+// waitUntilOpen waits until that many processes have the file open, by its name in /proc/PID/fd.
 func waitUntilOpen(t *testing.T, name string, processes int) {
 	t.Helper()
 	if runtime.GOOS != "linux" {

@@ -41,7 +41,7 @@ func waitInput() error {
 	return err
 }
 
-// hold takes the lock at path, says so, and keeps it until its input ends.
+// hold takes the lock at path, reports that, and keeps it until its input ends.
 func hold(path string) error {
 	lock, err := disk.AcquireLock(context.Background(), path, 0)
 	if err != nil {
@@ -84,8 +84,7 @@ func publish(dir string, durable bool) error {
 	return err
 }
 
-// openAs becomes the user uid and says for each file how opening it for
-// reading ends.
+// openAs becomes the user uid and reports for each file how opening it for reading ends.
 func openAs(uid string, paths []string) error {
 	id, err := strconv.Atoi(uid)
 	if err != nil {

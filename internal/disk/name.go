@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Remove removes a name. It is no error if the name is not there.
+// Remove removes a name. A missing name is no error.
 func Remove(path string) error {
 	if err := announce(Op{Kind: OpRemove, Path: path}); err != nil {
 		return err
@@ -37,7 +37,7 @@ func Exists(path string) (bool, error) {
 	return true, nil
 }
 
-// Create makes an empty state file unless there is one.
+// Create creates an empty state file unless it exists.
 func Create(path string) error {
 	f, _, err := OpenWrite(path)
 	if err != nil {
@@ -46,7 +46,7 @@ func Create(path string) error {
 	return f.Close()
 }
 
-// MakeDir makes a directory for its owner alone. It survives a power loss.
+// MakeDir creates a directory with mode 0700. The directory survives a power loss.
 func MakeDir(path string) error {
 	if err := retry(func() error { return unix.Mkdir(path, 0o700) }); err != nil {
 		return &fs.PathError{Op: "mkdir", Path: path, Err: err}
@@ -54,7 +54,7 @@ func MakeDir(path string) error {
 	return SyncDir(filepath.Dir(path))
 }
 
-// Touch makes an empty file, or sets an existing one's times to now.
+// Touch creates an empty file, or sets the times of an existing one to now.
 func Touch(path string) error {
 	f, created, err := OpenWrite(path)
 	if err != nil {
@@ -66,7 +66,7 @@ func Touch(path string) error {
 	return errors.Join(err, f.Close())
 }
 
-// Touch sets the times of access and change to the same moment, now.
+// Touch sets atime and mtime to the same moment, now.
 func (f *File) Touch() error {
 	if err := announce(Op{Kind: OpTouch, Path: f.path}); err != nil {
 		return err
@@ -78,11 +78,10 @@ func (f *File) Touch() error {
 	return nil
 }
 
-// Publish replaces the content of path, by way of a temporary file beside it:
-// readers see the old content or the new, never a part. If durable is set, the new
-// content survives a power loss once Publish has returned. If not, a kill still
-// leaves the old or the new content, but a power loss may leave anything. Publishers
-// of one path must exclude each other.
+// Publish replaces the content of path through a temporary file beside it. Readers see the old
+// content or the new, never a part. If durable is set, the new content survives a power loss once
+// Publish has returned. Otherwise a kill still leaves the old or the new content, but a power loss
+// may leave anything. Publishers of one path must exclude each other.
 func Publish(path string, data []byte, durable bool) error {
 	tmp := path + ".tmp"
 	if err := Remove(tmp); err != nil {
@@ -109,8 +108,8 @@ func Publish(path string, data []byte, durable bool) error {
 	return nil
 }
 
-// Rename replaces the file at to, in the same directory, by the one at from. When
-// it has returned, the change survives a power loss.
+// Rename replaces the file at to by the file at from, in the same directory. The change survives a
+// power loss once Rename has returned.
 func Rename(from, to string) error {
 	if err := rename(from, to); err != nil {
 		return err
@@ -125,11 +124,11 @@ func rename(from, to string) error {
 	return atomic.ReplaceFile(from, to)
 }
 
-// UserState is a folder of this user's for what belongs to no inbox, in
-// ${XDG_STATE_HOME:-~/.local/state}/heartbeat. It need not be there.
+// UserState returns the path of this user's folder for state that belongs to no inbox:
+// ${XDG_STATE_HOME:-~/.local/state}/heartbeat/NAME. The folder may not exist.
 func UserState(name string) (string, error) {
 	state := os.Getenv("XDG_STATE_HOME")
-	if !filepath.IsAbs(state) { // as the XDG specification says of a relative one
+	if !filepath.IsAbs(state) { // the XDG specification ignores a relative path
 		home, err := os.UserHomeDir()
 		if err != nil {
 			return "", fmt.Errorf("%w: set XDG_STATE_HOME", err)
@@ -139,8 +138,8 @@ func UserState(name string) (string, error) {
 	return filepath.Join(state, "heartbeat", name), nil
 }
 
-// Names lists at most limit names of a directory, in no order; more says that there
-// are others. A link in place of the directory is not followed.
+// Names returns up to limit names of a directory, unordered. more reports that there are others. A
+// link in place of the directory is not followed.
 func Names(dir string, limit int) (names []string, more bool, err error) {
 	fd, err := open(dir, unix.O_RDONLY|unix.O_DIRECTORY|stateFlags, 0)
 	if err != nil {

@@ -1,13 +1,12 @@
 // Package disk is the only place where heartbeat changes files that hold state.
 //
-// Every call that changes something is announced as an [Op] before it is made, so
-// that tests can kill the process there, make the call fail like a full or broken
-// disk, or record the calls and compute what a power loss leaves.
+// Every state-changing call is announced as an [Op] before it is made. Tests can then kill the
+// process there, make the call fail like a full or broken disk, or record the calls and compute
+// what a power loss leaves.
 //
-// State files are opened without following symbolic links, are created with mode
-// 0600, and are refused if they are not regular files, belong to another user or
-// have a second name. Opening one for writing narrows its mode to 0600. Errors name
-// the operation and the path and wrap the errno.
+// State files are opened without following symbolic links and are created with mode 0600. A state
+// file is refused if it is not regular, belongs to another user or has a second name. Opening one
+// for writing narrows its mode to 0600. Errors name the operation and the path and wrap the errno.
 //
 // Reading a whole file is bounded: see [ReadFile], [ReadState] and [File.ReadUpTo].
 package disk
@@ -15,13 +14,12 @@ package disk
 import (
 	"io/fs"
 
-	_ "heartbeat/internal/platform" // the systems that this is for
+	_ "heartbeat/internal/platform" // fails the build on other systems
 )
 
-// Kind is a kind of system call that changes state.
+// Kind is a kind of state-changing system call.
 type Kind string
 
-// The state-changing calls that this package makes.
 const (
 	OpCreate   Kind = "create"
 	OpWrite    Kind = "write"
@@ -32,7 +30,7 @@ const (
 	OpRemove   Kind = "remove"
 	OpTouch    Kind = "touch"
 	OpPunch    Kind = "punch"
-	OpNarrow   Kind = "narrow" // the mode to 0600
+	OpNarrow   Kind = "narrow" // narrow the mode to 0600
 )
 
 // Op is one state-changing call, announced before it is made.
@@ -45,16 +43,15 @@ type Op struct {
 	Data   []byte // what a write writes; valid until the observer returns
 }
 
-// Observer sees every [Op] before it is made. If it returns an error, the call is
-// not made and returns that error; a [Torn] has a write made in part.
+// Observer sees every [Op] before the call. If it returns an error, the call is not made and fails
+// with that error. A [Torn] makes a write partial.
 type Observer func(Op) error
 
-// TestOnlyObserver, when set, sees every state-changing call of this process.
-// Only tests set it.
+// TestOnlyObserver, if set, sees every state-changing call of this process. Only tests set it.
 var TestOnlyObserver Observer
 
-// Torn is returned by an [Observer] to let only the first N bytes of a write reach
-// the file. Then is called after that.
+// Torn is returned by an [Observer] to let only the first N bytes of a write reach the file. Then
+// runs after that.
 type Torn struct {
 	N    int
 	Then func() error

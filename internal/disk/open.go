@@ -12,14 +12,13 @@ import (
 
 const stateFlags = unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC
 
-// OpenRead opens a state file for reading. The error matches [fs.ErrNotExist] if
-// there is no file, and [ErrForeign] if it is not one of ours.
+// OpenRead opens a state file for reading. The error matches [fs.ErrNotExist] if there is no file,
+// and [ErrForeign] if it is not one of ours.
 func OpenRead(path string) (*File, error) {
 	return openState(path, unix.O_RDONLY)
 }
 
-// OpenExisting is [OpenRead] for reading and writing. It narrows the file's mode to
-// 0600.
+// OpenExisting is [OpenRead] for reading and writing. It narrows the file's mode to 0600.
 func OpenExisting(path string) (*File, error) {
 	f, err := openState(path, unix.O_RDWR)
 	if err != nil {
@@ -31,9 +30,9 @@ func OpenExisting(path string) (*File, error) {
 	return f, nil
 }
 
-// OpenWrite is [OpenExisting] that creates a missing file with mode 0600; created
-// says whether it did. A name is durable only after [SyncDir]. That may be missing
-// for an existing file too: its creator may have been killed before it.
+// OpenWrite is [OpenExisting], but creates a missing file with mode 0600 and reports that in
+// created. A name is durable only after [SyncDir]. Even an existing name may not be: its creator
+// may have been killed before that call.
 func OpenWrite(path string) (f *File, created bool, err error) {
 	for {
 		f, err = OpenExisting(path)
@@ -47,8 +46,8 @@ func OpenWrite(path string) (f *File, created bool, err error) {
 	}
 }
 
-// OpenAppend opens a user's file (see [OpenForeign]) for [File.Append] and for
-// reading. It creates a missing file with mode 0600.
+// OpenAppend opens a user's file (see [OpenForeign]) for reading and [File.Append]. It creates a
+// missing file with mode 0600.
 func OpenAppend(path string) (f *File, created bool, err error) {
 	for {
 		f, err = OpenForeign(path, unix.O_RDWR|unix.O_APPEND)
@@ -73,15 +72,14 @@ func OpenAppend(path string) (f *File, created bool, err error) {
 	}
 }
 
-// OpenForeign opens a file that belongs to the user and not to heartbeat. It
-// follows links and accepts any owner, but the file must be regular. flags are
-// those of open(2), without the ones against blocking, which are always set.
+// OpenForeign opens a regular file that belongs to the user and not to heartbeat. It follows links
+// and accepts any owner. flags are those of open(2); O_NONBLOCK is always added.
 //
-// In a directory where others can create names, root follows no link and takes no
-// file with a second name: others could lead it to any file.
+// In a directory where others can create names, root follows no link and refuses a file with a
+// second name: others could point either at any file.
 //
-// Reading does not change the file's time of access if the system allows that, so
-// that the time shows when others read it.
+// Reading leaves the file's atime alone if the system allows that, so that the atime shows when
+// others read the file.
 func OpenForeign(path string, flags int) (*File, error) {
 	if os.Geteuid() != 0 {
 		return openAny(path, flags)
@@ -99,8 +97,8 @@ func OpenForeign(path string, flags int) (*File, error) {
 	return f, err
 }
 
-// OursAlone reports whether only this user and root can create names in a directory: a
-// second name of a file there was made by them, such as by a backup of hard links.
+// OursAlone reports whether only this user and root can create names in a directory. They made any
+// second name of a file there, for example for a backup of hard links.
 func OursAlone(dir string) bool {
 	info, err := StatDir(dir)
 	return err == nil && (info.UID == 0 || info.UID == uint32(os.Geteuid())) && info.Mode&0o022 == 0
@@ -167,8 +165,7 @@ func (f *File) mustBeOurs() error {
 	return nil
 }
 
-// isForRoot reports whether this process is root and the file belongs to the owner
-// of its directory.
+// isForRoot reports whether this process is root and the file belongs to the owner of its directory.
 func (f *File) isForRoot(me uint32) bool {
 	if me != 0 {
 		return false
@@ -177,7 +174,7 @@ func (f *File) isForRoot(me uint32) bool {
 	return err == nil && dir.UID == f.info.UID
 }
 
-// narrow takes away the rights of others if the file is this user's.
+// narrow removes the rights of others if the file belongs to this user.
 func (f *File) narrow() error {
 	if f.info.Mode&0o077 == 0 || f.info.UID != uint32(os.Geteuid()) {
 		return nil
@@ -196,8 +193,8 @@ func notRegular(path string) error {
 	return fmt.Errorf("open %s: it is not a regular file: remove it: %w", path, ErrForeign)
 }
 
-// create makes a file that must not exist yet. In another user's directory, root
-// gives the file to that user, who could not read it otherwise.
+// create creates a file that must not exist yet. In another user's directory, root gives the file
+// to that user, who could not read it otherwise.
 func create(path string) (*File, error) {
 	if err := announce(Op{Kind: OpCreate, Path: path}); err != nil {
 		return nil, err
@@ -257,7 +254,7 @@ func statAt(path string, stat func(string, *unix.Stat_t) error) (Info, error) {
 	return infoOf(&st), nil
 }
 
-// Free is how many bytes this process may still write in a folder.
+// Free returns how many bytes this process may still write in a folder.
 func Free(dir string) (int64, error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
@@ -266,5 +263,5 @@ func Free(dir string) (int64, error) {
 	return int64(uint64(st.Bavail) * uint64(st.Bsize)), nil //nolint:unconvert // they have other types elsewhere
 }
 
-// Sticky reports whether a name in this directory can only be changed by its owner.
+// Sticky reports whether only a file's owner can change its name in this directory.
 func (i Info) Sticky() bool { return i.Mode&unix.S_ISVTX != 0 }

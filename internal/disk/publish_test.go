@@ -14,7 +14,7 @@ import (
 
 const oldContent = "the old content, which is longer"
 
-// publishing runs Publish beside what a killed Publish has left.
+// publishing runs Publish beside the remains of a killed Publish.
 func publishing(how string) crash.Scenario {
 	return crash.Scenario{
 		Setup: func(t testing.TB, dir string) {
@@ -27,8 +27,8 @@ func publishing(how string) crash.Scenario {
 	}
 }
 
-// oldOrNew checks that a reader finds the old or the new content, the new one if
-// Publish has returned, and that the next Publish works.
+// oldOrNew checks that a reader finds the old or the new content, and the new one if Publish has
+// returned. The next Publish must work.
 func oldOrNew(t *testing.T, c crash.Crash) {
 	path := filepath.Join(c.Dir, "f")
 	want := []string{newContent}

@@ -12,15 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MaxWhole is the largest file, in bytes, that is read whole. No file that heartbeat reads so
-// comes near it.
+// MaxWhole is the size in bytes of the largest file that is read whole. Real files stay far below.
 const MaxWhole = 512 << 20
 
-// ErrTooLarge says that a file is larger than its valid content can be.
+// ErrTooLarge reports a file that is larger than its valid content can be.
 var ErrTooLarge = errors.New("the file is too large")
 
-// ReadUpTo reads the whole file as it is now. If that is more than limit bytes, the error
-// matches [ErrTooLarge].
+// ReadUpTo reads the whole file as it is now. The error matches [ErrTooLarge] if that is more than
+// limit bytes.
 func (f *File) ReadUpTo(limit int64) ([]byte, error) {
 	if err := f.refresh(); err != nil {
 		return nil, err
@@ -36,9 +35,9 @@ func (f *File) ReadUpTo(limit int64) ([]byte, error) {
 	return b[:n], err
 }
 
-// ReadFile reads a file that belongs to the user, such as settings. It follows
-// links and accepts any owner. It never waits for a FIFO's writer, and refuses more
-// than limit bytes with [ErrTooLarge].
+// ReadFile reads a file that belongs to the user, such as settings. It follows links and accepts
+// any owner. It never waits for a FIFO's writer, and refuses more than limit bytes with
+// [ErrTooLarge].
 func ReadFile(path string, limit int64) ([]byte, error) {
 	return readWhole(path, limit, func() (*File, error) { return openAny(path, unix.O_RDONLY) })
 }
@@ -48,8 +47,8 @@ func ReadState(path string, limit int64) ([]byte, error) {
 	return readWhole(path, limit, func() (*File, error) { return OpenRead(path) })
 }
 
-// ReadGiven is [ReadFile] for a file that a person names on the command line. It may
-// be a pipe; then ReadGiven waits for the writer.
+// ReadGiven is [ReadFile] for a file that a person names on the command line. For a pipe it waits
+// for the writer.
 func ReadGiven(path string, limit int64) (b []byte, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -59,7 +58,7 @@ func ReadGiven(path string, limit int64) (b []byte, err error) {
 	return readBounded(f, path, limit)
 }
 
-// readBounded is for what may have any length. path is for the error.
+// readBounded reads a stream of unknown length. path is for the error.
 func readBounded(r io.Reader, path string, limit int64) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if err == nil && int64(len(b)) > limit {
@@ -68,8 +67,8 @@ func readBounded(r io.Reader, path string, limit int64) ([]byte, error) {
 	return b, err
 }
 
-// ReadBelow is [ReadFile] for a file that an agent names: it has to be a regular file in one of
-// the directories, or below, and no link on the way may lead out of that.
+// ReadBelow is [ReadFile] for a file that an agent names. The file must be regular and below one of
+// the directories, and no link on the way may lead out of it.
 func ReadBelow(path string, limit int64, dirs ...string) (b []byte, err error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {

@@ -12,8 +12,7 @@ import (
 	"heartbeat/internal/disk"
 )
 
-// Reading a whole file must not allocate 8 TiB for a sparse file, nor wait for a FIFO's
-// writer.
+// Reading a whole file must not allocate 8 TiB for a sparse file, nor wait for a FIFO's writer.
 func TestReadWholeIsBounded(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write(t, "f", "content")
@@ -55,7 +54,7 @@ func TestReadFollowsLinksOfTheUserAlone(t *testing.T) {
 	require.ErrorIs(t, err, disk.ErrForeign)
 }
 
-// The other name may be that of a file that must never be written to.
+// The other name may belong to a file that must never be written.
 func TestSecondNameIsRefused(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write(t, "precious", "content")
@@ -77,8 +76,7 @@ func TestSecondNameIsRefused(t *testing.T) {
 	assert.Equal(t, "new", read(t, "f"))
 }
 
-// Where nobody else can make names, as in a directory of which a backup with hard links was
-// made, the other name is our own.
+// If nobody else can create names, the other name is our own, as after a backup with hard links.
 func TestSecondNameOfOurs(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write(t, "f", "content")
@@ -126,7 +124,7 @@ func lstat(t *testing.T, path string) os.FileInfo {
 	return i
 }
 
-// What an agent names is read only where it may be.
+// A file that an agent names is read only in the allowed directories.
 func TestReadBelow(t *testing.T) {
 	top := t.TempDir()
 	dir, outside := filepath.Join(top, "dir"), filepath.Join(top, "outside")

@@ -10,10 +10,10 @@ func datasync(fd int) error {
 
 func dirsync(fd int) error { return datasync(fd) }
 
-// quietly would leave a file's time of access alone, but macOS has no such flag.
+// quietly is empty: macOS has no flag that leaves a file's atime alone.
 const quietly = 0
 
-// birth is when the file was made, in nanoseconds since 1970.
+// birth returns when the file was created, in nanoseconds since 1970, or 0 if that is unknown.
 func birth(f *File) int64 {
 	var st unix.Stat_t
 	if unix.Fstat(f.fd, &st) != nil {

@@ -8,17 +8,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// datasync syncs only what is needed to read the bytes back: a new length, but not
-// the time of change (fdatasync(2)).
+// datasync syncs the bytes and a new length, but not the mtime (fdatasync(2)).
 func datasync(fd int) error { return unix.Fdatasync(fd) }
 
 func dirsync(fd int) error { return unix.Fsync(fd) }
 
-// quietly leaves a file's time of access alone. Only the file's owner may use it.
+// quietly leaves a file's atime alone. Only the file's owner may use it.
 const quietly = unix.O_NOATIME
 
-// birth is when the file was created, in nanoseconds since 1970, or 0 if the file
-// system does not say.
+// birth returns when the file was created, in nanoseconds since 1970, or 0 if the file system does
+// not record it.
 func birth(f *File) int64 {
 	var st unix.Statx_t
 	err := unix.Statx(f.fd, "", unix.AT_EMPTY_PATH, unix.STATX_BTIME, &st)
@@ -48,7 +47,7 @@ func holeError(err error) error {
 	return err
 }
 
-// nextData returns the offset of the next bytes that are not a hole.
+// nextData returns the offset of the next bytes outside a hole, or size.
 func nextData(fd int, off, size int64) int64 {
 	at, err := unix.Seek(fd, off, unix.SEEK_DATA)
 	switch err {
@@ -60,7 +59,7 @@ func nextData(fd int, off, size int64) int64 {
 	return off
 }
 
-// place asks for the file's first extent (FS_IOC_FIEMAP, linux/fiemap.h).
+// place returns the position of the file's first extent (FS_IOC_FIEMAP, linux/fiemap.h).
 func place(fd int) (at uint64, known bool) {
 	const (
 		request  = 0xC020660B

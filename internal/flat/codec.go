@@ -8,18 +8,17 @@ import (
 	"time"
 )
 
-// Codec either writes the members of an object or reads them, so that a shape is
-// listed once for both directions: each method takes a member's name and the
-// variable that holds its value.
+// Codec either writes the members of an object or reads them, so that one list of members serves both
+// directions. Each method takes a member's name and the variable for its value.
 type Codec struct {
 	to   *Object
 	from *Members
 }
 
-// To is a codec that writes.
+// To returns a codec that writes.
 func To(o *Object) Codec { return Codec{to: o} }
 
-// From is a codec that reads. Check [Members.Err] afterwards.
+// From returns a codec that reads. Check [Members.Err] afterwards.
 func From(m *Members) Codec { return Codec{from: m} }
 
 // Reads reports whether the codec reads.
@@ -34,7 +33,7 @@ func (c Codec) String(name string, v *string) {
 	c.to.String(name, *v)
 }
 
-// Text is a string that is left out where it is empty.
+// Text is a string that is omitted if it is empty.
 func (c Codec) Text(name string, v *string) {
 	if c.from != nil {
 		*v = c.from.String(name)
@@ -52,7 +51,7 @@ func (c Codec) Int(name string, v *int64) {
 	c.to.Int(name, *v)
 }
 
-// NonZero is a number that is left out where it is 0.
+// NonZero is a number that is omitted if it is 0.
 func (c Codec) NonZero(name string, v *int64) {
 	if c.from != nil || *v != 0 {
 		c.Int(name, v)
@@ -68,14 +67,14 @@ func (c Codec) Count(name string, v *int) {
 	c.to.Int(name, int64(*v))
 }
 
-// Flag is a boolean that is left out where it is false.
+// Flag is a boolean that is omitted if it is false.
 func (c Codec) Flag(name string, v *bool) {
 	if c.from != nil || *v {
 		c.Bool(name, v)
 	}
 }
 
-// Bool is a boolean that is written where it is false, too.
+// Bool is a boolean that is always written.
 func (c Codec) Bool(name string, v *bool) {
 	if c.from != nil {
 		*v = c.from.Bool(name)
@@ -84,7 +83,7 @@ func (c Codec) Bool(name string, v *bool) {
 	c.to.Bool(name, *v)
 }
 
-// Time is a time, with the fraction that it has.
+// Time is a time with its full fraction of a second.
 func (c Codec) Time(name string, v *time.Time) {
 	if c.from != nil {
 		*v = c.from.Time(name)
@@ -93,7 +92,7 @@ func (c Codec) Time(name string, v *time.Time) {
 	c.to.Time(name, *v)
 }
 
-// Raw is JSON that is kept as it is, left out where it is empty.
+// Raw is JSON that is written unchanged, and omitted if it is empty.
 func (c Codec) Raw(name string, v *json.RawMessage) {
 	if c.from != nil {
 		*v = c.from.Raw(name)
@@ -102,7 +101,7 @@ func (c Codec) Raw(name string, v *json.RawMessage) {
 	c.to.Raw(name, *v)
 }
 
-// Bytes is a string of Base64, left out where it is empty.
+// Bytes is a string of Base64, omitted if it is empty.
 func (c Codec) Bytes(name string, v *[]byte) (err error) {
 	if c.from == nil {
 		c.to.Text(name, base64.StdEncoding.EncodeToString(*v))
@@ -117,8 +116,7 @@ func (c Codec) Bytes(name string, v *[]byte) (err error) {
 	return nil
 }
 
-// Pointer is a value that is seldom there and that encoding/json knows how to
-// write; nil is left out.
+// Pointer is a rare value that encoding/json encodes, omitted if it is nil.
 func Pointer[T any](c Codec, name string, v **T) error {
 	if c.from == nil {
 		if *v == nil {
@@ -136,7 +134,7 @@ func Pointer[T any](c Codec, name string, v **T) error {
 	return json.Unmarshal(c.from.Raw(name), *v)
 }
 
-// JSON is v on one line, with <, > and & readable.
+// JSON returns v on one line, with <, > and & readable.
 func JSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

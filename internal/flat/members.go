@@ -1,8 +1,8 @@
 // Package flat reads and writes one JSON object member by member.
 //
-// The hook starts once per turn, decides and ends. encoding/json would spend a good
-// part of that time on reflection, which every start repeats. The records are still
-// declared as tagged structs, and tests check that both agree.
+// The hook starts once per turn, decides and ends. With encoding/json it would spend a good part of that time
+// on reflection, which every start repeats. The records are still declared as tagged structs, and tests check
+// that both agree.
 package flat
 
 import (
@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Members are the members of a JSON object. A member that is missing or null reads
-// as the zero value. So does one of the wrong type, which Err then names.
+// Members are the members of a JSON object. A member that is missing or null reads as the zero value. So does
+// a member of the wrong type, which Err then names.
 type Members struct {
 	list []member
 	err  error
@@ -22,7 +22,7 @@ type Members struct {
 
 type member struct{ name, raw string }
 
-// Parse reads one JSON object. If a name occurs twice, the last one counts.
+// Parse reads one JSON object. If a name occurs twice, the last member counts.
 func Parse(object []byte) (*Members, error) {
 	m := &Members{list: make([]member, 0, 32)}
 	isObject, ok := scanObject(string(object), m.add)
@@ -35,8 +35,8 @@ func Parse(object []byte) (*Members, error) {
 	return m, nil
 }
 
-// Begun reads an object as far as it is valid JSON: a program that is killed while it
-// writes leaves lines that are cut off.
+// Begun reads an object as far as it is valid JSON. A program that is killed while it writes leaves such a
+// line.
 func Begun(object []byte) *Members {
 	m := &Members{list: make([]member, 0, 32)}
 	scanObject(string(object), m.add)
@@ -48,8 +48,7 @@ func (m *Members) add(name, value string) bool {
 	return true
 }
 
-// MaxDepth is how deep JSON may be nested to be embedded in other JSON.
-// encoding/json reads 10,000 levels.
+// MaxDepth is how deeply JSON may be nested to be embedded in other JSON. encoding/json reads 10,000 levels.
 const MaxDepth = 1000
 
 // TooDeep reports whether valid JSON is nested deeper than MaxDepth.
@@ -58,7 +57,7 @@ func TooDeep(text []byte) bool {
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
 		case c == '\\':
-			i++ // an escape; there are none outside strings
+			i++ // an escape, which only occurs in strings
 		case c == '"':
 			inString = !inString
 		case inString:
@@ -73,7 +72,7 @@ func TooDeep(text []byte) bool {
 	return false
 }
 
-// Err returns an error for the first member that had the wrong type.
+// Err returns an error for the first member of the wrong type.
 func (m *Members) Err() error { return m.err }
 
 // Has reports whether the member exists and is not null.
@@ -127,7 +126,7 @@ func (m *Members) Time(name string) time.Time {
 // Value returns the member as it is spelled.
 func (m *Members) Value(name string) Value { return Value(m.raw(name)) }
 
-// Raw returns the member's exact JSON, or nothing if it is missing or null.
+// Raw returns the member's exact JSON, nil if it is missing or null.
 func (m *Members) Raw(name string) []byte {
 	if !m.Has(name) {
 		return nil
@@ -135,7 +134,7 @@ func (m *Members) Raw(name string) []byte {
 	return []byte(m.raw(name))
 }
 
-// Without calls f for each member that is not named, in their order.
+// Without calls f for each member that is not named, in order.
 func (m *Members) Without(names []string, f func(name string, raw []byte)) {
 next:
 	for _, mb := range m.list {
@@ -167,12 +166,11 @@ func (m *Members) is(name, raw string, ok bool, want string) bool {
 	return ok
 }
 
-// Value is a JSON value as it is spelled, nothing where there is none. What is asked of
-// a value of another kind is not there.
+// Value is a JSON value as it is spelled, "" for none. A question that does not fit the kind of value yields
+// nothing.
 type Value string
 
-// Get returns a member of an object, the first of that name. Further names lead further
-// in.
+// Get returns the first member of an object with that name. Further names lead into nested objects.
 func (v Value) Get(names ...string) Value {
 	for _, want := range names {
 		in := v
@@ -187,7 +185,7 @@ func (v Value) Get(names ...string) Value {
 	return v
 }
 
-// Items returns the items of an array. Another value than null is its only item.
+// Items returns the items of an array. Any other value but null is its own only item.
 func (v Value) Items() (all []Value) {
 	switch {
 	case v == "" || v == "null":
@@ -214,7 +212,7 @@ func (v Value) IsString() bool { return v != "" && v[0] == '"' }
 // Text returns the text of a string.
 func (v Value) Text() string { return Text(string(v)) }
 
-// Shown returns the text of a string, and another value than null as it is spelled.
+// Shown returns the text of a string, and any other value but null as it is spelled.
 func (v Value) Shown() string {
 	if v == "null" || v.IsString() {
 		return v.Text()

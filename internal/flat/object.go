@@ -9,8 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Object is a JSON object that is being written: add members, then call End. The
-// zero value is an empty object.
+// Object is a JSON object under construction: add members, then call End. The zero value is an empty object.
 type Object struct{ b []byte }
 
 func (o *Object) name(n string) {
@@ -54,8 +53,7 @@ func (o *Object) Time(name string, v time.Time) {
 	o.b = append(v.AppendFormat(o.b, time.RFC3339Nano), '"')
 }
 
-// Raw adds a value that is already valid JSON, unless it is empty. Line breaks in it
-// are removed.
+// Raw adds a value that is already valid JSON, unless it is empty. It removes line breaks from the value.
 func (o *Object) Raw(name string, v []byte) {
 	if len(v) == 0 {
 		return
@@ -78,8 +76,7 @@ func (o *Object) End() []byte {
 	return append(o.b, '}')
 }
 
-// Text returns the text of a valid JSON string, with U+FFFD for invalid UTF-8, and
-// nothing for another value.
+// Text returns the text of a valid JSON string, with U+FFFD for invalid UTF-8, and "" for any other value.
 func Text(quoted string) string {
 	if len(quoted) < 2 || quoted[0] != '"' {
 		return ""
@@ -88,7 +85,7 @@ func Text(quoted string) string {
 	if i := strings.IndexByte(text, '\\'); i >= 0 {
 		var s string
 		if strings.Contains(text[i:], `\u`) && json.Unmarshal([]byte(quoted), &s) == nil {
-			return s // it knows surrogate pairs, and what to make of half of one
+			return s // it handles surrogate pairs, and halves of them
 		}
 		text = unescaped(text)
 	}
@@ -122,8 +119,7 @@ func unescaped(text string) string {
 
 const hexDigits = "0123456789abcdef"
 
-// AppendText appends a string as JSON: on one line, and such that no HTML around it
-// ends. Invalid UTF-8 becomes U+FFFD.
+// AppendText appends a string as JSON, on one line and safe inside HTML. Invalid UTF-8 becomes U+FFFD.
 func AppendText(b []byte, s string) []byte { return appendText(b, s) }
 
 func appendText(b []byte, s string) []byte {

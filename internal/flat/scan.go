@@ -8,19 +8,18 @@ import (
 	"unsafe"
 )
 
-// maxNesting is how deep encoding/json lets JSON be nested.
+// maxNesting is how deeply encoding/json lets JSON be nested.
 const maxNesting = 10_000
 
-// scanner goes through JSON once, and checks it as encoding/json does.
+// scanner reads JSON once, and validates it as encoding/json does.
 type scanner struct {
 	text string
 	at   int
 }
 
-// scanObject calls member for each member of an object, with the name and the value as
-// they are spelled, until that returns false. ok is false where it did, and where the
-// text is not valid JSON, the first members of which may have been passed on. isObject is
-// false where it is another value.
+// scanObject calls member for each member of an object, with the name and the value as they are spelled,
+// until member returns false. ok is false if it did, or if the text is not valid JSON, of which the first
+// members may have been passed on. isObject is false for any other value.
 func scanObject(text string, member func(name, value string) bool) (isObject, ok bool) {
 	s := scanner{text: text}
 	s.space()
@@ -33,7 +32,7 @@ func scanObject(text string, member func(name, value string) bool) (isObject, ok
 	return isObject, ok && s.at == len(text)
 }
 
-// peek is the next byte, 0 at the end.
+// peek returns the next byte, 0 at the end.
 func (s *scanner) peek() byte {
 	if s.at < len(s.text) {
 		return s.text[s.at]
@@ -143,7 +142,7 @@ func (s *scanner) quoted() bool {
 	return false
 }
 
-// escape passes what follows a backslash.
+// escape skips what follows a backslash.
 func (s *scanner) escape() bool {
 	c := s.peek()
 	s.at++
@@ -194,9 +193,9 @@ func (s *scanner) digits() bool {
 	return s.at > from
 }
 
-// Each calls f for every member of an object, with the name and the value as they are
-// spelled, up to what is not valid JSON. It reports whether all of it is, and allocates
-// nothing, whatever the size of the object.
+// Each calls f for every member of an object, with the name and the value as they are spelled, up to the
+// first invalid JSON. It reports whether the whole object is valid, and allocates nothing, whatever the size
+// of the object.
 func Each(object []byte, f func(name, value []byte)) bool {
 	bytesOf := func(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 	isObject, ok := scanObject(unsafe.String(unsafe.SliceData(object), len(object)), func(name, value string) bool {
@@ -209,8 +208,7 @@ func Each(object []byte, f func(name, value []byte)) bool {
 // textPart is how many bytes of a string are decoded at once.
 const textPart = 64 << 10
 
-// WriteText writes the text of a valid JSON string, part by part. Invalid UTF-8
-// becomes U+FFFD.
+// WriteText writes the text of a valid JSON string, part by part. Invalid UTF-8 becomes U+FFFD.
 func WriteText(w io.Writer, quoted []byte) error {
 	rest := quoted[1 : len(quoted)-1]
 	part := make([]byte, 0, textPart+64)
@@ -229,8 +227,7 @@ func WriteText(w io.Writer, quoted []byte) error {
 	return nil
 }
 
-// partEnd returns where a string may be cut: not inside an escape, a surrogate pair
-// or a rune.
+// partEnd returns where a string may be cut: not inside an escape, a surrogate pair or a rune.
 func partEnd(s []byte) int {
 	i := 0
 	for i < len(s) && i < textPart {

@@ -1,8 +1,7 @@
-// Package gate lets requests through to a server of this machine that are meant for it.
+// Package gate admits only requests that are meant for a server of this machine.
 //
-// A web page that a browser on this machine shows can reach the port as well: by its Origin,
-// or by a name of its own that resolves to this machine (DNS rebinding), it is told apart
-// before the token is looked at.
+// A web page in a browser on this machine can reach the port too. Its Origin gives it away, or its Host if it has a
+// name that resolves to this machine (DNS rebinding). Both are checked before the token.
 package gate
 
 import (
@@ -12,14 +11,14 @@ import (
 	"strings"
 )
 
-// Gate is what a request has to bring. Hosts are the values of the header Host by which the
-// server is reached, each with its port; nil for a server that no browser can reach.
+// Gate is what a request has to bring. Hosts are the accepted values of the header Host, each with its port. Hosts
+// is nil for a server that no browser can reach.
 type Gate struct {
 	Hosts map[string]bool
 	Token string
 }
 
-// Loopback are the hosts of a server that listens on a port of this machine alone.
+// Loopback returns the hosts of a server on a loopback port.
 func Loopback(port int) map[string]bool {
 	hosts := map[string]bool{}
 	for _, name := range []string{"127.0.0.1", "localhost", "[::1]"} {
@@ -28,7 +27,7 @@ func Loopback(port int) map[string]bool {
 	return hosts
 }
 
-// Guard lets through to next what brings all of it, and refuses the rest.
+// Guard passes to next only requests that bring everything, and refuses the rest.
 func (g Gate) Guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		origins := r.Header["Origin"]

@@ -17,13 +17,12 @@ import (
 
 const (
 	maxInput = 32 << 20
-	// largeInput is from where on what an input outgrew is given back at once: by
-	// itself, the memory would come to a multiple of the input.
+	// largeInput is the size from which each outgrown buffer is freed at once. Otherwise memory would grow to a
+	// multiple of the input.
 	largeInput = 1 << 20
 
-	// stdinPatience is how long a hook that no client started is given nothing,
-	// until it gives up. A client may write late, or pause, for as long as its
-	// machine is busy: then the hook only looks whether it is still there.
+	// stdinPatience is how long a hook that no client started waits for more input before it gives up. A client may
+	// write late or pause for as long as its machine is busy, so its hook only checks that its parent is still there.
 	stdinPatience = 5 * time.Second // errSilent names it
 )
 
@@ -56,8 +55,8 @@ func (h *hook) readInput() (*claude.Input, error) {
 	return in, err
 }
 
-// untold ends a hook that was not told whose event this is. It knows of no turn
-// that it could end, so it asks nobody for the session's end either.
+// untold ends a hook that could not read whose event this is. It knows of no turn to end, so it does not signal the
+// launcher either.
 func (h *hook) untold(err error) int {
 	h.Complain(fmt.Errorf("%w: the stop is approved and nothing was changed", err))
 	h.explainToPerson()
@@ -80,16 +79,16 @@ whose turn that was.
 // ofClient reports whether a client started this hook.
 func (h *hook) ofClient() bool { return h.Launched || claude.IsParent() }
 
-// asking is how the hook is told of its event.
+// asking is where the hook's input comes from.
 type asking struct {
 	stdin  int
 	parent int
-	// ofClient says that a client started the hook: it will write, however late.
+	// ofClient says that a client started the hook, and so will write, however late.
 	ofClient bool
 }
 
-// await returns when there is something to read, or why there will be nothing. It polls
-// instead of reading in a goroutine, which would cost a thread at each turn.
+// await returns when there is something to read, or why there will be nothing. It polls because reading in a goroutine
+// would cost a thread at each turn.
 func (a asking) await() error {
 	for {
 		n, err := unix.Poll([]unix.PollFd{{Fd: int32(a.stdin), Events: unix.POLLIN}}, int(stdinPatience.Milliseconds()))
@@ -105,9 +104,8 @@ func (a asking) await() error {
 	}
 }
 
-// readObject reads up to the end of one whole object, behind which a client may
-// leave stdin open, or to the end of stdin. White space before it is not kept, but
-// counts.
+// readObject reads to the end of one whole object, after which a client may leave stdin open, or to the end of stdin.
+// White space before the object is dropped, but counts towards maxInput.
 func readObject(fd int, await func() error) ([]byte, error) {
 	b, blank := make([]byte, 0, 4<<10), 0
 	var o objectEnd
@@ -138,8 +136,7 @@ func readObject(fd int, await func() error) ([]byte, error) {
 	return nil, fmt.Errorf("it is longer than %d bytes", maxInput)
 }
 
-// withRoom is b with room for more. That grows with b, or reading would take the
-// square of the time.
+// withRoom returns b with room for more. It grows b by half, or reading would take quadratic time.
 func withRoom(b []byte) []byte {
 	if cap(b)-len(b) >= 4<<10 {
 		return b
@@ -151,16 +148,15 @@ func withRoom(b []byte) []byte {
 	return b
 }
 
-// objectEnd finds the end of a JSON object that comes in pieces, looking at each
-// byte once. What is wrong with it, it leaves to a parser.
+// objectEnd finds the end of a JSON object that comes in pieces, and looks at each byte once. It leaves errors to a
+// parser.
 type objectEnd struct {
 	at                int // everything before was looked at
 	depth             int
 	inString, escaped bool
 }
 
-// reached reports whether b, which has grown since, holds a whole object, or is
-// none.
+// reached reports whether b, which has grown since the last call, holds a whole object, or is no object.
 func (o *objectEnd) reached(b []byte) bool {
 	for ; o.at < len(b); o.at++ {
 		switch c := b[o.at]; {

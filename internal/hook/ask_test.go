@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// endIn is where objectEnd finds an end, -1 for nowhere, of what comes in pieces.
+// endIn returns where objectEnd finds the end of input that grows piece by piece, or -1.
 func endIn(b []byte, piece int) int {
 	var o objectEnd
 	for n := min(piece, len(b)); ; n = min(n+piece, len(b)) {
@@ -24,8 +24,7 @@ func endIn(b []byte, piece int) int {
 	}
 }
 
-// FuzzObjectEnd: an object ends at its last byte and nowhere before, however it
-// comes.
+// FuzzObjectEnd: an object ends at its last byte and nowhere before, in whatever pieces it arrives.
 func FuzzObjectEnd(f *testing.F) {
 	for _, s := range []string{"{}", `{"a":"}"}`, `{"a":"\"}\\"}`, `{"a":[{},{"b":1}]}`, `{"a":`, "[]", "null", `{}{}`, `"{"`, "}", "{]", ""} {
 		for _, piece := range []uint8{1, 2, 7, 255} {
@@ -42,7 +41,7 @@ func FuzzObjectEnd(f *testing.F) {
 	})
 }
 
-// fed is a pipe that is written to piece by piece, and then closed.
+// fed returns a pipe that is written piece by piece and then closed.
 func fed(t *testing.T, pieces ...string) *os.File {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -52,7 +51,7 @@ func fed(t *testing.T, pieces ...string) *os.File {
 		defer w.Close()
 		for _, p := range pieces {
 			if _, err := w.WriteString(p); err != nil {
-				return // nobody reads on
+				return // the reader has stopped
 			}
 		}
 	}()
@@ -77,7 +76,7 @@ func TestReadObject(t *testing.T) {
 	}
 }
 
-// White space is bounded as everything else is, and takes no memory.
+// White space is bounded like all other input, and takes no memory.
 func TestReadObjectIsBounded(t *testing.T) {
 	megabyte := strings.Repeat(" ", 1<<20)
 	pieces := make([]string, maxInput>>20+2)

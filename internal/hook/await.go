@@ -16,12 +16,11 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// awaitEntry returns once there is a text to wake the session with, or once another hook
-// has taken this one's place.
+// awaitEntry returns once there is a text to wake the session with, or another hook has taken this one's place.
 func (h *hook) awaitEntry(ctx context.Context, w *inbox.Watcher) error {
 	retry := firstRetry
 	for {
-		o, err := h.look(ctx, h.wakeTick)
+		o, err := h.look(ctx, h.wakeTick, Runs.Step)
 		switch {
 		case err == nil && (o == delivered || o == leave):
 			return nil
@@ -42,8 +41,7 @@ func (h *hook) awaitEntry(ctx context.Context, w *inbox.Watcher) error {
 	}
 }
 
-// untilNews returns when it is worth looking again, or, idled, when there was nothing for
-// that long.
+// untilNews returns when it is worth looking again. idled says that idle fired first.
 func (h *hook) untilNews(ctx context.Context, w *inbox.Watcher, idle <-chan time.Time) (idled bool, err error) {
 	var due <-chan time.Time
 	if h.again > 0 {
@@ -70,66 +68,22 @@ func (h *hook) wakeTick(ctx context.Context, still inbox.Mark) (outcome, error) 
 	})
 }
 
-// decideWake takes the next entry, if this hook is still the one that waits and
-// the session is idle.
-func (h *hook) decideWake(tx *inbox.Tx, still inbox.Mark) (outcome, string, error) {
-	if d := tx.InFlight(); d != nil && h.offer != nil && h.evidenceOf(d) == h.offer.evidence {
-		return delivered, h.offer.text, nil // committed after all
-	}
-	w, err := tx.Waiter()
-	if err != nil {
-		return 0, "", err
-	}
-	if w == nil || w.Name != h.waiter {
-		return leave, "", nil
-	}
-	if ready, err := h.sessionIsReady(tx, w); err != nil || !ready {
-		return held, "", err
-	}
-	if d := tx.InFlight(); d != nil && d.Check != nil && d.Check.Untold && h.sameClient(d, h.evidenceOf(d)) {
-		return h.wakeOn(tx)
-	}
-	if ready, err := h.nothingInFlight(tx); err != nil || !ready {
-		return held, "", err
-	}
-	o, e, err := h.next(tx, still)
-	if err != nil || o != 0 {
-		return o, "", err
-	}
-	text, spill, err := h.wakeWith(e)
-	if err != nil {
-		return 0, "", err
-	}
-	h.chargeEnd(tx)
-	to, err := h.addressed(e, h.wokenRecipient(spill))
-	if err != nil {
-		return 0, "", err
-	}
-	d, err := tx.Deliver(e, to)
-	if err != nil {
-		return 0, "", err
-	}
-	h.offer = &offer{h.evidenceOf(d), text}
-	tx.StopWaiting()
-	return delivered, text, nil
-}
-
-// offer is a delivery that this hook tried to commit. If the commit's fate is unknown, the
-// next look may find it in flight, and no other hook would hand it over.
+// offer is a delivery that this hook tried to commit. If the commit's fate is unknown, the next look may find the entry
+// in flight, and only this hook can hand it over.
 type offer struct {
 	evidence recovery.Evidence
 	text     string
 }
 
-// sessionIsReady reports whether the session may be woken: it has not ended, and has had
-// time for the prompt that it was started with.
+// sessionIsReady reports whether the session may be woken: it has not ended, and has had time for the prompt that it
+// was started with.
 func (h *hook) sessionIsReady(tx *inbox.Tx, w *inbox.Waiter) (bool, error) {
 	s, err := tx.Session(w.SessionID)
 	if err != nil || s.EndedAt != nil {
 		return false, err
 	}
 	if pid := h.clientPID(); pid != 0 && pid == s.PID && s.Life() == machine.Gone {
-		return false, errSessionGone // another process has its number
+		return false, errSessionGone // another process has its id
 	}
 	if rest := startWait - h.age(); h.input.Event == claude.EventSessionStart && rest > 0 {
 		h.lookAgainIn(rest)
@@ -138,8 +92,8 @@ func (h *hook) sessionIsReady(tx *inbox.Tx, w *inbox.Waiter) (bool, error) {
 	return true, nil
 }
 
-// nothingInFlight reports whether an entry may be delivered. A text that the session has
-// not picked up by the end of its turn never reached it.
+// nothingInFlight reports whether an entry may be delivered. If the session has not picked a text up by the end of its
+// turn, the text never reached it.
 func (h *hook) nothingInFlight(tx *inbox.Tx) (bool, error) {
 	d := tx.InFlight()
 	if d == nil {
@@ -148,7 +102,7 @@ func (h *hook) nothingInFlight(tx *inbox.Tx) (bool, error) {
 	if e := h.evidenceOf(d); !e.Woken || e.Bound || !h.sameClient(d, e) {
 		h.lookAgainIn(maxRecheck)
 		if !clientGone(e) && (h.sameClient(d, e) || h.input.SessionID == d.SessionID) {
-			return false, nil // its own session's next event decides
+			return false, nil // the session's own next event decides
 		}
 		left, err := h.settleEntry(tx, orphaned)
 		return !left, err
@@ -162,17 +116,15 @@ func (h *hook) nothingInFlight(tx *inbox.Tx) (bool, error) {
 	return report.Action != recovery.Owned, err
 }
 
-// wokenRecipient is the session, as far as it is known before it picks the entry up.
-func (h *hook) wokenRecipient(spill string) inbox.Recipient {
+// wokenWith is the evidence of a delivery that is to wake the session.
+func (h *hook) wokenWith(spill string) recovery.Evidence {
 	e := h.evidence()
-	e.Wake = recovery.Wake{
-		Woken: true, Token: h.token(), Spill: spill,
-	}
-	return inbox.Recipient{SessionID: h.input.SessionID, Evidence: e.Encode()}
+	e.Wake = recovery.Wake{Woken: true, Token: h.token(), Spill: spill}
+	return e
 }
 
-// tellOnce is complainOnce for an error that nobody would hear while the session
-// sleeps. It is also recorded, if possible, for status and log.
+// tellOnce is complainOnce for an error that nobody hears while the session sleeps. It also records the error, if
+// possible, for status and log.
 func (h *hook) tellOnce(err error) {
 	if h.complainOnce(err) {
 		h.record(func(tx *inbox.Tx) error {
@@ -184,22 +136,19 @@ func (h *hook) tellOnce(err error) {
 // errSessionGone ends a wait: nobody would read the decision.
 var errSessionGone = errors.New("the session is gone")
 
-// lifeline is what a waiting hook serves: without these processes nobody would read its
-// decision.
+// lifeline holds the processes without which nobody would read a waiting hook's decision.
 type lifeline struct {
-	// parent is who started us; another one later means that it died.
+	// parent started this hook. Another parent later means that it died.
 	parent    int
-	processes []*machine.Process // none before the wait
-	// ownerDied is closed once the process is gone that has the entry in flight; nil where
-	// nobody else has it.
+	processes []*machine.Process // empty before the wait
+	// ownerDied is closed once the process that has the entry in flight is gone; nil if no other process has it.
 	ownerDied <-chan struct{}
-	// owners are those that had an entry so far, and live. Sessions that take turns are
-	// followed once each.
+	// owners are the live processes that have had an entry. Each is watched once, even if sessions take turns.
 	owners map[recovery.Process]<-chan struct{}
 }
 
-// watchOwner has a waiting hook look again at once when the owner of the entry in flight
-// dies. It reports whether that is one that had no entry before.
+// watchOwner has a waiting hook look again as soon as the owner of the entry in flight dies. first says that this
+// owner was not watched before.
 func (l *lifeline) watchOwner(o *recovery.Owner) (first bool) {
 	died, known := l.owners[o.Process]
 	if !known {
@@ -213,8 +162,7 @@ func (l *lifeline) watchOwner(o *recovery.Owner) (first bool) {
 	return !known
 }
 
-// stillWanted reports why nothing may be taken any more: the wait was ended, or
-// the session has died just now.
+// stillWanted returns why nothing may be taken any more, or nil: the wait was ended, or the session has just died.
 func (l *lifeline) stillWanted(ctx context.Context) error {
 	for _, p := range l.processes {
 		if p.Gone() {
@@ -224,8 +172,8 @@ func (l *lifeline) stillWanted(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// waitContext ends with a signal, or when the session dies: the client itself, or the
-// process that started the hook. The client is the process pid, 0 if that is not known.
+// waitContext ends with a signal, or when the session dies: the client, or the process that started the hook. pid is
+// the client's process id, 0 if unknown.
 func (l *lifeline) waitContext(pid int) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
@@ -258,8 +206,8 @@ type recheck struct {
 	again time.Duration // 0 for never
 }
 
-// lookAgainIn has a waiting hook look after that time, even if nothing happens.
-// The clock may be set meanwhile, so that it looks from time to time in between.
+// lookAgainIn has a waiting hook look after d even if nothing happens. d is capped, because the clock may be set
+// meanwhile.
 func (r *recheck) lookAgainIn(d time.Duration) {
 	d = min(max(d, minRecheck), maxRecheck)
 	if r.again == 0 || d < r.again {

@@ -10,8 +10,8 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// chargeEnd charges what the session has spent by the end of a turn, before anything is
-// settled or delivered in it. What cannot be counted keeps nobody from being served.
+// chargeEnd charges what the session has spent by the end of a turn, before anything is settled or delivered in it. A
+// failed count stops nothing.
 func (h *hook) chargeEnd(tx *inbox.Tx) {
 	if h.input == nil || h.charged == tx {
 		return
@@ -24,12 +24,12 @@ func (h *hook) chargeEnd(tx *inbox.Tx) {
 	h.noteUncounted(tx, d, err)
 }
 
-// placeTurn says where in the transcript the session is.
+// placeTurn notes how far the session's transcript has come.
 func (h *hook) placeTurn(tx *inbox.Tx) {
 	tx.Position(h.input.SessionID, h.input.TranscriptPath, claude.TranscriptSize(h.input.TranscriptPath), h.endsTurn())
 }
 
-// chargeStart charges the sessions that have ended, as another one starts.
+// chargeStart charges the sessions that have ended, when another one starts.
 func (h *hook) chargeStart(tx *inbox.Tx) {
 	h.placeTurn(tx)
 	h.uncounted(charging.Note(tx, ""))
@@ -41,11 +41,13 @@ func (h *hook) uncounted(err error) {
 	}
 }
 
-// noteUncounted records at the end of a turn, with what that commits, why what is held against limits is
-// not counted.
+// usageWait is several times as long as a client takes to write an answer to its transcript.
+var usageWait = time.Second
+
+// noteUncounted records, in the commit at the end of a turn, why spending that limits apply to is not counted.
 func (h *hook) noteUncounted(tx *inbox.Tx, d *inbox.Delivery, err error) {
 	l := h.Limits
-	limited := l.Entry.Spending() || l.Day.Spending() || d != nil && d.Limits().Spending()
+	limited := l.Entry.Spending() || l.Day.Spending() || d != nil && recovery.LimitsOf(d, l).Entry.Spending()
 	cause := ""
 	if limited && err != nil {
 		cause = err.Error()
@@ -55,8 +57,8 @@ func (h *hook) noteUncounted(tx *inbox.Tx, d *inbox.Delivery, err error) {
 	}
 }
 
-// count counts what the session has spent, as a view has it; nil if nobody counts it. tool is the use of a tool
-// whose answer is asked for.
+// count returns what the session has spent, as the view has it, or nil if nobody counts it. tool is the tool use whose
+// answer is wanted.
 func (h *hook) count(view *inbox.View, tool string) (*charging.Counted, error) {
 	path := h.input.TranscriptPath
 	h.cut = h.cut || view.Position(h.input.SessionID, path, claude.TranscriptSize(path))
@@ -67,9 +69,9 @@ func (h *hook) count(view *inbox.View, tool string) (*charging.Counted, error) {
 	return charging.Look(s, tool, h.input.AgentID)
 }
 
-// awaitSpending is for the end of a turn. The client writes its transcript late, while a chain of
-// short turns has gone on several times by then. So close to a limit of the day the hook waits
-// for the turn's answer in the transcript. It has no lock, and changes nothing.
+// awaitSpending waits at the end of a turn, close to a limit of the day, until the transcript has the turn's answer.
+// The client writes it late, and a chain of short turns would go on several times meanwhile. It takes no lock and
+// changes nothing.
 func (h *hook) awaitSpending() {
 	if h.input == nil || !h.Limits.Day.Any() || h.input.LastMessage == "" {
 		return
@@ -80,7 +82,7 @@ func (h *hook) awaitSpending() {
 			from = recovery.EvidenceOf(d).TranscriptSize
 		}
 		for began := time.Now(); time.Since(began) < lineWait; time.Sleep(answerPoll) {
-			if claude.TranscriptSize(path) == 0 { // the first turns of a session may end before it is there
+			if claude.TranscriptSize(path) == 0 { // a session's first turns may end before it exists
 				if h.input.StopHookActive {
 					return
 				}
@@ -88,13 +90,28 @@ func (h *hook) awaitSpending() {
 			}
 			c, err := h.count(view, "")
 			if err != nil || c == nil || !h.nearsDay(view, c) || h.client().Said(path, from, c.Read, h.input.LastMessage) {
-				return // who charges says why
+				return // whoever charges says why
 			}
 		}
 	})
 }
 
-// nearsDay reports whether a few requests more may reach the limit of the day.
+// awaitUsage waits before the launcher is told to end the session, until the transcript has the answer that was just
+// acknowledged. A client that ends at once may lose the last lines that it was about to write, and with them what the
+// answer has cost.
+func (h *hook) awaitUsage() {
+	if h.answered == nil || h.input == nil || h.input.LastMessage == "" {
+		return
+	}
+	path, from := h.input.TranscriptPath, recovery.EvidenceOf(h.answered).TranscriptSize
+	for began := time.Now(); time.Since(began) < usageWait; time.Sleep(answerPoll) {
+		if to := claude.TranscriptSize(path); to == 0 || h.client().Said(path, from, to, h.input.LastMessage) {
+			return
+		}
+	}
+}
+
+// nearsDay reports whether a few more requests may reach the limit of the day.
 func (h *hook) nearsDay(view *inbox.View, c *charging.Counted) bool {
 	if c.Requests == 0 {
 		return true
@@ -103,8 +120,8 @@ func (h *hook) nearsDay(view *inbox.View, c *charging.Counted) bool {
 	return recovery.JudgeDay(budget.Plan{Day: h.Limits.Day}, today.Plus(someMore(c, nearLimit))) != nil
 }
 
-// glance lets f look at the inbox as it is, without the lock. Where that cannot be read f
-// is not called: the transaction behind it says why.
+// glance calls f with the inbox as it is, without the lock. If the inbox cannot be read, f is not called; the
+// transaction that follows says why.
 func (h *hook) glance(f func(*inbox.View)) {
 	view, err := h.box.View()
 	if err != nil {

@@ -33,7 +33,7 @@ func (s *spender) notCounted() (reasons []string) {
 	return reasons
 }
 
-// A transcript that cannot be read lifts the limits. That is said once, until it is counted again.
+// An unreadable transcript suspends the limits. The hook says so once, until the transcript counts again.
 func TestATranscriptThatCannotBeRead(t *testing.T) {
 	hook.SetLineWait(time.Millisecond)
 	s := spending(t, "--max-tokens-per-entry", "3k").deliver()
@@ -56,7 +56,7 @@ func TestATranscriptThatCannotBeRead(t *testing.T) {
 	assert.Empty(t, s.view().Uncounted("s0"))
 }
 
-// The end of a turn tells it as well, and the same cause is no second event. Without limits nobody has to hear of it.
+// A Stop says so too, and the same cause makes no second event. Without limits nothing is said.
 func TestATranscriptThatCannotBeReadAtAStop(t *testing.T) {
 	for _, limits := range [][]string{{"--max-tokens-per-day", "30k"}, nil} {
 		s := spending(t, limits...).deliver()

@@ -16,31 +16,30 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// errNotChecked says that the hook was ended while a check ran: the entry stays in flight.
+// errNotChecked says that the hook was ended while a check ran. The entry stays in flight.
 var errNotChecked = errors.New("the check did not run to its end")
 
 const (
-	// A check that could not be run is tried again after this time, and then after twice as
-	// long each time.
+	// A check that could not be run is tried again after firstRecheck. Each further wait is twice as long, up to
+	// mostRecheck.
 	firstRecheck = 5 * time.Second
 	mostRecheck  = 5 * time.Minute
 )
 
 // checking is what this hook knows of the check of the entry in flight.
 type checking struct {
-	seq     int64          // the delivery that it is about
-	outcome *check.Outcome // nil before the check was run
+	seq     int64          // the delivery, by its DeliveredSeq
+	outcome *check.Outcome // nil before the check ran
 	turn    check.Turn
 	names   []string
-	// spent says that the entry can go no further in this delivery, and over that a limit
-	// is reached.
+	// spent says that the entry can go no further in this delivery; over is the limit that was reached.
 	spent bool
 	over  *recovery.Over
-	began time.Time // of the first run
+	began time.Time // when the first run began
 	wait  time.Duration
 }
 
-// of is what came of the check of a delivery, nil if it was not run.
+// of returns the outcome of a delivery's check, nil if it did not run.
 func (c *checking) of(d *inbox.Delivery) *check.Outcome {
 	if c.seq != d.DeliveredSeq {
 		return nil
@@ -48,27 +47,27 @@ func (c *checking) of(d *inbox.Delivery) *check.Outcome {
 	return c.outcome
 }
 
-// mustCheck says what is to be done about the check of an entry whose turn has ended:
-// nothing where it has none, has passed it, or can go no further.
+// mustCheck says what to do about the check of an entry whose turn has ended. Outcome 0 means nothing: it has no check,
+// has passed it, or can go no further.
 func (h *hook) mustCheck(tx *inbox.Tx, d *inbox.Delivery) (outcome, error) {
 	if d.Check == nil || d.Verdict != nil && d.Verdict.Kind != inbox.VerdictDone {
 		return 0, nil
 	}
 	o := h.checking.of(d)
 	if m, ofRun := effect.MarkOf(d); ofRun && m.Effect != "" && h.runs == nil {
-		return 0, errNeedsRuns // which looks at the result after the check
+		return 0, errNeedsRuns // its result is looked at after the check
 	}
 	if o == nil {
 		if d.Check.Running() && d.Check.By.PID != os.Getpid() {
-			return leave, nil // another hook of this Stop is at it
+			return leave, nil // another hook of this Stop runs it
 		}
 		return unchecked, h.beginCheck(tx, d)
 	}
 	return h.checked(tx, d, o)
 }
 
-// checked notes what came of the check that this hook has run. The outcome says how the Stop goes on,
-// with nothing for an entry that is to be settled now.
+// checked notes the outcome of the check that this hook ran, and says how the Stop goes on. Outcome 0 means that the
+// entry is settled now.
 func (h *hook) checked(tx *inbox.Tx, d *inbox.Delivery, o *check.Outcome) (outcome, error) {
 	c := *d.Check
 	c.Seconds += o.Took.Seconds()
@@ -104,7 +103,7 @@ func (h *hook) checked(tx *inbox.Tx, d *inbox.Delivery, o *check.Outcome) (outco
 	return 0, tx.NoteCheck(c)
 }
 
-// overLimit is the limit that the entry in flight, or its day, has reached, nil for none.
+// overLimit returns the limit that the entry in flight or the day has reached, or nil.
 func (h *hook) overLimit(tx *inbox.Tx) *recovery.Over {
 	d := tx.InFlight()
 	l := recovery.LimitsOf(d, h.Limits)
@@ -152,20 +151,12 @@ func (h *hook) check(ctx context.Context) error {
 	return nil
 }
 
-// checkFolder is where checks run: the project of the session, wherever its agent has gone
-// meanwhile.
+// checkFolder returns where checks run: the session's project, wherever its agent has gone meanwhile.
 func (h *hook) checkFolder() string {
 	if dir := os.Getenv("CLAUDE_PROJECT_DIR"); dir != "" {
 		return dir
 	}
 	return h.input.Dir
-}
-
-// addressed is the recipient of an entry, with the checks that it has to pass.
-func (h *hook) addressed(e inbox.Entry, to inbox.Recipient) (inbox.Recipient, error) {
-	var err error
-	to.Checks, err = h.asker().ChecksOf(e)
-	return to, err
 }
 
 // goOn has the turn go on with what the check printed.
@@ -178,11 +169,9 @@ func (h *hook) goOn(tx *inbox.Tx) (outcome, string, error) {
 	}
 	e.Notes, e.RanBefore = true, before.RanBefore
 	e.Fresh = !h.input.StopHookActive || before.Reply != e.Reply
-	e.Token, e.Spill, e.BoundSeq = token[:min(8, len(token))], before.Spill, tx.Seq()
+	e.Token, e.Spill = token[:min(8, len(token))], before.Spill
 	text := introduce(h.Preamble, checkText(d, h.Orphan.Checks.Tries)+"\n\n"+recovery.DeliveryMark(d.EntryID, e.Token))
-	h.chargeEnd(tx)
-	tx.Worked(recovery.Worked(d))
-	err = tx.Continue(inbox.Recipient{SessionID: h.input.SessionID, PromptID: h.input.PromptID, Evidence: e.Encode()})
+	err = h.carryOn(tx, e, h.input.PromptID)
 	if err == nil {
 		err = h.leaveInDoubt(tx, text)
 	}
@@ -198,27 +187,27 @@ func (h *hook) goOn(tx *inbox.Tx) (outcome, string, error) {
 // wakeOn wakes the session with what the check printed.
 func (h *hook) wakeOn(tx *inbox.Tx) (outcome, string, error) {
 	d := tx.InFlight()
-	before, to := h.evidenceOf(d), h.wokenRecipient("")
+	e := h.wokenWith(h.evidenceOf(d).Spill)
 	preamble := fmt.Sprintf(defaultPreamble, recovery.DeliveryMark(d.EntryID, h.token()))
 	text := introduce(preamble, checkText(d, h.Orphan.Checks.Tries))
 	if !claude.FitsWake(text) {
 		text = introduce(preamble, "The check of your last request failed. Run it yourself, mend what it shows, and finish the request.")
 	}
-	h.chargeEnd(tx)
-	tx.Worked(recovery.Worked(d))
-	e := recovery.EvidenceOf(&inbox.Delivery{Evidence: to.Evidence})
-	e.Spill, e.BoundSeq = before.Spill, tx.Seq()
-	to.Evidence = e.Encode()
-	if err := tx.Continue(to); err != nil {
+	if err := h.carryOn(tx, e, ""); err != nil {
 		return 0, "", err
 	}
-	h.offer = &offer{h.evidenceOf(tx.InFlight()), text}
-	tx.StopWaiting()
-	return delivered, text, nil
+	return h.offered(tx, text)
 }
 
-// checkText tells the model why the entry is not answered yet. What a command printed is
-// data, and said to be.
+// carryOn has the entry in flight go on in a turn of this session.
+func (h *hook) carryOn(tx *inbox.Tx, e recovery.Evidence, promptID string) error {
+	h.chargeEnd(tx)
+	tx.Worked(recovery.Worked(tx.InFlight()))
+	e.BoundSeq = tx.Seq()
+	return tx.Continue(inbox.Recipient{SessionID: h.input.SessionID, PromptID: promptID, Evidence: e.Encode()})
+}
+
+// checkText tells the model why the entry is not answered yet, and that a command's output is data.
 func checkText(d *inbox.Delivery, tries int) string {
 	c := d.Check
 	printed := "It printed nothing."

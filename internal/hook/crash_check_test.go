@@ -21,7 +21,7 @@ import (
 	"heartbeat/internal/testing/crash"
 )
 
-// ledger counts what became of each entry, by its text.
+// ledger counts what happened to each entry, by text.
 type ledger struct {
 	delivered []string // by the session after the crash
 	answered  []string // ever, in that order
@@ -31,13 +31,13 @@ type ledger struct {
 	scheduled map[string]int
 }
 
-// settled is how often an entry came to an end, or to a place where it waits for
-// its time: once, if nothing is lost and nothing is doubled.
+// settled returns how often an entry ended or was scheduled for later. It is 1 if nothing was lost
+// or doubled.
 func (l ledger) settled(text string) int {
 	return l.results[text] + l.letters[text] - l.marks[text] + l.scheduled[text]
 }
 
-// check holds what is promised against what the next session finds.
+// check compares what was promised with what the next session finds.
 func (s situation) check(t *testing.T, c crash.Crash) {
 	if s.holds != nil {
 		s.holds(t, s, c)
@@ -93,7 +93,7 @@ func (s situation) checkPromises(t *testing.T, c crash.Crash, l ledger) {
 	assert.LessOrEqual(t, redelivered, 1, "more than one redelivery")
 }
 
-// nextSession is a whole new session in what a crash left, and what it is given.
+// nextSession runs a whole new session after a crash, and returns what was delivered to it.
 func (s situation) nextSession(t testing.TB, dir string) (delivered []string) {
 	args := append(s.command(dir, s.wired), "--settle", "0")
 	if s.policy != "" {
@@ -131,7 +131,7 @@ func readLedger(t testing.TB, dir string) ledger {
 		l.answered = append(l.answered, text)
 		l.results[text]++
 	}
-	textOf := map[string]string{} // by the letter's name
+	textOf := map[string]string{} // by letter name
 	for _, line := range jsonLines[json.RawMessage](t, filepath.Join(dir, ".dead-letter.jsonl")) {
 		d, mark, ok := inbox.ParseLetter(line)
 		require.True(t, ok, "%s", line)
@@ -173,8 +173,7 @@ func jsonLines[T any](t testing.TB, path string) (all []T) {
 	return all
 }
 
-// settle lets a transaction of anybody's finish what the crash left, and then
-// looks at the inbox.
+// settle lets another transaction finish what the crash left, then calls f.
 func (s situation) settle(t testing.TB, dir string, f func(box *inbox.Inbox, tx *inbox.Tx)) {
 	t.Helper()
 	box, err := inbox.Open(s.inbox(dir), inbox.Options{})
@@ -185,7 +184,7 @@ func (s situation) settle(t testing.TB, dir string, f func(box *inbox.Inbox, tx 
 	f(box, tx)
 }
 
-// texts counts the entries that stand in a file, settled or not, by their texts.
+// texts counts the entries in a file by text, settled or not.
 func texts(t testing.TB, path string) map[string]int {
 	t.Helper()
 	found := map[string]int{}
@@ -206,7 +205,7 @@ func texts(t testing.TB, path string) map[string]int {
 
 func done(c crash.Crash) bool { return slices.Contains(c.Promised, "done") }
 
-// requeuedOrNot finds a letter in the inbox again and marked, or neither.
+// requeuedOrNot wants a letter either in the inbox again and marked, or neither.
 func requeuedOrNot(t *testing.T, s situation, c crash.Crash) {
 	s.settle(t, c.Dir, func(box *inbox.Inbox, _ *inbox.Tx) {
 		letters, warnings, err := box.Letters()
@@ -225,7 +224,7 @@ func requeuedOrNot(t *testing.T, s situation, c crash.Crash) {
 	})
 }
 
-// keptOrNot finds the late answer with its letter once, and nothing settled by it.
+// keptOrNot wants the late answer once, with its letter, and nothing settled by it.
 func keptOrNot(t *testing.T, s situation, c crash.Crash) {
 	s.settle(t, c.Dir, func(box *inbox.Inbox, _ *inbox.Tx) {
 		letters, _, err := box.Letters()
@@ -239,8 +238,8 @@ func keptOrNot(t *testing.T, s situation, c crash.Crash) {
 	})
 }
 
-// acceptedOrNot finds the late answer as a result and its letter marked, or neither. Whoever
-// accepted it does so again.
+// acceptedOrNot wants the late answer as a result and its letter marked, or neither. It then
+// accepts again, as whoever ran the command would.
 func acceptedOrNot(t *testing.T, s situation, c crash.Crash) {
 	again := false
 	s.settle(t, c.Dir, func(box *inbox.Inbox, _ *inbox.Tx) {
@@ -256,7 +255,7 @@ func acceptedOrNot(t *testing.T, s situation, c crash.Crash) {
 	}
 }
 
-// purgedOrNot finds all letters or none.
+// purgedOrNot wants all letters or none.
 func purgedOrNot(t *testing.T, s situation, c crash.Crash) {
 	s.settle(t, c.Dir, func(box *inbox.Inbox, _ *inbox.Tx) {
 		letters, warnings, err := box.Letters()
@@ -273,8 +272,8 @@ func entryIDOf(line string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// canceledOrNot finds an entry among what waits, or among the dead letters, and
-// all of those that were said to be canceled there.
+// canceledOrNot wants each entry either waiting or among the dead letters. All entries that were
+// reported as canceled must be letters.
 func canceledOrNot(t *testing.T, s situation, c crash.Crash) {
 	s.settle(t, c.Dir, func(box *inbox.Inbox, _ *inbox.Tx) {
 		letters, warnings, err := box.Letters()
@@ -303,7 +302,7 @@ func canceledOrNot(t *testing.T, s situation, c crash.Crash) {
 	})
 }
 
-// stagedOrNot finds D waiting for its time, or nowhere.
+// stagedOrNot wants D scheduled once, or nowhere.
 func stagedOrNot(t *testing.T, s situation, c crash.Crash) {
 	s.settle(t, c.Dir, func(box *inbox.Inbox, _ *inbox.Tx) {
 		assert.Zero(t, texts(t, box.Path())["D"])
@@ -313,7 +312,7 @@ func stagedOrNot(t *testing.T, s situation, c crash.Crash) {
 	})
 }
 
-// neverAgain has no session given A, of which its agent has spoken.
+// neverAgain wants A in no later session: its agent has given a verdict.
 func neverAgain(t *testing.T, s situation, c crash.Crash) {
 	assert.NotContains(t, c.Promised, "printed A")
 	s.settle(t, c.Dir, func(_ *inbox.Inbox, tx *inbox.Tx) {
@@ -323,7 +322,7 @@ func neverAgain(t *testing.T, s situation, c crash.Crash) {
 	})
 }
 
-// promotedOnce finds D in the inbox, and no longer among what is scheduled.
+// promotedOnce wants D in the inbox, and no longer scheduled.
 func promotedOnce(t *testing.T, s situation, c crash.Crash) {
 	s.settle(t, c.Dir, func(box *inbox.Inbox, _ *inbox.Tx) {
 		assert.Equal(t, 1, texts(t, box.Path())["D"])
@@ -331,7 +330,7 @@ func promotedOnce(t *testing.T, s situation, c crash.Crash) {
 	})
 }
 
-// batchWhole finds a batch in the inbox, or nothing of it.
+// batchWhole wants all of a batch in the inbox, or nothing of it.
 func batchWhole(t *testing.T, s situation, c crash.Crash) {
 	s.settle(t, c.Dir, func(box *inbox.Inbox, _ *inbox.Tx) {
 		stands := texts(t, box.Path())
@@ -342,7 +341,7 @@ func batchWhole(t *testing.T, s situation, c crash.Crash) {
 	})
 }
 
-// pausedIfSaid finds the pause that was confirmed, and nothing that gets past it.
+// pausedIfSaid wants the pause that was confirmed, and no delivery past it.
 func pausedIfSaid(t *testing.T, s situation, c crash.Crash) {
 	held := false
 	s.settle(t, c.Dir, func(_ *inbox.Inbox, tx *inbox.Tx) {

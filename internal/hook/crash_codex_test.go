@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The situations of a Stop and of a session's start are those of both clients.
+// Situations of a Stop and of a session's start apply to both clients.
 func init() {
 	for name, s := range situations {
 		if strings.Contains(s.stdin, `"Stop"`) || strings.Contains(s.stdin, `"SessionStart"`) {
@@ -18,8 +18,7 @@ func init() {
 	}
 }
 
-// input is what the client tells, as Claude Code says it, in the words of the situation's
-// client.
+// input translates Claude Code's hook input into the words of the situation's client.
 func (s situation) input(stdin, dir string) string {
 	stdin = inDir(stdin, dir)
 	var in map[string]any
@@ -39,8 +38,7 @@ func rolloutOf(dir, session string) string {
 	return filepath.Join(dir, "rollout-2026-01-02T03-04-05-"+session[max(0, len(session)-40):]+".jsonl")
 }
 
-// happened writes what the client has written when it tells of a Stop: what it was asked, and
-// the reply.
+// happened appends what the client writes to its transcript before a Stop: the prompt and the reply.
 func (s situation) happened(t testing.TB, stdin, dir string) {
 	var in struct {
 		Event   string `json:"hook_event_name"`
@@ -59,7 +57,7 @@ func (s situation) happened(t testing.TB, stdin, dir string) {
 	appendTo(t, rolloutOf(dir, in.Session), asked+said)
 }
 
-// rolloutLines are what Codex writes of what Claude Code would write in one line.
+// rolloutLines returns the lines that Codex writes where Claude Code writes one.
 func rolloutLines(role, text, turn string) string {
 	if role == "assistant" {
 		return fmt.Sprintf(`{"type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":%q}]}}`+"\n", text)
@@ -69,7 +67,7 @@ func rolloutLines(role, text, turn string) string {
 `, turn)
 }
 
-// hookPrompt is what it writes of what the Stop hooks of one event blocked with.
+// hookPrompt returns Codex's line for the texts with which the Stop hooks of one event blocked.
 func hookPrompt(texts ...string) string {
 	var all []string
 	for _, text := range texts {

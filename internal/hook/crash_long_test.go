@@ -14,9 +14,8 @@ import (
 	"heartbeat/internal/testing/crash"
 )
 
-// Wherever the delivery of a long entry is cut short, the text that is printed, or
-// kept with a dead letter, is there whole, and compact takes away what nothing
-// names.
+// Wherever the delivery of a long entry is cut short, the text that was printed or kept with a dead
+// letter is there whole. compact then removes the files that nothing names.
 func TestCrashOfALongEntry(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many deliveries of 2 MiB")
@@ -49,8 +48,7 @@ func TestCrashOfALongEntry(t *testing.T) {
 	}
 }
 
-// checkTexts finds a file for each place that names one, with the text in it, and
-// no other file.
+// checkTexts wants a file with the text for each place that names one, and no other file.
 func checkTexts(t *testing.T, dir, text string) {
 	t.Helper()
 	var named []string

@@ -36,15 +36,14 @@ const (
 
 var (
 	rewake = []string{"--rewake"}
-	// noClient is a session whose process is gone: a hook tells of the event, and
-	// does not wait.
+	// noClient is a session whose process is gone: the hook reports the event and does not wait.
 	noClient = []string{"CLAUDE_PID=99999999"}
 	// tooLong is an entry that is handed over in a file.
 	tooLong = "L" + strings.Repeat("x", 200_000)
 )
 
-// The hook in the background commits the event and that it waits, and then the
-// delivery by which it wakes the session.
+// The background hook commits the event and its own waiting, and later the delivery with which it
+// wakes the session.
 var rewakeSituations = map[string]situation{
 	"woken":                   {turns: 1, args: rewake, stdin: crashStop("s0", true, "reply to A"), wakes: true, holds: handedOverOrNot},
 	"answered after waking":   {prepare: bound, args: rewake, stdin: crashStop("s0", false, "reply to A"), wakes: true, holds: handedOverOrNot},
@@ -84,16 +83,16 @@ var rewakeSituations = map[string]situation{
 	"asked": {turns: 1, stdin: asking, holds: asksIfSaid},
 }
 
-// bound puts the first entry in flight, as the session s0 is at it.
+// bound puts the first entry in flight, with session s0 working on it.
 func bound(t testing.TB, s situation, dir string) { inFlightOfWoken(t, s, dir, true) }
 
-// boundChecked is bound, with a check that the entry has to pass.
+// boundChecked is bound with a check that the entry has to pass.
 func boundChecked(t testing.TB, s situation, dir string) {
 	bound(t, s, dir)
 	s.commit(t, dir, func(_ *inbox.Inbox, tx *inbox.Tx) { require.NoError(t, tx.NoteCheck(inbox.Check{Name: "check"})) })
 }
 
-// inFlightOfWoken delivers the first entry to the session s0 that it woke.
+// inFlightOfWoken delivers the first entry to session s0 by waking it.
 func inFlightOfWoken(t testing.TB, s situation, dir string, bound bool) {
 	t.Helper()
 	s.commit(t, dir, func(box *inbox.Inbox, tx *inbox.Tx) {
@@ -101,7 +100,7 @@ func inFlightOfWoken(t testing.TB, s situation, dir string, bound bool) {
 	})
 }
 
-// commit changes the inbox, before the command does.
+// commit changes the inbox before the command does.
 func (s situation) commit(t testing.TB, dir string, f func(box *inbox.Inbox, tx *inbox.Tx)) {
 	t.Helper()
 	s.settle(t, dir, func(box *inbox.Inbox, tx *inbox.Tx) {
@@ -110,8 +109,7 @@ func (s situation) commit(t testing.TB, dir string, f func(box *inbox.Inbox, tx 
 	})
 }
 
-// announcedBefore leaves A handed over, and a transcript in which the client has
-// announced it.
+// announcedBefore leaves A handed over, and a transcript in which the client has announced A.
 func announcedBefore(t testing.TB, s situation, dir string) {
 	path := filepath.Join(dir, "transcript.jsonl")
 	require.NoError(t, os.WriteFile(path, nil, 0o600))
@@ -120,14 +118,13 @@ func announcedBefore(t testing.TB, s situation, dir string) {
 	require.NoError(t, os.WriteFile(path, []byte(line), 0o600))
 }
 
-// givenBack leaves A in the queue, with an attempt behind it that did not count.
+// givenBack leaves A in the queue after an attempt that did not count.
 func givenBack(t testing.TB, s situation, dir string) {
 	bound(t, s, dir)
 	s.commit(t, dir, func(_ *inbox.Inbox, tx *inbox.Tx) { require.NoError(t, tx.GiveBackFor("overloaded", false)) })
 }
 
-// promiseOfWake is what a hook's status and stderr tell the world: with hook.ExitWake,
-// exactly one entry is handed over.
+// promiseOfWake turns a hook's status and stderr into promises: hook.ExitWake hands over exactly one entry.
 func promiseOfWake(status int, stderr string) {
 	if status&0xff != hook.ExitWake {
 		return
@@ -149,9 +146,8 @@ var (
 	spillNote   = regexp.MustCompile(`\AThe request is too long to be handed over here \(\d+ bytes\)\. It is in the file (.*): read all of it, in parts if need be, and carry it out\.\z`)
 )
 
-// endWhenBroken ends a hook that waits for a disk that does not work again, and
-// has it not wait long for one that does. A hook that does not wait goes on, however long its
-// calls take: the signal is taken from it here.
+// endWhenBroken ends a waiting hook whose disk stays broken, and shortens its wait for a disk that recovers. It
+// catches the signal, so that a hook that does not wait continues however long its calls take.
 func endWhenBroken() {
 	hook.SetFirstRetry(10 * time.Millisecond)
 	observer := disk.TestOnlyObserver
@@ -167,14 +163,14 @@ func endWhenBroken() {
 		case first.IsZero():
 			first = time.Now()
 		case time.Since(first) > 20*time.Millisecond:
-			_ = unix.Kill(os.Getpid(), syscall.SIGTERM) // or it goes on until the watchdog comes
+			_ = unix.Kill(os.Getpid(), syscall.SIGTERM) // otherwise it continues until the watchdog comes
 		}
 		return err
 	}
 }
 
-// handedOverOrNot finds in flight what was handed over, and nothing that was
-// handed over to nobody by a hook that lived.
+// handedOverOrNot wants the entry that was handed over in flight. A hook that lived must not leave
+// an entry in flight that it handed to nobody.
 func handedOverOrNot(t *testing.T, s situation, c crash.Crash) {
 	s.settle(t, c.Dir, func(_ *inbox.Inbox, tx *inbox.Tx) {
 		d := tx.InFlight()
@@ -206,18 +202,17 @@ func printedBy(c crash.Crash) string {
 	return ""
 }
 
-// answeredByItsTurn ends the turn that the client announced to a hook that may
-// have been killed: it is the entry's answer all the same.
+// answeredByItsTurn ends the turn that the client announced, perhaps to a hook that was killed. The
+// reply must answer the entry all the same.
 func answeredByItsTurn(t *testing.T, s situation, c crash.Crash) {
 	inProcess(t, s.command(c.Dir, nil), crashStop("s0", false, "reply to A"))
 	assert.Equal(t, 1, readLedger(t, c.Dir).results["A"])
 }
 
-// shortestBackoff is less than any back-off is long.
+// shortestBackoff is shorter than any real back-off.
 const shortestBackoff = 3 * time.Second
 
-// failedOrNot finds all that the failed turn leaves, or nothing of it, and that many
-// letters.
+// failedOrNot wants all traces of the failed turn or none, and that many letters.
 func failedOrNot(letters int) func(*testing.T, situation, crash.Crash) {
 	return func(t *testing.T, s situation, c crash.Crash) {
 		held := false
@@ -241,8 +236,8 @@ func failedOrNot(letters int) func(*testing.T, situation, crash.Crash) {
 	}
 }
 
-// spilledWhole finds the whole text in the file that the entry in flight names,
-// and no other file of that kind that compact would leave.
+// spilledWhole wants the whole text in the file that the entry in flight names. compact must leave
+// no other such file.
 func spilledWhole(t *testing.T, s situation, c crash.Crash) {
 	handedOverOrNot(t, s, c)
 	inProcess(t, s.command(c.Dir, []string{"compact"}), "")
@@ -262,7 +257,7 @@ func spilledWhole(t *testing.T, s situation, c crash.Crash) {
 	assert.Len(t, names, kept)
 }
 
-// spillGone finds no file that compact would leave, as nothing is spilled any more.
+// spillGone wants no spill file after compact, since nothing is spilled any more.
 func spillGone(t *testing.T, s situation, c crash.Crash) {
 	if printedBy(c) == "B" {
 		assert.NotContains(t, c.Result.Stderr, "nothing was changed", "it delivered")
@@ -273,7 +268,7 @@ func spillGone(t *testing.T, s situation, c crash.Crash) {
 	}
 }
 
-// asksIfSaid finds the question that was confirmed.
+// asksIfSaid wants the question that was confirmed.
 func asksIfSaid(t *testing.T, s situation, c crash.Crash) {
 	s.settle(t, c.Dir, func(_ *inbox.Inbox, tx *inbox.Tx) {
 		session, err := tx.Session("s0")

@@ -20,29 +20,27 @@ import (
 	"heartbeat/internal/testing/crash"
 )
 
-// situation is a state of an inbox of the entries A, B and C, and a command
-// that changes it.
+// situation is a state of an inbox with entries A, B and C, and a command that changes it.
 type situation struct {
-	entries string                                      // what is in the inbox; A, B and C when empty
-	turns   int                                         // Stops of session s0 before: the last one's entry is in flight
-	prepare func(t testing.TB, s situation, dir string) // what else happened before
+	entries string                                      // the inbox's content; empty means A, B and C
+	turns   int                                         // earlier Stops of session s0: the last one's entry is in flight
+	prepare func(t testing.TB, s situation, dir string) // makes other changes before
 	args    []string
-	wired   []string // the flags of every session, also of the command
+	wired   []string // flags of every session and of the command
 	stdin   string
 	env     []string
 	codex   bool   // the client is Codex
-	wakes   bool   // it hands an entry over by its status
-	policy  string // of the session that comes after the crash
+	wakes   bool   // hands an entry over by exit status
+	policy  string // of the session after the crash
 
-	// then is what whoever ran the command does after the crash, not knowing
-	// whether it happened.
+	// then is what whoever ran the command does after the crash, without knowing whether the
+	// command took effect.
 	then []string
-	// all are the entries that there ever were, in the order in which they are
-	// answered; those of the inbox when empty.
+	// all are all entries ever, in the order in which they are answered. Empty means those of the inbox.
 	all []string
-	// vanishing are those that the command may leave no trace of.
+	// vanishing are the entries of which the command may leave no trace.
 	vanishing []string
-	// holds checks what the crash left, before anything else happens to it.
+	// holds checks what the crash left, before anything else happens.
 	holds func(t *testing.T, s situation, c crash.Crash)
 }
 
@@ -59,7 +57,7 @@ var (
 	sendLater = []string{"send", "--id", "sent", "--not-before", "2999-01-01", "D"}
 	abcd      = []string{"A", "B", "C", "D"}
 
-	// longA and so on are entries of which a few are more than a block.
+	// longA to longE are entries of which a few exceed a block.
 	longA, longB, longC, longD, longE = longEntry("A"), longEntry("B"), longEntry("C"), longEntry("D"), longEntry("E")
 	longEntries                       = strings.Join([]string{longA, longB, longC, longD, longE, ""}, "\n")
 )
@@ -156,7 +154,7 @@ func (s situation) content() string {
 	return s.entries
 }
 
-// everything is every entry that there ever was.
+// everything returns all entries ever.
 func (s situation) everything() []string {
 	if s.all != nil {
 		return s.all
@@ -164,7 +162,7 @@ func (s situation) everything() []string {
 	return strings.Split(strings.TrimSuffix(s.content(), "\n"), "\n")
 }
 
-// answeredBefore are the entries that were settled when the command was run.
+// answeredBefore returns the entries that were settled before the command.
 func (s situation) answeredBefore() []string { return s.everything()[:max(0, s.turns-1)] }
 
 func (s situation) setup(t testing.TB, dir string) {
@@ -184,16 +182,16 @@ func (s situation) setup(t testing.TB, dir string) {
 	s.happened(t, s.stdin, dir)
 }
 
-// tell runs the hook for what the client tells, and returns what it printed.
+// tell runs the hook for an input of the client, and returns what the hook printed.
 func (s situation) tell(t testing.TB, dir string, args []string, stdin string) string {
 	s.happened(t, stdin, dir)
 	return inProcess(t, args, s.input(stdin, dir))
 }
 
-// inDir names the directory that a test has.
+// inDir replaces DIR with the test's directory.
 func inDir(text, dir string) string { return strings.ReplaceAll(text, "DIR", dir) }
 
-// command is a call about the inbox in that directory.
+// command returns the arguments of a command for the inbox in dir.
 func (s situation) command(dir string, args []string) []string {
 	all := []string{"--inbox", s.inbox(dir)}
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
@@ -222,18 +220,18 @@ func (s situation) scenario() crash.Scenario {
 	}
 }
 
-// unmet is a check that sees through a claim.
+// unmet is a check that rejects a false claim.
 const unmet = `test "$HEARTBEAT_REPLY" != "A is done"`
 
-// unanswered holds where a check has failed, or was not run to its end.
+// unanswered wants no result: the check has failed, or did not finish.
 func unanswered(t *testing.T, _ situation, c crash.Crash) {
 	assert.NoFileExists(t, filepath.Join(c.Dir, ".results.jsonl"), "it counts as answered, and no check has passed")
 }
 
-// afterTools is told between two requests of the turn that A is.
+// afterTools is reported between two requests of A's turn.
 const afterTools = `{"hook_event_name":"PostToolBatch","session_id":"s0","prompt_id":"p-s0","transcript_path":"DIR/transcript.jsonl"}`
 
-// spend is a session that has spent 2,000 tokens before A was delivered, and 5,000 since.
+// spend is a session that spent 2,000 tokens before A was delivered, and 5,000 since.
 func spend(t testing.TB, _ situation, dir string) {
 	const transcript = `{"type":"user","message":{"content":"begin"}}
 {"type":"assistant","message":{"id":"m1","usage":{"input_tokens":2000},"content":[{"type":"text","text":"ready"}]}}
@@ -243,8 +241,7 @@ func spend(t testing.TB, _ situation, dir string) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "transcript.jsonl"), []byte(transcript), 0o600))
 }
 
-// stoppedAnyway has the turn go on, as it does if the client was told nothing. Its next
-// event stops it.
+// stoppedAnyway lets the turn continue, as it does if the client was told nothing. The next event stops it.
 func stoppedAnyway(t *testing.T, s situation, c crash.Crash) {
 	out := inProcess(t, s.command(c.Dir, s.args), inDir(s.stdin, c.Dir))
 	assert.Contains(t, out, `"continue":false`, "nobody stops the turn")
@@ -252,7 +249,7 @@ func stoppedAnyway(t *testing.T, s situation, c crash.Crash) {
 	assert.Equal(t, out, again)
 }
 
-// refill is a launcher that truncates the inbox, and fills it again.
+// refill truncates the inbox and fills it again, as a launcher does.
 func refill(t testing.TB, s situation, dir string) {
 	require.NoError(t, os.WriteFile(s.inbox(dir), []byte("D\nE\n"), 0o600))
 }
@@ -262,7 +259,7 @@ func writeBatch(t testing.TB, _ situation, dir string) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "batch.jsonl"), []byte(batch), 0o600))
 }
 
-// schedule leaves D, whose time has come, and E, whose has not.
+// schedule leaves D, which is due, and E, which is not.
 func schedule(t testing.TB, _ situation, dir string) {
 	const scheduled = `{"id":"d","prompt":"D","not_before":"2001-01-01T00:00:00Z"}` + "\n" + `{"id":"e","prompt":"E","not_before":"2999-01-01T00:00:00Z"}` + "\n"
 	require.NoError(t, os.WriteFile(filepath.Join(dir, ".scheduled.jsonl"), []byte(scheduled), 0o600))
@@ -270,7 +267,7 @@ func schedule(t testing.TB, _ situation, dir string) {
 
 var tomorrow = time.Now().Add(24 * time.Hour).UTC()
 
-// said has the agent say something of the entry in flight.
+// said lets the agent give a verdict on the entry in flight.
 func said(v inbox.Verdict) func(t testing.TB, s situation, dir string) {
 	return func(t testing.TB, s situation, dir string) {
 		s.settle(t, dir, func(_ *inbox.Inbox, tx *inbox.Tx) {
@@ -280,7 +277,7 @@ func said(v inbox.Verdict) func(t testing.TB, s situation, dir string) {
 	}
 }
 
-// cancelBefore takes B back, which stands behind the entry in flight.
+// cancelBefore cancels B, which stands behind the entry in flight.
 func cancelBefore(t testing.TB, s situation, dir string) {
 	inProcess(t, s.command(dir, []string{"cancel", entryIDOf("B")}), "")
 }
@@ -297,8 +294,7 @@ func setAsideTwo(t testing.TB, s situation, dir string) {
 	}
 }
 
-// setAsideNow makes a dead letter of what is in flight, and answeredLate has its turn end after
-// that.
+// setAsideNow makes a dead letter of the entry in flight. answeredLate then ends its turn.
 func setAsideNow(t testing.TB, s situation, dir string) {
 	inProcess(t, s.command(dir, []string{"recover"}), "")
 }
@@ -308,14 +304,13 @@ func answeredLate(t testing.TB, s situation, dir string) {
 	s.tell(t, dir, s.command(dir, nil), crashStop("s0", true, "reply to A"))
 }
 
-// requeueBefore makes a dead letter of what is in flight, and requeues it.
+// requeueBefore makes a dead letter of the entry in flight, and requeues it.
 func requeueBefore(t testing.TB, s situation, dir string) {
 	inProcess(t, s.command(dir, []string{"recover"}), "")
 	inProcess(t, s.command(dir, []string{"dead-letter", "requeue", "--all"}), "")
 }
 
-// fillJournal leaves a journal that the next commit makes long enough to trim,
-// and A in flight.
+// fillJournal leaves a journal that the next commit makes long enough to trim, with A in flight.
 func fillJournal(t testing.TB, s situation, dir string) {
 	args := []string{"--inbox", filepath.Join(dir, "inbox.jsonl")}
 	for i := 0; ; i++ {

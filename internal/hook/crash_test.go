@@ -21,12 +21,12 @@ import (
 	"heartbeat/internal/testing/long"
 )
 
-// A child of these tests runs the command as it is, and promises what its
-// outcome tells the world: a printed decision, or an end without an error.
+// A child of these tests runs the command unchanged. Its outcome makes a promise: a printed
+// decision, or an end without an error.
 func init() {
 	crash.Dispatch(map[string]func() int{"command": func() int {
 		var said bytes.Buffer
-		inbox.TestOnlyTrustAll = true // what a crash left is looked at in a copy
+		inbox.TestOnlyTrustAll = true // a crash's state is examined in a copy
 		endWhenBroken()
 		status := anyCommand(os.Args[1:], cli.Streams{Command: hook.CommandName, In: os.Stdin, Out: promisingWriter{os.Stdout}, Err: io.MultiWriter(os.Stderr, &said)})
 		if status == cli.ExitOK && !saysNothingChanged(said.String()) {
@@ -37,8 +37,8 @@ func init() {
 	}})
 }
 
-// saysNothingChanged reports whether a status that decides nothing hides an error:
-// a hook that approves, or tells of an event, has no other.
+// saysNothingChanged reports whether stderr shows an error that the status hides: a hook that
+// approves or reports an event has no other status.
 func saysNothingChanged(stderr string) bool {
 	for _, errno := range []unix.Errno{unix.ENOSPC, unix.EIO, unix.EROFS} {
 		if strings.Contains(stderr, errno.Error()) && !strings.Contains(stderr, "committed, but") {
@@ -82,8 +82,8 @@ func TestKillAtEveryCall(t *testing.T) {
 	}
 }
 
-// exhaustive is every call under every fault, with many draws of what a power loss
-// takes. Otherwise a part of the calls is met in each situation, and each kind of fault.
+// exhaustive means every call under every fault, with many draws of what a power loss takes.
+// Otherwise each situation and each kind of fault meets some of the calls.
 var exhaustive = long.Wanted()
 
 func TestPowerLossAtEveryCall(t *testing.T) {
@@ -121,7 +121,7 @@ func TestKillThenPowerLoss(t *testing.T) {
 	}
 }
 
-// afterPowerLoss lets the check see another boot, as it would be.
+// afterPowerLoss lets the check see another boot.
 func afterPowerLoss(check func(*testing.T, crash.Crash)) func(*testing.T, crash.Crash) {
 	return func(t *testing.T, c crash.Crash) {
 		machine.TestOnlyBootID = "the next boot"
@@ -130,8 +130,8 @@ func afterPowerLoss(check func(*testing.T, crash.Crash)) func(*testing.T, crash.
 	}
 }
 
-// TestFailAtEveryCall lets each call fail as a full or broken disk does: the
-// hook approves or delivers, says why, and nothing is lost once the disk works.
+// TestFailAtEveryCall makes each call fail like a full or broken disk. The hook approves or
+// delivers and says why, and nothing is lost once the disk works again.
 func TestFailAtEveryCall(t *testing.T) {
 	faults := []unix.Errno{unix.ENOSPC}
 	if exhaustive {
@@ -155,8 +155,8 @@ func TestFailAtEveryCall(t *testing.T) {
 	}
 }
 
-// TestKillAtEveryCallBesideAnother has another hook block the Stop in which ours is
-// killed: the turn's next Stop answers what was printed, or nothing of ours.
+// TestKillAtEveryCallBesideAnother kills our hook in a Stop that another hook blocks. The turn's
+// next Stop answers what was printed, or nothing of ours.
 func TestKillAtEveryCallBesideAnother(t *testing.T) {
 	const reply = "did what the linter asked for"
 	s := situations["acknowledge and deliver"]

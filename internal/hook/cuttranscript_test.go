@@ -14,14 +14,14 @@ import (
 	"heartbeat/internal/money/charging"
 )
 
-// cut leaves the transcript its first line.
+// cut truncates the transcript to its first line.
 func (s *spender) cut() {
 	content, err := os.ReadFile(s.transcript())
 	require.NoError(s.t, err)
 	require.NoError(s.t, os.Truncate(s.transcript(), int64(bytes.IndexByte(content, '\n')+1)))
 }
 
-// total is what was charged and what is not charged yet.
+// total returns the charged and the uncharged spending.
 func (s *spender) total() int64 {
 	box, err := inbox.Open(filepath.Join(s.dir, "inbox.jsonl"), inbox.Options{})
 	require.NoError(s.t, err)
@@ -30,8 +30,8 @@ func (s *spender) total() int64 {
 	return p.Total().Tokens.Sum()
 }
 
-// A transcript that is cut in its place keeps no entry from its limit: what it had that was not charged is lost, and
-// it counts on from its end.
+// A transcript that is truncated in place suspends no limit: uncharged spending in the lost part is gone, and counting
+// continues from the new end.
 func TestACutTranscript(t *testing.T) {
 	hook.SetLineWait(0)
 	t.Run("between two entries", func(t *testing.T) {

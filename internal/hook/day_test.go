@@ -16,8 +16,7 @@ import (
 	"heartbeat/internal/testing/long"
 )
 
-// TestDayOfEntries has a session work through many entries while its hook is killed
-// again and again, at whatever moment of its run.
+// TestDayOfEntries lets a session work through many entries while its hook is killed at random moments.
 func TestDayOfEntries(t *testing.T) {
 	d, _ := workedDay(t, long.Rounds(100, 1000), long.Rounds(10, 50))
 	if long.Wanted() { // a short day leaves too little to give back
@@ -25,7 +24,7 @@ func TestDayOfEntries(t *testing.T) {
 	}
 }
 
-// BenchmarkDay is such a day of 50,000 entries.
+// BenchmarkDay is such a day with 50,000 entries.
 func BenchmarkDay(b *testing.B) {
 	for b.Loop() {
 		d, report := workedDay(b, long.Rounds(1000, 50_000), 200)
@@ -57,7 +56,7 @@ func workedDay(t testing.TB, entries, killEvery int) (*days.Day, days.Report) {
 	return d, report
 }
 
-// compactDay wants the space of what was answered given back.
+// compactDay wants the space of answered entries given back.
 func compactDay(t *testing.T, path string) {
 	before, err := days.Space(path)
 	require.NoError(t, err)

@@ -20,7 +20,7 @@ import (
 	"heartbeat/internal/testing/long"
 )
 
-// limitVariable has this binary put a limit upon itself and become its arguments.
+// limitVariable makes this binary limit itself and then execute its arguments.
 const limitVariable = "TEST_LIMIT"
 
 func init() {
@@ -28,14 +28,14 @@ func init() {
 	if limit == "" {
 		return
 	}
-	runtime.LockOSThread() // a filter is that of a thread, and of what it becomes
+	runtime.LockOSThread() // a filter belongs to a thread and to what the thread executes
 	if err := limited(limit); err != nil {
 		fatal(err)
 	}
 	fatal(syscall.Exec(os.Args[1], os.Args[1:], os.Environ()))
 }
 
-// plainUser has no other process: the system counts all those of a user.
+// plainUser has no other process: the system counts all processes of a user.
 const plainUser = 54321
 
 func limited(limit string) error {
@@ -56,10 +56,10 @@ func limited(limit string) error {
 	return denied(uint32(a), syscall.Errno(b))
 }
 
-// denied has one system call fail from now on.
+// denied makes one system call fail from now on.
 func denied(number uint32, errno syscall.Errno) error {
 	filter := []unix.SockFilter{
-		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}, // the number
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}, // load the number
 		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: number, Jf: 1},
 		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(errno)},
 		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
@@ -71,7 +71,7 @@ func denied(number uint32, errno syscall.Errno) error {
 	return unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&program)), 0, 0)
 }
 
-// limits are those that are tried, each with how often: few in a round of the tests.
+// limits are the limits to try. A normal round tries few of them.
 func limits() (all []string) {
 	for mb := 6; mb < 160; mb += long.Rounds(22, 1) {
 		all = append(all, fmt.Sprintf("memory %d 0", mb<<20))
@@ -96,8 +96,8 @@ func limits() (all []string) {
 	return all
 }
 
-// Whatever Go's runtime dies of, before or after the first instruction of the program, its
-// status is not the one that has the client ask the model again.
+// Whatever kills Go's runtime, before or after the program's first instruction, the status is not
+// the one that makes the client ask the model again.
 func TestTheHookDiesWithoutAWord(t *testing.T) {
 	dir, remove, err := build.Commands("cmd/heartbeat-stop", "cmd/heartbeat")
 	require.NoError(t, err)
@@ -117,10 +117,10 @@ func TestTheHookDiesWithoutAWord(t *testing.T) {
 	for _, command := range hooks {
 		queue := filepath.Join(t.TempDir(), "inbox.jsonl")
 		require.NoError(t, os.WriteFile(queue, nil, 0o644))
-		t.Setenv("HEARTBEAT_INBOX", queue) // the plugin's script takes it from there
+		t.Setenv("HEARTBEAT_INBOX", queue) // where the plugin's script finds it
 		for _, limit := range limits() {
 			if command[0] == plugin && strings.HasPrefix(limit, fmt.Sprintf("denied %d ", unix.SYS_FCNTL)) {
-				continue // a shell that cannot open its script has done nothing of it
+				continue // a shell that cannot open its script runs nothing of it
 			}
 			said, status := runLimited(t, limit, append(command, "--inbox", queue)...)
 			require.NotEqual(t, hook.ExitWake, status, "%s under %s: %s", command, limit, said)
@@ -133,7 +133,7 @@ func TestTheHookDiesWithoutAWord(t *testing.T) {
 	assert.Greater(t, ofRuntime, runs/4, "of %d runs", runs)
 }
 
-// TestTheHookDiesSoOnEverySystem looks into the programs that do not run here.
+// TestTheHookDiesSoOnEverySystem inspects programs for systems that do not run here.
 func TestTheHookDiesSoOnEverySystem(t *testing.T) {
 	long.Only(t, "compiles for other systems")
 	for _, on := range [][2]string{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}} {
@@ -148,7 +148,7 @@ func TestTheHookDiesSoOnEverySystem(t *testing.T) {
 	}
 }
 
-// runLimited returns what a command says on stderr and its status, -1 after a signal.
+// runLimited returns a command's stderr and status, -1 after a signal.
 func runLimited(t *testing.T, limit string, command ...string) (said string, status int) {
 	t.Helper()
 	var stderr strings.Builder

@@ -10,23 +10,24 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/machine"
-	recovery "heartbeat/recover"
 )
 
-// What the tests from outside need from inside.
+// Internals for the external tests.
 var ErrNoClient = errNoClient
 
-// SetFirstRetry shortens how long a hook that met an error waits.
+// SetFirstRetry shortens a hook's wait after an error.
 func SetFirstRetry(d time.Duration) { firstRetry = d }
 
-// SetLineWait shortens how long a hook waits for the transcript.
+// SetLineWait shortens a hook's wait for the transcript.
 func SetLineWait(d time.Duration) { lineWait = d }
 
-// Wakeable is what a hook says that this process started.
+// SetUsageWait changes how long a hook waits before the session is ended.
+func SetUsageWait(d time.Duration) { usageWait = d }
+
+// Wakeable returns the verdict of a hook that this process started.
 func Wakeable(parent int) error { return (&hook{lifeline: lifeline{parent: parent}}).wakeable() }
 
-// DeliverWoken leaves the next entry in flight, as a hook that woke session s0 with it
-// does.
+// DeliverWoken leaves the next entry in flight, like a hook that woke session s0 with it.
 func DeliverWoken(t testing.TB, box *inbox.Inbox, tx *inbox.Tx, transcript string, bound bool) {
 	t.Helper()
 	h := &hook{box: box, began: machine.SinceBoot(), input: &claude.Input{SessionID: "s0", PromptID: "p-s0", TranscriptPath: transcript}}
@@ -34,8 +35,7 @@ func DeliverWoken(t testing.TB, box *inbox.Inbox, tx *inbox.Tx, transcript strin
 	require.NoError(t, err)
 	_, spill, err := h.wakeWith(entry)
 	require.NoError(t, err)
-	to := h.wokenRecipient(spill)
-	e := recovery.EvidenceOf(&inbox.Delivery{Evidence: to.Evidence})
+	to, e := inbox.Recipient{SessionID: h.input.SessionID}, h.wokenWith(spill)
 	e.Bound, e.Client, e.ClientStart = bound, 0, 0
 	if bound {
 		to.PromptID = h.input.PromptID
@@ -65,7 +65,7 @@ func look(t testing.TB, path string, f func(*inbox.Inbox, *inbox.Tx)) {
 	f(box, tx)
 }
 
-// newInbox is an inbox with that content.
+// newInbox creates an inbox with that content.
 func newInbox(t testing.TB, content string) (path string) {
 	t.Helper()
 	path = t.TempDir() + "/inbox.jsonl"

@@ -29,8 +29,8 @@ func (h *hook) judge(tx *inbox.Tx, d *inbox.Delivery) verdict {
 	return r.verdict
 }
 
-// keepLate keeps what this Stop says with the dead letter of the entry whose turn it ends, if
-// that was set aside meanwhile.
+// keepLate adds what this Stop says to the dead letter of the entry whose turn it ends, if the entry was set aside
+// meanwhile.
 func (h *hook) keepLate(tx *inbox.Tx) error {
 	in := h.input
 	return tx.LateAnswer(in.SessionID, in.PromptID, in.LastMessage, func(d *inbox.Delivery, handed bool) bool {
@@ -45,7 +45,7 @@ func (h *hook) keepLate(tx *inbox.Tx) error {
 	})
 }
 
-// factsOf gathers what a verdict rests on.
+// factsOf gathers the facts for a verdict.
 func (h *hook) factsOf(tx *inbox.Tx, d *inbox.Delivery) facts {
 	in, e := h.input, h.evidenceOf(d)
 	byBlock := func(transcript string) agent.Seen {
@@ -90,21 +90,15 @@ func (h *hook) factsOf(tx *inbox.Tx, d *inbox.Delivery) facts {
 	return f
 }
 
-// evidenceOf is what is kept with a delivery, which is asked several times in a Stop.
+// evidenceOf returns the evidence of a delivery, which one Stop asks for several times.
 func (h *hook) evidenceOf(d *inbox.Delivery) recovery.Evidence {
-	if h.kept.of != d {
-		h.kept.of, h.kept.Evidence = d, recovery.EvidenceOf(d)
+	if h.keptOf != d {
+		h.keptOf, h.kept = d, recovery.EvidenceOf(d)
 	}
-	return h.kept.Evidence
+	return h.kept
 }
 
-// keptEvidence is the evidence of a delivery, read once.
-type keptEvidence struct {
-	of *inbox.Delivery
-	recovery.Evidence
-}
-
-// client is what is known of the client that this hook serves.
+// client returns the client that this hook serves.
 func (h *hook) client() *agent.Agent {
 	if h.input == nil {
 		return agent.Of("")
@@ -112,8 +106,8 @@ func (h *hook) client() *agent.Agent {
 	return agent.Of(h.input.TranscriptPath)
 }
 
-// clientPID is its process, or 0. It is looked for once: for a client that does not name it,
-// the processes above this one are asked.
+// clientPID returns the client's process id, or 0. It is looked up once: if the client does not name it, the processes
+// above this one are searched.
 func (h *hook) clientPID() int {
 	if h.input == nil {
 		return h.client().PID(h.parent)
@@ -124,17 +118,16 @@ func (h *hook) clientPID() int {
 	return h.clientIs
 }
 
-// isClient reports whether this hook's client is the very process that the entry
-// was delivered to. In a container each may have the number 1.
+// isClient reports whether this hook's client is the very process that got the entry. The id alone does not tell: in
+// containers it is often 1.
 func isClient(pid int, e recovery.Evidence) bool {
 	if pid == 0 && e.Client == 0 {
-		return true // one that names itself nowhere
+		return true // a client that names itself nowhere
 	}
 	return int64(pid) == e.Client && e.ClientStart != 0 && clientRuns(e)
 }
 
-// sameClient reports whether the entry was handed to the client around this hook:
-// its session may have another name by now.
+// sameClient reports whether the client around this hook got the entry. Its session may have another id by now.
 func (h *hook) sameClient(d *inbox.Delivery, e recovery.Evidence) bool {
 	if pid := h.clientPID(); pid != 0 && e.Client != 0 {
 		return int64(pid) == e.Client && clientRuns(e)
@@ -142,34 +135,33 @@ func (h *hook) sameClient(d *inbox.Delivery, e recovery.Evidence) bool {
 	return h.input.SessionID == d.SessionID
 }
 
-// clientRuns reports whether the very process lives that the entry was handed to.
+// clientRuns reports whether the process that got the entry lives.
 func clientRuns(e recovery.Evidence) bool { return e.Process().Life() == machine.Alive }
 
-// clientGone reports whether it is certain that it does not.
+// clientGone reports whether that process has certainly ended.
 func clientGone(e recovery.Evidence) bool {
 	return e.Process().Life().Ended()
 }
 
 const (
-	// transcriptWait is how long the transcript is given to show an answer: the
-	// client writes it late.
+	// transcriptWait is how long the transcript may take to show an answer: the client writes it late.
 	transcriptWait = 1500 * time.Millisecond
 	transcriptPoll = 10 * time.Millisecond
 )
 
-// transcriptWatch is what a hook waits for that cannot tell yet.
+// transcriptWatch waits for a transcript to show what a verdict needs.
 type transcriptWatch struct {
 	path     string
-	size     int64     // of the transcript when it was asked
+	size     int64     // of the transcript when it was last read
 	deadline time.Time // zero before the first wait
 }
 
-// mayTell reports whether the transcript may still be given time.
+// mayTell reports whether there is time left to wait.
 func (w *transcriptWatch) mayTell() bool {
 	return w.deadline.IsZero() || time.Now().Before(w.deadline)
 }
 
-// begin waits for a transcript to tell more than it does now.
+// begin starts to wait for the transcript at path to grow.
 func (w *transcriptWatch) begin(path string) {
 	if w.deadline.IsZero() {
 		w.deadline = time.Now().Add(transcriptWait)
@@ -177,9 +169,8 @@ func (w *transcriptWatch) begin(path string) {
 	w.path, w.size = path, claude.TranscriptSize(path)
 }
 
-// await returns once the transcript has grown or was given its time, and not before,
-// since a transcript may grow without end. The inbox's lock is free meanwhile: a hook
-// that waits here is mostly the second one of a Stop, and others have work to do.
+// await returns once the transcript has grown or its time is over; a transcript may grow without end. The inbox's lock
+// is free meanwhile: the hook that waits here is mostly the second one of a Stop, and others have work to do.
 func (w *transcriptWatch) await(ctx context.Context) {
 	for grown := false; !grown && time.Now().Before(w.deadline) && ctx.Err() == nil; {
 		time.Sleep(transcriptPoll)

@@ -13,13 +13,13 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// When the inbox is empty, drain approves the stop, and persist waits.
+// The modes: with an empty inbox, drain approves the stop and persist waits.
 const (
 	ModeDrain   = "drain"
 	ModePersist = "persist"
 )
 
-// Flags are what a settings file says of the hook.
+// Flags are the hook's flags, as a settings file sets them.
 type Flags struct {
 	Inbox      string
 	Mode       string
@@ -31,21 +31,20 @@ type Flags struct {
 	MaxBlocks  int
 	Limits     budget.Plan
 	Background cli.Span
-	// GateTimeout is how long the other Stop hooks of a Stop are waited for, and GateUnseen
-	// how long for those that nothing shows of.
+	// GateTimeout is how long to wait for the other hooks of a Stop, and GateUnseen for those that show nothing.
 	GateTimeout, GateUnseen cli.Span
 	Form                    string
 	Rewake                  bool
 	Preamble                string
 	Announce                bool
-	// PreambleSet says that an empty one is meant.
+	// PreambleSet tells an empty preamble from none.
 	PreambleSet bool
 	Settle      cli.Span
 	Runs        cli.RunFlags
 	Notify      cli.NotifyFlags
 	// Launched says that a launcher wired this hook for its own session.
 	Launched bool
-	// Start names the start of the client that has an entry as its prompt, "" for none.
+	// Start names the start of the client whose prompt is an entry, "" for none.
 	Start string
 	// NoInput says that the harness gives its hooks no input.
 	NoInput bool
@@ -53,7 +52,7 @@ type Flags struct {
 	Version bool
 }
 
-// Set declares the flags, with their defaults.
+// Set declares the flags and sets their defaults.
 func (h *Flags) Set() *pflag.FlagSet {
 	f := cli.NewFlags("heartbeat-stop")
 	h.Mode, h.Idle, h.Form, h.Settle = ModeDrain, cli.Span(2*time.Second), string(claude.AsReason), cli.Span(cli.DefaultSettle)
@@ -80,7 +79,6 @@ func (h *Flags) Set() *pflag.FlagSet {
 	f.Var(&h.Settle, "settle", "how long a last line without newline must stand still to be an entry")
 	h.Runs.Add(f)
 	h.Runs.AddStateDir(f)
-	f.Var(cli.AtLeast(&h.Runs.MinSeconds, 0), "min-iteration-seconds", "hold a run whose session's last ten iterations took no longer on average (0: no limit)")
 	h.Notify.Add(f)
 	f.BoolVar(&h.NoInput, "no-input", false, "for a harness that gives its hooks no input: stdin is not read, and .responded says that the entry in flight is answered")
 	f.BoolVar(&h.Launched, "launched", false, "serve the session that heartbeat-launch started; its other hooks on this inbox do nothing")
@@ -92,7 +90,7 @@ func (h *Flags) Set() *pflag.FlagSet {
 	return f
 }
 
-// Check refuses flags that make no sense together.
+// Check refuses flags that contradict each other.
 func (h *Flags) Check(f *pflag.FlagSet, rest []string) error {
 	h.PreambleSet = f.Changed("preamble")
 	if err := h.checkRewake(f); err != nil {
@@ -111,7 +109,7 @@ func (h *Flags) Check(f *pflag.FlagSet, rest []string) error {
 	return errors.Join(h.Runs.Check(), h.Notify.Check())
 }
 
-// checkRewake refuses what has no meaning for a hook in the background.
+// checkRewake refuses flags that mean nothing to a hook in the background.
 func (h *Flags) checkRewake(f *pflag.FlagSet) error {
 	for _, name := range []string{"mode", "idle-interval", "as", "background-timeout", "max-blocks"} {
 		if h.Rewake && f.Changed(name) {

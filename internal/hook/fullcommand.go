@@ -18,31 +18,28 @@ import (
 )
 
 const (
-	// FullCommand has everything that a hook may need, babysitter runs too, and
-	// FullVerb is how it is told to be the hook.
+	// FullCommand links everything that a hook may need, babysitter runs too. FullVerb tells it to be the hook.
 	FullCommand = "heartbeat"
 	FullVerb    = "__stop"
 
-	// handedOverFlag comes before the flags of the hook where another process began
-	// its work.
+	// handedOverFlag precedes the hook's own flags if another process began the hook's work.
 	handedOverFlag = "--handed-over="
 )
 
-// handover is what the full command has to know of the hook in whose place it runs.
-// It counts as the same hook: it is no later, serves the same session, and waits as
-// long and under the same name.
+// handover is what the full command has to know of the hook that it replaces. It counts as the same hook: it began at
+// the same time, serves the same session, and waits as long and under the same name.
 type handover struct {
 	began     int64 // machine.SinceBoot
 	parent    int
 	waiter    string
-	idleUntil int64  // machine.SinceBoot, 0 before the wait
-	paused    string // what was said of a pause
-	notes     string // what nobody heard yet
-	inputSize int64  // of what follows on stdin, -1 where nothing was read
+	idleUntil int64  // machine.SinceBoot; 0 before the wait
+	paused    string // what was last said of a pause
+	notes     string // what nobody has heard yet
+	inputSize int64  // the bytes on stdin before this object; -1 if nothing was read
 }
 
-// becomeFull has the full command carry on in this process. Nothing was committed and
-// the lock is free. It only returns where that fails.
+// becomeFull has the full command carry on in this process. Call it with nothing committed and the lock free. It
+// returns only if that fails.
 func (h *hook) becomeFull() error {
 	err := h.startFull()
 	return fmt.Errorf("hand over to %s, which knows of babysitter runs: %w", FullCommand, err)
@@ -70,13 +67,12 @@ func (h *hook) startFull() error {
 	return fmt.Errorf("start %s: %w", program, syscall.Exec(program, args, os.Environ()))
 }
 
-// answerWait is how long the full command may take to say what it is: it takes 2 ms.
+// answerWait is how long the full command may take to say what it is. It takes 2 ms.
 const answerWait = 10 * time.Second
 
-// findFull returns the path of the full command, once that has answered. Another program
-// of that name is refused: it would decide the hook's exit status. Many programs end with
-// [ExitWake] when they do not understand their arguments, and Claude Code would then give
-// the model what they print, at every Stop.
+// findFull returns the path of the full command, after asking the program there what it is. Another program of that
+// name is refused, because it would decide the hook's exit status: many programs exit with [ExitWake] when they do not
+// understand their arguments, and Claude Code would give the model what they print, at every Stop.
 func findFull() (string, error) {
 	program, err := cli.Beside(FullCommand)
 	if err != nil {
@@ -91,7 +87,7 @@ func findFull() (string, error) {
 		return "", fmt.Errorf("ask %s what it is: %w", program, err)
 	}
 	said := make([]byte, len(CommandName))
-	_ = answer.(*os.File).SetReadDeadline(time.Now().Add(answerWait)) // a pipe has one
+	_ = answer.(*os.File).SetReadDeadline(time.Now().Add(answerWait)) // pipes take a deadline
 	_, err = io.ReadFull(answer, said)
 	_ = ask.Process.Kill() // another program may go on
 	_ = ask.Wait()
@@ -101,7 +97,7 @@ func findFull() (string, error) {
 	return program, nil
 }
 
-// arg is what is said on the command line: the rest follows the input on stdin.
+// arg returns the part on the command line; the rest follows the input on stdin.
 func (o handover) arg() string { return fmt.Sprintf("%d,%d,%d", o.began, o.parent, o.inputSize) }
 
 func (o handover) encode() []byte {
@@ -113,8 +109,8 @@ func (o handover) encode() []byte {
 	return object.End()
 }
 
-// cutHandover takes what another process handed over from the arguments and from
-// stdin, on which the input is left. It is nil where nobody did.
+// cutHandover takes what another process handed over from the arguments and from stdin. It leaves the input on stdin.
+// The handover is nil if there is none.
 func cutHandover(args []string, stdin *os.File) (*handover, []string, error) {
 	if len(args) == 0 || !strings.HasPrefix(args[0], handedOverFlag) {
 		return nil, args, nil
@@ -155,14 +151,14 @@ func readHandover(arg string, stdin *os.File) (*handover, error) {
 	return &o, m.Err()
 }
 
-// takeOver makes the hook the one that was begun by another process.
+// takeOver makes h the hook that another process began.
 func (h *hook) takeOver(o *handover) {
 	h.began, h.parent, h.waiter, h.idleUntil, h.paused = o.began, o.parent, o.waiter, o.idleUntil, o.paused
 	h.waits = o.waiter != ""
 	h.handed = o
 }
 
-// becomeStdin has the next program read these bytes on stdin.
+// becomeStdin makes these bytes the stdin of the program that replaces this one.
 func becomeStdin(parts ...[]byte) error {
 	f, err := withoutName(parts...)
 	if err == nil {
@@ -171,7 +167,7 @@ func becomeStdin(parts ...[]byte) error {
 	return err
 }
 
-// withoutName is a file of these bytes that only its descriptor reaches, from its start.
+// withoutName returns a file of these bytes, at its start, that only its descriptor reaches.
 func withoutName(parts ...[]byte) (*os.File, error) {
 	f, err := unnamedFile()
 	for _, b := range parts {
@@ -185,8 +181,7 @@ func withoutName(parts ...[]byte) (*os.File, error) {
 	return f, err
 }
 
-// unlinkedFile is a file in the folder for temporary files that only its descriptor
-// reaches.
+// unlinkedFile returns a file in the folder for temporary files that only its descriptor reaches.
 func unlinkedFile() (*os.File, error) {
 	f, err := os.CreateTemp("", "heartbeat-input-")
 	if err != nil {

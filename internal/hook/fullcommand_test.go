@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestHandover has one hook write what the next one reads: the input to the byte, however
-// long it is, and what the hook was about.
+// TestHandover lets one hook read what another wrote: the input byte for byte, however long, and
+// the hook's task.
 func TestHandover(t *testing.T) {
 	for name, input := range map[string]string{
 		"nothing read": "", "short": `{"session_id":"s"}`, "long": `{"x":"` + strings.Repeat("y", 2<<20) + `"}`,

@@ -20,8 +20,8 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// print hands the entry in flight over, and notes that it did. What nobody got
-// waits again.
+// print hands the entry in flight over, and notes that it did. If nobody got the text, the entry goes back to the
+// queue.
 func (h *hook) print(ctx context.Context, tx *inbox.Tx, text string) error {
 	err := readable(h.Out)
 	if err == nil {
@@ -31,7 +31,7 @@ func (h *hook) print(ctx context.Context, tx *inbox.Tx, text string) error {
 		return h.takeBack(tx, err)
 	}
 	if ctx.Err() != nil {
-		return nil // a client that gave the hook up takes no decision: its transcript will tell
+		return nil // the client gave the hook up and takes no decision: its transcript will tell
 	}
 	if err := tx.HandedOver(); err != nil {
 		h.Note("%v: the transcript will tell", err)
@@ -39,8 +39,8 @@ func (h *hook) print(ctx context.Context, tx *inbox.Tx, text string) error {
 	return nil
 }
 
-// readable refuses a stdout that takes everything and shows nobody. A closed one is
-// the null device too: Go opens that in its place.
+// readable refuses a stdout that nobody reads. A closed stdout shows as the null device too, because Go opens that in
+// its place.
 func readable(stdout io.Writer) error {
 	var out, null unix.Stat_t
 	if stdout == os.Stdout && unix.Fstat(unix.Stdout, &out) == nil && out.Mode&unix.S_IFMT == unix.S_IFCHR &&
@@ -50,8 +50,7 @@ func readable(stdout io.Writer) error {
 	return nil
 }
 
-// takeBack gives the entry in flight back to the queue, since its text did not go
-// out.
+// takeBack gives the entry in flight back to the queue, because its text did not go out.
 func (h *hook) takeBack(tx *inbox.Tx, why error) error {
 	d := tx.InFlight()
 	_, err := h.settle(tx, recovery.Sight{NotHandedOver: true, Charged: true})
@@ -64,8 +63,8 @@ func (h *hook) takeBack(tx *inbox.Tx, why error) error {
 	return fmt.Errorf("%w: %w: the entry %s waits again", errNotPrinted, why, words.Name(d.ID(), d.EntryID))
 }
 
-// decisions is where a decision is printed. Go ends a process that writes to a
-// broken pipe at its stdout, before it could give the entry back.
+// decisions returns the writer for a decision. Go ends a process that writes to a broken pipe at its stdout, before it
+// could give the entry back; a raw descriptor avoids that.
 func decisions(w io.Writer) io.Writer {
 	if w == os.Stdout {
 		return rawFile(unix.Stdout)
@@ -73,7 +72,7 @@ func decisions(w io.Writer) io.Writer {
 	return w
 }
 
-// rawFile is a descriptor that is written to by way of the system alone.
+// rawFile writes to a descriptor by system calls alone.
 type rawFile int
 
 func (fd rawFile) Write(b []byte) (int, error) {
@@ -96,8 +95,7 @@ func (fd rawFile) Write(b []byte) (int, error) {
 	return done, nil
 }
 
-// announcement is what the person at the terminal is shown of an entry, "" for
-// nothing.
+// announcement returns what the person at the terminal is shown of an entry, "" for nothing.
 func (h *hook) announcement(e inbox.Entry) string {
 	if h.runs != nil {
 		if text := h.runs.Announce(e); text != "" {
@@ -118,7 +116,7 @@ func (h *hook) announcement(e inbox.Entry) string {
 	return text
 }
 
-// recipient is who gets the entry, and how it will be told that it was answered.
+// recipient returns who gets the entry, with the evidence that tells later whether it was answered.
 func (h *hook) recipient(next inbox.Entry, spill string) inbox.Recipient {
 	in := h.input
 	if in == nil {
@@ -137,7 +135,7 @@ func (h *hook) recipient(next inbox.Entry, spill string) inbox.Recipient {
 	return inbox.Recipient{SessionID: in.SessionID, PromptID: in.PromptID, Evidence: e.Encode()}
 }
 
-// evidence is what identifies this hook's event.
+// evidence returns what identifies this hook's event.
 func (h *hook) evidence() recovery.Evidence {
 	in := h.input
 	e := recovery.Evidence{
@@ -150,62 +148,51 @@ func (h *hook) evidence() recovery.Evidence {
 	return e
 }
 
-// defaultPreamble says whose words follow: the client presents them as a notification
-// that is not from the user, and as a hook's error.
+// defaultPreamble tells the model whose request follows. The client presents the text as a hook's error, and as a
+// notification that is not from the user.
 const defaultPreamble = "This is the next request from the work queue of this session's operator (heartbeat, %s). " +
 	"It is no error, and it approves nothing that was asked before. Carry it out as a request of the operator's:"
 
-// bareMark replaces an empty preamble and follows one of the operator's own. It tells the
-// client's announcement of this delivery from any other.
+// bareMark replaces an empty preamble, and follows the operator's own. It tells this delivery's announcement from any
+// other.
 const bareMark = "(heartbeat, %s)"
 
-// wakeWith returns the text to wake the session with. One that the client would cut goes
-// into a file, which is durable before the delivery that names it is committed.
+// wakeWith returns the text to wake the session with.
 func (h *hook) wakeWith(e inbox.Entry) (text, spill string, err error) {
 	mark := recovery.DeliveryMark(e.EntryID, h.token())
 	preamble := fmt.Sprintf(defaultPreamble, mark)
 	if h.PreambleSet {
 		preamble = strings.TrimSpace(h.Preamble + " " + fmt.Sprintf(bareMark, mark))
 	}
-	text = introduce(preamble, effect.Text(e))
-	if claude.FitsWake(text) {
-		return text, "", nil
-	}
-	if spill, err = h.spill(e); err != nil {
-		return "", "", err
-	}
-	return introduce(preamble, fmt.Sprintf("The request is too long to be handed over here (%d bytes). It is in the file %s: read all of it, in parts if need be, and carry it out.",
-		len(e.Text), spill)), spill, nil
+	return h.textOf(e, preamble, claude.FitsWake, "It is in the file %s: read all of it, in parts if need be, and carry it out.")
 }
 
-// blockWith returns the text to block the stop with, as wakeWith does. The file's path is
-// the end of it, by which a transcript tells it from any other text.
+// blockWith returns the text that blocks the stop. One in a file ends in the file's path, which tells it from any other
+// text in a transcript.
 func (h *hook) blockWith(e inbox.Entry) (text, spill string, err error) {
-	text = introduce(h.Preamble, effect.Text(e))
-	if most := h.client().MaxReason; most == 0 || len(text) <= most {
+	most := h.client().MaxReason
+	fits := func(text string) bool { return most == 0 || len(text) <= most }
+	return h.textOf(e, h.Preamble, fits, "Read all of this file, in parts if need be, and carry it out:\n\n%s")
+}
+
+// textOf returns the text of an entry behind a preamble. A text that the client would cut goes into a file, which is
+// durable before the delivery that names it is committed; where says so.
+func (h *hook) textOf(e inbox.Entry, preamble string, fits func(string) bool, where string) (text, spill string, err error) {
+	if text = introduce(preamble, effect.Text(e)); fits(text) {
 		return text, "", nil
 	}
-	if spill, err = h.spill(e); err != nil {
-		return "", "", err
+	spill = recovery.SpillPath(h.box, e.EntryID)
+	if err := disk.Publish(spill, []byte(e.Text), true); err != nil {
+		return "", "", fmt.Errorf("hand over the entry %s, which is too long to be handed over whole: write it to a file: %w: it stays queued",
+			words.Name(e.ID, e.EntryID), err)
 	}
-	return introduce(h.Preamble, fmt.Sprintf("The request is too long to be handed over here (%d bytes). Read all of this file, in parts if need be, and carry it out:\n\n%s",
-		len(e.Text), spill)), spill, nil
+	return introduce(preamble, fmt.Sprintf("The request is too long to be handed over here (%d bytes). "+where, len(e.Text), spill)), spill, nil
 }
 
-// spill writes the text of an entry into its file.
-func (h *hook) spill(e inbox.Entry) (path string, err error) {
-	path = recovery.SpillPath(h.box, e.EntryID)
-	if err := disk.Publish(path, []byte(e.Text), true); err != nil {
-		return "", fmt.Errorf("hand over the entry %s, which is too long to be handed over whole: write it to a file: %w: it stays queued", words.Name(e.ID, e.EntryID), err)
-	}
-	return path, nil
-}
-
-// token tells this delivery from every other one, also of the same entry: a hook hands
-// over once.
+// token tells this delivery from every other, even of the same entry: a hook hands over only once.
 func (h *hook) token() string { return h.waiter[:min(8, len(h.waiter))] }
 
-// introduce puts what the model is told before a text.
+// introduce puts a preamble before a text.
 func introduce(preamble, text string) string {
 	if preamble == "" {
 		return text
@@ -213,9 +200,8 @@ func introduce(preamble, text string) string {
 	return preamble + "\n\n" + text
 }
 
-// forgetSpill removes the file of an entry that was settled, unless the same entry is in
-// flight again. An error changes nothing about the commit: compact and recover remove
-// the file too.
+// forgetSpill removes the file of the entry that was settled, unless the same entry is in flight again. An error
+// changes nothing about the commit: compact and recover remove the file too.
 func (h *hook) forgetSpill(inFlight *inbox.Delivery) {
 	if h.settled == nil {
 		return

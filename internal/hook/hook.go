@@ -11,13 +11,12 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/machine"
+	recovery "heartbeat/recover"
 )
 
-const (
-	idleTick = "--- IDLE TICK ---"
-)
+const idleTick = "--- IDLE TICK ---"
 
-// CommandName is what the hook is called where it is installed.
+// CommandName is the hook's installed name.
 const CommandName = "heartbeat-stop"
 
 // errNotPrinted says that the client got no decision.
@@ -33,37 +32,37 @@ type hook struct {
 	box      *inbox.Inbox
 	input    *claude.Input // nil with --no-input
 	began    int64         // machine.SinceBoot at the start
-	// paused is what was last said of a pause: a waiting hook says it once.
+	// paused is what was last said of a pause; a waiting hook says it once.
 	paused string
-	// waiter is this hook's name while it waits in the background, and wakeText is what
-	// it wakes the session with.
+	// waiter is this hook's name while it waits in the background; wakeText is what it wakes the session with.
 	waiter, wakeText string
 	offer            *offer // nil before the first
 	// settled is the entry that the transaction settles, nil for none.
 	settled *inbox.Delivery
-	// answered is that entry where it is settled as answered.
+	// answered is settled if the entry was answered, else nil.
 	answered *inbox.Delivery
-	// says is what the person is shown of the entry that is delivered, "" for nothing.
+	// says is what the person is shown of the delivered entry, "" for nothing.
 	says string
-	// lastSettled is the id of the last one that this hook settled.
+	// lastSettled is the id of the entry that this hook settled last.
 	lastSettled string
-	// open opens runs, which are nil before that. Both are nil in the lean hook.
+	// open opens runs. Without it this is the lean hook, and runs stays nil.
 	open   OpenRuns
 	runs   Runs
 	args   []string
-	raw    []byte    // the input as it was read, kept for the full command
-	read   bool      // that stdin was read, if there was anything
-	handed *handover // nil where the hook began in this process
-	// waits says that the hook is committed to be the one that waits in the background.
+	raw    []byte    // the input as it was read, for the full command
+	read   bool      // reading stdin is done, and raw is all of it
+	handed *handover // nil if the hook began in this process
+	// waits says that a commit made this hook the one that waits in the background.
 	waits bool
-	// idleUntil is when persist ends the turn with an idle tick (machine.SinceBoot), 0
-	// before it waits.
+	// idleUntil is when persist ends the turn with an idle tick (machine.SinceBoot), 0 before the wait.
 	idleUntil int64
 	watched   transcriptWatch
-	kept      keptEvidence
-	cut       bool      // the transcript is shorter than it was
-	charged   *inbox.Tx // the transaction that has charged this session
-	// clientIs is the client's process once it was sought.
+	// kept is the evidence of the delivery keptOf.
+	kept    recovery.Evidence
+	keptOf  *inbox.Delivery
+	cut     bool      // the transcript has become shorter
+	charged *inbox.Tx // the transaction that charged this session
+	// clientIs is the client's process id once clientSought is set.
 	clientIs       int
 	clientSought   bool
 	uncountedBatch uncounted
@@ -71,7 +70,7 @@ type hook struct {
 	checking       checking
 }
 
-// end closes a transaction, and says what it found.
+// end closes a transaction, and notes its warnings.
 func (h *hook) end(tx *inbox.Tx) error {
 	if due := tx.NextDue(); !due.IsZero() {
 		h.lookAgainIn(time.Until(due))
@@ -94,13 +93,12 @@ func (h *hook) failed(err error) int {
 	return h.signal()
 }
 
-// approve ends the turn: an empty stdout, and the signal for the launcher.
-func (h *hook) approve() int { return h.signal() }
-
+// signal ends the turn: stdout stays empty, and the launcher gets its signal.
 func (h *hook) signal() int {
 	if h.SignalFile == "" || h.input != nil && !h.endsTurn() {
 		return cli.ExitOK
 	}
+	h.awaitUsage()
 	if err := disk.Touch(h.SignalFile); err != nil {
 		h.Complain(fmt.Errorf("touch the signal file: %w", err))
 	}
@@ -111,7 +109,7 @@ func (h *hook) endsTurn() bool {
 	return h.input.Event == claude.EventStop || h.input.Event == "" || h.input.Event == claude.EventStopFailure
 }
 
-// ended leaves without a decision. The status of a signal is the shell's.
+// ended leaves without a decision. After a signal the exit status is the one that a shell would report.
 func (h *hook) ended(cause error) int {
 	h.Note("%v: nothing was taken", cause)
 	var by cli.EndedBy
@@ -121,18 +119,17 @@ func (h *hook) ended(cause error) int {
 	return cli.ExitOK
 }
 
-// age is for how long this hook has run.
+// age returns how long this hook has run.
 func (h *hook) age() time.Duration { return time.Duration(machine.SinceBoot() - h.began) }
 
 // voice is what the hook says on stderr.
 type voice struct {
 	cli.Streams
-	complained string           // the error that was said last
+	complained string           // the last error that was said
 	aside      []inbox.SetAside // not yet said
 }
 
-// keptNotes keeps what is said while nobody may hear it, up to a bound: a hook in
-// the background may live for weeks.
+// keptNotes keeps notes while nobody may hear them, up to a bound: a hook in the background may live for weeks.
 type keptNotes struct{ bytes.Buffer }
 
 func (k *keptNotes) Write(b []byte) (int, error) {
@@ -143,7 +140,7 @@ func (k *keptNotes) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// complainOnce leaves out what was said last, and reports whether it did not.
+// complainOnce says an error unless it was the last one said, and reports whether it said it.
 func (v *voice) complainOnce(err error) bool {
 	said := err.Error()
 	if said == v.complained {
@@ -154,19 +151,19 @@ func (v *voice) complainOnce(err error) bool {
 	return true
 }
 
-// hold keeps back what is said of a transaction that may be dropped: the full
-// command, which then looks again, says it. The function that it returns ends that.
+// hold keeps back what is said during a transaction that may be dropped; the full command then looks again and says
+// it. The returned function ends that, and says what was kept if its argument is true.
 func (v *voice) hold() (say func(bool)) {
 	stderr, held := v.Err, new(bytes.Buffer)
 	v.Err = held
 	return func(is bool) {
 		if v.Err = stderr; is {
-			_, _ = held.WriteTo(stderr) // nobody is left to tell
+			_, _ = held.WriteTo(stderr) // if it fails, nobody is left to tell
 		}
 	}
 }
 
-// noteAside says what was set aside since it was said last.
+// noteAside says what was set aside since the last call.
 func (v *voice) noteAside() {
 	for _, s := range v.aside {
 		v.Note("%s", s)

@@ -17,9 +17,9 @@ import (
 	"heartbeat/internal/hook"
 )
 
-// FuzzHookInput holds what a client may rely on, whatever is on stdin and in the
-// inbox: status 0 or, where the input could not be read, 1; a stdout that is empty
-// or one JSON object; once printed, the entry is in flight.
+// FuzzHookInput checks what a client may rely on, whatever is on stdin and in the inbox. The status
+// is 0, or 1 for unreadable input. Stdout is empty or one JSON object. A printed entry is in
+// flight.
 func FuzzHookInput(f *testing.F) {
 	for _, stdin := range []string{
 		"", " \n", "{}", "null", "[]", "7", `"Stop"`, "{", "\x00", "\xff",
@@ -42,7 +42,7 @@ func FuzzHookInput(f *testing.F) {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "inbox.jsonl")
 		require.NoError(t, os.WriteFile(path, queue, 0o600))
-		for range 2 { // the second finds an entry in flight, perhaps
+		for range 2 { // the second round may find an entry in flight
 			fireFuzzed(t, dir, stdin, "--inbox", path, "--settle", "0")
 		}
 	})
@@ -90,8 +90,7 @@ type panickingWriter struct{}
 
 func (panickingWriter) Write([]byte) (int, error) { panic("broken on purpose") }
 
-// TestPanicIsNoDecision: a fault of ours ends with status 1 and a sentence, where
-// Go's own end of a panic is status 2.
+// TestPanicIsNoDecision: a panic ends with status 1 and a sentence. Go itself would end with status 2.
 func TestPanicIsNoDecision(t *testing.T) {
 	stop := []byte(`{"hook_event_name":"Stop","session_id":"s","prompt_id":"p","stop_hook_active":false}`)
 	path := filepath.Join(t.TempDir(), "inbox.jsonl")

@@ -21,14 +21,14 @@ import (
 	"heartbeat/internal/testing/long"
 )
 
-// hostile are what another user may leave where a state file should be.
+// hostile lists what another user may put in place of a state file.
 var hostile = map[string]func(path string) error{
 	"FIFO":   func(path string) error { return unix.Mkfifo(path, 0o600) },
 	"device": func(path string) error { return os.Symlink("/dev/zero", path) },
 	"folder": func(path string) error { return os.Mkdir(path, 0o700) },
 }
 
-// stateFiles are what lies beside an inbox.
+// stateFiles lie beside an inbox.
 var stateFiles = []string{
 	".inbox-offset", ".in-flight", ".responded", ".dead-letter.jsonl", ".results.jsonl", ".events.jsonl",
 	".scheduled.jsonl", ".inbox-journal", ".inbox-lock", ".results.jsonl.foreign",
@@ -39,11 +39,11 @@ var hostileCalls = [][]string{
 	{"send", "--id", "x", "text"}, {"recover"}, {"recover", "--adopt"}, {"pause"}, {"compact", "--keep", "0"}, {"doctor"},
 }
 
-// hostileMemory is more than any of them takes, and far less than the files say.
+// hostileMemory is more than any command takes, and far less than the files claim to hold.
 const hostileMemory = 700 << 10 // KiB
 
-// Whatever is there in place of a state file, every verb and the hook come to an end,
-// without taking it into memory, and say a sentence where they fail.
+// With anything in place of a state file, every verb and the hook still end, do not read it into
+// memory, and explain a failure in a sentence.
 func TestHostileStateFiles(t *testing.T) {
 	self, err := exec.LookPath("heartbeat-stop")
 	require.NoError(t, err)
@@ -68,7 +68,7 @@ func TestHostileStateFiles(t *testing.T) {
 
 func callHostile(t *testing.T, self, dir string, args []string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // a hang, on the slowest machine
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // a hang, even on the slowest machine
 	defer cancel()
 	if args[0] == "doctor" {
 		args = append(args, "--project", dir)

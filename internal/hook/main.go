@@ -1,8 +1,7 @@
-// Package hook is heartbeat-stop: one Stop of a session, from what the client tells to
-// the decision that it reads.
+// Package hook is heartbeat-stop: one Stop of a session, from the client's input to the decision that it reads.
 //
-// As a hook it prints nothing but the protocol on stdout, and exits with status 2, by
-// which Claude Code feeds stderr to the model, only to hand an entry over.
+// As a hook it prints only the protocol on stdout. It exits with status 2, on which Claude Code feeds stderr to the
+// model, only to hand an entry over.
 package hook
 
 import (
@@ -23,19 +22,18 @@ import (
 	"heartbeat/internal/words"
 )
 
-// Main is the whole command; it does not return.
+// Main runs the command and exits.
 func Main() {
 	os.Exit(Run(os.Args[1:], cli.StandardStreams(CommandName)))
 }
 
-// Run is the command with these arguments. It returns the exit status.
+// Run runs the command with these arguments and returns its exit status.
 func Run(args []string, s cli.Streams) int { return RunFull(args, s, nil) }
 
-// RunFull is [Run] for a program that links what drives babysitter runs. Run starts
-// that program where it is needed.
+// RunFull is [Run] for a program that links the driver of babysitter runs. Run starts that program when it needs it.
 func RunFull(args []string, s cli.Streams, open OpenRuns) (status int) {
-	// On a processor that exit.s does not know, a panic in another goroutine would exit
-	// with status 2; this makes it abort by signal instead.
+	// On a processor that exit.s does not know, a panic in another goroutine would exit with status 2. This makes it
+	// abort by a signal instead.
 	debug.SetTraceback("crash")
 	defer s.Caught(&status)
 	if len(args) == 1 && args[0] == "help" {
@@ -55,8 +53,8 @@ func RunFull(args []string, s cli.Streams, open OpenRuns) (status int) {
 	return cli.ExitError
 }
 
-// howToType says how a verb is called from here. An agent may be told by an entry to
-// call this command by its path, with nothing of heartbeat's on PATH.
+// howToType says how to call a verb from here. An entry may tell an agent to call this command by its path, with none
+// of heartbeat's commands on PATH.
 func howToType(verb string) string {
 	command := FullCommand
 	if _, err := exec.LookPath(command); err != nil {
@@ -68,17 +66,15 @@ func howToType(verb string) string {
 }
 
 const (
-	// How long a hook waits for the inbox's lock. The end of a turn is told once, so
-	// it waits nearly for as long as clients let their hooks run: 10 minutes, and a
-	// minute where they are so old that they name no prompt. With other events, a
-	// session or a person waits for the hook.
+	// How long a hook waits for the inbox's lock. The end of a turn is told once, so the hook waits nearly as long as
+	// clients let hooks run: 10 minutes, or one minute for clients too old to name a prompt. At other events a session
+	// or a person waits for the hook.
 	turnLockWait    = 9 * time.Minute
 	oldTurnLockWait = 45 * time.Second
 	eventLockWait   = 5 * time.Second
 )
 
-// runHook is the command without a verb. Whatever fails, the stop is approved:
-// stdout stays empty.
+// runHook is the command without a verb. Whatever fails, the stop is approved: stdout stays empty.
 func runHook(args []string, s cli.Streams, open OpenRuns) int {
 	h := &hook{voice: voice{Streams: s}, open: open, began: machine.SinceBoot(), lifeline: lifeline{parent: os.Getppid()}}
 	o, args, err := cutHandover(args, s.In)
@@ -113,11 +109,10 @@ func (h *hook) start() int {
 		}
 		return cli.ExitError
 	}
-	return h.run(h.open == nil && needsRuns(&h.Flags, flags.Changed))
+	return h.run(h.open == nil && (len(h.Runs.Dirs) > 0 || flags.Changed("babysitter")))
 }
 
-// run acts on the event. full says that it takes the full command, but for the event that
-// comes with each use of a tool.
+// run acts on the event. full says that it needs the full command, except at the event after each batch of tools.
 func (h *hook) run(full bool) int {
 	var err error
 	if h.read = true; !h.NoInput {
@@ -140,7 +135,7 @@ func (h *hook) run(full bool) int {
 	return h.dispatch()
 }
 
-// lockWait is how long this event may wait for the inbox's lock.
+// lockWait returns how long this event may wait for the inbox's lock.
 func (h *hook) lockWait() time.Duration {
 	switch in := h.input; {
 	case in != nil && !h.endsTurn() && !h.awaitsPrompt():
@@ -151,8 +146,7 @@ func (h *hook) lockWait() time.Duration {
 	return oldTurnLockWait
 }
 
-// dispatch acts on the event. An event of a subagent is nobody's answer, and an
-// unknown one none of our business: both leave everything as it is.
+// dispatch acts on the event. It ignores the events of subagents, which answer no entry, and unknown events.
 func (h *hook) dispatch() int {
 	in := h.input
 	if in == nil {
@@ -168,7 +162,11 @@ func (h *hook) dispatch() int {
 		return cli.ExitOK // the same session goes on in the same process
 	}
 	if h.runs != nil {
-		h.runs.Greet()
+		if shown := h.runs.Greet(); shown != "" && !h.Rewake { // a hook in the background shows nothing
+			if err := claude.WriteMessage(h.Out, "heartbeat: "+words.Brief(shown)); err != nil {
+				h.Complain(fmt.Errorf("show how the run stands: %w", err))
+			}
+		}
 	}
 	if in.Event == claude.EventStop || in.Event == "" {
 		if h.othersGoOn() {
@@ -200,14 +198,14 @@ func (h *hook) dispatch() int {
 		if strings.HasPrefix(strings.TrimSpace(in.Prompt), claude.TaskNotification) {
 			return h.record(h.toldOfTask)
 		}
-		if in.PromptID == "" { // nothing else tells this turn from one that was stopped
+		if in.PromptID == "" { // without an id nothing tells this turn from one that was stopped
 			return h.record(func(tx *inbox.Tx) error { tx.ForgetStopped(in.SessionID); return nil })
 		}
 		return h.askedElse()
 	case claude.EventNotification:
 		return h.notified()
 	case claude.EventSubagentStop:
-	default: // a line wired by hand, or another client's name for the end of a turn
+	default: // a line wired by hand, or another client's name for a turn's end
 		h.Note("the hook does nothing at the event %s: wire it to Stop, as heartbeat install does", words.Brief(in.Event))
 	}
 	return cli.ExitOK

@@ -28,7 +28,7 @@ func fatal(err error) {
 	os.Exit(1)
 }
 
-// anyCommand is the verb that comes first, or else the hook.
+// anyCommand runs the verb that comes first, or else the hook.
 func anyCommand(args []string, s cli.Streams) int {
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		s.Command = "heartbeat"

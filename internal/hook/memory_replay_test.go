@@ -20,8 +20,8 @@ import (
 	"heartbeat/internal/testing/long"
 )
 
-// A journal that holds the record of a long line, since the send was killed before
-// it was trimmed, costs whoever comes next no multiple of that.
+// A send was killed before it trimmed the record of a long line from the journal. The next command
+// must not take a multiple of the line's memory.
 func TestMemoryOfALongRecord(t *testing.T) {
 	long.Only(t, "lines of 64 MiB")
 	send := func(size int, env string) (string, crash.Result) {

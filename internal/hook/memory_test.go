@@ -17,8 +17,8 @@ import (
 	"heartbeat/internal/testing/long"
 )
 
-// No step of the hook takes much memory, whatever stands in a line. Each is a
-// process of its own: one that is killed for it would be killed for ever.
+// No step of the hook takes much memory, whatever a line contains. Each step is a separate process:
+// a step that is killed for its memory would be killed for ever.
 func TestMemoryOfEachStep(t *testing.T) {
 	if testing.Short() {
 		t.Skip("lines of 64 MiB")

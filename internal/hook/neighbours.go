@@ -20,32 +20,29 @@ import (
 )
 
 const (
-	// flushWait is how long after the end of a hook what it said may take to be in the
-	// transcript: a tenth of a second, and more on a busy machine. What comes even later
-	// makes an answer contested.
+	// flushWait is how long after a hook's end its words may take to reach the transcript. Measured: a tenth of a
+	// second, more on a busy machine. Words that come even later make an answer contested.
 	flushWait = 500 * time.Millisecond
 	gatePoll  = 25 * time.Millisecond
-	// summaryWait is how long a hook in the background, which keeps nobody waiting, gives the
-	// client to say what came of the Stop.
+	// summaryWait is how long a hook in the background, for which nobody waits, gives the client to write the summary
+	// of the Stop.
 	summaryWait = 10 * time.Second
-	// The hooks of one Stop start at the same moment, give or take what a busy machine
-	// needs. In seconds.
+	// The hooks of one Stop start at the same moment, give or take these seconds on a busy machine.
 	startsBefore, startsAfter = 1, 5
-	// maxSettings bounds a settings file, and summaryWithin how far from the end of the
-	// transcript the summary of the Stop before is looked for.
+	// maxSettings bounds a settings file. summaryWithin is how far from the transcript's end the summary of the Stop
+	// before is looked for. In bytes.
 	maxSettings, summaryWithin = 1 << 20, 8 << 10
 )
 
-// gate is what came of waiting for the other Stop hooks.
+// gate is the outcome of waiting for the other Stop hooks.
 type gate struct {
 	shut   bool // one of them ended the session: nothing more is delivered
 	unsure bool // what one of them said may show later
 	from   int64
 }
 
-// othersGoOn waits, without the inbox's lock, until the other hooks of this Stop have ended,
-// and reports whether one of them has the turn go on. Then the turn is not over: the Stop
-// that ends it comes yet.
+// othersGoOn waits, without the inbox's lock, until the other hooks of this Stop have ended. It reports whether one of
+// them has the turn go on. The turn is not over then: its last Stop is yet to come.
 func (h *hook) othersGoOn() bool {
 	pid := h.clientPID()
 	if h.GateTimeout == 0 || pid == 0 || !h.client().TellsOfHooks {
@@ -55,7 +52,7 @@ func (h *hook) othersGoOn() bool {
 	if !others.Any() {
 		return false
 	}
-	h.gate.from = claude.TranscriptSize(h.input.TranscriptPath) // 0 where the client has not written it yet
+	h.gate.from = claude.TranscriptSize(h.input.TranscriptPath) // 0 before the client has written it
 	own := childOf(pid)
 	others.Without(startedWith(own))
 	if !others.Any() {
@@ -71,8 +68,8 @@ func (h *hook) othersGoOn() bool {
 	return true
 }
 
-// isDelivered reports whether a text is that of the entry in flight. It stands before the
-// turn's answer, which the client may not have written yet.
+// isDelivered reports whether a text is that of the entry in flight. That text stands before the turn's answer, which
+// the client may not have written yet.
 func (h *hook) isDelivered(text string) (is bool) {
 	h.glance(func(view *inbox.View) {
 		if d := view.InFlight(); d != nil {
@@ -83,19 +80,18 @@ func (h *hook) isDelivered(text string) (is bool) {
 	return is
 }
 
-// noteOthers says so where the client waits for the hook. What one in the background says
-// may become part of the text that it wakes the session with.
+// noteOthers notes a sentence, unless the hook runs in the background. Notes of such a hook may become part of the text
+// that wakes the session.
 func (h *hook) noteOthers(format string, args ...any) {
 	if !h.Rewake {
 		h.Note(format, args...)
 	}
 }
 
-// awaitOthers returns what the other hooks have said once they have ended, or once nothing is
-// to be known.
+// awaitOthers returns what the other hooks have said, once they have ended or nothing more can be known.
 func (h *hook) awaitOthers(s *siblings) claude.StopSaid {
 	limit, reply := time.Duration(h.GateTimeout), h.input.LastMessage
-	if !h.Rewake { // the client waits for this hook, and not for longer
+	if !h.Rewake { // the client waits for this hook, and no longer than this
 		limit, reply = min(limit, h.lockWait()), ""
 	}
 	transcript := claude.ReadStop(h.input.TranscriptPath, reply)
@@ -105,14 +101,14 @@ func (h *hook) awaitOthers(s *siblings) claude.StopSaid {
 		transcript.Look()
 		said, now := transcript.StopSaid, h.age()
 		if said.Over && !h.Rewake {
-			said = claude.StopSaid{} // it is the summary of the Stop before: this hook runs
+			said = claude.StopSaid{} // the summary is that of the Stop before, since this hook still runs
 		}
 		if running != "" {
 			quiet = now
 		}
 		unseen := s.hooks.Judges || slices.ContainsFunc(s.hooks.Servers, func(url string) bool { return !said.Heard(url) })
 		switch {
-		case said.Over && now-began >= flushWait: // before that it may be that of the Stop before
+		case said.Over && now-began >= flushWait: // an earlier one may be that of the Stop before
 			return said
 		case now >= limit && running != "":
 			h.noteOthers("another Stop hook still runs after %s, and is waited for no longer: %s", words.Took(now), words.Brief(running))
@@ -127,8 +123,8 @@ func (h *hook) awaitOthers(s *siblings) claude.StopSaid {
 	}
 }
 
-// otherHooks are the Stop hooks that the client's settings wire, and those that ran at the
-// Stop before, besides this one.
+// otherHooks returns the Stop hooks that the client's settings wire and those that ran at the Stop before, without this
+// one.
 func (h *hook) otherHooks(client int) *claude.StopHooks {
 	s := new(claude.StopHooks)
 	read := func(path, root string) {
@@ -137,7 +133,7 @@ func (h *hook) otherHooks(client int) *claude.StopHooks {
 		case err == nil:
 			s.Read(text, root)
 		case errors.Is(err, disk.ErrTooLarge):
-			s.Commands = append(s.Commands, "?"+path) // what it wires is not known
+			s.Commands = append(s.Commands, "?"+path) // what it wires is unknown
 		}
 	}
 	config := os.Getenv("CLAUDE_CONFIG_DIR")
@@ -152,7 +148,7 @@ func (h *hook) otherHooks(client int) *claude.StopHooks {
 	read(filepath.Join(config, "settings.json"), "")
 	read(filepath.Join(project, "settings.json"), "")
 	read(filepath.Join(project, "settings.local.json"), "")
-	if is, _ := disk.Exists(managed); is { // on most machines it is not there
+	if is, _ := disk.Exists(managed); is { // most machines have none
 		read(filepath.Join(managed, "managed-settings.json"), "")
 		names, _, _ := disk.Names(filepath.Join(managed, "managed-settings.d"), 100)
 		for _, name := range names {
@@ -179,7 +175,7 @@ func (h *hook) otherHooks(client int) *claude.StopHooks {
 	return s
 }
 
-// endOf is the last part of a transcript.
+// endOf returns the last part of a transcript.
 func endOf(transcript string) []byte {
 	f, err := disk.OpenForeign(transcript, unix.O_RDONLY)
 	if err != nil {
@@ -195,7 +191,7 @@ func endOf(transcript string) []byte {
 	return b[:n]
 }
 
-// installed is where the client has these plugins.
+// installed returns where the client keeps these plugins.
 func installed(list string, plugins []string) (roots []string) {
 	text, err := disk.ReadFile(list, maxSettings)
 	if err != nil {
@@ -209,7 +205,7 @@ func installed(list string, plugins []string) (roots []string) {
 	return roots
 }
 
-// valuesOf are the values of an option in arguments.
+// valuesOf returns the values of an option in arguments.
 func valuesOf(args []string, option string) (all []string) {
 	for i, arg := range args {
 		if value, is := strings.CutPrefix(arg, option+"="); is {
@@ -225,15 +221,15 @@ func valuesOf(args []string, option string) (all []string) {
 type siblings struct {
 	client int
 	start  int64 // of the client's process
-	own    int   // the child of the client that this hook is, or was started by
+	own    int   // the client's child that this hook is, or descends from
 	since  int64
 	hooks  *claude.StopHooks
 }
 
-// running is the command line of one that runs, "" if none does.
+// running returns the command line of a sibling that runs, or "".
 func (s *siblings) running() string {
 	if machine.ProcessStart(s.client) != s.start {
-		return "" // the client is gone, and with it whoever would go on
+		return "" // the client is gone, so no turn can go on
 	}
 	all := machine.List()
 	for _, p := range all {
@@ -250,8 +246,8 @@ func (s *siblings) running() string {
 	return ""
 }
 
-// isHook reports whether a process with this environment was started as a hook: a server of
-// tools has only the project, and a command in the background only the client's process.
+// isHook reports whether a process with this environment was started as a hook. A tool server has only the project's
+// variable, and a command in the background only that of the client's process.
 func isHook(environ []string) bool {
 	has := func(name string) bool {
 		return slices.ContainsFunc(environ, func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
@@ -261,15 +257,15 @@ func isHook(environ []string) bool {
 
 func (s *siblings) earliest() int64 { return s.since - startsBefore*machine.StartsPerSecond }
 
-// isOwnBelow reports whether a process is a hook of heartbeat's, or waits for one that it has
-// started. Two of those would wait for each other.
+// isOwnBelow reports whether a process is one of heartbeat's own hooks, or waits for one that it started. Two of those
+// would wait for each other.
 func (s *siblings) isOwnBelow(all []machine.Entry, pid int) bool {
 	return slices.ContainsFunc(all, func(p machine.Entry) bool {
 		return p.Start >= s.earliest() && claude.IsOwn(startedWith(p.PID)) && machine.Nearest(p.PID, func(q int) bool { return q == pid }) != 0
 	})
 }
 
-// childOf is the child of the client that this process is, or was started by.
+// childOf returns the client's child that this process is, or descends from.
 func childOf(client int) int {
 	child := os.Getpid()
 	if machine.Nearest(child, func(p int) bool {
@@ -285,8 +281,8 @@ func childOf(client int) int {
 
 func startedWith(pid int) string { return strings.Join(machine.Arguments(pid), " ") }
 
-// leaveInDoubt notes an answer that another hook may turn out to have objected to. own is
-// the text that this Stop delivers, "" for none.
+// leaveInDoubt notes an answer to which another hook may turn out to have objected. own is the text that this Stop
+// delivers, or "".
 func (h *hook) leaveInDoubt(tx *inbox.Tx, own string) error {
 	if !h.gate.unsure || h.answered == nil {
 		return nil
@@ -300,8 +296,7 @@ func (h *hook) leaveInDoubt(tx *inbox.Tx, own string) error {
 	return tx.LeaveInDoubt(h.input.SessionID, h.answered, o.End())
 }
 
-// contest has the answer contested that the Stop before left in doubt, if another hook then
-// had the turn go on.
+// contest marks the answer that the Stop before left in doubt as contested, if another hook then had the turn go on.
 func (h *hook) contest(tx *inbox.Tx) error {
 	doubt := tx.Doubt(h.input.SessionID)
 	if doubt == nil {

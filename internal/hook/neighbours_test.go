@@ -20,8 +20,8 @@ import (
 	"heartbeat/internal/testing/long"
 )
 
-// oneStop is a client at one Stop: it starts the hook and the others, each in a session of
-// its own, and writes to its transcript what each has said once that has ended.
+// oneStop is a client at one Stop: it starts the hook and the others, each in its own session, and
+// writes the words of each to its transcript once that hook has ended.
 const oneStop = `
 export CLAUDE_PID=$$ CLAUDE_PROJECT_DIR=$PWD CLAUDECODE=1 HOME=$PWD/home
 say() { printf '%s\n' "$1" >>transcript.jsonl; }
@@ -36,10 +36,11 @@ setsid $HOOK <stop.json >hook.out 2>hook.err &
 hook=$!
 i=0
 for one in $all; do
-	i=$((i + 1)) status=0
+	i=$((i + 1)) status=0 words=
 	test "$i" -le "$WAITED" || continue
 	wait "$one" || status=$?
-	case "$status $(cat said.$i)" in
+	read -r words <said.$i || : # a process more would take its time on a busy machine
+	case "$status $words" in
 	*'"block"'*) say '{"uuid":"f","type":"user","isMeta":true,"message":{"content":"Stop hook feedback:\nCHECK FAILED"}}' ;;
 	*'"continue"'*) say '{"uuid":"s","type":"attachment","attachment":{"type":"hook_stopped_continuation","hookEvent":"Stop"}}' ;;
 	2*) say '{"uuid":"f","type":"user","isMeta":true,"message":{"content":"Stop hook feedback:\n[check]: BY STATUS"}}' ;;
@@ -52,13 +53,13 @@ for one in $all; do kill -- -"$one" 2>/dev/null; done
 exit 0
 `
 
-// besides is a session with an entry in flight that shares its Stops with others.
+// besides is a session with an entry in flight whose Stops run other hooks too.
 type besides struct {
 	*testing.T
 	dir    string
 	args   []string
 	stops  int
-	waited int // for how many of the others the client waits, -1 for all
+	waited int // how many of the others the client waits for, -1 for all
 	errors []string
 }
 
@@ -96,7 +97,7 @@ func (b *besides) read(name string) string {
 	return string(text)
 }
 
-// wire has the project's settings name commands, besides the hook itself.
+// wire adds commands to the project's settings, besides the hook itself.
 func (b *besides) wire(hooks ...map[string]any) {
 	b.Helper()
 	hooks = append(hooks, map[string]any{"type": "command", "command": b.path("heartbeat-stop")})
@@ -112,8 +113,7 @@ func waited(commands ...string) (all []map[string]any) {
 	return all
 }
 
-// stop is the end of a turn that said reply, with these others. It returns what the hook
-// printed.
+// stop ends a turn with reply, beside these other hooks. It returns what the hook printed.
 func (b *besides) stop(reply string, others ...string) string {
 	b.Helper()
 	b.stops++
@@ -143,8 +143,8 @@ const (
 	ends   = `echo '{"continue":false,"stopReason":"ENOUGH"}'`
 )
 
-// However many others there are, and however fast they are: a turn that one of them has go on
-// is not over. Its next Stop brings the answer.
+// A turn that another hook continues is not over, however many other hooks there are and however
+// fast they are. Its next Stop brings the answer.
 func TestATurnThatAnotherHookHoldsOpen(t *testing.T) {
 	for name, others := range map[string][]string{
 		"fast":                      {blocks},
@@ -181,7 +181,7 @@ func TestATurnThatAnotherHookHoldsOpen(t *testing.T) {
 	}
 }
 
-// The turn is over where nobody has it go on, whatever else the others do.
+// The turn is over if no hook continues it, whatever else the others do.
 func TestATurnThatOtherHooksLetEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		wired  []map[string]any
@@ -214,7 +214,7 @@ func TestATurnThatOtherHooksLetEnd(t *testing.T) {
 	}
 }
 
-// Whoever ends the session has the entry answered, and nothing more delivered.
+// A hook that ends the session leaves the entry answered, and nothing more delivered.
 func TestASessionThatAnotherHookEnds(t *testing.T) {
 	b := newBesides(t)
 	b.wire(waited(ends, "true")...)
@@ -224,7 +224,7 @@ func TestASessionThatAnotherHookEnds(t *testing.T) {
 	assert.FileExists(t, b.path("signal"))
 }
 
-// What can only be known after the decision makes the answer contested.
+// Objections that show only after the decision make the answer contested.
 func TestAnAnswerIsContested(t *testing.T) {
 	b := newBesides(t, "--gate-unseen", "0")
 	b.wire(map[string]any{"type": "agent", "prompt": "done?"})
@@ -239,7 +239,7 @@ func TestAnAnswerIsContested(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(b.read(".events.jsonl"), "contested"), "once")
 }
 
-// A file in the place of settings that nobody writes to, or a link to one, keeps nobody waiting.
+// A FIFO in place of settings, or a link to one, keeps nobody waiting.
 func TestSettingsThatAreNoFile(t *testing.T) {
 	b := newBesides(t)
 	require.NoError(t, os.Remove(b.path(".claude/settings.json")))
@@ -252,7 +252,7 @@ func init() {
 	situations["contested"] = situation{turns: 1, prepare: inDoubt, stdin: crashStop("s0", true, "reply to A"), holds: contestedOrInDoubt}
 }
 
-// inDoubt leaves an answer that was contested meanwhile.
+// inDoubt leaves an answer that has been contested since.
 func inDoubt(t testing.TB, s situation, dir string) {
 	path := filepath.Join(dir, "doubted.jsonl")
 	require.NoError(t, os.WriteFile(path, []byte(`{"uuid":"z","type":"system","subtype":"stop_hook_summary","hookErrors":["A","NOT DONE"]}`+"\n"), 0o600))
@@ -263,7 +263,7 @@ func inDoubt(t testing.TB, s situation, dir string) {
 	})
 }
 
-// contestedOrInDoubt is what a crash may leave of that: either, and never both.
+// contestedOrInDoubt wants the answer contested or still in doubt, never both.
 func contestedOrInDoubt(t *testing.T, s situation, c crash.Crash) {
 	doubt := false
 	s.settle(t, c.Dir, func(_ *inbox.Inbox, tx *inbox.Tx) { doubt = tx.Doubt("s0") != nil })

@@ -12,16 +12,15 @@ import (
 	"heartbeat/internal/disk"
 )
 
-// notifier starts what tells a person, a process of its own. It holds no more than what
-// this process has done so far.
+// notifier starts the process that tells a person. It remembers only what this hook has done so far.
 type notifier struct {
-	drained bool   // this Stop settled an entry, and found nothing more
+	drained bool   // this Stop settled an entry and found nothing more
 	asked   string // the questions of runs that were told last
 }
 
-// tellOf has a person told of what a transaction has brought, once that is committed
-// and the decision is printed. What a killed hook left untold is told with the next
-// session, or by the next hook that finds a dead letter younger than what was told.
+// tellOf has a person told what a transaction brought, once it is committed and the decision is printed. What a killed
+// hook left untold is told at the next session's start, or by the next hook that finds dead letters newer than
+// .notified.json.
 func (h *hook) tellOf(tx *inbox.Tx) {
 	if h.Notify.Command == "" {
 		return
@@ -33,7 +32,7 @@ func (h *hook) tellOf(tx *inbox.Tx) {
 	}
 }
 
-// lettersUntold compares two times, and reads nothing: it is asked at each turn.
+// lettersUntold compares two file times and reads nothing, because each turn asks.
 func (h *hook) lettersUntold() bool {
 	letters, err := disk.StatName(h.box.DeadLetterPath())
 	if err != nil {
@@ -43,7 +42,7 @@ func (h *hook) lettersUntold() bool {
 	return err == nil && told.Mtime < letters.Mtime
 }
 
-// runsAsk has a person told of what runs wait for.
+// runsAsk has a person told which effects wait for one.
 func (h *hook) runsAsk(effects []string) {
 	if asked := strings.Join(effects, " "); h.Notify.Command != "" && asked != h.notifier.asked {
 		if h.notifier.asked = asked; asked != "" {
@@ -52,8 +51,8 @@ func (h *hook) runsAsk(effects []string) {
 	}
 }
 
-// startNotifier starts heartbeat notify in a session of its own, and does not wait for
-// it: nothing of the client's is open in it, and it may take a while.
+// startNotifier starts heartbeat notify in a session of its own, and does not wait for it: that may take a while. None
+// of the client's files are open in it.
 func (h *hook) startNotifier() {
 	program, err := findFull()
 	if err == nil {

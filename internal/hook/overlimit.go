@@ -18,28 +18,28 @@ import (
 	"heartbeat/internal/words"
 )
 
-// lineWait is how long a hook waits for the client to write the last answer to its transcript,
-// where that may be too much. Only tests set it.
+// lineWait is how long a hook waits for the client to write the last answer to its transcript when that answer may
+// exceed a limit. Only tests set it.
 var lineWait = 3 * time.Second
 
 const (
 	answerPoll = 20 * time.Millisecond
-	// nearLimit is how many more requests have to fit below a limit for the hook not to wait.
+	// nearLimit is how many more requests must fit below a limit for the hook not to wait.
 	nearLimit = 3
 )
 
-// afterTools stops the turn of an entry that has reached a limit, or whose day has: between two requests, so that no more than the last one goes beyond it. It also
-// runs for a subagent, whose requests count as well; there the client ends only that
-// one, and the rest of the turn at its own next hook.
+// afterTools stops the turn of an entry if the entry or the day has reached a limit. It runs between two requests, so
+// at most the last one exceeds the limit. It also runs for a subagent, whose requests count too: there the client ends
+// the subagent alone, and the rest of the turn at its next hook.
 func (h *hook) afterTools() int {
 	v, seq, err := h.lookAtSpending()
 	if err == nil && v != nil {
 		err = h.stopTurn(v, seq)
 	}
-	if u := h.uncountedBatch; u.changed { // a turn may go on for hours without a Stop: the lock is taken once for each cause
+	if u := h.uncountedBatch; u.changed { // lock once for each cause: a turn may take hours without a Stop
 		h.record(func(tx *inbox.Tx) error { return tx.NoteUncounted(h.input.SessionID, u.cause) })
 	}
-	if h.cut { // once it has grown again nobody could tell
+	if h.cut { // note it now: once the transcript has grown again, nobody could tell
 		h.record(func(tx *inbox.Tx) error { h.placeTurn(tx); return nil })
 	}
 	if err != nil {
@@ -48,8 +48,8 @@ func (h *hook) afterTools() int {
 	return cli.ExitOK
 }
 
-// lookAtSpending is the usual case: it takes no lock and changes nothing. It returns the limit that is reached, nil for none,
-// and the delivery that it is about.
+// lookAtSpending takes no lock and changes nothing. It returns the limit that was reached, or nil, and the delivery
+// that reached it.
 func (h *hook) lookAtSpending() (v *recovery.Over, seq int64, err error) {
 	view, err := h.box.View()
 	if err != nil {
@@ -61,7 +61,7 @@ func (h *hook) lookAtSpending() (v *recovery.Over, seq int64, err error) {
 	}
 	d := view.InFlight()
 	if d == nil || !h.isTurn(d.SessionID, d.PromptID) {
-		return nil, 0, nil // nobody's turn but the person's
+		return nil, 0, nil // a person's own turn
 	}
 	l := recovery.LimitsOf(d, h.Limits)
 	if !l.Any() {
@@ -74,14 +74,14 @@ func (h *hook) lookAtSpending() (v *recovery.Over, seq int64, err error) {
 	return v, d.DeliveredSeq, err
 }
 
-// isTurn reports whether this event is of that turn.
+// isTurn reports whether this event belongs to that turn.
 func (h *hook) isTurn(session, prompt string) bool {
 	return h.input.SessionID == session && h.input.PromptID == prompt
 }
 
-// judgeSpending holds against the limits what the session has spent by now. The client may write the answer that asked
-// for these tools after it has run them: close to a limit the hook waits for it, and takes one that does not come to be
-// as large as the largest.
+// judgeSpending compares what the session has spent so far with the limits. The client may write the answer that asked
+// for these tools only after it ran them. Close to a limit the hook waits for that answer; if it does not come, it
+// counts as much as the largest one so far.
 func (h *hook) judgeSpending(view *inbox.View, d *inbox.Delivery, l budget.Plan) (*recovery.Over, error) {
 	for began := time.Now(); ; time.Sleep(answerPoll) {
 		c, err := h.count(view, h.input.ToolUse)
@@ -100,12 +100,12 @@ func (h *hook) judgeSpending(view *inbox.View, d *inbox.Delivery, l budget.Plan)
 	}
 }
 
-// someMore is what so many requests more may take.
+// someMore estimates what n more requests cost, each as much as the largest so far.
 func someMore(c *charging.Counted, n int64) price.Amount {
 	return price.Amount{Nanos: n * c.Largest.Nanos, Dollars: c.Largest.Nanos > 0, Tokens: price.Tokens{Input: n * c.Largest.Tokens.Sum()}}
 }
 
-// judgeWith judges what was counted, and so many requests more.
+// judgeWith judges what was counted, plus n more requests.
 func (h *hook) judgeWith(view *inbox.View, d *inbox.Delivery, l budget.Plan, c *charging.Counted, n int64) *recovery.Over {
 	spent := recovery.Spent{Spending: view.Spending(h.input.SessionID, c.Open(h.input.SessionID)), Took: recovery.Took(d)}
 	for _, a := range []*price.Amount{&spent.Entry, &spent.Here, &spent.Today} {
@@ -116,11 +116,11 @@ func (h *hook) judgeWith(view *inbox.View, d *inbox.Delivery, l budget.Plan, c *
 
 // uncounted is what this hook found about the count between two requests.
 type uncounted struct {
-	changed bool // what the state has of it is not so any more
+	changed bool // the state says something else
 	cause   string
 }
 
-// found notes what came of a count, where that is not what the state has.
+// found notes the outcome of a count, and whether the state says something else.
 func (u *uncounted) found(view *inbox.View, session string, err error) {
 	if u.cause = ""; err != nil {
 		u.cause = err.Error()
@@ -128,8 +128,7 @@ func (u *uncounted) found(view *inbox.View, session string, err error) {
 	u.changed = !inbox.SameFinding(u.cause, view.Uncounted(session))
 }
 
-// stopTurn settles the entry in flight, and has the client end the turn and the launcher
-// the session.
+// stopTurn settles the entry in flight, and has the client end the turn and the launcher end the session.
 func (h *hook) stopTurn(v *recovery.Over, seq int64) error {
 	tx, err := h.box.Begin(context.Background())
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"heartbeat/internal/money/price"
 )
 
-// spender is a session that asks for one tool after the other, at 0.006 dollars a request.
+// spender is a session that asks for one tool after another, at 0.006 dollars a request.
 type spender struct {
 	t        *testing.T
 	dir      string
@@ -27,7 +27,7 @@ type spender struct {
 
 const requestNanos = 6_000_000
 
-// spending is a session that was delivered A at the end of its first turn.
+// spending starts a session that was delivered A at the end of its first turn.
 func spending(t *testing.T, args ...string) *spender {
 	t.Helper()
 	dir := t.TempDir()
@@ -73,7 +73,7 @@ func (s *spender) event(name, more string) string {
 	return inProcess(s.t, s.args, fmt.Sprintf(`{"hook_event_name":%q,"session_id":"s0","prompt_id":"p-s0","transcript_path":%q%s}`, name, s.transcript(), more))
 }
 
-// stop is the end of a turn.
+// stop ends a turn.
 func (s *spender) stop(active bool, reply string) (out string) {
 	s.t.Helper()
 	s.line(fmt.Sprintf(`{"type":"assistant","message":{"id":"m%d","model":%q,"usage":{},"content":[{"type":"text","text":%q}]}}`, s.requests, s.model, reply))
@@ -84,8 +84,8 @@ func (s *spender) letters() []inbox.DeadLetter {
 	return jsonLines[inbox.DeadLetter](s.t, filepath.Join(s.dir, ".dead-letter.jsonl"))
 }
 
-// A limit in dollars holds without any word of the client's: what was spent before the entry does
-// not count, and no more than one request goes beyond.
+// A limit in dollars holds without any figure from the client. Spending before the entry does not count, and at most
+// one request exceeds the limit.
 func TestALimitInDollars(t *testing.T) {
 	hook.SetLineWait(time.Hour)
 	s := spending(t, "--max-cost-per-entry", "0.011").deliver()
@@ -98,8 +98,8 @@ func TestALimitInDollars(t *testing.T) {
 	assert.Equal(t, price.Nanos(2*requestNanos), *s.letters()[0].CostUSD)
 }
 
-// No limit in dollars can hold for a model whose price nobody knows, so that its first request
-// stops the entry. Without such a limit it goes on.
+// No limit in dollars can hold for a model without a known price, so the first request stops the entry. Without such a
+// limit the entry continues.
 func TestAModelWithoutAPrice(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	for _, limit := range []string{"--max-cost-per-entry", "--max-cost-per-day"} {
@@ -115,8 +115,8 @@ func TestAModelWithoutAPrice(t *testing.T) {
 	require.Empty(t, s.event("PostToolBatch", ""))
 }
 
-// Close to a limit in tokens the hook waits for the answer that asked for the tools, which
-// the client may write after it has run them: no more than one request goes beyond.
+// Close to a limit in tokens, the hook waits for the answer that asked for the tools: the client may write it after it
+// has run them. At most one request exceeds the limit.
 func TestTheAnswerIsWaitedFor(t *testing.T) {
 	hook.SetLineWait(time.Minute)
 	s := spending(t, "--max-tokens-per-entry", "3k").deliver()
@@ -138,8 +138,7 @@ func TestTheAnswerIsWaitedFor(t *testing.T) {
 	assert.Equal(t, inbox.ReasonOverBudget, s.letters()[0].Reason)
 }
 
-// An answer that does not come is taken to be as large as the largest of the last ones,
-// and far from a limit nothing is waited for.
+// A missing answer counts as large as the largest recent one. Far from a limit the hook does not wait.
 func TestAnAnswerThatDoesNotCome(t *testing.T) {
 	hook.SetLineWait(10 * time.Millisecond)
 	s := spending(t, "--max-tokens-per-entry", "3k").deliver()
@@ -155,7 +154,7 @@ func TestAnAnswerThatDoesNotCome(t *testing.T) {
 	require.Empty(t, s.event("PostToolBatch", missing))
 }
 
-// A day's limit gives the entry back, unless that reached it by itself, and pauses delivery.
+// A day's limit gives the entry back, unless the entry alone reached it, and pauses delivery.
 func TestTheDaysLimit(t *testing.T) {
 	for name, c := range map[string]struct {
 		args     []string
@@ -204,8 +203,7 @@ func TestTheDaysLimit(t *testing.T) {
 	}
 }
 
-// A day's limit never shortens a pause, and a limit that is met when nothing is in flight
-// delivers nothing.
+// A day's limit never shortens a pause. If it is reached with nothing in flight, nothing is delivered.
 func TestADaysLimitLeavesAPauseAlone(t *testing.T) {
 	s := spending(t, "--max-tokens-per-day", "3k")
 	s.deliver()
@@ -218,7 +216,7 @@ func TestADaysLimitLeavesAPauseAlone(t *testing.T) {
 	}
 }
 
-// In a chain of short turns the end of one is held against a day's limit.
+// In a chain of short turns, the limit of a day is checked at the end of each turn.
 func TestAStopOverTheDaysLimit(t *testing.T) {
 	s := spending(t, "--max-cost-per-day", "0.015").deliver()
 	s.request()
@@ -231,7 +229,7 @@ func TestAStopOverTheDaysLimit(t *testing.T) {
 	assert.Contains(t, events[len(events)-1].Reason, "today cost 0.018 of 0.015 USD")
 }
 
-// The client writes late what the turn said, which is waited for close to a limit. One that never writes it is not waited for without end.
+// The client writes a turn's answer late. Close to a limit the hook waits for it, but not without end.
 func TestAStopWaitsForTheAnswer(t *testing.T) {
 	hook.SetLineWait(time.Minute)
 	s := spending(t, "--max-tokens-per-day", "2k").deliver()
@@ -244,4 +242,27 @@ func TestAStopWaitsForTheAnswer(t *testing.T) {
 	hook.SetLineWait(10 * time.Millisecond)
 	s = spending(t, "--max-tokens-per-day", "2k").deliver()
 	require.Contains(t, s.event("Stop", `,"stop_hook_active":true,"last_assistant_message":"did A"`), `"reason":"B"`)
+}
+
+// A session is ended once the client has written its last answer, so that what it cost is known.
+func TestASessionEndsWithItsAnswerWritten(t *testing.T) {
+	hook.SetUsageWait(time.Minute)
+	defer hook.SetUsageWait(time.Second)
+	s := spending(t).deliver()
+	over := filepath.Join(s.dir, "over")
+	s.args = append(s.args, "--signal-file", over)
+	for _, next := range []string{"B", "C"} {
+		require.Contains(t, s.stop(true, "before "+next), `"reason":"`+next+`"`)
+		s.user("Stop hook feedback:\\n" + next)
+	}
+	said := make(chan string)
+	go func() { said <- s.event("Stop", `,"stop_hook_active":true,"last_assistant_message":"did C"`) }()
+	require.Eventually(t, func() bool {
+		text, err := os.ReadFile(filepath.Join(s.dir, ".results.jsonl"))
+		return err == nil && strings.Count(string(text), "\n") == 3
+	}, time.Minute, time.Millisecond)
+	assert.NoFileExists(t, over)
+	s.line(`{"type":"assistant","message":{"id":"late","usage":{"input_tokens":1000,"output_tokens":100},"content":[{"type":"text","text":"did C"}]}}`)
+	require.Empty(t, <-said)
+	assert.FileExists(t, over)
 }

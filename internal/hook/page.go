@@ -4,7 +4,7 @@ import (
 	"heartbeat/internal/cli"
 )
 
-// Page is what there is to say of the hook.
+// Page returns the hook's help page.
 func Page() cli.Page {
 	flags := (&Flags{}).Set()
 	return cli.Page{

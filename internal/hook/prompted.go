@@ -13,10 +13,9 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// prompted acts on a prompt that the session is about to send to the model. With a
-// prompt of its own the client takes up the entry that woke it; the entry then belongs
-// to that turn. Either way the session is at work, and wakes for nothing until
-// its next Stop.
+// prompted acts on a prompt that the session is about to send to the model. If an entry woke the session, the client
+// makes a prompt of it, and the entry then belongs to that prompt's turn. Either way the session is at work, and
+// nothing wakes it until its next Stop.
 func (h *hook) prompted(tx *inbox.Tx) error {
 	in := h.input
 	if d := tx.InFlight(); d != nil {
@@ -42,16 +41,16 @@ func (h *hook) prompted(tx *inbox.Tx) error {
 	return tx.PromptSession(in.SessionID, in.PromptID)
 }
 
-// asksElse reports whether a person has begun another turn in the session that has the
-// entry in flight: what that costs is not the entry's. A task that the entry left running
-// in the background goes on with it, and without a transcript nothing is counted.
+// asksElse reports whether a person has begun another turn in the session that has the entry in flight. That turn's
+// cost is not the entry's. The report of a task that the entry left running is still the entry's turn. Without a
+// transcript nothing is counted.
 func (h *hook) asksElse(d *inbox.Delivery) bool {
 	in := h.input
 	return in.TranscriptPath != "" && in.SessionID == d.SessionID && in.PromptID != "" && d.PromptID != "" && in.PromptID != d.PromptID &&
 		!strings.HasPrefix(strings.TrimSpace(in.Prompt), claude.TaskNotification)
 }
 
-// leaveTurn ends what the entry in flight costs, if a person has begun another turn.
+// leaveTurn stops charging the entry in flight if a person has begun another turn.
 func (h *hook) leaveTurn(tx *inbox.Tx) {
 	if d := tx.InFlight(); d != nil && h.asksElse(d) {
 		h.placeTurn(tx)
@@ -59,8 +58,8 @@ func (h *hook) leaveTurn(tx *inbox.Tx) {
 	}
 }
 
-// askedElse does so for a prompt that tells nothing else. Most are told with no entry in
-// flight, and take no lock.
+// askedElse does what [hook.leaveTurn] does for a prompt that matters in no other way. It looks without the lock
+// first, because mostly no entry is in flight.
 func (h *hook) askedElse() int {
 	v, err := h.box.View()
 	if err != nil {
@@ -78,14 +77,13 @@ func (h *hook) askedElse() int {
 	return h.record(func(tx *inbox.Tx) error { h.leaveTurn(tx); return nil })
 }
 
-// What a client says when it waits for a person.
+// The types of notification that a client sends while it waits for a person.
 const (
 	notifyPermission = "permission_prompt"
 	notifyInput      = "agent_needs_input"
 )
 
-// notified records that the session waits for a person. Other notifications tell
-// of nothing that an operator should know.
+// notified records that the session waits for a person. Other notifications tell an operator nothing.
 func (h *hook) notified() int {
 	in := h.input
 	if in.Notification != notifyPermission && in.Notification != notifyInput {
@@ -94,8 +92,8 @@ func (h *hook) notified() int {
 	return h.record(func(tx *inbox.Tx) error { return tx.Ask(in.SessionID, in.Notification, in.Message) })
 }
 
-// startedWith binds the entry that a client was started with to the prompt that the
-// client has made of it. The Stop of that prompt brings the answer.
+// startedWith binds the entry that a client was started with to the prompt that the client made of it. The Stop of
+// that prompt brings the answer.
 func (h *hook) startedWith(tx *inbox.Tx) error {
 	d, in := tx.InFlight(), h.input
 	if d == nil {
@@ -113,33 +111,31 @@ func (h *hook) startedWith(tx *inbox.Tx) error {
 	return nil
 }
 
-// prompt is the recipient of such an entry: this prompt of this client.
+// prompt returns the recipient of an entry that a client was started with: this prompt of this client.
 func (h *hook) prompt(tx *inbox.Tx, d *inbox.Delivery, e recovery.Evidence) inbox.Recipient {
 	in := h.input
 	e.BoundSeq = tx.Seq()
 	e.SetProcess(recovery.ProcessOf(h.clientPID()))
 	e.Transcript, e.TranscriptSize = in.TranscriptPath, recovery.StartSize(tx, d, in.SessionID, in.TranscriptPath)
 	if e.TranscriptSize < 0 && in.PromptID != "" {
-		e.TranscriptSize = 0 // the prompt's name tells its lines from older ones
+		e.TranscriptSize = 0 // the prompt's id tells its lines from older ones
 	}
 	return inbox.Recipient{SessionID: in.SessionID, PromptID: in.PromptID, Evidence: e.Encode()}
 }
 
-// awaitsPrompt reports whether this event is one that an entry's fate rests on, and that
-// nobody waits for at a terminal.
+// awaitsPrompt reports whether an entry's fate depends on this event, while nobody waits for the hook at a terminal.
 func (h *hook) awaitsPrompt() bool {
 	return h.Start != "" && (h.input.Event == claude.EventSessionStart || h.input.Event == claude.EventUserPromptSubmit)
 }
 
-// defaultBackground is how long an entry is held for what its turn left running.
+// defaultBackground is how long an entry waits for the tasks that its turn left running.
 const defaultBackground = 30 * time.Minute
 
-// holdForTasks reports whether the entry in flight waits for tasks that its turn left
-// running in the background. The turn may end then; the session continues, and the
-// client sends it a prompt when a task ends.
+// holdForTasks reports whether the entry in flight waits for tasks that its turn left running in the background. The
+// turn may end; the session goes on, and the client sends it a prompt when a task ends.
 func (h *hook) holdForTasks(tx *inbox.Tx, d *inbox.Delivery) (bool, error) {
 	if h.input == nil || h.Rewake || h.Mode != ModeDrain || h.Background == 0 || d.Verdict != nil {
-		return false, nil // what its agent has said needs no waiting
+		return false, nil // the agent's verdict needs no waiting
 	}
 	e := h.evidenceOf(d)
 	running := e.Running(h.input.Tasks)
@@ -150,8 +146,7 @@ func (h *hook) holdForTasks(tx *inbox.Tx, d *inbox.Delivery) (bool, error) {
 	return true, tx.Bind(inbox.Recipient{SessionID: d.SessionID, PromptID: d.PromptID, Evidence: e.Encode()})
 }
 
-// replyTo is what the last turn of the entry said. The turn that ends may be a
-// person's.
+// replyTo returns what the entry's last turn said. The turn that ends may be a person's instead.
 func (h *hook) replyTo(d *inbox.Delivery, e recovery.Evidence) string {
 	switch {
 	case h.input == nil:
@@ -162,8 +157,7 @@ func (h *hook) replyTo(d *inbox.Delivery, e recovery.Evidence) string {
 	return h.input.LastMessage
 }
 
-// toldOfTask binds the entry in flight to the turn in which the session learns how one
-// of the entry's tasks ended.
+// toldOfTask binds the entry in flight to the turn in which the session learns how one of the entry's tasks ended.
 func (h *hook) toldOfTask(tx *inbox.Tx) error {
 	d := tx.InFlight()
 	if d == nil || d.SessionID != h.input.SessionID || !h.evidenceOf(d).TellsOf(h.input.Prompt) {
@@ -172,8 +166,8 @@ func (h *hook) toldOfTask(tx *inbox.Tx) error {
 	return tx.Bind(inbox.Recipient{SessionID: d.SessionID, PromptID: h.input.PromptID, Evidence: d.Evidence})
 }
 
-// endSession notes the end of a session. An entry that waited for its tasks counts as
-// answered: the tasks end with the session.
+// endSession notes the end of a session. An entry that waits for its tasks counts as answered, because the tasks end
+// with the session.
 func (h *hook) endSession(tx *inbox.Tx) error {
 	h.placeTurn(tx)
 	h.uncounted(charging.Turn(tx, h.input.SessionID))
@@ -193,8 +187,7 @@ func (h *hook) endSession(tx *inbox.Tx) error {
 	return tx.EndSession(h.input.SessionID)
 }
 
-// tasksOf returns the tasks of an entry as its result keeps them, or nil. The end of the
-// session cuts all of them off.
+// tasksOf returns an entry's tasks as its result keeps them, or nil. The end of the session cuts all of them off.
 func (h *hook) tasksOf(e recovery.Evidence) json.RawMessage {
 	var tasks []inbox.Task
 	if h.input != nil && e.Held && json.Unmarshal([]byte(e.Tasks), &tasks) != nil || len(tasks) == 0 {
@@ -210,7 +203,7 @@ func (h *hook) tasksOf(e recovery.Evidence) json.RawMessage {
 	return raw
 }
 
-// idsOf are the ids of tasks, as evidence keeps them.
+// idsOf returns the ids of tasks as evidence keeps them.
 func idsOf(tasks []claude.Task) string {
 	var ids []string
 	for _, t := range tasks {

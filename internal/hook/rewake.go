@@ -16,27 +16,25 @@ import (
 )
 
 const (
-	// ExitWake hands stderr to the model as the session's next turn. No other end
-	// of the command has this status.
+	// ExitWake hands stderr to the model as the session's next turn. The command exits with this status for nothing
+	// else.
 	ExitWake = 2
-	// markedWake is what is said to end so: the system keeps the lower eight bits, and a
-	// plain 2 becomes 1 (see exit.s).
+	// markedWake is passed to exit for ExitWake: the system keeps the lower eight bits, while a plain 2 becomes 1 (see
+	// exit.s).
 	markedWake = 1<<8 | ExitWake
 
-	// wakePoll is how often a hook in the background looks whether the files have
-	// changed, where file events do not arrive.
+	// wakePoll is how often a hook in the background looks for changed files where file events do not arrive.
 	wakePoll = 5 * time.Second
-	// takeUpWait is how long after the end of its turn a session may take to pick up
-	// the text that woke it. It does so at once, or never got the text.
+	// takeUpWait is how long after the end of its turn a session may take to pick up the text that woke it. It does
+	// so at once, or never got the text.
 	takeUpWait = 30 * time.Second
 	// startWait gives a new session time for the prompt that it was started with.
 	startWait = 3 * time.Second
-	// maxRetry bounds how long a hook that met an error waits to try again.
+	// maxRetry bounds the wait before a hook tries again after an error.
 	maxRetry = time.Minute
 )
 
-// firstRetry is how long such a hook waits at first; each further wait is twice as
-// long. Only tests set it.
+// firstRetry is the first wait after an error; each further wait is twice as long. Only tests set it.
 var firstRetry = time.Second
 
 var (
@@ -44,7 +42,7 @@ var (
 	errNoClient    = errors.New("--rewake needs to know whose session it is: CLAUDE_PID is not set, and the process that started this one is gone")
 )
 
-// inBackground acts on the events that mean more to a hook in the background.
+// inBackground acts on the events that a hook in the background handles differently; ok is false for all others.
 func (h *hook) inBackground() (status int, ok bool) {
 	event := h.input.Event
 	switch {
@@ -62,11 +60,11 @@ func (h *hook) inBackground() (status int, ok bool) {
 	return cli.ExitOK, false
 }
 
-// wakeLater lets the turn end, and waits in the background until an entry wakes the
-// session. enter records what the event says.
+// wakeLater lets the turn end, and waits in the background until an entry wakes the session. enter records what the
+// event says.
 //
-// With [ExitWake] all of stderr becomes part of the turn, so notes are kept back until it
-// is certain that the session is not woken.
+// With [ExitWake] all of stderr becomes part of the turn, so notes are kept back until it is certain that the session
+// is not woken.
 func (h *hook) wakeLater(enter func(*inbox.Tx) (outcome, error)) (status int) {
 	if err := h.wakeable(); err != nil {
 		return h.refuse(err)
@@ -79,15 +77,15 @@ func (h *hook) wakeLater(enter func(*inbox.Tx) (outcome, error)) (status int) {
 	defer func() {
 		h.Err = stderr
 		if status != markedWake {
-			_, _ = notes.WriteTo(stderr) // nobody is left to tell
+			_, _ = notes.WriteTo(stderr) // if it fails, nobody is left to tell
 		}
 	}()
 	ctx, stop := h.waitContext(h.clientPID())
 	defer stop()
-	// Watching begins before the first look, or an entry that arrives between the
-	// two would wait for the next poll.
+	// Start watching before the first look. An entry that arrives between the two would otherwise wait for the next
+	// poll.
 	w := h.box.Watch(wakePoll)
-	defer func() { _ = w.Close() }() // best effort: the process ends
+	defer func() { _ = w.Close() }() // the process ends
 	var o outcome
 	var err error
 	if !h.waits {
@@ -97,7 +95,7 @@ func (h *hook) wakeLater(enter func(*inbox.Tx) (outcome, error)) (status int) {
 	case err != nil:
 		return h.ended(err)
 	case o == approved:
-		return h.approve()
+		return h.signal()
 	case o == held:
 		return cli.ExitOK // the session is at work already
 	}
@@ -105,7 +103,7 @@ func (h *hook) wakeLater(enter func(*inbox.Tx) (outcome, error)) (status int) {
 		return h.ended(err)
 	}
 	if h.wakeText == "" {
-		return cli.ExitOK // another one waits
+		return cli.ExitOK // another hook waits
 	}
 	if _, err := fmt.Fprintln(stderr, h.wakeText); err != nil {
 		return cli.ExitError
@@ -113,15 +111,15 @@ func (h *hook) wakeLater(enter func(*inbox.Tx) (outcome, error)) (status int) {
 	return markedWake
 }
 
-// refuse says why the session cannot be woken. The stop is approved.
+// refuse says why the session cannot be woken, and approves the stop.
 func (h *hook) refuse(err error) int {
 	h.Complain(err)
 	h.signal()
 	return cli.ExitError
 }
 
-// enter commits what the event says, and that this hook waits from now on. It retries
-// until that is done: the client reports an event only once.
+// enter commits what the event says, and that this hook waits from now on. It retries until that succeeds, because
+// the client reports an event only once.
 func (h *hook) enter(ctx context.Context, tell func(*inbox.Tx) (outcome, error)) (o outcome, err error) {
 	if h.waiter, err = machine.RandomName(); err != nil {
 		return 0, err
@@ -130,7 +128,7 @@ func (h *hook) enter(ctx context.Context, tell func(*inbox.Tx) (outcome, error))
 		o, err = h.transact(context.Background(), func(tx *inbox.Tx) (outcome, string, error) {
 			o, err := tell(tx)
 			if o == leave || o == owned || o == unmet {
-				o = 0 // what is in flight is another turn's: wait for its end
+				o = 0 // what is in flight belongs to another turn: wait for that turn's end
 			}
 			if err == nil && o == 0 {
 				o, err = h.startWaiting(tx)
@@ -150,8 +148,8 @@ func (h *hook) enter(ctx context.Context, tell func(*inbox.Tx) (outcome, error))
 	}
 }
 
-// startWaiting makes this hook the one that waits, unless the session got a prompt while
-// the hook started: the end of that turn starts the next hook.
+// startWaiting makes this hook the one that waits, unless the session got a prompt while the hook started. The end of
+// that prompt's turn starts the next hook.
 func (h *hook) startWaiting(tx *inbox.Tx) (outcome, error) {
 	s, err := tx.Session(h.input.SessionID)
 	if err != nil {
@@ -163,8 +161,7 @@ func (h *hook) startWaiting(tx *inbox.Tx) (outcome, error) {
 	return 0, tx.Wait(h.waiter, h.input.SessionID)
 }
 
-// startSession notes that the session began, and settles what a dead one left in
-// flight.
+// startSession notes that the session began, and settles what a dead session left in flight.
 func (h *hook) startSession(tx *inbox.Tx) (outcome, error) {
 	h.chargeStart(tx)
 	if err := tx.StartSessionWith(h.input.SessionID, h.clientPID(), agent.StartNote(h.input.TranscriptPath)); err != nil {
@@ -181,8 +178,8 @@ func (h *hook) startSession(tx *inbox.Tx) (outcome, error) {
 	return 0, nil
 }
 
-// judgeAtStart says what the start of this session means for the entry in flight. No Stop
-// ends a turn that a person cut short with /clear.
+// judgeAtStart says what this session's start means for the entry in flight. A turn that a person cut short with
+// /clear ends without a Stop.
 func (h *hook) judgeAtStart(d *inbox.Delivery) verdict {
 	e := h.evidenceOf(d)
 	switch {
@@ -194,7 +191,7 @@ func (h *hook) judgeAtStart(d *inbox.Delivery) verdict {
 	return pending
 }
 
-// wakeable says why the session cannot be woken.
+// wakeable returns why the session cannot be woken, or nil.
 func (h *hook) wakeable() error {
 	switch {
 	case !h.client().CanBeWoken():

@@ -18,9 +18,9 @@ import (
 	"heartbeat/internal/testing/crash"
 )
 
-// TestRewakeInput holds what a client may rely on, whatever is on stdin and in the
-// inbox of a hook in the background: an empty stdout, and status 0, 1 or 2, the last
-// only with the text of the entry that is in flight then.
+// TestRewakeInput checks what a client may rely on, whatever is on a background hook's stdin and in
+// the inbox. Stdout is empty. The status is 0, 1 or 2, and 2 only with the text of the entry in
+// flight.
 func TestRewakeInput(t *testing.T) {
 	queues := []string{"one\ntwo\n", `{"prompt":"in an envelope","id":"x"}` + "\n", "\"\"\n\" \"\n\xff\r\n", ""}
 	for i, stdin := range []string{
@@ -44,7 +44,7 @@ func TestRewakeInput(t *testing.T) {
 				t.Parallel()
 				path := filepath.Join(t.TempDir(), "inbox.jsonl")
 				require.NoError(t, os.WriteFile(path, []byte(queue), 0o600))
-				for range 2 { // the second finds an entry in flight, perhaps
+				for range 2 { // the second round may find an entry in flight
 					wakeOrLeave(t, path, stdin)
 				}
 			})
@@ -82,8 +82,7 @@ func wakeOrLeave(t *testing.T, path, stdin string) {
 	assert.Equal(t, v.InFlight().Text()+"\n", ownPreamble.ReplaceAllString(r.Stderr, ""))
 }
 
-// displace takes the place of whoever waits, again and again, and with it the
-// reason to wait.
+// displace repeatedly replaces the waiting hook, which then has no reason to wait.
 func displace(ctx context.Context, box *inbox.Inbox) error {
 	for tick := time.NewTicker(20 * time.Millisecond); ; {
 		select {
@@ -109,7 +108,7 @@ func displace(ctx context.Context, box *inbox.Inbox) error {
 	}
 }
 
-// A hook whose client nobody names, and whose parent is gone, would wait for ever.
+// A hook with no named client and no living parent would wait for ever.
 func TestRewakeWithoutAClient(t *testing.T) {
 	t.Setenv("CLAUDE_PID", "")
 	t.Setenv("CLAUDE_CODE_ENTRYPOINT", "cli")

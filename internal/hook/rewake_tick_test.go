@@ -20,8 +20,7 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// waitingSince is a hook that has waited for that long, after an event of session
-// s0 in a client that nobody names.
+// waitingSince returns a hook that has waited for age after an event of session s0. The client is not named.
 func waitingSince(t *testing.T, path, event string, age time.Duration) *hook {
 	t.Helper()
 	t.Setenv("CLAUDE_PID", "")
@@ -34,8 +33,8 @@ func waitingSince(t *testing.T, path, event string, age time.Duration) *hook {
 	}
 }
 
-// What the session was to take up and did not reaches it again, once its turn has
-// been over for a while. That does not count.
+// An entry that the session did not take up reaches it again, once its turn has been over for a
+// while. That does not count as an attempt.
 func TestNotTakenUp(t *testing.T) {
 	for name, c := range map[string]struct {
 		bound bool
@@ -73,8 +72,8 @@ func TestNotTakenUp(t *testing.T) {
 	}
 }
 
-// A session that has just started is left the time to ask for what it was started
-// with; one whose turn has ended is woken at once, and one that has ended never.
+// A session that has just started gets time to ask for what it was started with. After a turn it is
+// woken at once, and after its end never.
 func TestSessionIsLeftTime(t *testing.T) {
 	for name, c := range map[string]struct {
 		event string
@@ -104,7 +103,7 @@ func TestSessionIsLeftTime(t *testing.T) {
 	}
 }
 
-// Whoever waits under another name is another one.
+// A hook that waits under another name is another hook.
 func TestAnotherOneWaits(t *testing.T) {
 	path := newInbox(t, "A\nB\nC\n")
 	h := waitingSince(t, path, claude.EventStop, 0)
@@ -120,8 +119,7 @@ func TestAnotherOneWaits(t *testing.T) {
 	})
 }
 
-// A session died over an entry that is in a file. The one that is woken in its place
-// finds the file.
+// A session died over an entry that is in a file. The session woken in its place finds the file.
 func TestSpilledAgain(t *testing.T) {
 	path := newInbox(t, "L"+strings.Repeat("x", 200_000)+"\n")
 	wokenInFlight(t, path, true)
@@ -142,8 +140,8 @@ func TestSpilledAgain(t *testing.T) {
 	})
 }
 
-// A hook that waits leaves an entry to the owner that lives, and says so once, whatever that
-// one has next. Of an owner in another namespace nothing can be told: it counts as gone.
+// A waiting hook leaves an entry to its living owner and says so once, whatever the owner does
+// next. An owner in another namespace cannot be examined, and counts as gone.
 func TestWaitsForAnotherOwner(t *testing.T) {
 	parent := recovery.ProcessOf(os.Getppid())
 	elsewhere := parent
@@ -184,8 +182,8 @@ func TestWaitsForAnotherOwner(t *testing.T) {
 	}
 }
 
-// A prompt that came while the hook started sets the session to work, and one before
-// does not, wherever the wall clock was set meanwhile.
+// A prompt that arrived while the hook started puts the session to work. An earlier prompt does
+// not, wherever the wall clock was set since.
 func TestPromptedWhileStarting(t *testing.T) {
 	day := 24 * time.Hour
 	for name, c := range map[string]struct {
@@ -214,8 +212,8 @@ func TestPromptedWhileStarting(t *testing.T) {
 	}
 }
 
-// In a container every client has the number 1: another process of it, or one of which
-// only the number is known, is not the one that the entry was delivered to.
+// In a container every client has process number 1. Another process with that number, or one known
+// only by number, is not the client that got the entry.
 func TestIsClient(t *testing.T) {
 	pid := os.Getpid()
 	t.Setenv("CLAUDE_PID", strconv.Itoa(pid))
@@ -237,7 +235,7 @@ func TestIsClient(t *testing.T) {
 	}
 }
 
-// wokenInFlight leaves the next entry in flight, of session s0.
+// wokenInFlight leaves the next entry in flight in session s0.
 func wokenInFlight(t testing.TB, path string, bound bool) {
 	t.Helper()
 	change(t, path, func(box *inbox.Inbox, tx *inbox.Tx) {

@@ -10,27 +10,25 @@ import (
 	"heartbeat/orchestrate/effect"
 )
 
-// Runs is what a hook does for babysitter runs. The hook that Claude Code starts has
-// none: where a run comes up, it becomes the full command, which has.
+// Runs is what a hook does for babysitter runs. The hook that Claude Code starts has none: when a run comes up, it
+// becomes the full command, which has.
 type Runs interface {
-	// Greet is told of each event before it is acted on.
-	Greet()
+	// Greet sees each event before the hook acts on it. It returns what the person at the terminal is shown as a
+	// session starts, "" for nothing.
+	Greet() (shown string)
 	// Step takes a step of each run, and reports whether that brought entries.
 	Step(ctx context.Context) (brought bool)
-	// Advance steps the runs of a hook that would end the turn, and waits for what is
-	// over soon. It reports whether to look into the inbox again.
+	// Advance steps the runs of a hook that would end the turn, and waits for what is over soon. It reports whether to
+	// look into the inbox again.
 	Advance(ctx context.Context) (again bool)
-	// Pass has the runs learn of what was answered, at a Stop that has an entry to
-	// deliver all the same, or may deliver none. settled is the id of the entry that
-	// the hook settled last.
+	// Pass tells the runs what was answered, at a Stop that delivers an entry or may deliver none. settled is the id of
+	// the entry that the hook settled last.
 	Pass(ctx context.Context, settled string)
-	// Take takes in the answer to an entry of a run. missing says why the answer does
-	// not settle it, "" where it does.
+	// Take accepts the answer to an entry of a run. missing says why the answer does not settle it, "" if it does.
 	Take(d *inbox.Delivery, reply string) (missing string)
-	// SettledElsewhere says why an entry of a run need not be delivered, "" where it
-	// has to be.
+	// SettledElsewhere says why an entry of a run need not be delivered, "" if it must be.
 	SettledElsewhere(e inbox.Entry) (why string)
-	// Announce is what the person at the terminal is shown of an entry of a run.
+	// Announce returns what the person at the terminal is shown of an entry of a run.
 	Announce(e inbox.Entry) string
 }
 
@@ -39,23 +37,22 @@ type Surroundings struct {
 	Flags *Flags
 	Input *claude.Input // nil with --no-input
 	Box   *inbox.Inbox
-	// Age is for how long the hook has run.
+	// Age returns how long the hook has run.
 	Age      func() time.Duration
 	Note     func(format string, args ...any)
 	Complain func(error)
 	// Ask has a person told of the effects that wait for one.
 	Ask func(effects []string)
-	// ComplainOnce leaves out what was said last.
+	// ComplainOnce says an error unless it was the last one said.
 	ComplainOnce func(error)
-	// LookAgainIn has a waiting hook look after that time, even if nothing happens.
+	// LookAgainIn has a waiting hook look after that time even if nothing happens.
 	LookAgainIn func(time.Duration)
 }
 
 // OpenRuns opens the runs that the hook drives.
 type OpenRuns func(Surroundings) Runs
 
-// errNeedsRuns leaves the inbox as it was found: what is in it takes a hook that
-// knows of runs.
+// errNeedsRuns leaves the inbox unchanged: its entry needs a hook that knows of runs.
 var errNeedsRuns = errors.New("the entry is a babysitter run's")
 
 func (h *hook) openRuns() {
@@ -69,18 +66,13 @@ func (h *hook) openRuns() {
 	})
 }
 
-// stepRuns takes a step of each run, and reports whether that brought entries.
-func (h *hook) stepRuns(ctx context.Context) (brought bool) {
-	return h.runs != nil && h.runs.Step(ctx)
-}
-
 func (h *hook) passRuns(ctx context.Context) {
 	if h.runs != nil {
 		h.runs.Pass(ctx, h.lastSettled)
 	}
 }
 
-// takeResult says why the answer to an entry does not settle it, "" where it does.
+// takeResult says why the answer to an entry does not settle it, "" if it does.
 func (h *hook) takeResult(d *inbox.Delivery, reply string) (missing string, err error) {
 	if m, ofRun := effect.MarkOf(d); !ofRun || m.Effect == "" {
 		return "", nil
@@ -91,7 +83,7 @@ func (h *hook) takeResult(d *inbox.Delivery, reply string) (missing string, err 
 	return h.runs.Take(d, reply), nil
 }
 
-// settledElsewhere says why an entry need not be delivered, "" where it has to be.
+// settledElsewhere says why an entry need not be delivered, "" if it must be.
 func (h *hook) settledElsewhere(e inbox.Entry) (why string, err error) {
 	if _, ofRun := effect.MarkIn(e.Metadata); !ofRun {
 		return "", nil
@@ -100,9 +92,4 @@ func (h *hook) settledElsewhere(e inbox.Entry) (why string, err error) {
 		return "", errNeedsRuns
 	}
 	return h.runs.SettledElsewhere(e), nil
-}
-
-// needsRuns reports whether flags are about runs.
-func needsRuns(f *Flags, changed func(name string) bool) bool {
-	return len(f.Runs.Dirs) > 0 || changed("babysitter")
 }

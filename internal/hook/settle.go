@@ -10,79 +10,7 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// endTurn settles what was in flight, as the end of this turn tells. No outcome
-// means that the session may have another entry.
-func (h *hook) endTurn(tx *inbox.Tx) (outcome, error) {
-	session := ""
-	if h.input != nil {
-		session = h.input.SessionID
-		if err := tx.StopAsking(session); err != nil {
-			return 0, err
-		}
-		if err := h.keepLate(tx); err != nil {
-			return 0, err
-		}
-		if err := h.contest(tx); err != nil {
-			return 0, err
-		}
-		if h.Limits.Day.Any() {
-			h.chargeEnd(tx)
-		}
-	}
-	if d := tx.InFlight(); d != nil {
-		verdict := h.judge(tx, d)
-		switch verdict {
-		case sameStop, pending:
-			return leave, nil
-		case unsure:
-			return unclear, nil
-		case answered:
-			if rests, err := h.holdForTasks(tx, d); rests || err != nil {
-				return resting, err
-			}
-			if o, err := h.mustCheck(tx, d); o != 0 || err != nil {
-				return o, err
-			}
-		}
-		h.chargeEnd(tx)
-		if left, err := h.settleEntry(tx, verdict); err != nil || left {
-			return owned, err
-		}
-	}
-	if h.gate.shut {
-		return approved, nil
-	}
-	if h.MaxEntries > 0 && tx.Acknowledged(session) >= h.MaxEntries {
-		return approved, nil
-	}
-	if !h.Until.IsZero() && time.Until(h.Until.Time) <= 0 {
-		return approved, nil
-	}
-	if over, err := h.blockedEnough(tx); over || err != nil {
-		return approved, err
-	}
-	return 0, nil
-}
-
-// blockedEnough reports whether one more block would be beyond --max-blocks. The client
-// counts anew at each turn that no block began.
-func (h *hook) blockedEnough(tx *inbox.Tx) (bool, error) {
-	if h.MaxBlocks == 0 || h.input == nil || !h.input.StopHookActive {
-		return false, nil
-	}
-	n, err := tx.Blocks(h.input.SessionID)
-	return n >= h.MaxBlocks, err
-}
-
-// countBlock counts the block that delivers an entry, where that is limited.
-func (h *hook) countBlock(tx *inbox.Tx) error {
-	if h.MaxBlocks == 0 || h.input == nil {
-		return nil
-	}
-	return tx.CountBlock(h.input.SessionID, !h.input.StopHookActive)
-}
-
-// asker is this hook, as it asks what becomes of entries.
+// asker returns this hook as one who asks what becomes of entries.
 func (h *hook) asker() recovery.Asker {
 	s := h.Orphan
 	s.Limits = h.Limits
@@ -92,8 +20,8 @@ func (h *hook) asker() recovery.Asker {
 	}
 }
 
-// settleEntry settles the entry in flight, as this event tells of it. left says that it is
-// another session's, which lives.
+// settleEntry settles the entry in flight, as this event shows. left says that the entry belongs to another session,
+// which lives.
 func (h *hook) settleEntry(tx *inbox.Tx, v verdict) (left bool, err error) {
 	d := tx.InFlight()
 	e := h.evidenceOf(d)
@@ -119,7 +47,7 @@ func (h *hook) settleEntry(tx *inbox.Tx, v verdict) (left bool, err error) {
 	case sight.Missing != "" && report.Action == recovery.DeadLettered:
 		h.Note("the entry %s is set aside: %s", words.Name(d.ID(), d.EntryID), sight.Missing)
 	case report.Action == recovery.Owned:
-		if h.watchOwner(report.Owner) { // beside a session at work, each of its entries would be one more sentence
+		if h.watchOwner(report.Owner) { // once for each owner, and not for each of its entries
 			h.Note("%s", report)
 		}
 	case !sight.Ended || d.Verdict != nil && report.Action != recovery.Answered:
@@ -147,8 +75,8 @@ func (h *hook) settle(tx *inbox.Tx, sight recovery.Sight) (recovery.Report, erro
 	return report, nil
 }
 
-// stopFailure acts on a turn that ended in an error, where no background wiring
-// hands the entry over again: the launcher gets its signal, and decides.
+// stopFailure acts on a turn that ended in an error, for wirings that do not wait in the background. It signals the
+// launcher, which decides.
 func (h *hook) stopFailure() int {
 	h.record(func(tx *inbox.Tx) error {
 		if h.isElsewhere(tx) {
@@ -159,8 +87,8 @@ func (h *hook) stopFailure() int {
 	return h.signal()
 }
 
-// isElsewhere reports whether the entry in flight has an owner that lives, and is another
-// process than this hook's client, which may have the same session.
+// isElsewhere reports whether the entry in flight has a live owner other than this hook's client. Both may have the
+// same session.
 func (h *hook) isElsewhere(tx *inbox.Tx) bool {
 	d := tx.InFlight()
 	if d == nil {
@@ -170,8 +98,7 @@ func (h *hook) isElsewhere(tx *inbox.Tx) bool {
 	return o.Life == machine.Alive && o.PID != h.clientPID()
 }
 
-// failTurn settles the entry whose turn ended in an error, and says how long
-// nothing is to be delivered.
+// failTurn settles the entry whose turn ended in an error, and sets how long delivery is held back.
 func (h *hook) failTurn(tx *inbox.Tx) (outcome, error) {
 	failure := &inbox.Failure{Error: h.input.Error, Message: h.input.LastMessage, At: time.Now().UTC()}
 	of := verdict(0)
@@ -183,8 +110,7 @@ func (h *hook) failTurn(tx *inbox.Tx) (outcome, error) {
 	return 0, h.settleFailed(tx, of, failure)
 }
 
-// settleFailed gives the entry back whose turn it was, if one was, or sets it
-// aside once its attempts are used up.
+// settleFailed gives the entry back if the failed turn was its own, or sets it aside once its attempts are used up.
 func (h *hook) settleFailed(tx *inbox.Tx, of verdict, failure *inbox.Failure) error {
 	h.chargeEnd(tx)
 	d := tx.InFlight()
@@ -208,16 +134,16 @@ func (h *hook) settleFailed(tx *inbox.Tx, of verdict, failure *inbox.Failure) er
 	return err
 }
 
-// neverReached asks the transcript of the session that the entry in flight was
-// delivered to, on behalf of a Stop.
+// neverReached reports, for a Stop, whether the transcript of the session that got the entry in flight proves that the
+// text never reached the model.
 func (h *hook) neverReached(tx *inbox.Tx) bool {
 	d := tx.InFlight()
 	e := h.evidenceOf(d)
 	if e.Prompted && e.Start == h.Start {
-		return false // a turn of its client ends, and this may have been its text
+		return false // a turn of its client ends, and may have been its text
 	}
 	if !e.Woken && recovery.SessionRestarted(tx, d) != recovery.Restarted && h.input.SessionID == d.SessionID && !isClient(h.clientPID(), e) {
-		return false // resumed in another process, nobody noted when
+		return false // it was resumed in another process, and nobody noted when
 	}
 	return e.Unreached(tx, d)
 }

@@ -2,5 +2,5 @@ package hook
 
 import "os"
 
-// unnamedFile is a file that only its descriptor reaches.
+// unnamedFile returns a file that only its descriptor reaches.
 func unnamedFile() (*os.File, error) { return unlinkedFile() }

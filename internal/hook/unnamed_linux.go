@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unnamedFile is a file that only its descriptor reaches. A hardened system may refuse
-// one in memory: a sandbox, or vm.memfd_noexec=2.
+// unnamedFile returns a file that only its descriptor reaches. It is in memory unless the system refuses that: a
+// sandbox, or vm.memfd_noexec=2.
 func unnamedFile() (*os.File, error) {
 	fd, err := unix.MemfdCreate("heartbeat-input", unix.MFD_CLOEXEC)
 	if err == nil {

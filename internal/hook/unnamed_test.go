@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Both kinds take the input, and leave no name behind.
+// Both kinds take the input and leave no name behind.
 func TestUnnamedFiles(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)

@@ -14,7 +14,7 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// RecoverVerb returns the verb recover for the command of that name: heartbeat or this one.
+// RecoverVerb returns the verb recover for a command: heartbeat or heartbeat-stop.
 func RecoverVerb(command string) cli.Verb {
 	return cli.Verb{
 		Name:  "recover",
@@ -56,7 +56,7 @@ entry, or the state is not valid or could not be changed: nothing was discarded.
 	}
 }
 
-// ByPerson refuses what an agent has started. what is that in words.
+// ByPerson returns an error if an agent started this process. what names the act that is a person's.
 func ByPerson(box *inbox.Inbox, what string) error {
 	v, err := box.View()
 	if err != nil {

@@ -9,24 +9,23 @@ import (
 type verdict int
 
 const (
-	answered    verdict = iota + 1 // this Stop ends the turn that the entry was
-	sameStop                       // this Stop is the one that delivered the entry
-	interrupted                    // its session goes on, with another prompt
+	answered    verdict = iota + 1 // this Stop ends the entry's turn
+	sameStop                       // this is the Stop that delivered the entry
+	interrupted                    // its session goes on with another prompt
 	orphaned                       // its session is gone, or was resumed
-	pending                        // it was handed to a session that has not taken it up, or is at it
-	unsure                         // the transcript, which is written late, may tell soon
+	pending                        // its session has not picked it up, or works on it
+	unsure                         // the transcript, written late, may show it soon
 )
 
-// facts are what a verdict rests on. Those that take a look at a transcript or another
-// process are functions, called only where they count.
+// facts are what a verdict depends on. Facts that read a transcript or look at another process are functions, called
+// only when they count.
 type facts struct {
-	// told says that a client told of this Stop. Without one there is only
-	// heartbeat-rs's rule: the flag file says answered.
+	// told says that a client told of this Stop. Without a client the flag file alone counts, as in heartbeat-rs:
+	// responded says that the entry was answered.
 	told, responded bool
 
-	// What this Stop is: of the session and the prompt that the entry was delivered to,
-	// from a process that was there before the delivery, with the input that the
-	// delivering Stop had.
+	// This Stop: whether its session and prompt are the delivery's, its process started before the delivery, and its
+	// input equals that of the delivering Stop.
 	sameSession, samePrompt    bool
 	startedBefore              bool
 	sameInput                  func() bool
@@ -34,32 +33,32 @@ type facts struct {
 	background                 bool // the hook runs in the background
 	transcript                 string
 	transcriptIsThere          func() bool
-	showsAnswer                func() bool // behind the length that the delivery noted
-	sameClient, deliveryClient func() bool // by its process, or else by its session; by its process alone
+	showsAnswer                func() bool // beyond the size noted at the delivery
+	sameClient, deliveryClient func() bool // by process, or by session if that is unknown; by process alone
 
-	// What is kept with the delivery.
-	compares           bool // it was kept what to compare this Stop with
-	namesPrompt        bool // the client was one that names prompts
-	notes, handedOver  bool // its hook leaves a note once the text went out, and has
+	// The delivery.
+	compares           bool // it kept what this Stop is compared with
+	namesPrompt        bool // its client named prompts
+	notes, handedOver  bool // its hook notes when the text goes out; the note is there
 	woken, bound, held bool
 	turnBefore         bool // this Stop ends the turn before the one that the entry became
-	prompted           bool // it is the prompt with which a client was started
-	ours, others       bool // by the start that this hook is of; by another one
+	prompted           bool // the entry is the prompt that a client was started with
+	ours, others       bool // --start names the delivery's client; names another
 	deliveryTranscript string
-	turnAfter          func() handed.Turn // what the transcript shows behind the delivery
-	tookUp             func() bool        // the client took the text up in this turn
+	turnAfter          func() handed.Turn // what the transcript shows after the delivery
+	tookUp             func() bool        // the client picked the text up in this turn
 	restarted          func() recovery.Restart
-	tasksRun           func() bool // what a held entry waits for is not over
-	// patient says that the transcript may still be given time.
+	tasksRun           func() bool // tasks of a held entry still run
+	// patient says that there is still time to wait for the transcript.
 	patient bool
 }
 
-// ruling is a verdict with what there is to do or say about it.
+// ruling is a verdict, with what follows from it.
 type ruling struct {
 	verdict
-	// waitFor is the transcript that may tell soon, where the verdict is unsure.
+	// waitFor is the transcript that may show more soon, if the verdict is unsure.
 	waitFor string
-	// unproven says that this may be another Stop than the one that delivered.
+	// unproven says that this may be a later Stop than the one that delivered.
 	unproven bool
 }
 
@@ -85,8 +84,7 @@ func verdictOf(f facts) ruling {
 		}
 	}
 	if f.held && f.sameSession && f.restarted() == recovery.NotRestarted && f.deliveryClient() {
-		// Another turn ended, a person's. Tasks that the client no longer lists ended
-		// during it.
+		// A person's turn has ended. Tasks that the client no longer lists ended during it.
 		if f.tasksRun() {
 			return ruling{verdict: pending}
 		}
@@ -95,11 +93,9 @@ func verdictOf(f facts) ruling {
 	return ruling{verdict: leftBehind(f)}
 }
 
-// deliveringStop recognises a second hook of the Stop that delivered the entry. A
-// process that started before the delivery cannot bring its answer. One whose input is
-// another brings it. Where the input is the very same, as it is when the model says the
-// same thing twice, the transcript tells; where it cannot, nothing is taken for an
-// answer.
+// deliveringStop recognises a second hook of the Stop that delivered the entry. A process that started before the
+// delivery cannot bring the answer; one with different input does. If the input is the same, as when the model repeats
+// itself, the transcript decides; if it cannot, nothing counts as an answer.
 func deliveringStop(f facts) (r ruling, is bool) {
 	switch {
 	case !f.compares:
@@ -109,18 +105,17 @@ func deliveringStop(f facts) (r ruling, is bool) {
 	case !f.sameInput():
 		return r, false
 	case f.background || f.transcript == "":
-		return ruling{verdict: sameStop}, true // in the background an answer that shows may be to a later Stop
+		return ruling{verdict: sameStop}, true // in the background, an answer that shows may be to a later Stop
 	case f.showsAnswer():
 		return r, false
-	case f.patient: // a session's first turns may end before its transcript is there
+	case f.patient: // a session's first turns may end before its transcript exists
 		return ruling{verdict: unsure, waitFor: f.transcript}, true
 	}
 	return ruling{verdict: sameStop, unproven: true}, true
 }
 
-// verdictOnLaterStop is about a later Stop of the turn that the entry was delivered in.
-// Another hook may have made that turn go on. So where it was not noted that the text
-// went out, the transcript has to show that the model had it.
+// verdictOnLaterStop judges a later Stop of the turn that the entry was delivered in. Another hook may have made that
+// turn go on, so without a note that the text went out, the transcript has to show that the model had it.
 func verdictOnLaterStop(f facts) ruling {
 	if f.handedOver || !f.notes {
 		return ruling{verdict: answered}
@@ -129,7 +124,7 @@ func verdictOnLaterStop(f facts) ruling {
 	case handed.WithText:
 		return ruling{verdict: answered}
 	case handed.WithoutText:
-		return ruling{verdict: orphaned} // which goes back to the queue, since the text never arrived
+		return ruling{verdict: orphaned} // settled as never arrived: it goes back to the queue
 	}
 	if f.deliveryTranscript != "" && f.patient {
 		return ruling{verdict: unsure, waitFor: f.deliveryTranscript}
@@ -137,9 +132,8 @@ func verdictOnLaterStop(f facts) ruling {
 	return ruling{verdict: orphaned}
 }
 
-// verdictOnWoken is about an entry that was to wake its session. The turn that it became
-// has the prompt with which the client announced it. Until then the client keeps it
-// behind what a person has typed.
+// verdictOnWoken judges an entry that was to wake its session. The client announces the text in a prompt; the turn of
+// that prompt is the entry's. Until then the client queues it behind what a person has typed.
 func verdictOnWoken(f facts) verdict {
 	switch {
 	case f.bound && f.sameSession && f.samePrompt:
@@ -147,19 +141,18 @@ func verdictOnWoken(f facts) verdict {
 	case f.bound && f.sameSession && f.turnBefore:
 		return pending // this hook was slow to start
 	case !f.bound && f.sameSession && f.tookUp():
-		return answered // the announcement was missed
+		return answered // the hook missed the announcement
 	case !f.bound && f.sameClient():
 		return pending
 	}
 	return leftBehind(f)
 }
 
-// verdictOnPrompt is about an entry that a client was started with. The turn that it
-// became has the prompt to which that client's hook has bound it; where that hook was
-// killed, the transcript tells. No verdict means that this Stop ends another turn.
+// verdictOnPrompt judges an entry that a client was started with. Its turn is that of the prompt to which the client's
+// hook bound it; if that hook was killed, the transcript tells. No verdict means that this Stop ends another turn.
 func verdictOnPrompt(f facts) ruling {
 	switch {
-	case f.others || f.ours && f.startedBefore: // a Stop of the client before
+	case f.others || f.ours && f.startedBefore: // a Stop of an earlier client
 		return ruling{verdict: pending}
 	case f.bound && f.sameSession && f.samePrompt:
 		return ruling{verdict: answered}
@@ -171,8 +164,8 @@ func verdictOnPrompt(f facts) ruling {
 	return ruling{}
 }
 
-// leftBehind tells a turn that a person ended from a session that is gone. Where that
-// session lives and is another, whoever settles the entry finds that it has an owner.
+// leftBehind tells a turn that a person ended from a session that is gone. If that session lives elsewhere, settling
+// finds that the entry has an owner.
 func leftBehind(f facts) verdict {
 	if f.sameSession && f.restarted() != recovery.Restarted {
 		return interrupted

@@ -9,15 +9,15 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// TestVerdict has one line for each thing that a Stop can say about the entry in flight.
-// A fact that takes a look at a file or a process is only given where it may be asked.
+// TestVerdict has one line for each thing that a Stop can say about the entry in flight. Facts that
+// need a look at a file or a process are only given where the verdict may ask for them.
 func TestVerdict(t *testing.T) {
 	yes, no := func() bool { return true }, func() bool { return false }
 	turn := func(c handed.Turn) func() handed.Turn { return func() handed.Turn { return c } }
 	restarted := func(r recovery.Restart) func() recovery.Restart {
 		return func() recovery.Restart { return r }
 	}
-	// next is a later Stop of the very turn, with an input of its own.
+	// next is a later Stop of the same turn, with another input.
 	next := facts{told: true, compares: true, sameSession: true, samePrompt: true, namesPrompt: true, continued: true, sameInput: no, notes: true}
 	with := func(f facts, change func(*facts)) facts { change(&f); return f }
 	// same has the input of the delivering Stop.

@@ -23,14 +23,13 @@ import (
 	"heartbeat/internal/testing/crash"
 )
 
-// hookWorld is an inbox, the client whose hook works on it, and what both have
-// shown so far.
+// hookWorld is an inbox, the client whose hook works on it, and what both have shown so far.
 type hookWorld struct {
 	t      testing.TB
 	r      *rand.Rand
 	dir    string
 	policy string
-	codex  bool // the client is Codex, whose spending nobody counts
+	codex  bool // the client is Codex, whose spending is not counted
 
 	session, transcript string
 	prompts, replies    int
@@ -44,15 +43,15 @@ type hookWorld struct {
 	late     map[string]bool // answered at a Stop whose hook was killed
 	steps    []string
 
-	bills map[string]*bill // of the sessions
+	bills map[string]*bill // by session
 }
 
 // bill is what a session has really spent.
 type bill struct {
 	transcript      string
 	client          int
-	total           int64 // the client's own
-	stated          int64 // that the transcript has
+	total           int64 // the client's own figure
+	stated          int64 // the transcript's figure
 	spent, requests int64
 }
 
@@ -95,7 +94,7 @@ func (w *hookWorld) input(members map[string]any) string {
 	return string(b)
 }
 
-// command is one of ours, which is killed at some write now and then.
+// command returns one of our commands, which is sometimes killed at a write.
 func (w *hookWorld) command(stdin string, verb ...string) crash.Command {
 	args := append(verb, "--inbox", filepath.Join(w.dir, "inbox.jsonl"), "--on-orphan", w.policy)
 	if len(verb) == 0 {
@@ -113,7 +112,7 @@ func (w *hookWorld) command(stdin string, verb ...string) crash.Command {
 	return c
 }
 
-// prompt is a person's, which interrupts a turn that is under way.
+// prompt is a person's prompt, which interrupts a turn in progress.
 func (w *hookWorld) prompt() {
 	w.prompts++
 	w.active, w.sees = false, nil
@@ -140,13 +139,13 @@ func (w *hookWorld) begin(resumed bool) {
 	b.total = b.stated
 	knew := w.knows(w.session)
 	w.command(w.input(map[string]any{"hook_event_name": "SessionStart", "source": source})).Run(w.t)
-	if !knew && w.knows(w.session) { // it begins here for us: no hook was there before, or each was killed
+	if !knew && w.knows(w.session) { // for us it begins here: no hook ran before, or each was killed
 		b.spent = 0
 	}
 	w.prompt()
 }
 
-// knows reports whether anything was noted of a session.
+// knows reports whether anything was recorded about a session.
 func (w *hookWorld) knows(session string) (known bool) {
 	if w.codex {
 		return true
@@ -160,8 +159,7 @@ func (w *hookWorld) knows(session string) (known bool) {
 	return known || a.Session(session) != nil
 }
 
-// leave ends the session's client: as it should, or killed. Then it forgets what it has
-// not said.
+// leave ends the session's client, properly or by a kill. A killed client forgets what it has not written.
 func (w *hookWorld) leave() {
 	b := w.bills[w.session]
 	if b == nil {
@@ -180,7 +178,7 @@ func (w *hookWorld) leave() {
 	}
 }
 
-// audit finds every cent once: in the sums, and in the lines.
+// audit wants every cent counted once, in the sums and in the lines.
 func (w *hookWorld) audit() {
 	if w.codex {
 		return
@@ -200,7 +198,7 @@ func (w *hookWorld) audit() {
 		tx, err := w.box().Begin(context.Background())
 		require.NoError(w.t, err)
 		tx.Position(session, b.transcript, claude.TranscriptSize(b.transcript), false)
-		tx.Turns(session) // one of which no hook could tell is counted as a whole
+		tx.Turns(session) // a turn that no hook could report counts as a whole
 		require.NoError(w.t, charging.Note(tx, session))
 		require.NoError(w.t, tx.Commit())
 		require.NoError(w.t, tx.Close())
@@ -218,7 +216,7 @@ func (w *hookWorld) audit() {
 	require.Empty(w.t, a.Sessions)
 }
 
-// stop is the model's answer to all that it was given, and the hooks of that Stop.
+// stop answers everything the model was given, and runs the hooks of that Stop.
 func (w *hookWorld) stop() {
 	w.replies++
 	reply := fmt.Sprintf("reply %d to %s", w.replies, strings.Join(w.sees, " "))
@@ -262,7 +260,7 @@ func (w *hookWorld) stop() {
 	}
 }
 
-// handOver writes what the hooks blocked with: Codex has all of it in one line.
+// handOver writes the texts with which the hooks blocked: Codex has all of them in one line.
 func (w *hookWorld) handOver() {
 	if w.codex && len(w.sees) > 0 {
 		appendTo(w.t, w.transcript, hookPrompt(w.sees...))
@@ -273,7 +271,7 @@ func (w *hookWorld) handOver() {
 	}
 }
 
-// hooks are one of ours, or two, beside each other or one behind the other.
+// hooks runs one or two of our hooks, at once or one after the other.
 func (w *hookWorld) hooks(input string) (printed []string, killed bool) {
 	note := func(r crash.Result) {
 		killed = killed || r.Signal == syscall.SIGKILL
@@ -305,13 +303,13 @@ func (w *hookWorld) hooks(input string) (printed []string, killed bool) {
 func (w *hookWorld) box() *inbox.Inbox {
 	box, err := inbox.Open(filepath.Join(w.dir, "inbox.jsonl"), inbox.Options{})
 	require.NoError(w.t, err)
-	tx, err := box.Begin(context.Background()) // what a kill left undone
+	tx, err := box.Begin(context.Background()) // finish what a kill left
 	require.NoError(w.t, err)
 	require.NoError(w.t, tx.Close())
 	return box
 }
 
-// inFlight is the entry in flight, and the number of the commit that delivered it.
+// inFlight returns the entry in flight, and the number of the commit that delivered it.
 func (w *hookWorld) inFlight() (text string, delivery int64) {
 	v, err := w.box().View()
 	require.NoError(w.t, err)
@@ -322,7 +320,7 @@ func (w *hookWorld) inFlight() (text string, delivery int64) {
 	return text, delivery
 }
 
-// look holds the inbox against what is promised.
+// look compares the inbox with what is promised.
 func (w *hookWorld) look() {
 	box, places := w.box(), map[string][]string{}
 	if text, _ := w.inFlight(); text != "" {
@@ -403,8 +401,8 @@ func (w *hookWorld) step() {
 	w.look()
 }
 
-// TestHookWorlds takes random steps with real hooks and a client that the test
-// plays. A failure names its seed and the steps.
+// TestHookWorlds takes random steps with real hooks and a simulated client. A failure names its
+// seed and the steps.
 func TestHookWorlds(t *testing.T) {
 	worlds, steps := 1, 15
 	if exhaustive {

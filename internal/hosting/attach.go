@@ -24,7 +24,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// attachFlags is about a session's messages.
 type attachFlags struct {
 	oneFlags
 	From int64
@@ -55,21 +54,17 @@ heartbeat-host attach ses-1 --from 120 --json | jq -c .content`,
 			o.add(f)
 			f.Int64Var(&o.From, "from", 1, "begin with the message of this `number`")
 			program.AddColor(f, &o.Color)
-			return f, func(args []string, s cli.Streams) error {
-				err := o.one(f, args)
-				if err == nil && o.From < 1 {
-					err = fmt.Errorf("--from is %d: messages are numbered from 1", o.From)
+			return acts(f, o.one(f, func() error {
+				if o.From < 1 {
+					return fmt.Errorf("--from is %d: messages are numbered from 1", o.From)
 				}
-				if err != nil {
-					return usage(err)
-				}
-				return named("attach", follow(&o, s))
-			}
+				return nil
+			}), func(s cli.Streams) error { return follow(&o, s) })
 		},
 	}
 }
 
-// follow prints a session's messages until it has ended.
+// follow prints a session's messages until the session has ended.
 func follow(o *attachFlags, s cli.Streams) error {
 	h, err := find(&o.oneFlags)
 	if err != nil {
@@ -89,12 +84,12 @@ func follow(o *attachFlags, s cli.Streams) error {
 	return status(nil)
 }
 
-// messages yields the session's messages from a number on, and with follow those that come
-// until it has ended.
+// messages yields the session's messages from a number on, and with follow also later ones until
+// the session has ended.
 func (h *hosted) messages(ctx context.Context, from int64, follow bool) iter.Seq2[stream.Stored, error] {
 	return func(yield func(stream.Stored, error) bool) {
 		db := store.In(folder.Root(h.DB), "", nil)
-		defer db.Close() // it was only read
+		defer db.Close() // only read
 		over := func() (last int64, over bool) {
 			if follow {
 				v, err := h.ViewIn(db)
@@ -123,7 +118,6 @@ func (h *hosted) messages(ctx context.Context, from int64, follow bool) iter.Seq
 	}
 }
 
-// printerOf returns what prints a message.
 func printerOf(o *attachFlags, s cli.Streams) func(stream.Stored) error {
 	if o.JSON {
 		out := bufio.NewWriter(s.Out)
@@ -148,8 +142,8 @@ func printerOf(o *attachFlags, s cli.Streams) func(stream.Stored) error {
 	}
 }
 
-// excerpt is what a message says in one line: the beginning of its text, the tools
-// that it calls, or its subtype.
+// excerpt sums up a message in one line: the beginning of its text, the tools that it calls, or its
+// subtype.
 func excerpt(m stream.Stored) string {
 	line := flat.Value(m.Content)
 	parts := []string{line.Get("subtype").Text(), line.Get("error").Text(), line.Get("result").Text()}
@@ -157,7 +151,7 @@ func excerpt(m stream.Stored) string {
 	return words.Brief(strings.Join(strings.Fields(strings.Join(parts, " ")), " "))
 }
 
-// contents is what a message's content says: one text, or a list of blocks.
+// contents returns the texts of a message's content, which is one text or a list of blocks.
 func contents(v flat.Value) (parts []string) {
 	if v.IsString() {
 		return []string{v.Text()}

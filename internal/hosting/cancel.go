@@ -18,7 +18,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// cancelFlags is about ending a session.
 type cancelFlags struct {
 	oneFlags
 	attach.End
@@ -55,27 +54,24 @@ session, or more than one, or its host cannot be reached.`,
 			o.Most = time.Minute
 			f.Var((*cli.Span)(&o.Most), "drain-timeout", "with --warm: how long that may take")
 			f.BoolVar(&o.Wait, "wait", false, "return once the session has ended and its host is done")
-			return f, func(args []string, s cli.Streams) error {
-				if err := o.one(f, args); err != nil {
-					return usage(err)
-				}
+			return acts(f, o.one(f, func() error {
 				if f.Changed("drain-timeout") && !o.Warm {
-					return usage(errors.New("--drain-timeout is about --warm: leave it out"))
+					return errors.New("--drain-timeout is about --warm: leave it out")
 				}
 				if o.Grace = -1; f.Changed("grace") {
 					o.Grace = time.Duration(grace)
 				}
-				return named("cancel", cancel(&o, s))
-			}
+				return nil
+			}), func(s cli.Streams) error { return cancel(&o, s) })
 		},
 	}
 }
 
-// cancelled is what cancel prints with --json.
+// cancelled is the JSON of cancel.
 type cancelled struct {
 	SessionID string        `json:"sessionId"`
-	Status    folder.Status `json:"status"` // after it
-	// Finished says that the host was dead and that the session was finished here.
+	Status    folder.Status `json:"status"` // afterwards
+	// Finished says that the host was dead and the session was finished here.
 	Finished bool `json:"finished,omitempty"`
 	// Already says that the session had ended before.
 	Already bool `json:"already,omitempty"`
@@ -87,7 +83,7 @@ func cancel(o *cancelFlags, s cli.Streams) error {
 		return err
 	}
 	c, err := h.cancel(o)
-	if err == nil && o.Wait && h.Host != 0 { // also for the report of one that has ended
+	if err == nil && o.Wait && h.Host != 0 { // an ended session may still have to send its report
 		ctx, stop, status := untilSignal()
 		defer stop()
 		err = status(h.awaitEnd(ctx))
@@ -96,11 +92,7 @@ func cancel(o *cancelFlags, s cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	if o.JSON {
-		return printJSON(s, c)
-	}
-	_, err = fmt.Fprintln(s.Out, c.sentence())
-	return err
+	return o.show(s, c, c.sentence())
 }
 
 func (c cancelled) sentence() string {
@@ -115,7 +107,7 @@ func (c cancelled) sentence() string {
 	return fmt.Sprintf("session %s is asked to end: %s shows what becomes of it", c.SessionID, words.Shell(command, "status", c.SessionID))
 }
 
-// cancel asks the session's host to end it, or finishes for a dead one.
+// cancel asks the session's host to end it, or does what a dead host left undone.
 func (h *hosted) cancel(o *cancelFlags) (cancelled, error) {
 	c := cancelled{SessionID: h.ID, Status: h.State.Status, Already: h.Status.Ended()}
 	if c.Already {
@@ -144,10 +136,10 @@ func (h *hosted) cancel(o *cancelFlags) (cancelled, error) {
 	case errors.As(err, &refused):
 		return c, err
 	}
-	return c, h.signal() // it has not got as far as its socket, is of another release, or hangs
+	return c, h.signal() // the host has no socket yet, is of another release, or hangs
 }
 
-// signal has the host end the session as its guild does.
+// signal ends the session by a signal to its host, as its guild does.
 func (h *hosted) signal() error {
 	p := h.State.Host
 	if p == nil {
@@ -173,7 +165,7 @@ func (h *hosted) signal() error {
 // finish does what the session's dead host left undone.
 func (h *hosted) finish() (folder.Status, error) {
 	outcome, err := session.Finish(context.Background(), h.Dir(), false)
-	if errors.Is(err, session.ErrHosted) { // perhaps another process finishes it
+	if errors.Is(err, session.ErrHosted) { // another process may be finishing it
 		ctx, stop := context.WithTimeout(context.Background(), finishTimeout)
 		defer stop()
 		if waited := h.awaitEnd(ctx); waited == nil && h.Status.Ended() {
@@ -189,11 +181,10 @@ func (h *hosted) finish() (folder.Status, error) {
 	return h.Status, nil
 }
 
-// finishTimeout is longer than finishing a session takes, of which most is the report to
-// a guild that cannot be reached.
+// finishTimeout exceeds the time to finish a session, most of which goes to a guild that cannot be reached.
 const finishTimeout = 2 * time.Minute
 
-// awaitEnd returns once the session has ended, or its host is dead.
+// awaitEnd returns once the session has ended or its host is dead.
 func (h *hosted) awaitEnd(ctx context.Context) error {
 	for {
 		if err := h.reopen(); err != nil {

@@ -11,12 +11,11 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/hosting/folder"
-	"heartbeat/internal/words"
 
 	"github.com/spf13/pflag"
 )
 
-// gcFlags is about what dead and old sessions left.
+// gcFlags are the flags of gc, which removes what dead and old sessions left.
 type gcFlags struct {
 	shownFlags
 	Older      time.Duration
@@ -47,44 +46,37 @@ heartbeat-host gc --older-than 7d --dry-run --json`,
 			f.Lookup("older-than").DefValue = "30d"
 			f.BoolVar(&o.Unanswered, "unanswered", false, "remove them even if entries of theirs were not answered")
 			f.BoolVar(&o.DryRun, "dry-run", false, "only say what would be done")
-			return f, func(args []string, s cli.Streams) error {
-				if err := errors.Join(cli.NoArgs(args), usage(o.check(f))); err != nil {
-					return err
-				}
+			return acts(f, o.all(f), func(s cli.Streams) error {
 				o.Older = time.Duration(older)
-				return named("gc", collect(&o, s))
-			}
+				return collect(&o, s)
+			})
 		},
 	}
 }
 
-// What gc does with a session.
+// What gc did with a session.
 const (
 	wasFinished = "finished" // its host was killed
 	wasRemoved  = "removed"  // its folder is gone
 	wasCleared  = "cleared"  // its temporary files are gone
-	wasKept     = "kept"     // it is old, and something would be lost
+	wasKept     = "kept"     // it is old, but something would be lost
 )
 
-// collected is what gc prints with --json.
+// collected is the JSON of gc, one a session.
 type collected struct {
 	SessionID string        `json:"sessionId"`
 	Folder    string        `json:"folder"`
 	What      string        `json:"what"`
 	Status    folder.Status `json:"status,omitempty"`
-	Why       string        `json:"why,omitempty"` // it was kept
+	Why       string        `json:"why,omitempty"` // why it was kept
 }
 
 func (c collected) tell(o *gcFlags, s cli.Streams) error {
-	if o.JSON {
-		return printJSON(s, c)
-	}
 	line := c.sentence()
 	if o.DryRun && c.What != wasKept {
 		line = "not done: " + line
 	}
-	_, err := fmt.Fprintln(s.Out, words.Line(line))
-	return err
+	return o.show(s, c, line)
 }
 
 func (c collected) sentence() string {
@@ -119,7 +111,6 @@ func collect(o *gcFlags, s cli.Streams) error {
 	return problems
 }
 
-// collectOne does what is to be done about one session.
 func collectOne(f folder.Folder, o *gcFlags) (done []collected, err error) {
 	h, err := open(f)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -167,11 +158,10 @@ func (h *hosted) clear(dry bool) (cleared bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	err = errors.Join(os.RemoveAll(h.TempDir()), lock.Release()) // it follows no links
+	err = errors.Join(os.RemoveAll(h.TempDir()), lock.Release()) // RemoveAll follows no links
 	return err == nil, err
 }
 
-// remove removes the session's folder.
 func (h *hosted) remove(o *gcFlags) error {
 	before := time.Now().Add(-o.Older)
 	if o.DryRun {

@@ -17,12 +17,12 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// drainFlags is about reports that no guild has taken yet.
+// drainFlags are the flags of drain-dlq, which sends the reports that no guild has taken yet.
 type drainFlags struct {
 	shownFlags
 	Once  bool
 	Every time.Duration
-	// Guild is the address for the reports of sessions that were not hosted here.
+	// Guild is the address for reports of sessions that were not hosted here.
 	Guild   string
 	Refused bool
 }
@@ -50,23 +50,18 @@ heartbeat-host drain-dlq --every 1m`,
 			f.Var(&every, "every", "how long to rest between two passes")
 			f.StringVar(&o.Guild, "guild", "", "the guild's `URL`, for reports of sessions that have no folder here")
 			f.BoolVar(&o.Refused, "refused", false, "send those again, too, that the guild has refused")
-			return f, func(args []string, s cli.Streams) error {
-				err := o.check(f)
+			return acts(f, o.all(f, func() error {
 				switch {
-				case err != nil:
 				case o.Once && f.Changed("every"):
-					err = errors.New("--every is about several passes: leave it or --once out")
+					return errors.New("--every is about several passes: leave it or --once out")
 				case every <= 0:
-					err = errors.New("--every is 0: give it some time, or use --once")
+					return errors.New("--every is 0: give it some time, or use --once")
 				case f.Changed("guild") && o.Guild == "":
-					err = errors.New("--guild is empty: name a URL, or leave the flag out")
-				}
-				if err = errors.Join(cli.NoArgs(args), usage(err)); err != nil {
-					return err
+					return errors.New("--guild is empty: name a URL, or leave the flag out")
 				}
 				o.Every = time.Duration(every)
-				return named("drain-dlq", drain(&o, s))
-			}
+				return nil
+			}), func(s cli.Streams) error { return drain(&o, s) })
 		},
 	}
 }
@@ -89,8 +84,7 @@ func drain(o *drainFlags, s cli.Streams) error {
 	}
 }
 
-// drainOnce finishes the dead sessions beside each database, and reports what waits
-// there.
+// drainOnce finishes the dead sessions beside each database and sends the waiting reports.
 func drainOnce(ctx context.Context, o *drainFlags, s cli.Streams) error {
 	dbs, problems := databases(o)
 	left := 0
@@ -103,9 +97,9 @@ func drainOnce(ctx context.Context, o *drainFlags, s cli.Streams) error {
 			if r.What != unsent.Sent {
 				left++
 			}
-			problems = errors.Join(problems, tell(r, o.JSON, s))
+			problems = errors.Join(problems, o.show(s, r, toldOf(r)))
 		}
-		if !errors.Is(err, unsent.ErrDraining) { // what another process does is done
+		if !errors.Is(err, unsent.ErrDraining) { // another process does it
 			problems = errors.Join(problems, err)
 		}
 	}
@@ -115,7 +109,7 @@ func drainOnce(ctx context.Context, o *drainFlags, s cli.Streams) error {
 	return problems
 }
 
-// databases are those of the sessions that the flags mean.
+// databases returns the databases that the flags select.
 func databases(o *drainFlags) ([]string, error) {
 	if o.DB != "" {
 		if err := becomeOwner(o.DB); err != nil {
@@ -127,31 +121,25 @@ func databases(o *drainFlags) ([]string, error) {
 	return folder.Databases()
 }
 
-// tell prints what became of a report.
-func tell(o unsent.Outcome, asJSON bool, s cli.Streams) error {
-	if asJSON {
-		return printJSON(s, o)
-	}
+// toldOf says what became of a report.
+func toldOf(o unsent.Outcome) string {
 	what := fmt.Sprintf("the %s of session %s", kinds[o.Kind], o.SessionID)
 	if o.SessionID == "" {
 		what = o.Path
 	}
-	line := what + " was taken by the guild"
 	switch o.What {
 	case unsent.Sent:
 		if o.As != "" && o.As != o.Status {
-			line += " as " + string(o.As)
+			return what + " was taken by the guild as " + string(o.As)
 		}
+		return what + " was taken by the guild"
 	case unsent.Refused:
-		line = what + " is refused by the guild, and stays: " + o.Why
+		return what + " is refused by the guild, and stays: " + o.Why
 	case unsent.Left:
-		line = what + " stays for the next time: " + o.Why
-	default:
-		line = what + " cannot be sent: " + o.Why
+		return what + " stays for the next time: " + o.Why
 	}
-	_, err := fmt.Fprintln(s.Out, words.Line(line))
-	return err
+	return what + " cannot be sent: " + o.Why
 }
 
-// kinds are the reports as people call them.
+// kinds names the reports for people.
 var kinds = map[store.Kind]string{store.Running: "start", store.Record: "end"}

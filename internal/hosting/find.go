@@ -11,20 +11,20 @@ import (
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/machine/rights"
 	"heartbeat/internal/see"
+	"heartbeat/internal/words"
 
 	"github.com/spf13/pflag"
 )
 
-// sessionIDs is what the arguments of verbs name that are about one session: see
-// [cli.Verb].
+// sessionIDs describes the session arguments of verbs: see [cli.Verb].
 const sessionIDs = "sessions"
 
-// whichID is the paragraph about what a session may be called.
+// whichID is the help's paragraph on how to name a session.
 const whichID = `ID is the session's id, or a beginning of it that no other session has.`
 
-// shownFlags is what every verb about hosted sessions has.
+// shownFlags are the flags of every verb about hosted sessions.
 type shownFlags struct {
-	DB   string // only sessions beside this database; "": all of this user's
+	DB   string // only sessions beside this database; "" for all of this user's
 	JSON bool
 }
 
@@ -33,40 +33,49 @@ func (o *shownFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&o.JSON, "json", false, "print JSON, one object a line")
 }
 
-func (o *shownFlags) check(f *pflag.FlagSet) error {
-	if f.Changed("db") && o.DB == "" {
-		return errors.New("--db is empty: name a database, or leave the flag out")
+// all checks the arguments of a verb that takes none, then runs further checks.
+func (o *shownFlags) all(f *pflag.FlagSet, more ...func() error) func(args []string) error {
+	return func(args []string) error {
+		if err := cli.NoArgs(args); err != nil {
+			return err
+		}
+		if f.Changed("db") && o.DB == "" {
+			return errors.New("--db is empty: name a database, or leave the flag out")
+		}
+		for _, check := range more {
+			if err := check(); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
-	return nil
 }
 
-// oneFlags is about one session.
+// oneFlags are the flags of a verb about one session.
 type oneFlags struct {
 	shownFlags
 	ID    string
 	Color string
 }
 
-// one takes the one argument of a verb that is about one session.
-func (o *oneFlags) one(f *pflag.FlagSet, args []string) error {
-	switch {
-	case len(args) == 0 || args[0] == "":
-		return errors.New("name a session: heartbeat-host list shows them")
-	case len(args) > 1:
-		return fmt.Errorf("unexpected argument %q", args[1])
+// one is [shownFlags.all] for a verb with one argument, its session.
+func (o *oneFlags) one(f *pflag.FlagSet, more ...func() error) func(args []string) error {
+	return func(args []string) error {
+		if len(args) == 0 || args[0] == "" {
+			return errors.New("name a session: heartbeat-host list shows them")
+		}
+		o.ID = args[0]
+		return o.all(f, more...)(args[1:])
 	}
-	o.ID = args[0]
-	return o.check(f)
 }
 
 // hosted is a session with its record.
 type hosted struct {
 	folder.View
-	troubles []see.Trouble // of its inbox, once [lookInto] has looked
+	troubles []see.Trouble // of its inbox, set by [lookInto]
 }
 
-// open reads a session's record. The error matches [fs.ErrNotExist] if the session has
-// no folder.
+// open reads a session's record. The error matches [fs.ErrNotExist] if the session has no folder.
 func open(f folder.Folder) (*hosted, error) {
 	v, err := f.View()
 	if err != nil {
@@ -75,9 +84,8 @@ func open(f folder.Folder) (*hosted, error) {
 	return hostedBy(v), nil
 }
 
-// hostedBy is a session that was looked at.
 func hostedBy(v folder.View) *hosted {
-	if v.State == nil { // it is only starting, or its host died as it did
+	if v.State == nil { // it is only starting, or its host died while it was
 		v.State = &folder.State{
 			Config: folder.Config{SessionID: v.ID, DB: v.DB}, Outcome: folder.Outcome{Status: folder.Pending},
 		}
@@ -85,7 +93,6 @@ func hostedBy(v folder.View) *hosted {
 	return &hosted{View: v}
 }
 
-// reopen reads the record again.
 func (h *hosted) reopen() error {
 	again, err := open(h.Folder)
 	if err == nil {
@@ -94,8 +101,8 @@ func (h *hosted) reopen() error {
 	return err
 }
 
-// folders returns the folders of the sessions that the flags mean, by database and id. The
-// error names what could not be read.
+// folders returns the folders of the selected sessions, by database and ID. The error names what
+// could not be read.
 func folders(o *shownFlags) ([]folder.Folder, error) {
 	if o.DB == "" {
 		return folder.Everywhere()
@@ -115,8 +122,8 @@ func becomeOwner(db string) error {
 	return err
 }
 
-// sessions reads those that the flags mean, and whose ids begin with a text. What cannot be
-// read is left out and named in the error.
+// sessions reads the selected sessions whose IDs begin with id. The error names what could not be
+// read; those are left out.
 func sessions(o *shownFlags, id string) (all []*hosted, problems error) {
 	found, problems := folders(o)
 	found = slices.DeleteFunc(found, func(f folder.Folder) bool { return !strings.HasPrefix(f.ID, id) })
@@ -127,17 +134,16 @@ func sessions(o *shownFlags, id string) (all []*hosted, problems error) {
 	return all, errors.Join(problems, err)
 }
 
-// find returns the one session that the flags name.
 func find(o *oneFlags) (*hosted, error) {
 	named, problems := sessions(&o.shownFlags, o.ID)
 	return pick(named, o.ID, problems)
 }
 
-// pick returns the one session of those whose ids begin with a text that is meant by
-// it. problems are why there may be others.
+// pick returns the session that id names among those whose IDs begin with it. problems say why
+// there may be others.
 func pick(named []*hosted, id string, problems error) (*hosted, error) {
 	whole := slices.DeleteFunc(slices.Clone(named), func(h *hosted) bool { return h.ID != id })
-	if len(whole) > 0 { // the others only begin with it
+	if len(whole) > 0 { // an exact ID wins over longer ones
 		named = whole
 	}
 	switch {
@@ -168,5 +174,14 @@ func ambiguous(id string, all []*hosted) error {
 	return fmt.Errorf("%q may be any of %d sessions: name one of %s", id, len(all), strings.Join(names, ", "))
 }
 
-// printJSON prints v as the verbs do with --json.
+// show prints v with --json, and otherwise the line, which is for people.
+func (o *shownFlags) show(s cli.Streams, v any, line string) error {
+	if o.JSON {
+		return printJSON(s, v)
+	}
+	_, err := fmt.Fprintln(s.Out, words.Line(line))
+	return err
+}
+
+// printJSON prints v as verbs do with --json.
 func printJSON(s cli.Streams, v any) error { return cli.PrintJSON(s.Out, v) }

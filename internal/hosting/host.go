@@ -24,23 +24,23 @@ import (
 )
 
 const (
-	// exitLater is the exit status for what passes by itself, and exitConfig that for a
-	// configuration that cannot be used: EX_TEMPFAIL and EX_CONFIG of sysexits(3).
+	// exitLater (EX_TEMPFAIL of sysexits(3)) means that trying later may work. exitConfig
+	// (EX_CONFIG) means an unusable configuration.
 	exitLater  = 75
 	exitConfig = 78
 	// configTimeout is how long a config may take to arrive.
 	configTimeout = time.Minute
-	// hostVerb is the hidden verb of the process that hosts a session. The session's id
-	// follows, for people who read a list of processes.
+	// hostVerb is the hidden verb of the process that hosts a session. The session's ID follows it
+	// for people who read a list of processes.
 	hostVerb = "__host"
-	// upPipe is the descriptor of that process on which it says that the session is up.
+	// upPipe is the descriptor on which that process reports that the session is up.
 	upPipe = 3
-	// upTimeout is how long a session may take until it is up.
+	// upTimeout is how long a session may take to come up.
 	upTimeout = 2 * time.Minute
 )
 
-// read reads and checks the config. An error may be a [*config.Problem]; the order has
-// then what is known of the session.
+// read reads and checks the config. After a [*config.Problem] the order still has what is known of
+// the session.
 func (o *order) read(stdin *os.File) (err error) {
 	if err := o.absolute(); err != nil {
 		return err
@@ -72,8 +72,8 @@ func readConfig(path string, stdin *os.File) ([]byte, error) {
 	return text, nil
 }
 
-// host hosts the session here, until its end. started is called once it is up. The
-// error says why it never was: a [*refusal] if the session has reported that itself.
+// host hosts the session in this process until its end, and calls started once it is up. The error
+// says why it never came up: a [*refusal] if the session has reported that itself.
 func (o *order) host(started func(session.Up)) (err error) {
 	if o.Hook, err = cli.Beside("heartbeat-stop"); err != nil {
 		return err
@@ -98,10 +98,9 @@ func (o *order) host(started func(session.Up)) (err error) {
 	return &refusal{Why: why, SessionID: o.Config.SessionID, Status: status}
 }
 
-// keepFailure keeps a record that the session failed, and sends it if the guild takes it
-// at once, if it is known whose it is: a session that is hosted already, or was, has a
-// record of its own, and one that can be started later has not failed. Who calls as the
-// babysitter is called never starts it again.
+// keepFailure records that the session failed, and sends the record if the guild takes it at once. It does
+// nothing if the session's ID or database is unknown, if the session is or was hosted (it has its own
+// record), or if it can be started later. Callers of the babysitter's interface never start it again.
 func (o *order) keepFailure(why error) error {
 	var used *session.UsedError
 	var told *refusal
@@ -111,7 +110,7 @@ func (o *order) keepFailure(why error) error {
 	}
 	f, err := folder.At(c.DBPath, c.SessionID)
 	if _, placeErr := os.Stat(filepath.Dir(c.DBPath)); err != nil || placeErr != nil {
-		return nil // there is no place for it
+		return nil // there is no place for the record
 	}
 	ctx := context.Background()
 	box := unsent.Beside(f.DB)
@@ -137,13 +136,13 @@ func (o *order) keepFailure(why error) error {
 	return err
 }
 
-// refusal says why a session is not hosted, as a JSON line.
+// refusal says why a session is not hosted, as a line of JSON.
 type refusal struct {
 	Why  string `json:"error"`
 	Path string `json:"path,omitempty"`
-	// SessionID is set where it is known.
+	// SessionID is set if it is known.
 	SessionID string `json:"sessionId,omitempty"`
-	// Status is that of the command. It is not printed.
+	// Status is the command's exit status. It is not printed.
 	Status int `json:"status,omitempty"`
 }
 
@@ -165,7 +164,7 @@ func (o *order) refusal(err error) *refusal {
 	return r
 }
 
-// print prints the line, and returns what ends the command.
+// print prints the line and returns the error that ends the command.
 func (r refusal) print(w io.Writer) error {
 	status := r.Status
 	r.Status = 0
@@ -181,7 +180,7 @@ type report struct {
 	Refusal *refusal    `json:"refusal,omitempty"`
 }
 
-// detach starts the process that hosts the session, and returns once that is up.
+// detach starts the process that hosts the session and returns once the session is up.
 func (o *order) detach() (*session.Up, error) {
 	o.Detached = true
 	self, err := os.Executable()
@@ -192,7 +191,7 @@ func (o *order) detach() (*session.Up, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the session's host: %w", err)
 	}
-	defer func() { _ = out.Close() }() // all was read that is wanted
+	defer func() { _ = out.Close() }() // the report was read
 	host := exec.Command(self, hostVerb, o.Config.SessionID)
 	host.Args[0] = command
 	host.Dir, host.SysProcAttr = "/", &syscall.SysProcAttr{Setsid: true}
@@ -208,7 +207,7 @@ func (o *order) detach() (*session.Up, error) {
 		return nil, fmt.Errorf("start the session's host: %w", err)
 	}
 	go func() {
-		defer func() { _ = stdin.Close() }() // a host that does not get all of it says so
+		defer func() { _ = stdin.Close() }() // a host that does not get all of it reports that
 		_ = cli.PrintJSON(stdin, o.Options)
 	}()
 	r, err := awaitReport(out)
@@ -237,7 +236,7 @@ func awaitReport(pipe *os.File) (r report, err error) {
 	return r, json.Unmarshal(b, &r)
 }
 
-// giveUp ends a host that is not up. It is asked to, so that it cleans up.
+// giveUp ends a host that is not up. It sends SIGTERM first, so that the host can clean up.
 func giveUp(host *exec.Cmd, why error, log string) error {
 	gone := make(chan error, 1)
 	go func() { gone <- host.Wait() }()
@@ -251,12 +250,12 @@ func giveUp(host *exec.Cmd, why error, log string) error {
 	return fmt.Errorf("the session's host, process %d: %w: %s may say more", host.Process.Pid, why, log)
 }
 
-// serveHost is the process that hosts a session. The options are on its stdin.
+// serveHost is the process that hosts a session. It reads its options from stdin.
 func serveHost(s cli.Streams) int {
 	unix.CloseOnExec(upPipe)
 	pipe := os.NewFile(upPipe, "up")
 	o := &order{}
-	if err := json.NewDecoder(s.In).Decode(&o.Options); err != nil || o.Config == nil { // who started it is gone, or somebody typed this
+	if err := json.NewDecoder(s.In).Decode(&o.Options); err != nil || o.Config == nil { // no starter, or typed by a person
 		s.Complain(fmt.Errorf("%s is for %s start alone, which gives it a session's options on stdin: %v", hostVerb, command, err))
 		return cli.ExitError
 	}
@@ -271,7 +270,7 @@ func serveHost(s cli.Streams) int {
 	return cli.ExitOK
 }
 
-// say tells the process that started this one. That may be gone.
+// say reports to the process that started this one, which may be gone.
 func say(pipe *os.File, r report) {
 	b, err := json.Marshal(r)
 	if err == nil {

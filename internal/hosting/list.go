@@ -17,10 +17,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// listFlags is about all sessions.
 type listFlags struct {
 	shownFlags
-	Running bool // only those that have not ended
+	Running bool // only sessions that have not ended
 	Color   string
 }
 
@@ -40,12 +39,7 @@ heartbeat-host list --json | jq -r 'select(.status == "failed") | .sessionId'`,
 			o.add(f)
 			f.BoolVar(&o.Running, "running", false, "only those that have not ended")
 			program.AddColor(f, &o.Color)
-			return f, func(args []string, s cli.Streams) error {
-				if err := errors.Join(cli.NoArgs(args), usage(o.check(f))); err != nil {
-					return err
-				}
-				return named("list", list(&o, s))
-			}
+			return acts(f, o.all(f), func(s cli.Streams) error { return list(&o, s) })
 		},
 	}
 }
@@ -78,18 +72,18 @@ func list(o *listFlags, s cli.Streams) error {
 	return errors.Join(printTable(all, layout.For(s.Out, o.Color)), err)
 }
 
-// latest are the sessions that the flags mean, the latest last.
+// latest returns the selected sessions, latest last.
 func latest(o *shownFlags) ([]*hosted, error) {
 	all, err := sessions(o, "")
 	slices.SortStableFunc(all, func(a, b *hosted) int { return a.State.HostedAt.Compare(b.State.HostedAt) })
 	return all, err
 }
 
-// maxOffered is how many sessions a shell offers: who presses Tab reads one screen at most.
+// maxOffered bounds the sessions that a shell offers: a person who presses Tab reads one screen at most.
 const maxOffered = 200
 
-// offeredSessions are the sessions that a shell offers, first those that have not ended.
-// What cannot be read is left out.
+// offeredSessions returns the sessions that a shell offers, running ones first. Unreadable ones are
+// left out.
 func offeredSessions() (hints []program.Hint) {
 	all, _ := latest(&shownFlags{})
 	running := slices.DeleteFunc(slices.Clone(all), func(h *hosted) bool { return h.Status.Ended() })
@@ -111,7 +105,7 @@ func (h *hosted) shown() any {
 	}{&state, h.troubles}
 }
 
-// lookInto finds what is wrong with the inboxes of sessions that have not ended.
+// lookInto finds the troubles of the inboxes of sessions that have not ended.
 func lookInto(all []*hosted) {
 	open := slices.DeleteFunc(slices.Clone(all), func(h *hosted) bool { return h.Status.Ended() })
 	paths := make([]string, len(open))
@@ -142,7 +136,7 @@ func printTable(all []*hosted, out layout.Output) error {
 	return out.Table(t)
 }
 
-// since is when the session got into its state, as far as that is known.
+// since is when the session got into its state, as far as known.
 func (h *hosted) since() time.Time {
 	if h.State.EndedAt != nil {
 		return *h.State.EndedAt
@@ -150,7 +144,7 @@ func (h *hosted) since() time.Time {
 	return h.State.HostedAt
 }
 
-// entries is how many were answered of how many: 2/3.
+// entries is the number of answered entries and of all: 2/3.
 func entries(e folder.Entries) string {
 	return fmt.Sprintf("%d/%d", e.Answered, e.Answered+e.Queued+e.InFlight+e.DeadLettered)
 }
@@ -162,7 +156,7 @@ func cost(usd *float64) string {
 	return fmt.Sprintf("$%.4f", *usd)
 }
 
-// why is why a session is in its state, one sentence or nothing.
+// why is one sentence on the session's state, or "".
 func (h *hosted) why() string {
 	switch {
 	case h.Status == folder.Dead:
@@ -175,7 +169,7 @@ func (h *hosted) why() string {
 	return ""
 }
 
-// trouble is the most urgent one of its inbox, "" for none.
+// trouble is the most urgent trouble of the session's inbox, "" for none.
 func (h *hosted) trouble() string {
 	if len(h.troubles) == 0 {
 		return ""

@@ -19,16 +19,15 @@ import (
 )
 
 const (
-	// maxLogLine is how much is shown of a line, in bytes.
+	// maxLogLine is how many bytes of a line are shown.
 	maxLogLine = 1 << 20
-	// logPoll is how often a log that is followed is looked at.
+	// logPoll is how often a followed log is read.
 	logPoll = 200 * time.Millisecond
 )
 
-// logsFlags is about a session's log.
 type logsFlags struct {
 	oneFlags
-	Count  int // 0: all
+	Count  int // 0 for all
 	Follow bool
 }
 
@@ -52,12 +51,7 @@ log; 128+n signal n ended the following.`,
 			o.add(f)
 			cli.AddCount(f, &o.Count, 50, "print the last `N` lines (0: all)")
 			cli.AddFollow(f, &o.Follow)
-			return f, func(args []string, s cli.Streams) error {
-				if err := o.one(f, args); err != nil {
-					return usage(err)
-				}
-				return named("logs", logs(&o, s))
-			}
+			return acts(f, o.one(f), func(s cli.Streams) error { return logs(&o, s) })
 		},
 	}
 }
@@ -89,7 +83,6 @@ func logs(o *logsFlags, s cli.Streams) (err error) {
 	return status(followLog(ctx, h, file, at, show))
 }
 
-// lineOf returns what prints a line.
 func lineOf(o *logsFlags, s cli.Streams) func([]byte) error {
 	if o.JSON {
 		return func(line []byte) error {
@@ -104,7 +97,7 @@ func lineOf(o *logsFlags, s cli.Streams) func([]byte) error {
 	}
 }
 
-// lastLines is the offset at which the last lines of a file begin; 0 of them are all.
+// lastLines is the offset of the last count lines of a file; 0 means all.
 func lastLines(file *disk.File, count int) (int64, error) {
 	info, err := file.Stat()
 	if err != nil || count == 0 {
@@ -114,21 +107,21 @@ func lastLines(file *disk.File, count int) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if !ends { // the last line has no end that counts
+	if !ends { // an unfinished last line counts
 		count--
 	}
 	return lines.Back(file, info.Size, count)
 }
 
-// printLog prints the lines of a log from an offset on, and returns where it has come to:
-// before a last line without its end, unless all is wanted.
+// printLog prints the lines of a log from an offset on and returns where it stopped: before an
+// unfinished last line, unless all is set.
 func printLog(file *disk.File, at int64, all bool, show func(line []byte) error) (int64, error) {
 	var failed error
 	err := lines.EachHead(maxLogLine, true, io.NewSectionReader(file, at, math.MaxInt64-at), at, func(start, end int64, line []byte, whole bool) bool {
 		if !whole && !all {
 			return false
 		}
-		if more := end - start - int64(len(line)); more > 2 { // than the end of the line
+		if more := end - start - int64(len(line)); more > 2 { // more than the line's end
 			line = fmt.Appendf(nil, "%s... and %d more bytes", line, more)
 		}
 		failed, at = show(line), end
@@ -137,7 +130,7 @@ func printLog(file *disk.File, at int64, all bool, show func(line []byte) error)
 	return at, errors.Join(err, failed)
 }
 
-// followLog prints what comes until nobody works on the session any more.
+// followLog prints further lines until nobody works on the session any more.
 func followLog(ctx context.Context, h *hosted, file *disk.File, at int64, show func(line []byte) error) (err error) {
 	for {
 		over := h.reopen() != nil || h.Host == 0

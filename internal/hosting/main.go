@@ -1,5 +1,5 @@
-// Package hosting is heartbeat-host, the command that hosts one session of Claude Code
-// for a program that may itself restart at any time: one file a verb.
+// Package hosting is heartbeat-host, the command that hosts one session of Claude Code for a
+// program that may itself restart at any time. Each verb has a file.
 package hosting
 
 import (
@@ -19,17 +19,16 @@ import (
 	"heartbeat/internal/notify"
 )
 
-// command is this command as one types it.
 const command = "heartbeat-host"
 
-// Main is the whole command; it does not return.
+// Main runs the command and does not return.
 func Main() {
 	guardian.Serve()
 	notify.Serve()
 	os.Exit(Run(os.Args[1:], cli.StandardStreams(command)))
 }
 
-// Run is the command with these arguments. It returns the exit status.
+// Run runs the command with these arguments and returns the exit status.
 func Run(args []string, s cli.Streams) int {
 	if len(args) > 0 && args[0] == hostVerb {
 		return serveHost(s)
@@ -42,7 +41,7 @@ func Run(args []string, s cli.Streams) int {
 	return theProgram().Run(args, s)
 }
 
-// theProgram is the command, with its verbs in the order in which help lists them.
+// theProgram is the command, with its verbs in the order of the help.
 func theProgram() program.Program {
 	return program.Program{
 		Name:  command,
@@ -66,24 +65,22 @@ heartbeat-host cancel ses-1`,
 	}
 }
 
-// named has an error begin with the verb.
-func named(verb string, err error) error {
-	if err == nil {
+// acts makes a verb's action: check its arguments, then do it. An error of do begins with the verb;
+// an error of check points to the verb's help.
+func acts(f *pflag.FlagSet, check func(args []string) error, do func(cli.Streams) error) (*pflag.FlagSet, cli.Action) {
+	return f, func(args []string, s cli.Streams) error {
+		if err := check(args); err != nil {
+			return cli.Usage(err)
+		}
+		if err := do(s); err != nil {
+			return fmt.Errorf("%s: %w", f.Name(), err)
+		}
 		return nil
 	}
-	return fmt.Errorf("%s: %w", verb, err)
 }
 
-// usage marks an error in how the command was called.
-func usage(err error) error {
-	if err == nil {
-		return nil
-	}
-	return cli.Usage(err)
-}
-
-// untilSignal returns a context that ends with the first signal that ends a program.
-// status makes an error of a verb that such a signal has ended.
+// untilSignal returns a context that ends with the first signal that ends a program. status turns
+// the error of a verb that was ended so into the exit status.
 func untilSignal() (ctx context.Context, stop func(), status func(error) error) {
 	taken := signals.Take()
 	ctx, cancel := taken.Context()

@@ -15,13 +15,12 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// resuming is the command that goes on with a session that has ended.
+// resuming is the command that continues an ended session.
 var resuming = words.Shell(command, "start", "--resume", "--config", "FILE")
 
-// sendFlags is about a later prompt.
 type sendFlags struct {
 	oneFlags
-	Text    []string // one, or none for stdin
+	Text    []string // one text, or none for stdin
 	EntryID string
 }
 
@@ -49,19 +48,18 @@ git diff | heartbeat-host send ses-1 -`,
 			f := cli.NewFlags("send")
 			o.add(f)
 			f.StringVar(&o.EntryID, "id", "", "give the entry this `id`, and append it only once")
-			return f, func(args []string, s cli.Streams) error {
+			check := o.one(f, func() error {
+				if f.Changed("id") && o.EntryID == "" {
+					return errors.New("--id is empty: name the entry, or leave the flag out")
+				}
+				return nil
+			})
+			return acts(f, func(args []string) error {
 				if len(args) == 2 {
 					o.Text, args = args[1:], args[:1]
 				}
-				err := o.one(f, args)
-				if err == nil && f.Changed("id") && o.EntryID == "" {
-					err = errors.New("--id is empty: name the entry, or leave the flag out")
-				}
-				if err != nil {
-					return usage(err)
-				}
-				return named("send", send(&o, s))
-			}
+				return check(args)
+			}, func(s cli.Streams) error { return send(&o, s) })
 		},
 	}
 }
@@ -89,8 +87,8 @@ func send(o *sendFlags, s cli.Streams) error {
 	return err
 }
 
-// send appends an entry to the session's inbox: through its host, which knows whether
-// it takes one more, or directly where the text is too long for that.
+// send appends an entry to the session's inbox: through the host, which knows whether the session
+// still takes entries, or directly if the text is too long for that.
 func (h *hosted) send(id, text string) (inbox.Receipt, error) {
 	if h.Status.Ended() || h.Status == folder.Dead {
 		return inbox.Receipt{}, h.over()
@@ -123,9 +121,9 @@ func (h *hosted) appendDirectly(ctx context.Context, id, text string) (inbox.Rec
 	return receipts[0], err
 }
 
-// over says that a session takes no more entries, and what to do.
+// over says that the session takes no more entries, and what to do.
 func (h *hosted) over() error {
-	_ = h.reopen() // what was read before will do
+	_ = h.reopen() // on an error the old record will do
 	if h.Status.Ended() {
 		return fmt.Errorf("session %s has ended (%s): nothing was appended: go on with it by %s, with the text as the prompt", h.ID, h.State.Status, resuming)
 	}

@@ -92,6 +92,7 @@ func (w *world) runs(id string, b attach.Backend) (folder.Folder, *folder.Lock) 
 // transcript is that of a session.
 func (w *world) transcript(id string) *transcript.Store {
 	db := store.In(folder.Root(w.db), id, nil)
+	require.NoError(w.t, db.Begin(w.t.Context(), id, w.db, nil))
 	s, err := transcript.Open(w.t.Context(), transcript.Options{DB: db, Guild: w.db, SessionID: id})
 	require.NoError(w.t, err)
 	w.t.Cleanup(func() { assert.NoError(w.t, db.Close()) })

@@ -1,6 +1,7 @@
 package hosting
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -61,16 +62,16 @@ the guild, whatever it was; 1 it could not be hosted, for whatever reason:
 	}
 }
 
-// order is a session that is to be hosted.
+// order describes a session to host.
 type order struct {
 	session.Options
-	file       string // the config's, or - for stdin
+	file       string // the config's file, - for stdin
 	foreground bool
-	seed       bool // it is called as the babysitter is
+	seed       bool // called through the babysitter's interface
 	notify     cli.NotifyFlags
 }
 
-// hosting builds a verb that hosts a session, in its way.
+// hosting builds a verb that hosts a session in the given way.
 func hosting(verb string, way func(*order, *pflag.FlagSet)) func() (*pflag.FlagSet, cli.Action) {
 	return func() (*pflag.FlagSet, cli.Action) {
 		o := &order{Options: session.Defaults(), file: "-"}
@@ -79,8 +80,8 @@ func hosting(verb string, way func(*order, *pflag.FlagSet)) func() (*pflag.FlagS
 		way(o, f)
 		f.Bool("json", true, "print JSON, which it does in any case")
 		return f, func(args []string, s cli.Streams) error {
-			if err := errors.Join(cli.NoArgs(args), usage(o.check(f))); err != nil {
-				return err
+			if err := cmp.Or(cli.NoArgs(args), o.check(f)); err != nil {
+				return cli.Usage(err)
 			}
 			return start(o, s)
 		}
@@ -117,8 +118,7 @@ func (o *order) check(f *pflag.FlagSet) error {
 	return o.notify.Check()
 }
 
-// absolute makes the paths in the flags absolute: the session's working directory is
-// another.
+// absolute makes the flags' paths absolute, since the session has another working directory.
 func (o *order) absolute() error {
 	for _, path := range []*string{&o.Inbox, &o.Claude} {
 		if *path == "" || path == &o.Claude && filepath.Base(*path) == *path {
@@ -133,7 +133,7 @@ func (o *order) absolute() error {
 	return nil
 }
 
-// start hosts a session in a process of its own, or here.
+// start hosts a session in a process of its own, or in this one.
 func start(o *order, s cli.Streams) error {
 	err := o.read(s.In)
 	var problem *config.Problem

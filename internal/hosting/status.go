@@ -40,12 +40,7 @@ heartbeat-host status ses-1 --json | jq -r .status`,
 			f := cli.NewFlags("status")
 			o.add(f)
 			program.AddColor(f, &o.Color)
-			return f, func(args []string, s cli.Streams) error {
-				if err := o.one(f, args); err != nil {
-					return usage(err)
-				}
-				return named("status", status(&o, s))
-			}
+			return acts(f, o.one(f), func(s cli.Streams) error { return status(&o, s) })
 		},
 	}
 }
@@ -63,8 +58,7 @@ func status(o *oneFlags, s cli.Streams) error {
 	return h.print(layout.For(s.Out, o.Color))
 }
 
-// refresh asks the host, which knows more than its record says: that is written when
-// something changes, and not for each message.
+// refresh asks the host, which knows more than its record: that is written at changes, not at each message.
 func (h *hosted) refresh() {
 	if h.Host == 0 || h.Status.Ended() {
 		return
@@ -83,7 +77,7 @@ func (h *hosted) refresh() {
 		}
 		return
 	}
-	_ = h.reopen() // it may have ended just now; what was read before will do
+	_ = h.reopen() // it may have ended just now; on an error the old record will do
 }
 
 func (h *hosted) print(out layout.Output) error {
@@ -96,7 +90,7 @@ func (h *hosted) print(out layout.Output) error {
 	return out.Table(t)
 }
 
-// rows are what status shows, a name and its value each. Empty values are left out.
+// rows are the rows of status, a name and a value each. Empty values are left out.
 func (h *hosted) rows(out layout.Output, now time.Time) [][2]string {
 	s := h.State
 	at := func(t *time.Time) string { return known(t, func(t *time.Time) string { return out.When(now, *t) }) }
@@ -122,7 +116,7 @@ func (h *hosted) rows(out layout.Output, now time.Time) [][2]string {
 	return append(rows, [2]string{"output", words.Brief(s.Output)})
 }
 
-// known is what is said of something that may not be known, "" if it is not.
+// known words a value that may be unknown, "" if it is.
 func known[T any](what *T, say func(*T) string) string {
 	if what == nil {
 		return ""
@@ -207,7 +201,7 @@ func cancelOf(c *folder.Cancel) string {
 	return "by " + words.Line(c.By) + " at " + words.Stamp(c.At)
 }
 
-// reportOf says how a report fared, and whether the guild took it with another status.
+// reportOf says what became of a report, and under which other status the guild took it.
 func reportOf(r folder.Report, status folder.Status) string {
 	text := string(r.State)
 	if r.As != "" && r.As != status {

@@ -15,12 +15,12 @@ import (
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/store"
 	"heartbeat/internal/hosting/stream"
+	"heartbeat/internal/hosting/transcript"
 	"heartbeat/internal/words"
 
 	"github.com/spf13/pflag"
 )
 
-// transcriptFlags is about a session's conversation.
 type transcriptFlags struct {
 	oneFlags
 	Text bool
@@ -34,9 +34,9 @@ func transcriptVerb() cli.Verb {
 		Short: "print a session's conversation, also once gc has removed the rest",
 		Long: `Print the conversation of a session, up to now if it is running: the messages of
 the assistant and of the user, one JSON object a line, as the client spelled them, or
-with --text for people. Of a session that has no folder any more, or was hosted by the
-babysitter of shardworks, it is what the guild's own table has, of all databases beside
-which this user has hosted sessions or of --db.
+with --text for people. Of a session that was hosted by the babysitter of shardworks it is
+what the guild's own table has, of all databases beside which this user has hosted sessions
+or of --db.
 
 ` + whichID + `
 
@@ -49,16 +49,12 @@ heartbeat-host transcript ses-1 --text --db .nexus/nexus.db | less`,
 			f := cli.NewFlags("transcript")
 			o.add(f)
 			f.BoolVar(&o.Text, "text", false, "print it for people")
-			return f, func(args []string, s cli.Streams) error {
-				err := o.one(f, args)
-				if err == nil && o.Text && o.JSON {
-					err = errors.New("--text and --json are two forms of the same: leave one out")
+			return acts(f, o.one(f, func() error {
+				if o.Text && o.JSON {
+					return errors.New("--text and --json are two forms of the same: leave one out")
 				}
-				if err != nil {
-					return usage(err)
-				}
-				return named("transcript", export(&o, s))
-			}
+				return nil
+			}), func(s cli.Streams) error { return export(&o, s) })
 		},
 	}
 }
@@ -95,7 +91,7 @@ func export(o *transcriptFlags, s cli.Streams) error {
 	return status(out.Flush())
 }
 
-// inFull is a message for people.
+// inFull formats a message for people.
 func inFull(m stream.Stored) string {
 	head := m.Type
 	if !m.At.IsZero() {
@@ -105,27 +101,35 @@ func inFull(m stream.Stored) string {
 	return words.Plain(head+"\n"+strings.TrimRight(said, "\n")) + "\n\n"
 }
 
-// locate returns the one session that the flags name. It may have no folder any more:
-// then it has no state, and is only in the guild's table.
+// locate returns the one session that the flags name. A session without a folder has no state.
 func locate(ctx context.Context, o *oneFlags) (*hosted, error) {
 	named, problems := sessions(&o.shownFlags, o.ID)
 	if slices.ContainsFunc(named, func(h *hosted) bool { return h.ID == o.ID }) {
 		return pick(named, o.ID, problems)
 	}
-	dbs, _ := folder.Databases() // the problems are known
+	dbs, _ := folder.Databases() // sessions has returned the problems
 	if o.DB != "" {
 		dbs = []string{o.DB}
 	}
 	for _, db := range dbs {
-		ids, err := store.Rows(ctx, db, o.ID)
+		host := store.In(folder.Root(db), "", nil)
+		kept, err := host.Begins(ctx, o.ID)
+		problems = errors.Join(problems, err, host.Close())
+		var ids []string
+		for _, s := range kept {
+			if f, err := folder.At(db, s.ID); err == nil && f.DB == s.GuildDB {
+				ids = append(ids, s.ID)
+			}
+		}
+		rows, err := store.Rows(ctx, db, o.ID)
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil
-			if db == o.DB {
+			if db == o.DB && len(ids) == 0 {
 				err = fmt.Errorf("there is no database %s", db)
 			}
 		}
 		problems = errors.Join(problems, err)
-		for _, id := range ids {
+		for _, id := range append(ids, rows...) {
 			f, err := folder.At(db, id)
 			if err == nil && !slices.ContainsFunc(named, func(h *hosted) bool { return h.Folder == f }) {
 				named = append(named, &hosted{View: folder.View{Folder: f}})
@@ -138,13 +142,24 @@ func locate(ctx context.Context, o *oneFlags) (*hosted, error) {
 	return pick(named, o.ID, problems)
 }
 
-// soFar yields the session's messages, and waits for no other.
+// soFar yields the session's present messages and waits for no more.
 func (h *hosted) soFar(ctx context.Context) iter.Seq2[stream.Stored, error] {
 	return func(yield func(stream.Stored, error) bool) {
 		if h.State == nil {
+			db := store.In(folder.Root(h.DB), "", nil)
+			defer db.Close() // only read
+			kept := false
+			for m, err := range transcript.ReadEnded(ctx, transcript.Options{DB: db, SessionID: h.ID}, 1) {
+				if kept = true; !yield(m, err) || err != nil {
+					return
+				}
+			}
+			if kept {
+				return
+			}
 			row, err := store.Row(ctx, h.DB, h.ID)
 			for i, raw := range row {
-				m, is := stream.Parse(raw) // which has no time
+				m, is := stream.Parse(raw) // these have no time
 				if is && !yield(stream.Stored{N: int64(i) + 1, Type: m.Type, Content: m.Raw}, nil) {
 					return
 				}

@@ -73,6 +73,9 @@ func TestTranscriptAfterCollection(t *testing.T) {
 	assert.Empty(t, call(t, "", "list", "--json").out)
 	assert.Equal(t, asked+"\n", call(t, "", "transcript", "ses-1").out)
 	assert.Equal(t, asked+"\n", call(t, "", "transcript", "ses-1", "--db", w.db).out)
+	require.NoError(t, os.Remove(w.db))
+	assert.Equal(t, ran{0, asked + "\n", ""}, call(t, "", "transcript", "ses-1"))
+	assert.Equal(t, ran{0, asked + "\n", ""}, call(t, "", "transcript", "ses-1", "--db", w.db))
 	assert.Contains(t, call(t, "", "transcript", "other").err, `no session is called "other" in the databases of this user's sessions: name another database with --db`)
 }
 

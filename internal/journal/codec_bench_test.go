@@ -15,7 +15,7 @@ func BenchmarkRecordDecode(b *testing.B) {
 	body := full().encode()
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := decodeRecord(body); err != nil {
+		if _, err := decodeRecord(body, false); err != nil {
 			b.Fatal(err)
 		}
 	}

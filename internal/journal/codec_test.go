@@ -48,15 +48,15 @@ func TestARecordIsWrittenAsEver(t *testing.T) {
 }
 
 func TestARecordIsReadAsItWasWritten(t *testing.T) {
-	got, err := decodeWhole([]byte(fullRecord))
+	got, err := decodeRecord([]byte(fullRecord), true)
 	require.NoError(t, err)
 	assert.Equal(t, full(), got)
-	got, err = decodeRecord([]byte(fullRecord))
+	got, err = decodeRecord([]byte(fullRecord), false)
 	require.NoError(t, err)
 	want := full()
 	want.Appends = nil
 	assert.Equal(t, want, got)
-	got, err = decodeWhole([]byte(emptyRecord))
+	got, err = decodeRecord([]byte(emptyRecord), true)
 	require.NoError(t, err)
 	assert.Equal(t, new(Record), got)
 	assert.Equal(t, &mark{Followed: 2, Boot: "b", Handed: true}, decodeMark([]byte(`{"handed":true,"boot":"b","followed":2}`)))
@@ -66,7 +66,7 @@ func TestARecordIsReadAsItWasWritten(t *testing.T) {
 // an error: to take it for one of the files would write there what is not its own.
 func TestALineForNoFileIsNoDeadLetter(t *testing.T) {
 	for _, name := range []string{".letters.jsonl", "", "Queue"} {
-		_, err := decodeWhole([]byte(`{"seq":1,"appends":[{"file":"` + name + `","at":0,"line":{}}]}`))
+		_, err := decodeRecord([]byte(`{"seq":1,"appends":[{"file":"`+name+`","at":0,"line":{}}]}`), true)
 		assert.ErrorContains(t, err, "not a file of an inbox", "%q", name)
 	}
 }
@@ -92,14 +92,14 @@ func FuzzRecordCodec(f *testing.F) {
 	f.Add([]byte(`{"inbox":"` + strings.Repeat(`\u00e9`, 20) + `","sessions":[ 1 ,
 		2 ],"seq":null}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		r, err := decodeWhole(body)
+		r, err := decodeRecord(body, true)
 		if err != nil {
 			return
 		}
 		written := r.encode()
 		require.True(t, json.Valid(written), "%q", written)
 		require.NotContains(t, string(written), "\n")
-		again, err := decodeWhole(written)
+		again, err := decodeRecord(written, true)
 		require.NoError(t, err)
 		assert.Equal(t, written, again.encode())
 		for i, l := range r.Appends {
@@ -107,7 +107,7 @@ func FuzzRecordCodec(f *testing.F) {
 				assert.Equal(t, l.Bytes(), again.Appends[i].Bytes(), "what is written, to the byte")
 			}
 		}
-		short, err := decodeRecord(written)
+		short, err := decodeRecord(written, false)
 		require.NoError(t, err)
 		short.Appends = again.Appends
 		assert.Equal(t, again, short)

@@ -12,8 +12,8 @@ import (
 	"heartbeat/internal/lines"
 )
 
-// Commit makes a record durable. After an error nothing changed, unless it matches
-// [ErrUncertain]. [Store.Follow] then brings the other files to what it says.
+// Commit makes a record durable. After an error nothing changed, unless the error matches [ErrUncertain].
+// [Store.Follow] then updates the other files.
 func (s *Store) Commit(r *Record) error {
 	if err := s.StillLocked(); err != nil {
 		return err
@@ -26,12 +26,11 @@ func (s *Store) Commit(r *Record) error {
 	return nil
 }
 
-// Follow brings the other files to what the last commit says. After an error the
-// commit stands all the same. settled is how far the queue file was delivered or
-// settled.
+// Follow updates the other files to the last commit. After an error the commit still stands. settled is how
+// far the queue file was delivered or settled.
 //
-// Only what an operator may take away again is synced: the journal can make the
-// rest good until it is shortened, and shortening syncs it.
+// Only a file from which an operator may remove lines is synced. The journal can restore the rest until it is
+// shortened, and shortening syncs the rest.
 func (s *Store) Follow(settled int64) error {
 	if err := s.write(s.last.Appends, settled, true); err != nil {
 		return err
@@ -42,8 +41,8 @@ func (s *Store) Follow(settled int64) error {
 	return err
 }
 
-// CatchUp puts the lines of the last commit where it said, if [Store.Follow] could
-// not: once another record follows, only that one is made good.
+// CatchUp writes the lines of the last commit if [Store.Follow] could not: once another record follows, only
+// the lines of that one are restored.
 func (s *Store) CatchUp(settled int64) error {
 	if !s.behind {
 		return nil
@@ -58,11 +57,11 @@ func (s *Store) CatchUp(settled int64) error {
 	return nil
 }
 
-// Appended is where the lines that the last commit added to the queue file are.
+// Appended returns where the lines that the last commit added to the queue file are.
 func (s *Store) Appended() []Span { return s.appended }
 
-// Changed reports whether lines of an earlier commit were added to the queue file:
-// what its inode tells is then our own doing.
+// Changed reports whether lines of an earlier commit were added to the queue file, so that its inode shows
+// heartbeat's own change.
 func (s *Store) Changed() bool { return s.changed }
 
 // Followed reports whether the other files show the last commit.
@@ -73,9 +72,8 @@ func (s *Store) HandedOver() error {
 	return s.log.add(mark{Followed: s.last.Seq, Boot: s.boot, Handed: true})
 }
 
-// Place decides where the lines of the commit that r is to become go, and notes
-// them in r. queue is the open queue file, or nil. A line for the queue goes where
-// it says only if nobody else appends meanwhile.
+// Place decides where the lines of the next commit go, and notes that in its record r. queue is the open
+// queue file, or nil. A line for the queue gets its planned place only if nobody else appends meanwhile.
 func (s *Store) Place(r *Record, pending []Line, queue *disk.File) (err error) {
 	r.Appends = nil
 	for _, l := range pending {
@@ -103,8 +101,8 @@ func lastOf(all []Line, k Kind) *Line {
 	return nil
 }
 
-// placeInFile puts a line at the end of an append-only file. more says that this
-// commit has lines for the file already, which its size does not show yet.
+// placeInFile puts a line at the end of an append-only file. more says that this commit already has lines for
+// the file, which the file's size does not include yet.
 func (s *Store) placeInFile(l Line, end *End, more bool) (Line, error) {
 	if !more {
 		size, whole, err := s.files[l.Kind].lineEnd()
@@ -121,7 +119,7 @@ func (s *Store) placeInFile(l Line, end *End, more bool) (Line, error) {
 	return l, nil
 }
 
-// lineEnd is the file's size, and whether it ends in a newline.
+// lineEnd returns the file's size, and whether the file ends in a newline.
 func (f *File) lineEnd() (size int64, whole bool, err error) {
 	open, size, err := f.made()
 	if err != nil {
@@ -131,8 +129,7 @@ func (f *File) lineEnd() (size int64, whole bool, err error) {
 	return size, whole, err
 }
 
-// placeInQueue puts a line at the end of the queue file, or behind the line before
-// it in the same commit.
+// placeInQueue puts a line at the end of the queue file, or behind the previous line of the same commit.
 func placeInQueue(l Line, generation int, before *Line, queue *disk.File) (_ Line, err error) {
 	l.Generation = generation
 	if before != nil {
@@ -148,17 +145,16 @@ func placeInQueue(l Line, generation int, before *Line, queue *disk.File) (_ Lin
 	return l, err
 }
 
-// Replay does what a kill or a power loss kept from following the last record.
-// inFlightEnd is where the entry in flight ends in the queue file, 0 without one;
-// settled is how far the queue file was delivered or settled.
+// Replay completes the last record after a kill or a power loss. inFlightEnd is where the entry in flight
+// ends in the queue file, 0 for none; settled is how far the queue file was delivered or settled.
 //
-// After a power loss any result since the journal was last shortened may be
-// missing. In one boot only what the last commit was to add may be; whatever else
-// is missing, somebody has taken away. A dead letter is synced before the mark is
-// written, so with a mark it is where it was, or an operator has taken it away.
+// After a power loss any result since the journal was last shortened may be missing. Within one boot only the
+// lines of the last commit may be missing; anything else that is missing was removed by somebody. A dead
+// letter is synced before the mark is written, so with a mark it was in the file, and if it is missing an
+// operator removed it.
 //
-// A kill may have come before the commit's own sync, so that comes first: the
-// files must not show what a power loss would take back.
+// A kill may have preceded the commit's own sync, so that comes first: the files must not show what a power
+// loss would take back.
 func (s *Store) Replay(inFlightEnd, settled int64) error {
 	err := s.log.settle()
 	if err != nil {
@@ -167,7 +163,7 @@ func (s *Store) Replay(inFlightEnd, settled int64) error {
 	last, marked := &s.last, s.marked
 	err = s.log.each(s.boot, func(r *Record, followed bool) error {
 		if last.Boot == s.boot && r.Seq < last.Seq {
-			return nil // a record is only followed by another once the files show it
+			return nil // the next record is only written once the files show this one
 		}
 		return s.write(slices.DeleteFunc(r.Appends, func(l Line) bool {
 			return !last.needs(l, r.Seq, inFlightEnd) ||
@@ -177,7 +173,7 @@ func (s *Store) Replay(inFlightEnd, settled int64) error {
 	if err == nil {
 		err = s.show()
 	}
-	if err == nil && marked { // a new boot: the next one need not do this again
+	if err == nil && marked { // a new boot: the next transaction need not do this again
 		err = s.shorten()
 	}
 	if err != nil {
@@ -186,8 +182,7 @@ func (s *Store) Replay(inFlightEnd, settled int64) error {
 	return nil
 }
 
-// needs reports whether a line of the record of that number must be where it was
-// to go, now that r is the last record.
+// needs reports whether a line of record seq must be in its place, now that r is the last record.
 func (r *Record) needs(l Line, seq, inFlightEnd int64) bool {
 	if l.Kind == Queue { // it waits, and the queue file was not replaced since
 		return l.Generation == r.QueueGeneration && l.At >= max(r.Cursor, inFlightEnd)
@@ -195,8 +190,8 @@ func (r *Record) needs(l Line, seq, inFlightEnd int64) bool {
 	return l.Generation == r.Ends[l.Kind].Generation && (!kinds[l.Kind].synced || seq == r.Seq)
 }
 
-// shorten takes away the journal's records before the last. What only they vouch
-// for is synced first.
+// shorten removes the journal's records before the last. It first syncs the lines that only those records
+// vouch for.
 func (s *Store) shorten() error {
 	if err := s.syncVouchedFor(); err != nil {
 		return err
@@ -204,7 +199,7 @@ func (s *Store) shorten() error {
 	r := s.last
 	r.Appends = nil
 	record := sumLine(r.encode())
-	if err := s.StillLocked(); err != nil { // others' commits would go with the old one
+	if err := s.StillLocked(); err != nil { // otherwise commits of another process would go with the old journal
 		return err
 	}
 	if err := disk.Publish(s.path(), fill(record), true); err != nil {
@@ -220,12 +215,12 @@ func (s *Store) shorten() error {
 	}
 	s.log = l
 	s.log.end = int64(len(record))
-	// Not published along with the record: a kill before the directory's sync
-	// must leave a journal that the next transaction settles first.
+	// Not published along with the record: a kill before the directory's sync must leave a journal that the
+	// next transaction settles first.
 	return s.log.add(mark{Followed: r.Seq, Boot: s.boot})
 }
 
-// syncVouchedFor makes durable what only the journal vouches for until then.
+// syncVouchedFor makes durable the lines that only the journal vouches for.
 func (s *Store) syncVouchedFor() error {
 	for k, row := range kinds {
 		if row.synced {

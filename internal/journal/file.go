@@ -9,18 +9,18 @@ import (
 	"heartbeat/internal/lines"
 )
 
-// File is one of the files beside the inbox. It is opened when it is first needed,
-// and stays open until [File.Close].
+// File is one of the files beside the inbox. It is opened when it is first needed, and stays open until
+// [File.Close].
 type File struct {
 	path     string
 	readOnly bool
 	open     *disk.File
 }
 
-// Path is the file's name.
+// Path returns the file's name.
 func (f *File) Path() string { return f.path }
 
-// Existing is the open file; nil means that it is not there.
+// Existing returns the open file, nil if it does not exist.
 func (f *File) Existing() (*disk.File, error) {
 	if f.open != nil {
 		return f.open, nil
@@ -37,7 +37,7 @@ func (f *File) Existing() (*disk.File, error) {
 	return opened, err
 }
 
-// made is the open file, created where it was missing, and its size as it is now.
+// made returns the open file, created if it was missing, and its present size.
 func (f *File) made() (_ *disk.File, size int64, err error) {
 	if f.open != nil {
 		info, err := f.open.Stat()
@@ -49,8 +49,8 @@ func (f *File) made() (_ *disk.File, size int64, err error) {
 	return f.open, f.open.Info().Size, nil
 }
 
-// Content is the whole file; nil means that it is not there. If it is longer than limit, the
-// error matches [disk.ErrTooLarge].
+// Content returns the whole file, nil if it does not exist. If it is longer than limit, the error matches
+// [disk.ErrTooLarge].
 func (f *File) Content(limit int64) ([]byte, error) {
 	opened, err := f.Existing()
 	if opened == nil || err != nil {
@@ -59,7 +59,7 @@ func (f *File) Content(limit int64) ([]byte, error) {
 	return opened.ReadUpTo(limit)
 }
 
-// remove takes the file away.
+// remove removes the file.
 func (f *File) remove() error {
 	return errors.Join(f.Close(), disk.Remove(f.path))
 }
@@ -71,28 +71,37 @@ func (f *File) Close() error {
 	return opened.Close()
 }
 
-// Seen is how far a file was read, and what it looked like then: by that it is told later
-// whether the same file has at most grown.
+// OpenState opens one of heartbeat's own files for reading; nil means that it does not exist.
+func OpenState(path string) (*disk.File, error) {
+	f, err := disk.OpenRead(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return f, err
+}
+
+// Seen is how far a file was read, and what it looked like then. It tells later whether the same file has at
+// most grown.
 type Seen struct {
-	File   string `json:"file"` // its identity, empty where there was none
+	File   string `json:"file"` // the file's identity, "" if there was no file
 	Off    int64  `json:"end"`
 	Mtime  int64  `json:"mtime_ns"`
 	Before string `json:"before"` // a hash of the bytes before Off
 	Size   int64  `json:"-"`
 }
 
-// SeenUpTo is a file that was read up to an offset.
+// SeenUpTo returns the Seen of a file that was read up to an offset.
 func SeenUpTo(f *disk.File, off int64) (Seen, error) {
 	before, err := before(f, off)
 	return Seen{f.Identity(), off, f.Info().Mtime, before, f.Info().Size}, err
 }
 
-// In is the offset from which the reading of a file goes on: 0, unless it is the one that was
-// seen, and what was read of it stands there.
+// In returns the offset from which to go on reading a file. It is 0 unless the file is the one that was seen
+// and still has the bytes that were read.
 func (s Seen) In(f *disk.File) (int64, error) {
 	now := f.Info()
 	if s.File != f.Identity() || now.Size < s.Size || now.Size == s.Size && now.Mtime != s.Mtime {
-		return 0, nil // the last: it was edited in place
+		return 0, nil // in the last case it was edited in place
 	}
 	if is, err := before(f, s.Off); err != nil || is != s.Before {
 		return 0, err
@@ -100,23 +109,20 @@ func (s Seen) In(f *disk.File) (int64, error) {
 	return s.Off, nil
 }
 
-// before is a hash of some bytes before an offset, enough to tell one line from another.
+// before hashes the bytes before an offset, enough of them to tell one line from another.
 func before(f *disk.File, off int64) (string, error) {
 	b := make([]byte, min(off, 4<<10))
 	n, err := f.ReadAt(b, off-int64(len(b)))
 	if err == io.EOF {
-		err = nil // it was truncated just now, and the difference shows that
+		err = nil // it was just truncated, which the different hash shows
 	}
 	return lines.ID(b[:n]), err
 }
 
-// EndOf is the end of the last whole line of a file that may not exist.
+// EndOf returns the end of the last whole line of a file that may not exist.
 func EndOf(path string) (s Seen, err error) {
-	f, err := disk.OpenRead(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Seen{}, nil
-	}
-	if err != nil {
+	f, err := OpenState(path)
+	if f == nil || err != nil {
 		return Seen{}, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()

@@ -11,8 +11,8 @@ import (
 	"heartbeat/internal/lines"
 )
 
-// write puts the lines of one commit where it said, however much of them is there
-// already, which is nothing where the commit is fresh.
+// write puts the lines of one commit in their places. With fresh none of them is there yet; otherwise it
+// writes only what is missing.
 func (s *Store) write(all []Line, settled int64, fresh bool) error {
 	var by [Queue + 1][]Line
 	var unscheduled []string // ids of scheduled lines that are settled
@@ -35,9 +35,8 @@ func (s *Store) write(all []Line, settled int64, fresh bool) error {
 	return s.unschedule(unscheduled)
 }
 
-// show writes the cursor and what is in flight, and marks the record as followed.
-// The cursor comes first: in between, an entry in flight that lies before the
-// cursor reads as answered, which it is.
+// show writes the cursor and the entry in flight, and marks the record as followed. The cursor comes first:
+// in between, an entry in flight before the cursor reads as answered, which it is.
 func (s *Store) show() error {
 	cursor := strconv.AppendInt(nil, s.last.Cursor, 10)
 	if err := s.cursor.overwrite(cursor, 0); err != nil {
@@ -71,10 +70,9 @@ func (s *Store) showInFlight() error {
 	return disk.Create(responded)
 }
 
-// overwrite replaces a small file's content in place, which costs far less than a
-// new file and a rename. A reader sees no difference as long as the new content is
-// not shorter, or pad (if not 0) fills it up; otherwise the file is replaced. The
-// journal makes good what a kill during the write leaves.
+// overwrite replaces a small file's content in place, which costs far less than a new file and a rename. A
+// reader sees no difference if the new content is not shorter, or if pad (unless 0) fills it up; otherwise a
+// new file is published. After a kill during the write the journal restores the content.
 func (f *File) overwrite(content []byte, pad byte) error {
 	const maxPad = 64 << 10
 	open, size, err := f.made()
@@ -91,7 +89,7 @@ func (f *File) overwrite(content []byte, pad byte) error {
 	return open.WriteAt(content, 0)
 }
 
-// writeFile writes the lines of one file: all at once where none is there yet.
+// writeFile writes the lines of one file, all at once if none is there yet.
 func (s *Store) writeFile(k Kind, all []Line) error {
 	if len(all) == 0 {
 		return nil
@@ -117,7 +115,7 @@ func (s *Store) writeFile(k Kind, all []Line) error {
 	return nil
 }
 
-// writeMissing writes what a file lacks of each line.
+// writeMissing writes the missing part of each line.
 func writeMissing(f *disk.File, all []Line) error {
 	for _, l := range all {
 		rest, at, err := missing(f, l)
@@ -131,9 +129,8 @@ func writeMissing(f *disk.File, all []Line) error {
 	return nil
 }
 
-// unschedule takes lines out of .scheduled.jsonl, given by their ids: their entries
-// are in the queue by now, or were canceled. It is durable when it returns, since
-// they must not be appended once more.
+// unschedule removes lines from .scheduled.jsonl by their ids, because their entries are in the queue by now,
+// or were canceled. It is durable when it returns, since they must not be appended again.
 func (s *Store) unschedule(ids []string) error {
 	if len(ids) == 0 {
 		return nil
@@ -169,11 +166,10 @@ func (s *Store) unschedule(ids []string) error {
 	return errors.Join(file.Close(), disk.Rename(path, file.path))
 }
 
-// missing is what a file lacks of a committed line, and where that goes: all of
-// it, or the end that a killed write did not get to, or the bytes in whose place a
-// power loss left zeros; nothing where the line is there. If something else stands
-// at the line's offset, others have changed the file since, and the line may stand
-// anywhere.
+// missing returns what a file lacks of a committed line, and its offset: the whole line, the end that a
+// killed write did not reach, or the bytes that a power loss left as zeros. It returns nothing if the line is
+// there. If something else stands at the line's offset, somebody has changed the file since, and the line may
+// stand anywhere.
 func missing(f *disk.File, l Line) (rest []byte, at int64, err error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -196,7 +192,7 @@ func missing(f *disk.File, l Line) (rest []byte, at int64, err error) {
 	}
 	from := int64(0)
 	if l.Kind == Queue {
-		from = min(l.At, info.Size) // it only grows
+		from = min(l.At, info.Size) // the queue file only grows
 	}
 	found, err := lines.Holds(io.NewSectionReader(f, from, info.Size-from), l.content())
 	if err != nil || found {
@@ -207,8 +203,8 @@ func missing(f *disk.File, l Line) (rest []byte, at int64, err error) {
 	return l.Bytes(), info.Size, err
 }
 
-// zeroed recognises a line that a power loss left as zeros, all of it or a part:
-// the file's length was on the disk before its bytes.
+// zeroed recognises a line that a power loss left as zeros, in whole or in part: the file's length reached
+// the disk before its bytes.
 func zeroed(there, content []byte) bool {
 	for i, b := range there {
 		if b != 0 && b != content[i] {

@@ -7,37 +7,35 @@ import (
 	"heartbeat/internal/lines"
 )
 
-// Kind is a file that commits add lines to.
+// Kind is a file to which commits add lines.
 type Kind uint8
 
-// The append-only files, in the order in which the lines of a commit are written.
+// The append-only files, in the order in which a commit's lines are written.
 const (
 	Results Kind = iota
 	Events
 	DeadLetters
 	Scheduled
 	Costs
-	// Queue is the inbox itself. Others append to it too, so it has rules of its
-	// own and no row in the table: see [Store] and queue.go.
+	// Queue is the inbox itself. Others append to it too, so it has its own rules and no row in the table:
+	// see [Store] and queue.go.
 	Queue
 )
 
-// appendFile is a row of the table: what differs between the append-only files.
+// appendFile is a row of the table: how an append-only file differs from the others.
 type appendFile struct {
 	name string
-	// end and generation are the members of a record that say how long the file is
-	// and how often it was rotated.
+	// end and generation are the members of a record that say how long the file is and how often it was
+	// rotated.
 	end, generation string
-	// synced says that lines are durable before the mark which says that they are
-	// there. So a line that is missing although there is a mark was taken out by
-	// an operator, and must not come back. Of other files, only a mark of this boot
-	// says so.
+	// synced says that lines are durable before their mark. A line that is missing despite a mark was then
+	// removed by an operator, and must not come back. For other files, only a mark of this boot shows that.
 	synced bool
-	// ours says that only heartbeat writes the file and believes what it says. One
-	// that a copy or a repository brought along does not count.
+	// ours says that only heartbeat writes the file and trusts its content. A file from a copy or a
+	// repository does not count.
 	ours bool
-	// late says that the members are left out as long as there is no file: records
-	// from before the file was known have none.
+	// late says that a record omits the members while there is no file, as records do that are older than the
+	// file.
 	late bool
 }
 
@@ -55,7 +53,7 @@ var recordOrder = [...]Kind{Results, DeadLetters, Events, Scheduled, Costs}
 // queueName stands for the queue file in a record.
 const queueName = "queue"
 
-// Name is the file's name beside the inbox.
+// Name returns the file's name beside the inbox.
 func (k Kind) Name() string {
 	if k == Queue {
 		return queueName
@@ -63,9 +61,8 @@ func (k Kind) Name() string {
 	return kinds[k].name
 }
 
-// Ours are the kinds of files that only heartbeat writes and that it believes: a
-// forged result would answer whoever waits for one, a forged schedule would be
-// delivered, and forged costs would use up a limit.
+// Ours returns the files that only heartbeat writes and trusts: a forged result would answer whoever waits
+// for one, a forged schedule would be delivered, and forged costs would use up a limit.
 func Ours() (all []Kind) {
 	for k, row := range kinds {
 		if row.ours {
@@ -87,8 +84,7 @@ func kindOf(name string) (Kind, error) {
 	return 0, fmt.Errorf("it adds a line to %q, which is not a file of an inbox", name)
 }
 
-// Names of the files beside an inbox that are not append-only: see [Kind.Name] for
-// those that are.
+// Names of the files beside an inbox that are not append-only; for the others see [Kind.Name].
 const (
 	CursorName    = ".inbox-offset"
 	InFlightName  = ".in-flight"
@@ -97,7 +93,7 @@ const (
 	LockName      = ".inbox-lock"
 )
 
-// Names are the names of all files beside an inbox.
+// Names returns the names of all files beside an inbox.
 func Names() []string {
 	names := []string{CursorName, InFlightName, RespondedName, JournalName, LockName}
 	for kind := range kinds {
@@ -106,9 +102,9 @@ func Names() []string {
 	return names
 }
 
-// ErrCorrupt says that a state file holds what nobody should have written.
+// ErrCorrupt says that a state file has invalid content.
 var ErrCorrupt = lines.ErrCorrupt
 
-// ErrUncertain says that a commit's sync failed, and so did taking the commit
-// back: after a power loss it may or may not have happened.
+// ErrUncertain says that a commit's sync failed, and so did undoing the commit: after a power loss it may or
+// may not have happened.
 var ErrUncertain = errors.New("commit uncertain")

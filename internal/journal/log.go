@@ -13,12 +13,10 @@ import (
 )
 
 const (
-	// Size is what a new journal is filled up to with zeros: a record that
-	// overwrites them is synced in one step, whereas the new length of a file that
-	// grows would have to be synced too.
+	// Size is the size to which a new journal is filled with zeros. A record that overwrites zeros is synced
+	// in one step, whereas a growing file needs its new length synced too.
 	Size = 256 << 10
-	// trimSize is how far the records may go before those that nothing needs any
-	// more are taken away.
+	// trimSize is how far the records may reach before the journal is shortened.
 	trimSize = Size - 16<<10
 
 	journalBlock = 4 << 10
@@ -27,12 +25,11 @@ const (
 // sumLen is how many hex digits of a record's SHA-256 stand before it.
 const sumLen = 16
 
-// log is .inbox-journal: a line for each commit, `SUM JSON`. The last whole line
-// with a right sum is the state; whatever stands after it was never synced, so
-// nobody acted on it. A mark, which is not synced, comes when the other files show
-// what the record before it says.
+// log is .inbox-journal: a line for each commit, `SUM JSON`. The last whole line with a valid sum is the
+// state; anything behind it was never synced, so nobody acted on it. A mark, which is not synced, follows
+// once the other files show the record before it.
 type log struct {
-	file *disk.File // nil while there is none
+	file *disk.File // nil if there is none
 	end  int64      // of the last valid line
 }
 
@@ -49,8 +46,8 @@ func openLog(path string, open func(string) (*disk.File, error)) (*log, error) {
 
 func (j *log) close() error { return j.file.Close() }
 
-// last reads the newest record, from the end of the file and no further back than
-// it must. A nil record means that nothing was ever committed.
+// last reads the newest record, from the end of the file and no further back than it must. A nil record means
+// that nothing was ever committed.
 func (j *log) last() (st *Record, m *mark, err error) {
 	if j.file == nil || j.file.Info().Size == 0 {
 		return nil, nil, nil
@@ -61,8 +58,7 @@ func (j *log) last() (st *Record, m *mark, err error) {
 	}
 	for span := int64(2 * journalBlock); ; span *= 8 {
 		if span > largeRecord {
-			// The record has a long line in it: memory is given back before more
-			// is read.
+			// The record has a long line in it: give memory back before reading more.
 			defer debug.FreeOSMemory()
 			debug.FreeOSMemory()
 			span = size
@@ -89,8 +85,8 @@ func (j *log) last() (st *Record, m *mark, err error) {
 	}
 }
 
-// written finds an offset behind the last record and not far behind it. No
-// record holds a zero byte, so the blocks that begin with one are the unused.
+// written finds an offset behind the last record and not far behind it. No record holds a zero byte, so
+// blocks that begin with one are unused.
 func (j *log) written() (int64, error) {
 	size := j.file.Info().Size
 	used, unused := int64(0), (size+journalBlock-1)/journalBlock
@@ -109,8 +105,8 @@ func (j *log) written() (int64, error) {
 	return min(size, unused*journalBlock), nil
 }
 
-// newest finds the last record in the tail of a journal, and the follow mark
-// behind it. end is where, within tail, the last valid line ends.
+// newest finds the last record in the tail of a journal, and the mark behind it. end is where, within tail,
+// the last valid line ends.
 func newest(tail []byte, whole bool) (st *Record, m *mark, end int64) {
 	rest := tail
 	for {
@@ -127,8 +123,8 @@ func newest(tail []byte, whole bool) (st *Record, m *mark, end int64) {
 			end = int64(nl) + 1
 		}
 		switch {
-		case !ok: // never synced, or a mark, which a power loss may take
-		case isMark(body): // each boot adds one, and so does handing over
+		case !ok: // never synced, or a mark that a power loss took
+		case isMark(body): // each boot adds a mark, and so does handing over
 			older := decodeMark(body)
 			if older == nil {
 				return nil, nil, 0
@@ -139,10 +135,10 @@ func newest(tail []byte, whole bool) (st *Record, m *mark, end int64) {
 			m.Handed = m.Handed || older.Handed && older.Followed == m.Followed
 		default:
 			var err error
-			if st, err = decodeRecord(body); err != nil || m != nil && m.Followed > st.Seq {
-				return nil, nil, 0 // the record that the mark is of is gone
+			if st, err = decodeRecord(body, false); err != nil || m != nil && m.Followed > st.Seq {
+				return nil, nil, 0 // the record of this mark is gone
 			}
-			if m != nil && m.Followed < st.Seq { // left of what a power loss cut off
+			if m != nil && m.Followed < st.Seq { // a remnant of what a power loss cut off
 				m, end = nil, int64(nl)+1
 			}
 			return st, m, end
@@ -151,8 +147,8 @@ func newest(tail []byte, whole bool) (st *Record, m *mark, end int64) {
 	}
 }
 
-// each calls f for every record up to the end of the last valid one. followed
-// says that a mark of that boot vouches for it.
+// each calls f for every record up to the end of the last valid one. followed says that a mark of that boot
+// vouches for it.
 func (j *log) each(boot string, f func(s *Record, followed bool) error) error {
 	all := make([]byte, j.end)
 	if _, err := j.file.ReadAt(all, 0); err != nil {
@@ -173,7 +169,7 @@ func (j *log) each(boot string, f func(s *Record, followed bool) error) error {
 		}
 	}
 	for i, body := range records {
-		st, err := decodeWhole(body)
+		st, err := decodeRecord(body, true)
 		if err != nil {
 			return fmt.Errorf("read journal %s: %w: %w", j.file.Path(), ErrCorrupt, err)
 		}
@@ -192,7 +188,7 @@ func checkedLine(l []byte) ([]byte, bool) {
 	return body, string(l[:sumLen]) == lines.ID(body)[:sumLen]
 }
 
-// sumLine is the journal's line for a body, in the body's own memory where that has room.
+// sumLine returns the journal's line for a body, in the body's own memory if that has room.
 func sumLine(body []byte) []byte {
 	sum, n := lines.ID(body), len(body)
 	l := append(body, make([]byte, sumLen+2)...)
@@ -202,8 +198,8 @@ func sumLine(body []byte) []byte {
 	return l
 }
 
-// commit appends a record and returns once it would survive a power loss. After
-// an error the journal is as it was, or the error matches ErrUncertain.
+// commit appends a record and returns once it would survive a power loss. After an error the journal is
+// unchanged, or the error matches ErrUncertain.
 func (j *log) commit(path string, body []byte) error {
 	if j.file == nil {
 		f, _, err := disk.OpenWrite(path)
@@ -235,7 +231,7 @@ func (j *log) commit(path string, body []byte) error {
 	return nil
 }
 
-// settle makes durable what the journal holds, whichever process wrote it.
+// settle makes the journal durable, whichever process wrote it.
 func (j *log) settle() error {
 	err := j.file.Sync()
 	if err == nil {
@@ -267,8 +263,7 @@ func fill(records []byte) []byte {
 	return append(records, make([]byte, Size-len(records))...)
 }
 
-// add appends a mark. It is not synced: if it is lost, the files follow the record
-// once more.
+// add appends a mark. It is not synced: if it is lost, the files follow the record once more.
 func (j *log) add(m mark) error {
 	l := sumLine(m.encode())
 	if err := j.file.WriteAt(l, j.end); err != nil {

@@ -3,7 +3,6 @@ package journal
 import (
 	"errors"
 	"io"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,32 +12,32 @@ import (
 	"heartbeat/internal/lines"
 )
 
-// Place is how far a reader that outlives its process has come in an append-only file, which
-// may be rotated, trimmed or edited while nobody reads.
+// Place is the position in an append-only file of a reader that outlives its process. The file may be
+// rotated, trimmed or edited while nobody reads.
 type Place struct {
 	Seen
-	// Line is a hash of the line before the place, "" where none was read, and At the time of
-	// the last line that was wanted.
+	// Line is a hash of the line before the place, "" if none was read. At is the time of the last wanted
+	// line.
 	Line string    `json:"line,omitempty"`
 	At   time.Time `json:"at,omitzero"`
 }
 
-// When tells when a line was written, and whether it is one to read.
+// When returns when a line was written, and whether it is wanted.
 type When func(line []byte) (at time.Time, wanted bool)
 
-// PlaceIn is the start of a file, or with end the end of its last whole line.
+// PlaceIn returns the start of a file, or with end the end of its last whole line.
 func PlaceIn(path string, end bool, now time.Time, when When) (p Place, err error) {
-	f, err := disk.OpenRead(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Place{At: now}, nil
-	}
+	f, err := OpenState(path)
 	if err != nil {
 		return p, err
+	}
+	if f == nil {
+		return Place{At: now}, nil
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	r := reading{place: Place{At: now}, when: when, visit: func([]byte, time.Time) bool { return end }}
 	if !end {
-		// What was rotated away before belongs to the time before the first line.
+		// Lines that were rotated away earlier are older than the first line.
 		first, _, err := firstTime(f, when)
 		if !first.IsZero() {
 			r.place.At = first.Add(-1)
@@ -59,14 +58,14 @@ func PlaceIn(path string, end bool, now time.Time, when When) (p Place, err erro
 	return r.place, err
 }
 
-// Each visits the wanted lines behind the place, also those of files that the file was rotated
-// to, until visit returns false. It returns the place behind the last of them; missed says that
-// the line before the place is in no file any more, so that lines may have gone unread.
+// Each visits the wanted lines behind the place, including those of rotated files, until visit returns false.
+// It returns the place behind the last line visited. missed says that no file has the line before the place
+// any more, so that lines may have gone unread.
 func (p Place) Each(path string, when When, visit func(line []byte, at time.Time) bool) (next Place, missed bool, err error) {
 	r := reading{path: path, place: p, when: when, visit: visit}
 	defer func() { err = errors.Join(err, r.close()) }()
-	current, err := disk.OpenRead(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	current, err := OpenState(path)
+	if err != nil {
 		return p, false, err
 	}
 	if current != nil {
@@ -86,7 +85,7 @@ func (p Place) Each(path string, when When, visit func(line []byte, at time.Time
 	return r.place, missed, err
 }
 
-// In is where the place is in a file, and whether it is there.
+// In returns where the place is in a file, and whether it is there.
 func (p Place) In(f *disk.File) (off int64, there bool, err error) {
 	if off, there, err = p.in(f, false); err != nil || there {
 		return off, there, err
@@ -94,8 +93,8 @@ func (p Place) In(f *disk.File) (off int64, there bool, err error) {
 	return p.in(f, true)
 }
 
-// in is In, for a file that is as it was when the place was noted, or with anywhere for one
-// that holds the line before it.
+// in is In, either for a file that is as it was when the place was noted, or with anywhere for one that holds
+// the line before the place.
 func (p Place) in(f *disk.File, anywhere bool) (off int64, there bool, err error) {
 	if !anywhere {
 		off, err = p.Seen.In(f)
@@ -130,14 +129,13 @@ func (r *reading) close() (err error) {
 }
 
 const (
-	// maxBeside is how many names of a folder are looked at, and maxRotated how many files that
-	// may be rotated ones.
+	// maxBeside bounds how many names of a folder are read, and maxRotated how many rotated files are opened.
 	maxBeside, maxRotated = 100_000, 64
-	// slack is how much a file's time may lie before that of its last line.
+	// slack is how much older a file's time may be than its last line.
 	slack = time.Minute
 )
 
-// openRotated opens the files that the file was rotated to, as their names say.
+// openRotated opens the files that look like rotated copies by their names.
 func (r *reading) openRotated() error {
 	dir, name := filepath.Split(r.path)
 	names, _, err := disk.Names(filepath.Clean(dir), maxBeside)
@@ -151,7 +149,7 @@ func (r *reading) openRotated() error {
 		}
 		f, err := disk.OpenRead(filepath.Join(dir, n))
 		if err != nil {
-			continue // nothing of ours
+			continue // not one of heartbeat's files
 		}
 		if old := time.Unix(0, f.Info().Mtime).Add(slack).Before(r.place.At); old || len(r.files) > maxRotated {
 			_ = f.Close() // only read
@@ -162,8 +160,8 @@ func (r *reading) openRotated() error {
 	return nil
 }
 
-// rotated reports whether that, behind the name of a file, may be of one that it was rotated to.
-// One that was compressed is not read.
+// rotated reports whether rest, what follows the file's name, marks a rotated copy. Compressed copies are not
+// read.
 func rotated(rest string) bool {
 	if rest == "" || !strings.ContainsRune(".-_~", rune(rest[0])) || strings.HasPrefix(rest, ".foreign") {
 		return false
@@ -180,7 +178,7 @@ func (r *reading) search(current *disk.File) (missed bool, err error) {
 				return false, err
 			}
 			if err != nil || !there {
-				continue // it is no file of lines, and so none of ours
+				continue // a file without lines is not a rotated copy
 			}
 			more, err := r.read(f, off, time.Time{})
 			if f == current || err != nil || !more {
@@ -193,8 +191,8 @@ func (r *reading) search(current *disk.File) (missed bool, err error) {
 	return missed, r.later(nil, current)
 }
 
-// later reads the files whose first line is younger than what was read, the oldest first.
-// Without a last file none is known, and of every file what is younger is read.
+// later reads the files whose first line is younger than the place, oldest first. If last is nil, no file has
+// the place, and only the younger lines of every file are read.
 func (r *reading) later(last, current *disk.File) error {
 	type begun struct {
 		*disk.File
@@ -214,7 +212,7 @@ func (r *reading) later(last, current *disk.File) error {
 		return a.at.Compare(b.at)
 	})
 	for _, f := range all {
-		if last != nil { // somebody may have written to it until there was a later one
+		if last != nil { // somebody may have appended to it until the later file began
 			if more, err := r.read(last, r.place.Off, time.Time{}); err != nil || !more {
 				return err
 			}
@@ -233,8 +231,8 @@ func (r *reading) later(last, current *disk.File) error {
 	return nil
 }
 
-// read visits lines of a file from an offset on, those after a time alone if it is not zero, and
-// moves the place along. It reports whether visit wants more.
+// read visits lines of a file from an offset on, only younger ones if after is not zero, and moves the place
+// along. It reports whether visit wants more.
 func (r *reading) read(f *disk.File, off int64, after time.Time) (more bool, err error) {
 	info, err := f.Stat()
 	if err != nil || info.Size < off {
@@ -263,7 +261,7 @@ func (r *reading) read(f *disk.File, off int64, after time.Time) (more bool, err
 	return more, err
 }
 
-// firstTime is when the first line that is wanted was written, if there is any.
+// firstTime returns when the first wanted line was written, if there is any.
 func firstTime(f *disk.File, when When) (at time.Time, any bool, err error) {
 	err = lines.EachRecord(io.NewSectionReader(f, 0, f.Info().Size), 0, func(_, _ int64, l []byte, whole bool) bool {
 		if whole {

@@ -14,10 +14,9 @@ import (
 	"heartbeat/internal/lines"
 )
 
-// writeQueue appends committed lines to the queue file: all of them where the
-// commit is fresh, and otherwise what is not there already. Other programs append
-// without the lock, so the lines may end up behind the offsets that the commit
-// planned.
+// writeQueue appends committed lines to the queue file. With fresh it writes all of them, otherwise only what
+// is missing. Other programs append without the lock, so the lines may end up behind the offsets that the
+// commit planned.
 func (s *Store) writeQueue(all []Line, settled int64, fresh bool) (err error) {
 	if len(all) == 0 {
 		return nil
@@ -64,7 +63,7 @@ func (s *Store) noteAppended(i int, l Line, end int64) {
 	}
 }
 
-// plannedSpans is where a commit wants its lines of the queue file.
+// plannedSpans returns where a commit plans its lines in the queue file.
 func plannedSpans(all []Line) (spans []Span) {
 	for _, l := range all {
 		if l.Kind == Queue {
@@ -84,7 +83,7 @@ func (s *Store) complete(q *queueFile, all []Line, i int) error {
 		return err
 	}
 	s.changed = true
-	if at < q.Info().Size { // as missing found it: others may have appended since
+	if at < q.Info().Size { // the end when missing looked: others may have appended since
 		return mend(q.File, rest, at)
 	}
 	if begun := at - l.At; begun > 0 && begun == l.size()-int64(len(rest)) {
@@ -100,18 +99,17 @@ func (s *Store) complete(q *queueFile, all []Line, i int) error {
 	return nil
 }
 
-// Producers append without the lock, and some write a line in parts: its text and
-// then its newline, or a buffer at a time. Such a part may come at any moment
-// between a look at the queue file's end and the call that appends. So the end is
-// looked at again after the call, and a part that came in between is moved behind
-// our lines, where its writer continues it. That takes one write, of bytes that are
-// all there, and changes no offsets but those of the part and of our lines.
+// Producers append without the lock, and some write a line in parts: its text and then its newline, or a
+// buffer at a time. Such a part may arrive between the check of the queue file's end and the appending call.
+// So the end is checked again after the call, and a part that arrived in between is moved behind heartbeat's
+// lines, where its writer continues it. That takes one write, of bytes that are all there, and changes no
+// offsets but those of the part and of heartbeat's lines.
 
 // movedMost bounds the part of a line that is moved.
 const movedMost = 4 << 20
 
-// add appends b, whole lines, and returns the offset where they are now. looked is
-// where the file ended when it was found to end in a whole line.
+// add appends b, whole lines, and returns their final offset. looked is where the file ended when it was
+// found to end in a whole line.
 func (q *queueFile) add(b []byte, looked int64) (at int64, err error) {
 	at, err = q.Append(b)
 	if err != nil || at == looked {
@@ -123,7 +121,7 @@ func (q *queueFile) add(b []byte, looked int64) (at int64, err error) {
 	}
 	if start >= 0 {
 		err = q.exchange(start, at, at+int64(len(b)))
-		if !errors.Is(err, fs.ErrPermission) { // an inbox that can only be appended to
+		if !errors.Is(err, fs.ErrPermission) { // the inbox can only be appended to
 			return start, err
 		}
 	}
@@ -138,9 +136,8 @@ func (q *queueFile) add(b []byte, looked int64) (at int64, err error) {
 	return at + 1, err
 }
 
-// unfinished finds the start of the line that is unfinished before at: -1 if it
-// cannot be moved, since it was delivered already or is too long. whole says that
-// there is none.
+// unfinished finds the start of an unfinished line before at. It returns -1 if the line cannot be moved,
+// because it was already delivered or is too long. whole says that there is none.
 func (q *queueFile) unfinished(at int64) (start int64, whole bool, err error) {
 	from := min(at, max(q.settled, at-movedMost))
 	start, err = lines.Start(io.NewSectionReader(q, from, at-from), at-from)
@@ -157,7 +154,7 @@ func (q *queueFile) unfinished(at int64) (start int64, whole bool, err error) {
 	return from, from == at, nil
 }
 
-// exchange makes [start,middle) and [middle,end) of the queue file change places.
+// exchange swaps [start,middle) and [middle,end) of the queue file.
 func (q *queueFile) exchange(start, middle, end int64) error {
 	b := make([]byte, end-start)
 	if _, err := q.ReadAt(b, start); err != nil {
@@ -174,21 +171,19 @@ func (q *queueFile) exchange(start, middle, end int64) error {
 	return nil
 }
 
-// blankOut makes blank lines of a range of our own bytes.
+// blankOut turns a range of heartbeat's own bytes into blank lines.
 func blankOut(f *disk.File, from, to int64) error {
 	return mend(f, bytes.Repeat([]byte{'\n'}, int(to-from)), from)
 }
 
-// tellingPrefix is how much of a line that heartbeat wrote is enough to tell it
-// from any other: it begins with the entry's id.
+// tellingPrefix is how much of a line by heartbeat tells it from any other: the line begins with the entry's
+// id.
 const tellingPrefix = 32
 
-// unglue is for a commit whose first line is nowhere in the queue file: it takes
-// what is there of it out of the line that it was glued to. A kill may have come
-// before somebody's part of a line was moved behind it, or while it was written.
-// mended says that all of the lines are there then. Lines of others that were
-// requeued or scheduled cannot be told from what they are glued to, so those begin
-// with a newline.
+// unglue handles a commit whose first line is nowhere in the queue file: it takes the part that is there out
+// of the line that it was glued to. A kill may have come before somebody's part of a line was moved behind
+// it, or while it was written. mended says that all lines are in place afterwards. Requeued or scheduled
+// lines of others cannot be told from what they are glued to, so those begin with a newline.
 func (q *queueFile) unglue(all []Line) (mended bool, err error) {
 	first := all[0].JSON
 	if first == nil {
@@ -219,7 +214,7 @@ func (q *queueFile) unglue(all []Line) (mended bool, err error) {
 	for n < len(there) && there[n] == b[n] {
 		n++
 	}
-	if edited && n <= len(first) { // by somebody who wants another entry
+	if edited && n <= len(first) { // edited by somebody who wants another entry
 		return false, nil
 	}
 	end := at + int64(n)
@@ -229,14 +224,13 @@ func (q *queueFile) unglue(all []Line) (mended bool, err error) {
 	if err == nil {
 		err = q.exchange(start, at, end)
 	}
-	if errors.Is(err, fs.ErrPermission) { // an inbox that can only be appended to
+	if errors.Is(err, fs.ErrPermission) { // the inbox can only be appended to
 		return false, nil
 	}
 	return n == len(b), err
 }
 
-// mend writes to the middle of a file that is open for appending, which that
-// descriptor cannot do.
+// mend writes to the middle of a file that is open for appending, through a second descriptor.
 func mend(appending *disk.File, b []byte, at int64) error {
 	f, err := disk.OpenForeign(appending.Path(), unix.O_RDWR)
 	if err != nil {
@@ -258,9 +252,8 @@ type queueFile struct {
 	warn    func(format string, args ...any)
 }
 
-// finish writes the rest of a line that a kill, or a full disk, cut off at the end
-// of the file. If somebody else has appended by then, what is there of it becomes
-// blank, and the line is written once more.
+// finish writes the rest of a line that a kill, or a full disk, cut off at the end of the file. If somebody
+// appends before that, the parts of the line become blank, and the line is written once more.
 func (q *queueFile) finish(l Line, rest []byte, end int64) (at int64, err error) {
 	if at, err = q.Append(rest); err != nil || at == end {
 		return at, err

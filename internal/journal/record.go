@@ -10,41 +10,40 @@ import (
 // Format is the version of the records that are written.
 const Format = 1
 
-// Record is all that an inbox knows. It is read and written at every turn, by a
-// process that does so once, so it is flat, and what a turn seldom needs stays
-// encoded.
+// Record is the whole state of an inbox. Every turn reads and writes it in a new process, so it is flat, and
+// members that a turn seldom needs stay encoded.
 type Record struct {
 	Version int
 	Seq     int64  // the number of the commit
 	Inbox   string // base name of the queue file
 	Cursor  int64  // offset of the first line that is not settled
 
-	// The bytes from AnchorStart to the cursor had the hash AnchorSum.
+	// AnchorSum is the hash of the bytes from AnchorStart to the cursor.
 	AnchorStart int64
 	AnchorSum   string
-	// The bytes from DigestStart to DigestEnd had this hash, kept in a form that
-	// more bytes can be added to.
+	// Digest is the hash of the bytes from DigestStart to DigestEnd, in a form to which more bytes can be
+	// added.
 	DigestStart int64
 	DigestEnd   int64
 	Digest      string
 	// The queue file as the transaction found it.
 	SeenSize  int64
 	SeenMtime int64
-	SeenFile  string // its identity, empty if there was none
-	// SeenYoung says that SeenMtime was so fresh that a later change may get the
-	// same time, and SeenPlace where on the disk the file was, if that is known.
+	SeenFile  string // its identity, "" if there was none
+	// SeenYoung says that SeenMtime was so fresh that a later change may get the same time. SeenPlace is
+	// where on the disk the file was, if known.
 	SeenYoung bool
 	SeenPlace string
-	// The bytes from TailStart to SeenSize, which wait, had this hash.
+	// TailSum is the hash of the waiting bytes from TailStart to SeenSize.
 	TailStart int64
 	TailSum   string
-	// The bytes from OwnStart to OwnEnd, which this commit itself appends to the
-	// queue file, have this hash.
+	// OwnSum is the hash of the bytes from OwnStart to OwnEnd, which this commit itself appends to the queue
+	// file.
 	OwnStart int64
 	OwnEnd   int64
 	OwnSum   string
-	// Lock is the lock file's identity and LockMtime its time of change: together
-	// they tell this directory from a copy of it.
+	// Lock is the lock file's identity and LockMtime its modification time: together they tell this directory
+	// from a copy of it.
 	Lock      string
 	LockMtime int64
 	Boot      string // the boot of the commit
@@ -58,8 +57,8 @@ type Record struct {
 	// Redeliver is an entry that was given back to the queue.
 	Redeliver json.RawMessage
 
-	// Session is the one that answered last, Acknowledged how many entries it
-	// answered, and Sessions what is known of the latest ones.
+	// Session is the session that answered last, Acknowledged the number of entries that it answered, and
+	// Sessions what is known of the latest sessions.
 	Session      string
 	Acknowledged int
 	Sessions     json.RawMessage
@@ -68,64 +67,61 @@ type Record struct {
 	Totals  json.RawMessage
 	Backoff json.RawMessage
 	Waiter  json.RawMessage
-	// Punching is the end of the hole that is being made in the queue file, 0 for
-	// none.
+	// Punching is the end of the hole that is being made in the queue file, 0 for none.
 	Punching int64
-	// Canceled are ranges of the queue file, in one string.
+	// Canceled holds ranges of the queue file, in one string.
 	Canceled json.RawMessage
 	// Scheduled is what was last seen of .scheduled.jsonl.
 	Scheduled json.RawMessage
-	// Account is what was spent, and on what the sessions spend now.
+	// Account is what was spent, and the uncharged turns of the sessions.
 	Account json.RawMessage
 
-	// Stopped is the turn that was stopped last because a limit was reached.
+	// Stopped holds turns that go on without their entry, such as those stopped at a limit.
 	Stopped json.RawMessage
-	// PutOff is what is known of entries that were put off and wait in the queue again.
+	// PutOff keeps the deliveries of entries that were put off and wait in the queue again.
 	PutOff json.RawMessage
 	// Reread says which lines may have been settled before a restore.
 	Reread json.RawMessage
-	// Replaced says when the queue file was found to be another one, and why.
+	// Replaced says when and why the queue file was found to be another file.
 	Replaced json.RawMessage
-	// Letters is how many dead letters were open when somebody counted.
+	// Letters is the last count of open dead letters.
 	Letters json.RawMessage
-	// Reached say since when what waits in the queue file stands there.
+	// Reached says since when the waiting lines are in the queue file.
 	Reached json.RawMessage
-	// Stopping is the process that is about to end, and until then has nothing delivered.
+	// Stopping is a process that is about to end, and until then keeps delivery stopped.
 	Stopping json.RawMessage
-	// SelfEnqueued counts the entries that agents sent, and says how many more may come.
+	// SelfEnqueued counts the entries that agents sent, and how many more are admitted.
 	SelfEnqueued json.RawMessage
-	// Checks are the names of the checks of the wiring that looked last, with commas between.
+	// Checks names the checks of the wiring that reported last, separated by commas.
 	Checks string
 
-	// Ends says of each append-only file where it ends after this commit.
+	// Ends says where each append-only file ends after this commit.
 	Ends [len(kinds)]End
-	// QueueGeneration goes up when the queue file turns out to be another one.
+	// QueueGeneration increases when the queue file turns out to be another file.
 	QueueGeneration int
 	// Appends are the lines that this commit adds.
 	Appends []Line
 }
 
-// End is where an append-only file ends. The generation goes up when the file
-// turns out to have been rotated away or truncated.
+// End is where an append-only file ends. Generation increases when the file turns out to have been rotated
+// away or truncated.
 type End struct {
 	At         int64
 	Generation int
 }
 
-// Line is one line that belongs at an offset of a file.
+// Line is one line with its offset in a file.
 type Line struct {
 	Kind       Kind
 	At         int64
 	Generation int
-	// Newline asks for one before the line, where the file lacks its last.
+	// Newline puts a newline before the line, because the file lacks its last one.
 	Newline bool
-	// Promoted says that the line comes from .scheduled.jsonl, and is to be taken
-	// out there.
+	// Promoted says that the line comes from .scheduled.jsonl, from which it must be removed.
 	Promoted bool
-	// Unschedule is the id of the line of .scheduled.jsonl that this line settles,
-	// and that is to be taken out there.
+	// Unschedule is the id of the line of .scheduled.jsonl that this line settles and that must be removed.
 	Unschedule string
-	// JSON is the line where it is JSON, and Data where it need not be.
+	// JSON is the line if it is JSON; otherwise Data is.
 	JSON json.RawMessage
 	Data []byte
 }
@@ -137,7 +133,7 @@ func (l Line) content() []byte {
 	return l.JSON
 }
 
-// Bytes is the line as it is written, with its end.
+// Bytes returns the line as it is written, with its end.
 func (l Line) Bytes() []byte {
 	c := l.content()
 	b := make([]byte, 0, len(c)+2)
@@ -149,17 +145,16 @@ func (l Line) Bytes() []byte {
 
 func (l Line) size() int64 { return int64(len(l.Bytes())) }
 
-// mark says that the files followed the record of that number, in that boot: after
-// a power loss the files may be older than the mark.
+// mark says that the files followed record Followed, in that boot: after a power loss the files may be older
+// than the mark.
 type mark struct {
 	Followed int64
 	Boot     string
-	// Handed adds that the entry in flight was handed over.
+	// Handed says that the entry in flight was handed over.
 	Handed bool
 }
 
-// joined is the bytes of lines, and whether each starts where the one before it
-// ends.
+// joined returns the bytes of lines, and whether each line starts where the previous one ends.
 func joined(all []Line) (b []byte, follow bool) {
 	if len(all) == 1 {
 		return all[0].Bytes(), true
@@ -172,9 +167,8 @@ func joined(all []Line) (b []byte, follow bool) {
 	return b, follow
 }
 
-// members lists what a record consists of, in the order in which it is written.
-// The appends follow: they are most of a long record, and are only read where
-// something is to be made good.
+// members lists the members of a record in the order in which they are written. The appends follow: they are
+// most of a long record, and are only read when lines must be restored.
 func (r *Record) members(c flat.Codec) {
 	c.Count("v", &r.Version)
 	c.Int("seq", &r.Seq)
@@ -236,7 +230,7 @@ func (r *Record) members(c flat.Codec) {
 	c.Count("queue_generation", &r.QueueGeneration)
 }
 
-// members lists what a line to append consists of.
+// members lists the members of a line to append.
 func (l *Line) members(c flat.Codec) (err error) {
 	name := l.Kind.Name()
 	c.String("file", &name)
@@ -254,14 +248,14 @@ func (l *Line) members(c flat.Codec) (err error) {
 	return c.Bytes("data", &l.Data)
 }
 
-// members lists what a mark consists of.
+// members lists the members of a mark.
 func (m *mark) members(c flat.Codec) {
 	c.Int("followed", &m.Followed)
 	c.String("boot", &m.Boot)
 	c.Flag("handed", &m.Handed)
 }
 
-// encode is the record on one line of JSON.
+// encode returns the record as one line of JSON.
 func (r *Record) encode() []byte {
 	var o flat.Object
 	r.members(flat.To(&o))
@@ -285,26 +279,19 @@ func encodeLines(all []Line) []byte {
 	return append(b, ']')
 }
 
-// decodeRecord reads a record without its appends.
-func decodeRecord(body []byte) (*Record, error) {
-	m, err := flat.Parse(withoutAppends(body))
-	if err != nil {
-		return nil, err
+// decodeRecord reads a record, its appends only if whole is set.
+func decodeRecord(body []byte, whole bool) (*Record, error) {
+	if !whole {
+		body = withoutAppends(body)
 	}
-	r := new(Record)
-	r.members(flat.From(m))
-	return r, m.Err()
-}
-
-// decodeWhole reads a record with its appends.
-func decodeWhole(body []byte) (*Record, error) {
 	m, err := flat.Parse(body)
 	if err != nil {
 		return nil, err
 	}
 	r := new(Record)
-	if r.members(flat.From(m)); m.Err() != nil {
-		return nil, m.Err()
+	r.members(flat.From(m))
+	if err := m.Err(); err != nil || !whole {
+		return r, err
 	}
 	r.Appends, err = decodeLines(m.Raw("appends"))
 	return r, err
@@ -334,12 +321,11 @@ func decodeLines(raw []byte) ([]Line, error) {
 	return all, nil
 }
 
-// largeRecord is from where on a record is read in parts, so that it is not held
-// several times over.
+// largeRecord is the size from which a record is read in parts, to avoid holding it several times.
 const largeRecord = 1 << 20
 
-// withoutAppends is a long record without its last member, which is most of it. A
-// quote within a string has a backslash before it, so this finds no text.
+// withoutAppends strips a long record of its last member, which is most of it. The search cannot match inside
+// a string, where a quote has a backslash before it.
 func withoutAppends(body []byte) []byte {
 	if len(body) < largeRecord {
 		return body
@@ -361,8 +347,7 @@ func (m *mark) encode() []byte {
 	return o.End()
 }
 
-// decodeMark is nil where the body is not one. A member of another type reads as
-// its zero value.
+// decodeMark returns nil if the body is not a mark. A member of the wrong type reads as its zero value.
 func decodeMark(body []byte) *mark {
 	parsed, err := flat.Parse(body)
 	if err != nil {

@@ -1,11 +1,9 @@
-// Package journal keeps the state of one inbox, and knows nothing of what the
-// state means for an entry.
+// Package journal keeps the state of one inbox, and knows nothing of what the state means for an entry.
 //
-// A commit is one record, one line of .inbox-journal, written and synced once. It
-// holds the whole state and the lines that it adds to other files. Those files,
-// the cursor and what is in flight follow the record without a sync; a mark behind
-// the record says that they did. Where a kill or a power loss kept them from
-// following, the next process to take the lock makes them good from the records.
+// A commit is one record, one line of .inbox-journal, written and synced once. It holds the whole state and
+// the lines that it adds to other files. Those files, the cursor and the entry in flight follow the record
+// without a sync; a mark behind the record says that they did. If a kill or a power loss keeps them from
+// following, the next process to take the lock restores them from the records.
 //
 //	kind.go    the append-only files, one row each
 //	record.go  what a record holds, and its members as they are written
@@ -26,8 +24,7 @@ import (
 	"heartbeat/internal/machine"
 )
 
-// Store is the files of one inbox, as one transaction uses them. It is not safe
-// for concurrent use.
+// Store is the files of one inbox, as one transaction uses them. It is not safe for concurrent use.
 type Store struct {
 	dir   string
 	queue string // the path of the queue file
@@ -36,14 +33,14 @@ type Store struct {
 	boot  string
 
 	log      *log
-	last     Record // what the journal says
+	last     Record // the last record of the journal
 	marked   bool   // a mark of any boot follows it
 	cursor   File
 	inFlight File
 	files    [len(kinds)]File
 
-	signed   bool // .responded is there
-	behind   bool // the lines of the last commit are not all where it said
+	signed   bool // .responded exists
+	behind   bool // some lines of the last commit are not in their places yet
 	followed bool // the other files show the last commit
 	changed  bool // see Changed
 	// appended is where the lines of the last commit are in the queue file.
@@ -53,9 +50,8 @@ type Store struct {
 // Span is a byte range of the queue file.
 type Span struct{ Start, End int64 }
 
-// Open names the files beside a queue file, and opens none. lock is the inbox's
-// lock, which the caller holds; with nil the files are only read. warn is told what
-// a person should know about what was found and mended.
+// Open names the files beside a queue file, and opens none. lock is the inbox's lock, which the caller holds;
+// with nil the files are only read. warn is given sentences, for a person, about what was found and repaired.
 func Open(queue string, lock *disk.Lock, warn func(format string, args ...any)) *Store {
 	s := &Store{dir: filepath.Dir(queue), queue: queue, lock: lock, warn: warn, boot: machine.BootID(), log: &log{}}
 	s.cursor, s.inFlight = s.file(CursorName), s.file(InFlightName)
@@ -69,16 +65,16 @@ func (s *Store) file(name string) File {
 	return File{path: filepath.Join(s.dir, name), readOnly: s.lock == nil}
 }
 
-// Cursor is the file .inbox-offset.
+// Cursor returns the file .inbox-offset.
 func (s *Store) Cursor() *File { return &s.cursor }
 
-// InFlight is the file .in-flight.
+// InFlight returns the file .in-flight.
 func (s *Store) InFlight() *File { return &s.inFlight }
 
-// File is an append-only file.
+// File returns an append-only file.
 func (s *Store) File(k Kind) *File { return &s.files[k] }
 
-// Responded reports whether .responded is there.
+// Responded reports whether .responded exists.
 func (s *Store) Responded() (bool, error) {
 	there, err := disk.Exists(filepath.Join(s.dir, RespondedName))
 	s.signed = there && err == nil
@@ -137,7 +133,7 @@ func (s *Store) Load() (*Loaded, error) {
 	return l, nil
 }
 
-// Newest is the version of the journal beside a queue file as it is now.
+// Newest returns the present version of the journal beside a queue file.
 func Newest(queue string) (Version, error) {
 	l, err := openLog(filepath.Join(filepath.Dir(queue), JournalName), disk.OpenRead)
 	if err != nil {
@@ -147,12 +143,12 @@ func Newest(queue string) (Version, error) {
 	return versionOf(r, m), errors.Join(err, l.close())
 }
 
-// Boot is the boot of this transaction: see [machine.BootID].
+// Boot returns the boot of this transaction: see [machine.BootID].
 func (s *Store) Boot() string { return s.boot }
 
 func (s *Store) path() string { return filepath.Join(s.dir, JournalName) }
 
-// Close closes the files. It leaves the lock alone.
+// Close closes the files, but does not release the lock.
 func (s *Store) Close() error {
 	err := errors.Join(s.log.close(), s.cursor.Close(), s.inFlight.Close())
 	for k := range s.files {
@@ -161,8 +157,8 @@ func (s *Store) Close() error {
 	return err
 }
 
-// StillLocked keeps two transactions from taking back each other's commits where
-// somebody removed the lock file during one of them.
+// StillLocked returns an error if the lock file was removed meanwhile. Otherwise two transactions could take
+// back each other's commits.
 func (s *Store) StillLocked() error {
 	if err := s.lock.Check(); err != nil {
 		return fmt.Errorf("another transaction may be under way, so nothing more was changed: leave the lock file alone, and try again: %w", err)

@@ -5,24 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"slices"
 
 	"heartbeat/internal/disk"
 	"heartbeat/internal/lines"
 )
 
-// Tail reads the lines that come to an append-only file, also when somebody
-// rotates it away, trims it or makes it anew. It takes no lock.
+// Tail reads the lines that are added to an append-only file, even if somebody rotates it away, trims it or
+// creates it anew. It takes no lock.
 type Tail struct {
 	path string
 	file *disk.File
 	off  int64
-	last []byte // the line that was read last
-	at   int64  // where that starts
+	last []byte // the last line that was read
+	at   int64  // where that line starts
 }
 
-// OpenTail reads a file from its last n lines on, from its start if n is negative.
+// OpenTail reads a file from its last n lines on, or from its start if n is negative.
 func OpenTail(path string, n int) (*Tail, error) {
 	t := &Tail{path: path}
 	err := t.start(Seen{})
@@ -41,8 +40,7 @@ func OpenTail(path string, n int) (*Tail, error) {
 	return t, nil
 }
 
-// TailFrom reads a file from where it was seen on, from its start where it is another file
-// by now.
+// TailFrom reads a file from where it was last seen, or from its start if it is another file by now.
 func TailFrom(path string, seen Seen) (*Tail, error) {
 	t := &Tail{path: path}
 	if err := t.start(seen); err != nil {
@@ -52,11 +50,8 @@ func TailFrom(path string, seen Seen) (*Tail, error) {
 }
 
 func (t *Tail) start(seen Seen) error {
-	f, err := disk.OpenRead(t.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
+	f, err := OpenState(t.path)
+	if f == nil || err != nil {
 		return err
 	}
 	t.file = f
@@ -67,7 +62,7 @@ func (t *Tail) start(seen Seen) error {
 	return t.seek(off)
 }
 
-// seek goes to the end of a line, and keeps that line in mind.
+// seek goes to the end of a line, and remembers that line.
 func (t *Tail) seek(off int64) error {
 	t.off, t.last = off, nil
 	if off == 0 {
@@ -83,9 +78,8 @@ func (t *Tail) seek(off int64) error {
 	})
 }
 
-// Lines calls f for every whole line that has come since; the line is valid until
-// f returns. A file that took the old one's place, or was rewritten, is read on
-// behind the line that was read last if it has that line, else from its start.
+// Lines calls f for every whole line that was added since; the line is valid until f returns. A file that was
+// replaced or rewritten is read behind the last line read, if it has that line, and otherwise from its start.
 func (t *Tail) Lines(f func(line []byte)) error {
 	if known, err := t.known(); err != nil {
 		return err
@@ -97,17 +91,14 @@ func (t *Tail) Lines(f func(line []byte)) error {
 	if err := t.drain(f); err != nil {
 		return err
 	}
-	current, err := disk.OpenRead(t.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // it may come back
-	}
-	if err != nil {
-		return err
+	current, err := OpenState(t.path)
+	if current == nil || err != nil {
+		return err // a file that is gone may come back
 	}
 	if t.file != nil && current.Identity() == t.file.Identity() {
 		return current.Close()
 	}
-	err = t.drain(f) // what came before the old file was moved away
+	err = t.drain(f) // lines that came before the old file was moved away
 	err = errors.Join(err, t.file.Close())
 	t.file = current
 	if err != nil {
@@ -119,11 +110,11 @@ func (t *Tail) Lines(f func(line []byte)) error {
 	return t.drain(f)
 }
 
-// knownSpan is how much of the line that was read last is looked at again.
+// knownSpan is how much of the last line read is compared again.
 const knownSpan = 4 << 10
 
-// known reports whether the line that was read last still ends where it did: if
-// not, the file was truncated or rewritten.
+// known reports whether the last line read still ends where it did. If not, the file was truncated or
+// rewritten.
 func (t *Tail) known() (bool, error) {
 	if t.file == nil || t.off == 0 {
 		return true, nil
@@ -132,7 +123,7 @@ func (t *Tail) known() (bool, error) {
 	if err != nil || info.Size < t.off {
 		return false, err
 	}
-	if t.last == nil || len(t.last) > lines.Max { // not all of it is kept
+	if t.last == nil || len(t.last) > lines.Max { // not all of the line is kept
 		return true, nil
 	}
 	want := t.last[max(0, len(t.last)-knownSpan):]
@@ -144,7 +135,7 @@ func (t *Tail) known() (bool, error) {
 	return whole && (bytes.HasSuffix(line, want) || bytes.HasSuffix(line, append(want[:len(want):len(want)], '\r'))), nil
 }
 
-// skipKnown finds the place behind the line that was read last, or the start.
+// skipKnown finds the place behind the last line read, or else the start.
 func (t *Tail) skipKnown() error {
 	t.off = 0
 	if t.last == nil {
@@ -177,7 +168,7 @@ func (t *Tail) drain(f func(line []byte)) error {
 	})
 }
 
-// Close ends the reading, also of a nil Tail.
+// Close ends the reading. A nil Tail may be closed too.
 func (t *Tail) Close() error {
 	if t == nil {
 		return nil
@@ -187,11 +178,11 @@ func (t *Tail) Close() error {
 	return f.Close()
 }
 
-// At is the offset of the line that [Tail.Lines] passed to its function last.
+// At returns the offset of the line that [Tail.Lines] passed last.
 func (t *Tail) At() int64 { return t.at }
 
-// Torn is the offset of a last line that has no newline, -1 if there is none:
-// somebody is writing it, or was killed while writing it.
+// Torn returns the offset of a last line without its newline, -1 if there is none. Somebody is writing that
+// line, or was killed while writing it.
 func (t *Tail) Torn() (int64, error) {
 	if t.file == nil {
 		return -1, nil

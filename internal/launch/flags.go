@@ -17,7 +17,7 @@ import (
 	"heartbeat/internal/supervise/terminal"
 )
 
-// What stdout gets of the sessions.
+// What stdout shows of the sessions.
 const (
 	showSession = "session"
 	showLog     = "log"
@@ -25,11 +25,11 @@ const (
 	showMail    = "mail"
 )
 
-// noInbox is what --inbox takes for a command that runs without one.
+// noInbox is the --inbox value for running a command without an inbox.
 const noInbox = "none"
 
-// flags are what was typed, and after them the command to run. Most go straight to where
-// package supervise takes them from.
+// flags are the parsed flags and the command to run. Most are parsed straight into the options of
+// package supervise.
 type flags struct {
 	set    *pflag.FlagSet
 	groups []cli.FlagGroup
@@ -49,10 +49,10 @@ type flags struct {
 	help, helpAll, version bool
 }
 
-// consumerName is the consumer of --on-result.
+// consumerName names the consumer of --on-result.
 const consumerName = "launch"
 
-// alone are the flags that mean something without an inbox.
+// alone lists the flags that also work without an inbox.
 var alone = []string{
 	"inbox", "output", "cwd", "timeout", "exit-signal", "idle-timeout", "idle-prompt", "max-idle-retries", "grace", "size", "env", "record",
 }
@@ -118,7 +118,7 @@ func (c *flags) session(f *pflag.FlagSet) {
 	f.Var((*cli.Span)(&c.work.AskPatience), "ask-patience", "how long a session that asks something waits for somebody who attaches and answers, where nobody is at its terminal (0: it is ended at once)")
 	f.StringArrayVar(&c.variables, "env", nil, "add a `variable` to the command's environment: K=V, or K with the value that it has here, which keeps a secret out of the list of processes; may be repeated")
 	f.BoolVar(&c.mcp, "mcp", false, "give the session the tools of an agent (heartbeat mcp), and allow them")
-	f.Bool("no-meter", false, "") // of earlier releases
+	f.Bool("no-meter", false, "") // accepted for earlier releases
 	f.Lookup("no-meter").Hidden = true
 	f.StringVar(&c.work.Hook, "hook", "", "the heartbeat-stop to wire (`path`; default: the one beside this command, or else on the PATH)")
 }
@@ -144,7 +144,7 @@ func (c *flags) telling(f *pflag.FlagSet) {
 	f.StringVar((*string)(&c.report), "report", "", "write one JSON object on how it went to this `file`, or to stdout (-)")
 }
 
-// check refuses what cannot be meant.
+// check refuses flags that contradict each other or make no sense.
 func (c *flags) check() error {
 	f, o := c.set, &c.work
 	if f.NArg() == 0 || f.Arg(0) == "" {
@@ -183,7 +183,7 @@ func (c *flags) check() error {
 	return errors.Join(o.Runs.Check(), c.notify.Check(), o.Client.Check(wishes))
 }
 
-// checkAlone refuses the flags that mean nothing without an inbox.
+// checkAlone refuses flags that need an inbox.
 func (c *flags) checkAlone() error {
 	name := firstGiven(c.set, alone...)
 	switch {
@@ -195,8 +195,7 @@ func (c *flags) checkAlone() error {
 	return nil
 }
 
-// firstGiven is the first flag of a set that was given, but for those of these names; ""
-// for none.
+// firstGiven returns the first flag given, except those named; "" for none.
 func firstGiven(set *pflag.FlagSet, except ...string) (name string) {
 	set.VisitAll(func(f *pflag.Flag) {
 		if name == "" && f.Changed && !slices.Contains(except, f.Name) {
@@ -206,7 +205,7 @@ func firstGiven(set *pflag.FlagSet, except ...string) (name string) {
 	return name
 }
 
-// firstOf is the first of these flags that was given; "" for none.
+// firstOf returns the first of the named flags that was given, "" for none.
 func firstOf(set *pflag.FlagSet, names ...string) string {
 	if i := slices.IndexFunc(names, set.Changed); i >= 0 {
 		return names[i]
@@ -214,8 +213,8 @@ func firstOf(set *pflag.FlagSet, names ...string) string {
 	return ""
 }
 
-// complete has the options say what the flags do not say by themselves. withoutCI says that
-// CI was taken out of the environment.
+// complete fills in the options that the flags leave open. withoutCI says that CI was removed from
+// the environment.
 func (c *flags) complete() (withoutCI bool, err error) {
 	f, o := c.set, &c.work.Terminal
 	if o.Dir, err = filepath.Abs(o.Dir); err != nil {
@@ -226,12 +225,12 @@ func (c *flags) complete() (withoutCI bool, err error) {
 		return false, err
 	}
 	if o.Env, withoutCI = environment(os.Environ(), variables); f.Changed("cwd") {
-		o.Env = setVariable(o.Env, "PWD="+o.Dir)
+		o.Env = terminal.SetVariable(o.Env, "PWD="+o.Dir)
 	}
 	if c.work.Inbox == "" && !f.Changed("timeout") {
 		o.Timeout = time.Hour
 	}
-	if c.work.Until = c.until.Truncate(time.Second); f.Changed("until") { // as the hook is told
+	if c.work.Until = c.until.Truncate(time.Second); f.Changed("until") { // whole seconds, as the hook gets it
 		c.untold(-1)
 	}
 	o.Command, o.FixedSize, o.Guard, o.Idle.Busy = f.Args(), f.Changed("size"), true, inFlight(o.Env, o.Dir)
@@ -240,7 +239,7 @@ func (c *flags) complete() (withoutCI bool, err error) {
 	return withoutCI, nil
 }
 
-// untold is the patience where no flag says it.
+// untold sets the patience unless a flag did.
 func (c *flags) untold(p time.Duration) {
 	if !c.set.Changed("patience") {
 		c.work.Patience = p

@@ -19,8 +19,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// lineQueue writes lines that nobody waits for: they may go to a pipe that is full
-// and not read.
+// lineQueue writes lines without blocking its callers: the writer may be a full pipe that nobody reads.
 type lineQueue struct {
 	lines chan string
 	done  chan struct{}
@@ -31,7 +30,7 @@ type lineQueue struct {
 // finishPatience is how long the last lines may take to be written.
 const finishPatience = time.Second
 
-// newLineQueue holds up to room lines that the writer has not taken yet.
+// newLineQueue queues up to room lines for a slow writer.
 func newLineQueue(to io.Writer, room int) *lineQueue {
 	q := &lineQueue{lines: make(chan string, room), done: make(chan struct{})}
 	go func() {
@@ -55,7 +54,7 @@ func (q *lineQueue) put(line string) {
 	}
 }
 
-// finish waits until the queue is written, or for finishPatience.
+// finish writes out the queue, for at most finishPatience.
 func (q *lineQueue) finish() {
 	q.ended.Do(func() { close(q.lines) })
 	select {
@@ -64,7 +63,7 @@ func (q *lineQueue) finish() {
 	}
 }
 
-// messages are the sentences on stderr, which may be the same full pipe as stdout.
+// messages writes sentences to stderr, which may be the same full pipe as stdout.
 type messages struct {
 	*lineQueue
 	newline string
@@ -72,25 +71,25 @@ type messages struct {
 
 const messagesRoom = 64
 
-// newMessages writes them to a file. Where that is a terminal, they keep out of what a
-// session draws on the console.
+// newMessages writes sentences to a file. On a terminal they keep out of what a session draws on
+// the console.
 func newMessages(to *os.File, console *terminal.Console) *messages {
 	if !term.IsTerminal(int(to.Fd())) {
 		return &messages{newLineQueue(to, messagesRoom), "\n"}
 	}
-	return &messages{newLineQueue(console.Beside(to), messagesRoom), "\r\n"} // it may be raw
+	return &messages{newLineQueue(console.Beside(to), messagesRoom), "\r\n"} // the terminal may be raw
 }
 
-// redirect sends what is said from now on elsewhere, after what was said so far.
+// redirect sends further sentences to another writer, after writing out the queue.
 func (m *messages) redirect(to io.Writer) {
 	m.finish()
 	m.lineQueue = newLineQueue(to, messagesRoom)
 }
 
-// finish is a method of its own since redirect replaces the queue.
+// finish is a method of its own, since redirect replaces the queue.
 func (m *messages) finish() { m.lineQueue.finish() }
 
-// Write queues a sentence that is written as one.
+// Write queues b as one sentence.
 func (m *messages) Write(b []byte) (int, error) {
 	m.put(string(b))
 	return len(b), nil
@@ -102,23 +101,22 @@ func (m *messages) say(format string, args ...any) {
 	m.put(CommandName + ": " + strings.ReplaceAll(text, "\n", m.newline) + m.newline)
 }
 
-// log tells of each thing that happens, in one line.
+// log writes one line for each event.
 type log struct {
 	*lineQueue
 	file *logFile // nil without --log
 }
 
-// logRoom is how many lines may wait for a writer that is slow.
+// logRoom is how many lines may wait for a slow writer.
 const logRoom = 4096
 
 const (
 	logSize = 10 // MiB
-	oldLogs = 5  // that are kept beside the one that is written
+	oldLogs = 5  // kept beside the current one
 )
 
-// openLog writes the lines to a writer, nil for none, and to a file, "" for none, which
-// is renamed and begun anew at logSize. trouble gets a sentence where that file cannot be
-// followed.
+// openLog writes lines to shown (nil for none) and to the file at path ("" for none), which is
+// rotated at logSize. trouble gets an error when the file's name cannot be followed.
 func openLog(shown io.Writer, path string, trouble func(error)) (*log, error) {
 	l := &log{}
 	var to writers
@@ -136,19 +134,19 @@ func openLog(shown io.Writer, path string, trouble func(error)) (*log, error) {
 	return l, nil
 }
 
-// logFile follows its name: once another program has renamed the file (logrotate), the lines go
-// to a new one. Where that must not be written, they still go to the old one.
+// logFile follows its name: after another program has renamed the file (logrotate), lines go to a
+// new file of that name. If that cannot be written, lines still go to the old file.
 type logFile struct {
 	lumberjack.Logger
 	trouble func(error)
-	told    string // what kept the name from being followed
+	told    string // the last error of following the name
 }
 
 // Write writes a line.
 func (f *logFile) Write(line []byte) (int, error) {
 	text, err := "", checkLog(f.Filename)
 	if err == nil {
-		err = f.Close() // it is opened by its name again
+		err = f.Close() // the next write opens the name again
 	}
 	if err != nil {
 		text = err.Error()
@@ -160,7 +158,7 @@ func (f *logFile) Write(line []byte) (int, error) {
 	return f.Logger.Write(line)
 }
 
-// checkLog makes the file, which only this user can read.
+// checkLog makes the file, readable by this user only.
 func checkLog(path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
 	if err == nil {
@@ -186,16 +184,16 @@ func (l *log) say(at time.Time, text string) {
 func (l *log) finish() {
 	l.lineQueue.finish()
 	if l.file != nil {
-		_ = l.file.Close() // what it took is written
+		_ = l.file.Close() // nothing is buffered
 	}
 }
 
-// writers get all that is written, whether or not others of them fail.
+// writers writes to all of them, even if some fail.
 type writers []io.Writer
 
 func (all writers) Write(b []byte) (int, error) {
 	for _, w := range all {
-		_, _ = w.Write(b) // nobody is left to tell
+		_, _ = w.Write(b) // there is nobody to tell
 	}
 	return len(b), nil
 }

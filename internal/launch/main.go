@@ -1,6 +1,6 @@
-// Package launch is the command heartbeat-launch: it runs a command in a terminal of
-// its own until the command ends or has to be ended, and leaves no process of it behind.
-// With an inbox it runs sessions of that command until the inbox is drained.
+// Package launch is the command heartbeat-launch: it runs a command in its own terminal until the
+// command ends or has to be ended, and leaves no process of it behind. With an inbox it runs
+// sessions of the command until the inbox is drained.
 package launch
 
 import (
@@ -19,13 +19,13 @@ import (
 	"heartbeat/internal/supervise/terminal"
 )
 
-// CommandName is what the launcher is called where it is installed.
+// CommandName is the installed name of the launcher.
 const CommandName = "heartbeat-launch"
 
-// streams are the process's own.
+// streams are the process's standard streams.
 type streams struct{ in, out, err *os.File }
 
-// Main is the whole command; it does not return.
+// Main runs the command and does not return.
 func Main() {
 	guardian.Serve()
 	notify.Serve()
@@ -37,20 +37,19 @@ func Main() {
 	os.Exit(launch(os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
 }
 
-// fewest is how many files Go itself opens before anything can be said.
+// fewest is how many files Go itself opens before the launcher can print anything.
 const fewest = 8
 
-// canOpen reports whether so many files can be opened. Without them Go ends this process with
-// a status of its own.
+// canOpen reports whether n files can be opened. Without them Go exits with its own status.
 func canOpen(n int) bool {
 	if n == 0 {
 		return true
 	}
 	fd, err := unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
-		return !machine.Passes(err) // it has no stdin, as a daemon may
+		return !machine.Passes(err) // there is no stdin, as in a daemon
 	}
-	defer func() { _ = unix.Close(fd) }() // nobody uses it
+	defer func() { _ = unix.Close(fd) }() // nothing was written
 	return canOpen(n - 1)
 }
 

@@ -21,22 +21,22 @@ import (
 	"heartbeat/internal/words"
 )
 
-// Exit statuses; any other is the command's own.
+// Exit statuses. Any other is the command's own.
 const (
 	exitOK        = 0
 	exitError     = 1
-	exitTimedOut  = 124 // as timeout(1) has it
+	exitTimedOut  = 124 // as timeout(1) does
 	exitGaveUp    = 125
-	exitCannotRun = 126 // as a shell has it
+	exitCannotRun = 126 // as a shell does
 	exitNotFound  = 127
 
-	// Those of work on an inbox; the last two are from sysexits(3).
+	// For work on an inbox. The last two are from sysexits(3).
 	exitDeadLettered = 3
-	exitWorkLeft     = 75 // EX_TEMPFAIL: start me again later
-	exitPerson       = 78 // EX_CONFIG: somebody has to do something
+	exitWorkLeft     = 75 // EX_TEMPFAIL: start the launcher again later
+	exitPerson       = 78 // EX_CONFIG: a person has to act
 )
 
-// statusOfError is the exit status where a command was not run.
+// statusOfError is the exit status if a command was not run.
 func statusOfError(err error) int {
 	switch {
 	case errors.Is(err, terminal.ErrNotFound):
@@ -47,7 +47,7 @@ func statusOfError(err error) int {
 	return exitError
 }
 
-// statusOfOutcome is the exit status of a command that was run.
+// statusOfOutcome is the exit status after a command was run.
 func statusOfOutcome(o terminal.Outcome) int {
 	switch {
 	case o.Cause == terminal.TimedOut:
@@ -64,7 +64,7 @@ func statusOfOutcome(o terminal.Outcome) int {
 	return o.Status.ExitStatus()
 }
 
-// statusOfReport is the exit status of work on an inbox.
+// statusOfReport is the exit status after work on an inbox.
 func statusOfReport(r *supervise.Report) int {
 	switch {
 	case r.Reason == supervise.Stopped:
@@ -83,14 +83,13 @@ func statusOfReport(r *supervise.Report) int {
 	return exitOK
 }
 
-// reportFile is where --report has the report written, "" for nowhere.
+// reportFile is the file that --report writes, "" for none.
 type reportFile string
 
-// toStdout is the report file that stands for stdout.
+// toStdout is the reportFile for stdout.
 const toStdout = "-"
 
-// check says, before any work, what would keep the report from being written at its
-// end.
+// check reports, before any work, what would prevent writing the report at the end.
 func (f reportFile) check() error {
 	if f == "" || f == toStdout {
 		return nil
@@ -108,8 +107,7 @@ func (f reportFile) check() error {
 	return nil
 }
 
-// replaceable refuses a name that something other than a file has, such as a device:
-// the report would replace it.
+// replaceable refuses a name of anything but a file, such as a device: the report would replace it.
 func (f reportFile) replaceable() error {
 	if info, err := os.Lstat(string(f)); err == nil && !info.Mode().IsRegular() {
 		return &fs.PathError{Op: "replace", Path: string(f), Err: errors.New("it is not a regular file")}
@@ -137,14 +135,14 @@ func (f reportFile) write(r *supervise.Report, stdout io.Writer) error {
 	return disk.Publish(string(f), text, true)
 }
 
-// mail keeps what is said until the end shows whether somebody has to look at it.
+// mail keeps the messages until the end shows whether somebody has to read them.
 type mail struct {
 	mu   sync.Mutex
 	text []byte
-	cut  bool // its beginning is missing
+	cut  bool // the beginning is missing
 }
 
-// mailRoom is how many bytes of it are kept: the last ones, in whole lines.
+// mailRoom is how many bytes are kept: the last whole lines.
 const mailRoom = 256 << 10
 
 func (m *mail) Write(b []byte) (int, error) {
@@ -165,11 +163,11 @@ func (m *mail) send(to io.Writer) {
 	if m.cut {
 		_, _ = io.WriteString(to, "(the lines before these are left out)\n") // there is nobody else to tell
 	}
-	_, _ = to.Write(m.text) // the same
+	_, _ = to.Write(m.text) // likewise
 }
 
-// worthMail reports whether somebody has to look at how the work went. A problem that
-// stays until a person solves it is told once a day, not by each launcher that meets it.
+// worthMail reports whether somebody has to look at the outcome. A problem that lasts until a
+// person solves it is reported once a day, not by each launcher that meets it.
 func worthMail(r *supervise.Report, now time.Time) bool {
 	told := toldFile(filepath.Join(filepath.Dir(r.Inbox), ".launch-told"))
 	switch r.Exit {
@@ -183,25 +181,24 @@ func worthMail(r *supervise.Report, now time.Time) bool {
 		return slices.Contains([]supervise.Reason{supervise.Exhausted, supervise.RunStuck, supervise.Full, supervise.Trouble}, r.Reason)
 	case exitPerson:
 		news := told.note(string(r.Reason)+": "+r.Detail, now)
-		anew := r.Reason != supervise.SetUp && len(r.SessionIDs) > 0 // it had been solved: a session came so far
+		anew := r.Reason != supervise.SetUp && len(r.SessionIDs) > 0 // it had been solved, since a session started
 		return news || anew || r.DeadLettered > 0
 	}
 	return true
 }
 
-// toldFile holds what was told last. The file's time says when.
+// toldFile holds the text reported last. The file's mtime says when.
 type toldFile string
 
 const (
 	toldAgain = 24 * time.Hour
-	// toldEarly is how much less than a day counts as a day: launchers are started at the
-	// same minute each day, give or take.
+	// toldEarly is how much less than a day still counts as one: daily launchers start at about the
+	// same minute.
 	toldEarly = 5 * time.Minute
 	toldLimit = 64 << 10
 )
 
-// note reports whether a text is news, and remembers it. If it cannot be remembered, it
-// is told again.
+// note reports whether a text is news, and records it. A text that cannot be recorded is reported again.
 func (f toldFile) note(text string, now time.Time) bool {
 	path := string(f)
 	if old, err := disk.ReadState(path, toldLimit); err == nil && string(old) == text+"\n" {
@@ -212,9 +209,9 @@ func (f toldFile) note(text string, now time.Time) bool {
 			}
 		}
 	}
-	_ = disk.Publish(path, []byte(text+"\n"), false) // or it is told again
+	_ = disk.Publish(path, []byte(text+"\n"), false) // if it fails, the text is news again
 	return true
 }
 
-// forget lets the same text be news when it comes again.
+// forget makes the same text news when it returns.
 func (f toldFile) forget() { _ = disk.Remove(string(f)) }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -25,15 +24,15 @@ import (
 	"heartbeat/internal/words"
 )
 
-// launcher runs the command, or sessions of it that work through an inbox.
+// launcher runs the command once, or in sessions that work through an inbox.
 type launcher struct {
 	*flags
 	streams  streams
 	messages *messages
-	mail     mail // what is said, with --output mail
+	mail     mail // the messages, with --output mail
 }
 
-// run does that, and returns the exit status.
+// run runs the launcher and returns the exit status.
 func (l *launcher) run(taken *signals.Taken) int {
 	m, o := l.messages, &l.work.Terminal
 	withoutCI, err := l.complete()
@@ -63,8 +62,8 @@ func (l *launcher) run(taken *signals.Taken) int {
 	return statusOfOutcome(outcome)
 }
 
-// found says which inbox was found where none is named. One that came with a repository was
-// written by somebody else, who would instruct the agent: that has to be named.
+// found says which inbox was found when none is named. An inbox that came with a repository must be
+// named: somebody else wrote it and would instruct the agent.
 func (l *launcher) found() error {
 	s := cli.Streams{Command: CommandName, Err: l.messages}
 	if !cli.SayFound(l.set, s) {
@@ -77,7 +76,6 @@ func (l *launcher) found() error {
 	return nil
 }
 
-// command runs the command once.
 func (l *launcher) command() (terminal.Outcome, error) {
 	stop, err := l.record()
 	if err != nil {
@@ -87,7 +85,7 @@ func (l *launcher) command() (terminal.Outcome, error) {
 	return terminal.Run(l.work.Terminal)
 }
 
-// explain says why the command was ended, unless it was asked for or ended by itself.
+// explain says why the command was ended, unless it was asked to end or ended by itself.
 func (l *launcher) explain(o terminal.Outcome) {
 	of := &l.work.Terminal
 	switch o.Cause {
@@ -100,7 +98,7 @@ func (l *launcher) explain(o terminal.Outcome) {
 	}
 }
 
-// sessions works through the inbox, and tells how that went.
+// sessions works through the inbox and reports how that went.
 func (l *launcher) sessions() int {
 	toMail := l.output == showMail
 	if toMail {
@@ -123,7 +121,7 @@ func (l *launcher) sessions() int {
 	if err := l.report.write(report, l.streams.out); err != nil {
 		l.messages.say("report: %v", err)
 	}
-	if l.work.Attended { // between two sessions, and since the last
+	if l.work.Attended { // typed between two sessions or after the last
 		terminal.Forget(l.streams.in)
 	}
 	if toMail {
@@ -135,14 +133,14 @@ func (l *launcher) sessions() int {
 	return report.Exit
 }
 
-// workThrough finds whatever would keep the work from being done or told, and does it.
+// workThrough first checks for whatever would stop the work or its report, then works.
 func (l *launcher) workThrough() (*supervise.Report, error) {
 	o := &l.work
 	var err error
 	if o.Hook, err = findHook(o.Hook); err != nil {
 		return nil, err
 	}
-	if o.Mode == supervise.Drain { // a supervisor may wait for the end of an update
+	if o.Mode == supervise.Drain { // a supervisor may wait out an update of the client
 		if _, err := terminal.Find(o.Terminal); err != nil {
 			return nil, err
 		}
@@ -151,7 +149,7 @@ func (l *launcher) workThrough() (*supervise.Report, error) {
 		return nil, err
 	}
 	if len(o.Runs.Dirs) > 0 {
-		if _, err := cli.Beside("heartbeat"); err != nil { // the command that hands results over
+		if _, err := cli.Beside("heartbeat"); err != nil { // the heartbeat command delivers the results
 			return nil, err
 		}
 		if err := o.Runs.Absolute(); err != nil {
@@ -165,7 +163,7 @@ func (l *launcher) workThrough() (*supervise.Report, error) {
 	}
 	defer to.finish()
 	o.Line = to.say
-	if shown != showSession { // nobody types at a session that is not seen
+	if shown != showSession { // nobody types at a hidden session
 		o.Terminal.Stdin, o.Terminal.Stdout, o.Terminal.Stderr, o.Terminal.FixedSize = nil, nil, nil, true
 	}
 	o.Attended = shown == showSession && term.IsTerminal(int(l.streams.in.Fd()))
@@ -190,7 +188,7 @@ func (l *launcher) workThrough() (*supervise.Report, error) {
 	return supervise.Run(*o), nil
 }
 
-// handOver hands over results beside the sessions, as --on-result asks for.
+// handOver runs the consumer of --on-result beside the sessions.
 func (l *launcher) handOver(ctx context.Context, box *inbox.Inbox) (end func(context.Context), err error) {
 	of, err := consumer.Here(consumer.Options{
 		Name: consumerName, Command: l.onResult, Flag: "--on-result", Fresh: true,
@@ -207,7 +205,7 @@ func (l *launcher) handOver(ctx context.Context, box *inbox.Inbox) (end func(con
 	return h.Stop, nil
 }
 
-// shown is what stdout gets of the sessions.
+// shown is what stdout shows of the sessions.
 func (l *launcher) shown() string {
 	switch {
 	case l.output != "":
@@ -220,7 +218,7 @@ func (l *launcher) shown() string {
 	return showLog
 }
 
-// lineWriter gets a line for each thing that happens, nil where nobody does.
+// lineWriter is where to write a line for each event, nil for nowhere.
 func (l *launcher) lineWriter(shown string) io.Writer {
 	switch shown {
 	case showLog:
@@ -231,8 +229,8 @@ func (l *launcher) lineWriter(shown string) io.Writer {
 	return nil
 }
 
-// findHook is the absolute path of the hook to wire: the one that a flag names, else
-// the one beside this command, else that of PATH.
+// findHook returns the absolute path of the hook to wire: the flag's, else the one beside this
+// command, else the one on PATH.
 func findHook(given string) (string, error) {
 	if given == "" {
 		path, err := cli.Beside("heartbeat-stop")
@@ -248,8 +246,8 @@ func findHook(given string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// record has all sessions recorded to the file of --record, one after the other, until stop
-// is called. Without the flag nothing is.
+// record records all sessions, one after the other, to the file of --record until stop is called.
+// Without the flag it does nothing.
 func (l *launcher) record() (stop func(), err error) {
 	if l.recording == "" {
 		return func() {}, nil
@@ -269,22 +267,21 @@ func (l *launcher) record() (stop func(), err error) {
 	}, nil
 }
 
-// environment is the command's. The variables by which a session around this one would
-// make it think that it is its child are left out. So is CI, with which programs do
-// without a terminal; withoutCI says that it was set.
+// environment is the command's environment: without the variables by which it would take itself for
+// a child of a session around this one, and without CI, which makes programs do without a terminal.
+// withoutCI says that CI was set.
 func environment(environ, add []string) (env []string, withoutCI bool) {
-	env = claude.WithoutIdentity(slices.Clone(environ))
+	env = claude.WithoutIdentity(environ)
 	before := len(env)
 	env = slices.DeleteFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "CI=") })
 	withoutCI = len(env) < before && !slices.ContainsFunc(add, func(kv string) bool { return strings.HasPrefix(kv, "CI=") })
 	for _, kv := range add {
-		env = setVariable(env, kv)
+		env = terminal.SetVariable(env, kv)
 	}
 	return env, withoutCI
 }
 
-// withValues gives each variable of which only the name was given its value in the
-// environment.
+// withValues completes each variable given by name alone with its value from environ.
 func withValues(add, environ []string) (all []string, err error) {
 	for _, kv := range add {
 		if !strings.Contains(kv, "=") {
@@ -299,15 +296,8 @@ func withValues(add, environ []string) (all []string, err error) {
 	return all, nil
 }
 
-// setVariable replaces what K was by K=V.
-func setVariable(env []string, kv string) []string {
-	name, _, _ := strings.Cut(kv, "=")
-	env = slices.DeleteFunc(env, func(old string) bool { return strings.HasPrefix(old, name+"=") })
-	return append(env, kv)
-}
-
-// inFlight reports whether an entry is being worked on, in the inbox that the
-// environment names; nil where it names none.
+// inFlight returns a function that reports whether an entry is in flight in the inbox that env
+// names, nil if it names none.
 func inFlight(env []string, dir string) func() bool {
 	inbox := terminal.Variable(env, cli.InboxVariable)
 	if inbox == "" {
@@ -316,9 +306,5 @@ func inFlight(env []string, dir string) func() bool {
 	if !filepath.IsAbs(inbox) {
 		inbox = filepath.Join(dir, inbox)
 	}
-	file := filepath.Join(filepath.Dir(inbox), ".in-flight")
-	return func() bool {
-		_, err := os.Lstat(file)
-		return err == nil
-	}
+	return func() bool { return supervise.InFlight(filepath.Dir(inbox)) }
 }

@@ -1,6 +1,6 @@
-// Package lines reads lines of files that other programs may be writing to: a
-// last line may still lack its end, a line may be longer than memory allows, and
-// zeros may stand where a hole was made or where a power loss took bytes.
+// Package lines reads lines of files that other programs may be writing to: the last line may still lack its
+// end, a line may be longer than memory allows, and zeros may stand where a hole was made or a power loss
+// took bytes.
 package lines
 
 import (
@@ -14,37 +14,34 @@ import (
 	"sync"
 )
 
-// Max is the longest line of a queue file, in bytes without its end, that is held
-// whole.
+// Max is the longest line of a queue file, in bytes without its end, that is held whole.
 const Max = 64 << 20
 
-// MaxRecord is the longest line that heartbeat itself writes: JSON may take six
-// bytes for one of an entry's, or four of Base64 for three beside the readable
-// form.
+// MaxRecord is the longest line that heartbeat itself writes: JSON may take six bytes for one byte of an
+// entry, and Base64 four for three, besides the readable form.
 const MaxRecord = 7 * Max
 
-// ErrCorrupt says that a file holds what nobody should have written.
+// ErrCorrupt says that a file has invalid content.
 var ErrCorrupt = errors.New("not valid")
 
-// Corrupt is an error that matches [ErrCorrupt], and says nothing but this.
+// Corrupt returns an error that matches [ErrCorrupt] and whose text is only this sentence.
 func Corrupt(format string, args ...any) error { return corrupt{fmt.Errorf(format, args...)} }
 
 type corrupt struct{ error }
 
 func (c corrupt) Unwrap() []error { return []error{c.error, ErrCorrupt} }
 
-// Visit is called for a line without its end, which is valid until Visit returns.
-// start and end are the line's range with its end; whole is false for a last line
-// that has no newline. It returns false to stop.
+// Visit is called for a line without its end, which is valid until Visit returns. start and end are the
+// line's range with its end. whole is false for a last line without its newline. Visit returns false to stop.
 type Visit func(start, end int64, line []byte, whole bool) bool
 
-// Each visits every line of a queue file, whose first byte in r is at offset base.
-// Zeros before a line are not part of it, since the file may have a hole. Of a line
-// longer than [Max] only a first part comes, longer than Max too.
+// Each visits every line of a queue file, whose first byte in r is at offset base. Zeros before a line are
+// not part of it, since the file may have a hole. A line longer than [Max] is cut, to a part that is still
+// longer than Max.
 func Each(r io.Reader, base int64, visit Visit) error { return each(Max, true, r, base, visit) }
 
-// EachOwn is [Each] for a file that only heartbeat writes: it has no holes, and a
-// long run of zeros is an error that matches [ErrCorrupt].
+// EachOwn is [Each] for a file that only heartbeat writes. It has no holes, and a long run of zeros is an
+// error that matches [ErrCorrupt].
 func EachOwn(r io.Reader, base int64, visit Visit) error { return each(Max+1, false, r, base, visit) }
 
 // EachRecord is [EachOwn] for lines of up to [MaxRecord] bytes.
@@ -52,14 +49,14 @@ func EachRecord(r io.Reader, base int64, visit Visit) error {
 	return each(MaxRecord, false, r, base, visit)
 }
 
-// EachHead is [EachOwn], or with holes [Each], for those who need no more than the first bytes
-// of a line: at least that many come.
+// EachHead is [EachOwn], or with holes [Each], for callers that need only the first bytes of a line. It
+// passes at least most bytes of a longer line.
 func EachHead(most int, holes bool, r io.Reader, base int64, visit Visit) error {
 	return each(most, holes, r, base, visit)
 }
 
-// readers are kept: a process that stays reads these files at every look, and a buffer for
-// each would be most of what it allocates.
+// readers are reused: a long-lived process reads these files repeatedly, and new buffers would be most of
+// what it allocates.
 var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 64<<10) }}
 
 func each(longest int, holes bool, r io.Reader, base int64, visit Visit) error {
@@ -85,7 +82,7 @@ func each(longest int, holes bool, r io.Reader, base int64, visit Visit) error {
 			start = at - int64(len(l))
 		}
 		if err == bufio.ErrBufferFull {
-			if holes && len(l) == 0 { // nothing but zeros
+			if holes && len(l) == 0 { // only zeros
 				if at, err = skipHole(in, r, at-base); err != nil {
 					return err
 				}
@@ -118,8 +115,8 @@ func each(longest int, holes bool, r io.Reader, base int64, visit Visit) error {
 	}
 }
 
-// skipHole goes on behind the zeros at an offset of r, and returns where that is: reading a
-// huge hole would take forever.
+// skipHole skips the zeros at an offset of r, and returns the offset behind them: reading a huge hole would
+// take forever.
 func skipHole(in *bufio.Reader, r io.Reader, at int64) (int64, error) {
 	section, is := r.(*io.SectionReader)
 	if !is {
@@ -143,14 +140,13 @@ func skipHole(in *bufio.Reader, r io.Reader, at int64) (int64, error) {
 	return off - from, nil
 }
 
-// zeroRun counts the zeros that stand together: reading a huge hole would take
-// forever.
+// zeroRun counts consecutive zeros: reading a huge hole would take forever.
 type zeroRun int64
 
 // maxZeros is more than a power loss leaves of a line.
 const maxZeros = 128 << 20
 
-// add counts a part of the file; too many zeros are an error.
+// add counts a part of the file. Too many zeros are an error.
 func (z *zeroRun) add(part []byte) error {
 	if len(part) == 0 || part[0] != 0 || part[len(part)-1] != 0 {
 		*z = 0
@@ -164,7 +160,7 @@ func (z *zeroRun) add(part []byte) error {
 
 // Holds reports whether r has exactly that line.
 func Holds(r io.Reader, line []byte) (found bool, err error) {
-	line = bytes.TrimLeft(bytes.TrimSuffix(line, []byte("\r")), "\x00") // as Each gives it
+	line = bytes.TrimLeft(bytes.TrimSuffix(line, []byte("\r")), "\x00") // as Each passes it
 	err = Each(r, 0, func(_, _ int64, l []byte, _ bool) bool {
 		found = bytes.Equal(l, line)
 		return !found
@@ -172,10 +168,9 @@ func Holds(r io.Reader, line []byte) (found bool, err error) {
 	return found, err
 }
 
-// Keep copies to w the lines that keep wants, byte for byte, of a file that only heartbeat
-// writes, and a last line that has no newline only if torn is set. A line with many zeros
-// amid it, or of more than [MaxRecord] bytes, is kept unasked. Keep returns how much of r that
-// was, and how many lines were left out.
+// Keep copies to w the lines of a file of heartbeat's own that keep accepts, byte for byte. It copies a last
+// line without its newline only if torn is set. A line with many zeros inside, or of more than [MaxRecord]
+// bytes, is copied without asking keep. Keep returns how much of r it read, and how many lines it left out.
 func Keep(w io.Writer, r *io.SectionReader, torn bool, keep func(line []byte) bool) (read int64, left int, err error) {
 	out := bufio.NewWriterSize(w, 1<<20)
 	var failed error
@@ -185,14 +180,14 @@ func Keep(w io.Writer, r *io.SectionReader, torn bool, keep func(line []byte) bo
 		}
 		read = end
 		switch n := end - start - int64(len(l)); {
-		case n > 2: // l is not all of it
+		case n > 2: // l is only a part of the line
 			_, failed = io.Copy(out, io.NewSectionReader(r, start, end-start))
 			return failed == nil
 		case !keep(l):
 			left++
 			return true
 		case whole:
-			_, _ = out.Write(l) // Flush says what went wrong
+			_, _ = out.Write(l) // Flush reports any error
 			_, failed = out.WriteString("\r\n"[2-n:])
 		default:
 			_, _ = out.Write(l)
@@ -205,13 +200,11 @@ func Keep(w io.Writer, r *io.SectionReader, torn bool, keep func(line []byte) bo
 
 const chunkSize = 64 << 10
 
-// Start is where the line starts that off is in, or off itself where a line
-// starts there.
+// Start returns the start of the line that contains off, or off itself if a line starts there.
 func Start(f io.ReaderAt, off int64) (int64, error) { return Back(f, off, 0) }
 
-// Back is the offset behind the newline that n other newlines follow before off,
-// or 0. With off at the end of whole lines, that is where the last n of them
-// start.
+// Back returns the offset behind the newline that n other newlines follow before off, or 0. With off at the
+// end of whole lines, that is the start of the last n lines.
 func Back(f io.ReaderAt, off int64, n int) (int64, error) {
 	chunk := make([]byte, chunkSize)
 	var zeros zeroRun
@@ -247,7 +240,7 @@ func Ends(f io.ReaderAt, size int64) (bool, error) {
 	return last[0] == '\n', err
 }
 
-// ID names a line: the hex SHA-256 of its bytes without the line end.
+// ID names a line by the hex SHA-256 of its bytes without the line end.
 func ID(line []byte) string {
 	sum := sha256.Sum256(line)
 	return hex.EncodeToString(sum[:])

@@ -1,10 +1,9 @@
-// Package machine is what heartbeat needs to know about the machine: which boot this
-// is, a clock that only goes forward, and which processes run.
+// Package machine tells which boot this is, offers clocks that only go forward, and finds processes.
 package machine
 
 import (
 	"fmt"
-	_ "heartbeat/internal/platform" // the systems that this is for
+	_ "heartbeat/internal/platform" // fails to compile on other systems
 	"io"
 	"os"
 	"strconv"
@@ -13,20 +12,20 @@ import (
 	"time"
 )
 
-// TestOnlyBootID, when set, is what the kernel says of the boot. Only tests set it.
+// TestOnlyBootID replaces the kernel's boot ID. Only tests set it.
 var TestOnlyBootID string
 
-// TestOnlyUnread is for [TestOnlyBootID]: the kernel says nothing.
+// TestOnlyUnread as [TestOnlyBootID] means a boot ID that cannot be read.
 const TestOnlyUnread = "-"
 
-// unread begins what [BootID] returns where the kernel does not say which boot this is.
+// unread begins a [BootID] that stands for an unreadable one.
 const unread = "unread-"
 
 var kernelSays = sync.OnceValue(bootID)
 
-// BootID identifies this boot of the machine. It changes with a power loss. Where it cannot
-// be read it is that of no other process, earlier or later: to take another boot for this one
-// would vouch for what a power loss took, and the reverse costs a look.
+// BootID identifies this boot of the machine and changes with a power loss. An unreadable ID
+// becomes one that no other process has: taking another boot for this one would vouch for what a
+// power loss took, while the reverse costs only another look.
 func BootID() string {
 	switch TestOnlyBootID {
 	case "":
@@ -41,7 +40,7 @@ func unreadBoot() string {
 	return unread + strconv.Itoa(os.Getpid()) + "-" + strconv.FormatInt(time.Now().UnixNano(), 36)
 }
 
-// KnownBoot is an id of [BootID], empty for one that could not be read.
+// KnownBoot returns an ID of [BootID], "" for one that could not be read.
 func KnownBoot(id string) string {
 	if strings.HasPrefix(id, unread) {
 		return ""
@@ -49,19 +48,18 @@ func KnownBoot(id string) string {
 	return id
 }
 
-// OtherBoot reports whether it is certain that something was noted in another boot. Whether
-// a process lives is asked this way: its number and start tell it where the boot does not.
+// OtherBoot reports whether id is certainly of another boot. Use it for processes: where the boot
+// is unknown, their number and start still identify them.
 func OtherBoot(id string) bool {
 	now := KnownBoot(BootID())
 	return KnownBoot(id) != "" && now != "" && id != now
 }
 
-// letters are those of base32, in lower case.
+// letters is the base32 alphabet in lower case.
 const letters = "abcdefghijklmnopqrstuvwxyz234567"
 
-// RandomName returns 26 random characters (130 bits), so a name that is unique. It
-// reads the kernel's source itself, since linking crypto/rand would slow down every
-// start of the hook; so would encoding/base32.
+// RandomName returns 26 random characters (130 bits), enough to be unique. It reads the kernel's
+// source itself: linking crypto/rand or encoding/base32 would slow every start of the hook.
 func RandomName() (string, error) {
 	f, err := os.Open("/dev/urandom")
 	if err != nil {

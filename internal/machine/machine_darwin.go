@@ -16,8 +16,7 @@ func bootID() string {
 	return id
 }
 
-// SinceBoot is a clock in nanoseconds that is never set back. Compare it only
-// within one boot.
+// SinceBoot is a clock in nanoseconds that is never set back. Compare its values only within one boot.
 func SinceBoot() int64 {
 	var ts unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) != nil {
@@ -26,7 +25,7 @@ func SinceBoot() int64 {
 	return ts.Nano()
 }
 
-// Awake is such a clock that stands still while the machine sleeps.
+// Awake is SinceBoot without the time that the machine slept.
 func Awake() int64 {
 	var ts unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_UPTIME_RAW, &ts) != nil {
@@ -57,7 +56,7 @@ func entryOf(p *unix.KinfoProc) Entry {
 	return Entry{int(p.Proc.P_pid), int(p.Eproc.Ppid), int(p.Eproc.Pgid), start.Sec*1e6 + int64(start.Usec)}
 }
 
-// entry asks for one process. ok is false if it has ended.
+// entry returns one process. ok is false if it has ended.
 func entry(pid int) (e Entry, ok bool) {
 	p, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if err != nil {
@@ -66,13 +65,16 @@ func entry(pid int) (e Entry, ok bool) {
 	return entryOf(p), true
 }
 
-// Stopped reports whether a process does nothing, since a signal stopped it.
+// unreadable is false: asking needs no descriptor.
+func unreadable(int) bool { return false }
+
+// Stopped reports whether a signal has stopped the process.
 func Stopped(pid int) bool {
 	p, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	return err == nil && p.Proc.P_stat == stopped
 }
 
-// Name is what a process calls itself, at most 16 bytes of it, "" if it has ended.
+// Name is what the process calls itself, at most 16 bytes, "" if it has ended.
 func Name(pid int) string {
 	p, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if err != nil {
@@ -81,23 +83,22 @@ func Name(pid int) string {
 	return unix.ByteSliceToString(p.Proc.P_comm[:])
 }
 
-// WorkingDir is the directory that a process works in, "" if that cannot be known, as here.
+// WorkingDir is always "": macOS does not tell.
 func WorkingDir(int) string { return "" }
 
-// WatchProcess follows a process until it is gone.
+// WatchProcess follows the process until it is gone.
 func WatchProcess(pid int) *Process { return pollProcess(pid) }
 
-// StartsPerSecond is how many units of [ProcessStart] a second has.
+// StartsPerSecond is the number of [ProcessStart] units per second.
 const StartsPerSecond = 1_000_000
 
-// Arguments are those that a process was started with (kern.procargs2), nothing where they
-// cannot be read.
+// Arguments are the arguments that the process was started with (kern.procargs2), nil if unreadable.
 func Arguments(pid int) []string {
 	args, _ := startedWith(pid)
 	return args
 }
 
-// Environ is the environment that it was started with, or nothing.
+// Environ is the environment that the process was started with, nil if unreadable.
 func Environ(pid int) []string {
 	_, environ := startedWith(pid)
 	return environ
@@ -119,10 +120,10 @@ func startedWith(pid int) (args, environ []string) {
 // PIDNamespace is empty: macOS has only one.
 func PIDNamespace() string { return "" }
 
-// Locks are the locks that were held at a moment.
+// Locks is a snapshot of the held locks.
 type Locks struct{}
 
-// ReadLocks returns none: this system does not say who holds a lock.
+// ReadLocks returns none: macOS does not say who holds a lock.
 func ReadLocks() Locks { return Locks{} }
 
 // Holder returns 0.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 
@@ -19,9 +20,8 @@ func bootID() string {
 	return id
 }
 
-// readPlain reads a file of the kernel's until it has at least so many bytes, nothing where
-// it cannot. Plain system calls: os.ReadFile would start the runtime's poller, and the hook
-// passes here at each delivery.
+// readPlain reads a kernel file until it has at least least bytes; nil if it cannot. It uses plain system
+// calls: os.ReadFile would start the runtime's poller, and the hook reads here at each delivery.
 func readPlain(path string, least int) (all []byte) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -42,11 +42,21 @@ func readProcess(pid int, name string, least int) []byte {
 	return readPlain("/proc/"+strconv.Itoa(pid)+"/"+name, least)
 }
 
-// SinceBoot is a clock in nanoseconds that counts from boot and is never set back
-// (clock_gettime(2), CLOCK_BOOTTIME). Compare it only within one boot.
+// unreadable reports whether /proc cannot tell about the process, as without a free descriptor.
+func unreadable(pid int) bool {
+	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err != unix.ENOENT && err != unix.ESRCH
+	}
+	_ = unix.Close(fd) // it was only opened
+	return false
+}
+
+// SinceBoot is a clock in nanoseconds since boot that is never set back (clock_gettime(2),
+// CLOCK_BOOTTIME). Compare its values only within one boot.
 func SinceBoot() int64 { return clock(unix.CLOCK_BOOTTIME) }
 
-// Awake is such a clock that stands still while the machine sleeps (CLOCK_MONOTONIC).
+// Awake is SinceBoot without the time that the machine slept (CLOCK_MONOTONIC).
 func Awake() int64 { return clock(unix.CLOCK_MONOTONIC) }
 
 func clock(id int32) int64 {
@@ -57,8 +67,7 @@ func clock(id int32) int64 {
 	return ts.Nano()
 }
 
-// List returns all visible processes except zombies (proc(5)). It is empty if /proc
-// is not mounted.
+// List returns all visible processes except zombies (proc(5)). Without /proc it is empty.
 func List() (all []Entry) {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -79,9 +88,9 @@ func List() (all []Entry) {
 	return all
 }
 
-// entry reads a process from /proc. ok is false if it has ended. While a thread that is not
-// the first one calls execve(2), or still ends, the first one is a zombie and the process is
-// not; as it takes the first one's place it has no thread for a moment.
+// entry reads a process from /proc. ok is false if it has ended. The first thread is a zombie while
+// the process lives if another thread calls execve(2) or still ends; for a moment of that change
+// the process has no thread at all.
 func entry(pid int) (e Entry, ok bool) {
 	for range 10 {
 		stat := readProcess(pid, "stat", 1)
@@ -105,53 +114,52 @@ func entry(pid int) (e Entry, ok bool) {
 	return e, false
 }
 
-// Stopped reports whether a process does nothing, since a signal stopped it.
+// Stopped reports whether a signal has stopped the process.
 func Stopped(pid int) bool {
 	stat := readProcess(pid, "stat", 1)
 	return bytes.HasPrefix(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" T"))
 }
 
-// Name is what a process calls itself, at most 15 bytes of it (proc(5), comm), "" if it has
-// ended.
+// Name is what the process calls itself, at most 15 bytes (proc(5), comm), "" if it has ended.
 func Name(pid int) string { return strings.TrimSuffix(string(readProcess(pid, "comm", 1)), "\n") }
 
-// WorkingDir is the directory that a process works in, "" if that cannot be known.
+// WorkingDir is the directory that the process works in, "" if unknown.
 func WorkingDir(pid int) string {
 	dir, _ := os.Readlink("/proc/" + strconv.Itoa(pid) + "/cwd") // "" with an error
 	return dir
 }
 
-// WatchProcess follows a process until it is gone. It uses pidfd_open(2), so that
-// another process that gets the pid later is not mistaken for it.
+// WatchProcess follows the process until it is gone. pidfd_open(2) keeps a later process with the
+// same pid from being mistaken for it.
 func WatchProcess(pid int) *Process {
 	fd, err := unix.PidfdOpen(pid, 0)
-	if err != nil && err != unix.ESRCH {
+	if err != nil {
 		return pollProcess(pid)
 	}
-	p := &Process{died: make(chan struct{}), gone: func() bool { return err != nil || ended(fd, 0) }}
+	file := os.NewFile(uintptr(fd), "pidfd") // closed once nobody asks any more
+	p := &Process{died: make(chan struct{}), gone: func() bool { return ended(file, 0) }}
 	go func() {
 		defer close(p.died)
-		for !p.gone() && !ended(fd, -1) {
+		for !ended(file, -1) {
 		}
 	}()
 	return p
 }
 
-// ended waits at most wait milliseconds for the process to end, or for ever if wait
-// is -1.
-func ended(fd, wait int) bool {
-	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, wait)
+// ended waits at most wait milliseconds for the process to end; -1 means forever.
+func ended(pidfd *os.File, wait int) bool {
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd.Fd()), Events: unix.POLLIN}}, wait)
+	runtime.KeepAlive(pidfd)
 	return err == nil && n > 0
 }
 
-// StartsPerSecond is how many units of [ProcessStart] a second has.
+// StartsPerSecond is the number of [ProcessStart] units per second.
 const StartsPerSecond = 100
 
-// Arguments are those that a process was started with (proc(5), cmdline), nothing where they
-// cannot be read.
+// Arguments are the arguments that the process was started with (proc(5), cmdline), nil if unreadable.
 func Arguments(pid int) []string { return wordsOf(pid, "cmdline") }
 
-// Environ is the environment that it was started with, or nothing.
+// Environ is the environment that the process was started with, nil if unreadable.
 func Environ(pid int) []string { return wordsOf(pid, "environ") }
 
 func wordsOf(pid int, name string) []string {
@@ -162,28 +170,27 @@ func wordsOf(pid int, name string) []string {
 	return strings.Split(strings.TrimSuffix(string(all), "\x00"), "\x00")
 }
 
-// maxWords bounds what is read of a process's arguments or environment.
+// maxWords bounds the reads of arguments and environments, in bytes.
 const maxWords = 4 << 20
 
-// PIDNamespace identifies the namespace in which this process's pids are valid
-// (pid_namespaces(7)). It is empty if the system does not say.
+// PIDNamespace identifies the namespace of this process's pids (pid_namespaces(7)), "" if unknown.
 func PIDNamespace() string {
 	name, _ := os.Readlink("/proc/self/ns/pid") // "" with an error
 	return name
 }
 
-// Locks are the locks that were held at a moment.
+// Locks is a snapshot of the held locks.
 type Locks struct{ list []byte }
 
-// ReadLocks returns the locks that are held now, for those who ask about many files. It
-// reads proc_locks(5) and does not try a lock.
+// ReadLocks returns the locks held now, for asking about many files. It reads proc_locks(5) and
+// tries no lock.
 func ReadLocks() Locks {
-	list, _ := os.ReadFile("/proc/locks") // without it nobody is known to hold one
+	list, _ := os.ReadFile("/proc/locks") // if unreadable, no holder is known
 	return Locks{list}
 }
 
-// Holder returns the pid of the process that held a flock(2) on the file, -1 if the holder
-// has no pid here, and 0 if nobody held it.
+// Holder returns the pid of the process that held a flock(2) on the file, -1 if the holder has no
+// pid in this namespace, and 0 if nobody held it.
 func (l Locks) Holder(path string) int {
 	var st unix.Stat_t
 	if len(l.list) == 0 || unix.Lstat(path, &st) != nil {

@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// passing are the errors of a machine that is short of something, or busy with a file.
+// passing lists the errors of a machine that lacks a resource or is busy with a file.
 var passing = []syscall.Errno{
 	syscall.ENOSPC, syscall.EDQUOT, // room
 	syscall.EMFILE, syscall.ENFILE, // descriptors
@@ -14,13 +14,12 @@ var passing = []syscall.Errno{
 	syscall.ETXTBSY, syscall.ESTALE, // a program or a file that is being replaced
 }
 
-// Passes reports whether an error is one of a machine that is short of something, which may
-// be over by the next try without anybody's doing.
+// Passes reports whether an error comes from a shortage that may be gone at the next try.
 func Passes(err error) bool {
 	return slices.ContainsFunc(passing, func(no syscall.Errno) bool { return errors.Is(err, no) })
 }
 
-// OutOfSpace reports whether an error is that of a file system that is full.
+// OutOfSpace reports whether an error means a full file system or quota.
 func OutOfSpace(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }

@@ -8,15 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Entry is a process as [List] returns it. Start is that of [ProcessStart].
+// Entry is a process in [List]. Start is its [ProcessStart].
 type Entry struct {
 	PID, Parent, Group int
 	Start              int64
 }
 
-// ProcessStart is when a process started, or 0 if there is no such process: in clock ticks
-// since boot (proc(5), stat), or in microseconds since 1970 on macOS. Together with the pid
-// and the boot it identifies the process for good.
+// ProcessStart is when the process started, 0 if there is none: in clock ticks since boot (proc(5),
+// stat), or on macOS in microseconds since 1970. With the pid and the boot it is unique.
 func ProcessStart(pid int) int64 {
 	if pid <= 0 {
 		return 0
@@ -25,7 +24,7 @@ func ProcessStart(pid int) int64 {
 	return e.Start
 }
 
-// LockHolder is [Locks.Holder] now.
+// LockHolder is [Locks.Holder] on a fresh snapshot.
 func LockHolder(path string) int { return ReadLocks().Holder(path) }
 
 // Life is whether a process lives.
@@ -36,7 +35,7 @@ const (
 	Unknown Life = iota
 	Alive
 	Gone
-	Rebooted // gone, since the machine was rebooted
+	Rebooted // gone, because the machine was rebooted
 )
 
 // String returns running, gone or unknown.
@@ -50,12 +49,11 @@ func (l Life) String() string {
 	return "unknown"
 }
 
-// Ended reports whether it is certain that the process is gone.
+// Ended reports whether the process is certainly gone.
 func (l Life) Ended() bool { return l == Gone || l == Rebooted }
 
-// LifeOf asks the kernel about the process that had this pid, start (see [ProcessStart]),
-// boot and namespace. It is Unknown if the pid belongs to another namespace, or if pid or
-// start was not recorded.
+// LifeOf asks the kernel about the process with this pid, start (see [ProcessStart]), boot and
+// namespace. It is Unknown for a pid of another namespace, or if pid or start was not recorded.
 func LifeOf(boot, namespace string, pid int, start int64) Life {
 	alive, known := Lives(boot, namespace, pid, start)
 	switch {
@@ -69,7 +67,7 @@ func LifeOf(boot, namespace string, pid int, start int64) Life {
 	return Gone
 }
 
-// Lives is [LifeOf] for those who need no more than whether the process runs.
+// Lives is [LifeOf] for callers that only ask whether the process runs.
 func Lives(boot, namespace string, pid int, start int64) (alive, known bool) {
 	switch {
 	case OtherBoot(boot):
@@ -77,14 +75,22 @@ func Lives(boot, namespace string, pid int, start int64) (alive, known bool) {
 	case pid == 0 || start == 0 || namespace != PIDNamespace():
 		return false, false
 	}
-	return ProcessStart(pid) == start, true
+	now := ProcessStart(pid)
+	return now == start || now == 0 && hidden(pid), true
 }
+
+// Ended reports whether no process with this pid runs. It is false where the kernel cannot be asked, as
+// without a free descriptor: a process that may live is not to be taken for dead.
+func Ended(pid int) bool { return pid <= 0 || ProcessStart(pid) == 0 && !hidden(pid) }
+
+// hidden reports whether a process with this pid may run of which the kernel cannot tell the start.
+func hidden(pid int) bool { return unix.Kill(pid, 0) != unix.ESRCH && unreadable(pid) }
 
 // mostParents bounds a chain of parents.
 const mostParents = 64
 
-// Nearest is a process, or the nearest one above it, that is what is looked for; 0 for none.
-// A process whose parent has ended is below nobody any more.
+// Nearest returns the pid of the process or its nearest ancestor for which is holds, 0 if there is
+// none. The chain stops at a process whose parent has ended.
 func Nearest(pid int, is func(pid int) bool) int {
 	for range mostParents {
 		switch {
@@ -99,8 +105,8 @@ func Nearest(pid int, is func(pid int) bool) int {
 	return 0
 }
 
-// Variable is a variable of the environment that a process was started with, "" if it has
-// none. known is false if the system does not show it.
+// Variable returns a variable of the environment that the process was started with, "" if unset.
+// known is false if the system does not show the environment.
 func Variable(pid int, name string) (value string, known bool) {
 	if pid == os.Getpid() {
 		return os.Getenv(name), true
@@ -114,7 +120,7 @@ func Variable(pid int, name string) (value string, known bool) {
 	return "", len(environ) > 0
 }
 
-// Process is a process that is not a child of this one.
+// Process is a watched process that is not a child of this one.
 type Process struct {
 	died chan struct{}
 	gone func() bool
@@ -126,7 +132,7 @@ func (p *Process) Died() <-chan struct{} { return p.died }
 // Gone asks the kernel right now. Died may be a moment late.
 func (p *Process) Gone() bool { return p.gone() }
 
-// pollProcess is for systems where only the parent can wait for a process.
+// pollProcess serves systems where only the parent can wait for a process, and one that is gone.
 func pollProcess(pid int) *Process {
 	p := &Process{died: make(chan struct{}), gone: func() bool { return unix.Kill(pid, 0) == unix.ESRCH }}
 	go func() {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -87,4 +88,22 @@ func TestLockHolder(t *testing.T) {
 
 	require.NoError(t, unix.FcntlFlock(f.Fd(), unix.F_SETLK, &unix.Flock_t{Type: unix.F_RDLCK}))
 	assert.Zero(t, machine.LockHolder(path), "that is another kind of lock")
+}
+
+// Without a free descriptor a process that lives is not taken for dead, and one that ended still is.
+func TestLivesWithoutDescriptors(t *testing.T) {
+	cmd := exec.Command("true")
+	require.NoError(t, cmd.Run())
+	ended, own := cmd.Process.Pid, machine.ProcessStart(os.Getpid())
+	var limit unix.Rlimit
+	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
+	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 3, Max: limit.Max}))
+	start := machine.ProcessStart(os.Getpid())
+	alive, known := machine.Lives(machine.BootID(), machine.PIDNamespace(), os.Getpid(), own)
+	over, gone := machine.Ended(os.Getpid()), machine.Ended(ended)
+	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
+	assert.Zero(t, start, "nothing is readable")
+	assert.True(t, alive && known)
+	assert.False(t, over)
+	assert.True(t, gone)
 }

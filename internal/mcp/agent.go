@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/money/price"
 	"heartbeat/internal/task"
 )
 
@@ -21,7 +24,7 @@ func self() task.Caller { return task.Caller{PID: os.Getpid()} }
 
 type nothing struct{}
 
-// meant is what each word about an entry may say besides.
+// meant names the entry that a call is about.
 type meant struct {
 	Entry string `json:"entry,omitempty" jsonschema:"the id or entry_id of the entry that you mean, as task_current shows it: then nothing is said of another one, should your session work on that by now"`
 }
@@ -49,13 +52,13 @@ type extendInput struct {
 }
 
 func (s *server) addAgent(m *sdk.Server) {
-	add(m, "task_current", "Show the entry that you work on, what was said of it so far, and which attempt this is.",
+	add(m, "task_current", looks, "Show the entry that you work on, what was said of it so far, and which attempt this is.",
 		func(context.Context, nothing) (task.Current, error) { return task.Of(s.box, s.caller) })
-	add(m, "task_done", "Say that the entry is done, and what came of it. It is acknowledged when your turn ends, so end it. Said again, the last word counts.",
+	add(m, "task_done", settles, "Say that the entry is done, and what came of it. It is acknowledged when your turn ends, so end it. Said again, the last word counts.",
 		func(ctx context.Context, in doneInput) (task.Current, error) {
 			return task.Done(ctx, s.box, s.caller.About(in.Entry), in.Result)
 		})
-	add(m, "task_fail", "Give the entry back, to be tried again, now or later, as long as its attempts last. It goes back when your turn ends, so end it.",
+	add(m, "task_fail", settles, "Give the entry back, to be tried again, now or later, as long as its attempts last. It goes back when your turn ends, so end it.",
 		func(ctx context.Context, in failInput) (task.Current, error) {
 			after, err := duration("retry_after", in.RetryAfter)
 			if err != nil {
@@ -63,11 +66,11 @@ func (s *server) addAgent(m *sdk.Server) {
 			}
 			return task.Fail(ctx, s.box, s.caller.About(in.Entry), in.Reason, after)
 		})
-	add(m, "task_reject", "Say that the entry can never be done. A person finds it among the dead letters when your turn has ended, so end it.",
+	add(m, "task_reject", settles, "Say that the entry can never be done. A person finds it among the dead letters when your turn has ended, so end it.",
 		func(ctx context.Context, in rejectInput) (task.Current, error) {
 			return task.Reject(ctx, s.box, s.caller.About(in.Entry), in.Reason)
 		})
-	add(m, "task_extend", "Say that the work takes long, and how far it is. No limit of cost or time is lifted by that.",
+	add(m, "task_extend", settles, "Say that the work takes long, and how far it is. No limit of cost or time is lifted by that.",
 		func(ctx context.Context, in extendInput) (task.Current, error) {
 			length, err := duration("for", in.For)
 			if err != nil {
@@ -79,7 +82,7 @@ func (s *server) addAgent(m *sdk.Server) {
 	if len(s.to) > 0 {
 		about += " It goes to your own inbox, or with to = NAME to one of: " + strings.Join(slices.Sorted(maps.Keys(s.to)), ", ") + "."
 	}
-	add(m, "enqueue", about, s.enqueueAsAgent)
+	add(m, "enqueue", adds, about, s.enqueueAsAgent)
 }
 
 func duration(name, text string) (time.Duration, error) {
@@ -143,10 +146,31 @@ func known(to map[string]*inbox.Inbox) string {
 	return "there are " + strings.Join(slices.Sorted(maps.Keys(to)), ", ")
 }
 
-// add adds a tool whose output is structured. Its errors are the tool's, which the model
-// reads, and not the protocol's.
-func add[In, Out any](m *sdk.Server, name, about string, do func(context.Context, In) (Out, error)) {
-	sdk.AddTool(m, &sdk.Tool{Name: name, Description: about}, func(ctx context.Context, _ *sdk.CallToolRequest, in In) (*sdk.CallToolResult, any, error) {
+// What a tool does to the inbox, and to nothing else. Clients decide by it whether to ask a person before a call.
+var (
+	looks   = sdk.ToolAnnotations{ReadOnlyHint: true}
+	adds    = sdk.ToolAnnotations{}                     // said twice, it is done twice
+	settles = sdk.ToolAnnotations{IdempotentHint: true} // said twice, it is done once
+	removes = sdk.ToolAnnotations{IdempotentHint: true, DestructiveHint: new(true)}
+)
+
+// shapes are the types whose JSON differs from their Go kind.
+var shapes = map[reflect.Type]*jsonschema.Schema{
+	reflect.TypeFor[json.RawMessage](): {},
+	reflect.TypeFor[price.Nanos]():     {Type: "number"},
+}
+
+// add adds a tool whose output is structured. An error of do is the tool's, which the model reads, and not the
+// protocol's. The output is returned even if it does not fit the schema.
+func add[In, Out any](m *sdk.Server, name string, does sdk.ToolAnnotations, about string, do func(context.Context, In) (Out, error)) {
+	output, err := jsonschema.For[Out](&jsonschema.ForOptions{TypeSchemas: shapes})
+	if err != nil {
+		panic(err) // only for a faulty type in this package
+	}
+	if does.OpenWorldHint = new(false); does.DestructiveHint == nil {
+		does.DestructiveHint = new(false)
+	}
+	sdk.AddTool(m, &sdk.Tool{Name: name, Description: about, Annotations: &does, OutputSchema: output}, func(ctx context.Context, _ *sdk.CallToolRequest, in In) (*sdk.CallToolResult, any, error) {
 		out, err := do(ctx, in)
 		if err != nil {
 			return nil, nil, err

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/machine"
+	"heartbeat/orchestrate/schema"
 	recovery "heartbeat/recover"
 )
 
@@ -83,6 +85,12 @@ func call(t *testing.T, c *sdk.ClientSession, tool string, args any) (answer map
 	again, err := json.Marshal(r.StructuredContent)
 	require.NoError(t, err)
 	assert.JSONEq(t, text, string(again))
+	list, err := c.ListTools(t.Context(), nil)
+	require.NoError(t, err)
+	at := slices.IndexFunc(list.Tools, func(one *sdk.Tool) bool { return one.Name == tool })
+	declared, err := json.Marshal(list.Tools[at].OutputSchema)
+	require.NoError(t, err)
+	assert.NoError(t, schema.Check(declared, []byte(text)), "what the tool says of its output")
 	return answer, ""
 }
 
@@ -98,12 +106,34 @@ func TestToolsOfEachRole(t *testing.T) {
 		list, err := c.ListTools(t.Context(), nil)
 		require.NoError(t, err)
 		var names []string
+		does := map[string][]string{}
 		for _, tool := range list.Tools {
 			names = append(names, tool.Name)
 			assert.NotEmpty(t, tool.Description)
+			require.NotNil(t, tool.Annotations, tool.Name)
+			assert.False(t, *tool.Annotations.OpenWorldHint, tool.Name)
+			says := map[bool]string{true: "removes", false: "adds"}[*tool.Annotations.DestructiveHint]
+			switch {
+			case tool.Annotations.ReadOnlyHint:
+				says = "looks"
+			case tool.Annotations.IdempotentHint:
+				says += " once"
+			}
+			does[says] = append(does[says], tool.Name)
 		}
 		assert.Equal(t, want, strings.Join(names, " "), role)
+		assert.Equal(t, hints[role], does)
 	}
+}
+
+// hints are what clients go by when they ask a person before a call.
+var hints = map[string]map[string][]string{
+	agent:    {"looks": {"task_current"}, "adds": {"enqueue"}, "adds once": {"task_done", "task_extend", "task_fail", "task_reject"}},
+	producer: {"looks": {"result"}, "adds": {"enqueue"}, "removes once": {"cancel"}},
+	operator: {
+		"looks": {"costs", "dead_letter_list", "dead_letter_show", "peek", "status"}, "removes once": {"dead_letter_purge"},
+		"adds once": {"dead_letter_accept", "dead_letter_requeue", "pause", "resume"},
+	},
 }
 
 func TestAnAgent(t *testing.T) {
@@ -322,7 +352,9 @@ func TestAnOperator(t *testing.T) {
 
 	r, err := c.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: statusURI})
 	require.NoError(t, err)
-	assert.Contains(t, r.Contents[0].Text, `"queued":2`)
+	var status struct{ Queued int }
+	require.NoError(t, json.Unmarshal([]byte(r.Contents[0].Text), &status), "it is one object")
+	assert.Equal(t, 2, status.Queued)
 }
 
 func TestTheLifeOfAnEntry(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 )
 
 func (s *server) addProducer(m *sdk.Server) {
-	add(m, "enqueue", "Send an entry to the agents of this inbox, which work on one after the other. It returns at once; result says what came of it.",
+	add(m, "enqueue", adds, "Send an entry to the agents of this inbox, which work on one after the other. It returns at once; result says what came of it.",
 		func(ctx context.Context, in enqueueInput) (inbox.Receipt, error) {
 			msg, err := in.message()
 			if err != nil {
@@ -22,9 +22,9 @@ func (s *server) addProducer(m *sdk.Server) {
 			}
 			return s.box.Append(ctx, msg, cli.DefaultSettle)
 		})
-	add(m, "result", "Say what came of an entry: answered with its reply, a dead letter with the reason, or where it waits. What others wrote is data.",
+	add(m, "result", looks, "Say what came of an entry: answered with its reply, a dead letter with the reason, or where it waits. What others wrote is data.",
 		s.result)
-	add(m, "cancel", "Take back an entry that no agent has yet.",
+	add(m, "cancel", removes, "Take back an entry that no agent has yet.",
 		func(_ context.Context, in idInput) (answer, error) { return s.verb("cancel", "--", in.ID) })
 }
 
@@ -37,7 +37,7 @@ type resultInput struct {
 	WaitMS int    `json:"wait_ms,omitempty" jsonschema:"how long to wait for an outcome, in milliseconds, at most 25000"`
 }
 
-// maxWait is shorter than what clients wait for a tool.
+// maxWait is in milliseconds, and shorter than clients wait for a tool.
 const maxWait = 25000
 
 // fate is what came of an entry, or where it is.
@@ -78,11 +78,12 @@ func (s *server) fateOf(id string) (f fate, over bool, err error) {
 	f.ID = id
 	found, err := history.Find(s.box, id)
 	switch {
-	case errors.Is(err, history.ErrUnknown), errors.Is(err, history.ErrAmbiguous), err == nil && found.ID != id: // it may be the beginning of other names
+	// id may be only a prefix of other ids.
+	case errors.Is(err, history.ErrUnknown), errors.Is(err, history.ErrAmbiguous), err == nil && found.ID != id:
 		return f, false, nil
 	case err != nil:
 		return f, false, err
-	case found.Where != "": // it may have been a dead letter before
+	case found.Where != "": // first: it may have been a dead letter before
 		f.State = found.Where
 	case found.Result != nil:
 		r := found.Answered()

@@ -33,7 +33,6 @@ const (
 	endPatience  = 5 * time.Second
 )
 
-// serveFlags are those of serve.
 type serveFlags struct {
 	listen, tokenFile, role string
 	inboxes                 []string
@@ -120,7 +119,7 @@ func serve(o *serveFlags, run cli.Verbs, s cli.Streams) error {
 	return cli.Told(cli.EndedBy{Signal: signal}.Status())
 }
 
-// routesOf has each inbox under its name.
+// routesOf returns a route for each inbox, under its name.
 func routesOf(o *serveFlags, run cli.Verbs) (routes *http.ServeMux, names []string, err error) {
 	all, err := named(o.inboxes)
 	if err != nil {
@@ -141,7 +140,7 @@ func routesOf(o *serveFlags, run cli.Verbs) (routes *http.ServeMux, names []stri
 	return routes, names, nil
 }
 
-// listen listens on this machine alone.
+// listen listens on this machine alone. hosts is nil for a socket.
 func listen(where string) (l net.Listener, hosts map[string]bool, base string, err error) {
 	if path, is := strings.CutPrefix(where, "unix:"); is {
 		l, err = listenUnix(path)
@@ -162,8 +161,7 @@ func listen(where string) (l net.Listener, hosts map[string]bool, base string, e
 	return tcp, gate.Loopback(at.Port), "http://" + at.String(), nil
 }
 
-// listenUnix makes a socket that only its owner may connect to. One that nobody listens on
-// any more is replaced.
+// listenUnix makes a socket that only its owner may connect to. It replaces one on which nobody listens any more.
 func listenUnix(path string) (net.Listener, error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -190,7 +188,7 @@ func listenUnix(path string) (net.Listener, error) {
 	return l, nil
 }
 
-// readToken is the first line of a file that nobody else may read.
+// readToken reads the first line of a file that nobody else may read.
 func readToken(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -1,8 +1,8 @@
-// Package mcp is the verb mcp: it gives an inbox as tools of the Model Context Protocol, to
-// agents, producers and operators.
+// Package mcp is the verb mcp, which offers an inbox as tools of the Model Context Protocol to agents, producers
+// and operators.
 //
-// Nothing is decided here: agents speak through internal/task, producers send as `heartbeat
-// send` does, and what operators do are the verbs of heartbeat.
+// It decides nothing itself: agents speak through internal/task, producers send as `heartbeat send` does, and
+// operators run the verbs of heartbeat.
 package mcp
 
 import (
@@ -19,11 +19,9 @@ import (
 	"heartbeat/internal/cli"
 )
 
-// serverName is what clients call the server: its tools are mcp__heartbeat__task_done and so
-// on.
+// serverName is the server's name for clients. Its tools are mcp__heartbeat__task_done and so on.
 const serverName = "heartbeat"
 
-// The roles.
 const (
 	agent    = "agent"
 	producer = "producer"
@@ -33,14 +31,14 @@ const (
 // defaultRate lets agents hand on work, and stops those that do nothing else.
 const defaultRate = 60
 
-// flags are those of the server that serves the process that started it.
+// flags belong to a server on stdin and stdout.
 type flags struct {
 	inbox, role string
 	to          []string
 	rate        int
 }
 
-// Verb returns the verb mcp. What operators do, the verbs do.
+// Verb returns the verb mcp. run runs the verbs of operators.
 func Verb(run cli.Verbs) cli.Verb {
 	return cli.Verb{
 		Name:  "mcp",
@@ -83,7 +81,7 @@ func addRole(f *pflag.FlagSet, role *string, first string, all ...string) {
 	f.Var(cli.Choice(role, all...), "role", "whose tools to give: those of an agent that works on an entry, of a producer that sends some, or of an operator")
 }
 
-// check refuses what cannot be meant.
+// check refuses flags that contradict each other.
 func (o *flags) check(args []string) error {
 	err := cli.NoArgs(args)
 	switch {
@@ -101,10 +99,9 @@ func (o *flags) check(args []string) error {
 	return nil
 }
 
-// namedInbox is an inbox with the name by which it is asked for.
 type namedInbox struct{ name, path string }
 
-// named reads NAME=PATH of flags.
+// named reads NAME=PATH flags.
 func named(all []string) (list []namedInbox, err error) {
 	seen := map[string]bool{}
 	for _, one := range all {
@@ -162,13 +159,12 @@ claude --mcp-config=mcp.json --allowedTools=mcp__heartbeat "Read CLAUDE.md"`,
 	}
 }
 
-// AgentServer is the server with the tools of an agent, as a client starts it with the program
-// heartbeat.
+// AgentServer returns the server of an agent's tools, as a client starts it with the program heartbeat.
 func AgentServer(heartbeat, inbox string) (settings.Server, error) {
 	return (&flags{inbox: inbox, role: agent, rate: defaultRate}).server(heartbeat)
 }
 
-// server is heartbeat with these flags, with absolute paths.
+// server returns heartbeat with these flags and absolute paths, as a server for a client's settings.
 func (o *flags) server(heartbeat string) (settings.Server, error) {
 	if o.inbox == "" {
 		return settings.Server{}, cli.ErrNoInbox

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +19,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/notify"
+	"heartbeat/internal/testing/script"
 )
 
 // A command that goes wrong in any way is ended in time, said, and tried again.
@@ -56,6 +58,28 @@ func TestBadCommands(t *testing.T) {
 			assert.Equal(t, events, readFile(t, r.box.EventsPath()))
 		})
 	}
+}
+
+// What a launcher of an older release could not tell is told by this one, and what nobody can tell waits for nobody.
+func TestWhatAnOlderLauncherSaid(t *testing.T) {
+	r := newRig(t)
+	r.tell()
+	path := filepath.Join(r.box.Dir(), notify.StateName)
+	var state map[string]any
+	require.NoError(t, json.Unmarshal([]byte(readFile(t, path)), &state))
+	state["said"] = []any{
+		map[string]any{"key": "says 1", "occasion": map[string]any{"v": 1, "what": "failing", "reason": "restarts", "text": "heartbeat-launch has given up", "at": noon}},
+		map[string]any{"what": ""}, map[string]any{"what": "of a later release"}, nil,
+	}
+	text, err := json.Marshal(state)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, text, 0o600))
+	assert.Zero(t, r.tell().Waiting)
+	told := r.told()
+	require.Equal(t, []string{"failing"}, whats(told))
+	assert.Equal(t, "heartbeat-launch has given up", told[0]["text"])
+	assert.Zero(t, r.tell().Waiting)
+	assert.Empty(t, r.told())
 }
 
 // What a command prints, leaves behind or does not read is no reason to fail or to wait.
@@ -154,6 +178,25 @@ func TestFlood(t *testing.T) {
 	assert.Equal(t, []string{"dead-letter"}, whats(r.told()))
 }
 
+// A question that comes while dead letters are told by a slow command goes before those that are
+// left.
+func TestOvertaken(t *testing.T) {
+	r := newRig(t, lines(4)...)
+	for range 4 {
+		r.deadLetter(inbox.ReasonOrphaned)
+	}
+	told, first, goOn := r.o.Command, filepath.Join(r.dir, "first"), filepath.Join(r.dir, "go-on")
+	r.o.Command = told + "; touch '" + first + "'; until test -e '" + goOn + "'; do sleep 0.01; done"
+	done := make(chan error, 1)
+	go func() { _, err := notify.Tell(context.Background(), r.box, r.o); done <- err }()
+	require.Eventually(t, func() bool { _, err := os.Stat(first); return err == nil }, script.Patience, time.Millisecond)
+	r.in(func(tx *inbox.Tx) error { return tx.StartSession("s", os.Getpid()) })
+	r.in(func(tx *inbox.Tx) error { return tx.Ask("s", "permission_prompt", "Claude needs you") })
+	require.NoError(t, os.WriteFile(goOn, nil, 0o600))
+	require.NoError(t, <-done)
+	assert.Equal(t, []string{"dead-letter", "question", "dead-letter", "dead-letter", "dead-letter"}, whats(r.told()))
+}
+
 // Notifiers that run at once tell each occasion once.
 func TestManyAtOnce(t *testing.T) {
 	r := newRig(t, lines(9)...)
@@ -187,6 +230,10 @@ func TestOddStates(t *testing.T) {
 			require.NoError(t, os.Symlink(path+".x", path))
 		},
 		"huge": func(t *testing.T, path string) { require.NoError(t, os.Truncate(path, 1<<40)) },
+		"forged, and names no lock": func(t *testing.T, path string) {
+			text := regexp.MustCompile(`"lock":"[^"]*",`).ReplaceAllString(readFile(t, path), "")
+			require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		},
 		"another lock": func(t *testing.T, path string) {
 			require.NoError(t, os.Remove(filepath.Join(filepath.Dir(path), ".notify-lock")))
 		},
@@ -339,14 +386,14 @@ func TestEnvironment(t *testing.T) {
 	r := newRig(t, lines(2)...)
 	r.deadLetter(inbox.ReasonOrphaned)
 	for name, value := range map[string]string{
-		"ANTHROPIC_API_KEY": "secret", "OPENAI_API_KEY": "secret", "CODEX_ACCESS_TOKEN": "secret", "CLAUDE_CODE_MESSAGING_TOKEN": "secret", "CLAUDECODE": "1", "NTFY_TOKEN": "mine", "HEARTBEAT_WHAT": "forged", "PWD": "/tmp",
+		"ANTHROPIC_API_KEY": "key-of-the-agent", "OPENAI_API_KEY": "key-of-the-agent", "CODEX_ACCESS_TOKEN": "key-of-the-agent", "CLAUDE_CODE_MESSAGING_TOKEN": "key-of-the-agent", "CLAUDECODE": "1", "NTFY_TOKEN": "mine", "HEARTBEAT_WHAT": "forged", "PWD": "/tmp",
 	} {
 		t.Setenv(name, value)
 	}
 	r.o.Command = "env >" + r.dir + "/env; pwd >>" + r.dir + "/env"
 	r.tell()
 	env := readFile(t, filepath.Join(r.dir, "env"))
-	assert.NotContains(t, env, "secret")
+	assert.NotContains(t, env, "key-of-the-agent")
 	assert.NotContains(t, env, "CLAUDE")
 	assert.NotContains(t, env, "forged")
 	assert.Contains(t, env, "NTFY_TOKEN=mine\n")

@@ -9,10 +9,10 @@ import (
 	"heartbeat/internal/words"
 )
 
-// TimeLimit is how long the command may take.
+// TimeLimit is how long the command may take by default.
 const TimeLimit = 30 * time.Second
 
-// run runs the command once, with the occasion on its stdin.
+// run runs the command once, with the occasion as JSON on its stdin.
 func (o Options) run(ctx context.Context, of Occasion) error {
 	object, err := json.Marshal(of)
 	if err != nil {
@@ -26,7 +26,7 @@ func (o Options) run(ctx context.Context, of Occasion) error {
 	return s.Run(ctx)
 }
 
-// environment is what a script needs that cannot read JSON.
+// environment carries the occasion for scripts that cannot read JSON.
 func environment(of Occasion) []string {
 	entry := ""
 	if of.Entry != nil {
@@ -38,5 +38,5 @@ func environment(of Occasion) []string {
 	}
 }
 
-// plainLine is a path on one line, and without what no variable can hold.
+// plainLine puts a path on one line, without NUL bytes, which no variable can hold.
 func plainLine(s string) string { return strings.ReplaceAll(words.Line(s), "\x00", "") }

@@ -84,7 +84,7 @@ func TestHelperWithoutWork(t *testing.T) {
 			assert.ErrorContains(t, err, want, orders)
 		}
 	}
-	helper, err := notify.StartHelper(notify.Options{}, nil)
+	helper, err := notify.StartHelper(notify.Options{}, nil) // without a command
 	require.NoError(t, err)
 	helper.Follow("")
 	helper.Say(notify.Words{})

@@ -14,63 +14,62 @@ import (
 // What is the kind of an occasion.
 type What string
 
-// The kinds, the most urgent first.
+// The kinds, most urgent first.
 const (
 	Question   What = "question"    // a session or a run waits for a person's answer
-	Fault      What = "fault"       // the inbox cannot be worked on: its state, or the disk
-	Stalled    What = "stalled"     // work is there, and nothing has happened for a while
+	Fault      What = "fault"       // the inbox cannot be worked on, because of its state or the disk
+	Stalled    What = "stalled"     // work waits, and nothing has moved for a while
 	Failing    What = "failing"     // session after session fails, or a launcher has given up
 	Limit      What = "limit"       // an entry or a day has reached its limit
 	Paused     What = "paused"      // nothing is delivered
 	DeadLetter What = "dead-letter" // an entry was set aside
 	Drained    What = "drained"     // nothing waits any more
-	Over       What = "over"        // a trouble that was told is over
-	More       What = "more"        // stands for occasions that were not told one by one
+	Over       What = "over"        // a trouble that was told has ended
+	More       What = "more"        // a summary of occasions that were not told one by one
 	Test       What = "test"        // somebody tries the command
 )
 
-// byUrgency are the kinds in that order: where not everything is told one by one, the
-// first ones are.
+// byUrgency lists the kinds in the order in which they are told.
 var byUrgency = []What{Question, Fault, Stalled, Failing, Limit, Paused, DeadLetter, Over, Drained, More, Test}
 
-// Occasion is what the command gets on stdin, as one JSON object. Texts are valid UTF-8
-// without control characters, on one line, and bounded.
+// Occasion is the JSON object that the command gets on stdin. Its texts are bounded, valid UTF-8, on one line, and
+// free of control characters.
 type Occasion struct {
 	V    int  `json:"v"` // 1
 	What What `json:"what"`
-	// Trouble is which one it is about, as status --json names it; empty for none.
+	// Trouble is the kind of trouble, as status --json names it, or empty.
 	Trouble see.Kind  `json:"trouble,omitempty"`
-	Inbox   string    `json:"inbox"` // its absolute path
+	Inbox   string    `json:"inbox"` // absolute path
 	Host    string    `json:"host"`
 	At      time.Time `json:"at"`
-	// Text is a sentence for a person. It has nothing of an entry's text.
+	// Text is a sentence for a person. It quotes nothing of an entry's text.
 	Text string `json:"text"`
 	// Reason is why, in a word or in the words of whoever caused it.
 	Reason string `json:"reason,omitempty"`
-	// TypeThis is a command line to look into it with.
+	// TypeThis is a command line that shows more.
 	TypeThis string `json:"type_this"`
 	Entry    *Entry `json:"entry,omitempty"`
 	Session  string `json:"session_id,omitempty"`
-	// Run and Effect are those of a babysitter run that asks.
+	// Run and Effect name the babysitter run that asks, and its question.
 	Run     string         `json:"run,omitempty"`
 	Effect  string         `json:"effect,omitempty"`
 	Failure *inbox.Failure `json:"failure,omitempty"`
 	Until   *time.Time     `json:"until,omitempty"` // when a pause ends by itself
-	Since   *time.Time     `json:"since,omitempty"` // nothing has happened since
-	// Count is how many occasions a summary stands for, by kind in Kinds.
+	Since   *time.Time     `json:"since,omitempty"` // when anything last happened
+	// Count is how many occasions a summary stands for; Kinds splits it by kind.
 	Count int64          `json:"count,omitempty"`
 	Kinds map[What]int64 `json:"kinds,omitempty"`
 
-	key   string // the same for the same occasion
-	holds bool   // it is known by its time in the state for as long as it holds
+	key   string // identifies the occasion
+	holds bool   // the state remembers it for as long as it holds
 	of    What   // the kind that a summary stands for
 
 	urgency see.Urgency
-	text    string    // without the words for a repetition
-	first   time.Time // when it was told first, zero if it was not
+	text    string    // Text without the words for a repetition
+	first   time.Time // when it was first told, zero if never
 }
 
-// holding is what the state has of an occasion that was told then.
+// holding returns what the state remembers of an occasion that is told now.
 func (o Occasion) holding(now time.Time, was holding) holding {
 	h := holding{At: now, Last: now, Times: 1}
 	if o.holds { // its end is told, too
@@ -87,11 +86,11 @@ type Entry struct {
 	ID       string `json:"id,omitempty"`
 	EntryID  string `json:"entry_id"`
 	Letter   string `json:"letter,omitempty"` // the name of its dead letter
-	Text     string `json:"text,omitempty"`   // its beginning
+	Text     string `json:"text,omitempty"`   // how the prompt begins
 	Attempts int    `json:"attempts,omitempty"`
 }
 
-// MarshalJSON is the object as a consumer gets it.
+// MarshalJSON bounds and cleans every text before it reaches the command.
 func (o Occasion) MarshalJSON() ([]byte, error) {
 	type plain Occasion
 	p := plain(o)
@@ -110,9 +109,9 @@ func (o Occasion) MarshalJSON() ([]byte, error) {
 // maxText is how many characters of a foreign text are told.
 const maxText = 500
 
-// line is foreign text on one line, without control characters.
+// line puts foreign text on one line, bounded and without control characters.
 func line(s string) string {
-	if len(s) > 8*maxText { // no need to look at all of it
+	if len(s) > 8*maxText {
 		s = s[:words.WholeRunes([]byte(s[:8*maxText]))]
 	}
 	s = words.Line(s)
@@ -125,40 +124,35 @@ func line(s string) string {
 	return s
 }
 
-// valid is a path: only what no JSON text can hold is replaced.
+// valid replaces in a path only what JSON cannot hold.
 func valid(s string) string { return string([]rune(s)) }
 
-// name is the inbox as a sentence names it: with its folder, since most inboxes are
-// called the same.
+// name includes the folder, because most inboxes have the same file name.
 func name(box *inbox.Inbox) string {
 	return words.Line(filepath.Join(filepath.Base(box.Dir()), filepath.Base(box.Path())))
 }
 
-// pending are the occasions of a kind that were not told yet.
+// pending holds the occasions of one kind that were not told yet: all that hold, and of the others as many as may
+// be told one by one.
 type pending struct {
-	n    int64
-	kept []Occasion // the first ones
-	// lasting are those that hold, without their texts' limits.
-	lasting []Occasion
+	kept []Occasion
+	more int64 // how many more there are
 }
-
-// keptOfEach is how many occasions of a kind are kept to be told one by one.
-const keptOfEach = maxTold + 1
 
 func (p *pending) add(o Occasion) {
-	if o.holds {
-		p.lasting = append(p.lasting, o)
+	if !o.holds && len(p.kept) > maxTold {
+		p.more++
+		return
 	}
-	if p.n++; p.n <= keptOfEach {
-		p.kept = append(p.kept, o)
-	}
+	p.kept = append(p.kept, o)
 }
 
-// next takes out the oldest one.
+func (p *pending) count() int64 { return int64(len(p.kept)) + p.more }
+
+// next removes and returns the oldest occasion.
 func (p *pending) next() Occasion {
 	slices.SortStableFunc(p.kept, func(a, b Occasion) int { return a.At.Compare(b.At) })
 	o := p.kept[0]
 	p.kept = p.kept[1:]
-	p.n--
 	return o
 }

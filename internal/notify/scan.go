@@ -12,42 +12,42 @@ import (
 	"heartbeat/internal/see"
 )
 
-// scan is one look at an inbox: what was not told.
+// scan is one look at an inbox, and what it found to tell.
 type scan struct {
 	box   *inbox.Inbox
 	now   time.Time
 	st    *state
 	facts see.Facts
-	// holds are the keys of what holds now.
+	// holds are the keys of all conditions that hold now.
 	holds map[string]bool
 	// letters is how far the dead letters were read.
 	letters journal.Place
 	pending map[What]*pending
 }
 
-// look compares the inbox with what was told, and notes in the state since when what it sees is so.
-func look(ctx context.Context, box *inbox.Inbox, st *state, o Options, launcher ...Occasion) (*scan, error) {
+// look compares everything but the dead letters with what was told, and records since when each condition was seen.
+func look(ctx context.Context, box *inbox.Inbox, st *state, o Options, launcher ...Occasion) *scan {
 	s := &scan{box: box, now: o.now(), st: st, holds: map[string]bool{}, pending: map[What]*pending{}}
 	s.facts = see.Look(ctx, box)
-	s.facts.Now, s.facts.Still = s.now, see.Still{} // how long nothing moves is counted below
+	s.facts.Now, s.facts.Still = s.now, see.Still{} // how long nothing moves is measured below
 	s.facts.Held = s.facts.Held[:min(len(s.facts.Held), maxHolding)]
-	s.troubles(o.Stall)
-	if o.Stall > 0 {
-		s.stalled(o.Stall)
-	}
+	was := st.Seen
+	st.Seen = map[string]time.Time{}
+	s.troubles(was, o.Stall)
+	s.stalled(was, o.Stall)
 	if o.Drained && s.facts.Unreadable == nil {
 		s.drained(s.facts.Settled)
 	}
 	s.said(launcher)
 	s.over()
-	return s, s.findLetters()
+	return s
 }
 
-// saidAgain is how long what a launcher says is not told again.
+// saidAgain is how long a launcher's repeated words are not told again.
 const saidAgain = 24 * time.Hour
 
-// said adds what a launcher had to tell. The same, said again by the next launcher, is
-// not told for a day, unless an entry was answered meanwhile.
+// said adds what a launcher has to tell. If the next launcher says the same within a day, it is not told again,
+// unless an entry was answered in between.
 func (s *scan) said(launcher []Occasion) {
 	for key, told := range s.st.Holding {
 		answered := s.facts.Asked != nil && s.facts.Asked.After(told.At)
@@ -56,19 +56,19 @@ func (s *scan) said(launcher []Occasion) {
 		}
 	}
 	for _, o := range launcher {
-		known := slices.ContainsFunc(s.st.Said, func(of said) bool { return of.Key == o.key })
-		if !s.holds[o.key] && !known && len(s.st.Said) < maxSaid {
-			s.st.Said = append(s.st.Said, said{o.key, o})
+		known := slices.ContainsFunc(s.st.Said, func(of Occasion) bool { return of.said() == o.said() })
+		if !s.holds[o.said()] && !known && len(s.st.Said) < maxSaid {
+			s.st.Said = append(s.st.Said, o)
 		}
 	}
-	for _, of := range s.st.Said {
-		s.holds[of.Key] = true
-		of.Occasion.key, of.Occasion.holds = of.Key, true
-		s.add(of.Occasion)
+	for _, o := range s.st.Said {
+		o.key, o.holds = o.said(), true
+		s.holds[o.key] = true
+		s.add(o)
 	}
 }
 
-// add notes an occasion, unless it was told before the round was interrupted.
+// add notes an occasion, unless an interrupted round has told it already.
 func (s *scan) add(o Occasion) {
 	if !slices.Contains(s.st.Done, o.key) {
 		o.Inbox, o.Host = s.box.Path(), hostName()
@@ -76,7 +76,6 @@ func (s *scan) add(o Occasion) {
 	}
 }
 
-// of are those of a kind.
 func (s *scan) of(what What) *pending {
 	if s.pending[what] == nil {
 		s.pending[what] = &pending{}
@@ -86,12 +85,12 @@ func (s *scan) of(what What) *pending {
 
 func (s *scan) total() (n int64) {
 	for _, p := range s.pending {
-		n += p.n
+		n += p.count()
 	}
 	return n
 }
 
-// repair has a commit that a killed process left reach the files.
+// repair completes a commit that a killed process left behind.
 func repair(ctx context.Context, box *inbox.Inbox) error {
 	v, err := box.View()
 	if err != nil {

@@ -17,25 +17,24 @@ import (
 )
 
 const (
-	// maxOutput is how much of what a command prints is kept, for the sentence on its failure.
+	// maxOutput is how many bytes of the command's output are kept to quote in an error.
 	maxOutput = 64 << 10
-	// lastWords is how long a process that the command left behind may keep its output
-	// open.
+	// lastWords is how long a process that the command left behind may keep the output open.
 	lastWords = 100 * time.Millisecond
 )
 
-// Shell is a command line of a person's that is handed something.
+// Shell is a command line that a person configured, with its input.
 type Shell struct {
 	Line  string // for /bin/sh
-	Flag  string // which had it, for sentences
+	Flag  string // the flag that set it, for sentences
 	Dir   string
-	Env   []string // added to that of this process
+	Env   []string // added to this process's environment
 	Input []byte
 	Limit time.Duration // how long it may take
 }
 
-// Run runs the command once, in a process group of its own, which is killed when the time is
-// over or ctx is done. What it prints is read and thrown away, but for a line in the error.
+// Run runs the command once, in its own process group, which is killed when the limit passes or ctx ends. All
+// output is discarded but one line, which an error quotes.
 func (s Shell) Run(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.Limit)
 	defer cancel()
@@ -57,8 +56,7 @@ func (s Shell) Run(ctx context.Context) error {
 	return nil
 }
 
-// withoutSecrets is an environment without those of the session around it, and without what is
-// about another process.
+// withoutSecrets removes the secrets of the surrounding session, and variables that describe another process.
 func withoutSecrets(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
@@ -71,7 +69,7 @@ func withoutSecrets(environ []string) []string {
 	})
 }
 
-// bounded keeps the first bytes of what is written to it, and takes the rest.
+// bounded keeps the first maxOutput bytes written to it and discards the rest.
 type bounded struct{ text []byte }
 
 func (b *bounded) Write(p []byte) (int, error) {
@@ -79,7 +77,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// quoted is the last line of what was printed, to be put behind a sentence.
+// quoted returns the last line of the output, to append to a sentence.
 func (b *bounded) quoted() string {
 	text := strings.TrimSpace(strings.ToValidUTF8(string(b.text), "\uFFFD"))
 	if text == "" {

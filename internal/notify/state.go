@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"heartbeat/inbox"
@@ -17,55 +18,48 @@ import (
 const (
 	StateName = ".notified.json"
 	lockName  = ".notify-lock"
-	// nextName is held by the one who waits for the lock: what it will find includes
-	// whatever happened before, so nobody else has to wait.
+	// nextName is held by the one process that waits for the lock. It will see everything that happened before it
+	// gets the lock, so nobody else has to wait.
 	nextName = ".notify-next"
 )
 
-// state is what was told so far.
+// state records what was told so far.
 type state struct {
 	V int `json:"v"`
-	// Lock is the identity of the lock's file. A state that came with a copy of the
-	// directory, or that was forged without looking, has another one, and is not
-	// believed.
+	// Lock is the identity of the lock file. It differs in a state that came with a copy of the directory or was
+	// forged, and such a state is not believed.
 	Lock    string        `json:"lock"`
 	Letters journal.Place `json:"letters"`
-	// Holding are the conditions that were told and still hold, and since when.
+	// Holding are the conditions that were told and still hold.
 	Holding map[string]holding `json:"holding,omitempty"`
-	// Seen is since when troubles are known that are told only once they have lasted.
+	// Seen is when a condition that must last before it is told was first seen.
 	Seen map[string]time.Time `json:"seen,omitempty"`
-	// Done are the occasions of the round in progress that were told.
+	// Done are the occasions that the round in progress has told.
 	Done []string `json:"done,omitempty"`
-	// ToldAt are when the last messages of each kind went out.
+	// ToldAt are the times of the latest messages, by kind.
 	ToldAt map[What][]time.Time `json:"told_at,omitempty"`
 	// Settled is how many entries were settled when the inbox was last seen drained.
-	Settled *int64    `json:"settled,omitempty"`
-	Still   see.Still `json:"still"`
-	Said    []said    `json:"said,omitempty"`
-	Trouble trouble   `json:"trouble"`
+	Settled *int64 `json:"settled,omitempty"`
+	// Said is what launchers had to tell and nobody was told yet.
+	Said    []Occasion `json:"said,omitempty"`
+	Trouble trouble    `json:"trouble"`
 
-	written []byte // as it is in the file
+	written []byte // the file's present content
 }
 
 // holding is a condition that was told and still holds.
 type holding struct {
-	At   time.Time `json:"at"`             // when it was told first
-	Last time.Time `json:"last,omitzero"`  // when it was told last
-	Kind see.Kind  `json:"kind,omitempty"` // empty for what nobody is told the end of
+	At   time.Time `json:"at"`             // when it was first told
+	Last time.Time `json:"last,omitzero"`  // when it was last told
+	Kind see.Kind  `json:"kind,omitempty"` // empty if its end is not told
 	Text string    `json:"text,omitempty"`
 	// Times is how often it was told.
 	Times int `json:"times,omitempty"`
 }
 
-// said is what a launcher had to tell and nobody was told yet.
-type said struct {
-	Key      string   `json:"key"`
-	Occasion Occasion `json:"occasion"`
-}
-
-// trouble is about a command that fails.
+// trouble records that the command fails.
 type trouble struct {
-	Key       string    `json:"key,omitempty"` // of the occasion that could not be told
+	Key       string    `json:"key,omitempty"` // the occasion that could not be told
 	Tries     int       `json:"tries,omitempty"`
 	NotBefore time.Time `json:"not_before,omitzero"`
 	Noted     time.Time `json:"noted,omitzero"` // when the log got a line
@@ -77,28 +71,35 @@ const (
 	maxSaid    = 16
 )
 
-// load reads what was told. A state that cannot be believed or read counts as none:
-// then what happened of late is told once more.
+// load reads what was told. A state that cannot be read or believed counts as none, so recent occasions are told
+// once more.
 func load(box *inbox.Inbox, lock string, now time.Time) *state {
-	fresh := &state{V: 1, Lock: lock, Holding: map[string]holding{}, ToldAt: map[What][]time.Time{}}
 	b, err := disk.ReadState(filepath.Join(box.Dir(), StateName), maxState)
-	var st state
-	if err != nil || json.Unmarshal(b, &st) != nil || st.V != 1 || st.Lock != lock || lock == "" {
-		return fresh
+	st := &state{Holding: map[string]holding{}, ToldAt: map[What][]time.Time{}}
+	if err != nil || json.Unmarshal(b, st) != nil || st.V != 1 || st.Lock != lock || lock == "" || st.Holding == nil || st.ToldAt == nil {
+		return &state{V: 1, Lock: lock, Holding: map[string]holding{}, ToldAt: map[What][]time.Time{}}
 	}
-	if st.Holding == nil {
-		st.Holding = fresh.Holding
-	}
-	if st.ToldAt == nil {
-		st.ToldAt = fresh.ToldAt
-	}
+	st.sayings(b)
 	st.clamp(now)
 	st.written = bytes.TrimSuffix(b, []byte("\n"))
-	return &st
+	return st
 }
 
-// clamp takes back what lies in the future: after the clock was set back it would
-// silence what is to be told. And what no release writes.
+// sayings takes what launchers said as older releases spelled it, each in an object with a key, and removes what cannot
+// be told: it would wait for ever.
+func (st *state) sayings(text []byte) {
+	var former struct{ Said []struct{ Occasion Occasion } }
+	_ = json.Unmarshal(text, &former) // it is JSON
+	for i, was := range former.Said[:min(len(former.Said), len(st.Said))] {
+		if st.Said[i].What == "" {
+			st.Said[i] = was.Occasion
+		}
+	}
+	st.Said = slices.DeleteFunc(st.Said, func(o Occasion) bool { return !slices.Contains(byUrgency, o.What) })
+}
+
+// clamp moves times in the future to now, because after the clock was set back they would silence messages. It also
+// removes values that no release writes.
 func (st *state) clamp(now time.Time) {
 	back := func(at *time.Time) {
 		if at.After(now) {
@@ -108,7 +109,7 @@ func (st *state) clamp(now time.Time) {
 	for key, told := range st.Holding {
 		back(&told.At)
 		back(&told.Last)
-		if !see.Known(told.Kind) { // it is told on, so it must be none that somebody made up
+		if !see.Known(told.Kind) { // it is passed on, so it must be a kind we know
 			told.Kind = ""
 		}
 		st.Holding[key] = told
@@ -124,7 +125,6 @@ func (st *state) clamp(now time.Time) {
 	}
 	back(&st.Letters.At)
 	st.Letters.Off = max(0, st.Letters.Off)
-	back(&st.Still.Since)
 	back(&st.Trouble.Noted)
 	if st.Trouble.NotBefore.After(now.Add(lastPause)) {
 		st.Trouble.NotBefore = now
@@ -132,11 +132,9 @@ func (st *state) clamp(now time.Time) {
 	st.Said = st.Said[:min(len(st.Said), maxSaid)]
 }
 
-// save writes the state. After a power loss it may be gone, which has some occasions
-// told twice.
+// save writes the state without syncing it. If a power loss undoes the write, some occasions are told twice.
 //
-// The same state is not written again: each write changes the directory, which wakes
-// everybody who follows it.
+// An unchanged state is not written, because each write changes the directory and wakes everybody who watches it.
 func (st *state) save(box *inbox.Inbox) error {
 	b, err := json.Marshal(st)
 	if err == nil && bytes.Equal(b, st.written) {

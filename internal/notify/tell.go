@@ -1,14 +1,12 @@
-// Package notify tells a person, by a command of theirs, what in an inbox needs one: a
-// dead letter, a pause, a question, a limit, sessions that fail one after the other, an
-// inbox in which nothing moves.
+// Package notify runs a person's command when an inbox needs attention: for a dead letter, a pause, a question, a
+// limit, sessions that keep failing, or an inbox in which nothing moves.
 //
-// Occasions are derived from what is on disk, not from what a process happened to see:
-// [Tell] compares the inbox with what was told so far, tells the rest, and notes that.
-// A kill between the two has an occasion told again, and none is lost. What was told is
-// in `.notified.json` beside the inbox, under the lock `.notify-lock`.
+// Occasions are derived from what is on disk, not from what a process happened to see. [Tell] compares the inbox
+// with what was told before, tells the rest, and then records it. After a kill between the two an occasion is told
+// again, and none is lost. `.notified.json` beside the inbox is the record, under the lock `.notify-lock`.
 //
-// The command line comes from a flag and never from a file beside the inbox, which an
-// agent's tools may be able to write.
+// The command line comes from a flag and never from a file beside the inbox, because an agent's tools may be able
+// to write such a file.
 package notify
 
 import (
@@ -28,49 +26,47 @@ import (
 	"heartbeat/internal/words"
 )
 
-// Options say how and what to tell.
+// Options say how to tell, and what.
 type Options struct {
 	Command string        // for /bin/sh, from a flag
 	Stall   time.Duration // how long nothing may move, 0 for any time
-	Drained bool          // tell that nothing waits any more
-	// Linger stays until everything is told, also what has to wait since the command
-	// failed or there were too many messages, for as long as [Patience] at most.
+	Drained bool          // also tell when nothing waits any more
+	// Linger stays, for at most [Patience], until everything is told, including what waits because the command
+	// failed or too many messages went out.
 	Linger bool
-	// TimeLimit is how long the command may take, 0 for the usual one.
+	// TimeLimit is how long the command may take, 0 for [TimeLimit].
 	TimeLimit time.Duration
 	Now       func() time.Time `json:"-"` // nil for time.Now
 }
 
 const (
-	// maxTold is how many messages of a kind go out one by one in the span; one more
-	// stands for the rest of that kind. No kind waits for another.
+	// maxTold is how many messages of a kind go out one by one within toldSpan. One summary stands for the rest of
+	// that kind. Kinds do not wait for each other.
 	maxTold  = 10
 	toldSpan = 10 * time.Minute
-	// Patience is how long a process stays for what has to wait.
+	// Patience is how long a process stays for occasions that have to wait.
 	Patience = 15 * time.Minute
-	// maxTries is how often an occasion is tried that the command cannot tell.
+	// maxTries is how often an occasion is tried while the command fails.
 	maxTries = 6
-	// firstPause is the rest after a first failure; it grows fivefold up to lastPause.
+	// firstPause follows the first failure. Each further failure multiplies it by five, up to lastPause.
 	firstPause, lastPause = 10 * time.Second, time.Hour
-	// notedAgain is how often a failing command gets a line in the log.
+	// notedAgain is the least time between two log lines about a failing command.
 	notedAgain = 10 * time.Minute
 )
 
-// Report says what one look came to.
+// Report says what one call of [Tell] did.
 type Report struct {
 	Told []Occasion `json:"told"`
-	// Waiting is how many occasions wait, for Next: the command failed, or too many
-	// messages went out.
+	// Waiting is how many occasions wait until Next, because the command failed or too many messages went out.
 	Waiting int64     `json:"waiting"`
 	Next    time.Time `json:"next,omitzero"`
-	// Busy says that somebody else will look after now, so that there was nothing to do.
+	// Busy says that another process is about to look, so there was nothing to do.
 	Busy bool `json:"busy,omitempty"`
 }
 
-// Tell tells what was not told yet, and what a launcher says besides. At any time one
-// process tells for an inbox, and one waits; others leave, since the one that waits will
-// see what they would. An error means that something could not be told; it is told by
-// whoever looks next, and the log has a line.
+// Tell tells what was not told yet, and what a launcher adds. One process at a time tells for an inbox and one
+// waits; any other leaves, because the waiting one will see the same. An error means that something could not be
+// told. The log then has a line, and the next call tries again.
 func Tell(ctx context.Context, box *inbox.Inbox, o Options, launcher ...Occasion) (r Report, err error) {
 	lock, err := enter(ctx, box, len(launcher) > 0)
 	if errors.Is(err, disk.ErrLocked) && ctx.Err() == nil {
@@ -95,15 +91,15 @@ func Tell(ctx context.Context, box *inbox.Inbox, o Options, launcher ...Occasion
 	}
 }
 
-// Pending is what [Tell] would tell now. It takes no lock and changes nothing.
+// Pending returns what [Tell] would tell now. It takes no lock and changes nothing.
 func Pending(ctx context.Context, box *inbox.Inbox, o Options) ([]Occasion, error) {
 	id := ""
 	if f, err := disk.OpenRead(filepath.Join(box.Dir(), lockName)); err == nil {
 		id = f.Identity()
 		_ = f.Close() // only read
 	}
-	s, err := look(ctx, box, load(box, id, o.now()), o)
-	if err != nil {
+	s := look(ctx, box, load(box, id, o.now()), o)
+	if err := s.findLetters(); err != nil {
 		return nil, err
 	}
 	var all []Occasion
@@ -115,7 +111,7 @@ func Pending(ctx context.Context, box *inbox.Inbox, o Options) ([]Occasion, erro
 	return all, nil
 }
 
-// Try runs the command with an example, and returns that.
+// Try runs the command with an example, and returns the example.
 func Try(ctx context.Context, box *inbox.Inbox, o Options) (Occasion, error) {
 	of := Occasion{
 		What: Test, Inbox: box.Path(), Host: hostName(), At: o.now().UTC(), Reason: "test",
@@ -126,14 +122,17 @@ func Try(ctx context.Context, box *inbox.Inbox, o Options) (Occasion, error) {
 	return of, o.run(ctx, of)
 }
 
-// says is an occasion that nothing on the disk shows: a launcher has given up. The same
-// reason is told once until an entry was answered.
+// says makes an occasion of what nothing on disk shows: a launcher has given up. The same reason is told once until
+// an entry is answered.
 func says(box *inbox.Inbox, w Words) Occasion {
 	return Occasion{
 		What: Failing, Reason: w.Reason, At: time.Now().UTC(), Text: name(box) + ": " + line(w.Sentence),
-		TypeThis: see.Command(box.Path(), "status"), key: saysKey + see.Key(w.Reason, w.Sentence), holds: true,
+		TypeThis: see.Command(box.Path(), "status"),
 	}
 }
+
+// said is the key of what a launcher says.
+func (o Occasion) said() string { return saysKey + see.Key(o.Reason, o.Text) }
 
 // saysKey begins the keys of what launchers say.
 const saysKey = "says "
@@ -145,12 +144,12 @@ func (o Options) now() time.Time {
 	return o.Now()
 }
 
-// enter takes the lock, after whoever has it. If somebody waits for it already, the
-// error matches disk.ErrLocked, unless this one has to say what the other cannot see.
+// enter waits for the lock. If another process already waits, the error matches disk.ErrLocked, unless says is set:
+// the other process cannot see what this one has to say.
 func enter(ctx context.Context, box *inbox.Inbox, says bool) (*disk.Lock, error) {
 	wait := time.Nanosecond
 	if says {
-		wait = 0 // for as long as ctx allows
+		wait = 0 // as long as ctx allows
 	}
 	next, err := disk.AcquireLock(ctx, filepath.Join(box.Dir(), nextName), wait)
 	if err != nil {
@@ -160,7 +159,7 @@ func enter(ctx context.Context, box *inbox.Inbox, says bool) (*disk.Lock, error)
 	return lock, errors.Join(err, next.Release())
 }
 
-// teller tells while it has the lock.
+// teller tells while it holds the lock.
 type teller struct {
 	Options
 	box      *inbox.Inbox
@@ -170,13 +169,13 @@ type teller struct {
 	st       *state
 }
 
-// round looks once, and tells what it finds.
+// round looks once and tells what it finds.
 func (t *teller) round(ctx context.Context) error {
 	t.report.Waiting, t.report.Next = 0, time.Time{}
-	repaired := repair(ctx, t.box) // what it does not repair is told a commit later
+	repaired := repair(ctx, t.box) // what it cannot repair is told one commit later
 	t.st = load(t.box, t.lock, t.now())
-	s, err := look(ctx, t.box, t.st, t.Options, t.launcher...)
-	if err != nil {
+	s := look(ctx, t.box, t.st, t.Options, t.launcher...)
+	if err := s.findLetters(); err != nil {
 		return errors.Join(err, repaired)
 	}
 	if s.total() == 0 {
@@ -185,7 +184,7 @@ func (t *teller) round(ctx context.Context) error {
 	if err := t.st.save(t.box); err != nil {
 		return t.tellUnsaved(ctx, s, err)
 	}
-	t.launcher = nil // it is noted
+	t.launcher = nil // the state has it now
 	for s.total() > 0 {
 		o := t.choose(s)
 		if o == nil {
@@ -197,13 +196,25 @@ func (t *teller) round(ctx context.Context) error {
 			}
 			return err
 		}
+		if o.What == DeadLetter {
+			t.overtaken(ctx, s)
+		}
 	}
 	return t.finish(s)
 }
 
-// choose takes out what to tell next: the most urgent of a kind of which another message
-// may go out, or a summary of what is left of it once that is the last one. It is nil where
-// none may.
+// overtaken looks again before dead letters are told. They may be many and the command slow, so newer and more
+// urgent occasions go first.
+func (t *teller) overtaken(ctx context.Context, s *scan) {
+	now := look(ctx, t.box, t.st, t.Options)
+	for _, what := range byUrgency[:slices.Index(byUrgency, Limit)] {
+		s.pending[what] = now.of(what)
+	}
+	s.holds = now.holds
+}
+
+// choose removes and returns what to tell next: the most urgent occasion of a kind that may still send, or a
+// summary of that kind if only one more message may go out. It returns nil if no kind may send.
 func (t *teller) choose(s *scan) *Occasion {
 	t.report.Waiting, t.report.Next = s.total(), t.st.Trouble.NotBefore
 	if t.report.Next.After(t.now()) {
@@ -212,7 +223,7 @@ func (t *teller) choose(s *scan) *Occasion {
 	t.report.Next = time.Time{}
 	for _, what := range byUrgency {
 		p := s.of(what)
-		if p.n == 0 {
+		if p.count() == 0 {
 			continue
 		}
 		times := slices.DeleteFunc(t.st.ToldAt[what], func(at time.Time) bool { return t.now().Sub(at) >= toldSpan })
@@ -222,7 +233,7 @@ func (t *teller) choose(s *scan) *Occasion {
 			if until := slices.MinFunc(times, time.Time.Compare).Add(toldSpan); t.report.Next.IsZero() || until.Before(t.report.Next) {
 				t.report.Next = until
 			}
-		case len(times) == maxTold && p.n > 1:
+		case len(times) == maxTold && p.count() > 1:
 			return s.summary(what)
 		default:
 			o := p.next()
@@ -232,26 +243,26 @@ func (t *teller) choose(s *scan) *Occasion {
 	return nil
 }
 
-// summary stands for all that is left of a kind.
+// summary stands for everything that is left of a kind.
 func (s *scan) summary(what What) *Occasion {
-	n := s.of(what).n
+	n := s.of(what).count()
 	return &Occasion{
 		What: More, Inbox: s.box.Path(), Host: hostName(), At: s.now, Count: n, Kinds: map[What]int64{what: n}, Reason: "too many",
 		Text: fmt.Sprintf("%s: and %d more, %s", name(s.box), n, what), TypeThis: see.Command(s.box.Path(), "status"), key: "more " + s.now.String(), of: what,
 	}
 }
 
-// settle forgets what holds no more, so that it is told again if it comes again, and which
-// letters were told once no other one waits.
+// settle forgets conditions that no longer hold, so that they are told again if they return. Once no dead letter
+// waits to be told, it also forgets which were told.
 func (t *teller) settle(s *scan) error {
 	maps.DeleteFunc(t.st.Holding, func(key string, told holding) bool { return !s.holds[key] && !s.isOver(key, told) })
-	if s.of(DeadLetter).n+s.of(Limit).n == 0 {
+	if s.of(DeadLetter).count()+s.of(Limit).count() == 0 {
 		t.st.Letters, t.st.Done = s.letters, nil
 	}
 	return t.st.save(t.box)
 }
 
-// tell runs the command, and notes that.
+// tell runs the command, and records that it did.
 func (t *teller) tell(ctx context.Context, s *scan, o Occasion) error {
 	err := t.run(ctx, o)
 	now := t.now()
@@ -269,11 +280,11 @@ func (t *teller) tell(ctx context.Context, s *scan, o Occasion) error {
 	return t.st.save(t.box)
 }
 
-// noted has an occasion, or all that a summary stands for, count as told.
+// noted counts an occasion, or everything a summary stands for, as told.
 func (t *teller) noted(s *scan, o Occasion) {
 	all := []Occasion{o}
 	if o.of != "" {
-		all = s.of(o.of).lasting
+		all = s.of(o.of).kept
 		delete(s.pending, o.of)
 	}
 	if o.of == Over {
@@ -283,7 +294,7 @@ func (t *teller) noted(s *scan, o Occasion) {
 		switch {
 		case o.holds:
 			t.st.Holding[o.key] = o.holding(t.now(), t.st.Holding[o.key])
-			t.st.Said = slices.DeleteFunc(t.st.Said, func(of said) bool { return of.Key == o.key })
+			t.st.Said = slices.DeleteFunc(t.st.Said, func(of Occasion) bool { return of.said() == o.key })
 		case o.What == Over:
 			delete(t.st.Holding, strings.TrimPrefix(o.key, overKey))
 		case o.What == Drained:
@@ -294,7 +305,7 @@ func (t *teller) noted(s *scan, o Occasion) {
 	}
 }
 
-// failed has the occasion tried again later, a few times.
+// failed schedules the next try of the occasion, up to maxTries times.
 func (t *teller) failed(ctx context.Context, s *scan, o Occasion, err error) error {
 	f, now := &t.st.Trouble, t.now()
 	if f.Key != o.key {
@@ -320,7 +331,7 @@ func (t *teller) failed(ctx context.Context, s *scan, o Occasion, err error) err
 	return errors.Join(fmt.Errorf("tell of %s: %w", line(o.Text), err), t.st.save(t.box))
 }
 
-// logWait is how long the inbox's lock may be held by somebody else.
+// logWait is how long another process may hold the inbox's lock.
 const logWait = 5 * time.Second
 
 // log leaves a line in the inbox's log.
@@ -337,7 +348,7 @@ func (t *teller) log(ctx context.Context, text string) error {
 	return errors.Join(err, tx.Close())
 }
 
-// finish notes that everything was told, if that says anything new.
+// finish records that everything was told, if that is new.
 func (t *teller) finish(s *scan) error {
 	t.st.Trouble = trouble{Noted: t.st.Trouble.Noted}
 	t.report.Waiting, t.report.Next = 0, time.Time{}
@@ -347,8 +358,8 @@ func (t *teller) finish(s *scan) error {
 	return t.touch()
 }
 
-// touch makes the state as young as the dead letters: by that, hooks tell whether there
-// are some that nobody was told of.
+// touch makes the state file as new as the dead letters. Hooks compare the two times to see whether a dead letter
+// was not told.
 func (t *teller) touch() error {
 	letters, err := disk.StatName(t.box.DeadLetterPath())
 	if err != nil {
@@ -361,13 +372,13 @@ func (t *teller) touch() error {
 	return disk.Touch(path)
 }
 
-// unsavedAgain is how often something is told where that cannot be noted, and made is how far
-// apart the files of the two locks are made.
+// unsavedAgain is how often the same is told while nothing can be recorded. The two lock files are created within
+// made of each other.
 const unsavedAgain, made = time.Hour, time.Second
 
-// tellUnsaved tells the most urgent occasion where nothing can be noted, as on a full
-// disk. The lock's file keeps the time: setting that takes no space. Where it is as old as that
-// of the other lock, nothing was told so.
+// tellUnsaved tells the most urgent occasion when nothing can be recorded, as on a full disk. The lock file's mtime
+// keeps the time, because setting it takes no space. While it equals that of the other lock file, nothing was told
+// this way.
 func (t *teller) tellUnsaved(ctx context.Context, s *scan, why error) error {
 	path := filepath.Join(t.box.Dir(), lockName)
 	info, err := disk.StatName(path)
@@ -379,7 +390,7 @@ func (t *teller) tellUnsaved(ctx context.Context, s *scan, why error) error {
 	if err := disk.Touch(path); err != nil {
 		return errors.Join(why, err)
 	}
-	what := slices.IndexFunc(byUrgency, func(w What) bool { return s.of(w).n > 0 })
+	what := slices.IndexFunc(byUrgency, func(w What) bool { return s.of(w).count() > 0 })
 	o := s.of(byUrgency[what]).next()
 	if err := t.run(ctx, o); err != nil {
 		return errors.Join(why, err)

@@ -12,24 +12,21 @@ import (
 	"heartbeat/internal/words"
 )
 
-// whatOf are the kinds of messages about troubles. Those that are not named are faults.
+// whatOf maps troubles to kinds of messages. A trouble that is not listed is a [Fault].
 var whatOf = map[see.Kind]What{
 	see.KindQuestion: Question, see.KindBreakpoint: Question, see.KindCode: Question,
 	see.KindPaused: Paused, see.KindDayOver: Limit, see.KindDayNear: Limit,
 	see.KindFailing: Failing, see.KindOverdue: Stalled, see.KindTorn: Stalled, see.KindReplaced: Stalled, see.KindBackingOff: Stalled,
 }
 
-// unmoved are those that are told by what moves, unless they last to a known time: see
-// [scan.stalled].
+// unmoved troubles are reported by [scan.stalled], unless they end at a known time.
 var unmoved = []see.Kind{
 	see.KindFailed, see.KindOrphaned, see.KindStalled, see.KindReplaced, see.KindNoSession, see.KindSessionDown, see.KindNoWaker, see.KindLauncher,
 }
 
-// troubles finds what is wrong. What usually passes by itself is told once nothing has moved
-// for a while, and each dead letter for itself.
-func (s *scan) troubles(stall time.Duration) {
-	was := s.st.Seen
-	s.st.Seen = map[string]time.Time{}
+// troubles finds what is wrong. A trouble that usually passes by itself is told only once it has lasted. Dead
+// letters are told one by one elsewhere.
+func (s *scan) troubles(was map[string]time.Time, stall time.Duration) {
 	for _, t := range s.facts.Troubles() {
 		switch {
 		case t.Kind == see.KindLetters, slices.Contains(unmoved, t.Kind) && t.Until == nil: // a letter says the same
@@ -39,7 +36,7 @@ func (s *scan) troubles(stall time.Duration) {
 	}
 }
 
-// lasted reports whether a trouble has lasted for so long, and keeps since when.
+// lasted records since when a trouble exists, and reports whether that is long enough.
 func (s *scan) lasted(t see.Trouble, was map[string]time.Time, stall time.Duration) bool {
 	first, known := was[t.Key]
 	if !known {
@@ -65,14 +62,12 @@ func (s *scan) occasion(t see.Trouble) Occasion {
 }
 
 const (
-	// repeatFirst and repeatThen are after how long a trouble is told again that somebody has
-	// to act on and nobody did.
+	// repeatFirst and repeatThen are the times after which a trouble that needs a person is told again.
 	repeatFirst, repeatThen = 4 * time.Hour, 24 * time.Hour
 )
 
-// lasts adds an occasion that holds for a while: it is told once while it does, and again at long
-// intervals where nothing goes on without a person. Where it is told anew if it comes again,
-// again is the time from which on that is another one.
+// lasts adds an occasion that holds for a while. It is told once, and repeated at long intervals if nothing goes on
+// without a person. An occasion that begins anew at again is told as a new one.
 func (s *scan) lasts(o Occasion, again time.Time) {
 	told, known := s.st.Holding[o.key]
 	s.holds[o.key] = true
@@ -91,7 +86,7 @@ func (s *scan) lasts(o Occasion, again time.Time) {
 	}
 }
 
-// over finds what was told and holds no more.
+// over finds what was told and no longer holds.
 func (s *scan) over() {
 	for key, told := range s.st.Holding {
 		if s.isOver(key, told) {
@@ -115,7 +110,7 @@ func (s *scan) drained(settled int64) {
 	was := s.st.Settled
 	switch works := s.facts.Works() || len(s.facts.Held) > 0; {
 	case was == nil, !works && settled <= *was:
-		s.st.Settled = &settled // from here on it counts
+		s.st.Settled = &settled // counting starts here
 		return
 	case works:
 		return
@@ -127,10 +122,10 @@ func (s *scan) drained(settled int64) {
 	})
 }
 
-// memory is how old a dead letter may be to be told where nothing is known of what was told.
+// memory is how old a dead letter may be and still be told when there is no record of what was told.
 const memory = 24 * time.Hour
 
-// findLetters finds the dead letters that were not told, and are open.
+// findLetters finds the open dead letters that were not told.
 func (s *scan) findLetters() (err error) {
 	open := sync.OnceValues(s.box.OpenLetters)
 	from := s.st.Letters

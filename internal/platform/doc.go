@@ -1,3 +1,3 @@
-// Package platform stops the build on systems that heartbeat does not run on, in words.
-// Packages that need more of a system than Go has everywhere import it.
+// Package platform makes the build fail, with a sentence, on systems that heartbeat does not run
+// on. Packages that need more of a system than Go offers everywhere import it.
 package platform

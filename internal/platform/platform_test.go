@@ -32,7 +32,7 @@ func TestTheBuildRefusesInASentence(t *testing.T) {
 	}
 }
 
-// Nothing else is said: the packages that would fail for another reason come behind it.
+// The build says nothing else: packages that would fail for another reason come later.
 func TestTheBuildSaysNothingElse(t *testing.T) {
 	long.Only(t, "compiles much for other systems")
 	out, err := build("windows", "heartbeat/cmd/heartbeat-stop", "heartbeat/orchestrate/babysitter")

@@ -2,5 +2,5 @@
 
 package platform
 
-// The compiler prints the name that it does not find, so the name is the sentence.
+// The compiler prints the unknown name, so the name is the sentence.
 var _ = heartbeat_runs_on_Linux_and_macOS_only__on_Windows_use_WSL__see_docs_install_md

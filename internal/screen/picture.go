@@ -10,33 +10,32 @@ import (
 // Picture is what a screen shows at one moment.
 type Picture struct {
 	Rows   [][]Cell // all of the same length
-	X, Y   int      // where the cursor is
-	Cursor bool     // it is visible
-	// CursorKeys says that the program wants the cursor keys as an application does, and
-	// Paste that it wants to be told what is pasted.
+	X, Y   int      // the cursor's position
+	Cursor bool     // whether the cursor is visible
+	// CursorKeys and Paste report that the program asked for application cursor keys, and for
+	// bracketed paste.
 	CursorKeys, Paste bool
 }
 
-// Cell is one place of a picture. Its character is printable, and 0 in the second half of
-// a wide one.
+// Cell is one position of a picture. Its character is printable, or 0 in the second half of a wide character.
 type Cell struct {
 	Char rune
 	Look Look
 }
 
-// Look is the colours and the style of a cell.
+// Look holds the colours and the style of a cell.
 type Look struct {
 	fg, bg vt10x.Color
 	mode   int16
 }
 
-// Plain is the look of a cell that nothing was drawn in.
+// Plain is the look of an empty cell.
 var Plain = Look{fg: vt10x.DefaultFG, bg: vt10x.DefaultBG}
 
-// Reversed is the look of a line of ours within a picture.
+// Reversed is the look of heartbeat's own line within a picture.
 var Reversed = Look{fg: vt10x.DefaultBG, bg: vt10x.DefaultFG, mode: reverse}
 
-// Picture is what the screen shows now.
+// Picture returns what the screen shows now.
 func (s *Screen) Picture() (p Picture) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,19 +56,19 @@ func (s *Screen) Picture() (p Picture) {
 	return p
 }
 
-// shown is the character of a cell: a blank where that is nothing, 0 for the second half of
-// a wide one.
+// shown returns the printable character of a cell: a blank for an empty cell, and 0 for the second
+// half of a wide character.
 func shown(c rune) rune {
 	switch {
 	case c == rest:
 		return 0
-	case c < ' ', c >= 0x7f && c <= 0xa0: // a blank that may not break looks like one
+	case c < ' ', c >= 0x7f && c <= 0xa0: // a no-break space looks like a blank
 		return ' '
 	}
 	return c
 }
 
-// halves makes blanks of halves of wide characters: what was drawn since may have parted them.
+// halves blanks half characters: later output may have overwritten the other half of a wide one.
 func halves(row []Cell) {
 	for x := range row {
 		whole := x+1 < len(row) && row[x+1].Char == 0
@@ -80,8 +79,8 @@ func halves(row []Cell) {
 	}
 }
 
-// The bits of a glyph's mode. The emulator, which does not export them, draws what is bold
-// in a bright colour, and what is reversed with its colours swapped.
+// The bits of a glyph's mode, which the emulator does not export. The emulator draws bold text in
+// bright colours, and swaps the colours of reversed text.
 const (
 	reverse   = 1 << 0
 	underline = 1 << 1
@@ -92,7 +91,7 @@ const (
 	styles = reverse | underline | bold | italic | blink
 )
 
-// Sequence is what sets a terminal to the look, whatever it was set to.
+// Sequence returns the escape sequence that sets a terminal to the look, whatever it was before.
 func (l Look) Sequence() string {
 	codes := []string{"0"}
 	for _, style := range []struct {
@@ -112,7 +111,7 @@ func (l Look) Sequence() string {
 	return "\x1b[" + strings.Join(codes, ";") + "m"
 }
 
-// colour is the codes of a colour, none for the terminal's own.
+// colour returns the codes of a colour, or none for the terminal's default.
 func colour(c vt10x.Color, first int, other string) []string {
 	number := func(n vt10x.Color) string { return strconv.Itoa(int(n)) }
 	switch {

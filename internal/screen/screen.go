@@ -1,7 +1,6 @@
-// Package screen is what the terminal of a session shows: a [Screen] takes the bytes that a
-// client prints, and a [Sight] is what one of its texts was recognised as, so that a
-// launcher with nobody at the terminal can say why a session does not begin. The packages
-// screen of the clients recognise it, each by its own client's words.
+// Package screen reads the terminal of a session. A [Screen] takes the bytes that a client prints.
+// A [Sight] is the meaning of its text, recognised by the screen package of each client. A launcher
+// with nobody at the terminal can then say why a session does not begin.
 //
 // Nothing here answers a dialog: dialogs ask a person for consent.
 package screen
@@ -13,8 +12,8 @@ import (
 	"github.com/hinshun/vt10x"
 )
 
-// Screen is a terminal without a window: it takes what a program prints and returns
-// the text on the screen. Its methods may be called from any goroutine.
+// Screen is a terminal without a window: it takes a program's output and returns the text on the
+// screen. Its methods may be called from any goroutine.
 type Screen struct {
 	mu     sync.Mutex
 	term   vt10x.Terminal
@@ -29,9 +28,9 @@ func New(rows, cols int) *Screen {
 	return s
 }
 
-// Write draws what a program printed. A sequence or a character may be split
-// between two calls. Write always takes all of p and returns no error. If the
-// emulator panics, the screen stays as it is from then on.
+// Write draws program output. A sequence or a character may be split between two calls. Write
+// always takes all of p and returns no error. After a panic of the emulator the screen no longer
+// changes.
 func (s *Screen) Write(p []byte) (int, error) {
 	s.guarded(func() { s.stream.write(p) })
 	return len(p), nil
@@ -42,8 +41,8 @@ func (s *Screen) Resize(rows, cols int) {
 	s.guarded(func() { s.term.Resize(cols, rows) })
 }
 
-// guarded keeps a panic in the emulator from ending this program: the emulator's
-// input comes from other programs.
+// guarded keeps a panic in the emulator from ending this program: the emulator's input comes from
+// other programs.
 func (s *Screen) guarded(draw func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,8 +53,8 @@ func (s *Screen) guarded(draw func()) {
 	draw()
 }
 
-// Glyph returns what is drawn at a place: a blank where that is nothing, 0 for the second
-// half of a wide character. A visible cursor swaps the colours.
+// Glyph returns what is drawn at a position: a blank for an empty cell, and 0 for the second half
+// of a wide character. A visible cursor swaps the colours.
 func (s *Screen) Glyph(x, y int) vt10x.Glyph {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,8 +71,8 @@ func (s *Screen) Glyph(x, y int) vt10x.Glyph {
 	return g
 }
 
-// Text returns the rows of the screen, separated by newlines, without trailing
-// blanks and without empty rows at the end.
+// Text returns the rows of the screen, separated by newlines, without trailing blanks and without
+// empty rows at the end.
 func (s *Screen) Text() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,7 +108,7 @@ func (s *Screen) row(y, cols int) string {
 	return strings.TrimRight(row.String(), " \u00a0")
 }
 
-// LastLine is the last line of a screen's text, but for blanks and empty lines at its end.
+// LastLine returns the last line of a screen's text, ignoring trailing blanks and empty lines.
 func LastLine(text string) string {
 	text = strings.TrimSpace(text)
 	return text[strings.LastIndexByte(text, '\n')+1:]

@@ -37,7 +37,7 @@ func TestText(t *testing.T) {
 		"1\r\n2\r\n3\x1b[2;3r\x1b[3;1H\nx":          "1\n3\nx",
 		"1\r\n2\r\n3\x1b[1;1H\x1b[L0":               "0\n1\n2\n3",
 		"ab\x1b7\x1b[4;4Hx\x1b8c":                   "abc\n\n\n   x",
-		"ab\x1b[sx\x1b[>1u\x1b[<u\x1b[?uy":          "abxy", // of the kitty keyboard, not of the cursor
+		"ab\x1b[sx\x1b[>1u\x1b[<u\x1b[?uy":          "abxy", // the kitty keyboard's sequences, not the cursor's
 		"a\x1b]0;title\x07b\x1b]8;;http://h\x1b\\c": "abc",
 		"a\x1bP>|x\x1b\\b\x1b_x\x1b\\c":             "abc",
 		"a\x1b]unended\x1b[1Cb":                     "a b",
@@ -89,7 +89,7 @@ func TestResize(t *testing.T) {
 	assert.Equal(t, "as", s.Text())
 }
 
-// After a panic the screen stays as it was, and the program goes on.
+// After a panic the screen stays as it was, and the program continues.
 func TestPanicIsKept(t *testing.T) {
 	s := New(2, 10)
 	_, _ = s.Write([]byte("one"))

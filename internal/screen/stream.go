@@ -10,21 +10,20 @@ import (
 	"golang.org/x/text/width"
 )
 
-// rest fills the second cell of a wide character. It is not a character, so no
-// program prints it.
+// rest fills the second cell of a wide character. It is not a character, so no program prints it.
 const rest = '\uFFFF'
 
-// stream passes a program's output on to the emulator. It drops what the emulator
-// misreads: private sequences (it takes the kitty keyboard's for a cursor
-// position), titles, and numbers so large that they would keep it busy for ever.
-// It also gives wide characters their second cell, which the emulator does not.
+// stream passes a program's output on to the emulator without what the emulator misreads: private
+// sequences (it takes the kitty keyboard's for a cursor position), titles, and numbers so large
+// that they would keep it busy for ever. It also gives wide characters their second cell, which the
+// emulator does not.
 type stream struct {
 	term  vt10x.Terminal
 	state func(*stream, rune)
-	part  []byte // of a character
+	part  []byte // the first bytes of a character
 	seq   strings.Builder
-	out   []byte // for the emulator
-	paste bool   // the program wants to be told what is pasted, which the emulator does not know
+	out   []byte // not yet passed to the emulator
+	paste bool   // the program asked for bracketed paste, which the emulator does not track
 }
 
 // maxSequence is longer than any sequence that draws something.
@@ -74,7 +73,7 @@ func wide(r rune) bool {
 // wrapNext is the emulator's bit for a cursor after the last column.
 const wrapNext = 1 << 1
 
-// wide draws a wide character, which must not be divided between two rows.
+// wide draws a wide character, which must not be split between two rows.
 func (s *stream) wide(r rune) {
 	s.flush()
 	cols, _ := s.term.Size()
@@ -101,7 +100,7 @@ func (s *stream) escape(r rune) {
 		s.state = (*stream).charset
 	case '\x1b':
 		s.state = (*stream).escape
-	case 'c': // a reset, at which the emulator does not clear the whole screen
+	case 'c': // a reset, which does not clear the emulator's whole screen
 		s.out = append(s.out, "\x1bc\x1b[2J"...)
 		s.paste = false
 	case 'D', 'E', 'M', '7', '8':
@@ -156,8 +155,8 @@ func (s *stream) draw(args string, final byte) {
 	s.out = append(s.out, final)
 }
 
-// short returns the arguments with numbers of at most four digits. It fills in
-// missing ones, since the emulator stops at the first one that is missing.
+// short returns the arguments with numbers of at most four digits. It fills in missing arguments,
+// because the emulator stops at the first missing one.
 func short(args string, final byte) string {
 	least := "1"
 	if strings.IndexByte("JKghlm", final) >= 0 {

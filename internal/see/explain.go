@@ -1,5 +1,5 @@
-// Package see is where an inbox is looked at and judged: facts are gathered once, and one
-// table makes troubles of them, which everything that tells a person reads.
+// Package see gathers the facts about an inbox once and derives its troubles from one table. Every verb that tells
+// a person reads those.
 package see
 
 import (
@@ -18,35 +18,35 @@ type State string
 
 // The states. Those before Answering are faults that a person must repair.
 const (
-	Unreadable  State = "unreadable"           // the state of the inbox is not valid, or may not be read
+	Unreadable  State = "unreadable"           // the inbox's state is not valid, or may not be read
 	Unwritable  State = "unwritable"           // this user cannot write to the directory
 	Full        State = "disk full"            // no space is left
 	Locked      State = "locked"               // a process holds the lock and does not give it back
 	Answering   State = "answering"            // an entry is in flight, its session at work as far as is known
 	Checking    State = "checking"             // the check of the entry in flight runs
-	Unchecked   State = "unchecked"            // it cannot be run, and is tried again
+	Unchecked   State = "unchecked"            // that check cannot be run, and is tried again
 	Waking      State = "waking"               // an idle session is being woken with an entry
-	Person      State = "waiting for a person" // a session asked for somebody, and an entry waits behind that
+	Person      State = "waiting for a person" // a session asked for somebody, and an entry waits behind the question
 	Failed      State = "failed"               // the turn of the entry in flight ended in an error
 	Orphaned    State = "orphaned"             // the session of the entry in flight is gone
-	Paused      State = "paused"               // nothing is delivered until somebody resumes, or its end
-	BackingOff  State = "backing off"          // nothing is delivered for a while, since turns ended in errors
+	Paused      State = "paused"               // nothing is delivered until somebody resumes, or the pause ends
+	BackingOff  State = "backing off"          // nothing is delivered for a while, because turns ended in errors
 	Replaced    State = "replaced"             // the inbox is another file, and will be read from its start
-	Torn        State = "torn"                 // all that waits is a line without its newline
-	Scheduled   State = "scheduled"            // nothing waits but for its time
-	Held        State = "held"                 // nothing waits but a run, for a person's answer
+	Torn        State = "torn"                 // only a line without its newline waits
+	Scheduled   State = "scheduled"            // only entries wait whose time has not come
+	Held        State = "held"                 // only a run waits, for a person's answer
 	Stuck       State = "run stuck"            // nothing waits, and a run can take no step
 	Empty       State = "empty"                // nothing waits
 	NoSession   State = "no session"           // entries wait, and nobody comes for them
 	SessionBusy State = "session busy"         // entries wait, and the session has not asked for them
 	SessionDown State = "session stuck"        // entries wait, and the session met an error
 	Launching   State = "launching"            // entries wait, and a launcher sees to a session
-	NoWaker     State = "waker gone"           // entries wait, and what was to wake the session is gone, or stopped
+	NoWaker     State = "waker gone"           // entries wait, and what was to wake the session is gone or stopped
 	NoInbox     State = "no inbox"             // the queue file is missing
 	Stalled     State = "stalled"              // something should move, and nothing has for a while
 )
 
-// stillAfter is how long nothing may move before that is why.
+// stillAfter is how long nothing may move before the state becomes [Stalled].
 const stillAfter = 10 * time.Minute
 
 // Explain says why nothing moves, or what is being waited for.
@@ -93,7 +93,7 @@ func (f Facts) held() (State, string) {
 	return Paused, fmt.Sprintf("delivery is %s: nothing is delivered until %s", f.Paused.String(), f.Paused.Ends())
 }
 
-// nothing explains an inbox without a whole entry that waits.
+// nothing explains an inbox in which no whole entry waits.
 func (f Facts) nothing() (State, string) {
 	due, overdue := f.NextDue(), f.overdue() != ""
 	switch {
@@ -128,7 +128,7 @@ func (f Facts) nothing() (State, string) {
 	return Empty, f.empty() + f.idle()
 }
 
-// cut is one line of a foreign text, long enough for what a command says of its failure.
+// cut puts a foreign text on one line, long enough for what a command says of its failure.
 func cut(s string) string {
 	const most = 400
 	s = words.Sentence(s)
@@ -138,19 +138,22 @@ func cut(s string) string {
 	return s
 }
 
-// Rests says what a run rests for, or is stuck at.
+// Rests says what a run waits for, or where it is stuck.
 func (q Question) Rests() string {
-	if q.Stuck {
-		since := ""
-		if !q.Since.IsZero() {
-			since = " since " + words.Stamp(q.Since)
-		}
-		return fmt.Sprintf("the run %s is stuck%s: %s: mend that, and the next Stop, or heartbeat run resume %s, goes on with it", q.Run, since, cut(q.Question), q.Dir)
+	since := ""
+	if !q.Since.IsZero() {
+		since = " since " + words.Stamp(q.Since)
 	}
-	return fmt.Sprintf("the run %s rests: %s: look at it, and heartbeat run accept-code %s has it go on", q.Run, q.Question, q.Run)
+	switch {
+	case q.Stuck:
+		return fmt.Sprintf("the run %s is stuck%s: %s: mend that, and the next Stop, or heartbeat run resume %s, goes on with it", q.Run, since, cut(q.Question), q.Dir)
+	case q.Effect == "":
+		return fmt.Sprintf("the run %s rests%s: %s: look at it, and heartbeat run accept-code %s has it go on", q.Run, since, q.Question, q.Run)
+	}
+	return fmt.Sprintf("the run %s waits%s for a person to answer %q: heartbeat breakpoint approve (or reject) %s", q.Run, since, words.Brief(q.Question), q.Effect)
 }
 
-// overdue says that a scheduled entry should be in the queue, "" if none should.
+// overdue says that a scheduled entry should be in the queue by now, or returns "".
 func (f Facts) overdue() string {
 	due := f.NextDue()
 	if due.IsZero() || due.After(f.Now) {
@@ -162,15 +165,11 @@ func (f Facts) overdue() string {
 // question explains a run that is stuck, or that waits for a person's answer.
 func (f Facts) question() (State, string) {
 	h := f.pressing()
-	switch {
+	sentence := "nothing is queued: " + h.Rests()
+	switch more := len(f.Held) - 1; {
 	case h.Stuck:
-		return Stuck, "nothing is queued: " + h.Rests()
-	case h.Effect == "":
-		return Held, "nothing is queued: since " + words.Stamp(h.Since) + " " + h.Rests()
-	}
-	sentence := fmt.Sprintf("nothing is queued: since %s the run %s waits for a person to answer %q: heartbeat breakpoint approve (or reject) %s",
-		words.Stamp(h.Since), h.Run, words.Brief(h.Question), h.Effect)
-	if more := len(f.Held) - 1; more > 0 {
+		return Stuck, sentence
+	case more > 0 && h.Effect != "":
 		sentence += fmt.Sprintf("; %d more: see heartbeat breakpoint list", more)
 	}
 	return Held, sentence
@@ -261,7 +260,7 @@ func (f Facts) awaited(waits string) (State, string) {
 	return SessionBusy, fmt.Sprintf("%s for the next Stop of session %s, last heard of at %s: whether it still runs is not known", waits, words.Short(s.ID), words.Stamp(f.heard(s)))
 }
 
-// sees says that the launcher does what a person need not.
+// sees says what the launcher is doing, so that a person need not do it.
 func (l *Launcher) sees() string {
 	sentence := "the launcher, " + process(l.PID, "") + ", sees to the next session"
 	if l.Doing != "" {
@@ -281,7 +280,7 @@ func (f Facts) heard(s *Session) time.Time {
 	return last
 }
 
-// last is when the last of the sessions was heard of.
+// last is when any session last showed activity.
 func (f Facts) last() (at time.Time) {
 	for i := range f.Sessions {
 		if since := f.heard(&f.Sessions[i]); since.After(at) {

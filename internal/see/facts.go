@@ -15,12 +15,12 @@ type Facts struct {
 	Reach
 	Queue
 	Workers
-	Held []Question // of the runs that the inbox drives, the oldest first
+	Held []Question // questions of the runs that the inbox drives, oldest first
 	// Letters are the open dead letters.
 	Letters inbox.LetterCount
-	// Consumers are handed results, by name.
+	// Consumers are those that results are handed to, by name.
 	Consumers []inbox.Consumer
-	// Still is since when nothing has moved, where something should.
+	// Still says since when nothing has moved although something should.
 	Still Still
 }
 
@@ -34,9 +34,9 @@ type Reach struct {
 	LockedFor  time.Duration
 	// Unwritable is why this user cannot write to the directory.
 	Unwritable error
-	// Space is how many bytes are left on the file system, -1 if unknown.
+	// Space is how many bytes the file system has left, -1 if unknown.
 	Space int64
-	// Needed is how many the next commit may need.
+	// Needed is how many bytes the next commit may need.
 	Needed int64
 }
 
@@ -49,28 +49,27 @@ type Queue struct {
 	WrittenAt time.Time
 	Cursor    int64
 	Backlog   inbox.Backlog
-	// Replaced says why the queue file is not the one of the cursor.
+	// Replaced says why the queue file is not the one that the cursor belongs to.
 	Replaced string
-	// Anew is when it was another one before, and that was taken up.
+	// Anew is the last time that the queue file was replaced and the new one taken up.
 	Anew      inbox.Replacement
 	InFlight  *inbox.Delivery
 	Redeliver *inbox.Delivery
 	Paused    *inbox.Pause
 	Backoff   *inbox.Backoff
-	// DayNear says that what was spent today is near the limit of a day, "" where it is not.
+	// DayNear says that today's spending is near the limit of a day, or is "".
 	DayNear   string
 	Scheduled inbox.Schedule
 	// Asked is when the hook last acknowledged an entry, nil for never.
 	Asked    *time.Time
 	Answered int64 // entries so far
-	Checked  int64 // of these, whose check passed
-	Settled  int64 // likewise: answered, dropped or set aside
+	Checked  int64 // answered entries whose check passed
+	Settled  int64 // entries so far that were answered, dropped or set aside
 	// SelfEnqueued is what agents sent into the inbox while they worked on an entry.
 	SelfEnqueued inbox.SelfEnqueued
 	// EverAsked says that a session's hook has worked on this inbox before.
 	EverAsked bool
-	// Warnings are sentences about what the next step will find and repair, and about
-	// limits that do not hold.
+	// Warnings are sentences about what the next step will repair, and about limits that do not hold.
 	Warnings []string
 }
 
@@ -79,17 +78,16 @@ func (q Queue) Works() bool { return q.InFlight != nil || q.Redeliver != nil || 
 
 // Workers are those who work on an inbox, or could.
 type Workers struct {
-	Sessions []Session // the one that was heard of last first
+	Sessions []Session // the one heard of last comes first
 	// Client is whether the owner of the entry in flight lives.
 	Client machine.Life
-	// Woken says that the entry in flight should wake its idle session, and Bound that
-	// the session took it up.
+	// Woken says that the entry in flight should wake its idle session, and Bound that the session took it up.
 	Woken, Bound bool
 	// Prompted says that the session starts with the entry in flight as its prompt.
 	Prompted bool
 	// Launcher is the heartbeat-launch that works on the inbox, or nil.
 	Launcher *Launcher
-	// GaveUp is why the last one did, nil while one works, or if it did not.
+	// GaveUp is why the last launcher gave up. It is nil if that one did not, or while another works.
 	GaveUp *GaveUp
 	// Waiter is the process that waits in the background to wake its session, or nil.
 	Waiter *Waiter
@@ -99,12 +97,11 @@ type Workers struct {
 type Launcher struct {
 	PID   int    `json:"pid"` // -1 if it is not known
 	Doing string `json:"doing,omitempty"`
-	// Socket is where somebody can attach to its sessions, and Waits says that one that asks
-	// is left to wait for that.
+	// Socket is where somebody can attach to the launcher's sessions. Waits says that a session with a question is
+	// left waiting for that.
 	Socket string `json:"socket,omitempty"`
 	Waits  bool   `json:"waits,omitempty"`
-	// Troubled says that sessions came to nothing, or that something keeps them from starting:
-	// what it is doing names it.
+	// Troubled says that sessions came to nothing, or that something keeps them from starting. Doing names it.
 	Troubled bool `json:"troubled,omitempty"`
 }
 
@@ -114,7 +111,7 @@ type GaveUp struct {
 	Text string
 }
 
-// Session is a session and whether its process lives.
+// Session is a session, and whether its process lives.
 type Session struct {
 	inbox.Session
 	Life machine.Life
@@ -124,7 +121,7 @@ type Session struct {
 type Waiter struct {
 	inbox.Waiter
 	Life    machine.Life
-	Stopped bool // it lives, and a signal stopped it
+	Stopped bool // alive, but stopped by a signal
 }
 
 // String returns running, stopped, gone or unknown.
@@ -164,8 +161,8 @@ func (f Facts) NextDue() time.Time { return f.Scheduled.Next }
 
 // Question is what a run asks a person.
 type Question struct {
-	Run, Effect, Question string // no Effect if the run rests until its code is accepted, or is stuck
+	Run, Effect, Question string // Effect is empty if the run rests until its code is accepted, or is stuck
 	Stuck                 bool   // the run can take no step, and Question says why
-	Dir                   string // of the run
+	Dir                   string // the run's directory
 	Since                 time.Time
 }

@@ -27,7 +27,7 @@ func (f Facts) flying() (State, string) {
 	return state, sentence
 }
 
-// fate explains what the session does with the entry that it got.
+// fate explains what the session does with the entry it got.
 func (f Facts) fate(d *inbox.Delivery, entry string) (State, string) {
 	s := f.session(d.SessionID)
 	life, name := f.lifeOf(s), sessionName(d.SessionID)
@@ -39,7 +39,7 @@ func (f Facts) fate(d *inbox.Delivery, entry string) (State, string) {
 		return Person, fmt.Sprintf("%s: unless somebody has answered, %s, in flight since %s, waits behind that", asked(s), entry, f.ago(d.DeliveredAt))
 	case f.unbound():
 		if s != nil && s.EndedAt != nil {
-			name = "the client of " + name // it continues with another session
+			name = "the client of " + name // the client continues with another session
 		}
 		return Waking, fmt.Sprintf("waiting for %s to take up %s, handed over at %s to wake it, attempt %d: if it never does, the entry is handed over again after its next turn", name, entry, f.ago(d.DeliveredAt), d.Attempt)
 	case d.Failure != nil:
@@ -55,7 +55,7 @@ func (f Facts) fate(d *inbox.Delivery, entry string) (State, string) {
 	return Answering, fmt.Sprintf("waiting for an answer to %s since %s, attempt %d: %s", entry, f.ago(d.DeliveredAt), d.Attempt, known)
 }
 
-// checks says how far the check of the entry is, nothing before the end of its turn.
+// checks says how far the entry's check is, nothing before the turn ends.
 func (f Facts) checks(d *inbox.Delivery, entry string) (State, string) {
 	c := d.Check
 	if c == nil || c.Since == nil {
@@ -80,7 +80,7 @@ func (f Facts) lost(d *inbox.Delivery, s *Session, life machine.Life, entry, nam
 		decides = "the next session, or heartbeat recover, decides about it"
 	}
 	switch {
-	case f.Client == machine.Alive: // it may take the entry up in any session, and nobody else decides
+	case f.Client == machine.Alive: // the client may take the entry up in any session, and nobody else decides
 	case s != nil && s.EndedAt != nil && s.EndedAt.After(d.DeliveredAt):
 		return fmt.Sprintf("%s was in flight when %s ended at %s: %s", entry, name, words.Stamp(*s.EndedAt), decides)
 	case life == machine.Rebooted:
@@ -93,8 +93,8 @@ func (f Facts) lost(d *inbox.Delivery, s *Session, life machine.Life, entry, nam
 	return ""
 }
 
-// lifeOf tells whether the session that got the entry in flight lives. An entry that
-// wakes a session names the process; otherwise the session does.
+// lifeOf tells whether the session that got the entry in flight lives. The process is asked if the entry wakes a
+// session and names its process, otherwise the session.
 func (f Facts) lifeOf(s *Session) machine.Life {
 	if s != nil && s.Life != machine.Unknown && (!f.Woken || f.Client == machine.Unknown) {
 		return s.Life
@@ -102,6 +102,5 @@ func (f Facts) lifeOf(s *Session) machine.Life {
 	return f.Client
 }
 
-// unbound reports whether the entry in flight should wake its session, which has not
-// taken it up.
+// unbound reports whether the entry in flight should wake its session and was not taken up yet.
 func (f Facts) unbound() bool { return f.Woken && !f.Bound }

@@ -19,12 +19,11 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// Look gathers all that is known about an inbox. What cannot be read is a fact, too. If a
-// process holds the inbox's lock, it takes up to two seconds to see whether that lets go.
-// What is read besides is given the same view.
+// Look gathers everything that is known about an inbox; what cannot be read is a fact, too. If a process holds the
+// inbox's lock, Look waits up to two seconds for it to let go. The functions in besides get the same view.
 func Look(ctx context.Context, box *inbox.Inbox, besides ...func(*inbox.View) error) Facts {
 	var locked Facts
-	locked.FindLock(ctx, box) // first, so that what it waited for is seen
+	locked.FindLock(ctx, box) // first, so that Glance sees what this waited for
 	f := Glance(ctx, box, besides...)
 	f.LockedBy, f.LockedName, f.LockedFor = locked.LockedBy, locked.LockedName, locked.LockedFor
 	if f.Unreadable == nil {
@@ -34,8 +33,7 @@ func Look(ctx context.Context, box *inbox.Inbox, besides ...func(*inbox.View) er
 	return f
 }
 
-// FindLock looks for a process that holds the inbox's lock and does not let go within two
-// seconds.
+// FindLock looks for a process that holds the inbox's lock for longer than lockPatience.
 func (f *Facts) FindLock(ctx context.Context, box *inbox.Inbox) {
 	holder := box.Lock()
 	for deadline := time.Now().Add(lockPatience); holder != 0 && time.Now().Before(deadline); {
@@ -57,7 +55,7 @@ func (f *Facts) FindLock(ctx context.Context, box *inbox.Inbox) {
 	}
 }
 
-// ReadLetters counts the open dead letters. What cannot be read is a warning.
+// ReadLetters counts the open dead letters. What cannot be read becomes a warning.
 func (f *Facts) ReadLetters(ctx context.Context, box *inbox.Inbox) {
 	var err error
 	if f.Letters, err = box.CountLetters(ctx); err != nil {
@@ -65,14 +63,14 @@ func (f *Facts) ReadLetters(ctx context.Context, box *inbox.Inbox) {
 	}
 }
 
-// Glance is [Look] without waiting for whoever holds the lock, and without runs, dead
-// letters and what moves: for callers that look often, and find out about those themselves.
+// Glance is [Look] without waiting for the lock, and without runs, dead letters and [Still]. It is for callers that
+// look often and track those themselves.
 func Glance(ctx context.Context, box *inbox.Inbox, besides ...func(*inbox.View) error) Facts {
 	f, _ := GlanceAgain(ctx, box, nil, besides...)
 	return f
 }
 
-// GlanceAgain is [Glance] for those who look again and again: see [inbox.View.Count].
+// GlanceAgain is [Glance] for repeated looks: see [inbox.View.Count].
 func GlanceAgain(ctx context.Context, box *inbox.Inbox, last *inbox.Counted, besides ...func(*inbox.View) error) (f Facts, now *inbox.Counted) {
 	f = Facts{Now: time.Now(), Inbox: box.Path(), Dir: box.Dir()}
 	f.Space, f.Needed = box.Room()
@@ -94,7 +92,7 @@ func GlanceAgain(ctx context.Context, box *inbox.Inbox, last *inbox.Counted, bes
 	return f, now
 }
 
-// takers finds those who are handed results. What cannot be read is a warning.
+// takers finds the consumers. What cannot be read becomes a warning.
 func (f *Facts) takers(box *inbox.Inbox) {
 	var err error
 	if f.Consumers, err = box.Consumers(); err != nil {
@@ -125,7 +123,7 @@ func LauncherOf(box *inbox.Inbox) *Launcher {
 	return l
 }
 
-// GaveUpOf is why the last launcher of the inbox gave up, nil if it did not.
+// GaveUpOf says why the last launcher of the inbox gave up, nil if it did not.
 func GaveUpOf(box *inbox.Inbox) *GaveUp {
 	before, what, did := strings.Cut(signOf(box)[1], "has ended: ")
 	info, err := disk.StatName(launchLock(box))
@@ -137,19 +135,19 @@ func GaveUpOf(box *inbox.Inbox) *GaveUp {
 
 func launchLock(box *inbox.Inbox) string { return filepath.Join(box.Dir(), ".launch-lock") }
 
-// signOf are the lines in which a launcher tells of itself, those that it lacks among them.
+// signOf returns the lines in which a launcher describes itself. Missing lines are empty.
 func signOf(box *inbox.Inbox) []string {
 	text, _ := disk.ReadState(launchLock(box), 4096) // its process id is enough
 	return append(strings.Split(string(text), "\n"), "", "", "", "")
 }
 
-// Questions returns what the runs of the inbox ask a person, and which of them are stuck:
-// their last step failed, or they cannot be read.
+// Questions returns what the runs of the inbox ask a person, and which runs are stuck: their last step failed, or
+// they cannot be read.
 func Questions(box *inbox.Inbox) (all []Question) {
-	driven, _, _ := orchestrate.Driven(box) // what is no ledger of ours is no run of ours
+	driven, _, _ := orchestrate.Driven(box) // a ledger that is not ours names no run of ours
 	for _, of := range driven {
 		if of.Done {
-			continue // who puts it away does no harm
+			continue // whoever puts it away does no harm
 		}
 		r, err := runs.Open(of.Dir)
 		if err != nil {
@@ -199,7 +197,7 @@ func survey(v *inbox.View, f *Facts, besides []func(*inbox.View) error) (err err
 	if err != nil {
 		return err
 	}
-	f.DayNear, _ = recovery.NearDay(a.DayLimit, a.On(f.Now.Local().Format(time.DateOnly)))
+	f.DayNear, _ = recovery.NearDay(recovery.DayLimit(&a), a.On(f.Now.Local().Format(time.DateOnly)))
 	if err := consumers(v, f); err != nil {
 		return err
 	}
@@ -237,15 +235,14 @@ func consumers(v *inbox.View, f *Facts) error {
 	return nil
 }
 
-// WaiterNow is what the process is doing now that waits to wake a session.
+// WaiterNow says whether the process that waits to wake a session lives, and whether it is stopped.
 func WaiterNow(w inbox.Waiter) *Waiter {
 	now := &Waiter{Waiter: w, Life: w.Life()}
 	now.Stopped = now.Life == machine.Alive && machine.Stopped(w.PID)
 	return now
 }
 
-// lockPatience is how long a lock may be held before status mentions it. A step takes
-// milliseconds.
+// lockPatience is how long a lock may be held before status mentions it. A step takes milliseconds.
 const lockPatience = 2 * time.Second
 
 // lockPoll is how often the holder is looked up meanwhile.

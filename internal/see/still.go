@@ -12,19 +12,17 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// Still is that nothing moves while entries are worked on. It is zero where nothing waits, a
-// tool runs, or delivery is paused, backs off, or waits for a time.
+// Still says that nothing moves while entries are worked on. It is zero if nothing waits, a tool runs, or delivery
+// is paused, backs off, or waits for a time.
 type Still struct {
-	// Look is the same for as long as nothing moves.
+	// Look stays the same for as long as nothing moves.
 	Look string `json:"look,omitempty"`
-	// Since is when the last of it did, zero if nobody knows.
+	// Since is when anything last moved, zero if nobody knows.
 	Since time.Time `json:"since,omitzero"`
 }
 
-// StandsStill says since when an entry has waited or been in flight and nothing has
-// happened: neither in the journal, as far as it is about deliveries and sessions, nor in
-// the session's transcript and its subagents', nor in what it has spent. What producers
-// append does not count.
+// StandsStill says since when an entry waits or is in flight and nothing has moved: no delivery, no session, and
+// no line in the transcripts of the session and its subagents. Entries that producers append do not count.
 func StandsStill(box *inbox.Inbox, f Facts) Still {
 	look, since := standing(box, f)
 	return Still{look, since}
@@ -48,11 +46,11 @@ func standing(box *inbox.Inbox, f Facts) (look string, since time.Time) {
 			return "", time.Time{}
 		}
 		if d.Check.Running() {
-			return "", time.Time{} // which ends by itself
+			return "", time.Time{} // the check ends by itself
 		}
 		if p := d.Progress; p != nil {
 			if p.Until.After(f.Now) {
-				return "", time.Time{} // its agent asked for that time
+				return "", time.Time{} // the agent asked for that time
 			}
 			m.note("progress", p.At.UnixNano())
 			m.at(p.Until)
@@ -73,7 +71,7 @@ func standing(box *inbox.Inbox, f Facts) (look string, since time.Time) {
 	return Key(m.parts...), m.last
 }
 
-// movement collects what moves: the latest time, and all that would change with it.
+// movement collects the latest time of anything that moves, and every value that would change with it.
 type movement struct {
 	now, last time.Time
 	parts     []string
@@ -81,7 +79,7 @@ type movement struct {
 
 func (m *movement) note(what string, n int64) { m.parts = append(m.parts, fmt.Sprint(what, n)) }
 
-// at counts a time. One in the future says nothing about when that was.
+// at counts a time. A time in the future is wrong, so it is ignored.
 func (m *movement) at(t time.Time) {
 	if t.After(m.last) && !t.After(m.now) {
 		m.last = t
@@ -95,8 +93,7 @@ func (m *movement) moment(t *time.Time) {
 	}
 }
 
-// toolTime is how long a tool may run, after the session's last line, before it counts as
-// one that hangs.
+// toolTime is how long a tool may run after the session's last line before it counts as hanging.
 const toolTime = 2 * time.Hour
 
 func (m *movement) file(path string) {
@@ -111,8 +108,7 @@ func (m *movement) file(path string) {
 // maxSubagents bounds how many transcripts of subagents are looked at.
 const maxSubagents = 512
 
-// session counts what the session writes: its transcript, and those of its subagents in
-// the folder of the same name.
+// session counts what the session writes: its transcript, and its subagents' in the folder of the same name.
 func (m *movement) session(transcript string) {
 	if transcript == "" {
 		return

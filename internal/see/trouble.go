@@ -47,13 +47,13 @@ const (
 	KindConsumer    Kind = "consumer-stuck"
 )
 
-// Urgency is who has to do what.
+// Urgency says who has to do what.
 type Urgency string
 
-// The urgencies, the most urgent first.
+// The urgencies, most urgent first.
 const (
 	Act    Urgency = "act"    // nothing goes on until somebody acts
-	Asked  Urgency = "asked"  // a person is asked; what does not depend on that goes on
+	Asked  Urgency = "asked"  // a person is asked; whatever does not depend on the answer goes on
 	Mind   Urgency = "mind"   // somebody should look into it
 	Passes Urgency = "passes" // it ends by itself
 )
@@ -63,40 +63,40 @@ var urgencies = []Urgency{Act, Asked, Mind, Passes}
 // Trouble is one thing that is wrong. Its texts are on one line, without control characters.
 type Trouble struct {
 	Kind    Kind       `json:"kind"`
-	Since   *time.Time `json:"since,omitempty"` // nil if it is not known
+	Since   *time.Time `json:"since,omitempty"` // nil if unknown
 	Urgency Urgency    `json:"urgency"`
 	Text    string     `json:"text"`
-	// Do is a command line that does something about it, or shows more.
+	// Do is a command line that fixes it, or shows more.
 	Do string `json:"do"`
 	About
 }
 
-// About is what a trouble is about, for who tells of it.
+// About identifies what a trouble is about.
 type About struct {
-	// Key is the same for the same trouble. One that begins anew after Again is another.
+	// Key is the same for the same trouble. A trouble that begins anew after Again is another one.
 	Key    string         `json:"-"`
 	Again  time.Time      `json:"-"`
 	Reason string         `json:"-"` // in a word, or in the words of whoever caused it
 	Until  *time.Time     `json:"-"` // when it ends by itself
 	Failed *inbox.Failure `json:"-"`
-	// Session, Run and Effect are empty where it is about none.
+	// Session, Run and Effect are empty if they do not apply.
 	Session string `json:"session_id,omitempty"`
 	Run     string `json:"run,omitempty"`
 	Effect  string `json:"effect,omitempty"`
 }
 
-// Row is what holds of all troubles of a kind.
+// Row holds what is true of all troubles of a kind.
 type Row struct {
 	Kind    Kind
 	Urgency Urgency
-	// Lasts says that a session, a launcher or a timer ends it in the usual run of things, so
-	// that it is worth a message only once it has lasted.
+	// Lasts says that a session, a launcher or a timer usually ends it, so only a trouble that has lasted is worth
+	// a message.
 	Lasts bool
-	verb  string // what does something about it, or shows more
-	state State  // which says it where it is why nothing moves, "" if none does
+	verb  string // the verb that fixes it, or shows more
+	state State  // the state whose reason this trouble is, or ""
 }
 
-// Rows are all kinds. States that are in no row say what is being waited for.
+// Rows has one row for each kind. A state that is in no row only says what is being waited for.
 var Rows = []Row{
 	{KindUnreadable, Act, false, "doctor", Unreadable},
 	{KindUnwritable, Act, true, "doctor", Unwritable},
@@ -130,13 +130,13 @@ var Rows = []Row{
 // Known reports whether there is such a kind.
 func Known(k Kind) bool { return find(Row{Kind: k}).Kind != "" }
 
-// UrgencyOf is that of a state, "" for one that is no trouble.
+// UrgencyOf returns the urgency of a state, "" if the state is no trouble.
 func UrgencyOf(s State) Urgency { return find(Row{state: s}).Urgency }
 
-// Lasts is that of its [Row].
+// Lasts is the Lasts of the trouble's [Row].
 func (t Trouble) Lasts() bool { return find(Row{Kind: t.Kind}).Lasts }
 
-// find is the row of that kind, or of that state; its members are empty where there is none.
+// find returns the row of a kind or of a state, and a zero row if there is none.
 func find(like Row) (row Row) {
 	i := slices.IndexFunc(Rows, func(r Row) bool {
 		return like.Kind != "" && r.Kind == like.Kind || like.state != "" && r.state == like.state
@@ -147,8 +147,8 @@ func find(like Row) (row Row) {
 	return row
 }
 
-// TroublesAt are the troubles of the inboxes with these paths. One without a path has none, and
-// neither has one that cannot be opened.
+// TroublesAt returns the troubles of the inboxes at these paths. An empty path, or an inbox that cannot be opened,
+// has none.
 func TroublesAt(paths ...string) [][]Trouble {
 	all := make([][]Trouble, len(paths))
 	Each(len(paths), func(i int) {
@@ -162,12 +162,12 @@ func TroublesAt(paths ...string) [][]Trouble {
 	return all
 }
 
-// atOnce is how many inboxes are looked at at the same time: one that is slow, or whose lock is
-// held for long, does not hold up the others.
+// atOnce is how many inboxes are looked at in parallel, so that one slow or locked inbox does not hold up the
+// others.
 const atOnce = 8
 
-// Each calls do for each of n inboxes, some at the same time, and returns once all are done. What
-// panics does so here: the caller knows what becomes of a terminal.
+// Each calls do for each of n inboxes, some in parallel, and returns once all are done. It panics again here if do
+// panicked, because the caller knows how to restore the terminal.
 func Each(n int, do func(i int)) {
 	var all sync.WaitGroup
 	places, panicked := make(chan struct{}, atOnce), make([]any, n)
@@ -187,14 +187,14 @@ func Each(n int, do func(i int)) {
 	}
 }
 
-// Command spells a command line of heartbeat about the inbox. One that would act on the
-// terminal it is pasted into is refused: then it is that of status.
+// Command spells a heartbeat command line about the inbox. If its text could act on the terminal it is pasted into,
+// the command line of status takes its place.
 func Command(inbox string, args ...string) string {
 	verb := strings.Fields(args[0]) // "run status" is one verb of two words
 	all := slices.Concat([]string{"heartbeat"}, verb, args[1:])
 	end := len(all)
 	if i := slices.Index(all, "--"); i >= 0 {
-		end = i // what follows is another command's
+		end = i // what follows belongs to another command
 	}
 	all = slices.Insert(all, end, "--inbox", inbox)
 	if text := words.Shell(all...); text == words.Line(text) {
@@ -203,7 +203,7 @@ func Command(inbox string, args ...string) string {
 	return words.Line(words.Shell("heartbeat", "status", "--inbox", inbox))
 }
 
-// Key is the same for the same parts, and short.
+// Key returns a short key that is the same for the same parts.
 func Key(parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {

@@ -11,8 +11,8 @@ import (
 	"heartbeat/internal/words"
 )
 
-// Troubles are what is wrong, the most urgent first. Of one urgency, why nothing moves comes
-// first, in the words of [Facts.Explain].
+// Troubles returns what is wrong, most urgent first. Within an urgency the reason why nothing moves comes first, in
+// the words of [Facts.Explain].
 func (f Facts) Troubles() []Trouble {
 	var all []Trouble
 	if t, is := f.why(); is {
@@ -29,7 +29,7 @@ func (f Facts) Troubles() []Trouble {
 	return all
 }
 
-// why is why nothing moves, if that is a trouble.
+// why returns the reason why nothing moves, if that is a trouble.
 func (f Facts) why() (t Trouble, is bool) {
 	state, sentence := f.Explain()
 	row := find(Row{state: state})
@@ -63,7 +63,7 @@ func (f Facts) why() (t Trouble, is bool) {
 	return t, is
 }
 
-// client is that of the session that was heard of last.
+// client is the client of the session that was heard of last.
 func (f Facts) client() *agent.Agent {
 	transcript := ""
 	if s := f.Current(); s != nil {
@@ -72,8 +72,7 @@ func (f Facts) client() *agent.Agent {
 	return agent.Of(transcript)
 }
 
-// trouble is one of a kind; key tells it from others of that kind. args are those of the verb
-// that does something about it.
+// trouble makes a trouble of a kind. key tells it from others of that kind, and args go to the verb that fixes it.
 func (f Facts) trouble(k Kind, since time.Time, key string, args ...string) Trouble {
 	row := find(Row{Kind: k})
 	t := Trouble{Kind: k, Urgency: row.Urgency, Do: Command(f.Inbox, append([]string{row.verb}, args...)...), About: About{Key: string(k) + " " + key}}
@@ -104,7 +103,7 @@ func (f Facts) since(state State) time.Time {
 	return f.Still.Since
 }
 
-// sameQuestion is how long after a question the same words are the same question.
+// sameQuestion is how long the same words count as the same question.
 const sameQuestion = time.Minute
 
 // questions are what sessions ask a person.
@@ -127,7 +126,7 @@ func (f Facts) asked(s *Session) Trouble {
 	return t
 }
 
-// ofRuns are what runs ask a person, and why some take no step.
+// ofRuns are what runs ask a person, and which runs are stuck.
 func (f Facts) ofRuns() (all []Trouble) {
 	for _, q := range f.Held {
 		all = append(all, f.ofRun(q))
@@ -135,7 +134,7 @@ func (f Facts) ofRuns() (all []Trouble) {
 	return all
 }
 
-// pressing is the question of a run that explains best why nothing moves.
+// pressing is the run's question that best explains why nothing moves.
 func (f Facts) pressing() Question {
 	return f.Held[max(0, slices.IndexFunc(f.Held, func(q Question) bool { return q.Stuck }))]
 }
@@ -144,19 +143,19 @@ func (f Facts) ofRun(q Question) (t Trouble) {
 	switch {
 	case q.Stuck:
 		t = f.trouble(KindRunStuck, q.Since, Key(q.Dir, q.Question), q.Dir)
-		t.Reason, t.Text = "run stuck", q.Rests()
+		t.Reason = "run stuck"
 	case q.Effect == "":
 		t = f.trouble(KindCode, q.Since, Key(q.Dir, q.Question), q.Dir)
-		t.Reason, t.Text = "code", q.Rests()
+		t.Reason = "code"
 	default:
 		t = f.trouble(KindBreakpoint, q.Since, Key(q.Run, q.Effect))
-		t.Reason, t.Text = "breakpoint", fmt.Sprintf("the run %s waits for a person: %s", q.Run, words.Brief(q.Question))
+		t.Reason = "breakpoint"
 	}
-	t.Text, t.Run, t.Effect = words.Line(t.Text), q.Run, q.Effect
+	t.Text, t.Run, t.Effect = words.Line(q.Rests()), q.Run, q.Effect
 	return t
 }
 
-// ofSessions are sessions whose limits do not hold, and that fail.
+// ofSessions finds sessions whose limits do not hold, and sessions that fail.
 func (f Facts) ofSessions() (all []Trouble) {
 	for i := range f.Sessions {
 		s := &f.Sessions[i]
@@ -176,8 +175,7 @@ const (
 	fruitlessSpan = 24 * time.Hour
 )
 
-// failing says that sessions ended one after the other without an answer, while work is
-// there.
+// failing says that sessions ended one after the other without an answer while work waits.
 func (f Facts) failing() []Trouble {
 	if f.Paused != nil || !f.Works() {
 		return nil
@@ -209,7 +207,7 @@ func (f Facts) failing() []Trouble {
 	return []Trouble{t}
 }
 
-// delivery is what keeps entries back by intent, or for a while, or soon will.
+// delivery is what keeps entries back by intent or for a while, or soon will.
 func (f Facts) delivery() (all []Trouble) {
 	if f.Paused != nil {
 		all = append(all, f.pause())
@@ -225,11 +223,11 @@ func (f Facts) delivery() (all []Trouble) {
 	return append(all, f.replaced()...)
 }
 
-// anewFor is how long it is said that the inbox was replaced: the next commit takes that up,
-// often before anybody could see it.
+// anewFor is how long a replaced inbox stays a trouble. The next commit takes the new file up, often before anybody
+// could see that it was replaced.
 const anewFor = time.Hour
 
-// replaced is that the inbox was replaced a while ago.
+// replaced says that the inbox was replaced a while ago.
 func (f Facts) replaced() []Trouble {
 	was := f.Anew
 	if f.Replaced != "" || f.Now.Sub(was.At).Abs() >= anewFor {
@@ -255,14 +253,14 @@ func (f Facts) pause() Trouble {
 	return t
 }
 
-// late is that a scheduled entry could not be moved to the inbox.
+// late says that a scheduled entry could not be moved to the inbox.
 func (f Facts) late() Trouble {
 	t := f.trouble(KindOverdue, f.NextDue(), f.NextDue().String())
 	t.Reason, t.Text = string(Scheduled), words.Line(f.overdue())
 	return t
 }
 
-// letters are the open dead letters, in one row.
+// letters puts the open dead letters into one trouble.
 func (f Facts) letters() []Trouble {
 	n := f.Letters.All()
 	if n == 0 {
@@ -273,7 +271,7 @@ func (f Facts) letters() []Trouble {
 	return []Trouble{t}
 }
 
-// ofConsumers are those who do not take what they are handed.
+// ofConsumers finds consumers that do not take what they are handed.
 func (f Facts) ofConsumers() (all []Trouble) {
 	for _, c := range f.Consumers {
 		if why := c.Failing; why.Long(f.Now) {

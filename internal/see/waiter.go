@@ -9,8 +9,7 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// waker returns the process that waits in the background to wake its session, unless it
-// is known to have ended.
+// waker returns the process that waits in the background to wake its session, unless it is known to have ended.
 func (f Facts) waker() *Waiter {
 	w := f.Waiter
 	if w == nil || w.Life == machine.Gone || w.Life == machine.Rebooted {
@@ -34,7 +33,7 @@ func (f Facts) idle() string {
 	return "; " + sessionName(w.SessionID) + " is idle, and the next entry wakes it"
 }
 
-// stopped says what to do about a process that is stopped.
+// stopped says what to do about a stopped process.
 func (w *Waiter) stopped() string {
 	return fmt.Sprintf("process %d, which is to wake %s, is stopped, by SIGSTOP or Ctrl-Z: kill -CONT %d has it go on", w.PID, sessionName(w.SessionID), w.PID)
 }
@@ -54,8 +53,7 @@ func (f Facts) waking(w *Waiter, waits string) (State, string) {
 	return SessionBusy, fmt.Sprintf("%s for process %d, which waited in the background to wake %s: whether it still runs is not known", waits, w.PID, name)
 }
 
-// wakerGone reports whether the next session stays idle because the process that should
-// wake it died.
+// wakerGone reports whether the next session stays idle because the process that should wake it died.
 func (f Facts) wakerGone(current *Session) bool {
 	if f.Waiter == nil || f.Waiter.Life != machine.Gone {
 		return false
@@ -89,20 +87,20 @@ func (f Facts) Asking() *Session {
 	return nil
 }
 
-// Answerable reports whether a session that asks can be answered by whoever attaches to it.
+// Answerable reports whether somebody can attach to the session that asks and answer it.
 func (f Facts) Answerable() bool {
 	return f.Launcher != nil && f.Launcher.Socket != "" && f.Launcher.Waits
 }
 
 func (s *Session) asks() bool { return s.Asks != nil && s.runs() }
 
-// asked describes the question. An answer is only noticed at the end of the turn.
+// asked describes the question. An answer shows only at the end of the turn.
 func asked(s *Session) string {
 	return fmt.Sprintf("session %s waits for a person: %s (since %s, and no turn of it has ended since)", words.Short(s.ID), s.Asks, words.Stamp(s.Asks.At))
 }
 
-// asking explains entries that wait while the session asks for a person about other
-// work. A session that can be woken has no other work.
+// asking explains entries that wait while the session asks for a person about other work. A session that can be
+// woken has no other work.
 func (f Facts) asking() (State, string) {
 	s := f.Current()
 	if s == nil || !s.asks() || !f.something() || f.waker() != nil {
@@ -115,8 +113,7 @@ func (f Facts) asking() (State, string) {
 	return Person, sentence
 }
 
-// NotCounted says why what a session that runs spends cannot be counted, where that is held
-// against limits; empty where nothing is wrong.
+// NotCounted says why the spending of a running session cannot be held against its limits, or returns "".
 func (s *Session) NotCounted() string {
 	if s.Uncounted == nil || !s.runs() {
 		return ""
@@ -135,7 +132,7 @@ func (f Facts) backingOff() (State, string) {
 	if b.Named {
 		sentence += ", just after the time that the error named"
 	}
-	if b.Streak > 1 { // of entries: turns of sessions that came to none may have failed besides
+	if b.Streak > 1 { // the streak counts entries; turns without one may have failed besides
 		sentence += fmt.Sprintf(", after %d failures in a row", b.Streak)
 	}
 	if !f.something() {
@@ -144,7 +141,7 @@ func (f Facts) backingOff() (State, string) {
 	return BackingOff, sentence + ": " + f.afterwards()
 }
 
-// afterwards says who continues after a back-off.
+// afterwards says what happens after a back-off.
 func (f Facts) afterwards() string {
 	then := "then the next entry is handed over"
 	if d := f.Redeliver; d != nil {

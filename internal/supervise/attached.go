@@ -10,8 +10,8 @@ import (
 	"heartbeat/internal/words"
 )
 
-// listen has people attach to the sessions, unless one is at their terminal. That nobody can
-// is said, and keeps nobody from the work.
+// listen lets people attach to the sessions, unless a person is already at the terminal. A failure
+// is only logged: the work goes on without it.
 func (r *run) listen() {
 	if r.Attended {
 		return
@@ -23,10 +23,9 @@ func (r *run) listen() {
 	r.sign.reachedAt(r.attach.Path(), r.AskPatience > 0)
 }
 
-// attended reports whether a person is at the session's terminal, or attached to it.
 func (r *run) attended() bool { return r.Attended || r.attach.Attended() }
 
-// openTo has people attach to a session once its terminal is there.
+// openTo lets people attach to a session as soon as its terminal is open.
 func (r *run) openTo(s *session, o *terminal.Options) {
 	if r.attach.Path() == "" {
 		return
@@ -51,7 +50,7 @@ func (r *run) openTo(s *session, o *terminal.Options) {
 	o.Resized = func(size terminal.Size) { resized(size); r.attach.Drawn() }
 }
 
-// newest replaces what nobody has taken yet. Its callers take turns.
+// newest replaces a size that nobody has taken yet. Calls must not overlap.
 func newest(sizes chan terminal.Size, size terminal.Size) {
 	select {
 	case <-sizes:
@@ -64,8 +63,8 @@ func newest(sizes chan terminal.Size, size terminal.Size) {
 type question struct {
 	reason string
 	since  time.Time
-	alone  time.Time // since when nobody is attached
-	told   bool      // that it waits for somebody
+	alone  time.Time // when the last attached person left
+	told   bool      // the log says that the session waits
 }
 
 // asking reports whether the session waits for a person.
@@ -77,7 +76,7 @@ func (s *session) question() *question {
 	return s.awaits
 }
 
-// await has the session wait with a question, nil for none.
+// await records the question that the session waits with; nil clears it.
 func (s *session) await(q *question) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,9 +97,8 @@ func (s *session) endAsking(reason string) {
 	s.end(verdict{asked: true, text: "it waits for a person, and nobody is there: " + reason})
 }
 
-// isAnswered ends a session with a question if nobody comes to answer that, or leaves it
-// without an answer. What a person has typed is an answer if the screen asks nothing any more:
-// the client tells of an answer only with the turn's end.
+// isAnswered ends a session whose question nobody answers within AskPatience. The client reports an
+// answer only at the end of the turn, so typed input counts as one once the screen no longer asks.
 func (l *lookout) isAnswered() {
 	q := l.s.question()
 	switch {
@@ -121,8 +119,8 @@ func asksOnScreen(kind screen.Kind) bool {
 	return kind == screen.Permission || kind == screen.Question || kind == screen.Dialog
 }
 
-// reachedAt tells others where the launcher is reached, "" for nowhere, and whether a
-// session that asks waits for them.
+// reachedAt publishes the socket to attach to ("" for none), and whether a session that asks waits
+// for an answer.
 func (s *sign) reachedAt(socket string, waits bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -21,8 +21,8 @@ type ending struct {
 	reason Reason
 	detail string
 	signal syscall.Signal
-	logged bool // a line has told of it
-	shown  bool // something on the disk tells a person of it
+	logged bool // the log already has it
+	shown  bool // something on disk already shows it to people
 }
 
 func (r *run) signalled(sig syscall.Signal) *ending {
@@ -37,10 +37,10 @@ func (r *run) timedOut() *ending {
 	return &ending{reason: TimedOut, detail: "the time was over (--timeout " + r.Terminal.Timeout.String() + ")"}
 }
 
-// besideTime is how long a launcher stays, at its end, for what works beside it.
+// besideTime is how long the launcher waits at its end for the work beside the sessions.
 const besideTime = 65 * time.Second
 
-// beside starts what works beside the sessions, and returns what waits for its end.
+// beside starts the work beside the sessions. end stops it and waits.
 func (r *run) beside() (end func(), err error) {
 	if r.Beside == nil {
 		return func() {}, nil
@@ -59,14 +59,13 @@ func (r *run) beside() (end func(), err error) {
 	}, nil
 }
 
-// tellTime is how long a launcher stays, at its end, until a person was told of what
-// needs one.
+// tellTime is how long the launcher stays at its end to notify a person.
 const tellTime = 45 * time.Second
 
-// hasEnded is what the sign of a launcher that has ended begins with: package see knows it.
+// hasEnded begins the sign of a launcher that has ended. Package see parses it.
 const hasEnded = "has ended"
 
-// lastWords are what the launcher leaves for whoever asks for the status later: why it gave up.
+// lastWords is the sign that the launcher leaves for later status queries: why it gave up.
 func (e *ending) lastWords() string {
 	if e.reason.Person() || e.reason.passes() {
 		return hasEnded + ": " + string(e.reason) + ": " + e.detail
@@ -74,12 +73,12 @@ func (e *ending) lastWords() string {
 	return hasEnded
 }
 
-// LeaveWhy leaves for whoever asks for the status later why a launcher has ended that did not
-// come to work on the inbox. Where another one does, that is what counts.
+// LeaveWhy leaves, for later status queries, why a launcher ended before it could work on the
+// inbox. If another launcher holds the inbox, that launcher's sign stays.
 func LeaveWhy(path string, reason Reason, err error) {
 	box, failed := inbox.Open(path, inbox.Options{})
 	if failed != nil {
-		return // the reason of the end says it
+		return // the launcher's own error says it
 	}
 	lock, failed := claim.Take(box)
 	if failed != nil {
@@ -90,13 +89,13 @@ func LeaveWhy(path string, reason Reason, err error) {
 	_ = lock.Release() // otherwise the kernel does
 }
 
-// givesUp reports whether a person is to hear of an end. A pause and a run's question are on
-// the disk, where others see them.
+// givesUp reports whether a person must be notified of this end. Pauses and questions of runs are
+// on disk, where people are notified of them anyway.
 func (e *ending) givesUp() bool {
 	return !e.shown && (e.reason.Person() || e.reason.passes() || e.reason == RunStuck)
 }
 
-// tell starts what tells a person. That it cannot is said, and keeps nobody from the work.
+// tell starts the notifier. A failure is only logged: the work goes on without it.
 func (r *run) tell() {
 	note := func(text string) { r.Line(time.Now(), text) }
 	var err error
@@ -106,7 +105,7 @@ func (r *run) tell() {
 	r.tells.Follow(r.box.Path())
 }
 
-// tellEnd has a person told of what the last session left, and why the work ends.
+// tellEnd notifies a person of what the last session left and why the work ends.
 func (r *run) tellEnd(e *ending) {
 	if e.givesUp() {
 		r.tells.Say(notify.Words{Reason: string(e.reason), Sentence: "heartbeat-launch has given up: " + string(e.reason) + ": " + e.detail})
@@ -118,19 +117,19 @@ func (r *run) tellEnd(e *ending) {
 	r.tells.Stop(ctx)
 }
 
-// Person reports whether somebody has to do something before the work can go on. Any other
-// reason that leaves work may be over by the next try.
+// Person reports whether a person has to act before work can continue. Other reasons that leave
+// work may be gone at the next try.
 func (r Reason) Person() bool {
 	return slices.Contains([]Reason{SetUp, Authentication, Refused}, r)
 }
 
-// passes reports whether it is a cause that keeps sessions from working and passes by itself.
+// passes reports whether the reason keeps sessions from working and goes away by itself.
 func (r Reason) passes() bool {
 	return slices.Contains([]Reason{Trouble, Full, Exhausted}, r)
 }
 
-// ReasonOf sorts an error that keeps the work from beginning. One that is not known to pass is
-// somebody's to put right.
+// ReasonOf sorts an error that keeps the work from beginning. An error not known to pass is one
+// that a person has to fix.
 func ReasonOf(err error) Reason {
 	var busy claim.BusyError
 	switch {
@@ -144,8 +143,8 @@ func ReasonOf(err error) Reason {
 	return SetUp
 }
 
-// sort sorts an error. Once a session has worked, what is not known is taken to pass: nothing
-// of the set-up was wrong then.
+// sort sorts an error. Once a session has worked, the set-up was right, so an unknown error is
+// taken to pass.
 func (r *run) sort(err error) Reason {
 	reason := ReasonOf(err)
 	rights := errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
@@ -155,11 +154,11 @@ func (r *run) sort(err error) Reason {
 	return reason
 }
 
-// worked reports whether a session has: its hook told of its start.
+// worked reports whether any session has started, by its hook's word.
 func (r *run) worked() bool { return len(r.report.SessionIDs) > 0 }
 
-// replaced reports whether the client may be missing only because it is being updated, while
-// a service starts: a session has worked through this inbox before.
+// replaced reports whether the client may be missing only because an update is replacing it while a
+// service starts: earlier sessions have answered entries of this inbox.
 func (r *run) replaced(err error) bool {
 	missing := errors.Is(err, terminal.ErrNotFound) || errors.Is(err, terminal.ErrCannotRun)
 	return missing && r.Mode == Persist && !r.Attended && r.before.Answered > 0
@@ -177,17 +176,17 @@ func (r *run) stuck(err error) *ending {
 	return &ending{reason: r.sort(err), detail: err.Error()}
 }
 
-// trouble is what keeps the sessions from working, for as long as it does.
+// trouble is what currently keeps sessions from working.
 type trouble struct {
 	since time.Time // zero: there is none
 	cause string
-	told  []Reason // a person was, of these
+	told  []Reason // the reasons of which a person was notified
 }
 
-// tellAfter is how long what passes by itself may last before a person is told.
+// tellAfter is how long a passing trouble may last before a person is notified.
 const tellAfter = time.Minute
 
-// tells reports whether a person is to be told of a cause now.
+// tells reports whether to notify a person of the reason now.
 func (t *trouble) tells(why Reason, now time.Time) bool {
 	if slices.Contains(t.told, why) || !why.Person() && now.Sub(t.since) < tellAfter {
 		return false
@@ -196,8 +195,8 @@ func (t *trouble) tells(why Reason, now time.Time) bool {
 	return true
 }
 
-// waitsOut reports whether the work goes on. Persisting, only what a person must put right ends
-// it, if no session has ever worked; draining, it is tried again as often as sessions may fail.
+// waitsOut reports whether to retry after e. Draining, a reason that needs a person ends the work,
+// and so do too many tries. Persisting, only the former does, before any session has worked.
 func (r *run) waitsOut(e *ending) bool {
 	person := e.reason.Person()
 	switch {
@@ -212,8 +211,7 @@ func (r *run) waitsOut(e *ending) bool {
 	return true
 }
 
-// suffer says what keeps the sessions from working: in the log, to whoever asks for the status,
-// and to a person.
+// suffer publishes what keeps sessions from working: in the log, in the status, and to a person.
 func (r *run) suffer(e *ending) {
 	now := time.Now()
 	if r.trouble.since.IsZero() {
@@ -226,7 +224,7 @@ func (r *run) suffer(e *ending) {
 		if !e.logged {
 			r.Line(now, text)
 		}
-		if r.Terminal.Stdout != nil { // lines are not shown there
+		if r.Terminal.Stdout != nil { // log lines are not shown there
 			r.Terminal.Note("%s", text)
 		}
 	}

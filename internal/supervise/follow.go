@@ -12,16 +12,15 @@ import (
 	"heartbeat/internal/words"
 )
 
-// followPoll is how often the files are looked at where the system sends no
-// events.
+// followPoll is how often the files are polled where the system sends no events.
 const followPoll = 5 * time.Second
 
-// follower reads the files of an inbox, and tells what happens in it.
+// follower reads the files of an inbox and reports what happens in it.
 type follower struct {
 	box     *inbox.Inbox
 	say     func(time.Time, string)
 	watcher *inbox.Watcher
-	changed chan struct{} // has a value after something happened
+	changed chan struct{} // has a value after each look
 	done    chan struct{}
 	stopped chan struct{}
 
@@ -29,24 +28,22 @@ type follower struct {
 	results  *inbox.Tail
 	letters  *inbox.Tail
 	events   *inbox.Tail
-	said     []string // the deliveries that were told last
+	said     []string // the deliveries reported last
 	inFlight *inbox.Delivery
 	waiter   *inbox.Waiter
 	answered int
 	session  *session
 	hear     func(inbox.Event)
-	trouble  string // what kept the last look from being whole
+	trouble  string // the error of the last look, "" for none
 	lines    []line // of the look in progress
 }
 
-// line is one thing that happened.
 type line struct {
 	at   time.Time
 	text string
 }
 
-// follow follows the inbox from now on. say gets a line for each thing that happens,
-// once the follower has begun.
+// follow opens the files at their present ends. say gets a line for each later event, once begin is called.
 func follow(box *inbox.Inbox, say func(time.Time, string)) (*follower, error) {
 	f := &follower{
 		box: box, say: say, changed: make(chan struct{}, 1), done: make(chan struct{}), stopped: make(chan struct{}),
@@ -98,16 +95,14 @@ func (f *follower) close() {
 	}
 }
 
-// attach takes the events of the inbox for those of a session, until another one is
-// attached, or nil.
+// attach credits further events of the inbox to s and passes them to hear. nil credits them to no session.
 func (f *follower) attach(s *session, hear func(inbox.Event)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.session, f.hear = s, hear
 }
 
-// counts returns how many entries were answered since the launcher began, and the one in
-// flight.
+// counts returns the number of entries answered since the launcher began, and the entry in flight.
 func (f *follower) counts() (answered int, inFlight *inbox.Delivery) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -121,7 +116,7 @@ func (f *follower) waitingHook() *inbox.Waiter {
 	return f.waiter
 }
 
-// look tells what has come since the last look.
+// look reports what has happened since the last look.
 func (f *follower) look() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -143,8 +138,8 @@ func (f *follower) look() {
 // readsAtMost bounds the reads of one look.
 const readsAtMost = 10
 
-// read reads the files until none has anything new: when two things happen one after
-// the other, the later one may be in the file that is read first.
+// read reads the files until none has anything new: of two events in a row, the later one may be in
+// the file that is read first.
 func (f *follower) read() (err error) {
 	for range readsAtMost {
 		before := len(f.lines)
@@ -159,7 +154,7 @@ func (f *follower) read() (err error) {
 // add keeps a line until the look is over.
 func (f *follower) add(at time.Time, text string) { f.lines = append(f.lines, line{at, text}) }
 
-// tell says what a look has found, in the order in which it happened.
+// tell reports the lines of a look in the order in which they happened.
 func (f *follower) tell() {
 	slices.SortStableFunc(f.lines, func(a, b line) int { return a.at.Compare(b.at) })
 	for _, l := range f.lines {
@@ -168,9 +163,8 @@ func (f *follower) tell() {
 	f.lines = f.lines[:0]
 }
 
-// delivery is the entry in flight, to be told once all that was read that came before it. It
-// is nil as long as the outcome of the one before may be in the journal alone, and not yet in
-// the files that the others are read from.
+// delivery returns the entry in flight, which is reported only after everything read from the files. It is
+// nil while the outcome of the entry before may be in the journal but not yet in those files.
 func (f *follower) delivery() (toTell *inbox.Delivery, err error) {
 	v, err := f.box.View()
 	if err != nil {
@@ -186,11 +180,11 @@ func (f *follower) delivery() (toTell *inbox.Delivery, err error) {
 	return f.inFlight, nil
 }
 
-// saidKept is how many deliveries are remembered. An answer and the delivery after it
-// come together, and are read one by one.
+// saidKept is how many deliveries are remembered. An answer and the next delivery arrive together
+// but are read one by one.
 const saidKept = 3
 
-// delivered tells of a delivery once, even if its end was seen first.
+// delivered reports a delivery once, even if its end was seen first.
 func (f *follower) delivered(name string, start int64, attempt int, at time.Time) {
 	key := fmt.Sprint(start, at.UnixNano())
 	if slices.Contains(f.said, key) {
@@ -218,7 +212,7 @@ func (f *follower) result(text []byte) {
 	f.add(latest(r.AcknowledgedAt, r.DeliveredAt), fmt.Sprintf("answered %s in %s: %s", name, words.Took(r.AcknowledgedAt.Sub(r.DeliveredAt)), words.Brief(r.Reply)))
 }
 
-// latest keeps an end from being before its beginning, even if the clock was set back.
+// latest keeps an end from preceding its beginning after the clock was set back.
 func latest(end, begin time.Time) time.Time {
 	if end.Before(begin) {
 		return begin
@@ -259,7 +253,6 @@ func (f *follower) event(text []byte) {
 	}
 }
 
-// eventLine is an event in words.
 func eventLine(e inbox.Event) string {
 	text := string(e.Event)
 	if e.EntryID != "" {

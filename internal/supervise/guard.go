@@ -11,7 +11,7 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// hear acts on what the hooks of a session tell.
+// hear acts on the events that the hooks of a session write.
 func (r *run) hear(s *session) func(inbox.Event) {
 	return func(e inbox.Event) {
 		switch e.Event {
@@ -33,20 +33,20 @@ func (r *run) hear(s *session) func(inbox.Event) {
 // lookEvery is how often a session is looked at.
 const lookEvery = time.Second
 
-// lookout is what was seen of a session.
+// lookout is what guard knows of a session.
 type lookout struct {
 	*run
 	s       *session
-	drawn   int64 // how often it had printed by then
+	drawn   int64 // the session's drawn count at the last look
 	text    string
 	sight   screen.Sight
-	since   time.Time // when it last did what it is there for, as far as can be seen
-	up      bool      // it has started
-	lost    time.Time // since when the hook that waits is gone, zero while it is there
+	since   time.Time // when it was last seen doing its job
+	up      bool      // it had started by the last look
+	lost    time.Time // when the waiting hook was first seen gone, zero while it is there
 	noticer noticer
 }
 
-// guard looks at a session until it is over, and ends it where it does not go on.
+// guard watches a session until it is over, and ends it if it makes no progress.
 func (r *run) guard(s *session) {
 	l := lookout{run: r, s: s, drawn: -1, since: time.Now(), noticer: noticer{Client: s.client, silent: r.Mode != Drain || r.Attended}}
 	look := time.NewTicker(lookEvery)
@@ -88,7 +88,7 @@ func (l *lookout) starts(before screen.Sight) {
 	switch {
 	case old != "":
 		l.s.end(verdict{ending: &ending{reason: SetUp, detail: old}})
-	case l.attach.Attended(): // who may be answering what it asks
+	case l.attach.Attended(): // that person may be answering what it asks
 		l.since = time.Now()
 	case !l.Attended && !l.s.resumed && l.Client.Advise(l.sight).Matter != screen.Nothing && l.sight == before:
 		l.s.end(l.late(l.s, "no session started")) // nobody is there to answer what it asks
@@ -97,8 +97,8 @@ func (l *lookout) starts(before screen.Sight) {
 	}
 }
 
-// works ends a session that should drain the inbox and sits at its prompt instead:
-// it was given no prompt, or its hook could not ask for the end.
+// works ends a session that should drain the inbox but sits at its prompt: it was given no prompt,
+// or its hook could not ask for the end.
 func (l *lookout) works() {
 	waits, over := l.waitsForTasks()
 	switch {
@@ -111,8 +111,8 @@ func (l *lookout) works() {
 	}
 }
 
-// waitsForTasks reports whether the entry in flight waits for tasks that its turn left
-// in the background, and whether it has waited too long.
+// waitsForTasks reports whether the entry in flight waits for tasks that its turn left in the
+// background, and whether they have taken too long.
 func (r *run) waitsForTasks() (waits, over bool) {
 	_, flying := r.follow.counts()
 	if flying == nil {
@@ -131,8 +131,8 @@ func (s *session) idle(since time.Duration) verdict {
 	return verdict{text: "it has been sitting at its prompt for " + since.String() + ", and no hook asked for its end"}
 }
 
-// late ends a session that does not start. A known reason ends all the work: the next
-// session would meet it too.
+// late is the verdict on a session that does not start. A known reason ends all the work, because
+// the next session would meet it too.
 func (r *run) late(s *session, what string) verdict {
 	e, known := r.notStarted(s, what)
 	if known {
@@ -141,7 +141,7 @@ func (r *run) late(s *session, what string) verdict {
 	return verdict{text: e.detail}
 }
 
-// notStarted says what keeps a session from starting. An unknown reason may pass.
+// notStarted says what keeps a session from starting. An unknown reason may go away by itself.
 func (r *run) notStarted(s *session, what string) (e *ending, known bool) {
 	text := s.screen.Text()
 	sight := r.Client.Recognise(text)
@@ -170,28 +170,21 @@ func lastLine(text string) string {
 	return ", which is empty"
 }
 
-// isInTime ends a session whose entry has reached its limit of time. Its hook does so
-// between two requests; one that takes long, or a tool, it cannot end.
+// isInTime ends a session whose entry has reached its time limit.
 func (l *lookout) isInTime() {
-	_, d := l.follow.counts()
-	if d == nil {
-		return
-	}
-	limits := recovery.LimitsOf(d, l.Settings.Limits)
-	if limits.Entry.Time == 0 {
-		return
-	}
-	if v := recovery.Judge(limits, recovery.Spent{Took: recovery.Took(d)}, d.Attempt); v != nil {
-		l.s.end(verdict{text: "its entry has reached its limit: " + v.Figures, over: v, seq: d.DeliveredSeq})
+	if _, d := l.follow.counts(); d != nil {
+		if v := recovery.OverTime(d, l.Settings.Limits); v != nil {
+			l.s.end(verdict{text: "its entry has reached its limit: " + v.Figures, over: v, seq: d.DeliveredSeq})
+		}
 	}
 }
 
-// waiterPatience is how long the session may take to end, or to start another hook that waits,
-// once the one that waited is gone.
+// waiterPatience is how long the session may take to end, or to start another waiting hook, after
+// the waiting hook is gone.
 const waiterPatience = 2 * time.Second
 
-// isWoken ends a session that sleeps and that nothing would wake, since its hook in
-// the background was killed. As long as no entry waits, it may sleep on.
+// isWoken ends a sleeping session that nothing can wake because its background hook was killed. It
+// may sleep on while no entry waits.
 func (l *lookout) isWoken() {
 	w := l.follow.waitingHook()
 	if w == nil && l.sleepsUnwatched() {
@@ -211,15 +204,13 @@ func (l *lookout) isWoken() {
 	}
 }
 
-// sleepsUnwatched reports whether an entry waits in vain for a session at its prompt,
-// where nobody types: its hook was killed before it waited, or before it woke the
-// session. That no hook is on record as waiting does not tell, since none is during a
-// turn.
+// sleepsUnwatched reports whether an entry waits in vain for a session that sits at its prompt with
+// nobody typing: its hook was killed before it waited or before it woke the session. A missing
+// waiter alone proves nothing, since none is on record during a turn.
 func (l *lookout) sleepsUnwatched() bool {
 	return !l.attended() && !l.s.asking() && l.sight.Kind == screen.Ready && entryUnserved(l.box)
 }
 
-// gone reports whether the process that waited is certain to be gone.
 func gone(w *inbox.Waiter) bool {
 	alive, known := machine.Lives(w.Boot, w.Namespace, w.PID, w.ProcessStart)
 	return known && !alive

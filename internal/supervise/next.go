@@ -14,8 +14,8 @@ import (
 	"heartbeat/orchestrate"
 )
 
-// look settles what the last session left. If nothing is left to drain, it takes a step
-// of the runs: the entries that they then wait for are work, too.
+// look settles what the last session left. If nothing waits in the inbox, it steps the runs, which
+// may add entries.
 func (r *run) look() (st state, e *ending) {
 	st, err := r.settle(r.stop.asked)
 	if err != nil {
@@ -25,7 +25,7 @@ func (r *run) look() (st state, e *ending) {
 		return st, nil
 	}
 	if time.Until(r.asleep) > 0 {
-		st.asleep = r.asleep // each step is a change, which would end the sleep
+		st.asleep = r.asleep // a step changes files and so would end the sleep
 		return st, nil
 	}
 	s, e := r.stepRuns()
@@ -42,7 +42,7 @@ func (r *run) look() (st state, e *ending) {
 	return st, nil
 }
 
-// enough tells whether the work ends here, nil if it does not.
+// enough returns why the work ends here, nil if it goes on.
 func (r *run) enough(st state) *ending {
 	switch {
 	case r.Mode == Drain && st.Owner != nil:
@@ -67,7 +67,7 @@ func (r *run) enough(st state) *ending {
 	return nil
 }
 
-// nothingWaits says what an empty inbox means: the end, unless a run wakes soon.
+// nothingWaits decides what an empty inbox means: the end, unless a run wakes soon enough.
 func (r *run) nothingWaits(st state) *ending {
 	asleep := !st.asleep.IsZero()
 	switch {
@@ -85,8 +85,8 @@ func (r *run) nothingWaits(st state) *ending {
 	return e
 }
 
-// pausedBy ends the work because of a pause, and tells one that an error of the API caused
-// from one that a person asked for.
+// pausedBy ends the work because of a pause. It tells a pause caused by an API error from one that
+// a person asked for.
 func pausedBy(p *inbox.Pause) *ending {
 	e := &ending{reason: Paused, detail: "delivery is paused, until `heartbeat resume`"}
 	if p.Until != nil {
@@ -120,7 +120,7 @@ func because(f *inbox.Failure) string {
 	return ": " + words.Brief(f.String())
 }
 
-// rest is how long the next session has to wait.
+// rest is how long to wait before the next session.
 func (r *run) rest(st state) time.Duration {
 	rest := time.Until(r.pace.notBefore)
 	if w := r.held(st); !w.end.IsZero() {
@@ -135,11 +135,11 @@ func (r *run) rest(st state) time.Duration {
 // stepped is the outcome of one step of each run.
 type stepped struct {
 	orchestrate.Outcome
-	waits []string // in words, what the runs wait for that is no entry
+	waits []string // what the runs wait for besides entries, in words
 	stuck bool     // a run cannot continue at all
 }
 
-// stepRuns takes a step of each run. A warm stop lets it finish, a hard end cuts it short.
+// stepRuns steps each run. A warm stop lets the steps finish; a hard end cuts them short.
 func (r *run) stepRuns() (stepped, *ending) {
 	all, err := orchestrate.OpenAll(&r.Runs, r.box, r.note)
 	if err != nil {
@@ -157,7 +157,7 @@ func (r *run) stepRuns() (stepped, *ending) {
 
 func (r *run) note(format string, args ...any) { r.Line(time.Now(), fmt.Sprintf(format, args...)) }
 
-// inWords says what the runs wait for.
+// inWords says what the runs wait for besides entries.
 func inWords(all orchestrate.Outcome) stepped {
 	s := stepped{Outcome: all}
 	for _, r := range all.Reports {

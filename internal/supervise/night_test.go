@@ -46,6 +46,9 @@ type night struct {
 // disks and limits of the API: it never gives up, a session runs soon after each is over, and
 // every entry is answered.
 func TestNights(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it changes the boot while a session is watched, which only a test does: the race detector would say so")
+	}
 	taken := signals.Take()
 	defer taken.Stop()
 	synctest.Test(t, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -11,22 +12,22 @@ import (
 )
 
 const (
-	// maxHold is the longest back-off that is waited for without [Options.Patience]; after a
-	// longer one, whoever started this comes back.
+	// maxHold is the longest back-off waited out without [Options.Patience]. After a longer one
+	// whoever started the launcher must come back.
 	maxHold = 10 * time.Minute
-	// longWait is the shortest wait that a person is told of.
+	// longWait is the shortest wait worth announcing.
 	longWait = 10 * time.Second
 )
 
-// patience is how this launcher has waited so far.
+// patience records how this launcher has waited so far.
 type patience struct {
-	since    time.Time // the last answer, as far as sessions have ended; its clock stands still while the machine sleeps
-	answered int64     // by then
-	told     time.Time // the wait that a person was told of last
-	limits   bool      // a person was told of the limits
+	since    time.Time // of the last answer; its clock stops while the machine sleeps
+	answered int64     // the count then
+	told     time.Time // the wait announced last
+	limits   bool      // the limits were announced
 }
 
-// left is for how long delivery may be held from now on.
+// left is how much longer delivery may be held.
 func (r *run) left() time.Duration {
 	p := &r.patient
 	if p.since.IsZero() || r.pace.answered > p.answered {
@@ -41,7 +42,7 @@ func (r *run) left() time.Duration {
 	return r.Patience - time.Since(p.since)
 }
 
-// bears reports whether something is waited for that ends at that time.
+// bears reports whether to wait for something that ends at that time.
 func (r *run) bears(end time.Time) bool {
 	return time.Until(end) <= r.left() && (r.Until.IsZero() || !end.After(r.Until))
 }
@@ -49,8 +50,8 @@ func (r *run) bears(end time.Time) bool {
 // over reports whether no further entry may be begun.
 func (r *run) over() bool { return !r.Until.IsZero() && time.Until(r.Until) <= 0 }
 
-// impatient ends the work if what holds delivery lasts for longer than is waited, or if
-// the time is over. A pause is waited for only where patience was asked for.
+// impatient ends the work if the hold on delivery outlasts the patience, or the time is over.
+// Pauses are waited out only if patience was asked for.
 func (r *run) impatient(st state) *ending {
 	switch p, b := st.Paused, st.Backoff; {
 	case p != nil && (p.Until == nil || r.Patience == 0 || !r.bears(*p.Until)):
@@ -63,7 +64,7 @@ func (r *run) impatient(st state) *ending {
 	return nil
 }
 
-// tooLong says which flag does not allow to wait until then, empty for none.
+// tooLong names the flag that forbids waiting until end, "" for none.
 func (r *run) tooLong(end time.Time) string {
 	switch {
 	case !r.Until.IsZero() && end.After(r.Until):
@@ -74,22 +75,22 @@ func (r *run) tooLong(end time.Time) string {
 	return ""
 }
 
-// bearWith does not count a session that met an error of the API where its end is waited
-// for: only the time counts there, and how often an entry was tried.
+// bearWith does not count a session that met an API error that is waited out: there only time and
+// the entry's attempts are limited.
 func (r *run) bearWith(s *session) {
 	if r.Mode == Drain && r.Patience != 0 && s.failed.Load() {
 		r.pace.fruitless = max(0, r.pace.fruitless-1)
 	}
 }
 
-// wait is what the next entry has to wait for.
+// wait is a hold on the next entry.
 type wait struct {
 	end  time.Time
-	what time.Time // tells it from the next one: its end may be reckoned anew
+	what time.Time // identifies the wait: end may be computed anew
 	why  string
 }
 
-// held is what holds delivery, the zero wait for nothing.
+// held returns what holds delivery, the zero wait for nothing.
 func (r *run) held(st state) (w wait) {
 	if r.Mode != Drain {
 		return wait{}
@@ -112,7 +113,7 @@ func (r *run) held(st state) (w wait) {
 	return w
 }
 
-// tellWait tells a person once of a wait that is worth it: until when, and what for.
+// tellWait announces each long wait once: until when, and what for.
 func (r *run) tellWait(st state, rest time.Duration) {
 	w := r.held(st)
 	if w.end.IsZero() {
@@ -129,7 +130,7 @@ func (r *run) tellWait(st state, rest time.Duration) {
 	r.aloud("it waits until " + words.Stamp(time.Now().Add(rest)) + ", " + w.why)
 }
 
-// tellLimits tells a person once which limits hold.
+// tellLimits announces once which limits hold.
 func (r *run) tellLimits() {
 	if !r.patient.limits {
 		r.patient.limits = true
@@ -137,7 +138,7 @@ func (r *run) tellLimits() {
 	}
 }
 
-// limits are those that end the work or an entry, as the flags that set them.
+// limits lists what ends the work or an entry, as the flags that set it.
 func (r *run) limits() string {
 	var all []string
 	if r.Terminal.Timeout > 0 {
@@ -157,7 +158,8 @@ func (r *run) limits() string {
 	if len(all) > 0 {
 		text = "limits: " + strings.Join(all, ", ")
 	}
-	switch waits := "; an API limit or an outage is waited out"; {
+	const waits = "; an API limit or an outage is waited out"
+	switch {
 	case r.Mode != Drain:
 	case r.Patience < 0 && r.Until.IsZero():
 		text += waits
@@ -166,12 +168,12 @@ func (r *run) limits() string {
 	case r.Patience > 0:
 		text += waits + ", for up to " + words.Took(r.Patience)
 	default:
-		text += waits + ", for up to " + words.Took(maxHold)
+		text += fmt.Sprintf("; an API limit is waited out for up to %s, an outage for %s", words.Took(maxHold), words.Count(r.MaxRestarts+1, "session", "sessions"))
 	}
 	return text
 }
 
-// aloud tells a person, also one at whose terminal the sessions are: call it between two.
+// aloud logs a text, and shows it to a person at the sessions' terminal. Call it between two.
 func (r *run) aloud(text string) {
 	r.Line(time.Now(), text)
 	if r.Attended {
@@ -180,24 +182,23 @@ func (r *run) aloud(text string) {
 }
 
 const (
-	// firstRest is the rest after a session that ended too early, or a try that came to none;
-	// it doubles with each in a row, up to mostRest.
+	// firstRest is the rest after a session that ended too early or a try that failed. It doubles
+	// with each in a row, up to mostRest.
 	firstRest = time.Second
 	mostRest  = 5 * time.Minute
 )
 
-// pace is how the sessions follow one another.
+// pace decides how soon one session follows another.
 type pace struct {
 	early     bool      // the last session ended too early
 	fruitless int       // sessions since an entry was answered
-	faults    int       // tries since the last session that came to none
-	answered  int64     // by the sessions so far
+	faults    int       // failed tries to start one since the last session
+	answered  int64     // entries answered by all sessions so far
 	notBefore time.Time // when the next session may begin
 }
 
-// sessionEnded counts a session. answered is by all sessions so far; broken says that
-// this one did not end as it was meant to, and lasted that it was up for long, as one is that
-// idles.
+// sessionEnded counts a session. answered is the total of all sessions so far; broken says that this one
+// ended otherwise than intended; lasted that it was up long enough to count as an idle one.
 func (p *pace) sessionEnded(answered int64, broken, lasted bool) {
 	p.fruitless++
 	p.faults = 0
@@ -208,14 +209,14 @@ func (p *pace) sessionEnded(answered int64, broken, lasted bool) {
 	p.rest()
 }
 
-// fault counts a try that came to no session.
+// fault counts a try that failed before a session started.
 func (p *pace) fault() {
 	p.faults++
 	p.early = true
 	p.rest()
 }
 
-// tries is how many in a row came to nothing.
+// tries counts the fruitless sessions and failed tries in a row.
 func (p *pace) tries() int { return p.fruitless + p.faults }
 
 // rest sets when the next session may begin.

@@ -21,12 +21,12 @@ import (
 	"heartbeat/internal/supervise/sharing"
 )
 
-// private is a directory that only this user can reach. It holds the settings that wire
-// the session's hook: anybody who could replace those could run commands as this user.
+// private is a directory that only this user can reach. It holds the settings that wire the
+// session's hook: anybody who could replace them could run commands as this user.
 type private struct{ dir string }
 
-// makePrivate makes the directory where the system keeps such things. It removes one that
-// a killed launcher of the same inbox left: lock proves that there is no other launcher.
+// makePrivate makes the directory in the first suitable system place. It removes one left by a
+// killed launcher of the same inbox: lock proves that no other launcher runs.
 func makePrivate(box *inbox.Inbox, lock *disk.Lock) (*private, error) {
 	sum := sha256.Sum256([]byte(lock.Identity() + " " + box.Path()))
 	prefix := "heartbeat-launch-" + hex.EncodeToString(sum[:6]) + "-"
@@ -46,7 +46,7 @@ func makePrivate(box *inbox.Inbox, lock *disk.Lock) (*private, error) {
 	return nil, fmt.Errorf("find a private directory for the session's settings: %w: name one in TMPDIR", failed)
 }
 
-// privateBases are the places for the directory, the best first.
+// privateBases lists where the directory may be made, best first.
 func privateBases(box *inbox.Inbox) (bases []string) {
 	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
 		bases = append(bases, dir)
@@ -54,8 +54,7 @@ func privateBases(box *inbox.Inbox) (bases []string) {
 	return append(bases, os.TempDir(), box.Dir())
 }
 
-// keepsNames returns an error if somebody else could replace a directory that is made
-// there.
+// keepsNames returns an error if somebody else could replace a directory made in dir.
 func keepsNames(dir string) error {
 	info, err := disk.StatDir(dir)
 	switch {
@@ -67,25 +66,24 @@ func keepsNames(dir string) error {
 	return nil
 }
 
-// guardRest has the directory removed if this process is killed before the next session, whose
-// guardian would remove it. Without a guardian the next launcher does.
+// guardRest has a guardian remove the directory if this process is killed between two sessions.
+// During a session the session's guardian does; without one, the next launcher does.
 func (r *run) guardRest() {
 	if r.Terminal.Guard && r.SettingsDir == "" && r.resting == nil {
 		r.resting, _ = guardian.Post("", nil, guardian.Then{Remove: r.private.paths()})
 	}
 }
 
-// endRest dismisses that guardian.
 func (r *run) endRest() {
 	r.resting.Dismiss()
 	r.resting = nil
 }
 
-// removePrivate removes the directories with that prefix.
+// removePrivate removes the directories with the prefix.
 func removePrivate(base, prefix string) {
 	names, err := os.ReadDir(base)
 	if err != nil {
-		return // what is left there does no harm
+		return // leftovers do no harm
 	}
 	for _, n := range names {
 		if strings.HasPrefix(n.Name(), prefix) && n.IsDir() {
@@ -94,7 +92,7 @@ func removePrivate(base, prefix string) {
 	}
 }
 
-// paths are the files that it may hold, and itself.
+// paths lists the files that the directory may hold, then the directory.
 func (p *private) paths() (all []string) {
 	for _, name := range []string{client.SettingsName, client.ToolsName, sharing.SocketName} {
 		all = append(all, filepath.Join(p.dir, name), filepath.Join(p.dir, name+".tmp"))
@@ -102,7 +100,7 @@ func (p *private) paths() (all []string) {
 	return append(all, p.dir)
 }
 
-// remove removes the directory, unless it is not as it was made or holds other files.
+// remove removes the directory, unless its mode was changed or it holds other files.
 func (p *private) remove() {
 	if info, err := os.Lstat(p.dir); err != nil || info.Mode().Type() != fs.ModeDir || info.Mode().Perm() != 0o700 {
 		return
@@ -112,8 +110,7 @@ func (p *private) remove() {
 	}
 }
 
-// given is what the next session gets. resume is the conversation to go on with, "" for a
-// new one.
+// given is what the next session gets. resume names the conversation to continue, "" for a new one.
 func (r *run) given(resume string) client.Session {
 	return client.Session{
 		Wishes: client.Wishes{Command: r.Terminal.Command, Persist: r.Mode == Persist, Limits: r.Settings.Limits},

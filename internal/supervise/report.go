@@ -16,25 +16,25 @@ type Reason string
 // The reasons.
 const (
 	Drained        Reason = "drained"        // nothing waits
-	Left           Reason = "work left"      // the session ended, and no other one was to follow
+	Left           Reason = "work left"      // the session ended, and none was to follow
 	Busy           Reason = "busy"           // somebody else works on the inbox
 	Paused         Reason = "paused"         // delivery is paused
-	BackingOff     Reason = "backing off"    // for too long to wait for it
-	Full           Reason = "disk full"      // too full for the next commit, or for a session
-	Trouble        Reason = "trouble"        // something that may pass by itself keeps sessions from starting
-	Exhausted      Reason = "restarts"       // sessions ended one after the other without an answer
+	BackingOff     Reason = "backing off"    // for longer than is waited
+	Full           Reason = "disk full"      // no room for the next commit or a session
+	Trouble        Reason = "trouble"        // a passing trouble keeps sessions from starting
+	Exhausted      Reason = "restarts"       // too many sessions in a row ended without an answer
 	Authentication Reason = "authentication" // the client's login or key, or the account
-	Refused        Reason = "refused"        // by the model's API, until a person puts something else right
-	SetUp          Reason = "set-up"         // something that only a person can put right
+	Refused        Reason = "refused"        // by the model's API, until a person fixes the cause
+	SetUp          Reason = "set-up"         // only a person can fix it
 	RunWaits       Reason = "run waits"      // a run waits for a person, or sleeps for long
 	RunStuck       Reason = "run stuck"      // a run cannot continue by itself
 	TimedOut       Reason = "timed out"      // the time for all sessions is over
-	Stopped        Reason = "stopped"        // somebody had this process end, warm (SIGTERM)
-	Signalled      Reason = "signal"         // this process got another one
+	Stopped        Reason = "stopped"        // told to end, warm (SIGTERM)
+	Signalled      Reason = "signal"         // another signal arrived
 	Quit           Reason = "quit"           // a person at the terminal ended the session
 )
 
-// Report says how the work went. Its JSON shape is that of --report.
+// Report says how the work went. It is what --report prints as JSON.
 type Report struct {
 	Inbox  string `json:"inbox"`
 	Mode   Mode   `json:"mode"`
@@ -46,17 +46,17 @@ type Report struct {
 	Redelivered  int64 `json:"redelivered"`
 	DeadLettered int64 `json:"dead_lettered"`
 	Dropped      int64 `json:"dropped"`
-	// Queued is how many entries wait at the end, -1 if that is not known.
+	// Queued is how many entries wait at the end, -1 if unknown.
 	Queued int64 `json:"queued"`
-	// Fields are what was spent meanwhile, also outside of entries.
+	// Fields are what was spent during the work, also outside of entries.
 	price.Fields
 
 	Sessions int `json:"sessions"`
-	// Restarts are the sessions that followed one that ended too early.
+	// Restarts counts the sessions that followed one that ended too early.
 	Restarts   int      `json:"restarts"`
-	SessionIDs []string `json:"session_ids,omitempty"` // the last ones
+	SessionIDs []string `json:"session_ids,omitempty"` // the newest maxSessionIDs
 
-	// Troubles are what is wrong at the end, as status has it.
+	// Troubles are what is wrong at the end, as in status.
 	Troubles []see.Trouble `json:"troubles,omitempty"`
 
 	StartedAt time.Time `json:"started_at"`
@@ -66,7 +66,7 @@ type Report struct {
 	Signal syscall.Signal `json:"-"` // with Signalled
 }
 
-// maxSessionIDs bounds what a supervisor keeps that stays up for years.
+// maxSessionIDs bounds the list for launchers that stay up for years.
 const maxSessionIDs = 100
 
 func (r *Report) addSession(id string) {
@@ -95,7 +95,7 @@ func (r *Report) String() string {
 	return text
 }
 
-// figures are what was done, without what did not happen, and by how many sessions.
+// figures words the counts that are not zero, the sessions, the time and the price.
 func (r *Report) figures() string {
 	text := count(r.Answered, "answered")
 	for _, f := range []struct {

@@ -16,48 +16,48 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// statusEvery is how often the status is told, where it has changed.
+// statusEvery is the shortest time between two status messages.
 const statusEvery = 2 * time.Second
 
-// service tells a service manager how the work goes (sd_notify(3)), if one asks for it.
-// Errors are ignored, since nobody could act on them.
+// service reports to a service manager (sd_notify(3)), if there is one. Errors are ignored, since
+// nobody could act on them.
 type service struct {
 	status  func() string // the queue in a few words
-	goesOn  func() bool   // whether the work does
+	goesOn  func() bool   // whether the work makes progress
 	news    atomic.Bool
 	done    chan struct{}
 	stopped sync.WaitGroup
 	once    sync.Once
 }
 
-// announce begins to tell.
+// announce starts the reports.
 func announce(status func() string, goesOn func() bool) *service {
 	s := &service{status: status, goesOn: goesOn, done: make(chan struct{})}
 	s.news.Store(true)
 	if asked, _ := daemon.SdNotify(false, "STATUS=waiting for the first session"); asked {
-		watchdog, _ := daemon.SdWatchdogEnabled(false) // 0 where that cannot be known, too
+		watchdog, _ := daemon.SdWatchdogEnabled(false) // 0 if unknown
 		s.stopped.Go(func() { s.run(watchdog) })
 	}
 	return s
 }
 
-// ready tells that the first session has started.
+// ready reports that the first session has started.
 func (s *service) ready() {
 	s.once.Do(func() { _, _ = daemon.SdNotify(false, daemon.SdNotifyReady) })
 }
 
-// startTime is how long a start may take beyond a rest.
+// startTime is how long a start may take after a rest.
 const startTime = 2 * time.Minute
 
-// extend tells that the first session comes later, after a rest.
+// extend reports that the first session comes only after a rest.
 func (s *service) extend(rest time.Duration) {
 	_, _ = daemon.SdNotify(false, fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d", (rest+startTime).Microseconds()))
 }
 
-// poke asks for another look at the status.
+// poke reports news: the status is sent again.
 func (s *service) poke() { s.news.Store(true) }
 
-// end tells that the work is over. Where no session was needed, it counts as ready first.
+// end reports the end of the work. A drained inbox that needed no session counts as ready first.
 func (s *service) end(drained bool) {
 	if drained {
 		s.ready()
@@ -67,8 +67,8 @@ func (s *service) end(drained bool) {
 	_, _ = daemon.SdNotify(false, daemon.SdNotifyStopping)
 }
 
-// run tells the status where there is news, and a watchdog that asks so often that the work goes
-// on, as long as it does.
+// run sends the status when there is news, and feeds the watchdog, if asked for, while the work
+// makes progress.
 func (s *service) run(watchdog time.Duration) {
 	look := time.NewTicker(min(statusEvery, cmp.Or(watchdog/2, statusEvery)))
 	defer look.Stop()
@@ -102,8 +102,8 @@ func (r *run) status() string {
 	return text
 }
 
-// goesOn reports whether the work goes on: a session that has an entry prints, unless it
-// waits for a person or for its tasks.
+// goesOn reports whether the work makes progress: a session with an entry prints, unless it waits
+// for a person or for its tasks.
 func (r *run) goesOn() bool {
 	s := r.current.Load()
 	if s == nil {
@@ -117,25 +117,25 @@ func (r *run) goesOn() bool {
 	return flying == nil || s.asking() || recovery.EvidenceOf(flying).Held
 }
 
-// sign tells others what the launcher is doing, in the file of its lock: the number of
-// its process in the first line, a text for people in the second.
+// sign tells others what the launcher is doing, in the file of its lock. Line 1 is its process ID,
+// line 2 a text for people.
 type sign struct {
 	mu   sync.Mutex
 	lock *disk.Lock
 	said string
-	// Further lines: where it is reached, whether its session waits for an answer, and whether
+	// Lines 3 to 5: the socket to attach to, whether the session waits for an answer, and whether
 	// something keeps sessions from working.
 	socket, waits, troubled string
 }
 
-// in has the file of a lock hold the sign.
+// in sets the lock whose file holds the sign; nil for none.
 func (s *sign) in(lock *disk.Lock) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lock = lock
 }
 
-// maxSaid is how many bytes of a text the file gets, which others read with a bound.
+// maxSaid bounds the text in bytes; readers bound their reads as well.
 const maxSaid = 2000
 
 func (s *sign) text() string {
@@ -144,8 +144,7 @@ func (s *sign) text() string {
 	return s.said
 }
 
-// say writes the file only if the text is new: each write changes the inbox's directory,
-// which wakes everybody who follows it.
+// say writes only a new text: each write changes the inbox's directory and wakes everybody who follows it.
 func (s *sign) say(text string, troubled ...string) {
 	text = words.Sentence(strings.ToValidUTF8(text[:min(len(text), maxSaid)], ""))
 	s.mu.Lock()

@@ -14,12 +14,11 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// session is one session of the client.
 type session struct {
 	client  *client.Client
 	began   time.Time
 	seq     int64 // the first commit to the inbox that may be this session's
-	resumed bool  // with the conversation of another one
+	resumed bool  // it continues another session's conversation
 	screen  *screen.Screen
 	over    chan struct{} // closed at the end
 	quit    chan struct{} // closed to end it
@@ -32,17 +31,17 @@ type session struct {
 	mu  sync.Mutex
 	id  string
 	why *verdict // why the launcher ends it, nil if it does not
-	// awaits is the question that it may go on waiting with, nil for none.
+	// awaits is the question that the session waits with, nil for none.
 	awaits *question
 
-	cutShort bool  // once it is over: by the order that ends all the work
-	watched  int64 // how often it had printed when the watchdog looked last
+	cutShort bool  // set after the end: the order that ends all the work ended it
+	watched  int64 // the drawn count at the watchdog's last look
 }
 
 // verdict is why a session is ended.
 type verdict struct {
-	ending *ending // of all the work, nil where another session may follow
-	text   string  // says why, without an ending
+	ending *ending // ends all the work; nil if another session may follow
+	text   string  // why, if ending is nil
 	asked  bool    // it waits for a person
 	// stopped says that all the work ends by order.
 	stopped bool
@@ -61,8 +60,8 @@ func newSession(c *client.Client, size terminal.Size) *session {
 // sight is what its terminal shows.
 func (s *session) sight() screen.Sight { return s.client.Recognise(s.screen.Text()) }
 
-// lastWords is what a program that gives up said last, after a colon. A screen that was
-// recognised is no such thing.
+// lastWords returns, after a colon, what the program printed last before it gave up. A recognised
+// screen is no such message.
 func (s *session) lastWords() string {
 	text := strings.TrimSpace(s.screen.Text())
 	if text == "" || s.client.Recognise(text) != (screen.Sight{}) {
@@ -77,15 +76,14 @@ func (s *session) name() string {
 	return s.id
 }
 
-// start notes that a hook told of the session's start. After a `/clear` it has
-// another name.
+// start notes the session that a hook reported. `/clear` changes its ID.
 func (s *session) start(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.id = id
 }
 
-// end ends the session. The first reason counts.
+// end ends the session. The first verdict counts.
 func (s *session) end(v verdict) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,7 +93,7 @@ func (s *session) end(v verdict) {
 	}
 }
 
-// ended is why the launcher ended the session, empty if it did not.
+// ended returns why the launcher ended the session, empty if it did not.
 func (s *session) ended() verdict {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,19 +103,19 @@ func (s *session) ended() verdict {
 	return *s.why
 }
 
-// watch draws what the session prints on its screen, and passes it on.
+// watch draws the session's output on its screen and passes it to next.
 func (s *session) watch(next func([]byte)) func([]byte) {
 	return func(b []byte) {
 		s.drawn.Add(1)
 		s.asks.Store(false)
-		_, _ = s.screen.Write(b) // it takes everything
+		_, _ = s.screen.Write(b) // never fails
 		if next != nil {
 			next(b)
 		}
 	}
 }
 
-// resize keeps the screen at the terminal's size, and passes that on.
+// resize keeps the screen at the terminal's size and passes the size to next.
 func (s *session) resize(next func(terminal.Size)) func(terminal.Size) {
 	return func(size terminal.Size) {
 		s.screen.Resize(int(size.Rows), int(size.Cols))
@@ -127,15 +125,15 @@ func (s *session) resize(next func(terminal.Size)) func(terminal.Size) {
 	}
 }
 
-// promptPatience is how long a session must sit at its prompt before it is ended, if a
-// person has entered something: the client turns to that once the entries are done.
+// promptPatience is how long a session must sit at its prompt before it may end, if a person
+// has entered something: the client turns to that once the entries are done.
 const promptPatience = 3 * time.Second
 
-// entered is what a person has entered at the terminal of a session.
+// entered is what a person has entered at the session's terminal.
 type entered struct {
 	mu    sync.Mutex
-	lines bool // some, since the session began
-	// waiting is since when the session has been at its prompt, zero while it is not.
+	lines bool // at least one, since the session began
+	// waiting is when the session came to its prompt, zero while it is elsewhere.
 	waiting time.Time
 }
 
@@ -146,14 +144,13 @@ func (e *entered) line() {
 	e.lines, e.waiting = true, time.Time{}
 }
 
-// mayEnd reports whether the session may be ended: nothing that a person entered waits
-// for its answer, as far as the screen shows (the client queues it while it works on
-// entries).
+// mayEnd reports whether the session may be ended: as far as the screen shows, no line that a person
+// entered still waits for its answer. The client queues such lines while it works on entries.
 func (e *entered) mayEnd(sight screen.Kind) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := time.Now()
-	atPrompt := sight == screen.Ready || sight == screen.Unknown // a program that is not known may be at its prompt
+	atPrompt := sight == screen.Ready || sight == screen.Unknown // an unknown program may be at its prompt
 	switch {
 	case !e.lines:
 		return true
@@ -166,8 +163,7 @@ func (e *entered) mayEnd(sight screen.Kind) bool {
 	return now.Sub(e.waiting) >= promptPatience
 }
 
-// menu reports whether the session asks for a single key. A question may be answered in a
-// line.
+// menu reports whether the session asks for a single key. A question may be answered with a line.
 func (s *session) menu() bool {
 	switch s.sight().Kind {
 	case screen.Unknown, screen.Busy, screen.Ready, screen.Question, screen.Login:
@@ -176,20 +172,20 @@ func (s *session) menu() bool {
 	return true
 }
 
-// promptless is how long a session that was given a prompt may show its input
-// line before the first turn begins.
+// promptless is how long a session that was given a prompt may sit at its input line before the
+// first turn begins.
 const promptless = 5 * time.Second
 
-// noticer tells what a screen shows before any hook does, or what none tells.
+// noticer reports what only the screen shows, or shows before any hook reports it.
 type noticer struct {
 	*client.Client
-	cause  string    // the error that was told last, "" for none
-	idle   time.Time // since when the prompt has been there, zero while it is not
+	cause  string    // the error reported last, "" for none
+	idle   time.Time // when the prompt appeared, zero while it is not there
 	begun  bool      // a turn has begun
-	silent bool      // nothing is said about a prompt
+	silent bool      // say nothing about a prompt
 }
 
-// see is what to say about a screen, "" for nothing.
+// see returns what to say about a screen, "" for nothing.
 func (n *noticer) see(sight screen.Sight, text string, worked bool, now time.Time) string {
 	n.begun = n.begun || worked || sight.Kind == screen.Busy
 	if sight.Kind != screen.Ready {

@@ -10,7 +10,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// runSession runs one session, and tells whether the work ends with it.
+// runSession runs one session, and returns an ending if the work ends with it.
 func (r *run) runSession() *ending {
 	r.endRest()
 	if err := r.ready(); err != nil {
@@ -41,11 +41,11 @@ func (r *run) runSession() *ending {
 		o.Entered, o.Menu = s.entered.line, s.menu
 		o.MayEnd = func() bool { return s.entered.mayEnd(s.sight().Kind) }
 	}
-	o.Timeout = 0 // it is that of all sessions together
+	o.Timeout = 0 // the timeout covers all sessions together
 	r.follow.attach(s, r.hear(s))
 	r.current.Store(s)
-	// What runs beside the session may change the inbox: after its end it would undo what is
-	// settled then, or be cut off amid a commit by the end of this process.
+	// Both watchers may change the inbox, so they end before anything is settled: later they would
+	// undo that, or the end of this process would cut off their commit.
 	var beside sync.WaitGroup
 	for _, watch := range []func(*session){r.guard, r.endWarm} {
 		beside.Go(func() { watch(s) })
@@ -61,7 +61,7 @@ func (r *run) runSession() *ending {
 	return r.after(s, outcome, err)
 }
 
-// ready finds what a session needs, and that may go while a supervisor is up for weeks.
+// ready restores what a session needs and may vanish while a supervisor is up for weeks.
 func (r *run) ready() error {
 	if _, err := terminal.Find(r.Terminal); err != nil {
 		return err
@@ -76,7 +76,7 @@ func (r *run) ready() error {
 	return err
 }
 
-// after says what the end of a session means.
+// after decides what the end of a session means.
 func (r *run) after(s *session, o terminal.Outcome, err error) *ending {
 	if id := s.name(); id != "" {
 		r.report.addSession(id)
@@ -87,23 +87,13 @@ func (r *run) after(s *session, o terminal.Outcome, err error) *ending {
 		return r.stuck(err)
 	case e != nil:
 		return e
-	}
-	if e := r.quitByHand(s, o); e != nil {
-		return e
+	case r.Attended && o.Cause == terminal.Ended && o.Status.Exited() && o.Status.ExitStatus() == 0 && s.name() != "": // by hand
+		return &ending{reason: Quit, detail: "the session was ended at the terminal"}
 	}
 	return r.reckon(s, o)
 }
 
-// quitByHand ends the work if a person ended the session at the terminal.
-func (r *run) quitByHand(s *session, o terminal.Outcome) *ending {
-	byHand := r.Attended && o.Cause == terminal.Ended && o.Status.Exited() && o.Status.ExitStatus() == 0 && s.name() != ""
-	if !byHand {
-		return nil
-	}
-	return &ending{reason: Quit, detail: "the session was ended at the terminal"}
-}
-
-// reckon counts what the session did, and sets when the next one may begin.
+// reckon counts what the session did and sets when the next one may begin.
 func (r *run) reckon(s *session, o terminal.Outcome) *ending {
 	totals, err := readTotals(r.box)
 	if err != nil {
@@ -113,7 +103,7 @@ func (r *run) reckon(s *session, o terminal.Outcome) *ending {
 	r.pace.sessionEnded(totals.Answered-r.before.Answered, left || !intended(s, o), r.Mode == Persist && time.Since(s.began) >= mostRest)
 	r.bearWith(s)
 	if s.name() != "" {
-		r.trouble = trouble{} // what sessions do that started is on the disk, where others see it
+		r.trouble = trouble{} // the troubles of a session that started are on disk, where others see them
 	}
 	r.resume = ""
 	switch {
@@ -133,7 +123,7 @@ func (r *run) reckon(s *session, o terminal.Outcome) *ending {
 	return nil
 }
 
-// neverStarted says why a session ended before it started. What is not known may pass.
+// neverStarted says why a session ended before it started. An unknown reason may go away by itself.
 func (r *run) neverStarted(s *session, o terminal.Outcome) *ending {
 	what := "the session ended before it started"
 	e, known := r.notStarted(s, what)
@@ -148,13 +138,13 @@ func (r *run) neverStarted(s *session, o terminal.Outcome) *ending {
 	return e
 }
 
-// intended reports whether the session ended as it should: the hook asked for it, or in
-// print mode nothing was left.
+// intended reports whether the session ended as it should: its hook asked for it, or it exited with
+// status 0, as in print mode with nothing left.
 func intended(s *session, o terminal.Outcome) bool {
 	return o.Cause == terminal.Asked && !s.failed.Load() || o.Cause == terminal.Ended && o.Status.Exited() && o.Status.ExitStatus() == 0
 }
 
-// how says how a session ended that did not end as it should.
+// how words an end that was not intended.
 func how(s *session, o terminal.Outcome) string {
 	switch {
 	case s.ended().text != "":

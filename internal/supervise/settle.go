@@ -14,16 +14,16 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// state is what the inbox asks for between two sessions.
+// state is the state of the inbox between two sessions.
 type state struct {
 	recovery.Hold
-	waits  bool      // an entry does
-	asleep time.Time // when the next sleep of a run is over, zero for none
-	runs   stepped   // where nothing waits, what the runs came to
+	waits  bool      // an entry waits
+	asleep time.Time // when the first sleep of a run ends, zero for none
+	runs   stepped   // the result of stepping the runs, if nothing waits
 }
 
-// settle decides about what the last session left in flight, and returns what to do
-// next. If it sets many entries aside, others get the lock between its transactions.
+// settle decides about what the last session left in flight, and returns what is to be done next.
+// If many entries are set aside, others get the lock between its transactions.
 func (r *run) settle(ctx context.Context) (st state, err error) {
 	for {
 		if st, err = r.settleOnce(ctx); !errors.Is(err, inbox.ErrMore) {
@@ -42,7 +42,7 @@ func (r *run) settleOnce(ctx context.Context) (st state, err error) {
 	if err := r.settleEntry(tx); err != nil {
 		return st, err
 	}
-	tx.EndStop() // also that of a launcher that was killed
+	tx.EndStop() // also the stop of a killed launcher
 	var more error
 	st.Hold, st.waits, more = recovery.Waiting(tx, r.asker())
 	if more != nil && !errors.Is(more, inbox.ErrMore) {
@@ -60,7 +60,7 @@ func (r *run) settleOnce(ctx context.Context) (st state, err error) {
 	return st, recovery.ForgetSpills(r.box, tx.InFlight())
 }
 
-// lastSession is the session that has ended and is not settled yet, "" for none.
+// lastSession is the ID of the ended session that is not settled yet, "" for none.
 func (r *run) lastSession() string {
 	if r.last == nil {
 		return ""
@@ -68,15 +68,14 @@ func (r *run) lastSession() string {
 	return r.last.name()
 }
 
-// uncounted tells that what a session spent could not be counted, which keeps nobody from
-// going on.
+// uncounted logs that spending could not be counted. The work goes on.
 func (r *run) uncounted(err error) {
 	if err != nil {
 		r.Line(time.Now(), "what the sessions spent is not all counted: "+err.Error())
 	}
 }
 
-// asker is this launcher, as it asks what becomes of entries.
+// asker lets package recover decide by this launcher's settings.
 func (r *run) asker() recovery.Asker {
 	return recovery.Asker{
 		Settings: r.Settings, Box: r.box,
@@ -84,8 +83,8 @@ func (r *run) asker() recovery.Asker {
 	}
 }
 
-// settleEntry settles the orphan, if there is one, unless its owner lives. A turn that ended
-// in an API error is decided by that error, not by the policy.
+// settleEntry settles the orphan, if there is one, unless its owner lives. If its turn ended in an
+// API error, that error decides, not the policy.
 func (r *run) settleEntry(tx *inbox.Tx) error {
 	sight := recovery.Sight{Charged: true}
 	if d := tx.InFlight(); r.last != nil && d != nil {
@@ -102,8 +101,8 @@ func (r *run) settleEntry(tx *inbox.Tx) error {
 	return r.holdAfter(tx)
 }
 
-// holdAfter holds delivery if a turn of the last session that was no entry's ended in an
-// error. A hook that wakes its session holds delivery itself.
+// holdAfter holds delivery if the last session's failed turn belonged to no entry. In Persist mode
+// the hook that wakes the session holds delivery itself.
 func (r *run) holdAfter(tx *inbox.Tx) error {
 	if r.last == nil || r.Mode == Persist {
 		return nil
@@ -115,7 +114,7 @@ func (r *run) holdAfter(tx *inbox.Tx) error {
 	return recovery.HoldDelivery(tx, s.Failure, false)
 }
 
-// viewed is what is read of an inbox as it is now.
+// viewed reads from a view of the inbox as it is now.
 func viewed[T any](box *inbox.Inbox, read func(*inbox.View) (T, error)) (got T, err error) {
 	v, err := box.View()
 	if err != nil {
@@ -125,10 +124,10 @@ func viewed[T any](box *inbox.Inbox, read func(*inbox.View) (T, error)) (got T, 
 	return read(v)
 }
 
-// readTotals reads what was counted since the inbox's journal began.
+// readTotals reads the counts since the inbox's journal began.
 func readTotals(box *inbox.Inbox) (inbox.Totals, error) { return viewed(box, (*inbox.View).Totals) }
 
-// spent is what was spent ever, as far as the transcripts tell.
+// spent is everything ever spent, as far as the transcripts show.
 func spent(box *inbox.Inbox) (price.Amount, error) {
 	p, err := charging.Spending(box, nil)
 	if err != nil {
@@ -137,7 +136,7 @@ func spent(box *inbox.Inbox) (price.Amount, error) {
 	return p.Total(), nil
 }
 
-// countQueued counts the entries that wait, -1 if that cannot be told.
+// countQueued counts the entries that wait, -1 if unknown.
 func countQueued(box *inbox.Inbox) int64 {
 	b, err := viewed(box, func(v *inbox.View) (inbox.Backlog, error) { return v.Backlog(context.Background()) })
 	if err != nil {
@@ -146,7 +145,7 @@ func countQueued(box *inbox.Inbox) int64 {
 	return b.Entries
 }
 
-// sessionInFlight is the session that has the entry in flight, "" for none.
+// sessionInFlight is the ID of the session that has the entry in flight, "" for none.
 func sessionInFlight(box *inbox.Inbox) string {
 	d, err := viewed(box, func(v *inbox.View) (*inbox.Delivery, error) { return v.InFlight(), nil })
 	if err != nil || d == nil {
@@ -155,29 +154,28 @@ func sessionInFlight(box *inbox.Inbox) string {
 	return d.SessionID
 }
 
-// entryInFlight reports whether an entry is being worked on.
-func entryInFlight(box *inbox.Inbox) bool {
-	_, err := os.Lstat(filepath.Join(box.Dir(), ".in-flight"))
+func entryInFlight(box *inbox.Inbox) bool { return InFlight(box.Dir()) }
+
+// InFlight reports whether an entry of the inbox in dir is in flight.
+func InFlight(dir string) bool {
+	_, err := os.Lstat(filepath.Join(dir, ".in-flight"))
 	return err == nil
 }
 
-// entryUnserved reports whether an entry waits that could be delivered, or was handed over
-// and never taken up.
+// entryUnserved reports whether a deliverable entry waits, or one was handed over and never taken up.
 func entryUnserved(box *inbox.Inbox) bool {
-	v, err := box.View()
-	if err != nil {
-		return false // the follower says why
-	}
-	defer func() { _ = v.Close() }() // only read
-	if d := v.InFlight(); d != nil {
-		e := recovery.EvidenceOf(d)
-		return e.Woken && !e.Bound
-	}
-	paused, err1 := v.Paused()
-	backoff, err2 := v.Backoff()
-	if err1 != nil || err2 != nil || paused != nil || backoff != nil {
-		return false
-	}
-	next, err := v.Next(1)
-	return err == nil && len(next) > 0
+	unserved, err := viewed(box, func(v *inbox.View) (bool, error) {
+		if d := v.InFlight(); d != nil {
+			e := recovery.EvidenceOf(d)
+			return e.Woken && !e.Bound, nil
+		}
+		paused, err1 := v.Paused()
+		backoff, err2 := v.Backoff()
+		if err := errors.Join(err1, err2); err != nil || paused != nil || backoff != nil {
+			return false, err
+		}
+		next, err := v.Next(1)
+		return len(next) > 0, err
+	})
+	return err == nil && unserved // the follower says why
 }

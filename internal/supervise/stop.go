@@ -12,17 +12,17 @@ import (
 	"heartbeat/orchestrate"
 )
 
-// windDown is how the work ends warm, by SIGTERM or the end of --timeout: nothing more is
-// delivered, and the entry in flight has until the hard end to be answered.
+// windDown is a warm end of the work, by SIGTERM or the end of --timeout: delivery ends, and the
+// entry in flight has until the hard end to be answered.
 type windDown struct {
-	asked context.Context        // done with a warm stop, and with a hard end
+	asked context.Context        // done with a warm stop or a hard end
 	over  context.Context        // done with a hard end: another signal, or the end of --drain-timeout
 	why   atomic.Pointer[ending] // of a warm stop
-	// trouble is what kept the next entry from being held back.
+	// trouble is the last error of holding delivery back, "" for none.
 	trouble string
 }
 
-// heedStop begins to wait for what ends the work, until it is called off.
+// heedStop starts to wait for whatever ends the work, until callOff.
 func (r *run) heedStop() (callOff func()) {
 	var ask, cut context.CancelFunc
 	r.stop.over, cut = r.Terminal.Signals.Context()
@@ -43,7 +43,7 @@ func (r *run) heedStop() (callOff func()) {
 			drained = time.After(r.DrainTimeout)
 		case <-r.stop.over.Done():
 			select {
-			case <-r.Stop: // the end of its time has come at once
+			case <-r.Stop: // the hard end came right after the stop
 				r.stop.why.Store(told)
 			default:
 			}
@@ -63,7 +63,7 @@ func (r *run) heedStop() (callOff func()) {
 	return cut
 }
 
-// stopped is why the work is to end, nil if it is not.
+// stopped returns why the work has to end, nil if it goes on.
 func (r *run) stopped() *ending {
 	if why := r.stop.why.Load(); why != nil {
 		return why
@@ -74,18 +74,16 @@ func (r *run) stopped() *ending {
 	return nil
 }
 
-// warm reports whether the work ends by order, so that an entry which is not answered by
-// then is no orphan.
+// warm reports whether the work ends by order: an entry left unanswered then is no orphan.
 func (r *run) warm() bool {
 	e := r.stopped()
 	return e != nil && (e.reason == Stopped || r.Warm && e.reason == TimedOut)
 }
 
-// stopRetry is how long to wait before delivery is held back, where that failed.
+// stopRetry is the pause between tries to hold delivery back.
 const stopRetry = time.Second
 
-// endWarm ends a session once a warm stop is asked for and the session has no entry in
-// flight, at the latest with the hard end.
+// endWarm ends a session after a warm stop once it has no entry in flight, or at the hard end.
 func (r *run) endWarm(s *session) {
 	select {
 	case <-s.over:
@@ -135,8 +133,8 @@ func (r *run) endsOnce() string {
 	return text
 }
 
-// holdBack has nothing delivered any more, and tells whether an entry is in flight. Where
-// that cannot be noted, no delivery can be either, or the session is ended in its midst.
+// holdBack stops delivery and reports whether an entry is in flight. If the stop cannot be
+// committed, no delivery can be either, or the session is ended amid one.
 func (r *run) holdBack() (flying, held bool) {
 	tx, err := r.box.Begin(r.stop.over)
 	if err == nil {
@@ -156,8 +154,8 @@ func (r *run) holdBack() (flying, held bool) {
 	return entryInFlight(r.box), false
 }
 
-// cutShort reports whether a session was ended by the order that ends the work, or by the
-// SIGTERM that came with it: a service manager may send that to every process.
+// cutShort reports whether the session was ended by the order that ends the work, or by the SIGTERM
+// that came with it: a service manager may send SIGTERM to every process.
 func (r *run) cutShort(s *session, o terminal.Outcome) bool {
 	if !r.warm() {
 		return false
@@ -166,7 +164,7 @@ func (r *run) cutShort(s *session, o terminal.Outcome) bool {
 	return s.ended().stopped || o.Cause == terminal.Signalled || byTerm
 }
 
-// reason is why the session did not answer its entry, "" where only the policy says.
+// reason is why the session did not answer its entry, "" to leave that to the policy.
 func (s *session) reason() inbox.Reason {
 	switch {
 	case s.ended().asked:

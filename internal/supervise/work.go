@@ -19,11 +19,10 @@ import (
 	"heartbeat/orchestrate"
 )
 
-// lockWait is how long the inbox's own lock may be held by somebody else.
+// lockWait is how long to wait for the inbox's own lock.
 const lockWait = 30 * time.Second
 
-// Run works through the inbox, until it is drained or something keeps the work
-// from going on, and says how that went.
+// Run works through the inbox until it is drained or the work cannot go on, and reports how that went.
 func Run(o Options) *Report {
 	r := &run{Options: o, inTerminal: terminal.Run}
 	if r.Client == nil {
@@ -37,7 +36,7 @@ func Run(o Options) *Report {
 	defer callOff()
 	e := r.work()
 	if sig, _ := o.Terminal.Signals.Signal(); sig != 0 {
-		e = r.stopped() // even where the work says something else
+		e = r.stopped() // a signal outranks what the work says
 	}
 	r.report.Reason, r.report.Detail, r.report.Signal = e.reason, e.detail, e.signal
 	r.report.EndedAt = time.Now().UTC()
@@ -45,7 +44,7 @@ func Run(o Options) *Report {
 	return &r.report
 }
 
-// work does all of it while the inbox is locked for this launcher.
+// work does everything while this launcher holds the inbox's lock.
 func (r *run) work() (e *ending) {
 	var err error
 	if r.box, err = inbox.Open(r.Inbox, inbox.Options{LockWait: lockWait, Adopt: r.Adopt}); err != nil {
@@ -60,7 +59,7 @@ func (r *run) work() (e *ending) {
 	r.tell()
 	defer func() { r.tellEnd(e) }()
 	r.sign.in(lock)
-	defer r.sign.in(nil) // who still says that it ends would write to a file that is closed
+	defer r.sign.in(nil) // a late writer of the sign must not write to a closed file
 	defer func() { r.sign.say(e.lastWords()) }()
 	if !r.Shared {
 		if err := claim.CheckRights(r.box, func(text string) { r.Line(time.Now(), text) }); err != nil {
@@ -93,7 +92,7 @@ func (r *run) work() (e *ending) {
 	return e
 }
 
-// prepare finds the state of the inbox before the first session.
+// prepare brings the inbox into shape before the first session.
 func (r *run) prepare() error {
 	warnings, err := r.box.MoveForeignAside(context.Background())
 	if err != nil {
@@ -102,7 +101,7 @@ func (r *run) prepare() error {
 	for _, w := range warnings {
 		r.Line(time.Now(), w)
 	}
-	_, _ = orchestrate.OpenAll(&r.Runs, r.box, r.note) // they are bound before an agent works; a step says what is wrong
+	_, _ = orchestrate.OpenAll(&r.Runs, r.box, r.note) // binds the runs before an agent works; a step reports errors
 	if r.Terminal.ExitSignal == "" {
 		r.Terminal.ExitSignal = filepath.Join(r.box.Dir(), ".exit-signal")
 	}
@@ -129,7 +128,7 @@ func (r *run) loop() *ending {
 		if e != nil && r.waitsOut(e) {
 			e = nil
 			for rest := time.Until(r.pace.notBefore); r.pace.faults > 0 && rest > 0 && r.stop.asked.Err() == nil; rest = time.Until(r.pace.notBefore) {
-				r.restFor(rest, nil) // to look at the inbox would be another try
+				r.restFor(rest, nil) // each look at the inbox would be another try
 			}
 		}
 		if e != nil {
@@ -139,7 +138,7 @@ func (r *run) loop() *ending {
 	return r.stopped()
 }
 
-// round rests, or runs one session. It returns what would end the work.
+// round rests or runs one session. It returns what would end the work.
 func (r *run) round() *ending {
 	st, e := r.look()
 	if e == nil {
@@ -150,7 +149,7 @@ func (r *run) round() *ending {
 	}
 	if rest := r.rest(st); rest > 0 {
 		r.tellWait(st, rest)
-		r.restFor(rest, r.follow.changed) // much may have happened then
+		r.restFor(rest, r.follow.changed) // the inbox may change a lot meanwhile
 		return nil
 	}
 	if st.waits || r.Mode == Persist {
@@ -160,12 +159,11 @@ func (r *run) round() *ending {
 	return nil
 }
 
-// lookAgain is how long a rest lasts at most before the inbox is looked at again: a timer stands
-// still while the machine sleeps, and what is waited for ends by the clock.
+// lookAgain is the longest rest before another look at the inbox. Timers stand still while the
+// machine sleeps, but waits end by the wall clock.
 const lookAgain = 15 * time.Second
 
-// restFor tells others that it rests, and does, or until something happens that wakes it or ends
-// the work.
+// restFor announces a rest and waits until it is over, something wakes it, or the work ends.
 func (r *run) restFor(rest time.Duration, wake <-chan struct{}) {
 	r.doing("it rests until " + words.Stamp(time.Now().Add(rest).Round(time.Second)))
 	r.guardRest()
@@ -178,7 +176,7 @@ func (r *run) restFor(rest time.Duration, wake <-chan struct{}) {
 	}
 }
 
-// conclude settles what the last session left, and counts.
+// conclude settles what the last session left, and fills the report's counts.
 func (r *run) conclude(e *ending) {
 	ctx, cancel := r.Terminal.Signals.Hurry(r.Terminal.Grace)
 	defer cancel()
@@ -192,7 +190,7 @@ func (r *run) conclude(e *ending) {
 	r.follow.look()
 	after, err := readTotals(r.box)
 	if err != nil {
-		return // settle says why
+		return // settle reports why
 	}
 	n := &r.report
 	n.Answered = after.Answered - r.before.Answered
@@ -200,11 +198,11 @@ func (r *run) conclude(e *ending) {
 	n.Dropped = after.Dropped - r.before.Dropped
 	n.DeadLettered = deadLetters(after) - deadLetters(r.before)
 	if n.Queued = countQueued(r.box); n.Queued == 0 && e.reason == Left && unsettled == nil {
-		*e = ending{reason: Drained} // what waited was settled or taken back meanwhile
+		*e = ending{reason: Drained} // what waited was settled or withdrawn meanwhile
 	}
 	if after, err := spent(r.box); err == nil { // likewise
 		meanwhile := after.Minus(r.spent)
-		meanwhile.Dollars = meanwhile.Nanos > 0 // none, if none were said
+		meanwhile.Dollars = meanwhile.Nanos > 0 // no dollars if the client named none
 		n.Fields = price.Price{Amount: meanwhile}.Fields()
 	}
 }
@@ -224,10 +222,10 @@ type run struct {
 	report     Report
 	patient    patience
 	before     inbox.Totals
-	spent      price.Amount // before
+	spent      price.Amount // the amount before the first session
 	follow     *follower
 	service    *service
-	tells      *notify.Helper // nil where nobody is told
+	tells      notify.Helper // notifies a person, if there is a command for that
 	private    *private
 	resting    *guardian.Guardian      // nil while a session runs
 	current    atomic.Pointer[session] // nil between two sessions
@@ -235,15 +233,15 @@ type run struct {
 	sign       sign
 	stop       windDown
 
-	seq     int64     // the number of the next commit to the inbox, when it was settled last
-	last    *session  // the one that has ended and is not settled yet
-	resume  string    // the conversation that the next session goes on with
-	asleep  time.Time // until when the runs need not be looked at
+	seq     int64     // the number of the next commit to the inbox, as of the last settle
+	last    *session  // the session that has ended and is not settled yet
+	resume  string    // the conversation that the next session continues
+	asleep  time.Time // no need to step the runs before then
 	pace    pace
 	trouble trouble
 }
 
-// doing tells others what the launcher does, how many sessions came to nothing, and why.
+// doing publishes what the launcher does, and what keeps sessions from working.
 func (r *run) doing(text string) {
 	troubled := ""
 	if r.pace.fruitless > 0 {

@@ -1,9 +1,9 @@
-// Package task is what an agent says of the entry that it works on: that it is done, is to be
-// tried again, or cannot be done, and how far it is.
+// Package task takes what an agent says about the entry it works on: that it is done, is to be tried again, or
+// cannot be done, and how far it is.
 //
-// What it says is committed with the entry, and carried out by whoever settles that. It is
-// taken only from a process of the session that has the entry: a tool server that an earlier
-// session left behind, or that serves another session, cannot speak for it.
+// A statement is committed with the entry and carried out by whoever settles the entry. Only a process of the
+// session that has the entry may speak. A tool server that an earlier session left behind, or that serves another
+// session, is refused.
 package task
 
 import (
@@ -24,24 +24,23 @@ import (
 // Caller is the process that speaks, such as a tool server that the client started.
 type Caller struct {
 	PID int
-	// Means is the id or entry id of the entry that it means, "" for whichever its session
-	// works on. With it, what is said late, in the background, meets no other entry.
+	// Means is the id or entry id of the entry that the caller speaks about, "" for whichever its session works on.
+	// It keeps a late statement from a background process away from the next entry.
 	Means string
 }
 
-// About is the same caller, who means an entry.
+// About returns the caller with Means set to entry.
 func (c Caller) About(entry string) Caller {
 	c.Means = entry
 	return c
 }
 
-// ErrNone says that the caller's session has no entry: a turn that no entry began, or an
-// entry that was settled meanwhile.
+// ErrNone says that the caller's session has no entry: no entry began its turn, or the entry was settled since.
 var ErrNone = errors.New("this session works on no entry of the inbox")
 
 // Current is an entry as its agent sees it.
 type Current struct {
-	ID          string                     `json:"id,omitempty"` // its sender's
+	ID          string                     `json:"id,omitempty"` // the sender's
 	EntryID     string                     `json:"entry_id"`
 	Text        string                     `json:"prompt"`
 	Metadata    map[string]json.RawMessage `json:"metadata,omitempty"`
@@ -53,7 +52,7 @@ type Current struct {
 	Progress    *inbox.Progress            `json:"progress,omitempty"`
 }
 
-// Of is the entry of the caller's own session.
+// Of returns the entry that the caller's session works on.
 func Of(box *inbox.Inbox, c Caller) (Current, error) {
 	v, err := box.View()
 	if err != nil {
@@ -69,7 +68,7 @@ func Of(box *inbox.Inbox, c Caller) (Current, error) {
 	}, nil
 }
 
-// maySpeak returns why the caller may not speak for a delivery.
+// maySpeak returns an error that says why the caller may not speak for a delivery.
 func (c Caller) maySpeak(d *inbox.Delivery, sessions func() ([]inbox.Session, error)) error {
 	if d == nil {
 		return ErrNone
@@ -87,9 +86,8 @@ func (c Caller) maySpeak(d *inbox.Delivery, sessions func() ([]inbox.Session, er
 	return nil
 }
 
-// Done says that the entry is done, and what came of it: a text of at most
-// [inbox.MaxResult] bytes, or "". If the entry is a task of a run, the result is handed over
-// to that at once.
+// Done says that the entry is done. result is at most [inbox.MaxResult] bytes, or "". If the entry is a task of a
+// run, the result is handed to the run at once.
 func Done(ctx context.Context, box *inbox.Inbox, c Caller, result string) (Current, error) {
 	v := inbox.Verdict{Kind: inbox.VerdictDone, Text: result}
 	if err := v.Check(time.Now()); err != nil {
@@ -109,8 +107,7 @@ func Done(ctx context.Context, box *inbox.Inbox, c Caller, result string) (Curre
 	return say(ctx, box, c, v, d.DeliveredSeq)
 }
 
-// Fail gives the entry back: it is delivered again, not before after has passed, as long as
-// its attempts last.
+// Fail gives the entry back. It is delivered again, no sooner than after from now, while attempts are left.
 func Fail(ctx context.Context, box *inbox.Inbox, c Caller, reason string, after time.Duration) (Current, error) {
 	v := inbox.Verdict{Kind: inbox.VerdictFailed, Text: reason}
 	if after > 0 {
@@ -125,13 +122,13 @@ func Reject(ctx context.Context, box *inbox.Inbox, c Caller, reason string) (Cur
 	return say(ctx, box, c, inbox.Verdict{Kind: inbox.VerdictRejected, Text: reason}, 0)
 }
 
-// Extend says how far the agent is, and for how long it is not to be taken for one that
-// stands still. No limit of the entry is lifted by that.
+// Extend says how far the agent is, and for how long it is not to be reported as stalled. The entry's limits still
+// hold.
 func Extend(ctx context.Context, box *inbox.Inbox, c Caller, length time.Duration, progress string) (Current, error) {
 	return change(ctx, box, c, 0, func(tx *inbox.Tx) error { return tx.NoteProgress(progress, length) })
 }
 
-// say keeps a verdict; of is the delivery that it is about, 0 for whichever is the caller's.
+// say keeps a verdict about the delivery with the sequence number of, or about the caller's own if of is 0.
 func say(ctx context.Context, box *inbox.Inbox, c Caller, v inbox.Verdict, of int64) (Current, error) {
 	return change(ctx, box, c, of, func(tx *inbox.Tx) error { return tx.Say(v) })
 }
@@ -161,22 +158,22 @@ func change(ctx context.Context, box *inbox.Inbox, c Caller, of int64, do func(*
 	return Of(box, c)
 }
 
-// MaxHops is how many entries in a row may each have been sent by an agent that worked on
-// the one before: agents that feed each other come to an end.
+// MaxHops is how many entries in a row may be sent by an agent that works on the one before. The limit ends loops
+// of agents that feed each other.
 const MaxHops = 8
 
-// Members of the metadata of an entry that an agent sent.
+// Members that [Enqueue] adds to the metadata of an entry.
 const (
 	HopsMember       = "hops"        // how many agents in a row, from 1
 	EnqueuedByMember = "enqueued_by" // the id of the entry that was worked on
 )
 
-// ErrHops says that agents have handed work on for too long.
+// ErrHops says that agents have passed work on too often.
 var ErrHops = errors.New("agents have handed this work on too often")
 
-// Enqueue sends an entry into an inbox, the agent's own or another one, on behalf of the
-// entry that the agent works on. perHour is how many that inbox takes from agents in an
-// hour, 0 for any number; the error matches [inbox.RateError] if it takes none now.
+// Enqueue sends an entry into an inbox, the agent's own or another, on behalf of the entry that the agent works on.
+// perHour is how many entries that inbox takes from agents in an hour, 0 for any number. Beyond it the error
+// matches [inbox.RateError].
 func Enqueue(ctx context.Context, own, into *inbox.Inbox, c Caller, m inbox.Message, perHour int) (inbox.Receipt, error) {
 	now, err := Of(own, c)
 	if err != nil {
@@ -206,8 +203,8 @@ func (c Current) name() string {
 	return c.EntryID
 }
 
-// hopsOf is what the metadata says; whatever cannot be understood counts as the most, since
-// nobody but [Enqueue] should have written it.
+// hopsOf reads the hops from the metadata. A value it cannot understand counts as the most, because only [Enqueue]
+// should write it.
 func hopsOf(meta map[string]json.RawMessage) int {
 	raw, there := meta[HopsMember]
 	if !there {

@@ -15,8 +15,8 @@ import (
 	"heartbeat/internal/words"
 )
 
-// ask begins a question about the chosen inbox or entry, if the key means one. Whether it can be
-// done the verb says.
+// ask begins a question about the chosen inbox or entry if the key stands for one. The verb decides whether it can
+// be done.
 func (b *Board) ask(key string) {
 	now, any := b.Inbox()
 	if !any {
@@ -62,8 +62,8 @@ func (b *Board) ask(key string) {
 	}
 }
 
-// act has a verb done. The words stand behind its flags and --, so that none of them is taken for
-// a flag, but for the one that its last flag takes.
+// act spells a command line. The arguments follow the flags and --, so that none is taken for a flag; only the
+// value that the verb's last flag takes stands before.
 func act(inbox, verb string, args ...string) Act {
 	all := strings.Fields(verb)
 	if strings.HasPrefix(all[len(all)-1], "--") {
@@ -75,7 +75,7 @@ func act(inbox, verb string, args ...string) Act {
 	return Act{"heartbeat " + verb + " in " + Short(inbox), inbox, all}
 }
 
-// item is the entry that a key is about.
+// item is the entry that a key applies to.
 func (b *Board) item() (look.Item, bool) {
 	if b.Life != nil {
 		return b.Life.Item, true
@@ -83,8 +83,8 @@ func (b *Board) item() (look.Item, bool) {
 	return b.Page.Item()
 }
 
-// asked is what a person is asked: the chosen question, or the only one there is; or why there is
-// nothing to answer.
+// asked returns the question to answer: the chosen one, or the only one there is. Otherwise refusal says why there
+// is nothing to answer.
 func asked(now look.Inbox, item look.Item) (_ look.Item, refusal string) {
 	if all := look.Asked(now); item.Kind != look.Question && len(all) == 1 {
 		item = all[0]
@@ -100,9 +100,9 @@ func asked(now look.Inbox, item look.Item) (_ look.Item, refusal string) {
 	return item, ""
 }
 
-// runVerb runs a verb about an inbox, and returns what it prints. The error is what it complains
-// with. For an inbox of another user, root has a process of its own: the verb makes its
-// process that user for good, who may not look at the next inbox.
+// runVerb runs a verb about an inbox and returns what it prints. The error is the verb's complaint. For another
+// user's inbox root starts a separate process, because the verb switches its process to that user for good, who may
+// not see the next inbox.
 func runVerb(ctx context.Context, v cli.Verbs, inbox string, args []string) (said string, err error) {
 	var out, complaint bytes.Buffer
 	var status int
@@ -129,7 +129,6 @@ func runVerb(ctx context.Context, v cli.Verbs, inbox string, args []string) (sai
 	return strings.TrimSpace(out.String()), nil
 }
 
-// oneLine is output on one line.
 func oneLine(output string) string {
 	lines := strings.FieldsFunc(strings.TrimSpace(output), func(r rune) bool { return r == '\n' || r == '\r' })
 	return strings.Join(lines, "; ")

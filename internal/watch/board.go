@@ -14,20 +14,19 @@ import (
 type Board struct {
 	Width, Height int
 	Picture       look.Picture
-	// Selected is the path of the chosen inbox. It stays chosen while others come and
-	// go.
+	// Selected is the path of the chosen inbox. It stays chosen while others come and go.
 	Selected string
 	// Page is the open inbox, or nil.
 	Page *Page
 	// Life is the open entry, or nil.
 	Life *Life
-	// Asking is what a person is asked before something is done, or nil.
+	// Asking is the question before something is done, or nil.
 	Asking *Asking
 	// Help says that the keys are explained.
 	Help bool
-	// Doing is what is being done now, or empty.
+	// Doing names what is being done now, or is empty.
 	Doing string
-	// Said is the last sentence about what was done, and Failed that it was not.
+	// Said reports the last action, and Failed says that it failed.
 	Said   string
 	Failed bool
 
@@ -41,47 +40,47 @@ type Page struct {
 	Notes    []string
 	Failed   error
 	Selected int
-	// Seen is the state of the inbox that the items are of.
+	// Seen is the state of the inbox from which the items were read.
 	Seen    int64
 	Loaded  bool
 	loading bool
 }
 
-// Life is an open entry. Top is the first of its lines that is shown.
+// Life is an open entry. Top is its first line on screen.
 type Life struct {
-	look.Life
+	look.Item
+	Events string // the entry's events, as log prints them
 	Failed error
 	Loaded bool
 	Top    int
 }
 
-// Asking is a question that y answers with yes, and any other key with no.
+// Asking is a question. The key y means yes, and any other key no.
 type Asking struct {
 	Question string
 	Do       Act
 }
 
-// Effect is what the caller is to do next: nil for nothing, or one of the types
-// below.
+// Effect is what the caller is to do next: nil for nothing, or one of the types below.
 type Effect any
 
 // The effects.
 type (
 	// Quit ends the program.
 	Quit struct{}
-	// Suspend stops it, as ^Z does.
+	// Suspend stops the program, as ^Z does.
 	Suspend struct{}
 	// Load asks for the entries of an inbox: see [Board.Loaded].
 	Load struct{ Inbox look.Inbox }
 	// Find asks for the life of an entry: see [Board.Found].
 	Find struct {
-		Path string
 		Item look.Item
+		Act
 	}
-	// Act asks for something to be done to an inbox: see [Board.Done].
+	// Act asks for a command of heartbeat to be run on an inbox: see [Board.Done].
 	Act struct {
 		Doing, Inbox string
-		// Args are those of the command heartbeat.
+		// Args follow the name heartbeat on the command line.
 		Args []string
 	}
 )
@@ -105,7 +104,7 @@ func (b *Board) Now() time.Time { return b.at }
 // Tick sets the time.
 func (b *Board) Tick(at time.Time) { b.at = at }
 
-// reload asks for the entries of the open page again if its inbox changed.
+// reload asks for the open page's entries again if its inbox changed.
 func (b *Board) reload() Effect {
 	p := b.Page
 	if p == nil {
@@ -124,7 +123,7 @@ func (b *Board) reload() Effect {
 	return nil
 }
 
-// Loaded takes the entries of an inbox. What is chosen stays chosen.
+// Loaded takes the entries of an inbox. The chosen item stays chosen.
 func (b *Board) Loaded(path string, items []look.Item, notes []string, err error) Effect {
 	p := b.Page
 	if p == nil || p.Path != path {
@@ -141,15 +140,15 @@ func (b *Board) Loaded(path string, items []look.Item, notes []string, err error
 	return b.reload()
 }
 
-// same reports whether two items are of one entry, wherever it has come to be.
+// same reports whether two items are the same entry, wherever it has moved.
 func same(a, b look.Item) bool {
 	return a.EntryID == b.EntryID && a.ID == b.ID && (a.Start == b.Start || a.ID != "") && a.Effect == b.Effect && a.Letter == b.Letter
 }
 
-// Found takes the life of an entry.
-func (b *Board) Found(of look.Item, life look.Life, err error) {
+// Found takes the events of an entry.
+func (b *Board) Found(of look.Item, events string, err error) {
 	if b.Life != nil && same(b.Life.Item, of) {
-		b.Life.Life, b.Life.Failed, b.Life.Loaded = life, err, true
+		b.Life.Events, b.Life.Failed, b.Life.Loaded = events, err, true
 	}
 }
 
@@ -165,7 +164,7 @@ func (b *Board) Done(said string, err error) {
 
 func (b *Board) say(failed bool, said string) { b.Said, b.Failed = said, failed }
 
-// Inbox is the chosen inbox, or that of the open page.
+// Inbox is the open page's inbox, or else the chosen one.
 func (b *Board) Inbox() (look.Inbox, bool) {
 	if b.Page != nil {
 		if i := b.index(b.Page.Path); i >= 0 {
@@ -197,10 +196,10 @@ func (p *Page) Item() (look.Item, bool) {
 	return p.Items[p.Selected], true
 }
 
-// usual is an inbox's usual name, which says nothing.
+// usual is the default name of an inbox, which tells nothing.
 const usual = "inbox.jsonl"
 
-// maxFolders is how many folders a name may have more than the short one.
+// maxFolders is how many folders a name may have beyond the short one.
 const maxFolders = 64
 
 // names gives each inbox the shortest name that no other has.
@@ -220,11 +219,11 @@ func names(p look.Picture) func(path string) string {
 	return func(path string) string { return found[path] }
 }
 
-// Short is the short name of an inbox: its folder, and its own name if that is not the
-// usual one. A folder that is called queue says as little.
+// Short is the short name of an inbox: its folder, and its own name if that is not the usual one. Common folder
+// names tell nothing, so the folder above is added.
 func Short(path string) string { return short(path, 0) }
 
-// short is that name with so many folders more.
+// short is [Short] with more folders in front.
 func short(path string, more int) string {
 	dir, name := filepath.Split(filepath.Clean(path))
 	dir = filepath.Clean(dir)

@@ -190,11 +190,12 @@ func TestAPageFollowsItsInbox(t *testing.T) {
 
 	find, ok := b.Key("enter").(Find)
 	require.True(t, ok)
-	assert.Equal(t, Find{Path: a.Path(), Item: inFlight}, find)
-	b.Found(waits, look.Life{Reply: "of another entry"}, nil)
+	assert.Equal(t, inFlight, find.Item)
+	assert.Equal(t, []string{"log", "--inbox", a.Path(), "--", inFlight.ID}, find.Args)
+	b.Found(waits, "of another entry", nil)
 	assert.False(t, b.Life.Loaded)
-	b.Found(inFlight, look.Life{Item: inFlight, Reply: "done"}, nil)
-	assert.Equal(t, "done", b.Life.Reply)
+	b.Found(inFlight, "delivered", nil)
+	assert.Equal(t, "delivered", b.Life.Events)
 
 	b.Look(look.Picture{})
 	assert.Nil(t, b.Page)

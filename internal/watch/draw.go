@@ -9,7 +9,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// narrowest is the fewest columns in which anything can be told.
+// narrowest is the smallest width, in columns, at which anything can be shown.
 const narrowest = 12
 
 // Draw returns the lines of the board, as many as the terminal has and none wider.
@@ -22,7 +22,7 @@ func Draw(b *Board, paint layout.Palette) []string {
 	}
 	var lines []string
 	foot := footer(b, paint)
-	if b.Height <= len(foot)+1 { // there is room for the list and nothing else
+	if b.Height <= len(foot)+1 { // only the list has room
 		foot = foot[:0]
 		if said := last(b, paint); said != "" && b.Height > 1 {
 			foot = append(foot, said)
@@ -48,7 +48,7 @@ func Draw(b *Board, paint layout.Palette) []string {
 	return append(lines, foot...)
 }
 
-// footer is the last sentence, or what is asked, above the keys.
+// footer is the last sentence or the question, and the keys below it.
 func footer(b *Board, paint layout.Palette) []string {
 	said := last(b, paint)
 	if b.Asking != nil {
@@ -69,7 +69,7 @@ func last(b *Board, paint layout.Palette) string {
 	return layout.Cut(cellOf(b.Said, b.Width), b.Width)
 }
 
-// cellOf is a sentence on one line of that width.
+// cellOf cuts a sentence to one line of that width.
 func cellOf(text string, width int) string {
 	return layout.Cut(strings.Map(joined, words.Sentence(text)), max(0, width))
 }
@@ -107,8 +107,7 @@ func help(width int) []string {
 	return lines
 }
 
-// since is how long ago something was, in at most three or four columns; empty if that
-// is not known.
+// since is how long ago something was, in three or four columns, or empty if that is unknown.
 func since(now, at time.Time) string {
 	if at.IsZero() {
 		return ""
@@ -116,8 +115,7 @@ func since(now, at time.Time) string {
 	return strings.TrimSuffix(strings.Replace(words.Ago(now, at), "just now", "0s", 1), " ago")
 }
 
-// spread puts two texts at the ends of a line, and leaves the right one out if there is
-// no room.
+// spread puts two texts at the ends of a line. The right one is left out if there is no room.
 func spread(left, right string, width int) string {
 	left = layout.Cut(left, width)
 	room := width - layout.Width(left) - layout.Width(right)
@@ -127,8 +125,8 @@ func spread(left, right string, width int) string {
 	return left + strings.Repeat(" ", room) + right
 }
 
-// cell is a text of others for a list: one line, clean, and without the marks by which
-// several characters are drawn as one, since terminals disagree on how wide that is.
+// cell makes a foreign text fit for a list: one clean line, without the joiners that draw several characters as
+// one, because terminals disagree on their width.
 func cell(text string) string {
 	return strings.TrimSpace(strings.Map(joined, words.Brief(text)))
 }
@@ -140,7 +138,7 @@ func joined(r rune) rune {
 	return r
 }
 
-// paragraph is a text of others in lines of at most width columns.
+// paragraph wraps a foreign text into lines of at most width columns.
 func paragraph(text string, width int) []string {
 	clean := strings.ReplaceAll(words.Plain(strings.ReplaceAll(text, "\r\n", "\n")), "\t", "    ")
 	var all []string
@@ -154,7 +152,7 @@ func paragraph(text string, width int) []string {
 	return all
 }
 
-// sentence is a sentence that may quote others, in at most most lines.
+// sentence wraps a sentence that may quote foreign text into at most that many lines.
 func sentence(text string, width, most int) []string {
 	if enough := 8 * width * most; len(text) > enough && most > 0 {
 		text = strings.ToValidUTF8(text[:enough], "\uFFFD")

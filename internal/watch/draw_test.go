@@ -14,7 +14,6 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli/layout"
-	"heartbeat/internal/command/history"
 	"heartbeat/internal/see"
 	"heartbeat/internal/watch/look"
 )
@@ -50,7 +49,7 @@ func full(text string, inboxes int) *Board {
 
 // states are boards with everything open that there is to open.
 func states(text string, inboxes int) map[string]*Board {
-	item := look.Item{Kind: look.DeadLetter, ID: text, EntryID: "0123", Letter: "ab", At: noon, Note: text, Text: text, RunDir: text}
+	item := look.Item{Kind: look.DeadLetter, ID: text, EntryID: "0123", Letter: "ab", At: noon, Note: text, Text: text, Reply: text, RunDir: text}
 	page := full(text, inboxes)
 	page.Key("enter")
 	page.Loaded(page.Page.Path, []look.Item{item, {Kind: look.Waiting}, {Kind: look.Scheduled, At: noon.Add(time.Hour)}}, []string{text}, nil)
@@ -58,7 +57,7 @@ func states(text string, inboxes int) map[string]*Board {
 	life.Key("enter")
 	life.Loaded(life.Page.Path, []look.Item{item}, nil, nil)
 	life.Key("enter")
-	life.Found(item, look.Life{Item: item, Reply: text, Notes: []string{text}, Events: []history.Event{{At: &noon, Event: text, ID: text, Reason: text, Reply: &text}}}, nil)
+	life.Found(item, text+"\t"+text+"\n"+text, nil)
 	asking := full(text, inboxes)
 	asking.Key("a")
 	said := full(text, inboxes)
@@ -199,7 +198,7 @@ func TestALifeScrolls(t *testing.T) {
 	b.Key("up")
 	Draw(b, layout.Palette{})
 	b.Key("home")
-	assert.Contains(t, strings.Join(Draw(b, layout.Palette{}), "\n"), "TEXT")
+	assert.Contains(t, strings.Join(Draw(b, layout.Palette{}), "\n"), "EVENTS")
 }
 
 func BenchmarkDraw(b *testing.B) {

@@ -13,7 +13,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// overview is the list of all inboxes, above why nothing moves in the chosen one.
+// overview lists all inboxes, above the reason why nothing moves in the chosen one.
 func overview(b *Board, room int, paint layout.Palette) []string {
 	var lines []string
 	if room > 3 {
@@ -42,7 +42,7 @@ func overview(b *Board, room int, paint layout.Palette) []string {
 	return append(lines, below...)
 }
 
-// title says how much there is in all.
+// title shows the totals.
 func title(b *Board, paint layout.Palette) string {
 	waiting, flying, letters, asking, today := int64(0), 0, 0, 0, price.Amount{}
 	for _, i := range b.Picture.Inboxes {
@@ -68,7 +68,7 @@ func title(b *Board, paint layout.Palette) string {
 	return paint.Paint(layout.Bold, line)
 }
 
-// nothing is shown where no inbox was found.
+// nothing is shown when no inbox was found.
 func nothing(b *Board) []string {
 	if b.Picture.At.IsZero() {
 		return sentence("looking for inboxes", b.Width, 2)
@@ -80,8 +80,8 @@ func nothing(b *Board) []string {
 	return lines
 }
 
-// inboxTable lists inboxes, by that name, with times as when spells them, and, if asked for,
-// with why nothing moves.
+// inboxTable lists inboxes under the names that name gives, with times as when spells them. withWhy adds why
+// nothing moves.
 func inboxTable(p look.Picture, name func(path string) string, when func(time.Time) string, withWhy bool) *layout.Table {
 	t := layout.NewTable(
 		layout.Column{Title: "INBOX", Text: true, Cut: true, Least: 8, Most: 32, Keep: 10},
@@ -130,7 +130,7 @@ func deadStyle(cell string) layout.Style {
 	return layout.Plain
 }
 
-// StyleOf makes a state stand out where a person has to act.
+// StyleOf highlights a state in which a person has to act.
 func StyleOf(s see.State) layout.Style {
 	switch u := see.UrgencyOf(s); {
 	case u == see.Act:
@@ -143,7 +143,7 @@ func StyleOf(s see.State) layout.Style {
 	return layout.Plain
 }
 
-// reason is why nothing moves in an inbox, with what is asked there.
+// reason is why nothing moves in an inbox, and what a person is asked there.
 func reason(b *Board, now look.Inbox, most int, paint layout.Palette) []string {
 	width := b.Width
 	lines := sentence(now.Path(), width, 1)
@@ -168,7 +168,7 @@ func reason(b *Board, now look.Inbox, most int, paint layout.Palette) []string {
 	return lines[:min(len(lines), most)]
 }
 
-// first is the first row that is shown, so that the chosen one is.
+// first is the first row to show so that the chosen one is visible.
 func first(chosen, rows, count int) int {
 	if rows <= count {
 		return 0

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -10,7 +11,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// page is one inbox: why nothing moves there, and its entries.
+// page shows one inbox: why nothing moves there, and its entries.
 func page(b *Board, room int, paint layout.Palette) []string {
 	now, _ := b.Inbox()
 	var lines []string
@@ -65,7 +66,7 @@ func itemTable(items []look.Item, now time.Time) *layout.Table {
 		if i.Kind == look.Question {
 			name = words.Short(i.ID)
 		}
-		t.Add(string(i.Kind), cell(name), when, i.Price.Cell(), cell(i.Note), cell(i.Text))
+		t.Add(string(i.Kind), cell(name), when, i.Price.Cell(), cell(i.Note), cell(cmp.Or(i.Reply, i.Text)))
 	}
 	return t
 }
@@ -80,7 +81,7 @@ func kindStyle(cell string) layout.Style {
 	return layout.Plain
 }
 
-// life is one entry: what happened to it, its text and its reply.
+// life shows one entry: its events, its text and its reply.
 func life(b *Board, room int, paint layout.Palette) []string {
 	l := b.Life
 	var lines []string
@@ -106,41 +107,22 @@ func life(b *Board, room int, paint layout.Palette) []string {
 	case !l.Loaded:
 		add(layout.Plain, sentence("reading its life", b.Width, 2)...)
 	}
-	if len(l.Events) > 0 {
-		t := layout.NewTable(layout.Column{Title: "TIME", Least: 15, Keep: 2}, layout.Column{Title: "EVENT", Least: 9, Most: 16, Keep: 3}, layout.Column{Title: "DETAILS", Least: 8, Keep: 1})
-		for _, e := range l.Events {
-			cells := e.NarrowCells(b.Now())
-			t.Add(cell(cells[0]), cell(cells[1]), cell(cells[3]))
-		}
-		lines = append(lines, t.Screen(b.Width, 0, t.Len(), -1, paint)...)
-	}
-	for _, part := range []struct{ title, text string }{{"TEXT", textOf(l)}, {"REPLY", l.Reply}} {
+	for _, part := range []struct{ title, text string }{{"EVENTS", l.Events}, {"TEXT", l.Text}, {"REPLY", l.Reply}} {
 		if part.text != "" {
 			add(layout.Plain, "")
 			add(layout.Bold, part.title)
 			add(layout.Plain, paragraph(part.text, b.Width)...)
 		}
 	}
-	for _, note := range l.Notes {
-		add(layout.Plain, sentence("note: "+note, b.Width, 2)...)
-	}
 	l.Top = max(0, min(l.Top, len(lines)-room))
 	return lines[l.Top:]
 }
 
-// costLine is what an entry cost, in words.
+// costLine says what an entry cost.
 func costLine(p price.Price) string {
 	line := fmt.Sprintf("cost: %s, %s tokens in %s", p, price.FormatTokens(p.Tokens.Sum()), words.Count(int(p.Requests), "request", "requests"))
 	if p.Model != "" {
 		line += ", " + p.Model
 	}
 	return line
-}
-
-// textOf is the entry's own text. The item of an answered one has its reply instead.
-func textOf(l *Life) string {
-	if l.Kind == look.Answered {
-		return l.Prompt
-	}
-	return l.Text
 }

@@ -13,22 +13,20 @@ import (
 )
 
 const (
-	// pollEvery is how often all inboxes are looked at, for what no event tells: whether
-	// processes live. Where the system gives no events it is blindEvery.
+	// pollEvery is how often all inboxes are looked at for what no event reports, such as whether processes live.
+	// Where the system gives no events, blindEvery applies.
 	pollEvery  = 5 * time.Second
 	blindEvery = time.Second
 	// tickEvery is how often the clock and the ages are drawn.
 	tickEvery = time.Second
-	// soon is how long an event waits for others that belong to it: a commit changes
-	// several files.
+	// soon is how long an event waits for others of the same commit, which changes several files.
 	soon = 20 * time.Millisecond
-	// share bounds the time that is spent on looking while inboxes change all the time:
-	// a rest follows that is so many times as long.
+	// share bounds the time spent looking while inboxes change constantly. Each look is followed by a rest that is
+	// share times as long.
 	share = 2
 )
 
-// gather looks at the inboxes whenever something changes, and sends what it sees. A slow
-// terminal holds it up, and nothing else.
+// gather looks at the inboxes whenever something changes, and sends what it sees. A slow terminal delays only this.
 func gather(ctx context.Context, to *tea.Program, l *look.Lookout) {
 	w := newWatch()
 	defer w.close()
@@ -58,7 +56,7 @@ func gather(ctx context.Context, to *tea.Program, l *look.Lookout) {
 			pending[filepath.Dir(e.Name)] = true
 			continue
 		case <-w.all.Errors:
-			continue // too many events: polling sees what they were
+			continue // too many events: polling finds what changed
 		case <-later.C:
 			if len(pending) > 0 {
 				changed, pending = pending, map[string]bool{}
@@ -66,7 +64,7 @@ func gather(ctx context.Context, to *tea.Program, l *look.Lookout) {
 		}
 		began := time.Now()
 		found := l.Find(began)
-		if found { // before they are read, so that no change falls in between
+		if found { // before reading, so that no change falls in between
 			w.follow(l.Dirs())
 			poll.Reset(w.pollEvery())
 			changed = nil
@@ -80,8 +78,7 @@ func gather(ctx context.Context, to *tea.Program, l *look.Lookout) {
 	}
 }
 
-// watch is told of changes in folders. Without the system's events there are none, and
-// polling has to do.
+// watch is notified of changes in folders. Without events from the system, polling has to do.
 type watch struct {
 	all *fsnotify.Watcher
 	// blind says that some folder cannot be watched, and none that no folder can.
@@ -91,7 +88,7 @@ type watch struct {
 func newWatch() *watch {
 	all, err := fsnotify.NewWatcher()
 	if err != nil {
-		return &watch{all: &fsnotify.Watcher{}, none: true} // its channels never have anything
+		return &watch{all: &fsnotify.Watcher{}, none: true} // its channels stay silent
 	}
 	return &watch{all: all}
 }

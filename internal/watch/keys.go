@@ -1,9 +1,8 @@
 package watch
 
-import "heartbeat/internal/watch/look"
+import "cmp"
 
-// Key is one key, in the words of the terminal library: "a", "up", "ctrl+c". It returns
-// what the caller is to do.
+// Key handles one key, as the terminal library spells it: "a", "up", "ctrl+c". It returns what the caller is to do.
 func (b *Board) Key(key string) Effect {
 	switch key {
 	case "ctrl+c":
@@ -36,8 +35,7 @@ func (b *Board) Key(key string) Effect {
 	return nil
 }
 
-// answer takes the key behind a question. Only y is a yes, so that no key that was
-// typed too often does anything.
+// answer takes the key after a question. Only y means yes, so that a key typed once too often does nothing.
 func (b *Board) answer(key string) Effect {
 	asked := b.Asking
 	b.Asking = nil
@@ -90,8 +88,11 @@ func (b *Board) enter() Effect {
 		if !any {
 			return nil
 		}
-		b.Life = &Life{Life: look.Life{Item: item}}
-		return Find{b.Page.Path, item}
+		b.Life = &Life{Item: item, Loaded: item.EntryID == ""}
+		if b.Life.Loaded {
+			return nil
+		}
+		return Find{item, act(b.Page.Path, "log", cmp.Or(item.ID, item.EntryID))}
 	}
 	if now, any := b.selected(); any {
 		b.Page = &Page{Path: now.Path()}

@@ -15,8 +15,8 @@ import (
 	"heartbeat/internal/watch/look"
 )
 
-// fps is how often the screen is drawn at most. It is looked at that often, too, so a
-// higher number costs more while nothing changes.
+// fps is the most frames a second. The library checks for changes that often, so a higher number costs more even
+// while nothing changes.
 const fps = 20
 
 // live shows the inboxes until a key or a signal ends it.
@@ -39,7 +39,7 @@ func live(o *options, l *look.Lookout) error {
 	_, err = program.Run()
 	cancel()
 	ended := t.restore()
-	d.acts.Wait() // a verb ends what it has begun
+	d.acts.Wait() // a verb finishes what it began
 	switch {
 	case ended != nil:
 		return ended
@@ -49,7 +49,7 @@ func live(o *options, l *look.Lookout) error {
 	return nil
 }
 
-// profile is for a library that would otherwise find out by itself, and differently.
+// profile sets the library's colors, which it would otherwise detect differently.
 func profile(paint layout.Palette) colorprofile.Profile {
 	if paint == (layout.Palette{}) {
 		return colorprofile.ASCII
@@ -62,7 +62,7 @@ type display struct {
 	board Board
 	paint layout.Palette
 	verbs cli.Verbs
-	acts  sync.WaitGroup // what is being done
+	acts  sync.WaitGroup // actions in progress
 }
 
 // The messages besides keys and sizes.
@@ -98,7 +98,7 @@ func (d *display) View() tea.View {
 	return v
 }
 
-// do has an effect of the board done.
+// do carries out an effect of the board.
 func (d *display) do(e Effect) tea.Cmd {
 	switch e := e.(type) {
 	case Quit:
@@ -114,8 +114,8 @@ func (d *display) do(e Effect) tea.Cmd {
 		}
 	case Find:
 		return func() tea.Msg {
-			life, err := look.LifeOf(e.Path, e.Item)
-			return told(func(b *Board) Effect { b.Found(e.Item, life, err); return nil })
+			events, err := runVerb(context.Background(), d.verbs, e.Inbox, e.Args)
+			return told(func(b *Board) Effect { b.Found(e.Item, events, err); return nil })
 		}
 	case Act:
 		d.acts.Add(1)

@@ -15,7 +15,7 @@ import (
 	"heartbeat/internal/watch/look"
 )
 
-// once prints one view, and tells a person what needs one.
+// once prints one view, and tells a person about what needs one.
 func once(o *options, roots []string, s cli.Streams) error {
 	taken := signals.Take()
 	defer taken.Stop()
@@ -95,7 +95,7 @@ func (o *options) table(ctx context.Context, l *look.Lookout, s cli.Streams) (er
 	return err
 }
 
-// tell runs the command for what is to be told about each inbox.
+// tell runs the notify command for each inbox.
 func tell(ctx context.Context, o *options, paths []string, s cli.Streams) (err error) {
 	for _, path := range paths {
 		args := []string{"notify", "--inbox", path, "--notify", o.notify}

@@ -2,8 +2,8 @@ package watch
 
 import "golang.org/x/sys/unix"
 
-// toTerminal is what the terminal is given, as TIOCFLUSH names it.
+// toTerminal selects the output queue for TIOCFLUSH.
 const toTerminal = 0x2
 
-// dropOutput forgets what a terminal was given and has not taken.
+// dropOutput discards output that the terminal has not taken yet.
 func dropOutput(fd int) { _ = unix.IoctlSetPointerInt(fd, unix.TIOCFLUSH, toTerminal) }

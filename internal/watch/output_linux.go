@@ -2,5 +2,5 @@ package watch
 
 import "golang.org/x/sys/unix"
 
-// dropOutput forgets what a terminal was given and has not taken.
+// dropOutput discards output that the terminal has not taken yet.
 func dropOutput(fd int) { _ = unix.IoctlSetInt(fd, unix.TCFLSH, unix.TCOFLUSH) }

@@ -18,8 +18,8 @@ import (
 	"heartbeat/internal/machine/signals"
 )
 
-// terminal is the one that a person sits at. As a reader it notices the end of its
-// input, which the terminal library does not tell.
+// terminal is the person's terminal. As a reader it notices the end of input, which the terminal library does not
+// report.
 type terminal struct {
 	*os.File
 	out     *os.File
@@ -46,7 +46,7 @@ func openTerminal() (*terminal, error) {
 	return &terminal{File: in, out: out, before: before, taken: signals.Take(), over: make(chan struct{})}, nil
 }
 
-// Read tells the program when there is no more input.
+// Read tells the program when input ends.
 func (t *terminal) Read(b []byte) (int, error) {
 	n, err := t.File.Read(b)
 	if err == nil && n == 0 {
@@ -59,7 +59,7 @@ func (t *terminal) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// blocked is how long a terminal that takes no output may hold up the end.
+// blocked is how long a terminal that takes no output may delay the end.
 const blocked = 2 * time.Second
 
 // guard ends the program in order when a signal comes.
@@ -74,7 +74,7 @@ func (t *terminal) guard(p *tea.Program) {
 	}()
 }
 
-// leave ends the program, also while the terminal takes no output.
+// leave ends the program, even while the terminal takes no output.
 func (t *terminal) leave() {
 	go t.program.Quit()
 	select {
@@ -86,9 +86,9 @@ func (t *terminal) leave() {
 	}
 }
 
-// force restores what can be restored without waiting for the terminal, and exits.
+// force restores what it can without waiting for the terminal, and exits.
 func (t *terminal) force() {
-	dropOutput(int(t.out.Fd())) // what waits there was for our screen
+	dropOutput(int(t.out.Fd())) // pending output was for our screen
 	_ = term.Restore(int(t.File.Fd()), t.before)
 	gone := make(chan struct{})
 	go func() {
@@ -106,8 +106,7 @@ func (t *terminal) force() {
 // leaveScreen shows the cursor, and the screen as it was before.
 const leaveScreen = "\x1b[?2026l\x1b[>4m\x1b[<u\x1b[?1049l\x1b[?25h\x1b[m\r\n"
 
-// panicked is deferred in goroutines of ours: the terminal library catches panics in
-// its own.
+// panicked is deferred in this package's goroutines. The terminal library catches panics only in its own.
 func (t *terminal) panicked() {
 	p := recover()
 	if p == nil {
@@ -132,8 +131,7 @@ func (t *terminal) restore() error {
 	return nil
 }
 
-// orphaned reports whether no shell could continue this process if it stopped: then ^Z has no
-// effect, as by default.
+// orphaned reports whether no shell could continue this process after a stop. Then ^Z has no effect, as by default.
 func orphaned() bool {
 	own, err := unix.Getsid(0)
 	parents, errParent := unix.Getsid(os.Getppid())

@@ -1,6 +1,5 @@
-// Package watch is the verb watch: it shows inboxes in a terminal, and keeps the view up
-// to date. What is known is gathered in look, a [Board] is what is shown and what keys
-// do, and [Draw] draws that.
+// Package watch is the verb watch: it shows inboxes in a terminal and keeps the view up to date. Package look
+// gathers the facts, a [Board] is what is shown and what keys do, and [Draw] draws it.
 package watch
 
 import (
@@ -17,7 +16,6 @@ import (
 	"heartbeat/internal/watch/look"
 )
 
-// options are the flags of watch.
 type options struct {
 	inbox      string
 	once, json bool
@@ -28,7 +26,7 @@ type options struct {
 	status     func(context.Context, *inbox.Inbox) (any, error) // of an inbox, for programs
 }
 
-// Verb returns the verb watch. What a key does, the verbs do, and what programs get, status has.
+// Verb returns the verb watch. Its keys run other verbs, and its JSON is that of status.
 func Verb(verbs cli.Verbs, status func(context.Context, *inbox.Inbox) (any, error)) cli.Verb {
 	return cli.Verb{
 		Name:  "watch",
@@ -89,7 +87,7 @@ heartbeat watch --once --stall 20m --notify /usr/local/bin/tell-me /var/lib/hear
 	}
 }
 
-// check refuses what cannot be meant.
+// check refuses combinations of flags that make no sense.
 func (o *options) check(f *pflag.FlagSet) error {
 	switch {
 	case o.json && !o.once:
@@ -102,7 +100,7 @@ func (o *options) check(f *pflag.FlagSet) error {
 	return nil
 }
 
-// roots are where to search.
+// roots are the places to search.
 func (o *options) roots(dirs []string, named bool) []string {
 	switch {
 	case len(dirs) > 0 && !named:

@@ -10,20 +10,19 @@ import (
 	"unicode/utf8"
 )
 
-// maxMarks is how many combining marks may follow each other. No language needs
-// more, and many of them paint over the lines above and below.
+// maxMarks is how many combining marks may follow each other. No language needs more, and a longer
+// run paints over the lines above and below.
 const maxMarks = 8
 
-// Plain returns s in a form that is safe to show on a terminal. Newlines and tabs
-// stay. Every other rune that a terminal acts on, or that changes the direction of
-// the text, becomes its JSON escape (\u001b), so that JSON stays JSON.
+// Plain returns s in a form that is safe to show on a terminal. Newlines and tabs stay. Every other
+// rune that a terminal acts on, or that changes the direction of the text, becomes its JSON escape
+// (\u001b), so that JSON stays JSON.
 func Plain(s string) string {
 	var c cleaner
 	return string(c.clean(nil, []byte(s)))
 }
 
-// Line is [Plain] on one line: line breaks become blanks. Foreign text can then not
-// look like a line of ours.
+// Line is [Plain] with blanks in place of line breaks, so that foreign text cannot pose as a line of ours.
 func Line(s string) string {
 	return Plain(strings.Join(strings.FieldsFunc(s, breaksLine), " "))
 }
@@ -41,10 +40,10 @@ func Sentence(s string) string {
 type Screen struct {
 	terminal *os.File
 	cleaner
-	rest []byte // the first bytes of a rune whose end comes with the next write
+	rest []byte // the first bytes of a rune that the next write completes
 }
 
-// OnScreen returns w, or a [Screen] around it if it is a terminal.
+// OnScreen returns a [Screen] around w if w is a terminal, and w itself otherwise.
 func OnScreen(w io.Writer, isTerminal func(*os.File) bool) io.Writer {
 	if f, ok := w.(*os.File); ok && isTerminal(f) {
 		return &Screen{terminal: f}
@@ -63,14 +62,14 @@ func (s *Screen) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Control writes a control sequence as it is.
+// Control writes a control sequence unchanged.
 func (s *Screen) Control(sequence string) error {
 	_, err := s.terminal.WriteString(sequence)
 	return err
 }
 
-// Raw returns the terminal of a [Screen], or of a writer around one that tells it,
-// or else w, for text that must not be changed.
+// Raw returns the terminal behind a [Screen] or behind a writer with a Raw method, and w otherwise.
+// It is for text that must not be changed.
 func Raw(w io.Writer) io.Writer {
 	if s, ok := w.(interface{ Raw() io.Writer }); ok {
 		return s.Raw()
@@ -117,8 +116,8 @@ func (c *cleaner) clean(to, b []byte) []byte {
 	return to
 }
 
-// isCommand recognises what a terminal acts on without showing it. The two joiners
-// are no commands: several scripts and emoji need them.
+// isCommand reports whether a terminal acts on r without showing it. The two joiners do not count:
+// several scripts and emoji need them.
 func isCommand(r rune) bool {
 	if r == '\u200c' || r == '\u200d' {
 		return false

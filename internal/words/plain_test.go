@@ -43,8 +43,7 @@ func TestLine(t *testing.T) {
 	assert.Equal(t, "the first; the second", words.Sentence("the first\nthe second"))
 }
 
-// FuzzPlain holds that no terminal acts on what is left, and that JSON stays the
-// same JSON.
+// FuzzPlain checks that no terminal acts on the result, and that JSON keeps its meaning.
 func FuzzPlain(f *testing.F) {
 	f.Add("one\ntwo\x1b[31m\u009b\u202e\xff\U000E0041" + strings.Repeat("\u0301", 20))
 	f.Fuzz(func(t *testing.T, s string) {
@@ -62,7 +61,7 @@ func FuzzPlain(f *testing.F) {
 	})
 }
 
-// TestScreen shows what is written in pieces as if it came at once.
+// TestScreen checks that text in pieces is shown as if it came at once.
 func TestScreen(t *testing.T) {
 	read, write, err := os.Pipe()
 	require.NoError(t, err)

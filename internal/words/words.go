@@ -1,5 +1,5 @@
-// Package words formats what the commands show to people: names, times, sizes, and
-// foreign text that is safe on a terminal.
+// Package words formats what the commands show to people: names, times, sizes, and foreign text
+// made safe for a terminal.
 package words
 
 import (
@@ -15,8 +15,7 @@ import (
 // maxBrief is how many characters of a text fit on a line.
 const maxBrief = 100
 
-// Brief returns the first line of a text that is not blank, shortened, and safe for
-// a terminal.
+// Brief returns a text's first non-blank line, shortened and safe for a terminal.
 func Brief(s string) string {
 	s = strings.TrimSpace(s)
 	line, rest, _ := strings.Cut(s, "\n")
@@ -41,8 +40,8 @@ func Brief(s string) string {
 	return Plain(b.String())
 }
 
-// Name returns an entry's id, or the short form of its entry id if it has none. An
-// id that a program drew is shortened, too: nobody reads it.
+// Name returns an entry's id, or the short entry id if it has none. Generated ids are shortened
+// too: nobody reads them.
 func Name(id, entryID string) string {
 	switch {
 	case id == "":
@@ -53,15 +52,15 @@ func Name(id, entryID string) string {
 	return Brief(id)
 }
 
-// isDrawn recognises UUIDs, hashes and random bytes in hex, and the ids of send.
+// isDrawn reports whether a program generated the id: a UUID, a hash, random bytes in hex, or an id of send.
 func isDrawn(id string) bool {
 	return len(id) >= 32 && strings.Trim(strings.ToLower(id), "0123456789abcdef-") == "" ||
 		len(id) == 26 && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz234567") == ""
 }
 
-// Short returns the one short form of an entry id and of a session id: its first 12
-// characters, or the first group of a UUID. It is enough to tell it from others, and
-// the verbs take it in place of the whole id.
+// Short returns the short form of an entry id or a session id: the first 12 characters, or the
+// first group of a UUID. That is enough to tell ids apart, and the verbs accept it in place of the
+// whole id.
 func Short(id string) string {
 	n := 12
 	if len(id) == len("xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx") && id[8] == '-' && isDrawn(id) {
@@ -76,10 +75,10 @@ func Short(id string) string {
 	return Line(id)
 }
 
-// Stamp formats a time: local, to the second.
+// Stamp formats a local time, to the second.
 func Stamp(t time.Time) string { return t.Local().Format(time.DateTime) }
 
-// Clock formats a time for a narrow column: without its year if that is this year.
+// Clock formats a time for a narrow column. The present year is left out.
 func Clock(now, t time.Time) string {
 	if t.Local().Year() == now.Local().Year() {
 		return t.Local().Format(time.Stamp)
@@ -87,7 +86,7 @@ func Clock(now, t time.Time) string {
 	return Stamp(t)
 }
 
-// Count is a number with its noun: 1 entry, 3 entries.
+// Count formats a number with its noun: 1 entry, 3 entries.
 func Count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -95,8 +94,8 @@ func Count(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// Size is a number of bytes with a unit: 512 B, 1.5 kB, 12.3 MB. The units are
-// powers of 1000, as disks are sold and df -H counts.
+// Size formats a number of bytes: 512 B, 1.5 kB, 12.3 MB. The units are powers of 1000, as disks
+// are sold and df -H counts.
 func Size(bytes int64) string {
 	if bytes > -1000 && bytes < 1000 {
 		return strconv.FormatInt(bytes, 10) + " B"
@@ -108,8 +107,8 @@ func Size(bytes int64) string {
 	return fmt.Sprintf("%.1f %cB", n, units[0])
 }
 
-// Took is how long something took, in the two largest units that matter to
-// people: 250ms, 1.2s, 45s, 5m 12s, 3h 5m, 3d 4h.
+// Took formats a duration in the two largest units that matter to people: 250ms, 1.2s, 45s, 5m 12s,
+// 3h 5m, 3d 4h.
 func Took(d time.Duration) string {
 	d = max(0, d) // a clock may be set back
 	switch {
@@ -127,7 +126,7 @@ func Took(d time.Duration) string {
 	return twoUnits(d.Round(time.Hour), day, "d", time.Hour, "h")
 }
 
-// Ago is how long ago something happened, in one unit: 45s ago, 3m ago, 12d ago.
+// Ago says in one unit how long ago something happened: 45s ago, 3m ago, 12d ago.
 func Ago(now, then time.Time) string {
 	d := now.Sub(then)
 	for _, unit := range []struct {
@@ -138,7 +137,7 @@ func Ago(now, then time.Time) string {
 			return fmt.Sprintf("%d%s ago", d/unit.length, unit.name)
 		}
 	}
-	return "just now" // also where a clock was set back
+	return "just now" // or the clock was set back
 }
 
 const day = 24 * time.Hour
@@ -151,11 +150,11 @@ func twoUnits(d, large time.Duration, largeName string, small time.Duration, sma
 	return text
 }
 
-// maxDays is the most whole days that a duration can hold.
+// maxDays is the greatest whole number of days that a duration can hold.
 const maxDays = float64(math.MaxInt64 / day)
 
-// ParseSpan reads a length of time as a person types it: seconds (300, 0.5), a Go
-// duration (5m), or one with days (30d, 1d12h). It may be negative.
+// ParseSpan parses a length of time as a person types it: seconds (300, 0.5), a Go duration (5m),
+// or days (30d, 1d12h). It may be negative.
 func ParseSpan(text string) (time.Duration, error) {
 	if seconds, err := strconv.ParseFloat(text, 64); err == nil && math.Abs(seconds) < math.MaxInt64/1e9 {
 		return time.Duration(seconds * float64(time.Second)), nil
@@ -165,7 +164,7 @@ func ParseSpan(text string) (time.Duration, error) {
 		return time.ParseDuration(text)
 	}
 	days, err := strconv.ParseFloat(count, 64)
-	if err != nil || !(days >= 0 && days <= maxDays) { // NaN is neither
+	if err != nil || !(days >= 0 && days <= maxDays) { // NaN fails both comparisons
 		return 0, errors.New("not a number of days")
 	}
 	d := time.Duration(days * float64(day))
@@ -179,7 +178,7 @@ func ParseSpan(text string) (time.Duration, error) {
 	return d + within, err
 }
 
-// Shell spells words as a shell line that a person can paste.
+// Shell formats words as a shell command line that a person can paste.
 func Shell(words ...string) string {
 	quoted := make([]string, len(words))
 	for i, word := range words {

@@ -9,7 +9,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// FuzzBrief holds that a text is one line that no terminal takes for a command.
+// FuzzBrief checks that the result is one line that no terminal acts on.
 func FuzzBrief(f *testing.F) {
 	f.Add("one\ntwo")
 	f.Add("\x1b[31mred\u009b31m\u202e\xff" + strings.Repeat("é", 200))

@@ -9,13 +9,13 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// misfires bounds how often something that begins like an answer may turn out not to be
-// JSON, so that the search takes time proportional to the length of the output.
+// misfires limits how often something that begins like an answer may turn out not to be JSON. The search then takes
+// time proportional to the length of the output.
 const misfires = 1000
 
-// find returns the first JSON object in the output that is right. It is at the start of a
-// line, unless process code printed there without ending the line. Process code decides what
-// the members of an answer are: one of an unexpected type reads as JSON, or as zero.
+// find returns the first JSON object in the output for which right is true. The object starts a line, unless
+// process code printed there without ending the line. Process code decides what the members of an answer are: a
+// member of an unexpected type reads as JSON, or as zero.
 func find(output []byte, right func(gjson.Result) bool) (value gjson.Result, ok bool) {
 	for _, anywhere := range []bool{false, true} {
 		if value, ok = scan(output, anywhere, right); ok {
@@ -52,13 +52,12 @@ func scan(output []byte, anywhere bool, right func(gjson.Result) bool) (none gjs
 	return none, false
 }
 
-// begins reports whether a JSON object with a member may begin here. A debugger prints
-// objects in another form.
+// begins reports whether a JSON object with a member may begin here. A debugger prints objects in another form.
 func begins(b []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(b[1:min(len(b), 16)], " \t\r\n"), []byte(`"`))
 }
 
-// object makes the first object in an output that is right the answer of a request.
+// object returns a search for the answer of a request: the first object for which right is true.
 func object(right func(gjson.Result) bool) func([]byte) (gjson.Result, bool) {
 	return func(stdout []byte) (gjson.Result, bool) { return find(stdout, right) }
 }
@@ -76,8 +75,7 @@ func (c *CLI) call(ctx context.Context, r request) (gjson.Result, error) {
 	return value, nil
 }
 
-// callTwice is call for requests that may be repeated: node may have been read from a slow
-// disk.
+// callTwice is call for requests that may be repeated. The first may time out while node is read from a slow disk.
 func (c *CLI) callTwice(ctx context.Context, r request) (gjson.Result, error) {
 	value, err := c.call(ctx, r)
 	if errors.Is(err, ErrTimeout) {

@@ -1,14 +1,13 @@
-// Package babysitter runs the babysitter CLI, and the commands that tasks ask for. It is the
-// only package of heartbeat that writes to a run.
+// Package babysitter runs the babysitter CLI, and the commands that tasks ask for. It is the only package of
+// heartbeat that writes to a run.
 //
-// The output of the CLI is unreliable. Process code prints before and after the answer,
-// the CLI may print nothing at all, or answer and keep running, and it exits with 1 after
-// some successes and with 0 for a failed run. So the answer is whatever in the output has
-// the shape of one; without one the exit status counts, and then the error output. If it
-// is still open whether a result was posted, the run's journal tells.
+// The output of the CLI is unreliable. Process code prints before and after the answer. The CLI may print nothing
+// at all, or answer and keep running. It exits with 1 after some successes and with 0 for a failed run. So the
+// answer is whatever in the output has the shape of one. Without an answer the exit status counts, and then the
+// error output. If it is still open whether a result was posted, the run's journal tells.
 //
-// Two writers damage a run's journal. Every call that writes takes a lock of
-// heartbeat's own first, for as long as the call takes.
+// Two writers damage a run's journal. So every call that writes first takes a lock of heartbeat's own, and holds it
+// until the call ends.
 package babysitter
 
 import (
@@ -24,20 +23,18 @@ import (
 	"heartbeat/orchestrate/effect"
 )
 
-// CLI says how to run the babysitter CLI. The zero value runs the babysitter on the PATH.
-// Its methods may be called from several goroutines.
+// CLI says how to run the babysitter CLI. The zero value runs the one on the PATH. Several goroutines may call its
+// methods.
 type CLI struct {
-	// Command and its leading arguments, as [effect.ParseCommand] returns them, such as
-	// npx -y -p @a5c-ai/babysitter-sdk@0.0.187 babysitter; empty is babysitter.
+	// Command is the program and its leading arguments, as [effect.ParseCommand] returns them, such as npx -y -p
+	// @a5c-ai/babysitter-sdk@0.0.187 babysitter. Empty means babysitter.
 	Command []string
-	// Wait is how long a call waits for other processes that work on the run: for
-	// heartbeat's own lock, and again for the CLI's. 0 is half a minute. The CLI itself
-	// gives up after ten seconds.
+	// Wait is how long a call waits for other processes that work on the run: for heartbeat's own lock, and again
+	// for the CLI's. 0 means half a minute. The CLI itself gives up after ten seconds.
 	Wait time.Duration
-	// Note is called with a sentence for a person about a call that succeeded in an
-	// unusual way. It may be nil.
+	// Note gets a sentence for a person about a call that succeeded in an unusual way. It may be nil.
 	Note func(format string, args ...any)
-	// Patience is a factor for every timeout, for a slow machine. 0 is 1.
+	// Patience multiplies every timeout, for a slow machine. 0 means 1.
 	Patience float64
 }
 
@@ -54,11 +51,10 @@ func (c *CLI) wait() time.Duration {
 	return 30 * time.Second
 }
 
-// Version asks the CLI for its version, such as 0.0.187. A version other than
-// [effect.MeasuredVersion] is noted, but no error: if an answer of the CLI has another
-// shape than expected, the call that needs the answer fails.
+// Version asks the CLI for its version, such as 0.0.187. A version other than [effect.MeasuredVersion] is noted,
+// but is no error: a call fails only if its own answer has an unexpected shape.
 func (c *CLI) Version(ctx context.Context) (string, error) {
-	quiet := *c // who waits for a slow disk is told nothing
+	quiet := *c // nothing to say about waiting for a slow disk
 	quiet.Note = nil
 	said, err := quiet.callTwice(ctx, request{doing: "ask the babysitter CLI for its version", command: "version", timeout: versionTimeout, answer: findVersion})
 	if err != nil {
@@ -72,8 +68,7 @@ func (c *CLI) Version(ctx context.Context) (string, error) {
 	return version, nil
 }
 
-// findVersion is the last line that reads as a version: package runners print other lines
-// before it.
+// findVersion returns the last line that reads as a version. Package runners print other lines before it.
 func findVersion(stdout []byte) (found gjson.Result, ok bool) {
 	for line := range strings.Lines(string(stdout)) {
 		var major, minor, patch int
@@ -85,7 +80,7 @@ func findVersion(stdout []byte) (found gjson.Result, ok bool) {
 	return found, ok
 }
 
-// known is what was observed of versions other than the measured one.
+// known says what was observed of versions other than the measured one.
 func known(version string) string {
 	switch version {
 	case "0.0.174":
@@ -94,9 +89,8 @@ func known(version string) string {
 	return "nothing is known of it"
 }
 
-// telltales are the variables by which the CLI takes itself for a part of some other
-// harness, session or folder. A process that is started in such a session inherits them,
-// and they have nothing to do with the run.
+// telltales are variables that make the CLI believe it belongs to another harness, session or folder. A process
+// started in such a session inherits them, although they have nothing to do with the run.
 var telltales = []string{
 	"BABYSITTER_EXTENSION_PATH", "BABYSITTER_GLOBAL_STATE_DIR", "BABYSITTER_RUNS_DIR", "BABYSITTER_SESSION_ID", "BABYSITTER_STATE_DIR",
 	"CLAUDE_ENV_FILE", "CLAUDE_PLUGIN_DATA", "CLAUDE_PLUGIN_ROOT",
@@ -107,8 +101,8 @@ var telltales = []string{
 	"OMP_PLUGIN_ROOT", "OMP_SESSION_ID",
 	"OPENCODE_CONFIG", "OPENCODE_PLUGIN_ROOT", "OPENCODE_SESSION_ID",
 	"PI_PLUGIN_ROOT", "PI_SESSION_ID",
-	// With the first the CLI loads process modules in another way; with the second node
-	// talks to its parent over a descriptor that it did not get.
+	// VITEST makes the CLI load process modules in another way. NODE_CHANNEL_FD makes node talk to its parent over
+	// a descriptor that it did not get.
 	"VITEST", "NODE_CHANNEL_FD",
 }
 

@@ -15,16 +15,14 @@ import (
 	"heartbeat/internal/disk"
 )
 
-// unwritten is how long the CLI's lock may be there without its content. The CLI makes
-// and fills it in two steps, milliseconds apart.
+// unwritten is how long the CLI's lock may be empty. The CLI makes and fills it in two steps, milliseconds apart.
 const unwritten = 2 * time.Second
 
 func (r run) cliLockPath() string { return filepath.Join(r.dir, "run.lock") }
 
-// clearLock removes a lock that belongs to nobody and that the CLI would never remove: one
-// that cannot be read, left by a full disk or a power loss, which fails every command; and
-// one whose process number now belongs to another program. The CLI itself removes the lock
-// of a process that has ended.
+// clearLock removes an orphaned lock that the CLI would never remove. The lock may be unreadable after a full disk
+// or a power loss, which fails every command. Or its process number now belongs to another program. The CLI itself
+// removes the lock of a process that has ended.
 func (r run) clearLock(c *CLI) error {
 	content, err := r.readCLILock()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -46,8 +44,7 @@ func (r run) clearLock(c *CLI) error {
 	return disk.Remove(r.cliLockPath())
 }
 
-// isAged reports whether a file was written that long ago, or later than now: then the clock
-// was set back.
+// isAged reports whether a file was written that long ago, or as far in the future: then the clock was set back.
 func isAged(path string, age time.Duration) bool {
 	info, err := disk.StatName(path)
 	return err == nil && time.Since(time.Unix(0, info.Mtime)).Abs() > age
@@ -56,7 +53,7 @@ func isAged(path string, age time.Duration) bool {
 // readCLILock reads run.lock, which has three members.
 func (r run) readCLILock() ([]byte, error) { return disk.ReadFile(r.cliLockPath(), 64<<10) }
 
-// holderIn is the process that a lock names, 0 if it is not valid.
+// holderIn returns the process that a lock names, or 0 if the lock is not valid.
 func holderIn(content []byte) int {
 	var lock struct{ PID int }
 	if json.Unmarshal(content, &lock) != nil {
@@ -65,8 +62,8 @@ func holderIn(content []byte) int {
 	return max(lock.PID, 0)
 }
 
-// otherProgram is the name of the program that runs as this process if that program cannot
-// run the CLI; empty if it can, or if nothing is known of it.
+// otherProgram returns the name of the program that runs as this process, if that program cannot run the CLI. It is
+// "" if the program can, or if nothing is known of it.
 func otherProgram(pid int) string {
 	comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
 	name := strings.TrimSpace(string(comm))
@@ -76,21 +73,19 @@ func otherProgram(pid int) string {
 	return name
 }
 
-// runtimes are the names under which JavaScript runs; later versions of node call their
-// main thread MainThread.
+// runtimes are the names under which JavaScript runs. Later versions of node call their main thread MainThread.
 var runtimes = lazily(`node|MainThread|bun|deno|babysitter`)
 
 // gone reports that no process has this number.
 func gone(pid int) bool { return unix.Kill(pid, 0) == unix.ESRCH }
 
-// unreadableLock reports whether the CLI's lock is not valid. The CLI then only says that
-// something is not JSON.
+// unreadableLock reports whether the CLI's lock is not valid. The CLI then says only that something is not JSON.
 func (r run) unreadableLock() bool {
 	content, err := r.readCLILock()
 	return err == nil && holderIn(content) == 0
 }
 
-// heldBy is the live process that holds the CLI's lock; 0 if there is none.
+// heldBy returns the live process that holds the CLI's lock, or 0.
 func (r run) heldBy() int {
 	content, err := r.readCLILock()
 	if pid := holderIn(content); err == nil && pid > 0 && !gone(pid) {

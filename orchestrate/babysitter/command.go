@@ -13,22 +13,21 @@ import (
 	runs "heartbeat/orchestrate/run"
 )
 
-// MaxOutput bounds, in bytes, how much of each output stream of a task's command is kept.
+// MaxOutput limits, in bytes, how much of each output stream of a task's command is kept.
 const MaxOutput = 16 << 20
 
 // Outcome is how the command of a task ended.
 type Outcome struct {
-	Stdout, Stderr string // at most MaxOutput of each, the end
+	Stdout, Stderr string // the end of each, at most MaxOutput
 	// Cut says that the command printed more.
 	Cut    bool
 	Status int // the exit status, -1 if there is none
-	// Failure says in words why the command failed; "" if it succeeded.
+	// Failure says in words why the command failed, or is "" if it succeeded.
 	Failure string
 }
 
-// Execute runs the command of a task until it ends, its time is over, or ctx is done. All
-// processes in the command's process group end with it. On Linux the command ends with this
-// process.
+// Execute runs the command of a task until it ends, its time is over, or ctx is done. All processes in the
+// command's process group end with it. On Linux the command ends with this process.
 func Execute(ctx context.Context, c runs.Command) Outcome {
 	ctx, stop := context.WithTimeout(ctx, c.Timeout)
 	defer stop()
@@ -58,7 +57,8 @@ func failureOf(ctx context.Context, c runs.Command, err error, o Outcome) string
 		return fmt.Sprintf("it was ended after %v", c.Timeout)
 	case ctx.Err() != nil:
 		return fmt.Sprintf("it was ended: %v", context.Cause(ctx))
-	case err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay): // a process that it left behind holds its output open
+	// ErrWaitDelay: a process that the command left behind holds its output open.
+	case err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay):
 		return err.Error()
 	case o.Status != c.Success:
 		return fmt.Sprintf("it ended with status %d, and not %d", o.Status, c.Success)

@@ -16,33 +16,31 @@ import (
 	"heartbeat/internal/machine"
 )
 
-// CreateOptions are what a run is made of.
+// CreateOptions describe a run to create.
 type CreateOptions struct {
 	ProcessID string
-	// Entry is the process module and the export that is the process: PATH#EXPORT. Without
-	// #EXPORT the export is process, never the default export: the CLI accepts a module
-	// that only has a default export, and then every iteration fails.
+	// Entry is the process module and the export that is the process: PATH#EXPORT. Without #EXPORT the export is
+	// process, never the default export: the CLI accepts a module that only has a default export, and then every
+	// iteration fails.
 	Entry string
 	// Inputs of the process, any JSON value; nil is none.
 	Inputs []byte
-	// RunID consists of letters, digits and . _ -; if it is empty, one is drawn.
+	// RunID consists of letters, digits and . _ -. If it is empty, one is drawn.
 	RunID string
-	// Prompt is kept with the run, for people. The CLI takes it only as an argument, which
-	// other users of the machine can see.
+	// Prompt is kept for people. The CLI takes it only as an argument, which other users of the machine can see.
 	Prompt string
-	// Revision is the revision of the process, and Request names what asked for the run.
-	// Both are kept with the run, and optional.
+	// Revision is the process's, and Request names what asked for the run. Both are kept with the run, and
+	// optional.
 	Revision, Request string
-	// RunsDir is the folder to make the run in; empty is .a5c/runs.
+	// RunsDir is the folder to create the run in. Empty means .a5c/runs.
 	RunsDir string
 	// NonInteractive has the CLI approve every breakpoint by itself.
 	NonInteractive bool
-	// DryRun has the CLI check the run that would be made: nothing is written, and the process
-	// module is not loaded.
+	// DryRun has the CLI check the run. It writes nothing, and does not load the process module.
 	DryRun bool
 }
 
-// Created is a new run, or the one that would be made.
+// Created is a new run, or the one that a dry run would create.
 type Created struct {
 	RunID    string `json:"run_id"`
 	RunDir   string `json:"run_dir"` // absolute
@@ -60,9 +58,8 @@ var (
 	processIDs = lazily(`^[^-\pC][^\pC]{0,255}$`)
 )
 
-// Create makes a run. It loads the process module, but does not run the process. A run
-// that exists is an error: the CLI would overwrite it. If an error leaves a folder behind, the
-// sentence names it.
+// Create makes a run. It loads the process module, but does not run the process. An existing run is an error, since
+// the CLI would overwrite it. If an error leaves a folder behind, the sentence names it.
 func (c *CLI) Create(ctx context.Context, options CreateOptions) (made Created, err error) {
 	plan, err := planFor(options)
 	if err != nil {
@@ -98,7 +95,7 @@ func (c *CLI) Create(ctx context.Context, options CreateOptions) (made Created, 
 	return made, err
 }
 
-// plan is a run that is to be made.
+// plan is a run to create.
 type plan struct {
 	run  run
 	args []string
@@ -182,7 +179,7 @@ func placeFor(o CreateOptions) (run, error) {
 	return run{dir, o.RunID}, err
 }
 
-// claim makes the run's folder, which only one process can do.
+// claim makes the run's folder, in which only one process can succeed.
 func (p plan) claim() error {
 	if err := os.MkdirAll(filepath.Dir(p.run.dir), 0o777); err != nil {
 		return fmt.Errorf("make the run %s: %w", p.run.dir, err)
@@ -201,7 +198,7 @@ func (p plan) taken() error {
 	return fmt.Errorf("make the run %s: it is there already: choose another id, or remove it", p.run.dir)
 }
 
-// disclaim removes the folder again if it is empty, and otherwise names it in the error.
+// disclaim removes the folder again if it is empty, else names it in the error.
 func (p plan) disclaim(err error) error {
 	if os.Remove(p.run.dir) == nil {
 		return err
@@ -209,13 +206,18 @@ func (p plan) disclaim(err error) error {
 	return fmt.Errorf("%w: the unfinished run is left in %s: remove it", err, p.run.dir)
 }
 
-// kept puts inputs into a file, which the caller removes.
-func kept(inputs []byte) (path string, err error) {
-	f, err := os.CreateTemp("", "heartbeat-inputs-*.json") // mode 0600
+// kept puts JSON into a file for the CLI, which the caller removes. Its path is absolute, since the CLI looks for a
+// relative one in the run's folder.
+func kept(text []byte) (path string, err error) {
+	dir, err := filepath.Abs(os.TempDir())
 	if err != nil {
 		return "", err
 	}
-	_, err = f.Write(inputs)
+	f, err := os.CreateTemp(dir, "heartbeat-*.json") // mode 0600
+	if err != nil {
+		return "", err
+	}
+	_, err = f.Write(text)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return "", errors.Join(err, os.Remove(f.Name()))
 	}

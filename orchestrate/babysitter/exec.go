@@ -22,8 +22,7 @@ import (
 	"heartbeat/orchestrate/effect"
 )
 
-// How long each command may take. If there is a second try, it may take longer times as
-// long.
+// Timeouts of the commands. A second try may take longer times as long.
 const (
 	versionTimeout = 5 * time.Second
 	statusTimeout  = 10 * time.Second
@@ -35,11 +34,11 @@ const (
 
 	// fetching is the time added for a package runner, which may download the CLI.
 	fetching = time.Minute
-	// lingering is how long the CLI may keep running after its answer. Process code that
-	// leaves a timer or a connection open would keep it running for ever.
+	// lingering is how long the CLI may keep running after its answer. Process code that leaves a timer or a
+	// connection open would keep it running for ever.
 	lingering = 5 * time.Second
-	// letGo is how long a program may take to end after its signal, and how long its output is
-	// read after its end, while other processes hold it open.
+	// letGo is how long a program may take to end after its signal, and how long its output is read after its end
+	// while other processes hold it open.
 	letGo = 2 * time.Second
 
 	outputLimit = 64 << 20
@@ -51,7 +50,7 @@ type request struct {
 	doing   string // for sentences: iterate the run X
 	command string // run:iterate
 	args    []string
-	dir     string // to work in, and so the directory of process code
+	dir     string // working directory of the CLI, and so of process code
 	stdin   []byte // nil is none
 	timeout time.Duration
 	// answer finds the answer in the output so far.
@@ -74,7 +73,7 @@ func (c *CLI) command() []string {
 	return c.Command
 }
 
-// stretched is a timeout, times the patience.
+// stretched returns a timeout times the patience.
 func (c *CLI) stretched(d time.Duration) time.Duration {
 	if c.Patience > 0 {
 		d = time.Duration(float64(d) * c.Patience)
@@ -82,8 +81,7 @@ func (c *CLI) stretched(d time.Duration) time.Duration {
 	return d
 }
 
-// ask runs the CLI once. An error says that it did not run, or that ctx is done;
-// everything else is in the result.
+// ask runs the CLI once. An error says that it did not run, or that ctx is done. The result has all else.
 func (c *CLI) ask(ctx context.Context, r request) (result, error) {
 	path, err := c.executable()
 	if err != nil {
@@ -105,8 +103,7 @@ func (c *CLI) ask(ctx context.Context, r request) (result, error) {
 	if r.stdin != nil {
 		cmd.Stdin = bytes.NewReader(r.stdin)
 	}
-	// The CLI dies with the thread that started it, and the guardian kills what the CLI
-	// started.
+	// The CLI dies with the thread that started it, and the guardian kills what the CLI started.
 	guardian.DiesWithParent(cmd.SysProcAttr)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -135,7 +132,7 @@ func givenUp(ctx context.Context, doing string) error {
 	return fmt.Errorf("%s: given up: %w", doing, context.Cause(ctx))
 }
 
-// executable is the program's absolute path.
+// executable returns the program's absolute path.
 func (c *CLI) executable() (string, error) {
 	name := c.command()[0]
 	path, err := exec.LookPath(name)
@@ -151,8 +148,8 @@ func (c *CLI) executable() (string, error) {
 	return path, nil
 }
 
-// dismiss ends a CLI that has answered and keeps running. It searches the output only after
-// a pause in the printing, so that a long output is not searched again and again.
+// dismiss ends a CLI that has answered and keeps running. It searches the output only after a pause in the
+// printing, so that a long output is not searched again and again.
 func (c *CLI) dismiss(ctx context.Context, r request, stdout *tail, stop context.CancelCauseFunc) {
 	tick := time.NewTicker(250 * time.Millisecond)
 	defer tick.Stop()
@@ -182,11 +179,11 @@ func (c *CLI) dismiss(ctx context.Context, r request, stdout *tail, stop context
 	}
 }
 
-// shown is the command as people read it.
+// shown returns the command as people read it.
 func (c *CLI) shown() string { return strings.Join(c.command(), " ") }
 
-// guarded starts a guardian that kills the CLI's process group if this process is killed.
-// Without a guardian, as in a program that cannot be one, only the CLI itself dies then.
+// guarded starts a guardian that kills the CLI's process group if this process is killed. Without a guardian, as in
+// a program that cannot be one, only the CLI itself dies then.
 func guarded(cmd *exec.Cmd) (over func()) {
 	mark, err := machine.RandomName()
 	if err != nil {
@@ -200,8 +197,8 @@ func guarded(cmd *exec.Cmd) (over func()) {
 	return g.Dismiss
 }
 
-// tail keeps the end of what is written to it: at least half of its limit. The answer is
-// near the end, whatever process code printed before.
+// tail keeps the end of what is written to it: at least half of its limit. The answer is near the end, whatever
+// process code printed before.
 type tail struct {
 	limit int
 

@@ -14,8 +14,7 @@ import (
 	"heartbeat/orchestrate/effect"
 )
 
-// What went wrong, for [errors.Is], where somebody asks. The error itself is a sentence: which
-// command failed, for which run, why, and what to do.
+// Kinds of failure, for [errors.Is]. The error is a sentence: which command failed, for which run, why, what to do.
 var (
 	// ErrResolved: the effect has its result, and keeps it.
 	ErrResolved = errors.New("the effect is resolved already")
@@ -23,13 +22,12 @@ var (
 	ErrLocked = errors.New("the run is locked")
 	// ErrTimeout: the CLI did not answer in time, not even the second time.
 	ErrTimeout = errors.New("the babysitter CLI did not answer in time")
-	// ErrOutput: the CLI ended without an answer. Process code causes that if it ends the
-	// program, or waits for something that never comes.
+	// ErrOutput: the CLI ended without an answer. Process code causes that if it ends the program, or waits for
+	// something that never comes.
 	ErrOutput = errors.New("the babysitter CLI gave no answer")
 )
 
-// problem is a sentence for people that matches one of the errors above, and does not have its
-// text.
+// problem is a sentence for people that matches one of the errors above without containing its text.
 type problem struct{ kind, sentence error }
 
 func (p *problem) Error() string { return p.sentence.Error() }
@@ -40,8 +38,7 @@ func fault(kind error, format string, args ...any) error {
 	return &problem{kind, fmt.Errorf(format, args...)}
 }
 
-// sayings are the messages of the CLI, in the order in which they are tried, and what to do
-// about each.
+// sayings are the messages of the CLI, in the order in which they are tried, and what to do about each.
 var sayings = []struct {
 	pattern func() *regexp.Regexp
 	kind    error
@@ -58,7 +55,7 @@ var sayings = []struct {
 		": this is another CLI than the one that heartbeat knows: " + effect.Install},
 }
 
-// explain is the error of a call without an answer.
+// explain returns the error of a call without an answer.
 func (c *CLI) explain(r request, out result) error {
 	said := message(r.command, out.stderr)
 	if out.timedOut {
@@ -82,7 +79,7 @@ func (c *CLI) explain(r request, out result) error {
 	return c.silent(r, out)
 }
 
-// silent is the error of a CLI that ended and printed nothing.
+// silent returns the error of a CLI that ended and printed nothing.
 func (c *CLI) silent(r request, out result) error {
 	how := fmt.Sprintf("ended with status %d", out.code)
 	if out.code < 0 {
@@ -92,6 +89,7 @@ func (c *CLI) silent(r request, out result) error {
 	switch {
 	case r.command == "version":
 		hint = fmt.Sprintf(": is this the babysitter CLI? It is installed with %s", effect.Install)
+	case r.command != "run:iterate": // which alone runs the process
 	case out.code == 0:
 		hint = ": does the process wait for a promise that is never settled?"
 	case out.code > 0:
@@ -110,13 +108,11 @@ func colon(s string) string {
 // thrown matches the first line of a stack trace.
 var thrown = lazily(`(?m)^[A-Za-z]*Error(: |\b).*$`)
 
-// staleLock matches what the CLI prints about the lock of a killed process, before it
-// continues.
+// staleLock matches what the CLI prints about the lock of a killed process, before it continues.
 var staleLock = lazily(`(?m)^Stale lock detected: .*$`)
 
-// message picks the CLI's own message from its error output: an object with name and
-// message; the text after the command's name in brackets; the error that ended the program;
-// or else all of the output.
+// message picks the CLI's own message from its error output: an object with name and message; the text after the
+// command's name in brackets; the error that ended the program; or else all of the output.
 func message(command string, stderr []byte) string {
 	if said, ok := findError(stderr); ok {
 		return said
@@ -165,8 +161,7 @@ func brief(s string) string {
 	return strings.TrimRight(s, ".:")
 }
 
-// lazily compiles a pattern on first use: most commands that link this package never call
-// babysitter.
+// lazily compiles a pattern on first use: most commands that link this package never call babysitter.
 func lazily(pattern string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }

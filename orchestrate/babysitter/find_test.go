@@ -107,3 +107,10 @@ func FuzzExplain(f *testing.F) {
 		assert.Less(t, len(err.Error()), 2000)
 	})
 }
+
+// Only run:iterate runs the process: what another command does not say is no fault of that.
+func TestACommandThatSaysNothing(t *testing.T) {
+	c := &CLI{Command: []string{"babysitter"}}
+	err := c.explain(request{doing: "post the result", command: "task:post"}, result{})
+	require.EqualError(t, err, "post the result: babysitter ended with status 0 without an answer")
+}

@@ -13,13 +13,12 @@ import (
 	"heartbeat/internal/machine"
 )
 
-// lockName is the file by which one heartbeat at a time writes to a run, with an
-// advisory lock (flock(2)) that the CLI does not look at. The file stays. It is at the
-// top of the run, where the CLI has no such file: a folder that the CLI makes anew, such
-// as journal/, would take the lock along.
+// lockName is the file whose advisory lock (flock(2)) admits one heartbeat at a time to write to a run. The CLI
+// ignores it. The file stays. It lies at the top of the run, where the CLI has no such file: a folder that the CLI
+// makes anew, such as journal/, would take the lock along.
 const lockName = ".heartbeat-lock"
 
-// lock waits for other writers up to wait; then the error is [ErrLocked].
+// lock waits for other writers, at most for wait. Then the error is [ErrLocked].
 func (r run) lock(ctx context.Context, wait time.Duration) (*disk.Lock, error) {
 	lock, err := disk.AcquireLock(ctx, filepath.Join(r.dir, lockName), max(wait, 1))
 	switch {
@@ -39,12 +38,10 @@ func (r run) locked() error {
 	return fault(ErrLocked, "work on the run %s: %s does so: wait for it, or end it", r.dir, who)
 }
 
-// retryPause is the pause before the CLI is called again after it did not get the run's
-// lock.
+// retryPause is the pause before the CLI is called again after it did not get the run's lock.
 const retryPause = 250 * time.Millisecond
 
-// writing calls do, which writes to a run, while this process holds heartbeat's lock. It
-// first removes what killed writers left.
+// writing calls do, which writes to a run, under heartbeat's lock. It first removes what killed writers left.
 func (c *CLI) writing(ctx context.Context, r run, do func() error) (err error) {
 	lock, err := r.lock(ctx, c.wait())
 	if err != nil {
@@ -57,8 +54,8 @@ func (c *CLI) writing(ctx context.Context, r run, do func() error) (err error) {
 	return c.retrying(ctx, r, do)
 }
 
-// retrying repeats do while other processes hold the CLI's own lock. The CLI waits ten
-// seconds for the lock, but not if it loses a race, or if the lock cannot be read.
+// retrying repeats do while other processes hold the CLI's own lock. The CLI waits ten seconds for the lock, but
+// not if it loses a race, or if the lock cannot be read.
 func (c *CLI) retrying(ctx context.Context, r run, do func() error) error {
 	for late := time.Now().Add(c.wait()); ; {
 		if err := errors.Join(r.clearLock(c), r.sweepJournal(c)); err != nil {
@@ -81,8 +78,8 @@ func (c *CLI) retrying(ctx context.Context, r run, do func() error) error {
 
 var unfinished = lazily(`^\d+\..*\.json\.tmp-(\d+)-\d+$`)
 
-// sweepJournal removes the temporary files of writers that were killed. The CLI counts them
-// when it numbers the next event, and then takes the gap in the numbers for damage.
+// sweepJournal removes the temporary files of killed writers. The CLI counts them when it numbers the next event,
+// and then takes the gap in the numbers for damage.
 func (r run) sweepJournal(c *CLI) error {
 	entries, err := os.ReadDir(r.journal())
 	if err != nil {

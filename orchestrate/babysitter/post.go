@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 	"unicode/utf8"
 
@@ -17,12 +18,14 @@ import (
 type Result struct {
 	Value   []byte   // any JSON value, unless there is a failure
 	Failure *Failure // nil if there is a value
-	// StartedAt and FinishedAt are when the task was worked on; both zero is now.
+	// StartedAt and FinishedAt are when the task was worked on. Both zero means now.
 	StartedAt, FinishedAt time.Time
+	// Metadata is a JSON object that the run keeps beside the value; nil is none. A result is posted without it
+	// where there is no room for its file.
+	Metadata []byte
 }
 
-// Failure is an error as a run keeps it. The process that awaits the task catches an error
-// with these members.
+// Failure is an error as a run keeps it. The process that awaits the task catches an error with these members.
 type Failure struct {
 	Name    string          `json:"name"` // empty is Error
 	Message string          `json:"message"`
@@ -30,12 +33,12 @@ type Failure struct {
 	Data    json.RawMessage `json:"data,omitempty"` // any JSON, or nothing
 }
 
-// Post gives the effect its result. The CLI does not check whether the process expects such
-// a value. If the process does not catch a failure, the next iteration fails. An effect has
-// one result: if it has one already, the error is [ErrResolved].
+// Post gives the effect its result. The CLI does not check whether the process expects such a value. If the process
+// does not catch a failure, the next iteration fails. An effect has one result: if it has one already, the error is
+// [ErrResolved].
 //
-// If the CLI does not say whether it took the result, the run's journal tells, and the result
-// is posted again if it is missing.
+// If the CLI does not say whether it took the result, Post reads the run's journal, and posts a missing result
+// again.
 func (c *CLI) Post(ctx context.Context, of *runs.Run, effectID string, result Result) (err error) {
 	r := run{of.Dir(), of.ID()}
 	if err := checkEffectID(effectID); err != nil {
@@ -59,6 +62,14 @@ func (c *CLI) Post(ctx context.Context, of *runs.Run, effectID string, result Re
 		const form = "2006-01-02T15:04:05.000Z"
 		args = append(args, "--started-at", result.StartedAt.UTC().Format(form), "--finished-at", result.FinishedAt.UTC().Format(form))
 	}
+	if result.Metadata != nil {
+		if file, err := kept(result.Metadata); err != nil {
+			c.note("the result of the effect %s of the run %s is posted without its metadata: %v: free that folder, or name another one in TMPDIR", effectID, r.dir, err)
+		} else {
+			defer os.Remove(file)
+			args = append(args, "--metadata", file)
+		}
+	}
 	q := request{
 		doing: fmt.Sprintf("post the result of the effect %s of the run %s", effectID, r.dir), command: "task:post", dir: r.projectOf(),
 		args: args, stdin: payload, timeout: postTimeout + time.Duration(len(payload)>>20)*time.Second,
@@ -75,8 +86,7 @@ func (c *CLI) Post(ctx context.Context, of *runs.Run, effectID string, result Re
 	})
 }
 
-// postOnce posts a result. It fails with [ErrTimeout] or [ErrOutput] only if the effect has
-// no result.
+// postOnce posts a result. It fails with [ErrTimeout] or [ErrOutput] only if the effect has no result.
 func (c *CLI) postOnce(ctx context.Context, of *runs.Run, q request, effectID string) error {
 	_, err := c.call(ctx, q)
 	if !errors.Is(err, ErrTimeout) && !errors.Is(err, ErrOutput) {

@@ -21,10 +21,9 @@ type Repaired struct {
 	Backup string
 }
 
-// Repair mends a damaged journal: what cannot be read is dropped and the
-// rest numbered anew. A dropped request comes again under another effect id; an effect
-// whose result was dropped waits for it again. It writes to the run, also where nothing is
-// wrong with it.
+// Repair mends a damaged journal: it drops what cannot be read, and numbers the rest anew. A dropped request comes
+// again under another effect id. An effect whose result was dropped waits for it again. Repair writes to the run
+// even if nothing is wrong with it.
 func (c *CLI) Repair(ctx context.Context, of *runs.Run) (done Repaired, err error) {
 	r := run{of.Dir(), of.ID()}
 	err = c.writing(ctx, r, func() (err error) {
@@ -36,7 +35,7 @@ func (c *CLI) Repair(ctx context.Context, of *runs.Run) (done Repaired, err erro
 
 // repair is [CLI.Repair] for a caller that may write to the run.
 func (c *CLI) repair(ctx context.Context, r run) (Repaired, error) {
-	// The command does not take the CLI's own lock, so its holder is waited for here.
+	// The command does not take the CLI's own lock. ErrLocked has the caller wait for its holder.
 	if holder := r.heldBy(); holder > 0 {
 		return Repaired{}, fault(ErrLocked, "repair the journal of the run %s: process %d works on it", r.dir, holder)
 	}
@@ -52,9 +51,8 @@ func (c *CLI) repair(ctx context.Context, r run) (Repaired, error) {
 
 func (r run) journal() string { return filepath.Join(r.dir, "journal") }
 
-// finishRepair finishes a repair that was killed between its last two steps: the journal
-// was moved aside, and the mended one is not yet in its place. The CLI would take the run
-// for one without events, and request everything again.
+// finishRepair finishes a repair that was killed between its last two steps: the journal was moved aside, and the
+// mended one is not yet in its place. The CLI would find no events, and request everything again.
 func (r run) finishRepair(c *CLI) error {
 	if there, err := disk.Exists(r.journal()); there || err != nil {
 		return err
@@ -83,9 +81,9 @@ func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// Reopen takes an effect's result away, so that the effect waits for another one. The CLI
-// has no command for that, but in a journal without the event of the result the effect
-// still waits, and a repair accepts such a journal. The event is kept in the run's folder.
+// Reopen takes an effect's result away, so that the effect waits for another one. The CLI has no command for that.
+// But in a journal without the event of the result the effect still waits, and a repair accepts such a journal. The
+// event is kept in the run's folder.
 func (c *CLI) Reopen(ctx context.Context, of *runs.Run, effectID string) error {
 	r := run{of.Dir(), of.ID()}
 	if err := checkEffectID(effectID); err != nil {
@@ -116,7 +114,7 @@ func (r run) setResultAside(effectID string) error {
 // maxEvent is more than any event needs, in bytes.
 const maxEvent = 64 << 20
 
-// resolution is the name of the event by which an effect got its result.
+// resolution returns the name of the event by which an effect got its result.
 func (r run) resolution(effectID string) (string, error) {
 	names, err := os.ReadDir(r.journal())
 	for _, n := range names {

@@ -7,7 +7,6 @@ import (
 	"unicode"
 )
 
-// run is a run's folder.
 type run struct {
 	dir string // absolute; links are not resolved
 	id  string
@@ -40,11 +39,10 @@ func checkEffectID(id string) error {
 	return nil
 }
 
-// projectOf is the folder that process code expects to run in; empty if the run does not
-// lie in a project.
+// projectOf returns the folder that process code expects to run in, or "" for a run outside of a project.
 func (r run) projectOf() string { return Project(r.dir) }
 
-// Project is P for a run in P/.a5c/runs, and empty for a run anywhere else.
+// Project returns P for a run in P/.a5c/runs, and "" for a run anywhere else.
 func Project(runDir string) string {
 	all := filepath.Dir(runDir)
 	dot := filepath.Dir(all)

@@ -13,7 +13,7 @@ import (
 const (
 	// MeasuredVersion is the version of the CLI whose behaviour heartbeat knows.
 	MeasuredVersion = "0.0.187"
-	// DefaultCommand is the command of babysitter where the user names none.
+	// DefaultCommand calls babysitter if the user names no command.
 	DefaultCommand = "babysitter"
 	// Npx is the command that runs the CLI without installing it.
 	Npx = "npx -y -p @a5c-ai/babysitter-sdk@" + MeasuredVersion + " babysitter"
@@ -21,9 +21,8 @@ const (
 	Install = "npm install -g @a5c-ai/babysitter-sdk@" + MeasuredVersion
 )
 
-// ParseCommand splits a command line for the CLI into words, as a shell does. A path with
-// blanks is quoted, or is the whole line and names an existing file. A program with a
-// slash is a path, and is returned as an absolute one.
+// ParseCommand splits a command line for the CLI into words, as a shell does. A path with blanks is quoted, or is
+// the whole line and names an existing file. A program with a slash is a path, and is returned as an absolute one.
 func ParseCommand(line string) (words []string, err error) {
 	if info, err := os.Stat(line); err == nil && info.Mode().IsRegular() && isPath(line) {
 		words = []string{line}

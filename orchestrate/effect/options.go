@@ -8,7 +8,6 @@ import (
 // Breakpoints says what happens to a run's question to a person.
 type Breakpoints string
 
-// The treatments of a question.
 const (
 	// Ask has the agent ask its person.
 	Ask Breakpoints = "ask"
@@ -21,7 +20,6 @@ const (
 // Unresolved says what happens to an effect whose entry was set aside.
 type Unresolved string
 
-// The treatments of such an effect.
 const (
 	// PostError tells the process, which may catch the error.
 	PostError Unresolved = "post-error"
@@ -29,7 +27,7 @@ const (
 	Leave Unresolved = "hold"
 )
 
-// The kinds of effects that can be carried out here instead of by the agent.
+// Kinds of effects that a step can carry out itself, without the agent.
 const (
 	Node  = "node"
 	Shell = "shell"
@@ -41,10 +39,9 @@ const (
 	DefaultUnresolved   = Leave
 	DefaultRejectReason = "nobody is there to approve it"
 	DefaultMaxSteps     = 256 // times that the process is run
-	DefaultMaxIdle      = 10  // times in a row that the process is run without progress
 )
 
-// CheckExecute returns an error that names the kinds which cannot be carried out here.
+// CheckExecute returns an error that names the kinds which a step cannot carry out.
 func CheckExecute(kinds []string) error {
 	var unknown []string
 	for _, kind := range kinds {

@@ -1,9 +1,9 @@
-// Package prompt writes what the agent reads about a run: one text for each effect that the
-// run asks for, one for the end of the run, and one for its failure.
+// Package prompt writes what the agent reads about a run: one text for each effect that the run asks for, one for
+// the end of the run, and one for its failure.
 //
-// A text says what is asked, where the whole task is, and which command hands the result
-// over. Everything that comes from the task is in a fence that is longer than any fence in
-// it, so that nothing in the task can pass for heartbeat's own words.
+// A text says what is asked, where the whole task is, and which command hands the result over. Everything from the
+// task is in a fence that is longer than any fence in it, so that nothing in the task can pass for heartbeat's own
+// words.
 package prompt
 
 import (
@@ -24,10 +24,9 @@ type Effect struct {
 	Task           []byte // the content of the task file, JSON
 	// TaskFile is the absolute path of the task file. The agent writes the result beside it.
 	TaskFile string
-	// InputsFile is the absolute path of the inputs if they have a file of their own; empty
-	// if they are in the task file, or if there are none.
+	// InputsFile is the absolute path of the inputs, or "" if they are in the task file or there are none.
 	InputsFile string
-	// SchemaFault is why the schema of the result cannot be used; empty if it can.
+	// SchemaFault is why the schema of the result cannot be used, or "".
 	SchemaFault string
 }
 
@@ -36,8 +35,7 @@ func (e Effect) ValueFile() string {
 	return filepath.Join(filepath.Dir(e.TaskFile), "output.json")
 }
 
-// TextFile is the path where the agent is told to put the output of a program, beside the
-// task.
+// TextFile is the path where the agent is told to put the output of a program, beside the task.
 func (e Effect) TextFile() string {
 	return filepath.Join(filepath.Dir(e.TaskFile), "output.txt")
 }
@@ -54,17 +52,17 @@ func (e Effect) Schema() []byte {
 	return []byte(schema.Raw)
 }
 
-// get is a part of the task.
+// get returns a part of the task.
 func (e Effect) get(path string) gjson.Result { return gjson.GetBytes(e.Task, path) }
 
-// MessageCounts reports whether the last message of the turn is the result, as text, if
-// none was handed over. This holds for an agent or a skill that may answer freely.
+// MessageCounts reports whether the last message of the turn is the result, as text, if none was handed over. This
+// holds for an agent or a skill that may answer freely.
 func (e Effect) MessageCounts() bool {
 	return (e.known() == "agent" || e.known() == "skill") && e.Schema() == nil
 }
 
-// TimeLimit is how long an agent, a skill or an orchestrator task may take; 0 if the task
-// does not say. Processes put it in several places.
+// TimeLimit is how long an agent, a skill or an orchestrator task may take, or 0 if the task does not say.
+// Processes put it in several places.
 func (e Effect) TimeLimit() time.Duration {
 	var of gjson.Result
 	switch e.known() {
@@ -93,11 +91,11 @@ func (e Effect) limit(w *writer) {
 	}
 }
 
-// The flags of the command that hands a result over: the path of a JSON value, the path of a
-// text, and the reason why there is no result.
+// Flags of the command that hands over: the path of a JSON value, the path of a text, a text, why there is none.
 const (
 	valueFile = "--value-file"
 	textFile  = "--text-file"
+	emptyText = "--text"
 	failure   = "--error"
 )
 
@@ -112,10 +110,15 @@ func (e Effect) writeHandOver(w *writer) {
 	}
 	switch e.known() {
 	case "shell", "node":
-		w.line("The result is what it prints to stdout. Put that into ", words.Shell(e.TextFile()), ", and hand it over:")
-		w.command(e.result(textFile, e.TextFile())...)
-		if e.Kind == "node" {
-			w.line("If it prints JSON, use ", valueFile, " in place of ", textFile, ".")
+		if e.get(e.Kind+".captureOutput").Type == gjson.False {
+			w.line("What it prints is not wanted. Once it has ended, hand that over:")
+			w.command(e.result(emptyText, "")...)
+		} else {
+			w.line("The result is what it prints to stdout. Put that into ", words.Shell(e.TextFile()), ", and hand it over:")
+			w.command(e.result(textFile, e.TextFile())...)
+			if e.Kind == "node" {
+				w.line("If it prints JSON, use ", valueFile, " in place of ", textFile, ".")
+			}
 		}
 		w.line("If it does not end as it should:")
 		w.command(e.result(failure, "what went wrong")...)
@@ -139,7 +142,7 @@ func (e Effect) writeHandOver(w *writer) {
 	}
 }
 
-// result is the command that hands a result over, with one of its flags.
+// result returns the command that hands a result over, with one of its flags.
 func (e Effect) result(flag, value string) []string {
 	return []string{e.Program, "result", "--inbox", e.Inbox, e.ID, flag, value}
 }

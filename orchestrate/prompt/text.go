@@ -49,7 +49,7 @@ var kinds = map[string]string{
 	"":                  "asks for a task of a kind of its own",
 }
 
-// known is the kind, or "" if the kind is unknown or the task lacks what the kind needs.
+// known returns the kind, or "" if it is unknown or the task lacks what the kind needs.
 func (e Effect) known() string {
 	known := false
 	switch e.Kind {
@@ -96,9 +96,6 @@ func (e Effect) node(w *writer) {
 	}
 	w.block("sh", words.Shell(command...))
 	e.circumstances(w, node)
-	if node.Get("env").Exists() {
-		w.line("Set the environment variables that the task file has under node.env.")
-	}
 }
 
 func (e Effect) shell(w *writer) {
@@ -117,6 +114,9 @@ func (e Effect) circumstances(w *writer, spec gjson.Result) {
 	}
 	if ms, err := strconv.ParseInt(text(spec.Get("timeoutMs")), 10, 64); err == nil && ms > 0 {
 		w.line("Give it ", (time.Duration(ms) * time.Millisecond).String(), ".")
+	}
+	if spec.Get("env").Exists() {
+		w.line("Set the environment variables that the task file has under ", e.Kind, ".env.")
 	}
 }
 
@@ -163,8 +163,7 @@ func (e Effect) question() string {
 	return cmp.Or(text(e.payload().Get("question")), text(e.get("title")))
 }
 
-// payload is what a process passes on. The SDK puts it into the metadata, or under a name
-// that depends on the kind.
+// payload returns what a process passes on: in the metadata, or under a name that depends on the kind.
 func (e Effect) payload() gjson.Result {
 	p := e.get("metadata.payload")
 	switch {
@@ -189,8 +188,8 @@ func (e Effect) inputs(w *writer) {
 	}
 }
 
-// Completion tells the agent how to finish a run. The proof is in no other text; output is the
-// absolute path of what the run returned, empty if it returned nothing.
+// Completion tells the agent how to finish a run. No other text has the proof. output is the absolute path of what
+// the run returned, or "" if it returned nothing.
 func Completion(runID, proof, output string) string {
 	var w writer
 	w.line("The run ", name(runID), " is complete.")
@@ -204,8 +203,7 @@ func Completion(runID, proof, output string) string {
 	return w.String()
 }
 
-// Failure asks the agent to mend the process of a run, which threw an error. asks says that a
-// person has to accept code that was changed.
+// Failure asks the agent to fix a process that threw an error. asks says that a person has to accept changed code.
 func Failure(runID, runDir, thrown string, asks bool) string {
 	var w writer
 	w.line("The run ", name(runID), " failed:")

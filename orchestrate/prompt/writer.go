@@ -13,7 +13,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// maxInline bounds each part of a task in a text, in bytes. The task file has all of it.
+// maxInline limits each part of a task in a text, in bytes. The task file has all of it.
 const maxInline = 16 << 10
 
 // writer builds a text.
@@ -71,7 +71,7 @@ func longestRun(s string, c byte) (longest int) {
 	return longest
 }
 
-// name is a name from outside, safe on one line.
+// name returns a name from outside, safe on one line.
 func name(s string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:", r)
@@ -123,7 +123,7 @@ func (w *writer) block(language, s string) {
 	}
 }
 
-// list has one line for each item of a list. Any other value is as it is.
+// list returns a line for each item of a list, and any other value as [text] does.
 func list(v gjson.Result) string {
 	if !v.IsArray() {
 		return text(v)
@@ -135,7 +135,7 @@ func list(v gjson.Result) string {
 	return strings.Join(lines, "\n")
 }
 
-// text is a string without its quotes, any other value as JSON.
+// text returns a string without its quotes, and any other value as JSON.
 func text(v gjson.Result) string {
 	if v.Type == gjson.String {
 		return strings.TrimSpace(v.Str)

@@ -41,7 +41,7 @@ func put(t testing.TB, journal string, seq int, text string) {
 }
 
 func BenchmarkState(b *testing.B) {
-	for _, n := range []int{10, 1000} {
+	for _, n := range []int{10, 1000, 5000} {
 		r := long(b, n)
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
 			for b.Loop() {

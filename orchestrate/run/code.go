@@ -18,11 +18,11 @@ import (
 	"heartbeat/internal/disk"
 )
 
-// Code is what a step of a run executes, as far as that can be told without executing it: a
-// digest for each file, and for each package of the project.
+// Code is what a step of a run executes, as far as it can be known without executing it: a digest for each file,
+// and for each package of the project.
 type Code map[string]string
 
-// What is looked at, at most: more is nobody's process.
+// Limits of the search. No real process is larger.
 const (
 	maxCode  = 64 << 20 // bytes of modules
 	maxFiles = 200_000  // in packages
@@ -30,14 +30,14 @@ const (
 
 const (
 	theEntry  = "run.json"  // which module the process is
-	missing   = "-"         // nothing is there, and something would be taken
+	missing   = "-"         // nothing is there; a file would be used
 	elsewhere = "elsewhere" // a package outside of the project counts as part of the system
 	modules   = "node_modules"
 )
 
-// Code finds the process's module and what it and its imports name by literals, the packages of
-// the project that these need, and what babysitter's command takes from the project: its own
-// package, a dispatcher of hooks, npm's settings, and the command itself.
+// Code finds the process's module, the modules that it and its imports name by literals, and the packages of the
+// project that these need. It adds what babysitter's command takes from the project: its own package, a dispatcher
+// of hooks, npm's settings, and the command itself.
 func (r *Run) Code(project string, command []string) (Code, error) {
 	entry := r.entry
 	if !filepath.IsAbs(entry) {
@@ -92,13 +92,13 @@ func (c Code) Differs(other Code) (names []string) {
 type scanner struct {
 	project string
 	parts   Code
-	queue   []func() // what is still to be looked at
+	queue   []func() // still to be looked at
 	room    int64
 	files   int
 	err     error
 }
 
-// module adds a file, and has what it imports looked at. It reports whether it is there.
+// module adds a file and queues what it imports. It reports whether the file exists.
 func (s *scanner) module(path string) bool {
 	if is, known := s.parts[path]; known {
 		return is != missing
@@ -156,7 +156,7 @@ func (s *scanner) imported(name, dir string) {
 	}
 }
 
-// file adds what node takes for a path, and what it would prefer to that.
+// file adds what node loads for a path, and what node would prefer to that.
 func (s *scanner) file(path string) {
 	for _, ending := range []string{"", ".js", ".json", ".node", ".mjs", ".cjs", ".ts", ".mts", "/package.json", "/index.js", "/index.json", "/index.node"} {
 		if !s.module(path + ending) {
@@ -174,7 +174,7 @@ func (s *scanner) file(path string) {
 	}
 }
 
-// mapped adds the package.json that says what names with a # mean, and the files in it.
+// mapped adds the package.json that resolves names with a #, and the files in it.
 func (s *scanner) mapped(dir string) {
 	for ; ; dir = filepath.Dir(dir) {
 		path := filepath.Join(dir, "package.json")
@@ -230,8 +230,7 @@ func (s *scanner) bare(name, dir string) {
 	}
 }
 
-// pack adds a package: its files by their stamps, which nobody can set back who is not root,
-// and the packages that it needs.
+// pack adds a package and those that it needs. Its files count by their stamps, which only root can set back.
 func (s *scanner) pack(dir string) {
 	if is, known := s.parts[dir+"/"]; known && is != missing {
 		return
@@ -257,7 +256,7 @@ func (s *scanner) pack(dir string) {
 	}
 }
 
-// tree is a digest of the stamps of all files of a directory, without packages in it.
+// tree returns a digest of the stamps of all files in a directory, without the packages in it.
 func (s *scanner) tree(dir string) string {
 	sum := sha256.New()
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -288,8 +287,7 @@ func (s *scanner) tree(dir string) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// hooks adds what babysitter's command starts at each iteration, where a dispatcher of hooks is
-// found from the project's root on upwards.
+// hooks adds what babysitter runs at each iteration, if a dispatcher of hooks is in the project's root or above.
 func (s *scanner) hooks(root string) {
 	for dir := root; ; dir = filepath.Dir(dir) {
 		hooks := filepath.Join(dir, "plugins", "babysitter", "hooks")
@@ -310,7 +308,7 @@ func (s *scanner) hooks(root string) {
 
 func (s *scanner) fail(err error) { s.err = errors.Join(s.err, err) }
 
-// packageOf is the directory of the package that a file belongs to, if it does.
+// packageOf returns the directory of the package that a file belongs to, if any.
 func packageOf(path string) (dir string, in bool) {
 	at := strings.LastIndex(path, "/"+modules+"/")
 	if at < 0 {

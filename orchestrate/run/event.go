@@ -9,7 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// The events that decide something. Other events only count.
+// Events that decide something. Other events only count.
 const (
 	runCreated      = "RUN_CREATED"
 	runCompleted    = "RUN_COMPLETED"
@@ -18,8 +18,7 @@ const (
 	effectResolved  = "EFFECT_RESOLVED"
 )
 
-// event is one file of the journal. Like babysitter, this package ignores the checksum in
-// it: a person may have mended the file.
+// event is one file of the journal. Like babysitter, this package ignores its checksum: people may have edited it.
 type event struct {
 	seq  int
 	kind string // "" if babysitter does not know it
@@ -45,7 +44,7 @@ func parseEvent(seq int, text []byte) (event, error) {
 	return e, nil
 }
 
-// parse reads JSON as JavaScript does, which replaces bytes that are no text.
+// parse reads JSON as JavaScript does, which replaces bytes that are not UTF-8.
 func parse(text []byte) (v gjson.Result, err error) {
 	if !json.Valid(text) {
 		return v, errNoJSON
@@ -53,7 +52,7 @@ func parse(text []byte) (v gjson.Result, err error) {
 	return gjson.ParseBytes(bytes.ToValidUTF8(text, []byte("\uFFFD"))), nil
 }
 
-// parseObject reads a file that is to be a JSON object.
+// parseObject reads a file that must be a JSON object.
 func parseObject(text []byte) (m gjson.Result, err error) {
 	if m, err = parse(text); err == nil && !m.IsObject() {
 		err = errors.New("not a JSON object")
@@ -61,7 +60,7 @@ func parseObject(text []byte) (m gjson.Result, err error) {
 	return m, err
 }
 
-// object is a value that is an object; any other has no members.
+// object returns a value that is an object. Any other has no members.
 func object(v gjson.Result) gjson.Result {
 	if !v.IsObject() {
 		return gjson.Result{}
@@ -69,7 +68,7 @@ func object(v gjson.Result) gjson.Result {
 	return v
 }
 
-// list are the items of a list; any other value has none.
+// list returns the items of a list. Any other value has none.
 func list(v gjson.Result) []gjson.Result {
 	if !v.IsArray() {
 		return nil
@@ -77,7 +76,7 @@ func list(v gjson.Result) []gjson.Result {
 	return v.Array()
 }
 
-// text is a member that is a string, "" for any other.
+// text returns a member that is a string, or "".
 func (e event) text(name string) string { return e.data.Get(name).Str }
 
 // effect reads an EFFECT_REQUESTED.

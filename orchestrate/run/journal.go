@@ -14,8 +14,7 @@ import (
 // folder is a journal's directory.
 type folder string
 
-// errMoved says that a listed file is gone: the journal has to be read again. A repaired one
-// has other names.
+// errMoved says that a listed file is gone: the journal has to be read again. A repaired one has other names.
 var errMoved = errors.New("it is listed, and is not there")
 
 // damaged is why babysitter refuses a journal, and what helps.
@@ -23,16 +22,15 @@ type damaged struct{ why, remedy string }
 
 func (d *damaged) Error() string { return d.why + ": " + d.remedy }
 
-// run:repair-journal drops events that are not JSON or request something a second time,
-// and numbers the rest anew. It keeps events that make no sense, and babysitter refuses
-// the journal after that, too.
+// run:repair-journal drops events that are not JSON or request something a second time, and numbers the rest anew.
+// It keeps events that make no sense, and babysitter still refuses the journal.
 const (
 	repair  = "run:repair-journal mends it"
 	remove  = "remove that file, and run:repair-journal mends the rest"
 	restore = "restore it"
 )
 
-// names are the names of the events, in the order in which babysitter reads them.
+// names returns the names of the events, in the order in which babysitter reads them.
 func (f folder) names() ([]string, error) {
 	all, err := os.ReadDir(string(f)) // sorted
 	if err != nil {
@@ -47,8 +45,7 @@ func (f folder) names() ([]string, error) {
 	return names, checkNames(names)
 }
 
-// checkNames checks the names as babysitter does: SEQ.ULID.json, with the SEQs 1, 2, 3 and
-// so on, and with ULIDs that rise.
+// checkNames checks the names as babysitter does: SEQ.ULID.json, with SEQs from 1 without gaps, and rising ULIDs.
 func checkNames(names []string) error {
 	last := ""
 	for i, name := range names {
@@ -66,8 +63,7 @@ func checkNames(names []string) error {
 	return nil
 }
 
-// splitName splits a name. Babysitter would also read other forms of a number, which nobody
-// writes.
+// splitName splits a name. Babysitter would also read other forms of a number, which nobody writes.
 func splitName(name string) (seq int, ulid string, ok bool) {
 	number, rest, _ := strings.Cut(strings.TrimSuffix(name, ".json"), ".")
 	ulid, _, _ = strings.Cut(rest, ".")
@@ -83,8 +79,7 @@ func splitName(name string) (seq int, ulid string, ok bool) {
 	return seq, ulid, true
 }
 
-// event reads and parses one event. An error that matches [errMoved] says that
-// the journal changed meanwhile.
+// event reads and parses one event. The error matches [errMoved] if the journal changed meanwhile.
 func (f folder) event(seq int, name string) (event, error) {
 	text, err := f.read(name)
 	if err != nil {
@@ -111,8 +106,11 @@ func (f folder) read(name string) ([]byte, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: %w", name, errMoved)
 	}
-	if info, unknown := disk.StatFile(path); err != nil && unknown == nil && (!info.IsRegular || info.Size > maxFile) {
+	if err == nil {
+		return text, nil
+	}
+	if info, unknown := disk.StatFile(path); unknown == nil && (!info.IsRegular || info.Size > maxFile) {
 		return nil, &damaged{name + " is not a file of text, or has over 64 MiB", remove}
 	}
-	return text, err
+	return nil, err
 }

@@ -1,14 +1,13 @@
 // Package run reads the directory of a babysitter run, and never writes to it.
 //
-// A run is a process that asks for effects (a shell command, a question to a person, work
-// for an agent) and continues when they are answered. The run is its journal, a folder
-// with one file for each event, named SEQ.ULID.json. The babysitter command derives
-// everything else from the journal, and so does this package: it refuses what the command
-// refuses, and otherwise comes to the same result. It exists because a turn cannot wait a
+// A run is a process that asks for effects (a shell command, a question to a person, work for an agent) and
+// continues when they are answered. The run is its journal, a folder with one file for each event, named
+// SEQ.ULID.json. The babysitter command derives everything else from the journal, and so does this package: it
+// refuses what the command refuses, and otherwise comes to the same result. It exists because a turn cannot wait a
 // quarter of a second for Node to start.
 //
-// The command writes each event to a temporary file and renames it, so an event in the
-// journal is complete. An event that cannot be read is damage, even if it is the last.
+// The command writes each event to a temporary file and renames it, so an event in the journal is complete. An
+// event that cannot be read is damage, even if it is the last.
 package run
 
 import (
@@ -19,6 +18,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"sync"
 	"syscall"
 
 	"github.com/tidwall/gjson"
@@ -29,27 +29,29 @@ import (
 // Layout is the one version of a run directory that this package reads.
 const Layout = "2026.01-storage-preview"
 
-// What can be wrong with a run, for [errors.Is].
+// Faults of a run, for [errors.Is].
 var (
 	ErrNoRun   = errors.New("there is no such run")                    // no directory, or none with a run.json
 	ErrLayout  = errors.New("the run is of a layout that is not read") // another version than Layout
-	ErrCorrupt = errors.New("the run is damaged")                      // run.json, the journal or a task; babysitter refuses it, too
+	ErrCorrupt = errors.New("the run is damaged")                      // babysitter refuses it, too
 	ErrNoTask  = errors.New("the run has no such task")                // no tasks/ID/task.json
 )
 
-// Run is a run directory as its run.json describes it. It holds no file open and
-// may be used from several goroutines.
+// Run is a run directory as its run.json describes it. It holds no file open. Several goroutines may use it.
 type Run struct {
 	dir       string
 	id        string
 	processID string
 	proof     string
 	prompt    string
-	entry     string // the module of the process, as run.json has it
+	entry     string // module of the process, as in run.json
+
+	mu   sync.Mutex
+	last memo // what State found last
 }
 
-// Open reads run.json in dir, which must be absolute. Errors match [ErrNoRun],
-// [ErrLayout] or [ErrCorrupt], or are about reading itself.
+// Open reads run.json in dir, which must be absolute. Errors match [ErrNoRun], [ErrLayout] or [ErrCorrupt], or are
+// about reading itself.
 func Open(dir string) (*Run, error) {
 	if !filepath.IsAbs(dir) {
 		return nil, fmt.Errorf("open run %q: the path is not absolute", dir)
@@ -93,7 +95,7 @@ func damagedRun(dir, why string) error {
 	return fmt.Errorf("open run %s: run.json: %s: restore it, since run:repair-journal only mends the journal: %w", dir, why, ErrCorrupt)
 }
 
-// derivedProof is the proof that babysitter uses for a run without one.
+// derivedProof returns the proof that babysitter uses for a run without one.
 func derivedProof(id string) string {
 	sum := sha256.Sum256([]byte(id + ":babysitter-completion-secret-v1"))
 	return hex.EncodeToString(sum[:])
@@ -108,16 +110,14 @@ func (r *Run) ProcessID() string { return r.processID }
 // Dir is the absolute path of the run directory.
 func (r *Run) Dir() string { return r.dir }
 
-// Proof is the secret that an agent has to name when the run is completed. It exists from
-// the start: do not reveal it earlier.
+// Proof is the secret that an agent has to name once the run is completed. Do not reveal it earlier.
 func (r *Run) Proof() string { return r.proof }
 
 // Prompt is the prompt that the run was created with, or "".
 func (r *Run) Prompt() string { return r.prompt }
 
-// maxFile is more than any file of a run needs: larger inputs and results have files of
-// their own.
+// maxFile is more than any file of a run needs: larger inputs and results have files of their own.
 const maxFile = 64 << 20
 
-// readFile reads a file of the run, which belongs to the user: links are followed.
+// readFile reads a file of the run. The run belongs to the user, so links are followed.
 func readFile(path string) ([]byte, error) { return disk.ReadFile(path, maxFile) }

@@ -61,3 +61,41 @@ func TestOpenRefuses(t *testing.T) {
 	_, err = run.Open("r1")
 	assert.ErrorContains(t, err, "absolute")
 }
+
+// A second look at a journal reads what is new, and what the first one found does not change.
+func TestALookAtAJournalThatHasGrown(t *testing.T) {
+	t.Parallel()
+	dir := write(t, runJSON)
+	journal := filepath.Join(dir, "journal")
+	require.NoError(t, os.Mkdir(journal, 0o700))
+	put(t, journal, 1, `{"type":"RUN_CREATED","data":{}}`)
+	put(t, journal, 2, `{"type":"EFFECT_REQUESTED","data":{"effectId":"E1","invocationKey":"p1:S1:work","invocationHash":"h","stepId":"S1","taskId":"work","kind":"agent","taskDefRef":"tasks/E1/task.json"}}`)
+	r, err := run.Open(dir)
+	require.NoError(t, err)
+	before, err := r.State()
+	require.NoError(t, err)
+	before.Pending[0].Label = "the caller's own"
+	same, err := r.State()
+	require.NoError(t, err)
+	assert.Equal(t, run.Requested, same.Effect("E1"))
+	assert.Empty(t, same.Pending[0].Label)
+	put(t, journal, 3, `{"type":"EFFECT_RESOLVED","data":{"effectId":"E1","status":"ok"}}`)
+	after, err := r.State()
+	require.NoError(t, err)
+	assert.Empty(t, after.Pending)
+	assert.Equal(t, run.ResolvedOK, after.Effect("E1"))
+	require.Len(t, before.Pending, 1)
+	assert.Equal(t, "E1", before.Pending[0].ID)
+	assert.Equal(t, run.Requested, before.Effect("E1"))
+
+	// A repaired one has other names.
+	put(t, journal, 4, "no event")
+	_, err = r.State()
+	require.ErrorIs(t, err, run.ErrCorrupt)
+	require.NoError(t, os.RemoveAll(journal))
+	require.NoError(t, os.Mkdir(journal, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(journal, "000001.01M8ZWJR3K97NXC3V000000001.json"), []byte(`{"type":"RUN_COMPLETED","data":{}}`), 0o600))
+	repaired, err := r.State()
+	require.NoError(t, err)
+	assert.Equal(t, run.Completed, repaired.Status)
+}

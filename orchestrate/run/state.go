@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"time"
@@ -12,10 +13,10 @@ import (
 // Status is the state of a run.
 type Status string
 
-// The states of a run, as run:status names them. A run is completed or failed if the last
-// of the events RUN_CREATED, RUN_COMPLETED and RUN_FAILED says so; otherwise it is waiting
-// while an effect is pending, and else created. Created is also the state between the last
-// answer and the next run:iterate, so it means: call run:iterate.
+// The states of a run, as run:status names them. A run is completed or failed if the last of the events
+// RUN_CREATED, RUN_COMPLETED and RUN_FAILED says so. Otherwise it is waiting while an effect is pending, and else
+// created. Created is also the state between the last answer and the next run:iterate, so it means: call
+// run:iterate.
 const (
 	Created   Status = "created"
 	Waiting   Status = "waiting"
@@ -38,20 +39,19 @@ const (
 type State struct {
 	Status  Status
 	LastSeq int // of the last event; 0 for an empty journal
-	// Moved is the seq of the last event that changed the run. Notes, such as those of
-	// babysitter's own hook, do not count.
+	// Moved is the seq of the last event that changed the run. Notes, as of babysitter's own hook, do not count.
 	Moved int
 
-	// Pending are the effects without an answer, in the order of their requests. An effect
-	// that the process no longer asks for, because it was edited or took another branch,
-	// stays here for ever: only run:iterate tells those apart.
+	// Pending are the effects without an answer, in the order of their requests. An effect that the process no
+	// longer asks for, because it was edited or took another branch, stays here for ever: only run:iterate tells
+	// those apart.
 	Pending []Effect
 
-	Failure *Failure // the last one, even if the run continued after it; nil for none
+	Failure *Failure // the last one, even if the run continued after it, or nil
 
 	life    string                  // the kind of the last of RUN_CREATED, RUN_COMPLETED and RUN_FAILED
 	effects map[string]EffectStatus // of every effect
-	keys    map[string]bool         // the invocation keys, none of which may occur twice
+	keys    map[string]bool         // invocation keys, none of which may occur twice
 }
 
 // Effect is one thing that a process asked for. Its [Task] has the details.
@@ -63,19 +63,18 @@ type Effect struct {
 	RequestedAt time.Time
 }
 
-// Failure is an error that ended the process. If a failed run is iterated again and fails
-// again, that is another RUN_FAILED: deliver each Seq once.
+// Failure is an error that ended the process. If a failed run is iterated again and fails again, that is another
+// RUN_FAILED: deliver each Seq once.
 type Failure struct {
 	Seq                  int // of the RUN_FAILED event
 	Name, Message, Stack string
 }
 
-// Effect is the state of an effect.
 func (s State) Effect(id string) EffectStatus { return s.effects[id] }
 
-// State reads the journal. Errors match [ErrCorrupt] if babysitter refuses the journal. An
-// empty journal is that of a run which is being created. If there is no journal folder,
-// babysitter would begin again with every effect; that is [ErrCorrupt], too.
+// State reads the journal. Errors match [ErrCorrupt] if babysitter refuses the journal. An empty journal belongs to
+// a run that is being created. A missing journal folder is [ErrCorrupt], too: babysitter would begin again with
+// every effect.
 func (r *Run) State() (State, error) {
 	for n := 1; ; n++ {
 		s, err := r.read()
@@ -89,28 +88,53 @@ func (r *Run) State() (State, error) {
 	}
 }
 
-// read reads the journal as it is now.
+// fresh is for how long events that were read are not read again. Babysitter never changes one, and a
+// person who mends a journal takes longer than the looks of one step.
+const fresh = 5 * time.Second
+
+// memo is what the last look at a journal found.
+type memo struct {
+	names []string
+	state State
+	since time.Time // when the first of them was read
+}
+
+// read reads the journal as it is now: of one that has grown since the last look the new events alone.
 func (r *Run) read() (s State, err error) {
 	f := folder(filepath.Join(r.dir, "journal"))
 	names, err := f.names()
 	if err != nil {
 		return s, err
 	}
-	s = State{Status: Created, effects: map[string]EffectStatus{}, keys: map[string]bool{}}
-	for i, name := range names {
-		e, err := f.event(i+1, name)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m := memo{since: time.Now(), state: State{Status: Created, effects: map[string]EffectStatus{}, keys: map[string]bool{}}}
+	if old := r.last; time.Since(old.since) < fresh && len(names) >= len(old.names) && slices.Equal(names[:len(old.names)], old.names) {
+		m = old
+	}
+	if s = m.state; len(names) > len(m.names) {
+		s = s.clone() // what was returned before does not change
+	}
+	for i := len(m.names); i < len(names); i++ {
+		e, err := f.event(i+1, names[i])
 		if err != nil {
 			return s, err
 		}
 		if err := s.add(e); err != nil {
-			return s, fault(e.seq, name, err)
+			return s, fault(e.seq, names[i], err)
 		}
 	}
+	r.last = memo{names, s, m.since}
+	s.Pending = slices.Clone(s.Pending) // the caller's own
 	return s, nil
 }
 
-// A journal that changes while it is read is read again. There is none for a moment while
-// run:repair-journal puts the repaired one in place.
+func (s State) clone() State {
+	s.Pending, s.effects, s.keys = slices.Clone(s.Pending), maps.Clone(s.effects), maps.Clone(s.keys)
+	return s
+}
+
+// A journal that changes while it is read is read again. run:repair-journal leaves none for a moment.
 const (
 	tries = 5
 	pause = 2 * time.Millisecond

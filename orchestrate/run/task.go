@@ -12,17 +12,17 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Task is the definition of an effect: tasks/ID/task.json. Babysitter does not check it, so
-// a member of an unexpected type reads as zero; Raw has the original.
+// Task is the definition of an effect: tasks/ID/task.json. Babysitter does not check it, so a member of an
+// unexpected type reads as zero. Raw has the original.
 type Task struct {
 	Kind, Title, StepID string
-	// Command is what a task of kind "node" or "shell" has run; nil if it names none.
+	// Command is what a task of kind "node" or "shell" runs, or nil if it names none.
 	Command *Command
-	// Question is what a breakpoint asks a person: its title, or its kind, where nothing else
-	// is there. Choices are the names by which an answer may choose one of its options.
+	// Question is what a breakpoint asks a person, or else its title or kind. Choices are the names by which an
+	// answer may choose one of its options.
 	Question string
 	Choices  []string
-	// InputsPath is the absolute path of the inputs if they are over 1 MiB, and "" otherwise.
+	// InputsPath is the absolute path of the inputs if they are over 1 MiB, else "".
 	InputsPath string
 	Raw        []byte // all of task.json
 }
@@ -34,10 +34,10 @@ type Command struct {
 	Env     []string      // NAME=VALUE, perhaps with secrets
 	Timeout time.Duration // 0 for none
 	Success int           // the exit status that counts as success
+	Silent  bool          // what it prints is not its result
 }
 
-// Task reads the definition of an effect. Errors match [ErrNoTask] or [ErrCorrupt], or come
-// from reading the file.
+// Task reads the definition of an effect. Errors match [ErrNoTask] or [ErrCorrupt], or come from reading the file.
 func (r *Run) Task(effectID string) (Task, error) {
 	text, err := r.readTask(effectID, "task.json")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -93,15 +93,10 @@ func nodeCommand(m gjson.Result) *Command {
 	if entry == "" {
 		return nil
 	}
-	c := &Command{Argv: []string{"node", entry}, Cwd: m.Get("cwd").Str, Timeout: timeout(m)}
+	c := commandOf(m, "node", entry)
 	for _, arg := range list(m.Get("args")) {
 		if arg.Type == gjson.String {
 			c.Argv = append(c.Argv, arg.Str)
-		}
-	}
-	for name, value := range object(m.Get("env")).Map() {
-		if value.Type == gjson.String {
-			c.Env = append(c.Env, name+"="+value.Str)
 		}
 	}
 	return c
@@ -112,15 +107,27 @@ func shellCommand(m gjson.Result) *Command {
 	if line == "" {
 		return nil
 	}
-	return &Command{Argv: []string{"sh", "-c", line}, Cwd: m.Get("cwd").Str, Timeout: timeout(m), Success: int(m.Get("expectedExitCode").Num)}
+	c := commandOf(m, "sh", "-c", line)
+	c.Success = int(m.Get("expectedExitCode").Num)
+	return c
 }
 
-func timeout(m gjson.Result) time.Duration {
-	return time.Duration(m.Get("timeoutMs").Num * float64(time.Millisecond))
+// commandOf reads the members that both kinds of commands have.
+func commandOf(m gjson.Result, argv ...string) *Command {
+	c := &Command{
+		Argv: argv, Cwd: m.Get("cwd").Str, Silent: m.Get("captureOutput").Type == gjson.False,
+		Timeout: time.Duration(m.Get("timeoutMs").Num * float64(time.Millisecond)),
+	}
+	for name, value := range object(m.Get("env")).Map() {
+		if value.Type == gjson.String {
+			c.Env = append(c.Env, name+"="+value.Str)
+		}
+	}
+	return c
 }
 
-// takeQuestion reads a question from one of two places: where the process's ctx.breakpoint
-// puts it, or from a task that was defined as a breakpoint.
+// takeQuestion reads a question from one of two places: where the process's ctx.breakpoint puts it, or from a task
+// that was defined as a breakpoint.
 func (t *Task) takeQuestion(m gjson.Result) {
 	asked, own := m.Get("metadata.payload"), m.Get("breakpoint.payload")
 	t.Question = cmp.Or(object(asked).Get("question").Str, object(own).Get("question").Str, t.Title, t.Kind)
@@ -130,8 +137,7 @@ func (t *Task) takeQuestion(m gjson.Result) {
 	t.Choices = choices(object(asked).Get("options"))
 }
 
-// choices has an option itself if it is a text, and the id, value, name, label and title of
-// an object.
+// choices returns a text option itself, and the id, value, name, label and title of an object.
 func choices(options gjson.Result) (all []string) {
 	for _, o := range list(options) {
 		if o.Type == gjson.String {

@@ -1,22 +1,21 @@
-// Package schema checks a result against the JSON Schema that a task asks for, and
-// says what is wrong with it in words that can be handed to a model.
+// Package schema checks a result against the JSON Schema that a task asks for, and says what is wrong with it in
+// words that can be handed to a model.
 //
-// $schema tells draft 2020-12 from draft-07. A schema without $schema is read as draft-07
-// if it has the older form of a tuple (items with a list), and otherwise as 2020-12. Drafts
-// 2019-09 and before are read as the next of these two.
+// $schema tells draft 2020-12 from draft-07. A schema without $schema is read as draft-07 if it has the older form
+// of a tuple (items with a list), and otherwise as 2020-12. Drafts 2019-09 and before are read as the next of these
+// two.
 //
 // # Limits
 //
-// Nothing is ever fetched: a reference must lead to a place in the schema itself ("#...").
-// A schema is refused if it has another reference, a $dynamicRef, an $id below the root, or
-// references that lead back to themselves without descending into the value, and if it is
-// too large, too deep or too slow. `format` is ignored, and a pattern is a regular
-// expression of Go. Errors about the schema match [ErrSchema].
+// Nothing is ever fetched: a reference must lead to a place in the schema itself ("#..."). A schema is refused if
+// it has another reference, a $dynamicRef, an $id below the root, or references that lead back to themselves
+// without descending into the value. It is also refused if it is too large, too deep or too slow. `format` is
+// ignored, and a pattern is a regular expression of Go. Errors about the schema match [ErrSchema].
 //
 // # The library
 //
-// github.com/santhosh-tekuri/jsonschema/v6 would name all that is wrong with a value at once,
-// but compiles its meta-schemas when a program starts: that adds 4.5 ms to every command.
+// github.com/santhosh-tekuri/jsonschema/v6 would name all that is wrong with a value at once, but compiles its
+// meta-schemas when a program starts: that adds 4.5 ms to every command.
 package schema
 
 import (
@@ -33,7 +32,7 @@ import (
 var ErrSchema = errors.New("not a usable schema")
 
 const (
-	// patience bounds schemas whose alternatives multiply. Others take milliseconds.
+	// patience limits schemas whose alternatives multiply. Others take milliseconds.
 	patience = 5 * time.Second
 
 	maxSchema = 1 << 20
@@ -41,10 +40,10 @@ const (
 	maxWhat   = 1000 // bytes of what is wrong with a value
 )
 
-// Check returns nil if value fits schema; both are JSON texts. The error is one line: the first
-// place that was found not to fit, such as $.items[].name ($ is the value itself), a colon, and
-// what is wrong. It matches [ErrSchema] if the schema cannot be used. Check returns within
-// seconds for any input. A check that it gave up may keep running until the process ends.
+// Check returns nil if value fits schema; both are JSON texts. The error is one line: the first place that does not
+// fit, such as $.items[].name ($ is the value itself), a colon, and what is wrong. It matches [ErrSchema] if the
+// schema cannot be used. Check returns within seconds for any input. A check that it gave up may keep running until
+// the process ends.
 func Check(schema, value []byte) error {
 	s, err := compile(schema)
 	if err != nil {
@@ -70,8 +69,7 @@ func Check(schema, value []byte) error {
 	}
 }
 
-// Usable returns nil if values can be checked against the schema, and otherwise an
-// error that matches [ErrSchema] and says what is wrong with it.
+// Usable returns nil if values can be checked against the schema. Otherwise the error matches [ErrSchema].
 func Usable(schema []byte) error {
 	if _, err := compile(schema); err != nil {
 		return fmt.Errorf("%w: %w", ErrSchema, err)
@@ -111,8 +109,7 @@ func deeper(v any, n int) bool {
 	return false
 }
 
-// guarded turns a panic of the library into an error: the library panics on some invalid
-// schemas.
+// guarded turns a panic of the library into an error: the library panics on some invalid schemas.
 func guarded[T any](do func() (T, error)) (v T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -122,14 +119,13 @@ func guarded[T any](do func() (T, error)) (v T, err error) {
 	return do()
 }
 
-// sentence says where in the value the library found it wrong, and how. The library tells the
-// places in the schema that it came through, one in each error around the last.
+// sentence says where the value is wrong, and how. Each error that wraps the last names a place on the way there.
 func sentence(err error) string {
 	path, at := "$", ""
 	for inner := errors.Unwrap(err); inner != nil; err, inner = inner, errors.Unwrap(inner) {
 		place := strings.TrimSuffix(strings.TrimPrefix(err.Error(), "validating "), ": "+inner.Error())
 		place = strings.TrimPrefix(place, "root")
-		if step, below := strings.CutPrefix(place, at+"/"); below { // and not by a reference
+		if step, below := strings.CutPrefix(place, at+"/"); below { // not by a reference
 			path += part(step)
 		}
 		at = place
@@ -145,7 +141,7 @@ func sentence(err error) string {
 	return path + ": " + what
 }
 
-// part is the part of a value that a part of its schema is for.
+// part returns the part of a value that a part of its schema is for.
 func part(step string) string {
 	keyword, name, _ := strings.Cut(step, "/")
 	switch keyword {
@@ -159,7 +155,7 @@ func part(step string) string {
 	return ""
 }
 
-// member is the path of a member of an object.
+// member returns the path of a member of an object.
 func member(name string) string {
 	plain := func(r rune) bool {
 		return r == '_' || r == '-' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
@@ -170,7 +166,7 @@ func member(name string) string {
 	return fmt.Sprintf("[%.300q]", name)
 }
 
-// compile reads a schema, and refuses what would have the library run for ever.
+// compile reads a schema, and refuses one that would keep the library running for ever.
 func compile(text []byte) (*jsonschema.Resolved, error) {
 	if len(text) > maxSchema {
 		return nil, fmt.Errorf("it has %d bytes, more than %d", len(text), maxSchema)

@@ -13,11 +13,10 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// places are all subschemas of a schema, and the schema itself, by what follows the # of a
-// reference to them.
+// places are a schema and all its subschemas, by what follows the # in a reference to them.
 type places map[string]*jsonschema.Schema
 
-// unnamed are the keywords of the fields that the library names by none.
+// unnamed has the keywords of fields whose JSON tag is "-" in the library.
 var unnamed = map[string]string{"Items": "items", "ItemsArray": "items", "DependencySchemas": "dependencies"}
 
 func (p places) add(at string, s *jsonschema.Schema) {
@@ -58,7 +57,7 @@ const (
 	draft2020 = "https://json-schema.org/draft/2020-12/schema"
 )
 
-// dialect is the draft that a schema is read as, by the library's name for it.
+// dialect returns the draft to read a schema as, by the library's name for it.
 func (p places) dialect(named string) (string, error) {
 	_, name, _ := strings.Cut(strings.TrimSuffix(named, "#"), "://json-schema.org/")
 	switch {
@@ -79,8 +78,8 @@ func (p places) dialect(named string) (string, error) {
 
 var types = []string{"", "array", "boolean", "integer", "null", "number", "object", "string"}
 
-// check returns what is not supported in a schema. It refuses a schema whose check might never
-// end, or take too much work, however small the value is.
+// check returns what a schema has that is not supported. It also refuses a schema whose check might never end, or
+// take too much work, however small the value is.
 func (p places) check() error {
 	known := efforts{}
 	for _, at := range slices.Sorted(maps.Keys(p)) {
@@ -101,16 +100,15 @@ func (p places) check() error {
 	return nil
 }
 
-// effort is the work that the library does to check one value against a schema, without
-// descending into the value.
+// effort is the library's work to check one value against a schema, without descending into the value.
 type effort struct {
 	height int // how deep the subschemas for the value are nested
-	ways   int // how many of them there are, counted each time they are used
+	ways   int // how many there are, counted each time they are used
 }
 
 const maxWays = 10_000
 
-// efforts are those of schemas; nil while one is being computed.
+// efforts caches the effort of each schema. It is nil while it is being computed.
 type efforts map[*jsonschema.Schema]*effort
 
 func (p places) effort(s *jsonschema.Schema, known efforts) (effort, error) {

@@ -22,28 +22,32 @@ func TestBind(t *testing.T) {
 		}
 	}
 	now := time.Now()
+	bind := func(id, prompt string, limit int, over func(string) (bool, error)) error {
+		_, err := file.Bind(statefile.New(id, prompt, limit, now), over)
+		return err
+	}
 	require.NoError(t, file.Free("r1", nil))
-	require.NoError(t, file.Bind(statefile.New("r1", "do it", statefile.KeepLimit, now), nil))
+	require.NoError(t, bind("r1", "do it", statefile.KeepLimit, nil))
 	s, err := file.Read()
 	require.NoError(t, err)
 	assert.Equal(t, statefile.DefaultMaxIterations, s.MaxIterations)
-	require.NoError(t, file.Bind(statefile.New("r1", "", 9, now), nil), "the same one again")
+	require.NoError(t, bind("r1", "", 9, nil), "the same one again")
 
 	for _, err := range []error{
 		file.Free("r2", over(false, nil)),
-		file.Bind(statefile.New("r2", "", statefile.KeepLimit, now), over(false, nil)),
-		file.Bind(statefile.New("r2", "", statefile.KeepLimit, now), over(false, errors.New("it is gone"))),
+		bind("r2", "", statefile.KeepLimit, over(false, nil)),
+		bind("r2", "", statefile.KeepLimit, over(false, errors.New("it is gone"))),
 	} {
 		require.ErrorIs(t, err, statefile.ErrBound)
 		assert.ErrorContains(t, err, "run r1")
 		assert.ErrorContains(t, err, "remove "+file.Path())
 	}
 
-	require.NoError(t, file.Bind(statefile.New("r2", "", statefile.KeepLimit, now), over(true, nil)))
+	require.NoError(t, bind("r2", "", statefile.KeepLimit, over(true, nil)))
 	s, err = file.Read()
 	require.NoError(t, err)
 	assert.Equal(t, statefile.New("r2", "do it", 9, now), s, "with the limit and the prompt that it had")
-	require.NoError(t, file.Bind(statefile.New("r2", "", 0, now), nil))
+	require.NoError(t, bind("r2", "", 0, nil))
 	s, err = file.Read()
 	require.NoError(t, err)
 	assert.Zero(t, s.MaxIterations, "0 is no limit")

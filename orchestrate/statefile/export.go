@@ -9,14 +9,12 @@ import (
 	"heartbeat/internal/disk"
 )
 
-// Variable is the environment variable that tells the CLI and its hooks in which session
-// they run.
+// Variable is the environment variable that tells the CLI and its hooks their session.
 const Variable = "BABYSITTER_SESSION_ID"
 
-// Export makes the client set [Variable] for the commands of its session: it adds a line to
-// the shell script that the client names in CLAUDE_ENV_FILE. A script that already ends up
-// with this id is left unchanged. The file is the client's, so a symbolic link is followed;
-// a missing file is made with mode 0600. An id that [At] refuses is refused here too, so
+// Export makes the client set [Variable] for the commands of its session. It adds a line to the shell script that
+// the client names in CLAUDE_ENV_FILE, unless the script already ends up with this id. The file is the client's, so
+// a symbolic link is followed; a missing file is made with mode 0600. Export refuses an id that [At] refuses, so
 // the id needs no quoting.
 func Export(envFile, id string) error {
 	if !validID(id) {
@@ -48,7 +46,7 @@ func export(f *disk.File, id string) error {
 	return err
 }
 
-// exported is the last line of a script that sets the variable, or "".
+// exported returns the last line of a script that sets the variable, or "".
 func exported(script string) (line string) {
 	for l := range strings.Lines(script) {
 		l = strings.TrimSpace(l)
@@ -59,9 +57,9 @@ func exported(script string) (line string) {
 	return line
 }
 
-// Promise is the text between the first <promise> of a message and the next </promise>,
-// trimmed, with runs of white space collapsed to one space. ok is false if there is no such
-// pair. Only the first pair counts, as with the CLI.
+// Promise returns the text between the first <promise> of a message and the next </promise>, trimmed, with runs of
+// white space collapsed to one space. ok is false if there is no such pair. Only the first pair counts, as with the
+// CLI.
 func Promise(message string) (value string, ok bool) {
 	_, rest, opened := strings.Cut(message, "<promise>")
 	value, _, closed := strings.Cut(rest, "</promise>")

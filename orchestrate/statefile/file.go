@@ -1,6 +1,6 @@
-// Package statefile reads and writes the state file of an orchestrated session, in the
-// format of babysitter's own CLI and hooks, and has the limits of that file, which keep a
-// session from repeating itself for ever.
+// Package statefile reads and writes the state file of an orchestrated session, in the format of babysitter's own
+// CLI and hooks. It reports the limit in that file, which keeps a session from repeating itself for ever. The
+// caller decides whether to end the loop.
 //
 // The file is `{stateDir}/{sessionId}.md`:
 //
@@ -18,13 +18,8 @@
 //
 // # Guarantee
 //
-// A reader finds the old state or the new one, never a part of it, and a change that
-// returned nil survives a power loss. Like the CLI's, changes exclude each other by nothing:
-// of two at the same moment the later one stays.
-//
-// # Limits
-//
-// A limit is only reported. The caller decides whether to end the loop.
+// A reader finds the old state or the new one, never a part of it. A change that returned nil survives a power
+// loss. As with the CLI, no lock keeps changes apart: of two at the same moment the later one stays.
 package statefile
 
 import (
@@ -56,10 +51,9 @@ const (
 // File is the state file of one session.
 type File struct{ dir, id string }
 
-// At is the state file of a session in a state directory. Neither needs to exist. An id has
-// at most 128 letters, digits, dots, dashes and underscores, and begins with a letter or
-// digit; the error for any other matches [ErrID]. (The CLI accepts any id, and so writes
-// anywhere.)
+// At returns the state file of a session in a state directory. Neither needs to exist. An id has at most 128
+// letters, digits, dots, dashes and underscores, and begins with a letter or digit; the error for any other matches
+// [ErrID]. (The CLI accepts any id, and so writes anywhere.)
 func At(dir, id string) (File, error) {
 	if !validID(id) {
 		return File{}, fmt.Errorf("session %.200q: its id must be letters, digits, dots, dashes and underscores, %d at most: %w", id, maxID, ErrID)
@@ -91,7 +85,7 @@ func (f File) Read() (State, error) {
 	return Parse(b), nil
 }
 
-// Write makes s the state. The temporary file has a name of its own, since others may write at the same moment.
+// Write makes s the state. The temporary file's name is unique, since others may write at the same moment.
 func (f File) Write(s State) error {
 	b, err := s.Format()
 	if err == nil {
@@ -112,30 +106,28 @@ func (f File) Write(s State) error {
 	return err
 }
 
-// Bind makes s the state of the session, which binds the session to the run that s names.
-// If the session is bound to another run, the error matches [ErrBound], unless over says
-// that this run is over. The session keeps its limit of iterations if that of s is
-// [KeepLimit], and its prompt if s has none.
-func (f File) Bind(s State, over func(runID string) (bool, error)) error {
+// Bind binds the session to the run that s names. It makes s the session's state and returns that state. If the
+// session is bound to another run, the error matches [ErrBound], unless over says that this run is over. The
+// session keeps its limit of iterations if that of s is [KeepLimit], and its prompt if s has none.
+func (f File) Bind(s State, over func(runID string) (bool, error)) (State, error) {
 	was, err := f.Read()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		was = State{MaxIterations: DefaultMaxIterations}
 	case err != nil:
-		return err
+		return s, err
 	}
 	if err := f.free(was, s.RunID, over); err != nil {
-		return err
+		return s, err
 	}
 	if s.MaxIterations == KeepLimit {
 		s.MaxIterations = was.MaxIterations
 	}
 	s.Prompt = cmp.Or(s.Prompt, was.Prompt)
-	return f.Write(s)
+	return s, f.Write(s)
 }
 
-// Free returns an error that matches [ErrBound] if the session is bound to a run other than
-// runID that is not over.
+// Free returns an error that matches [ErrBound] if the session is bound to a run other than runID that is not over.
 func (f File) Free(runID string, over func(runID string) (bool, error)) error {
 	was, err := f.Read()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -166,11 +158,9 @@ func (f File) free(was State, runID string, over func(string) (bool, error)) err
 // Delete removes the state. It is no error if there is none.
 func (f File) Delete() error { return disk.Remove(f.Path()) }
 
-// Dir is the absolute path of the directory that state files are in, found as the
-// CLI finds it: the flag, $BABYSITTER_STATE_DIR, `state` in
-// $BABYSITTER_GLOBAL_STATE_DIR, `.a5c/state` in the home directory. Relative paths
-// are from the working directory. The error matches [ErrNoHome] where none of them is
-// there.
+// Dir returns the absolute path of the directory of state files, found as the CLI finds it: the flag,
+// $BABYSITTER_STATE_DIR, `state` in $BABYSITTER_GLOBAL_STATE_DIR, `.a5c/state` in the home directory. Relative
+// paths start at the working directory. The error matches [ErrNoHome] if none of them is set.
 func Dir(flag string, getenv func(string) string) (string, error) {
 	if flag != "" {
 		return filepath.Abs(flag)

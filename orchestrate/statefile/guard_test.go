@@ -1,7 +1,6 @@
 package statefile_test
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -11,9 +10,9 @@ import (
 )
 
 func TestOutOfIterations(t *testing.T) {
-	assert.Contains(t, statefile.State{Iteration: 1, MaxIterations: 1}.Limit(noon, 0), "has had its 1 iterations")
-	assert.Empty(t, statefile.State{Iteration: 255, MaxIterations: 256}.Limit(noon, 0))
-	assert.Empty(t, statefile.State{Iteration: 1 << 40}.Limit(noon, 0), "0 is no limit")
+	assert.Contains(t, statefile.State{Iteration: 1, MaxIterations: 1}.Limit(), "has had its 1 iterations")
+	assert.Empty(t, statefile.State{Iteration: 255, MaxIterations: 256}.Limit())
+	assert.Empty(t, statefile.State{Iteration: 1 << 40}.Limit(), "0 is no limit")
 }
 
 func TestTimes(t *testing.T) {
@@ -34,22 +33,4 @@ func TestTimes(t *testing.T) {
 		assert.Equal(t, tt.want, tt.s.Times(noon), tt.name)
 	}
 	assert.Equal(t, []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, ten, "what was given stays as it is")
-}
-
-func TestTooFast(t *testing.T) {
-	ten := func(n int) []int { return slices.Repeat([]int{n}, 10) }
-	for _, tt := range []struct {
-		times   []int
-		minimum int
-		want    bool
-	}{
-		{ten(15), 15, true},
-		{append(ten(15)[:9:9], 16), 15, false},
-		{ten(1)[:9], 15, false},
-		{ten(1), 0, false},
-		{ten(1), 1, true},
-		{nil, 15, false},
-	} {
-		assert.Equal(t, tt.want, statefile.State{IterationTimes: tt.times}.Limit(noon, tt.minimum) != "", "%v below %d", tt.times, tt.minimum)
-	}
 }

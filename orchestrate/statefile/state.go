@@ -22,8 +22,7 @@ type State struct {
 	Iteration     int    // counts from 1
 	MaxIterations int    // 0 is no limit
 	RunID         string // empty until a run is bound
-	// StartedAt and LastIterationAt have the form of [Stamp]. A value read from a file is
-	// kept as it is.
+	// StartedAt and LastIterationAt have the form of [Stamp]. A value read from a file is kept as it is.
 	StartedAt       string
 	LastIterationAt string
 	IterationTimes  []int // the last durations, in whole seconds, the newest last
@@ -31,7 +30,7 @@ type State struct {
 	Prompt string
 }
 
-// New is the state of a session at its start.
+// New returns the state of a session at its start.
 func New(runID, prompt string, maxIterations int, now time.Time) State {
 	return State{
 		Active:          true,
@@ -47,7 +46,16 @@ func New(runID, prompt string, maxIterations int, now time.Time) State {
 // Stamp formats a time for the state file: RFC 3339, UTC, whole seconds.
 func Stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
 
-// Next is the state at the start of the next iteration, which is now.
+// Figures spells an iteration and its limit; 0 is no limit.
+func Figures(iteration, most int) string {
+	said := fmt.Sprintf("iteration %d", iteration)
+	if most > 0 {
+		said += fmt.Sprintf("/%d", most)
+	}
+	return said
+}
+
+// Next returns the state at the start of the next iteration, which is now.
 func (s State) Next(now time.Time) State {
 	s.IterationTimes = s.Times(now)
 	s.Iteration++
@@ -57,30 +65,19 @@ func (s State) Next(now time.Time) State {
 
 const (
 	timedFrom = 5  // the first iteration whose duration counts: earlier ones set things up
-	window    = 10 // how many durations are kept, and how many the speed guard needs
+	window    = 10 // how many durations are kept
 )
 
-// Limit says which limit of the session is reached, "" if none is: the iterations that it may
-// have, or the time that its last ten take on average at least, in seconds. An average of
-// exactly the minimum is too fast, as with the CLI, whose minimum is 15. With a minimum of 0
-// nothing is too fast.
-func (s State) Limit(now time.Time, minimum int) string {
-	if s.MaxIterations > 0 && s.Iteration >= s.MaxIterations {
-		return fmt.Sprintf("its session has had its %d iterations (max_iterations)", s.MaxIterations)
+// Limit says that the session has used up its iterations, or returns "".
+func (s State) Limit() string {
+	if s.MaxIterations == 0 || s.Iteration < s.MaxIterations {
+		return ""
 	}
-	times, sum := s.Times(now), 0
-	for _, t := range times {
-		sum += t
-	}
-	if len(times) >= window && sum <= minimum*len(times) {
-		return fmt.Sprintf("the last iterations of its session took %.0f s on average (--min-iteration-seconds %d)", float64(sum)/float64(len(times)), minimum)
-	}
-	return ""
+	return fmt.Sprintf("its session has had its %d iterations (max_iterations)", s.MaxIterations)
 }
 
-// Times are the durations of the last ten iterations, in whole seconds, with the one that
-// ends now. Like the CLI it leaves out the first four iterations, and iterations of less
-// than a second or with an unknown start.
+// Times returns the durations of the last ten iterations, in whole seconds, including the one that ends now. Like
+// the CLI it leaves out the first four iterations, and iterations of less than a second or with an unknown start.
 func (s State) Times(now time.Time) []int {
 	last, err := time.Parse(time.RFC3339, s.LastIterationAt)
 	took := now.Unix() - last.Unix()
@@ -91,9 +88,8 @@ func (s State) Times(now time.Time) []int {
 	return times[max(0, len(times)-window):]
 }
 
-// Parse reads a state file as the CLI does, which accepts anything: a field that is missing
-// or invalid has its default (not active, iteration 1, at most 256), and a file without
-// front matter is all prompt.
+// Parse reads a state file as the CLI does, which accepts anything. A missing or invalid field has its default (not
+// active, iteration 1, at most 256), and a file without front matter is all prompt.
 func Parse(b []byte) State {
 	fields, body := split(string(b))
 	return State{
@@ -108,8 +104,7 @@ func Parse(b []byte) State {
 	}
 }
 
-// split separates the front matter from the body. Text before the first rule is skipped,
-// and without a second rule everything is body.
+// split separates front matter and body. It skips text before the first rule. Without a second one, all is body.
 func split(content string) (fields map[string]string, body string) {
 	fields = map[string]string{}
 	inside := false
@@ -133,8 +128,7 @@ func split(content string) (fields map[string]string, body string) {
 	}
 }
 
-// unquote removes one pair of quotes. Like the CLI, it takes a single quote for an empty
-// quoted text.
+// unquote removes one pair of quotes. Like the CLI, it takes a single quote for an empty quoted text.
 func unquote(s string) string {
 	for _, q := range []string{`"`, `'`} {
 		if strings.HasPrefix(s, q) && strings.HasSuffix(s, q) {
@@ -144,8 +138,7 @@ func unquote(s string) string {
 	return s
 }
 
-// number is JavaScript's parseInt: the digits at the start of s, or the default if there
-// are none, or too many.
+// number is JavaScript's parseInt: the digits at the start of s, or the default if there are none, or too many.
 func number(s string, otherwise int) int {
 	if n, ok := parseInt(s); ok {
 		return n
@@ -167,8 +160,7 @@ func seconds(csv string) (times []int) {
 	return times
 }
 
-// Format writes a state as the CLI does. It fails if the format cannot represent the state:
-// a line break in a field, or a number below 0.
+// Format writes a state as the CLI does. It fails on a line break in a field, or a number below 0.
 func (s State) Format() ([]byte, error) {
 	for _, v := range []string{s.RunID, s.StartedAt, s.LastIterationAt} {
 		if strings.Contains(v, "\n") {
@@ -196,8 +188,8 @@ iteration_times: %s
 `, s.Active, s.Iteration, s.MaxIterations, s.RunID, s.StartedAt, s.LastIterationAt, strings.Join(times, ","), trim(s.Prompt)), nil
 }
 
-// isSpace reports whether JavaScript, with which the CLI trims, takes r for white space: it
-// does so for a byte order mark, but not for U+0085.
+// isSpace reports whether JavaScript, with which the CLI trims, takes r for white space: it does so for a byte
+// order mark, but not for U+0085.
 func isSpace(r rune) bool {
 	return r == '\uFEFF' || r != '\u0085' && unicode.IsSpace(r)
 }

@@ -1,5 +1,5 @@
-// Package handed has what is known of a text that a Stop hook handed to a client. Each
-// client's package looks for its fate in the transcripts that it knows.
+// Package handed describes a text that a Stop hook handed to a client. Each client's package looks for the text's fate
+// in that client's transcripts.
 package handed
 
 import (
@@ -11,32 +11,27 @@ import (
 	"heartbeat/internal/lines"
 )
 
-// Delivery is a text that a Stop hook handed over, and what is needed to find its fate in
-// the transcript. Times in the transcript are never used: they come from a clock that may be
-// wrong.
+// Delivery is a text that a Stop hook handed over, with what is needed to find its fate in the transcript. Times in the
+// transcript are never used: their clock may be wrong.
 type Delivery struct {
 	Path string // of the session's transcript, a JSONL file
-	Size int64  // of the transcript when the text was handed over
-	// End is the offset where another process, which resumed the session, began to write,
-	// or 0. Its lines do not show what the killed process sent, but its turns send
-	// everything before them to the model.
+	Size int64  // of the transcript when the text was handed over, in bytes
+	// End is the offset where another process, which resumed the session, began to write, or 0. Lines from there on do
+	// not show what the killed process sent, but their turns send everything before them to the model.
 	End      int64
 	Text     string
 	PromptID string // of the turn that the Stop ended, empty if unknown
-	// Reply is the hash of the assistant's last text at the delivery. Fresh says that it
-	// differs from the one at the Stop before, so that its line in the transcript can be
-	// told from older ones. A client whose lines name their turn needs neither.
+	// Reply is the hash of the assistant's last text at the delivery. Fresh says that it differs from the one at the
+	// Stop before, so that its line can be told from older ones. A client whose lines name their turn needs neither.
 	Reply string
 	Fresh bool
-	// Times is how often this same text was handed over since offset From, including this
-	// time. Below 2, From is not used.
+	// Times counts how often this text was handed over since offset From, this time included. Below 2, From is unused.
 	From  int64
 	Times int
 }
 
-// Each calls f for every line since the delivery, with the line's offset. For a text that
-// was handed over several times in a row it begins at the first of those. It is an error
-// if the transcript is missing or has not grown.
+// Each calls f for every line since the delivery, with the line's offset. For a text that was handed over several times
+// in a row it begins at the first time. A transcript that is missing or has not grown is an error.
 func (d Delivery) Each(f func(line []byte, at int64)) error {
 	from, grown := d.Size, false
 	if d.Times > 1 {
@@ -66,13 +61,12 @@ const (
 	WithoutText      // the model answered without it
 )
 
-// LookBack is how much of a transcript's end is read for a reply. A longer one is not found;
-// then the transcript proves less.
+// LookBack is how many bytes at the end of a transcript are read for a reply. A reply before them is not found, and the
+// transcript then proves less.
 const LookBack = 256 << 10
 
-// Lines calls f for each whole line of a transcript from an offset on, with its own offset
-// and that of the next one, until f has seen enough. The line is valid until f returns. A
-// last line without an end may still be being written.
+// Lines calls f for each whole line of a transcript from an offset on, with the offsets of that line and the next,
+// until f has seen enough. line is valid until f returns. A last line without its newline may still be being written.
 func Lines(path string, from int64, f func(line []byte, at, next int64) (enough bool)) error {
 	file, err := disk.OpenForeign(path, os.O_RDONLY)
 	if err != nil {
@@ -84,12 +78,11 @@ func Lines(path string, from int64, f func(line []byte, at, next int64) (enough 
 	})
 }
 
-// Back is [Lines] for those that begin between two offsets, as far as the last bytes of
-// that have them.
+// Back is [Lines] for lines that begin between two offsets, within the last [LookBack] bytes of that range.
 func Back(path string, from, to int64, f func(line []byte)) error {
 	begin := max(0, from, to-LookBack)
 	return Lines(path, begin, func(line []byte, at, _ int64) (enough bool) {
-		if at < to && (at > begin || begin == max(0, from)) { // else it is the rest of a line
+		if at < to && (at > begin || begin == max(0, from)) { // the first may be the rest of a line
 			f(line)
 		}
 		return at >= to

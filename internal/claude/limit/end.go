@@ -1,6 +1,5 @@
-// Package limit finds out from an error message when a usage limit ends. It uses
-// no regular expressions: the hook starts once per turn, and compiling them would
-// slow every start down.
+// Package limit finds out from an error message when a usage limit ends. It uses no regular expressions: the hook
+// starts once per turn, and compiling them would slow every start.
 package limit
 
 import (
@@ -10,25 +9,23 @@ import (
 	"time"
 )
 
-// The times that End believes: the longest of the client's limits is weekly, and a
-// message arrives a little later than it was written.
+// Bounds of the times that End believes. The client's longest limit is weekly, and a message arrives a little after it
+// was written.
 const (
 	farthestReset = 8 * 24 * time.Hour
 	latestReset   = time.Minute
 )
 
-// maxResetText is how much of a message is read. The client's own are short.
+// maxResetText is how many bytes of a message are read. The client's own messages are short.
 const maxResetText = 4 << 10
 
-// End returns when the limit ends that a rate limit's message names, in now's
-// location. It believes only times from a minute ago to eight days ahead, in zones
-// that this machine knows. The client leaves out the seconds, so the limit may end
-// up to a minute later.
+// End returns when the limit ends that a rate limit's message names, in now's location. It believes only times from a
+// minute ago to eight days ahead, in zones that this machine knows. The client leaves out the seconds, so the limit may
+// end up to a minute later.
 //
-// In 2.1.329 the message reads "You've hit your weekly limit · resets Nov 23,
-// 5pm (Europe/Berlin)": without the day if that is less than 24 hours away, with
-// the year if it is not this one. The other forms are those of the API, of gateways
-// that the client quotes, and of older releases.
+// In 2.1.329 the message reads "You've hit your weekly limit · resets Nov 23, 5pm (Europe/Berlin)": without the day if
+// the end is less than 24 hours away, with the year if it is not this year. The other forms are those of the API, of
+// gateways that the client quotes, and of older releases.
 func End(message string, now time.Time) (time.Time, bool) {
 	for words := wordsOf(message[:min(len(message), maxResetText)]); len(words) > 0; words = words[1:] {
 		at, found := cueOf(words).moment(now)
@@ -39,14 +36,13 @@ func End(message string, now time.Time) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// spellings takes JSON and headers apart. "Claude AI usage limit reached|1795287600" is
-// an older release's.
+// spellings takes JSON and headers apart. An older release says "Claude AI usage limit reached|1795287600".
 var spellings = strings.NewReplacer(
 	`"`, " ", "'", " ", `\`, " ", "=", " ", "{", " ", "}", " ", "|", " until ", "a.m.", "am", "p.m.", "pm",
 	"resets_at", "resets at", "resetsAt", "resets at", "retry_after", "retry after", "retry-after", "retry after", "Retry-After", "retry after",
 )
 
-// wordsOf are the words of a text, without what stands around them.
+// wordsOf returns the words of a text without surrounding punctuation.
 func wordsOf(text string) []string {
 	words := strings.Fields(spellings.Replace(text))
 	for i, w := range words {
@@ -63,8 +59,8 @@ type cue struct {
 	rest    []string // the words after the cue
 }
 
-// cueOf reads a cue that begins with the first word. A number after a word such as
-// "reset" may mean anything ("reset 3 times"), so those words need a preposition.
+// cueOf reads a cue that begins with the first word. A number after a word such as "reset" may mean anything ("reset 3
+// times"), so such words need a preposition.
 func cueOf(words []string) (c cue) {
 	switch strings.ToLower(words[0]) {
 	case "resets", "until":
@@ -124,8 +120,8 @@ func epoch(word string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// span reads a duration such as "2h 30m", "5 minutes" or "1 hour and 5 minutes". If bare
-// is set, a number without a unit is in seconds.
+// span reads a duration such as "2h 30m", "5 minutes" or "1 hour and 5 minutes". With bare set, a number without a unit
+// is in seconds.
 func span(words []string, bare bool) (sum time.Duration, read bool) {
 	for len(words) > 0 && sum <= farthestReset {
 		word := strings.ToLower(words[0])
@@ -180,19 +176,18 @@ func unitOf(word string) time.Duration {
 	return 0
 }
 
-// The forms of a date, and those of a time of day behind one or alone. What is read has
-// no commas, and capital letters.
+// Layouts of a date, and of a time of day after it or alone, for text in capitals without commas.
 var (
 	dates  = []string{"", "Jan 2", "January 2", "Jan 2 2006", "January 2 2006", "2006-01-02"}
 	clocks = []string{"", "3PM", "3:04PM", "3 PM", "3:04 PM", "15:04", "15:04:05"}
 	whole  = []string{time.RFC3339, "2006-01-02T15:04:05Z0700", "Mon 2 Jan 2006 15:04:05 GMT"}
 )
 
-// maxWhole is how many words such a form has at most.
+// maxWhole is the most words that one of these layouts has.
 const maxWhole = 6
 
-// wall reads a date, a time of day or both, with their zone: "3:30pm
-// (America/Los_Angeles)", "Nov 23, 5pm", "2026-11-21 18:00 UTC", "UTC midnight".
+// wall reads a date, a time of day or both, with their zone: "3:30pm (America/Los_Angeles)", "Nov 23, 5pm",
+// "2026-11-21 18:00 UTC", "UTC midnight".
 func wall(words []string, now time.Time) (time.Time, bool) {
 	words = slices.DeleteFunc(slices.Clone(words[:min(len(words), maxWhole+2)]), func(w string) bool { return strings.EqualFold(w, "at") })
 	if utc := len(words) > 1 && isUTC(words[0]); utc {
@@ -217,8 +212,8 @@ func wall(words []string, now time.Time) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// next is when clocks in now's location show a time, from about now on: on its day, or
-// on any where it has none.
+// next returns when clocks in now's location show a time, from about now on: on its own day, or on any day if it has
+// none.
 func next(wall time.Time, dated bool, now time.Time) time.Time {
 	year, month, day := now.Date()
 	for i := -1; i <= 1; i++ {
@@ -246,9 +241,8 @@ func next(wall time.Time, dated bool, now time.Time) time.Time {
 	return time.Time{}
 }
 
-// zone reads the zone of a time: an IANA name in parentheses, as the client writes it, or
-// an abbreviation. Without a zone it is local. It is false for a zone that is unknown: a
-// guess could be hours off.
+// zone reads the zone of a time: an IANA name in parentheses, as the client writes it, or an abbreviation. No zone
+// means local time. The result is false for an unknown zone, because a guess could be hours off.
 func zone(words []string, local *time.Location) (*time.Location, bool) {
 	if len(words) == 0 {
 		return local, true

@@ -9,14 +9,14 @@ import (
 	"heartbeat/internal/claude/settings"
 )
 
-// stopInBackground is stopOnly with the event in the background, with the same arguments.
+// stopInBackground is stopOnly with a background event and the same arguments.
 func stopInBackground() settings.Wiring {
 	w := stopOnly()
 	w.Wakes = true
 	return w
 }
 
-// background is the group that stopInBackground writes in a file without lines.
+// background is the group that stopInBackground writes in a file of one line.
 var background = strings.Replace(entry, `"timeout":600`, `"timeout":31536000,"asyncRewake":true`, 1)
 
 func stop(groups ...string) string {
@@ -32,7 +32,7 @@ func TestInstallInTheBackground(t *testing.T) {
 	assert.Equal(t, `{"a":1,`+want[1:]+`}`, install(t, `{"a":1,"hooks":{}}`, w), "only the events that are named")
 }
 
-// Both wirings turn into each other in place, and what a person added beside our members stays.
+// Both wirings turn into each other in place, and a person's members beside ours stay.
 func TestInstallChangesWhoIsWaitedFor(t *testing.T) {
 	with := func(members string) string {
 		return `{"hooks":{"Stop":[{"matcher":"","hooks":[{` + members + `}]}]}}`

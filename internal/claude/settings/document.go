@@ -15,26 +15,25 @@ import (
 const (
 	// blanks are JSON's white space.
 	blanks = " \t\r\n"
-	// maxBrackets bounds the nesting of a file, since the parser recurses. No settings file comes near it.
+	// maxBrackets bounds a file's nesting, since the parser recurses. Settings files stay far below.
 	maxBrackets = 100_000
 )
 
-// byteOrderMark may precede the JSON, as some editors write it. The parser does not know it.
+// byteOrderMark may precede the JSON: some editors write it, and the parser does not know it.
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// document is a file of JSON, in which a person may have put comments and trailing commas. What no edit is about stays byte
-// for byte.
+// document is a JSON file that may contain comments and trailing commas. An edit leaves everything else byte for byte.
 type document struct {
-	text   []byte // as it was read, without a byte order mark
+	text   []byte // as read, without a byte order mark
 	root   hujson.Value
 	marked bool
 
-	// How what is added is laid out.
+	// The layout of added items.
 	eol, unit, space string
-	lines            bool // items are on lines of their own
+	lines            bool // each item is on its own line
 }
 
-// parse reads a file, of which the top level has to be an object. An empty one counts as an empty object.
+// parse reads a file whose top level must be an object. An empty file counts as an empty object.
 func parse(file []byte) (*document, error) {
 	text, marked := bytes.CutPrefix(file, byteOrderMark)
 	if len(file) == 0 {
@@ -78,12 +77,11 @@ func parseValue(text []byte) (hujson.Value, error) {
 		}
 	}
 	detail := strings.TrimPrefix(err.Error(), "hujson: ")
-	return hujson.Value{}, fmt.Errorf("not valid JSON: %s: correct the file, then try again", clip(detail))
+	return hujson.Value{}, fmt.Errorf("not valid JSON: %s: correct the file, then try again", clip(detail, 160))
 }
 
-// clip shortens text from a file, which may be of any length, for use in a message.
-func clip(text string) string {
-	const limit = 160
+// clip shortens text from a file for a message. The text may have any length.
+func clip(text string, limit int) string {
 	if runes := []rune(text); len(runes) > limit {
 		return string(runes[:limit]) + "..."
 	}
@@ -96,12 +94,12 @@ func (d *document) shapeError(member string, v *hujson.Value, want hujson.Kind) 
 		member, d.line(v), d.offset(v), names[v.Value.Kind()], names[want])
 }
 
-// line is the line of a value of the file, from 1 on.
+// line returns the 1-based line of a value in the file.
 func (d *document) line(v *hujson.Value) int {
 	return 1 + bytes.Count(d.text[:d.offset(v)], []byte("\n"))
 }
 
-// offset is where a value of the file begins. What was put in has no place there.
+// offset returns where a value of the file begins. Added values have no offset in the file, so it is capped.
 func (d *document) offset(v *hujson.Value) int { return min(v.StartOffset, len(d.text)) }
 
 // item is a member of an object or an element of an array.
@@ -111,7 +109,7 @@ type item struct {
 	value  *hujson.Value
 }
 
-// items are those of an object or an array, and what comes before its closing bracket.
+// items returns the items of an object or an array, and the text before its closing bracket.
 func items(v *hujson.Value) (all []item, after *hujson.Extra) {
 	after = new(hujson.Extra)
 	switch box := v.Value.(type) {
@@ -131,8 +129,8 @@ func items(v *hujson.Value) (all []item, after *hujson.Extra) {
 	return all, after
 }
 
-// find returns the index of an item by its name or its index, or -1. Of several members of a name the last counts, as in
-// JSON.parse and encoding/json.
+// find returns the index of an item by name or index, or -1. Of duplicate names the last counts, as in JSON.parse and
+// encoding/json.
 func find(all []item, step any) int {
 	if i, isIndex := step.(int); isIndex {
 		if i < len(all) {
@@ -148,7 +146,7 @@ func find(all []item, step any) int {
 	return -1
 }
 
-// at returns what is at a path of names and indices, nil for nothing.
+// at returns the value at a path of names and indices, or nil.
 func (d *document) at(path ...any) *hujson.Value {
 	if d == nil {
 		return nil
@@ -165,13 +163,13 @@ func (d *document) at(path ...any) *hujson.Value {
 	return v
 }
 
-// textAt is the string at a path.
+// textAt returns the string at a path.
 func (d *document) textAt(path ...any) (string, bool) {
 	text, ok := decode(d.at(path...)).(string)
 	return text, ok
 }
 
-// checkObject returns an error for a member of the top level that is there and no object.
+// checkObject returns an error if a top-level member exists and is not an object.
 func (d *document) checkObject(name string) error {
 	if v := d.at(name); v != nil && v.Value.Kind() != '{' {
 		return d.shapeError(name, v, '{')
@@ -179,7 +177,7 @@ func (d *document) checkObject(name string) error {
 	return nil
 }
 
-// decode returns a value as encoding/json does, with numbers as they are spelled.
+// decode returns a value as encoding/json does, with numbers as json.Number.
 func decode(v *hujson.Value) (value any) {
 	if v == nil {
 		return nil
@@ -189,19 +187,19 @@ func decode(v *hujson.Value) (value any) {
 	decoder := json.NewDecoder(bytes.NewReader(plain.Pack()))
 	decoder.UseNumber()
 	if err := decoder.Decode(&value); err != nil {
-		return nil // the parser has accepted it
+		return nil // impossible: the parser has accepted it
 	}
 	return value
 }
 
-// same reports whether two files differ in white space at most.
+// same reports whether two files differ at most in white space.
 func same(a, b []byte) bool {
 	x, errX := parse(a)
 	y, errY := parse(b)
 	return errX == nil && errY == nil && reflect.DeepEqual(decode(&x.root), decode(&y.root)) && bytes.Equal(x.remarks(), y.remarks())
 }
 
-// remarks are the comments and trailing commas: what plain JSON has blanks for.
+// remarks returns the comments and trailing commas, where plain JSON has blanks.
 func (d *document) remarks() (all []byte) {
 	text := d.root.Pack()
 	plain, err := hujson.Standardize(slices.Clone(text))

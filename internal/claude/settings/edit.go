@@ -12,7 +12,7 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// edited returns the file as it is now, and the very file if nothing was changed.
+// edited returns the edited file, or the given file itself if nothing changed.
 func (d *document) edited(file []byte) []byte {
 	text := d.root.Pack()
 	if !bytes.HasSuffix(d.text, []byte("\n")) { // see parseValue
@@ -27,7 +27,7 @@ func (d *document) edited(file []byte) []byte {
 	return text
 }
 
-// put sets what is at a path, and makes the objects and arrays on the way that are missing.
+// put sets the value at a path, and creates missing objects and arrays on the way.
 func (d *document) put(value any, path ...any) error {
 	last := len(path) - 1
 	kind, empty := hujson.Kind('{'), any(map[string]any{})
@@ -57,7 +57,6 @@ func (d *document) put(value any, path ...any) error {
 	return nil
 }
 
-// member is a member of an object.
 type member struct {
 	name  string
 	value any
@@ -73,7 +72,7 @@ func (d *document) putAll(members []member, path ...any) error {
 	return nil
 }
 
-// joined is a path as messages name it.
+// joined formats a path for messages.
 func joined(path []any) string {
 	var b strings.Builder
 	for _, step := range path {
@@ -86,14 +85,14 @@ func joined(path []any) string {
 	return strings.TrimPrefix(b.String(), ".")
 }
 
-// indentation is what a line begins with, and whether extra has a line end.
+// indentation returns the blanks at the start of the last line of extra, and whether extra has a line end.
 func indentation(extra []byte) (string, bool) {
 	i := bytes.LastIndexByte(extra, '\n')
 	line := extra[i+1:]
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))]), i >= 0
 }
 
-// spell returns a value as it is written into the file, on lines of its own or on one.
+// spell returns a value in the file's layout, on several lines or on one.
 func (d *document) spell(value any, lines bool, indent string) hujson.Value {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
@@ -104,16 +103,16 @@ func (d *document) spell(value any, lines bool, indent string) hujson.Value {
 	err := e.Encode(value)
 	v, wrong := hujson.Parse(bytes.ReplaceAll(bytes.TrimSpace(text.Bytes()), []byte("\n"), []byte(d.eol)))
 	if err = errors.Join(err, wrong); err != nil {
-		panic(err) // of strings, numbers and booleans
+		panic(err) // impossible for strings, numbers and booleans
 	}
 	return v
 }
 
-// add puts an item behind the others. Comments at the end stay after the item that they follow.
+// add puts an item after the others. Comments at the end stay after the item that they follow.
 func (d *document) add(value any, in *hujson.Value, path ...any) {
 	all, after := items(in)
 	lines, indent := d.lines, strings.Repeat(d.unit, len(path))
-	var trailing hujson.Extra // not nil for a comma behind the last item
+	var trailing hujson.Extra // not nil if the last item has a trailing comma
 	remarks := slices.Clone(bytes.TrimRight(*after, blanks))
 	rest := (*after)[len(remarks):]
 	if n := len(all); n > 0 {
@@ -143,7 +142,7 @@ func (d *document) add(value any, in *hujson.Value, path ...any) {
 	*after = rest
 }
 
-// drop removes what is at a path, and the objects and arrays around it that are empty then, unless they were there before.
+// drop removes the value at a path, and the objects and arrays that this leaves empty, unless they existed before.
 func (d *document) drop(before *document, path ...any) {
 	last := len(path) - 1
 	in := d.at(path[:last]...)
@@ -165,7 +164,7 @@ func cut(in *hujson.Value, i int, eol string) {
 	one, isLast := all[i], i == len(all)-1
 	remarks := slices.Concat(*one.before, one.value.AfterExtra)
 	if isLast && i > 0 {
-		// The comma before it is the last one now, and stays where a person had one behind it.
+		// The comma before it is now the last one. It stays only if a person had written a trailing comma.
 		if comma := &all[i-1].value.AfterExtra; one.value.AfterExtra == nil {
 			remarks, *comma = slices.Concat(*comma, remarks), nil
 		} else if *comma == nil {

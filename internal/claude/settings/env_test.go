@@ -46,7 +46,7 @@ func TestEnvStaysWhereNothingTellsWhoseItIs(t *testing.T) {
 	assert.Equal(t, userCap, uninstall(t, userCap, wiring()))
 }
 
-// A wiring that does not need the variable leaves the user's own alone, and removes what another wiring has set.
+// A wiring that does not need the variable leaves the user's own alone, and removes one that another wiring set.
 func TestEnvIsDropped(t *testing.T) {
 	const variable = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
 	for name, x := range map[string]string{"none": `{"a":1}`, "empty": `{"env":{}}`, "others": `{"env":{"A":"1"}}`, "no file": ""} {

@@ -64,7 +64,7 @@ func TestLongTextIsClippedInErrors(t *testing.T) {
 	assert.Less(t, len(err.Error()), 700)
 }
 
-// What is wrong is found behind what the edit has put in, and is named where the person has it.
+// An error that is found after edits names the place in the person's file.
 func TestErrorsNamePlacesOfTheFile(t *testing.T) {
 	_, err := settings.Install([]byte("{\n  \"hooks\": {\n    \"Stop\": [],\n    \"StopFailure\": {}\n  }\n}"), wiring())
 	require.EqualError(t, err, "hooks.StopFailure at line 4 (byte 50) is an object, want an array: correct the file, then try again")

@@ -13,50 +13,50 @@ import (
 )
 
 const (
-	// MaxFile is the largest settings file that is read, in bytes.
+	// MaxFile is the size in bytes of the largest settings file that is read.
 	MaxFile = 16 << 20
-	// beforeName is what the name of a file ends with that is kept as it was.
+	// beforeName is the suffix of the kept copy of a file.
 	beforeName = ".before-heartbeat"
 )
 
-// Links is how a settings file behind a symbolic link is treated.
+// Links says how to treat a settings file behind a symbolic link.
 type Links bool
 
 const (
-	// RefuseLinks edits only the file that was named: a repository may contain a link to any other file.
+	// RefuseLinks edits only the named file: a repository may contain a link to any other file.
 	RefuseLinks Links = false
-	// FollowLinks edits the file that the link leads to.
+	// FollowLinks edits the link's target.
 	FollowLinks Links = true
 )
 
-// Edit is a change of a file that is a person's, such as settings, and can be taken back. Before heartbeat's first change
-// the file as it is is kept beside it. Once nothing of heartbeat's is left in it, and it is what it was but for white
-// space, that very file is put back. If a person has changed it since, what heartbeat wrote is taken out, and the rest stays.
+// Edit is a reversible change of a file that belongs to a person, such as settings. Before heartbeat's first change a
+// copy of the file is kept beside it. Once nothing of heartbeat is left and the file differs from the copy in white
+// space at most, the copy is put back. If a person has changed the file since, only heartbeat's additions are removed.
 type Edit struct {
 	Path  string
 	Links Links
 	Name  string // in errors
-	// Change returns the file as it is to be. before is how it was before heartbeat's first change, nil if there was no
-	// file, or if that is not known.
+	// Change returns the edited file. before is the file before heartbeat's first change, or nil if there was no file
+	// or it is not known.
 	Change func(file, before []byte) ([]byte, error)
-	// Holds reports whether something of heartbeat's is in the file.
+	// Holds reports whether the file contains anything of heartbeat.
 	Holds func(file []byte) bool
-	// Same reports whether two files are the same but for white space. Nil is one with nothing in it.
+	// Same reports whether two files differ at most in white space. A nil file counts as empty.
 	Same func(a, b []byte) bool
 }
 
-// InstallFile is the edit that applies Install to the settings file at path.
+// InstallFile returns the edit that applies [Install] to the settings file at path.
 func InstallFile(path string, w Wiring, links Links) Edit { return w.file(path, links, w.install) }
 
-// UninstallFile is the edit that takes out what [InstallFile] put in: the hooks of w's inbox, and the variable if
-// no other inbox needs it. Only the inbox and the base name of Command count.
+// UninstallFile returns the edit that undoes [InstallFile]: it removes the hooks of w's inbox, and the variable if no
+// other inbox needs it. Of w only the inbox and the base name of Command count.
 func UninstallFile(path string, w Wiring, links Links) Edit { return w.file(path, links, w.uninstall) }
 
 func (w Wiring) file(path string, links Links, change func(file, before []byte) ([]byte, error)) Edit {
 	return Edit{Path: path, Links: links, Name: "settings " + path, Change: change, Holds: w.holds, Same: same}
 }
 
-// holds reports whether a settings file has a hook of heartbeat's, of any inbox.
+// holds reports whether a settings file has a heartbeat hook of any inbox.
 func (w Wiring) holds(file []byte) bool {
 	d, err := parse(file)
 	if err != nil {
@@ -66,15 +66,15 @@ func (w Wiring) holds(file []byte) bool {
 	return slices.ContainsFunc(hooks, func(h wired) bool { return h.is(w.Inbox()) || h.neighbors(w.Inbox()) })
 }
 
-// plan is an edit of a file as it was found.
+// plan is an edit, computed for the file as it was found.
 type plan struct {
 	target      string
 	file, after []byte
-	holds       bool // something of heartbeat's is in it then
-	first       bool // there was not
+	holds       bool // the edited file contains something of heartbeat
+	first       bool // and the file before did not
 }
 
-// Look returns the file as it is, and as the edit would have it; nil for no file. It writes nothing.
+// Look returns the file as it is and as the edit would leave it, nil for no file. It writes nothing.
 func (e Edit) Look() (file, after []byte, err error) {
 	p, err := e.plan()
 	return p.file, p.after, err
@@ -94,7 +94,7 @@ func (e Edit) plan() (p plan, err error) {
 	held := e.Holds(p.file)
 	p.holds = e.Holds(p.after)
 	p.first = p.holds && !held
-	// A link does not come to lead nowhere.
+	// A link must not be left dangling.
 	if held && !p.holds && (before != nil || !isLink(e.Path)) && e.Same(p.after, before) {
 		p.after = before
 	}
@@ -103,12 +103,12 @@ func (e Edit) plan() (p plan, err error) {
 
 // Write applies the change, and reports whether it changed the file.
 //
-// A missing file is created with mode 0600, missing directories with mode 0700. An existing file keeps its owner, group
-// and mode. Root gives what it creates to the owner of the directory. A file that was created is removed once nothing is
-// left in it, and so is a directory.
+// A missing file is created with mode 0600, missing directories with mode 0700. An existing file keeps its owner,
+// group and mode. Root gives what it creates to the owner of the directory. A file or directory that heartbeat created
+// is removed once it is empty.
 //
-// After a nil error the new file survives a power loss. After an error the file is the old one, unless changed is true:
-// then the new one is in place, but a crash of the machine may undo that.
+// After a nil error the new file survives a power loss. After an error the old file is in place, unless changed is
+// true: then the new file is in place, but a crash of the machine may undo that.
 func (e Edit) Write() (changed bool, err error) {
 	p, err := e.plan()
 	if err != nil {
@@ -128,32 +128,32 @@ func (e Edit) Write() (changed bool, err error) {
 	return changed, err
 }
 
-// replace keeps the file, if this is the first change, and replaces it.
+// replace replaces the file. Before the first change it keeps a copy.
 func (p plan) replace(kept string) (changed bool, err error) {
 	if p.first {
 		if err = writable(p.target); err == nil && p.file == nil {
-			err = disk.Remove(kept) // of an earlier file
+			err = disk.Remove(kept) // left by an earlier file
 		} else if err == nil {
-			err = write(kept, p.target, p.file, 0o600)
+			err = write(kept, p.target, p.file)
 		}
 		if err != nil {
 			return false, fmt.Errorf("keep the file as it is: %w", err)
 		}
 	}
-	changed, err = Replace(p.target, p.file, p.after, 0o600)
+	changed, err = swap(p.target, p.file, p.after)
 	if err != nil && p.first && !changed {
 		_ = disk.Remove(kept)
 	}
 	return changed, err
 }
 
-// Read reads the file at path as an edit does, nil if there is none. Where an edit would refuse a link, so does Read.
+// Read reads the file at path as an edit would, nil if there is none. It refuses the same links.
 func Read(path string, links Links) ([]byte, error) {
 	_, text, err := open(path, links)
 	return text, err
 }
 
-// open returns where the file is that path leads to, and what is in it.
+// open returns the file that path leads to, and its content.
 func open(path string, links Links) (target string, text []byte, err error) {
 	target, err = resolve(path)
 	if err == nil {
@@ -168,7 +168,7 @@ func open(path string, links Links) (target string, text []byte, err error) {
 	return target, text, nil
 }
 
-// resolve follows symbolic links to the file itself. The file need not exist, unless a link leads to it.
+// resolve follows symbolic links to the file itself. The file may be missing, unless a link leads to it.
 func resolve(path string) (string, error) {
 	target, err := filepath.EvalSymlinks(path)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -185,7 +185,7 @@ func isLink(path string) bool {
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
-// check refuses a path that is a link, or whose .claude directory is one.
+// check refuses a path that is a link, or whose .claude or .codex directory is one.
 func (l Links) check(path, target string) error {
 	through := path
 	if dir := filepath.Dir(path); !isLink(path) && slices.Contains([]string{".claude", ".codex"}, filepath.Base(dir)) {

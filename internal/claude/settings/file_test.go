@@ -124,7 +124,7 @@ func TestFileBehindASymbolicLink(t *testing.T) {
 	change(t, true, settings.InstallFile, link)
 	change(t, true, settings.UninstallFile, link)
 	assert.Empty(t, contents(t, link), "the link does not come to lead nowhere")
-	require.NoError(t, os.WriteFile(target, []byte(install(t, "", wiring())), 0o600)) // by an earlier release
+	require.NoError(t, os.WriteFile(target, []byte(install(t, "", wiring())), 0o600)) // written by an earlier release
 	change(t, true, settings.UninstallFile, link)
 	assert.Equal(t, "{}\n", contents(t, link), "nor here")
 
@@ -209,7 +209,7 @@ func TestFileChangedMeanwhile(t *testing.T) {
 	alone(t, path)
 }
 
-// A repository may bring a link to the settings of its user.
+// A repository may contain a link to its user's settings.
 func TestFileBehindALinkIsRefused(t *testing.T) {
 	target := file(t, "{}", 0o600)
 	link := filepath.Join(t.TempDir(), "settings.json")
@@ -248,7 +248,7 @@ func TestRootKeepsOwnerGroupAndMode(t *testing.T) {
 
 	project := t.TempDir()
 	require.NoError(t, os.Chown(project, 65501, 65502))
-	link := filepath.Join(t.TempDir(), "link") // root's own, which leads there
+	link := filepath.Join(t.TempDir(), "link") // root's own link to it
 	require.NoError(t, os.Symlink(project, link))
 	for _, dir := range []string{project, link} {
 		path = filepath.Join(dir, "a"+filepath.Base(dir), ".claude", "settings.json")

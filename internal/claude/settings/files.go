@@ -12,18 +12,18 @@ import (
 	"heartbeat/internal/disk"
 )
 
-// Scope is whose settings a file holds.
+// Scope says whose settings a file holds.
 type Scope string
 
 // The scopes of Claude Code's settings.
 const (
-	Project Scope = "project" // .claude/settings.json, shared by everybody who works on the project
+	Project Scope = "project" // .claude/settings.json, shared by everybody on the project
 	Local   Scope = "local"   // .claude/settings.local.json, one person's settings for the project
 	User    Scope = "user"    // ~/.claude/settings.json, one person's settings for all projects
 )
 
-// LinesPath returns the file with Codex's hooks of a scope, of which there is none for Local: hooks.json in the project's
-// .codex, or for User in the value of CODEX_HOME, which takes precedence, or in ~/.codex.
+// LinesPath returns the file with Codex's hooks of a scope: hooks.json in the project's .codex, or for User in
+// codexHome (the value of CODEX_HOME), or else in ~/.codex. Codex has no Local scope.
 func LinesPath(scope Scope, projectDir, homeDir, codexHome string) (string, error) {
 	switch {
 	case scope == Local:
@@ -36,8 +36,8 @@ func LinesPath(scope Scope, projectDir, homeDir, codexHome string) (string, erro
 	return filepath.Join(homeDir, ".codex", "hooks.json"), nil
 }
 
-// Path returns the settings file of a scope. Project and Local need projectDir. User needs homeDir or configDir, the
-// value of CLAUDE_CONFIG_DIR, which takes precedence.
+// Path returns the settings file of a scope. Project and Local need projectDir. User needs configDir, the value of
+// CLAUDE_CONFIG_DIR, or else homeDir.
 func Path(scope Scope, projectDir, homeDir, configDir string) (string, error) {
 	switch {
 	case scope == Project:
@@ -55,12 +55,12 @@ func Path(scope Scope, projectDir, homeDir, configDir string) (string, error) {
 // File is one of the settings files that the client merges.
 type File struct {
 	Path string
-	// Managed says that it is an administrator's, which overrides all others.
+	// Managed marks an administrator's file, which overrides all others.
 	Managed bool
 }
 
-// Files returns the settings files of a session in a project, the weakest first, including those that do not exist. given
-// are those on the client's command line, managed is the directory of the administrator's files, and the other arguments
+// Files returns the settings files of a session in a project, weakest first, including missing ones. given are the
+// files on the client's command line, and managed is the directory of the administrator's files. The other arguments
 // are those of [Path].
 func Files(projectDir, homeDir, configDir, managed string, given ...string) []File {
 	var all []File
@@ -79,7 +79,7 @@ func Files(projectDir, homeDir, configDir, managed string, given ...string) []Fi
 	return all
 }
 
-// FilesOf is [Files] of a client with this environment, in this directory.
+// FilesOf is [Files] for a client with this environment in this directory.
 func FilesOf(environ []string, dir string, given ...string) []File {
 	var home, config string
 	for _, kv := range environ {
@@ -94,7 +94,7 @@ func FilesOf(environ []string, dir string, given ...string) []File {
 	return Files(dir, home, config, ManagedDir(), given...)
 }
 
-// ManagedDir is where the client looks for an administrator's settings on this system.
+// ManagedDir returns where the client looks for an administrator's settings on this system.
 func ManagedDir() string {
 	if runtime.GOOS == "darwin" {
 		return "/Library/Application Support/ClaudeCode"
@@ -104,12 +104,12 @@ func ManagedDir() string {
 
 // managedFiles returns the administrator's file and its drop-ins.
 func managedFiles(dir string) []string {
-	dropIns, _ := filepath.Glob(filepath.Join(dir, "managed-settings.d", "[^.]*.json")) // usually there are none
+	dropIns, _ := filepath.Glob(filepath.Join(dir, "managed-settings.d", "[^.]*.json")) // usually empty
 	return append([]string{filepath.Join(dir, "managed-settings.json")}, dropIns...)
 }
 
-// Load is what the client loads of the file, and whether it is there. The error says why the client loads nothing of a
-// file that is. command is that of [Look].
+// Load returns what the client loads from the file, and whether the file exists. The error says why the client loads
+// nothing from an existing file. command is that of [Look].
 func (f File) Load(command string) (content Content, there bool, err error) {
 	text, err := disk.ReadFile(f.Path, MaxFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -127,14 +127,14 @@ func (f File) Load(command string) (content Content, there bool, err error) {
 	return content, true, err
 }
 
-// Loaded is what the client loads of the file, nothing if it cannot.
+// Loaded returns what the client loads from the file, empty if it can load nothing.
 func (f File) Loaded() Content {
 	content, _, _ := f.Load("")
 	return content
 }
 
-// Below returns those of the files, which come the weakest first, that the one at path has precedence over. A path that is
-// none of them is taken for one that the client gets with --settings.
+// Below returns the files that the file at path overrides, from a list that is sorted weakest first. An unlisted path
+// counts as one that the client gets with --settings.
 func Below(files []File, path string) []File {
 	i := slices.IndexFunc(files, func(f File) bool { return f.Managed || filepath.Clean(f.Path) == filepath.Clean(path) })
 	if i < 0 {
@@ -143,9 +143,8 @@ func Below(files []File, path string) []File {
 	return files[:i]
 }
 
-// TakeFlag takes the flag --settings out of the client's arguments, which come without
-// the program's name, and returns its value, "" for none. Of several the last counts, as
-// it does with the client.
+// TakeFlag removes the flag --settings from the client's arguments, given without the program's name. It returns the
+// flag's value, or "". The last of several flags counts, as it does for the client.
 func TakeFlag(args []string) (rest []string, value string) {
 	rest = make([]string, 0, len(args))
 	for i := 0; i < len(args); i++ {
@@ -165,8 +164,7 @@ func TakeFlag(args []string) (rest []string, value string) {
 	return rest, value
 }
 
-// ReadFlag reads the value of --settings as a client in dir does: a file, or the JSON
-// itself.
+// ReadFlag reads the value of --settings as a client in dir does: a file name, or the JSON itself.
 func ReadFlag(value, dir string) ([]byte, error) {
 	switch {
 	case value == "":
@@ -179,7 +177,7 @@ func ReadFlag(value, dir string) ([]byte, error) {
 	return disk.ReadGiven(value, MaxFile)
 }
 
-// Off is what keeps the client from running hooks: a member of a settings file.
+// Off names the member of a settings file that keeps the client from running hooks.
 type Off struct{ Path, Member string }
 
 const (
@@ -187,12 +185,12 @@ const (
 	managedOnly = "allowManagedHooksOnly"
 )
 
-// String says so, and what to do.
+// String says what is wrong, and what to do.
 func (o Off) String() string {
 	return "hooks are disabled by " + o.Member + " in " + o.Path + ": " + o.Fix()
 }
 
-// Fix is what to do about it.
+// Fix says what to do.
 func (o Off) Fix() string {
 	if o.Member == managedOnly {
 		return "only those that are wired there run, so ask the administrator"
@@ -200,9 +198,9 @@ func (o Off) Fix() string {
 	return "take it out"
 }
 
-// HooksOff returns what keeps a hook from running in the files, which come the weakest first, nil for nothing. The last
-// file that says anything about it counts. managed says that the hook is an administrator's, whose hooks nobody else
-// switches off; he alone can rule out those of others. look is [File.Loaded], or what was read before.
+// HooksOff returns what keeps the client from running a hook, or nil. The files are sorted weakest first, and the last
+// file with a say counts. managed marks an administrator's hook: nobody else can switch it off, and only the
+// administrator can rule out other hooks. look is [File.Loaded] or a cache of it.
 func HooksOff(files []File, look func(File) Content, managed bool) *Off {
 	for _, f := range slices.Backward(files) {
 		if on, set := look(f).Switches[disableAll]; set {
@@ -220,8 +218,8 @@ func HooksOff(files []File, look func(File) Content, managed bool) *Off {
 	return nil
 }
 
-// SwitchedOffBy is [HooksOff] of a client with this environment, in this directory, that gets these settings with
-// --settings, and of a hook that is wired in them.
+// SwitchedOffBy is [HooksOff] for a client with this environment in this directory that gets the settings in given
+// with --settings, and for a hook wired in them.
 func SwitchedOffBy(environ []string, dir string, given []byte) *Off {
 	const flag = "--settings of the command"
 	return HooksOff(FilesOf(environ, dir, flag), func(f File) Content {

@@ -10,9 +10,9 @@ import (
 type generator struct {
 	*rand.Rand
 	eol, unit      string
-	lines, colon   bool // items on lines of their own; a space after colons and commas
+	lines, colon   bool // each item on its own line; a space after colons and commas
 	comments, tail bool // comments; trailing commas
-	sloppy         bool // changes the formatting now and then
+	sloppy         bool // changes the formatting sometimes
 }
 
 // generate returns a settings file without heartbeat's parts, but perhaps with a block cap of "0".
@@ -166,7 +166,7 @@ func (g *generator) comment(before string) string {
 	return before + pick(g.Rand, "/* c */", "/*/ c **/", "/* see http://x, [ */", "// c {\"x\": "+g.eol, "// c  \t"+g.eol+g.eol, "/* a"+g.eol+" b */ ")
 }
 
-// names is an array of strings, which may have one more.
+// names returns an array of strings, sometimes with the given one.
 func (g *generator) names(one string) string {
 	var items []string
 	for range g.IntN(3) {

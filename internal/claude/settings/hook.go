@@ -12,7 +12,7 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// hookName is the base name of the hook binary, of heartbeat and of heartbeat-rs.
+// hookName is the base name of the hook binary of heartbeat and of heartbeat-rs.
 const hookName = "heartbeat-stop"
 
 // maxSeconds is the longest time.Duration, 292 years. A file may state more to mean "no limit".
@@ -21,38 +21,38 @@ const maxSeconds = float64(math.MaxInt64 / int64(time.Second))
 // Found is a heartbeat hook in a settings file, in any form and for any inbox.
 type Found struct {
 	Command string
-	// Args are the arguments in exec form. Nil means shell form, in which Command is a line for /bin/sh.
+	// Args are the arguments in exec form. Nil means shell form: Command is then a line for /bin/sh.
 	Args   []string
 	Event  string
 	Member string // such as hooks.Stop[0].hooks[1]
 	Line   int    // 1-based
-	// Timeout is the hook's time limit, 0 if the file states none.
+	// Timeout is the hook's time limit, or 0 if the file states none.
 	Timeout time.Duration
-	// Background says that the client does not wait for the hook, and so ignores its decision.
+	// Background means that the client does not wait for the hook and ignores its decision.
 	Background bool
-	// Wakes says that the hook is in the background by asyncRewake: only then does exit status 2 wake the idle session.
+	// Wakes means background by asyncRewake: only then does exit status 2 wake the idle session.
 	Wakes bool
 	// Inbox is the inbox as the arguments name it, or "".
 	Inbox string
-	// Binary and Flags are the program and its arguments. If Exact is false they are a guess from a shell line, and Flags
-	// may contain more than the program gets.
+	// Binary and Flags are the program and its arguments. If Exact is false, they were guessed from a shell line, and
+	// Flags may contain more than the program gets.
 	Binary string
 	Flags  []string
 	Exact  bool
 }
 
-// wired is a hook of heartbeat's in a document. A change of that makes its path worthless.
+// wired is a heartbeat hook in a document. A change of the document invalidates its path.
 type wired struct {
 	Found
 	path []any
-	// written says that it has the form in which Install writes it.
+	// written means that the hook has the form that Install writes.
 	written bool
 }
 
-// hooks returns heartbeat's hooks of all events in the order of the file: those whose binary is named heartbeat-stop, or has
-// the base name of command, which may be empty. What does not have the shape of a hook is skipped; only "hooks" itself must
-// be an object. lines says that the client takes lines for a shell: one that is a command in words that are plain, or quoted
-// as we quote them, counts as that program with those arguments.
+// hooks returns heartbeat's hooks of all events in the order of the file. A hook is heartbeat's if its binary is named
+// heartbeat-stop or has the base name of command, which may be empty. Malformed hooks are skipped, but "hooks" itself
+// must be an object. lines means that the client takes shell lines: a line that is a single command of plain or
+// quoted words counts as that program with those arguments.
 func (d *document) hooks(command string, lines bool) (all []wired, err error) {
 	if err := d.checkObject("hooks"); err != nil || d.at("hooks") == nil {
 		return nil, err
@@ -82,8 +82,7 @@ func (d *document) hooks(command string, lines bool) (all []wired, err error) {
 	return all, nil
 }
 
-// read reads a hook, and reports whether it is heartbeat's. One with a member of another type than the client expects is
-// nobody's.
+// read reads a hook, and reports whether it is heartbeat's. A hook with a member of an unexpected type is not.
 func (h *wired) read(v *hujson.Value, command string, lines bool) bool {
 	object, _ := decode(v).(map[string]any)
 	args, listed := Texts(object["args"])
@@ -95,7 +94,7 @@ func (h *wired) read(v *hujson.Value, command string, lines bool) bool {
 		h.split()
 	}
 	if number, ok := object["timeout"].(json.Number); ok {
-		seconds, _ := number.Float64() // infinite beyond what it can say
+		seconds, _ := number.Float64() // infinite beyond the range
 		h.Timeout = time.Duration(min(seconds, maxSeconds) * float64(time.Second))
 	}
 	async, _ := object["async"].(bool)
@@ -105,7 +104,7 @@ func (h *wired) read(v *hujson.Value, command string, lines bool) bool {
 	return h.program(command)
 }
 
-// Texts is an array of strings, and whether it is one.
+// Texts returns an array of strings, and whether value is one.
 func Texts(value any) (all []string, ok bool) {
 	list, ok := value.([]any)
 	if !ok {
@@ -122,8 +121,8 @@ func Texts(value any) (all []string, ok bool) {
 	return all, true
 }
 
-// program finds heartbeat's binary and its flags in the command, and reports whether the command runs it. The name alone may
-// be an argument of another program: tail /var/log/heartbeat-stop.
+// program finds heartbeat's binary and its flags in the command, and reports whether the command runs it. The name
+// alone may be another program's argument: tail /var/log/heartbeat-stop.
 func (f *Found) program(command string) bool {
 	words := append([]string{f.Command}, f.Args...)
 	if f.Exact = f.Args != nil; !f.Exact {
@@ -145,21 +144,21 @@ func (f *Found) program(command string) bool {
 	return named || at == 0
 }
 
-// FoundIn is the hook of an event that a line for a shell runs, and whether it is heartbeat's.
+// FoundIn returns the hook of an event that a shell line runs, and whether it is heartbeat's.
 func FoundIn(event, line string) (f Found, is bool) {
 	f = Found{Event: event, Command: line}
 	f.split()
 	return f, f.program("")
 }
 
-// split takes a line apart as the program and its arguments, where it is no more than that.
+// split divides a shell line into program and arguments, if it is no more than that.
 func (f *Found) split() {
 	if program, words, simple := SplitLine(f.Command); simple {
 		f.Command, f.Args = program, words
 	}
 }
 
-// innerWords takes apart the lines within a line, as after sh -c.
+// innerWords splits the lines within a line, as after sh -c.
 func innerWords(words []string) []string {
 	for i := 0; i < len(words); {
 		if !strings.ContainsAny(words[i], blanks) {
@@ -178,14 +177,14 @@ func isHeartbeat(path, command string) bool {
 	return base == hookName || command != "" && base == filepath.Base(command)
 }
 
-// is reports whether it is a hook that Install could have written for an inbox, and neighbors whether for another one.
+// is reports whether Install could have written the hook for this inbox, neighbors whether for another one.
 func (h wired) is(inbox string) bool { return h.written && compareInbox(h.Inbox, inbox) == equal }
 func (h wired) neighbors(inbox string) bool {
 	return h.written && compareInbox(h.Inbox, inbox) == another
 }
 
-// refuse returns an error for a hook that would take entries beside ours: one that Install did not write, and so does not
-// change. With a second hook, each entry could go to either. It may serve the inbox if it names a relative path, a shell
+// refuse returns an error for a hook that could take entries of our inbox and that Install did not write, and so does
+// not change: each entry could then go to either hook. A hook may serve the inbox if it names a relative path, a shell
 // variable or no inbox.
 func (h wired) refuse(inbox string) error {
 	likeness := compareInbox(h.Inbox, inbox)
@@ -197,11 +196,11 @@ func (h wired) refuse(inbox string) error {
 		verb = "already serves"
 	}
 	return fmt.Errorf("%s at line %d %s inbox %s (%q): remove that hook or name another inbox in it, then try again",
-		h.Member, h.Line, verb, inbox, clip(strings.Join(append([]string{h.Command}, h.Args...), " ")))
+		h.Member, h.Line, verb, inbox, clip(strings.Join(append([]string{h.Command}, h.Args...), " "), 160))
 }
 
-// inboxFlag returns the value of the last inbox flag, read as Go's flag package and heartbeat-rs do, and whether there is
-// one.
+// inboxFlag returns the value of the last inbox flag, parsed as Go's flag package and heartbeat-rs do, and whether
+// there is one.
 func inboxFlag(args []string) (inbox string, ok bool) {
 	for i, arg := range args {
 		name, value, joined := strings.Cut(arg, "=")
@@ -216,7 +215,7 @@ func inboxFlag(args []string) (inbox string, ok bool) {
 	return inbox, ok
 }
 
-// likeness is whether two spellings of a path name the same file.
+// likeness says whether two spellings of a path name the same file.
 type likeness uint8
 
 const (
@@ -225,7 +224,7 @@ const (
 	untold // one is relative, or contains a variable or ~
 )
 
-// compareInbox compares the inbox that a hook names with the absolute path of ours.
+// compareInbox compares a hook's spelling of its inbox with the absolute path of ours.
 func compareInbox(named, inbox string) likeness {
 	base := filepath.Base(named)
 	variable := func(path string) bool { return strings.ContainsAny(path, "$`") }

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// Install returns the settings file with exactly the hooks and the variable of w for w's inbox. It adds missing
-// ones, changes in place those that differ, and removes surplus ones. A nil or empty file means that there is none. A file
-// that is already wired comes back unchanged.
+// Install returns the settings file with exactly the hooks and the variable of w for w's inbox. It adds missing hooks,
+// changes different ones in place, and removes surplus ones. A nil or empty file means that there is none. A file that
+// is already wired comes back unchanged.
 //
 // The error says what has to be corrected, what a person has to decide, or what is wrong with w.
 func Install(file []byte, w Wiring) ([]byte, error) { return w.install(file, nil) }
 
-// install is [Install] for a file of which it is known how it was before heartbeat's first change, nil if it was not there.
+// install is [Install] with the file before heartbeat's first change, nil if there was none.
 func (w Wiring) install(file, before []byte) ([]byte, error) {
 	return w.edit(file, before, func(e *editor) error {
 		seen, surplus := map[string]bool{}, []wired{}
@@ -42,9 +42,9 @@ func (w Wiring) install(file, before []byte) ([]byte, error) {
 	})
 }
 
-// uninstall returns the settings file without the hooks of w's inbox, in any event, and without the
-// variable if no hook of another inbox needs it. Hooks in a form that Install does not write and a variable with another
-// value stay. If a person has already deleted the hooks, the variable stays as well, since nothing shows whose it is.
+// uninstall returns the settings file without the hooks of w's inbox in any event, and without the variable if no hook
+// of another inbox needs it. Hooks in a form that Install does not write and a variable with another value stay. If a
+// person has already deleted the hooks, the variable stays too, since nothing shows whose it is.
 func (w Wiring) uninstall(file, before []byte) ([]byte, error) {
 	return w.edit(file, before, func(e *editor) error {
 		if err := e.allow(true); err != nil {
@@ -56,16 +56,16 @@ func (w Wiring) uninstall(file, before []byte) ([]byte, error) {
 	})
 }
 
-// editor is a settings file that a wiring is put into, or taken out of.
+// editor is a settings file during an install or uninstall.
 type editor struct {
 	*document
-	before *document // nil if there was no file, or if that is not known
+	before *document // nil if there was no file, or if it is not known
 	wiring Wiring
 	inbox  string
 	hooks  []wired // as they were found
 }
 
-// edit returns the file with a change, which gets it parsed.
+// edit parses the file, applies the change and returns the result.
 func (w Wiring) edit(file, before []byte, change func(*editor) error) ([]byte, error) {
 	if err := w.check(); err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func (w Wiring) edit(file, before []byte, change func(*editor) error) ([]byte, e
 	return e.edited(file), nil
 }
 
-// known is a file as it was, nil if there was none, or if that is not known.
+// known parses the file as it was before, nil if there was none or it is not known.
 func known(before []byte) *document {
 	if before == nil {
 		return nil
@@ -96,7 +96,7 @@ func known(before []byte) *document {
 	return d
 }
 
-// dropHooks removes hooks, the last one first, and a group with its only one.
+// dropHooks removes hooks, the last one first, and a group together with its only hook.
 func (e *editor) dropHooks(surplus []wired) {
 	for _, h := range slices.Backward(surplus) {
 		path := h.path
@@ -107,8 +107,8 @@ func (e *editor) dropHooks(surplus []wired) {
 	}
 }
 
-// wire adds our hook to an event, or changes the members of it that differ. Others that a person added stay, but for those
-// that decide whether the client waits for it.
+// wire adds our hook to an event, or changes its members that differ. Members that a person added stay, except those
+// that decide whether the client waits for the hook.
 func (e *editor) wire(event string) error {
 	hooks, err := e.document.hooks(e.wiring.Command, e.wiring.Line)
 	if err != nil {
@@ -136,15 +136,15 @@ func (e *editor) wire(event string) error {
 		members, unwanted = append(members, member{"asyncRewake", true}), unwanted[:1]
 	}
 	for _, name := range unwanted {
-		for path := slices.Concat(hook, []any{name}); e.at(path...) != nil; { // a file may have several of a name
+		for path := slices.Concat(hook, []any{name}); e.at(path...) != nil; { // a file may repeat a name
 			e.drop(nil, path...)
 		}
 	}
 	return e.putAll(members, hook...)
 }
 
-// wireCap sets the variable that lifts the cap on blocks. A wiring that does not need it takes back what another wiring of
-// the inbox has set. Another value is never overwritten: a person decides.
+// wireCap sets the variable that lifts the cap on blocks. A wiring that does not need the variable removes it if
+// another wiring of the inbox set it. Another value is never overwritten: a person decides.
 func (e *editor) wireCap() error {
 	have := e.at("env", BlockCapEnv)
 	switch {
@@ -159,12 +159,12 @@ func (e *editor) wireCap() error {
 		plain := have.Clone()
 		plain.BeforeExtra, plain.AfterExtra = nil, nil
 		return fmt.Errorf("env.%s at line %d is %s, heartbeat needs %q: it was not overwritten; remove it or set it to %q, then try again",
-			BlockCapEnv, e.line(have), clip(string(plain.Pack())), "0", "0")
+			BlockCapEnv, e.line(have), clip(string(plain.Pack()), 160), "0", "0")
 	}
 	return nil
 }
 
-// dropCap removes the variable with the last inbox that needs it, unless it was there before.
+// dropCap removes the variable with the last inbox that needs it, unless the variable was there before.
 func (e *editor) dropCap() {
 	value, _ := e.textAt("env", BlockCapEnv)
 	was, _ := e.before.textAt("env", BlockCapEnv)
@@ -180,7 +180,7 @@ type naming struct {
 	path  []any
 }
 
-// allowing are the elements that allow a server.
+// allowing returns the elements that allow a server.
 func (a Allowed) allowing() []naming {
 	return []naming{{a.Server, []any{"enabledMcpjsonServers"}}, {"mcp__" + a.Server, []any{"permissions", "allow"}}}
 }
@@ -191,7 +191,7 @@ func Allows(file []byte, server string) bool {
 	return err == nil && slices.ContainsFunc(Allowed{Server: server}.allowing(), func(n naming) bool { return d.indexOf(n.value, n.path...) >= 0 })
 }
 
-// allow has the settings name the server, or, to drop it, no longer, but for what a person had.
+// allow adds the elements that allow the server. With drop it removes them, except those that a person had.
 func (e *editor) allow(drop bool) error {
 	if e.wiring.Allowed == nil {
 		return nil
@@ -210,7 +210,7 @@ func (e *editor) allow(drop bool) error {
 	return nil
 }
 
-// count is how many items are at a path.
+// count returns how many items are at a path.
 func (d *document) count(path ...any) int {
 	v := d.at(path...)
 	if v == nil {

@@ -46,13 +46,13 @@ func TestInstallFollowsTheHandOfTheFile(t *testing.T) {
 	}
 }
 
-// spaced puts a space behind the colons and commas of entry, which has none in its strings.
+// spaced adds a space after the colons and commas of entry, whose strings have none.
 func spaced(text string) string {
 	return strings.ReplaceAll(strings.NewReplacer(":", ": ", ",", ", ").Replace(text), `"--inbox", `, `"--inbox",`)
 }
 
 func TestInstallWritesWhatJSONStringifyWrites(t *testing.T) {
-	// JSON.stringify(value, null, 2): a client that rewrites the file so leaves our part as it is.
+	// A client that rewrites the file with JSON.stringify(value, null, 2) thus leaves our part as it is.
 	y := install(t, "", wiring())
 	var value struct {
 		Hooks json.RawMessage `json:"hooks"`

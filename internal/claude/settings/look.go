@@ -10,19 +10,18 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// Content is what a settings file says about heartbeat and what its hooks depend on.
+// Content is what a settings file says about heartbeat and about what its hooks depend on.
 type Content struct {
 	Hooks []Found
-	// Env are the members of "env" that the client turns into variables: strings, and numbers and booleans as spelled.
+	// Env are the members of "env" that become variables: strings, and numbers and booleans as spelled.
 	Env map[string]string
-	// Switches are the booleans at the top level, such as disableAllHooks.
+	// Switches are the top-level booleans, such as disableAllHooks.
 	Switches map[string]bool
-	// Plugins are the members of "enabledPlugins", and whether each is switched on.
+	// Plugins are the members of "enabledPlugins", and whether each is enabled.
 	Plugins map[string]bool
-	// Lax is the line of the first comment or trailing comma, or 0. Release 2.1.329 of the client loads nothing from a
-	// file that has one.
+	// Lax is the line of the first comment or trailing comma, or 0. Claude Code 2.1.329 loads nothing from such a file.
 	Lax int
-	// Meter says that the status line runs the meter of earlier releases, which is no more.
+	// Meter means that the status line runs the meter of earlier releases, which no longer exists.
 	Meter bool
 }
 
@@ -57,7 +56,7 @@ func Look(file []byte, command string) (Content, error) {
 	c.Meter = len(words) > 0 && (filepath.Base(words[0]) == "heartbeat-meter" || len(words) > 1 && filepath.Base(words[0]) == hookName && words[1] == "meter")
 	plugins, _ := top["enabledPlugins"].(map[string]any)
 	for name, value := range plugins {
-		c.Plugins[name] = value != false // the client takes a list of versions, too
+		c.Plugins[name] = value != false // a list of versions also enables the plugin
 	}
 	env, _ := top["env"].(map[string]any)
 	for name, value := range env {
@@ -73,7 +72,7 @@ func Look(file []byte, command string) (Content, error) {
 	return c, nil
 }
 
-// lax returns the first line that is not plain JSON, or 0.
+// lax returns the line of the first syntax that is not plain JSON, or 0.
 func (d *document) lax() int {
 	var plain json.RawMessage
 	var syntax *json.SyntaxError
@@ -83,7 +82,7 @@ func (d *document) lax() int {
 	return d.line(&hujson.Value{StartOffset: min(int(syntax.Offset), len(d.text))})
 }
 
-// In reports whether a file has hooks for w's inbox, and whether they have its arguments.
+// In reports whether a file has hooks for w's inbox, and whether all of them have w's arguments.
 func (w Wiring) In(file []byte) (wired, same bool) {
 	content, _ := Look(file, w.Command)
 	same = true

@@ -15,10 +15,10 @@ import (
 	"heartbeat/internal/disk"
 )
 
-// madeName is the name of an empty file in a directory that was made for the settings.
+// madeName is an empty file that marks a directory as made for the settings.
 const madeName = ".made-by-heartbeat"
 
-// ErrChanged means that another program wrote the settings file while it was being edited. Nothing was written; try again.
+// ErrChanged means that another program wrote the settings file during the edit. Nothing was written: try again.
 var ErrChanged = errors.New("the file changed while it was being edited: try again")
 
 // testOnlyBeforeWrite runs between reading a file and writing it.
@@ -39,9 +39,9 @@ func read(path string) ([]byte, error) {
 	return disk.ReadFile(path, MaxFile)
 }
 
-// Replace changes the contents of a file from before to after, either of which is nil for no file. If the contents are no
-// longer before, the error is ErrChanged. A new file gets the mode.
-func Replace(path string, before, after []byte, mode fs.FileMode) (changed bool, err error) {
+// swap changes a file's content from before to after; nil means no file. If the content is no longer before, the
+// error is [ErrChanged].
+func swap(path string, before, after []byte) (changed bool, err error) {
 	if err := writable(path); err != nil {
 		return false, err
 	}
@@ -59,7 +59,7 @@ func Replace(path string, before, after []byte, mode fs.FileMode) (changed bool,
 	if after == nil {
 		err = os.Remove(path)
 	} else {
-		err = write(path, path, after, mode)
+		err = write(path, path, after)
 	}
 	if err != nil {
 		return false, fmt.Errorf("write: %w", err)
@@ -70,8 +70,8 @@ func Replace(path string, before, after []byte, mode fs.FileMode) (changed bool,
 	return true, nil
 }
 
-// writable returns an error if an existing file may not be written. Replacing a file needs no write permission, but
-// somebody made it read-only on purpose, or a tool owns it and would overwrite our edit.
+// writable returns an error for a read-only file. Replacing needs no write permission, but somebody made the file
+// read-only on purpose, or a tool owns it and would overwrite our edit.
 func writable(path string) error {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -80,7 +80,7 @@ func writable(path string) error {
 	if err != nil {
 		return err
 	}
-	if info.Mode().Perm()&0o200 == 0 { // root may write to read-only files, so access(2) does not tell
+	if info.Mode().Perm()&0o200 == 0 { // access(2) lets root write to read-only files
 		return fmt.Errorf("%s is read-only (mode %04o): make it writable or choose another scope, then try again: %w",
 			path, info.Mode().Perm(), fs.ErrPermission)
 	}
@@ -91,8 +91,9 @@ func writable(path string) error {
 	return f.Close()
 }
 
-// write replaces the file at path by a new one with the owner, group and mode of another one.
-func write(path, like string, content []byte, mode fs.FileMode) error {
+// write replaces the file at path. The new file gets the owner, group and mode of like.
+func write(path, like string, content []byte) error {
+	mode := fs.FileMode(0o600)
 	if info, err := os.Lstat(like); err == nil {
 		mode = info.Mode().Perm()
 	} else {
@@ -113,8 +114,8 @@ func write(path, like string, content []byte, mode fs.FileMode) error {
 	return nil
 }
 
-// give changes a file's owner and group to those of another one. A user who is not root can only give it to one of their
-// groups; otherwise the file stays theirs.
+// give copies the owner and group of like to f. Without root it copies only the group of a file, and only if that is
+// one of the user's groups.
 func give(f *os.File, like string) error {
 	info, err := os.Stat(like) // the folder may be behind a link
 	if err != nil {
@@ -132,8 +133,8 @@ func give(f *os.File, like string) error {
 	return nil
 }
 
-// makeDir makes a directory, if it is missing, and those above it, and notes in each that it was made. Root gives them to
-// the owner of the directory that they are made in.
+// makeDir creates a directory and its missing parents, and marks each as made. Root gives them to the owner of the
+// directory above.
 func makeDir(dir string) error {
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -156,7 +157,7 @@ func makeDir(dir string) error {
 	return errors.Join(give(made, above), made.Close(), disk.SyncDir(above))
 }
 
-// removeMade removes a directory that was made for the settings and has nothing in it any more, and those above it.
+// removeMade removes a directory that was made for the settings and is now empty, and such directories above it.
 func removeMade(dir string) {
 	for ; ; dir = filepath.Dir(dir) {
 		names, more, err := disk.Names(dir, 2)
@@ -164,7 +165,7 @@ func removeMade(dir string) {
 			return
 		}
 		if disk.Remove(filepath.Join(dir, madeName)) != nil || os.Remove(dir) != nil {
-			return // something has come into it
+			return // not empty any more
 		}
 	}
 }

@@ -18,13 +18,13 @@ import (
 	"heartbeat/internal/testing/long"
 )
 
-// person is a settings file in a directory of its own.
+// person has a settings file in a directory of its own.
 type person struct {
 	testing.TB
 	path string
 }
 
-// owns writes the file; "no file" is none.
+// owns writes the file if there is one.
 func owns(t testing.TB, text string, there bool) person {
 	t.Helper()
 	p := person{t, filepath.Join(t.TempDir(), "settings.json")}
@@ -46,7 +46,7 @@ func (p person) text() string {
 	return string(text)
 }
 
-// install wires, and a second time changes nothing.
+// install installs w, and checks that a second install changes nothing.
 func (p person) install(w settings.Wiring) string {
 	p.Helper()
 	_, err := settings.InstallFile(p.path, w, settings.RefuseLinks).Write()
@@ -65,7 +65,7 @@ func (p person) uninstall(w settings.Wiring) {
 	require.NoError(p, err)
 }
 
-// has asserts that the file is this one again, with nothing beside it.
+// has asserts that the file has this text again, with nothing beside it.
 func (p person) has(text string, there bool, says string) {
 	p.Helper()
 	names, err := os.ReadDir(filepath.Dir(p.path))
@@ -78,8 +78,8 @@ func (p person) has(text string, there bool, says string) {
 	require.Equal(p, text, p.text(), says)
 }
 
-// checkFile checks the promises on a file without heartbeat's parts: one of each kind, which n chooses, or all of them in
-// long runs.
+// checkFile checks the promises on a file without heartbeat's parts: for one case of each kind, chosen by n, or for
+// all of them in long runs.
 func checkFile(t testing.TB, x string, there bool, n int) {
 	t.Helper()
 	chosen := func(i, of int) bool { return long.Wanted() || n%of == i }
@@ -144,7 +144,7 @@ func TestRoundTripOfGeneratedDocuments(t *testing.T) {
 	}
 }
 
-// What somebody changed in between stays, with all comments, and nothing of ours does.
+// Changes by others in between stay, with all comments, and nothing of ours does.
 func TestEditsInBetweenStay(t *testing.T) {
 	edits := map[string]func(string) string{
 		"value":       func(s string) string { return strings.Replace(s, "opus", "sonnet", 1) },
@@ -172,7 +172,7 @@ func TestEditsInBetweenStay(t *testing.T) {
 	}
 }
 
-// isSubsequence reports whether y is x with bytes inserted. White space in what was empty counts as there.
+// isSubsequence reports whether y is x with bytes inserted, apart from white space.
 func isSubsequence(x, y string) bool {
 	x = strings.Join(strings.Fields(x), "")
 	for _, c := range []byte(x) {
@@ -202,7 +202,7 @@ func FuzzDocument(f *testing.F) {
 	})
 }
 
-// An install of an earlier release, which kept no file, goes without a trace of it.
+// An install of an earlier release, which kept no copy, is removed without a trace.
 func TestInstallOfAnEarlierReleaseGoes(t *testing.T) {
 	old := `{
   "model": "opus", // mine
@@ -238,7 +238,8 @@ func TestInstallOfAnEarlierReleaseGoes(t *testing.T) {
 	}
 }
 
-// Killed between any two of its writes, an install or uninstall is run again, and leaves nothing beside the file.
+// An install or uninstall that was killed between any two of its writes is run again, and leaves nothing beside the
+// file.
 func TestKilledBetweenTheWrites(t *testing.T) {
 	const x = `{"a":  1}`
 	kept := func(p person) { require.NoError(t, os.WriteFile(p.path+".before-heartbeat", []byte(x), 0o600)) }
@@ -255,7 +256,7 @@ func TestKilledBetweenTheWrites(t *testing.T) {
 	p.has(x, true, "put back, and still kept")
 }
 
-// A file that was kept by an install that was undone by hand is not put back.
+// The copy of an install that was undone by hand is not put back.
 func TestAFileKeptEarlierIsNotPutBack(t *testing.T) {
 	p := owns(t, `{"a":  1}`, true)
 	p.install(wiring())
@@ -268,7 +269,7 @@ func TestAFileKeptEarlierIsNotPutBack(t *testing.T) {
 	p.uninstall(wiring())
 	p.has(`{"c":    3}`, true, "it is that of the last first change")
 
-	// A person takes the kept file's place, and is not believed.
+	// A person replaces the copy, and the replacement is not trusted.
 	p.install(wiring())
 	require.NoError(t, os.WriteFile(p.path+".before-heartbeat", []byte(`{"c":3,"hooks":{"Stop":[{"hooks":[{"type":"command","command":"evil"}]}]}}`), 0o600))
 	p.uninstall(wiring())

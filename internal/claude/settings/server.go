@@ -6,27 +6,27 @@ import (
 	"slices"
 )
 
-// ServersName is the project's file with the servers of the Model Context Protocol that its sessions may start.
+// ServersName is the project's file with the MCP servers that its sessions may start.
 const ServersName = ".mcp.json"
 
-// serverName is the base name of the command that is such a server.
+// An MCP server of heartbeat is the command heartbeat mcp, in earlier releases heartbeat-mcp.
 const (
 	serverName = "heartbeat-mcp"
 	serverVerb = "mcp"
 )
 
-// Server is a server of the Model Context Protocol that serves one inbox, as the project's .mcp.json starts it.
+// Server is an MCP server for one inbox, as the project's .mcp.json starts it.
 type Server struct {
-	// Name is what the client calls it: the tools are mcp__NAME__TOOL.
+	// Name is the client's name for it: the tools are mcp__NAME__TOOL.
 	Name string
 	// Command is the absolute path of its program.
 	Command string
-	// Args are its arguments; they name the inbox as an absolute path, as those of a [Wiring] do.
+	// Args are its arguments. They name the inbox as an absolute path, like those of a [Wiring].
 	Args []string
 }
 
-// InstallServer returns the .mcp.json with the server in it, and all else as it was. A nil or empty file means that there
-// is none. Another server of the name is an error.
+// InstallServer returns the .mcp.json with the server added and all else unchanged. A nil or empty file means that
+// there is none. Another server of the same name is an error.
 func InstallServer(file []byte, s Server) ([]byte, error) {
 	d, err := parse(file)
 	if err != nil {
@@ -44,24 +44,20 @@ func InstallServer(file []byte, s Server) ([]byte, error) {
 	return d.edited(file), nil
 }
 
-// InstallFile is the edit that puts the server into the .mcp.json at path.
-func (s Server) InstallFile(path string, links Links) Edit {
-	return s.file(path, links, func(file, _ []byte) ([]byte, error) { return InstallServer(file, s) })
-}
-
-// UninstallFile is the edit that takes the server out again. One of the name that serves another inbox stays.
-func (s Server) UninstallFile(path string, links Links) Edit {
-	return s.file(path, links, func(file, before []byte) ([]byte, error) {
+// File returns the edit that adds the server to the .mcp.json at path if it is wanted, and otherwise removes it. A
+// server of the same name for another inbox stays.
+func (s Server) File(path string, links Links, wanted bool) Edit {
+	change := func(file, before []byte) ([]byte, error) {
+		if wanted {
+			return InstallServer(file, s)
+		}
 		d, err := parse(file)
 		if err != nil || !s.is(d) {
 			return file, err
 		}
 		d.drop(known(before), "mcpServers", s.Name)
 		return d.edited(file), nil
-	})
-}
-
-func (s Server) file(path string, links Links, change func(file, before []byte) ([]byte, error)) Edit {
+	}
 	holds := func(file []byte) bool {
 		d, err := parse(file)
 		if err != nil {
@@ -74,23 +70,17 @@ func (s Server) file(path string, links Links, change func(file, before []byte) 
 	return Edit{Path: path, Links: links, Name: path, Change: change, Holds: holds, Same: same}
 }
 
-// In reports whether a .mcp.json has the server, for the same inbox.
-func (s Server) In(file []byte) bool {
-	d, err := parse(file)
-	return err == nil && s.is(d)
-}
-
 func (s Server) is(d *document) bool {
 	command, args := d.server(s.Name)
 	return s.Is(command, args)
 }
 
-// Taken is the error of a file that has another server of the name, which is not overwritten.
+// Taken is the error for a file with another server of the same name, which is not overwritten.
 func (s Server) Taken(member string, line int, command string) error {
-	return fmt.Errorf("%s at line %d is another server (%q): it was not overwritten; rename or remove it, then try again", member, line, clip(command))
+	return fmt.Errorf("%s at line %d is another server (%q): it was not overwritten; rename or remove it, then try again", member, line, clip(command, 160))
 }
 
-// server returns the command and the arguments of a server.
+// server returns a server's command and arguments.
 func (d *document) server(name string) (command string, args []string) {
 	command, _ = d.textAt("mcpServers", name, "command")
 	args, _ = Texts(decode(d.at("mcpServers", name, "args")))
@@ -104,7 +94,7 @@ func (s Server) Is(command string, args []string) bool {
 	return isServer(command, args) && named && compareInbox(theirs, wanted) == equal
 }
 
-// isServer reports whether a command is heartbeat's server, by its old name or its new one.
+// isServer reports whether a command is heartbeat's server, under its old name or its new one.
 func isServer(command string, args []string) bool {
 	base := filepath.Base(command)
 	return base == serverName || base == "heartbeat" && slices.Contains(args[:min(1, len(args))], serverVerb)

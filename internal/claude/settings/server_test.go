@@ -15,7 +15,7 @@ func server() settings.Server {
 	return settings.Server{Name: "heartbeat", Command: "/opt/heartbeat-mcp", Args: []string{"--inbox", inbox, "--role", "agent"}}
 }
 
-// The file of the servers comes back as it was, and a server of another release is moved over.
+// The .mcp.json comes back as it was, and a server of another release is replaced.
 func TestServerRoundTrip(t *testing.T) {
 	moved := server()
 	moved.Command, moved.Args = "/moved/heartbeat", []string{"mcp", "--inbox=" + inbox}
@@ -23,21 +23,19 @@ func TestServerRoundTrip(t *testing.T) {
 		p := owns(t, x, true)
 		for _, s := range []settings.Server{server(), moved, server()} {
 			for _, want := range []bool{true, false} {
-				changed, err := s.InstallFile(p.path, settings.RefuseLinks).Write()
+				changed, err := s.File(p.path, settings.RefuseLinks, true).Write()
 				require.NoError(t, err)
 				assert.Equal(t, want, changed)
 			}
 			assert.Contains(t, p.text(), s.Command)
-			assert.True(t, server().In([]byte(p.text())))
-			assert.False(t, server().In([]byte(x)))
 		}
-		_, err := moved.UninstallFile(p.path, settings.RefuseLinks).Write()
+		_, err := moved.File(p.path, settings.RefuseLinks, false).Write()
 		require.NoError(t, err)
 		p.has(x, true, "")
 	}
 }
 
-// What is another's under the name is left alone, and named.
+// Another server of the same name is left alone, and named.
 func TestServerOfSomebodyElse(t *testing.T) {
 	for _, text := range []string{
 		`{"mcpServers":{"heartbeat":{"command":"/usr/bin/other","args":["--inbox","` + inbox + `"]}}}`,
@@ -46,27 +44,27 @@ func TestServerOfSomebodyElse(t *testing.T) {
 		`{"mcpServers":{"heartbeat":7}}`,
 	} {
 		p := owns(t, text, true)
-		_, err := server().InstallFile(p.path, settings.RefuseLinks).Write()
+		_, err := server().File(p.path, settings.RefuseLinks, true).Write()
 		require.ErrorContains(t, err, "mcpServers.heartbeat at line 1 is another server")
-		_, err = server().UninstallFile(p.path, settings.RefuseLinks).Write()
+		_, err = server().File(p.path, settings.RefuseLinks, false).Write()
 		require.NoError(t, err)
 		p.has(text, true, "")
 	}
 	for text, want := range map[string]string{`{"mcpServers":[]}`: "mcpServers at line 1", `{"mcpServers"`: "not valid JSON"} {
-		_, err := server().InstallFile(owns(t, text, true).path, settings.RefuseLinks).Write()
+		_, err := server().File(owns(t, text, true).path, settings.RefuseLinks, true).Write()
 		require.ErrorContains(t, err, want)
 	}
 }
 
 func TestServerFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), settings.ServersName)
-	changed, err := server().InstallFile(path, settings.RefuseLinks).Write()
+	changed, err := server().File(path, settings.RefuseLinks, true).Write()
 	require.NoError(t, err)
 	assert.True(t, changed)
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"mcpServers":{"heartbeat":{"type":"stdio","command":"/opt/heartbeat-mcp","args":["--inbox","`+inbox+`","--role","agent"],"alwaysLoad":true}}}`, string(text))
-	changed, err = server().UninstallFile(path, settings.RefuseLinks).Write()
+	changed, err = server().File(path, settings.RefuseLinks, false).Write()
 	require.NoError(t, err)
 	assert.True(t, changed)
 	assert.NoFileExists(t, path)

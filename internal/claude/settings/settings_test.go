@@ -44,7 +44,7 @@ func otherInbox(w settings.Wiring) settings.Wiring {
 	return w
 }
 
-// entry is the group that stopOnly writes in a file without lines.
+// entry is the group that stopOnly writes in a file of one line.
 const entry = `{"matcher":"","hooks":[{"type":"command","command":"/abs/heartbeat-stop",` +
 	`"args":["--inbox","/x/inbox.jsonl"],"timeout":600}]}`
 
@@ -58,7 +58,7 @@ func install(t testing.TB, file string, w settings.Wiring) string {
 	return string(out)
 }
 
-// ownCap is the variable that comes with a hook. Tests of one hook go without.
+// ownCap matches the variable that comes with a hook. Tests of one hook omit it.
 var ownCap = regexp.MustCompile(`,\s*"env":\s*{\s*"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP":\s*"0"\s*}`)
 
 func uninstall(t testing.TB, file string, w settings.Wiring) string {
@@ -68,7 +68,7 @@ func uninstall(t testing.TB, file string, w settings.Wiring) string {
 	return string(out)
 }
 
-// meaning decodes a settings file with numbers as they are spelled.
+// meaning decodes a settings file, with numbers as they are spelled.
 func meaning(t testing.TB, file string) map[string]any {
 	t.Helper()
 	file = strings.TrimPrefix(file, "\ufeff")
@@ -84,8 +84,8 @@ func meaning(t testing.TB, file string) map[string]any {
 	return value
 }
 
-// foreignMeaning returns the meaning without heartbeat's parts and without boxes that are then empty. It shares no code
-// with the package, in order to check it.
+// foreignMeaning returns the meaning without heartbeat's parts and without objects and arrays that are then empty. It
+// shares no code with the package, in order to check it.
 func foreignMeaning(t testing.TB, file string) map[string]any {
 	t.Helper()
 	value := meaning(t, file)
@@ -118,7 +118,7 @@ func foreignMeaning(t testing.TB, file string) map[string]any {
 	return value
 }
 
-// documents are settings files of many kinds, all of which can be wired.
+// documents are settings files of many kinds that can all be wired.
 var documents = map[string]string{
 	"no file":                 "",
 	"empty object":            "{}",

@@ -29,7 +29,7 @@ func TestUninstallNeedsOnlyInboxAndCommand(t *testing.T) {
 	}
 }
 
-// Edits that people and programs make near our parts after an install.
+// Edits by people and programs near our parts after an install.
 func TestUninstallAfterEditsBesideOurs(t *testing.T) {
 	tests := []struct{ name, file, old, edit, want string }{
 		{"member behind ours", `{"a":1}`, `]}}`, `]},"b":2}`, `{"a":1,"b":2}`},

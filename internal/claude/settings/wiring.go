@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Names of the events heartbeat can be wired to.
+// Names of the events that heartbeat can be wired to.
 const (
 	Stop             = "Stop"
 	StopFailure      = "StopFailure"
@@ -26,43 +26,41 @@ const BlockCapEnv = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
 const (
 	// hookTimeout is the client's default, in seconds.
 	hookTimeout = 600
-	// idleMargin is by how much the timeout exceeds the idle interval.
+	// idleMargin is how much longer than the idle interval the timeout is.
 	idleMargin = 30 * time.Second
-	// wakeTimeout is a year, in seconds. When it passes, the client ends the hook in the background, and nothing wakes the
-	// session any more.
+	// wakeTimeout is a year, in seconds. After it the client ends the background hook, and nothing wakes the session
+	// any more.
 	wakeTimeout = 31_536_000
 )
 
-// Wiring is what Install writes. It belongs to the inbox that its Args name; hooks of other inboxes are not its own.
+// Wiring is what Install writes. It owns the hooks of the inbox that its Args name, and no others.
 type Wiring struct {
 	// Command is the absolute path of the hook binary.
 	Command string
-	// Args are its arguments; they name the inbox as an absolute path: --inbox PATH or --inbox=PATH.
+	// Args are its arguments. They name the inbox as an absolute path: --inbox PATH or --inbox=PATH.
 	Args []string
-	// Line says that the client takes a hook's command as a line for a shell, and no arguments beside it: they go into that
-	// line.
+	// Line means that the client takes a hook's command as a shell line, which includes the arguments.
 	Line bool
-	// Wakes says that the hook of some events runs in the background (asyncRewake): the client does not wait for it, and
-	// its exit status 2 wakes the idle session.
+	// Wakes means that the hook of some events runs in the background (asyncRewake): the client does not wait for it,
+	// and its exit status 2 wakes the idle session.
 	Wakes bool
-	// Timeout is the time limit of a hook that is waited for, in whole seconds.
+	// Timeout is the time limit of a hook that the client waits for, in whole seconds.
 	Timeout int
 	// Events are the events to wire, by the names in this package.
 	Events []string
-	// Allowed has sessions use a server of the Model Context Protocol without asking; nil leaves that as it is.
+	// Allowed lets sessions use an MCP server without asking. Nil leaves that as it is.
 	Allowed *Allowed
 }
 
-// Allowed says that sessions start a server of the project's .mcp.json and use its tools without asking.
+// Allowed lets sessions start a server of the project's .mcp.json and use its tools without asking.
 type Allowed struct {
-	// Server is its name.
 	Server string
-	// Drop takes out what allows it, in place of adding it.
+	// Drop removes the permission instead of adding it.
 	Drop bool
 }
 
-// Blocking is the wiring of a hook that delivers the next entry by blocking the stop. idle is how long the hook may wait
-// for an entry.
+// Blocking returns the wiring of a hook that delivers the next entry by blocking the stop. idle is how long the hook
+// may wait for an entry.
 func Blocking(command string, args []string, idle time.Duration) Wiring {
 	return Wiring{
 		Command: command,
@@ -72,15 +70,15 @@ func Blocking(command string, args []string, idle time.Duration) Wiring {
 	}
 }
 
-// Lines is the wiring for Codex, which takes hooks as lines for a shell: see [Wiring.Line].
+// Lines returns the wiring for Codex, which takes hooks as shell lines: see [Wiring.Line].
 func Lines(command string, args []string, idle time.Duration) Wiring {
 	w := Blocking(command, args, idle)
 	w.Line, w.Events = true, []string{Stop, SessionStart, SessionEnd, UserPromptSubmit}
 	return w
 }
 
-// Waking is the wiring of a hook that waits in the background while the session is idle, and wakes it for an entry. The
-// client waits for the hooks of the other events, which only record something.
+// Waking returns the wiring of a hook that waits in the background while the session is idle, and wakes it for an
+// entry. The client waits for the hooks of other events, which only record something.
 func Waking(command string, args []string) Wiring {
 	w := Blocking(command, args, 0)
 	w.Wakes = true
@@ -90,7 +88,7 @@ func Waking(command string, args []string) Wiring {
 // blocks reports whether the hook needs the variable that lifts the cap on blocks.
 func (w Wiring) blocks() bool { return !w.Line && !w.Wakes }
 
-// inBackground reports whether the client does not wait for the hook of an event.
+// inBackground reports whether the client runs the hook of an event in the background.
 func (w Wiring) inBackground(event string) bool {
 	return w.Wakes && (event == Stop || event == StopFailure || event == SessionStart)
 }

@@ -14,7 +14,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// at prints to an Output of that width, without colour.
+// at returns what is printed to an Output of that width without colour.
 func at(t *testing.T, width int, show func(layout.Output) error) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -152,7 +152,7 @@ func TestTablePaintsCells(t *testing.T) {
 	assert.Equal(t, "\x1b[1mSTATE\x1b[m   \x1b[1mN\x1b[m\nok      1\n\x1b[31mfail\x1b[m   20\n", b.String())
 }
 
-// Columns of text share what the others leave.
+// Text columns share the room that the others leave.
 func TestTableWithTwoTexts(t *testing.T) {
 	table := layout.NewTable(layout.Column{Title: "N"}, layout.Column{Title: "PROMPT", Text: true, Cut: true}, layout.Column{Title: "REPLY", Text: true, Cut: true})
 	table.Add("1", "a short prompt", strings.Repeat("a long reply ", 9))
@@ -165,7 +165,7 @@ N  PROMPT                   REPLY
 `, "\n"+shown)
 }
 
-// What is to be copied stays on one line.
+// Text to copy stays on one line.
 func TestTableWithAWholeRow(t *testing.T) {
 	table := layout.NewTable(layout.Column{}, layout.Column{Text: true})
 	table.Add("fail", "a sentence of some length")
@@ -175,7 +175,7 @@ func TestTableWithAWholeRow(t *testing.T) {
 		at(t, 23, func(o layout.Output) error { return o.Table(table) }))
 }
 
-// A column is there if any of its cells says something.
+// A column is shown if any of its cells has text.
 func TestTableLeavesOutAColumn(t *testing.T) {
 	table := layout.NewTable(layout.Column{Title: "A"}, layout.Column{Title: "NOTE", IfAny: true}, layout.Column{Title: "B"})
 	table.Add("1", "", "2")
@@ -185,7 +185,7 @@ func TestTableLeavesOutAColumn(t *testing.T) {
 	assert.Equal(t, "1\t\t2\n", at(t, 0, func(o layout.Output) error { return o.Table(table) }), "programs count columns")
 }
 
-// A column that came late does not change the rows that programs knew before.
+// A column that was added late does not change the rows that programs know.
 func TestLateColumn(t *testing.T) {
 	table := layout.NewTable(layout.Column{Title: "A"}, layout.Column{Title: "B"}, layout.Column{Title: "COST", IfAny: true, Late: true})
 	table.Add("1", "", "")
@@ -193,7 +193,7 @@ func TestLateColumn(t *testing.T) {
 	assert.Equal(t, "1\t\n2\t\t0.5\n", at(t, 0, func(o layout.Output) error { return o.Table(table) }))
 }
 
-// A table goes on under its titles, at their widths.
+// A table continues under its titles, at their widths.
 func TestTableGoesOn(t *testing.T) {
 	table := layout.NewTable(layout.Column{Title: "EVENT", Least: 9}, layout.Column{Title: "ENTRY"})
 	shown := at(t, 80, func(o layout.Output) error {
@@ -208,7 +208,7 @@ func TestTableGoesOn(t *testing.T) {
 	assert.Equal(t, "EVENT      ENTRY\nqueued     job-1\ndelivered  job-1\nanswered   2\n", shown)
 }
 
-// FuzzTable checks that no cell moves the column behind it, whatever stands in it.
+// FuzzTable checks that no cell moves the column behind it, whatever the cell contains.
 func FuzzTable(f *testing.F) {
 	for _, cell := range []string{
 		"job-1", "\x1b[2J\x1b[31m", "a\nb\rc\td", "日本語の文章と名前", "e\u0301\u0301\u0301", "\u200b\u200d\u200d", "\u202eabc\u2066", "שלום",
@@ -254,13 +254,12 @@ func TestOutputKnowsTheTerminal(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, terminal, words.Raw(layout.Sentences(terminal)))
 	require.NoError(t, terminal.Close())
-	shown, _ := io.ReadAll(control) // it ends with EIO once the other end is closed
+	shown, _ := io.ReadAll(control) // ends with EIO once the other end is closed
 	assert.Equal(t, "a sentence that is\r\ntoo long\r\nheartbeat: another\r\none that is too\r\nlong\\u001b[2J\r\nsure? ", string(shown))
 	assert.Zero(t, layout.For(&bytes.Buffer{}, layout.Auto).Width)
 }
 
-// FuzzWrap checks that wrapping loses no word, and that no line that could be
-// broken is too long.
+// FuzzWrap checks that wrapping loses no word, and that no line that could be broken is too long.
 func FuzzWrap(f *testing.F) {
 	f.Add("one two  three\n 日本語", 5)
 	f.Fuzz(func(t *testing.T, text string, width int) {

@@ -1,7 +1,6 @@
-// Package layout fits what the verbs print to the terminal: aligned columns with
-// headers, and texts wrapped at words. Widths are counted in the terminal's
-// columns, not in bytes. Into a pipe or a file nothing is wrapped or cut, and lists
-// are lines of cells between tabs.
+// Package layout fits the output of verbs to the terminal, with aligned columns, headers and texts
+// wrapped between words. Widths are in terminal columns, not bytes. Pipes and files get nothing
+// wrapped or cut, and lists as tab-separated lines.
 package layout
 
 import (
@@ -15,18 +14,18 @@ import (
 	"heartbeat/internal/words"
 )
 
-// maxWidth is the widest that sentences are set: longer lines are hard to read.
+// maxWidth limits sentences on wide terminals: longer lines are hard to read.
 const maxWidth = 120
 
 // Output is where a verb prints for people.
 type Output struct {
 	Palette
-	// Width is the terminal's, in columns. It is 0 where there is no terminal.
+	// Width is the terminal's width in columns, or 0 without a terminal.
 	Width int
 	out   io.Writer
 }
 
-// For returns the Output that prints to out; mode is the value of --color.
+// For returns the Output that prints to out. mode is the value of --color.
 func For(out io.Writer, mode string) Output {
 	o := Output{Palette: PaletteFor(out, mode), out: words.Raw(out)}
 	if f := Terminal(out); f != nil {
@@ -38,16 +37,15 @@ func For(out io.Writer, mode string) Output {
 	return o
 }
 
-// To is the same output, written to w instead.
+// To returns a copy of the output that writes to w.
 func (o Output) To(w io.Writer) Output {
 	o.out = w
 	return o
 }
 
-// Table prints the rows that were added to the table since it was printed last.
-// At a terminal its columns are aligned, below their titles. Where Width is 0 a
-// list is for programs: a row a line, without titles, its cells whole and between
-// tabs, empty ones among them.
+// Table prints the rows that were added to the table since the last call. A terminal gets aligned
+// columns below their titles. With Width 0, a list is printed for programs: one row a line, without
+// titles, with whole cells between tabs, empty cells included.
 func (o Output) Table(t *Table) error {
 	_, err := io.WriteString(o.out, t.take(o.Width, o.Palette))
 	return err
@@ -56,9 +54,9 @@ func (o Output) Table(t *Table) error {
 // ForPeople reports whether the output is shown at a terminal.
 func (o Output) ForPeople() bool { return o.Width > 0 }
 
-// Sentences returns a writer that wraps what is written to a terminal at words, and
-// cleans it; w itself if it is no terminal. Each write must be of whole lines, or
-// else the line it begins is wrapped by the terminal.
+// Sentences returns a writer that cleans text for a terminal and wraps it between words. It returns
+// w itself if w is no terminal. Each write must consist of whole lines, because an unfinished line
+// cannot be wrapped here.
 func Sentences(w io.Writer) io.Writer {
 	if Terminal(w) == nil {
 		return w
@@ -76,11 +74,11 @@ func (s sentences) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Raw is for [words.Raw].
+// Raw implements the interface that [words.Raw] looks for.
 func (s sentences) Raw() io.Writer { return words.Raw(s.to) }
 
-// Text prints the text with the style, wrapped at words, and ends its last line.
-// What a terminal would act on is taken out of it.
+// Text prints the text in the style, cleaned of control sequences and wrapped between words. The
+// last line gets its newline.
 func (o Output) Text(style Style, text string) error {
 	lines := Wrap(words.Plain(strings.TrimRight(text, "\n")), min(o.Width, maxWidth))
 	for i, line := range lines {
@@ -90,8 +88,8 @@ func (o Output) Text(style Style, text string) error {
 	return err
 }
 
-// When is a time in a cell; it is empty where the time is not known. People see how long
-// ago it was, programs and files get the time itself: an age means nothing once it is kept.
+// When formats a time for a cell, empty if t is zero. People see the time's age. Programs and files
+// get the time itself, because an age means nothing once it is stored.
 func (o Output) When(now, t time.Time) string {
 	switch {
 	case t.IsZero():
@@ -105,15 +103,14 @@ func (o Output) When(now, t time.Time) string {
 // Modes are the values of the flag --color.
 const (
 	Auto   = "auto"   // colour on a terminal only
-	Always = "always" // also into a pipe or a file
+	Always = "always" // colour in pipes and files too
 	Never  = "never"
 )
 
-// Style is how a word stands out.
+// Style is an ANSI colour or weight.
 type Style string
 
-// The styles use only the terminal's own sixteen colours, which its owner has
-// chosen to be readable.
+// The styles use only the terminal's sixteen colours, which its owner has chosen to be readable.
 const (
 	Plain  Style = ""
 	Bold   Style = "1"
@@ -124,12 +121,11 @@ const (
 	Cyan   Style = "36"
 )
 
-// Palette paints, or leaves text as it is. The zero Palette does not paint.
+// Palette paints text. The zero Palette leaves text as it is.
 type Palette struct{ on bool }
 
-// PaletteFor decides whether what is written to out is painted. In mode [Auto], or in
-// one that is empty, it is where out is a terminal, NO_COLOR is unset or empty
-// (https://no-color.org) and TERM is not "dumb".
+// PaletteFor decides whether output to out is painted. In mode [Auto] or "" it is painted if out is
+// a terminal, NO_COLOR is unset or empty (https://no-color.org) and TERM is not "dumb".
 func PaletteFor(out io.Writer, mode string) Palette {
 	switch mode {
 	case Always:
@@ -140,7 +136,7 @@ func PaletteFor(out io.Writer, mode string) Palette {
 	return Palette{on: Terminal(out) != nil && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
 }
 
-// Terminal is the terminal that out writes to, or nil.
+// Terminal returns the terminal that out writes to, or nil.
 func Terminal(out io.Writer) *os.File {
 	f, ok := words.Raw(out).(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
@@ -149,7 +145,7 @@ func Terminal(out io.Writer) *os.File {
 	return f
 }
 
-// Paint returns the text in the style. The text must be clean: see [words.Plain].
+// Paint returns the text in the style. The text must already be clean: see [words.Plain].
 func (p Palette) Paint(style Style, text string) string {
 	if !p.on || style == Plain || text == "" {
 		return text

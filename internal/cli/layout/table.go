@@ -7,46 +7,43 @@ import (
 	"heartbeat/internal/words"
 )
 
-// gap is what stands between two columns.
+// gap separates two columns.
 const gap = "  "
 
-// minText is the narrowest that a column of text is made before the table
-// becomes wider than the terminal.
+// minText is the least width of a text column. A table that needs more room becomes wider than the terminal.
 const minText = 16
 
 // Column is one column of a [Table].
 type Column struct {
 	Title string
-	// Right aligns numbers.
+	// Right aligns the column to the right, for numbers.
 	Right bool
-	// Text marks a column that gives way where the terminal is too narrow: its
-	// cells are wrapped at words, or cut if Cut is set as well. Several columns of
-	// text share what the others leave.
+	// Text marks a column that gives way on a narrow terminal: its cells are wrapped, or cut if Cut
+	// is set too. Several text columns share the room that the others leave.
 	Text bool
 	Cut  bool
-	// Least is the narrowest that the column is, for a table that goes on with
-	// rows that are not known yet.
+	// Least is the column's least width, for a table that continues with rows not known yet.
 	Least int
-	// Most is the widest that the column is at a terminal, if it is cut or wrapped.
+	// Most is the greatest width of a text column at a terminal.
 	Most int
-	// IfAny leaves the column out where none of its cells says anything.
+	// IfAny hides the column while all its cells are empty.
 	IfAny bool
-	// Late marks a last column that programs do not get in a row where it is empty: it
-	// was added after they learned to read the others.
+	// Late drops an empty last cell from a program's line: the column was added after programs had
+	// learned to read the others.
 	Late bool
-	// Keep says how long the column stays on a screen that has no room for all: the lowest
-	// goes first. See [Table.Screen].
+	// Keep ranks the column on a screen without room for all: the lowest rank is left out first.
+	// See [Table.Screen].
 	Keep int
-	// Style paints a cell by what it says.
+	// Style returns the style for a cell's text.
 	Style func(cell string) Style
 }
 
-// Table collects rows until their widths are known. A table whose columns have
-// titles is a list: see [Output.Table].
+// Table collects rows until their widths are known. A table whose columns have titles is a list:
+// see [Output.Table].
 type Table struct {
 	columns []Column
 	rows    []row
-	shown   []int // the widths of what was printed already
+	shown   []int // the column widths of what was already printed
 	screen  bool  // no line may be wider than the terminal: columns are left out
 }
 
@@ -55,11 +52,11 @@ type row struct {
 	fit   fit
 }
 
-// fit is what becomes of a text that is wider than its column.
+// fit says what happens to a text that is wider than its column.
 type fit int
 
 const (
-	byColumn fit = iota // what the column says
+	byColumn fit = iota // as the column's Text and Cut say
 	cut
 	whole
 )
@@ -67,16 +64,13 @@ const (
 // NewTable returns a table without rows.
 func NewTable(columns ...Column) *Table { return &Table{columns: columns} }
 
-// Add adds a row. Missing cells are empty. Each cell is one line: line breaks
-// and what a terminal would act on are taken out of it.
+// Add adds a row. Missing cells are empty. Line breaks and control sequences are removed from each cell.
 func (t *Table) Add(cells ...string) { t.add(cells, byColumn) }
 
-// AddLine is [Table.Add] of a row that takes one line: its texts are cut where they
-// would be wrapped.
+// AddLine is [Table.Add] for a row of one line: its texts are cut where they would be wrapped.
 func (t *Table) AddLine(cells ...string) { t.add(cells, cut) }
 
-// AddWhole is [Table.Add] of a row whose texts are neither wrapped nor cut, such as a
-// command that is to be copied.
+// AddWhole is [Table.Add] for a row to copy from, such as a command: its texts are neither wrapped nor cut.
 func (t *Table) AddWhole(cells ...string) { t.add(cells, whole) }
 
 func (t *Table) add(cells []string, fit fit) {
@@ -87,14 +81,13 @@ func (t *Table) add(cells []string, fit fit) {
 	t.rows = append(t.rows, r)
 }
 
-// Len is how many rows were added since the table was printed.
+// Len returns how many rows were added since the table was last printed.
 func (t *Table) Len() int { return len(t.rows) }
 
-// Empty reports whether there are none.
+// Empty reports whether no rows were added since the table was last printed.
 func (t *Table) Empty() bool { return len(t.rows) == 0 }
 
-// take lays out the rows that were added since it was called last: first with
-// the titles, later under them.
+// take lays out and removes the collected rows. Only the first call includes the titles.
 func (t *Table) take(width int, palette Palette) string {
 	defer func() { t.rows = nil }()
 	if width == 0 && t.isList() {
@@ -112,9 +105,8 @@ func (t *Table) take(width int, palette Palette) string {
 	return b.String()
 }
 
-// Screen is the part of a list that a screen of that width shows: its titles, and count rows
-// from first on. Every cell is cut where there is no room. The row that is chosen has a mark,
-// which shows without colour too.
+// Screen returns the titles and count rows from first on, as a screen of that width shows them.
+// Cells without room are cut. The chosen row gets a mark that shows without colour too.
 func (t *Table) Screen(width, first, count, chosen int, palette Palette) (lines []string) {
 	part := Table{columns: slices.Clone(t.columns), rows: t.rows, screen: true}
 	for i := range part.columns {
@@ -142,7 +134,7 @@ func (t *Table) Screen(width, first, count, chosen int, palette Palette) (lines 
 	return lines
 }
 
-// lines is what programs read: a row a line, its cells between tabs.
+// lines lays out the rows for programs: one row a line, cells between tabs.
 func (t *Table) lines() string {
 	var b strings.Builder
 	for _, row := range t.rows {
@@ -175,7 +167,6 @@ func (t *Table) style(column int, cell string) Style {
 // absent is the width of a column that is left out.
 const absent = -1
 
-// widths decides how wide each column is.
 func (t *Table) widths(width int) {
 	before := t.shown
 	t.shown = make([]int, len(t.columns))
@@ -203,8 +194,8 @@ func (t *Table) widths(width int) {
 	}
 }
 
-// noRoom are the columns that are left out of a screen: with all at their narrowest, a line
-// would be too wide.
+// noRoom returns the columns that a screen must leave out, because a line would be too wide with
+// every column at its least width.
 func (t *Table) noRoom(width int) map[int]bool {
 	out := map[int]bool{}
 	for t.screen {
@@ -226,8 +217,7 @@ func (t *Table) noRoom(width int) map[int]bool {
 	return out
 }
 
-// narrow takes so many columns of the terminal off the columns of text, off the
-// widest first.
+// narrow takes the excess width off the text columns, always off the widest.
 func (t *Table) narrow(over, width int) {
 	for ; over > 0; over-- {
 		widest := -1
@@ -247,7 +237,7 @@ func (t *Table) narrow(over, width int) {
 	}
 }
 
-// line prints a row, on as many lines as its text needs.
+// line prints a row on as many lines as its texts need.
 func (t *Table) line(b *strings.Builder, row row, style func(int, string) Style, palette Palette) {
 	cells, height := make([][]string, len(row.cells)), 1
 	for i, cell := range row.cells {

@@ -6,11 +6,10 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// Wrap breaks the text between words into lines of at most width columns. Line
-// breaks in the text stay, and a line's indentation is repeated on the lines it
-// is broken into. A path, a command or another word of ASCII that is longer than
-// a line stays whole, so that it can be copied; other long words, as in scripts
-// without blanks, are broken. At width 0 or less nothing is broken.
+// Wrap breaks the text between words into lines of at most width columns. Line breaks stay, and the
+// indentation of a broken line is repeated. ASCII words longer than a line, such as paths and
+// commands, stay whole so that they can be copied. Other long words, as in scripts without blanks,
+// are broken. A width of 0 or less breaks nothing.
 func Wrap(text string, width int) []string {
 	var lines []string
 	for line := range strings.SplitSeq(text, "\n") {
@@ -41,7 +40,7 @@ func wrapLine(line string, width int) []string {
 		now = word
 		for Width(now) > room && !isASCII(now) {
 			head, rest := split(now, room)
-			if head == "" || rest == "" { // a character wider than the line
+			if head == "" || rest == "" { // one character is wider than the line
 				break
 			}
 			lines, now = append(lines, indent+head), rest
@@ -54,13 +53,13 @@ func isASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r > '~' })
 }
 
-// Break divides a text without line breaks into pieces of at most width columns,
-// wherever that falls. A character that is wider stays whole.
+// Break splits a text without line breaks into pieces of at most width columns, at any character. A
+// wider character stays whole.
 func Break(text string, width int) (pieces []string) {
 	for text != "" {
 		head, rest := split(text, width)
 		if head == "" {
-			head, rest = split(text, width+1) // a wide one
+			head, rest = split(text, width+1) // a double-width character
 		}
 		if head == "" {
 			return append(pieces, text)
@@ -70,7 +69,7 @@ func Break(text string, width int) (pieces []string) {
 	return pieces
 }
 
-// Width is how many columns of a terminal the text takes.
+// Width returns how many terminal columns the text takes.
 func Width(text string) int {
 	if isPlain(text) {
 		return len(text)
@@ -78,7 +77,7 @@ func Width(text string) int {
 	return uniseg.StringWidth(text)
 }
 
-// isPlain recognises what most texts are: each byte a character of one column.
+// isPlain reports whether every byte is a character of one column, as in most texts.
 func isPlain(text string) bool {
 	for i := range len(text) {
 		if text[i] < ' ' || text[i] > '~' {
@@ -88,7 +87,7 @@ func isPlain(text string) bool {
 	return true
 }
 
-// Cut shortens the text to at most width columns. The last one is then "…".
+// Cut shortens the text to at most width columns and marks the cut with "…".
 func Cut(text string, width int) string {
 	if Width(text) <= width {
 		return text
@@ -100,10 +99,10 @@ func Cut(text string, width int) string {
 	return strings.TrimRight(head, " ") + "…"
 }
 
-// split takes as many characters off the text as fit into width columns. A
-// character with its combining marks is never divided.
+// split takes as many characters off the text as fit into width columns. It never divides a
+// character from its combining marks.
 func split(text string, width int) (head, rest string) {
-	if width >= 0 && width < len(text) && isPlain(text[:width+1]) { // no mark belongs to the last one
+	if width >= 0 && width < len(text) && isPlain(text[:width+1]) { // the next byte is no combining mark
 		return text[:width], text[width:]
 	}
 	rest = text

@@ -12,20 +12,18 @@ import (
 	"heartbeat/internal/cli"
 )
 
-// Beside is another of our commands, such as heartbeat-host, which runs as the verb host.
+// Beside is another command that runs as a verb: heartbeat-host as heartbeat host.
 type Beside struct {
 	Name, Short string
-	// Command is what the command's name ends with, where that is not Name.
+	// Command is the end of the command's name, where it differs from Name.
 	Command string
-	// Page is what there is to say of a command that has no verbs and cannot complete or
-	// document itself; nil: it is asked.
+	// Page describes a command that cannot complete or document itself. With nil, the command is asked.
 	Page func() cli.Page
 }
 
-// command is the name of the command, as it is installed.
+// command returns the command's installed name.
 func (b Beside) command(of Program) string { return of.Name + "-" + cmp.Or(b.Command, b.Name) }
 
-// addBeside adds the other commands.
 func (p Program) addBeside(root *cobra.Command, s cli.Streams) {
 	if len(p.Beside) == 0 {
 		return
@@ -47,7 +45,7 @@ func (p Program) addBeside(root *cobra.Command, s cli.Streams) {
 	}
 }
 
-// describe takes over what the page of a command says, for completion and manual.
+// describe copies the page of another command for completion and manual.
 func (p Program) describe(c *cobra.Command, page cli.Page) {
 	c.Long, c.Example = page.Long+"\n\n"+cli.StatusTitle+page.Status, page.Example
 	c.Use = c.Name() + " " + page.Usage[0]
@@ -68,7 +66,7 @@ func (p Program) describe(c *cobra.Command, page cli.Page) {
 	p.complete(c, cli.Verb{TakesFiles: true})
 }
 
-// become replaces this process with another of our commands. It returns only if that fails.
+// become replaces this process with another heartbeat command. It returns only on failure.
 func become(name string, args []string) error {
 	path, err := cli.Beside(name)
 	if err != nil {

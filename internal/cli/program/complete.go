@@ -17,7 +17,7 @@ import (
 // maxHint is how many columns of a hint a shell shows.
 const maxHint = 60
 
-// complete says what a shell offers for the arguments of a verb and for its flags.
+// complete registers what a shell offers for a verb's arguments and flags.
 func (p Program) complete(c *cobra.Command, v cli.Verb) {
 	c.ValidArgsFunction = func(c *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		switch {
@@ -36,18 +36,18 @@ func (p Program) complete(c *cobra.Command, v cli.Verb) {
 			offers = cobra.FixedCompletions(choices, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveKeepOrder)
 		}
 		if f.NoOptDefVal == "" && !takesFile(f) {
-			_ = c.RegisterFlagCompletionFunc(f.Name, offers) // it fails for a flag that is not there
+			_ = c.RegisterFlagCompletionFunc(f.Name, offers) // fails only for an unknown flag
 		}
 	})
 }
 
-// takesFile reports whether the value is a file, by the name that the help gives it.
+// takesFile reports whether the flag takes a file, judged by the name of its value in the help.
 func takesFile(f *pflag.Flag) bool {
 	name, _ := pflag.UnquoteUsage(f)
 	return slices.Contains([]string{"path", "file", "directory", "module", "command"}, name)
 }
 
-// offered leaves out ids that nobody can type, and those that are in the line.
+// offered leaves out ids that cannot be typed and ids that are already on the line.
 func offered(hints []Hint, args []string) (all []cobra.Completion) {
 	seen := map[string]bool{}
 	for _, h := range hints {
@@ -63,7 +63,7 @@ func offered(hints []Hint, args []string) (all []cobra.Completion) {
 	return all
 }
 
-// askBeside has another of our commands complete the line.
+// askBeside asks another heartbeat command to complete the line.
 func askBeside(name string, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	path, err := cli.Beside(name)
 	if err != nil {
@@ -84,8 +84,8 @@ func askBeside(name string, args []string, word string) ([]cobra.Completion, cob
 	return lines[:len(lines)-1], directive
 }
 
-// Excerpt is the beginning of a text's first line, at most so many characters, without
-// anything that a terminal would act on.
+// Excerpt returns the beginning of a text's first line, of at most that many characters and without
+// control characters.
 func Excerpt(s string, most int) string {
 	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
 	runes := []rune(strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || unprintable(r) }), " "))

@@ -10,24 +10,24 @@ import (
 	"strings"
 )
 
-// Kinds of figures.
+// Kinds of figures, as Prometheus names them.
 const (
 	Gauge   = "gauge"
 	Counter = "counter"
 )
 
-// Figures are written in the text format that Prometheus reads, version 0.0.4. The series of a
-// name stand together, also where those of another inbox come between.
+// Figures collects metrics in Prometheus's text format 0.0.4. All series of a name stand together,
+// even if another inbox's figures were added between them.
 type Figures struct {
-	// Labels are those of every series, names and values by turns.
+	// Labels are added to every series: names and values alternate.
 	Labels []string
 
-	names  []string // in the order in which they began
+	names  []string // in order of first use
 	blocks map[string]*strings.Builder
 	now    *strings.Builder
 }
 
-// String is the whole text.
+// String returns the whole text.
 func (t *Figures) String() string {
 	var all strings.Builder
 	for _, name := range t.names {
@@ -36,7 +36,7 @@ func (t *Figures) String() string {
 	return all.String()
 }
 
-// Head begins a figure, or goes on with it.
+// Head begins a figure, or continues it.
 func (t *Figures) Head(name, kind, help string) {
 	if t.now = t.blocks[name]; t.now != nil {
 		return
@@ -49,7 +49,7 @@ func (t *Figures) Head(name, kind, help string) {
 	t.now.WriteString("# HELP " + name + " " + escapeHelp(help) + "\n# TYPE " + name + " " + kind + "\n")
 }
 
-// Series is one line of the figure that was begun last; labels are names and values by turns.
+// Series adds a line to the current figure. In labels, names and values alternate.
 func (t *Figures) Series(name string, v float64, labels ...string) {
 	t.now.WriteString(name + "{")
 	comma := ""
@@ -62,23 +62,16 @@ func (t *Figures) Series(name string, v float64, labels ...string) {
 	t.now.WriteString("} " + Value(v) + "\n")
 }
 
-// One is a figure of one line.
+// One adds a figure of a single line.
 func (t *Figures) One(name, kind, help string, v float64) {
 	t.Head(name, kind, help)
 	t.Series(name, v)
 }
 
-// Maybe is a gauge that is absent where v is nil.
-func (t *Figures) Maybe(name, help string, v *float64) {
-	if v != nil {
-		t.One(name, Gauge, help, *v)
-	}
-}
-
-// Value spells a number.
+// Value formats a number.
 func Value(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-// Number is 1 for true.
+// Number is 1 for true, 0 for false.
 func Number(b bool) float64 {
 	if b {
 		return 1
@@ -86,8 +79,7 @@ func Number(b bool) float64 {
 	return 0
 }
 
-// Label is a label's value as the format can hold it: paths may have bytes that are not
-// UTF-8, the format may not.
+// Label returns s in valid UTF-8, which the format requires and paths may lack.
 func Label(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 func escapeLabel(s string) string {
@@ -96,9 +88,9 @@ func escapeLabel(s string) string {
 
 func escapeHelp(s string) string { return strings.NewReplacer(`\`, `\\`, "\n", `\n`).Replace(s) }
 
-// WriteFigures replaces a file, so that a collector sees the old one or the new one,
-// never a half. It refuses what is no regular file: a link itself would be replaced,
-// not the file that it leads to.
+// WriteFigures replaces a file atomically: a collector sees the old file or the new one, never a
+// part. It refuses anything but a regular file, because renaming would replace a link itself and
+// not its target.
 func WriteFigures(path string, content []byte) error {
 	info, err := os.Lstat(path)
 	switch {
@@ -110,7 +102,7 @@ func WriteFigures(path string, content []byte) error {
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("write figures: %s is not a regular file: choose another name", path)
 	}
-	// A collector reads *.prom, so the name of a part must not end in that.
+	// Collectors read *.prom, so a temporary file must not have that ending.
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
 	if err != nil {
 		return fmt.Errorf("write figures to %s: %w", path, err)

@@ -14,7 +14,7 @@ import (
 	"heartbeat/internal/cli"
 )
 
-// addOwn adds the verbs that every program has: completion, help, man and version.
+// addOwn adds the verbs of every program: completion, help, man and version.
 func (p Program) addOwn(root *cobra.Command, s cli.Streams) {
 	about := &cobra.Group{ID: "about", Title: "About " + p.Name}
 	root.AddGroup(about)
@@ -32,7 +32,7 @@ func (p Program) addOwn(root *cobra.Command, s cli.Streams) {
 	}
 }
 
-// help is the verb for the help of others, and of the commands beside this one.
+// help returns the verb that shows the help of other verbs and of the commands beside this one.
 func (p Program) help(root *cobra.Command, group string) *cobra.Command {
 	c := &cobra.Command{Use: "help [VERB...]", Short: "show what there is, or the help of a verb", Long: "Show all verbs, or the help of one, as VERB --help does.", GroupID: group, DisableFlagsInUseLine: true}
 	c.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
@@ -60,15 +60,11 @@ func (p Program) help(root *cobra.Command, group string) *cobra.Command {
 
 // find returns the verb that the words name.
 func (p Program) find(root *cobra.Command, words []string) (*cobra.Command, error) {
-	at := root
-	for _, word := range words {
-		next, _, err := at.Find([]string{word})
-		if err != nil || next == at {
-			return nil, p.noVerb(at, []string{word})
-		}
-		at = next
+	at, rest, err := root.Find(words)
+	if err == nil && len(rest) > 0 {
+		err = p.noVerb(at, rest)
 	}
-	return at, nil
+	return at, err
 }
 
 func (p Program) version() cli.Verb {
@@ -81,9 +77,6 @@ func (p Program) version() cli.Verb {
 			f := cli.NewFlags("version")
 			asJSON := f.Bool("json", false, "print JSON, one object a line")
 			return f, func(args []string, s cli.Streams) error {
-				if err := cli.NoArgs(args); err != nil {
-					return err
-				}
 				if *asJSON {
 					return cli.PrintJSON(s.Out, cli.ReadBuild())
 				}
@@ -131,7 +124,7 @@ func (p Program) printManual(root *cobra.Command, args []string, s cli.Streams) 
 	return s.Print(p.roff(c))
 }
 
-// documentsItself reports whether c is another of our commands, which has pages of its own.
+// documentsItself reports whether c is another heartbeat command with manual pages of its own.
 func documentsItself(c *cobra.Command) bool { return c.DisableFlagParsing && c.Long == "" }
 
 func (p Program) writeManuals(root *cobra.Command, dir string, s cli.Streams) error {
@@ -154,7 +147,7 @@ func (p Program) writeManuals(root *cobra.Command, dir string, s cli.Streams) er
 	return s.Print(fmt.Sprintf("wrote %d pages to %s\n", n, dir))
 }
 
-// manualsBeside has another of our commands write its pages, if it is installed.
+// manualsBeside has another heartbeat command write its pages, if it is installed.
 func manualsBeside(name, dir string) error {
 	path, err := cli.Beside(name)
 	if err != nil {

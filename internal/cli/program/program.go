@@ -1,6 +1,6 @@
-// Package program makes a command with verbs out of what declares them. cobra finds the
-// verb, parses, completes and documents; the look of the help is that of the hook and
-// the launcher, which have no verbs.
+// Package program builds a command with verbs from their declarations. cobra finds the verb,
+// parses, completes and documents. The help looks like that of the hook and the launcher, which
+// have no verbs.
 package program
 
 import (
@@ -18,42 +18,42 @@ import (
 // Program is a command with verbs.
 type Program struct {
 	Name, Short, Long, Example string
-	// Bare is what the command prints without a verb; "": its help.
+	// Bare is printed when no verb is given; "" prints the help.
 	Bare   string
 	Groups []Group
-	// Beside are the other commands that it runs as if they were verbs.
+	// Beside are other commands that run as verbs.
 	Beside []Beside
-	// IDs lists what arguments of verbs may name: see [cli.Verb.IDs].
+	// IDs lists the ids that a verb's arguments may name: see [cli.Verb.IDs].
 	IDs func(kind string, flags *pflag.FlagSet) []Hint
-	// Meant names the verb for a word that is none; "": cobra suggests one.
+	// Meant returns the verb meant by an unknown word; "" leaves the suggestion to cobra.
 	Meant func(word string) string
 
-	all bool // all verbs get their flags, since none is chosen
+	all bool // no verb is chosen, so all of them get their flags
 }
 
 func init() { cobra.EnableCommandSorting = false }
 
-// Group is verbs with one purpose, which the title tells: Send and read.
+// Group holds verbs for one purpose, which the title names: Send and read.
 type Group struct {
 	Title string
 	Verbs []cli.Verb
 }
 
-// Hint is an id that a shell offers, and what it stands for.
+// Hint is an id that a shell offers, with a description.
 type Hint struct{ ID, What string }
 
 // Run runs the verb that the arguments name and returns the exit status.
 func (p Program) Run(args []string, s cli.Streams) (status int) {
 	defer s.Caught(&status)
-	if len(args) == 1 && args[0] == "--version" { // it needs no verbs
+	if len(args) == 1 && args[0] == "--version" { // needs no verbs
 		return s.Show(cli.VersionLine(p.Name) + "\n")
 	}
 	for _, b := range p.Beside {
-		if len(args) > 0 && b.Name == args[0] { // nor does another command
+		if len(args) > 0 && b.Name == args[0] { // neither does another command
 			return cli.Conclude(become(b.command(p), args[1:]), p.Name+" "+args[0], s)
 		}
 	}
-	var failed error // where cobra takes none
+	var failed error // for errors inside functions that cannot return one to cobra
 	root := p.command(s, p.chosen(args), &failed)
 	root.SetArgs(args)
 	at, err := root.ExecuteC()
@@ -63,7 +63,7 @@ func (p Program) Run(args []string, s cli.Streams) (status int) {
 	return cli.Conclude(err, at.CommandPath(), s)
 }
 
-// chosen is the verb that the arguments begin with, "" if they begin otherwise.
+// chosen returns the verb that the arguments begin with, or "".
 func (p Program) chosen(args []string) string {
 	for _, g := range p.Groups {
 		if len(args) > 0 && slices.ContainsFunc(g.Verbs, func(v cli.Verb) bool { return v.Name == args[0] }) {
@@ -73,8 +73,8 @@ func (p Program) chosen(args []string) string {
 	return ""
 }
 
-// command is the tree of all verbs. Only the chosen one gets its flags, if there is one:
-// those of all would double the time that a short verb takes.
+// command builds the tree of all verbs. If a verb is chosen, only that one gets its flags: the
+// flags of all verbs would double the run time of a short verb.
 func (p Program) command(s cli.Streams, chosen string, failed *error) *cobra.Command {
 	p.all = chosen == ""
 	root := &cobra.Command{
@@ -115,7 +115,7 @@ func (p Program) command(s cli.Streams, chosen string, failed *error) *cobra.Com
 	return root
 }
 
-// verb is the command of one verb.
+// verb builds the command of one verb.
 func (p Program) verb(v cli.Verb, s cli.Streams) *cobra.Command {
 	c := &cobra.Command{Use: strings.TrimSpace(v.Name + " [flags] " + v.Args), Short: v.Short, Long: v.Long, Example: v.Example, DisableFlagsInUseLine: true}
 	if v.Verbs != nil {
@@ -129,7 +129,7 @@ func (p Program) verb(v cli.Verb, s cli.Streams) *cobra.Command {
 	if v.Build != nil {
 		flags, act = v.Build()
 	}
-	flags.BoolP("help", "h", false, "show this help") // it is listed last
+	flags.BoolP("help", "h", false, "show this help") // declared last, so that it is listed last
 	c.Flags().SortFlags = false
 	c.Flags().AddFlagSet(flags)
 	c.Args = cobra.ArbitraryArgs
@@ -137,20 +137,25 @@ func (p Program) verb(v cli.Verb, s cli.Streams) *cobra.Command {
 		if c.HasSubCommands() && len(args) > 0 {
 			return p.noVerb(c, args)
 		}
-		if at := c.ArgsLenAtDash(); at >= 0 { // so that the verb's own set tells it, too
+		if v.Args == "" {
+			if err := cli.NoArgs(args); err != nil {
+				return err
+			}
+		}
+		if at := c.ArgsLenAtDash(); at >= 0 { // the verb's own flag set must know about the dash too
 			if err := flags.Parse(slices.Insert(slices.Clone(args), at, "--")); err != nil {
 				return err
 			}
 		}
 		return act(args, s)
 	}
-	if p.all && v.Build != nil { // cobra keeps for ever what completes a flag, and a server runs many verbs
+	if p.all && v.Build != nil { // cobra keeps flag completions for ever, and a server runs many verbs
 		p.complete(c, v)
 	}
 	return c
 }
 
-// runBare is the command without a verb that it has.
+// runBare runs the command without a verb.
 func (p Program) runBare(c *cobra.Command, args []string, s cli.Streams) error {
 	if version, _ := c.Flags().GetBool("version"); version {
 		return s.Print(cli.VersionLine(p.Name) + "\n")
@@ -161,7 +166,7 @@ func (p Program) runBare(c *cobra.Command, args []string, s cli.Streams) error {
 	var given []string
 	c.Flags().Visit(func(f *pflag.Flag) { given = append(given, f.Name) })
 	if len(given) > 0 {
-		return cli.Usage(fmt.Errorf("--%s is a flag of verbs, and there is no verb: name one, as in %s", given[0], verbAfter(c)))
+		return cli.Usage(fmt.Errorf("--%s is a flag of verbs, and there is no verb: name one, as in %s", given[0], c.Commands()[0].CommandPath()))
 	}
 	if p.Bare != "" {
 		return s.Print(p.Bare)
@@ -169,10 +174,7 @@ func (p Program) runBare(c *cobra.Command, args []string, s cli.Streams) error {
 	return c.Help()
 }
 
-// verbAfter is the command with its first verb.
-func verbAfter(c *cobra.Command) string { return c.Commands()[0].CommandPath() }
-
-// noVerb says which verbs there are, or which was probably meant.
+// noVerb returns the error for an unknown verb: the one probably meant, or the list of verbs.
 func (p Program) noVerb(c *cobra.Command, args []string) error {
 	var known []string
 	for _, sub := range c.Commands() {
@@ -194,7 +196,7 @@ func (p Program) noVerb(c *cobra.Command, args []string) error {
 	return cli.Usage(cli.UnknownVerb(args[0], known))
 }
 
-// flagError names the flag that was probably meant, or the verbs beside c that have it.
+// flagError names the flag that was probably meant, or the sibling verbs that have the flag.
 func flagError(c *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) && c.HasParent() {
@@ -222,8 +224,8 @@ func flagError(c *cobra.Command, err error) error {
 	return cli.FlagError(err, all)
 }
 
-// hideEarlyFlags has a command with verbs know the flags of its verbs, so that they may
-// stand before the verb, as in heartbeat --json status. cobra passes them on.
+// hideEarlyFlags lets flags of a verb stand before it, as in heartbeat --json status: the parent
+// gets hidden copies, and cobra passes them on.
 func hideEarlyFlags(c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		hideEarlyFlags(sub)
@@ -239,7 +241,7 @@ func hideEarlyFlags(c *cobra.Command) {
 	}
 }
 
-// eachCommand visits c and what is below it.
+// eachCommand visits c and everything below it.
 func eachCommand(c *cobra.Command, visit func(*cobra.Command)) {
 	visit(c)
 	for _, sub := range c.Commands() {
@@ -247,7 +249,7 @@ func eachCommand(c *cobra.Command, visit func(*cobra.Command)) {
 	}
 }
 
-// page is what the help shows of a command.
+// page returns the help page of a command.
 func (p Program) page(c *cobra.Command) cli.Page {
 	long, status := cli.CutStatus(c.Long)
 	page := cli.Page{

@@ -16,7 +16,7 @@ import (
 	"heartbeat/internal/cli/program"
 )
 
-// awkward are lines that roff does not print as they are.
+// awkward are lines that roff would change without escaping.
 var awkward = []string{
 	`.TH is no request here`, `'br is none either`, `a back\slash, \fBand\fR \n[.x] \" two`, `...`,
 	`it's "quoted" and ` + "`so`", `--flag -f a-b --`, `~/x^y`, `naïve → 50 % (100 €)`, `\`, `.`, `'`, `\.`,
@@ -24,7 +24,8 @@ var awkward = []string{
 
 func declared(name, example string, flags ...string) cli.Verb {
 	return cli.Verb{
-		Name: name, Short: strings.Join(awkward, " "), Long: strings.Join(awkward, "\n\n") + "\n\n  laid out\n    by hand\n.so", Example: example,
+		Name: name, Args: "[ARG...]", Short: strings.Join(awkward, " "),
+		Long: strings.Join(awkward, "\n\n") + "\n\n  laid out\n    by hand\n.so", Example: example,
 		Build: func() (*pflag.FlagSet, cli.Action) {
 			f := cli.NewFlags(name)
 			for _, flag := range flags {
@@ -96,7 +97,7 @@ func TestWhatIsNoVerb(t *testing.T) {
 	}
 }
 
-// A reader of a manual page sees, and can copy, what was written.
+// A reader of a manual page sees the original text, and can copy it.
 func TestManual(t *testing.T) {
 	dir := t.TempDir()
 	_, complained, status := run("man", "--dir", dir)
@@ -112,7 +113,7 @@ func TestManual(t *testing.T) {
 			continue
 		}
 		for _, page := range pages {
-			out, _ := exec.Command(renderer, append(of.lint, filepath.Join(dir, page.Name()))...).CombinedOutput() // a warning is a failure to mandoc
+			out, _ := exec.Command(renderer, append(of.lint, filepath.Join(dir, page.Name()))...).CombinedOutput() // mandoc fails on a warning
 			for line := range strings.Lines(string(out)) {
 				assert.Contains(t, line, `missing date, using "": TH`, page.Name()) // on purpose
 			}
@@ -131,7 +132,7 @@ func TestHelpFitsTheScreen(t *testing.T) {
 	assert.Equal(t, 0, status)
 	assert.Contains(t, said, "\nFirst:\n  send ")
 	said, _, _ = run("letters", "purge", "--help")
-	assert.Contains(t, said, "Usage:\n  prog letters purge [flags]\n")
+	assert.Contains(t, said, "Usage:\n  prog letters purge [flags] [ARG...]\n")
 	assert.Contains(t, said, "--all ")
 	assert.NotContains(t, said, "--since")
 }

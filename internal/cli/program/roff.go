@@ -10,11 +10,11 @@ import (
 	"heartbeat/internal/cli"
 )
 
-// manualName is the name of a command's page for man(1): heartbeat-send.
+// manualName returns the name of a command's page for man(1), such as heartbeat-send.
 func manualName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
 
-// roff is the manual page of a command. cobra's own generator goes by way of Markdown, and
-// the library for that takes a fifteenth of every start.
+// roff returns the manual page of a command. cobra's own generator goes through a Markdown library
+// that costs a fifteenth of every start.
 func (p Program) roff(c *cobra.Command) string {
 	page, r := p.page(c), &roff{}
 	r.title(manualName(c))
@@ -62,27 +62,26 @@ func (p Program) roff(c *cobra.Command) string {
 	return r.String()
 }
 
-// roff builds a manual page from the macros of man(7). It has no date, so that a page
-// depends only on the command that prints it.
+// roff builds a manual page from the macros of man(7). It writes no date, so that the page depends
+// only on the command.
 type roff struct{ strings.Builder }
 
 func (r *roff) title(name string) {
 	r.request("TH", `"`+escape(strings.ToUpper(name))+`" 1 "" heartbeat`)
-	r.WriteString(".nh\n") // a word that is split cannot be copied
+	r.WriteString(".nh\n") // a hyphenated word cannot be copied
 }
 
 func (r *roff) section(title string) { r.request("SH", title) }
 
 func (r *roff) request(name, args string) { fmt.Fprintf(r, ".%s %s\n", name, args) }
 
-// item adds an entry of a list. The tag already has its fonts.
+// item adds a list entry. The tag is already escaped and has its fonts.
 func (r *roff) item(tag, text string) {
 	fmt.Fprintf(r, ".TP\n%s\n", tag)
 	r.text(text)
 }
 
-// prose adds paragraphs. A paragraph that is laid out by hand, with blanks at the start
-// of a line, keeps its layout.
+// prose adds paragraphs. A paragraph with tabs or indented lines was laid out by hand and is kept literally.
 func (r *roff) prose(s string) {
 	for i, paragraph := range strings.Split(strings.TrimSpace(s), "\n\n") {
 		if i > 0 {
@@ -106,7 +105,7 @@ func (r *roff) text(s string) {
 	for line := range strings.Lines(s) {
 		line = escape(strings.TrimRight(line, " \t\n"))
 		if strings.HasPrefix(line, ".") {
-			line = `\&` + line // without it, the line would be a request
+			line = `\&` + line // otherwise roff reads the line as a request
 		}
 		r.WriteString(line + "\n")
 	}
@@ -114,8 +113,8 @@ func (r *roff) text(s string) {
 
 func bold(s string) string { return `\fB` + escape(s) + `\fR` }
 
-// escape makes roff print the text unchanged, even quotes and hyphens, which it would
-// turn into typographic ones: readers copy flags and commands into a shell.
+// escape makes roff print the text unchanged. Quotes and hyphens must not become typographic,
+// because readers copy flags and commands into a shell.
 func escape(s string) string {
 	var b strings.Builder
 	for _, c := range s {

@@ -20,8 +20,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// ReadText is the text that the arguments of a verb name: the one argument, the file, or
-// stdin, of at most so many bytes.
+// ReadText returns a verb's text of at most the given number of bytes: its one argument, the file, or stdin.
 func ReadText(args []string, file string, most int64, s cli.Streams) (string, error) {
 	switch {
 	case len(args) > 1:
@@ -46,7 +45,7 @@ func ReadText(args []string, file string, most int64, s cli.Streams) (string, er
 	return strings.TrimSuffix(string(b), "\n"), nil
 }
 
-// Metadata is what --meta says. The names in reserved, with blanks around them, are taken.
+// Metadata parses --meta. reserved lists the names that are taken, each between blanks.
 func Metadata(given []string, reserved string) (map[string]any, error) {
 	all := make(map[string]any, len(given))
 	for _, kv := range given {
@@ -62,7 +61,7 @@ func Metadata(given []string, reserved string) (map[string]any, error) {
 	return all, nil
 }
 
-// Agreed asks a person. No answer means no.
+// Agreed asks a yes-or-no question. No answer means no.
 func Agreed(question string, s cli.Streams) bool {
 	fmt.Fprintf(s.Err, "%s [y/N] ", question)
 	answer, err := bufio.NewReader(s.In).ReadString('\n')
@@ -73,20 +72,20 @@ func Agreed(question string, s cli.Streams) bool {
 	return false
 }
 
-// UTF8 is the input in UTF-8, without a byte order mark. Input that begins with the mark of
-// UTF-16 or UTF-32, as of Windows' editors and shells, is converted; what is no such thing in
-// it becomes U+FFFD. Input without a mark stays as it is.
+// UTF8 converts input that begins with a UTF-16 or UTF-32 byte order mark, as Windows editors and
+// shells write it. Invalid sequences become U+FFFD and the mark is dropped. Input without a mark
+// stays unchanged.
 func UTF8(in io.Reader) io.Reader {
 	from := bufio.NewReader(in)
-	first, _ := from.Peek(4) // what keeps it from being read is found when it is
+	first, _ := from.Peek(4) // the next read reports the error
 	switch string(first) {
-	case "\xff\xfe\x00\x00", "\x00\x00\xfe\xff": // to BOMOverride the first one is UTF-16
+	case "\xff\xfe\x00\x00", "\x00\x00\xfe\xff": // BOMOverride would take the first of them for UTF-16
 		return utf32.UTF32(utf32.BigEndian, utf32.ExpectBOM).NewDecoder().Reader(from)
 	}
 	return transform.NewReader(from, unicode.BOMOverride(encoding.Nop.NewDecoder()))
 }
 
-// InUTF8 is [UTF8] for input that was read.
+// InUTF8 is [UTF8] for input that is already read.
 func InUTF8(b []byte, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err
@@ -108,7 +107,7 @@ func (v *Verbatim) AddRaw(f *pflag.FlagSet) {
 	f.BoolVar(&v.Raw, "raw", false, "at a terminal, too, show a text byte for byte, with whatever it does to the terminal")
 }
 
-// FullText returns the writer for such a text. A pipe or a file gets every byte.
+// FullText returns the writer for such a text: a pipe, a file or --raw gets every byte.
 func (v *Verbatim) FullText(out io.Writer) io.Writer {
 	if v.Raw {
 		return words.Raw(out)
@@ -116,12 +115,12 @@ func (v *Verbatim) FullText(out io.Writer) io.Writer {
 	return out
 }
 
-// Say prints a sentence, wrapped at a terminal's width.
+// Say prints a sentence, wrapped to the terminal's width.
 func Say(s cli.Streams, sentence string) error {
 	return layout.For(s.Out, layout.Never).Text(layout.Plain, sentence)
 }
 
-// Report prints v as JSON, or else the sentence.
+// Report prints v as JSON if asked to, and the sentence otherwise.
 func Report(s cli.Streams, asJSON bool, v any, sentence string) error {
 	if asJSON {
 		return cli.PrintJSON(s.Out, v)

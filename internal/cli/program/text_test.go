@@ -15,7 +15,7 @@ import (
 	"heartbeat/internal/cli/program"
 )
 
-// wide is a text, or any units, as UTF-16 or UTF-32 with a byte order mark.
+// wide encodes units, valid or not, as UTF-16 or UTF-32 with a byte order mark.
 func wide(order binary.AppendByteOrder, size int, units ...rune) string {
 	b := []byte{}
 	for _, u := range append([]rune{0xFEFF}, units...) {
@@ -52,7 +52,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// As in an inbox, what is no text becomes U+FFFD.
+// As in an inbox, invalid text becomes U+FFFD.
 func TestTextThatIsNoSuchThing(t *testing.T) {
 	for name, in := range map[string]string{
 		"cut off":     "\xff\xfea\x00b",

@@ -1,5 +1,4 @@
-// Package progress tells at a terminal how far a verb is that takes longer than a
-// second.
+// Package progress shows at a terminal how far a verb is that takes longer than a second.
 package progress
 
 import (
@@ -17,35 +16,33 @@ import (
 )
 
 const (
-	quiet = time.Second            // what is done by then shows nothing
+	quiet = time.Second            // a verb that ends sooner shows nothing
 	every = 200 * time.Millisecond // how often the line is drawn
 )
 
-// inBackground is instead of the terminal's width where another command has the terminal:
-// what the shell or its person writes there is left alone.
+// inBackground stands for the width while another process group has the terminal: nothing is drawn
+// over its output.
 const inBackground = -1
 
-// clearLine returns to the line's beginning and clears it.
 const clearLine = "\r\x1b[K"
 
-// Line is one line of a terminal that is drawn again and again until [Line.Stop]
-// clears it. All methods may be called at the same time, and on nil.
+// Line is a terminal line that is redrawn until [Line.Stop] clears it. All methods are safe for
+// concurrent use, and do nothing on nil.
 type Line struct {
 	mu          sync.Mutex
 	terminal    io.Writer
-	width       func() int // 0 if it is not known, or inBackground
+	width       func() int // 0 if unknown, or inBackground
 	doing       string
 	done, total int64
-	from        time.Time // when it is drawn first
+	from        time.Time // nothing is drawn earlier
 	began       time.Time
-	shown       string // what stands on the terminal, empty for nothing
+	shown       string // what the terminal shows now, empty for nothing
 	stop        chan struct{}
 	stopped     sync.WaitGroup
 }
 
-// Start begins a line that says what is being done: "sending", "compacting". It
-// returns nil, which shows nothing, unless out is a terminal that can clear a
-// line.
+// Start begins a line that says what is being done, such as "sending". It returns nil, which shows
+// nothing, unless out is a terminal that can clear a line.
 func Start(out io.Writer, doing string) *Line {
 	f := layout.Terminal(out)
 	if f == nil || os.Getenv("TERM") == "dumb" {
@@ -82,7 +79,7 @@ func (l *Line) run(ticks <-chan time.Time, end func()) {
 	})
 }
 
-// Total sets how many steps there are. Without it the line shows only the time.
+// Total sets the number of steps. Without it the line shows only the time.
 func (l *Line) Total(steps int64) {
 	if l == nil {
 		return
@@ -92,7 +89,7 @@ func (l *Line) Total(steps int64) {
 	l.total = steps
 }
 
-// Say sets what is being done, and since when. While that is "" nothing is shown.
+// Say sets what is being done, and since when. An empty text hides the line.
 func (l *Line) Say(doing string, since time.Time) {
 	if l == nil {
 		return
@@ -102,7 +99,7 @@ func (l *Line) Say(doing string, since time.Time) {
 	l.doing, l.began = words.Line(doing), since
 }
 
-// Add counts steps that are done.
+// Add counts finished steps.
 func (l *Line) Add(steps int64) {
 	if l == nil {
 		return
@@ -112,7 +109,7 @@ func (l *Line) Add(steps int64) {
 	l.done += steps
 }
 
-// Stop clears the line for good. What is printed after it starts on a clean line.
+// Stop clears the line for good. Later output starts on a clean line.
 func (l *Line) Stop() {
 	if l == nil {
 		return
@@ -130,9 +127,8 @@ func (l *Line) Stop() {
 	l.clear()
 }
 
-// Around returns a writer to out that clears the line before it writes. The line
-// comes back with the next tick. What is printed while the line is shown must go
-// through it.
+// Around returns a writer to out that clears the line before it writes; the next tick redraws it.
+// Everything printed while the line is shown must go through this writer.
 func (l *Line) Around(out io.Writer) io.Writer {
 	if l == nil {
 		return out
@@ -152,7 +148,7 @@ func (a around) Write(b []byte) (int, error) {
 	return a.out.Write(b)
 }
 
-// clear needs the lock. A terminal that takes no line loses only the line.
+// clear needs the lock. A failed write to the terminal costs only the progress line.
 func (l *Line) clear() {
 	if l.shown != "" {
 		_, _ = io.WriteString(l.terminal, clearLine)
@@ -175,7 +171,7 @@ func (l *Line) draw(now time.Time) {
 		return
 	}
 	if width > 1 {
-		text = layout.Cut(text, width-1) // in the last column some terminals wrap
+		text = layout.Cut(text, width-1) // some terminals wrap after the last column
 	}
 	if text == l.shown {
 		return

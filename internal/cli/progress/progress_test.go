@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// ticked runs a line whose clock the test turns. Each send to ticks returns once
-// the line took it up; a second one, once the first was drawn.
+// ticked runs a line whose clock the test advances. A send to ticks returns once the line has
+// received it; a second send, once the first is drawn.
 func ticked(out io.Writer, width int) (*Line, func(time.Duration)) {
 	began := time.Now()
 	ticks := make(chan time.Time)
@@ -21,7 +21,7 @@ func ticked(out io.Writer, width int) (*Line, func(time.Duration)) {
 	l.run(ticks, func() {})
 	return l, func(after time.Duration) {
 		ticks <- began.Add(after)
-		ticks <- began // draws nothing: no time has passed
+		ticks <- began // draws nothing, since no time has passed
 	}
 }
 
@@ -55,8 +55,8 @@ func TestLineIsDrawnAndCleared(t *testing.T) {
 	}, strings.Split(shown.String(), clearLine))
 }
 
-// TestLineSaysWhatIsWaitedFor since when, and nothing before that is known. What stands
-// there already is not drawn again.
+// TestLineSaysWhatIsWaitedFor shows what is waited for and since when, and nothing before that is
+// known. An unchanged line is not drawn again.
 func TestLineSaysWhatIsWaitedFor(t *testing.T) {
 	var shown bytes.Buffer
 	began := time.Now()
@@ -88,7 +88,7 @@ func TestLineFitsTheTerminal(t *testing.T) {
 	assert.Equal(t, clearLine+"sending,…"+clearLine, shown.String())
 }
 
-// TestLineInTheBackground draws nothing into what another command shows.
+// TestLineInTheBackground draws nothing while another command has the terminal.
 func TestLineInTheBackground(t *testing.T) {
 	var shown bytes.Buffer
 	l, tick := ticked(&shown, inBackground)

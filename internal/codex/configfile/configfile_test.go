@@ -19,7 +19,7 @@ var tools = settings.Server{
 	Args: []string{"--inbox", `/srv/it's "here"/inbox.jsonl`, "--role", "agent"},
 }
 
-// files are what a person may have.
+// files are contents that a person may have.
 var files = map[string]string{
 	"none":                "",
 	"a key":               "model = \"gpt-5\"\n",
@@ -49,7 +49,7 @@ var files = map[string]string{
 	"an array of tables":  "[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ntype = \"command\"",
 }
 
-// owned is a config.toml of a person's.
+// owned is a person's config.toml.
 type owned struct {
 	testing.TB
 	path string
@@ -73,10 +73,10 @@ func (o owned) text() string {
 	return string(text)
 }
 
-// install edits the file, and a second time changes nothing.
-func (o owned) install(below configfile.Hooks, wanted bool) error {
+// install adds the server, and checks that a second edit changes nothing.
+func (o owned) install() error {
 	o.Helper()
-	edit := configfile.InstallFile(o.path, settings.RefuseLinks, below, tools, wanted)
+	edit := configfile.File(o.path, settings.RefuseLinks, tools, true)
 	if _, err := edit.Write(); err != nil {
 		return err
 	}
@@ -88,47 +88,37 @@ func (o owned) install(below configfile.Hooks, wanted bool) error {
 	return nil
 }
 
-func (o owned) uninstall(last bool) {
+func (o owned) uninstall() {
 	o.Helper()
-	_, err := configfile.UninstallFile(o.path, settings.RefuseLinks, tools, last).Write()
+	_, err := configfile.File(o.path, settings.RefuseLinks, tools, false).Write()
 	require.NoError(o, err)
 }
 
-// Whatever is in a file, what an edit did is taken back byte for byte; a second edit changes nothing; and what the edit is
-// for is in the file.
+// Whatever is in a file, an edit takes effect, a second one changes nothing, and it is undone byte for byte.
 func TestEverythingIsTakenBack(t *testing.T) {
 	for name, text := range files {
-		for _, below := range []configfile.Hooks{configfile.Unsaid, configfile.On, configfile.Off} {
-			o := owns(t, text)
-			if err := o.install(below, false); err != nil {
-				require.Equal(t, "features, inline", name, err)
-				continue
-			}
-			before, err := configfile.HooksIn([]byte(text))
-			require.NoError(t, err, name)
-			if before == configfile.Off || before == configfile.Unsaid && below == configfile.Off {
-				said, err := configfile.HooksIn([]byte(o.text()))
-				require.NoError(t, err, name)
-				require.Equal(t, configfile.On, said, "%s: %s", name, o.text())
-			} else {
-				require.Equal(t, text, o.text(), name)
-			}
-			o.uninstall(true)
-			require.Equal(t, text, o.text(), name)
-			if err := o.install(below, true); err != nil {
-				require.Equal(t, "servers, inline", name, err)
-				continue
-			}
-			checkServer(t, name, []byte(o.text()))
-			o.uninstall(false)
-			require.NotContains(t, o.text(), "heartbeat-mcp")
-			require.NoError(t, o.install(below, true))
-			o.uninstall(true)
-			require.Equal(t, text, o.text(), name)
-			names, err := os.ReadDir(filepath.Dir(o.path))
-			require.NoError(t, err)
-			require.LessOrEqual(t, len(names), 1)
+		o := owns(t, text)
+		o.uninstall()
+		require.Equal(t, text, o.text(), name)
+		if err := o.install(); err != nil {
+			require.Equal(t, "servers, inline", name, err)
+			continue
 		}
+		checkServer(t, name, []byte(o.text()))
+		o.uninstall()
+		require.Equal(t, text, o.text(), name)
+		names, err := os.ReadDir(filepath.Dir(o.path))
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(names), 1)
+	}
+}
+
+func TestWhatAFileSaysOfHooks(t *testing.T) {
+	for name, text := range files {
+		on, said, err := configfile.HooksIn([]byte(text))
+		require.NoError(t, err, name)
+		assert.Equal(t, !strings.HasPrefix(name, "off"), on, name)
+		assert.Equal(t, strings.HasPrefix(name, "off") || name == "on", said, name)
 	}
 }
 
@@ -148,75 +138,70 @@ func checkServer(t *testing.T, name string, text []byte) {
 	require.Equal(t, "approve", got.Mode, name)
 }
 
-// What a person changed after an install stays.
+// Changes that a person made after an install stay.
 func TestChangesInBetweenStay(t *testing.T) {
 	o := owns(t, "[tui]\nx = 1\n")
-	require.NoError(t, o.install(configfile.Off, true))
+	require.NoError(t, o.install())
 	require.NoError(t, os.WriteFile(o.path, []byte("model = 'x'\n"+o.text()+"\n# mine\n[other]\ny = 2\n"), 0o600))
-	o.uninstall(true)
+	o.uninstall()
 	assert.Equal(t, "model = 'x'\n[tui]\nx = 1\n\n\n# mine\n[other]\ny = 2\n", o.text())
 
-	// What is in heartbeat's own block is a person's to move.
+	// A person's additions to heartbeat's own block are for the person to move.
 	o = owns(t, "")
-	require.NoError(t, o.install(configfile.Off, true))
-	mixed := strings.Replace(o.text(), "hooks = true\n", "hooks = true\nother = true\n", 1)
+	require.NoError(t, o.install())
+	mixed := strings.Replace(o.text(), "# heartbeat: end", "[mine]\n# heartbeat: end", 1)
 	require.NoError(t, os.WriteFile(o.path, []byte(mixed), 0o600))
-	_, err := configfile.UninstallFile(o.path, settings.RefuseLinks, tools, true).Write()
-	require.ErrorContains(t, err, "there is more in or behind heartbeat's part of it")
+	_, err := configfile.File(o.path, settings.RefuseLinks, tools, false).Write()
+	require.ErrorContains(t, err, "has more in or behind it")
 	assert.Equal(t, mixed, o.text())
 
-	// Nor is a string taken for it.
-	const likeMark = "x = \"\"\"\n# heartbeat install: features.hooks was false\nhooks = true # heartbeat install\n\"\"\"\n"
-	o = owns(t, likeMark)
-	_, err = configfile.UninstallFile(o.path, settings.RefuseLinks, tools, true).Write()
+	// A string that looks like the block is left alone.
+	const like = "x = \"\"\"\n# heartbeat: begin\n# heartbeat: end\n\"\"\"\n"
+	o = owns(t, like)
+	_, err = configfile.File(o.path, settings.RefuseLinks, tools, false).Write()
 	require.ErrorContains(t, err, "by hand")
-	assert.Equal(t, likeMark, o.text())
+	assert.Equal(t, like, o.text())
 }
 
-// A feature that a person has switched since an install stays so.
-func TestWhatAPersonSwitchedStays(t *testing.T) {
-	for text, want := range map[string]string{
-		"[features]\n# heartbeat install: features.hooks was false\nhooks = false\n":      "[features]\nhooks = false\n",
-		"[features]\n# heartbeat install: features.hooks was false\nother = true\n":       "[features]\nother = true\n",
-		"[features]\n# heartbeat install: features.hooks was false\n# mine\nhooks = true": "[features]\n# mine\nhooks = false",
-		"[features]\n# heartbeat install: features.hooks was false\n":                     "[features]\n",
-	} {
-		o := owns(t, text)
-		o.uninstall(true)
-		assert.Equal(t, want, o.text())
+// Earlier releases switched hooks on in the block.
+func TestABlockOfAnEarlierReleaseGoes(t *testing.T) {
+	for _, server := range []string{"", "[mcp_servers.heartbeat]\ncommand = '/old/heartbeat-mcp'\nargs = ['--inbox', '''" + tools.Args[1] + "''']\n"} {
+		o := owns(t, "model = 'x'\n\n# heartbeat: begin\n[features]\nhooks = true\n"+server+"# heartbeat: end\n")
+		o.uninstall()
+		assert.Equal(t, "model = 'x'\n", o.text())
 	}
 }
 
 func TestServerOfAnotherInstall(t *testing.T) {
-	// Another program for the same inbox: moved over, with what a person added.
+	// Another program for the same inbox is replaced, and a person's additions stay.
 	const older = "# heartbeat: begin\n[mcp_servers.heartbeat] # tools\ncommand = \"/old/heartbeat-mcp\"\nargs = [\n  \"--inbox\", '''/srv/it's \"here\"/inbox.jsonl''',\n]\ntool_timeout_sec = 5\n\n[mcp_servers.heartbeat.env]\nA = \"b\"\n# heartbeat: end\n\n# mine\n[tui]\n"
 	o := owns(t, older)
-	require.NoError(t, o.install(configfile.Unsaid, true))
+	require.NoError(t, o.install())
 	checkServer(t, "older", []byte(o.text()))
 	for _, kept := range []string{"# heartbeat: begin\n", "tool_timeout_sec = 5\n", "A = 'b'\n", "# mine\n[tui]\n"} {
 		assert.Contains(t, o.text(), kept)
 	}
 	assert.Equal(t, 1, strings.Count(o.text(), "[mcp_servers.heartbeat]"))
-	o.uninstall(true)
+	o.uninstall()
 	assert.Equal(t, "# mine\n[tui]\n", strings.TrimSpace(o.text())+"\n")
 
-	// Another inbox's, or another program, under the name.
+	// A server of that name for another inbox, or another program.
 	for _, text := range []string{
 		"x = 1\n[mcp_servers.heartbeat]\ncommand = \"/old/heartbeat-mcp\"\nargs = [\"--inbox\", \"/other/inbox.jsonl\"]\n",
 		"\n[mcp_servers.heartbeat]\ncommand = \"nc\"\n",
 		"\nmcp_servers.heartbeat = 5\n",
 	} {
 		o := owns(t, text)
-		require.ErrorContains(t, o.install(configfile.Unsaid, true), "mcp_servers.heartbeat at line 2 is another server")
-		o.uninstall(true)
+		require.ErrorContains(t, o.install(), "mcp_servers.heartbeat at line 2 is another server")
+		o.uninstall()
 		assert.Equal(t, text, o.text())
 	}
 
-	// The same one elsewhere than install writes it: left to the person, with a sentence.
+	// The same server outside heartbeat's block is left to the person, with a sentence.
 	o = owns(t, "mcp_servers.heartbeat = { command = \"/old/heartbeat-mcp\", args = [\"--inbox\", '''"+tools.Args[1]+"'''] }\n")
-	require.ErrorContains(t, o.install(configfile.Unsaid, true), "by hand")
-	_, err := configfile.UninstallFile(o.path, settings.RefuseLinks, tools, true).Write()
-	require.ErrorContains(t, err, "mcp_servers.heartbeat is not in heartbeat's part of the file, or that cannot have it: write or remove it by hand")
+	require.ErrorContains(t, o.install(), "by hand")
+	_, err := configfile.File(o.path, settings.RefuseLinks, tools, false).Write()
+	require.ErrorContains(t, err, "mcp_servers.heartbeat is not in heartbeat's part of the file, ")
 }
 
 func TestNotTOML(t *testing.T) {
@@ -227,28 +212,26 @@ func TestNotTOML(t *testing.T) {
 		"\xff":                       "not valid TOML",
 		strings.Repeat("[", 200_000): "not valid TOML",
 	} {
-		_, err := configfile.HooksIn([]byte(text))
+		_, _, err := configfile.HooksIn([]byte(text))
 		require.ErrorContains(t, err, want)
-		err = owns(t, text).install(configfile.Off, true)
+		err = owns(t, text).install()
 		require.ErrorContains(t, err, want)
 		assert.ErrorContains(t, err, ": correct the file, then try again")
 	}
-	require.ErrorContains(t, owns(t, "features = { other = true }\n").install(configfile.Off, false), "add hooks = true to them")
 }
 
-// FuzzEdit takes back what was done to any file, or leaves it alone with an error.
+// FuzzEdit undoes its edits of any file, or leaves the file alone with an error.
 func FuzzEdit(f *testing.F) {
 	for _, text := range files {
-		f.Add(text, true)
-		f.Add(text, false)
+		f.Add(text)
 	}
-	f.Fuzz(func(t *testing.T, text string, wanted bool) {
+	f.Fuzz(func(t *testing.T, text string) {
 		if strings.Contains(text, "# heartbeat") || text == "" {
 			t.Skip("a mark is taken back, whoever wrote it")
 		}
 		o := owns(t, text)
-		if o.install(configfile.Off, wanted) == nil {
-			o.uninstall(true)
+		if o.install() == nil {
+			o.uninstall()
 		}
 		require.Equal(t, text, o.text())
 	})

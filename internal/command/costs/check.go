@@ -7,22 +7,23 @@ import (
 	"heartbeat/internal/money/price"
 )
 
-// Check holds what was priced against what the client itself said, over the sessions in which it
-// said a total and every request has a price.
+// Check compares what was priced with what the client itself said, over the sessions in which the client said a
+// total and every request has a price.
 type Check struct {
 	sessions map[string]price.Amount
 }
 
-// maxChecked bounds how many sessions are held against each other.
+// maxChecked bounds how many sessions are compared.
 const maxChecked = 100_000
 
-// Add books what a session spent. One that has a guess in it is not held against anything.
+// Add books what a session spent. A session with a summary is not compared, because its cost is a guess or the
+// client's own figure. Neither is one with a person's own prices.
 func (c *Check) Add(l *price.Line) {
 	if c.sessions == nil {
 		c.sessions = map[string]price.Amount{}
 	}
 	a := l.Amount
-	if l.Guess {
+	if l.Guess || l.Own {
 		a.Unpriced++
 	}
 	if was, known := c.sessions[l.SessionID]; known || len(c.sessions) < maxChecked {
@@ -31,15 +32,15 @@ func (c *Check) Add(l *price.Line) {
 }
 
 const (
-	// tolerance is how far the two may be apart, as a part of what the client said.
+	// tolerance is how far the two may differ, as a fraction of what the client said.
 	tolerance = 0.01
-	// leastChecked is how much has to be spent for that to tell something: the client asks for
-	// small things of its own, such as titles, that no transcript has.
+	// leastChecked is the least spending, in nanodollars, that proves anything. The client makes small requests of
+	// its own, such as for titles, that are in no transcript.
 	leastChecked = 1_000_000_000
 )
 
-// Off is what was priced and what the client said, and whether they are so far apart that the
-// table of prices seems to be out of date.
+// Off returns what was priced and what the client said, in nanodollars, and whether they differ so much that the
+// price table seems to be out of date.
 func (c *Check) Off() (priced, said int64, off bool) {
 	for _, a := range c.sessions {
 		if a.Said > 0 && a.Unpriced == 0 {
@@ -49,7 +50,7 @@ func (c *Check) Off() (priced, said int64, off bool) {
 	return priced, said, said >= leastChecked && math.Abs(float64(priced-said)) > tolerance*float64(said)
 }
 
-// Sentence says that the table seems to be out of date, empty where it does not.
+// Sentence says that the price table seems to be out of date, or is empty.
 func (c *Check) Sentence() string {
 	priced, said, off := c.Off()
 	if !off {

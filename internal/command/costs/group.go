@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"heartbeat/internal/money/price"
 	"heartbeat/internal/words"
@@ -13,37 +14,37 @@ import (
 // Kind says what a [Group] is.
 type Kind string
 
-// What a group is.
+// The kinds of groups.
 const (
-	Named   Kind = "group"   // it has a name: a day, an entry, a session, a value
+	Named   Kind = "group"   // it has a name: a day, an entry, a session, a model, a value
 	Absent  Kind = "absent"  // entries whose metadata lacks the key
 	Gone    Kind = "gone"    // entries whose metadata is no longer kept
-	More    Kind = "more"    // what is past the bound on groups
-	Outside Kind = "outside" // no entry was in flight
+	More    Kind = "more"    // everything beyond maxGroups
+	Outside Kind = "outside" // spent while no entry was in flight
 	Total   Kind = "total"
 )
 
 // Group is a row of the table of costs.
 type Group struct {
 	Kind Kind
-	// Name is the day, the session's id, the entry's own id or the value.
+	// Name is the day, the session's id, the entry's own id, the model or the value.
 	Name    string
 	EntryID string // by entry
 	Start   int64  // by entry
-	// Entries is how many entries it has.
+	// Entries is how many entries the group has.
 	Entries int64
-	// Spent is all of it; Outside is how much of that no entry is to blame for.
+	// Spent is everything; Outside is the part that belongs to no entry.
 	Spent, Outside price.Amount
 	Model          string // the last one
 
 	lines int64
-	seq   int64 // by entry, the commit of its first delivery
+	seq   int64 // by entry: the commit of its first delivery
 	first int64 // when the first line was booked, in nanoseconds since 1970
 }
 
 func (g *Group) empty() bool { return g.lines == 0 }
 
-// add books a line; first says that it is the first one of its entry.
+// add books a line. first says that it is the first line of its entry.
 func (g *Group) add(l price.Line, first bool) {
 	g.Spent = g.Spent.Plus(l.Amount)
 	if l.Outside() {
@@ -78,7 +79,7 @@ func (g *Group) since(first, lines int64) {
 // By says what spending is added up by. It is a pflag.Value.
 type By string
 
-// The groupings, besides metaBy and a key.
+// The groupings. metaBy is the prefix of a metadata key.
 const (
 	Day     By = "day"
 	Entry   By = "entry"
@@ -87,7 +88,7 @@ const (
 	metaBy     = "meta."
 )
 
-// Set takes what was typed.
+// Set implements pflag.Value.
 func (b *By) Set(text string) error {
 	switch By(text) {
 	case Day, Entry, Session, Model:
@@ -103,10 +104,10 @@ func (b *By) Set(text string) error {
 
 func (b *By) String() string { return string(*b) }
 
-// Type is what the help calls it.
+// Type is what the help calls the value.
 func (b *By) Type() string { return "day|entry|session|model|meta.KEY" }
 
-// Key is the member of the metadata that it names, empty for other groupings.
+// Key is the metadata key to group by, empty for other groupings.
 func (b By) Key() string {
 	key, is := strings.CutPrefix(string(b), metaBy)
 	if !is {
@@ -142,7 +143,7 @@ func (g *Group) Label(by By) string {
 	return words.Brief(g.Name)
 }
 
-// USD is what was spent in dollars, with its marks, or "-" where none are known.
+// USD is what was spent in dollars, with its marks, or "-" if unknown.
 func (g *Group) USD() string {
 	if !g.Spent.Dollars {
 		return "-"
@@ -150,7 +151,7 @@ func (g *Group) USD() string {
 	return g.Spent.Cell()
 }
 
-// OutsideUSD is what of it was spent outside of entries, empty where that is nothing.
+// OutsideUSD is what was spent outside of entries, empty if that is nothing.
 func (g *Group) OutsideUSD() string {
 	if !g.Outside.Dollars || g.Outside.Nanos == 0 {
 		return ""
@@ -161,7 +162,7 @@ func (g *Group) OutsideUSD() string {
 // row is a [Group] as --json prints it.
 type row struct {
 	By By `json:"by"`
-	// What is left out for a group that has a name.
+	// What is omitted for a group that has a name.
 	What      Kind    `json:"what,omitempty"`
 	Day       string  `json:"day,omitempty"`
 	SessionID string  `json:"session_id,omitempty"`
@@ -201,8 +202,8 @@ func (g *Group) JSON(by By) ([]byte, error) {
 	return json.Marshal(r)
 }
 
-// price is the group's spending. What the client said is for sessions and days: it says it a
-// moment after an entry's end.
+// price is the group's spending. The client's own figure is kept only for sessions, days and the total, because the
+// client reports it a moment after an entry ends.
 func (g *Group) price(by By) price.Price {
 	spent := g.Spent
 	if g.Kind != Total && by != Session && by != Day {
@@ -214,7 +215,7 @@ func (g *Group) price(by By) price.Price {
 // CSVHead names the columns, which are the same for every grouping.
 const CSVHead = "what,name,entry_id,start_offset,entries,cost_usd,outside_usd,input_tokens,output_tokens,cache_read_tokens,cache_write_tokens,requests,unpriced,client_usd,model"
 
-// CSV is the group as a line of a spreadsheet. A cell that is not known is empty.
+// CSV is the group as a line of a spreadsheet. A cell is empty if its value is unknown.
 func (g *Group) CSV(by By) string {
 	what, start := string(by), ""
 	if g.Kind != Named {
@@ -243,27 +244,18 @@ func dollars(a price.Amount) string {
 	return string(text)
 }
 
-// formula are the characters that a spreadsheet takes for the beginning of a formula.
+// formula are the characters that begin a formula in a spreadsheet.
 const formula = "=+-@|%＝＋－＠"
 
-// cell is a text that some sender chose: on one line, always quoted, and with an
-// apostrophe before what a spreadsheet would compute.
+// cell quotes a text that a sender chose, on one line, and puts an apostrophe before what a spreadsheet would
+// compute.
 func cell(text string) string {
 	if text == "" {
 		return ""
 	}
 	text = words.Line(strings.ToValidUTF8(text, "\uFFFD"))
-	if strings.ContainsAny(firstRune(strings.TrimLeft(text, " '\"")), formula) {
+	if first, _ := utf8.DecodeRuneInString(strings.TrimLeft(text, " '\"")); strings.ContainsRune(formula, first) {
 		text = "'" + text
 	}
 	return `"` + strings.ReplaceAll(text, `"`, `""`) + `"`
-}
-
-func firstRune(text string) string {
-	for at := range text {
-		if at > 0 {
-			return text[:at]
-		}
-	}
-	return text
 }

@@ -1,10 +1,11 @@
-// Package costs adds up what was spent, by day, entry, session, model or metadata, and
-// spells prices for people and for programs.
+// Package costs adds up spending by day, entry, session, model or metadata, and formats prices for people and
+// programs.
 package costs
 
 import (
 	"cmp"
 	"hash/maphash"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -13,7 +14,7 @@ import (
 	"heartbeat/internal/money/price"
 )
 
-// byModel is the line as one for each model.
+// byModel splits a line into one for each model.
 func byModel(l price.Line) (all []price.Line) {
 	for i, of := range l.Models {
 		one := l
@@ -28,25 +29,24 @@ func byModel(l price.Line) (all []price.Line) {
 	return all
 }
 
-// maxGroups bounds how many groups are told apart. What comes then is added to one
-// more, so that sums stay right however many lines there are.
+// maxGroups bounds how many groups are told apart. Everything after that goes into one more group, so the sums stay
+// right.
 const maxGroups = 200_000
 
-// Sum adds lines up. Its memory grows with the number of groups and of entries, not
-// with that of the lines.
+// Sum adds lines up. Its memory grows with the number of groups and entries, not of lines.
 type Sum struct {
 	by     By
-	most   int // groups that are told apart
+	most   int // maxGroups, or fewer in a test
 	groups map[groupKey]*Group
-	more   *Group // what came after maxGroups
-	// OutsideOfEntries and Total are rows of their own.
+	more   *Group // everything after the limit
+	// outside and total are rows of their own.
 	outside, total Group
 
 	seed    maphash.Seed
 	counted map[uint64]struct{} // the entries of each group
 	booked  map[string]bool     // the entries that have lines
-	// values are what the entries' metadata says, by entry id, the zero handle where it lacks
-	// the key; nil unless it is by metadata.
+	// values maps entry ids to metadata values, with the zero handle if the key is missing. It is nil unless
+	// grouping is by metadata.
 	values map[string]unique.Handle[string]
 }
 
@@ -93,7 +93,7 @@ func (s *Sum) Add(l price.Line) {
 	}
 }
 
-// add books the line in the group of that key, which begins as fresh.
+// add books a line in the group of that key. A new group starts as fresh.
 func (s *Sum) add(key groupKey, fresh Group, l price.Line) {
 	g := s.groups[key]
 	switch {
@@ -118,7 +118,7 @@ func (s *Sum) add(key groupKey, fresh Group, l price.Line) {
 	s.total.add(l, s.first("\x00", l))
 }
 
-// first reports whether that is the first line of its entry in the group of that name.
+// first reports whether this is the first line of its entry in the named group.
 func (s *Sum) first(group string, l price.Line) bool {
 	if l.Outside() {
 		return false
@@ -132,15 +132,13 @@ func (s *Sum) first(group string, l price.Line) bool {
 	return !known
 }
 
-// Rows are the groups in their order, what was spent outside of entries if that is no
-// part of them, and the total.
+// Rows returns the groups in order, followed by what was spent outside of entries if no group includes it, and the
+// total.
 func (s *Sum) Rows() (rows []*Group, total *Group) {
 	if s.values != nil {
 		rows = s.byValue()
 	} else {
-		for _, g := range s.groups {
-			rows = append(rows, g)
-		}
+		rows = slices.Collect(maps.Values(s.groups))
 	}
 	slices.SortFunc(rows, s.order)
 	if s.more != nil {
@@ -149,11 +147,10 @@ func (s *Sum) Rows() (rows []*Group, total *Group) {
 	if !s.outside.empty() {
 		rows = append(rows, &s.outside)
 	}
-	total = &s.total
-	return rows, total
+	return rows, &s.total
 }
 
-// order is that of time. Groups of metadata have none: what cost most comes first.
+// order sorts by time. Groups of metadata have no time, so the most expensive comes first.
 func (s *Sum) order(a, b *Group) int {
 	if s.values != nil {
 		return cmp.Or(-cmp.Compare(a.Spent.Nanos, b.Spent.Nanos), -cmp.Compare(a.Spent.Tokens.Sum(), b.Spent.Tokens.Sum()), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))

@@ -220,6 +220,7 @@ func TestCheck(t *testing.T) {
 		"too little to tell":                     {[]price.Amount{amount(5e8, 2e8, 0)}, false},
 		"of a model that nobody knows":           {[]price.Amount{amount(5e9, 9e9, 1)}, false},
 		"with a summary, whose price is a guess": {[]price.Amount{amount(5e9, 9e9, 0)}, false},
+		"with a person's prices":                 {[]price.Amount{amount(5e9, 9e9, 0)}, false},
 		"in lines of one session":                {[]price.Amount{amount(5e9, 0, 0)}, false},
 		"said in a line of its own too":          {[]price.Amount{amount(0, 2e9, 0), amount(2e9, 0, 0)}, false},
 	} {
@@ -229,7 +230,9 @@ func TestCheck(t *testing.T) {
 			if name == "said in a line of its own too" {
 				session = "s"
 			}
-			check.Add(&price.Line{SessionID: session, Price: price.Price{Amount: a}, Guess: name == "with a summary, whose price is a guess"})
+			check.Add(&price.Line{
+				SessionID: session, Price: price.Price{Amount: a}, Guess: name == "with a summary, whose price is a guess", Own: name == "with a person's prices",
+			})
 		}
 		_, _, off := check.Off()
 		assert.Equal(t, c.off, off, name)

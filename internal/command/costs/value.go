@@ -12,12 +12,11 @@ import (
 	"unique"
 )
 
-// maxValue is how many bytes of a value are kept, which may have megabytes.
+// maxValue is how many bytes of a value are kept; a value may have megabytes.
 const maxValue = 200
 
-// valueOf is what a member of metadata is called as a group: a string as it is, other
-// JSON as it is spelt. There is none for null. A long one is cut, and told from others
-// of the same beginning by its sum.
+// valueOf is the name of a metadata value as a group: a string as it is, other JSON as it is spelt. null has none.
+// A long value is cut, and its sum tells it from others with the same beginning.
 func valueOf(raw json.RawMessage) (value string, there bool) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || string(raw) == "null" {
@@ -43,7 +42,7 @@ func valueOf(raw json.RawMessage) (value string, there bool) {
 	return fmt.Sprintf("%s… (sha256 %x)", value[:end], sum[:6]), true
 }
 
-// Describe gives an entry's metadata. It matters only by metadata, and the first time.
+// Describe adds an entry's metadata. Only the first call for an entry counts, and only when grouping by metadata.
 func (s *Sum) Describe(entryID string, metadata map[string]json.RawMessage) {
 	if _, known := s.values[entryID]; known || !s.booked[entryID] {
 		return
@@ -55,7 +54,7 @@ func (s *Sum) Describe(entryID string, metadata map[string]json.RawMessage) {
 	s.values[strings.Clone(entryID)] = of
 }
 
-// byValue merges the groups of entries into those of their values.
+// byValue merges the groups of entries into groups of values.
 func (s *Sum) byValue() []*Group {
 	type key struct {
 		kind Kind

@@ -20,7 +20,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// directory looks at the inbox's directory.
+// directory checks that this user, and nobody else, can work in the inbox's directory.
 func directory(e *examination) string {
 	dir := filepath.Dir(e.inbox)
 	of, err := disk.StatDir(dir)
@@ -76,7 +76,7 @@ func stateFiles(e *examination) string {
 			err = errors.Join(unix.Access(path, unix.W_OK), f.Close())
 		}
 		if err != nil {
-			of, _ := disk.StatName(path) // it is named by zeros then
+			of, _ := disk.StatName(path) // zeros stand for what cannot be read
 			e.fail("see who made it, then take it away, or: "+quote("chmod", "600", path), "the hook refuses %s (mode %04o, owner %d): %v", path, of.Mode, of.UID, err)
 			continue
 		}
@@ -94,10 +94,10 @@ func stateFiles(e *examination) string {
 	return fmt.Sprintf("%d in %s: regular files, mode 0600, of the right user", found, filepath.Dir(e.inbox))
 }
 
-// littleSpace is how much is told of, in bytes.
+// littleSpace is the free space, in bytes, below which a warning is due.
 const littleSpace = 64 << 20
 
-// fileSystem looks at the file system of the inbox's directory.
+// fileSystem checks the file system of the inbox's directory.
 func fileSystem(e *examination) string {
 	dir := filepath.Dir(e.inbox)
 	var st unix.Statfs_t
@@ -108,17 +108,17 @@ func fileSystem(e *examination) string {
 	return e.judge(dir, st)
 }
 
-// farAway are the kinds of file system, by their numbers on Linux, where a lock and a sync promise
-// less than on a local disk.
+// farAway names the file systems, by their magic numbers on Linux, on which a lock and a sync promise less than on
+// a local disk.
 var farAway = map[uint32]string{
 	0x6969: "NFS", 0x517b: "SMB", 0xfe534d42: "SMB", 0xff534d42: "SMB", 0x65735546: "FUSE", 0x01021997: "9p",
 	0x00c36400: "Ceph", 0x5346414f: "AFS", 0x6b414653: "AFS", 0x73757245: "Coda",
 }
 
-// inMemory are those that a restart empties.
+// inMemory are the magic numbers of file systems that a restart empties.
 var inMemory = []uint32{0x01021994, 0x858458f6}
 
-// readOnly is the flag of a file system that nobody writes to, on Linux and on macOS.
+// readOnly is the mount flag of a read-only file system, on Linux and on macOS.
 const readOnly = 1
 
 func (e *examination) judge(dir string, st unix.Statfs_t) string {
@@ -155,7 +155,7 @@ const fresh = time.Minute
 // leftovers looks for files that a killed command left behind.
 func leftovers(e *examination) string {
 	if e.box == nil {
-		return "" // another check tells of it
+		return "" // another check reports it
 	}
 	names, _, err := disk.Names(e.box.Dir(), math.MaxInt)
 	var forgotten []string
@@ -214,7 +214,7 @@ func (e *examination) unnamedCopies(names []string) (paths []string, err error) 
 // state looks for state that the hook would refuse.
 func state(e *examination) string {
 	if e.box == nil {
-		return "" // another check tells of it
+		return "" // another check reports it
 	}
 	v, err := e.box.View()
 	if err == nil {

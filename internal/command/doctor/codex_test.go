@@ -70,7 +70,7 @@ func TestCodexIsNot(t *testing.T) {
 		"untrusted":     {func(_ *world, h *[]clients.CodexHook) { (*h)[ours].Trust = "untrusted" }, "fail trust nobody has trusted hooks, or they were changed since: Stop:"},
 		"switched off":  {func(_ *world, h *[]clients.CodexHook) { (*h)[ours].Enabled = false }, "fail trust hooks are switched off: Stop"},
 		"twice":         {func(_ *world, h *[]clients.CodexHook) { *h = append(*h, (*h)[ours]) }, "warn wired 2 hooks serve"},
-		"events":        {func(_ *world, h *[]clients.CodexHook) { *h = (*h)[:2] }, "warn events not wired: SessionStart (whether a session lives is not known), SessionEnd ("},
+		"events":        {func(_ *world, h *[]clients.CodexHook) { *h = (*h)[:2] }, "warn events not wired as that of Stop is: SessionStart (whether a session lives is not known, and with --rewake it is woken only after its first turn), SessionEnd ("},
 		"rewake":        {func(_ *world, h *[]clients.CodexHook) { (*h)[ours].Command += " --rewake" }, " --rewake (.codex/hooks.json) has --rewake, and Codex runs no hooks in the background"},
 		"a shell's":     {func(_ *world, h *[]clients.CodexHook) { (*h)[ours].Command += " $FLAGS" }, "warn flags what a shell makes of this cannot be told"},
 		"unknown flags": {func(_ *world, h *[]clients.CodexHook) { (*h)[ours].Command += " --nonsense" }, "fail flags the hook does not take --inbox "},

@@ -18,38 +18,38 @@ import (
 
 // Input is everything that comes from outside.
 type Input struct {
-	Codex    bool     // sessions are Codex's, and else Claude Code's
-	Launched bool     // heartbeat-launch wires each session: what the settings wire is not looked at
-	Inbox    string   // an absolute path, or "" for the inbox that is wired
-	Project  string   // absolute: where the session is started
-	Home     string   // "" when there is none
-	Environ  []string // of the session
+	Codex    bool     // sessions are Codex's, otherwise Claude Code's
+	Launched bool     // heartbeat-launch wires each session, so the settings' wiring is not checked
+	Inbox    string   // absolute, or "" for the inbox that is wired
+	Project  string   // absolute: where the session starts
+	Home     string   // "" for none
+	Environ  []string // the session's
 	Settings []string // further settings files, as given to claude --settings
 	Managed  string   // the directory of the managed settings
 	Stop     string   // the heartbeat-stop that install would wire, "" with StopErr
-	StopErr  error    // why there is none
+	StopErr  error    // why there is no Stop
 	Now      time.Time
-	// Driven are the babysitter runs of an inbox: [orchestrate.Driven].
+	// Driven returns the babysitter runs of an inbox: [orchestrate.Driven].
 	Driven func(*inbox.Inbox) ([]orchestrate.DrivenRun, []string, error)
 	// Hooks asks Codex for the hooks of sessions in the project: [client.CodexHooks].
 	Hooks func(ctx context.Context, command, env []string, dir string) ([]client.CodexHook, error)
 }
 
-// examination has the facts, which are gathered once, and what the checks find in them.
+// examination holds the facts, which are gathered once, and what the checks find in them.
 type examination struct {
 	Input
 	program program
 	account account
 	sources []*source
 	wires   []*wire
-	// inbox is the one that is meant, "" if that is not known.
+	// inbox is the path to check, "" if it is unknown.
 	inbox string
-	// besides says what wires the inbox where no settings file does, "" for nothing.
+	// besides says what wires the inbox when no settings file does, "" for nothing.
 	besides string
-	// box is the inbox, nil where its directory cannot be worked in.
+	// box is the inbox, nil if its directory cannot be worked in.
 	box *inbox.Inbox
 
-	id    string // of the check that is being made
+	id    string // the current check
 	found []Check
 }
 
@@ -79,16 +79,16 @@ func Run(in Input) []Check {
 	return e.found
 }
 
-// open opens the inbox, if this user may work in its directory.
+// open opens the inbox if this user may work in its directory.
 func (e *examination) open() {
 	if _, err := disk.StatDir(filepath.Dir(e.inbox)); err == nil && rights.CheckRoot(e.inbox) == nil {
-		e.box, _ = inbox.Open(e.inbox, inbox.Options{}) // it refuses only paths that are none
+		e.box, _ = inbox.Open(e.inbox, inbox.Options{}) // Open refuses only malformed paths
 	}
 }
 
 func (e *examination) beside(name string) string { return filepath.Join(filepath.Dir(e.inbox), name) }
 
-// variable returns the shell's value; the last one counts.
+// variable returns the shell's value. The last assignment counts.
 func (in Input) variable(name string) string {
 	for _, kv := range slices.Backward(in.Environ) {
 		if value, ok := strings.CutPrefix(kv, name+"="); ok {
@@ -114,7 +114,7 @@ type source struct {
 	err     error
 }
 
-// readSources reads the settings files, the weakest first.
+// readSources reads the settings files, weakest first.
 func readSources(in Input) (all []*source) {
 	for _, f := range settings.Files(in.Project, in.Home, in.variable("CLAUDE_CONFIG_DIR"), in.Managed, in.Settings...) {
 		s := &source{File: f}
@@ -127,8 +127,7 @@ func readSources(in Input) (all []*source) {
 	return all
 }
 
-// setting returns a variable's value in the settings and the file that decides about
-// it, or nil.
+// setting returns a variable's value in the settings and the file that decides it, or nil.
 func (e *examination) setting(name string) (string, *source) {
 	for _, s := range slices.Backward(e.sources) {
 		if value, ok := s.content.Env[name]; ok {
@@ -138,7 +137,7 @@ func (e *examination) setting(name string) (string, *source) {
 	return "", nil
 }
 
-// effective returns a variable of the session: settings override the shell.
+// effective returns a variable of the session. Settings override the shell.
 func (e *examination) effective(name string) string {
 	if value, s := e.setting(name); s != nil {
 		return value

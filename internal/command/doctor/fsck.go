@@ -10,8 +10,6 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -29,21 +27,20 @@ import (
 type mending int
 
 const (
-	byHand     mending = iota // a person has to
-	committing                // the next commit does it
-	passing                   // likewise, and has lines passed whose outcome is known
-	forgetting                // files are removed that nothing refers to
+	byHand     mending = iota // only a person can
+	committing                // the next commit does
+	passing                   // the next commit does, and passes lines whose outcome is known
+	forgetting                // by removing files that nothing refers to
 )
 
-// mend says how what was found last is mended.
+// mend says how the last finding is mended.
 func (e *examination) mend(m mending) { e.found[len(e.found)-1].mend = m }
 
-// Mended is the state of what [Repair] has mended.
+// Mended is the state of a finding that [Repair] has mended.
 const Mended = "mended"
 
-// Fsck checks whether what is beside an inbox fits together: whether each entry is in one
-// place. Checks that are not ok are findings. Where somebody commits meanwhile it looks once
-// more, under the inbox's lock.
+// Fsck checks that the files beside an inbox agree, so that each entry is in exactly one place. A check that is not
+// ok is a finding. If somebody commits while Fsck looks, it looks once more under the inbox's lock.
 func Fsck(ctx context.Context, in Input, box *inbox.Inbox) []Check {
 	e, moved := in.fsck(box)
 	if !moved {
@@ -69,7 +66,7 @@ func (in Input) fsck(box *inbox.Inbox) (e *examination, moved bool) {
 		e.as("entries").unseen("see the checks of the state", err)
 		return e, false
 	}
-	defer v.Close() // it was only read
+	defer v.Close() // only read
 	told, err := v.Told()
 	if err == nil {
 		err = e.checkEntries(v, told)
@@ -85,53 +82,19 @@ func (in Input) fsck(box *inbox.Inbox) (e *examination, moved bool) {
 	return e, errors.Join(err, after.Close()) != nil || now.Seq != told.Seq || v.Settling()
 }
 
-// places where an entry can be. A claim is the first 61 bits of an entry's id and a place, so
-// that a million of them take 8 MB.
-const (
-	queued uint64 = iota
-	inFlight
-	scheduled
-	answered
-	setAside
-	dealtWith // a mark: the dead letter was requeued or accepted
-	told      // an event says what became of it
-	settled   // its line is before the cursor
-	places
-)
-
-// claims are kept by their first byte, so that no large piece of memory grows.
-type claims [256][]uint64
-
-func (c *claims) add(entryID string, place uint64) {
-	if key, err := strconv.ParseUint(entryID[:min(16, len(entryID))], 16, 64); err == nil {
-		of := &c[key>>56]
-		*of = append(*of, key&^(places-1)|place)
-	}
-}
-
-// addLine adds a line that no other entry has: `send` writes an id and the time into it.
-func (c *claims) addLine(line []byte, place uint64) {
-	if !bytes.Contains(line, []byte(`"sent_at"`)) {
-		return
-	}
-	if id := gjson.GetBytes(line, "id").String(); id != "" && inbox.CheckID(id) == nil {
-		c.add(lines.ID(line), place)
-	}
-}
-
-// check is what one look at the entries gathers.
+// check collects the claims of one look at the entries.
 type check struct {
 	*examination
 	claims
 	view *inbox.View
 	say  inbox.Told
-	// repair is the command for what a commit mends.
+	// repair is the command that mends what a commit can.
 	repair string
 	// waits are the ids of the entries that runs wait for.
 	waits map[string]bool
 }
 
-// checkEntries holds what the files say of each entry against each other.
+// checkEntries compares what the files say about each entry.
 func (e *examination) checkEntries(v *inbox.View, say inbox.Told) error {
 	c := &check{examination: e, view: v, say: say, repair: quote("heartbeat", "fsck", "--inbox", e.inbox, "--repair"), waits: map[string]bool{}}
 	before := len(e.found)
@@ -143,7 +106,7 @@ func (e *examination) checkEntries(v *inbox.View, say inbox.Told) error {
 		e.as("state").warn(c.repair, "%s", w)
 		e.mend(committing)
 	}
-	driven, _, _ := e.Driven(e.box) // the check of the runs tells of an error
+	driven, _, _ := e.Driven(e.box) // the check of the runs reports the error
 	for _, d := range driven {
 		for _, id := range d.Waits {
 			c.waits[id] = true
@@ -182,7 +145,7 @@ func (e *examination) checkEntries(v *inbox.View, say inbox.Told) error {
 	return nil
 }
 
-// as says which check finds what comes.
+// as names the check that makes the next findings.
 func (e *examination) as(id string) *examination {
 	e.id = id
 	return e
@@ -216,8 +179,8 @@ func (c *check) queueFile() (err error) {
 	return errors.Join(err, visit(c.say.Waits, f.Info().Size, queued))
 }
 
-// outcome claims what became of an entry. Of a line without a name of its own others may have
-// the same bytes, and a line that was set aside unread has no more.
+// outcome claims what became of an entry. A line without an id and a sending time may have a twin with the same
+// bytes, and an unreadable line that was set aside keeps neither, so both count as told.
 func (c *check) outcome(m gjson.Result, place uint64) {
 	if m.Get("id").String() == "" || !m.Get("metadata.sent_at").Exists() {
 		place = told
@@ -263,7 +226,7 @@ func (c *check) deadLetters() error {
 		delete(c.waits, m.Get("id").String())
 		if name := m.Get("raw_file").String(); name != "" {
 			if there, err := disk.Exists(c.beside(filepath.Base(name))); err == nil && !there {
-				l, _, _ := inbox.ParseLetter(line) // its name is empty if it is none
+				l, _, _ := inbox.ParseLetter(line) // a line that is no letter has an empty name
 				missing[l.Letter] = name
 			}
 		}
@@ -287,7 +250,7 @@ func (c *check) events() error {
 	})
 }
 
-// overdue is how late a scheduled entry may be beside a session that waits.
+// overdue is how late a scheduled entry may be while a session waits.
 const overdue = time.Minute
 
 func (c *check) schedule() error {
@@ -309,11 +272,10 @@ func (c *check) schedule() error {
 	return errors.Join(err, c.each("schedule", c.box.ScheduledPath(), func(_ int64, _ []byte, m gjson.Result) bool { return m.IsObject() }))
 }
 
-// longest is how much of a line is looked at: its names come first. A longer line of the inbox
-// is left out.
+// longest is how many bytes of a line are read. The names come first. A longer line of the inbox is skipped.
 const longest = 1 << 20
 
-// each visits the lines of a file that heartbeat appends to, and tells of those that are none.
+// each visits the lines of a file that heartbeat appends to, and reports the lines that are not heartbeat's.
 func (c *check) each(id, path string, visit func(start int64, line []byte, m gjson.Result) bool) error {
 	c.id = id
 	foreign, first := 0, int64(0)
@@ -334,7 +296,7 @@ func (c *check) each(id, path string, visit func(start int64, line []byte, m gjs
 	return err
 }
 
-// eachLine visits the lines of a file of ours, which may not exist, as far as they are looked at.
+// eachLine visits the start of each line of a file that heartbeat writes, which may be missing.
 func eachLine(path string, visit func(start int64, line []byte, whole bool)) error {
 	f, err := disk.OpenRead(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -350,89 +312,8 @@ func eachLine(path string, visit func(start int64, line []byte, whole bool)) err
 	return errors.Join(err, f.Close())
 }
 
-// mostNamed is how many entries are named of each kind of finding.
-const mostNamed = 5
-
-// outOfPlace finds entries that are in more than one place, or in none.
-func (c *check) outOfPlace() {
-	of := map[string][]string{} // names by what is wrong
-	count := map[string]int{}
-	for _, all := range c.claims {
-		slices.Sort(all)
-		for i := 0; i < len(all); {
-			var n [places]int
-			key := all[i] &^ (places - 1)
-			for ; i < len(all) && all[i]&^(places-1) == key; i++ {
-				n[all[i]&(places-1)]++
-			}
-			wrong := wrongPlaces(n)
-			if wrong == "" {
-				continue
-			}
-			if count[wrong]++; count[wrong] <= mostNamed {
-				of[wrong] = append(of[wrong], fmt.Sprintf("%016x", key)[:12])
-			}
-		}
-	}
-	for _, wrong := range slices.Sorted(maps.Keys(of)) {
-		names := strings.Join(of[wrong], ", ")
-		if more := count[wrong] - mostNamed; more > 0 {
-			names += fmt.Sprintf(" and %d more", more)
-		}
-		look, by := quote("heartbeat", "log", "--inbox", c.inbox, of[wrong][0]), byHand
-		fix := look + " shows where, and `heartbeat dead-letter` and `heartbeat cancel` take one away"
-		switch wrong {
-		case nowhere:
-			fix = look + " shows what is known; send it again if it is still wanted"
-		case waitsToo:
-			fix, by = c.repair+", and it is passed without a turn", passing
-		}
-		c.as("entries").fail(fix, "%s: %s", names, wrong)
-		c.mend(by)
-	}
-}
-
-const (
-	nowhere  = "settled in the inbox, and neither a result, a dead letter nor an event says how"
-	waitsToo = "it waits in the inbox, and was settled before: it would be done again"
-)
-
-// wrongPlaces says what is wrong with an entry that is so often in each place, "" for nothing.
-func wrongPlaces(n [places]int) string {
-	open := max(0, n[setAside]-n[dealtWith])
-	live := n[queued] + n[inFlight] + n[scheduled]
-	switch {
-	case n[settled] > 0 && live+n[answered]+n[setAside]+n[dealtWith]+n[told] == 0:
-		return nowhere
-	case live == n[queued] && live > 0 && n[answered]+open > 0:
-		return waitsToo
-	case live > 1 || live == 1 && n[answered]+open > 0:
-		return fmt.Sprintf("in more than one place: %s", where(n, open))
-	case n[answered] > 1 || n[answered] == 1 && open > 0:
-		return fmt.Sprintf("settled more than once: %s", where(n, open))
-	}
-	return ""
-}
-
-func where(n [places]int, open int) string {
-	var all []string
-	for _, p := range []struct {
-		n    int
-		name string
-	}{{n[queued], "in the queue"}, {n[inFlight], "in flight or given back"}, {n[scheduled], "scheduled"}, {n[answered], "among the results"}, {open, "among the open dead letters"}} {
-		if p.n > 1 {
-			p.name = fmt.Sprintf("%d times %s", p.n, p.name)
-		}
-		if p.n > 0 {
-			all = append(all, p.name)
-		}
-	}
-	return strings.Join(all, ", ")
-}
-
-// Repair mends what can be mended without delivering anything and without taking away an
-// answer, and records that in an event. It returns what it did, as [Mended], and what is found
-// then.
+// Repair mends what can be mended without delivering anything or removing an answer, and records that in an event.
+// It returns what it did, as [Mended], and then what is left to find.
 func Repair(ctx context.Context, in Input, box *inbox.Inbox) ([]Check, error) {
 	var mended []Check
 	done, again, files := []string{}, false, false

@@ -15,14 +15,14 @@ import (
 	"heartbeat/internal/supervise/client"
 )
 
-// wire is a heartbeat hook, and the file that has it.
+// wire is a heartbeat hook, and the file that holds it.
 type wire struct {
 	settings.Found
 	file  settings.File
 	hook  hook.Flags
-	err   error            // of its flags
-	inbox string           // absolute, "" if that is not known
-	codex client.CodexHook // what Codex says of it
+	err   error            // why the flags cannot be parsed
+	inbox string           // absolute, "" if unknown
+	codex client.CodexHook // what Codex says about it
 }
 
 func (e *examination) readWires() {
@@ -33,7 +33,7 @@ func (e *examination) readWires() {
 	}
 }
 
-// askCodex has Codex say itself which hooks it has.
+// askCodex asks Codex which hooks it has.
 func (e *examination) askCodex() {
 	if e.program = e.programOf("codex"); e.program.path == "" {
 		return
@@ -67,8 +67,7 @@ func (e *examination) addWire(w *wire) {
 	e.wires = append(e.wires, w)
 }
 
-// parse reads a hook's arguments as the hook itself would in a session whose variable
-// names that inbox.
+// parse reads a hook's arguments as the hook itself would in a session whose variable names that inbox.
 func parse(args []string, inbox string) (h hook.Flags, err error) {
 	flags := h.Set()
 	if err := cli.FlagError(flags.Parse(args), flags); err != nil {
@@ -85,13 +84,13 @@ func parse(args []string, inbox string) (h hook.Flags, err error) {
 	return h, h.Check(flags, flags.Args())
 }
 
-// relation is how a hook relates to the inbox that is meant.
+// relation is how a hook relates to the inbox that is checked.
 type relation uint8
 
 const (
 	other relation = iota
 	same
-	untold // the file does not tell
+	untold // the file does not say
 )
 
 func (e *examination) relate(w *wire) relation {
@@ -110,7 +109,7 @@ func (e *examination) relate(w *wire) relation {
 	return untold
 }
 
-// related returns the hooks of an event, "" for any, with that relation to the inbox.
+// related returns the hooks of an event ("" for any) that have that relation to the inbox.
 func (e *examination) related(event string, r relation) (found []*wire) {
 	for _, w := range e.wires {
 		if (event == "" || w.Event == event) && e.relate(w) == r {
@@ -120,7 +119,7 @@ func (e *examination) related(event string, r relation) (found []*wire) {
 	return found
 }
 
-// takers are the hooks of the inbox that take entries from it. Others only note something.
+// takers returns the hooks that take entries from the inbox. The others only record something.
 func (e *examination) takers() []*wire {
 	wakers := slices.DeleteFunc(e.related("", same), func(w *wire) bool { return w.Event == settings.Stop || !w.rewakes() || !w.waits() })
 	return append(e.related(settings.Stop, same), wakers...)
@@ -150,7 +149,7 @@ func (w *wire) waits() bool {
 	return w.Event == settings.Stop || w.Event == settings.StopFailure || w.Event == settings.SessionStart
 }
 
-// line returns the command as the file has it.
+// line returns the command as the file spells it.
 func (w *wire) line() string {
 	if w.Args == nil {
 		return w.Command
@@ -158,8 +157,7 @@ func (w *wire) line() string {
 	return quote(append([]string{w.Command}, w.Args...)...)
 }
 
-// distinct groups hooks that Claude Code runs once: the same command in several places. Codex
-// runs each.
+// distinct groups identical hooks of several files. Claude Code runs such a group once, Codex runs each hook.
 func (e *examination) distinct(wires []*wire) (groups [][]*wire) {
 	for _, w := range wires {
 		i := slices.IndexFunc(groups, func(g []*wire) bool {
@@ -173,12 +171,12 @@ func (e *examination) distinct(wires []*wire) (groups [][]*wire) {
 	return groups
 }
 
-// where shows a hook, or the same one of several files.
+// where shows a hook, or one hook that several files hold.
 func (e *examination) where(group ...*wire) string {
 	return group[0].Event + " -> " + group[0].line() + " (" + e.places(group) + ")"
 }
 
-// places names the files that have the hooks of a group.
+// places names the files that hold the hooks of a group.
 func (e *examination) places(group []*wire) string {
 	var paths []string
 	for _, w := range group {
@@ -192,8 +190,7 @@ func (e *examination) places(group []*wire) string {
 	return paths[0]
 }
 
-// install returns the command that wires the inbox like an existing hook, or with
-// defaults.
+// install returns the command that wires the inbox like an existing hook, or with defaults.
 func (e *examination) install(like ...*wire) string {
 	words, path := []string{"heartbeat", "install", "--inbox", e.inbox}, filepath.Join(e.Project, ".claude", "settings.json")
 	if e.Codex {

@@ -1,7 +1,6 @@
-// Package doctor checks everything that a session with heartbeat's hook depends on,
-// from the settings files to the file system. It changes nothing: it writes no file,
-// takes no lock and gives no trust. Only [Fsck] may take the inbox's lock, to see one
-// state, and only [Repair] changes something.
+// Package doctor checks everything that a session with heartbeat's hook depends on, from the settings files to the
+// file system. The checks write no file, take no lock and give no trust. Only [Fsck] may take the inbox's lock, to
+// see one consistent state, and only [Repair] changes anything.
 package doctor
 
 import (
@@ -14,11 +13,11 @@ import (
 	"heartbeat/internal/words"
 )
 
-// States of a check.
+// The states of a check.
 const (
 	OK   = "ok"
-	Warn = "warn" // it works, but with a drawback
-	Fail = "fail" // something would lose or stop work
+	Warn = "warn" // it works, with a drawback
+	Fail = "fail" // work would be lost or stop
 )
 
 // Check is what one look found.
@@ -46,7 +45,7 @@ func Amiss(all []Check) []Check {
 	return slices.DeleteFunc(slices.Clone(all), func(c Check) bool { return c.State == OK })
 }
 
-// WriteText shows people each check, and its fix below it.
+// WriteText shows people each check, with its fix below.
 func WriteText(out layout.Output, all []Check) error {
 	t := layout.NewTable(layout.Column{Least: len(Fail), Style: stateStyle}, layout.Column{Least: len("environment")}, layout.Column{Text: true})
 	for _, c := range all {
@@ -62,7 +61,7 @@ func WriteText(out layout.Output, all []Check) error {
 	return out.Table(t)
 }
 
-// isCommand reports whether a fix is a command, to be copied as a whole.
+// isCommand reports whether a fix is a command, which is printed unbroken for copying.
 func isCommand(fix string) bool {
 	name, _, _ := strings.Cut(fix, " ")
 	return slices.Contains([]string{"heartbeat", "chmod", "mkdir", "rm", "cp", "env"}, name)
@@ -78,7 +77,7 @@ func stateStyle(state string) layout.Style {
 	return layout.Red
 }
 
-// WriteJSON prints one JSON object for each check, on a line of its own.
+// WriteJSON prints each check as a JSON object on its own line.
 func WriteJSON(w io.Writer, all []Check) error {
 	for _, c := range all {
 		if err := cli.PrintJSON(w, c); err != nil {

@@ -27,8 +27,8 @@ func TestRewakeInTheWrongPlace(t *testing.T) {
 		async, asyncRewake bool
 		says               string
 	}{
-		"waited for": {false, false, "fail is not in the background (asyncRewake): it holds the session up"},
-		"async":      {true, false, "fail by async and not by asyncRewake: what it delivers wakes nobody"},
+		"waited for": {false, false, "fail is not in the background by asyncRewake: it wakes nobody"},
+		"async":      {true, false, "fail is not in the background by asyncRewake: it wakes nobody"},
 		"both":       {true, true, "ok "},
 	}
 	for name, form := range forms {
@@ -67,7 +67,7 @@ func TestRewakeInTheWrongPlace(t *testing.T) {
 		w := newWorld(t)
 		line := shell("cd /x && heartbeat-stop --inbox " + w.Inbox + " --rewake")
 		w.wireWakers(w.projectSettings(), map[string][]map[string]any{"Stop": {line}})
-		w.says("wired", "fail is not in the background")
+		w.says("wired", "fail is not in the background by asyncRewake")
 		line["asyncRewake"] = true
 		w.wireWakers(w.projectSettings(), map[string][]map[string]any{"Stop": {line}})
 		w.says("wired", "ok it wakes the idle session")
@@ -75,9 +75,9 @@ func TestRewakeInTheWrongPlace(t *testing.T) {
 }
 
 func TestRewakeEvents(t *testing.T) {
-	const failure, start, prompt = "not wired with --rewake: StopFailure (after a turn that failed nothing wakes the session until another one ends), ",
-		"SessionStart (a session that was just started is woken only after its first turn), ",
-		"UserPromptSubmit (the answer to an entry cannot be told from the session's other turns)"
+	const failure, start, prompt = "not wired as that of Stop is: StopFailure (why a turn failed is not known, and with --rewake nothing wakes the session after it), ",
+		"SessionStart (whether a session lives is not known, and with --rewake it is woken only after its first turn), ",
+		"UserPromptSubmit (a person's prompts are not known: with --rewake the answer to an entry cannot be told from other turns)"
 	w := newWorld(t)
 	waker, plain := w.waker(), w.hook("--inbox", w.Inbox)
 	for _, test := range []struct {
@@ -90,9 +90,9 @@ func TestRewakeEvents(t *testing.T) {
 		{"without the flag", map[string][]map[string]any{"StopFailure": {plain}, "SessionStart": {plain}, "UserPromptSubmit": {plain}},
 			[]string{"fail " + failure + start + prompt}},
 		{"in the background", map[string][]map[string]any{"UserPromptSubmit": {waker}},
-			[]string{"fail runs in the background: the answer to an entry cannot be told"}},
+			[]string{"fail runs in the background: what it decides"}},
 		{"those that only note", map[string][]map[string]any{"SessionEnd": nil, "Notification": nil},
-			[]string{"warn not wired with --rewake: SessionEnd (that a session has ended is not known), Notification ("}},
+			[]string{"warn not wired as that of Stop is: SessionEnd (that a session has ended is not known), Notification ("}},
 		{"perhaps", map[string][]map[string]any{"UserPromptSubmit": {shell("heartbeat-stop --inbox $X --rewake")}},
 			[]string{"ok StopFailure, SessionStart, SessionEnd, Notification, PostToolBatch are"}},
 	} {

@@ -16,9 +16,9 @@ import (
 // runs looks at the runs that the inbox drives, as a step would.
 func runs(e *examination) string {
 	if e.box == nil {
-		return "" // another check tells of it
+		return "" // another check reports it
 	}
-	driven, strange, _ := e.Driven(e.box) // the checks of the directory tell of an error
+	driven, strange, _ := e.Driven(e.box) // the checks of the directory report the error
 	for _, name := range strange {
 		e.warn("remove it; or name the run's directory with --run, and a step writes it anew",
 			"%s was not made by way of this inbox (an older version, a copy, a repository), so nothing is taken from it", name)
@@ -45,12 +45,11 @@ func runs(e *examination) string {
 	return strings.Join(read, ", ") + " can be read; each step runs the code that it names, as you"
 }
 
-// babysitterWait is how long each command may take to print its version. npx may have
-// to fetch it first.
+// babysitterWait is how long each command may take to print its version. npx may have to fetch it first.
 const babysitterWait = 90 * time.Second
 
-// babysitters asks each command that drives runs of the inbox for its version. For runs that
-// no hook drives, the usual one is assumed.
+// babysitters asks each command that drives runs of the inbox for its version. Runs that no hook drives are assumed
+// to use the default command.
 func babysitters(e *examination) string {
 	var commands, said []string
 	for _, w := range e.related("", same) {
@@ -77,7 +76,7 @@ func babysitters(e *examination) string {
 	return strings.Join(said, ", ")
 }
 
-// versionOf asks a babysitter command for its version. note is about that version, for a person.
+// versionOf asks a babysitter command for its version. note is a remark on that version for a person.
 func versionOf(command string) (version, note string, err error) {
 	words, err := effect.ParseCommand(command)
 	if err != nil {

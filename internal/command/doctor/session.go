@@ -55,8 +55,7 @@ func readAccount(in Input) account {
 	return a
 }
 
-// trust checks whether a session would run hooks here. Only a person may give trust, so the
-// fix is never an edit.
+// trust checks whether a session would run hooks here. Only a person may give trust, so the fix is never an edit.
 func trust(e *examination) string {
 	if e.Codex {
 		return e.codexTrust()
@@ -85,9 +84,8 @@ func trust(e *examination) string {
 	return ""
 }
 
-// trustedBy returns the folders whose trust covers a project: the project, those above
-// it up to the root of its git repository, and for a linked worktree the repository
-// itself. Measured on 2.1.329.
+// trustedBy returns the folders whose trust covers a project: the project, its parents up to the root of its git
+// repository, and for a linked worktree the repository itself. Measured on 2.1.329.
 func trustedBy(project string) []string {
 	if real, err := filepath.EvalSymlinks(project); err == nil {
 		project = real
@@ -118,12 +116,12 @@ func mainWorktree(path string) []string {
 	}
 	worktrees := filepath.Dir(gitdir)
 	if filepath.Base(worktrees) != "worktrees" || filepath.Base(filepath.Dir(worktrees)) != ".git" {
-		return nil // a submodule, for one
+		return nil // such as a submodule
 	}
 	return []string{filepath.Dir(filepath.Dir(worktrees))}
 }
 
-// codexTrust is about what keeps Codex from running the hooks.
+// codexTrust checks what keeps Codex from running the hooks.
 func (e *examination) codexTrust() string {
 	var off, untrusted []string
 	for _, w := range e.wires {
@@ -157,7 +155,7 @@ func onboarding(e *examination) string {
 	a := e.account
 	switch {
 	case a.err != nil:
-		return "" // the check of trust tells of it
+		return "" // the check of trust reports it
 	case a.content.Get("hasCompletedOnboarding").Type != gjson.True:
 		e.warn("start claude once and answer its questions yourself", "hasCompletedOnboarding is not true in %s: an interactive session starts with questions", a.path)
 	}
@@ -183,15 +181,15 @@ func environment(e *examination) string {
 
 // program is the client that a session started from here would run.
 type program struct {
-	path    string // "" when there is none
-	says    string // its version, as it says it
-	release claude.Release
-	known   bool  // the release is, or what Codex says of its hooks
-	err     error // why that is not known
+	path    string // "" for none
+	says    string // its version, as it prints it
+	release settings.Release
+	known   bool  // whether release is known, or Codex listed its hooks
+	err     error // why that is unknown
 	hooks   int   // how many hooks of any kind Codex has
 }
 
-// versionWait is how long a client may take to say its version.
+// versionWait is how long a client may take to print its version.
 const versionWait = 10 * time.Second
 
 func (in Input) programOf(name string) (p program) {
@@ -201,7 +199,7 @@ func (in Input) programOf(name string) (p program) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), versionWait)
 	defer cancel()
-	cmd := guardian.Group(ctx, syscall.SIGKILL, p.path, "--version") // a wrapper's child goes with it
+	cmd := guardian.Group(ctx, syscall.SIGKILL, p.path, "--version") // a wrapper's child ends with it
 	cmd.Env = claude.WithoutIdentity(in.Environ)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -212,7 +210,7 @@ func (in Input) programOf(name string) (p program) {
 	case err != nil:
 		p.err = fmt.Errorf("run %s --version: %w: %s", p.path, err, bytes.TrimSpace(stderr.Bytes()))
 	case !in.Codex:
-		p.release, p.err = claude.ParseRelease(p.says)
+		p.release, p.err = settings.ParseRelease(p.says)
 	}
 	p.known = p.err == nil
 	return p
@@ -235,16 +233,16 @@ func clientRelease(e *examination) string {
 	case p.err != nil:
 		e.warn("see what `"+quote(p.path, "--version")+"` says", "the release of %s is not known: %v", p.path, p.err)
 	}
-	// Without an inbox any hook may be meant.
+	// Without an inbox any hook may be the one.
 	args := slices.ContainsFunc(e.wires, func(w *wire) bool { return len(w.Args) > 0 && e.relate(w) != other })
 	switch lacks := strings.Join(p.release.Lacks(), "; "); {
 	case !p.known:
-	case p.release.Before(claude.ExecForm) && args:
+	case p.release.Before(settings.ExecForm) && args:
 		e.fail("claude update", "%s is %s, which ignores the args of a hook, so the hook starts without its inbox; it lacks %s", p.path, p.release, lacks)
 	case lacks != "":
 		e.warn("claude update", "%s is %s; it lacks %s", p.path, p.release, lacks)
-	case claude.Measured.Before(p.release):
-		return fmt.Sprintf("%s is %s, newer than %s, on which its behaviour was measured", p.path, p.release, claude.Measured)
+	case settings.Measured.Before(p.release):
+		return fmt.Sprintf("%s is %s, newer than %s, on which its behaviour was measured", p.path, p.release, settings.Measured)
 	}
 	return fmt.Sprintf("%s is %s", p.path, p.release)
 }

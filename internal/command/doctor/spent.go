@@ -10,11 +10,11 @@ import (
 	"heartbeat/internal/see"
 )
 
-// troubles are what is wrong with the inbox, as status has it. What a session or a timer ends in the
-// usual run of things is told, and nothing amiss.
+// troubles reports what is wrong with the inbox, as status does. A trouble that a session or a timer usually ends
+// is shown as ok.
 func troubles(e *examination) string {
 	if e.box == nil {
-		return "" // another check tells of it
+		return "" // another check reports it
 	}
 	for _, t := range see.Look(context.Background(), e.box).Troubles() {
 		switch {
@@ -29,8 +29,7 @@ func troubles(e *examination) string {
 	return ""
 }
 
-// prices looks at the table by which requests are priced: whether it can be read, and whether
-// it fits what the client itself said.
+// prices checks that the price table can be read, and that it agrees with what the client itself reported.
 func prices(e *examination) string {
 	const fix = "see heartbeat costs --prices, and mend heartbeat/prices.toml in the folder of your settings"
 	if _, err := meter.Prices(); err != nil {
@@ -41,7 +40,7 @@ func prices(e *examination) string {
 		return ""
 	}
 	var check costs.Check
-	_, _ = charging.Lines(e.box, func(l price.Line) { check.Add(&l) }) // other checks tell of the files
+	_, _ = charging.Lines(e.box, func(l price.Line) { check.Add(&l) }) // other checks report the files
 	if says := check.Sentence(); says != "" {
 		e.warn(fix, "%s", says)
 	}

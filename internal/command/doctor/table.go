@@ -2,32 +2,31 @@ package doctor
 
 import "fmt"
 
-// scope is what a check is a part of.
+// scope says what a check belongs to.
 type scope uint8
 
 const (
 	ofClaude scope = 1 << iota // sessions of Claude Code
 	ofCodex                    // sessions of Codex
 	ofFsck                     // the files beside an inbox: see [Fsck]
-	// ofBox needs to know which inbox is meant.
+	// ofBox marks a check that needs to know the inbox.
 	ofBox
-	// ofWiring is about what is wired for sessions of the project: not where heartbeat-launch wires
-	// each, nor where Codex does not say it.
+	// ofWiring marks a check of what is wired for sessions of the project. It is skipped where heartbeat-launch
+	// wires each session, and where Codex does not list its hooks.
 	ofWiring
 )
 
-// row is a check.
 type row struct {
 	id string
 	of scope
-	// looks is what it looks at, as docs/operate.md says it.
+	// looks says what the check looks at, as docs/operate.md words it.
 	looks string
-	// judge adds what it finds amiss, by warn and fail. Where that is nothing, what it returns
-	// is the evidence that all is well; "" for nothing to tell.
+	// judge adds findings by warn and fail. If it adds none, it returns the evidence that all is well, or "" to
+	// report nothing.
 	judge func(*examination) (well string)
 }
 
-// table has all checks, in the order in which they are shown.
+// table returns all checks in the order in which they are shown.
 func table() []row {
 	const both = ofClaude | ofCodex
 	return []row{
@@ -83,7 +82,7 @@ func (e *examination) fail(fix, format string, args ...any) {
 	e.note(Fail, fix, fmt.Sprintf(format, args...))
 }
 
-// unseen is about what could not be looked at.
+// unseen reports what could not be looked at.
 func (e *examination) unseen(fix string, err error) {
 	e.fail(fix, "could not be looked at: %v", err)
 }

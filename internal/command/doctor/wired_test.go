@@ -15,7 +15,7 @@ import (
 func TestWired(t *testing.T) {
 	t.Run("once", func(t *testing.T) {
 		w := newWorld(t)
-		w.says("wired", "ok Stop -> "+w.Stop+" --inbox "+w.Inbox+" (.claude/settings.json): it hands an entry over when a turn ends; with --rewake")
+		w.says("wired", "ok Stop -> "+w.Stop+" --inbox "+w.Inbox+" (.claude/settings.json): it hands an entry over when a turn ends")
 	})
 	t.Run("the inbox is taken from it", func(t *testing.T) {
 		w := newWorld(t)
@@ -130,7 +130,7 @@ func TestEvents(t *testing.T) {
 	w.says("events", "ok StopFailure, SessionStart, SessionEnd, UserPromptSubmit, Notification, PostToolBatch")
 	stop := map[string]any{"Stop": []any{map[string]any{"hooks": []any{w.hook("--inbox", w.Inbox, "--mode", "persist")}}}}
 	w.settings(w.projectSettings(), map[string]any{"hooks": stop})
-	w.says("events", "warn not wired: StopFailure (why a turn failed is not known), SessionStart (whether")
+	w.says("events", "warn not wired as that of Stop is: StopFailure (why a turn failed is not known, and with --rewake nothing wakes the session after it), SessionStart (whether")
 	assert.Equal(t, "heartbeat install --inbox "+w.Inbox+" --mode persist --settings "+w.projectSettings(), w.checks("events")[0].Fix,
 		"the flags stay")
 }

@@ -18,7 +18,7 @@ import (
 	"heartbeat/internal/machine"
 )
 
-// settingsFiles lists the files that were read, and those that the client cannot read.
+// settingsFiles lists the settings files that were read, and those that the client cannot read.
 func settingsFiles(e *examination) string {
 	var read []string
 	for _, s := range e.sources {
@@ -75,7 +75,7 @@ func wired(e *examination) string {
 	}
 	rivals := stops
 	if slices.ContainsFunc(stops, func(w *wire) bool { return !w.rewakes() }) {
-		rivals = e.takers() // what wakes the session after another event is one of them, too
+		rivals = e.takers() // a hook of another event that wakes the session takes entries, too
 	}
 	groups := e.distinct(rivals)
 	if len(groups) > 1 {
@@ -83,7 +83,11 @@ func wired(e *examination) string {
 		for _, g := range groups {
 			places = append(places, e.where(g...))
 		}
-		e.warn(e.keepOne(groups[0][0], groups[1][0]), "%d hooks serve %s, and each takes entries that the other waits for: %s", len(groups), e.show(e.inbox), strings.Join(places, "; "))
+		fix := "take one of them out: " + e.uninstall(e.inbox, groups[0][0]) + ", or " + e.uninstall(e.inbox, groups[1][0])
+		if groups[0][0].file == groups[1][0].file { // install removes extra hooks from its own file
+			fix = "keep one of them: " + e.install(groups[0][0]) + ", or " + e.install(groups[1][0])
+		}
+		e.warn(fix, "%d hooks serve %s, and each takes entries that the other waits for: %s", len(groups), e.show(e.inbox), strings.Join(places, "; "))
 	}
 	named := stops[0].Inbox
 	if stops[0].Exact && stops[0].err == nil {
@@ -95,19 +99,15 @@ func wired(e *examination) string {
 	return e.where(e.distinct(stops)[0]...) + e.kind(stops[0])
 }
 
-// kind says which of the two wirings a hook is of, and what the other one would do.
+// kind says which of the two wirings a hook belongs to.
 func (e *examination) kind(w *wire) string {
-	switch {
-	case e.Codex:
-		return ": it hands an entry over when a turn ends"
-	case w.rewakes():
-		return ": it wakes the idle session, which has to be interactive and is free for a person in between; " +
-			"without --rewake an entry would be handed over within 0.1 s of a turn's end, also under -p"
+	if w.rewakes() && !e.Codex {
+		return ": it wakes the idle session, which has to be interactive"
 	}
-	return ": it hands an entry over when a turn ends; with --rewake the session would sit idle, free for a person, until an entry wakes it"
+	return ": it hands an entry over when a turn ends"
 }
 
-// noInbox says why it is not known which inbox is meant.
+// noInbox says why the inbox is unknown.
 func (e *examination) noInbox() {
 	const fix = "name it: heartbeat doctor --inbox PATH"
 	if several := e.wiredInboxes(); len(several) > 1 {
@@ -121,9 +121,8 @@ func (e *examination) noInbox() {
 	e.fail("wire it: heartbeat install --inbox PATH", "no hook of Stop runs heartbeat-stop: %s", e.placesLooked())
 }
 
-// wiredBesides says what wires the inbox without a settings file, "" for nothing: heartbeat's
-// plugin for Claude Code, beside which a hook would be a second one, or heartbeat-launch,
-// which wires its own sessions.
+// wiredBesides says what wires the inbox without a settings file, "" for nothing. That is heartbeat's plugin for
+// Claude Code, beside which a hook would be a second one, or heartbeat-launch, which wires its own sessions.
 func (e *examination) wiredBesides() string {
 	served := e.effective(cli.InboxVariable)
 	if served == "" {
@@ -154,50 +153,34 @@ func (e *examination) wiredBesides() string {
 	return "heartbeat-launch wires the hook for its own sessions (--inbox " + e.show(e.inbox) + "), and has done so: " + now
 }
 
-// keepOne returns the advice about two hooks of one inbox. install removes surplus ones
-// from its own file.
-func (e *examination) keepOne(a, b *wire) string {
-	if a.file == b.file {
-		return "keep one of them: " + e.install(a) + ", or " + e.install(b)
-	}
-	return "take one of them out: " + e.uninstall(e.inbox, a) + ", or " + e.uninstall(e.inbox, b)
-}
-
-// form is what is wrong with how the client runs a hook, "" for nothing.
+// form says what is wrong with the way the client runs a hook, or returns "".
 func (e *examination) form(w *wire) string {
-	switch wakes := w.rewakes(); {
-	case e.Codex && wakes:
+	switch waits := w.rewakes() && w.waits(); {
+	case e.Codex && w.rewakes():
 		return "has --rewake, and Codex runs no hooks in the background: it hands nothing over"
-	case !wakes && w.Event == settings.Stop && w.Background:
-		return "runs in the background: its decision comes too late, and what it delivers reaches nobody"
-	case wakes && w.Event == settings.UserPromptSubmit && w.Background:
-		return "runs in the background: the answer to an entry cannot be told from the session's other turns"
-	case !wakes || !w.waits():
-		return ""
-	case !w.Background:
-		return "waits for an entry with --rewake and is not in the background (asyncRewake): it holds the session up until one comes"
-	case !w.Wakes:
-		return "is in the background by async and not by asyncRewake: what it delivers wakes nobody"
+	case waits && !w.Wakes:
+		return "waits for an entry with --rewake and is not in the background by asyncRewake: it wakes nobody"
+	case w.Background && (w.Event == settings.Stop && !waits || w.Event == settings.UserPromptSubmit && w.rewakes()):
+		return "runs in the background: what it decides comes too late and reaches nobody"
 	}
 	return ""
 }
 
-// lost is what is lost without the hook of an event: where that of Stop blocks it, and, if that
-// differs, where it wakes the session.
-var lost = map[string]struct{ blocking, waking string }{
-	settings.StopFailure:      {"why a turn failed is not known", "after a turn that failed nothing wakes the session until another one ends"},
-	settings.SessionStart:     {"whether a session lives is not known", "a session that was just started is woken only after its first turn"},
-	settings.SessionEnd:       {"that a session has ended is not known", ""},
-	settings.UserPromptSubmit: {"a person's prompts are not known", "the answer to an entry cannot be told from the session's other turns"},
-	settings.Notification:     {"that a session waits for a person is not known", ""},
-	settings.PostToolBatch:    {"what an entry costs is held against its limits only when its turn has ended", ""},
+// lost says what is lost without the hook of an event.
+var lost = map[string]string{
+	settings.StopFailure:      "why a turn failed is not known, and with --rewake nothing wakes the session after it",
+	settings.SessionStart:     "whether a session lives is not known, and with --rewake it is woken only after its first turn",
+	settings.SessionEnd:       "that a session has ended is not known",
+	settings.UserPromptSubmit: "a person's prompts are not known: with --rewake the answer to an entry cannot be told from other turns",
+	settings.Notification:     "that a session waits for a person is not known",
+	settings.PostToolBatch:    "what an entry costs is held against its limits only when its turn has ended",
 }
 
-// events compares the other events with those that install wires.
+// events compares the hooks of the other events with those that install wires.
 func events(e *examination) string {
 	stops := e.related(settings.Stop, same)
 	if len(stops) == 0 {
-		return "" // another check tells of it
+		return "" // another check reports it
 	}
 	wanted, waking := settings.Blocking("", nil, 0).Events, !e.Codex && slices.ContainsFunc(stops, (*wire).rewakes)
 	if e.Codex {
@@ -213,27 +196,20 @@ func events(e *examination) string {
 				e.fail(e.install(w), "%s %s", e.where(w), form)
 			}
 		}
-		says, wakes := lost[event].blocking, waking && lost[event].waking != ""
-		if wakes {
-			says = lost[event].waking
-		}
+		needed := waking && (event == settings.UserPromptSubmit || (&wire{Found: settings.Found{Event: event}}).waits())
 		switch {
 		case bad:
-		case slices.ContainsFunc(mine, func(w *wire) bool { return !wakes || w.rewakes() }):
+		case slices.ContainsFunc(mine, func(w *wire) bool { return !needed || w.rewakes() }):
 			there = append(there, event)
 		case len(e.related(event, untold)) == 0:
-			missing = append(missing, event+" ("+says+")")
-			if wakes && event == settings.UserPromptSubmit {
+			missing = append(missing, event+" ("+lost[event]+")")
+			if needed && event == settings.UserPromptSubmit {
 				state = Fail
 			}
 		}
 	}
 	if len(missing) > 0 {
-		with := ""
-		if waking {
-			with = " with --rewake"
-		}
-		e.note(state, e.install(stops[0]), "not wired"+with+": "+strings.Join(missing, ", "))
+		e.note(state, e.install(stops[0]), "not wired as that of Stop is: "+strings.Join(missing, ", "))
 	}
 	if len(there) == 0 {
 		return ""
@@ -285,7 +261,7 @@ func binary(e *examination) string {
 		}
 		seen = append(seen, w.Binary)
 		e.startable(w)
-		// A hook that is not there has no folder, and that was told.
+		// A missing hook has no folder, and startable has reported it.
 		if real, err := filepath.EvalSymlinks(w.Binary); err == nil && w.err == nil && len(w.hook.Runs.Dirs) > 0 {
 			if _, err := exec.LookPath(filepath.Join(filepath.Dir(real), "heartbeat")); err != nil {
 				e.warn(folder, "the heartbeat beside the hook cannot be started, which takes over for its babysitter runs: the hook needs one on the PATH of the session: %v", err)
@@ -323,20 +299,21 @@ func sameFile(a, b string) bool {
 	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
 }
 
-// shortStay is the least timeout that makes sense for a hook in the background: longer
-// than a session is idle. install gives it a year.
+// shortStay is the least sensible timeout of a background hook, because a session may be idle for that long.
+// install sets a year.
 const shortStay = 24 * time.Hour
 
 // timeout compares each hook's timeout with how long it waits.
-func timeout(e *examination) string {
-	said := ""
+func timeout(e *examination) (said string) {
 	for _, w := range e.takers() {
 		if w.err != nil || e.form(w) != "" {
-			continue // other checks tell of it
+			continue // other checks report it
 		}
-		limit, stated := w.limit()
+		limit, stated, idle := w.Timeout, fmt.Sprintf("timeout %s", w.Timeout), time.Duration(w.hook.Idle)
+		if limit == 0 {
+			limit, stated = defaultTimeout, fmt.Sprintf("no timeout, which is %s", defaultTimeout)
+		}
 		place := w.Member + " in " + e.show(w.file.Path) + " has " + stated
-		idle := time.Duration(w.hook.Idle)
 		switch persists := w.Exact && w.hook.Mode == hook.ModePersist; {
 		case w.rewakes() && limit < shortStay:
 			e.fail(e.install(w), "%s in the background: the client ends it then, and nothing wakes the session any more", place)
@@ -355,14 +332,6 @@ func timeout(e *examination) string {
 
 // defaultTimeout is what the client gives a hook that states none.
 const defaultTimeout = 600 * time.Second
-
-// limit returns a hook's timeout, and how the file spells it.
-func (w *wire) limit() (limit time.Duration, stated string) {
-	if w.Timeout != 0 {
-		return w.Timeout, fmt.Sprintf("timeout %s", w.Timeout)
-	}
-	return defaultTimeout, fmt.Sprintf("no timeout, which is %s", defaultTimeout)
-}
 
 // blockCap looks for the variable that lifts the client's cap on blocks in a row.
 func blockCap(e *examination) string {

@@ -17,13 +17,13 @@ const (
 	Delivered    = "delivered"
 	Answered     = "answered"
 	DeadLettered = "dead-lettered"
-	Expired      = "expired"  // dead-lettered for that reason
-	Canceled     = "canceled" // likewise
+	Expired      = "expired"  // a dead letter of that reason
+	Canceled     = "canceled" // a dead letter of that reason
 )
 
-// Event is one thing that happened, to an entry or to the inbox.
+// Event is one thing that happened to an entry or to the inbox.
 type Event struct {
-	// At is nil if nobody noted the time: whoever appends a line need not.
+	// At is nil if nobody noted the time, which whoever appends a line may omit.
 	At      *time.Time `json:"at"`
 	Event   string     `json:"event"`
 	ID      string     `json:"id,omitempty"`
@@ -37,20 +37,20 @@ type Event struct {
 	Reply     *string        `json:"reply,omitempty"`
 	LatencyMS *int64         `json:"latency_ms,omitempty"`
 	Until     *time.Time     `json:"until,omitempty"`
-	// Check is what came of the entry's check.
+	// Check is the outcome of the entry's check.
 	Check *inbox.Check `json:"check,omitempty"`
 	// Fields are what the entry cost so far, over all attempts.
 	price.Fields
 
-	first  int64     // the commit of the entry's first delivery, of an outcome; 0 if unknown
+	first  int64     // of an outcome: the commit of the entry's first delivery, 0 if unknown
 	order  time.Time // where an event without a time belongs; zero: at the end
 	text   string    // the shortened text of a queued entry
 	start  int64     // where a queued entry stands
 	letter string    // which dead letter was requeued
 }
 
-// Outcome names the entry whose price the event tells: its entry id, and the commit of
-// its first delivery. Other events have none.
+// Outcome names the entry whose price the event shows, by its entry id and the commit of its first delivery. Events
+// without a price return zero values.
 func (e Event) Outcome() (entryID string, first int64) {
 	if e.first == 0 {
 		return "", 0
@@ -69,13 +69,11 @@ func (e Event) String() string {
 	return strings.Join(said, "  ")
 }
 
-// Cells are the columns of the event: when ("-" if nobody noted it), what, to which
-// entry, and details.
+// Cells are the columns of the event: when ("-" if nobody noted it), what, to which entry, and details.
 func (e Event) Cells() []string { return e.cells(words.Stamp, e.facts(1)) }
 
-// NarrowCells are [Event.Cells] for a terminal: the time without its year if that is
-// this year, attempts from the second, and an answer without its session, which the
-// delivery before it has.
+// NarrowCells are [Event.Cells] for a terminal: without the current year, with attempts from the second only, and
+// with an answer's session left out, because the delivery before it shows it.
 func (e Event) NarrowCells(now time.Time) []string {
 	told := e
 	if e.Event == Answered {
@@ -102,7 +100,7 @@ func (e Event) cells(stamp func(time.Time) string, facts []string) []string {
 	return []string{at, words.Brief(e.Event), entry, said}
 }
 
-// facts lists details. It mentions attempts from that number on.
+// facts lists details. It mentions attempts from the number attempt on.
 func (e Event) facts(attempt int) (facts []string) {
 	switch {
 	case e.Uncounted:
@@ -179,8 +177,8 @@ func (e Event) before() time.Time {
 	return e.order
 }
 
-// sortEvents orders by time and is stable. An event without a time goes before the
-// one that is known to have followed it, or else to the end.
+// sortEvents is a stable sort by time. An event without a time goes before the event known to follow it, or else to
+// the end.
 func sortEvents(all []Event) {
 	slices.SortStableFunc(all, func(a, b Event) int {
 		x, y := a.before(), b.before()

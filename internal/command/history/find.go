@@ -16,7 +16,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// Errors that [Find] tells apart.
+// Errors of [Find].
 var (
 	ErrUnknown   = errors.New("no such entry")
 	ErrAmbiguous = errors.New("more than one entry is called that")
@@ -25,12 +25,12 @@ var (
 // Found is everything that is known about one entry.
 type Found struct {
 	ID, EntryID string
-	Events      []Event // the oldest first
-	// Result is the line of .results.jsonl that answered it last.
+	Events      []Event // oldest first
+	// Result is the line of .results.jsonl with the entry's last answer.
 	Result []byte
-	// Letter is its last dead letter, unless it was requeued or answered since.
+	// Letter is the entry's last dead letter, unless it was requeued or answered since.
 	Letter *inbox.Letter
-	// Where it is now, in the words of [inbox.Receipt]; empty if it is settled.
+	// Where says where the entry is now, in the words of [inbox.Receipt]. It is empty if the entry is settled.
 	Where string
 	// Notes are sentences about lines that were left out.
 	Notes []string
@@ -49,10 +49,10 @@ func (f *Found) Reply() string { return f.answered.Answer() }
 // Answered returns the result of the last answer.
 func (f *Found) Answered() inbox.Result { return f.answered }
 
-// Last returns its last n events, all if n is 0.
+// Last returns the last n events, all if n is 0.
 func (f *Found) Last(n int) []Event { return lastOf(f.Events, n) }
 
-// Is reports whether an event is one of this entry.
+// Is reports whether an event belongs to this entry.
 func (f *Found) Is(e Event) bool {
 	if f.ID != "" {
 		return e.ID == f.ID
@@ -67,15 +67,14 @@ const maxCandidates = 5
 type search struct {
 	word
 	exact map[fit]*Found
-	begin map[string]*Found // those whose names begin with the word
-	names []string          // their names, in the order in which they were found
+	begin map[string]*Found // entries whose names begin with the word
+	names []string          // their names, in the order of discovery
 	notes []string
 }
 
-// Find looks for an entry by its id, its entry id, or a beginning of one of them (at
-// least four characters) that no other entry shares. It reads everything that is kept
-// or waits, but decodes only what may be the entry. Lists end a name that they cut
-// with "…", which is no part of the name.
+// Find looks for an entry by its id, its entry id, or a unique prefix of either of at least four characters. It
+// reads everything that is kept or waits, but decodes only what may match. A trailing "…", with which lists cut a
+// name, is ignored.
 func Find(box *inbox.Inbox, text string) (*Found, error) {
 	f, err := find(box, text)
 	if whole, cut := strings.CutSuffix(text, "…"); cut && errors.Is(err, ErrUnknown) {
@@ -99,8 +98,8 @@ func find(box *inbox.Inbox, text string) (*Found, error) {
 }
 
 func (s *search) run(box *inbox.Inbox) error {
-	// Entries move from the first of these sources to the last, so one that moves
-	// meanwhile is found at least once.
+	// Entries move from the first of these sources towards the last, so an entry that moves meanwhile is found at
+	// least once.
 	if err := s.scheduled(box); err != nil {
 		return err
 	}
@@ -127,8 +126,7 @@ func (s *search) run(box *inbox.Inbox) error {
 	})
 }
 
-// scan reads a whole source. It does not decode, and so does not report, lines that
-// cannot be of the entry.
+// scan reads a whole source. It neither decodes nor reports lines that cannot belong to the entry.
 func scan[T any](s *search, source Source[T], f func(T, []byte)) error {
 	parse := source.Parse
 	source.Parse = func(l []byte) (record T, ok bool) {
@@ -184,11 +182,11 @@ func (s *search) view(box *inbox.Inbox) (err error) {
 	})
 }
 
-// many reports whether more entries share the beginning than an error can name. From
-// then on only an exact name is looked for.
+// many reports whether more entries share the prefix than an error can name. From then on only an exact name
+// counts.
 func (s *search) many() bool { return len(s.names) > maxCandidates }
 
-// each notes what a source says about an entry, if the word fits.
+// each passes what a source says about an entry to note, if the word fits.
 func (s *search) each(id, entryID string, note func(*Found)) {
 	how := s.fits(id, entryID)
 	switch how {
@@ -268,8 +266,7 @@ func (f *Found) finish() {
 	f.Events = f.events
 }
 
-// beginLives moves a "queued" without a time, which is known from the last delivery,
-// before the first one.
+// beginLives moves a "queued" without a time, which was placed at the last delivery, before the first one.
 func beginLives(all []Event) {
 	for i, e := range all {
 		if e.Event != Queued || e.At != nil || e.order.IsZero() {
@@ -284,8 +281,7 @@ func beginLives(all []Event) {
 	}
 }
 
-// endsLife reports whether anything after such an event is about a new entry of that
-// name.
+// endsLife reports whether what follows such an event is about a new entry of the same name.
 func endsLife(event string) bool {
 	switch event {
 	case Delivered, string(inbox.EventRedelivered), string(inbox.EventDetached), string(inbox.EventFailed):
@@ -300,8 +296,8 @@ const minPrefix = 4
 // word is what somebody calls an entry.
 type word string
 
-// fit is how well a word fits an entry. An id goes before an entry id, since senders
-// may choose anything, and both go before a beginning.
+// fit is how well a word fits an entry. An id beats an entry id, since senders may choose any id, and both beat a
+// prefix.
 type fit int
 
 const (
@@ -327,8 +323,7 @@ func (w word) fits(id, entryID string) fit {
 	return fitsNot
 }
 
-// names reports, without decoding it, whether a line that says its entry's names is of one that
-// fits.
+// names reports, without decoding the line, whether the word fits the names in it.
 func (w word) names(line []byte) bool {
 	return w.fits(gjson.GetBytes(line, "id").String(), gjson.GetBytes(line, "entry_id").String()) != fitsNot
 }

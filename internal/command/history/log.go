@@ -15,14 +15,12 @@ type Log struct {
 	events  *Reading[inbox.Event]
 	queue   inbox.Place      // how far the queue file was read
 	seen    recent[eventKey] // events that another source may report again
-	back    recent[string]   // requeued entries, which come as lines
+	back    recent[string]   // requeued entries, whose lines are still to come
 }
 
-// Read opens the log, and returns its last n events, all if n is 0. It reads only the
-// last n records of each file and the last n waiting entries, since each file is in
-// order of time.
-//
-// Lines of the queue that do not tell when they were appended are left out.
+// Read opens the log, and returns its last n events, all if n is 0. Each file is in order of time, so it reads only
+// the last n records of each and the last n waiting entries. Queue lines without the time when they were appended
+// are left out.
 func Read(box *inbox.Inbox, n int) (_ *Log, last []Event, err error) {
 	l := &Log{box: box}
 	defer func() {
@@ -58,7 +56,7 @@ func lastOf(all []Event, n int) []Event {
 	return all
 }
 
-// readView returns the events that the journal and the queue tell of.
+// readView returns the events that the journal and the queue show.
 func (l *Log) readView(n int) (all []Event, err error) {
 	v, err := l.box.View()
 	if err != nil {
@@ -112,7 +110,7 @@ func (l *Log) Close() error {
 	return err
 }
 
-// collection has each event once, however many sources report it.
+// collection holds each event once, however many sources report it.
 type collection struct {
 	events []Event
 	seen   map[eventKey]bool
@@ -130,7 +128,7 @@ func (c *collection) add(all ...Event) {
 // maxRecent bounds the memory of a log that is followed for weeks.
 const maxRecent = 256
 
-// recent is a set of the keys that were added last.
+// recent is the set of the last maxRecent keys that were added.
 type recent[K comparable] struct{ keys []K }
 
 func (r *recent[K]) add(key K) {
@@ -144,7 +142,7 @@ func (r *recent[K]) add(key K) {
 
 func (r *recent[K]) has(key K) bool { return slices.Contains(r.keys, key) }
 
-// take reports whether it has the key, and forgets it.
+// take reports whether the set has the key, and removes it.
 func (r *recent[K]) take(key K) bool {
 	i := slices.Index(r.keys, key)
 	if i >= 0 {
@@ -153,18 +151,17 @@ func (r *recent[K]) take(key K) bool {
 	return i >= 0
 }
 
-// Next returns what happened since, each event once, in order of time. Lines that do
-// not say when they were appended come last.
+// Next returns what happened since, each event once, in order of time. Lines without the time when they were
+// appended come last.
 func (l *Log) Next() (news []Event, err error) {
-	// The view is read before the files: what a commit adds to them is there before
-	// the queue's new lines are.
+	// The view is read before the files: a commit adds to the files before the queue's new lines appear.
 	current, err := l.viewNews()
 	if err != nil {
 		return nil, err
 	}
 	add := func(all ...Event) { news = append(news, l.unseen(all)...) }
-	// The first event of a settled entry is that it was queued, which the queue has
-	// reported already, now or before the log was opened.
+	// The first event of a settled entry says that it was queued. The queue has reported that already, now or
+	// before the log was opened.
 	if _, err = l.results.Next(func(r inbox.Result, _ []byte) { add(resultEvents(r)[1:]...) }); err != nil {
 		return nil, err
 	}
@@ -187,8 +184,7 @@ func (l *Log) Next() (news []Event, err error) {
 	return news, nil
 }
 
-// placeUntimed puts lines that do not say when they were appended before the events
-// that followed from them.
+// placeUntimed puts lines without the time when they were appended before the events that followed from them.
 func placeUntimed(news []Event) {
 	for i := range news {
 		for _, e := range news {
@@ -231,8 +227,8 @@ func (l *Log) unseen(all []Event) (fresh []Event) {
 	return fresh
 }
 
-// withoutRequeued leaves out lines that were requeued, which has its own event: they
-// were sent long ago.
+// withoutRequeued leaves out lines of requeued entries. The requeue has its own event, and the lines were sent long
+// ago.
 func (l *Log) withoutRequeued(news []Event) []Event {
 	return slices.DeleteFunc(news, func(e Event) bool { return e.Event == Queued && l.back.take(e.EntryID) })
 }

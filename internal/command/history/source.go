@@ -1,5 +1,5 @@
-// Package history puts together what happened to the entries of an inbox, out of
-// results, dead letters, events, and what waits or is in flight.
+// Package history reconstructs what happened to the entries of an inbox from results, dead letters, events, and
+// what waits or is in flight.
 package history
 
 import (
@@ -25,7 +25,7 @@ func ParseResult(l []byte) (inbox.Result, bool) {
 // letter is a line of .dead-letter.jsonl.
 type letter struct {
 	inbox.Letter
-	mark bool // it says what became of an earlier one
+	mark bool // it says what became of an earlier letter
 }
 
 func parseLetter(l []byte) (letter, bool) {
@@ -41,8 +41,7 @@ func parseEvent(l []byte) (inbox.Event, bool) {
 	return e, true
 }
 
-// Contested is what other hooks objected to the turns of entries that are settled as
-// answered, by their entry ids.
+// Contested returns, by entry id, what other hooks objected to turns whose entries were settled as answered.
 func Contested(box *inbox.Inbox) (map[string]string, error) {
 	by := map[string]string{}
 	read, err := events(box).Last(0, func(e inbox.Event, _ []byte) {
@@ -56,7 +55,7 @@ func Contested(box *inbox.Inbox) (map[string]string, error) {
 	return by, read.Close()
 }
 
-// resultEvents returns what an answered entry went through.
+// resultEvents returns the events of an answered entry.
 func resultEvents(r inbox.Result) []Event {
 	reply := r.Answer()
 	answered := Event{
@@ -69,13 +68,12 @@ func resultEvents(r inbox.Result) []Event {
 	}
 	delivered := deliveredBefore(answered, r.DeliveredAt, r.AcknowledgedAt)
 	if r.Accepted != "" {
-		return []Event{delivered, answered} // its dead letter tells the rest
+		return []Event{delivered, answered} // its dead letter has the rest
 	}
 	return []Event{queuedBefore(delivered, r.StartOffset, r.Metadata), delivered, answered}
 }
 
-// letterEvents returns what a dead letter went through, or from a mark that it was
-// requeued.
+// letterEvents returns the events of a dead letter, or the requeue that a mark records.
 func letterEvents(l letter) []Event {
 	if l.mark && l.RequeuedAt == nil {
 		return nil // an event says so
@@ -138,7 +136,7 @@ func waitingEvent(w inbox.Waiting) Event {
 	return Event{At: queuedAt(w.Metadata), Event: Queued, ID: w.ID, EntryID: w.EntryID, text: words.Brief(w.Text), start: w.Start}
 }
 
-// deliveredBefore returns the delivery that led to another event, at that time.
+// deliveredBefore returns the delivery, at that time, that led to another event.
 func deliveredBefore(next Event, at, order time.Time) Event {
 	return Event{
 		At: known(at), Event: Delivered, ID: next.ID, EntryID: next.EntryID, Attempt: next.Attempt, SessionID: next.SessionID, order: order,
@@ -194,8 +192,8 @@ type Reading[T any] struct {
 	notes   []string
 }
 
-// Last calls f for the last n records, all if n is 0. The reading has notes about
-// lines that are no records. Close it in any case.
+// Last calls f for the last n records, all if n is 0. The reading has notes about lines that are no records. Close
+// it unless there is an error.
 func (s Source[T]) Last(n int, f func(record T, line []byte)) (*Reading[T], error) {
 	if n == 0 {
 		r, _, err := s.read(-1, f)
@@ -237,8 +235,7 @@ func (s Source[T]) read(n int, f func(T, []byte)) (r *Reading[T], seen int, err 
 	return r, seen, nil
 }
 
-// Next calls f for the records that have come since, and returns the number of their
-// lines.
+// Next calls f for the records that have come since, and returns the number of lines it read.
 func (r *Reading[T]) Next(f func(record T, line []byte)) (lines int, err error) {
 	err = r.tail.Lines(func(l []byte) {
 		lines++
@@ -282,8 +279,8 @@ func (r *Reading[T]) Notes() []string {
 // Close ends the reading.
 func (r *Reading[T]) Close() error { return r.tail.Close() }
 
-// Metadata calls tell with the metadata of each settled entry that is wanted and kept. It
-// returns notes about lines that it left out.
+// Metadata calls tell with the metadata of each settled entry that is kept. It returns notes about lines that it
+// left out.
 func Metadata(box *inbox.Inbox, tell func(entryID string, metadata map[string]json.RawMessage)) (notes []string, err error) {
 	answers, err := Results(box).Last(0, func(r inbox.Result, _ []byte) { tell(r.EntryID, r.Metadata) })
 	if err != nil {
@@ -300,15 +297,15 @@ func Metadata(box *inbox.Inbox, tell func(entryID string, metadata map[string]js
 	return append(answers.Notes(), set.Notes()...), errors.Join(answers.Close(), set.Close())
 }
 
-// Special lists what is unusual about a waiting entry.
-func Special(w inbox.Waiting) (facts []string) {
+// Special lists what is unusual about a waiting entry; invalid says that its limits cannot be understood.
+func Special(w inbox.Waiting, invalid bool) (facts []string) {
 	if w.Attempt > 1 {
 		facts = append(facts, fmt.Sprintf("attempt %d", w.Attempt))
 	}
 	flags := []struct {
 		is   bool
 		name string
-	}{{w.TooLong, "too long"}, {w.Empty, "empty"}, {w.Expired, "expired"}, {w.Torn, "torn"}, {w.InvalidLimits, "invalid limits"}, {w.Wide, string(inbox.ReasonWide)}}
+	}{{w.TooLong, "too long"}, {w.Empty, "empty"}, {w.Expired, "expired"}, {w.Torn, "torn"}, {invalid, "invalid limits"}, {w.Wide, string(inbox.ReasonWide)}}
 	for _, f := range flags {
 		if f.is {
 			facts = append(facts, f.name)

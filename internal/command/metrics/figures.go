@@ -1,5 +1,4 @@
-// Package metrics shows an inbox in figures, in the text format that Prometheus
-// reads.
+// Package metrics shows an inbox in figures, in the text format that Prometheus reads.
 package metrics
 
 import (
@@ -16,10 +15,10 @@ import (
 	"heartbeat/internal/words"
 )
 
-// Figures are what metrics counts and measures of an inbox. Those with a help are in the text
-// format, too, by the names that they have in JSON.
+// Figures are what metrics counts and measures of an inbox. Fields with a help tag also appear in the text format,
+// under their JSON names.
 type Figures struct {
-	Inbox            string   `json:"inbox"` // its absolute path
+	Inbox            string   `json:"inbox"` // absolute path
 	QueueEntries     int64    `json:"queue_entries" help:"Entries that wait in the inbox, without the one in flight."`
 	QueueBytes       int64    `json:"queue_bytes" help:"Bytes of the inbox that were not delivered yet."`
 	ScheduledEntries int      `json:"scheduled_entries" help:"Entries that wait for their time, outside the inbox."`
@@ -31,8 +30,7 @@ type Figures struct {
 	BackingOff       bool     `json:"backing_off" help:"Whether delivery backs off, since turns ended in errors."`
 	BackingOffUntil  *float64 `json:"backing_off_until_timestamp_seconds,omitempty" help:"When the back-off ends. Absent when none holds."`
 	FailuresInARow   int      `json:"failures_in_a_row" help:"How many failures in a row led to the last back-off: 0 once an entry was answered or delivery was resumed."`
-	// Waiter is nil if nobody can tell whether the process that wakes the session
-	// lives.
+	// Waiter is nil if nobody can tell whether the process that wakes the session lives.
 	Waiter           *bool                  `json:"waiter,omitempty" help:"Whether a process waits in the background to wake its idle session. Absent where it cannot be told whether that process lives."`
 	WaitingForPerson bool                   `json:"waiting_for_person" help:"Whether a session asked for a person, and no turn of it has ended since."`
 	RunsAsking       int                    `json:"runs_asking" help:"Babysitter runs that wait for a person."`
@@ -55,7 +53,7 @@ type Figures struct {
 	Warnings []string      `json:"warnings,omitempty"`
 
 	head   *inbox.Head // the entry that comes next
-	unread bool        // nothing but the troubles is known
+	unread bool        // only the troubles are known
 }
 
 // Histogram counts how long answers took.
@@ -65,14 +63,13 @@ type Histogram struct {
 	Count   int64    `json:"count"`
 }
 
-// Bucket is how many answers took at most that many seconds, including those of the
-// buckets before.
+// Bucket is how many answers took at most LE seconds, including those of the buckets before.
 type Bucket struct {
 	LE    float64 `json:"le"`
 	Count int64   `json:"count"`
 }
 
-// Gather returns the figures of an inbox as of then: with an error, its troubles alone.
+// Gather returns the figures of an inbox at that time. With an error, only the troubles are set.
 func Gather(ctx context.Context, box *inbox.Inbox, at time.Time) (f Figures, err error) {
 	f = Figures{Inbox: box.Path(), DeadLetters: byReason(nil), DeadLettered: byReason(nil)}
 	now := see.Look(ctx, box, f.read)
@@ -120,9 +117,8 @@ func Gather(ctx context.Context, box *inbox.Inbox, at time.Time) (f Figures, err
 	return f, err
 }
 
-// GatherAll is [Gather] of several inboxes, in their order. An error names the inbox. Of those
-// whose paths the text format cannot tell apart there is the first alone: two would have
-// the whole text refused.
+// GatherAll is [Gather] of several inboxes, in their order. An error names the inbox. Of inboxes whose paths the
+// text format cannot tell apart only the first is kept, because Prometheus would refuse the whole text.
 func GatherAll(ctx context.Context, paths []string, at time.Time) (all []Figures, err error) {
 	known := map[string]bool{}
 	paths = slices.DeleteFunc(slices.Clone(paths), func(path string) bool {
@@ -149,7 +145,7 @@ func GatherAll(ctx context.Context, paths []string, at time.Time) (all []Figures
 	return all, errors.Join(err, errors.Join(failed...))
 }
 
-// age is never below zero: a clock may be set back.
+// age is never below zero, because a clock may be set back.
 func age(now, since time.Time) *float64 {
 	a := max(0, now.Sub(since)).Seconds()
 	return &a

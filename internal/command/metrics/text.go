@@ -30,7 +30,7 @@ func Text(all []Figures) []byte {
 // text is figures that are being written.
 type text struct{ program.Figures }
 
-// figures writes the members that have a help. One that is nil is absent.
+// figures writes the fields that have a help tag. A nil field is absent.
 func (t *text) figures(of reflect.Value) {
 	for i := range of.NumField() {
 		field, v := of.Type().Field(i), reflect.Indirect(of.Field(i))
@@ -102,8 +102,8 @@ func (t *text) troubles(all []see.Trouble) {
 	}
 }
 
-// Spending is what was spent since the inbox's journal began, as far as the transcripts tell.
-// Dollars are nil where none are known.
+// Spending is what was spent since the inbox's journal began, as far as the transcripts tell. Dollars are nil if
+// unknown.
 type Spending struct {
 	USD        *float64     `json:"cost_usd_total,omitempty" help:"Dollars spent, as the client said them."`
 	OutsideUSD *float64     `json:"cost_outside_usd_total,omitempty" help:"Of those, dollars spent while no entry was in flight."`
@@ -112,7 +112,7 @@ type Spending struct {
 	Requests   int64        `json:"requests_total" help:"Requests to the model, those of subagents among them."`
 }
 
-// spending is nil where nothing was ever spent: it may be that nobody counts.
+// spending is nil if nothing was ever spent, because then perhaps nobody counts.
 func spending(box *inbox.Inbox) (*Spending, error) {
 	now, err := charging.Spending(box, nil)
 	if err != nil || now.Total().IsZero() {

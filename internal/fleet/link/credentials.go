@@ -1,20 +1,22 @@
 package link
 
 import (
+	"cmp"
 	"fmt"
 	"net"
+	"strings"
 
+	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats.go"
 
 	"heartbeat/internal/disk"
 )
 
-// maxSecret is the most bytes of a file with credentials or certificates.
+// maxSecret limits a file of credentials or certificates, in bytes.
 const maxSecret = 1 << 20
 
-// credentials are the options that say who connects. The library reads the files again at
-// each try, so that renewed ones count. What is wrong with them now is said here: no try
-// mends it.
+// credentials returns the options that say who connects. The library reads the files again on each try, so renewed
+// ones count. A fault in them now is returned at once, because no retry mends it.
 func credentials(t *Target) (how []nats.Option, err error) {
 	read := secrets{t.Creds, t.NKey, t.TLSCA, t.TLSCert, t.TLSKey}
 	if err := read.check(); err != nil {
@@ -34,8 +36,9 @@ func credentials(t *Target) (how []nats.Option, err error) {
 		how = append(how, nats.UserInfo(t.User, t.Password))
 	case t.Creds != "":
 		add(nats.UserCredentials(t.Creds), useless, t.Creds)
-		_, failed := tried.UserJWT()
+		token, failed := tried.UserJWT()
 		if failed == nil {
+			t.InboxPrefix = cmp.Or(t.InboxPrefix, inboxOf(token))
 			_, failed = tried.SignatureCB(nil)
 		}
 		if failed != nil {
@@ -67,8 +70,22 @@ func credentials(t *Target) (how []nats.Option, err error) {
 	return how, err
 }
 
-// secrets are the files that the library reads after it has dialed, with the connection
-// locked: one that cannot be read, such as a pipe, keeps it from dialing.
+// inboxOf returns the prefix of the inbox that a restricted user may listen on, or "".
+func inboxOf(token string) string {
+	claims, err := jwt.DecodeUserClaims(token)
+	if err != nil {
+		return ""
+	}
+	for _, subject := range claims.Sub.Allow {
+		if prefix, found := strings.CutSuffix(subject, ".>"); found && strings.HasPrefix(prefix, "_INBOX") && !strings.Contains(prefix, "*") {
+			return prefix
+		}
+	}
+	return ""
+}
+
+// secrets are the files that the library reads after it has dialed, while it holds the connection's lock. Dial
+// checks them first: an unreadable one, such as a pipe, would block there.
 type secrets []string
 
 func (s secrets) check() error {
@@ -80,7 +97,7 @@ func (s secrets) check() error {
 	return nil
 }
 
-// Dial is [nats.CustomDialer]'s.
+// Dial implements [nats.CustomDialer].
 func (s secrets) Dial(network, address string) (net.Conn, error) {
 	if err := s.check(); err != nil {
 		return nil, err

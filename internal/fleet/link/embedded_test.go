@@ -2,10 +2,10 @@ package link
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -20,128 +20,167 @@ import (
 
 	"heartbeat/internal/disk"
 	"heartbeat/internal/testing/fleet"
-	"heartbeat/internal/testing/script"
 )
 
-// serveVariable names a directory to this test binary, which then is its server until it is
-// killed.
-const serveVariable = "LINK_TEST_SERVE"
+// fullVariable has the server find the disk full.
+const fullVariable = "LINK_TEST_FULL"
 
+// serveHere is heartbeat-nats serve --detached, as this test binary.
 func serveHere(dir string) {
-	c, err := Connect(context.Background(), &Flags{Embed: dir}, Options{})
+	if os.Getenv(fullVariable) != "" {
+		disk.TestOnlyObserver = full
+	}
+	err := Serve(context.Background(), ServeOptions{
+		Dir: dir, Detached: true, Say: func(sentence string) { fmt.Fprintln(os.Stderr, sentence) },
+		Ready: func(address string) error { _, err := fmt.Print(Ready(address)); return err },
+	})
 	if err != nil {
-		fmt.Println(err)
+		fmt.Fprintln(os.Stderr, "heartbeat-nats: serve:", err)
 		os.Exit(1)
 	}
-	fmt.Println("up at", c.Where())
-	script.Forever()
+	os.Exit(0)
 }
 
-// elsewhere has another process be the server, and returns what kills it.
-func elsewhere(t *testing.T, dir string) (kill func()) {
+func full(op disk.Op) error {
+	if op.Kind == disk.OpWrite {
+		return syscall.ENOSPC
+	}
+	return nil
+}
+
+// serverIn ends the server of a directory with the test.
+func serverIn(t *testing.T, dir string) string {
 	t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), serveVariable+"="+dir)
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	// The test's end may meet a kill that is under way.
-	kill = sync.OnceFunc(func() {
-		_ = cmd.Process.Kill() // it may be dead already
-		_ = cmd.Wait()
+	t.Cleanup(func() {
+		if a, err := readAddress(dir); err == nil {
+			end(t, dir, syscall.Kill(a.PID, syscall.SIGKILL))
+		}
 	})
-	t.Cleanup(kill)
-	b := make([]byte, 200)
-	n, err := out.Read(b)
+	return dir
+}
+
+func newServerDir(t *testing.T) string {
+	t.Helper()
+	return serverIn(t, filepath.Join(t.TempDir(), "server"))
+}
+
+// end waits until nobody serves the directory.
+func end(t *testing.T, dir string, err error) {
+	t.Helper()
+	if !errors.Is(err, syscall.ESRCH) {
+		require.NoError(t, err)
+	}
+	lock, err := disk.AcquireLock(fleet.Context(t), filepath.Join(dir, lockFile), 0)
 	require.NoError(t, err)
-	require.Contains(t, string(b[:n]), "up at")
-	return kill
+	require.NoError(t, lock.Release())
+}
+
+func kill(t *testing.T, dir string) {
+	t.Helper()
+	a, err := readAddress(dir)
+	require.NoError(t, err)
+	require.NoError(t, syscall.Kill(a.PID, syscall.SIGKILL))
 }
 
 func TestEmbeddedKeepsWhatItHas(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "server")
-	c, err := Connect(fleet.Context(t), &Flags{Embed: dir}, Options{})
+	dir := newServerDir(t)
+	var told said
+	c, err := Connect(fleet.Context(t), &Flags{Embed: dir}, Options{Say: told.say})
 	require.NoError(t, err)
+	assert.Contains(t, told.text(), "started the server of "+dir)
 	fleet.WorkQueue(t, c.JS, "WORK", "work.>")
 	_, err = c.JS.Publish(fleet.Context(t), "work.a", nil)
 	require.NoError(t, err)
-	port := portOf(t, dir)
-	require.NoError(t, c.Close())
+	c.Close()
+	kill(t, dir)
 
 	c = connect(t, &Flags{Embed: dir}, Options{})
-	assert.Equal(t, port, portOf(t, dir))
 	s, err := c.JS.Stream(fleet.Context(t), "WORK")
 	require.NoError(t, err)
 	assert.EqualValues(t, 1, s.CachedInfo().State.Msgs)
-	for _, name := range []string{addressFile, lockFile} {
+	for _, name := range []string{addressFile, lockFile, logFile} {
 		info, err := os.Stat(filepath.Join(dir, name))
 		require.NoError(t, err)
 		assert.EqualValues(t, 0o600, info.Mode().Perm(), name)
 	}
 }
 
-func portOf(t *testing.T, dir string) int {
-	t.Helper()
-	a, err := (&embedded{dir: dir}).address()
-	require.NoError(t, err)
-	return a.Port
+func TestTheServerOutlivesWhoStartedIt(t *testing.T) {
+	dir := newServerDir(t)
+	first := connect(t, &Flags{Embed: dir}, Options{})
+	id := first.NATS.ConnectedServerId()
+	first.Close()
+	assert.Equal(t, id, connect(t, &Flags{Embed: dir}, Options{}).NATS.ConnectedServerId())
 }
 
-func TestOneOfManyIsTheServer(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "server")
-	var all []*Conn
-	for range 3 {
-		all = append(all, connect(t, &Flags{Embed: dir}, Options{}))
+func TestOneServerForManyWhoStartIt(t *testing.T) {
+	dir := newServerDir(t)
+	ids := make([]string, 5)
+	var all sync.WaitGroup
+	for i := range ids {
+		all.Go(func() {
+			c, err := Connect(fleet.Context(t), &Flags{Embed: dir}, Options{})
+			if assert.NoError(t, err) {
+				ids[i] = c.NATS.ConnectedServerId()
+				c.Close()
+			}
+		})
 	}
-	got := make(chan struct{})
-	_, err := all[2].NATS.Subscribe("x", func(*nats.Msg) { close(got) })
-	require.NoError(t, err)
-	require.NoError(t, all[2].NATS.FlushTimeout(time.Minute))
-	require.NoError(t, all[1].NATS.Publish("x", nil))
-	select {
-	case <-got:
-	case <-fleet.Context(t).Done():
-		require.Fail(t, "they are not on one server")
+	all.Wait()
+	for _, id := range ids {
+		assert.Equal(t, ids[0], id)
 	}
 }
 
-func TestWhoIsLeftTakesOver(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "server")
-	kill := elsewhere(t, dir)
+func TestAKilledServerIsStartedAgain(t *testing.T) {
+	dir := newServerDir(t)
 	var told said
 	c := connect(t, &Flags{Embed: dir}, Options{Say: told.say})
 	other := connect(t, &Flags{Embed: dir}, Options{Say: told.say})
 	fleet.WorkQueue(t, c.JS, "WORK", "work.>")
 	_, err := c.JS.Publish(fleet.Context(t), "work.a", nil)
 	require.NoError(t, err)
-	kill()
+	before := c.NATS.ConnectedServerId()
+	kill(t, dir)
 	for _, each := range []*Conn{c, other} {
-		require.Eventually(t, func() bool { return each.NATS.FlushTimeout(time.Second) == nil && each.Connected() }, time.Minute, time.Millisecond)
+		require.Eventually(t, func() bool {
+			return each.NATS.FlushTimeout(time.Second) == nil && each.Connected() && each.NATS.ConnectedServerId() != before
+		}, time.Minute, time.Millisecond)
 		var s jetstream.Stream
 		require.Eventually(t, func() bool { s, err = each.JS.Stream(fleet.Context(t), "WORK"); return err == nil }, time.Minute, time.Millisecond)
 		assert.EqualValues(t, 1, s.CachedInfo().State.Msgs)
 	}
-	assert.Equal(t, 1, strings.Count(told.text(), "this process is the server"), told.text())
+	assert.Equal(t, c.NATS.ConnectedServerId(), other.NATS.ConnectedServerId())
+}
+
+func TestAnIdleServerEnds(t *testing.T) {
+	dir := newServerDir(t)
+	up, done := make(chan string, 1), make(chan error, 1)
+	go func() {
+		done <- Serve(fleet.Context(t), ServeOptions{
+			Dir: dir, idle: time.Nanosecond, Say: func(string) {}, Ready: func(address string) error { up <- address; return nil },
+		})
+	}()
+	<-up
+	require.NoError(t, <-done)
+	_, err := os.Stat(filepath.Join(dir, addressFile))
+	assert.ErrorIs(t, err, os.ErrNotExist)
+}
+
+func TestASecondServerIsRefused(t *testing.T) {
+	dir := newServerDir(t)
+	connect(t, &Flags{Embed: dir}, Options{})
+	err := Serve(fleet.Context(t), ServeOptions{Dir: dir})
+	require.ErrorContains(t, err, "serves "+dir+" already: connect to it with --embed "+dir)
 }
 
 func TestStrangersAreNotLetIn(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "server")
+	dir := newServerDir(t)
 	connect(t, &Flags{Embed: dir}, Options{})
-	_, err := Connect(fleet.Context(t), &Flags{Server: fmt.Sprintf("nats://127.0.0.1:%d", portOf(t, dir))}, Options{})
+	a, err := readAddress(dir)
+	require.NoError(t, err)
+	_, err = Connect(fleet.Context(t), &Flags{Server: "nats://" + a.where()}, Options{})
 	require.ErrorContains(t, err, "wants to know who this is")
-}
-
-func TestAnotherPortWhereTheLastIsTaken(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "server")
-	c, err := Connect(fleet.Context(t), &Flags{Embed: dir}, Options{})
-	require.NoError(t, err)
-	port := portOf(t, dir)
-	require.NoError(t, c.Close())
-	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-	require.NoError(t, err)
-	defer func() { assert.NoError(t, l.Close()) }()
-	connect(t, &Flags{Embed: dir}, Options{})
-	assert.NotEqual(t, port, portOf(t, dir))
 }
 
 func TestWhereNoServerCanBe(t *testing.T) {
@@ -161,58 +200,74 @@ func TestWhereNoServerCanBe(t *testing.T) {
 	}
 }
 
-// A server that has just started may listen before the file has its token.
+// Between two servers, the file may have the token of the last one.
 func TestATokenOfTheLastServerIsTriedAgain(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "server")
-	var told said
-	connect(t, &Flags{Embed: dir}, Options{Say: told.say})
+	dir := newServerDir(t)
+	connect(t, &Flags{Embed: dir}, Options{})
 	path := filepath.Join(dir, addressFile)
 	right, err := os.ReadFile(path)
 	require.NoError(t, err)
-	stale := fmt.Appendf(nil, `{"port":%d,"token":"of the last one"}`, portOf(t, dir))
-	require.NoError(t, os.WriteFile(path, stale, 0o600))
+	a, err := readAddress(dir)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, fmt.Appendf(nil, `{"port":%d,"token":"of the last one","pid":%d}`, a.Port, a.PID), 0o600))
 	done := make(chan error, 1)
 	go func() {
 		c, err := Connect(fleet.Context(t), &Flags{Embed: dir}, Options{})
 		if err == nil {
-			err = c.Close()
+			c.Close()
 		}
 		done <- err
 	}()
-	require.Eventually(t, func() bool { return strings.Contains(told.text(), "authentication error") }, time.Minute, time.Millisecond)
+	log := filepath.Join(dir, logFile)
+	require.Eventually(t, func() bool {
+		said, err := os.ReadFile(log)
+		return err == nil && strings.Contains(string(said), "authentication error")
+	}, time.Minute, time.Millisecond)
 	require.NoError(t, os.WriteFile(path, right, 0o600))
 	require.NoError(t, <-done)
 }
 
-// Whoever finds the lock free asks whether there is a server all the same.
+// A server whose lock somebody removed ends, and no other one is on its files before that.
 func TestALockThatSomebodyRemoved(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "server")
+	dir := newServerDir(t)
 	first := connect(t, &Flags{Embed: dir}, Options{})
+	fleet.WorkQueue(t, first.JS, "WORK", "work.>")
+	before := first.NATS.ConnectedServerId()
 	require.NoError(t, os.Remove(filepath.Join(dir, lockFile)))
-	second := connect(t, &Flags{Embed: dir}, Options{})
-	assert.NotNil(t, first.server.running)
-	assert.Nil(t, second.server.running)
-	assert.Equal(t, first.NATS.ConnectedServerId(), second.NATS.ConnectedServerId())
+	require.Eventually(t, func() bool {
+		c, err := Connect(fleet.Context(t), &Flags{Embed: dir}, Options{})
+		if err != nil {
+			assert.ErrorContains(t, err, "its lock was removed")
+			return false
+		}
+		defer c.Close()
+		if c.NATS.ConnectedServerId() == before {
+			return false
+		}
+		_, err = c.JS.Stream(fleet.Context(t), "WORK")
+		return err == nil
+	}, time.Minute, time.Millisecond)
 }
 
 // What a killed server leaves: a lock that nobody holds, the address of a port that a
-// stranger has now, or a damaged one.
+// stranger has now, here a server that lets everybody in, or a damaged one.
 func TestWhatAKilledServerLeaves(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0") // it says nothing
-	require.NoError(t, err)
-	defer func() { assert.NoError(t, l.Close()) }()
 	for name, left := range map[string]string{
 		"nothing":  "",
 		"damaged":  `{"port":`,
-		"stranger": fmt.Sprintf(`{"port":%d,"token":"old"}`, l.Addr().(*net.TCPAddr).Port),
+		"stranger": `{"port":%d,"token":"old"}`,
 		"no port":  `{"port":70000}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
+			stranger := fleet.Start(t)
+			if strings.Contains(left, "%d") {
+				left = fmt.Sprintf(left, stranger.Server().Addr().(*net.TCPAddr).Port)
+			}
+			dir := serverIn(t, t.TempDir())
 			require.NoError(t, os.WriteFile(filepath.Join(dir, lockFile), nil, 0o600))
-			require.NoError(t, os.WriteFile(filepath.Join(dir, addressFile), []byte(left), 0o644))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, addressFile), []byte(left), 0o600))
 			c := connect(t, &Flags{Embed: dir}, Options{})
-			assert.NotNil(t, c.server.running)
+			assert.NotEqual(t, stranger.Server().ID(), c.NATS.ConnectedServerId())
 			info, err := os.Stat(filepath.Join(dir, addressFile))
 			require.NoError(t, err)
 			assert.EqualValues(t, 0o600, info.Mode().Perm())
@@ -222,23 +277,23 @@ func TestWhatAKilledServerLeaves(t *testing.T) {
 
 // What the server has said yes to is there, whenever its process is killed.
 func TestAKilledServerLosesNothing(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "server")
+	dir := newServerDir(t)
 	ctx, kept := fleet.Context(t), 0
 	for round := range 3 {
-		kill := elsewhere(t, dir)
-		a, err := (&embedded{dir: dir}).address()
+		connect(t, &Flags{Embed: dir}, Options{}).Close()
+		a, err := readAddress(dir)
 		require.NoError(t, err)
-		nc, err := nats.Connect(fmt.Sprintf("nats://127.0.0.1:%d", a.Port), nats.Token(a.Token), nats.NoReconnect())
+		nc, err := nats.Connect("nats://"+a.where(), nats.Token(a.Token), nats.NoReconnect())
 		require.NoError(t, err)
 		js, err := jetstream.New(nc)
 		require.NoError(t, err)
 		if round == 0 {
 			fleet.WorkQueue(t, js, "WORK", "work.>")
 		}
-		enough := make(chan struct{})
+		enough, killed := make(chan struct{}), make(chan error)
 		go func() {
 			<-enough
-			kill()
+			killed <- syscall.Kill(a.PID, syscall.SIGKILL)
 		}()
 		for i := 0; ; i++ {
 			short, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -251,6 +306,7 @@ func TestAKilledServerLosesNothing(t *testing.T) {
 				close(enough) // and it goes on until the server is gone
 			}
 		}
+		require.NoError(t, <-killed)
 		nc.Close()
 	}
 	c := connect(t, &Flags{Embed: dir}, Options{})
@@ -278,25 +334,31 @@ func TestDirectoriesThatNoServerGets(t *testing.T) {
 	_, err = Connect(fleet.Context(t), &Flags{Embed: dir}, Options{})
 	require.ErrorContains(t, err, "store is not a directory: remove it")
 
-	real, name := t.TempDir(), filepath.Join(t.TempDir(), "name")
+	real, name := serverIn(t, t.TempDir()), filepath.Join(t.TempDir(), "name")
 	require.NoError(t, os.Symlink(real, name))
 	connect(t, &Flags{Embed: name}, Options{})
 	_, err = os.Stat(filepath.Join(real, addressFile))
 	require.NoError(t, err)
 }
 
-// A disk that is full when the server is to start is said, and the lock is free again.
+// A disk that is full when the server is to start is said to who wants it. An agent waits.
 func TestADirectoryOnAFullDisk(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "server")
-	disk.TestOnlyObserver = func(op disk.Op) error {
-		if op.Kind == disk.OpWrite {
-			return syscall.ENOSPC
-		}
-		return nil
-	}
+	dir := newServerDir(t)
+	t.Setenv(fullVariable, "1")
 	_, err := Connect(fleet.Context(t), &Flags{Embed: dir}, Options{})
-	disk.TestOnlyObserver = nil
-	require.ErrorContains(t, err, "be the server of this machine")
-	require.ErrorIs(t, err, syscall.ENOSPC)
-	connect(t, &Flags{Embed: dir}, Options{})
+	require.ErrorContains(t, err, "start the server of this machine: ")
+	require.ErrorContains(t, err, "no space left on device")
+
+	var told said
+	done := make(chan *Conn)
+	go func() {
+		c, err := Connect(fleet.Context(t), &Flags{Embed: dir}, Options{Patient: true, Say: told.say})
+		assert.NoError(t, err)
+		done <- c
+	}()
+	require.Eventually(t, func() bool {
+		return strings.Contains(told.text(), "no space left on device; it is tried again for ever")
+	}, time.Minute, time.Millisecond)
+	require.NoError(t, os.Unsetenv(fullVariable))
+	(<-done).Close()
 }

@@ -1,8 +1,6 @@
-// Package link is the connection to a NATS server: which server and as whom, from flags, from
-// NATS_URL and from the contexts of the nats CLI; made once, with a sentence for what is
-// wrong, and then kept for ever. While the server is away, nothing that is published is kept
-// back for later: it fails at once, and who published it decides what to do. With --embed the
-// server is this process itself, or another one of this machine.
+// Package link connects to a NATS server. Flags, NATS_URL and the contexts of the nats CLI say which server and as
+// whom. A connection, once made, is kept for ever. While the server is away, publishing fails at once: nothing is
+// buffered, and the caller decides what to do. With --embed the server is a process of this machine.
 package link
 
 import (
@@ -22,40 +20,37 @@ import (
 )
 
 const (
-	// dialTimeout is how long one try to connect may take.
+	// dialTimeout limits one try to connect.
 	dialTimeout = 5 * time.Second
-	// pingEvery and pingsLost are how a connection is found out that is open on this side
-	// alone: within 30 s, half of the shortest time that setup suggests for AckWait.
+	// pingEvery and pingsLost reveal a connection that is open on this side only. They take 30 s, half of the
+	// shortest AckWait that setup suggests.
 	pingEvery = 10 * time.Second
 	pingsLost = 2
 
 	firstDelay = 125 * time.Millisecond
-	mostDelay  = 8 * time.Second
+	// MostDelay is the longest time between two tries to connect again.
+	MostDelay = 8 * time.Second
 )
 
-// Options are how a connection is made. The zero value is for a verb.
+// Options say how to connect. The zero value suits a verb.
 type Options struct {
-	// Name is what the server lists the connection as: heartbeat-nats agent one.
+	// Name is shown in the server's list of connections: heartbeat-nats agent one.
 	Name string
-	// Patient waits for ever for a server that is away, or whose name is not known yet.
-	// Wrong credentials and certificates still end it.
+	// Patient waits for ever for a server that is away or whose name does not resolve. Bad credentials still fail.
 	Patient bool
-	// Say gets a sentence on each change of the connection, and on what the server
-	// refused. It may be called from several goroutines.
+	// Say gets a sentence for each change of the connection and each refusal. Several goroutines may call it.
 	Say func(sentence string)
-	// Back is called once the connection is there again.
+	// Back is called after each reconnection.
 	Back func()
-	// Ping replaces the 10 s between two signs of life, for tests.
+	// Ping replaces the 10 s between pings, for tests.
 	Ping time.Duration
 }
 
-// Conn is a connection. Its methods may be called from several goroutines.
+// Conn is a connection. Several goroutines may use it.
 type Conn struct {
-	// NATS is the connection itself. Publishing fails with an error that [IsAway] knows
-	// while the server is away.
+	// NATS is the connection itself. While the server is away, publishing fails with an error that [IsAway] knows.
 	NATS *nats.Conn
-	// JS is its JetStream.
-	JS jetstream.JetStream
+	JS   jetstream.JetStream
 
 	where   string
 	options Options
@@ -63,14 +58,13 @@ type Conn struct {
 
 	mu        sync.Mutex
 	awaySince time.Time            // zero while connected
-	parting   error                // why the server closes the connection, as it said before
-	refused   map[string]time.Time // what was said lately
+	parting   error                // the server's reason for closing the connection, sent just before
+	refused   map[string]time.Time // when each refusal was last said
 	closed    bool
 	quiet     atomic.Int32
 }
 
-// Connect connects. The error is a sentence that says where to, as whom, why not, and what
-// to do. ctx ends only the wait for the connection.
+// Connect connects. The error says where to, as whom, why it failed, and what to do. ctx ends only the wait.
 func Connect(ctx context.Context, to *Flags, o Options) (*Conn, error) {
 	if o.Say == nil {
 		o.Say = func(string) {}
@@ -83,10 +77,8 @@ func Connect(ctx context.Context, to *Flags, o Options) (*Conn, error) {
 	var t Target
 	var err error
 	if to.Embed != "" {
-		c.server, err = openEmbedded(to.Embed, o.Say)
-		if err == nil {
-			t, how = c.server.target()
-		}
+		t.URL = "nats://127.0.0.1"
+		c.server, how, err = openEmbedded(to.Embed, o.Say)
 	} else if t, err = to.Resolve(); err == nil {
 		how, err = credentials(&t)
 	}
@@ -94,46 +86,42 @@ func Connect(ctx context.Context, to *Flags, o Options) (*Conn, error) {
 		if c.where = Shown(t.URL); c.server != nil {
 			c.where = c.server.dir // its port changes
 		}
-		err = c.dial(ctx, &t, append(how, c.keeping()...))
+		how = append(how, c.keeping()...)
+		dial := func() error { return c.dial(ctx, &t, how) }
+		if o.Patient {
+			err = c.Patiently(ctx, dial)
+		} else {
+			err = dial()
+		}
 	}
 	if err != nil {
-		return nil, errors.Join(err, c.server.close())
+		return nil, err
 	}
 	return c, nil
 }
 
-// dial tries until the connection is there, or cannot be.
-func (c *Conn) dial(ctx context.Context, t *Target, how []nats.Option) error {
+// dial connects. It waits for a server of this machine that is starting or ending.
+func (c *Conn) dial(ctx context.Context, t *Target, how []nats.Option) (err error) {
 	give := time.Now().Add(startTimeout)
-	for try := 1; ; try++ {
-		err := c.server.ready(ctx)
-		isReady := err == nil
-		if isReady {
-			c.NATS, err = nats.Connect(t.URL, how...)
-		}
-		if err == nil {
+	for {
+		c.NATS, err = nats.Connect(t.URL, how...)
+		switch {
+		case err == nil:
 			c.JS, err = jetStream(c.NATS, t)
 			return err
-		}
-		pause := delay(try)
-		switch changing := c.server != nil && isReady; {
-		case changing && time.Now().Before(give):
-			pause = lookEvery // another process is about to be the server, or is ending
-		case changing && isAuth(err):
-			return fmt.Errorf("the server in %s does not let this process in (%s): end the commands that use it, and remove %s", c.where, reason(err), filepath.Join(c.where, addressFile))
+		case c.server == nil:
+			return notConnected(t, err)
+		case errors.As(err, new(unstarted)):
+			return err
+		case time.Now().Before(give):
+		case isAuth(err):
+			return Final(fmt.Errorf("the server in %s does not let this process in (%s): end the commands that use it, and remove %s",
+				c.where, reason(err), filepath.Join(c.where, addressFile)))
 		default:
-			if isReady {
-				err = notConnected(t, err)
-			}
-			if !c.options.Patient || errors.As(err, new(final)) {
-				return err
-			}
-			if try == 1 {
-				c.options.Say(err.Error() + "; it is tried again until it is there")
-			}
+			return fmt.Errorf("the server in %s does not answer, though a process has it: %w", c.where, err)
 		}
 		select {
-		case <-time.After(pause):
+		case <-time.After(lookEvery):
 		case <-ctx.Done():
 			return err
 		}
@@ -150,7 +138,7 @@ func jetStream(nc *nats.Conn, t *Target) (jetstream.JetStream, error) {
 	return jetstream.New(nc)
 }
 
-// keeping are the options of a connection that is kept for ever.
+// keeping returns the options that keep a connection for ever.
 func (c *Conn) keeping() []nats.Option {
 	return []nats.Option{
 		nats.Name(c.options.Name),
@@ -158,46 +146,33 @@ func (c *Conn) keeping() []nats.Option {
 		nats.MaxReconnects(-1),
 		nats.CustomReconnectDelay(delay),
 		nats.IgnoreAuthErrorAbort(), // a user who is missing for a moment comes back
-		nats.ReconnectBufSize(-1),   // an old acknowledgement must not go out later
+		nats.ReconnectBufSize(-1),   // an old acknowledgement must not go out late
 		nats.PingInterval(c.options.Ping),
 		nats.MaxPingsOutstanding(pingsLost),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { c.lost(err) }),
 		nats.ReconnectHandler(func(*nats.Conn) { c.found() }),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { c.complaint(err) }),
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) {
+			if errors.As(err, new(unstarted)) {
+				c.complaint(err)
+			}
+		}),
 		nats.NoCallbacksAfterClientClose(),
 	}
 }
 
-// delay is how long to wait after so many tries: twice as long each time, up to 8 s, less
-// a random part, so that a thousand agents do not come back at once.
+// delay returns how long to wait after that many tries. It doubles up to 8 s, less a random part, so that a
+// thousand agents do not come back at once.
 func delay(tries int) time.Duration {
-	d := mostDelay
+	d := MostDelay
 	if tries < 7 {
 		d = firstDelay << max(tries-1, 0)
 	}
 	return d/2 + rand.N(d/2+1)
 }
 
-// Again calls do, and with --embed calls it anew where the process that was the server ended
-// meanwhile: another one takes its place, or this one does. What do has done may have
-// happened more than once. Elsewhere a server that is away is an error at once.
-func (c *Conn) Again(ctx context.Context, do func() error) error {
-	give := time.Now().Add(startTimeout)
-	for {
-		err := do()
-		if err == nil || !IsAway(err) || c.server == nil || time.Now().After(give) {
-			return err
-		}
-		select {
-		case <-time.After(lookEvery):
-		case <-ctx.Done():
-			return err
-		}
-	}
-}
-
-// Patiently calls do until it works, or fails in a way that only a person can mend on this machine:
-// see [Final]. Whatever else is wrong is the server's, and is said once each.
+// Patiently calls do until it succeeds or returns a [Final] error, which only a person on this machine can mend.
+// Any other error is the server's: it is retried, and said once until it changes.
 func (c *Conn) Patiently(ctx context.Context, do func() error) error {
 	said := ""
 	for try := 1; ; try++ {
@@ -217,11 +192,11 @@ func (c *Conn) Patiently(ctx context.Context, do func() error) error {
 	}
 }
 
-// Where is the server's address without passwords, or the directory of --embed.
+// Where returns the server's address without passwords, or the directory of --embed.
 func (c *Conn) Where() string { return c.where }
 
-// EmbedFlag is "--embed DIRECTORY " for a shell if the server is of this machine alone, else
-// empty: what a command that is named to a person begins with.
+// EmbedFlag returns "--embed DIRECTORY ", quoted for a shell, if the server is this machine's own, else "".
+// Commands shown to a person start with it.
 func (c *Conn) EmbedFlag() string {
 	if c.server == nil {
 		return ""
@@ -229,19 +204,10 @@ func (c *Conn) EmbedFlag() string {
 	return "--embed " + words.Shell(c.server.dir) + " "
 }
 
-// Close ends the connection, and the server if this process is that. It may be called
-// twice.
-func (c *Conn) Close() error {
+// Close ends the connection. It may be called twice.
+func (c *Conn) Close() {
 	c.mu.Lock()
-	again := c.closed
 	c.closed = true
 	c.mu.Unlock()
-	if again {
-		return nil
-	}
 	c.NATS.Close()
-	if err := c.server.close(); err != nil {
-		return fmt.Errorf("end the server of this machine: %w", err)
-	}
-	return nil
 }

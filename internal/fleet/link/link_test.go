@@ -22,8 +22,8 @@ import (
 
 // TestMain keeps the contexts of whoever runs the tests out of them.
 func TestMain(m *testing.M) {
-	if dir := os.Getenv(serveVariable); dir != "" {
-		serveHere(dir)
+	if filepath.Base(os.Args[0]) == "heartbeat-nats" {
+		serveHere(os.Args[len(os.Args)-1])
 	}
 	dir, err := os.MkdirTemp("", "link")
 	if err != nil {
@@ -61,7 +61,7 @@ func connect(t *testing.T, to *Flags, o Options) *Conn {
 	t.Helper()
 	c, err := Connect(fleet.Context(t), to, o)
 	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, c.Close()) })
+	t.Cleanup(c.Close)
 	return c
 }
 
@@ -120,11 +120,11 @@ func TestAnAgentWaitsForAServer(t *testing.T) {
 		assert.NoError(t, err)
 		done <- c
 	}()
-	require.Eventually(t, func() bool { return strings.Contains(told.text(), "tried again until") }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(told.text(), "tried again for ever") }, time.Minute, time.Millisecond)
 	require.NoError(t, s.Resume())
 	c := <-done
-	require.NoError(t, c.Close())
-	require.NoError(t, c.Close())
+	c.Close()
+	c.Close()
 
 	s.Stop()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -245,9 +245,9 @@ func TestDelay(t *testing.T) {
 	for tries := range 100 {
 		d := delay(tries)
 		assert.GreaterOrEqual(t, d, firstDelay/2)
-		assert.LessOrEqual(t, d, mostDelay)
+		assert.LessOrEqual(t, d, MostDelay)
 	}
-	assert.GreaterOrEqual(t, delay(1000), mostDelay/2)
+	assert.GreaterOrEqual(t, delay(1000), MostDelay/2)
 }
 
 func TestIsAway(t *testing.T) {

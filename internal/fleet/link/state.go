@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
+	"os"
 	"strings"
 	"time"
 
@@ -14,10 +16,10 @@ import (
 	"heartbeat/internal/words"
 )
 
-// sayAgain is after how long the same complaint of the server is passed on again.
+// sayAgain is how long the same complaint of the server is not repeated.
 const sayAgain = time.Minute
 
-// Connected reports whether the server is there.
+// Connected reports whether the server is reachable.
 func (c *Conn) Connected() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -41,8 +43,11 @@ func (c *Conn) lost(err error) {
 	if err != nil {
 		text += ": " + reason(err)
 	}
-	c.options.Say(text + ": it is tried again for ever")
-	c.server.takeOver(c)
+	text += ": it is tried again for ever"
+	if err != nil && isAuth(err) {
+		text += ", and new credentials in the same file count"
+	}
+	c.options.Say(text)
 }
 
 func (c *Conn) found() {
@@ -59,7 +64,7 @@ func (c *Conn) found() {
 	}
 }
 
-// complaint passes on what the server refused, the same only once a minute.
+// complaint passes on a refusal by the server, the same one only once a minute.
 func (c *Conn) complaint(err error) {
 	isRefusal := errors.Is(err, nats.ErrPermissionViolation)
 	if isRefusal && c.quiet.Load() > 0 {
@@ -68,7 +73,7 @@ func (c *Conn) complaint(err error) {
 	text := reason(err)
 	now := time.Now()
 	c.mu.Lock()
-	if isAuth(err) { // it is said with the connection, which the server closes next
+	if isAuth(err) { // lost says it, when the server closes the connection
 		c.parting = err
 		c.mu.Unlock()
 		return
@@ -88,36 +93,37 @@ func (c *Conn) complaint(err error) {
 	c.options.Say(c.where + ": " + text)
 }
 
-// Quietly calls do, which asks for more than a role may have, without a sentence about what
-// the server refuses meanwhile.
+// Quietly calls do, which asks for more than a role may have. The server's refusals are not said meanwhile.
 func (c *Conn) Quietly(do func()) {
 	c.quiet.Add(1)
 	defer c.quiet.Add(-1)
 	do()
 }
 
-// reason is an error of the client's library without its prefix.
+// reason returns the text of a client library error without its prefix.
 func reason(err error) string { return strings.TrimPrefix(err.Error(), "nats: ") }
 
-// IsAway reports whether an operation failed because the server is away or did not answer
-// in time. What it was to do may have happened all the same.
+// IsAway reports whether an operation failed because the server is away or did not answer in time. The operation
+// may have taken effect all the same.
 func IsAway(err error) bool {
 	for _, away := range []error{
 		nats.ErrReconnectBufExceeded, nats.ErrConnectionReconnecting, nats.ErrDisconnected, nats.ErrNoServers,
 		nats.ErrStaleConnection, nats.ErrTimeout, nats.ErrNoResponders, nats.ErrConnectionClosed, ErrNoQuorum,
+		jetstream.ErrNoStreamResponse, context.DeadlineExceeded, os.ErrDeadlineExceeded,
 	} {
 		if errors.Is(err, away) {
 			return true
 		}
 	}
-	return isTimeout(err) || isUnavailable(err)
+	var n net.Error
+	return errors.As(err, &n) && n.Timeout() || isUnavailable(err)
 }
 
-// ErrNoQuorum says that the servers of a cluster cannot decide anything.
+// ErrNoQuorum says that a cluster has too few servers to decide anything.
 var ErrNoQuorum = errors.New("too few servers of its cluster run to agree on anything (no quorum), or it has just started: it goes on once most of them do")
 
-// Quorum returns an error of JetStream, or [ErrNoQuorum] where that is behind it. A stream without
-// a leader does not answer, so that silence has the server asked.
+// Quorum returns err, or [ErrNoQuorum] if a lack of quorum caused it. A stream without a leader stays silent, so
+// Quorum asks the server after a timeout.
 func Quorum(ctx context.Context, js jetstream.JetStream, err error) error {
 	is := isUnavailable(err)
 	if errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) {
@@ -135,7 +141,7 @@ func Quorum(ctx context.Context, js jetstream.JetStream, err error) error {
 const (
 	// askQuorum is how long the server may take to say that it has no quorum.
 	askQuorum = 2 * time.Second
-	// codeUnavailable is what a server says that has none, or is starting or ending.
+	// codeUnavailable is the answer of a server that has no quorum, or is starting or ending.
 	codeUnavailable jetstream.ErrorCode = 10008
 )
 

@@ -16,20 +16,19 @@ import (
 	"heartbeat/internal/disk"
 )
 
-// Environment variables, as the nats CLI names them.
+// Environment variables of the nats CLI.
 const (
 	URLVariable     = "NATS_URL"
 	ContextVariable = "NATS_CONTEXT"
 )
 
-// DefaultURL is where a server is that nobody has named.
+// DefaultURL is the server's address if nobody names one.
 const DefaultURL = "nats://127.0.0.1:4222"
 
-// maxContext is the most bytes that a context may have: one that the nats CLI writes has
-// less than one KiB.
+// maxContext limits a context, in bytes. The nats CLI writes less than one KiB.
 const maxContext = 64 << 10
 
-// Flags say where a server is and who connects to it, as typed.
+// Flags say where a server is and who connects, as typed.
 type Flags struct {
 	Server  string
 	Context string
@@ -37,15 +36,15 @@ type Flags struct {
 	Embed   string
 }
 
-// Add declares the flags.
+// Add declares the flags on f.
 func (o *Flags) Add(f *pflag.FlagSet) {
 	f.StringVar(&o.Server, "server", "", "`URL` of the NATS server, or several with commas between them (also "+URLVariable+"; default: that of the context, or "+DefaultURL+")")
 	f.StringVar(&o.Context, "context", "", "`name` of the context of the nats CLI to connect with, which has certificates and keys, too (also "+ContextVariable+"; default: the one that nats context select chose)")
 	f.StringVar(&o.Creds, "creds", "", "`file` with a user's JWT and seed")
-	f.StringVar(&o.Embed, "embed", "", "`directory` of a server for this machine alone: use it, and be it where no other command is")
+	f.StringVar(&o.Embed, "embed", "", "`directory` of a server for this machine alone, which is started if it does not run: see serve")
 }
 
-// Check refuses flags that contradict each other. f are those that were parsed.
+// Check refuses flags that contradict each other. f holds the parsed flags.
 func (o *Flags) Check(f *pflag.FlagSet) error {
 	for _, name := range []string{"server", "context", "creds", "embed"} {
 		switch given := f.Lookup(name); {
@@ -59,11 +58,11 @@ func (o *Flags) Check(f *pflag.FlagSet) error {
 	return nil
 }
 
-// Target is one server, or several of one cluster, and who connects: a context of the nats
-// CLI, as version 0.3 writes it, with what flags say in the place of that.
+// Target is a server or a cluster, and who connects to it. It has the members of a context of the nats CLI 0.3,
+// overridden by flags and environment.
 type Target struct {
-	Context     string `json:"-"`   // its name, or nothing
-	URL         string `json:"url"` // one or several, with commas between them
+	Context     string `json:"-"`   // its name, or ""
+	URL         string `json:"url"` // one or several, separated by commas
 	Token       string `json:"token"`
 	User        string `json:"user"`
 	Password    string `json:"password"`
@@ -80,9 +79,9 @@ type Target struct {
 	JSAPIPrefix string `json:"jetstream_api_prefix"`
 }
 
-// Resolve decides between flags, environment and contexts. What a flag says counts more
-// than NATS_URL, and that more than a context. A context that only nats context select
-// chose is not used where a server was named: its password would go there.
+// Resolve decides between flags, environment and contexts. A flag beats NATS_URL, which beats a context. If a
+// server was named, Resolve ignores the context that nats context select chose: its password would go to that
+// server.
 func (o *Flags) Resolve() (t Target, err error) {
 	server, name := o.Server, o.Context
 	if server == "" {
@@ -116,7 +115,7 @@ func (o *Flags) Resolve() (t Target, err error) {
 	return t, checkURLs(t.URL)
 }
 
-// configDir is where the nats CLI keeps its files.
+// configDir returns the directory of the nats CLI's files.
 func configDir() (string, error) {
 	base := os.Getenv("XDG_CONFIG_HOME")
 	if base == "" {
@@ -129,7 +128,7 @@ func configDir() (string, error) {
 	return filepath.Join(base, "nats"), nil
 }
 
-// selected is the context that nats context select chose, or nothing.
+// selected returns the context that nats context select chose, or "".
 func selected() (string, error) {
 	dir, err := configDir()
 	if err != nil {
@@ -173,7 +172,7 @@ func readContext(name string) (t Target, err error) {
 		return t, fmt.Errorf("context %q: it has one of cert and key: nats context edit gives it the other", name)
 	}
 	for _, path := range []*string{&t.Creds, &t.NKey, &t.TLSCA, &t.TLSCert, &t.TLSKey} {
-		rest, found := strings.CutPrefix(*path, "~/") // as the nats CLI has it
+		rest, found := strings.CutPrefix(*path, "~/") // the nats CLI expands it too
 		if !found {
 			continue
 		}
@@ -186,11 +185,10 @@ func readContext(name string) (t Target, err error) {
 	return t, nil
 }
 
-// harmless are members that change neither who connects nor where. What else a context
-// has, such as socks_proxy or one of a later version of the nats CLI, is refused.
+// harmless members change neither who connects nor where. Any other, such as socks_proxy, is refused.
 var harmless = []string{"description", "color_scheme", "jetstream_event_prefix"}
 
-// unknown are the members of a context that say something this package does not understand.
+// unknown returns the members of a context that are set and not understood here.
 func unknown(text []byte) (names []string, err error) {
 	var all, known map[string]json.RawMessage
 	own, err := json.Marshal(Target{})
@@ -215,7 +213,7 @@ func checkURLs(list string) error {
 			text = "nats://" + text
 		}
 		u, err := url.Parse(text)
-		if err != nil || u.Hostname() == "" { // the error shows passwords
+		if err != nil || u.Hostname() == "" { // err would show passwords
 			return fmt.Errorf("the server's address %q cannot be read: write it as %s", Shown(text), DefaultURL)
 		}
 		switch u.Scheme {
@@ -227,7 +225,7 @@ func checkURLs(list string) error {
 	return nil
 }
 
-// Shown is a list of addresses without the passwords that they may have.
+// Shown returns a list of addresses without passwords.
 func Shown(list string) string {
 	all := strings.Split(list, ",")
 	for i, text := range all {
@@ -243,7 +241,7 @@ func Shown(list string) string {
 	return strings.Join(all, ",")
 }
 
-// As says by what the user is known: creds file x.creds. It holds no secret.
+// As says how the user is identified, such as "creds file x.creds". It holds no secret.
 func (t *Target) As() string {
 	switch {
 	case t.Creds != "":

@@ -103,8 +103,8 @@ func TestTLS(t *testing.T) {
 	}{
 		"nobody vouches":        {Target{URL: open}, "name who vouches for the server in a context"},
 		"another one vouches":   {Target{URL: open, TLSCA: other.file}, "name who vouches for the server in a context"},
-		"another name":          {Target{URL: elsewhere, TLSCA: ca.file}, "the server's certificate is for nats.example.com: write its address with that name"},
-		"an old certificate":    {Target{URL: old, TLSCA: ca.file}, "its certificate was valid until"},
+		"another name":          {Target{URL: elsewhere, TLSCA: ca.file}, "write the server's address with a name that its certificate has"},
+		"an old certificate":    {Target{URL: old, TLSCA: ca.file}, "certificate has expired or is not yet valid: "},
 		"no certificate":        {Target{URL: closed, TLSCA: ca.file}, "the server wants a certificate of this client: name it in a context"},
 		"a foreign certificate": {Target{URL: closed, TLSCA: ca.file, TLSCert: foreign.file, TLSKey: foreign.own}, "the server does not take the certificate " + foreign.file},
 		"another's key":         {Target{URL: closed, TLSCA: ca.file, TLSCert: client.file, TLSKey: foreign.own}, "no certificate with its key"},

@@ -7,86 +7,77 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/money/budget"
 )
 
 const (
-	// maxID is how many bytes of an id an entry has as they are.
+	// maxID is the length of an id, in bytes, up to which an entry keeps it unchanged.
 	maxID = 512
-	// maxReply is the longest reply subject, in bytes; subjects of a server are no longer.
+	// maxReply limits a reply subject, in bytes. No subject of a server is longer.
 	maxReply = 1024
-	// maxAgain is more often than anybody requeues a dead letter; a larger number counts
-	// for none.
+	// maxAgain is more often than anybody requeues a dead letter. A larger number counts as 0.
 	maxAgain = 1_000_000
-	// mostText is the longest text that an inbox surely has in its queue: it puts what is
-	// longer into a file, and its dead letter names that. A byte takes six at most.
+	// mostText is the longest payload that an inbox is sure to keep in its queue, at up to six bytes for each. The
+	// inbox puts a longer one into a file, which its dead letter names.
 	mostText = 256 << 10
-	// member is what the entry has of its message, for people.
+	// member is the entry's metadata about its message, for people.
 	member = "nats"
 )
 
-// Message is a message of a stream, as an agent takes it up.
+// Message is a message of a stream, as an agent takes it up and keeps it.
 type Message struct {
 	// ID names the work: the header Heartbeat-Id, else Nats-Msg-Id, else [Unnamed].
-	ID string
-	// Again is how often the message's dead letter was requeued.
-	Again int
-	// Entry is the id of its entry in the inbox: see [EntryID].
-	Entry string
+	ID string `json:"id"`
+	// Again counts how often the message's dead letter was requeued.
+	Again int `json:"again,omitempty"`
+	// Entry is the id of the message's entry in the inbox: see [EntryID].
+	Entry string `json:"entry"`
 
-	Stream  string
-	Seq     uint64
-	Subject string
-	// Ack is where it is acknowledged, and Reply where its answer goes, "" for nowhere.
-	Ack, Reply string
+	Stream  string `json:"stream"`
+	Seq     uint64 `json:"seq"`
+	Subject string `json:"subject"`
+	// Stored is when the server stored the message, which tells it from that of an earlier stream. It is zero in
+	// the ledger of an earlier release.
+	Stored time.Time `json:"stored,omitzero"`
+	// Ack is the subject for the acknowledgement of this copy. Reply is the subject for the answer, or "".
+	Ack   string `json:"ack"`
+	Reply string `json:"reply,omitempty"`
 	// Copy counts the deliveries of the message, from 1.
-	Copy uint64
-	// Data is the payload as it came.
-	Data []byte
-	// Headers are lines NAME:VALUE of those that the sender chose, and HeadersLeft is how many
-	// were too many to be kept.
-	Headers     [][]byte
-	HeadersLeft int
+	Copy uint64 `json:"copy"`
+	// After is the sequence of a message that must leave the stream before this one starts, or 0.
+	After uint64 `json:"-"`
+	// Data is the payload, unchanged.
+	Data []byte `json:"-"`
+	// Headers are the sender's own headers as lines NAME:VALUE. HeadersLeft counts those beyond the limits.
+	Headers     [][]byte `json:"headers,omitempty"`
+	HeadersLeft int      `json:"headers_left,omitempty"`
 
-	wrong error // why it cannot be an entry, whatever its payload is
+	wrong error // why it cannot be an entry, whatever its payload
 }
 
-// Of reads what a message says of itself. The error says that it did not come from a stream.
+// Of reads the metadata and headers of a message. It fails if the message did not come from a stream.
 func Of(m jetstream.Msg) (Message, error) {
 	meta, err := m.Metadata()
 	if err != nil {
 		return Message{}, fmt.Errorf("read the message on %s: it does not come from a stream: %w", m.Subject(), err)
 	}
 	w := Message{
-		Stream: meta.Stream, Seq: meta.Sequence.Stream, Subject: m.Subject(),
+		Stream: meta.Stream, Seq: meta.Sequence.Stream, Subject: m.Subject(), Stored: meta.Timestamp.UTC(),
 		Ack: m.Reply(), Copy: meta.NumDelivered, Data: m.Data(),
 	}
 	h := m.Headers()
-	if n, err := strconv.Atoi(h.Get(HeaderAgain)); err == nil && n > 0 && n <= maxAgain {
-		w.Again = n
+	w.Again = AgainOf(h)
+	if n, err := strconv.ParseUint(h.Get(HeaderAfter), 10, 64); err == nil && n < w.Seq {
+		w.After = n
 	}
-	for _, name := range []string{HeaderID, HeaderMsgID} {
-		if w.ID == "" {
-			w.ID = h.Get(name)
-		}
-		if len(w.ID) > MaxID { // what is told of it would be refused by the server
-			w.wrong = fmt.Errorf("its header %s has %d bytes, and an id may have no more than %d", name, len(w.ID), MaxID)
-			w.ID = ""
-			break
-		}
-		// Whoever names a message as one without an id would have it taken for that one.
-		if w.Again == 0 && IsUnnamed(w.Stream, w.ID) {
-			w.ID = ""
-		}
-	}
-	if w.ID == "" {
-		w.ID = Unnamed(w.Stream, w.Seq, meta.Timestamp)
-	}
+	w.ID, w.wrong = idOf(w.Stream, w.Seq, meta.Timestamp, h)
 	if to := h.Get(HeaderReply); CanPublish(to) && len(to) <= maxReply {
 		w.Reply = to
 	}
@@ -95,12 +86,42 @@ func Of(m jetstream.Msg) (Message, error) {
 	return w, nil
 }
 
-// EntryID is the id, in an inbox, of a message that was requeued so often: the message's
-// own id, then ID~1, ID~2, … An id that looks like one of those gets ~0, one that is long,
-// that no inbox takes, or that begins with = is spelt as [Key], behind an = in any case.
+// IDOf returns the id of a message of a stream.
+func IDOf(stream string, seq uint64, stored time.Time, h nats.Header) string {
+	id, _ := idOf(stream, seq, stored, h)
+	return id
+}
+
+// idOf returns the id of a message, and an error if its headers name an unusable one.
+func idOf(stream string, seq uint64, stored time.Time, h nats.Header) (string, error) {
+	for _, name := range []string{HeaderID, HeaderMsgID} {
+		id := h.Get(name)
+		if len(id) > MaxID { // the server would refuse what is published about it
+			return Unnamed(stream, seq, stored), fmt.Errorf("its header %s has %d bytes, and an id may have no more than %d", name, len(id), MaxID)
+		}
+		// An id that looks like one of [Unnamed] would be mistaken for another message's.
+		if id != "" && (AgainOf(h) > 0 || !IsUnnamed(stream, id)) {
+			return id, nil
+		}
+	}
+	return Unnamed(stream, seq, stored), nil
+}
+
+// AgainOf reads how often a message's dead letter was requeued.
+func AgainOf(h nats.Header) int {
+	n, err := strconv.Atoi(h.Get(HeaderAgain))
+	if err != nil || n < 0 || n > maxAgain {
+		return 0
+	}
+	return n
+}
+
+// EntryID returns the inbox id of a message that was requeued again times: the message's own id, then ID~1, ID~2, …
+// An id that already ends in such a count gets ~0. An id that is too long, begins with = or is refused by the inbox
+// is spelt as [Key], always behind an =.
 func EntryID(id string, again int) string {
 	if inbox.CheckID(id) != nil || len(id) > maxID || strings.HasPrefix(id, "=") {
-		if id = Key(id); id[0] != '=' { // so that it is no message's own id
+		if id = Key(id); id[0] != '=' { // no message's own id keeps an = in front
 			id = "=k" + id
 		}
 	}
@@ -115,14 +136,12 @@ func endsInCount(id string) bool {
 	return i >= 0 && i+1 < len(id) && strings.Trim(id[i+1:], "0123456789") == ""
 }
 
-// CanPublish reports whether something can be published to a subject: words with dots
-// between them, no wildcards, no spaces.
+// CanPublish reports whether a subject can be published to: words separated by dots, without wildcards or spaces.
 func CanPublish(subject string) bool {
 	return subject != "" && !strings.ContainsAny(subject, " \t\r\n\x00*>") && !strings.HasPrefix(subject, ".") &&
 		!strings.HasSuffix(subject, ".") && !strings.Contains(subject, "..")
 }
 
-// about is the member nats of an entry.
 type about struct {
 	Stream  string `json:"stream"`
 	Seq     uint64 `json:"seq"`
@@ -130,8 +149,8 @@ type about struct {
 	Copy    uint64 `json:"copy,omitempty"`
 }
 
-// InboxMessage is what the inbox gets. The error is a sentence that says why the message
-// cannot be an entry; it is then a dead letter.
+// InboxMessage returns the message for the inbox. The error is a sentence that says why it cannot be an entry; the
+// message then becomes a dead letter.
 func (w *Message) InboxMessage() (inbox.Message, error) {
 	if w.wrong != nil {
 		return inbox.Message{}, w.wrong
@@ -148,34 +167,36 @@ func (w *Message) InboxMessage() (inbox.Message, error) {
 	return m, m.Check()
 }
 
-// parse takes a JSON object with a prompt for what a batch has as a line, and everything
-// else for plain text.
+// parse reads a JSON object with a prompt like a line of a batch, and any other payload as plain text.
 func (w *Message) parse() (inbox.Message, error) {
 	if hasPrompt(w.Data) {
 		var line bytes.Buffer
 		if err := json.Compact(&line, w.Data); err != nil {
 			return inbox.Message{}, err
 		}
-		return inbox.ParseMessage(line.Bytes())
+		m, err := inbox.ParseMessage(line.Bytes())
+		if err == nil {
+			_, err = budget.ParseSent(m.Limits)
+		}
+		return m, err
 	}
 	return inbox.Message{Text: string(w.Data)}, nil
 }
 
-// IsText reports whether the text of the entry, as a dead letter of the inbox has it, is the
-// payload, byte for byte.
+// IsText reports whether a dead letter of the inbox holds the payload, byte for byte, as its text.
 func (w *Message) IsText() bool { return len(w.Data) <= mostText && !hasPrompt(w.Data) }
 
 func hasPrompt(data []byte) bool {
 	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) || !utf8.Valid(data) {
 		return false
 	}
-	// Not a struct, which would take PROMPT for it, as the inbox does not.
+	// A struct would accept PROMPT, which the inbox does not.
 	var o map[string]json.RawMessage
 	return json.Unmarshal(data, &o) == nil && bytes.HasPrefix(o["prompt"], []byte(`"`))
 }
 
-// CopyOf is which copy of a message an entry came from, by its metadata in a result or
-// dead letter; 0 if that does not say.
+// CopyOf reads, from the metadata of a result or dead letter, which copy of a message the entry came from. It
+// returns 0 if the metadata does not say.
 func CopyOf(metadata map[string]json.RawMessage) uint64 {
 	var a about
 	if json.Unmarshal(metadata[member], &a) != nil {
@@ -185,14 +206,12 @@ func CopyOf(metadata map[string]json.RawMessage) uint64 {
 }
 
 const (
-	// maxHeaders and maxHeaderBytes bound which headers of a message are kept for its dead
-	// letter: the first ones, by their names.
+	// maxHeaders and maxHeaderBytes limit the headers kept for a dead letter. The first ones by name are kept.
 	maxHeaders     = 100
 	maxHeaderBytes = 16 << 10
 )
 
-// kept are the headers of a message that its sender gave it, as lines NAME:VALUE, and how
-// many were left out.
+// kept returns the sender's headers as lines NAME:VALUE, and how many were left out.
 func kept(h nats.Header) (lines [][]byte, left int) {
 	all := make([]string, 0, len(h))
 	for name := range h {
@@ -214,8 +233,7 @@ func kept(h nats.Header) (lines [][]byte, left int) {
 	return lines, left
 }
 
-// Restore gives a message the headers that were kept in lines. What is none that a sender
-// gives is left out: who wrote the lines was an agent.
+// Restore adds the headers in lines to h. An agent wrote the lines, so Restore drops what no sender could have set.
 func Restore(h nats.Header, lines []string) {
 	for _, line := range lines {
 		name, value, found := strings.Cut(line, ":")
@@ -225,8 +243,8 @@ func Restore(h nats.Header, lines []string) {
 	}
 }
 
-// isSenders tells headers that the sender chose from those of JetStream, which would count
-// once more, and from those that a requeued message is given anew.
+// isSenders reports whether a sender may choose the header. JetStream's own would take effect a second time, and a
+// requeued message gets its other headers anew.
 func isSenders(name string) bool {
 	switch name {
 	case "", HeaderID, HeaderAgain, HeaderReply:

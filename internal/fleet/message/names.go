@@ -1,14 +1,14 @@
-// Package message is what the agents of a fleet share on a server: the names of keys,
-// subjects, headers, streams, buckets and consumers, how a message becomes an entry of the
-// inbox, and what an agent says of itself. It asks no server.
+// Package message holds what the agents of a fleet share on a server: the names of keys, subjects, headers,
+// streams, buckets and consumers, how a message becomes an entry of the inbox, and what an agent publishes about
+// itself. It sends nothing to a server.
 //
-// A stream named WORK has beside it the bucket WORK-results (who was first to settle a
-// message), the bucket WORK-agents (what each agent says of itself), the stream WORK-dead
-// (dead letters) and the object store WORK-replies (replies too long for a message).
+// A stream named WORK comes with the bucket WORK-results (who settled a message first), the bucket WORK-agents
+// (what each agent says of itself), the stream WORK-dead (dead letters) and the object store WORK-replies (replies
+// too long for a message).
 //
-// What roles may do is told apart by subjects, so the layout of keys is also the layout of
-// permissions: a decision ([Key]) has no text and may be read by every agent, an answer
-// ([AnswerKey]) has the text and is written under its agent's own token.
+// The server grants rights by subject, so the layout of keys is also the layout of permissions. A decision ([Key])
+// has no text, and every agent may read it. An answer ([AnswerKey]) has the text, and lies under its agent's own
+// token.
 package message
 
 import (
@@ -23,78 +23,75 @@ import (
 
 // Headers of messages.
 const (
-	// HeaderID is the id of a message; without it that is [HeaderMsgID], else [Unnamed].
+	// HeaderID is the id of a message. Without it, [HeaderMsgID] counts, else [Unnamed].
 	HeaderID = "Heartbeat-Id"
 	// HeaderMsgID is JetStream's own, by which it drops a message that was sent twice.
 	HeaderMsgID = "Nats-Msg-Id"
-	// HeaderReply is the subject to which the answer goes: see [ReplySubject]. A stream does not
-	// keep the reply subject of a request, since the server itself answers that.
+	// HeaderReply is the subject for the answer: see [ReplySubject]. A stream does not keep the reply subject of a
+	// request, which the server answers itself.
 	HeaderReply = "Heartbeat-Reply"
-	// HeaderAgain is how often the message's dead letter was requeued: 1, 2, …
+	// HeaderAfter is the sequence of the previous message with the same key, or 0. The message waits until that one
+	// is off the stream. The key is the last token of the subject.
+	HeaderAfter = "Heartbeat-After"
+	// HeaderAgain counts how often the message's dead letter was requeued: 1, 2, …
 	HeaderAgain = "Heartbeat-Again"
 )
 
-// MaxID is how many bytes a message's id may have: with all that is told of the message it
-// stays far under the 64 KiB that a server takes for headers.
+// MaxID is the longest id of a message, in bytes. Everything published about the message then fits into the 64 KiB
+// that a server takes for headers.
 const MaxID = 4 << 10
 
-// Metadata of streams and consumers that setup makes.
+// Metadata of the streams and consumers that setup makes.
 const (
 	MetaDefault    = "heartbeat_default"     // 1: the consumer of all subjects, which agent may replace
 	MetaMaxDeliver = "heartbeat_max_deliver" // how many attempts agents give a message
 )
 
-// Bucket is the bucket of results: a decision for each message that was settled, and the
-// answers.
+// Bucket names the bucket of results: a decision for each settled message, and the answers.
 func Bucket(stream string) string { return stream + "-results" }
 
-// Agents is the bucket of what agents say of themselves.
+// Agents names the bucket of what agents say of themselves.
 func Agents(stream string) string { return stream + "-agents" }
 
-// Dead is the stream of dead letters.
+// Dead names the stream of dead letters.
 func Dead(stream string) string { return stream + "-dead" }
 
-// Replies is the object store of replies that are too long for a message.
+// Replies names the object store of replies that are too long for a message.
 func Replies(stream string) string { return stream + "-replies" }
 
-// Consumer is the durable consumer of a filter subject.
+// Consumer names the durable consumer of a filter subject.
 func Consumer(filter string) string { return "hb_" + Key(filter) }
 
-// AnswerKey is the key, in the bucket of results, of the text of one agent's answer. It is
-// written before the decision under [Key] is created. Agents may write those of their own
-// token, and may read no others.
+// AnswerKey names the text of one agent's answer in the bucket of results. The answer is written before the
+// decision under [Key] is created. An agent may write under its own token, and read under no other.
 func AnswerKey(id, agent string) string { return "answer." + Key(id) + "." + Key(agent) }
 
-// SupersededKey is the key, in the bucket of results, of what an agent answered that was not
-// the first.
+// SupersededKey names, in the bucket of results, an agent's answer that came after another agent's.
 func SupersededKey(id, agent string) string { return "superseded." + Key(id) + "." + Key(agent) }
 
-// AgentKey is the key, in the bucket of agents, of what an agent says of itself.
+// AgentKey names, in the bucket of agents, what an agent says of itself.
 func AgentKey(name string) string { return "agent." + Key(name) }
 
-// DrainKey is the key, in the bucket of agents, that asks an agent to finish and take no
-// more.
+// DrainKey names, in the bucket of agents, the request that an agent finish and take no more.
 func DrainKey(name string) string { return "drain." + Key(name) }
 
-// NakKey is the key, in the bucket of agents, of how often a message was given back.
-func NakKey(id string) string { return "nak." + Key(id) }
+// LeaseKey names, in the bucket of results, which agent holds a message.
+func LeaseKey(id string) string { return "lease." + Key(id) }
 
-// DeadSubject is the subject of a message's dead letter. It begins with _hb, so that
-// subjects such as work.> cannot overlap it.
+// DeadSubject is the subject of a message's dead letter. Subjects such as work.> cannot overlap its prefix _hb.
 func DeadSubject(stream, id string) string { return "_hb." + stream + ".dead." + Key(id) }
 
-// DeadSubjects are all of them.
+// DeadSubjects matches the dead letters of all messages.
 func DeadSubjects(stream string) string { return "_hb." + stream + ".dead.>" }
 
-// ReplySubject is the subject to which the answer to one message goes. token is random, and so
-// long that nobody guesses it: agents may publish to every such subject, and may listen to
-// none.
+// ReplySubject is the subject for the answer to one message. Agents may publish to every such subject and listen on
+// none. token is random, and too long to guess.
 func ReplySubject(stream, token string) string { return "_hb." + stream + ".reply." + token }
 
-// maxStream leaves room for what is put behind the name.
+// maxStream leaves room for the suffixes of a stream's name.
 const maxStream = 64
 
-// CheckStream refuses a name that cannot be that of a stream and of its buckets.
+// CheckStream refuses a name that does not fit a stream and its buckets.
 func CheckStream(name string) error {
 	if name == "" {
 		return errors.New("the stream has no name: name it with --stream, such as WORK")
@@ -110,16 +107,15 @@ func CheckStream(name string) error {
 	return nil
 }
 
-// maxKey is how many bytes an encoded name may have: with a prefix and a second name it
-// stays under the 255 bytes that a server takes for a consumer.
+// maxKey limits an encoded name, in bytes. With a prefix and a second name it stays under the 255 bytes that a
+// server takes for a consumer.
 const maxKey = 160
 
 const upperHex = "0123456789ABCDEF"
 
-// Key is a message's id, the name of an agent, or a filter subject, of any bytes, as a key of a
-// bucket and as one token of a subject: letters, digits, - and _ as they are, each other byte
-// as =XX. An id that gets longer than 160 bytes by that is =h and the first 32 hex digits of
-// its SHA-256, and no id at all is =e. Different ids have different keys.
+// Key encodes any id, agent name or filter subject as a key of a bucket and one token of a subject. Letters,
+// digits, - and _ stay as they are; each other byte becomes =XX. A result over 160 bytes is replaced by =h and the
+// first 32 hex digits of the id's SHA-256. An empty id becomes =e. Different ids have different keys.
 func Key(id string) string {
 	var b strings.Builder
 	for i := range len(id) {
@@ -143,22 +139,20 @@ func plain(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_'
 }
 
-// storedBase spells the time in a message's id.
+// storedBase is the base of the time in a message's id.
 const storedBase = 36
 
-// Unnamed is the id of a message whose headers name none: STREAM:SEQ:STORED. STORED is when
-// the server stored it, in microseconds since 1970 to the base of 36. A stream that is
-// deleted and made anew counts from 1 again; the time tells its messages from the ones that
-// had their sequences before.
+// Unnamed is the id of a message whose headers name none: STREAM:SEQ:STORED. STORED is when the server stored it,
+// in microseconds since 1970 to the base of 36. A stream that is deleted and made anew counts from 1 again; the
+// time tells old and new messages apart.
 func Unnamed(stream string, seq uint64, stored time.Time) string {
 	return Place(stream, seq) + ":" + strconv.FormatUint(uint64(max(0, stored.UnixMicro())), storedBase)
 }
 
-// Place is where a message is, for people: STREAM:SEQ.
+// Place says for people where a message is: STREAM:SEQ.
 func Place(stream string, seq uint64) string { return stream + ":" + strconv.FormatUint(seq, 10) }
 
-// IsUnnamed reports whether an id is spelt as [Unnamed] spells those of the stream. Headers
-// do not name such an id, but that of a message which was requeued.
+// IsUnnamed reports whether id is spelt as [Unnamed] spells it. Headers may name such an id only after a requeue.
 func IsUnnamed(stream, id string) bool {
 	place, stored, found := cutLast(id)
 	if !found || !IsPlace(stream, place) {
@@ -168,15 +162,14 @@ func IsUnnamed(stream, id string) bool {
 	return err == nil && strconv.FormatUint(n, storedBase) == stored
 }
 
-// IsPlace reports whether an id is a [Place] of the stream.
+// IsPlace reports whether id is a [Place] of the stream.
 func IsPlace(stream, id string) bool {
 	before, seq, found := cutLast(id)
 	n, err := strconv.ParseUint(seq, 10, 64)
 	return found && before == stream && err == nil && strconv.FormatUint(n, 10) == seq
 }
 
-// IsAt reports whether an id is that of a message, without one in its headers, which had
-// this [Place] of the stream.
+// IsAt reports whether id is the [Unnamed] one of the message at this [Place] of the stream.
 func IsAt(stream, place, id string) bool {
 	before, _, _ := cutLast(id)
 	return before == place && IsUnnamed(stream, id)

@@ -3,22 +3,22 @@ package message
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 )
 
-// The states of what an agent holds.
+// States of a message that an agent holds.
 const (
 	Waits    = "waits"     // in the inbox, for a session
 	InFlight = "in flight" // a session works on it
-	Answered = "answered"  // the stream is to be told
-	Stalled  = "stalled"   // nothing moves, so that others may get it
-	Leaving  = "leaving"   // it is given back, or set aside
+	Answered = "answered"  // the stream is yet to be told
+	Stalled  = "stalled"   // nothing moves, so others may get it
+	Leaving  = "leaving"   // it is being given back or set aside
 )
 
-// Presence is what an agent says of itself to those who look, in the bucket of agents under
-// [AgentKey]: what it works on, and why it takes no more. Its times are by the agent's clock;
-// whether the agent lives is told by the server's time of the value, which is put every
-// [Presence.Every].
+// Presence is what an agent says of itself, in the bucket of agents under [AgentKey]: what it works on, and why it
+// takes no more. Its times are by the agent's clock. Whether the agent lives shows in the server's time of the
+// value, which the agent puts every EverySeconds: see [Presence.Lives].
 type Presence struct {
 	Agent    string `json:"agent"`
 	Host     string `json:"host"`
@@ -28,50 +28,66 @@ type Presence struct {
 	Subject  string `json:"subject"`
 	Consumer string `json:"consumer"`
 	Inbox    string `json:"inbox"` // base name of the queue file
-	// Path is the queue file's absolute path, for whoever looks on the same machine.
+	// Path is the queue file's absolute path, for readers on the same machine.
 	Path string `json:"path,omitempty"`
-	// Ledger tells the inbox from every other on that host: it names the ledger's lock.
+	// Ledger names the ledger's lock, which tells the inbox from every other on that host.
 	Ledger  string    `json:"ledger,omitempty"`
 	Slots   int       `json:"slots"`
 	Started time.Time `json:"started"`
 	At      time.Time `json:"at"`
-	// EverySeconds is how often the value is put at least: a third of AckWait.
+	// EverySeconds is the longest time between two puts of the value: a third of AckWait.
 	EverySeconds float64 `json:"every_seconds"`
 	Holds        []Hold  `json:"holds"`
-	// Waiting is how many entries wait in the inbox, those of others too.
+	// Waiting counts all entries that wait in the inbox, whoever sent them.
 	Waiting int64 `json:"waiting"`
-	// HeldUp is why it takes no message although it could hold more, or why nobody works on
-	// what it holds: a sentence.
+	// HeldUp is a sentence: why the agent takes no message although it has room, or why its entries lie idle.
 	HeldUp string `json:"held_up,omitempty"`
-	// Drain says that it finishes what it holds and takes no more.
+	// Drain says that the agent finishes what it holds and takes no more.
 	Drain bool `json:"drain,omitempty"`
-	// Ended says that it ended in order: it is not coming back by itself.
+	// Ended says that the agent ended in order, and will not come back by itself.
 	Ended bool `json:"ended,omitempty"`
-	// Answered and Dead count what it told the stream since it started.
+	// Answered and Dead count what the agent told the stream since it started.
 	Answered int64 `json:"answered"`
 	Dead     int64 `json:"dead"`
 }
 
-// Hold is a message that the agent holds.
+// Hold is a message that an agent holds.
 type Hold struct {
 	ID      string `json:"id"`
 	Seq     uint64 `json:"seq"`
 	Subject string `json:"subject"`
-	// Copy counts how often the consumer had handed it out when it came here last: of two
-	// agents that hold a message, the one with the newer copy keeps it.
+	// Copy is the delivery count of the message when it last came here.
 	Copy  uint64    `json:"copy,omitempty"`
 	Since time.Time `json:"since"`
 	State string    `json:"state"`
-	// ProgressAt is when something last moved: the inbox, a transcript, a meter.
+	// ProgressAt is when something last moved: the inbox, a transcript or a meter.
 	ProgressAt time.Time `json:"progress_at,omitzero"`
 }
 
-// Every is how often the value is put at least.
-func (a *Presence) Every() time.Duration {
-	return time.Duration(a.EverySeconds * float64(time.Second))
+// Keeps reports whether the agent says that it keeps a message from others.
+func (a *Presence) Keeps(id string, seq uint64) bool {
+	return slices.ContainsFunc(a.Holds, func(h Hold) bool {
+		return h.ID == id && h.Seq == seq && h.State != Stalled && h.State != Leaving
+	})
 }
 
-// ParsePresence reads a value.
+// unsaid is the AckWait of an agent that does not say how often it is heard.
+const unsaid = time.Minute
+
+// Lives returns for how long an agent still counts as alive, which was heard last at this time, by the server's clock:
+// for an AckWait in all, or not at all if it has ended.
+func (a *Presence) Lives(heard, now time.Time) time.Duration {
+	ackWait := 3 * time.Duration(a.EverySeconds*float64(time.Second))
+	if ackWait <= 0 {
+		ackWait = unsaid
+	}
+	if a.Ended {
+		return 0
+	}
+	return max(0, ackWait-now.Sub(heard))
+}
+
+// ParsePresence reads a value of the bucket of agents.
 func ParsePresence(value []byte) (Presence, error) {
 	var a Presence
 	if err := json.Unmarshal(value, &a); err != nil {

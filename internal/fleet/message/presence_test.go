@@ -16,7 +16,11 @@ func TestValue(t *testing.T) {
 	back, err := ParsePresence(raw)
 	require.NoError(t, err)
 	assert.Equal(t, a, back)
-	assert.Equal(t, 1500*time.Millisecond, back.Every())
+	heard := time.Unix(100, 0)
+	assert.Equal(t, 500*time.Millisecond, back.Lives(heard, heard.Add(4*time.Second)))
+	assert.Zero(t, back.Lives(heard, heard.Add(5*time.Second)))
+	assert.Equal(t, time.Minute, (&Presence{}).Lives(heard, heard))
+	assert.Zero(t, (&Presence{EverySeconds: 1, Ended: true}).Lives(heard, heard))
 	_, err = ParsePresence([]byte("{"))
 	require.Error(t, err)
 }

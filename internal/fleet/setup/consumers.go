@@ -16,27 +16,26 @@ import (
 )
 
 const (
-	// DefaultMaxDeliver and DefaultAckWait are what agents do where a consumer does not say.
+	// DefaultMaxDeliver and DefaultAckWait apply where a consumer does not say.
 	DefaultMaxDeliver = 5
 	DefaultAckWait    = time.Minute
-	// LeastAckWait is the shortest AckWait: agents extend it every third of it, and not more
-	// often than once a second.
+	// LeastAckWait is the shortest AckWait. Agents extend it every third of its time, at most once a second.
 	LeastAckWait = 3 * time.Second
-	// maxWaiting is how many agents can wait for messages of one consumer. It cannot be
-	// changed later, and a server's own 512 is less than a fleet may have.
+	// maxWaiting is how many agents can wait for messages of one consumer. It cannot be changed later, and a
+	// server's default of 512 is too few for a fleet.
 	maxWaiting = 16384
-	// everything is the filter of a consumer that takes all subjects of a stream with several.
+	// everything is the filter of a consumer that takes all of a stream's several subjects.
 	everything = ">"
 )
 
 // consumers plans the consumers of a stream that will have the configuration c.
 func (p *Plan) consumers(ctx context.Context, c *jetstream.StreamConfig) error {
-	there, err := Consumers(ctx, p.js, c.Name)
+	_, there, err := Consumers(ctx, p.js, c.Name)
 	if err != nil {
 		return err
 	}
 	filters := p.w.For
-	if len(filters) == 0 && !slices.ContainsFunc(there, isOurs) {
+	if len(filters) == 0 && !slices.ContainsFunc(there, IsOurs) {
 		filters = []string{whole(c.Subjects)}
 	}
 	for _, f := range filters {
@@ -46,7 +45,7 @@ func (p *Plan) consumers(ctx context.Context, c *jetstream.StreamConfig) error {
 	}
 	ackWait, maxDeliver := p.w.AckWait, p.w.MaxDeliver
 	for _, i := range there {
-		if isDefault(i) { // what makes room for new ones has what was not asked for
+		if isDefault(i) { // new consumers inherit what was not asked for from the one they replace
 			if !p.w.Given["ack-wait"] {
 				ackWait = max(i.Config.AckWait, LeastAckWait)
 			}
@@ -58,6 +57,7 @@ func (p *Plan) consumers(ctx context.Context, c *jetstream.StreamConfig) error {
 	}
 	for _, f := range filters {
 		config := consumerConfig(f, ackWait, maxDeliver, len(p.w.For) == 0)
+		config.PauseUntil = pausedUntil(there)
 		p.ackWait = max(p.ackWait, ackWait)
 		p.add(&Step{Kind: "consumer", Name: config.Durable, Action: Create, Is: consumerIs(&config)}, func(ctx context.Context) error {
 			_, err := p.js.CreateConsumer(ctx, c.Name, config)
@@ -77,24 +77,38 @@ func (p *Plan) consumers(ctx context.Context, c *jetstream.StreamConfig) error {
 	return nil
 }
 
-// Consumers lists the consumers of a stream that may not be there, by name.
-func Consumers(ctx context.Context, js jetstream.JetStream, stream string) (all []*jetstream.ConsumerInfo, err error) {
-	s, err := found(ctx, js, stream)
+// pausedUntil returns until when all consumers of agents are paused, or nil.
+func pausedUntil(there []*jetstream.ConsumerInfo) (until *time.Time) {
+	for _, i := range there {
+		switch {
+		case !IsOurs(i):
+		case !i.Paused:
+			return nil
+		default:
+			until = i.Config.PauseUntil
+		}
+	}
+	return until
+}
+
+// Consumers returns a stream, and its consumers by name. It returns nil if there is no such stream.
+func Consumers(ctx context.Context, js jetstream.JetStream, stream string) (s jetstream.Stream, all []*jetstream.ConsumerInfo, err error) {
+	s, err = found(ctx, js, stream)
 	if s == nil || err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	list := s.ListConsumers(ctx)
 	for info := range list.Info() {
 		all = append(all, info)
 	}
 	if err := list.Err(); err != nil {
-		return nil, fmt.Errorf("list the consumers of the stream %s: %w", stream, err)
+		return nil, nil, fmt.Errorf("list the consumers of the stream %s: %w", stream, err)
 	}
 	slices.SortFunc(all, func(a, b *jetstream.ConsumerInfo) int { return strings.Compare(a.Name, b.Name) })
-	return all, nil
+	return s, all, nil
 }
 
-// whole is the filter that takes all subjects of a stream.
+// whole returns the filter that takes all subjects of a stream.
 func whole(subjects []string) string {
 	if len(subjects) == 1 {
 		return subjects[0]
@@ -102,14 +116,15 @@ func whole(subjects []string) string {
 	return everything
 }
 
-func isOurs(i *jetstream.ConsumerInfo) bool { return strings.HasPrefix(i.Name, "hb_") }
+// IsOurs reports whether a consumer is one of agents.
+func IsOurs(i *jetstream.ConsumerInfo) bool { return strings.HasPrefix(i.Name, "hb_") }
 
 func isDefault(i *jetstream.ConsumerInfo) bool { return i.Config.Metadata[message.MetaDefault] == "1" }
 
-// idle reports whether nobody waits for the consumer and nobody works on what it gave.
+// idle reports whether no agent waits for the consumer and none of its messages is out.
 func idle(i *jetstream.ConsumerInfo) bool { return i.NumAckPending == 0 && i.NumWaiting == 0 }
 
-// Filters are the subjects that a consumer takes: one or several.
+// Filters returns the subjects that a consumer takes: one or several.
 func Filters(c *jetstream.ConsumerConfig) []string {
 	switch {
 	case len(c.FilterSubjects) > 0:
@@ -120,7 +135,7 @@ func Filters(c *jetstream.ConsumerConfig) []string {
 	return []string{everything}
 }
 
-// MaxDeliver is how many attempts agents give a message of a consumer.
+// MaxDeliver returns how many attempts agents give a message of a consumer.
 func MaxDeliver(c *jetstream.ConsumerConfig) int {
 	if n, err := strconv.Atoi(c.Metadata[message.MetaMaxDeliver]); err == nil && n > 0 {
 		return n
@@ -128,7 +143,7 @@ func MaxDeliver(c *jetstream.ConsumerConfig) int {
 	return DefaultMaxDeliver
 }
 
-// consumerConfig is a consumer of one filter, as agents need it.
+// consumerConfig returns the configuration of a consumer for one filter.
 func consumerConfig(filter string, ackWait time.Duration, maxDeliver int, isDefault bool) jetstream.ConsumerConfig {
 	c := jetstream.ConsumerConfig{
 		Durable: message.Consumer(filter), Description: "agents of heartbeat-nats for " + filter,
@@ -149,12 +164,12 @@ func consumerIs(c *jetstream.ConsumerConfig) string {
 	return fmt.Sprintf("agents for %s: %d attempts, another agent after %s", strings.Join(Filters(c), ", "), MaxDeliver(c), words.Took(c.AckWait))
 }
 
-// consumer plans one that is there, and returns the filters that still need one.
+// consumer plans for an existing consumer, and returns the filters that still need one.
 func (p *Plan) consumer(c *jetstream.StreamConfig, i *jetstream.ConsumerInfo, filters []string) []string {
 	config := i.Config
 	own := Filters(&config)
 	takes := strings.Join(own, ", ")
-	if !isOurs(i) {
+	if !IsOurs(i) {
 		for _, f := range filters {
 			if collide(own, f) {
 				p.refuse("consumer %s of stream %s takes %s already, and a message belongs to one consumer: remove that one, or leave %s out", i.Name, c.Name, takes, f)
@@ -166,7 +181,7 @@ func (p *Plan) consumer(c *jetstream.StreamConfig, i *jetstream.ConsumerInfo, fi
 	if slices.Contains(filters, own[0]) && len(own) == 1 {
 		filters = slices.DeleteFunc(slices.Clone(filters), func(f string) bool { return f == own[0] })
 	} else if at := slices.IndexFunc(filters, func(f string) bool { return collide(own, f) }); at >= 0 {
-		// The consumer of all subjects makes room for others, if it is idle.
+		// The default consumer makes room for others, but only while it is idle.
 		switch {
 		case !isDefault(i):
 			p.refuse("consumer %s takes %s already, and a message belongs to one consumer: remove it while no agent runs (nats consumer rm %s %[1]s), or leave --for %[4]s out", i.Name, takes, c.Name, filters[at])
@@ -191,7 +206,7 @@ func (p *Plan) consumer(c *jetstream.StreamConfig, i *jetstream.ConsumerInfo, fi
 	return filters
 }
 
-// unfit is why agents cannot work with a consumer, which cannot be changed either.
+// unfit says why agents cannot work with a consumer, where setup cannot change that.
 func unfit(i *jetstream.ConsumerInfo) error {
 	c := &i.Config
 	const remove = "remove it while no agent runs, and run setup again"

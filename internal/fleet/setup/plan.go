@@ -1,9 +1,8 @@
-// Package setup makes what agents need on a server, and opens it: the stream, its consumers,
-// the buckets of results and of agents, the stream of dead letters, and the store of long
-// replies.
+// Package setup makes what agents need on a server, and opens it: the stream, its consumers, the buckets of results
+// and of agents, the stream of dead letters, and the store of long replies.
 //
-// What is there already is held against what was asked for alone. What a server can change
-// is changed; what agents cannot work with is refused, before anything is changed.
+// Existing parts are compared only with what was asked for explicitly. Setup changes what a server can change. It
+// refuses what agents cannot work with, before it changes anything.
 package setup
 
 import (
@@ -23,7 +22,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// What a step does.
+// Actions of a step.
 const (
 	Create = "create"
 	Change = "change"
@@ -31,19 +30,19 @@ const (
 	Keep   = "keep"
 )
 
-// Step is about one thing on the server.
+// Step plans for one part on the server.
 type Step struct {
 	Kind    string   `json:"kind"` // stream, consumer, bucket, store
 	Name    string   `json:"name"`
 	Action  string   `json:"action"`
 	Is      string   `json:"is"`                // what it is for
-	Differs []string `json:"differs,omitempty"` // what is changed, from what to what
-	Notes   []string `json:"notes,omitempty"`   // what a person should know and setup does not change
+	Differs []string `json:"differs,omitempty"` // what changes, from what to what
+	Notes   []string `json:"notes,omitempty"`   // for a person to know; setup does not change it
 
 	apply func(context.Context) error
 }
 
-// Wanted is what setup was asked for. Durations of 0 mean for ever.
+// Wanted is what setup was asked for. A duration of 0 means for ever.
 type Wanted struct {
 	Stream      string
 	Subjects    []string
@@ -54,15 +53,14 @@ type Wanted struct {
 	KeepResults time.Duration
 	KeepDead    time.Duration
 	Replicas    int
-	// Given names, as flags of setup, what was asked for explicitly. The rest holds only
-	// for what is made now.
+	// Given names the flags of setup that were given. The other values apply only to parts that setup creates.
 	Given map[string]bool
 }
 
-// reserved are subjects that the server and the agents use themselves.
+// reserved are subjects of the server and of the agents.
 var reserved = []string{"_hb.>", "$JS.>", "$KV.>", "$O.>", "$SYS.>", "_INBOX.>"}
 
-// check refuses what could work on no server.
+// check refuses values that no server could accept.
 func (w *Wanted) check() error {
 	problems := []error{message.CheckStream(w.Stream)}
 	if w.AckWait < LeastAckWait {
@@ -82,7 +80,7 @@ func (w *Wanted) check() error {
 	return errors.Join(append(problems, overlaps("--subjects", w.Subjects), overlaps("--for", w.For))...)
 }
 
-// CheckSubject refuses what is no subject of work. ">" stands for all subjects of a stream.
+// CheckSubject refuses a subject that cannot carry work. ">" stands for all subjects of a stream.
 func CheckSubject(subject string) error {
 	if subject == everything {
 		return nil
@@ -102,7 +100,7 @@ func checkSubject(subject string) error {
 	return nil
 }
 
-// overlaps refuses two subjects of one list that a message could have both.
+// overlaps refuses a list with two subjects that can match the same message.
 func overlaps(flag string, list []string) error {
 	for i, a := range list {
 		for _, b := range list[:i] {
@@ -114,7 +112,7 @@ func overlaps(flag string, list []string) error {
 	return nil
 }
 
-// Plan is what has to be done so that all is as wanted.
+// Plan is the steps that make the server as wanted.
 type Plan struct {
 	Steps []*Step
 
@@ -126,8 +124,7 @@ type Plan struct {
 
 func (p *Plan) refuse(format string, args ...any) { p.no = append(p.no, fmt.Errorf(format, args...)) }
 
-// Make holds what is on the server against what is wanted. It changes nothing. The error
-// says all that cannot work.
+// Make compares the server with what is wanted. It changes nothing. The error names everything that cannot work.
 func Make(ctx context.Context, js jetstream.JetStream, w *Wanted) (*Plan, error) {
 	if err := w.check(); err != nil {
 		return nil, err
@@ -146,8 +143,7 @@ func Make(ctx context.Context, js jetstream.JetStream, w *Wanted) (*Plan, error)
 	return p, errors.Join(p.no...)
 }
 
-// Apply does what is to be done, in order. What was done before an error stays: applying a
-// new plan goes on from there.
+// Apply takes the steps in order. Steps before an error stay done: applying a new plan goes on from there.
 func (p *Plan) Apply(ctx context.Context) error {
 	for _, s := range p.Steps {
 		if s.Action == Keep {
@@ -160,7 +156,7 @@ func (p *Plan) Apply(ctx context.Context) error {
 	return nil
 }
 
-// add adds a step about something that is there. It is kept where nothing differs.
+// add adds a step. A step without an action changes its part if anything differs, else keeps it.
 func (p *Plan) add(s *Step, apply func(context.Context) error) {
 	s.apply = apply
 	if s.Action == "" {
@@ -172,12 +168,7 @@ func (p *Plan) add(s *Step, apply func(context.Context) error) {
 	p.Steps = append(p.Steps, s)
 }
 
-// change is [Plan.add] for a stream that is there and will have this configuration.
-func (p *Plan) change(s *Step, c *jetstream.StreamConfig) {
-	p.add(s, func(ctx context.Context) error { _, err := p.js.UpdateStream(ctx, *c); return err })
-}
-
-// differ sets what was asked for explicitly and is another, and notes that.
+// differ sets is to wanted if that was asked for explicitly, and notes the change.
 func differ[T comparable](s *Step, asked bool, what string, is *T, wanted T) {
 	if asked && *is != wanted {
 		s.Differs = append(s.Differs, fmt.Sprintf("%s is %v and becomes %v", what, *is, wanted))
@@ -185,7 +176,7 @@ func differ[T comparable](s *Step, asked bool, what string, is *T, wanted T) {
 	}
 }
 
-// found is the stream with a name, or nil.
+// found returns the named stream, or nil.
 func found(ctx context.Context, js jetstream.JetStream, name string) (jetstream.Stream, error) {
 	s, err := js.Stream(ctx, name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -197,9 +188,9 @@ func found(ctx context.Context, js jetstream.JetStream, name string) (jetstream.
 	return s, nil
 }
 
-// readable adds what to do to errors of JetStream as a whole.
+// readable adds what to do to errors that concern JetStream as a whole.
 func readable(ctx context.Context, js jetstream.JetStream, err error) error {
-	// What a server says that cannot keep so many replicas.
+	// Codes of a server that cannot keep so many replicas.
 	const noCluster, noPeers jetstream.ErrorCode = 10074, 10005
 	var answer *jetstream.APIError
 	switch err := link.Quorum(ctx, js, err); {
@@ -218,10 +209,6 @@ func readable(ctx context.Context, js jetstream.JetStream, err error) error {
 // missing says that setup was not run.
 func missing(stream, what string) error {
 	return fmt.Errorf("%s is not on this server: heartbeat-nats setup --stream %s makes it", what, stream)
-}
-
-func isMissing(err error) bool {
-	return errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, jetstream.ErrBucketNotFound)
 }
 
 // lasting spells how long something is kept.

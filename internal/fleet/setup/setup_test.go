@@ -141,6 +141,43 @@ func TestConsumersOfSomeSubjects(t *testing.T) {
 	}
 }
 
+// Who settled a message is known for a day, also where results are kept for less.
+func TestResultsThatAreKeptForLessThanADay(t *testing.T) {
+	ctx, js := start(t)
+	keep := func(d time.Duration) func(*Wanted) {
+		return func(w *Wanted) { w.AckWait, w.KeepResults, w.Given["keep-results"] = time.Minute, d, true }
+	}
+	config := func() *jetstream.StreamConfig {
+		s, err := js.Stream(ctx, "KV_WORK-results")
+		require.NoError(t, err)
+		return &s.CachedInfo().Config
+	}
+	apply(t, js, wanted(keep(time.Hour)))
+	kept, own := ResultsFor(config())
+	assert.Equal(t, time.Hour, kept)
+	assert.True(t, own)
+	assert.Equal(t, 24*time.Hour, config().MaxAge)
+	assert.True(t, done(apply(t, js, wanted(keep(time.Hour)))))
+
+	p := apply(t, js, wanted(keep(48*time.Hour)))
+	assert.True(t, slices.ContainsFunc(p.Steps, func(s *Step) bool {
+		return strings.Contains(strings.Join(s.Notes, ""), "until they start again")
+	}))
+	kept, own = ResultsFor(config())
+	assert.Equal(t, 48*time.Hour, kept)
+	assert.False(t, own)
+
+	earlier := *config() // as an earlier release made it
+	earlier.MaxAge = time.Hour
+	_, err := js.UpdateStream(ctx, earlier)
+	require.NoError(t, err)
+	p = apply(t, js, wanted())
+	assert.Equal(t, []string{"change bucket WORK-results"}, actions(p))
+	assert.Equal(t, 24*time.Hour, config().MaxAge)
+	kept, _ = ResultsFor(config())
+	assert.Equal(t, time.Hour, kept)
+}
+
 func TestABusyConsumerOfAllSubjectsStays(t *testing.T) {
 	ctx, js := start(t)
 	apply(t, js, wanted())
@@ -174,7 +211,7 @@ func TestConsumer(t *testing.T) {
 		_, err = Consumer(ctx, js, "WORK", subject)
 		require.ErrorContains(t, err, want)
 	}
-	there, err := Consumers(ctx, js, "WORK")
+	_, there, err := Consumers(ctx, js, "WORK")
 	require.NoError(t, err)
 	require.Len(t, there, 1)
 
@@ -310,7 +347,7 @@ func all(t *testing.T, js jetstream.JetStream) string {
 	var b strings.Builder
 	streams := js.ListStreams(fleet.Context(t))
 	for s := range streams.Info() {
-		there, err := Consumers(fleet.Context(t), js, s.Config.Name)
+		_, there, err := Consumers(fleet.Context(t), js, s.Config.Name)
 		require.NoError(t, err)
 		s.TimeStamp = time.Time{}
 		for _, c := range there {

@@ -13,72 +13,158 @@ import (
 	"heartbeat/internal/fleet/message"
 )
 
-// work plans the stream of messages. The configuration is that which the stream will have.
+// part is a stream that setup makes: for messages, for a bucket, for a store, or for dead letters.
+type part struct {
+	kind, name, is string // for people
+	asked          string // the flag for how long, or ""
+	made           jetstream.StreamConfig
+}
+
+// part adds the settings that all parts share.
+func (p *Plan) part(kind, name, is, asked string, of jetstream.StreamConfig) *part {
+	of.Storage, of.Discard, of.Replicas = jetstream.FileStorage, jetstream.DiscardNew, p.w.Replicas
+	return &part{kind, name, is, asked, of}
+}
+
+// bucket plans a bucket without rollups: with them, whoever may write one key could empty it with one message.
+func (p *Plan) bucket(name, is, description string, keep time.Duration, asked string) *part {
+	x := p.part("bucket", name, is, asked, jetstream.StreamConfig{
+		Name: "KV_" + name, Description: description, Subjects: []string{"$KV." + name + ".>"},
+		Duplicates: shortest(keep), MaxMsgsPerSubject: 1, DenyDelete: true, AllowDirect: true, AllowAtomicPublish: true,
+	})
+	x.keepFor(&x.made, keep)
+	return x
+}
+
+// The bucket of results keeps who was first to settle a message for at least fence, also where results themselves
+// are kept for a shorter time: a message that could not be taken off its stream must not be worked on again.
+const (
+	fence      = 24 * time.Hour
+	resultsFor = "heartbeat-keep-results" // in the bucket's metadata; without it, results are kept as long as all else
+)
+
+// ResultsFor returns for how long results are kept in a bucket, 0 for ever. own says that it is a shorter time
+// than the bucket's own, so that each result has to say so.
+func ResultsFor(c *jetstream.StreamConfig) (keep time.Duration, own bool) {
+	if d, err := time.ParseDuration(c.Metadata[resultsFor]); err == nil && d > 0 {
+		return d, true
+	}
+	return c.MaxAge, false
+}
+
+// keepFor sets for how long something is kept.
+func (x *part) keepFor(c *jetstream.StreamConfig, keep time.Duration) {
+	c.MaxAge = keep
+	if x.kind != "bucket" {
+		return
+	}
+	delete(c.Metadata, resultsFor)
+	if keep > 0 && keep < fence {
+		c.MaxAge, c.AllowMsgTTL = fence, true
+		if c.Metadata == nil {
+			c.Metadata = map[string]string{}
+		}
+		c.Metadata[resultsFor] = keep.String()
+	}
+}
+
+// shortest returns the server's default window for duplicates, or keep if that is shorter.
+func shortest(keep time.Duration) time.Duration {
+	if keep > 0 {
+		return min(keep, ownWindow)
+	}
+	return ownWindow
+}
+
+const (
+	ownWindow = 2 * time.Minute
+	// agentsTTL is how long an agent's presence stays.
+	agentsTTL = 30 * 24 * time.Hour
+)
+
+// work plans the stream of messages, and returns the configuration that it will have.
 func (p *Plan) work(ctx context.Context) (*jetstream.StreamConfig, error) {
 	w := p.w
-	is, err := found(ctx, p.js, w.Stream)
+	x := p.part("stream", w.Stream, "", "", jetstream.StreamConfig{
+		Name: w.Stream, Description: "messages for the agents of heartbeat-nats", Subjects: w.Subjects,
+		Retention: jetstream.WorkQueuePolicy, Duplicates: w.Duplicates,
+	})
+	if len(w.Subjects) == 0 {
+		x.made.Subjects = []string{strings.ToLower(w.Stream) + ".>"}
+	}
+	s, c, isThere, err := p.look(ctx, x)
 	if err != nil {
 		return nil, err
 	}
-	s := &Step{Kind: "stream", Name: w.Stream}
-	if is == nil {
-		c := &jetstream.StreamConfig{
-			Name: w.Stream, Description: "messages for the agents of heartbeat-nats", Subjects: w.Subjects,
-			Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage, Discard: jetstream.DiscardNew,
-			Duplicates: w.Duplicates, Replicas: w.Replicas,
-		}
-		if len(c.Subjects) == 0 {
-			c.Subjects = []string{strings.ToLower(w.Stream) + ".>"}
-		}
-		s.Action, s.Is = Create, "messages of "+strings.Join(c.Subjects, ", ")
-		p.add(s, func(ctx context.Context) error { _, err := p.js.CreateStream(ctx, *c); return err })
-		return c, p.refuseTaken(ctx, c.Name, c.Subjects)
+	if isThere {
+		p.differingWork(s, c)
 	}
-	c := &is.CachedInfo().Config
-	p.refuseWork(c)
+	s.Is = "messages of " + strings.Join(c.Subjects, ", ")
+	p.put(s, c)
+	return c, p.refuseTaken(ctx, c.Name, c.Subjects)
+}
+
+// differingWork notes how an existing stream differs, and changes that in c.
+func (p *Plan) differingWork(s *Step, c *jetstream.StreamConfig) {
+	w := p.w
 	if w.Given["subjects"] && !sameSet(c.Subjects, w.Subjects) {
 		s.Differs = append(s.Differs, fmt.Sprintf("it takes %s and will take %s", strings.Join(c.Subjects, ", "), strings.Join(w.Subjects, ", ")))
 		c.Subjects = w.Subjects
 	}
 	differ(s, w.Given["duplicates"], "the window for duplicates", &c.Duplicates, w.Duplicates)
-	differ(s, w.Given["replicas"], "the number of replicas", &c.Replicas, w.Replicas)
 	if c.Discard != jetstream.DiscardNew && c.MaxAge == 0 {
 		s.Differs = append(s.Differs, "when it is full it drops old messages, and will refuse new ones")
 		c.Discard = jetstream.DiscardNew
 	}
-	// Limits by which messages go without an answer.
+	// These limits drop messages that nobody answered.
 	if c.MaxAge > 0 {
 		s.Notes = append(s.Notes, fmt.Sprintf("it drops messages that are older than %v, answered or not: nats stream edit %s --max-age 0 stops that", c.MaxAge, c.Name))
 	}
 	if c.MaxMsgsPerSubject > 0 && !c.DiscardNewPerSubject {
 		s.Notes = append(s.Notes, fmt.Sprintf("it keeps only %d messages of a subject and drops older ones, answered or not: nats stream edit %s --max-msgs-per-subject -1 stops that", c.MaxMsgsPerSubject, c.Name))
 	}
-	s.Is = "messages of " + strings.Join(c.Subjects, ", ")
-	p.change(s, c)
-	return c, p.refuseTaken(ctx, c.Name, c.Subjects)
 }
 
-// refuseWork says what agents cannot work with, and setup cannot change.
-func (p *Plan) refuseWork(c *jetstream.StreamConfig) {
-	const other = "use another name with --stream, or remove it if its messages are not needed"
-	if c.Mirror != nil || len(c.Sources) > 0 {
-		p.refuse("stream %s gets its messages from another stream: what is settled here would stay there: run setup on that one, or %s", c.Name, other)
+// look finds a part, and refuses one that agents cannot work with and setup cannot change. c is the existing
+// configuration, or the one to create it with.
+func (p *Plan) look(ctx context.Context, x *part) (s *Step, c *jetstream.StreamConfig, isThere bool, err error) {
+	s = &Step{Kind: x.kind, Name: x.name, Is: x.is}
+	is, err := found(ctx, p.js, x.made.Name)
+	if is == nil || err != nil {
+		s.Action = Create
+		return s, &x.made, false, err
 	}
-	if c.Retention != jetstream.WorkQueuePolicy {
-		p.refuse("stream %s keeps messages by %s, and not until they are settled, as a work queue does: %s", c.Name, strings.ToLower(c.Retention.String()), other)
+	c = &is.CachedInfo().Config
+	for _, no := range []struct {
+		is  bool
+		why string
+	}{
+		{c.Mirror != nil || len(c.Sources) > 0, "gets its messages from another stream, where what is settled here would stay"},
+		{c.Retention != x.made.Retention, "keeps messages by " + strings.ToLower(c.Retention.String()) + ", and not by " + strings.ToLower(x.made.Retention.String())},
+		{c.Storage != jetstream.FileStorage, "is kept in memory, where a restart of the server loses it"},
+		{c.NoAck, "does not acknowledge what is sent, so nobody knows whether it arrived"},
+		{c.PersistMode != jetstream.DefaultPersistMode, "acknowledges messages before they are in its files"},
+		{c.Sealed, "is sealed: nothing can be sent to it, and nothing settled"},
+		{x.name == message.Dead(p.w.Stream) && len(uncovered(x.made.Subjects, c.Subjects)) > 0, "takes " + strings.Join(c.Subjects, ", ") + ", so it is not that of dead letters"},
+	} {
+		if no.is {
+			p.refuse("%s %s %s: use another name with --stream, or remove it if nothing in it is needed", x.kind, x.name, no.why)
+		}
 	}
-	if c.Storage != jetstream.FileStorage {
-		p.refuse("stream %s keeps its messages in memory, where a restart of the server loses them: %s", c.Name, other)
-	}
-	if c.NoAck {
-		p.refuse("stream %s does not acknowledge what is sent, so nobody knows whether it arrived: %s", c.Name, other)
-	}
-	if c.PersistMode != jetstream.DefaultPersistMode {
-		p.refuse("stream %s acknowledges messages before they are in its files: %s", c.Name, other)
-	}
-	if c.Sealed {
-		p.refuse("stream %s is sealed: nothing can be sent to it, and nothing settled: %s", c.Name, other)
-	}
+	differ(s, p.w.Given["replicas"], "the number of replicas", &c.Replicas, p.w.Replicas)
+	return s, c, true, nil
+}
+
+// put plans that a stream gets this configuration.
+func (p *Plan) put(s *Step, c *jetstream.StreamConfig) {
+	p.add(s, func(ctx context.Context) (err error) {
+		if s.Action == Create {
+			_, err = p.js.CreateStream(ctx, *c)
+		} else {
+			_, err = p.js.UpdateStream(ctx, *c)
+		}
+		return err
+	})
 }
 
 // refuseTaken refuses subjects that another stream takes.
@@ -101,144 +187,80 @@ func (p *Plan) refuseTaken(ctx context.Context, stream string, subjects []string
 	return nil
 }
 
-// agentsTTL is how long what agents say of themselves stays, and with it their counts of
-// messages that were given back.
-const agentsTTL = 30 * 24 * time.Hour
-
-// side is a stream beside that of the messages: that of a bucket, of a store, or of dead
-// letters.
-type side struct {
-	kind, name, is string
-	stream         string        // the name of its stream
-	subjects       []string      // those that its stream takes
-	keep           time.Duration // 0: for ever
-	asked          string        // the flag that says how long, or nothing
-	create         func(context.Context) error
-}
-
+// sides plans the parts beside the stream of messages.
 func (p *Plan) sides(ctx context.Context) error {
 	w := p.w
-	bucket := func(name, is, description string, keep time.Duration, asked string) side {
-		return side{
-			kind: "bucket", name: name, is: is, stream: "KV_" + name, subjects: []string{"$KV." + name + ".>"}, keep: keep, asked: asked,
-			create: func(ctx context.Context) error {
-				return createBucket(ctx, p.js, jetstream.KeyValueConfig{Bucket: name, Description: description, TTL: keep, Storage: jetstream.FileStorage, Replicas: w.Replicas})
-			},
-		}
+	var major, minor int
+	version := p.js.Conn().ConnectedServerVersion()
+	if n, _ := fmt.Sscanf(version, "%d.%d", &major, &minor); n == 2 && (major < 2 || major == 2 && minor < 12) {
+		p.refuse("the server has version %s and writes one key at a time: agents need nats-server 2.12 or later", version)
 	}
-	dead, replies := message.Dead(w.Stream), message.Replies(w.Stream)
-	for _, x := range []side{
-		bucket(message.Bucket(w.Stream), "results, kept "+lasting(w.KeepResults), "who was first to settle a message of "+w.Stream, w.KeepResults, "keep-results"),
-		bucket(message.Agents(w.Stream), "what agents say of themselves", "the agents of "+w.Stream, agentsTTL, ""),
-		{
-			kind: "stream", name: dead, is: "dead letters, kept " + lasting(w.KeepDead), stream: dead,
-			subjects: []string{message.DeadSubjects(w.Stream)}, keep: w.KeepDead, asked: "keep-dead",
-			create: func(ctx context.Context) error {
-				_, err := p.js.CreateStream(ctx, jetstream.StreamConfig{
-					Name: dead, Description: "messages of " + w.Stream + " that nobody will answer", Subjects: []string{message.DeadSubjects(w.Stream)},
-					Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage, Discard: jetstream.DiscardNew,
-					MaxAge: w.KeepDead, Duplicates: w.Duplicates, Replicas: w.Replicas, AllowDirect: true,
-				})
-				return err
-			},
-		},
-		{
-			kind: "store", name: replies, is: "long replies, kept " + lasting(w.KeepResults), stream: "OBJ_" + replies,
-			subjects: []string{"$O." + replies + ".C.>", "$O." + replies + ".M.>"}, keep: w.KeepResults, asked: "keep-results",
-			create: func(ctx context.Context) error {
-				_, err := p.js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{
-					Bucket: replies, Description: "replies of " + w.Stream + " that are too long for a message",
-					TTL: w.KeepResults, Storage: jetstream.FileStorage, Replicas: w.Replicas,
-				})
-				return err
-			},
-		},
+	results, dead, replies := message.Bucket(w.Stream), message.Dead(w.Stream), message.Replies(w.Stream)
+	for _, x := range []*part{
+		p.bucket(results, "results, kept "+lasting(w.KeepResults), "who was first to settle a message of "+w.Stream, w.KeepResults, "keep-results"),
+		p.bucket(message.Agents(w.Stream), "what agents say of themselves", "the agents of "+w.Stream, agentsTTL, ""),
+		p.part("stream", dead, "dead letters, kept "+lasting(w.KeepDead), "keep-dead", jetstream.StreamConfig{
+			Name: dead, Description: "messages of " + w.Stream + " that nobody will answer", Subjects: []string{message.DeadSubjects(w.Stream)},
+			MaxAge: w.KeepDead, Duplicates: w.Duplicates, AllowDirect: true,
+		}),
+		p.part("store", replies, "long replies, kept "+lasting(w.KeepResults), "keep-results", jetstream.StreamConfig{
+			Name: "OBJ_" + replies, Description: "replies of " + w.Stream + " that are too long for a message",
+			Subjects: []string{"$O." + replies + ".C.>", "$O." + replies + ".M.>"},
+			MaxAge:   w.KeepResults, Duplicates: shortest(w.KeepResults), AllowRollup: true, AllowDirect: true,
+		}),
 	} {
-		if err := p.side(ctx, &x); err != nil {
+		s, c, isThere, err := p.look(ctx, x)
+		if err == nil && !isThere {
+			err = p.refuseTaken(ctx, c.Name, c.Subjects)
+		}
+		if err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// createBucket makes a bucket that no single message can empty: with rollups, who may write
-// one key could.
-func createBucket(ctx context.Context, js jetstream.JetStream, c jetstream.KeyValueConfig) error {
-	kv, err := js.CreateKeyValue(ctx, c)
-	if err != nil {
-		return err
-	}
-	status, err := kv.Status(ctx)
-	if err != nil {
-		return err
-	}
-	config := status.(*jetstream.KeyValueBucketStatus).StreamInfo().Config
-	config.AllowRollup = false
-	_, err = js.UpdateStream(ctx, config)
-	return err
-}
-
-// checkKeep refuses results that are gone before the message can come again that they settle: it
-// would be worked on once more, and answered.
-func (p *Plan) checkKeep(x *side, keep time.Duration) {
-	if x.name == message.Bucket(p.w.Stream) && keep > 0 && keep < 2*p.ackWait {
-		p.refuse("results would be kept %s, and a message can come again after an AckWait of %s: --keep-results has to be at least twice --ack-wait", lasting(keep), lasting(p.ackWait))
-	}
-}
-
-// side plans one of them.
-func (p *Plan) side(ctx context.Context, x *side) error {
-	is, err := found(ctx, p.js, x.stream)
-	if err != nil {
-		return err
-	}
-	s := &Step{Kind: x.kind, Name: x.name, Is: x.is}
-	if is == nil {
-		p.checkKeep(x, x.keep)
-		s.Action = Create
-		p.add(s, x.create)
-		return p.refuseTaken(ctx, x.stream, x.subjects)
-	}
-	c := &is.CachedInfo().Config
-	switch {
-	case c.Mirror != nil || len(c.Sources) > 0:
-		p.refuse("%s %s gets what it holds from elsewhere: remove it, or use another --stream", x.kind, x.name)
-	case c.Storage != jetstream.FileStorage:
-		p.refuse("%s %s is kept in memory, where a restart of the server loses it: remove it, or use another --stream", x.kind, x.name)
-	case c.Retention != jetstream.LimitsPolicy:
-		p.refuse("%s %s drops what was read once: remove it, or use another --stream", x.kind, x.name)
-	case x.kind == "stream" && !server.SubjectMatchesFilter(x.subjects[0], c.Subjects[0]):
-		p.refuse("stream %s is there and takes %s, so it is not that of dead letters: use another --stream", x.name, strings.Join(c.Subjects, ", "))
-	}
-	if x.asked != "" {
-		s.Is = strings.Replace(x.is, lasting(x.keep), lasting(c.MaxAge), 1)
-		if p.w.Given[x.asked] && c.MaxAge != x.keep {
-			s.Differs = append(s.Differs, "it keeps them "+lasting(c.MaxAge)+" and will keep them "+lasting(x.keep))
-			c.MaxAge, s.Is = x.keep, x.is
+		keep, own := ResultsFor(c)
+		if wanted, _ := ResultsFor(&x.made); isThere && x.asked != "" {
+			s.Is = strings.Replace(x.is, lasting(wanted), lasting(keep), 1)
+			if w.Given[x.asked] && keep != wanted {
+				s.Differs = append(s.Differs, "it keeps them "+lasting(keep)+" and will keep them "+lasting(wanted))
+				keep, s.Is = wanted, x.is
+				x.keepFor(c, keep)
+				if _, will := ResultsFor(c); x.kind == "bucket" && (own || will) {
+					s.Notes = append(s.Notes, "agents that run keep their results as long as before until they start again")
+				}
+			}
 		}
-		p.checkKeep(x, c.MaxAge)
+		// If a result expires before its message can come again, the message is worked on and answered twice.
+		if x.name == results && keep > 0 && keep < 2*p.ackWait {
+			p.refuse("results would be kept %s, and a message can come again after an AckWait of %s: --keep-results has to be at least twice --ack-wait", lasting(keep), lasting(p.ackWait))
+		}
+		if isThere && x.name == results && keep > 0 && keep < fence && !own {
+			s.Differs = append(s.Differs, "it forgets who settled a message when it forgets the result, and will know that for "+lasting(fence))
+			x.keepFor(c, keep)
+		}
+		if isThere && x.kind == "bucket" && c.AllowRollup {
+			s.Differs = append(s.Differs, "one message could empty it, and no longer will")
+			c.AllowRollup = false
+		}
+		if isThere && x.kind == "bucket" && !c.AllowAtomicPublish {
+			s.Differs = append(s.Differs, "it takes one key at a time, and will take several in one step")
+			c.AllowAtomicPublish = true
+		}
+		if c.MaxAge > 0 {
+			c.Duplicates = min(c.Duplicates, c.MaxAge)
+		}
+		p.put(s, c)
 	}
-	if x.kind == "bucket" && c.AllowRollup {
-		s.Differs = append(s.Differs, "one message could empty it, and no longer will")
-		c.AllowRollup = false
-	}
-	if c.MaxAge > 0 && c.Duplicates > c.MaxAge {
-		c.Duplicates = c.MaxAge
-	}
-	differ(s, p.w.Given["replicas"], "the number of replicas", &c.Replicas, p.w.Replicas)
-	p.change(s, c)
 	return nil
 }
 
-// Takes reports whether a stream takes a subject.
-func Takes(s jetstream.Stream, subject string) bool {
-	return len(uncovered([]string{subject}, s.CachedInfo().Config.Subjects)) == 0
+// Takes reports whether one of the filters takes a subject whole.
+func Takes(filters []string, subject string) bool {
+	return slices.ContainsFunc(filters, func(f string) bool { return server.SubjectMatchesFilter(subject, f) })
 }
 
-// uncovered are the subjects of a stream of which no filter takes all.
+// uncovered returns the subjects that no single filter takes whole.
 func uncovered(subjects, filters []string) (open []string) {
 	for _, s := range subjects {
-		if !slices.ContainsFunc(filters, func(f string) bool { return server.SubjectMatchesFilter(s, f) }) {
+		if !Takes(filters, s) {
 			open = append(open, s)
 		}
 	}

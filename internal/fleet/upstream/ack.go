@@ -15,7 +15,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// What is said to a copy's subject for acknowledgements.
+// Payloads for the acknowledgement subject of a copy.
 const (
 	ackAnswered = "+ACK"
 	ackProgress = "+WPI"
@@ -27,7 +27,7 @@ func term(reason string) string {
 	return strings.TrimSpace(ackTerm + " " + cut(words.Line(reason), maxLine))
 }
 
-// Drop takes a message off the stream whose outcome is decided already.
+// Drop takes a message off the stream whose outcome is already decided.
 func (u *Upstream) Drop(ctx context.Context, c Claim) (left string, err error) {
 	left, err = u.acknowledge(ctx, c, ackAnswered)
 	if err != nil {
@@ -36,8 +36,8 @@ func (u *Upstream) Drop(ctx context.Context, c Claim) (left string, err error) {
 	return left, nil
 }
 
-// acknowledge says something about a copy as DoubleAck does, so that it is known to have
-// arrived. left says why it need not, if what would take it is gone.
+// acknowledge sends say for a copy and waits for the confirmation, as DoubleAck does. left says why nothing had to
+// be sent, if the recipient is gone.
 func (u *Upstream) acknowledge(ctx context.Context, c Claim, say string) (left string, err error) {
 	at, err := parseAck(c.Ack)
 	if err != nil {
@@ -46,7 +46,7 @@ func (u *Upstream) acknowledge(ctx context.Context, c Claim, say string) (left s
 	if at.Stream != c.Stream || at.Sequence.Stream != c.Seq {
 		return "", fmt.Errorf("its claim says %s:%d, and its acknowledgement goes to %s:%d", c.Stream, c.Seq, words.Brief(at.Stream), at.Sequence.Stream)
 	}
-	switch _, same, err := u.sameStream(ctx, c, at); {
+	switch same, err := u.sameStream(ctx, at); {
 	case err != nil:
 		return "", err
 	case !same:
@@ -56,13 +56,14 @@ func (u *Upstream) acknowledge(ctx context.Context, c Claim, say string) (left s
 	if err == nil {
 		return "", nil
 	}
+	u.seen.Store(nil)
 	if gone, wrong := u.consumerGone(ctx, at); wrong == nil && gone {
 		return fmt.Sprintf("the consumer %s was deleted or made anew since message %s came: it will come once more, and is known to be settled", words.Brief(at.Consumer), c.name()), nil
 	}
 	return "", fmt.Errorf("acknowledge it: %w", err)
 }
 
-// tell asks the consumer to confirm what is said.
+// tell sends say to the consumer and waits for the confirmation.
 func (u *Upstream) tell(ctx context.Context, c Claim, say string) error {
 	ctx, cancel := u.within(ctx)
 	defer cancel()
@@ -70,66 +71,88 @@ func (u *Upstream) tell(ctx context.Context, c Claim, say string) error {
 	return err
 }
 
-// sameStream says whether the stream is the one that the copy came from. In one that was
-// made anew the same sequence is another message, which an acknowledgement would lose.
-func (u *Upstream) sameStream(ctx context.Context, c Claim, at *nats.MsgMetadata) (s jetstream.Stream, same bool, err error) {
+// seen is when the stream was made, as the server said it on a connection.
+type seen struct {
+	made, asked time.Time
+	connection  uint64
+}
+
+// look asks for the stream's state.
+func (u *Upstream) look(ctx context.Context, how ...jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
 	ctx, cancel := u.within(ctx)
 	defer cancel()
-	s, err = u.js.Stream(ctx, u.stream)
+	now := &seen{asked: time.Now(), connection: u.js.Conn().Stats().Reconnects}
+	info, err := u.Stream.Info(ctx, how...)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return nil, false, fmt.Errorf("the stream %s is not there: if somebody deleted it, `heartbeat-nats setup --stream %s` makes it anew: %w", u.stream, u.stream, err)
+		return nil, fmt.Errorf("the stream %s is not there: if somebody deleted it, `heartbeat-nats setup --stream %s` makes it anew: %w", u.stream, u.stream, err)
 	}
 	if err != nil {
-		return nil, false, fmt.Errorf("look up the stream %s: %w", u.stream, err)
+		return nil, fmt.Errorf("look up the stream %s: %w", u.stream, err)
 	}
-	if !at.Timestamp.Before(s.CachedInfo().Created) {
-		return s, true, nil
+	now.made = info.Created
+	u.seen.Store(now)
+	return info, nil
+}
+
+// sameStream reports whether the stream is the one that the copy came from. In a stream that was made anew, the
+// sequence belongs to another message, which an acknowledgement would lose. The server is not asked again on the same
+// connection within the time that an acknowledgement itself may take to arrive.
+func (u *Upstream) sameStream(ctx context.Context, at *nats.MsgMetadata) (bool, error) {
+	s := u.seen.Load()
+	if s == nil || s.connection != u.js.Conn().Stats().Reconnects || time.Since(s.asked) >= u.patience {
+		info, err := u.look(ctx)
+		if err != nil {
+			return false, err
+		}
+		s = &seen{made: info.Created}
+	}
+	if !at.Timestamp.Before(s.made) {
+		return true, nil
 	}
 	// A server's clock may have been set back.
-	m, err := s.GetMsg(ctx, c.Seq)
+	ctx, cancel := u.within(ctx)
+	defer cancel()
+	m, err := u.Stream.GetMsg(ctx, at.Sequence.Stream)
 	if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
-		return nil, false, fmt.Errorf("look whether message %d of the stream %s is still the same: %w", c.Seq, u.stream, err)
+		return false, fmt.Errorf("look whether message %d of the stream %s is still the same: %w", at.Sequence.Stream, u.stream, err)
 	}
-	return s, err == nil && m.Time.Equal(at.Timestamp), nil
+	return err == nil && m.Time.Equal(at.Timestamp), nil
 }
 
-// Now is the server's time, by which messages expire and come due.
+// Now returns the server's time, by which messages expire and come due.
 func (u *Upstream) Now(ctx context.Context) (time.Time, error) {
-	ctx, cancel := u.within(ctx)
-	defer cancel()
-	s, err := u.js.Stream(ctx, u.stream)
+	info, err := u.look(ctx)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("ask the server what time it is: %w", u.unanswered(err))
+		return time.Time{}, fmt.Errorf("ask the server what time it is: %w", err)
 	}
-	return s.CachedInfo().TimeStamp, nil
+	return info.TimeStamp, nil
 }
 
-// Gone reports whether the claim's message is no longer on its stream, and so long ago came to it
-// that the decision about it may no longer be kept: by the server's times, unless this life of the
-// agent took it more lately than that.
-func (u *Upstream) Gone(ctx context.Context, c Claim) (bool, error) {
-	if u.keeps == 0 || !c.Taken.IsZero() && max(time.Since(c.Taken), time.Since(c.Taken.Round(0))) < u.keeps {
-		return false, nil // also if the machine has slept
-	}
-	at, err := parseAck(c.Ack)
+// gone reports whether a message has left the stream that the copy with this acknowledgement came from. It is false if
+// that was made anew. A sequence beyond the stream's last is an earlier stream's.
+func (u *Upstream) gone(ctx context.Context, seq uint64, ack string) (bool, error) {
+	at, err := parseAck(ack)
 	if err != nil {
 		return false, err
 	}
-	s, same, err := u.sameStream(ctx, c, at)
-	if err != nil || !same || s.CachedInfo().TimeStamp.Sub(at.Timestamp) < u.keeps {
+	info, err := u.look(ctx, jetstream.WithDeletedDetails(true))
+	if err != nil {
+		return false, fmt.Errorf("look whether message %d is still on the stream %s: %w", seq, u.stream, err)
+	}
+	if same, err := u.sameStream(ctx, at); err != nil || !same {
 		return false, err
 	}
-	ctx, cancel := u.within(ctx)
-	defer cancel()
-	info, err := s.Info(ctx, jetstream.WithDeletedDetails(true))
-	if err != nil {
-		return false, fmt.Errorf("look whether message %d is still on the stream %s: %w", c.Seq, u.stream, err)
-	}
-	return info.State.FirstSeq > c.Seq || slices.Contains(info.State.Deleted, c.Seq), nil
+	return info.State.FirstSeq > seq || info.State.LastSeq < seq || slices.Contains(info.State.Deleted, seq), nil
 }
 
-// consumerGone says whether the copy's consumer cannot take acknowledgements of it any
-// more: it is not there, or was made anew and has not handed the message out.
+// Waits reports whether the message with sequence after, which goes before the claim's, is still on its stream.
+func (u *Upstream) Waits(ctx context.Context, c Claim, after uint64) (bool, error) {
+	gone, err := u.gone(ctx, after, c.Ack)
+	return !gone && err == nil, err
+}
+
+// consumerGone reports whether the copy's consumer can no longer take acknowledgements of it: the consumer was
+// deleted, or was made anew and has not handed the message out.
 func (u *Upstream) consumerGone(ctx context.Context, at *nats.MsgMetadata) (bool, error) {
 	ctx, cancel := u.within(ctx)
 	defer cancel()
@@ -143,8 +166,7 @@ func (u *Upstream) consumerGone(ctx context.Context, at *nats.MsgMetadata) (bool
 	return con.CachedInfo().Delivered.Stream < at.Sequence.Stream, nil
 }
 
-// parseAck reads what a subject for acknowledgements says of its copy, as the library does
-// with that of a message that comes.
+// parseAck reads what an acknowledgement subject says of its copy, as the library does for an incoming message.
 func parseAck(subject string) (*nats.MsgMetadata, error) {
 	m := nats.Msg{Reply: subject, Sub: &nats.Subscription{}}
 	at, err := m.Metadata()
@@ -154,9 +176,8 @@ func parseAck(subject string) (*nats.MsgMetadata, error) {
 	return at, nil
 }
 
-// Keep asks the server to wait for another AckWait before it hands the message out again.
-// The server confirms that even if the message is settled or another copy is about. It
-// matches [nats.ErrNoResponders] if the consumer is gone.
+// Keep asks the server to wait another AckWait before it hands the message out again. The server confirms even if
+// the message is settled or another copy is out. The error matches [nats.ErrNoResponders] if the consumer is gone.
 func (u *Upstream) Keep(ctx context.Context, c Claim) error {
 	if _, err := parseAck(c.Ack); err != nil {
 		return fmt.Errorf("keep message %s: %w", c.name(), err)

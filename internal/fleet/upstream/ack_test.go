@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/fleet/message"
 )
 
 func TestParseAck(t *testing.T) {
@@ -43,16 +45,9 @@ func TestMayReply(t *testing.T) {
 	}
 }
 
-func TestAClaimThatCannotBe(t *testing.T) {
+func TestAnAcknowledgementOfAnotherMessage(t *testing.T) {
 	t.Parallel()
 	u := &Upstream{stream: "WORK"}
-	for want, c := range map[string]Claim{
-		`it is claimed from the stream "OTHER", and this agent serves "WORK"`: {Stream: "OTHER", ID: "a", Agent: "one"},
-		"its claim names no agent": {Stream: "WORK", ID: "a"},
-		"its claim has no id":      {Stream: "WORK", Agent: "one"},
-	} {
-		assert.EqualError(t, c.check(u.stream), want)
-	}
-	_, err := u.acknowledge(t.Context(), Claim{Stream: "WORK", Seq: 8, Ack: "$JS.ACK.WORK.c.2.7.9.1.3"}, ackAnswered)
+	_, err := u.acknowledge(t.Context(), Claim{Message: message.Message{Stream: "WORK", Seq: 8, Ack: "$JS.ACK.WORK.c.2.7.9.1.3"}}, ackAnswered)
 	assert.EqualError(t, err, "its claim says WORK:8, and its acknowledgement goes to WORK:7")
 }

@@ -13,25 +13,22 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"heartbeat/internal/fleet/message"
+	"heartbeat/internal/words"
 )
 
 // Answer tells the stream that the claim's entry was answered.
-func (u *Upstream) Answer(ctx context.Context, c Claim, a Answer) (Fate, error) {
-	fate, err := u.answer(ctx, c, a)
-	if err != nil {
-		return Fate{}, fmt.Errorf("tell the stream %s that message %s was answered: %w; its answer stays in the inbox, and it will be told again", u.stream, c.name(), u.refused(err))
+func (u *Upstream) Answer(ctx context.Context, c Claim, a Answer) (fate Fate, err error) {
+	if fate, err = u.answer(ctx, c, a); err != nil {
+		err = fmt.Errorf("tell the stream %s that message %s was answered: %w; its answer stays in the inbox, and it will be told again", u.stream, c.name(), u.refused(err))
 	}
-	return fate, nil
+	return fate, err
 }
 
 func (u *Upstream) answer(ctx context.Context, c Claim, a Answer) (Fate, error) {
-	if err := c.check(u.stream); err != nil {
-		return Fate{}, err
-	}
 	text := a.Reply
 	a.Settled = a.of(c, WasAnswered)
 	a.Bytes = int64(len(text))
-	if err := u.keepText(ctx, c, &a); err != nil {
+	if err := u.shorten(ctx, c, &a); err != nil {
 		return Fate{}, err
 	}
 	r := u.record(c, a.Settled)
@@ -39,7 +36,7 @@ func (u *Upstream) answer(ctx context.Context, c Claim, a Answer) (Fate, error) 
 	if c.Reply != "" {
 		r.ReplyState = Sending
 	}
-	d, err := u.decide(ctx, c, r)
+	d, err := u.decide(ctx, c, r, &a)
 	if err != nil {
 		return Fate{}, err
 	}
@@ -52,7 +49,7 @@ func (u *Upstream) answer(ctx context.Context, c Claim, a Answer) (Fate, error) 
 	return u.finish(ctx, c, ackAnswered, Fate{Outcome: WasAnswered, Decision: d.Record})
 }
 
-// of is what an agent says of the entry of a claim.
+// of fills in what a claim says about its entry, and the outcome.
 func (s Settled) of(c Claim, outcome Word) Settled {
 	s.ID, s.Agent, s.EntryID, s.Again, s.Outcome = c.ID, c.Agent, c.entry(), c.Again, outcome
 	return s
@@ -62,37 +59,22 @@ func (u *Upstream) record(c Claim, s Settled) Record {
 	return Record{Settled: s, Life: u.life, Stream: c.Stream, Seq: c.Seq, Subject: c.Subject, Copy: c.Copy}
 }
 
-// keepText writes the text of an outcome down, before anything is decided by it, and does not
-// write over the text of what was decided already. An agent may write its texts, and need not
-// read them.
-func (u *Upstream) keepText(ctx context.Context, c Claim, a *Answer) error {
-	key := message.AnswerKey(c.ID, c.Agent)
+// shorten moves a reply that is too long for a message into the object store.
+func (u *Upstream) shorten(ctx context.Context, c Claim, a *Answer) error {
 	value, err := json.Marshal(a)
-	if err == nil && int64(len(value)) > u.most() {
-		if a.Object, err = u.keepObject(ctx, key, []byte(a.Reply)); err != nil {
-			return err
-		}
-		a.Reply = ""
-		value, err = json.Marshal(a)
-	}
 	if err != nil {
 		return fmt.Errorf("encode its answer: %w", err)
 	}
-	if _, err = u.put(ctx, u.Results, key, json.RawMessage(value), 0); errors.Is(err, jetstream.ErrKeyExists) {
-		// A text that nothing was decided by is of a life that was killed before it got there.
-		var r Record
-		r, _, err = u.decision(ctx, c.ID)
-		if err == nil && !r.holds(c.Again) || errors.Is(err, jetstream.ErrKeyNotFound) {
-			_, err = u.put(ctx, u.Results, key, json.RawMessage(value), whatever)
-		}
+	if int64(len(value)) <= u.most() {
+		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("write its answer to the bucket %s: %w", u.Results.Bucket(), err)
+	if a.Object, err = u.keepObject(ctx, message.AnswerKey(c.ID, c.Agent), []byte(a.Reply)); err == nil {
+		a.Reply = ""
 	}
-	return u.done(stepText)
+	return err
 }
 
-// Reply returns the text of an answer, from the object store of the stream if it is there.
+// Reply returns the text of an answer, from the stream's object store if it lies there.
 func Reply(ctx context.Context, js jetstream.JetStream, stream string, a Answer) (string, error) {
 	if a.Object == "" {
 		return a.Reply, nil
@@ -103,18 +85,17 @@ func Reply(ctx context.Context, js jetstream.JetStream, stream string, a Answer)
 		text, err = store.GetBytes(ctx, a.Object)
 	}
 	if err != nil {
-		return "", fmt.Errorf("read the reply to message %s from the object store %s: %w", Claim{ID: a.ID}.name(), message.Replies(stream), err)
+		return "", fmt.Errorf("read the reply to message %s from the object store %s: %w", words.Brief(a.ID), message.Replies(stream), err)
 	}
 	return string(text), nil
 }
 
-// most is how long a value may be: half of what the server takes leaves room for headers.
+// most limits a value, in bytes. Half of the server's maximum leaves room for headers.
 func (u *Upstream) most() int64 { return u.js.Conn().MaxPayload() / 2 }
 
 const maxChunk = 128 << 10 // the client's own default
 
-// keepObject puts bytes into the object store, under a name that follows from them, so that
-// a second try finds them there.
+// keepObject puts text into the object store. The text determines the name, so a second try finds the object.
 func (u *Upstream) keepObject(ctx context.Context, prefix string, text []byte) (string, error) {
 	sum := sha256.Sum256(text)
 	name := prefix + "." + hex.EncodeToString(sum[:8])
@@ -138,7 +119,7 @@ func (u *Upstream) keepObject(ctx context.Context, prefix string, text []byte) (
 	return name, u.done(stepObject)
 }
 
-// cut is at most n bytes of valid UTF-8.
+// cut returns at most n bytes of s, as valid UTF-8.
 func cut(s string, n int) string {
 	if len(s) > n {
 		s = s[:n]
@@ -146,87 +127,35 @@ func cut(s string, n int) string {
 	return strings.ToValidUTF8(s, "")
 }
 
-// decided is a decision as the bucket has it.
-type decided struct {
-	Record
-	revision uint64
-	ours     bool
-}
-
-// decide makes r the decision about the claim's message, or finds the one that is there. Of a
-// message that somebody has settled none is made, also where what was decided is no longer kept.
-func (u *Upstream) decide(ctx context.Context, c Claim, r Record) (decided, error) {
-	if gone, err := u.Gone(ctx, c); err != nil {
-		return decided{}, err
-	} else if gone {
-		_, _, err := u.decision(ctx, c.ID)
-		if errors.Is(err, jetstream.ErrKeyNotFound) {
-			return decided{}, nil
-		}
-	}
-	revision, err := u.put(ctx, u.Results, c.key(), r, 0)
-	if err == nil {
-		return decided{r, revision, true}, u.done(stepDecision)
-	}
-	if !errors.Is(err, jetstream.ErrKeyExists) {
-		return decided{}, fmt.Errorf("create its decision in the bucket %s: %w", u.Results.Bucket(), err)
-	}
-	there, revision, err := u.decision(ctx, c.ID)
-	if err != nil {
-		return decided{}, err
-	}
-	if there.holds(c.Again) {
-		own := there.Agent == inJSON(c.Agent) && there.EntryID == inJSON(c.entry()) && there.Again == c.Again && there.Outcome == r.Outcome
-		return decided{there, revision, own}, nil
-	}
-	// It was decided that it is dead, and it was requeued since.
-	revision, err = u.put(ctx, u.Results, c.key(), r, revision)
-	if err != nil {
-		return decided{}, fmt.Errorf("replace the decision in the bucket %s that it is dead: %w", u.Results.Bucket(), err)
-	}
-	return decided{r, revision, true}, u.done(stepDecision)
-}
-
-// write puts a decision of ours down again, with another state. Who removed the key, or
-// wrote the same before an answer of the server was lost, had the last word.
+// write stores our decision again, with another state. If the revision no longer matches, somebody removed the key,
+// or an earlier try arrived whose answer was lost. Either counts.
 func (u *Upstream) write(ctx context.Context, c Claim, d *decided) error {
-	revision, err := u.put(ctx, u.Results, c.key(), d.Record, d.revision)
-	if err != nil && !isOlder(err) {
+	revision, err := u.put(ctx, c.key(), d.Record, d.revision)
+	if err != nil && !IsOlder(err) {
 		return fmt.Errorf("note its state in the bucket %s: %w", u.Results.Bucket(), err)
 	}
 	d.revision = revision
 	return nil
 }
 
-// superseded keeps what came second, where people see it.
+// superseded keeps an outcome that came second, for people. A message that another agent holds stays on the stream.
 func (u *Upstream) superseded(ctx context.Context, c Claim, a Answer, d decided) (Fate, error) {
 	a.By = d.Agent
-	if _, err := u.put(ctx, u.Results, message.SupersededKey(c.ID, c.Agent), a, whatever); err != nil {
+	if _, err := u.put(ctx, message.SupersededKey(c.ID, c.Agent), a, whatever); err != nil {
 		return Fate{}, fmt.Errorf("keep it as superseded by that of %s: %w", d.By(), err)
 	}
 	if err := u.done(stepSuperseded); err != nil {
 		return Fate{}, err
 	}
-	// Its text counts for an answer until it is gone, unless it is that of the decision,
-	// which this agent made about another entry.
-	if d.Agent != inJSON(c.Agent) || d.Outcome != WasAnswered {
-		if err := u.remove(ctx, u.Results, message.AnswerKey(c.ID, c.Agent)); err != nil {
-			return Fate{}, fmt.Errorf("remove the text of what came second: %w", err)
-		}
+	fate := Fate{Outcome: Superseded, Decision: d.Record}
+	if d.isOpen {
+		return fate, u.done(stepSettled)
 	}
-	if err := u.done(stepCleared); err != nil {
-		return Fate{}, err
-	}
-	return u.finish(ctx, c, ackAnswered, Fate{Outcome: Superseded, Decision: d.Record})
+	return u.finish(ctx, c, ackAnswered, fate)
 }
 
-// finish takes the message off the stream, and forgets what is known of it.
+// finish takes the message off the stream, and forgets what became of its reply.
 func (u *Upstream) finish(ctx context.Context, c Claim, say string, f Fate) (_ Fate, err error) {
-	if c.Copy > 1 {
-		if err := u.forget(ctx, c); err != nil {
-			return Fate{}, err
-		}
-	}
 	if f.Left, err = u.acknowledge(ctx, c, say); err != nil {
 		return Fate{}, err
 	}

@@ -27,7 +27,7 @@ type telling struct {
 func tellings() map[string]telling {
 	return map[string]telling{
 		"answer": {
-			steps: []step{stepText, stepDecision, stepReply, stepReplyState, stepSettled},
+			steps: []step{stepDecision, stepReply, stepReplyState, stepSettled},
 			call: func(ctx context.Context, u *Upstream, c Claim) error {
 				_, err := u.Answer(ctx, c, done("it is done"))
 				return err
@@ -60,10 +60,9 @@ func tellings() map[string]telling {
 			},
 		},
 		"superseded": {
-			steps: []step{stepText, stepSuperseded, stepCleared, stepSettled},
+			steps: []step{stepSuperseded, stepSettled},
 			before: func(w *world, c Claim) {
-				c.Agent = "zero"
-				_, err := w.agent().Answer(fleet.Context(w.t), c, done("first"))
+				_, err := w.agent().Answer(fleet.Context(w.t), w.by("zero", c), done("first"))
 				require.NoError(w.t, err)
 			},
 			call: func(ctx context.Context, u *Upstream, c Claim) error {
@@ -78,16 +77,15 @@ func tellings() map[string]telling {
 			},
 		},
 		"given back": {
-			steps: []step{stepCounted, stepSettled},
+			steps: []step{stepFreed, stepSettled},
 			call: func(ctx context.Context, u *Upstream, c Claim) error {
 				_, err := u.GiveBack(ctx, c, 0)
 				return err
 			},
 			after: func(w *world, c Claim) {
-				n, err := w.agent().GivenBack(fleet.Context(w.t), c.ID, c.Seq)
-				require.NoError(w.t, err)
-				assert.Equal(w.t, 1, n)
-				assert.EqualValues(w.t, 2, w.pull(c.ID, "two").Copy)
+				again := w.taken(w.pull(c.ID, "two"))
+				assert.EqualValues(w.t, 2, again.Copy)
+				assert.Equal(w.t, 1, again.Attempt)
 				assert.EqualValues(w.t, 1, w.left())
 			},
 		},
@@ -260,15 +258,19 @@ func (w *world) connected() {
 func TestManyAgentsFinishAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, fleet.Start(t))
-	c := w.message("job", "")
+	c := w.pull(w.sent("job"), "")
 	const agents = 8
 	fates, errs := make(chan Fate, agents), make(chan error, agents)
 	for n := range agents {
 		go func() {
 			mine := c
-			mine.Agent = string(rune('a' + n))
+			mine.Agent, mine.Copy = string(rune('a'+n)), uint64(2+n)
 			u, err := Open(fleet.Context(t), w.js, stream)
+			var s Standing
 			if err == nil {
+				s, err = u.Take(fleet.Context(t), mine)
+			}
+			if mine.Lease = s.Lease; err == nil {
 				var f Fate
 				f, err = u.Answer(fleet.Context(t), mine, done("by "+mine.Agent))
 				fates <- f
@@ -358,9 +360,8 @@ func TestABucketIsGone(t *testing.T) {
 		assert.Contains(t, err.Error(), "`heartbeat-nats setup --stream WORK` makes it")
 	}
 	assert.EqualValues(t, 1, w.left())
-	_, err := w.js.CreateKeyValue(fleet.Context(t), jetstream.KeyValueConfig{Bucket: message.Bucket(stream)})
-	require.NoError(t, err)
-	_, err = u.Answer(fleet.Context(t), c, done("it is done"))
+	w.makeBucket(message.Bucket(stream))
+	_, err := u.Answer(fleet.Context(t), c, done("it is done"))
 	require.NoError(t, err)
 	assert.Zero(t, w.left())
 }

@@ -20,52 +20,51 @@ import (
 )
 
 const (
-	// FileName is the ledger, and LockName the lock, both beside the inbox.
+	// FileName is the ledger, and LockName its lock. Both lie beside the inbox.
 	FileName = ".nats-agent.json"
 	LockName = ".nats-lock"
 
 	version = 1
-	// maxFile bounds the ledger: one claim with the longest payload that a server takes, or
-	// [Max] with short ones.
+	// maxFile limits the ledger, in bytes: one claim with the longest payload, or [Max] claims with short ones.
 	maxFile = 128 << 20
 	// Max is how many messages one agent may hold.
 	Max = 1000
-	// lockPatience covers the moment in which another agent is about to end.
+	// lockPatience covers the moment in which another agent ends.
 	lockPatience = 50 * time.Millisecond
 )
 
-// Binding says whose inbox it is.
+// Binding says which agent works on the inbox, and for what.
 type Binding struct {
 	Agent   string `json:"agent"`
 	Stream  string `json:"stream"`
 	Subject string `json:"subject"`
 }
 
-// Ledger is an open ledger. Its methods may be called from several goroutines.
+// Ledger is an open ledger. Several goroutines may use it.
 type Ledger struct {
 	path string
 	lock *disk.Lock
 
 	mu     sync.Mutex
 	state  state
-	behind bool // the file has claims that are forgotten
+	behind bool // the file still has forgotten claims
 }
 
-// state is what the file holds.
+// state is the content of the file.
 type state struct {
 	Version int `json:"v"`
 	Binding
-	// Inbox is the base name of the queue file, and Lock the lock's file: a ledger that
-	// came with a copy of the directory names another one.
+	// Inbox is the base name of the queue file. Lock identifies the lock file: a ledger that was copied with its
+	// directory names the old one.
 	Inbox  string  `json:"inbox"`
 	Lock   string  `json:"lock"`
 	Claims []Claim `json:"claims"`
-	// Launcher is the one that the agent started last.
+	// Launcher is the last one that the agent started.
 	Launcher *Launcher `json:"launcher,omitempty"`
 }
 
-// Launcher is a process that the agent started, which outlives it where it is killed. Boot,
-// Namespace and Start tell it from others with its number: see package machine.
+// Launcher is a process that the agent started, and that outlives a killed agent. Boot, Namespace and Start tell it
+// from other processes with its number: see package machine.
 type Launcher struct {
 	PID       int    `json:"pid"`
 	Boot      string `json:"boot,omitempty"`
@@ -76,9 +75,8 @@ type Launcher struct {
 // ErrBusy says that another agent works on the inbox.
 var ErrBusy = errors.New("another agent works on this inbox")
 
-// Open takes the lock of an inbox and reads its ledger. The error matches [ErrBusy] if
-// another agent has the lock, and says what to do where the ledger is another agent's, came
-// from elsewhere, or cannot be read.
+// OpenLedger takes the lock of an inbox and reads its ledger. The error matches [ErrBusy] if another agent has the
+// lock. It says what to do if the ledger is another agent's, was copied here, or cannot be read.
 func OpenLedger(inbox string, b Binding) (_ *Ledger, err error) {
 	dir := filepath.Dir(inbox)
 	l := &Ledger{path: filepath.Join(dir, FileName)}
@@ -156,8 +154,8 @@ func (s *state) check(mine state) error {
 	}
 	seen := map[string]bool{}
 	for _, c := range s.Claims {
-		if c.Entry == "" || c.Ack == "" || seen[c.Entry] {
-			return fmt.Errorf("has a message without an entry or an address, or one twice: %s", remove)
+		if c.ID == "" || c.Entry == "" || c.Ack == "" || c.Stream != mine.Stream || seen[c.Entry] {
+			return fmt.Errorf("has a message without an id, an entry or an address, one of another stream, or one twice: %s", remove)
 		}
 		seen[c.Entry] = true
 	}
@@ -167,8 +165,7 @@ func (s *state) check(mine state) error {
 // Identity tells this ledger from every other on this machine.
 func (l *Ledger) Identity() string { return l.lock.Identity() }
 
-// IsHere reports whether the agent whose ledger has that identity works on the inbox of that
-// path, or did so last, on this machine.
+// IsHere reports whether the agent with this ledger identity was the last to work on the inbox, on this machine.
 func IsHere(inbox, identity string) bool {
 	lock, err := disk.OpenRead(filepath.Join(filepath.Dir(inbox), LockName))
 	if err != nil {
@@ -178,14 +175,14 @@ func IsHere(inbox, identity string) bool {
 	return identity != "" && lock.Identity() == identity
 }
 
-// All are the claims, the oldest first.
+// All returns the claims, the oldest first.
 func (l *Ledger) All() []Claim {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.state.Claims)
 }
 
-// Get is the claim of an entry.
+// Get returns the claim of an entry.
 func (l *Ledger) Get(entry string) (Claim, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -195,15 +192,14 @@ func (l *Ledger) Get(entry string) (Claim, bool) {
 	return Claim{}, false
 }
 
-// Len is how many messages the agent holds.
+// Len returns how many messages the agent holds.
 func (l *Ledger) Len() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.state.Claims)
 }
 
-// Put adds a claim, or replaces the one of the same entry. After nil it survives a power
-// loss; after an error nothing has changed.
+// Put adds or replaces the claim of an entry. After nil it survives a power loss; after an error nothing changed.
 func (l *Ledger) Put(c Claim) error {
 	return l.change("note that the agent holds "+strconv.Quote(c.ID), func(s *state) error {
 		if i := s.index(c.Entry); i >= 0 {
@@ -218,8 +214,7 @@ func (l *Ledger) Put(c Claim) error {
 	})
 }
 
-// Update changes a claim. It does nothing if there is none, or if f changes nothing. It is
-// durable as [Ledger.Put] is.
+// Update changes a claim, durably as [Ledger.Put] does, unless there is none or f changes nothing.
 func (l *Ledger) Update(entry string, f func(*Claim)) error {
 	c, there := l.Get(entry)
 	was := c
@@ -234,7 +229,7 @@ func (l *Ledger) Update(entry string, f func(*Claim)) error {
 	})
 }
 
-// Drop forgets a claim: nothing is owed any more. It is no error if there is none.
+// Drop removes a claim once nothing is owed. A missing claim is no error.
 func (l *Ledger) Drop(entry string) error {
 	if _, there := l.Get(entry); !there {
 		return nil
@@ -245,9 +240,8 @@ func (l *Ledger) Drop(entry string) error {
 	})
 }
 
-// Forget is [Ledger.Drop] for a claim that is settled upstream. The file follows with the
-// next change, or with Flush: settling it once more after a kill changes nothing, and a
-// write of its own is what an agent that answers quickly would wait for most.
+// Forget is [Ledger.Drop] for a claim that is settled upstream. The file follows with the next change or with
+// Flush. Settling again after a kill changes nothing, and an extra write is what a fast agent would wait for most.
 func (l *Ledger) Forget(entry string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -256,7 +250,7 @@ func (l *Ledger) Forget(entry string) {
 	l.behind = l.behind || len(l.state.Claims) < before
 }
 
-// Flush has the file follow what is forgotten.
+// Flush removes forgotten claims from the file.
 func (l *Ledger) Flush() error {
 	l.mu.Lock()
 	behind := l.behind
@@ -267,14 +261,14 @@ func (l *Ledger) Flush() error {
 	return l.change("note that what is settled is no longer held", func(*state) error { return nil })
 }
 
-// Launcher is the launcher that was noted last, nil for none.
+// Launcher returns the last noted launcher, or nil.
 func (l *Ledger) Launcher() *Launcher {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.state.Launcher
 }
 
-// Launched notes a launcher. It is durable as [Ledger.Put] is.
+// Launched notes a launcher. It is as durable as [Ledger.Put].
 func (l *Ledger) Launched(by Launcher) error {
 	return l.change("note which launcher the agent started", func(s *state) error {
 		s.Launcher = &by
@@ -316,8 +310,7 @@ func (l *Ledger) write(s state) error {
 	return nil
 }
 
-// Close lets another agent work on the inbox. What cannot be written is settled once more by
-// that one.
+// Close lets another agent work on the inbox. That agent settles again what could not be removed from the file.
 func (l *Ledger) Close() error { return errors.Join(l.Flush(), l.lock.Release()) }
 
 func (s *state) index(entry string) int {

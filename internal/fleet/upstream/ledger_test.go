@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"heartbeat/internal/disk"
+	"heartbeat/internal/fleet/message"
 	"heartbeat/internal/fleet/upstream"
 	"heartbeat/internal/testing/crash"
 )
@@ -20,7 +21,8 @@ import (
 var mine = upstream.Binding{Agent: "one", Stream: "WORK", Subject: "work.>"}
 
 func claim(id string) upstream.Claim {
-	return upstream.Claim{Agent: "one", ID: id, Entry: id, Stream: "WORK", Seq: 7, Subject: "work.a", Ack: "$JS.ACK.x", Copy: 1, Appended: 1, At: time.Unix(1, 0).UTC()}
+	m := message.Message{ID: id, Entry: id, Stream: "WORK", Seq: 7, Subject: "work.a", Ack: "$JS.ACK.x", Copy: 1}
+	return upstream.Claim{Message: m, Agent: "one", Appended: 1, At: time.Unix(1, 0).UTC()}
 }
 
 func open(t *testing.T, inbox string) *upstream.Ledger {
@@ -128,7 +130,8 @@ func TestALedgerThatIsNotOurs(t *testing.T) {
 		{"{", "unexpected end"},
 		{strings.Replace(string(whole), `"v":1`, `"v":2`, 1), "has version 2"},
 		{strings.Replace(string(whole), `"lock":"`, `"lock":"9`, 1), "came with a copy"},
-		{strings.Replace(string(whole), `"claims":null`, `"claims":[{"id":"a"}]`, 1), "without an entry"},
+		{strings.Replace(string(whole), `"claims":null`, `"claims":[{"id":"a"}]`, 1), "without an id, an entry or an address"},
+		{strings.Replace(string(whole), `"claims":null`, `"claims":[{"id":"a","entry":"a","ack":"a","stream":"OTHER"}]`, 1), "of another stream"},
 	} {
 		require.NotEqual(t, string(whole), c.content)
 		require.NoError(t, os.WriteFile(path, []byte(c.content), 0o600))

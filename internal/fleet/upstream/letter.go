@@ -13,8 +13,8 @@ import (
 	"heartbeat/internal/words"
 )
 
-// Headers of a dead letter, besides those of a reply, [message.HeaderReply] and
-// [message.HeaderAgain]. Its body is the message's payload.
+// Headers of a dead letter, besides a reply's, [message.HeaderReply] and [message.HeaderAgain]. Its body is the
+// payload.
 const (
 	HeaderSubject  = "Heartbeat-Subject"  // the message's own
 	HeaderSeq      = "Heartbeat-Seq"      // its sequence in the stream
@@ -30,27 +30,23 @@ const (
 	maxHistory = 50
 	maxLine    = 1 << 10
 	maxDetail  = 4 << 10
-	// maxHeader is how long headers get by the history: a server takes 64 KiB.
+	// maxHeader limits all headers, in bytes. A server takes 64 KiB.
 	maxHeader = 40 << 10
 )
 
 // Dead makes a dead letter of the claim's message.
-func (u *Upstream) Dead(ctx context.Context, c Claim, l Letter) (Fate, error) {
-	fate, err := u.dead(ctx, c, l)
-	if err != nil {
-		return Fate{}, fmt.Errorf("make a dead letter of message %s (%s): %w; it stays set aside here, and it will be told again", c.name(), words.Brief(l.Reason), u.refused(err))
+func (u *Upstream) Dead(ctx context.Context, c Claim, l Letter) (fate Fate, err error) {
+	if fate, err = u.dead(ctx, c, l); err != nil {
+		err = fmt.Errorf("make a dead letter of message %s (%s): %w; it stays set aside here, and it will be told again", c.name(), words.Brief(l.Reason), u.refused(err))
 	}
-	return fate, nil
+	return fate, err
 }
 
 func (u *Upstream) dead(ctx context.Context, c Claim, l Letter) (Fate, error) {
-	if err := c.check(u.stream); err != nil {
-		return Fate{}, err
-	}
 	l.Settled = l.of(c, WasDead)
 	r := u.record(c, l.Settled)
 	r.LetterState = Sending
-	d, err := u.decide(ctx, c, r)
+	d, err := u.decide(ctx, c, r, nil)
 	if err != nil {
 		return Fate{}, err
 	}
@@ -73,8 +69,8 @@ func (u *Upstream) dead(ctx context.Context, c Claim, l Letter) (Fate, error) {
 	return u.finish(ctx, c, term(l.Reason), Fate{Outcome: WasDead, Decision: d.Record})
 }
 
-// publishLetter puts the letter into its stream, once: the server drops the second of an
-// id within its window, and refuses one for a subject that has a letter already.
+// publishLetter puts the letter into its stream once. The server drops a second letter with the same id within its
+// window, and refuses one for a subject that already has a letter.
 func (u *Upstream) publishLetter(ctx context.Context, c Claim, l Letter) error {
 	m := letterOf(c, l, int(min(2*maxHeader, u.js.Conn().MaxPayload())/2))
 	if int64(m.Size()) > u.js.Conn().MaxPayload() {
@@ -88,9 +84,9 @@ func (u *Upstream) publishLetter(ctx context.Context, c Claim, l Letter) error {
 	m.Header.Set(message.HeaderMsgID, c.key()+"~"+strconv.Itoa(c.Again))
 	err := u.publish(ctx, m, jetstream.WithExpectStream(message.Dead(u.stream)), jetstream.WithExpectLastSequencePerSubject(0))
 	switch {
-	case isThere(err) && c.Again == 0:
-		err = nil // of a life that was killed before it could note that
-	case isThere(err): // or the letter from before it was requeued
+	case IsOlder(err) && c.Again == 0:
+		err = nil // a life that was killed before it could note that
+	case IsOlder(err): // or the letter from before the requeue
 		m.Header.Del(jetstream.ExpectedLastSubjSeqHeader)
 		err = u.publish(ctx, m, jetstream.WithExpectStream(message.Dead(u.stream)))
 	}
@@ -110,13 +106,7 @@ func (u *Upstream) publish(ctx context.Context, m *nats.Msg, opts ...jetstream.P
 	return err
 }
 
-func isThere(err error) bool {
-	var refused *jetstream.APIError
-	return errors.As(err, &refused) && (refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
-		refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
-}
-
-// letterOf makes the message of a letter, whose headers get about as long as room says.
+// letterOf makes the message of a letter. Its headers take about room bytes.
 func letterOf(c Claim, l Letter, room int) *nats.Msg {
 	m := nats.NewMsg(message.DeadSubject(c.Stream, c.ID))
 	m.Data = l.Payload

@@ -9,7 +9,7 @@ import (
 	"heartbeat/internal/money/price"
 )
 
-// Word is a word for an outcome in the bucket of results.
+// Word names an outcome in the bucket of results.
 type Word string
 
 // The outcomes. A decision has one of the first two.
@@ -22,37 +22,37 @@ const (
 // State says how far a reply or a dead letter has come.
 type State string
 
-// The states. A reply that is Sending belongs to an agent that lives, or was killed: the
-// next life of that agent makes it InDoubt, since it cannot know whether it went out.
+// The states. A reply that is Sending belongs to an agent that lives or was killed. The next life of that agent
+// makes it InDoubt, since it cannot know whether the reply went out.
 const (
 	NoReply State = "none"    // the message names no subject
-	Sending State = "sending" // it is about to be sent
+	Sending State = "sending" // about to be sent
 	Sent    State = "sent"    // the server took it
-	InDoubt State = "doubt"   // it may have been sent or not, and is not sent again
+	InDoubt State = "doubt"   // it may have been sent, and is not sent again
 	Refused State = "refused" // the server, or this package, does not publish to that subject
 	Kept    State = "kept"    // the dead letter is in its stream
-	// Requeued is of a dead letter whose message was sent again, and is not decided yet.
+	// Requeued means that the dead letter's message was sent again and is not decided yet.
 	Requeued State = "requeued"
 )
 
-// Settled is what a decision and the text of an outcome both say.
+// Settled is what a decision and the text of an outcome have in common.
 type Settled struct {
 	ID      string `json:"id"`
 	Agent   string `json:"agent"`
 	EntryID string `json:"entry_id,omitempty"`
-	// Again is [Claim.Again]: a decision that it is dead counts until it is requeued.
+	// Again is [Claim.Again]. A decision that the message is dead counts until the message is requeued.
 	Again     int       `json:"again,omitempty"`
 	Outcome   Word      `json:"outcome"`
 	Reason    string    `json:"reason,omitempty"` // of a dead letter: an [inbox.Reason], or "max deliver"
 	Bytes     int64     `json:"bytes,omitempty"`  // of the reply
-	Attempts  int       `json:"attempts"`         // deliveries to a session, 0 if it never came to one
+	Attempts  int       `json:"attempts"`         // deliveries to a session, 0 if none
 	SessionID string    `json:"session_id,omitempty"`
-	At        time.Time `json:"at"` // by the agent's clock, which nothing is decided by
+	At        time.Time `json:"at"` // by the agent's clock; nothing depends on it
 	price.Fields
 }
 
-// Record is the decision about a message: the value under [message.Key] in the bucket of
-// results. It has no text, so that every agent may read it; the text is an [Answer].
+// Record is the decision about a message: the value under [message.Key] in the bucket of results. It has no text,
+// so that every agent may read it; the text is in an [Answer].
 type Record struct {
 	Settled
 	// Life tells a decision of this run of the agent from one before a kill.
@@ -65,35 +65,29 @@ type Record struct {
 	LetterState State  `json:"letter_state,omitempty"`
 }
 
-// ParseRecord reads a decision.
-func ParseRecord(value []byte) (Record, error) {
+// ParseRecord reads a decision. It fails unless the outcome is answered or dead.
+func ParseRecord(value []byte) (*Record, error) {
 	var r Record
 	if err := json.Unmarshal(value, &r); err != nil {
-		return r, fmt.Errorf("read a decision: %w", err)
+		return nil, fmt.Errorf("read a decision: %w", err)
 	}
 	if r.Outcome != WasAnswered && r.Outcome != WasDead {
-		return r, fmt.Errorf("read a decision: its outcome is %q", r.Outcome)
+		return nil, fmt.Errorf("read a decision: its outcome is %q", r.Outcome)
 	}
-	return r, nil
+	return &r, nil
 }
 
-// inJSON is what a name becomes that is not UTF-8. What is decided by is the key, which has
-// each byte.
-func inJSON(name string) string { return string([]rune(name)) }
-
-// holds says whether a message that was requeued so often is decided by it.
+// holds reports whether the decision counts for a message that was requeued again times.
 func (r Record) holds(again int) bool { return r.Outcome != WasDead || r.Again >= again }
 
-// Answer is the text of an outcome: the value under [message.AnswerKey], or under
-// [message.SupersededKey] if somebody else was first.
+// Answer is the text of an outcome, under [message.AnswerKey], or [message.SupersededKey] if it came second.
 type Answer struct {
 	Settled
-	Detail string `json:"detail,omitempty"` // of a dead letter: what failed, as far as it is known
+	Detail string `json:"detail,omitempty"` // of a dead letter: what failed, if known
 	Reply  string `json:"reply"`            // of an answer, any length
-	// Object names the reply in [message.Replies] if it is too long for a message: then
-	// Reply is empty.
+	// Object names the reply in [message.Replies] if it is too long for a message. Reply is empty then.
 	Object string `json:"object,omitempty"`
-	// By is the agent that was first, if that was another.
+	// By is the agent that was first, if it was another.
 	By string `json:"by,omitempty"`
 }
 
@@ -106,7 +100,7 @@ func ParseAnswer(value []byte) (Answer, error) {
 	return a, nil
 }
 
-// Answered is the outcome of an entry that was answered.
+// Answered returns the outcome of an entry that was answered.
 func Answered(r inbox.Result) Answer {
 	return Answer{
 		Settled: Settled{Attempts: r.Attempt, SessionID: r.SessionID, At: r.AcknowledgedAt, Fields: r.Fields},
@@ -114,20 +108,18 @@ func Answered(r inbox.Result) Answer {
 	}
 }
 
-// Letter is a dead letter with what somebody needs to try it again.
+// Letter is a dead letter with what it takes to try the message again.
 type Letter struct {
 	Answer
-	// Payload is what the message had. The letter of an inbox knows its text alone, and
-	// not even that if it was too long for a line.
+	// Payload is the message's. The inbox's dead letter has only the text, and none that was too long for a line.
 	Payload []byte
-	// Headers are lines NAME:VALUE that the message had from its sender.
+	// Headers are the sender's own headers as lines NAME:VALUE.
 	Headers [][]byte
-	// History has a line for what happened to the message, in order. The first 50 are
-	// sent, 1 KB of each, and 40 KB of all.
+	// History says what happened to the message, a line each. The first 50 are sent, 1 KB of each and 40 KB of all.
 	History []string
 }
 
-// Failed is the dead letter of an entry.
+// Failed returns the dead letter of an entry.
 func Failed(d inbox.DeadLetter) Letter {
 	l := Letter{
 		Answer: Answer{Settled: Settled{
@@ -141,21 +133,24 @@ func Failed(d inbox.DeadLetter) Letter {
 	return l
 }
 
-// By is who decided, in a sentence: an agent, or somebody whose decision is no longer kept.
+// By says in a sentence who decided: an agent, a person, or somebody whose decision is no longer kept.
 func (r Record) By() string {
-	if r.Agent == "" {
+	switch {
+	case r.Agent == "":
 		return "somebody whose result is no longer kept"
+	case r.Reason == Canceled:
+		return "a person"
 	}
 	return "agent " + r.Agent
 }
 
-// Fate is what a message came to upstream.
+// Fate is what became of a message upstream.
 type Fate struct {
 	// Outcome is what this agent's outcome counts as.
 	Outcome Word
-	// Decision is the one that counts; another agent's if this one was [Superseded].
+	// Decision is the one that counts. It is another agent's if Outcome is [Superseded].
 	Decision Record
-	// Left is a sentence if the message could not be taken off the stream, and need not
-	// be: the stream was recreated, or its consumer, which will hand it out as known.
+	// Left is a sentence if the message could not be taken off the stream and need not be: the stream or its
+	// consumer was made anew. A new consumer hands the message out again, and its agent finds it settled.
 	Left string
 }

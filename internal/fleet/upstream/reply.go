@@ -16,14 +16,12 @@ import (
 const (
 	HeaderAgent = "Heartbeat-Agent"
 	HeaderEntry = "Heartbeat-Entry"
-	// HeaderObject names the text in [message.Replies] if it is too long for a message; the
-	// body is empty then.
+	// HeaderObject names the text in [message.Replies] if it is too long for a message. The body is empty then.
 	HeaderObject = "Heartbeat-Object"
 	HeaderBytes  = "Heartbeat-Bytes" // the text's length
 )
 
-// reply sends the answer to who asked, at most once over all lives of the agent, and notes
-// what became of it.
+// reply sends the answer to whoever asked, at most once over all lives of the agent, and notes what became of it.
 func (u *Upstream) reply(ctx context.Context, c Claim, a Answer, text string, d *decided) error {
 	if d.ReplyState != Sending {
 		return nil
@@ -50,8 +48,7 @@ func (u *Upstream) reply(ctx context.Context, c Claim, a Answer, text string, d 
 	return u.done(stepReplyState)
 }
 
-// send publishes the reply. Once that was tried it is in doubt until the server says that
-// everything before came through.
+// send publishes the reply. From the first try, it is in doubt until the server confirms everything sent before.
 func (u *Upstream) send(ctx context.Context, c Claim, a Answer, text string) (State, error) {
 	if !u.mayReply(c.Reply) {
 		u.replies.Store(c.key(), Refused)
@@ -81,7 +78,7 @@ func (u *Upstream) send(ctx context.Context, c Claim, a Answer, text string) (St
 		return "", fmt.Errorf("send its reply to %s: %w; whether it came through is not known, so that it is not sent again", c.Reply, err)
 	}
 	state := Sent
-	// Whether the server's last refusal was of this subject, which nobody else publishes to.
+	// Nobody else publishes to this subject, so a refusal that names it is about this reply.
 	if last := nc.LastError(); errors.Is(last, nats.ErrPermissionViolation) && strings.Contains(last.Error(), strconv.Quote(c.Reply)) {
 		state = Refused
 	}
@@ -89,8 +86,7 @@ func (u *Upstream) send(ctx context.Context, c Claim, a Answer, text string) (St
 	return state, nil
 }
 
-// mayReply keeps an agent from publishing for a producer what that could not itself: to the
-// server, to the buckets, to the dead letters.
+// mayReply keeps a producer from having an agent publish for it to the server, the buckets or the dead letters.
 func (u *Upstream) mayReply(subject string) bool {
 	if strings.HasPrefix(subject, "_hb.") {
 		return message.CanPublish(subject) && strings.HasPrefix(subject, message.ReplySubject(u.stream, ""))

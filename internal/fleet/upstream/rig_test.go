@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,8 +38,7 @@ func newWorld(t testing.TB, s *fleet.Server) *world {
 	ctx := fleet.Context(t)
 	w.makeStream()
 	for _, name := range []string{message.Bucket(stream), message.Agents(stream)} {
-		_, err := w.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: name})
-		require.NoError(t, err)
+		w.makeBucket(name)
 	}
 	_, err := w.js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: message.Replies(stream)})
 	require.NoError(t, err)
@@ -49,6 +49,17 @@ func newWorld(t testing.TB, s *fleet.Server) *world {
 	require.NoError(t, err)
 	w.flush()
 	return w
+}
+
+func (w *world) makeBucket(name string) {
+	kv, err := w.js.CreateKeyValue(fleet.Context(w.t), jetstream.KeyValueConfig{Bucket: name})
+	require.NoError(w.t, err)
+	status, err := kv.Status(fleet.Context(w.t))
+	require.NoError(w.t, err)
+	config := status.(*jetstream.KeyValueBucketStatus).StreamInfo().Config
+	config.AllowAtomicPublish, config.AllowMsgTTL = true, true
+	_, err = w.js.UpdateStream(fleet.Context(w.t), config)
+	require.NoError(w.t, err)
 }
 
 func (w *world) makeStream() {
@@ -63,13 +74,31 @@ func (w *world) makeStream() {
 func (w *world) flush() { require.NoError(w.t, w.nc.FlushTimeout(time.Minute)) }
 
 // message sends one and returns it as the agent claims it.
-func (w *world) message(id, agent string) Claim {
+func (w *world) message(id, agent string) Claim { return w.taken(w.pull(w.sent(id), agent)) }
+
+func (w *world) sent(id string) string {
 	m := nats.NewMsg(subject)
 	m.Header.Set(message.HeaderID, id)
 	m.Data = []byte("please do " + id)
 	_, err := w.js.PublishMsg(fleet.Context(w.t), m)
 	require.NoError(w.t, err)
-	return w.pull(id, agent)
+	return id
+}
+
+// taken is the claim with its lease.
+func (w *world) taken(c Claim) Claim {
+	c.Taken = time.Now()
+	s, err := w.agent().Take(fleet.Context(w.t), c)
+	require.NoError(w.t, err)
+	require.NotZero(w.t, s.Lease, "%+v", s)
+	c.Lease, c.Attempt = s.Lease, s.Attempt
+	return c
+}
+
+// by is the claim of another agent that was handed out a newer copy.
+func (w *world) by(agent string, c Claim) Claim {
+	c.Agent, c.Copy = agent, c.Copy+1
+	return w.taken(c)
 }
 
 func (w *world) pull(id, agent string) Claim {
@@ -77,13 +106,12 @@ func (w *world) pull(id, agent string) Claim {
 	require.NoError(w.t, err)
 	m, err := con.Next(jetstream.FetchMaxWait(time.Minute))
 	require.NoError(w.t, err)
-	meta, err := m.Metadata()
+	c := Claim{Agent: agent}
+	c.Message, err = message.Of(m)
 	require.NoError(w.t, err)
-	return Claim{
-		Stream: stream, Seq: meta.Sequence.Stream, Subject: m.Subject(), Ack: m.Reply(),
-		Reply: message.ReplySubject(stream, "r"+strconv.FormatUint(meta.Sequence.Stream, 10)),
-		Copy:  meta.NumDelivered, ID: id, Entry: id, Agent: agent,
-	}
+	c.ID, c.Entry, c.Data, c.Headers = id, message.EntryID(id, 0), nil, nil
+	c.Reply = message.ReplySubject(stream, "r"+strconv.FormatUint(c.Seq, 10))
+	return c
 }
 
 // agent is a life of an agent; the next one is another.
@@ -113,8 +141,10 @@ func (w *world) replied() []*nats.Msg {
 	}
 }
 
-// results are the keys of the bucket of results.
-func (w *world) results() []string { return w.keys(message.Bucket(stream)) }
+// results are the keys of the bucket of results, without leases.
+func (w *world) results() []string {
+	return slices.DeleteFunc(w.keys(message.Bucket(stream)), func(key string) bool { return strings.HasPrefix(key, "lease.") })
+}
 
 func (w *world) keys(bucket string) []string {
 	kv, err := w.js.KeyValue(fleet.Context(w.t), bucket)

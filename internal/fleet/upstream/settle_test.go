@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -37,7 +38,7 @@ func TestAnswer(t *testing.T) {
 	steps := recorded(u)
 	fate, err := u.Answer(fleet.Context(t), c, done("it is done"))
 	require.NoError(t, err)
-	assert.Equal(t, []step{stepText, stepDecision, stepReply, stepReplyState, stepSettled}, *steps)
+	assert.Equal(t, []step{stepDecision, stepReply, stepReplyState, stepSettled}, *steps)
 	assert.Equal(t, WasAnswered, fate.Outcome)
 	assert.Empty(t, fate.Left)
 	assert.Equal(t, []string{"answer.job.one", "job"}, w.results())
@@ -62,7 +63,7 @@ func TestAnswerWithoutAReplySubject(t *testing.T) {
 	steps := recorded(u)
 	fate, err := u.Answer(fleet.Context(t), c, done("it is done"))
 	require.NoError(t, err)
-	assert.Equal(t, []step{stepText, stepDecision, stepSettled}, *steps)
+	assert.Equal(t, []step{stepDecision, stepSettled}, *steps)
 	assert.Equal(t, NoReply, fate.Decision.ReplyState)
 	assert.Empty(t, w.replied())
 	assert.Zero(t, w.left())
@@ -103,11 +104,9 @@ func TestTheSecondIsSuperseded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, fleet.Start(t))
 			first := w.message("job", "one")
-			other := first
-			other.Agent = "two"
 			_, err := w.agent().Answer(fleet.Context(t), first, done("first"))
 			require.NoError(t, err)
-			fate, err := second(w.agent(), other)
+			fate, err := second(w.agent(), late(first, "two"))
 			require.NoError(t, err)
 			assert.Equal(t, Superseded, fate.Outcome)
 			assert.Equal(t, "one", fate.Decision.Agent)
@@ -129,45 +128,74 @@ func TestGiveBack(t *testing.T) {
 	left, err := u.GiveBack(fleet.Context(t), c, 0)
 	require.NoError(t, err)
 	assert.Empty(t, left)
-	n, err := u.GivenBack(fleet.Context(t), "job", c.Seq)
-	require.NoError(t, err)
-	assert.Equal(t, 1, n)
-	again := w.pull("job", "two")
+	again := w.taken(w.pull("job", "two"))
 	assert.EqualValues(t, 2, again.Copy)
+	assert.Equal(t, 1, again.Attempt, "what is given back counts for no attempt")
 	_, err = u.GiveBack(fleet.Context(t), again, time.Millisecond)
 	require.NoError(t, err)
-	third := w.pull("job", "one")
-	n, err = u.GivenBack(fleet.Context(t), "job", c.Seq)
-	require.NoError(t, err)
-	assert.Equal(t, 2, n)
+	third := w.taken(w.pull("job", "one"))
+	assert.Equal(t, 1, third.Attempt)
 	_, err = u.Answer(fleet.Context(t), third, done("at last"))
 	require.NoError(t, err)
-	assert.Empty(t, w.keys(message.Agents(stream)), "the count goes with the message")
+	assert.Zero(t, w.left())
 }
 
-func TestWhatIsSettledElsewhereIsNotCounted(t *testing.T) {
+// late is the claim of an agent that had the message before.
+func late(c Claim, agent string) Claim {
+	c.Agent, c.Lease = agent, 1
+	return c
+}
+
+// What is said about an old copy would take the message from the agent that has it now.
+func TestWhatIsWithAnotherAgentIsNotGivenBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, fleet.Start(t))
 	c := w.message("job", "one")
-	c.Agent = "zero"
-	_, err := w.agent().Answer(fleet.Context(t), c, done("first"))
+	other := w.by("two", c)
+	left, err := w.agent().GiveBack(fleet.Context(t), c, 0)
 	require.NoError(t, err)
-	c.Agent = "one"
-	_, err = w.agent().GiveBack(fleet.Context(t), c, 0)
+	assert.Equal(t, "it is with agent two by now", left)
+	fate, err := w.agent().Answer(fleet.Context(t), other, done("first"))
 	require.NoError(t, err)
-	assert.Empty(t, w.keys(message.Agents(stream)))
+	assert.Equal(t, WasAnswered, fate.Outcome)
+	left, err = w.agent().GiveBack(fleet.Context(t), c, 0)
+	require.NoError(t, err)
+	assert.Equal(t, "it was settled meanwhile", left)
 }
 
-func TestAMessageThatIsGivenBackVeryOften(t *testing.T) {
+// What an answer costs a server: a thousand agents pay for each message more.
+func TestTheMessagesOfAnAnswer(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, fleet.Start(t))
-	c := w.message("job", "one")
-	u := w.agent()
-	for range maxCopies + 2 {
-		require.NoError(t, u.count(fleet.Context(t), c))
-		require.NoError(t, u.count(fleet.Context(t), c)) // told again
-		c.Copy++
-	}
-	n, err := u.GivenBack(fleet.Context(t), "job", c.Seq)
+	nc, js := w.server.Connect(t)
+	u := w.agentOn(js)
+	u.patience = time.Hour
+	con, err := js.Consumer(fleet.Context(t), stream, message.Consumer(subject))
 	require.NoError(t, err)
-	assert.Equal(t, maxCopies+2, n, "none of these is an attempt")
+	cycle := func(id string) uint64 {
+		w.sent(id)
+		before := nc.Stats().OutMsgs
+		m, err := con.Next(jetstream.FetchMaxWait(time.Minute))
+		require.NoError(t, err)
+		is, err := message.Of(m)
+		require.NoError(t, err)
+		c := Claim{Message: is, Agent: "one", Taken: time.Now()}
+		s, err := u.Take(fleet.Context(t), c)
+		require.NoError(t, err)
+		c.Lease, c.Attempt = s.Lease, s.Attempt
+		fate, err := u.Answer(fleet.Context(t), c, done("it is done"))
+		require.NoError(t, err)
+		require.Equal(t, WasAnswered, fate.Outcome)
+		return nc.Stats().OutMsgs - before
+	}
+	assert.EqualValues(t, 7, cycle("first"), "it asks which stream that is")
+	assert.EqualValues(t, 6, cycle("second"), "one to pull, the lease, three of a batch, the acknowledgement")
+
+	require.NoError(t, nc.ForceReconnect())
+	insist(t, nc, nc.Flush)
+	assert.EqualValues(t, 7, cycle("third"), "another connection may be to a server with another stream")
+	long := *u.seen.Load()
+	long.asked = long.asked.Add(-u.patience)
+	u.seen.Store(&long)
+	assert.EqualValues(t, 7, cycle("fourth"), "somebody may have made the stream anew since")
 }

@@ -1,25 +1,22 @@
-// Package upstream is what an agent owes the stream: its ledger of the messages that it
-// holds, and how it tells what became of their entries: that one was answered, that it became
-// a dead letter, or that it was given back.
+// Package upstream is what an agent owes the stream: the ledger of the messages that it holds, and how it tells
+// what became of their entries. An entry is answered, becomes a dead letter, or is given back.
 //
-// The ledger is the file .nats-agent.json beside the inbox, and the lock .nats-lock keeps an
-// inbox to one agent. A claim is written, and synced, before its entry is appended, and dropped
-// once the server was told what became of the message. So whatever kills the agent, its next
-// start finds everything that it may owe.
+// The ledger is the file .nats-agent.json beside the inbox. The lock .nats-lock keeps an inbox to one agent. A
+// claim is written and synced before its entry is appended, and dropped once the server knows what became of the
+// message. So whatever kills the agent, its next start finds everything that it may owe.
 //
-// JetStream's acknowledgement is no fence: one of a stale copy is taken, too. Who was first
-// is therefore decided before it, by creating one key in the bucket of results. Whoever comes
-// back when that key is no longer kept finds the message off the stream, and decides nothing.
+// JetStream's acknowledgement is no fence, since the server takes one for a stale copy too. The fence is a
+// message's [Lease]: the agent takes it before a turn begins, and the decision ends it in the same step.
 //
-//	answered     text of the answer -> decision (Create) -> reply -> reply_state -> ack
-//	dead letter  decision (Create) -> dead letter -> letter_state -> term
-//	superseded   somebody else was first: kept under a key of its own -> ack, never a reply
-//	given back   count -> nak
+//	taken       lease (compare and set) -> claim in the ledger
+//	answered    text, decision, end of the lease (one batch) -> reply -> reply_state -> ack
+//	dead letter decision, end of the lease (one batch) -> dead letter -> letter_state -> term
+//	superseded  it is another agent's: kept under a key of its own, never a reply -> ack, if it is settled
+//	given back  lease to nobody -> nak
 //
-// Each step can be the last before a kill. The same call in the next life of the agent, with
-// the [Claim] that its ledger kept, goes on where the last one ended: there is one decision,
-// at most one reply, and one dead letter. An error means that the step was not confirmed;
-// the claim is to be kept and the call made again.
+// Any step can be the last before a kill. The agent's next life makes the same call with the [Claim] from its
+// ledger, and goes on where the last one ended: there is one decision, at most one reply, and one dead letter.
+// After an error the step is unconfirmed: keep the claim and call again.
 package upstream
 
 import (
@@ -28,7 +25,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -40,39 +39,43 @@ import (
 	"heartbeat/internal/words"
 )
 
-// patience is how long one step may take: a connection that is half open looks like a
-// server that thinks.
+// patience limits one step. A half-open connection looks like a server that thinks.
 const patience = 10 * time.Second
 
-// Upstream is a stream that is told of outcomes. It is safe for concurrent use, but by one
-// call at a time for one message.
+// Upstream tells a stream of outcomes. Calls may run concurrently, but not for the same message.
 type Upstream struct {
 	*setup.Layout
+	// Rest says for how long at least a message stays with the agent of its lease, although the server has handed
+	// out another copy. Without it, the message goes to whoever has the newest copy.
+	Rest func(ctx context.Context, l Lease, copy uint64) (time.Duration, error)
+
 	js       jetstream.JetStream
 	stream   string
 	life     string
-	keeps    time.Duration // for how long a decision is kept, 0 for ever
+	results  jetstream.Stream // below the bucket of results
+	fence    time.Duration    // how long it is known who settled a message, 0 for ever
+	keeps    time.Duration    // how long all else is kept, 0 for as long as that
 	patience time.Duration
-	// stop ends a call after a step, as a kill does, where a test asks for it.
+	// stop lets a test end a call after a step, as a kill does.
 	stop func(step) error
 
 	replies sync.Map // by key, a State: what became of a reply in this life, until it is written down
+	seen    atomic.Pointer[seen]
 }
 
-// step is one that a call may end after.
+// step is a point after which a kill may end a call.
 type step string
 
 const (
 	stepObject     step = "object"
-	stepText       step = "text"
+	stepLease      step = "lease"
 	stepDecision   step = "decision"
 	stepReply      step = "reply"
 	stepReplyState step = "reply state"
 	stepLetter     step = "letter"
 	stepLetterDone step = "letter state"
 	stepSuperseded step = "superseded"
-	stepCleared    step = "text removed"
-	stepCounted    step = "counted"
+	stepFreed      step = "freed"
 	stepSettled    step = "settled"
 )
 
@@ -82,88 +85,101 @@ func Open(ctx context.Context, js jetstream.JetStream, stream string) (*Upstream
 	if err != nil {
 		return nil, err
 	}
-	results, err := l.Results.Status(ctx)
+	results, err := js.Stream(ctx, "KV_"+l.Results.Bucket())
 	if err != nil {
 		return nil, fmt.Errorf("ask for how long results are kept: %w", err)
 	}
-	return &Upstream{Layout: l, js: js, stream: stream, life: nuid.Next(), keeps: results.TTL(), patience: patience}, nil
+	u := &Upstream{Layout: l, js: js, stream: stream, life: nuid.Next(), results: results, patience: patience}
+	u.fence = results.CachedInfo().Config.MaxAge
+	if keeps, own := setup.ResultsFor(&results.CachedInfo().Config); own {
+		u.keeps = keeps
+	}
+	return u, nil
 }
 
-// Known returns the decision about a message, or nil if there is none yet. A decision that
-// it is dead does not count for a message that was requeued since: again is [Claim.Again].
+// Known returns the decision about a message, or nil if there is none. again is [Claim.Again]: a decision that the
+// message is dead does not count after a later requeue.
 func (u *Upstream) Known(ctx context.Context, id string, again int) (*Record, error) {
 	r, _, err := u.decision(ctx, id)
-	switch {
-	case errors.Is(err, jetstream.ErrKeyNotFound):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("ask whether message %s was answered elsewhere: %w; it is asked again", Claim{ID: id}.name(), err)
-	case !r.holds(again):
+	if err != nil {
+		return nil, fmt.Errorf("ask whether message %s was answered elsewhere: %w; it is asked again", words.Brief(id), err)
+	}
+	if r == nil || !r.holds(again) {
 		return nil, nil
 	}
-	return &r, nil
+	return r, nil
 }
 
-// decision reads what was decided about a message.
-func (u *Upstream) decision(ctx context.Context, id string) (Record, uint64, error) {
-	value, revision, err := u.get(ctx, u.Results, message.Key(id))
-	if err != nil {
-		return Record{}, 0, fmt.Errorf("read its decision in the bucket %s: %w", u.Results.Bucket(), err)
+// decision reads the decision about a message, nil if there is none, and the revision that another one has to name.
+func (u *Upstream) decision(ctx context.Context, id string) (*Record, uint64, error) {
+	value, revision, err := u.read(ctx, message.Key(id))
+	if value == nil || err != nil {
+		return nil, revision, err
 	}
 	r, err := ParseRecord(value)
 	if err != nil {
-		return r, 0, fmt.Errorf("%w: look at the key %s of the bucket %s, and remove it if nothing of ours wrote it", err, message.Key(id), u.Results.Bucket())
+		return nil, 0, fmt.Errorf("%w: look at the key %s of the bucket %s, and remove it if nothing of ours wrote it", err, message.Key(id), u.Results.Bucket())
 	}
 	return r, revision, nil
 }
 
-// get is the value of a key.
-func (u *Upstream) get(ctx context.Context, in jetstream.KeyValue, key string) ([]byte, uint64, error) {
+// read returns the value of a key of the bucket of results, nil if there is none, and the revision that the next value
+// has to name: the one that the key has, or under which somebody removed it, or 0.
+func (u *Upstream) read(ctx context.Context, key string) (value []byte, revision uint64, err error) {
 	ctx, cancel := u.within(ctx)
 	defer cancel()
-	e, err := in.Get(ctx, key)
-	if err != nil {
-		return nil, 0, u.unanswered(err)
+	m, err := u.results.GetLastMsgForSubject(ctx, "$KV."+u.Results.Bucket()+"."+key)
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+		return nil, 0, nil
+	case err != nil:
+		return nil, 0, fmt.Errorf("read the key %s of the bucket %s: %w", key, u.Results.Bucket(), u.unanswered(err))
+	case m.Header.Get("KV-Operation") != "":
+		return nil, m.Sequence, nil
 	}
-	return e.Value(), e.Revision(), nil
+	return m.Data, m.Sequence, nil
 }
 
-// whatever is for a value that is written over whatever is there.
+// whatever makes put overwrite any revision.
 const whatever = math.MaxUint64
 
-// put writes the value of a key whose last revision is this one, 0 for none.
-func (u *Upstream) put(ctx context.Context, in jetstream.KeyValue, key string, v any, last uint64) (revision uint64, err error) {
-	value, err := json.Marshal(v)
+// put writes the value of a key of the bucket of results whose last revision is last, 0 for none.
+func (u *Upstream) put(ctx context.Context, key string, v any, last uint64) (revision uint64, err error) {
+	m, err := u.keyed(key, v, last)
 	if err != nil {
 		return 0, err
 	}
 	ctx, cancel := u.within(ctx)
 	defer cancel()
-	switch last {
-	case 0:
-		revision, err = in.Create(ctx, key, value)
-	case whatever:
-		revision, err = in.Put(ctx, key, value)
-	default:
-		revision, err = in.Update(ctx, key, value, last)
+	ack, err := u.js.PublishMsg(ctx, m)
+	if err != nil {
+		return 0, u.unanswered(err)
 	}
-	return revision, u.unanswered(err)
+	return ack.Sequence, nil
 }
 
-// isOlder says that [Upstream.put] was about a revision which is no longer the last.
-func isOlder(err error) bool {
-	return errors.Is(err, jetstream.ErrKeyExists) || errors.Is(err, jetstream.ErrKeyRevisionMismatch)
+// keyed returns the message that gives a key of the bucket of results a value.
+func (u *Upstream) keyed(key string, v any, last uint64) (*nats.Msg, error) {
+	value, err := json.Marshal(v)
+	m := &nats.Msg{Subject: "$KV." + u.Results.Bucket() + "." + key, Data: value, Header: nats.Header{}}
+	if last != whatever {
+		m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(last, 10))
+	}
+	if _, is := v.(Lease); !is && u.keeps > 0 {
+		m.Header.Set(jetstream.MsgTTLHeader, u.keeps.String())
+	}
+	return m, err
 }
 
-// remove leaves a mark in the place of a value. A purge would need rollups, with which one
-// message could empty a bucket.
-func (u *Upstream) remove(ctx context.Context, in jetstream.KeyValue, key string) error {
-	ctx, cancel := u.within(ctx)
-	defer cancel()
-	return u.unanswered(in.Delete(ctx, key))
+// IsOlder reports whether a write failed because its expected revision or sequence is no longer the last.
+func IsOlder(err error) bool {
+	var refused *jetstream.APIError
+	return errors.Is(err, jetstream.ErrKeyExists) || errors.Is(err, jetstream.ErrKeyRevisionMismatch) ||
+		errors.As(err, &refused) && (refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
+			refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
 }
 
-// unanswered says what a silence means where a part of the layout should be.
+// unanswered explains a silence where a part of the layout should answer.
 func (u *Upstream) unanswered(err error) error {
 	if !errors.Is(err, nats.ErrNoResponders) && !errors.Is(err, jetstream.ErrNoStreamResponse) && !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return err
@@ -171,7 +187,7 @@ func (u *Upstream) unanswered(err error) error {
 	return fmt.Errorf("%w: if it is not there, `heartbeat-nats setup --stream %s` makes it", err, u.stream)
 }
 
-// within bounds one step.
+// within limits one step.
 func (u *Upstream) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, u.patience)
 }
@@ -187,14 +203,14 @@ func (u *Upstream) done(s step) error {
 	return u.stop(s)
 }
 
-// refused adds why a server that did not answer might not have: it says so beside the
-// request.
+// refused adds why a silent server may not have answered: it reports refusals beside the request.
 func (u *Upstream) refused(err error) error {
-	silent := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout)
+	var said *jetstream.APIError
+	silent := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) || errors.As(err, &said) && said.ErrorCode == codeIncomplete
 	if last := u.js.Conn().LastError(); silent && errors.Is(last, nats.ErrPermissionViolation) {
 		return fmt.Errorf("%w (the server's last refusal: %s)", err, words.Line(last.Error()))
 	}
-	if silent && u.js.Conn().IsConnected() {
+	if silent && said == nil && u.js.Conn().IsConnected() {
 		return fmt.Errorf("%w (the server is connected and did not answer within %v: its log says why, a full disk among other things)", err, u.patience)
 	}
 	return err

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/pflag"
 
@@ -24,7 +25,7 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// agent is one agent, as its flags have it.
+// agent holds the flags of the verb agent.
 type agent struct {
 	common
 	worker.Options
@@ -37,9 +38,9 @@ const (
 	modeDrain   = "drain"
 	modePersist = "persist"
 	drainOnTerm = "TERM"
-	maxSlots    = 100 // far under what the ledger takes
+	maxSlots    = 100 // far fewer than a ledger holds
 	maxName     = 256 // bytes
-	// statusSetUp is the exit status where sessions cannot be run, as of heartbeat-launch.
+	// statusSetUp is the exit status where sessions cannot be run, as in heartbeat-launch.
 	statusSetUp = 78
 )
 
@@ -85,7 +86,7 @@ heartbeat-nats agent --inbox work/inbox.jsonl --no-session --slots 4`,
 			cli.AddOrphan(f, &o.Orphan)
 			f.StringArrayVar(&o.Launch, "launch", nil, "another `flag` for heartbeat-launch, such as --launch --cwd=project; may be repeated")
 			f.IntVar(&o.Slots, "slots", 1, "how many messages to hold at a time")
-			f.IntVar(&o.QueueDepth, "queue-depth", 0, "take no message while so many entries are in the inbox, those of others too (0: as many as --slots)")
+			f.Var(cli.AtLeast(&o.QueueDepth, 0), "queue-depth", "take no message while so many entries are in the inbox, those of others too (0: as many as --slots)")
 			o.Stall = 20 * time.Minute
 			f.Var((*cli.Span)(&o.Stall), "stall", "let a message go elsewhere once nothing has moved for so long (0: never)")
 			f.BoolVar(&o.GiveBack, "give-back", false, "give back what waits while the inbox is paused, in place of keeping it")
@@ -94,7 +95,7 @@ heartbeat-nats agent --inbox work/inbox.jsonl --no-session --slots 4`,
 			o.end(f)
 			return f, func(args []string, s cli.Streams) error {
 				o.Command, o.Persist = args, o.mode == modePersist
-				if f.Changed("stream") || o.Subject == "" { // else that of the subject
+				if f.Changed("stream") || o.Subject == "" { // else the subject's
 					o.Stream = o.stream
 				}
 				if err := o.check(f); err != nil {
@@ -122,8 +123,8 @@ func (o *agent) check(f *pflag.FlagSet) error {
 		return fmt.Errorf("--slots is %d: it takes 1 to %d", o.Slots, maxSlots)
 	case len(o.Agent) > maxName:
 		return fmt.Errorf("--name has %d bytes, and may have no more than %d", len(o.Agent), maxName)
-	case o.QueueDepth < 0:
-		return fmt.Errorf("--queue-depth is %d: it takes 0 or more", o.QueueDepth)
+	case !utf8.ValidString(o.Agent): // two such names may be one in a lease
+		return fmt.Errorf("--name is %q, which is not UTF-8: choose another", o.Agent)
 	}
 	if o.QueueDepth == 0 {
 		o.QueueDepth = o.Slots
@@ -138,14 +139,13 @@ func (o *agent) check(f *pflag.FlagSet) error {
 	return errors.Join(err, o.server.Check(f))
 }
 
-// run runs one agent.
+// run runs one agent until it ends.
 func (o *agent) run() (err error) {
 	if o.Inbox, err = filepath.Abs(o.Inbox); err != nil {
 		return err
 	}
 	if !o.noSession {
-		// A command that is in no directory of PATH is refused before a message is taken for it.
-		// A path is left to the launcher, which may run it in another directory.
+		// Refuse a command that is not in PATH before taking a message. A path may be relative to another folder.
 		if name := o.Command[0]; !strings.Contains(name, "/") {
 			if _, err := exec.LookPath(name); err != nil {
 				return cli.Status(statusSetUp, fmt.Errorf("the command of sessions, %q, is in no directory of PATH: name one that is there behind --", name))
@@ -160,9 +160,9 @@ func (o *agent) run() (err error) {
 		if err != nil {
 			return fmt.Errorf("find a name for this agent: %w: give it one with --name", err)
 		}
-		o.Agent = host + "-" + filepath.Base(filepath.Dir(o.Inbox))
+		o.Agent = strings.ToValidUTF8(host+"-"+filepath.Base(filepath.Dir(o.Inbox)), "\uFFFD")
 	}
-	// A session needs no password or token, and what it reads may have it do anything.
+	// A session needs no password or token, and what it reads may make it do anything.
 	o.Environ = slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, link.URLVariable+"=") && strings.Contains(v, "@")
 	})
@@ -175,20 +175,21 @@ func (o *agent) run() (err error) {
 	drains := o.drainOn == drainOnTerm
 	requests := requestsOf(taken, drains)
 	o.Requests = requests
-	begin, cancel := taken.Context() // ends with the first signal, for what is done before the agent runs
+	begin, cancel := taken.Context() // the first signal ends it, until the agent runs
 	defer cancel()
 	o.c, err = link.Connect(begin, &o.server, link.Options{
 		Name: commandName + " agent " + o.Agent, Patient: true, Say: o.Say,
 		Back: func() {
 			select {
 			case requests <- worker.Back:
-			default: // so much is asked for already that it makes no difference
+			default: // enough requests are waiting already
 			}
 		},
 	})
 	if err != nil {
 		return err
 	}
+	defer o.c.Close()
 	err = worker.Run(begin, o.c, o.Options)
 	var wrong *worker.LauncherError
 	sig, _ := taken.Signal()
@@ -200,7 +201,7 @@ func (o *agent) run() (err error) {
 	default:
 		err = cli.Told(cli.EndedBy{Signal: sig}.Status())
 	}
-	return errors.Join(err, o.c.Close())
+	return err
 }
 
 func isDone(c <-chan struct{}) bool {
@@ -212,8 +213,8 @@ func isDone(c <-chan struct{}) bool {
 	}
 }
 
-// requestsOf turns signals into requests: the first one ends the agent, or has it drain,
-// and the second one ends it at once, or ends it.
+// requestsOf turns signals into requests. The first signal ends the agent, and the second one ends it at once. If
+// TERM drains, the first TERM drains and the second signal ends.
 func requestsOf(taken *signals.Taken, drains bool) chan worker.Request {
 	r := make(chan worker.Request, 16)
 	go func() {
@@ -229,8 +230,7 @@ func requestsOf(taken *signals.Taken, drains bool) chan worker.Request {
 	return r
 }
 
-// sayer prints a line with the time for each sentence, from any goroutine: on stderr, or
-// as JSON on stdout.
+// sayer returns a function that prints sentences with the time, to stderr or as JSON to stdout, from any goroutine.
 func sayer(s cli.Streams, asJSON bool) func(string) {
 	var mu sync.Mutex
 	return func(sentence string) {

@@ -19,13 +19,11 @@ import (
 )
 
 const (
-	// lookEvery is how often a decision is asked for that the server announces anyway, and
-	// whether the message is there still.
+	// lookEvery is how often the decision and the message are looked up, although the server announces a decision.
 	lookEvery = 5 * time.Second
-	// glanceEvery is how often is seen whether the connection is back: what was announced
-	// while it was away may be lost.
+	// glanceEvery is how often the connection is checked. An announcement made while it was away may be lost.
 	glanceEvery = time.Second
-	// mostTries is how often is asked who does not answer.
+	// mostTries is how often a silent server is asked.
 	mostTries = 30
 )
 
@@ -39,17 +37,16 @@ type waited struct {
 	Result *outcome `json:"result,omitempty"`
 }
 
-// gone says that nobody will settle a message, and why.
+// gone wraps the reason why nobody will settle a message.
 type gone struct{ error }
 
-// await waits for the outcome of a message, and prints it. It is an error unless it is an
-// answer.
+// await waits for the outcome of a message, and prints it. Any outcome but an answer is an error.
 func (o *send) await(ctx context.Context, r receipt) error {
 	w := waited{ID: r.ID, Stream: r.Stream, Seq: r.Seq}
 	known, err := o.decided(ctx, r)
 	if err == nil {
 		err = o.patiently(ctx, func() error {
-			w.Result, err = o.answered(ctx, o.kv, r.ID, *known)
+			w.Result, err = o.answered(ctx, o.kv, r.ID, known)
 			return err
 		})
 	}
@@ -72,7 +69,7 @@ func (o *send) await(ctx context.Context, r receipt) error {
 		w.Outcome = "timed out"
 		err = cli.Status(cli.ExitTimedOut, fmt.Errorf("the message %q was not answered within %s: %s", r.ID, words.Took(time.Duration(o.timeout)), stays))
 	case errors.As(cause, &by):
-		w.Outcome = "ended" // the waiting, by a signal
+		w.Outcome = "ended" // a signal ended the waiting
 		err = cli.Status(by.Status(), fmt.Errorf("%w: the message %q: %s", by, r.ID, stays))
 	case errors.As(err, new(gone)):
 		w.Outcome, err = "gone", fmt.Errorf("the message %q is not waited for any more: %w", r.ID, err)
@@ -89,6 +86,9 @@ func (o *send) await(ctx context.Context, r receipt) error {
 }
 
 func becameDead(r *upstream.Record) error {
+	if r.Reason == upstream.Canceled {
+		return cli.Status(cli.ExitDeadLettered, fmt.Errorf("the message %q was canceled", r.ID))
+	}
 	return cli.Status(cli.ExitDeadLettered, fmt.Errorf("the message %q became a dead letter: %s", r.ID, words.Line(r.Reason)))
 }
 
@@ -109,8 +109,7 @@ func (o *send) decided(ctx context.Context, r receipt) (*upstream.Record, error)
 	updates := watch.Updates()
 	glance := time.NewTicker(glanceEvery)
 	defer glance.Stop()
-	// A look is due every lookEvery, once the connection is back, and first of all for a message
-	// that was sent before.
+	// A look is due every lookEvery, after each reconnection, and at once if the message was sent before.
 	next, wasAway := time.Now(), false
 	if r.Sent {
 		next = next.Add(lookEvery)
@@ -127,7 +126,7 @@ func (o *send) decided(ctx context.Context, r receipt) (*upstream.Record, error)
 				updates = nil // the looks go on
 			}
 			if e != nil && e.Operation() == jetstream.KeyValuePut {
-				known, err = parsed(e)
+				known, err = parsed(e, upstream.ParseRecord)
 			}
 		case now := <-glance.C:
 			isAway := !o.c.Connected()
@@ -145,8 +144,7 @@ func (o *send) decided(ctx context.Context, r receipt) (*upstream.Record, error)
 	}
 }
 
-// patiently calls do until the server answers, or the waiting ends. A server that is there
-// and does not answer is asked no more than a few times.
+// patiently calls do until the server answers or the wait ends; while connected, only mostTries times.
 func (o *send) patiently(ctx context.Context, do func() error) error {
 	for tries := 0; ; {
 		err := do()
@@ -163,10 +161,9 @@ func (o *send) patiently(ctx context.Context, do func() error) error {
 	}
 }
 
-// look asks for the decision, and whether the message is there at all. A server that is
-// away will be asked again.
+// look asks for the decision, and whether the message exists. If the server is away, it returns nothing.
 func (o *send) look(ctx context.Context, r receipt) (*upstream.Record, error) {
-	where := o.lost(ctx, r) // asked first: who settles a message decides, and then acknowledges
+	where := o.lost(ctx, r) // first: whoever settles a message decides, then acknowledges
 	known, err := o.decision(ctx, o.kv, r.ID)
 	if wrong := err; err != nil {
 		_, err = o.c.JS.KeyValue(ctx, o.kv.Bucket())
@@ -188,8 +185,8 @@ func (o *send) noBucket() error {
 	return gone{o.notFound("the bucket "+o.kv.Bucket(), jetstream.ErrBucketNotFound)}
 }
 
-// lost is an error if the message is surely not in the stream. A producer may ask for what
-// the stream says of itself, and for a message by its number.
+// lost returns an error if the message is certainly not in the stream. A producer may ask for the stream's state,
+// and for a message by its number.
 func (o *send) lost(ctx context.Context, r receipt) error {
 	if r.Seq == 0 || r.Found == foundAnswered {
 		return nil
@@ -203,7 +200,7 @@ func (o *send) lost(ctx context.Context, r receipt) error {
 	}
 	state := found.CachedInfo().State
 	there := r.Seq >= state.FirstSeq && r.Seq <= state.LastSeq
-	if there { // only an answer that it is not, or that another one is, counts
+	if there { // only a definite no, or another message there, counts
 		o.c.Quietly(func() {
 			ctx, cancel := context.WithTimeout(ctx, glanceEvery)
 			defer cancel()
@@ -227,19 +224,18 @@ func (o *send) lost(ctx context.Context, r receipt) error {
 	return gone{fmt.Errorf("it is neither in the stream %s nor among the results, so somebody deleted it or made the stream anew: %s", o.stream, again)}
 }
 
-// untaken gets a sentence if no consumer takes the subject. A user who may not know that
-// is not told.
+// untaken sends a sentence if no consumer takes the subject. It sends nothing to a user without the right to know.
 func (o *send) untaken(ctx context.Context) <-chan string {
 	said := make(chan string, 1)
 	go o.c.Quietly(func() {
 		ctx, cancel := context.WithTimeout(ctx, glanceEvery)
 		defer cancel()
 		var filters []string
-		all, err := setup.Consumers(ctx, o.c.JS, o.stream)
+		_, all, err := setup.Consumers(ctx, o.c.JS, o.stream)
 		for _, info := range all {
 			filters = append(filters, setup.Filters(&info.Config)...)
 		}
-		if err == nil && !takes(filters, o.subject) {
+		if err == nil && !setup.Takes(filters, o.subject) {
 			said <- fmt.Sprintf("no consumer of the stream %s takes messages of %s, so no agent gets this one: %s makes one", o.stream, o.subject, words.Shell(commandName, "setup", "--stream", o.stream, "--for", o.subject))
 		}
 	})

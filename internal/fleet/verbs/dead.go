@@ -16,7 +16,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// dead is about dead letters.
+// dead is what the verbs about dead letters share.
 type dead struct {
 	common
 	ids []string // the messages' ids
@@ -40,38 +40,28 @@ ID is the message's id, as list has it.`,
 heartbeat-nats dead show job-17
 heartbeat-nats dead requeue job-17
 heartbeat-nats dead purge --all --yes`,
-		Verbs: []cli.Verb{deadListVerb(), deadShowVerb(), deadRequeueVerb(), deadPurgeVerb()},
-	}
-}
-
-func deadListVerb() cli.Verb {
-	return onLetters(cli.Verb{
-		Name:    "list",
-		Short:   "show one line for each dead letter",
-		Long:    "Show one line for each dead letter, the oldest first: when, which message, why, how many attempts it had, and its subject.",
-		Example: "heartbeat-nats dead list --json | jq -r .reason",
-	}, (*dead).list, func(o *dead, f *pflag.FlagSet) { program.AddColor(f, &o.color) })
-}
-
-func deadShowVerb() cli.Verb {
-	return onLetters(cli.Verb{
-		Name:  "show",
-		Args:  "ID...",
-		Short: "show all there is of a dead letter, and its text in full",
-		Long: `Show all there is of a dead letter, its history among it, and the text of its
+		Verbs: []cli.Verb{
+			onLetters(cli.Verb{
+				Name:    "list",
+				Short:   "show one line for each dead letter",
+				Long:    "Show one line for each dead letter, the oldest first: when, which message, why, how many attempts it had, and its subject.",
+				Example: "heartbeat-nats dead list --json | jq -r .reason",
+			}, (*dead).list, func(o *dead, f *pflag.FlagSet) { program.AddColor(f, &o.color) }),
+			onLetters(cli.Verb{
+				Name:  "show",
+				Args:  "ID...",
+				Short: "show all there is of a dead letter, and its text in full",
+				Long: `Show all there is of a dead letter, its history among it, and the text of its
 message in full.
 
 Exit status: 0 shown; 1 not: there is no such dead letter.`,
-		Example: "heartbeat-nats dead show job-17",
-	}, (*dead).show, func(o *dead, f *pflag.FlagSet) { o.AddRaw(f); program.AddColor(f, &o.color) })
-}
-
-func deadRequeueVerb() cli.Verb {
-	return onLetters(cli.Verb{
-		Name:  "requeue",
-		Args:  "ID... | --all",
-		Short: "send the messages of dead letters again",
-		Long: `Send the messages of dead letters to the stream again, on their subject and under
+				Example: "heartbeat-nats dead show job-17",
+			}, (*dead).show, func(o *dead, f *pflag.FlagSet) { o.AddRaw(f); program.AddColor(f, &o.color) }),
+			onLetters(cli.Verb{
+				Name:  "requeue",
+				Args:  "ID... | --all",
+				Short: "send the messages of dead letters again",
+				Long: `Send the messages of dead letters to the stream again, on their subject and under
 their id, and take the letters away. Their attempts are counted anew. A requeue
 that is killed on its way can be repeated: a message is not lost, and not answered
 twice.
@@ -79,34 +69,33 @@ twice.
 Exit status: 0 done, also where there was nothing to do; 1 not done: there is no
 such dead letter, or the stream does not take its message. What was done before
 that is printed.`,
-		Example: "heartbeat-nats dead requeue job-17",
-	}, (*dead).requeueChosen, func(o *dead, f *pflag.FlagSet) { f.BoolVar(&o.all, "all", false, "all dead letters") })
-}
-
-func deadPurgeVerb() cli.Verb {
-	return onLetters(cli.Verb{
-		Name:  "purge",
-		Args:  "ID... | --all",
-		Short: "throw dead letters away for good",
-		Long: `Throw dead letters away for good. At a terminal you are asked first. That a message
+				Example: "heartbeat-nats dead requeue job-17",
+			}, (*dead).requeueChosen, func(o *dead, f *pflag.FlagSet) { f.BoolVar(&o.all, "all", false, "all dead letters") }),
+			onLetters(cli.Verb{
+				Name:  "purge",
+				Args:  "ID... | --all",
+				Short: "throw dead letters away for good",
+				Long: `Throw dead letters away for good. At a terminal you are asked first. That a message
 became one is kept with the results, so that its id is not worked on again.
 
 Exit status: 0 done, also where there was nothing to do; 1 not done: there is no
 such dead letter, or it was not confirmed.`,
-		Example: "heartbeat-nats dead purge job-17 --yes",
-	}, (*dead).purge, func(o *dead, f *pflag.FlagSet) {
-		o.first = func(s cli.Streams) error {
-			if !o.yes && !cli.IsTerminal(s.In) {
-				return cli.Usage(errors.New("what is purged is gone for good, and nobody is there to be asked: add --yes"))
-			}
-			return nil
-		}
-		f.BoolVar(&o.all, "all", false, "all dead letters")
-		f.BoolVar(&o.yes, "yes", false, "without asking")
-	})
+				Example: "heartbeat-nats dead purge job-17 --yes",
+			}, (*dead).purge, func(o *dead, f *pflag.FlagSet) {
+				o.first = func(s cli.Streams) error {
+					if !o.yes && !cli.IsTerminal(s.In) {
+						return cli.Usage(errors.New("what is purged is gone for good, and nobody is there to be asked: add --yes"))
+					}
+					return nil
+				}
+				f.BoolVar(&o.all, "all", false, "all dead letters")
+				f.BoolVar(&o.yes, "yes", false, "without asking")
+			}),
+		},
+	}
 }
 
-// onLetters makes a verb about dead letters: add declares its flags, and act is what it does.
+// onLetters completes a verb about dead letters: add declares its flags, and act does its work.
 func onLetters(v cli.Verb, act func(*dead, context.Context) error, add func(*dead, *pflag.FlagSet)) cli.Verb {
 	v.Build = func() (*pflag.FlagSet, cli.Action) {
 		var o dead
@@ -115,19 +104,14 @@ func onLetters(v cli.Verb, act func(*dead, context.Context) error, add func(*dea
 		return o.action(f, "dead "+v.Name, &never, func(args []string) error {
 			o.ids = args
 			switch takes := v.Args != ""; {
-			case !takes && len(args) > 0:
-				return errors.New("list shows all of them: heartbeat-nats dead show takes an ID")
 			case o.all && len(args) > 0:
 				return errors.New("both an ID and --all: one of them is enough")
 			case takes && !o.all && len(args) == 0:
 				return fmt.Errorf("say which: heartbeat-nats dead list shows the letters that %s may be about", v.Name)
 			}
 			return nil
-		}, func(ctx context.Context) error {
-			if err := o.c.Again(ctx, func() (err error) {
-				o.box, err = o.find(ctx, message.Dead(o.stream))
-				return err
-			}); err != nil {
+		}, func(ctx context.Context) (err error) {
+			if o.box, err = o.find(ctx, message.Dead(o.stream)); err != nil {
 				return err
 			}
 			return act(&o, ctx)
@@ -200,7 +184,7 @@ func (o *dead) show(ctx context.Context) error {
 	})
 }
 
-// describe has everything about a letter but its text.
+// describe lays out everything about a letter but its text.
 func (l *letter) describe(d display) *layout.Table {
 	t := layout.NewTable(layout.Column{}, layout.Column{Text: true})
 	row := func(name, value string) {
@@ -264,12 +248,10 @@ func (o *dead) purge(ctx context.Context) error {
 		o.noLetters()
 		return nil
 	}
-	if !o.yes {
-		if !program.Agreed(fmt.Sprintf("throw %s away for good?", words.Count(len(all), "dead letter", "dead letters")), o.s) {
-			return errors.New("nothing was purged")
-		}
+	if !o.yes && !program.Agreed(fmt.Sprintf("throw %s away for good?", words.Count(len(all), "dead letter", "dead letters")), o.s) {
+		return errors.New("nothing was purged")
 	}
-	if o.all { // up to the last of these
+	if o.all { // up to the last one listed
 		if err := o.box.Purge(ctx, jetstream.WithPurgeSequence(all[len(all)-1].Letter+1)); err != nil {
 			return fmt.Errorf("take the dead letters away: %w", o.said(err))
 		}

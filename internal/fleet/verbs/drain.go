@@ -74,11 +74,7 @@ type drained struct {
 }
 
 func (o *drain) run(ctx context.Context) error {
-	var kv jetstream.KeyValue
-	err := o.c.Again(ctx, func() (err error) {
-		kv, err = o.bucket(ctx, message.Agents(o.stream))
-		return err
-	})
+	kv, err := o.bucket(ctx, message.Agents(o.stream))
 	var d drained
 	if err == nil {
 		d, err = o.ask(ctx, kv)
@@ -100,8 +96,7 @@ func (o *drain) run(ctx context.Context) error {
 	return o.report(d, fmt.Sprintf("%s holds nothing more", o.agent))
 }
 
-// ask puts the request down, or takes it back. An agent that nobody has heard of is refused: its
-// name is wrong.
+// ask stores the request, or takes it back. It refuses an unknown agent, whose name must be wrong.
 func (o *drain) ask(ctx context.Context, kv jetstream.KeyValue) (d drained, err error) {
 	e, err := kv.Get(ctx, message.AgentKey(o.agent))
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
@@ -123,9 +118,9 @@ func (o *drain) ask(ctx context.Context, kv jetstream.KeyValue) (d drained, err 
 	if err != nil {
 		return d, fmt.Errorf("look up the agent %q: %w", o.agent, o.said(err))
 	}
-	a, err := message.ParsePresence(e.Value())
+	a, err := parsed(e, message.ParsePresence)
 	if err != nil {
-		return d, fmt.Errorf("the key %s of the bucket %s: %w", e.Key(), e.Bucket(), err)
+		return d, err
 	}
 	d = drained{Agent: o.agent, Drain: !o.undo, Holds: len(a.Holds), LastSeen: e.Created()}
 	if o.undo {
@@ -144,7 +139,7 @@ func (o *drain) ask(ctx context.Context, kv jetstream.KeyValue) (d drained, err 
 	return d, nil
 }
 
-// untilEmpty waits until the agent says that it drains and holds nothing, or has ended.
+// untilEmpty waits until the agent holds nothing, and drains or has ended.
 func (o *drain) untilEmpty(ctx context.Context, kv jetstream.KeyValue) error {
 	holds := "it has not been heard of since"
 	err := o.watch(ctx, kv, []string{message.AgentKey(o.agent)}, func(e jetstream.KeyValueEntry) (bool, error) {

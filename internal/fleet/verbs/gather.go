@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"heartbeat/internal/fleet/message"
@@ -24,20 +23,22 @@ import (
 type seen struct {
 	Server string `json:"server"`
 	Stream string `json:"stream"`
-	// At is the server's time, by which all ages are.
+	// At is the server's time. All ages count from it.
 	At time.Time `json:"at"`
-	// Messages are all in the stream. InWork of them were handed to agents, Waiting were not.
+	// Messages counts all in the stream. InWork of them were handed to agents, Waiting were not.
 	Messages uint64     `json:"messages"`
 	Bytes    uint64     `json:"bytes"`
 	Waiting  uint64     `json:"waiting"`
 	InWork   int        `json:"in_work"`
 	Oldest   *time.Time `json:"oldest,omitempty"`
-	// OldestAge is how old the oldest message is, in seconds.
-	OldestAge   float64     `json:"oldest_age_seconds"`
-	DeadLetters uint64      `json:"dead_letters"`
-	Consumers   []consumer  `json:"consumers"`
-	Agents      []agentSeen `json:"agents"`
-	// Unclaimed are subjects of messages that no consumer takes, a few of them.
+	// OldestAge is the age of the oldest message, in seconds.
+	OldestAge   float64 `json:"oldest_age_seconds"`
+	DeadLetters uint64  `json:"dead_letters"`
+	// PausedFor is for how many seconds no message is handed out.
+	PausedFor float64     `json:"paused_for_seconds,omitempty"`
+	Consumers []consumer  `json:"consumers"`
+	Agents    []agentSeen `json:"agents"`
+	// Unclaimed lists a few subjects that have messages and no consumer.
 	Unclaimed []string `json:"unclaimed_subjects,omitempty"`
 	State     state    `json:"state"`
 	Why       string   `json:"why"`
@@ -50,7 +51,7 @@ type consumer struct {
 	Subjects []string `json:"subjects"`
 	Waiting  uint64   `json:"waiting"`
 	InWork   int      `json:"in_work"`
-	// Redelivered are those of InWork that were handed out before.
+	// Redelivered counts those of InWork that were handed out before.
 	Redelivered int     `json:"redelivered"`
 	Pulls       int     `json:"pulls"`
 	AckWait     float64 `json:"ack_wait_seconds"`
@@ -73,13 +74,13 @@ type agentSeen struct {
 	HeldUp   string    `json:"held_up,omitempty"`
 	Answered int64     `json:"answered"`
 	Dead     int64     `json:"dead"`
-	// Troubles are what is wrong with its inbox, where that is on this machine.
+	// Troubles are what is wrong with its inbox, if that is on this machine.
 	Troubles []see.Trouble `json:"troubles,omitempty"`
 
 	path, ledger string // of the inbox
 }
 
-// lives is how an agent is.
+// lives is the state of an agent.
 type lives string
 
 const (
@@ -87,38 +88,40 @@ const (
 	idle     lives = "idle"
 	heldUp   lives = "held up"
 	draining lives = "draining"
-	away     lives = "away"  // not seen for so long that others get its messages
+	away     lives = "away"  // unseen for so long that others get its messages
 	over     lives = "ended" // in order
 )
 
-// forgotten is after how long nobody looks for an agent any more that holds nothing.
+// forgotten is how long an unseen agent that holds nothing is still shown.
 const forgotten = time.Hour
 
-// holding is a message that an agent holds.
 type holding struct {
 	message.Hold
 	Age float64 `json:"age_seconds"`
 }
 
-// gather looks at a stream and what belongs to it.
+// gather reads the state of a stream and of what belongs to it.
 func (o *common) gather(ctx context.Context) (*seen, error) {
 	found, err := o.find(ctx, o.stream)
 	if err != nil {
 		return nil, err
 	}
 	s := &seen{Server: o.c.Where(), Stream: o.stream, Consumers: []consumer{}, Agents: []agentSeen{}}
-	all, err := setup.Consumers(ctx, o.c.JS, o.stream)
+	_, all, err := setup.Consumers(ctx, o.c.JS, o.stream)
 	if err != nil {
 		return nil, o.said(err)
 	}
-	for _, info := range all {
+	for i, info := range all {
+		if rest := info.PauseRemaining.Seconds(); i == 0 || rest < s.PausedFor {
+			s.PausedFor = rest // of the first that goes on
+		}
 		s.Consumers = append(s.Consumers, consumer{
 			Name: info.Name, Subjects: setup.Filters(&info.Config), Waiting: info.NumPending, InWork: info.NumAckPending,
 			Redelivered: info.NumRedelivered, Pulls: info.NumWaiting, AckWait: info.Config.AckWait.Seconds(),
 		})
 		s.InWork += info.NumAckPending
 	}
-	info, err := found.Info(ctx) // behind those of the consumers, so that what waits was there
+	info, err := found.Info(ctx) // after the consumers, so that what waits existed then
 	if err != nil {
 		return nil, o.notFound("the stream "+o.stream, err)
 	}
@@ -167,7 +170,7 @@ func (o *common) gatherAgents(ctx context.Context, s *seen) error {
 			all = append(all, said{e.Key(), e.Created(), bounded(a)})
 			return
 		}
-		switch doubts++; { // no agent has put that
+		switch doubts++; { // no agent wrote that
 		case doubts < mostWarnings:
 			s.Warnings = append(s.Warnings, fmt.Sprintf("the key %s of the bucket %s is not what its agent would say", cutTo(e.Key(), mostName), e.Bucket()))
 		case doubts == mostWarnings:
@@ -188,7 +191,7 @@ func (o *common) gatherAgents(ctx context.Context, s *seen) error {
 	return nil
 }
 
-// sayReleases says so where agents have several releases, as in a rolling upgrade.
+// sayReleases warns if agents run several releases, as in a rolling upgrade.
 func (s *seen) sayReleases() {
 	of := map[string][]string{}
 	for _, a := range s.Agents {
@@ -207,15 +210,15 @@ func (s *seen) sayReleases() {
 	s.Warnings = append(s.Warnings, "agents have several releases: "+strings.Join(all, ", "))
 }
 
-// What is taken of what an agent says: whoever has its role can say anything.
+// Limits on what an agent says of itself. Anybody with an agent's role can write anything there.
 const (
-	mostName     = 512 // bytes of a name: more than --name takes, and a machine with a folder have
+	mostName     = 512 // bytes of a name: more than --name takes, or a host with a folder has
 	mostSaid     = 1024
 	mostHolds    = 200 // --slots takes half of it
 	mostWarnings = 5
 )
 
-// bounded is what an agent says, cut to what an honest one would say.
+// bounded cuts what an agent says to what an honest one would say.
 func bounded(a message.Presence) message.Presence {
 	for _, text := range []*string{&a.Host, &a.Release, &a.Subject, &a.Inbox, &a.Path, &a.HeldUp} {
 		*text = cutTo(*text, mostSaid)
@@ -235,11 +238,10 @@ func cutTo(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "") + " ..."
 }
 
-// mostInboxes is how many inboxes of this machine are looked into.
+// mostInboxes limits how many inboxes of this machine are looked into.
 const mostInboxes = 50
 
-// lookInto looks into the inboxes of agents that are on this machine. What an agent says of that
-// is believed as far as the lock beside the inbox is the agent's.
+// lookInto looks into the inboxes of agents on this machine, if the lock beside an inbox is the agent's.
 func (s *seen) lookInto() {
 	host, _ := os.Hostname() // empty where there is none
 	var here []*agentSeen
@@ -255,8 +257,7 @@ func (s *seen) lookInto() {
 	}
 }
 
-// agentAt has the times of an agent by the server's clock: what it says is as old as the
-// agent says, and what has passed since it said so.
+// agentAt converts an agent's times to the server's clock: the age that the agent said, plus the time since.
 func agentAt(now time.Time, a message.Presence, put time.Time) agentSeen {
 	on := func(t time.Time) time.Time { return put.Add(min(0, t.Sub(a.At))) }
 	one := agentSeen{
@@ -271,14 +272,10 @@ func agentAt(now time.Time, a message.Presence, put time.Time) agentSeen {
 		}
 		one.Holds = append(one.Holds, holding{h, seconds(now.Sub(h.Since))})
 	}
-	patience := 3 * a.Every()
-	if patience <= 0 {
-		patience = setup.DefaultAckWait
-	}
 	switch {
 	case a.Ended:
 		one.State = over
-	case now.Sub(put) > patience:
+	case a.Lives(put, now) == 0:
 		one.State = away
 	case a.Drain:
 		one.State = draining
@@ -295,8 +292,7 @@ func agentAt(now time.Time, a message.Presence, put time.Time) agentSeen {
 // maxUnclaimed is how many subjects without a consumer are named.
 const maxUnclaimed = 5
 
-// gatherUnclaimed finds the subjects of messages that no consumer takes. It asks for the
-// subjects only where the numbers leave some over.
+// gatherUnclaimed finds subjects that no consumer takes. It asks for them only if the counts leave messages over.
 func (o *common) gatherUnclaimed(ctx context.Context, s *seen, found jetstream.Stream) error {
 	claimed := uint64(s.InWork)
 	var filters []string
@@ -312,18 +308,13 @@ func (o *common) gatherUnclaimed(ctx context.Context, s *seen, found jetstream.S
 		return o.notFound("the stream "+o.stream, err)
 	}
 	for subject := range info.State.Subjects {
-		if !takes(filters, subject) {
+		if !setup.Takes(filters, subject) {
 			s.Unclaimed = append(s.Unclaimed, subject)
 		}
 	}
 	slices.Sort(s.Unclaimed)
 	s.Unclaimed = s.Unclaimed[:min(len(s.Unclaimed), maxUnclaimed)]
 	return nil
-}
-
-// takes reports whether one of some filters takes a subject.
-func takes(filters []string, subject string) bool {
-	return slices.ContainsFunc(filters, func(filter string) bool { return server.SubjectMatchesFilter(subject, filter) })
 }
 
 func seconds(d time.Duration) float64 { return max(0, d).Round(time.Millisecond).Seconds() }

@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"heartbeat/internal/fleet/message"
+	"heartbeat/internal/fleet/setup"
 	"heartbeat/internal/fleet/upstream"
 	"heartbeat/internal/words"
 )
@@ -35,9 +36,9 @@ type letter struct {
 	Again    int       `json:"again,omitempty"`
 	Bytes    int64     `json:"bytes"`
 	History  []string  `json:"history,omitempty"`
-	// Headers are lines NAME:VALUE that the message had from its sender.
+	// Headers are the sender's own headers as lines NAME:VALUE.
 	Headers []string `json:"headers,omitempty"`
-	// Text is the message's; list has it only where it is short.
+	// Text is the message's. list has it only if it is short.
 	Text string `json:"text,omitempty"`
 
 	object string
@@ -45,68 +46,49 @@ type letter struct {
 	reply  string
 }
 
-// letterOf reads a dead letter. Its headers come from an agent, so that a number that is
-// none is taken for 0.
-func letterOf(at time.Time, seq uint64, h nats.Header, data []byte) *letter {
+// letterOf reads a dead letter. An agent wrote its headers, so a number that does not parse counts as 0.
+func letterOf(m *jetstream.RawStreamMsg) *letter {
+	h := m.Header
 	number := func(name string) int64 {
 		n, _ := strconv.ParseInt(h.Get(name), 10, 64) // 0 will do
 		return n
 	}
 	return &letter{
-		ID: h.Get(message.HeaderID), Letter: seq, At: at, Reason: h.Get(upstream.HeaderReason), Detail: h.Get(upstream.HeaderDetail),
+		ID: h.Get(message.HeaderID), Letter: m.Sequence, At: m.Time, Reason: h.Get(upstream.HeaderReason), Detail: h.Get(upstream.HeaderDetail),
 		Subject: h.Get(upstream.HeaderSubject), Seq: uint64(max(0, number(upstream.HeaderSeq))), Agent: h.Get(upstream.HeaderAgent), EntryID: h.Get(upstream.HeaderEntry),
 		Attempts: int(number(upstream.HeaderAttempts)), Copies: int(number(upstream.HeaderCopies)), Again: int(max(0, number(message.HeaderAgain))),
-		Bytes: number(upstream.HeaderBytes), History: h.Values(upstream.HeaderHistory), Headers: h.Values(upstream.HeaderHeader), Text: string(data),
-		object: h.Get(upstream.HeaderObject), data: data, reply: h.Get(message.HeaderReply),
+		Bytes: number(upstream.HeaderBytes), History: h.Values(upstream.HeaderHistory), Headers: h.Values(upstream.HeaderHeader), Text: string(m.Data),
+		object: h.Get(upstream.HeaderObject), data: m.Data, reply: h.Get(message.HeaderReply),
 	}
 }
-
-// ahead is how many letters are read ahead: each may be as large as a message.
-const ahead = 16
 
 // each calls do for each letter that is there now, the oldest first.
 func (o *dead) each(ctx context.Context, do func(*letter) error) error {
-	info := o.box.CachedInfo()
-	if info.State.Msgs == 0 {
-		return nil
-	}
-	read, err := o.box.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{})
-	if err != nil {
-		return fmt.Errorf("read the stream %s: %w", info.Config.Name, o.said(err))
-	}
-	messages, err := read.Messages(jetstream.PullMaxMessages(ahead))
-	if err != nil {
-		return fmt.Errorf("read the stream %s: %w", info.Config.Name, o.said(err))
-	}
-	defer messages.Stop()
-	for {
-		m, err := messages.Next(jetstream.NextMaxWait(glanceEvery))
-		if errors.Is(err, nats.ErrTimeout) && ctx.Err() == nil {
-			if left, err := read.Info(ctx); err == nil && left.NumPending == 0 {
-				return nil // somebody took the rest away meanwhile
-			}
-			continue
-		}
-		if err = errors.Join(ctx.Err(), err); err != nil {
-			return fmt.Errorf("read the stream %s: %w", info.Config.Name, o.said(err))
-		}
-		at, err := m.Metadata()
-		if err != nil {
-			return err
-		}
-		if at.Sequence.Stream > info.State.LastSeq {
-			return nil
-		}
-		if err := do(letterOf(at.Timestamp, at.Sequence.Stream, m.Headers(), m.Data())); err != nil {
-			return err
-		}
-		if at.NumPending == 0 {
-			return nil
-		}
-	}
+	return o.messages(ctx, o.box, func(m *jetstream.RawStreamMsg) error { return do(letterOf(m)) })
 }
 
-// one finds the letter of a message: the last, if it was set aside more than once.
+// messages calls do for each message of a stream that was there when the stream was found, the oldest first.
+func (o *common) messages(ctx context.Context, in jetstream.Stream, do func(*jetstream.RawStreamMsg) error) error {
+	is := in.CachedInfo()
+	for seq := is.State.FirstSeq; seq <= is.State.LastSeq; seq++ {
+		m, err := in.GetMsg(ctx, seq, jetstream.WithGetMsgSubject(">"))
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read the stream %s: %w", is.Config.Name, o.said(err))
+		}
+		if seq = m.Sequence; seq > is.State.LastSeq {
+			return nil
+		}
+		if err := do(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// one finds the letter of a message. If it was set aside more than once, the last letter counts.
 func (o *dead) one(ctx context.Context, id string) (*letter, error) {
 	m, err := o.box.GetLastMsgForSubject(ctx, message.DeadSubject(o.stream, id))
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -118,11 +100,10 @@ func (o *dead) one(ctx context.Context, id string) (*letter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("look up the dead letter of the message %q: %w", id, o.said(err))
 	}
-	return letterOf(m.Time, m.Sequence, m.Header, m.Data), nil
+	return letterOf(m), nil
 }
 
-// at finds the last letter of a message without an id that was at a place of the stream; nil
-// if there is none.
+// at finds the last letter of a message that has no id in its headers, by its place in the stream, or nil.
 func (o *dead) at(ctx context.Context, place string) (found *letter, err error) {
 	if !message.IsPlace(o.stream, place) {
 		return nil, nil
@@ -136,11 +117,11 @@ func (o *dead) at(ctx context.Context, place string) (found *letter, err error) 
 	return found, err
 }
 
-// chosen are the letters that the flags name, in their order.
+// chosen returns the letters that the arguments name, in the order of the stream.
 func (o *dead) chosen(ctx context.Context) (all []*letter, err error) {
 	if o.all {
 		err = o.each(ctx, func(l *letter) error {
-			all = append(all, &letter{ID: strings.Clone(l.ID), Letter: l.Letter, Again: l.Again}) // they may be many
+			all = append(all, &letter{ID: strings.Clone(l.ID), Letter: l.Letter, Again: l.Again}) // there may be many
 			return nil
 		})
 		return all, err
@@ -156,12 +137,12 @@ func (o *dead) chosen(ctx context.Context) (all []*letter, err error) {
 	return slices.CompactFunc(all, func(x, y *letter) bool { return x.Letter == y.Letter }), nil
 }
 
-// payload is the message's, wherever it is kept.
+// payload returns the message's payload, from the object store if it is there.
 func (o *dead) payload(ctx context.Context, l *letter) ([]byte, error) {
 	if l.object == "" {
 		return l.data, nil
 	}
-	// An agent wrote the letter: it is not to fetch the answers of others.
+	// An agent wrote the letter, which must not fetch the answers of others.
 	if own := "dead." + message.Key(l.ID) + "."; !strings.HasPrefix(l.object, own) {
 		return nil, fmt.Errorf("the dead letter of the message %q says that its text is in the object %s, which is not its own: purge it", l.ID, words.Brief(l.object))
 	}
@@ -169,7 +150,7 @@ func (o *dead) payload(ctx context.Context, l *letter) ([]byte, error) {
 	return []byte(text), err
 }
 
-// remove takes a letter away. It may be gone already.
+// remove deletes a letter. It may be gone already.
 func (o *dead) remove(ctx context.Context, l *letter) error {
 	err := o.box.DeleteMsg(ctx, l.Letter)
 	if err == nil {
@@ -182,11 +163,10 @@ func (o *dead) remove(ctx context.Context, l *letter) error {
 	return fmt.Errorf("take away the dead letter of the message %q: %w", l.ID, o.said(err))
 }
 
-// requeue sends the message of a letter again, and takes the letter away. Only once the
-// message is in the stream is its decision marked, and the letter removed last: whatever is
-// killed, the letter or the message is there. The next requeue publishes the same id, which
-// the server drops within its window; later the message may be there twice, and its
-// decision is made once.
+// requeue sends the message of a letter again, and removes the letter. First the message goes into the stream, then
+// its decision is marked, and the letter goes last. So after any kill the letter or the message is there. The next
+// requeue publishes the same id, which the server drops within its window. After that window the message may be
+// there twice, and is still decided once.
 func (o *dead) requeue(ctx context.Context, l *letter) (seq uint64, err error) {
 	if o.all { // only its headers were kept
 		m, err := o.box.GetMsg(ctx, l.Letter)
@@ -196,7 +176,7 @@ func (o *dead) requeue(ctx context.Context, l *letter) (seq uint64, err error) {
 		if err != nil {
 			return 0, fmt.Errorf("read the dead letter of the message %q: %w", l.ID, o.said(err))
 		}
-		l = letterOf(m.Time, m.Sequence, m.Header, m.Data)
+		l = letterOf(m)
 	}
 	if l.Subject == "" || l.ID == "" {
 		return 0, fmt.Errorf("the dead letter %d does not say which message it is of: purge it, or send its text with heartbeat-nats send", l.Letter)
@@ -208,7 +188,7 @@ func (o *dead) requeue(ctx context.Context, l *letter) (seq uint64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	ack, err := o.c.JS.PublishMsg(ctx, m)
+	ack, err := o.publish(ctx, m)
 	if err != nil {
 		return 0, fmt.Errorf("requeue the message %q: %w: its letter stays", l.ID, o.said(err))
 	}
@@ -218,21 +198,21 @@ func (o *dead) requeue(ctx context.Context, l *letter) (seq uint64, err error) {
 	return ack.Sequence, o.remove(ctx, l)
 }
 
-// checkSubject refuses to publish anywhere but to the stream. An agent wrote the letter, and
-// who requeues it may publish what agents may not, such as requests to the server.
+// checkSubject refuses to publish anywhere but to the stream. An agent wrote the letter, and whoever requeues it
+// may publish what agents may not, such as requests to the server.
 func (o *dead) checkSubject(ctx context.Context, l *letter) error {
 	found, err := o.find(ctx, o.stream)
 	if err != nil {
 		return err
 	}
-	taken := takes(found.CachedInfo().Config.Subjects, l.Subject)
+	taken := setup.Takes(found.CachedInfo().Config.Subjects, l.Subject)
 	if !taken || strings.ContainsAny(l.Subject, "*> \t\r\n") {
 		return fmt.Errorf("requeue the message %q: the stream %s does not take its subject %s: its letter stays", l.ID, o.stream, words.Brief(l.Subject))
 	}
 	return nil
 }
 
-// errTaken says that somebody took the letter away meanwhile.
+// errTaken says that somebody removed the letter meanwhile.
 var errTaken = errors.New("the letter is gone")
 
 func (o *dead) message(ctx context.Context, l *letter) (*nats.Msg, error) {
@@ -255,8 +235,8 @@ func (o *dead) message(ctx context.Context, l *letter) (*nats.Msg, error) {
 	return m, nil
 }
 
-// mark notes in the decision that the letter was requeued, and where its message is now,
-// for those who wait. A decision that was replaced meanwhile is a newer one.
+// mark notes in the decision that the letter was requeued, and the message's new sequence for those who wait. A
+// decision that was replaced meanwhile is newer, and stays.
 func (o *dead) mark(ctx context.Context, l *letter, seq uint64) error {
 	kv, err := o.bucket(ctx, message.Bucket(o.stream))
 	if err != nil {
@@ -269,7 +249,7 @@ func (o *dead) mark(ctx context.Context, l *letter, seq uint64) error {
 	if err != nil {
 		return o.said(err)
 	}
-	r, err := parsed(e)
+	r, err := parsed(e, upstream.ParseRecord)
 	if err != nil {
 		return err
 	}
@@ -282,7 +262,7 @@ func (o *dead) mark(ctx context.Context, l *letter, seq uint64) error {
 		return err
 	}
 	_, err = kv.Update(ctx, message.Key(l.ID), value, e.Revision())
-	if errors.Is(err, jetstream.ErrKeyExists) || errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
+	if upstream.IsOlder(err) {
 		return nil
 	}
 	return o.said(err)

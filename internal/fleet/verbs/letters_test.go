@@ -77,7 +77,7 @@ func TestPurgedWhileShown(t *testing.T) {
 	w.setAside(t, 100)
 	c, err := link.Connect(fleet.Context(t), &link.Flags{Server: w.server.URL()}, link.Options{})
 	require.NoError(t, err)
-	defer func() { assert.NoError(t, c.Close()) }()
+	defer c.Close()
 	b := &dead{common: common{stream: "WORK", c: c}}
 	b.box, err = b.find(fleet.Context(t), "WORK-dead")
 	require.NoError(t, err)

@@ -16,11 +16,10 @@ import (
 	"heartbeat/internal/fleet/message"
 )
 
-// figures are what metrics prints with --json.
+// figures is what metrics prints with --json.
 type figures struct {
 	*seen
-	// Settled are the decisions that are kept, and Superseded the answers that were not
-	// the first.
+	// Settled counts the kept decisions, and Superseded the kept answers that were not the first.
 	Settled    uint64 `json:"settled"`
 	Superseded uint64 `json:"superseded"`
 }
@@ -49,24 +48,20 @@ heartbeat-nats metrics --textfile /var/lib/node_exporter/heartbeat_nats.prom`,
 
 func (o *common) printFigures(ctx context.Context, output string) error {
 	var f figures
-	if err := o.c.Again(ctx, func() (err error) {
-		if f.seen, err = o.gather(ctx); err != nil {
-			return err
-		}
-		bucket := message.Bucket(o.stream)
-		found, err := o.find(ctx, "KV_"+bucket)
-		if err == nil {
-			f.Settled, err = count(ctx, found, "$KV."+bucket+".*")
-		}
-		if err == nil {
-			f.Superseded, err = count(ctx, found, "$KV."+bucket+".superseded.*.*")
-		}
-		if err != nil {
-			return fmt.Errorf("count the results: %w", o.said(err))
-		}
-		return nil
-	}); err != nil {
+	var err error
+	if f.seen, err = o.gather(ctx); err != nil {
 		return err
+	}
+	bucket := message.Bucket(o.stream)
+	found, err := o.find(ctx, "KV_"+bucket)
+	if err == nil {
+		f.Settled, err = count(ctx, found, "$KV."+bucket+".*")
+	}
+	if err == nil {
+		f.Superseded, err = count(ctx, found, "$KV."+bucket+".superseded.*.*")
+	}
+	if err != nil {
+		return fmt.Errorf("count the results: %w", o.said(err))
 	}
 	o.s.Warn(f.Warnings)
 	content := f.text()
@@ -80,12 +75,11 @@ func (o *common) printFigures(ctx context.Context, output string) error {
 	if output != "" {
 		return program.WriteFigures(output, content)
 	}
-	_, err := o.s.Out.Write(content)
+	_, err = o.s.Out.Write(content)
 	return err
 }
 
-// count is how many messages a stream has under a subject. A consumer knows without reading
-// them.
+// count returns how many messages a stream has under a subject. A consumer's state says so without reading them.
 func count(ctx context.Context, found jetstream.Stream, subject string) (uint64, error) {
 	counter, err := found.CreateConsumer(ctx, jetstream.ConsumerConfig{
 		FilterSubject: subject, AckPolicy: jetstream.AckNonePolicy, DeliverPolicy: jetstream.DeliverAllPolicy,
@@ -131,12 +125,10 @@ func (f *figures) text() []byte {
 	return []byte(t.String())
 }
 
-// mostSeries is how many agents have figures of their own: a name that changes with each
-// start would make more and more of them.
+// mostSeries limits the agents with own figures: a name that changes at each start would add series for ever.
 const mostSeries = 1000
 
-// perAgent has figures of each agent that has not ended. Those that were seen last come
-// first where they are too many.
+// perAgent adds figures of each agent that has not ended. If there are too many, those seen last are kept.
 func (f *figures) perAgent(t *program.Figures) {
 	agents := slices.DeleteFunc(slices.Clone(f.Agents), func(a agentSeen) bool { return a.State == over })
 	if len(agents) > mostSeries {

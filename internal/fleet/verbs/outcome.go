@@ -20,11 +20,11 @@ type outcome struct {
 	Detail string `json:"detail,omitempty"`
 	// Reply is the text of the answer.
 	Reply *string `json:"reply,omitempty"`
-	// By is the agent that was first, where this answer was not.
+	// By is the agent that was first, if this answer was not.
 	By string `json:"by,omitempty"`
 }
 
-// decision is what was decided about a message, nil if nothing was.
+// decision returns the decision about a message, or nil.
 func (o *common) decision(ctx context.Context, kv jetstream.KeyValue, id string) (*upstream.Record, error) {
 	e, err := kv.Get(ctx, message.Key(id))
 	switch {
@@ -33,21 +33,22 @@ func (o *common) decision(ctx context.Context, kv jetstream.KeyValue, id string)
 	case err != nil:
 		return nil, fmt.Errorf("read what became of the message %q: %w", id, o.said(err))
 	}
-	return parsed(e)
+	return parsed(e, upstream.ParseRecord)
 }
 
-func parsed(e jetstream.KeyValueEntry) (*upstream.Record, error) {
-	r, err := upstream.ParseRecord(e.Value())
+// parsed reads a value. The error says where it is.
+func parsed[T any](e jetstream.KeyValueEntry, parse func([]byte) (T, error)) (T, error) {
+	v, err := parse(e.Value())
 	if err != nil {
-		return nil, fmt.Errorf("the key %s of the bucket %s: %w", e.Key(), e.Bucket(), err)
+		err = fmt.Errorf("the key %s of the bucket %s: %w", e.Key(), e.Bucket(), err)
 	}
-	return &r, nil
+	return v, err
 }
 
 // answered adds the text of the answer to a decision.
-func (o *common) answered(ctx context.Context, kv jetstream.KeyValue, id string, r upstream.Record) (*outcome, error) {
+func (o *common) answered(ctx context.Context, kv jetstream.KeyValue, id string, r *upstream.Record) (*outcome, error) {
 	if r.Outcome != upstream.WasAnswered {
-		return &outcome{Record: r}, nil
+		return &outcome{Record: *r}, nil
 	}
 	e, err := kv.Get(ctx, message.AnswerKey(id, r.Agent))
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
@@ -56,15 +57,15 @@ func (o *common) answered(ctx context.Context, kv jetstream.KeyValue, id string,
 	if err != nil {
 		return nil, fmt.Errorf("read the answer to the message %q: %w", id, o.said(err))
 	}
-	a, err := upstream.ParseAnswer(e.Value())
+	a, err := parsed(e, upstream.ParseAnswer)
 	if err != nil {
-		return nil, fmt.Errorf("the key %s of the bucket %s: %w", e.Key(), e.Bucket(), err)
+		return nil, err
 	}
 	text, err := o.replyOf(ctx, a)
-	return &outcome{Record: r, Reply: &text}, err
+	return &outcome{Record: *r, Reply: &text}, err
 }
 
-// replyOf is the text of an answer, wherever it is.
+// replyOf returns the text of an answer, wherever it is.
 func (o *common) replyOf(ctx context.Context, a upstream.Answer) (text string, err error) {
 	text, err = upstream.Reply(ctx, o.c.JS, o.stream, a)
 	return text, o.said(err)
@@ -73,8 +74,7 @@ func (o *common) replyOf(ctx context.Context, a upstream.Answer) (text string, e
 // isSecond reports whether a value is an answer that was not the first.
 func isSecond(e jetstream.KeyValueEntry) bool { return strings.HasPrefix(e.Key(), "superseded.") }
 
-// mark is the same for all values of one outcome: a decision is written again where the
-// state of its reply or of its letter changes.
+// mark names the outcome in a value. It stays the same when a decision is written again with another state.
 func mark(e jetstream.KeyValueEntry) string {
 	r, err := upstream.ParseRecord(e.Value())
 	if err != nil || isSecond(e) {
@@ -90,8 +90,8 @@ type kept struct {
 	now    time.Time                 // by the server's clock
 }
 
-// last returns the values under keys of a pattern that were written last, 0 for all. It
-// reads a bucket from near its end, since results may be many.
+// last returns the count values under keys of a pattern that were written last, 0 for all. It reads the bucket from
+// near its end, since there may be many results.
 func (o *results) last(ctx context.Context, pattern string, count int) (kept, error) {
 	found, err := o.find(ctx, "KV_"+message.Bucket(o.stream))
 	if err != nil {

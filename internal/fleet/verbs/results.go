@@ -18,10 +18,10 @@ import (
 	"heartbeat/internal/words"
 )
 
-// results are what became of messages.
+// results shows what became of messages.
 type results struct {
 	common
-	ids        []string // replies in full, in place of the list
+	ids        []string // replies in full, instead of the list
 	count      int      // 0: all
 	isFollowed bool
 	superseded bool
@@ -72,11 +72,8 @@ heartbeat-nats results --follow`,
 					return errors.New("--raw is about one reply in full: name the ID")
 				}
 				return nil
-			}, func(ctx context.Context) error {
-				if err := o.c.Again(ctx, func() (err error) {
-					o.kv, err = o.bucket(ctx, message.Bucket(o.stream))
-					return err
-				}); err != nil {
+			}, func(ctx context.Context) (err error) {
+				if o.kv, err = o.bucket(ctx, message.Bucket(o.stream)); err != nil {
 					return err
 				}
 				if len(o.ids) > 0 {
@@ -103,22 +100,29 @@ func (o *results) reply(ctx context.Context, id string) error {
 	switch {
 	case known == nil || known.LetterState == upstream.Requeued:
 		return fmt.Errorf("the message %q has no answer: heartbeat-nats send --id ID --wait waits for it, if it was sent", id)
+	case known.Reason == upstream.Canceled && !o.json:
+		return becameDead(known)
 	case known.Outcome == upstream.WasDead && !o.json:
 		return cli.Status(cli.ExitDeadLettered, fmt.Errorf("the message %q became a dead letter: %s: %s shows it", id, words.Line(known.Reason), words.Shell(commandName, "dead", "show", "--stream", o.stream, id)))
 	}
-	out, err := o.answered(ctx, o.kv, id, *known)
+	out, err := o.answered(ctx, o.kv, id, known)
 	if err != nil {
 		return err
 	}
+	return o.print(out)
+}
+
+// print prints the whole of an answer.
+func (o *results) print(out *outcome) error {
 	if o.json {
 		return cli.PrintJSON(o.s.Out, out)
 	}
-	_, err = fmt.Fprintln(o.FullText(o.s.Out), *out.Reply)
+	_, err := fmt.Fprintln(o.FullText(o.s.Out), *out.Reply)
 	return err
 }
 
-// at finds the last message without an id that was at a place, which is what a program knows
-// that published it. Only its decision says when that was stored, so that all are read.
+// at finds the last message without an id at a place, which is all that its publisher knows. Only its decision says
+// when it was stored, so at reads all decisions.
 func (o *results) at(ctx context.Context, place string) (id string, known *upstream.Record, err error) {
 	found, err := o.last(ctx, "*", 0)
 	if err != nil {
@@ -128,7 +132,7 @@ func (o *results) at(ctx context.Context, place string) (id string, known *upstr
 	for _, v := range found.values {
 		r, err := upstream.ParseRecord(v.Value())
 		if err == nil && message.IsAt(o.stream, place, r.ID) {
-			id, known = r.ID, &r
+			id, known = r.ID, r
 			n++
 		}
 	}
@@ -149,13 +153,8 @@ func (o *results) second(ctx context.Context, id string) error {
 	}
 	for _, v := range found.values {
 		out, err := o.read(ctx, v)
-		switch {
-		case err != nil:
-			return err
-		case o.json:
-			err = cli.PrintJSON(o.s.Out, out)
-		default:
-			_, err = fmt.Fprintln(o.FullText(o.s.Out), *out.Reply)
+		if err == nil {
+			err = o.print(out)
 		}
 		if err != nil {
 			return err
@@ -164,7 +163,7 @@ func (o *results) second(ctx context.Context, id string) error {
 	return nil
 }
 
-// list shows those that were settled last, and goes on with what comes if asked.
+// list shows the last settled messages, and follows if asked.
 func (o *results) list(ctx context.Context) error {
 	pattern := "*"
 	if o.superseded {
@@ -189,7 +188,7 @@ func (o *results) list(ctx context.Context) error {
 	return o.follow(ctx, pattern, found, show)
 }
 
-// one shows a result. One that cannot be read is complained about.
+// one shows a result. It complains about one that cannot be read, and goes on.
 func (o *results) one(ctx context.Context, v jetstream.KeyValueEntry, show func(*outcome) error) error {
 	out, err := o.read(ctx, v)
 	if err != nil {
@@ -204,25 +203,24 @@ func (o *results) one(ctx context.Context, v jetstream.KeyValueEntry, show func(
 // read reads a value of the bucket, with its text.
 func (o *results) read(ctx context.Context, v jetstream.KeyValueEntry) (*outcome, error) {
 	if !isSecond(v) {
-		r, err := upstream.ParseRecord(v.Value())
+		r, err := parsed(v, upstream.ParseRecord)
 		if err != nil {
-			return nil, fmt.Errorf("the key %s of the bucket %s: %w", v.Key(), o.kv.Bucket(), err)
+			return nil, err
 		}
 		return o.answered(ctx, o.kv, r.ID, r)
 	}
-	a, err := upstream.ParseAnswer(v.Value())
+	a, err := parsed(v, upstream.ParseAnswer)
 	if err != nil {
-		return nil, fmt.Errorf("the key %s of the bucket %s: %w", v.Key(), o.kv.Bucket(), err)
+		return nil, err
 	}
 	text, err := o.replyOf(ctx, a)
 	a.Outcome = upstream.Superseded
 	return &outcome{By: a.By, Detail: a.Detail, Reply: &text, Record: upstream.Record{Settled: a.Settled, Stream: o.stream}}, err
 }
 
-// follow shows what comes, until a signal ends it.
+// follow shows new results until a signal ends it.
 func (o *results) follow(ctx context.Context, pattern string, found kept, show func(*outcome) error) error {
-	// What was shown is remembered, the last ones, so that one whose state changes is not shown
-	// a second time.
+	// The last results shown are remembered, so that a change of state does not show one again.
 	seen, ring, next := map[string]bool{}, make([]string, 10_000), 0
 	isNew := func(v jetstream.KeyValueEntry) bool {
 		is := mark(v)
@@ -238,7 +236,7 @@ func (o *results) follow(ctx context.Context, pattern string, found kept, show f
 		isNew(v)
 	}
 	return o.watch(ctx, o.kv, []string{pattern}, func(v jetstream.KeyValueEntry) (bool, error) {
-		if v == nil || !isNew(v) { // nil: those that were there have come
+		if v == nil || !isNew(v) { // nil: the existing values have come
 			return false, nil
 		}
 		err := o.one(ctx, v, show)
@@ -249,7 +247,7 @@ func (o *results) follow(ctx context.Context, pattern string, found kept, show f
 	}, jetstream.ResumeFromRevision(found.last+1), jetstream.IgnoreDeletes())
 }
 
-// printer returns what shows a result; nil shows what is held back.
+// printer returns a function that shows a result. Called with nil, it shows what it holds back.
 func (o *results) printer(found kept) func(*outcome) error {
 	if o.json {
 		return func(out *outcome) error {

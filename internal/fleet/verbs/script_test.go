@@ -49,6 +49,7 @@ func TestMain(m *testing.M) {
 //	publish SUBJECT TEXT [HEADER]   a program sends a message, without an id or with NAME:VALUE
 //	remake                          somebody deletes the stream and makes it anew
 //	remove STREAM [SEQ]             somebody deletes it, or one message of it
+//	header SEQ NAME VALUE           a message of WORK has that header
 //	consumer rm FILTER              somebody deletes a consumer of WORK
 //
 // ID is also STREAM:SEQ for a message without one.
@@ -61,6 +62,7 @@ func TestScripts(t *testing.T) {
 	params.Cmds["remake"] = cmdRemake
 	params.Cmds["remove"] = cmdRemove
 	params.Cmds["consumer"] = cmdConsumer
+	params.Cmds["header"] = cmdHeader
 	testscript.Run(t, params)
 }
 
@@ -97,6 +99,21 @@ func setUp(env *testscript.Env) error {
 		env.Setenv(name, value)
 	}
 	return makeStream(js)
+}
+
+func cmdHeader(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: header SEQ NAME VALUE")
+	}
+	seq, err := strconv.ParseUint(args[0], 10, 64)
+	ts.Check(err)
+	s, err := of(ts).js.Stream(context.Background(), "WORK")
+	ts.Check(err)
+	m, err := s.GetMsg(context.Background(), seq)
+	ts.Check(err)
+	if is := m.Header.Get(args[1]); is != args[2] {
+		ts.Fatalf("its header %s is %q", args[1], is)
+	}
 }
 
 func makeStream(js jetstream.JetStream) error {
@@ -214,7 +231,7 @@ func cmdAgent(ts *testscript.TestScript, neg bool, args []string) {
 		_, err = up.Answer(ctx, c, o)
 	} else {
 		o.Reply, o.Reason, o.Detail = "", text, "it failed\x1b[2J"
-		_, err = up.Dead(ctx, c, upstream.Letter{Answer: o, Payload: []byte("the text of " + id), History: []string{"copy 1 to " + name}})
+		_, err = up.Dead(ctx, c, upstream.Letter{Answer: o, Payload: []byte("the text of " + id), History: []string{"copy 1 to " + name}, Headers: c.Headers})
 	}
 	ts.Check(err)
 }
@@ -238,10 +255,16 @@ func (w *world) take(ctx context.Context, agent, id string) error {
 		if err != nil {
 			return err
 		}
-		c := upstream.Claim{
-			Stream: got.Stream, Seq: got.Seq, Subject: got.Subject, Ack: got.Ack, Reply: got.Reply,
-			Copy: got.Copy, ID: got.ID, Again: got.Again, Entry: got.Entry, Agent: agent,
+		c := upstream.Claim{Message: got, Agent: agent}
+		up, err := upstream.Open(ctx, w.js, "WORK")
+		if err != nil {
+			return err
 		}
+		is, err := up.Take(ctx, c)
+		if err != nil {
+			return err
+		}
+		c.Lease = is.Lease
 		w.held[got.ID] = c
 		if message.IsUnnamed(got.Stream, got.ID) {
 			w.held[message.Place(got.Stream, got.Seq)] = c

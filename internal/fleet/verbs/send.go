@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/nats-io/nats.go"
@@ -25,8 +26,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// sendTries is how often a message is published while the server does not answer. It has
-// an id, so the server keeps it once.
+// sendTries is how often a message is published to a silent server, which keeps it once, by its id.
 const sendTries = 3
 
 // receipt is what send prints with --json.
@@ -34,15 +34,13 @@ type receipt struct {
 	ID      string `json:"id"`
 	Stream  string `json:"stream"`
 	Subject string `json:"subject"`
-	// Seq is the message's place in the stream, if it is there.
+	// Seq is the message's sequence in the stream, if it is there.
 	Seq  uint64 `json:"seq,omitempty"`
 	Sent bool   `json:"sent"`
-	// Found is where the message was already, if nothing was sent: in the stream,
-	// answered, or requeued.
+	// Found says where the message was already, if nothing was sent: in the stream, answered, or requeued.
 	Found string `json:"found,omitempty"`
 }
 
-// Where a message may be found.
 const (
 	foundStream   = "in the stream"
 	foundAnswered = "answered"
@@ -53,9 +51,10 @@ const (
 type send struct {
 	common
 	subject string
-	args    []string // the text, unless that is in the file or on stdin
+	args    []string // the text, unless it is in the file or on stdin
 	file    string
 	id      string
+	key     string // "" for none
 	meta    map[string]any
 	limits  budget.Limits
 	wait    bool
@@ -65,7 +64,7 @@ type send struct {
 	m  *nats.Msg
 	kv jetstream.KeyValue // the results
 
-	// blind is why the last look for the outcome saw nothing, nil where it did.
+	// blind is why the last look for the outcome failed, or nil.
 	blind error
 }
 
@@ -82,6 +81,11 @@ With --id, sending again is safe: an id that was answered is not sent again, and
 neither is one that the server knows from within its duplicate window. Whoever
 sends a text twice under one id gets one answer, also after that window: the first
 one counts. An id whose dead letter is kept is refused.
+
+With --key, messages of one key are answered in the order in which they were sent,
+one at a time, whichever agent has them; those of other keys go on beside them. The
+key becomes the last word of the subject, which the stream and a consumer have to
+take, as work.> does.
 
 With --wait the reply is printed in place of the id, once the message was
 answered. Waiting holds nothing up and may be given up: the message stays where it
@@ -101,8 +105,9 @@ heartbeat-nats send --subject work.review --wait --timeout 10m "is it ready?"`,
 			var meta []string
 			f := o.begin("send")
 			f.StringVar(&o.subject, "subject", "", "`subject` that an agent takes, such as work.review")
-			f.StringVar(&o.file, "file", "", "read the text from this `file`")
-			f.StringVar(&o.id, "id", "", "give the message this `id`, and send it only once")
+			f.Var(cli.Named(&o.file, "name a file, or leave the flag out"), "file", "read the text from this `file`")
+			f.Var(cli.Named(&o.id, "name the message, or leave the flag out"), "id", "give the message this `id`, and send it only once")
+			f.Var(cli.Named(&o.key, "name what is to be done in order, or leave the flag out"), "key", "have it answered after those sent before it with this `key`")
 			f.StringArrayVar(&meta, "meta", nil, "metadata `key=value`, kept with the entry's result (may be repeated)")
 			cli.AddEntryLimits(f, &o.limits, cli.EntryCost)
 			f.BoolVar(&o.wait, "wait", false, "wait for the answer, and print it")
@@ -126,7 +131,7 @@ heartbeat-nats send --subject work.review --wait --timeout 10m "is it ready?"`,
 	}
 }
 
-// reserved are the members of an entry that are no metadata.
+// reserved are the members of an entry that are not metadata.
 const reserved = " id prompt sent_at not_before expires_at limits nats "
 
 func (o *send) check(f *pflag.FlagSet, args []string) error {
@@ -135,14 +140,13 @@ func (o *send) check(f *pflag.FlagSet, args []string) error {
 		return errors.New("no subject: name it with --subject, such as work.review")
 	case !message.CanPublish(o.subject):
 		return fmt.Errorf("--subject is %q: a message has one subject, of words with dots between them, without wildcards and blanks", o.subject)
-	case f.Changed("id") && o.id == "":
-		return errors.New("--id is empty: name the message, or leave the flag out")
-	case f.Changed("file") && o.file == "":
-		return errors.New("--file is empty: name a file, or leave the flag out")
 	case f.Changed("timeout") && !o.wait:
 		return errors.New("--timeout is about waiting: add --wait")
 	case o.Raw && !o.wait:
 		return errors.New("--raw is about the reply that is waited for: add --wait")
+	}
+	if o.key != "" {
+		o.subject += "." + message.Key(o.key)
 	}
 	o.args = args
 	return nil
@@ -150,12 +154,10 @@ func (o *send) check(f *pflag.FlagSet, args []string) error {
 
 func (o *send) run(ctx context.Context) error {
 	var r receipt
-	err := o.c.Again(ctx, func() (err error) {
-		if o.kv, err = o.bucket(ctx, message.Bucket(o.stream)); err == nil {
-			r, err = o.send(ctx)
-		}
-		return err
-	})
+	var err error
+	if o.kv, err = o.bucket(ctx, message.Bucket(o.stream)); err == nil {
+		r, err = o.send(ctx)
+	}
 	var by cli.EndedBy
 	switch {
 	case err != nil && errors.As(context.Cause(ctx), &by): // it may have been sent
@@ -175,15 +177,18 @@ func (o *send) run(ctx context.Context) error {
 	return o.s.Print(r.ID + "\n")
 }
 
-// message is the message as it is published. A text is its payload, unless there is more to say
-// than that, or an agent would take the text for more.
+// message returns the message to publish. Its payload is the plain text, unless there is metadata or limits, or an
+// agent would read the text as a JSON entry.
 func (o *send) message(text string) (*nats.Msg, error) {
-	entry := inbox.Message{Text: text, Metadata: o.meta, Limits: o.limits}
+	entry := inbox.Message{Text: text, Metadata: o.meta, Limits: o.limits.JSON()}
 	if err := entry.Check(); err != nil {
 		return nil, err
 	}
 	m := nats.NewMsg(o.subject)
 	m.Data = []byte(text)
+	if o.key != "" {
+		m.Header.Set(message.HeaderAfter, strconv.FormatUint(math.MaxUint64, 10)) // counts for the size
+	}
 	if len(o.meta) > 0 || o.limits.Any() || strings.HasPrefix(strings.TrimSpace(text), "{") {
 		members := map[string]any{"prompt": text}
 		maps.Copy(members, o.meta)
@@ -211,13 +216,13 @@ func (o *send) message(text string) (*nats.Msg, error) {
 	}
 	m.Header.Set(message.HeaderMsgID, id)
 	m.Header.Set(jetstream.ExpectedStreamHeader, o.stream) // now, so that it counts for the size
-	// The entry that an agent will make of it: one that its inbox would refuse is not sent.
+	// Build the entry as an agent will: a message that its inbox would refuse is not sent.
 	w := message.Message{ID: id, Entry: message.EntryID(id, 0), Stream: o.stream, Subject: o.subject, Seq: math.MaxUint64, Copy: math.MaxUint32, Data: m.Data}
 	_, err := w.InboxMessage()
 	return m, err
 }
 
-// send publishes the message, unless what became of its id is known.
+// send publishes the message, unless its id is known to be settled or requeued.
 func (o *send) send(ctx context.Context) (receipt, error) {
 	m := o.m
 	r := receipt{ID: m.Header.Get(message.HeaderMsgID), Stream: o.stream, Subject: o.subject}
@@ -233,7 +238,7 @@ func (o *send) send(ctx context.Context) (receipt, error) {
 		case known.LetterState == upstream.Requeued:
 			r.Seq, r.Found = known.Seq, foundRequeued
 			return r, nil
-		case o.wait:
+		case o.wait, known.Reason == upstream.Canceled:
 			return r, becameDead(known)
 		default:
 			return r, fmt.Errorf("the message %q became a dead letter (%s), and is not sent again under its id: %s does that", r.ID, words.Brief(known.Reason), words.Shell(commandName, "dead", "requeue", "--stream", o.stream, r.ID))
@@ -245,7 +250,7 @@ func (o *send) send(ctx context.Context) (receipt, error) {
 	var ack *jetstream.PubAck
 	var err error
 	for range sendTries {
-		ack, err = o.c.JS.PublishMsg(ctx, m)
+		ack, err = o.publish(ctx, m)
 		if err == nil || ctx.Err() != nil || !link.IsAway(err) || errors.Is(err, jetstream.ErrNoStreamResponse) {
 			break
 		}
@@ -253,22 +258,50 @@ func (o *send) send(ctx context.Context) (receipt, error) {
 	if err != nil {
 		return r, o.refused(ctx, err)
 	}
-	// An id of its own is known only from another try of this one.
+	// Only an earlier try of this call can have used an id that this call made up.
 	if r.Seq, r.Sent = ack.Sequence, !ack.Duplicate || o.id == ""; !r.Sent {
 		r.Found = foundStream
 	}
 	return r, nil
 }
 
+// publish sends a message. One with a key goes behind the last of its subject in the stream.
+func (o *common) publish(ctx context.Context, m *nats.Msg) (ack *jetstream.PubAck, err error) {
+	if m.Header.Get(message.HeaderAfter) == "" {
+		return o.c.JS.PublishMsg(ctx, m)
+	}
+	s, err := o.find(ctx, o.stream)
+	if err != nil {
+		return nil, err
+	}
+	for range orderTries {
+		after := "0"
+		switch last, err := s.GetLastMsgForSubject(ctx, m.Subject); {
+		case err == nil:
+			after = strconv.FormatUint(last.Sequence, 10)
+		case !errors.Is(err, jetstream.ErrMsgNotFound):
+			return nil, fmt.Errorf("look for the last message with its key: %w", o.said(err))
+		}
+		m.Header.Set(message.HeaderAfter, after)
+		m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, after)
+		if ack, err = o.c.JS.PublishMsg(ctx, m); !upstream.IsOlder(err) {
+			return ack, err
+		}
+	}
+	return nil, fmt.Errorf("others send messages with its key all the time: %w", err)
+}
+
+// orderTries is how often publish tries to put a message behind the last of its key while others send.
+const orderTries = 20
+
 func tooLarge(size, most int64, who string) error {
 	return fmt.Errorf("the message has %d bytes (%s) with its headers, and %s takes no more than %d (%s): put the text where the agent can read it and send its name", size, words.Size(size), who, most, words.Size(most))
 }
 
-// codeOtherStream is what a server says where a subject belongs to another stream than the
-// one that was expected.
+// codeOtherStream is the server's code if the subject belongs to another stream than expected.
 const codeOtherStream jetstream.ErrorCode = 10060
 
-// refused is why a message is not in the stream.
+// refused says why a message is not in the stream.
 func (o *send) refused(ctx context.Context, err error) error {
 	m := o.m
 	id := m.Header.Get(message.HeaderMsgID)
@@ -283,7 +316,7 @@ func (o *send) refused(ctx context.Context, err error) error {
 		if link.IsAway(wrong) {
 			return o.said(wrong)
 		}
-		if wrong == nil && setup.Takes(found, o.subject) && !errors.Is(o.c.NATS.LastError(), nats.ErrPermissionViolation) {
+		if wrong == nil && setup.Takes(found.CachedInfo().Config.Subjects, o.subject) && !errors.Is(o.c.NATS.LastError(), nats.ErrPermissionViolation) {
 			return fmt.Errorf("the stream %s on %s does not answer: its server may be gone, and another one has not taken its place yet: send the message again with --id %s, and it is there once", o.stream, o.c.Where(), words.Shell(id))
 		}
 		return fmt.Errorf("no stream on %s takes the subject %s: heartbeat-nats setup %s--stream %s --subjects SUBJECT makes one, unless this user may not send to it", o.c.Where(), o.subject, o.c.EmbedFlag(), o.stream)

@@ -38,16 +38,18 @@ Exit status: 0 all is as asked (with --dry-run: it could be made so); 1 it is no
 		Example: `heartbeat-nats setup --stream WORK --subjects 'work.>'
 heartbeat-nats setup --for work.review --for 'work.build.>' --dry-run
 heartbeat-nats setup --ack-wait 30s --max-deliver 3 --keep-results 90d`,
+		Verbs: []cli.Verb{setupAgentVerb()},
 		Build: func() (*pflag.FlagSet, cli.Action) {
 			var o common
 			var dryRun bool
 			w := &setup.Wanted{
-				AckWait: setup.DefaultAckWait, Duplicates: 2 * time.Minute, KeepResults: 30 * 24 * time.Hour, Given: map[string]bool{},
+				MaxDeliver: setup.DefaultMaxDeliver, AckWait: setup.DefaultAckWait, Duplicates: 2 * time.Minute,
+				KeepResults: 30 * 24 * time.Hour, Given: map[string]bool{},
 			}
 			f := o.begin("setup")
 			f.StringArrayVar(&w.Subjects, "subjects", nil, "`subject` that the stream takes; may be repeated (default: the stream's name in small letters and .>, or what it takes already)")
 			f.StringArrayVar(&w.For, "for", nil, "make a consumer for this `subject` alone, in place of one for all; may be repeated")
-			f.IntVar(&w.MaxDeliver, "max-deliver", setup.DefaultMaxDeliver, "how many attempts a message gets before it is a dead letter")
+			f.Var(cli.AtLeast(&w.MaxDeliver, 1), "max-deliver", "how many attempts a message gets before it is a dead letter")
 			f.Var((*cli.Span)(&w.AckWait), "ack-wait", "after how long without a sign of life a message goes to another agent")
 			f.Var((*cli.Span)(&w.Duplicates), "duplicates", "for how long the server drops a message whose id it has seen")
 			f.Var((*cli.Span)(&w.KeepResults), "keep-results", "for how long results are kept (0: for ever). An id that is sent again within it is not worked on again")
@@ -60,8 +62,6 @@ heartbeat-nats setup --ack-wait 30s --max-deliver 3 --keep-results 90d`,
 				switch {
 				case slices.Contains(w.Subjects, "") || slices.Contains(w.For, ""):
 					return errors.New("a subject is empty: name it, or leave the flag out")
-				case w.MaxDeliver < 1:
-					return fmt.Errorf("--max-deliver is %d: a message needs at least one attempt", w.MaxDeliver)
 				case w.Replicas != 1 && w.Replicas != 3 && w.Replicas != 5:
 					return fmt.Errorf("--replicas is %d: it takes 1, or 3 or 5, of which one or two servers may be lost", w.Replicas)
 				}
@@ -72,7 +72,7 @@ heartbeat-nats setup --ack-wait 30s --max-deliver 3 --keep-results 90d`,
 	}
 }
 
-// did is what a step did, and would do.
+// did spells the action of a step, as done and as planned.
 var did = map[string][2]string{
 	setup.Create: {"made", "would make"},
 	setup.Change: {"changed", "would change"},
@@ -81,16 +81,13 @@ var did = map[string][2]string{
 }
 
 func (o *common) setUp(ctx context.Context, w *setup.Wanted, dryRun bool) error {
-	var plan *setup.Plan
 	tense := 1
-	err := o.c.Again(ctx, func() (err error) {
-		if plan, err = setup.Make(ctx, o.c.JS, w); err == nil && !dryRun {
-			tense, err = 0, plan.Apply(ctx)
-		}
-		return err
-	})
+	plan, err := setup.Make(ctx, o.c.JS, w)
+	if err == nil && !dryRun {
+		tense, err = 0, plan.Apply(ctx)
+	}
 	if err != nil {
-		return err
+		return o.said(err)
 	}
 	for _, step := range plan.Steps {
 		if o.json {

@@ -1,16 +1,22 @@
 package verbs
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/internal/cli"
+	"heartbeat/internal/disk"
 	"heartbeat/internal/fleet/setup"
 	"heartbeat/internal/testing/fleet"
 )
@@ -66,10 +72,47 @@ func TestSetupOnThisMachine(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "server")
 	status, out, said := run(t, "setup", "--embed", dir)
 	require.Zero(t, status, said)
+	t.Cleanup(func() { endServer(t, dir) })
+	assert.Contains(t, said, "started the server of "+dir)
 	assert.Contains(t, out, "made stream WORK")
 	status, out, said = run(t, "setup", "--embed", dir)
 	require.Zero(t, status, said)
 	assert.Equal(t, 6, strings.Count("\n"+out, "\nkept "), out)
+}
+
+// endServer has the server of a directory end, and returns once it has.
+func endServer(t *testing.T, dir string) {
+	text, err := os.ReadFile(filepath.Join(dir, "server.json"))
+	require.NoError(t, err)
+	var a struct{ PID int }
+	require.NoError(t, json.Unmarshal(text, &a))
+	require.NoError(t, syscall.Kill(a.PID, syscall.SIGTERM))
+	lock, err := disk.AcquireLock(fleet.Context(t), filepath.Join(dir, ".server-lock"), 0)
+	require.NoError(t, err)
+	require.NoError(t, lock.Release())
+}
+
+// A server in the foreground says where it is, and ends with 0 when it is told to.
+func TestServe(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "server")
+	self, err := os.Executable()
+	require.NoError(t, err)
+	server := exec.Command(self, "serve", "--dir", dir)
+	server.Args[0] = commandName
+	out, err := server.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, server.Start())
+	line, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err)
+	assert.Regexp(t, `^serves at 127\.0\.0\.1:\d+\n$`, line)
+	status, _, said := run(t, "setup", "--embed", dir)
+	require.Zero(t, status, said)
+	assert.Empty(t, said)
+	status, _, said = run(t, "serve", "--dir", dir)
+	assert.Equal(t, cli.ExitError, status)
+	assert.Contains(t, said, fmt.Sprintf("serve: process %d serves %s already", server.Process.Pid, dir))
+	endServer(t, dir)
+	require.NoError(t, server.Wait())
 }
 
 func TestTheCommandItself(t *testing.T) {

@@ -86,6 +86,19 @@ dead letters  0
 one	away	TIME	alpha	work.>				
 1 message waits: no agent is there; one on alpha was seen last, just now
 `},
+	statePaused: {func(t *testing.T, w *world) {
+		w.send(t, "work.a")
+		w.do(t, w.says(fleet.Context(t), "one", nil))
+		status, _, said := run(t, "pause", "--server", w.server.URL())
+		require.Zero(t, status, said)
+	}, `
+waiting       1
+in work       0
+oldest        DURATION old, SIZE in all
+dead letters  0
+one	idle	TIME	alpha	work.>				
+1 message waits: the stream is paused: heartbeat-nats resume --stream WORK ends that
+`},
 	stateWaiting: {func(t *testing.T, w *world) {
 		w.send(t, "work.a", "work.b")
 		w.do(t, w.says(fleet.Context(t), "one", nil))

@@ -34,11 +34,8 @@ heartbeat-nats status --json | jq -r .why`,
 			f := o.begin("status")
 			program.AddColor(f, &color)
 			return o.action(f, "status", &never, cli.NoArgs, func(ctx context.Context) error {
-				var now *seen
-				if err := o.c.Again(ctx, func() (err error) {
-					now, err = o.gather(ctx)
-					return err
-				}); err != nil {
+				now, err := o.gather(ctx)
+				if err != nil {
 					return err
 				}
 				now.lookInto()
@@ -85,7 +82,7 @@ func (s *seen) print(d display) error {
 	return d.Text(layout.Yellow, s.Why)
 }
 
-// troubles has a row for each of what is wrong with inboxes of this machine.
+// troubles has a row for each trouble of an inbox on this machine.
 func (s *seen) troubles() *layout.Table {
 	t := layout.NewTable(layout.Column{}, layout.Column{Text: true, Cut: true, Most: 24}, layout.Column{Text: true})
 	for _, a := range s.Agents {
@@ -96,14 +93,14 @@ func (s *seen) troubles() *layout.Table {
 	return t
 }
 
-// A person is shown so many agents, and of each so many messages.
+// Limits for a person: agents, and messages of each agent.
 const (
 	mostRows = 50
 	mostHeld = 10
 )
 
-// forTable is what the table has, with a sentence about the rest. A file and a program get
-// all; a person gets those agents first that do something.
+// forTable returns the agents for the table, and a sentence about the rest. A file or a program gets all. A person
+// gets the most important states first.
 func (s *seen) forTable(d display) (shown []agentSeen, rest string) {
 	if !d.ForPeople() {
 		return s.Agents, ""

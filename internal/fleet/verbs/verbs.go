@@ -1,5 +1,4 @@
-// Package verbs is heartbeat-nats, the command that has many agents work through one
-// stream: one file a verb.
+// Package verbs is the command heartbeat-nats, which has many agents work through one stream: a file for each verb.
 package verbs
 
 import (
@@ -24,17 +23,17 @@ import (
 
 const commandName = "heartbeat-nats"
 
-// Main is the whole command; it does not return.
+// Main runs the command and exits.
 func Main() { os.Exit(Run(os.Args[1:], cli.StandardStreams(commandName))) }
 
-// Run is the command with these arguments. It returns the exit status.
+// Run runs the command with these arguments, and returns the exit status.
 func Run(args []string, s cli.Streams) int {
 	s = s.OnScreen()
 	s.Err = layout.Sentences(s.Err)
 	return Command().Run(args, s)
 }
 
-// Command is the command, with its verbs in the order in which help lists them.
+// Command returns the command, with its verbs in the order of its help.
 func Command() program.Program {
 	return program.Program{
 		Name:  commandName,
@@ -46,21 +45,21 @@ only one who is heard.`,
 		Example: `heartbeat-nats setup --stream WORK --subjects 'work.>'
 heartbeat-nats setup --stream WORK --subjects 'work.>' --embed ~/work`,
 		Groups: []program.Group{
-			{Title: "Begin", Verbs: []cli.Verb{setupVerb()}},
+			{Title: "Begin", Verbs: []cli.Verb{setupVerb(), serveVerb()}},
 			{Title: "Work", Verbs: []cli.Verb{agentVerb()}},
-			{Title: "Send and read", Verbs: []cli.Verb{sendVerb(), resultsVerb()}},
-			{Title: "Look after agents", Verbs: []cli.Verb{statusVerb(), metricsVerb(), drainVerb()}},
+			{Title: "Send and read", Verbs: []cli.Verb{sendVerb(), resultsVerb(), cancelVerb()}},
+			{Title: "Look after agents", Verbs: []cli.Verb{statusVerb(), metricsVerb(), drainVerb(), pauseVerb(), resumeVerb()}},
 			{Title: "Tidy up", Verbs: []cli.Verb{deadVerb()}},
 		},
 	}
 }
 
-// common is what every verb has: the stream that it is about, and who is asked about it.
+// common is what every verb has: its stream, and the server to ask.
 type common struct {
 	stream string
 	json   bool
 	server link.Flags
-	// first is done before there is a connection; nil: nothing.
+	// first runs before there is a connection, unless it is nil.
 	first func(cli.Streams) error
 
 	c *link.Conn
@@ -80,8 +79,8 @@ func (o *common) end(f *pflag.FlagSet) {
 	o.server.Add(f)
 }
 
-// action ends the flags, and returns what the verb does: check refuses what was typed, and act
-// has a connection. A signal ends its context, and so does the timeout, if there is one.
+// action completes the flags, and returns what the verb does. check refuses wrong arguments; act runs with a
+// connection. A signal or the timeout ends act's context.
 func (o *common) action(f *pflag.FlagSet, verb string, timeout *cli.Span, check func(args []string) error, act func(context.Context) error) (*pflag.FlagSet, cli.Action) {
 	o.end(f)
 	return f, func(args []string, s cli.Streams) error {
@@ -102,7 +101,8 @@ func (o *common) action(f *pflag.FlagSet, verb string, timeout *cli.Span, check 
 			o.c, err = link.Connect(ctx, &o.server, link.Options{Name: commandName + " " + verb, Say: func(sentence string) { s.Note("%s", sentence) }})
 		}
 		if err == nil {
-			err = errors.Join(act(ctx), o.c.Close())
+			defer o.c.Close()
+			err = act(ctx)
 		}
 		if err == nil {
 			return nil
@@ -121,8 +121,8 @@ var never cli.Span
 // errTimedOut is the cause of a context whose --timeout has passed.
 var errTimedOut = errors.New("the time is over")
 
-// untilSignal returns a context that ends with the first signal that ends a program, and
-// after the timeout unless that is 0. Its cause is a [cli.EndedBy] or errTimedOut.
+// untilSignal returns a context that ends with the first terminating signal, or after the timeout unless that is 0.
+// Its cause is a [cli.EndedBy] or errTimedOut.
 func untilSignal(timeout time.Duration) (ctx context.Context, stop func()) {
 	taken := signals.Take()
 	ctx, end := context.WithCancelCause(context.Background())
@@ -146,7 +146,7 @@ func untilSignal(timeout time.Duration) (ctx context.Context, stop func()) {
 	}
 }
 
-// find looks a stream up, as it is now.
+// find returns a stream with its current state.
 func (o *common) find(ctx context.Context, name string) (jetstream.Stream, error) {
 	found, err := o.c.JS.Stream(ctx, name)
 	if err != nil {
@@ -155,7 +155,6 @@ func (o *common) find(ctx context.Context, name string) (jetstream.Stream, error
 	return found, nil
 }
 
-// bucket looks a bucket up.
 func (o *common) bucket(ctx context.Context, name string) (jetstream.KeyValue, error) {
 	found, err := o.c.JS.KeyValue(ctx, name)
 	if err != nil {
@@ -164,7 +163,7 @@ func (o *common) bucket(ctx context.Context, name string) (jetstream.KeyValue, e
 	return found, nil
 }
 
-// notFound is why something could not be looked up, and what to do.
+// notFound says why something could not be looked up, and what to do.
 func (o *common) notFound(what string, err error) error {
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound), errors.Is(err, jetstream.ErrBucketNotFound):
@@ -176,7 +175,7 @@ func (o *common) notFound(what string, err error) error {
 	return fmt.Errorf("look up %s: %w", what, o.said(err))
 }
 
-// said adds why the server did not answer, if it said that beside the request.
+// said adds why the server did not answer, if it reported that beside the request.
 func (o *common) said(err error) error {
 	if err = link.Quorum(context.Background(), o.c.JS, err); errors.Is(err, link.ErrNoQuorum) {
 		return fmt.Errorf("the server %s cannot answer: %w", o.c.Where(), err)
@@ -194,14 +193,14 @@ func (o *common) said(err error) error {
 	return err
 }
 
-// watch calls do for what each key of some patterns holds and will hold, until it is done. nil
-// comes between those that were there and later ones.
+// watch calls do for each present and later value of keys that match the patterns, until do is done. It calls do
+// with nil once, after the values that were there.
 func (o *common) watch(ctx context.Context, kv jetstream.KeyValue, patterns []string, do func(jetstream.KeyValueEntry) (done bool, err error), how ...jetstream.WatchOpt) error {
 	watch, err := kv.WatchFiltered(ctx, patterns, how...)
 	if err != nil {
 		return fmt.Errorf("read the bucket %s: %w", kv.Bucket(), o.said(err))
 	}
-	defer func() { _ = watch.Stop() }() // what it would still say is not needed
+	defer func() { _ = watch.Stop() }() // later updates are not needed
 	for {
 		select {
 		case <-ctx.Done():
@@ -217,7 +216,7 @@ func (o *common) watch(ctx context.Context, kv jetstream.KeyValue, patterns []st
 	}
 }
 
-// values calls do for what each key of some patterns holds.
+// values calls do for each present value of keys that match the patterns.
 func (o *common) values(ctx context.Context, kv jetstream.KeyValue, patterns []string, do func(jetstream.KeyValueEntry)) error {
 	return o.watch(ctx, kv, patterns, func(e jetstream.KeyValueEntry) (bool, error) {
 		if e != nil {
@@ -227,12 +226,12 @@ func (o *common) values(ctx context.Context, kv jetstream.KeyValue, patterns []s
 	}, jetstream.IgnoreDeletes())
 }
 
-// report prints v with --json, and else the sentence.
+// report prints v with --json, else the sentence.
 func (o *common) report(v any, sentence string) error {
 	return program.Report(o.s, o.json, v, sentence)
 }
 
-// forEach calls do for each of some. It returns the first error, and complains about the others.
+// forEach calls do for each of all. It returns the first error, and complains about the others.
 func forEach[T any](s cli.Streams, all []T, do func(T) error) (first error) {
 	for _, one := range all {
 		err := do(one)
@@ -255,5 +254,5 @@ func on(out io.Writer, mode string, now time.Time) display {
 	return display{layout.For(out, mode), now}
 }
 
-// when is a time in a cell.
+// when formats a time for a cell.
 func (d display) when(t time.Time) string { return d.When(d.now, t) }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"heartbeat/internal/fleet/message"
 	"heartbeat/internal/words"
@@ -18,6 +19,7 @@ const (
 	stateUnclaimed  state = "unclaimed"
 	stateNoAgent    state = "no agent"
 	stateAway       state = "agents away"
+	statePaused     state = "paused"
 	stateDraining   state = "draining"
 	stateHeldUp     state = "held up"
 	stateStalled    state = "stalled"
@@ -35,13 +37,19 @@ func (s *seen) explain() (state, string) {
 		return stateNoConsumer, fmt.Sprintf("%s: the stream has no consumer, which %s makes", waits(s.Messages), words.Shell(commandName, "setup", "--stream", s.Stream))
 	case len(s.Unclaimed) > 0:
 		return stateUnclaimed, fmt.Sprintf("no consumer takes messages of %s: %s", listed(s.Unclaimed), words.Shell(commandName, "setup", "--stream", s.Stream, "--for", s.Unclaimed[0])+" makes one")
+	case s.PausedFor > 0 && s.Waiting > 0:
+		until := ""
+		if s.PausedFor < forever.Seconds()/2 {
+			until = " until " + words.Stamp(s.At.Add(time.Duration(s.PausedFor*float64(time.Second))))
+		}
+		return statePaused, fmt.Sprintf("%s: the stream is paused%s: %s ends that", waits(s.Waiting), until, words.Shell(commandName, "resume", "--stream", s.Stream))
 	case len(live) == 0:
 		return s.nobody()
 	}
 	return s.moving(live)
 }
 
-// nobody is why nothing moves where no agent is there.
+// nobody says why nothing moves if no agent is there.
 func (s *seen) nobody() (state, string) {
 	gone := slices.DeleteFunc(slices.Clone(s.Agents), func(a agentSeen) bool { return a.State != away })
 	if len(gone) == 0 {
@@ -51,7 +59,7 @@ func (s *seen) nobody() (state, string) {
 	return stateAway, fmt.Sprintf("%s: no agent is there; %s on %s was seen last, %s", waits(s.Messages), words.Brief(last.Agent), words.Brief(last.Host), words.Ago(s.At, last.LastSeen))
 }
 
-// moving is what is waited for where agents are there.
+// moving says what is waited for if agents are there.
 func (s *seen) moving(live []agentSeen) (state, string) {
 	var holds, stuck, kept []string
 	for _, a := range live {
@@ -93,7 +101,7 @@ func (s *seen) moving(live []agentSeen) (state, string) {
 	return stateWaiting, fmt.Sprintf("%s for an agent to pull: %s there", waits(s.Messages), words.Count(len(live), "agent is", "agents are"))
 }
 
-// holdUps names what holds up each agent, the first few.
+// holdUps names what holds up the first few agents.
 func (s *seen) holdUps(live []agentSeen) string {
 	var all []string
 	for _, a := range live {

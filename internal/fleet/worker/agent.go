@@ -22,10 +22,10 @@ import (
 	"heartbeat/internal/words"
 )
 
-// lockWait is how long the inbox's own lock may be held by somebody else.
+// lockWait is how long somebody else may hold the inbox's own lock.
 const lockWait = 30 * time.Second
 
-// Agent is an agent that runs.
+// Agent is a running agent.
 type Agent struct {
 	o      Options
 	conn   *link.Conn
@@ -45,35 +45,35 @@ type Agent struct {
 
 	child    *child
 	failures int       // launchers in a row that ended without an answer
-	proven   bool      // a launcher has worked: nothing of the set-up was wrong then
-	notUntil time.Time // no launcher is started before
+	proven   bool      // a launcher has worked, so the set-up was right then
+	notUntil time.Time // no launcher starts before
 
 	facts    see.Facts // of the last look
 	counted  *inbox.Counted
 	doubtful bool // what is held may have been answered elsewhere: ask first
 	draining bool
-	asked    bool  // heartbeat-nats drain asks it to
-	ending   error // why it ends, nil while it does not
+	asked    bool  // by heartbeat-nats drain
+	ending   error // why the agent ends, nil while it does not
 	heldUp   string
-	worked   time.Time // when something was held last, zero if the memory of that is given back
-	// cannotTake is why the last message could not become an entry, a sentence or "".
+	worked   time.Time // when something was last held, zero once that memory is given back
+	// cannotTake says why the last message could not become an entry: a sentence or "".
 	cannotTake string
 	stepped    time.Time // when the last step began
-	reconciled bool      // what a life before held was compared with the inbox
-	compared   time.Time // when that was done last
+	reconciled bool      // what an earlier life held was compared with the inbox
+	compared   time.Time // when that was last done
 
-	retries map[string]retry // of what failed, by what that is
+	retries map[string]retry // failures by what was tried
 	keep    keeper
 	self    message.Presence
 	told    telling
 }
 
-// errEnded is why an agent ends that was asked to.
+// errEnded ends an agent that was asked to end.
 var errEnded = errors.New("it was asked to end")
 
-// Run runs an agent until it has drained, is asked to end, or cannot work on this machine: whatever
-// is wrong on the server is waited for. begin ends that wait before the agent works. An error that
-// matches [upstream.ErrBusy] says that another agent has the inbox.
+// Run runs an agent until it has drained, is asked to end, or cannot work on this machine. It waits out faults of
+// the server; begin ends such a wait before the agent works. [upstream.ErrBusy] means that another agent has the
+// inbox.
 func Run(begin context.Context, c *link.Conn, o Options) (err error) {
 	a := &Agent{
 		o: o, conn: c, outcomes: map[string]inbox.Outcome{}, pulled: make(chan pulled, 1),
@@ -137,7 +137,7 @@ func Run(begin context.Context, c *link.Conn, o Options) (err error) {
 	return a.run(context.Background())
 }
 
-// prepare finds what setup has made. A stream that was not named is that of the subject.
+// prepare opens what setup has made. Without a named stream it takes the subject's.
 func (a *Agent) prepare(ctx context.Context) (err error) {
 	if a.o.Subject == "" {
 		a.o.Subject = ">"
@@ -147,7 +147,9 @@ func (a *Agent) prepare(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	a.up, err = upstream.Open(ctx, a.conn.JS, a.o.Stream)
+	if a.up, err = upstream.Open(ctx, a.conn.JS, a.o.Stream); err == nil {
+		a.up.Rest = a.stays
+	}
 	return err
 }
 
@@ -165,7 +167,6 @@ func (a *Agent) bind(ctx context.Context) error {
 	return nil
 }
 
-// run is the loop.
 func (a *Agent) run(ctx context.Context) error {
 	watch := a.box.WatchOutcomes(pollInbox)
 	defer func() { _ = watch.Close() }() // nothing is lost
@@ -197,7 +198,7 @@ func (a *Agent) run(ctx context.Context) error {
 	}
 }
 
-// untilNext is when to look again, though nothing tells.
+// untilNext returns how long to wait for an event before the next step.
 func (a *Agent) untilNext() time.Duration {
 	times := []time.Time{a.notUntil, a.told.next, a.facts.NextDue()}
 	if b := a.facts.Backoff; b != nil {
@@ -219,7 +220,7 @@ func (a *Agent) untilNext() time.Duration {
 	return max(10*time.Millisecond, time.Until(next))
 }
 
-// every is how often messages are kept, and others told.
+// every returns how often messages are kept, and presence is put.
 func (a *Agent) every() time.Duration { return a.ackWait / 3 }
 
 // step does all that can be done now. over says that the agent has nothing left to do.
@@ -230,12 +231,12 @@ func (a *Agent) step(ctx context.Context) (over bool, err error) {
 	}
 	TestOnlyStep("outcomes read")
 	a.look(ctx)
-	if a.keep.late.Swap(false) || a.vanished() {
-		a.doubtful = true
-	}
-	if a.doubtful && a.due(lookUp) {
-		a.doubtful = !a.try(lookUp, a.reconcile(ctx))
-		a.reconciled, a.compared = a.reconciled || !a.doubtful, time.Now()
+	a.doubtful = a.keep.late.Swap(false) || a.doubtful
+	// Compare regularly even without a doubt: an entry may have been dropped, or a message canceled.
+	if (a.doubtful || a.conn.Connected() && time.Since(a.compared) > a.every()) && a.due(lookUp) {
+		done := a.try(lookUp, a.reconcile(ctx))
+		a.doubtful = a.doubtful && !done
+		a.reconciled, a.compared = a.reconciled || done, time.Now()
 	}
 	a.settle(ctx)
 	a.askDrain(ctx)
@@ -259,8 +260,7 @@ func (a *Agent) step(ctx context.Context) (over bool, err error) {
 	return false, nil
 }
 
-// rest gives back the memory that work took, once an agent has had nothing to do for a
-// while.
+// rest gives memory back to the system once the agent has been idle for a while.
 func (a *Agent) rest() {
 	if a.ledger.Len() > 0 {
 		a.worked = time.Now()
@@ -333,7 +333,7 @@ func (a *Agent) endStep(ctx context.Context) bool {
 	return true
 }
 
-// finish leaves nothing running, also where the loop fails.
+// finish leaves nothing running, even if the loop failed.
 func (a *Agent) finish() error {
 	a.stopPulling()
 	if a.pulling != nil {
@@ -349,11 +349,10 @@ type retry struct {
 	why   string
 }
 
-// due reports whether it is time to try something that may have failed before.
+// due reports whether it is time to try what, which may have failed before.
 func (a *Agent) due(what string) bool { return !time.Now().Before(a.retries[what].at) }
 
-// try notes how something went that is tried again until it succeeds, and reports whether
-// it did. The same failure is said once.
+// try notes how a repeated attempt went, and reports whether it succeeded. It says only the first failure in a row.
 func (a *Agent) try(what string, err error) bool {
 	if err == nil {
 		delete(a.retries, what)
@@ -367,7 +366,7 @@ func (a *Agent) try(what string, err error) bool {
 	return false
 }
 
-// backOff is 100 ms, doubled with each try, up to a minute.
+// backOff returns 100 ms, doubled with each try, up to a minute.
 func backOff(try int) time.Duration { return min(maxDelay, 100*time.Millisecond<<min(try-1, 10)) }
 
 func (a *Agent) say(sentence string) { a.o.Say(sentence) }

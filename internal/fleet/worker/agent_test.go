@@ -228,9 +228,9 @@ func copyWith(w *world, agent string) uint64 {
 	return p.Holds[0].Copy
 }
 
-// An agent that starts again asks the others what they have, and must find it there from the
-// moment on in which it can become a turn.
-func TestATakeOverIsToldBeforeItIsAnEntry(t *testing.T) {
+// An agent that starts again must find that another one has its message from the moment on in which
+// it can become a turn there.
+func TestATakeOverIsKnownBeforeItIsAnEntry(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 3*time.Second)
 	a := w.start("one", []string{killVariable + "=appended"}, "--no-session")
@@ -238,11 +238,11 @@ func TestATakeOverIsToldBeforeItIsAnEntry(t *testing.T) {
 	<-a.Done
 	b := w.start("two", []string{holdVariable + "=claimed"}, "--no-session")
 	w.told("held", b)
-	assert.EqualValues(t, 2, copyWith(w, "two"))
+	assert.Equal(t, "two", w.lease("a").Agent)
 	w.tell("go on")
 }
 
-// An agent that was killed with the newer copy has it no longer: whoever lets go of the
+// An agent that was killed with the lease has it no longer: whoever lets go of the
 // older one gets it again.
 func TestWhatAnAgentHadThatWasKilled(t *testing.T) {
 	t.Parallel()
@@ -444,6 +444,7 @@ func TestPoison(t *testing.T) {
 	for range 5 { // attempts of agents that were killed
 		m, err := c.Next(jetstream.FetchMaxWait(20 * time.Second))
 		require.NoError(t, err)
+		w.takes("killed", m)
 		require.NoError(t, m.Nak())
 	}
 	a := w.start("one", nil)
@@ -501,6 +502,35 @@ func TestAServerThatRestarts(t *testing.T) {
 	w.send("b")
 	w.settled(a, "b")
 	assert.Equal(t, []string{"a", "b"}, w.turns())
+}
+
+// A server that was away for longer than AckWait hands everything out again. Who works on it already goes on.
+func TestAServerThatIsAwayForLong(t *testing.T) {
+	t.Parallel()
+	const ackWait = 3 * time.Second
+	w := newWorld(t, ackWait)
+	w.hold()
+	a := w.start("one", nil)
+	w.send("a")
+	w.eventually("a turn", func() bool { return len(w.turns()) == 1 }, a)
+	b := w.start("two", nil)
+	w.says(b, "agent two takes messages")
+	w.eventually("that others know what it holds", func() bool {
+		e, err := w.l.Agents.Get(fleet.Context(t), message.AgentKey("one"))
+		return err == nil && strings.Contains(string(e.Value()), message.InFlight)
+	}, a)
+	w.server.Stop()
+	time.Sleep(2 * ackWait)
+	require.NoError(t, w.server.Resume())
+	back := time.Now()
+	w.eventually("that it is heard again", func() bool {
+		e, err := w.l.Agents.Get(fleet.Context(t), message.AgentKey("one"))
+		return err == nil && e.Created().After(back)
+	}, a, b)
+	w.open()
+	w.settled(a, "a")
+	assert.Equal(t, []string{"a"}, w.turns())
+	assert.Equal(t, 1, w.replied("a"))
 }
 
 // The first message of a stream that was made anew is another one.

@@ -3,6 +3,7 @@ package worker_test
 import (
 	"context"
 	"errors"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -95,7 +96,7 @@ func TestTheConsumerOfAllSubjectsStays(t *testing.T) {
 	b := w.start("two", nil, "--no-session")
 	w.send("a")
 	w.eventually("its entry", func() bool { return len(b.held()) == 1 }, a, b)
-	there, err := setup.Consumers(fleet.Context(t), w.js, "WORK")
+	_, there, err := setup.Consumers(fleet.Context(t), w.js, "WORK")
 	require.NoError(t, err)
 	require.Len(t, there, 1)
 	assert.Equal(t, message.Consumer("work.>"), there[0].Name)
@@ -118,6 +119,10 @@ func TestAClusterWithoutQuorum(t *testing.T) {
 		_, err := js.AccountInfo(soon(t))
 		return errors.Is(link.Quorum(soon(t), js, err), link.ErrNoQuorum)
 	}, slowly, 10*time.Millisecond)
+
+	out, err := exec.Command("heartbeat-nats", "setup", "--server", c[0].URL()).CombinedOutput()
+	require.Error(t, err)
+	assert.Contains(t, string(out), "no quorum")
 
 	w := &world{t: t, js: js, gate: t.TempDir()}
 	a := w.startAt(c[0].URL(), filepath.Join(t.TempDir(), "inbox.jsonl"), "one", nil, "--no-session")

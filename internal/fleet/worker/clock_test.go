@@ -53,13 +53,11 @@ func TestClocksOfOthersDecideNothing(t *testing.T) {
 			m := w.next(consumer)
 
 			// What it decides is known.
-			_, err := w.up.Answer(ctx, upstream.Claim{
-				Stream: "WORK", Seq: 1, Subject: m.Subject(), Ack: m.Reply(), Copy: 2, ID: "a", Entry: "a", Agent: "two",
-			}, upstream.Answer{Reply: "done", Settled: upstream.Settled{Attempts: 1, At: now}})
+			_, err := w.up.Answer(ctx, w.takes("two", m), upstream.Answer{Reply: "done", Settled: upstream.Settled{Attempts: 1, At: now}})
 			require.NoError(t, err)
 			a.resume()
 			w.publish("a", nats.Header{message.HeaderID: {"a"}}) // the same again
-			w.says(a, "message a was settled by two before")
+			w.says(a, "message a was settled by agent two before")
 			assert.True(t, now.Equal(w.known("a").At), "an outcome has the time of its agent")
 			assert.Empty(t, w.turns())
 		})

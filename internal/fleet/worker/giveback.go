@@ -10,11 +10,11 @@ import (
 	"heartbeat/internal/words"
 )
 
-// giveBackHeld gives back what waits while the inbox backs off, is paused and that is asked
-// for, or stands still, and goes on with what was being given back.
+// giveBackHeld gives back what waits while the inbox backs off, stands still, or is paused with GiveBack set. It
+// also completes give-backs that began before.
 func (a *Agent) giveBackHeld(ctx context.Context) {
-	hold, why := a.hold()
-	if (hold > 0 || a.keep.stalled()) && a.pulling != nil {
+	why := a.hold()
+	if (why != "" || a.keep.stalled()) && a.pulling != nil {
 		a.stopPulling() // it would get what is given back
 		return
 	}
@@ -25,11 +25,8 @@ func (a *Agent) giveBackHeld(ctx context.Context) {
 		case known || c.Refused != "" || !a.conn.Connected() || !a.due(what):
 		case c.GivingBack != nil:
 			a.try(what, a.giveBack(ctx, c, time.Until(*c.GivingBack), why))
-		case hold > 0 && !a.isInFlight(c):
-			if a.othersCan(ctx) {
-				hold = time.Second
-			}
-			a.try(what, a.giveBack(ctx, c, hold, why))
+		case why != "" && !a.isInFlight(c):
+			a.try(what, a.giveBack(ctx, c, time.Second, why)) // the delay keeps this agent from taking it again
 		case a.keep.stalled() && !a.isInFlight(c):
 			// No delay: this agent takes no message while nothing moves here.
 			a.try(what, a.giveBack(ctx, c, 0, "nothing moves here, and it waits behind that"))
@@ -37,24 +34,20 @@ func (a *Agent) giveBackHeld(ctx context.Context) {
 	}
 }
 
-// hold is for how long delivery is held back so that what waits is given back, 0 for not.
-func (a *Agent) hold() (time.Duration, string) {
+// hold says why delivery is held back for so long that waiting messages are given back, or "".
+func (a *Agent) hold() string {
 	switch f := &a.facts; {
 	case f.Backoff != nil && time.Until(f.Backoff.Until) > longHold:
-		return time.Until(f.Backoff.Until), "sessions here are held up until " + words.Stamp(f.Backoff.Until)
-	case f.Paused != nil && a.o.GiveBack && f.Paused.Until != nil && time.Until(*f.Paused.Until) > 0:
-		return time.Until(*f.Paused.Until), "the inbox is paused"
-	case f.Paused != nil && a.o.GiveBack:
-		return mostDelay, "the inbox is paused"
+		return "sessions here are held up until " + words.Stamp(f.Backoff.Until)
+	case f.Paused != nil && a.o.GiveBack && (f.Paused.Until == nil || time.Until(*f.Paused.Until) > 0):
+		return "the inbox is paused"
 	}
-	return 0, ""
+	return ""
 }
 
-// giveBack takes the entry of a claim back, returns its message to the stream, where it
-// waits for delay, and drops the claim. An entry that a session has stays, with its claim,
-// and so does one that came to its outcome meanwhile.
+// giveBack takes the entry of a claim back, returns its message to the stream, where it waits for delay, and drops
+// the claim. The entry and its claim stay if a session has the entry or it has come to an outcome meanwhile.
 func (a *Agent) giveBack(ctx context.Context, c upstream.Claim, delay time.Duration, why string) error {
-	delay = min(delay, mostDelay)
 	until := time.Now().Add(delay).UTC()
 	if err := a.ledger.Update(c.Entry, func(c *upstream.Claim) {
 		if c.GivingBack == nil {
@@ -70,7 +63,7 @@ func (a *Agent) giveBack(ctx context.Context, c upstream.Claim, delay time.Durat
 	if err := a.readOutcomes(); err != nil {
 		return err
 	}
-	// What became of it, if anything did but that it was taken back.
+	// Any outcome but a cancellation, which may be this give-back's own, keeps the claim.
 	if o := a.outcomes[c.Entry]; there || o.Result != nil || o.DeadLetter != nil && o.DeadLetter.Reason != inbox.ReasonCanceled {
 		return a.ledger.Update(c.Entry, func(c *upstream.Claim) { c.GivingBack = nil })
 	}
@@ -87,7 +80,7 @@ func (a *Agent) giveBack(ctx context.Context, c upstream.Claim, delay time.Durat
 	return a.drop(c)
 }
 
-// drop forgets a claim.
+// drop removes a claim and what is known of its outcome.
 func (a *Agent) drop(c upstream.Claim) error {
 	if err := a.ledger.Drop(c.Entry); err != nil {
 		return err

@@ -12,20 +12,19 @@ import (
 	"heartbeat/internal/words"
 )
 
-// keeper keeps what is held from being given to others, beside the loop: telling the
-// stream of outcomes may take long.
+// keeper keeps the server from handing out held messages. It runs beside the loop, whose calls may take long.
 type keeper struct {
 	every  atomic.Int64 // nanoseconds
 	still  atomic.Bool  // nothing has moved for --stall
-	moved  atomic.Int64 // when something did last, nanoseconds since 1970, 0 if nothing stands still
-	stuck  string       // the entry that a session had when that began, "" for none
+	moved  atomic.Int64 // last movement in nanoseconds since 1970, 0 if nothing stands still
+	stuck  string       // entry that a session had when that began, or ""
 	late   atomic.Bool  // something was not kept for an AckWait, and is again
 	change chan struct{}
 }
 
 func (k *keeper) stalled() bool { return k.still.Load() }
 
-// startKeeping keeps what is held until ctx ends; then the channel is closed.
+// startKeeping keeps what is held until ctx ends, and then closes the returned channel.
 func (a *Agent) startKeeping(ctx context.Context) <-chan struct{} {
 	a.keep.change = make(chan struct{}, 1)
 	done := make(chan struct{})
@@ -41,7 +40,7 @@ func (a *Agent) startKeeping(ctx context.Context) <-chan struct{} {
 				return
 			case <-timer.C:
 			}
-			// A stall ends with what moves, not with what was given back.
+			// Only movement ends a stall, so look even if everything was given back.
 			if a.ledger.Len() > 0 || a.keep.stalled() {
 				kept = a.keepAll(ctx, kept, begun)
 			}
@@ -52,20 +51,19 @@ func (a *Agent) startKeeping(ctx context.Context) <-chan struct{} {
 
 // keeping is how an entry's message was kept.
 type keeping struct {
-	at   time.Time // when last, by the wall clock: it goes on while a machine sleeps
-	lost bool      // it could not be, which was said
+	at   time.Time // last time, by the wall clock, which runs while a machine sleeps
+	lost bool      // keeping failed, which was said
 }
 
 func wallClock() time.Time { return time.Now().Round(0) }
 
-// keepAll keeps all that is held at the same time: one after the other, a slow server would
-// have given out the last by the time it is its turn.
+// keepAll keeps all held messages at once. One by one, a slow server would hand out the last before its turn.
 func (a *Agent) keepAll(ctx context.Context, before map[string]keeping, begun time.Time) map[string]keeping {
 	stalled := a.stands(ctx)
-	claims := a.ledger.All()
-	lasts := make([]keeping, len(claims))
+	kept := map[string]keeping{}
+	var mu sync.Mutex
 	var all sync.WaitGroup
-	for i, c := range claims {
+	for _, c := range a.ledger.All() {
 		last, seen := before[c.Entry]
 		if !seen {
 			last.at = c.At.Round(0)
@@ -73,19 +71,20 @@ func (a *Agent) keepAll(ctx context.Context, before map[string]keeping, begun ti
 				last.at = begun
 			}
 		}
-		if lasts[i] = last; c.GivingBack == nil && !stalled {
-			all.Go(func() { lasts[i] = a.keepOne(ctx, c, last) })
-		}
+		all.Go(func() {
+			if c.GivingBack == nil && !stalled {
+				last = a.keepOne(ctx, c, last)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			kept[c.Entry] = last
+		})
 	}
 	all.Wait()
-	kept := map[string]keeping{}
-	for i, c := range claims {
-		kept[c.Entry] = lasts[i]
-	}
 	return kept
 }
 
-// keepOne keeps a message. If it was not kept for an AckWait, others may have been given it.
+// keepOne keeps a message. If it was not kept for an AckWait, other agents may have been given it.
 func (a *Agent) keepOne(ctx context.Context, c upstream.Claim, last keeping) keeping {
 	if err := a.up.Keep(ctx, c); err != nil {
 		if ctx.Err() == nil && !last.lost && a.conn.Connected() {
@@ -102,8 +101,8 @@ func (a *Agent) keepOne(ctx context.Context, c upstream.Claim, last keeping) kee
 	return keeping{at: now}
 }
 
-// stands reports whether nothing has moved in the inbox for --stall, and says so of what a
-// session has. What waits behind it is given back by the loop.
+// stands reports whether nothing in the inbox has moved for --stall. On a change it says so of the entry in flight.
+// The loop gives back what waits behind that entry.
 func (a *Agent) stands(ctx context.Context) bool {
 	facts := see.Glance(ctx, a.box)
 	since := see.StandsStill(a.box, facts).Since
@@ -130,7 +129,7 @@ func (a *Agent) stands(ctx context.Context) bool {
 	return stalled
 }
 
-// wake has the loop look.
+// wake makes the loop take a step.
 func (a *Agent) wake() {
 	select {
 	case a.keep.change <- struct{}{}:

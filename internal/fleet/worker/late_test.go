@@ -45,7 +45,7 @@ func TestAnAgentThatComesBackTooLate(t *testing.T) {
 			b.ended()
 
 			a = a.again(w)
-			w.says(a, "was settled by somebody whose result is no longer kept")
+			w.says(a, "was settled by agent two")
 			w.says(a, c.says)
 			w.eventually("an empty ledger", func() bool { return len(a.held()) == 0 }, a)
 			assert.Nil(t, w.known("a"), "it decided nothing")

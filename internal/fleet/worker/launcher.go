@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -14,11 +15,10 @@ import (
 	"heartbeat/internal/see"
 )
 
-// failing is how many launchers in a row end without an answer before no more messages
-// are taken.
+// failing is how many launchers in a row may end without an answer before the agent takes no more messages.
 const failing = 5
 
-// Statuses of heartbeat-launch after which another one could not do better.
+// Exit statuses of heartbeat-launch that another launcher would repeat.
 const (
 	statusUsage     = 1
 	statusPerson    = 78 // unless a launcher has worked before, or the inbox waits for that person
@@ -26,18 +26,18 @@ const (
 	statusNotFound  = 127
 )
 
-// LauncherError says that sessions cannot be run as they are asked for.
+// LauncherError says that sessions cannot run as configured. Status is heartbeat-launch's exit status.
 type LauncherError struct{ Status int }
 
-// Error is a sentence.
+// Error returns a sentence.
 func (e *LauncherError) Error() string {
 	return fmt.Sprintf("heartbeat-launch ended with status %d, and says why above: sessions cannot be run like this", e.Status)
 }
 
-// child is a launcher that runs. Its methods do nothing on nil.
+// child is a running launcher. Its methods do nothing on nil.
 type child struct {
 	process *os.Process
-	done    chan error // what Wait returned; nil for one that was adopted
+	done    chan error // Wait's error; nil for an adopted one
 	asked   bool       // to end
 }
 
@@ -68,9 +68,8 @@ func (a *Agent) keepChild() {
 	}
 }
 
-// adopt takes over the launcher that a killed run of this agent started, if that is still at
-// work: it is to end with the agent. That it has the inbox is the kernel's word, since others
-// can write to the ledger.
+// adopt takes over the launcher of a killed run of this agent if it is still at work, so that it ends with the
+// agent. Others can write to the ledger, so the kernel has to confirm that the launcher has the inbox.
 func (a *Agent) adopt() {
 	l := a.ledger.Launcher()
 	if a.o.Launcher == "" || l == nil {
@@ -85,7 +84,7 @@ func (a *Agent) adopt() {
 		return
 	}
 	died := machine.WatchProcess(l.PID).Died()
-	// The process is held by now, so that its number cannot become another's.
+	// The process is held by now, so its number cannot become another's.
 	if alive, _ := machine.Lives(l.Boot, l.Namespace, l.PID, l.Start); !alive {
 		return
 	}
@@ -113,7 +112,7 @@ func startLauncher(o *Options) (*child, error) {
 	cmd := exec.Command(o.Launcher, args...)
 	cmd.Stdout, cmd.Stderr = o.Out, o.Err
 	cmd.Env = o.Environ
-	// What a terminal sends is for this process, which ends the launcher in order.
+	// A terminal's signals are for this process alone, which ends the launcher in order.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		return nil, err
@@ -142,14 +141,15 @@ func (a *Agent) childEnded(err error) {
 		a.end(&LauncherError{status})
 		return
 	case statusPerson:
-		if !a.proven && !a.isPaused() {
+		// The person who fixes that also resumes a paused inbox.
+		if !a.proven && see.Glance(context.Background(), a.box).Paused == nil {
 			a.end(&LauncherError{status})
 			return
 		}
 	case 0, 3:
 		a.proven = true
 		if a.failures == 0 {
-			a.failures = -1 // what it answered may not have been looked at
+			a.failures = -1 // its answers may not have been read yet
 		}
 	}
 	a.failures++
@@ -158,19 +158,7 @@ func (a *Agent) childEnded(err error) {
 	}
 }
 
-// isPaused reports whether delivery is paused, as after an error of the API that a person has
-// to put right: whoever does that resumes it, too.
-func (a *Agent) isPaused() bool {
-	v, err := a.box.View()
-	if err != nil {
-		return false // the next look says why
-	}
-	defer func() { _ = v.Close() }() // only read
-	paused, err := v.Paused()
-	return err == nil && paused != nil
-}
-
-// ended is how the launcher ended.
+// ended returns a channel that tells how the launcher ended.
 func (c *child) ended() <-chan error {
 	if c == nil {
 		return nil
@@ -178,7 +166,7 @@ func (c *child) ended() <-chan error {
 	return c.done
 }
 
-// end asks the launcher to end: the entry in flight is answered first, or given back.
+// end asks the launcher to end. It first has the entry in flight answered or gives it back.
 func (c *child) end() {
 	if c != nil && !c.asked {
 		c.asked = true
@@ -190,7 +178,7 @@ func (c *child) end() {
 func (c *child) kill() {
 	if c != nil {
 		c.asked = true
-		// Of those that come together one may be the first to be heard: the next ends it at once.
+		// Any of these signals may be the first to arrive. The next one ends the launcher at once.
 		for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT} {
 			_ = c.process.Signal(sig)
 		}

@@ -36,7 +36,7 @@ func (a *Agent) readAll() error {
 	return err
 }
 
-// readOutcomes notes the outcomes that have come of what is held. The first one counts.
+// readOutcomes notes new outcomes of what is held. The first outcome of an entry counts.
 func (a *Agent) readOutcomes() error {
 	held := map[string]upstream.Claim{}
 	for _, c := range a.ledger.All() {
@@ -67,8 +67,7 @@ func (a *Agent) readOutcomes() error {
 	return nil
 }
 
-// isOf reports whether a dead letter is of the entry that the claim made, and not of one
-// from before the message was given back.
+// isOf reports whether a dead letter is of the claim's entry, not of one from before the message was given back.
 func isOf(c upstream.Claim, l *inbox.DeadLetter) bool {
 	switch {
 	case c.Entry == "" || c.Refused != "":
@@ -79,17 +78,16 @@ func isOf(c upstream.Claim, l *inbox.DeadLetter) bool {
 	return message.CopyOf(l.Metadata) == c.Appended
 }
 
-// forgetting is to have the ledger's file follow what is settled: soon, unless it is written
-// before that.
+// forgetting is the retry that soon removes settled claims from the ledger's file, if no other write does.
 const (
 	forgetting = "forget"
 	soon       = 100 * time.Millisecond
 )
 
-// settling begins what is tried to have an entry's outcome told.
+// settling is the prefix of the retry that tells an entry's outcome.
 const settling = "settle "
 
-// settle tells the stream what became of all that has an outcome.
+// settle tells the stream of each outcome.
 func (a *Agent) settle(ctx context.Context) {
 	for _, c := range a.ledger.All() {
 		o, known := a.outcomes[c.Entry]
@@ -142,7 +140,7 @@ func (a *Agent) settleOne(ctx context.Context, c upstream.Claim, o inbox.Outcome
 	return nil
 }
 
-// dead makes a dead letter of a message: one that was refused has no entry, and l is nil.
+// dead makes a dead letter of a message. l is nil for a refused message, which has no entry.
 func (a *Agent) dead(ctx context.Context, c upstream.Claim, l *inbox.DeadLetter) (upstream.Fate, error) {
 	var letter upstream.Letter
 	if c.Refused != "" {

@@ -10,13 +10,14 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// asking is to ask for a message.
+// asking is the retry of a request for a message.
 const asking = "ask"
 
-// pulled is the end of a request for a message: one, or none.
+// pulled is the end of a request for a message. msg is nil if none came.
 type pulled struct {
-	msg jetstream.Msg
-	err error
+	asked time.Time
+	msg   jetstream.Msg
+	err   error
 }
 
 // pull asks for a message if there is room and nothing speaks against it.
@@ -32,8 +33,9 @@ func (a *Agent) pull(ctx context.Context) {
 	ctx, a.pulling = context.WithTimeout(ctx, pullWait)
 	go func(c jetstream.Consumer, done context.CancelFunc) {
 		defer done()
+		p := pulled{asked: time.Now()}
 		batch, err := c.Fetch(1, jetstream.FetchContext(ctx), jetstream.FetchHeartbeat(heartbeat))
-		p := pulled{err: err}
+		p.err = err
 		if err == nil {
 			for m := range batch.Messages() {
 				p.msg = m
@@ -44,7 +46,7 @@ func (a *Agent) pull(ctx context.Context) {
 	}(a.consumer, a.pulling)
 }
 
-// stopPulling ends a request, whose answer is still to be waited for.
+// stopPulling cancels a request. Its end still arrives in pulled.
 func (a *Agent) stopPulling() {
 	if a.pulling != nil {
 		a.pulling()
@@ -60,7 +62,7 @@ func (a *Agent) hasRoom() bool {
 	return a.ledger.Len() < a.o.Slots && in < a.o.QueueDepth
 }
 
-// holdsUp is why no message is taken although there may be room, a sentence or "".
+// holdsUp says why no message is taken although there may be room: a sentence or "".
 func (a *Agent) holdsUp() string {
 	f := &a.facts
 	switch {
@@ -92,7 +94,7 @@ func (a *Agent) holdsUp() string {
 	return ""
 }
 
-// untold is why an outcome could not be told the stream, not even at a second try, or "".
+// untold says why an outcome could not be told in two tries, or "".
 func (a *Agent) untold() string {
 	for _, c := range a.ledger.All() {
 		if r := a.retries[settling+c.Entry]; r.tries > 1 {
@@ -110,7 +112,7 @@ func (a *Agent) pullFailed(ctx context.Context, err error) {
 	case !a.conn.Connected():
 		a.retries[asking] = retry{at: time.Now().Add(backOff(1))}
 	default:
-		// Its consumer, or the stream, may have been removed or made anew.
+		// The consumer or the stream may have been removed or made anew.
 		if wrong := a.bind(ctx); wrong != nil {
 			err = wrong
 		}

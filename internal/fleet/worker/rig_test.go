@@ -291,3 +291,16 @@ func (w *world) consumer() *jetstream.ConsumerInfo {
 	require.NoError(w.t, err)
 	return c.CachedInfo()
 }
+
+// takes has another agent take a message that came to it.
+func (w *world) takes(agent string, m jetstream.Msg) upstream.Claim {
+	is, err := message.Of(m)
+	require.NoError(w.t, err)
+	is.Reply = ""
+	c := upstream.Claim{Message: is, Agent: agent}
+	s, err := w.up.Take(fleet.Context(w.t), c)
+	require.NoError(w.t, err)
+	require.NotZero(w.t, s.Lease)
+	c.Lease, c.Attempt = s.Lease, s.Attempt
+	return c
+}

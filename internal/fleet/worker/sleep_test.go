@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/fleet/message"
 	"heartbeat/internal/fleet/upstream"
 	"heartbeat/internal/testing/fleet"
 )
@@ -30,11 +29,7 @@ func TestWhatWaitedWhileTheMachineSleptIsNotDoneTwice(t *testing.T) {
 	for range 2 {
 		m, err := c.Next(jetstream.FetchMaxWait(time.Minute))
 		require.NoError(t, err)
-		is, err := message.Of(m)
-		require.NoError(t, err)
-		_, err = w.up.Answer(fleet.Context(t), upstream.Claim{
-			Stream: is.Stream, Seq: is.Seq, Subject: is.Subject, Ack: is.Ack, Copy: is.Copy, ID: is.ID, Entry: is.Entry, Agent: "two",
-		}, upstream.Answered(inbox.Result{Reply: "elsewhere"}))
+		_, err = w.up.Answer(fleet.Context(t), w.takes("two", m), upstream.Answered(inbox.Result{Reply: "elsewhere"}))
 		require.NoError(t, err)
 	}
 	require.NoError(t, a.Process.Signal(syscall.SIGCONT))

@@ -8,11 +8,9 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"heartbeat/internal/fleet/message"
 	"heartbeat/internal/fleet/upstream"
-	"heartbeat/internal/testing/fleet"
 )
 
 func (w *world) sendAt(id string, members string) {
@@ -37,9 +35,7 @@ func TestAMessageForLater(t *testing.T) {
 	w.eventually("nothing held but by the server", func() bool { return w.waiting() == 1 && len(a.held()) == 0 }, a)
 	assert.Equal(t, []string{"now", "soon", "after"}, w.turns())
 	assert.Contains(t, a.said(), "message later is given back: it is not to be delivered before")
-	back, err := w.up.GivenBack(fleet.Context(t), "later", 1)
-	require.NoError(t, err)
-	assert.Positive(t, back, "no copy counts for an attempt")
+	assert.Nil(t, w.lease("later"), "no copy counts for an attempt")
 }
 
 func TestAMessageThatIsTooLate(t *testing.T) {
@@ -77,9 +73,8 @@ func TestWhatWaitsBehindAStallIsGivenBack(t *testing.T) {
 	assert.NotContains(t, a.said(), "message b is no longer kept")
 	b := w.start("two", nil, "--slots", "2", "--stall", "0", "--no-session")
 	w.eventually("the other has it", func() bool { return strings.Contains(strings.Join(entries(b.held()), " "), "b") }, a, b)
-	back, err := w.up.GivenBack(fleet.Context(t), "b", 2)
-	require.NoError(t, err)
-	assert.Equal(t, 1, back, "it is taken no more while nothing moves")
+	assert.EqualValues(t, 2, w.lease("b").Copy, "it was taken no more while nothing moved")
+	assert.Equal(t, 1, w.lease("b").Attempt)
 	w.open()
 	w.eventually("its own answer", func() bool { return w.known("a") != nil }, a, b)
 	assert.Equal(t, "one", w.known("a").Agent)

@@ -36,8 +36,8 @@ func courses() []course {
 		{
 			name: "answer", text: "a", want: upstream.WasAnswered,
 			steps: []string{
-				"pulled", "claimed", "appended", inTurn, "answered",
-				"settle: text", "settle: decision", "settle: reply", "settle: reply state", "settle: settled", "settled", "dropped",
+				"pulled", "settle: lease", "claimed", "appended", inTurn, "answered",
+				"settle: decision", "settle: reply", "settle: reply state", "settle: settled", "settled", "dropped",
 			},
 		},
 		{
@@ -49,7 +49,7 @@ func courses() []course {
 		},
 		{
 			name: "superseded", text: "a", want: upstream.WasAnswered, by: "zero",
-			steps: []string{"answered", "settle: text", "settle: superseded", "settle: text removed", "settle: settled", "settled", "dropped"},
+			steps: []string{"answered", "settle: superseded", "settle: settled", "settled", "dropped"},
 			amid: func(w *world, a *running) {
 				w.eventually("a turn", func() bool { return len(w.turns()) == 1 }, a)
 				w.answerAs("zero", a)
@@ -58,7 +58,7 @@ func courses() []course {
 		},
 		{
 			name: "given back", text: "a", want: upstream.WasAnswered, args: []string{"--give-back", "--slots", "2"},
-			steps: []string{"withdrawn", "settle: counted", "settle: settled", "given back"},
+			steps: []string{"withdrawn", "settle: freed", "settle: settled", "given back"},
 			amid: func(w *world, a *running) {
 				w.eventually("its entry, behind another one", func() bool { return len(w.turns()) == 1 && a.backlog() == 2 }, a)
 				a.pause(6 * time.Second)
@@ -234,7 +234,9 @@ func (c *course) ends(w *world, atMost int, all ...*running) {
 	}
 	assert.EqualValues(w.t, letters, w.letters())
 	assert.LessOrEqual(w.t, turns, atMost, "turns")
-	assert.Empty(w.t, w.counts(), "counts of what is settled")
+	for _, id := range []string{"a", "b"} {
+		assert.True(w.t, w.lease(id).Settled, "the lease of %s", id)
+	}
 }
 
 // repliesTo looks whether there was one reply or none, as the decision says.
@@ -258,22 +260,15 @@ func (w *world) letters() uint64 {
 	return info.State.Msgs
 }
 
-// counts are the keys that count what was given back.
-func (w *world) counts() (all []string) {
-	keys, err := w.l.Agents.ListKeysFiltered(fleet.Context(w.t), "nak.>")
-	require.NoError(w.t, err)
-	for k := range keys.Keys() {
-		all = append(all, k)
-	}
-	return all
-}
-
-// answerAs answers the message that an agent holds, as another one.
+// answerAs takes the message that an agent holds, and answers it, as another one.
 func (w *world) answerAs(name string, a *running) {
-	c := a.held()[0]
-	_, err := w.up.Answer(fleet.Context(w.t), upstream.Claim{
-		Stream: c.Stream, Seq: c.Seq, Subject: c.Subject, Ack: c.Ack, Reply: c.Reply, Copy: c.Copy, ID: c.ID, Entry: c.Entry, Agent: name,
-	}, upstream.Answer{Reply: "done", Settled: upstream.Settled{Attempts: 1, At: time.Now()}})
+	held := a.held()[0]
+	c := upstream.Claim{Message: held.Message, Agent: name}
+	c.Copy++
+	s, err := w.up.Take(fleet.Context(w.t), c)
+	require.NoError(w.t, err)
+	c.Lease = s.Lease
+	_, err = w.up.Answer(fleet.Context(w.t), c, upstream.Answer{Reply: "done", Settled: upstream.Settled{Attempts: 1, At: time.Now()}})
 	require.NoError(w.t, err)
 }
 

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,18 +15,20 @@ import (
 	"heartbeat/internal/words"
 )
 
-// The reasons of a dead letter whose message had all its attempts, and of one that cannot be
-// an entry here.
+// Reasons of a dead letter: the message had all its attempts, or cannot be an entry here.
 const (
 	reasonMaxDeliver = "max deliver"
 	invalid          = "invalid"
 )
 
-// mostAhead is for how long a message is given back at a time whose time has not come: a
-// server takes far more, and agents that come later see it within a day.
+// mostAhead limits a give-back of a message whose time has not come. A server takes far longer delays, but agents
+// that start later see the message within a day.
 const mostAhead = 24 * time.Hour
 
-// takeUp makes an entry of a message that came.
+// mostBehind limits a give-back of a message that waits for the one before it.
+const mostBehind = 8 * time.Second
+
+// takeUp makes an entry of a pulled message.
 func (a *Agent) takeUp(ctx context.Context, p pulled) {
 	if p.msg == nil {
 		if a.pullFailed(ctx, p.err); a.due(asking) {
@@ -40,24 +43,20 @@ func (a *Agent) takeUp(ctx context.Context, p pulled) {
 		return
 	}
 	TestOnlyStep("pulled")
-	err = a.take(ctx, &w)
+	err = a.take(ctx, &w, p.asked)
 	if a.cannotTake = ""; err != nil {
 		a.cannotTake = fmt.Sprintf("it cannot take messages: %v", err)
 	}
 	a.try(taking, err)
 }
 
-// taking is to make an entry of a message.
+// taking is the retry of making an entry.
 const taking = "take"
 
-// take makes an entry of a message. Where that fails, the message goes back, so that no
-// attempt is lost by an agent that cannot work.
-func (a *Agent) take(ctx context.Context, w *message.Message) error {
-	c := upstream.Claim{
-		ID: w.ID, Entry: w.Entry, Agent: a.o.Agent, Again: w.Again, Stream: w.Stream, Seq: w.Seq, Subject: w.Subject,
-		Ack: w.Ack, Copy: w.Copy, Reply: w.Reply, Appended: w.Copy, Attempt: 1, At: TestOnlyClock().UTC(), Taken: time.Now(),
-		Headers: w.Headers, HeadersLeft: w.HeadersLeft,
-	}
+// take makes an entry of a message. On failure the message goes back, so that no attempt is lost.
+func (a *Agent) take(ctx context.Context, w *message.Message, asked time.Time) error {
+	c := upstream.Claim{Message: *w, Agent: a.o.Agent, Appended: w.Copy, Attempt: 1, At: TestOnlyClock().UTC(), Taken: asked}
+	c.Data = nil // only a dead letter may need it, see Payload
 	if held, there := a.ledger.Get(w.Entry); there {
 		return a.takeCopy(ctx, held, c)
 	}
@@ -65,7 +64,7 @@ func (a *Agent) take(ctx context.Context, w *message.Message) error {
 		_, err := a.up.GiveBack(ctx, c, 0)
 		return err
 	}
-	err := a.claim(ctx, w, c)
+	err := a.claim(ctx, w, &c)
 	if err == nil {
 		return nil
 	}
@@ -77,28 +76,12 @@ func (a *Agent) take(ctx context.Context, w *message.Message) error {
 	return errors.Join(err, wrong)
 }
 
-// errGivenBack is beside the failure of a message that was given back.
+// errGivenBack joins the error of a message that was given back.
 var errGivenBack = errors.New("it is given back")
 
-// claim notes that a message is held, and puts its entry into the inbox, unless it was
-// settled before.
-func (a *Agent) claim(ctx context.Context, w *message.Message, c upstream.Claim) error {
-	if known, err := a.up.Known(ctx, c.ID, c.Again); err != nil {
-		return err
-	} else if known != nil {
-		left, err := a.up.Drop(ctx, c)
-		if err == nil {
-			a.say(fmt.Sprintf("message %s was settled by %s before (%s): no turn is spent on it%s", words.Brief(c.ID), known.Agent, known.Outcome, also(left)))
-		}
-		return err
-	}
-	if c.Copy > 1 {
-		back, err := a.up.GivenBack(ctx, c.ID, c.Seq)
-		if err != nil {
-			return err
-		}
-		c.Attempt = max(1, int(c.Copy)-back)
-	}
+// claim takes a message for this agent, notes that, and puts its entry into the inbox. It does not if the message
+// was settled before or is with another agent.
+func (a *Agent) claim(ctx context.Context, w *message.Message, c *upstream.Claim) error {
 	m, wrong := w.InboxMessage()
 	now := c.At
 	if !m.Expires.IsZero() || !m.NotBefore.IsZero() {
@@ -107,6 +90,29 @@ func (a *Agent) claim(ctx context.Context, w *message.Message, c upstream.Claim)
 			return err
 		}
 	}
+	if m.NotBefore.After(now) && (m.Expires.IsZero() || m.Expires.After(now)) {
+		// In this inbox it would take the place of a message that can be worked on.
+		until := m.NotBefore
+		if !m.Expires.IsZero() && m.Expires.Before(until) {
+			until = m.Expires // it becomes a dead letter then
+		}
+		_, err := a.up.GiveBack(ctx, *c, min(until.Sub(now), mostAhead))
+		if err == nil {
+			a.say(fmt.Sprintf("message %s is given back: it is not to be delivered before %s", words.Brief(c.ID), words.Stamp(m.NotBefore)))
+		}
+		return err
+	}
+	if w.After > 0 {
+		if waits, err := a.up.Waits(ctx, *c, w.After); err != nil {
+			return err
+		} else if waits {
+			_, err := a.up.GiveBack(ctx, *c, behind(c.Copy))
+			return err
+		}
+	}
+	if mine, err := a.lease(ctx, c); err != nil || !mine {
+		return err
+	}
 	switch {
 	case c.Attempt > a.maxDeliver:
 		c.Refused, c.Detail = reasonMaxDeliver, fmt.Sprintf("none of %d attempts was answered", a.maxDeliver)
@@ -114,20 +120,8 @@ func (a *Agent) claim(ctx context.Context, w *message.Message, c upstream.Claim)
 		c.Refused, c.Detail = refusal(w.Data), wrong.Error()
 	case !m.Expires.IsZero() && now.After(m.Expires):
 		c.Refused, c.Detail = string(inbox.ReasonExpired), "it was to be delivered until "+words.Stamp(m.Expires)
-	case m.NotBefore.After(now):
-		// Here it would take the place of one that can be worked on.
-		until := m.NotBefore
-		if !m.Expires.IsZero() && m.Expires.Before(until) {
-			until = m.Expires // it becomes a dead letter then
-		}
-		_, err := a.up.GiveBack(ctx, c, min(until.Sub(now), mostAhead))
-		if err == nil {
-			a.say(fmt.Sprintf("message %s is given back: it is not to be delivered before %s", words.Brief(c.ID), words.Stamp(m.NotBefore)))
-		}
-		return err
 	}
-	// Its time has come, and it expires by the server's clock: whoever looks at the entry here has
-	// this machine's.
+	// Its time has come. Expiry is by the server's clock and the inbox uses this machine's, so convert it.
 	m.NotBefore = time.Time{}
 	if !m.Expires.IsZero() {
 		m.Expires = m.Expires.Add(TestOnlyClock().Sub(now))
@@ -135,20 +129,46 @@ func (a *Agent) claim(ctx context.Context, w *message.Message, c upstream.Claim)
 	if c.Refused != "" || !w.IsText() {
 		c.Payload = w.Data
 	}
-	if err := a.ledger.Put(c); err != nil {
+	if err := a.ledger.Put(*c); err != nil {
 		return err
-	}
-	if c.Copy > 1 {
-		a.tell(ctx, true) // who had it before asks, and must not find it with nobody
 	}
 	TestOnlyStep("claimed")
 	if c.Refused != "" {
 		return nil // the next step tells the stream
 	}
-	return a.append(ctx, w, c, m)
+	return a.append(ctx, w, *c, m)
 }
 
-// refusal is the reason for which a payload cannot be an entry.
+// behind returns how long a message goes back that waits for the one before it.
+func behind(copy uint64) time.Duration { return min(mostBehind, time.Second<<min(copy-1, 10)) }
+
+// lease takes the message's lease, and reports whether this agent has it now.
+func (a *Agent) lease(ctx context.Context, c *upstream.Claim) (mine bool, err error) {
+	s, err := a.up.Take(ctx, *c)
+	switch {
+	case err != nil:
+		return false, err
+	case s.Known != nil:
+		left, err := a.up.Drop(ctx, *c)
+		if err == nil {
+			a.say(fmt.Sprintf("message %s was settled by %s before (%s): no turn is spent on it%s", words.Brief(c.ID), s.Known.By(), cmp.Or(s.Known.Outcome, "forgotten"), also(left)))
+		}
+		return false, err
+	case s.Twin: // sent twice under one name: its turn comes once the first is settled
+		_, err := a.up.GiveBack(ctx, *c, a.ackWait)
+		return false, err
+	case s.Rest > 0:
+		_, err := a.up.GiveBack(ctx, *c, s.Rest)
+		return false, err
+	case s.Lease == 0:
+		a.say(fmt.Sprintf("message %s is with agent %s, which had a newer copy", words.Brief(c.ID), s.With))
+		return false, nil
+	}
+	c.Lease, c.Attempt = s.Lease, s.Attempt
+	return true, nil
+}
+
+// refusal returns the reason why a payload cannot be an entry.
 func refusal(data []byte) string {
 	switch {
 	case len(bytes.TrimSpace(data)) == 0:
@@ -159,8 +179,8 @@ func refusal(data []byte) string {
 	return invalid
 }
 
-// append puts the entry of a claim into the inbox. What cannot be appended goes back; a
-// message whose id the inbox has with another text is refused, and that entry stays.
+// append puts the entry of a claim into the inbox. If that fails, the message goes back. If the inbox has the id
+// with another text, the message is refused and the existing entry stays.
 func (a *Agent) append(ctx context.Context, w *message.Message, c upstream.Claim, m inbox.Message) error {
 	r, err := a.box.Append(ctx, m, cli.DefaultSettle)
 	if errors.Is(err, inbox.ErrOtherText) {
@@ -168,9 +188,9 @@ func (a *Agent) append(ctx context.Context, w *message.Message, c upstream.Claim
 		return a.ledger.Put(c)
 	}
 	if err != nil {
-		// The append may have happened after all: what waits is withdrawn.
+		// The append may have happened after all, so take back what waits.
 		if wrong := a.giveBack(ctx, c, time.Second, "it could not be put into the inbox"); wrong != nil {
-			a.doubtful = true // it is found out later where the entry is
+			a.doubtful = true // find out later where the entry is
 			return errors.Join(err, wrong)
 		}
 		return errors.Join(err, errGivenBack)
@@ -187,14 +207,18 @@ func (a *Agent) append(ctx context.Context, w *message.Message, c upstream.Claim
 			return a.readAll() // its answer is older than what the tails read
 		}
 	}
-	a.say(fmt.Sprintf("message %s came from %s%s", words.Brief(c.ID), c.Subject, nth(c.Attempt)))
+	nth := ""
+	if c.Attempt > 1 {
+		nth = fmt.Sprintf(", attempt %d", c.Attempt)
+	}
+	a.say(fmt.Sprintf("message %s came from %s%s", words.Brief(c.ID), c.Subject, nth))
 	return nil
 }
 
-// takeCopy notes that a message that is held came again.
+// takeCopy notes that a held message came again.
 func (a *Agent) takeCopy(ctx context.Context, held, c upstream.Claim) error {
 	if held.Seq != c.Seq {
-		// The same work under the same name, sent twice: its turn comes once it is settled.
+		// Sent twice under one name: its turn comes once the first is settled.
 		_, err := a.up.GiveBack(ctx, c, a.ackWait)
 		return err
 	}
@@ -203,16 +227,9 @@ func (a *Agent) takeCopy(ctx context.Context, held, c upstream.Claim) error {
 	})
 	if err == nil {
 		a.say(fmt.Sprintf("message %s came again while its entry is here: it goes on", words.Brief(c.ID)))
-		a.doubtful = true // it was with somebody else, perhaps
+		a.doubtful = true // another agent may have had it
 	}
 	return err
-}
-
-func nth(attempt int) string {
-	if attempt < 2 {
-		return ""
-	}
-	return fmt.Sprintf(", attempt %d", attempt)
 }
 
 func also(left string) string {

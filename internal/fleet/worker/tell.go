@@ -6,14 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"heartbeat/internal/fleet/link"
 	"heartbeat/internal/fleet/message"
-	"heartbeat/internal/fleet/setup"
+	"heartbeat/internal/fleet/upstream"
 	"heartbeat/internal/see"
 	"heartbeat/internal/words"
 )
@@ -22,24 +21,20 @@ const (
 	tellPatience = 3 * time.Second
 	// tellApart is the least time between two values.
 	tellApart = time.Second
-	// gone is after how many times [message.Presence.Every] an agent counts as gone.
-	gone = 4
-	// mostAsked is how many other agents are asked whether they take messages, and mostLooked
-	// what they hold: after an outage all agents of a fleet ask at the same time.
-	mostAsked  = 32
-	mostLooked = 64
-	// lookForDrain is how often the agent asks at least whether it is to drain.
+	// lookForDrain is the longest time between two looks for a drain request.
 	lookForDrain = 10 * time.Second
 )
 
-// telling is what was put last.
+// telling is the last value that was put.
 type telling struct {
 	at    time.Time // when
-	next  time.Time // when what has changed since may be put, zero if nothing has
+	heard time.Time // when the server last took one
+	back  time.Time // when it did after a time in which it took none
+	next  time.Time // when a change since may be put, zero if there is none
 	value []byte    // without what changes all the time
 }
 
-// tell puts what the agent says of itself: when it has changed, and every third of AckWait.
+// tell puts the agent's presence when it has changed, and every third of AckWait.
 func (a *Agent) tell(ctx context.Context, last bool) {
 	now := time.Now()
 	p := a.presence()
@@ -77,11 +72,50 @@ func (a *Agent) tell(ctx context.Context, last bool) {
 	}
 	if err != nil {
 		err = fmt.Errorf("tell others what this agent does: %w", err)
+	} else {
+		if a.wasAway() {
+			a.told.back = time.Now()
+		}
+		a.told.heard = time.Now()
 	}
 	a.try("tell", err)
 }
 
-// presence is what the agent says of itself, without the time.
+// wasAway reports whether the server took no value of this agent for so long that it may have been away.
+func (a *Agent) wasAway() bool {
+	return !a.told.heard.IsZero() && time.Since(a.told.heard) > 2*a.every()
+}
+
+// mostRests limits the copies that are given back after the servers were away.
+const mostRests = 3
+
+// stays returns for how long at least a message stays with the agent that holds its lease, although a newer copy came
+// here: as long as that agent was heard within AckWait. Servers that were away for so long hand everything out again
+// as soon as they are back, and agents that work on it connect again one by one.
+func (a *Agent) stays(ctx context.Context, l upstream.Lease, copy uint64) (time.Duration, error) {
+	was, err := a.up.Agents.Get(ctx, message.AgentKey(l.Agent))
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("ask whether agent %s lives: %w", l.Agent, err)
+	}
+	p, err := message.ParsePresence(was.Value())
+	if err != nil || !p.Keeps(l.ID, l.Seq) {
+		return 0, nil
+	}
+	back := max(a.ackWait, link.MostDelay+tellApart)
+	if !a.wasAway() {
+		back -= time.Since(a.told.back)
+	}
+	if copy <= l.Copy+mostRests && back > 0 && !p.Ended {
+		return back, nil
+	}
+	now, err := a.up.Now(ctx)
+	return p.Lives(was.Created(), now), err
+}
+
+// presence returns what the agent says of itself, without the time.
 func (a *Agent) presence() message.Presence {
 	p := a.self
 	p.Consumer, p.EverySeconds = a.consumer.CachedInfo().Name, a.every().Seconds()
@@ -107,8 +141,7 @@ func (a *Agent) presence() message.Presence {
 	return p
 }
 
-// lies is why nobody works on what it holds, where it runs no sessions: a sentence, or "" as
-// far as somebody does.
+// lies says why nobody works on what the agent holds, if it runs no sessions: a sentence, or "" if somebody does.
 func (a *Agent) lies() string {
 	if a.o.Launcher != "" || a.ledger.Len() == 0 {
 		return ""
@@ -120,81 +153,10 @@ func (a *Agent) lies() string {
 	return ""
 }
 
-// others calls do with what other agents of the consumer say that live, until it returns true.
-// Whether one lives is told by the server's times alone; what cannot be asked is left out. Of a
-// large fleet no more than most are asked, others each time.
-func (a *Agent) others(ctx context.Context, most int, do func(*message.Presence) (enough bool)) {
-	ctx, cancel := context.WithTimeout(ctx, tellPatience)
-	defer cancel()
-	own, err := a.up.Agents.Get(ctx, message.AgentKey(a.o.Agent))
-	if err != nil {
-		return
-	}
-	now := own.Created().Add(time.Since(a.told.at))
-	keys, err := setup.Present(ctx, a.conn.JS, a.o.Stream)
-	if err != nil {
-		return
-	}
-	rand.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
-	for _, key := range keys[:min(len(keys), most)] {
-		if key == message.AgentKey(a.o.Agent) {
-			continue
-		}
-		e, err := a.up.Agents.Get(ctx, key)
-		if err != nil {
-			continue
-		}
-		p, err := message.ParsePresence(e.Value())
-		if err == nil && p.Consumer == a.consumer.CachedInfo().Name && !p.Ended && now.Sub(e.Created()) < gone*p.Every() && do(&p) {
-			return
-		}
-	}
-}
-
-// othersCan reports whether another agent of the consumer takes messages.
-func (a *Agent) othersCan(ctx context.Context) (can bool) {
-	a.others(ctx, mostAsked, func(p *message.Presence) bool {
-		can = p.HeldUp == "" && !p.Drain
-		return can
-	})
-	return can
-}
-
-// place tells messages apart, as far as what agents say of themselves does.
-type place struct {
-	id  string
-	seq uint64
-}
-
-// holder is an agent that has a copy of a message.
-type holder struct {
-	agent string
-	copy  uint64
-}
-
-// heldByOthers is which other agent has the newest copy of each message that others hold.
-func (a *Agent) heldByOthers(ctx context.Context) map[place]holder {
-	all := map[place]holder{}
-	a.tell(ctx, true) // has the server's time of now
-	a.others(ctx, mostLooked, func(p *message.Presence) bool {
-		for _, h := range p.Holds {
-			switch at := (place{h.ID, h.Seq}); h.State {
-			case message.Waits, message.InFlight, message.Answered:
-				if h.Copy > all[at].copy {
-					all[at] = holder{p.Agent, h.Copy}
-				}
-			}
-		}
-		return false
-	})
-	return all
-}
-
-// nameTries bounds how often a name is looked at again that changed meanwhile.
+// nameTries limits how often a changing name is read again.
 const nameTries = 10
 
-// takeName takes the agent's name, and refuses one that an agent with another inbox has:
-// what each of them settles would be taken for the other's.
+// takeName takes the agent's name, unless an agent with another inbox has it: their outcomes would be mixed up.
 func (a *Agent) takeName(ctx context.Context) error {
 	key := message.AgentKey(a.o.Agent)
 	for range nameTries {
@@ -224,7 +186,7 @@ func (a *Agent) takeName(ctx context.Context) error {
 		switch {
 		case err == nil:
 			return nil
-		case !errors.Is(err, jetstream.ErrKeyExists) && !errors.Is(err, jetstream.ErrKeyRevisionMismatch):
+		case !upstream.IsOlder(err):
 			if err = link.Quorum(ctx, a.conn.JS, err); errors.Is(err, jetstream.ErrNoStreamResponse) {
 				err = fmt.Errorf("%w: this user may not, if the bucket is there: give --name as the server's configuration has it for the user", err)
 			}
@@ -234,29 +196,24 @@ func (a *Agent) takeName(ctx context.Context) error {
 	return link.Final(fmt.Errorf("the name %s changes hands all the time: start one agent of that name alone", a.o.Agent))
 }
 
-// checkName refuses the name of an agent with another inbox that lives, which the server's
-// times tell.
+// checkName refuses the name of a living agent with another inbox. It compares the server's times.
 func (a *Agent) checkName(ctx context.Context, was jetstream.KeyValueEntry) error {
 	p, err := message.ParsePresence(was.Value())
 	if err != nil || p.Ended || p.Host == a.self.Host && p.Ledger == a.self.Ledger {
 		return nil
 	}
-	status, err := a.up.Agents.Status(ctx)
+	now, err := a.up.Now(ctx)
 	if err != nil {
 		return fmt.Errorf("ask whether agent %s lives: %w", a.o.Agent, err)
 	}
-	bucket, is := status.(*jetstream.KeyValueBucketStatus)
-	if !is {
-		return fmt.Errorf("ask whether agent %s lives: the bucket %s does not say what time it is", a.o.Agent, status.Bucket())
-	}
-	if age := bucket.StreamInfo().TimeStamp.Sub(was.Created()); age < gone*p.Every() {
+	if rest := p.Lives(was.Created(), now); rest > 0 {
 		return link.Final(fmt.Errorf("an agent %s with another inbox is at work on host %s (process %d), or was %s ago: give this one another name with --name, or wait %s if that one is gone",
-			a.o.Agent, p.Host, p.PID, words.Took(age), words.Took(gone*p.Every()-age)))
+			a.o.Agent, p.Host, p.PID, words.Took(now.Sub(was.Created())), words.Took(rest)))
 	}
 	return nil
 }
 
-// isToDrain reports whether it is asked to drain.
+// isToDrain reports whether the agent is asked to drain.
 func (a *Agent) isToDrain(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, tellPatience)
 	defer cancel()
@@ -270,9 +227,8 @@ func (a *Agent) isToDrain(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// askDrain asks now and then whether somebody wants the agent to drain, or no longer. A watch
-// would need a consumer, which a server keeps for each agent, and which cannot send into an
-// account of the agent's own.
+// askDrain looks regularly whether the agent should drain, or no longer. A watch would need a consumer: the server
+// would keep one for each agent, and could not send into an account of the agent's own.
 func (a *Agent) askDrain(ctx context.Context) {
 	const drain = "drain"
 	if !a.conn.Connected() || !a.due(drain) {
@@ -280,7 +236,7 @@ func (a *Agent) askDrain(ctx context.Context) {
 	}
 	a.retries[drain] = retry{at: time.Now().Add(min(a.every(), lookForDrain))}
 	is, err := a.isToDrain(ctx)
-	if err == nil && is != a.asked { // a server that does not answer is said elsewhere
+	if err == nil && is != a.asked { // a silent server is reported elsewhere
 		a.asked = is
 		a.drain(is, askedByVerb)
 	}

@@ -1,11 +1,9 @@
 package worker
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/claim"
@@ -13,8 +11,8 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// withdraw takes the entry of a claim out of the queue, if it waits there. there says that
-// a session has it, or had it and nobody has decided about it.
+// withdraw takes the entry of a claim out of the queue, if it waits there. there says that a session has the entry,
+// or had it and nobody has decided about it.
 func (a *Agent) withdraw(ctx context.Context, c upstream.Claim, why string) (there bool, err error) {
 	for again := true; again; again = errors.Is(err, inbox.ErrMore) {
 		err = a.transact(ctx, func(tx *inbox.Tx) error {
@@ -31,8 +29,7 @@ func (a *Agent) withdraw(ctx context.Context, c upstream.Claim, why string) (the
 	return there, nil
 }
 
-// takeOut settles an entry that waits. That it is next is told apart, since it then leaves
-// no dead letter.
+// takeOut settles a waiting entry. The next entry is a case of its own, since it leaves no dead letter.
 func (a *Agent) takeOut(tx *inbox.Tx, c upstream.Claim, why string) error {
 	if tx.InFlight() == nil {
 		switch taken, err := recovery.TakeBack(tx, entryOf(c), why); {
@@ -60,14 +57,14 @@ func (a *Agent) takeOut(tx *inbox.Tx, c upstream.Claim, why string) error {
 	return err
 }
 
-// waiting finds an entry that waits in the queue, or for its time; nil if it does not.
+// waiting finds an entry that waits in the queue or for its time, or returns nil.
 func (a *Agent) waiting(entry string) (found *inbox.Entry, err error) {
 	v, err := a.box.View()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, v.Close()) }()
-	err = v.Waits(mayBe(entry), func(w inbox.Waiting) bool {
+	err = v.Waits(nil, func(w inbox.Waiting) bool {
 		if w.ID == entry {
 			found = &w.Entry
 		}
@@ -85,16 +82,8 @@ func (a *Agent) waiting(entry string) (found *inbox.Entry, err error) {
 	return found, err
 }
 
-// mayBe rules out lines that cannot be an entry of that id.
-func mayBe(entry string) func([]byte) bool {
-	plain := !strings.ContainsFunc(entry, func(r rune) bool { return r < ' ' || r > '~' || strings.ContainsRune(`"\<>&`, r) })
-	return func(line []byte) bool {
-		return !plain || bytes.Contains(line, []byte(entry)) || bytes.IndexByte(line, '\\') >= 0
-	}
-}
-
-// abandon settles an entry in flight whose session is gone, and takes it back unless it
-// turns out to have an outcome. there says that its session lives.
+// abandon settles an entry in flight whose session is gone, and takes it back unless it turns out to have an
+// outcome. there says that its session lives.
 func (a *Agent) abandon(ctx context.Context, c upstream.Claim, why string) (there bool, err error) {
 	var busy claim.BusyError
 	if err := claim.CheckFree(ctx, a.box); errors.As(err, &busy) {
@@ -131,7 +120,7 @@ func entryOf(c upstream.Claim) func(inbox.Entry) bool {
 	return func(e inbox.Entry) bool { return e.ID == c.Entry }
 }
 
-// transact is a transaction whose warnings are said.
+// transact runs do in a transaction, and says the transaction's warnings.
 func (a *Agent) transact(ctx context.Context, do func(*inbox.Tx) error) (err error) {
 	tx, err := a.box.Begin(ctx)
 	if err != nil {

@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// outsideWait is how long after its start a hook that ends the turn waits for the
-	// commands of runs: the client ends it after ten minutes.
+	// outsideWait is how long after its start a hook that ends the turn waits for the commands of runs. The client
+	// kills it after ten minutes.
 	outsideWait = 8 * time.Minute
-	// launcherTakes is how long a command may be given, for a launcher to carry it out
-	// between two sessions: it would end with the session.
+	// launcherTakes is the longest command that a launched session's hook starts. The launcher runs longer ones between
+	// two sessions, because they would end with the session.
 	launcherTakes = 15 * time.Minute
-	// outsideRetry is when a process that failed is started again at the earliest.
+	// outsideRetry is how soon a process that failed may be started again.
 	outsideRetry = time.Minute
 	outsidePoll  = 100 * time.Millisecond
 	// outsideLook is when a hook that waits anyway looks again.
@@ -29,18 +29,17 @@ const (
 	maxSaid     = 4 << 10
 )
 
-// outside is a process that takes a step of a run in a session of its own, with the
-// commands that the run asks for. A hook may be ended at any time, and would take
-// them along, or leave them behind with nobody to post what they print. This
-// process holds the run's lock, so later steps know that it is at work.
+// outside is a process that takes a step of a run, with the run's commands, in a session of its own. A hook may be
+// killed at any time; it would take the commands along, or leave nobody to post their output. The process holds the
+// run's lock, so later steps know that it is at work.
 type outside struct {
 	done chan struct{}
-	// failed is what it said, or "" for an orderly end.
+	// failed is what it said on stderr, "" after an orderly end.
 	failed string
 	ended  time.Time
 }
 
-// runs reports whether the process was started by this hook and has not ended.
+// runs reports whether this hook started the process and it has not ended.
 func (o *outside) runs() bool {
 	if o == nil {
 		return false
@@ -53,9 +52,8 @@ func (o *outside) runs() bool {
 	}
 }
 
-// carryOut has another process carry out the commands that a step of the run has
-// left to it, and post the results that this hook has no time for. It reports
-// whether that is to be waited for.
+// carryOut has another process run the commands that a step left to it, and post the results that this hook has no
+// time for. It reports whether to wait for that process.
 func (d *driver) carryOut(b *orchestrate.Bridge, report orchestrate.Report) bool {
 	if d.Flags.Launched && report.Longest > launcherTakes {
 		d.Note("run %s: a command that may take %s is left to the launcher, which carries it out between two sessions", report.Run, words.Took(report.Longest))
@@ -88,7 +86,7 @@ func (d *driver) startOutside(b *orchestrate.Bridge) (*outside, error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = os.Remove(said.Name()) // it is only reached by its descriptors
+	_ = os.Remove(said.Name()) // only its descriptors reach it
 	args := append([]string{"orchestrate", "--once", "--inbox", d.Box.Path(), "--run", b.Run.Dir()}, d.Flags.Runs.Arguments()...)
 	cmd := exec.Command(program, args...)
 	cmd.Stderr = said // a pipe would break when the hook ends
@@ -99,15 +97,15 @@ func (d *driver) startOutside(b *orchestrate.Bridge) (*outside, error) {
 	o := &outside{done: make(chan struct{})}
 	go func() {
 		defer close(o.done)
-		defer func() { _ = said.Close() }() // nothing in it is lost
+		defer func() { _ = said.Close() }() // it was read
 		err := cmd.Wait()
 		o.ended = time.Now()
 		var exit *exec.ExitError
 		if err == nil || errors.As(err, &exit) && exit.ExitCode() == cli.ExitDeadLettered {
-			return // where the run goes no further, the next step says why
+			return // if the run can go no further, the next step says why
 		}
 		text := make([]byte, maxSaid)
-		n, _ := said.ReadAt(text, 0) // what it said is shown as far as it can be
+		n, _ := said.ReadAt(text, 0) // a short read shows what there is
 		o.failed = strings.TrimSpace(string(text[:n]))
 		if o.failed == "" {
 			o.failed = err.Error()
@@ -116,11 +114,11 @@ func (d *driver) startOutside(b *orchestrate.Bridge) (*outside, error) {
 	return o, nil
 }
 
-// awaitOutside waits until a run that another process works on can go on, or
-// something changed in the inbox. It gives up when the hook's time is over.
+// awaitOutside waits until a run that another process works on can go on, or something changes in the inbox. It gives
+// up when the hook's time is over.
 func (d *driver) awaitOutside() (again bool) {
 	inbox := d.Box.Watch(cli.WatchPoll)
-	defer func() { _ = inbox.Close() }() // nothing is lost with it
+	defer func() { _ = inbox.Close() }() // it only reads
 	look := time.NewTicker(outsidePoll)
 	defer look.Stop()
 	for d.Age() < outsideWait {

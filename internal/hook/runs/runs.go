@@ -1,4 +1,4 @@
-// Package runs is what a hook does for babysitter runs: only the full command links it.
+// Package runs is what a hook does for babysitter runs. Only the full command links it.
 package runs
 
 import (
@@ -16,14 +16,13 @@ import (
 type driver struct {
 	hook.Surroundings
 	bridges   []*orchestrate.Bridge
-	counted   map[string]bool     // the state files in which this stop was counted
-	outside   map[string]*outside // by the directory of their run
-	worked    map[string]bool     // the runs that another process works on, as the last steps found
-	nextSleep time.Time           // when the next sleep of a run is over
+	counted   map[string]bool     // state files in which this stop was counted
+	outside   map[string]*outside // by the directory of the run
+	worked    map[string]bool     // runs on which another process works, as of the last steps
+	nextSleep time.Time           // when the next sleep of a run ends
 }
 
-// Open opens the runs that the hook's flags name. One that cannot be read keeps nobody
-// from the inbox.
+// Open opens the runs that the hook's flags name. A run that cannot be read does not stop the inbox.
 func Open(around hook.Surroundings) hook.Runs {
 	d := &driver{Surroundings: around, counted: map[string]bool{}, outside: map[string]*outside{}}
 	for _, dir := range d.Flags.Runs.Dirs {
@@ -51,7 +50,7 @@ func (d *driver) SettledElsewhere(e inbox.Entry) (why string) {
 // Announce implements [hook.Runs].
 func (d *driver) Announce(e inbox.Entry) string { return orchestrate.Announce(d.Box, e.Metadata) }
 
-// Advance implements [hook.Runs]. A short sleep of the runs is waited for.
+// Advance implements [hook.Runs]. It waits out a short sleep of the runs.
 func (d *driver) Advance(ctx context.Context) (again bool) {
 	persists := d.Flags.Mode == hook.ModePersist
 	for len(d.bridges) > 0 {
@@ -72,15 +71,13 @@ func (d *driver) Advance(ctx context.Context) (again bool) {
 }
 
 const (
-	// shortSleep is how long a hook waits for a run's sleep to be over.
+	// shortSleep is the longest sleep of a run that a hook waits out.
 	shortSleep = time.Minute
-	// minSleep keeps a hook from looking again and again at a sleep that is over.
+	// minSleep keeps a hook from spinning on a sleep that is over.
 	minSleep = 10 * time.Millisecond
-	// postingTime is how long a hook posts results in one go: the client ends it after
-	// ten minutes.
+	// postingTime is how long a hook posts results in one go. The client kills it after ten minutes.
 	postingTime = 4 * time.Minute
-	// passTime and passPosts bound what a hook does for runs once it has delivered an
-	// entry, which the session waits for.
+	// passTime and passPosts bound what a hook does for runs after it has delivered an entry, while the session waits.
 	passTime  = 30 * time.Second
 	passPosts = 8
 )
@@ -106,14 +103,14 @@ func (d *driver) Pass(ctx context.Context, settled string) {
 	})
 }
 
-// eachRun takes a step of each run. Where one fails, the others and the inbox go on.
+// eachRun takes a step of each run. If one fails, the others and the inbox go on.
 func (d *driver) eachRun(ctx context.Context, take stepping) (brought bool) {
 	d.worked = map[string]bool{}
 	all, _ := orchestrate.StepAll(ctx, d.bridges, func(ctx context.Context, b *orchestrate.Bridge) (orchestrate.Report, error) {
 		report, err := d.stepBound(ctx, b, take)
 		if err != nil {
 			d.ComplainOnce(err)
-			return orchestrate.Report{}, nil // it ends no round
+			return orchestrate.Report{}, nil // the error ends no round
 		}
 		d.stepped(b, report)
 		return report, nil
@@ -128,7 +125,7 @@ func (d *driver) eachRun(ctx context.Context, take stepping) (brought bool) {
 	return all.Queued
 }
 
-// heldIn are the effects that wait for a person, and the runs.
+// heldIn returns the effects and runs that wait for a person.
 func heldIn(all []orchestrate.Report) (effects []string) {
 	for _, r := range all {
 		if r.Rests {
@@ -141,7 +138,7 @@ func heldIn(all []orchestrate.Report) (effects []string) {
 	return effects
 }
 
-// stepped says what came of a run's step, and starts the commands that it left.
+// stepped says what came of a run's step, and starts the commands that the step left.
 func (d *driver) stepped(b *orchestrate.Bridge, report orchestrate.Report) {
 	for _, note := range report.Notes {
 		d.Note("run %s: %s", report.Run, note)

@@ -14,12 +14,12 @@ import (
 	"heartbeat/orchestrate/statefile"
 )
 
-// Greet implements [hook.Runs]. It does what babysitter's own hook does: when a session
-// starts, it exports the session's id and makes a state file that no run is bound to
-// yet; when the session ends without a run, it removes the file.
-func (d *driver) Greet() {
+// Greet implements [hook.Runs]. Like babysitter's own hook, it exports the session's id at the session's start and
+// makes a state file bound to no run, and at the session's end removes a file that is still unbound. It shows the
+// figures of a session that is bound to a run.
+func (d *driver) Greet() (shown string) {
 	if len(d.Flags.Runs.Dirs) == 0 {
-		return
+		return ""
 	}
 	var err error
 	switch d.Input.Event {
@@ -29,7 +29,10 @@ func (d *driver) Greet() {
 				d.Complain(fmt.Errorf("export %s: %w", statefile.Variable, err))
 			}
 		}
-		err = d.withState(func(f statefile.File, _ statefile.State, err error) error {
+		err = d.withState(func(f statefile.File, s statefile.State, err error) error {
+			if err == nil && s.RunID != "" {
+				shown = fmt.Sprintf("this session is bound to run %s, %s", s.RunID, statefile.Figures(s.Iteration, s.MaxIterations))
+			}
 			if !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
@@ -48,10 +51,10 @@ func (d *driver) Greet() {
 	if err != nil {
 		d.Complain(fmt.Errorf("keep babysitter's state of session %s: %w", d.Input.SessionID, err))
 	}
+	return shown
 }
 
-// withState does something with the state file of this session, which was read. A session
-// by whose name no file can be has none.
+// withState calls do with this session's state file as read. A session whose id is no valid file name has none.
 func (d *driver) withState(do func(statefile.File, statefile.State, error) error) error {
 	dir, err := statefile.Dir(d.Flags.Runs.StateDir, os.Getenv)
 	if err != nil {
@@ -65,20 +68,19 @@ func (d *driver) withState(do func(statefile.File, statefile.State, error) error
 	return do(file, state, err)
 }
 
-// boundTo is the state file of this session where that is bound to the run, nil
-// where it is not.
+// boundTo returns this session's state file if it is bound to the run, else nil.
 func (d *driver) boundTo(runID string) (*statefile.File, statefile.State, error) {
 	if d.Input == nil {
 		return nil, statefile.State{}, nil
 	}
 	dir, err := statefile.Dir(d.Flags.Runs.StateDir, os.Getenv)
 	if err != nil {
-		return nil, statefile.State{}, nil // then there can be no file
+		return nil, statefile.State{}, nil // without a directory there is no file
 	}
 	for _, id := range []string{d.Input.SessionID, os.Getenv(statefile.Variable)} {
 		file, err := statefile.At(dir, id)
 		if err != nil {
-			continue // no file has that name
+			continue // no file can have that name
 		}
 		state, err := file.Read()
 		switch {
@@ -94,16 +96,15 @@ func (d *driver) boundTo(runID string) (*statefile.File, statefile.State, error)
 // stepping is a way to take a step of a run.
 type stepping func(context.Context, *orchestrate.Bridge) (orchestrate.Report, error)
 
-// stepBound takes a step of a run, unless the state of the session that is bound to
-// it has come to a limit, and keeps that state: as with babysitter's own hook, an
-// iteration is a stop that is blocked for the run.
+// stepBound takes a step of a run unless the state of the session bound to it has reached a limit, and then updates
+// that state. As with babysitter's own hook, an iteration is a stop that is blocked for the run.
 func (d *driver) stepBound(ctx context.Context, b *orchestrate.Bridge, take stepping) (orchestrate.Report, error) {
 	file, state, err := d.boundTo(b.Run.ID())
 	if err != nil {
 		return orchestrate.Report{}, err
 	}
 	now := time.Now()
-	if guard := state.Limit(now, d.Flags.Runs.MinSeconds); file != nil && guard != "" && !isCompleted(b) {
+	if guard := state.Limit(); file != nil && guard != "" && !isCompleted(b) {
 		return orchestrate.Report{Run: b.Run.ID(), Guard: guard + ": see " + file.Path()}, nil
 	}
 	report, err := take(ctx, b)
@@ -118,7 +119,7 @@ func (d *driver) stepBound(ctx context.Context, b *orchestrate.Bridge, take step
 	return report, err
 }
 
-// isCompleted reports whether all that is left of the run is to give its proof.
+// isCompleted reports whether the run only has to give its proof.
 func isCompleted(b *orchestrate.Bridge) bool {
 	st, err := b.Run.State()
 	return err == nil && st.Status == runs.Completed

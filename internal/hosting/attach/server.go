@@ -17,27 +17,25 @@ import (
 	"heartbeat/internal/machine/socket"
 )
 
-// Backend is the session that a server makes reachable. Its methods are called from
-// many goroutines.
+// Backend is the session that a server makes reachable. Its methods are called from many goroutines.
 type Backend interface {
-	// Status returns what JSON is made of. It must not wait for anything.
+	// Status returns a value to encode as JSON. It must not block.
 	Status() any
-	// Cancel asks the session to end, and does not wait for that.
+	// Cancel asks the session to end and does not wait for the end.
 	Cancel(ctx context.Context, e End) error
-	// Send appends an entry to the session's inbox. The error matches [ErrEnded] if the
-	// session takes no more of them.
+	// Send appends an entry to the session's inbox. The error matches [ErrEnded] if the session
+	// takes no more entries.
 	Send(ctx context.Context, m inbox.Message) (inbox.Receipt, error)
 }
 
-// Options are a server's limits. Their zero value means the usual ones.
+// Options are a server's limits. Zero values mean the defaults.
 type Options struct {
-	// Connections is how many there may be at once, others wait: 16 by default, which leaves
-	// the session its descriptors.
+	// Connections is how many there may be at once, while others wait: 16 by default, which leaves
+	// descriptors for the session.
 	Connections int
-	// Patience is how long a peer may take to send its request, and to take the answer: 30 s
-	// by default.
+	// Patience is how long a peer may take to send its request and to take the answer: 30 s by default.
 	Patience time.Duration
-	// Log gets a sentence about what went wrong; nil drops it.
+	// Log gets a sentence about each problem; nil drops it.
 	Log func(format string, args ...any)
 }
 
@@ -50,8 +48,8 @@ type Server struct {
 	slots   chan struct{} // one for each connection
 }
 
-// Serve makes the session reachable by way of the socket in the folder.
-// Only who holds the folder's lock may call it: no other host serves the folder then.
+// Serve makes the session reachable through the socket in the folder. The caller must hold the
+// folder's lock, so that no other host serves it.
 func Serve(folder string, b Backend, o Options) (*Server, error) {
 	listener, err := socket.Listen(folder, SocketName)
 	if err != nil {
@@ -82,8 +80,7 @@ func Serve(folder string, b Backend, o Options) (*Server, error) {
 	return s, nil
 }
 
-// count keeps the server, which calls it before it accepts another connection, from
-// having too many.
+// count bounds the connections: the server calls it before it accepts another one.
 func (s *Server) count(_ net.Conn, is http.ConnState) {
 	switch is {
 	case http.StateNew:
@@ -93,29 +90,28 @@ func (s *Server) count(_ net.Conn, is http.ConnState) {
 	}
 }
 
-// Write takes what the HTTP server has to say.
+// Write logs a line of the HTTP server.
 func (s *Server) Write(line []byte) (int, error) {
 	s.Log("the session's socket: %s", strings.TrimSpace(string(line)))
 	return len(line), nil
 }
 
-// Close takes no more connections and removes the socket. Requests get up to grace for their
-// answers.
+// Close takes no more connections and removes the socket. Open requests get up to grace for their answers.
 func (s *Server) Close(grace time.Duration) error {
 	err := disk.Remove(s.path)
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
 	if s.http.Shutdown(ctx) != nil {
-		_ = s.http.Close() // they come too late
+		_ = s.http.Close() // they are too late
 	}
 	return err
 }
 
-// connection is the context's key of a request's connection.
+// connection is the context key of a request's connection.
 type connection struct{}
 
-// ownersAlone refuses other users than the session's own and root. The socket's mode
-// refuses them too, unless it or the folder was opened up.
+// ownersAlone refuses users other than the session's own and root. The socket's mode refuses them
+// too, unless somebody has opened up the socket or the folder.
 func ownersAlone(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		peer, err := socket.PeerOf(r.Context().Value(connection{}).(*net.UnixConn))
@@ -143,7 +139,7 @@ func (s *Server) answering(answer func(*http.Request) (any, error)) http.Handler
 			http.Error(w, err.Error(), status)
 			return
 		}
-		_ = json.NewEncoder(w).Encode(said) // the peer is gone, or was told
+		_ = json.NewEncoder(w).Encode(said) // on an error the peer is gone
 	}
 }
 
@@ -156,7 +152,7 @@ func (s *Server) cancel(r *http.Request) (any, error) {
 	return struct{}{}, err
 }
 
-// duration is a parameter of a request, or what stands for it where it is left out.
+// duration returns a parameter of a request, or otherwise if it is missing.
 func duration(r *http.Request, name string, otherwise time.Duration) (time.Duration, error) {
 	text := r.URL.Query().Get(name)
 	if text == "" {

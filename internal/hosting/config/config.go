@@ -1,5 +1,5 @@
-// Package config reads the configuration of a hosted session, one JSON object that
-// a guild writes to the host's stdin, and says exactly what is wrong with one.
+// Package config reads the configuration of a hosted session, a JSON object on the host's stdin,
+// and says exactly what is wrong with one.
 package config
 
 import (
@@ -25,19 +25,19 @@ import (
 // Config is a configuration that [Parse] accepted. Paths are absolute and clean.
 type Config struct {
 	SessionID          string
-	GuildToolURL       string // http or https, without a slash at its end
+	GuildToolURL       string // http or https, without a trailing slash
 	DBPath             string
-	LogDir             string // beside the database, in logs/sessions, if none was given
+	LogDir             string // logs/sessions beside the database if none was given
 	ClaudeArgs         []string
 	Cwd                string
 	Env                map[string]string
 	Prompt             string // may be empty, see [Config.HasPrompt]
 	Tools              []Tool
 	RequireTools       bool   // a session that could use none of them has failed
-	StartedAt          string // RFC 3339, as it was spelled
+	StartedAt          string // RFC 3339, as the config spells it
 	Provider           string
 	Metadata           json.RawMessage `json:",omitempty"` // an object, or nil
-	Limits             budget.Plan     // what may be spent; the host's flags hold too
+	Limits             budget.Plan     // what may be spent; the host's flags apply too
 	SystemPromptTmpDir string          // "" if there is none
 	Extra              map[string]json.RawMessage
 }
@@ -48,17 +48,17 @@ type Tool struct {
 	Description string
 	Params      json.RawMessage // an object: a JSON schema without its type
 	Method      string          // GET, POST or DELETE
-	// Idempotent says that the guild runs calls with the same Idempotency-Key once, so
-	// that a call may be repeated even if it may have reached the guild. The header is
-	// always sent, but a guild that ignores it would run the tool twice.
+	// Idempotent says that the guild runs calls with the same Idempotency-Key once, so that a call
+	// may be repeated even if it may have reached the guild. The header is always sent, but a guild
+	// that ignores it would run the tool twice.
 	Idempotent bool
 }
 
 // Problem says what is wrong with a configuration.
 type Problem struct {
 	Path   string // such as tools[2].method or env.HOME; "" is the whole
-	Reason string // goes on after the path: must be a string, and is a number
-	Cause  error  // of the system, if that is what was wrong; else nil
+	Reason string // follows the path in a sentence: must be a string, and is a number
+	Cause  error  // the system's error, if that is the problem; else nil
 }
 
 // Unwrap returns the cause.
@@ -71,8 +71,7 @@ func (p *Problem) Error() string {
 	return "the config's " + p.Path + " " + p.Reason
 }
 
-// Check looks at what the config names: the working directory and the database's
-// place. Its error is a [*Problem].
+// Check checks the working directory and the database's directory on disk. Its error is a [*Problem].
 func (c *Config) Check() error {
 	if p := checkDir("cwd", c.Cwd, "enter", unix.X_OK); p != nil {
 		return p
@@ -113,14 +112,14 @@ func checkDir(path, dir, to string, mode uint32) *Problem {
 	return nil
 }
 
-// reason is an error on one line, whatever the path in it has.
+// reason returns an error on one line, whatever paths it contains.
 func reason(err error) string { return words.Line(err.Error()) }
 
 // MaxSize is the largest configuration, in bytes.
 const MaxSize = 64 << 20
 
-// Read reads a configuration to its end. What is empty, too large or does not end
-// before ctx is a [*Problem]; after the latter a goroutine still reads r.
+// Read reads a configuration to its end. An empty or too large one, or one that does not end before
+// ctx, is a [*Problem]; after the last a goroutine still reads r.
 func Read(ctx context.Context, r io.Reader) ([]byte, error) {
 	type outcome struct {
 		text []byte
@@ -164,7 +163,7 @@ func decode(text []byte) (map[string]json.RawMessage, *Problem) {
 		}
 		return nil, &Problem{Reason: "is not UTF-8 at " + place(body, at-1, mark)}
 	}
-	// Validated before it is taken apart, which takes more memory than it has bytes.
+	// Validated first: taking it apart needs more memory than it has bytes.
 	err := json.Unmarshal(body, &struct{}{})
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
@@ -188,17 +187,17 @@ func decode(text []byte) (map[string]json.RawMessage, *Problem) {
 	return members, nil
 }
 
-// maxMembers is more members than an object or array of a config ever has. Taking one
-// apart that has tens of millions would take gigabytes.
+// maxMembers is more members than an object or array of a config ever has. Taking tens of millions
+// apart would need gigabytes.
 const maxMembers = 100_000
 
 const manyMembers = "must have at most 100000 members, and has more"
 
-// apart takes a valid object or array apart. Elements of an array have no names; many says
-// that there are more than maxMembers.
+// apart takes a valid object or array apart. Elements of an array have no names. many says that
+// there are more than maxMembers.
 func apart(value []byte) (members map[string]json.RawMessage, all []json.RawMessage, many bool) {
 	d := json.NewDecoder(bytes.NewReader(value))
-	open, _ := d.Token() // it is valid, as all that follows
+	open, _ := d.Token() // it is valid, as is all that follows
 	members = map[string]json.RawMessage{}
 	for name := json.Token(""); d.More(); {
 		if len(all) == maxMembers {
@@ -214,7 +213,7 @@ func apart(value []byte) (members map[string]json.RawMessage, all []json.RawMess
 	return members, all, false
 }
 
-// place spells an offset for people; skipped is what came before the text.
+// place words an offset for people; skipped is how many bytes came before text.
 func place(text []byte, at, skipped int) string {
 	before := text[:min(at, len(text))]
 	line := bytes.Count(before, []byte("\n"))
@@ -222,7 +221,6 @@ func place(text []byte, at, skipped int) string {
 	return fmt.Sprintf("line %d, column %d (byte %d)", line+1, column+1, skipped+at)
 }
 
-// kind names the kind of a JSON value.
 func kind(value []byte) string {
 	switch {
 	case len(value) == 0:

@@ -15,9 +15,9 @@ import (
 	"heartbeat/internal/hosting/folder"
 )
 
-// Parse reads a configuration. Its error is a [*Problem], the first in the order of
-// the fields; the config beside it has what was valid, so that the failure can be
-// reported to the guild. It looks at no file: see [Config.Check].
+// Parse reads a configuration. Its error is a [*Problem], the first in the order of the fields; the
+// config then has all valid fields, so that the failure can be reported to the guild. Parse looks
+// at no file: see [Config.Check].
 func Parse(text []byte) (*Config, error) {
 	c := &Config{}
 	members, problem := decode(text)
@@ -35,7 +35,7 @@ func Parse(text []byte) (*Config, error) {
 	p.facts(c)
 	p.cleanUp(c)
 	c.Limits = p.limits()
-	if len(p.members) > 0 { // which nobody took
+	if len(p.members) > 0 { // members that nothing took
 		c.Extra = p.members
 	}
 	if p.problem != nil {
@@ -44,13 +44,11 @@ func Parse(text []byte) (*Config, error) {
 	return c, nil
 }
 
-// HasPrompt reports whether the prompt is work: a blank one is not. Without one a
-// session starts only if entries wait in its inbox, even if it is a resumed one:
-// the client refuses to run without any input.
+// HasPrompt reports whether the prompt is work: a blank one is not. Without one a session, resumed
+// or not, starts only if entries wait in its inbox: the client refuses to run without input.
 func (c *Config) HasPrompt() bool { return strings.TrimSpace(c.Prompt) != "" }
 
-// NothingToDo is the problem of a session that has neither a prompt nor an entry
-// that waits.
+// NothingToDo is the problem of a session with neither a prompt nor a waiting entry.
 func NothingToDo() *Problem {
 	return &Problem{Path: "prompt", Reason: "is empty, and no entry waits in the session's inbox: give one of them"}
 }
@@ -58,7 +56,7 @@ func NothingToDo() *Problem {
 // parser takes the members it reads out of members, and keeps the first problem.
 type parser struct {
 	members map[string]json.RawMessage
-	within  string // what is before their names in a path
+	within  string // precedes their names in a path
 	problem *Problem
 }
 
@@ -68,7 +66,7 @@ func (p *parser) fail(path, format string, args ...any) {
 	}
 }
 
-// take returns a member, or nil if it is missing or null.
+// take returns a member, nil if it is missing or null.
 func (p *parser) take(name string) json.RawMessage {
 	v := p.members[name]
 	delete(p.members, name)
@@ -78,7 +76,7 @@ func (p *parser) take(name string) json.RawMessage {
 	return v
 }
 
-// need is take for a member that must be there.
+// need is take for a required member.
 func (p *parser) need(name string) (json.RawMessage, bool) {
 	v := p.take(name)
 	if v == nil {
@@ -87,7 +85,7 @@ func (p *parser) need(name string) (json.RawMessage, bool) {
 	return v, v != nil
 }
 
-// text reads a string that must be there.
+// text reads a required string.
 func (p *parser) text(name string) (s string, ok bool) {
 	v, ok := p.need(name)
 	if ok {
@@ -96,7 +94,7 @@ func (p *parser) text(name string) (s string, ok bool) {
 	return s, ok
 }
 
-// textIfAny reads a string that may be missing.
+// textIfAny reads an optional string.
 func (p *parser) textIfAny(name string) (s string, ok bool) {
 	if v := p.take(name); v != nil {
 		s, ok = p.stringAt(p.within+name, v)
@@ -104,7 +102,7 @@ func (p *parser) textIfAny(name string) (s string, ok bool) {
 	return s, ok && s != ""
 }
 
-// objectIfAny reads an object that may be missing, as it is.
+// objectIfAny reads an optional object, as it is.
 func (p *parser) objectIfAny(name string) json.RawMessage {
 	if v := p.take(name); v != nil && p.isA("an object", p.within+name, v) {
 		return v
@@ -120,7 +118,7 @@ func (p *parser) stringAt(path string, value json.RawMessage) (s string, ok bool
 	return s, true
 }
 
-// flag reads a boolean that may be missing.
+// flag reads an optional boolean.
 func (p *parser) flag(name string) bool {
 	v := p.take(name)
 	return v != nil && p.isA("a boolean", p.within+name, v) && v[0] == 't'
@@ -162,8 +160,8 @@ func (p *parser) identity(c *Config) {
 	}
 }
 
-// CheckURL says what keeps a text from being the URL of a guild, "" if nothing does. It
-// never repeats the text, which may hold a password.
+// CheckURL says why a text is no guild URL, "" if it is one. It never repeats the text, which may
+// hold a password.
 func CheckURL(raw string) string {
 	u, err := url.Parse(raw)
 	switch {
@@ -186,8 +184,7 @@ func CheckURL(raw string) string {
 	return ""
 }
 
-// places reads the paths. The working directory comes first: the others may be
-// relative to it.
+// places reads the paths, the working directory first: the others may be relative to it.
 func (p *parser) places(c *Config) {
 	db, hasDB := p.path("dbPath", p.text)
 	logs, hasLogs := p.path("logDir", p.textIfAny)
@@ -232,8 +229,8 @@ func within(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// maxArgument is the longest argument, or variable with its name, that Linux takes
-// (execve(2), MAX_ARG_STRLEN, without the NUL at its end).
+// maxArgument is the longest argument, or variable with its name, that Linux takes (execve(2),
+// MAX_ARG_STRLEN, without the trailing NUL).
 const maxArgument = 128<<10 - 1
 
 func (p *parser) arguments() (args []string) {
@@ -271,7 +268,7 @@ func (p *parser) environment() map[string]string {
 	return env
 }
 
-// word reads what a program is started with, beside more bytes.
+// word reads a string for a program's start, to which more bytes are added.
 func (p *parser) word(path string, value json.RawMessage, more int, with string) (s string, ok bool) {
 	if s, ok = p.stringAt(path, value); !ok {
 		return "", false
@@ -306,7 +303,7 @@ func quoted(s string) string {
 	return strconv.QuoteToASCII(s)
 }
 
-// facts reads what is reported to the guild as it is.
+// facts reads what is passed on to the guild unchanged.
 func (p *parser) facts(c *Config) {
 	if at, ok := p.text("startedAt"); ok {
 		if _, err := time.Parse(time.RFC3339, at); err != nil {
@@ -319,8 +316,8 @@ func (p *parser) facts(c *Config) {
 	c.Metadata = p.objectIfAny("metadata")
 }
 
-// cleanUp reads which directory is deleted at the session's end. A slip of the pen
-// there must not delete what somebody needs.
+// cleanUp reads which directory is deleted at the session's end. A typo there must not delete what
+// somebody needs.
 func (p *parser) cleanUp(c *Config) {
 	const name = "systemPromptTmpDir"
 	dir, ok := p.path(name, p.textIfAny)

@@ -14,7 +14,7 @@ import (
 	"heartbeat/internal/money/budget"
 )
 
-// maxToolName is the longest name that the MCP allows for a tool.
+// maxToolName is the longest tool name that MCP allows.
 const maxToolName = 128
 
 func (p *parser) tools() (tools []Tool) {
@@ -66,7 +66,7 @@ func (p *parser) tool(path string, value json.RawMessage) (t Tool, ok bool) {
 	return t, in.problem == nil
 }
 
-// checkToolName allows what the MCP allows, but for names that no route leads to.
+// checkToolName allows what MCP allows, except names that lead to no route.
 func checkToolName(name string) string {
 	if name == "" || len(name) > maxToolName {
 		return "must have 1 to " + strconv.Itoa(maxToolName) + " characters, and has " + strconv.Itoa(len(name))
@@ -75,21 +75,21 @@ func checkToolName(name string) string {
 		return "must consist of letters, digits, '_', '.' and '-', and is " + quoted(name)
 	}
 	for part := range strings.SplitSeq(Tool{Name: name}.route(), "/") {
-		if part == "" || part == "." || part == ".." { // it is lost on the way
+		if part == "" || part == "." || part == ".." { // such a part gets lost on the way
 			return "leads to no route of the guild: " + quoted(name)
 		}
 	}
 	return ""
 }
 
-// Route is where a guild serves the tool: the name is split at its first hyphen, so
-// writ-link-kinds is at /api/writ/link-kinds.
+// Route is where a guild serves the tool. The name is split at its first hyphen: writ-link-kinds is
+// at /api/writ/link-kinds.
 func (t Tool) Route() string { return "/api/" + t.route() }
 
 func (t Tool) route() string { return strings.Replace(t.Name, "-", "/", 1) }
 
-// limits reads what may be spent: an object whose members are named, and read, as the
-// flags of the host are. Numbers may be spelled as such.
+// limits reads what may be spent: an object whose members are named and parsed like the host's
+// flags. Numbers may be JSON numbers.
 func (p *parser) limits() (l budget.Plan) {
 	const name = "limits"
 	value := p.take(name)
@@ -112,7 +112,7 @@ func (p *parser) limits() (l budget.Plan) {
 			}
 		}
 	}
-	for _, other := range slices.Sorted(maps.Keys(members)) { // a limit that is misspelled would not hold
+	for _, other := range slices.Sorted(maps.Keys(members)) { // a misspelled limit would not hold
 		p.fail(member(name, other), "is no limit: they are %s", strings.Join(known, ", "))
 	}
 	if p.problem != nil {
@@ -121,7 +121,7 @@ func (p *parser) limits() (l budget.Plan) {
 	return all
 }
 
-// limitAt is the text of a limit, "" for none.
+// limitAt returns the text of a limit, "" for none.
 func (p *parser) limitAt(path string, value json.RawMessage) (text string, ok bool) {
 	switch kind(value) {
 	case "nothing", "null":

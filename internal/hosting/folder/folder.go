@@ -1,9 +1,8 @@
-// Package folder is what a hosted session has on disk: where its files are, the
-// lock that its host holds for life, its record in the host's database, and how a
-// session is found from its id alone.
+// Package folder is what a hosted session has on disk: its files, the lock that its host holds for
+// life, its record in the host's database, and how to find a session by its ID alone.
 //
-// Folders are private to their user. Everything that is read back is bounded and
-// follows no links, since the session's agent can write there.
+// Folders are private to their user. All reads are bounded and follow no links, since the session's
+// agent can write there.
 package folder
 
 import (
@@ -19,8 +18,8 @@ import (
 
 // Folder is where a session's files are. It need not exist.
 type Folder struct {
-	ID string // the session's id
-	DB string // the database, an absolute path
+	ID string // the session's ID
+	DB string // the guild's database, an absolute path
 }
 
 // At is the folder of a session beside its database.
@@ -35,9 +34,8 @@ func At(db, id string) (Folder, error) {
 	return Folder{ID: id, DB: db}, nil
 }
 
-// resolve gives a database one spelling, whatever links lead to its directory, so
-// that a session is listed once. Links of the file itself are not followed: what
-// belongs to the database lies beside the name that it was given.
+// resolve gives a database one spelling, whatever links lead to its directory, so that a session is listed
+// once. A link of the file itself is not followed: what belongs to the database lies beside the given name.
 func resolve(db string) (string, error) {
 	db, err := filepath.Abs(db)
 	if err != nil {
@@ -46,7 +44,7 @@ func resolve(db string) (string, error) {
 	if dir, err := filepath.EvalSymlinks(filepath.Dir(db)); err == nil {
 		return filepath.Join(dir, filepath.Base(db)), nil
 	}
-	return db, nil // its directory is missing, which whoever uses it is told
+	return db, nil // its directory is missing, and whoever uses it reports that
 }
 
 // Root is the directory that holds the folders of all sessions beside a database.
@@ -58,11 +56,11 @@ func (f Folder) Dir() string { return filepath.Join(Root(f.DB), f.ID) }
 // StatePath is the file in which older releases keep the [State].
 func (f Folder) StatePath() string { return filepath.Join(f.Dir(), "state.json") }
 
-// LockPath is the file that the host holds locked for as long as it lives.
+// LockPath is the file that the host keeps locked for as long as it lives.
 func (f Folder) LockPath() string { return filepath.Join(f.Dir(), "lock") }
 
-// SocketPath is the unix socket that the host listens on. It may be longer than
-// the 107 bytes that the address of a unix socket has.
+// SocketPath is the unix socket that the host listens on. It may exceed the 107 bytes that fit into
+// the address of a unix socket.
 func (f Folder) SocketPath() string { return filepath.Join(f.Dir(), "sock") }
 
 // InboxPath is the session's own inbox.
@@ -77,8 +75,8 @@ func (f Folder) TempDir() string { return filepath.Join(f.Dir(), "tmp") }
 // Exists reports whether the session has a folder.
 func (f Folder) Exists() (bool, error) { return disk.Exists(f.Dir()) }
 
-// Make makes the session's directories, private to their user. Those that are
-// there already are checked. The database's directory must exist.
+// Make makes the session's directories, private to their user, and checks those that exist. The
+// database's directory must exist.
 func (f Folder) Make() error {
 	return makeDirs(Root(f.DB), f.Dir(), filepath.Dir(f.InboxPath()), f.TempDir())
 }
@@ -95,18 +93,18 @@ func makeDirs(dirs ...string) error {
 	return nil
 }
 
-// makeDir makes a directory that survives a power loss, unless it is there and ours.
+// makeDir makes a directory that survives a power loss, or checks an existing one.
 func makeDir(path string) error {
 	err := disk.MakeDir(path)
 	if errors.Is(err, fs.ErrExist) {
-		// Its maker may have been killed before its name was on the disk.
+		// Its maker may have been killed before its name was on disk.
 		err = errors.Join(CheckDir(path), disk.SyncDir(filepath.Dir(path)))
 	}
 	return err
 }
 
-// check returns an error if the folder is not a directory of ours. It matches
-// [fs.ErrNotExist] if there is none.
+// check returns an error if the folder is not a directory of ours. It matches [fs.ErrNotExist] if
+// there is none.
 func (f Folder) check() error {
 	if err := CheckDir(Root(f.DB)); err != nil {
 		return err
@@ -134,13 +132,13 @@ func CheckDir(path string) error {
 	return nil
 }
 
-// OwnsParent lets root look after the sessions of a user, in that user's directory.
+// OwnsParent lets root look after a user's sessions in that user's directory.
 func OwnsParent(path string, uid uint32) bool {
 	parent, err := disk.StatDir(filepath.Dir(path))
 	return err == nil && parent.UID == uid
 }
 
-// Beside returns the folders of all sessions beside a database, by id.
+// Beside returns the folders of all sessions beside a database, by ID.
 func Beside(db string) ([]Folder, error) {
 	db, err := resolve(db)
 	if err != nil {
@@ -167,12 +165,11 @@ func Beside(db string) ([]Folder, error) {
 	return all, nil
 }
 
-// MaxID is the longest session id, in bytes.
+// MaxID is the longest session ID, in bytes.
 const MaxID = 128
 
-// CheckID returns an error that says what is wrong with a session id. Ids become
-// the names of files: they consist of ASCII letters, digits, dots, underscores and
-// hyphens, begin with a letter or digit, and have at most [MaxID] bytes.
+// CheckID says what is wrong with a session ID. IDs become file names: they consist of ASCII letters,
+// digits, dots, underscores and hyphens, begin with a letter or digit, and have at most [MaxID] bytes.
 func CheckID(id string) error {
 	switch {
 	case id == "":

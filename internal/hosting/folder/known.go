@@ -17,15 +17,15 @@ import (
 	"heartbeat/internal/flat"
 )
 
-// known is a file by which a user's sessions are found: one for each database of a guild
-// beside which there are some, named @ and a sum of its path. Older releases have one for
-// each session, named after it, with the databases beside which that is.
+// known is a file for finding a user's sessions: one for each guild database with sessions beside
+// it, named @ and a hash of its path. Older releases have one for each session, named after it,
+// that lists the databases.
 type known struct {
 	DB  string   `json:"db,omitempty"`
 	DBs []string `json:"dbs,omitempty"`
 }
 
-// Remember has the sessions beside a database found by their ids alone.
+// Remember lets the sessions beside a database be found by their IDs alone.
 func Remember(db string) (err error) {
 	defer func() {
 		if err != nil {
@@ -54,8 +54,8 @@ func Remember(db string) (err error) {
 	return errors.Join(disk.Publish(path, text, true), lock.Release())
 }
 
-// Databases are those beside which this user's sessions are. What cannot be read is left
-// out and named in the error.
+// Databases are the databases with sessions of this user beside them. The error names those that
+// could not be read.
 func Databases() (dbs []string, problems error) {
 	problems = eachKnown(func(_ string, all []string) error {
 		dbs = append(dbs, all...)
@@ -65,15 +65,14 @@ func Databases() (dbs []string, problems error) {
 	return slices.Compact(dbs), problems
 }
 
-// Prune forgets the databases beside which there are no sessions any more, and removes what a
-// killed [Folder.Purge] has left. It keeps a database whose directory is not there: that may
-// only not be mounted.
+// Prune forgets databases without sessions, and removes what a killed [Folder.Purge] has left. It
+// keeps a database whose directory is missing, which may only be unmounted.
 func Prune() error {
 	return eachKnown(func(path string, dbs []string) error {
 		for _, db := range dbs {
-			gone, _ := filepath.Glob(filepath.Join(Root(db), ".*.gone")) // the pattern is a good one
+			gone, _ := filepath.Glob(filepath.Join(Root(db), ".*.gone")) // the pattern is valid
 			for _, dir := range gone {
-				if err := os.RemoveAll(dir); err != nil { // it follows no links
+				if err := os.RemoveAll(dir); err != nil { // RemoveAll follows no links
 					return err
 				}
 			}
@@ -86,8 +85,7 @@ func Prune() error {
 	})
 }
 
-// eachKnown calls do with each file and the databases that it names. What an older release
-// has noted is moved.
+// eachKnown calls do with each file and the databases that it names. It converts files of older releases.
 func eachKnown(do func(path string, dbs []string) error) error {
 	dir, err := disk.UserState("hosts")
 	var names []fs.DirEntry
@@ -121,7 +119,7 @@ func eachKnown(do func(path string, dbs []string) error) error {
 func readKnown(path string) ([]string, error) {
 	b, err := disk.ReadState(path, 1<<20)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // somebody has moved it, or forgotten it
+		return nil, nil // somebody has moved or forgotten it
 	}
 	var all known
 	if err == nil {
@@ -133,8 +131,7 @@ func readKnown(path string) ([]string, error) {
 	return slices.DeleteFunc(append(all.DBs, all.DB), func(db string) bool { return !filepath.IsAbs(db) }), nil
 }
 
-// Everywhere returns the folders of all of this user's sessions. What cannot be read is
-// left out and named in the error.
+// Everywhere returns the folders of all of this user's sessions. The error names what could not be read.
 func Everywhere() (all []Folder, problems error) {
 	dbs, problems := Databases()
 	roots := map[string]bool{}

@@ -20,7 +20,7 @@ import (
 // BusyError says that another process holds a session's lock.
 type BusyError struct {
 	ID  string
-	PID int // of the holder, or -1 if it cannot be told
+	PID int // of the holder, -1 if unknown
 }
 
 func (e *BusyError) Error() string {
@@ -33,23 +33,22 @@ func (e *BusyError) Error() string {
 
 func (e *BusyError) Unwrap() error { return disk.ErrLocked }
 
-// Lock is what a session's host holds from its first act to its last, and what a
-// process holds that finishes or removes a dead session. The kernel releases it
-// when its holder dies. It is safe for concurrent use.
+// Lock is held by a session's host from its first act to its last, and by a process that finishes or
+// removes a dead session. The kernel releases it when its holder dies. It is safe for concurrent use.
 type Lock struct {
 	folder  Folder
-	db      *store.Store // of the session, and nobody else's
+	db      *store.Store // opened for this session alone
 	mu      sync.Mutex
 	lock    *disk.Lock
 	retaken bool
-	written map[string][sha256.Size]byte // sums of the parts of the record that were written last
+	written map[string][sha256.Size]byte // hashes of the record's parts as last written
 }
 
 // lockPatience covers the moment in which another holder is about to end.
 const lockPatience = 50 * time.Millisecond
 
-// Claim makes the folder unless it is there and takes its lock. If another process
-// holds it the error is a [*BusyError].
+// Claim makes the folder if needed and takes its lock. If another process holds the lock, the error
+// is a [*BusyError].
 func (f Folder) Claim(ctx context.Context) (*Lock, error) {
 	for tries := 1; ; tries++ {
 		lock, err := f.claim(ctx)
@@ -68,16 +67,15 @@ func (f Folder) claim(ctx context.Context) (*Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Under the lock, since a purge may have taken away part of the folder.
+	// Under the lock, since a purge may have removed part of the folder.
 	if err := f.Make(); err != nil {
 		return nil, errors.Join(err, lock.Release())
 	}
 	return lock, nil
 }
 
-// Lock takes the lock of a folder that exists. If another process holds it the
-// error is a [*BusyError]; if there is no folder it matches [fs.ErrNotExist]. A record that
-// an older release has written is taken over.
+// Lock takes the lock of an existing folder, and converts a record of an older release. If another process
+// holds the lock, the error is a [*BusyError]; without a folder it matches [fs.ErrNotExist].
 func (f Folder) Lock(ctx context.Context) (*Lock, error) {
 	if err := f.check(); err != nil {
 		return nil, err
@@ -99,13 +97,13 @@ func (f Folder) Lock(ctx context.Context) (*Lock, error) {
 	return l, nil
 }
 
-// Holder is the pid of the process that holds the lock, -1 if somebody holds it
-// who has no pid here, and 0 if it is free.
+// Holder is the pid of the process that holds the lock, -1 if the holder has no pid here, and 0 if
+// the lock is free.
 func (f Folder) Holder() int { return machine.LockHolder(f.LockPath()) }
 
-// IsHosted reports whether the session's host is known to live. Who has the lock then
-// has another one, since that of the host was removed. That may be the host itself, which
-// looks after the sessions beside its own.
+// IsHosted reports whether the session's host is known to live. A holder of the lock then has
+// another lock, made after the host's was removed. It may be the host itself, which also looks
+// after the sessions beside its own.
 func IsHosted(s *State) bool {
 	if s.Host == nil {
 		return false
@@ -114,8 +112,8 @@ func IsHosted(s *State) bool {
 	return alive && known
 }
 
-// holderForPeople is the holder's pid, if need be the one that it wrote into the
-// lock, which may be of another pid namespace.
+// holderForPeople is the holder's pid, if need be the one written into the lock, which may belong
+// to another pid namespace.
 func (f Folder) holderForPeople() int {
 	if pid := f.Holder(); pid > 0 {
 		return pid
@@ -127,8 +125,8 @@ func (f Folder) holderForPeople() int {
 	return -1
 }
 
-// retake takes the lock again after its file, or the whole folder, was removed: tools of
-// the session may do that. It fails if somebody else has worked on the session since.
+// retake takes the lock again after its file, or the whole folder, was removed, as the session's
+// tools may do. It fails if somebody else has worked on the session since.
 func (l *Lock) retake() error {
 	if l.lock == nil {
 		return disk.ErrLockGone
@@ -146,13 +144,13 @@ func (l *Lock) retake() error {
 	case err != nil:
 		return errors.Join(err, again.Release())
 	}
-	_ = l.lock.Release() // it locks nothing that has a name
+	_ = l.lock.Release() // the file that it locks has no name any more
 	l.lock, l.retaken = again.lock, true
 	return nil
 }
 
-// retakePatience is long, also for a busy machine: who has the lock now gives it up on
-// seeing that the host lives.
+// retakePatience is long, even for a busy machine: a process that has the lock gives it up once it
+// sees that the host lives.
 const retakePatience = 3 * time.Second
 
 func (l *Lock) claimAgain() (*Lock, error) {
@@ -164,17 +162,17 @@ func (l *Lock) claimAgain() (*Lock, error) {
 	}
 }
 
-// Retaken reports whether the lock was removed, and taken again by [Lock.Write].
+// Retaken reports whether the lock was removed and [Lock.Write] has taken it again.
 func (l *Lock) Retaken() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.retaken
 }
 
-// Folder is the folder that is locked.
+// Folder is the locked folder.
 func (l *Lock) Folder() Folder { return l.folder }
 
-// DB is the host's database, which is closed with the lock's release.
+// DB is the host's database. Release closes it.
 func (l *Lock) DB() *store.Store { return l.db }
 
 // Release gives the lock back. A second call does nothing.
@@ -189,7 +187,7 @@ func (l *Lock) Release() error {
 	return err
 }
 
-// Process identifies a process for good, also after its pid was given to another.
+// Process identifies a process for good, even after its pid was reused.
 type Process struct {
 	PID       int    `json:"pid"`
 	Start     int64  `json:"start"`               // clock ticks since boot, see [machine.ProcessStart]
@@ -197,17 +195,16 @@ type Process struct {
 	Namespace string `json:"namespace,omitempty"` // see [machine.PIDNamespace]
 }
 
-// ProcessOf identifies the process that has this pid now. Its Start is 0 if there
-// is none.
+// ProcessOf identifies the process that has this pid now. Its Start is 0 if there is none.
 func ProcessOf(pid int) Process {
 	return Process{PID: pid, Start: machine.ProcessStart(pid), Boot: machine.BootID(), Namespace: machine.PIDNamespace()}
 }
 
-// Alive reports whether the process still runs. known is false if that cannot be
-// told from here: the pid belongs to another namespace, or was not recorded.
+// Alive reports whether the process still runs. known is false if the pid belongs to another
+// namespace or was not recorded.
 func (p Process) Alive() (alive, known bool) {
 	return machine.Lives(p.Boot, p.Namespace, p.PID, p.Start)
 }
 
-// isSelf reports whether this is the process. It may be nil.
+// isSelf reports whether p is this process. p may be nil.
 func (p *Process) isSelf() bool { return p != nil && *p == ProcessOf(os.Getpid()) }

@@ -18,11 +18,10 @@ type KeptError struct{ ID, Reason string }
 
 func (e *KeptError) Error() string { return "session " + e.ID + " is kept: " + e.Reason }
 
-// Purge removes the folder and the record of a session that ended before a time, under its
-// lock. A session that has not ended, or of which something would be lost, is kept, with a
-// [*KeptError]; one that somebody works on, with a [*BusyError]. unanswered removes
-// it even if entries of its own inbox were not answered. What a killed Purge leaves
-// is removed by the next one.
+// Purge removes, under its lock, the folder and record of a session that ended before a time. It
+// keeps a session that has not ended, or whose removal would lose something, with a [*KeptError],
+// and one that somebody works on, with a [*BusyError]. unanswered allows losing unanswered entries
+// of its own inbox. A later Purge removes what a killed one left.
 func (f Folder) Purge(ctx context.Context, before time.Time, unanswered bool) error {
 	lock, err := f.Lock(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -35,7 +34,7 @@ func (f Folder) Purge(ctx context.Context, before time.Time, unanswered bool) er
 	return errors.Join(err, lock.Release())
 }
 
-// MayPurge returns what [Folder.Purge] would refuse to do, and changes nothing.
+// MayPurge returns what [Folder.Purge] would refuse, and changes nothing.
 func (f Folder) MayPurge(before time.Time, unanswered bool) error {
 	v, err := f.View()
 	switch {
@@ -47,7 +46,7 @@ func (f Folder) MayPurge(before time.Time, unanswered bool) error {
 		return &BusyError{ID: f.ID, PID: f.holderForPeople()}
 	}
 	db := f.store()
-	defer db.Close() // it was only read
+	defer db.Close() // only read
 	return f.mayPurge(db, before, unanswered)
 }
 
@@ -66,8 +65,8 @@ func (f Folder) mayPurge(db *store.Store, before time.Time, unanswered bool) err
 	return keepsEmpty(f, before)
 }
 
-// purge marks the folder, so that it is gone whatever the mark's maker comes to, forgets
-// the record, renames the folder, so that it is gone at once and whole, and removes it then.
+// purge first marks the folder, so that it counts as gone even after a kill. Then it forgets the
+// record, renames the folder, so that it disappears at once and whole, and removes it.
 func (l *Lock) purge(ctx context.Context, before time.Time, unanswered bool) error {
 	f := l.folder
 	err := f.mayPurge(l.db, before, unanswered)
@@ -90,14 +89,14 @@ func (l *Lock) purge(ctx context.Context, before time.Time, unanswered bool) err
 	return nil
 }
 
-// purged is a file in a folder whose record is forgotten, or is about to be.
+// purged is a file in a folder whose record is forgotten, or about to be.
 func (f Folder) purged() string { return filepath.Join(f.Dir(), "purged") }
 
-// gone is what a folder is called while it is removed. No id begins with a dot.
+// gone is the folder's name while it is removed. No ID begins with a dot.
 func (f Folder) gone() string { return filepath.Join(Root(f.DB), "."+f.ID+".gone") }
 
-// removeGone removes what a purge has renamed, this one or one that was killed.
-func (f Folder) removeGone() error { return os.RemoveAll(f.gone()) } // it follows no links
+// removeGone removes what this purge, or a killed one, has renamed.
+func (f Folder) removeGone() error { return os.RemoveAll(f.gone()) } // RemoveAll follows no links
 
 // keeps returns a [*KeptError] if a session is kept.
 func keeps(f Folder, db *store.Store, s *State, before time.Time, unanswered bool) error {
@@ -107,7 +106,7 @@ func keeps(f Folder, db *store.Store, s *State, before time.Time, unanswered boo
 	switch {
 	case err != nil:
 		return err
-	case waits && report.State != store.Sent: // the record says which guild that is
+	case waits && report.State != store.Sent: // the record names the guild
 		return kept("its guild was not told of its end yet: heartbeat-host drain-dlq --once tells it")
 	case !s.Status.Ended() || s.EndedAt == nil:
 		return kept("it has not ended")
@@ -123,9 +122,8 @@ func keeps(f Folder, db *store.Store, s *State, before time.Time, unanswered boo
 	return nil
 }
 
-// keepsEmpty returns a [*KeptError] if a folder without a record may be that of a session
-// which is only starting, or has anything that a host which never wrote a record did not put
-// there.
+// keepsEmpty returns a [*KeptError] if a folder without a record may belong to a session that is
+// only starting, or holds anything besides what a host makes before its first record.
 func keepsEmpty(f Folder, before time.Time) error {
 	info, err := disk.StatName(f.Dir())
 	var names []fs.DirEntry

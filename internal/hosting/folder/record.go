@@ -15,21 +15,21 @@ import (
 	"heartbeat/internal/hosting/store"
 )
 
-// maxState is the largest record, in bytes, that is read or written. A config has
-// at most 64 MiB, of which a record repeats the metadata and the unknown keys.
+// maxState bounds a record, in bytes. A config has at most 64 MiB, of which the record repeats the
+// metadata and the unknown keys.
 const maxState = 80 << 20
 
 // Read reads the record. If there is none the error matches [fs.ErrNotExist].
 func (f Folder) Read() (*State, error) {
 	db := f.store()
-	defer db.Close() // it was only read
+	defer db.Close() // only read
 	return f.read(db)
 }
 
-// Read is [Folder.Read] for who holds the lock.
+// Read is [Folder.Read] for the holder of the lock.
 func (l *Lock) Read() (*State, error) { return l.folder.read(l.db) }
 
-// store is the host's database for whoever only reads it.
+// store is the host's database for callers that only read it.
 func (f Folder) store() *store.Store { return store.In(Root(f.DB), "", nil) }
 
 func (f Folder) read(db *store.Store) (*State, error) {
@@ -41,7 +41,7 @@ func (f Folder) read(db *store.Store) (*State, error) {
 		}
 	}
 	if err == nil {
-		err = s.Look(db)
+		err = errors.Join(s.Look(db), f.formerBefore(s))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the state of session %s: %w", f.ID, err)
@@ -49,7 +49,18 @@ func (f Folder) read(db *store.Store) (*State, error) {
 	return s, nil
 }
 
-// kept is the record in the host's database.
+// formerBefore fills in a given inbox's earlier counts from the file of older releases.
+func (f Folder) formerBefore(s *State) error {
+	if s.OwnInbox || s.Before != nil {
+		return nil
+	}
+	text, err := disk.ReadState(filepath.Join(f.Dir(), "inbox-mark.json"), 4<<10)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return errors.Join(err, json.Unmarshal(text, &s.Before))
+}
+
 func (f Folder) kept(db *store.Store) (*State, error) {
 	parts, err := db.Parts(context.Background(), f.ID)
 	if err != nil {
@@ -70,8 +81,8 @@ func (f Folder) kept(db *store.Store) (*State, error) {
 	return s, nil
 }
 
-// Look fills in what became of the session's reports. The record of an older release says so
-// itself where they are not in the database.
+// Look fills in what became of the session's reports. Without rows in the database, a record of an
+// older release says so itself.
 func (s *State) Look(db *store.Store) error {
 	for kind, into := range map[store.Kind]*Report{store.Running: &s.RunningReport, store.Record: &s.TerminalReport} {
 		r, found, err := db.Report(context.Background(), s.SessionID, kind)
@@ -85,7 +96,6 @@ func (s *State) Look(db *store.Store) error {
 	return nil
 }
 
-// reportOf is what became of a report.
 func reportOf(r store.Report) Report {
 	said := Report{State: Waiting, Reason: r.Reason}
 	if !r.Tried.IsZero() {
@@ -102,8 +112,7 @@ func reportOf(r store.Report) Report {
 	return said
 }
 
-// former is the record where older releases have it, in a file. A host of such a release
-// may still write it.
+// former is the record in the file of older releases. A host of such a release may still write it.
 func (f Folder) former() (*State, error) {
 	b, err := disk.ReadState(f.StatePath(), maxState)
 	if err != nil {
@@ -119,7 +128,7 @@ func (f Folder) former() (*State, error) {
 	return s, nil
 }
 
-// TakeOver moves what an older release has kept of a session, unless somebody works on it.
+// TakeOver converts what an older release has kept of a session, unless somebody works on it.
 func (f Folder) TakeOver(ctx context.Context) error {
 	if there, err := disk.Exists(f.StatePath()); err != nil || !there {
 		return err
@@ -132,7 +141,7 @@ func (f Folder) TakeOver(ctx context.Context) error {
 	return errors.Join(err, lock.Release())
 }
 
-// adopt moves record and messages of an older release into the database.
+// adopt moves the record and messages of an older release into the database.
 func (l *Lock) adopt() error {
 	s, err := l.folder.former()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -149,7 +158,7 @@ func (l *Lock) adopt() error {
 		guild := filepath.Join(filepath.Dir(l.folder.DB), filepath.Base(s.DB))
 		err = l.db.Adopt(context.Background(), l.folder.ID, guild, l.folder.SpoolPath())
 	}
-	if err == nil { // it would count again, should it come back
+	if err == nil { // its entries would count again if the file came back
 		err = errors.Join(disk.Remove(l.folder.SpoolPath()), disk.Remove(l.folder.StatePath()), disk.SyncDir(l.folder.Dir()))
 	}
 	if err != nil {
@@ -158,8 +167,9 @@ func (l *Lock) adopt() error {
 	return nil
 }
 
-// Write replaces the record, with version and id filled in. It survives a kill, and a power loss with whatever is decided next. The state
-// must not change meanwhile. The host of the session takes a lock that was removed again.
+// Write replaces the record and fills in its version and ID. The record survives a kill, and a
+// power loss together with the next decision. s must not change meanwhile. If the lock was removed,
+// the session's host takes it again.
 func (l *Lock) Write(s *State) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -206,8 +216,7 @@ func (l *Lock) write(s *State) error {
 	return err
 }
 
-// Parts is the record as the database keeps it. Whoever commits it together with something
-// else takes it from here.
+// Parts is the record as the database keeps it, for committing it together with something else.
 func (l *Lock) Parts(s *State) (store.Parts, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -235,13 +244,12 @@ func (l *Lock) encode(s *State) (store.Parts, error) {
 	return all, nil
 }
 
-// parts are the parts of a record as the database names them.
+// parts are the record's parts by their names in the database.
 func (s *State) parts() map[string]any {
 	return map[string]any{"config": &s.Config, "facts": &s.Facts, "outcome": &s.Outcome}
 }
 
-// Cut shortens a text to a number of bytes, between two characters, and reports whether it
-// had more.
+// Cut shortens a text to at most most bytes, between two characters, and reports whether it was longer.
 func Cut(text string, most int) (string, bool) {
 	if len(text) <= most {
 		return text, false

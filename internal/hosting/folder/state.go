@@ -8,8 +8,7 @@ import (
 // Status is how far a session has come.
 type Status string
 
-// The states of a session. Dead is never written: it is what a record without an
-// end means once nobody holds the lock.
+// The states of a session. Dead is never written: it means a record without an end whose lock nobody holds.
 const (
 	Pending     Status = "pending"
 	Running     Status = "running"
@@ -21,7 +20,7 @@ const (
 	Dead        Status = "dead"
 )
 
-// Ended reports whether a session in this state has an end that never changes.
+// Ended reports whether this status is an end, which never changes.
 func (s Status) Ended() bool {
 	switch s {
 	case Completed, Failed, Cancelled, RateLimited, Timeout:
@@ -33,9 +32,8 @@ func (s Status) Ended() bool {
 // known reports whether a record may have this status.
 func (s Status) known() bool { return s.Ended() || s == Pending || s == Running }
 
-// State is the record of a session: what status shows, and what a process needs
-// that finishes the session after its host was killed. It never holds the session's
-// environment or a token. Times are UTC.
+// State is the record of a session: what status shows, and what a process needs to finish the
+// session of a killed host. It never holds the session's environment or a token. Times are UTC.
 type State struct {
 	Config
 	Facts
@@ -65,14 +63,15 @@ type Config struct {
 	HostedAt           time.Time                  `json:"hostedAt"` // when this host began
 }
 
-// Facts are how the session is hosted, and how it goes.
+// Facts are how the session is hosted and how it goes.
 type Facts struct {
-	Mark           string     `json:"mark,omitempty"` // what HEARTBEAT_SESSION is in all its processes
+	Mark           string     `json:"mark,omitempty"` // HEARTBEAT_SESSION in all its processes
 	Host           *Process   `json:"host,omitempty"` // nil once everything is done for the session
 	PGID           int        `json:"pgid,omitempty"` // the host's process group, the cancel handle
 	Client         *Process   `json:"client,omitempty"`
 	Guardian       *Process   `json:"guardian,omitempty"`
 	Socket         string     `json:"socket,omitempty"`
+	Before         *Before    `json:"before,omitempty"`
 	Rounds         int        `json:"rounds,omitempty"` // clients started so far
 	Entries        Entries    `json:"entries"`
 	Opened         []string   `json:"opened,omitempty"` // files of texts that the client opened
@@ -82,13 +81,13 @@ type Facts struct {
 	StalledSince   *time.Time `json:"stalledSince,omitempty"`
 	Tools          *Tools     `json:"tools,omitempty"`
 	Store          string     `json:"store,omitempty"` // what is wrong with the transcript store, one sentence
-	RunningReport  Report     `json:"runningReport"`   // this one and the next are what the reports in the database say: see [State.Look]
+	RunningReport  Report     `json:"runningReport"`   // both reports are the database's: see [State.Look]
 	TerminalReport Report     `json:"terminalReport"`
 	LastBeatAt     *time.Time `json:"lastBeatAt,omitempty"` // the last one that the guild took
-	Warnings       []string   `json:"warnings,omitempty"`   // one sentence each, the oldest first, at most [MaxWarnings]
+	Warnings       []string   `json:"warnings,omitempty"`   // one sentence each, oldest first, at most [MaxWarnings]
 }
 
-// Outcome is what came of the session so far.
+// Outcome is the session's result so far.
 type Outcome struct {
 	Status            Status      `json:"status"`
 	Error             string      `json:"error,omitempty"` // why it did not complete, one sentence
@@ -101,7 +100,7 @@ type Outcome struct {
 	Output            string      `json:"output,omitempty"` // the final text, at most [MaxOutput] bytes
 	OutputCut         bool        `json:"outputCut,omitempty"`
 	Result            *Result     `json:"result,omitempty"`
-	ErrorText         string      `json:"errorText,omitempty"` // what a result that is an error says
+	ErrorText         string      `json:"errorText,omitempty"` // the text of a result that is an error
 	Exit              *Exit       `json:"exit,omitempty"`
 	Ended             string      `json:"ended,omitempty"`      // what ended the client, as in the report
 	EndedAfter        string      `json:"endedAfter,omitempty"` // the limit that it had passed, such as 30s
@@ -111,14 +110,14 @@ type Outcome struct {
 	Stderr            string      `json:"stderr,omitempty"` // the end of the client's, at most [MaxStderr] characters
 }
 
-// Bounds of what a host puts into a record of texts that others write.
+// Bounds of foreign texts in a record.
 const (
 	MaxOutput   = 1 << 20 // more than a model says in one message, so reports have it whole
 	MaxStderr   = 2048
 	MaxWarnings = 64
 )
 
-// Version is the version of the records that are written here.
+// Version is the version of the records written here.
 const Version = 1
 
 // Entries counts the session's entries by what became of them.
@@ -127,13 +126,29 @@ type Entries struct {
 	Queued       int `json:"queued"`
 	InFlight     int `json:"inFlight"`
 	DeadLettered int `json:"deadLettered"`
-	// Unread are those that were answered without a look into the file that their text was
-	// in. They do not count as answered.
+	// Unread counts entries answered without a look into the file that held their text. They do not
+	// count as answered.
 	Unread int `json:"unread,omitempty"`
 }
 
-// TokenUsage is what a session used, named as the guild wants it. The caches' are nil
-// where the client did not say.
+// Before is what a given inbox had counted when the session began: those entries are not the session's.
+type Before struct {
+	Answered    int64 `json:"answered"`
+	DeadLetters int64 `json:"dead_letters"`
+	Dropped     int64 `json:"dropped"`
+	Seq         int64 `json:"seq"` // number of the next commit: see [inbox.Tx.Seq]
+}
+
+// Entry is an entry as reports name it.
+type Entry struct {
+	ID   string `json:"id"`
+	Fate string `json:"fate"`           // "answered", "unread", "queued", "in flight" or "dead-lettered"
+	File string `json:"file,omitempty"` // the name of the file that its text was delivered in, "" for none
+	Why  string `json:"why,omitempty"`  // "" if obvious
+}
+
+// TokenUsage is what a session used, named as the guild wants it. The caches' counts are nil if the
+// client reported none.
 type TokenUsage struct {
 	Input      int64  `json:"inputTokens"`
 	Output     int64  `json:"outputTokens"`
@@ -141,7 +156,7 @@ type TokenUsage struct {
 	CacheWrite *int64 `json:"cacheWriteTokens,omitempty"`
 }
 
-// Result is what the client's last result line said, and when.
+// Result is the client's last result line, and when it came.
 type Result struct {
 	ResultLine
 	At time.Time `json:"at"`
@@ -188,7 +203,7 @@ type Tools struct {
 	LastError string     `json:"lastError,omitempty"` // of the last call that failed, with the tool's name
 }
 
-// ToolCounts is how often it did what.
+// ToolCounts counts what the client did with the tools.
 type ToolCounts struct {
 	Configured int       `json:"configured"` // tools that the client can list
 	Listed     bool      `json:"listed"`     // the client asked for the list
@@ -198,7 +213,7 @@ type ToolCounts struct {
 	Each       []ToolUse `json:"each,omitempty"` // the tools that were called, by name
 }
 
-// ToolUse is what became of the calls of one tool.
+// ToolUse counts the calls of one tool.
 type ToolUse struct {
 	Name      string `json:"name"`
 	Calls     int64  `json:"calls"`
@@ -209,15 +224,15 @@ type ToolUse struct {
 // Delivery is what became of a report.
 type Delivery string
 
-// What becomes of a report. Unsent reports are delivered by drain-dlq.
+// The fates of a report. drain-dlq delivers unsent ones.
 const (
 	Waiting      Delivery = "waiting"
 	Delivered    Delivery = "delivered"
-	Refused      Delivery = "refused"       // 4xx, and kept as unsent
+	Refused      Delivery = "refused"       // HTTP 4xx; kept as unsent
 	DeadLettered Delivery = "dead-lettered" // no guild in time
 )
 
-// Report is how a report to the guild fared.
+// Report is what became of a report to the guild.
 type Report struct {
 	State  Delivery   `json:"state,omitempty"`  // empty: it is not due yet
 	At     *time.Time `json:"at,omitempty"`     // of the last try

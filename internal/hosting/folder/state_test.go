@@ -183,7 +183,7 @@ func TestUnfinished(t *testing.T) {
 
 // Every member of the record has a row in the manual.
 func TestStateIsInTheManual(t *testing.T) {
-	manual, err := os.ReadFile("../../../docs/host.md")
+	manual, err := os.ReadFile("../../../docs/advanced/host.md")
 	require.NoError(t, err)
 	_, record, found := strings.Cut(string(manual), "\n## State record\n")
 	require.True(t, found)
@@ -246,4 +246,15 @@ func TestStaysInItsFolder(t *testing.T) {
 	names, err := filepath.Glob(filepath.Join(filepath.Dir(f.DB), "*"))
 	require.NoError(t, err)
 	assert.Equal(t, []string{folder.Root(f.DB)}, names)
+}
+
+// Older releases keep in a file what a given inbox had counted before.
+func TestFormerBefore(t *testing.T) {
+	f, lock := claimed(t)
+	require.NoError(t, lock.Write(&folder.State{Outcome: folder.Outcome{Status: folder.Running}}))
+	require.NoError(t, os.WriteFile(filepath.Join(f.Dir(), "inbox-mark.json"), []byte(`{"answered":3,"dead_letters":2,"dropped":1,"seq":9}`), 0o600))
+	s, err := lock.Read()
+	require.NoError(t, err)
+	assert.Equal(t, &folder.Before{Answered: 3, DeadLetters: 2, Dropped: 1, Seq: 9}, s.Before)
+	require.NoError(t, lock.Release())
 }

@@ -1,11 +1,10 @@
-// Package guild talks to the guild of a hosted session: the program that started the
-// session, serves its tools over HTTP, and is told how the session lives and ends.
+// Package guild talks to the guild of a hosted session: the program that started the session,
+// serves its tools over HTTP, and is told how the session lives and ends.
 //
-// A guild may be down or restart at any time, so every call backs off and tries again
-// for as long as that can do no harm. A report ([Client.Running], [Client.Beat],
-// [Client.Record]) may be repeated: the guild applies it once. A tool may not: it is
-// called again only if no byte of the call was sent, if it only reads (GET), or if the guild
-// promised to recognise the call by its key ([Tool.Idempotent]).
+// A guild may be down or restart at any time, so every call backs off and tries again for as long as that
+// can do no harm. A report ([Client.Running], [Client.Beat], [Client.Record]) may be repeated: the guild
+// applies it once. A tool may not: it is called again only if no byte of the call was sent, if it only
+// reads (GET), or if the guild promised to recognise the call by its key ([Tool.Idempotent]).
 package guild
 
 import (
@@ -23,8 +22,8 @@ import (
 
 // How long calls may take.
 const (
-	// RequestTimeout is how long one request may take. A report gets more, by its
-	// size: see [Client.Record].
+	// RequestTimeout is how long one request may take. A report gets more, by its size: see
+	// [Client.Record].
 	RequestTimeout = 30 * time.Second
 
 	patience     = 60 * time.Second // for the attempts at one call
@@ -38,11 +37,11 @@ type Options struct {
 	// SessionID is sent with each request: the guild knows the session by it.
 	SessionID string
 
-	// Clock is the time that back-off goes by. Nil is the machine's.
+	// Clock is the clock for back-off. Nil is the machine's.
 	Clock Clock
 	// RequestTimeout replaces [RequestTimeout] if it is not 0.
 	RequestTimeout time.Duration
-	// Once has each call tried once, without back-off.
+	// Once tries each call once, without back-off.
 	Once bool
 }
 
@@ -57,8 +56,7 @@ type Client struct {
 	once    bool
 }
 
-// New returns a client, or says why the URL or the session id is none. It sends
-// nothing.
+// New returns a client, or says what is wrong with the URL or the session ID. It sends nothing.
 func New(o Options) (*Client, error) {
 	if wrong := config.CheckURL(o.URL); wrong != "" {
 		return nil, fmt.Errorf("call the guild at %q: its URL %s", o.URL, wrong)
@@ -76,10 +74,9 @@ func New(o Options) (*Client, error) {
 	return c, nil
 }
 
-// persist makes attempts until one succeeds, one fails for good, the patience is used
-// up, or ctx ends. It waits 1, 2, 4, 8, 8 … s between them; the last wait is cut short
-// to end with the patience, and a last attempt follows it. An attempt that is under way
-// when the patience ends is not cut short.
+// persist makes attempts until one succeeds or fails for good, the patience is used up, or ctx
+// ends. It waits 1, 2, 4, 8, 8 … s between attempts; the last wait is cut short to end with the
+// patience, and one more attempt follows. The end of the patience does not cut an attempt short.
 func (c *Client) persist(ctx context.Context, patience time.Duration, attempt func() (again bool, err error)) error {
 	waits := &backoff.ExponentialBackOff{InitialInterval: time.Second, Multiplier: 2, MaxInterval: 8 * time.Second}
 	waits.Reset()
@@ -100,7 +97,7 @@ func (c *Client) persist(ctx context.Context, patience time.Duration, attempt fu
 	}
 }
 
-// Clock is the time that back-off goes by. Tests bring their own.
+// Clock is the clock for back-off. Tests bring their own.
 type Clock interface {
 	Now() time.Time
 	// Sleep returns after d, or with the context's cause once ctx ends.

@@ -13,8 +13,8 @@ import (
 	"heartbeat/internal/hosting/folder"
 )
 
-// Record is the report that a session ended. Members that are not set are left out,
-// but for the status, the exit code and the transcript.
+// Record is the report that a session ended. Empty members are left out, except for the status, the
+// exit code and the transcript.
 type Record struct {
 	SessionID         string             `json:"sessionId"`
 	Status            folder.Status      `json:"status"`
@@ -29,7 +29,7 @@ type Record struct {
 	TerminationTag        *TerminationTag        `json:"terminationTag,omitempty"`
 	TerminationDiagnostic *TerminationDiagnostic `json:"terminationDiagnostic,omitempty"` // sent with "failed" only
 
-	// What follows is heartbeat's; an older guild ignores it.
+	// The rest is heartbeat's own; older guilds ignore it.
 
 	Entries  *Entries           `json:"entries,omitempty"`
 	Result   *folder.ResultLine `json:"result,omitempty"`   // nil if the client wrote no result line
@@ -38,13 +38,13 @@ type Record struct {
 	Warnings []string           `json:"warnings,omitempty"` // sentences, such as that the client never asked for its tools
 	// Tools is what the client did with the guild's tools; nil if it had none.
 	Tools *folder.ToolCounts `json:"tools,omitempty"`
-	// Lost is how many messages found no room, and Waiting how many of the transcript the
-	// guild's table does not have yet.
+	// Lost is how many messages found no room; Waiting is how many messages of the transcript the
+	// guild's table still lacks.
 	Lost    int64 `json:"lost,omitempty"`
 	Waiting int64 `json:"waiting,omitempty"`
 
-	// Extra are the members of the config that heartbeat-host does not know. One that
-	// has the name of a member of a report is left out.
+	// Extra are the config's members that heartbeat-host does not know. One named like a member of
+	// a report is left out.
 	Extra map[string]json.RawMessage `json:"-"`
 }
 
@@ -64,16 +64,7 @@ type TerminationDiagnostic struct {
 // Entries say what became of the session's entries.
 type Entries struct {
 	folder.Entries
-	Each []Entry `json:"each,omitempty"`
-}
-
-// Entry is one entry of the session.
-type Entry struct {
-	ID   string `json:"id"`
-	Fate string `json:"fate"` // "answered", "unread", "queued", "in flight" or "dead-lettered"
-	// File is the name of the file that its text was delivered in, "" for none.
-	File string `json:"file,omitempty"`
-	Why  string `json:"why,omitempty"`
+	Each []folder.Entry `json:"each,omitempty"`
 }
 
 // Encode is the record as JSON, without its transcript.
@@ -102,24 +93,20 @@ type Running struct {
 	StartedAt string          `json:"startedAt"` // as in the config
 	Provider  string          `json:"provider"`
 	Metadata  json.RawMessage `json:"metadata,omitempty"`
-	// Cancel is whom the guild has to signal.
+	// Cancel says whom the guild has to signal.
 	Cancel CancelHandle `json:"cancelHandle"`
-	// Socket is the path of the session's socket, for attach and cancel. An older guild
-	// ignores it.
+	// Socket is the path of the session's socket, for attach and cancel. Older guilds ignore it.
 	Socket string `json:"socket,omitempty"`
-	// Extra are the members of the config that heartbeat-host does not know. One that
-	// has the name of a member above is left out.
+	// Extra are the config's members that heartbeat-host does not know. One named like a member
+	// above is left out.
 	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // CancelHandle says how a session is cancelled.
 type CancelHandle struct {
-	Kind string `json:"kind"`
+	Kind string `json:"kind"` // local-pgid: SIGTERM to a process group on this machine
 	PGID int    `json:"pgid"`
 }
-
-// LocalGroup is the handle of a process group on this machine: SIGTERM to it cancels.
-func LocalGroup(pgid int) CancelHandle { return CancelHandle{Kind: "local-pgid", PGID: pgid} }
 
 // MarshalJSON writes the extra members behind the others.
 func (r Running) MarshalJSON() ([]byte, error) {
@@ -131,7 +118,7 @@ func (r Running) MarshalJSON() ([]byte, error) {
 	return withExtra(b, r.Extra)
 }
 
-// withExtra adds members to an object in JSON, which has some already.
+// withExtra adds members to a JSON object that has some already.
 func withExtra(object []byte, extra map[string]json.RawMessage) ([]byte, error) {
 	if len(extra) == 0 {
 		return object, nil
@@ -155,7 +142,7 @@ func withExtra(object []byte, extra map[string]json.RawMessage) ([]byte, error) 
 	return b.Bytes(), nil
 }
 
-// reserved are names that a report gives a meaning to, even where it leaves them out.
+// reserved are names that mean something in a report, even where it leaves them out.
 var reserved = map[string]bool{
 	"sessionId": true, "status": true, "error": true, "transcript": true, "exitCode": true, "signal": true,
 	"costUsd": true, "tokenUsage": true, "output": true, "providerSessionId": true, "terminationTag": true,
@@ -164,8 +151,8 @@ var reserved = map[string]bool{
 	"tools": true, "lost": true, "waiting": true,
 }
 
-// Body is a report as it is sent. It is opened once for each attempt and need not be in
-// memory: the transcript of a record is read as it is sent.
+// Body is a report as it is sent. Each attempt opens it once. It need not be in memory: a record's
+// transcript is read while it is sent.
 type Body struct {
 	Open func() io.Reader
 	Size int64 // bytes
@@ -182,8 +169,8 @@ type unreadable struct{ err error }
 func (u *unreadable) Error() string { return u.err.Error() }
 func (u *unreadable) Unwrap() error { return u.err }
 
-// reading is one pass over a body. net/http may go on reading after it has returned an
-// answer; closed tells when it no longer does.
+// reading is one pass over a body. net/http may read on after it has returned an answer; closed is
+// closed once it no longer does.
 type reading struct {
 	io.Reader
 	once   sync.Once
@@ -203,7 +190,7 @@ func (r *reading) Close() error {
 	return nil
 }
 
-// Restate is a report, a JSON object, with another status and error.
+// Restate returns a report, a JSON object, with another status and error.
 func Restate(report string, status folder.Status, reason string) (string, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(report), &members); err != nil || members == nil {

@@ -19,24 +19,23 @@ const (
 	recordRoute  = "/api/session/record"
 )
 
-// Answer is what a guild says to a report.
+// Answer is a guild's answer to a report.
 type Answer struct {
 	SessionID string `json:"sessionId"`
-	// Status is the state that the guild holds the session in, if it says so. A guild
-	// does so once the session has ended for it, whatever was reported since.
+	// Status is the guild's state of the session, if given. A guild gives it once the session has
+	// ended there, whatever was reported since.
 	Status folder.Status `json:"status"`
 	// Error is why a beat was not counted, such as "Session not found".
 	Error string `json:"error"`
 
-	// As is the status that a terminal record was taken with: "failed" for a cancelled
-	// session if the guild takes no "cancelled". Empty for other reports.
+	// As is the status that a terminal record was taken with: "failed" for a cancelled session if
+	// the guild takes no "cancelled". Empty for other reports.
 	As folder.Status `json:"-"`
 
 	OK *bool `json:"ok"`
 }
 
-// Running reports that the session runs. The error is a [*Refused] or an
-// [*Unreachable].
+// Running reports that the session runs. The error is a [*Refused] or an [*Unreachable].
 func (c *Client) Running(ctx context.Context, b Body) (Answer, error) {
 	return c.within(ctx, patience, runningRoute, b.Open, b.Size)
 }
@@ -44,8 +43,8 @@ func (c *Client) Running(ctx context.Context, b Body) (Answer, error) {
 // BeatEvery is how often a guild expects a beat.
 const BeatEvery = 30 * time.Second
 
-// Beat tells the guild that the session lives. All attempts together take 10 s at
-// most. A guild that does not know the session is no error: see [Answer.Error].
+// Beat tells the guild that the session lives, in at most 10 s for all attempts. A guild that does
+// not know the session is no error: see [Answer.Error].
 func (c *Client) Beat(ctx context.Context) (Answer, error) {
 	stopped := errors.New("a beat has 10 s")
 	ctx, cancel := context.WithTimeoutCause(ctx, beatPatience, stopped)
@@ -62,11 +61,11 @@ func (c *Client) Beat(ctx context.Context) (Answer, error) {
 	return a, err
 }
 
-// Record reports how the session ended. The error is a [*Refused] or an
-// [*Unreachable], or says why the report cannot be read.
+// Record reports how the session ended. The error is a [*Refused] or an [*Unreachable], or says why
+// the report cannot be read.
 //
-// A guild that refuses "cancelled" is sent "failed": body returns the report with that
-// status. Each attempt has 30 s, and a second more for each 4 MiB of the record.
+// A guild that refuses "cancelled" is sent "failed": body returns the report with that status. Each
+// attempt has 30 s, and a second more for each 4 MiB of the record.
 func (c *Client) Record(ctx context.Context, status folder.Status, body func(as folder.Status) (Body, error)) (Answer, error) {
 	a, err := c.record(ctx, status, body)
 	var refused *Refused
@@ -116,8 +115,8 @@ func (c *Client) within(ctx context.Context, patience time.Duration, route strin
 	return said, err
 }
 
-// understand tells a guild's answer from that of another program that got its port:
-// nothing is taken for delivered on the word of a stranger.
+// understand tells a guild's answer from that of another program that got its port: a stranger's
+// word never counts as delivery.
 func (c *Client) understand(a answer) (said Answer, err error) {
 	if len(bytes.TrimSpace(a.body)) == 0 {
 		return said, nil

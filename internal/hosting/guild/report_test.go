@@ -22,7 +22,7 @@ import (
 )
 
 func runningReport() Running {
-	return Running{SessionID: session, StartedAt: "2026-11-22T00:00:00Z", Provider: "claude-code", Cancel: LocalGroup(4711)}
+	return Running{SessionID: session, StartedAt: "2026-11-22T00:00:00Z", Provider: "claude-code", Cancel: CancelHandle{Kind: "local-pgid", PGID: 4711}}
 }
 
 // record sends a record with an empty transcript.
@@ -210,7 +210,7 @@ func TestWhatAReportSays(t *testing.T) {
 		TokenUsage: &folder.TokenUsage{Input: 1, Output: 2, CacheRead: &cache}, Output: "done <here>", ProviderSessionID: "p-1",
 		TerminationTag:        &TerminationTag{Kind: "rate-limit", Source: "ndjson-result", Detail: "rate_limit"},
 		TerminationDiagnostic: &TerminationDiagnostic{ExitCode: 1, StderrExcerpt: "oops"},
-		Entries:               &Entries{Entries: folder.Entries{Answered: 1, InFlight: 1}, Each: []Entry{{ID: "e1", Fate: "answered"}}},
+		Entries:               &Entries{Entries: folder.Entries{Answered: 1, InFlight: 1}, Each: []folder.Entry{{ID: "e1", Fate: "answered"}}},
 		Result:                &folder.ResultLine{Subtype: "success", NumTurns: 3},
 		Extra:                 r.Extra,
 	}

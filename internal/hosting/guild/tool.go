@@ -15,13 +15,12 @@ import (
 // MaxToolAnswer is the largest answer to a tool call, in bytes.
 const MaxToolAnswer = 64 << 20
 
-// Tool calls a tool and returns its answer as text: a JSON string as what it says,
-// anything else as JSON with two blanks a level, and an empty answer as "". args is a
-// JSON object, or empty for none.
+// Tool calls a tool and returns its answer as text: a JSON string as its contents, other JSON indented by
+// two blanks a level, and an empty answer as "". args is a JSON object, or empty for none.
 //
-// The error's text is what the agent is told. It is a [*Refused] (at once, whatever
-// the status), an [*Unreachable] (after 60 s of attempts that sent nothing), an
-// [*Unanswered], or says what is wrong with the call or its answer.
+// The error's text is for the agent. The error is a [*Refused] (at once, whatever the status), an
+// [*Unreachable] (after 60 s of attempts that sent nothing), an [*Unanswered], or says what is
+// wrong with the call or its answer.
 func (c *Client) Tool(ctx context.Context, tool config.Tool, args json.RawMessage) (string, error) {
 	r, err := toolRequest(tool, args)
 	if err != nil {
@@ -70,8 +69,8 @@ func toolRequest(tool config.Tool, args json.RawMessage) (*request, error) {
 	return r, nil
 }
 
-// queryOf writes the members of an object as a query: strings as they are, null not at
-// all, everything else as its JSON text.
+// queryOf writes an object's members as a query: strings as they are, null not at all, everything
+// else as JSON.
 func queryOf(args json.RawMessage) (string, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(args, &members); err != nil {

@@ -18,16 +18,15 @@ import (
 	"unicode/utf8"
 )
 
-// newHTTP makes a client that takes nothing from the environment and follows no
-// redirect: a session's id goes to the guild alone.
+// newHTTP makes a client that takes nothing from the environment and follows no redirect: only the
+// guild may get a session's ID.
 //
-// Each request has a connection of its own. On a kept connection net/http repeats a
-// request by itself.
+// Each request has its own connection, because net/http repeats requests by itself on kept ones.
 func newHTTP(config *tls.Config) *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
 			DialContext:            (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
-			TLSClientConfig:        config, // without one, the system's authorities count
+			TLSClientConfig:        config, // nil means the system's authorities
 			DisableKeepAlives:      true,
 			DisableCompression:     true, // an answer is as large as it looks
 			MaxResponseHeaderBytes: 1 << 20,
@@ -47,30 +46,28 @@ type request struct {
 	limit   int64 // of the answer, in bytes
 }
 
-// answer is what a guild said, whatever its status.
+// answer is a guild's answer, whatever its status.
 type answer struct {
 	status int
 	body   []byte
 }
 
-// broken is an attempt that got no answer, or no whole one.
+// broken is an attempt without a complete answer.
 type broken struct {
 	err  error
-	sent bool // there was a connection for the request, so that a byte of it may have been sent
+	sent bool // there was a connection, so a byte of the request may have been sent
 	hope bool // another attempt may get further
 }
 
 func (b *broken) Error() string { return b.err.Error() }
 func (b *broken) Unwrap() error { return b.err }
 
-// tooLong is an answer that is over its limit.
 type tooLong struct{ limit int64 }
 
 func (t *tooLong) Error() string {
 	return fmt.Sprintf("the guild's answer is over the limit of %d MiB", t.limit>>20)
 }
 
-// attempt sends the request once.
 func (c *Client) attempt(ctx context.Context, r *request) (answer, *broken) {
 	var sent atomic.Bool
 	slow := fmt.Errorf("no answer within %s", r.timeout)
@@ -115,7 +112,7 @@ func read(resp *http.Response, limit int64) (answer, error) {
 	defer resp.Body.Close() // the connection is not used again
 	a := answer{status: resp.StatusCode}
 	if !a.good() {
-		limit = 4 * excerpt // of which only an excerpt is shown
+		limit = 4 * excerpt // only an excerpt of it is shown
 		var err error
 		a.body, err = io.ReadAll(io.LimitReader(resp.Body, limit))
 		if len(a.body) > 0 || a.status < 500 {
@@ -145,7 +142,7 @@ func (a answer) refused() *Refused {
 	return &Refused{Status: a.status, Body: text}
 }
 
-// plain takes away the words of net/http that repeat method and URL.
+// plain removes net/http's words that repeat method and URL.
 func plain(err error) error {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
@@ -168,7 +165,7 @@ func mayPass(err error) bool {
 // excerpt is how many characters of a refusal's body are kept.
 const excerpt = 500
 
-// Refused is a guild that answered, and did not do what it was asked.
+// Refused is a guild's refusal of a request that reached it.
 type Refused struct {
 	Status int    // the HTTP status; 200 if the answer itself says "ok": false
 	Body   string // at most 500 characters of the answer
@@ -176,9 +173,8 @@ type Refused struct {
 
 func (r *Refused) Error() string { return "HTTP " + strconv.Itoa(r.Status) + ": " + r.Body }
 
-// Unreachable is a guild that did not take a call, however often it was tried.
-// errors.Is and errors.As see the last attempt's error, and what ended the attempts
-// early.
+// Unreachable is a guild that did not take a call in any attempt. errors.Is and errors.As see the
+// last attempt's error and what ended the attempts early.
 type Unreachable struct {
 	For     time.Duration // from the first attempt to giving up
 	Last    error         // of the last attempt; a *Refused if that was a status from 500 on
@@ -189,7 +185,7 @@ func (u *Unreachable) Error() string {
 	return "Guild HTTP API unreachable after " + strconv.FormatInt(u.For.Milliseconds(), 10) + "ms: " + u.Last.Error()
 }
 
-// Unwrap returns what the error holds.
+// Unwrap returns the errors of Last and Stopped.
 func (u *Unreachable) Unwrap() []error {
 	if u.Stopped == nil {
 		return []error{u.Last}
@@ -197,13 +193,13 @@ func (u *Unreachable) Unwrap() []error {
 	return []error{u.Last, u.Stopped}
 }
 
-// Unanswered is a tool call that reached the guild and got no answer. It is not
-// repeated, since the tool may have run.
+// Unanswered is a tool call that reached the guild and got no answer. It is not repeated, since the
+// tool may have run.
 type Unanswered struct{ Last error }
 
 func (u *Unanswered) Error() string {
 	return fmt.Sprintf("the guild did not answer the call, and may have carried it out: %v", u.Last)
 }
 
-// Unwrap returns what went wrong.
+// Unwrap returns the error of the attempt.
 func (u *Unanswered) Unwrap() error { return u.Last }

@@ -1,5 +1,4 @@
-// Package process runs the client of a hosted session, and ends it together with
-// everything that it started.
+// Package process runs the client of a hosted session, and ends it with everything that it started.
 package process
 
 import (
@@ -12,23 +11,22 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"heartbeat/internal/machine/guardian"
 )
 
 // Options say what to run.
 type Options struct {
-	Path    string   // of the program, absolute
-	Command []string // its arguments; the first is the name that ps shows
+	Path    string   // the program's absolute path
+	Command []string // its arguments, beginning with the name that ps shows
 	Dir     string
-	Env     []string // with Mark in it: see guardian.Marked
+	Env     []string // must contain Mark: see guardian.Marked
 	Mark    string
-	Stdin   []byte    // is written to its standard input, which is then closed
-	Stderr  io.Writer // gets what it writes to standard error; it must not block
-	// MemoryMax limits the data of each of its processes, in bytes (RLIMIT_DATA of
-	// setrlimit(2)), in whole KiB; 0 is no limit. The name that ps shows is the path then.
+	Stdin   []byte    // written to its standard input, which is then closed
+	Stderr  io.Writer // gets its standard error; must neither block nor fail, which would end the client
+	// MemoryMax limits the data of each of its processes, in bytes (RLIMIT_DATA of setrlimit(2)),
+	// in whole KiB; 0 is no limit. With a limit, ps shows the path as its name.
 	MemoryMax int64
+	Spare     int // another child of this process, its guardian, which no sweep may kill; 0 for none
 }
 
 // Exit is how a process ended.
@@ -37,22 +35,26 @@ type Exit struct {
 	Signal string // such as SIGKILL
 }
 
-// drain is how long standard output is read on after the client has ended, while
-// something that it started holds it open.
+// drain is how long standard output is still read after the client's end, while something that the
+// client started holds it open.
 const drain = 2 * time.Second
 
-// Process is a running client. It leads a session and a process group of its own.
+// Process is a running client. It leads its own session and process group.
 type Process struct {
-	PID  int
-	mark string
+	PID    int
+	mark   string
+	spared int
 
 	stdout *os.File
 	ended  chan struct{}
+	swept  chan struct{} // closed once nothing of the client is left
+	reaped chan struct{} // closed once reap has returned
+	over   func()        // ends reap
 	exit   Exit
 	copied sync.WaitGroup
+	taken  error // the error of writing its input, once copied is done
 
 	mu     sync.Mutex
-	taken  error // of the write to its input
 	family guardian.Ending
 	killAt *time.Timer // nil until it was asked to end
 }
@@ -60,7 +62,9 @@ type Process struct {
 // shell limits its own memory and becomes the client.
 const shell = "/bin/sh"
 
-// Start starts the client. The kernel kills it if this process dies.
+// Start starts the client. The kernel kills it if this process dies. Orphans of what it starts
+// become children of this process. Until [Process.EndRest] returns, this process must not wait for
+// other children itself.
 func Start(o Options) (*Process, error) {
 	ours, theirs, err := openPipes()
 	defer closeAll(theirs)
@@ -73,19 +77,24 @@ func Start(o Options) (*Process, error) {
 		fds = append(fds, f.Fd()) // sets it to blocking, as the client expects it
 	}
 	stdin, stdout, stderr := ours[0], ours[1], ours[2]
-	p := &Process{mark: o.Mark, stdout: stdout, ended: make(chan struct{})}
+	p := &Process{mark: o.Mark, spared: o.Spare, stdout: stdout, ended: make(chan struct{}), swept: make(chan struct{}), reaped: make(chan struct{})}
+	p.over = sync.OnceFunc(func() { close(p.swept); <-p.reaped })
 	path, command := o.Path, o.Command
-	if o.MemoryMax > 0 { // to limit this process meanwhile would not be safe
+	if o.MemoryMax > 0 { // limiting this process meanwhile would not be safe
 		path, command = shell, slices.Concat([]string{shell, "-c", fmt.Sprintf(`ulimit -d %d && exec "$@"`, o.MemoryMax>>10), "heartbeat-limit", path}, command[1:])
 	}
 	attributes := &syscall.ProcAttr{Dir: o.Dir, Env: o.Env, Files: fds, Sys: &syscall.SysProcAttr{Setsid: true}}
-	if p.PID, err = children.start(path, command, attributes, p.bury); err != nil {
+	guardian.Adopt()
+	if p.PID, err = guardian.Start(path, command, attributes, p.reap); err != nil {
 		closeAll(ours)
 		return nil, fmt.Errorf("start %s: %w", o.Path, guardian.WhyNot(err, o.Dir))
 	}
 	p.family.Leader = p.PID
 	p.copied.Go(func() { p.write(stdin, o.Stdin) })
-	p.copied.Go(func() { copyAll(o.Stderr, stderr) })
+	p.copied.Go(func() {
+		_, _ = io.Copy(o.Stderr, stderr) // ends at the deadline
+		_ = stderr.Close()               // a pipe
+	})
 	go func() {
 		<-p.ended
 		limit := time.Now().Add(drain)
@@ -96,7 +105,7 @@ func Start(o Options) (*Process, error) {
 	return p, nil
 }
 
-// openPipes opens our ends of the client's input, output and errors, and its own.
+// openPipes opens both ends of the client's input, output and errors.
 func openPipes() (ours, theirs []*os.File, err error) {
 	for fd := range 3 {
 		r, w, err := os.Pipe()
@@ -117,51 +126,24 @@ func closeAll(files []*os.File) {
 	}
 }
 
-// bury notes the client's end.
-func (p *Process) bury(status syscall.WaitStatus) {
-	p.exit = Exit{Code: status.ExitStatus()}
-	if status.Signaled() {
-		p.exit.Signal = unix.SignalName(status.Signal())
-	}
-	close(p.ended)
-}
-
-// write gives the client its input. It may close its end at any time.
+// write gives the client its input. The client may close its end at any time.
 func (p *Process) write(to *os.File, text []byte) {
 	_, err := to.Write(text)
-	p.mu.Lock()
 	p.taken = err
-	p.mu.Unlock()
 	_ = to.Close() // a pipe
 }
 
-// copyAll reads everything, whether or not the writer takes it.
-func copyAll(to io.Writer, from *os.File) {
-	b := make([]byte, 32<<10)
-	for {
-		n, err := from.Read(b)
-		if n > 0 && to != nil {
-			_, _ = to.Write(b[:n]) // the client goes on without its log
-		}
-		if err != nil {
-			_ = from.Close() // a pipe
-			return
-		}
-	}
-}
-
-// Stdout is the client's standard output. It ends with the client, at the latest two
-// seconds after it if something that it started holds it open.
+// Stdout is the client's standard output. It ends with the client, or two seconds after it if
+// something that the client started holds it open.
 func (p *Process) Stdout() io.Reader { return &output{p.stdout, 1 << 20} }
 
-// output takes the end of the time for the end of the stream, but for what waits in the
-// pipe: this process may have been slow.
+// output ends at its deadline, except for what waits in the pipe: this process may have been slow.
 type output struct {
 	f     *os.File
-	extra int // bytes that are read once the time is over, at most
+	extra int // how many bytes may still be read after the deadline
 }
 
-// glance is how long a read takes that waits for nothing.
+// glance is the deadline of a read that does not wait.
 const glance = 10 * time.Millisecond
 
 func (o *output) Read(b []byte) (int, error) {
@@ -184,11 +166,9 @@ func (p *Process) Ended() <-chan struct{} { return p.ended }
 // Exit is how the client ended. Call it after Ended.
 func (p *Process) Exit() Exit { return p.exit }
 
-// Finish returns once all of the client's output was passed on. Call it after Ended.
-// The error says that the client did not take its whole input.
+// Finish returns once all of the client's output was passed on. Call it after Ended. The error says
+// that the client did not take its whole input.
 func (p *Process) Finish() error {
 	p.copied.Wait()
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	return p.taken
 }

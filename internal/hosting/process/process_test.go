@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -18,21 +16,12 @@ import (
 	"heartbeat/internal/machine/guardian"
 )
 
-const adopting = "HEARTBEAT_TEST_ADOPTING"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(adopting) != "" {
-		process.Adopt()
-	}
-	os.Exit(m.Run())
-}
-
 func start(t *testing.T, script string, change func(*process.Options)) *process.Process {
 	t.Helper()
 	mark, err := machine.RandomName()
 	require.NoError(t, err)
 	o := process.Options{
-		Path: "/bin/sh", Command: []string{"sh", "-c", script}, Dir: t.TempDir(), Mark: mark,
+		Path: "/bin/sh", Command: []string{"sh", "-c", script}, Dir: t.TempDir(), Mark: mark, Stderr: io.Discard,
 		Env: guardian.Marked([]string{"PATH=/usr/bin:/bin"}, mark),
 	}
 	if change != nil {
@@ -43,7 +32,7 @@ func start(t *testing.T, script string, change func(*process.Options)) *process.
 	t.Cleanup(func() {
 		p.End(0)
 		<-p.Ended()
-		process.Sweep(mark)
+		p.EndRest()
 		assert.Empty(t, guardian.Members(mark))
 	})
 	return p
@@ -115,6 +104,22 @@ func TestEnd(t *testing.T) {
 	})
 }
 
+// What kills a client late is over before another client can start: it kills all children.
+func TestKillMeetsNoOther(t *testing.T) {
+	for range 5 {
+		p := start(t, "trap '' TERM; echo up; while :; do sleep 1000; done", nil)
+		_, err := p.Stdout().Read(make([]byte, 3))
+		require.NoError(t, err)
+		p.End(0)
+		<-p.Ended()
+		p.EndRest()
+		next := start(t, "sleep 0.2; exit 4", nil)
+		<-next.Ended()
+		require.Equal(t, process.Exit{Code: 4}, next.Exit())
+		next.EndRest()
+	}
+}
+
 func TestCannotStart(t *testing.T) {
 	for name, c := range map[string]struct {
 		o    process.Options
@@ -142,13 +147,6 @@ func TestMemoryMax(t *testing.T) {
 // A process that left the session, lost its mark and whose parent died is found by its
 // adopter.
 func TestOrphanWithoutMark(t *testing.T) {
-	if os.Getenv(adopting) == "" {
-		cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
-		cmd.Env = append(os.Environ(), adopting+"=1")
-		out, err := cmd.CombinedOutput()
-		require.NoError(t, err, "%s", out)
-		return
-	}
 	p := start(t, "(env -i setsid sh -c 'echo $$; exec >&- 2>&- <&-; while :; do sleep 1000; done' &)", nil)
 	var pid int
 	_, err := fmt.Fscan(p.Stdout(), &pid)

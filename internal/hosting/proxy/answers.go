@@ -14,17 +14,15 @@ import (
 
 const (
 	versionHeader = "Mcp-Protocol-Version"
-	// answerHeader is ours: the kit tells a call no more of its request than the headers.
+	// answerHeader connects a call to its request: the MCP library shows a call only the headers.
 	answerHeader = "X-Heartbeat-Answer"
-	// sessionless is the first version of the protocol in which each request stands
-	// for itself.
+	// sessionless is the first protocol version in which each request stands for itself.
 	sessionless = "2026-07-28"
-	// sessionTimeout bounds for how long a client leaves its session behind that ends without
-	// a word. Between two calls of a tool a model may think and work for hours.
+	// sessionTimeout is when the session of a client that ended without a word is dropped. Between
+	// two tool calls a model may work for hours.
 	sessionTimeout = 24 * time.Hour
 )
 
-// answers serve streamable HTTP.
 type answers struct {
 	proxy     *Proxy
 	stateful  http.Handler // versions before sessionless
@@ -52,7 +50,6 @@ func newAnswers(p *Proxy) *answers {
 	}
 }
 
-// serve answers one request on /mcp.
 func (a *answers) serve(w http.ResponseWriter, r *http.Request) {
 	one := &answer{newBeatingWriter(w), r.Context()}
 	defer one.beat(a.proxy.options.KeepAlive)()
@@ -64,8 +61,7 @@ func (a *answers) serve(w http.ResponseWriter, r *http.Request) {
 	a.stateful.ServeHTTP(one, r)
 }
 
-// register makes the answer known to the calls of the request, until the function that
-// it returns is called.
+// register makes the answer known to the request's calls until forget is called.
 func (a *answers) register(one *answer, r *http.Request) (forget func()) {
 	id := rand.Text()
 	r.Header.Set(answerHeader, id)
@@ -79,12 +75,11 @@ func (a *answers) register(one *answer, r *http.Request) (forget func()) {
 	}
 }
 
-// inProgress lets the stream of a call begin before its result: Claude Code gives up on
-// an answer that has not begun after 60 s. It begins with the first comment and not at
-// once, because the client takes a connection lost before that for lost, and waits 90 s
-// for the rest of one lost later.
+// inProgress lets a call's stream begin before its result: Claude Code gives up on an answer that
+// has not begun after 60 s. The stream begins with the first comment, not at once: the client takes
+// a connection lost before that for lost, but waits 90 s for the rest of one lost later.
 //
-// The call ends with its request: there is no other way to deliver its result.
+// The call ends with its request, since nothing else can deliver its result.
 func (a *answers) inProgress(ctx context.Context, extra *mcp.RequestExtra) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	a.mu.Lock()
@@ -99,14 +94,14 @@ func (a *answers) inProgress(ctx context.Context, extra *mcp.RequestExtra) (cont
 	return ctx, cancel
 }
 
-// beatingWriter lets comments be written between the events of a stream. The kit
-// writes each event in one Write, so a lock around Write keeps events whole.
+// beatingWriter lets comments be written between the events of a stream. The MCP library writes
+// each event in one Write, so a lock around Write keeps events whole.
 type beatingWriter struct {
 	http.ResponseWriter
 	mu      sync.Mutex
 	begun   bool // a comment may be the first thing written
-	started bool // the head is out
-	stream  bool // and announced a stream of events
+	started bool // the headers are out
+	stream  bool // the headers announced a stream of events
 	ended   bool
 }
 
@@ -114,7 +109,7 @@ func newBeatingWriter(w http.ResponseWriter) *beatingWriter {
 	return &beatingWriter{ResponseWriter: w}
 }
 
-// head notes whether what follows is a stream.
+// head records whether what follows is a stream.
 func (b *beatingWriter) head() {
 	if !b.started {
 		b.started = true
@@ -139,7 +134,7 @@ func (b *beatingWriter) Write(event []byte) (int, error) {
 	return b.ResponseWriter.Write(event)
 }
 
-// FlushError is what http.ResponseController looks for.
+// FlushError is called by http.ResponseController.
 func (b *beatingWriter) FlushError() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -150,8 +145,8 @@ func (b *beatingWriter) FlushError() error {
 	return http.NewResponseController(b.ResponseWriter).Flush()
 }
 
-// beat writes a comment each interval, so that nobody on the way takes a quiet stream
-// for a dead one. The function it returns ends that, and all use of the writer.
+// beat writes a comment at each interval, so that nobody on the way takes a quiet stream for a dead
+// one. end stops that and all use of the writer.
 func (b *beatingWriter) beat(interval time.Duration) (end func()) {
 	ticker := time.NewTicker(interval)
 	stop := make(chan struct{})
@@ -181,8 +176,8 @@ func (b *beatingWriter) begin() {
 	b.begun = true
 }
 
-// comment leaves alone what is no stream, and what may still become an error with a
-// status of its own.
+// comment writes nothing to an answer that is no stream, or that may still become an error with its
+// own status.
 func (b *beatingWriter) comment() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -193,6 +188,6 @@ func (b *beatingWriter) comment() {
 		return
 	}
 	if _, err := io.WriteString(b.ResponseWriter, ":keepalive\n\n"); err == nil {
-		_ = http.NewResponseController(b.ResponseWriter).Flush() // the next write tells of a dead connection
+		_ = http.NewResponseController(b.ResponseWriter).Flush() // the next write reports a dead connection
 	}
 }

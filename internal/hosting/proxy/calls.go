@@ -18,13 +18,13 @@ import (
 	"heartbeat/internal/words"
 )
 
-// otherTool is registered with the kit for the names that are not, so that their calls
-// take the same way. No list shows it.
+// otherTool is registered for calls of names that the MCP library rejected, so that they take the
+// same way. No list shows it.
 const otherTool = "heartbeat-other"
 
-// server registers the tools with the kit, which checks what the protocol asks of
-// their calls. The kit's own list is not used, since it sorts by name, and neither is
-// its protocol error for an unknown name, which the model would not get to read.
+// server registers the tools with the MCP library, which checks calls against the protocol. The
+// library's own list is not used, since it sorts by name, nor its protocol error for an unknown
+// name, which the model would not get to read.
 func (p *Proxy) server() *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: ServerName, Version: serverVersion},
 		&mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}})
@@ -44,7 +44,7 @@ func (p *Proxy) server() *mcp.Server {
 				}
 			}()
 			switch family, _, _ := strings.Cut(method, "/"); family {
-			case "prompts", "resources", "completion", "logging": // which the kit would answer with empty lists
+			case "prompts", "resources", "completion", "logging": // the library would answer with empty lists
 				return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("method not found: %q", method)}
 			}
 			if call, ok := request.(*mcp.CallToolRequest); ok && !registered[call.Params.Name] {
@@ -65,15 +65,15 @@ func (p *Proxy) server() *mcp.Server {
 	return server
 }
 
-// register reports whether the kit took the tool: it panics on schemas that it dislikes,
-// and the guild's tools need not please it.
+// register reports whether the library took the tool: it panics on schemas that it dislikes, and
+// the guild's tools need not please it.
 func register(server *mcp.Server, tool *mcp.Tool, handler mcp.ToolHandler) (taken bool) {
 	defer func() { taken = recover() == nil }()
 	server.AddTool(tool, handler)
 	return true
 }
 
-// otherName is the context's key of the name that otherTool was called by.
+// otherName is the context key of the name that otherTool was called by.
 type otherName struct{}
 
 func (p *Proxy) callOther(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -81,7 +81,7 @@ func (p *Proxy) callOther(ctx context.Context, r *mcp.CallToolRequest) (*mcp.Cal
 	return p.call(ctx, r, name), nil
 }
 
-// call runs one tool. Whatever goes wrong is a result that the model can read.
+// call runs one tool. Every failure becomes a result that the model can read.
 func (p *Proxy) call(ctx context.Context, r *mcp.CallToolRequest, name string) *mcp.CallToolResult {
 	ctx, done := p.answers.inProgress(ctx, r.Extra)
 	defer done()
@@ -98,8 +98,8 @@ func (p *Proxy) call(ctx context.Context, r *mcp.CallToolRequest, name string) *
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
 }
 
-// answer checks the call and waits for its outcome, or for the end of the context
-// where Call does not heed it: neither a client's reconnect nor Close may hang on it.
+// answer checks the call and waits for its outcome or the end of the context, which Call may
+// ignore: neither a client's reconnect nor Close may hang on it.
 func (p *Proxy) answer(ctx context.Context, name string, raw json.RawMessage) (string, error) {
 	tool, known := p.tools[name]
 	if !known {
@@ -150,15 +150,13 @@ func arguments(raw json.RawMessage) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// Other is the name that calls of all tools count under that are not configured.
+// Other is the name under which calls of all unknown tools are counted.
 const Other = "(no such tool)"
 
-// began counts a call, and returns its number.
 func (p *Proxy) began(name string) int64 {
 	return p.count(name, func(s *folder.Tools, of *folder.ToolUse) { s.Calls++; s.Open++; of.Calls++ }).Calls
 }
 
-// ended counts the end of a call.
 func (p *Proxy) ended(name string, err error) {
 	p.count(name, func(s *folder.Tools, of *folder.ToolUse) {
 		if s.Open--; err != nil {
@@ -170,7 +168,7 @@ func (p *Proxy) ended(name string, err error) {
 	})
 }
 
-// count changes the figures of a tool, and returns those of all.
+// count changes the figures of a tool and returns those of all.
 func (p *Proxy) count(name string, change func(*folder.Tools, *folder.ToolUse)) folder.Tools {
 	if _, known := p.tools[name]; !known {
 		name = Other
@@ -179,7 +177,7 @@ func (p *Proxy) count(name string, change func(*folder.Tools, *folder.ToolUse)) 
 	defer p.counting.Unlock()
 	s, now := &p.stats, time.Now().UTC()
 	at, found := slices.BinarySearchFunc(s.Each, name, func(u folder.ToolUse, name string) int { return strings.Compare(u.Name, name) })
-	if s.Each = slices.Clone(s.Each); !found { // who has read it may keep it
+	if s.Each = slices.Clone(s.Each); !found { // readers may keep the old slice
 		s.Each = slices.Insert(s.Each, at, folder.ToolUse{Name: name})
 	}
 	s.LastAt = &now
@@ -187,22 +185,21 @@ func (p *Proxy) count(name string, change func(*folder.Tools, *folder.ToolUse)) 
 	return *s
 }
 
-// Stats is what the client did so far. It is safe to call at any time, also after Close.
+// Stats is what the client did so far. It may be called at any time, even after Close.
 func (p *Proxy) Stats() folder.Tools {
 	p.counting.Lock()
 	defer p.counting.Unlock()
 	return p.stats
 }
 
-// listed notes that the client has asked for the list.
 func (p *Proxy) listed() {
 	p.counting.Lock()
 	defer p.counting.Unlock()
 	p.stats.Listed = true
 }
 
-// Warning is a sentence about a client that works without the tools it was given, or
-// "". It means something once the client has answered its first prompt.
+// Warning is a sentence about a client that works without the tools it was given, or "". It is
+// valid once the client has answered its first prompt.
 func Warning(s folder.Tools) string {
 	if s.Listed || s.Configured == 0 {
 		return ""
@@ -210,14 +207,14 @@ func Warning(s folder.Tools) string {
 	return fmt.Sprintf("the client never asked for the list of tools: none of the %d configured tools was available to it", s.Configured)
 }
 
-// printf logs on one line: names and messages come from the client and the guild.
+// printf logs one line: names and messages come from the client and the guild.
 func (p *Proxy) printf(format string, args ...any) {
 	if p.options.Log != nil {
 		p.options.Log(words.Sentence(fmt.Sprintf(format, args...)))
 	}
 }
 
-// Write takes what the HTTP server has to say.
+// Write logs a line of the HTTP server.
 func (p *Proxy) Write(line []byte) (int, error) {
 	p.printf("mcp-proxy: %s", strings.TrimSpace(string(line)))
 	return len(line), nil

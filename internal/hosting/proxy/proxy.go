@@ -1,9 +1,8 @@
-// Package proxy serves the tools of a guild to one client over the Model Context
-// Protocol, by streamable HTTP (protocol 2025-03-26 and later) on /mcp.
+// Package proxy serves the tools of a guild to one client over the Model Context Protocol, by
+// streamable HTTP (protocol 2025-03-26 and later) on /mcp.
 //
-// It listens on loopback only, and only who holds its token is served. It knows tools
-// and calls, not the guild: what a call does is the business of the function that it is
-// given.
+// It listens on loopback only, and serves only the holder of its token. It knows tools and calls,
+// not the guild: a function given to it runs the calls.
 package proxy
 
 import (
@@ -30,10 +29,10 @@ import (
 )
 
 const (
-	// ServerName is how the proxy introduces itself to the client.
+	// ServerName is the proxy's name towards the client.
 	ServerName = "nexus-guild-proxy"
-	// ConfigKey is the proxy's key in the mcp-config: the client's model sees a tool
-	// as mcp__nexus-guild__NAME.
+	// ConfigKey is the proxy's key in the mcp-config: the client's model sees a tool as
+	// mcp__nexus-guild__NAME.
 	ConfigKey = "nexus-guild"
 
 	serverVersion = "0.0.0"
@@ -41,17 +40,15 @@ const (
 	keepAlive     = 30 * time.Second
 )
 
-// Options is what a proxy serves. Tools and Call are needed, the rest may be left out.
+// Options is what a proxy serves. Tools and Call are required.
 type Options struct {
 	// Tools are listed in this order. No other name is ever called.
 	Tools []config.Tool
-	// Call runs a tool with the arguments as the client sent them: a JSON object, {}
-	// when it sent none. The context ends when the client cancels the call or loses
-	// its connection, and when the proxy closes. An error becomes the tool's result,
-	// and so does a panic. Calls may run at the same time.
+	// Call runs a tool with the client's arguments: a JSON object, {} if it sent none. The context
+	// ends when the client cancels the call or loses its connection, and when the proxy closes. An
+	// error or a panic becomes the tool's result. Calls may run at the same time.
 	Call func(ctx context.Context, tool config.Tool, args json.RawMessage) (text string, err error)
-	// Log takes one line without its newline, from any goroutine, and perhaps of a call that
-	// ends after Close.
+	// Log gets one line without its newline, from any goroutine, even from a call that ends after Close.
 	Log func(line string)
 	// KeepAlive is how often an open stream carries a comment; 0 means every 30 s.
 	KeepAlive time.Duration
@@ -81,8 +78,8 @@ type Proxy struct {
 	closing sync.Once
 }
 
-// Start listens on a free port of 127.0.0.1 and serves until Close. The error says
-// which tool cannot be served, or why there is no port.
+// Start listens on a free port of 127.0.0.1 and serves until Close. The error says which tool
+// cannot be served, or why there is no port.
 func Start(options Options) (*Proxy, error) {
 	tools, list, err := index(options.Tools)
 	if err != nil {
@@ -153,18 +150,18 @@ func (p *Proxy) routes() http.Handler {
 	return mux
 }
 
-// URL is the address that the mcp-config names, such as "http://127.0.0.1:40123/mcp".
+// URL is the address in the mcp-config, such as "http://127.0.0.1:40123/mcp".
 func (p *Proxy) URL() string { return fmt.Sprintf("http://127.0.0.1:%d/mcp", p.port) }
 
-// Config is the mcp-config for the client, as one line of JSON. It holds the token:
-// the file must be readable by its owner only.
+// Config is the mcp-config for the client, as one line of JSON. It holds the token: only the file's
+// owner may be able to read it.
 func (p *Proxy) Config() []byte {
 	type server struct {
 		Type    string            `json:"type"`
 		URL     string            `json:"url"`
 		Headers map[string]string `json:"headers"`
-		// Claude Code would name the tools to the model without their schemas, to be
-		// searched for before each first call.
+		// Without it Claude Code would show the model only the tools' names, to be searched for
+		// before each first call.
 		AlwaysLoad bool `json:"alwaysLoad"`
 	}
 	raw, err := json.Marshal(map[string]map[string]server{"mcpServers": {ConfigKey: {
@@ -176,9 +173,8 @@ func (p *Proxy) Config() []byte {
 	return raw
 }
 
-// Close cancels the calls in progress, ends every connection and frees the port. It
-// waits neither for a Call that does not heed its context nor for a client. Further
-// calls do nothing.
+// Close cancels the calls in progress, ends every connection and frees the port. It waits neither
+// for a Call that ignores its context nor for a client. Further calls do nothing.
 func (p *Proxy) Close() {
 	p.closing.Do(func() {
 		p.cancel()
@@ -187,7 +183,7 @@ func (p *Proxy) Close() {
 		p.serving.Lock() // waits for the requests, whose calls and connections have ended
 		defer p.serving.Unlock()
 		for session := range p.mcp.Sessions() {
-			_ = session.Close() // nothing is left to be delivered
+			_ = session.Close() // nothing is left to deliver
 		}
 		if warning := Warning(p.Stats()); warning != "" {
 			p.printf("mcp-proxy: WARNING: %s", warning)
@@ -197,9 +193,8 @@ func (p *Proxy) Close() {
 
 const loopback = "127.0.0.1"
 
-// Environment is the client's environment, as NAME=value entries of which the last one
-// of a name counts, changed so that the client reaches the proxy: with HTTP_PROXY set it
-// would ask that for the tools, which cannot know this machine's loopback.
+// Environment is the client's environment, NAME=value entries of which the last of a name counts, changed
+// so that the client reaches the proxy. HTTP_PROXY would lead it to another machine's loopback.
 func Environment(env []string) []string {
 	last := map[string]string{}
 	for _, entry := range env {
@@ -212,7 +207,7 @@ func Environment(env []string) []string {
 		return env
 	}
 	env = slices.Clone(env) // the caller's stays as it is
-	// Of the two spellings only those in use are changed, since one hides the other.
+	// Change only the spellings in use, since one hides the other.
 	both := []string{"NO_PROXY", "no_proxy"}
 	used := slices.DeleteFunc(slices.Clone(both), func(name string) bool { return last[name] == "" })
 	if len(used) == 0 {
@@ -225,7 +220,7 @@ func Environment(env []string) []string {
 	return env
 }
 
-// exempt is a list of hosts with the loopback address in it.
+// exempt adds the loopback address to a list of hosts.
 func exempt(hosts string) string {
 	for host := range strings.SplitSeq(hosts, ",") {
 		if host = strings.TrimSpace(host); host == loopback || host == "*" {
@@ -238,7 +233,7 @@ func exempt(hosts string) string {
 	return hosts + "," + loopback
 }
 
-// index makes the lookup by name and the list that the client gets.
+// index makes the lookup by name and the list for the client.
 func index(tools []config.Tool) (map[string]config.Tool, []*mcp.Tool, error) {
 	byName := make(map[string]config.Tool, len(tools))
 	list := make([]*mcp.Tool, 0, len(tools))
@@ -256,8 +251,8 @@ func index(tools []config.Tool) (map[string]config.Tool, []*mcp.Tool, error) {
 	return byName, list, nil
 }
 
-// inputSchema is {"type":"object", ...params}. The members stay as they were written,
-// so that no number or keyword of a schema is lost on the way.
+// inputSchema is {"type":"object", ...params}. The members keep their spelling, so that no number
+// or keyword of a schema is lost.
 func inputSchema(params json.RawMessage) (json.RawMessage, error) {
 	params = bytes.TrimSpace(params)
 	if len(params) == 0 || string(params) == "null" {

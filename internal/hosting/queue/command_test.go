@@ -12,6 +12,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/claim"
+	"heartbeat/internal/hosting/folder"
 )
 
 func TestCommandMergesSettings(t *testing.T) {
@@ -132,7 +133,7 @@ func TestNotStarted(t *testing.T) {
 func TestGivenInbox(t *testing.T) {
 	dir := t.TempDir()
 	o := options(dir)
-	o.Own, o.Inbox, o.Mark = false, filepath.Join(dir, "given.jsonl"), filepath.Join(dir, "mark.json")
+	o.Own, o.Inbox = false, filepath.Join(dir, "given.jsonl")
 	require.NoError(t, os.WriteFile(o.Inbox, []byte("\"\"\nold\n\"\"\nwaits\n"), 0o600))
 	r := &rig{t: t, dir: dir}
 	var err error
@@ -148,6 +149,10 @@ func TestGivenInbox(t *testing.T) {
 	r.Queue, err = Open(o)
 	require.NoError(t, err)
 	require.NoError(t, r.Claim(t.Context()))
+	assert.Equal(t, []int{0, 0, 0, 0}, r.fates(), "the session has not begun")
+	before, err := r.Begins(t.Context())
+	require.NoError(t, err)
+	o.Before = &before
 	busy, err := Open(o)
 	require.NoError(t, err)
 	require.ErrorAs(t, busy.Claim(context.Background()), new(claim.BusyError))
@@ -162,10 +167,10 @@ func TestGivenInbox(t *testing.T) {
 	r.Queue, err = Open(o) // whoever finishes for a dead host
 	require.NoError(t, err)
 	r.settle(Exit{})
-	f, err := r.Fates()
+	f, err := r.Fates(nil)
 	require.NoError(t, err)
-	assert.Equal(t, []int{1, 0, 0, 1, 0}, r.fates())
-	assert.Len(t, f.Answered.Entries, 1)
-	assert.Equal(t, []Entry{{ID: "p", EntryID: f.DeadLettered.Entries[0].EntryID, Reason: "orphaned"}}, f.DeadLettered.Entries)
-	assert.Equal(t, 1, f.Queued.Count+f.InFlight.Count+f.DeadLettered.Count+f.Dropped.Count)
+	assert.Equal(t, []int{1, 0, 0, 1}, r.fates())
+	require.Len(t, f.Each, 2)
+	assert.Equal(t, "answered", f.Each[0].Fate)
+	assert.Equal(t, folder.Entry{ID: "p", Fate: "dead-lettered", Why: "orphaned"}, f.Each[1])
 }

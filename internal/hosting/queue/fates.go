@@ -1,55 +1,36 @@
 package queue
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/hosting/folder"
+	"heartbeat/internal/hosting/stream"
 	"heartbeat/internal/words"
 )
 
-// MaxNamed is how many entries of one fate are named.
+// MaxNamed is how many entries of one fate are named: the last settled ones, or the first waiting ones.
 const MaxNamed = 100
 
-// Fates are what became of the session's entries: of all that are in its own inbox, or of
-// those of a given inbox that waited when the session began or came since.
+// Fates are what became of the session's entries: all in its own inbox, or those in a given inbox
+// that waited when the session began or came since.
 type Fates struct {
-	Answered     Group `json:"answered"`
-	Queued       Group `json:"queued"` // those that wait for their time too
-	InFlight     Group `json:"inFlight"`
-	DeadLettered Group `json:"deadLettered"`
-	Dropped      Group `json:"dropped"`
+	folder.Entries
+	Each   []folder.Entry
+	opened []string
 }
 
-// Group is the entries of one fate.
-type Group struct {
-	Count int `json:"count"`
-	// Entries names the last ones that were settled, or the first ones that wait: at
-	// most [MaxNamed].
-	Entries []Entry `json:"entries,omitempty"`
-	// Files are the names of the files that texts of answered entries were delivered in, since
-	// they were too long: the last [MaxFiles].
-	Files []string `json:"files,omitempty"`
-}
-
-// MaxFiles is how many files of texts are remembered.
-const MaxFiles = 1000
-
-// Entry names an entry.
-type Entry struct {
-	ID      string `json:"id,omitempty"` // its sender's name for it
-	EntryID string `json:"entryId"`
-	// File is the name of the file that its text was delivered in, "" for none.
-	File string `json:"file,omitempty"`
-	// Reason is why it is where it is, in a few words, "" if that goes without saying.
-	Reason string `json:"reason,omitempty"`
-}
-
-// Fates says what became of the entries so far. It takes no lock.
-func (q *Queue) Fates() (f Fates, err error) {
+// Fates returns what became of the entries so far. A dropped entry is a dead letter that nobody
+// wanted to see. An entry with its text in a file counts as answered only if the client has opened
+// the file. Fates takes no lock.
+func (q *Queue) Fates(opened []string) (f Fates, err error) {
+	if q.before == nil {
+		return f, nil
+	}
 	v, err := q.box.View()
 	if err != nil {
 		return f, err
@@ -60,101 +41,94 @@ func (q *Queue) Fates() (f Fates, err error) {
 		return f, err
 	}
 	now := countsOf(totals)
-	if err := q.waits(v, &f); err != nil {
-		return f, err
+	f.opened = opened
+	err = errors.Join(
+		f.settled(&f.Answered, now.Answered-q.before.Answered, q.box.TailResults, q.answeredEntry),
+		f.settled(&f.DeadLettered, now.DeadLetters-q.before.DeadLetters, q.box.TailDeadLetters, deadEntry),
+		f.settled(&f.DeadLettered, now.Dropped-q.before.Dropped, q.box.TailEvents, droppedEntry))
+	if err != nil {
+		return f, fmt.Errorf("read what became of the entries: %w", err)
 	}
-	if f.Answered, err = named(now.Answered-q.mark.Answered, q.box.TailResults, answeredEntry); err != nil {
-		return f, err
-	}
-	for i, e := range f.Answered.Entries {
-		if q.unheard[e.EntryID] {
-			f.Answered.Entries[i].Reason = "the client's own result line says so: no hook did"
-		}
-	}
-	if f.DeadLettered, err = named(now.DeadLetters-q.mark.DeadLetters, q.box.TailDeadLetters, deadEntry); err != nil {
-		return f, err
-	}
-	f.Dropped, err = named(now.Dropped-q.mark.Dropped, q.box.TailEvents, droppedEntry)
-	return f, err
+	return f, f.wait(q.box, v)
 }
 
-// waits are the entries that have no outcome yet.
-func (q *Queue) waits(v *inbox.View, f *Fates) error {
-	if d := v.InFlight(); d != nil {
-		e := Entry{ID: d.ID(), EntryID: d.EntryID}
-		if d.Failure != nil {
-			e.Reason = words.Brief(d.Failure.String())
+// wait adds the entries that have no outcome yet.
+func (f *Fates) wait(box *inbox.Inbox, v *inbox.View) error {
+	add := func(id, entryID, why string) {
+		if f.Queued++; f.Queued <= MaxNamed {
+			f.Each = append(f.Each, folder.Entry{ID: cmp.Or(id, entryID), Fate: "queued", Why: why})
 		}
-		f.InFlight = Group{Count: 1, Entries: []Entry{e}}
 	}
 	err := v.Waits(nil, func(w inbox.Waiting) bool {
-		f.Queued.add(Entry{ID: w.ID, EntryID: w.EntryID})
+		add(w.ID, w.EntryID, "")
 		return true
 	})
-	return errors.Join(err, q.box.EachScheduled(func(s inbox.Scheduled) bool {
-		f.Queued.add(Entry{ID: s.ID, EntryID: s.EntryID, Reason: "it waits until " + words.Stamp(s.NotBefore)})
+	err = errors.Join(err, box.EachScheduled(func(s inbox.Scheduled) bool {
+		add(s.ID, s.EntryID, "it waits until "+words.Stamp(s.NotBefore))
 		return true
 	}))
-}
-
-func (g *Group) add(e Entry) {
-	if g.Count++; len(g.Entries) < MaxNamed {
-		g.Entries = append(g.Entries, e)
+	if d := v.InFlight(); d != nil {
+		e := folder.Entry{ID: cmp.Or(d.ID(), d.EntryID), Fate: "in flight"}
+		if d.Failure != nil {
+			e.Why = words.Brief(d.Failure.String())
+		}
+		f.InFlight, f.Each = 1, append(f.Each, e)
 	}
+	return err
 }
 
-// named counts the last n outcomes, and names the last of them.
-func named(n int64, open func(int) (*inbox.Tail, error), entry func(line []byte) (Entry, bool)) (g Group, err error) {
+// settled counts the last n outcomes of a file, apart from those whose text nobody has read, and
+// names the last of them.
+func (f *Fates) settled(count *int, n int64, open func(int) (*inbox.Tail, error), entry func(line []byte) (folder.Entry, bool)) error {
 	if n <= 0 {
-		return g, nil
+		return nil
 	}
-	g.Count = int(n)
 	tail, err := open(-1)
 	if err != nil {
-		return g, err
+		return err
 	}
-	read, files := 0, map[int]string{}
+	read, last, unread := int64(0), []folder.Entry(nil), []int64(nil)
 	err = tail.Lines(func(line []byte) {
-		if e, is := entry(line); is {
-			if read++; e.File != "" {
-				files[read] = e.File
-			}
-			g.Entries = append(g.Entries, e)
-			if len(g.Entries) > MaxNamed {
-				g.Entries = g.Entries[1:]
-			}
+		e, is := entry(line)
+		if !is {
+			return
+		}
+		if read++; e.File != "" && !slices.Contains(f.opened, e.File) && !slices.Contains(f.opened, stream.AnyTextFile) {
+			unread = append(unread, read)
+			e.Fate, e.Why = "unread", "its text was handed over as a file, which no call of a tool opened"
+		}
+		if last = append(last, e); len(last) > MaxNamed {
+			last = last[1:]
 		}
 	})
-	for _, at := range slices.Sorted(maps.Keys(files)) {
-		if at > read-g.Count {
-			g.Files = append(g.Files, files[at])
-		}
-	}
-	g.Files = g.Files[max(0, len(g.Files)-MaxFiles):]
-	g.Entries = g.Entries[max(0, len(g.Entries)-g.Count):]
-	if err = errors.Join(err, tail.Close()); err != nil {
-		return g, fmt.Errorf("read what became of the entries: %w", err)
-	}
-	return g, nil
+	unread = slices.DeleteFunc(unread, func(at int64) bool { return at <= read-n })
+	f.Unread += len(unread)
+	*count += int(n) - len(unread)
+	f.Each = append(f.Each, last[max(0, len(last)-int(n)):]...)
+	return errors.Join(err, tail.Close())
 }
 
-func answeredEntry(line []byte) (Entry, bool) {
+func (q *Queue) answeredEntry(line []byte) (e folder.Entry, is bool) {
 	var r inbox.Result
 	err := json.Unmarshal(line, &r)
-	return Entry{ID: r.ID, EntryID: r.EntryID, File: r.TextFile}, err == nil && r.EntryID != ""
+	e = folder.Entry{ID: cmp.Or(r.ID, r.EntryID), Fate: "answered", File: r.TextFile}
+	if q.unheard[r.EntryID] {
+		e.Why = "the client's own result line says so: no hook did"
+	}
+	return e, err == nil && r.EntryID != ""
 }
 
-func deadEntry(line []byte) (Entry, bool) {
+func deadEntry(line []byte) (e folder.Entry, is bool) {
 	l, mark, ok := inbox.ParseLetter(line)
-	e := Entry{ID: l.ID, EntryID: l.EntryID, Reason: string(l.Reason)}
+	e = folder.Entry{ID: cmp.Or(l.ID, l.EntryID), Fate: "dead-lettered", Why: string(l.Reason)}
 	if l.Reason == inbox.ReasonOverBudget && l.Failure != nil {
-		e.Reason += ": " + words.Brief(l.Failure.Message)
+		e.Why += ": " + words.Brief(l.Failure.Message)
 	}
 	return e, ok && !mark
 }
 
-func droppedEntry(line []byte) (Entry, bool) {
+func droppedEntry(line []byte) (folder.Entry, bool) {
 	var e inbox.Event
 	err := json.Unmarshal(line, &e)
-	return Entry{ID: e.ID, EntryID: e.EntryID}, err == nil && e.Event == inbox.EventDropped
+	return folder.Entry{ID: cmp.Or(e.ID, e.EntryID), Fate: "dead-lettered"}, err == nil && e.Event == inbox.EventDropped
 }

@@ -16,22 +16,19 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// KickOff is the prompt of a client whose first entry only its hook can deliver, at the
-// end of this turn.
+// KickOff is the prompt of a client whose hook must deliver even the first entry, at the end of this turn.
 const KickOff = `Reply with "ready" and nothing else: your work follows.`
 
 // ErrInFlight says that an earlier round's entry is not settled: call [Queue.Settle].
 var ErrInFlight = errors.New("an entry is still in flight: settle it first")
 
-// Prompt is what a client is started with on its standard input, byte for byte, and then
-// closed. The client takes 10 MiB; an entry's text has 2 MiB at most, since a longer one
-// stays in a file that the text names.
+// Prompt is what a client gets on its standard input, byte for byte, before that is closed. The client
+// takes 10 MiB; an entry's text has at most 2 MiB, since a longer one stays in a file that the text names.
 type Prompt struct{ Text string }
 
-// First puts the next entry in flight and returns it as the prompt of the round's client.
-// ok is false if there is nothing to start a client for: see [Queue.Waiting]. The entry
-// is in flight even if the caller dies before the client is started; [Queue.Settle] then
-// knows that nobody got it. Call Command before.
+// First puts the next entry in flight and returns it as the prompt of the round's client. ok is false if
+// there is no work for a client: see [Queue.Waiting]. The entry is in flight even if the caller dies before
+// it starts the client; [Queue.Settle] then knows that nobody got it. Call Command first.
 func (q *Queue) First(ctx context.Context) (p Prompt, ok bool, err error) {
 	var still inbox.Mark
 	for {
@@ -74,7 +71,7 @@ func (q *Queue) first(tx *inbox.Tx, still inbox.Mark) (p Prompt, ok bool, err er
 		return p, false, err
 	}
 	q.round.seq = tx.Seq()
-	if _, ofRun := effect.MarkIn(e.Metadata); ofRun { // for which the hook does more than to pass on its text
+	if _, ofRun := effect.MarkIn(e.Metadata); ofRun { // the hook does more for it than pass on its text
 		return Prompt{Text: KickOff}, true, tx.Commit()
 	}
 	if err := q.place(tx); err != nil {
@@ -94,7 +91,7 @@ func (q *Queue) first(tx *inbox.Tx, still inbox.Mark) (p Prompt, ok bool, err er
 	return Prompt{Text: d.Text()}, true, nil
 }
 
-// place says where in its transcript the session is that the client goes on with.
+// place records where in its transcript the client's session continues.
 func (q *Queue) place(tx *inbox.Tx) error {
 	s, err := tx.Session(q.round.session)
 	if err != nil {
@@ -105,7 +102,7 @@ func (q *Queue) place(tx *inbox.Tx) error {
 	return nil
 }
 
-// evidence is kept with the delivery until the client's hook tells more.
+// evidence is kept with the delivery until the client's hook reports more.
 func (q *Queue) evidence() recovery.Evidence {
 	e := recovery.Evidence{
 		TranscriptSize: -1, SinceBoot: machine.SinceBoot(), Awake: machine.Awake(),
@@ -115,19 +112,19 @@ func (q *Queue) evidence() recovery.Evidence {
 	return e
 }
 
-// Begin notes that the client is about to be started: from here on it may have the
-// prompt. Call it right before.
+// Begin records that the client is about to be started and may have the prompt from now on. Call it
+// right before the start.
 func (q *Queue) Begin(ctx context.Context) error {
 	return q.ofRound(ctx, func(tx *inbox.Tx, d *inbox.Delivery, _ recovery.Evidence) error {
-		// A change beside the note has it synced: were it lost with the power, the entry
-		// would be taken for one that nobody got.
+		// A change beside the note makes the commit synced: if a power loss took the note, the
+		// entry would count as one that nobody got.
 		same := inbox.Recipient{SessionID: d.SessionID, PromptID: d.PromptID, Evidence: d.Evidence}
 		return errors.Join(tx.Bind(same), tx.HandedOver())
 	})
 }
 
-// Started notes which process has the prompt, so that nobody takes the entry from it. An
-// error changes nothing about the session.
+// Started records which process has the prompt, so that nobody takes the entry from it. An error
+// changes nothing about the session.
 func (q *Queue) Started(ctx context.Context, pid int) error {
 	return q.ofRound(ctx, func(tx *inbox.Tx, d *inbox.Delivery, e recovery.Evidence) error {
 		p := recovery.ProcessOf(pid)
@@ -139,7 +136,7 @@ func (q *Queue) Started(ctx context.Context, pid int) error {
 	})
 }
 
-// NotStarted gives the entry back, since there is no client that could have it.
+// NotStarted gives the entry back, since no client can have it.
 func (q *Queue) NotStarted(ctx context.Context) error {
 	return q.ofRound(ctx, func(tx *inbox.Tx, _ *inbox.Delivery, _ recovery.Evidence) error {
 		_, err := recovery.Settle(tx, q.asker(), recovery.Sight{NotHandedOver: true, Charged: true})
@@ -147,8 +144,7 @@ func (q *Queue) NotStarted(ctx context.Context) error {
 	})
 }
 
-// ofRound changes the entry that is the prompt of the round's client, if there is one, and
-// commits.
+// ofRound changes the entry that is the prompt of the round's client, if there is one, and commits.
 func (q *Queue) ofRound(ctx context.Context, change func(*inbox.Tx, *inbox.Delivery, recovery.Evidence) error) error {
 	return q.transact(ctx, func(tx *inbox.Tx) error {
 		d := tx.InFlight()

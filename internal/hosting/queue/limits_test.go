@@ -54,9 +54,9 @@ func TestRefusedOverItsLimit(t *testing.T) {
 			require.Equal(t, queued, r.fates())
 			look(r)
 			assert.Equal(t, dead, r.fates())
-			f, err := r.Fates()
+			f, err := r.Fates(nil)
 			require.NoError(t, err)
-			assert.Equal(t, "over_budget: it took 1100 of 1000 tokens", f.DeadLettered.Entries[0].Reason)
+			assert.Equal(t, "over_budget: it took 1100 of 1000 tokens", f.Each[0].Why)
 		})
 	}
 }
@@ -94,7 +94,7 @@ func TestRoundEndedAtALimit(t *testing.T) {
 		c.asks(p.Text)
 		c.fire("PostToolBatch", nil)
 		r.settle(seen)
-		assert.Equal(t, []int{0, 1, 0, 1, 0}, r.fates())
+		assert.Equal(t, []int{0, 1, 0, 1}, r.fates())
 		why, err := r.Limit(t.Context())
 		require.NoError(t, err)
 		assert.Regexp(t, "^entry .* was stopped: it took 1100 of 1000 tokens$", why)

@@ -1,6 +1,5 @@
-// Package queue is the inbox of a hosted session: how its prompts become entries, how the
-// client gets the first one of a round as its own prompt and the others by its Stop hook,
-// and what became of each.
+// Package queue is the inbox of a hosted session: how its prompts become entries, how the client gets the
+// first one of a round as its own prompt and the others by its Stop hook, and what became of each.
 //
 // A round is one client. Its host calls, in this order:
 //
@@ -16,10 +15,8 @@ package queue
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,73 +30,69 @@ import (
 	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
+	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/supervise/client"
 	recovery "heartbeat/recover"
 )
 
-// lockWait is how long the inbox's own lock may be held by somebody else.
+// lockWait is how long to wait for the inbox's own lock.
 const lockWait = 30 * time.Second
 
 // Options say how a session's inbox is worked through.
 type Options struct {
 	Inbox string // path of the queue file
-	// Own says that the inbox is the session's own: whatever is in it belongs to the
-	// session. Its directory is made if it does not exist.
+	// Own says that the inbox is the session's own: everything in it belongs to the session. Its
+	// directory is made if needed.
 	Own bool
-	// Mark is the file that keeps, for an inbox that is not the session's own, what was in
-	// it when the session began. It lies in the session's folder, so that whoever
-	// finishes the session finds it.
-	Mark string
-	// Dir is a directory that only this user can reach, for the settings that wire the
-	// hook: whoever could replace them could run commands as this user.
+	// Before is what a given inbox had counted when the session began; nil if it has not begun: see
+	// [Queue.Begins].
+	Before *folder.Before
+	// Dir holds the settings that wire the hook. Only this user may reach it: whoever could replace
+	// them could run commands as this user.
 	Dir  string
-	Hook string // absolute path of heartbeat-stop, "" for who wires none
+	Hook string // absolute path of heartbeat-stop, "" to wire none
 	Cwd  string // the client's working directory
 	Env  []string
-	// Settings say what becomes of entries, and what they may cost.
+	// Settings say what becomes of entries and what they may cost.
 	Settings recovery.Settings
-	// Background is how long an entry whose turn left tasks running in the background
-	// waits for them, 0 for not at all.
+	// Background is how long an entry waits for tasks that its turn left running in the background,
+	// 0 for not at all.
 	Background time.Duration
 	// Warn gets sentences for the log about what was found and repaired; nil drops them.
 	Warn func(string)
 }
 
-// Queue is the inbox of a session. Its methods are not safe for concurrent use, but for
-// [Queue.Put] and [Queue.HoldBack].
+// Queue is the inbox of a session. Only [Queue.Put] and [Queue.HoldBack] are safe for concurrent use.
 type Queue struct {
-	o    Options
-	box  *inbox.Inbox
-	lock *disk.Lock // nil before Claim
-	mark mark
-	// round is what is known of the client that is, or was last, at work.
+	o      Options
+	box    *inbox.Inbox
+	lock   *disk.Lock     // nil before Claim
+	before *folder.Before // nil for a session that has not begun
+	// round is the present client, or the last one.
 	round round
-	// ended is the session of the round that was settled last, and over the limit that
-	// its client was ended by.
+	// ended is the session of the round settled last, and over is the limit that ended its client.
 	ended string
 	over  *Over
-	// heldBack says that nothing is delivered any more: see [Queue.HoldBack].
+	// heldBack says that delivery has stopped: see [Queue.HoldBack].
 	heldBack atomic.Bool
-	// endedEntry is the entry that this round had in flight then, "" for none.
+	// endedEntry is the entry that the round settled last had in flight, "" for none.
 	endedEntry string
-	// unheard are the entries that no hook told of, and hooksOff is what keeps hooks
-	// from running, nil if nothing is known.
+	// unheard are the entries that no hook reported. hooksOff is what keeps hooks from running, nil
+	// if nothing is known.
 	unheard  map[string]bool
 	hooksOff *settings.Off
 	hooksRan bool // of a client that had one of them
 }
 
-// round is one client.
 type round struct {
 	start   string // its name, which its hook has too
-	session string // its session, "" if that is not known beforehand
+	session string // its session, "" if not known beforehand
 	seq     int64  // number of the first commit that may be its own, 0 before
 	hooks   bool   // nothing is known to keep it from running its hooks
 }
 
-// Open opens the inbox. It changes nothing in it, so that whoever finishes a session can
-// open the inbox of a dead one.
+// Open opens the inbox without changing it, so that a finisher can open the inbox of a dead session.
 func Open(o Options) (*Queue, error) {
 	if o.Warn == nil {
 		o.Warn = func(string) {}
@@ -113,9 +106,9 @@ func Open(o Options) (*Queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := &Queue{o: o, box: box, unheard: map[string]bool{}}
-	if q.mark, err = q.loadMark(); err != nil {
-		return nil, err
+	q := &Queue{o: o, box: box, unheard: map[string]bool{}, before: o.Before}
+	if o.Own {
+		q.before = &folder.Before{}
 	}
 	return q, nil
 }
@@ -123,18 +116,14 @@ func Open(o Options) (*Queue, error) {
 // Path is the absolute path of the queue file.
 func (q *Queue) Path() string { return q.box.Path() }
 
-// Claim keeps launchers and other hosts off the inbox until [Queue.Close]. The error is a
-// [claim.BusyError] if somebody else works on it, and refuses an inbox whose state others
-// could forge.
+// Claim keeps launchers and other hosts off the inbox until [Queue.Close]. The error is a [claim.BusyError]
+// if somebody else works on it, or refuses an inbox whose state others could forge.
 func (q *Queue) Claim(ctx context.Context) (err error) {
 	if q.lock, err = claim.Take(q.box); err != nil {
 		return err
 	}
 	if err = claim.CheckRights(q.box, q.o.Warn); err == nil {
 		err = claim.CheckFree(ctx, q.box)
-	}
-	if err == nil {
-		err = q.keepMark()
 	}
 	if err != nil {
 		return errors.Join(err, q.Close())
@@ -146,8 +135,8 @@ func (q *Queue) Claim(ctx context.Context) (err error) {
 	return err
 }
 
-// Close lets others work on the inbox, and removes the settings. It does nothing before
-// [Queue.Claim]: the settings are those of the session's host then.
+// Close lets others work on the inbox, and removes the settings. Before [Queue.Claim] it does
+// nothing: the settings then belong to the session's host.
 func (q *Queue) Close() error {
 	if q.lock == nil {
 		return nil
@@ -161,7 +150,7 @@ func (q *Queue) Close() error {
 	return err
 }
 
-// HoldBack has nothing delivered any more, until [Queue.Close] or the end of this process.
+// HoldBack stops delivery until [Queue.Close] or the end of this process.
 func (q *Queue) HoldBack(ctx context.Context) error {
 	err := q.transact(ctx, func(tx *inbox.Tx) error {
 		if err := tx.BeginStop(); err != nil {
@@ -173,9 +162,8 @@ func (q *Queue) HoldBack(ctx context.Context) error {
 	return err
 }
 
-// Put appends an entry. An id that was used before appends nothing, and its receipt says
-// where that entry is; without an id the entry gets one. A blank text is no entry: ok is
-// false then.
+// Put appends an entry. A used ID appends nothing, and the receipt says where that entry is;
+// without an ID the entry gets one. A blank text is no entry: ok is false.
 func (q *Queue) Put(ctx context.Context, id, text string) (r inbox.Receipt, ok bool, err error) {
 	if strings.TrimSpace(text) == "" {
 		return r, false, nil
@@ -187,7 +175,7 @@ func (q *Queue) Put(ctx context.Context, id, text string) (r inbox.Receipt, ok b
 	return r, err == nil, err
 }
 
-// transact is a transaction whose warnings are passed on.
+// transact runs a transaction and passes on its warnings.
 func (q *Queue) transact(ctx context.Context, do func(*inbox.Tx) error) (err error) {
 	tx, err := q.box.Begin(ctx)
 	if err != nil {
@@ -202,8 +190,7 @@ func (q *Queue) transact(ctx context.Context, do func(*inbox.Tx) error) (err err
 	return do(tx)
 }
 
-// asker is this host, as it asks what becomes of entries. It has the prompt itself until
-// its client is started.
+// asker lets package recover decide for this host, which has the prompt itself until its client is started.
 func (q *Queue) asker() recovery.Asker {
 	return recovery.Asker{
 		Settings: q.o.Settings, Box: q.box, Client: recovery.Process{PID: os.Getpid()},
@@ -211,71 +198,34 @@ func (q *Queue) asker() recovery.Asker {
 	}
 }
 
-// mark is what an inbox had counted when the session began.
-type mark struct {
-	Answered    int64 `json:"answered"`
-	DeadLetters int64 `json:"dead_letters"`
-	Dropped     int64 `json:"dropped"`
-	Seq         int64 `json:"seq"` // number of the next commit: see [inbox.Tx.Seq]
-}
-
-func countsOf(n inbox.Totals) (m mark) {
-	m.Answered, m.Dropped = n.Answered, n.Dropped
+func countsOf(n inbox.Totals) (b folder.Before) {
+	b.Answered, b.Dropped = n.Answered, n.Dropped
 	for _, of := range n.DeadLetters {
-		m.DeadLetters += of
+		b.DeadLetters += of
 	}
-	return m
+	return b
 }
 
-// loadMark reads the mark of an earlier host of the session.
-func (q *Queue) loadMark() (m mark, err error) {
-	if q.o.Own || q.o.Mark == "" {
-		return m, nil
-	}
-	text, err := disk.ReadState(q.o.Mark, 4<<10)
-	if errors.Is(err, fs.ErrNotExist) {
-		return m, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &m)
-	}
-	if err != nil {
-		return m, fmt.Errorf("read what was in the inbox when the session began: %s: %w", q.o.Mark, err)
-	}
-	return m, nil
-}
-
-// keepMark keeps a mark for the session, unless it has one.
-func (q *Queue) keepMark() error {
-	if q.o.Own || q.o.Mark == "" || q.mark != (mark{}) {
-		return nil
-	}
+// Begins is what a given inbox has counted when a session begins with it.
+func (q *Queue) Begins(ctx context.Context) (b folder.Before, err error) {
 	v, err := q.box.View()
 	if err != nil {
-		return err
+		return b, err
 	}
 	totals, err := v.Totals()
 	if err = errors.Join(err, v.Close()); err != nil {
-		return err
+		return b, err
 	}
-	q.mark = countsOf(totals)
-	if err := q.transact(context.Background(), func(tx *inbox.Tx) error { q.mark.Seq = tx.Seq(); return nil }); err != nil {
-		return err
-	}
-	text, err := json.Marshal(q.mark)
-	if err != nil {
-		return err
-	}
-	if err := disk.Publish(q.o.Mark, append(text, '\n'), true); err != nil {
-		return fmt.Errorf("keep what is in the inbox as the session begins: %w", err)
-	}
-	return nil
+	b = countsOf(totals)
+	err = q.transact(ctx, func(tx *inbox.Tx) error { b.Seq = tx.Seq(); return nil })
+	q.before = &b
+	return b, err
 }
 
-// Command is the command of the next round's client: the arguments given, with the settings that wire the hook and with a session that is known
-// beforehand, if the arguments leave that open. resume is the session to go on with, in
-// place of any that the arguments name; "" for none. It replaces the settings of an
-// earlier round.
+// Command is the command of the next round's client: the given arguments, with the settings that
+// wire the hook and, if the arguments leave it open, a session known beforehand. resume is the
+// session to continue instead of one that the arguments name; "" for none. The settings replace
+// those of an earlier round.
 func (q *Queue) Command(args []string, resume string) ([]string, error) {
 	start, err := machine.RandomName()
 	if err != nil {

@@ -16,16 +16,16 @@ import (
 var (
 	seen     = Exit{Known: true, Began: true, Asked: true, Succeeded: true, Turns: 1}
 	nothing  = Exit{Known: true}
-	answered = []int{1, 0, 0, 0, 0}
-	queued   = []int{0, 1, 0, 0, 0}
-	dead     = []int{0, 0, 0, 1, 0}
+	answered = []int{1, 0, 0, 0}
+	queued   = []int{0, 1, 0, 0}
+	dead     = []int{0, 0, 0, 1}
 )
 
 func TestTheFirstEntryIsThePrompt(t *testing.T) {
 	r := newRig(t, "  do A\n", "do B", "do C")
 	c, p := r.round("")
 	assert.Equal(t, "  do A\n", p.Text)
-	assert.Equal(t, []int{0, 2, 1, 0, 0}, r.fates())
+	assert.Equal(t, []int{0, 2, 1, 0}, r.fates())
 	assert.Equal(t, r.Queue.round.session, c.session)
 	c.start()
 	c.submit(p.Text)
@@ -34,7 +34,7 @@ func TestTheFirstEntryIsThePrompt(t *testing.T) {
 	assert.Empty(t, c.stop("C done", true))
 	c.fire("SessionEnd", nil)
 	assert.Equal(t, recovery.None, r.settle(seen).Action)
-	assert.Equal(t, []int{3, 0, 0, 0, 0}, r.fates())
+	assert.Equal(t, []int{3, 0, 0, 0}, r.fates())
 	assert.Equal(t, map[string]string{"  do A\n": "A done", "do B": "B done", "do C": "C done"}, r.replies())
 	n, err := r.Waiting(t.Context())
 	require.NoError(t, err)
@@ -57,12 +57,12 @@ func TestAnotherRoundGoesOnWithTheSession(t *testing.T) {
 	next, p := r.round(resume)
 	assert.Equal(t, resume, next.session)
 	assert.Empty(t, c.stop("late", false), "a Stop of the client before")
-	assert.Equal(t, []int{1, 0, 1, 0, 0}, r.fates())
+	assert.Equal(t, []int{1, 0, 1, 0}, r.fates())
 	next.prompt = "p2"
 	next.start()
 	next.submit(p.Text)
 	next.stop("A again", false)
-	assert.Equal(t, []int{2, 0, 0, 0, 0}, r.fates())
+	assert.Equal(t, []int{2, 0, 0, 0}, r.fates())
 }
 
 // TestKilledClient has a client that ends at each step of its first turn.
@@ -186,7 +186,7 @@ func TestTheHostOwnsItsPrompt(t *testing.T) {
 	other := &standIn{rig: r, session: "other", prompt: "p9", hook: []string{"--inbox", r.Path(), "--on-orphan", "retry"}}
 	assert.Empty(t, other.stop("well", false))
 	assert.Contains(t, other.heard, "which lives: it is left to that one")
-	assert.Equal(t, []int{0, 1, 1, 0, 0}, r.fates())
+	assert.Equal(t, []int{0, 1, 1, 0}, r.fates())
 }
 
 // Another session that lives has an entry whose text is in a file: whoever settles leaves

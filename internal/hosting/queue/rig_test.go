@@ -15,6 +15,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/hook"
+	"heartbeat/internal/hosting/stream"
 	recovery "heartbeat/recover"
 )
 
@@ -178,12 +179,12 @@ func (c *standIn) wroteSummary() {
 	c.wrote(map[string]any{"type": "system", "subtype": "stop_hook_summary"})
 }
 
-// fates are the counts: answered, queued, in flight, dead-lettered, dropped.
+// fates are the counts: answered, queued, in flight, dead-lettered.
 func (r *rig) fates() []int {
 	r.t.Helper()
-	f, err := r.Fates()
+	f, err := r.Fates([]string{stream.AnyTextFile})
 	require.NoError(r.t, err)
-	return []int{f.Answered.Count, f.Queued.Count, f.InFlight.Count, f.DeadLettered.Count, f.Dropped.Count}
+	return []int{f.Answered, f.Queued, f.InFlight, f.DeadLettered}
 }
 
 // replies are those that the results keep, by the text of the entry.

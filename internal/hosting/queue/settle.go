@@ -13,47 +13,43 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// Exit is what was seen of a client that has ended. The zero value says that nobody saw
-// its end.
+// Exit is what was seen of a client that has ended. The zero value says that nobody saw its end.
 type Exit struct {
 	// Known says that its standard output was read to the end.
 	Known bool
-	// Session is the session as its messages name it last, "" for none.
+	// Session is the last session ID in its messages, "" for none.
 	Session string
-	// Began says that there was a message of type system with the subtype init, or one of
-	// another type: before that, the client asks no model.
+	// Began says that there was a system message with subtype init, or a message of another type:
+	// before that, the client asks no model.
 	Began bool
-	// Asked says that there was an answer of the model: an assistant message whose model
-	// is not <synthetic>.
+	// Asked says that the model answered: there was an assistant message whose model is not <synthetic>.
 	Asked bool
-	// Succeeded says that its last result message is no error, and Turns how many that counts.
+	// Succeeded says that its last result message is no error; Turns is that message's count.
 	Succeeded bool
 	Turns     int
-	// Failure is the error of the API that ended its last turn, nil for none. Under -p
-	// the client may end its hook before that has noted it.
+	// Failure is the API error that ended its last turn, nil for none. Under -p the client may end
+	// its hook before the hook has recorded the error.
 	Failure *inbox.Failure
 	// Reason is why its entry was not answered, as a dead letter should say it, such as
 	// [inbox.ReasonCanceled]; "" to leave that open.
 	Reason inbox.Reason
-	// Over is the limit that it was ended by, nil for none.
+	// Over is the limit that ended the client, nil for none.
 	Over *Over
-	// Turn is how its last turn ended in its own words, nil if it did not say that, or had
-	// more to do. It counts only where no hook told of that.
+	// Turn is the end of its last turn by its own output, nil if it did not report that or had more
+	// to do. It counts only if no hook reported the end.
 	Turn *Turn
 }
 
-// Turn is the end of a turn as the client's result line told it: no error, after an answer
-// of the model.
+// Turn is the end of a turn by the client's result line: no error, after an answer of the model.
 type Turn struct {
 	Reply string
-	// At is when the line was read, for who does not know which client it is of; zero for
-	// who does.
+	// At is when the line was read, for a caller that does not know which client printed it; zero
+	// otherwise.
 	At time.Time
 }
 
-// Settle decides about the entry that is in flight after the client has ended: see
-// [recovery.Decide]. Without one it does nothing but to hold delivery after an error, so
-// it may be called at any time at which no client runs.
+// Settle decides about the entry in flight after the client has ended: see [recovery.Decide]. Without an
+// entry it only holds delivery after an error, so it may be called whenever no client runs.
 func (q *Queue) Settle(ctx context.Context, x Exit) (report recovery.Report, err error) {
 	ended := x.Session
 	if ended == "" {
@@ -75,7 +71,7 @@ func (q *Queue) Settle(ctx context.Context, x Exit) (report recovery.Report, err
 	return report, err
 }
 
-// uncounted tells that what a session spent could not be counted.
+// uncounted warns that spending could not be counted.
 func (q *Queue) uncounted(err error) {
 	if err != nil {
 		q.o.Warn("what the session spent is not all counted: " + err.Error())
@@ -115,15 +111,15 @@ func (q *Queue) settle(tx *inbox.Tx, x Exit) (recovery.Report, error) {
 	return report, err
 }
 
-// printed reports whether the client's own words tell of the entry's turn, which no hook did:
-// none ran, or the Stop found no room to note it. Of an entry that a Stop handed over they tell
-// nothing: the client may never have taken it.
+// printed reports whether the client's own output shows the entry's turn, which no hook reported:
+// none ran, or the Stop found no room to record it. The output says nothing about an entry that a
+// Stop handed over: the client may never have taken it.
 func (x Exit) printed(d *inbox.Delivery) bool {
 	return x.Turn != nil && recovery.EvidenceOf(d).Prompted && (x.Turn.At.IsZero() || !x.Turn.At.Before(d.DeliveredAt))
 }
 
-// Unheard says why answers are known from the client's own result line alone, "" if the
-// hook told of all of them.
+// Unheard says why answers are known only from the client's result line, "" if the hook reported
+// all of them.
 func (q *Queue) Unheard() string {
 	if len(q.unheard) == 0 {
 		return ""
@@ -138,8 +134,8 @@ func (q *Queue) Unheard() string {
 	return fmt.Sprintf("%s: that %s answered is known from its own result line alone", why, words.Count(len(q.unheard), "prompt was", "prompts were"))
 }
 
-// isCommand reports whether the client took its prompt for a command of its own, such as
-// /cost: it then succeeds without asking the model, and tells no hook of a prompt.
+// isCommand reports whether the client took its prompt for a command of its own, such as /cost: it
+// then succeeds without asking the model, and reports no prompt to its hook.
 func (x Exit) isCommand() bool {
 	return x.Known && !x.Asked && x.Succeeded && x.Turns == 0
 }
@@ -153,20 +149,20 @@ func (x Exit) unreached(tx *inbox.Tx) bool {
 		return false
 	case x.Known && !x.Began:
 		return true
-	case x.Known && !startedSince(tx, d): // it went on, and no hook told of it
+	case x.Known && !startedSince(tx, d): // it continued, and no hook reported it
 		return false
 	}
 	return recovery.Unreached(tx)
 }
 
-// startedSince reports whether a hook told of the client that got the entry.
+// startedSince reports whether a hook reported the client that got the entry.
 func startedSince(tx *inbox.Tx, d *inbox.Delivery) bool {
 	s, err := tx.Session(d.SessionID)
 	return err == nil && d.SessionID != "" && d.DeliveredSeq != 0 && s.StartedSeq >= d.DeliveredSeq
 }
 
-// noteFailure notes the error that the stream told of, unless a hook has noted it, and
-// returns the one that the session's last turn ended in.
+// noteFailure records the error in the stream, unless a hook has recorded it, and returns the error
+// that ended the session's last turn.
 func (q *Queue) noteFailure(tx *inbox.Tx, x Exit) (*inbox.Failure, error) {
 	d := tx.InFlight()
 	since := q.round.seq
@@ -200,10 +196,10 @@ func (q *Queue) noteFailure(tx *inbox.Tx, x Exit) (*inbox.Failure, error) {
 	return x.Failure, tx.Fail(session, x.Failure.Error, x.Failure.Message)
 }
 
-// Next is what the inbox asks for between two rounds.
+// Next is the state of the inbox between two rounds.
 type Next struct {
 	Waits bool // an entry waits
-	// Hold is why it is to wait longer: for a person, or until a back-off ends.
+	// Hold is why it has to wait longer: for a person, or until a back-off ends.
 	recovery.Hold
 }
 
@@ -223,16 +219,16 @@ func (q *Queue) Waiting(ctx context.Context) (n Next, err error) {
 	}
 }
 
-// Resumable is the session to go on with in another round, "" if there is none: the last
-// one whose conversation the client has kept.
+// Resumable is the session to continue in another round, "" for none: the last one whose
+// conversation the client has kept.
 func (q *Queue) Resumable(ctx context.Context) (session string, err error) {
 	err = q.transact(ctx, func(tx *inbox.Tx) error {
 		all, err := tx.Sessions()
-		if q.unheard[q.endedEntry] { // no hook told of the session
+		if q.unheard[q.endedEntry] { // no hook reported the session
 			session = q.ended
 		}
 		for _, s := range all {
-			if session == "" && s.StartedSeq >= q.mark.Seq && recovery.Kept(s) {
+			if session == "" && s.StartedSeq >= q.before.Seq && recovery.Kept(s) {
 				session = s.ID
 			}
 		}
@@ -244,37 +240,28 @@ func (q *Queue) Resumable(ctx context.Context) (session string, err error) {
 // Over is a limit that an entry in flight has reached.
 type Over struct {
 	recovery.Over
-	// Took is for how long the entry was worked on, all its attempts together.
+	// Took is how long all attempts at the entry took together.
 	Took time.Duration
 	seq  int64 // of the delivery
 }
 
-// OverTime says whether the entry in flight has reached its limit of time, nil if not. Its
-// hook looks at that between two requests; one that takes long, or a tool, it cannot end.
+// OverTime is [recovery.OverTime] of the entry in flight.
 func (q *Queue) OverTime() (o *Over, err error) {
 	view, err := q.box.View()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, view.Close()) }()
-	d := view.InFlight()
-	if d == nil {
-		return nil, nil
+	if d := view.InFlight(); d != nil {
+		if v := recovery.OverTime(d, q.o.Settings.Limits); v != nil {
+			o = &Over{*v, recovery.Took(d).Round(100 * time.Millisecond), d.DeliveredSeq}
+		}
 	}
-	l := recovery.LimitsOf(d, q.o.Settings.Limits)
-	if l.Entry.Time == 0 {
-		return nil, nil
-	}
-	took := recovery.Took(d)
-	if v := recovery.Judge(l, recovery.Spent{Took: took}, d.Attempt); v != nil {
-		return &Over{*v, took.Round(100 * time.Millisecond), d.DeliveredSeq}, nil
-	}
-	return nil, nil
+	return o, nil
 }
 
-// Limit says in words which limit ended the round that was settled last, "" for none: that
-// of an entry whose turn was stopped, or that of its session. Another client begins a
-// conversation of its own then: see [client.Anew].
+// Limit words the limit that ended the round settled last, "" for none: the limit of an entry whose turn
+// was stopped, or of its session. The next client then begins its own conversation: see [client.Anew].
 func (q *Queue) Limit(ctx context.Context) (why string, err error) {
 	if q.ended == "" {
 		return "", nil

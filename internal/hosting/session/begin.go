@@ -19,11 +19,11 @@ import (
 	"heartbeat/internal/hosting/config"
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/guild"
-	"heartbeat/internal/hosting/process"
 	"heartbeat/internal/hosting/store"
 	"heartbeat/internal/hosting/unsent"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/machine/guardian"
+	"heartbeat/internal/notify"
 	"heartbeat/internal/supervise/terminal"
 )
 
@@ -31,8 +31,7 @@ import (
 // `heartbeat-host __finish DIR EVERY`, which calls [FinishAll].
 const FinishCommand = "__finish"
 
-// UsedError says that the session's id was used before, or is in use now. Nothing of
-// that session was touched.
+// UsedError says that the session's ID was used before or is in use. Nothing of that session was touched.
 type UsedError struct{ config.Problem }
 
 // Unwrap makes the error one of the config.
@@ -40,8 +39,8 @@ func (e *UsedError) Unwrap() error { return &e.Problem }
 
 func used(reason string) error { return &UsedError{config.Problem{Path: "sessionId", Reason: reason}} }
 
-// begin claims the session's folder, posts the guardian and writes the first state.
-// After an error nothing is left behind.
+// begin claims the session's folder, posts the guardian and writes the first state. After an error
+// nothing is left behind.
 func begin(o Options) (h *host, err error) {
 	h = &host{Options: o, asked: newRequest(), drained: drain{begun: make(chan struct{})}}
 	if h.claude, err = findClaude(cmp.Or(o.Claude, "claude"), o.Config); err != nil {
@@ -78,9 +77,10 @@ func begin(o Options) (h *host, err error) {
 			h.guard.Dismiss()
 		}
 		err = errors.Join(err, h.lock.Release())
+		ctx, cancel := within(5 * time.Second)
+		defer cancel()
+		h.tells.Stop(ctx)
 		if !existed {
-			ctx, cancel := within(5 * time.Second)
-			defer cancel()
 			_ = f.Purge(ctx, time.Now().Add(time.Hour), true) // what is left of it holds nothing
 		}
 		return nil, err
@@ -88,8 +88,7 @@ func begin(o Options) (h *host, err error) {
 	return h, nil
 }
 
-// leastSpace is how much room a session needs to begin, in bytes: for its messages, its
-// inbox and its end.
+// leastSpace is how much room a session needs to begin, in bytes: for its messages, inbox and end.
 const leastSpace = 64 << 20
 
 // checkSpace refuses a session that could not keep what it does.
@@ -98,10 +97,10 @@ func checkSpace(db string) error {
 	if err == nil && free < leastSpace {
 		return &config.Problem{Path: "dbPath", Reason: fmt.Sprintf("is on a disk with %d MiB of room, and a session needs %d: make some", free>>20, leastSpace>>20), Cause: unix.ENOSPC}
 	}
-	return nil // what cannot be asked is tried
+	return nil // if the room is unknown, the session is tried
 }
 
-// claim takes the session's lock, and reads what a former life of it left.
+// claim takes the session's lock, and reads what an earlier life of it left.
 func claim(f folder.Folder, resume bool) (*record, error) {
 	ctx, cancel := within(terminalWait)
 	defer cancel()
@@ -147,7 +146,7 @@ func claim(f folder.Folder, resume bool) (*record, error) {
 	return r, nil
 }
 
-// prepare makes ready everything that has to be there before anything happens.
+// prepare makes everything that must exist before anything happens.
 func (h *host) prepare(f folder.Folder) error {
 	var logErr error
 	h.log, logErr = openLog(h.Config.LogDir, f.ID)
@@ -164,6 +163,9 @@ func (h *host) prepare(f folder.Folder) error {
 	if err != nil {
 		return err
 	}
+	if h.tells, err = notify.StartHelper(h.Notify, h.log.line); err != nil { // before there is any child
+		h.log.line(err.Error())
+	}
 	started := time.Now().UTC()
 	h.log.linef("session=%s pid=%d pgid=%d log=%s started at %s", f.ID, os.Getpid(), unix.Getpgrp(), h.log.path, started.Format("2006-01-02T15:04:05.000Z"))
 	if err := h.post(mark, f); err != nil {
@@ -177,7 +179,7 @@ func (h *host) prepare(f folder.Folder) error {
 		its := folder.ProcessOf(h.guard.PID)
 		h.state.Guardian = &its
 	}
-	unmarked := markPromptDir(h.state) // a finisher goes by it as soon as there is a state
+	unmarked := markPromptDir(h.state) // a finisher relies on the mark as soon as there is a state
 	parts, err := h.lock.Parts(&h.state)
 	if err == nil {
 		err = h.db.Begin(context.Background(), f.ID, f.DB, parts)
@@ -200,8 +202,8 @@ func (h *host) prepare(f folder.Folder) error {
 	return nil
 }
 
-// firstState is the state before anything has happened. What a resumed session has
-// from its former life is kept.
+// firstState is the state before anything has happened. It keeps what a resumed session has from
+// its earlier life.
 func (h *host) firstState(f folder.Folder, mark string, now time.Time) folder.State {
 	c, old := h.Config, h.state
 	s := folder.State{
@@ -221,24 +223,24 @@ func (h *host) firstState(f folder.Folder, mark string, now time.Time) folder.St
 	if s.Inbox == "" {
 		s.Inbox, s.OwnInbox = f.InboxPath(), true
 	}
+	if s.Inbox == old.Inbox {
+		s.Before = old.Before
+	}
 	return s
 }
 
-// post starts the guardian, which finishes the session if this process is killed. What
-// it runs then is fixed here.
+// post starts the guardian, which finishes the session if this process is killed. The command that
+// it then runs is fixed here.
 func (h *host) post(mark string, f folder.Folder) (err error) {
 	h.guard, err = guardian.Post(mark, nil, guardian.Then{
 		Command: []string{"heartbeat-host", FinishCommand, f.Dir(), h.Again.String()},
 		Env:     finisherEnvironment(os.Environ()),
 	})
-	if h.guard != nil {
-		process.Spare(h.guard.PID)
-	}
 	return err
 }
 
-// finisherEnvironment is what a finisher needs of the environment: where its user's and
-// temporary files are. A proxy for the guild would be one that it cannot be reached by.
+// finisherEnvironment is the environment that a finisher needs: where its user's and temporary
+// files are. It has no proxy variables, since the guild cannot be reached through a proxy.
 func finisherEnvironment(environ []string) (env []string) {
 	for _, kv := range environ {
 		name, _, _ := strings.Cut(kv, "=")
@@ -250,8 +252,8 @@ func finisherEnvironment(environ []string) (env []string) {
 	return env
 }
 
-// findClaude looks the client up as a shell in the session's environment would, but in no
-// folder that depends on the session's working directory.
+// findClaude finds the client as a shell in the session's environment would, but in no folder that
+// depends on the session's working directory.
 func findClaude(name string, c *config.Config) (string, error) {
 	list, given := c.Env["PATH"]
 	if !given {
@@ -269,9 +271,9 @@ func findClaude(name string, c *config.Config) (string, error) {
 	return found, nil
 }
 
-// newMark returns what all processes of a session have in their environment. It begins
-// with the session's id: a finisher takes it from the record, which the session's tools
-// may have forged, and must not kill another session by it.
+// newMark returns the mark in the environment of all processes of a session. It begins with the
+// session's ID: a finisher takes the mark from the record, which the session's tools may have
+// forged, and must not kill another session by it.
 func newMark(id string) (string, error) {
 	name, err := machine.RandomName()
 	return id + "." + name, err

@@ -13,16 +13,14 @@ import (
 	"heartbeat/internal/machine"
 )
 
-// conclude keeps what the session came to, frees everything, and brings the report to
-// the guild.
+// conclude commits the session's end, frees everything, and sends the report to the guild.
 func (h *host) conclude() Outcome {
 	h.undrain()
 	hurry := h.asked.next()
 	h.sending.Lock()
-	h.over = true // nobody would answer what comes now
+	h.over = true // nobody would answer later entries
 	h.sending.Unlock()
 	h.closeTools()
-	c := &h.conclusion
 	d, kept := h.decide(hurry)
 	if h.queue != nil {
 		if err := h.queue.Close(); err != nil {
@@ -41,19 +39,18 @@ func (h *host) conclude() Outcome {
 	ctx, cancel := withinUnless(hurry, terminalWait) // the report is kept: others may send it
 	defer cancel()
 	h.endRunning(ctx)
-	delivered := c.deliver(ctx)
+	delivered := h.deliver(ctx)
 	h.tellEnd(hurry, d)
-	left := c.left(hurry)
+	left := h.left(hurry)
 	h.cleanUp(left)
 	return Outcome{Decision: d, Delivered: delivered, Left: left}
 }
 
-// keepEvery is how often the end of a session is tried to be kept.
+// keepEvery is the pause between tries to commit the session's end.
 const keepEvery = time.Second
 
-// decide keeps what the session came to, and with it all messages. While the disk does
-// not take them the host stays, since nobody else has them, and the guild is told
-// nothing: an end that is not kept might be followed by another one.
+// decide commits the session's end with all messages. While the disk does not take them the host stays,
+// since only it has them, and tells the guild nothing: another end might follow one that is not kept.
 func (h *host) decide(hurry <-chan struct{}) (d Decision, kept bool) {
 	for tries := 1; ; tries++ {
 		d, err := h.tryToDecide(tries == 1)
@@ -94,13 +91,13 @@ func (h *host) tryToDecide(show bool) (d Decision, err error) {
 	}
 	past, waiting := "", int64(0)
 	if h.store != nil {
-		if show { // the guild may look for it once it has the report, which says if it cannot
+		if show { // the guild may look for the row once it has the report, which says if the row cannot be written
 			short, cancel := within(showWait)
 			defer cancel()
-			_ = h.store.Show(short) // health has it
+			_ = h.store.Show(short) // Health shows the error
 		}
 		past = h.store.Health().Past
-		waiting, _ = h.db.Waiting(ctx, h.lock.Folder().ID) // which was asked a moment ago
+		waiting, _ = h.db.Waiting(ctx, h.lock.Folder().ID) // Show has just asked the database
 	}
 	h.change(func(s *folder.State) {
 		h.watchLive(s)
@@ -115,8 +112,8 @@ func (h *host) tryToDecide(show bool) (d Decision, err error) {
 	return h.conclusion.keep(ctx, Decide(Facts{State: h.snapshot(), MemoryMax: h.MemoryMax}))
 }
 
-// leave ends the host of a session whose end could not be kept. Its guardian finishes
-// the session once that can be.
+// leave ends the host of a session whose end could not be kept. Its guardian finishes the session
+// once that is possible.
 func (h *host) leave(d Decision) Outcome {
 	h.log.line("the host ends before the session's end could be kept: whoever finishes the session decides it from what is on the disk")
 	if h.guard != nil {
@@ -127,8 +124,8 @@ func (h *host) leave(d Decision) Outcome {
 	return Outcome{Decision: d, Left: true}
 }
 
-// cleanUp leaves nothing but the record. Another process may have the session from
-// then on. If something is left for the guild, the guardian stays and brings it.
+// cleanUp leaves nothing but the record; another process may take the session from then on. If
+// something is left for the guild, the guardian stays and sends it.
 func (h *host) cleanUp(left bool) {
 	h.leaveRecord(left)
 	left = left || h.failure() != nil
@@ -143,9 +140,9 @@ func (h *host) cleanUp(left bool) {
 	_ = h.lock.Release() // the process's end would release it as well
 }
 
-// removePromptDir removes the folder of the system prompt, which the guild made for this
-// session. The record may be forged by the session's tools, so only what the host has marked
-// goes, and one that holds anything else was named by mistake: it stays.
+// removePromptDir removes the folder of the system prompt, which the guild made for this session.
+// The session's tools may have forged the record, so only a folder that the host has marked goes. A
+// folder with other contents was named by mistake and stays.
 func removePromptDir(s folder.State) error {
 	dir := s.SystemPromptTmpDir
 	if there, err := disk.Exists(dir); dir == "" || err == nil && !there {
@@ -166,7 +163,7 @@ func removePromptDir(s folder.State) error {
 	return nil
 }
 
-// removeMarkLast removes a folder. After a kill what is left still has its mark.
+// removeMarkLast removes a folder, its mark last, so that a kill leaves the mark.
 func removeMarkLast(dir, mark string) error {
 	names, err := os.ReadDir(dir)
 	if err != nil {
@@ -174,7 +171,7 @@ func removeMarkLast(dir, mark string) error {
 	}
 	for _, name := range names {
 		if path := filepath.Join(dir, name.Name()); path != mark {
-			if err := os.RemoveAll(path); err != nil { // it follows no links
+			if err := os.RemoveAll(path); err != nil { // RemoveAll follows no links
 				return err
 			}
 		}
@@ -187,7 +184,7 @@ func promptMark(s folder.State) string {
 	return filepath.Join(s.SystemPromptTmpDir, ".heartbeat-"+s.SessionID)
 }
 
-// markPromptDir lets the folder of the system prompt be removed.
+// markPromptDir marks the folder of the system prompt for removal.
 func markPromptDir(s folder.State) error {
 	if info, err := os.Lstat(s.SystemPromptTmpDir); s.SystemPromptTmpDir == "" || err != nil || !info.IsDir() {
 		return nil // there is nothing to remove
@@ -200,7 +197,7 @@ func markPromptDir(s folder.State) error {
 
 // clean removes the temporary files of a session, and the socket of a dead host.
 func clean(f folder.Folder) error {
-	if err := errors.Join(os.RemoveAll(f.TempDir()), disk.Remove(f.SocketPath())); err != nil { // it follows no links
+	if err := errors.Join(os.RemoveAll(f.TempDir()), disk.Remove(f.SocketPath())); err != nil { // follows no links
 		return fmt.Errorf("remove the session's temporary files: %w", err)
 	}
 	return nil

@@ -20,11 +20,11 @@ const (
 	endedLingering = "exit-deadline" // it had finished and did not exit
 )
 
-// Facts are what is known of a session at its end. Its outcome is decided from nothing
-// else, by its host or by who finishes for a dead one.
+// Facts are what is known of a session at its end. Its host, or whoever finishes for a dead one,
+// decides the outcome from nothing else.
 type Facts struct {
 	folder.State
-	// HostDied says that the host was killed, and somebody else finishes.
+	// HostDied says that the host was killed and somebody else finishes.
 	HostDied bool
 	// MemoryMax is the limit of the client's memory in bytes, 0 for none.
 	MemoryMax int64
@@ -34,7 +34,6 @@ func (f Facts) unanswered() int {
 	return f.Entries.Queued + f.Entries.InFlight + f.Entries.DeadLettered + f.Entries.Unread
 }
 
-// answered reports whether every entry was.
 func (f Facts) answered() bool { return f.Entries.Answered > 0 && f.unanswered() == 0 }
 
 // Decision is what a session came to.
@@ -42,13 +41,12 @@ type Decision struct {
 	State folder.Status
 	// Error says why the session is not completed, in one sentence.
 	Error string
-	// Code is the exit status for the report: that of the client, 1 if it had none.
+	// Code is the exit status for the report: the client's, 1 if it had none.
 	Code int
 }
 
-// Decide says what a session came to. A request to cancel counts for more than
-// anything else; then, a session is completed if every entry was answered, whatever
-// became of its processes, and only then.
+// Decide says what a session came to. A request to cancel outranks everything else. Otherwise a
+// session is completed if, and only if, every entry was answered, whatever became of its processes.
 func Decide(f Facts) Decision {
 	d := Decision{Code: f.code()}
 	switch {
@@ -73,8 +71,7 @@ func Decide(f Facts) Decision {
 	return d
 }
 
-// toolless says that the session could not use the tools that it requires, "" if it could,
-// or requires none.
+// toolless says why the session could not use the tools that it requires, "" if it could or requires none.
 func (f Facts) toolless() string {
 	t := f.Tools
 	switch {
@@ -88,7 +85,7 @@ func (f Facts) toolless() string {
 	return ""
 }
 
-// failedCalls says in a sentence how many calls of the guild's tools failed.
+// failedCalls words how many calls of the guild's tools failed.
 func failedCalls(t *folder.Tools) string {
 	some := fmt.Sprintf("%d of %s", t.Failed, words.Count(int(t.Calls), "call", "calls"))
 	switch {
@@ -102,7 +99,7 @@ func failedCalls(t *folder.Tools) string {
 	return fmt.Sprintf("%s of the guild's tools failed, at last %s", some, t.LastError)
 }
 
-// code is the client's exit status, and 1 if it was ended by a signal.
+// code is the client's exit status, 1 if a signal ended it.
 func (f Facts) code() int {
 	switch {
 	case f.Exit != nil:
@@ -120,7 +117,7 @@ func (f Facts) rateLimit() string {
 	return fmt.Sprintf("%s (resets at %s)", f.RateLimit.Detail, f.RateLimit.ResetsAt.UTC().Format(time.RFC3339))
 }
 
-// outOfMemory are the signals by which a client ends that gets no more memory.
+// outOfMemory are the signals that end a client which gets no more memory.
 var outOfMemory = []string{"SIGABRT", "SIGSEGV", "SIGBUS", "SIGTRAP", "SIGILL"}
 
 // failure says why a session failed that nobody ended on purpose.
@@ -143,7 +140,16 @@ func (f Facts) failure() string {
 	case f.Exit.Signal != "":
 		return "claude was ended by " + f.Exit.Signal
 	}
-	return fmt.Sprintf("claude exited with code %d", f.Exit.Code)
+	return fmt.Sprintf("claude exited with code %d", f.Exit.Code) + f.lastWords()
+}
+
+// lastWords returns, after a colon, the last standard error of a client that gave up.
+func (f Facts) lastWords() string {
+	said := strings.TrimSpace(f.Stderr)
+	if said == "" || f.Exit.Code == 0 || f.Result != nil {
+		return ""
+	}
+	return ": " + words.Brief(said[strings.LastIndexByte(said, '\n')+1:])
 }
 
 // with adds what the client's result and the fates of the entries say.
@@ -162,7 +168,7 @@ func (f Facts) with(text string) string {
 	return strings.Join(append(all, f.fates()), "; ")
 }
 
-// fates tells how many entries were not answered, and where they are.
+// fates says how many entries were not answered, and where they are.
 func (f Facts) fates() string {
 	e := f.Entries
 	total := e.Answered + f.unanswered()

@@ -44,6 +44,8 @@ func TestDecide(t *testing.T) {
 		"exit 0, not answered": {Facts{State: folder.State{Facts: folder.Facts{Entries: left}, Outcome: folder.Outcome{Result: fine, Exit: ok}}},
 			Decision{folder.Failed, "claude exited with code 0; 1 of 2 prompts answered, 1 set aside as dead letters", 0}},
 		"exit 1": {Facts{State: folder.State{Facts: folder.Facts{Entries: nothing}, Outcome: folder.Outcome{Exit: one}}}, Decision{folder.Failed, "claude exited with code 1" + dead, 1}},
+		"a flag that it refuses": {Facts{State: folder.State{Facts: folder.Facts{Entries: folder.Entries{Queued: 1}}, Outcome: folder.Outcome{Exit: one, Stderr: "warning: x\nerror: unknown option '--y'\n"}}},
+			Decision{folder.Failed, "claude exited with code 1: error: unknown option '--y'; 0 of 1 prompt answered, 1 waiting", 1}},
 		"a result that is an error": {Facts{State: folder.State{Facts: folder.Facts{Entries: nothing}, Outcome: folder.Outcome{Result: &folder.Result{ResultLine: folder.ResultLine{Subtype: "error_max_turns", IsError: true}}, Exit: one}}},
 			Decision{folder.Failed, "claude exited with code 1; its result is an error (error_max_turns)" + dead, 1}},
 		"an error with a text": {Facts{State: folder.State{Facts: folder.Facts{Entries: nothing}, Outcome: folder.Outcome{Result: &folder.Result{ResultLine: folder.ResultLine{Subtype: "success", IsError: true}}, ErrorText: "API Error:\n529", Exit: one}}},

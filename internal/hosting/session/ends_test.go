@@ -33,7 +33,7 @@ func TestEnds(t *testing.T) {
 		ended  string
 	}{
 		"exit 0 without an answer": {prompt: "exit:0", status: folder.Failed, error: "claude exited with code 0; 0 of 1 prompt answered, 1 set aside as dead letters", ended: "exit"},
-		"exit 3":                   {prompt: "complain:oops exit:3", status: folder.Failed, error: "claude exited with code 3; 0 of 1 prompt answered, 1 set aside as dead letters", ended: "exit"},
+		"exit 3":                   {prompt: "complain:oops exit:3", status: folder.Failed, error: "claude exited with code 3: oops; 0 of 1 prompt answered, 1 set aside as dead letters", ended: "exit"},
 		"killed":                   {prompt: "die", status: folder.Failed, error: "claude was ended by SIGKILL; 0 of 1 prompt answered, 1 set aside as dead letters", ended: "exit"},
 		"a grandchild that stays":  {prompt: "child", status: folder.Completed, ended: "exit"},
 		"rate limit":               {prompt: "limit", status: folder.RateLimited, error: "rate_limit", ended: "exit"},

@@ -1,13 +1,10 @@
 package session
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"slices"
 	"time"
 
 	recovery "heartbeat/recover"
@@ -18,9 +15,7 @@ import (
 	"heartbeat/internal/hosting/attach"
 	"heartbeat/internal/hosting/config"
 	"heartbeat/internal/hosting/folder"
-	"heartbeat/internal/hosting/guild"
 	"heartbeat/internal/hosting/queue"
-	"heartbeat/internal/hosting/stream"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/supervise/client"
 )
@@ -31,14 +26,14 @@ const background = 30 * time.Minute
 // queueOptions are how the session's inbox is opened, by its host or a finisher.
 func queueOptions(f folder.Folder, s folder.State, warn func(string)) queue.Options {
 	return queue.Options{
-		Inbox: s.Inbox, Own: s.OwnInbox, Mark: filepath.Join(f.Dir(), "inbox-mark.json"), Dir: f.TempDir(),
+		Inbox: s.Inbox, Own: s.OwnInbox, Before: s.Before, Dir: f.TempDir(),
 		Settings: settingsOf(s),
 		Cwd:      s.Cwd, Background: background, Warn: warn,
 	}
 }
 
-// settingsOf are what the session's host was started with. It wrote the state itself, so
-// that flags which cannot be read are those of a later release.
+// settingsOf are the settings that the session's host was started with. The host wrote them itself,
+// so unreadable flags are those of a later release.
 func settingsOf(s folder.State) recovery.Settings {
 	all := recovery.Settings{Policy: recovery.Policy(s.OnOrphan), Chosen: true, MaxAttempts: s.MaxAttempts}
 	f := cli.NewFlags("limits")
@@ -58,13 +53,13 @@ func (h *host) openQueue() (err error) {
 		return fmt.Errorf("open the session's inbox: %w", err)
 	}
 	ctx := context.Background()
-	if err := q.Claim(ctx); err != nil {
+	if err := h.claim(ctx, q); err != nil {
 		return fmt.Errorf("take the session's inbox: %w", err)
 	}
 	h.sending.Lock()
 	h.queue = q
 	h.sending.Unlock()
-	h.follow(q.Path())
+	h.tells.Follow(q.Path())
 	if _, _, err := q.Put(ctx, h.promptID(s), h.Config.Prompt); err != nil {
 		return fmt.Errorf("put the prompt into the session's inbox: %w", err)
 	}
@@ -116,8 +111,8 @@ func checkWork(o Options, f folder.Folder) error {
 	return nil
 }
 
-// promptID names the entry of the config's prompt, so that it is appended once. Each
-// life of a session has a prompt of its own.
+// promptID names the entry of the config's prompt, so that it is appended only once. Each life of a
+// session has its own prompt.
 func (h *host) promptID(s folder.State) string {
 	return fmt.Sprintf("%s-%d", s.SessionID, s.HostedAt.UnixMilli())
 }
@@ -128,8 +123,7 @@ type round struct {
 	text    string
 }
 
-// take puts the next entry in flight, as the prompt of the next client. waits is false
-// if there is none.
+// take puts the next entry in flight, as the prompt of the next client. waits is false if there is none.
 func (h *host) take(f from) (r round, waits bool, err error) {
 	ctx, args := context.Background(), h.Config.ClaudeArgs
 	if f.anew {
@@ -168,8 +162,8 @@ func (h *host) exitOf(w *watching) queue.Exit {
 	return x
 }
 
-// settleEntries settles what a client left in flight, and counts the entries. Where that
-// fails for want of room it is tried again at the end.
+// settleEntries settles what a client left in flight, and counts the entries. If there is no room
+// for that, it is tried again at the end.
 func (h *host) settleEntries(x queue.Exit) error {
 	settle := func() error {
 		if err := h.settle(context.Background(), h.queue, x); err != nil {
@@ -184,35 +178,6 @@ func (h *host) settleEntries(x queue.Exit) error {
 	return err
 }
 
-// counted are the numbers of entries, and those that are named. One that was dropped is a dead
-// letter that nobody wanted to see. One whose text was in a file counts as answered if the
-// client has opened that.
-func counted(f queue.Fates, opened []string) (n folder.Entries, each []guild.Entry) {
-	unread := func(file string) bool {
-		return file != "" && !slices.Contains(opened, file) && !slices.Contains(opened, stream.AnyTextFile)
-	}
-	for _, file := range f.Answered.Files {
-		if unread(file) {
-			n.Unread++
-		}
-	}
-	n.Answered, n.Queued, n.InFlight, n.DeadLettered = f.Answered.Count-n.Unread, f.Queued.Count, f.InFlight.Count, f.DeadLettered.Count+f.Dropped.Count
-	for _, g := range []struct {
-		fate string
-		queue.Group
-	}{{"answered", f.Answered}, {"queued", f.Queued}, {"in flight", f.InFlight}, {"dead-lettered", f.DeadLettered}, {"dead-lettered", f.Dropped}} {
-		for _, e := range g.Entries {
-			entry := guild.Entry{ID: cmp.Or(e.ID, e.EntryID), Fate: g.fate, Why: e.Reason, File: e.File}
-			if unread(e.File) {
-				entry.Fate, entry.Why = "unread", "its text was handed over as a file, which no call of a tool opened"
-			}
-			each = append(each, entry)
-		}
-	}
-	return n, each
-}
-
-// send appends an entry to the session's inbox.
 func (h *host) send(ctx context.Context, m inbox.Message) (inbox.Receipt, error) {
 	h.sending.Lock()
 	defer h.sending.Unlock()
@@ -226,14 +191,12 @@ func (h *host) send(ctx context.Context, m inbox.Message) (inbox.Receipt, error)
 	return r, err
 }
 
-// Entries counts a session's entries as they are now, by its inbox. It takes no lock
-// and may be called by any process.
+// Entries counts a session's entries now, by its inbox. It takes no lock, and any process may call it.
 func Entries(f folder.Folder, s folder.State) (folder.Entries, error) {
 	q, err := queue.Open(queueOptions(f, s, nil))
 	if err != nil {
 		return folder.Entries{}, err
 	}
-	fates, err := q.Fates()
-	n, _ := counted(fates, s.Opened)
-	return n, errors.Join(err, q.Close())
+	fates, err := q.Fates(s.Opened)
+	return fates.Entries, errors.Join(err, q.Close())
 }

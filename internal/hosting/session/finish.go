@@ -14,18 +14,17 @@ import (
 	"heartbeat/internal/disk"
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/guild"
-	"heartbeat/internal/hosting/process"
 	"heartbeat/internal/hosting/queue"
 	"heartbeat/internal/hosting/store"
 	"heartbeat/internal/hosting/stream"
 	"heartbeat/internal/hosting/transcript"
 	"heartbeat/internal/hosting/unsent"
 	"heartbeat/internal/machine"
+	"heartbeat/internal/machine/guardian"
 	"heartbeat/internal/words"
 )
 
-// ErrHosted says that a session needs nobody to finish it: its host lives, or somebody
-// else finishes it right now.
+// ErrHosted says that a session needs no finisher: its host lives, or somebody is finishing it.
 var ErrHosted = errors.New("the session's host lives, or somebody finishes it right now")
 
 // ErrUnkept says that the session's end could not be kept.
@@ -34,12 +33,11 @@ var ErrUnkept = errors.New("the session's end cannot be kept yet")
 // ErrFinished says that nothing is left to do for a session.
 var ErrFinished = errors.New("the session is finished")
 
-// Finish does what the dead host of a session left undone: it ends what is left of the
-// session, settles its entries, and reports. For a session that is finished it brings
-// what its guild lacks. dir is the session's folder; once has each call to the guild
-// tried once. The error matches [ErrHosted] or [ErrFinished] if there is nothing to do,
-// and [ErrUnkept] if another attempt may succeed. It may be called at any time, by any
-// number of processes, and after a kill again.
+// Finish does what the dead host of a session left undone: it ends what is left of the session,
+// settles its entries, and reports. For a finished session it sends what its guild lacks. dir is
+// the session's folder; once tries each call to the guild once. The error matches [ErrHosted] or
+// [ErrFinished] if there is nothing to do, and [ErrUnkept] if another attempt may succeed. Any
+// number of processes may call it at any time, also after a kill.
 func Finish(ctx context.Context, dir string, once bool) (Outcome, error) {
 	f := folder.Folder{ID: filepath.Base(dir), DB: filepath.Join(filepath.Dir(filepath.Dir(dir)), "db")}
 	if err := folder.CheckID(f.ID); err != nil || folder.Root(f.DB) != filepath.Dir(dir) {
@@ -104,8 +102,8 @@ func finishLocked(ctx context.Context, lock *folder.Lock, once bool) (Outcome, e
 	return e.finish(ctx)
 }
 
-// lost says that a session had begun whose record is nowhere. One that had not begun needs
-// nobody: its caller knows.
+// lost says that a begun session has no record anywhere. A session that had not begun needs nobody:
+// its caller knows.
 func lost(f folder.Folder) error {
 	aside := store.Damaged(folder.Root(f.DB))
 	begun, err := disk.Exists(f.InboxPath())
@@ -122,7 +120,7 @@ type finisher struct {
 	folder folder.Folder
 }
 
-// bring brings the guild of a finished session what it lacks.
+// bring sends the guild of a finished session what it lacks.
 func (e *finisher) bring(ctx context.Context) (Outcome, error) {
 	s := e.snapshot()
 	e.again = true
@@ -146,7 +144,7 @@ func (e *finisher) finish(ctx context.Context) (o Outcome, err error) {
 	s := e.snapshot()
 	e.log.linef("the session's host is dead: process %d finishes for it", os.Getpid())
 	if isMarkOf(s.Mark, s.SessionID) {
-		if n := process.Sweep(s.Mark); n > 0 {
+		if n := guardian.Kill(s.Mark); n > 0 {
 			e.log.linef("%d processes of the session were killed", n)
 		}
 	}
@@ -162,8 +160,8 @@ func (e *finisher) finish(ctx context.Context) (o Outcome, err error) {
 	return o, nil
 }
 
-// conclude decides what the session came to, unless that was done already, and keeps
-// it: see [conclusion.keep].
+// conclude decides what the session came to, unless that is decided already, and keeps it: see
+// [conclusion.keep].
 func (e *finisher) conclude(ctx context.Context) (d Decision, err error) {
 	s := e.snapshot()
 	r, decided, err := e.box.Report(ctx, s.SessionID)
@@ -193,14 +191,14 @@ func (e *finisher) conclude(ctx context.Context) (d Decision, err error) {
 	return e.keep(ctx, Decide(Facts{State: s, HostDied: s.Ended == ""}))
 }
 
-// show writes the guild's table, which the guild may look at once it has the report, and
-// notes what that lacks.
+// show writes the guild's table, which the guild may read once it has the report, and records what
+// the table lacks.
 func (e *finisher) show(ctx context.Context) {
 	id := e.snapshot().SessionID
 	short, cancel := context.WithTimeout(ctx, showWait)
 	defer cancel()
 	err := showBehind(short, e.db, id, nil)
-	waiting, _ := e.db.Waiting(ctx, id) // which was asked a moment ago
+	waiting, _ := e.db.Waiting(ctx, id) // showBehind has just asked the database
 	e.change(func(s *folder.State) {
 		s.Waiting, s.Store = waiting, ""
 		if err != nil {
@@ -209,8 +207,7 @@ func (e *finisher) show(ctx context.Context) {
 	})
 }
 
-// recount adds up again what the client's messages said: the host noted that now and
-// then only.
+// recount adds up again what the client's messages said: the host recorded that only now and then.
 func (e *finisher) recount(ctx context.Context) error {
 	var t stream.Tally
 	s := e.snapshot()
@@ -221,13 +218,13 @@ func (e *finisher) recount(ctx context.Context) error {
 		}
 		last = max(last, m.N)
 		if m.At.Before(s.HostedAt.Truncate(time.Millisecond)) {
-			continue // of a life before this one
+			continue // from an earlier life
 		}
 		if parsed, ok := stream.Parse(m.Content); ok {
 			t.Add(parsed, m.At)
 		}
 	}
-	if s.Rounds > 1 { // which messages are of which client is not stored
+	if s.Rounds > 1 { // which client a message came from is not stored
 		t.Usage, t.Cost, t.Result, t.SessionID = nil, nil, nil, ""
 	}
 	stored, count, err := e.db.Last(ctx, s.SessionID)
@@ -235,7 +232,7 @@ func (e *finisher) recount(ctx context.Context) error {
 		return err
 	}
 	e.change(func(s *folder.State) {
-		if s.Lost = stored - count + max(s.Messages-last, 0); s.Lost > 0 { // the host had them in memory alone
+		if s.Lost = stored - count + max(s.Messages-last, 0); s.Lost > 0 { // only the host's memory had them
 			addWarning(s, fmt.Sprintf("%s lost", words.Count(int(s.Lost), "message is", "messages are")))
 		}
 		s.Messages = max(s.Messages, last)
@@ -246,14 +243,14 @@ func (e *finisher) recount(ctx context.Context) error {
 	return nil
 }
 
-// settleEntries does for a dead host what it does at its client's end.
+// settleEntries does for a dead host what the host does at its client's end.
 func (e *finisher) settleEntries(ctx context.Context) error {
 	q, err := queue.Open(queueOptions(e.folder, e.snapshot(), e.log.line))
 	if err != nil {
 		return err
 	}
 	var busy inboxclaim.BusyError
-	switch err := q.Claim(ctx); {
+	switch err := e.claim(ctx, q); {
 	case errors.As(err, &busy): // what is in flight now is not this session's
 		e.log.linef("the entries are left to who works on %s now: %v", q.Path(), err)
 		return e.count(q)

@@ -18,8 +18,14 @@ import (
 	"heartbeat/internal/lines"
 )
 
-// followEvery is how often a transcript is read on.
-const followEvery = 100 * time.Millisecond
+const (
+	// followEvery is the pause before a growing transcript is read again; followAtMost is the pause
+	// for one that has not grown for longer. Each look wakes this process.
+	followEvery  = 100 * time.Millisecond
+	followAtMost = time.Second
+	// findEvery is how often to look for new sessions where the system sends no events.
+	findEvery = 5 * time.Second
+)
 
 // follower stores what interactive clients write into their transcripts.
 type follower struct {
@@ -29,8 +35,8 @@ type follower struct {
 	over sync.WaitGroup
 }
 
-// followTranscripts follows the transcript of each session that the inbox tells of,
-// from where it was when that session started.
+// followTranscripts follows the transcript of each session that the inbox names, from where it was
+// when that session started.
 func (h *host) followTranscripts() *follower {
 	f := &follower{h: h, quit: make(chan struct{})}
 	box, err := inbox.Open(h.snapshot().Inbox, inbox.Options{})
@@ -43,40 +49,49 @@ func (h *host) followTranscripts() *follower {
 	return f
 }
 
-// stop returns once everything was read that is there.
+// stop returns once everything present was read.
 func (f *follower) stop() {
 	close(f.quit)
 	f.over.Wait()
 }
 
 func (f *follower) follow() {
-	tick := time.NewTicker(followEvery)
+	pause := followEvery
+	tick := time.NewTimer(pause)
 	defer tick.Stop()
-	read := map[string]int64{} // up to where each transcript was
+	changes := f.box.WatchAll(findEvery)
+	defer func() { _ = changes.Close() }() // nothing is read any more
+	read := map[string]int64{}             // how far each transcript was read
+	f.find(read)
 	for last := false; !last; {
 		select {
 		case <-f.quit:
 			last = true
+			f.find(read)
+		case <-changes.C:
+			f.find(read)
 		case <-tick.C:
 		}
-		f.find(read)
+		pause = min(2*pause, followAtMost)
 		for path, at := range read {
-			read[path] = f.read(path, at, last)
+			if read[path] = f.read(path, at, last); read[path] > at {
+				pause = followEvery
+			}
 		}
+		tick.Reset(pause)
 		if !last && f.h.stalls(time.Now().UTC()) && !f.h.stalled.Swap(true) {
 			f.h.endTerminal()
 		}
 	}
 }
 
-// find looks for sessions that are new.
 func (f *follower) find(read map[string]int64) {
 	v, err := f.box.View()
 	if err != nil {
 		return // another look follows
 	}
 	sessions, err := v.Sessions()
-	_ = v.Close() // it was only read
+	_ = v.Close() // only read
 	if err != nil {
 		return
 	}
@@ -89,14 +104,14 @@ func (f *follower) find(read map[string]int64) {
 	}
 }
 
-// read keeps what a transcript has got since, and returns up to where. A line without its end
-// may still grow, unless this is the last look.
+// read stores the new part of a transcript and returns how far it read. A line without its end may
+// still grow, unless this is the last look.
 func (f *follower) read(path string, at int64, last bool) int64 {
 	file, err := disk.OpenForeign(path, os.O_RDONLY)
 	if err != nil {
 		return at // the client writes it late
 	}
-	defer file.Close() // it was only read
+	defer file.Close() // only read
 	end := file.Info().Size
 	if !last && end > at {
 		end, err = lines.Start(file, end)
@@ -111,7 +126,7 @@ func (f *follower) read(path string, at int64, last bool) int64 {
 	return end
 }
 
-// keep keeps a line of a transcript that is a message.
+// keep stores a line of a transcript that is a message.
 func (f *follower) keep(m stream.Message) {
 	if m.Type != "assistant" && m.Type != "user" && m.Type != "system" {
 		return // the client's own bookkeeping
@@ -128,9 +143,8 @@ func (f *follower) keep(m stream.Message) {
 	})
 }
 
-// lastWord keeps the answer to the last entry as a message if no message has it: a client
-// writes its transcript late, and the launcher may have ended it before. The hook was told
-// what it said.
+// lastWord stores the answer to the last entry as a message if no message has it: a client writes
+// its transcript late, and the launcher may have ended it first. The hook was told the answer.
 func (h *host) lastWord() {
 	s := h.snapshot()
 	r, ok := lastResult(s.Inbox)
@@ -142,7 +156,7 @@ func (h *host) lastWord() {
 		"message": map[string]any{"role": "assistant", "content": []any{map[string]any{"type": "text", "text": r.Reply}}},
 	})
 	if err != nil {
-		return // it has no value that could fail
+		return // no value in it can fail
 	}
 	m, ok := stream.Parse(raw)
 	if !ok {
@@ -163,16 +177,16 @@ func lastResult(path string) (r inbox.Result, ok bool) {
 	if err != nil {
 		return r, false
 	}
-	defer tail.Close() // it was only read
+	defer tail.Close() // only read
 	err = tail.Lines(func(line []byte) { ok = json.Unmarshal(line, &r) == nil })
 	return r, ok && err == nil
 }
 
-// latest is among how many of the last messages an answer is looked for.
+// latest is how many of the last messages may hold an answer.
 const latest = 32
 
-// hasSaid reports whether one of the last messages is this answer. Blanks are left out: the
-// client tells its hooks a text without those around it.
+// hasSaid reports whether one of the last messages is this answer. It ignores blanks: the client
+// trims a text for its hooks.
 func (h *host) hasSaid(reply string) bool {
 	bare := func(text string) string { return strings.Join(strings.Fields(text), "") }
 	o := transcriptOf(h.db, h.lock.Folder(), nil)

@@ -129,12 +129,19 @@ func TestHostDoesNotFinishItself(t *testing.T) {
 	_ = lock.Release() // it locks nothing that has a name
 }
 
-// An entry that another session has in flight by now is not the dead one's to settle.
+// An entry that another session has in flight by now is not the dead one's to settle, and what was
+// answered before the dead one began is none of its own.
 func TestFinisherLeavesOthersEntries(t *testing.T) {
 	t.Parallel()
 	shared := newRig(t, "hang")
 	shared.Inbox = shared.path("shared.jsonl")
+	require.NoError(t, os.WriteFile(shared.Inbox, []byte("first\n"), 0o600))
 	shared.hang()
+	shared.until("the first is answered", func() bool {
+		_, err := os.Lstat(shared.path(".in-flight"))
+		text, _ := os.ReadFile(shared.path(".results.jsonl"))
+		return err == nil && len(text) > 0
+	})
 	r := newRig(t, "hang")
 	s := r.hang()
 	r.slay(s)
@@ -146,6 +153,7 @@ func TestFinisherLeavesOthersEntries(t *testing.T) {
 	_, err = session.Finish(t.Context(), r.folder().Dir(), false)
 	require.NoError(t, err)
 	assert.Equal(t, "failed", r.report()["status"])
+	assert.Zero(t, figure(r.report(), "entries", "answered"))
 	assert.Zero(t, shared.state().Entries.DeadLettered)
 	box, err := inbox.Open(shared.Inbox, inbox.Options{})
 	require.NoError(t, err)

@@ -16,9 +16,9 @@ import (
 	"heartbeat/internal/hosting/transcript"
 	"heartbeat/internal/machine/guardian"
 	"heartbeat/internal/machine/signals"
+	"heartbeat/internal/notify"
 )
 
-// host is the host of one session.
 type host struct {
 	Options
 	conclusion
@@ -32,17 +32,17 @@ type host struct {
 	report  reporter
 	asked   *request
 	drained drain
-	telling *telling
-	stalled atomic.Bool // the session in a terminal is ended because of that
+	tells   notify.Helper // notifies a person, if there is a command for that
+	stalled atomic.Bool   // the session in a terminal is ended because it stalled
 
-	mu    sync.Mutex // taken after that of the record, never before
+	mu    sync.Mutex // taken after the record's mutex, never before
 	tally stream.Tally
-	live  *process.Process // the client that runs, nil between two
+	live  *process.Process // the running client, nil between two
 
 	sending sync.Mutex
 	over    bool // the session takes no more entries
 
-	unsettled func() error // settles what a client left, where that failed
+	unsettled func() error // settles what a client left, if that failed before
 }
 
 // record is the session's state, in memory and on disk, and its log.
@@ -55,7 +55,6 @@ type record struct {
 	err   error // of the last write
 }
 
-// change changes the state and writes it.
 func (r *record) change(f func(s *folder.State)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -63,8 +62,8 @@ func (r *record) change(f func(s *folder.State)) {
 	r.save()
 }
 
-// note changes the state, and writes it if it was not written for a second. What is
-// only noted may be missing after a kill.
+// note changes the state, and writes it if the last write is a second old. A kill may lose what was
+// only noted.
 func (r *record) note(f func(s *folder.State)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -82,14 +81,13 @@ func (r *record) save() {
 	}
 }
 
-// failure is why the state could not be written the last time, nil if it could.
+// failure is the error of the last write of the state, nil for none.
 func (r *record) failure() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.err
 }
 
-// snapshot is the state as it is now.
 func (r *record) snapshot() folder.State {
 	r.mu.Lock()
 	defer r.mu.Unlock()

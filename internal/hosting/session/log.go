@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -15,8 +14,8 @@ import (
 	"heartbeat/internal/words"
 )
 
-// log is the session's log: lines of the host, and raw what the client writes to
-// standard error. It is for people, so nothing depends on it.
+// log is the session's log: lines of the host, and the client's raw standard error. It is for
+// people, so nothing depends on it.
 type log struct {
 	path string
 	mu   sync.Mutex
@@ -24,7 +23,7 @@ type log struct {
 	tail []byte     // the end of the client's standard error
 }
 
-// openLog opens the log of a session for appending. The error says that there is none.
+// openLog opens the log of a session for appending. After an error there is no log.
 func openLog(dir, id string) (*log, error) {
 	l := &log{path: filepath.Join(dir, id+".log")}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -38,7 +37,6 @@ func openLog(dir, id string) (*log, error) {
 	return l, nil
 }
 
-// line adds a line of the host.
 func (l *log) line(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -65,8 +63,7 @@ func (l *log) append(b []byte) {
 	}
 }
 
-// stderr is the end of the client's standard error, at most [folder.MaxStderr]
-// characters.
+// stderr is the end of the client's standard error, at most [folder.MaxStderr] characters.
 func (l *log) stderr() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,56 +79,20 @@ func (l *log) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.file != nil {
-		_ = l.file.Close() // it was only appended to
+		_ = l.file.Close() // only appended to
 		l.file = nil
 	}
 }
 
-// tellWait is how long a host stays, at the session's end, until a person was told of
-// what needs one.
+// tellWait is how long a host stays at the session's end to notify a person.
 const tellWait = 45 * time.Second
 
-// telling has a person told of what happens in the session's inbox. The process that
-// tells is started before this one adopts others.
-type telling struct {
-	helper *notify.Helper      // nil where nobody is told
-	log    atomic.Pointer[log] // nil while there is none
-}
-
-func newTelling(o notify.Options) *telling {
-	t := &telling{}
-	var err error
-	if t.helper, err = notify.StartHelper(o, t.note); err != nil {
-		t.note(err.Error())
-	}
-	return t
-}
-
-func (t *telling) note(text string) {
-	if l := t.log.Load(); l != nil {
-		l.line(text)
-	}
-}
-
-// follow begins to tell of the session's inbox.
-func (h *host) follow(inbox string) {
-	h.telling.log.Store(h.log)
-	h.telling.helper.Follow(inbox)
-}
-
-// stop ends the telling of a session that did not begin.
-func (t *telling) stop() {
-	ctx, cancel := within(time.Second)
-	defer cancel()
-	t.helper.Stop(ctx)
-}
-
-// tellEnd has a person told of what the session left, and of its failure.
+// tellEnd notifies a person of what the session left, and of its failure.
 func (h *host) tellEnd(hurry <-chan struct{}, d Decision) {
 	if d.State == folder.Failed {
-		h.telling.helper.Say(notify.Words{Reason: "session failed", Sentence: "the session " + h.Config.SessionID + " failed: " + d.Error})
+		h.tells.Say(notify.Words{Reason: "session failed", Sentence: "the session " + h.Config.SessionID + " failed: " + d.Error})
 	}
 	ctx, cancel := withinUnless(hurry, tellWait)
 	defer cancel()
-	h.telling.helper.Stop(ctx)
+	h.tells.Stop(ctx)
 }

@@ -15,49 +15,49 @@ type StallAction string
 // The actions.
 const (
 	ReportStall StallAction = "report" // status and report say so
-	CancelStall StallAction = "cancel" // the client is ended too
+	CancelStall StallAction = "cancel" // the client is also ended
 )
 
 // Options say how a session is hosted: see [Defaults].
 type Options struct {
 	Config *config.Config
-	// Claude is the client, a name that is looked up in the PATH or a path; "claude" if empty.
+	// Claude is the client: a path, or a name to look up in PATH; "claude" if empty.
 	Claude string
 	// Hook is the absolute path of heartbeat-stop.
 	Hook string
 	// Inbox is the queue that the session works through, "" for one of its own.
 	Inbox string
-	// Settings say what becomes of entries, and what they may cost.
+	// Settings say what becomes of entries and what they may cost.
 	recovery.Settings
-	// Resume goes on with a session that was hosted before; otherwise its id is refused.
+	// Resume continues a session that was hosted before; otherwise its ID is refused.
 	Resume bool
-	// Grace is how long the client has from SIGTERM to SIGKILL.
+	// Grace is the client's time from SIGTERM to SIGKILL.
 	Grace time.Duration
 	// ExitTimeout is how long the client has to exit after its result.
 	ExitTimeout time.Duration
 	// Timeout is the limit for all rounds together; 0 is none.
 	Timeout time.Duration
-	// Notify says how a person is told of what needs one; without a command nobody is.
+	// Notify says how to notify a person; without a command nobody is notified.
 	Notify notify.Options
-	// Stall is after how long without progress the session counts as stalled; 0 is
-	// never. StallAction is what happens then.
+	// Stall is how long without progress makes a session count as stalled; 0 is never. StallAction
+	// is what happens then.
 	Stall       time.Duration
 	StallAction StallAction
 	// MemoryMax limits the data of each process of the session, in bytes; 0 is no limit.
 	MemoryMax int64
-	// Again is the time between two attempts of a guardian to bring what is left.
+	// Again is the time between a guardian's attempts to send what is left.
 	Again time.Duration
-	// RequireTools says that a session has failed whose calls of the guild's tools all did,
-	// or whose client never asked for them. The config may say so too.
+	// RequireTools fails a session all of whose tool calls to the guild failed, or whose client
+	// never asked for the tools. The config may say so too.
 	RequireTools bool
 	// Beat is the time between two heartbeats to the guild.
 	Beat time.Duration
-	// PTY hosts an interactive session, which waits for AskPatience for somebody who attaches
-	// and answers where it asks something.
+	// PTY hosts an interactive session. When it asks something, it waits AskPatience for somebody
+	// to attach and answer.
 	PTY         bool
 	AskPatience time.Duration
-	// Detached has all that this process prints come to the session's log, without which
-	// there is no session.
+	// Detached says that all output of this process goes to the session's log, without which there
+	// is no session.
 	Detached bool
 	// Started, if set, is called once, when the session is up.
 	Started func(Up) `json:"-"`
@@ -83,12 +83,11 @@ type Up struct {
 // Outcome is what became of a session.
 type Outcome struct {
 	Decision
-	// Delivered says that the guild has the terminal report. If not, the host's database
-	// keeps it, and a file beside the guild's.
+	// Delivered says that the guild has the terminal report. If not, the host's database keeps it,
+	// and a file beside the guild's.
 	Delivered bool
-	// Broken is what kept the host from its work, nil if nothing did.
+	// Broken is what kept the host from its work, nil for nothing.
 	Broken error
-	// Left says that the guild, or its table, lacks something that a later [Finish] may
-	// bring.
+	// Left says that the guild or its table lacks something that a later [Finish] may send.
 	Left bool
 }

@@ -18,8 +18,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// How long the reports may hold the end of a session up. A guild that cannot be
-// reached gets them later.
+// How long the reports may delay the end of a session. An unreachable guild gets them later.
 const (
 	runningWait  = 10 * time.Second // for the running report, once the terminal one is due
 	terminalWait = 90 * time.Second
@@ -32,8 +31,7 @@ type reporter struct {
 	stopped chan struct{}      // closed once there are no more beats
 }
 
-// reportRunning reports that the session runs, and then beats until the end. It does
-// not wait.
+// reportRunning reports that the session runs, and then beats until the end. It does not wait.
 func (h *host) reportRunning() {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := reporter{cancel, make(chan struct{}), make(chan struct{})}
@@ -51,8 +49,8 @@ func (h *host) reportRunning() {
 	}()
 }
 
-// beat tells the guild at intervals that the session lives, until ctx ends, and notes what
-// the guild says to that. A beat that fails is dropped: the next one says the same.
+// beat tells the guild at intervals that the session lives, until ctx ends, and records the guild's
+// answers. A failed beat is dropped: the next one says the same.
 func (h *host) beat(ctx context.Context) {
 	missed, said := false, folder.Status("")
 	for {
@@ -63,7 +61,7 @@ func (h *host) beat(ctx context.Context) {
 		}
 		answer, err := h.guild.Beat(ctx)
 		switch {
-		case ctx.Err() != nil: // a beat that was cut off says nothing of the guild
+		case ctx.Err() != nil: // an interrupted beat says nothing about the guild
 			return
 		case err != nil:
 			if !missed {
@@ -95,18 +93,35 @@ func (h *host) endRunning(ctx context.Context) {
 	<-h.report.stopped
 }
 
-// conclusion is the end of a session: what it came to is kept, then reported. The host
-// does this, or who finishes for a dead one.
+// conclusion is the end of a session, kept first and then reported, by the host or by whoever
+// finishes for a dead one.
 type conclusion struct {
 	*record
 	db    *store.Store
 	box   unsent.Box
 	guild *guild.Client
-	each  []guild.Entry
-	again bool // it was tried before, so that only success is worth a line
+	each  []folder.Entry
+	again bool // not the first try: only success is worth a line
 }
 
-// settle settles what a client left in flight, and notes what became of the entries.
+// claim takes the session's inbox, and records what a given one has counted before it.
+func (c *conclusion) claim(ctx context.Context, q *queue.Queue) error {
+	err := q.Claim(ctx)
+	if s := c.snapshot(); err != nil || s.OwnInbox || s.Before != nil {
+		return err
+	}
+	before, err := q.Begins(ctx)
+	if err == nil {
+		c.change(func(s *folder.State) { s.Before = &before })
+		err = c.failure()
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("note what it has counted before: %w", err), q.Close())
+	}
+	return nil
+}
+
+// settle settles what a client left in flight, and records what became of the entries.
 func (c *conclusion) settle(ctx context.Context, q *queue.Queue, x queue.Exit) error {
 	if _, err := q.Settle(ctx, x); err != nil {
 		return err
@@ -115,20 +130,17 @@ func (c *conclusion) settle(ctx context.Context, q *queue.Queue, x queue.Exit) e
 	return c.count(q)
 }
 
-// count notes what became of the entries so far.
+// count records what became of the entries so far.
 func (c *conclusion) count(q *queue.Queue) error {
-	fates, err := q.Fates()
+	fates, err := q.Fates(c.snapshot().Opened)
 	if err != nil {
 		return fmt.Errorf("count the session's entries: %w", err)
 	}
-	c.change(func(s *folder.State) {
-		s.Entries, c.each = counted(fates, s.Opened)
-	})
+	c.change(func(s *folder.State) { s.Entries, c.each = fates.Entries, fates.Each })
 	return nil
 }
 
-// leaveRecord removes what the session has left beside its record, and takes the host out of
-// that.
+// leaveRecord removes what the session has left beside its record, and removes the host from the record.
 func (c *conclusion) leaveRecord(left bool) {
 	if err := errors.Join(clean(c.lock.Folder()), removePromptDir(c.snapshot())); err != nil {
 		c.warn(err.Error())
@@ -143,8 +155,8 @@ func (c *conclusion) leaveRecord(left bool) {
 	step(stepOver)
 }
 
-// keep commits what the session came to, in its record and as the report that the guild
-// will get. If somebody has kept another end before, that counts.
+// keep commits the session's end, in its record and as the report for the guild. If another end was
+// kept before, that one counts.
 func (c *conclusion) keep(ctx context.Context, d Decision) (Decision, error) {
 	step(stepDecided)
 	c.mu.Lock()
@@ -165,7 +177,7 @@ func (c *conclusion) keep(ctx context.Context, d Decision) (Decision, error) {
 	return d, nil
 }
 
-// noteEnd notes the end that is kept.
+// noteEnd records the end that is kept.
 func noteEnd(s *folder.State, d Decision) {
 	now := time.Now().UTC()
 	s.Status, s.Error, s.EndedAt, s.Client = d.State, d.Error, &now, nil
@@ -189,8 +201,8 @@ func (c *conclusion) deliver(ctx context.Context) (delivered bool) {
 	return err == nil
 }
 
-// left brings the guild's table what it lacks, and reports whether something is left to
-// bring: that, or a report which the guild has not refused.
+// left brings the guild's table up to date, and reports whether something is left to send: rows, or
+// a report that the guild has not refused.
 func (c *conclusion) left(hurry <-chan struct{}) bool {
 	ctx, cancel := withinUnless(hurry, restWait)
 	defer cancel()
@@ -207,12 +219,12 @@ func (c *conclusion) left(hurry <-chan struct{}) bool {
 func runningOf(s folder.State) guild.Running {
 	return guild.Running{
 		SessionID: s.SessionID, StartedAt: s.StartedAt, Provider: s.Provider, Metadata: s.Metadata,
-		Cancel: guild.LocalGroup(s.PGID), Socket: s.Socket, Extra: s.Extra,
+		Cancel: guild.CancelHandle{Kind: "local-pgid", PGID: s.PGID}, Socket: s.Socket, Extra: s.Extra,
 	}
 }
 
-// recordOf is the report of what a session came to, without its transcript.
-func recordOf(s folder.State, d Decision, each []guild.Entry) *guild.Record {
+// recordOf is the report of a session's end, without its transcript.
+func recordOf(s folder.State, d Decision, each []folder.Entry) *guild.Record {
 	r := &guild.Record{
 		SessionID: s.SessionID, Status: d.State, ExitCode: d.Code, Error: d.Error,
 		Output: s.Output, ProviderSessionID: s.ProviderSessionID, Ended: s.Ended, Extra: s.Extra,
@@ -279,7 +291,7 @@ func tallied(s *folder.State, t *stream.Tally) {
 		s.Result, s.ErrorText = t.Result, t.ErrorText
 	}
 	if t.RateLimit != nil && (s.RateLimit == nil || s.RateLimit.ResetsAt == nil) {
-		limit := *t.RateLimit // of which more may be known later
+		limit := *t.RateLimit // more may become known of it
 		s.RateLimit = &limit
 	}
 }

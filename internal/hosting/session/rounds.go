@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"heartbeat/internal/claude"
@@ -14,16 +13,16 @@ import (
 	"heartbeat/internal/hosting/process"
 	"heartbeat/internal/hosting/proxy"
 	"heartbeat/internal/machine/guardian"
+	"heartbeat/internal/supervise/terminal"
 	"heartbeat/internal/words"
 )
 
-// mostStopped is how many rounds in a row may end at a limit without an answer: six
-// entries that run away are enough.
+// mostStopped is how many rounds in a row may end at a limit without an answer: six runaway entries
+// are enough.
 const mostStopped = maxRestarts
 
-// rounds runs one client after another while entries wait. Each goes on with the
-// conversation of the one before it, unless that has reached a limit. The error is the
-// host's own, not the client's.
+// rounds runs one client after another while entries wait. Each continues the conversation of the
+// one before, unless that has reached a limit. The error is the host's own, not the client's.
 func (h *host) rounds() error {
 	deadline := time.Time{}
 	if h.Timeout > 0 {
@@ -79,7 +78,7 @@ func (h *host) rounds() error {
 	return nil
 }
 
-// orderly reports whether a client ended as one does that goes on.
+// orderly reports whether a client ended so that another may continue.
 func orderly(w *watching, s folder.State, before int) bool {
 	exited := w.reason == endedLingering || w.reason == "" && s.Exit.Code == 0
 	return exited && s.Result != nil && !s.Result.IsError && repliedTo(s) > before
@@ -88,7 +87,7 @@ func orderly(w *watching, s folder.State, before int) bool {
 // repliedTo is how many entries have got a reply.
 func repliedTo(s folder.State) int { return s.Entries.Answered + s.Entries.Unread }
 
-// limitOf says in words which limit ended a client, "" for none.
+// limitOf words the limit that ended a client, "" for none.
 func (h *host) limitOf(w *watching) (string, error) {
 	switch w.reason {
 	case "", endedLingering, endedByLimit:
@@ -102,14 +101,14 @@ func (h *host) limitOf(w *watching) (string, error) {
 	return limit, err
 }
 
-// from is the conversation that a client goes on with.
+// from is the conversation that a client continues.
 type from struct {
 	resume string
 	anew   bool // none, whatever the arguments say
 }
 
-// conversation is the one that the next client goes on with, after one that reached a limit
-// or, if that is empty, did not.
+// conversation is what the next client continues. limit is the limit that the last one reached, ""
+// for none.
 func (h *host) conversation(limit string) (f from, err error) {
 	if f.anew = limit != ""; !f.anew {
 		f.resume, err = h.queue.Resumable(context.Background())
@@ -117,8 +116,8 @@ func (h *host) conversation(limit string) (f from, err error) {
 	return f, err
 }
 
-// goesOn reports whether another client has work. If none has, no more entries are taken:
-// nobody would answer them.
+// goesOn reports whether another client has work. If not, no more entries are taken: nobody would
+// answer them.
 func (h *host) goesOn(deadline time.Time) (bool, error) {
 	h.sending.Lock()
 	defer h.sending.Unlock()
@@ -138,14 +137,17 @@ func (h *host) goesOn(deadline time.Time) (bool, error) {
 	return goesOn, err
 }
 
-// start starts the client of a round.
 func (h *host) start(r round, n int) (*process.Process, error) {
 	s := h.snapshot()
 	env := guardian.Marked(proxy.Environment(h.queue.Environ(environment(os.Environ(), h.Config.Env))), s.Mark)
-	p, err := process.Start(process.Options{
+	o := process.Options{
 		Path: h.claude, Command: r.command, Dir: h.Config.Cwd,
 		Env: env, Mark: s.Mark, Stdin: []byte(r.text), Stderr: h.log, MemoryMax: h.MemoryMax,
-	})
+	}
+	if h.guard != nil {
+		o.Spare = h.guard.PID
+	}
+	p, err := process.Start(o)
 	if err != nil {
 		//lint:ignore ST1005 guilds know this sentence
 		return nil, fmt.Errorf("Failed to spawn claude: %w", err)
@@ -181,29 +183,24 @@ func (h *host) up(s folder.State) {
 	step(stepUp)
 }
 
-// printing is the client's arguments with those by which it has the guild's tools and prints
-// its messages.
+// printing adds the arguments by which the client has the guild's tools and prints its messages.
 func (h *host) printing(args []string) []string {
 	return slices.Concat(args, []string{
 		"--mcp-config", h.mcpConfig(), "--strict-mcp-config", "--print", "--output-format", "stream-json", "--verbose",
 	})
 }
 
-// environment is the host's without the identity of a session around it, overlaid with
-// that of the config.
+// environment is the host's environment without the identity of a session around it, overlaid with
+// the config's.
 func environment(environ []string, given map[string]string) []string {
-	env := slices.DeleteFunc(claude.WithoutIdentity(environ), func(kv string) bool {
-		name, _, _ := strings.Cut(kv, "=")
-		_, replaced := given[name]
-		return replaced
-	})
+	env := claude.WithoutIdentity(environ)
 	for name, value := range given {
-		env = append(env, name+"="+value)
+		env = terminal.SetVariable(env, name+"="+value)
 	}
 	return env
 }
 
-// bury notes how a client ended, once nothing of it is left.
+// bury records how a client ended, once nothing of it is left.
 func (h *host) bury(p *process.Process, w *watching) {
 	<-p.Ended()
 	if killed := p.EndRest(); killed > 0 {

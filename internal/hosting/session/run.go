@@ -1,6 +1,6 @@
-// Package session is the life of one hosted session: it runs the client round after
-// round on the session's inbox, watches it, ends it when it has to, and reports what
-// became of it. [Finish] does the last part of that for a session whose host is dead.
+// Package session is the life of one hosted session: it runs the client round after round on the
+// session's inbox, watches it, ends it when it has to, and reports the result. [Finish] does the
+// last part for a session whose host is dead.
 package session
 
 import (
@@ -12,32 +12,23 @@ import (
 	"golang.org/x/sys/unix"
 
 	"heartbeat/internal/hosting/folder"
-	"heartbeat/internal/hosting/process"
 	"heartbeat/internal/hosting/store"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/machine/signals"
 )
 
-// Run hosts a session until its end, and reports it. The error says why it could not
-// even begin, a *config.Problem if the caller can mend that; then nothing is left
-// behind, and nothing was reported. From then on this process must start no others that
-// it waits for itself: see [process.Adopt].
+// Run hosts a session until its end, and reports it. The error says why it could not begin, as a
+// *config.Problem if the caller can fix that; then nothing is left behind and nothing was reported.
 func Run(o Options) (Outcome, error) {
 	if o.PTY && o.MemoryMax > 0 {
 		return Outcome{}, errors.New("host a session in a terminal: --memory-max works with sessions that print, and not with --pty")
-	}
-	t := newTelling(o.Notify)
-	if !o.PTY { // the launcher reaps by itself
-		process.Adopt()
 	}
 	taken := signals.Take()
 	defer taken.Stop()
 	h, err := begin(o)
 	if err != nil {
-		t.stop()
 		return Outcome{}, err
 	}
-	h.telling = t
 	h.signals = taken
 	return h.run(), nil
 }
@@ -67,7 +58,7 @@ func (h *host) run() Outcome {
 	return outcome
 }
 
-// heedSignals takes signals for requests to cancel.
+// heedSignals turns signals into requests to cancel.
 func (h *host) heedSignals(ended <-chan struct{}) {
 	for _, come := range []<-chan struct{}{h.signals.First(), h.signals.Second()} {
 		select {
@@ -87,7 +78,7 @@ func (h *host) heedSignals(ended <-chan struct{}) {
 	}
 }
 
-// cancelNow is cancel for who sends no signal, by which the launcher would know.
+// cancelNow is cancel for callers that sent no signal: the launcher in a terminal needs one.
 func (h *host) cancelNow(by string, grace time.Duration) {
 	h.cancel(by, grace)
 	if h.PTY {
@@ -95,7 +86,7 @@ func (h *host) cancelNow(by string, grace time.Duration) {
 	}
 }
 
-// cancel asks for the session's end, and notes who did.
+// cancel asks for the session's end, and records who did.
 func (h *host) cancel(by string, grace time.Duration) {
 	h.asked.make(by, grace)
 	h.noteCancel(by, grace)
@@ -115,8 +106,8 @@ func withinUnless(hurry <-chan struct{}, limit time.Duration) (context.Context, 
 	return ctx, cancel
 }
 
-// The steps of a session's life, in their order. What is on disk before each of them
-// is all that a finisher has if the host is killed there.
+// The steps of a session's life, in order. A finisher has only what is on disk before the step at
+// which the host was killed.
 const (
 	stepClaimed  = "claimed"  // it holds the folder's lock
 	stepGuarded  = "guarded"  // its guardian is posted
@@ -129,9 +120,9 @@ const (
 	stepMessage  = "message"  // a message is stored
 	stepResult   = "result"   // the client has printed its result
 	stepEnded    = "ended"    // the client has ended
-	stepSettled  = "settled"  // its entries are
-	stepDecided  = "decided"  // what it came to is known to nobody else
-	stepKept     = "kept"     // record and terminal report say so, in one commit
+	stepSettled  = "settled"  // its entries are settled
+	stepDecided  = "decided"  // only the host knows the result
+	stepKept     = "kept"     // record and terminal report have the result, in one commit
 	stepReported = "reported" // the guild has it, and the database knows
 	stepCleaned  = "cleaned"  // no temporary file is left
 	stepOver     = "over"     // the record says that nothing is left to do
@@ -149,8 +140,7 @@ func step(name string) {
 // pausedError says that nothing is delivered from the session's inbox until a time.
 type pausedError struct{ error }
 
-// Passes reports whether what an error of [Run] says will be over without anybody's
-// help, so that the session can be started later.
+// Passes reports whether an error of [Run] goes away by itself, so that the session can be started later.
 func Passes(err error) bool {
 	var paused *pausedError
 	return errors.As(err, &paused) || machine.Passes(err) || store.Passes(err)

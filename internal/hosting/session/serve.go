@@ -15,8 +15,8 @@ import (
 	"heartbeat/internal/hosting/transcript"
 )
 
-// showWait bounds how long the guild's table may hold the report of the session up,
-// restWait and closeWait how long it and who asks something may the end of the host.
+// showWait bounds how long writing the guild's table may delay the report. restWait and closeWait
+// bound how long that and open requests may delay the host's end.
 const (
 	showWait  = 2 * time.Second
 	restWait  = 10 * time.Second
@@ -61,7 +61,7 @@ func (h *host) serveTools() (err error) {
 	return nil
 }
 
-// closeTools ends the proxy. What the client did with the tools until then stays noted.
+// closeTools ends the proxy. The record keeps what the client did with the tools.
 func (h *host) closeTools() {
 	if h.proxy == nil {
 		return
@@ -108,7 +108,7 @@ func (b backend) Send(ctx context.Context, m inbox.Message) (inbox.Receipt, erro
 	return b.h.send(ctx, m)
 }
 
-// watchLive fills in what the state file has only now and then.
+// watchLive fills in what the record gets only now and then.
 func (h *host) watchLive(s *folder.State) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

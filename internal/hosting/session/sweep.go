@@ -24,13 +24,13 @@ type Drained struct {
 // DrainOptions say what to drain.
 type DrainOptions struct {
 	DB       string
-	GuildURL string // for sessions whose own guild is not known
-	Refused  bool   // reports too that the guild refused before
+	GuildURL string // for sessions whose own guild is unknown
+	Refused  bool   // include reports that the guild refused before
 }
 
-// Drain finishes the sessions beside a database whose hosts are dead, stores the
-// messages that an older release has left, sends the reports, and brings the guild's table
-// what it lacks. The error joins what went wrong; the rest was done.
+// Drain finishes the sessions of dead hosts beside a database, stores the messages that an older
+// release has left, sends the reports, and brings the guild's table up to date. The error joins
+// what went wrong; the rest was done.
 func Drain(ctx context.Context, o DrainOptions) (d Drained, err error) {
 	var said error
 	db := store.In(folder.Root(o.DB), "", func(text string) { said = errors.Join(said, errors.New(text)) })
@@ -38,7 +38,7 @@ func Drain(ctx context.Context, o DrainOptions) (d Drained, err error) {
 	mendErr := db.Mend(ctx)
 	folders, err := folder.Beside(o.DB)
 	err = errors.Join(mendErr, said, err)
-	views, _ := folder.Views(folders) // what cannot be read has not begun, or somebody removes it
+	views, _ := folder.Views(folders) // an unreadable session has not begun, or somebody is removing it
 	guilds := map[string]string{}
 	for _, v := range views {
 		if ctx.Err() != nil {
@@ -73,8 +73,8 @@ func Drain(ctx context.Context, o DrainOptions) (d Drained, err error) {
 	return d, errors.Join(err, drainErr, showBehind(ctx, db, "", hasHost))
 }
 
-// showBehind brings the guild's table what it lacks of the sessions that are not busy, or of
-// that one alone if an id is given.
+// showBehind brings the guild's table up to date for the sessions that are not busy, or only for
+// session id if that is not "".
 func showBehind(ctx context.Context, db *store.Store, id string, busy func(string) bool) (problems error) {
 	behind, problems := db.Behind(ctx, id)
 	for _, s := range behind {
@@ -85,8 +85,8 @@ func showBehind(ctx context.Context, db *store.Store, id string, busy func(strin
 	return problems
 }
 
-// sweepOthers finishes the sessions of dead hosts beside this one's database, and
-// sends what others could not. It is done beside the session, and ends with it.
+// sweepOthers finishes the sessions of dead hosts beside this one's database, and sends what others
+// could not. It runs beside the session and ends with it.
 func (h *host) sweepOthers(ctx context.Context) {
 	d, err := Drain(ctx, DrainOptions{DB: h.lock.Folder().DB, GuildURL: h.Config.GuildToolURL})
 	if err != nil && ctx.Err() == nil && !errors.Is(err, unsent.ErrDraining) {
@@ -100,14 +100,13 @@ func (h *host) sweepOthers(ctx context.Context) {
 	}
 }
 
-// guardFor is how long a guardian brings what is left. Where it is longer, the next
-// host beside the database does.
+// guardFor is how long a guardian tries to send what is left. After that, the next host beside the
+// database does.
 const guardFor = 7 * 24 * time.Hour
 
-// FinishAll is what a guardian does after its host's death: [Finish], and again until
-// nothing is left that could be brought to the guild. args are what follows
-// [FinishCommand]: the session's folder, the time between two attempts, and, for another
-// attempt than the first one, when that was. It returns the exit status.
+// FinishAll is what a guardian does after its host's death: [Finish], repeated until nothing is
+// left to send to the guild. args are what follows [FinishCommand]: the session's folder, the time
+// between two attempts and, after the first attempt, its time. It returns the exit status.
 func FinishAll(args []string) int {
 	if err := finishAll(args); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -133,7 +132,7 @@ func finishAll(args []string) error {
 	}
 	o, err := Finish(context.Background(), args[0], true)
 	if isUnfinished(o, err) && time.Since(time.Unix(first, 0)) < guardFor {
-		// A process that has done nothing yet is a small one to wait in.
+		// A fresh process needs little memory to wait in.
 		command := []string{os.Args[0], FinishCommand, args[0], args[1], strconv.FormatInt(first, 10)}
 		return syscall.Exec("/proc/self/exe", command, os.Environ())
 	}
@@ -143,8 +142,8 @@ func finishAll(args []string) error {
 	return err
 }
 
-// isUnfinished reports whether another attempt may do more. A host that could not write its
-// record, on a full disk, still stands there as it ends.
+// isUnfinished reports whether another attempt may do more. A host that could not write its record,
+// on a full disk, is still named there as it ends.
 func isUnfinished(o Outcome, err error) bool {
 	return o.Left || errors.Is(err, ErrUnkept) || errors.Is(err, ErrHosted) || Passes(err)
 }

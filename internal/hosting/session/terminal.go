@@ -15,15 +15,15 @@ import (
 	"heartbeat/internal/supervise/terminal"
 )
 
-// The screen of a session that nobody sees, and what the launcher is told beside it.
+// The screen of a session that nobody sees, and the launcher's settings for it.
 const (
 	rows, columns = 50, 200
 	startTimeout  = time.Minute
 	maxRestarts   = 5
 )
 
-// inTerminal works through the inbox with interactive sessions, as the launcher does,
-// and follows what their clients write into their transcripts.
+// inTerminal works through the inbox with interactive sessions, as the launcher does, and stores
+// what their clients write into their transcripts.
 func (h *host) inTerminal() error {
 	resume := ""
 	if h.Resume {
@@ -64,7 +64,7 @@ func (h *host) inTerminal() error {
 	return nil
 }
 
-// spentInTerminal notes what the sessions cost: no result line of the client's says it.
+// spentInTerminal records what the sessions cost: no result line says it.
 func spentInTerminal(s *folder.State, p price.Price) {
 	if p.Dollars && s.CostUSD == nil {
 		usd := p.USD()
@@ -72,7 +72,7 @@ func spentInTerminal(s *folder.State, p price.Price) {
 	}
 }
 
-// managed is the work as the launcher takes it. The guardian is this host's.
+// managed returns the launcher's options for the work. The guardian is this host's.
 func (h *host) managed(resume string) supervise.Options {
 	s := h.snapshot()
 	command := slices.Concat([]string{h.claude, queue.KickOff}, h.Config.ClaudeArgs, []string{"--mcp-config", h.mcpConfig(), "--strict-mcp-config"})
@@ -93,8 +93,7 @@ func (h *host) managed(resume string) supervise.Options {
 	}
 }
 
-// startedInTerminal notes the process of a session, and tells guild and caller of the
-// first one.
+// startedInTerminal records the process of a session, and tells guild and caller of the first one.
 func (h *host) startedInTerminal(pid int) {
 	step(stepStarted)
 	its := folder.ProcessOf(pid)
@@ -110,6 +109,5 @@ func (h *host) startedInTerminal(pid int) {
 	}
 }
 
-// endTerminal has the launcher end its session as a signal does, for a reason that is
-// none.
+// endTerminal makes the launcher end its session, by a signal, for a reason that is not a signal.
 func (h *host) endTerminal() { _ = syscall.Kill(os.Getpid(), syscall.SIGTERM) }

@@ -14,18 +14,17 @@ import (
 // byWarm is who ends a session warm.
 const byWarm = "heartbeat-host cancel --warm"
 
-// drain is a session's warm end: no entry is delivered any more, and the one in flight has
-// some time to be answered.
+// drain is a session's warm end: delivery stops, and the entry in flight has some time to be answered.
 type drain struct {
 	begun chan struct{} // closed with the first request
 	asked atomic.Bool
 
-	mu  sync.Mutex  // of who asks
+	mu  sync.Mutex  // serializes requests
 	end *time.Timer // when the client is ended all the same
 }
 
-// cancelWarm has nothing more delivered. Without an entry in flight the client ends by
-// itself; one that does not within most is cancelled.
+// cancelWarm stops delivery. A client without an entry in flight then ends by itself; one that does
+// not within most is cancelled.
 func (h *host) cancelWarm(ctx context.Context, most, grace time.Duration) error {
 	h.drained.mu.Lock()
 	defer h.drained.mu.Unlock()
@@ -57,7 +56,7 @@ func (h *host) cancelWarm(ctx context.Context, most, grace time.Duration) error 
 	return nil
 }
 
-// undrain calls the end of a warm cancel off: the client has ended.
+// undrain stops the timer of a warm cancel: the client has ended.
 func (h *host) undrain() {
 	h.drained.mu.Lock()
 	defer h.drained.mu.Unlock()
@@ -66,7 +65,7 @@ func (h *host) undrain() {
 	}
 }
 
-// noteCancel notes who ended the session.
+// noteCancel records who ended the session.
 func (h *host) noteCancel(by string, grace time.Duration) {
 	h.change(func(s *folder.State) {
 		if s.Cancel == nil && s.EndedAt == nil {
@@ -75,13 +74,11 @@ func (h *host) noteCancel(by string, grace time.Duration) {
 	})
 }
 
-// request is the request to end the session, which may come at any time, from anybody,
-// more than once.
+// request is the request to end the session. It may come at any time, from anybody, more than once.
 type request struct {
 	mu    sync.Mutex
 	by    string
-	at    time.Time
-	grace time.Duration
+	kill  time.Time     // when the client is killed
 	made  chan struct{} // closed by the first one
 	again chan struct{} // gets the others
 }
@@ -94,13 +91,14 @@ func newRequest() *request {
 func (r *request) make(by string, grace time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	kill := time.Now().Add(grace)
 	if r.by == "" {
-		r.by, r.at, r.grace = by, time.Now(), grace
+		r.by, r.kill = by, kill
 		close(r.made)
 		return
 	}
-	if left := time.Until(r.at.Add(r.grace)); grace < left {
-		r.grace = time.Since(r.at) + grace
+	if kill.Before(r.kill) {
+		r.kill = kill
 	}
 	select {
 	case r.again <- struct{}{}:
@@ -108,7 +106,7 @@ func (r *request) make(by string, grace time.Duration) {
 	}
 }
 
-// isMade reports whether there was one.
+// isMade reports whether there was a request.
 func (r *request) isMade() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -119,7 +117,7 @@ func (r *request) isMade() bool {
 func (r *request) left() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return max(0, time.Until(r.at.Add(r.grace)))
+	return max(0, time.Until(r.kill))
 }
 
 // next is closed by, or gets, the next request, whether or not there was one before.

@@ -14,28 +14,27 @@ import (
 	"heartbeat/internal/words"
 )
 
-// watching is a client under watch: its messages are stored, and it is ended when it
-// has to be.
+// watching is a client under watch: its messages are stored, and it is ended when it has to be.
 type watching struct {
 	h      *host
 	p      *process.Process
 	reason string // why the host ended it, "" if it did not
 	after  time.Duration
 
-	read     chan struct{} // closed once the client's output is at its end
+	read     chan struct{} // closed once all of the client's output was read
 	idle     chan bool     // at each line: whether the client has nothing left to do
 	tools    folder.Tools
-	began    bool           // there was a message from beyond the client's start
+	began    bool           // there was a message beyond the client's start
 	answered bool           // the model answered something
-	answers  time.Time      // since when it does
-	failure  *inbox.Failure // of the API, that the last answer is
+	answers  time.Time      // when the model first answered
+	failure  *inbox.Failure // the API error that the last answer is, nil for none
 	done     bool           // the last turn has its result
-	tasks    int            // that run in the background
-	over     *queue.Over    // the limit that it was ended by
+	tasks    int            // how many run in the background
+	over     *queue.Over    // the limit that ended it
 }
 
-// lookEvery is how often progress is looked at that makes no noise, toolsWait how long a
-// client that answers may take to ask for its tools.
+// lookEvery is how often to look for progress that prints nothing. toolsWait is how long a client
+// that answers may take to ask for its tools.
 const (
 	lookEvery = time.Second
 	toolsWait = 10 * time.Second
@@ -77,14 +76,14 @@ func (h *host) watch(p *process.Process, deadline time.Time) *watching {
 	}
 }
 
-// guardTime ends a client whose entry has reached its limit of time.
+// guardTime ends a client whose entry has reached its time limit.
 func (w *watching) guardTime() {
 	if w.over != nil {
 		return
 	}
 	over, err := w.h.queue.OverTime()
 	if err != nil || over == nil {
-		return // what cannot be read now can be at the next look
+		return // the next look may succeed
 	}
 	w.over = over
 	w.h.log.line("the entry in flight has reached its limit: " + over.Figures)
@@ -164,7 +163,7 @@ func (w *watching) learn(m stream.Message) {
 	}
 }
 
-// learnSystem keeps whether the client goes on after a result: it waits for tasks in the
+// learnSystem keeps whether the client continues after a result: it waits for tasks in the
 // background, and each one that ends begins another turn.
 func (w *watching) learnSystem(m stream.Message) {
 	switch m.Subtype {
@@ -180,7 +179,7 @@ func (w *watching) learnSystem(m stream.Message) {
 	}
 }
 
-// heard notes a message as progress. The first one and a result are written at once.
+// heard records a message as progress. The first one and a result are written at once.
 func (w *watching) heard(m stream.Message) {
 	now := time.Now().UTC()
 	keep := w.h.note
@@ -198,7 +197,7 @@ func (w *watching) heard(m stream.Message) {
 	}
 }
 
-// look notices progress of tool calls, and that there was none for too long.
+// look notices progress of tool calls, and the lack of any progress for too long.
 func (w *watching) look() {
 	h := w.h
 	stats := h.proxy.Stats()
@@ -222,8 +221,7 @@ func (w *watching) look() {
 	}
 }
 
-// stalls says that the session makes no progress, if it makes none, and reports whether it
-// is to be ended for that.
+// stalls warns if the session makes no progress, and reports whether to end it for that.
 func (h *host) stalls(now time.Time) bool {
 	s := h.snapshot()
 	if h.Stall <= 0 || s.LastProgressAt == nil || now.Sub(*s.LastProgressAt) < h.Stall {
@@ -236,7 +234,7 @@ func (h *host) stalls(now time.Time) bool {
 	return h.StallAction == CancelStall
 }
 
-// openCall names the call of a tool that the client waits for.
+// openCall names the tool call that the client waits for.
 func (h *host) openCall(now time.Time) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -20,9 +20,9 @@ import (
 	"heartbeat/internal/lines"
 )
 
-// rescue copies what can be read of another database, unless the new one has it: the rows of
-// a session or, with "", all that is known of sessions and their reports, and the messages of
-// those whose guild may not have their end. unread says what cannot be read.
+// rescue copies whatever is readable of another database and missing in the new one: the rows of a
+// session or, with "", all records and reports, and the messages of sessions whose guild may lack
+// their end. unread says what cannot be read.
 func rescue(ctx context.Context, from, into *sql.DB, session string) (unread, err error) {
 	err = transaction(ctx, into, func(tx *sql.Tx) error {
 		rows := func(table, where, order string, args ...any) error {
@@ -49,7 +49,7 @@ func rescue(ctx context.Context, from, into *sql.DB, session string) (unread, er
 	return unread, err
 }
 
-// copyRows copies rows from the first on and, where a damaged one ends that, from the last on.
+// copyRows copies rows from the first on and, if a damaged one ends that, from the last on.
 func copyRows(ctx context.Context, from *sql.DB, tx *sql.Tx, table, where, order string, args ...any) (damage, err error) {
 	for _, direction := range []string{"", " DESC"} {
 		met := eachRow(ctx, from, func(rows *sql.Rows) error {
@@ -72,7 +72,7 @@ func copyRows(ctx context.Context, from *sql.DB, tx *sql.Tx, table, where, order
 	return damage, nil
 }
 
-// replace has another database take the place of a damaged one, with what can be read of it.
+// replace puts another database in place of a damaged one, with what can be read of that.
 func (s *Store) replace(ctx context.Context) error {
 	aside, err := s.setAside(ctx)
 	if err != nil || aside == "" {
@@ -85,7 +85,7 @@ func (s *Store) replace(ctx context.Context) error {
 	from, err := sql.Open("sqlite", (&url.URL{Scheme: "file", OmitHost: true, Path: aside, RawQuery: "mode=ro"}).String())
 	var unread error
 	if err == nil {
-		defer from.Close() // it was only read
+		defer from.Close() // only read
 		unread, err = rescue(ctx, from, into, "")
 	}
 	said := fmt.Sprintf("%s was damaged and is %s now: another database takes its place, with what could be read of it", s.path, aside)
@@ -96,8 +96,8 @@ func (s *Store) replace(ctx context.Context) error {
 	return nil
 }
 
-// Mend has a database replaced in which records or reports are damaged, as whoever works on
-// a session does by what it reads.
+// Mend replaces a database in which records or reports are damaged. Whoever works on a session does
+// the same when it meets damage.
 func (s *Store) Mend(ctx context.Context) error {
 	err := s.rows(ctx, func(*sql.Rows) error { return nil }, `SELECT content FROM states UNION ALL SELECT head FROM reports`)
 	if isDamaged(err) {
@@ -106,17 +106,16 @@ func (s *Store) Mend(ctx context.Context) error {
 	return err
 }
 
-// Damaged is where a damaged database of a folder was put last, "" for none.
+// Damaged is the last damaged database of a folder that was set aside, "" for none.
 func Damaged(dir string) string {
-	all, _ := filepath.Glob(filepath.Join(dir, Name+".damaged-*Z")) // the pattern is a good one
+	all, _ := filepath.Glob(filepath.Join(dir, Name+".damaged-*Z")) // the pattern is valid
 	if len(all) == 0 {
 		return ""
 	}
 	return all[len(all)-1]
 }
 
-// setAside renames a damaged database, and returns its new path; "" if somebody else has done
-// so.
+// setAside renames a damaged database and returns its new path; "" if somebody else has renamed it.
 func (s *Store) setAside(ctx context.Context) (aside string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,8 +139,7 @@ func (s *Store) setAside(ctx context.Context) (aside string, err error) {
 // isBusy reports whether the database only waited for another program.
 func isBusy(err error) bool { return is(err, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) }
 
-// Passes reports whether what an error of the database says will be over without anybody's
-// help: others had it, or its disk had no room.
+// Passes reports whether a database error goes away by itself: others had it, or its disk had no room.
 func Passes(err error) bool { return isBusy(err) || is(err, sqlite3.SQLITE_FULL) }
 
 func isDamaged(err error) bool { return is(err, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) }
@@ -165,9 +163,9 @@ func is(err error, codes ...int) bool {
 // maxSpooled is the longest line of a spool, in bytes: a message of 64 MiB and what is around it.
 const maxSpooled = 64<<20 + 4<<10
 
-// Adopt takes a session over whose messages an older release has kept: in the guild's
-// database, where they stay as well, and in the session's spool those that are not there. It
-// may be called again after any error or kill.
+// Adopt takes over a session whose messages an older release has kept: those in the guild's
+// database, where they also stay, and the rest from the session's spool. It may be called again
+// after any error or kill.
 func (s *Store) Adopt(ctx context.Context, session, guildDB, spool string) error {
 	return s.write(ctx, func(tx *sql.Tx) error {
 		last, err := adoptFrom(ctx, tx, session, guildDB)
@@ -187,7 +185,7 @@ func adoptFrom(ctx context.Context, tx *sql.Tx, session, guildDB string) (last i
 	pool, err := connectGuild(ctx, guildDB, "ro")
 	var tables []string
 	if err == nil {
-		defer pool.Close() // it was only read
+		defer pool.Close() // only read
 		tables, err = texts(ctx, pool, `SELECT name FROM sqlite_master WHERE type = 'table' AND name = ?`, "heartbeat_messages")
 	}
 	if err == nil && len(tables) > 0 {
@@ -205,8 +203,8 @@ func adoptFrom(ctx context.Context, tx *sql.Tx, session, guildDB string) (last i
 	return last, nil
 }
 
-// adoptSpool copies the messages of a spool: its first line says whose it is, and each
-// other one is a message. What a kill has torn is left out.
+// adoptSpool copies the messages of a spool. Its first line names the session; each other line is a
+// message. A line torn by a kill is left out.
 func adoptSpool(tx *sql.Tx, session, spool string) error {
 	f, err := disk.OpenRead(spool)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -215,7 +213,7 @@ func adoptSpool(tx *sql.Tx, session, spool string) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close() // it was only read
+	defer f.Close() // only read
 	var failed error
 	err = lines.EachHead(maxSpooled, false, io.NewSectionReader(f, 0, f.Info().Size), 0, func(start, _ int64, line []byte, whole bool) bool {
 		if start == 0 {

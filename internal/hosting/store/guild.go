@@ -34,7 +34,7 @@ func (s *Store) Show(ctx context.Context, session, guildDB string) error {
 	if showErr != nil {
 		showErr = fmt.Errorf("%s: %w", guildDB, showErr)
 	}
-	if showErr != nil && !is(showErr, sqlite3.SQLITE_TOOBIG) { // which no other attempt changes
+	if showErr != nil && !is(showErr, sqlite3.SQLITE_TOOBIG) { // no other attempt changes that
 		return showErr
 	}
 	return errors.Join(showErr, s.write(ctx, func(tx *sql.Tx) error {
@@ -109,21 +109,21 @@ func connectGuild(ctx context.Context, path, mode string) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	pool.SetMaxOpenConns(1) // which has what was set
+	pool.SetMaxOpenConns(1) // this connection has the settings
 	if err := pool.PingContext(ctx); err != nil {
 		return nil, errors.Join(err, pool.Close())
 	}
 	return pool, nil
 }
 
-// Rows returns the ids of the sessions whose conversation is in the table of a guild's
-// database, which begin with a text: in order, the first ten.
+// Rows returns the IDs, beginning with prefix, of sessions with a conversation in the guild's
+// table: the first ten, in order.
 func Rows(ctx context.Context, guildDB, prefix string) ([]string, error) {
 	return inTable(ctx, guildDB, `SELECT id FROM books_animator_transcripts WHERE id >= ?1 AND id < ?1 || char(1114111) ORDER BY id LIMIT 10`, prefix)
 }
 
-// Row returns the messages of the conversation that the table of a guild's database has of
-// a session, which need not have been hosted here.
+// Row returns the messages of a session's conversation in the guild's table. The session need not
+// have been hosted here.
 func Row(ctx context.Context, guildDB, session string) ([]json.RawMessage, error) {
 	found, err := inTable(ctx, guildDB, `SELECT content FROM books_animator_transcripts WHERE id = ?`, session)
 	var row struct{ Messages []json.RawMessage }
@@ -135,12 +135,11 @@ func Row(ctx context.Context, guildDB, session string) ([]json.RawMessage, error
 	return row.Messages, err
 }
 
-// inTable returns what a query of one column has. There is nothing in a database without
-// the guild's table.
+// inTable returns the results of a query of one column, none for a database without the guild's table.
 func inTable(ctx context.Context, path, query, arg string) (all []string, err error) {
 	pool, err := connectGuild(ctx, path, "ro")
 	if err == nil {
-		defer pool.Close() // it was only read
+		defer pool.Close() // only read
 		all, err = texts(ctx, pool, `SELECT name FROM sqlite_master WHERE type = 'table' AND name = ?`, "books_animator_transcripts")
 	}
 	if err == nil && len(all) > 0 {
@@ -168,21 +167,30 @@ func texts(ctx context.Context, in querier, query string, args ...any) (all []st
 // Session is a session and its guild's database.
 type Session struct{ ID, GuildDB string }
 
-// Behind returns the sessions whose row in their guild's table lacks messages, or that
-// one alone if an id is given.
-func (s *Store) Behind(ctx context.Context, id string) (all []Session, err error) {
+// Behind returns the sessions whose row in their guild's table lacks messages, or only the session
+// id if it is not "".
+func (s *Store) Behind(ctx context.Context, id string) ([]Session, error) {
+	return s.sessions(ctx, `(?1 = '' OR session = ?1) AND EXISTS
+(SELECT 1 FROM messages WHERE messages.session = sessions.session AND n > shown AND type IN ('assistant', 'user'))`, id)
+}
+
+// Begins returns the sessions with messages whose IDs begin with prefix: the first ten, in order.
+func (s *Store) Begins(ctx context.Context, prefix string) ([]Session, error) {
+	return s.sessions(ctx, `session >= ?1 AND session < ?1 || char(1114111) AND EXISTS
+(SELECT 1 FROM messages WHERE messages.session = sessions.session) ORDER BY session LIMIT 10`, prefix)
+}
+
+func (s *Store) sessions(ctx context.Context, where, arg string) (all []Session, err error) {
 	err = s.rows(ctx, func(rows *sql.Rows) error {
 		var one Session
 		err := rows.Scan(&one.ID, &one.GuildDB)
 		all = append(all, one)
 		return err
-	}, `SELECT session, guilddb FROM sessions WHERE (?1 = '' OR session = ?1) AND EXISTS
-(SELECT 1 FROM messages WHERE messages.session = sessions.session AND n > shown AND type IN ('assistant', 'user'))`, id)
+	}, `SELECT session, guilddb FROM sessions WHERE `+where, arg)
 	return all, err
 }
 
-// Waiting is how many messages of a session's conversation its row in the guild's table
-// lacks.
+// Waiting is how many messages of a session's conversation its row in the guild's table lacks.
 func (s *Store) Waiting(ctx context.Context, session string) (n int64, err error) {
 	err = s.read(ctx, func(pool *sql.DB) error {
 		return pool.QueryRowContext(ctx, `SELECT count(*) FROM sessions JOIN messages USING (session)

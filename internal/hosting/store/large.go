@@ -16,17 +16,16 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// large is from which size on, in bytes, a text is not held more often than it must be. The
-// driver wants a text as a Go string, of which it makes a copy for SQLite, which makes a
-// record of that: three times the text. [putLarge] reads it into memory of SQLite's, and the
-// record is the only copy.
+// large is from which size on, in bytes, copies of a text are avoided. The driver takes a Go
+// string, copies it for SQLite, and SQLite makes a record of the copy: three times the text.
+// [putLarge] reads the text into SQLite's memory, and the record is the only copy.
 const large = 8 << 20
 
-// errDriver says that the driver has no connection of SQLite where it is looked for. A text
-// has to be written in the ordinary way then.
+// errDriver says that the driver hides no SQLite connection where it is expected. The text must
+// then be written in the ordinary way.
 var errDriver = errors.New("the driver of the database is not the one that is known")
 
-// sqliteError is what SQLite says, as the driver's own error does.
+// sqliteError is SQLite's error, like the driver's own.
 type sqliteError struct {
 	text string
 	code int
@@ -41,7 +40,7 @@ type handle struct {
 	db  uintptr
 }
 
-// putLarge runs a statement whose parameters are a text of that size and an id.
+// putLarge runs a statement whose parameters are a text of that size and an ID.
 func putLarge(ctx context.Context, pool *sql.DB, statement string, from io.Reader, size int64, id string) error {
 	conn, err := pool.Conn(ctx)
 	if err != nil {
@@ -73,9 +72,9 @@ func putLarge(ctx context.Context, pool *sql.DB, statement string, from io.Reade
 	})
 }
 
-// exec runs a statement to its end, which the context may bring early.
+// exec runs a statement to its end, or until ctx is done.
 func (h *handle) exec(ctx context.Context, statement string, text uintptr, size int64, id string) error {
-	var own [2]uintptr // the statement and the id, which end in a NUL
+	var own [2]uintptr // the statement and the ID, which end in a NUL
 	for i, s := range []string{statement, id} {
 		p, err := h.room(int64(len(s)) + 1)
 		if err != nil {
@@ -119,7 +118,7 @@ func (h *handle) exec(ctx context.Context, statement string, text uintptr, size 
 	return h.check(rc)
 }
 
-// room is memory of SQLite's. It is none of Go's, and does not move.
+// room is SQLite's memory. Go does not manage it, and it does not move.
 func (h *handle) room(n int64) (uintptr, error) {
 	p := sqlite3.Xsqlite3_malloc64(h.tls, uint64(max(n, 1)))
 	if p == 0 {
@@ -128,8 +127,8 @@ func (h *handle) room(n int64) (uintptr, error) {
 	return p, nil
 }
 
-// giveBack gives what was freed of a text, or of its record, back to the system. The
-// driver's allocator keeps what was freed last for the next one of about that size.
+// giveBack returns the freed memory of a text, or of its record, to the system. The driver's
+// allocator keeps freed memory for the next block of about that size.
 func (h *handle) giveBack(size int64) {
 	p, err := h.room(size)
 	if err != nil {

@@ -22,8 +22,8 @@ type Message struct {
 // atLayout is how times are written, in UTC: it sorts as text.
 const atLayout = "2006-01-02T15:04:05.000Z"
 
-// Hold has the row of a guild wait, which takes twice its size, until the caller lets go of a
-// message that is large. A large row that is being written is not waited for.
+// Hold delays writes of a guild's row, which take twice its size, until the caller releases a large
+// message with letGo. It does not wait for a large row that is being written.
 func (s *Store) Hold(size int) (letGo func()) {
 	if size < large || !s.large.TryLock() {
 		return func() {}
@@ -31,11 +31,11 @@ func (s *Store) Hold(size int) (letGo func()) {
 	return s.large.Unlock
 }
 
-// piece is how much of a message is in one row, in bytes: the driver and SQLite hold a text
-// three times while it is written.
+// piece is how much of a message is in one row, in bytes: the driver and SQLite hold a text three
+// times while it is written.
 const piece = 4 << 20
 
-// Append adds messages in one transaction. Those that are there already stay.
+// Append adds messages in one transaction. Existing ones stay.
 func (s *Store) Append(ctx context.Context, session string, batch []Message) error {
 	return s.commit(ctx, true, func(tx *sql.Tx) error {
 		for _, m := range batch {
@@ -57,8 +57,7 @@ func insert(tx *sql.Tx, session string, n int64, at, kind, content string) error
 	return err
 }
 
-// Last is the highest number of a session's messages, 0 if there are none, and Count
-// how many there are.
+// Last returns the highest number of a session's messages, 0 for none, and their count.
 func (s *Store) Last(ctx context.Context, session string) (last, count int64, err error) {
 	err = s.read(ctx, func(pool *sql.DB) error {
 		return pool.QueryRowContext(ctx, `SELECT coalesce(max(n), 0), count(*) FROM messages WHERE session = ?`, session).Scan(&last, &count)
@@ -71,7 +70,7 @@ func (s *Store) At(ctx context.Context, session string, from int64) (m Message, 
 	return s.pick(ctx, session, from, `session = ?1 AND n >= ?2`)
 }
 
-// pick returns the first of the messages that are so.
+// pick returns the first message that the condition so selects.
 func (s *Store) pick(ctx context.Context, session string, from int64, so string) (m Message, found bool, err error) {
 	at, more := "", 0
 	var content []byte
@@ -98,9 +97,8 @@ FROM messages WHERE `+so+` ORDER BY n LIMIT 1`, session, from).Scan(&m.N, &at, &
 	return m, true, s.fail(err)
 }
 
-// Conversation is the JSON array of the assistant's and the user's messages up to a
-// number, as the client spelled them, and how many they are. A few of them at a time are in
-// memory, or a piece of one.
+// Conversation is the JSON array of the assistant's and the user's messages up to number last, as the
+// client spelled them, with their count. Only a few messages, or a piece of one, are in memory at a time.
 func (s *Store) Conversation(ctx context.Context, session string, last int64) (count, size int64, open func() io.Reader, err error) {
 	err = s.rows(ctx, func(rows *sql.Rows) error { return rows.Scan(&count, &size) }, `WITH shown AS
 (SELECT n, content FROM messages WHERE session = ?1 AND n <= ?2 AND type IN ('assistant', 'user'))
@@ -116,9 +114,9 @@ type conversation struct {
 	s        *Store
 	session  string
 	last     int64
-	n, piece int64 // what was read last
+	n, piece int64 // read last
 	between  string
-	text     bytes.Buffer // what is read next
+	text     bytes.Buffer // to be read next
 	over     bool
 }
 
@@ -167,6 +165,5 @@ ORDER BY n, piece`, c.session, c.n, c.piece, c.last)
 	return err
 }
 
-// asText is b as a string, without a copy: a message may have many megabytes, and
-// nobody changes it.
+// asText is b as a string without a copy: a message may have many megabytes, and nobody changes it.
 func asText(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

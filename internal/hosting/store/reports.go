@@ -12,7 +12,7 @@ import (
 	"heartbeat/internal/disk"
 )
 
-// Kind is which report a report is.
+// Kind is the kind of a report.
 type Kind string
 
 // The reports that are kept until the guild has them.
@@ -24,7 +24,7 @@ const (
 // What became of a report.
 const (
 	Waiting = "waiting"
-	Refused = "refused" // with HTTP 4xx: it is sent again only if somebody asks for it
+	Refused = "refused" // with HTTP 4xx: sent again only on request
 	Sent    = "sent"
 )
 
@@ -36,7 +36,7 @@ type Report struct {
 	Session string
 	Kind    Kind
 	At      time.Time
-	Guild   string // the guild's address; empty if it is not known
+	Guild   string // the guild's address; empty if unknown
 	Status  string // of a record
 	Error   string
 	Head    string // the report as JSON, without its transcript
@@ -44,16 +44,15 @@ type Report struct {
 
 	State  string
 	Code   int       // the HTTP status with which it was refused
-	Reason string    // why it was not taken, or the status that the guild took in place of its own
+	Reason string    // why it was not taken, or the status that the guild took instead
 	Tried  time.Time // the last time
 	File   bool      // it was written to a file
 }
 
 const reportColumns = "session, kind, at, guild, status, error, head, last, state, code, reason, tried, file"
 
-// Decide keeps a session's report, unless there is one of its kind: then that one
-// stays. It returns the one that counts. If that is r, the parts of the session's record
-// are those given from then on.
+// Decide keeps a session's report, unless one of its kind exists: then that one stays. It returns
+// the report that counts. Only if that is r, parts replace those of the session's record.
 func (s *Store) Decide(ctx context.Context, r Report, parts Parts) (Report, error) {
 	counts := r
 	err := s.write(ctx, func(tx *sql.Tx) error {
@@ -85,8 +84,8 @@ func (s *Store) Report(ctx context.Context, session string, kind Kind) (r Report
 	return r, found, err
 }
 
-// Unsent returns the reports that no guild has yet, running reports first, each by its
-// age, and without their heads.
+// Unsent returns the reports that no guild has yet, running reports first, then by age, without
+// their heads.
 func (s *Store) Unsent(ctx context.Context) (all []Report, err error) {
 	err = s.rows(ctx, func(rows *sql.Rows) error {
 		r, err := scan(rows)
@@ -96,8 +95,8 @@ func (s *Store) Unsent(ctx context.Context) (all []Report, err error) {
 	return all, err
 }
 
-// Fared notes what became of a report. A running report that nobody took goes once the
-// session's record was sent: it is of no use any more.
+// Fared records what became of a report. A running report that nobody took is deleted once the
+// session's record was sent: it is useless then.
 func (s *Store) Fared(ctx context.Context, r Report) error {
 	return s.write(ctx, func(tx *sql.Tx) error {
 		_, err := tx.Exec(`UPDATE reports SET state = ?, code = ?, reason = ?, tried = ?, file = ? WHERE session = ? AND kind = ?`,
@@ -117,8 +116,7 @@ func scan(row interface{ Scan(...any) error }) (r Report, err error) {
 	return r, err
 }
 
-// Body is the report as the guild gets it, with its head if that is not empty, or else
-// the report's own.
+// Body is the report as the guild gets it, with the given head, or the report's own if head is empty.
 func (s *Store) Body(ctx context.Context, r Report, head string) (size int64, open func() io.Reader, err error) {
 	if head == "" {
 		head = r.Head
@@ -136,12 +134,12 @@ func (s *Store) Body(ctx context.Context, r Report, head string) (size int64, op
 	}, err
 }
 
-// Parts are those of a session's record, by their names: config, facts and outcome. Each is
-// a JSON object, and a row.
+// Parts are the parts of a session's record by name: config, facts and outcome. Each is a JSON
+// object, and a row.
 type Parts map[string]string
 
-// Begin notes a session with its record and which guild's database has its row, and
-// forgets the reports of a former life of the session.
+// Begin records a session, its record and the guild database with its row, and forgets the reports
+// of an earlier life of the session.
 func (s *Store) Begin(ctx context.Context, session, guildDB string, parts Parts) error {
 	return s.write(ctx, func(tx *sql.Tx) error {
 		_, err := tx.Exec(`INSERT INTO sessions (session, guilddb) VALUES (?, ?) ON CONFLICT (session) DO UPDATE SET guilddb = excluded.guilddb`, session, guildDB)
@@ -152,9 +150,8 @@ func (s *Store) Begin(ctx context.Context, session, guildDB string, parts Parts)
 	})
 }
 
-// Put replaces parts of a session's record, and returns how many it has now: another
-// database may have taken the place of that with the others. What is not lasting is no
-// costly commit, so that each fact can be kept.
+// Put replaces parts of a session's record and returns how many it has now: another database may have
+// replaced the one with the others. Unless lasting, the commit is cheap, so that each fact can be kept.
 func (s *Store) Put(ctx context.Context, session string, parts Parts, lasting bool) (have int, err error) {
 	err = s.commit(ctx, !lasting, func(tx *sql.Tx) error {
 		if err := put(tx, session, parts); err != nil {
@@ -186,7 +183,7 @@ func (s *Store) Parts(ctx context.Context, session string) (Parts, error) {
 	return parts, err
 }
 
-// Forget removes a session's record, and its reports that were sent. Its messages stay.
+// Forget removes a session's record and its sent reports. Its messages stay.
 func (s *Store) Forget(ctx context.Context, session string) error {
 	if there, err := disk.Exists(s.path); err != nil || !there {
 		return err

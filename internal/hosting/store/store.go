@@ -1,11 +1,10 @@
-// Package store is the database in which the host keeps its sessions: what is known of
-// them, their messages, and the reports that the guild has to get. It lies in the host's own folder beside
-// the guild's database, and everything that the guild is told or finds in a table of
-// its own is made from it.
+// Package store is the database in which the host keeps its sessions: their records, messages, and
+// reports to the guild. It lies in the host's own folder beside the guild's database. Everything
+// that the guild is told, or finds in a table of its own, is made from it.
 //
-// What decides something survives a power loss once it is committed; a message and a fact
-// survive a kill, and a power loss a little later. What the database itself does not survive, such as
-// damage, is set aside under another name, and another database takes its place.
+// A commit that decides something survives a power loss at once. A message or fact survives a kill
+// at once, and a power loss a little later. A damaged database is set aside under another name, and
+// another takes its place.
 package store
 
 import (
@@ -24,17 +23,17 @@ import (
 	"heartbeat/internal/disk"
 )
 
-// Name is what the database is called in its folder.
+// Name is the database's name in its folder.
 const Name = "host.db"
 
-// ErrNewer says that a newer release made the database, which this one does not touch.
+// ErrNewer says that a newer release made the database. This one does not touch it.
 var ErrNewer = errors.New("a newer release made this database: use that one")
 
 // busyTimeout is how long a statement waits for another program's transaction.
 const busyTimeout = 5 * time.Second
 
-// Store is the database, opened when it is first needed, and again where it was removed
-// or replaced. It is safe for concurrent use.
+// Store is the database. It is opened at its first use, and again if it was removed or replaced. It
+// is safe for concurrent use.
 type Store struct {
 	path    string
 	session string
@@ -42,15 +41,14 @@ type Store struct {
 
 	mu    sync.Mutex
 	pool  *sql.DB    // nil until it is opened
-	quick *sql.DB    // the same, and its commits are synced with the next one of pool
-	large sync.Mutex // held by who has a large text in memory
+	quick *sql.DB    // the same database; its commits are synced with the next one of pool
+	large sync.Mutex // held while a large text is in memory
 	file  disk.Info
-	last  disk.Info // what was opened last, or could not be
+	last  disk.Info // opened last, or could not be
 }
 
-// In is the database in a folder, which must exist. The rows of session, if there is
-// one, go along if the file is removed or replaced while it is in use. log is told of
-// that; it may be nil.
+// In is the database in a folder, which must exist. The rows of session, unless "", are copied if
+// the file is removed or replaced while in use. log, unless nil, is told of that.
 func In(dir, session string, log func(string)) *Store {
 	if log == nil {
 		log = func(string) {}
@@ -58,17 +56,17 @@ func In(dir, session string, log func(string)) *Store {
 	return &Store{path: filepath.Join(dir, Name), session: session, log: log}
 }
 
-// Tell has log told from now on what [In] had another one told.
+// Tell replaces the log given to [In].
 func (s *Store) Tell(log func(string)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.log = log
 }
 
-// Path is where the database is.
+// Path is the database's path.
 func (s *Store) Path() string { return s.path }
 
-// Close closes the database. It is opened again by whatever is done next.
+// Close closes the database. The next use opens it again.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,8 +78,8 @@ func (s *Store) Close() error {
 	return err
 }
 
-// read does something with a database that is there. Without one there is nothing to read.
-// Who holds the lock of a session has a damaged one replaced first.
+// read calls f with an existing database; without one there is nothing to read. For the holder of a
+// session's lock it first replaces a damaged one.
 func (s *Store) read(ctx context.Context, f func(*sql.DB) error) error {
 	err := s.look(ctx, f)
 	if isDamaged(err) && s.session != "" && s.replace(ctx) == nil {
@@ -103,8 +101,8 @@ func (s *Store) look(ctx context.Context, f func(*sql.DB) error) error {
 	return s.fail(err)
 }
 
-// readAlone is read where a full disk has no room for what several users of the database
-// share. why says so, and is returned where others may have it open.
+// readAlone is read for a full disk without room for what users of the database share. It returns
+// why if others may have it open.
 func (s *Store) readAlone(f func(*sql.DB) error, why error) error {
 	if wal, err := disk.StatName(s.path + "-wal"); err == nil && wal.Size > 0 {
 		return why
@@ -113,11 +111,11 @@ func (s *Store) readAlone(f func(*sql.DB) error, why error) error {
 	if err != nil {
 		return err
 	}
-	defer pool.Close() // it was only read
+	defer pool.Close() // only read
 	return f(pool)
 }
 
-// rows calls scan for each row that a query has.
+// rows calls scan for each row of a query.
 func (s *Store) rows(ctx context.Context, scan func(*sql.Rows) error, query string, args ...any) error {
 	return s.read(ctx, func(pool *sql.DB) error { return eachRow(ctx, pool, scan, query, args...) })
 }
@@ -127,13 +125,13 @@ type querier interface {
 	QueryContext(context.Context, string, ...any) (*sql.Rows, error)
 }
 
-// eachRow is rows in one of them.
+// eachRow is rows for any querier.
 func eachRow(ctx context.Context, in querier, scan func(*sql.Rows) error, query string, args ...any) error {
 	rows, err := in.QueryContext(ctx, query, args...)
 	if err != nil {
 		return err
 	}
-	defer rows.Close() // it was only read
+	defer rows.Close() // only read
 	for rows.Next() {
 		if err := scan(rows); err != nil {
 			return err
@@ -142,16 +140,16 @@ func eachRow(ctx context.Context, in querier, scan func(*sql.Rows) error, query 
 	return rows.Err()
 }
 
-// TestOnlyPages, when set, says how many pages the database may have: a full disk.
+// TestOnlyPages, when set, bounds the database's pages, as a full disk does.
 var TestOnlyPages func() int
 
-// write does something in one transaction. A damaged database is set aside first.
+// write runs f in one transaction. It sets a damaged database aside first.
 func (s *Store) write(ctx context.Context, f func(*sql.Tx) error) error {
 	return s.commit(ctx, false, f)
 }
 
-// commit is write, or quickly for what survives a kill, but a power loss only once something
-// was written after it.
+// commit is write or, with quickly, a cheaper transaction that survives a kill but survives a power
+// loss only once another write follows.
 func (s *Store) commit(ctx context.Context, quickly bool, f func(*sql.Tx) error) error {
 	for again := false; ; again = true {
 		pool, quick, err := s.open(ctx, true)
@@ -226,7 +224,7 @@ func (s *Store) open(ctx context.Context, create bool) (full, quick *sql.DB, err
 	return s.pool, s.quick, nil
 }
 
-// makeFile makes a missing file, which SQLite would do with a wider mode.
+// makeFile makes a missing file. SQLite would give it a wider mode.
 func makeFile(path string) error {
 	there, err := disk.Exists(path)
 	if err != nil || there {
@@ -265,8 +263,8 @@ func moved(path string, was disk.Info) bool {
 	return err != nil || now.Dev != was.Dev || now.Ino != was.Ino
 }
 
-// connect opens the file and makes what is missing in it. Several processes may do so
-// at once, and then SQLite does not wait by itself.
+// connect opens the file and makes missing tables. Several processes may do so at once, and then
+// SQLite does not wait by itself.
 func connect(ctx context.Context, path, sync string) (*sql.DB, error) {
 	name := (&url.URL{Scheme: "file", OmitHost: true, Path: path}).String()
 	pool, err := sql.Open("sqlite", fmt.Sprintf("%s?mode=rw&_txlock=immediate&_pragma=busy_timeout(%d)&_pragma=synchronous(%s)",
@@ -305,7 +303,6 @@ func prepare(ctx context.Context, pool *sql.DB) error {
 	})
 }
 
-// version is that of the schema.
 const version = 3
 
 const schema = `

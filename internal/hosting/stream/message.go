@@ -19,10 +19,10 @@ import (
 type Message struct {
 	Type      string // "assistant", "user", "result", "system", ...; empty if the line has none
 	Subtype   string
-	SessionID string // the client's own id of the session; empty if the line has none
+	SessionID string // the client's own ID of the session; empty if the line has none
 
-	// Raw is the object on one line without blanks between its parts and without a
-	// newline, otherwise as the client spelled it, in valid UTF-8.
+	// Raw is the object on one line, without blanks between its parts and without a newline,
+	// otherwise as the client spelled it, in valid UTF-8.
 	Raw json.RawMessage
 }
 
@@ -38,11 +38,11 @@ const (
 	SubtypeLost = "lost" // there was no room for the message
 )
 
-// InTranscript reports whether messages of a type are part of the conversation, which is
-// all that the guild's own transcript has.
+// InTranscript reports whether messages of a type belong to the conversation, which is all that the
+// guild's own transcript has.
 func InTranscript(kind string) bool { return kind == "assistant" || kind == "user" }
 
-// StandIn is a message in the place of one of that many bytes.
+// StandIn is a message that replaces one of that many bytes.
 func StandIn(subtype string, bytes int64) Message {
 	return Message{
 		Type: TypeHost, Subtype: subtype,
@@ -50,8 +50,8 @@ func StandIn(subtype string, bytes int64) Message {
 	}
 }
 
-// Parse makes a message of one JSON object, and reports whether it is one. The message keeps
-// raw, from which blanks are taken out.
+// Parse makes a message of one JSON object, and reports whether raw is one. The message keeps raw,
+// from which blanks are removed.
 func Parse(raw []byte) (Message, bool) {
 	if !utf8.Valid(raw) {
 		raw = bytes.ToValidUTF8(raw, []byte("\uFFFD"))
@@ -73,8 +73,8 @@ func Parse(raw []byte) (Message, bool) {
 	return m, true
 }
 
-// Answer is what an assistant message says about itself: the model that it is from, and the
-// name and the text of the error of the API that it stands for, "" for none.
+// Answer returns what an assistant message says about itself: its model, and the name and text of
+// the API error that it stands for, "" for none.
 func (m Message) Answer() (model, failure, text string) {
 	line := valueOf(m.Raw)
 	message := line.Get("message")
@@ -84,14 +84,14 @@ func (m Message) Answer() (model, failure, text string) {
 	return short(message.Get("model")), strings.Clone(failure), text
 }
 
-// compact takes the blanks between the parts of valid JSON out, in place.
+// compact removes the blanks between the parts of valid JSON, in place.
 func compact(b []byte) []byte {
 	kept, quoted := 0, false
 	for i := 0; i < len(b); i++ {
 		c := b[i]
 		switch {
 		case quoted && c == '\\':
-			b[kept], b[kept+1] = c, b[i+1] // what is escaped ends no string
+			b[kept], b[kept+1] = c, b[i+1] // an escaped character ends no string
 			i, kept = i+1, kept+2
 			continue
 		case c == '"':
@@ -105,42 +105,41 @@ func compact(b []byte) []byte {
 	return b[:kept]
 }
 
-// valueOf is b as a value, without a copy: a message may have many megabytes, and nobody
-// changes it.
+// valueOf is b as a value without a copy: a message may have many megabytes, and nobody changes it.
 func valueOf(b []byte) flat.Value { return flat.Value(unsafe.String(unsafe.SliceData(b), len(b))) }
 
-// maxShort is the longest name or id that is believed, in bytes of JSON.
+// maxShort is the longest accepted name or ID, in bytes of JSON.
 const maxShort = 512
 
-// short is the string that a value spells, or nothing if it is no short string.
+// short is the string that a value spells, "" if it is no short string.
 func short(v flat.Value) string {
 	if len(v) > maxShort {
 		return ""
 	}
-	return strings.Clone(v.Text()) // it does not keep the whole message
+	return strings.Clone(v.Text()) // does not keep the whole message
 }
 
-// textFile is the name of a file that an inbox puts a long text into.
+// textFile matches the name of a file that an inbox puts a long text into.
 var textFile = regexp.MustCompile(`\.entry-[0-9]+-[0-9]+-[0-9a-f]+\.txt`)
 
-// AnyTextFile stands in [Tally.Opened] for all such files: a call named them by a pattern.
+// AnyTextFile in [Tally.Opened] stands for all such files: a call named them by a pattern.
 const AnyTextFile = ".entry-*"
 
-// maxOpened is how many names of files are remembered.
+// maxOpened is how many file names are remembered.
 const maxOpened = 1000
 
-// Opened are the files of long texts that calls of tools named which did not fail: the
-// evidence that the client looked at a text that it was told to read.
+// Opened lists the files of long texts that successful tool calls named: evidence that the client
+// looked at a text that it was told to read.
 func (t *Tally) Opened() []string { return slices.Sorted(maps.Keys(t.opened)) }
 
-// names keeps which files of texts a call is about.
+// names records which files of texts a call names.
 func (t *Tally) names(id string, input flat.Value) {
 	if !strings.Contains(string(input), ".entry-") || len(t.asked) >= maxOpen {
 		return
 	}
 	found := textFile.FindAllString(string(input), maxOpened)
 	for i := range found {
-		found[i] = strings.Clone(found[i]) // it does not keep the whole message
+		found[i] = strings.Clone(found[i]) // does not keep the whole message
 	}
 	if found == nil {
 		found = []string{AnyTextFile}

@@ -1,6 +1,6 @@
-// Package stream reads what a client prints with --output-format stream-json: one
-// JSON object a line. [Read] makes messages of the lines and goes on behind
-// whatever is no message; [Tally] adds up what the messages say about the session.
+// Package stream reads what a client prints with --output-format stream-json: one JSON
+// object a line. [Read] turns lines into messages and skips whatever is none; [Tally] adds
+// up what the messages say about the session.
 package stream
 
 import (
@@ -15,7 +15,7 @@ import (
 const MaxLine = 64 << 20
 
 const (
-	maxQuotes = 20  // lines that are quoted in the log; all are counted
+	maxQuotes = 20  // lines quoted in the log; all are counted
 	maxQuote  = 200 // bytes of each
 )
 
@@ -25,7 +25,7 @@ type Skipped struct {
 	Cut     int64 // lines longer than [MaxLine], each with a stand-in
 }
 
-// String is one sentence for people, or nothing if nothing was skipped.
+// String is one sentence for people, "" if nothing was skipped.
 func (s Skipped) String() string {
 	if s == (Skipped{}) {
 		return ""
@@ -40,12 +40,10 @@ type reader struct {
 	skipped Skipped
 }
 
-// Read hands the messages of r to visit until its end, or an error of reading. A line may
-// come in parts and end in CRLF, and the last one needs no end. Blank lines are ignored.
-// note is told of each thing that is skipped, in one line, up to a number of them; it may
-// be nil. Of a large message no copy is made, and its memory goes back to the system once
-// visit has returned; then freed is called,
-// which may be nil, too.
+// Read passes the messages of r to visit until the end of r or an error. A line may come in parts
+// and end in CRLF; the last one needs no end. Blank lines are ignored. note, unless nil, gets one
+// line for each thing skipped, up to a limit. A large message is not copied, and its memory is
+// freed once visit has returned; then freed, unless nil, is called.
 func Read(r io.Reader, note func(string), visit func(Message), freed func()) (Skipped, error) {
 	in := &reader{note: note, visit: visit}
 	from := bufio.NewReaderSize(r, firstPart)
@@ -67,17 +65,16 @@ func Read(r io.Reader, note func(string), visit func(Message), freed func()) (Sk
 	}
 }
 
-// Sizes of what a line is collected in. One that outgrows the second part gets room for the
-// longest line at once: what of that is not written to takes no memory, and to grow step by
-// step would take twice the line.
+// Sizes of a line's buffer. A line that outgrows the second part gets room for the longest line at
+// once: unwritten pages take no memory, while growing step by step would take twice the line.
 const (
 	firstPart  = 64 << 10
 	secondPart = 1 << 20
 	largeLine  = 8 << 20
 )
 
-// nextLine is the next line without its end, which nobody else has, and its size. Of one
-// that is longer than [MaxLine] only a first part comes. Zeros before it are left out.
+// nextLine returns the next line without its end, in memory of its own, and its size. A line longer
+// than [MaxLine] comes only in part. Leading zero bytes are left out.
 func nextLine(r *bufio.Reader) (line []byte, size int64, err error) {
 	for {
 		part, err := r.ReadSlice('\n')

@@ -16,9 +16,8 @@ import (
 	"heartbeat/internal/hosting/folder"
 )
 
-// Tally adds up what messages say about a session. Its fields are what is known so
-// far, whenever the session ends; what a message lacks never erases them. The zero
-// value is an empty tally. It is not safe for concurrent use.
+// Tally adds up what messages say about a session. Its fields hold what is known so far; a message that
+// lacks something never erases it. The zero value is an empty tally. It is not safe for concurrent use.
 type Tally struct {
 	SessionID string             // from the first message of the last client that has one
 	Messages  int64              // all that were added
@@ -26,30 +25,30 @@ type Tally struct {
 	Cost      *float64           // dollars, as the client says; nil until it does
 	Text      *string            // of the last assistant message; nil if that has none
 	Result    *folder.Result     // the last result line; nil before the first
-	ErrorText string             // what that says of an error
+	ErrorText string             // the error text of Result
 	RateLimit *folder.RateLimit  // the first rate limit; nil if there was none
 
 	past     folder.TokenUsage // of the clients before this one
-	pastCost float64           // of them, in dollars, as far as this client does not include it
+	pastCost float64           // of them, in dollars, as far as this client's cost does not include it
 	costed   bool              // this client has said a cost
 	named    bool              // this client has named its session
-	apart    bool              // that is another than the one before
+	apart    bool              // that session differs from the one before
 
 	settled folder.TokenUsage            // of this client, up to its last result line
-	turns   map[string]folder.TokenUsage // of assistant messages since, by message id
+	turns   map[string]folder.TokenUsage // of assistant messages since, by message ID
 	counted map[string]bool              // messages that the last result line includes
 	open    map[string]ToolCall
-	asked   map[string][]string // files that open calls name, by the call's id
-	opened  map[string]bool     // files that calls named which did not fail
+	asked   map[string][]string // files that open calls name, by the call's ID
+	opened  map[string]bool     // files that successful calls named
 }
 
-// ToolCall is a call of a tool whose result has not come yet.
+// ToolCall is a tool call whose result has not come yet.
 type ToolCall struct {
 	ID, Name string
 	Since    time.Time // when the line was read
 }
 
-// Add takes a message in that was read at a time.
+// Add adds a message that was read at now.
 func (t *Tally) Add(m Message, now time.Time) {
 	t.Messages++
 	if m.SessionID != "" && !t.named {
@@ -73,7 +72,6 @@ func (t *Tally) Add(m Message, now time.Time) {
 	t.limit(line.Get("error").Text(), message, now)
 }
 
-// items are those of an array.
 func items(v flat.Value) []flat.Value {
 	if v == "" || v[0] != '[' {
 		return nil
@@ -81,7 +79,7 @@ func items(v flat.Value) []flat.Value {
 	return v.Items()
 }
 
-// OpenTools are the calls whose results have not come yet, the oldest first.
+// OpenTools lists the calls whose results have not come yet, oldest first.
 func (t *Tally) OpenTools() []ToolCall {
 	return slices.SortedFunc(maps.Values(t.open), func(a, b ToolCall) int { return a.Since.Compare(b.Since) })
 }
@@ -118,8 +116,8 @@ func (t *Tally) calls(call ToolCall) {
 	}
 }
 
-// turn counts the usage of an assistant message, of which the client prints a line
-// for each part: the last one is right.
+// turn counts the usage of an assistant message. The client prints a line for each of its parts;
+// the last one is right.
 func (t *Tally) turn(id string, usage flat.Value) {
 	if usage == "" || usage[0] != '{' || id == "" || t.counted[id] {
 		return
@@ -133,7 +131,7 @@ func (t *Tally) turn(id string, usage flat.Value) {
 	t.sum()
 }
 
-// result takes what a result line says. It includes the messages before it.
+// result takes a result line, which includes the messages before it.
 func (t *Tally) result(subtype string, line flat.Value, now time.Time) {
 	turns, _ := number(line.Get("num_turns"))
 	t.Result = &folder.Result{ResultLine: folder.ResultLine{Subtype: subtype, IsError: line.Get("is_error") == "true", NumTurns: int(turns)}, At: now.UTC()}
@@ -152,9 +150,8 @@ func (t *Tally) result(subtype string, line flat.Value, now time.Time) {
 
 const maxResultText = 1 << 10
 
-// settle takes the usage of a result line. A client that waits for its background tasks
-// prints a result for each prompt, with the usage since the one before it; only the
-// cost is that of the whole client.
+// settle takes the usage of a result line. A client that waits for its background tasks prints a result for
+// each prompt, with the usage since the one before; only the cost is that of the whole client.
 func (t *Tally) settle(usage flat.Value) {
 	var since folder.TokenUsage
 	for _, u := range t.turns {
@@ -177,7 +174,6 @@ func (t *Tally) sum() {
 	t.Usage = &sum
 }
 
-// client is what this client used.
 func (t *Tally) client() folder.TokenUsage {
 	sum := t.settled
 	for _, u := range t.turns {
@@ -186,10 +182,9 @@ func (t *Tally) client() folder.TokenUsage {
 	return sum
 }
 
-// withPast is the session's cost where this client says that it is cost. A client that
-// goes on with a conversation counts on from the cost of the one before it (measured on
-// 2.1.329), which it finds in its own files; one that does not find it begins at 0, and
-// so does one with another conversation.
+// withPast is the session's cost when this client reports cost. A client that continues a
+// conversation counts on from the earlier client's cost (measured on 2.1.329), which it finds in
+// its own files. One that does not find it, or has another conversation, begins at 0.
 func (t *Tally) withPast(cost float64) *float64 {
 	if !t.costed && !t.apart && cost >= t.pastCost {
 		t.pastCost = 0
@@ -207,8 +202,8 @@ func (t *Tally) ClientSession() string {
 	return t.SessionID
 }
 
-// NextClient says that another client goes on with the session: the totals of its
-// result lines are added to what the clients before it used.
+// NextClient says that another client continues the session: its result lines are added to what the
+// clients before it used.
 func (t *Tally) NextClient() {
 	if t.Usage != nil {
 		t.past = *t.Usage
@@ -225,7 +220,7 @@ func (t *Tally) NextClient() {
 
 // texts joins the texts of a message's content, as far as a report has them.
 func texts(content flat.Value) string {
-	all := &head{left: folder.MaxOutput + utf8.UTFMax} // more, so that it shows that it was cut
+	all := &head{left: folder.MaxOutput + utf8.UTFMax} // a little more, to show that it was cut
 	for _, part := range items(content) {
 		if text := part.Get("text"); short(part.Get("type")) == "text" && text.IsString() {
 			if flat.WriteText(all, unsafe.Slice(unsafe.StringData(string(text)), len(text))) != nil {
@@ -236,7 +231,7 @@ func texts(content flat.Value) string {
 	return all.text.String()
 }
 
-// head takes the beginning of what is written to it.
+// head keeps the beginning of what is written to it.
 type head struct {
 	text strings.Builder
 	left int
@@ -247,7 +242,7 @@ var errFull = errors.New("full")
 func (h *head) Write(b []byte) (int, error) {
 	n := min(len(b), h.left)
 	h.left -= n
-	_, _ = h.text.Write(b[:n]) // it never fails
+	_, _ = h.text.Write(b[:n]) // never fails
 	if n < len(b) {
 		return n, errFull
 	}
@@ -262,7 +257,6 @@ func number(v flat.Value) (int64, bool) {
 	return int64(n), true
 }
 
-// sumOf is the sum of both.
 func sumOf(u, v folder.TokenUsage) folder.TokenUsage {
 	return folder.TokenUsage{
 		Input: u.Input + v.Input, Output: u.Output + v.Output,
@@ -281,7 +275,7 @@ func plus(a, b *int64) *int64 {
 	return &sum
 }
 
-// setUsage takes over the counts that a usage object has.
+// setUsage copies the counts that a usage object has.
 func setUsage(u *folder.TokenUsage, object flat.Value) {
 	set := func(name string, to func(int64)) {
 		if n, ok := number(object.Get(name)); ok {
@@ -294,8 +288,8 @@ func setUsage(u *folder.TokenUsage, object flat.Value) {
 	set("cache_creation_input_tokens", func(n int64) { u.CacheWrite = &n })
 }
 
-// limited is what an error must contain. Only errors at the top level of a message
-// are looked at: a tool's result or the model itself may well speak of rate limits.
+// limited is what a rate limit's error must contain. Only errors at the top level of a message are
+// checked: a tool's result or the model itself may mention rate limits.
 var limited = regexp.MustCompile(`(?i)rate[-_ ]?limit|429|usage limit|quota exceeded|too many requests`)
 
 const maxDetail = 200
@@ -319,7 +313,6 @@ func (t *Tally) limit(detail string, message flat.Value, now time.Time) {
 	}
 }
 
-// first is the first n characters of s.
 func first(s string, n int) string {
 	for i := range s {
 		if n == 0 {

@@ -11,12 +11,12 @@ import (
 	"heartbeat/internal/hosting/stream"
 )
 
-// lookEvery is how often a session that goes on is looked at for more messages.
+// lookEvery is how often a running session is checked for more messages.
 const lookEvery = 200 * time.Millisecond
 
-// Read returns the messages of a session from a number on, in order and without gaps, and
-// those that come until over says that no more do, and which number was used last, or ctx is
-// done: then the error is that of ctx. Nothing is kept for a reader, so there may be any number of slow ones.
+// Read returns a session's messages from a number on, in order and without gaps, including later
+// ones. It ends when over says that no more come, with the last number used, or when ctx is done,
+// with the error of ctx. No state is kept for a reader, so there may be any number of slow ones.
 func Read(ctx context.Context, o Options, from int64, over func() (last int64, over bool)) iter.Seq2[stream.Stored, error] {
 	return func(yield func(stream.Stored, error) bool) {
 		var err error
@@ -42,8 +42,8 @@ func Read(ctx context.Context, o Options, from int64, over func() (last int64, o
 	}
 }
 
-// readOn returns the messages that there are from n on, and the number of the next. more is
-// false once nobody wants it.
+// readOn returns the present messages from n on, and the next number. more is false once the reader
+// wants no more.
 func readOn(ctx context.Context, o Options, n int64, yield func(stream.Stored, error) bool) (next int64, more bool, err error) {
 	for {
 		m, found, err := o.DB.At(ctx, o.SessionID, n)
@@ -61,14 +61,13 @@ func readOn(ctx context.Context, o Options, n int64, yield func(stream.Stored, e
 	}
 }
 
-// ReadEnded returns the messages of a session that no host keeps any more, from a
-// number on.
+// ReadEnded returns the messages, from a number on, of a session that no host keeps any more.
 func ReadEnded(ctx context.Context, o Options, from int64) iter.Seq2[stream.Stored, error] {
 	return Read(ctx, o, from, func() (int64, bool) { return o.After, true })
 }
 
-// Options say where a session's messages are kept. DB, Guild and SessionID must be set.
-// Who opens a transcript or recovers one holds the session's lock.
+// Options say where a session's messages are kept. DB, Guild and SessionID are required. Whoever
+// opens or recovers a transcript must hold the session's lock.
 type Options struct {
 	DB        *store.Store
 	Guild     string // the guild's database; it may be missing
@@ -79,8 +78,7 @@ type Options struct {
 	MemoryMax int64         // bytes held while the database takes nothing; 64 MiB if 0
 	ShowEvery time.Duration // the shortest time between two writes of the guild's row; 2 s if 0
 
-	// Log is told in a line of what goes wrong and when it is over. It must not call
-	// the store. It may be nil.
+	// Log, unless nil, gets a line when a problem begins and when it ends. It must not call the store.
 	Log func(string)
 }
 
@@ -97,14 +95,14 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// trouble is what is and was wrong with a database.
+// trouble is the present and past trouble with a database.
 type trouble struct {
-	err   error // nil while nothing is
+	err   error // nil without trouble
 	since time.Time
 	past  string // the last one that is over, in a sentence
 }
 
-// is notes that something fails, or works again, and logs a change.
+// is records that something fails or works again, and logs a change.
 func (t *trouble) is(err error, log func(string), fails, works string) {
 	switch was := t.err; {
 	case was == nil && err != nil:
@@ -122,11 +120,11 @@ type Health struct {
 	Last    int64  `json:"last"`              // the number of the last message
 	Stored  int64  `json:"stored"`            // up to which number the database has them
 	Lost    int64  `json:"lost,omitempty"`    // messages for which there was no room
-	Trouble string `json:"trouble,omitempty"` // what is wrong now, in a sentence; empty if nothing is
+	Trouble string `json:"trouble,omitempty"` // the present trouble, in a sentence; empty for none
 	Past    string `json:"past,omitempty"`    // the last trouble that is over, in a sentence
 }
 
-// Health says how the store is doing.
+// Health returns the store's state.
 func (s *Store) Health() Health {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,9 +1,9 @@
-// Package transcript keeps every message of a session in the host's database, and shows
-// the conversation in the guild's, which others use too.
+// Package transcript keeps every message of a session in the host's database, and shows the
+// conversation in the guild's, which others use too.
 //
-// [Store.Append] commits a message before it returns, so that it survives a kill; a power
-// loss may take the last seconds. A goroutine writes the guild's row now and then, so that
-// whoever holds the guild's database locked holds nothing else up.
+// [Store.Append] commits a message before it returns, so that the message survives a kill; a power
+// loss may take the last seconds. A goroutine writes the guild's row now and then, so that a lock
+// on the guild's database holds nothing else up.
 package transcript
 
 import (
@@ -24,24 +24,24 @@ type Store struct {
 	mu      sync.Mutex
 	last    int64           // the number of the last message
 	stored  int64           // up to which number the database has them
-	held    []stream.Stored // what it does not have yet
+	held    []stream.Stored // what the database does not have yet
 	holding int64           // bytes of held
 	lost    int64           // messages for which there was no room
-	changed chan struct{}   // has a value after a change of what is above
+	changed chan struct{}   // has a value after a change of the fields above
 	ended   bool            // no more messages come
 	keeps   trouble         // of the host's database
 	shows   trouble         // of the guild's
 
 	saving  sync.Mutex // held while messages are committed
 	showing sync.Mutex // held while the guild's row is written
-	shown   int64      // up to which number it has the messages
+	shown   int64      // up to which number the row has the messages
 	work    context.Context
 	stop    context.CancelFunc
 	stopped sync.WaitGroup
 }
 
-// Open opens the transcript of a session that [store.Store.Begin] knows. The error is
-// about the host's database; without that there is no session.
+// Open opens the transcript of a session that [store.Store.Begin] knows. The error is about the
+// host's database, without which there is no session.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	s := &Store{o: o.withDefaults(), changed: make(chan struct{}, 1)}
 	last, _, err := o.DB.Last(ctx, o.SessionID)
@@ -54,9 +54,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// Append numbers a message and commits it, and whoever called it leaves m.Raw as it is.
-// While the database takes nothing the message is held in memory; if there is no room it
-// is lost, and another one in its place says so. So is one that comes after the end.
+// Append numbers and commits a message. The caller must not change m.Raw afterwards. While the
+// database takes nothing, the message is held in memory; if there is no room, or the transcript has
+// ended, it is lost, and a stand-in says so.
 func (s *Store) Append(m stream.Message) int64 {
 	at := time.Now().UTC().Truncate(time.Millisecond)
 	size := int64(len(m.Raw))
@@ -72,7 +72,7 @@ func (s *Store) Append(m stream.Message) int64 {
 	}
 	s.mu.Unlock()
 	if !lost && !fails {
-		_ = s.commit(s.work) // health has it
+		_ = s.commit(s.work) // Health shows the error
 	}
 	return n
 }
@@ -80,13 +80,13 @@ func (s *Store) Append(m stream.Message) int64 {
 const (
 	firstPause = 100 * time.Millisecond
 	lastPause  = 10 * time.Second
-	// restAfterShow is how many times longer than writing the guild's row the pause after it
-	// is: the row of a long session takes longer and longer.
+	// restAfterShow is how many times longer than writing the guild's row the pause after it is:
+	// the row of a long session takes longer and longer.
 	restAfterShow = 20
 )
 
-// tend commits what is held once the database takes it again, and writes the guild's row now
-// and then, until the work ends.
+// tend commits held messages once the database takes them again, and writes the guild's row now and
+// then, until the work ends.
 func (s *Store) tend() {
 	pause, shows := firstPause, time.Time{}
 	for {
@@ -108,13 +108,13 @@ func (s *Store) tend() {
 			return
 		}
 		if fails {
-			if pause = min(2*pause, lastPause); s.commit(s.work) == nil { // otherwise health has it
+			if pause = min(2*pause, lastPause); s.commit(s.work) == nil { // otherwise Health shows the error
 				pause = firstPause
 			}
 			continue
 		}
 		began, rest := time.Now(), s.o.ShowEvery
-		if s.Show(s.work) == nil { // otherwise health has it
+		if s.Show(s.work) == nil { // otherwise Health shows the error
 			rest = max(rest, restAfterShow*time.Since(began))
 		}
 		shows = time.Now().Add(rest)
@@ -128,7 +128,6 @@ const (
 	large         = 2 * maxBatchBytes // a batch of one large message
 )
 
-// commit stores the messages that are held.
 func (s *Store) commit(ctx context.Context) error {
 	s.saving.Lock()
 	defer s.saving.Unlock()
@@ -153,7 +152,7 @@ func (s *Store) commitSome(ctx context.Context) (more bool, err error) {
 	}
 	err = s.o.DB.Append(ctx, s.o.SessionID, batch)
 	if err != nil && ctx.Err() != nil {
-		return false, err // it says nothing of the database
+		return false, err // this says nothing about the database
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,8 +172,7 @@ func (s *Store) commitSome(ctx context.Context) (more bool, err error) {
 	return len(s.held) > 0, err
 }
 
-// Flush takes no more messages, and commits those that are held. It may be called again
-// after an error.
+// Flush takes no more messages and commits those that are held. It may be called again after an error.
 func (s *Store) Flush(ctx context.Context) error {
 	s.mu.Lock()
 	s.ended = true

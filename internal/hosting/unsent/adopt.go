@@ -24,9 +24,8 @@ const (
 	maxAdopted = 256 << 20
 )
 
-// Adopt takes over the reports that the babysitter or an older release has left in the
-// folder dlq. A record stays in its file until it was sent. bad are files that are no
-// report, which stay.
+// Adopt takes over the reports that the babysitter or an older release has left in the folder dlq.
+// A record stays in its file until it is sent. bad lists files that are no reports; they stay.
 func (b Box) Adopt(ctx context.Context) (bad []Outcome, err error) {
 	if there, err := disk.Exists(b.dir); err != nil || !there {
 		return nil, err
@@ -46,17 +45,17 @@ func (b Box) Adopt(ctx context.Context) (bad []Outcome, err error) {
 			}
 			path := filepath.Join(dir, name)
 			switch wrong := b.adopt(ctx, path); {
-			case errors.Is(wrong, fs.ErrNotExist): // another one was here
+			case errors.Is(wrong, fs.ErrNotExist): // another process took it
 			case wrong != nil:
 				bad = append(bad, Outcome{Path: path, Problem: wrong.Error(), What: Bad, Why: wrong.Error()})
 			}
 		}
 	}
-	// Those marks said what was refused: such a report is sent once more, which does no harm.
+	// Those marks meant refusals: such a report is sent once more, which does no harm.
 	return bad, errors.Join(err, os.RemoveAll(filepath.Join(b.dir, "refused")))
 }
 
-// adopt takes one file over, unless it was written for a report that is known.
+// adopt takes one file over, unless it was written for a known report.
 func (b Box) adopt(ctx context.Context, path string) error {
 	session := strings.TrimSuffix(filepath.Base(path), ".json")
 	if _, known, err := b.db.Report(ctx, session, store.Record); err != nil || known && path == b.Path(session) {
@@ -75,7 +74,7 @@ func (b Box) adopt(ctx context.Context, path string) error {
 		return fmt.Errorf("it is no report: %w", err)
 	}
 	r := store.Report{Session: report.SessionID, Kind: store.Record, Status: report.Status, Error: report.Error, Head: string(text), Last: store.Whole}
-	if report.Status == "" { // a running report that was taken for a record would end the session without a status
+	if report.Status == "" { // a running report taken for a record would end the session without a status
 		r.Kind, session = store.Running, strings.TrimSuffix(session, "-running")
 	}
 	if folder.CheckID(r.Session) != nil || r.Session != session {
@@ -91,9 +90,8 @@ func (b Box) adopt(ctx context.Context, path string) error {
 	return b.db.Fared(ctx, r)
 }
 
-// Check refuses a folder of reports that others could have put there, or could change: they
-// would read what sessions said, and say what guilds are told. A folder that is missing is
-// made when it is needed.
+// Check refuses a folder of reports that others could have put there or could change: they could read what
+// sessions said, and forge what guilds are told. A missing folder is made when it is needed.
 func (b Box) Check() error {
 	for _, dir := range []string{b.dir, filepath.Join(b.dir, "running"), filepath.Join(b.dir, "refused")} {
 		if err := check(dir); err != nil {
@@ -107,7 +105,7 @@ func check(dir string) error {
 	info, err := disk.StatName(dir)
 	me := uint32(os.Geteuid())
 	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTDIR), err == nil && !info.IsDir && !info.IsLink: // whoever writes there says so
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTDIR), err == nil && !info.IsDir && !info.IsLink: // writers say so
 		return nil
 	case err != nil:
 		return fmt.Errorf("look at the folder of unsent reports: %w", err)

@@ -1,14 +1,12 @@
 // Package unsent brings the reports of hosted sessions to their guild.
 //
-// A report is a row of the host's database before it is first sent, so it is lost at no
-// kill, and there is one of each kind for a session, so the guild is told one thing. It
-// may be sent twice, and the guild applies it once. A report that the guild refused is
-// not sent again until someone asks for it.
+// A report is a row of the host's database before it is first sent, so no kill loses it. A
+// session has one report of each kind, so the guild gets one version. A report may be sent
+// twice; the guild applies it once. A refused report is sent again only on request.
 //
-// A record that the guild did not take in time is written to the folder dlq beside the
-// guild's database as well, as SESSIONID.json: the guild of the babysitter drains it
-// from there, and a person can send it. Once such a file is gone, its report counts as
-// taken.
+// A record that the guild did not take in time is also written to the folder dlq beside the
+// guild's database, as SESSIONID.json: the babysitter's guild drains it from there, and a
+// person can send it. Once the file is gone, its report counts as taken.
 package unsent
 
 import (
@@ -39,18 +37,17 @@ func Of(db *store.Store, guildDB string) Box {
 	return Box{db: db, dir: filepath.Join(filepath.Dir(guildDB), "dlq")}
 }
 
-// Beside is [Of] with a database that nobody else has open.
+// Beside is [Of] with its own connection to the database.
 func Beside(guildDB string) Box { return Of(store.In(folder.Root(guildDB), "", nil), guildDB) }
 
 // Close closes the database of a box from [Beside].
 func (b Box) Close() { _ = b.db.Close() } // everything was committed
 
-// Path is where the record of a session is for whom wants to read it as a file.
+// Path is the file of a session's record.
 func (b Box) Path(session string) string { return filepath.Join(b.dir, session+".json") }
 
-// Decide keeps the record of a session, whose transcript goes up to a message, and with it
-// the parts of what the host knows of the session. If there is one already, that counts,
-// and is returned: a session has one end.
+// Decide commits the record of a session, whose transcript goes up to message last, together with parts of
+// the host's own record. If a record exists already, it counts and is returned: a session has one end.
 func (b Box) Decide(ctx context.Context, r *guild.Record, url string, last int64, parts store.Parts) (as folder.Status, reason string, err error) {
 	head, err := r.Encode()
 	if err != nil {
@@ -65,12 +62,12 @@ func (b Box) Decide(ctx context.Context, r *guild.Record, url string, last int64
 	return folder.Status(counts.Status), counts.Error, nil
 }
 
-// Report is the record of a session as it is kept, if there is one.
+// Report returns the kept record of a session, if there is one.
 func (b Box) Report(ctx context.Context, session string) (r store.Report, found bool, err error) {
 	return b.db.Report(ctx, session, store.Record)
 }
 
-// ReportRunning keeps the report that a session runs and then delivers it.
+// ReportRunning commits the report that a session runs and then delivers it.
 func (b Box) ReportRunning(ctx context.Context, client *guild.Client, r guild.Running, url string) (guild.Answer, error) {
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -86,11 +83,10 @@ func (b Box) ReportRunning(ctx context.Context, client *guild.Client, r guild.Ru
 	return b.Deliver(ctx, client, store.Running, r.SessionID)
 }
 
-// Deliver sends a report to the guild, and notes what became of it. The error is a
-// [*guild.Refused], a [*guild.Unreachable], one that matches [fs.ErrNotExist] if there
-// is no such report, or says what is wrong with it.
+// Deliver sends a report to the guild and records the result. The error is a [*guild.Refused] or a
+// [*guild.Unreachable], matches [fs.ErrNotExist] if there is no such report, or says what is wrong with it.
 func (b Box) Deliver(ctx context.Context, client *guild.Client, kind store.Kind, session string) (guild.Answer, error) {
-	keep := context.WithoutCancel(ctx) // the guild alone may be in a hurry's way
+	keep := context.WithoutCancel(ctx) // only the call to the guild may be cut short
 	r, found, err := b.db.Report(keep, session, kind)
 	switch {
 	case err != nil:
@@ -107,7 +103,7 @@ func (b Box) Deliver(ctx context.Context, client *guild.Client, kind store.Kind,
 	return answer, errors.Join(err, b.fared(keep, r, answer.As, err))
 }
 
-// Tell sends the record of a session that nobody keeps, and that has no transcript.
+// Tell sends a record that is not kept and has no transcript.
 func (b Box) Tell(ctx context.Context, client *guild.Client, r *guild.Record) error {
 	head, err := r.Encode()
 	if err == nil {
@@ -116,7 +112,7 @@ func (b Box) Tell(ctx context.Context, client *guild.Client, r *guild.Record) er
 	return err
 }
 
-// Publish writes a record that waits to its file.
+// Publish writes a waiting record to its file.
 func (b Box) Publish(ctx context.Context, session string) error {
 	r, found, err := b.db.Report(ctx, session, store.Record)
 	if err != nil || !found {
@@ -129,15 +125,15 @@ func (b Box) Publish(ctx context.Context, session string) error {
 	return b.db.Fared(ctx, r)
 }
 
-// small is up to which size a record is read before it is sent, in bytes: it goes out at
-// once then, so that the answer of a guild that refuses it unread is seen.
+// small is up to which size, in bytes, a record is read before it is sent: it then goes out at
+// once, and the answer of a guild that refuses it unread is seen.
 const small = 1 << 20
 
-// freed is from which size on the memory that a record took goes back at once.
+// freed is from which size on, in bytes, the memory of a record is freed at once.
 const freed = 8 << 20
 
-// taken reports whether somebody has taken the record's file: the guild, or a person
-// who gave it to the guild.
+// taken reports whether somebody has taken the record's file: the guild, or a person who gave it to
+// the guild.
 func (b Box) taken(r store.Report) bool {
 	if !r.File || b.Check() != nil {
 		return false
@@ -151,7 +147,7 @@ func (b Box) send(ctx context.Context, client *guild.Client, r store.Report) (gu
 		return client.Running(ctx, guild.BodyOf([]byte(r.Head)))
 	}
 	largest := int64(0)
-	defer func() { giveBack(largest) }() // it was read a message at a time, and none of them is needed any more
+	defer func() { giveBack(largest) }() // the messages were read one at a time and are no longer needed
 	return client.Record(ctx, folder.Status(r.Status), func(as folder.Status) (guild.Body, error) {
 		head := ""
 		if string(as) != r.Status {
@@ -174,8 +170,8 @@ func (b Box) send(ctx context.Context, client *guild.Client, r store.Report) (gu
 	})
 }
 
-// fared notes what became of a report that was sent, and which status the guild took it with,
-// or was not: why says why.
+// fared records what became of a sent report: the status that the guild took it with, or why it was
+// not taken.
 func (b Box) fared(ctx context.Context, r store.Report, as folder.Status, why error) error {
 	var refused *guild.Refused
 	var away *guild.Unreachable
@@ -211,7 +207,6 @@ func (b Box) remove(r store.Report) error {
 	return errors.Join(disk.Remove(b.Path(r.Session)), disk.Remove(b.Path(r.Session)+".tmp"))
 }
 
-// write writes a record to its file.
 func (b Box) write(ctx context.Context, r store.Report) error {
 	err := disk.MakeDir(b.dir)
 	if errors.Is(err, fs.ErrExist) {
@@ -235,7 +230,7 @@ func (b Box) write(ctx context.Context, r store.Report) error {
 	return nil
 }
 
-// giveBack gives the memory that a large report took back to the system.
+// giveBack returns the memory of a large report to the system.
 func giveBack(size int64) {
 	if size > freed {
 		debug.FreeOSMemory()

@@ -18,14 +18,14 @@ var ErrDraining = errors.New("another process drains these unsent reports: its r
 
 // Options say which reports are drained, and where to.
 type Options struct {
-	DB string // the guild's database that the reports are beside
+	DB string // the guild's database with the reports beside it
 
-	// GuildURL is the address of a session's guild where its report has none, or "" if it
-	// is not known. What a file says about it is not read.
+	// GuildURL returns the address of a session's guild if the report has none, "" if unknown. An
+	// address in a file is not read.
 	GuildURL func(session string) string
 	// Busy reports whether the session's host lives, which reports for itself.
 	Busy func(session string) bool
-	// Refused has reports sent again that the guild refused before.
+	// Refused also sends reports that the guild refused before.
 	Refused bool
 
 	// Clock is for tests; nil is the machine's.
@@ -42,9 +42,9 @@ type Refusal struct {
 // What became of a report.
 const (
 	Sent    = "sent"    // the guild has it
-	Refused = "refused" // the guild refuses it: it stays
-	Left    = "left"    // it stays, for the next drain
-	Bad     = "bad"     // it is no report that can be sent: it stays
+	Refused = "refused" // the guild refuses it; it stays
+	Left    = "left"    // it stays for the next drain
+	Bad     = "bad"     // it cannot be sent; it stays
 )
 
 // Outcome is what became of one report, or of a file that is none.
@@ -52,25 +52,25 @@ type Outcome struct {
 	Kind      store.Kind    `json:"kind,omitempty"`
 	SessionID string        `json:"sessionId,omitempty"`
 	Status    folder.Status `json:"status,omitempty"` // of a record
-	Path      string        `json:"path,omitempty"`   // the file that holds it, too
+	Path      string        `json:"path,omitempty"`   // the file that also holds it
 	Since     time.Time     `json:"since,omitzero"`
-	// Problem is why a file is never sent; empty for a report that is whole.
+	// Problem is why a file is never sent; empty for a complete report.
 	Problem string `json:"problem,omitempty"`
 	// Refused is how the guild refused the report before; nil if it did not.
 	Refused *Refusal `json:"refused,omitempty"`
 	What    string   `json:"what"`
 	Why     string   `json:"why,omitempty"` // empty if it was sent
-	// As is the status that a record was taken with; "failed" for a cancelled session
-	// if the guild takes no "cancelled".
+	// As is the status that a record was taken with; "failed" for a cancelled session if the guild
+	// takes no "cancelled".
 	As folder.Status `json:"as,omitempty"`
 }
 
-// Drain sends the reports, running reports before records. It does not stop at a report
-// that cannot be sent. Once a guild cannot be reached, its other reports are left; once
-// it fails at a report, its other reports are tried once each.
+// Drain sends the reports, running reports before records, and does not stop at one that cannot be
+// sent. Once a guild cannot be reached, its other reports are left; once it fails at a report, its
+// others are tried once each.
 //
-// The error is [ErrDraining], the context's, or says what could not be read; what was
-// done until then is returned with it.
+// The error is [ErrDraining], the context's, or says what could not be read. The outcomes so far
+// come with it.
 func Drain(ctx context.Context, o Options) (outcomes []Outcome, err error) {
 	box := Beside(o.DB)
 	defer box.Close()
@@ -103,7 +103,6 @@ func Drain(ctx context.Context, o Options) (outcomes []Outcome, err error) {
 	return d.outcomes, errors.Join(err, badErr)
 }
 
-// drain is one pass over the reports.
 type drain struct {
 	Options
 	box      Box
@@ -133,7 +132,7 @@ func (d *drain) one(ctx context.Context, r store.Report) {
 
 func (d *drain) send(ctx context.Context, r store.Report) (what, why string, as folder.Status) {
 	if d.box.taken(r) {
-		if _, err := d.box.Deliver(ctx, nil, r.Kind, r.Session); err != nil { // which asks no guild
+		if _, err := d.box.Deliver(ctx, nil, r.Kind, r.Session); err != nil { // asks no guild
 			return Left, err.Error(), ""
 		}
 		return Sent, "", ""

@@ -2,33 +2,35 @@ package guardian
 
 import (
 	"bufio"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 )
 
-// Aside is a process of this program that works beside its keeper, and is none of its children:
-// for a keeper that ends all of those, and reaps them. It also learns of its keeper's death, as
-// the end of its orders.
+// Aside is a process of this program that works beside its keeper without being its child: for a
+// keeper that ends and reaps all its children. The end of its orders tells it of its keeper's
+// death. The methods of nil do nothing.
 type Aside struct {
 	in   *os.File
-	done chan struct{} // closed once it has ended
+	done chan struct{} // closed once the process has ended
 }
 
-// starting is behind the argv[0] of the process that starts one, and ends at once.
+// starting is added to the argv[0] of the intermediate process, which starts the Aside and exits.
 const starting = "-start"
 
-// orderTime is how long one that was stopped may keep its keeper waiting: its orders fit into
-// the pipe.
+// orderTime bounds how long a stopped Aside may block its keeper; orders normally fit into the pipe.
 const orderTime = time.Second
 
-// StartAside starts one, which [ServeAside] knows by this name. note gets the lines that it
-// prints. Call it before this process has children, or adopts any.
+// StartAside starts an Aside by the name that [ServeAside] serves. note gets the lines that it
+// prints. Call it before this process has or adopts children.
 func StartAside(name string, note func(line string)) (*Aside, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -59,19 +61,31 @@ func StartAside(name string, note func(line string)) (*Aside, error) {
 	return a, nil
 }
 
-// Order gives it an order, unless it has ended.
-func (a *Aside) Order(line []byte) {
-	_ = a.in.SetWriteDeadline(time.Now().Add(orderTime)) // a pipe has one
-	_, _ = a.in.Write(line)
+// Order sends an order as a line of JSON, unless the Aside has ended. Unlike flags, orders do not
+// appear in process lists.
+func (a *Aside) Order(o any) {
+	if a == nil {
+		return
+	}
+	text, _ := json.Marshal(o)                           // it always encodes
+	_ = a.in.SetWriteDeadline(time.Now().Add(orderTime)) // pipes have deadlines
+	_, _ = a.in.Write(append(text, '\n'))
 }
 
-// End ends the orders. The channel is closed once the process has ended.
-func (a *Aside) End() <-chan struct{} {
-	_ = a.in.Close() // it is only there to be closed at a death
-	return a.done
+// Stop ends the orders and waits for the process to end, as long as ctx allows. After that it goes
+// on alone.
+func (a *Aside) Stop(ctx context.Context) {
+	if a == nil {
+		return
+	}
+	_ = a.in.Close() // nothing is left to write
+	select {
+	case <-a.done:
+	case <-ctx.Done():
+	}
 }
 
-// ServeAside must be called first in a program that uses [StartAside]. It does not return in the
+// ServeAside must be the first call of a program that uses [StartAside]. It does not return in the
 // process of that name.
 func ServeAside(name string, work func(in io.Reader, out io.Writer) error) {
 	switch os.Args[0] {
@@ -88,11 +102,11 @@ func ServeAside(name string, work func(in io.Reader, out io.Writer) error) {
 		}
 		os.Exit(0)
 	case name:
-		// Whoever ends all of a service's processes ends its keeper, too, whose end is
-		// then to be told. A signal that is ignored would be ignored by the command.
+		// Whoever ends all of a service's processes ends the keeper too, and this process must report that.
+		// Ignored signals would stay ignored in the commands it runs, so they are caught.
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
 		if err := work(os.Stdin, os.Stdout); err != nil {
-			fmt.Println(err)
+			fmt.Println(strings.ReplaceAll(err.Error(), "\n", "; ")) // a note is one line
 			os.Exit(1)
 		}
 		os.Exit(0)

@@ -11,15 +11,15 @@ import (
 	"heartbeat/internal/machine"
 )
 
-// Start starts a program from a thread of its own, and calls wait there with its pid: as soon
-// as wait returns, or this process is killed, the kernel kills the program. See [DiesWithParent].
+// Start starts a program from its own thread and calls wait there with the program's pid. When wait
+// returns, or this process is killed, the kernel kills the program. See [DiesWithParent].
 func Start(path string, command []string, attr *syscall.ProcAttr, wait func(pid int)) (pid int, err error) {
 	DiesWithParent(attr.Sys)
 	started := make(chan struct{})
 	go func() {
-		runtime.LockOSThread() // never unlocked, so that the thread ends with this goroutine
+		runtime.LockOSThread() // never unlocked, so the thread ends with this goroutine
 		pid, err = syscall.ForkExec(path, command, attr)
-		child, failed := pid, err != nil // the caller's own from here on
+		child, failed := pid, err != nil // the caller owns the results from here on
 		close(started)
 		if !failed {
 			wait(child)
@@ -29,10 +29,9 @@ func Start(path string, command []string, attr *syscall.ProcAttr, wait func(pid 
 	return pid, err
 }
 
-// Reap waits for all children of this process, also for those that it adopted, so that none
-// stays a zombie. Children may have died whenever something comes from told. died gets each
-// that has; after that rest is called, with whether no child is left, until it returns false
-// or done is closed.
+// Reap waits for all children of this process, adopted ones too, so that none stays a zombie. A
+// value from told means that children may have died; died gets each dead one. After each pass rest
+// is called, with whether no child is left, until it returns false or done is closed.
 func Reap(told <-chan os.Signal, done <-chan struct{}, died func(pid int, status syscall.WaitStatus), rest func(none bool) (goOn bool)) {
 	for {
 		var status syscall.WaitStatus
@@ -53,17 +52,17 @@ func Reap(told <-chan os.Signal, done <-chan struct{}, died func(pid int, status
 	}
 }
 
-// Family lists the living processes of a process group, 0 for none, and all descendants of
-// this process, except strangers and their descendants.
+// Family lists the living processes of the leader's process group (0 for none) and all descendants
+// of this process, except strangers and their descendants.
 func Family(leader int, strange func(pid int) bool) []machine.Entry {
 	return below(func(p machine.Entry) bool { return leader != 0 && p.Group == leader || p.Parent == os.Getpid() }, strange)
 }
 
-// Ending ends what a leader started: its process group is asked, then each process that is left,
-// and once that has taken too long all are killed. When that is, and who is left, the caller says.
+// Ending ends what a leader started: it asks the process group, then each remaining process, and
+// kills them all when that takes too long. The caller decides when, and finds who is left.
 type Ending struct {
-	Leader  int  // a process, and its group
-	Gone    bool // it has ended
+	Leader  int  // a process and its group
+	Gone    bool // the leader has ended
 	Killing bool // see [Ending.Kill]
 	told    []int
 }
@@ -71,7 +70,7 @@ type Ending struct {
 // Ask asks the leader's group to end.
 func (e *Ending) Ask() { _ = SignalGroup(e.Leader, syscall.SIGTERM) } // fails if it has just ended
 
-// Kill kills the leader, and has [Ending.Press] kill from now on.
+// Kill kills the leader, and makes [Ending.Press] kill from now on.
 func (e *Ending) Kill() {
 	e.Killing = true
 	if !e.Gone {
@@ -79,7 +78,7 @@ func (e *Ending) Kill() {
 	}
 }
 
-// Press asks each of those who are left to end, once, or kills them.
+// Press asks each remaining process once to end, or kills all.
 func (e *Ending) Press(left []machine.Entry) {
 	if e.Killing {
 		Slay(left)
@@ -93,7 +92,7 @@ func (e *Ending) Press(left []machine.Entry) {
 	}
 }
 
-// Slay kills them, and returns how many they were.
+// Slay kills the processes and returns their number.
 func Slay(left []machine.Entry) int {
 	for _, p := range left {
 		_ = Send(p, syscall.SIGKILL) // fails if it has just ended
@@ -101,8 +100,8 @@ func Slay(left []machine.Entry) int {
 	return len(left)
 }
 
-// below lists the living processes that begins holds for, with their descendants, except
-// strangers and theirs.
+// below lists the living processes for which begins holds, with their descendants, except strangers
+// and the strangers' descendants.
 func below(begins func(machine.Entry) bool, strange func(pid int) bool) (found []machine.Entry) {
 	children := map[int][]machine.Entry{}
 	var queue []machine.Entry
@@ -125,8 +124,8 @@ func below(begins func(machine.Entry) bool, strange func(pid int) bool) (found [
 	return found
 }
 
-// WhyNot words the kernel's error about a program that was found and could not be started in
-// dir. It matches [machine.Passes] where that may be over by the next try.
+// WhyNot explains the kernel's error about an existing program that could not be started in dir.
+// The result matches [machine.Passes] if the next try may work.
 func WhyNot(err error, dir string) error {
 	switch {
 	case errors.Is(err, syscall.ENOEXEC):

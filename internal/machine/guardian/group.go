@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Group makes a command that is the leader of a process group, to which end is sent when
-// ctx is done. A second after that, or after its end, its output is no longer waited for:
-// what left the group may hold that open.
+// Group makes a command that leads a process group, to which end is sent when ctx is done. It waits
+// for output at most one second after that or after the command's end: a process that left the
+// group may hold the pipes open.
 func Group(ctx context.Context, end syscall.Signal, path string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -19,8 +19,8 @@ func Group(ctx context.Context, end syscall.Signal, path string, args ...string)
 	return cmd
 }
 
-// SignalGroup signals a process group, as [Send] does a process. The error matches
-// [os.ErrProcessDone] if nobody is left in it.
+// SignalGroup signals a process group as [Send] does a process. The error matches
+// [os.ErrProcessDone] if the group is empty.
 func SignalGroup(leader int, sig syscall.Signal) error {
 	if err := asks(sig, func(sig syscall.Signal) error { return syscall.Kill(-leader, sig) }); err != syscall.ESRCH {
 		return err
@@ -28,11 +28,11 @@ func SignalGroup(leader int, sig syscall.Signal) error {
 	return os.ErrProcessDone
 }
 
-// asks sends a signal. Who is stopped gets that to end only when it continues.
+// asks sends a signal. SIGCONT follows SIGTERM, which a stopped process gets only when it continues.
 func asks(sig syscall.Signal, send func(syscall.Signal) error) error {
 	err := send(sig)
 	if err == nil && sig == syscall.SIGTERM {
-		_ = send(syscall.SIGCONT) // it has just ended
+		_ = send(syscall.SIGCONT) // fails if it has just ended
 	}
 	return err
 }

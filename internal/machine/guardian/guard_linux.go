@@ -17,22 +17,21 @@ import (
 )
 
 const (
-	// lookEvery is the pause between two searches for survivors. The searches end
-	// after lookFor: the kernel may keep a process from dying.
+	// lookEvery is the pause between two searches for survivors. The searches end after lookFor:
+	// the kernel may keep a process from dying.
 	lookEvery = 20 * time.Millisecond
 	lookFor   = 10 * time.Second
-	// looksInVain is how many searches in a row must find nobody. One is not enough:
-	// during execve a process has no environment for a moment.
+	// looksInVain is how many searches in a row must find nobody: during execve a process has no
+	// environment for a moment.
 	looksInVain = 5
-	// freezes bounds the searches for processes that were started while the others
-	// were being stopped.
+	// freezes bounds the searches for processes started while others were being stopped.
 	freezes = 50
 )
 
 // guard is the guardian's main function.
 func guard(mark string) {
 	_ = os.WriteFile("/proc/self/comm", []byte("heartbeat-guard"), 0) // the name would be "exe" otherwise
-	// These signals may come with the keeper's, which may take its time to end.
+	// The keeper may get these signals too and take its time to end.
 	signal.Ignore(syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM)
 	letGo()
 	for {
@@ -48,21 +47,21 @@ func guard(mark string) {
 	removeFiles()
 }
 
-// filesVariable names to the guardian what it is to remove.
+// filesVariable passes the guardian the paths to remove.
 const filesVariable = "HEARTBEAT_GUARDED_FILES"
 
-// removeFiles removes what its keeper would have removed. What is not there, or holds
-// something else, is left alone.
+// removeFiles removes what the keeper would have removed. Missing paths and directories that are
+// not empty are left alone.
 func removeFiles() {
 	var paths []string
-	_ = json.Unmarshal([]byte(os.Getenv(filesVariable)), &paths) // there are none
+	_ = json.Unmarshal([]byte(os.Getenv(filesVariable)), &paths) // no paths on an error
 	for _, path := range paths {
 		_ = os.Remove(path)
 	}
 }
 
-// Kill kills all processes that carry a mark, with their descendants, and looks for
-// some time whether there are more. It returns how many it killed.
+// Kill kills all processes that carry the mark, with their descendants, and keeps searching for
+// more for a while. It returns how many it killed.
 func Kill(mark string) (killed int) {
 	end := time.Now().Add(lookFor)
 	for vain := 0; vain < looksInVain && time.Now().Before(end); vain++ {
@@ -74,8 +73,7 @@ func Kill(mark string) (killed int) {
 	return killed
 }
 
-// letGo closes descriptors that the keeper inherited to pass on to its command, such
-// as the lock of flock(1).
+// letGo closes descriptors that the keeper inherited for its command, such as the lock of flock(1).
 func letGo() {
 	names, _ := os.ReadDir("/proc/self/fd") // /proc is there: this process was started through it
 	for _, name := range names {
@@ -89,16 +87,15 @@ func letGo() {
 	}
 }
 
-// freeze stops all processes of a session until it finds no new ones. They must be
-// stopped before any is killed: once a parent is dead, nothing shows that a child
-// that was not seen yet belongs to the session.
+// freeze stops all processes of a session until it finds no new ones. All are stopped before any is
+// killed: once a parent is dead, nothing shows that its unseen child belongs to the session.
 func freeze(mark string) (all []machine.Entry) {
 	stopped := map[machine.Entry]bool{}
 	for range freezes {
 		fresh := false
 		all = Members(mark)
 		for _, p := range all {
-			p.Parent, p.Group = 0, 0 // may change, and are not part of the identity
+			p.Parent, p.Group = 0, 0 // these may change and are not part of the identity
 			if !stopped[p] {
 				stopped[p], fresh = true, true
 				_ = Send(p, syscall.SIGSTOP)
@@ -111,36 +108,35 @@ func freeze(mark string) (all []machine.Entry) {
 	return all
 }
 
-// Members returns the processes that carry a mark, and their descendants, but not
-// this process.
+// Members returns the processes that carry the mark, and their descendants, without this process.
 func Members(mark string) []machine.Entry {
 	return below(func(p machine.Entry) bool { return isMarked(p.PID, mark) }, func(pid int) bool { return pid == os.Getpid() })
 }
 
-// isMarked looks for the mark in the environment that a process was started with.
-// If that cannot be read, the process belongs to another user.
+// isMarked looks for the mark in the environment that the process was started with. An unreadable
+// environment belongs to another user's process.
 func isMarked(pid int, mark string) bool {
 	marks, _ := machine.Variable(pid, Variable)
 	return marks != "" && slices.Contains(strings.Split(marks, ":"), mark)
 }
 
-// Holds reports whether a process has a file open, as the holder of a lock has. It is asked
-// before a process is signalled that only a record names, which others may have forged.
+// Holds reports whether the process has the file open, as a lock's holder has. Ask before
+// signalling a process known only from a record, which others may have forged.
 func Holds(pid int, path string) bool {
 	file, err := os.Lstat(path)
 	if err != nil {
 		return false
 	}
 	dir := filepath.Join("/proc", strconv.Itoa(pid), "fd")
-	names, _ := os.ReadDir(dir) // no names if it is another user's
+	names, _ := os.ReadDir(dir) // none for another user's process
 	return slices.ContainsFunc(names, func(name os.DirEntry) bool {
 		open, err := os.Stat(filepath.Join(dir, name.Name()))
 		return err == nil && os.SameFile(open, file)
 	})
 }
 
-// Send signals this process, and never another one that has got its pid since. If it
-// has ended the error matches ESRCH. What it is to end by reaches it also where it is stopped.
+// Send signals exactly this process, never a later one with its pid. The error matches ESRCH if the
+// process has ended. A stopped process gets SIGTERM too.
 func Send(p machine.Entry, sig syscall.Signal) error {
 	fd, err := unix.PidfdOpen(p.PID, 0)
 	old := err == unix.ENOSYS // before Linux 5.3
@@ -159,18 +155,17 @@ func Send(p machine.Entry, sig syscall.Signal) error {
 	return asks(sig, func(sig syscall.Signal) error { return unix.PidfdSendSignal(fd, sig, nil, 0) })
 }
 
-// DiesWithParent has the kernel kill a program as soon as the thread ends that started it
-// (prctl(2), PR_SET_PDEATHSIG), since a guardian may be killed too. That thread has to be
-// locked to its goroutine.
+// DiesWithParent makes the kernel kill a program when the thread that started it ends (prctl(2),
+// PR_SET_PDEATHSIG), since the guardian may be killed too. Lock that thread to its goroutine.
 func DiesWithParent(attr *syscall.SysProcAttr) *syscall.SysProcAttr {
 	attr.Pdeathsig = syscall.SIGKILL
 	return attr
 }
 
-// Adopts says whether orphans become children of a process that has called [Adopt], so that no
-// child left means that nobody is left.
+// Adopts says whether orphans become children of a process that called [Adopt]: then no child left
+// means that nobody is left.
 const Adopts = true
 
-// Adopt makes the orphans of what this process starts its children, so that they can be found
-// and reaped (prctl(2), PR_SET_CHILD_SUBREAPER).
-func Adopt() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) } // since Linux 3.4: cannot fail
+// Adopt makes orphans of what this process starts its own children, so that it can find and reap
+// them (prctl(2), PR_SET_CHILD_SUBREAPER).
+func Adopt() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) } // cannot fail since Linux 3.4

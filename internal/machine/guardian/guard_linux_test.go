@@ -1,6 +1,7 @@
 package guardian
 
 import (
+	"os"
 	"os/exec"
 	"syscall"
 	"testing"
@@ -59,4 +60,29 @@ func TestAnotherWithTheNumber(t *testing.T) {
 	require.NoError(t, Send(machine.Entry{PID: pid, Start: machine.ProcessStart(pid)}, syscall.SIGTERM))
 	_ = cmd.Wait() // its status is looked at
 	assert.Equal(t, syscall.SIGTERM, cmd.ProcessState.Sys().(syscall.WaitStatus).Signal())
+}
+
+// A guardian that was killed and reaped is dismissed at once, and nobody is waited for.
+func TestDismissAfterReaping(t *testing.T) {
+	process, err := os.StartProcess("/bin/true", []string{"true"}, &os.ProcAttr{})
+	require.NoError(t, err)
+	_, err = syscall.Wait4(process.Pid, nil, 0, nil)
+	require.NoError(t, err)
+	line, undo, err := os.Pipe()
+	require.NoError(t, err)
+	(&Guardian{PID: process.Pid, process: process, line: line, undo: undo}).Dismiss()
+}
+
+// A guardian is dismissed although this process can open no file, so that /proc tells it nothing.
+func TestDismissWithoutDescriptors(t *testing.T) {
+	process, err := os.StartProcess("/bin/sleep", []string{"sleep", "1000"}, &os.ProcAttr{})
+	require.NoError(t, err)
+	line, undo, err := os.Pipe()
+	require.NoError(t, err)
+	var limit syscall.Rlimit
+	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
+	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 3, Max: limit.Max}))
+	(&Guardian{PID: process.Pid, process: process, line: line, undo: undo}).Dismiss()
+	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit))
+	assert.ErrorIs(t, syscall.Kill(process.Pid, 0), syscall.ESRCH)
 }

@@ -1,19 +1,16 @@
-// Package guardian cleans up after a process that was killed: it ends what that
-// process had started.
+// Package guardian cleans up after a killed process: it ends what that process had started.
 //
-// A guardian is a small process of the same program, in a session of its own. It
-// sleeps until its keeper, the process that started it, dismisses it or dies. If
-// the keeper dies, the guardian restores the keeper's terminal and kills all
-// processes that carry its mark in their environment, with their descendants.
+// A guardian is a small process of the same program, in its own session. It sleeps until its keeper, the
+// process that started it, dismisses it or dies. If the keeper dies, the guardian restores the keeper's
+// terminal and kills all processes that carry its mark in their environment, with their descendants.
 package guardian
 
 import "strings"
 
-// Variable holds the marks of all sessions that a process belongs to, separated by
-// colons, the innermost last.
+// Variable holds the marks of all sessions that a process belongs to, separated by colons, innermost last.
 const Variable = "HEARTBEAT_SESSION"
 
-// Name is a guardian's argv[0], which ps shows.
+// Name is a guardian's argv[0], as ps shows it.
 const Name = "heartbeat-guardian"
 
 // Marked returns env with one more mark.
@@ -29,12 +26,12 @@ func Marked(env []string, mark string) []string {
 	return append(marked, Variable+"="+mark)
 }
 
-// Then is what a guardian does, if it names anything, after its keeper's death and its own killing. It
-// is given at the start, so that no file can change it.
+// Then is what a guardian does after its keeper's death and its own killing. It is passed at the
+// start, so that no file can change it.
 type Then struct {
-	// Remove are the paths of files and empty directories that it removes, in this order.
+	// Remove lists files and empty directories to remove, in this order.
 	Remove []string
-	// Command has it become this program with these arguments, the first of which is the
-	// name that ps shows, and with the variables of Env and no others.
+	// Command holds the arguments, argv[0] first, with which the guardian then executes this
+	// program. Env is that program's environment.
 	Command, Env []string
 }

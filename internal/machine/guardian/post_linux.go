@@ -12,21 +12,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Guardian is a guardian that this process has started. It is its child.
+// Guardian is a guardian that this process has started, as its child.
 type Guardian struct {
-	PID  int
-	line *os.File // nothing is ever written to it: the kernel closes it at any death
-	undo *os.File // what undoes the terminal's modes, a file in memory; nil for no terminal
+	PID     int
+	process *os.Process // holds a pidfd, so it never means a later process with this PID
+	line    *os.File    // never written to; the kernel closes it at any death
+	undo    *os.File    // in-memory file of what undoes the terminal's modes; nil without a terminal
 }
 
-// keeping is the descriptor of the line's other end in the guardian, undoing that of what
-// undoes the terminal's modes.
+// keeping is the guardian's descriptor of the line's other end, undoing that of the undo file.
 const keeping, undoing = 3, 4
 
-// Post starts a guardian. It inherits nothing from its keeper: no terminal, no
-// streams, no working directory. It opens the terminal that it is to restore, nil
-// for none, by name. Once it has killed what carried its mark, "" for nobody, it becomes
-// then. With an error the guardian is nil, whose methods do nothing.
+// Post starts a guardian. It inherits no terminal, streams or working directory from its keeper. It
+// opens tty, the terminal to restore (nil for none), by name. After killing whatever carries mark
+// ("" for nothing) it does then. On an error the guardian is nil, whose methods do nothing.
 func Post(mark string, tty *Terminal, then Then) (*Guardian, error) {
 	if !serves {
 		return nil, errors.New("post a guardian: this program is none")
@@ -42,7 +41,7 @@ func Post(mark string, tty *Terminal, then Then) (*Guardian, error) {
 	}
 	defer held.Close()
 	g, undo := &Guardian{line: line}, null
-	env := append([]string{"GOMAXPROCS=1"}, then.Env...) // it does one thing, and must start fast
+	env := append([]string{"GOMAXPROCS=1"}, then.Env...) // one task, and a fast start
 	if len(then.Remove) > 0 {
 		env = append(env, spelt(filesVariable, then.Remove))
 	}
@@ -53,60 +52,57 @@ func Post(mark string, tty *Terminal, then Then) (*Guardian, error) {
 			undo = g.undo
 		}
 	}
-	g.PID, err = syscall.ForkExec("/proc/self/exe", append([]string{Name, mark}, then.Command...), &syscall.ProcAttr{
+	g.process, err = os.StartProcess("/proc/self/exe", append([]string{Name, mark}, then.Command...), &os.ProcAttr{
 		Dir:   "/",
 		Env:   env,
-		Files: []uintptr{null.Fd(), null.Fd(), null.Fd(), held.Fd(), undo.Fd()},
+		Files: []*os.File{null, null, null, held, undo},
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {
 		g.Leave()
 		return nil, fmt.Errorf("post a guardian: %w", err)
 	}
+	g.PID = g.process.Pid
 	return g, nil
 }
 
-// spelt is a variable of a guardian's environment. What it holds has a spelling.
+// spelt returns a variable of a guardian's environment, as JSON.
 func spelt(name string, what any) string {
 	text, _ := json.Marshal(what)
 	return name + "=" + string(text)
 }
 
-// maxUndo is longer than what undoes all modes of a terminal, twice.
+// maxUndo exceeds twice what undoes all modes of a terminal, in bytes.
 const maxUndo = 2048
 
-// Undo has the guardian print this to the terminal at the keeper's death. It wakes nobody.
+// Undo sets what the guardian prints to the terminal when the keeper dies. It does not wake the guardian.
 func (g *Guardian) Undo(b []byte) {
 	if g == nil || len(b) > maxUndo {
 		return
 	}
 	record := append(binary.LittleEndian.AppendUint16(nil, uint16(len(b))), b...)
-	_, _ = g.undo.WriteAt(record, 0) // fails without a terminal, or for want of memory: then nothing is printed, or the last
+	_, _ = g.undo.WriteAt(record, 0) // on an error the guardian prints the last record, or nothing
 }
 
-// Dismiss ends the guardian without any killing, and reaps it. Nobody else may have
-// reaped it before.
+// Dismiss ends the guardian without any killing and reaps it. It may have been killed and reaped before.
 func (g *Guardian) Dismiss() {
 	if g == nil {
 		return
 	}
-	_ = syscall.Kill(g.PID, syscall.SIGKILL) // our child, perhaps a zombie: the pid is still its
-	for err := error(syscall.EINTR); err == syscall.EINTR; {
-		_, err = syscall.Wait4(g.PID, nil, 0, nil)
-	}
+	_ = g.process.Kill()    // fails if it has ended
+	_, _ = g.process.Wait() // fails if it was reaped
 	g.Leave()
 }
 
-// Leave makes the guardian kill what carries its mark, as at the keeper's death.
+// Leave makes the guardian act as at the keeper's death.
 func (g *Guardian) Leave() {
-	_, _ = g.line.Close(), g.undo.Close() // there may be none of the latter
+	_, _ = g.line.Close(), g.undo.Close() // undo may be nil
 }
 
 // serves is set once this program can be a guardian.
 var serves bool
 
-// Serve must be the first call of a program that uses [Post]. It does not return in
-// a guardian's process.
+// Serve must be the first call of a program that uses [Post]. It does not return in a guardian.
 func Serve() {
 	serves = true
 	if len(os.Args) < 2 || os.Args[0] != Name {

@@ -30,10 +30,10 @@ func Kill(string) int { return 0 }
 // Members returns nil.
 func Members(string) []machine.Entry { return nil }
 
-// Holds returns true: which files a process has open cannot be told here.
+// Holds returns true: this system does not show a process's open files.
 func Holds(int, string) bool { return true }
 
-// Send signals a process. If it has ended the error matches ESRCH.
+// Send signals a process. The error matches ESRCH if it has ended.
 func Send(p machine.Entry, sig syscall.Signal) error {
 	if machine.ProcessStart(p.PID) != p.Start {
 		return syscall.ESRCH

@@ -10,19 +10,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminalVariable describes the keeper's terminal to the guardian.
+// terminalVariable passes the guardian the keeper's terminal.
 const terminalVariable = "HEARTBEAT_GUARDED_TERMINAL"
 
-// Terminal is a terminal, and its state before the keeper's session got its keys. A
-// guardian does not keep it open.
+// Terminal is a terminal and its state before the keeper's session took its input. The guardian
+// does not keep it open.
 type Terminal struct {
 	Path   string
 	Device uint64
 	State  unix.Termios
 }
 
-// TerminalOf records the state of a terminal. It returns nil if f has no name in
-// /dev.
+// TerminalOf records the state of a terminal. It returns nil if f has no name in /dev.
 func TerminalOf(f *os.File) (*Terminal, error) {
 	path, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
 	if err != nil || !strings.HasPrefix(path, "/dev/") {
@@ -39,9 +38,8 @@ func TerminalOf(f *os.File) (*Terminal, error) {
 	return &Terminal{path, st.Rdev, *state}, nil
 }
 
-// restoreTerminal undoes what the keeper's session had set, and restores the terminal's
-// state with nothing left to be read, unless the shell that the keeper was started from has
-// already set it.
+// restoreTerminal undoes the modes that the keeper's session had set, restores the terminal's state and
+// drops unread input, unless the shell that the keeper was started from has already set the state.
 func restoreTerminal() {
 	var t Terminal
 	if json.Unmarshal([]byte(os.Getenv(terminalVariable)), &t) != nil {
@@ -57,7 +55,7 @@ func restoreTerminal() {
 		return
 	}
 	if how := undo(); len(how) > 0 {
-		_, _ = unix.Write(fd, how) // a terminal that takes nothing now cannot be helped
+		_, _ = unix.Write(fd, how) // nothing helps a terminal that takes nothing
 	}
 	if now, err := unix.IoctlGetTermios(fd, unix.TCGETS); err == nil && isRaw(now) {
 		_ = unix.IoctlSetTermios(fd, unix.TCSETS, &t.State) // fails if it has just gone
@@ -65,17 +63,17 @@ func restoreTerminal() {
 	}
 }
 
-// undo is what [Guardian.Undo] was given last.
+// undo returns the last bytes given to [Guardian.Undo].
 func undo() []byte {
 	record := make([]byte, 2+maxUndo)
-	n, _ := unix.Pread(undoing, record, 0) // nothing where the keeper gave nothing
+	n, _ := unix.Pread(undoing, record, 0) // empty if the keeper gave nothing
 	if n < 2 {
 		return nil
 	}
 	return record[2:min(n, 2+int(binary.LittleEndian.Uint16(record)))]
 }
 
-// isRaw reports whether a terminal is in raw mode, in which no shell leaves it.
+// isRaw reports whether a terminal is in raw mode. No shell leaves it there.
 func isRaw(t *unix.Termios) bool {
 	return t.Lflag&(unix.ICANON|unix.ECHO|unix.ISIG|unix.IEXTEN) == 0 && t.Oflag&unix.OPOST == 0
 }

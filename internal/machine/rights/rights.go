@@ -1,5 +1,5 @@
-// Package rights finds out who else may write to what heartbeat depends on, and
-// makes root act as the user whose directory it works in.
+// Package rights finds out who else may write to what heartbeat depends on, and lets root act as
+// the user whose directory it works in.
 package rights
 
 import (
@@ -9,9 +9,8 @@ import (
 	"heartbeat/internal/disk"
 )
 
-// Others reports whether anybody but the owner and root may write: everybody, or
-// the members of a group that is not the owner's private one. Many systems make a
-// private group for each user, with the user's name.
+// Others reports whether anybody but the owner and root may write: everybody, or a group that is
+// not the owner's private one. Many systems give each user a private group of the user's name.
 func Others(of disk.Info) bool {
 	switch {
 	case of.Mode&0o002 != 0:
@@ -30,8 +29,8 @@ func Others(of disk.Info) bool {
 // maxAccounts bounds how much of /etc/passwd and /etc/group is read, in bytes.
 const maxAccounts = 16 << 20
 
-// nameOf returns the name of an id in /etc/passwd or /etc/group, or "". Package
-// os/user would do, but it links the C library, which makes the hook start slower.
+// nameOf returns the name of an ID in /etc/passwd or /etc/group, or "". Package os/user links the C
+// library, which would slow the hook's start.
 func nameOf(file string, id uint32) (name string) {
 	eachAccount(file, func(f [][]byte) bool {
 		if string(f[2]) == strconv.FormatUint(uint64(id), 10) {
@@ -42,7 +41,7 @@ func nameOf(file string, id uint32) (name string) {
 	return name
 }
 
-// hasMembers reports whether a group has members besides the user of its name.
+// hasMembers reports whether the group has members besides the user of its name.
 func hasMembers(group string) (has bool) {
 	eachAccount("/etc/group", func(f [][]byte) bool {
 		if string(f[0]) != group || len(f) < 4 {

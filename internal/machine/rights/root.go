@@ -13,9 +13,8 @@ import (
 	"heartbeat/internal/disk"
 )
 
-// CheckRoot returns an error if this is root and a user who is neither root nor the
-// owner of the inbox's directory could lead root to other files. For other users
-// the system's own checks are enough.
+// CheckRoot returns an error if this is root and somebody other than root and the owner of the inbox's
+// directory could lead root to other files. Other users are safe by the system's own checks.
 func CheckRoot(inbox string) error {
 	if os.Geteuid() != 0 {
 		return nil
@@ -38,8 +37,8 @@ func CheckRoot(inbox string) error {
 	return err
 }
 
-// checkLink allows a link that only root can have made, to a directory where only
-// root can create files.
+// checkLink allows only a link that root alone can have made, to a directory where root alone can
+// create files.
 func checkLink(inbox string, dir disk.Info) error {
 	target, err := filepath.EvalSymlinks(inbox)
 	if errors.Is(err, fs.ErrNotExist) && dir.UID == 0 && !Others(dir) {
@@ -59,11 +58,10 @@ func checkLink(inbox string, dir disk.Info) error {
 	return nil
 }
 
-// BecomeOwner makes a root process become the owner of a directory, for good and in
-// all its threads, so that nothing in there can lead it to a file that the owner
-// may not touch. It does nothing if this is not root, if the directory is root's,
-// or if the system does not allow the change; then [CheckRoot] and internal/disk
-// are the guard. It returns whom the process has become, or "".
+// BecomeOwner makes a root process the owner of a directory, for good and in all threads, so that
+// nothing there can lead it to files that the owner may not touch. It does nothing unless this is
+// root, for root's own directory, or if the system forbids the change; then [CheckRoot] and
+// internal/disk are the guard. It returns the new user, or "".
 func BecomeOwner(dir string) (who string, err error) {
 	if os.Geteuid() != 0 {
 		return "", nil
@@ -101,7 +99,7 @@ func unableTo(uid uint32, err error) error {
 	return fmt.Errorf("become user %d, whose directory the inbox is in: %w", uid, err)
 }
 
-// account is a user of /etc/passwd. Without a name there is no such user.
+// account is a user of /etc/passwd. An empty name means no such user.
 type account struct {
 	name, home string
 	group      int

@@ -1,6 +1,5 @@
-// Package signals catches the signals that end a program, in one place for its whole
-// life: every part of it can see that a signal has come, even one from before the
-// part began.
+// Package signals catches the signals that end a program, in one place for its whole life: every
+// part sees that a signal has come, even one from before the part began.
 package signals
 
 import (
@@ -25,11 +24,11 @@ type Taken struct {
 	mu     sync.Mutex
 	spares bool // see [Taken.Spare]
 	signal syscall.Signal
-	at     time.Time // when an end was asked for that is not a warm one
+	at     time.Time // when an end other than a warm one was asked for
 }
 
-// Take catches the signals that end a program, until [Taken.Stop]. A signal that is
-// ignored at the start, as under nohup, stays ignored.
+// Take catches the signals that end a program, until [Taken.Stop]. Signals ignored at the start, as
+// under nohup, stay ignored.
 func Take() *Taken {
 	t := &Taken{
 		come: make(chan os.Signal, 4), stop: make(chan struct{}), warm: make(chan struct{}),
@@ -77,16 +76,15 @@ func (t *Taken) note(sig syscall.Signal) (asked bool) {
 	return true
 }
 
-// Spare has SIGTERM, if it is the first signal and comes from now on, ask for a warm stop:
-// it closes [Taken.Warm], and the signal behind it is the first one of [Taken.First].
+// Spare makes a SIGTERM that is the first signal and comes from now on ask for a warm stop: it
+// closes [Taken.Warm], and only the signal after it closes [Taken.First].
 func (t *Taken) Spare() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.spares = true
 }
 
-// Warm is closed by a signal that asks to begin nothing more, and to end once what is under
-// way is done.
+// Warm is closed by a signal that asks to begin nothing new and to end after the work under way.
 func (t *Taken) Warm() <-chan struct{} { return t.warm }
 
 // First is closed by the first signal, which asks for an orderly end.
@@ -95,19 +93,18 @@ func (t *Taken) First() <-chan struct{} { return t.first }
 // Second is closed by the second signal, which asks to end at once.
 func (t *Taken) Second() <-chan struct{} { return t.second }
 
-// Signal returns the first signal, or 0, and when an end was asked for that is not warm.
+// Signal returns the first signal, or 0, and when an end other than a warm one was asked for.
 func (t *Taken) Signal() (syscall.Signal, time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.signal, t.at
 }
 
-// Context is done with the first signal.
+// Context is done when [Taken.First] is closed.
 func (t *Taken) Context() (context.Context, context.CancelFunc) { return until(t.first) }
 
-// Hurry returns a context that ends with the second signal, or grace after the
-// first one, but not within a second from now. Before any signal it does not end; at a warm
-// stop it does grace from now.
+// Hurry returns a context that ends with the second signal, or grace after the first one, but no sooner
+// than in a second. Before any signal it has no deadline; after a warm stop it ends grace from now.
 func (t *Taken) Hurry(grace time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := until(t.second)
 	sig, at := t.Signal()

@@ -1,5 +1,5 @@
-// Package socket is unix sockets that only their owner can open: each lies in a private
-// folder, and is reached however long the folder's path is.
+// Package socket makes unix sockets that only their owner can open. Each lies in a private folder
+// and is reachable however long the folder's path is.
 package socket
 
 import (
@@ -20,11 +20,11 @@ import (
 	"heartbeat/internal/disk"
 )
 
-// ErrNobody says that nobody listens there.
+// ErrNobody says that nobody listens on the socket.
 var ErrNobody = errors.New("nobody listens there")
 
-// Listen makes the socket in the folder, for its owner alone, and in the place of one that
-// a dead process left. Only who keeps others off the folder may call it.
+// Listen makes the socket in the folder, for its owner alone, and replaces one that a dead process
+// left. The caller must keep others off the folder.
 func Listen(folder, name string) (*net.UnixListener, error) {
 	err := removeOld(filepath.Join(folder, name))
 	var l *net.UnixListener
@@ -56,8 +56,8 @@ func listen(folder, name string) (*net.UnixListener, error) {
 		return nil, err
 	}
 	defer release()
-	// The socket's mode becomes that of its name, so that there is no moment in which others can
-	// open it. Not every system knows that: its name is given the mode, too.
+	// Set the mode before the bind, so that others can never open the socket. Not every system
+	// applies it, so the name gets the mode too.
 	private := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
 		return c.Control(func(fd uintptr) { _ = unix.Fchmod(int(fd), 0o600) })
 	}}
@@ -72,9 +72,8 @@ func listen(folder, name string) (*net.UnixListener, error) {
 	return l.(*net.UnixListener), nil
 }
 
-// Dial connects to who listens in the folder. The error matches [ErrNobody] if nobody
-// does. If so many connect at once that the kernel keeps no more of them waiting, it tries
-// again until ctx ends.
+// Dial connects to the listener in the folder. The error matches [ErrNobody] if there is none.
+// While the kernel's queue of connections is full, it tries again until ctx ends.
 func Dial(ctx context.Context, folder, name string) (*net.UnixConn, error) {
 	path, release, err := address(folder, name)
 	if err != nil {
@@ -94,7 +93,7 @@ func Dial(ctx context.Context, folder, name string) (*net.UnixConn, error) {
 	}
 }
 
-// Sleep waits, but not longer than ctx lasts.
+// Sleep waits for d, or until ctx ends.
 func Sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -104,12 +103,12 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// maxAddress is the longest path that a unix socket's address holds on each system,
-// with a zero byte behind it: sun_path is 108 bytes on Linux and 104 elsewhere.
+// maxAddress is the longest socket path, in bytes, that fits on each system with its zero byte:
+// sun_path is 108 bytes on Linux and 104 elsewhere.
 const maxAddress = 103
 
-// address returns a path by which the socket in the folder can be bound and dialed
-// however long the folder's own path is. release is to be called after that.
+// address returns a path to bind or dial the socket in the folder, however long the folder's own
+// path is. Call release after that.
 func address(folder, name string) (path string, release func(), err error) {
 	path = filepath.Join(folder, name)
 	if len(path) <= maxAddress {
@@ -125,13 +124,13 @@ func address(folder, name string) (path string, release func(), err error) {
 	return "/proc/self/fd/" + strconv.Itoa(dir) + "/" + name, func() { _ = unix.Close(dir) }, nil
 }
 
-// Peer is the process that opened the other end of a connection, as the kernel says.
+// Peer is the process that opened the other end of a connection, by the kernel's word.
 type Peer struct {
 	UID int
 	PID int // 0 if it is not visible from here
 }
 
-// PeerOf is who opened the other end.
+// PeerOf returns the process that opened the other end.
 func PeerOf(conn *net.UnixConn) (p Peer, err error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -146,8 +145,8 @@ func PeerOf(conn *net.UnixConn) (p Peer, err error) {
 	return p, nil
 }
 
-// CheckUser refuses other users than this process's own and root. A socket's mode refuses
-// them too, unless it or the folder was opened up.
+// CheckUser refuses users other than this process's own and root. The socket's mode refuses them
+// too, unless somebody has opened up the socket or the folder.
 func (p Peer) CheckUser() error {
 	if p.UID != 0 && p.UID != os.Geteuid() {
 		return fmt.Errorf("user %d may not reach this session: it is that of user %d", p.UID, os.Geteuid())

@@ -1,8 +1,8 @@
-// Package budget says what an entry or a day may cost, and whether what
-// was spent is over that.
+// Package budget says what an entry or a day may cost, and whether the spending is over that.
 package budget
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -19,13 +19,12 @@ const MaxTime = 10 * 365 * 24 * time.Hour
 type Limits struct {
 	Nanos  int64 // billionths of a dollar
 	Tokens int64
-	Time   time.Duration // of work on an entry, all its attempts together
-	// Raised says that a person set these limits after others had stopped the entry:
-	// they count in place of those of the flags.
+	Time   time.Duration // of work on an entry, over all attempts
+	// Raised says that a person set these limits after others stopped the entry. They replace those of the flags.
 	Raised bool
 }
 
-// The members of limits.
+// Members of the object limits.
 const (
 	costMember   = "cost_usd"
 	tokensMember = "tokens"
@@ -33,10 +32,9 @@ const (
 	raisedMember = "raised"
 )
 
-// Parse reads the limits of an envelope: an object of cost_usd (2.5), tokens (400000 or
-// "400k") and time ("30m", or seconds), each of them above 0, and raised (true). Nothing
-// and null are no limits. Any other member is an error, since a limit that is
-// misspelled would not hold.
+// Parse reads the limits of an envelope: an object of cost_usd (2.5), tokens (400000 or "400k") and time ("30m", or
+// seconds), each above 0, and raised (true). Empty input and null mean no limits. Any other member is an error,
+// since a misspelled limit would not hold.
 func Parse(object []byte) (l Limits, err error) {
 	if len(object) == 0 || string(object) == "null" {
 		return l, nil
@@ -74,8 +72,19 @@ func Parse(object []byte) (l Limits, err error) {
 	return l, nil
 }
 
-// ParseTime reads a limit of time, such as 30m, 90 (seconds) or 1d. It is above 0 and at
-// most [MaxTime].
+// errRaised keeps whoever may append to an inbox from lifting the limits of the flags.
+var errRaised = errors.New("limits: raised is what dead-letter requeue says of the limits that it is given: leave it out")
+
+// ParseSent is [Parse] for the limits of a sender, who may not raise them.
+func ParseSent(object []byte) (Limits, error) {
+	l, err := Parse(object)
+	if err == nil && l.Raised {
+		return Limits{}, errRaised
+	}
+	return l, err
+}
+
+// ParseTime reads a limit of time, such as 30m, 90 (seconds) or 1d. It is above 0 and at most [MaxTime].
 func ParseTime(text string) (time.Duration, error) {
 	d, err := words.ParseSpan(text)
 	shown := strconv.Quote(words.Brief(text))
@@ -92,7 +101,7 @@ func ParseTime(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// JSON is the object that [Parse] reads, nothing where there is no limit.
+// JSON returns the object that [Parse] reads, or nil without a limit.
 func (l Limits) JSON() []byte {
 	if !l.Any() {
 		return nil
@@ -117,11 +126,10 @@ func (l Limits) JSON() []byte {
 // Any reports whether there is a limit.
 func (l Limits) Any() bool { return l.Nanos > 0 || l.Tokens > 0 || l.Time > 0 }
 
-// Spending reports whether there is a limit of what is spent: not only of time.
+// Spending reports whether there is a limit of dollars or tokens.
 func (l Limits) Spending() bool { return l.Nanos > 0 || l.Tokens > 0 }
 
-// Within is what holds of both: the smaller of each limit. Limits that were raised hold
-// alone, each where it is set.
+// Within returns the smaller of each limit. Raised limits win over flags wherever they are set.
 func (l Limits) Within(flags Limits) Limits {
 	if l.Raised {
 		return l.Or(flags)
@@ -129,7 +137,7 @@ func (l Limits) Within(flags Limits) Limits {
 	return Limits{smaller(l.Nanos, flags.Nanos), smaller(l.Tokens, flags.Tokens), smaller(l.Time, flags.Time), false}
 }
 
-// Or is l, with the limits of defaults where l has none.
+// Or returns l, with the limits of defaults where l has none.
 func (l Limits) Or(defaults Limits) Limits {
 	return Limits{or(l.Nanos, defaults.Nanos), or(l.Tokens, defaults.Tokens), or(l.Time, defaults.Time), l.Raised}
 }
@@ -148,10 +156,10 @@ func smaller[T ~int64](a, b T) T {
 	return b
 }
 
-// Plan is what may be spent: by one entry, and in one day on all entries of the inbox.
+// Plan is what may be spent: on one entry, and in one day on all entries of the inbox.
 type Plan struct{ Entry, Day Limits }
 
-// Within is what both allow: the smaller of each limit.
+// Within returns the smaller of each limit.
 func (p Plan) Within(other Plan) Plan {
 	return Plan{p.Entry.Within(other.Entry), p.Day.Within(other.Day)}
 }
@@ -159,14 +167,14 @@ func (p Plan) Within(other Plan) Plan {
 // Any reports whether an entry or a day has a limit.
 func (p Plan) Any() bool { return p.Entry.Any() || p.Day.Any() }
 
-// Spent is what was spent, to be held against limits.
+// Spent is spending to compare with limits.
 type Spent struct {
 	price.Amount
 	Time time.Duration
 }
 
-// Over reports whether a limit is reached, with the figures of the first that is, such
-// as "it cost 2.61 of 2.50 USD". A limit in dollars holds only where dollars are known.
+// Over reports whether a limit is reached, and the figures of the first one that is, such as "it cost 2.61 of 2.50
+// USD". A limit in dollars holds only if dollars are known.
 func (l Limits) Over(s Spent) (figures string, over bool) {
 	tokens := s.Tokens.Sum()
 	switch {
@@ -180,8 +188,8 @@ func (l Limits) Over(s Spent) (figures string, over bool) {
 	return "", false
 }
 
-// USD is what was spent, of what, such as "2.61 of 2.50 USD": to the cent where that tells
-// them apart and the limit is so, and else to four digits behind the point.
+// USD returns spent and limit, such as "2.61 of 2.50 USD". Cents suffice if the limit is in cents and they tell the
+// two apart; otherwise spent gets four decimals.
 func USD(spent, limit int64) string {
 	of, limited := price.FormatUSD(spent), price.FormatUSD(limit)
 	const cent = 10_000_000
@@ -194,8 +202,8 @@ func USD(spent, limit int64) string {
 	return of + " of " + limited + " USD"
 }
 
-// near is an amount to four digits behind the point, or below a cent to four that count. One
-// that has reached a limit is never shown below it.
+// near returns an amount with four decimals, or below a cent with four significant digits. It never shows an amount
+// that reached the limit as below it.
 func near(nanos, limit int64) string {
 	const step = 100_000
 	rounded := (nanos + step/2) / step * step
@@ -208,7 +216,7 @@ func near(nanos, limit int64) string {
 	return exact(rounded)
 }
 
-// exact has every digit.
+// exact returns an amount with every digit.
 func exact(nanos int64) string {
 	text, _ := price.Nanos(nanos).MarshalJSON() // it never fails
 	return string(text)

@@ -133,3 +133,12 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// Whoever sends an entry cannot raise its limits over those of the flags.
+func TestParseSent(t *testing.T) {
+	_, err := budget.ParseSent([]byte(`{"cost_usd":5,"raised":true}`))
+	require.ErrorContains(t, err, "dead-letter requeue")
+	l, err := budget.ParseSent([]byte(`{"cost_usd":5}`))
+	require.NoError(t, err)
+	assert.Equal(t, budget.Limits{Nanos: 5_000_000_000}, l)
+}

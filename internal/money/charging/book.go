@@ -6,22 +6,20 @@ import (
 	"heartbeat/internal/money/price"
 )
 
-// Book tells what entries cost, as it is known now: their outcomes were written before the last request had
-// its price. It reads when it is asked first. A price that cannot be read is the one that the outcome has,
-// with a note.
+// Book tells what entries cost as far as it is known now: an entry's outcome is written before its last request has
+// a price. The first question reads the costs. If they cannot be read, the outcome's own price counts, with a note.
 type Book struct {
 	box    *inbox.Inbox
 	wanted []string // entry ids; nil wants all
 	prices *Prices  // nil until they are needed
 	notes  []string
-	failed bool // it was noted that prices cannot be read
+	failed bool // the note about unreadable prices was added
 }
 
-// BookOf is the book of an inbox.
+// BookOf returns the book of an inbox.
 func BookOf(box *inbox.Inbox) *Book { return &Book{box: box} }
 
-// Want says which entries it will be asked for, by their entry ids, in place of all: the
-// costs of others are not decoded.
+// Want limits the book to these entry ids. Costs of other entries are not decoded.
 func (b *Book) Want(entryIDs ...string) { b.wanted, b.prices = append([]string{}, entryIDs...), nil }
 
 // Notes returns sentences about what could not be read, each once.
@@ -49,7 +47,7 @@ func (b *Book) read() *Prices {
 	return b.prices
 }
 
-// Price is what an entry cost whose outcome says that: see [Prices.Of].
+// Price returns what an entry cost. was is the price in its outcome: see [Prices.Of].
 func (b *Book) Price(entryID string, firstSeq int64, was price.Fields) price.Price {
 	if firstSeq == 0 {
 		return was.Price()
@@ -58,8 +56,7 @@ func (b *Book) Price(entryID string, firstSeq int64, was price.Fields) price.Pri
 	return p
 }
 
-// Result returns a result, and its line if there is one, with the price that is known now, and there also
-// on each model.
+// Result returns a result with the price known now. The line, unless nil, also gets the price on each model.
 func (b *Book) Result(r inbox.Result, line []byte) (inbox.Result, []byte) {
 	if r.FirstSeq == 0 {
 		return r, line
@@ -77,16 +74,15 @@ func (b *Book) Letter(l *inbox.DeadLetter) {
 	l.Fields = b.Price(l.EntryID, l.FirstSeq, l.Fields).Fields()
 }
 
-// Complete reports whether no more can be known of an entry in a moment: its price has an end.
-// The account may not have the outcome yet, where its line is just being written.
+// Complete reports whether a price is final. An outcome whose line is just being written may not be booked yet.
 func (b *Book) Complete(entryID string, firstSeq int64) bool {
 	return firstSeq == 0 || !b.read().Pending(entryID, firstSeq)
 }
 
-// members are those that a price has.
-var members = []string{"cost_usd", "tokens", "requests", "unpriced", "model", "context_percent", "client_usd", "models", "cost_divided", "cost_open"} // some of older releases
+// members are those of a price, some of them only of older releases.
+var members = []string{"cost_usd", "tokens", "requests", "unpriced", "model", "context_percent", "client_usd", "models", "cost_divided", "cost_open"}
 
-// withPrice is a line of a file with the price in place of the one that it was written with.
+// withPrice returns a line with its price replaced by p.
 func withPrice(line []byte, p price.Price, models []price.ByModel) []byte {
 	m, err := flat.Parse(line)
 	if err != nil {

@@ -1,5 +1,4 @@
-// Package charging brings what the sessions' transcripts say into the account of their inbox, and tells
-// people what entries have cost.
+// Package charging books what the transcripts say in the inbox's account, and tells people what entries cost.
 package charging
 
 import (
@@ -14,25 +13,31 @@ import (
 	"heartbeat/internal/money/price"
 )
 
-// Counted is what the turns of a session have cost that are not charged yet.
+// Counted is the cost of a session's turns that are not charged yet.
 type Counted struct {
 	*meter.Count
-	turns []turn
+	turns  []turn
+	ledger ledger // up to the first of them
 }
 
-// turn is what one of them has cost.
+// turn is the cost of one turn.
 type turn struct {
 	inbox.Turn
 	meter.Part
 	complete bool       // the next one has begun
-	next     meter.Part // with which
+	next     meter.Part // the part with which it begins
 	parts    []meter.Part
 }
 
-// Open is what they have cost, for those who hold it against limits.
+// Open returns what the turns have cost, and then what summaries turned out to cost, to compare with limits.
 func (c *Counted) Open(session string) (all []inbox.Uncharged) {
+	ledger, owed := c.ledger.clone(), []price.Line(nil)
 	for _, t := range c.turns {
 		all = append(all, inbox.Uncharged{Turn: t.Turn, SessionID: session, Price: t.price(c.Model)})
+		owed = append(owed, ledger.take(&t)...)
+	}
+	for _, of := range owed {
+		all = append(all, inbox.Uncharged{Turn: turnOf(&of), SessionID: session, Price: of.Price})
 	}
 	return all
 }
@@ -45,16 +50,16 @@ func (t *turn) price(last string) price.Price {
 	return p
 }
 
-// Look counts the turns of a session. tool and agent are as [meter.Range] has them.
+// Look counts the turns of a session. tool and agent are as in [meter.Range].
 func Look(s *inbox.SessionTurns, tool, agent string) (*Counted, error) {
 	first := s.Turns[0]
 	c, err := meter.Scan(meter.Range{Transcript: s.Transcript, From: first.From, Since: first.Since, Stated: s.Stated, Tool: tool, Agent: agent})
-	return &Counted{c, split(s, c)}, err
+	return &Counted{c, split(s, c), ledgerOf(s.Ledger, c.Whole)}, err
 }
 
-// split says which parts are of which turn. What lies behind the last that is known belongs to that.
+// split assigns the parts to the turns. All parts after the last known turn's beginning belong to that turn.
 func split(s *inbox.SessionTurns, c *meter.Count) (all []turn) {
-	dollars := false // of a turn without a request they are 0, where they are known of others
+	dollars := false // known for some part: then a turn without a request cost 0
 	for _, p := range c.Parts {
 		dollars = dollars || p.Spent.Dollars
 	}
@@ -79,12 +84,11 @@ func split(s *inbox.SessionTurns, c *meter.Count) (all []turn) {
 	return all
 }
 
-// late bounds how long the client takes to write a line, in milliseconds. One that is
-// older by more was not late: the clock was set back.
+// late limits, in milliseconds, how late the client writes a line. More means that the clock was set back.
 const late = 60_000
 
-// beginning is the part with which a turn begins, from one on. Lines that were written late, and belong to what
-// was before, are older than the turn.
+// beginning returns the index of the part with which a turn begins, searching from an index on. A line that is
+// older than the turn was written late, and belongs to the turn before.
 func beginning(parts []meter.Part, from int, of inbox.Turn) int {
 	for i := from; i < len(parts); i++ {
 		p := parts[i]
@@ -95,25 +99,24 @@ func beginning(parts []meter.Part, from int, of inbox.Turn) int {
 	return len(parts)
 }
 
-// long is how much of a transcript is read again at each turn at most, in bytes, before a turn that goes on
-// is charged up to its last line of a user.
+// long is the most bytes of a transcript to read again each turn. Beyond it, an open turn is charged up to its last
+// line of a user.
 const long = 256 << 10
 
-// charge counts a session, and books its turns whose end is known. over says that nothing more is to come:
-// then all of them are.
+// charge counts a session and books its ended turns. over says that the session is gone, and books them all.
 func charge(tx *inbox.Tx, session string, over bool) error {
 	s := tx.Turns(session)
 	if s == nil {
 		return nil
 	}
 	c, err := Look(s, "", "")
-	over = over && err == nil // it may be read one day
+	over = over && err == nil // it may become readable
 	for len(c.turns) > 0 && (over || c.turns[0].complete) {
 		t := &c.turns[0]
 		if !t.complete {
 			t.next = meter.Part{From: c.Read, Stated: t.Stated, At: t.Since}
 		}
-		book(tx, session, t, c.Model, false)
+		c.book(tx, session, t, false)
 		c.turns = c.turns[1:]
 	}
 	if over {
@@ -123,35 +126,39 @@ func charge(tx *inbox.Tx, session string, over bool) error {
 	if t := &c.turns[0]; len(t.parts) > 1 && c.Read-t.parts[0].From > long {
 		open := *t
 		last := len(t.parts) - 1
-		open.next, open.Part = t.parts[last], meter.Part{}
-		for _, p := range t.parts[:last] {
+		open.next, open.Part, open.parts = t.parts[last], meter.Part{}, t.parts[:last]
+		for _, p := range open.parts {
 			open.Part = open.Plus(p)
 		}
-		book(tx, session, &open, c.Model, true)
+		c.book(tx, session, &open, true)
 		t.Part, t.parts = t.parts[last], t.parts[last:]
 	}
 	tx.Count(session, c.Open(session))
 	return err
 }
 
-// book charges a turn up to its next part; rest says that it goes on there.
-func book(tx *inbox.Tx, session string, t *turn, model string, rest bool) {
-	p := t.price(model)
-	l := price.Line{
-		At: tx.Now(), EntryID: t.EntryID, ID: t.ID, Start: t.Turn.Start, FirstSeq: t.FirstSeq, DeliveredSeq: t.DeliveredSeq, Attempt: t.Attempt,
-		SessionID: session, Price: p, Guess: t.Guess, End: t.next.From,
-	}
+// book charges a turn up to its next part, and what summaries cost by then. rest says that the turn goes on there.
+func (c *Counted) book(tx *inbox.Tx, session string, t *turn, rest bool) {
+	owed := c.ledger.take(t)
+	l := lineOf(t.Turn, t.price(c.Model))
+	l.At, l.SessionID, l.Guess, l.Own, l.End = tx.Now(), session, t.Guess.Requests > 0, t.Own, t.next.From
 	if len(t.Models) > 1 {
 		l.Models = t.Models
 	}
-	tx.Book(session, inbox.Booking{Amount: p.Amount, Line: l.JSON(), From: t.next.From, Since: t.next.At, Stated: t.Stated, Rest: rest})
+	tx.Book(session, inbox.Booking{
+		Amount: l.Amount, Line: l.JSON(), From: t.next.From, Since: t.next.At, Stated: t.Stated, Ledger: c.ledger.text(), Rest: rest,
+	})
+	for _, of := range owed {
+		of.At, of.SessionID, of.End = l.At, session, l.End
+		tx.Charge(turnOf(&of), of.Amount, of.JSON())
+	}
 }
 
-// Turn charges what a session has spent, at a moment of which its own hook tells.
+// Turn charges what a session has spent, when its own hook runs.
 func Turn(tx *inbox.Tx, session string) error { return charge(tx, session, false) }
 
-// Note charges what all sessions have spent, to their ends where the client is gone; ended is one that
-// certainly is, "" for none.
+// Note charges what all sessions have spent, to the end of those that are gone. ended is a session that is
+// certainly gone, or "".
 func Note(tx *inbox.Tx, ended string) error {
 	known, err := tx.Sessions()
 	if err != nil {
@@ -165,8 +172,8 @@ func Note(tx *inbox.Tx, ended string) error {
 	return all
 }
 
-// Orphan charges what the session of the entry in flight has spent, whoever finds it: the
-// entry is settled then, and its next attempt begins with what this one cost.
+// Orphan charges what the session of the entry in flight has spent, whoever finds it. The entry can then be
+// settled, and its next attempt begins with what this one cost.
 func Orphan(tx *inbox.Tx) error {
 	d := tx.InFlight()
 	if d == nil || d.SessionID == "" {
@@ -180,7 +187,7 @@ func Orphan(tx *inbox.Tx) error {
 	return charge(tx, d.SessionID, isGone(known, d.SessionID))
 }
 
-// place says where a session's transcript ends, for who is none of its hooks.
+// place records where a session's transcript ends, for callers other than its hooks.
 func place(tx *inbox.Tx, known []inbox.Session, session string) {
 	if a := tx.Account(); a.Session(session) != nil {
 		s := a.Session(session)
@@ -199,7 +206,7 @@ func isGone(known []inbox.Session, id string) bool {
 	return false
 }
 
-// transcriptOf is the transcript that a hook named at the session's start, "" if none did.
+// transcriptOf returns the transcript that a hook named at the session's start, or "".
 func transcriptOf(known []inbox.Session, id string) string {
 	for _, s := range known {
 		if s.ID == id {

@@ -14,29 +14,28 @@ import (
 	"heartbeat/internal/money/price"
 )
 
-// Prices are what the entries have cost, as far as that is known at a moment: what was
-// charged, and what the transcripts say beyond that.
+// Prices are what entries have cost as far as it is known now: the charges, and what transcripts say beyond them.
 type Prices struct {
 	// Account is what was charged.
 	Account inbox.Account
-	// Warnings are sentences about lines that cannot be read, and were left out.
+	// Warnings are sentences about unreadable lines, which were left out.
 	Warnings []string
 
 	entries  map[priceKey]*entry // by the lines
 	open     []open
-	goesOn   map[priceKey]bool // entries whose spending has no certain end yet
-	models   map[string]string // each once: those of a line keep all of it in memory
+	goesOn   map[priceKey]bool // entries whose spending may not have ended
+	models   map[string]string // each name once: a substring would keep its whole line in memory
 	day      string
-	settling bool // what was charged last may not be in the file yet
+	settling bool // the last charges may not be in the file yet
 }
 
-// entry is what one has cost, on each model.
+// entry is what one entry has cost, in all and on each model.
 type entry struct {
 	price.Amount
 	models []price.ByModel
 }
 
-// last is the price with the model of the last request.
+// last returns the price with the model of the last request.
 func (e *entry) last() (p price.Price) {
 	if e != nil && len(e.models) > 0 {
 		p.Model = e.models[0].Model
@@ -47,7 +46,7 @@ func (e *entry) last() (p price.Price) {
 	return p
 }
 
-// open is what is not charged yet of a turn.
+// open is the uncharged cost of a turn.
 type open struct {
 	inbox.Uncharged
 	models []price.ByModel
@@ -59,8 +58,8 @@ type priceKey struct {
 	firstSeq int64
 }
 
-// Read reads .costs.jsonl, and counts what is not charged yet. It takes no lock and writes nothing. With
-// entry ids it decodes the lines of those alone.
+// Read reads .costs.jsonl, and counts what is not charged yet. It takes no lock and writes nothing. If entry ids
+// are given, it decodes only their lines.
 func Read(box *inbox.Inbox, entryIDs ...string) (*Prices, error) {
 	p := &Prices{entries: map[priceKey]*entry{}, models: map[string]string{}}
 	var wanted map[string]bool
@@ -73,14 +72,14 @@ func Read(box *inbox.Inbox, entryIDs ...string) (*Prices, error) {
 	return p, p.read(box, wanted, p.add)
 }
 
-// Spending is [Read] without what was charged to settled entries. It reads .costs.jsonl only if each is not
-// nil, and calls that for its lines, which are those that the rest does not count again.
+// Spending is [Read] without what was charged to settled entries. If each is not nil, it calls each for the lines
+// of .costs.jsonl. Its other figures do not count those lines again.
 func Spending(box *inbox.Inbox, each func(price.Line)) (*Prices, error) {
 	p := new(Prices)
 	return p, p.read(box, nil, each)
 }
 
-// read takes one view of it all.
+// read reads everything from one view of the inbox.
 func (p *Prices) read(box *inbox.Inbox, wanted map[string]bool, each func(price.Line)) (err error) {
 	v, err := box.SettledView()
 	if err != nil {
@@ -102,12 +101,14 @@ func (p *Prices) read(box *inbox.Inbox, wanted map[string]bool, each func(price.
 		if s.Transcript = cmp.Or(s.Transcript, transcriptOf(known, s.ID)); s.Transcript == "" {
 			continue
 		}
-		c, _ := Look(&s, "", "") // the hook tells of what cannot be counted
+		c, _ := Look(&s, "", "") // the hook reports what cannot be counted
 		for i, o := range c.Open(s.ID) {
-			p.open = append(p.open, open{o, c.turns[i].Models})
-			if !c.turns[i].complete {
-				p.goesOn[priceKey{o.EntryID, o.FirstSeq}] = true
+			models := []price.ByModel{{Model: o.Model, Amount: o.Amount}} // cost of a summary
+			if i < len(c.turns) {
+				models = c.turns[i].Models
+				p.goesOn[priceKey{o.EntryID, o.FirstSeq}] = !c.turns[i].complete || p.goesOn[priceKey{o.EntryID, o.FirstSeq}]
 			}
+			p.open = append(p.open, open{o, models})
 		}
 	}
 	return nil
@@ -145,8 +146,7 @@ func lines(path string, all func(func(line []byte, whole bool) bool) error, want
 	return warnings, err
 }
 
-// ofEntry reports whether a line of .costs.jsonl, as it is written here, is of one of
-// the entries.
+// ofEntry reports whether a line of .costs.jsonl, as heartbeat writes it, belongs to one of the entries.
 func ofEntry(line []byte, entryIDs map[string]bool) bool {
 	_, rest, found := bytes.Cut(line, []byte(`"entry_id":"`))
 	end := bytes.IndexByte(rest, '"')
@@ -178,7 +178,7 @@ func (p *Prices) add(l price.Line) {
 	}
 }
 
-// with is a price with what is not charged yet of an entry. What the client said is for sessions.
+// with adds what is not charged yet of an entry. It drops the client's total, which is about sessions.
 func (p *Prices) with(of price.Price, entryID string, firstSeq int64) price.Price {
 	for _, o := range p.open {
 		if o.EntryID == entryID && o.FirstSeq == firstSeq && entryID != "" {
@@ -189,8 +189,8 @@ func (p *Prices) with(of price.Price, entryID string, firstSeq int64) price.Pric
 	return of
 }
 
-// Of is what an entry has cost, of which its outcome says that; firstSeq is the number of the commit of
-// its first delivery, 0 if that is not known. The outcome may say more than the lines, where those are gone.
+// Of returns what an entry has cost. said is the price in its outcome, which may say more than the lines if those
+// are gone. firstSeq is the commit of the entry's first delivery, 0 if unknown.
 func (p *Prices) Of(entryID string, firstSeq int64, said price.Fields) (of price.Price, known bool) {
 	was := said.Price()
 	of = p.entries[priceKey{entryID, firstSeq}].last()
@@ -201,7 +201,7 @@ func (p *Prices) Of(entryID string, firstSeq int64, said price.Fields) (of price
 	return of, true
 }
 
-// OfDelivery is what an entry has cost that is in flight or was given back.
+// OfDelivery returns what an entry has cost that is in flight or was given back.
 func (p *Prices) OfDelivery(d *inbox.Delivery) (of price.Price, known bool) {
 	first := cmp.Or(d.FirstSeq, d.DeliveredSeq)
 	of = p.entries[priceKey{d.EntryID, first}].last()
@@ -210,7 +210,7 @@ func (p *Prices) OfDelivery(d *inbox.Delivery) (of price.Price, known bool) {
 	return of, !of.IsZero() || of.Dollars
 }
 
-// Models are what an entry has cost on each model, nil where there was but one.
+// Models returns what an entry has cost on each model, or nil if there was only one.
 func (p *Prices) Models(entryID string, firstSeq int64) (all []price.ByModel) {
 	if e := p.entries[priceKey{entryID, firstSeq}]; e != nil {
 		all = slices.Clone(e.models)
@@ -228,13 +228,12 @@ func (p *Prices) Models(entryID string, firstSeq int64) (all []price.ByModel) {
 	return all
 }
 
-// Pending reports whether more may be known of an entry in a moment: a session has not come to the end
-// of what belongs to it.
+// Pending reports whether more may soon be known: a session has not reached the end of what belongs to the entry.
 func (p *Prices) Pending(entryID string, firstSeq int64) bool {
 	return p.settling || p.goesOn[priceKey{entryID, firstSeq}]
 }
 
-// more is a sum with what is not charged yet, of all or of what is outside of entries.
+// more adds what is not charged yet to sum: all of it, or only what is outside of entries.
 func (p *Prices) more(sum price.Amount, outside bool) price.Amount {
 	for _, o := range p.open {
 		if o.Outside() || !outside {
@@ -244,25 +243,23 @@ func (p *Prices) more(sum price.Amount, outside bool) price.Amount {
 	return sum
 }
 
-// Today is what was spent today, by the local date.
+// Today returns what was spent today, by the local date.
 func (p *Prices) Today() price.Amount {
 	return p.more(p.Account.On(p.day), false)
 }
 
-// Total is what was spent ever.
+// Total returns what was ever spent.
 func (p *Prices) Total() price.Amount { return p.more(p.Account.Total, false) }
 
-// Outside is what was spent for no entry.
+// Outside returns what was spent on no entry.
 func (p *Prices) Outside() price.Amount { return p.more(p.Account.Outside, true) }
 
-// Open is what is not charged yet, as lines of this moment.
+// Open returns what is not charged yet, as lines of this moment.
 func (p *Prices) Open() iter.Seq[price.Line] {
 	return func(yield func(price.Line) bool) {
 		for _, o := range p.open {
-			l := price.Line{
-				At: time.Now(), EntryID: o.EntryID, ID: o.ID, Start: o.Start, FirstSeq: o.FirstSeq, DeliveredSeq: o.DeliveredSeq,
-				Attempt: o.Attempt, SessionID: o.SessionID, Price: o.Price,
-			}
+			l := lineOf(o.Turn, o.Price)
+			l.At, l.SessionID = time.Now(), o.SessionID
 			if (!o.IsZero() || !o.Outside()) && !yield(l) {
 				return
 			}

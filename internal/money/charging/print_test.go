@@ -157,42 +157,6 @@ func TestAKilledSessionIsCountedOnceItCanBe(t *testing.T) {
 	assert.Empty(t, prices.Account.Sessions)
 }
 
-// What a summary cost is a guess, and is the entry's in whose turn it was made. The client's total is
-// not held against such a session.
-func TestASummaryIsOfItsEntry(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "inbox.jsonl")
-	require.NoError(t, os.WriteFile(path, []byte("a\nb\nc\n"), 0o600))
-	box, err := inbox.Open(path, inbox.Options{})
-	require.NoError(t, err)
-	p := &printing{T: t, box: box, transcript: filepath.Join(dir, "t.jsonl")}
-	p.in(func(tx *inbox.Tx) {
-		tx.Position("s", p.transcript, 0, false)
-		require.NoError(t, tx.StartSessionWith("s", 0, agent.StartNote(p.transcript)))
-	})
-	p.stop(1000)
-	p.turn(2000)
-	p.line(`{"type":"system","subtype":"compact_boundary","uuid":"u","compactMetadata":{"trigger":"auto","preTokens":3000}}`)
-	p.line(`{"type":"user","isCompactSummary":true,"message":{"role":"user","content":"summary"}}`)
-	p.ended()
-	p.stop(3000)
-	p.stop(4000)
-	p.line(`{"type":"cost-state","totalCostUSD":0.54,"modelUsage":{}}`) // 10,000 tokens for 0.04, and the summary
-	for range 2 {
-		p.in(func(tx *inbox.Tx) { require.NoError(t, charging.Turn(tx, "s")) })
-		prices, err := charging.Read(box)
-		require.NoError(t, err)
-		assert.EqualValues(t, 40_600_000, prices.Total().Nanos)
-		var got []int64
-		for _, line := range outcomes(t, box) {
-			of, known := prices.Of(line.EntryID, line.FirstSeq, line.Fields)
-			require.True(t, known)
-			got = append(got, of.Nanos)
-		}
-		assert.Equal(t, []int64{8_600_000, 12_000_000, 16_000_000}, got)
-	}
-}
-
 func outcomes(t *testing.T, box *inbox.Inbox) (all []inbox.Result) {
 	tail, err := box.TailResults(-1)
 	require.NoError(t, err)

@@ -2,12 +2,11 @@ package charging
 
 import "time"
 
-// Patience is how long something that is followed waits for its price: the client says
-// it a moment after the turn has ended.
+// Patience is how long a followed thing waits for its price, which the client writes a moment after the turn's end.
 const Patience = 3 * time.Second
 
-// Queue holds back what is followed until its price is complete, so that each thing is
-// shown once and in its order. The zero value is empty.
+// Queue holds back followed things until their prices are complete, so that each is shown once and in order. The
+// zero value is empty.
 type Queue[T any] struct{ held []held[T] }
 
 type held[T any] struct {
@@ -15,14 +14,14 @@ type held[T any] struct {
 	since time.Time
 }
 
-// Add puts things behind those that wait.
+// Add appends things to those that wait.
 func (q *Queue[T]) Add(now time.Time, things ...T) {
 	for _, thing := range things {
 		q.held = append(q.held, held[T]{thing, now})
 	}
 }
 
-// All are the things that wait.
+// All returns the things that wait.
 func (q *Queue[T]) All() (all []T) {
 	for _, h := range q.held {
 		all = append(all, h.thing)
@@ -30,8 +29,7 @@ func (q *Queue[T]) All() (all []T) {
 	return all
 }
 
-// Ready takes out the first things, up to one that is not complete and has not waited
-// for [Patience].
+// Ready takes out the first things, up to one that is not complete and has not waited for [Patience].
 func (q *Queue[T]) Ready(now time.Time, complete func(T) bool) (ready []T) {
 	for len(q.held) > 0 {
 		first := q.held[0]

@@ -1,58 +1,62 @@
 // Package meter counts what sessions of the client spend, from their transcripts.
 //
-// Each request is priced once, by its id, from its own usage. Nothing is kept: who charges says where in
-// the transcript what is not charged yet begins, and the rest is read. The client's own total, which it writes
-// there when it ends, is the check on that.
+// Each request is priced once, by its id, from its own usage. Nothing is kept: the caller says where in the
+// transcript the uncharged part begins, and the meter reads from there. The total that the client writes at its end
+// is the check on the sum.
 package meter
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	"heartbeat/internal/money/price"
 )
 
-// Range is of which transcript something is to be counted, from where on.
+// Range says which transcript to count, from where on.
 type Range struct {
 	Transcript string
 	From       int64
-	// Since is when From was, in milliseconds since 1970: what subagents asked for before counts elsewhere.
+	// Since is when From was reached, in milliseconds since 1970. Earlier requests of subagents count elsewhere.
 	Since int64
-	// Stated is the client's own total by then.
+	// Stated is the client's own total at From.
 	Stated int64
-	// Tool is the id of a use of a tool, and Agent names the subagent that asked for it, empty for the session
-	// itself: was that answer counted?
+	// Tool is the id of a tool use, and Agent the subagent that made it, "" for the session itself. Count.HasTool
+	// says whether its answer was counted.
 	Tool, Agent string
 }
 
-// Count is what was spent from there on.
+// Count is what was spent in a range.
 type Count struct {
-	// Parts begin with the lines of users in the transcript, but for the first, which begins where the
-	// range does.
+	// Each part begins with a line of a user, except the first, which begins where the range does.
 	Parts   []Part
 	Model   string // of the last request
 	Read    int64  // where the transcript ended
-	HasTool bool   // the answer that asked for Range.Tool is there
-	// Largest is the most that a request took, in dollars and in tokens, and Requests are how many there were.
+	HasTool bool   // the answer with the use of Range.Tool was found
+	// Whole says that the client's total covers just the spending in the range: the range begins with the
+	// transcript, or right behind a total.
+	Whole bool
+	// Largest is the most that one request took, in dollars and in tokens. Requests counts them.
 	Largest  price.Amount
 	Requests int
 }
 
-// Part is what was spent from one line of a user to the next: a prompt, or what a hook or a task said in its
-// place.
+// Part is what was spent from one line of a user to the next: a prompt, or what a hook or a task said instead.
 type Part struct {
 	From   int64 // of the line, in bytes
-	User   bool  // there is such a line: the first part may have none
-	At     int64 // when it came to be, in milliseconds since 1970, 0 if it does not say
+	User   bool  // there is such a line; the first part may have none
+	At     int64 // time of the line in milliseconds since 1970, 0 if unknown
 	Spent  price.Amount
-	Models []price.ByModel // the later used first
-	Guess  bool            // a summary was made, whose price is a guess
+	Models []price.ByModel // the last used first
+	Guess  price.ByModel   // the part of Spent that is guessed: prices of summaries
+	Own    bool            // the client's total is not comparable: own prices hold for a part, or it knows none
 	Stated int64           // the client's own total at the end
 }
 
-// Plus is both parts, one behind the other.
+// Plus joins two consecutive parts.
 func (p Part) Plus(next Part) Part {
-	p.Spent, p.Guess, p.Stated = p.Spent.Plus(next.Spent), p.Guess || next.Guess, next.Stated
+	p.Spent, p.Own, p.Stated = p.Spent.Plus(next.Spent), p.Own || next.Own, next.Stated
+	p.Guess = price.ByModel{Model: cmp.Or(next.Guess.Model, p.Guess.Model), Amount: p.Guess.Plus(next.Guess.Amount)}
 	p.Models = slices.Clone(p.Models)
 	for _, of := range slices.Backward(next.Models) {
 		p.Models = of.In(p.Models)
@@ -65,23 +69,23 @@ type request struct {
 	part  int // -1 before the range
 	model string
 	usage price.Usage
+	guess bool // it made a summary
 }
 
 // counter reads the transcripts of a range.
 type counter struct {
 	Range
 	Count
-	total    int64 // the client's, at last
+	total    int64 // the client's last
 	requests map[string]*request
 	order    []*request
 	summary  *request // the last one
 }
 
-// Scan counts a range. A transcript that cannot be read is an error beside a count of the rest, and so is a
-// table of prices that cannot.
+// Scan counts a range. An unreadable transcript or table of prices is an error beside the count of the rest.
 func Scan(r Range) (*Count, error) {
 	c := &counter{Range: r, total: r.Stated, requests: map[string]*request{}}
-	c.Read = r.From
+	c.Read, c.Whole = r.From, r.From == 0
 	c.Parts = []Part{{From: r.From, At: r.Since, Stated: r.Stated}}
 	err := c.follow(r.Transcript, &c.Read, r.Agent == "", c.line)
 	if threadOf(r.Transcript) != "" {
@@ -95,7 +99,7 @@ func Scan(r Range) (*Count, error) {
 	return &c.Count, err
 }
 
-// in is the part of a line at a position.
+// in returns the part of a line at a position.
 func (c *counter) in(at int64) int {
 	if at < c.From {
 		return -1
@@ -103,7 +107,7 @@ func (c *counter) in(at int64) int {
 	return len(c.Parts) - 1
 }
 
-// begin begins a part with a line at a position: the model was given something.
+// begin begins a part with a line at a position, by which the model was given something.
 func (c *counter) begin(at, when int64) {
 	switch {
 	case at > c.From:
@@ -113,7 +117,7 @@ func (c *counter) begin(at, when int64) {
 	}
 }
 
-// partAt is the part in which something happened at a time of the transcript.
+// partAt returns the part in which something happened at a time of the transcript.
 func (c *counter) partAt(when int64) int {
 	if c.From > 0 && (c.Since == 0 || when < c.Since) {
 		return -1
@@ -125,8 +129,7 @@ func (c *counter) partAt(when int64) int {
 	return i
 }
 
-// ask notes a request of that name, or what another line of it has more: the last line of a message has its
-// final usage.
+// ask notes a request, or what a further line of it adds. The last line of a message has its final usage.
 func (c *counter) ask(name, model string, u price.Usage, part int) *request {
 	r := c.requests[name]
 	if r == nil {
@@ -137,7 +140,7 @@ func (c *counter) ask(name, model string, u price.Usage, part int) *request {
 	return r
 }
 
-// price gives each request its price.
+// price prices each request.
 func (c *counter) price() error {
 	if len(c.order) == 0 {
 		return nil
@@ -147,14 +150,21 @@ func (c *counter) price() error {
 		if r.part < 0 {
 			continue
 		}
-		a := price.Amount{Tokens: r.usage.Tokens, Requests: 1}
-		if rates, _ := table.Of(r.model); rates != nil {
+		if r.guess {
+			r.model = cmp.Or(r.model, c.Model) // the answer before it may lie too far back: then the next one has it
+		}
+		p, a := &c.Parts[r.part], price.Amount{Tokens: r.usage.Tokens, Requests: 1}
+		rates, file := table.Of(r.model)
+		p.Own = p.Own || file != ""
+		if rates != nil {
 			a.Nanos, a.Dollars = rates.Of(r.usage), true
-		} else if a.Tokens.Sum() > 0 {
+		} else if a.Tokens.Sum() > 0 && (r.model != "" || !r.guess) {
 			a.Unpriced = 1
 		}
-		p := &c.Parts[r.part]
 		p.Spent, p.Models = p.Spent.Plus(a), price.ByModel{Model: r.model, Amount: a}.In(p.Models)
+		if r.guess {
+			p.Guess = price.ByModel{Model: r.model, Amount: p.Guess.Plus(a)}
+		}
 		c.Requests++
 		if c.Largest.Nanos = max(c.Largest.Nanos, a.Nanos); a.Tokens.Sum() > c.Largest.Tokens.Sum() {
 			c.Largest.Tokens = a.Tokens
@@ -163,9 +173,9 @@ func (c *counter) price() error {
 	return err
 }
 
-// state takes what the client writes into the transcript when it ends: its total, from which it goes
-// on when the session is resumed.
-func (c *counter) state(number string, part int) {
+// state takes the total that the client writes when it ends, from which a resumed session goes on. unknown says
+// that the client did not know some model's price.
+func (c *counter) state(number string, unknown bool, part int) {
 	total, err := price.DollarsOf(number)
 	if err != nil || total < 0 {
 		return
@@ -176,14 +186,14 @@ func (c *counter) state(number string, part int) {
 	}
 	c.total = total
 	if part < 0 {
-		c.Parts[0].Stated = total
+		c.Parts[0].Stated, c.Whole = total, true
 	} else {
 		p := &c.Parts[part]
-		p.Spent.Said, p.Stated = p.Spent.Said+total-since, total
+		p.Spent.Said, p.Stated, p.Own = p.Spent.Said+total-since, total, p.Own || unknown
 	}
 }
 
-// clip bounds a name that a file gives, to one line.
+// clip cuts a name from a file to one short line.
 func clip(name string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(name[:min(len(name), 100)], ""), "\n", " ")
 }

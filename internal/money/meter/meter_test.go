@@ -152,7 +152,41 @@ func TestCompaction(t *testing.T) {
 	assert.EqualValues(t, 2*turn+least, s.Before(asked).Nanos)
 	assert.EqualValues(t, 2*(turn+least), s.Spent.Nanos)
 	require.Len(t, s.Parts, 3, "a summary is no turn of its own")
-	assert.Equal(t, []bool{true, false, true}, []bool{s.Parts[0].Guess, s.Parts[1].Guess, s.Parts[2].Guess})
+	var guesses []int64
+	for _, p := range s.Parts {
+		guesses = append(guesses, p.Guess.Nanos)
+	}
+	assert.Equal(t, []int64{least, 0, least}, guesses)
+}
+
+// The client's total covers more than a range that begins behind a summary.
+func TestARangeBehindASummary(t *testing.T) {
+	r := newRig(t)
+	r.write(prompt("one"), r.answer(10, 4), stated("0.5"))
+	for before, whole := range map[string]bool{"": true, compacted(1000): false} {
+		from := r.write(stated("0.5"), before)
+		r.write(prompt("two"), r.answer(10, 4), stated("0.75"))
+		c, err := meter.Scan(meter.Range{Transcript: r.path, From: from + int64(len(stated("0.5")+before)) + 2})
+		require.NoError(t, err)
+		assert.Equal(t, whole, c.Whole, before)
+	}
+}
+
+// A summary at the beginning of a range is the next answer's model's where the client has written much behind the
+// last answer. Until that answer nothing went to a model without a price, which would be a limit that is reached.
+func TestCompactionFarBehindAnAnswer(t *testing.T) {
+	r := newRig(t)
+	r.write(prompt("one"), r.answer(10, 4), `{"type":"attachment","attachment":{"type":"prompt_snapshot","text":"`+strings.Repeat("s", 20_000)+`"}}`)
+	from := r.write(feedback("two"), compacted(1000))
+	c, err := meter.Scan(meter.Range{Transcript: r.path, From: from})
+	require.NoError(t, err)
+	assert.Zero(t, c.Parts[0].Spent.Unpriced)
+	r.write(r.answer(10, 4))
+	c, err = meter.Scan(meter.Range{Transcript: r.path, From: from})
+	require.NoError(t, err)
+	assert.Zero(t, c.Parts[0].Spent.Unpriced)
+	assert.EqualValues(t, 220_000, c.Parts[0].Guess.Nanos)
+	assert.Equal(t, "claude-opus-5-5", c.Parts[0].Guess.Model)
 }
 
 func TestLinesOfOneMessage(t *testing.T) {

@@ -20,8 +20,8 @@ import (
 	"heartbeat/internal/words"
 )
 
-// PricesPath is where a person says what models cost, heartbeat/prices.toml in the folder of the
-// user's settings; empty where the user has none.
+// PricesPath returns the file in which a person says what models cost, heartbeat/prices.toml in the user's settings
+// folder, or "" for a user without one.
 func PricesPath() string {
 	dir := os.Getenv("XDG_CONFIG_HOME")
 	if !filepath.IsAbs(dir) {
@@ -39,10 +39,10 @@ func PricesPlace() string {
 	return cmp.Or(PricesPath(), "heartbeat/prices.toml in the folder of your settings, which needs HOME")
 }
 
-// maxPrices is how long that file may be, in bytes.
+// maxPrices limits that file, in bytes.
 const maxPrices = 256 << 10
 
-// Prices reads the table of prices. With an error it is what is built in.
+// Prices reads the table of prices. With an error it returns the built-in table.
 func Prices() (*price.Table, error) {
 	file := PricesPath()
 	if file == "" {
@@ -63,14 +63,14 @@ func Prices() (*price.Table, error) {
 	return t, nil
 }
 
-// isThere is false in a folder of somebody else's, which HOME may name under sudo.
+// isThere is false in somebody else's folder, which HOME may name under sudo.
 func isThere(file string) bool {
 	_, err := os.Lstat(file)
 	return err == nil
 }
 
-// parsePrices reads the part of TOML that such a file needs: tables [models.NAME], and numbers. A
-// library for all of TOML would have each turn of the hook take a fiftieth longer.
+// parsePrices reads the part of TOML that the file needs: tables [models.NAME], and numbers. A library for all of
+// TOML would make each turn of the hook a fiftieth slower.
 func parsePrices(text []byte) (*price.Table, error) {
 	t := new(price.Table)
 	var model *ownRates
@@ -107,7 +107,7 @@ func parsePrices(text []byte) (*price.Table, error) {
 	return t, nil
 }
 
-// setting is what a line says: of which models those behind it are, or a number.
+// setting is what a line says: the models of the lines below, or a number.
 type setting struct {
 	pattern, key string
 	number       float64
@@ -146,7 +146,7 @@ func parseSetting(line string) (r setting, err error) {
 	return r, nil
 }
 
-// cutKey cuts the name in front: bare, or in quotes.
+// cutKey cuts off the leading name, bare or in quotes.
 func cutKey(text string) (key, rest string, is bool) {
 	if text != "" && (text[0] == '"' || text[0] == '\'') {
 		key, rest, is = strings.Cut(text[1:], text[:1])
@@ -161,7 +161,7 @@ func cutKey(text string) (key, rest string, is bool) {
 	return text[:end], text[end:], end > 0
 }
 
-// isNumber leaves out what TOML does: a point or a 0 at an end.
+// isNumber refuses what TOML refuses: a leading 0, or a point at an end.
 func isNumber(s string) bool {
 	s = strings.TrimPrefix(strings.TrimPrefix(s, "-"), "+")
 	whole, _, _ := strings.Cut(strings.ToLower(s), "e")
@@ -169,7 +169,7 @@ func isNumber(s string) bool {
 	return whole != "" && (whole == "0" || whole[0] != '0') && (!pointed || fraction != "")
 }
 
-// ownRates are a person's, nil for what is left out.
+// ownRates are a person's rates, nil where left out.
 type ownRates struct{ input, output, cacheRead, cacheWrite, cacheWrite1h, webSearch, multiplier *float64 }
 
 func (o *ownRates) set(key string, rate float64) error {
@@ -187,7 +187,7 @@ func (o *ownRates) set(key string, rate float64) error {
 	return rateIn(key, rate)
 }
 
-// rates are those of a model: what is left out is as it is built in.
+// rates returns the rates of a model. Rates left out are the built-in ones.
 func (o *ownRates) rates(pattern string) (*price.Rates, error) {
 	if _, err := path.Match(pattern, ""); err != nil {
 		return nil, fmt.Errorf("[models.%q] is no pattern: %w", pattern, err)
@@ -197,9 +197,9 @@ func (o *ownRates) rates(pattern string) (*price.Rates, error) {
 		if o.input == nil || o.output == nil {
 			return nil, fmt.Errorf("[models.%q] is built in under no such name: say its input and its output, in dollars for a million tokens", pattern)
 		}
-		r = &price.Rates{CacheRead: *o.input, CacheWrite: *o.input} // the cache costs nothing more where nobody says so
+		r = &price.Rates{CacheRead: *o.input, CacheWrite: *o.input} // without a word, the cache costs what input does
 	}
-	if o.input != nil || o.output != nil { // they are of one kind of prompt
+	if o.input != nil || o.output != nil { // they hold for prompts of every length and speed
 		r.LongAbove, r.Long, r.Fast = 0, nil, nil
 	}
 	for into, said := range map[*float64]*float64{

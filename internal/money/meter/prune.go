@@ -8,8 +8,8 @@ import (
 	"heartbeat/internal/disk"
 )
 
-// Prune removes from the folder of an inbox the files in which earlier releases kept a count: .meter, and before that
-// one for each session, with the session's UUID behind it.
+// Prune removes the files of a count that earlier releases kept in the folder of an inbox: .meter, and before that
+// one for each session, .meter-UUID.
 func Prune(dir string) error {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {

@@ -11,8 +11,7 @@ import (
 	"heartbeat/internal/money/price"
 )
 
-// rollout counts a line of a transcript of Codex's, of which each request has one with its
-// usage. The model is that of the turn.
+// rollout counts a line of a Codex transcript, which has a usage line for each request. The turn says the model.
 func (c *counter) rollout(l *flat.Members, at int64) {
 	payload := l.Value("payload")
 	switch l.String("type") {
@@ -29,7 +28,7 @@ func (c *counter) rollout(l *flat.Members, at int64) {
 	}
 }
 
-// itemOf is the type of the item that an event says was completed, "" for another event.
+// itemOf returns the type of a completed item, or "" for any other event.
 func itemOf(payload flat.Value) string {
 	if payload.Get("type").Text() != "item_completed" {
 		return ""
@@ -43,11 +42,10 @@ func (c *counter) usage(payload flat.Value, part int) {
 	}
 }
 
-// maxRollouts is how many names of a day's folder are read: it has all sessions of a person.
+// maxRollouts limits the names read of a day's folder, which has all sessions of a person.
 const maxRollouts = 20_000
 
-// rollouts counts what the subagents asked for that the session, and they, have met. Each has a rollout of its
-// own, named after it.
+// rollouts counts requests of subagents that the session met, and of those they met. Each has its own rollout.
 func (c *counter) rollouts() {
 	met := []string{}
 	meet := func(l *flat.Members) {
@@ -77,7 +75,7 @@ func (c *counter) rollouts() {
 			}
 		}
 	}
-	for i := 0; i < len(met); i++ { // they meet others
+	for i := 0; i < len(met); i++ { // met grows: they meet others
 		if path := paths[met[i]]; path != "" {
 			c.agent(path, false, func(l *flat.Members) {
 				if meet(l); l.String("type") == "token_usage_record" {
@@ -88,8 +86,8 @@ func (c *counter) rollouts() {
 	}
 }
 
-// daysOf are the folders with the rollouts of a session that began in dir, and of subagents
-// that began today or yesterday: YEAR/MONTH/DAY, by the clock of the place.
+// daysOf returns the folders for rollouts of a session that began in dir, and of subagents that began today or
+// yesterday: YEAR/MONTH/DAY, in local time.
 func daysOf(dir string, now time.Time) []string {
 	dirs := []string{dir}
 	root := filepath.Dir(filepath.Dir(filepath.Dir(dir)))
@@ -104,11 +102,10 @@ func daysOf(dir string, now time.Time) []string {
 	return dirs
 }
 
-// uuid is how long one is that is spelt out.
+// uuid is the length of a UUID in text.
 const uuid = 36
 
-// threadOf is the name of the session or subagent of a rollout, rollout-TIME-NAME.jsonl with
-// a UUID for the name, "" for another file.
+// threadOf returns the session or subagent of a rollout, the UUID in rollout-TIME-UUID.jsonl, else "".
 func threadOf(file string) string {
 	name, isRollout := strings.CutPrefix(strings.TrimSuffix(filepath.Base(file), ".jsonl"), "rollout-")
 	if !isRollout || len(name) <= uuid || name[len(name)-uuid-1] != '-' {
@@ -117,7 +114,7 @@ func threadOf(file string) string {
 	return name[len(name)-uuid:]
 }
 
-// rolloutTokens are those of a usage whose input contains what was cached.
+// rolloutTokens reads a usage whose input includes what was cached.
 func rolloutTokens(usage flat.Value) price.Tokens {
 	of := func(name string) int64 { return number(usage, name) }
 	t := price.Tokens{Output: of("output_tokens"), CacheRead: of("cached_input_tokens"), CacheWrite: of("cache_write_input_tokens")}

@@ -23,14 +23,13 @@ import (
 const (
 	maxLine = 16 << 20 // a longer line is passed over
 	maxRead = 4 << 30  // of a transcript
-	// lookBack is how much is read before a range: an answer has several lines, of which the first may
-	// be there, and the client's total.
+	// lookBack is how much is read before a range: the first of an answer's lines, and the client's total.
 	lookBack  = 16 << 10
 	maxAgents = 512
 )
 
 // follow calls f for each whole line of a file from a little before *from on, and moves *from behind the last. own
-// says that the answer that is looked for would be there. A file that is not there has no lines.
+// says that the answer that uses Range.Tool belongs in this file. A missing file has no lines.
 func (c *counter) follow(path string, from *int64, own bool, f func(l *flat.Members, at int64)) error {
 	if path == "" {
 		return nil
@@ -59,7 +58,7 @@ func (c *counter) follow(path string, from *int64, own bool, f func(l *flat.Memb
 	})
 }
 
-// mayCount spares most lines from being parsed, above all what tools said: that is most of a transcript.
+// mayCount spares most lines from being parsed, above all results of tools, which are most of a transcript.
 func mayCount(line []byte) bool {
 	if bytes.Contains(line, []byte(`"type":"tool_result"`)) {
 		return false
@@ -76,7 +75,9 @@ func mayCount(line []byte) bool {
 func (c *counter) line(l *flat.Members, at int64) {
 	switch l.String("type") {
 	case "assistant":
-		c.Model = cmp.Or(c.answer(l, c.in(at)), c.Model)
+		if model := c.answer(l, c.in(at)); model != "" {
+			c.Model, c.Whole = model, c.Whole && at >= c.From
+		}
 	case "user":
 		switch {
 		case at < c.From && !l.Is("isCompactSummary"):
@@ -91,44 +92,40 @@ func (c *counter) line(l *flat.Members, at int64) {
 			c.summarise(l, at)
 		}
 	case "cost-state":
-		c.state(string(l.Value("totalCostUSD")), c.in(at))
+		c.state(string(l.Value("totalCostUSD")), l.Bool("hasUnknownModelCost"), c.in(at))
 	default:
 		c.rollout(l, at)
 	}
 }
 
-// summarise counts the request by which the client made a summary of the conversation: its usage is
-// in no transcript. It took the whole conversation and wrote the summary, for which the least is
-// counted that it can have cost.
+// summarise counts the request by which the client summarised the conversation. No transcript has its usage. It
+// read the whole conversation and wrote the summary; the least that this can have cost is counted.
 func (c *counter) summarise(l *flat.Members, at int64) {
 	of := l.Value("compactMetadata")
 	if of.Get("trigger").Text() == "manual" { // a person asked for it, before the lines that say so
 		c.begin(at, timeOf(l))
 	}
-	part := c.in(at)
-	c.summary = c.ask("summary "+l.String("uuid"), c.Model, price.Usage{}, part)
-	if part >= 0 {
-		c.Parts[part].Guess = true
-	}
+	c.summary = c.ask("summary "+l.String("uuid"), c.Model, price.Usage{}, c.in(at))
+	c.summary.guess = true
+	c.Whole = c.Whole && at >= c.From
 	c.summarised(price.Tokens{CacheRead: number(of, "preTokens")})
 }
 
 const (
 	// bytesOfToken is more than a token of a summary has.
 	bytesOfToken = 6
-	// aroundSummary is how many bytes the client itself puts around a summary, or more.
+	// aroundSummary is at least the bytes that the client itself puts around a summary.
 	aroundSummary = 1200
 )
 
-// summarised counts what the last summary took as far as that is known.
+// summarised counts what is known of the last summary's usage.
 func (c *counter) summarised(t price.Tokens) {
 	if c.summary != nil {
 		c.summary.usage.Tokens = c.summary.usage.Tokens.Most(t)
 	}
 }
 
-// answer counts an answer of the model, once for each message, and returns the model; "" where
-// the line has no answer.
+// answer counts an answer, once for each message. It returns the model, or "" if the line has no answer.
 func (c *counter) answer(l *flat.Members, part int) (model string) {
 	message := l.Value("message")
 	usage := message.Get("usage")
@@ -140,10 +137,10 @@ func (c *counter) answer(l *flat.Members, part int) (model string) {
 	return model
 }
 
-// maxTokens is the most of each kind that one request is believed.
+// maxTokens limits what is believed of one request, for each kind of token.
 const maxTokens = 1_000_000_000
 
-// usageOf is what an answer of Claude's says that it took.
+// usageOf reads the usage of an answer of Claude's.
 func usageOf(usage flat.Value) price.Usage {
 	of := func(name string) int64 { return number(usage, name) }
 	return price.Usage{
@@ -158,7 +155,7 @@ func usageOf(usage flat.Value) price.Usage {
 	}
 }
 
-// number is a count of tokens, 0 for none.
+// number reads a count of tokens, 0 if there is none.
 func number(usage flat.Value, name string) int64 {
 	of := usage.Get(name)
 	if of == "" { // most are left out, and an error takes longer
@@ -173,7 +170,7 @@ func number(usage flat.Value, name string) int64 {
 
 func isToolResult(l *flat.Members) bool {
 	content := l.Value("message").Get("content")
-	// Most are long, and only the first item is asked for.
+	// Most are long, and only the first item matters.
 	if !strings.HasPrefix(string(content), "[") || !strings.Contains(string(content), "tool_result") {
 		return false
 	}
@@ -181,7 +178,7 @@ func isToolResult(l *flat.Members) bool {
 	return len(items) > 0 && items[0].Get("type").Text() == "tool_result"
 }
 
-// timeOf is when a line was written, in milliseconds since 1970, 0 if it does not say.
+// timeOf returns when a line was written, in milliseconds since 1970, or 0 if it does not say.
 func timeOf(l *flat.Members) int64 {
 	t, err := time.Parse(time.RFC3339, l.String("timestamp"))
 	if err != nil {
@@ -190,8 +187,7 @@ func timeOf(l *flat.Members) int64 {
 	return max(0, t.UnixMilli())
 }
 
-// agents counts what the session's subagents asked for since. Their transcripts are in a folder beside
-// the session's own.
+// agents counts what subagents asked for since. Their transcripts are in a folder beside the session's own.
 func (c *counter) agents() {
 	base, ok := strings.CutSuffix(c.Transcript, ".jsonl")
 	if !ok {
@@ -222,7 +218,7 @@ func (c *counter) isRecent(path string) bool {
 	return err == nil && info.Mtime/int64(time.Millisecond) >= c.Since
 }
 
-// agent counts the transcript of a subagent. What cannot be read is tried again.
+// agent counts the transcript of a subagent. An error is dropped: the next count reads it again.
 func (c *counter) agent(path string, asked bool, count func(*flat.Members)) {
 	at := int64(0)
 	_ = c.follow(path, &at, asked, func(l *flat.Members, _ int64) { count(l) })

@@ -8,8 +8,7 @@ import (
 // MaxTokens is the largest limit of tokens.
 const MaxTokens = 1_000_000_000_000
 
-// ParseTokens reads a limit of tokens that a person gives, such as 4000, 400k or
-// 1.5M. It is above 0 and at most [MaxTokens].
+// ParseTokens reads a person's limit of tokens, such as 4000, 400k or 1.5M. It is above 0 and at most [MaxTokens].
 func ParseTokens(s string) (int64, error) {
 	number, shift := s, 0
 	if n := len(s) - 1; n >= 0 {

@@ -1,6 +1,7 @@
 package price
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -18,8 +19,8 @@ var (
 	errHuge     = errors.New("it is more than 1000000000 dollars")
 )
 
-// DollarsOf reads a JSON number of dollars as billionths, rounded half away from 0.
-// It refuses what is no finite number, and more than [MaxUSD] of either sign.
+// DollarsOf reads a JSON number of dollars as billionths, rounded half away from 0. It refuses what is no finite
+// number, and more than [MaxUSD] of either sign.
 func DollarsOf(number string) (nanos int64, err error) {
 	digits, negative := strings.CutPrefix(number, "-")
 	mantissa, exponent := digits, 0
@@ -42,28 +43,16 @@ func DollarsOf(number string) (nanos int64, err error) {
 	return nanos, nil
 }
 
-// exponentOf reads an exponent, as far as it can matter.
+// exponentOf reads an exponent, clamped where more no longer matters.
 func exponentOf(s string) (int, error) {
-	s, negative := strings.CutPrefix(s, "-")
-	if !negative {
-		s = strings.TrimPrefix(s, "+")
-	}
-	if s == "" || !allDigits(s) {
+	n, err := strconv.Atoi(s)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		return 0, errNoNumber
 	}
-	n, err := strconv.Atoi(s)
-	if err != nil {
-		n = math.MaxInt32
-	}
-	n = min(n, math.MaxInt32)
-	if negative {
-		n = -n
-	}
-	return n, nil
+	return max(-math.MaxInt32, min(n, math.MaxInt32)), nil
 }
 
-// scaled is the number with these digits, none of them a leading 0, times ten to the
-// power of shift.
+// scaled returns the number with these digits, without leading zeros, times ten to the power of shift.
 func scaled(digits string, shift int) (int64, error) {
 	if digits == "" {
 		return 0, nil
@@ -75,7 +64,7 @@ func scaled(digits string, shift int) (int64, error) {
 	case kept < 0:
 		return 0, nil
 	}
-	up := int64(0)
+	up := uint64(0)
 	if kept < len(digits) {
 		if digits[kept] >= '5' {
 			up = 1
@@ -84,17 +73,11 @@ func scaled(digits string, shift int) (int64, error) {
 	} else {
 		digits += strings.Repeat("0", kept-len(digits))
 	}
-	n := int64(0)
-	for i := range len(digits) {
-		if n > (MaxUSD*perDollar)/10 {
-			return 0, errHuge
-		}
-		n = n*10 + int64(digits[i]-'0')
-	}
+	n, _ := strconv.ParseUint(digits, 10, 64) // 19 digits fit, and none are 0
 	if n += up; n > MaxUSD*perDollar {
 		return 0, errHuge
 	}
-	return n, nil
+	return int64(n), nil
 }
 
 func allDigits(s string) bool {
@@ -106,8 +89,7 @@ func allDigits(s string) bool {
 	return true
 }
 
-// ParseUSD reads a limit that a person gives in dollars, such as 2.50, as billionths.
-// It is above 0 and at most [MaxUSD].
+// ParseUSD reads a person's limit in dollars, such as 2.50, as billionths. It is above 0 and at most [MaxUSD].
 func ParseUSD(s string) (nanos int64, err error) {
 	nanos, err = DollarsOf(s)
 	switch {
@@ -123,7 +105,7 @@ func ParseUSD(s string) (nanos int64, err error) {
 	return nanos, nil
 }
 
-// clipped keeps an error on a line.
+// clipped keeps an error on one line.
 func clipped(s string) string {
 	const most = 40
 	if len(s) > most {
@@ -132,8 +114,7 @@ func clipped(s string) string {
 	return s
 }
 
-// FormatUSD is dollars for people: to the cent, and below a cent with up to four
-// digits that count, such as 2.50 and 0.0042.
+// FormatUSD returns dollars for people: to the cent (2.50), and below a cent to four significant digits (0.0042).
 func FormatUSD(nanos int64) string {
 	sign, n := "", uint64(nanos)
 	if nanos < 0 {
@@ -158,7 +139,7 @@ func FormatUSD(nanos int64) string {
 	return sign + whole + "." + fraction
 }
 
-// appendDecimal appends dollars with every digit that is not a 0 at the end.
+// appendDecimal appends dollars with every digit but trailing zeros.
 func appendDecimal(b []byte, nanos int64) []byte {
 	n := uint64(nanos)
 	if nanos < 0 {
@@ -169,14 +150,8 @@ func appendDecimal(b []byte, nanos int64) []byte {
 
 func appendUnsigned(b []byte, n uint64) []byte {
 	b = strconv.AppendUint(b, n/perDollar, 10)
-	rest := n % perDollar
-	if rest == 0 {
-		return b
-	}
-	b = append(b, '.')
-	for unit := uint64(perDollar / 10); rest > 0; unit /= 10 {
-		b = append(b, byte('0'+rest/unit))
-		rest %= unit
+	if rest := n % perDollar; rest > 0 {
+		b = bytes.TrimRight(fmt.Appendf(b, ".%09d", rest), "0")
 	}
 	return b
 }

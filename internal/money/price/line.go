@@ -8,25 +8,25 @@ import (
 	"heartbeat/internal/flat"
 )
 
-// Line is one line of .costs.jsonl: something that was charged. What an entry cost is
-// the sum of its lines; a line never takes anything back.
+// Line is a line of .costs.jsonl: one charge. An entry's cost is the sum of its lines, none of which is negative.
 type Line struct {
 	At time.Time
-	// EntryID is empty outside of entries. FirstSeq is the commit of the entry's first
-	// delivery, which no other entry has: it tells an entry from one with the same text
-	// at the same place in an inbox that was replaced. DeliveredSeq is the commit of the
-	// delivery that was charged.
+	// EntryID is empty outside of entries. FirstSeq is the commit of the entry's first delivery. No other entry has
+	// it, so it tells the entry from one with the same text at the same place in an inbox that was replaced.
+	// DeliveredSeq is the commit of the delivery that was charged.
 	EntryID, ID            string
 	Start                  int64
 	FirstSeq, DeliveredSeq int64
 	Attempt                int
 	SessionID              string
 	Price
-	// Models are what of it was spent on each model, nil where there was but one.
+	// Models are the shares of each model, nil if there was only one.
 	Models []ByModel
 	// Guess says that a part is a guess: the price of a summary.
 	Guess bool
-	// End is how far the session's transcript was charged then.
+	// Own says that the client's total is not comparable: own prices hold for a part, or the client knows none.
+	Own bool
+	// End is how far the session's transcript was charged then, in bytes.
 	End int64
 }
 
@@ -50,11 +50,12 @@ func (l *Line) members(to flat.Codec) error {
 		l.Models = modelsOf(models)
 	}
 	to.Flag("guess", &l.Guess)
+	to.Flag("own_prices", &l.Own)
 	to.NonZero("transcript_end", &l.End)
 	return err
 }
 
-// modelsText has a model and its amount on each line.
+// modelsText writes a model and its amount on each line.
 func modelsText(all []ByModel) (text string) {
 	for _, of := range all { // a few
 		text += of.Model + "\t" + of.Short() + "\n"
@@ -62,7 +63,7 @@ func modelsText(all []ByModel) (text string) {
 	return text
 }
 
-// modelsOf leaves out what modelsText does not write.
+// modelsOf reads what modelsText writes, and skips other lines.
 func modelsOf(text string) (all []ByModel) {
 	for l := range strings.Lines(text) {
 		model, amount, _ := strings.Cut(strings.TrimSuffix(l, "\n"), "\t")
@@ -73,7 +74,7 @@ func modelsOf(text string) (all []ByModel) {
 	return all
 }
 
-// JSON is the line without its end.
+// JSON returns the line without its newline.
 func (l *Line) JSON() []byte {
 	var o flat.Object
 	_ = l.members(flat.To(&o)) // only reading can fail

@@ -1,7 +1,7 @@
 // Package price says what an entry, a session or a day cost.
 //
-// Dollars are whole billionths, so that the parts of a sum add up to it exactly. Each request
-// is priced by its own usage and the [Table] of what models cost.
+// Dollars are whole billionths, so that the parts of a sum add up to it exactly. Each request is priced by its own
+// usage and the [Table] of what models cost.
 package price
 
 import (
@@ -13,14 +13,11 @@ import (
 	"heartbeat/internal/flat"
 )
 
-// Price is what an entry cost, over all its attempts, and what is known of it beside
-// the amount.
+// Price is what an entry cost, over all its attempts.
 //
-// As JSON it is an object of the members cost_usd (absent where no dollars are
-// known), tokens {input, output, cache_read, cache_write}, requests, unpriced, model
-// and client_usd. It has methods for encoding/json, so
-// never embed it in a struct that has other members: they would be lost. A record
-// takes [Price.Members] or [Fields].
+// As JSON it is an object of the members cost_usd (absent if no dollars are known), tokens {input, output,
+// cache_read, cache_write}, requests, unpriced, model and client_usd. Price has methods for encoding/json, so never
+// embed it in a struct that has other members: they would be lost. A record takes [Price.Members] or [Fields].
 type Price struct {
 	Amount
 	Model string // of the last request
@@ -32,7 +29,7 @@ type ByModel struct {
 	Amount
 }
 
-// In adds it to what was spent on each model, in front of the others.
+// In adds of to the amounts of all models, and moves its model to the front.
 func (of ByModel) In(all []ByModel) []ByModel {
 	if i := slices.IndexFunc(all, func(o ByModel) bool { return o.Model == of.Model }); i >= 0 {
 		of.Amount = of.Plus(all[i].Amount)
@@ -88,11 +85,13 @@ func (f *Fields) read(usd, said, tokens []byte) error {
 		}
 	}
 	if tokens != nil {
-		t, err := TokensOf(tokens)
-		if err != nil {
+		f.Tokens = new(Tokens)
+		if err := json.Unmarshal(tokens, f.Tokens); err != nil {
 			return fmt.Errorf("its member tokens: %w", err)
 		}
-		f.Tokens = &t
+		if t := f.Tokens; t.Input < 0 || t.Output < 0 || t.CacheRead < 0 || t.CacheWrite < 0 {
+			return errors.New("its member tokens: a count is negative")
+		}
 	}
 	if f.Requests < 0 || f.Unpriced < 0 {
 		return errors.New("its member requests or unpriced is negative")
@@ -100,7 +99,7 @@ func (f *Fields) read(usd, said, tokens []byte) error {
 	return nil
 }
 
-// JSON is the price as an object.
+// JSON returns the price as an object.
 func (p Price) JSON() []byte {
 	var o flat.Object
 	_ = p.Members(flat.To(&o)) // only reading can fail
@@ -122,8 +121,7 @@ func (p *Price) UnmarshalJSON(object []byte) error {
 	return m.Err()
 }
 
-// Fields are the members of a price for a struct that encoding/json writes among
-// other members: embed it. It is written as [Price.Members] writes.
+// Fields are the members of a price, to embed in a struct for encoding/json. They match [Price.Members].
 type Fields struct {
 	CostUSD   *Nanos  `json:"cost_usd,omitempty"`
 	Tokens    *Tokens `json:"tokens,omitempty"`
@@ -133,7 +131,7 @@ type Fields struct {
 	ClientUSD *Nanos  `json:"client_usd,omitempty"`
 }
 
-// Fields is the price as members.
+// Fields returns the price as members.
 func (p Price) Fields() Fields {
 	f := Fields{Requests: p.Requests, Unpriced: p.Unpriced, Model: p.Model}
 	if p.Said != 0 {
@@ -150,7 +148,7 @@ func (p Price) Fields() Fields {
 	return f
 }
 
-// Price is the members as a price.
+// Price returns the members as a price.
 func (f Fields) Price() Price {
 	p := Price{Model: f.Model}
 	p.Requests, p.Unpriced = f.Requests, f.Unpriced
@@ -166,8 +164,7 @@ func (f Fields) Price() Price {
 	return p
 }
 
-// Nanos are billionths of a dollar that JSON has as a number of dollars, with every
-// digit.
+// Nanos are billionths of a dollar. JSON has them as a number of dollars, with every digit.
 type Nanos int64
 
 // MarshalJSON writes dollars, such as 0.0336.

@@ -5,37 +5,35 @@ import (
 	"strings"
 )
 
-// Usage is what one request took, as its answer says it. The tokens alone do not tell what it
-// cost.
+// Usage is what one request took, as its answer says. Its tokens alone do not determine its cost.
 type Usage struct {
 	Tokens
-	CacheWrite1h int64 // how much of Tokens.CacheWrite is kept for an hour; the rest for five minutes
+	CacheWrite1h int64 // part of Tokens.CacheWrite kept for an hour; the rest for five minutes
 	WebSearches  int64
-	Fast         bool // it was asked in the fast mode, which costs more
-	Domestic     bool // it was bound to the United States, which costs a tenth more
+	Fast         bool // in the fast mode, which costs more
+	Domestic     bool // bound to the United States, which costs a tenth more
 }
 
-// Most takes the larger of each count: an answer has several lines, which say more and more.
+// Most returns the larger of each count. An answer has several lines, whose counts grow.
 func (u Usage) Most(o Usage) Usage {
 	return Usage{u.Tokens.Most(o.Tokens), max(u.CacheWrite1h, o.CacheWrite1h), max(u.WebSearches, o.WebSearches), u.Fast || o.Fast, u.Domestic || o.Domestic}
 }
 
-// Rates are what a model costs: dollars for a million tokens of each kind, and for one search of
-// the web.
+// Rates are what a model costs: dollars for a million tokens of each kind, and for one web search.
 type Rates struct {
 	Input, Output, CacheRead, CacheWrite, CacheWrite1h, WebSearch float64
 
-	// LongAbove is how many tokens a prompt has, what the cache holds of it included, above which
-	// Long holds in place of these rates; 0 for a model whose long prompts cost the same.
+	// LongAbove is the length of a prompt, in tokens, cached ones included, above which Long replaces these rates.
+	// It is 0 for a model whose long prompts cost the same.
 	LongAbove int64
 	Long      *Rates
 	Fast      *Rates // nil for a model without a fast mode
 }
 
-// domestic is by how much a request costs more that is bound to the United States.
+// domestic is the factor of a request that is bound to the United States.
 const domestic = 1.1
 
-// Of is what a request costs, in billionths of a dollar.
+// Of returns what a request costs, in billionths of a dollar.
 func (r *Rates) Of(u Usage) int64 {
 	at := r
 	if at.LongAbove > 0 && u.Input+u.CacheRead+u.Tokens.CacheWrite > at.LongAbove {
@@ -57,88 +55,70 @@ func (r *Rates) Of(u Usage) int64 {
 	return int64(min(math.Round(nanos), MaxUSD*perDollar))
 }
 
-// TableDate is the day on which the rates below were copied, from the price lists of the models'
-// makers and the catalog in Claude Code 2.1.329.
+// TableDate is when the rates below were copied, from the makers' prices and the catalog in Claude Code 2.1.329.
 const TableDate = "2026-11-26"
 
-// rates are by the model's name without a date.
+// builtIn are the rates by the models' names without a date.
+var builtIn = [...]struct {
+	models string
+	rates  func() *Rates
+}{
+	{"claude-fable-5-2 claude-mythos-5-2", func() *Rates { return claude(8, 40, 0.2).fast(claude(16, 80, 0.4)) }},
+	{"claude-fable-5-1 claude-mythos-5-1", func() *Rates { return claude(10, 50, 0.25) }},
+	{"claude-fable-5 claude-mythos-5", func() *Rates { return claude(10, 50, 1) }},
+	{"claude-opus-5-5", func() *Rates { return claude(4, 20, 0.2).fast(claude(8, 40, 0.4)) }},
+	{"claude-opus-5 claude-opus-4-8", func() *Rates { return claude(5, 25, 0.5).fast(claude(10, 50, 1)) }},
+	{"claude-opus-4-7 claude-opus-4-6", func() *Rates { return claude(5, 25, 0.5).fast(claude(30, 150, 3)) }},
+	{"claude-opus-4-5", func() *Rates { return claude(5, 25, 0.5) }},
+	{"claude-opus-4-1 claude-opus-4-0 claude-opus-4", func() *Rates { return claude(15, 75, 1.5) }},
+	{"claude-sonnet-5-5", func() *Rates { return claude(2, 10, 0.1) }},
+	{"claude-sonnet-5", func() *Rates { return claude(2, 10, 0.2) }},
+	{"claude-sonnet-4-6 claude-sonnet-4-5 claude-sonnet-4-0 claude-sonnet-4 claude-3-7-sonnet claude-3-5-sonnet", func() *Rates { return claude(3, 15, 0.3) }},
+	{"claude-haiku-5-5", func() *Rates { return claude(0.1, 0.5, 0.01).long(100_000, claude(0.5, 2.5, 0.05)) }},
+	{"claude-haiku-4-5", func() *Rates { return claude(1, 5, 0.1) }},
+	{"claude-3-5-haiku", func() *Rates { return claude(0.8, 4, 0.08) }},
+	{"gpt-6-astra", func() *Rates { return gpt(10, 50, 1) }},
+	{"gpt-6.1-sol", func() *Rates { return gpt(2, 10, 0.1) }},
+	{"gpt-6-sol", func() *Rates { return gpt(2, 10, 0.2) }},
+	{"gpt-6.1-terra", func() *Rates { return gpt(1, 5, 0.05) }},
+	{"gpt-6-luna", func() *Rates { return gpt(0.1, 0.5, 0.01) }},
+	{"gpt-5.6-sol", func() *Rates { return gpt(4, 20, 0.4) }},
+	{"gpt-5.6-terra", func() *Rates { return gpt(2, 12, 0.2) }},
+	{"gpt-5.6-luna", func() *Rates { return gpt(0.2, 1.2, 0.02) }},
+	{"gpt-5.5", func() *Rates { return gpt(5, 30, 0.5) }},
+	{"gpt-5.4", func() *Rates { return gpt(2.5, 15, 0.25) }},
+	{"gpt-5.4-mini", func() *Rates { return plain(0.75, 4.5, 0.075) }},
+	{"gpt-5.3-codex gpt-5.2-codex gpt-5.2", func() *Rates { return plain(1.75, 14, 0.175) }},
+	{"gpt-5.1-codex-max gpt-5.1-codex gpt-5.1 gpt-5-codex gpt-5", func() *Rates { return plain(1.25, 10, 0.125) }},
+	{"gpt-5-mini", func() *Rates { return plain(0.25, 2, 0.025) }},
+}
+
+// rates returns the rates of a model, or nil if they are unknown.
 func rates(model string) *Rates {
-	switch model {
-	case "claude-fable-5-2", "claude-mythos-5-2":
-		return claude(8, 40, 0.2).fast(claude(16, 80, 0.4))
-	case "claude-fable-5-1", "claude-mythos-5-1":
-		return claude(10, 50, 0.25)
-	case "claude-fable-5", "claude-mythos-5":
-		return claude(10, 50, 1)
-	case "claude-opus-5-5":
-		return claude(4, 20, 0.2).fast(claude(8, 40, 0.4))
-	case "claude-opus-5", "claude-opus-4-8":
-		return claude(5, 25, 0.5).fast(claude(10, 50, 1))
-	case "claude-opus-4-7", "claude-opus-4-6":
-		return claude(5, 25, 0.5).fast(claude(30, 150, 3))
-	case "claude-opus-4-5":
-		return claude(5, 25, 0.5)
-	case "claude-opus-4-1", "claude-opus-4-0", "claude-opus-4":
-		return claude(15, 75, 1.5)
-	case "claude-sonnet-5-5":
-		return claude(2, 10, 0.1)
-	case "claude-sonnet-5":
-		return claude(2, 10, 0.2)
-	case "claude-sonnet-4-6", "claude-sonnet-4-5", "claude-sonnet-4-0", "claude-sonnet-4", "claude-3-7-sonnet", "claude-3-5-sonnet":
-		return claude(3, 15, 0.3)
-	case "claude-haiku-5-5":
-		return claude(0.1, 0.5, 0.01).long(100_000, claude(0.5, 2.5, 0.05))
-	case "claude-haiku-4-5":
-		return claude(1, 5, 0.1)
-	case "claude-3-5-haiku":
-		return claude(0.8, 4, 0.08)
-	case "gpt-6-astra":
-		return gpt(10, 50, 1)
-	case "gpt-6.1-sol":
-		return gpt(2, 10, 0.1)
-	case "gpt-6-sol":
-		return gpt(2, 10, 0.2)
-	case "gpt-6.1-terra":
-		return gpt(1, 5, 0.05)
-	case "gpt-6-luna":
-		return gpt(0.1, 0.5, 0.01)
-	case "gpt-5.6-sol":
-		return gpt(4, 20, 0.4)
-	case "gpt-5.6-terra":
-		return gpt(2, 12, 0.2)
-	case "gpt-5.6-luna":
-		return gpt(0.2, 1.2, 0.02)
-	case "gpt-5.5":
-		return gpt(5, 30, 0.5)
-	case "gpt-5.4":
-		return gpt(2.5, 15, 0.25)
-	case "gpt-5.4-mini":
-		return plain(0.75, 4.5, 0.075)
-	case "gpt-5.3-codex", "gpt-5.2-codex", "gpt-5.2":
-		return plain(1.75, 14, 0.175)
-	case "gpt-5.1-codex-max", "gpt-5.1-codex", "gpt-5.1", "gpt-5-codex", "gpt-5":
-		return plain(1.25, 10, 0.125)
-	case "gpt-5-mini":
-		return plain(0.25, 2, 0.025)
+	for _, row := range builtIn {
+		for name := range strings.FieldsSeq(row.models) {
+			if name == model {
+				return row.rates()
+			}
+		}
 	}
 	return nil
 }
 
-// known are the models that have rates, for a list.
-var known = strings.Fields(`claude-fable-5-2 claude-fable-5-1 claude-fable-5 claude-mythos-5-2 claude-mythos-5-1 claude-mythos-5
-claude-opus-5-5 claude-opus-5 claude-opus-4-8 claude-opus-4-7 claude-opus-4-6 claude-opus-4-5 claude-opus-4-1 claude-opus-4-0
-claude-sonnet-5-5 claude-sonnet-5 claude-sonnet-4-6 claude-sonnet-4-5 claude-sonnet-4-0 claude-3-7-sonnet claude-3-5-sonnet
-claude-haiku-5-5 claude-haiku-4-5 claude-3-5-haiku
-gpt-6-astra gpt-6.1-sol gpt-6-sol gpt-6.1-terra gpt-6-luna gpt-5.6-sol gpt-5.6-terra gpt-5.6-luna gpt-5.5 gpt-5.4 gpt-5.4-mini
-gpt-5.3-codex gpt-5.2-codex gpt-5.2 gpt-5.1-codex-max gpt-5.1-codex gpt-5.1 gpt-5-codex gpt-5 gpt-5-mini`)
+// Known returns the models whose rates are built in.
+func Known() (all []string) {
+	for _, row := range builtIn {
+		all = append(all, strings.Fields(row.models)...)
+	}
+	return all
+}
 
-// claude has what Anthropic asks for the cache: a quarter more than for input for what is kept
-// for five minutes, and twice as much for an hour.
+// claude adds Anthropic's prices of the cache: 1.25 times the input price for five minutes, and twice for an hour.
 func claude(input, output, cacheRead float64) *Rates {
 	return &Rates{Input: input, Output: output, CacheRead: cacheRead, CacheWrite: 1.25 * input, CacheWrite1h: 2 * input, WebSearch: 0.01}
 }
 
-// gpt has what OpenAI asks for prompts of over 272,000 tokens, and for the fast mode.
+// gpt adds OpenAI's prices of prompts over 272,000 tokens, and of the fast mode.
 func gpt(input, output, cacheRead float64) *Rates {
 	of := func(in, out float64) *Rates {
 		return &Rates{Input: in * input, Output: out * output, CacheRead: in * cacheRead, CacheWrite: in * 1.25 * input, WebSearch: 0.01}
@@ -160,8 +140,8 @@ func (r *Rates) fast(fast *Rates) *Rates {
 	return r
 }
 
-// plainName is a model's name without what a cloud puts around it, the size of its context, and
-// the date of its release: us.anthropic.claude-opus-4-6-20260101-v1:0[1m] is claude-opus-4-6.
+// plainName strips from a model's name what a cloud adds, the size of its context, and the date of its release:
+// us.anthropic.claude-opus-4-6-20260101-v1:0[1m] is claude-opus-4-6.
 func plainName(model string) string {
 	name := strings.ToLower(strings.TrimSpace(model))
 	name, _, _ = strings.Cut(name, "[")

@@ -5,23 +5,21 @@ import (
 	"strings"
 )
 
-// Table is what models cost: the rates that are built in, and those of a person before them. The
-// zero value is what is built in.
+// Table is what models cost: a person's own rates first, then the built-in ones, which the zero value has.
 type Table struct {
 	Own        []Own
-	Multiplier float64 // of all that is built in, such as by contract; 0 is 1
-	Path       string  // of the file that Own is from, empty for none
+	Multiplier float64 // of all built-in rates, such as by contract; 0 is 1
+	Path       string  // of the file with Own, or ""
 }
 
-// Own are a person's rates for the models of a name, which may have the wildcards of [path.Match].
-// "*" is for models that nothing else is said of.
+// Own are a person's rates for models whose names match Pattern, which may have the wildcards of [path.Match]. "*"
+// covers models that have no other rates.
 type Own struct {
 	Pattern string
 	Rates
 }
 
-// Of is what a model costs, nil where nobody says so. path is the file that says it, empty for
-// what is built in.
+// Of returns what a model costs, or nil. file is where a person says it, or "" for a built-in rate.
 func (t *Table) Of(model string) (r *Rates, file string) {
 	name, plain := strings.ToLower(model), plainName(model)
 	var best, rest *Own
@@ -51,13 +49,10 @@ func matches(pattern, name string) bool {
 	return err == nil && is
 }
 
-// BuiltIn is what a model costs by the table of this release, nil where it does not know.
+// BuiltIn returns what a model costs by the built-in table, or nil if it is not in there.
 func BuiltIn(model string) *Rates { return rates(plainName(model)) }
 
-// Known are the models whose rates are built in.
-func Known() []string { return known }
-
-// Times are the rates with all of them multiplied.
+// Times multiplies all rates.
 func (r *Rates) Times(by float64) *Rates {
 	if r == nil {
 		return nil

@@ -2,11 +2,11 @@ package price
 
 import "strconv"
 
-// String is the amount for people: "2.50 USD", "41.2k tokens" where no dollars are
-// known, empty where nothing was spent. "2.50+ USD" says that a part of it has no known price.
+// String returns the amount for people: "2.50 USD", "41.2k tokens" if no dollars are known, "" if nothing was
+// spent. "2.50+ USD" says that a part of it has no known price.
 func (a Amount) String() string { return a.text(" USD") }
 
-// Cell is the amount for a narrow column: dollars without their unit.
+// Cell returns the amount for a narrow column: dollars without their unit.
 func (a Amount) Cell() string { return a.text("") }
 
 func (a Amount) text(unit string) string {
@@ -21,9 +21,8 @@ func (a Amount) text(unit string) string {
 	return FormatTokens(a.Tokens.Sum()) + " tokens"
 }
 
-// Sentence is the price with its tokens, on one line: "2.50 USD, 14 requests, 41.2k
-// tokens (1.2k in, 8.0k out, 30.0k from the cache, 2.0k to it)". It is empty where
-// nothing was spent.
+// Sentence returns the price with its tokens, on one line: "2.50 USD, 14 requests, 41.2k tokens (1.2k in, 8.0k out,
+// 30.0k from the cache, 2.0k to it)". It is "" if nothing was spent.
 func (p Price) Sentence() string {
 	text := p.String()
 	if text == "" || p.Requests == 0 && p.Tokens == (Tokens{}) {
@@ -52,8 +51,7 @@ func (p Price) Sentence() string {
 	return text
 }
 
-// FormatTokens is a number of tokens in at most five characters and a unit: 950,
-// 41.2k, 1.5M.
+// FormatTokens returns a number of tokens with one decimal and a unit: 950, 41.2k, 1.5M.
 func FormatTokens(n int64) string {
 	if n < 1000 {
 		return strconv.FormatInt(n, 10)

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"heartbeat/internal/claude"
 	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/screen"
@@ -32,7 +31,7 @@ func checkClaude(w Wishes) error {
 	return nil
 }
 
-// ownArguments are those that may be flags of the client's.
+// ownArguments are the arguments that may be flags of the client.
 func ownArguments(args []string) []string {
 	if i := slices.Index(args, "--"); i >= 0 {
 		return args[:i]
@@ -48,10 +47,10 @@ func claudeCommand(_ context.Context, s Session) ([]string, error) {
 	return command, err
 }
 
-// Claude returns the command of a session of Claude Code, and writes the settings that wire
-// its hook, of which settings that the command names are a part. session is the
-// conversation's id, "" if only the client will know; if it is to be known, a new one gets it
-// here. off is what keeps the client from running the hook, nil for nothing.
+// Claude returns the command of a session of Claude Code and writes the settings that wire its
+// hook, including those that the command names. session is the conversation's ID, "" if only the
+// client will know it; with known, a new conversation gets its ID here. off says what keeps the
+// client from running the hook, nil for nothing.
 func Claude(s Session, known bool) (command []string, session string, off *settings.Off, err error) {
 	if err := hooksRun(s); err != nil {
 		return nil, "", nil, err
@@ -69,7 +68,7 @@ func Claude(s Session, known bool) (command []string, session string, off *setti
 	return slices.Concat([]string{s.Command[0], "--settings", path}, tools, flags, rest), session, off, nil
 }
 
-// wireClaude writes the settings of a session to path, and returns what keeps its hook from running.
+// wireClaude writes a session's settings to path, and returns what keeps its hook from running.
 func wireClaude(s Session, given, path string) (off *settings.Off, err error) {
 	text, err := settings.ReadFlag(given, s.Dir)
 	if err != nil {
@@ -96,10 +95,10 @@ func wireClaude(s Session, given, path string) (off *settings.Off, err error) {
 	return off, nil
 }
 
-// safeMode turns off all that a user has set up for the client, hooks too.
+// safeMode turns off all that a user has set up for the client, hooks included.
 const safeMode = "CLAUDE_CODE_SAFE_MODE"
 
-// hooksRun refuses arguments and an environment that keep the client from running its hooks.
+// hooksRun refuses arguments and environments that keep the client from running hooks.
 func hooksRun(s Session) error {
 	for _, arg := range ownArguments(s.Command[1:]) {
 		if arg == "--bare" || arg == "--safe-mode" {
@@ -118,8 +117,8 @@ func noHooks(what string) error {
 	return fmt.Errorf("%s turns off hooks, and without its hook nobody could tell that an entry is answered: leave it out", what)
 }
 
-// claudeTools writes what wires the tools of an agent for one session, beside the settings,
-// and returns the arguments for that. Each is one word: what follows is the command's own.
+// claudeTools writes the file that wires the agent's tools beside the settings, and returns its
+// arguments. Each is one word, since the command's own follow.
 func claudeTools(s Session) ([]string, error) {
 	if s.Tools == "" {
 		return nil, nil
@@ -136,12 +135,12 @@ func claudeTools(s Session) ([]string, error) {
 }
 
 func claudeTooOld(text string) string {
-	release, err := claude.ParseRelease(claudeVersion(text))
-	if err != nil || !release.Before(claude.ExecForm) {
+	release, err := settings.ParseRelease(claudeVersion(text))
+	if err != nil || !release.Before(settings.ExecForm) {
 		return ""
 	}
 	return fmt.Sprintf("Claude Code is %s, which ignores the arguments of a hook, so that it would start without its inbox: "+
-		"it takes %s or later: claude update", release, claude.ExecForm)
+		"it takes %s or later: claude update", release, settings.ExecForm)
 }
 
 func claudeUnwired(s Session) string {
@@ -149,12 +148,12 @@ func claudeUnwired(s Session) string {
 		"and " + filepath.Base(s.Hook) + " has to be executable for this user: see heartbeat doctor"
 }
 
-// aSession is how the client names its sessions.
+// aSession matches the client's session IDs.
 var aSession = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// conversationOf tells which session the arguments ask for, "" if only the client will know,
-// and by which flags and which rest of the arguments it is told so. resume replaces what they
-// say, and a new one gets its id here if that is to be known.
+// conversationOf returns the session that the arguments ask for ("" if only the client will know),
+// the flags that say so, and the other arguments. resume overrides the arguments; with known, a new
+// conversation gets its ID here.
 func conversationOf(args []string, resume string, known bool) (session string, flags, rest []string) {
 	asked := readConversation(args)
 	switch {
@@ -163,7 +162,7 @@ func conversationOf(args []string, resume string, known bool) (session string, f
 	case asked.session != "":
 		return asked.session, nil, args
 	case asked.elsewhere || asked.fork:
-		return "", nil, args // as it does when a name or --continue finds it
+		return "", nil, args // the client finds it by a name or --continue
 	case asked.resume != "" || !known:
 		return asked.resume, nil, args
 	}
@@ -171,14 +170,14 @@ func conversationOf(args []string, resume string, known bool) (session string, f
 	return id, []string{"--session-id", id}, args
 }
 
-// Anew is arguments of Claude Code without what says which conversation it goes on with.
+// Anew returns arguments of Claude Code without those that choose the conversation.
 func Anew(args []string) []string { return readConversation(args).rest }
 
 // asked is what arguments say about the conversation.
 type asked struct {
 	session   string // --session-id
-	resume    string // --resume, if it is a session's id
-	fork      bool   // the conversation goes on in another session
+	resume    string // --resume, if it is a session ID
+	fork      bool   // the conversation continues in another session
 	elsewhere bool   // the client finds it by itself
 	rest      []string
 }
@@ -222,7 +221,7 @@ func readConversation(args []string) (a asked) {
 	return a
 }
 
-// newSession draws a session's id, as the client does.
+// newSession draws a session ID as the client does.
 func newSession() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails

@@ -32,14 +32,14 @@ func claudeDialog(rows []string) screen.Sight {
 	return sight
 }
 
-// asks reports whether the model asks a person a question. Among its options is
-// another line across the screen, so this dialog needs a look at all rows.
+// asks reports whether the model asks a person a question. Its options contain another line across
+// the screen, so all rows must be checked.
 func asks(rows []string) bool {
 	return strings.HasPrefix(rows[len(rows)-1], "Enter to select") && hasPrefix(rows, "Type something") && has(rows, "Chat about this")
 }
 
-// atMargin reports whether any row is not indented. A conversation has its marks at
-// the left margin, a dialog has nothing there.
+// atMargin reports whether any row is not indented. A conversation has its marks at the left
+// margin; a dialog has nothing there.
 func atMargin(rows []string) bool { return lastAtMargin(rows) != "" }
 
 func title(body []string) string {
@@ -51,8 +51,7 @@ func title(body []string) string {
 	return ""
 }
 
-// known recognises a dialog by its options, since on a small screen the title may
-// have scrolled away.
+// known recognises a dialog by its options, since its title may have scrolled off a small screen.
 func known(body []string) screen.Kind {
 	selected := hasMark(body)
 	switch {
@@ -85,8 +84,8 @@ func hasMark(rows []string) bool {
 	})
 }
 
-// asksPermission reports whether the dialog asks to allow a tool. Not every such
-// claudeDialog has a foot, so the options must be within the last rows.
+// asksPermission reports whether the dialog asks to allow a tool. Not every such dialog has a foot,
+// so the options must be in the last rows.
 func asksPermission(body []string) bool {
 	return hasMark(body) && (hasPrefix(body, "Do you want to ") || hasPrefix(body, "Claude wants to ")) &&
 		(hasPrefix(body, "Yes, and ") || has(body, "Yes")) && endsInNo(body) &&
@@ -98,8 +97,8 @@ func endsInNo(body []string) bool {
 	return has(last, "No") || hasPrefix(last, "No, ")
 }
 
-// hasFoot reports whether the screen ends in a list of the dialog's keys. Esc is
-// always one of them. A small screen breaks the list into two rows.
+// hasFoot reports whether the screen ends in a list of the dialog's keys, which always has Esc. A
+// small screen breaks the list into two rows.
 func hasFoot(rows []string) bool {
 	last := rows[len(rows)-1]
 	return takesEsc(last) || takesEsc(strings.Join(rows[max(0, len(rows)-2):], " "))
@@ -149,12 +148,12 @@ var claudeAdvice = map[screen.Kind]screen.Advice{
 		"allow the tool in the permissions of the settings, or choose another permission mode"),
 }
 
-// setup is what a person has to put right before a session can start, and how.
+// setup is advice on what a person has to fix before a session can start.
 func setup(cause, fix string) screen.Advice {
 	return screen.Advice{Matter: screen.Setup, Cause: cause, Fix: fix}
 }
 
-// login is the same about who the client is for its service.
+// login is setup for the client's account.
 func login(cause, fix string) screen.Advice {
 	return screen.Advice{Matter: screen.Authentication, Cause: cause, Fix: fix}
 }

@@ -8,9 +8,9 @@ import (
 	"heartbeat/internal/screen"
 )
 
-// RecogniseClaude classifies what a screen shows (see [screen.Screen.Text]). It uses positions
-// and not just words, since a conversation may quote the words of a dialog: a
-// claudeDialog is at the end of the screen, where a conversation has its input line.
+// RecogniseClaude classifies a screen (see [screen.Screen.Text]). It uses positions too, since a
+// conversation may quote a dialog: a dialog is at the end of the screen, where a conversation has
+// its input line.
 func RecogniseClaude(text string) screen.Sight {
 	rows := claudeRows(text)
 	if top, bottom, ok := inputBox(rows); ok {
@@ -25,7 +25,7 @@ func RecogniseClaude(text string) screen.Sight {
 	return claudeDialog(rows)
 }
 
-// claudeRows are the rows of a screen, without blanks at their ends.
+// claudeRows are the rows of a screen without trailing blanks.
 func claudeRows(text string) []string {
 	rows := strings.Split(strings.TrimRight(strings.ReplaceAll(text, "\u00a0", " "), " \n"), "\n")
 	for i, row := range rows {
@@ -45,7 +45,7 @@ func lastWords(rows []string) screen.Sight {
 		{"--dangerously-skip-permissions cannot be used with root", screen.BypassRefused},
 		{"Claude Code didn't start because this folder isn't trusted", screen.Untrusted},
 		{"error: unknown option '", screen.Usage},
-		{"error: option '", screen.Usage}, // its value is missing, or not valid
+		{"error: option '", screen.Usage}, // a missing or invalid value
 		{"Error: Invalid MCP configuration:", screen.Usage},
 	} {
 		for i, row := range rows[max(0, len(rows)-3):] {
@@ -62,8 +62,8 @@ func lastWords(rows []string) screen.Sight {
 	return screen.Sight{}
 }
 
-// firstStart recognises the questions of the first start, which have no frame. On
-// a small screen the greeting may have scrolled away.
+// firstStart recognises the questions of the first start, which have no frame. The greeting may
+// have scrolled off a small screen.
 func firstStart(rows []string) screen.Kind {
 	switch greeted := strings.HasPrefix(rows[0], "Welcome to Claude Code v"); {
 	case has(rows, "Choose the text style that looks best with your terminal") && hasMark(rows),
@@ -76,8 +76,7 @@ func firstStart(rows []string) screen.Kind {
 	return screen.Unknown
 }
 
-// has reports whether a row consists of this text, apart from what [unmarked]
-// removes.
+// has reports whether a row consists of this text, except for what [unmarked] removes.
 func has(rows []string, want string) bool {
 	return slices.ContainsFunc(rows, func(row string) bool { return unmarked(row) == want })
 }
@@ -86,8 +85,7 @@ func hasPrefix(rows []string, want string) bool {
 	return slices.ContainsFunc(rows, func(row string) bool { return strings.HasPrefix(unmarked(row), want) })
 }
 
-// unmarked returns a row without its indentation, the mark of the selected option,
-// and the option's number.
+// unmarked returns a row without its indentation, the mark of the selected option and the option's number.
 func unmarked(row string) string {
 	row = strings.TrimLeft(strings.TrimPrefix(strings.TrimLeft(row, " "), marker), " ")
 	if number, rest, ok := strings.Cut(row, ". "); ok && len(number) == 1 && number >= "1" && number <= "9" {
@@ -119,8 +117,7 @@ func claudeRetrying(text string) (r screen.Retry, ok bool) {
 
 var greeting = regexp.MustCompile(`(?m)^\W*Claude Code v(\d+\.\d+\.\d+)\b`)
 
-// claudeVersion returns the client's version from its greeting, or "" if that is not on
-// the screen.
+// claudeVersion returns the client's version from its greeting, "" if that is not on the screen.
 func claudeVersion(text string) string {
 	if m := greeting.FindStringSubmatch(text); m != nil {
 		return m[1]
@@ -128,14 +125,13 @@ func claudeVersion(text string) string {
 	return ""
 }
 
-// marker stands before the selected option, and before what is typed.
+// marker precedes the selected option and typed text.
 const marker = "❯"
 
 // minRule is the shortest line that counts as one across the screen.
 const minRule = 20
 
-// isRule reports whether a row is a line across the screen. The lines around the
-// input may contain a name.
+// isRule reports whether a row is a line across the screen. The lines around the input may contain a name.
 func isRule(row string) bool {
 	for _, c := range []string{"─", "▔"} {
 		if strings.HasPrefix(row, strings.Repeat(c, 3)) && strings.HasSuffix(row, c) && strings.Count(row, c) >= minRule {
@@ -157,8 +153,7 @@ func inputBox(rows []string) (top, bottom int, ok bool) {
 
 func lastRule(rows []string) int { return lastOf(rows, isRule) }
 
-// conversation recognises the state of a session whose input is between the rows
-// top and bottom.
+// conversation recognises the state of a session whose input is between the rows top and bottom.
 func conversation(rows []string, top, bottom int) screen.Kind {
 	said, input := rows[:top], rows[top+1]
 	switch {
@@ -188,8 +183,7 @@ func startsSpinner(row string) bool {
 	return row != mark && slices.Contains([]string{"·", "✢", "✳", "✶", "✻", "✽", "*"}, mark)
 }
 
-// needsLogin reports whether the last message says that the turn failed because
-// the client is not logged in.
+// needsLogin reports whether the last message says that the turn failed for want of a login.
 func needsLogin(rows []string) bool {
 	for i := len(rows) - 1; i >= 0; i-- {
 		row := rows[i]

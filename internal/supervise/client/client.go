@@ -1,6 +1,5 @@
-// Package client is what the launcher knows of the clients: how a session of each is started
-// with our hook, what its terminal shows, and what it cannot do. Nothing else of the launcher
-// asks which client it is.
+// Package client is all that the launcher knows about the clients: how to start a session of each
+// with our hook, what its terminal shows, and what it cannot do.
 package client
 
 import (
@@ -18,34 +17,34 @@ import (
 	"heartbeat/internal/words"
 )
 
-// Client is one of them.
+// Client is one kind of client.
 type Client struct {
-	Name  string // of its program, and what --agent calls it
-	Title string // what people call it
-	Begin string // a command that has something to begin with
+	Name  string // the program's name, and the value of --agent
+	Title string // the name for people
+	Begin string // an example of a command that begins with something to do
 
-	// Check says what of a session's wishes the client cannot do.
+	// Check returns an error for a wish that the client cannot fulfil.
 	Check func(Wishes) error
-	// Command returns the session's command, with what wires the hook.
+	// Command returns the session's command, which wires the hook.
 	Command func(context.Context, Session) ([]string, error)
 
-	// ceiling is the variable that says how many milliseconds a session that prints waits for
-	// tasks in the background, "" for none.
+	// ceiling is the variable for how many milliseconds a printing session waits for background
+	// tasks, "" for none.
 	ceiling string
 
 	Recognise func(text string) screen.Sight
 	Advice    map[screen.Kind]screen.Advice
 	Retrying  func(text string) (screen.Retry, bool)
-	// LastWords is what a program that gave up says of why, in one line.
+	// LastWords returns, in one line, why a program gave up.
 	LastWords func(text string) string
-	// TooOld says why the client on this screen is too old for the hook, "" if it is not, or
-	// its release is unknown.
+	// TooOld says why the client on this screen is too old for the hook, "" if it is not or its
+	// release is unknown.
 	TooOld func(text string) string
-	// Unwired says why a session runs of which no hook tells.
+	// Unwired says why a session may run without its hook reporting.
 	Unwired func(Session) string
 }
 
-// Advise is what a person is told of a sight.
+// Advise returns what to tell a person about a sight.
 func (c *Client) Advise(s screen.Sight) screen.Advice {
 	told := c.Advice[s.Kind]
 	switch s.Kind {
@@ -76,26 +75,25 @@ type Session struct {
 	Args    []string // its arguments
 	Inbox   string   // its absolute path
 	Private string   // a directory that only this user can reach
-	Tools   string   // the path of heartbeat, which gives the tools of an agent; "" for none
-	Resume  string   // the conversation to go on with, in place of any that the command names; "" for none
-	// Checks is for how long the hook may be busy with checks after a turn.
+	Tools   string   // the path of heartbeat, which provides the agent's tools; "" for no tools
+	Resume  string   // the conversation to continue, instead of one that the command names; "" for none
+	// Checks is how long the hook may be busy with checks after a turn.
 	Checks time.Duration
 }
 
 // The files in [Session.Private].
 const (
 	SettingsName = "settings.json" // wires the hook
-	ToolsName    = "mcp.json"      // wires the tools of an agent
+	ToolsName    = "mcp.json"      // wires the agent's tools
 )
 
-// notInherited are variables of the service manager or the launcher around a session.
+// notInherited are variables meant for the launcher alone.
 var notInherited = []string{
 	"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", cli.LaunchedVariable,
 }
 
-// Environ is the environment of a session: environ, in which a hook of the project's own
-// settings learns that it has nothing to do here, and a session that prints how long it waits
-// for tasks in the background.
+// Environ returns a session's environment: environ, plus what tells a hook in the project's own
+// settings that it has nothing to do, and how long a printing session waits for background tasks.
 func (c *Client) Environ(environ []string, inbox string, background time.Duration) []string {
 	set := false
 	env := slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
@@ -111,7 +109,7 @@ func (c *Client) Environ(environ []string, inbox string, background time.Duratio
 
 var clients = []*Client{&claudeCode, &codex}
 
-// Names are what --agent takes.
+// Names are the values of --agent.
 func Names() (names []string) {
 	for _, c := range clients {
 		names = append(names, c.Name)
@@ -119,8 +117,7 @@ func Names() (names []string) {
 	return names
 }
 
-// Of is the client that a command starts: the one that as names, or else the one of that
-// program's name. A program that is not known starts Claude Code.
+// Of returns the client named as, else the one with the name of the command's program, else Claude Code.
 func Of(as string, command []string) *Client {
 	for _, name := range []string{as, filepath.Base(command[0])} {
 		i := slices.IndexFunc(clients, func(c *Client) bool { return c.Name == name })
@@ -131,8 +128,8 @@ func Of(as string, command []string) *Client {
 	return &claudeCode
 }
 
-// agentTools is the server with the tools of an agent for an inbox, as a client starts it
-// with the program heartbeat.
+// agentTools is the server of the agent's tools for an inbox, which a client starts with the
+// program heartbeat.
 func agentTools(heartbeat, inbox string) settings.Server {
 	return settings.Server{Name: "heartbeat", Command: heartbeat, Args: []string{"mcp", "--inbox", inbox, "--role", "agent", "--rate", "60"}}
 }

@@ -21,11 +21,11 @@ var codex = Client{
 	Recognise: recogniseCodex, Advice: codexAdvice, Unwired: codexUnwired,
 	Retrying:  func(string) (r screen.Retry, retrying bool) { return r, false },
 	LastWords: codexLastWords,
-	TooOld:    func(string) string { return "" }, // such a one does not list its hooks
+	TooOld:    func(string) string { return "" }, // such a release does not list its hooks
 }
 
 // codexIdle is how long the hook of a session that stays up waits for an entry. Codex has no
-// hook in the background that could wake it, and a wait that ends costs a turn.
+// background hook to wake it, and a wait that ends costs a turn.
 const codexIdle = 365 * 24 * time.Hour
 
 func checkCodex(w Wishes) error {
@@ -58,14 +58,14 @@ var codexValues = []string{
 	"--thread-source", "--output-schema", "--color", "-o", "--output-last-message",
 }
 
-// codexFlag is a flag of a command of Codex's, and the arguments that say it.
+// codexFlag is a flag of a Codex command, with the arguments that spell it.
 type codexFlag struct {
 	name, value string
 	said        []string
 }
 
-// readCodex reads arguments: the command of Codex's that they name, and where, "" for a session
-// in the terminal; and the flags.
+// readCodex parses arguments: the Codex command that they name ("" for a session in the terminal),
+// its position, and the flags.
 func readCodex(args []string) (verb string, at int, flags []codexFlag) {
 	worded := false
 	for i := 0; i < len(args) && args[i] != "--"; i++ {
@@ -93,9 +93,8 @@ func readCodex(args []string) (verb string, at int, flags []codexFlag) {
 	return verb, at, flags
 }
 
-// codexCommand wires the hook by arguments, which no file has to keep, and has Codex trust
-// it for this session: it is ours, and every other hook that nobody has trusted stays
-// untrusted.
+// codexCommand wires the hook by arguments, so that no file has to, and makes Codex trust it for
+// this session. Every other hook that nobody has trusted stays untrusted.
 func codexCommand(ctx context.Context, s Session) ([]string, error) {
 	wiring, line, err := codexWiring(s)
 	if err != nil {
@@ -117,7 +116,7 @@ func codexCommand(ctx context.Context, s Session) ([]string, error) {
 	args := s.Command[1:]
 	verb, at, _ := readCodex(args)
 	if verb == "" || verb == "resume" || verb == "fork" {
-		// Without it the session is a server's, which goes on when its terminal is gone.
+		// Without it the session is a server's, which outlives its terminal.
 		command = append(command, "--no-daemon")
 	}
 	if s.Resume != "" {
@@ -126,10 +125,10 @@ func codexCommand(ctx context.Context, s Session) ([]string, error) {
 	return append(command, args...), nil
 }
 
-// codexResuming has the session go on with a conversation. What stands last is the prompt.
+// codexResuming makes the session continue a conversation. The last argument is the prompt.
 func codexResuming(args []string, verb string, at int, id string) []string {
 	if verb == "resume" || verb == "fork" || verb == "review" {
-		return args // it says itself what it goes on with
+		return args // it names the conversation itself
 	}
 	last := len(args)
 	if last > at && (verb == "" || last > at+1) && !strings.HasPrefix(args[last-1], "-") {
@@ -138,7 +137,7 @@ func codexResuming(args []string, verb string, at int, id string) []string {
 	return slices.Concat(args[:last], []string{"resume", id}, args[last:])
 }
 
-// codexWiring are the arguments that wire the hook, and its line for a shell.
+// codexWiring returns the arguments that wire the hook, and the hook's shell line.
 func codexWiring(s Session) (args []string, line string, err error) {
 	own, idle := s.Args, time.Duration(0)
 	if s.Persist {
@@ -157,7 +156,7 @@ func codexWiring(s Session) (args []string, line string, err error) {
 	return args, line, nil
 }
 
-// codexTools are the arguments that wire the tools of an agent.
+// codexTools returns the arguments that wire the agent's tools.
 func codexTools(s Session) ([]string, error) {
 	tools := agentTools(s.Tools, s.Inbox)
 	command, err := toml(tools.Command)
@@ -173,7 +172,7 @@ func codexTools(s Session) ([]string, error) {
 	return []string{"-c", fmt.Sprintf("mcp_servers.%s={command=%s,args=[%s],default_tools_approval_mode=\"approve\"}", tools.Name, command, strings.Join(words, ","))}, nil
 }
 
-// toml is a basic string of TOML. JSON's are that, but for one character.
+// toml returns a basic TOML string: a JSON string, but for one character.
 func toml(text string) (string, error) {
 	if !utf8.ValidString(text) {
 		return "", fmt.Errorf("%q is not UTF-8, and cannot be a part of Codex's configuration", text)
@@ -191,8 +190,8 @@ func codexUnwired(s Session) string {
 		"and " + filepath.Base(s.Hook) + " has to be executable for this user"
 }
 
-// trust asks Codex for the names and the sums of the hooks that the wiring gives it, and
-// returns the argument with which it runs them without a person who trusts them.
+// trust asks Codex for the names and hashes of the hooks in the wiring, and returns the argument
+// that makes Codex run them without a person's trust.
 func trust(ctx context.Context, s Session, wiring []string, line string) (string, error) {
 	command := slices.Concat(s.Command[:1], wiring, codexConfig(s.Command[1:]))
 	hooks, err := CodexHooks(ctx, command, s.Env, s.Dir)
@@ -219,7 +218,7 @@ func trust(ctx context.Context, s Session, wiring []string, line string) (string
 	return "hooks.state={" + strings.Join(trusted, ",") + "}", nil
 }
 
-// codexConfig are those of a command's arguments that change Codex's configuration.
+// codexConfig are the arguments that change Codex's configuration.
 func codexConfig(args []string) (config []string) {
 	_, _, flags := readCodex(args)
 	for _, f := range flags {

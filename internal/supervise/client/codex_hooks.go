@@ -16,36 +16,36 @@ import (
 )
 
 const (
-	// askTime is how long Codex may take to say which hooks it knows.
+	// askTime is how long Codex may take to list its hooks.
 	askTime = 30 * time.Second
-	// maxAnswer is how long what it says may be.
+	// maxAnswer bounds the answer, in bytes.
 	maxAnswer = 4 << 20
 )
 
-// takes is the release from which on Codex can be asked.
+// takes names the first release that can be asked.
 const takes = "it takes 0.169 or later: npm install -g @openai/codex"
 
-// CodexHook is one hook that Codex knows.
+// CodexHook is a hook that Codex knows.
 type CodexHook struct {
 	Key     string `json:"key"`
 	Event   string `json:"eventName"`  // such as stop, in Codex's spelling
 	Source  string `json:"source"`     // such as user, project or sessionFlags
-	Path    string `json:"sourcePath"` // of the file that has it
-	Command string `json:"command"`    // a line for a shell
+	Path    string `json:"sourcePath"` // the file that defines it
+	Command string `json:"command"`    // a shell line
 	Timeout int    `json:"timeoutSec"`
 	Enabled bool   `json:"enabled"`
 	Sum     string `json:"currentHash"`
 	Trust   string `json:"trustStatus"`
 }
 
-// fromFlags is the source of the hooks that arguments wire.
+// fromFlags is the source of hooks that arguments wire.
 const fromFlags = "sessionFlags"
 
 // Trusted reports whether Codex runs the hook without asking.
 func (h CodexHook) Trusted() bool { return h.Trust == "trusted" || h.Trust == "managed" }
 
-// CodexHooks are those that a session of Codex has which command, with its arguments, starts in
-// dir. A server of its own is asked, which ends with the answer; nothing is changed.
+// CodexHooks lists the hooks of the session that command, with its arguments, starts in dir. It
+// asks a server of its own, which ends with the answer, and changes nothing.
 func CodexHooks(ctx context.Context, command, env []string, dir string) ([]CodexHook, error) {
 	hooks, err := askHooks(ctx, command, env, dir)
 	if err != nil {
@@ -57,7 +57,7 @@ func CodexHooks(ctx context.Context, command, env []string, dir string) ([]Codex
 func askHooks(ctx context.Context, command, env []string, dir string) ([]CodexHook, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	// A wrapper's child goes with it.
+	// End a wrapper's child as well.
 	cmd := guardian.Group(ctx, syscall.SIGKILL, command[0], append(slices.Clone(command[1:]), "app-server")...)
 	cmd.Env, cmd.Dir = env, dir
 	var said tail
@@ -85,8 +85,8 @@ func askHooks(ctx context.Context, command, env []string, dir string) ([]CodexHo
 	return list, err
 }
 
-// converse has one conversation with the server: lines of JSON, each an answer to the request
-// with its number, or something that it tells by itself.
+// converse talks to the server in lines of JSON: each is the answer to the request of that number,
+// or a message of its own.
 func converse(in io.Writer, out io.Reader, dir string) ([]CodexHook, error) {
 	answers := json.NewDecoder(out)
 	ask := func(id int, method string, params any) (json.RawMessage, error) {
@@ -95,7 +95,7 @@ func converse(in io.Writer, out io.Reader, dir string) ([]CodexHook, error) {
 		}
 		for {
 			var a struct {
-				ID     json.RawMessage // a number, or a word where it asks something itself
+				ID     json.RawMessage // a number, or a word in the server's own requests
 				Result json.RawMessage
 				Error  *struct{ Message string }
 			}
@@ -113,7 +113,7 @@ func converse(in io.Writer, out io.Reader, dir string) ([]CodexHook, error) {
 	if _, err := ask(1, "initialize", map[string]any{"clientInfo": map[string]any{"name": "heartbeat", "version": "1"}}); err != nil {
 		return nil, err
 	}
-	_, _ = in.Write([]byte(`{"method":"initialized"}` + "\n")) // what fails here fails at once again
+	_, _ = in.Write([]byte(`{"method":"initialized"}` + "\n")) // an error here shows at the next request
 	result, err := ask(2, "hooks/list", map[string]any{"cwds": []string{dir}})
 	if err != nil {
 		return nil, err

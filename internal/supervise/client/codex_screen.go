@@ -10,16 +10,15 @@ import (
 var (
 	// chosen is the selected option of a dialog.
 	chosen = regexp.MustCompile(`^[›>] [1-9]\. `)
-	// foot is what a dialog ends with: its keys.
+	// foot is the list of keys at a dialog's end.
 	foot = regexp.MustCompile(`(?i)^ +(press )?enter (to )?(confirm|select|continue)\b`)
 )
 
-// composer is what stands before the line that a person types.
+// composer precedes the line that a person types.
 const composer = "›"
 
-// recogniseCodex classifies what a screen shows (see [screen.Screen.Text]). A dialog is at the
-// end of the screen, where a conversation has its input line: a conversation may quote the
-// words of a dialog.
+// recogniseCodex classifies a screen (see [screen.Screen.Text]). A dialog is at the end of the
+// screen, where a conversation has its input line: a conversation may quote a dialog.
 func recogniseCodex(text string) screen.Sight {
 	rows := strings.Split(strings.TrimRight(text, " \n"), "\n")
 	if at := lastOf(rows, chosen.MatchString); at >= 0 && foot.MatchString(rows[len(rows)-1]) {
@@ -40,10 +39,10 @@ func recogniseCodex(text string) screen.Sight {
 	return screen.Sight{Kind: screen.Ready}
 }
 
-// codexUsage is what Codex says last where it refuses its arguments.
+// codexUsage is the last line when Codex refuses its arguments.
 const codexUsage = "For more information, try '--help'."
 
-// belowInput is how many rows a conversation has at most below what is typed.
+// belowInput is how many rows a conversation has at most below the input.
 const belowInput = 12
 
 func isInput(row string) bool {
@@ -61,9 +60,9 @@ func lastOf(rows []string, is func(string) bool) int {
 	return -1
 }
 
-// codexDialog recognises the dialog whose selected option is in the row at.
+// codexDialog recognises the dialog whose selected option is in row at.
 func codexDialog(rows []string, at int) screen.Sight {
-	first := at // of its options
+	first := at // the first row of its options
 	for first > 0 && rows[first-1] != "" {
 		first--
 	}
@@ -82,8 +81,8 @@ func codexDialog(rows []string, at int) screen.Sight {
 	return s
 }
 
-// codexLastWords is why a session under `codex exec` gave up, in one line: the last error that it
-// printed, behind which it counts its tokens, or the last line.
+// codexLastWords returns why `codex exec` gave up, in one line: the last error printed, which a
+// count of tokens follows, or the last line.
 func codexLastWords(text string) string {
 	rows := strings.Split(strings.TrimSpace(text), "\n")
 	if at := lastOf(rows, func(row string) bool { return strings.HasPrefix(row, "ERROR: ") }); at >= 0 {

@@ -1,5 +1,4 @@
-// Package pump writes bytes to a writer that may block, without stalling their
-// source.
+// Package pump writes bytes to a writer that may block, without stalling their source.
 package pump
 
 import (
@@ -12,12 +11,12 @@ import (
 )
 
 const (
-	// limit is how many bytes may wait, chunkSize how many the writer gets at a time.
+	// limit is how many bytes may wait; chunkSize is how many the writer gets at a time.
 	limit     = 1 << 20
 	chunkSize = 16 << 10
 	// patience is how long the writer may take for a chunk before the waiting bytes
-	// are dropped. A writer slower than this would stall the source. A faster one gets
-	// everything, and slows the source down to its own speed.
+	// are dropped. A slower writer would stall the source; a faster one gets everything,
+	// and slows the source down to its own speed.
 	patience = 250 * time.Millisecond
 	// flushPatience is the patience at the end, when no source is held up.
 	flushPatience = 2 * time.Second
@@ -25,33 +24,31 @@ const (
 
 var errSlow = errors.New("it is not being read")
 
-// Pump buffers at most 1 MiB for its writer. When that is full and the writer takes
-// less than 16 KiB in a quarter of a second, it drops all of it.
+// Pump buffers at most 1 MiB for its writer. If the buffer is full and the writer takes less than
+// 16 KiB in a quarter of a second, Pump drops the buffer.
 type Pump struct {
-	// Last, if set, is called when all was written that will be, before [Pump.Flush]
-	// returns, from the goroutine that writes.
+	// Last, if set, is called from the writing goroutine after the last write, before [Pump.Flush] returns.
 	Last func()
 
 	to      io.Writer
-	trouble func(error) // called once, with why something was dropped
+	trouble func(error) // called once, with why bytes were dropped
 
 	mu      sync.Mutex
 	waiting []byte
 	closed  bool
-	hurried bool // what waits is dropped
+	hurried bool // drop what waits
 	taken   int  // chunks that the writer took or refused
 	stuckAt int  // the value of taken at the last drop
 	said    sync.Once
 
-	patience, flushPatience time.Duration // as the constants have it; tests choose others
+	patience, flushPatience time.Duration // the constants; tests choose others
 
 	more chan struct{} // something waits, or the pump was closed
 	step chan struct{} // a chunk was taken
 	done chan struct{} // everything was taken
 }
 
-// New returns a pump to a writer. trouble is called once, with the reason, when
-// something was dropped.
+// New returns a pump to a writer. trouble is called once, with the reason, when bytes are dropped.
 func New(to io.Writer, trouble func(error)) *Pump {
 	return &Pump{
 		to: to, trouble: trouble, stuckAt: -1, patience: patience, flushPatience: flushPatience,
@@ -67,10 +64,9 @@ func poke(c chan struct{}) {
 	}
 }
 
-// Put adds bytes to be written. The caller may reuse b. If the buffer is full, Put
-// blocks while the writer takes chunk after chunk; if the writer stalls, it drops
-// the buffer, in whole pieces as they were put. A chunk that the writer refuses is
-// dropped too.
+// Put adds bytes to be written. The caller may reuse b. If the buffer is full, Put blocks while the
+// writer takes chunk after chunk; if the writer stalls, Put drops the buffer, in whole pieces as
+// they were put. A chunk that the writer refuses is dropped too.
 func (p *Pump) Put(b []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -86,7 +82,7 @@ func (p *Pump) Put(b []byte) {
 	poke(p.more)
 }
 
-// awaitStep waits for a chunk to be taken, without the lock.
+// awaitStep waits, without the lock, for a chunk to be taken.
 func (p *Pump) awaitStep() bool {
 	p.mu.Unlock()
 	defer p.mu.Lock()
@@ -149,9 +145,8 @@ func reason(err error) error {
 	return err
 }
 
-// Flush waits until everything is written, and reports whether it was. It gives up when the
-// writer takes nothing for two seconds. When hurry is closed, it drops what waits. Put must
-// not be called after it.
+// Flush waits until everything is written, and reports whether it was. It gives up when the writer
+// takes nothing for two seconds; closing hurry drops what waits. Do not call Put afterwards.
 func (p *Pump) Flush(hurry <-chan struct{}) bool {
 	p.mu.Lock()
 	p.closed = true

@@ -1,5 +1,5 @@
-// Package recording records what a terminal shows in the format that asciinema
-// plays: asciicast v2, with one line of JSON for the header and one for each event.
+// Package recording records a terminal's output in asciinema's format: asciicast v2, a line of JSON
+// for the header and one for each event.
 package recording
 
 import (
@@ -17,8 +17,8 @@ import (
 	"heartbeat/internal/words"
 )
 
-// Recorder writes a recording. Its methods may be called from several goroutines.
-// They do not wait for the disk: lines that it does not take are dropped.
+// Recorder writes a recording. Its methods may be called from several goroutines. They do not wait
+// for the disk: lines that it does not take are dropped.
 type Recorder struct {
 	file *disk.File
 	pump *pump.Pump
@@ -27,13 +27,12 @@ type Recorder struct {
 	started time.Time
 	rows    uint16 // 0 before the header
 	cols    uint16
-	rest    []byte // of a rune that is not complete yet
+	rest    []byte // the beginning of an incomplete rune
 	line    bytes.Buffer
 }
 
-// Create creates the file with mode 0600, or replaces it. It refuses symbolic links
-// and anything else that is not a regular file. trouble is called once, with the
-// reason, when something was dropped.
+// Create creates or replaces the file with mode 0600. It refuses symbolic links and anything else
+// that is not a regular file. trouble is called once, with the reason, when lines are dropped.
 func Create(path string, trouble func(error)) (*Recorder, error) {
 	file, err := replace(path)
 	if err != nil {
@@ -44,8 +43,8 @@ func Create(path string, trouble func(error)) (*Recorder, error) {
 	return r, nil
 }
 
-// replace makes a new file rather than truncating an old one, which others may have
-// open, and whose mode they may rely on.
+// replace makes a new file instead of truncating the old one, which others may have open and whose
+// mode they may rely on.
 func replace(path string) (*disk.File, error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -65,17 +64,17 @@ func replace(path string) (*disk.File, error) {
 	return f, err
 }
 
-// header has no command line, which may contain a prompt.
+// header omits the command line, which may contain a prompt.
 type header struct {
 	Version   int               `json:"version"`
 	Width     uint16            `json:"width"`
 	Height    uint16            `json:"height"`
-	Timestamp int64             `json:"timestamp"` // in seconds since 1970
+	Timestamp int64             `json:"timestamp"` // seconds since 1970
 	Env       map[string]string `json:"env,omitempty"`
 }
 
-// Resize records the terminal's size from here on. The first call begins the
-// recording. A call with the same size records nothing.
+// Resize records the terminal's size from here on. The first call begins the recording; a call with
+// an unchanged size records nothing.
 func (r *Recorder) Resize(rows, cols uint16) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -97,8 +96,8 @@ func (r *Recorder) Resize(rows, cols uint16) {
 	r.put()
 }
 
-// Output records what the terminal prints, in any pieces. The caller may reuse b. It
-// joins runes that are split between calls; an invalid byte becomes U+FFFD.
+// Output records terminal output, in pieces of any size. The caller may reuse b. Runes split
+// between calls are joined; an invalid byte becomes U+FFFD.
 func (r *Recorder) Output(b []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -142,17 +141,17 @@ func (r *Recorder) Close() error {
 	r.rest = nil
 	r.mu.Unlock()
 	if !r.pump.Flush(nil) {
-		return nil // the pump still writes to it
+		return nil // the pump still writes to the file
 	}
 	return r.file.Close()
 }
 
-// lines writes only whole lines. If a full disk takes part of a line, it cuts that
-// part off, so that the recording stays playable.
+// lines writes only whole lines. If a full disk takes part of a line, it cuts that part off, so
+// that the recording stays playable.
 type lines struct {
 	file *disk.File
 	size int64
-	rest []byte // of a line that is not complete yet
+	rest []byte // the beginning of an incomplete line
 }
 
 func (l *lines) Write(b []byte) (int, error) {

@@ -21,29 +21,29 @@ import (
 	"heartbeat/internal/words"
 )
 
-// Watch is how a person's terminal is attached.
+// Watch says how a person's terminal is attached.
 type Watch struct {
 	In, Out *os.File // the terminal
 	Detach  Key
-	Only    bool // nothing is typed
-	Take    bool // type in the place of who does
+	Only    bool // type nothing
+	Take    bool // take over from the person who types
 }
 
 // errAway says that the person has detached.
 var errAway = errors.New("detached")
 
-// Attach shows the session at the terminal, and types what is typed there, until the
-// person detaches, the session is over or ctx ends; why says which. The terminal is then as
-// it was found. An error says that nothing was shown.
+// Attach shows the session at the terminal and passes on what is typed there, until the person
+// detaches, the session is over or ctx ends; why says which. The terminal is then as it was before.
+// After an error nothing was shown.
 func Attach(ctx context.Context, conn *net.UnixConn, w Watch) (why string, err error) {
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
-	defer conn.Close() // nothing is owed to it
+	defer conn.Close() // nothing is left to send
 	session, err := w.greet(conn)
 	if err != nil {
 		return "", err
 	}
-	found, _ := guardian.TerminalOf(w.In)                 // if it fails, nobody restores it after a kill
+	found, _ := guardian.TerminalOf(w.In)                 // if it fails, nobody restores the terminal after a kill
 	guard, _ := guardian.Post("", found, guardian.Then{}) // likewise
 	defer guard.Dismiss()
 	state, err := term.MakeRaw(int(w.In.Fd()))
@@ -51,7 +51,7 @@ func Attach(ctx context.Context, conn *net.UnixConn, w Watch) (why string, err e
 		return "", fmt.Errorf("set the terminal to raw: %w", err)
 	}
 	guard.Undo([]byte(leaveScreen))
-	defer func() { _ = term.Restore(int(w.In.Fd()), state) }() // fails if it is gone
+	defer func() { _ = term.Restore(int(w.In.Fd()), state) }() // fails if the terminal is gone
 	defer func() { _, _ = w.Out.WriteString(leaveScreen) }()   // likewise
 	if _, err := w.Out.WriteString(enterScreen); err != nil {
 		return "", fmt.Errorf("draw at the terminal: %w", err)
@@ -76,15 +76,15 @@ func Attach(ctx context.Context, conn *net.UnixConn, w Watch) (why string, err e
 	return name + ": its launcher is gone", nil
 }
 
-// bye is why the launcher sends a watcher away.
+// bye is why the launcher ended the attachment.
 type bye string
 
 func (b bye) Error() string { return words.Line(string(b)) }
 
-// greet says who is there, and learns which session it is.
+// greet introduces the watcher and learns the session's name.
 func (w Watch) greet(conn *net.UnixConn) (session string, err error) {
 	h := hello{Version: version, size: w.size(), Watch: w.Only, Take: w.Take, Key: w.Detach.Name}
-	if err := writeJSON(conn, frameHello, h); err != nil && !errors.Is(err, syscall.EPIPE) { // what the launcher says counts
+	if err := writeJSON(conn, frameHello, h); err != nil && !errors.Is(err, syscall.EPIPE) { // its answer says why
 		return "", fmt.Errorf("speak to the launcher: %w", err)
 	}
 	kind, text, err := readFrame(conn, maxSent)
@@ -99,7 +99,6 @@ func (w Watch) greet(conn *net.UnixConn) (session string, err error) {
 	return h.Session, nil
 }
 
-// size is that of the terminal.
 func (w Watch) size() size {
 	rows, cols, err := pty.Getsize(w.Out)
 	if err != nil {
@@ -108,7 +107,7 @@ func (w Watch) size() size {
 	return size{rows, cols}.bounded()
 }
 
-// show draws what comes, until nothing does any more.
+// show draws what the launcher sends, to its end.
 func (w Watch) show(conn io.Reader) error {
 	for {
 		kind, what, err := readFrame(conn, maxDrawn)
@@ -125,10 +124,10 @@ func (w Watch) show(conn io.Reader) error {
 	}
 }
 
-// passKeys types what is typed, until it is stopped. over is told of the key that detaches.
+// passKeys passes on what is typed until stop. over gets an error when the person detaches.
 func (w Watch) passKeys(conn io.Writer, over chan<- error) (stop func()) {
 	keys, err := cancelreader.NewReader(w.In)
-	if err != nil { // the next key after this is lost
+	if err != nil { // the next key after the session is lost
 		go w.copyKeys(w.In, conn, over)
 		return func() {}
 	}
@@ -140,11 +139,11 @@ func (w Watch) passKeys(conn io.Writer, over chan<- error) (stop func()) {
 	return func() {
 		keys.Cancel()
 		<-done
-		_ = keys.Close() // it was only read
+		_ = keys.Close() // only read
 	}
 }
 
-// interrupt is ctrl-c, which detaches too where nothing is typed.
+// interrupt is ctrl-c, which also detaches a watcher that types nothing.
 const interrupt = 3
 
 func (w Watch) copyKeys(keys io.Reader, conn io.Writer, over chan<- error) {
@@ -154,7 +153,7 @@ func (w Watch) copyKeys(keys io.Reader, conn io.Writer, over chan<- error) {
 		typed, _, away := bytes.Cut(buf[:n], []byte{w.Detach.code})
 		away = away || w.Only && bytes.ContainsRune(typed, interrupt)
 		if len(typed) > 0 && !w.Only {
-			_ = writeFrame(conn, frameKeys, typed) // who shows the session sees that it is over
+			_ = writeFrame(conn, frameKeys, typed) // on an error show sees the end of the session
 		}
 		if away || err != nil && !errors.Is(err, cancelreader.ErrCanceled) {
 			over <- errAway
@@ -166,10 +165,10 @@ func (w Watch) copyKeys(keys io.Reader, conn io.Writer, over chan<- error) {
 	}
 }
 
-// passSize tells of each change of the terminal's size, until it is stopped.
+// passSize reports each change of the terminal's size until stop.
 func (w Watch) passSize(conn io.Writer) (stop func()) {
 	changed, done := make(chan os.Signal, 1), make(chan struct{})
-	changed <- syscall.SIGWINCH // it may have, since the hello
+	changed <- syscall.SIGWINCH // the size may have changed since the hello
 	signal.Notify(changed, syscall.SIGWINCH)
 	go func() {
 		for {
@@ -184,27 +183,27 @@ func (w Watch) passSize(conn io.Writer) (stop func()) {
 	return func() { signal.Stop(changed); close(done) }
 }
 
-// Key is a key with ctrl, and the value of a flag.
+// Key is a key with ctrl, and a flag's value.
 type Key struct {
 	Name string
 	code byte
 }
 
-// DetachKey is one that no client uses.
+// DetachKey is a key that no client uses.
 var DetachKey = Key{`ctrl-\`, 0x1c}
 
-// Set takes a name such as ctrl-x.
+// Set parses a name such as ctrl-x.
 func (k *Key) Set(name string) error {
 	letter, ctrl := strings.CutPrefix(strings.ToLower(name), "ctrl-")
-	if ctrl && len(letter) == 1 && strings.Contains(`abcdefghklnopqrstuvwxyz\]^_`, letter) { // i, j and m are keys of their own
+	if ctrl && len(letter) == 1 && strings.Contains(`abcdefghklnopqrstuvwxyz\]^_`, letter) { // i, j, m are other keys
 		*k = Key{name, letter[0] & 0x1f}
 		return nil
 	}
 	return errors.New(`it takes a key with ctrl, such as ctrl-\ or ctrl-x`)
 }
 
-// String is what Set takes.
+// String returns what Set parses.
 func (k *Key) String() string { return k.Name }
 
-// Type is what the help calls it.
+// Type names the value in the help.
 func (k *Key) Type() string { return "key" }

@@ -24,7 +24,7 @@ func (s *Server) accept() {
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return
-		case err != nil: // no descriptor is left: it passes
+		case err != nil: // out of descriptors: it passes
 			<-s.slots
 			time.Sleep(pause)
 			continue
@@ -37,13 +37,12 @@ func (s *Server) accept() {
 		go func() {
 			defer s.serving.Done()
 			defer func() { <-s.slots }()
-			defer func() { _ = conn.Close() }() // what the peer was told is sent
+			defer func() { _ = conn.Close() }() // the peer's last frame was sent
 			s.serve(conn)
 		}()
 	}
 }
 
-// opens counts a connection, unless the server is closed.
 func (s *Server) opens() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,12 +52,11 @@ func (s *Server) opens() bool {
 	return !s.closed
 }
 
-// serve serves one connection to its end.
 func (s *Server) serve(conn *net.UnixConn) {
 	w, err := s.welcome(conn)
 	if err != nil {
 		_ = conn.SetWriteDeadline(time.Now().Add(helloPatience))
-		_ = writeFrame(conn, frameBye, []byte(err.Error())) // the peer is gone, or is told
+		_ = writeFrame(conn, frameBye, []byte(err.Error())) // on an error the peer is gone
 		return
 	}
 	sent := make(chan struct{})
@@ -72,7 +70,7 @@ func (s *Server) serve(conn *net.UnixConn) {
 	<-sent
 }
 
-// welcome finds out who is there, and has it watch.
+// welcome checks a peer and makes it a watcher.
 func (s *Server) welcome(conn *net.UnixConn) (*watcher, error) {
 	if err := mayAttach(conn); err != nil {
 		return nil, err
@@ -96,9 +94,9 @@ func (s *Server) welcome(conn *net.UnixConn) (*watcher, error) {
 	return w, nil
 }
 
-// mayAttach refuses other users, and the session itself: an agent that answers its own
-// questions would make them pointless. All that a session starts is below this process
-// until it ends, daemons included.
+// mayAttach refuses other users and the session itself: an agent that answers its own questions
+// would make them pointless. All processes that a session starts stay below this process until they
+// end, daemons included.
 func mayAttach(conn *net.UnixConn) error {
 	peer, err := socket.PeerOf(conn)
 	if err != nil {
@@ -107,7 +105,7 @@ func mayAttach(conn *net.UnixConn) error {
 	if err := peer.CheckUser(); err != nil {
 		return err
 	}
-	if peer.PID == os.Getpid() { // a test's
+	if peer.PID == os.Getpid() { // in a test
 		return nil
 	}
 	parents := map[int]int{}
@@ -125,15 +123,15 @@ func mayAttach(conn *net.UnixConn) error {
 	return nil
 }
 
-// Dial connects to the launcher with this process number, -1 if that is not known, that
-// listens at the path. The path was read from a file that more than the launcher may write:
-// only the process that holds the inbox is believed, in a folder of its user's own.
+// Dial connects to the launcher that listens at path; launcher is its pid, -1 if unknown. More than
+// the launcher may write the file that path comes from, so Dial believes only the process that
+// holds the inbox, in a folder of its own user.
 func Dial(ctx context.Context, path string, launcher int) (*net.UnixConn, error) {
 	if !filepath.IsAbs(path) {
 		return nil, fmt.Errorf("the launcher's socket %s has no absolute path", path)
 	}
 	folder := filepath.Dir(path)
-	if launcher > 0 { // a service has a /tmp of its own
+	if launcher > 0 { // a service may have its own /tmp
 		its := filepath.Join("/proc", strconv.Itoa(launcher), "root", folder)
 		if _, err := disk.StatDir(its); err == nil {
 			folder = its

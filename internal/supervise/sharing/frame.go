@@ -1,9 +1,8 @@
-// Package sharing gives a terminal on a session that nobody sits at: the launcher listens on
-// a unix socket in its private folder, and each watcher is shown what the emulator of the
-// session's terminal shows. Nothing that the session prints reaches a watcher's terminal as
-// it is: a watcher gets pictures, drawn with a handful of sequences. So one that is slow
-// misses pictures and holds nobody up, and whatever the session sets its terminal to, a
-// watcher's terminal is left as it was found.
+// Package sharing gives people a terminal on an unattended session: the launcher listens on a unix
+// socket in its private folder, and shows each watcher what the emulator of the session's terminal
+// shows. A watcher gets pictures, drawn with a handful of sequences, never the session's raw
+// output. So a slow watcher misses pictures and holds nobody up, and its terminal is left as it
+// was, whatever the session sets.
 //
 // # Protocol
 //
@@ -25,10 +24,9 @@ import (
 	"io"
 )
 
-// SocketName is the name of the socket in the launcher's private folder.
+// SocketName is the socket's name in the launcher's private folder.
 const SocketName = "attach"
 
-// version is that of the protocol.
 const version = 1
 
 // The kinds of frames.
@@ -40,7 +38,7 @@ const (
 	frameBye   = 'b'
 )
 
-// The most that is in a frame, to the launcher and from it.
+// The largest contents of a frame, to the launcher and from it, in bytes.
 const (
 	maxSent  = 64 << 10
 	maxDrawn = 32 << 20
@@ -49,26 +47,26 @@ const (
 // hello is the first frame of each side.
 type hello struct {
 	Version int    `json:"v"`
-	Session string `json:"session,omitempty"` // the launcher's
-	size           // and the rest the watcher's
+	Session string `json:"session,omitempty"` // sent by the launcher
+	size           // this and the rest are sent by the watcher
 	Watch   bool   `json:"watch,omitempty"`
 	Take    bool   `json:"take,omitempty"`
-	Key     string `json:"key,omitempty"` // what detaches, as it is called
+	Key     string `json:"key,omitempty"` // the name of the key that detaches
 }
 
-// size is that of a watcher's terminal.
+// size is the size of a watcher's terminal.
 type size struct {
 	Rows int `json:"rows,omitempty"`
 	Cols int `json:"cols,omitempty"`
 }
 
-// The largest terminal that is drawn for, and the one of a watcher that has none.
+// The largest terminal that is drawn for, and the size of a watcher without one.
 const (
 	maxRows, maxCols         = 500, 1000
 	defaultRows, defaultCols = 24, 80
 )
 
-// bounded is the size as it is drawn for.
+// bounded is the size to draw for.
 func (s size) bounded() size {
 	if s.Rows <= 0 || s.Cols <= 0 {
 		return size{defaultRows, defaultCols}
@@ -76,7 +74,7 @@ func (s size) bounded() size {
 	return size{min(s.Rows, maxRows), min(s.Cols, maxCols)}
 }
 
-// writeFrame writes a frame at once.
+// writeFrame writes a frame in one call.
 func writeFrame(w io.Writer, kind byte, what []byte) error {
 	frame := make([]byte, 5, 5+len(what))
 	frame[0] = kind
@@ -93,7 +91,7 @@ func writeJSON(w io.Writer, kind byte, what any) error {
 	return writeFrame(w, kind, text)
 }
 
-// readFrame reads a frame that has at most so many bytes.
+// readFrame reads a frame with at most most bytes.
 func readFrame(r io.Reader, most int) (kind byte, what []byte, err error) {
 	var head [5]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {

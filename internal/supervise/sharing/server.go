@@ -17,36 +17,34 @@ import (
 )
 
 const (
-	// maxWatchers is how many there may be at once.
+	// maxWatchers is how many watchers there may be at once.
 	maxWatchers = 16
-	// helloPatience is how long a peer may take to say what it is.
+	// helloPatience is how long a peer may take for its hello.
 	helloPatience = 5 * time.Second
-	// drawPatience is how long a watcher may take for a picture before it is given up.
+	// drawPatience is how long a watcher may take for a picture before it is dropped.
 	drawPatience = 30 * time.Second
-	// drawEvery is the least time between two pictures.
+	// drawEvery is the shortest time between two pictures.
 	drawEvery = 20 * time.Millisecond
-	// keysKept is how many pieces of what was typed may wait for the session to read them.
-	// What comes then is lost.
+	// keysKept is how many pieces of typed text may wait for the session. Later ones are lost.
 	keysKept = 256
 )
 
-// Session is the one that runs.
+// Session is the running session.
 type Session struct {
 	Screen *screen.Screen
 	Name   func() string
-	// Type types something. It may block until the session reads it or is over.
+	// Type types bytes. It may block until the session reads them or is over.
 	Type func([]byte)
-	// Resize gives the session's terminal the size of who types, or with 0 its own. It
-	// must not block.
+	// Resize sets the size of the session's terminal; 0, 0 restores its own. It must not block.
 	Resize func(rows, cols int)
 
 	keys chan []byte
 	over chan struct{}
 }
 
-// Server is the launcher's side. The zero value has no watchers, and gets none.
+// Server is the launcher's side. The zero value never has watchers.
 type Server struct {
-	doing    func() string // what the launcher does where no session runs
+	doing    func() string // what the launcher does between sessions
 	path     string
 	listener *net.UnixListener
 	slots    chan struct{} // one for each connection
@@ -55,13 +53,13 @@ type Server struct {
 	mu       sync.Mutex
 	session  *Session // nil between two sessions
 	watchers []*watcher
-	typist   *watcher // the one of them who types, nil for none
+	typist   *watcher // the watcher who types, nil for none
 	typedAt  time.Time
 	closed   bool
 }
 
 // Listen listens in the folder, which only this user can reach. doing says what the launcher does
-// where no session runs.
+// between sessions.
 func (s *Server) Listen(folder string, doing func() string) (err error) {
 	if s.listener, err = socket.Listen(folder, SocketName); err != nil {
 		return err
@@ -71,18 +69,18 @@ func (s *Server) Listen(folder string, doing func() string) (err error) {
 	return nil
 }
 
-// Path is the socket's, "" for a server that does not listen.
+// Path is the socket's path, "" if the server does not listen.
 func (s *Server) Path() string { return s.path }
 
-// byePatience is how long watchers may take, at the launcher's end, to be told of it.
+// byePatience is how long watchers may take to receive the launcher's end.
 const byePatience = time.Second
 
-// Close takes no more watchers, and sends away those that are there.
+// Close takes no more watchers and sends the others away.
 func (s *Server) Close() {
 	if s.path == "" {
 		return
 	}
-	_ = disk.Remove(s.path) // or its folder's owner does
+	_ = disk.Remove(s.path) // if it fails, the folder's owner removes it
 	_ = s.listener.Close()  // nothing is lost
 	s.mu.Lock()
 	s.closed = true
@@ -96,7 +94,7 @@ func (s *Server) Close() {
 	}
 }
 
-// Begin has watchers attach to a session.
+// Begin lets watchers attach to a session.
 func (s *Server) Begin(to *Session) {
 	to.keys, to.over = make(chan []byte, keysKept), make(chan struct{})
 	go to.passKeys()
@@ -116,7 +114,7 @@ func (s *Session) passKeys() {
 	}
 }
 
-// End sends all watchers away, with a sentence on why: the session is over.
+// End ends the session for all watchers, with a sentence on why.
 func (s *Server) End(why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,7 +127,7 @@ func (s *Server) End(why string) {
 	s.session, s.typist, s.watchers = nil, nil, nil
 }
 
-// Drawn tells that the session's screen has changed.
+// Drawn says that the session's screen has changed.
 func (s *Server) Drawn() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,22 +140,21 @@ func (s *Server) redraw() {
 	}
 }
 
-// Attended reports whether somebody sits at the session's terminal who may type.
+// Attended reports whether a person who may type is attached.
 func (s *Server) Attended() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.typist != nil
 }
 
-// TypedSince reports whether somebody has typed since then.
+// TypedSince reports whether anybody has typed since t.
 func (s *Server) TypedSince(t time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.typedAt.After(t)
 }
 
-// join has a watcher watch the session that runs, and type if nobody else does, or if it
-// takes that over.
+// join makes w watch the running session. It types if nobody else does, or if it takes over.
 func (s *Server) join(w *watcher, take bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,7 +175,7 @@ func (s *Server) join(w *watcher, take bool) error {
 	return nil
 }
 
-// leave ends a watcher.
+// leave removes a watcher.
 func (s *Server) leave(w *watcher) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,8 +187,8 @@ func (s *Server) leave(w *watcher) {
 	w.end("")
 }
 
-// elect has somebody type if nobody does: of those who would, who has been there longest.
-// The session's terminal gets that one's size, or its own back.
+// elect lets a watcher type if nobody does: the longest attached one that may. The session's
+// terminal gets that watcher's size, or its own back.
 func (s *Server) elect() {
 	if s.session == nil {
 		return
@@ -213,7 +210,7 @@ func (s *Server) elect() {
 	s.redraw()
 }
 
-// listenTo does what a watcher asks for, until it has gone.
+// listenTo serves a watcher's frames until it has gone.
 func (s *Server) listenTo(w *watcher) {
 	for {
 		kind, what, err := readFrame(w.conn, maxSent)
@@ -235,7 +232,7 @@ func (s *Server) listenTo(w *watcher) {
 	}
 }
 
-// typed passes keys on, if they are of the one who types.
+// typed passes on keys of the watcher who types.
 func (s *Server) typed(w *watcher, keys []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

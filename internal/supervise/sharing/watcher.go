@@ -13,14 +13,14 @@ import (
 	"heartbeat/internal/words"
 )
 
-// watcher is somebody who is attached.
+// watcher is an attached person.
 type watcher struct {
 	conn    *net.UnixConn
 	session *Session
-	key     string // what detaches
-	watches bool   // and never types
+	key     string // the key that detaches
+	watches bool   // it never types
 	types   atomic.Bool
-	changed chan struct{} // there is something to draw
+	changed chan struct{} // there may be something to draw
 	over    chan struct{}
 
 	mu    sync.Mutex
@@ -55,7 +55,7 @@ func (w *watcher) resized(to size) {
 	w.is = to
 }
 
-// poke has the watcher see what there is now.
+// poke makes the watcher draw again.
 func (w *watcher) poke() {
 	select {
 	case w.changed <- struct{}{}:
@@ -73,8 +73,8 @@ func (w *watcher) end(why string) {
 	}
 }
 
-// send sends pictures until the watcher is to go, and then why. One that takes nothing gets
-// none meanwhile, and is given up after a while.
+// send sends pictures until the watcher's end, and then the reason for it. A watcher that takes
+// nothing misses pictures and is dropped after drawPatience.
 func (w *watcher) send() {
 	if w.write(func() error { return writeJSON(w.conn, frameHello, hello{Version: version, Session: w.session.Name()}) }) != nil {
 		return
@@ -84,7 +84,7 @@ func (w *watcher) send() {
 		select {
 		case <-w.over:
 			_ = w.conn.SetWriteDeadline(time.Now().Add(helloPatience))
-			_ = writeFrame(w.conn, frameBye, []byte(w.why)) // it is gone, or is told
+			_ = writeFrame(w.conn, frameBye, []byte(w.why)) // on an error the watcher is gone
 			return
 		case <-w.changed:
 		}
@@ -104,11 +104,11 @@ func (w *watcher) send() {
 }
 
 func (w *watcher) write(send func() error) error {
-	_ = w.conn.SetWriteDeadline(time.Now().Add(drawPatience)) // a socket has deadlines
+	_ = w.conn.SetWriteDeadline(time.Now().Add(drawPatience)) // sockets have deadlines
 	return send()
 }
 
-// line is what stands below the session, with what matters most first.
+// line is the status line below the session, most important part first.
 func (w *watcher) line() string {
 	text := " heartbeat: "
 	switch {
@@ -125,31 +125,31 @@ func (w *watcher) line() string {
 	return words.Line(text + " (" + words.Short(w.session.Name()) + ")")
 }
 
-// What a watcher's terminal is set to while it is one, and how it is left: on its main
-// screen, with a visible cursor, no style, and none of the modes that a picture may set.
+// How a watcher's terminal is set up, and how it is left: on its main screen, with a visible
+// cursor, no style, and none of the modes that a picture may set.
 const (
 	enterScreen = "\x1b[?1049h\x1b[0m\x1b[2J\x1b[H"
 	leaveScreen = "\x1b[0m\x1b[?2004l\x1b[?1l\x1b[?25h\x1b[?1049l"
 )
 
-// canvas is what a watcher's terminal shows by now.
+// canvas is what a watcher's terminal shows now.
 type canvas struct {
 	size
-	rows  [][]screen.Cell // nil where it is not known
+	rows  [][]screen.Cell // nil where unknown
 	modes string
 }
 
-// resize forgets what is shown: a terminal that changes its size may show anything.
+// resize forgets what is shown: a terminal may show anything after a change of size.
 func (c *canvas) resize(to size) { *c = canvas{size: to} }
 
-// draw is what has the terminal show a picture, with a line of ours below it; nothing if it
-// does so already.
+// draw returns what makes the terminal show a picture with a status line below it; nothing if it
+// shows them already.
 func (c *canvas) draw(p screen.Picture, line string) []byte {
 	height := c.Rows
 	if c.Rows > 1 {
 		height--
 	}
-	top := 0 // of the picture, where that is higher: the cursor is to be seen
+	top := 0 // the first row shown of a taller picture, so that the cursor is visible
 	if len(p.Rows) > height {
 		top = min(len(p.Rows)-height, max(0, p.Y-height+1))
 	}
@@ -182,7 +182,7 @@ func (c *canvas) draw(p screen.Picture, line string) []byte {
 	return append(append([]byte("\x1b[?25l"), out.Bytes()...), modes...)
 }
 
-// modesOf has the cursor where the picture has it, and the keyboard as its program wants it.
+// modesOf sets the cursor and the keyboard modes as in the picture.
 func (c *canvas) modesOf(p screen.Picture, top, height int) string {
 	letter := map[bool]byte{true: 'h', false: 'l'}
 	y := p.Y - top
@@ -191,7 +191,7 @@ func (c *canvas) modesOf(p screen.Picture, top, height int) string {
 		letter[p.CursorKeys], letter[p.Paste], min(max(y, 0), height-1)+1, min(p.X, c.Cols-1)+1, letter[seen])
 }
 
-// cut is as much of a row as there is room for. Half of a wide character is a blank.
+// cut shortens a row to cols columns. Half of a wide character becomes a blank.
 func cut(row []screen.Cell, cols int) []screen.Cell {
 	if len(row) <= cols {
 		return row
@@ -204,7 +204,7 @@ func cut(row []screen.Cell, cols int) []screen.Cell {
 	return row
 }
 
-// ours is a line of ours, as a row.
+// ours returns the status line as a row.
 func ours(line string, cols int) []screen.Cell {
 	row := slices.Repeat([]screen.Cell{{Char: ' ', Look: screen.Reversed}}, cols)
 	for x, c := range []rune(line) {
@@ -215,8 +215,8 @@ func ours(line string, cols int) []screen.Cell {
 	return row
 }
 
-// writeRow draws a row from its first column on. The line is cleared before that: behind the
-// last column that would take the last character along.
+// writeRow draws a row from its first column on. It clears the line first: clearing behind the last
+// column would delete the last character.
 func writeRow(out *bytes.Buffer, row []screen.Cell) {
 	blank := screen.Cell{Char: ' ', Look: screen.Plain}
 	for len(row) > 0 && row[len(row)-1] == blank {

@@ -11,7 +11,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// lookEvery is how often to look for the file if the system sends no file events.
+// lookEvery is how often to look for the file where the system sends no file events.
 const lookEvery = 250 * time.Millisecond
 
 // asking waits for the file that ends a session.
@@ -20,12 +20,11 @@ type asking struct {
 	seen    chan struct{}
 	watcher *fsnotify.Watcher // nil if the system sends no events
 	events  <-chan fsnotify.Event
-	errs    <-chan error // an error means that events were lost: look again
+	errs    <-chan error // an error means lost events: look again
 	tick    <-chan time.Time
 }
 
-// awaitFile waits for the file of Options.ExitSignal. It first removes one that an
-// earlier session left.
+// awaitFile waits for the file of Options.ExitSignal. First it removes one that an earlier session left.
 func awaitFile(s *session) (*asking, error) {
 	a := &asking{}
 	if s.ExitSignal == "" {
@@ -89,6 +88,6 @@ func (a *asking) isThere() bool {
 
 func (a *asking) close() {
 	if a.watcher != nil {
-		_ = a.watcher.Close() // nothing is lost with it
+		_ = a.watcher.Close() // nothing is lost
 	}
 }

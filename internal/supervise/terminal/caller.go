@@ -15,12 +15,12 @@ import (
 	"heartbeat/internal/machine/guardian"
 )
 
-// caller is the terminal that this process was started from, if there is one.
+// caller is the terminal that this process was started from, if any.
 type caller struct {
 	typing *os.File // stdin, if it is a terminal whose keys go to the command
-	sized  *os.File // the first of stdin, stdout and stderr that has a size to follow
+	sized  *os.File // the first of stdin, stdout and stderr with a size to follow
 	state  *term.State
-	found  *guardian.Terminal // as it was found, for the guardian
+	found  *guardian.Terminal // its first state, for the guardian
 }
 
 func findCaller(stdin, stdout, stderr *os.File) (c caller) {
@@ -35,9 +35,8 @@ func findCaller(stdin, stdout, stderr *os.File) (c caller) {
 	return c
 }
 
-// inForeground reports whether this process may read the terminal: the system stops
-// a background process that does. Any process may read a terminal that is not its
-// controlling one.
+// inForeground reports whether this process may read the terminal: the system stops a background
+// process that does. Any process may read a terminal other than its controlling one.
 func inForeground(f *os.File) bool {
 	group, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP)
 	return err != nil || group == unix.Getpgrp()
@@ -61,8 +60,8 @@ func (c *caller) raw() error {
 	return nil
 }
 
-// restore sets the terminal back to its first state, and drops what was typed and not
-// read. One that another program has taken over meanwhile is left alone.
+// restore sets the terminal back to its first state and drops unread input. It leaves alone a
+// terminal that another program has taken over.
 func (c *caller) restore() {
 	if c.state == nil || !inForeground(c.typing) {
 		return
@@ -71,7 +70,7 @@ func (c *caller) restore() {
 	forget(int(c.typing.Fd()))
 }
 
-// Forget drops what was typed at a terminal and not read: nobody can tell for whom.
+// Forget drops unread input of a terminal: nobody can tell whom it was for.
 func Forget(f *os.File) {
 	if term.IsTerminal(int(f.Fd())) && inForeground(f) {
 		forget(int(f.Fd()))
@@ -84,17 +83,17 @@ func (c *caller) lend(tty *os.File) {
 		return
 	}
 	if settings, err := unix.IoctlGetTermios(int(c.typing.Fd()), getTermios); err == nil {
-		_ = unix.IoctlSetTermios(int(tty.Fd()), setTermios, settings) // the default settings would do too
+		_ = unix.IoctlSetTermios(int(tty.Fd()), setTermios, settings) // on an error the default settings will do
 	}
 }
 
-// Size is the size of a terminal, and the value of a flag.
+// Size is a terminal's size, and a flag's value.
 type Size struct{ Rows, Cols uint16 }
 
 // DefaultSize is wide enough that Claude Code does not wrap its lines.
 var DefaultSize = Size{Rows: 50, Cols: 200}
 
-// Set takes rows and columns, such as 50x200.
+// Set parses rows and columns, such as 50x200.
 func (s *Size) Set(text string) error {
 	rows, cols, found := strings.Cut(strings.ToLower(text), "x")
 	r, rowsErr := strconv.ParseUint(rows, 10, 16)
@@ -106,10 +105,10 @@ func (s *Size) Set(text string) error {
 	return nil
 }
 
-// String returns what Set takes.
+// String returns what Set parses.
 func (s *Size) String() string { return fmt.Sprintf("%dx%d", s.Rows, s.Cols) }
 
-// Type is what the help calls it.
+// Type names the value in the help.
 func (s *Size) Type() string { return "ROWSxCOLS" }
 
 // size returns the size that the command's terminal should have.

@@ -10,19 +10,18 @@ import (
 	"heartbeat/internal/supervise/terminal/modes"
 )
 
-// Console is the caller's terminal, where sessions are shown: it follows how they set it,
-// has it at rest again when one is over, and keeps what this process has to say out of a
-// screen that a session draws.
+// Console is the caller's terminal, where sessions are shown. It follows the modes that they set,
+// resets them after each session, and keeps this process's messages out of a session's screen.
 type Console struct {
 	to *os.File
 
 	mu     sync.Mutex
-	usual  *sync.Cond // is told when no session may draw on the other screen any more
+	usual  *sync.Cond // signalled when no session may draw on the alternate screen any more
 	modes  modes.Follower
-	record func(undo []byte) // has the guardian know, nil for none
+	record func(undo []byte) // tells the guardian, nil for none
 }
 
-// NewConsole is the terminal that f is, nil if it is none.
+// NewConsole returns the console on f, nil if f is no terminal.
 func NewConsole(f *os.File) *Console {
 	if f == nil || !term.IsTerminal(int(f.Fd())) {
 		return nil
@@ -39,7 +38,7 @@ func (c *Console) Write(b []byte) (int, error) {
 	before := c.modes.Modes
 	c.modes.Follow(b)
 	if now := c.modes.Modes; now != before && c.record != nil {
-		c.record(append(before.Undo(), now.Undo()...)) // a kill may come before or after what is printed now
+		c.record(append(before.Undo(), now.Undo()...)) // a kill may come before or after the write
 		defer func() { c.record(now.Undo()) }()
 	}
 	n, err := c.to.Write(b)
@@ -47,8 +46,8 @@ func (c *Console) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Beside returns a writer to a terminal, or whatever else may be the same one: what is said
-// there waits while a session draws on a screen that will go.
+// Beside returns a writer to a terminal, or to anything that may be the same terminal. It waits
+// while a session draws on the alternate screen, which will disappear.
 func (c *Console) Beside(to io.Writer) io.Writer {
 	if c == nil {
 		return to
@@ -71,7 +70,7 @@ func (b beside) Write(text []byte) (int, error) {
 	return b.to.Write(text)
 }
 
-// follow has the guardian know how to undo what the sessions set.
+// follow tells the guardian, at each change, how to undo what the sessions set.
 func (c *Console) follow(record func(undo []byte)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -79,13 +78,13 @@ func (c *Console) follow(record func(undo []byte)) {
 	record(c.modes.Undo())
 }
 
-// rest has the terminal at rest again, after a session.
+// rest resets the terminal after a session.
 func (c *Console) rest() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	how := append(c.modes.End(), c.modes.Undo()...)
 	if c.modes.Draws() && !c.modes.Alternate() {
-		how = append(how, "\r\n\x1b[J"...) // below what was drawn, or in place of its last rows
+		how = append(how, "\r\n\x1b[J"...) // below what was drawn, or over its last rows
 	}
 	if len(how) > 0 {
 		_, _ = c.to.Write(how) // fails if it is gone

@@ -9,9 +9,8 @@ import (
 )
 
 const (
-	// sweepEvery is how often to look for processes that were started while the
-	// others were being killed. It ends after sweepFor: the kernel may keep a
-	// process from dying.
+	// sweepEvery is how often to look for processes started while the others were being killed. The
+	// search ends after sweepFor: the kernel may keep a process from dying.
 	sweepEvery = 10 * time.Millisecond
 	sweepFor   = 2 * time.Second
 )
@@ -25,14 +24,14 @@ type ending struct {
 	over     bool // no process of the session is left
 	timeout  *time.Timer
 	grace    *time.Timer
-	wish     Cause       // why it is to be ended once it may, Ended for not yet
+	wish     Cause       // why to end it as soon as it may; Ended for not yet
 	later    *time.Timer // when to ask again whether it may
 	sweep    *time.Timer
 	killedAt time.Duration
 }
 
-// stop asks the command's process group to end. The other processes are asked when
-// the command has ended, so that it can end its own children in order.
+// stop asks the command's process group to end. The other processes are asked after the command has
+// ended, so that it can end its own children in order.
 func (s *session) stop(why Outcome) {
 	if s.stopping {
 		return // the first reason counts
@@ -64,12 +63,12 @@ func (s *session) bury(d death) {
 		}
 		s.press()
 		if s.alone && s.sweep == nil {
-			s.sweep = time.NewTimer(sweepEvery) // the others are no children: poll for their deaths
+			s.sweep = time.NewTimer(sweepEvery) // the others are not children: poll for their deaths
 		}
 	}
 }
 
-// press sends everybody who is left a signal to end, and returns them.
+// press signals everybody who is left to end, and returns them.
 func (s *session) press() []machine.Entry {
 	left := s.left()
 	// A child that has just died must still be reaped, unless strangers run on.
@@ -114,8 +113,7 @@ func list(left []machine.Entry) string {
 	return text
 }
 
-// abandon kills whatever is left when a run returns early. After an orderly end
-// nothing is.
+// abandon kills whatever is left when a run returns early. After an orderly end nothing is.
 func (s *session) abandon() {
 	if s.over {
 		return

@@ -9,17 +9,16 @@ import (
 )
 
 const (
-	// reaction is how long a person takes to see that the session which they begin to type
-	// to is over.
+	// reaction is how long a person who begins to type takes to see that the session is over.
 	reaction = 500 * time.Millisecond
-	// afterLine is how long who has paused within a line may take to see it.
+	// afterLine is the same for a person who has paused within a line.
 	afterLine = 30 * time.Second
-	// lingerLimit bounds how long keys that go on and on keep this process.
+	// lingerLimit bounds how long continuous keys keep this process.
 	lingerLimit = time.Minute
 )
 
-// passKeys passes what is typed at the caller's terminal to the command, until the end of
-// the session begins. From then on it is read and dropped: it was meant for nobody else.
+// passKeys passes what is typed at the caller's terminal to the command until the session begins to
+// end. From then on keys are read and dropped: they were meant for nobody else.
 func (s *session) passKeys() {
 	if s.caller.typing == nil {
 		return
@@ -34,7 +33,7 @@ func (s *session) passKeys() {
 	s.keysEnd = func() {
 		keys.Cancel()
 		<-s.keysOver
-		_ = keys.Close() // it was only read
+		_ = keys.Close() // only read
 	}
 }
 
@@ -52,11 +51,10 @@ func (s *session) copyKeys(keys io.Reader) {
 	}
 }
 
-// typist types at the command's terminal, as a person does.
+// typist types at the command's terminal as a person does.
 type typist struct{ s *session }
 
-// Write implements [io.Writer]. Once the end of the session has begun it takes everything and
-// types nothing.
+// Write implements [io.Writer]. Once the session begins to end it takes everything and types nothing.
 func (t typist) Write(b []byte) (int, error) {
 	t.s.typing.keys(b, time.Now())
 	if t.s.deaf.Load() {
@@ -65,15 +63,15 @@ func (t typist) Write(b []byte) (int, error) {
 	return t.s.ptmx.Write(b)
 }
 
-// linger waits, when the session is over and the terminal shows that, until the person at it
-// has stopped typing, so that the rest goes to no shell.
+// linger waits, after the terminal shows the session's end, until the person has stopped typing, so
+// that no shell gets the rest.
 func (s *session) linger(o Outcome) {
 	byItself := o.Cause == Ended && o.Status.Exited()
 	switch {
 	case s.keysEnd == nil:
 		return // nobody can type
 	case byItself && !s.cut && (o.Status.ExitStatus() == 0 || !s.typing.ever() && !s.byKeys()):
-		return // who typed ended it, or nobody did
+		return // the person who typed ended it, or nobody typed
 	case s.typing.open():
 		s.Note("the session is over, and the line that was begun is gone with it: what is typed now is dropped, up to Return")
 	}
@@ -99,25 +97,24 @@ func (s *session) linger(o Outcome) {
 	}
 }
 
-// byKeys reports whether the command has set its terminal to take single keys.
+// byKeys reports whether the command takes single keys.
 func (s *session) byKeys() bool {
 	settings, err := unix.IoctlGetTermios(int(s.ptmx.Fd()), getTermios)
 	return err == nil && settings.Lflag&unix.ICANON == 0
 }
 
-// deafen has what is typed from now on go to nobody.
+// deafen drops whatever is typed from now on.
 func (s *session) deafen() {
 	if !s.deaf.Swap(true) {
 		s.cut = s.typing.open()
 	}
-	_ = s.ptmx.SetWriteDeadline(time.Now()) // also for a write that is already blocked
+	_ = s.ptmx.SetWriteDeadline(time.Now()) // also ends a write that is already blocked
 }
 
-// giveBack leaves the caller's terminal as it was found. What was typed and not read is
-// dropped.
+// giveBack leaves the caller's terminal as it was found, and drops unread input.
 func (s *session) giveBack() {
 	s.deafen()
-	if s.out != nil && !s.draining.Load() { // an internal error has kept the session from its end
+	if s.out != nil && !s.draining.Load() { // an internal error cut the end short
 		s.out.Flush(s.hurried())
 	}
 	if s.keysEnd != nil {
@@ -127,14 +124,13 @@ func (s *session) giveBack() {
 }
 
 const (
-	// After the session's end a process outside it may still have the terminal open.
-	// Reading stops after drainPatience without output, and after drainLimit in any
-	// case.
+	// After the session's end a process outside it may still have the terminal open. Reading stops
+	// after drainPatience without output, and after drainLimit in any case.
 	drainPatience = 250 * time.Millisecond
 	drainLimit    = 5 * time.Second
 )
 
-// readTerminal reads what the command prints, until nobody has the terminal open.
+// readTerminal reads what the command prints until nobody has the terminal open.
 func (s *session) readTerminal() {
 	defer close(s.read)
 	buf := make([]byte, 64<<10)
@@ -156,8 +152,8 @@ func (s *session) readTerminal() {
 	}
 }
 
-// drain passes on what is left in the terminal when nobody can add to it: by then
-// this process should be the only one that has it open.
+// drain passes on what is left in the terminal when nobody can add to it: by then only this process
+// should have it open.
 func (s *session) drain() {
 	s.draining.Store(true)
 	_ = s.ptmx.SetReadDeadline(time.Now().Add(drainPatience)) // also for a read that is already blocked

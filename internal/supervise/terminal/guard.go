@@ -12,8 +12,8 @@ import (
 	"heartbeat/internal/machine/guardian"
 )
 
-// guardAfter is how long a command runs before its guardian is started, so that the
-// guardian delays no start and costs short commands nothing.
+// guardAfter is how long a command runs before its guardian is started, so that the guardian delays
+// no start and costs short commands nothing.
 const guardAfter = 5 * time.Millisecond
 
 // mark puts a unique mark into the environment of the whole session.
@@ -27,12 +27,11 @@ func (s *session) mark() (err error) {
 	return err
 }
 
-// post starts the guardian. Until guardPID is set, reap may take it for a process of
-// the session.
+// post starts the guardian. Until guardPID is set, reap may take it for a process of the session.
 func (s *session) post() {
 	found := s.caller.found
 	if found == nil && s.shows() { // nobody types there
-		found, _ = guardian.TerminalOf(s.Console.to) // likewise: nobody undoes what was set there
+		found, _ = guardian.TerminalOf(s.Console.to) // if it fails, nobody undoes its modes after a kill
 	}
 	g, err := guardian.Post(s.marked, found, s.Then)
 	if err != nil {
@@ -60,13 +59,12 @@ func (s *session) guardedOnly() bool {
 	return pid != 0 && onlyChild(strconv.FormatInt(pid, 10))
 }
 
-// onlyChild asks the kernel for our children, since listing all processes is slow.
-// If a thread ends meanwhile, its children pass to a thread that may already have
-// been asked, so it asks again.
+// onlyChild asks the kernel for our children, since listing all processes is slow. It asks again if
+// a thread ends meanwhile, whose children may pass to a thread that was already asked.
 func onlyChild(pid string) bool {
 	for range 10 {
-		threads, _ := os.ReadDir("/proc/self/task") // the guardian was started through /proc
-		whole := true
+		threads, err := os.ReadDir("/proc/self/task")
+		whole := err == nil // without a free descriptor nothing is known
 		for _, thread := range threads {
 			children, err := childrenOf(thread.Name())
 			if slices.ContainsFunc(children, func(child string) bool { return child != pid }) {
@@ -138,11 +136,11 @@ func (s *session) left() []machine.Entry {
 	return guardian.Family(s.family.Leader, func(pid int) bool { return s.strangers[pid] })
 }
 
-// kin are the children that this process already has, as after a shell script's exec, with
-// their descendants: they do not belong to the session.
+// kin returns the children that this process already has, as after a shell script's exec, and their
+// descendants. They do not belong to the session.
 func kin() (strangers map[int]bool) {
 	strangers = map[int]bool{}
-	if guardian.Adopts && onlyChild("") { // it has none at all, and to list all processes is slow
+	if guardian.Adopts && onlyChild("") { // no children at all, and listing all processes is slow
 		return strangers
 	}
 	for _, p := range guardian.Family(0, func(int) bool { return false }) {

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// loop handles everything that happens until the session is over. It does not poll
-// while nothing happens.
+// loop handles everything that happens until the session is over. It does not poll while nothing happens.
 func (s *session) loop() (Outcome, error) {
 	if s.Timeout > 0 {
 		s.timeout = time.NewTimer(s.Timeout)
@@ -29,7 +28,7 @@ func (s *session) loop() (Outcome, error) {
 		case d := <-s.deaths:
 			s.bury(d)
 		case <-first:
-			first = nil // it is closed, and would be selected for ever
+			first = nil // closed, so it would be selected for ever
 			sig, _ := s.Signals.Signal()
 			s.stop(Outcome{Cause: Signalled, Signal: sig})
 		case <-second:
@@ -63,11 +62,11 @@ func (s *session) loop() (Outcome, error) {
 	return s.outcome, failure
 }
 
-// MayEndEvery is how often to ask again whether the session may end, or a person's line goes on.
+// MayEndEvery is how often to ask again whether the session may end or a person's line goes on.
 const MayEndEvery = 250 * time.Millisecond
 
-// end ends the session in order, once nobody types and, if the exit signal asked for it, it
-// may. What ends it in any case goes before that.
+// end ends the session in order, once nobody types and, for the exit signal, once MayEnd allows it.
+// A cause that ends it in any case outranks the exit signal.
 func (s *session) end(why Cause) {
 	if s.stopping {
 		return
@@ -90,7 +89,7 @@ func (s *session) end(why Cause) {
 	s.later = time.NewTimer(min(rest, MayEndEvery))
 }
 
-// channel returns the timer's channel, or nil, which blocks for ever, for no timer.
+// channel returns the timer's channel; nil, which blocks for ever, for no timer.
 func channel(t *time.Timer) <-chan time.Time {
 	if t == nil {
 		return nil
@@ -103,7 +102,7 @@ func (s *session) handle(sig os.Signal) {
 	switch {
 	case sig == syscall.SIGWINCH:
 		s.resize()
-	case sig == syscall.SIGCONT: // another program had the terminal, and may have changed its mode
+	case sig == syscall.SIGCONT: // another program had the terminal and may have changed its mode
 		if err := s.caller.raw(); err != nil {
 			s.Note("%v", err)
 		}
@@ -111,37 +110,34 @@ func (s *session) handle(sig os.Signal) {
 	}
 }
 
-// Idle is what to do about a command that prints nothing.
+// Idle says what to do about a command that prints nothing.
 type Idle struct {
 	Timeout time.Duration // how long without output is idle; 0 disables it
 	Prompt  string        // typed when it is idle, followed by Return
 	Retries int           // how often it is typed before the session is given up
-	// Busy reports whether work is going on that ESC would interrupt; then no ESC is
-	// typed.
+	// Busy reports whether work is going on that ESC would interrupt; then no ESC is typed.
 	Busy func() bool
 }
 
 const (
-	// escape cancels what hangs. A single ESC may be read as the start of a key's
-	// sequence.
+	// escape cancels what hangs. A single ESC may be read as the start of a key's sequence.
 	escape = "\x1b\x1b"
 	// escapePause lets the command handle ESC before the text arrives.
 	escapePause = 50 * time.Millisecond
-	// echoSettles is how long after a keepalive output may be its echo, and no sign
-	// of life.
+	// echoSettles is how long output after a keepalive may be its echo and so no sign of life.
 	echoSettles = 2 * time.Second
 )
 
 // idleness is what is known about a session's silence.
 type idleness struct {
-	timer   *time.Timer // when the silence may have lasted too long
+	timer   *time.Timer // fires when the silence may have lasted too long
 	tries   int
 	typedAt time.Duration
 	typing  chan struct{} // holds a token while a keepalive is being typed
 }
 
-// lookIdle is called when the command may have been silent for too long. The silence
-// begins at the last output or keepalive.
+// lookIdle is called when the command may have been silent for too long. The silence begins at the
+// last output or keepalive.
 func (s *session) lookIdle() {
 	if s.stopping {
 		return

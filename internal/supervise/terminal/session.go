@@ -1,10 +1,10 @@
-// Package terminal runs a command in a PTY and a session of its own, until the
-// command and everything that it started have ended, or are made to end.
+// Package terminal runs a command in a PTY and a session of its own, until the command and
+// everything that it started have ended, or are made to end.
 //
-// A [Run] owns the process: it handles signals, waits for any child that ends, and
-// on Linux makes the process adopt orphans (PR_SET_CHILD_SUBREAPER). Nothing else in
-// the process may start processes meanwhile. Runs may follow one another; what is
-// typed and who dies after the end of one belongs to the next.
+// A [Run] owns the process: it handles signals, waits for any child that ends, and on Linux makes
+// the process adopt orphans (PR_SET_CHILD_SUBREAPER). Nothing else in the process may start
+// processes meanwhile. Runs may follow one another; keys typed and children dying after the end of
+// one belong to the next.
 package terminal
 
 import (
@@ -26,55 +26,52 @@ import (
 // Options are what to run and what ends it.
 type Options struct {
 	Command []string // a name without a slash is looked up in the PATH of Env
-	Dir     string   // the working directory; a relative path of the command starts here
+	Dir     string   // the working directory, at which a command's relative path starts
 	Env     []string
 
-	// The caller's streams. Stdout gets the output; nil discards it. Stdin and Stderr
-	// are used only if they are terminals.
+	// The caller's streams. Stdout gets the output; nil discards it. Stdin and Stderr are used only
+	// if they are terminals.
 	Stdin, Stdout, Stderr *os.File
-	// Console is Stdout, if that is a terminal that this process also writes to. Nil has
-	// one made.
+	// Console is Stdout, if that is a terminal that this process also writes to. nil has one made.
 	Console *Console
 
-	// Size is the terminal's size if the caller has no terminal, or if FixedSize is
-	// set.
+	// Size is the terminal's size if the caller has no terminal or FixedSize is set.
 	Size      Size
 	FixedSize bool
 
 	Timeout    time.Duration // 0 for none
 	Grace      time.Duration // from SIGTERM to SIGKILL
 	ExitSignal string        // a file whose appearance ends the session, "" for none
-	// MayEnd, if set, delays the end by ExitSignal: once the file has appeared, it is
-	// called until it returns true. It must not block.
+	// MayEnd, if set, delays the end by ExitSignal: once the file has appeared, MayEnd is called
+	// until it returns true. It must not block.
 	MayEnd func() bool
-	// Entered, if set, is called when a line was entered at the caller's terminal, or by what
-	// Opened got. Menu reports whether what the terminal shows takes single keys, and no line.
+	// Entered, if set, is called for each line entered at the caller's terminal or through Opened.
+	// Menu reports whether what the terminal shows takes single keys instead of lines.
 	Entered func()
 	Menu    func() bool
-	// Opened, if set, gets what takes the keys of another terminal than the caller's, before
-	// the command runs. It takes none once the session is over. Sizes, if set, changes Size.
+	// Opened, if set, gets a writer for the keys of another terminal before the command runs.
+	// The writer fails once the session is over. Sizes, if set, changes Size.
 	Opened func(keys io.Writer)
 	Sizes  <-chan Size
 	Quit   <-chan struct{} // ends the session when it is closed or sent to, nil for none
-	// Signals end the session: the first one in order, the second one at once. If nil,
-	// the session catches them itself.
+	// Signals end the session: the first one in order, the second one at once. If nil, the session
+	// catches them itself.
 	Signals *signals.Taken
 	Idle    Idle
 
-	// Guard starts a process that kills what is left of the session if this process
-	// is killed. It needs Linux and a program that calls [guardian.Serve].
+	// Guard starts a process that kills what is left of the session if this process is killed. It
+	// needs Linux and a program that calls [guardian.Serve].
 	Guard bool
 	// Then is what that process does at last.
 	Then guardian.Then
 
-	// Started gets the command's pid, which is also its process group and session,
-	// before any of its output is read. Resized gets the size of its terminal, at the
-	// start and at each change. They must not block, and may be nil.
+	// Started gets the command's pid, which is also its process group and session, before any of
+	// its output is read. Resized gets the terminal's size at the start and at each change. Both
+	// may be nil and must not block.
 	Started func(pid int)
 	Resized func(Size)
-	// Watch gets everything that the command prints, before Stdout does, from a
-	// goroutine of its own. The command waits for it. b is valid only until it
-	// returns. It may be nil.
+	// Watch, unless nil, gets everything that the command prints, before Stdout does, from its own
+	// goroutine. The command waits for it. b is valid only until Watch returns.
 	Watch func(b []byte)
 
 	// Note gets a sentence about anything unusual. It must not block.
@@ -100,31 +97,30 @@ type Outcome struct {
 	Signal syscall.Signal     // if Cause is Signalled
 }
 
-// session is one run.
 type session struct {
 	Options
 	caller     caller
 	ptmx, tty  *os.File
-	strangers  map[int]bool // children that are not of the session
+	strangers  map[int]bool // children that do not belong to the session
 	crowded    bool         // a stranger may still run
-	marked     string       // the mark, "" for no guardian
+	marked     string       // the mark, "" without a guardian
 	guard      *guardian.Guardian
-	guardPID   atomic.Int64 // 0 for none, and once it has died
+	guardPID   atomic.Int64 // 0 for none, and after its death
 	deaths     chan death
 	children   chan os.Signal // a child may have died
 	joined     sync.WaitGroup // goroutines that must end before the next session begins
-	shape      Size           // what Resized got last
+	shape      Size           // the last size that Resized got
 	changes    chan os.Signal // signals about the caller's terminal
 	asked      <-chan struct{}
 	broken     chan error
 	done       chan struct{} // closed at the end, so that no sender blocks
 	out        *pump.Pump
 	typing     typing
-	deaf       atomic.Bool   // what is typed goes to nobody
-	cut        bool          // a line was begun when that began
+	deaf       atomic.Bool   // drop what is typed
+	cut        bool          // a line was begun when deaf was set
 	keysEnd    func()        // ends the reading of keys; nil while they are not read
 	keysOver   chan struct{} // closed when nothing can be typed any more
-	read       chan struct{} // closed when the terminal's output was read to its end
+	read       chan struct{} // closed when all of the terminal's output was read
 	draining   atomic.Bool
 	lastOutput atomic.Int64 // since the start, like all times here
 	started    time.Time
@@ -132,8 +128,7 @@ type session struct {
 	ending
 }
 
-// Run runs the command to its end. An error means that the command was not run, or
-// is an internal one.
+// Run runs the command to its end. An error means that the command was not run, or an internal error.
 func Run(o Options) (Outcome, error) {
 	s := &session{
 		Options: o, deaths: make(chan death), children: make(chan os.Signal, 1), changes: make(chan os.Signal, 16), broken: make(chan error, 1),
@@ -216,14 +211,13 @@ func (s *session) run() (Outcome, error) {
 // shows reports whether the session is shown at a terminal.
 func (s *session) shows() bool { return s.Stdout != nil && s.Console != nil }
 
-// listen catches the signals about the caller's terminal. It also catches SIGPIPE,
-// which would end this process. It does not ignore SIGPIPE, since the command would
-// inherit that.
+// listen catches the signals about the caller's terminal. It also catches SIGPIPE, which would end
+// this process; ignoring it instead would be inherited by the command.
 func (s *session) listen() {
 	signal.Notify(s.changes, syscall.SIGPIPE, syscall.SIGWINCH, syscall.SIGCONT)
 }
 
-// safely runs a function. If it panics, the session ends and the caller's terminal is restored.
+// safely runs a function. A panic ends the session and restores the caller's terminal.
 func (s *session) safely(run func()) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -236,8 +230,7 @@ func (s *session) safely(run func()) {
 	run()
 }
 
-// join is spawn for a function that must end before the next session begins, or it
-// would take away that one's events.
+// join is spawn for a function that must end before the next session begins, whose events it would take.
 func (s *session) join(run func()) {
 	s.joined.Add(1)
 	go s.safely(func() {

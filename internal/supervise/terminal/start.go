@@ -18,8 +18,8 @@ import (
 	"heartbeat/internal/machine/guardian"
 )
 
-// open creates the terminal. This process keeps the command's side open too: if all
-// processes of the session close it, one may still open it again.
+// open creates the terminal. This process keeps the command's side open too: after all processes of
+// the session have closed it, one may still open it again.
 func (s *session) open() error {
 	ptmx, tty, err := pty.Open()
 	if err != nil {
@@ -38,8 +38,8 @@ func (s *session) open() error {
 	return nil
 }
 
-// pollable returns the same terminal as a file that supports deadlines and whose
-// reads block no thread. The PTY library sets its file to blocking.
+// pollable returns the same terminal as a file that supports deadlines and whose reads block no
+// thread. The PTY library makes its file blocking.
 func pollable(f *os.File) (*os.File, error) {
 	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
@@ -52,7 +52,6 @@ func pollable(f *os.File) (*os.File, error) {
 	return os.NewFile(uintptr(fd), f.Name()), nil
 }
 
-// start starts the command.
 func (s *session) start(path string) (err error) {
 	guardian.Adopt()
 	s.strangers = kin()
@@ -66,7 +65,7 @@ func (s *session) start(path string) (err error) {
 	s.family.Leader, err = withDefaultSignals(func() (int, error) {
 		return guardian.Start(path, s.Command, &syscall.ProcAttr{
 			Dir: s.Dir, Env: s.Env, Files: []uintptr{s.tty.Fd(), s.tty.Fd(), s.tty.Fd()},
-			Sys: &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}, // it is the command's controlling terminal
+			Sys: &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}, // the command's controlling terminal
 		}, func(pid int) {
 			defer over()
 			s.safely(func() { s.reap(pid) })
@@ -83,9 +82,8 @@ func (s *session) start(path string) (err error) {
 	return fmt.Errorf("%w: %s: %w", ErrCannotRun, s.Command[0], why)
 }
 
-// ignoredSignals are those that whoever started this process ignores, as nohup does
-// with SIGHUP. It is asked once, since the answer does not outlast the first use of
-// the signal here.
+// ignoredSignals are the signals that this process was started to ignore, such as SIGHUP by nohup.
+// They are read once, because the first use of a signal here changes the answer.
 var ignoredSignals = sync.OnceValue(func() (ignored []os.Signal) {
 	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT} { // Go overrules the others itself
 		if signal.Ignored(sig) {
@@ -95,30 +93,30 @@ var ignoredSignals = sync.OnceValue(func() (ignored []os.Signal) {
 	return ignored
 })
 
-// withDefaultSignals calls start, whose process ignores no signal that this one was
-// told to ignore: it has a terminal of its own, whose keys and hangup are meant for it.
+// withDefaultSignals calls start so that its process ignores none of ignoredSignals: it has its own
+// terminal, whose keys and hangup are meant for it.
 func withDefaultSignals(start func() (int, error)) (int, error) {
 	ignored := ignoredSignals()
 	if len(ignored) == 0 {
 		return start()
 	}
-	caught := make(chan os.Signal, 1) // a signal that is caught has its default effect behind exec
+	caught := make(chan os.Signal, 1) // exec resets caught signals to their defaults
 	signal.Notify(caught, ignored...)
-	defer signal.Stop(caught) // which ignores it again
+	defer signal.Stop(caught) // ignores them again
 	return start()
 }
 
 var (
-	// ErrNotFound says that there is no such command.
+	// ErrNotFound says that the command does not exist.
 	ErrNotFound = errors.New("there is no such command")
-	// ErrCannotRun says that the command exists and cannot be run.
+	// ErrCannotRun says that the command exists but cannot be run.
 	ErrCannotRun = errors.New("the command cannot be run")
 
 	errClosed = os.ErrClosed
 )
 
-// Find is the path of the command, which may be relative to Options.Dir, or the error of [Run]
-// for one that cannot be run, as far as that can be known without running it.
+// Find returns the command's path, which may be relative to Options.Dir, or the error that [Run]
+// would return, as far as that is known without running it.
 func Find(o Options) (path string, err error) { return (&session{Options: o}).find() }
 
 // find looks for the command as a shell in Options.Dir would.
@@ -151,7 +149,6 @@ func (s *session) find() (path string, err error) {
 	return "", fmt.Errorf("%w: %s is in no directory of PATH", ErrNotFound, name)
 }
 
-// enter checks the working directory.
 func (s *session) enter() error {
 	info, err := os.Stat(s.Dir)
 	switch {
@@ -188,7 +185,7 @@ func (s *session) check(path string) (string, error) {
 	return path, nil
 }
 
-// Variable returns the value of a variable, "" for none. The last one of that name counts.
+// Variable returns a variable's value, "" for none. The last one of that name counts.
 func Variable(env []string, name string) string {
 	for _, kv := range slices.Backward(env) {
 		if value, found := strings.CutPrefix(kv, name+"="); found {
@@ -196,4 +193,11 @@ func Variable(env []string, name string) string {
 		}
 	}
 	return ""
+}
+
+// SetVariable sets a variable, as NAME=value, in an environment that the caller owns.
+func SetVariable(env []string, kv string) []string {
+	name, _, _ := strings.Cut(kv, "=")
+	env = slices.DeleteFunc(env, func(old string) bool { return strings.HasPrefix(old, name+"=") })
+	return append(env, kv)
 }

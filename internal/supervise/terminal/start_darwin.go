@@ -6,7 +6,7 @@ import (
 
 const getTermios, setTermios = unix.TIOCGETA, unix.TIOCSETA
 
-// forget drops what a terminal has to be read.
+// forget drops the terminal's unread input.
 func forget(fd int) {
 	const toRead = 1 // FREAD
 	_ = unix.IoctlSetPointerInt(fd, unix.TIOCFLUSH, toRead)

@@ -6,5 +6,5 @@ import (
 
 const getTermios, setTermios = unix.TCGETS, unix.TCSETS
 
-// forget drops what a terminal has to be read.
+// forget drops the terminal's unread input.
 func forget(fd int) { _ = unix.IoctlSetInt(fd, unix.TCFLSH, unix.TCIFLUSH) }

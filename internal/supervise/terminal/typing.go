@@ -15,36 +15,35 @@ import (
 const (
 	// quiet is how long no key must have come for nobody to be typing.
 	quiet = 2 * time.Second
-	// linePatience is how long a line that is begun keeps a session from being ended. Who
-	// does not go on by then has left, and says nothing by it.
+	// linePatience is how long a begun line keeps a session from being ended. A person who does not
+	// go on by then has left.
 	linePatience = 10 * time.Minute
-	// limitPatience is the same where a limit has been reached.
+	// limitPatience is linePatience once a limit has been reached.
 	limitPatience = time.Minute
-	// splits is how long a sequence may take from its first byte to its last.
+	// splits is how long a sequence may take from first byte to last.
 	splits = 500 * time.Millisecond
 )
 
-// typing is what a person does at the terminal of a session. What a terminal reports by
-// itself is no key. Whether a line is begun is known of simple lines alone; where it is
-// not, it counts as begun.
+// typing follows what a person types at a session's terminal. What a terminal reports by itself is
+// no key. Only for simple lines is it known whether one is begun; otherwise it counts as begun.
 type typing struct {
-	entered func()      // called when a line was, nil for nobody
-	menu    func() bool // whether single keys are asked for, and no line; nil for never
+	entered func()      // called for each line entered, nil for none
+	menu    func() bool // reports whether single keys are asked for, not lines; nil for never
 
 	mu     sync.Mutex
 	parser *ansi.Parser
-	read   time.Time // when something came last
+	read   time.Time // when the last byte came
 	at     time.Time // when the last key came, zero for none
 	begun  bool
-	length int  // of the line
-	unsure bool // the length is not known, or the cursor is not at its end
+	length int  // length of the line
+	unsure bool // the length is unknown, or the cursor is not at the line's end
 	paste  bool // a paste goes on
 	slash  bool // the last character was a backslash, after which Return begins another line
-	skip   int  // that many bytes are the rest of a report
-	letter bool // the next one is the rest of a key
+	skip   int  // how many bytes of a report are still to come
+	letter bool // the next byte completes a key
 
-	pressed bool // a key is in what is being read
-	lines   int  // that were entered by that
+	pressed bool // what is being read has a key
+	lines   int  // how many lines that entered
 }
 
 // keys notes what is typed.
@@ -93,7 +92,7 @@ func (t *typing) execute(b byte) {
 	}
 }
 
-// key is a single key, or the first byte of a character.
+// key handles a single key, or a character's first byte.
 func (t *typing) key(r byte) {
 	slash := t.slash
 	t.slash = r == '\\'
@@ -130,13 +129,13 @@ func (t *typing) begin() {
 	}
 }
 
-// vague is a key that may have changed the line in any way, or brought an old one back.
+// vague handles a key that may have changed the line in any way or recalled an old one.
 func (t *typing) vague() {
 	t.begin()
 	t.unsure = true
 }
 
-// escape is a key with Alt, or ESC and then a letter.
+// escape handles a key with Alt, or ESC and then a letter.
 func (t *typing) escape(c ansi.Cmd) {
 	switch final := c.Final(); final {
 	case '\\': // the end of an answer
@@ -149,9 +148,9 @@ func (t *typing) escape(c ansi.Cmd) {
 	t.pressed = true
 }
 
-// control is a key, a paste's begin or end, or a report.
+// control handles a key, a paste's begin or end, or a report.
 func (t *typing) control(c ansi.Cmd, args ansi.Params) {
-	var of [3][2]int // the parameters, and what stands behind their first colon
+	var of [3][2]int // the parameters, each with the value after its first colon
 	field, part := 0, 0
 	for _, a := range args {
 		if field < len(of) && part < len(of[0]) {
@@ -167,9 +166,9 @@ func (t *typing) control(c ansi.Cmd, args ansi.Params) {
 		return
 	case final == '~' && (first == 200 || first == 201):
 		t.paste = first == 200
-	case final == '~' && first == 27: // XTerm's way to tell of other keys
+	case final == '~' && first == 27: // XTerm's encoding of other keys
 		t.coded(of[2][0], of[1][0], 0)
-	case final == 'M' && len(args) == 0: // the mouse, as XTerm has always told of it
+	case final == 'M' && len(args) == 0: // XTerm's old mouse report
 		t.skip = 3
 		return
 	case strings.IndexByte("IMORcnty", final) >= 0:
@@ -182,7 +181,7 @@ func (t *typing) control(c ansi.Cmd, args ansi.Params) {
 	t.pressed = true
 }
 
-// move is a key of the keyboard that is no character. Up and down may bring an old line back.
+// move handles a key that is no character. Up and down may recall an old line.
 func (t *typing) move(first int, final byte) {
 	within := strings.IndexByte("CDFHZ", final) >= 0 || final == '~' && (first == 5 || first == 6)
 	if t.begun || !within {
@@ -190,10 +189,10 @@ func (t *typing) move(first int, final byte) {
 	}
 }
 
-// coded is a key that is told by a number, as with the kitty keyboard: its character, its
-// modifiers in bits, plus 1, and what became of it.
+// coded handles a key encoded by numbers, as by the kitty keyboard: its character, its modifier
+// bits plus 1, and the kind of event.
 func (t *typing) coded(key, mods, event int) {
-	held := max(0, mods-1) &^ (64 | 128) // but for the locks
+	held := max(0, mods-1) &^ (64 | 128) // without the locks
 	const shift, control, released = 1, 4, 3
 	switch {
 	case event == released:
@@ -209,7 +208,7 @@ func (t *typing) coded(key, mods, event int) {
 	}
 }
 
-// rest is for how long at most the session may not be ended yet, if nothing more is typed.
+// rest is how long the session must not be ended yet, if nothing more is typed.
 func (t *typing) rest(now time.Time, line time.Duration) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -230,7 +229,7 @@ func (t *typing) open() bool {
 	return t.begun
 }
 
-// ever reports whether a key has come.
+// ever reports whether any key has come.
 func (t *typing) ever() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

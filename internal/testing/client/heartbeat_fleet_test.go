@@ -1,11 +1,15 @@
 package client
 
 import (
+	"encoding/json"
+	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"heartbeat/internal/testing/model"
 )
@@ -33,13 +37,22 @@ func TestFleetTwoAgents(t *testing.T) {
 	}
 }
 
-// Without a server, the first agent is the server too. When it is killed with all that it
-// started, the other one takes its place, and goes on with what the first one had.
+// The server of --embed is killed, and the first agent with all that it started. The other
+// agent starts the server again, and goes on with what the first one had.
 func TestFleetEmbedded(t *testing.T) {
 	ctx := forLong(t)
 	Find(t)
 	script := first("[m2]", model.Hang()).script()
-	c := &crew{t: t, script: script, where: []string{"--embed", filepath.Join(t.TempDir(), "nats")}}
+	dir := filepath.Join(t.TempDir(), "nats")
+	c := &crew{t: t, script: script, where: []string{"--embed", dir}}
+	killServer := func() error {
+		text, err := os.ReadFile(filepath.Join(dir, "server.json"))
+		require.NoError(t, err)
+		var a struct{ PID int }
+		require.NoError(t, json.Unmarshal(text, &a))
+		return syscall.Kill(a.PID, syscall.SIGKILL)
+	}
+	t.Cleanup(func() { _ = killServer() }) // it is gone if an agent had started it
 	c.command("setup", "--ack-wait", "5s")
 	one := c.join("one").starts()
 	one.until(ctx, "it is there", func() bool { return strings.Contains(c.command("status"), "one") })
@@ -53,6 +66,7 @@ func TestFleetEmbedded(t *testing.T) {
 	one.asked(ctx, "[m2]", 1)
 	two.starts()
 	two.until(ctx, "it is there", func() bool { return strings.Contains(c.command("status"), "two") })
+	require.NoError(t, killServer())
 	one.killMachine()
 	for i, j := range jobs(3) {
 		out, errs, status := waiting[i].wait()

@@ -40,7 +40,7 @@ type slain struct {
 }
 
 // A kill loses no report, and never makes completed of what was not answered.
-// docs/host.md has the same table.
+// docs/advanced/host.md has the same table.
 func TestHostedKills(t *testing.T) {
 	for _, c := range []slain{
 		{theHost, atStart, "failed", 0},

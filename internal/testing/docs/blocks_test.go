@@ -39,7 +39,7 @@ func split(t *testing.T, path string) (blocks []Block, prose string) {
 // documents are all that people read, by their paths.
 func documents(t *testing.T) (paths []string) {
 	t.Helper()
-	for _, pattern := range []string{"*.md", "docs/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/advanced/*.md"} {
 		found, err := filepath.Glob(filepath.Join(root, pattern))
 		require.NoError(t, err)
 		for _, path := range found {

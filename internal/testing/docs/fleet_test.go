@@ -32,7 +32,8 @@ until heartbeat-nats status --embed ~/nats | grep -q "nothing waits"; do :; done
 `
 	second = strings.Replace(second, "heartbeat-nats status", answered+"heartbeat-nats status", 1)
 	script := "set -eEuo pipefail\ntrap 'echo \"failed: $BASH_COMMAND\"; cat agent.log' ERR\n" +
-		setup + "\n" + agent + " >agent.log 2>&1 &\n" + second + "kill %1\nwait %1 || echo \"the agent ended with $?\"\n"
+		setup + "\n" + agent + " >agent.log 2>&1 &\n" + second + "kill %1\nwait %1 || echo \"the agent ended with $?\"\n" +
+		`kill "$(sed -E 's/.*"pid":([0-9]+).*/\1/' ~/nats/server.json)"`
 
 	self, err := os.Executable()
 	require.NoError(t, err)

@@ -23,7 +23,7 @@ func StartCluster(t testing.TB, size int) Cluster {
 	ports := make([]int, size) // routes have to be known before a server starts
 	var routes []*url.URL
 	for i := range ports {
-		ports[i] = freePort()
+		ports[i] = FreePort()
 		routes = append(routes, &url.URL{Scheme: "nats", Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[i]))})
 	}
 	c := make(Cluster, size)

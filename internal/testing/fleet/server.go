@@ -79,7 +79,7 @@ func (s *Server) Resume() error {
 	}
 	o := s.options.Clone()
 	if s.port == 0 {
-		s.port = freePort()
+		s.port = FreePort()
 	}
 	o.Port = s.port
 	// Another process may look at this moment whether the port is free, and have it.
@@ -101,9 +101,9 @@ func (s *Server) Resume() error {
 
 var given sync.Map // of ports, which two servers might draw alike
 
-// freePort returns a port that the system gives to nobody who asks for any: while the server
+// FreePort returns a port that the system gives to nobody who asks for any: while the server
 // is stopped, nobody takes it.
-func freePort() int {
+func FreePort() int {
 	for {
 		port := 10000 + rand.IntN(22000)
 		if _, is := given.LoadOrStore(port, true); is {

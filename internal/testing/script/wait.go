@@ -182,7 +182,7 @@ func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
 // restful returns a function that reports whether a process does nothing: none of its
 // threads runs in many looks in a row.
 func restful(pid int) func() bool {
-	const enough = 50
+	const enough = 20
 	looks := 0
 	return func() bool {
 		looks++

@@ -17,7 +17,7 @@ import (
 func ofFiles() []state {
 	return []state{
 		{
-			"last line torn", all(seen{kind: "torn-line", state: "torn", says: "the last line has no newline"}, hook, launcher, timer),
+			"last line torn", all(Seen{Kind: "torn-line", State: "torn", Says: "the last line has no newline"}, hook, launcher, timer),
 			func(r *rig) {
 				if p := r.start(); r.wiring == hook {
 					r.sits()
@@ -29,7 +29,7 @@ func ofFiles() []state {
 			func(r *rig) { require.NoError(r.t, os.WriteFile(r.inbox(), []byte("half a line\n"), 0o600)) },
 		},
 		{
-			"scheduled entry overdue", all(seen{kind: "overdue", state: "torn", says: "due since", wrong: "what is scheduled and due waits for that"}, hook),
+			"scheduled entry overdue", all(Seen{Kind: "overdue", State: "torn", Says: "due since", Wrong: "what is scheduled and due waits for that"}, hook),
 			func(r *rig) {
 				require.NoError(r.t, os.WriteFile(r.inbox(), []byte("half a li"), 0o600))
 				r.does("send", "--not-before", "50ms", "--id", "e1", "do [e1]")
@@ -38,7 +38,7 @@ func ofFiles() []state {
 			func(r *rig) { require.NoError(r.t, os.WriteFile(r.inbox(), []byte("half a line\n"), 0o600)) },
 		},
 		{
-			"inbox truncated", all(seen{state: "replaced", says: "the inbox was truncated or replaced"}, hook, timer),
+			"inbox truncated", all(Seen{State: "replaced", Says: "the inbox was truncated or replaced"}, hook, timer),
 			func(r *rig) {
 				r.adds("e1", "e2")
 				r.start()
@@ -54,7 +54,7 @@ func ofFiles() []state {
 			},
 		},
 		{
-			"inbox truncated, and read since", all(seen{kind: "replaced", state: "empty", says: "the inbox was truncated or replaced at .*, and is read from its start since"}, timer),
+			"inbox truncated, and read since", all(Seen{Kind: "replaced", State: "empty", Says: "the inbox was truncated or replaced at .*, and is read from its start since"}, timer),
 			func(r *rig) {
 				r.adds("e1", "e2")
 				r.start()
@@ -65,7 +65,7 @@ func ofFiles() []state {
 			func(r *rig) { r.shifts(-time.Hour) },
 		},
 		{
-			"state damaged", all(seen{kind: "unreadable", state: "unreadable", says: "the state cannot be read: "}, hook, launcher, timer),
+			"state damaged", all(Seen{Kind: "unreadable", State: "unreadable", Says: "the state cannot be read: "}, hook, launcher, timer),
 			func(r *rig) {
 				r.adds("e1", "e2")
 				p := r.start()
@@ -84,7 +84,7 @@ func ofFiles() []state {
 			},
 		},
 		{
-			"clock set back", all(seen{kind: "", state: "answering", says: "waiting for an answer to .*runs"}, hook, launcher, host),
+			"clock set back", all(Seen{Kind: "", State: "answering", Says: "waiting for an answer to .*runs"}, hook, launcher, host),
 			func(r *rig) {
 				flies("hang")(r)
 				r.shifts(2 * time.Hour)
@@ -92,7 +92,7 @@ func ofFiles() []state {
 			answers,
 		},
 		{
-			"directory read-only", all(seen{kind: "unwritable", untold: true, state: "unwritable", says: "this user cannot change anything in"}, hook, launcher, timer),
+			"directory read-only", all(Seen{Kind: "unwritable", Untold: true, State: "unwritable", Says: "this user cannot change anything in"}, hook, launcher, timer),
 			func(r *rig) {
 				r.adds("e1")
 				r.plain()
@@ -102,7 +102,7 @@ func ofFiles() []state {
 			func(r *rig) { require.NoError(r.t, os.Chmod(r.path("q"), 0o700)) },
 		},
 		{
-			"disk full", all(seen{kind: "disk-full", state: "disk full", says: "is full .* left.: free some space"}, hook, launcher, timer),
+			"disk full", all(Seen{Kind: "disk-full", State: "disk full", Says: "is full .* left.: free some space"}, hook, launcher, timer),
 			func(r *rig) {
 				if os.Geteuid() != 0 {
 					r.t.Skip("only root makes a file system")
@@ -145,9 +145,9 @@ func ofRuns() []state {
 			require.NoError(r.t, os.Remove(name))
 		}
 	}
-	stuck := func(says, wrong string) map[wiring]seen {
+	stuck := func(says, wrong string) map[wiring]Seen {
 		const run = "the run [^ ]+ is stuck.*"
-		return all(seen{kind: "run-stuck", state: "run stuck", says: run + says, wrong: run + wrong}, hook, launcher, timer)
+		return all(Seen{Kind: "run-stuck", State: "run stuck", Says: run + says, Wrong: run + wrong}, hook, launcher, timer)
 	}
 	return []state{
 		{"babysitter fails", stuck("ended with status 3", "iterate the run .* \\.\\.\\.: mend that"), drives("BIN/fails"), forgets},

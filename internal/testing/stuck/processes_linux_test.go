@@ -12,7 +12,7 @@ import (
 func ofPersons() []state {
 	asks := func(kind, text string) state {
 		return state{
-			kind, all(seen{kind: "question", state: "waiting for a person", says: "(asked|waits) for a person.*" + text}, hook, launcher),
+			kind, all(Seen{Kind: "question", State: "waiting for a person", Says: "(asked|waits) for a person.*" + text}, hook, launcher),
 			func(r *rig) {
 				var flags []string
 				if r.wiring == launcher {
@@ -27,7 +27,7 @@ func ofPersons() []state {
 		asks("agent_needs_input", "Claude is waiting for your input"),
 		asks("permission_prompt", "Claude needs your permission to use Bash"),
 		{
-			"paused", all(seen{kind: "paused", state: "paused", says: "paused .*deploy.*until"}, hook, launcher, host, timer),
+			"paused", all(Seen{Kind: "paused", State: "paused", Says: "paused .*deploy.*until"}, hook, launcher, host, timer),
 			func(r *rig) {
 				r.adds("e1")
 				r.does("pause", "--reason", "deploy")
@@ -36,7 +36,7 @@ func ofPersons() []state {
 			func(r *rig) { r.does("resume") },
 		},
 		{
-			"paused until a time", all(seen{kind: "paused", state: "paused", says: "until .*deploy|deploy.*until"}, hook, launcher, host, timer),
+			"paused until a time", all(Seen{Kind: "paused", State: "paused", Says: "until .*deploy|deploy.*until"}, hook, launcher, host, timer),
 			func(r *rig) {
 				r.adds("e1")
 				r.does("pause", "--for", "1h", "--reason", "deploy")
@@ -63,10 +63,10 @@ func ofProcesses() []state {
 	}
 	return []state{
 		{
-			"client killed", map[wiring]seen{
-				hook:     {kind: "orphaned", state: "orphaned", says: "was in flight when session .* died"},
-				launcher: {kind: "dead-letters", state: "empty", says: "1 dead letter", wrong: "nothing is queued", letters: 1},
-				host:     {kind: "dead-letters", state: "empty", says: "1 dead letter", wrong: "nothing is queued", letters: 1},
+			"client killed", map[wiring]Seen{
+				hook:     {Kind: "orphaned", State: "orphaned", Says: "was in flight when session .* died"},
+				launcher: {Kind: "dead-letters", State: "empty", Says: "1 dead letter", Wrong: "nothing is queued", Letters: 1},
+				host:     {Kind: "dead-letters", State: "empty", Says: "1 dead letter", Wrong: "nothing is queued", Letters: 1},
 			},
 			func(r *rig) {
 				r.says("hang")
@@ -82,7 +82,7 @@ func ofProcesses() []state {
 			},
 		},
 		{
-			"launcher killed", all(seen{kind: "orphaned", state: "orphaned", says: "was in flight when session .* died"}, launcher),
+			"launcher killed", all(Seen{Kind: "orphaned", State: "orphaned", Says: "was in flight when session .* died"}, launcher),
 			func(r *rig) {
 				r.says("hang")
 				r.adds("e1")
@@ -94,7 +94,7 @@ func ofProcesses() []state {
 		},
 		{
 			// Its guardian finishes for it before five places were asked.
-			"host killed", all(seen{kind: "dead-letters", state: "empty", says: "1 dead letter", wrong: "nothing is queued", letters: 1}, host),
+			"host killed", all(Seen{Kind: "dead-letters", State: "empty", Says: "1 dead letter", Wrong: "nothing is queued", Letters: 1}, host),
 			func(r *rig) {
 				r.says("hang")
 				r.adds("e1")
@@ -108,7 +108,7 @@ func ofProcesses() []state {
 			},
 		},
 		{
-			"client not on PATH", all(seen{kind: "no-session", state: "no session", says: "gave up at .*claude", wrong: "no session has ever asked: start one"}, launcher, timer),
+			"client not on PATH", all(Seen{Kind: "no-session", State: "no session", Says: "gave up at .*claude", Wrong: "no session has ever asked: start one"}, launcher, timer),
 			func(r *rig) {
 				r.adds("e1")
 				require.NoError(r.t, os.Rename(r.path("bin/claude"), r.path("bin/away")))
@@ -120,7 +120,7 @@ func ofProcesses() []state {
 			},
 		},
 		{
-			"client being updated", all(seen{kind: "launcher-waits", state: "launching", says: "sees to the next session: .*trouble: there is no such command: claude"}, launcher),
+			"client being updated", all(Seen{Kind: "launcher-waits", State: "launching", Says: "sees to the next session: .*trouble: there is no such command: claude"}, launcher),
 			func(r *rig) {
 				answers(r)
 				r.adds("e1")
@@ -136,10 +136,10 @@ func ofProcesses() []state {
 			},
 		},
 		{
-			"hooks off", map[wiring]seen{
-				hook:     {kind: "no-session", state: "no session", says: "no session has ever asked: start one, and see heartbeat doctor"},
-				launcher: {kind: "no-session", state: "no session", says: "gave up at .*disableAllHooks"},
-				timer:    {kind: "no-session", state: "no session", says: "gave up at .*disableAllHooks"},
+			"hooks off", map[wiring]Seen{
+				hook:     {Kind: "no-session", State: "no session", Says: "no session has ever asked: start one, and see heartbeat doctor"},
+				launcher: {Kind: "no-session", State: "no session", Says: "gave up at .*disableAllHooks"},
+				timer:    {Kind: "no-session", State: "no session", Says: "gave up at .*disableAllHooks"},
 			},
 			func(r *rig) {
 				r.adds("e1")
@@ -157,7 +157,7 @@ func ofProcesses() []state {
 			},
 		},
 		{
-			"no session starts", all(seen{kind: "launcher-waits", state: "launching", says: "after [2-9] sessions without an answer: .*the session", wrong: "after [2-9] sessions without an answer: .*the session ended before it started"}, launcher),
+			"no session starts", all(Seen{Kind: "launcher-waits", State: "launching", Says: "after [2-9] sessions without an answer: .*the session", Wrong: "after [2-9] sessions without an answer: .*the session ended before it started"}, launcher),
 			func(r *rig) {
 				r.adds("e1")
 				r.write("env", "sleep 1000\n")
@@ -167,7 +167,7 @@ func ofProcesses() []state {
 			func(r *rig) { r.write("env", "") },
 		},
 		{
-			"each session dies", all(seen{kind: "failing", state: "no session", says: "3 sessions in a row ended without an answer", wrong: "waits to be delivered again .attempt 4.*gave up at .*restarts"}, launcher, timer),
+			"each session dies", all(Seen{Kind: "failing", State: "no session", Says: "3 sessions in a row ended without an answer", Wrong: "waits to be delivered again .attempt 4.*gave up at .*restarts"}, launcher, timer),
 			func(r *rig) {
 				r.says("die")
 				r.adds("e1")
@@ -179,7 +179,7 @@ func ofProcesses() []state {
 			},
 		},
 		{
-			"client ends at once", all(seen{kind: "no-session", state: "no session", says: "gave up at .*status 9", wrong: "gave up at .*the reason cannot be told from its screen"}, launcher, timer),
+			"client ends at once", all(Seen{Kind: "no-session", State: "no session", Says: "gave up at .*status 9", Wrong: "gave up at .*the reason cannot be told from its screen"}, launcher, timer),
 			func(r *rig) {
 				r.adds("e1")
 				r.write("env", "exit 9\n")
@@ -191,15 +191,15 @@ func ofProcesses() []state {
 			},
 		},
 		{
-			"waiter stopped", all(seen{kind: "waker-gone", state: "waker gone", says: `is stopped, by SIGSTOP or Ctrl-Z: kill -CONT \d+ has it go on`}, hook, launcher),
+			"waiter stopped", all(Seen{Kind: "waker-gone", State: "waker gone", Says: `is stopped, by SIGSTOP or Ctrl-Z: kill -CONT \d+ has it go on`}, hook, launcher),
 			waits(syscall.SIGSTOP), func(r *rig) { require.NoError(r.t, syscall.Kill(r.waiter(), syscall.SIGCONT)) },
 		},
 		{
-			"waiter gone", all(seen{kind: "waker-gone", state: "waker gone", says: `\(process \d+\) is gone`}, hook),
+			"waiter gone", all(Seen{Kind: "waker-gone", State: "waker gone", Says: `\(process \d+\) is gone`}, hook),
 			waits(syscall.SIGKILL), func(r *rig) { r.start() },
 		},
 		{
-			"lock held by a stopped process", all(seen{kind: "locked", state: "locked", says: `process \d+ .*has held the lock of the inbox`}, hook, launcher),
+			"lock held by a stopped process", all(Seen{Kind: "locked", State: "locked", Says: `process \d+ .*has held the lock of the inbox`}, hook, launcher),
 			func(r *rig) {
 				flies("hang")(r)
 				cmd := r.command(r.self, r.path("q/.inbox-lock"))

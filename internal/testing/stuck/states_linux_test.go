@@ -28,7 +28,7 @@ func answers(r *rig) { r.says("answer") }
 
 // ofTheModel are those in which the client or the model does not go on.
 func ofTheModel() []state {
-	fails := func(failure string, in map[wiring]seen, flags ...string) func(name string) state {
+	fails := func(failure string, in map[wiring]Seen, flags ...string) func(name string) state {
 		return func(name string) state {
 			return state{name, in, func(r *rig) {
 				if r.wiring == timer {
@@ -42,18 +42,18 @@ func ofTheModel() []state {
 				answers(r)
 				r.write("quit", "")
 				if r.wiring == hook {
-					r.until("the session to end", func() bool { return r.json("status").State != "failed" })
+					r.until("the session to end", func() bool { return r.look().JSON("status").State != "failed" })
 					r.does("recover", "--on-orphan", "retry")
 				}
 				r.does("resume")
 			}}
 		}
 	}
-	turnFailed := func(says string) seen { return seen{kind: "turn-failed", state: "failed", says: says} }
-	backsOff := func(says string) seen { return seen{kind: "backing-off", state: "backing off", says: says} }
+	turnFailed := func(says string) Seen { return Seen{Kind: "turn-failed", State: "failed", Says: says} }
+	backsOff := func(says string) Seen { return Seen{Kind: "backing-off", State: "backing off", Says: says} }
 	// The first back-off, which nobody lengthens, may be over before five places were asked.
-	brief := func(s seen) seen { s.kind = ""; return s }
-	woken := func(name, failure string, s seen) state {
+	brief := func(s Seen) Seen { s.Kind = ""; return s }
+	woken := func(name, failure string, s Seen) state {
 		return state{name, all(s, hook, launcher), func(r *rig) {
 			r.start(wakes[r.wiring]...)
 			r.waiter()
@@ -67,7 +67,7 @@ func ofTheModel() []state {
 	}
 	return []state{
 		{
-			"its check cannot be run", all(seen{kind: "unchecked", state: "unchecked", says: "cannot be checked: exit status 75"}, hook, launcher, host),
+			"its check cannot be run", all(Seen{Kind: "unchecked", State: "unchecked", Says: "cannot be checked: exit status 75"}, hook, launcher, host),
 			func(r *rig) {
 				answers(r)
 				r.adds("e1")
@@ -76,7 +76,7 @@ func ofTheModel() []state {
 			func(r *rig) { r.write("ready", "") },
 		},
 		{
-			"the model hangs", all(seen{kind: "stalled", state: "answering", says: "nothing has moved for 1h", wrong: "waiting for an answer to the entry e1 since .* \\(1h"}, hook, launcher, host),
+			"the model hangs", all(Seen{Kind: "stalled", State: "answering", Says: "nothing has moved for 1h", Wrong: "waiting for an answer to the entry e1 since .* \\(1h"}, hook, launcher, host),
 			func(r *rig) {
 				flies("hang")(r)
 				r.shifts(-time.Hour)
@@ -85,7 +85,7 @@ func ofTheModel() []state {
 			answers,
 		},
 		{
-			"a tool runs", all(seen{kind: "", state: "answering", says: "waiting for an answer to the entry e1 since .* \\(25m"}, hook, launcher),
+			"a tool runs", all(Seen{Kind: "", State: "answering", Says: "waiting for an answer to the entry e1 since .* \\(25m"}, hook, launcher),
 			func(r *rig) {
 				flies("tool")(r)
 				r.until("the tool to run", func() bool { return there(r.dir, "runs") })
@@ -94,28 +94,28 @@ func ofTheModel() []state {
 			},
 			answers,
 		},
-		fails("rate_limit: API Error: Request rejected (429), try again in 2 hours", map[wiring]seen{
+		fails("rate_limit: API Error: Request rejected (429), try again in 2 hours", map[wiring]Seen{
 			hook:     turnFailed("rate_limit.*429"),
 			launcher: backsOff("rate_limit"), host: backsOff("rate_limit"), timer: backsOff("rate_limit"),
 		}, "--on-orphan", "retry")("rate limit"),
-		fails("server_error: API Error: 529 Overloaded", map[wiring]seen{
+		fails("server_error: API Error: 529 Overloaded", map[wiring]Seen{
 			hook:     turnFailed("server_error.*529"),
 			launcher: backsOff("server_error"), host: backsOff("server_error"), timer: brief(backsOff("server_error")),
 		}, "--on-orphan", "retry")("API 5xx"),
-		fails("unknown: API Error: Unable to connect to API (ConnectionRefused)", map[wiring]seen{
+		fails("unknown: API Error: Unable to connect to API (ConnectionRefused)", map[wiring]Seen{
 			hook:     turnFailed("ConnectionRefused"),
 			launcher: backsOff("ConnectionRefused"), host: backsOff("ConnectionRefused"), timer: brief(backsOff("ConnectionRefused")),
 		}, "--on-orphan", "retry")("network gone"),
-		fails("authentication_failed: API Error: 401 OAuth token has expired", map[wiring]seen{
+		fails("authentication_failed: API Error: 401 OAuth token has expired", map[wiring]Seen{
 			hook:     turnFailed("authentication_failed.*401"),
-			launcher: {kind: "paused", state: "paused", says: "authentication_failed"}, host: {kind: "paused", state: "paused", says: "authentication_failed"},
-			timer: {kind: "paused", state: "paused", says: "authentication_failed"},
+			launcher: {Kind: "paused", State: "paused", Says: "authentication_failed"}, host: {Kind: "paused", State: "paused", Says: "authentication_failed"},
+			timer: {Kind: "paused", State: "paused", Says: "authentication_failed"},
 		}, "--on-orphan", "retry")("login expired"),
 		woken("rate limit, woken", "rate_limit: API Error: Request rejected (429), try again in 2 hours", backsOff("rate_limit.*429.*handed over")),
 		woken("network gone, woken", "unknown: API Error: Unable to connect to API (ConnectionRefused)", backsOff("ConnectionRefused.*handed over")),
-		woken("login expired, woken", "authentication_failed: API Error: 401 OAuth token has expired", seen{kind: "paused", state: "paused", says: "authentication_failed"}),
+		woken("login expired, woken", "authentication_failed: API Error: 401 OAuth token has expired", Seen{Kind: "paused", State: "paused", Says: "authentication_failed"}),
 		{
-			"day's limit reached", all(seen{kind: "day-over-limit", state: "paused", says: "day"}, hook, launcher, timer),
+			"day's limit reached", all(Seen{Kind: "day-over-limit", State: "paused", Says: "day"}, hook, launcher, timer),
 			func(r *rig) {
 				r.says("spend 1000")
 				r.adds("e1", "e2")
@@ -128,7 +128,7 @@ func ofTheModel() []state {
 			},
 		},
 		{
-			"poison entry", all(seen{kind: "dead-letters", state: "empty", says: "1 dead letter", wrong: "nothing is queued", letters: 1}, hook, launcher, host, timer),
+			"poison entry", all(Seen{Kind: "dead-letters", State: "empty", Says: "1 dead letter", Wrong: "nothing is queued", Letters: 1}, hook, launcher, host, timer),
 			func(r *rig) {
 				r.says("die")
 				r.adds("e1")

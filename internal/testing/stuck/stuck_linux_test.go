@@ -11,7 +11,7 @@ import (
 // state is one in which nothing moves.
 type state struct {
 	name string
-	in   map[wiring]seen // what is to be told under each wiring that it occurs under
+	in   map[wiring]Seen // what is to be told under each wiring that it occurs under
 	// bring brings it about, and end ends it.
 	bring, end func(r *rig)
 }
@@ -28,7 +28,7 @@ func TestStuck(t *testing.T) {
 					r := newRig(t, w)
 					s.bring(r)
 					r.sees(s.in[w])
-					t.Log(r.json("status").Why)
+					t.Log(r.look().JSON("status").Why)
 					s.end(r)
 					r.isOver(s.in[w])
 				})
@@ -38,8 +38,8 @@ func TestStuck(t *testing.T) {
 }
 
 // all is the same under each of these wirings.
-func all(s seen, wirings ...wiring) map[wiring]seen {
-	in := map[wiring]seen{}
+func all(s Seen, wirings ...wiring) map[wiring]Seen {
+	in := map[wiring]Seen{}
 	for _, w := range wirings {
 		in[w] = s
 	}

@@ -27,7 +27,7 @@ var allowed = map[string]string{
 	// The queue.
 	"internal/lines":   "",
 	"internal/journal": "internal/disk internal/flat internal/machine internal/lines",
-	"inbox":            "internal/money/budget internal/journal internal/money/price internal/lines internal/disk internal/flat internal/machine internal/machine/rights internal/words",
+	"inbox":            "internal/journal internal/money/price internal/lines internal/disk internal/flat internal/machine internal/machine/rights internal/words",
 
 	// What is known of one client.
 	"internal/agent/handed":     "internal/disk internal/lines",
@@ -37,13 +37,13 @@ var allowed = map[string]string{
 	"internal/agent":            "internal/agent/handed internal/claude internal/codex internal/flat",
 	"internal/screen":           "",
 	"internal/codex/configfile": "internal/claude/settings",
-	"internal/claude/settings":  "internal/disk",
+	"internal/claude/settings":  "internal/disk internal/words",
 
 	// What becomes of an entry whose answer is in doubt.
 	"recover": "inbox internal/check internal/money/budget internal/money/charging internal/money/price orchestrate/effect internal/claude internal/claude/limit internal/disk internal/flat internal/machine internal/words internal/agent",
 
 	// Orchestration.
-	"orchestrate": "inbox recover internal/cli internal/disk internal/machine internal/words orchestrate/babysitter" +
+	"orchestrate": "inbox recover internal/cli internal/disk internal/machine internal/money/charging internal/money/price internal/words orchestrate/babysitter" +
 		" orchestrate/effect orchestrate/prompt orchestrate/run orchestrate/schema orchestrate/statefile",
 	"orchestrate/babysitter": "internal/disk internal/machine internal/machine/guardian orchestrate/effect orchestrate/run",
 	"orchestrate/effect":     "inbox", // a hook with no run to drive links this and nothing else of orchestrate
@@ -65,7 +65,7 @@ var allowed = map[string]string{
 	"internal/consumer":            "inbox internal/machine internal/machine/guardian internal/notify internal/words",
 	"internal/gate":                "",
 	"testdata/embedding":           "inbox",
-	"internal/mcp":                 "inbox internal/command/history internal/cli/... internal/disk internal/gate internal/claude/settings internal/machine/signals internal/task internal/words",
+	"internal/mcp":                 "inbox internal/command/history internal/cli/... internal/disk internal/gate internal/claude/settings internal/machine/signals internal/money/price internal/task internal/words",
 	"internal/task":                "inbox internal/cli internal/words orchestrate recover",
 	"internal/hook":                "internal/agent internal/check internal/agent/handed internal/money/budget internal/money/price internal/money/charging internal/money/meter inbox recover internal/claude internal/cli internal/disk internal/flat internal/machine internal/words orchestrate/effect", // what each turn starts
 	"internal/hook/runs":           "internal/hook inbox internal/claude internal/cli internal/words orchestrate orchestrate/run orchestrate/statefile",
@@ -83,7 +83,7 @@ var allowed = map[string]string{
 	"internal/hosting/store":  "internal/disk internal/lines",
 	"internal/hosting/proxy":  "internal/gate internal/hosting/config internal/hosting/folder internal/words",
 	"internal/hosting":        "inbox recover internal/claude/settings internal/cli/... internal/disk internal/flat internal/machine internal/machine/guardian internal/machine/rights internal/machine/signals internal/hosting/... internal/lines internal/notify internal/money/price internal/words internal/see",
-	"internal/hosting/queue":  "internal/money/charging internal/money/meter inbox internal/claim internal/claude internal/claude/settings internal/cli internal/disk internal/machine internal/words orchestrate/effect recover internal/agent internal/supervise/client",
+	"internal/hosting/queue":  "internal/hosting/folder internal/hosting/stream internal/money/charging internal/money/meter inbox internal/claim internal/claude internal/claude/settings internal/cli internal/disk internal/machine internal/words orchestrate/effect recover internal/agent internal/supervise/client",
 	"internal/hosting/attach": "inbox internal/disk internal/hosting/stream internal/machine/socket",
 	// The session host.
 	"internal/hosting/process": "internal/machine internal/machine/guardian",
@@ -96,7 +96,7 @@ var allowed = map[string]string{
 	"internal/watch/look": "inbox internal/money/charging internal/command/history internal/disk internal/machine internal/money/price internal/see internal/words recover",
 
 	// The fleet. Nothing else links NATS.
-	"internal/fleet/message":  "inbox",
+	"internal/fleet/message":  "inbox internal/money/budget",
 	"internal/fleet/link":     "internal/disk internal/machine internal/words",
 	"internal/fleet/setup":    "internal/fleet/link internal/fleet/message internal/words",
 	"internal/fleet/upstream": "inbox internal/disk internal/fleet/message internal/fleet/setup internal/machine internal/money/price internal/words",

@@ -107,25 +107,39 @@ func rowOf(pkg, table string) (found string) {
 
 // shippedLines are the lines of each package that our commands link.
 func shippedLines() (map[string]int, error) {
+	files, err := shippedFiles()
+	all := map[string]int{}
+	for _, f := range files {
+		all[f.pkg] += f.lines
+	}
+	return all, err
+}
+
+// shippedFile is a file of a package that our commands link.
+type shippedFile struct {
+	pkg, path string
+	lines     int
+}
+
+func shippedFiles() (all []shippedFile, err error) {
 	list := exec.Command("go", "list", "-deps", "-f", `{{if not .Standard}}{{.ImportPath}} {{range .GoFiles}}{{$.Dir}}/{{.}}{{"|"}}{{end}}{{end}}`, module+"cmd/...")
 	list.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0")
 	out, err := list.Output()
 	if err != nil {
 		return nil, fmt.Errorf("list what the commands link: %w", err)
 	}
-	all := map[string]int{}
 	for line := range strings.Lines(string(out)) {
 		pkg, files, _ := strings.Cut(strings.TrimSpace(line), " ")
 		pkg, ours := strings.CutPrefix(pkg, module)
 		if !ours {
 			continue
 		}
-		for file := range strings.SplitSeq(strings.TrimSuffix(files, "|"), "|") {
-			raw, err := os.ReadFile(filepath.FromSlash(file))
+		for path := range strings.SplitSeq(strings.TrimSuffix(files, "|"), "|") {
+			raw, err := os.ReadFile(filepath.FromSlash(path))
 			if err != nil {
 				return nil, err
 			}
-			all[pkg] += bytes.Count(raw, []byte("\n"))
+			all = append(all, shippedFile{pkg, path, bytes.Count(raw, []byte("\n"))})
 		}
 	}
 	return all, nil

@@ -17,7 +17,7 @@ import (
 // settling are the methods of a transaction that settle an entry, or give it back.
 var settling = []string{
 	"Acknowledge", "AcknowledgeWith", "DeadLetter", "DeadLetterFor", "Drop", "GiveBack", "GiveBackFor", "PutOff",
-	"OverBudget", "OverRun", "RefuseOverBudget", "RefuseOverRun", "ResolveElsewhere",
+	"Refuse", "ResolveElsewhere",
 }
 
 // What becomes of an entry is decided in the package recover alone: every other one that is

@@ -40,6 +40,16 @@ func TestSmallPackages(t *testing.T) {
 	}
 }
 
+// TestLongFiles refuses a shipped file that tells more than one story.
+func TestLongFiles(t *testing.T) {
+	const longest = 400
+	all, err := shippedFiles()
+	require.NoError(t, err)
+	for _, f := range all {
+		assert.LessOrEqual(t, f.lines, longest, "%s: give what it says of another noun a file of its own", f.path)
+	}
+}
+
 // TestNamesOfPackages refuses two shipped packages of one name: a reader meets both as that
 // name alone.
 func TestNamesOfPackages(t *testing.T) {

@@ -1,7 +1,6 @@
 package look
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"heartbeat/internal/command/history"
 	"heartbeat/internal/money/charging"
 	"heartbeat/internal/money/price"
+	recovery "heartbeat/recover"
 )
 
 // Kind says where an item of an inbox is.
@@ -21,28 +21,28 @@ type Kind string
 const (
 	Question   Kind = "asks"
 	InFlight   Kind = "in flight"
-	GivenBack  Kind = "again" // it is delivered again
+	GivenBack  Kind = "again" // to be delivered again
 	Waiting    Kind = "waits"
 	Scheduled  Kind = "scheduled"
 	DeadLetter Kind = "dead letter"
 	Answered   Kind = "answered"
 )
 
-// Item is one line of an inbox's page: an entry, or what somebody asks. Its texts are
-// not cleaned.
+// Item is one line of an inbox's page: an entry, or a question. Its texts are not cleaned.
 type Item struct {
 	Kind
 	ID, EntryID string
-	// Start is where a waiting entry stands in the inbox.
+	// Start is the offset of a waiting entry in the inbox.
 	Start int64
 	// Letter names a dead letter.
 	Letter string
-	// RunDir and Effect name the breakpoint of a run; they are empty where a session asks.
+	// RunDir and Effect name the breakpoint of a run. Both are empty if a session asks.
 	RunDir, Effect string
 	At             time.Time
 	Note           string
-	Text           string // the beginning
-	// Price is what it has cost so far, over all its attempts.
+	Text           string // the beginning of the text, or of an answered entry's prompt
+	Reply          string // the beginning
+	// Price is the cost so far, over all attempts.
 	Price price.Price
 }
 
@@ -50,12 +50,11 @@ const (
 	mostWaiting  = 200
 	mostLetters  = 100
 	mostAnswered = 50
-	// mostText is how much of a text is kept, in bytes.
+	// mostText is how many bytes of a text are kept.
 	mostText = 16 << 10
 )
 
-// Entries returns what there is to see of an inbox, and sentences about what is left
-// out.
+// Entries returns the items of an inbox, and sentences about what is left out.
 func Entries(now Inbox) (all []Item, notes []string, err error) {
 	box, err := inbox.Open(now.Path(), inbox.Options{})
 	if err != nil {
@@ -132,7 +131,7 @@ func waiting(box *inbox.Inbox, prices *charging.Prices) (all []Item, more bool, 
 		if more = len(all) > mostWaiting; more {
 			return false
 		}
-		item := Item{Kind: Waiting, ID: w.ID, EntryID: w.EntryID, Start: w.Start, At: w.SentAt(), Note: strings.Join(history.Special(w), ", "), Text: begin(w.Text)}
+		item := Item{Kind: Waiting, ID: w.ID, EntryID: w.EntryID, Start: w.Start, At: w.SentAt(), Note: strings.Join(history.Special(w, recovery.InvalidLimits(w.Entry, v.IsRaised) != nil), ", "), Text: begin(w.Text)}
 		if again != nil && again.StartOffset == w.Start {
 			item.Kind, item.Note = GivenBack, fmt.Sprintf("attempt %d", w.Attempt)
 			item.Price, _ = prices.OfDelivery(again)
@@ -143,8 +142,8 @@ func waiting(box *inbox.Inbox, prices *charging.Prices) (all []Item, more bool, 
 	return all, more, err
 }
 
-// openLetters are the last dead letters that can be requeued, the newest first: also one that
-// a person canceled, and may want back.
+// openLetters are the last dead letters that can be requeued, newest first. They include entries that a person
+// canceled and may want back.
 func openLetters(box *inbox.Inbox, prices *charging.Prices) (all []Item, more bool, err error) {
 	var letters []inbox.Letter
 	_, err = box.EachLetter(func(l inbox.Letter) bool { // the overview has the warnings
@@ -171,10 +170,10 @@ func openLetters(box *inbox.Inbox, prices *charging.Prices) (all []Item, more bo
 	return all, more, err
 }
 
-// answered are the last results, the newest first.
+// answered are the last results, newest first.
 func answered(box *inbox.Inbox, prices *charging.Prices) (all []Item, err error) {
 	t, err := history.Results(box).Last(mostAnswered, func(r inbox.Result, _ []byte) {
-		item := Item{Kind: Answered, ID: r.ID, EntryID: r.EntryID, Start: r.StartOffset, At: r.AcknowledgedAt, Text: begin(r.Answer())}
+		item := Item{Kind: Answered, ID: r.ID, EntryID: r.EntryID, Start: r.StartOffset, At: r.AcknowledgedAt, Text: begin(r.Prompt), Reply: begin(r.Answer())}
 		item.Price, _ = prices.Of(r.EntryID, r.FirstSeq, r.Fields)
 		all = append(all, item)
 	})
@@ -185,40 +184,9 @@ func answered(box *inbox.Inbox, prices *charging.Prices) (all []Item, err error)
 	return all, t.Close()
 }
 
-// begin is the beginning of a text.
 func begin(text string) string {
 	if len(text) <= mostText {
 		return text
 	}
 	return text[:mostText] + " …"
-}
-
-// Life is what happened to one entry.
-type Life struct {
-	Item
-	Events []history.Event
-	// Prompt is the beginning of the text of an answered entry, and Reply its answer.
-	Prompt, Reply string
-	Notes         []string
-}
-
-// LifeOf reads all that is kept about an entry.
-func LifeOf(path string, of Item) (Life, error) {
-	life := Life{Item: of}
-	if of.EntryID == "" {
-		return life, nil
-	}
-	box, err := inbox.Open(path, inbox.Options{})
-	if err != nil {
-		return life, err
-	}
-	found, err := history.Find(box, cmp.Or(of.ID, of.EntryID))
-	if err != nil {
-		return life, err
-	}
-	life.Events, life.Notes, life.Reply = found.Events, found.Notes, begin(found.Reply())
-	if r, ok := history.ParseResult(found.Result); ok {
-		life.Prompt = r.Prompt
-	}
-	return life, nil
 }

@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// usual is the name of an inbox whose folder has no state yet. One of another name
-	// is found once heartbeat has committed to it.
+	// usual is the name that finds an inbox without state. An inbox of another name is found once heartbeat has
+	// committed to it.
 	usual = "inbox.jsonl"
-	// journal is there once anything was committed.
+	// journal exists once anything was committed.
 	journal = ".inbox-journal"
 
 	maxDepth   = 4     // folders below a root
@@ -26,18 +26,16 @@ const (
 	maxNames   = 10_000
 )
 
-// search is one search for inboxes.
 type search struct {
 	found      map[string]bool
 	seen       map[string]bool // folders
-	left       int             // folders that may still be read
+	left       int             // how many more folders may be read
 	unreadable int
 }
 
-// Find searches folders for inboxes. A root may also be an inbox itself: a file, or a
-// name that does not exist yet in a folder that does. The paths are sorted, each once.
-// failed are sentences about roots that could not be searched, and notes about what was
-// left out.
+// Find searches folders for inboxes. A root may also be an inbox: a file, or a name that does not exist yet in a
+// folder that does. The paths are sorted and unique. failed are sentences about roots that could not be searched,
+// and notes about what was left out.
 func Find(roots []string) (paths, failed, notes []string) {
 	s := search{found: map[string]bool{}, seen: map[string]bool{}, left: maxFolders}
 	for _, root := range roots {
@@ -69,7 +67,7 @@ func Find(roots []string) (paths, failed, notes []string) {
 	return slices.Sorted(maps.Keys(s.found)), failed, notes
 }
 
-// isInbox reports whether a root that is no folder, for that reason, is an inbox.
+// isInbox reports whether a root is an inbox. err says why it is no folder.
 func isInbox(path string, err error) bool {
 	if _, file := disk.StatFile(path); file == nil {
 		return true // opening it says what is wrong with it
@@ -97,7 +95,7 @@ func (s *search) walk(dir string, depth int) error {
 	}
 	s.seen[dir] = true
 	real := dir
-	if depth == maxDepth { // a person named it: it may be a link
+	if depth == maxDepth { // a person named it, so it may be a link
 		if there, err := filepath.EvalSymlinks(dir); err == nil {
 			real = there
 		}
@@ -123,8 +121,7 @@ func (s *search) walk(dir string, depth int) error {
 	return nil
 }
 
-// inboxIn is the inbox in a folder with these names: the one that its journal names. It is
-// empty if there is none.
+// inboxIn is the inbox in a folder with these names: the one its journal names, or the usual one, or "".
 func inboxIn(dir string, names []string) string {
 	if slices.Contains(names, journal) {
 		if name, err := inbox.Named(dir); err == nil && name != "" {

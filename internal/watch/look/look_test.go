@@ -178,8 +178,7 @@ func TestOddInboxes(t *testing.T) {
 		}
 		for _, item := range items {
 			assert.Less(t, len(item.Text), 20<<10, name)
-			_, err := look.LifeOf(i.Path(), item)
-			require.NoError(t, err, name)
+			assert.Less(t, len(item.Reply), 20<<10, name)
 		}
 	}
 	_, changed := l.sees(time.Second)
@@ -260,18 +259,12 @@ func TestEntries(t *testing.T) {
 	assert.Empty(t, notes)
 	var said []string
 	for _, i := range items {
-		said = append(said, fmt.Sprintf("%s %s: %s %s", i.Kind, i.ID, i.Text, i.Note))
+		said = append(said, fmt.Sprintf("%s %s: %s%s %s", i.Kind, i.ID, i.Text, i.Reply, i.Note))
 	}
 	assert.Equal(t, []string{
 		"asks s1: may I? permission_prompt", "again job-2: text 2 attempt 2", "waits job-3: text 3 ", "waits job-4: text 4 ",
-		"scheduled later: later ", "dead letter job-1: text 1 orphaned", "answered job-0: the answer ",
+		"scheduled later: later ", "dead letter job-1: text 1 orphaned", "answered job-0: text 0the answer ",
 	}, said)
-
-	life, err := look.LifeOf(box.Path(), items[len(items)-1])
-	require.NoError(t, err)
-	assert.Equal(t, "the answer", life.Reply)
-	assert.Equal(t, "text 0", life.Prompt)
-	assert.Len(t, life.Events, 3)
 
 	in(t, box, deliver)
 	all, _ = l.sees(time.Second)

@@ -1,5 +1,5 @@
-// Package look finds inboxes in folders, and gathers what there is to see of each: for an
-// overview that is kept up to date, and of one of them in detail.
+// Package look finds inboxes in folders and gathers what there is to see of each: an overview that is kept up to
+// date, and the details of one inbox.
 package look
 
 import (
@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// findEvery is how often new inboxes are searched for. Where many folders have to be
-	// read, a rest follows that is findRest times as long.
+	// findEvery is how often new inboxes are searched for. A search is followed by a rest at least findRest times
+	// as long.
 	findEvery = 5 * time.Second
 	findRest  = 50
 )
@@ -24,8 +24,7 @@ const (
 type Picture struct {
 	At      time.Time
 	Inboxes []Inbox
-	// Failed are sentences about folders that a person named and that cannot be searched,
-	// and Notes about what was left out.
+	// Failed are sentences about named folders that cannot be searched, and Notes about what was left out.
 	Failed, Notes []string
 }
 
@@ -36,10 +35,9 @@ type Inbox struct {
 	Why   string
 	// Troubles are what is wrong.
 	Troubles []see.Trouble
-	// Oldest is since when the entry waits that comes next, as [inbox.Head] says. Nil if none
-	// waits.
+	// Oldest is since when the next entry has waited, as [inbox.Head] says, nil if none waits.
 	Oldest *time.Time
-	// Today is what was spent since midnight, as far as the client said so.
+	// Today is what was spent since midnight, as far as the client reported it.
 	Today price.Amount
 	// Seen changes whenever anything of the inbox does.
 	Seen  int64
@@ -59,20 +57,18 @@ func (i Inbox) Asks() bool { return len(i.Held) > 0 || i.Asking() != nil }
 
 // Lookout looks at the inboxes below some folders. It is not safe for concurrent use.
 type Lookout struct {
-	// Paths are the inboxes that were found last, and Failed and Notes those of a [Picture].
+	// Paths are the inboxes that were found last. Failed and Notes are as in a [Picture].
 	Paths, Failed, Notes []string
 
 	roots []string
 	boxes map[string]*watched
-	due   time.Time // of the next search
+	due   time.Time // when to search next
 }
 
-// New returns a lookout over the inboxes in these folders, and below them. A root may also
-// be an inbox itself: a file, or a name that does not exist yet in a folder that does.
+// New returns a lookout over the inboxes in these folders and below. A root may also be an inbox: see [Find].
 func New(roots ...string) *Lookout { return &Lookout{roots: roots, boxes: map[string]*watched{}} }
 
-// Find searches for inboxes, if that is due. It reports whether others were found than
-// before.
+// Find searches for inboxes if that is due, and reports whether the outcome changed.
 func (l *Lookout) Find(at time.Time) bool {
 	if at.Before(l.due) {
 		return false
@@ -86,8 +82,8 @@ func (l *Lookout) Find(at time.Time) bool {
 	return changed
 }
 
-// Look returns what is known now, and whether anything but the time changed since it
-// was called last. If only is not nil, just the inboxes in those folders are looked at.
+// Look returns what is known now, and whether anything but the time changed since the last call. If only is not
+// nil, just the inboxes in those folders are looked at.
 func (l *Lookout) Look(ctx context.Context, at time.Time, only map[string]bool) (p Picture, changed bool) {
 	changed = l.Find(at)
 	changed = l.each(ctx, at, only) || changed
@@ -120,8 +116,8 @@ func (l *Lookout) each(ctx context.Context, at time.Time, only map[string]bool) 
 	return slices.Contains(changed, true)
 }
 
-// Locked reports whether somebody held the lock of an inbox at the last look. Whether he keeps
-// it shows at another one, [LockPatience] later.
+// Locked reports whether the lock of any inbox was held at the last look. Another look, [LockPatience] later, shows
+// whether it is kept.
 func (l *Lookout) Locked() bool {
 	for _, path := range l.Paths {
 		if l.boxes[path].holder != 0 {

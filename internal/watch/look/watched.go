@@ -21,16 +21,15 @@ import (
 const (
 	// LockPatience is how long a lock may be held before it is shown.
 	LockPatience = livesEvery
-	// livesEvery is how often it is looked whether processes live, and who holds locks.
+	// livesEvery is how often processes and lock holders are checked.
 	livesEvery = 2 * time.Second
-	// movesEvery is how often it is looked whether anything moves.
+	// movesEvery is how often it is checked whether anything moves.
 	movesEvery = 10 * time.Second
-	// anewEvery is how often an inbox is read again although nothing seems to have
-	// changed, for what no file tells.
+	// anewEvery is how often an inbox is read again without a visible change, for what no file shows.
 	anewEvery = 10 * time.Minute
 )
 
-// watched is an inbox with what was known of it last.
+// watched is an inbox with what was last known of it.
 type watched struct {
 	path string
 	box  *inbox.Inbox
@@ -38,20 +37,19 @@ type watched struct {
 
 	files, letters, costs sign
 
-	day         string    // of Today
+	day         string    // the day of Today
 	charged     time.Time // when Today was read
 	read, lives time.Time
-	moved       time.Time // when it was looked whether anything moves
+	moved       time.Time // when Still was computed
 	counted     *inbox.Counted
 	head        *inbox.Head // the entry that comes next
-	holder      int         // of the lock, when it was looked last
+	holder      int         // who held the lock at the last look
 	held        time.Time
 }
 
 func (w *watched) dir() string { return filepath.Dir(w.path) }
 
-// look brings what is known up to date, and reports whether anything changed. locks are
-// those that are held now.
+// look updates what is known, and reports whether anything changed. locks returns the locks held now.
 func (w *watched) look(ctx context.Context, at time.Time, locks func() machine.Locks) bool {
 	if w.box == nil {
 		box, err := inbox.Open(w.path, inbox.Options{})
@@ -81,7 +79,7 @@ func (w *watched) look(ctx context.Context, at time.Time, locks func() machine.L
 	return changed
 }
 
-// broken shows an inbox that cannot even be opened.
+// broken shows an inbox that cannot be opened.
 func (w *watched) broken(at time.Time, err error) bool {
 	if w.now.Unreadable != nil && w.now.Unreadable.Error() == err.Error() {
 		return false
@@ -97,7 +95,7 @@ func (w *watched) stale(at time.Time) bool {
 	return age >= anewEvery || w.now.Unreadable != nil && age >= livesEvery || w.ended(at)
 }
 
-// ended reports whether a pause, a back-off or a schedule that is shown is over.
+// ended reports whether a displayed pause, back-off or schedule is over.
 func (w *watched) ended(at time.Time) bool {
 	over := func(t *time.Time) bool { return t != nil && !t.IsZero() && t.After(w.read) && !t.After(at) }
 	if p := w.now.Paused; p != nil && over(p.Until) {
@@ -130,8 +128,7 @@ func (w *watched) survey(ctx context.Context) {
 // longLine is longer than any line whose text is listed.
 const longLine = 1 << 20
 
-// waitsSince is since when the entry waits that comes next, as far as this look or one before
-// it can tell; nil for none.
+// waitsSince is since when the next entry has waited, as far as this look or an earlier one can tell, nil for none.
 func (w *watched) waitsSince(now *inbox.Head) *time.Time {
 	was := w.head
 	if w.head = now; now == nil {
@@ -143,21 +140,20 @@ func (w *watched) waitsSince(now *inbox.Head) *time.Time {
 	return &now.Since
 }
 
-// died reports whether a process is no more what it was when the state was read.
+// died reports whether a process has changed since the state was read.
 func (w *watched) died() bool {
 	gone := func(s see.Session) bool { return s.Life == machine.Alive && s.Session.Life() != s.Life }
-	ended := func(p recovery.Process) bool { return p.PID != 0 && p.Life() != machine.Alive } // else it is a session's
+	ended := func(p recovery.Process) bool { return p.PID != 0 && p.Life() != machine.Alive } // else a session has it
 	b, l, d := w.now.Waiter, w.now.Launcher, w.now.InFlight
 	return slices.ContainsFunc(w.now.Sessions, gone) ||
 		b != nil && b.Life == machine.Alive && see.WaiterNow(b.Waiter).String() != b.String() ||
-		l != nil && l.PID > 0 && machine.ProcessStart(l.PID) == 0 ||
+		l != nil && l.PID > 0 && machine.Ended(l.PID) ||
 		d != nil && w.now.Client == machine.Alive && ended(recovery.EvidenceOf(d).Process())
 }
 
-// surroundings looks at what no state file tells: the space that is left, whether somebody keeps
-// the lock, and whether anything moves; and reports whether that is another reason now why nothing
-// does. Whether a tool runs is in a transcript that may be long, so that it is not asked at each
-// look.
+// surroundings checks what no state file shows: the free space, whether somebody keeps the lock, and whether
+// anything moves. It reports whether the reason why nothing moves changed. Only a transcript, which may be long,
+// tells whether a tool runs, so movement is not checked at each look.
 func (w *watched) surroundings(at time.Time, locks machine.Locks) bool {
 	by := w.now.LockedBy
 	w.now.Space, w.now.Needed = w.box.Room()
@@ -173,8 +169,7 @@ func (w *watched) surroundings(at time.Time, locks machine.Locks) bool {
 // lockName is the file that a transaction locks.
 const lockName = ".inbox-lock"
 
-// lock notes who has kept the lock since the last look, with nothing committed
-// meanwhile.
+// lock notes who has kept the lock since the last look without a commit in between.
 func (w *watched) lock(at time.Time, locks machine.Locks) {
 	holder := locks.Holder(filepath.Join(w.box.Dir(), lockName))
 	if holder != w.holder { // the kernel may leave a lock out of its list for a moment
@@ -189,14 +184,14 @@ func (w *watched) lock(at time.Time, locks machine.Locks) {
 	}
 }
 
-// questions looks what runs ask a person.
+// questions reads what runs ask a person.
 func (w *watched) questions() bool {
 	before := w.now.Held
 	w.now.Held = see.Questions(w.box)
 	return !slices.Equal(before, w.now.Held)
 }
 
-// deadLetters counts the open ones, if that may have changed.
+// deadLetters counts the open dead letters, if that may have changed.
 func (w *watched) deadLetters() bool {
 	now := sign{markOf(w.box.DeadLetterPath())}
 	if now[0].there() && w.now.Letters.All() > 0 { // an answer may close one
@@ -212,8 +207,7 @@ func (w *watched) deadLetters() bool {
 }
 
 const (
-	// costsEvery is how often it is read what was spent, at most: transcripts change at every
-	// request.
+	// costsEvery limits how often spending is read, because transcripts change at every request.
 	costsEvery = 5 * time.Second
 )
 
@@ -234,7 +228,7 @@ func (w *watched) spent(at time.Time) bool {
 	return w.now.Today != before
 }
 
-// sign is what the names of files show without reading them.
+// sign identifies the state of files without reading them.
 type sign []mark
 
 type mark struct {
@@ -251,10 +245,10 @@ func markOf(path string) mark {
 	return mark{i.Dev, i.Ino, i.Size, i.Mtime, i.Ctime, i.Mode}
 }
 
-// there reports whether the file was there.
+// there reports whether the file existed.
 func (m mark) there() bool { return m != mark{} }
 
-// stateFiles are those beside an inbox that the overview is made of.
+// stateFiles are the files beside an inbox from which the overview is made.
 var stateFiles = []string{
 	".inbox-journal", ".inbox-offset", ".in-flight", ".responded", ".scheduled.jsonl", ".launch-lock",
 }

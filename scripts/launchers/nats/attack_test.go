@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/internal/fleet/message"
+	"heartbeat/internal/fleet/setup"
 	"heartbeat/internal/fleet/upstream"
 	"heartbeat/internal/testing/fleet"
 )
@@ -29,12 +30,25 @@ type attacked struct {
 	one                     *role
 	held                    upstream.Claim
 	replies                 *nats.Subscription // all, as a producer hears them
+	account                 string             // of two
+}
+
+// onEach does an attack on both ways to keep agents to their role: an account for each, and
+// permissions of their users in one account of an operator.
+func onEach(t *testing.T, attack func(t *testing.T, a *attacked)) {
+	t.Run("accounts", func(t *testing.T) { attack(t, underAttack(t)) })
+	t.Run("operator", func(t *testing.T) { attack(t, newOperated(t).underAttack()) })
 }
 
 func underAttack(t *testing.T) *attacked {
 	all := natsRoles(t)
-	a := &attacked{t: t, operator: all["operator"], producer: all["producer"], one: all["one"], two: all["two"]}
+	a := &attacked{t: t, operator: all["operator"], producer: all["producer"], one: all["one"], two: all["two"], account: "TWO"}
 	a.operator.setUp()
+	return a.begin()
+}
+
+func (a *attacked) begin() *attacked {
+	t := a.t
 	a.producer.send("a")
 	a.one.answer(a.one.pull("one"), "a secret")
 	a.producer.send("long")
@@ -89,8 +103,15 @@ func (a *attacked) settled() {
 // unanswered asks for something that no account but WORK could answer.
 func (a *attacked) unanswered(what, subject, body string) {
 	a.t.Helper()
-	_, err := a.two.nc.RequestWithContext(fleet.Context(a.t), subject, []byte(body))
-	assert.ErrorIs(a.t, err, nats.ErrNoResponders, what)
+	if a.account == "TWO" {
+		_, err := a.two.nc.RequestWithContext(fleet.Context(a.t), subject, []byte(body))
+		assert.ErrorIs(a.t, err, nats.ErrNoResponders, what)
+		return
+	}
+	a.two.mayNot(what, func(ctx context.Context) error {
+		_, err := a.two.nc.RequestWithContext(ctx, subject, []byte(body))
+		return err
+	})
 }
 
 // imports are the subjects that agent two may publish to, as the configuration has them,
@@ -128,8 +149,9 @@ func (a *attacked) literal(subject string) string {
 
 // An agent has the server answer to a subject of its choice. The server checks only what is
 // asked. A subject that the agent may publish to by itself is no gain, and not among these.
-func TestAnswersDoNotGoWhereAnAgentMayNot(t *testing.T) {
-	a := underAttack(t)
+func TestAnswersDoNotGoWhereAnAgentMayNot(t *testing.T) { onEach(t, answersDoNotGoWhereAnAgentMayNot) }
+
+func answersDoNotGoWhereAnAgentMayNot(t *testing.T, a *attacked) {
 	targets := []string{
 		"work.review", "$KV.WORK-results." + message.AnswerKey("a", "one"), "$KV.WORK-results." + message.AnswerKey("z", "one"),
 		"$KV.WORK-results." + message.SupersededKey("a", "one"), "$KV.WORK-agents." + message.DrainKey("one"), "$KV.WORK-agents." + message.AgentKey("one"),
@@ -137,7 +159,7 @@ func TestAnswersDoNotGoWhereAnAgentMayNot(t *testing.T) {
 		"_INBOX.>", "_INBOX.x", a.held.Ack,
 	}
 	before := a.state()
-	for _, subject := range imports(t, "TWO") {
+	for _, subject := range setup.Rights("WORK", "two") {
 		if strings.HasPrefix(subject, "$KV.") || strings.HasPrefix(subject, "$O.") || strings.HasPrefix(subject, "_hb.") {
 			continue // these write: below
 		}
@@ -192,8 +214,9 @@ func TestAnswersDoNotGoWhereAnAgentMayNot(t *testing.T) {
 	}, time.Minute, time.Millisecond)
 }
 
-func TestWhatAnAgentMayNotPublish(t *testing.T) {
-	a := underAttack(t)
+func TestWhatAnAgentMayNotPublish(t *testing.T) { onEach(t, whatAnAgentMayNotPublish) }
+
+func whatAnAgentMayNotPublish(t *testing.T, a *attacked) {
 	before := a.state()
 	for what, subject := range map[string]string{
 		"work":                               "work.review",
@@ -225,11 +248,12 @@ func TestWhatAnAgentMayNotPublish(t *testing.T) {
 	m, err := a.replies.NextMsgWithContext(fleet.Context(t))
 	require.NoError(t, err)
 	assert.Equal(t, to, m.Subject)
-	assert.Contains(t, m.Header.Get("Nats-Request-Info"), `"TWO"`)
+	assert.Contains(t, m.Header.Get("Nats-Request-Info"), `"`+a.account+`"`)
 }
 
-func TestWhatAnAgentMayNotAsk(t *testing.T) {
-	a := underAttack(t)
+func TestWhatAnAgentMayNotAsk(t *testing.T) { onEach(t, whatAnAgentMayNotAsk) }
+
+func whatAnAgentMayNotAsk(t *testing.T, a *attacked) {
 	before := a.state()
 	answer := "$KV.WORK-results." + message.AnswerKey("a", "one")
 	consumer := message.Consumer("work.>")
@@ -288,8 +312,9 @@ func TestWhatAnAgentMayNotAsk(t *testing.T) {
 }
 
 // Who listens in an account of its own hears what it says itself at most.
-func TestAnAgentHearsNothingOfOthers(t *testing.T) {
-	a := underAttack(t)
+func TestAnAgentHearsNothingOfOthers(t *testing.T) { onEach(t, anAgentHearsNothingOfOthers) }
+
+func anAgentHearsNothingOfOthers(t *testing.T, a *attacked) {
 	var mu sync.Mutex
 	var heard []string
 	for _, subject := range []string{">", "work.>", message.ReplySubject("WORK", "*"), "_INBOX.>", "_INBOX_producer.>", "_R_.>", "$KV.>", "$JS.>", "_hb.>"} {
@@ -315,8 +340,9 @@ func TestAnAgentHearsNothingOfOthers(t *testing.T) {
 
 // What subjects do not tell apart stands at the head of the configuration: if one of these
 // is no longer possible, it is to be said there.
-func TestWhatIsNotToldApart(t *testing.T) {
-	a := underAttack(t)
+func TestWhatIsNotToldApart(t *testing.T) { onEach(t, whatIsNotToldApart) }
+
+func whatIsNotToldApart(t *testing.T, a *attacked) {
 	_, err := a.two.nc.RequestWithContext(fleet.Context(t), a.held.Ack, []byte("+ACK"))
 	require.NoError(t, err, "settle what another agent holds")
 	_, err = a.two.js.Publish(fleet.Context(t), "$KV.WORK-results."+message.Key("a"), []byte("{}"))

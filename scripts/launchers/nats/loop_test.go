@@ -237,10 +237,10 @@ func agentsWork(t *testing.T, change func(*server.Options)) *asked {
 		require.NoError(t, err)
 		known, err := up.Known(fleet.Context(t), late.id, 0)
 		require.NoError(t, err)
-		f, err := up.Answer(fleet.Context(t), upstream.Claim{
-			Stream: "WORK", Seq: known.Seq, Subject: known.Subject, ID: late.id, Entry: "late", Agent: late.r.user, Copy: 1,
+		f, err := up.Answer(fleet.Context(t), upstream.Claim{Agent: late.r.user, Message: message.Message{
+			Stream: "WORK", Seq: known.Seq, Subject: known.Subject, ID: late.id, Entry: "late", Copy: 1,
 			Ack: fmt.Sprintf("$JS.ACK.WORK.%s.1.%d.1.%d.0", message.Consumer("work.>"), known.Seq, time.Now().UnixNano()),
-		}, upstream.Answer{Reply: "late", Settled: upstream.Settled{Attempts: 1}})
+		}}, upstream.Answer{Reply: "late", Settled: upstream.Settled{Attempts: 1}})
 		require.NoError(t, err)
 		assert.Equal(t, upstream.Superseded, f.Outcome)
 	}

@@ -172,10 +172,7 @@ func (r *role) pull(agent string) upstream.Claim {
 func claimOf(t *testing.T, m jetstream.Msg, agent string) upstream.Claim {
 	w, err := message.Of(m)
 	require.NoError(t, err)
-	return upstream.Claim{
-		Stream: w.Stream, Seq: w.Seq, Subject: w.Subject, Ack: w.Ack, Reply: w.Reply,
-		Copy: w.Copy, ID: w.ID, Entry: w.Entry, Agent: agent,
-	}
+	return upstream.Claim{Message: w, Agent: agent}
 }
 
 // answer settles a message.

@@ -1,6 +1,5 @@
-// Package modes follows how a program sets the terminal that it prints to, so that this can
-// be undone when the program is killed: the screen that it drew on, the mouse, what keys
-// send, the cursor, colours.
+// Package modes follows how a program sets its terminal (screen, mouse, keys, cursor, colours), so
+// that this can be undone when the program is killed.
 package modes
 
 import (
@@ -14,28 +13,27 @@ import (
 	"github.com/charmbracelet/x/ansi/parser"
 )
 
-// private are the private modes that are followed. Those that a terminal has at rest are
-// undone by being set, the others by being reset. What a person may have set otherwise
-// (whether the cursor blinks) is left out.
+// private lists the private modes that are followed. Those on at rest are undone by setting them, the
+// others by resetting. Modes that a person may have set, such as the cursor's blinking, are left out.
 var private = []struct {
 	number int
 	rest   bool
 }{
-	{2026, false},                                                          // what is printed is held back
+	{2026, false},                                                          // holds output back
 	{9, false}, {1000, false}, {1001, false}, {1002, false}, {1003, false}, // the mouse,
 	{1004, false},                                              // the focus,
-	{1005, false}, {1006, false}, {1015, false}, {1016, false}, // and how they are told
-	{2004, false}, {2031, false}, {2048, false}, // pastes, colours and sizes are told
+	{1005, false}, {1006, false}, {1015, false}, {1016, false}, // how they are reported
+	{2004, false}, {2031, false}, {2048, false}, // reports of pastes, colours and sizes
 	{1, false}, {66, false}, {5, false}, {7, true}, {25, true}, {45, false}, {69, false}, // keys, colours, cursor, margins
 }
 
 // Modes are how a program has set a terminal, compared with one at rest.
 type Modes struct {
-	private   uint32   // the bits are places in the list
-	alternate int      // the mode by which the other screen was chosen, 0 for none
-	keys      [2]uint8 // how deep the stack of the kitty keyboard is, on each screen
-	keysSet   bool     // ... and that it was set without the stack
-	titles    uint8    // how deep the stack of titles is
+	private   uint32   // bit i is private[i]
+	alternate int      // the mode that chose the alternate screen, 0 for none
+	keys      [2]uint8 // depth of the kitty keyboard's stack on each screen
+	keysSet   bool     // the keyboard was set without the stack
+	titles    uint8    // depth of the stack of titles
 	other     uint16
 }
 
@@ -62,17 +60,17 @@ type Follower struct {
 	parser *ansi.Parser
 }
 
-// Follow takes what the program printed next.
+// Follow takes the program's next output.
 func (f *Follower) Follow(b []byte) {
 	if f.parser == nil {
 		f.parser = NewParser(ansi.Handler{Execute: f.shift, HandleEsc: f.escape, HandleCsi: f.control, HandleOsc: f.string})
 	}
 	for _, r := range b {
-		Advance(f.parser, min(r, unicode.MaxASCII)) // what is not ASCII begins nothing
+		Advance(f.parser, min(r, unicode.MaxASCII)) // only ASCII begins a sequence
 	}
 }
 
-// NewParser returns a parser of what goes to a terminal, or comes from one, byte by byte.
+// NewParser returns a parser, byte by byte, of what goes to a terminal or comes from it.
 func NewParser(h ansi.Handler) *ansi.Parser {
 	p := new(ansi.Parser)
 	p.SetParamsSize(parser.MaxParamsSize)
@@ -81,8 +79,8 @@ func NewParser(h ansi.Handler) *ansi.Parser {
 	return p
 }
 
-// Advance has a parser read a byte, as terminals do where the library does not: ESC ends an answer
-// that has only begun, and a control within a sequence leaves that as it is.
+// Advance makes a parser read a byte as terminals do where the library does not: ESC ends a DCS
+// string that has only begun, and a control character within a sequence leaves the sequence alone.
 func Advance(p *ansi.Parser, b byte) {
 	switch is := p.State(); {
 	case b == ansi.ESC && is >= parser.DcsEntryState && is <= parser.DcsParamState:
@@ -93,13 +91,13 @@ func Advance(p *ansi.Parser, b byte) {
 	p.Advance(b)
 }
 
-// maxBody is how much of a string is kept.
+// maxBody bounds how much of a string is kept, in bytes.
 const maxBody = 64
 
 // Whole reports whether no sequence is begun.
 func Whole(p *ansi.Parser) bool { return p == nil || p.State() == parser.GroundState }
 
-// End is what to print to end a sequence that is begun, and follows that; nil if none is.
+// End returns what to print to end a begun sequence, nil for none, and follows it.
 func (f *Follower) End() []byte {
 	if Whole(f.parser) {
 		return nil
@@ -109,12 +107,11 @@ func (f *Follower) End() []byte {
 	return end
 }
 
-// Alternate reports whether the program draws on the screen that is shown instead of the
-// usual one.
+// Alternate reports whether the program draws on the alternate screen.
 func (m *Modes) Alternate() bool { return m.alternate != 0 }
 
-// Draws reports whether the program has set what only one does that draws the whole screen,
-// or a part of it, again and again.
+// Draws reports whether the program has set anything that only a program does that keeps redrawing
+// all or part of the screen.
 func (m *Modes) Draws() bool { return m.private != 0 || m.Alternate() || m.keys != [2]uint8{} }
 
 func (f *Follower) shift(b byte) {
@@ -136,7 +133,7 @@ func (f *Follower) escape(c ansi.Cmd) {
 	case c.Intermediate() != 0:
 	case final == '=' || final == '>':
 		f.set(keypad, final == '=')
-	case final == 'c': // the terminal is reset
+	case final == 'c': // resets the terminal
 		f.Modes = Modes{}
 	}
 }
@@ -182,7 +179,6 @@ func (f *Follower) control(c ansi.Cmd, args ansi.Params) {
 	}
 }
 
-// switches sets or resets modes.
 func (m *Modes) switches(is byte, args ansi.Params, on bool) {
 	for _, a := range args {
 		switch n := a.Param(0); {
@@ -218,7 +214,7 @@ func bit(number int) uint32 {
 // deepest bounds the stacks, as terminals do.
 const deepest = 16
 
-// keyboard follows the stack of the kitty keyboard.
+// keyboard follows the kitty keyboard's stack.
 func (m *Modes) keyboard(how byte, n int) {
 	depth := &m.keys[0]
 	if m.Alternate() {
@@ -234,8 +230,8 @@ func (m *Modes) keyboard(how byte, n int) {
 	}
 }
 
-// Undo is what to print to a terminal that is set so to have it at rest again, nil if it
-// is. It moves the cursor only where the program drew on the other screen.
+// Undo returns what to print to bring a terminal in these modes to rest, nil if it is. It moves the
+// cursor only if the program drew on the alternate screen.
 func (m *Modes) Undo() (undo []byte) {
 	if *m == (Modes{}) {
 		return nil
@@ -262,7 +258,7 @@ func (m *Modes) Undo() (undo []byte) {
 	return append(undo, bytes.Repeat([]byte("\x1b[23;0t"), int(m.titles))...)
 }
 
-// pop takes from the keyboard's stack of the screen that is shown.
+// pop pops the keyboard's stack of the screen that is shown.
 func pop(undo []byte, depth uint8) []byte {
 	if depth == 0 {
 		return undo
@@ -270,7 +266,7 @@ func pop(undo []byte, depth uint8) []byte {
 	return fmt.Appendf(undo, "\x1b[<%du", depth)
 }
 
-// turned is what sets or resets a private mode.
+// turned returns what sets or resets a private mode.
 func turned(number int, on bool) string {
 	if on {
 		return ansi.SetMode(ansi.DECMode(number))

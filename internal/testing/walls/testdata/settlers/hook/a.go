@@ -1,3 +1,4 @@
+// Package hook is a file that a wall's test looks into.
 package hook
 
 func f(tx interface{ GiveBack(bool) error }, upstream interface{ GiveBack(bool) error }) error {

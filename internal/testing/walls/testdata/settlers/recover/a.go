@@ -1,3 +1,4 @@
+// Package recover is a file that a wall's test looks into.
 package recover
 
 func f(tx interface{ GiveBack(bool) error }, upstream interface{ GiveBack(bool) error }) error {

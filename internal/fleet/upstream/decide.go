@@ -1,0 +1,181 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nuid"
+
+	"heartbeat/internal/fleet/message"
+)
+
+// decided is a decision as the bucket has it.
+type decided struct {
+	Record
+	revision uint64
+	ours     bool
+	isOpen   bool // no decision yet: another agent holds the message
+}
+
+// decide writes r, with its text if any, as the decision about the claim's message, or returns the decision that
+// exists. An agent that no longer holds the message decides nothing.
+func (u *Upstream) decide(ctx context.Context, c Claim, r Record, text *Answer) (decided, error) {
+	var last uint64 // revision of a decision that no longer holds, since its message was requeued
+	for range tries {
+		if c.Lease == 0 {
+			s, err := u.stand(ctx, c, false)
+			switch {
+			case err != nil:
+				return decided{}, err
+			case s.Known != nil && s.Known.Outcome == "":
+				return decided{Record: *s.Known}, nil
+			case s.Known == nil && s.Lease == 0:
+				return decided{Record: Record{Settled: Settled{Agent: s.With}}, isOpen: true}, nil
+			}
+			c.Lease = s.Lease // 0 if it was decided; the lines below read the decision
+		}
+		if c.Lease > 0 {
+			revision, err := u.commit(ctx, c, r, last, text)
+			if err == nil {
+				return decided{Record: r, revision: revision, ours: true}, u.done(stepDecision)
+			}
+			if !IsOlder(err) {
+				return decided{}, fmt.Errorf("write its decision to the bucket %s: %w", u.Results.Bucket(), err)
+			}
+		}
+		there, revision, err := u.decision(ctx, c.ID)
+		switch {
+		case err != nil:
+			return decided{}, err
+		case there != nil && there.holds(c.Again):
+			own := there.Agent == c.Agent && there.EntryID == c.entry() && there.Again == c.Again && there.Outcome == r.Outcome
+			return decided{Record: *there, revision: revision, ours: own}, nil
+		}
+		last, c.Lease = revision, 0
+	}
+	return decided{}, errChangesHands
+}
+
+// Canceled is the reason of a message that a person canceled.
+const Canceled = "canceled"
+
+// byPerson stands for the agent in a person's decision.
+const byPerson = "heartbeat-nats cancel"
+
+// Held returns the claim of the message whose lease names this id, and whether the message is open.
+func (u *Upstream) Held(ctx context.Context, id string) (c Claim, is bool, err error) {
+	l, _, err := u.lease(ctx, id)
+	if l == nil || l.Settled || err != nil {
+		return c, false, err
+	}
+	return Claim{Message: message.Message{ID: id, Seq: l.Seq, Stored: l.Stored, Again: l.Again}}, true, nil
+}
+
+// Cancel decides that a message is dead, whoever holds it. known is an earlier decision, or nil. with is the agent
+// that held the message, or "".
+func (u *Upstream) Cancel(ctx context.Context, c Claim) (known *Record, with string, err error) {
+	c.Stream, c.Agent = u.stream, byPerson
+	for range tries {
+		l, revision, err := u.lease(ctx, c.ID)
+		if err != nil {
+			return nil, "", err
+		}
+		c.Lease = revision
+		there, last, err := u.decision(ctx, c.ID)
+		switch {
+		case err != nil:
+			return nil, "", err
+		case there == nil:
+		case there.LetterState == Requeued:
+			c.Again = max(c.Again, there.Again+1)
+		case there.holds(c.Again):
+			return there, "", nil
+		}
+		r := u.record(c, Settled{At: time.Now().UTC(), Reason: Canceled}.of(c, WasDead))
+		_, err = u.commit(ctx, c, r, last, nil)
+		switch {
+		case err == nil && (l == nil || l.Settled):
+			return nil, "", nil
+		case err == nil:
+			return nil, l.Agent, nil
+		case !IsOlder(err):
+			return nil, "", fmt.Errorf("cancel the message %q: write that to the bucket %s: %w", c.ID, u.Results.Bucket(), err)
+		}
+	}
+	return nil, "", fmt.Errorf("cancel the message %q: %w: try again", c.ID, errChangesHands)
+}
+
+// commit writes a decision, its text, and the end of the lease. It writes all of it if lease and decision still
+// have these revisions, else nothing.
+func (u *Upstream) commit(ctx context.Context, c Claim, r Record, last uint64, text *Answer) (revision uint64, err error) {
+	lease := leaseOf(c)
+	lease.Agent, lease.Settled = c.Agent, true
+	var batch []*nats.Msg
+	add := func(key string, v any, last uint64) {
+		m, wrong := u.keyed(key, v, last)
+		batch, err = append(batch, m), errors.Join(err, wrong)
+	}
+	add(message.LeaseKey(c.ID), lease, c.Lease)
+	if text != nil {
+		add(message.AnswerKey(c.ID, c.Agent), text, whatever)
+	}
+	add(c.key(), r, last)
+	if err != nil {
+		return 0, fmt.Errorf("encode it: %w", err)
+	}
+	return u.publishBatch(ctx, batch)
+}
+
+// Headers of a batch, which a server takes whole or not at all.
+const (
+	headerBatch    = "Nats-Batch-Id"
+	headerSequence = "Nats-Batch-Sequence"
+	headerCommit   = "Nats-Batch-Commit"
+)
+
+// Codes of a stream that takes no batches, and of a server that could not store a part.
+const (
+	codeNoBatches  jetstream.ErrorCode = 10174
+	codeIncomplete jetstream.ErrorCode = 10176
+)
+
+// publishBatch publishes a batch and returns the sequence of its last message.
+func (u *Upstream) publishBatch(ctx context.Context, batch []*nats.Msg) (uint64, error) {
+	ctx, cancel := u.within(ctx)
+	defer cancel()
+	nc, id, last := u.js.Conn(), nuid.Next(), len(batch)-1
+	for i, m := range batch {
+		m.Header.Set(headerBatch, id)
+		m.Header.Set(headerSequence, strconv.Itoa(i+1))
+		if i == last {
+			m.Header.Set(headerCommit, "1")
+		} else if err := nc.PublishMsg(m); err != nil {
+			return 0, err
+		}
+	}
+	said, err := nc.RequestMsgWithContext(ctx, batch[last])
+	if err != nil {
+		return 0, u.unanswered(err)
+	}
+	var ack struct {
+		Sequence uint64              `json:"seq"`
+		Error    *jetstream.APIError `json:"error"`
+	}
+	switch err := json.Unmarshal(said.Data, &ack); {
+	case err != nil:
+		return 0, fmt.Errorf("read the server's answer: %w", err)
+	case ack.Error != nil && ack.Error.ErrorCode == codeNoBatches:
+		return 0, fmt.Errorf("it takes one key at a time: `heartbeat-nats setup --stream %s` changes that: %w", u.stream, ack.Error)
+	case ack.Error != nil && ack.Error.ErrorCode == codeIncomplete:
+		return 0, fmt.Errorf("the server did not take a part of it, as with a full disk or a right that is missing: %w", ack.Error)
+	case ack.Error != nil:
+		return 0, ack.Error
+	}
+	return ack.Sequence, nil
+}

@@ -1,0 +1,162 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"heartbeat/internal/fleet/message"
+)
+
+// Lease says which agent may work on a message and decide about it. It is the value under [message.LeaseKey] in the
+// bucket of results. Its revision is the fence: each change names the revision before it, and an agent decides in
+// one step with the revision that it holds.
+type Lease struct {
+	ID    string `json:"id"`
+	Seq   uint64 `json:"seq"`
+	Copy  uint64 `json:"copy"`
+	Again int    `json:"again,omitempty"`
+	// Stored is [message.Message.Stored], zero in a lease of an earlier release.
+	Stored time.Time `json:"stored,omitzero"`
+	// Agent holds the message. It is "" after a give-back.
+	Agent string `json:"agent,omitempty"`
+	// Attempt is the agent's attempt, from 1. Without an agent it counts the attempts so far.
+	Attempt int `json:"attempt"`
+	// Settled says that the same step decided about the message.
+	Settled bool `json:"settled,omitempty"`
+}
+
+// tries limits how often a lease is read again while others change it.
+const tries = 10
+
+var errChangesHands = errors.New("its lease changes hands all the time")
+
+// Standing is how an agent stands to a message.
+type Standing struct {
+	// Lease is the revision of its lease, 0 if the agent does not hold the message.
+	Lease   uint64
+	Attempt int
+	// Known is the decision, or nil if there is none. It has no outcome if the decision is no longer kept.
+	Known *Record
+	// With is the other agent that holds the message, or "". Rest is for how long it stays with that agent at least.
+	With string
+	Rest time.Duration
+	// Twin says that an earlier message with the same id is still open.
+	Twin bool
+}
+
+// Take takes the lease of a message that came, also from the holder of an older copy.
+func (u *Upstream) Take(ctx context.Context, c Claim) (Standing, error) {
+	s, err := u.stand(ctx, c, true)
+	return s, u.asked(c, err)
+}
+
+// Stand returns how the agent stands to a message that it has a claim on. If the message is on the stream but its
+// lease is no longer kept, Stand makes the lease anew.
+func (u *Upstream) Stand(ctx context.Context, c Claim) (Standing, error) {
+	s, err := u.stand(ctx, c, false)
+	return s, u.asked(c, err)
+}
+
+func (u *Upstream) asked(c Claim, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("ask who holds message %s: %w; it is asked again", c.name(), u.refused(err))
+}
+
+func (u *Upstream) stand(ctx context.Context, c Claim, takes bool) (s Standing, err error) {
+	for n := range tries {
+		var l *Lease
+		var revision uint64
+		if n > 0 || !takes || c.Copy > 1 { // a message that never came before has none
+			if l, revision, err = u.lease(ctx, c.ID); err != nil {
+				return s, err
+			}
+		}
+		attempt, is, err := u.judge(ctx, c, l, revision, takes)
+		if attempt == 0 || err != nil {
+			return is, err
+		}
+		next := leaseOf(c)
+		next.Agent, next.Attempt = c.Agent, attempt
+		revision, err = u.put(ctx, message.LeaseKey(c.ID), next, revision)
+		switch {
+		case err == nil && (l == nil || l.Agent == "") && !u.lately(c):
+			// Before it had a lease, it may have been settled and forgotten.
+			gone, err := u.gone(ctx, c.Seq, c.Ack)
+			if err != nil || !gone {
+				return Standing{Lease: revision, Attempt: attempt}, err
+			}
+			return Standing{Known: new(Record)}, nil
+		case err == nil:
+			return Standing{Lease: revision, Attempt: attempt}, u.done(stepLease)
+		case !IsOlder(err):
+			return s, fmt.Errorf("write its lease to the bucket %s: %w", u.Results.Bucket(), err)
+		}
+	}
+	return s, errChangesHands
+}
+
+// judge returns how the agent stands to a message with lease l, nil if it has none. attempt is the number under which
+// the agent may take the lease, or 0 if it may not or need not.
+func (u *Upstream) judge(ctx context.Context, c Claim, l *Lease, revision uint64, takes bool) (attempt int, s Standing, err error) {
+	same := l != nil && l.Seq == c.Seq && l.Again == c.Again
+	switch {
+	case l == nil && takes && c.Copy <= 1:
+		return 1, s, nil
+	case l == nil || l.Settled:
+		if s.Known, err = u.Known(ctx, c.ID, c.Again); err != nil || s.Known != nil {
+			return 0, s, err
+		}
+		if same && !c.Stored.IsZero() && l.Stored.Equal(c.Stored) {
+			return 0, Standing{Known: &Record{Settled: Settled{Agent: l.Agent}}}, nil // the result is no longer kept
+		}
+		if !takes || same { // the lease is no longer kept
+			if gone, err := u.gone(ctx, c.Seq, c.Ack); err != nil || gone {
+				return 0, Standing{Known: new(Record)}, err
+			}
+		}
+		return max(1, c.Attempt), s, nil
+	case !same && takes:
+		gone, err := u.gone(ctx, l.Seq, c.Ack)
+		if err != nil || !gone && l.Seq != c.Seq {
+			return 0, Standing{With: l.Agent, Twin: true}, err
+		}
+		return 1, s, nil
+	case same && l.Agent == c.Agent && (!takes || l.Copy >= c.Copy):
+		return 0, Standing{Lease: revision, Attempt: l.Attempt}, nil
+	case !takes || !same || l.Copy > c.Copy:
+		return 0, Standing{With: l.Agent}, nil
+	case l.Agent != "" && l.Agent != c.Agent && u.Rest != nil:
+		if rest, err := u.Rest(ctx, *l, c.Copy); err != nil || rest > 0 {
+			return 0, Standing{With: l.Agent, Rest: rest}, err
+		}
+	}
+	return l.Attempt + 1, s, nil
+}
+
+// lease reads the lease of a message, nil if there is none, and the revision that the next one has to name. One that
+// cannot be read counts as settled: the decision, or the message on the stream, says whether the message is still open.
+func (u *Upstream) lease(ctx context.Context, id string) (l *Lease, revision uint64, err error) {
+	value, revision, err := u.read(ctx, message.LeaseKey(id))
+	if value == nil || err != nil {
+		return nil, revision, err
+	}
+	if json.Unmarshal(value, &l) != nil || l == nil {
+		l = &Lease{Settled: true}
+	}
+	return l, revision, nil
+}
+
+// leaseOf returns the lease of a claim, held by nobody.
+func leaseOf(c Claim) Lease {
+	return Lease{ID: c.ID, Seq: c.Seq, Copy: c.Copy, Again: c.Again, Stored: c.Stored, Attempt: c.Attempt}
+}
+
+// lately reports whether a message came so recently that an earlier decision about it is still kept.
+func (u *Upstream) lately(c Claim) bool {
+	return u.fence == 0 || max(time.Since(c.Taken), time.Since(c.Taken.Round(0))) < u.fence // also if the machine slept
+}

@@ -1,0 +1,38 @@
+package worker_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/fleet/message"
+	"heartbeat/internal/fleet/upstream"
+	"heartbeat/internal/testing/fleet"
+)
+
+// What a person cancels is taken from the inboxes of agents, as long as no session has it.
+func TestWhatIsCanceledIsTakenBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 3*time.Second)
+	w.hold()
+	a := w.start("one", nil, "--slots", "3")
+	w.send("a", "b")
+	w.eventually("a turn, and an entry behind it", func() bool { return len(w.turns()) == 1 && a.backlog() == 2 }, a)
+	w.send("c")
+	for seq, id := range []string{"a", "b", "c"} {
+		known, _, err := w.up.Cancel(fleet.Context(t), upstream.Claim{Message: message.Message{ID: id, Seq: uint64(seq + 1)}})
+		require.NoError(t, err)
+		assert.Nil(t, known)
+	}
+	w.eventually("that only what a session has is left", func() bool { return a.backlog() == 1 && w.waiting() == 1 }, a)
+	w.open()
+	w.eventually("an empty ledger", func() bool { return len(a.held()) == 0 && w.waiting() == 0 }, a)
+	assert.Equal(t, []string{"a"}, w.turns())
+	for _, id := range []string{"a", "b", "c"} {
+		assert.Equal(t, upstream.Canceled, w.known(id).Reason)
+		assert.Zero(t, w.replied(id))
+	}
+	assert.Zero(t, w.letters())
+}

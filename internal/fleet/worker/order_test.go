@@ -1,0 +1,72 @@
+package worker_test
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/fleet/message"
+	"heartbeat/internal/fleet/upstream"
+	"heartbeat/internal/testing/fleet"
+)
+
+// Messages of one key are answered in their order, one at a time, also when an agent is killed with
+// one. Those of other keys go on beside them.
+func TestMessagesOfAKeyAreAnsweredInOrder(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 3*time.Second)
+	const keys, each = 3, 4
+	var ids []string
+	last := map[int]uint64{}
+	for n := range each {
+		for key := range keys {
+			id := fmt.Sprintf("%d-%d", key, n)
+			m := &nats.Msg{Subject: fmt.Sprintf("work.a.%d", key), Data: []byte(id), Header: nats.Header{
+				message.HeaderID: {id}, message.HeaderAfter: {strconv.FormatUint(last[key], 10)},
+			}}
+			ack, err := w.js.PublishMsg(fleet.Context(t), m)
+			require.NoError(t, err)
+			last[key] = ack.Sequence
+			ids = append(ids, id)
+		}
+	}
+	a := w.start("one", []string{killVariable + "=answered"}, "--slots", "2")
+	b := w.start("two", nil, "--slots", "2")
+	<-a.Done
+	a = a.again(w, "--slots", "2")
+	w.settled(b, ids...)
+	decided := map[string]uint64{}
+	for _, id := range ids {
+		assert.Equal(t, upstream.WasAnswered, w.known(id).Outcome)
+		e, err := w.l.Results.Get(fleet.Context(t), message.LeaseKey(id)) // written once, with the decision
+		require.NoError(t, err)
+		decided[id] = e.Revision()
+	}
+	for key := range keys {
+		for n := 1; n < each; n++ {
+			before, after := fmt.Sprintf("%d-%d", key, n-1), fmt.Sprintf("%d-%d", key, n)
+			assert.Less(t, decided[before], decided[after], "%s and %s", before, after)
+		}
+	}
+	assert.NotContains(t, a.said(), "superseded")
+}
+
+// The one before may be gone without an outcome, and a header may be wrong.
+func TestAMessageBehindOneThatIsGone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, time.Minute)
+	w.send("x")
+	s, err := w.js.Stream(fleet.Context(t), "WORK")
+	require.NoError(t, err)
+	require.NoError(t, s.DeleteMsg(fleet.Context(t), 1))
+	for _, after := range []string{"1", "99", "3", "no", ""} {
+		w.publish("after "+after, nats.Header{message.HeaderID: {"after-" + after}, message.HeaderAfter: {after}})
+	}
+	a := w.start("one", nil)
+	w.settled(a, "after-1", "after-99", "after-3", "after-no", "after-")
+}

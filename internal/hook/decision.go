@@ -1,0 +1,236 @@
+package hook
+
+import (
+	"errors"
+	"time"
+
+	"heartbeat/inbox"
+	recovery "heartbeat/recover"
+)
+
+// This file is the table of transitions in docs/design.md, as far as a hook decides them.
+
+// outcome is what one look at the inbox came to.
+type outcome int
+
+const (
+	delivered outcome = iota + 1 // the decision is printed
+	approved                     // nothing is to be delivered in this turn
+	empty                        // nothing waits
+	held                         // delivery is held back
+	owned                        // the entry in flight belongs to another session, which lives
+	torn                         // the last line waits for its newline
+	leave                        // another hook acts on this Stop
+	resting                      // the entry in flight waits for tasks in the background
+	unclear                      // the transcript may show more soon
+	more                         // so much was settled that it is committed before looking on
+	unchecked                    // the check of the entry in flight has to run first
+	unmet                        // the check failed: the entry in flight goes on with what it printed
+)
+
+// decide acts on the end of a turn: it settles what was in flight as the turn shows, and delivers what comes next.
+func (h *hook) decide(tx *inbox.Tx, still inbox.Mark) (outcome, string, error) {
+	o, err := h.endTurn(tx)
+	if err == nil && o == unmet {
+		return h.goOn(tx)
+	}
+	if err != nil || o != 0 {
+		return o, "", err
+	}
+	o, e, err := h.next(tx, still)
+	if err != nil || o != 0 {
+		return o, "", err
+	}
+	text, spill, err := h.blockWith(e)
+	if err == nil {
+		err = h.leaveInDoubt(tx, text)
+	}
+	if err == nil {
+		err = h.deliver(tx, e, func() inbox.Recipient { return h.recipient(e, spill) })
+	}
+	if err == nil {
+		err = h.countBlock(tx)
+	}
+	if err != nil {
+		return 0, "", err
+	}
+	h.says = h.announcement(e)
+	return delivered, text, nil
+}
+
+// decideWake takes the next entry if this hook is still the one that waits and the session is idle.
+func (h *hook) decideWake(tx *inbox.Tx, still inbox.Mark) (outcome, string, error) {
+	if d := tx.InFlight(); d != nil && h.offer != nil && h.evidenceOf(d) == h.offer.evidence {
+		return delivered, h.offer.text, nil // it was committed after all
+	}
+	w, err := tx.Waiter()
+	if err != nil {
+		return 0, "", err
+	}
+	if w == nil || w.Name != h.waiter {
+		return leave, "", nil
+	}
+	if ready, err := h.sessionIsReady(tx, w); err != nil || !ready {
+		return held, "", err
+	}
+	if d := tx.InFlight(); d != nil && d.Check != nil && d.Check.Untold && h.sameClient(d, h.evidenceOf(d)) {
+		return h.wakeOn(tx)
+	}
+	if ready, err := h.nothingInFlight(tx); err != nil || !ready {
+		return held, "", err
+	}
+	o, e, err := h.next(tx, still)
+	if err != nil || o != 0 {
+		return o, "", err
+	}
+	text, spill, err := h.wakeWith(e)
+	if err != nil {
+		return 0, "", err
+	}
+	if err := h.deliver(tx, e, func() inbox.Recipient {
+		return inbox.Recipient{SessionID: h.input.SessionID, Evidence: h.wokenWith(spill).Encode()}
+	}); err != nil {
+		return 0, "", err
+	}
+	return h.offered(tx, text)
+}
+
+// offered is the decision to wake the session with this text for the entry in flight.
+func (h *hook) offered(tx *inbox.Tx, text string) (outcome, string, error) {
+	h.offer = &offer{h.evidenceOf(tx.InFlight()), text}
+	tx.StopWaiting()
+	return delivered, text, nil
+}
+
+// deliver puts an entry in flight, with the checks that it has to pass. to is asked once the session is charged.
+func (h *hook) deliver(tx *inbox.Tx, e inbox.Entry, to func() inbox.Recipient) error {
+	h.chargeEnd(tx)
+	r := to()
+	var err error
+	if r.Checks, err = h.asker().ChecksOf(e); err == nil {
+		_, err = tx.Deliver(e, r)
+	}
+	return err
+}
+
+// endTurn settles what was in flight, as the end of this turn shows. Outcome 0 means that the session may get another
+// entry.
+func (h *hook) endTurn(tx *inbox.Tx) (outcome, error) {
+	session := ""
+	if h.input != nil {
+		session = h.input.SessionID
+		if err := tx.StopAsking(session); err != nil {
+			return 0, err
+		}
+		if err := h.keepLate(tx); err != nil {
+			return 0, err
+		}
+		if err := h.contest(tx); err != nil {
+			return 0, err
+		}
+		if h.Limits.Day.Any() {
+			h.chargeEnd(tx)
+		}
+	}
+	if d := tx.InFlight(); d != nil {
+		verdict := h.judge(tx, d)
+		switch verdict {
+		case sameStop, pending:
+			return leave, nil
+		case unsure:
+			return unclear, nil
+		case answered:
+			if rests, err := h.holdForTasks(tx, d); rests || err != nil {
+				return resting, err
+			}
+			if o, err := h.mustCheck(tx, d); o != 0 || err != nil {
+				return o, err
+			}
+		}
+		h.chargeEnd(tx)
+		if left, err := h.settleEntry(tx, verdict); err != nil || left {
+			return owned, err
+		}
+	}
+	if h.gate.shut {
+		return approved, nil
+	}
+	if h.MaxEntries > 0 && tx.Acknowledged(session) >= h.MaxEntries {
+		return approved, nil
+	}
+	if !h.Until.IsZero() && time.Until(h.Until.Time) <= 0 {
+		return approved, nil
+	}
+	if over, err := h.blockedEnough(tx); over || err != nil {
+		return approved, err
+	}
+	return 0, nil
+}
+
+// blockedEnough reports whether one more block would exceed --max-blocks. The client restarts its count at each turn
+// that no block began.
+func (h *hook) blockedEnough(tx *inbox.Tx) (bool, error) {
+	if h.MaxBlocks == 0 || h.input == nil || !h.input.StopHookActive {
+		return false, nil
+	}
+	n, err := tx.Blocks(h.input.SessionID)
+	return n >= h.MaxBlocks, err
+}
+
+// countBlock counts the block that delivers an entry, if blocks are limited.
+func (h *hook) countBlock(tx *inbox.Tx) error {
+	if h.MaxBlocks == 0 || h.input == nil {
+		return nil
+	}
+	return tx.CountBlock(h.input.SessionID, !h.input.StopHookActive)
+}
+
+// next returns the entry to deliver, or an outcome that says why there is none.
+func (h *hook) next(tx *inbox.Tx, still inbox.Mark) (outcome, inbox.Entry, error) {
+	asker := h.asker()
+	hold, err := recovery.Held(tx, asker)
+	if err != nil {
+		return 0, inbox.Entry{}, err
+	}
+	if h.isHeld(hold); hold.Any() {
+		return held, inbox.Entry{}, nil
+	}
+	switch e, err := recovery.Next(tx, asker, still); {
+	case errors.Is(err, inbox.ErrEmpty):
+		return empty, e, nil
+	case errors.Is(err, inbox.ErrTorn):
+		return torn, e, nil
+	case errors.Is(err, inbox.ErrMore):
+		return more, e, nil
+	default:
+		return 0, e, err
+	}
+}
+
+// isHeld says once why delivery is held, and once that it goes on.
+func (h *hook) isHeld(hold recovery.Hold) {
+	pause, backoff := hold.Paused, hold.Backoff
+	said, end := "", ""
+	if backoff != nil {
+		said, end = backoff.String(), inbox.BackoffEnds
+		h.lookAgainIn(time.Until(backoff.Until))
+	}
+	if pause != nil {
+		said, end = pause.String(), pause.Ends()
+		if pause.Until != nil {
+			h.lookAgainIn(time.Until(*pause.Until))
+		}
+	}
+	if s := hold.Stopping; s != nil {
+		said, end = s.String(), inbox.StoppingEnds
+		h.lookAgainIn(maxRecheck)
+	}
+	switch {
+	case said == h.paused:
+	case said == "":
+		h.Note("delivery goes on: it was %s", h.paused)
+	default:
+		h.Note("%s: nothing is delivered until %s", said, end)
+	}
+	h.paused = said
+}

@@ -1,0 +1,95 @@
+package nodes
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/testing/fleet"
+)
+
+// node is a nats-server, with files of its own that outlive it.
+type node struct {
+	t       *testing.T
+	name    string
+	program string
+	config  string
+	port    int
+	log     string
+
+	cmd   *exec.Cmd
+	ended chan struct{}
+}
+
+// startNodes runs a cluster of nats-server processes.
+func startNodes(t *testing.T, size int) []*node {
+	dir := t.TempDir()
+	program := filepath.Join(dir, "nats-server")
+	out, err := exec.Command("go", "build", "-o", program, "github.com/nats-io/nats-server/v2").CombinedOutput()
+	require.NoError(t, err, string(out))
+	var routes []string
+	routed := make([]int, size)
+	for i := range size {
+		routed[i] = fleet.FreePort()
+		routes = append(routes, fmt.Sprintf("nats://127.0.0.1:%d", routed[i]))
+	}
+	nodes := make([]*node, size)
+	for i := range nodes {
+		n := &node{t: t, name: fmt.Sprint("node-", i+1), program: program, port: fleet.FreePort()}
+		n.config, n.log = filepath.Join(dir, n.name+".conf"), filepath.Join(dir, n.name+".log")
+		// Without no_advertise clients would learn the way past the proxies.
+		require.NoError(t, os.WriteFile(n.config, fmt.Appendf(nil, `
+server_name: %s
+listen: 127.0.0.1:%d
+log_file: %q
+jetstream { store_dir: %q, sync_interval: always }
+cluster { name: test, listen: 127.0.0.1:%d, no_advertise: true, routes: [%s] }
+`, n.name, n.port, n.log, filepath.Join(dir, n.name), routed[i], strings.Join(routes, ", ")), 0o600))
+		nodes[i] = n
+		n.start()
+		t.Cleanup(n.kill)
+	}
+	return nodes
+}
+
+func (n *node) start() {
+	n.cmd, n.ended = exec.Command(n.program, "-c", n.config), make(chan struct{})
+	require.NoError(n.t, n.cmd.Start())
+	go func(cmd *exec.Cmd, ended chan struct{}) { _ = cmd.Wait(); close(ended) }(n.cmd, n.ended) // it is killed
+	require.Eventually(n.t, func() bool {
+		c, err := net.Dial("tcp", n.address())
+		if err == nil {
+			_ = c.Close() // it was only opened
+		}
+		return err == nil
+	}, time.Minute, 10*time.Millisecond)
+}
+
+func (n *node) kill() { n.end(syscall.SIGKILL) }
+
+// stop ends the node in order, as an update of it does.
+func (n *node) stop() { n.end(syscall.SIGTERM) }
+
+func (n *node) end(sig syscall.Signal) {
+	_ = n.cmd.Process.Signal(sig) // it may have ended
+	<-n.ended
+}
+
+func (n *node) address() string { return fmt.Sprintf("127.0.0.1:%d", n.port) }
+
+// addresses are those of all nodes, for a client.
+func addresses(nodes []*node) string {
+	var all []string
+	for _, n := range nodes {
+		all = append(all, "nats://"+n.address())
+	}
+	return strings.Join(all, ",")
+}

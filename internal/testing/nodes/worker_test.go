@@ -1,0 +1,102 @@
+package nodes
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/machine"
+	"heartbeat/internal/testing/fleet"
+)
+
+// otherVariable names the folder of another build's commands, for a rolling upgrade.
+const otherVariable = "NODES_OTHER"
+
+// worker is an agent, which reaches each node through a proxy of its own.
+type worker struct {
+	t       *testing.T
+	name    string
+	inbox   string
+	proxies []*fleet.Proxy
+	agent   *fleet.Agent
+	meant   bool // its end is
+}
+
+func newWorker(t *testing.T, name string, nodes []*node) *worker {
+	a := &worker{t: t, name: name, inbox: filepath.Join(t.TempDir(), name, "inbox.jsonl")}
+	require.NoError(t, os.Mkdir(filepath.Dir(a.inbox), 0o700))
+	for _, n := range nodes {
+		a.proxies = append(a.proxies, fleet.NewProxy(t, n.address()))
+	}
+	a.start()
+	t.Cleanup(func() {
+		a.kill(true)
+		require.Eventually(t, func() bool { return os.RemoveAll(filepath.Dir(a.inbox)) == nil }, time.Minute, 20*time.Millisecond,
+			"the guardian ends a session that the launcher left")
+	})
+	return a
+}
+
+func (a *worker) start() {
+	var urls []string
+	for _, p := range a.proxies {
+		urls = append(urls, p.URL())
+	}
+	args := append([]string{"--slots", "2", "--drain-on", "TERM"}, fleet.Session...)
+	a.meant = false
+	if other := os.Getenv(otherVariable); other != "" { // every second start is of the other build
+		first, rest, _ := strings.Cut(os.Getenv("PATH"), string(os.PathListSeparator))
+		if first == other {
+			a.t.Setenv("PATH", rest)
+		} else {
+			a.t.Setenv("PATH", other+string(os.PathListSeparator)+os.Getenv("PATH"))
+		}
+	}
+	a.agent = fleet.StartAgent(a.t, strings.Join(urls, ","), a.name, a.inbox, nil, args...)
+}
+
+// kill kills the agent, and its launcher if that is asked for.
+func (a *worker) kill(launcher bool) {
+	a.meant = true
+	_ = a.agent.Process.Kill() // it may have ended
+	<-a.agent.Done
+	raw, err := os.ReadFile(filepath.Join(filepath.Dir(a.inbox), ".launch-lock"))
+	if err != nil || !launcher {
+		return
+	}
+	first, _, _ := strings.Cut(string(raw), "\n")
+	if pid, err := strconv.Atoi(first); err == nil && strings.HasPrefix(machine.Name(pid), "heartbeat-launc") {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
+// update ends the agent in order, as a new release does, and starts it again.
+func (a *worker) update() {
+	a.meant = true
+	require.NoError(a.t, a.agent.Process.Signal(syscall.SIGTERM))
+	require.Zero(a.t, a.agent.Ended(), a.agent.Said())
+	a.start()
+}
+
+// each does something to the way to every node.
+func (a *worker) each(do func(*fleet.Proxy)) {
+	for _, p := range a.proxies {
+		do(p)
+	}
+}
+
+// endedByItself reports whether the agent ended although nobody asked for it.
+func (a *worker) endedByItself() bool {
+	select {
+	case <-a.agent.Done:
+		return !a.meant
+	default:
+		return false
+	}
+}
