@@ -22,13 +22,13 @@ import (
 	"heartbeat/orchestrate/effect"
 )
 
-// Timeouts of the commands. A second try may take longer times as long.
+// Timeouts of the commands. They end a CLI that hangs: on a busy machine with a cold disk, node alone takes ten
+// seconds to start. A second try may take longer times as long.
 const (
-	versionTimeout = 5 * time.Second
-	statusTimeout  = 10 * time.Second
-	createTimeout  = 10 * time.Second
-	postTimeout    = 15 * time.Second // and a second for each MiB
-	repairTimeout  = 30 * time.Second
+	versionTimeout = 15 * time.Second
+	createTimeout  = 60 * time.Second
+	postTimeout    = 30 * time.Second // and a second for each MiB
+	repairTimeout  = 60 * time.Second
 	iterateTimeout = 120 * time.Second
 	longer         = 3
 

@@ -178,7 +178,7 @@ func TestPostWithoutAnAnswer(t *testing.T) {
 	})
 	t.Run("it hangs, and arrived", func(t *testing.T) {
 		f := fake(t, silence)
-		f.Patience = 0.1
+		f.Patience = 0.05
 		require.NoError(t, post(f, "error"))
 	})
 }
