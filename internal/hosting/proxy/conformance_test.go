@@ -70,7 +70,7 @@ func forward(t *testing.T, p *Proxy) *httptest.Server {
 }
 
 // inapplicable are the suite's scenarios, and single checks of others, that ask for what
-// the proxy does not have, with the reason. docs/advanced/host.md has the same list.
+// the proxy does not have, with the reason.
 var inapplicable = map[string]string{
 	"completion-complete":                             "it has tools only, and says so",
 	"logging-set-level":                               "it has tools only, and says so",

@@ -18,7 +18,7 @@ import (
 )
 
 // A host that is killed at any step of its life loses no report, and each is applied
-// once. docs/advanced/host.md has the same table.
+// once, as docs/advanced/host.md says.
 func TestKilledAtEachStep(t *testing.T) {
 	const notAnswered = "the session's host was killed; 0 of 1 prompt answered, "
 	for _, c := range []struct{ at, status, error string }{

@@ -40,7 +40,6 @@ type slain struct {
 }
 
 // A kill loses no report, and never makes completed of what was not answered.
-// docs/advanced/host.md has the same table.
 func TestHostedKills(t *testing.T) {
 	for _, c := range []slain{
 		{theHost, atStart, "failed", 0},
