@@ -34,8 +34,23 @@ type Account struct {
 	Sessions []SessionTurns
 }
 
-// Account returns a copy of the account as this transaction has changed it.
-func (t *Tx) Account() Account { return t.readAccount().clone() }
+// Money is what a transaction, or a view, knows of spending: the account, and what is not charged yet.
+type Money struct {
+	tx        *Tx
+	account   *Account // nil until needed
+	changed   bool
+	positions map[string]position // see Position
+	open      []Uncharged         // see Count
+}
+
+// Money returns the spending as this transaction has changed it. The changes are committed with it.
+func (t *Tx) Money() *Money { return &t.money }
+
+// Money returns the spending. What is added to it stays in memory.
+func (v *View) Money() *Money { return &v.tx.money }
+
+// Account returns a copy of the account.
+func (m *Money) Account() Account { return m.readAccount().clone() }
 
 // Account returns what was charged so far, zero if the state was not written in this directory.
 func (v *View) Account() (Account, error) {
@@ -49,23 +64,23 @@ func (v *View) Account() (Account, error) {
 	return *a, nil
 }
 
-// readAccount returns the account that this transaction changes. An unreadable account is replaced by an
+// readAccount returns the account that the transaction changes. An unreadable account is replaced by an
 // empty one, so that the queue is still served.
-func (t *state) readAccount() *Account {
-	if t.account == nil {
-		a, err := decodeAccount(t.st.Account)
+func (m *Money) readAccount() *Account {
+	if m.account == nil {
+		a, err := decodeAccount(m.tx.st.Account)
 		if err != nil {
-			t.warn("what was spent so far cannot be read in the journal, and is counted anew: %v", err)
+			m.tx.warn("what was spent so far cannot be read in the journal, and is counted anew: %v", err)
 		}
-		t.account = a
+		m.account = a
 	}
-	return t.account
+	return m.account
 }
 
 // changeAccount returns the account and has the next commit write it.
-func (t *Tx) changeAccount() *Account {
-	t.dirty, t.accountChanged = true, true
-	return t.readAccount()
+func (m *Money) changeAccount() *Account {
+	m.tx.dirty, m.changed = true, true
+	return m.readAccount()
 }
 
 func (a *Account) clone() Account {
@@ -113,8 +128,8 @@ type Booking struct {
 
 // Book charges the cost of a session's first turn, and forgets the session after its last turn. Call Book
 // before settling, so that the outcome includes the cost.
-func (t *Tx) Book(session string, b Booking) {
-	a := t.changeAccount()
+func (m *Money) Book(session string, b Booking) {
+	a := m.changeAccount()
 	s := a.Session(session)
 	of := s.Turns[0]
 	s.Stated, s.Ledger = b.Stated, b.Ledger
@@ -126,33 +141,33 @@ func (t *Tx) Book(session string, b Booking) {
 	} else {
 		a.forget(session)
 	}
-	t.Charge(of, b.Amount, b.Line)
+	m.Charge(of, b.Amount, b.Line)
 }
 
 // Charge charges the cost of a turn, which may already be booked. line is the line for .costs.jsonl.
-func (t *Tx) Charge(of Turn, amount price.Amount, line []byte) {
+func (m *Money) Charge(of Turn, amount price.Amount, line []byte) {
 	if amount.IsZero() {
 		return
 	}
-	a := t.changeAccount()
-	a.add(t.day(a), amount, of.Outside())
-	t.addJSON(journal.Costs, line)
-	if d := t.inFlight; d != nil && of.of(d) {
-		t.setInFlight(d.spending(amount))
+	a := m.changeAccount()
+	a.add(m.day(a), amount, of.Outside())
+	m.tx.addJSON(journal.Costs, line)
+	if d := m.tx.inFlight; d != nil && of.of(d) {
+		m.tx.setInFlight(d.spending(amount))
 	}
-	if d := t.redeliver; d != nil && of.of(d) {
-		t.setRedeliver(d.spending(amount))
+	if d := m.tx.redeliver; d != nil && of.of(d) {
+		m.tx.setRedeliver(d.spending(amount))
 	}
 }
 
 // ForgetTurns drops a session that will spend nothing more.
-func (t *Tx) ForgetTurns(session string) {
-	t.changeAccount().forget(session)
-	t.Count(session, nil)
+func (m *Money) ForgetTurns(session string) {
+	m.changeAccount().forget(session)
+	m.Count(session, nil)
 }
 
 // Now returns the time, in UTC.
-func (t *Tx) Now() time.Time { return t.box.utcNow() }
+func (m *Money) Now() time.Time { return m.tx.box.utcNow() }
 
 // spending returns the delivery with amount added. The cost that the client itself states (Said) counts for
 // sessions alone, because the client states it only after the entry has ended.
@@ -171,16 +186,16 @@ type Uncharged struct {
 }
 
 // Count adds the uncharged turns of a session to outcomes and to what is held against limits.
-func (t *Tx) Count(session string, open []Uncharged) {
-	t.open = slices.DeleteFunc(t.open, func(o Uncharged) bool { return o.SessionID == session })
-	t.open = append(t.open, open...)
+func (m *Money) Count(session string, open []Uncharged) {
+	m.open = slices.DeleteFunc(m.open, func(o Uncharged) bool { return o.SessionID == session })
+	m.open = append(m.open, open...)
 }
 
 // costOf returns the entry's price as an outcome states it.
-func (t *Tx) costOf(d *Delivery) price.Fields {
+func (m *Money) costOf(d *Delivery) price.Fields {
 	p := price.Price{Amount: d.Spent}
 	known := !d.Spent.IsZero()
-	for _, o := range t.open {
+	for _, o := range m.open {
 		if o.of(d) {
 			p.Amount, known = p.Plus(o.Amount), true
 		}
@@ -203,11 +218,11 @@ type Spending struct {
 }
 
 // Spending adds the uncharged turns of this transaction to the account.
-func (t *Tx) Spending() (s Spending) {
-	s.Today = t.Today()
-	if d := t.inFlight; d != nil {
+func (m *Money) Spending() (s Spending) {
+	s.Today = m.Today()
+	if d := m.tx.inFlight; d != nil {
 		s.Entry = d.Spent
-		for _, o := range t.open {
+		for _, o := range m.open {
 			if o.of(d) {
 				s.Entry = s.Entry.Plus(o.Amount)
 			}
@@ -221,26 +236,12 @@ func (t *Tx) Spending() (s Spending) {
 
 // Today returns the spending of the local day, on entries and outside them, with the uncharged turns of this
 // transaction.
-func (t *Tx) Today() price.Amount {
-	sum := t.readAccount().On(t.box.Today())
-	for _, o := range t.open {
+func (m *Money) Today() price.Amount {
+	sum := m.readAccount().On(m.tx.box.Today())
+	for _, o := range m.open {
 		sum = sum.Plus(o.Amount)
 	}
 	return sum
-}
-
-// Position is [Tx.Position] for the transcript that is read next.
-func (v *View) Position(session, transcript string, length int64) (cut bool) {
-	return v.tx.Position(session, transcript, length, false)
-}
-
-// Turns is [Tx.Turns].
-func (v *View) Turns(session string) *SessionTurns { return v.tx.Turns(session) }
-
-// Spending adds the open turns of a session to the account. It changes nothing on disk.
-func (v *View) Spending(session string, open []Uncharged) Spending {
-	v.tx.Count(session, open)
-	return v.tx.Spending()
 }
 
 // CostLines calls f for the lines of .costs.jsonl that the state covers, oldest first, until f returns false.
@@ -290,13 +291,13 @@ func (b *Inbox) SettledView() (*View, error) {
 func (b *Inbox) Today() string { return b.opts.Now().Local().Format(time.DateOnly) }
 
 // day returns the local date. It does not load the local time zone before the account's day is over.
-func (t *Tx) day(a *Account) string {
-	now := t.box.opts.Now().Unix()
+func (m *Money) day(a *Account) string {
+	now := m.tx.box.opts.Now().Unix()
 	if a.Day != "" && now < a.dayEnds && now >= a.dayEnds-26*60*60 {
 		return a.Day
 	}
-	a.dayEnds = t.Midnight().Unix()
-	return t.box.Today()
+	a.dayEnds = m.Midnight().Unix()
+	return m.tx.box.Today()
 }
 
 // add counts a charge on that day.

@@ -17,7 +17,7 @@ func backOff(t testing.TB, box *inbox.Inbox, length time.Duration, streak int) (
 	t.Helper()
 	in(t, box, func(tx *inbox.Tx) {
 		var err error
-		b, err = tx.BackOff(length, streak, false, overloaded)
+		b, err = tx.Holds().BackOff(length, streak, false, overloaded)
 		require.NoError(t, err)
 	})
 	return b
@@ -28,12 +28,12 @@ func backoff(t testing.TB, box *inbox.Inbox) (b *inbox.Backoff, streak int) {
 	t.Helper()
 	tx, err := box.Begin(t.Context())
 	require.NoError(t, err)
-	b, err = tx.Backoff()
+	b, err = tx.Holds().Backoff()
 	require.NoError(t, err)
-	streak, err = tx.Streak()
+	streak, err = tx.Holds().Streak()
 	require.NoError(t, err)
 	require.NoError(t, tx.Close())
-	seen, err := viewOf(t, box).Backoff()
+	seen, err := viewOf(t, box).Holds().Backoff()
 	require.NoError(t, err)
 	require.Equal(t, b == nil, seen == nil)
 	if b != nil {
@@ -131,14 +131,14 @@ func TestBackoffIsForgotten(t *testing.T) {
 		forgets bool
 	}{
 		"answered":      {func(_ testing.TB, tx *inbox.Tx) error { return tx.Acknowledge("done") }, true},
-		"resumed":       {func(_ testing.TB, tx *inbox.Tx) error { return tx.Resume() }, true},
+		"resumed":       {func(_ testing.TB, tx *inbox.Tx) error { return tx.Holds().Resume() }, true},
 		"given back":    {func(_ testing.TB, tx *inbox.Tx) error { return tx.GiveBackFor("overloaded", false) }, false},
 		"dead-lettered": {func(_ testing.TB, tx *inbox.Tx) error { return tx.DeadLetter(inbox.ReasonExhausted) }, false},
 		"dropped":       {func(_ testing.TB, tx *inbox.Tx) error { return tx.Drop() }, false},
-		"failed":        {func(_ testing.TB, tx *inbox.Tx) error { return tx.Fail("s", "overloaded", "") }, false},
-		"new session":   {func(_ testing.TB, tx *inbox.Tx) error { return tx.StartSession("t", 1) }, false},
+		"failed":        {func(_ testing.TB, tx *inbox.Tx) error { return tx.In("s").Fail("overloaded", "") }, false},
+		"new session":   {func(_ testing.TB, tx *inbox.Tx) error { return tx.In("t").Start(1, nil) }, false},
 		"paused": {func(t testing.TB, tx *inbox.Tx) error {
-			_, err := tx.Pause("", nil)
+			_, err := tx.Holds().Pause("", nil)
 			return err
 		}, false},
 	} {
@@ -163,7 +163,7 @@ func TestBackoffAgain(t *testing.T) {
 	assert.Equal(t, 2, streak)
 	assert.WithinDuration(t, noon.Add(time.Hour), b.Until, time.Minute)
 	in(t, now.box, func(tx *inbox.Tx) {
-		_, err := tx.BackOff(2*time.Hour, 3, true, nil)
+		_, err := tx.Holds().BackOff(2*time.Hour, 3, true, nil)
 		require.NoError(t, err)
 	})
 	b, _ = backoff(t, now.box)

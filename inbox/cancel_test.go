@@ -212,7 +212,7 @@ func TestCancelMany(t *testing.T) {
 			require.NoError(t, err)
 		}
 	})
-	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.StartSession("s", os.Getpid())) })
+	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.In("s").Start(os.Getpid(), nil)) })
 	assert.Less(t, fileSize(t, beside(box, ".inbox-journal")), int64(300<<10))
 	assert.Equal(t, []string{"last"}, drain(t, box))
 }

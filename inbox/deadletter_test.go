@@ -37,7 +37,7 @@ func TestDeadLetterOnDisk(t *testing.T) {
 		require.NoError(t, err)
 		_, err = tx.Deliver(e, inbox.Recipient{SessionID: "s", PromptID: "p", Evidence: evidence})
 		require.NoError(t, err)
-		require.NoError(t, tx.Fail("s", "overloaded", "try later"))
+		require.NoError(t, tx.In("s").Fail("overloaded", "try later"))
 		require.NoError(t, tx.DeadLetter(inbox.ReasonInterrupted))
 	})
 	delivered := noon

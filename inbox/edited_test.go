@@ -254,14 +254,14 @@ func TestEditBeforeAnythingWasRead(t *testing.T) {
 					}
 					if seen == "seen later" {
 						in(t, box, func(tx *inbox.Tx) {
-							_, err := tx.Pause("", nil)
+							_, err := tx.Holds().Pause("", nil)
 							require.NoError(t, err)
 						})
 					}
 					shell(t, box, line)
 					after := read(t, box.Path())
 					if seen == "seen later" {
-						in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.Resume()) })
+						in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.Holds().Resume()) })
 					}
 					done := len(drain(t, box))
 					assert.Equal(t, strings.Count(after, "\n"), done)

@@ -38,30 +38,30 @@ func TestEvents(t *testing.T) {
 		"dropped":       {func(_ testing.TB, tx *inbox.Tx) error { return tx.Drop() }, []inbox.Event{of(inbox.EventDropped, "")}},
 		"answered":      {func(_ testing.TB, tx *inbox.Tx) error { return tx.Acknowledge("") }, nil},
 		"dead-lettered": {func(_ testing.TB, tx *inbox.Tx) error { return tx.DeadLetter(inbox.ReasonOrphaned) }, nil},
-		"failed": {func(_ testing.TB, tx *inbox.Tx) error { return tx.Fail("s", "overloaded", "later") }, []inbox.Event{
+		"failed": {func(_ testing.TB, tx *inbox.Tx) error { return tx.In("s").Fail("overloaded", "later") }, []inbox.Event{
 			of(inbox.EventFailed, "overloaded: later"),
 		}},
-		"another session failed": {func(_ testing.TB, tx *inbox.Tx) error { return tx.Fail("t", "overloaded", "") }, []inbox.Event{
+		"another session failed": {func(_ testing.TB, tx *inbox.Tx) error { return tx.In("t").Fail("overloaded", "") }, []inbox.Event{
 			{At: noon, Event: inbox.EventFailed, Session: "t", Reason: "overloaded"},
 		}},
 		"session started and ended": {func(t testing.TB, tx *inbox.Tx) error {
-			require.NoError(t, tx.StartSession("s", 1))
-			return tx.EndSession("s")
+			require.NoError(t, tx.In("s").Start(1, nil))
+			return tx.In("s").End()
 		}, []inbox.Event{{At: noon, Event: inbox.EventStarted, Session: "s"}, {At: noon, Event: inbox.EventEnded, Session: "s"}}},
 		"contested": {func(t testing.TB, tx *inbox.Tx) error {
-			require.NoError(t, tx.LeaveInDoubt("s", tx.InFlight(), nil))
-			require.NoError(t, tx.Contest("s", "not done\nby far"))
-			require.Nil(t, tx.Doubt("s"))
-			return tx.Contest("s", "once")
+			require.NoError(t, tx.In("s").LeaveInDoubt(tx.InFlight(), nil))
+			require.NoError(t, tx.In("s").Contest("not done\nby far"))
+			require.Nil(t, tx.In("s").Doubt())
+			return tx.In("s").Contest("once")
 		}, []inbox.Event{{At: noon, Event: inbox.EventContested, EntryID: sha256Hex(line), ID: "job", Attempt: 1, Session: "s", Reason: "not done"}}},
 		"not contested": {func(t testing.TB, tx *inbox.Tx) error {
-			require.NoError(t, tx.LeaveInDoubt("s", tx.InFlight(), nil))
-			return tx.Contest("s", "")
+			require.NoError(t, tx.In("s").LeaveInDoubt(tx.InFlight(), nil))
+			return tx.In("s").Contest("")
 		}, nil},
 		"paused and resumed": {func(t testing.TB, tx *inbox.Tx) error {
-			_, err := tx.Pause("why", &until)
+			_, err := tx.Holds().Pause("why", &until)
 			require.NoError(t, err)
-			return tx.Resume()
+			return tx.Holds().Resume()
 		}, []inbox.Event{{At: noon, Event: inbox.EventPaused, Reason: "why", Until: &until}, {At: noon, Event: inbox.EventResumed}}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -72,7 +72,7 @@ func FuzzJournal(f *testing.F) {
 		}
 		assert.True(t, committed[v], "%+v", v)
 		// The queue continues from there, and new commits last.
-		in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.StartSession("s", 1)) })
+		in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.In("s").Start(1, nil)) })
 		again, err := look(t, box)
 		require.NoError(t, err)
 		assert.Equal(t, v, again)

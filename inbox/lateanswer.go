@@ -91,17 +91,17 @@ func ofSession(session string) func(leftTurn) bool {
 	return func(l leftTurn) bool { return l.session == session }
 }
 
-// ForgetStopped notes that a session goes on with something else: its turn that was stopped, or whose entry
+// ForgetStopped notes that the session goes on with something else: its turn that was stopped, or whose entry
 // was set aside, is over.
-func (t *Tx) ForgetStopped(session string) {
-	t.over = session
-	t.changeLeft(ofSession(session), forgotten)
+func (in InSession) ForgetStopped() {
+	in.tx.over = in.id
+	in.tx.changeLeft(ofSession(in.id), forgotten)
 }
 
-// endLate notes that a session's turn ended without an answer, or has something else to answer.
-func (t *Tx) endLate(session string) {
-	t.over = session
-	t.changeLeft(ofSession(session), noLetter)
+// endLate notes that the session's turn ended without an answer, or has something else to answer.
+func (in InSession) endLate() {
+	in.tx.over = in.id
+	in.tx.changeLeft(ofSession(in.id), noLetter)
 }
 
 // forgetLate notes that a letter is gone, or was requeued.
@@ -110,22 +110,22 @@ func (t *Tx) forgetLate(letter string) {
 }
 
 // StopTurn notes, in the commit that settles its entry, that the turn of a delivery is stopped.
-func (t *Tx) StopTurn(d *Delivery, why string) {
-	l := leftTurn{session: d.SessionID, prompt: d.PromptID, entryID: d.EntryID}
-	t.changeLeft(ofSession(l.session), func(known *leftTurn) {
+func (in InSession) StopTurn(d *Delivery, why string) {
+	l := leftTurn{session: in.id, prompt: d.PromptID, entryID: d.EntryID}
+	in.tx.changeLeft(ofSession(in.id), func(known *leftTurn) {
 		if known.prompt == l.prompt {
 			l = *known
 		}
 		forgotten(known)
 	})
 	l.why = why
-	t.setLeftTurns(append(t.leftTurns(), l))
+	in.tx.setLeftTurns(append(in.tx.leftTurns(), l))
 }
 
-// Stopped returns which turn of a session was stopped and why, "" for none.
-func (t *state) Stopped(session string) (prompt, why string) {
-	for _, l := range t.leftTurns() {
-		if l.session == session {
+// Stopped returns which turn of the session was stopped and why, "" for none.
+func (in InSession) Stopped() (prompt, why string) {
+	for _, l := range in.tx.leftTurns() {
+		if l.session == in.id {
 			return l.prompt, l.why
 		}
 	}
@@ -138,7 +138,7 @@ func (t *Tx) expectLate(d *Delivery, dead DeadLetter) {
 	if d.SessionID == "" || d.PromptID == "" || d.SessionID == t.over || len(d.Evidence) > maxLeftEvidence {
 		return
 	}
-	if s, err := t.Session(d.SessionID); err == nil && s.gone() {
+	if s, err := t.In(d.SessionID).Known(); err == nil && s.gone() {
 		return
 	}
 	t.changeLeft(ofSession(d.SessionID), forgotten)
@@ -151,15 +151,15 @@ func (t *Tx) expectLate(d *Delivery, dead DeadLetter) {
 // gone reports whether the session certainly has no process any more.
 func (s Session) gone() bool { return s.EndedAt != nil || s.Life().Ended() }
 
-// LateAnswer notes that a turn of a session ended with a reply. If the turn's entry was set aside before, the
+// LateAnswer notes that a turn of the session ended with a reply. If the turn's entry was set aside before, the
 // reply is committed at once and kept with the dead letter; it settles nothing. proves decides whether this
 // is the end of the delivery's turn. It is given the delivery's session, prompt and evidence, and in handed
 // whether its text went out.
-func (t *Tx) LateAnswer(session, prompt, reply string, proves func(d *Delivery, handed bool) bool) (err error) {
-	t.over = session
+func (in InSession) LateAnswer(prompt, reply string, proves func(d *Delivery, handed bool) bool) (err error) {
+	in.tx.over = in.id
 	late := leftTurn{}
-	t.changeLeft(func(l leftTurn) bool {
-		of := l.session == session
+	in.tx.changeLeft(func(l leftTurn) bool {
+		of := l.session == in.id
 		if of && l.letter != "" && l.prompt == prompt {
 			d := &Delivery{EntryID: l.entryID, SessionID: l.session, PromptID: l.prompt, Evidence: l.evidence}
 			if of = proves(d, l.handed); of {
@@ -171,15 +171,15 @@ func (t *Tx) LateAnswer(session, prompt, reply string, proves func(d *Delivery, 
 	if late.letter == "" {
 		return nil
 	}
-	now := t.box.utcNow()
-	err = t.mark(letterMark{Letter: late.letter, LetterMark: LetterMark{LateReply: reply, RepliedAt: &now}})
+	now := in.tx.box.utcNow()
+	err = in.tx.mark(letterMark{Letter: late.letter, LetterMark: LetterMark{LateReply: reply, RepliedAt: &now}})
 	if err == nil {
-		err = t.addEvent(Event{Event: EventLate, EntryID: late.entryID, ID: late.id, Session: session, Reason: "dead letter " + late.letter})
+		err = in.tx.addEvent(Event{Event: EventLate, EntryID: late.entryID, ID: late.id, Session: in.id, Reason: "dead letter " + late.letter})
 	}
 	if err != nil {
 		return err
 	}
-	return t.Commit()
+	return in.tx.Commit()
 }
 
 // Accept makes a letter's late reply the result of its entry, with the next commit. The letter must be one of
@@ -235,26 +235,26 @@ type Doubt struct {
 
 var doubtMember = []byte(`"doubt":`)
 
-// LeaveInDoubt records such an entry until [Tx.Contest].
-func (t *Tx) LeaveInDoubt(session string, d *Delivery, note json.RawMessage) error {
-	return t.changeSession(session, func(s *Session) { s.Doubt = &Doubt{d.EntryID, d.ID(), d.StartOffset, d.Attempt, note} })
+// LeaveInDoubt records such an entry until [InSession.Contest].
+func (in InSession) LeaveInDoubt(d *Delivery, note json.RawMessage) error {
+	return in.change(func(s *Session) { s.Doubt = &Doubt{d.EntryID, d.ID(), d.StartOffset, d.Attempt, note} })
 }
 
-// Doubt returns what [Tx.LeaveInDoubt] recorded for a session, nil for nothing.
-func (t *Tx) Doubt(session string) *Doubt {
-	if s := t.sessionWith(doubtMember, session); s != nil {
+// Doubt returns what [InSession.LeaveInDoubt] recorded, nil for nothing.
+func (in InSession) Doubt() *Doubt {
+	if s := in.with(doubtMember); s != nil {
 		return s.Doubt
 	}
 	return nil
 }
 
 // Contest ends the doubt. An objection becomes an event of the entry, whose result stays.
-func (t *Tx) Contest(session, objection string) error {
-	if d := t.Doubt(session); d != nil && objection != "" {
-		e := Event{Event: EventContested, EntryID: d.EntryID, ID: d.ID, Start: d.Start, Attempt: d.Attempt, Session: session, Reason: oneLine(objection)}
-		if err := t.addEvent(e); err != nil {
+func (in InSession) Contest(objection string) error {
+	if d := in.Doubt(); d != nil && objection != "" {
+		e := Event{Event: EventContested, EntryID: d.EntryID, ID: d.ID, Start: d.Start, Attempt: d.Attempt, Session: in.id, Reason: oneLine(objection)}
+		if err := in.tx.addEvent(e); err != nil {
 			return err
 		}
 	}
-	return t.changeSession(session, func(s *Session) { s.Doubt = nil })
+	return in.change(func(s *Session) { s.Doubt = nil })
 }

@@ -39,7 +39,7 @@ func setAsideNow(t testing.TB, box *inbox.Inbox) {
 
 func endTurn(t testing.TB, box *inbox.Inbox, session, prompt, reply string) {
 	t.Helper()
-	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.LateAnswer(session, prompt, reply, proven)) })
+	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.In(session).LateAnswer(prompt, reply, proven)) })
 }
 
 func accept(t testing.TB, box *inbox.Inbox, l inbox.Letter) (accepted inbox.Letter) {
@@ -58,7 +58,7 @@ func TestLateAnswerIsKept(t *testing.T) {
 	give(t, box, "s", `{"a":1}`)
 	setAsideNow(t, box)
 	in(t, box, func(tx *inbox.Tx) {
-		require.NoError(t, tx.LateAnswer("s", "p1", "too early", func(d *inbox.Delivery, handed bool) bool {
+		require.NoError(t, tx.In("s").LateAnswer("p1", "too early", func(d *inbox.Delivery, handed bool) bool {
 			assert.Equal(t, "s p1 "+`{"a":1}`, d.SessionID+" "+d.PromptID+" "+string(d.Evidence))
 			assert.True(t, handed)
 			return false
@@ -67,7 +67,7 @@ func TestLateAnswerIsKept(t *testing.T) {
 	})
 	long := strings.Repeat("é\u202e", 600_000) // 3 MB
 	tx := begin(t, box)
-	require.NoError(t, tx.LateAnswer("s", "p1", long, proven))
+	require.NoError(t, tx.In("s").LateAnswer("p1", long, proven))
 	require.NoError(t, tx.Close(), "it is kept whatever becomes of the transaction")
 	endTurn(t, box, "s", "p1", "the same turn, told twice")
 	l := letters(t, box)[0]
@@ -104,12 +104,12 @@ func TestLateAnswerWithoutWords(t *testing.T) {
 // Only the end of the entry's own turn keeps an answer, then or later.
 func TestNoLateAnswer(t *testing.T) {
 	t.Parallel()
-	starts := func(tx *inbox.Tx) error { return tx.StartSession("s", os.Getpid()) }
+	starts := func(tx *inbox.Tx) error { return tx.In("s").Start(os.Getpid(), nil) }
 	for name, happens := range map[string]func(tx *inbox.Tx) error{
-		"another turn of the session": func(tx *inbox.Tx) error { return tx.LateAnswer("s", "p2", "else", proven) },
+		"another turn of the session": func(tx *inbox.Tx) error { return tx.In("s").LateAnswer("p2", "else", proven) },
 		"it begins anew":              starts,
-		"it ends":                     func(tx *inbox.Tx) error { return tx.EndSession("s") },
-		"the turn fails":              func(tx *inbox.Tx) error { return tx.FailSession("s", "overloaded", "") },
+		"it ends":                     func(tx *inbox.Tx) error { return tx.In("s").End() },
+		"the turn fails":              func(tx *inbox.Tx) error { return tx.In("s").FailAlone("overloaded", "") },
 		"it is given another entry": func(tx *inbox.Tx) error {
 			e, err := tx.Next(inbox.Mark{})
 			if err == nil {
@@ -127,8 +127,8 @@ func TestNoLateAnswer(t *testing.T) {
 		assert.Nil(t, letters(t, box)[0].RepliedAt, name)
 	}
 	for name, before := range map[string]func(tx *inbox.Tx) error{
-		"its session has ended":  func(tx *inbox.Tx) error { return errors.Join(starts(tx), tx.EndSession("s")) },
-		"this is the turn's end": func(tx *inbox.Tx) error { return tx.LateAnswer("s", "p1", "now", proven) },
+		"its session has ended":  func(tx *inbox.Tx) error { return errors.Join(starts(tx), tx.In("s").End()) },
+		"this is the turn's end": func(tx *inbox.Tx) error { return tx.In("s").LateAnswer("p1", "now", proven) },
 		"its evidence is too long": func(tx *inbox.Tx) error {
 			return tx.Bind(inbox.Recipient{SessionID: "s", PromptID: "p1", Evidence: []byte(`"` + strings.Repeat("x", 5000) + `"`)})
 		},
@@ -156,12 +156,12 @@ func TestLeftTurnsAreBounded(t *testing.T) {
 		in(t, box, func(tx *inbox.Tx) {
 			d := tx.InFlight()
 			require.NoError(t, tx.DeadLetterFor(inbox.ReasonOverBudget, string(inbox.ReasonOverBudget), "too much"))
-			tx.StopTurn(d, "it was too much")
+			tx.In(d.SessionID).StopTurn(d, "it was too much")
 		})
 	}
 	for i := range 9 {
 		in(t, box, func(tx *inbox.Tx) {
-			prompt, why := tx.Stopped(fmt.Sprint("s", i))
+			prompt, why := tx.In(fmt.Sprint("s", i)).Stopped()
 			assert.Equal(t, i > 0, prompt == "p1" && why == "it was too much")
 		})
 	}
@@ -169,7 +169,7 @@ func TestLeftTurnsAreBounded(t *testing.T) {
 	require.NoError(t, err)
 	requeue(t, box, l)
 	in(t, box, func(tx *inbox.Tx) {
-		_, why := tx.Stopped("s8")
+		_, why := tx.In("s8").Stopped()
 		assert.Equal(t, "it was too much", why)
 	})
 	for i := range 9 {
@@ -293,7 +293,7 @@ var lateSteps = map[string]func(box *inbox.Inbox) error{
 		return inTx(box, func(tx *inbox.Tx) error { return tx.DeadLetter(inbox.ReasonOrphaned) })
 	},
 	"late": func(box *inbox.Inbox) error {
-		return inTx(box, func(tx *inbox.Tx) error { return tx.LateAnswer("s", "p1", "late", proven) })
+		return inTx(box, func(tx *inbox.Tx) error { return tx.In("s").LateAnswer("p1", "late", proven) })
 	},
 	"accept": func(box *inbox.Inbox) error {
 		return inTx(box, func(tx *inbox.Tx) error {

@@ -207,7 +207,7 @@ func (t *Tx) Requeue(l Letter, still Mark) (Letter, error) {
 	t.noticeGone()
 	t.addLine(journal.Line{Kind: journal.Queue, Data: raw})
 	if l.limited {
-		t.noteRaised(entryID(bytes.TrimSuffix(raw, []byte("\r"))))
+		t.money.noteRaised(entryID(bytes.TrimSuffix(raw, []byte("\r"))))
 	}
 	if err := t.mark(letterMark{l.Letter, l.EntryID, l.ID, l.Reason, LetterMark{RequeuedAt: &now}}); err != nil {
 		return l, err

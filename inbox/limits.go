@@ -23,15 +23,15 @@ func (d *Delivery) Limits() json.RawMessage {
 const maxRaised = 64
 
 // noteRaised notes that a person set the limits of this entry.
-func (t *Tx) noteRaised(entryID string) {
-	a := t.changeAccount()
+func (m *Money) noteRaised(entryID string) {
+	a := m.changeAccount()
 	a.Raised = append(slices.DeleteFunc(a.Raised, func(id string) bool { return id == entryID }), entryID)
 	a.Raised = a.Raised[max(0, len(a.Raised)-maxRaised):]
 }
 
 // IsRaised reports whether a person set the limits of this entry and it was not delivered since.
-func (t *state) IsRaised(entryID string) bool {
-	return slices.Contains(t.readAccount().Raised, entryID)
+func (m *Money) IsRaised(entryID string) bool {
+	return slices.Contains(m.readAccount().Raised, entryID)
 }
 
 // Entry returns what was delivered, decoded.
@@ -46,22 +46,22 @@ func (t *Tx) Worked(d time.Duration) { t.worked = max(0, d) }
 
 // AcceptUnpriced makes a person's resume count today's use of models without a price as free. Otherwise a
 // daily limit in dollars would hold delivery until midnight.
-func (t *Tx) AcceptUnpriced() {
-	if t.readAccount().Today.Unpriced > 0 {
-		t.changeAccount().Today.Unpriced = 0
+func (m *Money) AcceptUnpriced() {
+	if m.readAccount().Today.Unpriced > 0 {
+		m.changeAccount().Today.Unpriced = 0
 	}
 }
 
 // NoteLimit stores the daily limit of the consumer's flags with the next commit, for read-only commands.
-func (t *Tx) NoteLimit(day json.RawMessage) {
-	if a := t.readAccount(); !bytes.Equal(a.DayLimit, day) {
-		a.DayLimit, t.accountChanged = day, true
+func (m *Money) NoteLimit(day json.RawMessage) {
+	if a := m.readAccount(); !bytes.Equal(a.DayLimit, day) {
+		a.DayLimit, m.changed = day, true
 	}
 }
 
 // Midnight returns the end of the local day.
-func (t *Tx) Midnight() time.Time {
-	return midnight(t.box.opts.Now().Local()).UTC()
+func (m *Money) Midnight() time.Time {
+	return midnight(m.tx.box.opts.Now().Local()).UTC()
 }
 
 // midnight returns the first moment of the next day, in the time zone of now. Where the clock skips midnight,
@@ -90,6 +90,6 @@ func (t *Tx) Refuse(e Entry, reason Reason, why string) error {
 	with := *d
 	with.Failure = failure
 	dead := deadLetterOf(&with, reason, t.box.utcNow())
-	dead.Fields = t.costOf(&with)
+	dead.Fields = t.money.costOf(&with)
 	return t.setAsideGivenBack(&with, dead)
 }

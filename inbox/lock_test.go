@@ -185,7 +185,7 @@ func TestLockFileGoneBehindACommit(t *testing.T) {
 	require.NoError(t, tx.Commit())
 	stop()
 	require.NoError(t, os.Remove(beside(box, ".inbox-lock")))
-	_, err := tx.Pause("x", nil)
+	_, err := tx.Holds().Pause("x", nil)
 	require.NoError(t, err)
 	require.ErrorIs(t, tx.Commit(), disk.ErrLockGone)
 	require.NoError(t, tx.Close())
@@ -209,7 +209,7 @@ func TestLockFileGoneAmidATrim(t *testing.T) {
 	for i := 0; !gone; i++ {
 		require.Less(t, i, 1000, "the journal was never trimmed")
 		in(t, box, func(tx *inbox.Tx) {
-			_, err := tx.Pause(strings.Repeat("x", 4000), nil)
+			_, err := tx.Holds().Pause(strings.Repeat("x", 4000), nil)
 			require.NoError(t, err)
 		})
 	}

@@ -78,7 +78,7 @@ func TestDeliverBehindACommit(t *testing.T) {
 	in(t, box, func(tx *inbox.Tx) {
 		e, err := tx.Next(inbox.Mark{})
 		require.NoError(t, err)
-		_, err = tx.Pause("x", nil)
+		_, err = tx.Holds().Pause("x", nil)
 		require.NoError(t, err)
 		require.NoError(t, tx.Commit())
 		_, err = tx.Deliver(e, inbox.Recipient{})

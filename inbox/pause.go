@@ -11,11 +11,21 @@ import (
 	"heartbeat/internal/words"
 )
 
+// Holds are what keeps waiting entries from being delivered: a person's pause, a back-off after failures, and a
+// process that is about to end. None of them concerns the entry in flight.
+type Holds struct{ tx *Tx }
+
+// Holds returns what holds delivery; changes are committed with the transaction.
+func (t *Tx) Holds() Holds { return Holds{t} }
+
+// Holds returns what holds delivery.
+func (v *View) Holds() Holds { return Holds{v.tx} }
+
 // Pause says since when, and why, nothing is delivered.
 type Pause struct {
 	At     time.Time `json:"at"`
 	Reason string    `json:"reason,omitempty"`
-	// Until is when the pause ends by itself; nil means with [Tx.Resume].
+	// Until is when the pause ends by itself; nil means with [Holds.Resume].
 	Until *time.Time `json:"until,omitempty"`
 }
 
@@ -48,41 +58,40 @@ func (p Pause) Ends() string {
 // OfLimit reports whether a daily limit caused the pause.
 func (p Pause) OfLimit() bool { return p.Until != nil && strings.HasSuffix(p.Reason, LimitOfDay) }
 
-// Paused returns the pause that holds now, or nil. A consumer asks before it calls [Tx.Next]. A pause does
-// not affect the entry in flight.
-func (t *state) Paused() (*Pause, error) {
-	p, err := recorded[Pause](t.st.Paused, "pause")
-	if p == nil || p.Until != nil && !t.box.utcNow().Before(*p.Until) {
+// Paused returns the pause that holds now, or nil. A consumer asks before it calls [Tx.Next].
+func (h Holds) Paused() (*Pause, error) {
+	p, err := recorded[Pause](h.tx.st.Paused, "pause")
+	if p == nil || p.Until != nil && !h.tx.box.utcNow().Before(*p.Until) {
 		return nil, err
 	}
 	return p, nil
 }
 
-// Pause stops delivery from the commit on, until [Tx.Resume] or the given time (nil: none). A pause that
+// Pause stops delivery from the commit on, until [Holds.Resume] or the given time (nil: none). A pause that
 // already holds keeps its beginning.
-func (t *Tx) Pause(reason string, until *time.Time) (Pause, error) {
-	p := Pause{At: t.box.utcNow(), Reason: reason, Until: until}
-	if held, err := t.Paused(); err != nil {
+func (h Holds) Pause(reason string, until *time.Time) (Pause, error) {
+	p := Pause{At: h.tx.box.utcNow(), Reason: reason, Until: until}
+	if held, err := h.Paused(); err != nil {
 		return p, err
 	} else if held != nil {
 		p.At = held.At
 	}
 	var err error
-	if t.st.Paused, err = flat.JSON(p); err != nil {
+	if h.tx.st.Paused, err = flat.JSON(p); err != nil {
 		return p, err
 	}
-	t.person = true
-	return p, t.addEvent(Event{Event: EventPaused, Reason: reason, Until: until})
+	h.tx.person = true
+	return p, h.tx.addEvent(Event{Event: EventPaused, Reason: reason, Until: until})
 }
 
 // Resume ends a pause and a back-off, if there are any.
-func (t *Tx) Resume() error {
-	if len(t.st.Paused) == 0 && len(t.st.Backoff) == 0 {
+func (h Holds) Resume() error {
+	if len(h.tx.st.Paused) == 0 && len(h.tx.st.Backoff) == 0 {
 		return nil
 	}
-	t.st.Paused = nil
-	t.forgetBackoff()
-	return t.addEvent(Event{Event: EventResumed})
+	h.tx.st.Paused = nil
+	h.tx.forgetBackoff()
+	return h.tx.addEvent(Event{Event: EventResumed})
 }
 
 // Backoff says until when nothing is delivered because entries, or the turns between them, failed. It
@@ -114,33 +123,33 @@ func (b Backoff) String() string {
 const BackoffEnds = "then, or until heartbeat resume"
 
 // BackOff holds delivery for the given time from the commit on. The caller counts the streak: see
-// [Tx.Streak].
-func (t *Tx) BackOff(length time.Duration, streak int, named bool, f *Failure) (Backoff, error) {
-	now := t.box.utcNow()
+// [Holds.Streak].
+func (h Holds) BackOff(length time.Duration, streak int, named bool, f *Failure) (Backoff, error) {
+	now := h.tx.box.utcNow()
 	b := Backoff{
 		At: now, Until: now.Add(max(0, length)), Streak: streak, Named: named, Failure: f,
-		Boot: t.boot, SinceBoot: machine.SinceBoot(),
+		Boot: h.tx.boot, SinceBoot: machine.SinceBoot(),
 	}
 	var err error
-	if t.st.Backoff, err = flat.JSON(b); err != nil {
+	if h.tx.st.Backoff, err = flat.JSON(b); err != nil {
 		return b, err
 	}
 	e := Event{Event: EventBackingOff, Until: &b.Until}
 	if f != nil {
 		e.Reason = f.String()
 	}
-	return b, t.addEvent(e)
+	return b, h.tx.addEvent(e)
 }
 
 // Backoff returns the back-off that holds now, or nil. Its Until is what the wall clock will show at its end,
 // even if that clock was set since.
-func (t *state) Backoff() (*Backoff, error) {
-	b, err := t.lastBackoff()
+func (h Holds) Backoff() (*Backoff, error) {
+	b, err := h.lastBackoff()
 	if b == nil || err != nil {
 		return nil, err
 	}
-	now := t.box.utcNow()
-	left := b.left(now, t.boot)
+	now := h.tx.box.utcNow()
+	left := b.left(now, h.tx.boot)
 	if left <= 0 {
 		return nil, nil
 	}
@@ -148,17 +157,17 @@ func (t *state) Backoff() (*Backoff, error) {
 	return b, nil
 }
 
-// Streak returns the number of failures in a row that the last [Tx.BackOff] was given, 0 once an entry was
+// Streak returns the number of failures in a row that the last [Holds.BackOff] was given, 0 once an entry was
 // answered or delivery was resumed.
-func (t *state) Streak() (int, error) {
-	b, err := t.lastBackoff()
+func (h Holds) Streak() (int, error) {
+	b, err := h.lastBackoff()
 	if b == nil || err != nil {
 		return 0, err
 	}
 	return b.Streak, nil
 }
 
-func (t *state) lastBackoff() (*Backoff, error) { return recorded[Backoff](t.st.Backoff, "back-off") }
+func (h Holds) lastBackoff() (*Backoff, error) { return recorded[Backoff](h.tx.st.Backoff, "back-off") }
 
 // left is how much of the back-off remains. In the boot in which it began, the wall clock does not matter. In
 // another boot there is only the wall clock; if that was set back, the back-off must not last longer than
@@ -199,8 +208,8 @@ func (s Stopping) String() string {
 const StoppingEnds = "it has ended"
 
 // Stopping returns the process that is about to end, nil unless one certainly lives.
-func (t *Tx) Stopping() (*Stopping, error) {
-	s, err := recorded[Stopping](t.st.Stopping, "stop")
+func (h Holds) Stopping() (*Stopping, error) {
+	s, err := recorded[Stopping](h.tx.st.Stopping, "stop")
 	if s == nil || err != nil {
 		return nil, err
 	}
@@ -210,20 +219,19 @@ func (t *Tx) Stopping() (*Stopping, error) {
 	return s, nil
 }
 
-// BeginStop stops delivery from the commit on, until this process has ended or calls [Tx.EndStop]. It does
-// not affect the entry in flight.
-func (t *Tx) BeginStop() (err error) {
+// BeginStop stops delivery from the commit on, until this process has ended or calls [Holds.EndStop].
+func (h Holds) BeginStop() (err error) {
 	pid := os.Getpid()
-	t.st.Stopping, err = flat.JSON(Stopping{
-		At: t.box.utcNow(), PID: pid, Boot: t.boot, Namespace: machine.PIDNamespace(), ProcessStart: machine.ProcessStart(pid),
+	h.tx.st.Stopping, err = flat.JSON(Stopping{
+		At: h.tx.box.utcNow(), PID: pid, Boot: h.tx.boot, Namespace: machine.PIDNamespace(), ProcessStart: machine.ProcessStart(pid),
 	})
-	t.dirty = true
+	h.tx.dirty = true
 	return err
 }
 
 // EndStop lets delivery go on: the process has no sessions any more.
-func (t *Tx) EndStop() {
-	if len(t.st.Stopping) > 0 {
-		t.st.Stopping, t.dirty = nil, true
+func (h Holds) EndStop() {
+	if len(h.tx.st.Stopping) > 0 {
+		h.tx.st.Stopping, h.tx.dirty = nil, true
 	}
 }

@@ -14,7 +14,7 @@ func pause(t testing.TB, box *inbox.Inbox, reason string, until *time.Time) (p i
 	t.Helper()
 	in(t, box, func(tx *inbox.Tx) {
 		var err error
-		p, err = tx.Pause(reason, until)
+		p, err = tx.Holds().Pause(reason, until)
 		require.NoError(t, err)
 	})
 	return p
@@ -22,17 +22,17 @@ func pause(t testing.TB, box *inbox.Inbox, reason string, until *time.Time) (p i
 
 func resume(t testing.TB, box *inbox.Inbox) {
 	t.Helper()
-	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.Resume()) })
+	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.Holds().Resume()) })
 }
 
 // paused returns the pause that a transaction and a view find.
 func paused(t testing.TB, box *inbox.Inbox) *inbox.Pause {
 	t.Helper()
 	tx := begin(t, box)
-	p, err := tx.Paused()
+	p, err := tx.Holds().Paused()
 	require.NoError(t, err)
 	require.NoError(t, tx.Close())
-	v, err := viewOf(t, box).Paused()
+	v, err := viewOf(t, box).Holds().Paused()
 	require.NoError(t, err)
 	assert.Equal(t, p, v)
 	return p

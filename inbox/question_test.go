@@ -11,7 +11,7 @@ import (
 
 func ask(t testing.TB, box *inbox.Inbox, id, text string) {
 	t.Helper()
-	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.Ask(id, "permission_prompt", text)) })
+	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.In(id).Ask("permission_prompt", text)) })
 }
 
 func TestSessionAsks(t *testing.T) {
@@ -35,13 +35,13 @@ func TestQuestionEnds(t *testing.T) {
 		do   func(tx *inbox.Tx) error
 		ends bool
 	}{
-		"goes on":         {func(tx *inbox.Tx) error { return tx.StopAsking("s") }, true},
-		"was prompted":    {func(tx *inbox.Tx) error { return tx.PromptSession("s", "p") }, true},
-		"failed":          {func(tx *inbox.Tx) error { return tx.Fail("s", "overloaded", "") }, true},
-		"ended":           {func(tx *inbox.Tx) error { return tx.EndSession("s") }, true},
-		"started again":   {func(tx *inbox.Tx) error { return tx.StartSession("s", 1) }, true},
-		"another goes on": {func(tx *inbox.Tx) error { return tx.StopAsking("other") }, false},
-		"another prompt":  {func(tx *inbox.Tx) error { return tx.PromptSession("other", "p") }, false},
+		"goes on":         {func(tx *inbox.Tx) error { return tx.In("s").StopAsking() }, true},
+		"was prompted":    {func(tx *inbox.Tx) error { return tx.In("s").Prompt("p") }, true},
+		"failed":          {func(tx *inbox.Tx) error { return tx.In("s").Fail("overloaded", "") }, true},
+		"ended":           {func(tx *inbox.Tx) error { return tx.In("s").End() }, true},
+		"started again":   {func(tx *inbox.Tx) error { return tx.In("s").Start(1, nil) }, true},
+		"another goes on": {func(tx *inbox.Tx) error { return tx.In("other").StopAsking() }, false},
+		"another prompt":  {func(tx *inbox.Tx) error { return tx.In("other").Prompt("p") }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			box := newBox(t, oldContent)
@@ -56,32 +56,32 @@ func TestQuestionEnds(t *testing.T) {
 func TestGoOnChangesNothing(t *testing.T) {
 	box := newBox(t, oldContent)
 	tx := begin(t, box)
-	require.NoError(t, tx.StopAsking("s"))
+	require.NoError(t, tx.In("s").StopAsking())
 	assert.False(t, tx.Dirty(), "it is not known")
 	require.NoError(t, tx.Close())
-	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.StartSession("s", 1)) })
+	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.In("s").Start(1, nil)) })
 	ask(t, box, "other", "may I?")
 	tx = begin(t, box)
-	require.NoError(t, tx.StopAsking("s"))
-	require.NoError(t, tx.StopAsking("unknown"))
+	require.NoError(t, tx.In("s").StopAsking())
+	require.NoError(t, tx.In("unknown").StopAsking())
 	assert.False(t, tx.Dirty(), "another one asks")
 	require.NoError(t, tx.Close())
-	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.StopAsking("other")) })
+	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.In("other").StopAsking()) })
 	assert.Nil(t, session(t, box, "other").Asks)
 }
 
 func TestSessionIsPrompted(t *testing.T) {
 	now := clockOf(t, newBox(t, oldContent))
-	in(t, now.box, func(tx *inbox.Tx) { require.NoError(t, tx.StartSession("s", 0)) })
+	in(t, now.box, func(tx *inbox.Tx) { require.NoError(t, tx.In("s").Start(0, nil)) })
 	assert.Nil(t, session(t, now.box, "s").PromptedAt)
 	at := noon.Add(1)
 	now.set(at)
-	in(t, now.box, func(tx *inbox.Tx) { require.NoError(t, tx.PromptSession("s", "p")) })
+	in(t, now.box, func(tx *inbox.Tx) { require.NoError(t, tx.In("s").Prompt("p")) })
 	started := noon
 	s := session(t, now.box, "s")
 	assert.Equal(t, &at, s.PromptedAt)
 	assert.Equal(t, &started, s.StartedAt)
-	in(t, now.box, func(tx *inbox.Tx) { require.NoError(t, tx.EndSession("s")) })
+	in(t, now.box, func(tx *inbox.Tx) { require.NoError(t, tx.In("s").End()) })
 	assert.Equal(t, &at, session(t, now.box, "s").PromptedAt)
 	assert.Len(t, events(t, now.box), 2, "a prompt is none")
 }

@@ -119,7 +119,7 @@ func TestManyStepsInOneTransaction(t *testing.T) {
 						require.NoError(t, tx.Commit())
 					}
 				}
-				assert.Equal(t, 4, tx.Acknowledged("s"))
+				assert.Equal(t, 4, tx.In("s").Acknowledged())
 			})
 			var replies []string
 			for _, r := range results(t, box) {

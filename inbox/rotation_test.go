@@ -195,6 +195,6 @@ func TestRotatedStaysAwayAfterAKill(t *testing.T) {
 
 func pauseIn(t testing.TB, tx *inbox.Tx) {
 	t.Helper()
-	_, err := tx.Pause("x", nil)
+	_, err := tx.Holds().Pause("x", nil)
 	require.NoError(t, err)
 }

@@ -159,11 +159,11 @@ func (t *Tx) PutOff(reason string, until time.Time) error {
 		return err
 	}
 	e := eventOf(d, EventRedelivered)
-	e.Reason, e.Until, e.Fields = reason, &until, t.costOf(d)
+	e.Reason, e.Until, e.Fields = reason, &until, t.money.costOf(d)
 	t.addJSON(journal.Scheduled, line)
 	t.st.Scheduled = nil // has the file read again
 	t.count(func(n *Totals) { n.Redelivered++ })
-	t.leave(d)
+	t.money.leave(d)
 	t.pass(d)
 	return t.addEvent(e)
 }

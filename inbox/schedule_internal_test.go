@@ -28,13 +28,13 @@ func TestWhatCouldNotBeMovedComesNext(t *testing.T) {
 		return tx
 	}
 	tx := begin()
-	require.NoError(t, tx.StartSession("s", 0))
+	require.NoError(t, tx.In("s").Start(0, nil))
 	require.NoError(t, tx.Commit())
 	now = due
 	require.NoError(t, tx.file.Close()) // makes reading the inbox's last line fail
 	assert.ErrorContains(t, tx.promote(), "read inbox")
 	require.NoError(t, tx.openFile())
-	require.NoError(t, tx.StartSession("s", 0))
+	require.NoError(t, tx.In("s").Start(0, nil))
 	require.NoError(t, tx.Commit(), "the error is no reason to stop the turn")
 	require.NoError(t, tx.Close())
 

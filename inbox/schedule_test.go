@@ -127,7 +127,7 @@ func TestScheduleWhenTheClockIsSet(t *testing.T) {
 	}{{0, nil}, {-1000, nil}, {1, []string{"a"}}, {-1000, []string{"a"}}, {0, []string{"a"}}, {1, []string{"a"}}, {2, []string{"a", "b"}}, {0, []string{"a", "b"}}} {
 		now.set(noon.Add(time.Duration(c.hours) * time.Hour))
 		in(t, now.box, func(*inbox.Tx) {})
-		in(t, now.box, func(tx *inbox.Tx) { require.NoError(t, tx.Resume()) })
+		in(t, now.box, func(tx *inbox.Tx) { require.NoError(t, tx.Holds().Resume()) })
 		assert.Equal(t, c.waiting, waitingIDs(t, now.box), c.hours)
 	}
 }
@@ -143,7 +143,7 @@ func TestScheduledFarOff(t *testing.T) {
 		for range 2 {
 			due := nextDue(t, box)
 			assert.True(t, due.After(noon) && !due.After(at), "%s", due)
-			in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.StartSession("s", 0)) })
+			in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.In("s").Start(0, nil)) })
 		}
 		assert.Equal(t, []string{"far"}, scheduledIDs(t, box))
 		assert.Empty(t, waitingIDs(t, box))
@@ -193,7 +193,7 @@ func TestScheduledByHand(t *testing.T) {
 					forget(t, box)
 				}
 				for range 3 {
-					in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.StartSession("s", 0)) })
+					in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.In("s").Start(0, nil)) })
 					assert.Equal(t, s.waiting, waitingIDs(t, box))
 				}
 				assert.Equal(t, s.left, scheduledIDs(t, box))
@@ -218,7 +218,7 @@ func TestScheduledEditIsNoticed(t *testing.T) {
 			write(t, box.ScheduledPath(), far+"\n")
 			setTimes(t, box.ScheduledPath(), 0, -time.Hour)
 			for range 2 {
-				in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.StartSession("s", 0)) })
+				in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.In("s").Start(0, nil)) })
 			}
 			require.Empty(t, waitingIDs(t, box))
 			write(t, box.ScheduledPath(), content+"\n")
@@ -274,7 +274,7 @@ func TestPromotionBesideATornLine(t *testing.T) {
 		echo(t, now.box.Path(), "tor")
 		now.set(noon.Add(2 * time.Hour))
 		for range 3 {
-			in(t, now.box, func(tx *inbox.Tx) { require.NoError(t, tx.StartSession("s", 0)) })
+			in(t, now.box, func(tx *inbox.Tx) { require.NoError(t, tx.In("s").Start(0, nil)) })
 		}
 		assert.Equal(t, "one\ntor", read(t, now.box.Path()))
 		assert.Equal(t, []string{"due"}, scheduledIDs(t, now.box))
@@ -551,7 +551,7 @@ func TestManyScheduled(t *testing.T) {
 	require.Len(t, ids, 4000)
 	assert.Equal(t, []string{"1", "2", "3", "4", "6"}, ids[:5])
 	assert.Equal(t, "4999", ids[3999])
-	in(t, now.box, func(tx *inbox.Tx) { require.NoError(t, tx.StartSession("s", 0)) })
+	in(t, now.box, func(tx *inbox.Tx) { require.NoError(t, tx.In("s").Start(0, nil)) })
 	s, err := viewOf(t, now.box).Schedule()
 	require.NoError(t, err)
 	assert.Equal(t, inbox.Schedule{Count: 1000, Next: noon.Add(time.Hour).Local()}, inbox.Schedule{Count: s.Count, Next: s.Next.Local()})

@@ -37,7 +37,7 @@ type Session struct {
 	// Doubt is an entry that the session answered and that may still be contested.
 	Doubt *Doubt `json:"doubt,omitempty"`
 
-	// Blocks is how many stops in a row were blocked for entries, as [Tx.CountBlock] counted them.
+	// Blocks is how many stops in a row were blocked for entries, as [InSession.CountBlock] counted them.
 	Blocks int `json:"blocks,omitempty"`
 
 	// StartedSeq and FailedSeq are the numbers of the commits that noted the last start and the last failure
@@ -75,35 +75,46 @@ func (t *state) Sessions() ([]Session, error) {
 	return *all, nil
 }
 
-// Session returns what is known of a session, only its ID if nothing is.
-func (t *state) Session(id string) (Session, error) {
-	all, err := t.Sessions()
-	if i := sessionAt(all, id); i >= 0 {
+// InSession is what is known of one session, and what it reports.
+type InSession struct {
+	tx *Tx
+	id string
+}
+
+// In returns what is known of a session; changes are committed with the transaction.
+func (t *Tx) In(session string) InSession { return InSession{t, session} }
+
+// In returns what is known of a session.
+func (v *View) In(session string) InSession { return InSession{v.tx, session} }
+
+// Known returns what is known of the session, only its ID if nothing is.
+func (in InSession) Known() (Session, error) {
+	all, err := in.tx.Sessions()
+	if i := sessionAt(all, in.id); i >= 0 {
 		return all[i], nil
 	}
-	return Session{ID: id}, err
+	return Session{ID: in.id}, err
 }
 
-// Acknowledged returns how many entries in a row a session has answered, with none by another session in
+// Acknowledged returns how many entries in a row the session has answered, with none by another session in
 // between.
-func (t *Tx) Acknowledged(session string) int {
-	if t.st.Session != session {
+func (in InSession) Acknowledged() int {
+	if in.tx.st.Session != in.id {
 		return 0
 	}
-	return t.st.Acknowledged
+	return in.tx.st.Acknowledged
 }
 
-// Blocks returns how many stops of a session in a row were blocked for entries, as [Tx.CountBlock] counted
-// them.
-func (t *Tx) Blocks(session string) (int, error) {
-	s, err := t.Session(session)
+// Blocks returns how many stops of the session in a row were blocked for entries: see [InSession.CountBlock].
+func (in InSession) Blocks() (int, error) {
+	s, err := in.Known()
 	return s.Blocks, err
 }
 
-// CountBlock counts a stop of a session that is blocked for an entry. first says that the previous stop was
+// CountBlock counts a stop of the session that is blocked for an entry. first says that the previous stop was
 // not blocked.
-func (t *Tx) CountBlock(session string, first bool) error {
-	return t.changeSession(session, func(s *Session) {
+func (in InSession) CountBlock(first bool) error {
+	return in.change(func(s *Session) {
 		if first {
 			s.Blocks = 0
 		}
@@ -111,58 +122,55 @@ func (t *Tx) CountBlock(session string, first bool) error {
 	})
 }
 
-// StartSession records that a session began or was resumed, in process pid (0 if unknown).
-func (t *Tx) StartSession(id string, pid int) error { return t.StartSessionWith(id, pid, nil) }
-
-// StartSessionWith is [Tx.StartSession] with the consumer's own note on the start, which is opaque to this
-// package.
-func (t *Tx) StartSessionWith(id string, pid int, note json.RawMessage) error {
-	err := t.changeSession(id, func(s *Session) {
-		now := t.box.utcNow()
+// Start records that the session began or was resumed, in process pid (0 if unknown). note is the consumer's
+// own, and opaque to this package.
+func (in InSession) Start(pid int, note json.RawMessage) error {
+	err := in.change(func(s *Session) {
+		now := in.tx.box.utcNow()
 		s.StartedAt, s.EndedAt, s.Asks = &now, nil, nil
-		s.StartedSeq, s.StartNote = t.Seq(), note
-		s.PID, s.Boot = pid, t.boot
+		s.StartedSeq, s.StartNote = in.tx.Seq(), note
+		s.PID, s.Boot = pid, in.tx.boot
 		s.Namespace, s.ProcessStart = machine.PIDNamespace(), machine.ProcessStart(pid)
 	})
 	if err != nil {
 		return err
 	}
-	t.arrive(id)
-	t.ForgetStopped(id)
-	return t.addEvent(Event{Event: EventStarted, Session: id})
+	in.tx.money.arrive(in.id)
+	in.ForgetStopped()
+	return in.tx.addEvent(Event{Event: EventStarted, Session: in.id})
 }
 
-// EndSession records that a session ended.
-func (t *Tx) EndSession(id string) error {
-	err := t.changeSession(id, func(s *Session) {
-		now := t.box.utcNow()
+// End records that the session ended.
+func (in InSession) End() error {
+	err := in.change(func(s *Session) {
+		now := in.tx.box.utcNow()
 		s.EndedAt, s.Asks = &now, nil
 	})
 	if err != nil {
 		return err
 	}
-	t.endLate(id)
-	return t.addEvent(Event{Event: EventEnded, Session: id})
+	in.endLate()
+	return in.tx.addEvent(Event{Event: EventEnded, Session: in.id})
 }
 
-// PromptSession records that a session was prompted. promptID is the client's name for the prompt, or "".
-func (t *Tx) PromptSession(id, promptID string) error {
-	return t.changeSession(id, func(s *Session) {
+// Prompt records that the session was prompted. promptID is the client's name for the prompt, or "".
+func (in InSession) Prompt(promptID string) error {
+	return in.change(func(s *Session) {
 		s.PromptID = promptID
-		now := t.box.utcNow()
+		now := in.tx.box.utcNow()
 		s.PromptedAt, s.Asks = &now, nil
-		s.PromptedBoot, s.PromptedSinceBoot = t.boot, machine.SinceBoot()
+		s.PromptedBoot, s.PromptedSinceBoot = in.tx.boot, machine.SinceBoot()
 	})
 }
 
-// Ask records that a session needs a person.
-func (t *Tx) Ask(id, kind, text string) error {
-	q := &Question{At: t.box.utcNow(), Kind: kind, Text: text}
-	if err := t.changeSession(id, func(s *Session) { s.Asks = q }); err != nil {
+// Ask records that the session needs a person.
+func (in InSession) Ask(kind, text string) error {
+	q := &Question{At: in.tx.box.utcNow(), Kind: kind, Text: text}
+	if err := in.change(func(s *Session) { s.Asks = q }); err != nil {
 		return err
 	}
-	t.person = true
-	return t.addEvent(Event{Event: EventAsked, Session: id, Reason: q.String()})
+	in.tx.person = true
+	return in.tx.addEvent(Event{Event: EventAsked, Session: in.id, Reason: q.String()})
 }
 
 // String returns the kind of question and its text.
@@ -176,43 +184,43 @@ func (q Question) String() string {
 // asksMember occurs in the encoded sessions if any of them asks something.
 var asksMember = []byte(`"asks":`)
 
-// StopAsking records that a session went on, and so needs nobody.
-func (t *Tx) StopAsking(id string) error {
-	if !bytes.Contains(t.st.Sessions, asksMember) {
+// StopAsking records that the session went on, and so needs nobody.
+func (in InSession) StopAsking() error {
+	if !bytes.Contains(in.tx.st.Sessions, asksMember) {
 		return nil // as at nearly every turn
 	}
-	if s, err := t.Session(id); err != nil || s.Asks == nil {
+	if s, err := in.Known(); err != nil || s.Asks == nil {
 		return err
 	}
-	return t.changeSession(id, func(s *Session) { s.Asks = nil })
+	return in.change(func(s *Session) { s.Asks = nil })
 }
 
-// Fail records an error of a session. The session's entry in flight stays in flight, and keeps the error too.
-func (t *Tx) Fail(sessionID, name, message string) error {
-	f := &Failure{Error: name, Message: message, At: t.box.utcNow()}
-	e := Event{Event: EventFailed, Session: sessionID, Reason: f.String()}
-	if t.inFlight != nil && t.inFlight.SessionID == sessionID {
-		d := *t.inFlight
+// Fail records an error of the session. The session's entry in flight stays in flight, and keeps the error too.
+func (in InSession) Fail(name, message string) error {
+	f := &Failure{Error: name, Message: message, At: in.tx.box.utcNow()}
+	e := Event{Event: EventFailed, Session: in.id, Reason: f.String()}
+	if in.tx.inFlight != nil && in.tx.inFlight.SessionID == in.id {
+		d := *in.tx.inFlight
 		d.Failure = f
-		t.setInFlight(&d)
+		in.tx.setInFlight(&d)
 		e = eventOf(&d, EventFailed)
 		e.Reason = f.String()
 	}
-	return t.failSession(sessionID, f, e)
+	return in.fail(f, e)
 }
 
-// FailSession is [Tx.Fail] for an error that does not concern the entry in flight.
-func (t *Tx) FailSession(sessionID, name, message string) error {
-	f := &Failure{Error: name, Message: message, At: t.box.utcNow()}
-	return t.failSession(sessionID, f, Event{Event: EventFailed, Session: sessionID, Reason: f.String()})
+// FailAlone is [InSession.Fail] for an error that does not concern the entry in flight.
+func (in InSession) FailAlone(name, message string) error {
+	f := &Failure{Error: name, Message: message, At: in.tx.box.utcNow()}
+	return in.fail(f, Event{Event: EventFailed, Session: in.id, Reason: f.String()})
 }
 
-func (t *Tx) failSession(id string, f *Failure, e Event) error {
-	if err := t.addEvent(e); err != nil {
+func (in InSession) fail(f *Failure, e Event) error {
+	if err := in.tx.addEvent(e); err != nil {
 		return err
 	}
-	t.endLate(id)
-	return t.changeSession(id, func(s *Session) { s.Failure, s.FailedSeq, s.Asks = f, t.Seq(), nil })
+	in.endLate()
+	return in.change(func(s *Session) { s.Failure, s.FailedSeq, s.Asks = f, in.tx.Seq(), nil })
 }
 
 // PromptedAfter reports whether the session was prompted after a moment of this boot (nanoseconds, see
@@ -221,21 +229,21 @@ func (s Session) PromptedAfter(sinceBoot int64) bool {
 	return s.PromptedBoot != "" && s.PromptedBoot == machine.BootID() && s.PromptedSinceBoot > sinceBoot
 }
 
-// changeSession changes a session and moves it to the front.
-func (t *Tx) changeSession(id string, change func(*Session)) error {
-	all, err := t.Sessions()
+// change changes the session and moves it to the front.
+func (in InSession) change(change func(*Session)) error {
+	all, err := in.tx.Sessions()
 	if err != nil {
 		return err
 	}
-	s := Session{ID: id}
-	if i := sessionAt(all, id); i >= 0 {
+	s := Session{ID: in.id}
+	if i := sessionAt(all, in.id); i >= 0 {
 		s = all[i]
 		all = slices.Delete(all, i, i+1)
 	}
 	change(&s)
 	all = slices.Insert(all, 0, s)
-	t.st.Sessions, err = flat.JSON(all[:min(len(all), maxSessions)])
-	t.dirty = true
+	in.tx.st.Sessions, err = flat.JSON(all[:min(len(all), maxSessions)])
+	in.tx.dirty = true
 	return err
 }
 
@@ -264,11 +272,10 @@ func (w Waiter) Life() machine.Life {
 // Waiter returns the waiting consumer, or nil. Its process may be gone.
 func (t *state) Waiter() (*Waiter, error) { return recorded[Waiter](t.st.Waiter, "waiter") }
 
-// Wait makes this process the waiter, under that name, in place of any other.
-func (t *Tx) Wait(name, session string) error {
-	var err error
-	t.st.Waiter, err = flat.JSON(t.thisProcess(name, session))
-	t.dirty = true
+// Wait makes this process the waiter of the session, under that name, in place of any other.
+func (in InSession) Wait(name string) (err error) {
+	in.tx.st.Waiter, err = flat.JSON(in.tx.thisProcess(name, in.id))
+	in.tx.dirty = true
 	return err
 }
 
@@ -299,25 +306,25 @@ const maxFinding = 500
 // uncountedMember occurs in the encoded sessions if any of them has such a finding.
 var uncountedMember = []byte(`"uncounted":`)
 
-// NoteUncounted records why the spending of a session is not counted although limits apply. An empty cause
+// NoteUncounted records why the spending of the session is not counted although limits apply. An empty cause
 // says that it is counted. Repeating a cause changes nothing.
-func (t *Tx) NoteUncounted(session, cause string) error {
+func (in InSession) NoteUncounted(cause string) error {
 	cause = oneLine(cause)
-	if t.Uncounted(session) == cause {
+	if in.Uncounted() == cause {
 		return nil
 	}
 	if cause != "" {
-		t.person = true
-		if err := t.addEvent(Event{Event: EventUncounted, Session: session, Reason: cause}); err != nil {
+		in.tx.person = true
+		if err := in.tx.addEvent(Event{Event: EventUncounted, Session: in.id, Reason: cause}); err != nil {
 			return err
 		}
 	}
-	return t.changeSession(session, func(s *Session) { s.Uncounted = t.found(cause) })
+	return in.change(func(s *Session) { s.Uncounted = in.tx.found(cause) })
 }
 
-// Uncounted returns the cause that [Tx.NoteUncounted] recorded, "" for none.
-func (t *state) Uncounted(session string) string {
-	if s := t.sessionWith(uncountedMember, session); s != nil {
+// Uncounted returns the cause that [InSession.NoteUncounted] recorded, "" for none.
+func (in InSession) Uncounted() string {
+	if s := in.with(uncountedMember); s != nil {
 		return s.Uncounted.text()
 	}
 	return ""
@@ -340,13 +347,13 @@ func (f *Finding) text() string {
 	return f.Text
 }
 
-// sessionWith returns a session if any session has that member. At nearly every turn none has, which is found
+// with returns the session if any session has that member. At nearly every turn none has, which is found
 // without decoding.
-func (t *state) sessionWith(member []byte, id string) *Session {
-	if !bytes.Contains(t.st.Sessions, member) {
+func (in InSession) with(member []byte) *Session {
+	if !bytes.Contains(in.tx.st.Sessions, member) {
 		return nil
 	}
-	s, err := t.Session(id)
+	s, err := in.Known()
 	if err != nil {
 		return nil
 	}

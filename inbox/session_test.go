@@ -17,7 +17,7 @@ func session(t testing.TB, box *inbox.Inbox, id string) inbox.Session {
 	t.Helper()
 	tx := begin(t, box)
 	defer func() { require.NoError(t, tx.Close()) }()
-	s, err := tx.Session(id)
+	s, err := tx.In(id).Known()
 	require.NoError(t, err)
 	return s
 }
@@ -27,11 +27,11 @@ func TestSessionIsRemembered(t *testing.T) {
 	const id = "a/b\n\"c\" é"
 	at := noon
 	assert.Equal(t, inbox.Session{ID: id}, session(t, box, id), "unknown yet")
-	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.StartSession(id, 0)) })
+	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.In(id).Start(0, nil)) })
 	assert.Equal(t, inbox.Session{ID: id, StartedSeq: 1, Boot: machine.BootID(), Namespace: machine.PIDNamespace(), StartedAt: &at}, session(t, box, id))
-	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.EndSession(id)) })
+	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.In(id).End()) })
 	assert.Equal(t, inbox.Session{ID: id, StartedSeq: 1, Boot: machine.BootID(), Namespace: machine.PIDNamespace(), StartedAt: &at, EndedAt: &at}, session(t, box, id))
-	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.StartSession(id, os.Getpid())) })
+	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.In(id).Start(os.Getpid(), nil)) })
 	assert.Equal(t, inbox.Session{ID: id, StartedSeq: 3, PID: os.Getpid(), ProcessStart: machine.ProcessStart(os.Getpid()), Boot: machine.BootID(), Namespace: machine.PIDNamespace(), StartedAt: &at}, session(t, box, id), "resumed")
 	assert.Equal(t, inbox.Session{ID: "other"}, session(t, box, "other"))
 }
@@ -40,10 +40,10 @@ func TestSessionIsRemembered(t *testing.T) {
 func TestOldSessionsAreForgotten(t *testing.T) {
 	box := newBox(t, "")
 	for i := range 8 {
-		in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.StartSession(fmt.Sprint(i), i+1)) })
+		in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.In(fmt.Sprint(i)).Start(i+1, nil)) })
 	}
-	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.EndSession("0")) })
-	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.StartSession("8", 9)) })
+	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.In("0").End()) })
+	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.In("8").Start(9, nil)) })
 	assert.Zero(t, session(t, box, "1").PID, "the one longest silent")
 	for _, id := range []string{"0", "2", "3", "4", "5", "6", "7", "8"} {
 		assert.NotZero(t, session(t, box, id).PID, id)
@@ -54,7 +54,7 @@ func TestFailureIsKept(t *testing.T) {
 	box := newBox(t, oldContent)
 	turn(t, box) // to session s
 	failure := &inbox.Failure{Error: "rate_limit", Message: "caf\ufffd", At: noon}
-	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.Fail("s", "rate_limit", "caf\xe9")) })
+	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.In("s").Fail("rate_limit", "caf\xe9")) })
 	assert.Equal(t, failure, session(t, box, "s").Failure)
 	d := begin(t, box).InFlight()
 	require.NotNil(t, d, "it is still in flight")
@@ -65,7 +65,7 @@ func TestFailureIsKept(t *testing.T) {
 func TestFailureOfAnotherSession(t *testing.T) {
 	box := newBox(t, oldContent)
 	turn(t, box)
-	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.Fail("other", "rate_limit", "")) })
+	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.In("other").Fail("rate_limit", "")) })
 	assert.NotNil(t, session(t, box, "other").Failure)
 	assert.Nil(t, session(t, box, "s").Failure)
 	assert.Nil(t, begin(t, box).InFlight().Failure)
@@ -74,7 +74,7 @@ func TestFailureOfAnotherSession(t *testing.T) {
 func TestFailureEndsWithTheDelivery(t *testing.T) {
 	box := newBox(t, oldContent)
 	turn(t, box)
-	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.Fail("s", "rate_limit", "")) })
+	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.In("s").Fail("rate_limit", "")) })
 	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack(true)) })
 	assert.Equal(t, "one", deliver(t, box).Text)
 	assert.Nil(t, begin(t, box).InFlight().Failure)
@@ -100,7 +100,7 @@ func TestAcknowledgedIsCountedBySession(t *testing.T) {
 // acknowledgedBy returns how many entries the session answered.
 func acknowledgedBy(t testing.TB, box *inbox.Inbox, id string) (n int) {
 	t.Helper()
-	in(t, box, func(tx *inbox.Tx) { n = tx.Acknowledged(id) })
+	in(t, box, func(tx *inbox.Tx) { n = tx.In(id).Acknowledged() })
 	return n
 }
 

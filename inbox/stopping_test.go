@@ -15,7 +15,7 @@ func stopping(t *testing.T, box *inbox.Inbox) *inbox.Stopping {
 	t.Helper()
 	tx := begin(t, box)
 	defer func() { require.NoError(t, tx.Close()) }()
-	s, err := tx.Stopping()
+	s, err := tx.Holds().Stopping()
 	require.NoError(t, err)
 	return s
 }
@@ -25,9 +25,9 @@ func stopping(t *testing.T, box *inbox.Inbox) *inbox.Stopping {
 func TestStopping(t *testing.T) {
 	box := newBox(t, oldContent)
 	assert.Nil(t, stopping(t, box))
-	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.BeginStop()) })
+	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.Holds().BeginStop()) })
 	in(t, box, func(tx *inbox.Tx) {
-		_, err := tx.Pause("a person's", nil)
+		_, err := tx.Holds().Pause("a person's", nil)
 		require.NoError(t, err)
 	})
 	s := stopping(t, box)
@@ -39,12 +39,12 @@ func TestStopping(t *testing.T) {
 	machine.TestOnlyBootID = ""
 	assert.Nil(t, gone, "a process of another boot has ended")
 
-	in(t, box, func(tx *inbox.Tx) { tx.EndStop() })
+	in(t, box, func(tx *inbox.Tx) { tx.Holds().EndStop() })
 	assert.Nil(t, stopping(t, box))
 	tx := begin(t, box)
-	tx.EndStop()
+	tx.Holds().EndStop()
 	assert.False(t, tx.Dirty(), "nobody is about to end")
-	paused, err := tx.Paused()
+	paused, err := tx.Holds().Paused()
 	require.NoError(t, err)
 	assert.NotNil(t, paused)
 	require.NoError(t, tx.Close())

@@ -212,7 +212,7 @@ func (t *Tx) moveForeignAside() error {
 	if t.here { // asked before this transaction commits, which ties the state to this place
 		return nil
 	}
-	t.st.Account, t.account = nil, nil // what was spent elsewhere counts there
+	t.st.Account, t.money.account = nil, nil // what was spent elsewhere counts there
 	var moved []string
 	for _, kind := range journal.Ours() {
 		to, err := t.moveAway(kind)

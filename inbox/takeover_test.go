@@ -73,7 +73,7 @@ func TestInFlightLaidOutAnew(t *testing.T) {
 		require.NoError(t, err)
 		_, err = tx.Deliver(e, inbox.Recipient{SessionID: "s", PromptID: "p", Evidence: evidence})
 		require.NoError(t, err)
-		require.NoError(t, tx.Fail("s", "overloaded", "try later"))
+		require.NoError(t, tx.In("s").Fail("overloaded", "try later"))
 	})
 	want := inFlightFile(t, box)
 	write(t, beside(box, ".in-flight"), pretty(read(t, beside(box, ".in-flight"))))

@@ -41,10 +41,10 @@ func (t *Tx) Deliver(e Entry, to Recipient) (*Delivery, error) {
 	if err := t.forgetEarlier(e.EntryID); err != nil {
 		return nil, fmt.Errorf("deliver: %w", err)
 	}
-	t.endLate(to.SessionID)
+	t.In(to.SessionID).endLate()
 	t.setRedeliver(nil)
 	t.setInFlight(d)
-	t.enter(d)
+	t.money.enter(d)
 	t.st.Handed = false
 	t.count(func(n *Totals) { n.Delivered++ })
 	return d, nil
@@ -62,7 +62,7 @@ func (t *Tx) AcknowledgeWith(reply string, tasks json.RawMessage) error {
 		return fmt.Errorf("acknowledge: %w", errNothingInFlight)
 	}
 	r := resultOf(d, reply, t.box.utcNow())
-	r.BackgroundTasks, r.Fields = tasks, t.costOf(d)
+	r.BackgroundTasks, r.Fields = tasks, t.money.costOf(d)
 	if v := d.Verdict; v != nil && v.Kind == VerdictDone {
 		r.Result, r.Said = v.Text, true
 	}
@@ -72,10 +72,10 @@ func (t *Tx) AcknowledgeWith(reply string, tasks json.RawMessage) error {
 	}
 	t.addJSON(journal.Results, line)
 	t.count(func(n *Totals) { n.answered(r) })
-	t.st.Session, t.st.Acknowledged = d.SessionID, t.Acknowledged(d.SessionID)+1
+	t.st.Session, t.st.Acknowledged = d.SessionID, t.In(d.SessionID).Acknowledged()+1
 	t.forgetBackoff()
 	t.forgetText(d)
-	t.leave(d)
+	t.money.leave(d)
 	t.pass(d)
 	return nil
 }
@@ -87,12 +87,12 @@ func (t *Tx) DeadLetter(reason Reason) error {
 		return fmt.Errorf("dead-letter: %w", errNothingInFlight)
 	}
 	dead := deadLetterOf(d, reason, t.box.utcNow())
-	dead.Fields = t.costOf(d)
+	dead.Fields = t.money.costOf(d)
 	if err := t.deadLetter(dead); err != nil {
 		return err
 	}
 	t.expectLate(d, dead)
-	t.leave(d)
+	t.money.leave(d)
 	t.pass(d)
 	return nil
 }
@@ -128,8 +128,8 @@ func (t *Tx) Drop() error {
 	t.count(func(n *Totals) { n.Dropped++ })
 	t.forgetText(d)
 	e := eventOf(d, EventDropped)
-	e.Fields = t.costOf(d)
-	t.leave(d)
+	e.Fields = t.money.costOf(d)
+	t.money.leave(d)
 	t.pass(d)
 	return t.addEvent(e)
 }
@@ -145,7 +145,7 @@ func (t *Tx) Bind(to Recipient) error {
 	d := *t.inFlight
 	d.SessionID, d.PromptID, d.Evidence = to.SessionID, to.PromptID, to.Evidence
 	t.setInFlight(&d)
-	t.rebind(&d)
+	t.money.rebind(&d)
 	return nil
 }
 
@@ -165,11 +165,11 @@ func (t *Tx) GiveBackFor(reason string, counted bool) error {
 	}
 	d := *t.inFlight
 	d.FirstSeq, d.Verdict, d.Progress, d.Check = d.first(), nil, nil, nil
-	fields := t.costOf(&d)
+	fields := t.money.costOf(&d)
 	if reason == NeverArrived && !counted {
-		t.neverArrived(&d)
+		t.money.neverArrived(&d)
 	} else {
-		t.leave(&d)
+		t.money.leave(&d)
 	}
 	if counted {
 		d.Took += t.worked
@@ -282,7 +282,7 @@ func (t *Tx) passSettled(e Entry) (passed bool, err error) {
 func (t *Tx) settleAgain(d *Delivery, why string) error {
 	if d == t.inFlight {
 		t.stale = d
-		t.leave(d)
+		t.money.leave(d)
 		t.pass(d)
 	} else {
 		t.passGivenBack(d)

@@ -68,21 +68,21 @@ type position struct {
 // turn goes on at that length; because the client writes lines late, later lines that are older than this
 // transaction still belong to the previous turn. Position reports whether the transcript was cut: it is
 // shorter than before, and the last turn goes on at its end.
-func (t *Tx) Position(session, transcript string, length int64, over bool) (cut bool) {
+func (m *Money) Position(session, transcript string, length int64, over bool) (cut bool) {
 	if session == "" || len(session) > maxSessionName {
 		return false
 	}
-	if t.positions == nil {
-		t.positions = map[string]position{}
+	if m.positions == nil {
+		m.positions = map[string]position{}
 	}
 	p := position{transcript: transcript, length: max(0, length)}
 	if over {
-		p.since = t.box.opts.Now().UnixMilli()
-	} else if was, given := t.positions[session]; given {
+		p.since = m.tx.box.opts.Now().UnixMilli()
+	} else if was, given := m.positions[session]; given {
 		p.since = was.since
 	}
-	t.positions[session] = p
-	s := t.readAccount().Session(session)
+	m.positions[session] = p
+	s := m.readAccount().Session(session)
 	if s == nil {
 		return false
 	}
@@ -95,41 +95,41 @@ func (t *Tx) Position(session, transcript string, length int64, over bool) (cut 
 	}
 	if cut { // the lines that told the turns apart are gone
 		last := s.Turns[len(s.Turns)-1]
-		last.Since = t.box.opts.Now().UnixMilli()
+		last.Since = m.tx.box.opts.Now().UnixMilli()
 		s.Turns, s.Ledger = []Turn{last}, BrokenLedger
 	}
 	if moved {
 		s.Transcript = cmp.Or(transcript, s.Transcript)
-		t.changeAccount()
+		m.changeAccount()
 	}
 	return cut
 }
 
 // Turns returns the turns of a session, nil if it is not counted. A session that is new here begins with this
 // call.
-func (t *Tx) Turns(session string) *SessionTurns {
-	s := t.readAccount().Session(session)
-	if p, given := t.positions[session]; s == nil && given && p.length > 0 {
-		s = t.openSession(session, false)
+func (m *Money) Turns(session string) *SessionTurns {
+	s := m.readAccount().Session(session)
+	if p, given := m.positions[session]; s == nil && given && p.length > 0 {
+		s = m.openSession(session, false)
 	}
 	return s
 }
 
 // openSession begins the turns of a session at the place up to which it was charged last. If that is unknown
 // and the session has just begun, its earlier spending is charged to nobody.
-func (t *Tx) openSession(session string, began bool) *SessionTurns {
-	p := t.positions[session]
+func (m *Money) openSession(session string, began bool) *SessionTurns {
+	p := m.positions[session]
 	first := Turn{}
 	if p.length > 0 {
-		end, at, found := t.chargedTo(session)
+		end, at, found := m.chargedTo(session)
 		switch {
 		case found && end > 0 && end <= p.length:
 			first.From, first.Since = end, at
 		case found || began:
-			first.From, first.Since = p.length, t.box.opts.Now().UnixMilli()
+			first.From, first.Since = p.length, m.tx.box.opts.Now().UnixMilli()
 		}
 	}
-	return t.changeAccount().front(SessionTurns{ID: session, Transcript: p.transcript, Turns: []Turn{first}})
+	return m.changeAccount().front(SessionTurns{ID: session, Transcript: p.transcript, Turns: []Turn{first}})
 }
 
 // costSpan is how much of .costs.jsonl is searched.
@@ -140,8 +140,8 @@ const costSpan = 16 << 20
 const TranscriptEnd = "transcript_end"
 
 // chargedTo returns how far a session's transcript was charged, and when. Unreadable lines are ignored.
-func (t *Tx) chargedTo(session string) (end, at int64, found bool) {
-	err := t.eachLine(journal.Costs, -costSpan, func(l []byte) {
+func (m *Money) chargedTo(session string) (end, at int64, found bool) {
+	err := m.tx.eachLine(journal.Costs, -costSpan, func(l []byte) {
 		m := flat.Value(l)
 		if m.Get("session_id").Text() != session {
 			return
@@ -153,7 +153,7 @@ func (t *Tx) chargedTo(session string) (end, at int64, found bool) {
 		}
 	})
 	if err != nil {
-		t.warn("what session %s has cost cannot be read: %v", session[:min(len(session), 12)], err)
+		m.tx.warn("what session %s has cost cannot be read: %v", session[:min(len(session), 12)], err)
 	}
 	return end, at, found
 }
@@ -171,8 +171,8 @@ func (s Turn) of(d *Delivery) bool { return s.EntryID == d.EntryID && s.FirstSeq
 func (s Turn) is(d *Delivery) bool { return s.of(d) && s.DeliveredSeq == d.DeliveredSeq }
 
 // enter begins the turn of a delivered entry. None of its lines is older than the delivery.
-func (t *Tx) enter(d *Delivery) {
-	t.begin(d.SessionID, Turn{
+func (m *Money) enter(d *Delivery) {
+	m.begin(d.SessionID, Turn{
 		Since:   d.DeliveredAt.UnixMilli(),
 		EntryID: d.EntryID, ID: clipped(d.ID()), Start: d.StartOffset,
 		FirstSeq: d.first(), DeliveredSeq: d.DeliveredSeq, Attempt: d.Attempt,
@@ -190,16 +190,16 @@ func clipped(id string) string {
 }
 
 // LeaveTurn ends the turn of the entry in flight because its session began another turn. The entry is not
-// charged for anything behind the position that [Tx.Position] set.
-func (t *Tx) LeaveTurn() {
-	if t.inFlight != nil {
-		t.leave(t.inFlight)
+// charged for anything behind the position that [Money.Position] set.
+func (m *Money) LeaveTurn() {
+	if m.tx.inFlight != nil {
+		m.leave(m.tx.inFlight)
 	}
 }
 
 // lastOf returns the last turn of a delivery's session, if that is the delivery's own turn.
-func (t *Tx) lastOf(d *Delivery) (s *SessionTurns, last *Turn) {
-	if s = t.readAccount().Session(d.SessionID); s != nil {
+func (m *Money) lastOf(d *Delivery) (s *SessionTurns, last *Turn) {
+	if s = m.readAccount().Session(d.SessionID); s != nil {
 		if last = &s.Turns[len(s.Turns)-1]; last.is(d) {
 			return s, last
 		}
@@ -208,63 +208,63 @@ func (t *Tx) lastOf(d *Delivery) (s *SessionTurns, last *Turn) {
 }
 
 // leave ends the turn of the entry in flight, which is settled.
-func (t *Tx) leave(d *Delivery) {
-	if _, last := t.lastOf(d); last != nil {
-		t.begin(d.SessionID, Turn{})
+func (m *Money) leave(d *Delivery) {
+	if _, last := m.lastOf(d); last != nil {
+		m.begin(d.SessionID, Turn{})
 	}
 }
 
 // neverArrived makes a delivery cost nothing, since the spending in its turn was for something else.
-func (t *Tx) neverArrived(d *Delivery) {
-	if s, last := t.lastOf(d); last != nil {
+func (m *Money) neverArrived(d *Delivery) {
+	if s, last := m.lastOf(d); last != nil {
 		*last = Turn{From: last.From, Since: last.Since}
-		t.changeAccount()
+		m.changeAccount()
 		s.merge()
 	}
 }
 
 // rebind moves the beginning of a delivery to its actual turn. Earlier spending was for something else,
 // unless the delivery goes on after a failed check.
-func (t *Tx) rebind(d *Delivery) {
-	if _, known := t.positions[d.SessionID]; !known {
+func (m *Money) rebind(d *Delivery) {
+	if _, known := m.positions[d.SessionID]; !known {
 		return
 	}
 	if d.Check == nil || d.Check.Status != CheckFailed {
-		t.neverArrived(d)
-	} else if _, last := t.lastOf(d); last != nil {
+		m.neverArrived(d)
+	} else if _, last := m.lastOf(d); last != nil {
 		return
 	}
-	t.enter(d)
+	m.enter(d)
 }
 
 // arrive notes that a session begins, or goes on in another process. No turn of an entry goes on there by
 // itself.
-func (t *Tx) arrive(session string) {
-	p, known := t.positions[session]
+func (m *Money) arrive(session string) {
+	p, known := m.positions[session]
 	if !known {
 		return
 	}
-	s := t.readAccount().Session(session)
+	s := m.readAccount().Session(session)
 	if s == nil {
-		t.openSession(session, true)
+		m.openSession(session, true)
 		return
 	}
 	if s.Ledger != "" || s.Turns[0].From < p.length {
-		t.changeAccount()
+		m.changeAccount()
 		s.Ledger = BrokenLedger
 	}
-	t.begin(session, Turn{})
+	m.begin(session, Turn{})
 }
 
 // begin begins a turn at the session's position. A session without any position is not counted.
-func (t *Tx) begin(session string, turn Turn) {
-	p, given := t.positions[session]
-	s := t.readAccount().Session(session)
+func (m *Money) begin(session string, turn Turn) {
+	p, given := m.positions[session]
+	s := m.readAccount().Session(session)
 	switch {
 	case s != nil:
-		s = t.changeAccount().front(*s)
+		s = m.changeAccount().front(*s)
 	case given:
-		s = t.openSession(session, false)
+		s = m.openSession(session, false)
 	default:
 		return
 	}

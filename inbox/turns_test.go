@@ -28,7 +28,7 @@ func account(t testing.TB, box *inbox.Inbox) inbox.Account {
 func deliverAt(t testing.TB, box *inbox.Inbox, session string, at int64) {
 	t.Helper()
 	in(t, box, func(tx *inbox.Tx) {
-		tx.Position(session, "/t", at, true)
+		tx.Money().Position(session, "/t", at, true)
 		e, err := tx.Next(inbox.Mark{})
 		require.NoError(t, err)
 		_, err = tx.Deliver(e, inbox.Recipient{SessionID: session})
@@ -51,7 +51,7 @@ func book(t testing.TB, box *inbox.Inbox, session string, nanos, from int64, res
 	t.Helper()
 	in(t, box, func(tx *inbox.Tx) {
 		line := fmt.Sprintf(`{"at":"2026-03-04T12:00:00Z","session_id":%q,"transcript_end":%d}`, session, from)
-		tx.Book(session, inbox.Booking{Amount: price.Amount{Nanos: nanos, Dollars: true, Requests: 1}, Line: []byte(line), From: from, Since: 5, Rest: rest})
+		tx.Money().Book(session, inbox.Booking{Amount: price.Amount{Nanos: nanos, Dollars: true, Requests: 1}, Line: []byte(line), From: from, Since: 5, Rest: rest})
 	})
 }
 
@@ -87,13 +87,13 @@ func TestBooking(t *testing.T) {
 	book(t, box, "s", 2, 170, true)
 	in(t, box, func(tx *inbox.Tx) {
 		assert.EqualValues(t, 2, tx.InFlight().Spent.Nanos)
-		s := tx.Turns("s")
+		s := tx.Money().Turns("s")
 		require.Len(t, s.Turns, 1)
 		assert.Equal(t, []int64{170, 5}, []int64{s.Turns[0].From, s.Turns[0].Since})
-		tx.Count("s", []inbox.Uncharged{{Turn: s.Turns[0], SessionID: "s", Price: price.Price{Amount: price.Amount{Nanos: 7, Dollars: true}, Model: "m"}}})
-		assert.EqualValues(t, 9, tx.Spending().Entry.Nanos)
-		assert.EqualValues(t, 7, tx.Spending().Here.Nanos)
-		assert.EqualValues(t, 10, tx.Today().Nanos)
+		tx.Money().Count("s", []inbox.Uncharged{{Turn: s.Turns[0], SessionID: "s", Price: price.Price{Amount: price.Amount{Nanos: 7, Dollars: true}, Model: "m"}}})
+		assert.EqualValues(t, 9, tx.Money().Spending().Entry.Nanos)
+		assert.EqualValues(t, 7, tx.Money().Spending().Here.Nanos)
+		assert.EqualValues(t, 10, tx.Money().Today().Nanos)
 		require.NoError(t, tx.Acknowledge("done"))
 	})
 	r := results(t, box)[0]
@@ -103,16 +103,16 @@ func TestBooking(t *testing.T) {
 	a := account(t, box)
 	assert.Equal(t, []int64{6, 1, 1}, []int64{a.Total.Nanos, a.Outside.Nanos, int64(len(a.Sessions))})
 	assert.Len(t, costLines(t, box), 3)
-	in(t, box, func(tx *inbox.Tx) { tx.ForgetTurns("s") })
+	in(t, box, func(tx *inbox.Tx) { tx.Money().ForgetTurns("s") })
 	in(t, box, func(tx *inbox.Tx) {
-		assert.Nil(t, tx.Turns("s"), "nobody said where it is")
-		tx.Position("s", "/t", 500, false)
-		assert.EqualValues(t, 180, tx.Turns("s").Turns[0].From)
-		tx.Position("other", "/o", 500, false)
-		require.NoError(t, tx.StartSession("other", 0))
-		assert.EqualValues(t, 500, tx.Turns("other").Turns[0].From, "what it spent before is nobody's")
-		tx.Position("other", "/o", 300, false)
-		assert.EqualValues(t, 300, tx.Turns("other").Turns[0].From, "it was cut")
+		assert.Nil(t, tx.Money().Turns("s"), "nobody said where it is")
+		tx.Money().Position("s", "/t", 500, false)
+		assert.EqualValues(t, 180, tx.Money().Turns("s").Turns[0].From)
+		tx.Money().Position("other", "/o", 500, false)
+		require.NoError(t, tx.In("other").Start(0, nil))
+		assert.EqualValues(t, 500, tx.Money().Turns("other").Turns[0].From, "what it spent before is nobody's")
+		tx.Money().Position("other", "/o", 300, false)
+		assert.EqualValues(t, 300, tx.Money().Turns("other").Turns[0].From, "it was cut")
 	})
 }
 
@@ -121,14 +121,14 @@ func TestBooking(t *testing.T) {
 func TestATurnThatIsToldLater(t *testing.T) {
 	box := newBox(t, "a\n")
 	in(t, box, func(tx *inbox.Tx) {
-		tx.Position("s", "/t", 0, false)
-		require.NoError(t, tx.StartSession("s", 0))
+		tx.Money().Position("s", "/t", 0, false)
+		require.NoError(t, tx.In("s").Start(0, nil))
 	})
 	deliverAt(t, box, "s", 0)
 	in(t, box, func(tx *inbox.Tx) {
-		tx.Position("s", "/t", 0, false)
+		tx.Money().Position("s", "/t", 0, false)
 		require.NoError(t, tx.Bind(inbox.Recipient{SessionID: "s", PromptID: "p"}))
-		turns := tx.Turns("s").Turns
+		turns := tx.Money().Turns("s").Turns
 		require.Len(t, turns, 2)
 		assert.True(t, turns[0].Outside())
 		assert.Equal(t, tx.InFlight().DeliveredAt.UnixMilli(), turns[1].Since)
@@ -162,7 +162,7 @@ func TestForgedCosts(t *testing.T) {
 	look()
 	warnings := in(t, forged, func(tx *inbox.Tx) {
 		require.NotNil(t, tx.InFlight())
-		assert.Zero(t, tx.Today().Nanos)
+		assert.Zero(t, tx.Money().Today().Nanos)
 		require.NoError(t, tx.Acknowledge("done"))
 	})
 	assert.Contains(t, strings.Join(warnings, "\n"), ".costs.jsonl.foreign")

@@ -45,10 +45,8 @@ type Tx struct {
 	// replacedWhy says why the queue file was found to be another file.
 	replacedWhy string
 
-	accountChanged bool
-	positions      map[string]position // see Position
-	worked         time.Duration       // see Worked
-	open           []Uncharged         // see Count
+	money  Money
+	worked time.Duration // see Worked
 
 	closed bool
 	// person says that the next commit brings something that a person may want to hear of, brought that an
@@ -74,8 +72,7 @@ type state struct {
 	st        journal.Record // the last record, with the changes for the next one
 	inFlight  *Delivery
 	redeliver *Delivery
-	responded bool     // as found
-	account   *Account // nil until needed
+	responded bool // as found
 	warnings  []string
 }
 
@@ -86,6 +83,7 @@ func (t *Tx) Seq() int64 { return t.st.Seq + 1 }
 // newTx returns a transaction, or a view if lock is nil.
 func (b *Inbox) newTx(lock *disk.Lock) *Tx {
 	t := &Tx{state: state{box: b}, lock: lock}
+	t.money.tx = t
 	t.store = journal.Open(b.path, lock, t.warn)
 	t.boot = t.store.Boot()
 	return t
@@ -292,7 +290,7 @@ func (t *Tx) Commit() error {
 	if err := t.store.Commit(&next); err != nil {
 		return err
 	}
-	t.st, t.dirty, t.pending, t.reanchor, t.accountChanged = next, false, nil, false, false
+	t.st, t.dirty, t.pending, t.reanchor, t.money.changed = next, false, nil, false, false
 	t.person, t.brought = false, t.brought || t.person
 	err := t.store.Follow(t.settledEnd())
 	if len(t.store.Appended()) > 0 { // the queue file has grown, or is new
@@ -327,8 +325,8 @@ func (t *Tx) plan(next *journal.Record) (err error) {
 	if t.totals != nil {
 		next.Totals = t.totals.encode()
 	}
-	if t.accountChanged {
-		next.Account = t.account.encode()
+	if t.money.changed {
+		next.Account = t.money.account.encode()
 	}
 	if err := t.store.Place(next, t.pending, t.file); err != nil {
 		return err

@@ -91,9 +91,9 @@ func seenByView(t testing.TB, v *inbox.View) (s seen) {
 	t.Helper()
 	s = seen{Cursor: v.Cursor(), InFlight: v.InFlight(), Responded: v.Responded(), Session: v.LastSession(), Warnings: v.Warnings()}
 	var err error
-	s.Paused, err = v.Paused()
+	s.Paused, err = v.Holds().Paused()
 	require.NoError(t, err)
-	s.Backoff = lasting(t, v.Backoff)
+	s.Backoff = lasting(t, v.Holds().Backoff)
 	s.Waiter, err = v.Waiter()
 	require.NoError(t, err)
 	s.Sessions, err = v.Sessions()
@@ -131,15 +131,15 @@ func seenByTx(t testing.TB, box *inbox.Inbox) (s seen) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, tx.Close()) }()
 	s = seen{Cursor: tx.Cursor(), InFlight: tx.InFlight(), Responded: tx.Responded(), Warnings: tx.Warnings()}
-	s.Paused, err = tx.Paused()
+	s.Paused, err = tx.Holds().Paused()
 	require.NoError(t, err)
-	s.Backoff = lasting(t, tx.Backoff)
+	s.Backoff = lasting(t, tx.Holds().Backoff)
 	s.Waiter, err = tx.Waiter()
 	require.NoError(t, err)
 	s.Sessions, err = tx.Sessions()
 	require.NoError(t, err)
 	for _, session := range s.Sessions {
-		if tx.Acknowledged(session.ID) > 0 {
+		if tx.In(session.ID).Acknowledged() > 0 {
 			s.Session = session.ID
 		}
 	}
@@ -237,16 +237,16 @@ var happenings = []struct {
 	{"pause", func(t testing.TB, box *inbox.Inbox, r *rand.Rand) {
 		until := noon.Add(time.Duration(r.IntN(3)-1) * time.Hour)
 		in(t, box, func(tx *inbox.Tx) {
-			_, err := tx.Pause("maintenance", &until)
+			_, err := tx.Holds().Pause("maintenance", &until)
 			require.NoError(t, err)
 		})
 	}},
 	{"resume", func(t testing.TB, box *inbox.Inbox, _ *rand.Rand) {
-		in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.Resume()) })
+		in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.Holds().Resume()) })
 	}},
 	{"back off", func(t testing.TB, box *inbox.Inbox, r *rand.Rand) {
 		in(t, box, func(tx *inbox.Tx) {
-			_, err := tx.BackOff(time.Duration(r.IntN(3))*time.Hour, r.IntN(9), r.IntN(2) == 0, overloaded)
+			_, err := tx.Holds().BackOff(time.Duration(r.IntN(3))*time.Hour, r.IntN(9), r.IntN(2) == 0, overloaded)
 			require.NoError(t, err)
 		})
 	}},
@@ -257,10 +257,10 @@ var happenings = []struct {
 	{"bind", inFlightDo(func(tx *inbox.Tx) error { return tx.Bind(inbox.Recipient{SessionID: "s1", PromptID: "bound"}) })},
 	{"ask", func(t testing.TB, box *inbox.Inbox, r *rand.Rand) { ask(t, box, fmt.Sprint("s", r.IntN(3)), "may I?") }},
 	{"prompt", func(t testing.TB, box *inbox.Inbox, r *rand.Rand) {
-		in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.PromptSession(fmt.Sprint("s", r.IntN(3)), "p")) })
+		in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.In(fmt.Sprint("s", r.IntN(3))).Prompt("p")) })
 	}},
 	{"session", func(t testing.TB, box *inbox.Inbox, r *rand.Rand) {
-		in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.StartSession(fmt.Sprint("s", r.IntN(3)), os.Getpid())) })
+		in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.In(fmt.Sprint("s", r.IntN(3))).Start(os.Getpid(), nil)) })
 	}},
 	{"set the cursor", func(t testing.TB, box *inbox.Inbox, r *rand.Rand) {
 		write(t, beside(box, ".inbox-offset"), fmt.Sprint(r.Int64N(60)))
@@ -276,13 +276,13 @@ var happenings = []struct {
 	{"replace", func(t testing.TB, box *inbox.Inbox, _ *rand.Rand) { replace(t, box.Path(), oldContent) }},
 	{"another boot", func(t testing.TB, _ *inbox.Inbox, r *rand.Rand) { reboot(t, fmt.Sprint("boot ", r.Uint64())) }},
 	{"killed before the mark", func(t testing.TB, box *inbox.Inbox, _ *rand.Rand) {
-		in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.StartSession("killed", 1)) })
+		in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.In("killed").Start(1, nil)) })
 		forget(t, box)
 	}},
 	{"torn record", func(t testing.TB, box *inbox.Inbox, r *rand.Rand) {
-		in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.StartSession("before", 1)) }) // there is a journal
+		in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.In("before").Start(1, nil)) }) // there is a journal
 		before := read(t, beside(box, journal))
-		in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.EndSession("torn")) })
+		in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.In("torn").End()) })
 		after := written(read(t, beside(box, journal)))
 		if old := written(before); strings.HasPrefix(after, old) { // otherwise it was trimmed
 			write(t, beside(box, journal), filled(after[:len(old)+r.IntN(40)], before))

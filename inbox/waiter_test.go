@@ -13,7 +13,7 @@ import (
 
 func wait(t testing.TB, box *inbox.Inbox, name, session string) {
 	t.Helper()
-	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.Wait(name, session)) })
+	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.In(session).Wait(name)) })
 }
 
 // waiter returns the waiter that a transaction and a view report.
@@ -87,7 +87,7 @@ func TestWaiterStays(t *testing.T) {
 		func() { acknowledge(t, box, "done") },
 		func() { pause(t, box, "", nil) },
 		func() { resume(t, box) },
-		func() { in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.EndSession("s")) }) },
+		func() { in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.In("s").End()) }) },
 		func() { forget(t, box) },
 		func() { rewrite(t, box.Path(), "new\n") },
 		func() { reboot(t, "two") },

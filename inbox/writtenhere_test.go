@@ -131,7 +131,7 @@ func pauseAndResume(t *testing.T, box *inbox.Inbox) {
 	t.Helper()
 	tx, err := box.Begin(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, tx.StartSession("s", 0))
+	require.NoError(t, tx.In("s").Start(0, nil))
 	require.NoError(t, tx.Commit())
 	require.NoError(t, tx.Close())
 }

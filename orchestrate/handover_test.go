@@ -84,7 +84,7 @@ func TestResultOfAnIdleEffect(t *testing.T) {
 	b, _ := working(t)
 	tx, err := b.Box.Begin(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, tx.StartSession("s3", 0))
+	require.NoError(t, tx.In("s3").Start(0, nil))
 	require.NoError(t, tx.Commit())
 	require.NoError(t, tx.Close())
 	t.Setenv("CLAUDE_CODE_SESSION_ID", "s3")

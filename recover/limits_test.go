@@ -42,8 +42,8 @@ func TestInvalidLimits(t *testing.T) {
 	require.NoError(t, err)
 	waits, err := v.Next(2)
 	require.NoError(t, err)
-	assert.Error(t, recovery.InvalidLimits(waits[0].Entry, v.IsRaised))
-	assert.NoError(t, recovery.InvalidLimits(waits[1].Entry, v.IsRaised))
+	assert.Error(t, recovery.InvalidLimits(waits[0].Entry, v.Money().IsRaised))
+	assert.NoError(t, recovery.InvalidLimits(waits[1].Entry, v.Money().IsRaised))
 	require.NoError(t, v.Close())
 
 	in(func(tx *inbox.Tx) {

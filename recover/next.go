@@ -30,35 +30,35 @@ func (h Hold) Any() bool {
 // Held returns what keeps delivery back now. It notes the settings, and pauses delivery if the day has reached
 // its limit. The caller commits.
 func Held(tx *inbox.Tx, a Asker) (h Hold, err error) {
-	tx.NoteLimit(a.Limits.Day.JSON())
+	tx.Money().NoteLimit(a.Limits.Day.JSON())
 	if a.Checks != nil {
 		tx.NoteChecks(a.Checks.Names())
 	}
 	if a.Limits.Day.Any() { // today's spending is read only for a limit
-		if over := JudgeDay(a.Limits, tx.Today()); over != nil {
+		if over := JudgeDay(a.Limits, tx.Money().Today()); over != nil {
 			if err := PauseForDay(tx, over); err != nil {
 				return h, err
 			}
 		}
 	}
-	if h.Paused, err = tx.Paused(); err != nil {
+	if h.Paused, err = tx.Holds().Paused(); err != nil {
 		return h, err
 	}
-	if h.Stopping, err = tx.Stopping(); err != nil {
+	if h.Stopping, err = tx.Holds().Stopping(); err != nil {
 		return h, err
 	}
-	h.Backoff, err = tx.Backoff()
+	h.Backoff, err = tx.Holds().Backoff()
 	return h, err
 }
 
 // PauseForDay pauses delivery until midnight, unless a pause is in force that lasts longer.
 func PauseForDay(tx *inbox.Tx, over *Over) error {
-	until := tx.Midnight()
-	held, err := tx.Paused()
+	until := tx.Money().Midnight()
+	held, err := tx.Holds().Paused()
 	if err != nil || held != nil && (held.Until == nil || !held.Until.Before(until)) {
 		return err
 	}
-	_, err = tx.Pause(over.Figures+" "+inbox.LimitOfDay, &until)
+	_, err = tx.Holds().Pause(over.Figures+" "+inbox.LimitOfDay, &until)
 	return err
 }
 
@@ -128,7 +128,7 @@ func (a Asker) refuse(tx *inbox.Tx, e inbox.Entry) (refused bool, err error) {
 		return true, tx.Refuse(e, inbox.ReasonCheck, err.Error())
 	}
 	if e.Attempt < 2 {
-		if err := InvalidLimits(e, tx.IsRaised); err != nil {
+		if err := InvalidLimits(e, tx.Money().IsRaised); err != nil {
 			return true, tx.Refuse(e, inbox.ReasonLimits, err.Error())
 		}
 		return false, nil
@@ -183,14 +183,14 @@ func TakeBack(tx *inbox.Tx, is func(inbox.Entry) bool, why string) (taken bool, 
 func HoldDelivery(tx *inbox.Tx, f *inbox.Failure, ours bool) error {
 	remedy := claude.RemedyFor(f.Error, f.Message)
 	if remedy.Person {
-		_, err := tx.Pause(f.String(), nil)
+		_, err := tx.Holds().Pause(f.String(), nil)
 		return err
 	}
-	held, err := tx.Backoff()
+	held, err := tx.Holds().Backoff()
 	if err != nil {
 		return err
 	}
-	streak, err := tx.Streak()
+	streak, err := tx.Holds().Streak()
 	if err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ func HoldDelivery(tx *inbox.Tx, f *inbox.Failure, ours bool) error {
 	if held != nil && !named && !ours {
 		return nil
 	}
-	_, err = tx.BackOff(length, streak, named, f)
+	_, err = tx.Holds().BackOff(length, streak, named, f)
 	return err
 }
 

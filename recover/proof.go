@@ -38,7 +38,7 @@ func (e Evidence) ofOneProcess(tx *inbox.Tx, d *inbox.Delivery) (seen agent.Deli
 	case RestartUnknown:
 		return seen, false
 	}
-	s, err := tx.Session(d.SessionID)
+	s, err := tx.In(d.SessionID).Known()
 	path, size := agent.StartOf(s.StartNote)
 	if err != nil || path != e.Transcript || size <= 0 {
 		return seen, false
@@ -71,7 +71,7 @@ func Finished(tx *inbox.Tx) (reply string, finished bool) {
 // neverTakenUp reports whether the client certainly did not pick the text up. The client tells a hook before it asks
 // the model; an earlier prompt proves that the hook works in this session.
 func (e Evidence) neverTakenUp(tx *inbox.Tx, d *inbox.Delivery) bool {
-	s, err := tx.Session(d.SessionID)
+	s, err := tx.In(d.SessionID).Known()
 	return err == nil && s.PromptedAt != nil && !e.Bound && !e.Seen(d).Seen().Woke("")
 }
 
@@ -93,7 +93,7 @@ const (
 // SessionRestarted tells a resumed session from one whose turn a person ended: only the resumed one has started again
 // since the delivery.
 func SessionRestarted(tx *inbox.Tx, d *inbox.Delivery) Restart {
-	s, err := tx.Session(d.SessionID)
+	s, err := tx.In(d.SessionID).Known()
 	switch {
 	case err != nil:
 		return RestartUnknown
@@ -151,7 +151,7 @@ func (e Evidence) sinceStart(tx *inbox.Tx, d *inbox.Delivery) (seen claude.Promp
 // startOf returns the transcript of a session, and how long it was, in bytes, when the client started whose prompt the
 // delivery is. known is false if no hook has told of that start.
 func startOf(tx *inbox.Tx, d *inbox.Delivery, session string) (path string, size int64, known bool) {
-	s, err := tx.Session(session)
+	s, err := tx.In(session).Known()
 	if err != nil || session == "" || d.DeliveredSeq == 0 || s.StartedSeq < d.DeliveredSeq {
 		return "", 0, false
 	}

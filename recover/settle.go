@@ -99,7 +99,7 @@ func noteFailure(tx *inbox.Tx, sight Sight) (untold bool, err error) {
 	if !failed {
 		return false, nil
 	}
-	return true, tx.Fail(d.SessionID, name, message)
+	return true, tx.In(d.SessionID).Fail(name, message)
 }
 
 // holdDelivery holds delivery back after an error that ended the entry's turn.

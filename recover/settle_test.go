@@ -38,7 +38,7 @@ var found = map[string]func(t testing.TB, box *inbox.Inbox){
 	},
 	"failed": func(t testing.TB, box *inbox.Inbox) {
 		live(t, box)
-		in(t, box, func(tx *inbox.Tx) error { return tx.Fail("s1", "overloaded", "") })
+		in(t, box, func(tx *inbox.Tx) error { return tx.In("s1").Fail("overloaded", "") })
 	},
 	"stale": func(t testing.TB, box *inbox.Inbox) {
 		live(t, box)
@@ -203,7 +203,7 @@ func TestFailureHolds(t *testing.T) {
 	assert.Equal(t, "overloaded", report.Failure.Error)
 	assert.Equal(t, "the entry 2, attempt 1, will be delivered again, but not now: its turn ended in an error (overloaded), see heartbeat status", report.String())
 	in(t, box, func(tx *inbox.Tx) error {
-		backoff, err := tx.Backoff()
+		backoff, err := tx.Holds().Backoff()
 		assert.NotNil(t, backoff)
 		return err
 	})

@@ -57,7 +57,7 @@ func TestAnUntoldFailure(t *testing.T) {
 				assert.Equal(t, "server_error: it broke", report.Failure.String())
 			}
 			in(t, box, func(tx *inbox.Tx) error {
-				held, err := tx.Backoff()
+				held, err := tx.Holds().Backoff()
 				assert.Equal(t, c.held, held != nil)
 				return err
 			})

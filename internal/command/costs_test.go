@@ -78,7 +78,7 @@ func (s *spender) begin(session string) {
 func (s *spender) place(tx *inbox.Tx) {
 	info, err := os.Stat(s.transcript)
 	require.NoError(s, err)
-	tx.Position(s.session, s.transcript, info.Size(), true)
+	tx.Money().Position(s.session, s.transcript, info.Size(), true)
 }
 
 // stop ends a turn: settle deals with the entry in flight, and deliver hands the next one
@@ -386,8 +386,8 @@ func TestToday(t *testing.T) {
 	s := newSpender(t, inbox.Message{ID: "a", Text: "one"})
 	s.now = time.Now()
 	s.in(func(tx *inbox.Tx) error {
-		tx.NoteLimit(budget.Limits{Nanos: int64(nanos), Tokens: 4000}.JSON())
-		_, err := tx.Pause("", nil)
+		tx.Money().NoteLimit(budget.Limits{Nanos: int64(nanos), Tokens: 4000}.JSON())
+		_, err := tx.Holds().Pause("", nil)
 		return err
 	})
 	s.request(310)
@@ -399,8 +399,8 @@ func TestToday(t *testing.T) {
 	assert.Contains(t, out, `"cost_usd":3.1,`)
 	assert.Contains(t, out, `"limit_usd":50,"limit_tokens":4000}`)
 	s.in(func(tx *inbox.Tx) error {
-		tx.NoteLimit(budget.Limits{}.JSON())
-		return tx.Resume()
+		tx.Money().NoteLimit(budget.Limits{}.JSON())
+		return tx.Holds().Resume()
 	})
 	out, _ = says(t, s.box, "status")
 	assert.Regexp(t, `(?m)^spent +today 3\.10 USD$`, out)

@@ -46,7 +46,7 @@ heartbeat pause --for 30m`,
 func pause(i *cli.InboxFlags, named bool, reason string, length time.Duration, s cli.Streams) error {
 	var p inbox.Pause
 	err := change(i, s, func(tx *inbox.Tx) (err error) {
-		was, err := tx.Paused()
+		was, err := tx.Holds().Paused()
 		if err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ func pause(i *cli.InboxFlags, named bool, reason string, length time.Duration, s
 			at := time.Now().Add(length).UTC()
 			until = &at
 		}
-		p, err = tx.Pause(reason, until)
+		p, err = tx.Holds().Pause(reason, until)
 		return err
 	})
 	if err != nil {
@@ -107,14 +107,14 @@ type resumed struct {
 func resume(i *cli.InboxFlags, s cli.Streams) error {
 	var r resumed
 	err := change(i, s, func(tx *inbox.Tx) (err error) {
-		if r.Was, err = tx.Paused(); err != nil {
+		if r.Was, err = tx.Holds().Paused(); err != nil {
 			return err
 		}
-		if r.WasBackingOff, err = tx.Backoff(); err != nil {
+		if r.WasBackingOff, err = tx.Holds().Backoff(); err != nil {
 			return err
 		}
-		tx.AcceptUnpriced()
-		return tx.Resume()
+		tx.Money().AcceptUnpriced()
+		return tx.Holds().Resume()
 	})
 	if err != nil {
 		return err

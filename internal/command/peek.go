@@ -80,7 +80,7 @@ func (o *peekFlags) run(s cli.Streams) (err error) {
 	var broken error
 	err = v.Waits(nil, func(w inbox.Waiting) bool {
 		position++
-		broken = show(position, w, recovery.InvalidLimits(w.Entry, v.IsRaised) != nil)
+		broken = show(position, w, recovery.InvalidLimits(w.Entry, v.Money().IsRaised) != nil)
 		return broken == nil && position != o.count
 	})
 	if err = errors.Join(err, broken, end()); err != nil {

@@ -20,7 +20,7 @@ import (
 func TestStatusOfWhatIsNotCounted(t *testing.T) {
 	s := newSpender(t, inbox.Message{ID: "a", Text: "one"})
 	const cause = "open DIR/t.jsonl: it is not a regular file: remove it"
-	s.in(func(tx *inbox.Tx) error { return tx.NoteUncounted("s", cause) })
+	s.in(func(tx *inbox.Tx) error { return tx.In("s").NoteUncounted(cause) })
 	says1 := `limits are set, and nothing is counted of what session s spends since .*, so that only limits of time hold: ` + cause
 	out, _ := says(t, s.box, "status")
 	assert.Regexp(t, `(?m)^note +`+says1, out)
@@ -32,7 +32,7 @@ func TestStatusOfWhatIsNotCounted(t *testing.T) {
 		return fmt.Sprint(doctor.Amiss(doctor.Run(doctor.Input{Inbox: s.box.Path(), Driven: orchestrate.Driven})))
 	}
 	assert.Regexp(t, "troubles warn "+says1, examined())
-	s.in(func(tx *inbox.Tx) error { return tx.EndSession("s") })
+	s.in(func(tx *inbox.Tx) error { return tx.In("s").End() })
 	out, _ = says(t, s.box, "status")
 	assert.NotContains(t, out, "nothing is counted")
 	assert.NotContains(t, examined(), "nothing is counted")
@@ -48,8 +48,8 @@ func TestResumeOverADaysLimit(t *testing.T) {
 	pause := func(limit int64) {
 		s.in(func(tx *inbox.Tx) error {
 			l := budget.Limits{Nanos: limit}
-			tx.NoteLimit(l.JSON())
-			v := recovery.JudgeDay(budget.Plan{Day: budget.Limits{Nanos: 1}}, tx.Today())
+			tx.Money().NoteLimit(l.JSON())
+			v := recovery.JudgeDay(budget.Plan{Day: budget.Limits{Nanos: 1}}, tx.Money().Today())
 			require.NotNil(t, v)
 			return recovery.PauseForDay(tx, v)
 		})
@@ -76,8 +76,8 @@ func TestStatusOfWhatHasNoPrice(t *testing.T) {
 	s.stop(nil, false)
 	s.end()
 	s.in(func(tx *inbox.Tx) error {
-		tx.NoteLimit(budget.Limits{Nanos: 50_000_000_000}.JSON())
-		v := recovery.JudgeDay(budget.Plan{Day: budget.Limits{Nanos: 50_000_000_000}}, tx.Today())
+		tx.Money().NoteLimit(budget.Limits{Nanos: 50_000_000_000}.JSON())
+		v := recovery.JudgeDay(budget.Plan{Day: budget.Limits{Nanos: 50_000_000_000}}, tx.Money().Today())
 		require.NotNil(t, v)
 		assert.Contains(t, v.Figures, "today 1 request went to a model whose price nobody knows")
 		return recovery.PauseForDay(tx, v)

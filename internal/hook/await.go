@@ -78,7 +78,7 @@ type offer struct {
 // sessionIsReady reports whether the session may be woken: it has not ended, and has had time for the prompt that it
 // was started with.
 func (h *hook) sessionIsReady(tx *inbox.Tx, w *inbox.Waiter) (bool, error) {
-	s, err := tx.Session(w.SessionID)
+	s, err := tx.In(w.SessionID).Known()
 	if err != nil || s.EndedAt != nil {
 		return false, err
 	}
@@ -128,7 +128,7 @@ func (h *hook) wokenWith(spill string) recovery.Evidence {
 func (h *hook) tellOnce(err error) {
 	if h.complainOnce(err) {
 		h.record(func(tx *inbox.Tx) error {
-			return tx.FailSession(h.input.SessionID, recovery.HookError, words.Sentence(err.Error()))
+			return tx.In(h.input.SessionID).FailAlone(recovery.HookError, words.Sentence(err.Error()))
 		})
 	}
 }

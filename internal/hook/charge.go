@@ -26,7 +26,7 @@ func (h *hook) chargeEnd(tx *inbox.Tx) {
 
 // placeTurn notes how far the session's transcript has come.
 func (h *hook) placeTurn(tx *inbox.Tx) {
-	tx.Position(h.input.SessionID, h.input.TranscriptPath, claude.TranscriptSize(h.input.TranscriptPath), h.endsTurn())
+	tx.Money().Position(h.input.SessionID, h.input.TranscriptPath, claude.TranscriptSize(h.input.TranscriptPath), h.endsTurn())
 }
 
 // chargeStart charges the sessions that have ended, when another one starts.
@@ -52,7 +52,7 @@ func (h *hook) noteUncounted(tx *inbox.Tx, d *inbox.Delivery, err error) {
 	if limited && err != nil {
 		cause = err.Error()
 	}
-	if err := tx.NoteUncounted(h.input.SessionID, cause); err != nil {
+	if err := tx.In(h.input.SessionID).NoteUncounted(cause); err != nil {
 		h.Complain(err)
 	}
 }
@@ -61,8 +61,8 @@ func (h *hook) noteUncounted(tx *inbox.Tx, d *inbox.Delivery, err error) {
 // answer is wanted.
 func (h *hook) count(view *inbox.View, tool string) (*charging.Counted, error) {
 	path := h.input.TranscriptPath
-	h.cut = h.cut || view.Position(h.input.SessionID, path, claude.TranscriptSize(path))
-	s := view.Turns(h.input.SessionID)
+	h.cut = h.cut || view.Money().Position(h.input.SessionID, path, claude.TranscriptSize(path), false)
+	s := view.Money().Turns(h.input.SessionID)
 	if s == nil {
 		return nil, nil
 	}
@@ -111,12 +111,19 @@ func (h *hook) awaitUsage() {
 	}
 }
 
+// spending is what was spent with what was counted of the session.
+func (h *hook) spending(view *inbox.View, c *charging.Counted) inbox.Spending {
+	money := view.Money()
+	money.Count(h.input.SessionID, c.Open(h.input.SessionID))
+	return money.Spending()
+}
+
 // nearsDay reports whether a few more requests may reach the limit of the day.
 func (h *hook) nearsDay(view *inbox.View, c *charging.Counted) bool {
 	if c.Requests == 0 {
 		return true
 	}
-	today := view.Spending(h.input.SessionID, c.Open(h.input.SessionID)).Today
+	today := h.spending(view, c).Today
 	return recovery.JudgeDay(budget.Plan{Day: h.Limits.Day}, today.Plus(someMore(c, nearLimit))) != nil
 }
 

@@ -46,14 +46,14 @@ func TestATranscriptThatCannotBeRead(t *testing.T) {
 	}
 	require.Len(t, s.notCounted(), 1)
 	assert.Contains(t, s.notCounted()[0], "not a regular file")
-	assert.Contains(t, s.view().Uncounted("s0"), "not a regular file")
+	assert.Contains(t, s.view().In("s0").Uncounted(), "not a regular file")
 	require.NoError(t, os.Remove(s.transcript()))
 	require.NoError(t, os.WriteFile(s.transcript(), content, 0o600))
 	for range 3 {
 		s.request()
 	}
 	require.Contains(t, s.event("PostToolBatch", ""), "tokens")
-	assert.Empty(t, s.view().Uncounted("s0"))
+	assert.Empty(t, s.view().In("s0").Uncounted())
 }
 
 // A Stop says so too, and the same cause makes no second event. Without limits nothing is said.

@@ -111,7 +111,7 @@ func (h *hook) overLimit(tx *inbox.Tx) *recovery.Over {
 		return nil
 	}
 	h.chargeEnd(tx)
-	return recovery.Judge(l, recovery.Spent{Spending: tx.Spending(), Took: recovery.Took(d)}, d.Attempt)
+	return recovery.Judge(l, recovery.Spent{Spending: tx.Money().Spending(), Took: recovery.Took(d)}, d.Attempt)
 }
 
 // beginCheck notes that this hook checks the entry from now on.

@@ -345,7 +345,7 @@ func batchWhole(t *testing.T, s situation, c crash.Crash) {
 func pausedIfSaid(t *testing.T, s situation, c crash.Crash) {
 	held := false
 	s.settle(t, c.Dir, func(_ *inbox.Inbox, tx *inbox.Tx) {
-		p, err := tx.Paused()
+		p, err := tx.Holds().Paused()
 		require.NoError(t, err)
 		held = p != nil
 	})
@@ -357,7 +357,7 @@ func pausedIfSaid(t *testing.T, s situation, c crash.Crash) {
 
 func resumedIfSaid(t *testing.T, s situation, c crash.Crash) {
 	s.settle(t, c.Dir, func(_ *inbox.Inbox, tx *inbox.Tx) {
-		p, err := tx.Paused()
+		p, err := tx.Holds().Paused()
 		require.NoError(t, err)
 		assert.True(t, p == nil || !done(c), "it was said to go on")
 	})

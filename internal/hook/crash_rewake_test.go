@@ -217,11 +217,11 @@ func failedOrNot(letters int) func(*testing.T, situation, crash.Crash) {
 	return func(t *testing.T, s situation, c crash.Crash) {
 		held := false
 		s.settle(t, c.Dir, func(_ *inbox.Inbox, tx *inbox.Tx) {
-			b, err := tx.Backoff()
+			b, err := tx.Holds().Backoff()
 			require.NoError(t, err)
-			p, err := tx.Paused()
+			p, err := tx.Holds().Paused()
 			require.NoError(t, err)
-			session, err := tx.Session("s0")
+			session, err := tx.In("s0").Known()
 			require.NoError(t, err)
 			held = session.Failure != nil
 			assert.Equal(t, held, tx.InFlight() == nil, "settled, and held, in one")
@@ -271,7 +271,7 @@ func spillGone(t *testing.T, s situation, c crash.Crash) {
 // asksIfSaid wants the question that was confirmed.
 func asksIfSaid(t *testing.T, s situation, c crash.Crash) {
 	s.settle(t, c.Dir, func(_ *inbox.Inbox, tx *inbox.Tx) {
-		session, err := tx.Session("s0")
+		session, err := tx.In("s0").Known()
 		require.NoError(t, err)
 		if session.Asks == nil {
 			assert.False(t, done(c), "it was said to be noted")

@@ -119,7 +119,7 @@ func (h *hook) endTurn(tx *inbox.Tx) (outcome, error) {
 	session := ""
 	if h.input != nil {
 		session = h.input.SessionID
-		if err := tx.StopAsking(session); err != nil {
+		if err := tx.In(session).StopAsking(); err != nil {
 			return 0, err
 		}
 		if err := h.keepLate(tx); err != nil {
@@ -155,7 +155,7 @@ func (h *hook) endTurn(tx *inbox.Tx) (outcome, error) {
 	if h.gate.shut {
 		return approved, nil
 	}
-	if h.MaxEntries > 0 && tx.Acknowledged(session) >= h.MaxEntries {
+	if h.MaxEntries > 0 && tx.In(session).Acknowledged() >= h.MaxEntries {
 		return approved, nil
 	}
 	if !h.Until.IsZero() && time.Until(h.Until.Time) <= 0 {
@@ -173,7 +173,7 @@ func (h *hook) blockedEnough(tx *inbox.Tx) (bool, error) {
 	if h.MaxBlocks == 0 || h.input == nil || !h.input.StopHookActive {
 		return false, nil
 	}
-	n, err := tx.Blocks(h.input.SessionID)
+	n, err := tx.In(h.input.SessionID).Blocks()
 	return n >= h.MaxBlocks, err
 }
 
@@ -182,7 +182,7 @@ func (h *hook) countBlock(tx *inbox.Tx) error {
 	if h.MaxBlocks == 0 || h.input == nil {
 		return nil
 	}
-	return tx.CountBlock(h.input.SessionID, !h.input.StopHookActive)
+	return tx.In(h.input.SessionID).CountBlock(!h.input.StopHookActive)
 }
 
 // next returns the entry to deliver, or an outcome that says why there is none.

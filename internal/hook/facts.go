@@ -33,7 +33,7 @@ func (h *hook) judge(tx *inbox.Tx, d *inbox.Delivery) verdict {
 // meanwhile.
 func (h *hook) keepLate(tx *inbox.Tx) error {
 	in := h.input
-	return tx.LateAnswer(in.SessionID, in.PromptID, in.LastMessage, func(d *inbox.Delivery, handed bool) bool {
+	return tx.In(in.SessionID).LateAnswer(in.PromptID, in.LastMessage, func(d *inbox.Delivery, handed bool) bool {
 		f := h.factsOf(tx, d)
 		switch {
 		case f.startedBefore || !f.sameClient():

@@ -187,7 +187,7 @@ func (h *hook) dispatch() int {
 	case claude.EventSessionStart:
 		return h.record(func(tx *inbox.Tx) error {
 			h.chargeStart(tx)
-			return tx.StartSessionWith(in.SessionID, h.clientPID(), agent.StartNote(in.TranscriptPath))
+			return tx.In(in.SessionID).Start(h.clientPID(), agent.StartNote(in.TranscriptPath))
 		})
 	case claude.EventSessionEnd:
 		return h.record(h.endSession)
@@ -199,7 +199,7 @@ func (h *hook) dispatch() int {
 			return h.record(h.toldOfTask)
 		}
 		if in.PromptID == "" { // without an id nothing tells this turn from one that was stopped
-			return h.record(func(tx *inbox.Tx) error { tx.ForgetStopped(in.SessionID); return nil })
+			return h.record(func(tx *inbox.Tx) error { tx.In(in.SessionID).ForgetStopped(); return nil })
 		}
 		return h.askedElse()
 	case claude.EventNotification:

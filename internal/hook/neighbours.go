@@ -293,12 +293,12 @@ func (h *hook) leaveInDoubt(tx *inbox.Tx, own string) error {
 	if own != "" {
 		o.String("own", claude.ReplySum(own))
 	}
-	return tx.LeaveInDoubt(h.input.SessionID, h.answered, o.End())
+	return tx.In(h.input.SessionID).LeaveInDoubt(h.answered, o.End())
 }
 
 // contest marks the answer that the Stop before left in doubt as contested, if another hook then had the turn go on.
 func (h *hook) contest(tx *inbox.Tx) error {
-	doubt := tx.Doubt(h.input.SessionID)
+	doubt := tx.In(h.input.SessionID).Doubt()
 	if doubt == nil {
 		return nil
 	}
@@ -306,5 +306,5 @@ func (h *hook) contest(tx *inbox.Tx) error {
 	if note, err := flat.Parse(doubt.Note); err == nil {
 		objection = strings.Join(claude.Objections(note.String("transcript"), note.Int("from"), note.String("own")), "; ")
 	}
-	return tx.Contest(h.input.SessionID, objection)
+	return tx.In(h.input.SessionID).Contest(objection)
 }

@@ -259,14 +259,14 @@ func inDoubt(t testing.TB, s situation, dir string) {
 	s.commit(t, dir, func(_ *inbox.Inbox, tx *inbox.Tx) {
 		note, err := json.Marshal(map[string]any{"transcript": path, "from": 0, "own": claude.ReplySum("A")})
 		require.NoError(t, err)
-		require.NoError(t, tx.LeaveInDoubt("s0", tx.InFlight(), note))
+		require.NoError(t, tx.In("s0").LeaveInDoubt(tx.InFlight(), note))
 	})
 }
 
 // contestedOrInDoubt wants the answer contested or still in doubt, never both.
 func contestedOrInDoubt(t *testing.T, s situation, c crash.Crash) {
 	doubt := false
-	s.settle(t, c.Dir, func(_ *inbox.Inbox, tx *inbox.Tx) { doubt = tx.Doubt("s0") != nil })
+	s.settle(t, c.Dir, func(_ *inbox.Inbox, tx *inbox.Tx) { doubt = tx.In("s0").Doubt() != nil })
 	events, err := os.ReadFile(filepath.Join(c.Dir, ".events.jsonl"))
 	if !os.IsNotExist(err) {
 		require.NoError(t, err)

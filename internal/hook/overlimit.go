@@ -37,7 +37,7 @@ func (h *hook) afterTools() int {
 		err = h.stopTurn(v, seq)
 	}
 	if u := h.uncountedBatch; u.changed { // lock once for each cause: a turn may take hours without a Stop
-		h.record(func(tx *inbox.Tx) error { return tx.NoteUncounted(h.input.SessionID, u.cause) })
+		h.record(func(tx *inbox.Tx) error { return tx.In(h.input.SessionID).NoteUncounted(u.cause) })
 	}
 	if h.cut { // note it now: once the transcript has grown again, nobody could tell
 		h.record(func(tx *inbox.Tx) error { h.placeTurn(tx); return nil })
@@ -56,7 +56,7 @@ func (h *hook) lookAtSpending() (v *recovery.Over, seq int64, err error) {
 		return nil, 0, err
 	}
 	defer func() { err = errors.Join(err, view.Close()) }()
-	if prompt, why := view.Stopped(h.input.SessionID); why != "" && prompt == h.input.PromptID {
+	if prompt, why := view.In(h.input.SessionID).Stopped(); why != "" && prompt == h.input.PromptID {
 		return nil, 0, h.tellStopped(why)
 	}
 	d := view.InFlight()
@@ -107,7 +107,7 @@ func someMore(c *charging.Counted, n int64) price.Amount {
 
 // judgeWith judges what was counted, plus n more requests.
 func (h *hook) judgeWith(view *inbox.View, d *inbox.Delivery, l budget.Plan, c *charging.Counted, n int64) *recovery.Over {
-	spent := recovery.Spent{Spending: view.Spending(h.input.SessionID, c.Open(h.input.SessionID)), Took: recovery.Took(d)}
+	spent := recovery.Spent{Spending: h.spending(view, c), Took: recovery.Took(d)}
 	for _, a := range []*price.Amount{&spent.Entry, &spent.Here, &spent.Today} {
 		*a = a.Plus(someMore(c, n))
 	}
@@ -125,7 +125,7 @@ func (u *uncounted) found(view *inbox.View, session string, err error) {
 	if u.cause = ""; err != nil {
 		u.cause = err.Error()
 	}
-	u.changed = !inbox.SameFinding(u.cause, view.Uncounted(session))
+	u.changed = !inbox.SameFinding(u.cause, view.In(session).Uncounted())
 }
 
 // stopTurn settles the entry in flight, and has the client end the turn and the launcher end the session.
@@ -141,10 +141,10 @@ func (h *hook) stopTurn(v *recovery.Over, seq int64) error {
 		h.uncounted(charging.Turn(tx, h.input.SessionID))
 		_, err = h.settle(tx, recovery.Sight{Over: v, Charged: true})
 		if err == nil {
-			tx.StopTurn(d, why)
+			tx.In(d.SessionID).StopTurn(d, why)
 			err = tx.Commit()
 		}
-	} else if prompt, stopped := tx.Stopped(h.input.SessionID); prompt == h.input.PromptID {
+	} else if prompt, stopped := tx.In(h.input.SessionID).Stopped(); prompt == h.input.PromptID {
 		why = stopped // another hook of this turn was faster
 	}
 	if err = errors.Join(err, h.end(tx)); why == "" || err != nil {

@@ -21,7 +21,7 @@ func (h *hook) prompted(tx *inbox.Tx) error {
 	if d := tx.InFlight(); d != nil {
 		e := h.evidenceOf(d)
 		if e.Woken && !e.Bound && h.sameClient(d, e) && claude.IsWakePrompt(in.Prompt, e.Handed(d)) {
-			s, err := tx.Session(in.SessionID)
+			s, err := tx.In(in.SessionID).Known()
 			if err != nil {
 				return err
 			}
@@ -38,7 +38,7 @@ func (h *hook) prompted(tx *inbox.Tx) error {
 	} else if w != nil && w.SessionID == in.SessionID {
 		tx.StopWaiting()
 	}
-	return tx.PromptSession(in.SessionID, in.PromptID)
+	return tx.In(in.SessionID).Prompt(in.PromptID)
 }
 
 // asksElse reports whether a person has begun another turn in the session that has the entry in flight. That turn's
@@ -54,7 +54,7 @@ func (h *hook) asksElse(d *inbox.Delivery) bool {
 func (h *hook) leaveTurn(tx *inbox.Tx) {
 	if d := tx.InFlight(); d != nil && h.asksElse(d) {
 		h.placeTurn(tx)
-		tx.LeaveTurn()
+		tx.Money().LeaveTurn()
 	}
 }
 
@@ -89,7 +89,7 @@ func (h *hook) notified() int {
 	if in.Notification != notifyPermission && in.Notification != notifyInput {
 		return cli.ExitOK
 	}
-	return h.record(func(tx *inbox.Tx) error { return tx.Ask(in.SessionID, in.Notification, in.Message) })
+	return h.record(func(tx *inbox.Tx) error { return tx.In(in.SessionID).Ask(in.Notification, in.Message) })
 }
 
 // startedWith binds the entry that a client was started with to the prompt that the client made of it. The Stop of
@@ -179,12 +179,12 @@ func (h *hook) endSession(tx *inbox.Tx) error {
 				return err
 			}
 		} else if name, message, failed := e.ByBlock(d).Seen().Failed(); failed {
-			if err := tx.Fail(d.SessionID, name, message); err != nil {
+			if err := tx.In(d.SessionID).Fail(name, message); err != nil {
 				return err
 			}
 		}
 	}
-	return tx.EndSession(h.input.SessionID)
+	return tx.In(h.input.SessionID).End()
 }
 
 // tasksOf returns an entry's tasks as its result keeps them, or nil. The end of the session cuts all of them off.

@@ -151,20 +151,20 @@ func (h *hook) enter(ctx context.Context, tell func(*inbox.Tx) (outcome, error))
 // startWaiting makes this hook the one that waits, unless the session got a prompt while the hook started. The end of
 // that prompt's turn starts the next hook.
 func (h *hook) startWaiting(tx *inbox.Tx) (outcome, error) {
-	s, err := tx.Session(h.input.SessionID)
+	s, err := tx.In(h.input.SessionID).Known()
 	if err != nil {
 		return 0, err
 	}
 	if s.PromptedAfter(h.began) {
 		return held, nil
 	}
-	return 0, tx.Wait(h.waiter, h.input.SessionID)
+	return 0, tx.In(h.input.SessionID).Wait(h.waiter)
 }
 
 // startSession notes that the session began, and settles what a dead session left in flight.
 func (h *hook) startSession(tx *inbox.Tx) (outcome, error) {
 	h.chargeStart(tx)
-	if err := tx.StartSessionWith(h.input.SessionID, h.clientPID(), agent.StartNote(h.input.TranscriptPath)); err != nil {
+	if err := tx.In(h.input.SessionID).Start(h.clientPID(), agent.StartNote(h.input.TranscriptPath)); err != nil {
 		return 0, err
 	}
 	d := tx.InFlight()
@@ -196,7 +196,7 @@ func (h *hook) wakeable() error {
 	switch {
 	case !h.client().CanBeWoken():
 		in, err := h.input, fmt.Errorf("%w: %s", errNotWakeable, h.client().CannotBeWoken())
-		h.record(func(tx *inbox.Tx) error { return tx.FailSession(in.SessionID, recovery.CannotWake, err.Error()) })
+		h.record(func(tx *inbox.Tx) error { return tx.In(in.SessionID).FailAlone(recovery.CannotWake, err.Error()) })
 		return err
 	case h.clientPID() == 0 && h.parent <= 1:
 		return errNoClient

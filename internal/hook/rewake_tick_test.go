@@ -24,7 +24,7 @@ import (
 func waitingSince(t *testing.T, path, event string, age time.Duration) *hook {
 	t.Helper()
 	t.Setenv("CLAUDE_PID", "")
-	change(t, path, func(_ *inbox.Inbox, tx *inbox.Tx) { require.NoError(t, tx.Wait("w", "s0")) })
+	change(t, path, func(_ *inbox.Inbox, tx *inbox.Tx) { require.NoError(t, tx.In("s0").Wait("w")) })
 	box, err := inbox.Open(path, inbox.Options{})
 	require.NoError(t, err)
 	return &hook{
@@ -91,9 +91,9 @@ func TestSessionIsLeftTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := newInbox(t, "A\nB\nC\n")
 			change(t, path, func(_ *inbox.Inbox, tx *inbox.Tx) {
-				require.NoError(t, tx.StartSession("s0", 0))
+				require.NoError(t, tx.In("s0").Start(0, nil))
 				if c.ended {
-					require.NoError(t, tx.EndSession("s0"))
+					require.NoError(t, tx.In("s0").End())
 				}
 			})
 			o, err := waitingSince(t, path, c.event, c.age).wakeTick(t.Context(), inbox.Mark{})
@@ -203,7 +203,7 @@ func TestPromptedWhileStarting(t *testing.T) {
 			tx, err := box.Begin(t.Context())
 			require.NoError(t, err)
 			defer func() { require.NoError(t, tx.Close()) }()
-			require.NoError(t, tx.PromptSession("s0", "p0"))
+			require.NoError(t, tx.In("s0").Prompt("p0"))
 			h := &hook{began: machine.SinceBoot() - int64(c.age), waiter: "w", input: &claude.Input{SessionID: "s0"}}
 			o, err := h.startWaiting(tx)
 			require.NoError(t, err)

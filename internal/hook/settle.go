@@ -80,9 +80,9 @@ func (h *hook) settle(tx *inbox.Tx, sight recovery.Sight) (recovery.Report, erro
 func (h *hook) stopFailure() int {
 	h.record(func(tx *inbox.Tx) error {
 		if h.isElsewhere(tx) {
-			return tx.FailSession(h.input.SessionID, h.input.Error, h.input.LastMessage)
+			return tx.In(h.input.SessionID).FailAlone(h.input.Error, h.input.LastMessage)
 		}
-		return tx.Fail(h.input.SessionID, h.input.Error, h.input.LastMessage)
+		return tx.In(h.input.SessionID).Fail(h.input.Error, h.input.LastMessage)
 	})
 	return h.signal()
 }
@@ -115,7 +115,7 @@ func (h *hook) settleFailed(tx *inbox.Tx, of verdict, failure *inbox.Failure) er
 	h.chargeEnd(tx)
 	d := tx.InFlight()
 	if of != answered {
-		err := tx.FailSession(h.input.SessionID, failure.Error, failure.Message)
+		err := tx.In(h.input.SessionID).FailAlone(failure.Error, failure.Message)
 		if err == nil && (of == interrupted || of == orphaned) {
 			_, err = h.settleEntry(tx, of)
 		}
@@ -124,7 +124,7 @@ func (h *hook) settleFailed(tx *inbox.Tx, of verdict, failure *inbox.Failure) er
 		}
 		return recovery.HoldDelivery(tx, failure, false)
 	}
-	if err := tx.Fail(d.SessionID, failure.Error, failure.Message); err != nil {
+	if err := tx.In(d.SessionID).Fail(failure.Error, failure.Message); err != nil {
 		return err
 	}
 	report, err := h.settle(tx, recovery.Sight{Charged: true})

@@ -197,8 +197,8 @@ func (w *hookWorld) audit() {
 	for session, b := range w.bills {
 		tx, err := w.box().Begin(context.Background())
 		require.NoError(w.t, err)
-		tx.Position(session, b.transcript, claude.TranscriptSize(b.transcript), false)
-		tx.Turns(session) // a turn that no hook could report counts as a whole
+		tx.Money().Position(session, b.transcript, claude.TranscriptSize(b.transcript), false)
+		tx.Money().Turns(session) // a turn that no hook could report counts as a whole
 		require.NoError(w.t, charging.Note(tx, session))
 		require.NoError(w.t, tx.Commit())
 		require.NoError(w.t, tx.Close())

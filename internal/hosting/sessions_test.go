@@ -161,7 +161,7 @@ func paused(t *testing.T, path string) see.Trouble {
 	require.NoError(t, err)
 	tx, err := box.Begin(t.Context())
 	require.NoError(t, err)
-	_, err = tx.Pause("the bill\x1b[31m", nil)
+	_, err = tx.Holds().Pause("the bill\x1b[31m", nil)
 	require.NoError(t, err)
 	require.NoError(t, errors.Join(tx.Commit(), tx.Close()))
 	all := see.TroublesAt(path)[0]

@@ -144,7 +144,7 @@ func TestFlood(t *testing.T) {
 		b.Write(append(l, '\n'))
 	}
 	require.NoError(t, os.WriteFile(r.box.DeadLetterPath(), []byte(b.String()), 0o600))
-	r.in(func(tx *inbox.Tx) error { _, err := tx.Pause("why", nil); return err })
+	r.in(func(tx *inbox.Tx) error { _, err := tx.Holds().Pause("why", nil); return err })
 	r.tell()
 	told := r.told()
 	require.Len(t, told, 12)
@@ -158,17 +158,17 @@ func TestFlood(t *testing.T) {
 	// What comes within the span waits for its end, and is told then.
 	r.deliver()
 	r.in(func(tx *inbox.Tx) error { return tx.DeadLetter(inbox.ReasonOrphaned) })
-	r.in(func(tx *inbox.Tx) error { return tx.StartSession("s", os.Getpid()) })
+	r.in(func(tx *inbox.Tx) error { return tx.In("s").Start(os.Getpid(), nil) })
 	for range 3 {
 		r.clock = r.clock.Add(time.Minute)
-		r.in(func(tx *inbox.Tx) error { return tx.Ask("s", "permission_prompt", "Claude needs you") })
+		r.in(func(tx *inbox.Tx) error { return tx.In("s").Ask("permission_prompt", "Claude needs you") })
 		report := r.tell()
 		assert.Equal(t, []string{"question"}, whats(r.told()))
 		assert.EqualValues(t, 1, report.Waiting)
 		assert.Equal(t, noon.Add(10*time.Minute), report.Next)
 		r.tell()
 		assert.Empty(t, r.told(), "it is told once")
-		r.in(func(tx *inbox.Tx) error { return tx.StopAsking("s") })
+		r.in(func(tx *inbox.Tx) error { return tx.In("s").StopAsking() })
 		r.tell()
 		r.told()
 		r.clock = r.clock.Add(time.Minute)
@@ -190,8 +190,8 @@ func TestOvertaken(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { _, err := notify.Tell(context.Background(), r.box, r.o); done <- err }()
 	require.Eventually(t, func() bool { _, err := os.Stat(first); return err == nil }, script.Patience, time.Millisecond)
-	r.in(func(tx *inbox.Tx) error { return tx.StartSession("s", os.Getpid()) })
-	r.in(func(tx *inbox.Tx) error { return tx.Ask("s", "permission_prompt", "Claude needs you") })
+	r.in(func(tx *inbox.Tx) error { return tx.In("s").Start(os.Getpid(), nil) })
+	r.in(func(tx *inbox.Tx) error { return tx.In("s").Ask("permission_prompt", "Claude needs you") })
 	require.NoError(t, os.WriteFile(goOn, nil, 0o600))
 	require.NoError(t, <-done)
 	assert.Equal(t, []string{"dead-letter", "question", "dead-letter", "dead-letter", "dead-letter"}, whats(r.told()))
@@ -283,8 +283,8 @@ func TestForgedNumbers(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(path, b, 0o600))
 		r.clock = r.clock.Add(time.Hour)
-		r.in(func(tx *inbox.Tx) error { _, err := tx.Pause(name, nil); return err })
-		r.in(func(tx *inbox.Tx) error { return tx.Ask("s"+name, "permission_prompt", "?") })
+		r.in(func(tx *inbox.Tx) error { _, err := tx.Holds().Pause(name, nil); return err })
+		r.in(func(tx *inbox.Tx) error { return tx.In("s"+name).Ask("permission_prompt", "?") })
 		r.tell()
 		assert.Contains(t, whats(r.told()), "paused", name)
 	}
@@ -348,11 +348,11 @@ func TestHostileText(t *testing.T) {
 		require.NoError(t, os.WriteFile(r.box.Path(), append(entry, '\n'), 0o600))
 		r.deliver()
 		r.in(func(tx *inbox.Tx) error {
-			require.NoError(t, tx.Fail("s", text, text))
+			require.NoError(t, tx.In("s").Fail(text, text))
 			return tx.DeadLetter(inbox.Reason(text))
 		})
-		r.in(func(tx *inbox.Tx) error { return tx.Ask(text, text, text) })
-		r.in(func(tx *inbox.Tx) error { _, err := tx.Pause(text, nil); return err })
+		r.in(func(tx *inbox.Tx) error { return tx.In(text).Ask(text, text) })
+		r.in(func(tx *inbox.Tx) error { _, err := tx.Holds().Pause(text, nil); return err })
 		r.o.Command = "cd " + r.dir + `; tee -a told >last; printf '%s\0' "$HEARTBEAT_WHAT" "$HEARTBEAT_TEXT" "$HEARTBEAT_TYPE_THIS" "$HEARTBEAT_INBOX" "$HEARTBEAT_ENTRY" >>variables`
 		r.tell()
 		told := r.told()
@@ -404,7 +404,7 @@ func TestEnvironment(t *testing.T) {
 // Where what was told cannot be noted, the most urgent is told all the same, and rarely.
 func TestUnnoted(t *testing.T) {
 	r := newRig(t, lines(2)...)
-	r.in(func(tx *inbox.Tx) error { _, err := tx.Pause("why", nil); return err })
+	r.in(func(tx *inbox.Tx) error { _, err := tx.Holds().Pause("why", nil); return err })
 	require.NoError(t, os.Mkdir(filepath.Join(r.box.Dir(), notify.StateName), 0o700))
 	r.o.Now = time.Now
 	tell := func() int {

@@ -54,7 +54,7 @@ func bring() int {
 			err = tx.DeadLetter(inbox.ReasonOrphaned)
 		}
 		if err == nil {
-			_, err = tx.Pause("why", nil)
+			_, err = tx.Holds().Pause("why", nil)
 		}
 		if err == nil {
 			err = tx.Commit()

@@ -80,7 +80,7 @@ func TestADay(t *testing.T) {
 	r.o.Stall = 20 * time.Minute
 	d := &day{rig: r, transcript: filepath.Join(r.dir, "session.jsonl")}
 	d.write(`{"type":"system"}`)
-	d.in(func(tx *inbox.Tx) error { return tx.StartSession("s", os.Getpid()) })
+	d.in(func(tx *inbox.Tx) error { return tx.In("s").Start(os.Getpid(), nil) })
 	end := noon.Add(24 * time.Hour)
 	for tool := 0; d.clock.Before(end); tool++ {
 		d.send(1 + random.IntN(5))

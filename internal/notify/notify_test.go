@@ -118,34 +118,34 @@ func TestOnce(t *testing.T) {
 			r.deadLetter(inbox.ReasonCanceled)
 		}, nil},
 		"not counted": {func(r *rig) {
-			r.in(func(tx *inbox.Tx) error { return tx.NoteUncounted("s", "its meter is a folder") })
+			r.in(func(tx *inbox.Tx) error { return tx.In("s").NoteUncounted("its meter is a folder") })
 		}, []string{"fault"}},
 		"over its limit": {func(r *rig) { r.deadLetter("over_budget") }, []string{"limit"}},
 		"pause": {func(r *rig) {
-			r.in(func(tx *inbox.Tx) error { _, err := tx.Pause("the build server is down", nil); return err })
+			r.in(func(tx *inbox.Tx) error { _, err := tx.Holds().Pause("the build server is down", nil); return err })
 		}, []string{"paused"}},
 		"a day's limit": {func(r *rig) {
 			until := r.clock.Add(2 * time.Hour)
 			r.in(func(tx *inbox.Tx) error {
-				_, err := tx.Pause("today cost 50.20 of 50.00 USD (the limit of a day)", &until)
+				_, err := tx.Holds().Pause("today cost 50.20 of 50.00 USD (the limit of a day)", &until)
 				return err
 			})
 		}, []string{"limit"}},
 		"question": {func(r *rig) {
-			r.in(func(tx *inbox.Tx) error { return tx.StartSession("s", os.Getpid()) })
-			r.in(func(tx *inbox.Tx) error { return tx.Ask("s", "permission_prompt", "Claude needs you") })
-			r.in(func(tx *inbox.Tx) error { return tx.Ask("s", "permission_prompt", "Claude needs you") })
+			r.in(func(tx *inbox.Tx) error { return tx.In("s").Start(os.Getpid(), nil) })
+			r.in(func(tx *inbox.Tx) error { return tx.In("s").Ask("permission_prompt", "Claude needs you") })
+			r.in(func(tx *inbox.Tx) error { return tx.In("s").Ask("permission_prompt", "Claude needs you") })
 		}, []string{"question"}},
 		"answered question": {func(r *rig) {
-			r.in(func(tx *inbox.Tx) error { return tx.Ask("s", "permission_prompt", "Claude needs you") })
-			r.in(func(tx *inbox.Tx) error { return tx.StopAsking("s") })
+			r.in(func(tx *inbox.Tx) error { return tx.In("s").Ask("permission_prompt", "Claude needs you") })
+			r.in(func(tx *inbox.Tx) error { return tx.In("s").StopAsking() })
 		}, nil},
 		"sessions fail": {func(r *rig) {
 			for i := range 3 {
 				id := fmt.Sprint("s", i)
 				r.clock = r.clock.Add(time.Minute)
-				r.in(func(tx *inbox.Tx) error { return tx.StartSession(id, 1) })
-				r.in(func(tx *inbox.Tx) error { return tx.EndSession(id) })
+				r.in(func(tx *inbox.Tx) error { return tx.In(id).Start(1, nil) })
+				r.in(func(tx *inbox.Tx) error { return tx.In(id).End() })
 			}
 		}, []string{"failing"}},
 	} {

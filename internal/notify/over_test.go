@@ -25,10 +25,10 @@ func (r *rig) said() (all []string) {
 
 func (r *rig) pause() {
 	r.Helper()
-	r.in(func(tx *inbox.Tx) error { _, err := tx.Pause("why", nil); return err })
+	r.in(func(tx *inbox.Tx) error { _, err := tx.Holds().Pause("why", nil); return err })
 }
 
-func (r *rig) resume() { r.Helper(); r.in((*inbox.Tx).Resume) }
+func (r *rig) resume() { r.Helper(); r.in(func(tx *inbox.Tx) error { return tx.Holds().Resume() }) }
 
 // What was told is told to be over, once; the same again is another one.
 func TestOver(t *testing.T) {
@@ -77,8 +77,8 @@ func TestOverAndTheCommandFails(t *testing.T) {
 func TestReminded(t *testing.T) {
 	r := newRig(t, lines(1)...)
 	r.deliver()
-	r.in(func(tx *inbox.Tx) error { return tx.StartSession("s", os.Getpid()) })
-	r.in(func(tx *inbox.Tx) error { return tx.Ask("s", "permission_prompt", "may I?") })
+	r.in(func(tx *inbox.Tx) error { return tx.In("s").Start(os.Getpid(), nil) })
+	r.in(func(tx *inbox.Tx) error { return tx.In("s").Ask("permission_prompt", "may I?") })
 	var after []time.Duration
 	for range 60 {
 		for _, text := range r.said() {
@@ -90,7 +90,7 @@ func TestReminded(t *testing.T) {
 		r.clock = r.clock.Add(time.Hour)
 	}
 	assert.Equal(t, []time.Duration{0, 4 * time.Hour, 28 * time.Hour, 52 * time.Hour}, after)
-	r.in(func(tx *inbox.Tx) error { return tx.StopAsking("s") })
+	r.in(func(tx *inbox.Tx) error { return tx.In("s").StopAsking() })
 	over := r.said()
 	require.Len(t, over, 1)
 	assert.NotContains(t, over[0], "still: ")

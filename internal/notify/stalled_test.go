@@ -110,13 +110,13 @@ func TestStalled(t *testing.T) {
 			}
 		}, nil},
 		"paused": {func(r *rig) {
-			r.in(func(tx *inbox.Tx) error { _, err := tx.Pause("why", nil); return err })
+			r.in(func(tx *inbox.Tx) error { _, err := tx.Holds().Pause("why", nil); return err })
 		}, idle, nil},
 		"resumed": {func(r *rig) {
-			r.in(func(tx *inbox.Tx) error { _, err := tx.Pause("why", nil); return err })
+			r.in(func(tx *inbox.Tx) error { _, err := tx.Holds().Pause("why", nil); return err })
 		}, func(r *rig, look int) {
 			if look == 5 {
-				r.in(func(tx *inbox.Tx) error { return tx.Resume() })
+				r.in(func(tx *inbox.Tx) error { return tx.Holds().Resume() })
 			}
 		}, minutes(50)},
 		"the clock is set forward and back": {deliver, func(r *rig, look int) {

@@ -187,10 +187,10 @@ func survey(v *inbox.View, f *Facts, besides []func(*inbox.View) error) (err err
 	f.EverAsked = totals.Delivered > 0 || v.LastSession() != ""
 	f.SelfEnqueued = v.SelfEnqueued()
 	f.Warnings = slices.Concat(v.Warnings(), v.ReadAgain())
-	if f.Paused, err = v.Paused(); err != nil {
+	if f.Paused, err = v.Holds().Paused(); err != nil {
 		return err
 	}
-	if f.Backoff, err = v.Backoff(); err != nil {
+	if f.Backoff, err = v.Holds().Backoff(); err != nil {
 		return err
 	}
 	a, err := v.Account()

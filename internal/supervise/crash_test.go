@@ -57,16 +57,16 @@ type left struct {
 
 var leftovers = map[string]left{
 	"orphan":                                 {func(*inbox.Tx) error { return nil }, "two", map[inbox.Reason]int64{inbox.ReasonOrphaned: 1}, false},
-	"orphan of a launcher that was stopping": {(*inbox.Tx).BeginStop, "two", map[inbox.Reason]int64{inbox.ReasonOrphaned: 1}, false},
+	"orphan of a launcher that was stopping": {func(tx *inbox.Tx) error { return tx.Holds().BeginStop() }, "two", map[inbox.Reason]int64{inbox.ReasonOrphaned: 1}, false},
 	"overload": {
-		func(tx *inbox.Tx) error { return tx.Fail("s", "server_error", "API Error: 529 Overloaded") }, "one", nil, true,
+		func(tx *inbox.Tx) error { return tx.In("s").Fail("server_error", "API Error: 529 Overloaded") }, "one", nil, true,
 	},
 	"refused": {
-		func(tx *inbox.Tx) error { return tx.Fail("s", "unknown", "API Error: 400 no") }, "two",
+		func(tx *inbox.Tx) error { return tx.In("s").Fail("unknown", "API Error: 400 no") }, "two",
 		map[inbox.Reason]int64{inbox.ReasonExhausted: 1}, true,
 	},
 	"not logged in": {
-		func(tx *inbox.Tx) error { return tx.Fail("s", "authentication_failed", "401") }, "one", nil, true,
+		func(tx *inbox.Tx) error { return tx.In("s").Fail("authentication_failed", "401") }, "one", nil, true,
 	},
 }
 

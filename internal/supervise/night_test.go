@@ -248,7 +248,7 @@ func (n *night) answer(tx *inbox.Tx) error {
 	case !n.refuses.Load():
 		return tx.Acknowledge("done")
 	}
-	if err := tx.Fail(n.r.current.Load().name(), "rate_limit", "try again in 1 hour"); err != nil {
+	if err := tx.In(n.r.current.Load().name()).Fail("rate_limit", "try again in 1 hour"); err != nil {
 		return err
 	}
 	n.limits++

@@ -18,10 +18,10 @@ import (
 func TestPatience(t *testing.T) {
 	in := func(d time.Duration) time.Time { return time.Now().Add(d).Round(0) }
 	limit := func(tx *inbox.Tx) error {
-		return errors.Join(deliver(tx), tx.Fail("s", "rate_limit", "try again in 3 hours"))
+		return errors.Join(deliver(tx), tx.In("s").Fail("rate_limit", "try again in 3 hours"))
 	}
 	pause := func(until *time.Time) func(*inbox.Tx) error {
-		return func(tx *inbox.Tx) error { _, err := tx.Pause("a deploy", until); return err }
+		return func(tx *inbox.Tx) error { _, err := tx.Holds().Pause("a deploy", until); return err }
 	}
 	soon, far := in(5*time.Minute), in(3*time.Hour)
 	for name, c := range map[string]struct {

@@ -42,7 +42,7 @@ func (r *run) settleOnce(ctx context.Context) (st state, err error) {
 	if err := r.settleEntry(tx); err != nil {
 		return st, err
 	}
-	tx.EndStop() // also the stop of a killed launcher
+	tx.Holds().EndStop() // also the stop of a killed launcher
 	var more error
 	st.Hold, st.waits, more = recovery.Waiting(tx, r.asker())
 	if more != nil && !errors.Is(more, inbox.ErrMore) {
@@ -107,7 +107,7 @@ func (r *run) holdAfter(tx *inbox.Tx) error {
 	if r.last == nil || r.Mode == Persist {
 		return nil
 	}
-	s, err := tx.Session(r.last.name())
+	s, err := tx.In(r.last.name()).Known()
 	if err != nil || s.Failure == nil || s.FailedSeq < r.last.seq {
 		return err
 	}
@@ -169,8 +169,8 @@ func entryUnserved(box *inbox.Inbox) bool {
 			e := recovery.EvidenceOf(d)
 			return e.Woken && !e.Bound, nil
 		}
-		paused, err1 := v.Paused()
-		backoff, err2 := v.Backoff()
+		paused, err1 := v.Holds().Paused()
+		backoff, err2 := v.Holds().Backoff()
 		if err := errors.Join(err1, err2); err != nil || paused != nil || backoff != nil {
 			return false, err
 		}

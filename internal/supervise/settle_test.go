@@ -50,7 +50,7 @@ func TestSettleOverload(t *testing.T) {
 	r, box := newRun(t, Drain)
 	for range 5 {
 		change(t, box, func(tx *inbox.Tx) error {
-			return errors.Join(tx.Resume(), deliver(tx), tx.Fail("s", "server_error", "API Error: 529 Overloaded"))
+			return errors.Join(tx.Holds().Resume(), deliver(tx), tx.In("s").Fail("server_error", "API Error: 529 Overloaded"))
 		})
 		st, err := r.settle(t.Context())
 		require.NoError(t, err)
@@ -69,7 +69,7 @@ func TestSettleRefused(t *testing.T) {
 	r, box := newRun(t, Drain)
 	for range 2 {
 		change(t, box, func(tx *inbox.Tx) error {
-			return errors.Join(tx.Resume(), deliver(tx), tx.Fail("s", "unknown", "API Error: 400 no"))
+			return errors.Join(tx.Holds().Resume(), deliver(tx), tx.In("s").Fail("unknown", "API Error: 400 no"))
 		})
 		_, err := r.settle(t.Context())
 		require.NoError(t, err)
@@ -83,7 +83,7 @@ func TestSettleRefused(t *testing.T) {
 func TestSettleLimit(t *testing.T) {
 	r, box := newRun(t, Drain)
 	change(t, box, func(tx *inbox.Tx) error {
-		return errors.Join(deliver(tx), tx.Fail("s", "rate_limit", "try again in 3 hours"))
+		return errors.Join(deliver(tx), tx.In("s").Fail("rate_limit", "try again in 3 hours"))
 	})
 	st, err := r.settle(t.Context())
 	require.NoError(t, err)
@@ -103,11 +103,11 @@ func TestSettleOwnTurn(t *testing.T) {
 	s := newSession(client.Of("", []string{"claude"}), terminal.DefaultSize)
 	s.start("s")
 	r.last = s
-	change(t, box, func(tx *inbox.Tx) error { return tx.FailSession("s", "server_error", "API Error: 503") })
+	change(t, box, func(tx *inbox.Tx) error { return tx.In("s").FailAlone("server_error", "API Error: 503") })
 	st, err := r.settle(t.Context())
 	require.NoError(t, err)
 	require.NotNil(t, st.Backoff)
-	change(t, box, func(tx *inbox.Tx) error { return tx.Resume() })
+	change(t, box, func(tx *inbox.Tx) error { return tx.Holds().Resume() })
 	st, err = r.settle(t.Context())
 	require.NoError(t, err)
 	assert.Nil(t, st.Backoff)
@@ -135,7 +135,7 @@ func TestSettleStopped(t *testing.T) {
 		r, box := newRun(t, Persist)
 		r.Settings.Policy = policy
 		for range 3 { // more than the attempts that it has
-			change(t, box, func(tx *inbox.Tx) error { return errors.Join(deliver(tx), tx.BeginStop()) })
+			change(t, box, func(tx *inbox.Tx) error { return errors.Join(deliver(tx), tx.Holds().BeginStop()) })
 			r.last = newSession(client.Of("", []string{"claude"}), terminal.DefaultSize)
 			r.last.cutShort = true
 			st, err := r.settle(t.Context())

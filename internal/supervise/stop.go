@@ -139,7 +139,7 @@ func (r *run) holdBack() (flying, held bool) {
 	tx, err := r.box.Begin(r.stop.over)
 	if err == nil {
 		flying = tx.InFlight() != nil
-		if err = tx.BeginStop(); err == nil {
+		if err = tx.Holds().BeginStop(); err == nil {
 			err = tx.Commit()
 		}
 		err = errors.Join(err, tx.Close())

@@ -105,7 +105,7 @@ func (a *agents) fill() {
 			_, err := box.Append(context.Background(), inbox.Message{ID: id, Text: "Deal with " + id + " as CLAUDE.md says."}, 0)
 			require.NoError(a.t, err)
 		}
-		a.in(name, func(tx *inbox.Tx) error { return tx.StartSession(session(name), os.Getpid()) })
+		a.in(name, func(tx *inbox.Tx) error { return tx.In(session(name)).Start(os.Getpid(), nil) })
 		if len(entries) > 0 {
 			a.in(name, a.next(name))
 		}
@@ -114,7 +114,7 @@ func (a *agents) fill() {
 		if err := tx.DeadLetter(inbox.ReasonFailed); err != nil {
 			return err
 		}
-		_, err := tx.Pause("the freeze before 2.4", nil)
+		_, err := tx.Holds().Pause("the freeze before 2.4", nil)
 		return err
 	})
 }
@@ -171,6 +171,6 @@ func (a *agents) transcript(name string) string { return filepath.Join(a.root, n
 
 // spend has the session's account charged up to here.
 func (a *agents) spend(tx *inbox.Tx, name string) {
-	tx.Position(session(name), a.transcript(name), claude.TranscriptSize(a.transcript(name)), true)
+	tx.Money().Position(session(name), a.transcript(name), claude.TranscriptSize(a.transcript(name)), true)
 	require.NoError(a.t, charging.Turn(tx, session(name)))
 }

@@ -33,7 +33,7 @@ func tell(t *testing.T, text, command string, environ ...string) error {
 	require.NoError(t, err)
 	tx, err := box.Begin(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, tx.Ask("s", "permission_prompt", text))
+	require.NoError(t, tx.In("s").Ask("permission_prompt", text))
 	require.NoError(t, tx.Commit())
 	require.NoError(t, tx.Close())
 	for _, kv := range environ {

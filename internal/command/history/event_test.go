@@ -18,12 +18,12 @@ func TestLogOfABackoff(t *testing.T) {
 	_, err := box.Append(t.Context(), inbox.Message{ID: "job", Text: "text"}, 0)
 	require.NoError(t, err)
 	settle(t, box, answer)
-	in(t, box, func(tx *inbox.Tx) error { return tx.Ask("s", "permission_prompt", "Claude needs you") })
+	in(t, box, func(tx *inbox.Tx) error { return tx.In("s").Ask("permission_prompt", "Claude needs you") })
 	in(t, box, func(tx *inbox.Tx) error {
 		if err := tx.GiveBackFor("rate_limit: later", false); err != nil {
 			return err
 		}
-		_, err := tx.BackOff(time.Minute, 1, false, &inbox.Failure{Error: "rate_limit", Message: "later"})
+		_, err := tx.Holds().BackOff(time.Minute, 1, false, &inbox.Failure{Error: "rate_limit", Message: "later"})
 		return err
 	})
 	settle(t, box, nil)

@@ -89,9 +89,9 @@ func happen(t testing.TB, box *inbox.Inbox, r *rand.Rand, i int) {
 	case 7:
 		settle(t, box, (*inbox.Tx).Drop)
 	case 8:
-		in(t, box, func(tx *inbox.Tx) error { return tx.Fail("s", "error", "message") })
+		in(t, box, func(tx *inbox.Tx) error { return tx.In("s").Fail("error", "message") })
 	case 9:
-		in(t, box, func(tx *inbox.Tx) error { _, err := tx.Pause("why", nil); return err })
+		in(t, box, func(tx *inbox.Tx) error { _, err := tx.Holds().Pause("why", nil); return err })
 	default:
 		settle(t, box, answer)
 	}

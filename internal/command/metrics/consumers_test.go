@@ -25,7 +25,7 @@ func TestOfABackoff(t *testing.T) {
 	now := &at{noon}
 	box := newBox(t, now)
 	commit(t, box, func(tx *inbox.Tx) error {
-		_, err := tx.BackOff(time.Hour, 3, false, nil)
+		_, err := tx.Holds().BackOff(time.Hour, 3, false, nil)
 		return err
 	})
 	f := gather(t, box, noon)
@@ -34,14 +34,14 @@ func TestOfABackoff(t *testing.T) {
 	assert.EqualValues(t, 3, value(t, f, "heartbeat_failures_in_a_row"))
 
 	commit(t, box, func(tx *inbox.Tx) error {
-		_, err := tx.BackOff(0, 4, false, nil)
+		_, err := tx.Holds().BackOff(0, 4, false, nil)
 		return err
 	})
 	f = gather(t, box, noon)
 	assert.Zero(t, value(t, f, "heartbeat_backing_off"))
 	assert.NotContains(t, f, "heartbeat_backing_off_until_timestamp_seconds")
 	assert.EqualValues(t, 4, value(t, f, "heartbeat_failures_in_a_row"), "nothing was answered since")
-	commit(t, box, (*inbox.Tx).Resume)
+	commit(t, box, func(tx *inbox.Tx) error { return tx.Holds().Resume() })
 	assert.Zero(t, value(t, gather(t, box, noon), "heartbeat_failures_in_a_row"))
 }
 
@@ -49,7 +49,7 @@ func TestOfAWaiter(t *testing.T) {
 	t.Cleanup(func() { machine.TestOnlyBootID = "" })
 	box := newBox(t, &at{noon})
 	assert.Zero(t, value(t, gather(t, box, noon), "heartbeat_waiter"), "nobody waits")
-	commit(t, box, func(tx *inbox.Tx) error { return tx.Wait("name", "s1") })
+	commit(t, box, func(tx *inbox.Tx) error { return tx.In("s1").Wait("name") })
 	f := gather(t, box, noon)
 	if machine.ProcessStart(os.Getpid()) == 0 {
 		assert.NotContains(t, f, "heartbeat_waiter")
@@ -64,13 +64,13 @@ func TestOfAQuestion(t *testing.T) {
 	t.Cleanup(func() { machine.TestOnlyBootID = "" })
 	box := newBox(t, &at{noon})
 	const name = "heartbeat_waiting_for_person"
-	commit(t, box, func(tx *inbox.Tx) error { return tx.Ask("s1", "permission_prompt", "") })
+	commit(t, box, func(tx *inbox.Tx) error { return tx.In("s1").Ask("permission_prompt", "") })
 	assert.EqualValues(t, 1, value(t, gather(t, box, noon), name), "whether it runs is not known")
-	commit(t, box, func(tx *inbox.Tx) error { return tx.StopAsking("s1") })
+	commit(t, box, func(tx *inbox.Tx) error { return tx.In("s1").StopAsking() })
 	assert.Zero(t, value(t, gather(t, box, noon), name))
 
-	commit(t, box, func(tx *inbox.Tx) error { return tx.StartSession("s1", os.Getpid()) })
-	commit(t, box, func(tx *inbox.Tx) error { return tx.Ask("s1", "permission_prompt", "") })
+	commit(t, box, func(tx *inbox.Tx) error { return tx.In("s1").Start(os.Getpid(), nil) })
+	commit(t, box, func(tx *inbox.Tx) error { return tx.In("s1").Ask("permission_prompt", "") })
 	assert.EqualValues(t, 1, value(t, gather(t, box, noon), name))
 	machine.TestOnlyBootID = "another boot"
 	assert.Zero(t, value(t, gather(t, box, noon), name), "it is gone")

@@ -156,7 +156,7 @@ func (f *Figures) read(v *inbox.View) (err error) {
 	if f.head, err = v.Head(); err != nil {
 		return err
 	}
-	if f.FailuresInARow, err = v.Streak(); err != nil {
+	if f.FailuresInARow, err = v.Holds().Streak(); err != nil {
 		return err
 	}
 	n, err := v.Totals()

@@ -294,10 +294,10 @@ func (r *running) backlog() int {
 
 func (r *running) pause(during time.Duration) {
 	until := time.Now().Add(during)
-	r.transact(func(tx *inbox.Tx) error { _, err := tx.Pause("by hand", &until); return err })
+	r.transact(func(tx *inbox.Tx) error { _, err := tx.Holds().Pause("by hand", &until); return err })
 }
 
-func (r *running) resume() { r.transact((*inbox.Tx).Resume) }
+func (r *running) resume() { r.transact(func(tx *inbox.Tx) error { return tx.Holds().Resume() }) }
 
 func (r *running) transact(do func(*inbox.Tx) error) {
 	box, err := inbox.Open(r.inbox, inbox.Options{LockWait: time.Minute})

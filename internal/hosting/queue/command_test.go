@@ -107,7 +107,7 @@ func TestNothingToStartFor(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, ok && !again.Appended)
 	require.NoError(t, r.transact(t.Context(), func(tx *inbox.Tx) error {
-		_, err := tx.Pause("lunch", nil)
+		_, err := tx.Holds().Pause("lunch", nil)
 		require.NoError(t, err)
 		return tx.Commit()
 	}))

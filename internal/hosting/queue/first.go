@@ -93,12 +93,12 @@ func (q *Queue) first(tx *inbox.Tx, still inbox.Mark) (p Prompt, ok bool, err er
 
 // place records where in its transcript the client's session continues.
 func (q *Queue) place(tx *inbox.Tx) error {
-	s, err := tx.Session(q.round.session)
+	s, err := tx.In(q.round.session).Known()
 	if err != nil {
 		return err
 	}
 	path, _ := agent.StartOf(s.StartNote)
-	tx.Position(q.round.session, path, claude.TranscriptSize(path), false)
+	tx.Money().Position(q.round.session, path, claude.TranscriptSize(path), false)
 	return nil
 }
 

@@ -143,7 +143,7 @@ func (q *Queue) Close() error {
 	}
 	var err error
 	if q.heldBack.Load() {
-		err = q.transact(context.Background(), func(tx *inbox.Tx) error { tx.EndStop(); return tx.Commit() })
+		err = q.transact(context.Background(), func(tx *inbox.Tx) error { tx.Holds().EndStop(); return tx.Commit() })
 	}
 	err = errors.Join(err, disk.Remove(filepath.Join(q.o.Dir, client.SettingsName)), q.lock.Release())
 	q.lock = nil
@@ -153,7 +153,7 @@ func (q *Queue) Close() error {
 // HoldBack stops delivery until [Queue.Close] or the end of this process.
 func (q *Queue) HoldBack(ctx context.Context) error {
 	err := q.transact(ctx, func(tx *inbox.Tx) error {
-		if err := tx.BeginStop(); err != nil {
+		if err := tx.Holds().BeginStop(); err != nil {
 			return err
 		}
 		return tx.Commit()

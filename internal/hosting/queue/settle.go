@@ -157,7 +157,7 @@ func (x Exit) unreached(tx *inbox.Tx) bool {
 
 // startedSince reports whether a hook reported the client that got the entry.
 func startedSince(tx *inbox.Tx, d *inbox.Delivery) bool {
-	s, err := tx.Session(d.SessionID)
+	s, err := tx.In(d.SessionID).Known()
 	return err == nil && d.SessionID != "" && d.DeliveredSeq != 0 && s.StartedSeq >= d.DeliveredSeq
 }
 
@@ -179,7 +179,7 @@ func (q *Queue) noteFailure(tx *inbox.Tx, x Exit) (*inbox.Failure, error) {
 	if session == "" && d != nil {
 		session = d.SessionID
 	}
-	s, err := tx.Session(session)
+	s, err := tx.In(session).Known()
 	switch {
 	case err != nil || session == "":
 		return nil, err
@@ -193,7 +193,7 @@ func (q *Queue) noteFailure(tx *inbox.Tx, x Exit) (*inbox.Failure, error) {
 			return nil, err
 		}
 	}
-	return x.Failure, tx.Fail(session, x.Failure.Error, x.Failure.Message)
+	return x.Failure, tx.In(session).Fail(x.Failure.Error, x.Failure.Message)
 }
 
 // Next is the state of the inbox between two rounds.
@@ -267,7 +267,7 @@ func (q *Queue) Limit(ctx context.Context) (why string, err error) {
 		return "", nil
 	}
 	err = q.transact(ctx, func(tx *inbox.Tx) error {
-		_, why = tx.Stopped(q.ended)
+		_, why = tx.In(q.ended).Stopped()
 		why = strings.TrimPrefix(why, "heartbeat: ")
 		return nil
 	})

@@ -29,7 +29,7 @@ func BenchmarkTurn(b *testing.B) {
 		if info != nil {
 			size = info.Size()
 		}
-		tx.Position("s", transcript, size, true)
+		tx.Money().Position("s", transcript, size, true)
 		require.NoError(b, charging.Turn(tx, "s"))
 		if tx.InFlight() != nil {
 			require.NoError(b, tx.Acknowledge("done"))

@@ -105,7 +105,7 @@ const long = 256 << 10
 
 // charge counts a session and books its ended turns. over says that the session is gone, and books them all.
 func charge(tx *inbox.Tx, session string, over bool) error {
-	s := tx.Turns(session)
+	s := tx.Money().Turns(session)
 	if s == nil {
 		return nil
 	}
@@ -120,7 +120,7 @@ func charge(tx *inbox.Tx, session string, over bool) error {
 		c.turns = c.turns[1:]
 	}
 	if over {
-		tx.ForgetTurns(session)
+		tx.Money().ForgetTurns(session)
 		return err
 	}
 	if t := &c.turns[0]; len(t.parts) > 1 && c.Read-t.parts[0].From > long {
@@ -133,7 +133,7 @@ func charge(tx *inbox.Tx, session string, over bool) error {
 		c.book(tx, session, &open, true)
 		t.Part, t.parts = t.parts[last], t.parts[last:]
 	}
-	tx.Count(session, c.Open(session))
+	tx.Money().Count(session, c.Open(session))
 	return err
 }
 
@@ -141,16 +141,16 @@ func charge(tx *inbox.Tx, session string, over bool) error {
 func (c *Counted) book(tx *inbox.Tx, session string, t *turn, rest bool) {
 	owed := c.ledger.take(t)
 	l := lineOf(t.Turn, t.price(c.Model))
-	l.At, l.SessionID, l.Guess, l.Own, l.End = tx.Now(), session, t.Guess.Requests > 0, t.Own, t.next.From
+	l.At, l.SessionID, l.Guess, l.Own, l.End = tx.Money().Now(), session, t.Guess.Requests > 0, t.Own, t.next.From
 	if len(t.Models) > 1 {
 		l.Models = t.Models
 	}
-	tx.Book(session, inbox.Booking{
+	tx.Money().Book(session, inbox.Booking{
 		Amount: l.Amount, Line: l.JSON(), From: t.next.From, Since: t.next.At, Stated: t.Stated, Ledger: c.ledger.text(), Rest: rest,
 	})
 	for _, of := range owed {
 		of.At, of.SessionID, of.End = l.At, session, l.End
-		tx.Charge(turnOf(&of), of.Amount, of.JSON())
+		tx.Money().Charge(turnOf(&of), of.Amount, of.JSON())
 	}
 }
 
@@ -165,7 +165,7 @@ func Note(tx *inbox.Tx, ended string) error {
 		return err
 	}
 	var all error
-	for _, s := range tx.Account().Sessions {
+	for _, s := range tx.Money().Account().Sessions {
 		place(tx, known, s.ID)
 		all = errors.Join(all, charge(tx, s.ID, s.ID == ended || isGone(known, s.ID)))
 	}
@@ -189,10 +189,10 @@ func Orphan(tx *inbox.Tx) error {
 
 // place records where a session's transcript ends, for callers other than its hooks.
 func place(tx *inbox.Tx, known []inbox.Session, session string) {
-	if a := tx.Account(); a.Session(session) != nil {
+	if a := tx.Money().Account(); a.Session(session) != nil {
 		s := a.Session(session)
 		path := cmp.Or(s.Transcript, transcriptOf(known, session))
-		tx.Position(session, path, claude.TranscriptSize(path), false)
+		tx.Money().Position(session, path, claude.TranscriptSize(path), false)
 	}
 }
 

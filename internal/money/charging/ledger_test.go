@@ -35,8 +35,8 @@ func (s summarising) starts() {
 		size = info.Size()
 	}
 	s.in(func(tx *inbox.Tx) {
-		tx.Position("s", s.transcript, size, false)
-		require.NoError(s, tx.StartSessionWith("s", 0, agent.StartNote(s.transcript)))
+		tx.Money().Position("s", s.transcript, size, false)
+		require.NoError(s, tx.In("s").Start(0, agent.StartNote(s.transcript)))
 	})
 }
 

@@ -55,7 +55,7 @@ func (p *printing) ended() {
 	p.in(func(tx *inbox.Tx) {
 		info, err := os.Stat(p.transcript)
 		require.NoError(p, err)
-		tx.Position("s", p.transcript, info.Size(), true)
+		tx.Money().Position("s", p.transcript, info.Size(), true)
 		require.NoError(p, charging.Turn(tx, "s"))
 		if tx.InFlight() != nil {
 			require.NoError(p, tx.Acknowledge("done"))
@@ -82,8 +82,8 @@ func TestASessionIsCountedLate(t *testing.T) {
 	require.NoError(t, err)
 	p := &printing{T: t, box: box, transcript: filepath.Join(dir, "t.jsonl")}
 	p.in(func(tx *inbox.Tx) {
-		tx.Position("s", p.transcript, 0, false)
-		require.NoError(t, tx.StartSessionWith("s", 0, nil))
+		tx.Money().Position("s", p.transcript, 0, false)
+		require.NoError(t, tx.In("s").Start(0, nil))
 	})
 	p.stop(1000) // the prompt that the client was started with
 	sum := 1000
@@ -119,13 +119,13 @@ func TestAKilledSessionIsCountedToItsEnd(t *testing.T) {
 	require.NoError(t, err)
 	p := &printing{T: t, box: box, transcript: filepath.Join(dir, "t.jsonl")}
 	p.in(func(tx *inbox.Tx) {
-		tx.Position("s", p.transcript, 0, false)
-		require.NoError(t, tx.StartSessionWith("s", 0, agent.StartNote(p.transcript)))
+		tx.Money().Position("s", p.transcript, 0, false)
+		require.NoError(t, tx.In("s").Start(0, agent.StartNote(p.transcript)))
 	})
 	p.stop(1000)
 	p.stop(2000)
 	p.turn(3000)
-	p.in(func(tx *inbox.Tx) { require.NoError(t, tx.EndSession("s")) })
+	p.in(func(tx *inbox.Tx) { require.NoError(t, tx.In("s").End()) })
 	p.in(func(tx *inbox.Tx) { require.NoError(t, charging.Note(tx, "")) })
 	prices, err := charging.Read(box)
 	require.NoError(t, err)

@@ -30,7 +30,7 @@ func TestManyTurnsWithoutAReading(t *testing.T) {
 			for i := range before {
 				tx, err := box.Begin(context.Background())
 				require.NoError(t, err)
-				require.NoError(t, tx.StartSession(fmt.Sprint("other ", i), 0))
+				require.NoError(t, tx.In(fmt.Sprint("other ", i)).Start(0, nil))
 				require.NoError(t, tx.Commit())
 				require.NoError(t, tx.Close())
 			}
@@ -44,7 +44,7 @@ func TestManyTurnsWithoutAReading(t *testing.T) {
 				for c := range commits {
 					tx, err := box.Begin(context.Background())
 					require.NoError(t, err)
-					tx.Position("s", transcript, size, true)
+					tx.Money().Position("s", transcript, size, true)
 					if c == 0 {
 						require.NoError(t, charging.Turn(tx, "s"))
 						if tx.InFlight() != nil {

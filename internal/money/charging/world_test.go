@@ -120,8 +120,8 @@ func (w *priceWorld) begin(c *clientSession, length int64) {
 	w.now = c
 	c.running = true
 	w.in(func(tx *inbox.Tx) {
-		tx.Position(c.id, c.path, length, false)
-		require.NoError(w.t, tx.StartSession(c.id, 0))
+		tx.Money().Position(c.id, c.path, length, false)
+		require.NoError(w.t, tx.In(c.id).Start(0, nil))
 	})
 	w.log("%s starts at %d", c.id, length)
 }
@@ -144,7 +144,7 @@ func (w *priceWorld) stop() {
 	c.flush(w.r.IntN(len(c.late) + 1))
 	next := ""
 	w.in(func(tx *inbox.Tx) {
-		tx.Position(c.id, c.path, c.size(), true)
+		tx.Money().Position(c.id, c.path, c.size(), true)
 		require.NoError(w.t, charging.Turn(tx, c.id))
 		if d := tx.InFlight(); d != nil {
 			require.NoError(w.t, tx.Acknowledge("done"))
@@ -182,7 +182,7 @@ func (w *priceWorld) end(kill bool) {
 		if gone {
 			require.NoError(w.t, charging.Note(tx, c.id))
 		} else {
-			tx.Position(c.id, c.path, c.size(), false)
+			tx.Money().Position(c.id, c.path, c.size(), false)
 			require.NoError(w.t, charging.Turn(tx, c.id))
 		}
 		if tx.InFlight() != nil {

@@ -272,10 +272,10 @@ func fillsJournal(w *world) {
 	for len(strings.TrimRight(w.read("q/.inbox-journal"), "\x00")) < 235<<10 {
 		tx, err := box.Begin(context.Background())
 		require.NoError(w.t, err)
-		_, err = tx.Pause("x", nil)
+		_, err = tx.Holds().Pause("x", nil)
 		require.NoError(w.t, err)
 		require.NoError(w.t, tx.Commit())
-		require.NoError(w.t, tx.Resume())
+		require.NoError(w.t, tx.Holds().Resume())
 		require.NoError(w.t, tx.Commit())
 		require.NoError(w.t, tx.Close())
 	}

@@ -160,7 +160,7 @@ func cmdBackoff(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, false, neg && len(args) == 0 || !neg && len(args) == 3, "backoff STREAK SHORTEST LONGEST, or ! backoff")
 	v := viewOf(ts)
 	defer func() { ts.Check(v.Close()) }()
-	b, err := v.Backoff()
+	b, err := v.Holds().Backoff()
 	ts.Check(err)
 	if neg || b == nil {
 		if neg != (b == nil) {

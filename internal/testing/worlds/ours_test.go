@@ -99,8 +99,10 @@ var kinds = map[string]func(w *world, s step, next *model) error{
 			return err
 		})
 	},
-	"pause":  func(w *world, _ step, _ *model) error { return w.tx(pause) },
-	"resume": func(w *world, _ step, _ *model) error { return w.tx((*inbox.Tx).Resume) },
+	"pause": func(w *world, _ step, _ *model) error { return w.tx(pause) },
+	"resume": func(w *world, _ step, _ *model) error {
+		return w.tx(func(tx *inbox.Tx) error { return tx.Holds().Resume() })
+	},
 	"requeue": func(w *world, s step, next *model) error {
 		letters, _, err := w.box.Letters()
 		if err != nil {
@@ -166,6 +168,6 @@ func answer(tx *inbox.Tx) error {
 }
 
 func pause(tx *inbox.Tx) error {
-	_, err := tx.Pause("", nil)
+	_, err := tx.Holds().Pause("", nil)
 	return err
 }

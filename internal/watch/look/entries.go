@@ -131,7 +131,7 @@ func waiting(box *inbox.Inbox, prices *charging.Prices) (all []Item, more bool, 
 		if more = len(all) > mostWaiting; more {
 			return false
 		}
-		item := Item{Kind: Waiting, ID: w.ID, EntryID: w.EntryID, Start: w.Start, At: w.SentAt(), Note: strings.Join(history.Special(w, recovery.InvalidLimits(w.Entry, v.IsRaised) != nil), ", "), Text: begin(w.Text)}
+		item := Item{Kind: Waiting, ID: w.ID, EntryID: w.EntryID, Start: w.Start, At: w.SentAt(), Note: strings.Join(history.Special(w, recovery.InvalidLimits(w.Entry, v.Money().IsRaised) != nil), ", "), Text: begin(w.Text)}
 		if again != nil && again.StartOffset == w.Start {
 			item.Kind, item.Note = GivenBack, fmt.Sprintf("attempt %d", w.Attempt)
 			item.Price, _ = prices.OfDelivery(again)

@@ -114,7 +114,7 @@ func TestALifeOfAnInbox(t *testing.T) {
 
 	soon := time.Now().Add(time.Hour)
 	in(t, box, func(tx *inbox.Tx) error {
-		_, err := tx.Pause("lunch", &soon)
+		_, err := tx.Holds().Pause("lunch", &soon)
 		return err
 	})
 	all, _ = l.sees(time.Second)
@@ -225,7 +225,7 @@ func TestAPauseEnds(t *testing.T) {
 	box := l.box("a")
 	until := time.Now().Add(time.Millisecond)
 	in(t, box, func(tx *inbox.Tx) error {
-		_, err := tx.Pause("", &until)
+		_, err := tx.Holds().Pause("", &until)
 		return err
 	})
 	l.at = until.Add(-time.Millisecond)
@@ -250,7 +250,7 @@ func TestEntries(t *testing.T) {
 	in(t, box, func(tx *inbox.Tx) error { return tx.DeadLetter(inbox.ReasonOrphaned) })
 	in(t, box, deliver)
 	in(t, box, func(tx *inbox.Tx) error { return tx.GiveBack(true) })
-	in(t, box, func(tx *inbox.Tx) error { return tx.Ask("s1", "permission_prompt", "may I?") })
+	in(t, box, func(tx *inbox.Tx) error { return tx.In("s1").Ask("permission_prompt", "may I?") })
 	_, err := box.Append(t.Context(), inbox.Message{ID: "later", Text: "later", NotBefore: time.Now().Add(time.Hour)}, 0)
 	require.NoError(t, err)
 	all, _ := l.sees(0)

@@ -215,7 +215,7 @@ func agentsWork(t *testing.T, change func(*server.Options)) *asked {
 	require.NoError(t, err)
 	tx, err := box.Begin(fleet.Context(t))
 	require.NoError(t, err)
-	_, err = tx.BackOff(time.Hour, 1, true, &inbox.Failure{Error: "rate_limit", At: time.Now()})
+	_, err = tx.Holds().BackOff(time.Hour, 1, true, &inbox.Failure{Error: "rate_limit", At: time.Now()})
 	require.NoError(t, err)
 	require.NoError(t, tx.Commit())
 	require.NoError(t, tx.Close())
