@@ -45,6 +45,11 @@ type Delivery struct {
 	Spent price.Amount `json:"-"`
 	// Took is how long earlier deliveries of the entry were worked on: see [Tx.Worked].
 	Took time.Duration `json:"-"`
+	Course
+}
+
+// Course is what became known of a delivery since.
+type Course struct {
 	// Failure is the last error that kept the entry from being answered.
 	Failure *Failure `json:"failure,omitempty"`
 	// Verdict and Progress are what the agent said of this delivery, nil for nothing.

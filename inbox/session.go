@@ -319,7 +319,7 @@ func (in InSession) NoteUncounted(cause string) error {
 			return err
 		}
 	}
-	return in.change(func(s *Session) { s.Uncounted = in.tx.found(cause) })
+	return in.change(func(s *Session) { s.Uncounted = in.tx.finding(cause) })
 }
 
 // Uncounted returns the cause that [InSession.NoteUncounted] recorded, "" for none.
@@ -333,7 +333,7 @@ func (in InSession) Uncounted() string {
 // SameFinding reports whether two texts are recorded as the same finding.
 func SameFinding(a, b string) bool { return oneLine(a) == oneLine(b) }
 
-func (t *Tx) found(text string) *Finding {
+func (t *Tx) finding(text string) *Finding {
 	if text == "" {
 		return nil
 	}

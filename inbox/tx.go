@@ -16,53 +16,79 @@ import (
 // It is not safe for concurrent use.
 type Tx struct {
 	state
-	lock  *disk.Lock // nil in a view
-	file  *disk.File // the queue file; nil if there is none
-	store *journal.Store
+	held
+	found
+	changes
+	offering
+	canceling
+	scheduling
+	money  Money
+	file   *disk.File // the queue file; nil if there is none
+	store  *journal.Store
+	totals *Totals // nil until needed
+	looked *lookup // while lines are read that may have been settled
+	over   string  // the session whose turn ends in this transaction
+	chunk  []byte  // a buffer for hashing the queue file
+	closed bool
+}
 
-	lockID    string // the lock file's identity
+// held is the lock of a transaction, and what identifies its file.
+type held struct {
+	lock      *disk.Lock // nil in a view
+	lockID    string
 	lockMtime int64
+}
+
+// found is what this transaction found beside the last record.
+type found struct {
 	// settling says that the files do not show the last commit yet, which only a view can see.
 	settling bool
-
-	offered *offer // the entry that Next returned last, until it is delivered
-	stale   *Delivery
-	noticed bool // the present state of the file is to be committed at once
-	// lastLine is where the line before the cursor starts, if the cursor was moved.
-	lastLine int64
-	reanchor bool
-	totals   *Totals   // nil until needed
-	over     string    // the session whose turn ends in this transaction
-	due      time.Time // when the next scheduled entry is due, zero for none
-	notMoved error     // why scheduled entries that are due could not be moved
 	// here says that the state was written in this directory, and so is trusted.
-	here bool
+	here  bool
+	stale *Delivery
 	// named is the number of the delivery in an .in-flight from another program, 0 for none.
 	named int64
 	// justFound says that this transaction has already warned of the reread.
 	justFound bool
-	looked    *lookup // while lines are read that may have been settled
 	// replacedWhy says why the queue file was found to be another file.
 	replacedWhy string
+}
 
-	money  Money
-	worked time.Duration // see Worked
-
-	closed bool
+// changes are what the next commit brings, beside the state itself.
+type changes struct {
+	dirty   bool
+	noticed bool // the present state of the file is to be committed at once
+	pending []journal.Line
+	// lastLine is where the line before the cursor starts, if the cursor was moved.
+	lastLine int64
+	reanchor bool
 	// person says that the next commit brings something that a person may want to hear of, brought that an
 	// earlier commit of this transaction did.
 	person, brought bool
-	dirty           bool
-	pending         []journal.Line
+	forget          []string // files that nothing needs after the commit
+}
+
+// offering is the search for the entry to deliver.
+type offering struct {
+	offered *offer        // the entry that Next returned last, until it is delivered
+	worked  time.Duration // see Worked
 	// aside holds the entries that were set aside without delivery, asideLines their number, and asideBytes
 	// their size in the journal.
 	aside                  []SetAside
 	asideLines, asideBytes int
-	trying                 bool           // see tryLarge
-	forget                 []string       // files that nothing needs after the commit
-	canceled               []canceledSpan // see canceledSpans
-	canceledRead           bool
-	chunk                  []byte // a buffer for hashing the queue file
+	trying                 bool // see tryLarge
+}
+
+// canceling is what was read of the canceled entries.
+type canceling struct {
+	canceled     []canceledSpan // see canceledSpans
+	canceledRead bool
+}
+
+// scheduling is what was read of the scheduled entries.
+type scheduling struct {
+	due      time.Time // when the next one is due, zero for none
+	notMoved error     // why those that are due could not be moved
 }
 
 // state is what a [Tx] and a [View] show in the same way.
@@ -82,7 +108,7 @@ func (t *Tx) Seq() int64 { return t.st.Seq + 1 }
 
 // newTx returns a transaction, or a view if lock is nil.
 func (b *Inbox) newTx(lock *disk.Lock) *Tx {
-	t := &Tx{state: state{box: b}, lock: lock}
+	t := &Tx{state: state{box: b}, held: held{lock: lock}}
 	t.money.tx = t
 	t.store = journal.Open(b.path, lock, t.warn)
 	t.boot = t.store.Boot()

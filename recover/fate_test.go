@@ -19,7 +19,7 @@ func TestFates(t *testing.T) {
 	yes, no := func(*inbox.Tx) bool { return true }, func(*inbox.Tx) bool { return false }
 	never := func(*inbox.Tx) bool { t.Error("the transcript was read for nothing"); return false }
 	of := func(kind inbox.VerdictKind) *inbox.Delivery {
-		return &inbox.Delivery{Verdict: &inbox.Verdict{Kind: kind}}
+		return &inbox.Delivery{Course: inbox.Course{Verdict: &inbox.Verdict{Kind: kind}}}
 	}
 	done, failed, rejected := of(inbox.VerdictDone), of(inbox.VerdictFailed), of(inbox.VerdictRejected)
 	own, day := &Over{Reach: OfEntry, Alone: true}, &Over{Reach: OfDay}
@@ -72,9 +72,9 @@ func TestFates(t *testing.T) {
 		"failed however often":                 {situation{failure: overloaded, used: true}, Requeued, ""},
 		"failed, perhaps of itself":            {situation{failure: invalid}, Requeued, ""},
 		"failed of itself too often":           {situation{failure: invalid, used: true}, DeadLettered, inbox.ReasonExhausted},
-		"a failure that is over":               {situation{d: &inbox.Delivery{Failure: overloaded}, Sight: Sight{Reason: inbox.ReasonInterrupted}}, DeadLettered, inbox.ReasonFailed},
-		"a failure that is over, retried":      {situation{d: &inbox.Delivery{Failure: invalid}, policy: Retry}, Requeued, ""},
-		"a failure that is over, and answered": {situation{d: &inbox.Delivery{Failure: overloaded}, proof: finished}, Answered, ""},
+		"a failure that is over":               {situation{d: &inbox.Delivery{Course: inbox.Course{Failure: overloaded}}, Sight: Sight{Reason: inbox.ReasonInterrupted}}, DeadLettered, inbox.ReasonFailed},
+		"a failure that is over, retried":      {situation{d: &inbox.Delivery{Course: inbox.Course{Failure: invalid}}, policy: Retry}, Requeued, ""},
+		"a failure that is over, and answered": {situation{d: &inbox.Delivery{Course: inbox.Course{Failure: overloaded}}, proof: finished}, Answered, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := c.situation

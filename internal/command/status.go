@@ -55,29 +55,13 @@ type statusFlags struct {
 
 // status is what the verb prints with --json.
 type status struct {
-	Inbox       string `json:"inbox"`
-	Queued      int64  `json:"queued"`
-	QueuedBytes int64  `json:"queued_bytes"`
-	Scheduled   int    `json:"scheduled"`
-	// NextDue is when the next scheduled entry is due.
-	NextDue *time.Time `json:"next_due,omitempty"`
-	// answerable says that whoever attaches can answer what the session asks.
-	answerable bool
-	overdue    bool    // the entry due at NextDue could not be moved to the inbox
-	InFlight   *flying `json:"in_flight"`
-	// DeadLetters counts the open ones.
-	DeadLetters        int          `json:"dead_letters"`
-	Answered           int64        `json:"answered"`
-	Checked            int64        `json:"checked,omitempty"` // answered entries whose check passed
-	LastAcknowledgedAt *time.Time   `json:"last_acknowledged_at"`
-	Paused             *inbox.Pause `json:"paused"`
-	// Backoff is the back-off that holds now.
-	Backoff          *inbox.Backoff `json:"backoff"`
-	Session          *lastSession   `json:"session"`
-	Waiter           *waiting       `json:"waiter"`
-	Launcher         *see.Launcher  `json:"launcher,omitempty"`
-	WaitingForPerson *question      `json:"waiting_for_person"`
-	Today            *spentToday    `json:"today,omitempty"`
+	Inbox string `json:"inbox"`
+	waitingEntries
+	InFlight *flying `json:"in_flight"`
+	outcomes
+	holding
+	people
+	Today *spentToday `json:"today,omitempty"`
 	// Consumers are those that results are handed to.
 	Consumers []taker `json:"consumers,omitempty"`
 	// SelfEnqueued counts the entries that agents sent into the inbox, nil for none.
@@ -92,6 +76,42 @@ type status struct {
 	// Asks are all questions of sessions and runs for a person.
 	Asks            []asks   `json:"asks"`
 	NothingMovesFor *float64 `json:"nothing_moves_for_seconds"`
+
+	// answerable says that whoever attaches can answer what the session asks.
+	answerable bool
+	overdue    bool // the entry due at NextDue could not be moved to the inbox
+}
+
+// waitingEntries are the entries that wait.
+type waitingEntries struct {
+	Queued      int64 `json:"queued"`
+	QueuedBytes int64 `json:"queued_bytes"`
+	Scheduled   int   `json:"scheduled"`
+	// NextDue is when the next scheduled entry is due.
+	NextDue *time.Time `json:"next_due,omitempty"`
+}
+
+// outcomes is what became of entries.
+type outcomes struct {
+	// DeadLetters counts the open ones.
+	DeadLetters        int        `json:"dead_letters"`
+	Answered           int64      `json:"answered"`
+	Checked            int64      `json:"checked,omitempty"` // answered entries whose check passed
+	LastAcknowledgedAt *time.Time `json:"last_acknowledged_at"`
+}
+
+// holding is what holds delivery now.
+type holding struct {
+	Paused  *inbox.Pause   `json:"paused"`
+	Backoff *inbox.Backoff `json:"backoff"`
+}
+
+// people is who works on the inbox, and waits for whom.
+type people struct {
+	Session          *lastSession  `json:"session"`
+	Waiter           *waiting      `json:"waiter"`
+	Launcher         *see.Launcher `json:"launcher,omitempty"`
+	WaitingForPerson *question     `json:"waiting_for_person"`
 }
 
 // flying is the entry in flight, as --json prints it.
@@ -232,8 +252,10 @@ func readStatus(ctx context.Context, box *inbox.Inbox) (status, error) {
 		return err
 	})
 	st := status{
-		Inbox: f.Inbox, Asks: []asks{}, Queued: f.Backlog.Entries, QueuedBytes: f.Backlog.Bytes, Scheduled: f.Scheduled.Count,
-		LastAcknowledgedAt: f.Asked, Paused: f.Paused, Backoff: shownBackoff(f.Backoff), Answered: f.Answered, Checked: f.Checked,
+		Inbox: f.Inbox, Asks: []asks{},
+		waitingEntries: waitingEntries{Queued: f.Backlog.Entries, QueuedBytes: f.Backlog.Bytes, Scheduled: f.Scheduled.Count},
+		outcomes:       outcomes{LastAcknowledgedAt: f.Asked, Answered: f.Answered, Checked: f.Checked},
+		holding:        holding{Paused: f.Paused, Backoff: shownBackoff(f.Backoff)},
 	}
 	if head != nil {
 		st.OldestAt = &head.Since

@@ -54,34 +54,36 @@ func (h *hook) factsOf(tx *inbox.Tx, d *inbox.Delivery) facts {
 		return delivery.Seen()
 	}
 	f := facts{
-		told:        true,
-		sameSession: in.SessionID == d.SessionID, samePrompt: in.PromptID == d.PromptID,
-		startedBefore:     e.Boot != "" && e.Boot == machine.BootID() && h.began <= e.SinceBoot,
-		sameInput:         func() bool { return in.StopHookActive == e.Active && claude.ReplySum(in.LastMessage) == e.Reply },
-		continued:         in.StopHookActive,
-		background:        h.Rewake,
-		transcript:        in.TranscriptPath,
-		transcriptIsThere: func() bool { return claude.TranscriptSize(in.TranscriptPath) > 0 },
-		showsAnswer: func() bool {
-			seen := byBlock(in.TranscriptPath)
-			return seen.Answered() || seen.NextTurn() != handed.Unknown
+		told: true, patient: h.watched.mayTell(),
+		stopFacts: stopFacts{
+			sameSession: in.SessionID == d.SessionID, samePrompt: in.PromptID == d.PromptID,
+			startedBefore:     e.Boot != "" && e.Boot == machine.BootID() && h.began <= e.SinceBoot,
+			sameInput:         func() bool { return in.StopHookActive == e.Active && claude.ReplySum(in.LastMessage) == e.Reply },
+			continued:         in.StopHookActive,
+			background:        h.Rewake,
+			transcript:        in.TranscriptPath,
+			transcriptIsThere: func() bool { return claude.TranscriptSize(in.TranscriptPath) > 0 },
+			showsAnswer: func() bool {
+				seen := byBlock(in.TranscriptPath)
+				return seen.Answered() || seen.NextTurn() != handed.Unknown
+			},
+			sameClient:     func() bool { return h.sameClient(d, e) },
+			deliveryClient: func() bool { return isClient(h.clientPID(), e) },
 		},
-		sameClient:     func() bool { return h.sameClient(d, e) },
-		deliveryClient: func() bool { return isClient(h.clientPID(), e) },
-
-		compares:    e.TranscriptSize >= 0,
-		namesPrompt: d.PromptID != "",
-		notes:       e.Notes, handedOver: tx.IsHandedOver(),
-		woken: e.Woken, bound: e.Bound, held: e.Held,
-		turnBefore:         e.Before != "" && in.PromptID == e.Before,
-		deliveryTranscript: e.Transcript,
-		turnAfter:          func() handed.Turn { return byBlock(e.Transcript).NextTurn() },
-		tookUp:             func() bool { return in.PromptID != "" && e.Seen(d).Seen().Woke(in.PromptID) },
-		restarted:          func() recovery.Restart { return recovery.SessionRestarted(tx, d) },
-		tasksRun: func() bool {
-			return len(e.Running(in.Tasks)) > 0 && !e.Over(time.Duration(h.Background))
+		deliveryFacts: deliveryFacts{
+			compares:    e.TranscriptSize >= 0,
+			namesPrompt: d.PromptID != "",
+			notes:       e.Notes, handedOver: tx.IsHandedOver(),
+			woken: e.Woken, bound: e.Bound, held: e.Held,
+			turnBefore:         e.Before != "" && in.PromptID == e.Before,
+			deliveryTranscript: e.Transcript,
+			turnAfter:          func() handed.Turn { return byBlock(e.Transcript).NextTurn() },
+			tookUp:             func() bool { return in.PromptID != "" && e.Seen(d).Seen().Woke(in.PromptID) },
+			restarted:          func() recovery.Restart { return recovery.SessionRestarted(tx, d) },
+			tasksRun: func() bool {
+				return len(e.Running(in.Tasks)) > 0 && !e.Over(time.Duration(h.Background))
+			},
 		},
-		patient: h.watched.mayTell(),
 	}
 	if e.Prompted {
 		f.prompted, f.bound, f.ours, f.others = true, e.IsBound(), h.Start == e.Start, h.Start != "" && h.Start != e.Start

@@ -22,34 +22,44 @@ const (
 // Flags are the hook's flags, as a settings file sets them.
 type Flags struct {
 	Inbox      string
-	Mode       string
-	Idle       cli.Span
 	SignalFile string
 	Orphan     recovery.Settings
+	Limits     budget.Plan
+	Runs       cli.RunFlags
+	Notify     cli.NotifyFlags
+	Delivery
+	Client
+	Help    bool
+	Version bool
+}
+
+// Delivery says when the hook delivers, and for how long it waits.
+type Delivery struct {
+	Mode       string
+	Idle       cli.Span
 	MaxEntries int
 	Until      cli.Moment
 	MaxBlocks  int
-	Limits     budget.Plan
 	Background cli.Span
 	// GateTimeout is how long to wait for the other hooks of a Stop, and GateUnseen for those that show nothing.
 	GateTimeout, GateUnseen cli.Span
-	Form                    string
-	Rewake                  bool
-	Preamble                string
-	Announce                bool
+	Settle                  cli.Span
+}
+
+// Client says how the hook speaks with its client, and who started that.
+type Client struct {
+	Form     string
+	Rewake   bool
+	Preamble string
+	Announce bool
 	// PreambleSet tells an empty preamble from none.
 	PreambleSet bool
-	Settle      cli.Span
-	Runs        cli.RunFlags
-	Notify      cli.NotifyFlags
 	// Launched says that a launcher wired this hook for its own session.
 	Launched bool
 	// Start names the start of the client whose prompt is an entry, "" for none.
 	Start string
 	// NoInput says that the harness gives its hooks no input.
 	NoInput bool
-	Help    bool
-	Version bool
 }
 
 // Set declares the flags and sets their defaults.

@@ -28,23 +28,22 @@ type hook struct {
 	voice
 	recheck
 	lifeline
-	notifier notifier
-	box      *inbox.Inbox
-	input    *claude.Input // nil with --no-input
-	began    int64         // machine.SinceBoot at the start
-	// paused is what was last said of a pause; a waiting hook says it once.
-	paused string
-	// waiter is this hook's name while it waits in the background; wakeText is what it wakes the session with.
-	waiter, wakeText string
-	offer            *offer // nil before the first
-	// settled is the entry that the transaction settles, nil for none.
-	settled *inbox.Delivery
-	// answered is settled if the entry was answered, else nil.
-	answered *inbox.Delivery
-	// says is what the person is shown of the delivered entry, "" for nothing.
-	says string
-	// lastSettled is the id of the entry that this hook settled last.
-	lastSettled string
+	call
+	wait
+	settlement
+	learned
+	notifier       notifier
+	box            *inbox.Inbox
+	offer          *offer // nil before the first
+	uncountedBatch uncounted
+	gate           gate
+	checking       checking
+}
+
+// call is how the hook was started, and what continues it as the full command.
+type call struct {
+	input *claude.Input // nil with --no-input
+	began int64         // machine.SinceBoot at the start
 	// open opens runs. Without it this is the lean hook, and runs stays nil.
 	open   OpenRuns
 	runs   Runs
@@ -52,22 +51,43 @@ type hook struct {
 	raw    []byte    // the input as it was read, for the full command
 	read   bool      // reading stdin is done, and raw is all of it
 	handed *handover // nil if the hook began in this process
+}
+
+// wait is what the hook remembers while it waits for an entry.
+type wait struct {
+	// paused is what was last said of a pause; a waiting hook says it once.
+	paused string
+	// waiter is this hook's name while it waits in the background; wakeText is what it wakes the session with.
+	waiter, wakeText string
 	// waits says that a commit made this hook the one that waits in the background.
 	waits bool
 	// idleUntil is when persist ends the turn with an idle tick (machine.SinceBoot), 0 before the wait.
 	idleUntil int64
 	watched   transcriptWatch
-	// kept is the evidence of the delivery keptOf.
-	kept    recovery.Evidence
-	keptOf  *inbox.Delivery
-	cut     bool      // the transcript has become shorter
+}
+
+// settlement is what the hook did with the entry in flight.
+type settlement struct {
+	// settled is the entry that the transaction settles, nil for none.
+	settled *inbox.Delivery
+	// answered is settled if the entry was answered, else nil.
+	answered *inbox.Delivery
+	// lastSettled is the id of the entry that this hook settled last.
+	lastSettled string
+	// says is what the person is shown of the delivered entry, "" for nothing.
+	says    string
 	charged *inbox.Tx // the transaction that charged this session
+	cut     bool      // the transcript has become shorter
+}
+
+// learned is what the hook found out once, since it takes time.
+type learned struct {
+	// kept is the evidence of the delivery keptOf.
+	kept   recovery.Evidence
+	keptOf *inbox.Delivery
 	// clientIs is the client's process id once clientSought is set.
-	clientIs       int
-	clientSought   bool
-	uncountedBatch uncounted
-	gate           gate
-	checking       checking
+	clientIs     int
+	clientSought bool
 }
 
 // end closes a transaction, and notes its warnings.

@@ -28,8 +28,10 @@ func waitingSince(t *testing.T, path, event string, age time.Duration) *hook {
 	box, err := inbox.Open(path, inbox.Options{})
 	require.NoError(t, err)
 	return &hook{
-		box: box, began: machine.SinceBoot() - int64(age), waiter: "w", voice: voice{Streams: cli.Streams{Err: new(keptNotes)}},
-		input: &claude.Input{Event: event, SessionID: "s0", PromptID: "p1"},
+		box:   box,
+		voice: voice{Streams: cli.Streams{Err: new(keptNotes)}},
+		call:  call{began: machine.SinceBoot() - int64(age), input: &claude.Input{Event: event, SessionID: "s0", PromptID: "p1"}},
+		wait:  wait{waiter: "w"},
 	}
 }
 
@@ -204,7 +206,7 @@ func TestPromptedWhileStarting(t *testing.T) {
 			require.NoError(t, err)
 			defer func() { require.NoError(t, tx.Close()) }()
 			require.NoError(t, tx.In("s0").Prompt("p0"))
-			h := &hook{began: machine.SinceBoot() - int64(c.age), waiter: "w", input: &claude.Input{SessionID: "s0"}}
+			h := &hook{call: call{began: machine.SinceBoot() - int64(c.age), input: &claude.Input{SessionID: "s0"}}, wait: wait{waiter: "w"}}
 			o, err := h.startWaiting(tx)
 			require.NoError(t, err)
 			assert.Equal(t, c.want, o)

@@ -23,9 +23,15 @@ type facts struct {
 	// told says that a client told of this Stop. Without a client the flag file alone counts, as in heartbeat-rs:
 	// responded says that the entry was answered.
 	told, responded bool
+	stopFacts
+	deliveryFacts
+	// patient says that there is still time to wait for the transcript.
+	patient bool
+}
 
-	// This Stop: whether its session and prompt are the delivery's, its process started before the delivery, and its
-	// input equals that of the delivering Stop.
+// stopFacts are of this Stop: whether its session and prompt are the delivery's, its process started before the
+// delivery, and its input equals that of the delivering Stop.
+type stopFacts struct {
 	sameSession, samePrompt    bool
 	startedBefore              bool
 	sameInput                  func() bool
@@ -35,8 +41,10 @@ type facts struct {
 	transcriptIsThere          func() bool
 	showsAnswer                func() bool // beyond the size noted at the delivery
 	sameClient, deliveryClient func() bool // by process, or by session if that is unknown; by process alone
+}
 
-	// The delivery.
+// deliveryFacts are of the delivery.
+type deliveryFacts struct {
 	compares           bool // it kept what this Stop is compared with
 	namesPrompt        bool // its client named prompts
 	notes, handedOver  bool // its hook notes when the text goes out; the note is there
@@ -49,8 +57,6 @@ type facts struct {
 	tookUp             func() bool        // the client picked the text up in this turn
 	restarted          func() recovery.Restart
 	tasksRun           func() bool // tasks of a held entry still run
-	// patient says that there is still time to wait for the transcript.
-	patient bool
 }
 
 // ruling is a verdict, with what follows from it.

@@ -18,13 +18,13 @@ func TestVerdict(t *testing.T) {
 		return func() recovery.Restart { return r }
 	}
 	// next is a later Stop of the same turn, with another input.
-	next := facts{told: true, compares: true, sameSession: true, samePrompt: true, namesPrompt: true, continued: true, sameInput: no, notes: true}
+	next := facts{told: true, stopFacts: stopFacts{sameSession: true, samePrompt: true, continued: true, sameInput: no}, deliveryFacts: deliveryFacts{compares: true, namesPrompt: true, notes: true}}
 	with := func(f facts, change func(*facts)) facts { change(&f); return f }
 	// same has the input of the delivering Stop.
 	same := with(next, func(f *facts) { f.sameInput, f.transcript, f.patient = yes, "t.jsonl", true })
-	woken := facts{told: true, woken: true, sameSession: true, tookUp: no}
-	prompted := facts{told: true, prompted: true, sameSession: true, ours: true, transcript: "t.jsonl", transcriptIsThere: yes, tookUp: no}
-	held := facts{told: true, compares: true, held: true, sameSession: true, restarted: restarted(recovery.NotRestarted), deliveryClient: yes}
+	woken := facts{told: true, stopFacts: stopFacts{sameSession: true}, deliveryFacts: deliveryFacts{woken: true, tookUp: no}}
+	prompted := facts{told: true, stopFacts: stopFacts{sameSession: true, transcript: "t.jsonl", transcriptIsThere: yes}, deliveryFacts: deliveryFacts{prompted: true, ours: true, tookUp: no}}
+	held := facts{told: true, stopFacts: stopFacts{sameSession: true, deliveryClient: yes}, deliveryFacts: deliveryFacts{compares: true, held: true, restarted: restarted(recovery.NotRestarted)}}
 
 	for name, c := range map[string]struct {
 		facts
@@ -56,17 +56,21 @@ func TestVerdict(t *testing.T) {
 		}), ruling{verdict: sameStop, unproven: true}},
 		"the same input, no file yet": {with(same, func(f *facts) { f.showsAnswer, f.transcriptIsThere = no, no }), ruling{verdict: unsure, waitFor: "t.jsonl"}},
 
-		"another prompt": {facts{told: true, compares: true, sameSession: true, restarted: restarted(recovery.NotRestarted)}, ruling{verdict: interrupted}},
+		"another prompt": {facts{told: true, stopFacts: stopFacts{sameSession: true}, deliveryFacts: deliveryFacts{compares: true, restarted: restarted(recovery.NotRestarted)}}, ruling{verdict: interrupted}},
 		"another prompt, not known since when": {
-			facts{told: true, compares: true, sameSession: true, restarted: restarted(recovery.RestartUnknown)}, ruling{verdict: interrupted},
+			facts{told: true, stopFacts: stopFacts{sameSession: true}, deliveryFacts: deliveryFacts{compares: true, restarted: restarted(recovery.RestartUnknown)}}, ruling{verdict: interrupted},
 		},
-		"resumed":         {facts{told: true, compares: true, sameSession: true, restarted: restarted(recovery.Restarted)}, ruling{verdict: orphaned}},
-		"another session": {facts{told: true, compares: true}, ruling{verdict: orphaned}},
+		"resumed":         {facts{told: true, stopFacts: stopFacts{sameSession: true}, deliveryFacts: deliveryFacts{compares: true, restarted: restarted(recovery.Restarted)}}, ruling{verdict: orphaned}},
+		"another session": {facts{told: true, deliveryFacts: deliveryFacts{compares: true}}, ruling{verdict: orphaned}},
 		"an old client's new prompt": {facts{
-			told: true, compares: true, sameSession: true, samePrompt: true, sameInput: no, restarted: restarted(recovery.NotRestarted),
+			told:          true,
+			stopFacts:     stopFacts{sameSession: true, samePrompt: true, sameInput: no},
+			deliveryFacts: deliveryFacts{compares: true, restarted: restarted(recovery.NotRestarted)},
 		}, ruling{verdict: interrupted}},
 		"an old client's answer": {facts{
-			told: true, compares: true, sameSession: true, samePrompt: true, sameInput: no, continued: true,
+			told:          true,
+			stopFacts:     stopFacts{sameSession: true, samePrompt: true, sameInput: no, continued: true},
+			deliveryFacts: deliveryFacts{compares: true},
 		}, ruling{verdict: answered}},
 
 		"waits for tasks":            {with(held, func(f *facts) { f.tasksRun = yes }), ruling{verdict: pending}},

@@ -18,17 +18,24 @@ const (
 
 func full() *Record {
 	return &Record{
-		Version: 1, Seq: 2, Inbox: "in<b>ox\n.jsonl", Cursor: 3, AnchorStart: 4, AnchorSum: "a5", DigestStart: 6, DigestEnd: 7, Digest: "d8",
-		SeenSize: 9, SeenMtime: 10, SeenFile: "f11", SeenYoung: true, SeenPlace: "p12",
-		TailStart: 13, TailSum: "t14", OwnStart: 15, OwnEnd: 16, OwnSum: "o17",
-		Lock: "l18", LockMtime: 19, Boot: "b20", SyncedTo: 21,
-		InFlight: json.RawMessage(`{"entry_id":"22"}`), Handed: true, Redeliver: json.RawMessage(`{"entry_id":"23"}`),
-		Session: "s24", Acknowledged: 25, Sessions: json.RawMessage(`[{"id":"26"}]`),
-		Paused: json.RawMessage(`{"at":"27"}`), Totals: json.RawMessage(`{"delivered":28}`),
-		Backoff: json.RawMessage(`{"streak":29}`), Waiter: json.RawMessage(`{"name":"30"}`),
-		Punching: 31, Canceled: json.RawMessage(`"1-2-3-32"`), Scheduled: json.RawMessage(`{"size":33}`), Account: json.RawMessage(`{"day":"49"}`),
-		Ends:            [len(kinds)]End{Results: {34, 35}, DeadLetters: {36, 37}, Events: {38, 39}, Scheduled: {40, 41}, Costs: {50, 51}},
-		QueueGeneration: 42,
+		Version: 1, Seq: 2, Inbox: "in<b>ox\n.jsonl", Cursor: 3,
+		Sighting: Sighting{
+			AnchorStart: 4, AnchorSum: "a5", DigestStart: 6, DigestEnd: 7, Digest: "d8",
+			SeenSize: 9, SeenMtime: 10, SeenFile: "f11", SeenYoung: true, SeenPlace: "p12",
+			TailStart: 13, TailSum: "t14", OwnStart: 15, OwnEnd: 16, OwnSum: "o17",
+			SyncedTo: 21, Punching: 31, QueueGeneration: 42,
+		},
+		Origin: Origin{Lock: "l18", LockMtime: 19, Boot: "b20"},
+		Entries: Entries{
+			InFlight: json.RawMessage(`{"entry_id":"22"}`), Handed: true, Redeliver: json.RawMessage(`{"entry_id":"23"}`),
+			Canceled: json.RawMessage(`"1-2-3-32"`), Scheduled: json.RawMessage(`{"size":33}`),
+		},
+		Workers: Workers{
+			Session: "s24", Acknowledged: 25, Sessions: json.RawMessage(`[{"id":"26"}]`), Waiter: json.RawMessage(`{"name":"30"}`),
+		},
+		Holds:  Holds{Paused: json.RawMessage(`{"at":"27"}`), Backoff: json.RawMessage(`{"streak":29}`)},
+		Totals: json.RawMessage(`{"delivered":28}`), Account: json.RawMessage(`{"day":"49"}`),
+		Ends: [len(kinds)]End{Results: {34, 35}, DeadLetters: {36, 37}, Events: {38, 39}, Scheduled: {40, 41}, Costs: {50, 51}},
 		Appends: []Line{
 			{Kind: Results, At: 43, Generation: 44, Newline: true, JSON: json.RawMessage(`{"reply":"45"}`)},
 			{Kind: DeadLetters, At: 46, Unschedule: "u47", JSON: json.RawMessage(`{}`)},

@@ -17,7 +17,34 @@ type Record struct {
 	Seq     int64  // the number of the commit
 	Inbox   string // base name of the queue file
 	Cursor  int64  // offset of the first line that is not settled
+	Sighting
+	Origin
+	Entries
+	Workers
+	Holds
 
+	Totals json.RawMessage
+	// Account is what was spent, and the uncharged turns of the sessions.
+	Account json.RawMessage
+	// Reread says which lines may have been settled before a restore.
+	Reread json.RawMessage
+	// Replaced says when and why the queue file was found to be another file.
+	Replaced json.RawMessage
+	// Letters is the last count of open dead letters.
+	Letters json.RawMessage
+	// SelfEnqueued counts the entries that agents sent, and how many more are admitted.
+	SelfEnqueued json.RawMessage
+	// Checks names the checks of the wiring that reported last, separated by commas.
+	Checks string
+
+	// Ends says where each append-only file ends after this commit.
+	Ends [len(kinds)]End
+	// Appends are the lines that this commit adds.
+	Appends []Line
+}
+
+// Sighting is the queue file as the transaction found it, and what tells it from another file.
+type Sighting struct {
 	// AnchorSum is the hash of the bytes from AnchorStart to the cursor.
 	AnchorStart int64
 	AnchorSum   string
@@ -26,10 +53,9 @@ type Record struct {
 	DigestStart int64
 	DigestEnd   int64
 	Digest      string
-	// The queue file as the transaction found it.
-	SeenSize  int64
-	SeenMtime int64
-	SeenFile  string // its identity, "" if there was none
+	SeenSize    int64
+	SeenMtime   int64
+	SeenFile    string // its identity, "" if there was none
 	// SeenYoung says that SeenMtime was so fresh that a later change may get the same time. SeenPlace is
 	// where on the disk the file was, if known.
 	SeenYoung bool
@@ -42,65 +68,59 @@ type Record struct {
 	OwnStart int64
 	OwnEnd   int64
 	OwnSum   string
+	// SyncedTo is how much of the queue file is known to survive a power loss.
+	SyncedTo int64
+	// Punching is the end of the hole that is being made in the queue file, 0 for none.
+	Punching int64
+	// Reached says since when the waiting lines are in the queue file.
+	Reached json.RawMessage
+	// QueueGeneration increases when the queue file turns out to be another file.
+	QueueGeneration int
+}
+
+// Origin is where the record was written.
+type Origin struct {
 	// Lock is the lock file's identity and LockMtime its modification time: together they tell this directory
 	// from a copy of it.
 	Lock      string
 	LockMtime int64
 	Boot      string // the boot of the commit
-	// SyncedTo is how much of the queue file is known to survive a power loss.
-	SyncedTo int64
+}
 
+// Entries are the entries that do not simply wait behind the cursor.
+type Entries struct {
 	// InFlight is the exact content of .in-flight.
 	InFlight json.RawMessage
 	// Handed says that the entry in flight was handed over.
 	Handed bool
 	// Redeliver is an entry that was given back to the queue.
 	Redeliver json.RawMessage
+	// PutOff keeps the deliveries of entries that were put off and wait in the queue again.
+	PutOff json.RawMessage
+	// Canceled holds ranges of the queue file, in one string.
+	Canceled json.RawMessage
+	// Scheduled is what was last seen of .scheduled.jsonl.
+	Scheduled json.RawMessage
+}
 
+// Workers are the sessions that work, or have worked, on the inbox.
+type Workers struct {
 	// Session is the session that answered last, Acknowledged the number of entries that it answered, and
 	// Sessions what is known of the latest sessions.
 	Session      string
 	Acknowledged int
 	Sessions     json.RawMessage
-
-	Paused  json.RawMessage
-	Totals  json.RawMessage
-	Backoff json.RawMessage
-	Waiter  json.RawMessage
-	// Punching is the end of the hole that is being made in the queue file, 0 for none.
-	Punching int64
-	// Canceled holds ranges of the queue file, in one string.
-	Canceled json.RawMessage
-	// Scheduled is what was last seen of .scheduled.jsonl.
-	Scheduled json.RawMessage
-	// Account is what was spent, and the uncharged turns of the sessions.
-	Account json.RawMessage
-
+	Waiter       json.RawMessage
 	// Stopped holds turns that go on without their entry, such as those stopped at a limit.
 	Stopped json.RawMessage
-	// PutOff keeps the deliveries of entries that were put off and wait in the queue again.
-	PutOff json.RawMessage
-	// Reread says which lines may have been settled before a restore.
-	Reread json.RawMessage
-	// Replaced says when and why the queue file was found to be another file.
-	Replaced json.RawMessage
-	// Letters is the last count of open dead letters.
-	Letters json.RawMessage
-	// Reached says since when the waiting lines are in the queue file.
-	Reached json.RawMessage
-	// Stopping is a process that is about to end, and until then keeps delivery stopped.
-	Stopping json.RawMessage
-	// SelfEnqueued counts the entries that agents sent, and how many more are admitted.
-	SelfEnqueued json.RawMessage
-	// Checks names the checks of the wiring that reported last, separated by commas.
-	Checks string
+}
 
-	// Ends says where each append-only file ends after this commit.
-	Ends [len(kinds)]End
-	// QueueGeneration increases when the queue file turns out to be another file.
-	QueueGeneration int
-	// Appends are the lines that this commit adds.
-	Appends []Line
+// Holds are what keeps entries from being delivered.
+type Holds struct {
+	Paused  json.RawMessage
+	Backoff json.RawMessage
+	// Stopping is a process that is about to end.
+	Stopping json.RawMessage
 }
 
 // End is where an append-only file ends. Generation increases when the file turns out to have been rotated

@@ -17,8 +17,9 @@ import (
 // optionsFor are options for a command at this process's streams.
 func optionsFor(command ...string) terminal.Options {
 	return terminal.Options{
-		Command: command, Dir: ".", Env: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		Size: terminal.DefaultSize, Grace: time.Second, Note: func(string, ...any) {},
+		Command: command, Dir: ".", Env: os.Environ(), Size: terminal.DefaultSize, Grace: time.Second,
+		Streams:  terminal.Streams{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr},
+		Watchers: terminal.Watchers{Note: func(string, ...any) {}},
 	}
 }
 

@@ -60,6 +60,11 @@ type Occasion struct {
 	Count int64          `json:"count,omitempty"`
 	Kinds map[What]int64 `json:"kinds,omitempty"`
 
+	remembered
+}
+
+// remembered is what decides when the occasion is told, and whether again.
+type remembered struct {
 	key   string // identifies the occasion
 	holds bool   // the state remembers it for as long as it holds
 	of    What   // the kind that a summary stands for

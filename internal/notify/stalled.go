@@ -30,7 +30,7 @@ func (s *scan) stalled(was map[string]time.Time, after time.Duration) {
 	o := Occasion{
 		What: Stalled, Trouble: see.KindStalled, At: s.now, Since: &since, Reason: string(state),
 		Text:     fmt.Sprintf("nothing has moved in %s for %s: %s", name(s.box), words.Took(s.now.Sub(since).Truncate(time.Second)), line(sentence)),
-		TypeThis: see.Command(s.box.Path(), "status"), key: key,
+		TypeThis: see.Command(s.box.Path(), "status"), remembered: remembered{key: key},
 	}
 	d := s.facts.InFlight
 	if d == nil {

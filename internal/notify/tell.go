@@ -115,9 +115,8 @@ func Pending(ctx context.Context, box *inbox.Inbox, o Options) ([]Occasion, erro
 func Try(ctx context.Context, box *inbox.Inbox, o Options) (Occasion, error) {
 	of := Occasion{
 		What: Test, Inbox: box.Path(), Host: hostName(), At: o.now().UTC(), Reason: "test",
-		Text:     "a test of --notify: this is how heartbeat tells about " + name(box),
-		TypeThis: see.Command(box.Path(), "status"),
-		Entry:    &Entry{ID: "example", EntryID: see.Key("example"), Text: "the first line of an entry's text", Attempts: 1},
+		Text: "a test of --notify: this is how heartbeat tells about " + name(box), TypeThis: see.Command(box.Path(), "status"),
+		Entry: &Entry{ID: "example", EntryID: see.Key("example"), Text: "the first line of an entry's text", Attempts: 1},
 	}
 	return of, o.run(ctx, of)
 }
@@ -248,7 +247,8 @@ func (s *scan) summary(what What) *Occasion {
 	n := s.of(what).count()
 	return &Occasion{
 		What: More, Inbox: s.box.Path(), Host: hostName(), At: s.now, Count: n, Kinds: map[What]int64{what: n}, Reason: "too many",
-		Text: fmt.Sprintf("%s: and %d more, %s", name(s.box), n, what), TypeThis: see.Command(s.box.Path(), "status"), key: "more " + s.now.String(), of: what,
+		Text: fmt.Sprintf("%s: and %d more, %s", name(s.box), n, what), TypeThis: see.Command(s.box.Path(), "status"),
+		remembered: remembered{key: "more " + s.now.String(), of: what},
 	}
 }
 

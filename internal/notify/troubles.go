@@ -51,9 +51,9 @@ func (s *scan) lasted(t see.Trouble, was map[string]time.Time, stall time.Durati
 
 func (s *scan) occasion(t see.Trouble) Occasion {
 	o := Occasion{
-		What: cmp.Or(whatOf[t.Kind], Fault), Trouble: t.Kind, At: s.now, Text: name(s.box) + ": " + t.Text, Reason: t.Reason, TypeThis: t.Do,
-		Session: t.Session, Run: t.Run, Effect: t.Effect, Failure: t.Failed, Until: t.Until,
-		key: t.Key, urgency: t.Urgency,
+		What: cmp.Or(whatOf[t.Kind], Fault), Trouble: t.Kind, At: s.now, Text: name(s.box) + ": " + t.Text, Reason: t.Reason,
+		TypeThis: t.Do, Session: t.Session, Run: t.Run, Effect: t.Effect, Failure: t.Failed, Until: t.Until,
+		remembered: remembered{key: t.Key, urgency: t.Urgency},
 	}
 	if t.Since != nil {
 		o.At = *t.Since
@@ -92,7 +92,7 @@ func (s *scan) over() {
 		if s.isOver(key, told) {
 			s.add(Occasion{
 				What: Over, Trouble: told.Kind, At: s.now, Since: &told.At, Reason: "over", Text: "over: " + told.Text,
-				TypeThis: see.Command(s.box.Path(), "status"), key: overKey + key,
+				TypeThis: see.Command(s.box.Path(), "status"), remembered: remembered{key: overKey + key},
 			})
 		}
 	}
@@ -118,7 +118,7 @@ func (s *scan) drained(settled int64) {
 	s.add(Occasion{
 		What: Drained, At: s.now, Count: settled - *was, Reason: "drained",
 		Text:     fmt.Sprintf("%s is drained: %s", name(s.box), words.Count(int(settled-*was), "entry was settled", "entries were settled")),
-		TypeThis: see.Command(s.box.Path(), "results"), key: fmt.Sprint("drained ", settled),
+		TypeThis: see.Command(s.box.Path(), "results"), remembered: remembered{key: fmt.Sprint("drained ", settled)},
 	})
 }
 
@@ -159,10 +159,9 @@ func (s *scan) letter(l inbox.Letter) Occasion {
 		text += ", after " + words.Count(l.Attempts, "attempt", "attempts")
 	}
 	o := Occasion{
-		What: DeadLetter, Trouble: see.KindLetters, At: l.DeadLetteredAt, Text: text, Reason: reason, Session: l.SessionID, Failure: l.Failure,
-		Entry:    &Entry{ID: l.ID, EntryID: l.EntryID, Letter: l.Letter, Text: l.Text(), Attempts: l.Attempts},
-		TypeThis: see.Command(s.box.Path(), "dead-letter", "show", l.Letter),
-		key:      letterKey + l.Letter,
+		What: DeadLetter, Trouble: see.KindLetters, At: l.DeadLetteredAt, Text: text, Reason: reason, Session: l.SessionID,
+		Failure: l.Failure, Entry: &Entry{ID: l.ID, EntryID: l.EntryID, Letter: l.Letter, Text: l.Text(), Attempts: l.Attempts},
+		TypeThis: see.Command(s.box.Path(), "dead-letter", "show", l.Letter), remembered: remembered{key: letterKey + l.Letter},
 	}
 	if l.DeadLetter.Reason == inbox.ReasonOverBudget {
 		o.What = Limit

@@ -123,11 +123,20 @@ func newNight(t *testing.T, taken *signals.Taken) *night {
 	require.NoError(t, err)
 	c := *client.Of("", []string{"claude"})
 	c.Command = func(context.Context, client.Session) ([]string, error) { return []string{n.program}, nil }
-	n.r = &run{box: box, inTerminal: n.session, private: &private{t.TempDir()}, Options: Options{
-		Mode: Persist, Client: &c, Settings: recovery.Settings{Chosen: true, Policy: recovery.Retry, MaxAttempts: 1000},
-		MaxRestarts: 5, StartTimeout: time.Minute, Line: func(time.Time, string) {},
-		Terminal: terminal.Options{Command: []string{n.program}, Dir: filepath.Dir(path), Signals: taken, Size: terminal.DefaultSize, Note: func(string, ...any) {}},
-	}}
+	n.r = &run{
+		box:        box,
+		inTerminal: n.session,
+		Options: Options{
+			Mode:         Persist,
+			Settings:     recovery.Settings{Chosen: true, Policy: recovery.Retry, MaxAttempts: 1000},
+			StartTimeout: time.Minute,
+			Line:         func(time.Time, string) {},
+			Terminal:     terminal.Options{Command: []string{n.program}, Dir: filepath.Dir(path), Signals: taken, Size: terminal.DefaultSize, Watchers: terminal.Watchers{Note: func(string, ...any) {}}},
+			Endurance:    Endurance{MaxRestarts: 5},
+			Wiring:       Wiring{Client: &c},
+		},
+		helpers: helpers{private: &private{t.TempDir()}},
+	}
 	n.r.SettingsDir = n.r.private.dir
 	n.r.follow, err = follow(box, n.r.Line)
 	require.NoError(t, err)

@@ -33,13 +33,7 @@ type Options struct {
 	// Terminal is how each session is run. Its command is the client's, including the first prompt.
 	// An empty ExitSignal means a file beside the inbox. Its timeout covers all sessions together.
 	Terminal terminal.Options
-	// Client is the client that the command starts; nil means to tell it by the command's name.
-	Client *client.Client
-	Hook   string // the path of heartbeat-stop
-	Tools  string // the path of heartbeat, "" to give sessions no agent tools
-	// SettingsDir holds the settings of the session. Only this user can reach it, and its owner
-	// removes it after a kill. "" has one made.
-	SettingsDir string
+	Wiring
 	// Settings say what becomes of entries and what they may cost.
 	Settings recovery.Settings
 	// MaxEntries is how many entries a session answers before a fresh one replaces it, 0 for no limit.
@@ -50,24 +44,8 @@ type Options struct {
 	// Runs are the babysitter runs that the sessions drive, by absolute path. A drained inbox needs
 	// them done.
 	Runs cli.RunFlags
-	// Warm makes SIGTERM and the end of the timeout an order to stop: delivery ends, and the entry
-	// in flight has DrainTimeout to be answered. An entry not answered by then is no orphan.
-	Warm bool
-	// Stop, once closed, is such an order too; nil for none. Unless Warm is set, whoever closes it
-	// also enforces the time limit.
-	Stop         <-chan struct{}
-	DrainTimeout time.Duration
-	// UntilDrained starts session after session while entries wait.
-	UntilDrained bool
-	// Until is when a draining launcher begins no further entry: a whole second, zero for never.
-	// The entry in flight may finish. A hold on delivery that ends later is not waited out.
-	Until time.Time
-	// Patience is how long a draining launcher waits while delivery is held, counted from the last
-	// answer: below 0 without limit, 0 for [maxHold] and no pause. Time asleep does not count.
-	Patience time.Duration
-	// MaxRestarts is how many sessions in a row may fail to answer an entry and still be followed
-	// by another.
-	MaxRestarts int
+	Stopping
+	Endurance
 	// StartTimeout is how long a session may take until its hook reports its start.
 	StartTimeout time.Duration
 	// EndAsking ends a session that asks a person something, unless somebody is attached.
@@ -90,4 +68,41 @@ type Options struct {
 	// Line gets one line for people about each thing that happens to entries and sessions. It must
 	// not block.
 	Line func(at time.Time, text string)
+}
+
+// Wiring is what each session is started with.
+type Wiring struct {
+	// Client is the client that the command starts; nil means to tell it by the command's name.
+	Client *client.Client
+	Hook   string // the path of heartbeat-stop
+	Tools  string // the path of heartbeat, "" to give sessions no agent tools
+	// SettingsDir holds the settings of the session. Only this user can reach it, and its owner
+	// removes it after a kill. "" has one made.
+	SettingsDir string
+}
+
+// Stopping says how the launcher is told to stop, and what an entry in flight gets then.
+type Stopping struct {
+	// Warm makes SIGTERM and the end of the timeout an order to stop: delivery ends, and the entry
+	// in flight has DrainTimeout to be answered. An entry not answered by then is no orphan.
+	Warm bool
+	// Stop, once closed, is such an order too; nil for none. Unless Warm is set, whoever closes it
+	// also enforces the time limit.
+	Stop         <-chan struct{}
+	DrainTimeout time.Duration
+}
+
+// Endurance says how long the launcher goes on.
+type Endurance struct {
+	// UntilDrained starts session after session while entries wait.
+	UntilDrained bool
+	// Until is when a draining launcher begins no further entry: a whole second, zero for never.
+	// The entry in flight may finish. A hold on delivery that ends later is not waited out.
+	Until time.Time
+	// Patience is how long a draining launcher waits while delivery is held, counted from the last
+	// answer: below 0 without limit, 0 for [maxHold] and no pause. Time asleep does not count.
+	Patience time.Duration
+	// MaxRestarts is how many sessions in a row may fail to answer an entry and still be followed
+	// by another.
+	MaxRestarts int
 }

@@ -138,9 +138,9 @@ func TestLimits(t *testing.T) {
 	at := time.Date(2026, 11, 26, 7, 0, 0, 0, time.Local)
 	for want, o := range map[string]Options{
 		"limits: none": {Mode: Persist},
-		"limits: none; an API limit is waited out for up to 10m, an outage for 6 sessions":        {Mode: Drain, MaxRestarts: 5},
-		"limits: --until 2026-11-26 07:00:00; an API limit or an outage is waited out until then": {Mode: Drain, Until: at, Patience: -1},
-		"limits: --timeout 2h; an API limit or an outage is waited out, for up to 10h":            {Mode: Drain, Patience: 10 * time.Hour, Terminal: terminal.Options{Timeout: 2 * time.Hour}},
+		"limits: none; an API limit is waited out for up to 10m, an outage for 6 sessions":        {Mode: Drain, Endurance: Endurance{MaxRestarts: 5}},
+		"limits: --until 2026-11-26 07:00:00; an API limit or an outage is waited out until then": {Mode: Drain, Endurance: Endurance{Until: at, Patience: -1}},
+		"limits: --timeout 2h; an API limit or an outage is waited out, for up to 10h":            {Mode: Drain, Endurance: Endurance{Patience: 10 * time.Hour}, Terminal: terminal.Options{Timeout: 2 * time.Hour}},
 	} {
 		assert.Equal(t, want, (&run{Options: o}).limits())
 	}

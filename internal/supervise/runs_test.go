@@ -40,7 +40,7 @@ func TestNothingWaits(t *testing.T) {
 				return c.reports[next-1], nil
 			})
 			require.NoError(t, err)
-			r := &run{Options: Options{Mode: Drain, UntilDrained: true}}
+			r := &run{Options: Options{Mode: Drain, Endurance: Endurance{UntilDrained: true}}}
 			st := state{runs: inWords(all), asleep: all.NotBefore}
 			e := r.enough(st)
 			if c.reason == "" {

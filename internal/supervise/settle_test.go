@@ -23,7 +23,9 @@ func newRun(t *testing.T, mode Mode) (*run, *inbox.Inbox) {
 	box, err := inbox.Open(path, inbox.Options{})
 	require.NoError(t, err)
 	return &run{box: box, Options: Options{
-		Mode: mode, Settings: recovery.Settings{Chosen: true, Policy: recovery.DeadLetter, MaxAttempts: 2}, UntilDrained: true,
+		Mode:      mode,
+		Settings:  recovery.Settings{Chosen: true, Policy: recovery.DeadLetter, MaxAttempts: 2},
+		Endurance: Endurance{UntilDrained: true},
 	}}, box
 }
 

@@ -223,22 +223,31 @@ type run struct {
 	patient    patience
 	before     inbox.Totals
 	spent      price.Amount // the amount before the first session
-	follow     *follower
-	service    *service
-	tells      notify.Helper // notifies a person, if there is a command for that
-	private    *private
-	resting    *guardian.Guardian      // nil while a session runs
-	current    atomic.Pointer[session] // nil between two sessions
-	attach     sharing.Server          // listens unless a person is at the terminal
-	sign       sign
-	stop       windDown
-
-	seq     int64     // the number of the next commit to the inbox, as of the last settle
-	last    *session  // the session that has ended and is not settled yet
-	resume  string    // the conversation that the next session continues
-	asleep  time.Time // no need to step the runs before then
-	pace    pace
+	helpers
+	current atomic.Pointer[session] // nil between two sessions
+	sign    sign
+	stop    windDown
+	between
 	trouble trouble
+}
+
+// helpers work beside the sessions.
+type helpers struct {
+	follow  *follower
+	service *service
+	tells   notify.Helper // notifies a person, if there is a command for that
+	private *private
+	resting *guardian.Guardian // nil while a session runs
+	attach  sharing.Server     // listens unless a person is at the terminal
+}
+
+// between is what a session leaves to the next.
+type between struct {
+	seq    int64     // the number of the next commit to the inbox, as of the last settle
+	last   *session  // the session that has ended and is not settled yet
+	resume string    // the conversation that the next session continues
+	asleep time.Time // no need to step the runs before then
+	pace   pace
 }
 
 // doing publishes what the launcher does, and what keeps sessions from working.

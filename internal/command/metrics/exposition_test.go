@@ -261,8 +261,8 @@ func FuzzText(f *testing.F) {
 	f.Fuzz(func(t *testing.T, path, reason string) {
 		age := 1.5
 		families := parse(t, metrics.Text([]metrics.Figures{{
-			Inbox: path, DeadLetters: map[inbox.Reason]int64{inbox.Reason(reason): 3}, OldestQueuedAge: &age,
-			AnswerSeconds: metrics.Histogram{Buckets: []metrics.Bucket{{LE: 0.5, Count: 1}}, Sum: 1e-9, Count: 2},
+			Inbox: path, Queue: metrics.Queue{OldestQueuedAge: &age}, DeadLetters: map[inbox.Reason]int64{inbox.Reason(reason): 3},
+			Totals: metrics.Totals{AnswerSeconds: metrics.Histogram{Buckets: []metrics.Bucket{{LE: 0.5, Count: 1}}, Sum: 1e-9, Count: 2}},
 		}}))
 		for _, family := range families {
 			for _, m := range family.GetMetric() {

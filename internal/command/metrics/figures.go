@@ -18,25 +18,57 @@ import (
 // Figures are what metrics counts and measures of an inbox. Fields with a help tag also appear in the text format,
 // under their JSON names.
 type Figures struct {
-	Inbox            string   `json:"inbox"` // absolute path
+	Inbox string `json:"inbox"` // absolute path
+	Queue
+	Flight
+	Holds
+	People
+	DeadLetters map[inbox.Reason]int64 `json:"dead_letters" help:"Dead letters that somebody has yet to deal with: neither requeued, accepted nor canceled, and no entry of the same id was answered since."`
+
+	Totals
+	*Spending
+
+	Troubles []see.Trouble `json:"troubles,omitempty"`
+	Warnings []string      `json:"warnings,omitempty"`
+
+	head   *inbox.Head // the entry that comes next
+	unread bool        // only the troubles are known
+}
+
+// Queue is what waits.
+type Queue struct {
 	QueueEntries     int64    `json:"queue_entries" help:"Entries that wait in the inbox, without the one in flight."`
 	QueueBytes       int64    `json:"queue_bytes" help:"Bytes of the inbox that were not delivered yet."`
 	ScheduledEntries int      `json:"scheduled_entries" help:"Entries that wait for their time, outside the inbox."`
 	OldestQueuedAge  *float64 `json:"oldest_queued_age_seconds,omitempty" help:"How long the entry waits that is delivered next: since its sent_at, or, where it has none, since the first look or commit that found it there, which is a lower bound. Absent when none waits."`
-	InFlight         bool     `json:"in_flight" help:"Whether an entry is in flight."`
-	InFlightAge      *float64 `json:"in_flight_age_seconds,omitempty" help:"How long ago the entry in flight was delivered. Absent when none is."`
-	InFlightAttempt  *int     `json:"in_flight_attempt,omitempty" help:"Which delivery it is for the entry in flight, from 1. Absent when none is."`
-	Paused           bool     `json:"paused" help:"Whether delivery is paused."`
-	BackingOff       bool     `json:"backing_off" help:"Whether delivery backs off, since turns ended in errors."`
-	BackingOffUntil  *float64 `json:"backing_off_until_timestamp_seconds,omitempty" help:"When the back-off ends. Absent when none holds."`
-	FailuresInARow   int      `json:"failures_in_a_row" help:"How many failures in a row led to the last back-off: 0 once an entry was answered or delivery was resumed."`
-	// Waiter is nil if nobody can tell whether the process that wakes the session lives.
-	Waiter           *bool                  `json:"waiter,omitempty" help:"Whether a process waits in the background to wake its idle session. Absent where it cannot be told whether that process lives."`
-	WaitingForPerson bool                   `json:"waiting_for_person" help:"Whether a session asked for a person, and no turn of it has ended since."`
-	RunsAsking       int                    `json:"runs_asking" help:"Babysitter runs that wait for a person."`
-	RunsStuck        int                    `json:"runs_stuck" help:"Babysitter runs that can take no step: the last one failed, or the run cannot be read."`
-	DeadLetters      map[inbox.Reason]int64 `json:"dead_letters" help:"Dead letters that somebody has yet to deal with: neither requeued, accepted nor canceled, and no entry of the same id was answered since."`
+}
 
+// Flight is the entry in flight.
+type Flight struct {
+	InFlight        bool     `json:"in_flight" help:"Whether an entry is in flight."`
+	InFlightAge     *float64 `json:"in_flight_age_seconds,omitempty" help:"How long ago the entry in flight was delivered. Absent when none is."`
+	InFlightAttempt *int     `json:"in_flight_attempt,omitempty" help:"Which delivery it is for the entry in flight, from 1. Absent when none is."`
+}
+
+// Holds is what holds delivery.
+type Holds struct {
+	Paused          bool     `json:"paused" help:"Whether delivery is paused."`
+	BackingOff      bool     `json:"backing_off" help:"Whether delivery backs off, since turns ended in errors."`
+	BackingOffUntil *float64 `json:"backing_off_until_timestamp_seconds,omitempty" help:"When the back-off ends. Absent when none holds."`
+	FailuresInARow  int      `json:"failures_in_a_row" help:"How many failures in a row led to the last back-off: 0 once an entry was answered or delivery was resumed."`
+}
+
+// People is who waits for entries, and what waits for a person.
+type People struct {
+	// Waiter is nil if nobody can tell whether the process that wakes the session lives.
+	Waiter           *bool `json:"waiter,omitempty" help:"Whether a process waits in the background to wake its idle session. Absent where it cannot be told whether that process lives."`
+	WaitingForPerson bool  `json:"waiting_for_person" help:"Whether a session asked for a person, and no turn of it has ended since."`
+	RunsAsking       int   `json:"runs_asking" help:"Babysitter runs that wait for a person."`
+	RunsStuck        int   `json:"runs_stuck" help:"Babysitter runs that can take no step: the last one failed, or the run cannot be read."`
+}
+
+// Totals only grow.
+type Totals struct {
 	Delivered      int64                  `json:"delivered_total" help:"Deliveries, redeliveries among them."`
 	Redelivered    int64                  `json:"redelivered_total" help:"Entries that were given back to be delivered again."`
 	Answered       int64                  `json:"answered_total" help:"Entries that were answered."`
@@ -46,14 +78,6 @@ type Figures struct {
 	DeadLettered   map[inbox.Reason]int64 `json:"dead_lettered_total" help:"Entries that became dead letters."`
 	AnswerSeconds  Histogram              `json:"answer_seconds" help:"From an entry's delivery to its acknowledgement."`
 	AcknowledgedAt *float64               `json:"last_acknowledged_timestamp_seconds,omitempty" help:"When an entry was last acknowledged."`
-
-	*Spending
-
-	Troubles []see.Trouble `json:"troubles,omitempty"`
-	Warnings []string      `json:"warnings,omitempty"`
-
-	head   *inbox.Head // the entry that comes next
-	unread bool        // only the troubles are known
 }
 
 // Histogram counts how long answers took.
@@ -71,7 +95,7 @@ type Bucket struct {
 
 // Gather returns the figures of an inbox at that time. With an error, only the troubles are set.
 func Gather(ctx context.Context, box *inbox.Inbox, at time.Time) (f Figures, err error) {
-	f = Figures{Inbox: box.Path(), DeadLetters: byReason(nil), DeadLettered: byReason(nil)}
+	f = Figures{Inbox: box.Path(), DeadLetters: byReason(nil), Totals: Totals{DeadLettered: byReason(nil)}}
 	now := see.Look(ctx, box, f.read)
 	f.Troubles = now.Troubles()
 	if now.Unreadable != nil {

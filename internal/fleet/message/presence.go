@@ -20,14 +20,12 @@ const (
 // takes no more. Its times are by the agent's clock. Whether the agent lives shows in the server's time of the
 // value, which the agent puts every EverySeconds: see [Presence.Lives].
 type Presence struct {
-	Agent    string `json:"agent"`
-	Host     string `json:"host"`
-	PID      int    `json:"pid"`
-	Release  string `json:"release,omitempty"` // of its heartbeat-nats
-	Stream   string `json:"stream"`
-	Subject  string `json:"subject"`
-	Consumer string `json:"consumer"`
-	Inbox    string `json:"inbox"` // base name of the queue file
+	Agent   string `json:"agent"`
+	Host    string `json:"host"`
+	PID     int    `json:"pid"`
+	Release string `json:"release,omitempty"` // of its heartbeat-nats
+	Source
+	Inbox string `json:"inbox"` // base name of the queue file
 	// Path is the queue file's absolute path, for readers on the same machine.
 	Path string `json:"path,omitempty"`
 	// Ledger names the ledger's lock, which tells the inbox from every other on that host.
@@ -49,6 +47,13 @@ type Presence struct {
 	// Answered and Dead count what the agent told the stream since it started.
 	Answered int64 `json:"answered"`
 	Dead     int64 `json:"dead"`
+}
+
+// Source is where an agent takes its messages from.
+type Source struct {
+	Stream   string `json:"stream"`
+	Subject  string `json:"subject"`
+	Consumer string `json:"consumer"`
 }
 
 // Hold is a message that an agent holds.

@@ -276,8 +276,8 @@ func (w *world) take(ctx context.Context, agent, id string) error {
 func (w *world) says(ctx context.Context, name string, members []string) error {
 	ahead := time.Now().Add(time.Hour)
 	a := message.Presence{
-		Agent: name, Host: "alpha", PID: 7, Stream: "WORK", Subject: "work.>", Inbox: "inbox.jsonl", Slots: 1,
-		Started: ahead, At: ahead, EverySeconds: 20,
+		Agent: name, Host: "alpha", PID: 7, Inbox: "inbox.jsonl", Slots: 1, Started: ahead, At: ahead, EverySeconds: 20,
+		Source: message.Source{Stream: "WORK", Subject: "work.>"},
 	}
 	raw, err := json.Marshal(a)
 	if err != nil {

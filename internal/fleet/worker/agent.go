@@ -32,40 +32,54 @@ type Agent struct {
 	up     *upstream.Upstream
 	box    *inbox.Inbox
 	ledger *upstream.Ledger
-
-	consumer   jetstream.Consumer
-	ackWait    time.Duration
-	maxDeliver int
-
-	results, letters *inbox.Tail
-	outcomes         map[string]inbox.Outcome // by entry, of what is held
-
-	pulled  chan pulled
-	pulling context.CancelFunc // nil while no message is asked for
-
-	child    *child
-	failures int       // launchers in a row that ended without an answer
-	proven   bool      // a launcher has worked, so the set-up was right then
-	notUntil time.Time // no launcher starts before
-
-	facts    see.Facts // of the last look
-	counted  *inbox.Counted
-	doubtful bool // what is held may have been answered elsewhere: ask first
-	draining bool
-	asked    bool  // by heartbeat-nats drain
-	ending   error // why the agent ends, nil while it does not
-	heldUp   string
-	worked   time.Time // when something was last held, zero once that memory is given back
-	// cannotTake says why the last message could not become an entry: a sentence or "".
-	cannotTake string
-	stepped    time.Time // when the last step began
-	reconciled bool      // what an earlier life held was compared with the inbox
-	compared   time.Time // when that was last done
-
+	pulls
+	reads
+	works
+	standing
 	retries map[string]retry // failures by what was tried
 	keep    keeper
 	self    message.Presence
 	told    telling
+}
+
+// pulls is how the agent takes messages.
+type pulls struct {
+	consumer   jetstream.Consumer
+	ackWait    time.Duration
+	maxDeliver int
+	pulled     chan pulled
+	pulling    context.CancelFunc // nil while no message is asked for
+	// cannotTake says why the last message could not become an entry: a sentence or "".
+	cannotTake string
+}
+
+// reads is what the agent has read of its inbox.
+type reads struct {
+	results, letters *inbox.Tail
+	outcomes         map[string]inbox.Outcome // by entry, of what is held
+	facts            see.Facts                // of the last look
+	counted          *inbox.Counted
+	doubtful         bool      // what is held may have been answered elsewhere: ask first
+	reconciled       bool      // what an earlier life held was compared with the inbox
+	compared         time.Time // when that was last done
+}
+
+// works is the launcher that the agent starts for its entries.
+type works struct {
+	child    *child
+	failures int       // launchers in a row that ended without an answer
+	proven   bool      // a launcher has worked, so the set-up was right then
+	notUntil time.Time // no launcher starts before
+	worked   time.Time // when something was last held, zero once that memory is given back
+}
+
+// standing is whether the agent goes on.
+type standing struct {
+	draining bool
+	asked    bool  // by heartbeat-nats drain
+	ending   error // why the agent ends, nil while it does not
+	heldUp   string
+	stepped  time.Time // when the last step began
 }
 
 // errEnded ends an agent that was asked to end.
@@ -76,8 +90,8 @@ var errEnded = errors.New("it was asked to end")
 // inbox.
 func Run(begin context.Context, c *link.Conn, o Options) (err error) {
 	a := &Agent{
-		o: o, conn: c, outcomes: map[string]inbox.Outcome{}, pulled: make(chan pulled, 1),
-		retries: map[string]retry{}, doubtful: true,
+		o: o, conn: c, retries: map[string]retry{},
+		pulls: pulls{pulled: make(chan pulled, 1)}, reads: reads{outcomes: map[string]inbox.Outcome{}, doubtful: true},
 	}
 	wait := func(do func(context.Context) error) error {
 		err := c.Patiently(begin, func() error { return do(begin) })
@@ -117,8 +131,9 @@ func Run(begin context.Context, c *link.Conn, o Options) (err error) {
 	defer func() { _ = errors.Join(a.results.Close(), a.letters.Close()) }() // only read
 	host, _ := os.Hostname()                                                 // empty where there is none
 	a.self = message.Presence{
-		Agent: o.Agent, Host: host, PID: os.Getpid(), Release: cli.ReadBuild().Version, Stream: a.o.Stream, Subject: a.o.Subject, Inbox: filepath.Base(a.box.Path()), Path: a.box.Path(),
-		Slots: o.Slots, Started: time.Now().UTC(), Ledger: a.ledger.Identity(),
+		Agent: o.Agent, Host: host, PID: os.Getpid(), Release: cli.ReadBuild().Version, Inbox: filepath.Base(a.box.Path()),
+		Path: a.box.Path(), Slots: o.Slots, Started: time.Now().UTC(), Ledger: a.ledger.Identity(),
+		Source: message.Source{Stream: a.o.Stream, Subject: a.o.Subject},
 	}
 	if err := wait(func(ctx context.Context) error {
 		err := a.takeName(ctx)

@@ -30,8 +30,8 @@ func TestClocksOfOthersDecideNothing(t *testing.T) {
 			consumer := w.consumer().Name
 			put := func(agent string) {
 				value, err := json.Marshal(message.Presence{
-					Agent: agent, Host: "elsewhere", Stream: "WORK", Subject: ">", Consumer: consumer, Ledger: "another",
-					EverySeconds: 30, Slots: 1, Started: now, At: now,
+					Agent: agent, Host: "elsewhere", Ledger: "another", EverySeconds: 30, Slots: 1, Started: now, At: now,
+					Source: message.Source{Stream: "WORK", Subject: ">", Consumer: consumer},
 				})
 				require.NoError(t, err)
 				_, err = w.l.Agents.Put(ctx, message.AgentKey(agent), value)

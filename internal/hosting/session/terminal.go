@@ -80,16 +80,16 @@ func (h *host) managed(resume string) supervise.Options {
 		command = append(command, "--resume", resume)
 	}
 	return supervise.Options{
-		Inbox: s.Inbox, Mode: supervise.Drain, Hook: h.Hook, SettingsDir: h.lock.Folder().TempDir(), Settings: settingsOf(s), Background: background,
-		UntilDrained: true, MaxRestarts: maxRestarts, StartTimeout: startTimeout, EndAsking: true, AskPatience: h.AskPatience, Resume: true,
-		Stop: h.drained.begun,
-		Line: func(_ time.Time, text string) { h.log.line(text) },
+		Inbox: s.Inbox, Mode: supervise.Drain, Settings: settingsOf(s), Background: background, StartTimeout: startTimeout, EndAsking: true,
+		AskPatience: h.AskPatience, Resume: true, Line: func(_ time.Time, text string) { h.log.line(text) },
 		Terminal: terminal.Options{
 			Command: command, Dir: h.Config.Cwd, Env: guardian.Marked(environment(os.Environ(), h.Config.Env), s.Mark),
 			Size: terminal.Size{Rows: rows, Cols: columns}, FixedSize: true, Timeout: h.Timeout, Grace: h.Grace, Signals: h.signals,
-			Started: h.startedInTerminal,
-			Note:    h.log.linef,
+			Watchers: terminal.Watchers{Started: h.startedInTerminal, Note: h.log.linef},
 		},
+		Stopping:  supervise.Stopping{Stop: h.drained.begun},
+		Endurance: supervise.Endurance{UntilDrained: true, MaxRestarts: maxRestarts},
+		Wiring:    supervise.Wiring{Hook: h.Hook, SettingsDir: h.lock.Folder().TempDir()},
 	}
 }
 

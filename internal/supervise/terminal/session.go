@@ -29,12 +29,7 @@ type Options struct {
 	Dir     string   // the working directory, at which a command's relative path starts
 	Env     []string
 
-	// The caller's streams. Stdout gets the output; nil discards it. Stdin and Stderr are used only
-	// if they are terminals.
-	Stdin, Stdout, Stderr *os.File
-	// Console is Stdout, if that is a terminal that this process also writes to. nil has one made.
-	Console *Console
-
+	Streams
 	// Size is the terminal's size if the caller has no terminal or FixedSize is set.
 	Size      Size
 	FixedSize bool
@@ -65,6 +60,19 @@ type Options struct {
 	// Then is what that process does at last.
 	Then guardian.Then
 
+	Watchers
+}
+
+// Streams are the caller's. Stdout gets the output; nil discards it. Stdin and Stderr are used only if they are
+// terminals.
+type Streams struct {
+	Stdin, Stdout, Stderr *os.File
+	// Console is Stdout, if that is a terminal that this process also writes to. nil has one made.
+	Console *Console
+}
+
+// Watchers are told of the session as it goes on. Each may be nil.
+type Watchers struct {
 	// Started gets the command's pid, which is also its process group and session, before any of
 	// its output is read. Resized gets the terminal's size at the start and at each change. Both
 	// may be nil and must not block.
@@ -99,41 +107,60 @@ type Outcome struct {
 
 type session struct {
 	Options
-	caller     caller
+	processes
+	display
+	typed
+	caller  caller
+	asked   <-chan struct{}
+	broken  chan error
+	done    chan struct{}  // closed at the end, so that no sender blocks
+	joined  sync.WaitGroup // goroutines that must end before the next session begins
+	started time.Time
+	idle    idleness
+	ending
+}
+
+// processes are those of the session.
+type processes struct {
+	strangers map[int]bool // children that do not belong to the session
+	crowded   bool         // a stranger may still run
+	marked    string       // the mark, "" without a guardian
+	guard     *guardian.Guardian
+	guardPID  atomic.Int64 // 0 for none, and after its death
+	deaths    chan death
+	children  chan os.Signal // a child may have died
+}
+
+// display is the session's terminal and what it shows.
+type display struct {
 	ptmx, tty  *os.File
-	strangers  map[int]bool // children that do not belong to the session
-	crowded    bool         // a stranger may still run
-	marked     string       // the mark, "" without a guardian
-	guard      *guardian.Guardian
-	guardPID   atomic.Int64 // 0 for none, and after its death
-	deaths     chan death
-	children   chan os.Signal // a child may have died
-	joined     sync.WaitGroup // goroutines that must end before the next session begins
 	shape      Size           // the last size that Resized got
 	changes    chan os.Signal // signals about the caller's terminal
-	asked      <-chan struct{}
-	broken     chan error
-	done       chan struct{} // closed at the end, so that no sender blocks
 	out        *pump.Pump
-	typing     typing
-	deaf       atomic.Bool   // drop what is typed
-	cut        bool          // a line was begun when deaf was set
-	keysEnd    func()        // ends the reading of keys; nil while they are not read
-	keysOver   chan struct{} // closed when nothing can be typed any more
 	read       chan struct{} // closed when all of the terminal's output was read
 	draining   atomic.Bool
 	lastOutput atomic.Int64 // since the start, like all times here
-	started    time.Time
-	idle       idleness
-	ending
+}
+
+// typed is what is typed at the caller's terminal.
+type typed struct {
+	typing   typing
+	deaf     atomic.Bool   // drop what is typed
+	cut      bool          // a line was begun when deaf was set
+	keysEnd  func()        // ends the reading of keys; nil while they are not read
+	keysOver chan struct{} // closed when nothing can be typed any more
 }
 
 // Run runs the command to its end. An error means that the command was not run, or an internal error.
 func Run(o Options) (Outcome, error) {
 	s := &session{
-		Options: o, deaths: make(chan death), children: make(chan os.Signal, 1), changes: make(chan os.Signal, 16), broken: make(chan error, 1),
-		done: make(chan struct{}), read: make(chan struct{}), keysOver: make(chan struct{}), started: time.Now(),
-		typing: typing{entered: o.Entered, menu: o.Menu},
+		Options:   o,
+		broken:    make(chan error, 1),
+		done:      make(chan struct{}),
+		started:   time.Now(),
+		processes: processes{deaths: make(chan death), children: make(chan os.Signal, 1)},
+		display:   display{changes: make(chan os.Signal, 16), read: make(chan struct{})},
+		typed:     typed{keysOver: make(chan struct{}), typing: typing{entered: o.Entered, menu: o.Menu}},
 	}
 	if s.Signals == nil {
 		s.Signals = signals.Take()

@@ -1,6 +1,10 @@
 package walls
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os/exec"
 	"path"
 	"strings"
 	"testing"
@@ -61,4 +65,43 @@ func TestNamesOfPackages(t *testing.T) {
 		assert.Empty(t, named[name], "%s has the same name", pkg)
 		named[name] = pkg
 	}
+}
+
+// TestStructures refuses a shipped structure of too many fields: what changes together is a structure of its own.
+func TestStructures(t *testing.T) {
+	const most = 20
+	all, err := shippedFiles()
+	require.NoError(t, err)
+	for _, f := range all {
+		parsed, err := parser.ParseFile(token.NewFileSet(), f.path, nil, 0)
+		require.NoError(t, err)
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			spec, _ := n.(*ast.TypeSpec)
+			if spec == nil {
+				return true
+			}
+			if s, is := spec.Type.(*ast.StructType); is {
+				assert.LessOrEqual(t, fields(s), most, "%s: %s", f.path, spec.Name.Name)
+			}
+			return true
+		})
+	}
+}
+
+// fields counts each name, and each embedded structure once.
+func fields(s *ast.StructType) (n int) {
+	for _, f := range s.Fields.List {
+		n += max(1, len(f.Names))
+	}
+	return n
+}
+
+// TestTransactionMethods holds what a reader of the queue must know of a transaction to what fits a page. What concerns
+// a session, spending, or a hold on delivery is a group of its own.
+func TestTransactionMethods(t *testing.T) {
+	const most = 45
+	doc := exec.CommandContext(t.Context(), "go", "doc", "heartbeat/inbox", "Tx")
+	out, err := doc.Output()
+	require.NoError(t, err)
+	assert.LessOrEqual(t, strings.Count(string(out), "\nfunc (t *Tx) "), most)
 }
