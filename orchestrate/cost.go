@@ -3,7 +3,7 @@ package orchestrate
 import (
 	"strings"
 
-	"heartbeat/internal/money/charging"
+	"heartbeat/internal/money/book"
 	"heartbeat/internal/money/price"
 	"heartbeat/orchestrate/effect"
 )
@@ -19,7 +19,7 @@ func (b *Bridge) Cost() (all price.Price, effects map[string]price.Price, err er
 			all.Amount, effects[effect.IDIn(l.ID)] = all.Plus(l.Amount), one
 		}
 	}
-	now, err := charging.Spending(b.Box, add)
+	now, err := book.Spending(b.Box, add)
 	if err != nil {
 		return all, nil, err
 	}

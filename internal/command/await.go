@@ -12,7 +12,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
-	"heartbeat/internal/money/charging"
+	"heartbeat/internal/money/book"
 	"heartbeat/internal/see"
 	"heartbeat/internal/words"
 )
@@ -41,7 +41,7 @@ type waited struct {
 
 // price sets the price that is known now. Nobody waits for the rest of it, which `results` shows a moment later.
 func (w *waited) price(box *inbox.Inbox) {
-	prices := charging.BookOf(box)
+	prices := book.Of(box)
 	prices.Want(w.EntryID)
 	if w.Result != nil {
 		priced, _ := prices.Result(*w.Result, nil)

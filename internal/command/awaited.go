@@ -8,7 +8,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/progress"
-	"heartbeat/internal/money/charging"
+	"heartbeat/internal/money/book"
 	"heartbeat/internal/words"
 	recovery "heartbeat/recover"
 )
@@ -110,7 +110,7 @@ func (a awaited) flying(d *inbox.Delivery) string {
 	if e := recovery.EvidenceOf(d); e.Woken && !e.Prompted {
 		what = fmt.Sprintf("%s is delivered to %s", entry, session)
 	}
-	if now, err := charging.Spending(a.box, nil); err == nil {
+	if now, err := book.Spending(a.box, nil); err == nil {
 		if p, known := now.OfDelivery(d); known && p.String() != "" {
 			what += ", " + p.String() + " so far"
 		}

@@ -15,7 +15,7 @@ import (
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/command/costs"
 	"heartbeat/internal/command/history"
-	"heartbeat/internal/money/charging"
+	"heartbeat/internal/money/book"
 	"heartbeat/internal/money/meter"
 	"heartbeat/internal/money/price"
 	"heartbeat/internal/words"
@@ -114,7 +114,7 @@ func (o *costsFlags) run(s cli.Streams) error {
 func (o *costsFlags) sum(box *inbox.Inbox, s cli.Streams) (*costs.Sum, error) {
 	sum, kept := costs.NewSum(o.by), price.Amount{}
 	var check costs.Check
-	now, err := charging.Spending(box, func(c price.Line) {
+	now, err := book.Spending(box, func(c price.Line) {
 		kept = kept.Plus(c.Amount)
 		check.Add(&c)
 		if !c.At.Before(o.since.Time) {

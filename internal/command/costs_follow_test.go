@@ -15,7 +15,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/command/history"
-	"heartbeat/internal/money/charging"
+	"heartbeat/internal/money/book"
 )
 
 // following is a verb that follows, until stop.
@@ -98,7 +98,7 @@ func TestWhatWaitsForItsPrice(t *testing.T) {
 	s.request(10)
 	s.stop(reply("did one"), false)
 	var shown []string
-	w := pricedResults{prices: charging.BookOf(s.box), show: func(r inbox.Result, line []byte) {
+	w := pricedResults{prices: book.Of(s.box), show: func(r inbox.Result, line []byte) {
 		assert.Nil(t, line)
 		shown = append(shown, r.Price().Cell())
 	}}
@@ -110,7 +110,7 @@ func TestWhatWaitsForItsPrice(t *testing.T) {
 	w.add(r, raw)
 	w.look(now)
 	assert.Empty(t, shown)
-	w.look(now.Add(charging.Patience + time.Second))
+	w.look(now.Add(book.Patience + time.Second))
 	assert.Equal(t, []string{"0.10"}, shown)
 	w.add(r, raw)
 	w.rest()

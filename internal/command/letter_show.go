@@ -14,7 +14,7 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/cli/program"
-	"heartbeat/internal/money/charging"
+	"heartbeat/internal/money/book"
 	"heartbeat/internal/words"
 )
 
@@ -83,7 +83,7 @@ const (
 
 // eachPart visits the listed letters, a part at a time.
 func (o *letterFlags) eachPart(box *inbox.Inbox, s cli.Streams, visit func([]inbox.Letter) error) error {
-	prices := charging.BookOf(box)
+	prices := book.Of(box)
 	var part []inbox.Letter
 	var failed error
 	text := 0
@@ -120,7 +120,7 @@ func listedText(l inbox.Letter) string {
 }
 
 // priceLetters sets the prices that are known now.
-func priceLetters(prices *charging.Book, letters []inbox.Letter, s cli.Streams) {
+func priceLetters(prices *book.Book, letters []inbox.Letter, s cli.Streams) {
 	ids := make([]string, len(letters))
 	for i, l := range letters {
 		ids[i] = l.EntryID
@@ -155,7 +155,7 @@ func (o *letterFlags) show(named []string, s cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	priceLetters(charging.BookOf(box), chosen, s)
+	priceLetters(book.Of(box), chosen, s)
 	if o.JSON {
 		return printLetters(chosen, s)
 	}

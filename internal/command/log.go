@@ -13,7 +13,7 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/command/history"
-	"heartbeat/internal/money/charging"
+	"heartbeat/internal/money/book"
 	"heartbeat/internal/money/price"
 	"heartbeat/internal/words"
 )
@@ -24,7 +24,7 @@ type logFlags struct {
 	count  int
 	follow bool
 	rows   *list // nil with --json
-	prices *charging.Book
+	prices *book.Book
 }
 
 func logVerb() cli.Verb {
@@ -76,7 +76,7 @@ func (o *logFlags) run(args []string, s cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	o.prices = charging.BookOf(box)
+	o.prices = book.Of(box)
 	if !o.JSON {
 		o.rows = o.table(s)
 	}
@@ -140,7 +140,7 @@ func (o *logFlags) followEvents(box *inbox.Inbox, log *history.Log, news *inbox.
 		}
 		s.Out, s.Err = line.Around(s.Out), line.Around(s.Err)
 	}
-	var late charging.Queue[history.Event] // events that wait for an answer's price
+	var late book.Queue[history.Event] // events that wait for an answer's price
 	following := follow(news, func() error {
 		all, err := log.Next()
 		s.Warn(log.Notes())

@@ -10,8 +10,8 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/money/book"
 	"heartbeat/internal/money/budget"
-	"heartbeat/internal/money/charging"
 )
 
 func pauseVerb() cli.Verb {
@@ -124,7 +124,7 @@ func resume(i *cli.InboxFlags, s cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	if now, err := charging.Spending(box, nil); err != nil {
+	if now, err := book.Spending(box, nil); err != nil {
 		s.Note("what was spent today cannot be told: %v", err) // it was resumed
 	} else if v := recovery.JudgeDay(budget.Plan{Day: recovery.DayLimit(&now.Account)}, now.Today()); v != nil {
 		r.Over = v.Figures

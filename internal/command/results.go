@@ -18,7 +18,7 @@ import (
 	"heartbeat/internal/cli/program"
 	"heartbeat/internal/command/history"
 	"heartbeat/internal/flat"
-	"heartbeat/internal/money/charging"
+	"heartbeat/internal/money/book"
 	"heartbeat/internal/words"
 )
 
@@ -139,7 +139,7 @@ func (o *resultsFlags) list(box *inbox.Inbox, s cli.Streams) (err error) {
 	if err != nil {
 		return fmt.Errorf("results: %w", err)
 	}
-	shown := pricedResults{prices: charging.BookOf(box), show: show, lines: o.JSON, contested: contested}
+	shown := pricedResults{prices: book.Of(box), show: show, lines: o.JSON, contested: contested}
 	any := false
 	each := shown.print // all of them may be many
 	if o.count > 0 {
@@ -177,11 +177,11 @@ func (o *resultsFlags) list(box *inbox.Inbox, s cli.Streams) (err error) {
 
 // pricedResults shows results once they have their price.
 type pricedResults struct {
-	charging.Queue[pricedResult] // the results that wait for a price
-	prices                       *charging.Book
-	show                         func(inbox.Result, []byte)
-	lines                        bool              // show needs the lines
-	contested                    map[string]string // by entry_id
+	book.Queue[pricedResult] // the results that wait for a price
+	prices                   *book.Book
+	show                     func(inbox.Result, []byte)
+	lines                    bool              // show needs the lines
+	contested                map[string]string // by entry_id
 }
 
 type pricedResult struct {
@@ -348,7 +348,7 @@ func (o *resultsFlags) reply(box *inbox.Inbox, entry string, s cli.Streams) erro
 	}
 	switch {
 	case f.Result != nil && f.Letter == nil && o.JSON:
-		prices := charging.BookOf(box)
+		prices := book.Of(box)
 		prices.Want(f.EntryID)
 		_, line := prices.Result(f.Answered(), f.Result)
 		if objection != "" {

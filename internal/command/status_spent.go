@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/money/charging"
+	"heartbeat/internal/money/book"
 	"heartbeat/internal/money/meter"
 	"heartbeat/internal/money/price"
 	"heartbeat/internal/see"
@@ -47,7 +47,7 @@ func (t spentToday) String() string {
 
 // spent sets what was spent today and on the entry in flight. What cannot be read becomes a warning.
 func (st *status) spent(box *inbox.Inbox, f see.Facts) {
-	now, err := charging.Spending(box, nil)
+	now, err := book.Spending(box, nil)
 	if err != nil {
 		st.Warnings = append(st.Warnings, "what was spent cannot be told: "+err.Error())
 		return

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/money/book"
 	"heartbeat/internal/money/charging"
 	"heartbeat/internal/money/price"
 	"heartbeat/internal/testing/crash"
@@ -101,7 +102,7 @@ func everyCentIs(t *testing.T, s situation, c crash.Crash, before, a, b int64) {
 	all := (before + a + b) * cent
 	box, err := inbox.Open(s.inbox(c.Dir), inbox.Options{})
 	require.NoError(t, err)
-	prices, err := charging.Read(box)
+	prices, err := book.Read(box)
 	require.NoError(t, err)
 	assert.Equal(t, all, prices.Total().Nanos, "before anything is made good")
 	for range 2 {
@@ -111,11 +112,11 @@ func everyCentIs(t *testing.T, s situation, c crash.Crash, before, a, b int64) {
 		})
 	}
 	got := map[string]int64{}
-	warnings, err := charging.Lines(box, func(l price.Line) { got[l.EntryID] += l.Nanos })
+	warnings, err := book.Lines(box, func(l price.Line) { got[l.EntryID] += l.Nanos })
 	require.NoError(t, err)
 	assert.Empty(t, warnings)
 	assert.Equal(t, map[string]int64{"": before * cent, entryIDOf("A"): a * cent, entryIDOf("B"): b * cent}, got)
-	prices, err = charging.Read(box)
+	prices, err = book.Read(box)
 	require.NoError(t, err)
 	assert.Equal(t, all, prices.Total().Nanos)
 	assert.Equal(t, before*cent, prices.Outside().Nanos)

@@ -11,7 +11,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/hook"
-	"heartbeat/internal/money/charging"
+	"heartbeat/internal/money/book"
 )
 
 // cut truncates the transcript to its first line.
@@ -25,7 +25,7 @@ func (s *spender) cut() {
 func (s *spender) total() int64 {
 	box, err := inbox.Open(filepath.Join(s.dir, "inbox.jsonl"), inbox.Options{})
 	require.NoError(s.t, err)
-	p, err := charging.Read(box)
+	p, err := book.Read(box)
 	require.NoError(s.t, err)
 	return p.Total().Tokens.Sum()
 }

@@ -18,6 +18,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/hook"
+	"heartbeat/internal/money/book"
 	"heartbeat/internal/money/charging"
 	"heartbeat/internal/money/price"
 	"heartbeat/internal/testing/crash"
@@ -154,7 +155,7 @@ func (w *hookWorld) knows(session string) (known bool) {
 	require.NoError(w.t, err)
 	a, err := v.Account()
 	require.NoError(w.t, errors.Join(err, v.Close()))
-	_, err = charging.Lines(w.box(), func(l price.Line) { known = known || l.SessionID == session })
+	_, err = book.Lines(w.box(), func(l price.Line) { known = known || l.SessionID == session })
 	require.NoError(w.t, err)
 	return known || a.Session(session) != nil
 }
@@ -187,7 +188,7 @@ func (w *hookWorld) audit() {
 	for _, b := range w.bills {
 		spent += b.spent
 	}
-	prices, err := charging.Read(w.box())
+	prices, err := book.Read(w.box())
 	require.NoError(w.t, err)
 	if now := prices.Total().Nanos; strings.Contains(strings.Join(w.steps, " "), "killed at") {
 		require.LessOrEqual(w.t, now, spent*cent, "without a session of which no hook could tell yet")
@@ -204,7 +205,7 @@ func (w *hookWorld) audit() {
 		require.NoError(w.t, tx.Close())
 	}
 	nanos, tokens := int64(0), int64(0)
-	_, err = charging.Lines(w.box(), func(l price.Line) { nanos, tokens = nanos+l.Nanos, tokens+l.Tokens.Input })
+	_, err = book.Lines(w.box(), func(l price.Line) { nanos, tokens = nanos+l.Nanos, tokens+l.Tokens.Input })
 	require.NoError(w.t, err)
 	require.Equal(w.t, spent*cent, nanos, "dollars")
 	require.Equal(w.t, spent*2500, tokens, "tokens")

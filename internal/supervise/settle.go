@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/money/book"
 	"heartbeat/internal/money/charging"
 	"heartbeat/internal/money/price"
 	"heartbeat/orchestrate"
@@ -129,7 +130,7 @@ func readTotals(box *inbox.Inbox) (inbox.Totals, error) { return viewed(box, (*i
 
 // spent is everything ever spent, as far as the transcripts show.
 func spent(box *inbox.Inbox) (price.Amount, error) {
-	p, err := charging.Spending(box, nil)
+	p, err := book.Spending(box, nil)
 	if err != nil {
 		return price.Amount{}, err
 	}

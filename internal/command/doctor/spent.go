@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"heartbeat/internal/command/costs"
-	"heartbeat/internal/money/charging"
+	"heartbeat/internal/money/book"
 	"heartbeat/internal/money/meter"
 	"heartbeat/internal/money/price"
 	"heartbeat/internal/see"
@@ -40,7 +40,7 @@ func prices(e *examination) string {
 		return ""
 	}
 	var check costs.Check
-	_, _ = charging.Lines(e.box, func(l price.Line) { check.Add(&l) }) // other checks report the files
+	_, _ = book.Lines(e.box, func(l price.Line) { check.Add(&l) }) // other checks report the files
 	if says := check.Sentence(); says != "" {
 		e.warn(fix, "%s", says)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli/program"
-	"heartbeat/internal/money/charging"
+	"heartbeat/internal/money/book"
 	"heartbeat/internal/money/price"
 	"heartbeat/internal/see"
 )
@@ -114,7 +114,7 @@ type Spending struct {
 
 // spending is nil if nothing was ever spent, because then perhaps nobody counts.
 func spending(box *inbox.Inbox) (*Spending, error) {
-	now, err := charging.Spending(box, nil)
+	now, err := book.Spending(box, nil)
 	if err != nil || now.Total().IsZero() {
 		return nil, err
 	}

@@ -42,6 +42,15 @@ func (c *Counted) Open(session string) (all []inbox.Uncharged) {
 	return all
 }
 
+// Models returns what the i-th of [Counted.Open] has cost on each model, and whether its turn goes on. is is false for
+// what a summary turned out to cost.
+func (c *Counted) Models(i int) (models []price.ByModel, goesOn, is bool) {
+	if i >= len(c.turns) {
+		return nil, false, false
+	}
+	return c.turns[i].Models, !c.turns[i].complete, true
+}
+
 func (t *turn) price(last string) price.Price {
 	p := price.Price{Amount: t.Spent, Model: last}
 	if len(t.Models) > 0 {
@@ -140,7 +149,7 @@ func charge(tx *inbox.Tx, session string, over bool) error {
 // book charges a turn up to its next part, and what summaries cost by then. rest says that the turn goes on there.
 func (c *Counted) book(tx *inbox.Tx, session string, t *turn, rest bool) {
 	owed := c.ledger.take(t)
-	l := lineOf(t.Turn, t.price(c.Model))
+	l := LineOf(t.Turn, t.price(c.Model))
 	l.At, l.SessionID, l.Guess, l.Own, l.End = tx.Money().Now(), session, t.Guess.Requests > 0, t.Own, t.next.From
 	if len(t.Models) > 1 {
 		l.Models = t.Models
@@ -191,7 +200,7 @@ func Orphan(tx *inbox.Tx) error {
 func place(tx *inbox.Tx, known []inbox.Session, session string) {
 	if a := tx.Money().Account(); a.Session(session) != nil {
 		s := a.Session(session)
-		path := cmp.Or(s.Transcript, transcriptOf(known, session))
+		path := cmp.Or(s.Transcript, TranscriptOf(known, session))
 		tx.Money().Position(session, path, claude.TranscriptSize(path), false)
 	}
 }
@@ -206,8 +215,8 @@ func isGone(known []inbox.Session, id string) bool {
 	return false
 }
 
-// transcriptOf returns the transcript that a hook named at the session's start, or "".
-func transcriptOf(known []inbox.Session, id string) string {
+// TranscriptOf returns the transcript that a hook named at the session's start, or "".
+func TranscriptOf(known []inbox.Session, id string) string {
 	for _, s := range known {
 		if s.ID == id {
 			path, _ := agent.StartOf(s.StartNote)

@@ -82,7 +82,7 @@ func (g *ledger) add(t inbox.Turn, p meter.Part) {
 	case last >= 0 && g.guesses[last].DeliveredSeq == t.DeliveredSeq:
 		g.guesses[last].Nanos += p.Guess.Nanos
 	default:
-		guess := lineOf(t, price.Price{Amount: price.Amount{Nanos: p.Guess.Nanos, Dollars: true}, Model: p.Guess.Model})
+		guess := LineOf(t, price.Price{Amount: price.Amount{Nanos: p.Guess.Nanos, Dollars: true}, Model: p.Guess.Model})
 		guess.At = time.UnixMilli(max(1, p.At))
 		g.guesses = append(g.guesses, guess)
 		g.broken = len(g.guesses) > maxGuesses
@@ -111,7 +111,7 @@ func turnOf(l *price.Line) inbox.Turn {
 	return inbox.Turn{EntryID: l.EntryID, ID: l.ID, Start: l.Start, FirstSeq: l.FirstSeq, DeliveredSeq: l.DeliveredSeq, Attempt: l.Attempt}
 }
 
-// lineOf returns what a turn has cost as a line.
-func lineOf(t inbox.Turn, p price.Price) price.Line {
+// LineOf returns what a turn has cost as a line.
+func LineOf(t inbox.Turn, p price.Price) price.Line {
 	return price.Line{EntryID: t.EntryID, ID: t.ID, Start: t.Start, FirstSeq: t.FirstSeq, DeliveredSeq: t.DeliveredSeq, Attempt: t.Attempt, Price: p}
 }

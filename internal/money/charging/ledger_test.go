@@ -10,6 +10,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/agent"
+	"heartbeat/internal/money/book"
 	"heartbeat/internal/money/charging"
 )
 
@@ -62,7 +63,7 @@ func (s summarising) says(total int) {
 // of them are more than was charged.
 func (s summarising) costs() (all []int64, more int64) {
 	s.Helper()
-	prices, err := charging.Read(s.box)
+	prices, err := book.Read(s.box)
 	require.NoError(s, err)
 	require.Empty(s, prices.Warnings)
 	more = prices.Outside().Nanos - prices.Total().Nanos

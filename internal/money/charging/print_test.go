@@ -12,6 +12,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/agent"
+	"heartbeat/internal/money/book"
 	"heartbeat/internal/money/charging"
 )
 
@@ -98,7 +99,7 @@ func TestASessionIsCountedLate(t *testing.T) {
 		p.in(func(tx *inbox.Tx) { require.NoError(t, charging.Note(tx, "s")) })
 	}
 	const token = 4000
-	prices, err := charging.Read(box)
+	prices, err := book.Read(box)
 	require.NoError(t, err)
 	assert.EqualValues(t, sum*token, prices.Total().Nanos)
 	assert.EqualValues(t, total, prices.Total().Said)
@@ -127,7 +128,7 @@ func TestAKilledSessionIsCountedToItsEnd(t *testing.T) {
 	p.turn(3000)
 	p.in(func(tx *inbox.Tx) { require.NoError(t, tx.In("s").End()) })
 	p.in(func(tx *inbox.Tx) { require.NoError(t, charging.Note(tx, "")) })
-	prices, err := charging.Read(box)
+	prices, err := book.Read(box)
 	require.NoError(t, err)
 	assert.EqualValues(t, 6000*4000, prices.Total().Nanos)
 	assert.Empty(t, prices.Account.Sessions)
@@ -150,7 +151,7 @@ func TestAKilledSessionIsCountedOnceItCanBe(t *testing.T) {
 	require.NoError(t, os.Remove(p.transcript))
 	require.NoError(t, os.Rename(away, p.transcript))
 	p.in(func(tx *inbox.Tx) { require.NoError(t, charging.Note(tx, "s")) })
-	prices, err := charging.Read(box)
+	prices, err := book.Read(box)
 	require.NoError(t, err)
 	assert.EqualValues(t, 3000*4000, prices.Total().Nanos)
 	assert.EqualValues(t, 1000*4000, prices.Outside().Nanos)

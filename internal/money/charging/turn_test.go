@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/money/book"
 	"heartbeat/internal/money/charging"
 )
 
@@ -61,7 +62,7 @@ func TestManyTurnsWithoutAReading(t *testing.T) {
 					require.NoError(t, tx.Close())
 				}
 			}
-			p, err := charging.Read(box)
+			p, err := book.Read(box)
 			require.NoError(t, err)
 			assert.EqualValues(t, n+1, p.Total().Requests)
 			assert.EqualValues(t, 1, p.Outside().Requests, "the first turn's")

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/money/book"
 	"heartbeat/internal/money/charging"
 	"heartbeat/internal/money/price"
 	"heartbeat/internal/testing/long"
@@ -269,11 +270,11 @@ func (w *priceWorld) append(text string) {
 
 func (w *priceWorld) check(seed int) {
 	t := w.t
-	prices, err := charging.Read(w.box)
+	prices, err := book.Read(w.box)
 	require.NoError(t, err)
 	assert.Empty(t, prices.Warnings)
 	got, outside, total := map[string]int64{}, int64(0), int64(0)
-	_, err = charging.Lines(w.box, func(c price.Line) {
+	_, err = book.Lines(w.box, func(c price.Line) {
 		of := c.Nanos
 		total += of
 		if c.Outside() {

@@ -14,6 +14,7 @@ var allowed = map[string]string{
 	"internal/flat":             "",
 	"internal/money/price":      "internal/flat",
 	"internal/money/meter":      "internal/disk internal/flat internal/lines internal/money/price internal/words",
+	"internal/money/book":       "inbox internal/flat internal/money/charging internal/money/price",
 	"internal/money/charging":   "inbox internal/agent internal/claude internal/flat internal/machine internal/money/meter internal/money/price",
 	"internal/money/budget":     "internal/flat internal/money/price internal/words",
 	"internal/disk":             "internal/platform",
@@ -43,7 +44,7 @@ var allowed = map[string]string{
 	"recover": "inbox internal/check internal/money/budget internal/money/charging internal/money/price orchestrate/effect internal/claude internal/claude/limit internal/disk internal/flat internal/machine internal/words internal/agent",
 
 	// Orchestration.
-	"orchestrate": "inbox recover internal/cli internal/disk internal/machine internal/money/charging internal/money/price internal/words orchestrate/babysitter" +
+	"orchestrate": "inbox recover internal/cli internal/disk internal/machine internal/money/book internal/money/price internal/words orchestrate/babysitter" +
 		" orchestrate/effect orchestrate/prompt orchestrate/run orchestrate/schema orchestrate/statefile",
 	"orchestrate/babysitter": "internal/disk internal/machine internal/machine/guardian orchestrate/effect orchestrate/run",
 	"orchestrate/effect":     "inbox", // a hook with no run to drive links this and nothing else of orchestrate
@@ -71,7 +72,7 @@ var allowed = map[string]string{
 	"internal/hook/runs":           "internal/hook inbox internal/claude internal/cli internal/words orchestrate orchestrate/run orchestrate/statefile",
 	"internal/command/...":         "internal/lines internal/money/... internal/consumer internal/hook internal/hook/runs internal/launch internal/notify internal/see inbox recover internal/claude/... internal/codex/configfile internal/cli/... internal/disk internal/flat internal/money/price internal/machine/... internal/words internal/command/... internal/hosting/folder orchestrate/... internal/testing/agent internal/mcp internal/watch internal/watch/look internal/supervise/sharing internal/supervise/client internal/check",
 	"internal/launch":              "inbox internal/consumer internal/see internal/claude internal/claude/settings internal/cli/... internal/disk internal/machine/... internal/notify internal/supervise/... internal/words",
-	"internal/supervise/...":       "internal/see internal/money/charging internal/money/meter internal/claim internal/notify inbox recover internal/claude/... internal/screen internal/cli/... internal/disk internal/flat internal/money/price internal/machine/... internal/words internal/supervise/... orchestrate/... internal/money/budget",
+	"internal/supervise/...":       "internal/see internal/money/book internal/money/charging internal/money/meter internal/claim internal/notify inbox recover internal/claude/... internal/screen internal/cli/... internal/disk internal/flat internal/money/price internal/machine/... internal/words internal/supervise/... orchestrate/... internal/money/budget",
 	"internal/supervise/sharing":   "internal/disk internal/machine internal/machine/guardian internal/machine/socket internal/screen internal/words",
 	"internal/supervise/pump":      "",
 	"internal/supervise/recording": "internal/disk internal/supervise/pump internal/words",
@@ -93,7 +94,7 @@ var allowed = map[string]string{
 
 	// The live view.
 	"internal/watch":      "inbox internal/cli internal/cli/layout internal/cli/program internal/disk internal/machine/signals internal/notify internal/money/price internal/watch/look internal/see internal/words",
-	"internal/watch/look": "inbox internal/money/charging internal/command/history internal/disk internal/machine internal/money/price internal/see internal/words recover",
+	"internal/watch/look": "inbox internal/money/book internal/command/history internal/disk internal/machine internal/money/price internal/see internal/words recover",
 
 	// The fleet. Nothing else links NATS.
 	"internal/fleet/message":  "inbox internal/money/budget",

@@ -9,7 +9,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/command/history"
-	"heartbeat/internal/money/charging"
+	"heartbeat/internal/money/book"
 	"heartbeat/internal/money/price"
 	recovery "heartbeat/recover"
 )
@@ -61,7 +61,7 @@ func Entries(now Inbox) (all []Item, notes []string, err error) {
 		return nil, nil, err
 	}
 	all = Asked(now)
-	prices, err := charging.Read(box)
+	prices, err := book.Read(box)
 	if err != nil {
 		return all, nil, err
 	}
@@ -109,7 +109,7 @@ func Asked(now Inbox) (all []Item) {
 }
 
 // waiting is what is in flight and what comes next.
-func waiting(box *inbox.Inbox, prices *charging.Prices) (all []Item, more bool, err error) {
+func waiting(box *inbox.Inbox, prices *book.Prices) (all []Item, more bool, err error) {
 	v, err := box.View()
 	if err != nil {
 		return nil, false, err
@@ -144,7 +144,7 @@ func waiting(box *inbox.Inbox, prices *charging.Prices) (all []Item, more bool, 
 
 // openLetters are the last dead letters that can be requeued, newest first. They include entries that a person
 // canceled and may want back.
-func openLetters(box *inbox.Inbox, prices *charging.Prices) (all []Item, more bool, err error) {
+func openLetters(box *inbox.Inbox, prices *book.Prices) (all []Item, more bool, err error) {
 	var letters []inbox.Letter
 	_, err = box.EachLetter(func(l inbox.Letter) bool { // the overview has the warnings
 		if !l.Open() {
@@ -171,7 +171,7 @@ func openLetters(box *inbox.Inbox, prices *charging.Prices) (all []Item, more bo
 }
 
 // answered are the last results, newest first.
-func answered(box *inbox.Inbox, prices *charging.Prices) (all []Item, err error) {
+func answered(box *inbox.Inbox, prices *book.Prices) (all []Item, err error) {
 	t, err := history.Results(box).Last(mostAnswered, func(r inbox.Result, _ []byte) {
 		item := Item{Kind: Answered, ID: r.ID, EntryID: r.EntryID, Start: r.StartOffset, At: r.AcknowledgedAt, Text: begin(r.Prompt), Reply: begin(r.Answer())}
 		item.Price, _ = prices.Of(r.EntryID, r.FirstSeq, r.Fields)

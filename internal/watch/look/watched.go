@@ -12,7 +12,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/machine"
-	"heartbeat/internal/money/charging"
+	"heartbeat/internal/money/book"
 	"heartbeat/internal/money/price"
 	"heartbeat/internal/see"
 	recovery "heartbeat/recover"
@@ -222,7 +222,7 @@ func (w *watched) spent(at time.Time) bool {
 	before := w.now.Today
 	if !markOf(filepath.Join(w.box.Dir(), ".inbox-journal")).there() {
 		w.now.Today = price.Amount{}
-	} else if p, err := charging.Spending(w.box, nil); err == nil { // otherwise the state is what is shown
+	} else if p, err := book.Spending(w.box, nil); err == nil { // otherwise the state is what is shown
 		w.now.Today = p.Today()
 	}
 	return w.now.Today != before

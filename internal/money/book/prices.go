@@ -1,4 +1,4 @@
-package charging
+package book
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/money/charging"
 	"heartbeat/internal/money/price"
 )
 
@@ -98,16 +99,17 @@ func (p *Prices) read(box *inbox.Inbox, wanted map[string]bool, each func(price.
 	known, _ := v.Sessions() // without it, the account knows the transcripts
 	p.goesOn = map[priceKey]bool{}
 	for _, s := range p.Account.Sessions {
-		if s.Transcript = cmp.Or(s.Transcript, transcriptOf(known, s.ID)); s.Transcript == "" {
+		if s.Transcript = cmp.Or(s.Transcript, charging.TranscriptOf(known, s.ID)); s.Transcript == "" {
 			continue
 		}
-		c, _ := Look(&s, "", "") // the hook reports what cannot be counted
+		c, _ := charging.Look(&s, "", "") // the hook reports what cannot be counted
 		for i, o := range c.Open(s.ID) {
-			models := []price.ByModel{{Model: o.Model, Amount: o.Amount}} // cost of a summary
-			if i < len(c.turns) {
-				models = c.turns[i].Models
-				p.goesOn[priceKey{o.EntryID, o.FirstSeq}] = !c.turns[i].complete || p.goesOn[priceKey{o.EntryID, o.FirstSeq}]
+			models, goesOn, is := c.Models(i)
+			if !is { // cost of a summary
+				models = []price.ByModel{{Model: o.Model, Amount: o.Amount}}
 			}
+			key := priceKey{o.EntryID, o.FirstSeq}
+			p.goesOn[key] = goesOn || p.goesOn[key]
 			p.open = append(p.open, open{o, models})
 		}
 	}
@@ -258,7 +260,7 @@ func (p *Prices) Outside() price.Amount { return p.more(p.Account.Outside, true)
 func (p *Prices) Open() iter.Seq[price.Line] {
 	return func(yield func(price.Line) bool) {
 		for _, o := range p.open {
-			l := lineOf(o.Turn, o.Price)
+			l := charging.LineOf(o.Turn, o.Price)
 			l.At, l.SessionID = time.Now(), o.SessionID
 			if (!o.IsZero() || !o.Outside()) && !yield(l) {
 				return

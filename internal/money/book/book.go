@@ -1,4 +1,5 @@
-package charging
+// Package book tells what entries cost to whoever shows them: as far as it is known now, and in order.
+package book
 
 import (
 	"heartbeat/inbox"
@@ -16,8 +17,8 @@ type Book struct {
 	failed bool // the note about unreadable prices was added
 }
 
-// BookOf returns the book of an inbox.
-func BookOf(box *inbox.Inbox) *Book { return &Book{box: box} }
+// Of returns the book of an inbox.
+func Of(box *inbox.Inbox) *Book { return &Book{box: box} }
 
 // Want limits the book to these entry ids. Costs of other entries are not decoded.
 func (b *Book) Want(entryIDs ...string) { b.wanted, b.prices = append([]string{}, entryIDs...), nil }
