@@ -76,15 +76,15 @@ func (a *Presence) Keeps(id string, seq uint64) bool {
 	})
 }
 
-// unsaid is the AckWait of an agent that does not say how often it is heard.
-const unsaid = time.Minute
+// DefaultAckWait is the AckWait of a consumer, or of an agent, that does not say.
+const DefaultAckWait = time.Minute
 
 // Lives returns for how long an agent still counts as alive, which was heard last at this time, by the server's clock:
 // for an AckWait in all, or not at all if it has ended.
 func (a *Presence) Lives(heard, now time.Time) time.Duration {
 	ackWait := 3 * time.Duration(a.EverySeconds*float64(time.Second))
 	if ackWait <= 0 {
-		ackWait = unsaid
+		ackWait = DefaultAckWait
 	}
 	if a.Ended {
 		return 0

@@ -18,7 +18,7 @@ import (
 const (
 	// DefaultMaxDeliver and DefaultAckWait apply where a consumer does not say.
 	DefaultMaxDeliver = 5
-	DefaultAckWait    = time.Minute
+	DefaultAckWait    = message.DefaultAckWait
 	// LeastAckWait is the shortest AckWait. Agents extend it every third of its time, at most once a second.
 	LeastAckWait = 3 * time.Second
 	// maxWaiting is how many agents can wait for messages of one consumer. It cannot be changed later, and a

@@ -111,8 +111,19 @@ func (a *Agent) stays(ctx context.Context, l upstream.Lease, copy uint64) (time.
 	if copy <= l.Copy+mostRests && back > 0 && !p.Ended {
 		return back, nil
 	}
-	now, err := a.up.Now(ctx)
-	return p.Lives(was.Created(), now), err
+	rest, _, err := a.lives(ctx, was, p)
+	return rest, err
+}
+
+// lives returns for how long at least an agent counts as alive, and how long ago it was heard, both by the time of the
+// server that keeps what it said.
+func (a *Agent) lives(ctx context.Context, was jetstream.KeyValueEntry, p message.Presence) (rest, ago time.Duration, err error) {
+	bucket, err := a.up.Agents.Status(ctx)
+	if err != nil {
+		return 0, 0, fmt.Errorf("ask whether agent %s lives: %w", p.Agent, err)
+	}
+	now := bucket.(*jetstream.KeyValueBucketStatus).StreamInfo().TimeStamp
+	return p.Lives(was.Created(), now), now.Sub(was.Created()), nil
 }
 
 // presence returns what the agent says of itself, without the time.
@@ -196,19 +207,19 @@ func (a *Agent) takeName(ctx context.Context) error {
 	return link.Final(fmt.Errorf("the name %s changes hands all the time: start one agent of that name alone", a.o.Agent))
 }
 
-// checkName refuses the name of a living agent with another inbox. It compares the server's times.
+// checkName refuses the name of a living agent with another inbox.
 func (a *Agent) checkName(ctx context.Context, was jetstream.KeyValueEntry) error {
 	p, err := message.ParsePresence(was.Value())
 	if err != nil || p.Ended || p.Host == a.self.Host && p.Ledger == a.self.Ledger {
 		return nil
 	}
-	now, err := a.up.Now(ctx)
+	rest, ago, err := a.lives(ctx, was, p)
 	if err != nil {
-		return fmt.Errorf("ask whether agent %s lives: %w", a.o.Agent, err)
+		return err
 	}
-	if rest := p.Lives(was.Created(), now); rest > 0 {
+	if rest > 0 {
 		return link.Final(fmt.Errorf("an agent %s with another inbox is at work on host %s (process %d), or was %s ago: give this one another name with --name, or wait %s if that one is gone",
-			a.o.Agent, p.Host, p.PID, words.Took(now.Sub(was.Created())), words.Took(rest)))
+			a.o.Agent, p.Host, p.PID, words.Took(ago), words.Took(rest)))
 	}
 	return nil
 }
