@@ -45,7 +45,7 @@ heartbeat compact --keep 30d`,
 			var o compactFlags
 			f := cli.NewFlags("compact")
 			o.Add(f)
-			f.Var(&o.keep, "keep", "throw away older results, events, costs and requeued dead letters (seconds or a duration; 0: all)")
+			f.Var(&o.keep, "keep", "throw away older results, events, costs and closed dead letters (seconds or a duration; 0: all)")
 			f.Lookup("keep").DefValue = ""
 			return f, func(args []string, s cli.Streams) error {
 				o.trims = f.Changed("keep")

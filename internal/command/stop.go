@@ -32,9 +32,10 @@ lets the entry in flight be answered (for --drain-timeout at the most), ends its
 session, and ends with status 0. What waits goes on waiting. stop returns once the
 launcher has ended.
 
-With --now it does not wait for the answer: the entry is given back where the
-launcher has --on-orphan retry, uncounted, and set aside as stopped otherwise. So it
-is after a second stop --now, or a second SIGTERM, of one that was told before.
+With --now it does not wait for the answer. What becomes of the entry is said by the
+launcher's --on-orphan: retry gives it back, uncounted, deadletter sets it aside as
+stopped, and drop drops it. So it is after a second stop --now, or a second SIGTERM,
+of one that was told before.
 
 The hook is another command, heartbeat-stop: heartbeat hook --help.
 

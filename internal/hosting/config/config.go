@@ -27,7 +27,7 @@ type Config struct {
 	SessionID          string
 	GuildToolURL       string // http or https, without a trailing slash
 	DBPath             string
-	LogDir             string // logs/sessions beside the database if none was given
+	LogDir             string // logs beside the database if none was given
 	ClaudeArgs         []string
 	Cwd                string
 	Env                map[string]string
