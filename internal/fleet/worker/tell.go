@@ -196,6 +196,7 @@ func (a *Agent) takeName(ctx context.Context) error {
 		}
 		switch {
 		case err == nil:
+			a.told.heard = time.Now()
 			return nil
 		case !upstream.IsOlder(err):
 			if err = link.Quorum(ctx, a.conn.JS, err); errors.Is(err, jetstream.ErrNoStreamResponse) {
