@@ -67,7 +67,7 @@ func pause(i *cli.InboxFlags, named bool, reason string, length time.Duration, s
 	if err != nil {
 		return err
 	}
-	return report(i, s, p, p.String())
+	return reportDone(i, s, p, p.String())
 }
 
 func resumeVerb() cli.Verb {
@@ -129,7 +129,7 @@ func resume(i *cli.InboxFlags, s cli.Streams) error {
 	} else if v := recovery.JudgeDay(budget.Plan{Day: recovery.DayLimit(&now.Account)}, now.Today()); v != nil {
 		r.Over = v.Figures
 	}
-	return report(i, s, r, r.sentence())
+	return reportDone(i, s, r, r.sentence())
 }
 
 func (r resumed) sentence() string {

@@ -169,7 +169,11 @@ func (o *sendFlags) run(f *pflag.FlagSet, args []string, s cli.Streams) error {
 	if errors.Is(err, inbox.ErrOtherText) {
 		err = cli.Usage(err)
 	}
-	if err = errors.Join(err, o.printReceipts(receipts, s)); err != nil {
+	printed := o.printReceipts(receipts, s)
+	if printed != nil {
+		printed = fmt.Errorf("%s sent, or there already, and only printing that failed: %w", words.Count(len(receipts), "entry was", "entries were"), printed)
+	}
+	if err = errors.Join(err, printed); err != nil {
 		return fmt.Errorf("send: %w", err)
 	}
 	return nil

@@ -2,6 +2,7 @@ package command
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -88,6 +89,19 @@ func report(i *cli.InboxFlags, s cli.Streams, v any, sentence string) error {
 	return program.Report(s, i.JSON, v, sentence)
 }
 
+// reportDone prints what a verb has done. An error says that it was done all the same, so that nobody does it again.
+func reportDone(i *cli.InboxFlags, s cli.Streams, v any, sentence string) error {
+	return doneUntold(report(i, s, v, sentence))
+}
+
+// doneUntold is the error of a verb that has done what it was asked, and could not print that.
+func doneUntold(err error) error {
+	if err != nil {
+		return fmt.Errorf("it was done, and only telling so failed: %w", err)
+	}
+	return nil
+}
+
 // nothing prints the one sentence for an empty list and for nothing to do, such as "nothing waits in PATH". It goes
 // to stderr, so that an empty list prints nothing.
 func nothing(i *cli.InboxFlags, s cli.Streams, happens string, box *inbox.Inbox) {
@@ -165,7 +179,7 @@ func (s *several) report(sentence func(inbox.Letter) string) error {
 		if s.quiet {
 			break
 		}
-		if err := report(s.flags, s.Streams, l, sentence(l)); err != nil {
+		if err := reportDone(s.flags, s.Streams, l, sentence(l)); err != nil {
 			return err
 		}
 	}
