@@ -77,6 +77,10 @@ func stateFiles(e *examination) string {
 		}
 		if err != nil {
 			of, _ := disk.StatName(path) // zeros stand for what cannot be read
+			if owner, is := e.anothers(err); is && of.UID == owner {
+				e.fail(asOwner(owner), "user %d may not read and write %s (mode %04o, owner %d): %v", os.Geteuid(), path, of.Mode, of.UID, err)
+				continue
+			}
 			e.fail("see who made it, then take it away, or: "+quote("chmod", "600", path), "the hook refuses %s (mode %04o, owner %d): %v", path, of.Mode, of.UID, err)
 			continue
 		}
@@ -93,6 +97,15 @@ func stateFiles(e *examination) string {
 	}
 	return fmt.Sprintf("%d in %s: regular files, mode 0600, of the right user", found, filepath.Dir(e.inbox))
 }
+
+// anothers reports whether a permission is missing since the inbox's directory is another user's, and whose it is. Nothing is
+// wrong with the files then, and nobody should take them away.
+func (e *examination) anothers(err error) (owner uint32, is bool) {
+	of, failed := disk.StatDir(filepath.Dir(e.inbox))
+	return of.UID, failed == nil && errors.Is(err, fs.ErrPermission) && of.UID != uint32(os.Geteuid())
+}
+
+func asOwner(owner uint32) string { return fmt.Sprintf("look at it as user %d, who owns it", owner) }
 
 // littleSpace is the free space, in bytes, below which a warning is due.
 const littleSpace = 64 << 20
@@ -224,6 +237,10 @@ func state(e *examination) string {
 	case errors.Is(err, inbox.ErrOtherInbox):
 		e.fail("give each inbox a directory of its own", "%v", err)
 	case err != nil:
+		if owner, is := e.anothers(err); is {
+			e.fail(asOwner(owner), "%v", err)
+			break
+		}
 		e.fail("correct that file, or move it away: the state goes on from the others, and without .inbox-offset the inbox is read from its start", "%v", err)
 	}
 	return "the state in " + e.box.Dir() + " is valid, and that of this inbox"
