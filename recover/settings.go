@@ -2,6 +2,7 @@ package recover
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"heartbeat/inbox"
@@ -66,10 +67,15 @@ func OverTime(d *inbox.Delivery, flags budget.Plan) *Over {
 	return Judge(LimitsOf(d, flags), Spent{Took: Took(d)}, d.Attempt)
 }
 
+const priceless = " went to a model whose price nobody knows, so that no limit in dollars holds"
+
+// WantsPrice reports whether a pause is that of a day whose limit could not be enforced. Midnight ends it, and the first
+// request after that begins it anew, until a person says the price.
+func WantsPrice(p *inbox.Pause) bool { return p.OfLimit() && strings.Contains(p.Reason, priceless) }
+
 // withoutPrice says that a limit in dollars counts as reached because it could not be enforced.
 func withoutPrice(requests int64) string {
-	return words.Count(int(requests), "request", "requests") + " went to a model whose price nobody knows, so that no limit in dollars holds: " +
-		"say the price in heartbeat/prices.toml (see heartbeat costs --prices)"
+	return words.Count(int(requests), "request", "requests") + priceless + ": say the price in heartbeat/prices.toml (see heartbeat costs --prices)"
 }
 
 // JudgeDay is [Judge] for the day alone, with no entry in flight.

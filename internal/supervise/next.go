@@ -12,6 +12,7 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
+	recovery "heartbeat/recover"
 )
 
 // look settles what the last session left. If nothing waits in the inbox, it steps the runs, which
@@ -92,11 +93,16 @@ func pausedBy(p *inbox.Pause) *ending {
 	if p.Until != nil {
 		e.detail = "delivery is paused until " + words.Stamp(*p.Until) + ", or `heartbeat resume`"
 	}
-	if p.Reason != "" {
+	switch {
+	case recovery.WantsPrice(p):
+		e.detail += ": " + words.Line(p.Reason) // its end says what to do
+	case p.Reason != "":
 		e.detail += ": " + words.Brief(p.Reason)
 	}
 	name, message, _ := strings.Cut(p.Reason, ": ")
 	switch {
+	case recovery.WantsPrice(p):
+		e.reason, e.shown = Refused, true
 	case !slices.Contains(claude.FailureNames(), name):
 	case claude.AsksForLogin(name):
 		e.reason, e.shown = Authentication, true

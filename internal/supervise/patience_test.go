@@ -10,8 +10,10 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/money/budget"
+	"heartbeat/internal/money/price"
 	"heartbeat/internal/supervise/client"
 	"heartbeat/internal/supervise/terminal"
+	recovery "heartbeat/recover"
 )
 
 // What holds delivery is waited for as the flags say, and otherwise ends the work.
@@ -23,6 +25,9 @@ func TestPatience(t *testing.T) {
 	pause := func(until *time.Time) func(*inbox.Tx) error {
 		return func(tx *inbox.Tx) error { _, err := tx.Holds().Pause("a deploy", until); return err }
 	}
+	unpriced := func(tx *inbox.Tx) error {
+		return recovery.PauseForDay(tx, recovery.JudgeDay(budget.Plan{Day: budget.Limits{Nanos: 1}}, price.Amount{Unpriced: 1}))
+	}
 	soon, far := in(5*time.Minute), in(3*time.Hour)
 	for name, c := range map[string]struct {
 		change   func(*inbox.Tx) error
@@ -31,6 +36,8 @@ func TestPatience(t *testing.T) {
 		reason   Reason // "" for none
 		detail   string
 	}{
+		"no price, from cron":                  {unpriced, 0, time.Time{}, Refused, "say the price"},
+		"no price, at a terminal":              {unpriced, -1, time.Time{}, "", ""},
 		"a limit, from cron":                   {limit, 0, time.Time{}, BackingOff, "rate_limit: try again in 3 hours"},
 		"a limit, at a terminal":               {limit, -1, time.Time{}, "", ""},
 		"a limit, patience":                    {limit, 4 * time.Hour, time.Time{}, "", ""},
