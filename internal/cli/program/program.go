@@ -92,7 +92,7 @@ func (p Program) command(s cli.Streams, chosen string, failed *error) *cobra.Com
 			*failed = p.noVerb(c, c.Flags().Args())
 			return
 		}
-		fmt.Fprint(s.Out, p.page(c).Help())
+		*failed = s.Print(p.page(c).Help())
 	})
 	root.SetFlagErrorFunc(flagError)
 	for i, g := range p.Groups {
