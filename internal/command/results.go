@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -166,7 +168,7 @@ func (o *resultsFlags) list(box *inbox.Inbox, s cli.Streams) (err error) {
 		shown.rest()
 		err = errors.Join(err, flush())
 	}()
-	return follow(news, func() error {
+	return follow(news, s.Out, func() error {
 		_, err := read.Next(shown.add)
 		s.Warn(read.Notes())
 		shown.look(time.Now())
@@ -251,8 +253,8 @@ func withObjection(line []byte, objection string) []byte {
 	return o.End()
 }
 
-// follow calls look whenever something may have changed, until a signal ends it.
-func follow(news *inbox.Watcher, look func() error) error {
+// follow calls look whenever something may have changed, until a signal ends it, or nobody reads out any more.
+func follow(news *inbox.Watcher, out io.Writer, look func() error) error {
 	ctx, cancel := endOnSignal(context.Background())
 	defer cancel()
 	for {
@@ -263,6 +265,9 @@ func follow(news *inbox.Watcher, look func() error) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-news.C:
+		}
+		if layout.Unread(out) {
+			return cli.Told(cli.EndedBy{Signal: syscall.SIGPIPE}.Status()) // as the next line would end it
 		}
 	}
 }
