@@ -117,7 +117,7 @@ func Outcome(verb string, status int, complaint string) error {
 // NoArgs refuses arguments to a verb that takes none.
 func NoArgs(args []string) error {
 	if len(args) > 0 {
-		return usageError{fmt.Errorf("unexpected argument %q", args[0])}
+		return usageError{fmt.Errorf("unexpected argument %.200q", args[0])}
 	}
 	return nil
 }

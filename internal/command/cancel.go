@@ -187,7 +187,7 @@ func (c *canceling) resolve(args []string, all []waitingEntry, v *inbox.View) er
 				c.left = append(c.left, found[0])
 			}
 		default:
-			return fmt.Errorf("%q may be any of %d entries that wait: name one by its whole id or entry_id, or by entry_id@offset if their texts are the same (heartbeat peek --json shows them)", word, len(found))
+			return fmt.Errorf("%.200q may be any of %d entries that wait: name one by its whole id or entry_id, or by entry_id@offset if their texts are the same (heartbeat peek --json shows them)", word, len(found))
 		}
 	}
 	return nil
@@ -201,7 +201,7 @@ func notWaiting(word string, v *inbox.View) error {
 	if where, err := v.Find(word); err == nil && where == inbox.FoundAnswered {
 		return fmt.Errorf("the entry %q is answered already: heartbeat results %s shows the reply", word, words.Shell(word))
 	}
-	return fmt.Errorf("no entry that waits is called %q: heartbeat peek shows them, and heartbeat dead-letter list what was canceled or set aside", word)
+	return fmt.Errorf("no entry that waits is called %.200q: heartbeat peek shows them, and heartbeat dead-letter list what was canceled or set aside", word)
 }
 
 const (

@@ -192,13 +192,13 @@ func chooseLetters(words []string, again bool, each func(func(inbox.Letter) bool
 		}
 		switch len(found) {
 		case 0:
-			return nil, fmt.Errorf("no letter is called %q: heartbeat dead-letter list shows them", word)
+			return nil, fmt.Errorf("no letter is called %.200q: heartbeat dead-letter list shows them", word)
 		case 1:
 			if !slices.ContainsFunc(chosen, func(l inbox.Letter) bool { return l.Letter == found[0].Letter }) {
 				chosen = append(chosen, found[0])
 			}
 		default:
-			return nil, fmt.Errorf("%q may be any of %d letters: name one of %s", word, len(found), someNames(found))
+			return nil, fmt.Errorf("%.200q may be any of %d letters: name one of %s", word, len(found), someNames(found))
 		}
 	}
 	return chosen, nil

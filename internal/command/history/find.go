@@ -225,11 +225,11 @@ func (s *search) choose(box *inbox.Inbox) (*Found, error) {
 	case len(s.names) == 1:
 		return s.begin[s.names[0]], nil
 	case len(s.names) > 1:
-		return nil, fmt.Errorf("%w: %q may be %s: give more of it", ErrAmbiguous, s.word, s.candidates())
+		return nil, fmt.Errorf("%w: %.200q may be %s: give more of it", ErrAmbiguous, s.word, s.candidates())
 	case len([]rune(s.word)) < minPrefix:
-		return nil, fmt.Errorf("%w: nothing of %s is called %q, and a beginning needs %d characters", ErrUnknown, box.Path(), s.word, minPrefix)
+		return nil, fmt.Errorf("%w: nothing of %s is called %.200q, and a beginning needs %d characters", ErrUnknown, box.Path(), s.word, minPrefix)
 	}
-	return nil, fmt.Errorf("%w: nothing in %s is called %q or begins like that: it may have been rotated or trimmed away", ErrUnknown, box.Path(), s.word)
+	return nil, fmt.Errorf("%w: nothing in %s is called %.200q or begins like that: it may have been rotated or trimmed away", ErrUnknown, box.Path(), s.word)
 }
 
 func (s *search) candidates() string {
