@@ -148,7 +148,7 @@ func answerBreakpoint(i *cli.InboxFlags, r *cli.RunFlags, effect string, a orche
 	step, err := b.Step(context.Background())
 	if err != nil {
 		s.Note("the answer is posted, but the step after it failed: %v", err)
-		return report(i, s, a, "answered "+effect)
+		return reportDone(i, s, a, "answered "+effect)
 	}
-	return report(i, s, a, "answered "+effect+"; "+stepSentence(step))
+	return reportDone(i, s, a, "answered "+effect+"; "+stepSentence(step))
 }

@@ -95,7 +95,7 @@ func (o *compactFlags) run(s cli.Streams) error {
 		err = fmt.Errorf("%w: nothing was changed in the inbox: its space comes back when it is truncated, once nothing waits in it", err)
 	}
 	line.Stop()
-	return errors.Join(err, o.report(c, err == nil, box, whole))
+	return errors.Join(err, doneUntold(o.report(c, err == nil, box, whole)))
 }
 
 // before is the time before which records are thrown away. With --keep 0 it is far in the future, so that nothing

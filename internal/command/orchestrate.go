@@ -98,7 +98,7 @@ func stepAll(i *cli.InboxFlags, ctx context.Context, bridges []*orchestrate.Brid
 		if err != nil || r.Guard == "" {
 			return r, err
 		}
-		return r, errors.Join(report(i, s, r, stepSentence(r)), stuck(r))
+		return r, errors.Join(reportDone(i, s, r, stepSentence(r)), stuck(r))
 	})
 	if err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func stepAll(i *cli.InboxFlags, ctx context.Context, bridges []*orchestrate.Brid
 	}
 	*last = said
 	for _, step := range all.Reports {
-		if err := report(i, s, step, stepSentence(step)); err != nil {
+		if err := reportDone(i, s, step, stepSentence(step)); err != nil {
 			return nil, err
 		}
 	}

@@ -118,7 +118,7 @@ func result(i *cli.InboxFlags, o *resultFlags, id string, stdin bool, f *pflag.F
 	case err != nil:
 		return err
 	}
-	return report(i, s, map[string]string{"run": b.Run.ID(), "effect": id}, "the result of "+id+" was handed over: run "+b.Run.ID()+" gets it with its next step")
+	return reportDone(i, s, map[string]string{"run": b.Run.ID(), "effect": id}, "the result of "+id+" was handed over: run "+b.Run.ID()+" gets it with its next step")
 }
 
 func (o *resultFlags) value(b *orchestrate.Bridge, id string, f *pflag.FlagSet, stdin bool, in *os.File) ([]byte, error) {

@@ -149,7 +149,7 @@ func (o *runVerbFlags) complete(ctx context.Context, box *inbox.Inbox, name stri
 		}
 		return fmt.Errorf("the run is not completed: %s%s", standingSentence(now), hint)
 	}
-	return report(&o.InboxFlags, s, step, stepSentence(step))
+	return reportDone(&o.InboxFlags, s, step, stepSentence(step))
 }
 
 func (o *runVerbFlags) acceptCode(ctx context.Context, box *inbox.Inbox, name string, s cli.Streams) error {
@@ -171,7 +171,7 @@ func (o *runVerbFlags) acceptCode(ctx context.Context, box *inbox.Inbox, name st
 		return unfinished(b.Run.ID(), "there", err)
 	}
 	o.line.Stop()
-	return cmp.Or(report(&o.InboxFlags, s, step, stepSentence(step)), stuck(step))
+	return cmp.Or(reportDone(&o.InboxFlags, s, step, stepSentence(step)), stuck(step))
 }
 
 // unfinished adds to an error how to go on with the run.
@@ -221,7 +221,7 @@ func (o *runVerbFlags) say(all begun, launch []string, s cli.Streams) error {
 		_, err := fmt.Fprintln(s.Out, words.Shell(launch...))
 		return err
 	}
-	if err := report(&o.InboxFlags, s, all, sentence); err != nil || o.JSON || all.Done || all.Guard != "" {
+	if err := reportDone(&o.InboxFlags, s, all, sentence); err != nil || o.JSON || all.Done || all.Guard != "" {
 		return err
 	}
 	// Commands stay on one line, however narrow the terminal is, because people copy them.

@@ -84,7 +84,7 @@ func stop(i *cli.InboxFlags, o stopFlags, s cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	return report(i, s, r, r.sentence(box))
+	return reportDone(i, s, r, r.sentence(box))
 }
 
 func stopLauncher(box *inbox.Inbox, o stopFlags) (r stopped, err error) {
