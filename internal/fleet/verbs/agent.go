@@ -68,8 +68,8 @@ nothing is run: the sessions that work on the inbox are yours.
 A signal ends the agent: the session is ended, and what nobody works on goes back. With
 --drain-on TERM, SIGTERM has it finish what it holds first; a second one ends it.
 
-Exit status: 0 it has drained; 78 somebody has to do something first, and no session has
-worked; 128+n signal n ended it; 1 any other failure.`,
+Exit status: 0 it has drained; 78 somebody has to do something first, and no launcher of
+this agent has worked; 128+n signal n ended it; 1 any other failure.`,
 		Example: `heartbeat-nats agent --subject work.review --inbox work/inbox.jsonl -- claude "Read CLAUDE.md"
 heartbeat-nats agent --inbox work/inbox.jsonl --drain-on TERM --launch --cwd=project -- claude
 heartbeat-nats agent --inbox work/inbox.jsonl --no-session --slots 4`,
