@@ -73,12 +73,12 @@ func (b *Bridge) AcceptCode() (changed []string, err error) {
 
 // Bind binds the run to its code, if it is not bound yet. It also has a version of the CLI noted that is not the
 // measured one. A run that cannot be bound rests, and says why.
-func (b *Bridge) Bind() {
+func (b *Bridge) Bind(ctx context.Context) {
 	if before, err := b.readAccepted(); before != nil || err != nil {
 		return
 	}
 	if _, err := b.AcceptCode(); err == nil { // else a step tries again
-		_, _ = b.CLI.Version(context.Background()) // the next call says why it cannot be run
+		_, _ = b.CLI.Version(ctx) // the next call says why it cannot be run
 	}
 }
 

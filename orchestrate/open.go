@@ -1,6 +1,7 @@
 package orchestrate
 
 import (
+	"context"
 	"path/filepath"
 
 	"heartbeat/inbox"
@@ -11,9 +12,9 @@ import (
 )
 
 // OpenAll opens the runs that the flags of a command name.
-func OpenAll(r *cli.RunFlags, box *inbox.Inbox, note func(string, ...any)) (all []*Bridge, err error) {
+func OpenAll(ctx context.Context, r *cli.RunFlags, box *inbox.Inbox, note func(string, ...any)) (all []*Bridge, err error) {
 	for _, dir := range r.Dirs {
-		b, err := Open(r, box, dir, note)
+		b, err := Open(ctx, r, box, dir, note)
 		if err != nil {
 			return nil, err
 		}
@@ -23,10 +24,10 @@ func OpenAll(r *cli.RunFlags, box *inbox.Inbox, note func(string, ...any)) (all 
 }
 
 // Open opens the bridge of the run in a directory, and binds a new run to its code.
-func Open(r *cli.RunFlags, box *inbox.Inbox, dir string, note func(string, ...any)) (*Bridge, error) {
+func Open(ctx context.Context, r *cli.RunFlags, box *inbox.Inbox, dir string, note func(string, ...any)) (*Bridge, error) {
 	b, err := OpenWith(r, box, DrivenRun{Dir: dir, Options: OptionsOf(r)}, note)
 	if err == nil {
-		b.Bind()
+		b.Bind(ctx)
 	}
 	return b, err
 }

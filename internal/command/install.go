@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -288,7 +289,7 @@ func (o *installFlags) makeFolder(s cli.Streams) error {
 // bindRuns binds the runs to their code as it is now. If one cannot be opened, the next step says so.
 func (o *installFlags) bindRuns(s cli.Streams) {
 	if box, err := inbox.Open(o.wired.Inbox, inbox.Options{}); err == nil {
-		_, _ = orchestrate.OpenAll(&o.wired.Runs, box, s.Note)
+		_, _ = orchestrate.OpenAll(context.Background(), &o.wired.Runs, box, s.Note)
 	}
 }
 

@@ -62,18 +62,17 @@ func driveRuns(i *cli.InboxFlags, r *cli.RunFlags, once, repair bool, s cli.Stre
 	if err != nil {
 		return err
 	}
-	bridges, err := orchestrate.OpenAll(r, box, s.Note)
+	ctx, stop := endOnSignal(context.Background())
+	defer stop()
+	bridges, err := orchestrate.OpenAll(ctx, r, box, s.Note)
 	if err != nil {
 		return err
 	}
-	ctx, stop := endOnSignal(context.Background())
 	if repair {
 		if err := repairAll(ctx, bridges, s); err != nil {
-			stop()
 			return err
 		}
 	}
-	defer stop()
 	w := box.WatchOutcomes(orchestratePoll)
 	defer func() { _ = w.Close() }() // nobody follows any more
 	for last := ""; ; {

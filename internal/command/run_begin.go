@@ -64,7 +64,7 @@ func (o *runVerbFlags) start(ctx context.Context, box *inbox.Inbox, _ string, s 
 		o.line.Stop()
 		return report(&o.InboxFlags, s, made, fmt.Sprintf("would make the run %s in %s, of the process %s (%s)", made.RunID, made.RunDir, made.Process, made.Entry))
 	}
-	b, err := orchestrate.Open(&o.ways, box, made.RunDir, s.Note)
+	b, err := orchestrate.Open(ctx, &o.ways, box, made.RunDir, s.Note)
 	if err == nil {
 		_, err = b.AcceptCode() // an earlier run of that id may have had other code
 	}
@@ -87,7 +87,7 @@ func (o *runVerbFlags) resume(ctx context.Context, box *inbox.Inbox, name string
 			return err
 		}
 	}
-	b, err := orchestrate.Open(&o.ways, box, r.Dir(), s.Note)
+	b, err := orchestrate.Open(ctx, &o.ways, box, r.Dir(), s.Note)
 	if err != nil {
 		return err
 	}

@@ -147,7 +147,7 @@ type stepped struct {
 
 // stepRuns steps each run. A warm stop lets the steps finish; a hard end cuts them short.
 func (r *run) stepRuns() (stepped, *ending) {
-	all, err := orchestrate.OpenAll(&r.Runs, r.box, r.note)
+	all, err := orchestrate.OpenAll(r.stop.over, &r.Runs, r.box, r.note)
 	if err != nil {
 		return stepped{}, r.stuck(err)
 	}

@@ -101,7 +101,7 @@ func (r *run) prepare() error {
 	for _, w := range warnings {
 		r.Line(time.Now(), w)
 	}
-	_, _ = orchestrate.OpenAll(&r.Runs, r.box, r.note) // binds the runs before an agent works; a step reports errors
+	_, _ = orchestrate.OpenAll(r.stop.over, &r.Runs, r.box, r.note) // binds the runs before an agent works; a step reports errors
 	if r.Terminal.ExitSignal == "" {
 		r.Terminal.ExitSignal = filepath.Join(r.box.Dir(), ".exit-signal")
 	}

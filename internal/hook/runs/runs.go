@@ -26,7 +26,7 @@ type driver struct {
 func Open(around hook.Surroundings) hook.Runs {
 	d := &driver{Surroundings: around, counted: map[string]bool{}, outside: map[string]*outside{}}
 	for _, dir := range d.Flags.Runs.Dirs {
-		b, err := orchestrate.Open(&d.Flags.Runs, d.Box, dir, d.Note)
+		b, err := orchestrate.Open(context.Background(), &d.Flags.Runs, d.Box, dir, d.Note)
 		if err != nil {
 			d.Complain(err)
 			continue
