@@ -27,14 +27,14 @@ type Flags struct {
 	Limits     budget.Plan
 	Runs       cli.RunFlags
 	Notify     cli.NotifyFlags
-	Delivery
-	Client
+	Pace
+	Dialogue
 	Help    bool
 	Version bool
 }
 
-// Delivery says when the hook delivers, and for how long it waits.
-type Delivery struct {
+// Pace says when the hook delivers, and for how long it waits.
+type Pace struct {
 	Mode       string
 	Idle       cli.Span
 	MaxEntries int
@@ -46,8 +46,8 @@ type Delivery struct {
 	Settle                  cli.Span
 }
 
-// Client says how the hook speaks with its client, and who started that.
-type Client struct {
+// Dialogue says how the hook speaks with its client, and who started that.
+type Dialogue struct {
 	Form     string
 	Rewake   bool
 	Preamble string
