@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -16,15 +17,14 @@ import (
 // it anew once the agent has found out.
 func TestWhatIsDeletedAndMadeAnew(t *testing.T) {
 	t.Parallel()
-	ctx := fleet.Context(t)
 	for name, c := range map[string]struct {
-		remove func(w *world) error
+		remove func(ctx context.Context, w *world) error
 		says   string
 	}{
-		"stream":   {func(w *world) error { return w.js.DeleteStream(ctx, "WORK") }, "the stream WORK is not there"},
-		"consumer": {func(w *world) error { return w.js.DeleteConsumer(ctx, "WORK", w.consumer().Name) }, "was deleted or made anew since message a (WORK:1) came"},
-		"results":  {func(w *world) error { return w.js.DeleteKeyValue(ctx, message.Bucket("WORK")) }, "`heartbeat-nats setup --stream WORK` makes it"},
-		"agents":   {func(w *world) error { return w.js.DeleteKeyValue(ctx, message.Agents("WORK")) }, "tell others what this agent does"},
+		"stream":   {func(ctx context.Context, w *world) error { return w.js.DeleteStream(ctx, "WORK") }, "the stream WORK is not there"},
+		"consumer": {func(ctx context.Context, w *world) error { return w.js.DeleteConsumer(ctx, "WORK", w.consumer().Name) }, "was deleted or made anew since message a (WORK:1) came"},
+		"results":  {func(ctx context.Context, w *world) error { return w.js.DeleteKeyValue(ctx, message.Bucket("WORK")) }, "`heartbeat-nats setup --stream WORK` makes it"},
+		"agents":   {func(ctx context.Context, w *world) error { return w.js.DeleteKeyValue(ctx, message.Agents("WORK")) }, "tell others what this agent does"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -33,7 +33,7 @@ func TestWhatIsDeletedAndMadeAnew(t *testing.T) {
 			a := w.start("one", nil)
 			w.send("a")
 			w.eventually("a turn", func() bool { return len(w.turns()) == 1 }, a)
-			require.NoError(t, c.remove(w))
+			require.NoError(t, c.remove(fleet.Context(t), w))
 			w.open()
 			w.says(a, c.says)
 			w.setUp(3 * time.Second)

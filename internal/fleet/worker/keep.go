@@ -17,7 +17,7 @@ type keeper struct {
 	every  atomic.Int64 // nanoseconds
 	still  atomic.Bool  // nothing has moved for --stall
 	moved  atomic.Int64 // last movement in nanoseconds since 1970, 0 if nothing stands still
-	stuck  string       // entry that a session had when that began, or ""
+	stuck  string       // entry that a session had when something last stood still, or ""
 	late   atomic.Bool  // something was not kept for an AckWait, and is again
 	change chan struct{}
 }
@@ -111,13 +111,14 @@ func (a *Agent) stands(ctx context.Context) bool {
 		a.keep.moved.Store(since.UnixNano())
 	}
 	stalled := a.o.Stall > 0 && !since.IsZero() && facts.Now.Sub(since) >= a.o.Stall
-	if a.keep.still.Swap(stalled) == stalled {
-		return stalled
-	}
+	was, stuck := a.keep.still.Swap(stalled), a.keep.stuck
 	if d := facts.InFlight; stalled && d != nil {
 		a.keep.stuck = d.ID()
 	} else if stalled {
 		a.keep.stuck = ""
+	}
+	if was == stalled && stuck == a.keep.stuck {
+		return stalled
 	}
 	switch c, held := a.ledger.Get(a.keep.stuck); {
 	case held && stalled:

@@ -159,6 +159,9 @@ func (a *Agent) lease(ctx context.Context, c *upstream.Claim) (mine bool, err er
 		return false, err
 	case s.Rest > 0:
 		_, err := a.up.GiveBack(ctx, *c, s.Rest)
+		if err == nil {
+			a.say(fmt.Sprintf("message %s is given back: agent %s, which has it, was heard a moment ago", words.Brief(c.ID), words.Brief(s.With)))
+		}
 		return false, err
 	case s.Lease == 0:
 		a.say(fmt.Sprintf("message %s is with agent %s, which had a newer copy", words.Brief(c.ID), s.With))
