@@ -64,7 +64,11 @@ func Judge(l budget.Plan, s Spent, attempt int) *Over {
 // OverTime returns the limit if the entry in flight has reached its limit of time, else nil. Its hook looks only
 // between two requests, and cannot end a long request or tool.
 func OverTime(d *inbox.Delivery, flags budget.Plan) *Over {
-	return Judge(LimitsOf(d, flags), Spent{Took: Took(d)}, d.Attempt)
+	l := LimitsOf(d, flags)
+	if l.Entry.Time == 0 {
+		return nil // Took asks the system for the session's process
+	}
+	return Judge(l, Spent{Took: Took(d)}, d.Attempt)
 }
 
 const priceless = " went to a model whose price nobody knows, so that no limit in dollars holds"

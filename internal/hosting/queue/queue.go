@@ -39,6 +39,9 @@ import (
 // lockWait is how long to wait for the inbox's own lock.
 const lockWait = 30 * time.Second
 
+// watchPoll is how often the queue is looked at where the system sends no events.
+const watchPoll = 5 * time.Second
+
 // Options say how a session's inbox is worked through.
 type Options struct {
 	Inbox string // path of the queue file
@@ -112,6 +115,9 @@ func Open(o Options) (*Queue, error) {
 	}
 	return q, nil
 }
+
+// Watch signals every commit of another process.
+func (q *Queue) Watch() *inbox.Watcher { return q.box.Watch(watchPoll) }
 
 // Path is the absolute path of the queue file.
 func (q *Queue) Path() string { return q.box.Path() }

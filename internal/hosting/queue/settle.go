@@ -245,19 +245,22 @@ type Over struct {
 	seq  int64 // of the delivery
 }
 
-// OverTime is [recovery.OverTime] of the entry in flight.
-func (q *Queue) OverTime() (o *Over, err error) {
+// InFlight is the entry in flight, nil for none.
+func (q *Queue) InFlight() (d *inbox.Delivery, err error) {
 	view, err := q.box.View()
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, view.Close()) }()
-	if d := view.InFlight(); d != nil {
-		if v := recovery.OverTime(d, q.o.Settings.Limits); v != nil {
-			o = &Over{*v, recovery.Took(d).Round(100 * time.Millisecond), d.DeliveredSeq}
-		}
+	d = view.InFlight()
+	return d, view.Close()
+}
+
+// OverTime is [recovery.OverTime] of an entry in flight.
+func (q *Queue) OverTime(d *inbox.Delivery) *Over {
+	if v := recovery.OverTime(d, q.o.Settings.Limits); v != nil {
+		return &Over{*v, recovery.Took(d).Round(100 * time.Millisecond), d.DeliveredSeq}
 	}
-	return o, nil
+	return nil
 }
 
 // Limit words the limit that ended the round settled last, "" for none: the limit of an entry whose turn

@@ -31,6 +31,9 @@ type watching struct {
 	done     bool           // the last turn has its result
 	tasks    int            // how many run in the background
 	over     *queue.Over    // the limit that ended it
+
+	inFlight *inbox.Delivery // nil for none
+	known    bool            // no commit came since inFlight was read
 }
 
 // lookEvery is how often to look for progress that prints nothing. toolsWait is how long a client
@@ -44,6 +47,8 @@ const (
 func (h *host) watch(p *process.Process, deadline time.Time) *watching {
 	w := &watching{h: h, p: p, read: make(chan struct{}), idle: make(chan bool, 1)}
 	go w.store()
+	commits := h.queue.Watch()
+	defer func() { _ = commits.Close() }()
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
 	var timeout <-chan time.Time
@@ -69,6 +74,8 @@ func (h *host) watch(p *process.Process, deadline time.Time) *watching {
 			w.end(endedLingering, h.ExitTimeout)
 		case <-timeout:
 			w.end(endedByTimeout, h.Timeout)
+		case <-commits.C:
+			w.known = false
 		case <-look.C:
 			w.look()
 			w.guardTime()
@@ -81,13 +88,20 @@ func (w *watching) guardTime() {
 	if w.over != nil {
 		return
 	}
-	over, err := w.h.queue.OverTime()
-	if err != nil || over == nil {
-		return // the next look may succeed
+	if !w.known {
+		d, err := w.h.queue.InFlight()
+		if err != nil {
+			return // the next look may succeed
+		}
+		w.inFlight, w.known = d, true
 	}
-	w.over = over
-	w.h.log.line("the entry in flight has reached its limit: " + over.Figures)
-	w.end(endedByLimit, over.Took)
+	if w.inFlight == nil {
+		return
+	}
+	if w.over = w.h.queue.OverTime(w.inFlight); w.over != nil {
+		w.h.log.line("the entry in flight has reached its limit: " + w.over.Figures)
+		w.end(endedByLimit, w.over.Took)
+	}
 }
 
 // end asks the client to end. The first reason counts.
