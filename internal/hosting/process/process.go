@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"heartbeat/internal/machine/guardian"
 )
 
@@ -92,8 +94,7 @@ func Start(o Options) (*Process, error) {
 	p.family.Leader = p.PID
 	p.copied.Go(func() { p.write(stdin, o.Stdin) })
 	p.copied.Go(func() {
-		_, _ = io.Copy(o.Stderr, stderr) // ends at the deadline
-		_ = stderr.Close()               // a pipe
+		_, _ = io.Copy(o.Stderr, &output{f: stderr}) // ends at the deadline
 	})
 	go func() {
 		<-p.ended
@@ -135,29 +136,50 @@ func (p *Process) write(to *os.File, text []byte) {
 
 // Stdout is the client's standard output. It ends with the client, or two seconds after it if
 // something that the client started holds it open.
-func (p *Process) Stdout() io.Reader { return &output{p.stdout, 1 << 20} }
+func (p *Process) Stdout() io.Reader { return &output{f: p.stdout} }
 
-// output ends at its deadline, except for what waits in the pipe: this process may have been slow.
+// output is a pipe that ends at its deadline, except for what waits in it then: this process may
+// have been slow.
 type output struct {
-	f     *os.File
-	extra int // how many bytes may still be read after the deadline
+	f    *os.File
+	late int // bytes read since the deadline
 }
 
-// glance is the deadline of a read that does not wait.
-const glance = 10 * time.Millisecond
+// mostLate is how many bytes may still be read after the deadline. No pipe holds more.
+const mostLate = 1 << 20
 
-func (o *output) Read(b []byte) (int, error) {
-	n, err := o.f.Read(b)
-	if errors.Is(err, os.ErrDeadlineExceeded) && n == 0 && o.extra > 0 {
-		_ = o.f.SetReadDeadline(time.Now().Add(glance)) // pipes support deadlines
+func (o *output) Read(b []byte) (n int, err error) {
+	if o.late == 0 {
 		n, err = o.f.Read(b)
-		o.extra -= n
 	}
-	if err != nil && n == 0 {
+	if o.late > 0 || n == 0 && errors.Is(err, os.ErrDeadlineExceeded) {
+		n, err = o.waits(b)
+		o.late += n
+	}
+	if n == 0 && err != nil || o.late > mostLate {
 		_ = o.f.Close() // a pipe
-		return 0, io.EOF
+		return n, io.EOF
 	}
 	return n, nil
+}
+
+// waits reads what waits in the pipe, io.EOF if nothing does.
+func (o *output) waits(b []byte) (n int, err error) {
+	raw, err := o.f.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	_ = o.f.SetReadDeadline(time.Time{}) // after a deadline nothing is read at all
+	if wrong := raw.Read(func(fd uintptr) bool {
+		n, err = unix.Read(int(fd), b)
+		return true
+	}); wrong != nil {
+		return 0, wrong
+	}
+	if n <= 0 {
+		return 0, io.EOF
+	}
+	return n, err
 }
 
 // Ended is closed once the client itself has ended.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -73,6 +74,17 @@ func TestGrandchildHoldsStreams(t *testing.T) {
 	assert.Equal(t, "out\n", string(out))
 	<-p.Ended()
 	_ = p.Finish() // there is no input
+	assert.Positive(t, p.EndRest())
+}
+
+// What the client wrote is read, however late this process comes to that.
+func TestLateReader(t *testing.T) {
+	p := start(t, "setsid sh -c 'trap \"\" TERM; while :; do sleep 1000; done' & echo out; exit 0", nil)
+	<-p.Ended()
+	_ = p.Finish() // its other stream is over, and so is the time for this one
+	out, err := io.ReadAll(iotest.OneByteReader(p.Stdout()))
+	require.NoError(t, err)
+	assert.Equal(t, "out\n", string(out))
 	assert.Positive(t, p.EndRest())
 }
 
