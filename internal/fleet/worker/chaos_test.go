@@ -19,7 +19,7 @@ import (
 // while three agents work through a stream.
 func TestChaos(t *testing.T) {
 	t.Parallel()
-	messages := long.Rounds(20, 1000)
+	messages := long.Messages(20, 250, 1000)
 	w := newWorld(t, 3*time.Second)
 	random := rand.New(rand.NewPCG(14, uint64(messages)))
 	proxies, agents := make([]*fleet.Proxy, 3), make([]*running, 3)

@@ -74,7 +74,7 @@ func (d *decisions) len() int {
 // by one agent, replied to once, and those of a key are decided in their order.
 func TestChaosWithAShortMemory(t *testing.T) {
 	t.Parallel()
-	messages, keys := long.Rounds(15, 600), long.Rounds(4, 50)
+	messages, keys := long.Messages(15, 150, 600), long.Rounds(4, 50)
 	w := newWorld(t, 3*time.Second)
 	ctx := fleet.Context(t)
 	plan, err := setup.Make(ctx, w.js, &setup.Wanted{

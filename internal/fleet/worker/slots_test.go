@@ -2,6 +2,7 @@ package worker_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,7 +34,9 @@ func TestAMessageForLater(t *testing.T) {
 	w.eventually("another answer", func() bool { return w.known("after") != nil }, a)
 	assert.Nil(t, w.known("later"))
 	w.eventually("nothing held but by the server", func() bool { return w.waiting() == 1 && len(a.held()) == 0 }, a)
-	assert.Equal(t, []string{"now", "soon", "after"}, w.turns())
+	turns := w.turns()
+	slices.Sort(turns[:min(2, len(turns))]) // on a busy machine the time of soon has come before the agent begins
+	assert.Equal(t, []string{"now", "soon", "after"}, turns)
 	assert.Contains(t, a.said(), "message later is given back: it is not to be delivered before")
 	assert.Nil(t, w.lease("later"), "no copy counts for an attempt")
 }

@@ -25,3 +25,12 @@ func Rounds(few, many int) int {
 	}
 	return few
 }
+
+// Messages returns few, or many for the exhaustive rounds, or all where HEARTBEAT_LONG is "full", as .ci/run has it
+// with CI_FULL: each message of a fleet is a turn, and a thousand of them take a quarter of an hour.
+func Messages(few, many, all int) int {
+	if os.Getenv("HEARTBEAT_LONG") == "full" {
+		return all
+	}
+	return Rounds(few, many)
+}
