@@ -82,15 +82,15 @@ func changes(look settings.Edit) (bool, error) {
 // toolServer is the server with an agent's tools. If they are not wanted, only its name has to be right, which
 // tells an existing server from a person's own.
 func (o *installFlags) toolServer(wanted bool) (settings.Server, error) {
-	program, err := cli.Beside(commandName)
-	if err != nil && !wanted {
-		program, err = filepath.Abs(commandName)
-	}
-	if err == nil && wanted {
-		err = lasts(program)
-	}
-	if err != nil {
-		return settings.Server{}, fmt.Errorf("--mcp: %w", err)
+	program := commandName
+	if wanted {
+		var err error
+		if program, err = cli.Beside(commandName); err == nil {
+			err = lasts(program)
+		}
+		if err != nil {
+			return settings.Server{}, fmt.Errorf("--mcp: %w", err)
+		}
 	}
 	return mcp.AgentServer(program, o.wired.Inbox)
 }
@@ -137,7 +137,7 @@ func (o *installFlags) planTools(p *wiringPlan, path string, s cli.Streams) erro
 	}
 	p.beside = &edit
 	if !p.wiring.Line {
-		p.wiring.Allowed = &settings.Allowed{Server: server.Name, Drop: !wanted}
+		p.wiring.Server, p.wiring.Allowed = server.Name, wanted
 	}
 	return nil
 }

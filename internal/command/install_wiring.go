@@ -92,18 +92,6 @@ func (o *installFlags) path() (string, error) {
 	return settings.Path(settings.Scope(o.scope), project, home, os.Getenv("CLAUDE_CONFIG_DIR"))
 }
 
-// filesAround are the settings files of a session that reads the one at path.
-func filesAround(path string) []settings.File {
-	dir, err := os.Getwd()
-	if err != nil {
-		return nil
-	}
-	if project, ok := projectOf(path); ok {
-		dir = project
-	}
-	return settings.FilesOf(os.Environ(), dir)
-}
-
 // projectOf is the project to which a settings file at path belongs, if any.
 func projectOf(path string) (dir string, ok bool) {
 	above := filepath.Dir(path)
@@ -112,10 +100,16 @@ func projectOf(path string) (dir string, ok bool) {
 
 // sayOff says what keeps the hooks in the file at path from running.
 func sayOff(path string, s cli.Streams) {
-	files := filesAround(path)
-	at := len(settings.Below(files, path))
-	if at == len(files) || files[at].Path != path {
-		files = slices.Insert(files, at, settings.File{Path: path})
+	dir, ok := projectOf(path)
+	if !ok {
+		dir, _ = os.Getwd()
+	}
+	is := func(f settings.File) bool { return f.Path == path }
+	files := settings.FilesOf(os.Environ(), dir)
+	at := slices.IndexFunc(files, is)
+	if at < 0 { // as one that a session gets with --settings
+		files = settings.FilesOf(os.Environ(), dir, path)
+		at = slices.IndexFunc(files, is)
 	}
 	if off := settings.HooksOff(files, settings.File.Loaded, files[at].Managed); off != nil {
 		s.Note("no session will ask for entries: %v", off)

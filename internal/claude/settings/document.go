@@ -109,9 +109,12 @@ type item struct {
 	value  *hujson.Value
 }
 
-// items returns the items of an object or an array, and the text before its closing bracket.
+// items returns the items of an object or an array, and the text before its closing bracket. Nil has none.
 func items(v *hujson.Value) (all []item, after *hujson.Extra) {
 	after = new(hujson.Extra)
+	if v == nil {
+		return nil, after
+	}
 	switch box := v.Value.(type) {
 	case *hujson.Object:
 		for i := range box.Members {

@@ -23,6 +23,6 @@ func Ours(hook, inbox, command string) bool {
 	if err != nil {
 		panic(err)
 	}
-	hooks, _ := d.hooks(command, false)
-	return len(hooks) == 1 && hooks[0].is(inbox)
+	hooks, _ := d.hooks(Wiring{Command: command, Args: []string{"--inbox", inbox}})
+	return len(hooks) == 1 && hooks[0].ours
 }

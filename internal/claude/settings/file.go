@@ -62,8 +62,8 @@ func (w Wiring) holds(file []byte) bool {
 	if err != nil {
 		return false
 	}
-	hooks, _ := d.hooks(w.Command, w.Line)
-	return slices.ContainsFunc(hooks, func(h wired) bool { return h.is(w.Inbox()) || h.neighbors(w.Inbox()) })
+	hooks, _ := d.hooks(w)
+	return slices.ContainsFunc(hooks, func(h wired) bool { return h.ours || h.anothers })
 }
 
 // plan is an edit, computed for the file as it was found.

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,15 +26,14 @@ const (
 // LinesPath returns the file with Codex's hooks of a scope: hooks.json in the project's .codex, or for User in
 // codexHome (the value of CODEX_HOME), or else in ~/.codex. Codex has no Local scope.
 func LinesPath(scope Scope, projectDir, homeDir, codexHome string) (string, error) {
-	switch {
-	case scope == Local:
+	dir := cmp.Or(codexHome, filepath.Join(homeDir, ".codex"))
+	switch scope {
+	case Local:
 		return "", fmt.Errorf("a person's own hooks for one project are not known to Codex: --scope is %s or %s", Project, User)
-	case scope == Project:
-		return filepath.Join(projectDir, ".codex", "hooks.json"), nil
-	case codexHome != "":
-		return filepath.Join(codexHome, "hooks.json"), nil
+	case Project:
+		dir = filepath.Join(projectDir, ".codex")
 	}
-	return filepath.Join(homeDir, ".codex", "hooks.json"), nil
+	return filepath.Join(dir, "hooks.json"), nil
 }
 
 // Path returns the settings file of a scope. Project and Local need projectDir. User needs configDir, the value of
@@ -73,7 +73,8 @@ func Files(projectDir, homeDir, configDir, managed string, given ...string) []Fi
 	for _, path := range given {
 		all = append(all, File{Path: path})
 	}
-	for _, path := range managedFiles(managed) {
+	dropIns, _ := filepath.Glob(filepath.Join(managed, "managed-settings.d", "[^.]*.json")) // usually empty
+	for _, path := range append([]string{filepath.Join(managed, "managed-settings.json")}, dropIns...) {
 		all = append(all, File{Path: path, Managed: true})
 	}
 	return all
@@ -102,12 +103,6 @@ func ManagedDir() string {
 	return "/etc/claude-code"
 }
 
-// managedFiles returns the administrator's file and its drop-ins.
-func managedFiles(dir string) []string {
-	dropIns, _ := filepath.Glob(filepath.Join(dir, "managed-settings.d", "[^.]*.json")) // usually empty
-	return append([]string{filepath.Join(dir, "managed-settings.json")}, dropIns...)
-}
-
 // Load returns what the client loads from the file, and whether the file exists. The error says why the client loads
 // nothing from an existing file. command is that of [Look].
 func (f File) Load(command string) (content Content, there bool, err error) {
@@ -122,25 +117,15 @@ func (f File) Load(command string) (content Content, there bool, err error) {
 		err = fmt.Errorf("line %d is no plain JSON (a comment, or a trailing comma): Claude Code loads nothing from such a file", content.Lax)
 	}
 	if err != nil {
-		content = Content{}
+		return Content{}, true, err
 	}
-	return content, true, err
+	return content, true, nil
 }
 
 // Loaded returns what the client loads from the file, empty if it can load nothing.
 func (f File) Loaded() Content {
 	content, _, _ := f.Load("")
 	return content
-}
-
-// Below returns the files that the file at path overrides, from a list that is sorted weakest first. An unlisted path
-// counts as one that the client gets with --settings.
-func Below(files []File, path string) []File {
-	i := slices.IndexFunc(files, func(f File) bool { return f.Managed || filepath.Clean(f.Path) == filepath.Clean(path) })
-	if i < 0 {
-		return files
-	}
-	return files[:i]
 }
 
 // TakeFlag removes the flag --settings from the client's arguments, given without the program's name. It returns the

@@ -45,16 +45,19 @@ type Found struct {
 type wired struct {
 	Found
 	path []any
-	// written means that the hook has the form that Install writes.
-	written bool
+	// likeness compares its inbox with that of the wiring.
+	likeness likeness
+	// ours means that Install could have written the hook for the wiring's inbox, anothers that it could have
+	// for another one.
+	ours, anothers bool
 }
 
 // hooks returns heartbeat's hooks of all events in the order of the file. A hook is heartbeat's if its binary is named
-// heartbeat-stop or has the base name of command, which may be empty. Malformed hooks are skipped, but "hooks" itself
-// must be an object. lines means that the client takes shell lines: a line that is a single command of plain or
-// quoted words counts as that program with those arguments.
-func (d *document) hooks(command string, lines bool) (all []wired, err error) {
-	if err := d.checkObject("hooks"); err != nil || d.at("hooks") == nil {
+// heartbeat-stop or has the base name of w's command, which may be empty. Malformed hooks are skipped, but "hooks"
+// itself must be an object. If the client takes shell lines, a line that is a single command of plain or quoted words
+// counts as that program with those arguments.
+func (d *document) hooks(w Wiring) (all []wired, err error) {
+	if err := d.checkObject("hooks"); err != nil {
 		return nil, err
 	}
 	events, _ := items(d.at("hooks"))
@@ -72,7 +75,7 @@ func (d *document) hooks(command string, lines bool) (all []wired, err error) {
 			entries, _ := items(members[at].value)
 			for k, entry := range entries {
 				h := wired{path: []any{"hooks", event.name, j, "hooks", k}}
-				if h.read(entry.value, command, lines) {
+				if h.read(entry.value, w) {
 					h.Event, h.Member, h.Line = event.name, joined(h.path), d.line(entry.value)
 					all = append(all, h)
 				}
@@ -83,14 +86,14 @@ func (d *document) hooks(command string, lines bool) (all []wired, err error) {
 }
 
 // read reads a hook, and reports whether it is heartbeat's. A hook with a member of an unexpected type is not.
-func (h *wired) read(v *hujson.Value, command string, lines bool) bool {
+func (h *wired) read(v *hujson.Value, w Wiring) bool {
 	object, _ := decode(v).(map[string]any)
 	args, listed := Texts(object["args"])
 	if object["type"] != "command" || object["args"] != nil && !listed {
 		return false
 	}
 	h.Command, _ = object["command"].(string)
-	if h.Args = args; lines && args == nil {
+	if h.Args = args; w.Line && args == nil {
 		h.split()
 	}
 	if number, ok := object["timeout"].(json.Number); ok {
@@ -100,8 +103,11 @@ func (h *wired) read(v *hujson.Value, command string, lines bool) bool {
 	async, _ := object["async"].(bool)
 	h.Wakes, _ = object["asyncRewake"].(bool)
 	h.Background = async || h.Wakes
-	h.written = h.Args != nil && isHeartbeat(h.Command, command)
-	return h.program(command)
+	is := h.program(w.Command)
+	written := h.Args != nil && isHeartbeat(h.Command, w.Command)
+	h.likeness = compareInbox(h.Inbox, w.Inbox())
+	h.ours, h.anothers = written && h.likeness == equal, written && h.likeness == another
+	return is
 }
 
 // Texts returns an array of strings, and whether value is one.
@@ -177,22 +183,15 @@ func isHeartbeat(path, command string) bool {
 	return base == hookName || command != "" && base == filepath.Base(command)
 }
 
-// is reports whether Install could have written the hook for this inbox, neighbors whether for another one.
-func (h wired) is(inbox string) bool { return h.written && compareInbox(h.Inbox, inbox) == equal }
-func (h wired) neighbors(inbox string) bool {
-	return h.written && compareInbox(h.Inbox, inbox) == another
-}
-
 // refuse returns an error for a hook that could take entries of our inbox and that Install did not write, and so does
 // not change: each entry could then go to either hook. A hook may serve the inbox if it names a relative path, a shell
 // variable or no inbox.
 func (h wired) refuse(inbox string) error {
-	likeness := compareInbox(h.Inbox, inbox)
-	if likeness == another || h.is(inbox) {
+	if h.likeness == another || h.ours {
 		return nil
 	}
 	verb := "may already serve"
-	if likeness == equal {
+	if h.likeness == equal {
 		verb = "already serves"
 	}
 	return fmt.Errorf("%s at line %d %s inbox %s (%q): remove that hook or name another inbox in it, then try again",

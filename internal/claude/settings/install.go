@@ -18,10 +18,10 @@ func (w Wiring) install(file, before []byte) ([]byte, error) {
 		seen, surplus := map[string]bool{}, []wired{}
 		for _, h := range e.hooks {
 			wanted := slices.Contains(w.Events, h.Event)
-			if err := h.refuse(e.inbox); err != nil && wanted {
+			if err := h.refuse(w.Inbox()); err != nil && wanted {
 				return err
 			}
-			if !h.is(e.inbox) {
+			if !h.ours {
 				continue
 			}
 			if seen[h.Event] || !wanted {
@@ -38,7 +38,7 @@ func (w Wiring) install(file, before []byte) ([]byte, error) {
 		if err := e.wireCap(); err != nil {
 			return err
 		}
-		return e.allow(w.Allowed != nil && w.Allowed.Drop)
+		return e.allow(w.Allowed)
 	})
 }
 
@@ -47,11 +47,11 @@ func (w Wiring) install(file, before []byte) ([]byte, error) {
 // person has already deleted the hooks, the variable stays too, since nothing shows whose it is.
 func (w Wiring) uninstall(file, before []byte) ([]byte, error) {
 	return w.edit(file, before, func(e *editor) error {
-		if err := e.allow(true); err != nil {
+		if err := e.allow(false); err != nil {
 			return err
 		}
 		e.dropCap()
-		e.dropHooks(slices.DeleteFunc(slices.Clone(e.hooks), func(h wired) bool { return !h.is(e.inbox) }))
+		e.dropHooks(slices.DeleteFunc(slices.Clone(e.hooks), func(h wired) bool { return !h.ours }))
 		return nil
 	})
 }
@@ -61,7 +61,6 @@ type editor struct {
 	*document
 	before *document // nil if there was no file, or if it is not known
 	wiring Wiring
-	inbox  string
 	hooks  []wired // as they were found
 }
 
@@ -70,12 +69,12 @@ func (w Wiring) edit(file, before []byte, change func(*editor) error) ([]byte, e
 	if err := w.check(); err != nil {
 		return nil, err
 	}
-	e := &editor{wiring: w, inbox: w.Inbox(), before: known(before)}
+	e := &editor{wiring: w, before: known(before)}
 	var err error
 	if e.document, err = parse(file); err != nil {
 		return nil, err
 	}
-	if e.hooks, err = e.document.hooks(w.Command, w.Line); err == nil {
+	if e.hooks, err = e.document.hooks(w); err == nil {
 		err = e.checkObject("env")
 	}
 	if err == nil {
@@ -110,28 +109,28 @@ func (e *editor) dropHooks(surplus []wired) {
 // wire adds our hook to an event, or changes its members that differ. Members that a person added stay, except those
 // that decide whether the client waits for the hook.
 func (e *editor) wire(event string) error {
-	hooks, err := e.document.hooks(e.wiring.Command, e.wiring.Line)
+	hooks, err := e.document.hooks(e.wiring)
 	if err != nil {
 		return err
 	}
 	var hook []any
-	if at := slices.IndexFunc(hooks, func(h wired) bool { return h.Event == event && h.is(e.inbox) }); at >= 0 {
+	if at := slices.IndexFunc(hooks, func(h wired) bool { return h.Event == event && h.ours }); at >= 0 {
 		hook = hooks[at].path
 	} else {
-		n := e.count("hooks", event)
-		if err := e.put("", "hooks", event, n, "matcher"); err != nil {
+		groups, _ := items(e.at("hooks", event))
+		if err := e.put("", "hooks", event, len(groups), "matcher"); err != nil {
 			return err
 		}
-		hook = []any{"hooks", event, n, "hooks", 0}
+		hook = []any{"hooks", event, len(groups), "hooks", 0}
 	}
-	w, background := e.wiring, e.wiring.inBackground(event)
+	w := e.wiring
 	members := []member{{"type", "command"}, {"command", w.Command}, {"args", w.Args}, {"timeout", w.Timeout}}
 	unwanted := []string{"async", "asyncRewake"}
-	if w.Line {
+	switch {
+	case w.Line:
 		members = []member{{"type", "command"}, {"command", CommandLine(w.Command, w.Args)}, {"timeout", w.Timeout}}
 		unwanted = append(unwanted, "args")
-	}
-	if background {
+	case w.Wakes && slices.Contains([]string{Stop, StopFailure, SessionStart}, event):
 		members[len(members)-1].value = wakeTimeout
 		members, unwanted = append(members, member{"asyncRewake", true}), unwanted[:1]
 	}
@@ -148,10 +147,10 @@ func (e *editor) wire(event string) error {
 func (e *editor) wireCap() error {
 	have := e.at("env", BlockCapEnv)
 	switch {
-	case !e.wiring.blocks():
-		if !e.wiring.Line {
-			e.dropCap()
-		}
+	case e.wiring.Line:
+		return nil
+	case e.wiring.Wakes:
+		e.dropCap()
 		return nil
 	case have == nil:
 		return e.put("0", "env", BlockCapEnv)
@@ -168,8 +167,8 @@ func (e *editor) wireCap() error {
 func (e *editor) dropCap() {
 	value, _ := e.textAt("env", BlockCapEnv)
 	was, _ := e.before.textAt("env", BlockCapEnv)
-	ours := slices.ContainsFunc(e.hooks, func(h wired) bool { return h.is(e.inbox) })
-	if ours && value == "0" && was != "0" && !slices.ContainsFunc(e.hooks, func(h wired) bool { return h.neighbors(e.inbox) }) {
+	ours := slices.ContainsFunc(e.hooks, func(h wired) bool { return h.ours })
+	if ours && value == "0" && was != "0" && !slices.ContainsFunc(e.hooks, func(h wired) bool { return h.anothers }) {
 		e.drop(e.before, "env", BlockCapEnv)
 	}
 }
@@ -181,43 +180,33 @@ type naming struct {
 }
 
 // allowing returns the elements that allow a server.
-func (a Allowed) allowing() []naming {
-	return []naming{{a.Server, []any{"enabledMcpjsonServers"}}, {"mcp__" + a.Server, []any{"permissions", "allow"}}}
+func allowing(server string) []naming {
+	return []naming{{server, []any{"enabledMcpjsonServers"}}, {"mcp__" + server, []any{"permissions", "allow"}}}
 }
 
 // Allows reports whether a settings file has anything that allows a server.
 func Allows(file []byte, server string) bool {
 	d, err := parse(file)
-	return err == nil && slices.ContainsFunc(Allowed{Server: server}.allowing(), func(n naming) bool { return d.indexOf(n.value, n.path...) >= 0 })
+	return err == nil && slices.ContainsFunc(allowing(server), func(n naming) bool { return d.indexOf(n.value, n.path...) >= 0 })
 }
 
-// allow adds the elements that allow the server. With drop it removes them, except those that a person had.
-func (e *editor) allow(drop bool) error {
-	if e.wiring.Allowed == nil {
+// allow adds the elements that allow the server, or removes them, except those that a person had.
+func (e *editor) allow(allowed bool) error {
+	if e.wiring.Server == "" {
 		return nil
 	}
-	for _, one := range e.wiring.Allowed.allowing() {
+	for _, one := range allowing(e.wiring.Server) {
 		i := e.indexOf(one.value, one.path...)
 		switch {
-		case !drop && i < 0:
-			if err := e.put(one.value, append(slices.Clone(one.path), e.count(one.path...))...); err != nil {
+		case allowed && i < 0:
+			if err := e.put(one.value, append(slices.Clone(one.path), i)...); err != nil { // no index appends
 				return err
 			}
-		case drop && i >= 0 && e.before.indexOf(one.value, one.path...) < 0:
+		case !allowed && i >= 0 && e.before.indexOf(one.value, one.path...) < 0:
 			e.drop(e.before, append(slices.Clone(one.path), i)...)
 		}
 	}
 	return nil
-}
-
-// count returns how many items are at a path.
-func (d *document) count(path ...any) int {
-	v := d.at(path...)
-	if v == nil {
-		return 0
-	}
-	all, _ := items(v)
-	return len(all)
 }
 
 // indexOf returns the index of a string in an array, or -1.

@@ -3,6 +3,7 @@ package settings
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -32,7 +33,7 @@ func Look(file []byte, command string) (Content, error) {
 	if err != nil {
 		return Content{}, err
 	}
-	hooks, err := d.hooks(command, false)
+	hooks, err := d.hooks(Wiring{Command: command})
 	if err == nil {
 		err = d.checkObject("env")
 	}
@@ -60,13 +61,9 @@ func Look(file []byte, command string) (Content, error) {
 	}
 	env, _ := top["env"].(map[string]any)
 	for name, value := range env {
-		switch value := value.(type) {
-		case string:
-			c.Env[name] = value
-		case json.Number:
-			c.Env[name] = value.String()
-		case bool:
-			c.Env[name] = map[bool]string{true: "true", false: "false"}[value]
+		switch value.(type) {
+		case string, json.Number, bool:
+			c.Env[name] = fmt.Sprint(value)
 		}
 	}
 	return c, nil

@@ -1,7 +1,6 @@
 package settings
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -23,22 +22,20 @@ func ParseRelease(text string) (Release, error) {
 	numbers, _, _ := strings.Cut(strings.TrimPrefix(word, "v"), "-")
 	parts := strings.Split(numbers, ".")
 	var r Release
-	if len(parts) != len(r) {
-		return Release{}, fmt.Errorf("%q is no version: want three numbers, such as %s", clip(text, 60), Measured)
+	ok := len(parts) == len(r)
+	for i := 0; ok && i < len(r); i++ {
+		n, err := strconv.ParseUint(parts[i], 10, 31)
+		r[i], ok = int(n), err == nil
 	}
-	for i, part := range parts {
-		n, err := strconv.ParseUint(part, 10, 31)
-		if err != nil {
-			return Release{}, fmt.Errorf("%q is no version: want three numbers, such as %s", clip(text, 60), Measured)
-		}
-		r[i] = int(n)
+	if !ok {
+		return Release{}, fmt.Errorf("%q is no version: want three numbers, such as %s", clip(text, 60), Measured)
 	}
 	return r, nil
 }
 
 // Before reports whether r is older than other.
 func (r Release) Before(other Release) bool {
-	return slices.CompareFunc(r[:], other[:], cmp.Compare[int]) < 0
+	return slices.Compare(r[:], other[:]) < 0
 }
 
 // String returns the version as the client spells it.

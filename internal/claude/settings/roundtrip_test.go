@@ -84,7 +84,7 @@ func checkFile(t testing.TB, x string, there bool, n int) {
 	t.Helper()
 	chosen := func(i, of int) bool { return long.Wanted() || n%of == i }
 	a, r, tools := wiring(), rewake(), wiring()
-	tools.Allowed = &settings.Allowed{Server: "heartbeat"}
+	tools.Server, tools.Allowed = "heartbeat", true
 	moved := settings.Blocking("/moved/heartbeat-stop", []string{"--park", "--inbox", inbox}, time.Hour)
 	lines := settings.Lines("/abs dir/heartbeat-stop", []string{"--inbox", inbox, "--preamble", "it's $HOME \"quoted\" \\ é"}, 0)
 	p := owns(t, x, there)
@@ -112,7 +112,7 @@ func checkFile(t testing.TB, x string, there bool, n int) {
 		p.uninstall(a)
 		p.install(tools)
 		drop := wiring()
-		drop.Allowed = &settings.Allowed{Server: "heartbeat", Drop: true}
+		drop.Server = "heartbeat"
 		require.Equal(t, meaning(t, blocks), meaning(t, p.install(drop)), "without the tools, as if they had never been there")
 	}
 	for i, order := range [][]settings.Wiring{{a, otherInbox(r)}, {otherInbox(r), a}} {
@@ -195,7 +195,7 @@ func FuzzDocument(f *testing.F) {
 			t.Skip("may have parts of ours in it already")
 		}
 		tools := wiring()
-		tools.Allowed = &settings.Allowed{Server: "heartbeat"}
+		tools.Server, tools.Allowed = "heartbeat", true
 		if _, err := settings.Install([]byte(x), tools); err == nil {
 			checkFile(t, x, true, len(x))
 		}
@@ -224,7 +224,7 @@ func TestInstallOfAnEarlierReleaseGoes(t *testing.T) {
 `
 	want := map[string]any{"model": "opus"}
 	w := wiring()
-	w.Allowed = &settings.Allowed{Server: "heartbeat"}
+	w.Server, w.Allowed = "heartbeat", true
 	for _, again := range []bool{false, true} {
 		p := owns(t, old, true)
 		if again {

@@ -3,17 +3,10 @@ package settings
 import (
 	"fmt"
 	"path/filepath"
-	"slices"
 )
 
 // ServersName is the project's file with the MCP servers that its sessions may start.
 const ServersName = ".mcp.json"
-
-// An MCP server of heartbeat is the command heartbeat mcp, in earlier releases heartbeat-mcp.
-const (
-	serverName = "heartbeat-mcp"
-	serverVerb = "mcp"
-)
 
 // Server is an MCP server for one inbox, as the project's .mcp.json starts it.
 type Server struct {
@@ -32,8 +25,8 @@ func InstallServer(file []byte, s Server) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if v := d.at("mcpServers", s.Name); v != nil && !s.is(d) {
-		command, _ := d.server(s.Name)
+	command, args := d.server(s.Name)
+	if v := d.at("mcpServers", s.Name); v != nil && !s.Is(command, args) {
 		return nil, s.Taken("mcpServers."+s.Name, d.line(v), command)
 	}
 	// Without alwaysLoad the client hides the tools behind a search.
@@ -52,7 +45,7 @@ func (s Server) File(path string, links Links, wanted bool) Edit {
 			return InstallServer(file, s)
 		}
 		d, err := parse(file)
-		if err != nil || !s.is(d) {
+		if err != nil || !s.Is(d.server(s.Name)) {
 			return file, err
 		}
 		d.drop(known(before), "mcpServers", s.Name)
@@ -63,16 +56,10 @@ func (s Server) File(path string, links Links, wanted bool) Edit {
 		if err != nil {
 			return false
 		}
-		command, args := d.server(s.Name)
-		_, named := inboxFlag(args)
-		return named && isServer(command, args)
+		_, is := servedBy(d.server(s.Name))
+		return is
 	}
 	return Edit{Path: path, Links: links, Name: path, Change: change, Holds: holds, Same: same}
-}
-
-func (s Server) is(d *document) bool {
-	command, args := d.server(s.Name)
-	return s.Is(command, args)
 }
 
 // Taken is the error for a file with another server of the same name, which is not overwritten.
@@ -89,13 +76,17 @@ func (d *document) server(name string) (command string, args []string) {
 
 // Is reports whether a command with its arguments is this server, for the same inbox.
 func (s Server) Is(command string, args []string) bool {
-	theirs, named := inboxFlag(args)
+	theirs, is := servedBy(command, args)
 	wanted, _ := inboxFlag(s.Args)
-	return isServer(command, args) && named && compareInbox(theirs, wanted) == equal
+	return is && compareInbox(theirs, wanted) == equal
 }
 
-// isServer reports whether a command is heartbeat's server, under its old name or its new one.
-func isServer(command string, args []string) bool {
+// servedBy returns the inbox of heartbeat's server, and whether a command is one: heartbeat mcp, in earlier releases
+// heartbeat-mcp.
+func servedBy(command string, args []string) (inbox string, is bool) {
 	base := filepath.Base(command)
-	return base == serverName || base == "heartbeat" && slices.Contains(args[:min(1, len(args))], serverVerb)
+	if base != "heartbeat-mcp" && (base != "heartbeat" || len(args) == 0 || args[0] != "mcp") {
+		return "", false
+	}
+	return inboxFlag(args)
 }

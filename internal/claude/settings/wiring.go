@@ -48,15 +48,10 @@ type Wiring struct {
 	Timeout int
 	// Events are the events to wire, by the names in this package.
 	Events []string
-	// Allowed lets sessions use an MCP server without asking. Nil leaves that as it is.
-	Allowed *Allowed
-}
-
-// Allowed lets sessions start a server of the project's .mcp.json and use its tools without asking.
-type Allowed struct {
-	Server string
-	// Drop removes the permission instead of adding it.
-	Drop bool
+	// Server is a server of the project's .mcp.json that sessions may start, and whose tools they may use, without
+	// asking if Allowed is set. "" leaves that as it is.
+	Server  string
+	Allowed bool
 }
 
 // Blocking returns the wiring of a hook that delivers the next entry by blocking the stop. idle is how long the hook
@@ -83,14 +78,6 @@ func Waking(command string, args []string) Wiring {
 	w := Blocking(command, args, 0)
 	w.Wakes = true
 	return w
-}
-
-// blocks reports whether the hook needs the variable that lifts the cap on blocks.
-func (w Wiring) blocks() bool { return !w.Line && !w.Wakes }
-
-// inBackground reports whether the client runs the hook of an event in the background.
-func (w Wiring) inBackground(event string) bool {
-	return w.Wakes && (event == Stop || event == StopFailure || event == SessionStart)
 }
 
 // Inbox returns the inbox that the arguments name, or "".
