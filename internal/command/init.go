@@ -142,7 +142,7 @@ func lockFolder(dir string) (unlock func(), err error) {
 // setUp looks at everything before it writes anything.
 func (o *initFlags) setUp(s cli.Streams) error {
 	var err error
-	if o.made, err = readMade(o.dir); err != nil {
+	if o.made, err = o.readMade(); err != nil {
 		return err
 	}
 	before := o.made
@@ -153,20 +153,25 @@ func (o *initFlags) setUp(s cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	o.made.Folder = o.made.Folder || !there
+	o.made.Folder, o.made.Project = o.made.Folder || !there, o.project
 	var wired func() error
 	if !o.launcher {
 		if wired, err = o.planHook(s); err != nil {
 			return err
 		}
 	}
-	if err := o.write(there, before, s); err != nil {
-		return err
+	changed := !there || o.made != before
+	if changed {
+		err = o.write(there, s)
+	}
+	if err == nil {
+		err = o.ignore(s)
 	}
 	switch {
+	case err != nil:
 	case wired != nil:
 		err = wired()
-	case there && o.made == before:
+	case !changed:
 		_, err = fmt.Fprintf(s.Out, "%s is set up already: nothing was changed\n", o.project)
 	}
 	if err != nil {
@@ -234,10 +239,7 @@ const ignoring = "# The inbox of heartbeat: git leaves this folder alone.\n*\n"
 
 // write makes the folder, and records in it what init is about to make. After a kill from here on --undo knows what
 // to remove.
-func (o *initFlags) write(there bool, before made, s cli.Streams) error {
-	if o.made.Project = o.project; there && o.made == before {
-		return o.ignore(s)
-	}
+func (o *initFlags) write(there bool, s cli.Streams) error {
 	if !there {
 		if err := disk.MakeDir(o.dir); err != nil {
 			return fmt.Errorf("make the inbox's folder: %w", err)
@@ -245,15 +247,12 @@ func (o *initFlags) write(there bool, before made, s cli.Streams) error {
 	}
 	text, err := json.Marshal(o.made)
 	if err == nil {
-		err = disk.Publish(filepath.Join(o.dir, madeFile), append(text, '\n'), true)
+		err = disk.Publish(o.madeFile(), append(text, '\n'), true)
 	}
 	if err == nil && !there {
 		_, err = fmt.Fprintf(s.Out, "made the folder %s\n", o.dir)
 	}
-	if err != nil {
-		return err
-	}
-	return o.ignore(s)
+	return err
 }
 
 // ignore makes git ignore a folder that init made. For another folder it says what to do.

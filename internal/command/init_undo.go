@@ -15,11 +15,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// madeFile is where init records what it makes, in the inbox's folder.
-const (
-	madeFile    = cli.InitFile
-	maxMadeFile = 64 << 10
-)
+const maxMadeFile = 64 << 10
 
 // made is what init made, or was about to make when it was killed.
 type made struct {
@@ -31,9 +27,11 @@ type made struct {
 	Line   string `json:"line,omitempty"`
 }
 
-func readMade(dir string) (m made, err error) {
-	path := filepath.Join(dir, madeFile)
-	text, err := disk.ReadState(path, maxMadeFile)
+// madeFile is where init records what it makes, in the inbox's folder.
+func (o *initFlags) madeFile() string { return filepath.Join(o.dir, cli.InitFile) }
+
+func (o *initFlags) readMade() (m made, err error) {
+	text, err := disk.ReadState(o.madeFile(), maxMadeFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return m, nil
 	}
@@ -41,19 +39,19 @@ func readMade(dir string) (m made, err error) {
 		err = json.Unmarshal(text, &m)
 	}
 	if err != nil {
-		return m, fmt.Errorf("read what init made, in %s: %w: remove the file, then take back by hand what is not wanted", path, err)
+		return m, fmt.Errorf("read what init made, in %s: %w: remove the file, then take back by hand what is not wanted", o.madeFile(), err)
 	}
 	return m, nil
 }
 
 // takeBack undoes init. It removes the record last, so that a killed undo can be run again.
 func (o *initFlags) takeBack(s cli.Streams) error {
-	m, err := readMade(o.dir)
+	m, err := o.readMade()
 	if err != nil {
 		return err
 	}
 	if m == (made{Project: m.Project}) {
-		if err := disk.Remove(filepath.Join(o.dir, madeFile)); err != nil {
+		if err := disk.Remove(o.madeFile()); err != nil {
 			return err
 		}
 		_, err := fmt.Fprintf(s.Out, "init made nothing for %s: nothing was changed\n", o.inbox)
@@ -80,10 +78,7 @@ func (o *initFlags) unwire(m made, s cli.Streams) error {
 		return err
 	}
 	changed, err := settings.UninstallFile(path, w, settings.RefuseLinks).Write()
-	if err != nil {
-		return err
-	}
-	if changed {
+	if err == nil && changed {
 		_, err = fmt.Fprintf(s.Out, "took the hook out of %s\n", path)
 	}
 	return err
@@ -97,16 +92,15 @@ func (o *initFlags) removeFolder(m made, s cli.Streams) error {
 	}
 	ignored := filepath.Join(o.dir, ".gitignore")
 	text, err := disk.ReadFile(ignored, maxMadeFile)
-	ours := err == nil && string(text) == ignoring
 	others := slices.ContainsFunc(names, func(name string) bool {
-		return name != madeFile && !(ours && name == filepath.Base(ignored))
+		return name != cli.InitFile && name != filepath.Base(ignored)
 	})
-	if m.Folder && ours && !others {
+	if m.Folder && err == nil && string(text) == ignoring && !others {
 		if err := disk.Remove(ignored); err != nil {
 			return err
 		}
 	}
-	if err := disk.Remove(filepath.Join(o.dir, madeFile)); err != nil || !m.Folder {
+	if err := disk.Remove(o.madeFile()); err != nil || !m.Folder {
 		return err
 	}
 	if err := syscall.Rmdir(o.dir); err == nil { // a link in its place stays

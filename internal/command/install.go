@@ -42,8 +42,6 @@ type installed struct {
 	Timeout  int      `json:"timeout,omitempty"`
 	Rewake   bool     `json:"rewake,omitempty"`
 	Tools    string   `json:"tools,omitempty"` // the .mcp.json or config.toml that has or had an agent's tools
-
-	wantsTools bool
 }
 
 // The clients and scopes that install knows. The first is the default.
@@ -150,7 +148,7 @@ var lacking = map[string]string{
 
 func (o *installFlags) run(f *pflag.FlagSet, args []string, s cli.Streams) error {
 	for _, name := range slices.Sorted(maps.Keys(lacking)) {
-		if o.agent == codexAgent && f.Lookup(name) != nil && f.Changed(name) {
+		if o.agent == codexAgent && f.Changed(name) {
 			return cli.Usage(fmt.Errorf("--%s means nothing with --agent %s: %s", name, o.agent, lacking[name]))
 		}
 	}
@@ -191,22 +189,20 @@ func (o *installFlags) apply(p *wiringPlan, s cli.Streams) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.verb, err)
 	}
-	report := installed{
-		Settings: path, Changed: changed, Command: w.Command, Args: w.Args, Timeout: w.Timeout, Rewake: o.wired.Rewake, wantsTools: o.mcp,
-	}
+	report := installed{Settings: path, Changed: changed, Command: w.Command, Args: w.Args, Timeout: w.Timeout, Rewake: o.wired.Rewake}
 	if p.beside != nil {
 		report.Tools = p.beside.Path
 	}
 	switch {
-	case p.install && w.Line:
-		sayCodexOff(path, s)
-	case p.install:
+	case p.install && !w.Line:
 		sayOff(path, s)
+	case p.install:
+		sayCodexOff(path, s)
+		if changed {
+			s.Note("Codex runs no hook that nobody has trusted, and under exec says nothing of it: start codex in the project once, and trust the folder and the hooks")
+		}
 	}
-	if p.install && changed && w.Line {
-		s.Note("Codex runs no hook that nobody has trusted, and under exec says nothing of it: start codex in the project once, and trust the folder and the hooks")
-	}
-	return (&cli.InboxFlags{JSON: o.json}).Print(s, report, report.sentence(o.verb))
+	return (&cli.InboxFlags{JSON: o.json}).Print(s, report, o.sentence(report))
 }
 
 // everywhere uninstalls from every file that --agent and --scope allow and that has anything of the inbox. All
@@ -278,10 +274,9 @@ func (o *installFlags) makeFolder(s cli.Streams) error {
 	if err := makeFolder(o.wired.Inbox, s); err != nil {
 		return fmt.Errorf("the hook is wired, but %w", err)
 	}
-	if dir, err := filepath.Abs(filepath.Dir(o.wired.Inbox)); err == nil {
-		if there, err := disk.Exists(dir); err == nil && !there {
-			s.Note("the inbox's folder %s is missing, and so is the one above it: make it before a session starts", dir)
-		}
+	dir := filepath.Dir(o.wired.Inbox)
+	if there, err := disk.Exists(dir); err == nil && !there {
+		s.Note("the inbox's folder %s is missing, and so is the one above it: make it before a session starts", dir)
 	}
 	return nil
 }
@@ -293,15 +288,15 @@ func (o *installFlags) bindRuns(s cli.Streams) {
 	}
 }
 
-func (i installed) sentence(verb string) string {
+func (o *installFlags) sentence(i installed) string {
 	switch {
 	case !i.Changed:
 		return i.Settings + " is as it should be already: nothing was changed"
-	case verb == "uninstall" && i.Tools != "":
+	case o.verb == "uninstall" && i.Tools != "":
 		return "took the hook out of " + i.Settings + ", and the tools out of " + i.Tools
-	case verb == "uninstall":
+	case o.verb == "uninstall":
 		return "took the hook out of " + i.Settings
-	case i.Tools != "" && i.wantsTools:
+	case i.Tools != "" && o.mcp:
 		return fmt.Sprintf("wired %s into %s, and the tools of an agent into %s: a new session picks them up", i.Command, i.Settings, i.Tools)
 	}
 	return fmt.Sprintf("wired %s into %s: a new session picks it up, and so does one that trusts the folder and reloads its settings", i.Command, i.Settings)

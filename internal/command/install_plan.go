@@ -3,7 +3,6 @@ package command
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -145,11 +144,8 @@ func (o *installFlags) planTools(p *wiringPlan, path string, s cli.Streams) erro
 // sayCodexOff says what keeps Codex from running the hooks in the file at path: the config.toml beside it, or the
 // person's own.
 func sayCodexOff(path string, s cli.Streams) {
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return
-	}
-	persons, err := settings.LinesPath(settings.User, "", home, os.Getenv("CODEX_HOME"))
+	person := installFlags{agent: codexAgent, scope: string(settings.User)}
+	persons, err := person.path()
 	if err != nil {
 		return
 	}
