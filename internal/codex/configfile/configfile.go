@@ -96,7 +96,10 @@ func change(file []byte, s settings.Server, wanted bool) ([]byte, error) {
 		maps.Copy(all, own)
 		maps.Copy(all, map[string]any{"command": s.Command, "args": args, "default_tools_approval_mode": "approve"})
 	}
-	if reflect.DeepEqual(all, own) || !wanted && own == nil && !withoutServer(file) {
+	// Earlier releases also wrote a block without a server, to switch hooks on.
+	m := block.FindSubmatch(file)
+	old := m != nil && !bytes.Contains(m[1], []byte(servers))
+	if reflect.DeepEqual(all, own) || !wanted && own == nil && !old {
 		return file, nil
 	}
 	text := withBlock(file, s.Name, all)
@@ -106,16 +109,6 @@ func change(file []byte, s settings.Server, wanted bool) ([]byte, error) {
 			"write or remove it by hand, then try again", servers, s.Name)
 	}
 	return text, nil
-}
-
-// withoutServer reports whether the block has no server, as earlier releases wrote it to switch hooks on.
-func withoutServer(text []byte) bool {
-	m := block.FindSubmatch(text)
-	if m == nil {
-		return false
-	}
-	values, err := parse(m[1])
-	return err == nil && values[servers] == nil
 }
 
 // withBlock returns the text with a block for the server, or without one if own is empty.
