@@ -104,7 +104,7 @@ func (d *document) offset(v *hujson.Value) int { return min(v.StartOffset, len(d
 
 // item is a member of an object or an element of an array.
 type item struct {
-	name   string
+	name   any           // or index
 	before *hujson.Extra // white space and comments before it
 	value  *hujson.Value
 }
@@ -125,7 +125,7 @@ func items(v *hujson.Value) (all []item, after *hujson.Extra) {
 	case *hujson.Array:
 		for i := range box.Elements {
 			e := &box.Elements[i]
-			all = append(all, item{"", &e.BeforeExtra, e})
+			all = append(all, item{i, &e.BeforeExtra, e})
 		}
 		after = &box.AfterExtra
 	}
@@ -135,12 +135,6 @@ func items(v *hujson.Value) (all []item, after *hujson.Extra) {
 // find returns the index of an item by name or index, or -1. Of duplicate names the last counts, as in JSON.parse and
 // encoding/json.
 func find(all []item, step any) int {
-	if i, isIndex := step.(int); isIndex {
-		if i < len(all) {
-			return i
-		}
-		return -1
-	}
 	for i, one := range slices.Backward(all) {
 		if one.name == step {
 			return i
@@ -166,10 +160,10 @@ func (d *document) at(path ...any) *hujson.Value {
 	return v
 }
 
-// textAt returns the string at a path.
-func (d *document) textAt(path ...any) (string, bool) {
-	text, ok := decode(d.at(path...)).(string)
-	return text, ok
+// textAt returns the string at a path, "" for anything else.
+func (d *document) textAt(path ...any) string {
+	text, _ := decode(d.at(path...)).(string)
+	return text
 }
 
 // checkObject returns an error if a top-level member exists and is not an object.

@@ -10,7 +10,7 @@ func BeforeWrite(t *testing.T, f func()) {
 
 // ShellWords returns the words of shellWords.
 func ShellWords(line string) []string {
-	words, _, _ := shellWords(line)
+	words, _ := shellWords(line)
 	return words
 }
 

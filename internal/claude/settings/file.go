@@ -31,7 +31,9 @@ const (
 
 // Edit is a reversible change of a file that belongs to a person, such as settings. Before heartbeat's first change a
 // copy of the file is kept beside it. Once nothing of heartbeat is left and the file differs from the copy in white
-// space at most, the copy is put back. If a person has changed the file since, only heartbeat's additions are removed.
+// space at most, the copy is put back: a forged copy brings nothing into the file. If a person has changed the file
+// since, heartbeat's additions are removed, with the objects and arrays that this leaves empty and that were not there
+// before. Earlier releases kept no copy; what they wrote is removed as well.
 type Edit struct {
 	Path  string
 	Links Links
@@ -153,9 +155,16 @@ func Read(path string, links Links) ([]byte, error) {
 	return text, err
 }
 
-// open returns the file that path leads to, and its content.
+// open follows symbolic links to the file itself, and returns its content. The file may be missing, unless a link leads
+// to it.
 func open(path string, links Links) (target string, text []byte, err error) {
-	target, err = resolve(path)
+	target, err = filepath.EvalSymlinks(path)
+	switch missing := errors.Is(err, fs.ErrNotExist); {
+	case missing && isLink(path):
+		err = fmt.Errorf("%s is a symbolic link to nowhere: make the file it leads to, or remove it: %w", path, err)
+	case missing:
+		target, err = path, nil
+	}
 	if err == nil {
 		err = links.check(path, target)
 	}
@@ -166,18 +175,6 @@ func open(path string, links Links) (target string, text []byte, err error) {
 		return "", nil, fmt.Errorf("settings: %w", err)
 	}
 	return target, text, nil
-}
-
-// resolve follows symbolic links to the file itself. The file may be missing, unless a link leads to it.
-func resolve(path string) (string, error) {
-	target, err := filepath.EvalSymlinks(path)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return target, err
-	}
-	if isLink(path) {
-		return "", fmt.Errorf("%s is a symbolic link to nowhere: make the file it leads to, or remove it: %w", path, err)
-	}
-	return path, nil
 }
 
 func isLink(path string) bool {

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -54,10 +55,10 @@ type wired struct {
 
 // hooks returns heartbeat's hooks of all events in the order of the file. A hook is heartbeat's if its binary is named
 // heartbeat-stop or has the base name of w's command, which may be empty. Malformed hooks are skipped, but "hooks"
-// itself must be an object. If the client takes shell lines, a line that is a single command of plain or quoted words
+// itself must be an object, and so must "env". If the client takes shell lines, a line that is a single command of plain or quoted words
 // counts as that program with those arguments.
 func (d *document) hooks(w Wiring) (all []wired, err error) {
-	if err := d.checkObject("hooks"); err != nil {
+	if err := cmp.Or(d.checkObject("hooks"), d.checkObject("env")); err != nil {
 		return nil, err
 	}
 	events, _ := items(d.at("hooks"))
@@ -76,7 +77,7 @@ func (d *document) hooks(w Wiring) (all []wired, err error) {
 			for k, entry := range entries {
 				h := wired{path: []any{"hooks", event.name, j, "hooks", k}}
 				if h.read(entry.value, w) {
-					h.Event, h.Member, h.Line = event.name, joined(h.path), d.line(entry.value)
+					h.Event, h.Member, h.Line = event.name.(string), joined(h.path), d.line(entry.value)
 					all = append(all, h)
 				}
 			}
@@ -94,7 +95,7 @@ func (h *wired) read(v *hujson.Value, w Wiring) bool {
 	}
 	h.Command, _ = object["command"].(string)
 	if h.Args = args; w.Line && args == nil {
-		h.split()
+		h.Command, h.Args = splitLine(h.Command)
 	}
 	if number, ok := object["timeout"].(json.Number); ok {
 		seconds, _ := number.Float64() // infinite beyond the range
@@ -132,7 +133,7 @@ func Texts(value any) (all []string, ok bool) {
 func (f *Found) program(command string) bool {
 	words := append([]string{f.Command}, f.Args...)
 	if f.Exact = f.Args != nil; !f.Exact {
-		words, _, _ = shellWords(f.Command)
+		words, _ = shellWords(f.Command)
 		f.Exact = !strings.ContainsAny(f.Command, "$`;&|()<>*?[]{}~#!\\\r\n")
 	}
 	at := slices.IndexFunc(words, func(word string) bool { return isHeartbeat(word, command) })
@@ -152,16 +153,9 @@ func (f *Found) program(command string) bool {
 
 // FoundIn returns the hook of an event that a shell line runs, and whether it is heartbeat's.
 func FoundIn(event, line string) (f Found, is bool) {
-	f = Found{Event: event, Command: line}
-	f.split()
+	f.Event = event
+	f.Command, f.Args = splitLine(line)
 	return f, f.program("")
-}
-
-// split divides a shell line into program and arguments, if it is no more than that.
-func (f *Found) split() {
-	if program, words, simple := SplitLine(f.Command); simple {
-		f.Command, f.Args = program, words
-	}
 }
 
 // innerWords splits the lines within a line, as after sh -c.
@@ -171,7 +165,7 @@ func innerWords(words []string) []string {
 			i++
 			continue
 		}
-		inner, _, _ := shellWords(words[i]) // each pass removes blanks or quotes, so this ends
+		inner, _ := shellWords(words[i]) // each pass removes blanks or quotes, so this ends
 		words = slices.Replace(words, i, i+1, inner...)
 	}
 	return words

@@ -59,7 +59,7 @@ func (w Wiring) uninstall(file, before []byte) ([]byte, error) {
 // editor is a settings file during an install or uninstall.
 type editor struct {
 	*document
-	before *document // nil if there was no file, or if it is not known
+	before *document // as if empty if there was no file; nil if it makes no sense
 	wiring Wiring
 	hooks  []wired // as they were found
 }
@@ -69,30 +69,19 @@ func (w Wiring) edit(file, before []byte, change func(*editor) error) ([]byte, e
 	if err := w.check(); err != nil {
 		return nil, err
 	}
-	e := &editor{wiring: w, before: known(before)}
+	e := &editor{wiring: w}
+	e.before, _ = parse(before)
 	var err error
 	if e.document, err = parse(file); err != nil {
 		return nil, err
 	}
 	if e.hooks, err = e.document.hooks(w); err == nil {
-		err = e.checkObject("env")
-	}
-	if err == nil {
 		err = change(e)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return e.edited(file), nil
-}
-
-// known parses the file as it was before, nil if there was none or it is not known.
-func known(before []byte) *document {
-	if before == nil {
-		return nil
-	}
-	d, _ := parse(before)
-	return d
 }
 
 // dropHooks removes hooks, the last one first, and a group together with its only hook.
@@ -165,10 +154,9 @@ func (e *editor) wireCap() error {
 
 // dropCap removes the variable with the last inbox that needs it, unless the variable was there before.
 func (e *editor) dropCap() {
-	value, _ := e.textAt("env", BlockCapEnv)
-	was, _ := e.before.textAt("env", BlockCapEnv)
+	set := func(d *document) bool { return d.textAt("env", BlockCapEnv) == "0" }
 	ours := slices.ContainsFunc(e.hooks, func(h wired) bool { return h.ours })
-	if ours && value == "0" && was != "0" && !slices.ContainsFunc(e.hooks, func(h wired) bool { return h.anothers }) {
+	if ours && set(e.document) && !set(e.before) && !slices.ContainsFunc(e.hooks, func(h wired) bool { return h.anothers }) {
 		e.drop(e.before, "env", BlockCapEnv)
 	}
 }

@@ -34,9 +34,6 @@ func Look(file []byte, command string) (Content, error) {
 		return Content{}, err
 	}
 	hooks, err := d.hooks(Wiring{Command: command})
-	if err == nil {
-		err = d.checkObject("env")
-	}
 	if err != nil {
 		return Content{}, err
 	}
@@ -52,8 +49,7 @@ func Look(file []byte, command string) (Content, error) {
 			c.Switches[name] = on
 		}
 	}
-	line, _ := d.textAt("statusLine", "command")
-	words, _, _ := shellWords(line)
+	words, _ := shellWords(d.textAt("statusLine", "command"))
 	c.Meter = len(words) > 0 && (filepath.Base(words[0]) == "heartbeat-meter" || len(words) > 1 && filepath.Base(words[0]) == hookName && words[1] == "meter")
 	plugins, _ := top["enabledPlugins"].(map[string]any)
 	for name, value := range plugins {
@@ -76,7 +72,7 @@ func (d *document) lax() int {
 	if !errors.As(json.Unmarshal(d.text, &plain), &syntax) {
 		return 0
 	}
-	return d.line(&hujson.Value{StartOffset: min(int(syntax.Offset), len(d.text))})
+	return d.line(&hujson.Value{StartOffset: int(syntax.Offset)})
 }
 
 // In reports whether a file has hooks for w's inbox, and whether all of them have w's arguments.

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -117,18 +116,14 @@ func write(path, like string, content []byte) error {
 // give copies the owner and group of like to f. Without root it copies only the group of a file, and only if that is
 // one of the user's groups.
 func give(f *os.File, like string) error {
-	info, err := os.Stat(like) // the folder may be behind a link
-	if err != nil {
-		return err
-	}
-	owner, ok := info.Sys().(*syscall.Stat_t)
+	info, err := disk.StatFile(like) // the folder may be behind a link
 	switch {
-	case !ok:
-		return nil
+	case err != nil:
+		return err
 	case os.Geteuid() == 0:
-		return f.Chown(int(owner.Uid), int(owner.Gid))
-	case !info.IsDir():
-		_ = f.Chown(-1, int(owner.Gid)) // fails if it is not one of the user's groups
+		return f.Chown(int(info.UID), int(info.GID))
+	case !info.IsDir:
+		_ = f.Chown(-1, int(info.GID)) // fails if it is not one of the user's groups
 	}
 	return nil
 }

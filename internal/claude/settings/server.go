@@ -48,7 +48,8 @@ func (s Server) File(path string, links Links, wanted bool) Edit {
 		if err != nil || !s.Is(d.server(s.Name)) {
 			return file, err
 		}
-		d.drop(known(before), "mcpServers", s.Name)
+		was, _ := parse(before)
+		d.drop(was, "mcpServers", s.Name)
 		return d.edited(file), nil
 	}
 	holds := func(file []byte) bool {
@@ -69,9 +70,8 @@ func (s Server) Taken(member string, line int, command string) error {
 
 // server returns a server's command and arguments.
 func (d *document) server(name string) (command string, args []string) {
-	command, _ = d.textAt("mcpServers", name, "command")
 	args, _ = Texts(decode(d.at("mcpServers", name, "args")))
-	return command, args
+	return d.textAt("mcpServers", name, "command"), args
 }
 
 // Is reports whether a command with its arguments is this server, for the same inbox.

@@ -7,9 +7,9 @@ import (
 )
 
 // shellWords splits a shell line into words, well enough to find a program and its flags. It removes quotes and
-// backslashes, ends words at operators, and leaves variables as they are. A comment at the end is returned separately.
-// plain reports whether the line is one command of words as [words.Shell] quotes them; otherwise a person wrote it.
-func shellWords(line string) (all []string, comment string, plain bool) {
+// backslashes, ends words at operators, leaves variables as they are, and leaves out a comment at the end. plain
+// reports whether the line is one command of words as [words.Shell] quotes them; otherwise a person wrote it.
+func shellWords(line string) (all []string, plain bool) {
 	var word strings.Builder
 	open, quote := false, byte(0) // a word has begun, perhaps an empty quoted one; the open quote, or 0
 	flush := func() {
@@ -38,7 +38,7 @@ func shellWords(line string) (all []string, comment string, plain bool) {
 			plain = plain && c == '\''
 			quote, open = c, true
 		case c == '#' && !open && !strings.Contains(line[i:], "\n"):
-			return all, line[i:], plain
+			return all, false
 		case strings.IndexByte(" \t\r\n;&|()<>", c) >= 0:
 			plain = plain && (c == ' ' || c == '\t')
 			flush()
@@ -49,7 +49,7 @@ func shellWords(line string) (all []string, comment string, plain bool) {
 		}
 	}
 	flush()
-	return all, "", plain && quote == 0
+	return all, plain && quote == 0
 }
 
 // isPlain reports whether a character stands for itself in a shell word.
@@ -57,20 +57,21 @@ func isPlain(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("_@%+=:,./-", c) >= 0
 }
 
-// CommandLine returns a shell line that [SplitLine] can split. exec replaces the shell: a shell that cannot start a
+// CommandLine returns a shell line that [splitLine] can split. exec replaces the shell: a shell that cannot start a
 // process would end with status 2, which the client takes for an order.
 func CommandLine(command string, args []string) string {
 	return words.Shell(append([]string{"exec", command}, args...)...)
 }
 
-// SplitLine splits a shell line that is one command of words as [words.Shell] quotes them.
-func SplitLine(line string) (command string, args []string, simple bool) {
-	all, comment, plain := shellWords(line)
+// splitLine splits a shell line that is one command of words as [words.Shell] quotes them. For another line it returns
+// the line itself, and nil.
+func splitLine(line string) (command string, args []string) {
+	all, plain := shellWords(line)
 	if plain && len(all) > 1 && all[0] == "exec" {
 		all = all[1:]
 	}
-	if !plain || comment != "" || len(all) == 0 {
-		return line, nil, false
+	if !plain || len(all) == 0 {
+		return line, nil
 	}
-	return all[0], append([]string{}, all[1:]...), true
+	return all[0], append([]string{}, all[1:]...)
 }

@@ -1,3 +1,13 @@
+// Package settings adds heartbeat's hooks to a Claude Code settings file, and removes them again. It also edits a
+// project's .mcp.json and Codex's hooks.json.
+//
+// The file is the user's: an install only adds members and changes its own. White space, key order, comments, the
+// spelling of numbers and strings, line ends and a byte order mark stay as they are. docs/reference.md shows what is
+// written. Hooks of other inboxes are never touched. Another wiring of the same inbox is changed in place.
+//
+// The file is not locked: a program that writes it at the same instant can lose its edit or undo ours. A change is
+// noticed up to the last moment before the write (ErrChanged). Claude Code 2.1.329 loads nothing from a file with
+// comments or trailing commas: see [Content.Lax].
 package settings
 
 import (
