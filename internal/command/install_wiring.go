@@ -106,12 +106,10 @@ func sayOff(path string, s cli.Streams) {
 	}
 	is := func(f settings.File) bool { return f.Path == path }
 	files := settings.FilesOf(os.Environ(), dir)
-	at := slices.IndexFunc(files, is)
-	if at < 0 { // as one that a session gets with --settings
+	if !slices.ContainsFunc(files, is) { // as one that a session gets with --settings
 		files = settings.FilesOf(os.Environ(), dir, path)
-		at = slices.IndexFunc(files, is)
 	}
-	if off := settings.HooksOff(files, settings.File.Loaded, files[at].Managed); off != nil {
+	if off := settings.HooksOff(files, settings.File.Loaded, files[slices.IndexFunc(files, is)].Managed); off != nil {
 		s.Note("no session will ask for entries: %v", off)
 	}
 }

@@ -19,10 +19,10 @@ func Uninstall(file []byte, w Wiring) ([]byte, error) { return w.uninstall(file,
 
 // Ours reports whether Install could have written the hook.
 func Ours(hook, inbox, command string) bool {
-	d, err := parse([]byte(`{"hooks":{"Stop":[{"hooks":[` + hook + `]}]}}`))
+	file := []byte(`{"hooks":{"Stop":[{"hooks":[` + hook + `]}]}}`)
+	_, hooks, err := parseHooks(file, Wiring{Command: command, Args: []string{"--inbox", inbox}})
 	if err != nil {
 		panic(err)
 	}
-	hooks, _ := d.hooks(Wiring{Command: command, Args: []string{"--inbox", inbox}})
 	return len(hooks) == 1 && hooks[0].ours
 }

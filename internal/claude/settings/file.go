@@ -60,11 +60,7 @@ func (w Wiring) file(path string, links Links, change func(file, before []byte) 
 
 // holds reports whether a settings file has a heartbeat hook of any inbox.
 func (w Wiring) holds(file []byte) bool {
-	d, err := parse(file)
-	if err != nil {
-		return false
-	}
-	hooks, _ := d.hooks(w)
+	_, hooks, _ := parseHooks(file, w)
 	return slices.ContainsFunc(hooks, func(h wired) bool { return h.ours || h.anothers })
 }
 

@@ -53,11 +53,19 @@ type wired struct {
 	ours, anothers bool
 }
 
-// hooks returns heartbeat's hooks of all events in the order of the file. A hook is heartbeat's if its binary is named
+// parseHooks parses a file and finds heartbeat's hooks in it, as [document.hooksOf] does.
+func parseHooks(file []byte, w Wiring) (d *document, all []wired, err error) {
+	if d, err = parse(file); err == nil {
+		all, err = d.hooksOf(w)
+	}
+	return d, all, err
+}
+
+// hooksOf returns heartbeat's hooks of all events in the order of the file. A hook is heartbeat's if its binary is named
 // heartbeat-stop or has the base name of w's command, which may be empty. Malformed hooks are skipped, but "hooks"
 // itself must be an object, and so must "env". If the client takes shell lines, a line that is a single command of plain or quoted words
 // counts as that program with those arguments.
-func (d *document) hooks(w Wiring) (all []wired, err error) {
+func (d *document) hooksOf(w Wiring) (all []wired, err error) {
 	if err := cmp.Or(d.checkObject("hooks"), d.checkObject("env")); err != nil {
 		return nil, err
 	}

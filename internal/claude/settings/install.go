@@ -21,13 +21,10 @@ func (w Wiring) install(file, before []byte) ([]byte, error) {
 			if err := h.refuse(w.Inbox()); err != nil && wanted {
 				return err
 			}
-			if !h.ours {
-				continue
-			}
-			if seen[h.Event] || !wanted {
+			if h.ours && (seen[h.Event] || !wanted) {
 				surplus = append(surplus, h)
 			}
-			seen[h.Event] = true
+			seen[h.Event] = seen[h.Event] || h.ours
 		}
 		e.dropHooks(surplus)
 		for _, event := range w.Events {
@@ -72,10 +69,7 @@ func (w Wiring) edit(file, before []byte, change func(*editor) error) ([]byte, e
 	e := &editor{wiring: w}
 	e.before, _ = parse(before)
 	var err error
-	if e.document, err = parse(file); err != nil {
-		return nil, err
-	}
-	if e.hooks, err = e.document.hooks(w); err == nil {
+	if e.document, e.hooks, err = parseHooks(file, w); err == nil {
 		err = change(e)
 	}
 	if err != nil {
@@ -98,7 +92,7 @@ func (e *editor) dropHooks(surplus []wired) {
 // wire adds our hook to an event, or changes its members that differ. Members that a person added stay, except those
 // that decide whether the client waits for the hook.
 func (e *editor) wire(event string) error {
-	hooks, err := e.document.hooks(e.wiring)
+	hooks, err := e.hooksOf(e.wiring)
 	if err != nil {
 		return err
 	}

@@ -29,11 +29,7 @@ type Content struct {
 // Look reads a settings file. A hook is heartbeat's if its binary is named heartbeat-stop or has the base name of
 // command, which may be empty; with a verb it is no hook. A nil or empty file means that there is none.
 func Look(file []byte, command string) (Content, error) {
-	d, err := parse(file)
-	if err != nil {
-		return Content{}, err
-	}
-	hooks, err := d.hooks(Wiring{Command: command})
+	d, hooks, err := parseHooks(file, Wiring{Command: command})
 	if err != nil {
 		return Content{}, err
 	}
