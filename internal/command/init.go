@@ -28,7 +28,8 @@ type initFlags struct {
 	install  installFlags
 
 	project string // the working directory
-	dir     string // the inbox's folder
+	path    string // the inbox's
+	dir     string // its folder
 	made    made
 }
 
@@ -97,11 +98,10 @@ func (o *initFlags) begin() (unlock func(), err error) {
 	if o.project, err = os.Getwd(); err != nil {
 		return nil, err
 	}
-	path, err := filepath.Abs(o.inbox)
-	if err != nil {
+	if o.path, err = filepath.Abs(o.inbox); err != nil {
 		return nil, err
 	}
-	o.dir = filepath.Dir(path)
+	o.dir = filepath.Dir(o.path)
 	if strings.HasPrefix(filepath.Base(o.dir), "~") {
 		return nil, fmt.Errorf("the inbox's folder would be %s: only a shell turns ~ into your home directory: write the path out", o.dir)
 	}
@@ -221,7 +221,7 @@ func (o *initFlags) planHook(s cli.Streams) (step func() error, err error) {
 func (o *initFlags) wiring() (path string, w settings.Wiring, err error) {
 	o.install.scope = string(settings.Project)
 	o.install.hook = o.install.wired.Set()
-	if err := o.install.hook.Set("inbox", filepath.Join(o.dir, filepath.Base(o.inbox))); err != nil {
+	if err := o.install.hook.Set("inbox", o.path); err != nil {
 		return "", w, err
 	}
 	if o.install.verb = "install"; o.undo {
@@ -293,7 +293,7 @@ func (o *initFlags) tell(s cli.Streams) error {
 		return err
 	}
 	named := "" // the default inbox needs no flag
-	if filepath.Join(o.dir, filepath.Base(o.inbox)) != filepath.Join(o.project, cli.DefaultInbox) || os.Getenv(cli.InboxVariable) != "" {
+	if o.path != filepath.Join(o.project, cli.DefaultInbox) || os.Getenv(cli.InboxVariable) != "" {
 		named = " --inbox " + words.Shell(o.inbox)
 	}
 	_, err = fmt.Fprintf(s.Out, "next:\n  %s\n", strings.Join(nextSteps(named), "\n  "))

@@ -108,7 +108,7 @@ func (o *initFlags) removeFolder(m made, s cli.Streams) error {
 		return err
 	}
 	stays := "it is not empty"
-	if info, err := disk.StatFile(filepath.Join(o.dir, filepath.Base(o.inbox))); err == nil && info.Size > 0 {
+	if info, err := disk.StatFile(o.path); err == nil && info.Size > 0 {
 		stays = "its inbox has entries"
 	}
 	s.Note("the folder %s stays: %s", o.dir, stays)

@@ -41,16 +41,12 @@ func (r Release) Before(other Release) bool {
 // String returns the version as the client spells it.
 func (r Release) String() string { return fmt.Sprintf("%d.%d.%d", r[0], r[1], r[2]) }
 
-// Feature is something of the client's that heartbeat uses.
-type Feature struct {
-	Since Release
-	What  string
-	// Without says what heartbeat does worse on older releases, "" for nothing.
-	Without string
-}
-
-// Features is what heartbeat uses of the client, newest first, from the client's changelog.
-var Features = []Feature{
+// Features is what heartbeat uses of the client, newest first, from the client's changelog. Without says what heartbeat
+// does worse on older releases, "" for nothing.
+var Features = []struct {
+	Since         Release
+	What, Without string
+}{
 	{Release{2, 1, 196}, "prompt_id", "answers are told by weaker evidence"},
 	{Release{2, 1, 143}, "the cap on blocks in a row, and the variable that lifts it", ""},
 	{ExecForm, "hooks with args", "the hook starts without its inbox"},
