@@ -33,10 +33,7 @@ func limit[T ~int64](to *T, none bool, kind string, parse func(string) (T, error
 
 // usd reads dollars into billionths of a dollar.
 func usd(to *int64, none bool) pflag.Value {
-	return limit(to, none, "usd", price.ParseUSD, func(nanos int64) string {
-		text, _ := price.Nanos(nanos).MarshalJSON() // never fails
-		return string(text)
-	})
+	return limit(to, none, "usd", price.ParseUSD, func(nanos int64) string { return price.Nanos(nanos).String() })
 }
 
 func tokens(to *int64, none bool) pflag.Value {

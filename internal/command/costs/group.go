@@ -240,8 +240,7 @@ func dollars(a price.Amount) string {
 	if !a.Dollars {
 		return ""
 	}
-	text, _ := price.Nanos(a.Nanos).MarshalJSON() // it never fails
-	return string(text)
+	return price.Nanos(a.Nanos).String()
 }
 
 // formula are the characters that begin a formula in a spreadsheet.

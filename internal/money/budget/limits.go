@@ -108,8 +108,7 @@ func (l Limits) JSON() []byte {
 	}
 	var o flat.Object
 	if l.Nanos > 0 {
-		usd, _ := price.Nanos(l.Nanos).MarshalJSON() // it never fails
-		o.Raw(costMember, usd)
+		o.Raw(costMember, []byte(price.Nanos(l.Nanos).String()))
 	}
 	if l.Tokens > 0 {
 		o.Int(tokensMember, l.Tokens)
@@ -194,7 +193,7 @@ func USD(spent, limit int64) string {
 	of, limited := price.FormatUSD(spent), price.FormatUSD(limit)
 	const cent = 10_000_000
 	if limit%cent != 0 {
-		limited = exact(limit)
+		limited = price.Nanos(limit).String()
 	}
 	if of == limited && spent != limit || limit%cent != 0 {
 		of = near(spent, limit)
@@ -211,13 +210,7 @@ func near(nanos, limit int64) string {
 	case nanos < 100*step:
 		return price.FormatUSD(nanos)
 	case nanos >= limit && rounded < limit:
-		return exact(nanos)
+		return price.Nanos(nanos).String()
 	}
-	return exact(rounded)
-}
-
-// exact returns an amount with every digit.
-func exact(nanos int64) string {
-	text, _ := price.Nanos(nanos).MarshalJSON() // it never fails
-	return string(text)
+	return price.Nanos(rounded).String()
 }

@@ -23,21 +23,43 @@ type Amount struct {
 
 // Plus returns the sum of both. Dollars are known if either's are.
 func (a Amount) Plus(b Amount) Amount {
-	return Amount{
-		plus(a.Nanos, b.Nanos), a.Dollars || b.Dollars, a.Tokens.Plus(b.Tokens), plus(a.Requests, b.Requests),
-		plus(a.Unpriced, b.Unpriced), plus(a.Said, b.Said),
-	}
+	a.Dollars = a.Dollars || b.Dollars
+	return a.with(b, plus)
 }
 
 // Minus returns a without b, which must not be more. Dollars are known if those of a are.
 func (a Amount) Minus(b Amount) Amount {
-	return Amount{a.Nanos - b.Nanos, a.Dollars, a.Tokens.Minus(b.Tokens), a.Requests - b.Requests, a.Unpriced - b.Unpriced, a.Said - b.Said}
+	return a.with(b, func(a, b int64) int64 { return a - b })
+}
+
+// Most returns the larger of each count. Dollars are known if either's are.
+func (a Amount) Most(b Amount) Amount {
+	a.Dollars = a.Dollars || b.Dollars
+	return a.with(b, func(a, b int64) int64 { return max(a, b) })
+}
+
+// with combines each count of a with that of b.
+func (a Amount) with(b Amount, combine func(a, b int64) int64) Amount {
+	into, of := a.counts(), b.counts()
+	for i, n := range of {
+		*into[i] = combine(*into[i], *n)
+	}
+	return a
+}
+
+// counts are all numbers, in the order of [Amount.Short].
+func (a *Amount) counts() [8]*int64 {
+	t := &a.Tokens
+	return [...]*int64{&a.Nanos, &t.Input, &t.Output, &t.CacheRead, &t.CacheWrite, &a.Requests, &a.Unpriced, &a.Said}
 }
 
 // IsZero reports whether nothing was spent, whether or not dollars are known.
 func (a Amount) IsZero() bool {
-	return a.Nanos == 0 && a.Tokens == Tokens{} && a.Requests == 0 && a.Said == 0
+	return a.Nanos == 0 && !a.asked() && a.Said == 0
 }
+
+// asked reports whether a model was asked.
+func (a Amount) asked() bool { return a.Requests != 0 || a.Tokens != Tokens{} }
 
 // USD returns the dollars, for readers that need no exact sum.
 func (a Amount) USD() float64 { return float64(a.Nanos) / 1e9 }
@@ -66,13 +88,9 @@ func (t Tokens) Sum() int64 {
 	return plus(plus(t.Input, t.Output), plus(t.CacheRead, t.CacheWrite))
 }
 
-func (t Tokens) Plus(o Tokens) Tokens {
-	return Tokens{plus(t.Input, o.Input), plus(t.Output, o.Output), plus(t.CacheRead, o.CacheRead), plus(t.CacheWrite, o.CacheWrite)}
-}
-
-// Minus returns t without o, which must not be more.
-func (t Tokens) Minus(o Tokens) Tokens {
-	return Tokens{t.Input - o.Input, t.Output - o.Output, t.CacheRead - o.CacheRead, t.CacheWrite - o.CacheWrite}
+// Most returns the larger of each count.
+func (t Tokens) Most(o Tokens) Tokens {
+	return Tokens{max(t.Input, o.Input), max(t.Output, o.Output), max(t.CacheRead, o.CacheRead), max(t.CacheWrite, o.CacheWrite)}
 }
 
 // JSON returns the tokens as an object.
@@ -98,13 +116,13 @@ func (a Amount) Short() string {
 	} else {
 		b = append(b, '-')
 	}
-	counts := [...]int64{a.Tokens.Input, a.Tokens.Output, a.Tokens.CacheRead, a.Tokens.CacheWrite, a.Requests, a.Unpriced, a.Said}
-	n := len(counts)
+	counts := a.counts()
+	end := len(counts)
 	if a.Unpriced == 0 && a.Said == 0 {
-		n -= 2
+		end -= 2
 	}
-	for _, n := range counts[:n] {
-		b = strconv.AppendInt(append(b, ' '), n, 10)
+	for _, n := range counts[1:end] {
+		b = strconv.AppendInt(append(b, ' '), *n, 10)
 	}
 	return string(b)
 }
@@ -115,9 +133,7 @@ func Short(text string) (a Amount, err error) {
 		return a, nil
 	}
 	parts := strings.Fields(text)
-	into := [...]*int64{
-		&a.Nanos, &a.Tokens.Input, &a.Tokens.Output, &a.Tokens.CacheRead, &a.Tokens.CacheWrite, &a.Requests, &a.Unpriced, &a.Said,
-	}
+	into := a.counts()
 	if n := len(parts); n != len(into) && n != len(into)-2 {
 		return a, fmt.Errorf("%q is no amount", clipped(text))
 	}
@@ -131,17 +147,4 @@ func Short(text string) (a Amount, err error) {
 		}
 	}
 	return a, nil
-}
-
-// Most returns the larger of each count.
-func (a Amount) Most(b Amount) Amount {
-	return Amount{
-		Nanos: max(a.Nanos, b.Nanos), Dollars: a.Dollars || b.Dollars, Requests: max(a.Requests, b.Requests),
-		Unpriced: max(a.Unpriced, b.Unpriced), Said: max(a.Said, b.Said), Tokens: a.Tokens.Most(b.Tokens),
-	}
-}
-
-// Most returns the larger of each count.
-func (t Tokens) Most(o Tokens) Tokens {
-	return Tokens{max(t.Input, o.Input), max(t.Output, o.Output), max(t.CacheRead, o.CacheRead), max(t.CacheWrite, o.CacheWrite)}
 }

@@ -1,10 +1,8 @@
 package price
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 )
@@ -26,9 +24,11 @@ func DollarsOf(number string) (nanos int64, err error) {
 	mantissa, exponent := digits, 0
 	if at := strings.IndexAny(digits, "eE"); at >= 0 {
 		mantissa = digits[:at]
-		if exponent, err = exponentOf(digits[at+1:]); err != nil {
-			return 0, err
+		n, err := strconv.ParseInt(digits[at+1:], 10, 32)
+		if err != nil && !errors.Is(err, strconv.ErrRange) { // beyond that range, a larger one says nothing more
+			return 0, errNoNumber
 		}
+		exponent = int(n)
 	}
 	whole, fraction, pointed := strings.Cut(mantissa, ".")
 	if whole == "" || pointed && fraction == "" || !allDigits(whole) || !allDigits(fraction) {
@@ -41,15 +41,6 @@ func DollarsOf(number string) (nanos int64, err error) {
 		nanos = -nanos
 	}
 	return nanos, nil
-}
-
-// exponentOf reads an exponent, clamped where more no longer matters.
-func exponentOf(s string) (int, error) {
-	n, err := strconv.Atoi(s)
-	if err != nil && !errors.Is(err, strconv.ErrRange) {
-		return 0, errNoNumber
-	}
-	return max(-math.MaxInt32, min(n, math.MaxInt32)), nil
 }
 
 // scaled returns the number with these digits, without leading zeros, times ten to the power of shift.
@@ -116,10 +107,7 @@ func clipped(s string) string {
 
 // FormatUSD returns dollars for people: to the cent (2.50), and below a cent to four significant digits (0.0042).
 func FormatUSD(nanos int64) string {
-	sign, n := "", uint64(nanos)
-	if nanos < 0 {
-		sign, n = "-", -n
-	}
+	n := uint64(max(nanos, -nanos))
 	const cent = perDollar / 100
 	step := uint64(cent)
 	if n > 0 && n < cent {
@@ -127,31 +115,10 @@ func FormatUSD(nanos int64) string {
 			step *= 10
 		}
 	}
-	n = (n + step/2) / step * step
-	text := string(appendUnsigned(nil, n))
-	whole, fraction, _ := strings.Cut(text, ".")
-	for len(fraction) < 2 {
-		fraction += "0"
-	}
-	if n == 0 {
-		sign = ""
-	}
-	return sign + whole + "." + fraction
-}
-
-// appendDecimal appends dollars with every digit but trailing zeros.
-func appendDecimal(b []byte, nanos int64) []byte {
-	n := uint64(nanos)
+	rounded := Nanos((n + step/2) / step * step)
 	if nanos < 0 {
-		b, n = append(b, '-'), -n
+		rounded = -rounded
 	}
-	return appendUnsigned(b, n)
-}
-
-func appendUnsigned(b []byte, n uint64) []byte {
-	b = strconv.AppendUint(b, n/perDollar, 10)
-	if rest := n % perDollar; rest > 0 {
-		b = bytes.TrimRight(fmt.Appendf(b, ".%09d", rest), "0")
-	}
-	return b
+	whole, fraction, _ := strings.Cut(rounded.String(), ".")
+	return whole + "." + fraction + "00"[min(len(fraction), 2):]
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"heartbeat/internal/flat"
 )
@@ -40,60 +41,51 @@ func (of ByModel) In(all []ByModel) []ByModel {
 
 // Members writes or reads the members of a price, among others of a record.
 func (p *Price) Members(c flat.Codec) error {
-	var f Fields
 	var usd, said, tokens json.RawMessage
-	if !c.Reads() {
-		f = p.Fields()
-		if f.CostUSD != nil {
-			usd = appendDecimal(nil, int64(*f.CostUSD))
-		}
-		if f.ClientUSD != nil {
-			said = appendDecimal(nil, int64(*f.ClientUSD))
-		}
-		if f.Tokens != nil {
-			tokens = f.Tokens.JSON()
-		}
+	if c.Reads() {
+		*p = Price{}
+	}
+	if p.Dollars {
+		usd = json.RawMessage(Nanos(p.Nanos).String())
+	}
+	if p.Said != 0 {
+		said = json.RawMessage(Nanos(p.Said).String())
+	}
+	if p.asked() {
+		tokens = p.Tokens.JSON()
 	}
 	c.Raw("cost_usd", &usd)
 	c.Raw("tokens", &tokens)
-	c.NonZero("requests", &f.Requests)
-	c.NonZero("unpriced", &f.Unpriced)
-	c.Text("model", &f.Model)
+	c.NonZero("requests", &p.Requests)
+	c.NonZero("unpriced", &p.Unpriced)
+	c.Text("model", &p.Model)
 	c.Raw("client_usd", &said)
 	if !c.Reads() {
 		return nil
 	}
-	if err := f.read(usd, said, tokens); err != nil {
-		return err
-	}
-	*p = f.Price()
-	return nil
+	return p.read(usd, said, tokens)
 }
 
-func (f *Fields) read(usd, said, tokens []byte) error {
-	for _, of := range []struct {
-		name string
-		raw  []byte
-		into **Nanos
-	}{{"cost_usd", usd, &f.CostUSD}, {"client_usd", said, &f.ClientUSD}} {
-		if of.raw == nil {
-			continue
+func (p *Price) read(usd, said, tokens json.RawMessage) (err error) {
+	if p.Dollars = usd != nil; p.Dollars {
+		if p.Nanos, err = DollarsOf(string(usd)); err != nil {
+			return fmt.Errorf("its member cost_usd: %w", err)
 		}
-		*of.into = new(Nanos)
-		if err := (*of.into).UnmarshalJSON(of.raw); err != nil {
-			return fmt.Errorf("its member %s: %w", of.name, err)
+	}
+	if said != nil {
+		if p.Said, err = DollarsOf(string(said)); err != nil {
+			return fmt.Errorf("its member client_usd: %w", err)
 		}
 	}
 	if tokens != nil {
-		f.Tokens = new(Tokens)
-		if err := json.Unmarshal(tokens, f.Tokens); err != nil {
+		if err = json.Unmarshal(tokens, &p.Tokens); err != nil {
 			return fmt.Errorf("its member tokens: %w", err)
 		}
-		if t := f.Tokens; t.Input < 0 || t.Output < 0 || t.CacheRead < 0 || t.CacheWrite < 0 {
-			return errors.New("its member tokens: a count is negative")
-		}
 	}
-	if f.Requests < 0 || f.Unpriced < 0 {
+	switch t := p.Tokens; {
+	case min(t.Input, t.Output, t.CacheRead, t.CacheWrite) < 0:
+		return errors.New("its member tokens: a count is negative")
+	case min(p.Requests, p.Unpriced) < 0:
 		return errors.New("its member requests or unpriced is negative")
 	}
 	return nil
@@ -142,7 +134,7 @@ func (p Price) Fields() Fields {
 		nanos := Nanos(p.Nanos)
 		f.CostUSD = &nanos
 	}
-	if p.Tokens != (Tokens{}) || p.Requests != 0 {
+	if p.asked() {
 		f.Tokens = &p.Tokens
 	}
 	return f
@@ -150,8 +142,7 @@ func (p Price) Fields() Fields {
 
 // Price returns the members as a price.
 func (f Fields) Price() Price {
-	p := Price{Model: f.Model}
-	p.Requests, p.Unpriced = f.Requests, f.Unpriced
+	p := Price{Amount{Requests: f.Requests, Unpriced: f.Unpriced}, f.Model}
 	if f.ClientUSD != nil {
 		p.Said = int64(*f.ClientUSD)
 	}
@@ -167,8 +158,18 @@ func (f Fields) Price() Price {
 // Nanos are billionths of a dollar. JSON has them as a number of dollars, with every digit.
 type Nanos int64
 
-// MarshalJSON writes dollars, such as 0.0336.
-func (n Nanos) MarshalJSON() ([]byte, error) { return appendDecimal(nil, int64(n)), nil }
+// String returns dollars with every digit, such as 0.0336.
+func (n Nanos) String() string {
+	sign, digits := "", uint64(n)
+	if n < 0 {
+		sign, digits = "-", -digits
+	}
+	text := fmt.Sprintf("%s%d.%09d", sign, digits/perDollar, digits%perDollar)
+	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
+}
+
+// MarshalJSON is [Nanos.String].
+func (n Nanos) MarshalJSON() ([]byte, error) { return []byte(n.String()), nil }
 
 // UnmarshalJSON reads dollars, rounded to a billionth.
 func (n *Nanos) UnmarshalJSON(number []byte) error {

@@ -15,7 +15,7 @@ func (a Amount) text(unit string) string {
 		return FormatUSD(a.Nanos) + "+" + unit
 	case a.Dollars:
 		return FormatUSD(a.Nanos) + unit
-	case a.Requests == 0 && a.Tokens == Tokens{}:
+	case !a.asked():
 		return ""
 	}
 	return FormatTokens(a.Tokens.Sum()) + " tokens"
@@ -25,17 +25,16 @@ func (a Amount) text(unit string) string {
 // 30.0k from the cache, 2.0k to it)". It is "" if nothing was spent.
 func (p Price) Sentence() string {
 	text := p.String()
-	if text == "" || p.Requests == 0 && p.Tokens == (Tokens{}) {
+	if !p.asked() {
 		return text
 	}
-	t, requests := p.Tokens, " requests"
-	if p.Requests == 1 {
-		requests = " request"
+	t := p.Tokens
+	text += ", " + strconv.FormatInt(p.Requests, 10) + " request"
+	if p.Requests != 1 {
+		text += "s"
 	}
 	if p.Dollars {
-		text += ", " + strconv.FormatInt(p.Requests, 10) + requests + ", " + FormatTokens(t.Sum()) + " tokens"
-	} else {
-		text += ", " + strconv.FormatInt(p.Requests, 10) + requests
+		text += ", " + FormatTokens(t.Sum()) + " tokens"
 	}
 	text += " (" + FormatTokens(t.Input) + " in, " + FormatTokens(t.Output) + " out"
 	if t.CacheRead > 0 {
