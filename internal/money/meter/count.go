@@ -85,18 +85,16 @@ type counter struct {
 // Scan counts a range. An unreadable transcript or table of prices is an error beside the count of the rest.
 func Scan(r Range) (*Count, error) {
 	c := &counter{Range: r, total: r.Stated, requests: map[string]*request{}}
-	c.Read, c.Whole = r.From, r.From == 0
+	c.Whole = r.From == 0
 	c.Parts = []Part{{From: r.From, At: r.Since, Stated: r.Stated}}
-	err := c.follow(r.Transcript, &c.Read, r.Agent == "", c.line)
+	var err error
+	c.Read, err = c.follow(r.Transcript, r.From, r.Agent == "", c.line)
 	if threadOf(r.Transcript) != "" {
 		c.rollouts()
 	} else {
 		c.agents()
 	}
-	if errTable := c.price(); err == nil {
-		err = errTable
-	}
-	return &c.Count, err
+	return &c.Count, cmp.Or(err, c.price())
 }
 
 // in returns the part of a line at a position.

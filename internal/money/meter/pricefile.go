@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -49,7 +48,11 @@ func Prices() (*price.Table, error) {
 		return new(price.Table), nil
 	}
 	text, err := disk.ReadFile(file, maxPrices)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) && !isThere(file) {
+	there := !errors.Is(err, fs.ErrNotExist)
+	if errors.Is(err, fs.ErrPermission) {
+		there, _ = disk.Exists(file) // not in somebody else's folder, which HOME may name under sudo
+	}
+	if !there {
 		return new(price.Table), nil
 	}
 	var t *price.Table
@@ -63,42 +66,41 @@ func Prices() (*price.Table, error) {
 	return t, nil
 }
 
-// isThere is false in somebody else's folder, which HOME may name under sudo.
-func isThere(file string) bool {
-	_, err := os.Lstat(file)
-	return err == nil
-}
-
 // parsePrices reads the part of TOML that the file needs: tables [models.NAME], and numbers. A library for all of
 // TOML would make each turn of the hook a fiftieth slower.
 func parsePrices(text []byte) (*price.Table, error) {
-	t := new(price.Table)
-	var model *ownRates
-	of := map[string]*ownRates{}
+	pattern := ""
+	said := map[string]map[string]float64{pattern: {}} // by model; that of all comes first
 	for n, line := range strings.Split(strings.ReplaceAll(string(text), "\r\n", "\n"), "\n") {
 		row, err := parseSetting(line)
+		_, again := said[pattern][row.key]
 		switch {
 		case err != nil:
-		case row.pattern != "" && of[row.pattern] != nil:
+		case row.pattern != "" && said[row.pattern] != nil:
 			err = fmt.Errorf("[models.%q] stands there twice", row.pattern)
 		case row.pattern != "":
-			model = new(ownRates)
-			of[row.pattern] = model
+			pattern = row.pattern
+			said[pattern] = map[string]float64{}
 		case row.key == "":
-		case model == nil && (row.key != "multiplier" || t.Multiplier > 0):
+		case pattern == "" && (row.key != "multiplier" || again):
 			err = fmt.Errorf("%s is no setting, or stands there twice: before the models there is but multiplier", words.Brief(row.key))
-		case model == nil:
-			err = rateIn(row.key, row.number)
-			t.Multiplier = row.number
+		case row.key != "multiplier" && rateOf(new(price.Rates), row.key) == nil:
+			err = fmt.Errorf("%s is none of input, output, cache-read, cache-write, cache-write-1h, web-search and multiplier", words.Brief(row.key))
+		case again:
+			err = fmt.Errorf("%s stands there twice", row.key)
+		case row.number < 0 || row.number > 1e6:
+			err = fmt.Errorf("%s is %v: it is a number from 0 to a million", row.key, row.number)
 		default:
-			err = model.set(row.key, row.number)
+			said[pattern][row.key] = row.number
 		}
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", n+1, err)
 		}
 	}
-	for _, pattern := range slices.Sorted(maps.Keys(of)) {
-		r, err := of[pattern].rates(pattern)
+	t := &price.Table{Multiplier: said[""]["multiplier"]}
+	delete(said, "")
+	for _, pattern := range slices.Sorted(maps.Keys(said)) {
+		r, err := ratesOf(pattern, said[pattern])
 		if err != nil {
 			return nil, err
 		}
@@ -169,55 +171,38 @@ func isNumber(s string) bool {
 	return whole != "" && (whole == "0" || whole[0] != '0') && (!pointed || fraction != "")
 }
 
-// ownRates are a person's rates, nil where left out.
-type ownRates struct{ input, output, cacheRead, cacheWrite, cacheWrite1h, webSearch, multiplier *float64 }
-
-func (o *ownRates) set(key string, rate float64) error {
-	into := map[string]**float64{
-		"input": &o.input, "output": &o.output, "cache-read": &o.cacheRead, "cache-write": &o.cacheWrite,
-		"cache-write-1h": &o.cacheWrite1h, "web-search": &o.webSearch, "multiplier": &o.multiplier,
+// rateOf returns where a setting belongs, or nil.
+func rateOf(r *price.Rates, key string) *float64 {
+	return map[string]*float64{
+		"input": &r.Input, "output": &r.Output, "cache-read": &r.CacheRead, "cache-write": &r.CacheWrite,
+		"cache-write-1h": &r.CacheWrite1h, "web-search": &r.WebSearch,
 	}[key]
-	switch {
-	case into == nil:
-		return fmt.Errorf("%s is none of input, output, cache-read, cache-write, cache-write-1h, web-search and multiplier", words.Brief(key))
-	case *into != nil:
-		return fmt.Errorf("%s stands there twice", key)
-	}
-	*into = &rate
-	return rateIn(key, rate)
 }
 
-// rates returns the rates of a model. Rates left out are the built-in ones.
-func (o *ownRates) rates(pattern string) (*price.Rates, error) {
+// ratesOf returns the rates of a model. Rates left out are the built-in ones.
+func ratesOf(pattern string, said map[string]float64) (*price.Rates, error) {
 	if _, err := path.Match(pattern, ""); err != nil {
 		return nil, fmt.Errorf("[models.%q] is no pattern: %w", pattern, err)
 	}
+	input, hasInput := said["input"]
+	_, hasOutput := said["output"]
 	r := price.BuiltIn(pattern)
 	if r == nil {
-		if o.input == nil || o.output == nil {
+		if !hasInput || !hasOutput {
 			return nil, fmt.Errorf("[models.%q] is built in under no such name: say its input and its output, in dollars for a million tokens", pattern)
 		}
-		r = &price.Rates{CacheRead: *o.input, CacheWrite: *o.input} // without a word, the cache costs what input does
+		r = &price.Rates{CacheRead: input, CacheWrite: input} // without a word, the cache costs what input does
 	}
-	if o.input != nil || o.output != nil { // they hold for prompts of every length and speed
+	if hasInput || hasOutput { // they hold for prompts of every length and speed
 		r.LongAbove, r.Long, r.Fast = 0, nil, nil
 	}
-	for into, said := range map[*float64]*float64{
-		&r.Input: o.input, &r.Output: o.output, &r.CacheRead: o.cacheRead, &r.CacheWrite: o.cacheWrite, &r.CacheWrite1h: o.cacheWrite1h, &r.WebSearch: o.webSearch,
-	} {
-		if said != nil {
-			*into = *said
+	for key, rate := range said {
+		if into := rateOf(r, key); into != nil {
+			*into = rate
 		}
 	}
-	if o.multiplier != nil {
-		r = r.Times(*o.multiplier)
+	if by, is := said["multiplier"]; is {
+		r = r.Times(by)
 	}
 	return r, nil
-}
-
-func rateIn(name string, v float64) error {
-	if math.IsNaN(v) || v < 0 || v > 1e6 {
-		return fmt.Errorf("%s is %v: it is a number from 0 to a million", name, v)
-	}
-	return nil
 }

@@ -37,9 +37,15 @@ func itemOf(payload flat.Value) string {
 }
 
 func (c *counter) usage(payload flat.Value, part int) {
-	if id := payload.Get("response_id").Text(); id != "" {
-		c.ask(id, c.Model, price.Usage{Tokens: rolloutTokens(payload.Get("usage"))}, part)
+	id, usage := payload.Get("response_id").Text(), payload.Get("usage")
+	if id == "" {
+		return
 	}
+	t := price.Tokens{
+		Output: number(usage, "output_tokens"), CacheRead: number(usage, "cached_input_tokens"), CacheWrite: number(usage, "cache_write_input_tokens"),
+	}
+	t.Input = max(0, number(usage, "input_tokens")-t.CacheRead-t.CacheWrite) // that includes what was cached
+	c.ask(id, c.Model, price.Usage{Tokens: t}, part)
 }
 
 // maxRollouts limits the names read of a day's folder, which has all sessions of a person.
@@ -48,7 +54,7 @@ const maxRollouts = 20_000
 // rollouts counts requests of subagents that the session met, and of those they met. Each has its own rollout.
 func (c *counter) rollouts() {
 	met := []string{}
-	meet := func(l *flat.Members) {
+	meet := func(l *flat.Members, _ int64) {
 		payload := l.Value("payload")
 		if itemOf(payload) != "CollabAgentToolCall" {
 			return
@@ -59,7 +65,7 @@ func (c *counter) rollouts() {
 			}
 		}
 	}
-	c.agent(c.Transcript, false, meet)
+	_, _ = c.follow(c.Transcript, 0, false, meet) // the next count reads again what cannot be read now
 	if len(met) == 0 {
 		return
 	}
@@ -77,8 +83,8 @@ func (c *counter) rollouts() {
 	}
 	for i := 0; i < len(met); i++ { // met grows: they meet others
 		if path := paths[met[i]]; path != "" {
-			c.agent(path, false, func(l *flat.Members) {
-				if meet(l); l.String("type") == "token_usage_record" {
+			_, _ = c.follow(path, 0, false, func(l *flat.Members, at int64) {
+				if meet(l, at); l.String("type") == "token_usage_record" {
 					c.usage(l.Value("payload"), c.partAt(timeOf(l)))
 				}
 			})
@@ -112,12 +118,4 @@ func threadOf(file string) string {
 		return ""
 	}
 	return name[len(name)-uuid:]
-}
-
-// rolloutTokens reads a usage whose input includes what was cached.
-func rolloutTokens(usage flat.Value) price.Tokens {
-	of := func(name string) int64 { return number(usage, name) }
-	t := price.Tokens{Output: of("output_tokens"), CacheRead: of("cached_input_tokens"), CacheWrite: of("cache_write_input_tokens")}
-	t.Input = max(0, of("input_tokens")-t.CacheRead-t.CacheWrite)
-	return t
 }

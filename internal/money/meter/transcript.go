@@ -28,24 +28,25 @@ const (
 	maxAgents = 512
 )
 
-// follow calls f for each whole line of a file from a little before *from on, and moves *from behind the last. own
-// says that the answer that uses Range.Tool belongs in this file. A missing file has no lines.
-func (c *counter) follow(path string, from *int64, own bool, f func(l *flat.Members, at int64)) error {
+// follow calls f for each whole line of a file from a little before an offset on, and returns the offset behind the
+// last. own says that the answer that uses Range.Tool belongs in this file. A missing file has no lines.
+func (c *counter) follow(path string, from int64, own bool, f func(l *flat.Members, at int64)) (end int64, err error) {
 	if path == "" {
-		return nil
+		return from, nil
 	}
 	file, err := disk.OpenForeign(path, unix.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return from, nil
 	}
 	if err != nil {
-		return err
+		return from, err
 	}
 	defer file.Close() // it was only read
-	start := max(0, *from-lookBack)
+	end = from
+	start := max(0, from-lookBack)
 	size := min(file.Info().Size, start+maxRead)
 	tool := []byte(`"` + c.Tool + `"`)
-	return lines.EachHead(maxLine, true, io.NewSectionReader(file, start, max(0, size-start)), start, func(at, next int64, line []byte, whole bool) bool {
+	err = lines.EachHead(maxLine, true, io.NewSectionReader(file, start, max(0, size-start)), start, func(at, next int64, line []byte, whole bool) bool {
 		if !whole { // it is being written
 			return false
 		}
@@ -53,9 +54,10 @@ func (c *counter) follow(path string, from *int64, own bool, f func(l *flat.Memb
 			c.HasTool = c.HasTool || own && c.Tool != "" && bytes.Contains(line, tool) && bytes.Contains(line, []byte(`"assistant"`))
 			f(flat.Begun(line), at)
 		}
-		*from = max(*from, next)
+		end = max(end, next)
 		return true
 	})
+	return end, err
 }
 
 // mayCount spares most lines from being parsed, above all results of tools, which are most of a transcript.
@@ -201,25 +203,20 @@ func (c *counter) agents() {
 	slices.Sort(names)
 	left := maxAgents
 	for _, name := range names {
-		if path := filepath.Join(dir, name); strings.HasSuffix(name, ".jsonl") && c.isRecent(path) && left > 0 {
-			left--
-			c.agent(path, name == "agent-"+c.Agent+".jsonl", func(l *flat.Members) {
-				if l.String("type") == "assistant" {
-					c.answer(l, c.partAt(timeOf(l)))
-				}
-			})
+		if !strings.HasSuffix(name, ".jsonl") || left == 0 {
+			continue
 		}
+		path := filepath.Join(dir, name)
+		info, err := disk.StatName(path)
+		if err != nil || info.Mtime/int64(time.Millisecond) < c.Since {
+			continue // it has not changed in the range
+		}
+		left--
+		// The next count reads again what cannot be read now.
+		_, _ = c.follow(path, 0, name == "agent-"+c.Agent+".jsonl", func(l *flat.Members, _ int64) {
+			if l.String("type") == "assistant" {
+				c.answer(l, c.partAt(timeOf(l)))
+			}
+		})
 	}
-}
-
-// isRecent reports whether a file has changed in the range.
-func (c *counter) isRecent(path string) bool {
-	info, err := disk.StatName(path)
-	return err == nil && info.Mtime/int64(time.Millisecond) >= c.Since
-}
-
-// agent counts the transcript of a subagent. An error is dropped: the next count reads it again.
-func (c *counter) agent(path string, asked bool, count func(*flat.Members)) {
-	at := int64(0)
-	_ = c.follow(path, &at, asked, func(l *flat.Members, _ int64) { count(l) })
 }
