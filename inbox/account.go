@@ -183,6 +183,10 @@ type Uncharged struct {
 	Turn
 	SessionID string
 	price.Price
+	// Models are the shares of each model.
+	Models []price.ByModel
+	// GoesOn says that the turn has not ended.
+	GoesOn bool
 }
 
 // Count adds the uncharged turns of a session to outcomes and to what is held against limits.

@@ -2,6 +2,8 @@
 package book
 
 import (
+	"encoding/json"
+
 	"heartbeat/inbox"
 	"heartbeat/internal/flat"
 	"heartbeat/internal/money/price"
@@ -11,8 +13,8 @@ import (
 // a price. The first question reads the costs. If they cannot be read, the outcome's own price counts, with a note.
 type Book struct {
 	box    *inbox.Inbox
-	wanted []string // entry ids; nil wants all
-	prices *Prices  // nil until they are needed
+	wanted map[string]bool // entry ids; nil wants all
+	prices *Prices         // nil until they are needed
 	notes  []string
 	failed bool // the note about unreadable prices was added
 }
@@ -21,7 +23,12 @@ type Book struct {
 func Of(box *inbox.Inbox) *Book { return &Book{box: box} }
 
 // Want limits the book to these entry ids. Costs of other entries are not decoded.
-func (b *Book) Want(entryIDs ...string) { b.wanted, b.prices = append([]string{}, entryIDs...), nil }
+func (b *Book) Want(entryIDs ...string) {
+	b.wanted, b.prices = map[string]bool{}, nil
+	for _, id := range entryIDs {
+		b.wanted[id] = true
+	}
+}
 
 // Notes returns sentences about what could not be read, each once.
 func (b *Book) Notes() []string {
@@ -34,16 +41,14 @@ func (b *Book) read() *Prices {
 	if b.prices != nil {
 		return b.prices
 	}
-	p, err := Read(b.box, b.wanted...)
-	switch {
-	case err == nil:
+	p, err := readOf(b.box, b.wanted)
+	if b.prices = p; err == nil {
 		b.notes = append(b.notes, p.Warnings...)
-	case !b.failed:
+		return p
+	}
+	if b.prices = new(Prices); !b.failed {
 		b.failed = true
 		b.notes = append(b.notes, "prices are shown as they were when the entries were settled: "+err.Error())
-	}
-	if b.prices = p; err != nil {
-		b.prices = new(Prices)
 	}
 	return b.prices
 }
@@ -93,14 +98,12 @@ func withPrice(line []byte, p price.Price, models []price.ByModel) []byte {
 	m.Without(members, o.Raw)
 	_ = p.Members(flat.To(&o)) // only reading can fail
 	if len(models) > 0 {
-		list := []byte{'['}
-		for i, of := range models {
-			if i > 0 {
-				list = append(list, ',')
-			}
-			list = append(list, price.Price{Amount: of.Amount, Model: of.Model}.JSON()...)
+		var list []price.Price
+		for _, of := range models {
+			list = append(list, price.Price{Amount: of.Amount, Model: of.Model})
 		}
-		o.Raw("models", append(list, ']'))
+		text, _ := json.Marshal(list) // no price fails
+		o.Raw("models", text)
 	}
 	return o.End()
 }

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 	"time"
+	"unique"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/money/charging"
@@ -22,34 +22,15 @@ type Prices struct {
 	// Warnings are sentences about unreadable lines, which were left out.
 	Warnings []string
 
-	entries  map[priceKey]*entry // by the lines
-	open     []open
-	goesOn   map[priceKey]bool // entries whose spending may not have ended
-	models   map[string]string // each name once: a substring would keep its whole line in memory
+	entries  map[priceKey]entry // by the lines
+	open     []inbox.Uncharged
 	day      string
 	settling bool // the last charges may not be in the file yet
 }
 
 // entry is what one entry has cost, in all and on each model.
 type entry struct {
-	price.Amount
-	models []price.ByModel
-}
-
-// last returns the price with the model of the last request.
-func (e *entry) last() (p price.Price) {
-	if e != nil && len(e.models) > 0 {
-		p.Model = e.models[0].Model
-	}
-	if e != nil {
-		p.Amount = e.Amount
-	}
-	return p
-}
-
-// open is the uncharged cost of a turn.
-type open struct {
-	inbox.Uncharged
+	price.Price
 	models []price.ByModel
 }
 
@@ -59,17 +40,12 @@ type priceKey struct {
 	firstSeq int64
 }
 
-// Read reads .costs.jsonl, and counts what is not charged yet. It takes no lock and writes nothing. If entry ids
-// are given, it decodes only their lines.
-func Read(box *inbox.Inbox, entryIDs ...string) (*Prices, error) {
-	p := &Prices{entries: map[priceKey]*entry{}, models: map[string]string{}}
-	var wanted map[string]bool
-	if entryIDs != nil {
-		wanted = map[string]bool{}
-	}
-	for _, id := range entryIDs {
-		wanted[id] = true
-	}
+// Read reads .costs.jsonl, and counts what is not charged yet. It takes no lock and writes nothing.
+func Read(box *inbox.Inbox) (*Prices, error) { return readOf(box, nil) }
+
+// readOf is [Read] that decodes only the lines of the wanted entries; nil wants all.
+func readOf(box *inbox.Inbox, wanted map[string]bool) (*Prices, error) {
+	p := &Prices{entries: map[priceKey]entry{}}
 	return p, p.read(box, wanted, p.add)
 }
 
@@ -96,22 +72,13 @@ func (p *Prices) read(box *inbox.Inbox, wanted map[string]bool, each func(price.
 			return fmt.Errorf("read costs: %w", err)
 		}
 	}
-	known, _ := v.Sessions() // without it, the account knows the transcripts
-	p.goesOn = map[priceKey]bool{}
 	for _, s := range p.Account.Sessions {
-		if s.Transcript = cmp.Or(s.Transcript, charging.TranscriptOf(known, s.ID)); s.Transcript == "" {
+		known, _ := v.In(s.ID).Known() // without it, the account knows the transcript
+		if s.Transcript = cmp.Or(s.Transcript, charging.TranscriptOf(&known)); s.Transcript == "" {
 			continue
 		}
 		c, _ := charging.Look(&s, "", "") // the hook reports what cannot be counted
-		for i, o := range c.Open(s.ID) {
-			models, goesOn, is := c.Models(i)
-			if !is { // cost of a summary
-				models = []price.ByModel{{Model: o.Model, Amount: o.Amount}}
-			}
-			key := priceKey{o.EntryID, o.FirstSeq}
-			p.goesOn[key] = goesOn || p.goesOn[key]
-			p.open = append(p.open, open{o, models})
-		}
+		p.open = append(p.open, c.Open(s.ID)...)
 	}
 	return nil
 }
@@ -159,25 +126,17 @@ func (p *Prices) add(l price.Line) {
 	if l.Outside() {
 		return
 	}
-	key := priceKey{l.EntryID, l.FirstSeq}
+	key := priceKey{unique.Make(l.EntryID).Value(), l.FirstSeq} // a substring would keep its whole line in memory
 	of := p.entries[key]
-	if of == nil {
-		of = new(entry)
-		key.entryID = strings.Clone(l.EntryID) // not the whole line
-		p.entries[key] = of
-	}
 	of.Amount = of.Plus(l.Amount)
 	if l.Models == nil && l.Model != "" {
 		l.Models = []price.ByModel{{Model: l.Model, Amount: l.Amount}}
 	}
 	for _, m := range slices.Backward(l.Models) {
-		if p.models[m.Model] == "" {
-			m.Model = strings.Clone(m.Model)
-			p.models[m.Model] = m.Model
-		}
-		m.Model = p.models[m.Model]
-		of.models = m.In(of.models)
+		m.Model = unique.Make(m.Model).Value()
+		of.Model, of.models = m.Model, m.In(of.models)
 	}
+	p.entries[key] = of
 }
 
 // with adds what is not charged yet of an entry. It drops the client's total, which is about sessions.
@@ -195,7 +154,7 @@ func (p *Prices) with(of price.Price, entryID string, firstSeq int64) price.Pric
 // are gone. firstSeq is the commit of the entry's first delivery, 0 if unknown.
 func (p *Prices) Of(entryID string, firstSeq int64, said price.Fields) (of price.Price, known bool) {
 	was := said.Price()
-	of = p.entries[priceKey{entryID, firstSeq}].last()
+	of = p.entries[priceKey{entryID, firstSeq}].Price
 	if of = p.with(of, entryID, firstSeq); firstSeq == 0 || of.IsZero() && !of.Dollars {
 		return was, !was.IsZero() || was.Dollars
 	}
@@ -206,7 +165,7 @@ func (p *Prices) Of(entryID string, firstSeq int64, said price.Fields) (of price
 // OfDelivery returns what an entry has cost that is in flight or was given back.
 func (p *Prices) OfDelivery(d *inbox.Delivery) (of price.Price, known bool) {
 	first := cmp.Or(d.FirstSeq, d.DeliveredSeq)
-	of = p.entries[priceKey{d.EntryID, first}].last()
+	of = p.entries[priceKey{d.EntryID, first}].Price
 	of.Amount = d.Spent
 	of = p.with(of, d.EntryID, first)
 	return of, !of.IsZero() || of.Dollars
@@ -214,12 +173,10 @@ func (p *Prices) OfDelivery(d *inbox.Delivery) (of price.Price, known bool) {
 
 // Models returns what an entry has cost on each model, or nil if there was only one.
 func (p *Prices) Models(entryID string, firstSeq int64) (all []price.ByModel) {
-	if e := p.entries[priceKey{entryID, firstSeq}]; e != nil {
-		all = slices.Clone(e.models)
-	}
+	all = slices.Clone(p.entries[priceKey{entryID, firstSeq}].models)
 	for _, o := range p.open {
 		if o.EntryID == entryID && o.FirstSeq == firstSeq {
-			for _, m := range slices.Backward(o.models) {
+			for _, m := range slices.Backward(o.Models) {
 				all = m.In(all)
 			}
 		}
@@ -232,7 +189,9 @@ func (p *Prices) Models(entryID string, firstSeq int64) (all []price.ByModel) {
 
 // Pending reports whether more may soon be known: a session has not reached the end of what belongs to the entry.
 func (p *Prices) Pending(entryID string, firstSeq int64) bool {
-	return p.settling || p.goesOn[priceKey{entryID, firstSeq}]
+	return p.settling || slices.ContainsFunc(p.open, func(o inbox.Uncharged) bool {
+		return o.GoesOn && o.EntryID == entryID && o.FirstSeq == firstSeq
+	})
 }
 
 // more adds what is not charged yet to sum: all of it, or only what is outside of entries.

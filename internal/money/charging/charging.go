@@ -4,11 +4,11 @@ package charging
 import (
 	"cmp"
 	"errors"
+	"slices"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/agent"
 	"heartbeat/internal/claude"
-	"heartbeat/internal/machine"
 	"heartbeat/internal/money/meter"
 	"heartbeat/internal/money/price"
 )
@@ -31,24 +31,17 @@ type turn struct {
 
 // Open returns what the turns have cost, and then what summaries turned out to cost, to compare with limits.
 func (c *Counted) Open(session string) (all []inbox.Uncharged) {
-	ledger, owed := c.ledger.clone(), []price.Line(nil)
+	ledger, owed := c.ledger, []price.Line(nil)
+	ledger.guesses = slices.Clone(ledger.guesses)
 	for _, t := range c.turns {
-		all = append(all, inbox.Uncharged{Turn: t.Turn, SessionID: session, Price: t.price(c.Model)})
+		all = append(all, inbox.Uncharged{Turn: t.Turn, SessionID: session, Price: t.price(c.Model), Models: t.Models, GoesOn: !t.complete})
 		owed = append(owed, ledger.take(&t)...)
 	}
 	for _, of := range owed {
-		all = append(all, inbox.Uncharged{Turn: turnOf(&of), SessionID: session, Price: of.Price})
+		models := []price.ByModel{{Model: of.Model, Amount: of.Amount}}
+		all = append(all, inbox.Uncharged{Turn: turnOf(&of), SessionID: session, Price: of.Price, Models: models})
 	}
 	return all
-}
-
-// Models returns what the i-th of [Counted.Open] has cost on each model, and whether its turn goes on. is is false for
-// what a summary turned out to cost.
-func (c *Counted) Models(i int) (models []price.ByModel, goesOn, is bool) {
-	if i >= len(c.turns) {
-		return nil, false, false
-	}
-	return c.turns[i].Models, !c.turns[i].complete, true
 }
 
 func (t *turn) price(last string) price.Price {
@@ -169,14 +162,12 @@ func Turn(tx *inbox.Tx, session string) error { return charge(tx, session, false
 // Note charges what all sessions have spent, to the end of those that are gone. ended is a session that is
 // certainly gone, or "".
 func Note(tx *inbox.Tx, ended string) error {
-	known, err := tx.Sessions()
-	if err != nil {
+	if _, err := tx.Sessions(); err != nil {
 		return err
 	}
 	var all error
 	for _, s := range tx.Money().Account().Sessions {
-		place(tx, known, s.ID)
-		all = errors.Join(all, charge(tx, s.ID, s.ID == ended || isGone(known, s.ID)))
+		all = errors.Join(all, found(tx, s.ID, s.ID == ended))
 	}
 	return all
 }
@@ -188,40 +179,25 @@ func Orphan(tx *inbox.Tx) error {
 	if d == nil || d.SessionID == "" {
 		return nil
 	}
-	known, err := tx.Sessions()
+	return found(tx, d.SessionID, false)
+}
+
+// found charges what a session has spent, for callers other than its hooks. ended says that it is certainly gone.
+func found(tx *inbox.Tx, session string, ended bool) error {
+	known, err := tx.In(session).Known()
 	if err != nil {
 		return err
 	}
-	place(tx, known, d.SessionID)
-	return charge(tx, d.SessionID, isGone(known, d.SessionID))
-}
-
-// place records where a session's transcript ends, for callers other than its hooks.
-func place(tx *inbox.Tx, known []inbox.Session, session string) {
-	if a := tx.Money().Account(); a.Session(session) != nil {
-		s := a.Session(session)
-		path := cmp.Or(s.Transcript, TranscriptOf(known, session))
+	a := tx.Money().Account()
+	if s := a.Session(session); s != nil {
+		path := cmp.Or(s.Transcript, TranscriptOf(&known))
 		tx.Money().Position(session, path, claude.TranscriptSize(path), false)
 	}
-}
-
-func isGone(known []inbox.Session, id string) bool {
-	for _, s := range known {
-		if s.ID == id {
-			life := s.Life()
-			return s.EndedAt != nil || life == machine.Gone || life == machine.Rebooted
-		}
-	}
-	return false
+	return charge(tx, session, ended || known.EndedAt != nil || known.Life().Ended())
 }
 
 // TranscriptOf returns the transcript that a hook named at the session's start, or "".
-func TranscriptOf(known []inbox.Session, id string) string {
-	for _, s := range known {
-		if s.ID == id {
-			path, _ := agent.StartOf(s.StartNote)
-			return path
-		}
-	}
-	return ""
+func TranscriptOf(s *inbox.Session) string {
+	path, _ := agent.StartOf(s.StartNote)
+	return path
 }

@@ -2,7 +2,6 @@ package charging
 
 import (
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -53,8 +52,6 @@ func (g *ledger) text() string {
 	}
 	return text
 }
-
-func (g *ledger) clone() ledger { return ledger{g.charged, g.broken, slices.Clone(g.guesses)} }
 
 // take adds what a turn has cost. If the turn has a total, take returns what summaries cost beyond their guesses.
 func (g *ledger) take(t *turn) (owed []price.Line) {
