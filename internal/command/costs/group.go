@@ -42,8 +42,6 @@ type Group struct {
 	first int64 // when the first line was booked, in nanoseconds since 1970
 }
 
-func (g *Group) empty() bool { return g.lines == 0 }
-
 // add books a line. first says that it is the first line of its entry.
 func (g *Group) add(l price.Line, first bool) {
 	g.Spent = g.Spent.Plus(l.Amount)
@@ -178,9 +176,6 @@ type row struct {
 // JSON is the group as an object.
 func (g *Group) JSON(by By) ([]byte, error) {
 	r := row{By: by, Entries: g.Entries, Fields: g.price(by).Fields()}
-	if by != Entry {
-		r.Fields.Model = "" // a group may have many
-	}
 	if g.Outside.Dollars {
 		usd := price.Nanos(g.Outside.Nanos)
 		r.OutsideUSD = &usd
@@ -202,14 +197,17 @@ func (g *Group) JSON(by By) ([]byte, error) {
 	return json.Marshal(r)
 }
 
-// price is the group's spending. The client's own figure is kept only for sessions, days and the total, because the
-// client reports it a moment after an entry ends.
+// price is the group's spending, with the model of an entry: other groups may have many. The client's own figure is
+// kept only for sessions, days and the total, because the client reports it a moment after an entry ends.
 func (g *Group) price(by By) price.Price {
-	spent := g.Spent
+	p := price.Price{Amount: g.Spent}
 	if g.Kind != Total && by != Session && by != Day {
-		spent.Said = 0
+		p.Said = 0
 	}
-	return price.Price{Amount: spent, Model: g.Model}
+	if by == Entry {
+		p.Model = g.Model
+	}
+	return p
 }
 
 // CSVHead names the columns, which are the same for every grouping.
@@ -223,24 +221,21 @@ func (g *Group) CSV(by By) string {
 	} else if by == Entry {
 		start = strconv.FormatInt(g.Start, 10)
 	}
-	model := g.Model
-	if by != Entry {
-		model = ""
-	}
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
-	t := g.Spent.Tokens
+	p := g.price(by)
+	t := p.Tokens
 	return strings.Join([]string{
-		cell(what), cell(g.Name), cell(g.EntryID), start, number(g.Entries), dollars(g.Spent), dollars(g.Outside),
-		number(t.Input), number(t.Output), number(t.CacheRead), number(t.CacheWrite), number(g.Spent.Requests),
-		number(g.Spent.Unpriced), dollars(price.Amount{Nanos: g.price(by).Said, Dollars: g.price(by).Said != 0}), cell(model),
+		cell(what), cell(g.Name), cell(g.EntryID), start, number(g.Entries), dollars(p.Nanos, p.Dollars), dollars(g.Outside.Nanos, g.Outside.Dollars),
+		number(t.Input), number(t.Output), number(t.CacheRead), number(t.CacheWrite), number(p.Requests),
+		number(p.Unpriced), dollars(p.Said, p.Said != 0), cell(p.Model),
 	}, ",")
 }
 
-func dollars(a price.Amount) string {
-	if !a.Dollars {
+func dollars(nanos int64, known bool) string {
+	if !known {
 		return ""
 	}
-	return price.Nanos(a.Nanos).String()
+	return price.Nanos(nanos).String()
 }
 
 // formula are the characters that begin a formula in a spreadsheet.

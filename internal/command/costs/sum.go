@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unique"
 
 	"heartbeat/internal/money/price"
 )
@@ -44,16 +43,17 @@ type Sum struct {
 
 	seed    maphash.Seed
 	counted map[uint64]struct{} // the entries of each group
-	booked  map[string]bool     // the entries that have lines
-	// values maps entry ids to metadata values, with the zero handle if the key is missing. It is nil unless
-	// grouping is by metadata.
-	values map[string]unique.Handle[string]
+	// values are the metadata values of the entries that have lines. It is nil unless grouping is by metadata.
+	values map[string]value
 }
 
+// groupKey tells groups apart: entries by their entry ids, and others by their names.
 type groupKey struct {
-	name  string
-	first int64
+	name string
+	seq  int64
 }
+
+func (g *Group) key() groupKey { return groupKey{cmp.Or(g.EntryID, g.Name), g.seq} }
 
 // NewSum returns an empty sum.
 func NewSum(by By) *Sum {
@@ -61,9 +61,8 @@ func NewSum(by By) *Sum {
 		by: by, most: maxGroups, groups: map[groupKey]*Group{}, seed: maphash.MakeSeed(), counted: map[uint64]struct{}{},
 		outside: Group{Kind: Outside}, total: Group{Kind: Total},
 	}
-	if key := by.Key(); key != "" {
-		s.booked = map[string]bool{}
-		s.values = map[string]unique.Handle[string]{}
+	if by.Key() != "" {
+		s.values = map[string]value{}
 	}
 	return s
 }
@@ -76,12 +75,12 @@ func (s *Sum) Add(l price.Line) {
 		if l.At.IsZero() {
 			day = ""
 		}
-		s.add(groupKey{name: day}, Group{Kind: Named, Name: day}, l)
+		s.add(Group{Name: day}, l)
 	case Session:
-		s.add(groupKey{name: l.SessionID}, Group{Kind: Named, Name: l.SessionID}, l)
+		s.add(Group{Name: l.SessionID}, l)
 	case Model:
 		for _, of := range byModel(l) {
-			s.add(groupKey{name: of.Model}, Group{Kind: Named, Name: of.Model}, of)
+			s.add(Group{Name: of.Model}, of)
 		}
 	default:
 		if l.Outside() {
@@ -89,24 +88,21 @@ func (s *Sum) Add(l price.Line) {
 			s.total.add(l, false)
 			return
 		}
-		s.add(groupKey{l.EntryID, l.FirstSeq}, Group{Kind: Named, Name: l.ID, EntryID: l.EntryID, Start: l.Start, seq: l.FirstSeq}, l)
+		s.add(Group{Name: l.ID, EntryID: l.EntryID, Start: l.Start, seq: l.FirstSeq}, l)
 	}
 }
 
-// add books a line in the group of that key. A new group starts as fresh.
-func (s *Sum) add(key groupKey, fresh Group, l price.Line) {
-	g := s.groups[key]
+// add books a line in a group, which starts as fresh.
+func (s *Sum) add(fresh Group, l price.Line) {
+	g := s.groups[fresh.key()]
 	switch {
 	case g != nil:
 	case len(s.groups) < s.most:
 		g = &fresh
-		g.Name, g.EntryID = strings.Clone(g.Name), strings.Clone(g.EntryID) // not the whole line
-		if key.name = g.Name; s.by != Day && s.by != Session && s.by != Model {
-			key.name = g.EntryID
-		}
-		s.groups[key] = g
+		g.Kind, g.Name, g.EntryID = Named, strings.Clone(g.Name), strings.Clone(g.EntryID) // not the whole line
+		s.groups[g.key()] = g
 		if s.values != nil {
-			s.booked[g.EntryID] = true
+			s.values[g.EntryID] = value{kind: Gone}
 		}
 	default:
 		if s.more == nil {
@@ -144,7 +140,7 @@ func (s *Sum) Rows() (rows []*Group, total *Group) {
 	if s.more != nil {
 		rows = append(rows, s.more)
 	}
-	if !s.outside.empty() {
+	if s.outside.lines > 0 {
 		rows = append(rows, &s.outside)
 	}
 	return rows, &s.total

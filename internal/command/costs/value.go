@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode/utf8"
 	"unique"
+
+	"heartbeat/internal/flat"
 )
 
 // maxValue is how many bytes of a value are kept; a value may have megabytes.
@@ -17,65 +19,49 @@ const maxValue = 200
 
 // valueOf is the name of a metadata value as a group: a string as it is, other JSON as it is spelt. null has none.
 // A long value is cut, and its sum tells it from others with the same beginning.
-func valueOf(raw json.RawMessage) (value string, there bool) {
-	raw = bytes.TrimSpace(raw)
-	if len(raw) == 0 || string(raw) == "null" {
+func valueOf(raw json.RawMessage) (name string, there bool) {
+	var spelt bytes.Buffer
+	if len(raw) == 0 || json.Compact(&spelt, raw) != nil || spelt.String() == "null" {
 		return "", false
 	}
-	value = string(raw)
-	var text string
-	var spelt bytes.Buffer
-	switch {
-	case raw[0] == '"' && json.Unmarshal(raw, &text) == nil:
-		value = text
-	case json.Compact(&spelt, raw) == nil:
-		value = spelt.String()
+	name = strings.ToValidUTF8(flat.Value(spelt.String()).Shown(), "\uFFFD")
+	if len(name) <= maxValue {
+		return name, true
 	}
-	value = strings.ToValidUTF8(value, "\uFFFD")
-	if len(value) <= maxValue {
-		return value, true
-	}
-	sum, end := sha256.Sum256([]byte(value)), maxValue
-	for !utf8.RuneStart(value[end]) {
+	sum, end := sha256.Sum256([]byte(name)), maxValue
+	for !utf8.RuneStart(name[end]) {
 		end--
 	}
-	return fmt.Sprintf("%s… (sha256 %x)", value[:end], sum[:6]), true
+	return fmt.Sprintf("%s… (sha256 %x)", name[:end], sum[:6]), true
+}
+
+// value is an entry's metadata value, as the group of that value is called.
+type value struct {
+	kind Kind // Gone until somebody describes the entry
+	name string
 }
 
 // Describe adds an entry's metadata. Only the first call for an entry counts, and only when grouping by metadata.
 func (s *Sum) Describe(entryID string, metadata map[string]json.RawMessage) {
-	if _, known := s.values[entryID]; known || !s.booked[entryID] {
+	if s.values[entryID].kind != Gone { // it is described, or has no lines
 		return
 	}
-	var of unique.Handle[string]
-	if value, there := valueOf(metadata[s.by.Key()]); there {
-		of = unique.Make(value)
+	of := value{kind: Absent}
+	if name, there := valueOf(metadata[s.by.Key()]); there {
+		of = value{Named, unique.Make(name).Value()}
 	}
 	s.values[strings.Clone(entryID)] = of
 }
 
 // byValue merges the groups of entries into groups of values.
 func (s *Sum) byValue() []*Group {
-	type key struct {
-		kind Kind
-		name string
-	}
-	merged := map[key]*Group{}
+	merged := map[value]*Group{}
 	for _, g := range s.groups {
-		value, known := s.values[g.EntryID]
-		k := key{Named, ""}
-		switch {
-		case !known:
-			k.kind = Gone
-		case value == unique.Handle[string]{}:
-			k.kind = Absent
-		default:
-			k.name = value.Value()
+		of := s.values[g.EntryID]
+		if merged[of] == nil {
+			merged[of] = &Group{Kind: of.kind, Name: of.name}
 		}
-		if merged[k] == nil {
-			merged[k] = &Group{Kind: k.kind, Name: k.name}
-		}
-		merged[k].merge(g)
+		merged[of].merge(g)
 	}
 	return slices.Collect(maps.Values(merged))
 }
