@@ -39,21 +39,15 @@ const (
 	leastChecked = 1_000_000_000
 )
 
-// Off returns what was priced and what the client said, in nanodollars, and whether they differ so much that the
-// price table seems to be out of date.
-func (c *Check) Off() (priced, said int64, off bool) {
+// Sentence says that the price table seems to be out of date, because the two differ so much, or is empty.
+func (c *Check) Sentence() string {
+	priced, said := int64(0), int64(0)
 	for _, a := range c.sessions {
 		if a.Said > 0 && a.Unpriced == 0 {
 			priced, said = priced+a.Nanos, said+a.Said
 		}
 	}
-	return priced, said, said >= leastChecked && math.Abs(float64(priced-said)) > tolerance*float64(said)
-}
-
-// Sentence says that the price table seems to be out of date, or is empty.
-func (c *Check) Sentence() string {
-	priced, said, off := c.Off()
-	if !off {
+	if said < leastChecked || math.Abs(float64(priced-said)) <= tolerance*float64(said) {
 		return ""
 	}
 	return "by the table of prices of " + price.TableDate + " the sessions cost " + price.FormatUSD(priced) + " USD, and by the client's own totals " +

@@ -3,6 +3,7 @@ package costs
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -51,27 +52,13 @@ func (g *Group) add(l price.Line, first bool) {
 	if first {
 		g.Entries++
 	}
-	g.since(l.At.UnixNano(), 1)
+	if at := l.At.UnixNano(); g.lines == 0 || at < g.first {
+		g.first = at
+	}
+	g.lines++
 	if l.Model != "" && l.Model != g.Model {
 		g.Model = strings.Clone(l.Model) // not the whole line
 	}
-}
-
-// merge adds all of another group.
-func (g *Group) merge(o *Group) {
-	g.Spent, g.Outside = g.Spent.Plus(o.Spent), g.Outside.Plus(o.Outside)
-	g.Entries += o.Entries
-	g.since(o.first, o.lines)
-	if o.Model != "" {
-		g.Model = o.Model
-	}
-}
-
-func (g *Group) since(first, lines int64) {
-	if g.lines == 0 || first < g.first {
-		g.first = first
-	}
-	g.lines += lines
 }
 
 // By says what spending is added up by. It is a pflag.Value.
@@ -88,15 +75,11 @@ const (
 
 // Set implements pflag.Value.
 func (b *By) Set(text string) error {
-	switch By(text) {
-	case Day, Entry, Session, Model:
-		*b = By(text)
-		return nil
-	}
-	if key, is := strings.CutPrefix(text, metaBy); !is || key == "" {
+	by := By(text)
+	if !slices.Contains([]By{Day, Entry, Session, Model}, by) && by.Key() == "" {
 		return errors.New("it is one of day, entry, session, model, or meta.KEY, such as meta.branch")
 	}
-	*b = By(text)
+	*b = by
 	return nil
 }
 
@@ -116,19 +99,11 @@ func (b By) Key() string {
 
 // Label names the group for people.
 func (g *Group) Label(by By) string {
-	switch g.Kind {
-	case Absent:
-		return "without " + words.Brief(by.Key())
-	case Gone:
-		return "no longer kept"
-	case More:
-		return "others"
-	case Outside:
-		return "outside of entries"
-	case Total:
-		return "total"
-	}
 	switch {
+	case g.Kind == Absent:
+		return "without " + words.Brief(by.Key())
+	case g.Kind != Named:
+		return map[Kind]string{Gone: "no longer kept", More: "others", Outside: "outside of entries", Total: "total"}[g.Kind]
 	case by == Entry:
 		return words.Name(g.Name, g.EntryID)
 	case by == Session && g.Name != "":

@@ -13,21 +13,6 @@ import (
 	"heartbeat/internal/money/price"
 )
 
-// byModel splits a line into one for each model.
-func byModel(l price.Line) (all []price.Line) {
-	for i, of := range l.Models {
-		one := l
-		if one.Price = (price.Price{Amount: of.Amount, Model: of.Model}); i == 0 {
-			one.Said = l.Said
-		}
-		all = append(all, one)
-	}
-	if all == nil {
-		return []price.Line{l}
-	}
-	return all
-}
-
 // maxGroups bounds how many groups are told apart. Everything after that goes into one more group, so the sums stay
 // right.
 const maxGroups = 200_000
@@ -37,9 +22,8 @@ type Sum struct {
 	by     By
 	most   int // maxGroups, or fewer in a test
 	groups map[groupKey]*Group
-	more   *Group // everything after the limit
-	// outside and total are rows of their own.
-	outside, total Group
+	// more is everything after the limit. outside and total are rows of their own.
+	more, outside, total Group
 
 	seed    maphash.Seed
 	counted map[uint64]struct{} // the entries of each group
@@ -59,7 +43,7 @@ func (g *Group) key() groupKey { return groupKey{cmp.Or(g.EntryID, g.Name), g.se
 func NewSum(by By) *Sum {
 	s := &Sum{
 		by: by, most: maxGroups, groups: map[groupKey]*Group{}, seed: maphash.MakeSeed(), counted: map[uint64]struct{}{},
-		outside: Group{Kind: Outside}, total: Group{Kind: Total},
+		more: Group{Kind: More}, outside: Group{Kind: Outside}, total: Group{Kind: Total},
 	}
 	if by.Key() != "" {
 		s.values = map[string]value{}
@@ -71,16 +55,18 @@ func NewSum(by By) *Sum {
 func (s *Sum) Add(l price.Line) {
 	switch s.by {
 	case Day:
-		day := l.At.Local().Format(time.DateOnly)
-		if l.At.IsZero() {
-			day = ""
-		}
-		s.add(Group{Name: day}, l)
+		s.add(Group{Name: l.At.Local().Format(time.DateOnly)}, l)
 	case Session:
 		s.add(Group{Name: l.SessionID}, l)
 	case Model:
-		for _, of := range byModel(l) {
-			s.add(Group{Name: of.Model}, of)
+		if l.Models == nil {
+			l.Models = []price.ByModel{{Model: l.Model, Amount: l.Amount}}
+		}
+		said := l.Said
+		for _, of := range l.Models {
+			l.Price = price.Price{Amount: of.Amount, Model: of.Model}
+			l.Said, said = said, 0
+			s.add(Group{Name: of.Model}, l)
 		}
 	default:
 		if l.Outside() {
@@ -105,10 +91,7 @@ func (s *Sum) add(fresh Group, l price.Line) {
 			s.values[g.EntryID] = value{kind: Gone}
 		}
 	default:
-		if s.more == nil {
-			s.more = &Group{Kind: More}
-		}
-		g = s.more
+		g = &s.more
 	}
 	g.add(l, s.first(g.Name, l))
 	s.total.add(l, s.first("\x00", l))
@@ -137,11 +120,10 @@ func (s *Sum) Rows() (rows []*Group, total *Group) {
 		rows = slices.Collect(maps.Values(s.groups))
 	}
 	slices.SortFunc(rows, s.order)
-	if s.more != nil {
-		rows = append(rows, s.more)
-	}
-	if s.outside.lines > 0 {
-		rows = append(rows, &s.outside)
+	for _, g := range []*Group{&s.more, &s.outside} {
+		if g.lines > 0 {
+			rows = append(rows, g)
+		}
 	}
 	return rows, &s.total
 }

@@ -2,6 +2,7 @@ package costs
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -58,10 +59,9 @@ func (s *Sum) byValue() []*Group {
 	merged := map[value]*Group{}
 	for _, g := range s.groups {
 		of := s.values[g.EntryID]
-		if merged[of] == nil {
-			merged[of] = &Group{Kind: of.kind, Name: of.name}
-		}
-		merged[of].merge(g)
+		m := cmp.Or(merged[of], &Group{Kind: of.kind, Name: of.name})
+		m.Spent, m.Entries = m.Spent.Plus(g.Spent), m.Entries+g.Entries
+		merged[of] = m
 	}
 	return slices.Collect(maps.Values(merged))
 }

@@ -3,6 +3,7 @@ package book
 
 import (
 	"encoding/json"
+	"slices"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/flat"
@@ -82,7 +83,13 @@ func (b *Book) Letter(l *inbox.DeadLetter) {
 
 // Complete reports whether a price is final. An outcome whose line is just being written may not be booked yet.
 func (b *Book) Complete(entryID string, firstSeq int64) bool {
-	return firstSeq == 0 || !b.read().Pending(entryID, firstSeq)
+	if firstSeq == 0 {
+		return true
+	}
+	p := b.read()
+	return !p.settling && !slices.ContainsFunc(p.open, func(o inbox.Uncharged) bool {
+		return o.GoesOn && o.EntryID == entryID && o.FirstSeq == firstSeq
+	})
 }
 
 // members are those of a price, some of them only of older releases.

@@ -187,13 +187,6 @@ func (p *Prices) Models(entryID string, firstSeq int64) (all []price.ByModel) {
 	return all
 }
 
-// Pending reports whether more may soon be known: a session has not reached the end of what belongs to the entry.
-func (p *Prices) Pending(entryID string, firstSeq int64) bool {
-	return p.settling || slices.ContainsFunc(p.open, func(o inbox.Uncharged) bool {
-		return o.GoesOn && o.EntryID == entryID && o.FirstSeq == firstSeq
-	})
-}
-
 // more adds what is not charged yet to sum: all of it, or only what is outside of entries.
 func (p *Prices) more(sum price.Amount, outside bool) price.Amount {
 	for _, o := range p.open {

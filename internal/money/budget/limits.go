@@ -2,9 +2,9 @@
 package budget
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"heartbeat/internal/flat"
@@ -24,14 +24,6 @@ type Limits struct {
 	Raised bool
 }
 
-// Members of the object limits.
-const (
-	costMember   = "cost_usd"
-	tokensMember = "tokens"
-	timeMember   = "time"
-	raisedMember = "raised"
-)
-
 // Parse reads the limits of an envelope: an object of cost_usd (2.5), tokens (400000 or "400k") and time ("30m", or
 // seconds), each above 0, and raised (true). Empty input and null mean no limits. Any other member is an error,
 // since a misspelled limit would not hold.
@@ -43,24 +35,22 @@ func Parse(object []byte) (l Limits, err error) {
 	if err != nil {
 		return l, fmt.Errorf("limits: %w", err)
 	}
-	m.Without([]string{costMember, tokensMember, timeMember, raisedMember}, func(name string, _ []byte) {
-		if err == nil {
-			err = fmt.Errorf("limits: %q is none of %s, %s and %s", words.Brief(name), costMember, tokensMember, timeMember)
-		}
+	m.Without([]string{"cost_usd", "tokens", "time", "raised"}, func(name string, _ []byte) {
+		err = cmp.Or(err, fmt.Errorf("limits: %q is none of cost_usd, tokens and time", words.Brief(name)))
 	})
 	if err != nil {
 		return l, err
 	}
-	if l.Raised = m.Bool(raisedMember); m.Err() != nil {
+	if l.Raised = m.Bool("raised"); m.Err() != nil {
 		return Limits{}, fmt.Errorf("limits: %w", m.Err())
 	}
 	for _, part := range []struct {
 		name string
 		set  func(string) error
 	}{
-		{costMember, func(text string) (err error) { l.Nanos, err = price.ParseUSD(text); return err }},
-		{tokensMember, func(text string) (err error) { l.Tokens, err = price.ParseTokens(text); return err }},
-		{timeMember, func(text string) (err error) { l.Time, err = ParseTime(text); return err }},
+		{"cost_usd", func(text string) (err error) { l.Nanos, err = price.ParseUSD(text); return err }},
+		{"tokens", func(text string) (err error) { l.Tokens, err = price.ParseTokens(text); return err }},
+		{"time", func(text string) (err error) { l.Time, err = ParseTime(text); return err }},
 	} {
 		if !m.Has(part.name) {
 			continue
@@ -72,14 +62,11 @@ func Parse(object []byte) (l Limits, err error) {
 	return l, nil
 }
 
-// errRaised keeps whoever may append to an inbox from lifting the limits of the flags.
-var errRaised = errors.New("limits: raised is what dead-letter requeue says of the limits that it is given: leave it out")
-
 // ParseSent is [Parse] for the limits of a sender, who may not raise them.
 func ParseSent(object []byte) (Limits, error) {
 	l, err := Parse(object)
-	if err == nil && l.Raised {
-		return Limits{}, errRaised
+	if err == nil && l.Raised { // whoever may append to an inbox must not lift the limits of the flags
+		return Limits{}, errors.New("limits: raised is what dead-letter requeue says of the limits that it is given: leave it out")
 	}
 	return l, err
 }
@@ -87,18 +74,10 @@ func ParseSent(object []byte) (Limits, error) {
 // ParseTime reads a limit of time, such as 30m, 90 (seconds) or 1d. It is above 0 and at most [MaxTime].
 func ParseTime(text string) (time.Duration, error) {
 	d, err := words.ParseSpan(text)
-	shown := strconv.Quote(words.Brief(text))
-	switch {
-	case err != nil:
-		return 0, fmt.Errorf("%s is no length of time, such as 30m", shown)
-	case d < 0:
-		return 0, fmt.Errorf("%s is negative: give a time above 0, such as 30m", shown)
-	case d == 0:
-		return 0, fmt.Errorf("%s is nothing: give a time above 0, such as 30m, or leave it out for no limit", shown)
-	case d > MaxTime:
-		return 0, fmt.Errorf("%s is too much: at most ten years", shown)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no length of time, such as 30m", words.Brief(text))
 	}
-	return d, nil
+	return price.Limit(words.Brief(text), d, MaxTime, "a time above 0, such as 30m", "ten years")
 }
 
 // JSON returns the object that [Parse] reads, or nil without a limit.
@@ -108,16 +87,16 @@ func (l Limits) JSON() []byte {
 	}
 	var o flat.Object
 	if l.Nanos > 0 {
-		o.Raw(costMember, []byte(price.Nanos(l.Nanos).String()))
+		o.Raw("cost_usd", []byte(price.Nanos(l.Nanos).String()))
 	}
 	if l.Tokens > 0 {
-		o.Int(tokensMember, l.Tokens)
+		o.Int("tokens", l.Tokens)
 	}
 	if l.Time > 0 {
-		o.String(timeMember, l.Time.String())
+		o.String("time", l.Time.String())
 	}
 	if l.Raised {
-		o.Bool(raisedMember, true)
+		o.Bool("raised", true)
 	}
 	return o.End()
 }
@@ -138,14 +117,7 @@ func (l Limits) Within(flags Limits) Limits {
 
 // Or returns l, with the limits of defaults where l has none.
 func (l Limits) Or(defaults Limits) Limits {
-	return Limits{or(l.Nanos, defaults.Nanos), or(l.Tokens, defaults.Tokens), or(l.Time, defaults.Time), l.Raised}
-}
-
-func or[T ~int64](a, b T) T {
-	if a > 0 {
-		return a
-	}
-	return b
+	return Limits{cmp.Or(l.Nanos, defaults.Nanos), cmp.Or(l.Tokens, defaults.Tokens), cmp.Or(l.Time, defaults.Time), l.Raised}
 }
 
 func smaller[T ~int64](a, b T) T {

@@ -27,15 +27,10 @@ func ParseTokens(s string) (int64, error) {
 		return 0, fmt.Errorf("%q is no number of tokens, such as 4000, 400k or 1.5M", clipped(s))
 	case len(fraction) > shift:
 		return 0, fmt.Errorf("%q is no whole number of tokens", clipped(s))
-	case negative:
-		return 0, fmt.Errorf("%q is negative: give tokens above 0, such as 400k", clipped(s))
 	}
-	n, err := scaled(strings.TrimLeft(whole+fraction, "0"), shift-len(fraction))
-	if err == nil && n == 0 {
-		return 0, fmt.Errorf("%q is nothing: give tokens above 0, such as 400k, or leave it out for no limit", clipped(s))
+	n, _ := scaled(strings.TrimLeft(whole+fraction, "0"), shift-len(fraction)) // the largest number is refused, too
+	if negative {
+		n = -1
 	}
-	if err != nil || n > MaxTokens {
-		return 0, fmt.Errorf("%q is too much: at most %d tokens", clipped(s), int64(MaxTokens))
-	}
-	return n, nil
+	return Limit(clipped(s), n, MaxTokens, "tokens above 0, such as 400k", "1000000000000 tokens")
 }

@@ -3,6 +3,7 @@ package price
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -34,39 +35,30 @@ func DollarsOf(number string) (nanos int64, err error) {
 	if whole == "" || pointed && fraction == "" || !allDigits(whole) || !allDigits(fraction) {
 		return 0, errNoNumber
 	}
-	if nanos, err = scaled(strings.TrimLeft(whole+fraction, "0"), exponent+9-len(fraction)); err != nil {
-		return 0, err
-	}
-	if negative {
+	nanos, err = scaled(strings.TrimLeft(whole+fraction, "0"), exponent+9-len(fraction))
+	if negative && err == nil {
 		nanos = -nanos
 	}
-	return nanos, nil
+	return nanos, err
 }
 
-// scaled returns the number with these digits, without leading zeros, times ten to the power of shift.
+// scaled returns the number with these digits, without leading zeros, times ten to the power of shift, and the largest
+// number with errHuge.
 func scaled(digits string, shift int) (int64, error) {
-	if digits == "" {
-		return 0, nil
-	}
 	kept := len(digits) + shift // digits before the point
 	switch {
-	case kept > 19:
-		return 0, errHuge
-	case kept < 0:
+	case digits == "" || kept < 0:
 		return 0, nil
+	case kept > 19:
+		return math.MaxInt64, errHuge
 	}
-	up := uint64(0)
-	if kept < len(digits) {
-		if digits[kept] >= '5' {
-			up = 1
-		}
-		digits = digits[:kept]
-	} else {
-		digits += strings.Repeat("0", kept-len(digits))
+	digits += strings.Repeat("0", max(0, shift))
+	n, _ := strconv.ParseUint("0"+digits[:kept], 10, 64) // 19 digits fit
+	if kept < len(digits) && digits[kept] >= '5' {
+		n++
 	}
-	n, _ := strconv.ParseUint(digits, 10, 64) // 19 digits fit, and none are 0
-	if n += up; n > MaxUSD*perDollar {
-		return 0, errHuge
+	if n > MaxUSD*perDollar {
+		return math.MaxInt64, errHuge
 	}
 	return int64(n), nil
 }
@@ -82,18 +74,24 @@ func allDigits(s string) bool {
 
 // ParseUSD reads a person's limit in dollars, such as 2.50, as billionths. It is above 0 and at most [MaxUSD].
 func ParseUSD(s string) (nanos int64, err error) {
-	nanos, err = DollarsOf(s)
-	switch {
-	case errors.Is(err, errHuge):
-		return 0, fmt.Errorf("%q is too much: at most %d dollars", clipped(s), MaxUSD)
-	case err != nil:
+	if nanos, err = DollarsOf(s); err != nil && !errors.Is(err, errHuge) {
 		return 0, fmt.Errorf("%q is no number of dollars, such as 2.50", clipped(s))
-	case nanos < 0:
-		return 0, fmt.Errorf("%q is negative: give dollars above 0, such as 2.50", clipped(s))
-	case nanos == 0:
-		return 0, fmt.Errorf("%q is nothing: give dollars above 0, such as 2.50, or leave it out for no limit", clipped(s))
 	}
-	return nanos, nil
+	return Limit(clipped(s), nanos, MaxUSD*perDollar, "dollars above 0, such as 2.50", "1000000000 dollars")
+}
+
+// Limit refuses a limit that is not above 0, or above most. typed is what a person typed, instead says what to give
+// instead, and mostText is most.
+func Limit[T ~int64](typed string, n, most T, instead, mostText string) (T, error) {
+	switch {
+	case n < 0:
+		return 0, fmt.Errorf("%q is negative: give %s", typed, instead)
+	case n == 0:
+		return 0, fmt.Errorf("%q is nothing: give %s, or leave it out for no limit", typed, instead)
+	case n > most:
+		return 0, fmt.Errorf("%q is too much: at most %s", typed, mostText)
+	}
+	return n, nil
 }
 
 // clipped keeps an error on one line.

@@ -85,7 +85,7 @@ func (l *Line) JSON() []byte {
 func ParseLine(line []byte) (l Line, err error) {
 	m, err := flat.Parse(line)
 	if err != nil {
-		return Line{}, err
+		return l, err
 	}
 	if err = l.members(flat.From(m)); err == nil {
 		err = m.Err()
@@ -97,8 +97,5 @@ func ParseLine(line []byte) (l Line, err error) {
 	case l.Nanos < 0 || l.Said < 0 || l.End < 0:
 		err = errors.New("its member cost_usd, client_usd or transcript_end is negative")
 	}
-	if err != nil {
-		return Line{}, err
-	}
-	return l, nil
+	return l, err
 }

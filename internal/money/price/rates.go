@@ -30,9 +30,6 @@ type Rates struct {
 	Fast      *Rates // nil for a model without a fast mode
 }
 
-// domestic is the factor of a request that is bound to the United States.
-const domestic = 1.1
-
 // Of returns what a request costs, in billionths of a dollar.
 func (r *Rates) Of(u Usage) int64 {
 	at := r
@@ -49,7 +46,7 @@ func (r *Rates) Of(u Usage) int64 {
 	million := float64(u.Input)*at.Input + float64(u.Output)*at.Output + float64(u.CacheRead)*at.CacheRead +
 		float64(u.Tokens.CacheWrite-hour)*at.CacheWrite + float64(hour)*at.CacheWrite1h
 	if u.Domestic {
-		million *= domestic
+		million *= 1.1
 	}
 	nanos := million*(perDollar/1e6) + float64(u.WebSearches)*r.WebSearch*perDollar
 	return int64(min(math.Round(nanos), MaxUSD*perDollar))
@@ -87,17 +84,18 @@ var builtIn = [...]struct {
 	{"gpt-5.6-luna", func() *Rates { return gpt(0.2, 1.2, 0.02) }},
 	{"gpt-5.5", func() *Rates { return gpt(5, 30, 0.5) }},
 	{"gpt-5.4", func() *Rates { return gpt(2.5, 15, 0.25) }},
-	{"gpt-5.4-mini", func() *Rates { return plain(0.75, 4.5, 0.075) }},
-	{"gpt-5.3-codex gpt-5.2-codex gpt-5.2", func() *Rates { return plain(1.75, 14, 0.175) }},
-	{"gpt-5.1-codex-max gpt-5.1-codex gpt-5.1 gpt-5-codex gpt-5", func() *Rates { return plain(1.25, 10, 0.125) }},
-	{"gpt-5-mini", func() *Rates { return plain(0.25, 2, 0.025) }},
+	{"gpt-5.4-mini", func() *Rates { return mini(0.75, 4.5, 0.075) }},
+	{"gpt-5.3-codex gpt-5.2-codex gpt-5.2", func() *Rates { return mini(1.75, 14, 0.175) }},
+	{"gpt-5.1-codex-max gpt-5.1-codex gpt-5.1 gpt-5-codex gpt-5", func() *Rates { return mini(1.25, 10, 0.125) }},
+	{"gpt-5-mini", func() *Rates { return mini(0.25, 2, 0.025) }},
 }
 
-// rates returns the rates of a model, or nil if they are unknown.
-func rates(model string) *Rates {
+// BuiltIn returns what a model costs by the built-in table, or nil if it is not in there.
+func BuiltIn(model string) *Rates {
+	plain := plainName(model)
 	for _, row := range builtIn {
 		for name := range strings.FieldsSeq(row.models) {
-			if name == model {
+			if name == plain {
 				return row.rates()
 			}
 		}
@@ -126,7 +124,7 @@ func gpt(input, output, cacheRead float64) *Rates {
 	return of(1, 1).long(272_000, of(2, 1.5)).fast(of(2, 2))
 }
 
-func plain(input, output, cacheRead float64) *Rates {
+func mini(input, output, cacheRead float64) *Rates {
 	return &Rates{Input: input, Output: output, CacheRead: cacheRead, CacheWrite: input, WebSearch: 0.01}
 }
 

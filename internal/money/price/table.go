@@ -34,7 +34,7 @@ func (t *Table) Of(model string) (r *Rates, file string) {
 	if best != nil {
 		return &best.Rates, t.Path
 	}
-	r = rates(plain)
+	r = BuiltIn(model)
 	switch {
 	case r != nil && t.Multiplier > 0:
 		return r.Times(t.Multiplier), t.Path
@@ -48,9 +48,6 @@ func matches(pattern, name string) bool {
 	is, err := path.Match(pattern, name)
 	return err == nil && is
 }
-
-// BuiltIn returns what a model costs by the built-in table, or nil if it is not in there.
-func BuiltIn(model string) *Rates { return rates(plainName(model)) }
 
 // Times multiplies all rates.
 func (r *Rates) Times(by float64) *Rates {
