@@ -113,7 +113,7 @@ func (o *costsFlags) run(s cli.Streams) error {
 
 func (o *costsFlags) sum(box *inbox.Inbox, s cli.Streams) (*costs.Sum, error) {
 	sum, kept := costs.NewSum(o.by), price.Amount{}
-	var check costs.Check
+	check := costs.Check{}
 	now, err := book.Spending(box, func(c price.Line) {
 		kept = kept.Plus(c.Amount)
 		check.Add(&c)

@@ -32,7 +32,6 @@ type Group struct {
 	Name    string
 	EntryID string // by entry
 	Start   int64  // by entry
-	// Entries is how many entries the group has.
 	Entries int64
 	// Spent is everything; Outside is the part that belongs to no entry.
 	Spent, Outside price.Amount
@@ -90,11 +89,10 @@ func (b *By) Type() string { return "day|entry|session|model|meta.KEY" }
 
 // Key is the metadata key to group by, empty for other groupings.
 func (b By) Key() string {
-	key, is := strings.CutPrefix(string(b), metaBy)
-	if !is {
-		return ""
+	if key, is := strings.CutPrefix(string(b), metaBy); is {
+		return key
 	}
-	return key
+	return ""
 }
 
 // Label names the group for people.
@@ -152,8 +150,7 @@ type row struct {
 func (g *Group) JSON(by By) ([]byte, error) {
 	r := row{By: by, Entries: g.Entries, Fields: g.price(by).Fields()}
 	if g.Outside.Dollars {
-		usd := price.Nanos(g.Outside.Nanos)
-		r.OutsideUSD = &usd
+		r.OutsideUSD = new(price.Nanos(g.Outside.Nanos))
 	}
 	switch {
 	case g.Kind != Named:

@@ -224,7 +224,7 @@ func TestCheck(t *testing.T) {
 		"in lines of one session":                {[]price.Amount{amount(5e9, 0, 0)}, false},
 		"said in a line of its own too":          {[]price.Amount{amount(0, 2e9, 0), amount(2e9, 0, 0)}, false},
 	} {
-		var check Check
+		check := Check{}
 		for i, a := range c.of {
 			session := fmt.Sprint("s", i)
 			if name == "said in a line of its own too" {

@@ -39,7 +39,7 @@ func prices(e *examination) string {
 	if e.box == nil {
 		return ""
 	}
-	var check costs.Check
+	check := costs.Check{}
 	_, _ = book.Lines(e.box, func(l price.Line) { check.Add(&l) }) // other checks report the files
 	if says := check.Sentence(); says != "" {
 		e.warn(fix, "%s", says)

@@ -198,9 +198,7 @@ func (p *Prices) more(sum price.Amount, outside bool) price.Amount {
 }
 
 // Today returns what was spent today, by the local date.
-func (p *Prices) Today() price.Amount {
-	return p.more(p.Account.On(p.day), false)
-}
+func (p *Prices) Today() price.Amount { return p.more(p.Account.On(p.day), false) }
 
 // Total returns what was ever spent.
 func (p *Prices) Total() price.Amount { return p.more(p.Account.Total, false) }

@@ -89,15 +89,12 @@ func (l Limits) JSON() []byte {
 	if l.Nanos > 0 {
 		o.Raw("cost_usd", []byte(price.Nanos(l.Nanos).String()))
 	}
-	if l.Tokens > 0 {
-		o.Int("tokens", l.Tokens)
-	}
+	to := flat.To(&o)
+	to.NonZero("tokens", &l.Tokens)
 	if l.Time > 0 {
 		o.String("time", l.Time.String())
 	}
-	if l.Raised {
-		o.Bool("raised", true)
-	}
+	to.Flag("raised", &l.Raised)
 	return o.End()
 }
 

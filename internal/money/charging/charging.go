@@ -61,10 +61,8 @@ func Look(s *inbox.SessionTurns, tool, agent string) (*Counted, error) {
 
 // split assigns the parts to the turns. All parts after the last known turn's beginning belong to that turn.
 func split(s *inbox.SessionTurns, c *meter.Count) (all []turn) {
-	dollars := false // known for some part: then a turn without a request cost 0
-	for _, p := range c.Parts {
-		dollars = dollars || p.Spent.Dollars
-	}
+	// Where they are known for some part, a turn without a request cost 0.
+	dollars := slices.ContainsFunc(c.Parts, func(p meter.Part) bool { return p.Spent.Dollars })
 	at, stated := 0, s.Stated
 	for i, of := range s.Turns {
 		t, end := turn{Turn: of, Part: meter.Part{Stated: stated}}, len(c.Parts)

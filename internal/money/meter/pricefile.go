@@ -72,26 +72,26 @@ func parsePrices(text []byte) (*price.Table, error) {
 	pattern := ""
 	said := map[string]map[string]float64{pattern: {}} // by model; that of all comes first
 	for n, line := range strings.Split(strings.ReplaceAll(string(text), "\r\n", "\n"), "\n") {
-		row, err := parseSetting(line)
-		_, again := said[pattern][row.key]
+		model, key, number, err := parseSetting(line)
+		_, again := said[pattern][key]
 		switch {
 		case err != nil:
-		case row.pattern != "" && said[row.pattern] != nil:
-			err = fmt.Errorf("[models.%q] stands there twice", row.pattern)
-		case row.pattern != "":
-			pattern = row.pattern
+		case model != "" && said[model] != nil:
+			err = fmt.Errorf("[models.%q] stands there twice", model)
+		case model != "":
+			pattern = model
 			said[pattern] = map[string]float64{}
-		case row.key == "":
-		case pattern == "" && (row.key != "multiplier" || again):
-			err = fmt.Errorf("%s is no setting, or stands there twice: before the models there is but multiplier", words.Brief(row.key))
-		case row.key != "multiplier" && rateOf(new(price.Rates), row.key) == nil:
-			err = fmt.Errorf("%s is none of input, output, cache-read, cache-write, cache-write-1h, web-search and multiplier", words.Brief(row.key))
+		case key == "":
+		case pattern == "" && (key != "multiplier" || again):
+			err = fmt.Errorf("%s is no setting, or stands there twice: before the models there is but multiplier", words.Brief(key))
+		case key != "multiplier" && rateOf(new(price.Rates), key) == nil:
+			err = fmt.Errorf("%s is none of input, output, cache-read, cache-write, cache-write-1h, web-search and multiplier", words.Brief(key))
 		case again:
-			err = fmt.Errorf("%s stands there twice", row.key)
-		case row.number < 0 || row.number > 1e6:
-			err = fmt.Errorf("%s is %v: it is a number from 0 to a million", row.key, row.number)
+			err = fmt.Errorf("%s stands there twice", key)
+		case number < 0 || number > 1e6:
+			err = fmt.Errorf("%s is %v: it is a number from 0 to a million", key, number)
 		default:
-			said[pattern][row.key] = row.number
+			said[pattern][key] = number
 		}
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", n+1, err)
@@ -109,43 +109,38 @@ func parsePrices(text []byte) (*price.Table, error) {
 	return t, nil
 }
 
-// setting is what a line says: the models of the lines below, or a number.
-type setting struct {
-	pattern, key string
-	number       float64
-}
-
-func parseSetting(line string) (r setting, err error) {
+// parseSetting returns what a line says: the models of the lines below, or a number.
+func parseSetting(line string) (pattern, key string, number float64, err error) {
 	const white = " \t"
 	if !utf8.ValidString(line) || strings.ContainsFunc(line, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }) {
-		return r, errors.New("it is not text")
+		return "", "", 0, errors.New("it is not text")
 	}
 	rest := strings.Trim(line, white)
 	if head, is := strings.CutPrefix(rest, "[models."); is {
-		if r.pattern, rest, is = cutKey(head); !is {
-			return r, errors.New("it is no [models.NAME] or [models.\"NAME\"]")
+		if pattern, rest, is = cutKey(head); !is {
+			return "", "", 0, errors.New("it is no [models.NAME] or [models.\"NAME\"]")
 		}
 		if rest, is = strings.CutPrefix(strings.Trim(rest, white), "]"); !is {
-			return r, errors.New("its ] is missing")
+			return "", "", 0, errors.New("its ] is missing")
 		}
 	} else if rest != "" && rest[0] != '#' {
-		key, after, is := cutKey(rest)
+		name, after, is := cutKey(rest)
 		after, isSet := strings.CutPrefix(strings.TrimLeft(after, white), "=")
-		number := strings.TrimLeft(after, white)
-		end := strings.IndexFunc(number, func(c rune) bool { return !strings.ContainsRune("+-.eE0123456789", c) })
+		digits := strings.TrimLeft(after, white)
+		end := strings.IndexFunc(digits, func(c rune) bool { return !strings.ContainsRune("+-.eE0123456789", c) })
 		if end < 0 {
-			end = len(number)
+			end = len(digits)
 		}
-		number, rest = number[:end], number[end:]
-		r.key = key
-		if r.number, err = strconv.ParseFloat(number, 64); !is || !isSet || err != nil || !isNumber(number) {
-			return r, errors.New("it is no [models.NAME], and no NAME = NUMBER, such as input = 2.5")
+		digits, rest = digits[:end], digits[end:]
+		key = name
+		if number, err = strconv.ParseFloat(digits, 64); !is || !isSet || err != nil || !isNumber(digits) {
+			return "", "", 0, errors.New("it is no [models.NAME], and no NAME = NUMBER, such as input = 2.5")
 		}
 	}
 	if rest = strings.Trim(rest, white); rest != "" && rest[0] != '#' {
-		return r, fmt.Errorf("%s does not belong there", words.Brief(rest))
+		return "", "", 0, fmt.Errorf("%s does not belong there", words.Brief(rest))
 	}
-	return r, nil
+	return pattern, key, number, nil
 }
 
 // cutKey cuts off the leading name, bare or in quotes.

@@ -21,19 +21,15 @@ import (
 )
 
 const (
-	maxLine = 16 << 20 // a longer line is passed over
-	maxRead = 4 << 30  // of a transcript
-	// lookBack is how much is read before a range: the first of an answer's lines, and the client's total.
-	lookBack  = 16 << 10
+	maxLine   = 16 << 20 // a longer line is passed over
+	maxRead   = 4 << 30  // of a transcript
+	lookBack  = 16 << 10 // is read before a range: the first of an answer's lines, and the client's total
 	maxAgents = 512
 )
 
 // follow calls f for each whole line of a file from a little before an offset on, and returns the offset behind the
 // last. own says that the answer that uses Range.Tool belongs in this file. A missing file has no lines.
 func (c *counter) follow(path string, from int64, own bool, f func(l *flat.Members, at int64)) (end int64, err error) {
-	if path == "" {
-		return from, nil
-	}
 	file, err := disk.OpenForeign(path, unix.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		return from, nil
@@ -114,10 +110,8 @@ func (c *counter) summarise(l *flat.Members, at int64) {
 }
 
 const (
-	// bytesOfToken is more than a token of a summary has.
-	bytesOfToken = 6
-	// aroundSummary is at least the bytes that the client itself puts around a summary.
-	aroundSummary = 1200
+	bytesOfToken  = 6    // more than a token of a summary has
+	aroundSummary = 1200 // at least the bytes that the client itself puts around a summary
 )
 
 // summarised counts what is known of the last summary's usage.

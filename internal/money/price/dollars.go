@@ -63,14 +63,7 @@ func scaled(digits string, shift int) (int64, error) {
 	return int64(n), nil
 }
 
-func allDigits(s string) bool {
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return false
-		}
-	}
-	return true
-}
+func allDigits(s string) bool { return strings.Trim(s, "0123456789") == "" }
 
 // ParseUSD reads a person's limit in dollars, such as 2.50, as billionths. It is above 0 and at most [MaxUSD].
 func ParseUSD(s string) (nanos int64, err error) {
@@ -96,9 +89,8 @@ func Limit[T ~int64](typed string, n, most T, instead, mostText string) (T, erro
 
 // clipped keeps an error on one line.
 func clipped(s string) string {
-	const most = 40
-	if len(s) > most {
-		return s[:most] + "..."
+	if len(s) > 40 {
+		return s[:40] + "..."
 	}
 	return s
 }
@@ -106,9 +98,8 @@ func clipped(s string) string {
 // FormatUSD returns dollars for people: to the cent (2.50), and below a cent to four significant digits (0.0042).
 func FormatUSD(nanos int64) string {
 	n := uint64(max(nanos, -nanos))
-	const cent = perDollar / 100
-	step := uint64(cent)
-	if n > 0 && n < cent {
+	step := uint64(perDollar / 100)
+	if n < step {
 		for step = 1; n/step >= 10_000; {
 			step *= 10
 		}

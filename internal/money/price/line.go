@@ -1,6 +1,7 @@
 package price
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 	"time"
@@ -87,10 +88,7 @@ func ParseLine(line []byte) (l Line, err error) {
 	if err != nil {
 		return l, err
 	}
-	if err = l.members(flat.From(m)); err == nil {
-		err = m.Err()
-	}
-	switch {
+	switch err = cmp.Or(l.members(flat.From(m)), m.Err()); {
 	case err != nil:
 	case l.At.IsZero():
 		err = errors.New("it has no member at")

@@ -5,6 +5,7 @@
 package price
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -107,10 +108,7 @@ func (p *Price) UnmarshalJSON(object []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := p.Members(flat.From(m)); err != nil {
-		return err
-	}
-	return m.Err()
+	return cmp.Or(p.Members(flat.From(m)), m.Err())
 }
 
 // Fields are the members of a price, to embed in a struct for encoding/json. They match [Price.Members].
@@ -127,12 +125,10 @@ type Fields struct {
 func (p Price) Fields() Fields {
 	f := Fields{Requests: p.Requests, Unpriced: p.Unpriced, Model: p.Model}
 	if p.Said != 0 {
-		nanos := Nanos(p.Said)
-		f.ClientUSD = &nanos
+		f.ClientUSD = new(Nanos(p.Said))
 	}
 	if p.Dollars {
-		nanos := Nanos(p.Nanos)
-		f.CostUSD = &nanos
+		f.CostUSD = new(Nanos(p.Nanos))
 	}
 	if p.asked() {
 		f.Tokens = &p.Tokens

@@ -84,18 +84,18 @@ var builtIn = [...]struct {
 	{"gpt-5.6-luna", func() *Rates { return gpt(0.2, 1.2, 0.02) }},
 	{"gpt-5.5", func() *Rates { return gpt(5, 30, 0.5) }},
 	{"gpt-5.4", func() *Rates { return gpt(2.5, 15, 0.25) }},
-	{"gpt-5.4-mini", func() *Rates { return mini(0.75, 4.5, 0.075) }},
-	{"gpt-5.3-codex gpt-5.2-codex gpt-5.2", func() *Rates { return mini(1.75, 14, 0.175) }},
-	{"gpt-5.1-codex-max gpt-5.1-codex gpt-5.1 gpt-5-codex gpt-5", func() *Rates { return mini(1.25, 10, 0.125) }},
-	{"gpt-5-mini", func() *Rates { return mini(0.25, 2, 0.025) }},
+	{"gpt-5.4-mini", func() *Rates { return plain(0.75, 4.5, 0.075) }},
+	{"gpt-5.3-codex gpt-5.2-codex gpt-5.2", func() *Rates { return plain(1.75, 14, 0.175) }},
+	{"gpt-5.1-codex-max gpt-5.1-codex gpt-5.1 gpt-5-codex gpt-5", func() *Rates { return plain(1.25, 10, 0.125) }},
+	{"gpt-5-mini", func() *Rates { return plain(0.25, 2, 0.025) }},
 }
 
 // BuiltIn returns what a model costs by the built-in table, or nil if it is not in there.
 func BuiltIn(model string) *Rates {
-	plain := plainName(model)
+	known := plainName(model)
 	for _, row := range builtIn {
 		for name := range strings.FieldsSeq(row.models) {
-			if name == plain {
+			if name == known {
 				return row.rates()
 			}
 		}
@@ -124,7 +124,7 @@ func gpt(input, output, cacheRead float64) *Rates {
 	return of(1, 1).long(272_000, of(2, 1.5)).fast(of(2, 2))
 }
 
-func mini(input, output, cacheRead float64) *Rates {
+func plain(input, output, cacheRead float64) *Rates {
 	return &Rates{Input: input, Output: output, CacheRead: cacheRead, CacheWrite: input, WebSearch: 0.01}
 }
 
