@@ -94,10 +94,8 @@ func (a *Account) clone() Account {
 
 // Session returns the session with that id, nil if it is unknown.
 func (a *Account) Session(id string) *SessionTurns {
-	for i := range a.Sessions {
-		if a.Sessions[i].ID == id {
-			return &a.Sessions[i]
-		}
+	if i := slices.IndexFunc(a.Sessions, func(s SessionTurns) bool { return s.ID == id }); i >= 0 {
+		return &a.Sessions[i]
 	}
 	return nil
 }
@@ -183,10 +181,8 @@ type Uncharged struct {
 	Turn
 	SessionID string
 	price.Price
-	// Models are the shares of each model.
-	Models []price.ByModel
-	// GoesOn says that the turn has not ended.
-	GoesOn bool
+	Models []price.ByModel // the shares of each model
+	GoesOn bool            // the turn has not ended
 }
 
 // Count adds the uncharged turns of a session to outcomes and to what is held against limits.
