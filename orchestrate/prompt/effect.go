@@ -30,16 +30,6 @@ type Effect struct {
 	SchemaFault string
 }
 
-// ValueFile is the path where the agent is told to write its result, beside the task.
-func (e Effect) ValueFile() string {
-	return filepath.Join(filepath.Dir(e.TaskFile), "output.json")
-}
-
-// TextFile is the path where the agent is told to put the output of a program, beside the task.
-func (e Effect) TextFile() string {
-	return filepath.Join(filepath.Dir(e.TaskFile), "output.txt")
-}
-
 // Schema is the JSON Schema that the result must fit, or nil if any result will do.
 func (e Effect) Schema() []byte {
 	if e.Kind != "agent" && e.Kind != "skill" {
@@ -83,14 +73,6 @@ func (e Effect) TimeLimit() time.Duration {
 	return 0
 }
 
-// limit writes the time limit.
-func (e Effect) limit(w *writer) {
-	if limit := e.TimeLimit(); limit > 0 {
-		w.gap()
-		w.line("It is to be done within ", limit.String(), ". After that the run is told that it was not.")
-	}
-}
-
 // Flags of the command that hands over: the path of a JSON value, the path of a text, a text, why there is none.
 const (
 	valueFile = "--value-file"
@@ -108,14 +90,15 @@ func (e Effect) writeHandOver(w *writer) {
 			w.line("That schema is not valid (", e.SchemaFault, "), so the result is not checked against it: come as near to it as makes sense.")
 		}
 	}
+	value, output := filepath.Join(filepath.Dir(e.TaskFile), "output.json"), filepath.Join(filepath.Dir(e.TaskFile), "output.txt")
 	switch e.known() {
 	case "shell", "node":
 		if e.get(e.Kind+".captureOutput").Type == gjson.False {
 			w.line("What it prints is not wanted. Once it has ended, hand that over:")
 			w.command(e.result(emptyText, "")...)
 		} else {
-			w.line("The result is what it prints to stdout. Put that into ", words.Shell(e.TextFile()), ", and hand it over:")
-			w.command(e.result(textFile, e.TextFile())...)
+			w.line("The result is what it prints to stdout. Put that into ", words.Shell(output), ", and hand it over:")
+			w.command(e.result(textFile, output)...)
 			if e.Kind == "node" {
 				w.line("If it prints JSON, use ", valueFile, " in place of ", textFile, ".")
 			}
@@ -123,17 +106,17 @@ func (e Effect) writeHandOver(w *writer) {
 		w.line("If it does not end as it should:")
 		w.command(e.result(failure, "what went wrong")...)
 	case "breakpoint":
-		w.line("Write the answer to ", words.Shell(e.ValueFile()), " as JSON:")
+		w.line("Write the answer to ", words.Shell(value), " as JSON:")
 		w.fence("json", `{"approved": true, "response": "what the person said", "option": "the option that they chose, if any"}`)
 		w.line("A refusal is an answer too, with false. Hand it over:")
-		w.command(e.result(valueFile, e.ValueFile())...)
+		w.command(e.result(valueFile, value)...)
 	default:
 		if e.MessageCounts() {
-			w.line("Your last message of this turn is the result, as text. To hand over JSON instead, write it to ", words.Shell(e.ValueFile()), ":")
+			w.line("Your last message of this turn is the result, as text. To hand over JSON instead, write it to ", words.Shell(value), ":")
 		} else {
-			w.line("Write the result to ", words.Shell(e.ValueFile()), " as JSON, and hand it over:")
+			w.line("Write the result to ", words.Shell(value), " as JSON, and hand it over:")
 		}
-		w.command(e.result(valueFile, e.ValueFile())...)
+		w.command(e.result(valueFile, value)...)
 		w.line("If it cannot be done, say so instead:")
 		w.command(e.result(failure, "what went wrong")...)
 	}

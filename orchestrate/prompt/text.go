@@ -17,7 +17,10 @@ func (e Effect) Text() string {
 	e.head(&w)
 	e.body(&w)
 	e.inputs(&w)
-	e.limit(&w)
+	if limit := e.TimeLimit(); limit > 0 {
+		w.gap()
+		w.line("It is to be done within ", limit.String(), ". After that the run is told that it was not.")
+	}
 	w.gap()
 	w.line("The whole task is in ", words.Shell(e.TaskFile), ".")
 	w.gap()
@@ -75,7 +78,8 @@ func (e Effect) body(w *writer) {
 	case "agent":
 		e.agent(w)
 	case "skill":
-		e.skill(w)
+		w.line("The skill is called ", name(text(e.get("skill.name"))), ".")
+		w.part("Context", text(e.get("skill.context")))
 	case "orchestrator_task":
 		e.orchestratorTask(w)
 	case "breakpoint":
@@ -135,11 +139,6 @@ func (e Effect) agent(w *writer) {
 	w.part("Context", text(prompt.Get("context")))
 	w.part("Instructions", list(prompt.Get("instructions")))
 	w.part("Form of the answer", text(prompt.Get("outputFormat")))
-}
-
-func (e Effect) skill(w *writer) {
-	w.line("The skill is called ", name(text(e.get("skill.name"))), ".")
-	w.part("Context", text(e.get("skill.context")))
 }
 
 func (e Effect) orchestratorTask(w *writer) {

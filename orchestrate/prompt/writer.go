@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 
@@ -35,7 +34,10 @@ func (w *writer) gap() {
 
 // fence encloses a text from outside. It has more ticks than any run of them in the text.
 func (w *writer) fence(language, s string) {
-	ticks := strings.Repeat("`", max(3, longestRun(s, '`')+1))
+	ticks := "```"
+	for strings.Contains(s, ticks) {
+		ticks += "`"
+	}
 	w.gap()
 	w.line(ticks, language)
 	w.line(strings.TrimSuffix(s, "\n"))
@@ -43,32 +45,11 @@ func (w *writer) fence(language, s string) {
 	w.gap()
 }
 
-// json writes a fenced JSON text, indented.
-func (w *writer) json(raw []byte) {
-	var b bytes.Buffer
-	if json.Indent(&b, raw, "", "  ") != nil {
-		b.Reset()
-		b.Write(raw)
-	}
-	w.fence("json", b.String())
-}
-
 // command writes a shell line to copy.
 func (w *writer) command(args ...string) {
 	w.gap()
 	w.line("    ", words.Shell(args...))
 	w.gap()
-}
-
-func longestRun(s string, c byte) (longest int) {
-	n := 0
-	for i := range len(s) {
-		if n++; s[i] != c {
-			n = 0
-		}
-		longest = max(longest, n)
-	}
-	return longest
 }
 
 // name returns a name from outside, safe on one line.
@@ -84,13 +65,10 @@ func name(s string) string {
 
 // cut shortens a text to at most n bytes, at the end of a rune.
 func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
+	if len(s) > n {
+		s = s[:words.WholeRunes([]byte(s[:n]))]
 	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
+	return s
 }
 
 // part writes a fenced text with a name.
@@ -107,7 +85,7 @@ func (w *writer) part(name, s string) {
 	w.block(language, s)
 }
 
-// block writes a fenced text, or only its beginning if it is too long.
+// block writes a fenced text, JSON indented, or only the beginning of one that is too long.
 func (w *writer) block(language, s string) {
 	if s == "" {
 		return
@@ -116,11 +94,13 @@ func (w *writer) block(language, s string) {
 		w.fence("", cut(s, maxInline/4))
 		w.line("That is only the beginning: the rest of these ", strconv.Itoa(len(s)), " bytes is in the task file.")
 		w.gap()
-	} else if language == "json" {
-		w.json([]byte(s))
-	} else {
-		w.fence(language, s)
+		return
 	}
+	var b bytes.Buffer
+	if language == "json" && json.Indent(&b, []byte(s), "", "  ") == nil {
+		s = b.String()
+	}
+	w.fence(language, s)
 }
 
 // list returns a line for each item of a list, and any other value as [text] does.
