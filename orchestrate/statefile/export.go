@@ -16,7 +16,7 @@ const Variable = "BABYSITTER_SESSION_ID"
 // the client names in CLAUDE_ENV_FILE, unless the script already ends up with this id. The file is the client's, so
 // a symbolic link is followed; a missing file is made with mode 0600. Export refuses an id that [At] refuses, so
 // the id needs no quoting.
-func Export(envFile, id string) error {
+func Export(envFile, id string) (err error) {
 	if !validID(id) {
 		return fmt.Errorf("export session %.200q: %w", id, ErrID)
 	}
@@ -24,13 +24,7 @@ func Export(envFile, id string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(export(f, id), f.Close())
-}
-
-// maxScript is more than any such script needs, in bytes.
-const maxScript = 16 << 20
-
-func export(f *disk.File, id string) error {
+	defer func() { err = errors.Join(err, f.Close()) }()
 	b, err := f.ReadUpTo(maxScript)
 	if err != nil {
 		return err
@@ -45,6 +39,9 @@ func export(f *disk.File, id string) error {
 	_, err = f.Append([]byte(line + "\n"))
 	return err
 }
+
+// maxScript is more than any such script needs, in bytes.
+const maxScript = 16 << 20
 
 // exported returns the last line of a script that sets the variable, or "".
 func exported(script string) (line string) {

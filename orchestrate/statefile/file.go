@@ -110,14 +110,8 @@ func (f File) Write(s State) error {
 // session is bound to another run, the error matches [ErrBound], unless over says that this run is over. The
 // session keeps its limit of iterations if that of s is [KeepLimit], and its prompt if s has none.
 func (f File) Bind(s State, over func(runID string) (bool, error)) (State, error) {
-	was, err := f.Read()
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		was = State{MaxIterations: DefaultMaxIterations}
-	case err != nil:
-		return s, err
-	}
-	if err := f.free(was, s.RunID, over); err != nil {
+	was, err := f.free(s.RunID, over)
+	if err != nil {
 		return s, err
 	}
 	if s.MaxIterations == KeepLimit {
@@ -129,30 +123,29 @@ func (f File) Bind(s State, over func(runID string) (bool, error)) (State, error
 
 // Free returns an error that matches [ErrBound] if the session is bound to a run other than runID that is not over.
 func (f File) Free(runID string, over func(runID string) (bool, error)) error {
-	was, err := f.Read()
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return f.free(was, runID, over)
+	_, err := f.free(runID, over)
+	return err
 }
 
-func (f File) free(was State, runID string, over func(string) (bool, error)) error {
-	if was.RunID == "" || was.RunID == runID {
-		return nil
+// free is [File.Free], and returns the session's state.
+func (f File) free(runID string, over func(string) (bool, error)) (was State, err error) {
+	was, err = f.Read()
+	if errors.Is(err, fs.ErrNotExist) {
+		return State{MaxIterations: DefaultMaxIterations}, nil
+	}
+	if err != nil || was.RunID == "" || was.RunID == runID {
+		return was, err
 	}
 	is, err := over(was.RunID)
 	switch {
 	case is:
-		return nil
+		return was, nil
 	case err != nil:
 		err = fmt.Errorf(", which may not be over (%w)", err)
 	default:
 		err = errors.New(", which is not over")
 	}
-	return fmt.Errorf("bind session %s: %w: run %s%w: end that one first, or remove %s", f.id, ErrBound, was.RunID, err, f.Path())
+	return was, fmt.Errorf("bind session %s: %w: run %s%w: end that one first, or remove %s", f.id, ErrBound, was.RunID, err, f.Path())
 }
 
 // Delete removes the state. It is no error if there is none.

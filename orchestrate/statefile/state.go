@@ -139,21 +139,16 @@ func unquote(s string) string {
 }
 
 // number is JavaScript's parseInt: the digits at the start of s, or the default if there are none, or too many.
-func number(s string, otherwise int) int {
-	if n, ok := parseInt(s); ok {
-		return n
+func number(s string, otherwise int) (n int) {
+	if _, err := fmt.Sscanf(trim(s), "%d", &n); err != nil {
+		return otherwise
 	}
-	return otherwise
-}
-
-func parseInt(s string) (n int, ok bool) {
-	_, err := fmt.Sscanf(trim(s), "%d", &n)
-	return n, err == nil
+	return n
 }
 
 func seconds(csv string) (times []int) {
 	for _, s := range strings.Split(csv, ",") {
-		if n, ok := parseInt(s); ok && n > 0 {
+		if n := number(s, 0); n > 0 {
 			times = append(times, n)
 		}
 	}
