@@ -210,11 +210,7 @@ func (s *scanner) each(v any, dir string) {
 
 // bare adds the package that a name means in a directory.
 func (s *scanner) bare(name, dir string) {
-	parts := strings.Split(name, "/")
-	name = parts[0]
-	if strings.HasPrefix(name, "@") && len(parts) > 1 {
-		name += "/" + parts[1]
-	}
+	name = packageName(name)
 	for ; ; dir = filepath.Dir(dir) {
 		if filepath.Base(dir) != modules {
 			path := filepath.Join(dir, modules, name)
@@ -310,20 +306,22 @@ func (s *scanner) fail(err error) { s.err = errors.Join(s.err, err) }
 
 // packageOf returns the directory of the package that a file belongs to, if any.
 func packageOf(path string) (dir string, in bool) {
-	at := strings.LastIndex(path, "/"+modules+"/")
-	if at < 0 {
+	const within = "/" + modules + "/"
+	at := strings.LastIndex(path, within) + len(within)
+	if at < len(within) || !strings.Contains(path[at:], "/") {
 		return "", false
 	}
-	at += len("/" + modules + "/")
-	parts := strings.SplitN(path[at:], "/", 3)
-	if len(parts) < 2 {
-		return "", false
+	return path[:at] + packageName(path[at:]), true
+}
+
+// packageName returns the package that a path begins with: @SCOPE/NAME, or NAME.
+func packageName(path string) string {
+	name, rest, more := strings.Cut(path, "/")
+	if strings.HasPrefix(name, "@") && more {
+		scoped, _, _ := strings.Cut(rest, "/")
+		name += "/" + scoped
 	}
-	name := parts[0]
-	if strings.HasPrefix(name, "@") {
-		name += "/" + parts[1]
-	}
-	return path[:at] + name, true
+	return name
 }
 
 func isBelow(dir, path string) bool {

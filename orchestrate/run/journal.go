@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"heartbeat/internal/disk"
@@ -67,29 +68,28 @@ func checkNames(names []string) error {
 func splitName(name string) (seq int, ulid string, ok bool) {
 	number, rest, _ := strings.Cut(strings.TrimSuffix(name, ".json"), ".")
 	ulid, _, _ = strings.Cut(rest, ".")
-	if number == "" || len(number) > 15 || ulid == "" {
-		return 0, "", false
-	}
-	for _, c := range []byte(number) {
-		if c < '0' || c > '9' {
-			return 0, "", false
-		}
-		seq = seq*10 + int(c-'0')
-	}
-	return seq, ulid, true
+	n, err := strconv.ParseUint(number, 10, 63) // only digits
+	return int(n), ulid, err == nil && len(number) <= 15 && ulid != ""
 }
 
 // event reads and parses one event. The error matches [errMoved] if the journal changed meanwhile.
 func (f folder) event(seq int, name string) (event, error) {
-	text, err := f.read(name)
+	path := filepath.Join(string(f), name)
+	text, err := disk.ReadFile(path, maxFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return event{}, fmt.Errorf("%s: %w", name, errMoved)
+	}
 	if err != nil {
+		if info, unknown := disk.StatFile(path); unknown == nil && (!info.IsRegular || info.Size > maxFile) {
+			err = &damaged{name + " is not a file of text, or has over 64 MiB", remove}
+		}
 		return event{}, err
 	}
 	e, err := parseEvent(seq, text)
 	if err != nil {
-		return e, fault(seq, name, err)
+		err = fault(seq, name, err)
 	}
-	return e, nil
+	return e, err
 }
 
 func fault(seq int, name string, why error) error {
@@ -98,19 +98,4 @@ func fault(seq int, name string, why error) error {
 		remedy = repair
 	}
 	return &damaged{fmt.Sprintf("%s (seq %d): %s", name, seq, why), remedy}
-}
-
-func (f folder) read(name string) ([]byte, error) {
-	path := filepath.Join(string(f), name)
-	text, err := disk.ReadFile(path, maxFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: %w", name, errMoved)
-	}
-	if err == nil {
-		return text, nil
-	}
-	if info, unknown := disk.StatFile(path); unknown == nil && (!info.IsRegular || info.Size > maxFile) {
-		return nil, &damaged{name + " is not a file of text, or has over 64 MiB", remove}
-	}
-	return nil, err
 }

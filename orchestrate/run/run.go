@@ -58,7 +58,7 @@ func Open(dir string) (*Run, error) {
 	}
 	dir = filepath.Clean(dir)
 	path := filepath.Join(dir, "run.json")
-	text, err := readFile(path)
+	text, err := disk.ReadFile(path, maxFile) // the run belongs to the user, so links are followed
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, fmt.Errorf("open run %s: it has no run.json: %w", dir, ErrNoRun)
 	}
@@ -85,20 +85,15 @@ func parseRun(dir string, text []byte) (*Run, error) {
 		processID: cmp.Or(m.Get("processId").Str, m.Get("request").Str, id),
 		entry:     cmp.Or(m.Get("entrypoint.importPath").Str, m.Get("processPath").Str),
 	}
-	if proof.Type != gjson.String {
-		r.proof = derivedProof(id)
+	if proof.Type != gjson.String { // babysitter then derives one
+		sum := sha256.Sum256([]byte(id + ":babysitter-completion-secret-v1"))
+		r.proof = hex.EncodeToString(sum[:])
 	}
 	return r, nil
 }
 
 func damagedRun(dir, why string) error {
 	return fmt.Errorf("open run %s: run.json: %s: restore it, since run:repair-journal only mends the journal: %w", dir, why, ErrCorrupt)
-}
-
-// derivedProof returns the proof that babysitter uses for a run without one.
-func derivedProof(id string) string {
-	sum := sha256.Sum256([]byte(id + ":babysitter-completion-secret-v1"))
-	return hex.EncodeToString(sum[:])
 }
 
 // ID is the run's id, from run.json. The directory may have another name.
@@ -118,6 +113,3 @@ func (r *Run) Prompt() string { return r.prompt }
 
 // maxFile is more than any file of a run needs: larger inputs and results have files of their own.
 const maxFile = 64 << 20
-
-// readFile reads a file of the run. The run belongs to the user, so links are followed.
-func readFile(path string) ([]byte, error) { return disk.ReadFile(path, maxFile) }

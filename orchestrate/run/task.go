@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/tidwall/gjson"
+
+	"heartbeat/internal/disk"
 )
 
 // Task is the definition of an effect: tasks/ID/task.json. Babysitter does not check it, so a member of an
@@ -39,7 +41,10 @@ type Command struct {
 
 // Task reads the definition of an effect. Errors match [ErrNoTask] or [ErrCorrupt], or come from reading the file.
 func (r *Run) Task(effectID string) (Task, error) {
-	text, err := r.readTask(effectID, "task.json")
+	if !isName(effectID) {
+		return Task{}, fmt.Errorf("read task %q of run %s: %q is no effect id: %w", effectID, r.id, effectID, ErrNoTask)
+	}
+	text, err := disk.ReadFile(filepath.Join(r.dir, "tasks", effectID, "task.json"), maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Task{}, fmt.Errorf("read task %s of run %s: there is no task.json: %w", effectID, r.id, ErrNoTask)
 	}
@@ -51,13 +56,6 @@ func (r *Run) Task(effectID string) (Task, error) {
 		return Task{}, fmt.Errorf("read task %s of run %s: task.json: %w: %w", effectID, r.id, err, ErrCorrupt)
 	}
 	return t, nil
-}
-
-func (r *Run) readTask(effectID, name string) ([]byte, error) {
-	if !isName(effectID) {
-		return nil, fmt.Errorf("%q is no effect id: %w", effectID, ErrNoTask)
-	}
-	return readFile(filepath.Join(r.dir, "tasks", effectID, name))
 }
 
 // isName reports whether an id is safe as the name of a folder: ids come from outside.
