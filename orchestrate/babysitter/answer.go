@@ -17,12 +17,10 @@ const misfires = 1000
 // process code printed there without ending the line. Process code decides what the members of an answer are: a
 // member of an unexpected type reads as JSON, or as zero.
 func find(output []byte, right func(gjson.Result) bool) (value gjson.Result, ok bool) {
-	for _, anywhere := range []bool{false, true} {
-		if value, ok = scan(output, anywhere, right); ok {
-			return value, true
-		}
+	if value, ok = scan(output, false, right); ok {
+		return value, true
 	}
-	return value, false
+	return scan(output, true, right)
 }
 
 func scan(output []byte, anywhere bool, right func(gjson.Result) bool) (none gjson.Result, ok bool) {

@@ -61,9 +61,13 @@ func (c *CLI) Version(ctx context.Context) (string, error) {
 		return "", err
 	}
 	version := said.Str
+	known := "nothing is known of it"
+	if version == "0.0.174" {
+		known = "with it tasks were delivered three times, and then the run failed"
+	}
 	if version != effect.MeasuredVersion {
 		c.note("the babysitter CLI (%s) is version %s, and heartbeat was measured with %s: %s; if runs go wrong, install that version: %s",
-			c.shown(), version, effect.MeasuredVersion, known(version), effect.Install)
+			c.shown(), version, effect.MeasuredVersion, known, effect.Install)
 	}
 	return version, nil
 }
@@ -78,15 +82,6 @@ func findVersion(stdout []byte) (found gjson.Result, ok bool) {
 		}
 	}
 	return found, ok
-}
-
-// known says what was observed of versions other than the measured one.
-func known(version string) string {
-	switch version {
-	case "0.0.174":
-		return "with it tasks were delivered three times, and then the run failed"
-	}
-	return "nothing is known of it"
 }
 
 // telltales are variables that make the CLI believe it belongs to another harness, session or folder. A process

@@ -24,7 +24,7 @@ func (r run) cliLockPath() string { return filepath.Join(r.dir, "run.lock") }
 // or a power loss, which fails every command. Or its process number now belongs to another program. The CLI itself
 // removes the lock of a process that has ended.
 func (r run) clearLock(c *CLI) error {
-	content, err := r.readCLILock()
+	pid, err := r.cliHolder()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -32,7 +32,7 @@ func (r run) clearLock(c *CLI) error {
 		return fmt.Errorf("work on the run %s: its run.lock, which the CLI would wait for: %w", r.dir, err)
 	}
 	why := ""
-	if pid := holderIn(content); pid == 0 && isAged(r.cliLockPath(), unwritten) {
+	if pid == 0 && isAged(r.cliLockPath(), unwritten) {
 		why = "nothing in it says whose it is"
 	} else if name := otherProgram(pid); pid > 0 && name != "" {
 		why = fmt.Sprintf("process %d, which took it, is gone, and its number is that of %s", pid, name)
@@ -50,16 +50,14 @@ func isAged(path string, age time.Duration) bool {
 	return err == nil && time.Since(time.Unix(0, info.Mtime)).Abs() > age
 }
 
-// readCLILock reads run.lock, which has three members.
-func (r run) readCLILock() ([]byte, error) { return disk.ReadFile(r.cliLockPath(), 64<<10) }
-
-// holderIn returns the process that a lock names, or 0 if the lock is not valid.
-func holderIn(content []byte) int {
+// cliHolder returns the process that the CLI's lock names, or 0 if the lock is not valid.
+func (r run) cliHolder() (int, error) {
+	content, err := disk.ReadFile(r.cliLockPath(), 64<<10) // it has three members
 	var lock struct{ PID int }
-	if json.Unmarshal(content, &lock) != nil {
-		return 0
+	if err != nil || json.Unmarshal(content, &lock) != nil {
+		return 0, err
 	}
-	return max(lock.PID, 0)
+	return max(lock.PID, 0), nil
 }
 
 // otherProgram returns the name of the program that runs as this process, if that program cannot run the CLI. It is
@@ -78,18 +76,3 @@ var runtimes = lazily(`node|MainThread|bun|deno|babysitter`)
 
 // gone reports that no process has this number.
 func gone(pid int) bool { return unix.Kill(pid, 0) == unix.ESRCH }
-
-// unreadableLock reports whether the CLI's lock is not valid. The CLI then says only that something is not JSON.
-func (r run) unreadableLock() bool {
-	content, err := r.readCLILock()
-	return err == nil && holderIn(content) == 0
-}
-
-// heldBy returns the live process that holds the CLI's lock, or 0.
-func (r run) heldBy() int {
-	content, err := r.readCLILock()
-	if pid := holderIn(content); err == nil && pid > 0 && !gone(pid) {
-		return pid
-	}
-	return 0
-}

@@ -61,85 +61,75 @@ var (
 // Create makes a run. It loads the process module, but does not run the process. An existing run is an error, since
 // the CLI would overwrite it. If an error leaves a folder behind, the sentence names it.
 func (c *CLI) Create(ctx context.Context, options CreateOptions) (made Created, err error) {
-	plan, err := planFor(options)
+	r, args, err := planFor(options)
 	if err != nil {
 		return made, err
 	}
 	q := request{
-		doing: "make the run " + plan.run.dir, command: "run:create", args: plan.args, dir: plan.run.projectOf(), timeout: createTimeout,
-		answer: object(func(a gjson.Result) bool { return a.Get("runId").Str == plan.run.id && a.Get("runDir").Str != "" }),
+		doing: "make the run " + r.dir, command: "run:create", args: args, dir: Project(r.dir), timeout: createTimeout,
+		answer: object(func(a gjson.Result) bool { return a.Get("runId").Str == r.id && a.Get("runDir").Str != "" }),
 	}
 	if options.Inputs != nil {
 		file, err := kept(options.Inputs)
 		if err != nil {
-			return made, fmt.Errorf("make the run %s: keep its inputs: %w", plan.run.dir, err)
+			return made, fmt.Errorf("make the run %s: keep its inputs: %w", r.dir, err)
 		}
 		defer os.Remove(file)
 		q.args = append(q.args, "--inputs", file)
 	}
 	call := c.call
 	if options.DryRun {
-		if _, err := os.Lstat(plan.run.dir); err == nil {
-			return made, plan.taken()
+		if _, err := os.Lstat(r.dir); err == nil {
+			return made, r.taken()
 		}
-		q.doing, q.args = "preview the run "+plan.run.dir, append(q.args, "--dry-run")
+		q.doing, q.args = "preview the run "+r.dir, append(q.args, "--dry-run")
 		call, q.answer = c.callTwice, object(func(a gjson.Result) bool { return a.Get("dryRun").Bool() })
-	} else if err := plan.claim(); err != nil {
+	} else if err := r.claim(); err != nil {
 		return made, err
 	}
 	a, err := call(ctx, q)
-	made = Created{plan.run.id, plan.run.dir, options.ProcessID, a.Get("entry").String(), a.Get("request").String(), a.Get("processRevision").String()}
+	made = Created{r.id, r.dir, options.ProcessID, a.Get("entry").String(), a.Get("request").String(), a.Get("processRevision").String()}
 	if err != nil && !options.DryRun {
-		err = plan.disclaim(err)
+		err = r.disclaim(err)
 	}
 	return made, err
 }
 
-// plan is a run to create.
-type plan struct {
-	run  run
-	args []string
-}
-
-func planFor(o CreateOptions) (plan, error) {
+// planFor returns the run to create, and the arguments that have the CLI do so.
+func planFor(o CreateOptions) (r run, args []string, err error) {
 	if !processIDs().MatchString(o.ProcessID) {
-		return plan{}, fmt.Errorf("%.200q is no id of a process", o.ProcessID)
+		return r, nil, fmt.Errorf("%.200q is no id of a process", o.ProcessID)
 	}
 	for what, label := range map[string]string{"revision of a process": o.Revision, "name of a request": o.Request} {
 		if label != "" && !processIDs().MatchString(label) {
-			return plan{}, fmt.Errorf("%.200q is no %s: it has 256 characters at most, does not begin with a dash, and is one line", label, what)
+			return r, nil, fmt.Errorf("%.200q is no %s: it has 256 characters at most, does not begin with a dash, and is one line", label, what)
 		}
 	}
 	if len(o.Prompt) > longestPrompt || strings.Contains(o.Prompt, "\x00") {
-		return plan{}, fmt.Errorf("the prompt of a run has at most %d bytes, none of them 0", longestPrompt)
+		return r, nil, fmt.Errorf("the prompt of a run has at most %d bytes, none of them 0", longestPrompt)
 	}
 	if o.Inputs != nil && !json.Valid(o.Inputs) {
-		return plan{}, fmt.Errorf("the inputs of the run are not JSON")
+		return r, nil, fmt.Errorf("the inputs of the run are not JSON")
 	}
 	entry, err := explicit(o.Entry)
 	if err != nil {
-		return plan{}, err
+		return r, nil, err
 	}
-	r, err := placeFor(o)
-	if err != nil {
-		return plan{}, err
+	if r, err = placeFor(o); err != nil {
+		return r, nil, err
 	}
-	args := []string{
+	args = []string{
 		"--process-id", o.ProcessID, "--entry", entry, "--runs-dir", filepath.Dir(r.dir), "--run-id", r.id, "--harness", "custom", "--json",
 	}
-	if o.Prompt != "" {
-		args = append(args, "--prompt", o.Prompt)
-	}
-	if o.Revision != "" {
-		args = append(args, "--process-revision", o.Revision)
-	}
-	if o.Request != "" {
-		args = append(args, "--request", o.Request)
+	for _, of := range [][2]string{{"--prompt", o.Prompt}, {"--process-revision", o.Revision}, {"--request", o.Request}} {
+		if of[1] != "" {
+			args = append(args, of[0], of[1])
+		}
 	}
 	if o.NonInteractive {
 		args = append(args, "--non-interactive")
 	}
-	return plan{r, args}, nil
+	return r, args, nil
 }
 
 // explicit returns the entry with an absolute path and an export.
@@ -180,30 +170,30 @@ func placeFor(o CreateOptions) (run, error) {
 }
 
 // claim makes the run's folder, in which only one process can succeed.
-func (p plan) claim() error {
-	if err := os.MkdirAll(filepath.Dir(p.run.dir), 0o777); err != nil {
-		return fmt.Errorf("make the run %s: %w", p.run.dir, err)
+func (r run) claim() error {
+	if err := os.MkdirAll(filepath.Dir(r.dir), 0o777); err != nil {
+		return fmt.Errorf("make the run %s: %w", r.dir, err)
 	}
-	err := os.Mkdir(p.run.dir, 0o777)
+	err := os.Mkdir(r.dir, 0o777)
 	if errors.Is(err, fs.ErrExist) {
-		return p.taken()
+		return r.taken()
 	}
 	if err != nil {
-		return fmt.Errorf("make the run %s: %w", p.run.dir, err)
+		return fmt.Errorf("make the run %s: %w", r.dir, err)
 	}
 	return nil
 }
 
-func (p plan) taken() error {
-	return fmt.Errorf("make the run %s: it is there already: choose another id, or remove it", p.run.dir)
+func (r run) taken() error {
+	return fmt.Errorf("make the run %s: it is there already: choose another id, or remove it", r.dir)
 }
 
 // disclaim removes the folder again if it is empty, else names it in the error.
-func (p plan) disclaim(err error) error {
-	if os.Remove(p.run.dir) == nil {
+func (r run) disclaim(err error) error {
+	if os.Remove(r.dir) == nil {
 		return err
 	}
-	return fmt.Errorf("%w: the unfinished run is left in %s: remove it", err, p.run.dir)
+	return fmt.Errorf("%w: the unfinished run is left in %s: remove it", err, r.dir)
 }
 
 // kept puts JSON into a file for the CLI, which the caller removes. Its path is absolute, since the CLI looks for a

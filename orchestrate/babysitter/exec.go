@@ -64,7 +64,7 @@ type result struct {
 	timedOut       bool
 }
 
-var errTimeout, errLingers = errors.New("time is up"), errors.New("it answered")
+var errTimeout = errors.New("time is up")
 
 func (c *CLI) command() []string {
 	if len(c.Command) == 0 {
@@ -91,10 +91,8 @@ func (c *CLI) ask(ctx context.Context, r request) (result, error) {
 	if filepath.Base(path) == "npx" {
 		timeout += fetching
 	}
-	bounded, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
-	defer cancel()
-	bounded, stop := context.WithCancelCause(bounded)
-	defer stop(nil)
+	bounded, stop := context.WithTimeoutCause(ctx, timeout, errTimeout)
+	defer stop()
 
 	stdout, stderr := &tail{limit: outputLimit}, &tail{limit: errorLimit}
 	cmd := guardian.Group(bounded, syscall.SIGKILL, path, slices.Concat(c.command()[1:], []string{r.command}, r.args)...)
@@ -116,10 +114,9 @@ func (c *CLI) ask(ctx context.Context, r request) (result, error) {
 	var dismissing sync.WaitGroup
 	dismissing.Go(func() { c.dismiss(bounded, r, stdout, stop) })
 	_ = cmd.Wait() // the exit status and the output say how it ended
-	inTime := context.Cause(bounded) != errTimeout
-	stop(nil)
+	out := result{code: cmd.ProcessState.ExitCode(), timedOut: context.Cause(bounded) == errTimeout}
+	stop()
 	dismissing.Wait()
-	out := result{code: cmd.ProcessState.ExitCode(), timedOut: !inTime}
 	out.stdout, _ = stdout.look()
 	out.stderr, _ = stderr.look()
 	if ctx.Err() != nil {
@@ -150,7 +147,7 @@ func (c *CLI) executable() (string, error) {
 
 // dismiss ends a CLI that has answered and keeps running. It searches the output only after a pause in the
 // printing, so that a long output is not searched again and again.
-func (c *CLI) dismiss(ctx context.Context, r request, stdout *tail, stop context.CancelCauseFunc) {
+func (c *CLI) dismiss(ctx context.Context, r request, stdout *tail, stop context.CancelFunc) {
 	tick := time.NewTicker(250 * time.Millisecond)
 	defer tick.Stop()
 	before, looked := -1, -1
@@ -175,7 +172,7 @@ func (c *CLI) dismiss(ctx context.Context, r request, stdout *tail, stop context
 	case <-ctx.Done():
 	case <-time.After(c.stretched(lingering)):
 		c.note("%s: the CLI answered and kept running, so it was ended: the process keeps something open, such as a timer or a connection", r.doing)
-		stop(errLingers)
+		stop()
 	}
 }
 

@@ -1,7 +1,6 @@
 package babysitter
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"regexp"
@@ -57,9 +56,10 @@ var sayings = []struct {
 
 // explain returns the error of a call without an answer.
 func (c *CLI) explain(r request, out result) error {
-	said := message(r.command, out.stderr)
+	said, own := message(r.command, out.stderr)
+	words := colon(brief(said))
 	if out.timedOut {
-		return fault(ErrTimeout, "%s: no answer in time%s", r.doing, colon(brief(said)))
+		return fault(ErrTimeout, "%s: no answer in time%s", r.doing, words)
 	}
 	for _, s := range sayings {
 		if s.pattern().MatchString(said) {
@@ -72,15 +72,15 @@ func (c *CLI) explain(r request, out result) error {
 	}
 	switch {
 	case out.code == 126 || out.code == 127:
-		return fmt.Errorf("%s: %s does not run%s: is node installed?", r.doing, c.shown(), colon(brief(said)))
-	case out.code == 1 && fromCLI(r.command, out.stderr):
+		return fmt.Errorf("%s: %s does not run%s: is node installed?", r.doing, c.shown(), words)
+	case out.code == 1 && own:
 		return fmt.Errorf("%s: %s", r.doing, brief(said))
 	}
-	return c.silent(r, out)
+	return c.silent(r, out, words)
 }
 
-// silent returns the error of a CLI that ended and printed nothing.
-func (c *CLI) silent(r request, out result) error {
+// silent returns the error of a CLI that ended and printed nothing of its own.
+func (c *CLI) silent(r request, out result, words string) error {
 	how := fmt.Sprintf("ended with status %d", out.code)
 	if out.code < 0 {
 		how = "was killed"
@@ -95,7 +95,7 @@ func (c *CLI) silent(r request, out result) error {
 	case out.code > 0:
 		hint = ": does the process end the program, or leave a rejected promise alone?"
 	}
-	return fault(ErrOutput, "%s: %s %s without an answer%s%s", r.doing, c.shown(), how, colon(brief(message(r.command, out.stderr))), hint)
+	return fault(ErrOutput, "%s: %s %s without an answer%s%s", r.doing, c.shown(), how, words, hint)
 }
 
 func colon(s string) string {
@@ -112,43 +112,33 @@ var thrown = lazily(`(?m)^[A-Za-z]*Error(: |\b).*$`)
 var staleLock = lazily(`(?m)^Stale lock detected: .*$`)
 
 // message picks the CLI's own message from its error output: an object with name and message; the text after the
-// command's name in brackets; the error that ended the program; or else all of the output.
-func message(command string, stderr []byte) string {
+// command's name in brackets; the error that ended the program; or else all of the output, which is the CLI's own
+// only when it makes a run.
+func message(command string, stderr []byte) (said string, own bool) {
 	if said, ok := findError(stderr); ok {
-		return said
+		return said, true
 	}
 	s := strings.TrimSpace(staleLock().ReplaceAllString(string(stderr), ""))
-	if i := prefixAt(command, s); i >= 0 {
+	if i := strings.LastIndex("\n"+s, "\n["+command+"]"); i >= 0 {
 		s = s[i+len(command)+2:]
-		return strings.TrimPrefix(strings.TrimSpace(s), "Error: ")
+		return strings.TrimPrefix(strings.TrimSpace(s), "Error: "), true
 	}
+	own = command == "run:create" && s != ""
 	if uncaught := thrown().FindString(s); uncaught != "" {
-		return uncaught
+		return uncaught, own
 	}
-	return s
+	return s, own
 }
 
-func prefixAt(command, stderr string) int {
-	return strings.LastIndex("\n"+stderr, "\n["+command+"]")
-}
-
-func fromCLI(command string, stderr []byte) bool {
-	_, ok := findError(stderr)
-	return ok || prefixAt(command, string(stderr)) >= 0 || command == "run:create" && len(bytes.TrimSpace(stderr)) > 0
-}
-
-func findError(stderr []byte) (string, bool) {
-	said := func(e gjson.Result, name string) string { return e.Get(name).Str }
+func findError(stderr []byte) (said string, ok bool) {
 	e, ok := find(stderr, func(e gjson.Result) bool {
-		return said(e, "name") != "" && said(e, "message") != "" && said(e, "category") != ""
+		return e.Get("name").Str != "" && e.Get("message").Str != "" && e.Get("category").Str != ""
 	})
-	switch name := said(e, "name"); {
-	case !ok:
-		return "", false
-	case name == "UnknownCommandError", name == "SyntaxError":
-		return name + ": " + said(e, "message"), true
+	name, said := e.Get("name").Str, e.Get("message").Str
+	if name == "UnknownCommandError" || name == "SyntaxError" {
+		said = name + ": " + said
 	}
-	return said(e, "message"), true
+	return said, ok
 }
 
 // brief shortens a message so that it fits into a sentence.

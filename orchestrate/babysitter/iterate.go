@@ -41,7 +41,7 @@ func (c *CLI) Iterate(ctx context.Context, of *runs.Run) (it Iteration, err erro
 	r := run{of.Dir(), of.ID()}
 	err = c.writing(ctx, r, func() error {
 		answer, err := c.callTwice(ctx, request{
-			doing: "iterate the run " + r.dir, command: "run:iterate", args: []string{r.dir, "--json"}, dir: r.projectOf(), timeout: iterateTimeout,
+			doing: "iterate the run " + r.dir, command: "run:iterate", args: []string{r.dir, "--json"}, dir: Project(r.dir), timeout: iterateTimeout,
 			answer: object(r.isIteration),
 		})
 		it = iterationOf(answer)

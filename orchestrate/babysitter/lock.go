@@ -23,19 +23,15 @@ func (r run) lock(ctx context.Context, wait time.Duration) (*disk.Lock, error) {
 	lock, err := disk.AcquireLock(ctx, filepath.Join(r.dir, lockName), max(wait, 1))
 	switch {
 	case errors.Is(err, disk.ErrLocked):
-		return nil, r.locked()
+		who := "another heartbeat"
+		if pid := machine.LockHolder(filepath.Join(r.dir, lockName)); pid > 0 {
+			who = fmt.Sprintf("process %d", pid)
+		}
+		return nil, fault(ErrLocked, "work on the run %s: %s does so: wait for it, or end it", r.dir, who)
 	case err != nil:
 		return nil, fmt.Errorf("work on the run %s: its folder must be writable for this user: %w", r.dir, err)
 	}
 	return lock, nil
-}
-
-func (r run) locked() error {
-	who := "another heartbeat"
-	if pid := machine.LockHolder(filepath.Join(r.dir, lockName)); pid > 0 {
-		who = fmt.Sprintf("process %d", pid)
-	}
-	return fault(ErrLocked, "work on the run %s: %s does so: wait for it, or end it", r.dir, who)
 }
 
 // retryPause is the pause before the CLI is called again after it did not get the run's lock.
@@ -62,7 +58,11 @@ func (c *CLI) retrying(ctx context.Context, r run, do func() error) error {
 			return err
 		}
 		err := do()
-		if !errors.Is(err, ErrLocked) && !(err != nil && r.unreadableLock()) {
+		if err == nil {
+			return nil
+		}
+		// Of a lock that is not valid the CLI says only that something is not JSON.
+		if holder, unread := r.cliHolder(); !errors.Is(err, ErrLocked) && (unread != nil || holder != 0) {
 			return err
 		}
 		if !time.Now().Before(late) {

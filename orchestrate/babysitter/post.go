@@ -71,7 +71,7 @@ func (c *CLI) Post(ctx context.Context, of *runs.Run, effectID string, result Re
 		}
 	}
 	q := request{
-		doing: fmt.Sprintf("post the result of the effect %s of the run %s", effectID, r.dir), command: "task:post", dir: r.projectOf(),
+		doing: fmt.Sprintf("post the result of the effect %s of the run %s", effectID, r.dir), command: "task:post", dir: Project(r.dir),
 		args: args, stdin: payload, timeout: postTimeout + time.Duration(len(payload)>>20)*time.Second,
 		answer: object(func(a gjson.Result) bool { return a.Get("status").Str == status && a.Get("committed").IsObject() }),
 	}

@@ -36,11 +36,11 @@ func (c *CLI) Repair(ctx context.Context, of *runs.Run) (done Repaired, err erro
 // repair is [CLI.Repair] for a caller that may write to the run.
 func (c *CLI) repair(ctx context.Context, r run) (Repaired, error) {
 	// The command does not take the CLI's own lock. ErrLocked has the caller wait for its holder.
-	if holder := r.heldBy(); holder > 0 {
+	if holder, _ := r.cliHolder(); holder > 0 && !gone(holder) { // what cannot be read holds nobody off
 		return Repaired{}, fault(ErrLocked, "repair the journal of the run %s: process %d works on it", r.dir, holder)
 	}
 	a, err := c.call(ctx, request{
-		doing: "repair the journal of the run " + r.dir, command: "run:repair-journal", args: []string{r.dir, "--json"}, dir: r.projectOf(), timeout: repairTimeout,
+		doing: "repair the journal of the run " + r.dir, command: "run:repair-journal", args: []string{r.dir, "--json"}, dir: Project(r.dir), timeout: repairTimeout,
 		answer: object(func(a gjson.Result) bool { return a.Get("repaired").Bool() }),
 	})
 	events := func(what string) int { return int(a.Get("journal." + what).Int()) }
@@ -57,24 +57,18 @@ func (r run) finishRepair(c *CLI) error {
 	if there, err := disk.Exists(r.journal()); there || err != nil {
 		return err
 	}
-	aside, err := filepath.Glob(filepath.Join(escapeGlob(r.dir), "journal.bak.*"))
-	if err != nil || len(aside) == 0 {
-		return r.noJournal()
+	mended := ""
+	if aside, _ := filepath.Glob(filepath.Join(escapeGlob(r.dir), "journal.bak.*")); len(aside) > 0 {
+		mended = filepath.Join(r.dir, "journal.repaired"+filepath.Ext(aside[len(aside)-1])) // of the same moment
 	}
-	stamp := strings.TrimPrefix(filepath.Ext(aside[len(aside)-1]), ".")
-	mended := filepath.Join(r.dir, "journal.repaired."+stamp)
 	if there, err := disk.Exists(mended); !there || err != nil {
-		return r.noJournal()
+		return fmt.Errorf("work on the run %s: it has no folder journal: restore it from a backup", r.dir)
 	}
 	c.note("the run %s: finished the repair of its journal, which was interrupted", r.dir)
 	if err := os.Rename(mended, r.journal()); err != nil {
 		return fmt.Errorf("finish the repair of the run %s: %w", r.dir, err)
 	}
 	return nil
-}
-
-func (r run) noJournal() error {
-	return fmt.Errorf("work on the run %s: it has no folder journal: restore it from a backup", r.dir)
 }
 
 func escapeGlob(path string) string {
@@ -102,32 +96,24 @@ func (c *CLI) Reopen(ctx context.Context, of *runs.Run, effectID string) error {
 	})
 }
 
-// setResultAside moves the event of an effect's result out of the journal.
-func (r run) setResultAside(effectID string) error {
-	name, err := r.resolution(effectID)
-	if err != nil {
-		return err
-	}
-	return os.Rename(filepath.Join(r.journal(), name), filepath.Join(r.dir, "reopened."+name))
-}
-
 // maxEvent is more than any event needs, in bytes.
 const maxEvent = 64 << 20
 
-// resolution returns the name of the event by which an effect got its result.
-func (r run) resolution(effectID string) (string, error) {
+// setResultAside moves the event of an effect's result out of the journal.
+func (r run) setResultAside(effectID string) error {
 	names, err := os.ReadDir(r.journal())
 	for _, n := range names {
 		if !strings.HasSuffix(n.Name(), ".json") {
 			continue
 		}
-		content, err := disk.ReadFile(filepath.Join(r.journal(), n.Name()), maxEvent)
+		path := filepath.Join(r.journal(), n.Name())
+		content, err := disk.ReadFile(path, maxEvent)
 		if err != nil {
-			return "", err
+			return err
 		}
 		if e := gjson.ParseBytes(content); e.Get("type").Str == "EFFECT_RESOLVED" && e.Get("data.effectId").Str == effectID {
-			return n.Name(), nil
+			return os.Rename(path, filepath.Join(r.dir, "reopened."+n.Name()))
 		}
 	}
-	return "", errors.Join(err, errors.New("its journal has no result for it"))
+	return errors.Join(err, errors.New("its journal has no result for it"))
 }

@@ -39,10 +39,7 @@ func checkEffectID(id string) error {
 	return nil
 }
 
-// projectOf returns the folder that process code expects to run in, or "" for a run outside of a project.
-func (r run) projectOf() string { return Project(r.dir) }
-
-// Project returns P for a run in P/.a5c/runs, and "" for a run anywhere else.
+// Project returns P for a run in P/.a5c/runs, where process code expects to run, and "" for a run anywhere else.
 func Project(runDir string) string {
 	all := filepath.Dir(runDir)
 	dot := filepath.Dir(all)
