@@ -162,15 +162,14 @@ func (s *scanner) file(path string) {
 		if !s.module(path + ending) {
 			continue
 		}
-		if ending == "/package.json" {
-			var p struct{ Main string }
-			if text, err := disk.ReadFile(path+ending, maxFile); err == nil && json.Unmarshal(text, &p) == nil && p.Main != "" {
-				s.file(filepath.Join(path, p.Main))
-				return
-			}
-			continue
+		if ending != "/package.json" {
+			return
 		}
-		return
+		var p struct{ Main string }
+		if text, err := disk.ReadFile(path+ending, maxFile); err == nil && json.Unmarshal(text, &p) == nil && p.Main != "" {
+			s.file(filepath.Join(path, p.Main))
+			return
+		}
 	}
 }
 

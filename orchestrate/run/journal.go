@@ -31,37 +31,32 @@ const (
 	restore = "restore it"
 )
 
-// names returns the names of the events, in the order in which babysitter reads them.
+// names returns the names of the events, in the order in which babysitter reads them, and checks them as it does:
+// SEQ.ULID.json, with SEQs from 1 without gaps, and rising ULIDs.
 func (f folder) names() ([]string, error) {
 	all, err := os.ReadDir(string(f)) // sorted
 	if err != nil {
 		return nil, err
 	}
 	var names []string
-	for _, e := range all {
-		if strings.HasSuffix(e.Name(), ".json") {
-			names = append(names, e.Name())
-		}
-	}
-	return names, checkNames(names)
-}
-
-// checkNames checks the names as babysitter does: SEQ.ULID.json, with SEQs from 1 without gaps, and rising ULIDs.
-func checkNames(names []string) error {
 	last := ""
-	for i, name := range names {
-		seq, ulid, ok := splitName(name)
-		switch {
-		case !ok:
-			return &damaged{fmt.Sprintf("%s is not named SEQ.ULID.json", name), repair}
-		case seq != i+1:
-			return &damaged{fmt.Sprintf("%s stands where the event with seq %d belongs", name, i+1), repair}
-		case ulid <= last:
-			return &damaged{fmt.Sprintf("the ULID of %s (seq %d) is not behind that of the event before", name, seq), repair}
+	for _, e := range all {
+		name := e.Name()
+		if !strings.HasSuffix(name, ".json") {
+			continue
 		}
-		last = ulid
+		seq, ulid, ok := splitName(name)
+		switch next := len(names) + 1; {
+		case !ok:
+			return nil, &damaged{fmt.Sprintf("%s is not named SEQ.ULID.json", name), repair}
+		case seq != next:
+			return nil, &damaged{fmt.Sprintf("%s stands where the event with seq %d belongs", name, next), repair}
+		case ulid <= last:
+			return nil, &damaged{fmt.Sprintf("the ULID of %s (seq %d) is not behind that of the event before", name, seq), repair}
+		}
+		names, last = append(names, name), ulid
 	}
-	return nil
+	return names, nil
 }
 
 // splitName splits a name. Babysitter would also read other forms of a number, which nobody writes.

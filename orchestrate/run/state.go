@@ -113,7 +113,8 @@ func (r *Run) read() (s State, err error) {
 		m = old
 	}
 	if s = m.state; len(names) > len(m.names) {
-		s = s.clone() // what was returned before does not change
+		// What was returned before does not change.
+		s.Pending, s.effects, s.keys = slices.Clone(s.Pending), maps.Clone(s.effects), maps.Clone(s.keys)
 	}
 	for i := len(m.names); i < len(names); i++ {
 		e, err := f.event(i+1, names[i])
@@ -127,11 +128,6 @@ func (r *Run) read() (s State, err error) {
 	r.last = memo{names, s, m.since}
 	s.Pending = slices.Clone(s.Pending) // the caller's own
 	return s, nil
-}
-
-func (s State) clone() State {
-	s.Pending, s.effects, s.keys = slices.Clone(s.Pending), maps.Clone(s.effects), maps.Clone(s.keys)
-	return s
 }
 
 // A journal that changes while it is read is read again. run:repair-journal leaves none for a moment.

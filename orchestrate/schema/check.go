@@ -22,6 +22,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -92,21 +94,14 @@ func deeper(v any, n int) bool {
 	if n < 0 {
 		return true
 	}
+	var below []any
 	switch v := v.(type) {
 	case map[string]any:
-		for _, e := range v {
-			if deeper(e, n-1) {
-				return true
-			}
-		}
+		below = slices.Collect(maps.Values(v))
 	case []any:
-		for _, e := range v {
-			if deeper(e, n-1) {
-				return true
-			}
-		}
+		below = v
 	}
-	return false
+	return slices.ContainsFunc(below, func(e any) bool { return deeper(e, n-1) })
 }
 
 // guarded turns a panic of the library into an error: the library panics on some invalid schemas.

@@ -81,7 +81,7 @@ var types = []string{"", "array", "boolean", "integer", "null", "number", "objec
 // check returns what a schema has that is not supported. It also refuses a schema whose check might never end, or
 // take too much work, however small the value is.
 func (p places) check() error {
-	known := efforts{}
+	known := map[*jsonschema.Schema]*effort{}
 	for _, at := range slices.Sorted(maps.Keys(p)) {
 		s := p[at]
 		if s.DynamicRef != "" || s.Extra["$recursiveRef"] != nil {
@@ -108,10 +108,8 @@ type effort struct {
 
 const maxWays = 10_000
 
-// efforts caches the effort of each schema. It is nil while it is being computed.
-type efforts map[*jsonschema.Schema]*effort
-
-func (p places) effort(s *jsonschema.Schema, known efforts) (effort, error) {
+// effort computes it. known has that of each schema, nil while it is being computed.
+func (p places) effort(s *jsonschema.Schema, known map[*jsonschema.Schema]*effort) (effort, error) {
 	if is, ok := known[s]; ok {
 		if is == nil {
 			return effort{}, errors.New("a $ref leads back to itself without descending into the value")

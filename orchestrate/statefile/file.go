@@ -70,10 +70,8 @@ func validID(id string) bool {
 	}) < 0
 }
 
-// Path is the path of the file.
 func (f File) Path() string { return filepath.Join(f.dir, f.id+".md") }
 
-// ID is the session's id.
 func (f File) ID() string { return f.id }
 
 // Read reads the state. If there is none, the error matches [fs.ErrNotExist].
