@@ -245,14 +245,3 @@ func (s *step) forget(effect string) error {
 	delete(s.handedOver, effect)
 	return disk.Remove(answerPath(s.Box, s.Run, effect))
 }
-
-// sweep removes the answers to effects that have their result.
-func (s *step) sweep() error {
-	var err error
-	for effect := range s.handedOver {
-		if s.state.Effect(effect) != run.Requested {
-			err = errors.Join(err, s.forget(effect))
-		}
-	}
-	return err
-}

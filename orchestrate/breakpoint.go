@@ -57,16 +57,13 @@ func checkAnswer(t run.Task, a answer) error {
 		return errors.New(`it is no answer to the question: that is an object such as {"approved": true, "response": "a text"}`)
 	}
 	if said.Option != nil && !slices.Contains(t.Choices, *said.Option) {
-		return fmt.Errorf("it is no answer to the question: there is no option %q: %s", *said.Option, choiceWords(t.Choices))
+		there := "the question has none"
+		if len(t.Choices) > 0 {
+			there = "there are " + strings.Join(t.Choices, ", ")
+		}
+		return fmt.Errorf("it is no answer to the question: there is no option %q: %s", *said.Option, there)
 	}
 	return nil
-}
-
-func choiceWords(options []string) string {
-	if len(options) == 0 {
-		return "the question has none"
-	}
-	return "there are " + strings.Join(options, ", ")
 }
 
 // Questions returns the breakpoints that wait for an answer.

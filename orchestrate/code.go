@@ -114,16 +114,16 @@ func (b *Bridge) mayRun() error {
 	if err == nil {
 		before, err = b.readAccepted()
 	}
-	switch {
-	case err == nil && before == nil && b.following:
-		return fmt.Errorf("%w: nobody has done so yet", errRests)
-	case err == nil && before == nil:
-		err = b.accept(now)
+	if err == nil && before == nil {
+		if b.following {
+			return fmt.Errorf("%w: nobody has done so yet", errRests)
+		}
+		before, err = now, b.accept(now)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", errRests, err)
 	}
-	if changed := b.shown(now.Differs(before)); before != nil && len(changed) > 0 {
+	if changed := b.shown(now.Differs(before)); len(changed) > 0 {
 		return fmt.Errorf("%w: it has changed in %s", errRests, strings.Join(changed, ", "))
 	}
 	return nil

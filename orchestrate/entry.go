@@ -30,14 +30,8 @@ func (b *Bridge) entryID(what string, nth int) string {
 	return id
 }
 
-func (b *Bridge) message(id, effectID, kind, step, prompt string) inbox.Message {
+func (b *Bridge) message(id, kind, prompt string) inbox.Message {
 	meta := map[string]any{effect.MetaRun: b.Run.ID(), effect.MetaRunDir: b.Run.Dir(), effect.MetaKind: kind}
-	if effectID != "" {
-		meta[effect.MetaEffect] = effectID
-	}
-	if step != "" {
-		meta[effect.MetaStep] = step
-	}
 	return inbox.Message{ID: id, Text: prompt, Metadata: meta}
 }
 
@@ -64,32 +58,20 @@ func (s *step) ask(w want, a asked) (*inbox.Message, error) {
 			s.report.Notes = append(s.report.Notes, fmt.Sprintf("the outputSchema of effect %s cannot be used, so its result is not checked: %v", w.Effect, err))
 		}
 	}
-	m := s.message(a.Entry, w.Effect, t.Kind, t.StepID, of.Text())
+	m := s.message(a.Entry, t.Kind, of.Text())
+	m.Metadata[effect.MetaEffect] = w.Effect
+	if t.StepID != "" {
+		m.Metadata[effect.MetaStep] = t.StepID
+	}
 	if limit := of.TimeLimit(); limit > 0 {
 		m.Metadata[effect.MetaTimeLimit] = limit.Milliseconds()
 	}
 	return &m, nil
 }
 
-func (s *step) finishText() string {
-	output := filepath.Join(s.Run.Dir(), "state", "output.json")
-	if !isThere(output) {
-		output = ""
-	}
-	return prompt.Completion(s.Run.ID(), s.Run.Proof(), output)
-}
-
 func isThere(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
-}
-
-func (s *step) failedText(f *run.Failure) string {
-	text := f.Name + ": " + f.Message
-	if f.Stack != "" {
-		text += "\n" + f.Stack
-	}
-	return prompt.Failure(s.Run.ID(), s.Run.Dir(), text, !s.AnyCode)
 }
 
 // entryState says where an entry is, and what became of it.

@@ -3,9 +3,11 @@ package orchestrate
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strconv"
 
 	"heartbeat/inbox"
+	"heartbeat/orchestrate/prompt"
 	"heartbeat/orchestrate/statefile"
 )
 
@@ -47,7 +49,11 @@ func (s *step) finish(ctx context.Context) error {
 	}
 	a.Nth++
 	a.Entry = s.entryID("finish", a.Nth)
-	err := s.append(ctx, []inbox.Message{s.message(a.Entry, "", kindFinish, "", s.finishText())})
+	output := filepath.Join(s.Run.Dir(), "state", "output.json")
+	if !isThere(output) {
+		output = ""
+	}
+	err := s.append(ctx, []inbox.Message{s.message(a.Entry, kindFinish, prompt.Completion(s.Run.ID(), s.Run.Proof(), output))})
 	if err == nil {
 		s.ledger.Finish = a // only now: the ledger is saved after an error, too
 	}
@@ -63,7 +69,9 @@ func (s *step) failed(ctx context.Context) (again bool, err error) {
 			s.report.Guard = fmt.Sprintf("the run failed %d times in a row: %s: %s", a.Nth, failure.Name, failure.Message)
 			return false, nil
 		}
-		if err = s.append(ctx, []inbox.Message{s.message(a.Entry, "", kindFailed, "", s.failedText(failure))}); err == nil {
+		thrown := failure.Name + ": " + failure.Message + "\n" + failure.Stack
+		text := prompt.Failure(s.Run.ID(), s.Run.Dir(), thrown, !s.AnyCode)
+		if err = s.append(ctx, []inbox.Message{s.message(a.Entry, kindFailed, text)}); err == nil {
 			s.ledger.Failure = a // see finish
 		}
 		return false, err

@@ -196,24 +196,20 @@ const claimName = ".heartbeat-inbox"
 func (b *Bridge) claim() error {
 	path := filepath.Join(b.Run.Dir(), claimName)
 	text, err := disk.ReadState(path, 64<<10)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return b.writeClaim(path)
-	case err != nil:
-		return fmt.Errorf("claim run %s: %w", b.Run.ID(), err)
-	}
 	other := strings.TrimSpace(string(text))
 	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = nil
+	case err != nil: // said below
 	case inbox.SameInbox(other, b.Box.Path()):
 		return nil
 	case b.drivenBy(other):
 		return fmt.Errorf("run %s: another inbox drives it: %s: work on that one, or remove %s", b.Run.ID(), other, path)
 	}
-	return b.writeClaim(path)
-}
-
-func (b *Bridge) writeClaim(path string) error {
-	if err := disk.Publish(path, []byte(b.Box.Path()+"\n"), true); err != nil {
+	if err == nil {
+		err = disk.Publish(path, []byte(b.Box.Path()+"\n"), true)
+	}
+	if err != nil {
 		return fmt.Errorf("claim run %s: %w", b.Run.ID(), err)
 	}
 	return nil

@@ -19,24 +19,30 @@ type effectAt struct {
 	status run.EffectStatus
 }
 
-// effectOf returns the effect that an entry is for. ok is false if there is none, or if the run cannot be read: the
-// next step reports that.
-func effectOf(box *inbox.Inbox, meta map[string]json.RawMessage) (at effectAt, ok bool) {
-	mark, ok := effect.MarkIn(meta)
-	if !ok || mark.Effect == "" {
-		return at, false
+// runOf returns the run of an entry. ok is false if there is none, or if it cannot be read: the next step reports
+// that.
+func runOf(box *inbox.Inbox, meta map[string]json.RawMessage) (b Bridge, mark effect.Mark, ok bool) {
+	mark, ok = effect.MarkIn(meta)
+	if !ok {
+		return b, mark, false
 	}
 	r, err := run.Open(mark.RunDir)
-	if err != nil {
-		return at, false
+	return Bridge{Box: box, Run: r}, mark, err == nil
+}
+
+// effectOf returns the effect that an entry is for, from what [runOf] says of it. The second result is false if there
+// is none, or if its run cannot be read.
+func effectOf(b Bridge, mark effect.Mark, ok bool) (effectAt, bool) {
+	if !ok || mark.Effect == "" {
+		return effectAt{}, false
 	}
-	st, err := r.State()
-	return effectAt{Bridge{Box: box, Run: r}, mark.Effect, st.Effect(mark.Effect)}, err == nil
+	st, err := b.Run.State()
+	return effectAt{b, mark.Effect, st.Effect(mark.Effect)}, err == nil
 }
 
 // awaited returns the effect of an entry in flight. ok is also false if the effect no longer needs a result.
 func awaited(box *inbox.Inbox, d *inbox.Delivery) (at effectAt, ok bool) {
-	at, ok = effectOf(box, d.Metadata())
+	at, ok = effectOf(runOf(box, d.Metadata()))
 	return at, ok && at.status == run.Requested && !at.handedOver()
 }
 
@@ -52,17 +58,14 @@ func (e *effectAt) handedOver() bool {
 
 // Settled says why a run's entry is no longer needed: its effect has a result, or the run is done. Else it is "".
 func Settled(box *inbox.Inbox, meta map[string]json.RawMessage) string {
-	if mark, ok := effect.MarkIn(meta); ok && mark.Kind == kindFinish {
-		r, err := run.Open(mark.RunDir)
-		if err != nil {
-			return ""
-		}
-		if l, err := (&Bridge{Box: box, Run: r}).open(); err == nil && l.Done {
-			return fmt.Sprintf("run %s is done", r.ID())
+	b, mark, ok := runOf(box, meta)
+	if ok && mark.Kind == kindFinish {
+		if l, err := b.open(); err == nil && l.Done {
+			return fmt.Sprintf("run %s is done", b.Run.ID())
 		}
 		return ""
 	}
-	e, ok := effectOf(box, meta)
+	e, ok := effectOf(b, mark, ok)
 	switch {
 	case !ok:
 		return ""
@@ -112,24 +115,19 @@ func HandOverSaid(box *inbox.Inbox, d *inbox.Delivery, result string) error {
 // Announce returns a sentence about the run of an entry, for the person at the terminal. It is "" if the entry is
 // not a run's, or the run cannot be read.
 func Announce(box *inbox.Inbox, meta map[string]json.RawMessage) string {
-	mark, ok := effect.MarkIn(meta)
+	b, mark, ok := runOf(box, meta)
 	if !ok {
 		return ""
 	}
-	r, err := run.Open(mark.RunDir)
-	if err != nil {
-		return ""
-	}
-	b := Bridge{Box: box, Run: r}
 	l, err := b.open()
 	if err != nil {
 		return ""
 	}
-	said := "run " + r.ID() + ", " + statefile.Figures(l.Steps, l.Options.MaxSteps)
+	said := "run " + b.Run.ID() + ", " + statefile.Figures(l.Steps, l.Options.MaxSteps)
 	if mark.Effect == "" {
 		return said + ", " + mark.Kind
 	}
-	st, err := r.State()
+	st, err := b.Run.State()
 	if err != nil {
 		return said
 	}

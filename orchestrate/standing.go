@@ -86,7 +86,11 @@ func (b *Bridge) addEffect(s *Standing, l *ledger, e run.Effect) error {
 		}
 		s.Held = append(s.Held, h)
 	case e.Kind == kindSleep:
-		s.sleep(l, e.ID)
+		for _, w := range l.Wants { // else the process no longer waits for it
+			if w.Effect == e.ID && (s.NotBefore == nil || w.Until.Before(*s.NotBefore)) {
+				s.NotBefore = &w.Until
+			}
+		}
 	}
 	return nil
 }
@@ -95,15 +99,6 @@ func (b *Bridge) addEffect(s *Standing, l *ledger, e run.Effect) error {
 func (b *Bridge) waits(entry string) bool {
 	f, err := b.stateOf(entry)
 	return err == nil && f.waits()
-}
-
-// sleep adds the end of a sleep that the process still waits for.
-func (s *Standing) sleep(l *ledger, effect string) {
-	for _, w := range l.Wants {
-		if w.Effect == effect && (s.NotBefore == nil || w.Until.Before(*s.NotBefore)) {
-			s.NotBefore = &w.Until
-		}
-	}
 }
 
 func (b *Bridge) addEntry(s *Standing, id, effect string) error {

@@ -185,13 +185,19 @@ func (s *step) postThenStep(ctx context.Context) error {
 	return s.run(ctx)
 }
 
+// readState reads the run's state, and removes the answers to effects that have their result.
 func (s *step) readState() (err error) {
 	s.state, err = s.Run.State()
 	s.report.Status = s.state.Status
-	if err != nil || len(s.handedOver) == 0 {
+	if err != nil {
 		return err
 	}
-	return s.sweep()
+	for effect := range s.handedOver {
+		if s.state.Effect(effect) != run.Requested {
+			err = errors.Join(err, s.forget(effect))
+		}
+	}
+	return err
 }
 
 // continueRun runs the process if its journal has grown since, and handles the effects that it then waits for.
@@ -202,7 +208,11 @@ func (s *step) continueRun(ctx context.Context) (more bool, err error) {
 			return ended && s.report.Guard == "", err
 		}
 	}
-	if err := s.findWants(); err != nil {
+	var ids []string
+	for _, w := range s.ledger.Wants {
+		ids = append(ids, s.entryOf(w.Effect).Entry)
+	}
+	if s.where, err = s.find(ids); err != nil {
 		return false, err
 	}
 	var all []inbox.Message
@@ -257,16 +267,6 @@ func (s *step) iterate(ctx context.Context) (ended bool, err error) {
 	}
 	s.ledger.Head, s.ledger.Wants = s.state.Moved, wants
 	return it.Status != babysitter.Waiting, nil
-}
-
-// findWants looks up the entries of all wanted effects at once.
-func (s *step) findWants() (err error) {
-	var ids []string
-	for _, w := range s.ledger.Wants {
-		ids = append(ids, s.entryOf(w.Effect).Entry)
-	}
-	s.where, err = s.find(ids)
-	return err
 }
 
 // entryOf returns the entry of an effect: the one that was made, or the first one to make.

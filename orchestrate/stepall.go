@@ -23,23 +23,19 @@ type Outcome struct {
 // steps before.
 func StepAll(ctx context.Context, bridges []*Bridge, take func(context.Context, *Bridge) (Report, error)) (all Outcome, err error) {
 	for _, b := range bridges {
-		report, err := take(ctx, b)
+		r, err := take(ctx, b)
 		if err != nil {
 			return all, err
 		}
-		all.add(b, report)
+		all.Reports = append(all.Reports, r)
+		if !r.Done {
+			all.Unfinished = append(all.Unfinished, b)
+		}
+		all.Queued = all.Queued || len(r.Queued) > 0
+		all.Waiting = all.Waiting || len(r.Queued) > 0 || r.Waits > 0
+		if r.Guard == "" && r.NotBefore != nil && (all.NotBefore.IsZero() || r.NotBefore.Before(all.NotBefore)) {
+			all.NotBefore = *r.NotBefore
+		}
 	}
 	return all, nil
-}
-
-func (o *Outcome) add(b *Bridge, r Report) {
-	o.Reports = append(o.Reports, r)
-	if !r.Done {
-		o.Unfinished = append(o.Unfinished, b)
-	}
-	o.Queued = o.Queued || len(r.Queued) > 0
-	o.Waiting = o.Waiting || len(r.Queued) > 0 || r.Waits > 0
-	if r.Guard == "" && r.NotBefore != nil && (o.NotBefore.IsZero() || r.NotBefore.Before(o.NotBefore)) {
-		o.NotBefore = *r.NotBefore
-	}
 }
