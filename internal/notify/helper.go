@@ -10,6 +10,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/machine/guardian"
+	"heartbeat/internal/see"
 	"heartbeat/internal/words"
 )
 
@@ -78,12 +79,15 @@ func help(in io.Reader, out io.Writer) error {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	sayings := make(chan Words, 1)
+	sayings := make(chan Occasion, 1)
 	go func() {
 		defer close(sayings)
 		defer time.AfterFunc(stopTime, cancel)
 		for w := (Words{}); orders.Decode(&w) == nil; w = (Words{}) {
-			sayings <- w
+			sayings <- Occasion{ // which nothing on disk shows
+				What: Failing, Reason: w.Reason, At: time.Now().UTC(), Text: name(box) + ": " + line(w.Sentence),
+				TypeThis: see.Command(box.Path(), "status"),
+			}
 		}
 	}()
 	news := box.WatchAll(lookEvery)
@@ -96,16 +100,16 @@ func help(in io.Reader, out io.Writer) error {
 
 // watch tells whenever there is news, and once more when sayings is closed. News that arrives together is told
 // together. note gets a sentence when something cannot be told.
-func watch(ctx context.Context, box *inbox.Inbox, o Options, news <-chan struct{}, sayings <-chan Words, note func(string)) {
+func watch(ctx context.Context, box *inbox.Inbox, o Options, news <-chan struct{}, sayings <-chan Occasion, note func(string)) {
 	var all []Occasion
-	said := ""
+	noted := ""
 	for open := true; ; {
 		r, err := Tell(ctx, box, o, all...)
 		if err == nil || ctx.Err() != nil {
-			said = ""
-		} else if text := words.Sentence(err.Error()); text != said {
+			noted = ""
+		} else if text := words.Sentence(err.Error()); text != noted {
 			note(text)
-			said = text
+			noted = text
 		}
 		if !open {
 			return
@@ -116,15 +120,15 @@ func watch(ctx context.Context, box *inbox.Inbox, o Options, news <-chan struct{
 			rest = max(lookRest, min(lookEvery, time.Until(r.Next)))
 		}
 		for changed, due := news, time.After(rest); due != nil && open; {
-			var w Words
+			var said Occasion
 			select {
 			case <-due:
 				due = nil
 				continue
 			case <-changed:
-			case w, open = <-sayings:
+			case said, open = <-sayings:
 				if open {
-					all = append(all, says(box, w))
+					all = append(all, said)
 				}
 			}
 			if changed != nil {

@@ -3,7 +3,6 @@ package notify
 import (
 	"encoding/json"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"heartbeat/inbox"
@@ -74,18 +73,6 @@ type remembered struct {
 	first   time.Time // when it was first told, zero if never
 }
 
-// holding returns what the state remembers of an occasion that is told now.
-func (o Occasion) holding(now time.Time, was holding) holding {
-	h := holding{At: now, Last: now, Times: 1}
-	if o.holds { // its end is told, too
-		h.Kind, h.Text = o.Trouble, line(o.text)
-	}
-	if !o.first.IsZero() {
-		h.At, h.Times = o.first, was.Times+1
-	}
-	return h
-}
-
 // Entry is the entry that an occasion is about.
 type Entry struct {
 	ID       string `json:"id,omitempty"`
@@ -135,29 +122,4 @@ func valid(s string) string { return string([]rune(s)) }
 // name includes the folder, because most inboxes have the same file name.
 func name(box *inbox.Inbox) string {
 	return words.Line(filepath.Join(filepath.Base(box.Dir()), filepath.Base(box.Path())))
-}
-
-// pending holds the occasions of one kind that were not told yet: all that hold, and of the others as many as may
-// be told one by one.
-type pending struct {
-	kept []Occasion
-	more int64 // how many more there are
-}
-
-func (p *pending) add(o Occasion) {
-	if !o.holds && len(p.kept) > maxTold {
-		p.more++
-		return
-	}
-	p.kept = append(p.kept, o)
-}
-
-func (p *pending) count() int64 { return int64(len(p.kept)) + p.more }
-
-// next removes and returns the oldest occasion.
-func (p *pending) next() Occasion {
-	slices.SortStableFunc(p.kept, func(a, b Occasion) int { return a.At.Compare(b.At) })
-	o := p.kept[0]
-	p.kept = p.kept[1:]
-	return o
 }

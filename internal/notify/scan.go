@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"slices"
@@ -22,12 +23,19 @@ type scan struct {
 	holds map[string]bool
 	// letters is how far the dead letters were read.
 	letters journal.Place
-	pending map[What]*pending
+	pending map[What]pending
+}
+
+// pending are the occasions of one kind that were not told yet. Kept are all that hold, and of the others as many as
+// may be told one by one.
+type pending struct {
+	kept  []Occasion
+	count int64
 }
 
 // look compares everything but the dead letters with what was told, and records since when each condition was seen.
 func look(ctx context.Context, box *inbox.Inbox, st *state, o Options, launcher ...Occasion) *scan {
-	s := &scan{box: box, now: o.now(), st: st, holds: map[string]bool{}, pending: map[What]*pending{}}
+	s := &scan{box: box, now: o.now(), st: st, holds: map[string]bool{}, pending: map[What]pending{}}
 	s.facts = see.Look(ctx, box)
 	s.facts.Now, s.facts.Still = s.now, see.Still{} // how long nothing moves is measured below
 	s.facts.Held = s.facts.Held[:min(len(s.facts.Held), maxHolding)]
@@ -70,22 +78,28 @@ func (s *scan) said(launcher []Occasion) {
 
 // add notes an occasion, unless an interrupted round has told it already.
 func (s *scan) add(o Occasion) {
-	if !slices.Contains(s.st.Done, o.key) {
-		o.Inbox, o.Host = s.box.Path(), hostName()
-		s.of(o.What).add(o)
+	if slices.Contains(s.st.Done, o.key) {
+		return
 	}
+	o.Inbox, o.Host = s.box.Path(), hostName()
+	p := s.pending[o.What]
+	if p.count++; o.holds || len(p.kept) <= maxTold {
+		p.kept = append(p.kept, o)
+	}
+	s.pending[o.What] = p
 }
 
-func (s *scan) of(what What) *pending {
-	if s.pending[what] == nil {
-		s.pending[what] = &pending{}
-	}
-	return s.pending[what]
+// next removes and returns the oldest occasion of a kind.
+func (s *scan) next(what What) *Occasion {
+	p := s.pending[what]
+	slices.SortStableFunc(p.kept, func(a, b Occasion) int { return a.At.Compare(b.At) })
+	s.pending[what] = pending{p.kept[1:], p.count - 1}
+	return &p.kept[0]
 }
 
 func (s *scan) total() (n int64) {
 	for _, p := range s.pending {
-		n += p.count()
+		n += p.count
 	}
 	return n
 }
@@ -108,9 +122,6 @@ func repair(ctx context.Context, box *inbox.Inbox) error {
 }
 
 func hostName() string {
-	name, err := os.Hostname()
-	if err != nil {
-		return "unknown"
-	}
-	return name
+	name, _ := os.Hostname() // "" if it fails
+	return cmp.Or(name, "unknown")
 }

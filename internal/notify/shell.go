@@ -2,7 +2,9 @@ package notify
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -60,12 +62,9 @@ func (s Shell) Run(ctx context.Context) error {
 func withoutSecrets(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
-		for _, prefix := range []string{"ANTHROPIC_", "CLAUDE", "OPENAI_", "CODEX_", "HEARTBEAT_META_"} {
-			if strings.HasPrefix(name, prefix) {
-				return true
-			}
-		}
-		return slices.Contains([]string{"PWD", "OLDPWD", "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "GOTRACEBACK"}, name)
+		begins := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
+		return slices.ContainsFunc([]string{"ANTHROPIC_", "CLAUDE", "OPENAI_", "CODEX_", "HEARTBEAT_META_"}, begins) ||
+			slices.Contains([]string{"PWD", "OLDPWD", "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "GOTRACEBACK"}, name)
 	})
 }
 
@@ -84,4 +83,31 @@ func (b *bounded) quoted() string {
 		return ""
 	}
 	return ": it printed " + words.Brief(text[strings.LastIndex(text, "\n")+1:])
+}
+
+// TimeLimit is how long the command may take by default.
+const TimeLimit = 30 * time.Second
+
+// run runs the command once, with the occasion as JSON on its stdin.
+func (o Options) run(ctx context.Context, of Occasion) error {
+	object, err := json.Marshal(of)
+	if err != nil {
+		return err
+	}
+	s := Shell{
+		Line: o.Command, Flag: "--notify", Dir: "/", Env: environment(of), Input: append(object, '\n'), Limit: cmp.Or(o.TimeLimit, TimeLimit),
+	}
+	return s.Run(ctx)
+}
+
+// environment carries the occasion for scripts that cannot read JSON. No value has a NUL byte, which none can hold.
+func environment(of Occasion) []string {
+	entry := ""
+	if of.Entry != nil {
+		entry = words.Name(of.Entry.ID, of.Entry.EntryID)
+	}
+	return []string{
+		"HEARTBEAT_WHAT=" + string(of.What), "HEARTBEAT_TEXT=" + line(of.Text), "HEARTBEAT_TYPE_THIS=" + words.Line(of.TypeThis),
+		"HEARTBEAT_INBOX=" + words.Line(of.Inbox), "HEARTBEAT_ENTRY=" + words.Line(entry),
+	}
 }

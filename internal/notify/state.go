@@ -101,31 +101,29 @@ func (st *state) sayings(text []byte) {
 // clamp moves times in the future to now, because after the clock was set back they would silence messages. It also
 // removes values that no release writes.
 func (st *state) clamp(now time.Time) {
-	back := func(at *time.Time) {
+	past := func(at time.Time) time.Time {
 		if at.After(now) {
-			*at = now
+			return now
 		}
+		return at
 	}
 	for key, told := range st.Holding {
-		back(&told.At)
-		back(&told.Last)
+		told.At, told.Last = past(told.At), past(told.Last)
 		if !see.Known(told.Kind) { // it is passed on, so it must be a kind we know
 			told.Kind = ""
 		}
 		st.Holding[key] = told
 	}
 	for key, at := range st.Seen {
-		back(&at)
-		st.Seen[key] = at
+		st.Seen[key] = past(at)
 	}
 	for _, times := range st.ToldAt {
 		for i := range times {
-			back(&times[i])
+			times[i] = past(times[i])
 		}
 	}
-	back(&st.Letters.At)
-	st.Letters.Off = max(0, st.Letters.Off)
-	back(&st.Trouble.Noted)
+	st.Letters.At, st.Letters.Off = past(st.Letters.At), max(0, st.Letters.Off)
+	st.Trouble.Noted = past(st.Trouble.Noted)
 	if st.Trouble.NotBefore.After(now.Add(lastPause)) {
 		st.Trouble.NotBefore = now
 	}

@@ -68,11 +68,19 @@ type Report struct {
 // waits; any other leaves, because the waiting one will see the same. An error means that something could not be
 // told. The log then has a line, and the next call tries again.
 func Tell(ctx context.Context, box *inbox.Inbox, o Options, launcher ...Occasion) (r Report, err error) {
-	lock, err := enter(ctx, box, len(launcher) > 0)
+	wait := time.Nanosecond
+	if len(launcher) > 0 {
+		wait = 0 // as long as ctx allows: who waits already cannot see what this launcher has to say
+	}
+	next, err := disk.AcquireLock(ctx, filepath.Join(box.Dir(), nextName), wait)
 	if errors.Is(err, disk.ErrLocked) && ctx.Err() == nil {
 		return Report{Busy: true}, nil
 	}
 	if err != nil {
+		return r, err
+	}
+	lock, err := disk.AcquireLock(ctx, filepath.Join(box.Dir(), lockName), 0)
+	if err = errors.Join(err, next.Release()); err != nil {
 		return r, err
 	}
 	defer func() { _ = lock.Release() }() // otherwise the kernel does
@@ -82,12 +90,10 @@ func Tell(ctx context.Context, box *inbox.Inbox, o Options, launcher ...Occasion
 		if !o.Linger || t.report.Next.IsZero() || t.report.Next.After(until) || ctx.Err() != nil {
 			return t.report, err
 		}
-		timer := time.NewTimer(t.report.Next.Sub(o.now()))
 		select {
-		case <-timer.C:
+		case <-time.After(t.report.Next.Sub(o.now())):
 		case <-ctx.Done():
 		}
-		timer.Stop()
 	}
 }
 
@@ -104,8 +110,8 @@ func Pending(ctx context.Context, box *inbox.Inbox, o Options) ([]Occasion, erro
 	}
 	var all []Occasion
 	for _, what := range byUrgency {
-		for p := s.of(what); len(p.kept) > 0; {
-			all = append(all, p.next())
+		for len(s.pending[what].kept) > 0 {
+			all = append(all, *s.next(what))
 		}
 	}
 	return all, nil
@@ -121,15 +127,6 @@ func Try(ctx context.Context, box *inbox.Inbox, o Options) (Occasion, error) {
 	return of, o.run(ctx, of)
 }
 
-// says makes an occasion of what nothing on disk shows: a launcher has given up. The same reason is told once until
-// an entry is answered.
-func says(box *inbox.Inbox, w Words) Occasion {
-	return Occasion{
-		What: Failing, Reason: w.Reason, At: time.Now().UTC(), Text: name(box) + ": " + line(w.Sentence),
-		TypeThis: see.Command(box.Path(), "status"),
-	}
-}
-
 // said is the key of what a launcher says.
 func (o Occasion) said() string { return saysKey + see.Key(o.Reason, o.Text) }
 
@@ -141,21 +138,6 @@ func (o Options) now() time.Time {
 		return time.Now()
 	}
 	return o.Now()
-}
-
-// enter waits for the lock. If another process already waits, the error matches disk.ErrLocked, unless says is set:
-// the other process cannot see what this one has to say.
-func enter(ctx context.Context, box *inbox.Inbox, says bool) (*disk.Lock, error) {
-	wait := time.Nanosecond
-	if says {
-		wait = 0 // as long as ctx allows
-	}
-	next, err := disk.AcquireLock(ctx, filepath.Join(box.Dir(), nextName), wait)
-	if err != nil {
-		return nil, err
-	}
-	lock, err := disk.AcquireLock(ctx, filepath.Join(box.Dir(), lockName), 0)
-	return lock, errors.Join(err, next.Release())
 }
 
 // teller tells while it holds the lock.
@@ -195,21 +177,15 @@ func (t *teller) round(ctx context.Context) error {
 			}
 			return err
 		}
-		if o.What == DeadLetter {
-			t.overtaken(ctx, s)
+		if o.What == DeadLetter { // they may be many and the command slow, so newer and more urgent occasions go first
+			now := look(ctx, t.box, t.st, t.Options)
+			for _, what := range byUrgency[:slices.Index(byUrgency, Limit)] {
+				s.pending[what] = now.pending[what]
+			}
+			s.holds = now.holds
 		}
 	}
 	return t.finish(s)
-}
-
-// overtaken looks again before dead letters are told. They may be many and the command slow, so newer and more
-// urgent occasions go first.
-func (t *teller) overtaken(ctx context.Context, s *scan) {
-	now := look(ctx, t.box, t.st, t.Options)
-	for _, what := range byUrgency[:slices.Index(byUrgency, Limit)] {
-		s.pending[what] = now.of(what)
-	}
-	s.holds = now.holds
 }
 
 // choose removes and returns what to tell next: the most urgent occasion of a kind that may still send, or a
@@ -221,8 +197,8 @@ func (t *teller) choose(s *scan) *Occasion {
 	}
 	t.report.Next = time.Time{}
 	for _, what := range byUrgency {
-		p := s.of(what)
-		if p.count() == 0 {
+		count := s.pending[what].count
+		if count == 0 {
 			continue
 		}
 		times := slices.DeleteFunc(t.st.ToldAt[what], func(at time.Time) bool { return t.now().Sub(at) >= toldSpan })
@@ -232,11 +208,10 @@ func (t *teller) choose(s *scan) *Occasion {
 			if until := slices.MinFunc(times, time.Time.Compare).Add(toldSpan); t.report.Next.IsZero() || until.Before(t.report.Next) {
 				t.report.Next = until
 			}
-		case len(times) == maxTold && p.count() > 1:
+		case len(times) == maxTold && count > 1:
 			return s.summary(what)
 		default:
-			o := p.next()
-			return &o
+			return s.next(what)
 		}
 	}
 	return nil
@@ -244,7 +219,7 @@ func (t *teller) choose(s *scan) *Occasion {
 
 // summary stands for everything that is left of a kind.
 func (s *scan) summary(what What) *Occasion {
-	n := s.of(what).count()
+	n := s.pending[what].count
 	return &Occasion{
 		What: More, Inbox: s.box.Path(), Host: hostName(), At: s.now, Count: n, Kinds: map[What]int64{what: n}, Reason: "too many",
 		Text: fmt.Sprintf("%s: and %d more, %s", name(s.box), n, what), TypeThis: see.Command(s.box.Path(), "status"),
@@ -256,7 +231,7 @@ func (s *scan) summary(what What) *Occasion {
 // waits to be told, it also forgets which were told.
 func (t *teller) settle(s *scan) error {
 	maps.DeleteFunc(t.st.Holding, func(key string, told holding) bool { return !s.holds[key] && !s.isOver(key, told) })
-	if s.of(DeadLetter).count()+s.of(Limit).count() == 0 {
+	if s.pending[DeadLetter].count+s.pending[Limit].count == 0 {
 		t.st.Letters, t.st.Done = s.letters, nil
 	}
 	return t.st.save(t.box)
@@ -284,7 +259,7 @@ func (t *teller) tell(ctx context.Context, s *scan, o Occasion) error {
 func (t *teller) noted(s *scan, o Occasion) {
 	all := []Occasion{o}
 	if o.of != "" {
-		all = s.of(o.of).kept
+		all = s.pending[o.of].kept
 		delete(s.pending, o.of)
 	}
 	if o.of == Over {
@@ -293,7 +268,11 @@ func (t *teller) noted(s *scan, o Occasion) {
 	for _, o := range all {
 		switch {
 		case o.holds:
-			t.st.Holding[o.key] = o.holding(t.now(), t.st.Holding[o.key])
+			h := holding{At: t.now(), Last: t.now(), Kind: o.Trouble, Text: line(o.text), Times: 1}
+			if !o.first.IsZero() {
+				h.At, h.Times = o.first, t.st.Holding[o.key].Times+1
+			}
+			t.st.Holding[o.key] = h
 			t.st.Said = slices.DeleteFunc(t.st.Said, func(of Occasion) bool { return of.said() == o.key })
 		case o.What == Over:
 			delete(t.st.Holding, strings.TrimPrefix(o.key, overKey))
@@ -348,19 +327,14 @@ func (t *teller) log(ctx context.Context, text string) error {
 	return errors.Join(err, tx.Close())
 }
 
-// finish records that everything was told, if that is new.
+// finish records that everything was told, if that is new. It makes the state file as new as the dead letters: hooks
+// compare the two times to see whether a dead letter was not told.
 func (t *teller) finish(s *scan) error {
 	t.st.Trouble = trouble{Noted: t.st.Trouble.Noted}
 	t.report.Waiting, t.report.Next = 0, time.Time{}
 	if err := t.settle(s); err != nil {
 		return err
 	}
-	return t.touch()
-}
-
-// touch makes the state file as new as the dead letters. Hooks compare the two times to see whether a dead letter
-// was not told.
-func (t *teller) touch() error {
 	letters, err := disk.StatName(t.box.DeadLetterPath())
 	if err != nil {
 		return nil // there are none
@@ -390,11 +364,11 @@ func (t *teller) tellUnsaved(ctx context.Context, s *scan, why error) error {
 	if err := disk.Touch(path); err != nil {
 		return errors.Join(why, err)
 	}
-	what := slices.IndexFunc(byUrgency, func(w What) bool { return s.of(w).count() > 0 })
-	o := s.of(byUrgency[what]).next()
-	if err := t.run(ctx, o); err != nil {
+	what := slices.IndexFunc(byUrgency, func(w What) bool { return s.pending[w].count > 0 })
+	o := s.next(byUrgency[what])
+	if err := t.run(ctx, *o); err != nil {
 		return errors.Join(why, err)
 	}
-	t.report.Told = append(t.report.Told, o)
+	t.report.Told = append(t.report.Told, *o)
 	return why
 }

@@ -30,9 +30,19 @@ func (s *scan) troubles(was map[string]time.Time, stall time.Duration) {
 	for _, t := range s.facts.Troubles() {
 		switch {
 		case t.Kind == see.KindLetters, slices.Contains(unmoved, t.Kind) && t.Until == nil: // a letter says the same
-		case !t.Lasts() || s.lasted(t, was, stall):
-			s.lasts(s.occasion(t), t.Again)
+			continue
+		case t.Lasts() && !s.lasted(t, was, stall):
+			continue
 		}
+		o := Occasion{
+			What: cmp.Or(whatOf[t.Kind], Fault), Trouble: t.Kind, At: s.now, Text: name(s.box) + ": " + t.Text, Reason: t.Reason,
+			TypeThis: t.Do, Session: t.Session, Run: t.Run, Effect: t.Effect, Failure: t.Failed, Until: t.Until,
+			remembered: remembered{key: t.Key, urgency: t.Urgency},
+		}
+		if t.Since != nil {
+			o.At = *t.Since
+		}
+		s.lasts(o, t.Again)
 	}
 }
 
@@ -49,22 +59,42 @@ func (s *scan) lasted(t see.Trouble, was map[string]time.Time, stall time.Durati
 	return stall > 0 && s.now.Sub(first) >= stall
 }
 
-func (s *scan) occasion(t see.Trouble) Occasion {
+// stalled finds that nothing moves. If something has changed since the last look, the exact time is unknown, so the
+// clock starts now. New entries do not count as movement.
+func (s *scan) stalled(was map[string]time.Time, after time.Duration) {
+	now := see.StandsStill(s.box, s.facts)
+	if now.Look == "" {
+		return
+	}
+	key := "stalled " + now.Look
+	since, known := was[key]
+	if !known {
+		if since = now.Since; s.st.written != nil || since.IsZero() {
+			since = s.now
+		}
+	}
+	s.st.Seen[key] = since
+	if after <= 0 || s.now.Sub(since) < after {
+		return
+	}
+	state, sentence := s.facts.Explain()
 	o := Occasion{
-		What: cmp.Or(whatOf[t.Kind], Fault), Trouble: t.Kind, At: s.now, Text: name(s.box) + ": " + t.Text, Reason: t.Reason,
-		TypeThis: t.Do, Session: t.Session, Run: t.Run, Effect: t.Effect, Failure: t.Failed, Until: t.Until,
-		remembered: remembered{key: t.Key, urgency: t.Urgency},
+		What: Stalled, Trouble: see.KindStalled, At: s.now, Since: &since, Reason: string(state),
+		Text:     fmt.Sprintf("nothing has moved in %s for %s: %s", name(s.box), words.Took(s.now.Sub(since).Truncate(time.Second)), line(sentence)),
+		TypeThis: see.Command(s.box.Path(), "status"), remembered: remembered{key: key},
 	}
-	if t.Since != nil {
-		o.At = *t.Since
+	if d := cmp.Or(s.facts.InFlight, s.facts.Redeliver); d != nil {
+		o.Entry = &Entry{ID: d.ID(), EntryID: d.EntryID, Text: d.Text(), Attempts: d.Attempt}
 	}
-	return o
+	all := s.facts.Troubles()
+	if i := slices.IndexFunc(all, see.Trouble.Lasts); i >= 0 {
+		o.Trouble = all[i].Kind
+	}
+	s.lasts(o, time.Time{})
 }
 
-const (
-	// repeatFirst and repeatThen are the times after which a trouble that needs a person is told again.
-	repeatFirst, repeatThen = 4 * time.Hour, 24 * time.Hour
-)
+// repeatFirst and repeatThen are the times after which a trouble that needs a person is told again.
+const repeatFirst, repeatThen = 4 * time.Hour, 24 * time.Hour
 
 // lasts adds an occasion that holds for a while. It is told once, and repeated at long intervals if nothing goes on
 // without a person. An occasion that begins anew at again is told as a new one.
@@ -146,9 +176,6 @@ func (s *scan) findLetters() (err error) {
 	return err
 }
 
-// letterKey begins the keys of dead letters.
-const letterKey = "letter "
-
 func (s *scan) letter(l inbox.Letter) Occasion {
 	reason := string(l.DeadLetter.Reason)
 	text := "dead letter " + words.Name(l.ID, l.EntryID) + " in " + name(s.box) + ": " + reason
@@ -161,7 +188,7 @@ func (s *scan) letter(l inbox.Letter) Occasion {
 	o := Occasion{
 		What: DeadLetter, Trouble: see.KindLetters, At: l.DeadLetteredAt, Text: text, Reason: reason, Session: l.SessionID,
 		Failure: l.Failure, Entry: &Entry{ID: l.ID, EntryID: l.EntryID, Letter: l.Letter, Text: l.Text(), Attempts: l.Attempts},
-		TypeThis: see.Command(s.box.Path(), "dead-letter", "show", l.Letter), remembered: remembered{key: letterKey + l.Letter},
+		TypeThis: see.Command(s.box.Path(), "dead-letter", "show", l.Letter), remembered: remembered{key: "letter " + l.Letter},
 	}
 	if l.DeadLetter.Reason == inbox.ReasonOverBudget {
 		o.What = Limit
