@@ -55,7 +55,11 @@ func NewSum(by By) *Sum {
 func (s *Sum) Add(l price.Line) {
 	switch s.by {
 	case Day:
-		s.add(Group{Name: l.At.Local().Format(time.DateOnly)}, l)
+		day := ""
+		if !l.At.IsZero() {
+			day = l.At.Local().Format(time.DateOnly)
+		}
+		s.add(Group{Name: day}, l)
 	case Session:
 		s.add(Group{Name: l.SessionID}, l)
 	case Model:

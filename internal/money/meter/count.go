@@ -85,8 +85,7 @@ type counter struct {
 // Scan counts a range. An unreadable transcript or table of prices is an error beside the count of the rest.
 func Scan(r Range) (*Count, error) {
 	c := &counter{Range: r, total: r.Stated, requests: map[string]*request{}}
-	c.Whole = r.From == 0
-	c.Parts = []Part{{From: r.From, At: r.Since, Stated: r.Stated}}
+	c.Whole, c.Parts = r.From == 0, []Part{{From: r.From, At: r.Since, Stated: r.Stated}}
 	var err error
 	c.Read, err = c.follow(r.Transcript, r.From, r.Agent == "", c.line)
 	if threadOf(r.Transcript) != "" {

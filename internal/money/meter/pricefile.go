@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path"
@@ -48,12 +47,10 @@ func Prices() (*price.Table, error) {
 		return new(price.Table), nil
 	}
 	text, err := disk.ReadFile(file, maxPrices)
-	there := !errors.Is(err, fs.ErrNotExist)
-	if errors.Is(err, fs.ErrPermission) {
-		there, _ = disk.Exists(file) // not in somebody else's folder, which HOME may name under sudo
-	}
-	if !there {
-		return new(price.Table), nil
+	if err != nil {
+		if there, _ := disk.Exists(file); !there { // nor in somebody else's folder, which HOME may name under sudo
+			return new(price.Table), nil
+		}
 	}
 	var t *price.Table
 	if err == nil {
