@@ -20,7 +20,7 @@ import (
 
 // patience bounds every wait of these tests. They normally take far less, but not on a
 // machine that is busy with ten other things.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // within is a context that ends after patience.
 func within(t *testing.T) context.Context {
