@@ -1,7 +1,6 @@
 package worker_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -287,7 +286,7 @@ func (r *running) held() []upstream.Claim {
 }
 
 func (w *world) consumer() *jetstream.ConsumerInfo {
-	c, err := setup.Consumer(context.Background(), w.js, "WORK", ">")
+	c, err := setup.Consumer(fleet.Context(w.t), w.js, "WORK", ">")
 	require.NoError(w.t, err)
 	return c.CachedInfo()
 }
