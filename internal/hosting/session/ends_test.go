@@ -41,11 +41,11 @@ func TestEnds(t *testing.T) {
 			error:  "claude did not exit within 100ms after its result, and was ended; 0 of 1 prompt answered, 1 set aside as dead letters",
 			change: func(o *session.Options) { o.ExitTimeout = 100 * time.Millisecond }},
 		"time over": {prompt: "hang", status: folder.Timeout, ended: "timeout",
-			error:  "the session was ended after 3s (--timeout); 0 of 1 prompt answered, 1 set aside as dead letters",
-			change: func(o *session.Options) { o.Timeout = 3 * time.Second }},
+			error:  "the session was ended after 15s (--timeout); 0 of 1 prompt answered, 1 set aside as dead letters",
+			change: func(o *session.Options) { o.Timeout = 15 * time.Second }},
 		"stalled": {prompt: "hang", status: folder.Failed, ended: "stall",
-			error:  "the session was ended after 1s without progress (--stall-action cancel); 0 of 1 prompt answered, 1 set aside as dead letters",
-			change: func(o *session.Options) { o.Stall, o.StallAction = time.Second, session.CancelStall }},
+			error:  "the session was ended after 10s without progress (--stall-action cancel); 0 of 1 prompt answered, 1 set aside as dead letters",
+			change: func(o *session.Options) { o.Stall, o.StallAction = 10*time.Second, session.CancelStall }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -68,10 +68,10 @@ func TestTerminalEnds(t *testing.T) {
 		"socket": {end: func(r *rig, _ *exec.Cmd) {
 			assert.NoError(r.t, attach.Host{Folder: r.folder().Dir()}.Cancel(r.t.Context(), attach.End{Grace: -1}))
 		}, status: "cancelled", ended: "cancel", error: "cancelled by heartbeat-host cancel"},
-		"time over": {change: func(o *session.Options) { o.Timeout = 3 * time.Second }, status: "timeout", ended: "timeout",
-			error: "the session was ended after 3s (--timeout); 0 of 1 prompt answered, 1 set aside as dead letters"},
-		"stalled": {change: func(o *session.Options) { o.Stall, o.StallAction = 2*time.Second, session.CancelStall }, status: "failed", ended: "stall",
-			error: "the session was ended after 2s without progress (--stall-action cancel); 0 of 1 prompt answered, 1 set aside as dead letters"},
+		"time over": {change: func(o *session.Options) { o.Timeout = 15 * time.Second }, status: "timeout", ended: "timeout",
+			error: "the session was ended after 15s (--timeout); 0 of 1 prompt answered, 1 set aside as dead letters"},
+		"stalled": {change: func(o *session.Options) { o.Stall, o.StallAction = 10*time.Second, session.CancelStall }, status: "failed", ended: "stall",
+			error: "the session was ended after 10s without progress (--stall-action cancel); 0 of 1 prompt answered, 1 set aside as dead letters"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
