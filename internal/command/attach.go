@@ -12,7 +12,6 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
-	"heartbeat/internal/disk"
 	"heartbeat/internal/machine/signals"
 	"heartbeat/internal/see"
 	"heartbeat/internal/supervise/sharing"
@@ -86,6 +85,7 @@ func attachTo(i *cli.InboxFlags, w sharing.Watch, s cli.Streams) error {
 const signPatience = time.Second
 
 func socketOwner(ctx context.Context, box *inbox.Inbox) (*see.Launcher, error) {
+	others := own(box.Dir(), "attach as that user")
 	for give := time.Now().Add(signPatience); ; {
 		l := see.LauncherOf(box)
 		switch {
@@ -93,8 +93,8 @@ func socketOwner(ctx context.Context, box *inbox.Inbox) (*see.Launcher, error) {
 			return l, nil
 		case l == nil:
 			return nil, fmt.Errorf("attach: nothing works on %s now: heartbeat launch does", box.Path())
-		case isAnothers(box):
-			return nil, fmt.Errorf("attach: process %d works on %s, which is another user's: attach as that user", l.PID, words.Line(box.Path()))
+		case others != nil && os.Geteuid() != 0:
+			return nil, fmt.Errorf("attach: process %d works on %s: %w", l.PID, words.Line(box.Path()), others)
 		case time.Now().After(give):
 			return nil, fmt.Errorf("attach: process %d works on %s, and nobody can attach to it (%s): somebody sits at its terminal, it has no session yet, or it is of another release", l.PID, words.Line(box.Path()), cmp.Or(l.Doing, "it does not say what it does"))
 		}
@@ -104,10 +104,4 @@ func socketOwner(ctx context.Context, box *inbox.Inbox) (*see.Launcher, error) {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-}
-
-// isAnothers reports whether the inbox's folder is another user's, whose launchers say nothing to this one.
-func isAnothers(box *inbox.Inbox) bool {
-	of, err := disk.StatDir(box.Dir())
-	return err == nil && of.UID != uint32(os.Geteuid())
 }

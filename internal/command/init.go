@@ -105,20 +105,23 @@ func (o *initFlags) begin() (unlock func(), err error) {
 	if strings.HasPrefix(filepath.Base(o.dir), "~") {
 		return nil, fmt.Errorf("the inbox's folder would be %s: only a shell turns ~ into your home directory: write the path out", o.dir)
 	}
-	if err := cmp.Or(own(o.project), own(filepath.Dir(o.dir))); err != nil {
+	if err := cmp.Or(own(o.project, runAsOwner), own(filepath.Dir(o.dir), runAsOwner)); err != nil {
 		return nil, err
 	}
 	return lockFolder(o.project)
 }
 
-// own returns an error if dir belongs to another user, because init makes files as the current one.
-func own(dir string) error {
+// runAsOwner is the remedy of [own]: init makes files as the current user.
+const runAsOwner = "run init as its owner"
+
+// own returns an error, with its remedy, if dir belongs to another user.
+func own(dir, remedy string) error {
 	info, err := disk.StatDir(dir)
 	if err != nil {
 		return err
 	}
 	if int(info.UID) != os.Geteuid() {
-		return fmt.Errorf("%s belongs to user %d, and you are user %d: run init as its owner", dir, info.UID, os.Geteuid())
+		return fmt.Errorf("%s belongs to user %d, and you are user %d: %s", dir, info.UID, os.Geteuid(), remedy)
 	}
 	return nil
 }
@@ -148,7 +151,7 @@ func (o *initFlags) setUp(s cli.Streams) error {
 	before := o.made
 	there, err := disk.Exists(o.dir)
 	if err == nil && there {
-		err = own(o.dir)
+		err = own(o.dir, runAsOwner)
 	}
 	if err != nil {
 		return err
