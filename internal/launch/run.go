@@ -19,7 +19,6 @@ import (
 	"heartbeat/internal/machine/signals"
 	"heartbeat/internal/see"
 	"heartbeat/internal/supervise"
-	"heartbeat/internal/supervise/recording"
 	"heartbeat/internal/supervise/terminal"
 	"heartbeat/internal/words"
 )
@@ -252,7 +251,7 @@ func (l *launcher) record() (stop func(), err error) {
 	if l.recording == "" {
 		return func() {}, nil
 	}
-	r, err := recording.Create(l.recording, func(err error) {
+	r, err := terminal.NewRecorder(l.recording, func(err error) {
 		l.messages.say("the recording %s does not take the output (%v): lines that it does not take are left out, and the session goes on", l.recording, err)
 	})
 	if err != nil {

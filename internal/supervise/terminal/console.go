@@ -6,8 +6,6 @@ import (
 	"sync"
 
 	"golang.org/x/term"
-
-	"heartbeat/internal/supervise/terminal/modes"
 )
 
 // Console is the caller's terminal, where sessions are shown. It follows the modes that they set,
@@ -17,7 +15,7 @@ type Console struct {
 
 	mu     sync.Mutex
 	usual  *sync.Cond // signalled when no session may draw on the alternate screen any more
-	modes  modes.Follower
+	modes  Follower
 	record func(undo []byte) // tells the guardian, nil for none
 }
 
@@ -92,6 +90,6 @@ func (c *Console) rest() {
 	if c.record != nil {
 		c.record(nil)
 	}
-	c.modes, c.record = modes.Follower{}, nil
+	c.modes, c.record = Follower{}, nil
 	c.usual.Broadcast()
 }

@@ -20,7 +20,6 @@ import (
 
 	"heartbeat/internal/machine/guardian"
 	"heartbeat/internal/machine/signals"
-	"heartbeat/internal/supervise/pump"
 )
 
 // Options are what to run and what ends it.
@@ -136,7 +135,7 @@ type display struct {
 	ptmx, tty  *os.File
 	shape      Size           // the last size that Resized got
 	changes    chan os.Signal // signals about the caller's terminal
-	out        *pump.Pump
+	out        *Pump
 	read       chan struct{} // closed when all of the terminal's output was read
 	draining   atomic.Bool
 	lastOutput atomic.Int64 // since the start, like all times here
@@ -219,7 +218,7 @@ func (s *session) run() (Outcome, error) {
 	if s.shows() {
 		stdout = s.Console
 	}
-	s.out = pump.New(stdout, func(err error) {
+	s.out = NewPump(stdout, func(err error) {
 		s.Note("stdout does not take the output (%v): what it does not take is dropped, and the session goes on", err)
 	})
 	if s.shows() {

@@ -8,8 +8,6 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/ansi/parser"
-
-	"heartbeat/internal/supervise/terminal/modes"
 )
 
 const (
@@ -49,8 +47,8 @@ type typing struct {
 // keys notes what is typed.
 func (t *typing) keys(b []byte, now time.Time) {
 	t.mu.Lock()
-	if t.parser == nil || !modes.Whole(t.parser) && now.Sub(t.read) > splits { // it was the key ESC
-		t.parser = modes.NewParser(ansi.Handler{Print: t.print, Execute: t.execute, HandleEsc: t.escape, HandleCsi: t.control})
+	if t.parser == nil || !whole(t.parser) && now.Sub(t.read) > splits { // it was the key ESC
+		t.parser = newParser(ansi.Handler{Print: t.print, Execute: t.execute, HandleEsc: t.escape, HandleCsi: t.control})
 	}
 	t.read, t.pressed, t.lines = now, false, 0
 	for _, r := range b {
@@ -58,12 +56,12 @@ func (t *typing) keys(b []byte, now time.Time) {
 		case t.skip > 0:
 			t.skip--
 		case r < utf8.RuneSelf:
-			modes.Advance(t.parser, r)
+			advance(t.parser, r)
 		case utf8.RuneStart(r):
-			modes.Advance(t.parser, '~') // any character will do
+			advance(t.parser, '~') // any character will do
 		}
 	}
-	if t.pressed || !modes.Whole(t.parser) { // or ESC alone, or half a report
+	if t.pressed || !whole(t.parser) { // or ESC alone, or half a report
 		t.at = now
 	}
 	lines := t.lines

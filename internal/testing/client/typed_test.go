@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"heartbeat/internal/supervise/terminal/modes"
+	"heartbeat/internal/supervise/terminal"
 	"heartbeat/internal/testing/model"
 )
 
@@ -124,7 +124,7 @@ func TestManagedKilledAtTerminal(t *testing.T) {
 	s := r.atTerminal("--max-restarts", "0")
 	r.asked(ctx, "[e1]", 1)
 	require.NoError(t, s.WaitReady(ctx))
-	var set modes.Follower
+	var set terminal.Follower
 	set.Follow(s.Screen())
 	assert.NotEmpty(t, set.Undo(), "the client sets nothing")
 	t.Logf("to undo: %q", set.Undo())
@@ -138,7 +138,7 @@ func TestManagedKilledAtTerminal(t *testing.T) {
 // atRest checks that the launcher has left the terminal so.
 func atRest(t *testing.T, s *Session) {
 	t.Helper()
-	var left modes.Follower
+	var left terminal.Follower
 	left.Follow(s.Screen())
 	assert.Empty(t, left.Undo())
 	shown := s.Screen()

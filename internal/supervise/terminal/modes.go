@@ -1,6 +1,4 @@
-// Package modes follows how a program sets its terminal (screen, mouse, keys, cursor, colours), so
-// that this can be undone when the program is killed.
-package modes
+package terminal
 
 import (
 	"bytes"
@@ -63,15 +61,15 @@ type Follower struct {
 // Follow takes the program's next output.
 func (f *Follower) Follow(b []byte) {
 	if f.parser == nil {
-		f.parser = NewParser(ansi.Handler{Execute: f.shift, HandleEsc: f.escape, HandleCsi: f.control, HandleOsc: f.string})
+		f.parser = newParser(ansi.Handler{Execute: f.shift, HandleEsc: f.escape, HandleCsi: f.control, HandleOsc: f.string})
 	}
 	for _, r := range b {
-		Advance(f.parser, min(r, unicode.MaxASCII)) // only ASCII begins a sequence
+		advance(f.parser, min(r, unicode.MaxASCII)) // only ASCII begins a sequence
 	}
 }
 
-// NewParser returns a parser, byte by byte, of what goes to a terminal or comes from it.
-func NewParser(h ansi.Handler) *ansi.Parser {
+// newParser returns a parser, byte by byte, of what goes to a terminal or comes from it.
+func newParser(h ansi.Handler) *ansi.Parser {
 	p := new(ansi.Parser)
 	p.SetParamsSize(parser.MaxParamsSize)
 	p.SetDataSize(maxBody)
@@ -79,9 +77,9 @@ func NewParser(h ansi.Handler) *ansi.Parser {
 	return p
 }
 
-// Advance makes a parser read a byte as terminals do where the library does not: ESC ends a DCS
+// advance makes a parser read a byte as terminals do where the library does not: ESC ends a DCS
 // string that has only begun, and a control character within a sequence leaves the sequence alone.
-func Advance(p *ansi.Parser, b byte) {
+func advance(p *ansi.Parser, b byte) {
 	switch is := p.State(); {
 	case b == ansi.ESC && is >= parser.DcsEntryState && is <= parser.DcsParamState:
 		p.Reset()
@@ -94,12 +92,12 @@ func Advance(p *ansi.Parser, b byte) {
 // maxBody bounds how much of a string is kept, in bytes.
 const maxBody = 64
 
-// Whole reports whether no sequence is begun.
-func Whole(p *ansi.Parser) bool { return p == nil || p.State() == parser.GroundState }
+// whole reports whether no sequence is begun.
+func whole(p *ansi.Parser) bool { return p == nil || p.State() == parser.GroundState }
 
 // End returns what to print to end a begun sequence, nil for none, and follows it.
 func (f *Follower) End() []byte {
-	if Whole(f.parser) {
+	if whole(f.parser) {
 		return nil
 	}
 	end := []byte("\x1b\\")

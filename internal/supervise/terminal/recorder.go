@@ -1,6 +1,4 @@
-// Package recording records a terminal's output in asciinema's format: asciicast v2, a line of JSON
-// for the header and one for each event.
-package recording
+package terminal
 
 import (
 	"bytes"
@@ -13,15 +11,15 @@ import (
 	"time"
 
 	"heartbeat/internal/disk"
-	"heartbeat/internal/supervise/pump"
 	"heartbeat/internal/words"
 )
 
-// Recorder writes a recording. Its methods may be called from several goroutines. They do not wait
+// Recorder records output in asciinema's format (asciicast v2): a line of JSON for the header, and
+// one for each event. Its methods may be called from several goroutines. They do not wait
 // for the disk: lines that it does not take are dropped.
 type Recorder struct {
 	file *disk.File
-	pump *pump.Pump
+	pump *Pump
 
 	mu      sync.Mutex
 	started time.Time
@@ -31,14 +29,14 @@ type Recorder struct {
 	line    bytes.Buffer
 }
 
-// Create creates or replaces the file with mode 0600. It refuses symbolic links and anything else
+// NewRecorder creates or replaces the file with mode 0600. It refuses symbolic links and anything else
 // that is not a regular file. trouble is called once, with the reason, when lines are dropped.
-func Create(path string, trouble func(error)) (*Recorder, error) {
+func NewRecorder(path string, trouble func(error)) (*Recorder, error) {
 	file, err := replace(path)
 	if err != nil {
 		return nil, fmt.Errorf("record: %w", err)
 	}
-	r := &Recorder{file: file, pump: pump.New(&lines{file: file}, trouble)}
+	r := &Recorder{file: file, pump: NewPump(&lines{file: file}, trouble)}
 	go r.pump.Run()
 	return r, nil
 }

@@ -1,5 +1,4 @@
-// Package pump writes bytes to a writer that may block, without stalling their source.
-package pump
+package terminal
 
 import (
 	"errors"
@@ -48,8 +47,8 @@ type Pump struct {
 	done chan struct{} // everything was taken
 }
 
-// New returns a pump to a writer. trouble is called once, with the reason, when bytes are dropped.
-func New(to io.Writer, trouble func(error)) *Pump {
+// NewPump returns a pump to a writer. trouble is called once, with the reason, when bytes are dropped.
+func NewPump(to io.Writer, trouble func(error)) *Pump {
 	return &Pump{
 		to: to, trouble: trouble, stuckAt: -1, patience: patience, flushPatience: flushPatience,
 		more: make(chan struct{}, 1), step: make(chan struct{}, 1), done: make(chan struct{}),

@@ -1,4 +1,4 @@
-package pump
+package terminal
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 // on a busy machine a reader may be that slow.
 func TestSlowerThanTheSource(t *testing.T) {
 	r, w := io.Pipe()
-	p := New(w, func(err error) { t.Errorf("something was dropped: %v", err) })
+	p := NewPump(w, func(err error) { t.Errorf("something was dropped: %v", err) })
 	p.patience, p.flushPatience = time.Hour, time.Hour
 	go p.Run()
 	sent := bytes.Repeat([]byte("0123456789abcdef"), 4*limit/16)
@@ -36,7 +36,7 @@ func TestSlowerThanTheSource(t *testing.T) {
 func TestNeverTaken(t *testing.T) {
 	_, w := io.Pipe()
 	var said []error
-	p := New(w, func(err error) { said = append(said, err) })
+	p := NewPump(w, func(err error) { said = append(said, err) })
 	p.patience = time.Millisecond
 	go p.Run()
 	for range 4 * limit / 4096 {
@@ -53,7 +53,7 @@ func TestNeverTaken(t *testing.T) {
 func TestTakenAgain(t *testing.T) {
 	disk := &fullDisk{}
 	said := 0
-	p := New(disk, func(error) { said++ })
+	p := NewPump(disk, func(error) { said++ })
 	go p.Run()
 	for i, text := range []string{"one ", "two ", "three "} {
 		p.Put([]byte(text))

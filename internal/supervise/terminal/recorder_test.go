@@ -1,4 +1,4 @@
-package recording
+package terminal
 
 import (
 	"bytes"
@@ -57,7 +57,7 @@ func printed(events []event) string {
 
 func create(t testing.TB) (*Recorder, string) {
 	path := filepath.Join(t.TempDir(), "a.cast")
-	r, err := Create(path, func(err error) { t.Errorf("something was left out: %v", err) })
+	r, err := NewRecorder(path, func(err error) { t.Errorf("something was left out: %v", err) })
 	require.NoError(t, err)
 	return r, path
 }
@@ -93,7 +93,7 @@ func TestReplay(t *testing.T) {
 func TestReplaces(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.cast")
 	require.NoError(t, os.WriteFile(path, bytes.Repeat([]byte("x\n"), 1000), 0o644))
-	r, err := Create(path, nil)
+	r, err := NewRecorder(path, nil)
 	require.NoError(t, err)
 	r.Resize(24, 80)
 	require.NoError(t, r.Close())
@@ -116,7 +116,7 @@ func TestRefuses(t *testing.T) {
 	} {
 		path := filepath.Join(dir, name)
 		require.NoError(t, c.make(path))
-		_, err := Create(path, nil)
+		_, err := NewRecorder(path, nil)
 		require.ErrorContains(t, err, c.says)
 	}
 	assert.NoFileExists(t, filepath.Join(dir, "elsewhere"))
