@@ -63,7 +63,6 @@ import (
 	"heartbeat/internal/disk"
 	"heartbeat/internal/journal"
 	"heartbeat/internal/lines"
-	"heartbeat/internal/machine/rights"
 )
 
 // MaxLine is the longest line, in bytes without its end, that is delivered. A longer line becomes a dead
@@ -137,7 +136,7 @@ func Open(path string, opts Options) (*Inbox, error) {
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("open inbox %s: it is not a regular file: a queue needs one, since it is read again from an offset", path)
 	}
-	if err := rights.CheckRoot(abs); err != nil {
+	if err := disk.CheckRoot(abs); err != nil {
 		return nil, fmt.Errorf("open inbox %s: %w", path, err)
 	}
 	if opts.Now == nil {

@@ -19,7 +19,7 @@ import (
 
 	"heartbeat/internal/testing/agent"
 	"heartbeat/internal/testing/babysitter"
-	"heartbeat/orchestrate/statefile"
+	"heartbeat/orchestrate"
 )
 
 // runRig is a run of the real CLI, driven through an inbox of its own.
@@ -31,7 +31,7 @@ type runRig struct {
 	says             func(text string) string // in place of what it says otherwise, unless empty
 	mute             func(text string) bool   // a text that it hands nothing over for
 	sessionID        string                   // of the session, "" for one of its own
-	iterations       statefile.File           // whose count is seen at each text
+	iterations       orchestrate.StateFile    // whose count is seen at each text
 	seen             []int
 	said             string // by the hook of the last drive
 }

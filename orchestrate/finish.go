@@ -8,7 +8,6 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/orchestrate/prompt"
-	"heartbeat/orchestrate/statefile"
 )
 
 // Complete takes a step of the run for a person, who needs no proof: a completed run is then done. An entry that
@@ -36,7 +35,7 @@ func (s *step) finish(ctx context.Context) error {
 		case f.waits():
 			s.report.Waits++
 			return nil
-		case f.where == inbox.FoundAnswered && statefile.Kept(f.reply, s.Run.Proof()):
+		case f.where == inbox.FoundAnswered && PromiseKept(f.reply, s.Run.Proof()):
 			s.ledger.Done, s.report.Done = true, true
 			return nil
 		case f.dead == inbox.ReasonOverBudget:

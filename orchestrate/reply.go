@@ -9,7 +9,6 @@ import (
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate/effect"
 	"heartbeat/orchestrate/run"
-	"heartbeat/orchestrate/statefile"
 )
 
 // effectAt is the effect that an entry is for.
@@ -123,7 +122,7 @@ func Announce(box *inbox.Inbox, meta map[string]json.RawMessage) string {
 	if err != nil {
 		return ""
 	}
-	said := "run " + b.Run.ID() + ", " + statefile.Figures(l.Steps, l.Options.MaxSteps)
+	said := "run " + b.Run.ID() + ", " + IterationFigures(l.Steps, l.Options.MaxSteps)
 	if mark.Effect == "" {
 		return said + ", " + mark.Kind
 	}

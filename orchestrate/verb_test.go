@@ -16,7 +16,6 @@ import (
 	"heartbeat/orchestrate"
 	"heartbeat/orchestrate/babysitter"
 	"heartbeat/orchestrate/run"
-	"heartbeat/orchestrate/statefile"
 	recovery "heartbeat/recover"
 )
 
@@ -93,11 +92,11 @@ func TestRunStart(t *testing.T) {
 	r.startRun("--session-id", "s1", "--state-dir", states, "--max-iterations", "9")
 	assert.Equal(t, "run r1: waiting for 1 agent, 1 entry queued, 1 iteration\n", r.standing())
 
-	file, err := statefile.At(states, "s1")
+	file, err := orchestrate.StateFileAt(states, "s1")
 	require.NoError(t, err)
 	s, err := file.Read()
 	require.NoError(t, err)
-	assert.Equal(t, statefile.State{
+	assert.Equal(t, orchestrate.State{
 		Active: true, Iteration: 1, MaxIterations: 9, RunID: "r1", StartedAt: s.StartedAt, LastIterationAt: s.LastIterationAt, Prompt: "do both",
 	}, s)
 
@@ -204,12 +203,12 @@ func TestRunLimits(t *testing.T) {
 	assert.Contains(t, r.said, "its session has had its 1 iterations (max_iterations): see "+filepath.Join(states, "s1.md"))
 
 	// With a higher limit it goes on, however fast its iterations were.
-	file, err := statefile.At(states, "s1")
+	file, err := orchestrate.StateFileAt(states, "s1")
 	require.NoError(t, err)
 	s, err := file.Read()
 	require.NoError(t, err)
 	s.Iteration, s.MaxIterations, s.IterationTimes = 30, 99, []int{1, 1, 1, 1, 1, 1, 1, 1, 1, 1}
-	s.LastIterationAt = statefile.Stamp(time.Now())
+	s.LastIterationAt = orchestrate.StateStamp(time.Now())
 	require.NoError(t, file.Write(s))
 
 	r.drive("--state-dir", states)

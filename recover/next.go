@@ -7,7 +7,6 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
-	"heartbeat/internal/claude/limit"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/money/budget"
 	"heartbeat/orchestrate/effect"
@@ -199,7 +198,7 @@ func HoldDelivery(tx *inbox.Tx, f *inbox.Failure, ours bool) error {
 	}
 	length, named := remedy.Backoff(streak, rand.Float64()), false
 	now := time.Now()
-	if reset, ok := limit.End(f.Message, now); ok && !remedy.Counts {
+	if reset, ok := claude.LimitEnd(f.Message, now); ok && !remedy.Counts {
 		length, named = untilReset(reset.Sub(now)), true
 	}
 	if held != nil && !named && !ours {

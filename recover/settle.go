@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/money/charging"
+	"heartbeat/internal/money/meter"
 	"heartbeat/internal/words"
 )
 
@@ -44,7 +44,7 @@ func Settle(tx *inbox.Tx, a Asker, sight Sight) (Report, error) {
 		return report, nil
 	}
 	if !sight.Charged {
-		if err := charging.Orphan(tx); err != nil {
+		if err := meter.ChargeOrphan(tx); err != nil {
 			a.note("what the session spent is not all counted: %v", err)
 		}
 	}

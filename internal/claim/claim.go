@@ -17,7 +17,6 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/machine"
-	"heartbeat/internal/machine/rights"
 	recovery "heartbeat/recover"
 )
 
@@ -108,7 +107,7 @@ func CheckRights(box *inbox.Inbox, warn func(string)) error {
 		return fmt.Errorf("%s belongs to user %d, who can instruct the agent and forge its state, and this is user %d: "+
 			"work as that user, or say with --shared that it is meant", box.Dir(), dir.UID, me)
 	}
-	if rights.Others(dir) {
+	if disk.OthersWrite(dir) {
 		return fmt.Errorf("others may make and replace files in %s (mode %04o), and so instruct the agent and forge its state: "+
 			"take the right away (chmod go-w), or say with --shared that it is meant", box.Dir(), dir.Mode)
 	}
@@ -116,7 +115,7 @@ func CheckRights(box *inbox.Inbox, warn func(string)) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err == nil && rights.Others(file) {
+	if err == nil && disk.OthersWrite(file) {
 		warn(fmt.Sprintf("others may write to %s (mode %04o), and so instruct the agent: take the right away (chmod go-w), or say with --shared that it is meant",
 			box.Path(), file.Mode))
 	}

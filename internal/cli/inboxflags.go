@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/machine/rights"
+	"heartbeat/internal/disk"
 )
 
 // ErrNoInbox reports that no inbox was named.
@@ -98,7 +98,7 @@ func OpenAsOwner(path string, o inbox.Options) (*inbox.Inbox, error) {
 	if path == "" {
 		return nil, ErrNoInbox
 	}
-	owner, err := rights.BecomeOwner(filepath.Dir(path))
+	owner, err := disk.BecomeOwner(filepath.Dir(path))
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
-	"heartbeat/internal/cli/progress"
+	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/money/book"
 	"heartbeat/internal/words"
 	recovery "heartbeat/recover"
@@ -29,8 +29,8 @@ type awaited struct {
 
 // shown shows what is waited for on a line of the terminal, until stop is called. Other output must go around the
 // line, which is nil without a terminal.
-func (a awaited) shown(ctx context.Context, s cli.Streams) (line *progress.Line, stop func()) {
-	if line = progress.Start(s.Err, ""); line == nil {
+func (a awaited) shown(ctx context.Context, s cli.Streams) (line *layout.ProgressLine, stop func()) {
+	if line = layout.StartLine(s.Err, ""); line == nil {
 		return nil, func() {}
 	}
 	told := inBackground(ctx, func(ctx context.Context) { a.tell(ctx, line) })
@@ -55,7 +55,7 @@ func inBackground(ctx context.Context, f func(context.Context)) (stop func()) {
 }
 
 // tell updates the line until ctx ends.
-func (a awaited) tell(ctx context.Context, line *progress.Line) {
+func (a awaited) tell(ctx context.Context, line *layout.ProgressLine) {
 	news := a.box.WatchAll(cli.WatchPoll)
 	defer func() { _ = news.Close() }() // only read
 	tick := time.NewTicker(lookEvery)

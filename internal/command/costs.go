@@ -13,7 +13,6 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
-	"heartbeat/internal/command/costs"
 	"heartbeat/internal/command/history"
 	"heartbeat/internal/money/book"
 	"heartbeat/internal/money/meter"
@@ -24,7 +23,7 @@ import (
 type costsFlags struct {
 	cli.InboxFlags
 	shownFlags
-	by     costs.By
+	by     book.By
 	since  cli.Moment
 	csv    bool
 	prices bool
@@ -52,7 +51,7 @@ heartbeat costs --by entry --since 24h
 heartbeat costs --prices
 heartbeat costs --by meta.branch --since 2026-03-01 --csv`,
 		Build: func() (*pflag.FlagSet, cli.Action) {
-			o := costsFlags{by: costs.Day, since: cli.Moment{Ago: true}}
+			o := costsFlags{by: book.Day, since: cli.Moment{Ago: true}}
 			f := cli.NewFlags("costs")
 			o.Add(f)
 			f.Var(&o.by, "by", "add up by `day|entry|session|model|meta.KEY`")
@@ -94,12 +93,12 @@ func (o *costsFlags) run(s cli.Streams) error {
 	}
 	switch {
 	case o.JSON:
-		return printCosts(append(rows, total), "", s.Out, func(g *costs.Group) (string, error) {
+		return printCosts(append(rows, total), "", s.Out, func(g *book.Group) (string, error) {
 			text, err := g.JSON(o.by)
 			return string(text), err
 		})
 	case o.csv:
-		return printCosts(rows, costs.CSVHead+"\n", words.Raw(s.Out), func(g *costs.Group) (string, error) { return g.CSV(o.by), nil })
+		return printCosts(rows, book.CSVHead+"\n", words.Raw(s.Out), func(g *book.Group) (string, error) { return g.CSV(o.by), nil })
 	}
 	if err := o.table(append(rows, total), o.on(s.Out)); err != nil {
 		return err
@@ -111,9 +110,9 @@ func (o *costsFlags) run(s cli.Streams) error {
 	return nil
 }
 
-func (o *costsFlags) sum(box *inbox.Inbox, s cli.Streams) (*costs.Sum, error) {
-	sum, kept := costs.NewSum(o.by), price.Amount{}
-	check := costs.Check{}
+func (o *costsFlags) sum(box *inbox.Inbox, s cli.Streams) (*book.Sum, error) {
+	sum, kept := book.NewSum(o.by), price.Amount{}
+	check := book.Check{}
 	now, err := book.Spending(box, func(c price.Line) {
 		kept = kept.Plus(c.Amount)
 		check.Add(&c)
@@ -141,7 +140,7 @@ func (o *costsFlags) sum(box *inbox.Inbox, s cli.Streams) (*costs.Sum, error) {
 }
 
 // describe gives the sum the metadata of its entries.
-func describe(box *inbox.Inbox, sum *costs.Sum, s cli.Streams) (err error) {
+func describe(box *inbox.Inbox, sum *book.Sum, s cli.Streams) (err error) {
 	v, err := box.View()
 	if err != nil {
 		return err
@@ -157,7 +156,7 @@ func describe(box *inbox.Inbox, sum *costs.Sum, s cli.Streams) (err error) {
 	return err
 }
 
-func printCosts(rows []*costs.Group, head string, to io.Writer, spell func(*costs.Group) (string, error)) error {
+func printCosts(rows []*book.Group, head string, to io.Writer, spell func(*book.Group) (string, error)) error {
 	out := bufio.NewWriter(to)
 	_, _ = out.WriteString(head) // Flush returns the error
 	for _, g := range rows {
@@ -170,8 +169,8 @@ func printCosts(rows []*costs.Group, head string, to io.Writer, spell func(*cost
 	return out.Flush()
 }
 
-func (o *costsFlags) table(rows []*costs.Group, d display) error {
-	title := map[costs.By]string{costs.Day: "DAY", costs.Entry: "ENTRY", costs.Session: "SESSION", costs.Model: "MODEL"}[o.by]
+func (o *costsFlags) table(rows []*book.Group, d display) error {
+	title := map[book.By]string{book.Day: "DAY", book.Entry: "ENTRY", book.Session: "SESSION", book.Model: "MODEL"}[o.by]
 	if title == "" {
 		title = words.Brief(o.by.Key())
 	}

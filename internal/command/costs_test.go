@@ -16,7 +16,6 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/money/budget"
-	"heartbeat/internal/money/charging"
 	"heartbeat/internal/money/meter"
 	"heartbeat/internal/money/price"
 )
@@ -88,7 +87,7 @@ func (s *spender) stop(settle func(*inbox.Tx) error, deliver bool) {
 	s.now = s.now.Add(time.Minute)
 	s.in(func(tx *inbox.Tx) error {
 		s.place(tx)
-		if err := charging.Turn(tx, s.session); err != nil {
+		if err := meter.ChargeTurn(tx, s.session); err != nil {
 			return err
 		}
 		if tx.InFlight() != nil {
@@ -114,7 +113,7 @@ func (s *spender) feedback() {
 func (s *spender) end() {
 	s.Helper()
 	s.now = s.now.Add(time.Minute)
-	s.in(func(tx *inbox.Tx) error { return charging.Note(tx, s.session) })
+	s.in(func(tx *inbox.Tx) error { return meter.NoteCharge(tx, s.session) })
 }
 
 func (s *spender) in(do func(*inbox.Tx) error) {

@@ -9,7 +9,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
-	"heartbeat/internal/cli/progress"
+	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/money/budget"
 	"heartbeat/orchestrate"
 )
@@ -49,7 +49,7 @@ func (o *letterFlags) putBack(what string, words []string, s cli.Streams) error 
 	return r.run(context.Background(), line)
 }
 
-func (r *requeueing) run(ctx context.Context, line *progress.Line) error {
+func (r *requeueing) run(ctx context.Context, line *layout.ProgressLine) error {
 	for still := (inbox.Mark{}); ; {
 		before := len(r.left)
 		err := r.transaction(still)

@@ -12,7 +12,7 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/program"
 	"heartbeat/internal/command/metrics"
-	"heartbeat/internal/watch/look"
+	"heartbeat/internal/watch"
 )
 
 type metricsFlags struct {
@@ -92,7 +92,7 @@ func (o *metricsFlags) gather(folders []string, s cli.Streams) (all []metrics.Fi
 		figures, err := metrics.Gather(context.Background(), box, time.Now())
 		return []metrics.Figures{figures}, err
 	}
-	paths, failed, notes := look.Find(folders)
+	paths, failed, notes := watch.FindInboxes(folders)
 	s.Warn(notes)
 	for _, sentence := range failed {
 		err = errors.Join(err, errors.New(sentence))

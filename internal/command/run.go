@@ -12,7 +12,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
-	"heartbeat/internal/cli/progress"
+	"heartbeat/internal/cli/layout"
 	"heartbeat/orchestrate"
 	"heartbeat/orchestrate/babysitter"
 	runs "heartbeat/orchestrate/run"
@@ -29,7 +29,7 @@ type runVerbFlags struct {
 	// again is an effect that resume asks for once more.
 	again string
 	flags *pflag.FlagSet
-	line  *progress.Line // while a step is taken
+	line  *layout.ProgressLine // while a step is taken
 }
 
 func runsVerb() cli.Verb {
@@ -183,7 +183,7 @@ func (o *runVerbFlags) act(what string, do runAction, args []string, s cli.Strea
 		return err
 	}
 	if what != "status" {
-		o.line = progress.Start(s.Err, "waiting for babysitter")
+		o.line = layout.StartLine(s.Err, "waiting for babysitter")
 		defer o.line.Stop()
 		s.Err = o.line.Around(s.Err)
 	}

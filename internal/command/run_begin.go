@@ -21,7 +21,6 @@ import (
 	"heartbeat/orchestrate/babysitter"
 	"heartbeat/orchestrate/effect"
 	runs "heartbeat/orchestrate/run"
-	"heartbeat/orchestrate/statefile"
 )
 
 // begun is a run that was made or resumed.
@@ -183,15 +182,15 @@ func unfinished(id, is string, err error) error {
 }
 
 // begin binds the session, takes a step, and prints what to do next.
-func (o *runVerbFlags) begin(ctx context.Context, b *orchestrate.Bridge, file *statefile.File, s cli.Streams) error {
+func (o *runVerbFlags) begin(ctx context.Context, b *orchestrate.Bridge, file *orchestrate.StateFile, s cli.Streams) error {
 	all := begun{}
 	if file != nil {
-		limit := statefile.KeepLimit
+		limit := orchestrate.KeepLimit
 		if o.flags.Changed("max-iterations") {
 			limit = o.ways.MaxIterations
 		}
 		prompt := b.Run.Prompt()
-		bound, err := file.Bind(statefile.New(b.Run.ID(), prompt, limit, time.Now()), o.isOver(b.Box, s))
+		bound, err := file.Bind(orchestrate.NewState(b.Run.ID(), prompt, limit, time.Now()), o.isOver(b.Box, s))
 		if err != nil {
 			return err
 		}
@@ -214,7 +213,7 @@ func (o *runVerbFlags) begin(ctx context.Context, b *orchestrate.Bridge, file *s
 func (o *runVerbFlags) say(all begun, launch []string, s cli.Streams) error {
 	sentence := stepSentence(all.Report)
 	if b := all.Session; b != nil {
-		sentence += fmt.Sprintf("; session %s is bound to it, %s", b.ID, statefile.Figures(b.Iteration, b.MaxIterations))
+		sentence += fmt.Sprintf("; session %s is bound to it, %s", b.ID, orchestrate.IterationFigures(b.Iteration, b.MaxIterations))
 	}
 	if o.launch {
 		s.Note("%s", sentence)
@@ -256,9 +255,9 @@ func (o *runVerbFlags) wiring(b *orchestrate.Bridge) (hook, launch []string, err
 }
 
 // sessionFile returns the state file of the session to bind, or nil.
-func (o *runVerbFlags) sessionFile() (*statefile.File, error) {
+func (o *runVerbFlags) sessionFile() (*orchestrate.StateFile, error) {
 	id := o.session
-	for _, name := range []string{statefile.Variable, "CLAUDE_CODE_SESSION_ID"} {
+	for _, name := range []string{orchestrate.SessionVariable, "CLAUDE_CODE_SESSION_ID"} {
 		if id == "" {
 			id = os.Getenv(name)
 		}
@@ -266,14 +265,14 @@ func (o *runVerbFlags) sessionFile() (*statefile.File, error) {
 	if id == "" {
 		return nil, nil
 	}
-	dir, err := statefile.Dir(o.ways.StateDir, os.Getenv)
-	if errors.Is(err, statefile.ErrNoHome) {
+	dir, err := orchestrate.StateDir(o.ways.StateDir, os.Getenv)
+	if errors.Is(err, orchestrate.ErrNoHome) {
 		return nil, fmt.Errorf("%w: give --state-dir", err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	file, err := statefile.At(dir, id)
+	file, err := orchestrate.StateFileAt(dir, id)
 	return &file, err
 }
 

@@ -17,7 +17,6 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/program"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/machine/rights"
 	"heartbeat/internal/money/budget"
 	"heartbeat/internal/words"
 )
@@ -262,7 +261,7 @@ func makeFolder(inbox string, s cli.Streams) error {
 	if strings.HasPrefix(filepath.Base(dir), "~") {
 		return fmt.Errorf("the inbox's folder would be %s: only a shell turns ~ into your home directory, and none does in --inbox=~/...: write the path out, as $HOME/..., or make that folder first", dir)
 	}
-	if _, err := rights.BecomeOwner(filepath.Dir(dir)); err != nil {
+	if _, err := disk.BecomeOwner(filepath.Dir(dir)); err != nil {
 		return err
 	}
 	above, err := disk.StatDir(filepath.Dir(dir))

@@ -14,7 +14,6 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/cli/program"
-	"heartbeat/internal/cli/progress"
 	"heartbeat/internal/words"
 )
 
@@ -146,8 +145,8 @@ func withProgress(v cli.Verb, doing string) cli.Verb {
 }
 
 // busy shows progress at a terminal. Other output goes through the streams that it returns.
-func busy(s cli.Streams, doing string) (cli.Streams, *progress.Line) {
-	line := progress.Start(s.Err, doing)
+func busy(s cli.Streams, doing string) (cli.Streams, *layout.ProgressLine) {
+	line := layout.StartLine(s.Err, doing)
 	s.Out, s.Err = line.Around(s.Out), line.Around(s.Err)
 	return s, line
 }

@@ -6,7 +6,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/money/budget"
-	"heartbeat/internal/money/charging"
+	"heartbeat/internal/money/meter"
 	recovery "heartbeat/recover"
 )
 
@@ -19,7 +19,7 @@ func (h *hook) chargeEnd(tx *inbox.Tx) {
 	h.charged = tx
 	h.placeTurn(tx)
 	d := tx.InFlight()
-	err := charging.Turn(tx, h.input.SessionID)
+	err := meter.ChargeTurn(tx, h.input.SessionID)
 	h.uncounted(err)
 	h.noteUncounted(tx, d, err)
 }
@@ -32,7 +32,7 @@ func (h *hook) placeTurn(tx *inbox.Tx) {
 // chargeStart charges the sessions that have ended, when another one starts.
 func (h *hook) chargeStart(tx *inbox.Tx) {
 	h.placeTurn(tx)
-	h.uncounted(charging.Note(tx, ""))
+	h.uncounted(meter.NoteCharge(tx, ""))
 }
 
 func (h *hook) uncounted(err error) {
@@ -59,14 +59,14 @@ func (h *hook) noteUncounted(tx *inbox.Tx, d *inbox.Delivery, err error) {
 
 // count returns what the session has spent, as the view has it, or nil if nobody counts it. tool is the tool use whose
 // answer is wanted.
-func (h *hook) count(view *inbox.View, tool string) (*charging.Counted, error) {
+func (h *hook) count(view *inbox.View, tool string) (*meter.Counted, error) {
 	path := h.input.TranscriptPath
 	h.cut = h.cut || view.Money().Position(h.input.SessionID, path, claude.TranscriptSize(path), false)
 	s := view.Money().Turns(h.input.SessionID)
 	if s == nil {
 		return nil, nil
 	}
-	return charging.Look(s, tool, h.input.AgentID)
+	return meter.Look(s, tool, h.input.AgentID)
 }
 
 // awaitSpending waits at the end of a turn, close to a limit of the day, until the transcript has the turn's answer.
@@ -112,14 +112,14 @@ func (h *hook) awaitUsage() {
 }
 
 // spending is what was spent with what was counted of the session.
-func (h *hook) spending(view *inbox.View, c *charging.Counted) inbox.Spending {
+func (h *hook) spending(view *inbox.View, c *meter.Counted) inbox.Spending {
 	money := view.Money()
 	money.Count(h.input.SessionID, c.Open(h.input.SessionID))
 	return money.Spending()
 }
 
 // nearsDay reports whether a few more requests may reach the limit of the day.
-func (h *hook) nearsDay(view *inbox.View, c *charging.Counted) bool {
+func (h *hook) nearsDay(view *inbox.View, c *meter.Counted) bool {
 	if c.Requests == 0 {
 		return true
 	}

@@ -11,7 +11,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/money/book"
-	"heartbeat/internal/money/charging"
+	"heartbeat/internal/money/meter"
 	"heartbeat/internal/money/price"
 	"heartbeat/internal/testing/crash"
 )
@@ -107,7 +107,7 @@ func everyCentIs(t *testing.T, s situation, c crash.Crash, before, a, b int64) {
 	assert.Equal(t, all, prices.Total().Nanos, "before anything is made good")
 	for range 2 {
 		s.settle(t, c.Dir, func(box *inbox.Inbox, tx *inbox.Tx) {
-			require.NoError(t, charging.Note(tx, "s0"))
+			require.NoError(t, meter.NoteCharge(tx, "s0"))
 			require.NoError(t, tx.Commit())
 		})
 	}

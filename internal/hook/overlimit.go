@@ -13,7 +13,7 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/money/budget"
-	"heartbeat/internal/money/charging"
+	"heartbeat/internal/money/meter"
 	"heartbeat/internal/money/price"
 	"heartbeat/internal/words"
 )
@@ -101,12 +101,12 @@ func (h *hook) judgeSpending(view *inbox.View, d *inbox.Delivery, l budget.Plan)
 }
 
 // someMore estimates what n more requests cost, each as much as the largest so far.
-func someMore(c *charging.Counted, n int64) price.Amount {
+func someMore(c *meter.Counted, n int64) price.Amount {
 	return price.Amount{Nanos: n * c.Largest.Nanos, Dollars: c.Largest.Nanos > 0, Tokens: price.Tokens{Input: n * c.Largest.Tokens.Sum()}}
 }
 
 // judgeWith judges what was counted, plus n more requests.
-func (h *hook) judgeWith(view *inbox.View, d *inbox.Delivery, l budget.Plan, c *charging.Counted, n int64) *recovery.Over {
+func (h *hook) judgeWith(view *inbox.View, d *inbox.Delivery, l budget.Plan, c *meter.Counted, n int64) *recovery.Over {
 	spent := recovery.Spent{Spending: h.spending(view, c), Took: recovery.Took(d)}
 	for _, a := range []*price.Amount{&spent.Entry, &spent.Here, &spent.Today} {
 		*a = a.Plus(someMore(c, n))
@@ -138,7 +138,7 @@ func (h *hook) stopTurn(v *recovery.Over, seq int64) error {
 	if d := tx.InFlight(); d != nil && d.DeliveredSeq == seq && h.isTurn(d.SessionID, d.PromptID) {
 		why = fmt.Sprintf("heartbeat: entry %s was stopped: %s", words.Name(d.ID(), d.EntryID), v.Figures)
 		h.placeTurn(tx)
-		h.uncounted(charging.Turn(tx, h.input.SessionID))
+		h.uncounted(meter.ChargeTurn(tx, h.input.SessionID))
 		_, err = h.settle(tx, recovery.Sight{Over: v, Charged: true})
 		if err == nil {
 			tx.In(d.SessionID).StopTurn(d, why)

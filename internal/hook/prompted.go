@@ -9,7 +9,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/cli"
-	"heartbeat/internal/money/charging"
+	"heartbeat/internal/money/meter"
 	recovery "heartbeat/recover"
 )
 
@@ -170,7 +170,7 @@ func (h *hook) toldOfTask(tx *inbox.Tx) error {
 // with the session.
 func (h *hook) endSession(tx *inbox.Tx) error {
 	h.placeTurn(tx)
-	h.uncounted(charging.Turn(tx, h.input.SessionID))
+	h.uncounted(meter.ChargeTurn(tx, h.input.SessionID))
 	if d := tx.InFlight(); d != nil && d.SessionID == h.input.SessionID && !h.isElsewhere(tx) {
 		e := h.evidenceOf(d)
 		if e.Held {

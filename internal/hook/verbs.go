@@ -10,7 +10,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
-	"heartbeat/internal/money/charging"
+	"heartbeat/internal/money/meter"
 	recovery "heartbeat/recover"
 )
 
@@ -90,7 +90,7 @@ func runRecover(i *cli.InboxFlags, a recovery.Asker, s cli.Streams) (err error) 
 	}
 	s.Warn(report.Warnings)
 	err = cli.InTransaction(a.Box, s, func(tx *inbox.Tx) error {
-		return errors.Join(charging.Note(tx, ""), tx.Commit(), recovery.ForgetSpills(a.Box, tx.InFlight()))
+		return errors.Join(meter.NoteCharge(tx, ""), tx.Commit(), recovery.ForgetSpills(a.Box, tx.InFlight()))
 	})
 	if err == nil {
 		err = a.Box.ForgetLeftovers(context.Background())

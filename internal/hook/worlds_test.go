@@ -19,7 +19,7 @@ import (
 	"heartbeat/internal/claude"
 	"heartbeat/internal/hook"
 	"heartbeat/internal/money/book"
-	"heartbeat/internal/money/charging"
+	"heartbeat/internal/money/meter"
 	"heartbeat/internal/money/price"
 	"heartbeat/internal/testing/crash"
 )
@@ -200,7 +200,7 @@ func (w *hookWorld) audit() {
 		require.NoError(w.t, err)
 		tx.Money().Position(session, b.transcript, claude.TranscriptSize(b.transcript), false)
 		tx.Money().Turns(session) // a turn that no hook could report counts as a whole
-		require.NoError(w.t, charging.Note(tx, session))
+		require.NoError(w.t, meter.NoteCharge(tx, session))
 		require.NoError(w.t, tx.Commit())
 		require.NoError(w.t, tx.Close())
 	}

@@ -18,7 +18,6 @@ import (
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/store"
 	"heartbeat/internal/hosting/stream"
-	"heartbeat/internal/hosting/transcript"
 	"heartbeat/internal/words"
 
 	"github.com/spf13/pflag"
@@ -106,8 +105,8 @@ func (h *hosted) messages(ctx context.Context, from int64, follow bool) iter.Seq
 			yield(stream.Stored{}, err)
 			return
 		}
-		o := transcript.Options{DB: db, Guild: h.DB, SessionID: h.ID}
-		for m, err := range transcript.Read(ctx, o, from, over) {
+		o := stream.TranscriptOptions{DB: db, Guild: h.DB, SessionID: h.ID}
+		for m, err := range stream.ReadTranscript(ctx, o, from, over) {
 			if err != nil {
 				err = fmt.Errorf("read the messages of session %s from %d on: %w", h.ID, from, err)
 			}

@@ -9,9 +9,9 @@ import (
 
 	"heartbeat/internal/cli"
 	"heartbeat/internal/hosting/folder"
+	"heartbeat/internal/hosting/guild"
 	"heartbeat/internal/hosting/session"
 	"heartbeat/internal/hosting/store"
-	"heartbeat/internal/hosting/unsent"
 	"heartbeat/internal/words"
 
 	"github.com/spf13/pflag"
@@ -94,12 +94,12 @@ func drainOnce(ctx context.Context, o *drainFlags, s cli.Streams) error {
 			s.Note("session %s, whose host was killed, is finished", id)
 		}
 		for _, r := range d.Reports {
-			if r.What != unsent.Sent {
+			if r.What != guild.ReportSent {
 				left++
 			}
 			problems = errors.Join(problems, o.show(s, r, toldOf(r)))
 		}
-		if !errors.Is(err, unsent.ErrDraining) { // another process does it
+		if !errors.Is(err, guild.ErrDraining) { // another process does it
 			problems = errors.Join(problems, err)
 		}
 	}
@@ -122,20 +122,20 @@ func databases(o *drainFlags) ([]string, error) {
 }
 
 // toldOf says what became of a report.
-func toldOf(o unsent.Outcome) string {
+func toldOf(o guild.DrainOutcome) string {
 	what := fmt.Sprintf("the %s of session %s", kinds[o.Kind], o.SessionID)
 	if o.SessionID == "" {
 		what = o.Path
 	}
 	switch o.What {
-	case unsent.Sent:
+	case guild.ReportSent:
 		if o.As != "" && o.As != o.Status {
 			return what + " was taken by the guild as " + string(o.As)
 		}
 		return what + " was taken by the guild"
-	case unsent.Refused:
+	case guild.ReportRefused:
 		return what + " is refused by the guild, and stays: " + o.Why
-	case unsent.Left:
+	case guild.ReportLeft:
 		return what + " stays for the next time: " + o.Why
 	}
 	return what + " cannot be sent: " + o.Why

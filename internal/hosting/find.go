@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"heartbeat/internal/cli"
+	"heartbeat/internal/disk"
 	"heartbeat/internal/hosting/folder"
-	"heartbeat/internal/machine/rights"
 	"heartbeat/internal/see"
 	"heartbeat/internal/words"
 
@@ -115,7 +115,7 @@ func folders(o *shownFlags) ([]folder.Folder, error) {
 
 // becomeOwner makes root act as the owner of the database's directory.
 func becomeOwner(db string) error {
-	who, err := rights.BecomeOwner(filepath.Dir(db))
+	who, err := disk.BecomeOwner(filepath.Dir(db))
 	if err != nil && who != "" {
 		err = fmt.Errorf("as %s, whose directory it is: %w", who, err)
 	}

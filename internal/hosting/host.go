@@ -20,7 +20,6 @@ import (
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/guild"
 	"heartbeat/internal/hosting/session"
-	"heartbeat/internal/hosting/unsent"
 )
 
 const (
@@ -113,7 +112,7 @@ func (o *order) keepFailure(why error) error {
 		return nil // there is no place for the record
 	}
 	ctx := context.Background()
-	box := unsent.Beside(f.DB)
+	box := guild.OutboxBeside(f.DB)
 	defer box.Close()
 	hosted, err := f.Exists()
 	if _, decided, decidedErr := box.Report(ctx, f.ID); err != nil || decidedErr != nil || hosted || decided {

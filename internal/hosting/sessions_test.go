@@ -21,8 +21,6 @@ import (
 	"heartbeat/internal/hosting/guild"
 	"heartbeat/internal/hosting/store"
 	"heartbeat/internal/hosting/stream"
-	"heartbeat/internal/hosting/transcript"
-	"heartbeat/internal/hosting/unsent"
 	"heartbeat/internal/see"
 )
 
@@ -90,10 +88,10 @@ func (w *world) runs(id string, b attach.Backend) (folder.Folder, *folder.Lock) 
 }
 
 // transcript is that of a session.
-func (w *world) transcript(id string) *transcript.Store {
+func (w *world) transcript(id string) *stream.Transcript {
 	db := store.In(folder.Root(w.db), id, nil)
 	require.NoError(w.t, db.Begin(w.t.Context(), id, w.db, nil))
-	s, err := transcript.Open(w.t.Context(), transcript.Options{DB: db, Guild: w.db, SessionID: id})
+	s, err := stream.OpenTranscript(w.t.Context(), stream.TranscriptOptions{DB: db, Guild: w.db, SessionID: id})
 	require.NoError(w.t, err)
 	w.t.Cleanup(func() { assert.NoError(w.t, db.Close()) })
 	return s
@@ -101,7 +99,7 @@ func (w *world) transcript(id string) *transcript.Store {
 
 // unsent keeps a record that no guild has taken.
 func (w *world) unsent(id string) {
-	box := unsent.Beside(w.db)
+	box := guild.OutboxBeside(w.db)
 	defer box.Close()
 	require.NoError(w.t, folder.MakeRoot(w.db))
 	_, _, err := box.Decide(w.t.Context(), &guild.Record{SessionID: id, Status: folder.Failed}, "", 0, nil)

@@ -15,7 +15,6 @@ import (
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/store"
 	"heartbeat/internal/hosting/stream"
-	"heartbeat/internal/hosting/transcript"
 	"heartbeat/internal/words"
 
 	"github.com/spf13/pflag"
@@ -149,7 +148,7 @@ func (h *hosted) soFar(ctx context.Context) iter.Seq2[stream.Stored, error] {
 			db := store.In(folder.Root(h.DB), "", nil)
 			defer db.Close() // only read
 			kept := false
-			for m, err := range transcript.ReadEnded(ctx, transcript.Options{DB: db, SessionID: h.ID}, 1) {
+			for m, err := range stream.ReadEndedTranscript(ctx, stream.TranscriptOptions{DB: db, SessionID: h.ID}, 1) {
 				if kept = true; !yield(m, err) || err != nil {
 					return
 				}

@@ -16,7 +16,6 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/machine/guardian"
-	"heartbeat/internal/machine/rights"
 	"heartbeat/internal/supervise/client"
 	"heartbeat/internal/supervise/sharing"
 )
@@ -60,7 +59,7 @@ func keepsNames(dir string) error {
 	switch {
 	case err != nil:
 		return err
-	case rights.Others(info) && !info.Sticky():
+	case disk.OthersWrite(info) && !info.Sticky():
 		return fmt.Errorf("%s: others may write there (mode %04o)", dir, info.Mode)
 	}
 	return nil

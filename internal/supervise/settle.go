@@ -9,7 +9,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/money/book"
-	"heartbeat/internal/money/charging"
+	"heartbeat/internal/money/meter"
 	"heartbeat/internal/money/price"
 	"heartbeat/orchestrate"
 	recovery "heartbeat/recover"
@@ -39,7 +39,7 @@ func (r *run) settleOnce(ctx context.Context) (st state, err error) {
 		return st, err
 	}
 	defer func() { err = errors.Join(err, tx.Close()) }()
-	r.uncounted(charging.Note(tx, r.lastSession()))
+	r.uncounted(meter.NoteCharge(tx, r.lastSession()))
 	if err := r.settleEntry(tx); err != nil {
 		return st, err
 	}

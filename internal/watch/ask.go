@@ -11,7 +11,6 @@ import (
 
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/watch/look"
 	"heartbeat/internal/words"
 )
 
@@ -33,7 +32,7 @@ func (b *Board) ask(key string) {
 	case "c":
 		question, verb = "cancel the entry "+name+"? (it becomes a dead letter, which u puts back)", "cancel"
 		args = []string{item.EntryID}
-		if item.Kind == look.Waiting || item.Kind == look.GivenBack { // others may have the same text
+		if item.Kind == Waiting || item.Kind == GivenBack { // others may have the same text
 			args = []string{fmt.Sprintf("%s@%d", item.EntryID, item.Start)}
 		}
 		if item.EntryID == "" {
@@ -76,7 +75,7 @@ func act(inbox, verb string, args ...string) Act {
 }
 
 // item is the entry that a key applies to.
-func (b *Board) item() (look.Item, bool) {
+func (b *Board) item() (Item, bool) {
 	if b.Life != nil {
 		return b.Life.Item, true
 	}
@@ -85,10 +84,10 @@ func (b *Board) item() (look.Item, bool) {
 
 // asked returns the question to answer: the chosen one, or the only one there is. Otherwise refusal says why there
 // is nothing to answer.
-func asked(now look.Inbox, item look.Item) (_ look.Item, refusal string) {
-	if all := look.Asked(now); item.Kind != look.Question && len(all) == 1 {
+func asked(now Inbox, item Item) (_ Item, refusal string) {
+	if all := Asked(now); item.Kind != Question && len(all) == 1 {
 		item = all[0]
-	} else if item.Kind != look.Question {
+	} else if item.Kind != Question {
 		return item, words.Count(len(all), "question waits", "questions wait") + " in " + Short(now.Path()) + ": open the inbox and choose one"
 	}
 	switch {

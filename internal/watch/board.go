@@ -6,14 +6,13 @@ import (
 	"strings"
 	"time"
 
-	"heartbeat/internal/watch/look"
 	"heartbeat/internal/words"
 )
 
 // Board is the whole state of the display. The zero Board shows nothing yet.
 type Board struct {
 	Width, Height int
-	Picture       look.Picture
+	Picture       Picture
 	// Selected is the path of the chosen inbox. It stays chosen while others come and go.
 	Selected string
 	// Page is the open inbox, or nil.
@@ -36,7 +35,7 @@ type Board struct {
 // Page is one inbox with its entries.
 type Page struct {
 	Path     string
-	Items    []look.Item
+	Items    []Item
 	Notes    []string
 	Failed   error
 	Selected int
@@ -48,7 +47,7 @@ type Page struct {
 
 // Life is an open entry. Top is its first line on screen.
 type Life struct {
-	look.Item
+	Item
 	Events string // the entry's events, as log prints them
 	Failed error
 	Loaded bool
@@ -71,10 +70,10 @@ type (
 	// Suspend stops the program, as ^Z does.
 	Suspend struct{}
 	// Load asks for the entries of an inbox: see [Board.Loaded].
-	Load struct{ Inbox look.Inbox }
+	Load struct{ Inbox Inbox }
 	// Find asks for the life of an entry: see [Board.Found].
 	Find struct {
-		Item look.Item
+		Item Item
 		Act
 	}
 	// Act asks for a command of heartbeat to be run on an inbox: see [Board.Done].
@@ -86,7 +85,7 @@ type (
 )
 
 // Look takes a new picture.
-func (b *Board) Look(p look.Picture) Effect {
+func (b *Board) Look(p Picture) Effect {
 	b.Picture = p
 	b.at = p.At
 	if _, found := b.selected(); !found {
@@ -124,7 +123,7 @@ func (b *Board) reload() Effect {
 }
 
 // Loaded takes the entries of an inbox. The chosen item stays chosen.
-func (b *Board) Loaded(path string, items []look.Item, notes []string, err error) Effect {
+func (b *Board) Loaded(path string, items []Item, notes []string, err error) Effect {
 	p := b.Page
 	if p == nil || p.Path != path {
 		return nil
@@ -132,7 +131,7 @@ func (b *Board) Loaded(path string, items []look.Item, notes []string, err error
 	before, had := p.Item()
 	p.Items, p.Notes, p.Failed, p.Loaded, p.loading = items, notes, err, true, false
 	if had {
-		if i := slices.IndexFunc(items, func(i look.Item) bool { return same(i, before) }); i >= 0 {
+		if i := slices.IndexFunc(items, func(i Item) bool { return same(i, before) }); i >= 0 {
 			p.Selected = i
 		}
 	}
@@ -141,12 +140,12 @@ func (b *Board) Loaded(path string, items []look.Item, notes []string, err error
 }
 
 // same reports whether two items are the same entry, wherever it has moved.
-func same(a, b look.Item) bool {
+func same(a, b Item) bool {
 	return a.EntryID == b.EntryID && a.ID == b.ID && (a.Start == b.Start || a.ID != "") && a.Effect == b.Effect && a.Letter == b.Letter
 }
 
 // Found takes the events of an entry.
-func (b *Board) Found(of look.Item, events string, err error) {
+func (b *Board) Found(of Item, events string, err error) {
 	if b.Life != nil && same(b.Life.Item, of) {
 		b.Life.Events, b.Life.Failed, b.Life.Loaded = events, err, true
 	}
@@ -165,7 +164,7 @@ func (b *Board) Done(said string, err error) {
 func (b *Board) say(failed bool, said string) { b.Said, b.Failed = said, failed }
 
 // Inbox is the open page's inbox, or else the chosen one.
-func (b *Board) Inbox() (look.Inbox, bool) {
+func (b *Board) Inbox() (Inbox, bool) {
 	if b.Page != nil {
 		if i := b.index(b.Page.Path); i >= 0 {
 			return b.Picture.Inboxes[i], true
@@ -174,36 +173,33 @@ func (b *Board) Inbox() (look.Inbox, bool) {
 	return b.selected()
 }
 
-func (b *Board) selected() (look.Inbox, bool) {
+func (b *Board) selected() (Inbox, bool) {
 	if i := b.index(b.Selected); i >= 0 {
 		return b.Picture.Inboxes[i], true
 	}
-	return look.Inbox{}, false
+	return Inbox{}, false
 }
 
 // Index is the chosen inbox's place in the list, 0 if there is none.
 func (b *Board) Index() int { return max(0, b.index(b.Selected)) }
 
 func (b *Board) index(path string) int {
-	return slices.IndexFunc(b.Picture.Inboxes, func(i look.Inbox) bool { return i.Path() == path })
+	return slices.IndexFunc(b.Picture.Inboxes, func(i Inbox) bool { return i.Path() == path })
 }
 
 // Item is the chosen entry of the page.
-func (p *Page) Item() (look.Item, bool) {
+func (p *Page) Item() (Item, bool) {
 	if p == nil || p.Selected >= len(p.Items) {
-		return look.Item{}, false
+		return Item{}, false
 	}
 	return p.Items[p.Selected], true
 }
-
-// usual is the default name of an inbox, which tells nothing.
-const usual = "inbox.jsonl"
 
 // maxFolders is how many folders a name may have beyond the short one.
 const maxFolders = 64
 
 // names gives each inbox the shortest name that no other has.
-func names(p look.Picture) func(path string) string {
+func names(p Picture) func(path string) string {
 	found := map[string]string{}
 	for more := 0; len(found) < len(p.Inboxes); more++ {
 		called := map[string]int{}

@@ -12,11 +12,10 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/see"
-	"heartbeat/internal/watch/look"
 )
 
-func at(path string, change ...func(*look.Inbox)) look.Inbox {
-	i := look.Inbox{Facts: see.Facts{Inbox: path, Queue: see.Queue{Exists: true}}, Seen: 1}
+func at(path string, change ...func(*Inbox)) Inbox {
+	i := Inbox{Facts: see.Facts{Inbox: path, Queue: see.Queue{Exists: true}}, Seen: 1}
 	for _, c := range change {
 		c(&i)
 	}
@@ -24,14 +23,14 @@ func at(path string, change ...func(*look.Inbox)) look.Inbox {
 }
 
 // showing is a board of these inboxes in a terminal of the usual size.
-func showing(all ...look.Inbox) *Board {
+func showing(all ...Inbox) *Board {
 	b := &Board{Width: 80, Height: 24}
-	b.Look(look.Picture{At: time.Now(), Inboxes: all})
+	b.Look(Picture{At: time.Now(), Inboxes: all})
 	return b
 }
 
 // opened is a board with the page of the inbox a open, and these items on it.
-func opened(t *testing.T, a look.Inbox, items ...look.Item) *Board {
+func opened(t *testing.T, a Inbox, items ...Item) *Board {
 	t.Helper()
 	b := showing(a)
 	load, ok := b.Key("enter").(Load)
@@ -55,11 +54,11 @@ func TestChoosing(t *testing.T) {
 func TestTheChosenInboxStays(t *testing.T) {
 	b := showing(at("/a/inbox.jsonl"), at("/b/inbox.jsonl"))
 	b.Key("down")
-	b.Look(look.Picture{Inboxes: []look.Inbox{at("/a/inbox.jsonl"), at("/aa/inbox.jsonl"), at("/b/inbox.jsonl")}})
+	b.Look(Picture{Inboxes: []Inbox{at("/a/inbox.jsonl"), at("/aa/inbox.jsonl"), at("/b/inbox.jsonl")}})
 	assert.Equal(t, 2, b.Index())
-	b.Look(look.Picture{Inboxes: []look.Inbox{at("/a/inbox.jsonl")}})
+	b.Look(Picture{Inboxes: []Inbox{at("/a/inbox.jsonl")}})
 	assert.Equal(t, "/a/inbox.jsonl", b.Selected)
-	b.Look(look.Picture{})
+	b.Look(Picture{})
 	assert.Empty(t, b.Selected)
 	for _, key := range []string{"up", "down", "enter", "p", "r", "c", "u", "a", "x", "esc", "?", "x"} {
 		assert.Nil(t, b.Key(key), "%s, with no inbox", key)
@@ -75,25 +74,25 @@ func TestEndsAndStops(t *testing.T) {
 }
 
 var (
-	paused = func(i *look.Inbox) { i.Paused = &inbox.Pause{} }
-	held   = func(i *look.Inbox) {
+	paused = func(i *Inbox) { i.Paused = &inbox.Pause{} }
+	held   = func(i *Inbox) {
 		i.Held = []see.Question{{Run: "r1", Effect: "E1", Question: "ship it?", Dir: "/runs/r1"}}
 	}
-	twoHeld = func(i *look.Inbox) { held(i); i.Held = append(i.Held, see.Question{Effect: "E2", Dir: "/runs/r2"}) }
-	asking  = func(i *look.Inbox) {
+	twoHeld = func(i *Inbox) { held(i); i.Held = append(i.Held, see.Question{Effect: "E2", Dir: "/runs/r2"}) }
+	asking  = func(i *Inbox) {
 		i.Sessions = []see.Session{{Session: inbox.Session{ID: "s1", Asks: &inbox.Question{Kind: "permission_prompt"}}, Life: machine.Alive}}
 	}
-	waits    = look.Item{Kind: look.Waiting, ID: "-job", EntryID: "abc", Start: 17}
-	inFlight = look.Item{Kind: look.InFlight, ID: "job", EntryID: "abc"}
-	letter   = look.Item{Kind: look.DeadLetter, ID: "job", EntryID: "abc", Letter: "0123456789ab"}
-	question = look.Item{Kind: look.Question, ID: "E2", Effect: "E2", RunDir: "/runs/r2", Text: "really?"}
+	waits    = Item{Kind: Waiting, ID: "-job", EntryID: "abc", Start: 17}
+	inFlight = Item{Kind: InFlight, ID: "job", EntryID: "abc"}
+	letter   = Item{Kind: DeadLetter, ID: "job", EntryID: "abc", Letter: "0123456789ab"}
+	question = Item{Kind: Question, ID: "E2", Effect: "E2", RunDir: "/runs/r2", Text: "really?"}
 )
 
 // TestKeysRunVerbs holds that a key asks first, and that a yes runs the verb.
 func TestKeysRunVerbs(t *testing.T) {
 	for name, c := range map[string]struct {
-		inbox look.Inbox
-		item  *look.Item
+		inbox Inbox
+		item  *Item
 		key   string
 		asked string
 		args  string
@@ -101,7 +100,7 @@ func TestKeysRunVerbs(t *testing.T) {
 		"pause":            {at("/a/inbox.jsonl"), nil, "p", "pause delivery in a?", "pause --inbox /a/inbox.jsonl"},
 		"resume":           {at("/a/inbox.jsonl", paused), nil, "r", "resume delivery in a?", "resume --inbox /a/inbox.jsonl"},
 		"cancel":           {at("/a/inbox.jsonl"), &waits, "c", "cancel the entry -job?", "cancel --inbox /a/inbox.jsonl -- abc@17"},
-		"cancel later":     {at("/a/inbox.jsonl"), &look.Item{Kind: look.Scheduled, EntryID: "abc"}, "c", "cancel the entry abc?", "cancel --inbox /a/inbox.jsonl -- abc"},
+		"cancel later":     {at("/a/inbox.jsonl"), &Item{Kind: Scheduled, EntryID: "abc"}, "c", "cancel the entry abc?", "cancel --inbox /a/inbox.jsonl -- abc"},
 		"cancel in flight": {at("/a/inbox.jsonl"), &inFlight, "c", "cancel the entry job?", "cancel --inbox /a/inbox.jsonl -- abc"},
 		"requeue":          {at("/a/inbox.jsonl"), &letter, "u", "put job back", "dead-letter requeue --inbox /a/inbox.jsonl -- 0123456789ab"},
 		"approve":          {at("/a/inbox.jsonl", held), nil, "a", `approve "ship it?"? (this runs the code that the run /runs/r1 names)`, "breakpoint approve --run /runs/r1 --inbox /a/inbox.jsonl -- E1"},
@@ -136,13 +135,13 @@ func TestKeysRunVerbs(t *testing.T) {
 // TestRefusals holds that nothing is asked that is about nothing, and that it says why.
 func TestRefusals(t *testing.T) {
 	for name, c := range map[string]struct {
-		inbox look.Inbox
-		item  *look.Item
+		inbox Inbox
+		item  *Item
 		key   string
 		said  string
 	}{
 		"cancel nothing":       {at("/a/inbox.jsonl"), nil, "c", "choose an entry that waits"},
-		"cancel a long line":   {at("/a/inbox.jsonl"), &look.Item{Kind: look.Waiting}, "c", "a line that is too long to be named here"},
+		"cancel a long line":   {at("/a/inbox.jsonl"), &Item{Kind: Waiting}, "c", "a line that is too long to be named here"},
 		"requeue what waits":   {at("/a/inbox.jsonl"), &waits, "u", "choose a dead letter"},
 		"approve nothing":      {at("/a/inbox.jsonl"), nil, "a", "0 questions wait in a"},
 		"approve one of two":   {at("/a/inbox.jsonl", twoHeld), nil, "a", "2 questions wait in a: open the inbox and choose one"},
@@ -175,13 +174,13 @@ func TestAPageFollowsItsInbox(t *testing.T) {
 	a := at("/a/inbox.jsonl")
 	b := opened(t, a, waits, inFlight)
 	b.Key("down")
-	assert.Nil(t, b.Look(look.Picture{Inboxes: []look.Inbox{a}}))
+	assert.Nil(t, b.Look(Picture{Inboxes: []Inbox{a}}))
 	a.Seen++
-	_, ok := b.Look(look.Picture{Inboxes: []look.Inbox{a}}).(Load)
+	_, ok := b.Look(Picture{Inboxes: []Inbox{a}}).(Load)
 	require.True(t, ok)
 	a.Seen++
-	assert.Nil(t, b.Look(look.Picture{Inboxes: []look.Inbox{a}}), "one reading at a time")
-	_, ok = b.Loaded(a.Path(), []look.Item{letter, waits, inFlight}, nil, nil).(Load)
+	assert.Nil(t, b.Look(Picture{Inboxes: []Inbox{a}}), "one reading at a time")
+	_, ok = b.Loaded(a.Path(), []Item{letter, waits, inFlight}, nil, nil).(Load)
 	assert.True(t, ok, "it changed meanwhile")
 	item, _ := b.Page.Item()
 	assert.Equal(t, inFlight, item, "what is chosen stays chosen")
@@ -197,7 +196,7 @@ func TestAPageFollowsItsInbox(t *testing.T) {
 	b.Found(inFlight, "delivered", nil)
 	assert.Equal(t, "delivered", b.Life.Events)
 
-	b.Look(look.Picture{})
+	b.Look(Picture{})
 	assert.Nil(t, b.Page)
 	assert.Nil(t, b.Life)
 	assert.Equal(t, "/a/inbox.jsonl is gone", b.Said)
@@ -228,7 +227,7 @@ func TestShortNames(t *testing.T) {
 
 // Inboxes whose short names are the same are told apart by as many folders as that takes.
 func TestUniqueNames(t *testing.T) {
-	p := look.Picture{Inboxes: []look.Inbox{at("/srv/a/q/inbox.jsonl"), at("/srv/b/q/inbox.jsonl"), at("/x/b/q/inbox.jsonl"), at("/srv/c/inbox.jsonl")}}
+	p := Picture{Inboxes: []Inbox{at("/srv/a/q/inbox.jsonl"), at("/srv/b/q/inbox.jsonl"), at("/x/b/q/inbox.jsonl"), at("/srv/c/inbox.jsonl")}}
 	name := names(p)
 	var all []string
 	for _, now := range p.Inboxes {

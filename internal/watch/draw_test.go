@@ -15,7 +15,6 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/see"
-	"heartbeat/internal/watch/look"
 )
 
 var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.Local)
@@ -27,10 +26,10 @@ var acts = regexp.MustCompile(`[\x00-\x1f\x7f\x{0080}-\x{009f}\x{200b}\x{200d}\x
 // others write.
 func full(text string, inboxes int) *Board {
 	b := &Board{Width: 80, Height: 24}
-	var all []look.Inbox
+	var all []Inbox
 	for i := range inboxes {
 		before := noon.Add(-time.Duration(i) * time.Minute)
-		now := look.Inbox{Facts: see.Facts{
+		now := Inbox{Facts: see.Facts{
 			Now: noon, Inbox: fmt.Sprintf("/srv/%s%02d/inbox.jsonl", strings.ReplaceAll(text, "/", ""), i), Reach: see.Reach{Space: -1},
 			Queue: see.Queue{
 				Exists: true, Backlog: inbox.Backlog{Entries: int64(i)},
@@ -43,19 +42,19 @@ func full(text string, inboxes int) *Board {
 		now.State, now.Why = now.Explain()
 		all = append(all, now)
 	}
-	b.Look(look.Picture{At: noon, Inboxes: all, Notes: []string{text}})
+	b.Look(Picture{At: noon, Inboxes: all, Notes: []string{text}})
 	return b
 }
 
 // states are boards with everything open that there is to open.
 func states(text string, inboxes int) map[string]*Board {
-	item := look.Item{Kind: look.DeadLetter, ID: text, EntryID: "0123", Letter: "ab", At: noon, Note: text, Text: text, Reply: text, RunDir: text}
+	item := Item{Kind: DeadLetter, ID: text, EntryID: "0123", Letter: "ab", At: noon, Note: text, Text: text, Reply: text, RunDir: text}
 	page := full(text, inboxes)
 	page.Key("enter")
-	page.Loaded(page.Page.Path, []look.Item{item, {Kind: look.Waiting}, {Kind: look.Scheduled, At: noon.Add(time.Hour)}}, []string{text}, nil)
+	page.Loaded(page.Page.Path, []Item{item, {Kind: Waiting}, {Kind: Scheduled, At: noon.Add(time.Hour)}}, []string{text}, nil)
 	life := full(text, inboxes)
 	life.Key("enter")
-	life.Loaded(life.Page.Path, []look.Item{item}, nil, nil)
+	life.Loaded(life.Page.Path, []Item{item}, nil, nil)
 	life.Key("enter")
 	life.Found(item, text+"\t"+text+"\n"+text, nil)
 	asking := full(text, inboxes)
@@ -68,7 +67,7 @@ func states(text string, inboxes int) map[string]*Board {
 	help := full(text, inboxes)
 	help.Key("?")
 	empty := &Board{}
-	empty.Look(look.Picture{At: noon, Notes: []string{text}})
+	empty.Look(Picture{At: noon, Notes: []string{text}})
 	return map[string]*Board{
 		"overview": full(text, inboxes), "page": page, "life": life, "asking": asking, "said": said, "doing": doing, "help": help, "empty": empty, "at first": {},
 	}
@@ -141,18 +140,18 @@ func letters(n int) inbox.LetterCount {
 func TestOverview(t *testing.T) {
 	b := &Board{Width: 80, Height: 24}
 	since := noon.Add(-2 * time.Minute)
-	mail := look.Inbox{Facts: see.Facts{
+	mail := Inbox{Facts: see.Facts{
 		Inbox: "/srv/mail/queue/inbox.jsonl", Reach: see.Reach{Space: -1}, Letters: letters(1),
 		Queue: see.Queue{
 			Exists: true, Backlog: inbox.Backlog{Entries: 3},
 			InFlight: &inbox.Delivery{EntryID: "0123456789abcdef", SessionID: "s1", RawLine: inbox.RawLine{Text: `{"prompt":"p","id":"job-17"}`}, DeliveredAt: since, Attempt: 1},
 		},
 	}, Oldest: &since, State: see.Answering}
-	ci := look.Inbox{Facts: see.Facts{
+	ci := Inbox{Facts: see.Facts{
 		Inbox: "/srv/ci/inbox.jsonl", Reach: see.Reach{Space: -1}, Queue: see.Queue{Exists: true, Paused: &inbox.Pause{At: since, Reason: "lunch"}},
 	}, State: see.Paused}
 	mail.Today.Nanos, mail.Today.Dollars, mail.Today.Requests = 420_000_000, true, 3
-	b.Look(look.Picture{At: noon, Inboxes: []look.Inbox{ci, mail}})
+	b.Look(Picture{At: noon, Inboxes: []Inbox{ci, mail}})
 	b.Key("down")
 	lines := Draw(b, layout.Palette{})
 	assert.Equal(t, strings.TrimPrefix(`

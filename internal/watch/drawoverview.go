@@ -9,7 +9,6 @@ import (
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/money/price"
 	"heartbeat/internal/see"
-	"heartbeat/internal/watch/look"
 	"heartbeat/internal/words"
 )
 
@@ -82,7 +81,7 @@ func nothing(b *Board) []string {
 
 // inboxTable lists inboxes under the names that name gives, with times as when spells them. withWhy adds why
 // nothing moves.
-func inboxTable(p look.Picture, name func(path string) string, when func(time.Time) string, withWhy bool) *layout.Table {
+func inboxTable(p Picture, name func(path string) string, when func(time.Time) string, withWhy bool) *layout.Table {
 	t := layout.NewTable(
 		layout.Column{Title: "INBOX", Text: true, Cut: true, Least: 8, Most: 32, Keep: 10},
 		layout.Column{Title: "WAIT", Least: 4, Right: true, Keep: 9},
@@ -113,7 +112,7 @@ func inboxTable(p look.Picture, name func(path string) string, when func(time.Ti
 }
 
 // besides names the troubles that neither the state nor another column shows.
-func besides(now look.Inbox) string {
+func besides(now Inbox) string {
 	var kinds []string
 	for _, t := range now.Troubles {
 		if t.Text != now.Why && t.Kind != see.KindLetters && !slices.Contains(kinds, string(t.Kind)) {
@@ -144,7 +143,7 @@ func StyleOf(s see.State) layout.Style {
 }
 
 // reason is why nothing moves in an inbox, and what a person is asked there.
-func reason(b *Board, now look.Inbox, most int, paint layout.Palette) []string {
+func reason(b *Board, now Inbox, most int, paint layout.Palette) []string {
 	width := b.Width
 	lines := sentence(now.Path(), width, 1)
 	facts := now.Facts

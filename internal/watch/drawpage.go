@@ -7,7 +7,6 @@ import (
 
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/money/price"
-	"heartbeat/internal/watch/look"
 	"heartbeat/internal/words"
 )
 
@@ -39,7 +38,7 @@ func page(b *Board, room int, paint layout.Palette) []string {
 	return append(lines, below...)
 }
 
-func counts(b *Board, now look.Inbox) string {
+func counts(b *Board, now Inbox) string {
 	line := fmt.Sprintf("%d wait (%s), %d scheduled, %s, %d answered", now.Backlog.Entries, words.Size(now.Backlog.Bytes), now.Scheduled.Count,
 		words.Count(now.Letters.All(), "dead letter", "dead letters"), now.Answered)
 	if !now.Today.IsZero() {
@@ -48,7 +47,7 @@ func counts(b *Board, now look.Inbox) string {
 	return spread(line, b.Now().Local().Format("15:04"), b.Width)
 }
 
-func itemTable(items []look.Item, now time.Time) *layout.Table {
+func itemTable(items []Item, now time.Time) *layout.Table {
 	t := layout.NewTable(
 		layout.Column{Title: "WHERE", Least: 9, Most: 11, Keep: 8, Style: kindStyle},
 		layout.Column{Title: "ENTRY", Least: 8, Most: 20, Keep: 9},
@@ -59,11 +58,11 @@ func itemTable(items []look.Item, now time.Time) *layout.Table {
 	)
 	for _, i := range items {
 		when := since(now, i.At)
-		if i.Kind == look.Scheduled {
+		if i.Kind == Scheduled {
 			when = "in " + since(i.At, now)
 		}
 		name := words.Name(i.ID, i.EntryID)
-		if i.Kind == look.Question {
+		if i.Kind == Question {
 			name = words.Short(i.ID)
 		}
 		t.Add(string(i.Kind), cell(name), when, i.Price.Cell(), cell(i.Note), cell(cmp.Or(i.Reply, i.Text)))
@@ -72,10 +71,10 @@ func itemTable(items []look.Item, now time.Time) *layout.Table {
 }
 
 func kindStyle(cell string) layout.Style {
-	switch look.Kind(cell) {
-	case look.Question, look.DeadLetter:
+	switch Kind(cell) {
+	case Question, DeadLetter:
 		return layout.Yellow
-	case look.InFlight:
+	case InFlight:
 		return layout.Green
 	}
 	return layout.Plain
@@ -91,7 +90,7 @@ func life(b *Board, room int, paint layout.Palette) []string {
 		}
 	}
 	name := words.Name(l.ID, l.EntryID)
-	if l.Kind == look.Question {
+	if l.Kind == Question {
 		name = words.Short(l.ID)
 	}
 	add(layout.Bold, sentence(fmt.Sprintf("%s  %s  %s", name, l.Kind, l.Note), b.Width, 2)...)

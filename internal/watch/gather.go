@@ -8,8 +8,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/fsnotify/fsnotify"
-
-	"heartbeat/internal/watch/look"
 )
 
 const (
@@ -27,7 +25,7 @@ const (
 )
 
 // gather looks at the inboxes whenever something changes, and sends what it sees. A slow terminal delays only this.
-func gather(ctx context.Context, to *tea.Program, l *look.Lookout) {
+func gather(ctx context.Context, to *tea.Program, l *Lookout) {
 	w := newWatch()
 	defer w.close()
 	poll, tick := time.NewTicker(w.pollEvery()), time.NewTicker(tickEvery)

@@ -12,7 +12,6 @@ import (
 
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
-	"heartbeat/internal/watch/look"
 )
 
 // fps is the most frames a second. The library checks for changes that often, so a higher number costs more even
@@ -20,7 +19,7 @@ import (
 const fps = 20
 
 // live shows the inboxes until a key or a signal ends it.
-func live(o *options, l *look.Lookout) error {
+func live(o *options, l *Lookout) error {
 	t, err := openTerminal()
 	if err != nil {
 		return err
@@ -109,7 +108,7 @@ func (d *display) do(e Effect) tea.Cmd {
 		}
 	case Load:
 		return func() tea.Msg {
-			items, notes, err := look.Entries(e.Inbox)
+			items, notes, err := Entries(e.Inbox)
 			return told(func(b *Board) Effect { return b.Loaded(e.Inbox.Path(), items, notes, err) })
 		}
 	case Find:

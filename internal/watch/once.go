@@ -12,7 +12,6 @@ import (
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/machine/signals"
 	"heartbeat/internal/see"
-	"heartbeat/internal/watch/look"
 )
 
 // once prints one view, and tells a person about what needs one.
@@ -21,7 +20,7 @@ func once(o *options, roots []string, s cli.Streams) error {
 	defer taken.Stop()
 	ctx, cancel := taken.Context()
 	defer cancel()
-	l := look.New(roots...)
+	l := New(roots...)
 	l.Find(time.Now())
 	s.Warn(l.Notes)
 	show := o.table
@@ -42,7 +41,7 @@ func once(o *options, roots []string, s cli.Streams) error {
 }
 
 // objects prints what status says of each inbox.
-func (o *options) objects(ctx context.Context, l *look.Lookout, s cli.Streams) (err error) {
+func (o *options) objects(ctx context.Context, l *Lookout, s cli.Streams) (err error) {
 	all, failed := make([]any, len(l.Paths)), make([]error, len(l.Paths))
 	see.Each(len(l.Paths), func(i int) {
 		box, bad := inbox.Open(l.Paths[i], inbox.Options{})
@@ -65,11 +64,11 @@ func (o *options) objects(ctx context.Context, l *look.Lookout, s cli.Streams) (
 }
 
 // table prints a line for each inbox.
-func (o *options) table(ctx context.Context, l *look.Lookout, s cli.Streams) (err error) {
+func (o *options) table(ctx context.Context, l *Lookout, s cli.Streams) (err error) {
 	p, _ := l.Look(ctx, time.Now(), nil)
 	if l.Locked() {
 		select {
-		case <-time.After(look.LockPatience):
+		case <-time.After(LockPatience):
 		case <-ctx.Done():
 		}
 		p, _ = l.Look(ctx, time.Now(), nil)

@@ -15,7 +15,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
-	"heartbeat/internal/money/charging"
+	"heartbeat/internal/money/meter"
 )
 
 // pictureVariable names the file in which TestPicture leaves its recording. With it keys
@@ -172,5 +172,5 @@ func (a *agents) transcript(name string) string { return filepath.Join(a.root, n
 // spend has the session's account charged up to here.
 func (a *agents) spend(tx *inbox.Tx, name string) {
 	tx.Money().Position(session(name), a.transcript(name), claude.TranscriptSize(a.transcript(name)), true)
-	require.NoError(a.t, charging.Turn(tx, session(name)))
+	require.NoError(a.t, meter.ChargeTurn(tx, session(name)))
 }

@@ -1,4 +1,4 @@
-// Package watch is the verb watch: it shows inboxes in a terminal and keeps the view up to date. Package look
+// Package watch is the verb watch: it shows inboxes in a terminal and keeps the view up to date. A [Lookout]
 // gathers the facts, a [Board] is what is shown and what keys do, and [Draw] draws it.
 package watch
 
@@ -13,7 +13,6 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/program"
-	"heartbeat/internal/watch/look"
 )
 
 type options struct {
@@ -75,7 +74,7 @@ heartbeat watch --once --stall 20m --notify /usr/local/bin/tell-me /var/lib/hear
 				if o.once {
 					err = once(o, roots, s)
 				} else {
-					err = live(o, look.New(roots...))
+					err = live(o, New(roots...))
 				}
 				var by cli.EndedBy
 				if errors.As(err, &by) {

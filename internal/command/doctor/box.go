@@ -16,7 +16,6 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/machine/rights"
 	"heartbeat/internal/words"
 )
 
@@ -32,7 +31,7 @@ func directory(e *examination) string {
 	case access != nil:
 		e.fail(fmt.Sprintf("as its owner: %s, or choose another directory", quote("chmod", "u+rwx", dir)),
 			"user %d may not make files in %s (mode %04o, owner %d): %v", os.Geteuid(), dir, of.Mode, of.UID, access)
-	case rights.Others(of):
+	case disk.OthersWrite(of):
 		e.warn(quote("chmod", "go-w", dir), "others may make and replace files in %s (mode %04o): whoever can do that instructs the agent and forges its state, "+
 			"and heartbeat-launch refuses it without --shared", dir, of.Mode)
 	}
@@ -53,7 +52,7 @@ func inboxFile(e *examination) string {
 		return ""
 	}
 	of := f.Info()
-	if rights.Others(of) {
+	if disk.OthersWrite(of) {
 		e.warn(quote("chmod", "go-w", e.inbox), "others may write to %s (mode %04o): whoever can write to the inbox can instruct the agent", e.inbox, of.Mode)
 	}
 	if err := f.Close(); err != nil {

@@ -11,7 +11,6 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/machine/rights"
 	"heartbeat/internal/supervise/client"
 	"heartbeat/orchestrate"
 )
@@ -81,7 +80,7 @@ func Run(in Input) []Check {
 
 // open opens the inbox if this user may work in its directory.
 func (e *examination) open() {
-	if _, err := disk.StatDir(filepath.Dir(e.inbox)); err == nil && rights.CheckRoot(e.inbox) == nil {
+	if _, err := disk.StatDir(filepath.Dir(e.inbox)); err == nil && disk.CheckRoot(e.inbox) == nil {
 		e.box, _ = inbox.Open(e.inbox, inbox.Options{}) // Open refuses only malformed paths
 	}
 }

@@ -3,7 +3,6 @@ package doctor
 import (
 	"context"
 
-	"heartbeat/internal/command/costs"
 	"heartbeat/internal/money/book"
 	"heartbeat/internal/money/meter"
 	"heartbeat/internal/money/price"
@@ -39,7 +38,7 @@ func prices(e *examination) string {
 	if e.box == nil {
 		return ""
 	}
-	check := costs.Check{}
+	check := book.Check{}
 	_, _ = book.Lines(e.box, func(l price.Line) { check.Add(&l) }) // other checks report the files
 	if says := check.Sentence(); says != "" {
 		e.warn(fix, "%s", says)

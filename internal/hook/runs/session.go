@@ -11,7 +11,6 @@ import (
 	"heartbeat/internal/claude"
 	"heartbeat/orchestrate"
 	runs "heartbeat/orchestrate/run"
-	"heartbeat/orchestrate/statefile"
 )
 
 // Greet implements [hook.Runs]. Like babysitter's own hook, it exports the session's id at the session's start and
@@ -25,21 +24,21 @@ func (d *driver) Greet() (shown string) {
 	switch d.Input.Event {
 	case claude.EventSessionStart:
 		if envFile := os.Getenv("CLAUDE_ENV_FILE"); envFile != "" {
-			if err := statefile.Export(envFile, d.Input.SessionID); err != nil {
-				d.Complain(fmt.Errorf("export %s: %w", statefile.Variable, err))
+			if err := orchestrate.ExportSession(envFile, d.Input.SessionID); err != nil {
+				d.Complain(fmt.Errorf("export %s: %w", orchestrate.SessionVariable, err))
 			}
 		}
-		err = d.withState(func(f statefile.File, s statefile.State, err error) error {
+		err = d.withState(func(f orchestrate.StateFile, s orchestrate.State, err error) error {
 			if err == nil && s.RunID != "" {
-				shown = fmt.Sprintf("this session is bound to run %s, %s", s.RunID, statefile.Figures(s.Iteration, s.MaxIterations))
+				shown = fmt.Sprintf("this session is bound to run %s, %s", s.RunID, orchestrate.IterationFigures(s.Iteration, s.MaxIterations))
 			}
 			if !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
-			return f.Write(statefile.New("", "", statefile.DefaultMaxIterations, time.Now()))
+			return f.Write(orchestrate.NewState("", "", orchestrate.DefaultMaxIterations, time.Now()))
 		})
 	case claude.EventSessionEnd:
-		err = d.withState(func(f statefile.File, s statefile.State, err error) error {
+		err = d.withState(func(f orchestrate.StateFile, s orchestrate.State, err error) error {
 			if err == nil && s.RunID == "" {
 				return f.Delete()
 			} else if errors.Is(err, fs.ErrNotExist) {
@@ -55,12 +54,12 @@ func (d *driver) Greet() (shown string) {
 }
 
 // withState calls do with this session's state file as read. A session whose id is no valid file name has none.
-func (d *driver) withState(do func(statefile.File, statefile.State, error) error) error {
-	dir, err := statefile.Dir(d.Flags.Runs.StateDir, os.Getenv)
+func (d *driver) withState(do func(orchestrate.StateFile, orchestrate.State, error) error) error {
+	dir, err := orchestrate.StateDir(d.Flags.Runs.StateDir, os.Getenv)
 	if err != nil {
 		return nil
 	}
-	file, err := statefile.At(dir, d.Input.SessionID)
+	file, err := orchestrate.StateFileAt(dir, d.Input.SessionID)
 	if err != nil {
 		return nil
 	}
@@ -69,16 +68,16 @@ func (d *driver) withState(do func(statefile.File, statefile.State, error) error
 }
 
 // boundTo returns this session's state file if it is bound to the run, else nil.
-func (d *driver) boundTo(runID string) (*statefile.File, statefile.State, error) {
+func (d *driver) boundTo(runID string) (*orchestrate.StateFile, orchestrate.State, error) {
 	if d.Input == nil {
-		return nil, statefile.State{}, nil
+		return nil, orchestrate.State{}, nil
 	}
-	dir, err := statefile.Dir(d.Flags.Runs.StateDir, os.Getenv)
+	dir, err := orchestrate.StateDir(d.Flags.Runs.StateDir, os.Getenv)
 	if err != nil {
-		return nil, statefile.State{}, nil // without a directory there is no file
+		return nil, orchestrate.State{}, nil // without a directory there is no file
 	}
-	for _, id := range []string{d.Input.SessionID, os.Getenv(statefile.Variable)} {
-		file, err := statefile.At(dir, id)
+	for _, id := range []string{d.Input.SessionID, os.Getenv(orchestrate.SessionVariable)} {
+		file, err := orchestrate.StateFileAt(dir, id)
 		if err != nil {
 			continue // no file can have that name
 		}
@@ -90,7 +89,7 @@ func (d *driver) boundTo(runID string) (*statefile.File, statefile.State, error)
 			return nil, state, fmt.Errorf("read the state of session %s: %w", id, err)
 		}
 	}
-	return nil, statefile.State{}, nil
+	return nil, orchestrate.State{}, nil
 }
 
 // stepping is a way to take a step of a run.

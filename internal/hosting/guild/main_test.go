@@ -11,12 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"heartbeat/internal/testing/crash"
 	testguild "heartbeat/internal/testing/guild"
 )
 
 func TestMain(m *testing.M) {
 	testguild.RunIfAsked()
-	os.Exit(m.Run())
+	crash.Main(m, map[string]func() int{"end": end})
 }
 
 const session = "ses-1"
@@ -29,6 +30,14 @@ func newClient(t *testing.T, url string, clock *testguild.Clock) *Client {
 
 // newGuild is a guild that expects the session, with a tool called signal.
 func newGuild(t *testing.T, o testguild.Options) (*testguild.Guild, string) {
+	g, url := emptyGuild(t, o)
+	g.Expect(session, "signal")
+	g.AddTool(testguild.Tool{Name: "signal"})
+	return g, url
+}
+
+// emptyGuild is a guild that expects no session.
+func emptyGuild(t *testing.T, o testguild.Options) (*testguild.Guild, string) {
 	g, err := testguild.Open(o)
 	require.NoError(t, err)
 	server := httptest.NewServer(g)
@@ -36,8 +45,6 @@ func newGuild(t *testing.T, o testguild.Options) (*testguild.Guild, string) {
 		require.NoError(t, g.Close())
 		server.Close()
 	})
-	g.Expect(session, "signal")
-	g.AddTool(testguild.Tool{Name: "signal"})
 	return g, server.URL
 }
 

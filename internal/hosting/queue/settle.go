@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/money/charging"
+	"heartbeat/internal/money/meter"
 	"heartbeat/internal/words"
 	recovery "heartbeat/recover"
 )
@@ -57,7 +57,7 @@ func (q *Queue) Settle(ctx context.Context, x Exit) (report recovery.Report, err
 	}
 	q.ended, q.over = ended, x.Over
 	err = q.transact(ctx, func(tx *inbox.Tx) error {
-		q.uncounted(charging.Note(tx, ended))
+		q.uncounted(meter.NoteCharge(tx, ended))
 		report, err = q.settle(tx, x)
 		if err == nil {
 			err = tx.Commit()

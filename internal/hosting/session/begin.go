@@ -20,7 +20,6 @@ import (
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/guild"
 	"heartbeat/internal/hosting/store"
-	"heartbeat/internal/hosting/unsent"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/machine/guardian"
 	"heartbeat/internal/notify"
@@ -59,7 +58,7 @@ func begin(o Options) (h *host, err error) {
 	if err := checkSpace(f.DB); err != nil {
 		return nil, err
 	}
-	if err := unsent.Of(nil, f.DB).Check(); err != nil {
+	if err := guild.OutboxOf(nil, f.DB).Check(); err != nil {
 		return nil, &config.Problem{Path: "dbPath", Reason: "has reports beside it that are not safe there: " + err.Error()}
 	}
 	existed, err := f.Exists()
@@ -70,7 +69,7 @@ func begin(o Options) (h *host, err error) {
 		return nil, err
 	}
 	h.db = h.lock.DB()
-	h.box = unsent.Of(h.db, f.DB)
+	h.box = guild.OutboxOf(h.db, f.DB)
 	step(stepClaimed)
 	if err := h.prepare(f); err != nil {
 		if h.guard != nil {
@@ -136,7 +135,7 @@ func claim(f folder.Folder, resume bool) (*record, error) {
 		r.state = *old
 		var report store.Report
 		var kept bool
-		if report, kept, err = unsent.Of(lock.DB(), f.DB).Report(ctx, f.ID); kept && report.State != store.Sent {
+		if report, kept, err = guild.OutboxOf(lock.DB(), f.DB).Report(ctx, f.ID); kept && report.State != store.Sent {
 			err = used("is that of a session whose last report the guild does not have yet: run heartbeat-host drain-dlq first")
 		}
 	}

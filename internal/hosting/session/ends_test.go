@@ -18,7 +18,7 @@ import (
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/session"
 	"heartbeat/internal/hosting/store"
-	"heartbeat/internal/hosting/transcript"
+	"heartbeat/internal/hosting/stream"
 	"heartbeat/internal/machine"
 	testguild "heartbeat/internal/testing/guild"
 )
@@ -216,7 +216,7 @@ func TestAttach(t *testing.T) {
 	var types []string
 	db := store.In(folder.Root(r.Config.DBPath), "", nil)
 	over := func() (int64, bool) { s := r.state(); return s.Messages, s.Status.Ended() }
-	for m, err := range transcript.Read(t.Context(), transcript.Options{DB: db, SessionID: "ses-1"}, 1, over) {
+	for m, err := range stream.ReadTranscript(t.Context(), stream.TranscriptOptions{DB: db, SessionID: "ses-1"}, 1, over) {
 		require.NoError(t, err)
 		types = append(types, m.Type)
 		if len(types) == 1 {

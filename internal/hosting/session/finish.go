@@ -17,8 +17,6 @@ import (
 	"heartbeat/internal/hosting/queue"
 	"heartbeat/internal/hosting/store"
 	"heartbeat/internal/hosting/stream"
-	"heartbeat/internal/hosting/transcript"
-	"heartbeat/internal/hosting/unsent"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/machine/guardian"
 	"heartbeat/internal/words"
@@ -89,7 +87,7 @@ func finishLocked(ctx context.Context, lock *folder.Lock, once bool) (Outcome, e
 	defer e.log.close()
 	e.db = lock.DB()
 	e.db.Tell(e.log.line)
-	e.box = unsent.Of(e.db, f.DB)
+	e.box = guild.OutboxOf(e.db, f.DB)
 	if e.guild, err = guild.New(guild.Options{URL: s.GuildToolURL, SessionID: s.SessionID, Once: once}); err != nil {
 		return Outcome{}, err
 	}
@@ -212,7 +210,7 @@ func (e *finisher) recount(ctx context.Context) error {
 	var t stream.Tally
 	s := e.snapshot()
 	last := int64(0)
-	for m, err := range transcript.ReadEnded(ctx, transcriptOf(e.db, e.folder, e.log.line), 1) {
+	for m, err := range stream.ReadEndedTranscript(ctx, transcriptOf(e.db, e.folder, e.log.line), 1) {
 		if err != nil {
 			return err
 		}

@@ -14,7 +14,6 @@ import (
 	"heartbeat/internal/disk"
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/stream"
-	"heartbeat/internal/hosting/transcript"
 	"heartbeat/internal/lines"
 )
 
@@ -190,7 +189,7 @@ const latest = 32
 func (h *host) hasSaid(reply string) bool {
 	bare := func(text string) string { return strings.Join(strings.Fields(text), "") }
 	o := transcriptOf(h.db, h.lock.Folder(), nil)
-	for m, err := range transcript.ReadEnded(context.Background(), o, h.store.Last()-latest) {
+	for m, err := range stream.ReadEndedTranscript(context.Background(), o, h.store.Last()-latest) {
 		var t stream.Tally
 		if parsed, ok := stream.Parse(m.Content); err == nil && ok {
 			t.Add(parsed, m.At)

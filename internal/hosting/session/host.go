@@ -13,7 +13,6 @@ import (
 	"heartbeat/internal/hosting/proxy"
 	"heartbeat/internal/hosting/queue"
 	"heartbeat/internal/hosting/stream"
-	"heartbeat/internal/hosting/transcript"
 	"heartbeat/internal/machine/guardian"
 	"heartbeat/internal/machine/signals"
 	"heartbeat/internal/notify"
@@ -25,7 +24,7 @@ type host struct {
 	claude  string // the client's absolute path
 	guard   *guardian.Guardian
 	signals *signals.Taken
-	store   *transcript.Store
+	store   *stream.Transcript
 	proxy   *proxy.Proxy
 	queue   *queue.Queue
 	server  *attach.Server

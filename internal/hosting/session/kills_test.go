@@ -11,7 +11,7 @@ import (
 
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/session"
-	"heartbeat/internal/hosting/transcript"
+	"heartbeat/internal/hosting/stream"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/testing/crash"
 	"heartbeat/internal/testing/long"
@@ -77,8 +77,8 @@ func (r *rig) countsMessages() {
 	r.t.Helper()
 	last, output := int64(0), ""
 	s := r.state()
-	o := transcript.Options{DB: r.store(), Guild: s.DB, SessionID: s.SessionID}
-	for m, err := range transcript.ReadEnded(r.t.Context(), o, 1) {
+	o := stream.TranscriptOptions{DB: r.store(), Guild: s.DB, SessionID: s.SessionID}
+	for m, err := range stream.ReadEndedTranscript(r.t.Context(), o, 1) {
 		require.NoError(r.t, err)
 		if last = m.N; m.Type == "assistant" {
 			output = "done: hello"

@@ -14,7 +14,6 @@ import (
 	"heartbeat/internal/hosting/queue"
 	"heartbeat/internal/hosting/store"
 	"heartbeat/internal/hosting/stream"
-	"heartbeat/internal/hosting/unsent"
 	"heartbeat/internal/words"
 )
 
@@ -98,7 +97,7 @@ func (h *host) endRunning(ctx context.Context) {
 type conclusion struct {
 	*record
 	db    *store.Store
-	box   unsent.Box
+	box   guild.Outbox
 	guild *guild.Client
 	each  []folder.Entry
 	again bool // not the first try: only success is worth a line

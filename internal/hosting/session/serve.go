@@ -12,7 +12,7 @@ import (
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/proxy"
 	"heartbeat/internal/hosting/store"
-	"heartbeat/internal/hosting/transcript"
+	"heartbeat/internal/hosting/stream"
 )
 
 // showWait bounds how long writing the guild's table may delay the report. restWait and closeWait
@@ -28,7 +28,7 @@ func (h *host) serve() (err error) {
 	f := h.lock.Folder()
 	o := transcriptOf(h.db, f, h.log.line)
 	o.After = h.state.Messages
-	if h.store, err = transcript.Open(context.Background(), o); err != nil {
+	if h.store, err = stream.OpenTranscript(context.Background(), o); err != nil {
 		return fmt.Errorf("open the session's transcript: %w", err)
 	}
 	if err := h.serveTools(); err != nil {
@@ -44,8 +44,8 @@ func (h *host) serve() (err error) {
 }
 
 // transcriptOf says where a session's messages are.
-func transcriptOf(db *store.Store, f folder.Folder, log func(string)) transcript.Options {
-	return transcript.Options{DB: db, Guild: f.DB, SessionID: f.ID, Log: log}
+func transcriptOf(db *store.Store, f folder.Folder, log func(string)) stream.TranscriptOptions {
+	return stream.TranscriptOptions{DB: db, Guild: f.DB, SessionID: f.ID, Log: log}
 }
 
 // serveTools starts the proxy, and writes the client's configuration for it.

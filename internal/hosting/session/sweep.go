@@ -11,14 +11,14 @@ import (
 	"time"
 
 	"heartbeat/internal/hosting/folder"
+	"heartbeat/internal/hosting/guild"
 	"heartbeat/internal/hosting/store"
-	"heartbeat/internal/hosting/unsent"
 )
 
 // Drained is what [Drain] did.
 type Drained struct {
-	Finished []string         `json:"finished,omitempty"` // sessions whose hosts had died
-	Reports  []unsent.Outcome `json:"reports,omitempty"`
+	Finished []string             `json:"finished,omitempty"` // sessions whose hosts had died
+	Reports  []guild.DrainOutcome `json:"reports,omitempty"`
 }
 
 // DrainOptions say what to drain.
@@ -65,7 +65,7 @@ func Drain(ctx context.Context, o DrainOptions) (d Drained, err error) {
 	}
 	hasHost := func(id string) bool { return folder.Folder{ID: id, DB: o.DB}.Holder() != 0 }
 	var drainErr error
-	d.Reports, drainErr = unsent.Drain(ctx, unsent.Options{
+	d.Reports, drainErr = guild.Drain(ctx, guild.DrainOptions{
 		DB: o.DB, Refused: o.Refused,
 		GuildURL: func(id string) string { return cmp.Or(guilds[id], o.GuildURL) },
 		Busy:     hasHost,
@@ -89,7 +89,7 @@ func showBehind(ctx context.Context, db *store.Store, id string, busy func(strin
 // could not. It runs beside the session and ends with it.
 func (h *host) sweepOthers(ctx context.Context) {
 	d, err := Drain(ctx, DrainOptions{DB: h.lock.Folder().DB, GuildURL: h.Config.GuildToolURL})
-	if err != nil && ctx.Err() == nil && !errors.Is(err, unsent.ErrDraining) {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, guild.ErrDraining) {
 		h.log.linef("send what is unsent: %v", err)
 	}
 	for _, id := range d.Finished {

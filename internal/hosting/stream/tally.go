@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 	"unsafe"
 
-	"heartbeat/internal/claude/limit"
+	"heartbeat/internal/claude"
 	"heartbeat/internal/flat"
 	"heartbeat/internal/hosting/folder"
 )
@@ -305,7 +305,7 @@ func (t *Tally) limit(detail string, message flat.Value, now time.Time) {
 		return
 	}
 	for _, said := range []string{detail, texts(message.Get("content"))} {
-		if at, ok := limit.End(said, now); ok {
+		if at, ok := claude.LimitEnd(said, now); ok {
 			at = at.UTC()
 			t.RateLimit.ResetsAt = &at
 			return

@@ -11,7 +11,7 @@ import (
 	"unique"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/money/charging"
+	"heartbeat/internal/money/meter"
 	"heartbeat/internal/money/price"
 )
 
@@ -74,10 +74,10 @@ func (p *Prices) read(box *inbox.Inbox, wanted map[string]bool, each func(price.
 	}
 	for _, s := range p.Account.Sessions {
 		known, _ := v.In(s.ID).Known() // without it, the account knows the transcript
-		if s.Transcript = cmp.Or(s.Transcript, charging.TranscriptOf(&known)); s.Transcript == "" {
+		if s.Transcript = cmp.Or(s.Transcript, meter.TranscriptOf(&known)); s.Transcript == "" {
 			continue
 		}
-		c, _ := charging.Look(&s, "", "") // the hook reports what cannot be counted
+		c, _ := meter.Look(&s, "", "") // the hook reports what cannot be counted
 		p.open = append(p.open, c.Open(s.ID)...)
 	}
 	return nil
@@ -210,7 +210,7 @@ func (p *Prices) Outside() price.Amount { return p.more(p.Account.Outside, true)
 func (p *Prices) Open() iter.Seq[price.Line] {
 	return func(yield func(price.Line) bool) {
 		for _, o := range p.open {
-			l := charging.LineOf(o.Turn, o.Price)
+			l := meter.LineOf(o.Turn, o.Price)
 			l.At, l.SessionID = time.Now(), o.SessionID
 			if (!o.IsZero() || !o.Outside()) && !yield(l) {
 				return

@@ -12,7 +12,6 @@ import (
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/store"
 	"heartbeat/internal/hosting/stream"
-	"heartbeat/internal/hosting/transcript"
 	"heartbeat/internal/testing/guild"
 	"heartbeat/internal/testing/model"
 )
@@ -148,7 +147,7 @@ func (h *house) follow(ctx context.Context, id, until string) (all []stream.Stor
 	db := store.In(folder.Root(f.DB), "", nil)
 	defer func() { require.NoError(h.t, db.Close()) }()
 	over := func() (int64, bool) { s := h.state(id); return s.Messages, s.Status.Ended() }
-	for m, err := range transcript.Read(ctx, transcript.Options{DB: db, Guild: f.DB, SessionID: id}, 1, over) {
+	for m, err := range stream.ReadTranscript(ctx, stream.TranscriptOptions{DB: db, Guild: f.DB, SessionID: id}, 1, over) {
 		require.NoError(h.t, err)
 		if all = append(all, m); m.Type == until {
 			return all

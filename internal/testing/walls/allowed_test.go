@@ -13,14 +13,12 @@ var allowed = map[string]string{
 	"internal/words":            "",
 	"internal/flat":             "",
 	"internal/money/price":      "internal/flat",
-	"internal/money/meter":      "internal/disk internal/flat internal/lines internal/money/price internal/words",
-	"internal/money/book":       "inbox internal/flat internal/money/charging internal/money/price",
-	"internal/money/charging":   "inbox internal/agent internal/claude internal/flat internal/machine internal/money/meter internal/money/price",
+	"internal/money/meter":      "internal/disk internal/flat internal/lines internal/money/price internal/words inbox internal/agent internal/claude internal/machine",
+	"internal/money/book":       "inbox internal/flat internal/money/meter internal/money/price internal/words",
 	"internal/money/budget":     "internal/flat internal/money/price internal/words",
 	"internal/disk":             "internal/platform",
 	"internal/machine":          "internal/platform",
 	"internal/machine/signals":  "",
-	"internal/machine/rights":   "internal/disk",
 	"internal/machine/guardian": "internal/machine",
 	"internal/machine/socket":   "internal/disk",
 	"internal/stack":            "",
@@ -28,12 +26,11 @@ var allowed = map[string]string{
 	// The queue.
 	"internal/lines":   "",
 	"internal/journal": "internal/disk internal/flat internal/machine internal/lines",
-	"inbox":            "internal/journal internal/money/price internal/lines internal/disk internal/flat internal/machine internal/machine/rights internal/words",
+	"inbox":            "internal/journal internal/money/price internal/lines internal/disk internal/flat internal/machine internal/words",
 
 	// What is known of one client.
 	"internal/agent/handed":     "internal/disk internal/lines",
 	"internal/claude":           "internal/agent/handed internal/flat internal/platform",
-	"internal/claude/limit":     "",
 	"internal/codex":            "internal/agent/handed internal/flat internal/machine",
 	"internal/agent":            "internal/agent/handed internal/claude internal/codex internal/flat",
 	"internal/screen":           "",
@@ -41,26 +38,24 @@ var allowed = map[string]string{
 	"internal/claude/settings":  "internal/disk internal/words",
 
 	// What becomes of an entry whose answer is in doubt.
-	"recover": "inbox internal/check internal/money/budget internal/money/charging internal/money/price orchestrate/effect internal/claude internal/claude/limit internal/disk internal/flat internal/machine internal/words internal/agent",
+	"recover": "inbox internal/check internal/money/budget internal/money/meter internal/money/price orchestrate/effect internal/claude internal/disk internal/flat internal/machine internal/words internal/agent",
 
 	// Orchestration.
 	"orchestrate": "inbox recover internal/cli internal/disk internal/machine internal/money/book internal/money/price internal/words orchestrate/babysitter" +
-		" orchestrate/effect orchestrate/prompt orchestrate/run orchestrate/schema orchestrate/statefile",
+		" orchestrate/effect orchestrate/prompt orchestrate/run orchestrate/schema",
 	"orchestrate/babysitter": "internal/disk internal/machine internal/machine/guardian orchestrate/effect orchestrate/run",
 	"orchestrate/effect":     "inbox", // a hook with no run to drive links this and nothing else of orchestrate
 	"orchestrate/prompt":     "internal/words",
 	"orchestrate/run":        "internal/disk",
 	"orchestrate/schema":     "",
-	"orchestrate/statefile":  "internal/disk",
 
 	// What the commands are made of.
-	"internal/check":        "inbox internal/words",
-	"internal/cli":          "inbox internal/check internal/money/budget internal/money/price recover internal/machine/rights internal/words orchestrate/effect",
-	"internal/cli/layout":   "internal/words",
-	"internal/cli/progress": "internal/cli/layout internal/words",
-	"internal/cli/program":  "internal/cli internal/cli/layout internal/disk internal/words",
-	"internal/claim":        "inbox recover internal/disk internal/machine internal/machine/rights internal/words",
-	"internal/see":          "inbox internal/agent internal/disk internal/machine internal/money/meter internal/words orchestrate orchestrate/run recover",
+	"internal/check":       "inbox internal/words",
+	"internal/cli":         "inbox internal/check internal/money/budget internal/money/price recover internal/disk internal/words orchestrate/effect",
+	"internal/cli/layout":  "internal/words",
+	"internal/cli/program": "internal/cli internal/cli/layout internal/disk internal/words",
+	"internal/claim":       "inbox recover internal/disk internal/machine internal/words",
+	"internal/see":         "inbox internal/agent internal/disk internal/machine internal/money/meter internal/words orchestrate orchestrate/run recover",
 
 	"internal/notify":             "inbox internal/disk internal/journal internal/see internal/words internal/machine internal/machine/guardian",
 	"internal/consumer":           "inbox internal/machine internal/machine/guardian internal/notify internal/words",
@@ -68,11 +63,11 @@ var allowed = map[string]string{
 	"testdata/embedding":          "inbox",
 	"internal/mcp":                "inbox internal/command/history internal/cli/... internal/disk internal/gate internal/claude/settings internal/machine/signals internal/money/price internal/task internal/words",
 	"internal/task":               "inbox internal/cli internal/words orchestrate recover",
-	"internal/hook":               "internal/agent internal/check internal/agent/handed internal/money/budget internal/money/price internal/money/charging internal/money/meter inbox recover internal/claude internal/cli internal/disk internal/flat internal/machine internal/words orchestrate/effect", // what each turn starts
-	"internal/hook/runs":          "internal/hook inbox internal/claude internal/cli internal/words orchestrate orchestrate/run orchestrate/statefile",
-	"internal/command/...":        "internal/lines internal/money/... internal/consumer internal/hook internal/hook/runs internal/launch internal/notify internal/see inbox recover internal/claude/... internal/codex/configfile internal/cli/... internal/disk internal/flat internal/money/price internal/machine/... internal/words internal/command/... internal/hosting/folder orchestrate/... internal/testing/agent internal/mcp internal/watch internal/watch/look internal/supervise/sharing internal/supervise/client internal/check",
+	"internal/hook":               "internal/agent internal/check internal/agent/handed internal/money/budget internal/money/price internal/money/meter inbox recover internal/claude internal/cli internal/disk internal/flat internal/machine internal/words orchestrate/effect", // what each turn starts
+	"internal/hook/runs":          "internal/hook inbox internal/claude internal/cli internal/words orchestrate orchestrate/run",
+	"internal/command/...":        "internal/lines internal/money/... internal/consumer internal/hook internal/hook/runs internal/launch internal/notify internal/see inbox recover internal/claude/... internal/codex/configfile internal/cli/... internal/disk internal/flat internal/money/price internal/machine/... internal/words internal/hosting/folder orchestrate/... internal/testing/agent internal/mcp internal/watch internal/supervise/sharing internal/supervise/client internal/check internal/command/...",
 	"internal/launch":             "inbox internal/consumer internal/see internal/claude internal/claude/settings internal/cli/... internal/disk internal/machine/... internal/notify internal/supervise/... internal/words",
-	"internal/supervise/...":      "internal/see internal/money/book internal/money/charging internal/money/meter internal/claim internal/notify inbox recover internal/claude/... internal/screen internal/cli/... internal/disk internal/flat internal/money/price internal/machine/... internal/words internal/supervise/... orchestrate/... internal/money/budget",
+	"internal/supervise/...":      "internal/see internal/money/book internal/money/meter internal/claim internal/notify inbox recover internal/claude/... internal/screen internal/cli/... internal/disk internal/flat internal/money/price internal/machine/... internal/words orchestrate/... internal/money/budget internal/supervise/...",
 	"internal/supervise/sharing":  "internal/disk internal/machine internal/machine/guardian internal/machine/socket internal/screen internal/words",
 	"internal/supervise/terminal": "internal/disk internal/machine/... internal/words",
 
@@ -81,18 +76,16 @@ var allowed = map[string]string{
 	"internal/hosting/folder": "internal/disk internal/flat internal/hosting/store internal/machine",
 	"internal/hosting/store":  "internal/disk internal/lines",
 	"internal/hosting/proxy":  "internal/gate internal/hosting/config internal/hosting/folder internal/words",
-	"internal/hosting":        "inbox recover internal/claude/settings internal/cli/... internal/disk internal/flat internal/machine internal/machine/guardian internal/machine/rights internal/machine/signals internal/hosting/... internal/lines internal/notify internal/money/price internal/words internal/see",
-	"internal/hosting/queue":  "internal/hosting/folder internal/hosting/stream internal/money/charging internal/money/meter inbox internal/claim internal/claude internal/claude/settings internal/cli internal/disk internal/machine internal/words orchestrate/effect recover internal/agent internal/supervise/client",
+	"internal/hosting":        "inbox recover internal/claude/settings internal/cli/... internal/disk internal/flat internal/machine internal/machine/guardian internal/machine/signals internal/hosting/... internal/lines internal/notify internal/money/price internal/words internal/see",
+	"internal/hosting/queue":  "internal/hosting/folder internal/hosting/stream internal/money/meter inbox internal/claim internal/claude internal/claude/settings internal/cli internal/disk internal/machine internal/words orchestrate/effect recover internal/agent internal/supervise/client",
 	"internal/hosting/attach": "inbox internal/disk internal/hosting/stream internal/machine/socket",
 	// The session host.
 	"internal/hosting/process": "internal/machine internal/machine/guardian",
-	"internal/hosting/session": "inbox internal/check internal/see internal/claim internal/claude internal/claude/settings internal/cli internal/disk internal/machine internal/machine/guardian internal/machine/signals internal/hosting/attach internal/hosting/config internal/hosting/unsent internal/hosting/folder internal/hosting/guild internal/hosting/process internal/hosting/proxy internal/hosting/queue internal/hosting/store internal/hosting/stream internal/hosting/transcript internal/lines internal/notify internal/money/price internal/words recover internal/supervise internal/supervise/client internal/supervise/terminal internal/money/budget internal/agent",
-	"internal/hosting/guild":   "internal/flat internal/hosting/config internal/hosting/folder",
-	"internal/hosting/unsent":  "internal/disk internal/hosting/folder internal/hosting/guild internal/hosting/store",
+	"internal/hosting/session": "inbox internal/check internal/see internal/claim internal/claude internal/claude/settings internal/cli internal/disk internal/machine internal/machine/guardian internal/machine/signals internal/hosting/attach internal/hosting/config internal/hosting/guild internal/hosting/folder internal/hosting/process internal/hosting/proxy internal/hosting/queue internal/hosting/store internal/hosting/stream internal/lines internal/notify internal/money/price internal/words recover internal/supervise internal/supervise/client internal/supervise/terminal internal/money/budget internal/agent",
+	"internal/hosting/guild":   "internal/flat internal/hosting/config internal/hosting/folder internal/disk internal/hosting/store",
 
 	// The live view.
-	"internal/watch":      "inbox internal/cli internal/cli/layout internal/cli/program internal/disk internal/machine/signals internal/notify internal/money/price internal/watch/look internal/see internal/words",
-	"internal/watch/look": "inbox internal/money/book internal/command/history internal/disk internal/machine internal/money/price internal/see internal/words recover",
+	"internal/watch": "inbox internal/cli internal/cli/layout internal/cli/program internal/disk internal/machine/signals internal/notify internal/money/price internal/see internal/words internal/money/book internal/command/history internal/machine recover",
 
 	// The fleet. Nothing else links NATS.
 	"internal/fleet/message":  "inbox internal/money/budget",
@@ -110,11 +103,10 @@ var allowed = map[string]string{
 	"cmd/heartbeat-launch": "internal/launch",
 
 	// The session host.
-	"internal/hosting/stream":     "internal/claude/limit internal/flat internal/hosting/folder internal/hosting/store",
-	"internal/hosting/transcript": "internal/hosting/store internal/hosting/stream",
+	"internal/hosting/stream": "internal/claude internal/flat internal/hosting/folder internal/hosting/store",
 
 	// Rigs, which nothing that is shipped imports (but for the demo's agent).
-	"internal/bench/...":             "internal/testing/script inbox internal/screen internal/fleet/message internal/fleet/setup internal/hosting/folder internal/hosting/stream internal/hosting/transcript internal/testing/agent internal/testing/days internal/testing/fleet",
+	"internal/bench/...":             "internal/testing/script inbox internal/screen internal/fleet/message internal/fleet/setup internal/hosting/folder internal/hosting/stream internal/testing/agent internal/testing/days internal/testing/fleet",
 	"internal/testing/action":        "",
 	"internal/testing/agent":         "internal/machine",
 	"internal/testing/babysitter":    "",

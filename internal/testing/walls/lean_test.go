@@ -25,7 +25,6 @@ var heavy = map[string]string{
 	"heartbeat/orchestrate/run":           "runs",
 	"heartbeat/orchestrate/prompt":        "runs",
 	"heartbeat/orchestrate/schema":        "runs",
-	"heartbeat/orchestrate/statefile":     "runs",
 	"heartbeat/internal/hook/runs":        "runs",
 	"heartbeat/internal/command":          "the verbs",
 	"heartbeat/internal/see":              "status",

@@ -1,0 +1,238 @@
+package guild
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	"heartbeat/internal/disk"
+	"heartbeat/internal/hosting/folder"
+	"heartbeat/internal/hosting/store"
+)
+
+// Outbox is the reports of hosted sessions beside one database of a guild.
+//
+// A report is a row of the host's database before it is first sent, so no kill loses it. A
+// session has one report of each kind, so the guild gets one version. A report may be sent
+// twice; the guild applies it once. A refused report is sent again only on request.
+//
+// A record that the guild did not take in time is also written to the folder dlq beside the
+// guild's database, as SESSIONID.json: the babysitter's guild drains it from there, and a
+// person can send it. Once the file is gone, its report counts as taken.
+type Outbox struct {
+	db  *store.Store
+	dir string // the folder dlq
+}
+
+// OutboxOf is the reports in the host's database beside a guild's.
+func OutboxOf(db *store.Store, guildDB string) Outbox {
+	return Outbox{db: db, dir: filepath.Join(filepath.Dir(guildDB), "dlq")}
+}
+
+// OutboxBeside is [OutboxOf] with its own connection to the database.
+func OutboxBeside(guildDB string) Outbox {
+	return OutboxOf(store.In(folder.Root(guildDB), "", nil), guildDB)
+}
+
+// Close closes the database of a box from [OutboxBeside].
+func (b Outbox) Close() { _ = b.db.Close() } // everything was committed
+
+// Path is the file of a session's record.
+func (b Outbox) Path(session string) string { return filepath.Join(b.dir, session+".json") }
+
+// Decide commits the record of a session, whose transcript goes up to message last, together with parts of
+// the host's own record. If a record exists already, it counts and is returned: a session has one end.
+func (b Outbox) Decide(ctx context.Context, r *Record, url string, last int64, parts store.Parts) (as folder.Status, reason string, err error) {
+	head, err := r.Encode()
+	if err != nil {
+		return "", "", err
+	}
+	counts, err := b.db.Decide(ctx, store.Report{
+		Session: r.SessionID, Kind: store.Record, Guild: url, Status: string(r.Status), Error: r.Error, Head: head, Last: last,
+	}, parts)
+	if err != nil {
+		return "", "", fmt.Errorf("keep the report of session %s: %w", r.SessionID, err)
+	}
+	return folder.Status(counts.Status), counts.Error, nil
+}
+
+// Report returns the kept record of a session, if there is one.
+func (b Outbox) Report(ctx context.Context, session string) (r store.Report, found bool, err error) {
+	return b.db.Report(ctx, session, store.Record)
+}
+
+// ReportRunning commits the report that a session runs and then delivers it.
+func (b Outbox) ReportRunning(ctx context.Context, client *Client, r Running, url string) (Answer, error) {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return Answer{}, err
+	}
+	if _, err := b.db.Decide(context.WithoutCancel(ctx), store.Report{Session: r.SessionID, Kind: store.Running, Guild: url, Head: string(text)}, nil); err != nil {
+		answer, sendErr := client.Running(ctx, BodyOf(text)) // a full disk must not keep it from the guild
+		if sendErr != nil {
+			return answer, errors.Join(sendErr, err)
+		}
+		return answer, nil
+	}
+	return b.Deliver(ctx, client, store.Running, r.SessionID)
+}
+
+// Deliver sends a report to the guild and records the result. The error is a [*Refused] or a
+// [*Unreachable], matches [fs.ErrNotExist] if there is no such report, or says what is wrong with it.
+func (b Outbox) Deliver(ctx context.Context, client *Client, kind store.Kind, session string) (Answer, error) {
+	keep := context.WithoutCancel(ctx) // only the call to the guild may be cut short
+	r, found, err := b.db.Report(keep, session, kind)
+	switch {
+	case err != nil:
+		return Answer{}, err
+	case !found:
+		return Answer{}, fmt.Errorf("send the report of session %s: %w", session, fs.ErrNotExist)
+	case r.State == store.Sent:
+		return Answer{}, nil
+	case b.taken(r):
+		r.State, r.Reason, r.Tried = store.Sent, "", time.Now()
+		return Answer{}, b.db.Fared(keep, r)
+	}
+	answer, err := b.send(ctx, client, r)
+	return answer, errors.Join(err, b.fared(keep, r, answer.As, err))
+}
+
+// Tell sends a record that is not kept and has no transcript.
+func (b Outbox) Tell(ctx context.Context, client *Client, r *Record) error {
+	head, err := r.Encode()
+	if err == nil {
+		_, err = b.send(ctx, client, store.Report{Session: r.SessionID, Kind: store.Record, Status: string(r.Status), Error: r.Error, Head: head})
+	}
+	return err
+}
+
+// Publish writes a waiting record to its file.
+func (b Outbox) Publish(ctx context.Context, session string) error {
+	r, found, err := b.db.Report(ctx, session, store.Record)
+	if err != nil || !found {
+		return err
+	}
+	if err := b.write(ctx, r); err != nil {
+		return err
+	}
+	r.File = true
+	return b.db.Fared(ctx, r)
+}
+
+// small is up to which size, in bytes, a record is read before it is sent: it then goes out at
+// once, and the answer of a guild that refuses it unread is seen.
+const small = 1 << 20
+
+// freed is from which size on, in bytes, the memory of a record is freed at once.
+const freed = 8 << 20
+
+// taken reports whether somebody has taken the record's file: the guild, or a person who gave it to
+// the guild.
+func (b Outbox) taken(r store.Report) bool {
+	if !r.File || b.Check() != nil {
+		return false
+	}
+	there, err := disk.Exists(b.Path(r.Session))
+	return err == nil && !there
+}
+
+func (b Outbox) send(ctx context.Context, client *Client, r store.Report) (Answer, error) {
+	if r.Kind == store.Running {
+		return client.Running(ctx, BodyOf([]byte(r.Head)))
+	}
+	largest := int64(0)
+	defer func() { giveBack(largest) }() // the messages were read one at a time and are no longer needed
+	return client.Record(ctx, folder.Status(r.Status), func(as folder.Status) (Body, error) {
+		head := ""
+		if string(as) != r.Status {
+			reason := r.Status
+			if r.Error != "" {
+				reason += ": " + r.Error
+			}
+			var err error
+			if head, err = Restate(r.Head, as, reason); err != nil {
+				return Body{}, err
+			}
+		}
+		size, open, err := b.db.Body(context.WithoutCancel(ctx), r, head)
+		largest = max(largest, size)
+		if err != nil || size > small {
+			return Body{Open: open, Size: size}, err
+		}
+		text, err := io.ReadAll(open())
+		return BodyOf(text), err
+	})
+}
+
+// fared records what became of a sent report: the status that the guild took it with, or why it was
+// not taken.
+func (b Outbox) fared(ctx context.Context, r store.Report, as folder.Status, why error) error {
+	var refused *Refused
+	var away *Unreachable
+	r.State, r.Code, r.Reason, r.Tried = store.Sent, 0, "", time.Now()
+	var problem error
+	switch {
+	case why == nil:
+		if r.Kind == store.Record {
+			problem = b.remove(r)
+		}
+		if string(as) != r.Status {
+			r.Reason = string(as)
+		}
+		r.File = problem != nil
+	case errors.As(why, &refused) && !errors.As(why, &away):
+		r.State, r.Code, r.Reason = store.Refused, refused.Status, refused.Body
+	default:
+		r.State, r.Reason = store.Waiting, why.Error()
+	}
+	if why != nil && r.Kind == store.Record && !r.File {
+		problem = b.write(ctx, r)
+		r.File = problem == nil
+	}
+	return errors.Join(problem, b.db.Fared(ctx, r))
+}
+
+// remove removes a record's file, and what a kill has left of it.
+func (b Outbox) remove(r store.Report) error {
+	there, err := disk.Exists(b.dir)
+	if err != nil || !there || !r.File && b.Check() != nil {
+		return nil // nothing was written there
+	}
+	return errors.Join(disk.Remove(b.Path(r.Session)), disk.Remove(b.Path(r.Session)+".tmp"))
+}
+
+func (b Outbox) write(ctx context.Context, r store.Report) error {
+	err := disk.MakeDir(b.dir)
+	if errors.Is(err, fs.ErrExist) {
+		err = b.Check()
+	}
+	var size int64
+	var open func() io.Reader
+	if err == nil {
+		size, open, err = b.db.Body(ctx, r, "")
+	}
+	if err == nil {
+		text := make([]byte, size)
+		if _, err = io.ReadFull(open(), text); err == nil {
+			err = disk.Publish(b.Path(r.Session), text, true)
+		}
+		giveBack(size)
+	}
+	if err != nil {
+		return fmt.Errorf("write the report of session %s to a file: %w", r.Session, err)
+	}
+	return nil
+}
+
+// giveBack returns the memory of a large report to the system.
+func giveBack(size int64) {
+	if size > freed {
+		debug.FreeOSMemory()
+	}
+}

@@ -1,0 +1,221 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+)
+
+// Transcript keeps every message of one session in the host's database, and shows the conversation
+// in the guild's, which others use too. All methods are safe for concurrent use.
+//
+// [Transcript.Append] commits a message before it returns, so that the message survives a kill; a power
+// loss may take the last seconds. A goroutine writes the guild's row now and then, so that a lock
+// on the guild's database holds nothing else up.
+type Transcript struct {
+	o TranscriptOptions
+
+	mu      sync.Mutex
+	last    int64         // the number of the last message
+	stored  int64         // up to which number the database has them
+	held    []Stored      // what the database does not have yet
+	holding int64         // bytes of held
+	lost    int64         // messages for which there was no room
+	changed chan struct{} // has a value after a change of the fields above
+	ended   bool          // no more messages come
+	keeps   trouble       // of the host's database
+	shows   trouble       // of the guild's
+
+	saving  sync.Mutex // held while messages are committed
+	showing sync.Mutex // held while the guild's row is written
+	shown   int64      // up to which number the row has the messages
+	work    context.Context
+	stop    context.CancelFunc
+	stopped sync.WaitGroup
+}
+
+// OpenTranscript opens the transcript of a session that [store.Store.Begin] knows. The error is about the
+// host's database, without which there is no session.
+func OpenTranscript(ctx context.Context, o TranscriptOptions) (*Transcript, error) {
+	s := &Transcript{o: o.withDefaults(), changed: make(chan struct{}, 1)}
+	last, _, err := o.DB.Last(ctx, o.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	s.last, s.stored = max(last, o.After), max(last, o.After)
+	s.work, s.stop = context.WithCancel(context.Background())
+	s.stopped.Go(s.tend)
+	return s, nil
+}
+
+// Append numbers and commits a message. The caller must not change m.Raw afterwards. While the
+// database takes nothing, the message is held in memory; if there is no room, or the transcript has
+// ended, it is lost, and a stand-in says so.
+func (s *Transcript) Append(m Message) int64 {
+	at := time.Now().UTC().Truncate(time.Millisecond)
+	size := int64(len(m.Raw))
+	s.mu.Lock()
+	s.last++
+	n, fails := s.last, s.keeps.err != nil
+	lost := s.ended || fails && len(s.held) > 0 && s.holding+size > s.o.MemoryMax
+	if lost {
+		s.lost++
+	} else {
+		s.held = append(s.held, Stored{N: n, At: at, Type: m.Type, Content: m.Raw})
+		s.holding += size
+	}
+	s.mu.Unlock()
+	if !lost && !fails {
+		_ = s.commit(s.work) // Health shows the error
+	}
+	return n
+}
+
+const (
+	firstPause = 100 * time.Millisecond
+	lastPause  = 10 * time.Second
+	// restAfterShow is how many times longer than writing the guild's row the pause after it is:
+	// the row of a long session takes longer and longer.
+	restAfterShow = 20
+)
+
+// tend commits held messages once the database takes them again, and writes the guild's row now and
+// then, until the work ends.
+func (s *Transcript) tend() {
+	pause, shows := firstPause, time.Time{}
+	for {
+		s.mu.Lock()
+		fails, due := s.keeps.err != nil, s.stored > s.shown
+		s.mu.Unlock()
+		var now <-chan time.Time
+		switch {
+		case fails:
+			now = time.After(pause)
+		case due:
+			now = time.After(time.Until(shows))
+		}
+		select {
+		case <-now:
+		case <-s.changed:
+			continue
+		case <-s.work.Done():
+			return
+		}
+		if fails {
+			if pause = min(2*pause, lastPause); s.commit(s.work) == nil { // otherwise Health shows the error
+				pause = firstPause
+			}
+			continue
+		}
+		began, rest := time.Now(), s.o.ShowEvery
+		if s.Show(s.work) == nil { // otherwise Health shows the error
+			rest = max(rest, restAfterShow*time.Since(began))
+		}
+		shows = time.Now().Add(rest)
+	}
+}
+
+// How much goes into one transaction.
+const (
+	maxBatch      = 256
+	maxBatchBytes = 4 << 20
+	large         = 2 * maxBatchBytes // a batch of one large message
+)
+
+func (s *Transcript) commit(ctx context.Context) error {
+	s.saving.Lock()
+	defer s.saving.Unlock()
+	for {
+		if more, err := s.commitSome(ctx); err != nil || !more {
+			return err
+		}
+	}
+}
+
+func (s *Transcript) commitSome(ctx context.Context) (more bool, err error) {
+	s.mu.Lock()
+	n, size := 0, int64(0)
+	for n < len(s.held) && n < maxBatch && size < maxBatchBytes {
+		size += int64(len(s.held[n].Content))
+		n++
+	}
+	batch := s.held[:n:n]
+	s.mu.Unlock()
+	if n == 0 {
+		return false, nil
+	}
+	err = s.o.DB.Append(ctx, s.o.SessionID, batch)
+	if err != nil && ctx.Err() != nil {
+		return false, err // this says nothing about the database
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keeps.is(err, s.o.Log, "the host's database takes no messages, they wait in memory", "the host's database takes messages again")
+	if err == nil {
+		s.stored = batch[n-1].N
+		s.held, s.holding = append([]Stored(nil), s.held[n:]...), s.holding-size
+	}
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+	if err == nil && size >= large {
+		clear(batch)
+		debug.FreeOSMemory() // the session may go on for hours with small messages
+	}
+	return len(s.held) > 0, err
+}
+
+// Flush takes no more messages and commits those that are held. It may be called again after an error.
+func (s *Transcript) Flush(ctx context.Context) error {
+	s.mu.Lock()
+	s.ended = true
+	left := len(s.held)
+	s.mu.Unlock()
+	if err := s.commit(ctx); err != nil {
+		return fmt.Errorf("%d messages are in memory alone: %w", left, err)
+	}
+	return nil
+}
+
+// Show writes the guild's row.
+func (s *Transcript) Show(ctx context.Context) error {
+	s.showing.Lock()
+	defer s.showing.Unlock()
+	s.mu.Lock()
+	stored := s.stored
+	s.mu.Unlock()
+	err := s.o.DB.Show(ctx, s.o.SessionID, s.o.Guild)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
+		return err
+	}
+	s.shows.is(err, s.o.Log, "the transcript cannot be written to the guild's table, and is tried again", "the transcript is written to the guild's table again")
+	if err == nil {
+		s.shown = stored
+	}
+	return err
+}
+
+// Last is the number of the last message, 0 if there is none.
+func (s *Transcript) Last() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last
+}
+
+// Close ends the transcript. What was not flushed is lost.
+func (s *Transcript) Close() {
+	s.stop()
+	s.stopped.Wait()
+}
+
+// lost stands for a message that is gone.
+func lost(n int64) Stored {
+	m := StandIn(SubtypeLost, 0)
+	return Stored{N: n, At: time.Now().UTC().Truncate(time.Millisecond), Type: m.Type, Content: m.Raw}
+}

@@ -1,0 +1,145 @@
+package stream
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"heartbeat/internal/hosting/store"
+)
+
+// lookEvery is how often a running session is checked for more messages.
+const lookEvery = 200 * time.Millisecond
+
+// ReadTranscript returns a session's messages from a number on, in order and without gaps, including later
+// ones. It ends when over says that no more come, with the last number used, or when ctx is done,
+// with the error of ctx. No state is kept for a reader, so there may be any number of slow ones.
+func ReadTranscript(ctx context.Context, o TranscriptOptions, from int64, over func() (last int64, over bool)) iter.Seq2[Stored, error] {
+	return func(yield func(Stored, error) bool) {
+		var err error
+		for n, more := max(from, 1), true; err == nil; {
+			last, ended := over() // what came until then is there
+			if n, more, err = readOn(ctx, o, n, yield); !more {
+				return
+			}
+			if ended && err == nil {
+				for ; n <= last && yield(lost(n), nil); n++ {
+				}
+				return
+			}
+			select {
+			case <-time.After(lookEvery):
+			case <-ctx.Done():
+				err = ctx.Err()
+			}
+		}
+		if err != nil {
+			yield(Stored{}, err)
+		}
+	}
+}
+
+// readOn returns the present messages from n on, and the next number. more is false once the reader
+// wants no more.
+func readOn(ctx context.Context, o TranscriptOptions, n int64, yield func(Stored, error) bool) (next int64, more bool, err error) {
+	for {
+		m, found, err := o.DB.At(ctx, o.SessionID, n)
+		if err != nil || !found {
+			return n, true, err
+		}
+		for ; n < m.N; n++ {
+			if !yield(lost(n), nil) {
+				return n, false, nil
+			}
+		}
+		if n++; !yield(m, nil) {
+			return n, false, nil
+		}
+	}
+}
+
+// ReadEndedTranscript returns the messages, from a number on, of a session that no host keeps any more.
+func ReadEndedTranscript(ctx context.Context, o TranscriptOptions, from int64) iter.Seq2[Stored, error] {
+	return ReadTranscript(ctx, o, from, func() (int64, bool) { return o.After, true })
+}
+
+// TranscriptOptions say where a session's messages are kept. DB, Guild and SessionID are required. Whoever
+// opens or recovers a transcript must hold the session's lock.
+type TranscriptOptions struct {
+	DB        *store.Store
+	Guild     string // the guild's database; it may be missing
+	SessionID string
+
+	After int64 // the last number that the session is known to have used; 0 if none is
+
+	MemoryMax int64         // bytes held while the database takes nothing; 64 MiB if 0
+	ShowEvery time.Duration // the shortest time between two writes of the guild's row; 2 s if 0
+
+	// Log, unless nil, gets a line when a problem begins and when it ends. It must not call the store.
+	Log func(string)
+}
+
+func (o TranscriptOptions) withDefaults() TranscriptOptions {
+	if o.MemoryMax <= 0 {
+		o.MemoryMax = 64 << 20
+	}
+	if o.ShowEvery <= 0 {
+		o.ShowEvery = 2 * time.Second
+	}
+	if o.Log == nil {
+		o.Log = func(string) {}
+	}
+	return o
+}
+
+// trouble is the present and past trouble with a database.
+type trouble struct {
+	err   error // nil without trouble
+	since time.Time
+	past  string // the last one that is over, in a sentence
+}
+
+// is records that something fails or works again, and logs a change.
+func (t *trouble) is(err error, log func(string), fails, works string) {
+	switch was := t.err; {
+	case was == nil && err != nil:
+		t.since = time.Now()
+		log(fails + ": " + err.Error())
+	case was != nil && err == nil:
+		t.past = fmt.Sprintf("%s, as they were not from %s to %s (%v)", works, t.since.Format(time.TimeOnly), time.Now().Format(time.TimeOnly), was)
+		log(t.past)
+	}
+	t.err = err
+}
+
+// TranscriptHealth is the state of a store.
+type TranscriptHealth struct {
+	Last    int64  `json:"last"`              // the number of the last message
+	Stored  int64  `json:"stored"`            // up to which number the database has them
+	Lost    int64  `json:"lost,omitempty"`    // messages for which there was no room
+	Trouble string `json:"trouble,omitempty"` // the present trouble, in a sentence; empty for none
+	Past    string `json:"past,omitempty"`    // the last trouble that is over, in a sentence
+}
+
+// Health returns the store's state.
+func (s *Transcript) Health() TranscriptHealth {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := TranscriptHealth{Last: s.last, Stored: s.stored, Lost: s.lost, Past: s.keeps.past}
+	var said []string
+	if err := s.keeps.err; err != nil {
+		said = append(said, fmt.Sprintf("the host's database takes no messages since %s, and %d wait in memory (%v)",
+			s.keeps.since.Format(time.TimeOnly), len(s.held), err))
+	}
+	if err := s.shows.err; err != nil {
+		said = append(said, fmt.Sprintf("the transcript cannot be written to the guild's table since %s, and is tried again (%v)",
+			s.shows.since.Format(time.TimeOnly), err))
+	}
+	if s.lost > 0 {
+		said = append(said, fmt.Sprintf("%d messages are lost, since there was no room for them", s.lost))
+	}
+	h.Trouble = strings.Join(said, "; ")
+	return h
+}

@@ -1,0 +1,199 @@
+package meter
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/agent"
+	"heartbeat/internal/claude"
+	"heartbeat/internal/money/price"
+)
+
+// Counted is the cost of a session's turns that are not charged yet.
+type Counted struct {
+	*Count
+	turns  []turn
+	ledger ledger // up to the first of them
+}
+
+// turn is the cost of one turn.
+type turn struct {
+	inbox.Turn
+	Part
+	complete bool // the next one has begun
+	next     Part // the part with which it begins
+	parts    []Part
+}
+
+// Open returns what the turns have cost, and then what summaries turned out to cost, to compare with limits.
+func (c *Counted) Open(session string) (all []inbox.Uncharged) {
+	ledger, owed := c.ledger, []price.Line(nil)
+	ledger.guesses = slices.Clone(ledger.guesses)
+	for _, t := range c.turns {
+		all = append(all, inbox.Uncharged{Turn: t.Turn, SessionID: session, Price: t.price(c.Model), Models: t.Models, GoesOn: !t.complete})
+		owed = append(owed, ledger.take(&t)...)
+	}
+	for _, of := range owed {
+		models := []price.ByModel{{Model: of.Model, Amount: of.Amount}}
+		all = append(all, inbox.Uncharged{Turn: turnOf(&of), SessionID: session, Price: of.Price, Models: models})
+	}
+	return all
+}
+
+func (t *turn) price(last string) price.Price {
+	p := price.Price{Amount: t.Spent, Model: last}
+	if len(t.Models) > 0 {
+		p.Model = t.Models[0].Model
+	}
+	return p
+}
+
+// Look counts the turns of a session. tool and agent are as in [Range].
+func Look(s *inbox.SessionTurns, tool, agent string) (*Counted, error) {
+	first := s.Turns[0]
+	c, err := Scan(Range{Transcript: s.Transcript, From: first.From, Since: first.Since, Stated: s.Stated, Tool: tool, Agent: agent})
+	return &Counted{c, split(s, c), ledgerOf(s.Ledger, c.Whole)}, err
+}
+
+// split assigns the parts to the turns. All parts after the last known turn's beginning belong to that turn.
+func split(s *inbox.SessionTurns, c *Count) (all []turn) {
+	// Where they are known for some part, a turn without a request cost 0.
+	dollars := slices.ContainsFunc(c.Parts, func(p Part) bool { return p.Spent.Dollars })
+	at, stated := 0, s.Stated
+	for i, of := range s.Turns {
+		t, end := turn{Turn: of, Part: Part{Stated: stated}}, len(c.Parts)
+		if i+1 < len(s.Turns) {
+			if end = beginning(c.Parts, at, s.Turns[i+1]); end < len(c.Parts) {
+				t.complete, t.next = true, c.Parts[end]
+			}
+		}
+		t.parts = c.Parts[at:end]
+		for _, p := range t.parts {
+			t.Part = t.Plus(p)
+		}
+		t.Spent.Dollars = t.Spent.Dollars || dollars && t.Spent.Requests == 0
+		if all = append(all, t); !t.complete {
+			break
+		}
+		at, stated = end, t.Stated
+	}
+	return all
+}
+
+// late limits, in milliseconds, how late the client writes a line. More means that the clock was set back.
+const late = 60_000
+
+// beginning returns the index of the part with which a turn begins, searching from an index on. A line that is
+// older than the turn was written late, and belongs to the turn before.
+func beginning(parts []Part, from int, of inbox.Turn) int {
+	for i := from; i < len(parts); i++ {
+		p := parts[i]
+		if p.User && p.From >= of.From && (p.At == 0 || p.At >= of.Since || p.At < of.Since-late) {
+			return i
+		}
+	}
+	return len(parts)
+}
+
+// long is the most bytes of a transcript to read again each turn. Beyond it, an open turn is charged up to its last
+// line of a user.
+const long = 256 << 10
+
+// charge counts a session and books its ended turns. over says that the session is gone, and books them all.
+func charge(tx *inbox.Tx, session string, over bool) error {
+	s := tx.Money().Turns(session)
+	if s == nil {
+		return nil
+	}
+	c, err := Look(s, "", "")
+	over = over && err == nil // it may become readable
+	for len(c.turns) > 0 && (over || c.turns[0].complete) {
+		t := &c.turns[0]
+		if !t.complete {
+			t.next = Part{From: c.Read, Stated: t.Stated, At: t.Since}
+		}
+		c.book(tx, session, t, false)
+		c.turns = c.turns[1:]
+	}
+	if over {
+		tx.Money().ForgetTurns(session)
+		return err
+	}
+	if t := &c.turns[0]; len(t.parts) > 1 && c.Read-t.parts[0].From > long {
+		open := *t
+		last := len(t.parts) - 1
+		open.next, open.Part, open.parts = t.parts[last], Part{}, t.parts[:last]
+		for _, p := range open.parts {
+			open.Part = open.Plus(p)
+		}
+		c.book(tx, session, &open, true)
+		t.Part, t.parts = t.parts[last], t.parts[last:]
+	}
+	tx.Money().Count(session, c.Open(session))
+	return err
+}
+
+// book charges a turn up to its next part, and what summaries cost by then. rest says that the turn goes on there.
+func (c *Counted) book(tx *inbox.Tx, session string, t *turn, rest bool) {
+	owed := c.ledger.take(t)
+	l := LineOf(t.Turn, t.price(c.Model))
+	l.At, l.SessionID, l.Guess, l.Own, l.End = tx.Money().Now(), session, t.Guess.Requests > 0, t.Own, t.next.From
+	if len(t.Models) > 1 {
+		l.Models = t.Models
+	}
+	tx.Money().Book(session, inbox.Booking{
+		Amount: l.Amount, Line: l.JSON(), From: t.next.From, Since: t.next.At, Stated: t.Stated, Ledger: c.ledger.text(), Rest: rest,
+	})
+	for _, of := range owed {
+		of.At, of.SessionID, of.End = l.At, session, l.End
+		tx.Money().Charge(turnOf(&of), of.Amount, of.JSON())
+	}
+}
+
+// ChargeTurn charges what a session has spent, when its own hook runs.
+func ChargeTurn(tx *inbox.Tx, session string) error { return charge(tx, session, false) }
+
+// NoteCharge charges what all sessions have spent, to the end of those that are gone. ended is a session that is
+// certainly gone, or "".
+func NoteCharge(tx *inbox.Tx, ended string) error {
+	if _, err := tx.Sessions(); err != nil {
+		return err
+	}
+	var all error
+	for _, s := range tx.Money().Account().Sessions {
+		all = errors.Join(all, found(tx, s.ID, s.ID == ended))
+	}
+	return all
+}
+
+// ChargeOrphan charges what the session of the entry in flight has spent, whoever finds it. The entry can then be
+// settled, and its next attempt begins with what this one cost.
+func ChargeOrphan(tx *inbox.Tx) error {
+	d := tx.InFlight()
+	if d == nil || d.SessionID == "" {
+		return nil
+	}
+	return found(tx, d.SessionID, false)
+}
+
+// found charges what a session has spent, for callers other than its hooks. ended says that it is certainly gone.
+func found(tx *inbox.Tx, session string, ended bool) error {
+	known, err := tx.In(session).Known()
+	if err != nil {
+		return err
+	}
+	a := tx.Money().Account()
+	if s := a.Session(session); s != nil {
+		path := cmp.Or(s.Transcript, TranscriptOf(&known))
+		tx.Money().Position(session, path, claude.TranscriptSize(path), false)
+	}
+	return charge(tx, session, ended || known.EndedAt != nil || known.Life().Ended())
+}
+
+// TranscriptOf returns the transcript that a hook named at the session's start, or "".
+func TranscriptOf(s *inbox.Session) string {
+	path, _ := agent.StartOf(s.StartNote)
+	return path
+}

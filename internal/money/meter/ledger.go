@@ -1,0 +1,113 @@
+package meter
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/money/price"
+)
+
+// ledger is what was charged to a session since its client last stated its own total. The transcript has no usage
+// of summaries. The next total tells what they cost: the part that no other request took.
+type ledger struct {
+	charged int64        // billionths of a dollar, guesses included
+	broken  bool         // the next total covers something else too
+	guesses []price.Line // a line for each turn with summaries
+}
+
+// maxGuesses limits the guesses of a ledger, which is part of every record.
+const maxGuesses = 16
+
+// ledgerOf reads what text wrote. If that is empty, whole says whether a ledger may begin here.
+func ledgerOf(text string, whole bool) (g ledger) {
+	if text == "" {
+		return ledger{broken: !whole}
+	}
+	head, rest, _ := strings.Cut(text, "\n")
+	var err error
+	if g.charged, err = strconv.ParseInt(head, 10, 64); err != nil || g.charged < 0 {
+		return ledger{broken: true}
+	}
+	for l := range strings.Lines(rest) {
+		guess, err := price.ParseLine([]byte(l))
+		if err != nil {
+			return ledger{broken: true}
+		}
+		g.guesses = append(g.guesses, guess)
+	}
+	return g
+}
+
+func (g *ledger) text() string {
+	if g.broken {
+		return inbox.BrokenLedger
+	}
+	text := strconv.FormatInt(g.charged, 10)
+	for _, guess := range g.guesses {
+		text += "\n" + string(guess.JSON())
+	}
+	return text
+}
+
+// take adds what a turn has cost. If the turn has a total, take returns what summaries cost beyond their guesses.
+func (g *ledger) take(t *turn) (owed []price.Line) {
+	for _, p := range t.parts {
+		g.add(t.Turn, p)
+		if p.Spent.Said > 0 {
+			owed = append(owed, g.owed(p.Spent.Said)...)
+			*g = ledger{}
+		}
+	}
+	return owed
+}
+
+func (g *ledger) add(t inbox.Turn, p Part) {
+	if p.Spent.Unpriced > 0 || p.Own || p.Spent.Nanos > math.MaxInt64-g.charged {
+		g.broken = true
+	}
+	if g.broken {
+		return
+	}
+	g.charged += p.Spent.Nanos
+	last := len(g.guesses) - 1
+	switch {
+	case p.Guess.Nanos == 0:
+	case last >= 0 && g.guesses[last].DeliveredSeq == t.DeliveredSeq:
+		g.guesses[last].Nanos += p.Guess.Nanos
+	default:
+		guess := LineOf(t, price.Price{Amount: price.Amount{Nanos: p.Guess.Nanos, Dollars: true}, Model: p.Guess.Model})
+		guess.At = time.UnixMilli(max(1, p.At))
+		g.guesses = append(g.guesses, guess)
+		g.broken = len(g.guesses) > maxGuesses
+	}
+}
+
+// owed distributes over the guesses what the total has beyond the charged sum. A smaller total takes nothing back.
+func (g *ledger) owed(total int64) (all []price.Line) {
+	beyond, guessed := total-g.charged, int64(0)
+	for _, guess := range g.guesses {
+		guessed += guess.Nanos
+	}
+	if g.broken || beyond <= 0 {
+		return nil
+	}
+	for _, of := range g.guesses {
+		guess := of.Nanos
+		of.Nanos = min(beyond, int64(math.Round(float64(beyond)*(float64(guess)/float64(guessed)))))
+		beyond, guessed = beyond-of.Nanos, guessed-guess // the last one gets the rest
+		all = append(all, of)
+	}
+	return all
+}
+
+func turnOf(l *price.Line) inbox.Turn {
+	return inbox.Turn{EntryID: l.EntryID, ID: l.ID, Start: l.Start, FirstSeq: l.FirstSeq, DeliveredSeq: l.DeliveredSeq, Attempt: l.Attempt}
+}
+
+// LineOf returns what a turn has cost as a line.
+func LineOf(t inbox.Turn, p price.Price) price.Line {
+	return price.Line{EntryID: t.EntryID, ID: t.ID, Start: t.Start, FirstSeq: t.FirstSeq, DeliveredSeq: t.DeliveredSeq, Attempt: t.Attempt, Price: p}
+}

@@ -1,0 +1,192 @@
+package watch
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/command/history"
+	"heartbeat/internal/money/book"
+	"heartbeat/internal/money/price"
+	recovery "heartbeat/recover"
+)
+
+// Kind says where an item of an inbox is.
+type Kind string
+
+// The kinds, in the order in which they are listed.
+const (
+	Question   Kind = "asks"
+	InFlight   Kind = "in flight"
+	GivenBack  Kind = "again" // to be delivered again
+	Waiting    Kind = "waits"
+	Scheduled  Kind = "scheduled"
+	DeadLetter Kind = "dead letter"
+	Answered   Kind = "answered"
+)
+
+// Item is one line of an inbox's page: an entry, or a question. Its texts are not cleaned.
+type Item struct {
+	Kind
+	ID, EntryID string
+	// Start is the offset of a waiting entry in the inbox.
+	Start int64
+	// Letter names a dead letter.
+	Letter string
+	// RunDir and Effect name the breakpoint of a run. Both are empty if a session asks.
+	RunDir, Effect string
+	At             time.Time
+	Note           string
+	Text           string // the beginning of the text, or of an answered entry's prompt
+	Reply          string // the beginning
+	// Price is the cost so far, over all attempts.
+	Price price.Price
+}
+
+const (
+	mostWaiting  = 200
+	mostLetters  = 100
+	mostAnswered = 50
+	// mostText is how many bytes of a text are kept.
+	mostText = 16 << 10
+)
+
+// Entries returns the items of an inbox, and sentences about what is left out.
+func Entries(now Inbox) (all []Item, notes []string, err error) {
+	box, err := inbox.Open(now.Path(), inbox.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	all = Asked(now)
+	prices, err := book.Read(box)
+	if err != nil {
+		return all, nil, err
+	}
+	waits, more, err := waiting(box, prices)
+	if err != nil {
+		return all, nil, err
+	}
+	all = append(all, waits...)
+	if more {
+		notes = append(notes, fmt.Sprintf("only the first %d entries that wait are listed", mostWaiting))
+	}
+	n := 0
+	err = box.EachScheduled(func(s inbox.Scheduled) bool {
+		if n++; n > mostWaiting {
+			notes = append(notes, fmt.Sprintf("only the first %d scheduled entries are listed", mostWaiting))
+			return false
+		}
+		all = append(all, Item{Kind: Scheduled, ID: s.ID, EntryID: s.EntryID, At: s.NotBefore, Text: begin(s.Text)})
+		return true
+	})
+	letters, more, lettersErr := openLetters(box, prices)
+	if more {
+		notes = append(notes, fmt.Sprintf("only the last %d dead letters are listed", mostLetters))
+	}
+	answers, answersErr := answered(box, prices)
+	return slices.Concat(all, letters, answers), notes, errors.Join(err, lettersErr, answersErr)
+}
+
+// Asked are the questions that wait for a person.
+func Asked(now Inbox) (all []Item) {
+	for _, q := range now.Held {
+		text := q.Question
+		if q.Effect == "" {
+			text = q.Rests()
+		}
+		all = append(all, Item{Kind: Question, ID: q.Effect, RunDir: q.Dir, Effect: q.Effect, At: q.Since, Note: "run " + q.Run, Text: begin(text)})
+	}
+	for _, s := range now.Sessions {
+		if s.Asks == nil || s.EndedAt != nil {
+			continue
+		}
+		all = append(all, Item{Kind: Question, ID: s.ID, At: s.Asks.At, Note: s.Asks.Kind, Text: begin(s.Asks.Text)})
+	}
+	return all
+}
+
+// waiting is what is in flight and what comes next.
+func waiting(box *inbox.Inbox, prices *book.Prices) (all []Item, more bool, err error) {
+	v, err := box.View()
+	if err != nil {
+		return nil, false, err
+	}
+	defer func() { err = errors.Join(err, v.Close()) }()
+	if d := v.InFlight(); d != nil {
+		item := Item{Kind: InFlight, ID: d.ID(), EntryID: d.EntryID, Start: d.StartOffset, At: d.DeliveredAt, Note: fmt.Sprintf("attempt %d", d.Attempt), Text: begin(d.Text())}
+		item.Price, _ = prices.OfDelivery(d)
+		all = append(all, item)
+	}
+	again := v.Redeliver()
+	err = v.Waits(func(l []byte) bool {
+		if len(l) <= longLine || len(all) > mostWaiting {
+			return true
+		}
+		all = append(all, Item{Kind: Waiting, Note: fmt.Sprintf("%d bytes", len(l)), Text: begin(string(l[:min(len(l), mostText)]))})
+		return false
+	}, func(w inbox.Waiting) bool {
+		if more = len(all) > mostWaiting; more {
+			return false
+		}
+		item := Item{Kind: Waiting, ID: w.ID, EntryID: w.EntryID, Start: w.Start, At: w.SentAt(), Note: strings.Join(history.Special(w, recovery.InvalidLimits(w.Entry, v.Money().IsRaised) != nil), ", "), Text: begin(w.Text)}
+		if again != nil && again.StartOffset == w.Start {
+			item.Kind, item.Note = GivenBack, fmt.Sprintf("attempt %d", w.Attempt)
+			item.Price, _ = prices.OfDelivery(again)
+		}
+		all = append(all, item)
+		return true
+	})
+	return all, more, err
+}
+
+// openLetters are the last dead letters that can be requeued, newest first. They include entries that a person
+// canceled and may want back.
+func openLetters(box *inbox.Inbox, prices *book.Prices) (all []Item, more bool, err error) {
+	var letters []inbox.Letter
+	_, err = box.EachLetter(func(l inbox.Letter) bool { // the overview has the warnings
+		if !l.Open() {
+			return true
+		}
+		if letters = append(letters, l); len(letters) > 2*mostLetters {
+			letters, more = append(letters[:0], letters[len(letters)-mostLetters:]...), true
+		}
+		return true
+	})
+	if more = more || len(letters) > mostLetters; more {
+		letters = letters[len(letters)-mostLetters:]
+	}
+	for _, l := range slices.Backward(letters) {
+		why := string(l.Reason)
+		if l.Failure != nil {
+			why += ": " + l.Failure.String()
+		}
+		item := Item{Kind: DeadLetter, ID: l.ID, EntryID: l.EntryID, Letter: l.Letter, At: l.DeadLetteredAt, Note: why, Text: begin(l.Text())}
+		item.Price, _ = prices.Of(l.EntryID, l.FirstSeq, l.Fields)
+		all = append(all, item)
+	}
+	return all, more, err
+}
+
+// answered are the last results, newest first.
+func answered(box *inbox.Inbox, prices *book.Prices) (all []Item, err error) {
+	t, err := history.Results(box).Last(mostAnswered, func(r inbox.Result, _ []byte) {
+		item := Item{Kind: Answered, ID: r.ID, EntryID: r.EntryID, Start: r.StartOffset, At: r.AcknowledgedAt, Text: begin(r.Prompt), Reply: begin(r.Answer())}
+		item.Price, _ = prices.Of(r.EntryID, r.FirstSeq, r.Fields)
+		all = append(all, item)
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.Reverse(all)
+	return all, t.Close()
+}
+
+func begin(text string) string {
+	if len(text) <= mostText {
+		return text
+	}
+	return text[:mostText] + " …"
+}

@@ -1,0 +1,192 @@
+package orchestrate
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+const (
+	// DefaultMaxIterations is the CLI's default limit.
+	DefaultMaxIterations = 256
+	// KeepLimit in a state has [StateFile.Bind] keep the limit that the session has.
+	KeepLimit = -1
+)
+
+// State is the content of a state file.
+type State struct {
+	Active        bool
+	Iteration     int    // counts from 1
+	MaxIterations int    // 0 is no limit
+	RunID         string // empty until a run is bound
+	// StartedAt and LastIterationAt have the form of [StateStamp]. A value read from a file is kept as it is.
+	StartedAt       string
+	LastIterationAt string
+	IterationTimes  []int // the last durations, in whole seconds, the newest last
+	// Prompt is the person's prompt, without white space around it.
+	Prompt string
+}
+
+// NewState returns the state of a session at its start.
+func NewState(runID, prompt string, maxIterations int, now time.Time) State {
+	return State{
+		Active:          true,
+		Iteration:       1,
+		MaxIterations:   maxIterations,
+		RunID:           runID,
+		StartedAt:       StateStamp(now),
+		LastIterationAt: StateStamp(now),
+		Prompt:          prompt,
+	}
+}
+
+// StateStamp formats a time for the state file: RFC 3339, UTC, whole seconds.
+func StateStamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
+
+// IterationFigures spells an iteration and its limit; 0 is no limit.
+func IterationFigures(iteration, most int) string {
+	said := fmt.Sprintf("iteration %d", iteration)
+	if most > 0 {
+		said += fmt.Sprintf("/%d", most)
+	}
+	return said
+}
+
+// Next returns the state at the start of the next iteration, which is now.
+func (s State) Next(now time.Time) State {
+	s.IterationTimes = s.Times(now)
+	s.Iteration++
+	s.LastIterationAt = StateStamp(now)
+	return s
+}
+
+const (
+	timedFrom = 5  // the first iteration whose duration counts: earlier ones set things up
+	window    = 10 // how many durations are kept
+)
+
+// Limit says that the session has used up its iterations, or returns "".
+func (s State) Limit() string {
+	if s.MaxIterations == 0 || s.Iteration < s.MaxIterations {
+		return ""
+	}
+	return fmt.Sprintf("its session has had its %d iterations (max_iterations)", s.MaxIterations)
+}
+
+// Times returns the durations of the last ten iterations, in whole seconds, including the one that ends now. Like
+// the CLI it leaves out the first four iterations, and iterations of less than a second or with an unknown start.
+func (s State) Times(now time.Time) []int {
+	last, err := time.Parse(time.RFC3339, s.LastIterationAt)
+	took := now.Unix() - last.Unix()
+	if s.Iteration < timedFrom || err != nil || took <= 0 {
+		return s.IterationTimes
+	}
+	times := append(slices.Clone(s.IterationTimes), int(took))
+	return times[max(0, len(times)-window):]
+}
+
+// ParseState reads a state file as the CLI does, which accepts anything. A missing or invalid field has its default (not
+// active, iteration 1, at most 256), and a file without front matter is all prompt.
+func ParseState(b []byte) State {
+	fields, body := split(string(b))
+	return State{
+		Active:          strings.EqualFold(fields["active"], "true"),
+		Iteration:       number(fields["iteration"], 1),
+		MaxIterations:   number(fields["max_iterations"], DefaultMaxIterations),
+		RunID:           fields["run_id"],
+		StartedAt:       fields["started_at"],
+		LastIterationAt: fields["last_iteration_at"],
+		IterationTimes:  seconds(fields["iteration_times"]),
+		Prompt:          body,
+	}
+}
+
+// split separates front matter and body. It skips text before the first rule. Without a second one, all is body.
+func split(content string) (fields map[string]string, body string) {
+	fields = map[string]string{}
+	inside := false
+	for rest := content; ; {
+		line, after, more := strings.Cut(rest, "\n")
+		line = trim(line)
+		switch {
+		case line == "---" && inside:
+			return fields, trim(after)
+		case line == "---":
+			inside = true
+		case inside:
+			if name, value, ok := strings.Cut(line, ":"); ok && name != "" {
+				fields[trim(name)] = unquote(trim(value))
+			}
+		}
+		if !more {
+			return fields, content
+		}
+		rest = after
+	}
+}
+
+// unquote removes one pair of quotes. Like the CLI, it takes a single quote for an empty quoted text.
+func unquote(s string) string {
+	for _, q := range []string{`"`, `'`} {
+		if strings.HasPrefix(s, q) && strings.HasSuffix(s, q) {
+			return s[1:max(1, len(s)-1)]
+		}
+	}
+	return s
+}
+
+// number is JavaScript's parseInt: the digits at the start of s, or the default if there are none, or too many.
+func number(s string, otherwise int) (n int) {
+	if _, err := fmt.Sscanf(trim(s), "%d", &n); err != nil {
+		return otherwise
+	}
+	return n
+}
+
+func seconds(csv string) (times []int) {
+	for _, s := range strings.Split(csv, ",") {
+		if n := number(s, 0); n > 0 {
+			times = append(times, n)
+		}
+	}
+	return times
+}
+
+// Format writes a state as the CLI does. It fails on a line break in a field, or a number below 0.
+func (s State) Format() ([]byte, error) {
+	for _, v := range []string{s.RunID, s.StartedAt, s.LastIterationAt} {
+		if strings.Contains(v, "\n") {
+			return nil, fmt.Errorf("spell a session's state: %q has a line break", v)
+		}
+	}
+	if s.Iteration < 0 || s.MaxIterations < 0 {
+		return nil, fmt.Errorf("spell a session's state: iteration %d of at most %d: neither may be below 0", s.Iteration, s.MaxIterations)
+	}
+	times := make([]string, len(s.IterationTimes))
+	for i, t := range s.IterationTimes {
+		times[i] = strconv.Itoa(t)
+	}
+	return fmt.Appendf(nil, `---
+active: %t
+iteration: %d
+max_iterations: %d
+run_id: "%s"
+started_at: "%s"
+last_iteration_at: "%s"
+iteration_times: %s
+---
+
+%s
+`, s.Active, s.Iteration, s.MaxIterations, s.RunID, s.StartedAt, s.LastIterationAt, strings.Join(times, ","), trim(s.Prompt)), nil
+}
+
+// isSpace reports whether JavaScript, with which the CLI trims, takes r for white space: it does so for a byte
+// order mark, but not for U+0085.
+func isSpace(r rune) bool {
+	return r == '\uFEFF' || r != '\u0085' && unicode.IsSpace(r)
+}
+
+func trim(s string) string { return strings.TrimFunc(s, isSpace) }

@@ -1,0 +1,163 @@
+package orchestrate
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"heartbeat/internal/disk"
+)
+
+var (
+	// ErrSessionID says that a session id cannot be part of a file's name.
+	ErrSessionID = errors.New("not a session id")
+	// ErrBound says that a session is bound to another run, which is not over.
+	ErrBound = errors.New("the session is bound to another run")
+	// ErrNoHome says that nothing tells where the state files are.
+	ErrNoHome = errors.New("HOME is not set")
+)
+
+const (
+	maxID   = 128
+	maxSize = 64 << 20 // no prompt is that long: a larger file is something else
+)
+
+// StateFile is the state file of one orchestrated session, in the format of babysitter's own CLI and hooks:
+// the file `{stateDir}/{sessionId}.md`:
+//
+//	---
+//	active: true
+//	iteration: 3
+//	max_iterations: 256
+//	run_id: "r1"
+//	started_at: "2026-11-20T23:53:52Z"
+//	last_iteration_at: "2026-11-20T23:55:01Z"
+//	iteration_times: 12,31
+//	---
+//
+//	the person's prompt
+//
+// A reader finds the old state or the new one, never a part of it. A change that returned nil survives a power
+// loss. As with the CLI, no lock keeps changes apart: of two at the same moment the later one stays.
+type StateFile struct{ dir, id string }
+
+// StateFileAt returns the state file of a session in a state directory. Neither needs to exist. An id has at most 128
+// letters, digits, dots, dashes and underscores, and begins with a letter or digit; the error for any other matches
+// [ErrSessionID]. (The CLI accepts any id, and so writes anywhere.)
+func StateFileAt(dir, id string) (StateFile, error) {
+	if !validID(id) {
+		return StateFile{}, fmt.Errorf("session %.200q: its id must be letters, digits, dots, dashes and underscores, %d at most: %w", id, maxID, ErrSessionID)
+	}
+	return StateFile{dir: dir, id: id}, nil
+}
+
+func validID(id string) bool {
+	if id == "" || len(id) > maxID || strings.Contains("._-", id[:1]) {
+		return false
+	}
+	return strings.IndexFunc(id, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._-", r)
+	}) < 0
+}
+
+func (f StateFile) Path() string { return filepath.Join(f.dir, f.id+".md") }
+
+func (f StateFile) ID() string { return f.id }
+
+// Read reads the state. If there is none, the error matches [fs.ErrNotExist].
+func (f StateFile) Read() (State, error) {
+	b, err := disk.ReadState(f.Path(), maxSize)
+	if err != nil {
+		return State{}, err
+	}
+	return ParseState(b), nil
+}
+
+// Write makes s the state. The temporary file's name is unique, since others may write at the same moment.
+func (f StateFile) Write(s State) error {
+	b, err := s.Format()
+	if err == nil {
+		err = os.MkdirAll(f.dir, 0o700)
+	}
+	if err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(f.dir, f.id)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(tmp.Name()) }() // unless it has become the state
+	_, err = tmp.Write(b)
+	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err == nil {
+		err = disk.Rename(tmp.Name(), f.Path())
+	}
+	return err
+}
+
+// Bind binds the session to the run that s names. It makes s the session's state and returns that state. If the
+// session is bound to another run, the error matches [ErrBound], unless over says that this run is over. The
+// session keeps its limit of iterations if that of s is [KeepLimit], and its prompt if s has none.
+func (f StateFile) Bind(s State, over func(runID string) (bool, error)) (State, error) {
+	was, err := f.free(s.RunID, over)
+	if err != nil {
+		return s, err
+	}
+	if s.MaxIterations == KeepLimit {
+		s.MaxIterations = was.MaxIterations
+	}
+	s.Prompt = cmp.Or(s.Prompt, was.Prompt)
+	return s, f.Write(s)
+}
+
+// Free returns an error that matches [ErrBound] if the session is bound to a run other than runID that is not over.
+func (f StateFile) Free(runID string, over func(runID string) (bool, error)) error {
+	_, err := f.free(runID, over)
+	return err
+}
+
+// free is [StateFile.Free], and returns the session's state.
+func (f StateFile) free(runID string, over func(string) (bool, error)) (was State, err error) {
+	was, err = f.Read()
+	if errors.Is(err, fs.ErrNotExist) {
+		return State{MaxIterations: DefaultMaxIterations}, nil
+	}
+	if err != nil || was.RunID == "" || was.RunID == runID {
+		return was, err
+	}
+	is, err := over(was.RunID)
+	switch {
+	case is:
+		return was, nil
+	case err != nil:
+		err = fmt.Errorf(", which may not be over (%w)", err)
+	default:
+		err = errors.New(", which is not over")
+	}
+	return was, fmt.Errorf("bind session %s: %w: run %s%w: end that one first, or remove %s", f.id, ErrBound, was.RunID, err, f.Path())
+}
+
+// Delete removes the state. It is no error if there is none.
+func (f StateFile) Delete() error { return disk.Remove(f.Path()) }
+
+// StateDir returns the absolute path of the directory of state files, found as the CLI finds it: the flag,
+// $BABYSITTER_STATE_DIR, `state` in $BABYSITTER_GLOBAL_STATE_DIR, `.a5c/state` in the home directory. Relative
+// paths start at the working directory. The error matches [ErrNoHome] if none of them is set.
+func StateDir(flag string, getenv func(string) string) (string, error) {
+	if flag != "" {
+		return filepath.Abs(flag)
+	}
+	if dir := getenv("BABYSITTER_STATE_DIR"); dir != "" {
+		return filepath.Abs(dir)
+	}
+	if root := getenv("BABYSITTER_GLOBAL_STATE_DIR"); trim(root) != "" {
+		return filepath.Abs(filepath.Join(root, "state"))
+	}
+	if home := getenv("HOME"); home != "" {
+		return filepath.Abs(filepath.Join(home, ".a5c", "state"))
+	}
+	return "", fmt.Errorf("find the directory of session states: %w", ErrNoHome)
+}
