@@ -35,13 +35,13 @@ func TestAwaitOutlastsALock(t *testing.T) {
 		ended <- err
 	}()
 	before := looks.Load()
-	require.Eventually(t, func() bool { return looks.Load() > before+100 }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return looks.Load() > before+100 }, 5*time.Minute, time.Millisecond)
 	require.Empty(t, ended)
 	require.NoError(t, tx.Close())
 	require.Eventually(t, func() bool {
 		_, err := os.Stat(box.Path())
 		return err == nil
-	}, 30*time.Second, time.Millisecond, "the entry is moved to the inbox")
+	}, 5*time.Minute, time.Millisecond, "the entry is moved to the inbox")
 	cancel()
 	require.ErrorIs(t, <-ended, context.Canceled)
 }

@@ -26,7 +26,7 @@ func TestCommandOutlivesTheHook(t *testing.T) {
 			cmd.Dir = r.dir
 			cmd.Stdin = strings.NewReader(`{"hook_event_name":"Stop","session_id":"s1","prompt_id":"p1","stop_hook_active":false,"last_assistant_message":"x"}`)
 			require.NoError(t, cmd.Start())
-			require.Eventually(t, func() bool { _, err := os.Stat(begun); return err == nil }, time.Minute, 10*time.Millisecond)
+			require.Eventually(t, func() bool { _, err := os.Stat(begun); return err == nil }, 5*time.Minute, 10*time.Millisecond)
 			require.NoError(t, cmd.Process.Signal(signal))
 			_ = cmd.Wait() // it was ended
 

@@ -158,11 +158,11 @@ export async function process(inputs, ctx) {
 	cmd := exec.Command("heartbeat", "orchestrate", "--inbox", r.inbox, "--run", r.run, "--once", "--babysitter", r.babysitter)
 	cmd.Dir, cmd.Env = r.dir, append(os.Environ(), mark)
 	require.NoError(t, cmd.Start())
-	require.Eventually(t, func() bool { _, err := os.Stat(filepath.Join(r.dir, "began")); return err == nil }, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { _, err := os.Stat(filepath.Join(r.dir, "began")); return err == nil }, 5*time.Minute, 10*time.Millisecond)
 	require.NotEmpty(t, script.Marked(mark))
 	require.NoError(t, cmd.Process.Signal(syscall.SIGKILL))
 	_ = cmd.Wait() // it was killed
-	require.Eventually(t, func() bool { return len(script.Marked(mark)) == 0 }, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return len(script.Marked(mark)) == 0 }, 5*time.Minute, 10*time.Millisecond)
 	require.NoError(t, os.WriteFile(filepath.Join(r.dir, "mended"), nil, 0o600))
 	assert.Len(t, r.step().Queued, 1)
 }

@@ -121,7 +121,7 @@ func (w *world) idle(name string, members ...string) (kill func()) {
 		}
 	}
 	w.Cleanup(kill)
-	require.Eventually(w, func() bool { return w.waiter() == cmd.Process.Pid }, 30*time.Second, 5*time.Millisecond)
+	require.Eventually(w, func() bool { return w.waiter() == cmd.Process.Pid }, 5*time.Minute, 5*time.Millisecond)
 	return kill
 }
 
@@ -154,7 +154,7 @@ func (w *world) freeze() {
 		}
 		require.NoError(w, syscall.Kill(pid, syscall.SIGCONT))
 		return false
-	}, 30*time.Second, time.Millisecond)
+	}, 5*time.Minute, time.Millisecond)
 }
 
 // woken has a session be given an entry while it is idle, and returns what kills

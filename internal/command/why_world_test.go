@@ -130,7 +130,7 @@ func (w *world) holdLock() {
 	require.Eventually(w, func() bool {
 		_, err := os.Stat(w.path(".inbox-lock.held"))
 		return err == nil
-	}, 30*time.Second, time.Millisecond)
+	}, 5*time.Minute, time.Millisecond)
 }
 
 // mount puts the inbox on a file system of that size.

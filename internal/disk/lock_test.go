@@ -145,7 +145,7 @@ func waitUntilOpen(t *testing.T, name string, processes int) {
 			}
 		}
 		return n >= processes
-	}, time.Minute, time.Millisecond)
+	}, 5*time.Minute, time.Millisecond)
 }
 
 func TestLockCounter(t *testing.T) {

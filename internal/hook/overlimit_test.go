@@ -260,7 +260,7 @@ func TestASessionEndsWithItsAnswerWritten(t *testing.T) {
 	require.Eventually(t, func() bool {
 		text, err := os.ReadFile(filepath.Join(s.dir, ".results.jsonl"))
 		return err == nil && strings.Count(string(text), "\n") == 3
-	}, time.Minute, time.Millisecond)
+	}, 5*time.Minute, time.Millisecond)
 	assert.NoFileExists(t, over)
 	s.line(`{"type":"assistant","message":{"id":"late","usage":{"input_tokens":1000,"output_tokens":100},"content":[{"type":"text","text":"did C"}]}}`)
 	require.Empty(t, <-said)

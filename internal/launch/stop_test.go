@@ -88,7 +88,7 @@ func (s stopAt) launch(t *testing.T, dir string) string {
 	require.Eventually(t, func() bool {
 		info, err := os.Stat(filepath.Join(dir, ".launch-lock"))
 		return err == nil && info.Size() > 0
-	}, time.Minute, time.Millisecond)
+	}, 5*time.Minute, time.Millisecond)
 	time.Sleep(s.after) // chooses the moment: what must hold holds at each
 	for n := 0; n == 0 || s.twice && n == 1; n++ {
 		if err := cmd.Process.Signal(syscall.SIGTERM); !errors.Is(err, os.ErrProcessDone) {

@@ -48,7 +48,7 @@ func TestStartTimeoutWaitsForWhoIsAttached(t *testing.T) {
 		_, err := sharing.Attach(ctx, conn, sharing.Watch{In: tty, Out: tty, Detach: sharing.DetachKey})
 		left <- err
 	}()
-	require.Eventually(t, r.attach.Attended, time.Minute, time.Millisecond)
+	require.Eventually(t, r.attach.Attended, 5*time.Minute, time.Millisecond)
 
 	go r.guard(s)
 	<-looked // a thousand times as long

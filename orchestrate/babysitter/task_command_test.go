@@ -88,7 +88,7 @@ func assertGone(t *testing.T, pids string) {
 	for _, field := range strings.Fields(string(text)) {
 		pid, err := strconv.Atoi(field)
 		require.NoError(t, err)
-		assert.Eventually(t, func() bool { return !alive(pid) }, time.Minute, time.Millisecond, "process %d", pid)
+		assert.Eventually(t, func() bool { return !alive(pid) }, 5*time.Minute, time.Millisecond, "process %d", pid)
 	}
 }
 

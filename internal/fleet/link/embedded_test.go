@@ -145,9 +145,9 @@ func TestAKilledServerIsStartedAgain(t *testing.T) {
 	for _, each := range []*Conn{c, other} {
 		require.Eventually(t, func() bool {
 			return each.NATS.FlushTimeout(time.Second) == nil && each.Connected() && each.NATS.ConnectedServerId() != before
-		}, time.Minute, time.Millisecond)
+		}, 5*time.Minute, time.Millisecond)
 		var s jetstream.Stream
-		require.Eventually(t, func() bool { s, err = each.JS.Stream(fleet.Context(t), "WORK"); return err == nil }, time.Minute, time.Millisecond)
+		require.Eventually(t, func() bool { s, err = each.JS.Stream(fleet.Context(t), "WORK"); return err == nil }, 5*time.Minute, time.Millisecond)
 		assert.EqualValues(t, 1, s.CachedInfo().State.Msgs)
 	}
 	assert.Equal(t, c.NATS.ConnectedServerId(), other.NATS.ConnectedServerId())
@@ -222,7 +222,7 @@ func TestATokenOfTheLastServerIsTriedAgain(t *testing.T) {
 	require.Eventually(t, func() bool {
 		said, err := os.ReadFile(log)
 		return err == nil && strings.Contains(string(said), "authentication error")
-	}, time.Minute, time.Millisecond)
+	}, 5*time.Minute, time.Millisecond)
 	require.NoError(t, os.WriteFile(path, right, 0o600))
 	require.NoError(t, <-done)
 }
@@ -246,7 +246,7 @@ func TestALockThatSomebodyRemoved(t *testing.T) {
 		}
 		_, err = c.JS.Stream(fleet.Context(t), "WORK")
 		return err == nil
-	}, time.Minute, time.Millisecond)
+	}, 5*time.Minute, time.Millisecond)
 }
 
 // What a killed server leaves: a lock that nobody holds, the address of a port that a
@@ -358,7 +358,7 @@ func TestADirectoryOnAFullDisk(t *testing.T) {
 	}()
 	require.Eventually(t, func() bool {
 		return strings.Contains(told.text(), "no space left on device; it is tried again for ever")
-	}, time.Minute, time.Millisecond)
+	}, 5*time.Minute, time.Millisecond)
 	require.NoError(t, os.Unsetenv(fullVariable))
 	(<-done).Close()
 }

@@ -74,8 +74,8 @@ func TestAConnectionComesBack(t *testing.T) {
 	assert.True(t, c.Connected())
 
 	p.Cut()
-	require.Eventually(t, func() bool { return !c.Connected() }, time.Minute, time.Millisecond)
-	require.Eventually(t, func() bool { return told.text() != "" }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return !c.Connected() }, 5*time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return told.text() != "" }, 5*time.Minute, time.Millisecond)
 	assert.Regexp(t, `^not connected to nats://127.0.0.1:\d+ since .*: it is tried again for ever$`, told.text())
 	err := c.NATS.Publish("x", nil)
 	require.True(t, IsAway(err), "%v", err)
@@ -98,9 +98,9 @@ func TestAHalfOpenConnectionIsFoundOut(t *testing.T) {
 	p := fleet.NewProxy(t, s.Address())
 	c := connect(t, &Flags{Server: p.URL()}, Options{Ping: 20 * time.Millisecond})
 	p.HalfOpen()
-	require.Eventually(t, func() bool { return !c.Connected() }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return !c.Connected() }, 5*time.Minute, time.Millisecond)
 	p.Heal()
-	require.Eventually(t, func() bool { return c.Connected() }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return c.Connected() }, 5*time.Minute, time.Millisecond)
 }
 
 func TestAVerbDoesNotWaitForAServer(t *testing.T) {
@@ -120,7 +120,7 @@ func TestAnAgentWaitsForAServer(t *testing.T) {
 		assert.NoError(t, err)
 		done <- c
 	}()
-	require.Eventually(t, func() bool { return strings.Contains(told.text(), "tried again for ever") }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(told.text(), "tried again for ever") }, 5*time.Minute, time.Millisecond)
 	require.NoError(t, s.Resume())
 	c := <-done
 	c.Close()
@@ -203,7 +203,7 @@ func TestWhatTheServerRefusesIsSaidOnce(t *testing.T) {
 		require.NoError(t, c.NATS.Publish("no.way", nil))
 	}
 	require.NoError(t, c.NATS.FlushTimeout(time.Minute))
-	require.Eventually(t, func() bool { return told.text() != "" }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return told.text() != "" }, 5*time.Minute, time.Millisecond)
 	require.NoError(t, c.NATS.FlushTimeout(time.Minute))
 	assert.Equal(t, 1, strings.Count(told.text(), "no.way"), told.text())
 	assert.Contains(t, told.text(), "too few rights")
@@ -216,9 +216,9 @@ func TestCredentialsAreReadAgain(t *testing.T) {
 	moved := path + ".away"
 	require.NoError(t, os.Rename(path, moved))
 	s.Restart(t)
-	require.Eventually(t, func() bool { return !c.Connected() }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return !c.Connected() }, 5*time.Minute, time.Millisecond)
 	require.NoError(t, os.Rename(moved, path))
-	require.Eventually(t, func() bool { return c.Connected() }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return c.Connected() }, 5*time.Minute, time.Millisecond)
 }
 
 // What is wrong on the server is said once each and waited for; what is wrong here is not.

@@ -32,7 +32,7 @@ func TestManyAgents(t *testing.T) {
 		info, err := c.Info(ctx)
 		require.NoError(t, err)
 		assert.Equal(t, agents, info.NumWaiting)
-	}, time.Minute, 10*time.Millisecond)
+	}, 5*time.Minute, 10*time.Millisecond)
 
 	for range agents * slots {
 		_, err := js.PublishAsync("work.a", nil)

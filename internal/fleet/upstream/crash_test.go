@@ -247,12 +247,12 @@ func TestTheConnectionIsCutBeforeTheFirstStep(t *testing.T) {
 
 // insist calls again until that comes through, as an agent does that keeps its claim.
 func insist(t *testing.T, nc *nats.Conn, call func() error) {
-	require.Eventually(t, func() bool { return nc.IsConnected() && call() == nil }, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return nc.IsConnected() && call() == nil }, 5*time.Minute, 10*time.Millisecond)
 }
 
 // connected waits until the rig's own connection is back.
 func (w *world) connected() {
-	require.Eventually(w.t, func() bool { return w.nc.IsConnected() && w.nc.FlushTimeout(time.Second) == nil }, time.Minute, time.Millisecond)
+	require.Eventually(w.t, func() bool { return w.nc.IsConnected() && w.nc.FlushTimeout(time.Second) == nil }, 5*time.Minute, time.Millisecond)
 }
 
 func TestManyAgentsFinishAtOnce(t *testing.T) {

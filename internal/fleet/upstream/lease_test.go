@@ -130,7 +130,7 @@ func TestAResultThatIsNoLongerKept(t *testing.T) {
 	require.Eventually(t, func() bool {
 		known, err := w.agent().Known(ctx, "job", 0)
 		return err == nil && known == nil
-	}, time.Minute, 10*time.Millisecond)
+	}, 5*time.Minute, 10*time.Millisecond)
 
 	next := c
 	next.Agent, next.Copy = "two", c.Copy+1

@@ -56,19 +56,19 @@ func TestACluster(t *testing.T) {
 			ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 			defer cancel()
 			return w.take(ctx, "one", id) == nil
-		}, time.Minute, time.Millisecond)
+		}, 5*time.Minute, time.Millisecond)
 		claim := w.held[id]
 		claim.Agent = "one"
 		// An agent tells until that is confirmed.
 		require.Eventually(t, func() bool {
 			_, err := up.Answer(ctx, claim, upstream.Answer{Reply: "reply " + id, Settled: upstream.Settled{Attempts: 1, At: time.Now()}})
 			return err == nil
-		}, time.Minute, time.Millisecond)
+		}, 5*time.Minute, time.Millisecond)
 	}
 	for i := range count {
 		assert.Equal(t, fmt.Sprintf("reply c-%d\n", i), at("results", fmt.Sprint("c-", i)))
 	}
-	require.Eventually(t, func() bool { s, err := js.Stream(ctx, "WORK"); return err == nil && s.CachedInfo().State.Msgs == 0 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { s, err := js.Stream(ctx, "WORK"); return err == nil && s.CachedInfo().State.Msgs == 0 }, 5*time.Minute, time.Millisecond)
 	assert.Contains(t, at("status"), "nothing waits: the stream is empty")
 	assert.Equal(t, count, strings.Count(at("results", "--json"), "\n"))
 }

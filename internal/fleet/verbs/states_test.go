@@ -203,7 +203,7 @@ func TestWhyNothingMoves(t *testing.T) {
 				_, out, _ := run(t, "status", "--server", w.server.URL(), "--json")
 				var s seen
 				return json.Unmarshal([]byte(out), &s) == nil && s.State == is
-			}, time.Minute, time.Millisecond)
+			}, 5*time.Minute, time.Millisecond)
 			status, out, said := run(t, "status", "--server", w.server.URL())
 			assert.Zero(t, status)
 			assert.Empty(t, said)

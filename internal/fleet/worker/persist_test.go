@@ -129,6 +129,6 @@ func (r *running) launcher() (pid string) {
 		require.NoError(r.t, err)
 		pid, _, _ = strings.Cut(string(raw), "\n")
 		return pid != ""
-	}, time.Minute, 10*time.Millisecond)
+	}, 5*time.Minute, 10*time.Millisecond)
 	return pid
 }

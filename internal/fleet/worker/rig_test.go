@@ -225,7 +225,7 @@ func (w *world) startAt(url, path, name string, env []string, args ...string) *r
 		if w.t.Failed() {
 			w.t.Logf("%s said:\n%s", name, r.said())
 		}
-		assert.Eventually(w.t, func() bool { return cleared(filepath.Dir(path)) }, time.Minute, 20*time.Millisecond,
+		assert.Eventually(w.t, func() bool { return cleared(filepath.Dir(path)) }, 5*time.Minute, 20*time.Millisecond,
 			"a session that the launcher left writes on, until its guardian ends it")
 	})
 	return r

@@ -221,7 +221,7 @@ func TestTooManyConnections(t *testing.T) {
 	server := serve(t, folder, s, attach.Options{Connections: 2})
 	first := raw(t, server, begun)
 	raw(t, server, begun)
-	require.Eventually(t, func() bool { return server.Connections() == 2 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return server.Connections() == 2 }, 5*time.Minute, time.Millisecond)
 	soon, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	_, err := attach.Host{Folder: folder}.Status(soon)
@@ -251,7 +251,7 @@ func TestAThousandConnections(t *testing.T) {
 	for range 1000 {
 		require.NoError(t, <-errs)
 	}
-	require.Eventually(t, func() bool { return descriptors(t) <= before+5 }, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return descriptors(t) <= before+5 }, 5*time.Minute, 10*time.Millisecond)
 }
 
 func descriptors(t *testing.T) int {

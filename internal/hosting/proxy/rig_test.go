@@ -109,7 +109,7 @@ func open(p *Proxy) int {
 // until waits for something that another goroutine is about to do.
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	require.Eventually(t, done, time.Minute, time.Millisecond, what)
+	require.Eventually(t, done, 5*time.Minute, time.Millisecond, what)
 }
 
 const listTools = `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`

@@ -70,7 +70,7 @@ func (n *node) start() {
 			_ = c.Close() // it was only opened
 		}
 		return err == nil
-	}, time.Minute, 10*time.Millisecond)
+	}, 5*time.Minute, 10*time.Millisecond)
 }
 
 func (n *node) kill() { n.end(syscall.SIGKILL) }

@@ -37,7 +37,7 @@ func newWorker(t *testing.T, name string, nodes []*node) *worker {
 	a.start()
 	t.Cleanup(func() {
 		a.kill(true)
-		require.Eventually(t, func() bool { return os.RemoveAll(filepath.Dir(a.inbox)) == nil }, time.Minute, 20*time.Millisecond,
+		require.Eventually(t, func() bool { return os.RemoveAll(filepath.Dir(a.inbox)) == nil }, 5*time.Minute, 20*time.Millisecond,
 			"the guardian ends a session that the launcher left")
 	})
 	return a

@@ -127,7 +127,7 @@ func cmdFinish(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // Patience bounds every wait. No test passes because of it.
-const Patience = 30 * time.Second
+const Patience = 5 * time.Minute
 
 // Poll waits until done returns true, and fails the script after [Patience].
 func Poll(ts *testscript.TestScript, what string, done func() bool) {

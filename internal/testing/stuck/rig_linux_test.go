@@ -221,7 +221,7 @@ func (r *rig) does(verb string, args ...string) {
 // until waits until something is so.
 func (r *rig) until(what string, so func() bool) {
 	r.t.Helper()
-	for end := time.Now().Add(4 * script.Patience); !so(); time.Sleep(poll) {
+	for end := time.Now().Add(script.Patience); !so(); time.Sleep(poll) {
 		if time.Now().After(end) {
 			r.t.Fatalf("waited in vain for %s\n%s", what, r.state())
 		}

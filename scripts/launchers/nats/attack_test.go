@@ -211,7 +211,7 @@ func answersDoNotGoWhereAnAgentMayNot(t *testing.T, a *attacked) {
 		info, err := work.Info(fleet.Context(t))
 		require.NoError(t, err)
 		return info.State.LastSeq == 5
-	}, time.Minute, time.Millisecond)
+	}, 5*time.Minute, time.Millisecond)
 }
 
 func TestWhatAnAgentMayNotPublish(t *testing.T) { onEach(t, whatAnAgentMayNotPublish) }

@@ -78,7 +78,7 @@ func (r *role) work(dir string, args ...string) *working {
 
 func (w *working) says(what string, n int) {
 	w.t.Helper()
-	require.Eventually(w.t, func() bool { return strings.Count(w.Said(), what) >= n }, time.Minute, 5*time.Millisecond, what)
+	require.Eventually(w.t, func() bool { return strings.Count(w.Said(), what) >= n }, 5*time.Minute, 5*time.Millisecond, what)
 }
 
 // asked are the subjects that an account has used in the account of the stream.
@@ -192,7 +192,7 @@ func agentsWork(t *testing.T, change func(*server.Options)) *asked {
 	require.Eventually(t, func() bool {
 		out, _, _ := operator.command("dead", "list")
 		return strings.Contains(out, "empty")
-	}, time.Minute, 50*time.Millisecond, w.Said())
+	}, 5*time.Minute, 50*time.Millisecond, w.Said())
 
 	// The operator has it drain.
 	_, said, status = operator.command("drain", "--wait", "--timeout", "1m", "one")
@@ -210,7 +210,7 @@ func agentsWork(t *testing.T, change func(*server.Options)) *asked {
 	require.Eventually(t, func() bool {
 		out, _, _ := operator.command("status", "--json")
 		return strings.Count(out, `"agent":`) == 2
-	}, time.Minute, 50*time.Millisecond, other.Said())
+	}, 5*time.Minute, 50*time.Millisecond, other.Said())
 	box, err := inbox.Open(w.Inbox, inbox.Options{})
 	require.NoError(t, err)
 	tx, err := box.Begin(fleet.Context(t))

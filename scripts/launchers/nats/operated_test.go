@@ -198,12 +198,12 @@ func TestAgentsOfAnOperator(t *testing.T) {
 		info, err := work.Info(fleet.Context(t))
 		require.NoError(t, err)
 		return info.State.Msgs == 0
-	}, time.Minute, 50*time.Millisecond)
+	}, 5*time.Minute, 50*time.Millisecond)
 	require.Eventually(t, func() bool {
 		out, said, status := owner.command("status", "--json")
 		require.Zero(t, status, said)
 		return strings.Count(out, `"agent":`) == 3
-	}, time.Minute, 50*time.Millisecond)
+	}, 5*time.Minute, 50*time.Millisecond)
 	for _, w := range agents {
 		for _, complaint := range []string{"rights", "no responders", "no response", "deadline", "violation"} {
 			assert.NotContains(t, strings.ToLower(w.Said()), complaint)

@@ -98,7 +98,7 @@ func (r *role) mayNot(what string, do func(context.Context) error) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		return len(r.refused) > 0
-	}, time.Minute, time.Millisecond, what)
+	}, 5*time.Minute, time.Millisecond, what)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	assert.Contains(r.t, strings.ToLower(r.refused[0]), "permissions violation", what)
