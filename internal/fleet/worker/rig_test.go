@@ -173,7 +173,7 @@ func (w *world) waiting() uint64 {
 // eventually waits for something that is to come.
 func (w *world) eventually(what string, done func() bool, running ...*running) {
 	w.t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); !done(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); !done(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			said := ""
 			for _, r := range running {

@@ -20,7 +20,7 @@ import (
 	"heartbeat/internal/screen"
 )
 
-const patience = 30 * time.Second
+const patience = 5 * time.Minute
 
 // stage is a session that is made up.
 type stage struct {

@@ -16,7 +16,7 @@ import (
 )
 
 // watchdog is how long a child may take before it is killed and the test fails.
-const watchdog = time.Minute
+const watchdog = 5 * time.Minute
 
 // Command is a run of this test binary as one of the commands of [Main].
 type Command struct {

@@ -87,7 +87,7 @@ func (a *Agent) Ended() int {
 	select {
 	case <-a.Done:
 		return a.ProcessState.ExitCode()
-	case <-time.After(time.Minute):
+	case <-time.After(5 * time.Minute):
 		require.Fail(a.t, "the agent does not end", a.Said())
 		return -1
 	}

@@ -65,7 +65,7 @@ func (r *role) work(dir string, args ...string) *working {
 		_ = w.Process.Signal(syscall.SIGTERM) // it may have ended
 		select {
 		case <-w.Done:
-		case <-time.After(time.Minute):
+		case <-time.After(5 * time.Minute):
 			_ = w.Process.Kill()
 			<-w.Done
 		}
