@@ -142,7 +142,7 @@ func (r *runRig) obeyKilled(text, mark string) string {
 // drive runs a session until the hook approves its stop.
 func (r *runRig) drive(flags ...string) {
 	r.t.Helper()
-	ctx, stop := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, stop := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer stop()
 	var said []string
 	a := &agent.Agent{

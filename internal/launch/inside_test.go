@@ -92,7 +92,7 @@ func compare(round int) error {
 		}
 	}
 	// What has just ended may be there for another moment.
-	for end := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > 20 || threads() > 40; runtime.Gosched() {
+	for end := time.Now().Add(time.Minute); runtime.NumGoroutine() > 20 || threads() > 40; runtime.Gosched() {
 		if time.Now().After(end) {
 			return errors.Join(err, fmt.Errorf("round %d: %d goroutines, %d threads", round, runtime.NumGoroutine(), threads()))
 		}

@@ -128,7 +128,7 @@ func TestNothingIsSaidOnTheOtherScreen(t *testing.T) {
 	for name, leaves := range map[string]string{"left at the end": "sleep 1000", "left by the command": `read line; printf '\033[?1049l'; exec sleep 1000`} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := sit(t, "heartbeat-launch", "--idle-timeout", "0.3", "--max-idle-retries", "2", "--", "sh", "-c", `stty -echo; printf '\033[?1049hinside'; `+leaves)
+			s := sit(t, "heartbeat-launch", "--idle-timeout", "4", "--max-idle-retries", "2", "--", "sh", "-c", `stty -echo; printf '\033[?1049hinside'; `+leaves)
 			s.Leaves(125)
 			_, after, _ := strings.Cut(s.Printed, "\x1b[?1049l")
 			assert.Equal(t, 2, strings.Count(after, "heartbeat-launch: no output for "), s.Printed)
@@ -153,10 +153,10 @@ func TestTerminatedTwice(t *testing.T) {
 
 // A line that is begun is not cut by what revives a silent command.
 func TestBegunLineIsNotCut(t *testing.T) {
-	s := sit(t, "heartbeat-launch", "--idle-timeout", "1", "--max-idle-retries", "1", "--", "sh", "-c", `stty -echo; echo begun; read line; echo "got $line"`)
+	s := sit(t, "heartbeat-launch", "--idle-timeout", "3", "--max-idle-retries", "1", "--", "sh", "-c", `stty -echo; echo begun; read line; echo "got $line"`)
 	s.Prints("begun")
 	s.Types("one ")
-	s.Watches(1500 * time.Millisecond)
+	s.Watches(4 * time.Second)
 	s.Types("line\r")
 	s.Prints("got one line")
 	s.Leaves(0)

@@ -79,7 +79,7 @@ func TestStoppedAtAnyMoment(t *testing.T) {
 
 // launch runs a launcher that is told to stop, and returns what it said.
 func (s stopAt) launch(t *testing.T, dir string) string {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "heartbeat-launch", append(append([]string{"--inbox", "inbox.jsonl"}, s.args...), "--", "claude", "begin")...)
 	var out bytes.Buffer

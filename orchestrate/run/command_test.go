@@ -61,7 +61,7 @@ func fileExists(path string) bool {
 // whether the command succeeded.
 func (c command) run(t testing.TB, result any, stdin string, args ...string) bool {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, c.path, append(args, "--json")...)
 	cmd.Dir, cmd.Stdin = c.work, strings.NewReader(stdin)

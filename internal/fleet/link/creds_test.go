@@ -116,7 +116,7 @@ func TestCredsThatExpire(t *testing.T) {
 	o := newOperated(t)
 	path := filepath.Join(t.TempDir(), "user.creds")
 	user := newKey(t)
-	o.creds(path, user, time.Now().Add(2*time.Second))
+	o.creds(path, user, time.Now().Add(6*time.Second)) // in which a slow machine has connected
 	var told said
 	c := connect(t, &Flags{Server: o.server.URL(), Creds: path}, Options{Say: told.say})
 	require.Eventually(t, func() bool { return strings.Contains(told.text(), "authentication expired") }, 5*time.Minute, time.Millisecond)
@@ -130,7 +130,7 @@ func TestCredsThatBecomeAPipe(t *testing.T) {
 	o := newOperated(t)
 	path := filepath.Join(t.TempDir(), "user.creds")
 	user := newKey(t)
-	o.creds(path, user, time.Now().Add(2*time.Second))
+	o.creds(path, user, time.Now().Add(6*time.Second)) // in which a slow machine has connected
 	var told said
 	c := connect(t, &Flags{Server: o.server.URL(), Creds: path}, Options{Say: told.say})
 	require.NoError(t, os.Remove(path))

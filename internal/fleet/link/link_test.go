@@ -96,7 +96,7 @@ func TestAConnectionComesBack(t *testing.T) {
 func TestAHalfOpenConnectionIsFoundOut(t *testing.T) {
 	s := fleet.Start(t)
 	p := fleet.NewProxy(t, s.Address())
-	c := connect(t, &Flags{Server: p.URL()}, Options{Ping: 20 * time.Millisecond})
+	c := connect(t, &Flags{Server: p.URL()}, Options{Ping: 300 * time.Millisecond})
 	p.HalfOpen()
 	require.Eventually(t, func() bool { return !c.Connected() }, 5*time.Minute, time.Millisecond)
 	p.Heal()

@@ -166,7 +166,6 @@ func TestTheServerRestartsAfterEachStep(t *testing.T) {
 		c := tell.message(w)
 		_, js := s.Connect(t)
 		u := w.agentOn(js)
-		u.patience = time.Second
 		after(u, tell.steps[at], func() error {
 			s.Restart(t)
 			w.connected() // who is away when the reply comes has to look in the bucket
@@ -197,9 +196,9 @@ func TestTheConnectionIsCutAfterEachStep(t *testing.T) {
 					_, js := fleet.Connect(t, p.URL())
 					u := w.agentOn(js)
 					// It is away for the step after this one; for the first there is another test.
-					u.patience = 50 * time.Millisecond
 					after(u, tell.steps[at], func() error {
 						cut(p)
+						u.patience = 50 * time.Millisecond
 						return nil
 					})
 					err := tell.call(fleet.Context(t), u, c)
@@ -214,7 +213,7 @@ func TestTheConnectionIsCutAfterEachStep(t *testing.T) {
 						_, js = fleet.Connect(t, p.URL())
 						u = w.agentOn(js)
 					}
-					u.stop, u.patience = nil, time.Second
+					u.stop, u.patience = nil, 5*time.Second
 					insist(t, js.Conn(), func() error { return tell.call(fleet.Context(t), u, c) })
 					tell.after(w, c)
 				})
@@ -238,7 +237,7 @@ func TestTheConnectionIsCutBeforeTheFirstStep(t *testing.T) {
 			p.HalfOpen()
 			require.Error(t, tell.call(fleet.Context(t), u, c))
 			p.Heal()
-			u.patience = time.Second
+			u.patience = 5 * time.Second
 			insist(t, js.Conn(), func() error { return tell.call(fleet.Context(t), u, c) })
 			tell.after(w, c)
 		})

@@ -65,7 +65,7 @@ func (w *world) makeBucket(name string) {
 func (w *world) makeStream() {
 	fleet.WorkQueue(w.t, w.js, stream, "work.>")
 	_, err := w.js.CreateConsumer(fleet.Context(w.t), stream, jetstream.ConsumerConfig{
-		Durable: message.Consumer(subject), AckPolicy: jetstream.AckExplicitPolicy, AckWait: time.Second,
+		Durable: message.Consumer(subject), AckPolicy: jetstream.AckExplicitPolicy, AckWait: 10 * time.Second,
 	})
 	require.NoError(w.t, err)
 }

@@ -247,7 +247,7 @@ func (w *world) take(ctx context.Context, agent, id string) error {
 			return nil
 		}
 		// A request that a server takes with it when it ends is not answered.
-		m, err := pull.Next(jetstream.FetchMaxWait(5*time.Second), jetstream.FetchHeartbeat(time.Second))
+		m, err := pull.Next(jetstream.FetchMaxWait(time.Minute), jetstream.FetchHeartbeat(5*time.Second))
 		if err != nil {
 			return fmt.Errorf("pull %s: %w", id, err)
 		}

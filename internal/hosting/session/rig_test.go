@@ -397,10 +397,10 @@ func (r *rig) report() map[string]any {
 // until waits for something that another process does.
 func (r *rig) until(what string, is func() bool) {
 	r.t.Helper()
-	for end := time.Now().Add(time.Minute); !is(); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); !is(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			log, _ := os.ReadFile(r.path("logs/ses-1.log"))
-			r.t.Fatalf("not in a minute: %s\n%s", what, log)
+			r.t.Fatalf("waited in vain for: %s\n%s", what, log)
 		}
 	}
 }

@@ -19,7 +19,7 @@ func TestWaitsForTasks(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo(fifo, 0o600))
 	r := newRig(t, `print:{"type":"system","subtype":"background_tasks_changed","tasks":[{"task_id":"b"}]} result wait:`+fifo+
 		` print:{"type":"system","subtype":"background_tasks_changed","tasks":[]} print:{"type":"system","subtype":"init"}`)
-	r.ExitTimeout = 2 * time.Second
+	r.ExitTimeout = 8 * time.Second
 	cmd := r.start()
 	r.until("there is a result", func() bool { return r.state().Result != nil })
 	time.Sleep(r.ExitTimeout * 5 / 4) // longer than it would be given without the task

@@ -70,7 +70,7 @@ func (c Command) start(t testing.TB, input func(*exec.Cmd) (io.WriteCloser, erro
 	r.cmd.Env = append(c.environ(), c.Env...)
 	r.cmd.Dir = c.Dir
 	r.cmd.Stdout, r.cmd.Stderr = r.out, &r.stderr
-	r.cmd.WaitDelay = 10 * time.Second // a grandchild may keep the pipes open
+	r.cmd.WaitDelay = time.Minute // a grandchild may keep the pipes open
 	r.Input, err = input(r.cmd)
 	if err = errors.Join(err, r.cmd.Start()); err != nil {
 		cancel()

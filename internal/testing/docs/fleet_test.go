@@ -40,10 +40,10 @@ until heartbeat-nats status --embed ~/nats | grep -q "nothing waits"; do :; done
 	home := t.TempDir()
 	env, err := environment(home, self)
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-mc", script)
-	cmd.WaitDelay = 10 * time.Second // what it left behind may hold its output
+	cmd.WaitDelay = time.Minute // what it left behind may hold its output
 	cmd.Dir = filepath.Join(home, "work")
 	require.NoError(t, os.Mkdir(cmd.Dir, 0o700))
 	for i, v := range env {

@@ -50,7 +50,7 @@ func Follow(ctx context.Context, root, home, claude string) (*exec.Cmd, error) {
 		}
 	}
 	cmd := exec.CommandContext(ctx, "bash", "-c", script+"wait\n")
-	cmd.Dir, cmd.WaitDelay = root, 10*time.Second // what it left behind may hold its output
+	cmd.Dir, cmd.WaitDelay = root, time.Minute // what it left behind may hold its output
 	cmd.Env, err = environment(home, claude)
 	return cmd, err
 }
