@@ -27,17 +27,19 @@ func TestBadCommands(t *testing.T) {
 	for name, c := range map[string]struct{ command, want string }{
 		"fails":        {"echo no such host; exit 3", "exit status 3: it printed no such host"},
 		"missing":      {"/nowhere/tell-me", "exit status 127"},
-		"hangs":        {"sleep 600", "took longer than 300ms, and was killed"},
-		"children too": {"sleep 600 & sleep 600", "took longer than 300ms, and was killed"},
-		"stopped":      {"kill -STOP $$", "took longer than 300ms, and was killed"},
-		"never ends":   {"yes", "took longer than 300ms, and was killed: it printed y"},
+		"hangs":        {"sleep 600", "took longer than 2s, and was killed"},
+		"children too": {"sleep 600 & sleep 600", "took longer than 2s, and was killed"},
+		"stopped":      {"kill -STOP $$", "took longer than 2s, and was killed"},
+		"never ends":   {"yes", "took longer than 2s, and was killed: it printed y"},
 		"escapes":      {`printf '\033[2J\377evil'; exit 1`, `exit status 1: it printed`},
 		"killed":       {"kill -9 $$", "signal: killed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, lines(2)...)
 			r.deadLetter(inbox.ReasonOrphaned)
-			r.o.TimeLimit = 300 * time.Millisecond
+			if strings.HasPrefix(c.want, "took longer") {
+				r.o.TimeLimit = 2 * time.Second
+			}
 			good := r.o.Command
 			r.o.Command = c.command
 			report, err := notify.Tell(t.Context(), r.box, r.o)
@@ -49,7 +51,7 @@ func TestBadCommands(t *testing.T) {
 			events := readFile(t, r.box.EventsPath())
 			assert.Contains(t, events, `"event":"notify failed"`)
 
-			r.o.Command = good
+			r.o.Command, r.o.TimeLimit = good, time.Minute
 			assert.EqualValues(t, 1, r.tell().Waiting, "not before its time")
 			assert.Empty(t, r.told())
 			r.clock = r.clock.Add(10 * time.Second)

@@ -140,7 +140,7 @@ func TestTimeoutEndsTheWholeFamily(t *testing.T) {
 	c, h := real(t)
 	children := filepath.Join(t.TempDir(), "children")
 	dir := newRun(t, c, "stuck.mjs", `{"children":"`+children+`"}`)
-	c.Patience = 0.02 // an iteration has 2.4 s, and then 7.2 s
+	c.Patience = 0.06 // an iteration has 7.2 s, and then 21.6 s
 	_, err := c.Iterate(t.Context(), opened(t, dir))
 	assert.ErrorIs(t, err, ErrTimeout)
 	assert.ErrorContains(t, err, "iterate the run "+dir+": no answer in time")

@@ -61,8 +61,8 @@ func TestItsFamilyEnds(t *testing.T) {
 	const lives = "while [ $(wc -l < $pids) -lt 2 ]; do sleep 0.01; done; "
 
 	short := sh(family + "wait")
-	short.Timeout = 3 * time.Second
-	assert.Equal(t, "it was ended after 3s", babysitter.Execute(context.Background(), short).Failure)
+	short.Timeout = 8 * time.Second
+	assert.Equal(t, "it was ended after 8s", babysitter.Execute(context.Background(), short).Failure)
 	assertGone(t, pids)
 
 	ctx, cancel := context.WithCancelCause(context.Background())

@@ -2,6 +2,7 @@ package settings_test
 
 import (
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -74,8 +75,15 @@ func TestErrorsNamePlacesOfTheFile(t *testing.T) {
 
 // A project's file may have any number of groups.
 func TestManyGroupsTakeNoTime(t *testing.T) {
-	begin := time.Now()
+	begin := processor(t)
 	_, err := settings.Look([]byte(`{"hooks":{"Stop":[`+strings.Repeat("{},", 8000)+`{}]}}`), "")
 	require.NoError(t, err)
-	require.Less(t, time.Since(begin), 5*time.Second)
+	require.Less(t, processor(t)-begin, 5*time.Second)
+}
+
+// processor is the time of the processor that this test has used so far.
+func processor(t *testing.T) time.Duration {
+	var used syscall.Rusage
+	require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }

@@ -188,7 +188,7 @@ func TestAPeerThatAsksNothing(t *testing.T) {
 
 // A body that does not come ends the connection, also of a request that is refused.
 func TestABodyThatIsOwed(t *testing.T) {
-	server := serve(t, t.TempDir(), &session{}, attach.Options{Patience: 20 * time.Millisecond})
+	server := serve(t, t.TempDir(), &session{}, attach.Options{Patience: time.Second})
 	for _, line := range []string{"POST /send", "POST /cancel", "GET /status", "PUT /send", "POST /else"} {
 		answer, err := io.ReadAll(raw(t, server, line+" HTTP/1.1\r\nHost: session\r\nContent-Length: 100\r\n\r\n"))
 		require.NoError(t, err, "the connection is closed")

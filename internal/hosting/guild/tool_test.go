@@ -197,10 +197,10 @@ func TestAToolThatReadsIsCalledAgain(t *testing.T) {
 func TestAToolHasItsTime(t *testing.T) {
 	g, url := newGuild(t, testguild.Options{})
 	g.Break(testguild.Fault{On: "tool", Step: testguild.WhenApplied, Do: testguild.Hang})
-	c, err := New(Options{URL: url, SessionID: session, Clock: &testguild.Clock{}, RequestTimeout: 50 * time.Millisecond})
+	c, err := New(Options{URL: url, SessionID: session, Clock: &testguild.Clock{}, RequestTimeout: time.Second})
 	require.NoError(t, err)
 	_, err = c.Tool(t.Context(), config.Tool{Name: "signal", Method: "POST"}, nil)
-	require.EqualError(t, err, "the guild did not answer the call, and may have carried it out: no answer within 50ms")
+	require.EqualError(t, err, "the guild did not answer the call, and may have carried it out: no answer within 1s")
 }
 
 func TestAToolStopsWithItsContext(t *testing.T) {
