@@ -42,10 +42,19 @@ func TestRunsUnderKills(t *testing.T) {
 			r := newRunRig(t, `export async function process(inputs, ctx) {
   const all = []; for (let i = 0; i < 10; i++) all.push(await ctx.task(i % 2 ? odd : agent, {q:'step'+i})); return all.length; }`)
 			random := rand.New(rand.NewPCG(uint64(i), 0))
-			sessions := 0
-			for deadline := time.Now().Add(3 * time.Minute); r.status() != "completed"; sessions++ {
+			sessions, events, still := 0, 0, 0
+			within := 4 * time.Second
+			for deadline := time.Now().Add(30 * time.Minute); r.status() != "completed"; sessions++ {
 				require.True(t, time.Now().Before(deadline), "not completed after %d sessions", sessions)
-				r.session(random)
+				r.session(random, within)
+				now, err := filepath.Glob(filepath.Join(r.run, "journal", "*"))
+				require.NoError(t, err)
+				if still++; len(now) > events {
+					events, still = len(now), 0
+				}
+				if still == 3 { // a slow machine gets nowhere before it is killed
+					within, still = 2*within, 0
+				}
 			}
 			r.drive("--on-orphan", "retry", "--max-attempts", "99")
 			assert.Equal(t, "completed", r.state())
@@ -65,14 +74,14 @@ func (r *runRig) status() string {
 	return ""
 }
 
-// session works until something of it is killed, or the stop is approved.
-func (r *runRig) session(random *rand.Rand) {
+// session works until something of it is killed, at some moment within that time, or the stop is approved.
+func (r *runRig) session(random *rand.Rand, within time.Duration) {
 	mark := fmt.Sprintf("HEARTBEAT_TEST_MARK=%d", random.Uint64())
 	ctx, stop := context.WithCancel(context.Background())
 	var once sync.WaitGroup
 	once.Go(func() {
 		select {
-		case <-time.After(time.Duration(random.IntN(4000)) * time.Millisecond):
+		case <-time.After(time.Duration(random.Int64N(int64(within)))):
 		case <-ctx.Done():
 			return
 		}
