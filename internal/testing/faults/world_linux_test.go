@@ -248,8 +248,12 @@ type result struct {
 	stdout, stderr string
 }
 
-// patience is how long a command may take.
-const patience = 30 * time.Second
+// patience is how long a command may take, and hangs after how much of it a command is looked at that may wait for ever
+// by a fault of the rig's own.
+const (
+	patience = 5 * time.Minute
+	hangs    = 30 * time.Second
+)
 
 // startFailed is a fault on the pipe by which Go starts a process, of which it reads 8 bytes.
 // A pipe has no such fault.
@@ -274,6 +278,12 @@ func (w *world) run(f *fault, stdin, name string, args ...string) result {
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	look := time.AfterFunc(hangs, func() {
+		if trace, err := os.ReadFile(w.path("trace")); err == nil && startFailed.Match(trace) {
+			cancel()
+		}
+	})
+	defer look.Stop()
 	err := cmd.Run()
 	if ctx.Err() != nil && startFailed.MatchString(w.read("trace")) {
 		w.t.Skip("the fault was on the pipe by which Go starts a process, at whose error it waits for that one")
