@@ -200,8 +200,11 @@ func empty(name string) func(*world) {
 // answered waits until so many entries are, and returns how often each of them is.
 func (w *world) answered(most int) (answers map[string]int) {
 	answers = map[string]int{}
-	limit := time.Now().Add(10 * time.Minute)
+	limit, before := time.Now().Add(10*time.Minute), 0
 	for len(answers) < most {
+		if len(answers) > before { // it goes on
+			limit, before = time.Now().Add(10*time.Minute), len(answers)
+		}
 		require.NoError(w.t, w.unit.failed, w.unit.said.tail())
 		require.True(w.t, time.Now().Before(limit), "%d of %d are answered: %s", len(answers), most, w.unit.said.tail())
 		time.Sleep(200 * time.Millisecond)
