@@ -46,7 +46,7 @@ func BenchmarkWaiters(b *testing.B) {
 			path := filepath.Join(b.TempDir(), "inbox.jsonl")
 			all, said, ended := make([]*exec.Cmd, crowd), make([]bytes.Buffer, crowd), make([]time.Time, crowd)
 			for i := range all {
-				all[i] = exec.Command("heartbeat", "send", "--inbox", path, "--wait", "--timeout", "60s", fmt.Sprintf("question %02d", i))
+				all[i] = exec.Command("heartbeat", "send", "--inbox", path, "--wait", "--timeout", "1h", fmt.Sprintf("question %02d", i))
 				all[i].Stdout = &said[i]
 				require.NoError(b, all[i].Start())
 			}

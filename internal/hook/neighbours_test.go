@@ -196,7 +196,7 @@ func TestATurnThatOtherHooksLetEnd(t *testing.T) {
 		"a server of tools":       {wired: waited("true"), others: []string{"exec env -u CLAUDE_PID sleep 30"}},
 		"a task of the turn":      {wired: waited("true"), others: []string{"exec env -u CLAUDE_PROJECT_DIR sleep 30"}},
 		"another inbox's":         {wired: waited("true"), others: []string{"exec ./heartbeat-stop --inbox other.jsonl --mode persist --idle-interval 30s <stop.json"}},
-		"hangs":                   {wired: waited("sleep 30"), others: []string{"sleep 30"}, args: []string{"--gate-timeout", "700ms"}, says: "still runs after"},
+		"hangs":                   {wired: waited("sleep 30"), others: []string{"sleep 30"}, args: []string{"--gate-timeout", "5s"}, says: "still runs after"},
 		"in the background":       {wired: append(waited("true"), map[string]any{"type": "command", "command": "sleep 30; true", "async": true}), others: []string{"sleep 30; true", "true"}},
 		"a judge that approves":   {wired: []map[string]any{{"type": "prompt", "prompt": "done?"}}, args: []string{"--gate-unseen", "400ms"}},
 		"nobody is waited for":    {wired: waited(blocks), others: []string{blocks}, waited: -1, args: []string{"--gate-timeout", "0"}},

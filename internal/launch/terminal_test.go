@@ -105,8 +105,8 @@ func TestTerminalIsRestored(t *testing.T) {
 		"command killed":   {nil, func(s *seat.Seat) { require.NoError(t, unix.Kill(pidIn(t, s, "pid"), unix.SIGKILL)) }, 137},
 		"terminated":       {nil, func(s *seat.Seat) { require.NoError(t, s.Cmd.Process.Signal(unix.SIGTERM)) }, 143},
 		"terminal hung up": {nil, func(s *seat.Seat) { require.NoError(t, s.Cmd.Process.Signal(unix.SIGHUP)) }, 129},
-		"timeout":          {[]string{"--timeout", "0.3"}, func(*seat.Seat) {}, 124},
-		"idle":             {[]string{"--idle-timeout", "0.3", "--max-idle-retries", "0"}, func(*seat.Seat) {}, 125},
+		"timeout":          {[]string{"--timeout", "4"}, func(*seat.Seat) {}, 124},
+		"idle":             {[]string{"--idle-timeout", "4", "--max-idle-retries", "0"}, func(*seat.Seat) {}, 125},
 	} {
 		t.Run(name, func(t *testing.T) {
 			args := append([]string{"heartbeat-launch"}, c.flags...)

@@ -141,12 +141,12 @@ func TestNoKey(t *testing.T) {
 // A timeout has one outcome and one story; what it leaves is done by the next run.
 func TestTimedOut(t *testing.T) {
 	j := newJob(t)
-	u := j.use("prompt=hangs unless ../once", "timeout=4s", "comment=true")
+	u := j.use("prompt=hangs unless ../once", "timeout=25s", "comment=true")
 	assert.Equal(t, 124, u.Status)
 	assert.Equal(t, "timed-out", u.Outputs["outcome"])
 	assert.Empty(t, u.Outputs["reply"])
 	assert.Equal(t, 1, strings.Count(u.Log, "heartbeat: c0ffee"), u.Log)
-	assert.Contains(t, u.Log, "was not answered in time (--timeout 4s): it is a dead letter now")
+	assert.Contains(t, u.Log, "was not answered in time (--timeout 25s): it is a dead letter now")
 	require.Len(t, j.forge.Comments(), 1)
 	assert.Contains(t, j.forge.Comments()[0].Body, "**heartbeat: timed-out** (")
 

@@ -166,7 +166,7 @@ func agentsWork(t *testing.T, change func(*server.Options)) *asked {
 	_, said, status := operator.command("setup", "--stream", "WORK", "--subjects", "work.>")
 	require.Zero(t, status, said)
 	send := func(id string) (string, int) {
-		out, said, status := producer.command("send", "--subject", "work.review", "--id", id, "--wait", "--timeout", "1m", id)
+		out, said, status := producer.command("send", "--subject", "work.review", "--id", id, "--wait", "--timeout", "5m", id)
 		assert.NotContains(t, said, "rights")
 		return out, status
 	}
@@ -195,7 +195,7 @@ func agentsWork(t *testing.T, change func(*server.Options)) *asked {
 	}, 5*time.Minute, 50*time.Millisecond, w.Said())
 
 	// The operator has it drain.
-	_, said, status = operator.command("drain", "--wait", "--timeout", "1m", "one")
+	_, said, status = operator.command("drain", "--wait", "--timeout", "5m", "one")
 	require.Zero(t, status, said)
 	assert.Zero(t, w.Ended(), w.Said())
 	_, said, status = operator.command("drain", "--undo", "one")

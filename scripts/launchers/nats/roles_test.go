@@ -220,7 +220,7 @@ func TestTheVerbsOfARole(t *testing.T) {
 		assert.NoError(t, err)
 		answered <- f
 	}()
-	out, said, status := producer.command("send", "--subject", "work.review", "--id", "a", "--wait", "--timeout", "1m", "look at it")
+	out, said, status := producer.command("send", "--subject", "work.review", "--id", "a", "--wait", "--timeout", "5m", "look at it")
 	require.Zero(t, status, said)
 	assert.Contains(t, out, "all is well")
 	assert.NotContains(t, said, "rights")
