@@ -20,7 +20,8 @@ import (
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	messages := long.Messages(20, 250, 1000)
-	w := newWorld(t, 3*time.Second)
+	w := newWorld(t, 10*time.Second) // a busy agent may be late to show that it is there
+	w.setUpWith(10*time.Second, 100)
 	random := rand.New(rand.NewPCG(14, uint64(messages)))
 	proxies, agents := make([]*fleet.Proxy, 3), make([]*running, 3)
 	dir := t.TempDir()
@@ -45,6 +46,7 @@ func TestChaos(t *testing.T) {
 		return int(w.waiting())
 	}
 	for n := 0; left() > 0 && n < 20*messages; n++ {
+		w.worksOn(messages, n, agents...)
 		// One fault about every half second: the work goes on in between.
 		time.Sleep(time.Duration(200+random.IntN(600)) * time.Millisecond)
 		i := random.IntN(len(agents))

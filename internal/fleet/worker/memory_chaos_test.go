@@ -78,7 +78,7 @@ func TestChaosWithAShortMemory(t *testing.T) {
 	w := newWorld(t, 3*time.Second)
 	ctx := fleet.Context(t)
 	plan, err := setup.Make(ctx, w.js, &setup.Wanted{
-		Stream: "WORK", Subjects: []string{"work.>"}, AckWait: 3 * time.Second, MaxDeliver: 20, Duplicates: 2 * time.Second,
+		Stream: "WORK", Subjects: []string{"work.>"}, AckWait: 3 * time.Second, MaxDeliver: 100, Duplicates: 2 * time.Second,
 		KeepResults: 10 * time.Second, Replicas: 1, Given: map[string]bool{"keep-results": true, "duplicates": true, "max-deliver": true},
 	})
 	require.NoError(t, err)
@@ -109,6 +109,7 @@ func TestChaosWithAShortMemory(t *testing.T) {
 	}
 	kills, away := 0, 0
 	for n := 0; w.waiting() > 0 && n < 20*messages; n++ {
+		w.worksOn(messages, n, agents...)
 		time.Sleep(time.Duration(200+random.IntN(600)) * time.Millisecond)
 		i := random.IntN(len(agents))
 		kills++

@@ -109,11 +109,13 @@ func newWorldAt(t *testing.T, dir string, ackWait time.Duration) *world {
 	return w
 }
 
-func (w *world) setUp(ackWait time.Duration) {
+func (w *world) setUp(ackWait time.Duration) { w.setUpWith(ackWait, 5) }
+
+func (w *world) setUpWith(ackWait time.Duration, maxDeliver int) {
 	ctx := fleet.Context(w.t)
 	plan, err := setup.Make(ctx, w.js, &setup.Wanted{
-		Stream: "WORK", Subjects: []string{"work.>"}, MaxDeliver: 5, AckWait: ackWait,
-		Duplicates: 2 * time.Minute, Replicas: 1, Given: map[string]bool{},
+		Stream: "WORK", Subjects: []string{"work.>"}, MaxDeliver: maxDeliver, AckWait: ackWait,
+		Duplicates: 2 * time.Minute, Replicas: 1, Given: map[string]bool{"max-deliver": true, "ack-wait": true},
 	})
 	require.NoError(w.t, err)
 	require.NoError(w.t, plan.Apply(ctx))
@@ -182,6 +184,13 @@ func (w *world) eventually(what string, done func() bool, running ...*running) {
 			require.Fail(w.t, "it does not come: "+what, said)
 		}
 	}
+}
+
+// worksOn waits until there is one message less on the stream for every two faults, but for the first ten: a
+// machine that takes longer to start an agent than passes between two faults would never be done.
+func (w *world) worksOn(messages, faults int, running ...*running) {
+	w.t.Helper()
+	w.eventually("that the work goes on between faults", func() bool { return messages-int(w.waiting()) >= (faults-10)/2 }, running...)
 }
 
 // settled waits until messages are answered and off the stream.

@@ -61,7 +61,7 @@ func courses() []course {
 			steps: []string{"withdrawn", "settle: freed", "settle: settled", "given back"},
 			amid: func(w *world, a *running) {
 				w.eventually("its entry, behind another one", func() bool { return len(w.turns()) == 1 && a.backlog() == 2 }, a)
-				a.pause(6 * time.Second)
+				a.pause(time.Hour) // until it ends
 			},
 		},
 	}
@@ -210,6 +210,9 @@ func (c *course) ends(w *world, atMost int, all ...*running) {
 	w.t.Helper()
 	if is(w.gate, "hold") {
 		w.open()
+	}
+	if c.name == "given back" {
+		all[0].resume()
 	}
 	w.send("b")
 	for _, id := range []string{"a", "b"} {
