@@ -29,7 +29,7 @@ func (r *rig) start(ctx context.Context, env []string, stdin, name string, args 
 	s := &started{cmd: exec.CommandContext(ctx, name, args...)}
 	s.cmd.Env, s.cmd.Stdin = r.environ(env), strings.NewReader(stdin)
 	s.cmd.Stdout, s.cmd.Stderr = &s.stdout, &s.stderr
-	s.cmd.WaitDelay = time.Second
+	s.cmd.WaitDelay = 5 * time.Second
 	require.NoError(r.t, s.cmd.Start())
 	return s
 }

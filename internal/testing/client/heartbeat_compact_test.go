@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -36,7 +35,7 @@ func TestHeartbeatCompact(t *testing.T) {
 		return own(tag, nth)
 	}).install()
 	var err error
-	box, err = inbox.Open(r.inbox, inbox.Options{LockWait: 5 * time.Second})
+	box, err = inbox.Open(r.inbox, inbox.Options{LockWait: patience})
 	require.NoError(t, err)
 	all := some(30, long)
 	r.add(all...)

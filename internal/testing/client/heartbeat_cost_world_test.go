@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -81,8 +80,7 @@ func (w *world) killed(tag string) (session string) {
 // are resumed, cleared and compacted, by hand and by the client. What the entries cost
 // and what was spent outside of them is what the model billed, to the last digit.
 func TestHeartbeatCostOfAWorld(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
+	ctx := minutes(t)
 	w := &world{ctx: ctx}
 	w.spender = newSpender(t, func(tag string, nth int) model.Reply {
 		switch {

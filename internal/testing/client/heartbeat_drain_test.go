@@ -28,11 +28,7 @@ func replied(fates []fate, reply string) []fate {
 }
 
 // minutes is for sessions that are long by design.
-func minutes(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	t.Cleanup(cancel)
-	return ctx
-}
+func minutes(t *testing.T) context.Context { return ending(t, 2*patience) }
 
 // One session drains a whole inbox. The environment leaves the cap on consecutive blocks
 // at its default: what install wrote must lift it.

@@ -78,11 +78,7 @@ func newCrew(t *testing.T, script model.Script, setup ...string) *crew {
 }
 
 // forLong is for tests in which clients start many times on a machine with other work.
-func forLong(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
-	t.Cleanup(cancel)
-	return ctx
-}
+func forLong(t *testing.T) context.Context { return ending(t, 3*patience) }
 
 // natsCommand is heartbeat-nats, beside the hook.
 func natsCommand(t *testing.T) string {

@@ -62,7 +62,7 @@ func TestHostedTogether(t *testing.T) {
 	}
 	reads := 0
 	look := func() string {
-		out, err := exec.Command("sqlite3", "-readonly", "-cmd", ".timeout 5000", h.own(), "select session, count(*), max(n) from messages group by 1").CombinedOutput()
+		out, err := exec.Command("sqlite3", "-readonly", "-cmd", ".timeout 600000", h.own(), "select session, count(*), max(n) from messages group by 1").CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		return string(out)
 	}

@@ -270,7 +270,7 @@ func (h *house) own() string { return h.path("guild/heartbeat-host/host.db") }
 
 func (h *house) open(path string) *sql.DB {
 	h.t.Helper()
-	db, err := sql.Open("sqlite", "file:"+path+"?mode=ro&_pragma=busy_timeout(10000)")
+	db, err := sql.Open("sqlite", "file:"+path+"?mode=ro&_pragma=busy_timeout(600000)")
 	require.NoError(h.t, err)
 	h.t.Cleanup(func() { _ = db.Close() }) // it was only read
 	return db
@@ -330,8 +330,7 @@ func (h *house) modelGot() (results []string) {
 // isClean checks that a session left no process, no temporary file and no lock.
 func (h *house) isClean(ids ...string) {
 	h.t.Helper()
-	ctx, cancel := context.WithTimeout(h.t.Context(), 20*time.Second)
-	defer cancel()
+	ctx := within(h.t)
 	var left []string
 	for {
 		if left = h.processes(); len(left) == 0 {

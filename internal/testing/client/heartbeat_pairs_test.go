@@ -202,7 +202,7 @@ func TestHeartbeatPairsCrowd(t *testing.T) {
 	for _, n := range []int{2, 8} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			const entries = 100
-			ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
+			ctx, cancel := context.WithCancel(ending(t, 3*patience))
 			defer cancel()
 			all := some(entries)
 			r := newRig(t, slow(own, 20*time.Millisecond)).install("--on-orphan", "retry", "--max-attempts", "20").add(all...)

@@ -47,9 +47,7 @@ type stuckRig struct {
 
 func newStuckRig(t *testing.T, wiring string) *stuckRig {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute) // sessions are restarted, with rests
-	t.Cleanup(cancel)
-	s := &stuckRig{wiring: wiring, ctx: ctx, reply: make(chan model.Reply, 1)}
+	s := &stuckRig{wiring: wiring, ctx: minutes(t), reply: make(chan model.Reply, 1)}
 	s.rig = newRigWith(t, func(r model.Request) model.Reply {
 		if tag := lastTag(r); strings.HasPrefix(tag, "[e") && len(r.ToolResults) == 0 {
 			select {

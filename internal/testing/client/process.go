@@ -54,7 +54,7 @@ func (w *Workspace) command(o Options, args ...string) *exec.Cmd {
 	cmd.Env = w.environ(o.Env)
 	// A process that outlives the client may hold its output pipes open; the
 	// output is taken as complete this long after the client's end.
-	cmd.WaitDelay = time.Second
+	cmd.WaitDelay = 5 * time.Second
 	return cmd
 }
 

@@ -61,7 +61,7 @@ func StartAgent(t *testing.T, url, name, inbox string, env []string, args ...str
 	a.Env = append(os.Environ(), env...)
 	a.Dir = filepath.Dir(inbox)
 	a.Stdout, a.Stderr = a, a
-	a.WaitDelay = 100 * time.Millisecond // a launcher that outlives it has its streams
+	a.WaitDelay = 2 * time.Second // a launcher that outlives it has its streams
 	require.NoError(t, a.Start())
 	go func() { _ = a.Wait(); close(a.Done) }()
 	return a
@@ -87,7 +87,7 @@ func (a *Agent) Ended() int {
 	select {
 	case <-a.Done:
 		return a.ProcessState.ExitCode()
-	case <-time.After(5 * time.Minute):
+	case <-time.After(readyWithin):
 		require.Fail(a.t, "the agent does not end", a.Said())
 		return -1
 	}

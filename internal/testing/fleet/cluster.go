@@ -36,7 +36,7 @@ func StartCluster(t testing.TB, size int) Cluster {
 		require.NoError(t, c[i].Resume())
 		t.Cleanup(c[i].Stop)
 	}
-	require.Eventually(t, func() bool { return c.hasLeader(size) }, 5*time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return c.hasLeader(size) }, readyWithin, 10*time.Millisecond)
 	return c
 }
 

@@ -18,7 +18,7 @@ import (
 )
 
 // readyWithin is how long a server may take to start on a loaded machine.
-const readyWithin = 2 * time.Minute
+const readyWithin = 3 * time.Minute
 
 // Server is a NATS server with JetStream in this process. It syncs each write, and keeps
 // its port and its files over restarts.
@@ -195,11 +195,11 @@ func WorkQueue(t testing.TB, js jetstream.JetStream, name string, subjects ...st
 	return stream
 }
 
-// Context ends with the test, and after five minutes, so that a test that waits for
+// Context ends with the test, and after some minutes, so that a test that waits for
 // something that never comes fails with a sentence.
 func Context(t testing.TB) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

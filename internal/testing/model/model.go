@@ -55,7 +55,7 @@ func Start(script Script) (*Model, error) {
 		closed:  make(chan struct{}),
 		arrived: make(chan struct{}),
 	}
-	m.server = &http.Server{Handler: m.routes(), ReadHeaderTimeout: 10 * time.Second}
+	m.server = &http.Server{Handler: m.routes(), ReadHeaderTimeout: 10 * time.Minute}
 	go func() {
 		defer close(m.served)
 		_ = m.server.Serve(ln) // always ends with http.ErrServerClosed after Close
