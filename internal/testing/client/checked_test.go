@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -129,5 +130,5 @@ func TestPipelineChecked(t *testing.T) {
 	reply := p.ran(p.step(all[2], "--check", lieDetector), 0)
 	assert.Equal(t, ownReply(all[2].tag)+"\n", reply)
 	p.ran(p.step(all[5], "--check", lieDetector, "--check-tries", "2"), 3, "check_failed", "its check failed: exit status 1")
-	assert.Empty(t, p.ran(p.step(all[0], "--check", "exit 75", "--timeout", "20s"), 124, "was not answered in time"))
+	assert.Empty(t, p.ran(p.step(all[0], "--check", "exit 75", "--timeout", unhurried(t, 20*time.Second, clients).String()), 124, "was not answered in time"))
 }

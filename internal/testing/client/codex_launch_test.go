@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -120,7 +121,7 @@ func TestCodexLaunchedErrors(t *testing.T) {
 			return own(lastTag(q), 1)
 		})
 		r.add(all...)
-		w, log := r.launching(ctx, []string{"--start-timeout", "5s"}, command...).wait()
+		w, log := r.launching(ctx, []string{"--start-timeout", unhurried(t, 5*time.Second, clients).String()}, command...).wait()
 		assert.Equal(t, []any{"drained", 3, 1, 2}, []any{w.Reason, w.Answered, w.Redelivered, w.Sessions}, "%s: %q", name, log)
 	}
 
@@ -156,7 +157,7 @@ func TestCodexLaunchedInVain(t *testing.T) {
 			if c.prepare != nil {
 				c.prepare(r)
 			}
-			w, log := r.launching(ctx, []string{"--start-timeout", "15s", "--max-restarts", "0"}, c.command...).wait()
+			w, log := r.launching(ctx, []string{"--start-timeout", unhurried(t, 15*time.Second, clients).String(), "--max-restarts", "0"}, c.command...).wait()
 			assert.Contains(t, w.Detail, c.want, "%q", log)
 			assert.Equal(t, []int{0, 1}, []int{w.Answered, w.Queued})
 			r.sessionsGone(ctx)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -36,6 +37,28 @@ func ending(t *testing.T, after time.Duration) context.Context {
 	ctx, cancel := context.WithDeadline(t.Context(), end)
 	t.Cleanup(cancel)
 	return ctx
+}
+
+// Steps that a limit covers, as so many starts of a command.
+const (
+	commands = 50  // a few commands one after the other
+	clients  = 200 // the start of a client, and its first turns
+)
+
+// unhurried is a limit of the product's that a test waits out, in whole seconds: as long as a
+// quiet machine needs for what comes before it, and longer by what the steps take on this one
+// now.
+func unhurried(t testing.TB, quiet time.Duration, steps int) time.Duration {
+	t.Helper()
+	stop, err := buildOnce()
+	require.NoError(t, err)
+	var slowest time.Duration
+	for range 3 {
+		began := time.Now()
+		require.NoError(t, exec.Command(besideHook(stop), "version").Run())
+		slowest = max(slowest, time.Since(began))
+	}
+	return (quiet + min(time.Duration(steps)*slowest, patience/2)).Truncate(time.Second)
 }
 
 // lastWords is how long a test that has waited in vain takes to say so, and to end what it started.

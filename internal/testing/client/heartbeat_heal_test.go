@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -94,11 +95,14 @@ func TestHeartbeatHealsBehindAPoisonedEntry(t *testing.T) {
 // was started meanwhile.
 func TestHeartbeatHealsWhenTheLimitEnds(t *testing.T) {
 	ctx := minutes(t)
-	r, s := asleep(ctx, t, first("[e1]", model.Error(429, "rate_limit_error", "usage limit reached, try again in 4 seconds")), "--max-attempts", "1")
+	Find(t)
+	ends := unhurried(t, 4*time.Second, clients) // behind the end of the session that met it
+	limited := model.Error(429, "rate_limit_error", fmt.Sprintf("usage limit reached, try again in %.0f seconds", ends.Seconds()))
+	r, s := asleep(ctx, t, first("[e1]", limited), "--max-attempts", "1")
 	all := some(2)
 	r.add(all...)
 	held := r.untilHappened(ctx, "backing off", 1)
-	assert.Greater(t, held.Until.Sub(held.At), 4*time.Second)
+	assert.Greater(t, held.Until.Sub(held.At), ends)
 	r.quit(ctx, s)
 	r.hooksGone(ctx)
 	next := r.attended(ctx, r.options())

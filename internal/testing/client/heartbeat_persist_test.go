@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -183,7 +184,7 @@ func TestHeartbeatPersistTimeout(t *testing.T) {
 	r := persistent(t, "1h")
 	r.edit(func(settings map[string]any) {
 		stop := settings["hooks"].(map[string]any)["Stop"].([]any)[0].(map[string]any)
-		stop["hooks"].([]any)[0].(map[string]any)["timeout"] = 1
+		stop["hooks"].([]any)[0].(map[string]any)["timeout"] = unhurried(t, time.Second, commands).Seconds() // it is seen to wait before
 	})
 	r.attended(ctx, r.options())
 	r.waiting(ctx, 1)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -264,8 +265,9 @@ func TestHeartbeatPipelineTimedOut(t *testing.T) {
 	p := inPipeline(within(t), t, first("[e2]", model.Hang()))
 	all := some(2, verbatim)
 	p.add(all[0])
-	stdout := p.ran(p.step(all[1], "--timeout", "12s", "--on-orphan", "retry"), 124, // long enough for a session to start on a busy machine
-		"[e2] was not answered in time (--timeout 12s): it stays queued: the entry [e2] waits to be delivered again", "1 redelivered")
+	limit := unhurried(t, 12*time.Second, clients).String() // a session starts before, and gets to it
+	stdout := p.ran(p.step(all[1], "--timeout", limit, "--on-orphan", "retry"), 124,
+		"[e2] was not answered in time (--timeout "+limit+"): it stays queued: the entry [e2] waits to be delivered again", "1 redelivered")
 	assert.Empty(t, stdout)
 	p.says("no session", "waits to be delivered again")
 	p.ran(p.step(all[1]), 0)

@@ -3,12 +3,14 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -70,6 +72,8 @@ func TestLaunchedDrain(t *testing.T) {
 // However the launcher ends, the session ends too, and the next one finds the queue
 // intact.
 func TestLaunchedEnds(t *testing.T) {
+	Find(t)
+	limit := unhurried(t, 20*time.Second, clients) // the session gets to the second entry before
 	for name, c := range map[string]struct {
 		flags  []string
 		end    func(*started) error
@@ -77,7 +81,7 @@ func TestLaunchedEnds(t *testing.T) {
 	}{
 		"SIGTERM": {nil, func(s *started) error { return s.cmd.Process.Signal(syscall.SIGTERM) }, 143},
 		"SIGKILL": {nil, func(s *started) error { return s.cmd.Process.Kill() }, -1},
-		"timeout": {[]string{"--timeout", "20"}, func(*started) error { return nil }, 124},
+		"timeout": {[]string{"--timeout", fmt.Sprint(limit.Seconds())}, func(*started) error { return nil }, 124},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := some(3)

@@ -357,7 +357,8 @@ func TestManagedPatience(t *testing.T) {
 
 // From --until on no further entry is begun, and the one in flight is answered.
 func TestManagedUntil(t *testing.T) {
-	until := time.Now().Add(40 * time.Second).Truncate(time.Second)
+	Find(t)
+	until := time.Now().Add(unhurried(t, 40*time.Second, clients)).Truncate(time.Second)
 	r := newRig(t, func(tag string, nth int) model.Reply {
 		if tag == "[e2]" {
 			time.Sleep(time.Until(until) + time.Second)
