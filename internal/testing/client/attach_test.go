@@ -19,7 +19,7 @@ func TestManagedAnsweredByAttaching(t *testing.T) {
 	made := filepath.Join(t.TempDir(), "made")
 	r := newRig(t, first("[e1]", model.Tool("Bash", map[string]any{"command": "touch " + made, "description": "make a file"}))).add(some(2)...)
 	ctx := minutes(t)
-	m := r.managingWith(ctx, []string{"--ask-patience", "5m", "--log", r.path("agent.log")}, "--permission-mode", "default")
+	m := r.managingWith(ctx, []string{"--ask-patience", "1h", "--log", r.path("agent.log")}, "--permission-mode", "default")
 	r.until(ctx, "the session waits for an answer", func() bool {
 		text, _ := os.ReadFile(r.path("agent.log")) // it may come yet
 		return strings.Contains(string(text), "the session waits for somebody who answers it")

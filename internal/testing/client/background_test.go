@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -86,7 +87,6 @@ func (r *rig) managingClient(ctx context.Context, client []string, flags ...stri
 	r.t.Helper()
 	launch, err := buildLaunch()
 	require.NoError(r.t, err)
-	args := append([]string{"--inbox", r.inbox, "--cwd", r.Project, "--hook", r.stop, "--report", r.path("report.json")}, flags...)
-	args = append(append(args, "--", r.binary), client...)
-	return &managed{r.start(ctx, []string{NoRetries, "CI=1"}, "", launch, append(args, prompt(1))...), r}
+	args := slices.Concat(r.workOn(), flags, []string{"--", r.binary}, client, []string{prompt(1)})
+	return &managed{r.start(ctx, []string{NoRetries, "CI=1"}, "", launch, args...), r}
 }

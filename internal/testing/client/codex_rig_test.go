@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -72,8 +73,7 @@ func (r *codexRig) launching(ctx context.Context, flags []string, arguments ...s
 	r.t.Helper()
 	launch, err := buildLaunch()
 	require.NoError(r.t, err)
-	args := append([]string{"--inbox", r.inbox, "--cwd", r.Project, "--hook", r.stop, "--report", r.path("report.json")}, flags...)
-	args = append(append(args, "--", r.binary), arguments...)
+	args := slices.Concat(r.workOn(), []string{"--grace", "20s"}, flags, []string{"--", r.binary}, arguments)
 	return &managed{r.start(ctx, []string{"CODEX_HOME=" + r.home, "LOOP_KEY=x", "CI=1"}, "", launch, args...), r.rig}
 }
 

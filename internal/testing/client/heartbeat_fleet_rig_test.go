@@ -126,7 +126,7 @@ func (m *member) said() string {
 // starts starts the agent, whose sessions may use Bash.
 func (m *member) starts() *member {
 	m.t.Helper()
-	return m.startsAs("--launch", "--cwd="+m.Project, "--", m.binary, "--permission-mode=default", "--allowedTools=Bash", prompt(1))
+	return m.startsAs("--launch", "--cwd="+m.Project, "--launch", "--start-timeout=5m", "--launch", "--grace=1m", "--", m.binary, "--permission-mode=default", "--allowedTools=Bash", prompt(1))
 }
 
 // startsAs starts the agent with more arguments.

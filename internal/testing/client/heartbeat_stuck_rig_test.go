@@ -82,7 +82,7 @@ func (s *stuckRig) begins(flags ...string) {
 	}
 	launch, err := buildLaunch()
 	require.NoError(s.t, err)
-	args := slices.Concat([]string{"--inbox", s.inbox, "--cwd", s.Project, "--hook", s.stop, "--on-orphan", "retry", "--drain-timeout", "1s"}, flags, []string{"--", s.bin}, asks, []string{prompt(1)})
+	args := slices.Concat(s.workOn(), []string{"--on-orphan", "retry", "--drain-timeout", "1s"}, flags, []string{"--", s.bin}, asks, []string{prompt(1)})
 	s.managed = &managed{s.start(s.ctx, append(env, "CI=1"), "", launch, args...), s.rig}
 }
 

@@ -44,7 +44,7 @@ func (r *rig) launched(ctx context.Context, flags ...string) *started {
 	}
 	launch, err := buildLaunch()
 	require.NoError(r.t, err)
-	args := append([]string{"--cwd", r.Project, "--exit-signal", r.signal}, flags...)
+	args := append([]string{"--cwd", r.Project, "--exit-signal", r.signal, "--grace", "1m"}, flags...)
 	args = append(args, "--", r.binary, "--settings", r.settings, prompt(1))
 	return r.start(ctx, []string{NoRetries, "CI=1", "CLAUDECODE=1", "CLAUDE_CODE_CHILD_SESSION=1"}, "", launch, args...)
 }

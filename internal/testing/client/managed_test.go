@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -57,11 +58,16 @@ func (r *rig) managingWith(ctx context.Context, flags []string, arguments ...str
 	r.t.Helper()
 	launch, err := buildLaunch()
 	require.NoError(r.t, err)
-	args := append([]string{
-		"--inbox", r.inbox, "--cwd", r.Project, "--hook", r.stop, "--report", r.path("report.json"),
-	}, flags...)
-	args = append(append(append(args, "--", r.binary), arguments...), prompt(1))
+	args := slices.Concat(r.workOn(), flags, []string{"--", r.binary}, arguments, []string{prompt(1)})
 	return &managed{r.start(ctx, []string{NoRetries, "CI=1", "CLAUDECODE=1", "CLAUDE_CODE_CHILD_SESSION=1"}, "", launch, args...), r}
+}
+
+// workOn are the flags of a launcher on the rig's inbox. A client may take long to start and to
+// end: one that is not waited for has a successor, or has not written its last words.
+func (r *rig) workOn() []string {
+	return []string{
+		"--inbox", r.inbox, "--cwd", r.Project, "--hook", r.stop, "--report", r.path("report.json"), "--start-timeout", "5m", "--grace", "1m",
+	}
 }
 
 // wait returns the report, and the lines of the log without their times.
@@ -444,7 +450,7 @@ func TestManagedRetryIsTold(t *testing.T) {
 	launch, err := buildLaunch()
 	require.NoError(t, err)
 	log := r.path("agent.log")
-	s := r.start(ctx, nil, "", launch, "--inbox", r.inbox, "--cwd", r.Project, "--hook", r.stop, "--log", log, "--drain-timeout", "0", "--", r.binary, prompt(1))
+	s := r.start(ctx, nil, "", launch, append(r.workOn(), "--log", log, "--drain-timeout", "0", "--", r.binary, prompt(1))...)
 	r.until(ctx, "the error is told", func() bool {
 		text, _ := os.ReadFile(log) // it may come yet
 		return strings.Contains(string(text), "the model's API says 401 invalid x-api-key, try ")

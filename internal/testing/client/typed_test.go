@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/creack/pty"
@@ -21,8 +22,7 @@ func (r *rig) atTerminal(flags ...string) *Session {
 	require.NoError(r.t, err)
 	o := Options{Env: []string{NoRetries}}
 	cmd := r.command(o)
-	args := append([]string{launch, "--inbox", r.inbox, "--cwd", r.Project, "--hook", r.stop, "--report", r.path("report.json")}, flags...)
-	cmd.Path, cmd.Args = launch, append(args, "--", r.binary, prompt(1))
+	cmd.Path, cmd.Args = launch, slices.Concat([]string{launch}, r.workOn(), flags, []string{"--", r.binary, prompt(1)})
 	tty, err := pty.StartWithSize(cmd, o.size())
 	require.NoError(r.t, err)
 	s := &Session{tty: tty, screen: newOutput()}

@@ -23,7 +23,7 @@ func TestUnattendedCron(t *testing.T) {
 	r := newRig(t, own).add(all...)
 	for range 2 {
 		stdout, stderr, status := r.start(ctx, []string{r.onPath(), NoRetries}, "", launchers+"cron.sh",
-			"--inbox", r.inbox, "--cwd", r.Project, "--", "claude", prompt(1)).wait()
+			"--inbox", r.inbox, "--cwd", r.Project, "--start-timeout", "5m", "--grace", "1m", "--", "claude", prompt(1)).wait()
 		assert.Zero(t, status, stdout)
 		assert.Empty(t, stdout)
 		assert.Empty(t, stderr)
@@ -99,7 +99,7 @@ func (r *rig) service(ctx context.Context, unit string, m *manager) *started {
 	line := execStart(r.t, unit, "/usr/local/bin/heartbeat-launch", launch, "/var/lib/heartbeat/%i/work/inbox.jsonl", r.inbox)
 	require.NotContains(r.t, line, "%")
 	return r.start(ctx, []string{
-		r.onPath(), NoRetries, "PROJECT=" + r.Project, "LAUNCH_FLAGS=--grace 4s",
+		r.onPath(), NoRetries, "PROJECT=" + r.Project, "LAUNCH_FLAGS=--grace 1m --start-timeout 5m",
 		"NOTIFY_SOCKET=" + m.socket, "WATCHDOG_USEC=2000000",
 	}, "", "sh", "-c", line)
 }
