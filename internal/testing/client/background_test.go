@@ -12,7 +12,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"heartbeat/inbox"
 	"heartbeat/internal/testing/model"
+	recovery "heartbeat/recover"
 )
 
 // leavingTask is a model that runs a command in the background for the first entry, and
@@ -46,15 +48,31 @@ func (r *rig) tasks(n int) string {
 	return string(result.Tasks)
 }
 
+// waitsForTask reports whether the entry in flight waits for what its turn left running.
+func (r *rig) waitsForTask() bool {
+	r.t.Helper()
+	box, err := inbox.Open(r.inbox, inbox.Options{})
+	require.NoError(r.t, err)
+	v, err := box.View()
+	require.NoError(r.t, err)
+	defer v.Close()
+	d := v.InFlight()
+	return d != nil && recovery.EvidenceOf(d).TaskWait.Held
+}
+
 // A session waits for a task that an entry left running in the background, at a terminal
 // and in print mode. The reply is that of the turn in which the task's end was reported.
 func TestManagedBackground(t *testing.T) {
 	for name, print := range map[string][]string{"at a terminal": nil, "in print mode": {"-p"}} {
 		t.Run(name, func(t *testing.T) {
-			done := filepath.Join(t.TempDir(), "done")
+			ctx, dir := minutes(t), t.TempDir()
+			ends, done := filepath.Join(dir, "ends"), filepath.Join(dir, "done")
 			all := some(2)
-			r := newRig(t, leavingTask("sleep 3; touch "+done)).add(all...)
-			w, log := r.managingClient(minutes(t), append(print, anyCommand...)).wait()
+			r := newRig(t, leavingTask("until test -e "+ends+"; do sleep 0.1; done; touch "+done)).add(all...)
+			m := r.managingClient(ctx, append(print, anyCommand...))
+			r.until(ctx, "the turn is over, and the entry waits for its task", r.waitsForTask)
+			require.NoError(t, os.WriteFile(ends, nil, 0o600))
+			w, log := m.wait()
 			assert.FileExists(t, done, "the task was killed")
 			assert.Equal(t, worked{Reason: "drained", Answered: 2, Sessions: 1}, w, "%q", log)
 			results := r.results()

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"syscall"
 	"testing"
@@ -69,13 +70,17 @@ func TestHostedKills(t *testing.T) {
 func killed(t *testing.T, c slain) {
 	var h *house
 	var once sync.Once
-	up := make(chan up, 1)
+	up, struck := make(chan up, 1), make(chan struct{})
 	kill := func() {
 		once.Do(func() {
+			defer close(struck)
 			u := <-up
 			switch c.victim {
 			case theHost:
-				assert.NoError(t, syscall.Kill(u.PID, syscall.SIGKILL))
+				err := syscall.Kill(u.PID, syscall.SIGKILL)
+				if c.moment != atResult || !errors.Is(err, syscall.ESRCH) { // else it has just ended
+					assert.NoError(t, err)
+				}
 			case theClient:
 				if its := h.state("ses-kill").Client; its != nil { // else it has just ended
 					_ = syscall.Kill(its.PID, syscall.SIGKILL)
@@ -87,6 +92,12 @@ func killed(t *testing.T, c slain) {
 		})
 	}
 	h = newHouse(t, func(r model.Request) model.Reply {
+		if c.moment == atStart {
+			select {
+			case <-struck:
+			case <-t.Context().Done():
+			}
+		}
 		switch tag := lastTag(r); {
 		case tag == "[e1]" && c.moment == atModel, tag == "[e2]" && c.moment == atSecond:
 			kill()

@@ -20,7 +20,7 @@ var guildOf = []guild.Tool{{Name: "writ-list", Method: "GET"}, {Name: "writ-link
 // and the next, and right after it applied the terminal report, before it said so.
 func TestHostedLife(t *testing.T) {
 	var h *house
-	sent := make(chan struct{})
+	sent, broken := make(chan struct{}), make(chan struct{})
 	restarted := make(chan error, 1)
 	h = newHouse(t, func(r model.Request) model.Reply {
 		tag, answered := lastTag(r), len(r.ToolResults) > 0
@@ -36,6 +36,10 @@ func TestHostedLife(t *testing.T) {
 			}()
 			return model.Tool(guildTools+"writ-link-kinds", map[string]any{"q": "two"})
 		case tag == "[e3]":
+			select {
+			case <-broken:
+			case <-t.Context().Done():
+			}
 			return model.Tool(guildTools+"signal", map[string]any{"q": "three"})
 		case answered:
 			return model.Text("done " + strings.Join(r.ToolResults, " "))
@@ -58,6 +62,7 @@ func TestHostedLife(t *testing.T) {
 		require.Fail(t, "the second prompt never came")
 	}
 	require.NoError(t, h.guild.Break(guild.Fault{On: "record", Step: guild.WhenApplied, Do: guild.Die}))
+	close(broken)
 	h.guild.Wait()
 	require.NoError(t, h.guild.Start())
 

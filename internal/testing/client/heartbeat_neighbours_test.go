@@ -110,18 +110,24 @@ func judges(r model.Request) bool { return strings.Contains(string(r.Body), `"St
 // A model that judges the turn is waited for, for as long as the wiring says. What it says
 // later makes the answer contested.
 func TestHeartbeatBesideAJudge(t *testing.T) {
+	Find(t)
 	for name, c := range map[string]struct {
 		unseen string
 		late   bool
-	}{"in time": {"5s", false}, "too late": {"0s", true}} {
+	}{"in time": {unhurried(t, 5*time.Second, commands).String(), false}, "too late": {"0s", true}} {
 		t.Run(name, func(t *testing.T) {
-			all := some(2)
+			ctx, all := minutes(t), some(2)
 			var asked atomic.Int32
-			r := newRigWith(t, func(q model.Request) model.Reply {
+			var r *rig
+			r = newRigWith(t, func(q model.Request) model.Reply {
 				switch {
 				case !judges(q):
 					return own(lastTag(q), 1)
 				case strings.Contains(string(q.Body), all[0].tag) && !strings.Contains(string(q.Body), "[f1]") && asked.Add(1) == 1:
+					for answered := false; c.late && !answered && ctx.Err() == nil; time.Sleep(poll) {
+						_, err := os.Stat(r.path(".results.jsonl"))
+						answered = err == nil
+					}
 					return model.Tool("StructuredOutput", map[string]any{"ok": false, "reason": "NOT DONE [f1]"}).After(time.Second)
 				}
 				return model.Tool("StructuredOutput", map[string]any{"ok": true})
@@ -129,7 +135,7 @@ func TestHeartbeatBesideAJudge(t *testing.T) {
 			r.WriteProjectSettings(map[string]any{"hooks": map[string]any{"Stop": []any{map[string]any{"hooks": []any{
 				map[string]any{"type": "agent", "prompt": "Is it done? $ARGUMENTS"},
 			}}}}})
-			r.drain(minutes(t), prompt(1), r.options())
+			r.drain(ctx, prompt(1), r.options())
 			events, err := os.ReadFile(r.path(".events.jsonl"))
 			require.NoError(t, err)
 			assert.Equal(t, c.late, strings.Contains(string(events), `"event":"contested"`), string(events))

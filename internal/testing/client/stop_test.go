@@ -1,9 +1,10 @@
 package client
 
 import (
+	"os"
+	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -18,13 +19,19 @@ func TestManagedStoppedWarm(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			ctx := within(t)
 			all := some(3, verbatim)
-			r := newRig(t, first(all[1].tag, own(all[1].tag, 1).After(3*time.Second)))
+			how, letGo := held(ctx, all[1].tag)
+			r := newRig(t, how)
 			for i := range all {
 				all[i] = r.send(all[i])
 			}
-			m := r.managing(ctx, "--mode", mode)
+			m := r.managing(ctx, "--mode", mode, "--drain-timeout", "10m")
 			r.asked(ctx, all[1].tag, 1)
 			require.NoError(t, m.cmd.Process.Signal(syscall.SIGTERM))
+			r.until(ctx, "the launcher holds back what waits", func() bool {
+				sign, err := os.ReadFile(r.path(".launch-lock"))
+				return err == nil && strings.Contains(string(sign), "once the entry in flight is answered")
+			})
+			letGo()
 			w, log := m.wait()
 			assert.Equal(t, "stopped", w.Reason, "%q", log)
 			assert.Equal(t, worked{Reason: "stopped", Detail: w.Detail, Answered: 2, Queued: 1, Sessions: 1}, w)
