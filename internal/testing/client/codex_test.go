@@ -89,6 +89,7 @@ func TestCodexErrors(t *testing.T) {
 			require.NotNil(t, r.flying())
 			healed = true
 			r.run("", "recover")
+			r.holdsOn(ctx)
 			assert.Contains(t, r.run("", "status"), c.why)
 			r.ends(ctx, r.exec("nothing is delivered now"), 0)
 			assert.Len(t, r.results(), 1)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"heartbeat/inbox"
 	"heartbeat/internal/testing/model"
 )
 
@@ -44,6 +45,23 @@ func (r *rig) untilHappened(ctx context.Context, kind string, nth int) loggedEve
 		return len(all) >= nth
 	})
 	return all[nth-1]
+}
+
+// holdsOn has a back-off that is in force last for hours: what follows may be slow.
+func (r *rig) holdsOn(ctx context.Context) {
+	r.t.Helper()
+	box, err := inbox.Open(r.inbox, inbox.Options{LockWait: patience})
+	require.NoError(r.t, err)
+	tx, err := box.Begin(ctx)
+	require.NoError(r.t, err)
+	defer tx.Close()
+	b, err := tx.Holds().Backoff()
+	require.NoError(r.t, err)
+	if b != nil {
+		_, err = tx.Holds().BackOff(3*time.Hour, b.Streak, b.Named, b.Failure)
+		require.NoError(r.t, err)
+		require.NoError(r.t, tx.Commit())
+	}
 }
 
 // The API is overloaded for a while. The session recovers by itself, every entry is

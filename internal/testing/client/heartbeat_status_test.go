@@ -151,6 +151,7 @@ func TestHeartbeatStatusOfTheFailed(t *testing.T) {
 			r.quit(ctx, s)
 			r.says("orphaned", "was in flight when session "+short(seen.Session.ID)+" ended at")
 			r.run("", "recover")
+			r.holdsOn(ctx)
 			r.says("backing off", "then the entry ")
 			r.run("", "resume") // in place of waiting for its end
 			r.says("no session", "wait")
