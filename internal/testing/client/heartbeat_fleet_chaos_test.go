@@ -28,7 +28,7 @@ func TestFleetKilled(t *testing.T) {
 	all := jobs(repeat.Rounds(12, 40))
 	kills := repeat.Rounds(5, 15)
 	random := rand.New(rand.NewPCG(14, uint64(kills)))
-	c := newCrew(t, working(), "--ack-wait", "15s")
+	c := newCrew(t, working(), "--ack-wait", "45s")
 	for _, name := range []string{"one", "two", "three"} {
 		c.join(name, "--max-attempts", "100").starts()
 	}

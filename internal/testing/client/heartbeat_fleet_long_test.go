@@ -24,8 +24,8 @@ const turnVariable = "HEARTBEAT_TURN"
 // shortTurn is several times AckWait, as a turn of ten minutes is several times the minute
 // that AckWait is by default.
 const (
-	shortTurn = 40 * time.Second
-	shortWait = 10 * time.Second
+	shortTurn = 80 * time.Second
+	shortWait = 20 * time.Second
 )
 
 func turnAndSetup(t *testing.T) (turn time.Duration, setup []string) {

@@ -29,7 +29,7 @@ func (m *member) besides(ctx context.Context, policy string) *Session {
 // woken, and each message is answered.
 func TestFleetNoSession(t *testing.T) {
 	ctx := forLong(t)
-	c := newCrew(t, working(), "--ack-wait", "15s")
+	c := newCrew(t, working(), "--ack-wait", "1m")
 	m := c.join("desk")
 	s := m.besides(ctx, "retry")
 	all := jobs(4)
@@ -65,7 +65,7 @@ func TestFleetNoSessionInterrupted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx := forLong(t)
-			c := newCrew(t, first("[m1]", model.Hang()).script(), "--ack-wait", "15s")
+			c := newCrew(t, first("[m1]", model.Hang()).script(), "--ack-wait", "1m")
 			m := c.join("desk")
 			s := m.besides(ctx, "retry")
 			all := jobs(1)
@@ -93,7 +93,7 @@ func TestFleetSessionEnds(t *testing.T) {
 	for _, flags := range [][]string{{"--mode", "drain"}, {"--mode", "persist"}} {
 		t.Run(strings.Join(flags, " "), func(t *testing.T) {
 			ctx := forLong(t)
-			c := newCrew(t, first("[m1]", model.Hang()).script(), "--ack-wait", "15s")
+			c := newCrew(t, first("[m1]", model.Hang()).script(), "--ack-wait", "1m")
 			m := c.join("one", append(flags, "--launch", "--max-entries=2", "--launch", "--size=30x90")...).starts()
 			all := jobs(3)
 			c.send(all...)
@@ -116,7 +116,7 @@ func TestFleetSessionEnds(t *testing.T) {
 // letter, with the reason.
 func TestFleetNoSessionSetAside(t *testing.T) {
 	ctx := forLong(t)
-	c := newCrew(t, first("[m1]", model.Hang()).script(), "--ack-wait", "15s")
+	c := newCrew(t, first("[m1]", model.Hang()).script(), "--ack-wait", "1m")
 	m := c.join("desk")
 	s := m.besides(ctx, "deadletter")
 	all := jobs(2)

@@ -15,7 +15,7 @@ import (
 // Another one gets that after AckWait, and the first does not do it again, neither while
 // the other one works on it nor after that.
 func TestFleetTakeOver(t *testing.T) {
-	waits := []string{"10s", "10s"} // an agent that is quiet for longer than AckWait counts as gone
+	waits := []string{"30s", "30s"} // an agent that is quiet for longer than AckWait counts as gone
 	if os.Getenv(turnVariable) != "" {
 		waits = append(waits, "1m")
 	}

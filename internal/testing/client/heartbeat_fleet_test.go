@@ -21,6 +21,7 @@ func TestFleetTwoAgents(t *testing.T) {
 	c := newCrew(t, working())
 	c.join("one").starts()
 	c.join("two", "--mode", "persist").starts()
+	c.until(ctx, "both ask for messages", func() bool { return c.consumer().NumWaiting >= 2 })
 	all := jobs(20)
 	c.send(all...)
 	c.isEmpty(ctx)
@@ -53,7 +54,7 @@ func TestFleetEmbedded(t *testing.T) {
 		return syscall.Kill(a.PID, syscall.SIGKILL)
 	}
 	t.Cleanup(func() { _ = killServer() }) // it is gone if an agent had started it
-	c.command("setup", "--ack-wait", "5s")
+	c.command("setup", "--ack-wait", "20s")
 	one := c.join("one").starts()
 	one.until(ctx, "it is there", func() bool { return strings.Contains(c.command("status"), "one") })
 	two := c.join("two")
