@@ -178,13 +178,18 @@ func (r *rig) arrivals(text string) int {
 	r.t.Helper()
 	total, before := 0, map[string]int{}
 	for _, request := range r.Model.MainRequests() {
-		// The rest of it may change while several clients share a home.
-		session := gjson.Get(gjson.GetBytes(request.Body, "metadata.user_id").String(), "session_id").String()
+		session := sessionOf(request)
 		now := r.said(request, text)
 		total += max(0, now-before[session])
 		before[session] = now
 	}
 	return total
+}
+
+// sessionOf is the session that a request is of. The rest of what tells it may change while several
+// clients share a home.
+func sessionOf(request model.Request) string {
+	return gjson.Get(gjson.GetBytes(request.Body, "metadata.user_id").String(), "session_id").String()
 }
 
 // turns counts how often the model was asked.
