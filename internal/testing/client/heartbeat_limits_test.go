@@ -215,9 +215,17 @@ func TestManagedDayLimit(t *testing.T) {
 // What a retry costs counts, and so does what a killed session cost.
 func TestManagedRetryCounts(t *testing.T) {
 	ctx := minutes(t)
-	r := newRigWith(t, runningAway(60, "true", someTokens, "[e1]")).add(some(1)...)
+	away, asked := runningAway(60, "true", someTokens, "[e1]"), 0
+	r := newRigWith(t, func(q model.Request) model.Reply {
+		if tag := lastTag(q); tag == "[e1]" || tag == "" {
+			if asked++; asked == 5 { // one request at a time
+				return model.Hang() // in the midst of its entry, however late it is killed
+			}
+		}
+		return away(q)
+	}).add(some(1)...)
 	m := r.managingClient(ctx, anyCommand, "--max-tokens-per-entry", "8k", "--on-orphan", "retry")
-	r.until(ctx, "it asks for tools", func() bool { return r.after("[e1]") >= 4 })
+	r.until(ctx, "it asks for tools", func() bool { return r.after("[e1]") >= 5 })
 	r.killClient()
 	w, log := m.wait()
 	dead := r.overBudget()

@@ -165,7 +165,7 @@ var ofClient = []struct {
 	{
 		"network gone", map[string]stuck.Seen{
 			byHook:     {Kind: "turn-failed", State: "failed", Says: "its turn ended in an error at .*ECONN"},
-			byLauncher: {Kind: "failing", State: "backing off", Says: "[3-9] sessions in a row ended without an answer, the last one after an error: .*ECONN"},
+			byLauncher: {Kind: "failing", State: "backing off", Says: "([3-9]|[1-9][0-9]) sessions in a row ended without an answer, the last one after an error: .*ECONN"},
 		},
 		func(s *stuckRig) {
 			s.meets(model.Hang(), "--max-restarts", "50")

@@ -55,7 +55,10 @@ func TestRealInteractive(t *testing.T) {
 	})
 	w.Record("Stop", "SessionEnd")
 	ctx := within(t)
-	s := w.Interactive(Options{Settings: w.WriteSettings("hooks", blockOnce("the next task"))})
+	s := w.Interactive(Options{
+		Settings: w.WriteSettings("hooks", blockOnce("the next task")),
+		Env:      []string{"CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS=600000"}, // by default 1.5 seconds
+	})
 	require.NoError(t, s.WaitReady(ctx))
 
 	require.NoError(t, s.Submit(ctx, "hello"))
