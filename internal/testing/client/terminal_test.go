@@ -79,7 +79,7 @@ func TestTerminalIsThePersons(t *testing.T) {
 			p.enters("clear; echo rea''dy")
 			p.shows(ctx, "ready")
 			before := p.set()
-			p.enters(strings.Join([]string{launch, "--inbox", p.inbox, "--hook", p.stop, "--max-restarts", "0", "--", p.binary, "'" + prompt(1) + "'"}, " "))
+			p.enters(strings.Join([]string{launch, "--inbox", p.inbox, "--hook", p.stop, "--max-restarts", "0", "--start-timeout", "5m", "--", p.binary, "'" + prompt(1) + "'"}, " "))
 			p.asked(ctx, "[e1]", 1)
 			p.shows(ctx, "Stop hook")
 			assert.NotEqual(t, before, p.set(), "the client sets nothing")
