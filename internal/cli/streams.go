@@ -80,6 +80,18 @@ func (s Streams) Warn(warnings []string) {
 	}
 }
 
+// Unread returns an error that ends a verb as its next line would, if Out is a pipe or a socket that nobody reads any
+// more, as of `heartbeat log --follow | head`.
+func (s Streams) Unread() error {
+	if f, ok := words.Raw(s.Out).(*os.File); ok {
+		asked := []unix.PollFd{{Fd: int32(f.Fd())}}
+		if n, err := unix.Poll(asked, 0); n > 0 && err == nil && asked[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0 {
+			return Told(EndedBy{unix.SIGPIPE}.Status())
+		}
+	}
+	return nil
+}
+
 // IsTerminal reports whether the file is a terminal.
 func IsTerminal(f *os.File) bool {
 	_, err := unix.IoctlGetTermios(int(f.Fd()), termiosRequest)

@@ -141,7 +141,7 @@ func (o *logFlags) followEvents(box *inbox.Inbox, log *history.Log, news *inbox.
 		s.Out, s.Err = line.Around(s.Out), line.Around(s.Err)
 	}
 	var late book.Queue[history.Event] // events that wait for an answer's price
-	following := follow(news, s.Out, func() error {
+	following := follow(news, s, func() error {
 		all, err := log.Next()
 		s.Warn(log.Notes())
 		for _, e := range all {

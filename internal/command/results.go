@@ -6,10 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -168,7 +166,7 @@ func (o *resultsFlags) list(box *inbox.Inbox, s cli.Streams) (err error) {
 		shown.rest()
 		err = errors.Join(err, flush())
 	}()
-	return follow(news, s.Out, func() error {
+	return follow(news, s, func() error {
 		_, err := read.Next(shown.add)
 		s.Warn(read.Notes())
 		shown.look(time.Now())
@@ -253,21 +251,18 @@ func withObjection(line []byte, objection string) []byte {
 	return o.End()
 }
 
-// follow calls look whenever something may have changed, until a signal ends it, or nobody reads out any more.
-func follow(news *inbox.Watcher, out io.Writer, look func() error) error {
+// follow calls look whenever something may have changed, until a signal ends it, or nobody reads s.Out any more.
+func follow(news *inbox.Watcher, s cli.Streams, look func() error) error {
 	ctx, cancel := endOnSignal(context.Background())
 	defer cancel()
 	for {
-		if err := look(); err != nil {
+		if err := errors.Join(look(), s.Unread()); err != nil {
 			return err
 		}
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-news.C:
-		}
-		if layout.Unread(out) {
-			return cli.Told(cli.EndedBy{Signal: syscall.SIGPIPE}.Status()) // as the next line would end it
 		}
 	}
 }

@@ -203,7 +203,7 @@ func (o *statusFlags) again(s cli.Streams) error {
 	defer func() { _ = w.Close() }() // only read
 	screen, _ := s.Out.(*words.Screen)
 	last := ""
-	err = follow(w, s.Out, func() error {
+	err = follow(w, s, func() error {
 		if err := box.Promote(context.Background()); err != nil {
 			s.Note("what is scheduled and due waits on: %v", err)
 		}

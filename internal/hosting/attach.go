@@ -72,7 +72,8 @@ func follow(o *attachFlags, s cli.Streams) error {
 	ctx, stop, status := untilSignal()
 	defer stop()
 	show := printerOf(o, s)
-	for m, err := range h.messages(ctx, o.From, true) {
+	var left error
+	for m, err := range h.messages(ctx, o.From, func() bool { left = s.Unread(); return left == nil }) {
 		if err == nil {
 			err = show(m)
 		}
@@ -80,17 +81,17 @@ func follow(o *attachFlags, s cli.Streams) error {
 			return status(err)
 		}
 	}
-	return status(nil)
+	return status(left)
 }
 
-// messages yields the session's messages from a number on, and with follow also later ones until
-// the session has ended.
-func (h *hosted) messages(ctx context.Context, from int64, follow bool) iter.Seq2[stream.Stored, error] {
+// messages yields the session's messages from a number on, and unless follow is nil also later ones
+// until the session has ended or follow says no.
+func (h *hosted) messages(ctx context.Context, from int64, follow func() bool) iter.Seq2[stream.Stored, error] {
 	return func(yield func(stream.Stored, error) bool) {
 		db := store.In(folder.Root(h.DB), "", nil)
 		defer db.Close() // only read
 		over := func() (last int64, over bool) {
-			if follow {
+			if follow != nil {
 				v, err := h.ViewIn(db)
 				if over = err != nil; !over {
 					*h = *hostedBy(v)
@@ -99,7 +100,7 @@ func (h *hosted) messages(ctx context.Context, from int64, follow bool) iter.Seq
 			if h.Status.Ended() {
 				return h.State.Messages, true
 			}
-			return 0, over || !follow || h.Host == 0
+			return 0, over || follow == nil || h.Host == 0 || !follow()
 		}
 		if err := h.TakeOver(ctx); err != nil {
 			yield(stream.Stored{}, err)

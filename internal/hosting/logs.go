@@ -80,7 +80,7 @@ func logs(o *logsFlags, s cli.Streams) (err error) {
 	}
 	ctx, stop, status := untilSignal()
 	defer stop()
-	return status(followLog(ctx, h, file, at, show))
+	return status(followLog(ctx, h, file, at, show, s))
 }
 
 func lineOf(o *logsFlags, s cli.Streams) func([]byte) error {
@@ -130,9 +130,9 @@ func printLog(file *disk.File, at int64, all bool, show func(line []byte) error)
 	return at, errors.Join(err, failed)
 }
 
-// followLog prints further lines until nobody works on the session any more.
-func followLog(ctx context.Context, h *hosted, file *disk.File, at int64, show func(line []byte) error) (err error) {
-	for {
+// followLog prints further lines until nobody works on the session, or reads them, any more.
+func followLog(ctx context.Context, h *hosted, file *disk.File, at int64, show func(line []byte) error, s cli.Streams) (err error) {
+	for ; err == nil; err = s.Unread() {
 		over := h.reopen() != nil || h.Host == 0
 		if at, err = printLog(file, at, over, show); err != nil || over {
 			return err
@@ -143,4 +143,5 @@ func followLog(ctx context.Context, h *hosted, file *disk.File, at int64, show f
 			return ctx.Err()
 		}
 	}
+	return err
 }

@@ -84,14 +84,10 @@ func acts(f *pflag.FlagSet, check func(args []string) error, do func(cli.Streams
 func untilSignal() (ctx context.Context, stop func(), status func(error) error) {
 	taken := signals.Take()
 	ctx, cancel := taken.Context()
-	stop = func() {
-		cancel()
-		taken.Stop()
-	}
+	stop = func() { cancel(); taken.Stop() }
 	return ctx, stop, func(err error) error {
 		if sig, _ := taken.Signal(); sig != 0 && (err == nil || errors.Is(err, context.Canceled)) {
-			by := cli.EndedBy{Signal: sig}
-			return cli.Status(by.Status(), by)
+			return cli.EndedBy{Signal: sig}
 		}
 		return err
 	}

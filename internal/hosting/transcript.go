@@ -168,6 +168,6 @@ func (h *hosted) soFar(ctx context.Context) iter.Seq2[stream.Stored, error] {
 			}
 			return
 		}
-		h.messages(ctx, 1, false)(yield)
+		h.messages(ctx, 1, nil)(yield)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
 	"heartbeat/internal/words"
@@ -144,17 +143,6 @@ func Terminal(out io.Writer) *os.File {
 		return nil
 	}
 	return f
-}
-
-// Unread reports whether out is a pipe or a socket that nobody reads any more, as of `heartbeat log --follow | head`.
-func Unread(out io.Writer) bool {
-	f, ok := words.Raw(out).(*os.File)
-	if !ok {
-		return false
-	}
-	asked := []unix.PollFd{{Fd: int32(f.Fd())}}
-	n, err := unix.Poll(asked, 0)
-	return n > 0 && err == nil && asked[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0
 }
 
 // Paint returns the text in the style. The text must already be clean: see [words.Plain].

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/spf13/pflag"
@@ -218,7 +219,7 @@ func (o *results) read(ctx context.Context, v jetstream.KeyValueEntry) (*outcome
 	return &outcome{By: a.By, Detail: a.Detail, Reply: &text, Record: upstream.Record{Settled: a.Settled, Stream: o.stream}}, err
 }
 
-// follow shows new results until a signal ends it.
+// follow shows new results until a signal ends it, or nobody reads them any more.
 func (o *results) follow(ctx context.Context, pattern string, found kept, show func(*outcome) error) error {
 	// The last results shown are remembered, so that a change of state does not show one again.
 	seen, ring, next := map[string]bool{}, make([]string, 10_000), 0
@@ -235,15 +236,12 @@ func (o *results) follow(ctx context.Context, pattern string, found kept, show f
 	for _, v := range found.values {
 		isNew(v)
 	}
+	o.look = time.Tick(cli.WatchPoll)
 	return o.watch(ctx, o.kv, []string{pattern}, func(v jetstream.KeyValueEntry) (bool, error) {
 		if v == nil || !isNew(v) { // nil: the existing values have come
 			return false, nil
 		}
-		err := o.one(ctx, v, show)
-		if err == nil {
-			err = show(nil)
-		}
-		return false, err
+		return false, cmp.Or(o.one(ctx, v, show), show(nil))
 	}, jetstream.ResumeFromRevision(found.last+1), jetstream.IgnoreDeletes())
 }
 

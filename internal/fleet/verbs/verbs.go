@@ -64,6 +64,8 @@ type common struct {
 
 	c *link.Conn
 	s cli.Streams
+	// look says when to look whether what is printed still has a reader; nil for never.
+	look <-chan time.Time
 }
 
 // begin declares --stream, which comes before a verb's own flags.
@@ -139,11 +141,7 @@ func untilSignal(timeout time.Duration) (ctx context.Context, stop func()) {
 	if timeout > 0 {
 		ctx, timed = context.WithTimeoutCause(ctx, timeout, errTimedOut)
 	}
-	return ctx, func() {
-		timed()
-		end(nil)
-		taken.Stop()
-	}
+	return ctx, func() { timed(); end(nil); taken.Stop() }
 }
 
 // find returns a stream with its current state.
@@ -205,6 +203,10 @@ func (o *common) watch(ctx context.Context, kv jetstream.KeyValue, patterns []st
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-o.look:
+			if err := o.s.Unread(); err != nil {
+				return err
+			}
 		case e, open := <-watch.Updates():
 			if !open {
 				return errors.Join(ctx.Err(), fmt.Errorf("read the bucket %s: the server or somebody ended that: try again", kv.Bucket()))
