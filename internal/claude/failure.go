@@ -2,6 +2,7 @@ package claude
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,6 +12,8 @@ import (
 type Remedy struct {
 	// Person pauses delivery until somebody has fixed the cause. There is no back-off then.
 	Person bool
+	// Login says that the cause is the login, the key, or the account behind them.
+	Login bool
 	// Counts uses up one of the entry's attempts: the failure may be its fault.
 	Counts bool
 	// First is the back-off after one failure. Every further failure in a row doubles it, up to Most.
@@ -34,6 +37,7 @@ const (
 
 var (
 	person  = Remedy{Person: true}
+	login   = Remedy{Person: true, Login: true}
 	suspect = Remedy{Counts: true, First: soon, Most: seldom}
 	outage  = Remedy{First: soon, Most: seldom}
 	limited = Remedy{First: later, Most: seldom}
@@ -44,11 +48,11 @@ var failures = [...]struct {
 	name   string
 	remedy *Remedy
 }{
-	{"authentication_failed", &person},
-	{"oauth_org_not_allowed", &person},
-	{"account_on_hold", &person},
-	{"verification_required", &person},
-	{"billing_error", &person},
+	{"authentication_failed", &login},
+	{"oauth_org_not_allowed", &login},
+	{"account_on_hold", &login},
+	{"verification_required", &login},
+	{"billing_error", &login},
 	{"rate_limit", &limited},
 	{"overloaded", &limited},
 	{invalidRequest, &suspect},
@@ -56,7 +60,7 @@ var failures = [...]struct {
 	{serverError, &suspect},
 	{unknownFailure, &suspect},
 	{"max_output_tokens", &suspect},
-	{"cloud_credential_error", &person},
+	{"cloud_credential_error", &login},
 }
 
 // FailureNames returns the documented values of a StopFailure's error.
@@ -99,6 +103,16 @@ func RemedyFor(name, message string) Remedy {
 		return outage
 	}
 	return suspect
+}
+
+// RemedyOf returns the remedy for a documented error as a pause's reason gives it, "NAME: MESSAGE" or "NAME". For other
+// words, such as a person's own, it is the zero Remedy.
+func RemedyOf(reason string) Remedy {
+	name, message, _ := strings.Cut(reason, ": ")
+	if !slices.Contains(FailureNames(), name) {
+		return Remedy{}
+	}
+	return RemedyFor(name, message)
 }
 
 // Backoff returns how long to wait after streak failures in a row, counted from 1. random in [0, 1) adds up to a fifth,
@@ -162,19 +176,5 @@ var outages = [...]string{
 }
 
 func containsAny(text string, parts []string) bool {
-	for _, part := range parts {
-		if strings.Contains(text, part) {
-			return true
-		}
-	}
-	return false
-}
-
-// AsksForLogin reports whether a StopFailure's error is about the login, the key, or the account behind them.
-func AsksForLogin(name string) bool {
-	switch name {
-	case "authentication_failed", "oauth_org_not_allowed", "account_on_hold", "verification_required", "billing_error", "cloud_credential_error":
-		return true
-	}
-	return false
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
 }

@@ -12,6 +12,7 @@ import (
 
 var (
 	pausing  = claude.Remedy{Person: true}
+	login    = claude.Remedy{Person: true, Login: true}
 	counting = claude.Remedy{Counts: true, First: 5 * time.Second, Most: 30 * time.Minute}
 	waiting  = claude.Remedy{First: 5 * time.Second, Most: 30 * time.Minute}
 	slowed   = claude.Remedy{First: time.Minute, Most: 30 * time.Minute}
@@ -19,8 +20,8 @@ var (
 
 func TestRemedyOfEveryName(t *testing.T) {
 	want := map[string]claude.Remedy{
-		"authentication_failed": pausing, "oauth_org_not_allowed": pausing, "account_on_hold": pausing,
-		"verification_required": pausing, "billing_error": pausing, "model_not_found": pausing, "cloud_credential_error": pausing,
+		"authentication_failed": login, "oauth_org_not_allowed": login, "account_on_hold": login,
+		"verification_required": login, "billing_error": login, "model_not_found": pausing, "cloud_credential_error": login,
 		"rate_limit": slowed, "overloaded": slowed,
 		"invalid_request": counting, "server_error": counting, "unknown": counting, "max_output_tokens": counting,
 	}
@@ -29,10 +30,12 @@ func TestRemedyOfEveryName(t *testing.T) {
 	got := map[string]claude.Remedy{}
 	for _, name := range names {
 		got[name] = claude.RemedyFor(name, "")
+		assert.Equal(t, got[name], claude.RemedyOf(name))
 	}
 	assert.Equal(t, want, got)
 	for _, name := range []string{"", "a_name_of_2030", "Rate_Limit", "rate_limit "} {
 		assert.Equal(t, counting, claude.RemedyFor(name, "API Error: something"), "%q", name)
+		assert.Zero(t, claude.RemedyOf(name+": credit balance is too low"), "%q", name)
 	}
 }
 
@@ -46,7 +49,7 @@ func TestFailureNamesAreTheCallersOwn(t *testing.T) {
 func TestRemedyHeedsTheNameFirst(t *testing.T) {
 	for _, message := range []string{"API Error: 529 Overloaded", "Connection error.", "You've hit your limit"} {
 		assert.Equal(t, counting, claude.RemedyFor("invalid_request", message), message)
-		assert.Equal(t, pausing, claude.RemedyFor("authentication_failed", message), message)
+		assert.Equal(t, login, claude.RemedyFor("authentication_failed", message), message)
 		assert.Equal(t, slowed, claude.RemedyFor("rate_limit", message), message)
 	}
 }

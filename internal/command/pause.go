@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/claude"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/money/book"
 	"heartbeat/internal/money/budget"
@@ -20,7 +21,8 @@ func pauseVerb() cli.Verb {
 		Short: "hold delivery, without touching what is in flight",
 		Long: `Hold delivery: from now on a draining hook approves the stop, and a waiting one
 waits. The entry in flight is acknowledged as usual, and producers go on
-sending. Pausing again changes what it names of the reason and the end.
+sending. Pausing again changes what it names of the reason and the end; but a
+pause that an error began, such as that of a login, stays as it is until resume.
 
 Exit status: 0 delivery is paused, 1 it is not.`,
 		Example: `heartbeat pause --reason "the build server is down"
@@ -50,6 +52,11 @@ func pause(i *cli.InboxFlags, named bool, reason string, length time.Duration, s
 		if err != nil {
 			return err
 		}
+		if was != nil && claude.RemedyOf(was.Reason).Person { // the launcher goes by its reason
+			s.Note("an error that only a person can mend has paused delivery, so that pause stays as it is until heartbeat resume")
+			p = *was
+			return nil
+		}
 		var until *time.Time
 		if was != nil && !was.OfLimit() {
 			until = was.Until
@@ -58,8 +65,7 @@ func pause(i *cli.InboxFlags, named bool, reason string, length time.Duration, s
 			}
 		}
 		if length > 0 {
-			at := time.Now().Add(length).UTC()
-			until = &at
+			until = new(time.Now().Add(length).UTC())
 		}
 		p, err = tx.Holds().Pause(reason, until)
 		return err

@@ -3,7 +3,6 @@ package supervise
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -99,14 +98,10 @@ func pausedBy(p *inbox.Pause) *ending {
 	case p.Reason != "":
 		e.detail += ": " + words.Brief(p.Reason)
 	}
-	name, message, _ := strings.Cut(p.Reason, ": ")
-	switch {
-	case recovery.WantsPrice(p):
-		e.reason, e.shown = Refused, true
-	case !slices.Contains(claude.FailureNames(), name):
-	case claude.AsksForLogin(name):
+	switch remedy := claude.RemedyOf(p.Reason); {
+	case remedy.Login:
 		e.reason, e.shown = Authentication, true
-	case claude.RemedyFor(name, message).Person:
+	case remedy.Person || recovery.WantsPrice(p):
 		e.reason, e.shown = Refused, true
 	}
 	return e
