@@ -82,10 +82,7 @@ func (o *installFlags) path() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	home, err := os.UserHomeDir()
-	if err != nil && o.scope == string(settings.User) {
-		return "", err
-	}
+	home, _ := os.UserHomeDir() // "" if there is none
 	if o.agent == codexAgent {
 		return settings.LinesPath(settings.Scope(o.scope), project, home, os.Getenv("CODEX_HOME"))
 	}

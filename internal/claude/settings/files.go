@@ -26,14 +26,15 @@ const (
 // LinesPath returns the file with Codex's hooks of a scope: hooks.json in the project's .codex, or for User in
 // codexHome (the value of CODEX_HOME), or else in ~/.codex. Codex has no Local scope.
 func LinesPath(scope Scope, projectDir, homeDir, codexHome string) (string, error) {
-	dir := cmp.Or(codexHome, filepath.Join(homeDir, ".codex"))
-	switch scope {
-	case Local:
+	switch {
+	case scope == Local:
 		return "", fmt.Errorf("a person's own hooks for one project are not known to Codex: --scope is %s or %s", Project, User)
-	case Project:
-		dir = filepath.Join(projectDir, ".codex")
+	case scope == Project:
+		return filepath.Join(projectDir, ".codex", "hooks.json"), nil
+	case codexHome == "" && homeDir == "":
+		return "", errors.New("a person's own hooks are in the home directory, and HOME is not set: set it, or CODEX_HOME")
 	}
-	return filepath.Join(dir, "hooks.json"), nil
+	return filepath.Join(cmp.Or(codexHome, filepath.Join(homeDir, ".codex")), "hooks.json"), nil
 }
 
 // Path returns the settings file of a scope. Project and Local need projectDir. User needs configDir, the value of
@@ -44,12 +45,10 @@ func Path(scope Scope, projectDir, homeDir, configDir string) (string, error) {
 		return filepath.Join(projectDir, ".claude", "settings.json"), nil
 	case scope == Local:
 		return filepath.Join(projectDir, ".claude", "settings.local.json"), nil
-	case configDir != "":
-		return filepath.Join(configDir, "settings.json"), nil
-	case homeDir == "":
-		return "", errors.New("user settings: no home directory given")
+	case configDir == "" && homeDir == "":
+		return "", errors.New("a person's own settings are in the home directory, and HOME is not set: set it, or CLAUDE_CONFIG_DIR")
 	}
-	return filepath.Join(homeDir, ".claude", "settings.json"), nil
+	return filepath.Join(cmp.Or(configDir, filepath.Join(homeDir, ".claude")), "settings.json"), nil
 }
 
 // File is one of the settings files that the client merges.

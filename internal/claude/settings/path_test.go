@@ -19,7 +19,7 @@ func TestPath(t *testing.T) {
 		{settings.User, "/p", "/h", "", "/h/.claude/settings.json", ""},
 		{settings.User, "/p", "/h", "/c", "/c/settings.json", ""},
 		{settings.User, "", "", "/c", "/c/settings.json", ""},
-		{settings.User, "/p", "", "", "", "user settings: no home directory given"},
+		{settings.User, "/p", "", "", "", "a person's own settings are in the home directory, and HOME is not set: set it, or CLAUDE_CONFIG_DIR"},
 	}
 	for _, test := range tests {
 		got, err := settings.Path(test.scope, test.project, test.home, test.config)
