@@ -35,3 +35,11 @@ func TestVersionIsSaid(t *testing.T) {
 		assert.Contains(t, strings.Join(notes, "\n"), version)
 	}
 }
+
+// Of two bad labels the first is named, each time.
+func TestCreateNamesTheFirstBadLabel(t *testing.T) {
+	for range 20 {
+		_, err := (&babysitter.CLI{}).Create(t.Context(), babysitter.CreateOptions{ProcessID: "p", Revision: "-v", Request: "-r"})
+		require.ErrorContains(t, err, `"-v" is no revision of a process`)
+	}
+}

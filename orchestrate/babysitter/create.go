@@ -100,9 +100,9 @@ func planFor(o CreateOptions) (r run, args []string, err error) {
 	if !processIDs().MatchString(o.ProcessID) {
 		return r, nil, fmt.Errorf("%.200q is no id of a process", o.ProcessID)
 	}
-	for what, label := range map[string]string{"revision of a process": o.Revision, "name of a request": o.Request} {
-		if label != "" && !processIDs().MatchString(label) {
-			return r, nil, fmt.Errorf("%.200q is no %s: it has 256 characters at most, does not begin with a dash, and is one line", label, what)
+	for _, label := range [][2]string{{o.Revision, "revision of a process"}, {o.Request, "name of a request"}} {
+		if label[0] != "" && !processIDs().MatchString(label[0]) {
+			return r, nil, fmt.Errorf("%.200q is no %s: it has 256 characters at most, does not begin with a dash, and is one line", label[0], label[1])
 		}
 	}
 	if len(o.Prompt) > longestPrompt || strings.Contains(o.Prompt, "\x00") {
