@@ -11,8 +11,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"heartbeat/internal/machine/guardian"
 )
 
@@ -153,7 +151,7 @@ func (o *output) Read(b []byte) (n int, err error) {
 		n, err = o.f.Read(b)
 	}
 	if o.late > 0 || n == 0 && errors.Is(err, os.ErrDeadlineExceeded) {
-		n, err = o.waits(b)
+		n, err = guardian.ReadWaiting(o.f, b)
 		o.late += n
 	}
 	if n == 0 && err != nil || o.late > mostLate {
@@ -161,25 +159,6 @@ func (o *output) Read(b []byte) (n int, err error) {
 		return n, io.EOF
 	}
 	return n, nil
-}
-
-// waits reads what waits in the pipe, io.EOF if nothing does.
-func (o *output) waits(b []byte) (n int, err error) {
-	raw, err := o.f.SyscallConn()
-	if err != nil {
-		return 0, err
-	}
-	_ = o.f.SetReadDeadline(time.Time{}) // after a deadline nothing is read at all
-	if wrong := raw.Read(func(fd uintptr) bool {
-		n, err = unix.Read(int(fd), b)
-		return true
-	}); wrong != nil {
-		return 0, wrong
-	}
-	if n <= 0 {
-		return 0, io.EOF
-	}
-	return n, err
 }
 
 // Ended is closed once the client itself has ended.

@@ -2,6 +2,7 @@ package guardian
 
 import (
 	"context"
+	"io"
 	"os"
 	"os/exec"
 	"syscall"
@@ -17,6 +18,26 @@ func Group(ctx context.Context, end syscall.Signal, path string, args ...string)
 	cmd.Cancel = func() error { return SignalGroup(cmd.Process.Pid, end) }
 	cmd.WaitDelay = time.Second
 	return cmd
+}
+
+// ReadWaiting reads what waits in a pipe or a terminal, io.EOF if nothing does. It is for what is left at a deadline: this
+// process may have come late to the reading, and after a deadline [os.File.Read] reads nothing at all.
+func ReadWaiting(f *os.File, b []byte) (n int, err error) {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	_ = f.SetReadDeadline(time.Time{})
+	if wrong := raw.Read(func(fd uintptr) bool {
+		n, err = syscall.Read(int(fd), b)
+		return true
+	}); wrong != nil {
+		return 0, wrong
+	}
+	if n <= 0 {
+		return 0, io.EOF
+	}
+	return n, err
 }
 
 // SignalGroup signals a process group as [Send] does a process. The error matches

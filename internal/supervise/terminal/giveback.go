@@ -6,6 +6,8 @@ import (
 
 	"github.com/muesli/cancelreader"
 	"golang.org/x/sys/unix"
+
+	"heartbeat/internal/machine/guardian"
 )
 
 const (
@@ -123,7 +125,7 @@ func (s *session) giveBack() {
 	s.caller.restore()
 }
 
-const (
+var ( // the tests change them
 	// After the session's end a process outside it may still have the terminal open. Reading stops
 	// after drainPatience without output, and after drainLimit in any case.
 	drainPatience = 250 * time.Millisecond
@@ -139,6 +141,9 @@ func (s *session) readTerminal() {
 			_ = s.ptmx.SetReadDeadline(time.Now().Add(drainPatience)) // cannot fail: see pollable
 		}
 		n, err := s.ptmx.Read(buf)
+		if n == 0 && s.draining.Load() {
+			n, err = guardian.ReadWaiting(s.ptmx, buf)
+		}
 		if n > 0 {
 			s.lastOutput.Store(int64(s.now()))
 			if s.Watch != nil {
