@@ -188,6 +188,31 @@ func TestOverStdio(t *testing.T) {
 	_ = c.Close()
 }
 
+// A line that is no message is answered, and the next one is served.
+func TestALineThatIsNotJSON(t *testing.T) {
+	cmd := exec.Command("heartbeat", "mcp", "--inbox", newBox(t, ""), "--role", "producer")
+	in, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	answers := json.NewDecoder(out)
+	for _, c := range []struct{ line, id, has string }{
+		{"not json", "null", `"code":-32700`},
+		{`{"jsonrpc":"2.0","id":1,`, "null", `"code":-32700`},
+		{`{"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`, "2", "serverInfo"},
+	} {
+		_, err = io.WriteString(in, c.line+"\n\n")
+		require.NoError(t, err)
+		var answer json.RawMessage
+		require.NoError(t, answers.Decode(&answer), c.line)
+		assert.Contains(t, string(answer), `"id":`+c.id)
+		assert.Contains(t, string(answer), c.has)
+	}
+	require.NoError(t, in.Close())
+	require.NoError(t, cmd.Wait())
+}
+
 func TestPrintConfig(t *testing.T) {
 	path := newBox(t, "")
 	out, err := exec.Command("heartbeat", "mcp", "print-config", "--inbox", path, "--to", "other="+path, "--rate", "5").Output()

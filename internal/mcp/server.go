@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -61,16 +62,37 @@ func stdio(ctx context.Context, o *flags, run cli.Verbs, streams cli.Streams) er
 	if err != nil {
 		return err
 	}
-	err = s.build().Run(ctx, transport(io.NopCloser(streams.In), unclosed{streams.Out}))
+	err = s.build().Run(ctx, transport(parsed(streams.In, streams.Out), unclosed{streams.Out}))
 	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) {
 		return nil
 	}
 	return fmt.Errorf("serve the client on stdin and stdout: %w", err)
 }
 
-// transport takes messages with the longest entry, however escaped. A longer message ends the connection.
+// maxMessage has room for the longest entry, however escaped. A longer message ends the connection.
+const maxMessage = 2*inbox.MaxLine + 1<<20
+
 func transport(r io.ReadCloser, w io.WriteCloser) sdk.Transport {
-	return &sdk.IOTransport{Reader: r, Writer: w, MaxLineLength: 2*inbox.MaxLine + 1<<20}
+	return &sdk.IOTransport{Reader: r, Writer: w, MaxLineLength: maxMessage}
+}
+
+// parsed passes a client's lines on, and answers one that is not JSON as JSON-RPC has it. The library would end the
+// connection.
+func parsed(in io.Reader, out io.Writer) io.ReadCloser {
+	r, w := io.Pipe()
+	go func() {
+		lines, err := bufio.NewScanner(in), error(nil)
+		lines.Buffer(nil, maxMessage)
+		for err == nil && lines.Scan() {
+			if line := lines.Bytes(); json.Valid(line) || len(bytes.TrimSpace(line)) == 0 {
+				_, err = w.Write(append(line, '\n'))
+			} else {
+				_, err = io.WriteString(out, `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error: the line is not JSON"}}`+"\n")
+			}
+		}
+		_ = w.CloseWithError(errors.Join(err, lines.Err())) // it returns no error
+	}()
+	return r
 }
 
 // unclosed is a writer that somebody else closes.
