@@ -171,7 +171,7 @@ func cmdRemake(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: remake")
 	}
 	ts.Check(of(ts).js.DeleteStream(context.Background(), "WORK"))
-	ts.Check(makeStream(of(ts).js))
+	script.Poll(ts, "a server that has removed the old stream's files", func() bool { return makeStream(of(ts).js) == nil })
 	clear(of(ts).held)
 }
 
