@@ -1,7 +1,10 @@
 package notify
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -39,7 +42,7 @@ type Occasion struct {
 	// Trouble is the kind of trouble, as status --json names it, or empty.
 	Trouble see.Kind  `json:"trouble,omitempty"`
 	Inbox   string    `json:"inbox"` // absolute path
-	Host    string    `json:"host"`
+	Host    string    `json:"host"`  // of the process that tells
 	At      time.Time `json:"at"`
 	// Text is a sentence for a person. It quotes nothing of an entry's text.
 	Text string `json:"text"`
@@ -86,7 +89,8 @@ type Entry struct {
 func (o Occasion) MarshalJSON() ([]byte, error) {
 	type plain Occasion
 	p := plain(o)
-	p.V, p.Inbox, p.Host = 1, valid(o.Inbox), valid(o.Host)
+	host, _ := os.Hostname()
+	p.V, p.Inbox, p.Host = 1, string([]rune(o.Inbox)), line(cmp.Or(host, "unknown"))
 	p.Text, p.Reason = line(o.Text), line(o.Reason)
 	p.Session, p.Run, p.Effect = line(o.Session), line(o.Run), line(o.Effect)
 	if e := o.Entry; e != nil {
@@ -98,26 +102,14 @@ func (o Occasion) MarshalJSON() ([]byte, error) {
 	return json.Marshal(p)
 }
 
-// maxText is how many characters of a foreign text are told.
-const maxText = 500
-
-// line puts foreign text on one line, bounded and without control characters.
+// line puts foreign text on one line, of at most 500 characters and without control characters.
 func line(s string) string {
-	if len(s) > 8*maxText {
-		s = s[:words.WholeRunes([]byte(s[:8*maxText]))]
-	}
-	s = words.Line(s)
-	n := 0
-	for at := range s {
-		if n++; n > maxText {
-			return s[:at] + " ..."
-		}
+	s = words.Line(s[:min(len(s), 8*500)]) // which is enough to look at
+	if cut := fmt.Sprintf("%.500s", s); cut != s {
+		return cut + " ..."
 	}
 	return s
 }
-
-// valid replaces in a path only what JSON cannot hold.
-func valid(s string) string { return string([]rune(s)) }
 
 // name includes the folder, because most inboxes have the same file name.
 func name(box *inbox.Inbox) string {

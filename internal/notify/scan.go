@@ -1,9 +1,7 @@
 package notify
 
 import (
-	"cmp"
 	"context"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -81,7 +79,7 @@ func (s *scan) add(o Occasion) {
 	if slices.Contains(s.st.Done, o.key) {
 		return
 	}
-	o.Inbox, o.Host = s.box.Path(), hostName()
+	o.Inbox = s.box.Path()
 	p := s.pending[o.What]
 	if p.count++; o.holds || len(p.kept) <= maxTold {
 		p.kept = append(p.kept, o)
@@ -119,9 +117,4 @@ func repair(ctx context.Context, box *inbox.Inbox) error {
 		return err
 	}
 	return tx.Close()
-}
-
-func hostName() string {
-	name, _ := os.Hostname() // "" if it fails
-	return cmp.Or(name, "unknown")
 }

@@ -62,8 +62,7 @@ func (s Shell) Run(ctx context.Context) error {
 func withoutSecrets(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
-		begins := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
-		return slices.ContainsFunc([]string{"ANTHROPIC_", "CLAUDE", "OPENAI_", "CODEX_", "HEARTBEAT_META_"}, begins) ||
+		return slices.ContainsFunc([]string{"ANTHROPIC_", "CLAUDE", "OPENAI_", "CODEX_", "HEARTBEAT_META_"}, func(of string) bool { return strings.HasPrefix(name, of) }) ||
 			slices.Contains([]string{"PWD", "OLDPWD", "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "GOTRACEBACK"}, name)
 	})
 }
@@ -94,10 +93,9 @@ func (o Options) run(ctx context.Context, of Occasion) error {
 	if err != nil {
 		return err
 	}
-	s := Shell{
+	return Shell{
 		Line: o.Command, Flag: "--notify", Dir: "/", Env: environment(of), Input: append(object, '\n'), Limit: cmp.Or(o.TimeLimit, TimeLimit),
-	}
-	return s.Run(ctx)
+	}.Run(ctx)
 }
 
 // environment carries the occasion for scripts that cannot read JSON. No value has a NUL byte, which none can hold.

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -48,7 +49,7 @@ const (
 	Patience = 15 * time.Minute
 	// maxTries is how often an occasion is tried while the command fails.
 	maxTries = 6
-	// firstPause follows the first failure. Each further failure multiplies it by five, up to lastPause.
+	// firstPause follows the first failure. Each further failure multiplies it by five.
 	firstPause, lastPause = 10 * time.Second, time.Hour
 	// notedAgain is the least time between two log lines about a failing command.
 	notedAgain = 10 * time.Minute
@@ -120,7 +121,7 @@ func Pending(ctx context.Context, box *inbox.Inbox, o Options) ([]Occasion, erro
 // Try runs the command with an example, and returns the example.
 func Try(ctx context.Context, box *inbox.Inbox, o Options) (Occasion, error) {
 	of := Occasion{
-		What: Test, Inbox: box.Path(), Host: hostName(), At: o.now().UTC(), Reason: "test",
+		What: Test, Inbox: box.Path(), At: o.now().UTC(), Reason: "test",
 		Text: "a test of --notify: this is how heartbeat tells about " + name(box), TypeThis: see.Command(box.Path(), "status"),
 		Entry: &Entry{ID: "example", EntryID: see.Key("example"), Text: "the first line of an entry's text", Attempts: 1},
 	}
@@ -130,8 +131,8 @@ func Try(ctx context.Context, box *inbox.Inbox, o Options) (Occasion, error) {
 // said is the key of what a launcher says.
 func (o Occasion) said() string { return saysKey + see.Key(o.Reason, o.Text) }
 
-// saysKey begins the keys of what launchers say.
-const saysKey = "says "
+// saysKey begins the keys of what launchers say, overKey those of what is over.
+const saysKey, overKey = "says ", "over "
 
 func (o Options) now() time.Time {
 	if o.Now == nil {
@@ -221,7 +222,7 @@ func (t *teller) choose(s *scan) *Occasion {
 func (s *scan) summary(what What) *Occasion {
 	n := s.pending[what].count
 	return &Occasion{
-		What: More, Inbox: s.box.Path(), Host: hostName(), At: s.now, Count: n, Kinds: map[What]int64{what: n}, Reason: "too many",
+		What: More, Inbox: s.box.Path(), At: s.now, Count: n, Kinds: map[What]int64{what: n}, Reason: "too many",
 		Text: fmt.Sprintf("%s: and %d more, %s", name(s.box), n, what), TypeThis: see.Command(s.box.Path(), "status"),
 		remembered: remembered{key: "more " + s.now.String(), of: what},
 	}
@@ -240,7 +241,6 @@ func (t *teller) settle(s *scan) error {
 // tell runs the command, and records that it did.
 func (t *teller) tell(ctx context.Context, s *scan, o Occasion) error {
 	err := t.run(ctx, o)
-	now := t.now()
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -249,7 +249,7 @@ func (t *teller) tell(ctx context.Context, s *scan, o Occasion) error {
 	}
 	t.st.Trouble = trouble{Noted: t.st.Trouble.Noted}
 	what := cmp.Or(o.of, o.What)
-	t.st.ToldAt[what] = append(t.st.ToldAt[what], now)
+	t.st.ToldAt[what] = append(t.st.ToldAt[what], t.now())
 	t.noted(s, o)
 	t.report.Told = append(t.report.Told, o)
 	return t.st.save(t.box)
@@ -291,11 +291,7 @@ func (t *teller) failed(ctx context.Context, s *scan, o Occasion, err error) err
 		f.Key, f.Tries = o.key, 0
 	}
 	f.Tries++
-	pause := firstPause
-	for range f.Tries - 1 {
-		pause = min(5*pause, lastPause)
-	}
-	f.NotBefore = now.Add(pause)
+	f.NotBefore = now.Add(min(lastPause, firstPause*time.Duration(math.Pow(5, float64(min(f.Tries, maxTries)-1)))))
 	t.report.Next = f.NotBefore
 	text := fmt.Sprintf("%s could not be told: %v", o.What, err)
 	if f.Tries >= maxTries {
@@ -364,8 +360,7 @@ func (t *teller) tellUnsaved(ctx context.Context, s *scan, why error) error {
 	if err := disk.Touch(path); err != nil {
 		return errors.Join(why, err)
 	}
-	what := slices.IndexFunc(byUrgency, func(w What) bool { return s.pending[w].count > 0 })
-	o := s.next(byUrgency[what])
+	o := s.next(byUrgency[slices.IndexFunc(byUrgency, func(w What) bool { return s.pending[w].count > 0 })])
 	if err := t.run(ctx, *o); err != nil {
 		return errors.Join(why, err)
 	}

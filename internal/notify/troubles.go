@@ -132,9 +132,6 @@ func (s *scan) isOver(key string, told holding) bool {
 	return !s.holds[key] && told.Kind != "" && told.Kind != see.KindDayNear
 }
 
-// overKey begins the keys of what is over.
-const overKey = "over "
-
 // drained finds that nothing waits any more, after something was settled.
 func (s *scan) drained(settled int64) {
 	was := s.st.Settled
