@@ -199,6 +199,9 @@ func TestALineThatIsNotJSON(t *testing.T) {
 	answers := json.NewDecoder(out)
 	for _, c := range []struct{ line, id, has string }{
 		{"not json", "null", `"code":-32700`},
+		{"42", "null", `"code":-32600`},
+		{"[1]", "null", `"code":-32600`},
+		{`{"jsonrpc":"2.0"}`, "null", `"code":-32600`},
 		{`{"jsonrpc":"2.0","id":1,`, "null", `"code":-32700`},
 		{`{"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`, "2", "serverInfo"},
 	} {

@@ -10,8 +10,10 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"heartbeat/inbox"
@@ -76,7 +78,7 @@ func transport(r io.ReadCloser, w io.WriteCloser) sdk.Transport {
 	return &sdk.IOTransport{Reader: r, Writer: w, MaxLineLength: maxMessage}
 }
 
-// parsed passes a client's lines on, and answers one that is not JSON as JSON-RPC has it. The library would end the
+// parsed passes a client's messages on, and answers a line that is none as JSON-RPC has it. The library would end the
 // connection.
 func parsed(in io.Reader, out io.Writer) io.ReadCloser {
 	r, w := io.Pipe()
@@ -84,9 +86,19 @@ func parsed(in io.Reader, out io.Writer) io.ReadCloser {
 		lines, err := bufio.NewScanner(in), error(nil)
 		lines.Buffer(nil, maxMessage)
 		for err == nil && lines.Scan() {
-			if line := lines.Bytes(); json.Valid(line) || len(bytes.TrimSpace(line)) == 0 {
+			line := bytes.TrimSpace(lines.Bytes())
+			var batch []json.RawMessage
+			if json.Unmarshal(line, &batch) != nil { // it is one message, or none
+				batch = append(batch[:0], line)
+			}
+			wrong := func(m json.RawMessage) bool { _, err := jsonrpc.DecodeMessage(m); return err != nil }
+			switch {
+			case len(line) == 0:
+			case len(batch) > 0 && !slices.ContainsFunc(batch, wrong):
 				_, err = w.Write(append(line, '\n'))
-			} else {
+			case json.Valid(line):
+				_, err = io.WriteString(out, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request: the line is no message"}}`+"\n")
+			default:
 				_, err = io.WriteString(out, `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error: the line is not JSON"}}`+"\n")
 			}
 		}
