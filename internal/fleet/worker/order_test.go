@@ -19,7 +19,7 @@ import (
 // one. Those of other keys go on beside them.
 func TestMessagesOfAKeyAreAnsweredInOrder(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 3*time.Second)
+	w := newWorld(t, 20*time.Second) // the killed agent is back before
 	const keys, each = 3, 4
 	var ids []string
 	last := map[int]uint64{}
