@@ -241,7 +241,10 @@ func (o *results) follow(ctx context.Context, pattern string, found kept, show f
 		if v == nil || !isNew(v) { // nil: the existing values have come
 			return false, nil
 		}
-		return false, cmp.Or(o.one(ctx, v, show), show(nil))
+		if err := o.one(ctx, v, show); err != nil {
+			return false, err
+		}
+		return false, show(nil)
 	}, jetstream.ResumeFromRevision(found.last+1), jetstream.IgnoreDeletes())
 }
 
