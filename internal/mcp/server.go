@@ -87,9 +87,10 @@ func parsed(in io.Reader, out io.Writer) io.ReadCloser {
 		lines.Buffer(nil, maxMessage)
 		for err == nil && lines.Scan() {
 			line := bytes.TrimSpace(lines.Bytes())
-			var batch []json.RawMessage
-			if json.Unmarshal(line, &batch) != nil { // it is one message, or none
-				batch = append(batch[:0], line)
+			batch := []json.RawMessage{line}
+			if bytes.HasPrefix(line, []byte("[")) {
+				batch = nil
+				_ = json.Unmarshal(line, &batch) // nothing is in it if it is not JSON
 			}
 			wrong := func(m json.RawMessage) bool { _, err := jsonrpc.DecodeMessage(m); return err != nil }
 			switch {
