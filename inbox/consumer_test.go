@@ -222,6 +222,20 @@ func TestConsumersOfAName(t *testing.T) {
 	}
 }
 
+// Without its mark a letter that stays for a consumer would be open once more, and could be requeued again.
+func TestTrimKeepsTheMarksOfLettersThatStay(t *testing.T) {
+	box := newBox(t, "")
+	require.Empty(t, takes(t, box, "mail", 0))
+	l, _, _ := inbox.ParseLetter([]byte(dead(2)))
+	write(t, box.DeadLetterPath(), dead(2)+`{"letter":"`+l.Letter+`","entry_id":"d2","of":"orphaned","requeued_at":"`+second(2)+`"}`+"\n")
+
+	trim(t, box, noon.Add(time.Hour))
+	open, err := box.CountLetters(t.Context())
+	require.NoError(t, err)
+	assert.Zero(t, open.All())
+	assert.Equal(t, []string{"d2"}, takes(t, box, "mail", every))
+}
+
 // Lines that a consumer has not had are not trimmed, nor is the line that marks its place.
 func TestTrimKeepsWhatConsumersHaveNotHad(t *testing.T) {
 	box := newBox(t, "")

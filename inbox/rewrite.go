@@ -197,11 +197,14 @@ type holding struct {
 	// stay holds the hashes of the lines held back. The value is true for a line that a consumer has yet to
 	// be handed, false for one that only marks a consumer's place.
 	stay map[string]bool
+	// letters holds the names of the dead letters held back, whose marks stay with them: without its mark a
+	// letter could be requeued once more.
+	letters map[string]bool
 }
 
 // begin finds the consumers. Call keep afterwards for each line of the file, in order.
 func (h *holding) begin() error {
-	*h = holding{box: h.box, kind: h.kind, wanted: h.wanted, lines: map[string]bool{}, stay: map[string]bool{}}
+	*h = holding{box: h.box, kind: h.kind, wanted: h.wanted, lines: map[string]bool{}, stay: map[string]bool{}, letters: map[string]bool{}}
 	h.after = h.box.utcNow().AddDate(1000, 0, 0)
 	if whenOf[h.kind] == nil { // no consumer is handed this file
 		return nil
@@ -262,12 +265,17 @@ func (h *holding) keep(line []byte) bool {
 	if when == nil {
 		return false
 	}
+	letter := ""
+	if h.kind == journal.DeadLetters {
+		letter = glance(line).letter
+	}
 	at, is := when(line)
-	if !h.all && (!is || !at.After(h.after)) {
+	if !h.all && !h.letters[letter] && (!is || !at.After(h.after)) {
 		return false
 	}
 	if is {
 		h.stay[entryID(line)] = !h.lines[id]
+		h.letters[letter] = letter != ""
 	}
 	return true
 }
