@@ -283,7 +283,7 @@ func SameInbox(a, b string) bool {
 // the cursor, may have been settled.
 func (t *Tx) findOlder() error {
 	st := &t.st
-	if st.Seq == 0 || !t.here || t.settling {
+	if st.Seq > 0 && !t.here || t.settling {
 		return nil
 	}
 	since, last, until := st.Seq+1, st.Seq, st.SeenSize
@@ -337,7 +337,11 @@ func (t *Tx) eachUnknown(k journal.Kind, visit func(l Letter)) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err != nil || info.Size == end.At && t.named == 0 || info.Size < end.At && k == journal.DeadLetters {
+	if err == nil && !info.IsRegular { // opening it gives the error, also where its size is 0
+		f, err := journal.OpenState(t.box.fileOf(k))
+		return errors.Join(err, f.Close())
+	}
+	if err != nil || t.st.Seq == 0 || info.Size == end.At && t.named == 0 || info.Size < end.At && k == journal.DeadLetters {
 		return nil // without outcomes there is nothing to compare
 	}
 	from := end.At
