@@ -66,6 +66,7 @@ type changes struct {
 	// earlier commit of this transaction did.
 	person, brought bool
 	forget          []string // files that nothing needs after the commit
+	unfollowed      error    // see Unfollowed
 }
 
 // offering is the search for the entry to deliver.
@@ -323,11 +324,15 @@ func (t *Tx) Commit() error {
 		err = errors.Join(err, t.openFile())
 	}
 	t.removeForgotten()
-	if err != nil {
+	if t.unfollowed = err; err != nil {
 		t.warn("committed, but the files in %s do not show it yet, and will with the next step: %v", t.box.dir, err)
 	}
 	return nil
 }
+
+// Unfollowed says why the files do not show the last commit of this transaction, nil if they do. Until they
+// can, no transaction can change anything: the answer to an entry delivered now could not be recorded.
+func (t *Tx) Unfollowed() error { return t.unfollowed }
 
 // plan completes the next record.
 func (t *Tx) plan(next *journal.Record) (err error) {

@@ -157,7 +157,11 @@ func (h *hook) transactOnce(ctx context.Context, decide decision, hand func(cont
 	}
 	h.notifier.drained = err == nil && o == empty && h.settled != nil
 	if err == nil && o == delivered {
-		err = hand(ctx, tx, text)
+		if err = tx.Unfollowed(); err != nil {
+			err = h.takeBack(tx, fmt.Errorf("its answer could not be recorded now: %w", err))
+		} else {
+			err = hand(ctx, tx, text)
+		}
 	}
 	if err == nil {
 		h.forgetSpill(tx.InFlight())
