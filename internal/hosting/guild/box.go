@@ -173,8 +173,7 @@ func (b Outbox) send(ctx context.Context, client *Client, r store.Report) (Answe
 // fared records what became of a sent report: the status that the guild took it with, or why it was
 // not taken.
 func (b Outbox) fared(ctx context.Context, r store.Report, as folder.Status, why error) error {
-	var refused *Refused
-	var away *Unreachable
+	refused, away := refusal(why)
 	r.State, r.Code, r.Reason, r.Tried = store.Sent, 0, "", time.Now()
 	var problem error
 	switch {
@@ -186,7 +185,7 @@ func (b Outbox) fared(ctx context.Context, r store.Report, as folder.Status, why
 			r.Reason = string(as)
 		}
 		r.File = problem != nil
-	case errors.As(why, &refused) && !errors.As(why, &away):
+	case refused != nil && !away:
 		r.State, r.Code, r.Reason = store.Refused, refused.Status, refused.Body
 	default:
 		r.State, r.Reason = store.Waiting, why.Error()

@@ -8,6 +8,7 @@
 package guild
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,14 +65,10 @@ func New(o Options) (*Client, error) {
 	if o.SessionID == "" {
 		return nil, errors.New("call the guild: the session has no id")
 	}
-	c := &Client{base: strings.TrimRight(o.URL, "/"), session: o.SessionID, http: newHTTP(nil), clock: o.Clock, timeout: o.RequestTimeout, limit: MaxToolAnswer, once: o.Once}
-	if c.clock == nil {
-		c.clock = machineClock{}
-	}
-	if c.timeout == 0 {
-		c.timeout = RequestTimeout
-	}
-	return c, nil
+	return &Client{
+		base: strings.TrimRight(o.URL, "/"), session: o.SessionID, http: newHTTP(nil), limit: MaxToolAnswer, once: o.Once,
+		clock: cmp.Or[Clock](o.Clock, machineClock{}), timeout: cmp.Or(o.RequestTimeout, RequestTimeout),
+	}, nil
 }
 
 // persist makes attempts until one succeeds or fails for good, the patience is used up, or ctx

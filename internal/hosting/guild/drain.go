@@ -154,14 +154,12 @@ func (d *drain) send(ctx context.Context, r store.Report) (what, why string, as 
 	if err == nil {
 		return ReportSent, "", answer.As
 	}
-	var refused *Refused
-	var away *Unreachable
-	switch {
-	case errors.As(err, &away) && errors.As(err, &refused):
+	switch refused, away := refusal(err); {
+	case away && refused != nil:
 		d.tired[url] = true
-	case errors.As(err, &away):
+	case away:
 		d.down[url] = err
-	case errors.As(err, &refused):
+	case refused != nil:
 		return ReportRefused, err.Error(), ""
 	}
 	return ReportLeft, err.Error(), ""

@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"heartbeat/internal/hosting/folder"
-	"io"
 	"net/http"
 	"time"
+
+	"heartbeat/internal/hosting/folder"
 )
 
 // The routes of the reports.
@@ -37,7 +37,7 @@ type Answer struct {
 
 // Running reports that the session runs. The error is a [*Refused] or an [*Unreachable].
 func (c *Client) Running(ctx context.Context, b Body) (Answer, error) {
-	return c.within(ctx, patience, runningRoute, b.Open, b.Size)
+	return c.within(ctx, patience, runningRoute, b)
 }
 
 // BeatEvery is how often a guild expects a beat.
@@ -53,9 +53,8 @@ func (c *Client) Beat(ctx context.Context) (Answer, error) {
 	if err != nil {
 		return Answer{}, fmt.Errorf("report that the session lives: %w", err)
 	}
-	a, err := c.within(ctx, beatPatience, beatRoute, BodyOf(b).Open, int64(len(b)))
-	var refused *Refused
-	if errors.As(err, &refused) && refused.Status == http.StatusOK {
+	a, err := c.within(ctx, beatPatience, beatRoute, BodyOf(b))
+	if refused, is := errors.AsType[*Refused](err); is && refused.Status == http.StatusOK {
 		err = nil
 	}
 	return a, err
@@ -68,9 +67,8 @@ func (c *Client) Beat(ctx context.Context) (Answer, error) {
 // attempt has 30 s, and a second more for each 4 MiB of the record.
 func (c *Client) Record(ctx context.Context, status folder.Status, body func(as folder.Status) (Body, error)) (Answer, error) {
 	a, err := c.record(ctx, status, body)
-	var refused *Refused
-	var away *Unreachable
-	if status == folder.Cancelled && errors.As(err, &refused) && refused.Status/100 == 4 && !errors.As(err, &away) {
+	refused, away := refusal(err)
+	if status == folder.Cancelled && refused != nil && refused.Status/100 == 4 && !away {
 		return c.record(ctx, folder.Failed, body)
 	}
 	return a, err
@@ -81,14 +79,14 @@ func (c *Client) record(ctx context.Context, as folder.Status, body func(as fold
 	if err != nil {
 		return Answer{}, err
 	}
-	a, err := c.within(ctx, patience, recordRoute, b.Open, b.Size)
+	a, err := c.within(ctx, patience, recordRoute, b)
 	a.As = as
 	return a, err
 }
 
-func (c *Client) within(ctx context.Context, patience time.Duration, route string, body func() io.Reader, size int64) (Answer, error) {
-	r := &request{method: http.MethodPost, target: route, body: body, size: size, limit: 1 << 20}
-	r.timeout = c.timeout + time.Duration(size/(4<<20))*time.Second
+func (c *Client) within(ctx context.Context, patience time.Duration, route string, body Body) (Answer, error) {
+	r := &request{method: http.MethodPost, target: route, body: body, limit: 1 << 20}
+	r.timeout = c.timeout + time.Duration(body.Size/(4<<20))*time.Second
 	var said Answer
 	err := c.persist(ctx, patience, func() (bool, error) {
 		a, failure := c.attempt(ctx, r)

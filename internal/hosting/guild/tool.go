@@ -56,7 +56,7 @@ func toolRequest(tool config.Tool, args json.RawMessage) (*request, error) {
 		args = json.RawMessage("{}")
 	}
 	if r.method != http.MethodGet {
-		r.body, r.size = BodyOf(args).Open, int64(len(args))
+		r.body = BodyOf(args)
 		return r, nil
 	}
 	query, err := queryOf(args)

@@ -38,10 +38,9 @@ func newHTTP(config *tls.Config) *http.Client {
 // request is one HTTP request, which may be sent several times.
 type request struct {
 	method  string
-	target  string           // the route, with the query
-	key     string           // the Idempotency-Key; may be empty
-	body    func() io.Reader // nil for none
-	size    int64            // of the body
+	target  string // the route, with the query
+	key     string // the Idempotency-Key; may be empty
+	body    Body   // the zero value for none
 	timeout time.Duration
 	limit   int64 // of the answer, in bytes
 }
@@ -91,9 +90,9 @@ func (c *Client) exchange(ctx context.Context, r *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	if r.body != nil {
-		body := &reading{Reader: r.body(), closed: make(chan struct{})}
-		req.Body, req.ContentLength = body, r.size
+	if r.body.Open != nil {
+		body := &reading{Reader: r.body.Open(), closed: make(chan struct{})}
+		req.Body, req.ContentLength = body, r.body.Size
 		defer func() { <-body.closed }() // the caller may close the body's file
 	}
 	req.Header.Set("Content-Type", "application/json")
@@ -144,8 +143,7 @@ func (a answer) refused() *Refused {
 
 // plain removes net/http's words that repeat method and URL.
 func plain(err error) error {
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
+	if wrapped, is := errors.AsType[*url.Error](err); is {
 		err = wrapped.Err
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
@@ -191,6 +189,13 @@ func (u *Unreachable) Unwrap() []error {
 		return []error{u.Last}
 	}
 	return []error{u.Last, u.Stopped}
+}
+
+// refusal returns the refusal in an error, nil for none, and whether the guild did not take the call in any attempt.
+func refusal(err error) (refused *Refused, away bool) {
+	refused, _ = errors.AsType[*Refused](err)
+	_, away = errors.AsType[*Unreachable](err)
+	return refused, away
 }
 
 // Unanswered is a tool call that reached the guild and got no answer. It is not repeated, since the

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,13 +52,11 @@ type Turn struct {
 // Settle decides about the entry in flight after the client has ended: see [recovery.Decide]. Without an
 // entry it only holds delivery after an error, so it may be called whenever no client runs.
 func (q *Queue) Settle(ctx context.Context, x Exit) (report recovery.Report, err error) {
-	ended := x.Session
-	if ended == "" {
-		ended = q.round.session
-	}
-	q.ended, q.over = ended, x.Over
+	q.ended, q.over = cmp.Or(x.Session, q.round.session), x.Over
 	err = q.transact(ctx, func(tx *inbox.Tx) error {
-		q.uncounted(meter.NoteCharge(tx, ended))
+		if uncounted := meter.NoteCharge(tx, q.ended); uncounted != nil {
+			q.o.Warn("what the session spent is not all counted: " + uncounted.Error())
+		}
 		report, err = q.settle(tx, x)
 		if err == nil {
 			err = tx.Commit()
@@ -69,13 +68,6 @@ func (q *Queue) Settle(ctx context.Context, x Exit) (report recovery.Report, err
 	})
 	report.Cursor = 0 // of no interest here
 	return report, err
-}
-
-// uncounted warns that spending could not be counted.
-func (q *Queue) uncounted(err error) {
-	if err != nil {
-		q.o.Warn("what the session spent is not all counted: " + err.Error())
-	}
 }
 
 func (q *Queue) settle(tx *inbox.Tx, x Exit) (recovery.Report, error) {
@@ -172,10 +164,7 @@ func (q *Queue) noteFailure(tx *inbox.Tx, x Exit) (*inbox.Failure, error) {
 	if since == 0 {
 		return nil, nil
 	}
-	session := x.Session
-	if session == "" {
-		session = q.round.session
-	}
+	session := cmp.Or(x.Session, q.round.session)
 	if session == "" && d != nil {
 		session = d.SessionID
 	}

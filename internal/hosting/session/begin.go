@@ -72,9 +72,7 @@ func begin(o Options) (h *host, err error) {
 	h.box = guild.OutboxOf(h.db, f.DB)
 	step(stepClaimed)
 	if err := h.prepare(f); err != nil {
-		if h.guard != nil {
-			h.guard.Dismiss()
-		}
+		h.guard.Dismiss()
 		err = errors.Join(err, h.lock.Release())
 		ctx, cancel := within(5 * time.Second)
 		defer cancel()
@@ -104,8 +102,7 @@ func claim(f folder.Folder, resume bool) (*record, error) {
 	ctx, cancel := within(terminalWait)
 	defer cancel()
 	lock, err := f.Claim(ctx)
-	var busy *folder.BusyError
-	if errors.As(err, &busy) {
+	if busy, is := errors.AsType[*folder.BusyError](err); is {
 		return nil, used("is that of a session that is hosted right now: " + busy.Error())
 	}
 	if err != nil {

@@ -128,12 +128,9 @@ func (h *host) leave(d Decision) Outcome {
 // something is left for the guild, the guardian stays and sends it.
 func (h *host) cleanUp(left bool) {
 	h.leaveRecord(left)
-	left = left || h.failure() != nil
-	switch {
-	case h.guard == nil:
-	case left:
+	if h.guard != nil && (left || h.failure() != nil) {
 		defer h.guard.Leave()
-	default:
+	} else {
 		h.guard.Dismiss()
 	}
 	h.log.close()

@@ -41,18 +41,17 @@ func Finish(ctx context.Context, dir string, once bool) (Outcome, error) {
 	if err := folder.CheckID(f.ID); err != nil || folder.Root(f.DB) != filepath.Dir(dir) {
 		return Outcome{}, fmt.Errorf("%s is no folder of a hosted session", dir)
 	}
+	var o Outcome
 	lock, err := f.Lock(ctx)
-	var busy *folder.BusyError
-	switch {
-	case errors.As(err, &busy):
-		return Outcome{}, fmt.Errorf("finish session %s: %w", f.ID, ErrHosted)
+	switch _, busy := errors.AsType[*folder.BusyError](err); {
+	case busy:
+		err = ErrHosted
 	case errors.Is(err, fs.ErrNotExist):
-		return Outcome{}, fmt.Errorf("finish session %s: %w", f.ID, ErrFinished)
-	case err != nil:
-		return Outcome{}, fmt.Errorf("finish session %s: %w", f.ID, err)
+		err = ErrFinished
+	case err == nil:
+		defer lock.Release() // the process's end would release it as well
+		o, err = finishLocked(ctx, lock, once)
 	}
-	defer lock.Release() // the process's end would release it as well
-	o, err := finishLocked(ctx, lock, once)
 	if err != nil {
 		err = fmt.Errorf("finish session %s: %w", f.ID, err)
 	}

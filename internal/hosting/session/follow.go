@@ -89,11 +89,8 @@ func (f *follower) find(read map[string]int64) {
 	if err != nil {
 		return // another look follows
 	}
-	sessions, err := v.Sessions()
-	_ = v.Close() // only read
-	if err != nil {
-		return
-	}
+	sessions, _ := v.Sessions() // likewise
+	_ = v.Close()               // only read
 	since := f.h.snapshot().HostedAt
 	for _, s := range sessions {
 		path, size := agent.StartOf(s.StartNote)

@@ -26,14 +26,13 @@ type log struct {
 // openLog opens the log of a session for appending. After an error there is no log.
 func openLog(dir, id string) (*log, error) {
 	l := &log{path: filepath.Join(dir, id+".log")}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return l, fmt.Errorf("open the session's log: %w", err)
+	err := os.MkdirAll(dir, 0o755)
+	if err == nil {
+		l.file, _, err = disk.OpenAppend(l.path)
 	}
-	f, _, err := disk.OpenAppend(l.path)
 	if err != nil {
 		return l, fmt.Errorf("open the session's log: %w", err)
 	}
-	l.file = f
 	return l, nil
 }
 

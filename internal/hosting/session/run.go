@@ -88,7 +88,7 @@ func (h *host) cancelNow(by string, grace time.Duration) {
 
 // cancel asks for the session's end, and records who did.
 func (h *host) cancel(by string, grace time.Duration) {
-	h.asked.make(by, grace)
+	h.asked.make(grace)
 	h.noteCancel(by, grace)
 	h.log.linef("cancelled by %s", by)
 }

@@ -77,8 +77,7 @@ func (h *host) noteCancel(by string, grace time.Duration) {
 // request is the request to end the session. It may come at any time, from anybody, more than once.
 type request struct {
 	mu    sync.Mutex
-	by    string
-	kill  time.Time     // when the client is killed
+	kill  time.Time     // when the client is killed, zero before the first one
 	made  chan struct{} // closed by the first one
 	again chan struct{} // gets the others
 }
@@ -88,12 +87,12 @@ func newRequest() *request {
 }
 
 // make asks for the end. A second request can only shorten the grace.
-func (r *request) make(by string, grace time.Duration) {
+func (r *request) make(grace time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	kill := time.Now().Add(grace)
-	if r.by == "" {
-		r.by, r.kill = by, kill
+	if r.kill.IsZero() {
+		r.kill = kill
 		close(r.made)
 		return
 	}
@@ -110,7 +109,7 @@ func (r *request) make(by string, grace time.Duration) {
 func (r *request) isMade() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.by != ""
+	return !r.kill.IsZero()
 }
 
 // left is how much time the client has left.
@@ -124,7 +123,7 @@ func (r *request) left() time.Duration {
 func (r *request) next() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.by == "" {
+	if r.kill.IsZero() {
 		return r.made
 	}
 	select {

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -82,7 +82,7 @@ func (s *Store) replace(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	from, err := sql.Open("sqlite", (&url.URL{Scheme: "file", OmitHost: true, Path: aside, RawQuery: "mode=ro"}).String())
+	from, err := pool(aside, "mode=ro")
 	var unread error
 	if err == nil {
 		defer from.Close() // only read
@@ -145,19 +145,11 @@ func Passes(err error) bool { return isBusy(err) || is(err, sqlite3.SQLITE_FULL)
 func isDamaged(err error) bool { return is(err, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) }
 
 func is(err error, codes ...int) bool {
-	var e interface { // the driver's error, or a sqliteError
+	e, coded := errors.AsType[interface { // the driver's error, or a sqliteError
 		error
 		Code() int
-	}
-	if !errors.As(err, &e) {
-		return false
-	}
-	for _, code := range codes {
-		if e.Code()&0xff == code {
-			return true
-		}
-	}
-	return false
+	}](err)
+	return coded && slices.Contains(codes, e.Code()&0xff)
 }
 
 // maxSpooled is the longest line of a spool, in bytes: a message of 64 MiB and what is around it.

@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"net/url"
 	"path/filepath"
 	"strings"
 
@@ -44,7 +42,7 @@ func (s *Store) Show(ctx context.Context, session, guildDB string) error {
 }
 
 func (s *Store) show(ctx context.Context, session, path string, last int64) (err error) {
-	if err := makeGuild(path); err != nil {
+	if err := makeFile(path); err != nil {
 		return err
 	}
 	pool, err := connectGuild(ctx, path, "rw")
@@ -81,15 +79,6 @@ func (s *Store) show(ctx context.Context, session, path string, last int64) (err
 	return err
 }
 
-// makeGuild makes the guild's database if it is missing.
-func makeGuild(path string) error {
-	_, err := disk.StatFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return makeFile(path)
-	}
-	return err
-}
-
 // connectGuild opens the guild's database; mode is rw or ro.
 func connectGuild(ctx context.Context, path, mode string) (*sql.DB, error) {
 	info, err := disk.StatFile(path)
@@ -104,8 +93,7 @@ func connectGuild(ctx context.Context, path, mode string) (*sql.DB, error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, err
 	}
-	name := (&url.URL{Scheme: "file", OmitHost: true, Path: path}).String()
-	pool, err := sql.Open("sqlite", fmt.Sprintf("%s?mode=%s&_pragma=busy_timeout(%d)", name, mode, busyTimeout.Milliseconds()))
+	pool, err := pool(path, fmt.Sprintf("mode=%s&_pragma=busy_timeout(%d)", mode, busyTimeout.Milliseconds()))
 	if err != nil {
 		return nil, err
 	}
@@ -192,9 +180,7 @@ func (s *Store) sessions(ctx context.Context, where, arg string) (all []Session,
 
 // Waiting is how many messages of a session's conversation its row in the guild's table lacks.
 func (s *Store) Waiting(ctx context.Context, session string) (n int64, err error) {
-	err = s.read(ctx, func(pool *sql.DB) error {
-		return pool.QueryRowContext(ctx, `SELECT count(*) FROM sessions JOIN messages USING (session)
-WHERE session = ? AND n > shown AND type IN ('assistant', 'user')`, session).Scan(&n)
-	})
+	err = s.rows(ctx, func(rows *sql.Rows) error { return rows.Scan(&n) }, `SELECT count(*) FROM sessions JOIN messages USING (session)
+WHERE session = ? AND n > shown AND type IN ('assistant', 'user')`, session)
 	return n, err
 }

@@ -59,9 +59,8 @@ func insert(tx *sql.Tx, session string, n int64, at, kind, content string) error
 
 // Last returns the highest number of a session's messages, 0 for none, and their count.
 func (s *Store) Last(ctx context.Context, session string) (last, count int64, err error) {
-	err = s.read(ctx, func(pool *sql.DB) error {
-		return pool.QueryRowContext(ctx, `SELECT coalesce(max(n), 0), count(*) FROM messages WHERE session = ?`, session).Scan(&last, &count)
-	})
+	err = s.rows(ctx, func(rows *sql.Rows) error { return rows.Scan(&last, &count) },
+		`SELECT coalesce(max(n), 0), count(*) FROM messages WHERE session = ?`, session)
 	return last, count, err
 }
 

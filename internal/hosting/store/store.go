@@ -107,12 +107,12 @@ func (s *Store) readAlone(f func(*sql.DB) error, why error) error {
 	if wal, err := disk.StatName(s.path + "-wal"); err == nil && wal.Size > 0 {
 		return why
 	}
-	pool, err := sql.Open("sqlite", (&url.URL{Scheme: "file", OmitHost: true, Path: s.path, RawQuery: "mode=ro&immutable=1"}).String())
+	alone, err := pool(s.path, "mode=ro&immutable=1")
 	if err != nil {
 		return err
 	}
-	defer pool.Close() // only read
-	return f(pool)
+	defer alone.Close() // only read
+	return f(alone)
 }
 
 // rows calls scan for each row of a query.
@@ -230,10 +230,7 @@ func makeFile(path string) error {
 	if err != nil || there {
 		return err
 	}
-	if err := disk.Create(path); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return nil
+	return disk.Create(path)
 }
 
 // ours refuses a file that somebody else may have put there.
@@ -263,12 +260,15 @@ func moved(path string, was disk.Info) bool {
 	return err != nil || now.Dev != was.Dev || now.Ino != was.Ino
 }
 
+// pool is for connections to a file, each of which has these options of the driver.
+func pool(path, options string) (*sql.DB, error) {
+	return sql.Open("sqlite", (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: options}).String())
+}
+
 // connect opens the file and makes missing tables. Several processes may do so at once, and then
 // SQLite does not wait by itself.
 func connect(ctx context.Context, path, sync string) (*sql.DB, error) {
-	name := (&url.URL{Scheme: "file", OmitHost: true, Path: path}).String()
-	pool, err := sql.Open("sqlite", fmt.Sprintf("%s?mode=rw&_txlock=immediate&_pragma=busy_timeout(%d)&_pragma=synchronous(%s)",
-		name, busyTimeout.Milliseconds(), sync))
+	pool, err := pool(path, fmt.Sprintf("mode=rw&_txlock=immediate&_pragma=busy_timeout(%d)&_pragma=synchronous(%s)", busyTimeout.Milliseconds(), sync))
 	if err != nil {
 		return nil, err
 	}

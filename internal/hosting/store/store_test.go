@@ -240,7 +240,7 @@ func TestShow(t *testing.T) {
 func TestAdopt(t *testing.T) {
 	s := in(t)
 	guild, spool := filepath.Join(t.TempDir(), "nexus.db"), filepath.Join(t.TempDir(), "messages.spool")
-	require.NoError(t, makeGuild(guild))
+	require.NoError(t, makeFile(guild))
 	pool, err := connectGuild(t.Context(), guild, "rw")
 	require.NoError(t, err)
 	defer func() { require.NoError(t, pool.Close()) }()
