@@ -62,7 +62,7 @@ func (r *run) enough(st state) *ending {
 		return r.stuck(r.box.CheckRoom())
 	case r.Mode == Drain && r.pace.fruitless > r.MaxRestarts:
 		return &ending{reason: Exhausted, detail: words.Count(r.pace.fruitless, "session", "sessions") +
-			" in a row ended without an answered entry" + because(st.failure())}
+			" in a row ended without an answered entry" + because(st.Backoff)}
 	}
 	return nil
 }
@@ -107,18 +107,12 @@ func pausedBy(p *inbox.Pause) *ending {
 	return e
 }
 
-func (st state) failure() *inbox.Failure {
-	if st.Backoff == nil {
-		return nil
-	}
-	return st.Backoff.Failure
-}
-
-func because(f *inbox.Failure) string {
-	if f == nil {
+// because names, after a colon, the failure that a back-off is for.
+func because(b *inbox.Backoff) string {
+	if b == nil || b.Failure == nil {
 		return ""
 	}
-	return ": " + words.Brief(f.String())
+	return ": " + words.Brief(b.Failure.String())
 }
 
 // rest is how long to wait before the next session.

@@ -57,7 +57,7 @@ func (r *run) impatient(st state) *ending {
 	case p != nil && (p.Until == nil || r.Patience == 0 || !r.bears(*p.Until)):
 		return pausedBy(p)
 	case b != nil && !r.bears(b.Until):
-		return &ending{reason: BackingOff, detail: "until " + words.Stamp(b.Until) + r.tooLong(b.Until) + because(b.Failure)}
+		return &ending{reason: BackingOff, detail: "until " + words.Stamp(b.Until) + r.tooLong(b.Until) + because(b)}
 	case r.over():
 		return &ending{reason: Left, detail: "the time was over" + r.tooLong(time.Now())}
 	}
@@ -96,9 +96,9 @@ func (r *run) held(st state) (w wait) {
 		return wait{}
 	}
 	if b := st.Backoff; b != nil {
-		w = wait{b.Until, b.At, "then it tries again" + because(b.Failure)}
+		w = wait{b.Until, b.At, "then it tries again" + because(b)}
 		if b.Named {
-			w.why = "then the limit is over" + because(b.Failure)
+			w.why = "then the limit is over" + because(b)
 		}
 	}
 	if p := st.Paused; p != nil && p.Until != nil && p.Until.After(w.end) {

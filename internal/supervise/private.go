@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,8 +30,12 @@ type private struct{ dir string }
 func makePrivate(box *inbox.Inbox, lock *disk.Lock) (*private, error) {
 	sum := sha256.Sum256([]byte(lock.Identity() + " " + box.Path()))
 	prefix := "heartbeat-launch-" + hex.EncodeToString(sum[:6]) + "-"
+	bases := []string{os.TempDir(), box.Dir()} // the best one first
+	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
+		bases = slices.Insert(bases, 0, dir)
+	}
 	var failed error
-	for _, base := range privateBases(box) {
+	for _, base := range bases {
 		if err := keepsNames(base); err != nil {
 			failed = errors.Join(failed, err)
 			continue
@@ -43,14 +48,6 @@ func makePrivate(box *inbox.Inbox, lock *disk.Lock) (*private, error) {
 		failed = errors.Join(failed, err)
 	}
 	return nil, fmt.Errorf("find a private directory for the session's settings: %w: name one in TMPDIR", failed)
-}
-
-// privateBases lists where the directory may be made, best first.
-func privateBases(box *inbox.Inbox) (bases []string) {
-	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
-		bases = append(bases, dir)
-	}
-	return append(bases, os.TempDir(), box.Dir())
 }
 
 // keepsNames returns an error if somebody else could replace a directory made in dir.

@@ -39,7 +39,9 @@ func (r *run) settleOnce(ctx context.Context) (st state, err error) {
 		return st, err
 	}
 	defer func() { err = errors.Join(err, tx.Close()) }()
-	r.uncounted(meter.NoteCharge(tx, r.lastSession()))
+	if uncounted := meter.NoteCharge(tx, r.lastSession()); uncounted != nil { // the work goes on
+		r.Line(time.Now(), "what the sessions spent is not all counted: "+uncounted.Error())
+	}
 	if err := r.settleEntry(tx); err != nil {
 		return st, err
 	}
@@ -67,13 +69,6 @@ func (r *run) lastSession() string {
 		return ""
 	}
 	return r.last.name()
-}
-
-// uncounted logs that spending could not be counted. The work goes on.
-func (r *run) uncounted(err error) {
-	if err != nil {
-		r.Line(time.Now(), "what the sessions spent is not all counted: "+err.Error())
-	}
 }
 
 // asker lets package recover decide by this launcher's settings.

@@ -10,8 +10,8 @@ import (
 // claudeDialog recognises the dialog at the end of the screen.
 func claudeDialog(rows []string) screen.Sight {
 	rule := lastRule(rows)
-	if rule < 0 && atMargin(rows) {
-		return screen.Sight{} // a conversation that is being drawn
+	if rule < 0 && lastOf(rows, startsAtMargin) >= 0 {
+		return screen.Sight{} // a conversation that is being drawn: a dialog has nothing at the left margin
 	}
 	if asks(rows) {
 		return screen.Sight{Kind: screen.Question}
@@ -37,10 +37,6 @@ func claudeDialog(rows []string) screen.Sight {
 func asks(rows []string) bool {
 	return strings.HasPrefix(rows[len(rows)-1], "Enter to select") && hasPrefix(rows, "Type something") && has(rows, "Chat about this")
 }
-
-// atMargin reports whether any row is not indented. A conversation has its marks at the left
-// margin; a dialog has nothing there.
-func atMargin(rows []string) bool { return lastAtMargin(rows) != "" }
 
 func title(body []string) string {
 	for _, row := range body {

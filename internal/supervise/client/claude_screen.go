@@ -185,8 +185,7 @@ func startsSpinner(row string) bool {
 
 // needsLogin reports whether the last message says that the turn failed for want of a login.
 func needsLogin(rows []string) bool {
-	for i := len(rows) - 1; i >= 0; i-- {
-		row := rows[i]
+	for _, row := range slices.Backward(rows) {
 		switch {
 		case strings.HasPrefix(row, "  ⎿  Not logged in"), strings.HasPrefix(row, "  ⎿  Invalid API key"),
 			strings.HasPrefix(row, "  ⎿  Please run /login"), strings.HasPrefix(row, "● Please run /login · API Error: 40"):

@@ -104,16 +104,12 @@ func codexCommand(ctx context.Context, s Session) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	command := append([]string{s.Command[0]}, wiring...)
-	command = append(command, "-c", state)
-	if s.Tools != "" {
-		tools, err := codexTools(s)
-		if err != nil {
-			return nil, err
-		}
-		command = append(command, tools...)
+	tools, err := codexTools(s)
+	if err != nil {
+		return nil, err
 	}
 	args := s.Command[1:]
+	command := slices.Concat(s.Command[:1], wiring, []string{"-c", state}, tools)
 	verb, at, _ := readCodex(args)
 	if verb == "" || verb == "resume" || verb == "fork" {
 		// Without it the session is a server's, which outlives its terminal.
@@ -158,6 +154,9 @@ func codexWiring(s Session) (args []string, line string, err error) {
 
 // codexTools returns the arguments that wire the agent's tools.
 func codexTools(s Session) ([]string, error) {
+	if s.Tools == "" {
+		return nil, nil
+	}
 	tools := agentTools(s.Tools, s.Inbox)
 	command, err := toml(tools.Command)
 	words := make([]string, len(tools.Args))

@@ -51,7 +51,7 @@ func awaitFile(s *session) (*asking, error) {
 		a.close()
 		return nil, fmt.Errorf("exit signal: remove the file that is already there: %w: remove it, or name another one", err)
 	}
-	s.join(func() { a.wait(s.done) })
+	s.joined.Go(func() { s.safely(func() { a.wait(s.done) }) })
 	return a, nil
 }
 

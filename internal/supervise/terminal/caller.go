@@ -121,15 +121,9 @@ func (s *session) size() *pty.Winsize {
 	return &pty.Winsize{Rows: s.Size.Rows, Cols: s.Size.Cols}
 }
 
-// resize follows the caller's terminal. The kernel signals the command.
-func (s *session) resize() {
-	if s.caller.sized != nil && !s.FixedSize {
-		s.reshape()
-	}
-}
-
+// reshape follows the size that the command's terminal should have.
 func (s *session) reshape() {
-	if err := s.setSize(); err != nil && !errors.Is(err, errClosed) {
+	if err := s.setSize(); err != nil && !errors.Is(err, os.ErrClosed) {
 		s.Note("follow the size of the terminal: %v: the command goes on with the one it has", err)
 	}
 }

@@ -99,14 +99,13 @@ func channel(t *time.Timer) <-chan time.Time {
 
 // handle reacts to a signal about the caller's terminal.
 func (s *session) handle(sig os.Signal) {
-	switch {
-	case sig == syscall.SIGWINCH:
-		s.resize()
-	case sig == syscall.SIGCONT: // another program had the terminal and may have changed its mode
+	if sig == syscall.SIGCONT { // another program had the terminal and may have changed its mode
 		if err := s.caller.raw(); err != nil {
 			s.Note("%v", err)
 		}
-		s.resize()
+	}
+	if sig != syscall.SIGPIPE && s.caller.sized != nil && !s.FixedSize { // the kernel signals the command
+		s.reshape()
 	}
 }
 

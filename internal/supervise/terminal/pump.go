@@ -134,8 +134,7 @@ func (p *Pump) writeAll(b []byte) {
 
 // reason returns the system's error without the file's name, which the caller knows.
 func reason(err error) error {
-	var path *os.PathError
-	if errors.As(err, &path) {
+	if path, is := errors.AsType[*os.PathError](err); is {
 		err = path.Err
 	}
 	if errors.Is(err, syscall.EPIPE) {

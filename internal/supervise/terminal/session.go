@@ -113,7 +113,7 @@ type session struct {
 	asked   <-chan struct{}
 	broken  chan error
 	done    chan struct{}  // closed at the end, so that no sender blocks
-	joined  sync.WaitGroup // goroutines that must end before the next session begins
+	joined  sync.WaitGroup // goroutines that must end before the next session begins, whose events they would take
 	started time.Time
 	idle    idleness
 	ending
@@ -168,7 +168,7 @@ func Run(o Options) (Outcome, error) {
 	defer s.dismiss()
 	defer s.joined.Wait()
 	defer close(s.done)
-	path, err := s.find()
+	path, err := Find(s.Options)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -187,7 +187,8 @@ func Run(o Options) (Outcome, error) {
 	}
 	defer s.ptmx.Close() // a hangup for anybody who is left
 	defer s.tty.Close()
-	s.listen()
+	// SIGPIPE would end this process. Ignoring it instead would be inherited by the command.
+	signal.Notify(s.changes, syscall.SIGPIPE, syscall.SIGWINCH, syscall.SIGCONT)
 	defer signal.Stop(s.changes)
 	defer s.giveBack()
 	if err := s.caller.raw(); err != nil {
@@ -237,12 +238,6 @@ func (s *session) run() (Outcome, error) {
 // shows reports whether the session is shown at a terminal.
 func (s *session) shows() bool { return s.Stdout != nil && s.Console != nil }
 
-// listen catches the signals about the caller's terminal. It also catches SIGPIPE, which would end
-// this process; ignoring it instead would be inherited by the command.
-func (s *session) listen() {
-	signal.Notify(s.changes, syscall.SIGPIPE, syscall.SIGWINCH, syscall.SIGCONT)
-}
-
 // safely runs a function. A panic ends the session and restores the caller's terminal.
 func (s *session) safely(run func()) {
 	defer func() {
@@ -254,15 +249,6 @@ func (s *session) safely(run func()) {
 		}
 	}()
 	run()
-}
-
-// join is spawn for a function that must end before the next session begins, whose events it would take.
-func (s *session) join(run func()) {
-	s.joined.Add(1)
-	go s.safely(func() {
-		defer s.joined.Done()
-		run()
-	})
 }
 
 func (s *session) now() time.Duration { return time.Since(s.started) }

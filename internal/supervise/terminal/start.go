@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -111,29 +112,22 @@ var (
 	ErrNotFound = errors.New("there is no such command")
 	// ErrCannotRun says that the command exists but cannot be run.
 	ErrCannotRun = errors.New("the command cannot be run")
-
-	errClosed = os.ErrClosed
 )
 
-// Find returns the command's path, which may be relative to Options.Dir, or the error that [Run]
-// would return, as far as that is known without running it.
-func Find(o Options) (path string, err error) { return (&session{Options: o}).find() }
-
-// find looks for the command as a shell in Options.Dir would.
-func (s *session) find() (path string, err error) {
-	if err := s.enter(); err != nil {
+// Find looks for the command as a shell in Options.Dir would. It returns the command's path, which
+// may be relative to that, or the error that [Run] would return, as far as that is known without
+// running it.
+func Find(o Options) (path string, err error) {
+	if err := enter(o.Dir); err != nil {
 		return "", err
 	}
-	name := s.Command[0]
+	name := o.Command[0]
 	if strings.Contains(name, "/") {
-		return s.check(name)
+		return check(o.Dir, name)
 	}
 	denied := error(nil)
-	for _, dir := range filepath.SplitList(Variable(s.Env, "PATH")) {
-		if dir == "" {
-			dir = "."
-		}
-		path, err := s.check(filepath.Join(dir, name))
+	for _, dir := range filepath.SplitList(Variable(o.Env, "PATH")) {
+		path, err := check(o.Dir, filepath.Join(cmp.Or(dir, "."), name))
 		switch {
 		case err == nil && strings.Contains(path, "/"):
 			return path, nil
@@ -149,27 +143,27 @@ func (s *session) find() (path string, err error) {
 	return "", fmt.Errorf("%w: %s is in no directory of PATH", ErrNotFound, name)
 }
 
-func (s *session) enter() error {
-	info, err := os.Stat(s.Dir)
+func enter(dir string) error {
+	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return fmt.Errorf("working directory %s: it does not exist: make it, or name another one with --cwd", s.Dir)
+		return fmt.Errorf("working directory %s: it does not exist: make it, or name another one with --cwd", dir)
 	case err != nil:
 		return fmt.Errorf("working directory: %w", err)
 	case !info.IsDir():
-		return fmt.Errorf("working directory %s: it is not a directory", s.Dir)
+		return fmt.Errorf("working directory %s: it is not a directory", dir)
 	}
-	if err := unix.Access(s.Dir, unix.X_OK); err != nil {
-		return fmt.Errorf("working directory %s: %w: its rights do not let you in", s.Dir, err)
+	if err := unix.Access(dir, unix.X_OK); err != nil {
+		return fmt.Errorf("working directory %s: %w: its rights do not let you in", dir, err)
 	}
 	return nil
 }
 
-// check returns the path, or an error if it is missing or not executable.
-func (s *session) check(path string) (string, error) {
+// check returns a path in dir, or an error if it is missing or not executable.
+func check(dir, path string) (string, error) {
 	file := path
 	if !filepath.IsAbs(path) {
-		file = filepath.Join(s.Dir, path)
+		file = filepath.Join(dir, path)
 	}
 	info, err := os.Stat(file)
 	switch {
