@@ -8,17 +8,22 @@
 package guild
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
 
 	"heartbeat/internal/hosting/config"
+	"heartbeat/internal/hosting/folder"
 )
 
 // How long calls may take.
@@ -112,4 +117,219 @@ func (machineClock) Sleep(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// The routes of the reports.
+const (
+	runningRoute = "/api/session/running"
+	beatRoute    = "/api/session/heartbeat"
+	recordRoute  = "/api/session/record"
+)
+
+// Answer is a guild's answer to a report.
+type Answer struct {
+	SessionID string `json:"sessionId"`
+	// Status is the guild's state of the session, if given. A guild gives it once the session has
+	// ended there, whatever was reported since.
+	Status folder.Status `json:"status"`
+	// Error is why a beat was not counted, such as "Session not found".
+	Error string `json:"error"`
+
+	// As is the status that a terminal record was taken with: "failed" for a cancelled session if
+	// the guild takes no "cancelled". Empty for other reports.
+	As folder.Status `json:"-"`
+
+	OK *bool `json:"ok"`
+}
+
+// Running reports that the session runs. The error is a [*Refused] or an [*Unreachable].
+func (c *Client) Running(ctx context.Context, b Body) (Answer, error) {
+	return c.within(ctx, patience, runningRoute, b)
+}
+
+// BeatEvery is how often a guild expects a beat.
+const BeatEvery = 30 * time.Second
+
+// Beat tells the guild that the session lives, in at most 10 s for all attempts. A guild that does
+// not know the session is no error: see [Answer.Error].
+func (c *Client) Beat(ctx context.Context) (Answer, error) {
+	stopped := errors.New("a beat has 10 s")
+	ctx, cancel := context.WithTimeoutCause(ctx, beatPatience, stopped)
+	defer cancel()
+	b, err := json.Marshal(map[string]string{"sessionId": c.session})
+	if err != nil {
+		return Answer{}, fmt.Errorf("report that the session lives: %w", err)
+	}
+	a, err := c.within(ctx, beatPatience, beatRoute, BodyOf(b))
+	if refused, is := errors.AsType[*Refused](err); is && refused.Status == http.StatusOK {
+		err = nil
+	}
+	return a, err
+}
+
+// Record reports how the session ended. The error is a [*Refused] or an [*Unreachable], or says why
+// the report cannot be read.
+//
+// A guild that refuses "cancelled" is sent "failed": body returns the report with that status. Each
+// attempt has 30 s, and a second more for each 4 MiB of the record.
+func (c *Client) Record(ctx context.Context, status folder.Status, body func(as folder.Status) (Body, error)) (Answer, error) {
+	a, err := c.record(ctx, status, body)
+	refused, away := refusal(err)
+	if status == folder.Cancelled && refused != nil && refused.Status/100 == 4 && !away {
+		return c.record(ctx, folder.Failed, body)
+	}
+	return a, err
+}
+
+func (c *Client) record(ctx context.Context, as folder.Status, body func(as folder.Status) (Body, error)) (Answer, error) {
+	b, err := body(as)
+	if err != nil {
+		return Answer{}, err
+	}
+	a, err := c.within(ctx, patience, recordRoute, b)
+	a.As = as
+	return a, err
+}
+
+func (c *Client) within(ctx context.Context, patience time.Duration, route string, body Body) (Answer, error) {
+	r := &request{method: http.MethodPost, target: route, body: body, limit: 1 << 20}
+	r.timeout = c.timeout + time.Duration(body.Size/(4<<20))*time.Second
+	var said Answer
+	err := c.persist(ctx, patience, func() (bool, error) {
+		a, failure := c.attempt(ctx, r)
+		var own *unreadable
+		switch {
+		case failure == nil:
+		case errors.As(failure.err, &own):
+			return false, own
+		case !failure.hope:
+			return false, &Unreachable{Last: failure.err}
+		default:
+			return true, failure.err
+		}
+		if !a.good() {
+			return a.status >= 500, a.refused()
+		}
+		var err error
+		said, err = c.understand(a)
+		return err != nil, err
+	})
+	if err == nil && said.OK != nil && !*said.OK {
+		return said, &Refused{Status: http.StatusOK, Body: said.Error}
+	}
+	return said, err
+}
+
+// understand tells a guild's answer from that of another program that got its port: a stranger's
+// word never counts as delivery.
+func (c *Client) understand(a answer) (said Answer, err error) {
+	if len(bytes.TrimSpace(a.body)) == 0 {
+		return said, nil
+	}
+	if err := json.Unmarshal(a.body, &said); err != nil {
+		return Answer{}, fmt.Errorf("the answer is no guild's: HTTP %d: %w", a.status, err)
+	}
+	if said.SessionID != "" && said.SessionID != c.session {
+		return Answer{}, fmt.Errorf("the guild's answer is about session %q", said.SessionID)
+	}
+	return said, nil
+}
+
+// MaxToolAnswer is the largest answer to a tool call, in bytes.
+const MaxToolAnswer = 64 << 20
+
+// Tool calls a tool and returns its answer as text: a JSON string as its contents, other JSON indented by
+// two blanks a level, and an empty answer as "". args is a JSON object, or empty for none.
+//
+// The error's text is for the agent. The error is a [*Refused] (at once, whatever the status), an
+// [*Unreachable] (after 60 s of attempts that sent nothing), an [*Unanswered], or says what is
+// wrong with the call or its answer.
+func (c *Client) Tool(ctx context.Context, tool config.Tool, args json.RawMessage) (string, error) {
+	r, err := toolRequest(tool, args)
+	if err != nil {
+		return "", err
+	}
+	r.timeout, r.limit, r.key = c.timeout, c.limit, rand.Text()
+	var text string
+	err = c.persist(ctx, patience, func() (bool, error) {
+		a, failure := c.attempt(ctx, r)
+		if failure != nil {
+			var long *tooLong
+			switch repeatable := !failure.sent || tool.Idempotent || tool.Method == http.MethodGet; {
+			case failure.hope && repeatable:
+				return true, failure.err
+			case failure.sent && !errors.As(failure.err, &long):
+				return false, &Unanswered{failure.err}
+			}
+			return false, failure.err
+		}
+		if !a.good() {
+			return false, a.refused()
+		}
+		text, err = textOf(a.body)
+		return false, err
+	})
+	return text, err
+}
+
+func toolRequest(tool config.Tool, args json.RawMessage) (*request, error) {
+	r := &request{method: tool.Method, target: tool.Route()}
+	args = bytes.TrimSpace(args)
+	if len(args) == 0 || string(args) == "null" {
+		args = json.RawMessage("{}")
+	}
+	if r.method != http.MethodGet {
+		r.body = BodyOf(args)
+		return r, nil
+	}
+	query, err := queryOf(args)
+	if err != nil {
+		return nil, fmt.Errorf("call the tool %s: the arguments are not a JSON object: %w", tool.Name, err)
+	}
+	if query != "" {
+		r.target += "?" + query
+	}
+	return r, nil
+}
+
+// queryOf writes an object's members as a query: strings as they are, null not at all, everything
+// else as JSON.
+func queryOf(args json.RawMessage) (string, error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(args, &members); err != nil {
+		return "", err
+	}
+	query := url.Values{}
+	for name, value := range members {
+		var text string
+		var short bytes.Buffer
+		switch {
+		case string(value) == "null":
+			continue
+		case json.Unmarshal(value, &text) == nil:
+		case json.Compact(&short, value) == nil: // it is valid
+			text = short.String()
+		}
+		query.Set(name, text)
+	}
+	return query.Encode(), nil
+}
+
+func textOf(body []byte) (string, error) {
+	body = bytes.TrimSpace(body)
+	if len(body) == 0 {
+		return "", nil
+	}
+	if body[0] == '"' {
+		var text string
+		if err := json.Unmarshal(body, &text); err != nil {
+			return "", fmt.Errorf("the guild's answer is not JSON: %w", err)
+		}
+		return text, nil
+	}
+	var text bytes.Buffer
+	if err := json.Indent(&text, body, "", "  "); err != nil {
+		return "", fmt.Errorf("the guild's answer is not JSON: %w", err)
+	}
+	return text.String(), nil
 }

@@ -2,13 +2,22 @@ package session
 
 import (
 	"context"
+	"encoding/json"
+	"io"
 	"os"
 	"slices"
+	"strings"
+	"sync"
 	"syscall"
 	"time"
 
+	"heartbeat/inbox"
+	"heartbeat/internal/agent"
+	"heartbeat/internal/disk"
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/queue"
+	"heartbeat/internal/hosting/stream"
+	"heartbeat/internal/lines"
 	"heartbeat/internal/machine/guardian"
 	"heartbeat/internal/money/price"
 	"heartbeat/internal/supervise"
@@ -111,3 +120,184 @@ func (h *host) startedInTerminal(pid int) {
 
 // endTerminal makes the launcher end its session, by a signal, for a reason that is not a signal.
 func (h *host) endTerminal() { _ = syscall.Kill(os.Getpid(), syscall.SIGTERM) }
+
+const (
+	// followEvery is the pause before a growing transcript is read again; followAtMost is the pause
+	// for one that has not grown for longer. Each look wakes this process.
+	followEvery  = 100 * time.Millisecond
+	followAtMost = time.Second
+	// findEvery is how often to look for new sessions where the system sends no events.
+	findEvery = 5 * time.Second
+)
+
+// follower stores what interactive clients write into their transcripts.
+type follower struct {
+	h    *host
+	box  *inbox.Inbox
+	quit chan struct{}
+	over sync.WaitGroup
+}
+
+// followTranscripts follows the transcript of each session that the inbox names, from where it was
+// when that session started.
+func (h *host) followTranscripts() *follower {
+	f := &follower{h: h, quit: make(chan struct{})}
+	box, err := inbox.Open(h.snapshot().Inbox, inbox.Options{})
+	if err != nil {
+		h.warn("the transcript cannot be followed: " + err.Error())
+		return f
+	}
+	f.box = box
+	f.over.Go(f.follow)
+	return f
+}
+
+// stop returns once everything present was read.
+func (f *follower) stop() {
+	close(f.quit)
+	f.over.Wait()
+}
+
+func (f *follower) follow() {
+	pause := followEvery
+	tick := time.NewTimer(pause)
+	defer tick.Stop()
+	changes := f.box.WatchAll(findEvery)
+	defer func() { _ = changes.Close() }() // nothing is read any more
+	read := map[string]int64{}             // how far each transcript was read
+	f.find(read)
+	for last := false; !last; {
+		select {
+		case <-f.quit:
+			last = true
+			f.find(read)
+		case <-changes.C:
+			f.find(read)
+		case <-tick.C:
+		}
+		pause = min(2*pause, followAtMost)
+		for path, at := range read {
+			if read[path] = f.read(path, at, last); read[path] > at {
+				pause = followEvery
+			}
+		}
+		tick.Reset(pause)
+		if !last && f.h.stalls(time.Now().UTC()) && !f.h.stalled.Swap(true) {
+			f.h.endTerminal()
+		}
+	}
+}
+
+func (f *follower) find(read map[string]int64) {
+	v, err := f.box.View()
+	if err != nil {
+		return // another look follows
+	}
+	sessions, _ := v.Sessions() // likewise
+	_ = v.Close()               // only read
+	since := f.h.snapshot().HostedAt
+	for _, s := range sessions {
+		path, size := agent.StartOf(s.StartNote)
+		if _, known := read[path]; path != "" && !known && s.StartedAt != nil && !s.StartedAt.Before(since) {
+			read[path] = max(0, size)
+		}
+	}
+}
+
+// read stores the new part of a transcript and returns how far it read. A line without its end may
+// still grow, unless this is the last look.
+func (f *follower) read(path string, at int64, last bool) int64 {
+	file, err := disk.OpenForeign(path, os.O_RDONLY)
+	if err != nil {
+		return at // the client writes it late
+	}
+	defer file.Close() // only read
+	end := file.Info().Size
+	if !last && end > at {
+		end, err = lines.Start(file, end)
+	}
+	if err != nil {
+		f.h.warn("read the transcript: " + err.Error())
+	}
+	if err != nil || end <= at {
+		return at
+	}
+	f.h.read(io.NewSectionReader(file, at, end-at), f.keep)
+	return end
+}
+
+// keep stores a line of a transcript that is a message.
+func (f *follower) keep(m stream.Message) {
+	if m.Type != "assistant" && m.Type != "user" && m.Type != "system" {
+		return // the client's own bookkeeping
+	}
+	var of struct{ SessionID string }
+	_ = json.Unmarshal(m.Raw, &of) // it is JSON; a member of another kind names no session
+	m.SessionID = of.SessionID
+	f.h.keep(m)
+	step(stepMessage)
+	now := time.Now().UTC()
+	f.h.note(func(s *folder.State) {
+		f.h.watchLive(s)
+		s.LastMessageAt, s.LastProgressAt, s.StalledSince = &now, &now, nil
+	})
+}
+
+// lastWord stores the answer to the last entry as a message if no message has it: a client writes
+// its transcript late, and the launcher may have ended it first. The hook was told the answer.
+func (h *host) lastWord() {
+	s := h.snapshot()
+	r, ok := lastResult(s.Inbox)
+	if !ok || r.AcknowledgedAt.Before(s.HostedAt) || strings.TrimSpace(r.Reply) == "" || h.hasSaid(r.Reply) {
+		return
+	}
+	raw, err := json.Marshal(map[string]any{
+		"type": "assistant", "sessionId": r.SessionID, "timestamp": r.AcknowledgedAt,
+		"message": map[string]any{"role": "assistant", "content": []any{map[string]any{"type": "text", "text": r.Reply}}},
+	})
+	if err != nil {
+		return // no value in it can fail
+	}
+	m, ok := stream.Parse(raw)
+	if !ok {
+		return
+	}
+	m.SessionID = r.SessionID
+	h.keep(m)
+	h.change(func(s *folder.State) { h.watchLive(s) })
+}
+
+// lastResult is the newest line of an inbox's results.
+func lastResult(path string) (r inbox.Result, ok bool) {
+	box, err := inbox.Open(path, inbox.Options{})
+	if err != nil {
+		return r, false
+	}
+	tail, err := box.TailResults(1)
+	if err != nil {
+		return r, false
+	}
+	defer tail.Close() // only read
+	err = tail.Lines(func(line []byte) { ok = json.Unmarshal(line, &r) == nil })
+	return r, ok && err == nil
+}
+
+// latest is how many of the last messages may hold an answer.
+const latest = 32
+
+// hasSaid reports whether one of the last messages is this answer. It ignores blanks: the client
+// trims a text for its hooks.
+func (h *host) hasSaid(reply string) bool {
+	bare := func(text string) string { return strings.Join(strings.Fields(text), "") }
+	o := transcriptOf(h.db, h.lock.Folder(), nil)
+	for m, err := range stream.ReadEndedTranscript(context.Background(), o, h.store.Last()-latest) {
+		var t stream.Tally
+		if parsed, ok := stream.Parse(m.Content); err == nil && ok {
+			t.Add(parsed, m.At)
+		}
+		if t.Text != nil && bare(*t.Text) == bare(reply) {
+			return true
+		}
+	}
+	return false
+}

@@ -196,3 +196,150 @@ func needsLogin(rows []string) bool {
 	}
 	return false
 }
+
+// claudeDialog recognises the dialog at the end of the screen.
+func claudeDialog(rows []string) screen.Sight {
+	rule := lastRule(rows)
+	if rule < 0 && lastOf(rows, startsAtMargin) >= 0 {
+		return screen.Sight{} // a conversation that is being drawn: a dialog has nothing at the left margin
+	}
+	if asks(rows) {
+		return screen.Sight{Kind: screen.Question}
+	}
+	body := rows[rule+1:]
+	sight := screen.Sight{Kind: known(body)}
+	switch {
+	case asksPermission(body):
+		sight.Kind = screen.Permission
+	case !hasFoot(rows):
+		return screen.Sight{}
+	case sight.Kind == screen.Unknown && rule >= 0:
+		sight.Kind = screen.Dialog
+	}
+	if rule >= 0 {
+		sight.Title = title(body)
+	}
+	return sight
+}
+
+// asks reports whether the model asks a person a question. Its options contain another line across
+// the screen, so all rows must be checked.
+func asks(rows []string) bool {
+	return strings.HasPrefix(rows[len(rows)-1], "Enter to select") && hasPrefix(rows, "Type something") && has(rows, "Chat about this")
+}
+
+func title(body []string) string {
+	for _, row := range body {
+		if row = strings.TrimLeft(row, " "); row != "" && !isRule(row) {
+			return row
+		}
+	}
+	return ""
+}
+
+// known recognises a dialog by its options, since its title may have scrolled off a small screen.
+func known(body []string) screen.Kind {
+	selected := hasMark(body)
+	switch {
+	case selected && has(body, "Yes, I trust this folder"):
+		return screen.Untrusted
+	case selected && hasPrefix(body, "Do you want to use this API key?"):
+		return screen.APIKey
+	case selected && has(body, "Yes, I accept") && has(body, "No, exit"):
+		return screen.BypassWarning
+	case selected && has(body, "Continue without using this MCP server"), has(body, "Enable selected") && hasPrefix(body, "MCP servers may execute code"):
+		return screen.MCPServers
+	case selected && has(body, "Yes, allow external imports"):
+		return screen.Imports
+	case selected && has(body, "Continue without these settings"):
+		return screen.BadSettings
+	case selected && has(body, "Reset to default configuration"):
+		return screen.BadConfig
+	case selected && has(body, "Select login method:"):
+		return screen.Login
+	case has(body, "Resume session"):
+		return screen.SessionPicker
+	}
+	return screen.Unknown
+}
+
+// hasMark reports whether an option is selected.
+func hasMark(rows []string) bool {
+	return slices.ContainsFunc(rows, func(row string) bool {
+		return strings.HasPrefix(row, " ") && strings.HasPrefix(strings.TrimLeft(row, " "), marker+" ")
+	})
+}
+
+// asksPermission reports whether the dialog asks to allow a tool. Not every such dialog has a foot,
+// so the options must be in the last rows.
+func asksPermission(body []string) bool {
+	return hasMark(body) && (hasPrefix(body, "Do you want to ") || hasPrefix(body, "Claude wants to ")) &&
+		(hasPrefix(body, "Yes, and ") || has(body, "Yes")) && endsInNo(body) &&
+		!hasPrefix(body, "Do you want to use this API key?")
+}
+
+func endsInNo(body []string) bool {
+	last := body[max(0, len(body)-4):]
+	return has(last, "No") || hasPrefix(last, "No, ")
+}
+
+// hasFoot reports whether the screen ends in a list of the dialog's keys, which always has Esc. A
+// small screen breaks the list into two rows.
+func hasFoot(rows []string) bool {
+	last := rows[len(rows)-1]
+	return takesEsc(last) || takesEsc(strings.Join(rows[max(0, len(rows)-2):], " "))
+}
+
+func takesEsc(foot string) bool {
+	for key := range strings.SplitSeq(foot, " · ") {
+		if strings.HasPrefix(strings.TrimLeft(key, " "), "Esc to ") {
+			return true
+		}
+	}
+	return false
+}
+
+var claudeAdvice = map[screen.Kind]screen.Advice{
+	screen.Untrusted: setup("the folder is not trusted: Claude Code asks whether to trust it, and no hook runs before",
+		"start claude in this folder once, and answer the dialog yourself"),
+	screen.Onboarding: setup("Claude Code was never set up for this user: it asks the questions of its first start, and no hook runs before",
+		"start claude once as this user, with the same HOME, and answer its questions yourself"),
+	screen.BadConfig: setup("Claude Code cannot read its own configuration, .claude.json",
+		"repair .claude.json in this user's HOME (its backups folder in .claude may have a good one), or start claude once and have it reset"),
+	screen.Offline: setup("Claude Code reached none of its services, which its first start needs",
+		"see to the network and its proxy, then start claude once and answer its questions yourself"),
+	screen.Dialog: setup("",
+		"start claude in this folder once, with the same arguments, and answer the dialog yourself"),
+	screen.APIKey: login("the API key in the environment is not approved: Claude Code asks whether to use it, and no hook runs before",
+		"start claude in this folder once, with the same ANTHROPIC_API_KEY, and answer the dialog yourself"),
+	screen.Login: login("Claude Code is not logged in, or its key or login is not accepted",
+		"start claude once as this user and log in with /login, or set ANTHROPIC_API_KEY to a key that is valid"),
+	screen.SessionPicker: setup("Claude Code asks which session to resume",
+		"give --resume the session's id, or leave it out"),
+	screen.NoConversation: setup("there is no conversation that Claude Code could go on with",
+		"leave --continue or --resume out, or give the id of a session of this folder"),
+	screen.BypassRefused: setup("Claude Code refuses --dangerously-skip-permissions to root",
+		"run it as another user, or allow the tools it needs in the permissions of the settings instead"),
+	screen.BypassWarning: setup("the risks of --dangerously-skip-permissions are not accepted: Claude Code asks whether to, and no hook runs before",
+		"start claude with it once as this user and answer the dialog yourself, or leave it out"),
+	screen.MCPServers: setup("Claude Code asks whether to use the MCP servers of .mcp.json, and no hook runs before",
+		"start claude in this folder once and choose yourself, or name them in enabledMcpjsonServers or disabledMcpjsonServers of its settings"),
+	screen.Imports: setup("Claude Code asks whether CLAUDE.md may import files from outside the folder, and no hook runs before",
+		"start claude in this folder once and answer the dialog yourself, or take the imports out"),
+	screen.BadSettings: setup("a settings file is not valid: Claude Code asks what to do about it, and no hook runs before",
+		"correct the file (start claude in this folder to see which one, and what is wrong in it)"),
+	screen.Question: setup("the model asks a person a question, and waits for the answer",
+		"have the prompt say that nobody is there to answer, or disallow the tool AskUserQuestion"),
+	screen.Permission: setup("Claude Code asks for permission to use a tool, and waits for the answer",
+		"allow the tool in the permissions of the settings, or choose another permission mode"),
+}
+
+// setup is advice on what a person has to fix before a session can start.
+func setup(cause, fix string) screen.Advice {
+	return screen.Advice{Matter: screen.Setup, Cause: cause, Fix: fix}
+}
+
+// login is setup for the client's account.
+func login(cause, fix string) screen.Advice {
+	return screen.Advice{Matter: screen.Authentication, Cause: cause, Fix: fix}
+}

@@ -3,12 +3,15 @@ package terminal
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/creack/pty"
+	"github.com/muesli/cancelreader"
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
@@ -140,4 +143,174 @@ func (s *session) setSize() error {
 		}
 	}
 	return nil
+}
+
+const (
+	// reaction is how long a person who begins to type takes to see that the session is over.
+	reaction = 500 * time.Millisecond
+	// afterLine is the same for a person who has paused within a line.
+	afterLine = 30 * time.Second
+	// lingerLimit bounds how long continuous keys keep this process.
+	lingerLimit = time.Minute
+)
+
+// passKeys passes what is typed at the caller's terminal to the command until the session begins to
+// end. From then on keys are read and dropped: they were meant for nobody else.
+func (s *session) passKeys() {
+	if s.caller.typing == nil {
+		return
+	}
+	keys, err := cancelreader.NewReader(s.caller.typing)
+	if err != nil { // /dev/tty on macOS: the next key after the session is lost
+		go s.safely(func() { s.copyKeys(s.caller.typing) })
+		s.keysEnd = func() {}
+		return
+	}
+	go s.safely(func() { s.copyKeys(keys) })
+	s.keysEnd = func() {
+		keys.Cancel()
+		<-s.keysOver
+		_ = keys.Close() // only read
+	}
+}
+
+func (s *session) copyKeys(keys io.Reader) {
+	defer close(s.keysOver)
+	buf := make([]byte, 4<<10)
+	for {
+		n, err := keys.Read(buf)
+		if n > 0 {
+			_, _ = typist{s}.Write(buf[:n]) // fails if the session has just ended
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// typist types at the command's terminal as a person does.
+type typist struct{ s *session }
+
+// Write implements [io.Writer]. Once the session begins to end it takes everything and types nothing.
+func (t typist) Write(b []byte) (int, error) {
+	t.s.typing.keys(b, time.Now())
+	if t.s.deaf.Load() {
+		return len(b), nil
+	}
+	return t.s.ptmx.Write(b)
+}
+
+// linger waits, after the terminal shows the session's end, until the person has stopped typing, so
+// that no shell gets the rest.
+func (s *session) linger(o Outcome) {
+	byItself := o.Cause == Ended && o.Status.Exited()
+	switch {
+	case s.keysEnd == nil:
+		return // nobody can type
+	case byItself && !s.cut && (o.Status.ExitStatus() == 0 || !s.typing.ever() && !s.byKeys()):
+		return // the person who typed ended it, or nobody typed
+	case s.typing.open():
+		s.Note("the session is over, and the line that was begun is gone with it: what is typed now is dropped, up to Return")
+	}
+	line := afterLine
+	if o.Cause == Signalled {
+		line = quiet
+	}
+	over := time.Now()
+	for hurried, limit := s.hurried(), time.After(lingerLimit); ; {
+		rest := max(s.typing.rest(time.Now(), line), reaction-time.Since(over))
+		if rest <= 0 {
+			return
+		}
+		select {
+		case <-time.After(min(rest, MayEndEvery)):
+		case <-s.keysOver:
+			return // the terminal is gone
+		case <-hurried:
+			return
+		case <-limit:
+			return
+		}
+	}
+}
+
+// byKeys reports whether the command takes single keys.
+func (s *session) byKeys() bool {
+	settings, err := unix.IoctlGetTermios(int(s.ptmx.Fd()), getTermios)
+	return err == nil && settings.Lflag&unix.ICANON == 0
+}
+
+// deafen drops whatever is typed from now on.
+func (s *session) deafen() {
+	if !s.deaf.Swap(true) {
+		s.cut = s.typing.open()
+	}
+	_ = s.ptmx.SetWriteDeadline(time.Now()) // also ends a write that is already blocked
+}
+
+// giveBack leaves the caller's terminal as it was found, and drops unread input.
+func (s *session) giveBack() {
+	s.deafen()
+	if s.out != nil && !s.draining.Load() { // an internal error cut the end short
+		s.out.Flush(s.hurried())
+	}
+	if s.keysEnd != nil {
+		s.keysEnd()
+	}
+	s.caller.restore()
+}
+
+var ( // the tests change them
+	// After the session's end a process outside it may still have the terminal open. Reading stops
+	// after drainPatience without output, and after drainLimit in any case.
+	drainPatience = 250 * time.Millisecond
+	drainLimit    = 5 * time.Second
+)
+
+// readTerminal reads what the command prints until nobody has the terminal open.
+func (s *session) readTerminal() {
+	defer close(s.read)
+	buf := make([]byte, 64<<10)
+	for {
+		if s.draining.Load() {
+			_ = s.ptmx.SetReadDeadline(time.Now().Add(drainPatience)) // cannot fail: see pollable
+		}
+		n, err := s.ptmx.Read(buf)
+		if n == 0 && s.draining.Load() {
+			n, err = guardian.ReadWaiting(s.ptmx, buf)
+		}
+		if n > 0 {
+			s.lastOutput.Store(int64(s.now()))
+			if s.Watch != nil {
+				s.Watch(buf[:n])
+			}
+			s.out.Put(buf[:n])
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// drain passes on what is left in the terminal when nobody can add to it: by then only this process
+// should have it open.
+func (s *session) drain() {
+	s.draining.Store(true)
+	_ = s.ptmx.SetReadDeadline(time.Now().Add(drainPatience)) // also for a read that is already blocked
+	_ = s.tty.Close()                                         // with no other end open, reading ends
+	select {
+	case <-s.read:
+	case <-time.After(drainLimit):
+		_ = s.ptmx.Close() // ends the reading
+		<-s.read           // Watch must not be called after the end
+	}
+	s.out.Flush(s.hurried())
+}
+
+// hurried is closed by the next signal.
+func (s *session) hurried() <-chan struct{} {
+	if sig, _ := s.Signals.Signal(); sig != 0 {
+		return s.Signals.Second()
+	}
+	return s.Signals.First()
 }
