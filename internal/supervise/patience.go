@@ -47,9 +47,6 @@ func (r *run) bears(end time.Time) bool {
 	return time.Until(end) <= r.left() && (r.Until.IsZero() || !end.After(r.Until))
 }
 
-// over reports whether no further entry may be begun.
-func (r *run) over() bool { return !r.Until.IsZero() && time.Until(r.Until) <= 0 }
-
 // impatient ends the work if the hold on delivery outlasts the patience, or the time is over.
 // Pauses are waited out only if patience was asked for.
 func (r *run) impatient(st state) *ending {
@@ -58,7 +55,7 @@ func (r *run) impatient(st state) *ending {
 		return pausedBy(p)
 	case b != nil && !r.bears(b.Until):
 		return &ending{reason: BackingOff, detail: "until " + words.Stamp(b.Until) + r.tooLong(b.Until) + because(b)}
-	case r.over():
+	case !r.Until.IsZero() && time.Until(r.Until) <= 0:
 		return &ending{reason: Left, detail: "the time was over" + r.tooLong(time.Now())}
 	}
 	return nil

@@ -3,6 +3,7 @@ package supervise
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -167,11 +168,7 @@ func (e *entered) mayEnd(sight screen.Kind) bool {
 
 // menu reports whether the session asks for a single key. A question may be answered with a line.
 func (s *session) menu() bool {
-	switch s.sight().Kind {
-	case screen.Unknown, screen.Busy, screen.Ready, screen.Question, screen.Login:
-		return false
-	}
-	return true
+	return !slices.Contains([]screen.Kind{screen.Unknown, screen.Busy, screen.Ready, screen.Question, screen.Login}, s.sight().Kind)
 }
 
 // promptless is how long a session that was given a prompt may sit at its input line before the

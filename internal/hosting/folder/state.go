@@ -2,6 +2,7 @@ package folder
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -22,11 +23,7 @@ const (
 
 // Ended reports whether this status is an end, which never changes.
 func (s Status) Ended() bool {
-	switch s {
-	case Completed, Failed, Cancelled, RateLimited, Timeout:
-		return true
-	}
-	return false
+	return slices.Contains([]Status{Completed, Failed, Cancelled, RateLimited, Timeout}, s)
 }
 
 // known reports whether a record may have this status.

@@ -315,21 +315,19 @@ func queryOf(args json.RawMessage) (string, error) {
 	return query.Encode(), nil
 }
 
-func textOf(body []byte) (string, error) {
-	body = bytes.TrimSpace(body)
-	if len(body) == 0 {
+func textOf(body []byte) (text string, err error) {
+	switch body = bytes.TrimSpace(body); {
+	case len(body) == 0:
 		return "", nil
+	case body[0] == '"':
+		err = json.Unmarshal(body, &text)
+	default:
+		var indented bytes.Buffer
+		err = json.Indent(&indented, body, "", "  ")
+		text = indented.String()
 	}
-	if body[0] == '"' {
-		var text string
-		if err := json.Unmarshal(body, &text); err != nil {
-			return "", fmt.Errorf("the guild's answer is not JSON: %w", err)
-		}
-		return text, nil
-	}
-	var text bytes.Buffer
-	if err := json.Indent(&text, body, "", "  "); err != nil {
+	if err != nil {
 		return "", fmt.Errorf("the guild's answer is not JSON: %w", err)
 	}
-	return text.String(), nil
+	return text, nil
 }

@@ -58,9 +58,6 @@ type broken struct {
 	hope bool // another attempt may get further
 }
 
-func (b *broken) Error() string { return b.err.Error() }
-func (b *broken) Unwrap() error { return b.err }
-
 type tooLong struct{ limit int64 }
 
 func (t *tooLong) Error() string {

@@ -237,15 +237,11 @@ func (h *host) post(mark string, f folder.Folder) (err error) {
 
 // finisherEnvironment is the environment that a finisher needs: where its user's and temporary
 // files are. It has no proxy variables, since the guild cannot be reached through a proxy.
-func finisherEnvironment(environ []string) (env []string) {
-	for _, kv := range environ {
+func finisherEnvironment(environ []string) []string {
+	return slices.DeleteFunc(environ, func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
-		switch name {
-		case "PATH", "HOME", "TMPDIR", "XDG_STATE_HOME", "TZ":
-			env = append(env, kv)
-		}
-	}
-	return env
+		return !slices.Contains([]string{"PATH", "HOME", "TMPDIR", "XDG_STATE_HOME", "TZ"}, name)
+	})
 }
 
 // findClaude finds the client as a shell in the session's environment would, but in no folder that

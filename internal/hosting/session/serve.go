@@ -168,7 +168,9 @@ func (h *host) openQueue() (err error) {
 	h.queue = q
 	h.sending.Unlock()
 	h.tells.Follow(q.Path())
-	if _, _, err := q.Put(ctx, h.promptID(s), h.Config.Prompt); err != nil {
+	// Each life of a session has its own prompt, which is appended only once.
+	id := fmt.Sprintf("%s-%d", s.SessionID, s.HostedAt.UnixMilli())
+	if _, _, err := q.Put(ctx, id, h.Config.Prompt); err != nil {
 		return fmt.Errorf("put the prompt into the session's inbox: %w", err)
 	}
 	step(stepQueued)
@@ -217,12 +219,6 @@ func checkWork(o Options, f folder.Folder) error {
 		return errors.Join(config.NothingToDo(), err)
 	}
 	return nil
-}
-
-// promptID names the entry of the config's prompt, so that it is appended only once. Each life of a
-// session has its own prompt.
-func (h *host) promptID(s folder.State) string {
-	return fmt.Sprintf("%s-%d", s.SessionID, s.HostedAt.UnixMilli())
 }
 
 // round is what a client is started with.

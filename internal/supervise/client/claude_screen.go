@@ -105,11 +105,8 @@ func claudeRetrying(text string) (r screen.Retry, ok bool) {
 		return screen.Retry{}, false
 	}
 	row := lastAtMargin(rows[:top])
-	if !startsSpinner(row) {
-		return screen.Retry{}, false
-	}
 	m := retrying.FindStringSubmatch(row)
-	if m == nil {
+	if m == nil || !startsSpinner(row) {
 		return screen.Retry{}, false
 	}
 	return screen.Retry{Cause: m[1], Try: m[2], Most: m[3]}, true
