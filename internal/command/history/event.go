@@ -60,13 +60,7 @@ func (e Event) Outcome() (entryID string, first int64) {
 
 // String is the event on one line.
 func (e Event) String() string {
-	var said []string
-	for _, cell := range e.Cells() {
-		if cell != "" {
-			said = append(said, cell)
-		}
-	}
-	return strings.Join(said, "  ")
+	return strings.Join(slices.DeleteFunc(e.Cells(), func(cell string) bool { return cell == "" }), "  ")
 }
 
 // Cells are the columns of the event: when ("-" if nobody noted it), what, to which entry, and details.
@@ -115,7 +109,11 @@ func (e Event) facts(attempt int) (facts []string) {
 		facts = append(facts, "session "+words.Short(e.SessionID))
 	}
 	if c := e.Check; c != nil && e.Event == Answered {
-		facts = append(facts, "check "+string(c.Status)+tries(c.Tries))
+		check := "check " + string(c.Status)
+		if c.Tries > 1 {
+			check += fmt.Sprintf(" in try %d", c.Tries)
+		}
+		facts = append(facts, check)
 	}
 	if cost := e.Price().String(); cost != "" {
 		facts = append(facts, cost)
@@ -124,13 +122,6 @@ func (e Event) facts(attempt int) (facts []string) {
 		facts = append(facts, "until "+words.Stamp(*e.Until))
 	}
 	return facts
-}
-
-func tries(n int) string {
-	if n < 2 {
-		return ""
-	}
-	return fmt.Sprintf(" in try %d", n)
 }
 
 func (e Event) words() string {
@@ -181,15 +172,12 @@ func (e Event) before() time.Time {
 // the end.
 func sortEvents(all []Event) {
 	slices.SortStableFunc(all, func(a, b Event) int {
-		x, y := a.before(), b.before()
-		switch {
-		case x.IsZero() && y.IsZero():
-			return 0
+		switch x, y := a.before(), b.before(); {
+		case x.IsZero() == y.IsZero():
+			return x.Compare(y)
 		case x.IsZero():
 			return 1
-		case y.IsZero():
-			return -1
 		}
-		return x.Compare(y)
+		return -1
 	})
 }

@@ -25,7 +25,6 @@ var (
 // Found is everything that is known about one entry.
 type Found struct {
 	ID, EntryID string
-	Events      []Event // oldest first
 	// Result is the line of .results.jsonl with the entry's last answer.
 	Result []byte
 	// Letter is the entry's last dead letter, unless it was requeued or answered since.
@@ -35,9 +34,9 @@ type Found struct {
 	// Notes are sentences about lines that were left out.
 	Notes []string
 
-	collection
-	answered inbox.Result
-	requeued map[string]bool
+	collection // the events, oldest first
+	answered   inbox.Result
+	requeued   map[string]bool
 }
 
 // Name returns the entry's id, or else its entry id.
@@ -66,9 +65,8 @@ const maxCandidates = 5
 // search looks for the entries that a word may name.
 type search struct {
 	word
-	exact map[fit]*Found
-	begin map[string]*Found // entries whose names begin with the word
-	names []string          // their names, in the order of discovery
+	found map[match]*Found
+	names []string // of entries that begin with the word, in the order of discovery
 	notes []string
 }
 
@@ -84,7 +82,7 @@ func Find(box *inbox.Inbox, text string) (*Found, error) {
 }
 
 func find(box *inbox.Inbox, text string) (*Found, error) {
-	s := &search{word: word(text), exact: map[fit]*Found{}, begin: map[string]*Found{}}
+	s := &search{word: word(text), found: map[match]*Found{}}
 	if err := s.run(box); err != nil {
 		return nil, err
 	}
@@ -188,42 +186,34 @@ func (s *search) many() bool { return len(s.names) > maxCandidates }
 
 // each passes what a source says about an entry to note, if the word fits.
 func (s *search) each(id, entryID string, note func(*Found)) {
-	how := s.fits(id, entryID)
-	switch how {
+	of := match{fit: s.fits(id, entryID)}
+	switch of.fit {
 	case fitsNot:
 		return
-	case fitsID, fitsEntryID:
-		if s.exact[how] == nil {
-			s.exact[how] = newFound(id, entryID)
-		}
-		note(s.exact[how])
-		return
+	case fitsBeginning:
+		of.name = cmp.Or(id, entryID)
 	}
-	name := cmp.Or(id, entryID)
-	f := s.begin[name]
-	if f == nil {
-		if s.many() {
-			return
+	if s.found[of] == nil {
+		if of.fit == fitsBeginning {
+			if s.many() {
+				return
+			}
+			s.names = append(s.names, of.name)
 		}
-		f = newFound(id, entryID)
-		s.begin[name], s.names = f, append(s.names, name)
+		s.found[of] = &Found{ID: id, EntryID: entryID, collection: collection{seen: map[eventKey]bool{}}, requeued: map[string]bool{}}
 	}
-	note(f)
-}
-
-func newFound(id, entryID string) *Found {
-	return &Found{ID: id, EntryID: entryID, collection: collection{seen: map[eventKey]bool{}}, requeued: map[string]bool{}}
+	note(s.found[of])
 }
 
 func (s *search) choose(box *inbox.Inbox) (*Found, error) {
 	for _, how := range []fit{fitsID, fitsEntryID} {
-		if f := s.exact[how]; f != nil {
+		if f := s.found[match{fit: how}]; f != nil {
 			return f, nil
 		}
 	}
 	switch {
 	case len(s.names) == 1:
-		return s.begin[s.names[0]], nil
+		return s.found[match{fitsBeginning, s.names[0]}], nil
 	case len(s.names) > 1:
 		return nil, fmt.Errorf("%w: %.200q may be %s: give more of it", ErrAmbiguous, s.word, s.candidates())
 	case len([]rune(s.word)) < minPrefix:
@@ -258,12 +248,11 @@ func (f *Found) finish() {
 		f.Letter = nil
 	}
 	staged := func(e Event) bool { return e.Event == string(inbox.EventScheduled) }
-	if slices.ContainsFunc(f.events, func(e Event) bool { return staged(e) && e.At != nil }) {
-		f.events = slices.DeleteFunc(f.events, func(e Event) bool { return staged(e) && e.At == nil })
+	if slices.ContainsFunc(f.Events, func(e Event) bool { return staged(e) && e.At != nil }) {
+		f.Events = slices.DeleteFunc(f.Events, func(e Event) bool { return staged(e) && e.At == nil })
 	}
-	sortEvents(f.events)
-	beginLives(f.events)
-	f.Events = f.events
+	sortEvents(f.Events)
+	beginLives(f.Events)
 }
 
 // beginLives moves a "queued" without a time, which was placed at the last delivery, before the first one.
@@ -306,6 +295,12 @@ const (
 	fitsEntryID
 	fitsID
 )
+
+// match is how an entry fits, and its name where only the name's beginning does.
+type match struct {
+	fit
+	name string
+}
 
 func (w word) fits(id, entryID string) fit {
 	switch text := string(w); {

@@ -44,7 +44,7 @@ func Read(box *inbox.Inbox, n int) (_ *Log, last []Event, err error) {
 		return nil, nil, err
 	}
 	c.add(current...)
-	timed := slices.DeleteFunc(c.events, func(e Event) bool { return e.At == nil })
+	timed := slices.DeleteFunc(c.Events, func(e Event) bool { return e.At == nil })
 	sortEvents(timed)
 	return l, lastOf(timed, n), nil
 }
@@ -97,22 +97,12 @@ func (l *Log) Notes() []string {
 
 // Close ends the reading of the log.
 func (l *Log) Close() error {
-	var err error
-	if l.results != nil {
-		err = l.results.Close()
-	}
-	if l.letters != nil {
-		err = errors.Join(err, l.letters.Close())
-	}
-	if l.events != nil {
-		err = errors.Join(err, l.events.Close())
-	}
-	return err
+	return errors.Join(l.results.Close(), l.letters.Close(), l.events.Close())
 }
 
 // collection holds each event once, however many sources report it.
 type collection struct {
-	events []Event
+	Events []Event
 	seen   map[eventKey]bool
 }
 
@@ -120,7 +110,7 @@ func (c *collection) add(all ...Event) {
 	for _, e := range all {
 		if k := e.key(); !c.seen[k] {
 			c.seen[k] = true
-			c.events = append(c.events, e)
+			c.Events = append(c.Events, e)
 		}
 	}
 }
@@ -131,16 +121,16 @@ const maxRecent = 256
 // recent is the set of the last maxRecent keys that were added.
 type recent[K comparable] struct{ keys []K }
 
-func (r *recent[K]) add(key K) {
-	if r.has(key) {
-		return
+// add reports whether the key is new to the set.
+func (r *recent[K]) add(key K) bool {
+	if slices.Contains(r.keys, key) {
+		return false
 	}
 	if r.keys = append(r.keys, key); len(r.keys) > maxRecent {
 		r.keys = r.keys[1:]
 	}
+	return true
 }
-
-func (r *recent[K]) has(key K) bool { return slices.Contains(r.keys, key) }
 
 // take reports whether the set has the key, and removes it.
 func (r *recent[K]) take(key K) bool {
@@ -178,7 +168,8 @@ func (l *Log) Next() (news []Event, err error) {
 	if _, err = l.events.Next(func(e inbox.Event, _ []byte) { add(recordedEvents(e)...) }); err != nil {
 		return nil, err
 	}
-	news = append(news, l.withoutRequeued(current)...)
+	// The requeue of an entry has its own event, and its line was sent long ago.
+	news = append(news, slices.DeleteFunc(current, func(e Event) bool { return e.Event == Queued && l.back.take(e.EntryID) })...)
 	placeUntimed(news)
 	sortEvents(news)
 	return news, nil
@@ -215,20 +206,13 @@ func (l *Log) viewNews() (news []Event, err error) {
 // unseen leaves out what another source has reported.
 func (l *Log) unseen(all []Event) (fresh []Event) {
 	for _, e := range all {
-		if l.seen.has(e.key()) {
+		if !l.seen.add(e.key()) {
 			continue
 		}
-		l.seen.add(e.key())
 		if e.Event == string(inbox.EventRequeued) {
 			l.back.add(e.EntryID)
 		}
 		fresh = append(fresh, e)
 	}
 	return fresh
-}
-
-// withoutRequeued leaves out lines of requeued entries. The requeue has its own event, and the lines were sent long
-// ago.
-func (l *Log) withoutRequeued(news []Event) []Event {
-	return slices.DeleteFunc(news, func(e Event) bool { return e.Event == Queued && l.back.take(e.EntryID) })
 }

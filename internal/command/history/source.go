@@ -79,10 +79,8 @@ func letterEvents(l letter) []Event {
 		return nil // an event says so
 	}
 	if l.mark {
-		return []Event{{
-			At: l.RequeuedAt, Event: string(inbox.EventRequeued), ID: l.ID, EntryID: l.EntryID,
-			Reason: letterReason(l.Letter.Letter), letter: letterReason(l.Letter.Letter),
-		}}
+		which := "dead letter " + l.Letter.Letter
+		return []Event{{At: l.RequeuedAt, Event: string(inbox.EventRequeued), ID: l.ID, EntryID: l.EntryID, Reason: which, letter: which}}
 	}
 	dead := Event{
 		At: known(l.DeadLetteredAt), Event: DeadLettered, ID: l.ID, EntryID: l.EntryID,
@@ -101,9 +99,6 @@ func letterEvents(l letter) []Event {
 	delivered := deliveredBefore(dead, *l.DeliveredAt, l.DeadLetteredAt)
 	return []Event{queuedBefore(delivered, l.StartOffset, l.Metadata), delivered, dead}
 }
-
-// letterReason is what events call a dead letter.
-func letterReason(name string) string { return "dead letter " + name }
 
 func recordedEvents(e inbox.Event) []Event {
 	said := Event{
@@ -224,13 +219,16 @@ func (s Source[T]) read(n int, f func(T, []byte)) (r *Reading[T], seen int, err 
 	if r.tail, err = s.Open(n); err != nil {
 		return nil, 0, err
 	}
-	seen, err = r.Next(f)
-	if err == nil {
-		err = r.noteTorn()
+	torn := int64(-1)
+	if seen, err = r.Next(f); err == nil {
+		torn, err = r.tail.Torn()
 	}
 	if err != nil {
 		_ = r.Close() // only read
 		return nil, 0, fmt.Errorf("read %s: %w", s.Path, err)
+	}
+	if torn >= 0 {
+		r.notes = append(r.notes, fmt.Sprintf("%s, offset %d: the last line is not whole: it is left out until it is", s.Path, torn))
 	}
 	return r, seen, nil
 }
@@ -245,25 +243,13 @@ func (r *Reading[T]) Next(f func(record T, line []byte)) (lines int, err error) 
 		if record, ok := r.source.Parse(l); ok {
 			f(record, l)
 		} else if r.foreign++; r.foreign <= maxNotes {
-			r.note("%s, offset %d: that line is no %s: it is left out", r.source.Path, r.tail.At(), r.source.What)
+			r.notes = append(r.notes, fmt.Sprintf("%s, offset %d: that line is no %s: it is left out", r.source.Path, r.tail.At(), r.source.What))
 		}
 	})
 	if err != nil {
 		return lines, fmt.Errorf("read %s: %w", r.source.Path, err)
 	}
 	return lines, nil
-}
-
-func (r *Reading[T]) note(format string, args ...any) {
-	r.notes = append(r.notes, fmt.Sprintf(format, args...))
-}
-
-func (r *Reading[T]) noteTorn() error {
-	off, err := r.tail.Torn()
-	if err == nil && off >= 0 {
-		r.note("%s, offset %d: the last line is not whole: it is left out until it is", r.source.Path, off)
-	}
-	return err
 }
 
 // Notes returns sentences about lines that were left out, each once.
@@ -276,8 +262,13 @@ func (r *Reading[T]) Notes() []string {
 	return notes
 }
 
-// Close ends the reading.
-func (r *Reading[T]) Close() error { return r.tail.Close() }
+// Close ends the reading, if it has begun.
+func (r *Reading[T]) Close() error {
+	if r == nil {
+		return nil
+	}
+	return r.tail.Close()
+}
 
 // Metadata calls tell with the metadata of each settled entry that is kept. It returns notes about lines that it
 // left out.
