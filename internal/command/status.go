@@ -264,7 +264,7 @@ func readStatus(ctx context.Context, box *inbox.Inbox) (status, error) {
 		still := max(0, f.Now.Sub(since).Seconds())
 		st.NothingMovesFor = &still
 	}
-	if due := f.NextDue(); !due.IsZero() {
+	if due := f.Scheduled.Next; !due.IsZero() {
 		st.NextDue, st.overdue = &due, !due.After(f.Now)
 	}
 	if d := f.InFlight; d != nil {

@@ -62,7 +62,7 @@ func (s *scan) lasted(t see.Trouble, was map[string]time.Time, stall time.Durati
 // stalled finds that nothing moves. If something has changed since the last look, the exact time is unknown, so the
 // clock starts now. New entries do not count as movement.
 func (s *scan) stalled(was map[string]time.Time, after time.Duration) {
-	now := see.StandsStill(s.box, s.facts)
+	now := see.StandsStill(s.facts)
 	if now.Look == "" {
 		return
 	}

@@ -11,6 +11,7 @@ import (
 
 	"heartbeat/internal/machine"
 	"heartbeat/internal/words"
+	recovery "heartbeat/recover"
 )
 
 // State is the reason in a word, for programs.
@@ -95,7 +96,7 @@ func (f Facts) held() (State, string) {
 
 // nothing explains an inbox in which no whole entry waits.
 func (f Facts) nothing() (State, string) {
-	due, overdue := f.NextDue(), f.overdue() != ""
+	due, overdue := f.Scheduled.Next, f.overdue() != ""
 	switch {
 	case f.Redeliver != nil:
 		return "", ""
@@ -155,7 +156,7 @@ func (q Question) Rests() string {
 
 // overdue says that a scheduled entry should be in the queue by now, or returns "".
 func (f Facts) overdue() string {
-	due := f.NextDue()
+	due := f.Scheduled.Next
 	if due.IsZero() || due.After(f.Now) {
 		return ""
 	}
@@ -235,7 +236,7 @@ func (f Facts) awaited(waits string) (State, string) {
 		return Launching, waits + ", and " + l.sees()
 	}
 	switch {
-	case s != nil && f.refused(s):
+	case s != nil && s.Failure != nil && s.Failure.Error == recovery.CannotWake && f.heard(s).Before(s.Failure.At):
 		return SessionDown, fmt.Sprintf("%s, and session %s could not be woken at %s, since it ends with its turn (under -p, or driven by a program): start an interactive one, or wire the hook without --rewake", waits, words.Short(s.ID), words.Stamp(s.Failure.At))
 	case f.wakerGone(s):
 		return NoWaker, fmt.Sprintf("%s, and the process that was to wake %s (process %d) is gone: the session asks after its next turn, if it still runs, so type something there, or start another", waits, sessionName(f.Waiter.SessionID), f.Waiter.PID)
@@ -270,8 +271,7 @@ func (l *Launcher) sees() string {
 }
 
 // heard is when a session last showed activity.
-func (f Facts) heard(s *Session) time.Time {
-	var last time.Time
+func (f Facts) heard(s *Session) (last time.Time) {
 	for _, at := range []*time.Time{s.StartedAt, s.PromptedAt, f.Asked} {
 		if at != nil && at.After(last) {
 			last = *at

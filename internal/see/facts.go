@@ -133,8 +133,13 @@ func (w *Waiter) String() string {
 }
 
 func (f Facts) session(id string) *Session {
-	for i, s := range f.Sessions {
-		if s.ID == id {
+	return f.first(func(s *Session) bool { return s.ID == id })
+}
+
+// first returns the first session that is like that, or nil.
+func (f Facts) first(is func(*Session) bool) *Session {
+	for i := range f.Sessions {
+		if is(&f.Sessions[i]) {
 			return &f.Sessions[i]
 		}
 	}
@@ -144,20 +149,12 @@ func (f Facts) session(id string) *Session {
 // Current returns the session that will most likely ask next, or nil.
 func (f Facts) Current() *Session {
 	for _, life := range []machine.Life{machine.Alive, machine.Unknown} {
-		for i, s := range f.Sessions {
-			if s.EndedAt == nil && s.Life == life {
-				return &f.Sessions[i]
-			}
+		if s := f.first(func(s *Session) bool { return s.EndedAt == nil && s.Life == life }); s != nil {
+			return s
 		}
 	}
-	if len(f.Sessions) == 0 {
-		return nil
-	}
-	return &f.Sessions[0]
+	return f.first(func(*Session) bool { return true })
 }
-
-// NextDue is when the next scheduled entry is due.
-func (f Facts) NextDue() time.Time { return f.Scheduled.Next }
 
 // Question is what a run asks a person.
 type Question struct {

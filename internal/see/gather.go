@@ -22,24 +22,25 @@ import (
 // Look gathers everything that is known about an inbox; what cannot be read is a fact, too. If a process holds the
 // inbox's lock, Look waits up to two seconds for it to let go. The functions in besides get the same view.
 func Look(ctx context.Context, box *inbox.Inbox, besides ...func(*inbox.View) error) Facts {
-	var locked Facts
-	locked.FindLock(ctx, box) // first, so that Glance sees what this waited for
+	holder := keepsLock(ctx, box) // first, so that Glance sees what this waited for
 	f := Glance(ctx, box, besides...)
-	f.LockedBy, f.LockedName, f.LockedFor = locked.LockedBy, locked.LockedName, locked.LockedFor
+	if holder != 0 {
+		f.LockedBy, f.LockedName, f.LockedFor = holder, machine.Name(holder), lockPatience
+	}
 	if f.Unreadable == nil {
-		f.Held, f.Still = Questions(box), StandsStill(box, f)
+		f.Held, f.Still = Questions(box), StandsStill(f)
 		f.ReadLetters(ctx, box)
 	}
 	return f
 }
 
-// FindLock looks for a process that holds the inbox's lock for longer than lockPatience.
-func (f *Facts) FindLock(ctx context.Context, box *inbox.Inbox) {
+// keepsLock returns the process that holds the inbox's lock for longer than lockPatience, 0 for none.
+func keepsLock(ctx context.Context, box *inbox.Inbox) int {
 	holder := box.Lock()
 	for deadline := time.Now().Add(lockPatience); holder != 0 && time.Now().Before(deadline); {
 		select {
 		case <-ctx.Done():
-			return
+			return 0
 		case <-time.After(lockPoll):
 		}
 		holds := false
@@ -47,12 +48,10 @@ func (f *Facts) FindLock(ctx context.Context, box *inbox.Inbox) {
 			holds = holds || box.Lock() == holder
 		}
 		if !holds {
-			return
+			return 0
 		}
 	}
-	if holder != 0 {
-		f.LockedBy, f.LockedName, f.LockedFor = holder, machine.Name(holder), lockPatience
-	}
+	return holder
 }
 
 // ReadLetters counts the open dead letters. What cannot be read becomes a warning.
@@ -75,7 +74,7 @@ func GlanceAgain(ctx context.Context, box *inbox.Inbox, last *inbox.Counted, bes
 	f = Facts{Now: time.Now(), Inbox: box.Path(), Dir: box.Dir()}
 	f.Space, f.Needed = box.Room()
 	if f.Launcher = LauncherOf(box); f.Launcher == nil {
-		f.GaveUp = GaveUpOf(box)
+		f.GaveUp = gaveUpOf(box)
 	}
 	f.Unwritable = unix.Access(box.Dir(), unix.W_OK|unix.X_OK)
 	v, err := box.View()
@@ -88,13 +87,6 @@ func GlanceAgain(ctx context.Context, box *inbox.Inbox, last *inbox.Counted, bes
 		}}, besides...))
 	}
 	f.Unreadable = err
-	f.takers(box)
-	return f, now
-}
-
-// takers finds the consumers. What cannot be read becomes a warning.
-func (f *Facts) takers(box *inbox.Inbox) {
-	var err error
 	if f.Consumers, err = box.Consumers(); err != nil {
 		f.Warnings = append(f.Warnings, err.Error())
 	}
@@ -103,6 +95,7 @@ func (f *Facts) takers(box *inbox.Inbox) {
 			f.Warnings = append(f.Warnings, c.Err.Error())
 		}
 	}
+	return f, now
 }
 
 // LauncherOf returns the launcher that works on the inbox, or nil.
@@ -123,8 +116,8 @@ func LauncherOf(box *inbox.Inbox) *Launcher {
 	return l
 }
 
-// GaveUpOf says why the last launcher of the inbox gave up, nil if it did not.
-func GaveUpOf(box *inbox.Inbox) *GaveUp {
+// gaveUpOf says why the last launcher of the inbox gave up, nil if it did not.
+func gaveUpOf(box *inbox.Inbox) *GaveUp {
 	before, what, did := strings.Cut(signOf(box)[1], "has ended: ")
 	info, err := disk.StatName(launchLock(box))
 	if !did || before != "" || err != nil {
@@ -174,8 +167,7 @@ func Questions(box *inbox.Inbox) (all []Question) {
 func survey(v *inbox.View, f *Facts, besides []func(*inbox.View) error) (err error) {
 	defer func() { _ = v.Close() }() // only read
 	f.Exists, f.WrittenAt, f.Cursor = v.Size() >= 0, v.WrittenAt(), v.Cursor()
-	f.Replaced, f.InFlight, f.Redeliver = v.Replaced(), v.InFlight(), v.Redeliver()
-	f.Anew = v.LastReplaced()
+	f.Replaced, f.Anew, f.InFlight, f.Redeliver = v.Replaced(), v.LastReplaced(), v.InFlight(), v.Redeliver()
 	totals, err := v.Totals()
 	if err != nil {
 		return err
@@ -228,11 +220,10 @@ func consumers(v *inbox.View, f *Facts) error {
 		f.Sessions = append(f.Sessions, Session{Session: s, Life: s.Life()})
 	}
 	w, err := v.Waiter()
-	if err != nil || w == nil {
-		return err
+	if w != nil {
+		f.Waiter = WaiterNow(*w)
 	}
-	f.Waiter = WaiterNow(*w)
-	return nil
+	return err
 }
 
 // WaiterNow says whether the process that waits to wake a session lives, and whether it is stopped.

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"heartbeat/inbox"
 	"heartbeat/internal/agent"
 	"heartbeat/internal/disk"
 	recovery "heartbeat/recover"
@@ -23,17 +22,9 @@ type Still struct {
 
 // StandsStill says since when an entry waits or is in flight and nothing has moved: no delivery, no session, and
 // no line in the transcripts of the session and its subagents. Entries that producers append do not count.
-func StandsStill(box *inbox.Inbox, f Facts) Still {
-	look, since := standing(box, f)
-	return Still{look, since}
-}
-
-func standing(box *inbox.Inbox, f Facts) (look string, since time.Time) {
-	if f.Unreadable != nil || f.Paused != nil || f.Backoff != nil || !f.Works() {
-		return "", time.Time{}
-	}
-	if f.InFlight == nil && f.Redeliver == nil && f.Backlog.Torn && f.Backlog.Entries == 1 {
-		return "", time.Time{}
+func StandsStill(f Facts) Still {
+	if f.Unreadable != nil || f.Paused != nil || f.Backoff != nil || f.InFlight == nil && !f.something() {
+		return Still{}
 	}
 	m := movement{now: f.Now}
 	m.note("cursor", f.Cursor)
@@ -43,14 +34,14 @@ func standing(box *inbox.Inbox, f Facts) (look string, since time.Time) {
 		transcript := recovery.EvidenceOf(d).Transcript
 		m.session(transcript)
 		if info, err := disk.StatName(transcript); err == nil && f.Now.Sub(m.last) < toolTime && agent.Of(transcript).ToolRuns(transcript, info.Size) {
-			return "", time.Time{}
+			return Still{}
 		}
 		if d.Check.Running() {
-			return "", time.Time{} // the check ends by itself
+			return Still{} // the check ends by itself
 		}
 		if p := d.Progress; p != nil {
 			if p.Until.After(f.Now) {
-				return "", time.Time{} // the agent asked for that time
+				return Still{} // the agent asked for that time
 			}
 			m.note("progress", p.At.UnixNano())
 			m.at(p.Until)
@@ -68,7 +59,7 @@ func standing(box *inbox.Inbox, f Facts) (look string, since time.Time) {
 		m.moment(s.PromptedAt)
 		m.moment(s.EndedAt)
 	}
-	return Key(m.parts...), m.last
+	return Still{Key(m.parts...), m.last}
 }
 
 // movement collects the latest time of anything that moves, and every value that would change with it.
@@ -97,12 +88,10 @@ func (m *movement) moment(t *time.Time) {
 const toolTime = 2 * time.Hour
 
 func (m *movement) file(path string) {
-	info, err := disk.StatName(path)
-	if err != nil || !info.IsRegular {
-		return
+	if info, err := disk.StatName(path); err == nil && info.IsRegular {
+		m.note(path, info.Size)
+		m.at(time.Unix(0, info.Mtime))
 	}
-	m.note(path, info.Size)
-	m.at(time.Unix(0, info.Mtime))
 }
 
 // maxSubagents bounds how many transcripts of subagents are looked at.

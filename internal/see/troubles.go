@@ -18,7 +18,7 @@ func (f Facts) Troubles() []Trouble {
 	if t, is := f.why(); is {
 		all = append(all, t)
 	}
-	for _, t := range slices.Concat(f.questions(), f.ofRuns(), f.ofSessions(), f.delivery(), f.letters(), f.ofConsumers()) {
+	for _, t := range slices.Concat(f.ofSessions(), f.ofRuns(), f.failing(), f.delivery(), f.letters(), f.ofConsumers()) {
 		if !slices.ContainsFunc(all, func(of Trouble) bool { return of.Key == t.Key }) {
 			all = append(all, t)
 		}
@@ -56,20 +56,15 @@ func (f Facts) why() (t Trouble, is bool) {
 		t = f.trouble(row.Kind, f.since(state), key)
 		t.Reason = string(state)
 		if state == NoSession && f.EverAsked && f.GaveUp == nil {
-			t.Do = Command(f.Inbox, append([]string{"launch", "--"}, f.client().Begin...)...)
+			transcript := "" // of the session that was heard of last
+			if s := f.Current(); s != nil {
+				transcript, _ = agent.StartOf(s.StartNote)
+			}
+			t.Do = Command(f.Inbox, append([]string{"launch", "--"}, agent.Of(transcript).Begin...)...)
 		}
 	}
 	t.Text = words.Line(sentence)
 	return t, is
-}
-
-// client is the client of the session that was heard of last.
-func (f Facts) client() *agent.Agent {
-	transcript := ""
-	if s := f.Current(); s != nil {
-		transcript, _ = agent.StartOf(s.StartNote)
-	}
-	return agent.Of(transcript)
 }
 
 // trouble makes a trouble of a kind. key tells it from others of that kind, and args go to the verb that fixes it.
@@ -105,16 +100,6 @@ func (f Facts) since(state State) time.Time {
 
 // sameQuestion is how long the same words count as the same question.
 const sameQuestion = time.Minute
-
-// questions are what sessions ask a person.
-func (f Facts) questions() (all []Trouble) {
-	for i := range f.Sessions {
-		if s := &f.Sessions[i]; s.asks() {
-			all = append(all, f.asked(s))
-		}
-	}
-	return all
-}
 
 func (f Facts) asked(s *Session) Trouble {
 	q := s.Asks
@@ -155,17 +140,20 @@ func (f Facts) ofRun(q Question) (t Trouble) {
 	return t
 }
 
-// ofSessions finds sessions whose limits do not hold, and sessions that fail.
+// ofSessions finds what sessions ask a person, and sessions whose limits do not hold.
 func (f Facts) ofSessions() (all []Trouble) {
 	for i := range f.Sessions {
 		s := &f.Sessions[i]
+		if s.asks() {
+			all = append(all, f.asked(s))
+		}
 		if sentence := s.NotCounted(); sentence != "" {
 			t := f.trouble(KindUncounted, s.Uncounted.At, Key(s.ID, s.Uncounted.Text))
 			t.Reason, t.Text, t.Session = "not counted", sentence, s.ID
 			all = append(all, t)
 		}
 	}
-	return append(all, f.failing()...)
+	return all
 }
 
 const (
@@ -255,7 +243,7 @@ func (f Facts) pause() Trouble {
 
 // late says that a scheduled entry could not be moved to the inbox.
 func (f Facts) late() Trouble {
-	t := f.trouble(KindOverdue, f.NextDue(), f.NextDue().String())
+	t := f.trouble(KindOverdue, f.Scheduled.Next, f.Scheduled.Next.String())
 	t.Reason, t.Text = string(Scheduled), words.Line(f.overdue())
 	return t
 }

@@ -104,7 +104,7 @@ func (w *watched) ended(at time.Time) bool {
 	if b := w.now.Backoff; b != nil && over(&b.Until) {
 		return true
 	}
-	due := w.now.NextDue()
+	due := w.now.Scheduled.Next
 	return over(&due)
 }
 
@@ -160,7 +160,7 @@ func (w *watched) surroundings(at time.Time, locks machine.Locks) bool {
 	w.lock(at, locks)
 	w.now.Facts.Now = at
 	if at.Sub(w.moved) >= movesEvery || !at.After(w.moved) {
-		w.moved, w.now.Still = at, see.StandsStill(w.box, w.now.Facts)
+		w.moved, w.now.Still = at, see.StandsStill(w.now.Facts)
 	}
 	state, _ := w.now.Explain()
 	return state != w.now.State || by != w.now.LockedBy

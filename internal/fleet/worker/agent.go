@@ -215,7 +215,7 @@ func (a *Agent) run(ctx context.Context) error {
 
 // untilNext returns how long to wait for an event before the next step.
 func (a *Agent) untilNext() time.Duration {
-	times := []time.Time{a.notUntil, a.told.next, a.facts.NextDue()}
+	times := []time.Time{a.notUntil, a.told.next, a.facts.Scheduled.Next}
 	if b := a.facts.Backoff; b != nil {
 		times = append(times, b.Until)
 	}

@@ -105,7 +105,7 @@ func (a *Agent) keepOne(ctx context.Context, c upstream.Claim, last keeping) kee
 // The loop gives back what waits behind that entry.
 func (a *Agent) stands(ctx context.Context) bool {
 	facts := see.Glance(ctx, a.box)
-	since := see.StandsStill(a.box, facts).Since
+	since := see.StandsStill(facts).Since
 	a.keep.moved.Store(0)
 	if !since.IsZero() {
 		a.keep.moved.Store(since.UnixNano())

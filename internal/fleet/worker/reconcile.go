@@ -18,7 +18,7 @@ var errAway = errors.New("what is held cannot be looked up while the server is a
 // look reads the state of the inbox, and promotes scheduled entries that are due.
 func (a *Agent) look(ctx context.Context) {
 	a.facts, a.counted = see.GlanceAgain(ctx, a.box, a.counted)
-	if due := a.facts.NextDue(); !due.IsZero() && !due.After(a.facts.Now) {
+	if due := a.facts.Scheduled.Next; !due.IsZero() && !due.After(a.facts.Now) {
 		if a.try("promote", a.box.Promote(ctx)) {
 			a.facts, a.counted = see.GlanceAgain(ctx, a.box, a.counted)
 		}

@@ -89,7 +89,7 @@ func TestFleetLongTurn(t *testing.T) {
 			began, still := time.Now(), time.Duration(0)
 			c.until(ctx, "it is answered", func() bool {
 				f := see.Glance(ctx, one.box())
-				if since := see.StandsStill(one.box(), f).Since; f.InFlight != nil && !since.IsZero() {
+				if since := see.StandsStill(f).Since; f.InFlight != nil && !since.IsZero() {
 					still = max(still, f.Now.Sub(since))
 				}
 				return c.known(all[0]) != nil
