@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,7 +17,14 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
+	"heartbeat/internal/money/book"
+	"heartbeat/internal/money/meter"
+	"heartbeat/internal/money/price"
+	"heartbeat/internal/see"
 	"heartbeat/internal/words"
+	"heartbeat/orchestrate/babysitter"
+	"heartbeat/orchestrate/effect"
+	"heartbeat/orchestrate/run"
 )
 
 // directory checks that this user, and nobody else, can work in the inbox's directory.
@@ -48,8 +56,7 @@ func inboxFile(e *examination) string {
 		return e.inbox + " is not there yet: the first entry creates it"
 	}
 	if err != nil {
-		e.fail("let this user read it ("+quote("chmod", "u+r", e.inbox)+"), or name a file as the inbox", "%v", err)
-		return ""
+		return e.fail("let this user read it ("+quote("chmod", "u+r", e.inbox)+"), or name a file as the inbox", "%v", err)
 	}
 	of := f.Info()
 	if disk.OthersWrite(of) {
@@ -114,8 +121,7 @@ func fileSystem(e *examination) string {
 	dir := filepath.Dir(e.inbox)
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
-		e.unseen("see the line about the directory", fmt.Errorf("statfs %s: %w", dir, err))
-		return ""
+		return e.unseen("see the line about the directory", fmt.Errorf("statfs %s: %w", dir, err))
 	}
 	return e.judge(dir, st)
 }
@@ -166,17 +172,13 @@ const fresh = time.Minute
 
 // leftovers looks for files that a killed command left behind.
 func leftovers(e *examination) string {
-	if e.box == nil {
-		return "" // another check reports it
-	}
 	names, _, err := disk.Names(e.box.Dir(), math.MaxInt)
 	var forgotten []string
 	if err == nil {
 		forgotten, err = e.box.Leftovers()
 	}
 	if err != nil {
-		e.unseen("let this user read the directory, and see the lines about its files", err)
-		return ""
+		return e.unseen("let this user read the directory, and see the lines about its files", err)
 	}
 	isOld := func(path string) bool {
 		info, err := disk.StatName(path)
@@ -197,8 +199,7 @@ func leftovers(e *examination) string {
 	}
 	copies, err := e.unnamedCopies(names)
 	if err != nil {
-		e.unseen("see the line about that file", err)
-		return ""
+		return e.unseen("see the line about that file", err)
 	}
 	for _, path := range copies {
 		e.warn("look into it, then remove it: "+quote(path), "%s is the copy of a line that was too long, and no line of %s names it", path, filepath.Base(e.box.DeadLetterPath()))
@@ -225,9 +226,6 @@ func (e *examination) unnamedCopies(names []string) (paths []string, err error) 
 
 // state looks for state that the hook would refuse.
 func state(e *examination) string {
-	if e.box == nil {
-		return "" // another check reports it
-	}
 	v, err := e.box.View()
 	if err == nil {
 		err = v.Close()
@@ -243,4 +241,110 @@ func state(e *examination) string {
 		e.fail("correct that file, or move it away: the state goes on from the others, and without .inbox-offset the inbox is read from its start", "%v", err)
 	}
 	return "the state in " + e.box.Dir() + " is valid, and that of this inbox"
+}
+
+// troubles reports what is wrong with the inbox, as status does. A trouble that a session or a timer usually ends
+// is shown as ok.
+func troubles(e *examination) string {
+	for _, t := range see.Look(context.Background(), e.box).Troubles() {
+		switch {
+		case t.Urgency == see.Act && !t.Lasts():
+			e.fail(t.Do, "%s", t.Text)
+		case t.Urgency == see.Act, t.Urgency != see.Passes && !t.Lasts():
+			e.warn(t.Do, "%s", t.Text)
+		default:
+			e.note(OK, "", t.Text)
+		}
+	}
+	return ""
+}
+
+// prices checks that the price table can be read, and that it agrees with what the client itself reported.
+func prices(e *examination) string {
+	const fix = "see heartbeat costs --prices, and mend heartbeat/prices.toml in the folder of your settings"
+	if _, err := meter.Prices(); err != nil {
+		return e.warn(fix, "%v", err)
+	}
+	if e.box == nil {
+		return ""
+	}
+	check := book.Check{}
+	_, _ = book.Lines(e.box, func(l price.Line) { check.Add(&l) }) // other checks report the files
+	if says := check.Sentence(); says != "" {
+		e.warn(fix, "%s", says)
+	}
+	return ""
+}
+
+// runs looks at the runs that the inbox drives, as a step would.
+func runs(e *examination) string {
+	driven, strange, _ := e.Driven(e.box) // the checks of the directory report the error
+	for _, name := range strange {
+		e.warn("remove it; or name the run's directory with --run, and a step writes it anew",
+			"%s was not made by way of this inbox (an older version, a copy, a repository), so nothing is taken from it", name)
+	}
+	var read []string
+	for _, d := range driven {
+		r, err := run.Open(d.Dir)
+		if err == nil {
+			_, err = r.State()
+		}
+		switch {
+		case errors.Is(err, run.ErrCorrupt):
+			repair := quote("heartbeat", "orchestrate", "--inbox", e.inbox, "--run", d.Dir, "--repair", "--once")
+			e.fail(repair+" (it drops what cannot be read, and keeps the old journal)", "%v", err)
+		case err != nil:
+			e.fail("see whether "+d.Dir+" is there and readable", "%v", err)
+		default:
+			read = append(read, e.show(d.Dir))
+		}
+	}
+	if len(read) == 0 {
+		return ""
+	}
+	return strings.Join(read, ", ") + " can be read; each step runs the code that it names, as you"
+}
+
+// babysitterWait is how long each command may take to print its version. npx may have to fetch it first.
+const babysitterWait = 90 * time.Second
+
+// babysitters asks each command that drives runs of the inbox for its version. Runs that no hook drives are assumed
+// to use the default command.
+func babysitters(e *examination) string {
+	var commands, said []string
+	for _, w := range e.related("", same) {
+		if w.err == nil && len(w.hook.Runs.Dirs) > 0 && !slices.Contains(commands, w.hook.Runs.Command) {
+			commands = append(commands, w.hook.Runs.Command)
+		}
+	}
+	if len(commands) == 0 && e.box != nil {
+		if driven, _, _ := e.Driven(e.box); len(driven) > 0 {
+			commands = []string{"babysitter"}
+		}
+	}
+	for _, command := range commands {
+		version, note, err := versionOf(command)
+		switch {
+		case err != nil:
+			e.fail("install it, or name it with --babysitter", "%v", err)
+		case note != "":
+			e.warn("install the version that it names", "%s", note)
+		default:
+			said = append(said, fmt.Sprintf("%s is version %s", command, version))
+		}
+	}
+	return strings.Join(said, ", ")
+}
+
+// versionOf asks a babysitter command for its version. note is a remark on that version for a person.
+func versionOf(command string) (version, note string, err error) {
+	parts, err := effect.ParseCommand(command)
+	if err != nil {
+		return "", "", err
+	}
+	ctx, stop := context.WithTimeout(context.Background(), babysitterWait)
+	defer stop()
+	asked := babysitter.CLI{Command: parts, Note: func(format string, args ...any) { note = fmt.Sprintf(format, args...) }}
+	version, err = asked.Version(ctx)
+	return version, note, err
 }

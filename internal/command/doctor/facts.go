@@ -61,7 +61,11 @@ func Run(in Input) []Check {
 		e.program = in.programOf("claude")
 		e.account = readAccount(in)
 		e.sources = readSources(in)
-		e.readWires()
+		for _, s := range e.sources {
+			for _, f := range s.content.Hooks {
+				e.addWire(&wire{Found: f, file: s.File})
+			}
+		}
 	}
 	if wired := e.wiredInboxes(); e.inbox == "" && len(wired) == 1 {
 		e.inbox = wired[0]

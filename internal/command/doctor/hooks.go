@@ -25,21 +25,13 @@ type wire struct {
 	codex client.CodexHook // what Codex says about it
 }
 
-func (e *examination) readWires() {
-	for _, s := range e.sources {
-		for _, f := range s.content.Hooks {
-			e.addWire(&wire{Found: f, file: s.File})
-		}
-	}
-}
-
 // askCodex asks Codex which hooks it has.
 func (e *examination) askCodex() {
 	if e.program = e.programOf("codex"); e.program.path == "" {
 		return
 	}
 	hooks, err := e.Hooks(context.Background(), []string{e.program.path}, e.Environ, e.Project)
-	e.program.err, e.program.known, e.program.hooks = err, err == nil, len(hooks)
+	e.program.err, e.program.hooks = err, len(hooks)
 	for _, h := range hooks {
 		event := strings.ToUpper(h.Event[:min(1, len(h.Event))]) + h.Event[min(1, len(h.Event)):] // Codex spells it sessionStart
 		if found, is := settings.FoundIn(event, h.Command); is {

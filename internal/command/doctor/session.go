@@ -34,10 +34,7 @@ type account struct {
 const maxAccount = 256 << 20
 
 func readAccount(in Input) account {
-	dir := in.variable("CLAUDE_CONFIG_DIR")
-	if dir == "" {
-		dir = in.Home
-	}
+	dir := cmp.Or(in.variable("CLAUDE_CONFIG_DIR"), in.Home)
 	a := account{path: filepath.Join(dir, ".claude.json")}
 	if dir == "" {
 		a.err = errors.New("find the client's own file: there is no home directory (HOME is not set)")
@@ -65,11 +62,9 @@ func trust(e *examination) string {
 	a := e.account
 	switch {
 	case errors.Is(a.err, fs.ErrNotExist):
-		e.fail(fix, "%s is not there, so Claude Code was never started by this user: %s", a.path, held)
-		return ""
+		return e.fail(fix, "%s is not there, so Claude Code was never started by this user: %s", a.path, held)
 	case a.err != nil:
-		e.unseen("make that file readable, or see whether claude itself starts", a.err)
-		return ""
+		return e.unseen("make that file readable, or see whether claude itself starts", a.err)
 	}
 	unknown := fmt.Sprintf("%s does not know %s", a.path, e.Project)
 	for _, dir := range trustedBy(e.Project) {
@@ -80,8 +75,7 @@ func trust(e *examination) string {
 			unknown = fmt.Sprintf("projects[%q].hasTrustDialogAccepted is not true in %s", dir, a.path)
 		}
 	}
-	e.fail(fix, "%s: %s", unknown, held)
-	return ""
+	return e.fail(fix, "%s: %s", unknown, held)
 }
 
 // trustedBy returns the folders whose trust covers a project: the project, its parents up to the root of its git
@@ -154,8 +148,8 @@ func (e *examination) codexTrust() string {
 func onboarding(e *examination) string {
 	a := e.account
 	switch {
-	case a.err != nil:
-		return "" // the check of trust reports it
+	case a.err != nil: // the check of trust reports it
+		return ""
 	case a.content.Get("hasCompletedOnboarding").Type != gjson.True:
 		e.warn("start claude once and answer its questions yourself", "hasCompletedOnboarding is not true in %s: an interactive session starts with questions", a.path)
 	}
@@ -184,10 +178,11 @@ type program struct {
 	path    string // "" for none
 	says    string // its version, as it prints it
 	release settings.Release
-	known   bool  // whether release is known, or Codex listed its hooks
-	err     error // why that is unknown
+	err     error // why release is unknown, or Codex did not list its hooks
 	hooks   int   // how many hooks of any kind Codex has
 }
+
+func (p program) known() bool { return p.path != "" && p.err == nil }
 
 // versionWait is how long a client may take to print its version.
 const versionWait = 10 * time.Second
@@ -212,7 +207,6 @@ func (in Input) programOf(name string) (p program) {
 	case !in.Codex:
 		p.release, p.err = settings.ParseRelease(p.says)
 	}
-	p.known = p.err == nil
 	return p
 }
 
@@ -221,11 +215,9 @@ func clientRelease(e *examination) string {
 	p := e.program
 	switch {
 	case p.path == "" && e.Codex:
-		e.fail("install Codex (npm install -g @openai/codex), or put it on the PATH", "there is no codex on the PATH")
-		return ""
+		return e.fail("install Codex (npm install -g @openai/codex), or put it on the PATH", "there is no codex on the PATH")
 	case p.path == "":
-		e.fail("install Claude Code, or put it on the PATH", "there is no claude on the PATH")
-		return ""
+		return e.fail("install Claude Code, or put it on the PATH", "there is no claude on the PATH")
 	case e.Codex && p.err != nil:
 		e.fail("see to that, then look again", "%s: %v", cmp.Or(p.says, p.path), p.err)
 	case e.Codex:
@@ -236,7 +228,7 @@ func clientRelease(e *examination) string {
 	// Without an inbox any hook may be the one.
 	args := slices.ContainsFunc(e.wires, func(w *wire) bool { return len(w.Args) > 0 && e.relate(w) != other })
 	switch lacks := strings.Join(p.release.Lacks(), "; "); {
-	case !p.known:
+	case p.err != nil:
 	case p.release.Before(settings.ExecForm) && args:
 		e.fail("claude update", "%s is %s, which ignores the args of a hook, so the hook starts without its inbox; it lacks %s", p.path, p.release, lacks)
 	case lacks != "":

@@ -54,19 +54,16 @@ func hooksOn(e *examination) string {
 // wired looks for the hook of Stop.
 func wired(e *examination) string {
 	if e.inbox == "" {
-		e.noInbox()
-		return ""
+		return e.noInbox()
 	}
 	stops, unclear := e.related(settings.Stop, same), e.related(settings.Stop, untold)
 	switch {
 	case len(stops) == 0 && e.besides != "":
 		return e.besides
 	case len(stops) == 0 && len(unclear) > 0:
-		e.warn("name the inbox by its whole path in it", "whether this serves %s cannot be told: %s", e.show(e.inbox), e.where(unclear[0]))
-		return ""
+		return e.warn("name the inbox by its whole path in it", "whether this serves %s cannot be told: %s", e.show(e.inbox), e.where(unclear[0]))
 	case len(stops) == 0:
-		e.fail(e.install(), "no hook of Stop serves %s: %s", e.show(e.inbox), e.placesLooked())
-		return ""
+		return e.fail(e.install(), "no hook of Stop serves %s: %s", e.show(e.inbox), e.placesLooked())
 	}
 	for _, w := range stops {
 		if form := e.form(w); form != "" {
@@ -108,26 +105,21 @@ func (e *examination) kind(w *wire) string {
 }
 
 // noInbox says why the inbox is unknown.
-func (e *examination) noInbox() {
+func (e *examination) noInbox() string {
 	const fix = "name it: heartbeat doctor --inbox PATH"
 	if several := e.wiredInboxes(); len(several) > 1 {
-		e.fail(fix, "several inboxes are wired, so none of their files was looked at: %s", strings.Join(several, ", "))
-		return
+		return e.fail(fix, "several inboxes are wired, so none of their files was looked at: %s", strings.Join(several, ", "))
 	}
 	if i := slices.IndexFunc(e.wires, func(w *wire) bool { return w.Event == settings.Stop }); i >= 0 {
-		e.fail(fix, "which inbox this serves cannot be told: %s", e.where(e.wires[i]))
-		return
+		return e.fail(fix, "which inbox this serves cannot be told: %s", e.where(e.wires[i]))
 	}
-	e.fail("wire it: heartbeat install --inbox PATH", "no hook of Stop runs heartbeat-stop: %s", e.placesLooked())
+	return e.fail("wire it: heartbeat install --inbox PATH", "no hook of Stop runs heartbeat-stop: %s", e.placesLooked())
 }
 
 // wiredBesides says what wires the inbox without a settings file, "" for nothing. That is heartbeat's plugin for
 // Claude Code, beside which a hook would be a second one, or heartbeat-launch, which wires its own sessions.
 func (e *examination) wiredBesides() string {
-	served := e.effective(cli.InboxVariable)
-	if served == "" {
-		served = cli.DefaultInbox
-	}
+	served := cmp.Or(e.effective(cli.InboxVariable), cli.DefaultInbox)
 	if !filepath.IsAbs(served) {
 		served = filepath.Join(e.Project, served)
 	}
@@ -220,10 +212,7 @@ func events(e *examination) string {
 // others looks for the hooks of other inboxes.
 func others(e *examination) string {
 	for _, g := range e.distinct(e.related(settings.Stop, other)) {
-		inbox := g[0].inbox
-		if inbox == "" {
-			inbox = g[0].Inbox
-		}
+		inbox := cmp.Or(g[0].inbox, g[0].Inbox)
 		e.warn("take one of them out: "+e.uninstall(inbox, g[0]), "another inbox, %s, is wired as well (%s): at every stop both hooks deliver", inbox, e.places(g))
 	}
 	return "no other inbox is wired for this project"
