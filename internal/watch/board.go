@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -28,8 +29,8 @@ type Board struct {
 	// Said reports the last action, and Failed says that it failed.
 	Said   string
 	Failed bool
-
-	at time.Time
+	// Now is the time of the display.
+	Now time.Time
 }
 
 // Page is one inbox with its entries.
@@ -86,9 +87,8 @@ type (
 
 // Look takes a new picture.
 func (b *Board) Look(p Picture) Effect {
-	b.Picture = p
-	b.at = p.At
-	if _, found := b.selected(); !found {
+	b.Picture, b.Now = p, p.At
+	if b.index(b.Selected) < 0 {
 		b.Selected = ""
 		if len(p.Inboxes) > 0 {
 			b.Selected = p.Inboxes[0].Path()
@@ -97,25 +97,19 @@ func (b *Board) Look(p Picture) Effect {
 	return b.reload()
 }
 
-// Now is the time of the display.
-func (b *Board) Now() time.Time { return b.at }
-
-// Tick sets the time.
-func (b *Board) Tick(at time.Time) { b.at = at }
-
 // reload asks for the open page's entries again if its inbox changed.
 func (b *Board) reload() Effect {
 	p := b.Page
 	if p == nil {
 		return nil
 	}
-	i := b.index(p.Path)
-	if i < 0 {
+	now, found := b.inbox(p.Path)
+	if !found {
 		b.Page, b.Life = nil, nil
 		b.say(true, p.Path+" is gone")
 		return nil
 	}
-	if now := b.Picture.Inboxes[i]; !p.loading && (!p.Loaded || now.Seen != p.Seen) {
+	if !p.loading && (!p.Loaded || now.Seen != p.Seen) {
 		p.loading, p.Seen = true, now.Seen
 		return Load{now}
 	}
@@ -153,12 +147,10 @@ func (b *Board) Found(of Item, events string, err error) {
 
 // Done takes the outcome of an [Act].
 func (b *Board) Done(said string, err error) {
-	b.Doing = ""
-	if err != nil {
-		b.say(true, err.Error())
-		return
+	if b.Doing = ""; err != nil {
+		said = err.Error()
 	}
-	b.say(false, said)
+	b.say(err != nil, said)
 }
 
 func (b *Board) say(failed bool, said string) { b.Said, b.Failed = said, failed }
@@ -166,15 +158,15 @@ func (b *Board) say(failed bool, said string) { b.Said, b.Failed = said, failed 
 // Inbox is the open page's inbox, or else the chosen one.
 func (b *Board) Inbox() (Inbox, bool) {
 	if b.Page != nil {
-		if i := b.index(b.Page.Path); i >= 0 {
-			return b.Picture.Inboxes[i], true
+		if now, found := b.inbox(b.Page.Path); found {
+			return now, true
 		}
 	}
-	return b.selected()
+	return b.inbox(b.Selected)
 }
 
-func (b *Board) selected() (Inbox, bool) {
-	if i := b.index(b.Selected); i >= 0 {
+func (b *Board) inbox(path string) (Inbox, bool) {
+	if i := b.index(path); i >= 0 {
 		return b.Picture.Inboxes[i], true
 	}
 	return Inbox{}, false
@@ -237,4 +229,102 @@ func short(path string, more int) string {
 		parent += "/" + name
 	}
 	return strings.Map(joined, words.Line(parent))
+}
+
+// Key handles one key, as the terminal library spells it: "a", "up", "ctrl+c". It returns what the caller is to do.
+func (b *Board) Key(key string) Effect {
+	switch key {
+	case "ctrl+c":
+		return Quit{}
+	case "ctrl+z":
+		return Suspend{}
+	}
+	if b.Asking != nil {
+		return b.answer(key)
+	}
+	if b.Help {
+		b.Help = false
+		return nil
+	}
+	if b.move(key) {
+		return nil
+	}
+	switch key {
+	case "q":
+		return Quit{}
+	case "?", "h":
+		b.Help = true
+	case "esc", "left", "backspace":
+		return b.back()
+	case "enter", "right":
+		return b.enter()
+	default:
+		b.ask(key)
+	}
+	return nil
+}
+
+// answer takes the key after a question. Only y means yes, so that a key typed once too often does nothing.
+func (b *Board) answer(key string) Effect {
+	asked := b.Asking
+	b.Asking = nil
+	if key != "y" {
+		b.say(false, "nothing was done")
+		return nil
+	}
+	b.Doing, b.Said = asked.Do.Doing, ""
+	return asked.Do
+}
+
+// move takes the keys that choose another line.
+func (b *Board) move(key string) bool {
+	const far = 1 << 30
+	page := max(1, b.Height-6)
+	by, moved := map[string]int{
+		"up": -1, "k": -1, "down": 1, "j": 1, "pgup": -page, "pgdown": page, "space": page, "home": -far, "g": -far, "end": far, "G": far,
+	}[key]
+	switch {
+	case !moved:
+	case b.Life != nil:
+		b.Life.Top = max(0, b.Life.Top+by) // drawing knows where the end is
+	case b.Page != nil:
+		b.Page.Selected = max(0, min(b.Page.Selected+by, len(b.Page.Items)-1))
+	case len(b.Picture.Inboxes) > 0:
+		i := max(0, min(b.Index()+by, len(b.Picture.Inboxes)-1))
+		b.Selected = b.Picture.Inboxes[i].Path()
+	}
+	return moved
+}
+
+func (b *Board) back() Effect {
+	switch {
+	case b.Life != nil:
+		b.Life = nil
+	case b.Page != nil:
+		b.Page = nil
+	default:
+		b.Said = ""
+	}
+	return nil
+}
+
+func (b *Board) enter() Effect {
+	switch {
+	case b.Life != nil:
+		return nil
+	case b.Page != nil:
+		item, any := b.Page.Item()
+		if !any {
+			return nil
+		}
+		if b.Life = (&Life{Item: item, Loaded: item.EntryID == ""}); b.Life.Loaded {
+			return nil
+		}
+		return Find{item, act(b.Page.Path, "log", cmp.Or(item.ID, item.EntryID))}
+	}
+	if now, any := b.inbox(b.Selected); any {
+		b.Page = &Page{Path: now.Path()}
+		return b.reload()
+	}
+	return nil
 }

@@ -25,14 +25,14 @@ func overview(b *Board, room int, paint layout.Palette) []string {
 	now, any := b.Inbox()
 	if any && room >= 12 {
 		below = append(below, "")
-		below = append(below, reason(b, now, 5, paint)...)
+		below = append(below, reason(b, now, paint)...)
 	}
 	for _, note := range slices.Concat(b.Picture.Failed, b.Picture.Notes) {
 		if room >= 12 {
 			below = append(below, sentence("note: "+note, b.Width, 1)...)
 		}
 	}
-	t := inboxTable(b.Picture, names(b.Picture), func(at time.Time) string { return since(b.Now(), at) }, false)
+	t := inboxTable(b.Picture, names(b.Picture), func(at time.Time) string { return since(b.Now, at) }, false)
 	count := max(1, room-len(lines)-len(below)-1)
 	lines = append(lines, t.Screen(b.Width, first(b.Index(), t.Len(), count), count, b.Index(), paint)...)
 	if gap := room - len(lines) - len(below); gap > 0 {
@@ -63,7 +63,7 @@ func title(b *Board, paint layout.Palette) string {
 	if !today.IsZero() {
 		parts = append(parts, today.String()+" today")
 	}
-	line := spread("heartbeat: "+strings.Join(parts, ", "), b.Now().Local().Format("15:04"), b.Width)
+	line := spread("heartbeat: "+strings.Join(parts, ", "), b.Now.Local().Format("15:04"), b.Width)
 	return paint.Paint(layout.Bold, line)
 }
 
@@ -88,7 +88,12 @@ func inboxTable(p Picture, name func(path string) string, when func(time.Time) s
 		layout.Column{Title: "OLDEST", Least: 6, Right: true, Keep: 5},
 		layout.Column{Title: "IN FLIGHT", Text: true, Cut: true, Least: 9, Most: 24, Keep: 6},
 		layout.Column{Title: "SINCE", Least: 5, Right: true, Keep: 7},
-		layout.Column{Title: "DEAD", Least: 4, Right: true, Keep: 3, Style: deadStyle},
+		layout.Column{Title: "DEAD", Least: 4, Right: true, Keep: 3, Style: func(cell string) layout.Style {
+			if cell != "0" {
+				return layout.Yellow
+			}
+			return layout.Plain
+		}},
 		layout.Column{Title: "TODAY", Least: 5, Most: 9, Right: true, Keep: 4},
 		layout.Column{Title: "STATE", Least: 8, Most: 20, Keep: 8, Style: func(cell string) layout.Style { return StyleOf(see.State(cell)) }},
 		layout.Column{Title: "WHY", Text: true, IfAny: true},
@@ -122,13 +127,6 @@ func besides(now Inbox) string {
 	return strings.Join(kinds, " ")
 }
 
-func deadStyle(cell string) layout.Style {
-	if cell != "0" {
-		return layout.Yellow
-	}
-	return layout.Plain
-}
-
 // StyleOf highlights a state in which a person has to act.
 func StyleOf(s see.State) layout.Style {
 	switch u := see.UrgencyOf(s); {
@@ -142,12 +140,13 @@ func StyleOf(s see.State) layout.Style {
 	return layout.Plain
 }
 
-// reason is why nothing moves in an inbox, and what a person is asked there.
-func reason(b *Board, now Inbox, most int, paint layout.Palette) []string {
+// reason is why nothing moves in an inbox, and what a person is asked there, in a few lines.
+func reason(b *Board, now Inbox, paint layout.Palette) []string {
+	const most = 5
 	width := b.Width
 	lines := sentence(now.Path(), width, 1)
 	facts := now.Facts
-	facts.Now = b.Now() // the sentence has ages
+	facts.Now = b.Now // the sentence has ages
 	state, why := facts.Explain()
 	for _, line := range sentence(why, width, most-2) {
 		lines = append(lines, paint.Paint(StyleOf(state), line))

@@ -206,10 +206,8 @@ func (w *watched) deadLetters() bool {
 	return true
 }
 
-const (
-	// costsEvery limits how often spending is read, because transcripts change at every request.
-	costsEvery = 5 * time.Second
-)
+// costsEvery limits how often spending is read, because transcripts change at every request.
+const costsEvery = 5 * time.Second
 
 // spent reads what was spent today, if that may have changed.
 func (w *watched) spent(at time.Time) bool {
