@@ -1,14 +1,18 @@
 package notify
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/journal"
 	"heartbeat/internal/see"
+	"heartbeat/internal/words"
 )
 
 // scan is one look at an inbox, and what it found to tell.
@@ -117,4 +121,185 @@ func repair(ctx context.Context, box *inbox.Inbox) error {
 		return err
 	}
 	return tx.Close()
+}
+
+// whatOf maps troubles to kinds of messages. A trouble that is not listed is a [Fault].
+var whatOf = map[see.Kind]What{
+	see.KindQuestion: Question, see.KindBreakpoint: Question, see.KindCode: Question,
+	see.KindPaused: Paused, see.KindDayOver: Limit, see.KindDayNear: Limit,
+	see.KindFailing: Failing, see.KindOverdue: Stalled, see.KindTorn: Stalled, see.KindReplaced: Stalled, see.KindBackingOff: Stalled,
+}
+
+// unmoved troubles are reported by [scan.stalled], unless they end at a known time.
+var unmoved = []see.Kind{
+	see.KindFailed, see.KindOrphaned, see.KindStalled, see.KindReplaced, see.KindNoSession, see.KindSessionDown, see.KindNoWaker, see.KindLauncher,
+}
+
+// troubles finds what is wrong. A trouble that usually passes by itself is told only once it has lasted. Dead
+// letters are told one by one elsewhere.
+func (s *scan) troubles(was map[string]time.Time, stall time.Duration) {
+	for _, t := range s.facts.Troubles() {
+		switch {
+		case t.Kind == see.KindLetters, slices.Contains(unmoved, t.Kind) && t.Until == nil: // a letter says the same
+			continue
+		case t.Lasts() && !s.lasted(t, was, stall):
+			continue
+		}
+		o := Occasion{
+			What: cmp.Or(whatOf[t.Kind], Fault), Trouble: t.Kind, At: s.now, Text: name(s.box) + ": " + t.Text, Reason: t.Reason,
+			TypeThis: t.Do, Session: t.Session, Run: t.Run, Effect: t.Effect, Failure: t.Failed, Until: t.Until,
+			remembered: remembered{key: t.Key, urgency: t.Urgency},
+		}
+		if t.Since != nil {
+			o.At = *t.Since
+		}
+		s.lasts(o, t.Again)
+	}
+}
+
+// lasted records since when a trouble exists, and reports whether that is long enough.
+func (s *scan) lasted(t see.Trouble, was map[string]time.Time, stall time.Duration) bool {
+	first, known := was[t.Key]
+	if !known {
+		first = s.now
+	}
+	if t.Since != nil && t.Since.Before(first) {
+		first = *t.Since
+	}
+	s.st.Seen[t.Key] = first
+	return stall > 0 && s.now.Sub(first) >= stall
+}
+
+// stalled finds that nothing moves. If something has changed since the last look, the exact time is unknown, so the
+// clock starts now. New entries do not count as movement.
+func (s *scan) stalled(was map[string]time.Time, after time.Duration) {
+	now := see.StandsStill(s.facts)
+	if now.Look == "" {
+		return
+	}
+	key := "stalled " + now.Look
+	since, known := was[key]
+	if !known {
+		if since = now.Since; s.st.written != nil || since.IsZero() {
+			since = s.now
+		}
+	}
+	s.st.Seen[key] = since
+	if after <= 0 || s.now.Sub(since) < after {
+		return
+	}
+	state, sentence := s.facts.Explain()
+	o := Occasion{
+		What: Stalled, Trouble: see.KindStalled, At: s.now, Since: &since, Reason: string(state),
+		Text:     fmt.Sprintf("nothing has moved in %s for %s: %s", name(s.box), words.Took(s.now.Sub(since).Truncate(time.Second)), line(sentence)),
+		TypeThis: see.Command(s.box.Path(), "status"), remembered: remembered{key: key},
+	}
+	if d := cmp.Or(s.facts.InFlight, s.facts.Redeliver); d != nil {
+		o.Entry = &Entry{ID: d.ID(), EntryID: d.EntryID, Text: d.Text(), Attempts: d.Attempt}
+	}
+	all := s.facts.Troubles()
+	if i := slices.IndexFunc(all, see.Trouble.Lasts); i >= 0 {
+		o.Trouble = all[i].Kind
+	}
+	s.lasts(o, time.Time{})
+}
+
+// repeatFirst and repeatThen are the times after which a trouble that needs a person is told again.
+const repeatFirst, repeatThen = 4 * time.Hour, 24 * time.Hour
+
+// lasts adds an occasion that holds for a while. It is told once, and repeated at long intervals if nothing goes on
+// without a person. An occasion that begins anew at again is told as a new one.
+func (s *scan) lasts(o Occasion, again time.Time) {
+	told, known := s.st.Holding[o.key]
+	s.holds[o.key] = true
+	o.holds, o.text = true, o.Text
+	if !known || again.After(told.At) {
+		s.add(o)
+		return
+	}
+	pace := repeatThen
+	if told.Times <= 1 {
+		pace = repeatFirst
+	}
+	if (o.urgency == see.Act || o.urgency == see.Asked || o.What == Stalled) && told.Kind != "" && s.now.Sub(told.Last) >= pace {
+		o.Text, o.first = "still: "+o.Text, told.At
+		s.add(o)
+	}
+}
+
+// over finds what was told and no longer holds.
+func (s *scan) over() {
+	for key, told := range s.st.Holding {
+		if s.isOver(key, told) {
+			s.add(Occasion{
+				What: Over, Trouble: told.Kind, At: s.now, Since: &told.At, Reason: "over", Text: "over: " + told.Text,
+				TypeThis: see.Command(s.box.Path(), "status"), remembered: remembered{key: overKey + key},
+			})
+		}
+	}
+}
+
+func (s *scan) isOver(key string, told holding) bool {
+	return !s.holds[key] && told.Kind != "" && told.Kind != see.KindDayNear
+}
+
+// drained finds that nothing waits any more, after something was settled.
+func (s *scan) drained(settled int64) {
+	was := s.st.Settled
+	switch works := s.facts.Works() || len(s.facts.Held) > 0; {
+	case was == nil, !works && settled <= *was:
+		s.st.Settled = &settled // counting starts here
+		return
+	case works:
+		return
+	}
+	s.add(Occasion{
+		What: Drained, At: s.now, Count: settled - *was, Reason: "drained",
+		Text:     fmt.Sprintf("%s is drained: %s", name(s.box), words.Count(int(settled-*was), "entry was settled", "entries were settled")),
+		TypeThis: see.Command(s.box.Path(), "results"), remembered: remembered{key: fmt.Sprint("drained ", settled)},
+	})
+}
+
+// memory is how old a dead letter may be and still be told when there is no record of what was told.
+const memory = 24 * time.Hour
+
+// findLetters finds the open dead letters that were not told.
+func (s *scan) findLetters() (err error) {
+	open := sync.OnceValues(s.box.OpenLetters)
+	from := s.st.Letters
+	if from.At.IsZero() {
+		from.At = s.now.Add(-memory)
+	}
+	when := func(l []byte) (time.Time, bool) {
+		letter, mark, ok := inbox.ParseLetter(l)
+		return letter.DeadLetteredAt, ok && !mark && !letter.DeadLetteredAt.IsZero()
+	}
+	s.letters, _, err = from.Each(s.box.DeadLetterPath(), when, func(l []byte, _ time.Time) bool {
+		letter, _, _ := inbox.ParseLetter(l)
+		if is, err := open(); err != nil || is(letter.Letter) {
+			s.add(s.letter(letter))
+		}
+		return true
+	})
+	return err
+}
+
+func (s *scan) letter(l inbox.Letter) Occasion {
+	reason := string(l.DeadLetter.Reason)
+	text := "dead letter " + words.Name(l.ID, l.EntryID) + " in " + name(s.box) + ": " + reason
+	if l.Failure != nil {
+		text += " (" + line(l.Failure.String()) + ")"
+	}
+	if l.Attempts > 1 {
+		text += ", after " + words.Count(l.Attempts, "attempt", "attempts")
+	}
+	o := Occasion{
+		What: DeadLetter, Trouble: see.KindLetters, At: l.DeadLetteredAt, Text: text, Reason: reason, Session: l.SessionID,
+		Failure: l.Failure, Entry: &Entry{ID: l.ID, EntryID: l.EntryID, Letter: l.Letter, Text: l.Text(), Attempts: l.Attempts},
+		TypeThis: see.Command(s.box.Path(), "dead-letter", "show", l.Letter), remembered: remembered{key: "letter " + l.Letter},
+	}
+	if l.DeadLetter.Reason == inbox.ReasonOverBudget {
+		o.What = Limit
+	}
+	return o
 }

@@ -87,25 +87,22 @@ func (b *bounded) quoted() string {
 // TimeLimit is how long the command may take by default.
 const TimeLimit = 30 * time.Second
 
-// run runs the command once, with the occasion as JSON on its stdin.
+// run runs the command once, with the occasion as JSON on its stdin, and in the environment for scripts that cannot
+// read JSON. No value has a NUL byte, which none can hold.
 func (o Options) run(ctx context.Context, of Occasion) error {
 	object, err := json.Marshal(of)
 	if err != nil {
 		return err
 	}
-	return Shell{
-		Line: o.Command, Flag: "--notify", Dir: "/", Env: environment(of), Input: append(object, '\n'), Limit: cmp.Or(o.TimeLimit, TimeLimit),
-	}.Run(ctx)
-}
-
-// environment carries the occasion for scripts that cannot read JSON. No value has a NUL byte, which none can hold.
-func environment(of Occasion) []string {
 	entry := ""
 	if of.Entry != nil {
 		entry = words.Name(of.Entry.ID, of.Entry.EntryID)
 	}
-	return []string{
-		"HEARTBEAT_WHAT=" + string(of.What), "HEARTBEAT_TEXT=" + line(of.Text), "HEARTBEAT_TYPE_THIS=" + words.Line(of.TypeThis),
-		"HEARTBEAT_INBOX=" + words.Line(of.Inbox), "HEARTBEAT_ENTRY=" + words.Line(entry),
-	}
+	return Shell{
+		Line: o.Command, Flag: "--notify", Dir: "/", Input: append(object, '\n'), Limit: cmp.Or(o.TimeLimit, TimeLimit),
+		Env: []string{
+			"HEARTBEAT_WHAT=" + string(of.What), "HEARTBEAT_TEXT=" + line(of.Text), "HEARTBEAT_TYPE_THIS=" + words.Line(of.TypeThis),
+			"HEARTBEAT_INBOX=" + words.Line(of.Inbox), "HEARTBEAT_ENTRY=" + words.Line(entry),
+		},
+	}.Run(ctx)
 }
