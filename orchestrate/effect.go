@@ -5,12 +5,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/money/book"
+	"heartbeat/internal/money/price"
 	"heartbeat/orchestrate/babysitter"
 	"heartbeat/orchestrate/effect"
+	"heartbeat/orchestrate/run"
 )
 
 // Kinds of effects that are not simply work for an agent.
@@ -179,4 +184,115 @@ func (s *step) overdue(ctx context.Context, w want, entry string) (posted bool, 
 		return false, nil
 	}
 	return s.fail(ctx, w.Effect, "TimeoutError", fmt.Sprintf("it was to be done within %v, and was not", limit))
+}
+
+// executeTimeout is the time limit of a task that names none, as in the SDK.
+const executeTimeout = 15 * time.Minute
+
+// maxShown limits, in bytes, how much of each output stream a failure quotes.
+const maxShown = 1 << 20
+
+// execute runs a task that is a command, and posts its output or its failure. If this process is killed before
+// that, the next step runs the command again.
+func (s *step) execute(ctx context.Context, w want) (posted bool, err error) {
+	c, err := s.commandOf(w)
+	if err != nil {
+		return false, err
+	}
+	if c == nil {
+		return s.fail(ctx, w.Effect, "ExecutionError", "the task names no command")
+	}
+	result := babysitter.Result{StartedAt: time.Now()}
+	ran := babysitter.Execute(ctx, *c)
+	if ctx.Err() != nil {
+		return false, context.Cause(ctx) // the next step runs it again
+	}
+	result.FinishedAt = time.Now()
+	var said any = ran.Stdout
+	switch {
+	case ran.Failure != "":
+		said = map[string]any{"exitCode": ran.Status, "stdout": end(ran.Stdout), "stderr": end(ran.Stderr), "cutOff": ran.Cut}
+	case c.Silent:
+		said = ""
+	}
+	text, err := json.Marshal(said)
+	if err != nil {
+		return false, err
+	}
+	if ran.Failure != "" {
+		result.Failure = &babysitter.Failure{Name: "ExecutionError", Message: ran.Failure, Data: text}
+	} else {
+		result.Value = text
+	}
+	return s.post(ctx, w.Effect, result)
+}
+
+// leave reports a command that another process is to carry out.
+func (s *step) leave(w want) error {
+	c, err := s.commandOf(w)
+	if err != nil {
+		return err
+	}
+	limit := executeTimeout
+	if c != nil {
+		limit = c.Timeout
+	}
+	s.report.Commands, s.report.Longest = append(s.report.Commands, w.Effect), max(s.report.Longest, limit)
+	return nil
+}
+
+func end(s string) string { return s[max(0, len(s)-maxShown):] }
+
+// commandOf returns the command of an effect's task, or nil. Paths are relative to the project, or to the working
+// directory if the run is in no project.
+func (s *step) commandOf(w want) (*run.Command, error) {
+	task, err := s.Run.Task(w.Effect)
+	c := task.Command
+	if err != nil || c == nil {
+		return nil, err
+	}
+	if !filepath.IsAbs(c.Cwd) {
+		c.Cwd = filepath.Join(babysitter.Project(s.Run.Dir()), c.Cwd)
+	}
+	if c.Timeout <= 0 {
+		c.Timeout = executeTimeout
+	}
+	return c, nil
+}
+
+// Cost returns what the entries of a run have cost, as far as the lines are kept: in all, and by the id of the
+// effect. The entries' ids begin with the run's.
+func (b *Bridge) Cost() (all price.Price, effects map[string]price.Price, err error) {
+	effects = map[string]price.Price{}
+	add := func(l price.Line) {
+		if strings.HasPrefix(l.ID, b.entryID("", 1)) {
+			one := effects[effect.IDIn(l.ID)]
+			one.Amount, one.Model = one.Plus(l.Amount), l.Model
+			all.Amount, effects[effect.IDIn(l.ID)] = all.Plus(l.Amount), one
+		}
+	}
+	now, err := book.Spending(b.Box, add)
+	if err != nil {
+		return all, nil, err
+	}
+	for l := range now.Open() {
+		add(l)
+	}
+	return all, effects, nil
+}
+
+// costOf returns what the entries of an effect have cost, as the metadata of its result, or nil if that is unknown.
+// An unreadable price must not keep a result from its run.
+func (s *step) costOf(effect string) []byte {
+	if s.costs == nil {
+		var err error
+		if _, s.costs, err = s.Cost(); err != nil {
+			s.report.Notes = append(s.report.Notes, "what its entries have cost is not known: "+err.Error())
+			s.costs = map[string]price.Price{}
+		}
+	}
+	if cost := s.costs[effect]; !cost.IsZero() {
+		return cost.JSON()
+	}
+	return nil
 }

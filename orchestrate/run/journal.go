@@ -1,6 +1,8 @@
 package run
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +10,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
 
 	"heartbeat/internal/disk"
 )
@@ -93,4 +98,125 @@ func fault(seq int, name string, why error) error {
 		remedy = repair
 	}
 	return &damaged{fmt.Sprintf("%s (seq %d): %s", name, seq, why), remedy}
+}
+
+// Events that decide something. Other events only count.
+const (
+	runCreated      = "RUN_CREATED"
+	runCompleted    = "RUN_COMPLETED"
+	runFailed       = "RUN_FAILED"
+	effectRequested = "EFFECT_REQUESTED"
+	effectResolved  = "EFFECT_RESOLVED"
+)
+
+// event is one file of the journal. Like babysitter, this package ignores its checksum: people may have edited it.
+type event struct {
+	seq  int
+	kind string // "" if babysitter does not know it
+	at   time.Time
+	data gjson.Result // empty if it is not an object
+}
+
+var errNoJSON = errors.New("it is not valid JSON, or cut off")
+
+func parseEvent(seq int, text []byte) (event, error) {
+	e := event{seq: seq}
+	root, err := parse(text)
+	switch {
+	case err != nil:
+		return e, err
+	case root.Type == gjson.Null:
+		return e, errors.New("it is null")
+	case !root.IsObject():
+		return e, nil // babysitter reads no type in it
+	}
+	e.kind, e.data = root.Get("type").Str, object(root.Get("data"))
+	e.at, _ = time.Parse(time.RFC3339, root.Get("recordedAt").Str) // nothing depends on it
+	return e, nil
+}
+
+// parse reads JSON as JavaScript does, which replaces bytes that are not UTF-8.
+func parse(text []byte) (v gjson.Result, err error) {
+	if !json.Valid(text) {
+		return v, errNoJSON
+	}
+	return gjson.ParseBytes(bytes.ToValidUTF8(text, []byte("\uFFFD"))), nil
+}
+
+// parseObject reads a file that must be a JSON object.
+func parseObject(text []byte) (m gjson.Result, err error) {
+	if m, err = parse(text); err == nil && !m.IsObject() {
+		err = errors.New("not a JSON object")
+	}
+	return m, err
+}
+
+// object returns a value that is an object. Any other has no members.
+func object(v gjson.Result) gjson.Result {
+	if !v.IsObject() {
+		return gjson.Result{}
+	}
+	return v
+}
+
+// list returns the items of a list. Any other value has none.
+func list(v gjson.Result) []gjson.Result {
+	if !v.IsArray() {
+		return nil
+	}
+	return v.Array()
+}
+
+// text returns a member that is a string, or "".
+func (e event) text(name string) string { return e.data.Get(name).Str }
+
+// effect reads an EFFECT_REQUESTED.
+func (e event) effect() (x Effect, key string, err error) {
+	for _, name := range []string{"effectId", "invocationKey", "stepId", "taskId", "taskDefRef"} {
+		if e.text(name) == "" {
+			return x, "", errors.New("it has no " + name)
+		}
+	}
+	if e.data.Get("inputsRef").Exists() && e.text("inputsRef") == "" {
+		return x, "", errors.New("its inputsRef is not a path")
+	}
+	labels := e.data.Get("labels")
+	if labels.Exists() && !labels.IsArray() {
+		return x, "", errors.New("its labels are not a list")
+	}
+	for _, l := range list(labels) {
+		if l.Type != gjson.String {
+			return x, "", errors.New("one of its labels is not a text")
+		}
+	}
+	x = Effect{ID: e.text("effectId"), Seq: e.seq, Kind: e.text("kind"), Label: e.text("label"), RequestedAt: e.at}
+	return x, e.text("invocationKey"), nil
+}
+
+// answer reads an EFFECT_RESOLVED.
+func (e event) answer() (id string, status EffectStatus, err error) {
+	if id = e.text("effectId"); id == "" {
+		return "", Unknown, errors.New("it has no effectId")
+	}
+	switch e.text("status") {
+	case "ok":
+		status = ResolvedOK
+	case "error":
+		status = ResolvedError
+	default:
+		return "", Unknown, errors.New("its status is neither ok nor error")
+	}
+	for _, name := range []string{"resultRef", "stdoutRef", "stderrRef"} {
+		// JavaScript takes these values for true.
+		if v := e.data.Get(name); v.Type == gjson.True || v.Type == gjson.JSON || v.Num != 0 {
+			return "", Unknown, errors.New("its " + name + " is not a path")
+		}
+	}
+	return id, status, nil
+}
+
+// failure reads a RUN_FAILED. Missing parts are empty.
+func (e event) failure() *Failure {
+	of := object(e.data.Get("error"))
+	return &Failure{Seq: e.seq, Name: of.Get("name").Str, Message: of.Get("message").Str, Stack: of.Get("stack").Str}
 }
