@@ -23,27 +23,20 @@ const (
 
 	// stdinPatience is how long a hook that no client started waits for more input before it gives up. A client may
 	// write late or pause for as long as its machine is busy, so its hook only checks that its parent is still there.
-	stdinPatience = 5 * time.Second // errSilent names it
-)
-
-var (
-	errTerminal = errors.New("stdin is a terminal")
-	errEmpty    = errors.New("stdin is empty")
-	errSilent   = errors.New("nothing more came on stdin for 5s")
+	stdinPatience = 5 * time.Second
 )
 
 // readInput reads the hook's input from stdin.
 func (h *hook) readInput() (*claude.Input, error) {
 	if cli.IsTerminal(h.In) {
-		return nil, errTerminal
+		return nil, errors.New("stdin is a terminal")
 	}
-	a := asking{stdin: int(h.In.Fd()), parent: h.parent, ofClient: h.ofClient()}
-	b, err := readObject(a.stdin, a.await)
+	b, err := readObject(int(h.In.Fd()), h.awaitInput)
 	if err != nil {
 		return nil, fmt.Errorf("read the hook's input: %w", err)
 	}
 	if len(b) == 0 {
-		return nil, errEmpty
+		return nil, errors.New("stdin is empty")
 	}
 	if h.handed != nil && h.handed.inputSize >= 0 {
 		b = b[:min(int64(len(b)), h.handed.inputSize)]
@@ -79,26 +72,18 @@ whose turn that was.
 // ofClient reports whether a client started this hook.
 func (h *hook) ofClient() bool { return h.Launched || claude.IsParent() }
 
-// asking is where the hook's input comes from.
-type asking struct {
-	stdin  int
-	parent int
-	// ofClient says that a client started the hook, and so will write, however late.
-	ofClient bool
-}
-
-// await returns when there is something to read, or why there will be nothing. It polls because reading in a goroutine
-// would cost a thread at each turn.
-func (a asking) await() error {
+// awaitInput returns when there is something to read, or why there will be nothing: a client that started the hook will
+// write, however late. It polls because reading in a goroutine would cost a thread at each turn.
+func (h *hook) awaitInput() error {
 	for {
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(a.stdin), Events: unix.POLLIN}}, int(stdinPatience.Milliseconds()))
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(h.In.Fd()), Events: unix.POLLIN}}, int(stdinPatience.Milliseconds()))
 		switch {
 		case err == unix.EINTR:
 		case err != nil || n > 0:
 			return err
-		case !a.ofClient:
-			return errSilent
-		case os.Getppid() != a.parent:
+		case !h.ofClient():
+			return fmt.Errorf("nothing more came on stdin for %v", stdinPatience)
+		case os.Getppid() != h.parent:
 			return errSessionGone
 		}
 	}

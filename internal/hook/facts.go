@@ -141,9 +141,7 @@ func (h *hook) sameClient(d *inbox.Delivery, e recovery.Evidence) bool {
 func clientRuns(e recovery.Evidence) bool { return e.Process().Life() == machine.Alive }
 
 // clientGone reports whether that process has certainly ended.
-func clientGone(e recovery.Evidence) bool {
-	return e.Process().Life().Ended()
-}
+func clientGone(e recovery.Evidence) bool { return e.Process().Life().Ended() }
 
 const (
 	// transcriptWait is how long the transcript may take to show an answer: the client writes it late.

@@ -150,24 +150,20 @@ claude "Say ready."`,
 1 wrong usage or no input that could be read, 128+n ended by signal n while waiting;
 2 only with --rewake, where stderr is then the text of an entry, and wakes the session.`,
 		FilesIntro: "All beside the inbox, readable by you alone. Each inbox needs a directory of its own.",
-		Files:      files(),
-	}
-}
-
-func files() []cli.Item {
-	return []cli.Item{
-		{Name: ".inbox-offset", What: "the cursor: everything before this byte was settled"},
-		{Name: ".in-flight", What: "the entry in flight, as JSON"},
-		{Name: ".responded", What: "there while an entry is in flight"},
-		{Name: ".results.jsonl", What: "one line for each answered entry; rotate it as you like"},
-		{Name: ".dead-letter.jsonl", What: "one line for each entry that was set aside; rotate it as you like"},
-		{Name: ".events.jsonl", What: "one line for what is rare: pauses, redeliveries, sessions; rotate it as you like"},
-		{Name: ".scheduled.jsonl", What: "the entries that wait for their time; remove a line to call one off"},
-		{Name: ".dead-letter-*.raw", What: "the bytes of a line over 64 MiB"},
-		{Name: ".woken-*.txt", What: "the text in flight that is too long to wake a session with"},
-		{Name: ".run-*.json", What: "what was made of a babysitter run, with a .lock"},
-		{Name: ".notified.json", What: "what a person was told (--notify); without it, the last day is told again"},
-		{Name: ".inbox-journal", What: "what the others follow from: leave it alone"},
-		{Name: ".inbox-lock", What: "the lock: leave it alone"},
+		Files: []cli.Item{
+			{Name: ".inbox-offset", What: "the cursor: everything before this byte was settled"},
+			{Name: ".in-flight", What: "the entry in flight, as JSON"},
+			{Name: ".responded", What: "there while an entry is in flight"},
+			{Name: ".results.jsonl", What: "one line for each answered entry; rotate it as you like"},
+			{Name: ".dead-letter.jsonl", What: "one line for each entry that was set aside; rotate it as you like"},
+			{Name: ".events.jsonl", What: "one line for what is rare: pauses, redeliveries, sessions; rotate it as you like"},
+			{Name: ".scheduled.jsonl", What: "the entries that wait for their time; remove a line to call one off"},
+			{Name: ".dead-letter-*.raw", What: "the bytes of a line over 64 MiB"},
+			{Name: ".woken-*.txt", What: "the text in flight that is too long to wake a session with"},
+			{Name: ".run-*.json", What: "what was made of a babysitter run, with a .lock"},
+			{Name: ".notified.json", What: "what a person was told (--notify); without it, the last day is told again"},
+			{Name: ".inbox-journal", What: "what the others follow from: leave it alone"},
+			{Name: ".inbox-lock", What: "the lock: leave it alone"},
+		},
 	}
 }

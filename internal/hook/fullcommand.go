@@ -45,8 +45,7 @@ type handover struct {
 // becomeFull has the full command carry on in this process. Call it with nothing committed and the lock free. It
 // returns only if that fails.
 func (h *hook) becomeFull() error {
-	err := h.startFull()
-	return fmt.Errorf("hand over to %s, which knows of babysitter runs: %w", FullCommand, err)
+	return fmt.Errorf("hand over to %s, which knows of babysitter runs: %w", FullCommand, h.startFull())
 }
 
 func (h *hook) startFull() error {
@@ -54,18 +53,15 @@ func (h *hook) startFull() error {
 	if err != nil {
 		return err
 	}
-	o := handover{began: h.began, parent: h.parent, idleUntil: h.idleUntil, paused: h.paused, inputSize: -1}
+	o := handover{began: h.began, parent: h.parent, idleUntil: h.idleUntil, paused: h.paused, inputSize: int64(len(h.raw))}
 	if h.waits {
 		o.waiter = h.waiter
 	}
 	if kept, ok := h.Err.(*keptNotes); ok {
 		o.notes = kept.String()
 	}
-	if h.read {
-		o.inputSize = int64(len(h.raw))
-		if err := becomeStdin(h.raw, o.encode()); err != nil {
-			return err
-		}
+	if err := becomeStdin(h.raw, o.encode()); err != nil {
+		return err
 	}
 	args := append([]string{program, FullVerb, handedOverFlag + o.arg()}, h.args...)
 	return fmt.Errorf("start %s: %w", program, syscall.Exec(program, args, os.Environ()))

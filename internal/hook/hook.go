@@ -53,7 +53,6 @@ type call struct {
 	runs   Runs
 	args   []string
 	raw    []byte    // the input as it was read, for the full command
-	read   bool      // reading stdin is done, and raw is all of it
 	handed *handover // nil if the hook began in this process
 }
 
@@ -110,11 +109,11 @@ func (h *hook) end(tx *inbox.Tx) error {
 // failed approves the stop because of an error.
 func (h *hook) failed(err error) int {
 	if errors.Is(err, errNotPrinted) {
-		h.Complain(fmt.Errorf("%w: the stop is approved", err))
-	} else {
-		h.Complain(fmt.Errorf("%w: the stop is approved and nothing was changed", err))
+	unchanged := " and nothing was changed"
+		unchanged = ""
 	}
 	return h.signal()
+	h.Complain(fmt.Errorf("%w: the stop is approved%s", err, unchanged))
 }
 
 // signal ends the turn: stdout stays empty, and the launcher gets its signal.
@@ -136,9 +135,8 @@ func (h *hook) endsTurn() bool {
 // ended leaves without a decision. After a signal the exit status is the one that a shell would report.
 func (h *hook) ended(cause error) int {
 	h.Note("%v: nothing was taken", cause)
-	var by cli.EndedBy
-	if errors.As(cause, &by) {
-		return 128 + int(by.Signal)
+	if by, is := errors.AsType[cli.EndedBy](cause); is {
+		return by.Status()
 	}
 	return cli.ExitOK
 }

@@ -115,7 +115,7 @@ func (h *hook) start() int {
 // run acts on the event. full says that it needs the full command, except at the event after each batch of tools.
 func (h *hook) run(full bool) int {
 	var err error
-	if h.read = true; !h.NoInput {
+	if !h.NoInput {
 		if h.input, err = h.readInput(); err != nil {
 			return h.untold(err)
 		}

@@ -61,14 +61,13 @@ func (h *hook) leaveTurn(tx *inbox.Tx) {
 // askedElse does what [hook.leaveTurn] does for a prompt that matters in no other way. It looks without the lock
 // first, because mostly no entry is in flight.
 func (h *hook) askedElse() int {
+	elsewhere := false
 	v, err := h.box.View()
-	if err != nil {
-		h.Complain(err)
-		return cli.ExitOK
+	if err == nil {
+		d := v.InFlight()
+		elsewhere, err = d != nil && h.asksElse(d), v.Close()
 	}
-	d := v.InFlight()
-	elsewhere := d != nil && h.asksElse(d)
-	if err := v.Close(); err != nil {
+	if err != nil {
 		h.Complain(err)
 	}
 	if !elsewhere {
@@ -196,10 +195,7 @@ func (h *hook) tasksOf(e recovery.Evidence) json.RawMessage {
 	for i := range tasks {
 		tasks[i].CutOff = h.input.Event == claude.EventSessionEnd || slices.ContainsFunc(h.input.Tasks, func(t claude.Task) bool { return t.ID == tasks[i].ID })
 	}
-	raw, err := json.Marshal(tasks)
-	if err != nil {
-		return nil
-	}
+	raw, _ := json.Marshal(tasks) // they were JSON before
 	return raw
 }
 

@@ -37,10 +37,7 @@ const (
 // firstRetry is the first wait after an error; each further wait is twice as long. Only tests set it.
 var firstRetry = time.Second
 
-var (
-	errNotWakeable = errors.New("--rewake needs an interactive session")
-	errNoClient    = errors.New("--rewake needs to know whose session it is: CLAUDE_PID is not set, and the process that started this one is gone")
-)
+var errNoClient = errors.New("--rewake needs to know whose session it is: CLAUDE_PID is not set, and the process that started this one is gone")
 
 // inBackground acts on the events that a hook in the background handles differently; ok is false for all others.
 func (h *hook) inBackground() (status int, ok bool) {
@@ -67,7 +64,9 @@ func (h *hook) inBackground() (status int, ok bool) {
 // is not woken.
 func (h *hook) wakeLater(enter func(*inbox.Tx) (outcome, error)) (status int) {
 	if err := h.wakeable(); err != nil {
-		return h.refuse(err)
+		h.Complain(err)
+		h.signal()
+		return cli.ExitError
 	}
 	stderr, notes := h.Err, new(keptNotes)
 	if h.handed != nil {
@@ -109,13 +108,6 @@ func (h *hook) wakeLater(enter func(*inbox.Tx) (outcome, error)) (status int) {
 		return cli.ExitError
 	}
 	return markedWake
-}
-
-// refuse says why the session cannot be woken, and approves the stop.
-func (h *hook) refuse(err error) int {
-	h.Complain(err)
-	h.signal()
-	return cli.ExitError
 }
 
 // enter commits what the event says, and that this hook waits from now on. It retries until that succeeds, because
@@ -167,13 +159,11 @@ func (h *hook) startSession(tx *inbox.Tx) (outcome, error) {
 	if err := tx.In(h.input.SessionID).Start(h.clientPID(), agent.StartNote(h.input.TranscriptPath)); err != nil {
 		return 0, err
 	}
-	d := tx.InFlight()
-	if d == nil {
-		return 0, nil
-	}
-	if v := h.judgeAtStart(d); v != pending {
-		_, err := h.settleEntry(tx, v)
-		return 0, err
+	if d := tx.InFlight(); d != nil {
+		if v := h.judgeAtStart(d); v != pending {
+			_, err := h.settleEntry(tx, v)
+			return 0, err
+		}
 	}
 	return 0, nil
 }
@@ -195,7 +185,7 @@ func (h *hook) judgeAtStart(d *inbox.Delivery) verdict {
 func (h *hook) wakeable() error {
 	switch {
 	case !h.client().CanBeWoken():
-		in, err := h.input, fmt.Errorf("%w: %s", errNotWakeable, h.client().CannotBeWoken())
+		in, err := h.input, fmt.Errorf("--rewake needs an interactive session: %s", h.client().CannotBeWoken())
 		h.record(func(tx *inbox.Tx) error { return tx.In(in.SessionID).FailAlone(recovery.CannotWake, err.Error()) })
 		return err
 	case h.clientPID() == 0 && h.parent <= 1:

@@ -63,11 +63,8 @@ func (h *hook) settleEntry(tx *inbox.Tx, v verdict) (left bool, err error) {
 func (h *hook) settle(tx *inbox.Tx, sight recovery.Sight) (recovery.Report, error) {
 	d := tx.InFlight()
 	report, err := recovery.Settle(tx, h.asker(), sight)
-	if err != nil {
+	if err != nil || report.Action == recovery.Owned {
 		return report, err
-	}
-	if report.Action == recovery.Owned {
-		return report, nil
 	}
 	if h.settled, h.lastSettled = d, d.ID(); sight.Ended {
 		h.answered = d
@@ -98,7 +95,8 @@ func (h *hook) isElsewhere(tx *inbox.Tx) bool {
 	return o.Life == machine.Alive && o.PID != h.clientPID()
 }
 
-// failTurn settles the entry whose turn ended in an error, and sets how long delivery is held back.
+// failTurn notes that a turn ended in an error, and how long delivery is held back. It gives the entry back if that turn
+// was its own, or sets it aside once its attempts are used up.
 func (h *hook) failTurn(tx *inbox.Tx) (outcome, error) {
 	failure := &inbox.Failure{Error: h.input.Error, Message: h.input.LastMessage, At: time.Now().UTC()}
 	of := verdict(0)
@@ -107,31 +105,25 @@ func (h *hook) failTurn(tx *inbox.Tx) (outcome, error) {
 			return unclear, nil
 		}
 	}
-	return 0, h.settleFailed(tx, of, failure)
-}
-
-// settleFailed gives the entry back if the failed turn was its own, or sets it aside once its attempts are used up.
-func (h *hook) settleFailed(tx *inbox.Tx, of verdict, failure *inbox.Failure) error {
 	h.chargeEnd(tx)
-	d := tx.InFlight()
-	if of != answered {
-		err := tx.In(h.input.SessionID).FailAlone(failure.Error, failure.Message)
-		if err == nil && (of == interrupted || of == orphaned) {
-			_, err = h.settleEntry(tx, of)
+	if of == answered {
+		if err := tx.In(tx.InFlight().SessionID).Fail(failure.Error, failure.Message); err != nil {
+			return 0, err
 		}
-		if err != nil {
-			return err
+		report, err := h.settle(tx, recovery.Sight{Charged: true})
+		if err == nil && report.Action == recovery.DeadLettered {
+			h.Note("%s", report)
 		}
-		return recovery.HoldDelivery(tx, failure, false)
+		return 0, err
 	}
-	if err := tx.In(d.SessionID).Fail(failure.Error, failure.Message); err != nil {
-		return err
+	err := tx.In(h.input.SessionID).FailAlone(failure.Error, failure.Message)
+	if err == nil && (of == interrupted || of == orphaned) {
+		_, err = h.settleEntry(tx, of)
 	}
-	report, err := h.settle(tx, recovery.Sight{Charged: true})
-	if err == nil && report.Action == recovery.DeadLettered {
-		h.Note("%s", report)
+	if err == nil {
+		err = recovery.HoldDelivery(tx, failure, false)
 	}
-	return err
+	return 0, err
 }
 
 // neverReached reports, for a Stop, whether the transcript of the session that got the entry in flight proves that the
