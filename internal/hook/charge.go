@@ -48,13 +48,20 @@ var usageWait = time.Second
 func (h *hook) noteUncounted(tx *inbox.Tx, d *inbox.Delivery, err error) {
 	l := h.Limits
 	limited := l.Entry.Spending() || l.Day.Spending() || d != nil && recovery.LimitsOf(d, l).Entry.Spending()
-	cause := ""
-	if limited && err != nil {
-		cause = err.Error()
+	if !limited {
+		err = nil
 	}
-	if err := tx.In(h.input.SessionID).NoteUncounted(cause); err != nil {
+	if err := tx.In(h.input.SessionID).NoteUncounted(causeOf(err)); err != nil {
 		h.Complain(err)
 	}
+}
+
+// causeOf returns why something failed, "" if it did not.
+func causeOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
 }
 
 // count returns what the session has spent, as the view has it, or nil if nobody counts it. tool is the tool use whose

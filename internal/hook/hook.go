@@ -36,12 +36,11 @@ type hook struct {
 	wait
 	settlement
 	learned
-	notifier       notifier
-	box            *inbox.Inbox
-	offer          *offer // nil before the first
-	uncountedBatch uncounted
-	gate           gate
-	checking       checking
+	notifier notifier
+	box      *inbox.Inbox
+	offer    *offer // nil before the first
+	gate     gate
+	checking checking
 }
 
 // call is how the hook was started, and what continues it as the full command.
@@ -80,7 +79,9 @@ type settlement struct {
 	// says is what the person is shown of the delivered entry, "" for nothing.
 	says    string
 	charged *inbox.Tx // the transaction that charged this session
-	cut     bool      // the transcript has become shorter
+	// uncountedNow is why spending was not counted between two requests, nil if the state says that already.
+	uncountedNow *string
+	cut          bool // the transcript has become shorter
 }
 
 // learned is what the hook found out once, since it takes time.
@@ -108,12 +109,12 @@ func (h *hook) end(tx *inbox.Tx) error {
 
 // failed approves the stop because of an error.
 func (h *hook) failed(err error) int {
-	if errors.Is(err, errNotPrinted) {
 	unchanged := " and nothing was changed"
+	if errors.Is(err, errNotPrinted) {
 		unchanged = ""
 	}
-	return h.signal()
 	h.Complain(fmt.Errorf("%w: the stop is approved%s", err, unchanged))
+	return h.signal()
 }
 
 // signal ends the turn: stdout stays empty, and the launcher gets its signal.

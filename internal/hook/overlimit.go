@@ -36,8 +36,8 @@ func (h *hook) afterTools() int {
 	if err == nil && v != nil {
 		err = h.stopTurn(v, seq)
 	}
-	if u := h.uncountedBatch; u.changed { // lock once for each cause: a turn may take hours without a Stop
-		h.record(func(tx *inbox.Tx) error { return tx.In(h.input.SessionID).NoteUncounted(u.cause) })
+	if cause := h.uncountedNow; cause != nil { // lock once for each cause: a turn may take hours without a Stop
+		h.record(func(tx *inbox.Tx) error { return tx.In(h.input.SessionID).NoteUncounted(*cause) })
 	}
 	if h.cut { // note it now: once the transcript has grown again, nobody could tell
 		h.record(func(tx *inbox.Tx) error { h.placeTurn(tx); return nil })
@@ -71,6 +71,9 @@ func (h *hook) lookAtSpending() (v *recovery.Over, seq int64, err error) {
 		return recovery.Judge(l, recovery.Spent{Took: recovery.Took(d)}, d.Attempt), d.DeliveredSeq, nil
 	}
 	v, err = h.judgeSpending(view, d, l)
+	if cause := causeOf(err); !inbox.SameFinding(cause, view.In(h.input.SessionID).Uncounted()) {
+		h.uncountedNow = &cause
+	}
 	return v, d.DeliveredSeq, err
 }
 
@@ -85,7 +88,6 @@ func (h *hook) isTurn(session, prompt string) bool {
 func (h *hook) judgeSpending(view *inbox.View, d *inbox.Delivery, l budget.Plan) (*recovery.Over, error) {
 	for began := time.Now(); ; time.Sleep(answerPoll) {
 		c, err := h.count(view, h.input.ToolUse)
-		h.uncountedBatch.found(view, h.input.SessionID, err)
 		if c == nil {
 			return nil, err
 		}
@@ -112,20 +114,6 @@ func (h *hook) judgeWith(view *inbox.View, d *inbox.Delivery, l budget.Plan, c *
 		*a = a.Plus(someMore(c, n))
 	}
 	return recovery.Judge(l, spent, d.Attempt)
-}
-
-// uncounted is what this hook found about the count between two requests.
-type uncounted struct {
-	changed bool // the state says something else
-	cause   string
-}
-
-// found notes the outcome of a count, and whether the state says something else.
-func (u *uncounted) found(view *inbox.View, session string, err error) {
-	if u.cause = ""; err != nil {
-		u.cause = err.Error()
-	}
-	u.changed = !inbox.SameFinding(u.cause, view.In(session).Uncounted())
 }
 
 // stopTurn settles the entry in flight, and has the client end the turn and the launcher end the session.
