@@ -164,54 +164,45 @@ func (d *driver) stepped(b *orchestrate.Bridge, report orchestrate.Report) {
 // makes a state file bound to no run, and at the session's end removes a file that is still unbound. It shows the
 // figures of a session that is bound to a run.
 func (d *driver) Greet() (shown string) {
-	if len(d.Flags.Runs.Dirs) == 0 {
+	starts, id := d.Input.Event == claude.EventSessionStart, d.Input.SessionID
+	if len(d.Flags.Runs.Dirs) == 0 || !starts && d.Input.Event != claude.EventSessionEnd {
 		return ""
 	}
-	var err error
-	switch d.Input.Event {
-	case claude.EventSessionStart:
-		if envFile := os.Getenv("CLAUDE_ENV_FILE"); envFile != "" {
-			if err := orchestrate.ExportSession(envFile, d.Input.SessionID); err != nil {
-				d.Complain(fmt.Errorf("export %s: %w", orchestrate.SessionVariable, err))
-			}
+	if envFile := os.Getenv("CLAUDE_ENV_FILE"); starts && envFile != "" {
+		if err := orchestrate.ExportSession(envFile, id); err != nil {
+			d.Complain(fmt.Errorf("export %s: %w", orchestrate.SessionVariable, err))
 		}
-		err = d.withState(func(f orchestrate.StateFile, s orchestrate.State, err error) error {
-			if err == nil && s.RunID != "" {
-				shown = fmt.Sprintf("this session is bound to run %s, %s", s.RunID, orchestrate.IterationFigures(s.Iteration, s.MaxIterations))
-			}
-			if !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
-			return f.Write(orchestrate.NewState("", "", orchestrate.DefaultMaxIterations, time.Now()))
-		})
-	case claude.EventSessionEnd:
-		err = d.withState(func(f orchestrate.StateFile, s orchestrate.State, err error) error {
-			if err == nil && s.RunID == "" {
-				return f.Delete()
-			} else if errors.Is(err, fs.ErrNotExist) {
-				return nil
-			}
-			return err
-		})
+	}
+	f, ok := d.stateFile(id)
+	if !ok {
+		return ""
+	}
+	s, err := f.Read()
+	missing := errors.Is(err, fs.ErrNotExist)
+	switch {
+	case missing && starts:
+		err = f.Write(orchestrate.NewState("", "", orchestrate.DefaultMaxIterations, time.Now()))
+	case missing:
+		err = nil
+	case err == nil && starts && s.RunID != "":
+		shown = fmt.Sprintf("this session is bound to run %s, %s", s.RunID, orchestrate.IterationFigures(s.Iteration, s.MaxIterations))
+	case err == nil && !starts && s.RunID == "":
+		err = f.Delete()
 	}
 	if err != nil {
-		d.Complain(fmt.Errorf("keep babysitter's state of session %s: %w", d.Input.SessionID, err))
+		d.Complain(fmt.Errorf("keep babysitter's state of session %s: %w", id, err))
 	}
 	return shown
 }
 
-// withState calls do with this session's state file as read. A session whose id is no valid file name has none.
-func (d *driver) withState(do func(orchestrate.StateFile, orchestrate.State, error) error) error {
+// stateFile returns the state file of a session. ok is false if it can have none: there is no directory for it, or no
+// file can have that name.
+func (d *driver) stateFile(id string) (f orchestrate.StateFile, ok bool) {
 	dir, err := orchestrate.StateDir(d.Flags.Runs.StateDir, os.Getenv)
-	if err != nil {
-		return nil
+	if err == nil {
+		f, err = orchestrate.StateFileAt(dir, id)
 	}
-	file, err := orchestrate.StateFileAt(dir, d.Input.SessionID)
-	if err != nil {
-		return nil
-	}
-	state, err := file.Read()
-	return do(file, state, err)
+	return f, err == nil
 }
 
 // boundTo returns this session's state file if it is bound to the run, else nil.
@@ -219,14 +210,10 @@ func (d *driver) boundTo(runID string) (*orchestrate.StateFile, orchestrate.Stat
 	if d.Input == nil {
 		return nil, orchestrate.State{}, nil
 	}
-	dir, err := orchestrate.StateDir(d.Flags.Runs.StateDir, os.Getenv)
-	if err != nil {
-		return nil, orchestrate.State{}, nil // without a directory there is no file
-	}
 	for _, id := range []string{d.Input.SessionID, os.Getenv(orchestrate.SessionVariable)} {
-		file, err := orchestrate.StateFileAt(dir, id)
-		if err != nil {
-			continue // no file can have that name
+		file, ok := d.stateFile(id)
+		if !ok {
+			continue
 		}
 		state, err := file.Read()
 		switch {
