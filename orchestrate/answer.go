@@ -121,7 +121,9 @@ func (b *Bridge) handOver(a answer, durable bool) (err error) {
 	if status := st.Effect(a.Effect); status != run.Requested {
 		return fmt.Errorf("result of %s: run %s has one already (%s): an effect has one result", a.Effect, b.Run.ID(), status)
 	}
-	if err := b.accepts(task, a, b.drivenAs().Breakpoints == effect.Ask); err != nil {
+	driven, err := b.open()
+	asks := err == nil && driven.Options.Breakpoints == effect.Ask
+	if err := b.accepts(task, a, asks); err != nil {
 		return fmt.Errorf("result of %s: %w", a.Effect, err)
 	}
 	if a.Lock, err = b.identity(); err != nil {
@@ -141,15 +143,6 @@ func (b *Bridge) handOver(a answer, durable bool) (err error) {
 		return fmt.Errorf("keep the result of %s: %w", a.Effect, err)
 	}
 	return nil
-}
-
-// drivenAs returns how the run was last driven, or the zero value if that is unknown.
-func (b *Bridge) drivenAs() Options {
-	l, err := b.open()
-	if err != nil {
-		return Options{}
-	}
-	return l.Options
 }
 
 // identity returns the identity of the lock's file. It makes a missing file.

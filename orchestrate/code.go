@@ -3,7 +3,6 @@ package orchestrate
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -36,8 +35,7 @@ func (b *Bridge) acceptedPath() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256([]byte(real))
-	return filepath.Join(dir, hex.EncodeToString(sum[:16])), nil
+	return filepath.Join(dir, fmt.Sprintf("%x", sha256.Sum256([]byte(real)))[:32]), nil
 }
 
 // readAccepted returns nil if the run was not bound yet.

@@ -167,12 +167,8 @@ func (s *step) giveUpOn(ctx context.Context, w want, a asked, why string) (poste
 // overdue tells the process that an effect took longer than its task allows, once its entry was in flight for that
 // long. A result that the agent hands over later is refused.
 func (s *step) overdue(ctx context.Context, w want, entry string) (posted bool, err error) {
-	v, err := s.Box.View()
-	if err != nil {
-		return false, err
-	}
-	d := v.InFlight()
-	if err := v.Close(); err != nil || d == nil || d.ID() != entry {
+	d, _, err := s.atWork()
+	if err != nil || d == nil || d.ID() != entry {
 		return false, err
 	}
 	var ms float64

@@ -102,18 +102,11 @@ const attempts = 3
 // Reopen lets a run recover that failed because an effect was posted as failed. The effect waits again, and the
 // next step asks for it with a new entry. Reopen fails if the effect did not fail, or the run has continued since.
 func (b *Bridge) Reopen(ctx context.Context, effect string) (err error) {
-	lock, err := b.lock(ctx, stepWait)
+	l, lock, err := b.begin(ctx, stepWait)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
-	if err := b.claim(); err != nil {
-		return err
-	}
-	l, err := b.open()
-	if err != nil {
-		return err
-	}
 	st, err := b.Run.State()
 	if err != nil {
 		return err

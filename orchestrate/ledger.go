@@ -156,6 +156,21 @@ func (b *Bridge) lock(ctx context.Context, wait time.Duration) (*disk.Lock, erro
 	return lock, nil
 }
 
+// begin makes the run this inbox's and reads its ledger. The caller releases the lock that begin returns without an
+// error.
+func (b *Bridge) begin(ctx context.Context, wait time.Duration) (l *ledger, lock *disk.Lock, err error) {
+	if lock, err = b.lock(ctx, wait); err != nil {
+		return nil, nil, err
+	}
+	if err = b.claim(); err == nil {
+		l, err = b.open()
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, lock.Release())
+	}
+	return l, lock, nil
+}
+
 // DrivenRun is a run that was driven through an inbox, and how.
 type DrivenRun struct {
 	Dir  string

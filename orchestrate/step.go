@@ -56,18 +56,11 @@ func (b *Bridge) StepIfReady(ctx context.Context, settled string) (Report, error
 
 // underLock takes a step while it holds the run's lock, and saves the ledger.
 func (b *Bridge) underLock(ctx context.Context, wait time.Duration, do func(*step, context.Context) error) (report Report, err error) {
-	lock, err := b.lock(ctx, wait)
+	l, lock, err := b.begin(ctx, wait)
 	if err != nil {
 		return report, err
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
-	if err := b.claim(); err != nil {
-		return report, err
-	}
-	l, err := b.open()
-	if err != nil {
-		return report, err
-	}
 	if !b.following {
 		l.Options = b.Options
 	}
