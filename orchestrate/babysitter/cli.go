@@ -11,6 +11,7 @@
 package babysitter
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -45,12 +46,7 @@ func (c *CLI) note(format string, args ...any) {
 	}
 }
 
-func (c *CLI) wait() time.Duration {
-	if c.Wait > 0 {
-		return c.Wait
-	}
-	return 30 * time.Second
-}
+func (c *CLI) wait() time.Duration { return cmp.Or(max(c.Wait, 0), 30*time.Second) }
 
 // Version asks the CLI for its version, such as 0.0.187. A version other than [effect.MeasuredVersion] is noted,
 // but is no error: a call fails only if its own answer has an unexpected shape.

@@ -90,8 +90,8 @@ func (c *CLI) Create(ctx context.Context, options CreateOptions) (made Created, 
 	}
 	a, err := call(ctx, q)
 	made = Created{r.id, r.dir, options.ProcessID, a.Get("entry").String(), a.Get("request").String(), a.Get("processRevision").String()}
-	if err != nil && !options.DryRun {
-		err = r.disclaim(err)
+	if err != nil && !options.DryRun && os.Remove(r.dir) != nil { // it is not empty
+		err = fmt.Errorf("%w: the unfinished run is left in %s: remove it", err, r.dir)
 	}
 	return made, err
 }
@@ -187,14 +187,6 @@ func (r run) claim() error {
 
 func (r run) taken() error {
 	return fmt.Errorf("make the run %s: it is there already: choose another id, or remove it", r.dir)
-}
-
-// disclaim removes the folder again if it is empty, else names it in the error.
-func (r run) disclaim(err error) error {
-	if os.Remove(r.dir) == nil {
-		return err
-	}
-	return fmt.Errorf("%w: the unfinished run is left in %s: remove it", err, r.dir)
 }
 
 // kept puts JSON into a file for the CLI, which the caller removes. Its path is absolute, since the CLI looks for a

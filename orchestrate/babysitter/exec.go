@@ -2,6 +2,7 @@ package babysitter
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,10 +78,7 @@ func (c *CLI) command() []string {
 
 // stretched returns a timeout times the patience.
 func (c *CLI) stretched(d time.Duration) time.Duration {
-	if c.Patience > 0 {
-		d = time.Duration(float64(d) * c.Patience)
-	}
-	return d
+	return time.Duration(float64(d) * cmp.Or(max(c.Patience, 0), 1))
 }
 
 // ask runs the CLI once. An error says that it did not run, or that ctx is done. The result has all else.

@@ -57,7 +57,10 @@ var sayings = []struct {
 // explain returns the error of a call without an answer.
 func (c *CLI) explain(r request, out result) error {
 	said, own := message(r.command, out.stderr)
-	words := colon(brief(said))
+	words := brief(said)
+	if words != "" {
+		words = ": " + words
+	}
 	if out.timedOut {
 		return fault(ErrTimeout, "%s: no answer in time%s", r.doing, words)
 	}
@@ -98,13 +101,6 @@ func (c *CLI) silent(r request, out result, words string) error {
 	return fault(ErrOutput, "%s: %s %s without an answer%s%s", r.doing, c.shown(), how, words, hint)
 }
 
-func colon(s string) string {
-	if s == "" {
-		return ""
-	}
-	return ": " + s
-}
-
 // thrown matches the first line of a stack trace.
 var thrown = lazily(`(?m)^[A-Za-z]*Error(: |\b).*$`)
 
@@ -115,7 +111,13 @@ var staleLock = lazily(`(?m)^Stale lock detected: .*$`)
 // command's name in brackets; the error that ended the program; or else all of the output, which is the CLI's own
 // only when it makes a run.
 func message(command string, stderr []byte) (said string, own bool) {
-	if said, ok := findError(stderr); ok {
+	if e, ok := find(stderr, func(e gjson.Result) bool {
+		return e.Get("name").Str != "" && e.Get("message").Str != "" && e.Get("category").Str != ""
+	}); ok {
+		said := e.Get("message").Str
+		if name := e.Get("name").Str; name == "UnknownCommandError" || name == "SyntaxError" {
+			said = name + ": " + said
+		}
 		return said, true
 	}
 	s := strings.TrimSpace(staleLock().ReplaceAllString(string(stderr), ""))
@@ -128,17 +130,6 @@ func message(command string, stderr []byte) (said string, own bool) {
 		return uncaught, own
 	}
 	return s, own
-}
-
-func findError(stderr []byte) (said string, ok bool) {
-	e, ok := find(stderr, func(e gjson.Result) bool {
-		return e.Get("name").Str != "" && e.Get("message").Str != "" && e.Get("category").Str != ""
-	})
-	name, said := e.Get("name").Str, e.Get("message").Str
-	if name == "UnknownCommandError" || name == "SyntaxError" {
-		said = name + ": " + said
-	}
-	return said, ok
 }
 
 // brief shortens a message so that it fits into a sentence.

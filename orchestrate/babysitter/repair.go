@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,7 +59,7 @@ func (r run) finishRepair(c *CLI) error {
 		return err
 	}
 	mended := ""
-	if aside, _ := filepath.Glob(filepath.Join(escapeGlob(r.dir), "journal.bak.*")); len(aside) > 0 {
+	if aside, _ := fs.Glob(os.DirFS(r.dir), "journal.bak.*"); len(aside) > 0 {
 		mended = filepath.Join(r.dir, "journal.repaired"+filepath.Ext(aside[len(aside)-1])) // of the same moment
 	}
 	if there, err := disk.Exists(mended); !there || err != nil {
@@ -69,10 +70,6 @@ func (r run) finishRepair(c *CLI) error {
 		return fmt.Errorf("finish the repair of the run %s: %w", r.dir, err)
 	}
 	return nil
-}
-
-func escapeGlob(path string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
 // Reopen takes an effect's result away, so that the effect waits for another one. The CLI has no command for that.

@@ -2,7 +2,6 @@ package run
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -121,8 +120,7 @@ func (s *scanner) module(path string) bool {
 		return false
 	}
 	s.room -= int64(len(text))
-	sum := sha256.Sum256(text)
-	s.parts[path] = hex.EncodeToString(sum[:])
+	s.parts[path] = fmt.Sprintf("%x", sha256.Sum256(text))
 	if real != path {
 		s.parts[path] += " " + real
 	}
@@ -279,7 +277,7 @@ func (s *scanner) tree(dir string) string {
 	if err != nil {
 		s.fail(err)
 	}
-	return hex.EncodeToString(sum.Sum(nil))
+	return fmt.Sprintf("%x", sum.Sum(nil))
 }
 
 // hooks adds what babysitter runs at each iteration, if a dispatcher of hooks is in the project's root or above.

@@ -13,7 +13,6 @@ package run
 import (
 	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -86,8 +85,7 @@ func parseRun(dir string, text []byte) (*Run, error) {
 		entry:     cmp.Or(m.Get("entrypoint.importPath").Str, m.Get("processPath").Str),
 	}
 	if proof.Type != gjson.String { // babysitter then derives one
-		sum := sha256.Sum256([]byte(id + ":babysitter-completion-secret-v1"))
-		r.proof = hex.EncodeToString(sum[:])
+		r.proof = fmt.Sprintf("%x", sha256.Sum256([]byte(id+":babysitter-completion-secret-v1")))
 	}
 	return r, nil
 }
