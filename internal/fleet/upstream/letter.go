@@ -2,7 +2,6 @@ package upstream
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -82,28 +81,20 @@ func (u *Upstream) publishLetter(ctx context.Context, c Claim, l Letter) error {
 		m.Header.Set(HeaderObject, name)
 	}
 	m.Header.Set(message.HeaderMsgID, c.key()+"~"+strconv.Itoa(c.Again))
-	err := u.publish(ctx, m, jetstream.WithExpectStream(message.Dead(u.stream)), jetstream.WithExpectLastSequencePerSubject(0))
+	m.Header.Set(jetstream.ExpectedStreamHeader, message.Dead(u.stream))
+	m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, "0")
+	_, err := u.publish(ctx, m)
 	switch {
 	case IsOlder(err) && c.Again == 0:
 		err = nil // a life that was killed before it could note that
 	case IsOlder(err): // or the letter from before the requeue
 		m.Header.Del(jetstream.ExpectedLastSubjSeqHeader)
-		err = u.publish(ctx, m, jetstream.WithExpectStream(message.Dead(u.stream)))
-	}
-	if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse) {
-		return fmt.Errorf("put it into the stream %s: %w: if it is not there, `heartbeat-nats setup --stream %s` makes it", message.Dead(u.stream), err, u.stream)
+		_, err = u.publish(ctx, m)
 	}
 	if err != nil {
 		return fmt.Errorf("put it into the stream %s: %w", message.Dead(u.stream), err)
 	}
 	return u.done(stepLetter)
-}
-
-func (u *Upstream) publish(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) error {
-	ctx, cancel := u.within(ctx)
-	defer cancel()
-	_, err := u.js.PublishMsg(ctx, m, opts...)
-	return err
 }
 
 // letterOf makes the message of a letter. Its headers take about room bytes.

@@ -149,6 +149,11 @@ func (u *Upstream) put(ctx context.Context, key string, v any, last uint64) (rev
 	if err != nil {
 		return 0, err
 	}
+	return u.publish(ctx, m)
+}
+
+// publish returns the sequence under which the server keeps m.
+func (u *Upstream) publish(ctx context.Context, m *nats.Msg) (uint64, error) {
 	ctx, cancel := u.within(ctx)
 	defer cancel()
 	ack, err := u.js.PublishMsg(ctx, m)
