@@ -237,18 +237,10 @@ func (p *Plan) differing(s *Step, config *jetstream.ConsumerConfig, c *jetstream
 		}
 		config.Metadata[message.MetaMaxDeliver] = strconv.Itoa(attempts)
 	}
-	if config.MaxDeliver != -1 {
-		s.Differs = append(s.Differs, fmt.Sprintf("the server stops after %d copies and will not: agents count attempts, and make a dead letter", config.MaxDeliver))
-		config.MaxDeliver = -1
-	}
-	if len(config.BackOff) > 0 {
-		s.Differs = append(s.Differs, "it has back-off times of its own, and AckWait will hold")
-		config.BackOff = nil
-	}
-	if config.HeadersOnly {
-		s.Differs = append(s.Differs, "it gives headers alone, and will give whole messages")
-		config.HeadersOnly = false
-	}
+	copies := fmt.Sprintf("the server stops after %d copies and will not: agents count attempts, and make a dead letter", config.MaxDeliver)
+	change(s, config.MaxDeliver != -1, copies, &config.MaxDeliver, -1)
+	change(s, len(config.BackOff) > 0, "it has back-off times of its own, and AckWait will hold", &config.BackOff, nil)
+	change(s, config.HeadersOnly, "it gives headers alone, and will give whole messages", &config.HeadersOnly, false)
 }
 
 func collide(own []string, filter string) bool {

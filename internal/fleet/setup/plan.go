@@ -168,12 +168,17 @@ func (p *Plan) add(s *Step, apply func(context.Context) error) {
 	p.Steps = append(p.Steps, s)
 }
 
-// differ sets is to wanted if that was asked for explicitly, and notes the change.
-func differ[T comparable](s *Step, asked bool, what string, is *T, wanted T) {
-	if asked && *is != wanted {
-		s.Differs = append(s.Differs, fmt.Sprintf("%s is %v and becomes %v", what, *is, wanted))
+// change sets is to wanted where something differs, and notes how.
+func change[T any](s *Step, differs bool, how string, is *T, wanted T) {
+	if differs {
+		s.Differs = append(s.Differs, how)
 		*is = wanted
 	}
+}
+
+// differ is change for a value that counts only if it was asked for explicitly.
+func differ[T comparable](s *Step, asked bool, what string, is *T, wanted T) {
+	change(s, asked && *is != wanted, fmt.Sprintf("%s is %v and becomes %v", what, *is, wanted), is, wanted)
 }
 
 // found returns the named stream, or nil.

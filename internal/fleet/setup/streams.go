@@ -107,15 +107,10 @@ func (p *Plan) work(ctx context.Context) (*jetstream.StreamConfig, error) {
 // differingWork notes how an existing stream differs, and changes that in c.
 func (p *Plan) differingWork(s *Step, c *jetstream.StreamConfig) {
 	w := p.w
-	if w.Given["subjects"] && !sameSet(c.Subjects, w.Subjects) {
-		s.Differs = append(s.Differs, fmt.Sprintf("it takes %s and will take %s", strings.Join(c.Subjects, ", "), strings.Join(w.Subjects, ", ")))
-		c.Subjects = w.Subjects
-	}
+	takes := fmt.Sprintf("it takes %s and will take %s", strings.Join(c.Subjects, ", "), strings.Join(w.Subjects, ", "))
+	change(s, w.Given["subjects"] && !sameSet(c.Subjects, w.Subjects), takes, &c.Subjects, w.Subjects)
 	differ(s, w.Given["duplicates"], "the window for duplicates", &c.Duplicates, w.Duplicates)
-	if c.Discard != jetstream.DiscardNew && c.MaxAge == 0 {
-		s.Differs = append(s.Differs, "when it is full it drops old messages, and will refuse new ones")
-		c.Discard = jetstream.DiscardNew
-	}
+	change(s, c.Discard != jetstream.DiscardNew && c.MaxAge == 0, "when it is full it drops old messages, and will refuse new ones", &c.Discard, jetstream.DiscardNew)
 	// These limits drop messages that nobody answered.
 	if c.MaxAge > 0 {
 		s.Notes = append(s.Notes, fmt.Sprintf("it drops messages that are older than %v, answered or not: nats stream edit %s --max-age 0 stops that", c.MaxAge, c.Name))
@@ -236,13 +231,9 @@ func (p *Plan) sides(ctx context.Context) error {
 			s.Differs = append(s.Differs, "it forgets who settled a message when it forgets the result, and will know that for "+lasting(fence))
 			x.keepFor(c, keep)
 		}
-		if isThere && x.kind == "bucket" && c.AllowRollup {
-			s.Differs = append(s.Differs, "one message could empty it, and no longer will")
-			c.AllowRollup = false
-		}
-		if isThere && x.kind == "bucket" && !c.AllowAtomicPublish {
-			s.Differs = append(s.Differs, "it takes one key at a time, and will take several in one step")
-			c.AllowAtomicPublish = true
+		if isThere && x.kind == "bucket" {
+			change(s, c.AllowRollup, "one message could empty it, and no longer will", &c.AllowRollup, false)
+			change(s, !c.AllowAtomicPublish, "it takes one key at a time, and will take several in one step", &c.AllowAtomicPublish, true)
 		}
 		if c.MaxAge > 0 {
 			c.Duplicates = min(c.Duplicates, c.MaxAge)
