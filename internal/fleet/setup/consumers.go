@@ -2,6 +2,7 @@ package setup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -245,4 +246,48 @@ func (p *Plan) differing(s *Step, config *jetstream.ConsumerConfig, c *jetstream
 
 func collide(own []string, filter string) bool {
 	return slices.ContainsFunc(own, func(o string) bool { return server.SubjectsCollide(o, filter) })
+}
+
+// Consumer returns the consumer for the subject, or the default one. It creates none: the error says how to.
+func Consumer(ctx context.Context, js jetstream.JetStream, stream, subject string) (jetstream.Consumer, error) {
+	if err := errors.Join(message.CheckStream(stream), CheckSubject(subject)); err != nil {
+		return nil, err
+	}
+	s, there, err := Consumers(ctx, js, stream)
+	if err == nil && s == nil {
+		return nil, missing(stream, "stream "+stream)
+	}
+	if err != nil {
+		return nil, readable(ctx, js, err)
+	}
+	takes := s.CachedInfo().Config.Subjects
+	isAll := len(uncovered(takes, []string{subject})) == 0
+	var filters []string
+	for _, i := range there {
+		if i.Name == message.Consumer(subject) || isAll && isDefault(i) {
+			if err := unfit(i); err != nil {
+				return nil, err
+			}
+			if i.Config.AckWait < LeastAckWait {
+				return nil, fmt.Errorf("consumer %s has an AckWait of %v, and agents need %v or more: heartbeat-nats setup --stream %s --ack-wait 60s changes that", i.Name, i.Config.AckWait, LeastAckWait, stream)
+			}
+			c, err := js.Consumer(ctx, stream, i.Name)
+			if err != nil {
+				return nil, fmt.Errorf("look at the consumer of %s: %w", subject, readable(ctx, js, err))
+			}
+			return c, nil
+		}
+		if IsOurs(i) {
+			filters = append(filters, Filters(&i.Config)...)
+		}
+	}
+	switch {
+	case len(uncovered([]string{subject}, takes)) > 0 && !isAll:
+		return nil, fmt.Errorf("stream %s takes %s, which has not all of %s: name a subject of that stream, or add it with heartbeat-nats setup --stream %[1]s --subjects", stream, strings.Join(takes, ", "), subject)
+	case !isAll:
+		return nil, fmt.Errorf("stream %s has no consumer for %s alone: heartbeat-nats setup --stream %[1]s --for %[2]s makes one", stream, subject)
+	case len(filters) == 0:
+		return nil, fmt.Errorf("stream %s has no consumer: heartbeat-nats setup --stream %[1]s makes one", stream)
+	}
+	return nil, fmt.Errorf("stream %s has no consumer for all of %s: name what one of its consumers takes with --subject: %s", stream, subject, strings.Join(filters, ", "))
 }

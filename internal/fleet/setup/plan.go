@@ -223,3 +223,52 @@ func lasting(d time.Duration) string {
 	}
 	return words.Took(d)
 }
+
+// Layout is what setup made for one stream.
+type Layout struct {
+	Stream  jetstream.Stream
+	Results jetstream.KeyValue
+	Agents  jetstream.KeyValue
+	Dead    jetstream.Stream
+	Replies jetstream.ObjectStore
+}
+
+// Open opens the whole layout. The error names a missing part and the command that makes it.
+func Open(ctx context.Context, js jetstream.JetStream, stream string) (l *Layout, err error) {
+	if err := message.CheckStream(stream); err != nil {
+		return nil, err
+	}
+	l = &Layout{}
+	for _, part := range []struct {
+		what string
+		open func() error
+	}{
+		{"stream " + stream, func() error { l.Stream, err = js.Stream(ctx, stream); return err }},
+		{"bucket " + message.Bucket(stream), func() error { l.Results, err = js.KeyValue(ctx, message.Bucket(stream)); return err }},
+		{"bucket " + message.Agents(stream), func() error { l.Agents, err = js.KeyValue(ctx, message.Agents(stream)); return err }},
+		{"stream " + message.Dead(stream), func() error { l.Dead, err = js.Stream(ctx, message.Dead(stream)); return err }},
+		{"store " + message.Replies(stream), func() error { l.Replies, err = js.ObjectStore(ctx, message.Replies(stream)); return err }},
+	} {
+		if err := part.open(); errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, jetstream.ErrBucketNotFound) {
+			return nil, missing(stream, part.what)
+		} else if err != nil {
+			return nil, fmt.Errorf("open %s: %w", part.what, readable(ctx, js, err))
+		}
+	}
+	return l, nil
+}
+
+// StreamFor returns the name of the stream that takes a subject.
+func StreamFor(ctx context.Context, js jetstream.JetStream, subject string) (string, error) {
+	if err := checkSubject(subject); err != nil {
+		return "", err
+	}
+	name, err := js.StreamNameBySubject(ctx, subject)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return "", fmt.Errorf("no stream of this server takes %s: heartbeat-nats setup --subjects makes one", subject)
+	}
+	if err != nil {
+		return "", fmt.Errorf("look for the stream of %s: %w", subject, readable(ctx, js, err))
+	}
+	return name, nil
+}
