@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -106,17 +107,13 @@ func reason(err error) string { return strings.TrimPrefix(err.Error(), "nats: ")
 // IsAway reports whether an operation failed because the server is away or did not answer in time. The operation
 // may have taken effect all the same.
 func IsAway(err error) bool {
-	for _, away := range []error{
+	isAway := slices.ContainsFunc([]error{
 		nats.ErrReconnectBufExceeded, nats.ErrConnectionReconnecting, nats.ErrDisconnected, nats.ErrNoServers,
 		nats.ErrStaleConnection, nats.ErrTimeout, nats.ErrNoResponders, nats.ErrConnectionClosed, ErrNoQuorum,
 		jetstream.ErrNoStreamResponse, context.DeadlineExceeded, os.ErrDeadlineExceeded,
-	} {
-		if errors.Is(err, away) {
-			return true
-		}
-	}
-	var n net.Error
-	return errors.As(err, &n) && n.Timeout() || isUnavailable(err)
+	}, func(away error) bool { return errors.Is(err, away) })
+	n, isNet := errors.AsType[net.Error](err)
+	return isAway || isNet && n.Timeout() || isUnavailable(err)
 }
 
 // ErrNoQuorum says that a cluster has too few servers to decide anything.
@@ -146,6 +143,6 @@ const (
 )
 
 func isUnavailable(err error) bool {
-	var answer *jetstream.APIError
-	return errors.As(err, &answer) && answer.ErrorCode == codeUnavailable
+	answer, is := errors.AsType[*jetstream.APIError](err)
+	return is && answer.ErrorCode == codeUnavailable
 }

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -83,13 +84,7 @@ type Target struct {
 // server was named, Resolve ignores the context that nats context select chose: its password would go to that
 // server.
 func (o *Flags) Resolve() (t Target, err error) {
-	server, name := o.Server, o.Context
-	if server == "" {
-		server = os.Getenv(URLVariable)
-	}
-	if name == "" {
-		name = os.Getenv(ContextVariable)
-	}
+	server, name := cmp.Or(o.Server, os.Getenv(URLVariable)), cmp.Or(o.Context, os.Getenv(ContextVariable))
 	if name == "" && server == "" {
 		name, err = selected()
 	}
@@ -99,12 +94,7 @@ func (o *Flags) Resolve() (t Target, err error) {
 	if err != nil {
 		return t, err
 	}
-	if server != "" {
-		t.URL = server
-	}
-	if t.URL == "" {
-		t.URL = DefaultURL
-	}
+	t.URL = cmp.Or(server, t.URL, DefaultURL)
 	if o.Creds != "" {
 		t.User, t.Password, t.Token, t.NKey, t.UserJWT, t.UserSeed = "", "", "", "", "", ""
 		t.Creds = o.Creds
