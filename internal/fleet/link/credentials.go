@@ -2,14 +2,22 @@ package link
 
 import (
 	"cmp"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
 
 	"heartbeat/internal/disk"
+	"heartbeat/internal/words"
 )
 
 // maxSecret limits a file of credentials or certificates, in bytes.
@@ -103,4 +111,95 @@ func (s secrets) Dial(network, address string) (net.Conn, error) {
 		return nil, err
 	}
 	return net.DialTimeout(network, address, dialTimeout)
+}
+
+// final marks an error that no retry mends.
+type final struct{ error }
+
+func (f final) Unwrap() error { return f.error }
+
+// Final marks err as one that a person has to mend on this machine.
+func Final(err error) error { return final{err} }
+
+// notConnected turns the error of a failed try into a sentence.
+func notConnected(t *Target, err error) error {
+	where := Shown(t.URL)
+	switch {
+	case isAuth(err):
+		return final{refusedUser(t, where, err)}
+	case errors.As(err, new(*tls.CertificateVerificationError)):
+		return final{fmt.Errorf("connect to %s: %w", where, wrongServer(err))}
+	case remotely(err, "certificate"):
+		return final{fmt.Errorf("connect to %s: %w", where, wrongClient(t, err))}
+	case errors.Is(err, nats.ErrTLS) && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)):
+		// The server closed the connection before it could say why, or it has just ended.
+		return fmt.Errorf("connect to %s: %w", where, wrongClient(t, err))
+	case errors.Is(err, nats.ErrSecureConnWanted), errors.As(err, new(tls.RecordHeaderError)):
+		return final{fmt.Errorf("connect to %s: the server has no TLS, and TLS was asked for: leave tls:// and the context's certificates out, or give the server a certificate", where)}
+	case errors.Is(err, nats.ErrSecureConnRequired):
+		return final{fmt.Errorf("connect to %s: the server wants TLS: write its address as tls://", where)}
+	case errors.Is(err, nats.ErrNoServers):
+		return fmt.Errorf("connect to %s: no server answers there: start nats-server, or name another one with --server", where)
+	}
+	return fmt.Errorf("connect to %s: %s", where, reason(err))
+}
+
+func refusedUser(t *Target, where string, err error) error {
+	as := t.As()
+	until := expired(t)
+	switch {
+	case !until.IsZero():
+		return fmt.Errorf("connect to %s: the server no longer takes %s, which was valid until %s: get new credentials", where, as, words.Stamp(until))
+	case as == "":
+		return fmt.Errorf("connect to %s: the server wants to know who this is (%s): name a user with --creds, or a context with %s", where, reason(err), ContextVariable)
+	case errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAccountAuthExpired), errors.Is(err, nats.ErrAuthRevoked):
+		return fmt.Errorf("connect to %s: the server no longer takes %s (%s): get new credentials", where, as, reason(err))
+	}
+	return fmt.Errorf("connect to %s: the server does not take %s (%s): is it the right user for this server, and not revoked?", where, as, reason(err))
+}
+
+// expired returns when the credentials ran out, or zero if they are valid. A server does not tell its client.
+func expired(t *Target) (until time.Time) {
+	token := t.UserJWT
+	if t.Creds != "" {
+		text, _ := disk.ReadFile(t.Creds, maxSecret) // another check reports what is wrong with the file
+		token, _ = nkeys.ParseDecoratedJWT(text)
+	}
+	claims, err := jwt.DecodeUserClaims(token)
+	if err != nil || claims.Expires == 0 || time.Now().Unix() < claims.Expires {
+		return until
+	}
+	return time.Unix(claims.Expires, 0)
+}
+
+func isAuth(err error) bool {
+	return errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) ||
+		errors.Is(err, nats.ErrAuthRevoked) || errors.Is(err, nats.ErrAccountAuthExpired)
+}
+
+// wrongServer explains a refusal of the server's certificate, whose names are cleaned: they come from outside.
+func wrongServer(err error) error {
+	do := "name who vouches for the server in a context (nats context add NAME --tlsca FILE)"
+	var invalid x509.CertificateInvalidError
+	switch {
+	case errors.As(err, new(x509.HostnameError)):
+		do = "write the server's address with a name that its certificate has, or give it another one"
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		do = "give the server a new one, or look at the clock of this machine"
+	}
+	return fmt.Errorf("%s: %s", words.Line(err.Error()), do)
+}
+
+// remotely reports whether the server ended the handshake with these words. The library has no error values for it.
+func remotely(err error, words string) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "remote error" && strings.Contains(op.Err.Error(), words)
+}
+
+// wrongClient explains a refusal of this client's certificate.
+func wrongClient(t *Target, err error) error {
+	if t.TLSCert == "" {
+		return errors.New("the server wants a certificate of this client: name it in a context (nats context add NAME --tlscert FILE --tlskey FILE)")
+	}
+	return fmt.Errorf("the server does not take the certificate %s (%s): is it from who the server trusts, and still valid?", t.TLSCert, reason(err))
 }
