@@ -48,7 +48,7 @@ answered or set aside before.`,
 		Build: func() (*pflag.FlagSet, cli.Action) {
 			var o cancel
 			f := o.begin("cancel")
-			return o.action(f, "cancel", &never, func(args []string) error {
+			return o.action(f, "cancel", func(args []string) error {
 				if o.ids = args; len(args) == 0 {
 					return errors.New("name the message: heartbeat-nats cancel ID")
 				}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/spf13/pflag"
@@ -101,7 +102,7 @@ func onLetters(v cli.Verb, act func(*dead, context.Context) error, add func(*dea
 		var o dead
 		f := o.begin(v.Name)
 		add(&o, f)
-		return o.action(f, "dead "+v.Name, &never, func(args []string) error {
+		return o.action(f, "dead "+v.Name, func(args []string) error {
 			o.ids = args
 			switch takes := v.Args != ""; {
 			case o.all && len(args) > 0:
@@ -121,7 +122,7 @@ func onLetters(v cli.Verb, act func(*dead, context.Context) error, add func(*dea
 }
 
 func (o *dead) list(ctx context.Context) error {
-	d := on(o.s.Out, o.color, o.box.CachedInfo().TimeStamp)
+	d, now := layout.For(o.s.Out, o.color), o.box.CachedInfo().TimeStamp
 	t := layout.NewTable(
 		layout.Column{Title: "MESSAGE", Text: true, Cut: true, Most: 32},
 		layout.Column{Title: "SET ASIDE"}, layout.Column{Title: "REASON", Text: true, Cut: true, Most: 24},
@@ -138,7 +139,7 @@ func (o *dead) list(ctx context.Context) error {
 		if l.object != "" {
 			text = "in the object store, " + words.Size(l.Bytes)
 		}
-		t.Add(l.ID, d.when(l.At), words.Brief(l.Reason), strconv.Itoa(l.Attempts), l.Subject, text)
+		t.Add(l.ID, d.When(now, l.At), words.Brief(l.Reason), strconv.Itoa(l.Attempts), l.Subject, text)
 		if t.Len() < listPart {
 			return nil
 		}
@@ -175,8 +176,8 @@ func (o *dead) show(ctx context.Context) error {
 			fmt.Fprintln(o.s.Out)
 		}
 		first = false
-		d := on(o.s.Out, o.color, o.box.CachedInfo().TimeStamp)
-		if err := d.Table(l.describe(d)); err != nil {
+		d := layout.For(o.s.Out, o.color)
+		if err := d.Table(l.describe(d, o.box.CachedInfo().TimeStamp)); err != nil {
 			return err
 		}
 		_, err = fmt.Fprintf(o.FullText(o.s.Out), "\n%s\n", l.Text)
@@ -185,7 +186,7 @@ func (o *dead) show(ctx context.Context) error {
 }
 
 // describe lays out everything about a letter but its text.
-func (l *letter) describe(d display) *layout.Table {
+func (l *letter) describe(d layout.Output, now time.Time) *layout.Table {
 	t := layout.NewTable(layout.Column{}, layout.Column{Text: true})
 	row := func(name, value string) {
 		if value != "" && value != "0" {
@@ -194,7 +195,7 @@ func (l *letter) describe(d display) *layout.Table {
 	}
 	at := words.Stamp(l.At)
 	if d.ForPeople() {
-		at += " (" + d.when(l.At) + ")"
+		at += " (" + d.When(now, l.At) + ")"
 	}
 	row("id", l.ID)
 	row("set aside", at)

@@ -20,10 +20,9 @@ import (
 // drain asks an agent to take no more.
 type drain struct {
 	common
-	agent   string
-	undo    bool
-	wait    bool
-	timeout cli.Span // 0: for ever
+	agent string
+	undo  bool
+	wait  bool
 }
 
 func drainVerb() cli.Verb {
@@ -48,7 +47,7 @@ heartbeat-nats drain build-7 --wait --timeout 1h`,
 			f.BoolVar(&o.undo, "undo", false, "let the agent take messages again")
 			f.BoolVar(&o.wait, "wait", false, "return once the agent holds nothing more")
 			f.Var(&o.timeout, "timeout", "give up waiting after this time (seconds or a duration; 0: never)")
-			return o.action(f, "drain", &o.timeout, func(args []string) error {
+			return o.action(f, "drain", func(args []string) error {
 				switch {
 				case len(args) == 0 || args[0] == "":
 					return errors.New("name an agent: heartbeat-nats status shows them")

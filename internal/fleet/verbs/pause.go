@@ -59,7 +59,7 @@ func pausing(v cli.Verb, undo bool) cli.Verb {
 		if !undo {
 			f.Var(&o.length, "for", "end the pause after this time (seconds or a duration; 0: with resume)")
 		}
-		return o.action(f, v.Name, &never, cli.NoArgs, o.run)
+		return o.action(f, v.Name, cli.NoArgs, o.run)
 	}
 	return v
 }

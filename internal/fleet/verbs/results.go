@@ -64,7 +64,7 @@ heartbeat-nats results --follow`,
 			f.BoolVar(&o.superseded, "superseded", false, "the answers that were not the first, in place of those that count")
 			o.AddRaw(f)
 			program.AddColor(f, &o.color)
-			return o.action(f, "results", &never, func(args []string) error {
+			return o.action(f, "results", func(args []string) error {
 				o.ids = args
 				switch {
 				case len(args) > 0 && (o.isFollowed || cli.CountGiven(f)):
@@ -258,7 +258,7 @@ func (o *results) printer(found kept) func(*outcome) error {
 			return cli.PrintJSON(o.s.Out, out)
 		}
 	}
-	d := on(o.s.Out, o.color, found.now)
+	d := layout.For(o.s.Out, o.color)
 	reply := layout.Column{Title: "REPLY", Text: true, Cut: true}
 	when := layout.Column{Title: "SETTLED"}
 	if o.isFollowed { // later rows are not known yet, and an age would become wrong
@@ -275,9 +275,9 @@ func (o *results) printer(found kept) func(*outcome) error {
 			}
 			return d.Table(t)
 		}
-		at := d.when(out.At)
+		at := d.When(found.now, out.At)
 		if o.isFollowed && d.ForPeople() {
-			at = words.Clock(d.now, out.At)
+			at = words.Clock(found.now, out.At)
 		}
 		text := out.Reason
 		if out.Reply != nil {

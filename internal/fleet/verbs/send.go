@@ -59,7 +59,6 @@ type send struct {
 	limits  budget.Limits
 	wait    bool
 	program.Verbatim
-	timeout cli.Span // 0: for ever
 
 	m  *nats.Msg
 	kv jetstream.KeyValue // the results
@@ -120,7 +119,7 @@ heartbeat-nats send --subject work.review --wait --timeout 10m "is it ready?"`,
 				}
 				return err
 			}
-			return o.action(f, "send", &o.timeout, func(args []string) (err error) {
+			return o.action(f, "send", func(args []string) (err error) {
 				if err := o.check(f, args); err != nil {
 					return err
 				}

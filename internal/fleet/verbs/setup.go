@@ -57,7 +57,7 @@ heartbeat-nats setup --ack-wait 30s --max-deliver 3 --keep-results 90d`,
 			f.Var((*cli.Span)(&w.KeepDead), "keep-dead", "for how long dead letters are kept (0: for ever)")
 			f.IntVar(&w.Replicas, "replicas", 1, "on how many servers of a cluster all is kept: 1, 3 or 5")
 			f.BoolVar(&dryRun, "dry-run", false, "only say what would be done")
-			return o.action(f, "setup", &never, func(args []string) error {
+			return o.action(f, "setup", func(args []string) error {
 				f.VisitAll(func(given *pflag.Flag) { w.Given[given.Name] = given.Changed })
 				switch {
 				case slices.Contains(w.Subjects, "") || slices.Contains(w.For, ""):

@@ -375,7 +375,7 @@ func TestThousandsOfAgents(t *testing.T) {
 		s.Agents = append(s.Agents, a)
 	}
 	var b bytes.Buffer
-	d := display{layout.For(&b, "never"), time.Now()}
+	d := layout.For(&b, "never")
 	require.NoError(t, s.print(d))
 	assert.Equal(t, 3000+29+5, strings.Count(b.String(), "\n"))
 	b.Reset()

@@ -33,7 +33,7 @@ heartbeat-nats status --json | jq -r .why`,
 			var color string
 			f := o.begin("status")
 			program.AddColor(f, &color)
-			return o.action(f, "status", &never, cli.NoArgs, func(ctx context.Context) error {
+			return o.action(f, "status", cli.NoArgs, func(ctx context.Context) error {
 				now, err := o.gather(ctx)
 				if err != nil {
 					return err
@@ -43,13 +43,13 @@ heartbeat-nats status --json | jq -r .why`,
 				if o.json {
 					return cli.PrintJSON(o.s.Out, now)
 				}
-				return now.print(on(o.s.Out, color, now.At))
+				return now.print(layout.For(o.s.Out, color))
 			})
 		},
 	}
 }
 
-func (s *seen) print(d display) error {
+func (s *seen) print(d layout.Output) error {
 	t := layout.NewTable(layout.Column{}, layout.Column{Text: true})
 	t.Add("stream", fmt.Sprintf("%s on %s", s.Stream, s.Server))
 	t.Add("waiting", fmt.Sprint(s.Waiting))
@@ -101,7 +101,7 @@ const (
 
 // forTable returns the agents for the table, and a sentence about the rest. A file or a program gets all. A person
 // gets the most important states first.
-func (s *seen) forTable(d display) (shown []agentSeen, rest string) {
+func (s *seen) forTable(d layout.Output) (shown []agentSeen, rest string) {
 	if !d.ForPeople() {
 		return s.Agents, ""
 	}
@@ -133,7 +133,7 @@ func (s *seen) forTable(d display) (shown []agentSeen, rest string) {
 var byWeight = []lives{heldUp, working, draining, away, idle, over}
 
 // table has a row for each agent, and one for each message that it holds.
-func (s *seen) table(agents []agentSeen, d display) *layout.Table {
+func (s *seen) table(agents []agentSeen, d layout.Output) *layout.Table {
 	t := layout.NewTable(
 		layout.Column{Title: "AGENT", Text: true, Cut: true, Most: 24},
 		layout.Column{Title: "STATE", Style: livesStyle},
@@ -146,7 +146,7 @@ func (s *seen) table(agents []agentSeen, d display) *layout.Table {
 		layout.Column{Title: "WHY", Text: true, IfAny: true},
 	)
 	for _, a := range agents {
-		head := []string{a.Agent, string(a.State), d.when(a.LastSeen), a.Host, a.Subject}
+		head := []string{a.Agent, string(a.State), d.When(s.At, a.LastSeen), a.Host, a.Subject}
 		if len(a.Holds) == 0 {
 			t.Add(append(head, "", "", "", a.HeldUp)...)
 		}
@@ -155,7 +155,7 @@ func (s *seen) table(agents []agentSeen, d display) *layout.Table {
 			if a.HeldUp != "" {
 				why += ": " + a.HeldUp
 			}
-			t.Add(append(head, words.Brief(h.ID), d.when(h.Since), d.when(h.ProgressAt), why)...)
+			t.Add(append(head, words.Brief(h.ID), d.When(s.At, h.Since), d.When(s.At, h.ProgressAt), why)...)
 			if d.ForPeople() {
 				head = []string{"", "", "", "", ""}
 			}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"time"
 
@@ -59,6 +58,8 @@ type common struct {
 	stream string
 	json   bool
 	server link.Flags
+	// timeout ends the verb, unless it is 0.
+	timeout cli.Span
 	// first runs before there is a connection, unless it is nil.
 	first func(cli.Streams) error
 
@@ -83,7 +84,7 @@ func (o *common) end(f *pflag.FlagSet) {
 
 // action completes the flags, and returns what the verb does. check refuses wrong arguments; act runs with a
 // connection. A signal or the timeout ends act's context.
-func (o *common) action(f *pflag.FlagSet, verb string, timeout *cli.Span, check func(args []string) error, act func(context.Context) error) (*pflag.FlagSet, cli.Action) {
+func (o *common) action(f *pflag.FlagSet, verb string, check func(args []string) error, act func(context.Context) error) (*pflag.FlagSet, cli.Action) {
 	o.end(f)
 	return f, func(args []string, s cli.Streams) error {
 		err := check(args)
@@ -93,7 +94,7 @@ func (o *common) action(f *pflag.FlagSet, verb string, timeout *cli.Span, check 
 		if err != nil {
 			return cli.Usage(err)
 		}
-		ctx, stop := untilSignal(time.Duration(*timeout))
+		ctx, stop := untilSignal(time.Duration(o.timeout))
 		defer stop()
 		o.s = s
 		if o.first != nil {
@@ -109,16 +110,12 @@ func (o *common) action(f *pflag.FlagSet, verb string, timeout *cli.Span, check 
 		if err == nil {
 			return nil
 		}
-		var by cli.EndedBy
-		if errors.As(context.Cause(ctx), &by) && !errors.As(err, new(cli.EndedBy)) {
+		if by, ended := errors.AsType[cli.EndedBy](context.Cause(ctx)); ended && !errors.As(err, new(cli.EndedBy)) {
 			err = cli.Status(by.Status(), by)
 		}
 		return fmt.Errorf("%s: %w", verb, err)
 	}
 }
-
-// never is no timeout.
-var never cli.Span
 
 // errTimedOut is the cause of a context whose --timeout has passed.
 var errTimedOut = errors.New("the time is over")
@@ -245,16 +242,3 @@ func forEach[T any](s cli.Streams, all []T, do func(T) error) (first error) {
 	}
 	return first
 }
-
-// display is where a verb shows something: see [layout.Output.When].
-type display struct {
-	layout.Output
-	now time.Time
-}
-
-func on(out io.Writer, mode string, now time.Time) display {
-	return display{layout.For(out, mode), now}
-}
-
-// when formats a time for a cell.
-func (d display) when(t time.Time) string { return d.When(d.now, t) }
