@@ -241,3 +241,60 @@ func (o *send) untaken(ctx context.Context) <-chan string {
 	})
 	return said
 }
+
+// outcome is what became of a message, as --json prints it.
+type outcome struct {
+	upstream.Record
+	Detail string `json:"detail,omitempty"`
+	// Reply is the text of the answer.
+	Reply *string `json:"reply,omitempty"`
+	// By is the agent that was first, if this answer was not.
+	By string `json:"by,omitempty"`
+}
+
+// decision returns the decision about a message, or nil.
+func (o *common) decision(ctx context.Context, kv jetstream.KeyValue, id string) (*upstream.Record, error) {
+	e, err := kv.Get(ctx, message.Key(id))
+	switch {
+	case errors.Is(err, jetstream.ErrKeyNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read what became of the message %q: %w", id, o.said(err))
+	}
+	return parsed(e, upstream.ParseRecord)
+}
+
+// parsed reads a value. The error says where it is.
+func parsed[T any](e jetstream.KeyValueEntry, parse func([]byte) (T, error)) (T, error) {
+	v, err := parse(e.Value())
+	if err != nil {
+		err = fmt.Errorf("the key %s of the bucket %s: %w", e.Key(), e.Bucket(), err)
+	}
+	return v, err
+}
+
+// answered adds the text of the answer to a decision.
+func (o *common) answered(ctx context.Context, kv jetstream.KeyValue, id string, r *upstream.Record) (*outcome, error) {
+	if r.Outcome != upstream.WasAnswered {
+		return &outcome{Record: *r}, nil
+	}
+	e, err := kv.Get(ctx, message.AnswerKey(id, r.Agent))
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return nil, fmt.Errorf("the message %q was answered by %s, and the text of that is no longer kept in the bucket %s", id, r.Agent, kv.Bucket())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the answer to the message %q: %w", id, o.said(err))
+	}
+	a, err := parsed(e, upstream.ParseAnswer)
+	if err != nil {
+		return nil, err
+	}
+	text, err := o.replyOf(ctx, a)
+	return &outcome{Record: *r, Reply: &text}, err
+}
+
+// replyOf returns the text of an answer, wherever it is.
+func (o *common) replyOf(ctx context.Context, a upstream.Answer) (text string, err error) {
+	text, err = upstream.Reply(ctx, o.c.JS, o.stream, a)
+	return text, o.said(err)
+}

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -293,3 +295,66 @@ func (o *results) printer(found kept) func(*outcome) error {
 
 // listPart is how many rows of a list are laid out together.
 const listPart = 1000
+
+// isSecond reports whether a value is an answer that was not the first.
+func isSecond(e jetstream.KeyValueEntry) bool { return strings.HasPrefix(e.Key(), "superseded.") }
+
+// mark names the outcome in a value. It stays the same when a decision is written again with another state.
+func mark(e jetstream.KeyValueEntry) string {
+	r, err := upstream.ParseRecord(e.Value())
+	if err != nil || isSecond(e) {
+		return e.Key() + " " + e.Created().String()
+	}
+	return fmt.Sprint(e.Key(), " ", r.Outcome, " ", r.Again)
+}
+
+// kept is what a bucket holds.
+type kept struct {
+	values []jetstream.KeyValueEntry // the oldest first
+	last   uint64                    // the bucket's last revision
+	now    time.Time                 // by the server's clock
+}
+
+// last returns the count values under keys of a pattern that were written last, 0 for all. It reads the bucket from
+// near its end, since there may be many results.
+func (o *results) last(ctx context.Context, pattern string, count int) (kept, error) {
+	found, err := o.find(ctx, "KV_"+message.Bucket(o.stream))
+	if err != nil {
+		return kept{}, err
+	}
+	info := found.CachedInfo()
+	k := kept{last: info.State.LastSeq, now: info.TimeStamp}
+	from := info.State.FirstSeq
+	for window := uint64(8 * count); ; window *= 4 {
+		start := from
+		if count > 0 && k.last > from+window {
+			start = k.last - window
+		}
+		if k.values, err = o.between(ctx, pattern, start); err != nil {
+			return k, err
+		}
+		if start == from || len(k.values) >= count {
+			break
+		}
+	}
+	if count > 0 && len(k.values) > count {
+		k.values = k.values[len(k.values)-count:]
+	}
+	return k, nil
+}
+
+// between returns the values from a revision on.
+func (o *results) between(ctx context.Context, pattern string, start uint64) (all []jetstream.KeyValueEntry, err error) {
+	last := map[string]uint64{} // a key may be written again meanwhile
+	err = o.watch(ctx, o.kv, []string{pattern}, func(e jetstream.KeyValueEntry) (bool, error) {
+		if e == nil {
+			return true, nil
+		}
+		last[e.Key()] = e.Revision()
+		if e.Operation() == jetstream.KeyValuePut {
+			all = append(all, e)
+		}
+		return false, nil
+	}, jetstream.ResumeFromRevision(max(start, 1)))
+	return slices.DeleteFunc(all, func(e jetstream.KeyValueEntry) bool { return last[e.Key()] != e.Revision() }), err
+}
