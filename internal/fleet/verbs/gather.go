@@ -152,22 +152,16 @@ func (o *common) gatherAgents(ctx context.Context, s *seen) error {
 	if err != nil {
 		return err
 	}
-	type said struct {
-		key string
-		at  time.Time
-		a   message.Presence
-	}
 	asked := map[string]bool{} // to drain
-	var all []said
 	doubts := 0
 	err = o.values(ctx, kv, []string{"agent.*", "drain.*"}, func(e jetstream.KeyValueEntry) {
 		if strings.HasPrefix(e.Key(), "drain.") {
-			asked["agent."+strings.TrimPrefix(e.Key(), "drain.")] = true
+			asked[strings.TrimPrefix(e.Key(), "drain.")] = true
 			return
 		}
 		a, err := message.ParsePresence(e.Value())
 		if err == nil && message.AgentKey(a.Agent) == e.Key() && len(a.Agent) <= mostName {
-			all = append(all, said{e.Key(), e.Created(), bounded(a)})
+			s.Agents = append(s.Agents, agentAt(s.At, bounded(a), e.Created()))
 			return
 		}
 		switch doubts++; { // no agent wrote that
@@ -180,10 +174,12 @@ func (o *common) gatherAgents(ctx context.Context, s *seen) error {
 	if err != nil {
 		return err
 	}
-	for _, one := range all {
-		one.a.Drain = one.a.Drain || asked[one.key]
-		if a := agentAt(s.At, one.a, one.at); a.State != away || s.At.Sub(one.at) < forgotten || len(a.Holds) > 0 {
-			s.Agents = append(s.Agents, a)
+	s.Agents = slices.DeleteFunc(s.Agents, func(a agentSeen) bool {
+		return a.State == away && s.At.Sub(a.LastSeen) >= forgotten && len(a.Holds) == 0
+	})
+	for i, a := range s.Agents {
+		if asked[message.Key(a.Agent)] && a.State != away && a.State != over {
+			s.Agents[i].State = draining
 		}
 	}
 	slices.SortFunc(s.Agents, func(a, b agentSeen) int { return strings.Compare(a.Agent, b.Agent) })

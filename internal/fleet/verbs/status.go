@@ -109,10 +109,11 @@ func (s *seen) forTable(d layout.Output) (shown []agentSeen, rest string) {
 		return s.Agents, ""
 	}
 	shown = slices.Clone(s.Agents)
+	var more []string
 	if len(shown) > mostRows {
 		slices.SortStableFunc(shown, func(a, b agentSeen) int { return slices.Index(byWeight, a.State) - slices.Index(byWeight, b.State) })
 		shown = shown[:mostRows]
-		rest = words.Count(len(s.Agents)-mostRows, "more agent", "more agents")
+		more = append(more, words.Count(len(s.Agents)-mostRows, "more agent", "more agents"))
 	}
 	messages := 0
 	for i := range shown {
@@ -121,13 +122,10 @@ func (s *seen) forTable(d layout.Output) (shown []agentSeen, rest string) {
 		messages += len(held) - len(shown[i].Holds)
 	}
 	if messages > 0 {
-		if rest != "" {
-			rest += ", and "
-		}
-		rest += words.Count(messages, "more message of these", "more messages of these")
+		more = append(more, words.Count(messages, "more message of these", "more messages of these"))
 	}
-	if rest != "" {
-		rest = "not shown: " + rest + "; --json has all"
+	if len(more) > 0 {
+		rest = "not shown: " + strings.Join(more, ", and ") + "; --json has all"
 	}
 	return shown, rest
 }

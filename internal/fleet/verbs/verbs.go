@@ -144,23 +144,19 @@ func untilSignal(timeout time.Duration) (ctx context.Context, stop func()) {
 // find returns a stream with its current state.
 func (o *common) find(ctx context.Context, name string) (jetstream.Stream, error) {
 	found, err := o.c.JS.Stream(ctx, name)
-	if err != nil {
-		return nil, o.notFound("the stream "+name, err)
-	}
-	return found, nil
+	return found, o.notFound("the stream "+name, err)
 }
 
 func (o *common) bucket(ctx context.Context, name string) (jetstream.KeyValue, error) {
 	found, err := o.c.JS.KeyValue(ctx, name)
-	if err != nil {
-		return nil, o.notFound("the bucket "+name, err)
-	}
-	return found, nil
+	return found, o.notFound("the bucket "+name, err)
 }
 
 // notFound says why something could not be looked up, and what to do.
 func (o *common) notFound(what string, err error) error {
 	switch {
+	case err == nil:
+		return nil
 	case errors.Is(err, jetstream.ErrStreamNotFound), errors.Is(err, jetstream.ErrBucketNotFound):
 		return fmt.Errorf("%s is not there on %s: heartbeat-nats setup %s--stream %s makes it, and --stream names another one", what, o.c.Where(), o.c.EmbedFlag(), o.stream)
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount),
