@@ -28,12 +28,11 @@ type askFlags struct {
 // setUp is the exit status if somebody has to set something up first, as in heartbeat-launch.
 const setUp = 78
 
-func askVerb() cli.Verb {
-	return cli.Verb{
-		Name:  "ask",
-		Args:  "[TEXT | -] [-- CLIENT-FLAG...]",
-		Short: "send one prompt, run sessions until it is settled, and print the reply",
-		Long: `Send one prompt, as heartbeat send does, run heartbeat-launch until that prompt is
+var askVerb = cli.Verb{
+	Name:  "ask",
+	Args:  "[TEXT | -] [-- CLIENT-FLAG...]",
+	Short: "send one prompt, run sessions until it is settled, and print the reply",
+	Long: `Send one prompt, as heartbeat send does, run heartbeat-launch until that prompt is
 settled, and print the reply: a step of a pipeline. What it is given is checked
 before anything is sent. What waits in the inbox already comes first; steps that
 run at the same time on one inbox take turns. No session goes further than to this
@@ -56,36 +55,35 @@ Exit status: 0 answered; 3 the prompt became a dead letter; 124 not answered in 
 75 no session took the prompt, run it again later; 78 somebody has to do something
 first, also where a command or the folder is not there; 128+n signal n ended it; 1
 otherwise, also if the prompt could not be sent.`,
-		Example: `git log -1 -p | heartbeat ask --id "review-$SHA" --timeout 20m > review.md
+	Example: `git log -1 -p | heartbeat ask --id "review-$SHA" --timeout 20m > review.md
 heartbeat ask --max-cost 2 "is the release ready?" -- --allowedTools=Read`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
-			var o askFlags
-			f := cli.NewFlags("ask")
-			o.settle, o.timeout, o.wait = cli.Span(cli.DefaultSettle), cli.Span(10*time.Minute), true
-			o.Add(f)
-			f.Var(cli.Named(&o.id, "name the prompt, or leave the flag out"), "id", "give the prompt this `id`, and have it answered only once")
-			f.Var(cli.Named(&o.file, "name a file, or leave the flag out"), "file", "read the prompt from this `file`")
-			f.StringArrayVar(&o.meta, "meta", nil, "metadata `key=value`, kept with the result (may be repeated)")
-			cli.AddEntryLimits(f, &o.limits, cli.EntryCost)
-			f.Var(&o.timeout, "timeout", "give up after this time (seconds or a duration; 0: never)")
-			f.StringVar(&o.project, "project", ".", "the `folder` that the agent works in")
-			cli.AddOrphan(f, &o.settings)
-			cli.AddChecks(f, &o.settings)
-			f.BoolVar(&o.noSession, "no-session", false, "start no session: another one works on the inbox")
-			o.AddRaw(f)
-			return f, func(args []string, s cli.Streams) error {
-				client := []string(nil)
-				if at := f.ArgsLenAtDash(); at >= 0 {
-					args, client = args[:at], args[at:]
-				}
-				w, err := o.worker(client)
-				if err != nil {
-					return err
-				}
-				return o.ask(f, args, w, s)
+	Build: func() (*pflag.FlagSet, cli.Action) {
+		var o askFlags
+		f := cli.NewFlags("ask")
+		o.settle, o.timeout, o.wait = cli.Span(cli.DefaultSettle), cli.Span(10*time.Minute), true
+		o.Add(f)
+		f.Var(cli.Named(&o.id, "name the prompt, or leave the flag out"), "id", "give the prompt this `id`, and have it answered only once")
+		f.Var(cli.Named(&o.file, "name a file, or leave the flag out"), "file", "read the prompt from this `file`")
+		f.StringArrayVar(&o.meta, "meta", nil, "metadata `key=value`, kept with the result (may be repeated)")
+		cli.AddEntryLimits(f, &o.limits, cli.EntryCost)
+		f.Var(&o.timeout, "timeout", "give up after this time (seconds or a duration; 0: never)")
+		f.StringVar(&o.project, "project", ".", "the `folder` that the agent works in")
+		cli.AddOrphan(f, &o.settings)
+		cli.AddChecks(f, &o.settings)
+		f.BoolVar(&o.noSession, "no-session", false, "start no session: another one works on the inbox")
+		o.AddRaw(f)
+		return f, func(args []string, s cli.Streams) error {
+			client := []string(nil)
+			if at := f.ArgsLenAtDash(); at >= 0 {
+				args, client = args[:at], args[at:]
 			}
-		},
-	}
+			w, err := o.worker(client)
+			if err != nil {
+				return err
+			}
+			return o.ask(f, args, w, s)
+		}
+	},
 }
 
 // worker returns what runs the sessions, nil for --no-session. Missing requirements are reported before anything is

@@ -18,11 +18,10 @@ import (
 	"heartbeat/internal/words"
 )
 
-func attachVerb() cli.Verb {
-	return cli.Verb{
-		Name:  "attach",
-		Short: "sit down at a session that runs where nobody is",
-		Long: `Show the session that a launcher, or the host of a session in a terminal, runs on
+var attachVerb = cli.Verb{
+	Name:  "attach",
+	Short: "sit down at a session that runs where nobody is",
+	Long: `Show the session that a launcher, or the host of a session in a terminal, runs on
 the inbox, and type into it: to see what it does, or to answer what it asks. The
 first who attaches types, and the session's terminal gets the size of theirs; who
 comes later watches, and types once the first has left. The key that detaches
@@ -32,24 +31,23 @@ Attach from a terminal of your own, as the user whose session it is. No process
 of the session is let in.
 
 Exit status: 0 detached, or the session is over, 1 there is nothing to attach to.`,
-		Example: `heartbeat attach
+	Example: `heartbeat attach
 heartbeat attach --watch --inbox /srv/mail/work/inbox.jsonl`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
-			var i cli.InboxFlags
-			w := sharing.Watch{Detach: sharing.DetachKey}
-			f := cli.NewFlags("attach")
-			i.Add(f)
-			f.BoolVar(&w.Only, "watch", false, "only watch, and type nothing")
-			f.BoolVar(&w.Take, "take", false, "type in the place of who types now")
-			f.Var(&w.Detach, "detach-key", "the `key` that leaves the session to itself")
-			return f, func(args []string, s cli.Streams) error {
-				if w.Only && w.Take {
-					return cli.Usage(errors.New("--watch types nothing, and --take is about who types: leave one of them out"))
-				}
-				return attachTo(&i, w, s)
+	Build: func() (*pflag.FlagSet, cli.Action) {
+		var i cli.InboxFlags
+		w := sharing.Watch{Detach: sharing.DetachKey}
+		f := cli.NewFlags("attach")
+		i.Add(f)
+		f.BoolVar(&w.Only, "watch", false, "only watch, and type nothing")
+		f.BoolVar(&w.Take, "take", false, "type in the place of who types now")
+		f.Var(&w.Detach, "detach-key", "the `key` that leaves the session to itself")
+		return f, func(args []string, s cli.Streams) error {
+			if w.Only && w.Take {
+				return cli.Usage(errors.New("--watch types nothing, and --take is about who types: leave one of them out"))
 			}
-		},
-	}
+			return attachTo(&i, w, s)
+		}
+	},
 }
 
 func attachTo(i *cli.InboxFlags, w sharing.Watch, s cli.Streams) error {

@@ -20,36 +20,32 @@ type breakpointFlags struct {
 	answer orchestrate.Answer
 }
 
-func breakpointVerb() cli.Verb {
-	return cli.Verb{
-		Name:  "breakpoint",
-		Args:  "list|approve|reject [EFFECT]",
-		Short: "answer the questions that babysitter runs have for a person",
-		Long: `Show the breakpoints that runs of this inbox wait at, or answer one. A run that is
+var breakpointVerb = cli.Verb{
+	Name:  "breakpoint",
+	Args:  "list|approve|reject [EFFECT]",
+	Short: "answer the questions that babysitter runs have for a person",
+	Long: `Show the breakpoints that runs of this inbox wait at, or answer one. A run that is
 not in .a5c/runs here, or in BABYSITTER_RUNS_DIR, has to be named with --run.`,
-		Example: `heartbeat breakpoint list
+	Example: `heartbeat breakpoint list
 heartbeat breakpoint approve 01M7XNH40T944T6T9N87JFKQKG --response "go ahead"`,
-		Verbs: []cli.Verb{
-			listBreakpointsVerb(),
-			answerVerb("approve", "say yes to what a run asks", "Answer a breakpoint of a run with yes."),
-			answerVerb("reject", "say no to what a run asks", "Answer a breakpoint of a run with no, which is an answer, and no error."),
-		},
-	}
+	Verbs: []cli.Verb{
+		listBreakpointsVerb,
+		answerVerb("approve", "say yes to what a run asks", "Answer a breakpoint of a run with yes."),
+		answerVerb("reject", "say no to what a run asks", "Answer a breakpoint of a run with no, which is an answer, and no error."),
+	},
 }
 
-func listBreakpointsVerb() cli.Verb {
-	return cli.Verb{
-		Name:    "list",
-		Short:   "show what runs ask",
-		Long:    "Show the breakpoints that runs of this inbox wait at, each with its effect and its question.",
-		Example: "heartbeat breakpoint list",
-		Build: func() (*pflag.FlagSet, cli.Action) {
-			o := &breakpointFlags{}
-			f := o.set("list")
-			o.addColor(f)
-			return f, func(_ []string, s cli.Streams) error { return o.list(s) }
-		},
-	}
+var listBreakpointsVerb = cli.Verb{
+	Name:    "list",
+	Short:   "show what runs ask",
+	Long:    "Show the breakpoints that runs of this inbox wait at, each with its effect and its question.",
+	Example: "heartbeat breakpoint list",
+	Build: func() (*pflag.FlagSet, cli.Action) {
+		o := &breakpointFlags{}
+		f := o.set("list")
+		o.addColor(f)
+		return f, func(_ []string, s cli.Streams) error { return o.list(s) }
+	},
 }
 
 func answerVerb(name, short, what string) cli.Verb {

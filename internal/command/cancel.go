@@ -21,13 +21,12 @@ type cancelFlags struct {
 	aged      bool // --older-than was given
 }
 
-func cancelVerb() cli.Verb {
-	return cli.Verb{
-		Name:  "cancel",
-		Args:  "[ENTRY...]",
-		IDs:   waitingIDs,
-		Short: "take entries back that were not delivered yet",
-		Long: `Take entries back that wait in the queue, were given back to it, or wait for their
+var cancelVerb = cli.Verb{
+	Name:  "cancel",
+	Args:  "[ENTRY...]",
+	IDs:   waitingIDs,
+	Short: "take entries back that were not delivered yet",
+	Long: `Take entries back that wait in the queue, were given back to it, or wait for their
 time. Each becomes a dead letter, canceled, which dead-letter requeue puts back.
 No byte of the inbox changes: what was canceled is passed over when its turn comes.
 It is safe beside a live session and beside producers.
@@ -40,29 +39,28 @@ refused: the session is at it. With --older-than an entry without a sent_at, whi
 Exit status: 0 done, also where --all or --older-than found nothing; 1 not all was
 done: no such entry waits, more than one has that name, or it is in flight. What
 was done before that is printed.`,
-		Example: `heartbeat cancel job-17
+	Example: `heartbeat cancel job-17
 heartbeat cancel --older-than 24h
 heartbeat cancel --all --json | jq -r .id`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
-			var o cancelFlags
-			f := cli.NewFlags("cancel")
-			o.Add(f)
-			f.BoolVar(&o.all, "all", false, "cancel whatever waits")
-			f.Var(&o.olderThan, "older-than", "cancel what was sent longer ago (seconds or a duration)")
-			f.Lookup("older-than").DefValue = ""
-			o.addQuiet(f, "entry")
-			return f, func(args []string, s cli.Streams) error {
-				o.aged = f.Changed("older-than")
-				if err := o.check(args); err != nil {
-					return cli.Usage(err)
-				}
-				if err := o.run(args, s); err != nil {
-					return fmt.Errorf("cancel: %w", err)
-				}
-				return nil
+	Build: func() (*pflag.FlagSet, cli.Action) {
+		var o cancelFlags
+		f := cli.NewFlags("cancel")
+		o.Add(f)
+		f.BoolVar(&o.all, "all", false, "cancel whatever waits")
+		f.Var(&o.olderThan, "older-than", "cancel what was sent longer ago (seconds or a duration)")
+		f.Lookup("older-than").DefValue = ""
+		o.addQuiet(f, "entry")
+		return f, func(args []string, s cli.Streams) error {
+			o.aged = f.Changed("older-than")
+			if err := o.check(args); err != nil {
+				return cli.Usage(err)
 			}
-		},
-	}
+			if err := o.run(args, s); err != nil {
+				return fmt.Errorf("cancel: %w", err)
+			}
+			return nil
+		}
+	},
 }
 
 func (o *cancelFlags) check(args []string) error {

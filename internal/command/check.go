@@ -54,34 +54,32 @@ type checkFlags struct {
 // exitUnable is the exit status if a check could not be run.
 const exitUnable = 75
 
-func checkVerb() cli.Verb {
-	return cli.Verb{
-		Name:  "check",
-		Args:  "ENTRY",
-		IDs:   entryIDs,
-		Short: "run an entry's check by hand, and say what it would decide",
-		Long: `Run the check that an entry has to pass, as the hook does after its turn, and say what it
+var checkVerb = cli.Verb{
+	Name:  "check",
+	Args:  "ENTRY",
+	IDs:   entryIDs,
+	Short: "run an entry's check by hand, and say what it would decide",
+	Long: `Run the check that an entry has to pass, as the hook does after its turn, and say what it
 would decide. Nothing is changed. The commands are those of the hook that the project's
 settings wire to the inbox, or those that the flags name.
 
 Exit status: 0 it passes; 1 it does not, or there is none; 75 it could not be run;
 128+n signal n ended it.`,
-		Example: `heartbeat check job-7
+	Example: `heartbeat check job-7
 heartbeat check job-7 --check 'make test'`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
-			var o checkFlags
-			f := cli.NewFlags("check")
-			o.Add(f)
-			cli.AddChecks(f, &o.settings)
-			f.StringVar(&o.project, "project", ".", "the `folder` that the agent works in")
-			return f, func(args []string, s cli.Streams) error {
-				if len(args) != 1 {
-					return cli.Usage(errors.New("name the ENTRY, by its id or entry_id"))
-				}
-				return o.run(args[0], s)
+	Build: func() (*pflag.FlagSet, cli.Action) {
+		var o checkFlags
+		f := cli.NewFlags("check")
+		o.Add(f)
+		cli.AddChecks(f, &o.settings)
+		f.StringVar(&o.project, "project", ".", "the `folder` that the agent works in")
+		return f, func(args []string, s cli.Streams) error {
+			if len(args) != 1 {
+				return cli.Usage(errors.New("name the ENTRY, by its id or entry_id"))
 			}
-		},
-	}
+			return o.run(args[0], s)
+		}
+	},
 }
 
 func (o *checkFlags) run(entry string, s cli.Streams) error {

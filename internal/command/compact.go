@@ -23,11 +23,10 @@ type compactFlags struct {
 	trims bool // --keep was given
 }
 
-func compactVerb() cli.Verb {
-	return cli.Verb{
-		Name:  "compact",
-		Short: "give back the disk space of what was settled",
-		Long: `Give back the disk space of what was settled, beside a live session and beside
+var compactVerb = cli.Verb{
+	Name:  "compact",
+	Short: "give back the disk space of what was settled",
+	Long: `Give back the disk space of what was settled, beside a live session and beside
 producers. The inbox keeps its length and every offset: what was settled becomes
 a hole in it, but for the last settled line and at least 4 KiB before the cursor,
 by which the file is recognised. What killed commands left beside it goes.
@@ -39,20 +38,19 @@ was spent in all stays known. An id whose result is gone may be sent once more.
 Exit status: 0 done, also where there was nothing to give back; 1 not done. Where
 the file system cannot make a hole in a file the inbox stays as it is, and what
 --keep asks for is done all the same.`,
-		Example: `heartbeat compact
+	Example: `heartbeat compact
 heartbeat compact --keep 30d`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
-			var o compactFlags
-			f := cli.NewFlags("compact")
-			o.Add(f)
-			f.Var(&o.keep, "keep", "throw away older results, events, costs and closed dead letters (seconds or a duration; 0: all)")
-			f.Lookup("keep").DefValue = ""
-			return f, func(args []string, s cli.Streams) error {
-				o.trims = f.Changed("keep")
-				return o.run(s)
-			}
-		},
-	}
+	Build: func() (*pflag.FlagSet, cli.Action) {
+		var o compactFlags
+		f := cli.NewFlags("compact")
+		o.Add(f)
+		f.Var(&o.keep, "keep", "throw away older results, events, costs and closed dead letters (seconds or a duration; 0: all)")
+		f.Lookup("keep").DefValue = ""
+		return f, func(args []string, s cli.Streams) error {
+			o.trims = f.Changed("keep")
+			return o.run(s)
+		}
+	},
 }
 
 // compacted is what compact prints with --json.

@@ -29,11 +29,10 @@ type costsFlags struct {
 	prices bool
 }
 
-func costsVerb() cli.Verb {
-	return cli.Verb{
-		Name:  "costs",
-		Short: "show what was spent, by day, entry, session, model or metadata",
-		Long: `Show what was spent, in dollars and in tokens. The cost of an entry adds up over its
+var costsVerb = cli.Verb{
+	Name:  "costs",
+	Short: "show what was spent, by day, entry, session, model or metadata",
+	Long: `Show what was spent, in dollars and in tokens. The cost of an entry adds up over its
 attempts and sessions. What a session spent while no entry was in flight, such as on
 its first prompt, is shown as outside of entries.
 
@@ -46,35 +45,34 @@ send --meta branch=main. --csv is for spreadsheets: it has no line for the total
 no cell that is computed.
 
 Exit status: 0 shown, 1 not.`,
-		Example: `heartbeat costs
+	Example: `heartbeat costs
 heartbeat costs --by entry --since 24h
 heartbeat costs --prices
 heartbeat costs --by meta.branch --since 2026-03-01 --csv`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
-			o := costsFlags{by: book.Day, since: cli.Moment{Ago: true}}
-			f := cli.NewFlags("costs")
-			o.Add(f)
-			f.Var(&o.by, "by", "add up by `day|entry|session|model|meta.KEY`")
-			f.Var(&o.since, "since", "only what was spent since then (a time, or how long ago)")
-			f.BoolVar(&o.csv, "csv", false, "print a table for spreadsheets")
-			f.BoolVar(&o.prices, "prices", false, "print what models cost, and nothing else")
-			o.addColor(f)
-			return f, func(args []string, s cli.Streams) error {
-				switch {
-				case o.prices:
-					return o.printPrices(s)
-				case o.csv && o.JSON:
-					return cli.Usage(errors.New("--csv and --json: one of them is enough"))
-				case o.since.After(time.Now()):
-					return cli.Usage(fmt.Errorf("--since %s is yet to come: give a time that has passed, or how long ago it was", &o.since))
-				}
-				if err := o.run(s); err != nil {
-					return fmt.Errorf("costs: %w", err)
-				}
-				return nil
+	Build: func() (*pflag.FlagSet, cli.Action) {
+		o := costsFlags{by: book.Day, since: cli.Moment{Ago: true}}
+		f := cli.NewFlags("costs")
+		o.Add(f)
+		f.Var(&o.by, "by", "add up by `day|entry|session|model|meta.KEY`")
+		f.Var(&o.since, "since", "only what was spent since then (a time, or how long ago)")
+		f.BoolVar(&o.csv, "csv", false, "print a table for spreadsheets")
+		f.BoolVar(&o.prices, "prices", false, "print what models cost, and nothing else")
+		o.addColor(f)
+		return f, func(args []string, s cli.Streams) error {
+			switch {
+			case o.prices:
+				return o.printPrices(s)
+			case o.csv && o.JSON:
+				return cli.Usage(errors.New("--csv and --json: one of them is enough"))
+			case o.since.After(time.Now()):
+				return cli.Usage(fmt.Errorf("--since %s is yet to come: give a time that has passed, or how long ago it was", &o.since))
 			}
-		},
-	}
+			if err := o.run(s); err != nil {
+				return fmt.Errorf("costs: %w", err)
+			}
+			return nil
+		}
+	},
 }
 
 func (o *costsFlags) run(s cli.Streams) error {

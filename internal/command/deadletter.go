@@ -24,56 +24,49 @@ type letterFlags struct {
 	program.Verbatim
 }
 
-func deadLetterVerb() cli.Verb {
-	return cli.Verb{
-		Name:  "dead-letter",
-		Args:  "list|show|requeue|accept|purge [LETTER...]",
-		Short: "look at what was set aside, put it back, throw it away",
-		Long: `Deal with the dead letters: the entries that were set aside.
+var deadLetterVerb = cli.Verb{
+	Name:  "dead-letter",
+	Args:  "list|show|requeue|accept|purge [LETTER...]",
+	Short: "look at what was set aside, put it back, throw it away",
+	Long: `Deal with the dead letters: the entries that were set aside.
 
 LETTER is a letter's name as list has it, the id that its sender gave the entry,
 its entry_id, or a beginning of one of these (at least four characters).`,
-		Example: `heartbeat dead-letter list --open
+	Example: `heartbeat dead-letter list --open
 heartbeat dead-letter requeue job-17
 heartbeat dead-letter purge --requeued --yes`,
-		Verbs: []cli.Verb{listLettersVerb(), showLettersVerb(), requeueLettersVerb(), acceptLettersVerb(), purgeLettersVerb()},
-	}
+	Verbs: []cli.Verb{listLettersVerb, showLettersVerb, requeueLettersVerb, acceptLettersVerb, purgeLettersVerb},
 }
 
-func listLettersVerb() cli.Verb {
-	return letterVerb(cli.Verb{
-		Name:  "list",
-		Short: "show one line for each letter",
-		Long: `Show one line for each dead letter; with --open only those that somebody has yet to
+var listLettersVerb = letterVerb(cli.Verb{
+	Name:  "list",
+	Short: "show one line for each letter",
+	Long: `Show one line for each dead letter; with --open only those that somebody has yet to
 deal with: they were neither requeued, accepted nor canceled, and no entry of the same
 id was answered since.`,
-		Example: "heartbeat dead-letter list --open",
-	}, func(o *letterFlags, _ []string, s cli.Streams) error { return o.list(s) }, func(o *letterFlags, f *pflag.FlagSet) {
-		f.BoolVar(&o.openOnly, "open", false, "only those that somebody has yet to deal with")
-		o.addColor(f)
-	})
-}
+	Example: "heartbeat dead-letter list --open",
+}, func(o *letterFlags, _ []string, s cli.Streams) error { return o.list(s) }, func(o *letterFlags, f *pflag.FlagSet) {
+	f.BoolVar(&o.openOnly, "open", false, "only those that somebody has yet to deal with")
+	o.addColor(f)
+})
 
-func showLettersVerb() cli.Verb {
-	return letterVerb(cli.Verb{
-		Name:  "show",
-		Args:  "LETTER...",
-		IDs:   letterIDs,
-		Short: "show all there is of a letter, and its text in full",
-		Long: `Show all there is of a letter, and its text in full.
+var showLettersVerb = letterVerb(cli.Verb{
+	Name:  "show",
+	Args:  "LETTER...",
+	IDs:   letterIDs,
+	Short: "show all there is of a letter, and its text in full",
+	Long: `Show all there is of a letter, and its text in full.
 
 Exit status: 0 shown; 1 not: no such letter, or more than one of that name.`,
-		Example: "heartbeat dead-letter show job-17",
-	}, (*letterFlags).show, (*letterFlags).AddRaw)
-}
+	Example: "heartbeat dead-letter show job-17",
+}, (*letterFlags).show, (*letterFlags).AddRaw)
 
-func requeueLettersVerb() cli.Verb {
-	return letterVerb(cli.Verb{
-		Name:  "requeue",
-		Args:  "LETTER... | --all",
-		IDs:   letterIDs,
-		Short: "append letters to the inbox again",
-		Long: `Append the original bytes of letters to the end of the inbox, and mark the letters.
+var requeueLettersVerb = letterVerb(cli.Verb{
+	Name:  "requeue",
+	Args:  "LETTER... | --all",
+	IDs:   letterIDs,
+	Short: "append letters to the inbox again",
+	Long: `Append the original bytes of letters to the end of the inbox, and mark the letters.
 Each is requeued whole or not at all, whatever is killed, and only once. One
 that would be set aside again is refused: it is too long, empty or expired, or it
 is over_budget and gets no higher limit. What it costs is counted anew.
@@ -81,51 +74,46 @@ is over_budget and gets no higher limit. What it costs is counted anew.
 Exit status: 0 done, also where there was nothing to do; 1 not done: no such
 letter, more than one of that name, or one that cannot be requeued. What was done
 before that is printed.`,
-		Example: `heartbeat dead-letter requeue job-17
+	Example: `heartbeat dead-letter requeue job-17
 heartbeat dead-letter requeue job-18 --max-cost 5`,
-	}, (*letterFlags).requeue, func(o *letterFlags, f *pflag.FlagSet) {
-		f.BoolVar(&o.all, "all", false, "all letters that were not requeued yet")
-		cli.AddEntryLimits(f, &o.limits, "the entry may cost so many dollars, whatever the flags of the hook say")
-		f.Var(&o.settle, "settle", "how long a last line without newline must stand still before it gets one")
-		o.addQuiet(f, "letter")
-	})
-}
+}, (*letterFlags).requeue, func(o *letterFlags, f *pflag.FlagSet) {
+	f.BoolVar(&o.all, "all", false, "all letters that were not requeued yet")
+	cli.AddEntryLimits(f, &o.limits, "the entry may cost so many dollars, whatever the flags of the hook say")
+	f.Var(&o.settle, "settle", "how long a last line without newline must stand still before it gets one")
+	o.addQuiet(f, "letter")
+})
 
-func acceptLettersVerb() cli.Verb {
-	return letterVerb(cli.Verb{
-		Name:  "accept",
-		Args:  "LETTER...",
-		IDs:   letterIDs,
-		Short: "make late replies the results of their entries",
-		Long: `Make the late reply of a letter the result of its entry, and mark the letter. A
+var acceptLettersVerb = letterVerb(cli.Verb{
+	Name:  "accept",
+	Args:  "LETTER...",
+	IDs:   letterIDs,
+	Short: "make late replies the results of their entries",
+	Long: `Make the late reply of a letter the result of its entry, and mark the letter. A
 session may end its turn after the entry was set aside: what it said then is kept
 with the letter, and show prints it. Read it first; nothing else makes it a result.
 
 Exit status: 0 done; 1 not done: no such letter, more than one of that name, or
 one without a late reply, or that was requeued or accepted, or whose id another
 entry has. What was done before that is printed.`,
-		Example: "heartbeat dead-letter accept job-17",
-	}, (*letterFlags).accept, func(o *letterFlags, f *pflag.FlagSet) { o.addQuiet(f, "letter") })
-}
+	Example: "heartbeat dead-letter accept job-17",
+}, (*letterFlags).accept, func(o *letterFlags, f *pflag.FlagSet) { o.addQuiet(f, "letter") })
 
-func purgeLettersVerb() cli.Verb {
-	return letterVerb(cli.Verb{
-		Name:  "purge",
-		Args:  "LETTER... | --requeued | --all",
-		IDs:   letterIDs,
-		Short: "throw letters away for good",
-		Long: `Throw letters away for good. At a terminal you are asked first.
+var purgeLettersVerb = letterVerb(cli.Verb{
+	Name:  "purge",
+	Args:  "LETTER... | --requeued | --all",
+	IDs:   letterIDs,
+	Short: "throw letters away for good",
+	Long: `Throw letters away for good. At a terminal you are asked first.
 
 Exit status: 0 done, also where there was nothing to do; 1 not done: no such
 letter, more than one of that name, or it was not confirmed.`,
-		Example: "heartbeat dead-letter purge --requeued --yes",
-	}, (*letterFlags).purge, func(o *letterFlags, f *pflag.FlagSet) {
-		f.BoolVar(&o.all, "all", false, "all letters")
-		f.BoolVar(&o.requeued, "requeued", false, "those that were requeued or accepted")
-		f.BoolVar(&o.yes, "yes", false, "without asking")
-		o.addQuiet(f, "letter")
-	})
-}
+	Example: "heartbeat dead-letter purge --requeued --yes",
+}, (*letterFlags).purge, func(o *letterFlags, f *pflag.FlagSet) {
+	f.BoolVar(&o.all, "all", false, "all letters")
+	f.BoolVar(&o.requeued, "requeued", false, "those that were requeued or accepted")
+	f.BoolVar(&o.yes, "yes", false, "without asking")
+	o.addQuiet(f, "letter")
+})
 
 // letterVerb gives v its action, the flags of all dead-letter verbs, and those that add declares.
 func letterVerb(v cli.Verb, act func(*letterFlags, []string, cli.Streams) error, add func(*letterFlags, *pflag.FlagSet)) cli.Verb {

@@ -30,11 +30,10 @@ var demoPrompts = []string{
 // killedAt is the index of the prompt during whose answer the first session is killed.
 const killedAt = 1
 
-func demoVerb() cli.Verb {
-	return cli.Verb{
-		Name:  "demo",
-		Short: "see three prompts answered although a session is killed",
-		Long: `Send three prompts to an inbox in a scratch workspace, and have an agent work
+var demoVerb = cli.Verb{
+	Name:  "demo",
+	Short: "see three prompts answered although a session is killed",
+	Long: `Send three prompts to an inbox in a scratch workspace, and have an agent work
 through them, with this very command as its Stop hook. The first session is killed
 in the middle of an answer; the next one has that prompt delivered again, and
 answers it and the rest. The agent is a stand-in built into the command, which needs
@@ -42,20 +41,19 @@ no account; with --claude it is the real Claude Code on the PATH, with your acco
 which spends a few tokens.
 
 The workspace is removed at the end, unless --keep is given.`,
-		Example: `heartbeat demo
+	Example: `heartbeat demo
 heartbeat demo --claude --keep`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
-			d := &demo{told: map[string]int{}}
-			f := cli.NewFlags("demo")
-			f.BoolVar(&d.claude, "claude", false, "use the real Claude Code on the PATH")
-			f.BoolVar(&d.keep, "keep", false, "leave the workspace, and say where it is")
-			f.BoolVar(&d.json, "json", false, "print the results as JSON lines, and nothing else")
-			return f, func(args []string, s cli.Streams) error {
-				d.Streams = s
-				return d.run()
-			}
-		},
-	}
+	Build: func() (*pflag.FlagSet, cli.Action) {
+		d := &demo{told: map[string]int{}}
+		f := cli.NewFlags("demo")
+		f.BoolVar(&d.claude, "claude", false, "use the real Claude Code on the PATH")
+		f.BoolVar(&d.keep, "keep", false, "leave the workspace, and say where it is")
+		f.BoolVar(&d.json, "json", false, "print the results as JSON lines, and nothing else")
+		return f, func(args []string, s cli.Streams) error {
+			d.Streams = s
+			return d.run()
+		}
+	},
 }
 
 type demo struct {

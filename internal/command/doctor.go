@@ -27,11 +27,10 @@ type doctorFlags struct {
 	shownFlags
 }
 
-func doctorVerb() cli.Verb {
-	return cli.Verb{
-		Name:  "doctor",
-		Short: "look for what would keep the hook from working",
-		Long: `Look at everything that a session with the hook depends on: the wiring in all
+var doctorVerb = cli.Verb{
+	Name:  "doctor",
+	Short: "look for what would keep the hook from working",
+	Long: `Look at everything that a session with the hook depends on: the wiring in all
 settings files that Claude Code merges, the binary, the cap on blocks, the
 folder's trust, the environment, the client's release, and the inbox's
 directory, file system and state. Each check is one line: ok, warn or fail, what
@@ -41,27 +40,26 @@ With --agent codex it asks Codex which hooks it has for the project, and whether
 it trusts them: under codex exec an untrusted hook does not run, without a word.
 
 Exit status: 0 nothing would lose or stop work, 1 a check failed.`,
-		Example: `heartbeat doctor
+	Example: `heartbeat doctor
 heartbeat doctor --project ~/work --settings session.json --json`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
-			o := &doctorFlags{}
-			f := cli.NewFlags("doctor")
-			cli.AddNamedInbox(f, &o.inbox)
-			f.Lookup("inbox").Usage += "; without it, the one that is wired"
-			o.agent = agents[0]
-			f.Var(cli.Choice(&o.agent, agents...), "agent", "the client of the sessions")
-			f.StringVar(&o.project, "project", ".", "the `directory` that the session is started in")
-			f.StringArrayVar(&o.settings, "settings", nil, "a settings `file` beside the usual ones, as given to claude --settings")
-			f.BoolVar(&o.json, "json", false, "print one JSON object for each check")
-			o.addColor(f)
-			return f, func(args []string, s cli.Streams) error {
-				if o.agent == codexAgent && len(o.settings) > 0 {
-					return cli.Usage(errors.New("--settings is about Claude Code: Codex says itself which hooks it has"))
-				}
-				return o.run(s)
+	Build: func() (*pflag.FlagSet, cli.Action) {
+		o := &doctorFlags{}
+		f := cli.NewFlags("doctor")
+		cli.AddNamedInbox(f, &o.inbox)
+		f.Lookup("inbox").Usage += "; without it, the one that is wired"
+		o.agent = agents[0]
+		f.Var(cli.Choice(&o.agent, agents...), "agent", "the client of the sessions")
+		f.StringVar(&o.project, "project", ".", "the `directory` that the session is started in")
+		f.StringArrayVar(&o.settings, "settings", nil, "a settings `file` beside the usual ones, as given to claude --settings")
+		f.BoolVar(&o.json, "json", false, "print one JSON object for each check")
+		o.addColor(f)
+		return f, func(args []string, s cli.Streams) error {
+			if o.agent == codexAgent && len(o.settings) > 0 {
+				return cli.Usage(errors.New("--settings is about Claude Code: Codex says itself which hooks it has"))
 			}
-		},
-	}
+			return o.run(s)
+		}
+	},
 }
 
 func (o *doctorFlags) run(s cli.Streams) error {

@@ -18,11 +18,10 @@ type fsckFlags struct {
 	repair bool
 }
 
-func fsckVerb() cli.Verb {
-	return cli.Verb{
-		Name:  "fsck",
-		Short: "check that every entry is in one place",
-		Long: `Check that the files beside an inbox fit together: that each entry waits, is in
+var fsckVerb = cli.Verb{
+	Name:  "fsck",
+	Short: "check that every entry is in one place",
+	Long: `Check that the files beside an inbox fit together: that each entry waits, is in
 flight, is scheduled, was answered or is a dead letter, and only one of these;
 that no result stands beyond what the last commit knows; that nothing is overdue;
 that files with texts and dead letters belong to each other; that runs wait for
@@ -38,17 +37,16 @@ nothing refers to. It delivers nothing, and takes away no answer.
 
 Exit status: 0 nothing was found, or all of it was mended; 1 something is left, or
 could not be looked at.`,
-		Example: `heartbeat fsck
+	Example: `heartbeat fsck
 heartbeat fsck --repair`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
-			o := &fsckFlags{}
-			f := cli.NewFlags("fsck")
-			o.Add(f)
-			f.BoolVar(&o.repair, "repair", false, "mend what can be mended safely")
-			o.addColor(f)
-			return f, func(_ []string, s cli.Streams) error { return o.run(s) }
-		},
-	}
+	Build: func() (*pflag.FlagSet, cli.Action) {
+		o := &fsckFlags{}
+		f := cli.NewFlags("fsck")
+		o.Add(f)
+		f.BoolVar(&o.repair, "repair", false, "mend what can be mended safely")
+		o.addColor(f)
+		return f, func(_ []string, s cli.Streams) error { return o.run(s) }
+	},
 }
 
 func (o *fsckFlags) run(s cli.Streams) error {

@@ -33,11 +33,10 @@ type initFlags struct {
 	made    made
 }
 
-func initVerb() cli.Verb {
-	return cli.Verb{
-		Name:  "init",
-		Short: "set a project up: folder, hook",
-		Long: `Set up the project in this directory: make the inbox's folder (work, if no inbox
+var initVerb = cli.Verb{
+	Name:  "init",
+	Short: "set a project up: folder, hook",
+	Long: `Set up the project in this directory: make the inbox's folder (work, if no inbox
 is named), with a .gitignore in it by which git leaves it alone, wire the hook into
 .claude/settings.json as install does, check all of it as doctor does, and say what
 to type next. With --launcher no settings are changed: heartbeat launch wires the
@@ -51,21 +50,20 @@ nothing, or does what a killed one left undone.
 such as an inbox with entries, stays.
 
 Exit status: 0 it is set up, whatever the checks say; 1 it is not.`,
-		Example: `heartbeat init
+	Example: `heartbeat init
 heartbeat init --launcher
 heartbeat init --undo`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
-			o := &initFlags{}
-			f := cli.NewFlags("init")
-			cli.AddNamedInbox(f, &o.inbox)
-			f.Lookup("inbox").Usage += "; " + cli.DefaultInbox + " without it"
-			f.BoolP("yes", "y", false, "nothing is asked any more")
-			f.Lookup("yes").Hidden = true
-			f.BoolVar(&o.launcher, "launcher", false, "wire no hook: sessions are started by heartbeat launch")
-			f.BoolVar(&o.undo, "undo", false, "take back what init made")
-			return f, func(_ []string, s cli.Streams) error { return o.run(s) }
-		},
-	}
+	Build: func() (*pflag.FlagSet, cli.Action) {
+		o := &initFlags{}
+		f := cli.NewFlags("init")
+		cli.AddNamedInbox(f, &o.inbox)
+		f.Lookup("inbox").Usage += "; " + cli.DefaultInbox + " without it"
+		f.BoolP("yes", "y", false, "nothing is asked any more")
+		f.Lookup("yes").Hidden = true
+		f.BoolVar(&o.launcher, "launcher", false, "wire no hook: sessions are started by heartbeat launch")
+		f.BoolVar(&o.undo, "undo", false, "take back what init made")
+		return f, func(_ []string, s cli.Streams) error { return o.run(s) }
+	},
 }
 
 func (o *initFlags) run(s cli.Streams) error {

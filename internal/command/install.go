@@ -60,11 +60,10 @@ func (o *installFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&o.json, "json", false, "print one JSON object")
 }
 
-func installVerb() cli.Verb {
-	return cli.Verb{
-		Name:  "install",
-		Short: "wire the hook into a Claude Code settings file",
-		Long: `Wire heartbeat-stop into a Claude Code settings file as the hook of Stop,
+var installVerb = cli.Verb{
+	Name:  "install",
+	Short: "wire the hook into a Claude Code settings file",
+	Long: `Wire heartbeat-stop into a Claude Code settings file as the hook of Stop,
 StopFailure, SessionStart, SessionEnd, UserPromptSubmit, Notification and
 PostToolBatch, with the flags given here. It is the heartbeat-stop beside this
 command, or else the one of PATH. Whatever else is in the file stays byte for byte,
@@ -87,53 +86,50 @@ and the session is idle, free for a person, while the hook of Stop, StopFailure
 and SessionStart waits in the background (asyncRewake) for up to a year, and
 wakes it with the next entry; this takes an interactive session. Installing one
 over the other changes all that is needed.`,
-		Example: `heartbeat install
+	Example: `heartbeat install
 heartbeat install --scope user --mode persist --idle-interval 5m --print
 heartbeat install --rewake`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
-			o := &installFlags{verb: "install"}
-			f := cli.NewFlags(o.verb)
-			o.hook = o.wired.Set()
-			for _, name := range []string{"help", "version", "no-input"} {
-				o.hook.Lookup(name).Hidden = true
+	Build: func() (*pflag.FlagSet, cli.Action) {
+		o := &installFlags{verb: "install"}
+		f := cli.NewFlags(o.verb)
+		o.hook = o.wired.Set()
+		for _, name := range []string{"help", "version", "no-input"} {
+			o.hook.Lookup(name).Hidden = true
+		}
+		o.hook.VisitAll(func(flag *pflag.Flag) {
+			if !flag.Hidden || flag.Usage == "" { // hidden ones with usage name their successor
+				f.AddFlag(flag)
 			}
-			o.hook.VisitAll(func(flag *pflag.Flag) {
-				if !flag.Hidden || flag.Usage == "" { // hidden ones with usage name their successor
-					f.AddFlag(flag)
-				}
-			})
-			o.add(f)
-			f.Bool("no-meter", false, "") // of earlier releases
-			f.Lookup("no-meter").Hidden = true
-			f.BoolVar(&o.mcp, "mcp", false, "give sessions the tools of an agent (heartbeat mcp), in the project's .mcp.json or Codex's config.toml, and allow them")
-			return f, func(args []string, s cli.Streams) error {
-				return o.run(f, args, s)
-			}
-		},
-	}
+		})
+		o.add(f)
+		f.Bool("no-meter", false, "") // of earlier releases
+		f.Lookup("no-meter").Hidden = true
+		f.BoolVar(&o.mcp, "mcp", false, "give sessions the tools of an agent (heartbeat mcp), in the project's .mcp.json or Codex's config.toml, and allow them")
+		return f, func(args []string, s cli.Streams) error {
+			return o.run(f, args, s)
+		}
+	},
 }
 
-func uninstallVerb() cli.Verb {
-	return cli.Verb{
-		Name:  "uninstall",
-		Short: "take the hook out of a settings file again",
-		Long: `Take out of the settings files what install wrote for this inbox: those of the
+var uninstallVerb = cli.Verb{
+	Name:  "uninstall",
+	Short: "take the hook out of a settings file again",
+	Long: `Take out of the settings files what install wrote for this inbox: those of the
 project, yours for it, yours for all projects, and Codex's. --scope, --agent and
 --settings narrow that down. A file in which nothing else was changed is as it was
 before install: that was kept beside it, as FILE.before-heartbeat. Where somebody
 changed it since, heartbeat's own part goes, and the rest stays.`,
-		Example: `heartbeat uninstall`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
-			o := &installFlags{verb: "uninstall"}
-			o.hook = o.wired.Set()
-			f := cli.NewFlags(o.verb)
-			cli.AddInbox(f, &o.wired.Inbox)
-			o.add(f)
-			return f, func(args []string, s cli.Streams) error {
-				return o.run(f, args, s)
-			}
-		},
-	}
+	Example: `heartbeat uninstall`,
+	Build: func() (*pflag.FlagSet, cli.Action) {
+		o := &installFlags{verb: "uninstall"}
+		o.hook = o.wired.Set()
+		f := cli.NewFlags(o.verb)
+		cli.AddInbox(f, &o.wired.Inbox)
+		o.add(f)
+		return f, func(args []string, s cli.Streams) error {
+			return o.run(f, args, s)
+		}
+	},
 }
 
 // codexAgent is the value of --agent for Codex.

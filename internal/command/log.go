@@ -27,13 +27,12 @@ type logFlags struct {
 	prices *book.Book
 }
 
-func logVerb() cli.Verb {
-	return cli.Verb{
-		Name:  "log",
-		Args:  "[ENTRY]",
-		IDs:   entryIDs,
-		Short: "show what happened, or the life of one entry",
-		Long: `Show what happened, one event a line, the oldest first: queued, delivered,
+var logVerb = cli.Verb{
+	Name:  "log",
+	Args:  "[ENTRY]",
+	IDs:   entryIDs,
+	Short: "show what happened, or the life of one entry",
+	Long: `Show what happened, one event a line, the oldest first: queued, delivered,
 answered, redelivered, dead-lettered, expired, canceled, dropped, scheduled,
 requeued, purged, failed, paused, backing off, resumed, replaced, and sessions
 that started, ended or asked for a person. A delivery that is not the entry's own fault is not
@@ -48,27 +47,26 @@ without a time, for an ENTRY and when --follow sees it come.
 
 Exit status: 0 shown; 1 not: there is no such entry, or more than one; 128+n signal
 n ended the following.`,
-		Example: `heartbeat log job-7
+	Example: `heartbeat log job-7
 heartbeat log -n 0 --json | jq -r 'select(.event == "dead-lettered") | .reason'
 heartbeat log --follow`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
-			var o logFlags
-			f := cli.NewFlags("log")
-			o.Add(f)
-			cli.AddCount(f, &o.count, 50, "show the last `N` (0: all, as for an ENTRY)")
-			cli.AddFollow(f, &o.follow)
-			o.addColor(f)
-			return f, func(args []string, s cli.Streams) error {
-				switch {
-				case len(args) > 1:
-					return cli.Usage(fmt.Errorf("%d entries: show one at a time", len(args)))
-				case len(args) == 1 && !cli.CountGiven(f):
-					o.count = 0
-				}
-				return o.run(args, s)
+	Build: func() (*pflag.FlagSet, cli.Action) {
+		var o logFlags
+		f := cli.NewFlags("log")
+		o.Add(f)
+		cli.AddCount(f, &o.count, 50, "show the last `N` (0: all, as for an ENTRY)")
+		cli.AddFollow(f, &o.follow)
+		o.addColor(f)
+		return f, func(args []string, s cli.Streams) error {
+			switch {
+			case len(args) > 1:
+				return cli.Usage(fmt.Errorf("%d entries: show one at a time", len(args)))
+			case len(args) == 1 && !cli.CountGiven(f):
+				o.count = 0
 			}
-		},
-	}
+			return o.run(args, s)
+		}
+	},
 }
 
 func (o *logFlags) run(args []string, s cli.Streams) error {

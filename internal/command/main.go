@@ -57,11 +57,11 @@ Claude Code to work through them, one turn each.`,
 		Example: firstSteps("\n"),
 		Bare:    fmt.Sprintf(firstScreen, firstSteps("\n  ")),
 		Groups: []program.Group{
-			{Title: "Send and read", Verbs: []cli.Verb{sendVerb(), askVerb(), resultsVerb(), checkVerb(), statusVerb(), costsVerb(), peekVerb(), logVerb(), metricsVerb(), notifyVerb(), watch.Verb(runVerb, statusOf), mcp.Verb(runVerb)}},
-			{Title: "Steer", Verbs: []cli.Verb{pauseVerb(), resumeVerb(), stopVerb(), cancelVerb(), attachVerb()}},
-			{Title: "Recover and tidy up", Verbs: []cli.Verb{recoverVerb(), deadLetterVerb(), compactVerb(), fsckVerb()}},
-			{Title: "Babysitter runs", Verbs: []cli.Verb{runsVerb(), orchestrateVerb(), resultVerb(), breakpointVerb()}},
-			{Title: "Set up", Verbs: []cli.Verb{initVerb(), installVerb(), uninstallVerb(), doctorVerb(), demoVerb()}},
+			{Title: "Send and read", Verbs: []cli.Verb{sendVerb, askVerb, resultsVerb, checkVerb, statusVerb, costsVerb, peekVerb, logVerb, metricsVerb, notifyVerb, watch.Verb(runVerb, statusOf), mcp.Verb(runVerb)}},
+			{Title: "Steer", Verbs: []cli.Verb{pauseVerb, resumeVerb, stopVerb, cancelVerb, attachVerb}},
+			{Title: "Recover and tidy up", Verbs: []cli.Verb{withProgress(hook.RecoverVerb(commandName), "recovering"), deadLetterVerb, compactVerb, fsckVerb}},
+			{Title: "Babysitter runs", Verbs: []cli.Verb{runsVerb, orchestrateVerb, resultVerb, breakpointVerb}},
+			{Title: "Set up", Verbs: []cli.Verb{initVerb, installVerb, uninstallVerb, doctorVerb, demoVerb}},
 		},
 		Beside: []program.Beside{
 			{Name: "launch", Short: "run sessions where nobody is at the terminal", Page: launch.Page},
@@ -94,8 +94,6 @@ In a project of yours:
 
 heartbeat help lists all verbs, and heartbeat VERB --help explains one.
 `
-
-func recoverVerb() cli.Verb { return withProgress(hook.RecoverVerb(commandName), "recovering") }
 
 // habits are words that people know from other commands, and what they are called here.
 var habits = []struct {

@@ -20,12 +20,11 @@ type metricsFlags struct {
 	output string
 }
 
-func metricsVerb() cli.Verb {
-	return cli.Verb{
-		Name:  "metrics",
-		Args:  "[FOLDER...]",
-		Short: "print figures for Prometheus",
-		Long: `Print what waits, what is in flight, what is wrong and what was counted so far, in
+var metricsVerb = cli.Verb{
+	Name:  "metrics",
+	Args:  "[FOLDER...]",
+	Short: "print figures for Prometheus",
+	Long: `Print what waits, what is in flight, what is wrong and what was counted so far, in
 the text format that Prometheus reads: of one inbox, or of all that are found in
 these folders and below them. With --textfile the figures take a file's place at
 once, for the textfile collector. The counters count since the inbox's journal
@@ -33,23 +32,22 @@ began, whatever is trimmed or rotated. Of an inbox that cannot be read there is
 heartbeat_trouble alone.
 
 Exit status: 0 printed or written, 1 not, or not of every inbox.`,
-		Example: `heartbeat metrics
+	Example: `heartbeat metrics
 heartbeat metrics /srv
 heartbeat metrics --inbox /srv/agent/inbox.jsonl --textfile /var/lib/node_exporter/heartbeat.prom`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
-			var o metricsFlags
-			f := cli.NewFlags("metrics")
-			o.Add(f)
-			f.Var(cli.Named(&o.output, "name a file, or leave the flag out"), "textfile", "write them to this `file`, whole or not at all")
-			cli.Was(f, "textfile", "output")
-			return f, func(args []string, s cli.Streams) error {
-				if len(args) > 0 && f.Changed("inbox") {
-					return cli.Usage(errors.New("--inbox names one inbox, and folders are to be searched: give one or the other"))
-				}
-				return o.run(args, s)
+	Build: func() (*pflag.FlagSet, cli.Action) {
+		var o metricsFlags
+		f := cli.NewFlags("metrics")
+		o.Add(f)
+		f.Var(cli.Named(&o.output, "name a file, or leave the flag out"), "textfile", "write them to this `file`, whole or not at all")
+		cli.Was(f, "textfile", "output")
+		return f, func(args []string, s cli.Streams) error {
+			if len(args) > 0 && f.Changed("inbox") {
+				return cli.Usage(errors.New("--inbox names one inbox, and folders are to be searched: give one or the other"))
 			}
-		},
-	}
+			return o.run(args, s)
+		}
+	},
 }
 
 func (o *metricsFlags) run(folders []string, s cli.Streams) error {

@@ -19,11 +19,10 @@ type notifyFlags struct {
 	test    bool
 }
 
-func notifyVerb() cli.Verb {
-	return cli.Verb{
-		Name:  "notify",
-		Short: "tell a person, by a command, what needs one",
-		Long: `Run a command once for each thing that needs a person and was not told yet: a
+var notifyVerb = cli.Verb{
+	Name:  "notify",
+	Short: "tell a person, by a command, what needs one",
+	Long: `Run a command once for each thing that needs a person and was not told yet: a
 question (for a permission, or of a run), an inbox that cannot be worked on, sessions
 that fail one after the other, a limit that was reached, a pause, a dead letter, and,
 if asked for, that nothing moves (--stall) or nothing waits any more (--notify-drained).
@@ -43,23 +42,22 @@ tell: nothing moves.
 
 Exit status: 0 told, or nothing is to be told now; 1 the command failed, or the inbox
 cannot be looked at; 128+n signal n ended it.`,
-		Example: `heartbeat notify --test --notify /usr/local/bin/tell-me
+	Example: `heartbeat notify --test --notify /usr/local/bin/tell-me
 heartbeat notify --stall 20m --notify 'mail -s heartbeat me'
 heartbeat notify --stall 20m`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
-			var o notifyFlags
-			f := cli.NewFlags("notify")
-			o.Add(f)
-			cli.AddNotify(f, &o.options.Command, "the `command` to run, for /bin/sh")
-			f.Var((*cli.Span)(&o.options.Stall), "stall", "tell also that an entry waits or is in flight and nothing has happened for so long (0: never)")
-			f.BoolVar(&o.options.Drained, "notify-drained", false, "tell also that nothing waits any more")
-			cli.Was(f, "notify-drained", "drained")
-			f.BoolVar(&o.test, "test", false, "run the command once with an example, and show what it says if it fails")
-			f.BoolVar(&o.options.Linger, "linger", false, "stay until what has to wait was told, a quarter of an hour at most")
-			f.Lookup("linger").Hidden = true
-			return f, func(_ []string, s cli.Streams) error { return o.run(s) }
-		},
-	}
+	Build: func() (*pflag.FlagSet, cli.Action) {
+		var o notifyFlags
+		f := cli.NewFlags("notify")
+		o.Add(f)
+		cli.AddNotify(f, &o.options.Command, "the `command` to run, for /bin/sh")
+		f.Var((*cli.Span)(&o.options.Stall), "stall", "tell also that an entry waits or is in flight and nothing has happened for so long (0: never)")
+		f.BoolVar(&o.options.Drained, "notify-drained", false, "tell also that nothing waits any more")
+		cli.Was(f, "notify-drained", "drained")
+		f.BoolVar(&o.test, "test", false, "run the command once with an example, and show what it says if it fails")
+		f.BoolVar(&o.options.Linger, "linger", false, "stay until what has to wait was told, a quarter of an hour at most")
+		f.Lookup("linger").Hidden = true
+		return f, func(_ []string, s cli.Streams) error { return o.run(s) }
+	},
 }
 
 func (o *notifyFlags) run(s cli.Streams) error {

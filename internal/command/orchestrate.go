@@ -14,11 +14,10 @@ import (
 	runs "heartbeat/orchestrate/run"
 )
 
-func orchestrateVerb() cli.Verb {
-	return cli.Verb{
-		Name:  "orchestrate",
-		Short: "drive babysitter runs by way of the inbox",
-		Long: `Take a step of each run: have its process run as far as it gets, and append an
+var orchestrateVerb = cli.Verb{
+	Name:  "orchestrate",
+	Short: "drive babysitter runs by way of the inbox",
+	Long: `Take a step of each run: have its process run as far as it gets, and append an
 entry for each effect that it then waits for and that has none yet. Sleeps that are
 over are posted, and breakpoints treated as --breakpoints says. Call it as often as
 you like, also beside itself, from cron, and after a crash: an effect has one entry
@@ -29,28 +28,27 @@ A hook with --run does the same in the session, whenever the inbox is empty.
 
 Exit status: 0 done, or with --once the step was taken; 1 it could not be; 3 a run
 goes no further by itself; 128+n signal n ended it.`,
-		Example: `heartbeat orchestrate --run .a5c/runs/r1 --once
+	Example: `heartbeat orchestrate --run .a5c/runs/r1 --once
 heartbeat orchestrate --run .a5c/runs/r1 --breakpoints ask`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
-			var i cli.InboxFlags
-			var r cli.RunFlags
-			var once, repair bool
-			f := cli.NewFlags("orchestrate")
-			i.Add(f)
-			r.Add(f)
-			f.BoolVar(&repair, "repair", false, "mend a damaged journal first (run:repair-journal keeps the old one beside it)")
-			f.BoolVar(&once, "once", false, "take one step, and end")
-			return f, func(args []string, s cli.Streams) error {
-				if err := r.Check(); err != nil {
-					return cli.Usage(err)
-				}
-				if len(r.Dirs) == 0 {
-					return cli.Usage(errors.New("no run: name its directory with --run"))
-				}
-				return driveRuns(&i, &r, once, repair, s)
+	Build: func() (*pflag.FlagSet, cli.Action) {
+		var i cli.InboxFlags
+		var r cli.RunFlags
+		var once, repair bool
+		f := cli.NewFlags("orchestrate")
+		i.Add(f)
+		r.Add(f)
+		f.BoolVar(&repair, "repair", false, "mend a damaged journal first (run:repair-journal keeps the old one beside it)")
+		f.BoolVar(&once, "once", false, "take one step, and end")
+		return f, func(args []string, s cli.Streams) error {
+			if err := r.Check(); err != nil {
+				return cli.Usage(err)
 			}
-		},
-	}
+			if len(r.Dirs) == 0 {
+				return cli.Usage(errors.New("no run: name its directory with --run"))
+			}
+			return driveRuns(&i, &r, once, repair, s)
+		}
+	},
 }
 
 // orchestratePoll is how often runs are looked at for what no event reports, such as a person's answer to a

@@ -15,34 +15,32 @@ import (
 	"heartbeat/internal/money/budget"
 )
 
-func pauseVerb() cli.Verb {
-	return cli.Verb{
-		Name:  "pause",
-		Short: "hold delivery, without touching what is in flight",
-		Long: `Hold delivery: from now on a draining hook approves the stop, and a waiting one
+var pauseVerb = cli.Verb{
+	Name:  "pause",
+	Short: "hold delivery, without touching what is in flight",
+	Long: `Hold delivery: from now on a draining hook approves the stop, and a waiting one
 waits. The entry in flight is acknowledged as usual, and producers go on
 sending. Pausing again changes what it names of the reason and the end; but a
 pause that an error began, such as that of a login, stays as it is until resume.
 
 Exit status: 0 delivery is paused, 1 it is not.`,
-		Example: `heartbeat pause --reason "the build server is down"
+	Example: `heartbeat pause --reason "the build server is down"
 heartbeat pause --for 30m`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
-			var i cli.InboxFlags
-			var reason string
-			var length cli.Span
-			f := cli.NewFlags("pause")
-			i.Add(f)
-			f.StringVar(&reason, "reason", "", "a `text` that status and the hook's stderr give as the reason")
-			f.Var(&length, "for", "resume by itself after this time (seconds or a duration)")
-			return f, func(args []string, s cli.Streams) error {
-				if f.Changed("for") && length == 0 {
-					return cli.Usage(errors.New("--for 0 would be no pause: give a time, or leave the flag out"))
-				}
-				return pause(&i, f.Changed("reason"), reason, time.Duration(length), s)
+	Build: func() (*pflag.FlagSet, cli.Action) {
+		var i cli.InboxFlags
+		var reason string
+		var length cli.Span
+		f := cli.NewFlags("pause")
+		i.Add(f)
+		f.StringVar(&reason, "reason", "", "a `text` that status and the hook's stderr give as the reason")
+		f.Var(&length, "for", "resume by itself after this time (seconds or a duration)")
+		return f, func(args []string, s cli.Streams) error {
+			if f.Changed("for") && length == 0 {
+				return cli.Usage(errors.New("--for 0 would be no pause: give a time, or leave the flag out"))
 			}
-		},
-	}
+			return pause(&i, f.Changed("reason"), reason, time.Duration(length), s)
+		}
+	},
 }
 
 func pause(i *cli.InboxFlags, named bool, reason string, length time.Duration, s cli.Streams) error {
@@ -76,11 +74,10 @@ func pause(i *cli.InboxFlags, named bool, reason string, length time.Duration, s
 	return reportDone(i, s, p, p.String())
 }
 
-func resumeVerb() cli.Verb {
-	return cli.Verb{
-		Name:  "resume",
-		Short: "go on after a pause or a back-off",
-		Long: `Go on delivering: end a pause, and the back-off after turns that ended in errors,
+var resumeVerb = cli.Verb{
+	Name:  "resume",
+	Short: "go on after a pause or a back-off",
+	Long: `Go on delivering: end a pause, and the back-off after turns that ended in errors,
 and forget how many did. A hook that waits notices at once; otherwise the next
 Stop does.
 
@@ -89,14 +86,13 @@ itself, or a pause, where only a person can help (the login, the bill): mend tha
 first, then resume.
 
 Exit status: 0 nothing holds delivery, 1 that could not be recorded.`,
-		Example: `heartbeat resume`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
-			var i cli.InboxFlags
-			f := cli.NewFlags("resume")
-			i.Add(f)
-			return f, func(_ []string, s cli.Streams) error { return resume(&i, s) }
-		},
-	}
+	Example: `heartbeat resume`,
+	Build: func() (*pflag.FlagSet, cli.Action) {
+		var i cli.InboxFlags
+		f := cli.NewFlags("resume")
+		i.Add(f)
+		return f, func(_ []string, s cli.Streams) error { return resume(&i, s) }
+	},
 }
 
 // resumed is what resume prints with --json.

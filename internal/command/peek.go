@@ -24,28 +24,26 @@ type peekFlags struct {
 	count int
 }
 
-func peekVerb() cli.Verb {
-	return cli.Verb{
-		Name:  "peek",
-		Short: "show the entries that are delivered next",
-		Long: `Show the entries that are delivered next, one a line: its place in the queue, its
+var peekVerb = cli.Verb{
+	Name:  "peek",
+	Short: "show the entries that are delivered next",
+	Long: `Show the entries that are delivered next, one a line: its place in the queue, its
 offset in the inbox, its name, when it was sent, what is special about it, and how
 its text begins. What is too long, empty or expired becomes a dead letter when its
 turn comes; a torn one has no newline yet. Nothing is taken. The entry in flight is
 not among them: see status.
 
 Exit status: 0 shown, also where nothing waits; 1 the inbox cannot be read.`,
-		Example: `heartbeat peek
+	Example: `heartbeat peek
 heartbeat peek -n 1 --json | jq -r .text`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
-			var o peekFlags
-			f := cli.NewFlags("peek")
-			o.Add(f)
-			cli.AddCount(f, &o.count, 10, "show the next `N` (0: all)")
-			o.addColor(f)
-			return f, func(_ []string, s cli.Streams) error { return o.run(s) }
-		},
-	}
+	Build: func() (*pflag.FlagSet, cli.Action) {
+		var o peekFlags
+		f := cli.NewFlags("peek")
+		o.Add(f)
+		cli.AddCount(f, &o.count, 10, "show the next `N` (0: all)")
+		o.addColor(f)
+		return f, func(_ []string, s cli.Streams) error { return o.run(s) }
+	},
 }
 
 // peeked is what peek prints with --json.

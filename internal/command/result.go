@@ -21,12 +21,11 @@ type resultFlags struct {
 	valueFile, textFile, text, failure, failureName string
 }
 
-func resultVerb() cli.Verb {
-	return cli.Verb{
-		Name:  "result",
-		Args:  "EFFECT [-]",
-		Short: "hand over the result of an effect of a babysitter run",
-		Long: `Hand over what a babysitter run asked for: the result of an effect, which is any
+var resultVerb = cli.Verb{
+	Name:  "result",
+	Args:  "EFFECT [-]",
+	Short: "hand over the result of an effect of a babysitter run",
+	Long: `Hand over what a babysitter run asked for: the result of an effect, which is any
 JSON value, from --value-file or from stdin (-), or a text. A result that does not
 match the schema of the task is not handed over, and what is wrong with it is said.
 With --error the process learns that the task failed, and why. An effect has one
@@ -42,28 +41,27 @@ An agent hands over only regular files below the directory that its session work
 in, or that of the effect's task, and only to an inbox that its session works on.
 
 Exit status: 0 it was handed over, 1 it was not.`,
-		Example: `heartbeat result 01M7XNH40T944T6T9N87JFKQKG --value-file result.json
+	Example: `heartbeat result 01M7XNH40T944T6T9N87JFKQKG --value-file result.json
 echo '{"ok":true}' | heartbeat result 01M7XNH40T944T6T9N87JFKQKG -
 heartbeat result 01M7XNH40T944T6T9N87JFKQKG --error "the tests need a database"`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
-			var i cli.InboxFlags
-			var o resultFlags
-			f := cli.NewFlags("result")
-			i.Add(f)
-			f.StringVar(&o.valueFile, "value-file", "", "`file` with the result, in JSON")
-			f.StringVar(&o.textFile, "text-file", "", "`file` with the result, a text")
-			f.StringVar(&o.text, "text", "", "the result, a `text`")
-			f.StringVar(&o.failure, "error", "", "the task failed: why, in a `message`")
-			f.StringVar(&o.failureName, "error-name", "TaskError", "the `name` that the process knows the failure by")
-			return f, func(args []string, s cli.Streams) error {
-				effect, err := o.check(f, args)
-				if err != nil {
-					return cli.Usage(err)
-				}
-				return result(&i, &o, effect, len(args) == 2, f, s)
+	Build: func() (*pflag.FlagSet, cli.Action) {
+		var i cli.InboxFlags
+		var o resultFlags
+		f := cli.NewFlags("result")
+		i.Add(f)
+		f.StringVar(&o.valueFile, "value-file", "", "`file` with the result, in JSON")
+		f.StringVar(&o.textFile, "text-file", "", "`file` with the result, a text")
+		f.StringVar(&o.text, "text", "", "the result, a `text`")
+		f.StringVar(&o.failure, "error", "", "the task failed: why, in a `message`")
+		f.StringVar(&o.failureName, "error-name", "TaskError", "the `name` that the process knows the failure by")
+		return f, func(args []string, s cli.Streams) error {
+			effect, err := o.check(f, args)
+			if err != nil {
+				return cli.Usage(err)
 			}
-		},
-	}
+			return result(&i, &o, effect, len(args) == 2, f, s)
+		}
+	},
 }
 
 func (o *resultFlags) check(f *pflag.FlagSet, args []string) (effect string, err error) {

@@ -31,13 +31,12 @@ type resultsFlags struct {
 	exec execFlags
 }
 
-func resultsVerb() cli.Verb {
-	return cli.Verb{
-		Name:  "results",
-		Args:  "[ENTRY...]",
-		IDs:   entryIDs,
-		Short: "show what was answered, or one reply in full",
-		Long: `Show the entries that were answered last, one a line: when, which, how long it
+var resultsVerb = cli.Verb{
+	Name:  "results",
+	Args:  "[ENTRY...]",
+	IDs:   entryIDs,
+	Short: "show what was answered, or one reply in full",
+	Long: `Show the entries that were answered last, one a line: when, which, how long it
 took, which attempt it was, and how the prompt and the reply begin. With --follow
 it goes on with what comes, also when the results are rotated or trimmed, until a
 signal ends it.
@@ -63,35 +62,34 @@ over. --forget ends that for a name.
 Exit status: 0 shown, or handed over; 1 not: there is no such entry, or no answer yet,
 and the sentence says where it is, or the command failed for --patience; 3 the ENTRY
 became a dead letter; 128+n signal n ended the following.`,
-		Example: `heartbeat results job-7
+	Example: `heartbeat results job-7
 heartbeat results -n 100 --json | jq -r .reply
 heartbeat results --follow
 heartbeat results --follow --exec '/opt/heartbeat/results/mail.sh me@example.com' --as mail`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
-			var o resultsFlags
-			f := cli.NewFlags("results")
-			o.Add(f)
-			cli.AddCount(f, &o.count, 20, "show the last `N` (0: all)")
-			cli.AddFollow(f, &o.follow)
-			o.AddRaw(f)
-			o.addColor(f)
-			o.exec.add(f)
-			return f, func(args []string, s cli.Streams) error {
-				if consumes, err := o.exec.given(f, args, o.forList(f)); err != nil {
-					return cli.Usage(err)
-				} else if consumes {
-					return o.exec.run(&o, s)
-				}
-				switch {
-				case len(args) > 0 && (o.follow || cli.CountGiven(f)):
-					return cli.Usage(errors.New("-n and --follow are for the list: leave ENTRY out, or wait for an entry with heartbeat send --id ID --wait"))
-				case o.Raw && len(args) == 0:
-					return cli.Usage(errors.New("--raw is about one reply in full: name the ENTRY"))
-				}
-				return o.run(args, s)
+	Build: func() (*pflag.FlagSet, cli.Action) {
+		var o resultsFlags
+		f := cli.NewFlags("results")
+		o.Add(f)
+		cli.AddCount(f, &o.count, 20, "show the last `N` (0: all)")
+		cli.AddFollow(f, &o.follow)
+		o.AddRaw(f)
+		o.addColor(f)
+		o.exec.add(f)
+		return f, func(args []string, s cli.Streams) error {
+			if consumes, err := o.exec.given(f, args, o.forList(f)); err != nil {
+				return cli.Usage(err)
+			} else if consumes {
+				return o.exec.run(&o, s)
 			}
-		},
-	}
+			switch {
+			case len(args) > 0 && (o.follow || cli.CountGiven(f)):
+				return cli.Usage(errors.New("-n and --follow are for the list: leave ENTRY out, or wait for an entry with heartbeat send --id ID --wait"))
+			case o.Raw && len(args) == 0:
+				return cli.Usage(errors.New("--raw is about one reply in full: name the ENTRY"))
+			}
+			return o.run(args, s)
+		}
+	},
 }
 
 // forList names a given flag that is about what is listed, "" for none.

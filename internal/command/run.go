@@ -32,28 +32,25 @@ type runVerbFlags struct {
 	line  *layout.ProgressLine // while a step is taken
 }
 
-func runsVerb() cli.Verb {
-	return cli.Verb{
-		Name:  "run",
-		Args:  "start|resume|accept-code|complete|status [RUN]",
-		Short: "make a babysitter run, go on with one, or show how they stand",
-		Long: `Make babysitter runs whose effects become entries of the inbox, go on with them,
+var runsVerb = cli.Verb{
+	Name:  "run",
+	Args:  "start|resume|accept-code|complete|status [RUN]",
+	Short: "make a babysitter run, go on with one, or show how they stand",
+	Long: `Make babysitter runs whose effects become entries of the inbox, go on with them,
 or show how they stand.
 
 RUN is the id of a run in --runs-dir, or of one that this inbox has driven, or the
 path of its directory.`,
-		Example: `heartbeat run start --entry process.mjs#process --process-id greet --inputs inputs.json
+	Example: `heartbeat run start --entry process.mjs#process --process-id greet --inputs inputs.json
 heartbeat run resume r1
 heartbeat run status --json`,
-		Verbs: []cli.Verb{startRunVerb(), resumeRunVerb(), acceptCodeVerb(), completeRunVerb(), runStatusVerb()},
-	}
+	Verbs: []cli.Verb{startRunVerb, resumeRunVerb, acceptCodeVerb, completeRunVerb, runStatusVerb},
 }
 
-func startRunVerb() cli.Verb {
-	return runVerbOf(cli.Verb{
-		Name:  "start",
-		Short: "make a run of a process, and take its first step",
-		Long: `Make a run of a process, and take its first step: what the run waits for is in the
+var startRunVerb = runVerbOf(cli.Verb{
+	Name:  "start",
+	Short: "make a run of a process, and take its first step",
+	Long: `Make a run of a process, and take its first step: what the run waits for is in the
 inbox then. Every step runs the code that the run names, as you. It says how a
 session is to be wired to go on with the run.
 
@@ -62,27 +59,25 @@ babysitter read, is bound to the run. A session that is bound to another run whi
 is not over is refused before anything is made.
 
 Exit status: 0 done; 1 not done; 3 the run was made, and goes no further by itself.`,
-		Example: `heartbeat run start --entry process.mjs#process --process-id greet --inputs inputs.json`,
-	}, (*runVerbFlags).start, func(o *runVerbFlags, f *pflag.FlagSet) {
-		f.StringVar(&o.create.Entry, "entry", "", "the process, a `module` and its export: FILE#EXPORT (without: #process)")
-		f.StringVar(&o.create.ProcessID, "process-id", "", "the `id` of the process")
-		f.StringVar(&o.inputs, "inputs", "", "a `file` with the inputs of the process, in JSON")
-		f.StringVar(&o.create.RunID, "run-id", "", "the `id` of the run (default: one is drawn)")
-		f.StringVar(&o.create.Prompt, "prompt", "", "what a person asked for, a `text` that is kept with the run")
-		f.StringVar(&o.create.Revision, "process-revision", "", "the `revision` of the process, kept with the run")
-		f.StringVar(&o.create.Request, "request", "", "the `id` of what asked for the run, kept with it")
-		f.BoolVar(&o.create.DryRun, "dry-run", false, "show the run that would be made, and make nothing")
-		f.BoolVar(&o.create.NonInteractive, "non-interactive", false, "babysitter approves every breakpoint by itself")
-		o.addDriving(f)
-	})
-}
+	Example: `heartbeat run start --entry process.mjs#process --process-id greet --inputs inputs.json`,
+}, (*runVerbFlags).start, func(o *runVerbFlags, f *pflag.FlagSet) {
+	f.StringVar(&o.create.Entry, "entry", "", "the process, a `module` and its export: FILE#EXPORT (without: #process)")
+	f.StringVar(&o.create.ProcessID, "process-id", "", "the `id` of the process")
+	f.StringVar(&o.inputs, "inputs", "", "a `file` with the inputs of the process, in JSON")
+	f.StringVar(&o.create.RunID, "run-id", "", "the `id` of the run (default: one is drawn)")
+	f.StringVar(&o.create.Prompt, "prompt", "", "what a person asked for, a `text` that is kept with the run")
+	f.StringVar(&o.create.Revision, "process-revision", "", "the `revision` of the process, kept with the run")
+	f.StringVar(&o.create.Request, "request", "", "the `id` of what asked for the run, kept with it")
+	f.BoolVar(&o.create.DryRun, "dry-run", false, "show the run that would be made, and make nothing")
+	f.BoolVar(&o.create.NonInteractive, "non-interactive", false, "babysitter approves every breakpoint by itself")
+	o.addDriving(f)
+})
 
-func resumeRunVerb() cli.Verb {
-	return runVerbOf(cli.Verb{
-		Name:  "resume",
-		Args:  "RUN",
-		Short: "go on with a run that failed, reached its limit, or lost its session",
-		Long: `Take the next step of a run that is there already, be it that it failed, that it has
+var resumeRunVerb = runVerbOf(cli.Verb{
+	Name:  "resume",
+	Args:  "RUN",
+	Short: "go on with a run that failed, reached its limit, or lost its session",
+	Long: `Take the next step of a run that is there already, be it that it failed, that it has
 reached what it may cost, or that its session is gone. Every step runs the code that
 the run names, as you. It says how a session is to be wired to go on with the run.
 
@@ -96,20 +91,18 @@ is not over is refused.
 
 Exit status: 0 done; 1 not done, as with a run that is completed already; 3 the run
 was resumed, and goes no further by itself.`,
-		Example: `heartbeat run resume r1
+	Example: `heartbeat run resume r1
 heartbeat run resume r1 --max-cost-per-run 20`,
-	}, (*runVerbFlags).resume, func(o *runVerbFlags, f *pflag.FlagSet) {
-		f.StringVar(&o.again, "again", "", "have the run, which failed with an `effect` that was posted as failed, ask for that once more")
-		o.addDriving(f)
-	})
-}
+}, (*runVerbFlags).resume, func(o *runVerbFlags, f *pflag.FlagSet) {
+	f.StringVar(&o.again, "again", "", "have the run, which failed with an `effect` that was posted as failed, ask for that once more")
+	o.addDriving(f)
+})
 
-func acceptCodeVerb() cli.Verb {
-	return runVerbOf(cli.Verb{
-		Name:  "accept-code",
-		Args:  "RUN",
-		Short: "have a run go on whose code has changed",
-		Long: `Accept the code of a run as it is now, and take the run's next step with it. A run is
+var acceptCodeVerb = runVerbOf(cli.Verb{
+	Name:  "accept-code",
+	Args:  "RUN",
+	Short: "have a run go on whose code has changed",
+	Long: `Accept the code of a run as it is now, and take the run's next step with it. A run is
 bound to its code by run start, install, the launcher, or whatever drives it first:
 the module of its process, what that and its imports name, and the packages of the
 project that these need. When something of that has changed, its steps do nothing
@@ -118,36 +111,31 @@ agent cannot say this from within its session.
 
 Exit status: 0 done; 1 not done; 3 the code was accepted, and the run goes no further
 by itself.`,
-		Example: `heartbeat run accept-code r1`,
-	}, (*runVerbFlags).acceptCode, func(o *runVerbFlags, f *pflag.FlagSet) { o.ways.AddCommand(f) })
-}
+	Example: `heartbeat run accept-code r1`,
+}, (*runVerbFlags).acceptCode, func(o *runVerbFlags, f *pflag.FlagSet) { o.ways.AddCommand(f) })
 
-func completeRunVerb() cli.Verb {
-	return runVerbOf(cli.Verb{
-		Name:  "complete",
-		Args:  "RUN",
-		Short: "close a run that is completed, without an agent",
-		Long: `Take a run's next step, and say that the run is done if it is completed then: no
+var completeRunVerb = runVerbOf(cli.Verb{
+	Name:  "complete",
+	Args:  "RUN",
+	Short: "close a run that is completed, without an agent",
+	Long: `Take a run's next step, and say that the run is done if it is completed then: no
 agent is asked for its proof, and an entry that asks for it is not delivered any more.
 The results that heartbeat result has handed over are posted first, and the process is
 run for them. An agent cannot say this from within its session.
 
 Exit status: 0 the run is done; 1 it is not, and waits for what the sentence names.`,
-		Example: `heartbeat run complete r1`,
-	}, (*runVerbFlags).complete, func(o *runVerbFlags, f *pflag.FlagSet) { o.ways.AddCommand(f) })
-}
+	Example: `heartbeat run complete r1`,
+}, (*runVerbFlags).complete, func(o *runVerbFlags, f *pflag.FlagSet) { o.ways.AddCommand(f) })
 
-func runStatusVerb() cli.Verb {
-	return runVerbOf(cli.Verb{
-		Name:  "status",
-		Args:  "[RUN]",
-		Short: "show how runs stand",
-		Long: `Show a run without calling babysitter or changing anything: how it stands, what is
+var runStatusVerb = runVerbOf(cli.Verb{
+	Name:  "status",
+	Args:  "[RUN]",
+	Short: "show how runs stand",
+	Long: `Show a run without calling babysitter or changing anything: how it stands, what is
 pending, what of that is in the inbox, and what it waits for. Without RUN, show all
 that this inbox has driven.`,
-		Example: `heartbeat run status --json`,
-	}, (*runVerbFlags).status, func(*runVerbFlags, *pflag.FlagSet) {})
-}
+	Example: `heartbeat run status --json`,
+}, (*runVerbFlags).status, func(*runVerbFlags, *pflag.FlagSet) {})
 
 // runAction is what a verb of run does. name is its RUN, or "".
 type runAction func(o *runVerbFlags, ctx context.Context, box *inbox.Inbox, name string, s cli.Streams) error

@@ -39,12 +39,11 @@ type sendFlags struct {
 	program.Verbatim
 }
 
-func sendVerb() cli.Verb {
-	return cli.Verb{
-		Name:  "send",
-		Args:  "[TEXT | -]",
-		Short: "append entries to the inbox, and wait for the answer if asked",
-		Long: `Append one entry to the inbox and print its id. The text is the argument, the
+var sendVerb = cli.Verb{
+	Name:  "send",
+	Args:  "[TEXT | -]",
+	Short: "append entries to the inbox, and wait for the answer if asked",
+	Long: `Append one entry to the inbox and print its id. The text is the argument, the
 content of --file, or stdin (with -, or without a TEXT). Nothing of it shows in
 the process list when it comes from stdin or a file. The entry is on the disk
 when send returns. The inbox's folder is made where only that is missing.
@@ -78,37 +77,36 @@ wiring alone; a name that it does not have is refused.
 Exit status: 0 the entry is (or was) in the inbox, with --wait: it was answered;
 1 it is not; with --wait: 3 it became a dead letter, 124 the timeout passed, and
 128+n a signal ended the waiting, the entry stays where it is.`,
-		Example: `heartbeat send "summarise the open issues"
+	Example: `heartbeat send "summarise the open issues"
 git log -1 -p | heartbeat send --id "review-$SHA" --meta branch=main -
 heartbeat send --wait --timeout 10m "is the release ready?"`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
-			var o sendFlags
-			f := cli.NewFlags("send")
-			o.settle = cli.Span(cli.DefaultSettle)
-			o.Add(f)
-			f.Var(cli.Named(&o.file, "name a file, or leave the flag out"), "file", "read the text from this `file`")
-			f.Var(cli.Named(&o.batch, "name a file, or - for stdin"), "batch", "send each line of this `file` (- is stdin)")
-			o.format = formatJSON
-			f.Var(cli.Choice(&o.format, formatJSON, formatLines), "format", "what --batch takes for an entry: json only, or lines of any text")
-			f.Var(cli.Named(&o.id, "name the entry, or leave the flag out"), "id", "give the entry this `id`, and append it only once")
-			f.StringArrayVar(&o.meta, "meta", nil, "metadata `key=value`, kept with the result (may be repeated)")
-			f.Var(&o.notBefore, "not-before", "keep it out of the inbox until then (a time, or a duration from now)")
-			f.Var(&o.expires, "expires", "set it aside if it is delivered no sooner than that (a time, or a duration from now)")
-			cli.AddEntryLimits(f, &o.limits, cli.EntryCost)
-			f.StringArrayVar(&o.checks, "check", nil, "the `name` of a check of the wiring that it has to pass, or none (may be repeated)")
-			f.BoolVar(&o.wait, "wait", false, "wait for the answer, and print it")
-			f.Var(&o.timeout, "timeout", "give up waiting after this time (seconds or a duration; 0: never)")
-			f.Var(&o.settle, "settle", "how long a last line without newline must stand still before it gets one")
-			o.addQuiet(f, "entry")
-			o.AddRaw(f)
-			return f, func(args []string, s cli.Streams) error {
-				if err := o.check(f, args); err != nil {
-					return cli.Usage(err)
-				}
-				return o.run(f, args, s)
+	Build: func() (*pflag.FlagSet, cli.Action) {
+		var o sendFlags
+		f := cli.NewFlags("send")
+		o.settle = cli.Span(cli.DefaultSettle)
+		o.Add(f)
+		f.Var(cli.Named(&o.file, "name a file, or leave the flag out"), "file", "read the text from this `file`")
+		f.Var(cli.Named(&o.batch, "name a file, or - for stdin"), "batch", "send each line of this `file` (- is stdin)")
+		o.format = formatJSON
+		f.Var(cli.Choice(&o.format, formatJSON, formatLines), "format", "what --batch takes for an entry: json only, or lines of any text")
+		f.Var(cli.Named(&o.id, "name the entry, or leave the flag out"), "id", "give the entry this `id`, and append it only once")
+		f.StringArrayVar(&o.meta, "meta", nil, "metadata `key=value`, kept with the result (may be repeated)")
+		f.Var(&o.notBefore, "not-before", "keep it out of the inbox until then (a time, or a duration from now)")
+		f.Var(&o.expires, "expires", "set it aside if it is delivered no sooner than that (a time, or a duration from now)")
+		cli.AddEntryLimits(f, &o.limits, cli.EntryCost)
+		f.StringArrayVar(&o.checks, "check", nil, "the `name` of a check of the wiring that it has to pass, or none (may be repeated)")
+		f.BoolVar(&o.wait, "wait", false, "wait for the answer, and print it")
+		f.Var(&o.timeout, "timeout", "give up waiting after this time (seconds or a duration; 0: never)")
+		f.Var(&o.settle, "settle", "how long a last line without newline must stand still before it gets one")
+		o.addQuiet(f, "entry")
+		o.AddRaw(f)
+		return f, func(args []string, s cli.Streams) error {
+			if err := o.check(f, args); err != nil {
+				return cli.Usage(err)
 			}
-		},
-	}
+			return o.run(f, args, s)
+		}
+	},
 }
 
 func (o *sendFlags) check(f *pflag.FlagSet, args []string) error {

@@ -18,33 +18,31 @@ import (
 	"heartbeat/internal/words"
 )
 
-func statusVerb() cli.Verb {
-	return cli.Verb{
-		Name:  "status",
-		Short: "show what waits, what is in flight, and why nothing moves",
-		Long: `Show how many entries wait, which one is in flight and since when, how many dead
+var statusVerb = cli.Verb{
+	Name:  "status",
+	Short: "show what waits, what is in flight, and why nothing moves",
+	Long: `Show how many entries wait, which one is in flight and since when, how many dead
 letters there are, when an entry was last answered, and in one sentence why
 nothing moves, or what is being waited for. Looking changes nothing and takes no
 lock, but for moving what is scheduled and due to the inbox.
 
 Exit status: 0 shown, 1 the state cannot be read, and the sentence says why.`,
-		Example: `heartbeat status
+	Example: `heartbeat status
 heartbeat status --json | jq -r .why
 heartbeat status --watch`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
-			var o statusFlags
-			f := cli.NewFlags("status")
-			o.Add(f)
-			f.BoolVar(&o.watch, "watch", false, "show it anew whenever something changes, until a signal comes")
-			o.addColor(f)
-			return f, func(args []string, s cli.Streams) error {
-				if o.watch {
-					return o.again(s)
-				}
-				return o.once(s)
+	Build: func() (*pflag.FlagSet, cli.Action) {
+		var o statusFlags
+		f := cli.NewFlags("status")
+		o.Add(f)
+		f.BoolVar(&o.watch, "watch", false, "show it anew whenever something changes, until a signal comes")
+		o.addColor(f)
+		return f, func(args []string, s cli.Streams) error {
+			if o.watch {
+				return o.again(s)
 			}
-		},
-	}
+			return o.once(s)
+		}
+	},
 }
 
 type statusFlags struct {

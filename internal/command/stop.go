@@ -23,11 +23,10 @@ import (
 	"heartbeat/internal/see"
 )
 
-func stopVerb() cli.Verb {
-	return cli.Verb{
-		Name:  "stop",
-		Short: "end the launcher of an inbox, and its session, in order",
-		Long: `End the launcher that works on an inbox, as SIGTERM does: it delivers nothing more,
+var stopVerb = cli.Verb{
+	Name:  "stop",
+	Short: "end the launcher of an inbox, and its session, in order",
+	Long: `End the launcher that works on an inbox, as SIGTERM does: it delivers nothing more,
 lets the entry in flight be answered (for --drain-timeout at the most), ends its
 session, and ends with status 0. What waits goes on waiting. stop returns once the
 launcher has ended.
@@ -41,18 +40,17 @@ The hook is another command, heartbeat-stop: heartbeat hook --help.
 
 Exit status: 0 no launcher works on the inbox (any more), or it was told (--no-wait);
 1 it could not be told; 128+n ended by signal n while waiting.`,
-		Example: `heartbeat stop
+	Example: `heartbeat stop
 heartbeat stop --now`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
-			var i cli.InboxFlags
-			var o stopFlags
-			f := cli.NewFlags("stop")
-			i.Add(f)
-			f.BoolVar(&o.now, "now", false, "do not wait for the entry in flight to be answered")
-			f.BoolVar(&o.noWait, "no-wait", false, "return once the launcher is told, before it has ended")
-			return f, func(_ []string, s cli.Streams) error { return stop(&i, o, s) }
-		},
-	}
+	Build: func() (*pflag.FlagSet, cli.Action) {
+		var i cli.InboxFlags
+		var o stopFlags
+		f := cli.NewFlags("stop")
+		i.Add(f)
+		f.BoolVar(&o.now, "now", false, "do not wait for the entry in flight to be answered")
+		f.BoolVar(&o.noWait, "no-wait", false, "return once the launcher is told, before it has ended")
+		return f, func(_ []string, s cli.Streams) error { return stop(&i, o, s) }
+	},
 }
 
 type stopFlags struct{ now, noWait bool }

@@ -28,13 +28,12 @@ type attachFlags struct {
 	From int64
 }
 
-func attachVerb() cli.Verb {
-	return cli.Verb{
-		Name:  "attach",
-		Args:  "ID",
-		IDs:   sessionIDs,
-		Short: "print a session's messages, and go on with what comes",
-		Long: `Print the messages of a session from a number on, each once and in order, and those
+var attachVerb = cli.Verb{
+	Name:  "attach",
+	Args:  "ID",
+	IDs:   sessionIDs,
+	Short: "print a session's messages, and go on with what comes",
+	Long: `Print the messages of a session from a number on, each once and in order, and those
 that come, until the session has ended. No reader holds the session up. With --json a
 message is {"n":1,"at":"...","type":"assistant","content":{...}}, where content is what
 the client wrote, and otherwise one line with the beginning of its text. To go on later,
@@ -45,22 +44,21 @@ pass the next number with --from.
 Exit status: 0 the session has ended and all was printed; 1 not: there is no such
 session, or more than one, or its messages cannot be read; 128+n signal n ended the
 following.`,
-		Example: `heartbeat-host attach ses-1
+	Example: `heartbeat-host attach ses-1
 heartbeat-host attach ses-1 --from 120 --json | jq -c .content`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
-			var o attachFlags
-			f := cli.NewFlags("attach")
-			o.add(f)
-			f.Int64Var(&o.From, "from", 1, "begin with the message of this `number`")
-			program.AddColor(f, &o.Color)
-			return acts(f, o.one(f, func() error {
-				if o.From < 1 {
-					return fmt.Errorf("--from is %d: messages are numbered from 1", o.From)
-				}
-				return nil
-			}), func(s cli.Streams) error { return follow(&o, s) })
-		},
-	}
+	Build: func() (*pflag.FlagSet, cli.Action) {
+		var o attachFlags
+		f := cli.NewFlags("attach")
+		o.add(f)
+		f.Int64Var(&o.From, "from", 1, "begin with the message of this `number`")
+		program.AddColor(f, &o.Color)
+		return acts(f, o.one(f, func() error {
+			if o.From < 1 {
+				return fmt.Errorf("--from is %d: messages are numbered from 1", o.From)
+			}
+			return nil
+		}), func(s cli.Streams) error { return follow(&o, s) })
+	},
 }
 
 // follow prints a session's messages until the session has ended.

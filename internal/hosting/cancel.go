@@ -24,13 +24,12 @@ type cancelFlags struct {
 	Wait bool
 }
 
-func cancelVerb() cli.Verb {
-	return cli.Verb{
-		Name:  "cancel",
-		Args:  "ID",
-		IDs:   sessionIDs,
-		Short: "end a session",
-		Long: `End a session: its client gets SIGTERM, and its whole process tree SIGKILL after the
+var cancelVerb = cli.Verb{
+	Name:  "cancel",
+	Args:  "ID",
+	IDs:   sessionIDs,
+	Short: "end a session",
+	Long: `End a session: its client gets SIGTERM, and its whole process tree SIGKILL after the
 grace; it is reported as cancelled. cancel returns once the host has taken note, and
 with --wait once that is done. A session whose host was killed is finished here.
 
@@ -42,29 +41,28 @@ session has --on-orphan retry, uncounted, and set aside as stopped otherwise.
 
 Exit status: 0 the session ends, or has ended; 1 it does not: there is no such
 session, or more than one, or its host cannot be reached.`,
-		Example: "heartbeat-host cancel ses-1 --grace 30s --wait",
-		Build: func() (*pflag.FlagSet, cli.Action) {
-			var o cancelFlags
-			var grace cli.Span
-			f := cli.NewFlags("cancel")
-			o.add(f)
-			f.Var(&grace, "grace", "how long the client may take before it is killed (default: what the session was started with)")
-			f.Lookup("grace").DefValue = ""
-			f.BoolVar(&o.Warm, "warm", false, "let the entry in flight be answered first, and deliver nothing more")
-			o.Most = time.Minute
-			f.Var((*cli.Span)(&o.Most), "drain-timeout", "with --warm: how long that may take")
-			f.BoolVar(&o.Wait, "wait", false, "return once the session has ended and its host is done")
-			return acts(f, o.one(f, func() error {
-				if f.Changed("drain-timeout") && !o.Warm {
-					return errors.New("--drain-timeout is about --warm: leave it out")
-				}
-				if o.Grace = -1; f.Changed("grace") {
-					o.Grace = time.Duration(grace)
-				}
-				return nil
-			}), func(s cli.Streams) error { return cancel(&o, s) })
-		},
-	}
+	Example: "heartbeat-host cancel ses-1 --grace 30s --wait",
+	Build: func() (*pflag.FlagSet, cli.Action) {
+		var o cancelFlags
+		var grace cli.Span
+		f := cli.NewFlags("cancel")
+		o.add(f)
+		f.Var(&grace, "grace", "how long the client may take before it is killed (default: what the session was started with)")
+		f.Lookup("grace").DefValue = ""
+		f.BoolVar(&o.Warm, "warm", false, "let the entry in flight be answered first, and deliver nothing more")
+		o.Most = time.Minute
+		f.Var((*cli.Span)(&o.Most), "drain-timeout", "with --warm: how long that may take")
+		f.BoolVar(&o.Wait, "wait", false, "return once the session has ended and its host is done")
+		return acts(f, o.one(f, func() error {
+			if f.Changed("drain-timeout") && !o.Warm {
+				return errors.New("--drain-timeout is about --warm: leave it out")
+			}
+			if o.Grace = -1; f.Changed("grace") {
+				o.Grace = time.Duration(grace)
+			}
+			return nil
+		}), func(s cli.Streams) error { return cancel(&o, s) })
+	},
 }
 
 // cancelled is the JSON of cancel.

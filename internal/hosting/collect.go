@@ -23,11 +23,10 @@ type gcFlags struct {
 	DryRun     bool
 }
 
-func gcVerb() cli.Verb {
-	return cli.Verb{
-		Name:  "gc",
-		Short: "finish dead sessions, and remove what old ones left",
-		Long: `Finish the sessions whose host was killed, and remove temporary folders that have
+var gcVerb = cli.Verb{
+	Name:  "gc",
+	Short: "finish dead sessions, and remove what old ones left",
+	Long: `Finish the sessions whose host was killed, and remove temporary folders that have
 outlived their session, and the folders of sessions that ended longer ago than
 --older-than: inbox, results and state. Transcripts and logs stay. A folder is kept while
 something would be lost with it: a report that the guild has not taken, or entries that
@@ -35,23 +34,22 @@ were not answered (--unanswered).
 
 Exit status: 0 done, also where there was nothing to do; 1 not all was done, and
 the sentences say why.`,
-		Example: `heartbeat-host gc --older-than 30d
+	Example: `heartbeat-host gc --older-than 30d
 heartbeat-host gc --older-than 7d --dry-run --json`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
-			var o gcFlags
-			older := cli.Span(30 * 24 * time.Hour)
-			f := cli.NewFlags("gc")
-			o.add(f)
-			f.Var(&older, "older-than", "remove the folders of sessions that ended so long ago")
-			f.Lookup("older-than").DefValue = "30d"
-			f.BoolVar(&o.Unanswered, "unanswered", false, "remove them even if entries of theirs were not answered")
-			f.BoolVar(&o.DryRun, "dry-run", false, "only say what would be done")
-			return acts(f, o.all(f), func(s cli.Streams) error {
-				o.Older = time.Duration(older)
-				return collect(&o, s)
-			})
-		},
-	}
+	Build: func() (*pflag.FlagSet, cli.Action) {
+		var o gcFlags
+		older := cli.Span(30 * 24 * time.Hour)
+		f := cli.NewFlags("gc")
+		o.add(f)
+		f.Var(&older, "older-than", "remove the folders of sessions that ended so long ago")
+		f.Lookup("older-than").DefValue = "30d"
+		f.BoolVar(&o.Unanswered, "unanswered", false, "remove them even if entries of theirs were not answered")
+		f.BoolVar(&o.DryRun, "dry-run", false, "only say what would be done")
+		return acts(f, o.all(f), func(s cli.Streams) error {
+			o.Older = time.Duration(older)
+			return collect(&o, s)
+		})
+	},
 }
 
 // What gc did with a session.

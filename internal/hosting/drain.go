@@ -27,11 +27,10 @@ type drainFlags struct {
 	Refused bool
 }
 
-func drainVerb() cli.Verb {
-	return cli.Verb{
-		Name:  "drain-dlq",
-		Short: "report what the guild was not told yet",
-		Long: `Report what the guild has not taken yet, and bring its table the transcripts that it
+var drainVerb = cli.Verb{
+	Name:  "drain-dlq",
+	Short: "report what the guild was not told yet",
+	Long: `Report what the guild has not taken yet, and bring its table the transcripts that it
 lacks, as hosts and their guardians do for their own sessions. Sessions whose host was
 killed are finished first. Without --once it goes on, every --every, until a signal
 comes. Files of the babysitter of shardworks in the dlq folder beside the database are
@@ -39,31 +38,30 @@ sent as well, to --guild. What the guild has refused is sent again only with --r
 
 Exit status: 0 no report is left; 1 some are, and the sentences say why; 128+n
 signal n ended it.`,
-		Example: `heartbeat-host drain-dlq --once --db .nexus/nexus.db
+	Example: `heartbeat-host drain-dlq --once --db .nexus/nexus.db
 heartbeat-host drain-dlq --every 1m`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
-			var o drainFlags
-			every := cli.Span(30 * time.Second)
-			f := cli.NewFlags("drain-dlq")
-			o.add(f)
-			f.BoolVar(&o.Once, "once", false, "return after one pass")
-			f.Var(&every, "every", "how long to rest between two passes")
-			f.StringVar(&o.Guild, "guild", "", "the guild's `URL`, for reports of sessions that have no folder here")
-			f.BoolVar(&o.Refused, "refused", false, "send those again, too, that the guild has refused")
-			return acts(f, o.all(f, func() error {
-				switch {
-				case o.Once && f.Changed("every"):
-					return errors.New("--every is about several passes: leave it or --once out")
-				case every <= 0:
-					return errors.New("--every is 0: give it some time, or use --once")
-				case f.Changed("guild") && o.Guild == "":
-					return errors.New("--guild is empty: name a URL, or leave the flag out")
-				}
-				o.Every = time.Duration(every)
-				return nil
-			}), func(s cli.Streams) error { return drain(&o, s) })
-		},
-	}
+	Build: func() (*pflag.FlagSet, cli.Action) {
+		var o drainFlags
+		every := cli.Span(30 * time.Second)
+		f := cli.NewFlags("drain-dlq")
+		o.add(f)
+		f.BoolVar(&o.Once, "once", false, "return after one pass")
+		f.Var(&every, "every", "how long to rest between two passes")
+		f.StringVar(&o.Guild, "guild", "", "the guild's `URL`, for reports of sessions that have no folder here")
+		f.BoolVar(&o.Refused, "refused", false, "send those again, too, that the guild has refused")
+		return acts(f, o.all(f, func() error {
+			switch {
+			case o.Once && f.Changed("every"):
+				return errors.New("--every is about several passes: leave it or --once out")
+			case every <= 0:
+				return errors.New("--every is 0: give it some time, or use --once")
+			case f.Changed("guild") && o.Guild == "":
+				return errors.New("--guild is empty: name a URL, or leave the flag out")
+			}
+			o.Every = time.Duration(every)
+			return nil
+		}), func(s cli.Streams) error { return drain(&o, s) })
+	},
 }
 
 func drain(o *drainFlags, s cli.Streams) error {

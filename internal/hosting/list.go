@@ -23,25 +23,23 @@ type listFlags struct {
 	Color   string
 }
 
-func listVerb() cli.Verb {
-	return cli.Verb{
-		Name:  "list",
-		Short: "show one line for each session",
-		Long: `Show one line for each session that this user hosts or has hosted: its state, since
+var listVerb = cli.Verb{
+	Name:  "list",
+	Short: "show one line for each session",
+	Long: `Show one line for each session that this user hosts or has hosted: its state, since
 when, what became of its entries, and why it ended; of one that has not ended, what is
 wrong with its inbox, as heartbeat status says it. A session whose host was killed is
 shown as dead until somebody finishes it (cancel, gc, drain-dlq).`,
-		Example: `heartbeat-host list --running
+	Example: `heartbeat-host list --running
 heartbeat-host list --json | jq -r 'select(.status == "failed") | .sessionId'`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
-			var o listFlags
-			f := cli.NewFlags("list")
-			o.add(f)
-			f.BoolVar(&o.Running, "running", false, "only those that have not ended")
-			program.AddColor(f, &o.Color)
-			return acts(f, o.all(f), func(s cli.Streams) error { return list(&o, s) })
-		},
-	}
+	Build: func() (*pflag.FlagSet, cli.Action) {
+		var o listFlags
+		f := cli.NewFlags("list")
+		o.add(f)
+		f.BoolVar(&o.Running, "running", false, "only those that have not ended")
+		program.AddColor(f, &o.Color)
+		return acts(f, o.all(f), func(s cli.Streams) error { return list(&o, s) })
+	},
 }
 
 func list(o *listFlags, s cli.Streams) error {

@@ -31,29 +31,27 @@ type logsFlags struct {
 	Follow bool
 }
 
-func logsVerb() cli.Verb {
-	return cli.Verb{
-		Name:  "logs",
-		Args:  "ID",
-		IDs:   sessionIDs,
-		Short: "print the log of a session's host",
-		Long: `Print the end of a session's log: what its host did, the tool calls, and what the
+var logsVerb = cli.Verb{
+	Name:  "logs",
+	Args:  "ID",
+	IDs:   sessionIDs,
+	Short: "print the log of a session's host",
+	Long: `Print the end of a session's log: what its host did, the tool calls, and what the
 client wrote to stderr. With --follow it goes on until the host is done. With --json a line is an object: {"line":"..."}.
 
 ` + whichID + `
 
 Exit status: 0 printed; 1 not: there is no such session, or more than one, or no
 log; 128+n signal n ended the following.`,
-		Example: "heartbeat-host logs ses-1 --follow",
-		Build: func() (*pflag.FlagSet, cli.Action) {
-			var o logsFlags
-			f := cli.NewFlags("logs")
-			o.add(f)
-			cli.AddCount(f, &o.Count, 50, "print the last `N` lines (0: all)")
-			cli.AddFollow(f, &o.Follow)
-			return acts(f, o.one(f), func(s cli.Streams) error { return logs(&o, s) })
-		},
-	}
+	Example: "heartbeat-host logs ses-1 --follow",
+	Build: func() (*pflag.FlagSet, cli.Action) {
+		var o logsFlags
+		f := cli.NewFlags("logs")
+		o.add(f)
+		cli.AddCount(f, &o.Count, 50, "print the last `N` lines (0: all)")
+		cli.AddFollow(f, &o.Follow)
+		return acts(f, o.one(f), func(s cli.Streams) error { return logs(&o, s) })
+	},
 }
 
 func logs(o *logsFlags, s cli.Streams) (err error) {

@@ -56,10 +56,10 @@ Exit status: that of the verb; 0 done, 1 not done, with a sentence on stderr.`,
 heartbeat-host attach ses-1
 heartbeat-host cancel ses-1`,
 		Groups: []program.Group{
-			{Title: "Host", Verbs: []cli.Verb{startVerb(), runVerb()}},
-			{Title: "Look at sessions", Verbs: []cli.Verb{listVerb(), statusVerb(), logsVerb(), attachVerb(), transcriptVerb()}},
-			{Title: "Steer", Verbs: []cli.Verb{sendVerb(), cancelVerb()}},
-			{Title: "Tidy up", Verbs: []cli.Verb{drainVerb(), gcVerb()}},
+			{Title: "Host", Verbs: []cli.Verb{startVerb, runVerb}},
+			{Title: "Look at sessions", Verbs: []cli.Verb{listVerb, statusVerb, logsVerb, attachVerb, transcriptVerb}},
+			{Title: "Steer", Verbs: []cli.Verb{sendVerb, cancelVerb}},
+			{Title: "Tidy up", Verbs: []cli.Verb{drainVerb, gcVerb}},
 		},
 		IDs: func(string, *pflag.FlagSet) []program.Hint { return offeredSessions() },
 	}

@@ -24,13 +24,12 @@ type sendFlags struct {
 	EntryID string
 }
 
-func sendVerb() cli.Verb {
-	return cli.Verb{
-		Name:  "send",
-		Args:  "ID [TEXT | -]",
-		IDs:   sessionIDs,
-		Short: "append a prompt to a session's inbox",
-		Long: `Append an entry to the inbox of a session that runs, and print the entry's id. The
+var sendVerb = cli.Verb{
+	Name:  "send",
+	Args:  "ID [TEXT | -]",
+	IDs:   sessionIDs,
+	Short: "append a prompt to a session's inbox",
+	Long: `Append an entry to the inbox of a session that runs, and print the entry's id. The
 session works through it once it has answered those before. The text is the
 argument, or stdin (with -, or without a TEXT).
 
@@ -41,27 +40,26 @@ and refused if it is that of another text.
 
 Exit status: 0 the entry is (or was) in the inbox; 1 it is not: there is no such
 session, or it has ended, and the sentence says how to go on with it.`,
-		Example: `heartbeat-host send ses-1 "and now the tests"
+	Example: `heartbeat-host send ses-1 "and now the tests"
 git diff | heartbeat-host send ses-1 -`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
-			var o sendFlags
-			f := cli.NewFlags("send")
-			o.add(f)
-			f.StringVar(&o.EntryID, "id", "", "give the entry this `id`, and append it only once")
-			check := o.one(f, func() error {
-				if f.Changed("id") && o.EntryID == "" {
-					return errors.New("--id is empty: name the entry, or leave the flag out")
-				}
-				return nil
-			})
-			return acts(f, func(args []string) error {
-				if len(args) == 2 {
-					o.Text, args = args[1:], args[:1]
-				}
-				return check(args)
-			}, func(s cli.Streams) error { return send(&o, s) })
-		},
-	}
+	Build: func() (*pflag.FlagSet, cli.Action) {
+		var o sendFlags
+		f := cli.NewFlags("send")
+		o.add(f)
+		f.StringVar(&o.EntryID, "id", "", "give the entry this `id`, and append it only once")
+		check := o.one(f, func() error {
+			if f.Changed("id") && o.EntryID == "" {
+				return errors.New("--id is empty: name the entry, or leave the flag out")
+			}
+			return nil
+		})
+		return acts(f, func(args []string) error {
+			if len(args) == 2 {
+				o.Text, args = args[1:], args[:1]
+			}
+			return check(args)
+		}, func(s cli.Streams) error { return send(&o, s) })
+	},
 }
 
 func send(o *sendFlags, s cli.Streams) error {

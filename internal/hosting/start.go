@@ -15,11 +15,10 @@ import (
 	"heartbeat/internal/words"
 )
 
-func startVerb() cli.Verb {
-	return cli.Verb{
-		Name:  "start",
-		Short: "host a session in a process of its own",
-		Long: `Read a session's configuration, host the session in a detached process of its own,
+var startVerb = cli.Verb{
+	Name:  "start",
+	Short: "host a session in a process of its own",
+	Long: `Read a session's configuration, host the session in a detached process of its own,
 which writes to LOGDIR/SESSIONID.log, and return once it is up, with one JSON line:
 sessionId, pid, pgid, socket. With --foreground stay until the session's end; a signal
 cancels it.
@@ -37,29 +36,26 @@ configuration cannot be used, or not here; 1 called in a wrong way, or another
 reason. But for a wrong call one JSON line on stderr says why ("error"), and where
 ("path"). With 78 a failed report is kept for the guild where the session's id is
 known; with 75 none is, unless the session had begun.`,
-		Example: `heartbeat-host start < session.json
+	Example: `heartbeat-host start < session.json
 heartbeat-host start --config session.json --timeout 2h --memory-max 4G
 heartbeat-host start --config session.json --resume`,
-		Build: hosting("start", func(o *order, f *pflag.FlagSet) {
-			f.BoolVar(&o.foreground, "foreground", false, "stay, and return once the session has ended")
-		}),
-	}
+	Build: hosting("start", func(o *order, f *pflag.FlagSet) {
+		f.BoolVar(&o.foreground, "foreground", false, "stay, and return once the session has ended")
+	}),
 }
 
-func runVerb() cli.Verb {
-	return cli.Verb{
-		Name:  "run",
-		Short: "start --foreground, called as the babysitter of shardworks is",
-		Long: `Host a session as start --foreground does, in the way in which a guild calls node
+var runVerb = cli.Verb{
+	Name:  "run",
+	Short: "start --foreground, called as the babysitter of shardworks is",
+	Long: `Host a session as start --foreground does, in the way in which a guild calls node
 babysitter.js, so that it can take its place unchanged: the configuration is on stdin,
 and nothing is printed on stdout.
 
 Exit status: 0 the session's end was decided and reported, or its report is kept for
 the guild, whatever it was; 1 it could not be hosted, for whatever reason:
 [babysitter] Fatal error: and a sentence on stderr.`,
-		Example: "heartbeat-host run < session.json",
-		Build:   hosting("run", func(o *order, _ *pflag.FlagSet) { o.foreground, o.seed = true, true }),
-	}
+	Example: "heartbeat-host run < session.json",
+	Build:   hosting("run", func(o *order, _ *pflag.FlagSet) { o.foreground, o.seed = true, true }),
 }
 
 // order describes a session to host.

@@ -20,29 +20,27 @@ import (
 // askTimeout is how long a host may take to answer.
 const askTimeout = 10 * time.Second
 
-func statusVerb() cli.Verb {
-	return cli.Verb{
-		Name:  "status",
-		Args:  "ID",
-		IDs:   sessionIDs,
-		Short: "show what a session is doing, and what became of it",
-		Long: `Show a session's state, its entries, how its client ended, what the guild was told,
+var statusVerb = cli.Verb{
+	Name:  "status",
+	Args:  "ID",
+	IDs:   sessionIDs,
+	Short: "show what a session is doing, and what became of it",
+	Long: `Show a session's state, its entries, how its client ended, what the guild was told,
 and what is wrong: until it has ended with its inbox too, as heartbeat status says it.
 It asks the session's host, or reads what that left behind.
 
 ` + whichID + `
 
 Exit status: 0 shown; 1 not: there is no such session, or more than one.`,
-		Example: `heartbeat-host status ses-1
+	Example: `heartbeat-host status ses-1
 heartbeat-host status ses-1 --json | jq -r .status`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
-			var o oneFlags
-			f := cli.NewFlags("status")
-			o.add(f)
-			program.AddColor(f, &o.Color)
-			return acts(f, o.one(f), func(s cli.Streams) error { return status(&o, s) })
-		},
-	}
+	Build: func() (*pflag.FlagSet, cli.Action) {
+		var o oneFlags
+		f := cli.NewFlags("status")
+		o.add(f)
+		program.AddColor(f, &o.Color)
+		return acts(f, o.one(f), func(s cli.Streams) error { return status(&o, s) })
+	},
 }
 
 func status(o *oneFlags, s cli.Streams) error {

@@ -25,13 +25,12 @@ type transcriptFlags struct {
 	Text bool
 }
 
-func transcriptVerb() cli.Verb {
-	return cli.Verb{
-		Name:  "transcript",
-		Args:  "ID",
-		IDs:   sessionIDs,
-		Short: "print a session's conversation, also once gc has removed the rest",
-		Long: `Print the conversation of a session, up to now if it is running: the messages of
+var transcriptVerb = cli.Verb{
+	Name:  "transcript",
+	Args:  "ID",
+	IDs:   sessionIDs,
+	Short: "print a session's conversation, also once gc has removed the rest",
+	Long: `Print the conversation of a session, up to now if it is running: the messages of
 the assistant and of the user, one JSON object a line, as the client spelled them, or
 with --text for people. Of a session that was hosted by the babysitter of shardworks it is
 what the guild's own table has, of all databases beside which this user has hosted sessions
@@ -41,21 +40,20 @@ or of --db.
 
 Exit status: 0 printed; 1 not: there is no such session, or more than one, or its
 database cannot be read.`,
-		Example: `heartbeat-host transcript ses-1 > ses-1.jsonl
+	Example: `heartbeat-host transcript ses-1 > ses-1.jsonl
 heartbeat-host transcript ses-1 --text --db .nexus/nexus.db | less`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
-			var o transcriptFlags
-			f := cli.NewFlags("transcript")
-			o.add(f)
-			f.BoolVar(&o.Text, "text", false, "print it for people")
-			return acts(f, o.one(f, func() error {
-				if o.Text && o.JSON {
-					return errors.New("--text and --json are two forms of the same: leave one out")
-				}
-				return nil
-			}), func(s cli.Streams) error { return export(&o, s) })
-		},
-	}
+	Build: func() (*pflag.FlagSet, cli.Action) {
+		var o transcriptFlags
+		f := cli.NewFlags("transcript")
+		o.add(f)
+		f.BoolVar(&o.Text, "text", false, "print it for people")
+		return acts(f, o.one(f, func() error {
+			if o.Text && o.JSON {
+				return errors.New("--text and --json are two forms of the same: leave one out")
+			}
+			return nil
+		}), func(s cli.Streams) error { return export(&o, s) })
+	},
 }
 
 // export prints a session's conversation.
