@@ -1,10 +1,7 @@
 package hosting
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"strconv"
@@ -118,12 +115,7 @@ func (h *hosted) messages(ctx context.Context, from int64, follow func() bool) i
 
 func printerOf(o *attachFlags, s cli.Streams) func(stream.Stored) error {
 	if o.JSON {
-		out := bufio.NewWriter(s.Out)
-		enc := json.NewEncoder(out)
-		enc.SetEscapeHTML(false)
-		return func(m stream.Stored) error {
-			return errors.Join(enc.Encode(m), out.Flush())
-		}
+		return func(m stream.Stored) error { return cli.PrintJSON(s.Out, m) }
 	}
 	shown := layout.For(s.Out, o.Color)
 	t := layout.NewTable(

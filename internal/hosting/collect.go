@@ -69,14 +69,6 @@ type collected struct {
 	Why       string        `json:"why,omitempty"` // why it was kept
 }
 
-func (c collected) tell(o *gcFlags, s cli.Streams) error {
-	line := c.sentence()
-	if o.DryRun && c.What != wasKept {
-		line = "not done: " + line
-	}
-	return o.show(s, c, line)
-}
-
 func (c collected) sentence() string {
 	switch c.What {
 	case wasFinished:
@@ -96,8 +88,12 @@ func collect(o *gcFlags, s cli.Streams) error {
 		all, err := collectOne(f, o)
 		problems = errors.Join(problems, err)
 		for _, c := range all {
+			line := c.sentence()
+			if o.DryRun && c.What != wasKept {
+				line = "not done: " + line
+			}
 			done++
-			problems = errors.Join(problems, c.tell(o, s))
+			problems = errors.Join(problems, o.show(s, c, line))
 		}
 	}
 	if !o.DryRun {

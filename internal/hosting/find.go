@@ -177,11 +177,8 @@ func ambiguous(id string, all []*hosted) error {
 // show prints v with --json, and otherwise the line, which is for people.
 func (o *shownFlags) show(s cli.Streams, v any, line string) error {
 	if o.JSON {
-		return printJSON(s, v)
+		return cli.PrintJSON(s.Out, v)
 	}
 	_, err := fmt.Fprintln(s.Out, words.Line(line))
 	return err
 }
-
-// printJSON prints v as verbs do with --json.
-func printJSON(s cli.Streams, v any) error { return cli.PrintJSON(s.Out, v) }

@@ -50,7 +50,7 @@ func list(o *listFlags, s cli.Streams) error {
 	lookInto(all)
 	if o.JSON {
 		for _, h := range all {
-			if failed := printJSON(s, h.shown()); failed != nil {
+			if failed := cli.PrintJSON(s.Out, h.shown()); failed != nil {
 				return errors.Join(failed, err)
 			}
 		}

@@ -84,7 +84,7 @@ func logs(o *logsFlags, s cli.Streams) (err error) {
 func lineOf(o *logsFlags, s cli.Streams) func([]byte) error {
 	if o.JSON {
 		return func(line []byte) error {
-			return printJSON(s, struct {
+			return cli.PrintJSON(s.Out, struct {
 				Line string `json:"line"`
 			}{string(line)})
 		}

@@ -79,7 +79,7 @@ func send(o *sendFlags, s cli.Streams) error {
 		s.Note("the entry %q is %s already: nothing was appended", receipt.ID, receipt.Found)
 	}
 	if o.JSON {
-		return printJSON(s, receipt)
+		return cli.PrintJSON(s.Out, receipt)
 	}
 	_, err = fmt.Fprintln(s.Out, receipt.ID)
 	return err

@@ -140,13 +140,13 @@ func start(o *order, s cli.Streams) error {
 	case o.foreground:
 		err = o.host(func(up session.Up) {
 			if !o.seed {
-				_ = printJSON(s, up)
+				_ = cli.PrintJSON(s.Out, up)
 			}
 		})
 	default:
 		var up *session.Up
 		if up, err = o.detach(); err == nil {
-			return printJSON(s, up)
+			return cli.PrintJSON(s.Out, up)
 		}
 	}
 	if err == nil {

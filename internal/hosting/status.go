@@ -51,7 +51,7 @@ func status(o *oneFlags, s cli.Streams) error {
 	h.refresh()
 	lookInto([]*hosted{h})
 	if o.JSON {
-		return printJSON(s, h.shown())
+		return cli.PrintJSON(s.Out, h.shown())
 	}
 	return h.print(layout.For(s.Out, o.Color))
 }
