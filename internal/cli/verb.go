@@ -12,14 +12,12 @@ import (
 
 // Verb is a subcommand. Build makes its flags, so that help, completion and the verb itself use the same ones.
 type Verb struct {
-	Name       string
-	Args       string   // what follows the flags in the usage line; without it, arguments are refused
-	Words      []string // completions for the first argument
-	IDs        string   // what the arguments name: "entries", "waiting", "letters", "sessions", or nothing
-	TakesFiles bool     // the arguments name files
-	Short      string
-	Long       string
-	Example    string
+	Name    string
+	Args    string // what follows the flags in the usage line; without it, arguments are refused
+	IDs     string // what the arguments name: "entries", "waiting", "letters", "sessions", or nothing
+	Short   string
+	Long    string
+	Example string
 	// Verbs are subverbs, such as list and purge of dead-letter. One must be named, unless Build is
 	// set too: Build is then the verb without a subverb.
 	Verbs []Verb

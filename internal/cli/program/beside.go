@@ -51,7 +51,6 @@ func (p Program) describe(c *cobra.Command, page cli.Page) {
 	c.Use = c.Name() + " " + page.Usage[0]
 	c.DisableFlagsInUseLine = true
 	c.Flags().AddFlagSet(page.Flags)
-	c.ValidArgsFunction = nil
 	for _, list := range []struct {
 		title string
 		items []cli.Item
@@ -63,7 +62,8 @@ func (p Program) describe(c *cobra.Command, page cli.Page) {
 			c.Long += fmt.Sprintf("\n  %s: %s", i.Name, i.What)
 		}
 	}
-	p.complete(c, cli.Verb{TakesFiles: true})
+	p.complete(c, cli.Verb{})
+	c.ValidArgsFunction = nil // its arguments name files
 }
 
 // become replaces this process with another heartbeat command. It returns only on failure.

@@ -20,13 +20,8 @@ const maxHint = 60
 // complete registers what a shell offers for a verb's arguments and flags.
 func (p Program) complete(c *cobra.Command, v cli.Verb) {
 	c.ValidArgsFunction = func(c *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		switch {
-		case v.IDs != "" && p.IDs != nil:
+		if v.IDs != "" && p.IDs != nil {
 			return offered(p.IDs(v.IDs, c.Flags()), args), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
-		case len(v.Words) > 0 && len(args) == 0:
-			return v.Words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
-		case v.TakesFiles:
-			return nil, cobra.ShellCompDirectiveDefault
 		}
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
