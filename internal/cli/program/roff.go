@@ -113,29 +113,17 @@ func (r *roff) text(s string) {
 
 func bold(s string) string { return `\fB` + escape(s) + `\fR` }
 
+// spellings are how roff is told to print what it reads otherwise.
+var spellings = strings.NewReplacer(`\`, `\(rs`, "-", `\-`, "'", `\(aq`, `"`, `\(dq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`)
+
 // escape makes roff print the text unchanged. Quotes and hyphens must not become typographic,
 // because readers copy flags and commands into a shell.
 func escape(s string) string {
 	var b strings.Builder
-	for _, c := range s {
-		switch {
-		case c == '\\':
-			b.WriteString(`\(rs`)
-		case c == '-':
-			b.WriteString(`\-`)
-		case c == '\'':
-			b.WriteString(`\(aq`)
-		case c == '"':
-			b.WriteString(`\(dq`)
-		case c == '`':
-			b.WriteString(`\(ga`)
-		case c == '^':
-			b.WriteString(`\(ha`)
-		case c == '~':
-			b.WriteString(`\(ti`)
-		case c > '~':
+	for _, c := range spellings.Replace(s) {
+		if c > '~' {
 			fmt.Fprintf(&b, `\[u%04X]`, c)
-		default:
+		} else {
 			b.WriteRune(c)
 		}
 	}
