@@ -55,10 +55,7 @@ heartbeat cancel --all --json | jq -r .id`,
 			if err := o.check(args); err != nil {
 				return cli.Usage(err)
 			}
-			if err := o.run(args, s); err != nil {
-				return fmt.Errorf("cancel: %w", err)
-			}
-			return nil
+			return failed("cancel", o.run(args, s))
 		}
 	},
 }

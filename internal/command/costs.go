@@ -67,10 +67,7 @@ heartbeat costs --by meta.branch --since 2026-03-01 --csv`,
 			case o.since.After(time.Now()):
 				return cli.Usage(fmt.Errorf("--since %s is yet to come: give a time that has passed, or how long ago it was", &o.since))
 			}
-			if err := o.run(s); err != nil {
-				return fmt.Errorf("costs: %w", err)
-			}
-			return nil
+			return failed("costs", o.run(s))
 		}
 	},
 }

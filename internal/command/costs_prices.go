@@ -1,7 +1,6 @@
 package command
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 
@@ -42,10 +41,7 @@ func (o *costsFlags) printPrices(s cli.Streams) error {
 		return errEnd
 	}
 	s.Note("dollars for a million tokens; %s has what you change: see docs/cost.md", meter.PricesPlace())
-	if err != nil {
-		return fmt.Errorf("costs: %w", err)
-	}
-	return nil
+	return failed("costs", err)
 }
 
 func rate(dollars float64) string { return strconv.FormatFloat(dollars, 'g', 6, 64) }

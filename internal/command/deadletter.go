@@ -126,10 +126,7 @@ func letterVerb(v cli.Verb, act func(*letterFlags, []string, cli.Streams) error,
 			if err := o.check(v.Name, args); err != nil {
 				return cli.Usage(err)
 			}
-			if err := act(o, args, s); err != nil {
-				return fmt.Errorf("dead-letter: %w", err)
-			}
-			return nil
+			return failed("dead-letter", act(o, args, s))
 		}
 	}
 	return v

@@ -86,10 +86,7 @@ func (d *demo) run() (err error) {
 	if err = d.show(ctx); err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	if err != nil {
-		return fmt.Errorf("demo: %w", err)
-	}
-	return nil
+	return failed("demo", err)
 }
 
 // show runs the demo in its workspace.

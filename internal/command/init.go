@@ -79,10 +79,7 @@ func (o *initFlags) run(s cli.Streams) error {
 			err = o.setUp(s)
 		}
 	}
-	if err != nil {
-		return fmt.Errorf("init: %w", err)
-	}
-	return nil
+	return failed("init", err)
 }
 
 // begin checks where init runs, and keeps other inits out until unlock.

@@ -78,54 +78,38 @@ func (o *logFlags) run(args []string, s cli.Streams) error {
 	if !o.JSON {
 		o.rows = o.table(s)
 	}
-	if len(args) == 0 {
-		err = o.all(box, s)
-	} else {
-		err = o.one(box, args[0], s)
-	}
-	if err != nil {
-		return fmt.Errorf("log: %w", err)
-	}
-	return nil
+	return failed("log", o.show(box, args, s))
 }
 
-func (o *logFlags) all(box *inbox.Inbox, s cli.Streams) (err error) {
+// show opens the log before it looks for the entry, so that it misses no event in between.
+func (o *logFlags) show(box *inbox.Inbox, entry []string, s cli.Streams) (err error) {
 	news := box.WatchAll(cli.WatchPoll)
 	defer func() { _ = news.Close() }() // only read
-	log, last, err := history.Read(box, o.count)
+	count := o.count
+	if len(entry) > 0 {
+		count = 1
+	}
+	log, last, err := history.Read(box, count)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	s.Warn(log.Notes())
-	if len(last) == 0 {
+	wanted := func(history.Event) bool { return true }
+	if len(entry) > 0 {
+		found, err := history.Find(box, entry[0])
+		if err != nil {
+			return err
+		}
+		s.Warn(found.Notes)
+		log.Skip(found.Events)
+		last, wanted = found.Last(o.count), found.Is
+	} else if s.Warn(log.Notes()); len(last) == 0 {
 		nothing(&o.InboxFlags, s, "happened", box)
 	}
 	if err := o.print(s, last); err != nil || !o.follow {
 		return err
 	}
-	return o.followEvents(box, log, news, func(history.Event) bool { return true }, s)
-}
-
-// one opens the log before it looks for the entry, so that it misses no event in between.
-func (o *logFlags) one(box *inbox.Inbox, entry string, s cli.Streams) (err error) {
-	news := box.WatchAll(cli.WatchPoll)
-	defer func() { _ = news.Close() }() // only read
-	log, _, err := history.Read(box, 1)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, log.Close()) }()
-	found, err := history.Find(box, entry)
-	if err != nil {
-		return err
-	}
-	s.Warn(found.Notes)
-	log.Skip(found.Events)
-	if err := o.print(s, found.Last(o.count)); err != nil || !o.follow {
-		return err
-	}
-	return o.followEvents(box, log, news, found.Is, s)
+	return o.followEvents(box, log, news, wanted, s)
 }
 
 // followEvents prints the wanted events as they come.

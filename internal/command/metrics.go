@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -73,10 +72,7 @@ func (o *metricsFlags) run(folders []string, s cli.Streams) error {
 	default:
 		err = program.WriteFigures(o.output, b.Bytes())
 	}
-	if err = errors.Join(unread, err); err != nil {
-		return fmt.Errorf("metrics: %w", err)
-	}
-	return nil
+	return failed("metrics", errors.Join(unread, err))
 }
 
 // gather reads the figures of the inbox, or of the inboxes in the folders.

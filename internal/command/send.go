@@ -170,10 +170,7 @@ func (o *sendFlags) run(f *pflag.FlagSet, args []string, s cli.Streams) error {
 	if printed != nil {
 		printed = fmt.Errorf("%s sent, or there already, and only printing that failed: %w", words.Count(len(receipts), "entry was", "entries were"), printed)
 	}
-	if err = errors.Join(err, printed); err != nil {
-		return fmt.Errorf("send: %w", err)
-	}
-	return nil
+	return failed("send", errors.Join(err, printed))
 }
 
 func (o *sendFlags) printReceipts(receipts []inbox.Receipt, s cli.Streams) error {

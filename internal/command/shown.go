@@ -83,6 +83,14 @@ func (l *list) end() error {
 	return l.err
 }
 
+// failed begins the error of a verb, if there is one, with the verb.
+func failed(verb string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", verb, err)
+	}
+	return nil
+}
+
 // report prints v with --json, otherwise the sentence.
 func report(i *cli.InboxFlags, s cli.Streams, v any, sentence string) error {
 	return program.Report(s, i.JSON, v, sentence)

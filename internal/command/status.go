@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"regexp"
 	"time"
@@ -173,10 +172,7 @@ func (o *statusFlags) once(s cli.Streams) error {
 	if err != nil && printed == nil && !o.JSON {
 		return cli.Told(cli.ExitError) // the sentence has it
 	}
-	if err = errors.Join(err, printed); err != nil {
-		return fmt.Errorf("status: %w", err)
-	}
-	return nil
+	return failed("status", errors.Join(err, printed))
 }
 
 func (o *statusFlags) text(st status, d display) (string, error) {
