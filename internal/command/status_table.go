@@ -4,13 +4,18 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"time"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/machine"
+	"heartbeat/internal/money/book"
+	"heartbeat/internal/money/meter"
+	"heartbeat/internal/money/price"
 	"heartbeat/internal/see"
 	"heartbeat/internal/watch"
 	"heartbeat/internal/words"
+	recovery "heartbeat/recover"
 )
 
 // table is the status for people.
@@ -121,4 +126,106 @@ func (d *flying) rows(row func(name, format string, args ...any), shown display)
 	if v := d.Verdict; v != nil {
 		row("verdict", "%s, once its turn ends: %s", v.Kind, words.Brief(v.Text))
 	}
+}
+
+// spentToday is what was spent since midnight, and the limits of a day.
+type spentToday struct {
+	Date string `json:"date"` // local
+	price.Fields
+	LimitUSD    *price.Nanos `json:"limit_usd,omitempty"`
+	LimitTokens int64        `json:"limit_tokens,omitempty"`
+}
+
+// String is "3.10 of 50.00 USD", or without the limit if there is none. Tokens appear if no dollars are known, or
+// if tokens are limited.
+func (t spentToday) String() string {
+	p := t.Price()
+	var parts []string
+	switch {
+	case p.Dollars && t.LimitUSD != nil:
+		parts = append(parts, p.Cell()+" of "+price.FormatUSD(int64(*t.LimitUSD))+" USD")
+	case p.Dollars:
+		parts = append(parts, p.String())
+	case t.LimitUSD != nil && p.Requests > 0:
+		parts = append(parts, "an unknown part of "+price.FormatUSD(int64(*t.LimitUSD))+" USD")
+	case t.LimitUSD != nil:
+		parts = append(parts, "nothing of "+price.FormatUSD(int64(*t.LimitUSD))+" USD")
+	}
+	switch sum := price.FormatTokens(p.Tokens.Sum()); {
+	case t.LimitTokens > 0:
+		parts = append(parts, sum+" of "+price.FormatTokens(t.LimitTokens)+" tokens")
+	case !p.Dollars && p.Requests > 0:
+		parts = append(parts, sum+" tokens")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// spent sets what was spent today and on the entry in flight. What cannot be read becomes a warning.
+func (st *status) spent(box *inbox.Inbox, f see.Facts) {
+	now, err := book.Spending(box, nil)
+	if err != nil {
+		st.Warnings = append(st.Warnings, "what was spent cannot be told: "+err.Error())
+		return
+	}
+	if d := f.InFlight; d != nil && st.InFlight != nil {
+		if p, known := now.OfDelivery(d); known {
+			st.InFlight.Fields = p.Fields()
+		}
+	}
+	limit := recovery.DayLimit(&now.Account)
+	if now.Total().IsZero() && !limit.Any() {
+		return // nobody counts, or nothing was spent yet
+	}
+	spent := price.Price{Amount: now.Today()}
+	if n := spent.Unpriced; n > 0 {
+		st.Warnings = append(st.Warnings, "what was spent today is at least that much: for "+words.Count(int(n), "request", "requests")+
+			" nobody knows the price of the model: say it in "+meter.PricesPlace()+" (heartbeat costs --prices)")
+	}
+	spent.Dollars = now.Total().Dollars // dollars are known, so none today is 0
+	st.Today = &spentToday{Date: f.Now.Local().Format(time.DateOnly), Fields: spent.Fields(), LimitTokens: limit.Tokens}
+	if limit.Nanos > 0 {
+		usd := price.Nanos(limit.Nanos)
+		st.Today.LimitUSD = &usd
+	}
+}
+
+// taker is a consumer of results, as --json prints it.
+type taker struct {
+	Name string `json:"name"`
+	// Behind is how many results and dead letters it has not been handed.
+	Behind int        `json:"behind"`
+	Had    int64      `json:"had"`
+	LastAt *time.Time `json:"last_at"`
+	// Error is why its last try failed, or empty.
+	Error string `json:"error,omitempty"`
+}
+
+func (st *status) takers(box *inbox.Inbox, f see.Facts) {
+	for _, c := range f.Consumers {
+		if c.Err != nil {
+			continue // a warning says it
+		}
+		behind, err := box.Behind(c)
+		if err != nil {
+			st.Warnings = append(st.Warnings, err.Error())
+			continue
+		}
+		of := taker{Name: c.Name, Behind: behind, Had: c.Had, LastAt: c.LastAt}
+		if c.Failing != nil {
+			of.Error = words.Sentence(c.Failing.Error)
+		}
+		st.Consumers = append(st.Consumers, of)
+	}
+}
+
+// shown is a consumer for people.
+func (t taker) shown(d display) string {
+	text := t.Name + " has had all"
+	if t.Behind > 0 {
+		text = fmt.Sprintf("%s is %d behind", t.Name, t.Behind)
+	}
+	if t.LastAt != nil {
+		text += ", and was handed the last " + d.at(*t.LastAt)
+	}
+	return text
 }

@@ -24,7 +24,7 @@ var judged = map[string]string{
 }
 
 // tellers are the rooms that tell a person how an inbox stands.
-var tellers = []string{"internal/command/status.go", "internal/command/status_spent.go", "internal/command/doctor.go", "internal/command/metrics", "internal/notify", "internal/watch", "internal/mcp"}
+var tellers = []string{"internal/command/status.go", "internal/command/status_table.go", "internal/command/doctor.go", "internal/command/metrics", "internal/notify", "internal/watch", "internal/mcp"}
 
 // What is wrong with an inbox is judged in internal/see: whoever tells of it reads the troubles,
 // and works out none by itself.
