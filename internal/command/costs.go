@@ -165,12 +165,14 @@ func printCosts(rows []*book.Group, head string, to io.Writer, spell func(*book.
 	return out.Flush()
 }
 
+// number is a column of figures.
+func number(title string) layout.Column { return layout.Column{Title: title, Right: true} }
+
 func (o *costsFlags) table(rows []*book.Group, d display) error {
 	title := map[book.By]string{book.Day: "DAY", book.Entry: "ENTRY", book.Session: "SESSION", book.Model: "MODEL"}[o.by]
 	if title == "" {
 		title = words.Brief(o.by.Key())
 	}
-	number := func(title string) layout.Column { return layout.Column{Title: title, Right: true} }
 	outside := number("OUTSIDE")
 	outside.IfAny = true
 	l := d.list(layout.Column{Title: title, Text: true, Cut: true, Most: 40}, number("ENTRIES"), number("USD"), outside,
@@ -192,7 +194,6 @@ func (o *costsFlags) table(rows []*book.Group, d display) error {
 // printPrices prints what models cost, a line each, and what a person may change.
 func (o *costsFlags) printPrices(s cli.Streams) error {
 	table, err := meter.Prices()
-	number := func(title string) layout.Column { return layout.Column{Title: title, Right: true} }
 	l := o.on(s.Out).list(layout.Column{Title: "MODEL", Text: true, Cut: true, Most: 40}, number("INPUT"), number("OUTPUT"),
 		number("CACHE READ"), number("CACHE WRITE"), number("1 H"), number("FAST INPUT"), layout.Column{Title: "FROM", Text: true})
 	row := func(name string, r *price.Rates, from string) {

@@ -21,6 +21,7 @@ type letterFlags struct {
 	cli.InboxFlags
 	shownFlags
 	quietFlag
+	verb                         string // of dead-letter
 	all, openOnly, requeued, yes bool
 	settle                       cli.Span
 	limits                       budget.Limits
@@ -48,7 +49,7 @@ var listLettersVerb = letterVerb(cli.Verb{
 deal with: they were neither requeued, accepted nor canceled, and no entry of the same
 id was answered since.`,
 	Example: "heartbeat dead-letter list --open",
-}, func(o *letterFlags, _ []string, s cli.Streams) error { return o.list(s) }, func(o *letterFlags, f *pflag.FlagSet) {
+}, (*letterFlags).list, func(o *letterFlags, f *pflag.FlagSet) {
 	f.BoolVar(&o.openOnly, "open", false, "only those that somebody has yet to deal with")
 	o.addColor(f)
 })
@@ -79,7 +80,7 @@ letter, more than one of that name, or one that cannot be requeued. What was don
 before that is printed.`,
 	Example: `heartbeat dead-letter requeue job-17
 heartbeat dead-letter requeue job-18 --max-cost 5`,
-}, (*letterFlags).requeue, func(o *letterFlags, f *pflag.FlagSet) {
+}, (*letterFlags).putBack, func(o *letterFlags, f *pflag.FlagSet) {
 	f.BoolVar(&o.all, "all", false, "all letters that were not requeued yet")
 	cli.AddEntryLimits(f, &o.limits, "the entry may cost so many dollars, whatever the flags of the hook say")
 	f.Var(&o.settle, "settle", "how long a last line without newline must stand still before it gets one")
@@ -99,7 +100,7 @@ Exit status: 0 done; 1 not done: no such letter, more than one of that name, or
 one without a late reply, or that was requeued or accepted, or whose id another
 entry has. What was done before that is printed.`,
 	Example: "heartbeat dead-letter accept job-17",
-}, (*letterFlags).accept, func(o *letterFlags, f *pflag.FlagSet) { o.addQuiet(f, "letter") })
+}, (*letterFlags).putBack, func(o *letterFlags, f *pflag.FlagSet) { o.addQuiet(f, "letter") })
 
 var purgeLettersVerb = letterVerb(cli.Verb{
 	Name:  "purge",
@@ -121,12 +122,12 @@ letter, more than one of that name, or it was not confirmed.`,
 // letterVerb gives v its action, the flags of all dead-letter verbs, and those that add declares.
 func letterVerb(v cli.Verb, act func(*letterFlags, []string, cli.Streams) error, add func(*letterFlags, *pflag.FlagSet)) cli.Verb {
 	v.Build = func() (*pflag.FlagSet, cli.Action) {
-		o := &letterFlags{settle: cli.Span(cli.DefaultSettle)}
+		o := &letterFlags{verb: v.Name, settle: cli.Span(cli.DefaultSettle)}
 		f := cli.NewFlags(v.Name)
 		o.Add(f)
 		add(o, f)
 		return f, func(args []string, s cli.Streams) error {
-			if err := o.check(v.Name, args); err != nil {
+			if err := o.check(args); err != nil {
 				return cli.Usage(err)
 			}
 			return failed("dead-letter", act(o, args, s))
@@ -136,20 +137,20 @@ func letterVerb(v cli.Verb, act func(*letterFlags, []string, cli.Streams) error,
 }
 
 // check refuses combinations that would not do what they seem to say.
-func (o *letterFlags) check(what string, args []string) error {
+func (o *letterFlags) check(args []string) error {
 	letters := len(args) > 0
 	if err := o.checkQuiet(&o.InboxFlags); err != nil {
 		return err
 	}
 	switch {
-	case what == "list":
+	case o.verb == "list":
 		return nil
 	case o.all && o.requeued:
 		return errors.New("--all and --requeued: one of them is enough")
 	case (o.all || o.requeued) && letters:
 		return errors.New("both a LETTER and --all or --requeued: one of them is enough")
 	case !o.all && !o.requeued && !letters:
-		return fmt.Errorf("say which: heartbeat dead-letter list shows the letters that %s may be about", what)
+		return fmt.Errorf("say which: heartbeat dead-letter list shows the letters that %s may be about", o.verb)
 	}
 	return nil
 }

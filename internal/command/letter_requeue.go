@@ -20,28 +20,19 @@ type requeueing struct {
 	*letterFlags
 	several
 	words []string
-	what  string // requeue or accept
 	read  *inbox.LetterReader
 	left  []string // the names of the letters still to be dealt with
 }
 
-func (o *letterFlags) requeue(words []string, s cli.Streams) error {
-	return o.putBack("requeue", words, s)
-}
-
-func (o *letterFlags) accept(words []string, s cli.Streams) error {
-	return o.putBack("accept", words, s)
-}
-
-func (o *letterFlags) putBack(what string, words []string, s cli.Streams) error {
+func (o *letterFlags) putBack(words []string, s cli.Streams) error {
 	box, err := o.Open()
 	if err != nil {
 		return err
 	}
-	s, line := busy(s, what+"ing")
+	s, line := busy(s, o.verb+"ing")
 	defer line.Stop()
 	all := several{Streams: s, flags: &o.InboxFlags, quiet: o.quiet, box: box}
-	r := &requeueing{letterFlags: o, several: all, what: what, words: words, read: box.LetterReader()}
+	r := &requeueing{letterFlags: o, several: all, words: words, read: box.LetterReader()}
 	if err := r.choose(); err != nil {
 		return err
 	}
@@ -152,7 +143,7 @@ func (r *requeueing) accept(tx *inbox.Tx, l inbox.Letter) error {
 
 func (r *requeueing) commit(tx *inbox.Tx, l inbox.Letter) error {
 	if err := tx.Commit(); err != nil {
-		return fmt.Errorf("%s %s: %w", r.what, l.Letter, err)
+		return fmt.Errorf("%s %s: %w", r.verb, l.Letter, err)
 	}
 	r.done = append(r.done, l)
 	return nil
@@ -160,7 +151,7 @@ func (r *requeueing) commit(tx *inbox.Tx, l inbox.Letter) error {
 
 // one requeues a letter, or records why it cannot.
 func (r *requeueing) one(tx *inbox.Tx, l inbox.Letter, still inbox.Mark) error {
-	if r.what == "accept" {
+	if r.verb == "accept" {
 		return r.accept(tx, l)
 	}
 	if r.limits.Any() && l.Open() {
@@ -203,7 +194,7 @@ func (r *requeueing) requeueable(l inbox.Letter) error {
 	return r.box.Requeueable(l)
 }
 
-func (r *requeueing) past() string { return strings.TrimSuffix(r.what, "e") + "ed" }
+func (r *requeueing) past() string { return strings.TrimSuffix(r.verb, "e") + "ed" }
 
 func (r *requeueing) sentence(l inbox.Letter) string {
 	return fmt.Sprintf("%s %s (%s)", r.past(), l.Letter, nameOfLetter(l))

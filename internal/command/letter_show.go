@@ -21,7 +21,7 @@ import (
 // listedID is how many characters of a letter's id a line shows.
 const listedID = 40
 
-func (o *letterFlags) list(s cli.Streams) error {
+func (o *letterFlags) list(_ []string, s cli.Streams) error {
 	box, err := o.Look(s)
 	if err != nil {
 		return err

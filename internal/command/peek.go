@@ -73,44 +73,33 @@ func (o *peekFlags) run(s cli.Streams) (err error) {
 		return fmt.Errorf("peek: %w", err)
 	}
 	defer func() { err = errors.Join(err, v.Close()) }()
-	show, end := o.printer(s)
+	l := o.on(s.Out).list(
+		number("#"), number("OFFSET"),
+		layout.Column{Title: "ENTRY", Text: true, Cut: true, Most: 24},
+		layout.Column{Title: "SENT", IfAny: true},
+		layout.Column{Title: "NOTE", IfAny: true, Style: inYellow},
+		layout.Column{Title: "TEXT", Text: true, Cut: true},
+	)
+	lines := bufio.NewWriter(s.Out) // with --json
 	position := 0
-	var broken error
 	err = v.Waits(nil, func(w inbox.Waiting) bool {
 		position++
-		broken = show(position, w, recovery.InvalidLimits(w.Entry, v.Money().IsRaised) != nil)
-		return broken == nil && position != o.count
+		invalid := recovery.InvalidLimits(w.Entry, v.Money().IsRaised) != nil
+		if o.JSON {
+			l.err = cli.PrintJSON(lines, peeked{
+				w.EntryID, w.ID, w.Start, w.End, w.Attempt, w.Text, w.Metadata, w.TooLong, w.Empty, w.Expired, w.Torn, invalid, w.Wide,
+			})
+		} else {
+			l.row(strconv.Itoa(position), strconv.FormatInt(w.Start, 10), words.Name(w.ID, w.EntryID), l.when(w.SentAt()),
+				strings.Join(history.Special(w, invalid), ", "), words.Brief(w.Text))
+		}
+		return l.err == nil && position != o.count
 	})
-	if err = errors.Join(err, broken, end()); err != nil {
+	if err = errors.Join(err, lines.Flush(), l.end()); err != nil {
 		return fmt.Errorf("peek: %w", err)
 	}
 	if position == 0 {
 		nothing(&o.InboxFlags, s, "waits", box)
 	}
 	return nil
-}
-
-// printer returns a function that prints one entry, and one that flushes the output.
-func (o *peekFlags) printer(s cli.Streams) (show func(position int, w inbox.Waiting, invalid bool) error, end func() error) {
-	if o.JSON {
-		out := bufio.NewWriter(s.Out)
-		return func(_ int, w inbox.Waiting, invalid bool) error {
-			return cli.PrintJSON(out, peeked{
-				w.EntryID, w.ID, w.Start, w.End, w.Attempt, w.Text, w.Metadata, w.TooLong, w.Empty, w.Expired, w.Torn, invalid, w.Wide,
-			})
-		}, out.Flush
-	}
-	l := o.on(s.Out).list(
-		layout.Column{Title: "#", Right: true},
-		layout.Column{Title: "OFFSET", Right: true},
-		layout.Column{Title: "ENTRY", Text: true, Cut: true, Most: 24},
-		layout.Column{Title: "SENT", IfAny: true},
-		layout.Column{Title: "NOTE", IfAny: true, Style: inYellow},
-		layout.Column{Title: "TEXT", Text: true, Cut: true},
-	)
-	return func(position int, w inbox.Waiting, invalid bool) error {
-		l.row(strconv.Itoa(position), strconv.FormatInt(w.Start, 10), words.Name(w.ID, w.EntryID), l.when(w.SentAt()),
-			strings.Join(history.Special(w, invalid), ", "), words.Brief(w.Text))
-		return l.err
-	}, l.end
 }

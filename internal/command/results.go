@@ -196,26 +196,24 @@ func (p *pricedResults) add(r inbox.Result, line []byte) {
 
 // look shows results with a complete price, and those that have waited long enough.
 func (p *pricedResults) look(now time.Time) {
-	if p.want(p.All()) {
-		p.printAll(p.Ready(now, func(r pricedResult) bool { return p.prices.Complete(r.EntryID, r.FirstSeq) }))
-	}
+	p.want(p.All())
+	p.printAll(p.Ready(now, func(r pricedResult) bool { return p.prices.Complete(r.EntryID, r.FirstSeq) }))
 }
 
 // rest shows all that wait.
 func (p *pricedResults) rest() {
-	if all := p.Rest(); p.want(all) {
-		p.printAll(all)
-	}
+	all := p.Rest()
+	p.want(all)
+	p.printAll(all)
 }
 
-// want reads the prices of some results, and reports whether there are any.
-func (p *pricedResults) want(all []pricedResult) bool {
+// want has the prices of some results read, once one of them is asked for.
+func (p *pricedResults) want(all []pricedResult) {
 	ids := make([]string, len(all))
 	for i, r := range all {
 		ids[i] = r.EntryID
 	}
 	p.prices.Want(ids...)
-	return len(all) > 0
 }
 
 func (p *pricedResults) printAll(all []pricedResult) {
