@@ -1,17 +1,15 @@
 package inbox
 
 import (
+	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
 
 	"heartbeat/internal/flat"
 	"heartbeat/internal/journal"
-	"heartbeat/internal/lines"
 	"heartbeat/internal/money/price"
 )
 
@@ -244,49 +242,6 @@ func (m *Money) Today() price.Amount {
 	return sum
 }
 
-// CostLines calls f for the lines of .costs.jsonl that the state covers, oldest first, until f returns false.
-// whole is false for a line that is still being written.
-func (v *View) CostLines(f func(line []byte, whole bool) bool) error {
-	if !v.tx.writtenHere() {
-		return nil
-	}
-	return v.tx.box.costLines(v.tx.st.Ends[journal.Costs].At, f)
-}
-
-// CostLines is [View.CostLines] for the whole file. It takes no lock.
-func (b *Inbox) CostLines(f func(line []byte, whole bool) bool) error { return b.costLines(-1, f) }
-
-// costLines reads up to end. It reads the whole file if end is negative, or if the file is shorter because it
-// was rotated.
-func (b *Inbox) costLines(end int64, f func(line []byte, whole bool) bool) (err error) {
-	file, err := journal.OpenState(b.CostsPath())
-	if file == nil || err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	size := file.Info().Size
-	if end >= 0 && end <= size {
-		size = end
-	}
-	return lines.Each(io.NewSectionReader(file, 0, size), 0, func(_, _ int64, l []byte, whole bool) bool {
-		return blank(l) || f(l, whole)
-	})
-}
-
-// SettledView returns a view whose commit has reached the files, unless that takes more than a few tries.
-func (b *Inbox) SettledView() (*View, error) {
-	for try := 1; ; try++ {
-		v, err := b.View()
-		if err != nil || !v.Settling() || try == corruptTries {
-			return v, err
-		}
-		if err := v.Close(); err != nil {
-			return nil, err
-		}
-		time.Sleep(time.Duration(try) * time.Millisecond)
-	}
-}
-
 // Today returns the local date.
 func (b *Inbox) Today() string { return b.opts.Now().Local().Format(time.DateOnly) }
 
@@ -329,6 +284,54 @@ func (a *Account) is(day string) bool {
 	kept, err1 := time.Parse(time.DateOnly, a.Day)
 	now, err2 := time.Parse(time.DateOnly, day)
 	return err1 == nil && err2 == nil && kept.Sub(now) <= 2*24*time.Hour
+}
+
+// maxRaised is how many undelivered entries may have limits that a person set. Beyond it the oldest lose
+// their exception: they are set aside, and can be given limits again.
+const maxRaised = 64
+
+// noteRaised notes that a person set the limits of this entry.
+func (m *Money) noteRaised(entryID string) {
+	a := m.changeAccount()
+	a.Raised = append(slices.DeleteFunc(a.Raised, func(id string) bool { return id == entryID }), entryID)
+	a.Raised = a.Raised[max(0, len(a.Raised)-maxRaised):]
+}
+
+// IsRaised reports whether a person set the limits of this entry and it was not delivered since.
+func (m *Money) IsRaised(entryID string) bool {
+	return slices.Contains(m.readAccount().Raised, entryID)
+}
+
+// AcceptUnpriced makes a person's resume count today's use of models without a price as free. Otherwise a
+// daily limit in dollars would hold delivery until midnight.
+func (m *Money) AcceptUnpriced() {
+	if m.readAccount().Today.Unpriced > 0 {
+		m.changeAccount().Today.Unpriced = 0
+	}
+}
+
+// NoteLimit stores the daily limit of the consumer's flags with the next commit, for read-only commands.
+func (m *Money) NoteLimit(day json.RawMessage) {
+	if a := m.readAccount(); !bytes.Equal(a.DayLimit, day) {
+		a.DayLimit, m.changed = day, true
+	}
+}
+
+// Midnight returns the end of the local day.
+func (m *Money) Midnight() time.Time {
+	return midnight(m.tx.box.opts.Now().Local()).UTC()
+}
+
+// midnight returns the first moment of the next day, in the time zone of now. Where the clock skips midnight,
+// time.Date may return an hour of the day before.
+func midnight(now time.Time) time.Time {
+	const step = 15 * time.Minute // time zones change in multiples of it
+	y, m, d := now.Date()
+	end := time.Date(y, m, d+1, 0, 0, 0, 0, now.Location())
+	for !end.After(now) || end.Day() == d {
+		end = end.Add(step)
+	}
+	return end
 }
 
 func (a *Account) encode() []byte {

@@ -2,7 +2,6 @@ package inbox
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -33,7 +32,11 @@ const (
 // If the last line lacks its newline, Append waits until the file has not changed for settle and then ends
 // that line, so that two lines do not become one.
 func (b *Inbox) Append(ctx context.Context, m Message, settle time.Duration) (Receipt, error) {
-	all, err := b.AppendAll(ctx, []Message{m}, settle)
+	return b.appendOne(ctx, m, settle, nil)
+}
+
+func (b *Inbox) appendOne(ctx context.Context, m Message, settle time.Duration, admit func(*Tx) error) (Receipt, error) {
+	all, err := b.appendAll(ctx, []Message{m}, settle, func(int) {}, admit)
 	if len(all) == 0 {
 		return Receipt{}, err
 	}
@@ -145,7 +148,7 @@ func (b *Inbox) appendDrafts(ctx context.Context, drafts []draft, still Mark, na
 	}
 	if torn, err := t.tornTail(); err != nil {
 		return nil, err
-	} else if torn && still != t.queueMark() && willQueue(drafts) {
+	} else if torn && still != t.queueMark() && slices.ContainsFunc(drafts, func(d draft) bool { return d.Found == "" && d.NotBefore == nil }) {
 		return nil, ErrTorn
 	}
 	if admit != nil && slices.ContainsFunc(drafts, func(d draft) bool { return d.Found == "" }) {
@@ -169,15 +172,6 @@ func (b *Inbox) appendDrafts(ctx context.Context, drafts []draft, still Mark, na
 		}
 	}
 	return receipts, nil
-}
-
-func willQueue(drafts []draft) bool {
-	for _, d := range drafts {
-		if d.Found == "" && d.NotBefore == nil {
-			return true
-		}
-	}
-	return false
 }
 
 // namesOf returns the ids that senders gave.
@@ -274,17 +268,13 @@ func (e *RateError) Error() string {
 // AppendSelf is [Inbox.Append] for an entry that an agent sends while it works on one. The same commit counts
 // it. Beyond perHour entries an hour (0 for no limit) nothing is appended and the error is a [RateError].
 func (b *Inbox) AppendSelf(ctx context.Context, m Message, settle time.Duration, perHour int) (Receipt, error) {
-	all, err := b.appendAll(ctx, []Message{m}, settle, func(int) {}, func(t *Tx) error { return t.countSelf(perHour) })
-	if len(all) == 0 {
-		return Receipt{}, err
-	}
-	return all[0], err
+	return b.appendOne(ctx, m, settle, func(t *Tx) error { return t.countSelf(perHour) })
 }
 
 // countSelf takes one from the entries still admitted, which grow back over an hour.
-func (t *Tx) countSelf(perHour int) error {
+func (t *Tx) countSelf(perHour int) (err error) {
 	now, most := t.box.utcNow(), float64(perHour)
-	s := selfEnqueued(t.st.SelfEnqueued)
+	s := kept[SelfEnqueued](t.st.SelfEnqueued)
 	if perHour > 0 {
 		if s.Count == 0 || s.Left > most {
 			s.Left = most
@@ -297,17 +287,9 @@ func (t *Tx) countSelf(perHour int) error {
 		s.Left--
 	}
 	s.Count, s.Last = s.Count+1, now
-	var err error
 	t.st.SelfEnqueued, err = flat.JSON(s)
 	return err
 }
 
 // SelfEnqueued returns the count of entries that agents sent into this inbox.
-func (v *View) SelfEnqueued() SelfEnqueued { return selfEnqueued(v.tx.st.SelfEnqueued) }
-
-func selfEnqueued(record []byte) (s SelfEnqueued) {
-	if len(record) > 0 {
-		_ = json.Unmarshal(record, &s) // the record's sum was right
-	}
-	return s
-}
+func (v *View) SelfEnqueued() SelfEnqueued { return kept[SelfEnqueued](v.tx.st.SelfEnqueued) }

@@ -32,7 +32,7 @@ func (t *Tx) Cancel(entryID string, start int64) (Letter, error) {
 	case err == io.EOF:
 		return Letter{}, ErrNotWaiting
 	case err != nil:
-		return Letter{}, fmt.Errorf("read inbox: %w", err)
+		return Letter{}, inReading(err)
 	case l.tooLong:
 		return Letter{}, fmt.Errorf("it is %s: it becomes a dead letter anyway", ReasonTooLong)
 	case !l.terminated:
@@ -54,15 +54,12 @@ func (t *Tx) cancelGivenBack(d *Delivery) (Letter, error) {
 	if err := t.deadLetter(dead); err != nil {
 		return Letter{}, err
 	}
-	t.passGivenBack(d)
+	t.pass(d)
 	return Letter{Letter: letterName(dead), DeadLetter: dead}, nil
 }
 
 func (t *Tx) canceledLetter(e Entry, was *earlier) (Letter, error) {
-	dead := DeadLetter{
-		EntryID: e.EntryID, ID: e.ID, Metadata: e.Metadata, RawLine: rawLineOf(e.raw),
-		StartOffset: e.Start, EndOffset: e.End, Reason: ReasonCanceled, DeadLetteredAt: t.box.utcNow(),
-	}
+	dead := t.unread(e, ReasonCanceled)
 	if was != nil {
 		dead.Attempts, dead.FirstSeq = was.Attempts, was.FirstSeq
 	}
@@ -167,9 +164,6 @@ func (t *Tx) sumCanceled(s canceledSpan) (string, error) {
 // canceledAt reports whether the line at start was canceled, and where its span ends.
 func (t *Tx) canceledAt(start int64) (end int64, is bool) {
 	all := t.canceledSpans()
-	if len(all) == 0 {
-		return 0, false
-	}
 	i, is := slices.BinarySearchFunc(all, start, byStart)
 	if !is {
 		i--
@@ -202,7 +196,7 @@ func (t *Tx) passCanceled(start int64) (end int64, err error) {
 	}
 	last, err := lines.Start(t.file, s.end-1)
 	if err != nil {
-		return start, fmt.Errorf("read inbox: %w", err)
+		return start, inReading(err)
 	}
 	t.setCanceled(slices.Delete(slices.Clone(all), i, i+1))
 	t.moveCursor(last, s.end)
@@ -267,7 +261,7 @@ func (t *Tx) onlyBlanks(from, to int64) (bool, error) {
 	}
 	b := make([]byte, to-from)
 	if _, err := t.file.ReadAt(b, from); err != nil && err != io.EOF {
-		return false, fmt.Errorf("read inbox: %w", err)
+		return false, inReading(err)
 	}
 	return len(bytes.TrimSpace(b)) == 0, nil
 }

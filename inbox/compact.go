@@ -77,7 +77,7 @@ func (t *Tx) freeRange() (from, to int64, err error) {
 		to, err = lines.Start(io.NewSectionReader(t.file, from, end-from), end-from)
 	}
 	if err != nil {
-		return 0, 0, fmt.Errorf("read inbox: %w", err)
+		return 0, 0, inReading(err)
 	}
 	return from, from + to, nil
 }

@@ -96,18 +96,13 @@ func (t *Tx) noteAside(reason Reason, e Entry) {
 	t.asideLines++
 }
 
-// setAsideExpired sets aside an entry that expired after it was given back.
-func (t *Tx) setAsideExpired(d *Delivery) error {
-	return t.setAsideGivenBack(d, deadLetterOf(d, ReasonExpired, t.box.utcNow()))
-}
-
 // setAsideGivenBack makes a dead letter of an entry that was given back.
 func (t *Tx) setAsideGivenBack(d *Delivery, dead DeadLetter) error {
 	if err := t.deadLetter(dead); err != nil {
 		return err
 	}
 	t.noteAside(dead.Reason, d.entry())
-	t.passGivenBack(d)
+	t.pass(d)
 	return nil
 }
 
@@ -128,15 +123,39 @@ func (t *Tx) setAsideWhole(l line, reason Reason) error {
 func (t *Tx) setAsideUnread(e Entry, reason Reason, rawFile string, failure *Failure) error {
 	t.noteAside(reason, e)
 	t.asideBytes += len(e.raw)
-	err := t.deadLetter(DeadLetter{
-		EntryID: e.EntryID, ID: e.ID, Metadata: e.Metadata, RawLine: rawLineOf(e.raw), RawFile: rawFile,
-		StartOffset: e.Start, EndOffset: e.End, Reason: reason, Failure: failure, DeadLetteredAt: t.box.utcNow(),
-	})
-	if err != nil {
+	dead := t.unread(e, reason)
+	dead.RawFile, dead.Failure = rawFile, failure
+	if err := t.deadLetter(dead); err != nil {
 		return err
 	}
 	t.moveCursor(e.Start, e.End)
 	return nil
+}
+
+// unread returns the dead letter of an entry that was never delivered.
+func (t *Tx) unread(e Entry, reason Reason) DeadLetter {
+	return DeadLetter{
+		EntryID: e.EntryID, ID: e.ID, Metadata: e.Metadata, RawLine: rawLineOf(e.raw),
+		StartOffset: e.Start, EndOffset: e.End, Reason: reason, DeadLetteredAt: t.box.utcNow(),
+	}
+}
+
+// Refuse sets aside the entry that [Tx.Next] returned last, instead of delivering it. why is for a person.
+func (t *Tx) Refuse(e Entry, reason Reason, why string) error {
+	if e.offer == nil || e.offer != t.offered {
+		return fmt.Errorf("set aside: %w", errNotOffered)
+	}
+	t.offered = nil
+	failure := t.failure(string(reason), why)
+	d := t.redeliver
+	if d == nil || d.EntryID != e.EntryID || d.StartOffset != e.Start {
+		return t.setAsideUnread(e, reason, e.textFile, failure)
+	}
+	with := *d
+	with.Failure = failure
+	dead := deadLetterOf(&with, reason, t.box.utcNow())
+	dead.Fields = t.money.costOf(&with)
+	return t.setAsideGivenBack(&with, dead)
 }
 
 // SetAside counts entries that became dead letters while the next entry was sought.

@@ -2,6 +2,7 @@ package inbox
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -66,6 +67,10 @@ type Failure struct {
 	At      time.Time `json:"at"`
 }
 
+func (t *Tx) failure(name, message string) *Failure {
+	return &Failure{Error: name, Message: message, At: t.box.utcNow()}
+}
+
 // String returns the error's name and message.
 func (f *Failure) String() string {
 	if f.Message == "" {
@@ -97,10 +102,7 @@ func (d *Delivery) Text() string {
 
 // ID returns the envelope's own id, or "".
 func (d *Delivery) ID() string {
-	if !d.mayBeEnvelope() {
-		return ""
-	}
-	id, _, _ := decodeLine(d.rawBytes())
+	id, _ := d.envelope()
 	return id
 }
 
@@ -109,17 +111,20 @@ func (d *Delivery) label() string { return words.Name(d.ID(), d.EntryID) }
 
 // Metadata returns the envelope's members other than its prompt and id.
 func (d *Delivery) Metadata() map[string]json.RawMessage {
-	if !d.mayBeEnvelope() {
-		return nil
-	}
-	_, _, meta := decodeLine(d.rawBytes())
+	_, meta := d.envelope()
 	return meta
 }
 
-// mayBeEnvelope avoids the copies that decoding a line makes.
-func (d *Delivery) mayBeEnvelope() bool {
+// Limits returns the cost limits of the entry's envelope: see [Entry.Limits].
+func (d *Delivery) Limits() json.RawMessage { return d.Metadata()[limitsMember] }
+
+// envelope avoids the copies that decoding any other line makes.
+func (d *Delivery) envelope() (id string, meta map[string]json.RawMessage) {
 	text := strings.TrimSpace(strings.TrimPrefix(d.RawLine.Text, string(byteOrderMark)))
-	return d.RawLine.Base64 != "" || strings.HasPrefix(text, "{")
+	if d.RawLine.Base64 != "" || strings.HasPrefix(text, "{") {
+		id, _, meta = decodeLine(d.rawBytes())
+	}
+	return id, meta
 }
 
 // rawBytes falls back on the readable form, which only a delivery that parseDelivery did not check can need.
@@ -131,6 +136,9 @@ func (d *Delivery) rawBytes() []byte {
 	return raw
 }
 
+// Entry returns what was delivered, decoded.
+func (d *Delivery) Entry() Entry { return d.entry() }
+
 func (d *Delivery) entry() Entry {
 	e := decodeEntry(d.rawBytes())
 	e.EntryID = d.EntryID
@@ -140,16 +148,8 @@ func (d *Delivery) entry() Entry {
 	return e
 }
 
-// parseDelivery reads .in-flight. Its errors match ErrCorrupt.
+// parseDelivery reads .in-flight.
 func parseDelivery(file []byte) (*Delivery, error) {
-	d, err := decodeDelivery(file)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
-	}
-	return d, nil
-}
-
-func decodeDelivery(file []byte) (*Delivery, error) {
 	if len(bytes.TrimSpace(file)) == 0 {
 		return nil, errors.New("it is empty")
 	}
@@ -175,9 +175,7 @@ func decodeDelivery(file []byte) (*Delivery, error) {
 	if _, err := d.RawLine.Bytes(); err != nil {
 		return nil, err
 	}
-	if d.Attempt < 1 {
-		d.Attempt = 1
-	}
+	d.Attempt = max(1, d.Attempt)
 	return &d, nil
 }
 
@@ -207,16 +205,8 @@ func (d *Delivery) members(c flat.Codec) error {
 	if c.Reads() {
 		d.Spent, _ = price.Short(spent) // zero if somebody edited it
 	}
-	if err := flat.Pointer(c, "failure", &d.Failure); err != nil {
-		return err
-	}
-	if err := flat.Pointer(c, "verdict", &d.Verdict); err != nil {
-		return err
-	}
-	if err := flat.Pointer(c, "progress", &d.Progress); err != nil {
-		return err
-	}
-	return flat.Pointer(c, "check", &d.Check)
+	return cmp.Or(flat.Pointer(c, "failure", &d.Failure), flat.Pointer(c, "verdict", &d.Verdict),
+		flat.Pointer(c, "progress", &d.Progress), flat.Pointer(c, "check", &d.Check))
 }
 
 func (d *Delivery) encode() ([]byte, error) {

@@ -58,6 +58,9 @@ func (e Entry) expired(now time.Time) bool {
 // Limits returns the envelope's cost limits, in the form that package budget reads, nil for none.
 func (e Entry) Limits() json.RawMessage { return e.Metadata[limitsMember] }
 
+// Spent returns what the entry's earlier deliveries cost, as far as known, and how long they were worked on.
+func (e Entry) Spent() (cost price.Amount, took time.Duration) { return e.spent, e.took }
+
 // timeMember reads a member that should be a time, zero if it is not one.
 func (e Entry) timeMember(member string) time.Time {
 	raw, ok := e.Metadata[member]
@@ -69,6 +72,16 @@ func (e Entry) timeMember(member string) time.Time {
 		return time.Time{}
 	}
 	return at
+}
+
+// QueuedAt is when `send` put the entry into the inbox, or when a scheduled entry was due; zero if the line
+// does not say.
+func (e Entry) QueuedAt() time.Time {
+	sent, due := e.SentAt(), e.timeMember(notBeforeMember)
+	if !sent.IsZero() && due.After(sent) {
+		return due
+	}
+	return sent
 }
 
 // decodeEntry never fails: a line that is neither a JSON string nor an envelope is delivered as it stands.

@@ -2,7 +2,6 @@ package inbox
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -127,7 +126,7 @@ func (t *Tx) otherBytes() (string, error) {
 	around := make([]byte, 3)
 	n, err := t.file.ReadAt(around, cur-1)
 	if err != nil && err != io.EOF {
-		return "", fmt.Errorf("read inbox: %w", err)
+		return "", inReading(err)
 	}
 	if behind := string(around[1:n]); around[0] == '\n' || strings.HasPrefix(behind, "\n") || behind == "\r\n" {
 		return "", nil
@@ -148,7 +147,7 @@ func (t *Tx) holds(d *Delivery) (bool, error) {
 	if d.TextFile != "" {
 		l, err := readLine(t.file, d.StartOffset, t.queueSize(), longMost)
 		if err != nil && err != io.EOF {
-			return false, fmt.Errorf("read inbox: %w", err)
+			return false, inReading(err)
 		}
 		if !l.tooLong {
 			l.id = entryID(l.raw)
@@ -157,7 +156,7 @@ func (t *Tx) holds(d *Delivery) (bool, error) {
 	}
 	b := make([]byte, d.EndOffset-d.StartOffset)
 	if _, err := t.file.ReadAt(b, d.StartOffset); err != nil && err != io.EOF {
-		return false, fmt.Errorf("read inbox: %w", err)
+		return false, inReading(err)
 	}
 	b = bytes.TrimSuffix(bytes.TrimSuffix(b, []byte("\n")), []byte("\r"))
 	if d.RawLine.Base64 == "" {
@@ -205,12 +204,7 @@ type Replacement struct {
 }
 
 // LastReplaced returns the last time that a commit started over in another file, zero for never.
-func (v *View) LastReplaced() (last Replacement) {
-	if len(v.tx.st.Replaced) > 0 {
-		_ = json.Unmarshal(v.tx.st.Replaced, &last) // the record's sum was right
-	}
-	return last
-}
+func (v *View) LastReplaced() Replacement { return kept[Replacement](v.tx.st.Replaced) }
 
 // keepEdited continues in an edited file. The journal no longer vouches for the lines that it appended there,
 // so the file is synced.

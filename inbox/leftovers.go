@@ -191,7 +191,7 @@ func (b *Inbox) namedTexts(texts []string, cursor int64) (map[string]bool, error
 		return named, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read inbox: %w", err)
+		return nil, inReading(err)
 	}
 	err = lines.Each(io.NewSectionReader(queue, cursor, max(0, queue.Info().Size-cursor)), cursor, note)
 	return named, errors.Join(err, queue.Close())

@@ -72,7 +72,7 @@ func (t *Tx) longEntry(l line) (e Entry, err error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(10))
 	end, err := contentEnd(t.file, l)
 	if err != nil {
-		return e, fmt.Errorf("read inbox: %w", err)
+		return e, inReading(err)
 	}
 	if end-l.start > MaxLine {
 		return e, errUnwieldy
@@ -81,7 +81,7 @@ func (t *Tx) longEntry(l line) (e Entry, err error) {
 	if raw == nil {
 		raw = make([]byte, end-l.start)
 		if _, err := t.file.ReadAt(raw, l.start); err != nil {
-			return e, fmt.Errorf("read inbox: %w", err)
+			return e, inReading(err)
 		}
 	}
 	if len(bytes.TrimSpace(raw)) == 0 {

@@ -2,7 +2,6 @@ package inbox
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -37,7 +36,7 @@ func (t *Tx) nextEntry(still Mark) (Entry, error) {
 		if !e.expired(now) {
 			return e, nil
 		}
-		if err := t.setAsideExpired(d); err != nil {
+		if err := t.setAsideGivenBack(d, deadLetterOf(d, ReasonExpired, t.box.utcNow())); err != nil {
 			return Entry{}, err
 		}
 	}
@@ -75,7 +74,7 @@ func (t *Tx) nextEntry(still Mark) (Entry, error) {
 		}
 		died, err := t.tryLarge(l)
 		if err != nil {
-			return Entry{}, fmt.Errorf("read inbox: %w", err)
+			return Entry{}, inReading(err)
 		}
 		if died {
 			if err := t.setAsideWhole(l, ReasonDied); err != nil {

@@ -31,7 +31,7 @@ func (t *Tx) openFile() error {
 	}
 	t.file, err = disk.OpenForeign(t.box.path, unix.O_RDONLY)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("read inbox: %w", err)
+		return inReading(err)
 	}
 	return nil
 }
@@ -68,10 +68,15 @@ func (t *Tx) tornTail() (bool, error) {
 		return false, nil
 	}
 	whole, err := lines.Ends(t.file, t.queueSize())
-	if err != nil {
-		return false, fmt.Errorf("read inbox: %w", err)
+	return err == nil && !whole, inReading(err)
+}
+
+// inReading says of an error that the inbox was being read.
+func inReading(err error) error {
+	if err == nil {
+		return nil
 	}
-	return !whole, nil
+	return fmt.Errorf("read inbox: %w", err)
 }
 
 // beingWritten reports whether the queue file ends in a line that has no newline, is not blank, and was not
@@ -93,7 +98,7 @@ func (t *Tx) beingWritten() (bool, error) {
 	tail := io.NewSectionReader(t.file, from, t.queueSize()-from)
 	start, err := lines.Start(tail, tail.Size())
 	if err != nil {
-		return false, fmt.Errorf("read inbox: %w", err)
+		return false, inReading(err)
 	}
 	l, err := t.lineAt(from + start)
 	return err == nil && !l.blank(), ignoreEnd(err)
@@ -107,7 +112,7 @@ func (t *Tx) lineAt(off int64) (line, error) { return t.lineUpTo(off, MaxLine) }
 func (t *Tx) lineUpTo(off int64, most int) (line, error) {
 	off, err := t.file.SkipZeros(off, t.queueSize())
 	if err != nil {
-		return line{}, fmt.Errorf("read inbox: %w", err)
+		return line{}, inReading(err)
 	}
 	return readLine(t.file, off, t.queueSize(), most)
 }

@@ -163,7 +163,6 @@ func (t *Tx) PutOff(reason string, until time.Time) error {
 	t.addJSON(journal.Scheduled, line)
 	t.st.Scheduled = nil // has the file read again
 	t.count(func(n *Totals) { n.Redelivered++ })
-	t.money.leave(d)
 	t.pass(d)
 	return t.addEvent(e)
 }
@@ -212,12 +211,7 @@ func (t *Tx) noteEarlier(was *earlier) error {
 	return t.setEarlier(all[max(0, len(all)-maxEarlier):])
 }
 
-func (t *Tx) earlier() (all []earlier) {
-	if len(t.st.PutOff) > 0 {
-		_ = json.Unmarshal(t.st.PutOff, &all) // the record's sum was right
-	}
-	return all
-}
+func (t *Tx) earlier() []earlier { return kept[[]earlier](t.st.PutOff) }
 
 func (t *Tx) setEarlier(all []earlier) (err error) {
 	t.dirty = true
@@ -229,9 +223,6 @@ func (t *Tx) setEarlier(all []earlier) (err error) {
 
 // resume gives an entry from the queue its earlier deliveries.
 func (t *Tx) resume(e *Entry) {
-	if len(t.st.PutOff) == 0 {
-		return
-	}
 	for _, was := range t.earlier() {
 		if was.EntryID != e.EntryID {
 			continue

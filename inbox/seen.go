@@ -5,12 +5,13 @@ import (
 	"encoding"
 	"encoding/base64"
 	"encoding/hex"
-	"fmt"
 	"hash"
 	"io"
+	"strconv"
 	"time"
 
 	"heartbeat/internal/disk"
+	"heartbeat/internal/flat"
 	"heartbeat/internal/journal"
 )
 
@@ -40,6 +41,48 @@ func (t *Tx) remember(next *journal.Record) {
 	}
 	next.SeenFile, next.SeenPlace, next.SeenYoung = t.file.Identity(), t.file.Place(), disk.Young(now.Mtime)
 	next.SeenSize, next.SeenMtime = now.Size, now.Mtime
+}
+
+// reach is the length of the queue file at a time. What lies before that end has waited at least since then.
+type reach struct{ end, at int64 }
+
+// maxReached bounds the reaches in a record.
+const maxReached = 4
+
+// rememberReached drops the reaches that say nothing about waiting entries, and adds the present one.
+func (t *Tx) rememberReached(next *journal.Record, now Mark) {
+	last := next.Cursor // the entry in flight may be given back
+	var all []reach
+	for _, s := range reachedOf(next.Reached) {
+		if next.Cursor < s.end && s.end <= now.Size {
+			all, last = append(all, s), s.end
+		}
+	}
+	if last < now.Size && len(all) < maxReached {
+		all = append(all, reach{now.Size, now.Mtime})
+	}
+	next.Reached = nil
+	for i, s := range all {
+		next.Reached = append(next.Reached, "[,"[min(i, 1)], '[')
+		next.Reached = append(strconv.AppendInt(next.Reached, s.end, 10), ',')
+		next.Reached = append(strconv.AppendInt(next.Reached, s.at, 10), ']')
+	}
+	if len(all) > 0 {
+		next.Reached = append(next.Reached, ']')
+	}
+}
+
+func reachedOf(record []byte) (all []reach) {
+	for _, item := range flat.Value(record).Items() {
+		pair := item.Items()
+		if len(pair) != 2 {
+			return nil // written by another release
+		}
+		end, _ := strconv.ParseInt(string(pair[0]), 10, 64)
+		at, _ := strconv.ParseInt(string(pair[1]), 10, 64)
+		all = append(all, reach{end, at})
+	}
+	return all
 }
 
 // sum returns the start of a range of the queue file, and its hash. Both are zero for an empty range, or if
@@ -256,7 +299,7 @@ func (t *Tx) keepsSettled() (bool, error) {
 	}
 	got := sha256.New()
 	if err := t.hashInto(got, st.DigestStart, st.Cursor); err != nil {
-		return false, fmt.Errorf("read inbox: %w", err)
+		return false, inReading(err)
 	}
 	return string(got.Sum(nil)) == string(want.Sum(nil)), nil
 }

@@ -197,25 +197,24 @@ func (in InSession) StopAsking() error {
 
 // Fail records an error of the session. The session's entry in flight stays in flight, and keeps the error too.
 func (in InSession) Fail(name, message string) error {
-	f := &Failure{Error: name, Message: message, At: in.tx.box.utcNow()}
-	e := Event{Event: EventFailed, Session: in.id, Reason: f.String()}
+	f := in.tx.failure(name, message)
+	e := Event{Event: EventFailed, Session: in.id}
 	if in.tx.inFlight != nil && in.tx.inFlight.SessionID == in.id {
 		d := *in.tx.inFlight
 		d.Failure = f
 		in.tx.setInFlight(&d)
 		e = eventOf(&d, EventFailed)
-		e.Reason = f.String()
 	}
 	return in.fail(f, e)
 }
 
 // FailAlone is [InSession.Fail] for an error that does not concern the entry in flight.
 func (in InSession) FailAlone(name, message string) error {
-	f := &Failure{Error: name, Message: message, At: in.tx.box.utcNow()}
-	return in.fail(f, Event{Event: EventFailed, Session: in.id, Reason: f.String()})
+	return in.fail(in.tx.failure(name, message), Event{Event: EventFailed, Session: in.id})
 }
 
 func (in InSession) fail(f *Failure, e Event) error {
+	e.Reason = f.String()
 	if err := in.tx.addEvent(e); err != nil {
 		return err
 	}
@@ -313,39 +312,27 @@ func (in InSession) NoteUncounted(cause string) error {
 	if in.Uncounted() == cause {
 		return nil
 	}
+	var found *Finding
 	if cause != "" {
+		found = &Finding{At: in.tx.box.utcNow(), Text: cause}
 		in.tx.person = true
 		if err := in.tx.addEvent(Event{Event: EventUncounted, Session: in.id, Reason: cause}); err != nil {
 			return err
 		}
 	}
-	return in.change(func(s *Session) { s.Uncounted = in.tx.finding(cause) })
+	return in.change(func(s *Session) { s.Uncounted = found })
 }
 
 // Uncounted returns the cause that [InSession.NoteUncounted] recorded, "" for none.
 func (in InSession) Uncounted() string {
-	if s := in.with(uncountedMember); s != nil {
-		return s.Uncounted.text()
+	if s := in.with(uncountedMember); s != nil && s.Uncounted != nil {
+		return s.Uncounted.Text
 	}
 	return ""
 }
 
 // SameFinding reports whether two texts are recorded as the same finding.
 func SameFinding(a, b string) bool { return oneLine(a) == oneLine(b) }
-
-func (t *Tx) finding(text string) *Finding {
-	if text == "" {
-		return nil
-	}
-	return &Finding{At: t.box.utcNow(), Text: text}
-}
-
-func (f *Finding) text() string {
-	if f == nil {
-		return ""
-	}
-	return f.Text
-}
 
 // with returns the session if any session has that member. At nearly every turn none has, which is found
 // without decoding.

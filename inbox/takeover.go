@@ -94,7 +94,7 @@ func (t *Tx) takeOverInFlight(cursor int64) error {
 	if t.inFlight == nil || !bytes.Equal(bytes.TrimRight(found, " \n"), t.st.InFlight) {
 		d, err := parseDelivery(found)
 		if err != nil {
-			return fmt.Errorf("read %s: %w: nothing was changed: mend it, or move it away to have the entry delivered again", path, err)
+			return fmt.Errorf("read %s: %w: %w: nothing was changed: mend it, or move it away to have the entry delivered again", path, ErrCorrupt, err)
 		}
 		if d.Inbox != "" && d.Inbox != t.box.name {
 			return fmt.Errorf("read %s: it is an entry of the inbox %s, not of %s: give each inbox a directory of its own: %w", path, d.Inbox, t.box.name, ErrOtherInbox)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"heartbeat/internal/flat"
 	"heartbeat/internal/journal"
@@ -75,7 +76,6 @@ func (t *Tx) AcknowledgeWith(reply string, tasks json.RawMessage) error {
 	t.st.Session, t.st.Acknowledged = d.SessionID, t.In(d.SessionID).Acknowledged()+1
 	t.forgetBackoff()
 	t.forgetText(d)
-	t.money.leave(d)
 	t.pass(d)
 	return nil
 }
@@ -92,7 +92,6 @@ func (t *Tx) DeadLetter(reason Reason) error {
 		return err
 	}
 	t.expectLate(d, dead)
-	t.money.leave(d)
 	t.pass(d)
 	return nil
 }
@@ -103,7 +102,7 @@ func (t *Tx) DeadLetterFor(reason Reason, failure, message string) error {
 		return fmt.Errorf("dead-letter: %w", errNothingInFlight)
 	}
 	d := *t.inFlight
-	d.Failure = &Failure{Error: failure, Message: message, At: t.box.utcNow()}
+	d.Failure = t.failure(failure, message)
 	t.setInFlight(&d)
 	return t.DeadLetter(reason)
 }
@@ -129,7 +128,6 @@ func (t *Tx) Drop() error {
 	t.forgetText(d)
 	e := eventOf(d, EventDropped)
 	e.Fields = t.money.costOf(d)
-	t.money.leave(d)
 	t.pass(d)
 	return t.addEvent(e)
 }
@@ -187,6 +185,10 @@ func (t *Tx) GiveBackFor(reason string, counted bool) error {
 	return t.addEvent(e)
 }
 
+// Worked sets how long the delivery in flight was worked on, before the transaction gives it back and adds
+// that time.
+func (t *Tx) Worked(d time.Duration) { t.worked = max(0, d) }
+
 func (t *Tx) setInFlight(d *Delivery) {
 	t.inFlight, t.dirty = d, true
 	t.st.InFlight = nil // encoded with the commit
@@ -205,16 +207,15 @@ func (t *Tx) moveCursor(lineStart, to int64) {
 	t.lastLine, t.reanchor = lineStart, true
 }
 
+// pass settles the entry that is in flight, or else was given back.
 func (t *Tx) pass(d *Delivery) {
-	if !d.Detached {
-		t.moveCursor(d.StartOffset, d.EndOffset)
+	if d == t.inFlight {
+		t.money.leave(d)
+		t.setInFlight(nil)
+	} else {
+		t.setRedeliver(nil)
 	}
-	t.setInFlight(nil)
-}
-
-// passGivenBack settles the entry that was given back.
-func (t *Tx) passGivenBack(d *Delivery) {
-	if t.setRedeliver(nil); !d.Detached {
+	if !d.Detached {
 		t.moveCursor(d.StartOffset, d.EndOffset)
 	}
 }
@@ -282,11 +283,8 @@ func (t *Tx) passSettled(e Entry) (passed bool, err error) {
 func (t *Tx) settleAgain(d *Delivery, why string) error {
 	if d == t.inFlight {
 		t.stale = d
-		t.money.leave(d)
-		t.pass(d)
-	} else {
-		t.passGivenBack(d)
 	}
+	t.pass(d)
 	return t.notePassed(d.entry(), why)
 }
 

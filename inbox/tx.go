@@ -271,6 +271,15 @@ func recorded[T any](record json.RawMessage, what string) (*T, error) {
 	return v, nil
 }
 
+// kept decodes a value that a record keeps as JSON, zero for none. The record's sum was right, so another release
+// wrote what cannot be decoded.
+func kept[T any](record json.RawMessage) (v T) {
+	if len(record) > 0 {
+		_ = json.Unmarshal(record, &v)
+	}
+	return v
+}
+
 // claim refuses a directory whose state belongs to another inbox. If that inbox is gone and left nothing in
 // flight, it was renamed.
 func (t *Tx) claim() error {

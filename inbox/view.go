@@ -3,12 +3,15 @@ package inbox
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
+	"os"
 	"strings"
 	"time"
 
 	"heartbeat/internal/disk"
 	"heartbeat/internal/journal"
+	"heartbeat/internal/lines"
 	"heartbeat/internal/machine"
 )
 
@@ -77,6 +80,49 @@ func (b *Inbox) view(journalOnly bool) (_ *View, err error) {
 	return v, seen
 }
 
+// CostLines calls f for the lines of .costs.jsonl that the state covers, oldest first, until f returns false.
+// whole is false for a line that is still being written.
+func (v *View) CostLines(f func(line []byte, whole bool) bool) error {
+	if !v.tx.writtenHere() {
+		return nil
+	}
+	return v.tx.box.costLines(v.tx.st.Ends[journal.Costs].At, f)
+}
+
+// CostLines is [View.CostLines] for the whole file. It takes no lock.
+func (b *Inbox) CostLines(f func(line []byte, whole bool) bool) error { return b.costLines(-1, f) }
+
+// costLines reads up to end. It reads the whole file if end is negative, or if the file is shorter because it
+// was rotated.
+func (b *Inbox) costLines(end int64, f func(line []byte, whole bool) bool) (err error) {
+	file, err := journal.OpenState(b.CostsPath())
+	if file == nil || err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	size := file.Info().Size
+	if end >= 0 && end <= size {
+		size = end
+	}
+	return lines.Each(io.NewSectionReader(file, 0, size), 0, func(_, _ int64, l []byte, whole bool) bool {
+		return blank(l) || f(l, whole)
+	})
+}
+
+// SettledView returns a view whose commit has reached the files, unless that takes more than a few tries.
+func (b *Inbox) SettledView() (*View, error) {
+	for try := 1; ; try++ {
+		v, err := b.View()
+		if err != nil || !v.Settling() || try == corruptTries {
+			return v, err
+		}
+		if err := v.Close(); err != nil {
+			return nil, err
+		}
+		time.Sleep(time.Duration(try) * time.Millisecond)
+	}
+}
+
 func lockOf(path string) (identity string, mtime int64, err error) {
 	f, err := journal.OpenState(path)
 	if f == nil || err != nil {
@@ -119,7 +165,7 @@ type Told struct {
 // Told returns what the last commit says.
 func (v *View) Told() (Told, error) {
 	st := &v.tx.st
-	told := Told{Seq: st.Seq, From: st.DigestStart, Waits: v.waitsFrom(), Results: v.results, Whole: true}
+	told := Told{Seq: st.Seq, From: st.DigestStart, Waits: v.tx.settledEnd(), Results: v.results, Whole: true}
 	for _, k := range []journal.Kind{journal.Results, journal.DeadLetters, journal.Events} {
 		info, err := disk.StatName(v.tx.box.fileOf(k))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -208,9 +254,6 @@ func (v *View) Backlog(ctx context.Context) (Backlog, error) {
 	return b, err
 }
 
-// waitsFrom is where the first line starts that was never delivered.
-func (v *View) waitsFrom() int64 { return v.tx.settledEnd() }
-
 // Waiting is an entry that waits, with what sets it apart.
 type Waiting struct {
 	Entry
@@ -253,3 +296,30 @@ func (e Entry) SentAt() time.Time { return e.timeMember(sentAtMember) }
 // Lock returns the id of the process that holds the inbox's lock at this moment, -1 if that is unknown, 0 if
 // nobody does. It does not touch the lock.
 func (b *Inbox) Lock() int { return machine.LockHolder(b.beside(journal.LockName)) }
+
+// NoteHead records by when the waiting entries were there, because a queue file itself only shows its last
+// write. It does nothing if it would have to wait for the lock, or would create files that the owner does not
+// own.
+func (b *Inbox) NoteHead(ctx context.Context) {
+	if !b.mayNote() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, noteWait)
+	defer cancel()
+	t, err := b.Begin(ctx)
+	if err != nil {
+		return
+	}
+	t.dirty = true
+	_ = t.Commit() // best effort: the next commit notes it
+	_ = t.Close()
+}
+
+// noteWait allows for a lock that is held briefly.
+const noteWait = 100 * time.Millisecond
+
+// mayNote reports whether a read-only command may commit what it found.
+func (b *Inbox) mayNote() bool {
+	dir, err := disk.StatDir(b.dir)
+	return err == nil && dir.UID == uint32(os.Geteuid()) && b.Lock() == 0
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"heartbeat/internal/lines"
 )
@@ -21,36 +22,25 @@ func (v *View) Waits(may func(line []byte) bool, f func(Waiting) bool) error {
 	if err == nil {
 		err = v.eachWaiting(from, v.Size(), may, v.uncanceled(f))
 	}
-	if err != nil {
-		return fmt.Errorf("read inbox: %w", err)
-	}
-	return nil
+	return inReading(err)
 }
 
 // Last calls f for the last n waiting entries, in order of delivery. It reads the file backwards, and no more
 // than it must.
 func (v *View) Last(n int, f func(Waiting)) error {
-	from, err := v.waitsStart()
+	at, found, err := v.backEntries(n)
 	if err != nil {
-		return fmt.Errorf("read inbox: %w", err)
-	}
-	at, found, err := v.backEntries(from, n)
-	if err != nil {
-		return fmt.Errorf("read inbox: %w", err)
+		return inReading(err)
 	}
 	if d := v.tx.redeliver; d != nil && found < n {
 		f(v.givenBack(d))
 	}
-	err = v.eachWaiting(at, v.Size(), nil, v.uncanceled(func(w Waiting) bool {
+	return inReading(v.eachWaiting(at, v.Size(), nil, v.uncanceled(func(w Waiting) bool {
 		if found--; found < n {
 			f(w)
 		}
 		return true
-	}))
-	if err != nil {
-		return fmt.Errorf("read inbox: %w", err)
-	}
-	return nil
+	})))
 }
 
 // uncanceled leaves out entries that will be passed without delivery.
@@ -60,9 +50,9 @@ func (v *View) uncanceled(f func(Waiting) bool) func(Waiting) bool {
 	}
 }
 
-// waitsStart is waitsFrom, or the end of a hole there.
+// waitsStart is where the first line starts that was never delivered, or the end of a hole there.
 func (v *View) waitsStart() (int64, error) {
-	from := v.waitsFrom()
+	from := v.tx.settledEnd()
 	if v.tx.file == nil {
 		return from, nil
 	}
@@ -75,12 +65,13 @@ func (v *View) givenBack(d *Delivery) Waiting {
 	return Waiting{Entry: e, Expired: e.expired(v.tx.box.opts.Now())}
 }
 
-// backEntries finds a line, at or after from, with at least n entries from there to the end, and returns how
-// many there are. If there are fewer, it is the first line.
-func (v *View) backEntries(from int64, n int) (at int64, found int, err error) {
+// backEntries finds a waiting line with at least n entries from there to the end, and returns how many there
+// are. If there are fewer, it is the first line.
+func (v *View) backEntries(n int) (at int64, found int, err error) {
+	from, err := v.waitsStart()
 	at = max(from, v.Size())
-	if v.tx.file == nil || at == from {
-		return at, 0, nil
+	if err != nil || v.tx.file == nil || at == from {
+		return at, 0, err
 	}
 	waits := io.NewSectionReader(v.tx.file, from, at-from)
 	for back := n; found < n && at > from; back *= 2 { // twice as far each time, since many lines may be blank
@@ -125,6 +116,63 @@ func (v *View) eachWaiting(from, to int64, may func([]byte) bool, f func(Waiting
 	return errors.Join(wrong, err)
 }
 
+// Head is the next entry, and since when it waits.
+type Head struct {
+	At Place
+	// Since is when the entry came, according to its own line. Otherwise it is a time at which the entry was
+	// already there, so that it may have waited for longer.
+	Since time.Time
+	// Noted says that later appends will not change Since.
+	Noted bool
+}
+
+// Head returns the next entry, nil for none.
+func (v *View) Head() (h *Head, err error) {
+	long := false
+	err = v.Waits(func(l []byte) bool {
+		long = long || len(l) > longLine
+		return !long
+	}, func(w Waiting) bool {
+		h = v.head(w)
+		return false
+	})
+	if h == nil && long && err == nil {
+		h = v.head(Waiting{Entry: Entry{Start: v.tx.settledEnd(), End: v.Size()}})
+	}
+	return h, err
+}
+
+func (v *View) head(w Waiting) *Head {
+	st := &v.tx.st
+	h := &Head{At: Place{st.QueueGeneration, w.Start}, Since: w.QueuedAt(), Noted: true}
+	if !h.Since.IsZero() {
+		return h
+	}
+	h.Since, h.Noted = v.WrittenAt(), false
+	by := func(at time.Time) {
+		if h.Noted = true; at.Before(h.Since) {
+			h.Since = at
+		}
+	}
+	if d := v.tx.redeliver; d != nil && d.StartOffset == w.Start {
+		if by(d.DeliveredAt); d.Detached {
+			return h
+		}
+	}
+	if v.Replaced() != "" {
+		return h
+	}
+	if w.End <= st.SeenSize {
+		by(time.Unix(0, st.SeenMtime))
+	}
+	for _, s := range reachedOf(st.Reached) {
+		if w.End <= s.end {
+			by(time.Unix(0, s.at))
+		}
+	}
+	return h
+}
+
 // Place is how far the queue file was read: see [View.Since].
 type Place struct {
 	generation int // of the queue file
@@ -138,10 +186,8 @@ func (v *View) End() (Place, error) {
 		return p, nil
 	}
 	var err error
-	if p.off, err = lines.Start(v.tx.file, v.Size()); err != nil {
-		return p, fmt.Errorf("read inbox: %w", err)
-	}
-	return p, nil
+	p.off, err = lines.Start(v.tx.file, v.Size())
+	return p, inReading(err)
 }
 
 // Since calls f for every entry behind a place, delivered meanwhile or not, and returns the place behind
@@ -156,20 +202,19 @@ func (v *View) Since(p Place, f func(Waiting)) (Place, error) {
 	}
 	from, err := v.tx.file.SkipZeros(p.off, v.Size())
 	if err != nil {
-		return p, fmt.Errorf("read inbox: %w", err)
+		return p, inReading(err)
 	}
 	to, err := lines.Start(v.tx.file, v.Size())
-	if err != nil {
-		return p, fmt.Errorf("read inbox: %w", err)
-	}
-	if v.waitsFrom() > to {
+	if v.tx.settledEnd() > to {
 		to = v.Size()
 	}
-	if err := v.eachWaiting(from, to, nil, func(w Waiting) bool { f(w); return true }); err != nil {
-		return p, fmt.Errorf("read inbox: %w", err)
+	if err == nil {
+		err = v.eachWaiting(from, to, nil, func(w Waiting) bool { f(w); return true })
 	}
-	p.off = max(from, to)
-	return p, nil
+	if err == nil {
+		p.off = max(from, to)
+	}
+	return p, inReading(err)
 }
 
 // Counted is how far [View.Count] has counted, and the result so far.
@@ -185,11 +230,9 @@ type Counted struct {
 // committed since last, which may be nil, and the queue file has at most grown, it reads only what was
 // appended. A waiting line that somebody edits in place is then noticed with the next commit.
 func (v *View) Count(ctx context.Context, last *Counted) (b Backlog, now *Counted, err error) {
-	from := v.waitsFrom()
-	if v.tx.file != nil {
-		if from, err = v.tx.file.SkipZeros(from, v.Size()); err != nil {
-			return b, nil, fmt.Errorf("count what waits in %s: %w", v.tx.box.path, err)
-		}
+	from, err := v.waitsStart()
+	if err != nil {
+		return b, nil, fmt.Errorf("count what waits in %s: %w", v.tx.box.path, err)
 	}
 	now = &Counted{seq: v.tx.st.Seq, from: from, generation: v.tx.st.QueueGeneration, end: from}
 	if v.tx.file != nil {
