@@ -346,14 +346,7 @@ func (a *Account) encode() []byte {
 	}
 	o.Raw("day_limit", a.DayLimit)
 	o.Text("raised", strings.Join(a.Raised, " "))
-	list := []byte{'['}
-	for i := range a.Sessions {
-		if i > 0 {
-			list = append(list, ',')
-		}
-		list = append(list, a.Sessions[i].encode()...)
-	}
-	o.Raw("sessions", append(list, ']'))
+	o.Raw("sessions", listOf(a.Sessions, func(b []byte, s *SessionTurns) []byte { return append(b, s.encode()...) }))
 	return o.End()
 }
 

@@ -90,14 +90,6 @@ type draft struct {
 	named bool // its sender gave the id
 }
 
-// goesTo says where the draft will be found once it is appended.
-func (d *draft) goesTo() string {
-	if d.NotBefore != nil {
-		return FoundScheduled
-	}
-	return FoundQueued
-}
-
 func (b *Inbox) draft(all []Message) ([]draft, error) {
 	drafts := make([]draft, len(all))
 	now := b.utcNow()
@@ -205,7 +197,11 @@ func (t *Tx) leaveOutKnown(drafts []draft, names *nameSearch) error {
 			return fmt.Errorf("the id %q is that of %w, which %s and whose text begins %q: it was not sent: choose another id, or send that text", d.ID, ErrOtherText, p.stands(), words.Brief(p.text))
 		}
 		if !there || p.where == setAside { // a second draft of this id finds this draft
-			known[d.ID] = place{where: d.goesTo(), entryID: d.EntryID, notBefore: d.NotBefore, text: d.text, ahead: true}
+			p = place{where: FoundQueued, entryID: d.EntryID, notBefore: d.NotBefore, text: d.text, ahead: true}
+			if d.NotBefore != nil {
+				p.where = FoundScheduled
+			}
+			known[d.ID] = p
 			continue
 		}
 		d.Receipt = Receipt{ID: d.ID, EntryID: p.entryID, Found: p.where, Start: p.start, End: p.end, NotBefore: p.notBefore}

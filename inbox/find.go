@@ -72,11 +72,10 @@ func (t *Tx) find(ids map[string]bool) (map[string]place, error) {
 
 // needleOf returns the only id of a search, "" for several.
 func needleOf(ids map[string]bool) string {
-	if len(ids) != 1 {
-		return ""
-	}
 	for id := range ids {
-		return id
+		if len(ids) == 1 {
+			return id
+		}
 	}
 	return ""
 }
@@ -132,47 +131,47 @@ func (t *Tx) scanQueue(from int64, needle string, note func(id string, p place, 
 	})
 }
 
-// scanAnswered calls note for the results with those ids, from an offset on. Of other lines it decodes only
-// the id.
-func scanAnswered(f *disk.File, from int64, ids map[string]bool, note func(string, place) bool) error {
-	needle := needleOf(ids)
-	return lines.EachOwn(io.NewSectionReader(f, from, f.Info().Size-from), from, func(_, _ int64, l []byte, _ bool) bool {
-		if !mayHold(l, needle) {
-			return true
-		}
-		id := flat.Value(l).Get("id").Shown()
-		if id == "" || !ids[id] || !json.Valid(l) {
-			return true
-		}
-		r, _ := flat.Parse(l) // it is valid
-		text := r.String("prompt")
-		return note(id, place{
-			where: FoundAnswered, entryID: r.String("entry_id"), from: r.Int("start_offset"), to: r.Int("end_offset"),
-			text: text, part: text == "" || utf8.RuneCountInString(text) >= keptPrompt,
-		})
-	})
-}
-
-// scanSetAside keeps in found the dead letters with those ids, from an offset on, that are open and were not
-// canceled.
-func scanSetAside(f *disk.File, from int64, ids map[string]bool, found map[string]place) error {
-	needle := needleOf(ids)
-	return lines.EachRecord(io.NewSectionReader(f, from, f.Info().Size-from), from, func(_, _ int64, l []byte, _ bool) bool {
-		if !mayHold(l, needle) || !ids[flat.Value(l).Get("id").Shown()] {
-			return true
-		}
-		switch d, mark, ok := ParseLetter(l); {
-		case !ok || mark && found[d.ID].letter != d.Letter:
-		case mark:
-			delete(found, d.ID)
-		case d.Reason != ReasonCanceled:
-			found[d.ID] = place{
-				where: setAside, entryID: d.EntryID, letter: d.Letter, text: d.Text(), part: d.RawFile != "",
-				from: d.StartOffset, to: d.EndOffset,
+// scan finds the outcomes with those ids, from an offset on. Of other lines it decodes only the id.
+func (o *outcomes) scan(f *disk.File, from int64, kind journal.Kind, ids map[string]bool) error {
+	needle, each, note := needleOf(ids), lines.EachOwn, o.noteAnswered
+	if kind == journal.DeadLetters {
+		each, note = lines.EachRecord, o.noteSetAside
+	}
+	return each(io.NewSectionReader(f, from, f.Info().Size-from), from, func(_, _ int64, l []byte, _ bool) bool {
+		if mayHold(l, needle) {
+			if id := flat.Value(l).Get("id").Shown(); ids[id] {
+				note(id, l)
 			}
 		}
 		return true
 	})
+}
+
+// noteAnswered keeps the first result of an id.
+func (o *outcomes) noteAnswered(id string, l []byte) {
+	if _, known := o.found[id]; known || id == "" || !json.Valid(l) {
+		return
+	}
+	r, _ := flat.Parse(l) // it is valid
+	text := r.String("prompt")
+	o.found[id] = place{
+		where: FoundAnswered, entryID: r.String("entry_id"), from: r.Int("start_offset"), to: r.Int("end_offset"),
+		text: text, part: text == "" || utf8.RuneCountInString(text) >= keptPrompt,
+	}
+}
+
+// noteSetAside keeps a dead letter that is open and was not canceled.
+func (o *outcomes) noteSetAside(_ string, l []byte) {
+	switch d, mark, ok := ParseLetter(l); {
+	case !ok || mark && o.found[d.ID].letter != d.Letter:
+	case mark:
+		delete(o.found, d.ID)
+	case d.Reason != ReasonCanceled:
+		o.found[d.ID] = place{
+			where: setAside, entryID: d.EntryID, letter: d.Letter, text: d.Text(), part: d.RawFile != "",
+			from: d.StartOffset, to: d.EndOffset,
+		}
+	}
 }
 
 // mayHold rules out lines, without decoding them, that cannot hold the JSON string needle: they have neither
@@ -358,17 +357,8 @@ func (o *outcomes) search(path string, kind journal.Kind, ids map[string]bool) e
 	if from == 0 {
 		o.found = map[string]place{}
 	}
-	switch {
-	case err != nil:
-	case kind == journal.DeadLetters:
-		err = scanSetAside(f, from, ids, o.found)
-	default:
-		err = scanAnswered(f, from, ids, func(id string, p place) bool {
-			if _, known := o.found[id]; !known {
-				o.found[id] = p
-			}
-			return true
-		})
+	if err == nil {
+		err = o.scan(f, from, kind, ids)
 	}
 	if err == nil {
 		from, err = lines.Start(f, f.Info().Size)

@@ -55,15 +55,14 @@ func (t *state) leftTurns() (all []leftTurn) {
 }
 
 func (t *Tx) setLeftTurns(all []leftTurn) {
-	t.st.Stopped, t.dirty = nil, true
-	for i, l := range all[max(0, len(all)-maxLeft):] {
+	if t.st.Stopped, t.dirty = nil, true; len(all) == 0 {
+		return
+	}
+	t.st.Stopped = listOf(all[max(0, len(all)-maxLeft):], func(b []byte, l *leftTurn) []byte {
 		var o flat.Object
 		l.members(flat.To(&o))
-		t.st.Stopped = append(append(t.st.Stopped, "[,"[min(i, 1)]), o.End()...)
-	}
-	if len(all) > 0 {
-		t.st.Stopped = append(t.st.Stopped, ']')
-	}
+		return append(b, o.End()...)
+	})
 }
 
 // changeLeft changes the turns that which selects, and drops those left without letter and why.

@@ -5,6 +5,7 @@ import (
 	"encoding"
 	"encoding/base64"
 	"encoding/hex"
+	"fmt"
 	"hash"
 	"io"
 	"strconv"
@@ -61,14 +62,8 @@ func (t *Tx) rememberReached(next *journal.Record, now Mark) {
 	if last < now.Size && len(all) < maxReached {
 		all = append(all, reach{now.Size, now.Mtime})
 	}
-	next.Reached = nil
-	for i, s := range all {
-		next.Reached = append(next.Reached, "[,"[min(i, 1)], '[')
-		next.Reached = append(strconv.AppendInt(next.Reached, s.end, 10), ',')
-		next.Reached = append(strconv.AppendInt(next.Reached, s.at, 10), ']')
-	}
-	if len(all) > 0 {
-		next.Reached = append(next.Reached, ']')
+	if next.Reached = nil; len(all) > 0 {
+		next.Reached = listOf(all, func(b []byte, s *reach) []byte { return fmt.Appendf(b, "[%d,%d]", s.end, s.at) })
 	}
 }
 

@@ -304,14 +304,7 @@ func (s *SessionTurns) encode() []byte {
 		o.Int("stated", s.Stated)
 	}
 	o.Text("ledger", s.Ledger)
-	list := []byte{'['}
-	for i := range s.Turns {
-		if i > 0 {
-			list = append(list, ',')
-		}
-		list = flat.AppendText(list, s.Turns[i].text())
-	}
-	o.Raw("spans", append(list, ']'))
+	o.Raw("spans", listOf(s.Turns, func(b []byte, t *Turn) []byte { return flat.AppendText(b, t.text()) }))
 	return o.End()
 }
 

@@ -20,8 +20,6 @@ type Tx struct {
 	found
 	changes
 	offering
-	canceling
-	scheduling
 	money  Money
 	file   *disk.File // the queue file; nil if there is none
 	store  *journal.Store
@@ -77,19 +75,11 @@ type offering struct {
 	// their size in the journal.
 	aside                  []SetAside
 	asideLines, asideBytes int
-	trying                 bool // see tryLarge
-}
-
-// canceling is what was read of the canceled entries.
-type canceling struct {
-	canceled     []canceledSpan // see canceledSpans
-	canceledRead bool
-}
-
-// scheduling is what was read of the scheduled entries.
-type scheduling struct {
-	due      time.Time // when the next one is due, zero for none
-	notMoved error     // why those that are due could not be moved
+	trying                 bool           // see tryLarge
+	canceled               []canceledSpan // see canceledSpans
+	canceledRead           bool
+	due                    time.Time // when the next scheduled entry is due, zero for none
+	notMoved               error     // why those that are due could not be moved
 }
 
 // state is what a [Tx] and a [View] show in the same way.
@@ -269,6 +259,18 @@ func recorded[T any](record json.RawMessage, what string) (*T, error) {
 		return nil, fmt.Errorf("read journal: %s: %w: %w", what, ErrCorrupt, err)
 	}
 	return v, nil
+}
+
+// listOf returns a list in JSON. item appends one of its items.
+func listOf[T any](all []T, item func(b []byte, one *T) []byte) []byte {
+	b := []byte{'['}
+	for i := range all {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = item(b, &all[i])
+	}
+	return append(b, ']')
 }
 
 // kept decodes a value that a record keeps as JSON, zero for none. The record's sum was right, so another release
