@@ -261,6 +261,9 @@ func (t *Tx) promoteDue(due []Scheduled) error {
 	if writing {
 		return nil
 	}
+	if err := t.mayAppend(); err != nil {
+		return fmt.Errorf("append scheduled entries to inbox %s: %w", t.box.path, err)
+	}
 	t.noticeGone()
 	r := t.rereading()
 	for _, s := range due { // as Data: JSON would lose white space around the line

@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"heartbeat/internal/disk"
 	"heartbeat/internal/flat"
@@ -319,6 +322,11 @@ func (t *Tx) Commit() error {
 		return err
 	}
 	next := t.st
+	if slices.ContainsFunc(t.pending, func(l journal.Line) bool { return l.Kind == journal.Queue }) {
+		if err := t.mayAppend(); err != nil {
+			return err
+		}
+	}
 	if err := t.syncQueue(&next); err != nil {
 		return err
 	}
@@ -376,6 +384,16 @@ func (t *Tx) plan(next *journal.Record) (err error) {
 	rememberOwn(next)
 	t.endReread(next)
 	return nil
+}
+
+// mayAppend returns an error if this user may not write the queue file. A commit with lines for it could never
+// be finished, and no other could follow it.
+func (t *Tx) mayAppend() error {
+	if t.file == nil {
+		return nil
+	}
+	f, err := disk.OpenForeign(t.box.path, unix.O_WRONLY)
+	return errors.Join(err, f.Close())
 }
 
 // syncQueue makes sure that a power loss cannot take back a line that was delivered or passed by the cursor.
