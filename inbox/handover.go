@@ -13,6 +13,7 @@ import (
 
 	"heartbeat/internal/disk"
 	"heartbeat/internal/journal"
+	"heartbeat/internal/lines"
 )
 
 // Handover is a result or a dead letter in the form that a consumer is handed.
@@ -27,7 +28,7 @@ type Handover struct {
 	EntryID  string                     `json:"entry_id"`
 	At       time.Time                  `json:"at"` // the time of its commit
 	Metadata map[string]json.RawMessage `json:"metadata,omitempty"`
-	// Line is the exact line of the file.
+	// Line is the line of the file, with U+FFFD for what is not UTF-8.
 	Line json.RawMessage `json:"line"`
 }
 
@@ -204,7 +205,7 @@ func (c *Consuming) look(kind journal.Kind) error {
 }
 
 func (c *Consuming) handover(kind journal.Kind, line []byte, at time.Time) Handover {
-	h := Handover{V: 1, Kind: HandedResult, Consumer: c.state.Name, Inbox: c.box.path, At: at, Line: line}
+	h := Handover{V: 1, Kind: HandedResult, Consumer: c.state.Name, Inbox: c.box.path, At: at, Line: lines.Valid(line)}
 	var start int64
 	if kind == journal.Results {
 		var r Result

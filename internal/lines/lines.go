@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"unicode/utf8"
 )
 
 // Max is the longest line of a queue file, in bytes without its end, that is held whole.
@@ -238,6 +239,14 @@ func Ends(f io.ReaderAt, size int64) (bool, error) {
 	last := make([]byte, 1)
 	_, err := f.ReadAt(last, size-1)
 	return last[0] == '\n', err
+}
+
+// Valid returns a line with U+FFFD for what is not UTF-8, which a reader of JSON may refuse.
+func Valid(line []byte) []byte {
+	if utf8.Valid(line) {
+		return line
+	}
+	return bytes.ToValidUTF8(line, []byte("\uFFFD"))
 }
 
 // ID names a line by the hex SHA-256 of its bytes without the line end.

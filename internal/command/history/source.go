@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/lines"
 	"heartbeat/internal/words"
 )
 
@@ -234,22 +235,22 @@ func (s Source[T]) read(n int, f func(T, []byte)) (r *Reading[T], seen int, err 
 }
 
 // Next calls f for the records that have come since, and returns the number of lines it read.
-func (r *Reading[T]) Next(f func(record T, line []byte)) (lines int, err error) {
+func (r *Reading[T]) Next(f func(record T, line []byte)) (n int, err error) {
 	err = r.tail.Lines(func(l []byte) {
-		lines++
+		n++
 		if len(bytes.TrimSpace(l)) == 0 {
 			return
 		}
 		if record, ok := r.source.Parse(l); ok {
-			f(record, l)
+			f(record, lines.Valid(l))
 		} else if r.foreign++; r.foreign <= maxNotes {
 			r.notes = append(r.notes, fmt.Sprintf("%s, offset %d: that line is no %s: it is left out", r.source.Path, r.tail.At(), r.source.What))
 		}
 	})
 	if err != nil {
-		return lines, fmt.Errorf("read %s: %w", r.source.Path, err)
+		return n, fmt.Errorf("read %s: %w", r.source.Path, err)
 	}
-	return lines, nil
+	return n, nil
 }
 
 // Notes returns sentences about lines that were left out, each once.
