@@ -133,11 +133,14 @@ func tellWhy(ctx context.Context, tick <-chan time.Time, box *inbox.Inbox, say f
 }
 
 // endOnSignal returns a context that a signal cancels. A signal after the cancel, while the command ends, does not
-// change the exit status. A second signal kills the command.
+// change the exit status. A second signal kills the command. Under nohup a hangup stays ignored.
 func endOnSignal(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT)
+	if !signal.Ignored(syscall.SIGHUP) { // as it is under nohup
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	go func() {
 		got := <-signals
 		signal.Stop(signals)
