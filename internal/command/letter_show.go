@@ -22,7 +22,7 @@ import (
 const listedID = 40
 
 func (o *letterFlags) list(_ []string, s cli.Streams) error {
-	box, err := o.Look(s)
+	box, err := lookAtOutcomes(&o.InboxFlags, s)
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func nameOfLetter(l inbox.Letter) string {
 }
 
 func (o *letterFlags) show(named []string, s cli.Streams) error {
-	box, err := o.Look(s)
+	box, err := lookAtOutcomes(&o.InboxFlags, s)
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ heartbeat log --follow`,
 }
 
 func (o *logFlags) run(args []string, s cli.Streams) error {
-	box, err := o.Look(s)
+	box, err := lookAtOutcomes(&o.InboxFlags, s)
 	if err != nil {
 		return err
 	}

@@ -106,7 +106,7 @@ func (o *resultsFlags) forList(f *pflag.FlagSet) string {
 }
 
 func (o *resultsFlags) run(entries []string, s cli.Streams) error {
-	box, err := o.Look(s)
+	box, err := lookAtOutcomes(&o.InboxFlags, s)
 	if err != nil {
 		return err
 	}
@@ -114,6 +114,21 @@ func (o *resultsFlags) run(entries []string, s cli.Streams) error {
 		return o.list(box, s)
 	}
 	return eachEntry(entries, s, func(entry string) error { return o.reply(box, entry, s) })
+}
+
+// lookAtOutcomes opens the inbox, and says so if its files lack what the last commit brought.
+func lookAtOutcomes(o *cli.InboxFlags, s cli.Streams) (*inbox.Inbox, error) {
+	box, err := o.Look(s)
+	if err != nil {
+		return nil, err
+	}
+	if v, err := box.SettledView(); err == nil {
+		if v.Settling() && box.Lock() == 0 {
+			s.Note("what the last commit brought is missing here: a kill or a full disk kept it from the files beside %s, and the next hook or heartbeat recover writes it there", box.Path())
+		}
+		_ = v.Close() // only read
+	}
+	return box, nil
 }
 
 // eachEntry calls do for each entry. It returns the first error, and complains about the others.
