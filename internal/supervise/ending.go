@@ -12,6 +12,7 @@ import (
 	"heartbeat/internal/claim"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/notify"
+	"heartbeat/internal/supervise/client"
 	"heartbeat/internal/supervise/terminal"
 	"heartbeat/internal/words"
 )
@@ -144,11 +145,13 @@ func ReasonOf(err error) Reason {
 }
 
 // sort sorts an error. Once a session has worked, the set-up was right, so an unknown error is
-// taken to pass.
+// taken to pass. Settings that switch hooks off are a person's work, and only Persist waits for
+// that.
 func (r *run) sort(err error) Reason {
 	reason := ReasonOf(err)
 	rights := errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
-	if reason == SetUp && !rights && (r.worked() || r.replaced(err)) {
+	off := errors.Is(err, client.ErrHooksOff) && r.Mode == Drain
+	if reason == SetUp && !rights && !off && (r.worked() || r.replaced(err)) {
 		return Trouble
 	}
 	return reason

@@ -113,7 +113,7 @@ func (r *run) reckon(s *session, o terminal.Outcome) *ending {
 	if err != nil {
 		return r.stuck(err)
 	}
-	left := entryInFlight(r.box)
+	left := leftInFlight(r.box)
 	r.pace.sessionEnded(totals.Answered-r.before.Answered, left || !intended(s, o), r.Mode == Persist && time.Since(s.began) >= mostRest)
 	r.bearWith(s)
 	if s.name() != "" {

@@ -148,7 +148,7 @@ func countQueued(box *inbox.Inbox) int64 {
 
 // sessionInFlight is the ID of the session that has the entry in flight, "" for none.
 func sessionInFlight(box *inbox.Inbox) string {
-	d, err := viewed(box, func(v *inbox.View) (*inbox.Delivery, error) { return v.InFlight(), nil })
+	d, err := delivered(box)
 	if err != nil || d == nil {
 		return "" // settle says why
 	}
@@ -156,6 +156,17 @@ func sessionInFlight(box *inbox.Inbox) string {
 }
 
 func entryInFlight(box *inbox.Inbox) bool { return InFlight(box.Dir()) }
+
+// leftInFlight is [entryInFlight] by the last commit, which the files need not show on a full disk.
+func leftInFlight(box *inbox.Inbox) bool {
+	d, err := delivered(box)
+	return d != nil || err != nil && entryInFlight(box)
+}
+
+// delivered is the entry in flight, nil for none.
+func delivered(box *inbox.Inbox) (*inbox.Delivery, error) {
+	return viewed(box, func(v *inbox.View) (*inbox.Delivery, error) { return v.InFlight(), nil })
+}
 
 // InFlight reports whether an entry of the inbox in dir is in flight.
 func InFlight(dir string) bool {

@@ -39,10 +39,13 @@ func ownArguments(args []string) []string {
 	return args
 }
 
+// ErrHooksOff says that settings keep the client from running hooks, so that a session would ask for nothing.
+var ErrHooksOff = errors.New("a session would ask for nothing")
+
 func claudeCommand(_ context.Context, s Session) ([]string, error) {
 	command, _, off, err := Claude(s, false)
 	if err == nil && off != nil {
-		return nil, errors.New("a session would ask for nothing: " + off.String())
+		return nil, fmt.Errorf("%w: %v", ErrHooksOff, off)
 	}
 	return command, err
 }
