@@ -88,7 +88,7 @@ func TestStuckStates(t *testing.T) {
 			w.event("SessionStart", "source", "startup")
 			w.queue("one")
 			kill()
-		}, see.NoSession, "1 entry waits, and no session runs: start one; the last one, s1, died (process <n> is gone)"},
+		}, see.NoSession, "1 entry waits, and no session runs: start one; the last one, s1, is gone (process <n> has ended)"},
 		{"the machine went down", func(w *world) {
 			w.client()
 			w.event("SessionStart", "source", "startup")

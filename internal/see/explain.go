@@ -252,7 +252,7 @@ func (f Facts) awaited(waits string) (State, string) {
 	case s.Life == machine.Rebooted:
 		return NoSession, last + " ended when the machine went down"
 	case s.Life == machine.Gone:
-		return NoSession, fmt.Sprintf("%s died (process %d is gone)", last, s.PID)
+		return NoSession, fmt.Sprintf("%s is gone (process %d has ended)", last, s.PID)
 	case s.Failure != nil && f.heard(s).Before(s.Failure.At):
 		return SessionDown, fmt.Sprintf("%s, and session %s met an error at %s (%s): it waits at its prompt, and asks after its next turn", waits, words.Short(s.ID), words.Stamp(s.Failure.At), s.Failure)
 	case s.Life == machine.Alive:

@@ -216,7 +216,7 @@ func TestExplain(t *testing.T) {
 		"ended": {facts(func(f *see.Facts) { f.Backlog, f.Sessions = waiting(1), session(ended(-3)) }),
 			see.NoSession, "1 entry waits, and no session runs: start one; the last one, s1, ended at <-3>"},
 		"died": {facts(func(f *see.Facts) { f.Backlog, f.Sessions = waiting(2), session(life(machine.Gone)) }),
-			see.NoSession, "2 entries wait, and no session runs: start one; the last one, s1, died (process 42 is gone)"},
+			see.NoSession, "2 entries wait, and no session runs: start one; the last one, s1, is gone (process 42 has ended)"},
 		"rebooted": {facts(func(f *see.Facts) { f.Backlog, f.Sessions = waiting(1), session(life(machine.Rebooted)) }),
 			see.NoSession, "1 entry waits, and no session runs: start one; the last one, s1, ended when the machine went down"},
 		"the living one of several": {facts(func(f *see.Facts) {

@@ -40,7 +40,7 @@ func TestExplainAQuestion(t *testing.T) {
 		}), see.Person, asked + "the entry 0123456789ab waits to be delivered again (attempt 2) behind that; delivery is backing off until <3> (overloaded: try later)"},
 		"nothing waits": {facts(func(f *see.Facts) { f.Sessions = session(asks) }), see.Empty, "empty: nothing is queued"},
 		"a dead session": {facts(func(f *see.Facts) { f.Sessions, f.Backlog = session(asks, life(machine.Gone)), waiting(2) }),
-			see.NoSession, "2 entries wait, and no session runs: start one; the last one, s1, died (process 42 is gone)"},
+			see.NoSession, "2 entries wait, and no session runs: start one; the last one, s1, is gone (process 42 has ended)"},
 	} {
 		t.Run(name, c.check)
 	}

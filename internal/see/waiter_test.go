@@ -100,7 +100,7 @@ func TestExplainAnIdleSession(t *testing.T) {
 			see.NoWaker, "2 entries wait, and " + gone},
 		"the process is gone with its session": {facts(func(f *see.Facts) {
 			f.Waiter, f.Backlog, f.Sessions = waiter(machine.Gone), waiting(1), session(life(machine.Gone))
-		}), see.NoSession, "1 entry waits, and no session runs: start one; the last one, s1, died (process 42 is gone)"},
+		}), see.NoSession, "1 entry waits, and no session runs: start one; the last one, s1, is gone (process 42 has ended)"},
 		"the process is gone, and another session runs": {facts(func(f *see.Facts) {
 			f.Waiter, f.Backlog, f.Sessions = waiter(machine.Gone), waiting(1), session(func(s *see.Session) { s.ID = "s2" })
 		}), see.SessionBusy, "1 entry waits for the next Stop of session s2 (process 42), last heard of at <-10>: it is at work on something else, or waits at its prompt"},
