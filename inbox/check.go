@@ -96,6 +96,7 @@ func (t *Tx) Continue(to Recipient) error {
 	c.Untold = false
 	d.Check, d.Verdict, d.Progress = &c, nil, nil
 	d.Took += t.worked
+	t.delivers = true
 	t.setInFlight(&d)
 	t.st.Handed = false
 	return t.Bind(to)

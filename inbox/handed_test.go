@@ -20,7 +20,10 @@ import (
 )
 
 // handOver delivers the next entry, and notes that its text went out.
-func handOver(t testing.TB, box *inbox.Inbox) {
+func handOver(t testing.TB, box *inbox.Inbox) { handOverAfter(t, box, nil) }
+
+// handOverAfter is [handOver] where the commit of the delivery ends so.
+func handOverAfter(t testing.TB, box *inbox.Inbox, commit error) {
 	t.Helper()
 	in(t, box, func(tx *inbox.Tx) {
 		e, err := tx.Next(inbox.Mark{})
@@ -28,7 +31,7 @@ func handOver(t testing.TB, box *inbox.Inbox) {
 		_, err = tx.Deliver(e, inbox.Recipient{SessionID: "s", Evidence: []byte(`{"n":1}`)})
 		require.NoError(t, err)
 		assert.False(t, tx.IsHandedOver())
-		require.NoError(t, tx.Commit())
+		require.ErrorIs(t, tx.Commit(), commit)
 		require.NoError(t, tx.HandedOver())
 		assert.True(t, tx.IsHandedOver())
 	})
@@ -97,7 +100,7 @@ func TestHandedOverWithoutFollowing(t *testing.T) {
 		}
 		return nil
 	})
-	handOver(t, box)
+	handOverAfter(t, box, inbox.ErrUnfollowed)
 	stop()
 	assert.NoFileExists(t, beside(box, ".in-flight"))
 	assert.False(t, isHandedOver(t, box), "unknown: it could not be noted")

@@ -28,7 +28,7 @@ func (t *Tx) Deliver(e Entry, to Recipient) (*Delivery, error) {
 	if err := to.check(); err != nil {
 		return nil, fmt.Errorf("deliver: %w", err)
 	}
-	t.offered = nil
+	t.offered, t.delivers = nil, true
 	d := &Delivery{
 		EntryID: e.EntryID, StartOffset: e.Start, EndOffset: e.End, RawLine: rawLineOf(e.raw),
 		DeliveredAt: t.box.utcNow(), DeliveredSeq: t.Seq(), Attempt: e.Attempt,

@@ -5,10 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"heartbeat/internal/disk"
 	"heartbeat/internal/flat"
@@ -67,7 +64,7 @@ type changes struct {
 	// earlier commit of this transaction did.
 	person, brought bool
 	forget          []string // files that nothing needs after the commit
-	unfollowed      error    // see Unfollowed
+	delivers        bool     // the next commit brings a text that is then handed over
 }
 
 // offering is the search for the entry to deliver.
@@ -303,114 +300,5 @@ func (t *Tx) claim() error {
 	}
 	t.warn("taking over the state of %s, which is gone", other)
 	t.st.Inbox, t.dirty = t.box.name, true
-	return nil
-}
-
-// Commit makes the transaction's changes durable, all or none, with one synced write. After an error nothing
-// changed, unless the error matches [ErrUncertain]. The transaction stays open for more changes.
-//
-// The documented files follow after the commit. If that fails the commit still stands: there is a warning,
-// and the next transaction tries again.
-func (t *Tx) Commit() error {
-	if !t.dirty {
-		return nil
-	}
-	if t.viewing() {
-		return errors.New("commit: this is a view")
-	}
-	if err := t.store.CatchUp(t.settledEnd()); err != nil {
-		return err
-	}
-	next := t.st
-	if slices.ContainsFunc(t.pending, func(l journal.Line) bool { return l.Kind == journal.Queue }) {
-		if err := t.mayAppend(); err != nil {
-			return err
-		}
-	}
-	if err := t.syncQueue(&next); err != nil {
-		return err
-	}
-	if err := t.plan(&next); err != nil {
-		return err
-	}
-	if err := t.store.Commit(&next); err != nil {
-		return err
-	}
-	t.st, t.dirty, t.pending, t.reanchor, t.money.changed = next, false, nil, false, false
-	t.person, t.brought = false, t.brought || t.person
-	err := t.store.Follow(t.settledEnd())
-	if len(t.store.Appended()) > 0 { // the queue file has grown, or is new
-		err = errors.Join(err, t.openFile())
-	}
-	t.removeForgotten()
-	if t.unfollowed = err; err != nil {
-		t.warn("committed, but the files in %s do not show it yet, and will with the next step: %v", t.box.dir, err)
-	}
-	return nil
-}
-
-// Unfollowed says why the files do not show the last commit of this transaction, nil if they do. Until they
-// can, no transaction can change anything: the answer to an entry delivered now could not be recorded.
-func (t *Tx) Unfollowed() error { return t.unfollowed }
-
-// plan completes the next record.
-func (t *Tx) plan(next *journal.Record) (err error) {
-	next.Version, next.Seq = journal.Format, t.st.Seq+1
-	next.Lock, next.LockMtime, next.Boot = t.lockID, t.lockMtime, t.boot
-	next.Handed = t.st.Handed && t.inFlight != nil
-	t.remember(next)
-	if t.inFlight != nil && next.InFlight == nil {
-		if next.InFlight, err = t.inFlight.encode(); err != nil {
-			return err
-		}
-	}
-	if t.redeliver != nil && next.Redeliver == nil {
-		if next.Redeliver, err = t.redeliver.encode(); err != nil {
-			return err
-		}
-	}
-	if next.Canceled, err = t.encodeCanceled(); err != nil {
-		return err
-	}
-	if t.totals != nil {
-		next.Totals = t.totals.encode()
-	}
-	if t.money.changed {
-		next.Account = t.money.account.encode()
-	}
-	if err := t.store.Place(next, t.pending, t.file); err != nil {
-		return err
-	}
-	rememberOwn(next)
-	t.endReread(next)
-	return nil
-}
-
-// mayAppend returns an error if this user may not write the queue file. A commit with lines for it could never
-// be finished, and no other could follow it.
-func (t *Tx) mayAppend() error {
-	if t.file == nil {
-		return nil
-	}
-	f, err := disk.OpenForeign(t.box.path, unix.O_WRONLY)
-	return errors.Join(err, f.Close())
-}
-
-// syncQueue makes sure that a power loss cannot take back a line that was delivered or passed by the cursor.
-// Otherwise the cursor would be beyond the end, and everything would be read again.
-func (t *Tx) syncQueue(next *journal.Record) error {
-	needed := max(next.Cursor, t.inFlightEnd())
-	another := t.file != nil && t.file.Identity() != next.SeenFile
-	if t.file == nil || needed == 0 || needed <= next.SyncedTo && !another {
-		return nil
-	}
-	err := t.file.Sync()
-	if err == nil && (next.SyncedTo == 0 || another) {
-		err = disk.SyncDir(t.box.dir)
-	}
-	if err != nil {
-		return fmt.Errorf("commit: make %s durable up to offset %d, which is to be passed: %w", t.box.path, needed, err)
-	}
-	next.SyncedTo = t.queueSize()
 	return nil
 }

@@ -156,12 +156,11 @@ func (h *hook) transactOnce(ctx context.Context, decide decision, hand func(cont
 		err = tx.Commit()
 	}
 	h.notifier.drained = err == nil && o == empty && h.settled != nil
-	if err == nil && o == delivered {
-		if err = tx.Unfollowed(); err != nil {
-			err = h.takeBack(tx, fmt.Errorf("its answer could not be recorded now: %w", err))
-		} else {
-			err = hand(ctx, tx, text)
-		}
+	switch {
+	case errors.Is(err, inbox.ErrUnfollowed):
+		err = h.takeBack(tx, err)
+	case err == nil && o == delivered:
+		err = hand(ctx, tx, text)
 	}
 	if err == nil {
 		h.forgetSpill(tx.InFlight())

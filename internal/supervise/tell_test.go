@@ -44,7 +44,11 @@ func ahead(t *testing.T, box *inbox.Inbox, f func(*inbox.Tx) error) {
 		return nil
 	}
 	defer func() { disk.TestOnlyObserver = nil }()
-	change(t, box, f)
+	tx, err := box.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, tx.Close()) }()
+	require.NoError(t, f(tx))
+	require.ErrorIs(t, tx.Commit(), inbox.ErrUnfollowed)
 }
 
 // An answer is told before the delivery after it, however often the follower looks while
