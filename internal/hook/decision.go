@@ -192,7 +192,8 @@ func (h *hook) next(tx *inbox.Tx, still inbox.Mark) (outcome, inbox.Entry, error
 	if err != nil {
 		return 0, inbox.Entry{}, err
 	}
-	if h.isHeld(hold); hold.Any() {
+	full := h.box.CheckRoom() // an answer could not be recorded
+	if h.isHeld(hold, full); hold.Any() || full != nil {
 		return held, inbox.Entry{}, nil
 	}
 	switch e, err := recovery.Next(tx, asker, still); {
@@ -208,9 +209,13 @@ func (h *hook) next(tx *inbox.Tx, still inbox.Mark) (outcome, inbox.Entry, error
 }
 
 // isHeld says once why delivery is held, and once that it goes on.
-func (h *hook) isHeld(hold recovery.Hold) {
+func (h *hook) isHeld(hold recovery.Hold, full error) {
 	pause, backoff := hold.Paused, hold.Backoff
 	said, end := "", ""
+	if full != nil {
+		said, end = full.Error(), "there is room"
+		h.lookAgainIn(maxRecheck)
+	}
 	if backoff != nil {
 		said, end = backoff.String(), inbox.BackoffEnds
 		h.lookAgainIn(time.Until(backoff.Until))
