@@ -45,6 +45,7 @@ func TestLimitsRefused(t *testing.T) {
 	} {
 		c, err := config.Parse(with(t, "limits", limits))
 		require.ErrorContains(t, err, "the config's "+says)
+		assert.NotRegexp(t, "they are .*per-session", err, "a limit that is gone is offered")
 		assert.False(t, c.Limits.Any(), "limits that are not all understood are none")
 		assert.Equal(t, "ses-mnseaiv7-0a1b2c3d", c.SessionID, "the failure can be reported")
 	}

@@ -100,8 +100,12 @@ func (p *parser) limits() (l budget.Plan) {
 	var all budget.Plan
 	flags := cli.NewFlags(name)
 	cli.AddLimits(flags, &all)
-	var known []string
-	flags.VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
+	var known, offered []string
+	flags.VisitAll(func(f *pflag.Flag) {
+		if known = append(known, f.Name); !f.Hidden {
+			offered = append(offered, f.Name)
+		}
+	})
 	for _, flag := range known {
 		v := members[flag]
 		delete(members, flag)
@@ -113,7 +117,7 @@ func (p *parser) limits() (l budget.Plan) {
 		}
 	}
 	for _, other := range slices.Sorted(maps.Keys(members)) { // a misspelled limit would not hold
-		p.fail(member(name, other), "is no limit: they are %s", strings.Join(known, ", "))
+		p.fail(member(name, other), "is no limit: they are %s", strings.Join(offered, ", "))
 	}
 	if p.problem != nil {
 		return l
