@@ -236,11 +236,12 @@ func (h *host) post(mark string, f folder.Folder) (err error) {
 }
 
 // finisherEnvironment is the environment that a finisher needs: where its user's and temporary
-// files are. It has no proxy variables, since the guild cannot be reached through a proxy.
+// files are, and the authorities of a guild behind https. It has no proxy variables, since the
+// guild cannot be reached through a proxy.
 func finisherEnvironment(environ []string) []string {
 	return slices.DeleteFunc(environ, func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
-		return !slices.Contains([]string{"PATH", "HOME", "TMPDIR", "XDG_STATE_HOME", "TZ"}, name)
+		return !slices.Contains([]string{"PATH", "HOME", "TMPDIR", "XDG_STATE_HOME", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR"}, name)
 	})
 }
 

@@ -26,3 +26,9 @@ func TestWhatAGuardianTriesAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, c.again, isUnfinished(c.o, c.err)) })
 	}
 }
+
+// A guild that the host trusts is trusted by whoever finishes for it.
+func TestFinisherKnowsTheAuthorities(t *testing.T) {
+	needed := []string{"HOME=/h", "SSL_CERT_FILE=/ca.pem", "SSL_CERT_DIR=/ca"}
+	assert.Equal(t, needed, finisherEnvironment(append([]string{"HTTPS_PROXY=http://p"}, needed...)))
+}
