@@ -20,8 +20,8 @@ type Exit struct {
 	Known bool
 	// Session is the last session ID in its messages, "" for none.
 	Session string
-	// Began says that there was a system message with subtype init, or a message of another type:
-	// before that, the client asks no model.
+	// Began says that there was a system message with subtype init, or a message of another type
+	// than a result: before that, the client asks no model.
 	Began bool
 	// Asked says that the model answered: there was an assistant message whose model is not <synthetic>.
 	Asked bool

@@ -68,6 +68,21 @@ func TestEnds(t *testing.T) {
 	}
 }
 
+// A client that finds no conversation to continue says why, and has not seen its prompt.
+func TestNoConversation(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "go on")
+	r.Claude = r.path("unable")
+	text := `#!/bin/sh
+echo '{"type":"result","subtype":"error_during_execution","is_error":true,"num_turns":0,"session_id":"s","errors":["No conversation found"]}'
+exit 1
+`
+	require.NoError(t, os.WriteFile(r.Claude, []byte(text), 0o700))
+	_, o := r.run()
+	assert.Equal(t, "claude exited with code 1; its result is an error (error_during_execution): No conversation found; "+
+		"0 of 1 prompt answered, 1 waiting", o.Error)
+}
+
 // An entry that is taken is answered, however late it came; the others are refused.
 func TestSentLate(t *testing.T) {
 	for step, answered := range map[string]float64{"result": 2, "ended": 2, "settled": 2, "decided": 1} {

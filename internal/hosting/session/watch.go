@@ -159,7 +159,7 @@ func (h *host) keep(m stream.Message) {
 
 // learn keeps what the queue has to know of a client. The caller holds h.mu.
 func (w *watching) learn(m stream.Message) {
-	w.began = w.began || m.Type != "system" || m.Subtype == "init"
+	w.began = w.began || m.Type != "system" && m.Type != "result" || m.Subtype == "init"
 	switch m.Type {
 	case "system":
 		w.learnSystem(m)

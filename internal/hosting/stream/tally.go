@@ -136,7 +136,11 @@ func (t *Tally) result(subtype string, line flat.Value, now time.Time) {
 	turns, _ := number(line.Get("num_turns"))
 	t.Result = &folder.Result{ResultLine: folder.ResultLine{Subtype: subtype, IsError: line.Get("is_error") == "true", NumTurns: int(turns)}, At: now.UTC()}
 	if t.ErrorText = ""; t.Result.IsError { // otherwise the assistant's message has it
-		said, _ := folder.Cut(line.Get("result").Text(), maxResultText)
+		reasons := []string{line.Get("result").Text()}
+		for _, v := range line.Get("errors").Items() { // a client that did not get to a turn has no result
+			reasons = append(reasons, v.Text())
+		}
+		said, _ := folder.Cut(strings.TrimSpace(strings.Join(reasons, " ")), maxResultText)
 		t.ErrorText = strings.Clone(said)
 	}
 	if cost, err := strconv.ParseFloat(string(line.Get("total_cost_usd")), 64); err == nil {

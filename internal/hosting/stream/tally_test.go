@@ -66,6 +66,8 @@ func TestTallyOfResults(t *testing.T) {
 	assert.Equal(t, ptr(0.25), got.Cost)
 	assert.Equal(t, &folder.Result{ResultLine: folder.ResultLine{Subtype: "error_during_execution", IsError: true}, At: noon}, got.Result)
 	assert.Equal(t, "it broke", got.ErrorText)
+	tally(t, got, `{"type":"result","subtype":"error_during_execution","is_error":true,"errors":["No conversation found","really"]}`)
+	assert.Equal(t, "No conversation found really", got.ErrorText, "a client without a turn says it elsewhere")
 
 	tally(t, got, `{"type":"result","total_cost_usd":0.5,"usage":{"input_tokens":300}}`)
 	assert.Equal(t, &folder.TokenUsage{Input: 400, Output: 51, CacheRead: ptr(int64(7))}, got.Usage, "each result has the usage since the last")
