@@ -191,8 +191,8 @@ func (s *Transcript) Show(ctx context.Context) error {
 	err := s.o.DB.Show(ctx, s.o.SessionID, s.o.Guild)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
-		return err
+	if stopped := ctx.Err(); err != nil && stopped != nil && (s.shows.err != nil || errors.Is(stopped, context.Canceled)) {
+		return err // an attempt that had its time knows more
 	}
 	s.shows.is(err, s.o.Log, "the transcript cannot be written to the guild's table, and is tried again", "the transcript is written to the guild's table again")
 	if err == nil {

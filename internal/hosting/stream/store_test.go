@@ -266,6 +266,19 @@ func TestGuildLocked(t *testing.T) {
 	assert.Equal(t, 333, rowOf(t, o))
 }
 
+// An attempt that came too late for any work does not hide what an earlier one found.
+func TestGuildTroubleStays(t *testing.T) {
+	o := place(t)
+	require.NoError(t, os.Mkdir(o.Guild, 0o700))
+	s := opened(t, o)
+	require.NoError(t, s.Flush(t.Context()))
+	require.Error(t, s.Show(t.Context()))
+	late, cancel := context.WithTimeout(t.Context(), 0)
+	defer cancel()
+	require.Error(t, s.Show(late))
+	assert.Contains(t, s.Health().Trouble, o.Guild+": it is a directory")
+}
+
 func TestNoDatabase(t *testing.T) {
 	o := place(t)
 	require.NoError(t, os.Mkdir(o.DB.Path(), 0o700))
