@@ -81,7 +81,8 @@ func (f Folder) kept(db *store.Store) (*State, error) {
 	return s, nil
 }
 
-// Look fills in what became of the session's reports. Without rows in the database, a record of an
+// Look fills in what became of the session's reports, and of the messages that the guild's table
+// lacked at the end: anybody may have sent them since. Without rows in the database, a record of an
 // older release says so itself.
 func (s *State) Look(db *store.Store) error {
 	for kind, into := range map[store.Kind]*Report{store.Running: &s.RunningReport, store.Record: &s.TerminalReport} {
@@ -93,7 +94,14 @@ func (s *State) Look(db *store.Store) error {
 			*into = reportOf(r)
 		}
 	}
-	return nil
+	if s.Host != nil || s.Store == "" || s.Waiting == 0 {
+		return nil
+	}
+	waiting, err := db.Waiting(context.Background(), s.SessionID)
+	if err == nil && waiting == 0 {
+		s.Store = ""
+	}
+	return err
 }
 
 func reportOf(r store.Report) Report {

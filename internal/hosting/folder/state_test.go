@@ -131,6 +131,19 @@ func TestWriteRefuses(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
+// The record says what the guild's table lacked at the end; that is over once somebody has sent it.
+func TestStoreTroubleIsOver(t *testing.T) {
+	f, lock := claimed(t)
+	for trouble, waiting := range map[string]int64{"": 1, "the row is too large": 0} {
+		s := ended()
+		s.Waiting, s.Store = waiting, "the row is too large"
+		require.NoError(t, lock.Write(s))
+		got, err := f.Read()
+		require.NoError(t, err)
+		assert.Equal(t, trouble, got.Store)
+	}
+}
+
 func TestViewWithoutRecord(t *testing.T) {
 	f, lock := claimed(t)
 	v, err := f.View()
