@@ -144,7 +144,7 @@ func (h *hosted) since() time.Time {
 
 // entries is the number of answered entries and of all: 2/3.
 func entries(e folder.Entries) string {
-	return fmt.Sprintf("%d/%d", e.Answered, e.Answered+e.Queued+e.InFlight+e.DeadLettered)
+	return fmt.Sprintf("%d/%d", e.Answered, e.Answered+e.Queued+e.InFlight+e.DeadLettered+e.Unread)
 }
 
 func cost(usd *float64) string {
