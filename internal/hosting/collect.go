@@ -30,7 +30,7 @@ var gcVerb = cli.Verb{
 outlived their session, and the folders of sessions that ended longer ago than
 --older-than: inbox, results and state. Transcripts and logs stay. A folder is kept while
 something would be lost with it: a report that the guild has not taken, or entries that
-were not answered (--unanswered).
+wait (--unanswered). Dead letters go with their folder.
 
 Exit status: 0 done, also where there was nothing to do; 1 not all was done, and
 the sentences say why.`,
@@ -43,7 +43,7 @@ heartbeat-host gc --older-than 7d --dry-run --json`,
 		o.add(f)
 		f.Var(&older, "older-than", "remove the folders of sessions that ended so long ago")
 		f.Lookup("older-than").DefValue = "30d"
-		f.BoolVar(&o.Unanswered, "unanswered", false, "remove them even if entries of theirs were not answered")
+		f.BoolVar(&o.Unanswered, "unanswered", false, "remove them even if entries of theirs wait")
 		f.BoolVar(&o.DryRun, "dry-run", false, "only say what would be done")
 		return acts(f, o.all(f), func(s cli.Streams) error {
 			o.Older = time.Duration(older)

@@ -345,7 +345,7 @@ func TestAttachToAnEndedSession(t *testing.T) {
 func TestCollect(t *testing.T) {
 	w := newWorld(t)
 	assert.Equal(t, ran{0, "", "heartbeat-host: nothing to do\n"}, call(t, "", "gc"))
-	old := w.session("ses-old", nil)
+	old := w.session("ses-old", func(s *folder.State) { s.Entries.DeadLettered = 1 }) // no reason to keep it
 	now := time.Now()
 	fresh := w.session("ses-new", func(s *folder.State) { s.EndedAt = &now })
 	waiting := w.session("ses-waits", nil)
