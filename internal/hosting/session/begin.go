@@ -105,6 +105,9 @@ func claim(f folder.Folder, resume bool) (*record, error) {
 	if busy, is := errors.AsType[*folder.BusyError](err); is {
 		return nil, used("is that of a session that is hosted right now: " + busy.Error())
 	}
+	if errors.Is(err, disk.ErrForeign) || errors.Is(err, fs.ErrPermission) { // no later call changes that
+		return nil, &config.Problem{Path: "dbPath", Reason: "cannot have this session beside it: " + err.Error(), Cause: err}
+	}
 	if err != nil {
 		return nil, err
 	}

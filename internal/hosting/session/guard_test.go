@@ -3,10 +3,16 @@ package session
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/hosting/config"
+	"heartbeat/internal/hosting/folder"
 )
 
 func TestWhatAGuardianTriesAgain(t *testing.T) {
@@ -31,4 +37,18 @@ func TestWhatAGuardianTriesAgain(t *testing.T) {
 func TestFinisherKnowsTheAuthorities(t *testing.T) {
 	needed := []string{"HOME=/h", "SSL_CERT_FILE=/ca.pem", "SSL_CERT_DIR=/ca"}
 	assert.Equal(t, needed, finisherEnvironment(append([]string{"HTTPS_PROXY=http://p"}, needed...)))
+}
+
+// A folder that somebody else can change is no place for sessions, until a person has acted.
+func TestClaimBesideAForeignFolder(t *testing.T) {
+	db := filepath.Join(t.TempDir(), "nexus.db")
+	require.NoError(t, os.Mkdir(folder.Root(db), 0o700))
+	require.NoError(t, os.Chmod(folder.Root(db), 0o777))
+	f, err := folder.At(db, "ses-1")
+	require.NoError(t, err)
+	_, err = claim(f, false)
+	var problem *config.Problem
+	require.ErrorAs(t, err, &problem)
+	assert.Equal(t, "dbPath", problem.Path)
+	assert.ErrorContains(t, err, "others may write to "+folder.Root(db))
 }
