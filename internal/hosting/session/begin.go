@@ -114,8 +114,13 @@ func claim(f folder.Folder, resume bool) (*record, error) {
 	r := &record{lock: lock}
 	old, err := lock.Read()
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist) && resume:
 		return r, nil
+	case errors.Is(err, fs.ErrNotExist):
+		var count int64
+		if _, count, err = lock.DB().Last(ctx, f.ID); count > 0 {
+			err = used("was used before, for a session whose folder was removed and whose transcript stays: take another one")
+		}
 	case err != nil:
 	case folder.IsHosted(old):
 		err = used(fmt.Sprintf("is that of a session that is hosted right now by process %d, whose lock was removed", old.Host.PID))

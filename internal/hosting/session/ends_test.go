@@ -262,6 +262,17 @@ func TestUsedBefore(t *testing.T) {
 	assert.Equal(t, folder.Completed, second.State, second.Error)
 	assert.Equal(t, int64(6), r.state().Messages)
 	r.isClean()
+
+	// Its transcript stays when its folder goes, so another session may not add to it.
+	f, err := folder.At(r.Config.DBPath, "ses-1")
+	require.NoError(t, err)
+	require.NoError(t, f.Purge(t.Context(), time.Now().Add(time.Hour), true))
+	r.Resume = false
+	said.Reset()
+	again = r.command()
+	again.Stderr = &said
+	assert.Error(t, again.Run())
+	assert.Contains(t, said.String(), "was used before, for a session whose folder was removed")
 }
 
 // The client of a host that is killed dies with it, and the guardian reports.
