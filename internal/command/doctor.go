@@ -47,7 +47,7 @@ heartbeat doctor --project ~/work --settings session.json --json`,
 		o := &doctorFlags{}
 		f := cli.NewFlags("doctor")
 		cli.AddNamedInbox(f, &o.inbox)
-		f.Lookup("inbox").Usage += "; without it, the one that is wired"
+		f.Lookup("inbox").Usage += "; without it, the one that is wired, else the project's own"
 		o.agent = agents[0]
 		f.Var(cli.Choice(&o.agent, agents...), "agent", "the client of the sessions")
 		f.StringVar(&o.project, "project", ".", "the `directory` that the session is started in")
@@ -106,6 +106,9 @@ func (o *doctorFlags) input() (doctor.Input, error) {
 		if in.Inbox, err = filepath.Abs(o.inbox); err != nil {
 			return in, err
 		}
+	}
+	if o.project == "." {
+		in.Found = cli.FindInbox()
 	}
 	for _, path := range o.settings {
 		if path, err = filepath.Abs(path); err != nil {

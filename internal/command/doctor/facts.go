@@ -20,6 +20,7 @@ type Input struct {
 	Codex    bool     // sessions are Codex's, otherwise Claude Code's
 	Launched bool     // heartbeat-launch wires each session, so the settings' wiring is not checked
 	Inbox    string   // absolute, or "" for the inbox that is wired
+	Found    string   // the project's own inbox, for where none is wired; "" for none
 	Project  string   // absolute: where the session starts
 	Home     string   // "" for none
 	Environ  []string // the session's
@@ -67,8 +68,12 @@ func Run(in Input) []Check {
 			}
 		}
 	}
-	if wired := e.wiredInboxes(); e.inbox == "" && len(wired) == 1 {
+	switch wired := e.wiredInboxes(); {
+	case e.inbox != "":
+	case len(wired) == 1:
 		e.inbox = wired[0]
+	case !slices.ContainsFunc(e.wires, (*wire).stops): // the plugin or the launcher may serve it
+		e.inbox = in.Found
 	}
 	if e.inbox != "" {
 		e.open()

@@ -128,6 +128,8 @@ func (e *examination) wiredInboxes() (all []string) {
 	return all
 }
 
+func (w *wire) stops() bool { return w.Event == settings.Stop }
+
 // rewakes reports whether a hook waits in the background and wakes the idle session.
 func (w *wire) rewakes() bool {
 	if w.Exact && w.err == nil {

@@ -110,10 +110,14 @@ func (e *examination) noInbox() string {
 	if several := e.wiredInboxes(); len(several) > 1 {
 		return e.fail(fix, "several inboxes are wired, so none of their files was looked at: %s", strings.Join(several, ", "))
 	}
-	if i := slices.IndexFunc(e.wires, func(w *wire) bool { return w.Event == settings.Stop }); i >= 0 {
+	if i := slices.IndexFunc(e.wires, (*wire).stops); i >= 0 {
 		return e.fail(fix, "which inbox this serves cannot be told: %s", e.where(e.wires[i]))
 	}
-	return e.fail("wire it: heartbeat install --inbox PATH", "no hook of Stop runs heartbeat-stop: %s", e.placesLooked())
+	next := "heartbeat init"
+	if e.Codex {
+		next += " --launcher && heartbeat install --agent codex"
+	}
+	return e.fail("in "+e.Project+": "+next, "no hook of Stop runs heartbeat-stop: %s", e.placesLooked())
 }
 
 // wiredBesides says what wires the inbox without a settings file, "" for nothing. That is heartbeat's plugin for
