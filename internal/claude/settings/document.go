@@ -174,6 +174,37 @@ func (d *document) checkObject(name string) error {
 	return nil
 }
 
+// typed are members that people write, and the kind of value that Claude Code 2.1.329 wants there. With another, even
+// null, it loads nothing from the file. It checks more than these.
+var typed = []struct {
+	kinds string
+	path  []any
+}{
+	{"{", []any{"permissions"}},
+	{"[", []any{"permissions", "allow"}},
+	{"[", []any{"permissions", "deny"}},
+	{"[", []any{"permissions", "ask"}},
+	{"[", []any{"permissions", "additionalDirectories"}},
+	{"\"", []any{"permissions", "defaultMode"}},
+	{"\"", []any{"model"}},
+	{"{", []any{"statusLine"}},
+	{"{", []any{"enabledPlugins"}},
+	{"tf", []any{disableAll}},
+	{"tf", []any{managedOnly}},
+	{"0", []any{"cleanupPeriodDays"}},
+	{"[n", []any{"hooks", "PreToolUse"}},
+}
+
+// mistyped returns an error for the first member of the wrong kind.
+func (d *document) mistyped() error {
+	for _, one := range typed {
+		if v := d.at(one.path...); v != nil && !strings.Contains(one.kinds, string(v.Value.Kind())) {
+			return d.shapeError(joined(one.path), v, hujson.Kind(one.kinds[0]))
+		}
+	}
+	return nil
+}
+
 // decode returns a value as encoding/json does, with numbers as json.Number.
 func decode(v *hujson.Value) (value any) {
 	if v == nil {

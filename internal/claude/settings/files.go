@@ -114,6 +114,8 @@ func (f File) Load(command string) (content Content, there bool, err error) {
 	}
 	if err == nil && content.Lax > 0 {
 		err = fmt.Errorf("line %d is no plain JSON (a comment, or a trailing comma): Claude Code loads nothing from such a file", content.Lax)
+	} else if err == nil && content.Mistyped != nil && !f.Managed {
+		err = fmt.Errorf("the client loads nothing from the file: %w", content.Mistyped)
 	}
 	if err != nil {
 		return Content{}, true, err

@@ -22,6 +22,8 @@ type Content struct {
 	Plugins map[string]bool
 	// Lax is the line of the first comment or trailing comma, or 0. Claude Code 2.1.329 loads nothing from such a file.
 	Lax int
+	// Mistyped says which member has a value that has Claude Code load nothing from the file, nil for none.
+	Mistyped error
 	// Meter means that the status line runs the meter of earlier releases, which no longer exists.
 	Meter bool
 }
@@ -33,7 +35,7 @@ func Look(file []byte, command string) (Content, error) {
 	if err != nil {
 		return Content{}, err
 	}
-	c := Content{Lax: d.lax(), Switches: map[string]bool{}, Env: map[string]string{}, Plugins: map[string]bool{}}
+	c := Content{Lax: d.lax(), Mistyped: d.mistyped(), Switches: map[string]bool{}, Env: map[string]string{}, Plugins: map[string]bool{}}
 	for _, h := range hooks {
 		if len(h.Flags) == 0 || strings.HasPrefix(h.Flags[0], "-") {
 			c.Hooks = append(c.Hooks, h.Found)

@@ -68,6 +68,26 @@ func TestSettings(t *testing.T) {
 		w.says("settings", "fail line 2 is no plain JSON")
 		w.says("cap", "ok .claude/settings.json")
 	})
+	t.Run("a value of the wrong kind, with which the client reads none of it", func(t *testing.T) {
+		for member, says := range map[string]string{
+			`"permissions":{"allow":"Edit"}`: "permissions.allow at line 1 (byte 24) is a string, want an array",
+			`"permissions":{"deny":null}`:    "permissions.deny at line 1 (byte 23) is null, want an array",
+			`"disableAllHooks":"true"`:       "disableAllHooks at line 1 (byte 19) is a string, want a boolean",
+			`"hooks":{"PreToolUse":{}}`:      "hooks.PreToolUse at line 1 (byte 23) is an object, want an array",
+		} {
+			w := newWorld(t)
+			w.write(w.localSettings(), "{"+member+"}", 0o600)
+			w.says("settings", "fail .claude/settings.local.json: the client loads nothing from the file: "+says)
+			w.says("hooks-on", "ok no settings file")
+		}
+		w := newWorld(t)
+		w.write(w.localSettings(), `{"permissions":{"allow":["Edit"]},"disableAllHooks":false,"hooks":{"PreToolUse":null}}`, 0o600)
+		w.says("settings", "ok read")
+		// The hook beside it does not run.
+		w.write(w.projectSettings(), `{"model":3,"hooks":{"Stop":[{"hooks":[{"type":"command","command":"heartbeat-stop --inbox `+w.Inbox+`"}]}]}}`, 0o600)
+		w.says("settings", "fail model at line 1")
+		w.says("wired", "fail no hook of Stop serves")
+	})
 	t.Run("a byte order mark, which it does", func(t *testing.T) {
 		w := newWorld(t)
 		w.write(w.localSettings(), "\ufeff{}", 0o600)
