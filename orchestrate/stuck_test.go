@@ -3,6 +3,8 @@ package orchestrate_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -66,4 +68,40 @@ func TestStuckRun(t *testing.T) {
 			assert.Contains(t, says("metrics"), `heartbeat_runs_stuck{inbox="`+r.inbox+`"} 0`)
 		})
 	}
+}
+
+// A run whose journal is damaged keeps no other run of the inbox from its results and answers, and hides none.
+func TestDamagedRunBesideAnother(t *testing.T) {
+	r := newRunRig(t, `export async function process(inputs, ctx) {
+  return await ctx.parallel.all([() => ctx.task(odd, {q:'x'}), () => ctx.breakpoint({question:'Ship it?'})]); }`)
+	r.babysit("run:create", "--harness", "custom", "--process-id", "p", "--entry", "p.mjs#process", "--run-id", "r2", "--json")
+	second := filepath.Join(filepath.Dir(r.run), "r2")
+	says := func(args ...string) (string, error) { return r.heartbeat(append(args, "--inbox", r.inbox)...) }
+	for _, run := range []string{r.run, second} {
+		out, err := says("orchestrate", "--run", run, "--once", "--babysitter", r.babysitter)
+		require.NoError(t, err, out)
+	}
+	events, err := filepath.Glob(filepath.Join(r.run, "journal", "*"))
+	require.NoError(t, err)
+	require.NotEmpty(t, events)
+	require.NoError(t, os.WriteFile(events[len(events)-1], []byte("{"), 0o600))
+
+	shown, err := says("run", "status")
+	require.Error(t, err)
+	assert.Contains(t, shown, "the run is damaged")
+	assert.Contains(t, shown, "run r2: waiting")
+	shown, err = says("breakpoint", "list")
+	require.Error(t, err)
+	assert.Contains(t, shown, "the run is damaged")
+	asked, _, _ := strings.Cut(strings.Split(shown, "\n")[0], "\t")
+	out, err := says("breakpoint", "approve", asked, "--babysitter", r.babysitter)
+	require.NoError(t, err, out)
+	work := regexp.MustCompile(`"id":"r2/(\w+)"`)
+	queued, err := os.ReadFile(r.inbox)
+	require.NoError(t, err)
+	out, err = says("result", work.FindStringSubmatch(string(queued))[1], "--text", "by hand")
+	require.NoError(t, err, out)
+	out, err = says("result", "none", "--text", "by hand")
+	require.Error(t, err)
+	assert.Contains(t, out, "the run is damaged", "which may have had it")
 }

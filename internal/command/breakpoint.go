@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/user"
 
@@ -94,11 +95,10 @@ func (o *breakpointFlags) list(s cli.Streams) error {
 		return err
 	}
 	rows, any := o.on(s.Out).list(layout.Column{Title: "EFFECT"}, layout.Column{Title: "ASKED"}, layout.Column{Title: "QUESTION", Text: true}), false
+	var unread error // of damaged runs, which hide no other run's question
 	for _, of := range known {
 		all, err := (&orchestrate.Bridge{Box: box, Run: of.Run}).Questions()
-		if err != nil {
-			return err
-		}
+		unread = errors.Join(unread, err)
 		for _, h := range all {
 			any = true
 			if !o.JSON {
@@ -108,10 +108,10 @@ func (o *breakpointFlags) list(s cli.Streams) error {
 			}
 		}
 	}
-	if !any {
+	if !any && unread == nil {
 		nothing(&o.InboxFlags, s, "waits for a person", box)
 	}
-	return rows.end()
+	return errors.Join(unread, rows.end())
 }
 
 func answerBreakpoint(i *cli.InboxFlags, r *cli.RunFlags, effect string, a orchestrate.Answer, s cli.Streams) error {

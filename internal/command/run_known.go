@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,11 +36,9 @@ func (o *runVerbFlags) status(_ context.Context, box *inbox.Inbox, name string, 
 		nothing(&o.InboxFlags, s, "was orchestrated", box)
 	}
 	for _, r := range known {
-		if err := o.show(box, r.Run, s); err != nil {
-			return err
-		}
+		err = errors.Join(err, o.show(box, r.Run, s))
 	}
-	return nil
+	return err
 }
 
 func (o *runVerbFlags) show(box *inbox.Inbox, r *runs.Run, s cli.Streams) error {
@@ -167,15 +166,17 @@ func knownRuns(box *inbox.Inbox, dirs []string, s cli.Streams) (all []knownRun, 
 	return all, nil
 }
 
-// runOf returns the run that has the effect.
+// runOf returns the run that has the effect. A damaged run keeps no other one from its results.
 func runOf(all []knownRun, effect string) (knownRun, error) {
+	var unread error
 	for _, r := range all {
 		st, err := r.State()
-		if err != nil || st.Effect(effect) != runs.Unknown {
-			return r, err
+		if err == nil && st.Effect(effect) != runs.Unknown {
+			return r, nil
 		}
+		unread = errors.Join(unread, err)
 	}
-	return knownRun{}, fmt.Errorf("effect %q: none of the runs of this inbox has it", effect)
+	return knownRun{}, cmp.Or(unread, fmt.Errorf("effect %q: none of the runs of this inbox has it", effect))
 }
 
 // runsDir is the folder in which babysitter's command keeps runs.
