@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate/babysitter"
@@ -175,4 +176,25 @@ func Resting(box *inbox.Inbox, r *run.Run) (why string, stuck bool, since time.T
 		return l.Stuck.Why, true, l.Stuck.Since
 	}
 	return l.Rests.Why, false, l.Rests.Since
+}
+
+// Stopped says why a run needs a person that can take steps: it was stopped, or no result of an effect will come.
+// why is "" for any other run, and for one that rests.
+func (b *Bridge) Stopped() (why string, since time.Time) {
+	l, err := b.open()
+	if err != nil || l.Done || l.Rests.Why != "" || l.Stuck.Why != "" {
+		return "", since
+	}
+	if l.Guard != "" {
+		return cli.Guarded(l.Guard, l.outOfSteps()), since
+	}
+	st, err := b.Run.State()
+	for _, w := range l.Wants {
+		a := l.Effects[w.Effect]
+		e := effectAt{*b, w.Effect, st.Effect(w.Effect)}
+		if err == nil && a.Over != "" && e.status == run.Requested && !e.handedOver() && !b.waits(a.Entry) {
+			return "effect " + w.Effect + ": " + a.Over + ": heartbeat result hands its result over, and dead-letter requeue asks again", a.Since
+		}
+	}
+	return "", since
 }

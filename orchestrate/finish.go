@@ -45,7 +45,7 @@ func (s *step) finish(ctx context.Context) error {
 			s.report.Guard = "the run is completed, and the entry that asks for its proof was set aside: " + f.why
 			return nil
 		case a.Nth >= attempts:
-			s.report.Guard = fmt.Sprintf("the run is completed, and its proof was not named in %d entries", a.Nth)
+			s.report.Guard = fmt.Sprintf("the run is completed, and its proof was not named in %d entries: `heartbeat run complete %s` does without", a.Nth, s.Run.ID())
 			return nil
 		}
 	}
@@ -68,7 +68,7 @@ func (s *step) failed(ctx context.Context) (again bool, err error) {
 	if a.Seq != failure.Seq {
 		a = asked{Seq: failure.Seq, Nth: a.Nth + 1, Entry: s.entryID("failure-"+strconv.Itoa(failure.Seq), 1)}
 		if a.Nth > attempts {
-			s.report.Guard = fmt.Sprintf("the run failed %d times in a row: %s: %s", a.Nth, failure.Name, failure.Message)
+			s.report.Guard = fmt.Sprintf("the run failed %d times in a row, and `heartbeat run resume %s` tries again: %s: %s", a.Nth, s.Run.ID(), failure.Name, failure.Message)
 			return false, nil
 		}
 		thrown := failure.Name + ": " + failure.Message + "\n" + failure.Stack
@@ -86,7 +86,7 @@ func (s *step) failed(ctx context.Context) (again bool, err error) {
 		s.report.Waits++
 		return false, nil
 	case f.where != inbox.FoundAnswered:
-		s.report.Guard = fmt.Sprintf("the run failed, and the entry about it was set aside: %s: %s", failure.Name, failure.Message)
+		s.report.Guard = fmt.Sprintf("the run failed, the entry about it was set aside, and `heartbeat run resume %s` tries again: %s: %s", s.Run.ID(), failure.Name, failure.Message)
 		if f.dead == inbox.ReasonOverBudget {
 			s.report.Guard += "; " + f.why
 		}
@@ -101,6 +101,7 @@ const attempts = 3
 
 // Reopen lets a run recover that failed because an effect was posted as failed. The effect waits again, and the
 // next step asks for it with a new entry. Reopen fails if the effect did not fail, or the run has continued since.
+// With no effect it only has the process of a failed run try again, and the failures are counted anew.
 func (b *Bridge) Reopen(ctx context.Context, effect string) (err error) {
 	l, lock, err := b.begin(ctx, stepWait)
 	if err != nil {
@@ -112,22 +113,26 @@ func (b *Bridge) Reopen(ctx context.Context, effect string) (err error) {
 		return err
 	}
 	switch {
+	case effect == "":
 	case st.Effect(effect) != run.ResolvedError:
 		return fmt.Errorf("run %s, effect %q: the effect keeps its result: it was not posted as failed", b.Run.ID(), effect)
 	case st.Status != run.Failed:
 		return fmt.Errorf("run %s, effect %s: the effect keeps its result: the run is %s, and has gone on with it", b.Run.ID(), effect, st.Status)
 	}
-	if err := b.CLI.Reopen(ctx, b.Run, effect); err != nil {
-		return err
-	}
-	if st, err = b.Run.State(); err != nil {
-		return err
+	if effect != "" {
+		if err := b.CLI.Reopen(ctx, b.Run, effect); err != nil {
+			return err
+		}
+		if st, err = b.Run.State(); err != nil {
+			return err
+		}
+		a := asked{Nth: max(l.Effects[effect].Nth, 1) + 1, Since: time.Now()}
+		a.Entry = b.entryID(effect, a.Nth)
+		l.Effects[effect] = a
 	}
 	if st.Failure != nil {
 		l.Past = st.Failure.Seq // the process may try again
 	}
-	a := asked{Nth: max(l.Effects[effect].Nth, 1) + 1, Since: time.Now()}
-	a.Entry = b.entryID(effect, a.Nth)
-	l.Effects[effect], l.Failure, l.Head, l.Wants = a, asked{}, 0, nil
+	l.Failure, l.Head, l.Wants = asked{}, 0, nil
 	return b.save(l, lock)
 }

@@ -46,6 +46,11 @@ type ledger struct {
 	kept []byte // the content of the file
 }
 
+// outOfSteps reports whether the limit of steps stopped the run.
+func (l *ledger) outOfSteps() bool {
+	return l.Guard != "" && l.Options.MaxSteps > 0 && l.Steps >= l.Options.MaxSteps
+}
+
 // want is an effect that the process waits for.
 type want struct {
 	Effect string    `json:"effect"`

@@ -54,7 +54,7 @@ func (b *Bridge) Standing() (s Standing, err error) {
 	s = Standing{
 		Run: b.Run.ID(), Dir: b.Run.Dir(), Process: b.Run.ProcessID(), Status: st.Status,
 		Pending: map[string]int{}, Iterations: l.Steps, Guard: l.Guard, Stuck: l.Stuck.Why, Done: l.Done,
-		OutOfSteps: l.Guard != "" && l.Options.MaxSteps > 0 && l.Steps >= l.Options.MaxSteps,
+		OutOfSteps: l.outOfSteps(),
 	}
 	if st.Status == run.Failed && st.Failure != nil {
 		s.Failure = st.Failure.Name + ": " + st.Failure.Message

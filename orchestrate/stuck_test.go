@@ -105,3 +105,37 @@ func TestDamagedRunBesideAnother(t *testing.T) {
 	require.Error(t, err)
 	assert.Contains(t, out, "the run is damaged", "which may have had it")
 }
+
+// A run that goes no further by itself is named wherever a person looks, with what helps.
+func TestStoppedRun(t *testing.T) {
+	r := newRunRig(t, `import { existsSync } from 'node:fs';
+export async function process(inputs, ctx) {
+  if (!existsSync('mended')) throw new Error('it is broken');
+  return await ctx.task(odd, {q:'x'}); }`)
+	says := func(args ...string) string {
+		t.Helper()
+		out, err := r.heartbeat(append(args, "--inbox", r.inbox)...)
+		require.NoError(t, err, out)
+		return out
+	}
+	r.drive()
+	assert.Contains(t, says("status"), "the run r1 needs a person: the run failed 4 times in a row, and `heartbeat run resume r1` tries again: Error: it is broken")
+	assert.Contains(t, says("watch", "--once"), "run stuck")
+
+	require.NoError(t, os.WriteFile(filepath.Join(r.dir, "mended"), nil, 0o600))
+	says("run", "resume", "r1", "--babysitter", r.babysitter)
+	assert.NotContains(t, says("status"), "needs a person")
+	says("cancel", "--all")
+	says("orchestrate", "--run", r.run, "--once", "--babysitter", r.babysitter)
+	shown := says("status")
+	assert.Contains(t, shown, "was set aside: canceled: heartbeat result hands its result over, and dead-letter requeue asks again")
+	assert.Contains(t, says("notify", "--notify", "cat"), "the run r1 needs a person")
+	effect := regexp.MustCompile(`effect (\w+)`).FindStringSubmatch(shown)[1]
+	says("dead-letter", "requeue", "r1/"+effect)
+	assert.NotContains(t, says("status"), "needs a person")
+	says("cancel", "--all")
+	says("orchestrate", "--run", r.run, "--once", "--babysitter", r.babysitter)
+	says("result", effect, "--text", "by hand")
+	assert.NotContains(t, says("status"), "needs a person")
+	assert.Contains(t, says("run", "complete", "r1", "--babysitter", r.babysitter), "it is done")
+}

@@ -103,7 +103,7 @@ func (o *runVerbFlags) resume(ctx context.Context, box *inbox.Inbox, name string
 	if err != nil {
 		return err
 	}
-	if o.again != "" {
+	if o.again != "" || now.Status == runs.Failed && now.Guard != "" {
 		if err := b.Reopen(ctx, effect.IDIn(o.again)); err != nil {
 			return err
 		}

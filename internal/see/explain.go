@@ -146,6 +146,8 @@ func (q Question) Rests() string {
 		since = " since " + words.Stamp(q.Since)
 	}
 	switch {
+	case q.Stopped:
+		return fmt.Sprintf("the run %s needs a person%s: %s", q.Run, since, cut(q.Question))
 	case q.Stuck:
 		return fmt.Sprintf("the run %s is stuck%s: %s: mend that, and the next Stop, or heartbeat run resume %s, goes on with it", q.Run, since, cut(q.Question), q.Dir)
 	case q.Effect == "":

@@ -160,6 +160,7 @@ func (f Facts) Current() *Session {
 type Question struct {
 	Run, Effect, Question string // Effect is empty if the run rests until its code is accepted, or is stuck
 	Stuck                 bool   // the run can take no step, and Question says why
+	Stopped               bool   // it could, but goes no further by itself, and Question says what helps
 	Dir                   string // the run's directory
 	Since                 time.Time
 }

@@ -134,8 +134,8 @@ func signOf(box *inbox.Inbox) []string {
 	return append(strings.Split(string(text), "\n"), "", "", "", "")
 }
 
-// Questions returns what the runs of the inbox ask a person, and which runs are stuck: their last step failed, or
-// they cannot be read.
+// Questions returns what the runs of the inbox ask a person, and which runs are stuck: their last step failed, they
+// cannot be read, or they go no further by themselves.
 func Questions(box *inbox.Inbox) (all []Question) {
 	driven, _, _ := orchestrate.Driven(box) // a ledger that is not ours names no run of ours
 	for _, of := range driven {
@@ -155,6 +155,9 @@ func Questions(box *inbox.Inbox) (all []Question) {
 		}
 		if rests != "" {
 			all = append(all, Question{Run: r.ID(), Question: rests, Stuck: stuck, Dir: r.Dir(), Since: since})
+		}
+		if why, since := b.Stopped(); why != "" {
+			all = append(all, Question{Run: r.ID(), Question: why, Stuck: true, Stopped: true, Dir: r.Dir(), Since: since})
 		}
 		for _, h := range held {
 			all = append(all, Question{Run: r.ID(), Effect: h.Effect, Question: h.Question, Dir: r.Dir(), Since: h.Since})
