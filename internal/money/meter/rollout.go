@@ -1,6 +1,7 @@
 package meter
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -51,7 +52,8 @@ func (c *counter) usage(payload flat.Value, part int) {
 // maxRollouts limits the names read of a day's folder, which has all sessions of a person.
 const maxRollouts = 20_000
 
-// rollouts counts requests of subagents that the session met, and of those they met. Each has its own rollout.
+// rollouts counts requests of subagents that the session met, and of those they met. Each has its own rollout. It also
+// finds the model of a turn that began long before the range: a chain of entries is one turn, which says it once.
 func (c *counter) rollouts() {
 	met := []string{}
 	meet := func(l *flat.Members, _ int64) {
@@ -65,7 +67,16 @@ func (c *counter) rollouts() {
 			}
 		}
 	}
-	_, _ = c.follow(c.Transcript, 0, false, meet) // the next count reads again what cannot be read now
+	before := ""
+	_, _ = c.follow(c.Transcript, 0, false, func(l *flat.Members, at int64) { // the next count reads again what cannot be read now
+		if meet(l, at); l.String("type") == "turn_context" && at < c.From {
+			before = cmp.Or(clip(l.Value("payload").Get("model").Text()), before)
+		}
+	})
+	c.Model = cmp.Or(c.Model, before)
+	for _, r := range c.order {
+		r.model = cmp.Or(r.model, before)
+	}
 	if len(met) == 0 {
 		return
 	}

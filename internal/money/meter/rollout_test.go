@@ -3,11 +3,14 @@ package meter_test
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
+	"heartbeat/internal/money/meter"
 	"heartbeat/internal/money/price"
 )
 
@@ -45,6 +48,19 @@ func TestARollout(t *testing.T) {
 	before := func(at int64) price.Tokens { return s.Before(at).Tokens }
 	assert.Equal(t, price.Tokens{Input: 600, CacheRead: 400, Output: 20}, before(first))
 	assert.Equal(t, price.Tokens{Input: 1200, CacheRead: 1000, Output: 35}, before(second))
+}
+
+// A chain of entries is one turn, which says its model once, at its beginning: the later entries are priced by it, too.
+func TestARolloutLongAfterItsTurnBegan(t *testing.T) {
+	r := newRig(t)
+	r.path = filepath.Join(filepath.Dir(r.path), "rollout-2026-11-23T08-00-00-"+session+".jsonl")
+	r.write(`{"type":"turn_context","payload":{"model":"gpt-5"}}`, usageRecord("r1", 1000, 0, 20))
+	r.write(`{"type":"response_item","payload":{"text":"` + strings.Repeat("x", 32<<10) + `"}}`)
+	from := r.write(completed("HookPrompt"), usageRecord("r2", 500, 0, 10))
+	s, err := meter.Scan(meter.Range{Transcript: r.path, From: from})
+	require.NoError(t, err)
+	assert.Equal(t, "gpt-5", s.Model)
+	assert.Equal(t, price.Amount{Nanos: 500*1250 + 10*10_000, Dollars: true, Tokens: price.Tokens{Input: 500, Output: 10}, Requests: 1}, s.Parts[0].Spent)
 }
 
 const (
