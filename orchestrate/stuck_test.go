@@ -123,7 +123,8 @@ export async function process(inputs, ctx) {
 	assert.Contains(t, says("watch", "--once"), "run stuck")
 
 	require.NoError(t, os.WriteFile(filepath.Join(r.dir, "mended"), nil, 0o600))
-	says("run", "resume", "r1", "--babysitter", r.babysitter)
+	resumed := says("run", "resume", "r1", "--babysitter", r.babysitter)
+	assert.Contains(t, resumed, "'--allowedTools=Edit(/"+r.run+"/tasks/*/output.*),Bash(/", "nobody is there to allow what hands a result over")
 	assert.NotContains(t, says("status"), "needs a person")
 	says("cancel", "--all")
 	says("orchestrate", "--run", r.run, "--once", "--babysitter", r.babysitter)

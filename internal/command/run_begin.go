@@ -29,6 +29,8 @@ type begun struct {
 	Session *boundSession `json:"session,omitempty"`
 	// Hook are the flags that a hook needs to go on with the run.
 	Hook []string `json:"hook"`
+
+	program string // heartbeat, as the entries call it
 }
 
 type boundSession struct {
@@ -204,7 +206,7 @@ func (o *runVerbFlags) begin(ctx context.Context, b *orchestrate.Bridge, file *o
 	if err != nil {
 		return err
 	}
-	all.Report, all.Hook = step, hook
+	all.Report, all.Hook, all.program = step, hook, b.Program
 	o.line.Stop()
 	return cmp.Or(o.say(all, launch, s), stuck(step))
 }
@@ -223,10 +225,12 @@ func (o *runVerbFlags) say(all begun, launch []string, s cli.Streams) error {
 	if err := reportDone(&o.InboxFlags, s, all, sentence); err != nil || o.JSON || all.Done || all.Guard != "" {
 		return err
 	}
+	// Nobody is there to allow what hands a result over.
+	allowed := fmt.Sprintf("--allowedTools=Edit(/%s/tasks/*/output.*),Bash(%s:*)", all.Dir, words.Shell(all.program, "result"))
 	// Commands stay on one line, however narrow the terminal is, because people copy them.
 	_, err := fmt.Fprintf(s.Out, "in a session: %s\nunattended:   %s\n",
 		words.Shell(append([]string{commandName, "install"}, all.Hook...)...),
-		words.Shell(append(append([]string{"heartbeat-launch"}, launch...), "--", "claude", "Say ready.")...))
+		words.Shell(append(append([]string{"heartbeat-launch"}, launch...), "--", "claude", "Say ready.", allowed)...))
 	return err
 }
 
