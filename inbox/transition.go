@@ -141,9 +141,12 @@ func (t *Tx) Bind(to Recipient) error {
 		return fmt.Errorf("bind: %w", err)
 	}
 	d := *t.inFlight
+	same := d.PromptID != "" && d.PromptID == to.PromptID && d.SessionID == to.SessionID
 	d.SessionID, d.PromptID, d.Evidence = to.SessionID, to.PromptID, to.Evidence
 	t.setInFlight(&d)
-	t.money.rebind(&d)
+	if !same { // else what the turn has cost so far is the entry's
+		t.money.rebind(&d)
+	}
 	return nil
 }
 
