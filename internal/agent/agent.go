@@ -88,6 +88,8 @@ type Delivery handed.Delivery
 type Seen interface {
 	// Answered reports whether it shows an answer after the text. False may become true.
 	Answered() bool
+	// Silent reports whether the model's last answer was empty, so that a Stop names an earlier reply.
+	Silent() bool
 	// NextTurn reports whether the model had the text when it next answered.
 	NextTurn() handed.Turn
 	// Missed reports whether it proves that the text never reached the model.

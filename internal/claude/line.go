@@ -20,6 +20,13 @@ func isAnswer(l *flat.Members) bool {
 	return l.String("type") == "assistant" && l.Value("message").Get("model").Text() != "<synthetic>" && !l.Bool("isApiErrorMessage")
 }
 
+// isSilence recognises the client's note that an answer had no text and no tool in it: such an answer has no line of its
+// own. The client then asks the model once more, and a Stop names an earlier reply if that was silent, too.
+func isSilence(l *flat.Members) bool {
+	return l.String("type") == "user" && l.Bool("isMeta") &&
+		strings.HasPrefix(l.Value("message").Get("content").Text(), "[Your previous response had no visible output")
+}
+
 // isTurn recognises a line which shows that the text before it reaches the model: a request, or a prompt that a request
 // will follow.
 func isTurn(l *flat.Members) bool {

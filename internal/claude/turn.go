@@ -60,7 +60,7 @@ func (r *reading) isOwn(l *flat.Members) bool {
 
 // answers reports whether a line answers this delivery of the text, and not an earlier one.
 func (r *reading) answers(l *flat.Members) bool {
-	return r.open && r.turns+1 >= r.d.Times && isAnswer(l)
+	return r.open && r.turns+1 >= r.d.Times && (isAnswer(l) || isSilence(l))
 }
 
 // wentOn reports whether a line shows that the session got past the delivering Stop and all its hooks: an answer, a
@@ -109,6 +109,15 @@ func (d Delivery) Answered() bool {
 		r.take(l, at)
 	})
 	return err == nil && (answered || foreign > 0 && known == 0)
+}
+
+// Silent reports whether the model had nothing to say when it last answered, so that a Stop names an earlier reply.
+func (d Delivery) Silent() bool {
+	silent := false
+	err := d.each(func(l *flat.Members, _ int64) {
+		silent = isSilence(l) || silent && !isAnswer(l) && !isPrompt(l) && !hands(l, d.Text)
+	})
+	return err == nil && silent
 }
 
 // NextTurn reports whether the model had the text when it next answered. The client writes what the hooks of a Stop

@@ -106,6 +106,9 @@ func (d Delivery) Finished() (reply string, finished bool) {
 	return reply, err == nil && finished
 }
 
+// Silent is false: the client names no earlier reply.
+func (d Delivery) Silent() bool { return false }
+
 // Woke is false: the client wakes no session.
 func (d Delivery) Woke(string) bool { return false }
 

@@ -152,6 +152,8 @@ func (h *hook) replyTo(d *inbox.Delivery, e recovery.Evidence) string {
 		return ""
 	case e.Held && h.input.PromptID != d.PromptID:
 		return e.HeldReply
+	case claude.ReplySum(h.input.LastMessage) == e.Reply && e.ByBlock(d).Seen().Silent():
+		return ""
 	}
 	return h.input.LastMessage
 }
