@@ -195,13 +195,21 @@ func (c *Conn) Patiently(ctx context.Context, do func() error) error {
 // Where returns the server's address without passwords, or the directory of --embed.
 func (c *Conn) Where() string { return c.where }
 
-// EmbedFlag returns "--embed DIRECTORY ", quoted for a shell, if the server is this machine's own, else "".
-// Commands shown to a person start with it.
+// EmbedFlag is [EmbedFlag] of this connection's server.
 func (c *Conn) EmbedFlag() string {
 	if c.server == nil {
 		return ""
 	}
-	return "--embed " + words.Shell(c.server.dir) + " "
+	return EmbedFlag(c.server.dir)
+}
+
+// EmbedFlag returns "--embed DIRECTORY ", quoted for a shell, or "" without a directory. Commands shown to a person
+// have it behind the verb.
+func EmbedFlag(dir string) string {
+	if dir == "" {
+		return ""
+	}
+	return "--embed " + words.Shell(dir) + " "
 }
 
 // Close ends the connection. It may be called twice.

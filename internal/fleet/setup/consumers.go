@@ -248,6 +248,15 @@ func collide(own []string, filter string) bool {
 	return slices.ContainsFunc(own, func(o string) bool { return server.SubjectsCollide(o, filter) })
 }
 
+// SubjectsFlags returns the flags with which setup has a stream take these subjects, and no others.
+func SubjectsFlags(subjects []string) string {
+	var flags []string
+	for _, s := range subjects {
+		flags = append(flags, "--subjects", s)
+	}
+	return words.Shell(flags...)
+}
+
 // Consumer returns the consumer for the subject, or the default one. It creates none: the error says how to.
 func Consumer(ctx context.Context, js jetstream.JetStream, stream, subject string) (jetstream.Consumer, error) {
 	if err := errors.Join(message.CheckStream(stream), CheckSubject(subject)); err != nil {
@@ -283,7 +292,7 @@ func Consumer(ctx context.Context, js jetstream.JetStream, stream, subject strin
 	}
 	switch {
 	case len(uncovered([]string{subject}, takes)) > 0 && !isAll:
-		return nil, fmt.Errorf("stream %s takes %s, which has not all of %s: name a subject of that stream, or add it with heartbeat-nats setup --stream %[1]s --subjects", stream, strings.Join(takes, ", "), subject)
+		return nil, fmt.Errorf("stream %s takes %s, which has not all of %s: name a subject of that stream, or have it take that too: heartbeat-nats setup --stream %[1]s %[4]s", stream, strings.Join(takes, ", "), subject, SubjectsFlags(append(takes, subject)))
 	case !isAll:
 		return nil, fmt.Errorf("stream %s has no consumer for %s alone: heartbeat-nats setup --stream %[1]s --for %[2]s makes one", stream, subject)
 	case len(filters) == 0:

@@ -204,7 +204,7 @@ func TestConsumer(t *testing.T) {
 		assert.Equal(t, "hb_work=2E=3E", c.CachedInfo().Name)
 	}
 	for subject, want := range map[string]string{
-		"other.a": "takes work.>, which has not all of other.a",
+		"other.a": "takes work.>, which has not all of other.a: name a subject of that stream, or have it take that too: heartbeat-nats setup --stream WORK --subjects 'work.>' --subjects other.a",
 		"work a":  "is no subject",
 		"work.a":  "has no consumer for work.a alone: heartbeat-nats setup --stream WORK --for work.a makes one",
 	} {

@@ -43,6 +43,8 @@ type seen struct {
 	State     state    `json:"state"`
 	Why       string   `json:"why"`
 	Warnings  []string `json:"warnings,omitempty"`
+
+	embed string // see typed
 }
 
 // consumer hands out the messages of some subjects.
@@ -106,7 +108,7 @@ func (o *common) gather(ctx context.Context) (*seen, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &seen{Server: o.c.Where(), Stream: o.stream, Consumers: []consumer{}, Agents: []agentSeen{}}
+	s := &seen{Server: o.c.Where(), embed: o.c.EmbedFlag(), Stream: o.stream, Consumers: []consumer{}, Agents: []agentSeen{}}
 	_, all, err := setup.Consumers(ctx, o.c.JS, o.stream)
 	if err != nil {
 		return nil, o.said(err)

@@ -95,7 +95,7 @@ func (o *dead) one(ctx context.Context, id string) (*letter, error) {
 		if found, err := o.at(ctx, id); err != nil || found != nil {
 			return found, err
 		}
-		return nil, fmt.Errorf("no dead letter is about the message %q: %s shows them", id, words.Shell(commandName, "dead", "list", "--stream", o.stream))
+		return nil, fmt.Errorf("no dead letter is about the message %q: %s shows them", id, typed(o.c.EmbedFlag(), "dead list", "--stream", o.stream))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("look up the dead letter of the message %q: %w", id, o.said(err))

@@ -90,11 +90,11 @@ func (o *pause) run(ctx context.Context) error {
 	}
 	switch {
 	case len(h.Consumers) == 0:
-		return fmt.Errorf("the stream %s has no consumer of agents: heartbeat-nats setup --stream %[1]s makes one", o.stream)
+		return fmt.Errorf("the stream %s has no consumer of agents: %s makes one", o.stream, typed(o.c.EmbedFlag(), "setup", "--stream", o.stream))
 	case o.undo:
 		return o.report(h, "messages are handed out again")
 	case h.Until != nil:
 		return o.report(h, "no messages are handed out until "+words.Stamp(until))
 	}
-	return o.report(h, "no messages are handed out until heartbeat-nats resume")
+	return o.report(h, "no messages are handed out until "+typed(o.c.EmbedFlag(), "resume", "--stream", o.stream))
 }

@@ -240,7 +240,7 @@ func (o *send) send(ctx context.Context) (receipt, error) {
 		case o.wait, known.Reason == upstream.Canceled:
 			return r, becameDead(known)
 		default:
-			return r, fmt.Errorf("the message %q became a dead letter (%s), and is not sent again under its id: %s does that", r.ID, words.Brief(known.Reason), words.Shell(commandName, "dead", "requeue", "--stream", o.stream, r.ID))
+			return r, fmt.Errorf("the message %q became a dead letter (%s), and is not sent again under its id: %s does that", r.ID, words.Brief(known.Reason), typed(o.c.EmbedFlag(), "dead requeue", "--stream", o.stream, r.ID))
 		}
 	}
 	if size, most := int64(m.Size()-len(m.Subject)), o.c.NATS.MaxPayload(); size > most {
@@ -300,6 +300,14 @@ func tooLarge(size, most int64, who string) error {
 // codeOtherStream is the server's code if the subject belongs to another stream than expected.
 const codeOtherStream jetstream.ErrorCode = 10060
 
+// forSetup returns the subject as setup should get it: with a key, that of all keys.
+func (o *send) forSetup() string {
+	if o.key == "" {
+		return o.subject
+	}
+	return strings.TrimSuffix(o.subject, message.Key(o.key)) + "*"
+}
+
 // refused says why a message is not in the stream.
 func (o *send) refused(ctx context.Context, err error) error {
 	m := o.m
@@ -318,7 +326,11 @@ func (o *send) refused(ctx context.Context, err error) error {
 		if wrong == nil && setup.Takes(found.CachedInfo().Config.Subjects, o.subject) && !errors.Is(o.c.NATS.LastError(), nats.ErrPermissionViolation) {
 			return fmt.Errorf("the stream %s on %s does not answer: its server may be gone, and another one has not taken its place yet: send the message again with --id %s, and it is there once", o.stream, o.c.Where(), words.Shell(id))
 		}
-		return fmt.Errorf("no stream on %s takes the subject %s: heartbeat-nats setup %s--stream %s --subjects SUBJECT makes one, unless this user may not send to it", o.c.Where(), o.subject, o.c.EmbedFlag(), o.stream)
+		subjects := []string{o.forSetup()}
+		if wrong == nil { // setup leaves a stream no subjects but those that it is given
+			subjects = append(found.CachedInfo().Config.Subjects, subjects...)
+		}
+		return fmt.Errorf("no stream on %s takes the subject %s: %s %s changes that, unless this user may not send to it", o.c.Where(), o.subject, typed(o.c.EmbedFlag(), "setup", "--stream", o.stream), setup.SubjectsFlags(subjects))
 	case isAnswer && answer.ErrorCode == codeOtherStream:
 		return fmt.Errorf("the subject %s belongs to another stream than %s: name that with --stream", o.subject, o.stream)
 	case isAnswer && answer.ErrorCode == jetstream.JSErrCodeStreamMessageExceedsMaximum:

@@ -18,6 +18,7 @@ import (
 	"heartbeat/internal/fleet/link"
 	"heartbeat/internal/fleet/message"
 	"heartbeat/internal/machine/signals"
+	"heartbeat/internal/words"
 )
 
 const commandName = "heartbeat-nats"
@@ -164,6 +165,11 @@ func (o *common) notFound(what string, err error) error {
 		return fmt.Errorf("look up %s: the server %s has no JetStream for this user: start nats-server with -js, or give the account some", what, o.c.Where())
 	}
 	return fmt.Errorf("look up %s: %w", what, o.said(err))
+}
+
+// typed returns a command for a person to type. A server of this machine is named behind its verb.
+func typed(embed, verb string, args ...string) string {
+	return commandName + " " + verb + " " + embed + words.Shell(args...)
 }
 
 // said adds why the server did not answer, if it reported that beside the request.
