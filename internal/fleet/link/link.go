@@ -60,6 +60,7 @@ type Conn struct {
 	awaySince time.Time            // zero while connected
 	parting   error                // the server's reason for closing the connection, sent just before
 	refused   map[string]time.Time // when each refusal was last said
+	refusal   error                // the first for too few rights, of what was not asked quietly
 	closed    bool
 	quiet     atomic.Int32
 }

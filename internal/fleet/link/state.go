@@ -74,6 +74,9 @@ func (c *Conn) complaint(err error) {
 	text := reason(err)
 	now := time.Now()
 	c.mu.Lock()
+	if isRefusal && c.refusal == nil {
+		c.refusal = err
+	}
 	if isAuth(err) { // lost says it, when the server closes the connection
 		c.parting = err
 		c.mu.Unlock()
@@ -99,6 +102,13 @@ func (c *Conn) Quietly(do func()) {
 	c.quiet.Add(1)
 	defer c.quiet.Add(-1)
 	do()
+}
+
+// Refusal returns the first refusal for too few rights, or nil. It is not one of what was asked quietly.
+func (c *Conn) Refusal() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.refusal
 }
 
 // reason returns the text of a client library error without its prefix.

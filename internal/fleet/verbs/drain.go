@@ -124,7 +124,7 @@ func (o *drain) ask(ctx context.Context, kv jetstream.KeyValue) (d drained, err 
 	d = drained{Agent: o.agent, Drain: !o.undo, Holds: len(a.Holds), LastSeen: e.Created()}
 	if o.undo {
 		if err := kv.Delete(ctx, message.DrainKey(o.agent)); err != nil {
-			return d, fmt.Errorf("take the request back: %w", err)
+			return d, fmt.Errorf("take the request back: %w", o.said(err))
 		}
 		return d, nil
 	}
@@ -133,7 +133,7 @@ func (o *drain) ask(ctx context.Context, kv jetstream.KeyValue) (d drained, err 
 		_, err = kv.Put(ctx, message.DrainKey(o.agent), value)
 	}
 	if err != nil {
-		return d, fmt.Errorf("ask the agent: %w", err)
+		return d, fmt.Errorf("ask the agent: %w", o.said(err))
 	}
 	return d, nil
 }

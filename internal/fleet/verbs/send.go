@@ -323,8 +323,8 @@ func (o *send) refused(ctx context.Context, err error) error {
 		if link.IsAway(wrong) {
 			return o.said(wrong)
 		}
-		if wrong == nil && setup.Takes(found.CachedInfo().Config.Subjects, o.subject) && !errors.Is(o.c.NATS.LastError(), nats.ErrPermissionViolation) {
-			return fmt.Errorf("the stream %s on %s does not answer: its server may be gone, and another one has not taken its place yet: send the message again with --id %s, and it is there once", o.stream, o.c.Where(), words.Shell(id))
+		if wrong == nil && setup.Takes(found.CachedInfo().Config.Subjects, o.subject) && o.c.Refusal() == nil {
+			return fmt.Errorf("the stream %s on %s does not answer: this user may not send to it, or its server is gone and another one has not taken its place yet: send the message again with --id %s, and it is there once", o.stream, o.c.Where(), words.Shell(id))
 		}
 		subjects := []string{o.forSetup()}
 		if wrong == nil { // setup leaves a stream no subjects but those that it is given

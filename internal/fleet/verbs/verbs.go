@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -174,14 +175,16 @@ func typed(embed, verb string, args ...string) string {
 
 // said adds why the server did not answer, if it reported that beside the request.
 func (o *common) said(err error) error {
-	if err = link.Quorum(context.Background(), o.c.JS, err); errors.Is(err, link.ErrNoQuorum) {
+	silent := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout)
+	if refusal := o.c.Refusal(); silent && refusal != nil {
+		return fmt.Errorf("%w: the role of this user does not allow it", refusal)
+	}
+	o.c.Quietly(func() { err = link.Quorum(context.Background(), o.c.JS, err) })
+	if errors.Is(err, link.ErrNoQuorum) {
 		return fmt.Errorf("the server %s cannot answer: %w", o.c.Where(), err)
 	}
-	silent := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout)
-	if last := o.c.NATS.LastError(); silent && errors.Is(last, nats.ErrPermissionViolation) {
-		return fmt.Errorf("%w: the role of this user does not allow it", last)
-	}
-	if errors.Is(err, jetstream.ErrJetStreamNotEnabled) {
+	noSuch := []error{jetstream.ErrJetStreamNotEnabled, nats.ErrJetStreamNotEnabled, nats.ErrNoResponders, jetstream.ErrNoStreamResponse}
+	if o.c.Connected() && slices.ContainsFunc(noSuch, func(no error) bool { return errors.Is(err, no) }) {
 		return fmt.Errorf("%w: the role of this user does not allow it, or the server %s has no JetStream, or not yet", err, o.c.Where())
 	}
 	if link.IsAway(err) {

@@ -237,6 +237,11 @@ func TestTheVerbsOfARole(t *testing.T) {
 		_, said, status := operator.command(args...)
 		assert.Zero(t, status, "%q: %s", args, said)
 	}
+	for _, args := range [][]string{{"status"}, {"pause"}, {"dead", "list"}, {"drain", "one"}, {"send", "--subject", "work.review", "x"}} {
+		_, said, status := one.command(args...)
+		assert.Equal(t, cli.ExitError, status, "%q", args)
+		assert.Regexp(t, "the role of this user does not allow it|this user may not send to it", said, "%q", args)
+	}
 }
 
 func TestWhatAProducerMayNot(t *testing.T) {

@@ -1,0 +1,49 @@
+package verbs
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/fleet/link"
+	"heartbeat/internal/testing/fleet"
+)
+
+// Whether a role may look at something is tried quietly. A server that is silent later is not refusing that.
+func TestWhyTheServerIsSilent(t *testing.T) {
+	s := fleet.Start(t, func(o *server.Options) {
+		o.Users = []*server.User{{Username: "u", Password: "geheim", Permissions: &server.Permissions{
+			Publish: &server.SubjectPermission{Deny: []string{"no.>"}},
+		}}}
+	})
+	var back atomic.Bool
+	var o common
+	var err error
+	o.c, err = link.Connect(fleet.Context(t), &link.Flags{Server: strings.Replace(s.URL(), "://", "://u:geheim@", 1)}, link.Options{Back: func() { back.Store(true) }})
+	require.NoError(t, err)
+	t.Cleanup(o.c.Close)
+	refused := func() {
+		require.NoError(t, o.c.NATS.Publish("no.way", nil))
+		require.NoError(t, o.c.NATS.FlushTimeout(time.Minute))
+		require.ErrorIs(t, o.c.NATS.LastError(), nats.ErrPermissionViolation)
+	}
+	o.c.Quietly(func() {
+		refused()
+		// What the server says is told in its order, so the refusal was told before this.
+		require.NoError(t, o.c.NATS.ForceReconnect())
+		require.Eventually(t, back.Load, 5*time.Minute, time.Millisecond)
+	})
+	refusal := o.said(context.DeadlineExceeded)
+	assert.NotContains(t, refusal.Error(), "the role of this user")
+	assert.ErrorIs(t, refusal, context.DeadlineExceeded)
+	refused()
+	require.Eventually(t, func() bool { return o.c.Refusal() != nil }, 5*time.Minute, time.Millisecond)
+	assert.ErrorContains(t, o.said(context.DeadlineExceeded), "the role of this user does not allow it")
+}
