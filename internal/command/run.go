@@ -78,12 +78,8 @@ var resumeRunVerb = runVerbOf(cli.Verb{
 	Args:  "RUN",
 	Short: "go on with a run that failed, reached its limit, or lost its session",
 	Long: `Take the next step of a run that is there already, be it that it failed, that it has
-reached what it may cost, or that its session is gone. Every step runs the code that
+reached its limit of steps, or that its session is gone. Every step runs the code that
 the run names, as you. It says how a session is to be wired to go on with the run.
-
-With --max-cost-per-run the run may cost so much from its beginning on, whatever the
-flags of the hook say. If it may cost more than it has, its entries that were set
-aside at the limit go back to the inbox.
 
 With a session (--session-id, or within one) its state file, which other tools of
 babysitter read, is bound to the run. A session that is bound to another run which
@@ -92,7 +88,7 @@ is not over is refused.
 Exit status: 0 done; 1 not done, as with a run that is completed already; 3 the run
 was resumed, and goes no further by itself.`,
 	Example: `heartbeat run resume r1
-heartbeat run resume r1 --max-cost-per-run 20`,
+heartbeat run resume r1 --max-iterations 512`,
 }, (*runVerbFlags).resume, func(o *runVerbFlags, f *pflag.FlagSet) {
 	f.StringVar(&o.again, "again", "", "have the run, which failed with an `effect` that was posted as failed, ask for that once more")
 	o.addDriving(f)
