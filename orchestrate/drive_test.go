@@ -431,7 +431,13 @@ func TestRunIsRepaired(t *testing.T) {
 	}
 	out, err := step()
 	require.Error(t, err)
-	assert.Contains(t, out, "run:repair-journal mends it")
+	assert.Contains(t, out, "`heartbeat orchestrate --run "+r.run+" --repair --once` mends it")
+	for _, verb := range []string{"resume", "complete", "accept-code"} {
+		out, err = r.heartbeat("run", verb, r.run, "--inbox", r.inbox, "--babysitter", r.babysitter)
+		require.Error(t, err)
+		assert.Contains(t, out, "--repair --once` mends it")
+		assert.NotContains(t, out, "go on with")
+	}
 	out, err = r.heartbeat("doctor", "--inbox", r.inbox, "--project", r.dir)
 	require.Error(t, err)
 	assert.Contains(t, out, "orchestrate --inbox "+r.inbox+" --run "+r.run+" --repair")

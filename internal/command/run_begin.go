@@ -175,10 +175,10 @@ func (o *runVerbFlags) acceptCode(ctx context.Context, box *inbox.Inbox, name st
 	return cmp.Or(reportDone(&o.InboxFlags, s, step, stepSentence(step)), stuck(step))
 }
 
-// unfinished adds to an error how to go on with the run.
+// unfinished adds to an error how to go on with the run, unless it has to be mended first.
 func unfinished(id, is string, err error) error {
-	if err == nil {
-		return nil
+	if err == nil || errors.Is(err, runs.ErrCorrupt) {
+		return err
 	}
 	return fmt.Errorf("run %s is %s: %w (go on with `heartbeat run resume %s`)", id, is, err, id)
 }

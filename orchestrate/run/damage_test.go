@@ -272,14 +272,14 @@ func TestRemedies(t *testing.T) {
 // The sentence that a person reads.
 func TestSentence(t *testing.T) {
 	for what, want := range map[string]string{
-		"one deleted":  "read the journal of run waiting: 000005.01M7ZXJRAWEKXF1VWWCG0AGB10.json stands where the event with seq 4 belongs: run:repair-journal mends it: the run is damaged",
-		"emptied":      "read the journal of run waiting: 000012.01M7ZXJSCDG3DV3MNDBT41X9C2.json (seq 12): it is not valid JSON, or cut off: run:repair-journal mends it: the run is damaged",
-		"no effect id": "read the journal of run waiting: 000012.01M7ZXJSCDG3DV3MNDBT41X9C2.json (seq 12): it has no effectId: remove that file, and run:repair-journal mends the rest: the run is damaged",
+		"one deleted":  "read the journal of run waiting: 000005.01M7ZXJRAWEKXF1VWWCG0AGB10.json stands where the event with seq 4 belongs: `heartbeat orchestrate --run DIR --repair --once` mends it: the run is damaged",
+		"emptied":      "read the journal of run waiting: 000012.01M7ZXJSCDG3DV3MNDBT41X9C2.json (seq 12): it is not valid JSON, or cut off: `heartbeat orchestrate --run DIR --repair --once` mends it: the run is damaged",
+		"no effect id": "read the journal of run waiting: 000012.01M7ZXJSCDG3DV3MNDBT41X9C2.json (seq 12): it has no effectId: remove that file, and `heartbeat orchestrate --run DIR --repair --once` mends the rest: the run is damaged",
 	} {
 		r := recorded(t, "waiting")
 		damages[what].do(t, journal(filepath.Join(r.Dir(), "journal")))
 		_, err := r.State()
-		require.EqualError(t, err, want)
+		require.EqualError(t, err, strings.Replace(want, "DIR", r.Dir(), 1))
 	}
 }
 

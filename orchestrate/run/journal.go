@@ -23,16 +23,16 @@ type folder string
 // errMoved says that a listed file is gone: the journal has to be read again. A repaired one has other names.
 var errMoved = errors.New("it is listed, and is not there")
 
-// damaged is why babysitter refuses a journal, and what helps.
+// damaged is why babysitter refuses a journal, and what helps: REPAIR in it is the command.
 type damaged struct{ why, remedy string }
 
 func (d *damaged) Error() string { return d.why + ": " + d.remedy }
 
-// run:repair-journal drops events that are not JSON or request something a second time, and numbers the rest anew.
+// A repair drops events that are not JSON or request something a second time, and numbers the rest anew.
 // It keeps events that make no sense, and babysitter still refuses the journal.
 const (
-	repair  = "run:repair-journal mends it"
-	remove  = "remove that file, and run:repair-journal mends the rest"
+	repair  = "REPAIR mends it"
+	remove  = "remove that file, and REPAIR mends the rest"
 	restore = "restore it"
 )
 

@@ -7,7 +7,10 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
+
+	"heartbeat/internal/words"
 )
 
 // Status is the state of a run.
@@ -147,6 +150,8 @@ func (r *Run) explain(err error) error {
 	default:
 		return fmt.Errorf("read the journal of run %s: %w", r.id, err)
 	}
+	command := "`" + words.Shell("heartbeat", "orchestrate", "--run", r.dir, "--repair", "--once") + "`"
+	d = &damaged{d.why, strings.Replace(d.remedy, "REPAIR", command, 1)}
 	return fmt.Errorf("read the journal of run %s: %w: %w", r.id, d, ErrCorrupt)
 }
 

@@ -46,7 +46,7 @@ var allowed = map[string]string{
 	"orchestrate/babysitter": "internal/disk internal/machine internal/machine/guardian orchestrate/effect orchestrate/run",
 	"orchestrate/effect":     "inbox", // a hook with no run to drive links this and nothing else of orchestrate
 	"orchestrate/prompt":     "internal/words",
-	"orchestrate/run":        "internal/disk",
+	"orchestrate/run":        "internal/disk internal/words",
 	"orchestrate/schema":     "",
 
 	// What the commands are made of.
