@@ -94,7 +94,7 @@ func TestDamagedRunBesideAnother(t *testing.T) {
 	require.Error(t, err)
 	assert.Contains(t, shown, "the run is damaged")
 	asked, _, _ := strings.Cut(strings.Split(shown, "\n")[0], "\t")
-	out, err := says("breakpoint", "approve", asked, "--babysitter", r.babysitter)
+	out, err := says("breakpoint", "approve", "r2/"+asked, "--babysitter", r.babysitter)
 	require.NoError(t, err, out)
 	work := regexp.MustCompile(`"id":"r2/(\w+)"`)
 	queued, err := os.ReadFile(r.inbox)

@@ -12,6 +12,7 @@ import (
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
+	"heartbeat/orchestrate/effect"
 )
 
 type breakpointFlags struct {
@@ -114,7 +115,7 @@ func (o *breakpointFlags) list(s cli.Streams) error {
 	return errors.Join(unread, rows.end())
 }
 
-func answerBreakpoint(i *cli.InboxFlags, r *cli.RunFlags, effect string, a orchestrate.Answer, s cli.Streams) error {
+func answerBreakpoint(i *cli.InboxFlags, r *cli.RunFlags, name string, a orchestrate.Answer, s cli.Streams) error {
 	box, err := i.Open()
 	if err != nil {
 		return err
@@ -123,7 +124,8 @@ func answerBreakpoint(i *cli.InboxFlags, r *cli.RunFlags, effect string, a orche
 	if err != nil {
 		return err
 	}
-	of, err := runOf(known, effect)
+	id := effect.IDIn(name)
+	of, err := runOf(known, id)
 	if err == nil {
 		err = of.mayRun("")
 	}
@@ -137,14 +139,14 @@ func answerBreakpoint(i *cli.InboxFlags, r *cli.RunFlags, effect string, a orche
 	if me, err := user.Current(); err == nil {
 		a.By = me.Username
 	}
-	if err := b.Answer(context.Background(), effect, a); err != nil {
+	if err := b.Answer(context.Background(), id, a); err != nil {
 		return err
 	}
 	// The step puts the run's next entries into the inbox, which wakes whoever waits there.
 	step, err := b.Step(context.Background())
 	if err != nil {
 		s.Note("the answer is posted, but the step after it failed: %v", err)
-		return reportDone(i, s, a, "answered "+effect)
+		return reportDone(i, s, a, "answered "+id)
 	}
-	return reportDone(i, s, a, "answered "+effect+"; "+stepSentence(step))
+	return reportDone(i, s, a, "answered "+id+"; "+stepSentence(step))
 }
