@@ -104,6 +104,13 @@ func TestDamagedRunBesideAnother(t *testing.T) {
 	out, err = says("result", "none", "--text", "by hand")
 	require.Error(t, err)
 	assert.Contains(t, out, "the run is damaged", "which may have had it")
+
+	require.NoError(t, os.WriteFile(filepath.Join(r.run, "run.json"), []byte("{"), 0o600))
+	for _, verb := range []string{"resume", "complete", "status"} {
+		out, err = says("run", verb, "r1")
+		require.Error(t, err)
+		assert.Equal(t, 1, strings.Count(out, "run.json: it is not valid JSON"), "%s", out)
+	}
 }
 
 // A run that goes no further by itself is named wherever a person looks, with what helps.

@@ -196,26 +196,21 @@ func (o *runVerbFlags) check(what string, args []string) error {
 
 // find returns the run with that path or id.
 func (o *runVerbFlags) find(box *inbox.Inbox, name string, s cli.Streams) (knownRun, error) {
-	known, err := knownRuns(box, nil, s)
-	if err != nil {
-		return knownRun{}, err
-	}
 	places := []string{name}
 	if !strings.ContainsRune(name, filepath.Separator) {
 		places = append(places, filepath.Join(runsDir(o.create.RunsDir), name))
 	}
 	for _, dir := range places {
-		if dir, err = filepath.Abs(dir); err != nil {
+		switch found, err := knownRuns(box, []string{dir}, s); {
+		case err == nil:
+			return found[0], nil
+		case !errors.Is(err, runs.ErrNoRun):
 			return knownRun{}, err
 		}
-		found := knownRun{named: true}
-		if found.Run, err = runs.Open(dir); errors.Is(err, runs.ErrNoRun) {
-			continue
-		}
-		if i := slices.IndexFunc(known, func(k knownRun) bool { return k.Dir() == dir }); i >= 0 {
-			found.kept = known[i].kept
-		}
-		return found, err
+	}
+	known, err := knownRuns(box, nil, s)
+	if err != nil {
+		return knownRun{}, err
 	}
 	if i := slices.IndexFunc(known, func(k knownRun) bool { return filepath.Base(k.Dir()) == name }); i >= 0 {
 		return known[i], nil
