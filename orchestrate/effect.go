@@ -171,15 +171,23 @@ func (s *step) overdue(ctx context.Context, w want, entry string) (posted bool, 
 	if err != nil || d == nil || d.ID() != entry {
 		return false, err
 	}
+	if f := late(d); f != nil {
+		return s.fail(ctx, w.Effect, f.Name, f.Message)
+	}
+	return false, nil
+}
+
+// late is the failure of an effect whose entry was in flight for longer than its task allows, nil if it was not.
+func late(d *inbox.Delivery) *babysitter.Failure {
 	var ms float64
 	if json.Unmarshal(d.Metadata()[effect.MetaTimeLimit], &ms) != nil || ms <= 0 {
-		return false, nil
+		return nil
 	}
 	limit := time.Duration(ms * float64(time.Millisecond))
 	if time.Since(d.DeliveredAt) <= limit {
-		return false, nil
+		return nil
 	}
-	return s.fail(ctx, w.Effect, "TimeoutError", fmt.Sprintf("it was to be done within %v, and was not", limit))
+	return &babysitter.Failure{Name: "TimeoutError", Message: fmt.Sprintf("it was to be done within %v, and was not", limit)}
 }
 
 // executeTimeout is the time limit of a task that names none, as in the SDK.

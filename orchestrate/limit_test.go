@@ -43,6 +43,21 @@ export async function process(inputs, ctx) {
 	}
 }
 
+// Where nobody takes a step meanwhile, the end of the turn finds that the time is over.
+func TestTimeLimitAtTheEndOfTheTurn(t *testing.T) {
+	r := newRunRig(t, `const slow = defineTask('slow', (a) => ({kind:'agent', title:'slow', agent:{name:'helper', prompt:{task:'a'}, outputSchema:{type:'object'}, timeoutMs:1}}));
+export async function process(inputs, ctx) {
+  try { return await ctx.task(slow, {}); } catch (e) { if (/Pending|Requested/.test(e.name)) throw e; return [e.name, e.message]; } }`)
+	client := r.client().Process.Pid
+	_, said := r.fire("SessionStart", "s1", "", false, client)
+	require.Empty(t, said)
+	out, said := r.fire("Stop", "s1", "ready", false, client)
+	require.Contains(t, out.Get("reason").Str, "It is to be done within 1ms.", said)
+	out, said = r.fire("Stop", "s1", "I have no result", true, client)
+	assert.Contains(t, out.Get("reason").Str, "<promise>", said)
+	assert.Equal(t, `["TimeoutError","itwastobedonewithin1ms,andwasnot"]`, r.output())
+}
+
 // The person and the agent are told that a result is not checked.
 func TestUnusableSchemaIsSaid(t *testing.T) {
 	r := newRunRig(t, `export async function process(inputs, ctx) { return await ctx.task(agent, {q:'a', schema:{type:7}}); }`)

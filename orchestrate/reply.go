@@ -77,7 +77,9 @@ func Settled(box *inbox.Inbox, meta map[string]json.RawMessage) string {
 }
 
 // AcceptReply takes the agent's reply to an entry in flight. If the entry's effect asks for plain text, the reply
-// is handed over as its result. missing says why the effect still has no result, or is "" if the entry is settled.
+// is handed over as its result. Without a result, an effect whose time is over has failed: no step looked at it in
+// time where nobody else drives the run. missing says why the effect still has no result, or is "" if the entry is
+// settled.
 func AcceptReply(box *inbox.Inbox, d *inbox.Delivery, reply string) (missing string) {
 	e, ok := awaited(box, d)
 	if !ok {
@@ -87,9 +89,12 @@ func AcceptReply(box *inbox.Inbox, d *inbox.Delivery, reply string) (missing str
 	if err != nil {
 		return ""
 	}
+	f := late(d)
 	switch counts := e.wording(e.id, task).MessageCounts(); {
 	case counts && strings.TrimSpace(reply) != "":
 		_ = e.handOver(answer{Effect: e.id, Value: TextValue(reply)}, false) // the entry's result has it, too
+		return ""
+	case f != nil && e.handOver(answer{Effect: e.id, Failure: f}, true) == nil:
 		return ""
 	case counts:
 		return "no result was handed over, and the final message is empty"
