@@ -59,12 +59,15 @@ func isDrawn(id string) bool {
 }
 
 // Short returns the short form of an entry id or a session id: the first 12 characters, or the
-// first group of a UUID. That is enough to tell ids apart, and the verbs accept it in place of the
-// whole id.
+// first group of a UUID, two groups if it begins with the time. That is enough to tell ids apart,
+// and the verbs accept it in place of the whole id.
 func Short(id string) string {
 	n := 12
 	if len(id) == len("xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx") && id[8] == '-' && isDrawn(id) {
 		n = 8
+		if id[14] == '7' { // its first group lasts a minute
+			n = 13
+		}
 	}
 	for at := range id {
 		if n == 0 {

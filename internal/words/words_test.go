@@ -45,6 +45,7 @@ func TestShort(t *testing.T) {
 		"s1":                                   "s1",
 		"session-with-a-long-name":             "session-with",
 		"3f1c2ab8-328b-4121-8f97-7f6c95137940": "3f1c2ab8",
+		"01a22612-4f3b-7121-8f97-7f6c95137940": "01a22612-4f3b", // of a client that gives ids by time
 		"日本語日本語日本語日本語日本語": "日本語日本語日本語日本語",
 		"\x1b[2J": `\u001b[2J`,
 	} {
