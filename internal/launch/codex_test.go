@@ -55,6 +55,9 @@ func codexStandIn() {
 		}
 		return "did " + text
 	}}
+	if os.Getenv("CUT") != "" { // as Codex cuts off the hook of a session's end
+		a.Sits = func() { os.Exit(0) }
+	}
 	if err := a.Run(context.Background(), args[len(args)-1]); err != nil {
 		fmt.Println(err)
 		os.Exit(1)

@@ -38,6 +38,7 @@ type session struct {
 	awaits *question
 
 	cutShort bool  // set after the end: the order that ends all the work ended it
+	inOrder  bool  // set after the end: it ended as it should
 	watched  int64 // the drawn count at the watchdog's last look
 }
 

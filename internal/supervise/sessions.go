@@ -95,7 +95,7 @@ func (r *run) after(s *session, o terminal.Outcome, err error) *ending {
 	if id := s.name(); id != "" {
 		r.report.addSession(id)
 	}
-	s.cutShort = r.cutShort(s, o)
+	s.cutShort, s.inOrder = r.cutShort(s, o), err == nil && intended(s, o)
 	switch e := r.stopped(); {
 	case err != nil:
 		return r.stuck(err)

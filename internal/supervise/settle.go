@@ -12,6 +12,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/machine"
 	"heartbeat/internal/money/book"
 	"heartbeat/internal/money/meter"
 	"heartbeat/internal/money/price"
@@ -50,6 +51,9 @@ func (r *run) settleOnce(ctx context.Context) (st state, err error) {
 	if err := r.settleEntry(tx); err != nil {
 		return st, err
 	}
+	if err := r.endLast(tx); err != nil {
+		return st, err
+	}
 	tx.Holds().EndStop() // also the stop of a killed launcher
 	var more error
 	st.Hold, st.waits, more = recovery.Waiting(tx, r.asker())
@@ -66,6 +70,19 @@ func (r *run) settleOnce(ctx context.Context) (st state, err error) {
 	}
 	r.last, r.seq = nil, tx.Seq()
 	return st, recovery.ForgetSpills(r.box, tx.InFlight())
+}
+
+// endLast records that the last session ended, if its client left the hook no time for that.
+func (r *run) endLast(tx *inbox.Tx) error {
+	if r.last == nil || !r.last.inOrder || r.last.name() == "" {
+		return nil
+	}
+	in := tx.In(r.last.name())
+	s, err := in.Known()
+	if err != nil || s.StartedAt == nil || s.EndedAt != nil || s.Life() == machine.Alive {
+		return err
+	}
+	return in.End()
 }
 
 // lastSession is the ID of the ended session that is not settled yet, "" for none.
