@@ -290,6 +290,7 @@ func (h *holding) notes() []string {
 	if n == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s of %s stay, since %s has yet to be handed them: heartbeat results --forget NAME forgets a consumer that is gone for good",
-		words.Count(n, "line", "lines"), h.box.fileOf(h.kind), strings.Join(h.names, " or "))}
+	path := h.box.fileOf(h.kind)
+	return []string{fmt.Sprintf("%s, since %s has yet to be handed them: heartbeat results --forget NAME forgets a consumer that is gone for good",
+		words.Count(n, "line of "+path+" stays", "lines of "+path+" stay"), strings.Join(h.names, " or "))}
 }

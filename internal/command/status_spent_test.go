@@ -90,3 +90,14 @@ func TestStatusOfWhatHasNoPrice(t *testing.T) {
 	out, _ = says(t, s.box, "status")
 	assert.NotContains(t, out, "nobody knows")
 }
+
+// What agents sent is counted, in words that fit one entry too.
+func TestStatusOfWhatAgentsSent(t *testing.T) {
+	s := newSpender(t)
+	for _, want := range []string{"1 entry was", "2 entries were"} {
+		_, err := s.box.AppendSelf(t.Context(), inbox.Message{Text: "one"}, 0, 0)
+		require.NoError(t, err)
+		out, _ := says(t, s.box, "status")
+		assert.Contains(t, out, want+" sent by agents at work, the last ")
+	}
+}

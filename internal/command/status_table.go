@@ -73,7 +73,7 @@ func (st status) rows(row func(name, format string, args ...any), shown display)
 		row("in flight", "nothing")
 	}
 	if n := st.SelfEnqueued; n != nil {
-		row("from agents", "%d entries were sent by agents at work, the last %s", n.Count, shown.at(n.Last))
+		row("from agents", "%s sent by agents at work, the last %s", words.Count(int(n.Count), "entry was", "entries were"), shown.at(n.Last))
 	}
 	row("dead letters", "%d", st.DeadLetters)
 	if st.LastAcknowledgedAt != nil {

@@ -92,7 +92,7 @@ func GlanceAgain(ctx context.Context, box *inbox.Inbox, last *inbox.Counted, bes
 	}
 	for _, c := range f.Consumers {
 		if c.Err != nil {
-			f.Warnings = append(f.Warnings, c.Err.Error())
+			f.Warnings = append(f.Warnings, words.Sentence(c.Err.Error()))
 		}
 	}
 	return f, now
