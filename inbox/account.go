@@ -11,6 +11,7 @@ import (
 	"heartbeat/internal/flat"
 	"heartbeat/internal/journal"
 	"heartbeat/internal/money/price"
+	"heartbeat/internal/words"
 )
 
 // Account holds what was spent and which parts of transcripts are still uncharged. It is part of the state,
@@ -322,16 +323,10 @@ func (m *Money) Midnight() time.Time {
 	return midnight(m.tx.box.opts.Now().Local()).UTC()
 }
 
-// midnight returns the first moment of the next day, in the time zone of now. Where the clock skips midnight,
-// time.Date may return an hour of the day before.
+// midnight returns the first moment of the next day, in the time zone of now.
 func midnight(now time.Time) time.Time {
-	const step = 15 * time.Minute // time zones change in multiples of it
 	y, m, d := now.Date()
-	end := time.Date(y, m, d+1, 0, 0, 0, 0, now.Location())
-	for !end.After(now) || end.Day() == d {
-		end = end.Add(step)
-	}
-	return end
+	return words.Showing(time.Date(y, m, d+1, 0, 0, 0, 0, time.UTC), now.Location())[0]
 }
 
 func (a *Account) encode() []byte {

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"heartbeat/internal/words"
 )
 
 // Bounds of the times that LimitEnd believes. The client's longest limit is weekly, and a message arrives a little after it
@@ -222,18 +224,14 @@ func next(wall time.Time, dated bool, now time.Time) time.Time {
 		case dated:
 			y, m, d = year+i, wall.Month(), wall.Day()
 		}
-		at := time.Date(y, m, d, wall.Hour(), wall.Minute(), wall.Second(), 0, now.Location())
-		if dated && at.Day() != wall.Day() {
+		shown := time.Date(y, m, d, wall.Hour(), wall.Minute(), wall.Second(), 0, time.UTC)
+		if dated && shown.Day() != wall.Day() {
 			continue // no 29 February
 		}
-		again := at.Add(time.Hour) // if the clocks are put back
-		for _, at := range []time.Time{at, again} {
-			if at.Hour() == wall.Hour() && !at.Before(now.Add(-latestReset)) {
+		for _, at := range words.Showing(shown, now.Location()) {
+			if !at.Before(now.Add(-latestReset)) {
 				return at
 			}
-		}
-		if at.Hour() != wall.Hour() && !at.Before(now) { // the clocks are put forward over it
-			return at
 		}
 	}
 	return time.Time{}

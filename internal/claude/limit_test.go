@@ -197,7 +197,7 @@ func TestEndWhereClocksArePut(t *testing.T) {
 	zone := location(t, "America/Los_Angeles")
 	resets(t, time.Date(2026, 3, 8, 0, 0, 0, 0, zone), map[string]string{
 		"resets 1:30am": "2026-03-08T09:30:00Z",
-		"resets 2:30am": "2026-03-08T09:30:00Z", // no clock shows it
+		"resets 2:30am": "2026-03-08T10:30:00Z", // no clock shows it
 		"resets 3:30am": "2026-03-08T10:30:00Z",
 	})
 	before := time.Date(2026, 11, 1, 7, 0, 0, 0, time.UTC).In(zone)

@@ -3,6 +3,8 @@ package cli
 import (
 	"errors"
 	"time"
+
+	"heartbeat/internal/words"
 )
 
 // Moment is the value of a flag that takes a time, or a duration from now (before now if Ago is
@@ -24,16 +26,13 @@ func (m *Moment) set(text string, now time.Time) error {
 		m.Time = now.Add(time.Duration(length)).Round(0) // the monotonic clock does not count sleep
 		return nil
 	}
-	for _, form := range []string{"15:04", time.TimeOnly} {
+	if t, err := time.ParseInLocation(time.RFC3339, text, now.Location()); err == nil {
+		m.Time = t
+		return nil
+	}
+	for _, form := range []string{"15:04", time.TimeOnly, "2006-01-02T15:04:05", "2006-01-02T15:04", time.DateTime, "2006-01-02 15:04", time.DateOnly} {
 		if t, err := time.Parse(form, text); err == nil {
 			m.Time = m.nearest(t, now)
-			return nil
-		}
-	}
-	forms := []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", time.DateTime, "2006-01-02 15:04", time.DateOnly}
-	for _, form := range forms { // without a zone the time is local
-		if t, err := time.ParseInLocation(form, text, now.Location()); err == nil {
-			m.Time = t
 			return nil
 		}
 	}
@@ -43,19 +42,26 @@ func (m *Moment) set(text string, now time.Time) error {
 	return errors.New("it takes a time or a duration from now, such as 07:30, 2026-03-04T12:00, 2026-03-04T12:00:00Z, 90, 1h30m or 30d")
 }
 
-// nearest returns when that time of day comes next, or, if m.Ago is set, when it last was.
-func (m *Moment) nearest(clock, now time.Time) time.Time {
-	on := func(days int) time.Time {
-		return time.Date(now.Year(), now.Month(), now.Day()+days, clock.Hour(), clock.Minute(), clock.Second(), 0, now.Location())
+// nearest returns when clocks show wall next, or, if m.Ago is set, when they last did. Without a date it is that of any
+// day; with one the day stays, though it may be over, or yet to come.
+func (m *Moment) nearest(wall, now time.Time) (last time.Time) {
+	moments := words.Showing(wall, now.Location())
+	if wall.Year() == 0 {
+		moments = nil
+		for n := -1; n <= 1; n++ {
+			on := time.Date(now.Year(), now.Month(), now.Day()+n, wall.Hour(), wall.Minute(), wall.Second(), 0, time.UTC)
+			moments = append(moments, words.Showing(on, now.Location())...)
+		}
 	}
-	switch today := on(0); {
-	case m.Ago && today.After(now):
-		return on(-1)
-	case !m.Ago && !today.After(now):
-		return on(1)
-	default:
-		return today
+	for _, at := range moments {
+		if at.After(now) && (!m.Ago || last.IsZero()) {
+			return at
+		}
+		if !at.After(now) {
+			last = at
+		}
 	}
+	return last
 }
 
 // String returns the time in RFC 3339, empty for none.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -87,6 +88,26 @@ func Clock(now, t time.Time) string {
 		return t.Local().Format(time.Stamp)
 	}
 	return Stamp(t)
+}
+
+// Showing returns when clocks of a place show what wall shows as UTC: twice where they are put back. Where they are put
+// forward over it, that is when they would have shown it.
+func Showing(wall time.Time, place *time.Location) (moments []time.Time) {
+	var offsets [2]time.Duration // before and after any change of that day
+	for i, near := range []time.Duration{-day, day} {
+		_, seconds := wall.Add(near).In(place).Zone()
+		offsets[i] = time.Duration(seconds) * time.Second
+	}
+	for _, offset := range slices.Compact(offsets[:]) {
+		at := wall.Add(-offset).In(place)
+		if _, seconds := at.Zone(); time.Duration(seconds)*time.Second == offset {
+			moments = append(moments, at)
+		}
+	}
+	if moments == nil {
+		return []time.Time{wall.Add(-offsets[0]).In(place)}
+	}
+	return moments
 }
 
 // Count formats a number with its noun: 1 entry, 3 entries.

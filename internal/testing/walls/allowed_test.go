@@ -30,7 +30,7 @@ var allowed = map[string]string{
 
 	// What is known of one client.
 	"internal/agent/handed":     "internal/disk internal/lines",
-	"internal/claude":           "internal/agent/handed internal/flat internal/platform",
+	"internal/claude":           "internal/agent/handed internal/flat internal/platform internal/words",
 	"internal/codex":            "internal/agent/handed internal/flat internal/machine",
 	"internal/agent":            "internal/agent/handed internal/claude internal/codex internal/flat",
 	"internal/screen":           "",
