@@ -79,6 +79,17 @@ func (f *Failure) String() string {
 	return f.Error + ": " + f.Message
 }
 
+// Why is a dead letter's reason, with what failed. A word that both begin with stands once.
+func (r Reason) Why(f *Failure) string {
+	switch {
+	case f == nil:
+		return string(r)
+	case f.Error == string(r):
+		return f.String()
+	}
+	return fmt.Sprintf("%s (%s)", r, f)
+}
+
 // Recipient says to whom an entry is delivered. Every field is optional and opaque to this package.
 type Recipient struct {
 	SessionID, PromptID string

@@ -171,7 +171,7 @@ func (o *askFlags) conclude(box *inbox.Inbox, now *waited, err error, w *askWork
 // became says where an entry is that was not answered.
 func (w *waited) became(box *inbox.Inbox) string {
 	if w.DeadLetter != nil {
-		return "it is a dead letter now: " + reasonOf(w.DeadLetter)
+		return "it is a dead letter now: " + w.DeadLetter.Reason.Why(w.DeadLetter.Failure)
 	}
 	w.Found = whereIs(box, w.ID)
 	return "it stays " + w.Found + ": " + whyOf(box)

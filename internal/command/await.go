@@ -158,7 +158,7 @@ func (o *sendFlags) judge(box *inbox.Inbox, w *waited, err error) error {
 		return nil
 	case err == nil:
 		w.Outcome = outcomeDead
-		return cli.Status(cli.ExitDeadLettered, fmt.Errorf("the entry %q became a dead letter: %s", w.ID, reasonOf(w.DeadLetter)))
+		return cli.Status(cli.ExitDeadLettered, fmt.Errorf("the entry %q became a dead letter: %s", w.ID, w.DeadLetter.Reason.Why(w.DeadLetter.Failure)))
 	case errors.Is(err, errTimedOut):
 		w.Outcome = outcomeTimedOut
 		return cli.Status(cli.ExitTimedOut, fmt.Errorf("the entry %q was not answered within %s: it %s", w.ID, words.Took(time.Duration(o.timeout)), w.stays(box)))
@@ -177,14 +177,6 @@ func (o *sendFlags) judge(box *inbox.Inbox, w *waited, err error) error {
 func (w *waited) stays(box *inbox.Inbox) string {
 	w.Found = whereIs(box, w.ID)
 	return fmt.Sprintf("stays %s and may be answered yet: to go on waiting, send it again with --id %s --wait", w.Found, words.Shell(w.ID))
-}
-
-// reasonOf is why an entry became a dead letter, in words.
-func reasonOf(d *inbox.DeadLetter) string {
-	if d.Failure != nil {
-		return fmt.Sprintf("%s (%s)", d.Reason, d.Failure)
-	}
-	return string(d.Reason)
 }
 
 // whereIs returns where an entry without an outcome is.

@@ -383,7 +383,7 @@ func noReply(f *history.Found) error {
 	case f.Where != "":
 		return fmt.Errorf("results: the entry %q is %s, and was not answered yet: heartbeat send --id ID --wait waits for it", f.Name(), f.Where)
 	case f.Letter != nil:
-		return cli.Status(cli.ExitDeadLettered, fmt.Errorf("the entry %q became a dead letter: %s", f.Name(), reasonOf(&f.Letter.DeadLetter)))
+		return cli.Status(cli.ExitDeadLettered, fmt.Errorf("the entry %q became a dead letter: %s", f.Name(), f.Letter.Reason.Why(f.Letter.Failure)))
 	}
 	last := f.Events[len(f.Events)-1]
 	return fmt.Errorf("results: the entry %q has no reply: the last event of it is %q", f.Name(), last)

@@ -285,16 +285,12 @@ func (s *scan) findLetters() (err error) {
 }
 
 func (s *scan) letter(l inbox.Letter) Occasion {
-	reason := string(l.DeadLetter.Reason)
-	text := "dead letter " + words.Name(l.ID, l.EntryID) + " in " + name(s.box) + ": " + reason
-	if l.Failure != nil {
-		text += " (" + line(l.Failure.String()) + ")"
-	}
+	text := "dead letter " + words.Name(l.ID, l.EntryID) + " in " + name(s.box) + ": " + line(l.Reason.Why(l.Failure))
 	if l.Attempts > 1 {
 		text += ", after " + words.Count(l.Attempts, "attempt", "attempts")
 	}
 	o := Occasion{
-		What: DeadLetter, Trouble: see.KindLetters, At: l.DeadLetteredAt, Text: text, Reason: reason, Session: l.SessionID,
+		What: DeadLetter, Trouble: see.KindLetters, At: l.DeadLetteredAt, Text: text, Reason: string(l.Reason), Session: l.SessionID,
 		Failure: l.Failure, Entry: &Entry{ID: l.ID, EntryID: l.EntryID, Letter: l.Letter, Text: l.Text(), Attempts: l.Attempts},
 		TypeThis: see.Command(s.box.Path(), "dead-letter", "show", l.Letter), remembered: remembered{key: "letter " + l.Letter},
 	}

@@ -230,11 +230,7 @@ func (f *follower) letter(raw []byte) {
 		f.delivered(name, l.StartOffset, l.Attempts, *l.DeliveredAt)
 		at = latest(at, *l.DeliveredAt)
 	}
-	text := fmt.Sprintf("dead letter %s: %s", name, l.Reason)
-	if l.Failure != nil {
-		text += ": " + words.Brief(l.Failure.String())
-	}
-	f.add(at, text)
+	f.add(at, "dead letter "+name+": "+words.Brief(l.Reason.Why(l.Failure)))
 }
 
 func (f *follower) event(text []byte) {

@@ -103,6 +103,17 @@ func TestToldWhatNobodySaw(t *testing.T) {
 	assert.Empty(t, look())
 }
 
+// What a dead letter's reason and its failure both begin with stands once.
+func TestToldWhyInOneWord(t *testing.T) {
+	_, box := newRun(t, Drain)
+	_, look := told(t, box)
+	change(t, box, deliver)
+	change(t, box, func(tx *inbox.Tx) error {
+		return tx.DeadLetterFor(inbox.ReasonOverBudget, string(inbox.ReasonOverBudget), "it took 2 of 1 tokens")
+	})
+	assert.Regexp(t, "^dead letter .*: over_budget: it took 2 of 1 tokens$", look()[1])
+}
+
 // An end is told after its beginning, even if the clock was set back.
 func TestToldByAClockThatWentBack(t *testing.T) {
 	now := time.Now()

@@ -159,11 +159,7 @@ func openLetters(box *inbox.Inbox, prices *book.Prices) (all []Item, more bool, 
 		letters = letters[len(letters)-mostLetters:]
 	}
 	for _, l := range slices.Backward(letters) {
-		why := string(l.Reason)
-		if l.Failure != nil {
-			why += ": " + l.Failure.String()
-		}
-		item := Item{Kind: DeadLetter, ID: l.ID, EntryID: l.EntryID, Letter: l.Letter, At: l.DeadLetteredAt, Note: why, Text: begin(l.Text())}
+		item := Item{Kind: DeadLetter, ID: l.ID, EntryID: l.EntryID, Letter: l.Letter, At: l.DeadLetteredAt, Note: l.Reason.Why(l.Failure), Text: begin(l.Text())}
 		item.Price, _ = prices.Of(l.EntryID, l.FirstSeq, l.Fields)
 		all = append(all, item)
 	}

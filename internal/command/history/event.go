@@ -129,7 +129,7 @@ func (e Event) words() string {
 	case e.Reply != nil:
 		return *e.Reply
 	case e.Failure != nil:
-		return fmt.Sprintf("%s (%s)", e.Reason, e.Failure)
+		return inbox.Reason(e.Reason).Why(e.Failure)
 	case e.Event == Expired, e.Event == Canceled:
 		return "" // the event says it
 	case e.text != "":

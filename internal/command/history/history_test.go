@@ -301,6 +301,9 @@ func TestEventForPeople(t *testing.T) {
 		"2026-11-21 13:20:01  dead-lettered  j  attempt 2: failed (e: m)": {
 			At: &at, Event: history.DeadLettered, ID: "j", Attempt: 2, Reason: "failed", Failure: &inbox.Failure{Error: "e", Message: "m"},
 		},
+		"2026-11-21 13:20:01  dead-lettered  j  over_budget: m": {
+			At: &at, Event: history.DeadLettered, ID: "j", Reason: "over_budget", Failure: &inbox.Failure{Error: "over_budget", Message: "m"},
+		},
 		"2026-11-21 13:20:01  expired  j":  {At: &at, Event: history.Expired, ID: "j", Reason: "expired"},
 		"2026-11-21 13:20:01  canceled  j": {At: &at, Event: history.Canceled, ID: "j", Reason: "canceled"},
 	} {
