@@ -29,7 +29,7 @@ func TestNotice(t *testing.T) {
 	n = noticer{Client: client.Of("", []string{"claude"})}
 	assert.Empty(t, see(ready, now))
 	assert.Empty(t, see(busy, now))
-	assert.Equal(t, "the model's API says API error, try 1 of 10", see(fails("API error", "1"), now))
+	assert.Equal(t, "the model's API answers with an error, try 1 of 10", see(fails("API error", "1"), now))
 	assert.Empty(t, see(fails("API error", "2"), now))
 	assert.Equal(t, "the model's API says 401 no, try 3 of 10", see(fails("401 no", "3"), now))
 	assert.Empty(t, see(ready, now))

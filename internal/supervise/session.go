@@ -198,7 +198,11 @@ func (n *noticer) see(sight screen.Sight, text string, worked bool, now time.Tim
 			return ""
 		}
 		n.cause = retry.Cause
-		return fmt.Sprintf("the model's API says %s, try %s of %s", words.Brief(retry.Cause), retry.Try, retry.Most)
+		says := "says " + words.Brief(retry.Cause)
+		if retry.Cause == "API error" { // the client's own words
+			says = "answers with an error"
+		}
+		return fmt.Sprintf("the model's API %s, try %s of %s", says, retry.Try, retry.Most)
 	}
 	if sight.Kind == screen.Ready {
 		n.cause = ""
