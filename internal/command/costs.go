@@ -213,7 +213,7 @@ func (o *costsFlags) printPrices(s cli.Streams) error {
 		}
 		from := "built in, " + price.TableDate
 		if file != "" {
-			from += ", times " + strconv.FormatFloat(table.Multiplier, 'g', -1, 64) + " by " + file
+			from += ", times " + strconv.FormatFloat(*table.Multiplier, 'g', -1, 64) + " by " + file
 		}
 		row(model, r, from)
 	}

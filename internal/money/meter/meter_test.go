@@ -88,6 +88,9 @@ func TestOwnPrices(t *testing.T) {
 	r = own("[models.\"*\"]\ninput = 0\noutput = 0\n[models.claude-opus-5-5]\nmultiplier = 2\n")
 	assert.Equal(t, price.Amount{Nanos: 12_000_000, Dollars: true, Tokens: price.Tokens{Input: 2000, Output: 200}, Requests: 2}, r.count().Spent)
 
+	r = own("multiplier = 0\n[models.\"house-*\"]\ninput = 1\noutput = 10\n") // as where a subscription pays
+	assert.Equal(t, price.Amount{Nanos: 2_000_000, Dollars: true, Tokens: price.Tokens{Input: 2000, Output: 200}, Requests: 2}, r.count().Spent)
+
 	for text, why := range map[string]string{
 		"[models.house]\ninput = 1\n": "say its input and its output", "multiplyer = 2": "line 1: multiplyer is no setting", "multiplier = -1": "it is a number from 0",
 		"[models.\"[\"]\ninput = 1\noutput = 1": "is no pattern", "[models.x]\ninput = 1\noutput = 1\nprompt = 2": "line 4: prompt is none of input", "x": "line 1: it is no [models.NAME]",

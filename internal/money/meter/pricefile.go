@@ -94,7 +94,10 @@ func parsePrices(text []byte) (*price.Table, error) {
 			return nil, fmt.Errorf("line %d: %w", n+1, err)
 		}
 	}
-	t := &price.Table{Multiplier: said[""]["multiplier"]}
+	t := new(price.Table)
+	if by, is := said[""]["multiplier"]; is {
+		t.Multiplier = &by
+	}
 	delete(said, "")
 	for _, pattern := range slices.Sorted(maps.Keys(said)) {
 		r, err := ratesOf(pattern, said[pattern])

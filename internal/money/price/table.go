@@ -8,8 +8,8 @@ import (
 // Table is what models cost: a person's own rates first, then the built-in ones, which the zero value has.
 type Table struct {
 	Own        []Own
-	Multiplier float64 // of all built-in rates, such as by contract; 0 is 1
-	Path       string  // of the file with Own, or ""
+	Multiplier *float64 // of all built-in rates, such as by contract; nil is 1
+	Path       string   // of the file with Own, or ""
 }
 
 // Own are a person's rates for models whose names match Pattern, which may have the wildcards of [path.Match]. "*"
@@ -36,8 +36,8 @@ func (t *Table) Of(model string) (r *Rates, file string) {
 	}
 	r = BuiltIn(model)
 	switch {
-	case r != nil && t.Multiplier > 0:
-		return r.Times(t.Multiplier), t.Path
+	case r != nil && t.Multiplier != nil:
+		return r.Times(*t.Multiplier), t.Path
 	case r == nil && rest != nil:
 		return &rest.Rates, t.Path
 	}
