@@ -214,7 +214,7 @@ func (f Facts) checks(d *inbox.Delivery, entry string) (State, string) {
 	name := "the check of " + entry
 	switch {
 	case c.Status == inbox.CheckUnable:
-		return Unchecked, fmt.Sprintf("%s cannot be checked: %s, since %s; it stays in flight, and the check is tried again until it runs", entry, words.Line(c.Why), f.ago(*c.Since))
+		return Unchecked, fmt.Sprintf("%s cannot be checked: %s, since %s; it stays in flight, and the check is tried again, for half an hour", entry, words.Line(c.Why), f.ago(*c.Since))
 	case c.Running():
 		return Checking, fmt.Sprintf("%s runs since %s, try %d", name, f.ago(*c.Since), c.Tries+1)
 	case c.Status == inbox.CheckFailed:
