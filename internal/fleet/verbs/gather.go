@@ -44,7 +44,8 @@ type seen struct {
 	Why       string   `json:"why"`
 	Warnings  []string `json:"warnings,omitempty"`
 
-	embed string // see typed
+	embed    string // see typed
+	forSetup string // the first of Unclaimed as setup should get it
 }
 
 // consumer hands out the messages of some subjects.
@@ -312,6 +313,13 @@ func (o *common) gatherUnclaimed(ctx context.Context, s *seen, found jetstream.S
 	}
 	slices.Sort(s.Unclaimed)
 	s.Unclaimed = s.Unclaimed[:min(len(s.Unclaimed), maxUnclaimed)]
+	if len(s.Unclaimed) > 0 {
+		s.forSetup = s.Unclaimed[0]
+		// One that cannot be read may be gone by now.
+		if m, err := found.GetLastMsgForSubject(ctx, s.forSetup); err == nil && m.Header.Get(message.HeaderAfter) != "" {
+			s.forSetup = allKeys(s.forSetup)
+		}
+	}
 	return nil
 }
 

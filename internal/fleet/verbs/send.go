@@ -305,8 +305,11 @@ func (o *send) forSetup() string {
 	if o.key == "" {
 		return o.subject
 	}
-	return strings.TrimSuffix(o.subject, message.Key(o.key)) + "*"
+	return allKeys(o.subject)
 }
+
+// allKeys returns the subject for all keys, of one with a key.
+func allKeys(subject string) string { return subject[:strings.LastIndexByte(subject, '.')+1] + "*" }
 
 // refused says why a message is not in the stream.
 func (o *send) refused(ctx context.Context, err error) error {

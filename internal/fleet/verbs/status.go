@@ -203,7 +203,7 @@ func (s *seen) explain() (state, string) {
 	case len(s.Consumers) == 0:
 		return stateNoConsumer, fmt.Sprintf("%s: the stream has no consumer, which %s makes", waits(s.Messages), typed(s.embed, "setup", "--stream", s.Stream))
 	case len(s.Unclaimed) > 0:
-		return stateUnclaimed, fmt.Sprintf("no consumer takes messages of %s: %s", listed(s.Unclaimed), typed(s.embed, "setup", "--stream", s.Stream, "--for", s.Unclaimed[0])+" makes one")
+		return stateUnclaimed, fmt.Sprintf("no consumer takes messages of %s: %s", listed(s.Unclaimed), typed(s.embed, "setup", "--stream", s.Stream, "--for", s.forSetup)+" makes one")
 	case s.PausedFor > 0 && s.Waiting > 0:
 		until := ""
 		if s.PausedFor < forever.Seconds()/2 {
