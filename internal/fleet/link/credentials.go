@@ -140,6 +140,8 @@ func notConnected(t *Target, err error) error {
 		return final{fmt.Errorf("connect to %s: the server wants TLS: write its address as tls://", where)}
 	case errors.Is(err, nats.ErrNoServers):
 		return fmt.Errorf("connect to %s: no server answers there: start nats-server, or name another one with --server", where)
+	case IsAway(err):
+		return fmt.Errorf("connect to %s: it does not answer (%s): look at that server and the network between, or name another one with --server", where, reason(err))
 	}
 	return fmt.Errorf("connect to %s: %s", where, reason(err))
 }

@@ -177,7 +177,8 @@ func delay(tries int) time.Duration {
 func (c *Conn) Patiently(ctx context.Context, do func() error) error {
 	said := ""
 	for try := 1; ; try++ {
-		err := do()
+		c.forgive() // the rights may have been given since
+		err := c.Refused(do())
 		if err == nil || errors.As(err, new(final)) || ctx.Err() != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -255,4 +256,32 @@ func TestIsAway(t *testing.T) {
 	assert.True(t, IsAway(context.DeadlineExceeded))
 	assert.False(t, IsAway(nats.ErrMaxPayload))
 	assert.False(t, IsAway(nil))
+}
+
+// A request that the server refuses stays without an answer, and only the refusal beside it says why.
+func TestARefusedRequestIsNoSilence(t *testing.T) {
+	key, _ := newUser(t)
+	s := fleet.Start(t, users(t, key))
+	var told said
+	c := connect(t, &Flags{Server: strings.Replace(s.URL(), "://", "://u:geheim@", 1)}, Options{Say: told.say})
+	tries := 0
+	require.NoError(t, c.Patiently(t.Context(), func() error {
+		switch tries++; tries {
+		case 1:
+			require.NoError(t, c.NATS.Publish("no.way", nil))
+			require.Eventually(t, func() bool { return c.Refusal() != nil }, 5*time.Minute, time.Millisecond)
+			return context.DeadlineExceeded
+		case 2: // the rights were given since
+			return context.DeadlineExceeded
+		}
+		return nil
+	}))
+	assert.Regexp(t, `Permissions Violation for Publish to "no.way": the role of this user does not allow it; it is tried again for ever`, told.text())
+	assert.Contains(t, told.text(), "\ncontext deadline exceeded; it is tried again for ever")
+}
+
+func TestAServerThatTakesConnectionsAndIsSilent(t *testing.T) {
+	silent := &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}
+	assert.EqualError(t, notConnected(&Target{URL: "nats://127.0.0.1:4222"}, silent),
+		"connect to nats://127.0.0.1:4222: it does not answer (read tcp: i/o timeout): look at that server and the network between, or name another one with --server")
 }

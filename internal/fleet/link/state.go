@@ -111,6 +111,21 @@ func (c *Conn) Refusal() error {
 	return c.refusal
 }
 
+func (c *Conn) forgive() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refusal = nil
+}
+
+// Refused returns err, or the refusal that left a request without an answer: a server says it beside the request.
+func (c *Conn) Refused(err error) error {
+	refusal := c.Refusal()
+	if refusal == nil || !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, nats.ErrTimeout) {
+		return err
+	}
+	return fmt.Errorf("%w: the role of this user does not allow it", refusal)
+}
+
 // reason returns the text of a client library error without its prefix.
 func reason(err error) string { return strings.TrimPrefix(err.Error(), "nats: ") }
 

@@ -175,9 +175,8 @@ func typed(embed, verb string, args ...string) string {
 
 // said adds why the server did not answer, if it reported that beside the request.
 func (o *common) said(err error) error {
-	silent := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout)
-	if refusal := o.c.Refusal(); silent && refusal != nil {
-		return fmt.Errorf("%w: the role of this user does not allow it", refusal)
+	if refused := o.c.Refused(err); refused != err {
+		return refused
 	}
 	o.c.Quietly(func() { err = link.Quorum(context.Background(), o.c.JS, err) })
 	if errors.Is(err, link.ErrNoQuorum) {
