@@ -122,6 +122,13 @@ func (o *drain) ask(ctx context.Context, kv jetstream.KeyValue) (d drained, err 
 		return d, err
 	}
 	d = drained{Agent: o.agent, Drain: !o.undo, Holds: len(a.Holds), LastSeen: e.Created()}
+	s, err := o.find(ctx, o.stream) // for the server's time
+	if err != nil {
+		return d, err
+	}
+	if now := s.CachedInfo().TimeStamp; agentAt(now, a, d.LastSeen).State == away {
+		o.s.Note("%s is away, and was seen last %s: it hears of this once it is back, and others get what it had", words.Brief(o.agent), words.Ago(now, d.LastSeen))
+	}
 	if o.undo {
 		if err := kv.Delete(ctx, message.DrainKey(o.agent)); err != nil {
 			return d, fmt.Errorf("take the request back: %w", o.said(err))
