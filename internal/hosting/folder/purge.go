@@ -77,7 +77,8 @@ func (l *Lock) purge(ctx context.Context, before time.Time, unanswered bool) err
 		return err
 	}
 	err = errors.Join(l.lock.Check(), f.removeGone())
-	if err == nil {
+	// Without a record there is nothing to forget, for which a locked database would be waited for.
+	if _, unread := f.read(l.db); err == nil && !errors.Is(unread, fs.ErrNotExist) {
 		err = l.db.Forget(ctx, f.ID)
 	}
 	if err == nil {

@@ -58,6 +58,28 @@ func TestDatabaseLocked(t *testing.T) {
 	}
 }
 
+// A session that cannot begin, since the host's own database is locked, leaves nothing that looks like a dead one.
+func TestHostDatabaseLocked(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "hello")
+	r.run()
+	db, err := sql.Open("sqlite", r.path("heartbeat-host/host.db"))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = db.Close() })
+	db.SetMaxOpenConns(1)
+	_, err = db.Exec("BEGIN EXCLUSIVE")
+	require.NoError(t, err)
+	r.Config.SessionID = "ses-2"
+	cmd := r.command()
+	cmd.Stderr = nil // Output keeps it
+	_, err = cmd.Output()
+	var ended *exec.ExitError
+	require.ErrorAs(t, err, &ended)
+	said := string(ended.Stderr)
+	assert.Contains(t, said, "database is locked")
+	assert.NoDirExists(t, r.path("heartbeat-host/ses-2"), "%s", said)
+}
+
 // Hosts beside one database do not get in each other's way.
 func TestManyHosts(t *testing.T) {
 	t.Parallel()
