@@ -39,7 +39,7 @@ func Take(box *inbox.Inbox) (*disk.Lock, error) {
 	}
 	switch {
 	case errors.Is(err, disk.ErrLocked):
-		return nil, BusyError{"another launcher (" + holder(path) + ") works on this inbox already"}
+		return nil, BusyError{"another launcher or session host (" + holder(path) + ") works on this inbox already"}
 	case err != nil:
 		return nil, errors.Join(fmt.Errorf("lock the inbox: %w", err), lock.Release())
 	}
