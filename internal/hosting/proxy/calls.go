@@ -81,6 +81,9 @@ func (p *Proxy) callOther(ctx context.Context, r *mcp.CallToolRequest) (*mcp.Cal
 	return p.call(ctx, r, name), nil
 }
 
+// mostRead is the longest answer that Claude Code 2.1.329 reads, in bytes. A later one may read more, so it is sent.
+const mostRead = 16 << 20
+
 // call runs one tool. Every failure becomes a result that the model can read.
 func (p *Proxy) call(ctx context.Context, r *mcp.CallToolRequest, name string) *mcp.CallToolResult {
 	ctx, done := p.answers.inProgress(ctx, r.Extra)
@@ -89,7 +92,12 @@ func (p *Proxy) call(ctx context.Context, r *mcp.CallToolRequest, name string) *
 	number := p.began(name)
 	text, err := p.answer(ctx, name, r.Params.Arguments)
 	took := time.Since(start).Milliseconds()
-	p.ended(name, err)
+	counted := err
+	if len(text) > mostRead {
+		counted = fmt.Errorf("the answer has %d MiB, and the client reads none over %d", len(text)>>20, mostRead>>20)
+		p.printf("mcp-proxy: %s: %v", name, counted)
+	}
+	p.ended(name, counted)
 	if err != nil {
 		p.printf("mcp-proxy: %s FAILED (%dms, call #%d): %v", name, took, number, err)
 		return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: "Error: " + err.Error()}}}

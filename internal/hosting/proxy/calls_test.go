@@ -226,6 +226,8 @@ func TestALargeResult(t *testing.T) {
 		return message.Result.Content[0].Text
 	}
 	assert.True(t, result(posted(t, p, callEcho)) == large)
+	assert.EqualValues(t, 1, p.Stats().Failed, "the client drops it")
+	assert.Equal(t, "echo: the answer has 50 MiB, and the client reads none over 16", p.Stats().LastError)
 	response := <-begin(t, p, sessionless).response
 	require.NotNil(t, response)
 	defer response.Body.Close()
