@@ -141,11 +141,11 @@ func (i *InboxFlags) Add(f *pflag.FlagSet) {
 // Open opens the inbox for a verb that changes it.
 func (i *InboxFlags) Open() (*inbox.Inbox, error) {
 	box, err := OpenAsOwner(i.Inbox, inbox.Options{LockWait: VerbLockWait, Adopt: i.Adopt})
-	return box, orInit(err)
+	return box, OrInit(err)
 }
 
-// orInit adds to the error how to create an inbox.
-func orInit(err error) error {
+// OrInit adds to ErrNoInbox how to create one.
+func OrInit(err error) error {
 	if errors.Is(err, ErrNoInbox) {
 		return usageError{fmt.Errorf("%w, or have heartbeat init make one for this project", err)}
 	}
@@ -161,7 +161,7 @@ func (i *InboxFlags) Look(s Streams) (*inbox.Inbox, error) {
 	}
 	box, err := open(i.Inbox, inbox.Options{LockWait: lookLockWait})
 	if err != nil {
-		return nil, orInit(err)
+		return nil, OrInit(err)
 	}
 	warnings, err := box.MoveForeignAside(context.Background())
 	s.Warn(warnings)

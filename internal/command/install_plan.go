@@ -178,6 +178,9 @@ func sayCodexOff(path string, s cli.Streams) {
 // get better.
 func (o *installFlags) wiring() (settings.Wiring, error) {
 	if err := o.wired.Check(o.hook, nil); err != nil {
+		if o.verb == "install" {
+			err = cli.OrInit(err)
+		}
 		return settings.Wiring{}, cli.Usage(err)
 	}
 	program, err := cli.Beside(hook.CommandName)
