@@ -42,6 +42,7 @@ type installed struct {
 	Timeout  int      `json:"timeout,omitempty"`
 	Rewake   bool     `json:"rewake,omitempty"`
 	Tools    string   `json:"tools,omitempty"` // the .mcp.json or config.toml that has or had an agent's tools
+	off      bool     // the client will not run the hook, and that was said
 }
 
 // The clients and scopes that install knows. The first is the default.
@@ -191,7 +192,7 @@ func (o *installFlags) apply(p *wiringPlan, s cli.Streams) error {
 	}
 	switch {
 	case p.install && !w.Line:
-		sayOff(path, s)
+		report.off = sayOff(path, s)
 	case p.install:
 		sayCodexOff(path, s)
 		if changed {
@@ -292,6 +293,8 @@ func (o *installFlags) sentence(i installed) string {
 		return "took the hook out of " + i.Settings + ", and the tools out of " + i.Tools
 	case o.verb == "uninstall":
 		return "took the hook out of " + i.Settings
+	case i.off:
+		return fmt.Sprintf("wired %s into %s", i.Command, i.Settings)
 	case i.Tools != "" && o.mcp:
 		return fmt.Sprintf("wired %s into %s, and the tools of an agent into %s: a new session picks them up", i.Command, i.Settings, i.Tools)
 	}

@@ -259,8 +259,8 @@ func projectOf(path string) (dir string, ok bool) {
 	return filepath.Dir(above), filepath.Base(above) == ".claude" && slices.Contains([]string{"settings.json", "settings.local.json"}, filepath.Base(path))
 }
 
-// sayOff says what keeps the hooks in the file at path from running.
-func sayOff(path string, s cli.Streams) {
+// sayOff says what keeps the hooks in the file at path from running, if anything does.
+func sayOff(path string, s cli.Streams) (off bool) {
 	dir, ok := projectOf(path)
 	if !ok {
 		dir, _ = os.Getwd()
@@ -270,7 +270,14 @@ func sayOff(path string, s cli.Streams) {
 	if !slices.ContainsFunc(files, is) { // as one that a session gets with --settings
 		files = settings.FilesOf(os.Environ(), dir, path)
 	}
-	if off := settings.HooksOff(files, settings.File.Loaded, files[slices.IndexFunc(files, is)].Managed); off != nil {
-		s.Note("no session will ask for entries: %v", off)
+	file := files[slices.IndexFunc(files, is)]
+	if _, _, err := file.Load(""); err != nil {
+		s.Note("no session will ask for entries until this is mended: %s: %v", path, err)
+		return true
 	}
+	switched := settings.HooksOff(files, settings.File.Loaded, file.Managed)
+	if switched != nil {
+		s.Note("no session will ask for entries: %v", switched)
+	}
+	return switched != nil
 }
