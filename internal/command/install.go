@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/hook"
+	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
 )
 
@@ -254,7 +256,23 @@ func (o *installFlags) everywhere(f *pflag.FlagSet, s cli.Streams) error {
 	if done {
 		return nil
 	}
+	o.sayAbove(plans[path].wiring, s)
 	return o.apply(plans[path], s)
+}
+
+// sayAbove says where a folder above wires the inbox, for who types uninstall in the wrong one.
+func (o *installFlags) sayAbove(w settings.Wiring, s cli.Streams) {
+	here, _ := os.Getwd() // on failure there is none above
+	for dir := filepath.Dir(here); here != dir; here, dir = dir, filepath.Dir(dir) {
+		for _, name := range []string{".claude/settings.json", ".claude/settings.local.json", ".codex/hooks.json"} {
+			file := filepath.Join(dir, name)
+			text, _ := settings.Read(file, settings.FollowLinks)
+			if wired, _ := w.In(text); wired {
+				s.Note("nothing in this folder wires the inbox, but %s does: cd %s && heartbeat uninstall --inbox %s", file, words.Shell(dir), words.Shell(w.Inbox()))
+				return
+			}
+		}
+	}
 }
 
 // lasts returns an error if the hook's program will be gone before a session runs it.
