@@ -35,11 +35,10 @@ const maxAccount = 256 << 20
 
 func readAccount(in Input) account {
 	dir := cmp.Or(in.variable("CLAUDE_CONFIG_DIR"), in.Home)
-	a := account{path: filepath.Join(dir, ".claude.json")}
 	if dir == "" {
-		a.err = errors.New("find the client's own file: there is no home directory (HOME is not set)")
-		return a
+		return account{err: errors.New("find the client's own file: there is no home directory (HOME is not set)")}
 	}
+	a := account{path: filepath.Join(dir, ".claude.json")}
 	text, err := disk.ReadFile(a.path, maxAccount)
 	switch a.content = gjson.ParseBytes(text); {
 	case err != nil:
@@ -63,6 +62,8 @@ func trust(e *examination) string {
 	switch {
 	case errors.Is(a.err, fs.ErrNotExist):
 		return e.fail(fix, "%s is not there, so Claude Code was never started by this user: %s", a.path, held)
+	case a.path == "":
+		return e.unseen("set HOME", a.err)
 	case a.err != nil:
 		return e.unseen("make that file readable, or see whether claude itself starts", a.err)
 	}

@@ -70,6 +70,7 @@ func TestTrust(t *testing.T) {
 		t.Chdir(w.Home)
 		w.Home = ""
 		w.says("trust", "fail there is no home directory")
+		assert.Equal(t, "set HOME", w.checks("trust")[0].Fix)
 	})
 	t.Run("unreadable", func(t *testing.T) {
 		plainUser(t)
