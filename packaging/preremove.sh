@@ -1,7 +1,8 @@
 #!/bin/sh
 # Before the package goes away: stops and disables its units, of which a person may have
 # enabled some. An upgrade keeps them. dpkg says "remove", rpm the number of versions left.
-# packaging/stage writes the names of the package's units in here.
+# packaging/stage writes the names of the package's units in here. Where /lib is a link, systemd
+# may name /lib/systemd/system in what it enables.
 set -e
 case ${1:-} in
 remove | 0) ;;
@@ -10,7 +11,7 @@ esac
 units='UNITS_OF_THE_PACKAGE'
 wanted=$(
 	for unit in $units; do
-		find /etc/systemd/system -type l -lname "/usr/lib/systemd/system/$unit" 2>/dev/null || true
+		find /etc/systemd/system -type l -lname "*/lib/systemd/system/$unit" 2>/dev/null || true
 	done
 )
 for link in $wanted; do
