@@ -35,7 +35,8 @@ var doctorVerb = cli.Verb{
 settings files that Claude Code merges, the binary, the cap on blocks, the
 folder's trust, the environment, the client's release, and the inbox's
 directory, file system and state. Each check is one line: ok, warn or fail, what
-was found, and the fix. Nothing is changed.
+was found, and the fix. Nothing is changed. What else Claude Code wants of its
+settings files, such as of other hooks, claude doctor says.
 
 With --agent codex it asks Codex which hooks it has for the project, and whether
 it trusts them: under codex exec an untrusted hook does not run, without a word.

@@ -29,6 +29,8 @@ type Found struct {
 	Line   int    // 1-based
 	// Timeout is the hook's time limit, or 0 if the file states none.
 	Timeout time.Duration
+	// Skipped means that the client skips the hook, because its timeout is no number above 0.
+	Skipped bool
 	// Background means that the client does not wait for the hook and ignores its decision.
 	Background bool
 	// Wakes means background by asyncRewake: only then does exit status 2 wake the idle session.
@@ -109,6 +111,7 @@ func (h *wired) read(v *hujson.Value, w Wiring) bool {
 		seconds, _ := number.Float64() // infinite beyond the range
 		h.Timeout = time.Duration(min(seconds, maxSeconds) * float64(time.Second))
 	}
+	h.Skipped = object["timeout"] != nil && h.Timeout <= 0
 	async, _ := object["async"].(bool)
 	h.Wakes, _ = object["asyncRewake"].(bool)
 	h.Background = async || h.Wakes

@@ -89,6 +89,11 @@ func TestTimeout(t *testing.T) {
 	assert.Contains(t, w.checks("timeout")[0].Fix, "--idle-interval 10m")
 	persist(w, "5m", nil)
 	w.says("timeout", "ok no timeout, which is 10m0s")
+	for _, skipped := range []any{"600", -1, 0} {
+		persist(w, "5m", skipped)
+		w.says("timeout")
+		w.says("wired", "fail has a timeout that is no number above 0: Claude Code skips the hook")
+	}
 	persist(w, "soon", 600)
 	w.says("timeout")
 }

@@ -122,7 +122,7 @@ func table() []row {
 	return []row{
 		{"troubles", both | ofBox | ofState, "what is wrong with the inbox now, in the words of `status`", troubles},
 		{"client", both, "the program is there, and its release has what heartbeat needs", clientRelease},
-		{"settings", ofClaude, "the settings files that Claude Code merges can be read", settingsFiles},
+		{"settings", ofClaude, "the settings files that Claude Code merges can be read; `claude doctor` knows all that it wants of them", settingsFiles},
 		{"hooks-on", ofClaude, "no settings file keeps hooks from running", hooksOn},
 		{"trust", both, "the folder is trusted; Codex trusts the hooks", trust},
 		{"onboarding", ofClaude, "a session starts without questions", onboarding},

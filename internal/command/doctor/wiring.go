@@ -152,6 +152,8 @@ func (e *examination) wiredBesides() string {
 // form says what is wrong with the way the client runs a hook, or returns "".
 func (e *examination) form(w *wire) string {
 	switch waits := w.rewakes() && w.waits(); {
+	case w.Skipped:
+		return "has a timeout that is no number above 0: Claude Code skips the hook"
 	case e.Codex && w.rewakes():
 		return "has --rewake, and Codex runs no hooks in the background: it hands nothing over"
 	case waits && !w.Wakes:
