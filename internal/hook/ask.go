@@ -1,12 +1,11 @@
 package hook
 
 import (
-	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
-	"runtime"
-	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -17,29 +16,57 @@ import (
 
 const (
 	maxInput = 32 << 20
-	// largeInput is the size from which each outgrown buffer is freed at once. Otherwise memory would grow to a
-	// multiple of the input.
-	largeInput = 1 << 20
 
 	// stdinPatience is how long a hook that no client started waits for more input before it gives up. A client may
 	// write late or pause for as long as its machine is busy, so its hook only checks that its parent is still there.
 	stdinPatience = 5 * time.Second
 )
 
+// stdin reads one object after the other, since a client may leave it open behind its own.
+type stdin struct {
+	*json.Decoder
+	left *io.LimitedReader
+}
+
+func (h *hook) openStdin() {
+	left := &io.LimitedReader{R: awaited{h}, N: maxInput}
+	h.stdin = stdin{json.NewDecoder(left), left}
+}
+
+// next reads the next object, of at most maxInput bytes.
+func (s stdin) next(into any) error {
+	err := s.Decode(into)
+	if err != nil && s.left.N == 0 {
+		err = fmt.Errorf("it is longer than %d bytes", maxInput)
+	}
+	s.left.N = maxInput
+	return err
+}
+
+// awaited is the stdin of a hook that waits as [hook.awaitInput] says.
+type awaited struct{ *hook }
+
+func (h awaited) Read(b []byte) (int, error) {
+	if err := h.awaitInput(); err != nil {
+		return 0, err
+	}
+	return h.In.Read(b)
+}
+
 // readInput reads the hook's input from stdin.
 func (h *hook) readInput() (*claude.Input, error) {
 	if cli.IsTerminal(h.In) {
 		return nil, errors.New("stdin is a terminal")
 	}
-	b, err := readObject(int(h.In.Fd()), h.awaitInput)
-	if err != nil {
-		return nil, fmt.Errorf("read the hook's input: %w", err)
-	}
-	if len(b) == 0 {
+	var b json.RawMessage
+	err := h.stdin.next(&b)
+	switch _, is := errors.AsType[*json.SyntaxError](err); {
+	case err == io.EOF:
 		return nil, errors.New("stdin is empty")
-	}
-	if h.handed != nil && h.handed.inputSize >= 0 {
-		b = b[:min(int64(len(b)), h.handed.inputSize)]
+	case is || err == io.ErrUnexpectedEOF:
+		return nil, fmt.Errorf("hook input that is no JSON: %w", err)
+	case err != nil:
+		return nil, fmt.Errorf("read the hook's input: %w", err)
 	}
 	in, err := claude.ParseInput(b)
 	if err == nil && h.open == nil {
@@ -87,78 +114,4 @@ func (h *hook) awaitInput() error {
 			return errSessionGone
 		}
 	}
-}
-
-// readObject reads to the end of one whole object, after which a client may leave stdin open, or to the end of stdin.
-// White space before the object is dropped, but counts towards maxInput.
-func readObject(fd int, await func() error) ([]byte, error) {
-	b, blank := make([]byte, 0, 4<<10), 0
-	var o objectEnd
-	for blank+len(b) < maxInput {
-		if err := await(); err != nil {
-			return nil, err
-		}
-		b = withRoom(b)
-		n, err := unix.Read(fd, b[len(b):cap(b)])
-		switch {
-		case err == unix.EINTR || err == unix.EAGAIN:
-			continue
-		case err == unix.EBADF || err == nil && n == 0:
-			return b, nil
-		case err != nil:
-			return nil, err
-		}
-		b = b[:len(b)+n]
-		if o.at == 0 {
-			rest := bytes.TrimLeft(b, " \t\r\n")
-			blank += len(b) - len(rest)
-			b = b[:copy(b, rest)]
-		}
-		if o.reached(b) {
-			return b, nil
-		}
-	}
-	return nil, fmt.Errorf("it is longer than %d bytes", maxInput)
-}
-
-// withRoom returns b with room for more. It grows b by half, or reading would take quadratic time.
-func withRoom(b []byte) []byte {
-	if cap(b)-len(b) >= 4<<10 {
-		return b
-	}
-	b = slices.Grow(b, max(4<<10, len(b)/2))
-	if cap(b) > largeInput {
-		runtime.GC()
-	}
-	return b
-}
-
-// objectEnd finds the end of a JSON object that comes in pieces, and looks at each byte once. It leaves errors to a
-// parser.
-type objectEnd struct {
-	at                int // everything before was looked at
-	depth             int
-	inString, escaped bool
-}
-
-// reached reports whether b, which has grown since the last call, holds a whole object, or is no object.
-func (o *objectEnd) reached(b []byte) bool {
-	for ; o.at < len(b); o.at++ {
-		switch c := b[o.at]; {
-		case o.escaped:
-			o.escaped = false
-		case o.inString:
-			o.escaped, o.inString = c == '\\', c != '"'
-		case c == '"':
-			o.inString = true
-		case c == '{' || c == '[':
-			o.depth++
-		case c == '}' || c == ']':
-			o.depth--
-		}
-		if o.depth <= 0 && (o.at > 0 || b[0] != '{') {
-			return true
-		}
-	}
-	return false
 }

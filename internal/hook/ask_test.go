@@ -2,89 +2,114 @@ package hook
 
 import (
 	"bytes"
-	"encoding/json"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/cli"
+	"heartbeat/internal/machine"
 )
 
-// endIn returns where objectEnd finds the end of input that grows piece by piece, or -1.
-func endIn(b []byte, piece int) int {
-	var o objectEnd
-	for n := min(piece, len(b)); ; n = min(n+piece, len(b)) {
-		if o.reached(b[:n]) {
-			return o.at
-		}
-		if n == len(b) {
-			return -1
-		}
-	}
-}
-
-// FuzzObjectEnd: an object ends at its last byte and nowhere before, in whatever pieces it arrives.
-func FuzzObjectEnd(f *testing.F) {
-	for _, s := range []string{"{}", `{"a":"}"}`, `{"a":"\"}\\"}`, `{"a":[{},{"b":1}]}`, `{"a":`, "[]", "null", `{}{}`, `"{"`, "}", "{]", ""} {
-		for _, piece := range []uint8{1, 2, 7, 255} {
-			f.Add([]byte(s), piece)
-		}
-	}
-	f.Fuzz(func(t *testing.T, b []byte, piece uint8) {
-		b = bytes.Trim(b, " \t\r\n") // as readObject does
-		at := endIn(b, max(1, int(piece)))
-		assert.Equal(t, endIn(b, len(b)+1), at, "in pieces of %d", piece)
-		if json.Valid(b) && b[0] == '{' {
-			assert.Equal(t, len(b)-1, at)
-		}
-	})
-}
-
-// fed returns a pipe that is written piece by piece and then closed.
-func fed(t *testing.T, pieces ...string) *os.File {
+// fed returns a pipe that is written piece by piece, and stays open.
+func fed(t *testing.T, pieces ...string) (r, w *os.File) {
 	t.Helper()
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = r.Close() })
+	t.Cleanup(func() { _, _ = r.Close(), w.Close() })
 	go func() {
-		defer w.Close()
 		for _, p := range pieces {
 			if _, err := w.WriteString(p); err != nil {
 				return // the reader has stopped
 			}
 		}
 	}()
-	return r
+	return r, w
 }
 
-func TestReadObject(t *testing.T) {
-	at := func() error { return nil }
-	for _, c := range []struct {
-		pieces []string
-		want   string
-	}{
-		{nil, ""},
-		{[]string{" \n", "\t"}, ""},
-		{[]string{" {", `"a"`, ":1}", "\n"}, `{"a":1}`},
-		{[]string{strings.Repeat(" ", 1<<20), "{", strings.Repeat(" ", 1<<20), "}"}, "{" + strings.Repeat(" ", 1<<20) + "}"},
-		{[]string{"{", `"a":`}, `{"a":`},
+// reading returns a hook that reads from f.
+func reading(f *os.File) *hook {
+	h := &hook{voice: voice{Streams: cli.Streams{In: f}}, call: call{began: machine.SinceBoot()}}
+	h.openStdin()
+	return h
+}
+
+// An object ends at its last byte, in whatever pieces it arrives, and whether or not stdin stays open.
+func TestReadInput(t *testing.T) {
+	for _, pieces := range [][]string{
+		{`{"session_id":"}"}`},
+		{" \n", " {", `"session_id"`, `:"}"}`},
+		{`{"session_id":"}"}`, `{"session_id":"another"}`},
+		{strings.Repeat(" ", 1<<20), "{", strings.Repeat(" ", 1<<20), `"session_id":"}"}`},
 	} {
-		got, err := readObject(int(fed(t, c.pieces...).Fd()), at)
+		r, _ := fed(t, pieces...)
+		in, err := reading(r).readInput()
 		require.NoError(t, err)
-		assert.Equal(t, c.want, strings.TrimRight(string(got), "\n"))
+		assert.Equal(t, "}", in.SessionID)
 	}
 }
 
-// White space is bounded like all other input, and takes no memory.
-func TestReadObjectIsBounded(t *testing.T) {
-	megabyte := strings.Repeat(" ", 1<<20)
+func TestReadInputThatEnds(t *testing.T) {
+	for text, want := range map[string]string{"": "stdin is empty", " \n\t": "stdin is empty", `{"a":`: "unexpected EOF", "[]": "hook input"} {
+		r, w := fed(t)
+		_, err := w.WriteString(text)
+		require.NoError(t, err)
+		require.NoError(t, w.Close())
+		_, err = reading(r).readInput()
+		assert.ErrorContains(t, err, want)
+	}
+}
+
+func TestReadInputIsBounded(t *testing.T) {
 	pieces := make([]string, maxInput>>20+2)
 	for i := range pieces {
-		pieces[i] = megabyte
+		pieces[i] = strings.Repeat(" ", 1<<20)
 	}
-	reads := 0
-	_, err := readObject(int(fed(t, pieces...).Fd()), func() error { reads++; return nil })
+	r, _ := fed(t, pieces...)
+	_, err := reading(r).readInput()
 	require.ErrorContains(t, err, "longer than 33554432 bytes")
-	assert.GreaterOrEqual(t, reads, maxInput/(8<<10), "what it reads into did not grow")
+}
+
+// TestHandover lets one hook read what another wrote: the input byte for byte, however long, and the hook's task.
+func TestHandover(t *testing.T) {
+	for name, input := range map[string]string{
+		"nothing read": "", "short": `{"session_id":"s"}`, "long": `{"session_id":"s","x":"` + strings.Repeat("y", 2<<20) + `"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			was := &hook{call: call{began: 12, raw: []byte(input)}, lifeline: lifeline{parent: 34}, wait: wait{waiter: "w", waits: true, idleUntil: 56, paused: "for lunch"}}
+			was.Err = &keptNotes{*bytes.NewBufferString("two\n\"lines\"\n")}
+			b, err := was.handover()
+			require.NoError(t, err)
+			r, w := fed(t, string(b))
+			_ = w
+			h := reading(r)
+			h.args = []string{handedOverFlag, "--inbox", "x"}
+			require.NoError(t, h.takeOver())
+			assert.Equal(t, []string{"--inbox", "x"}, h.args)
+			assert.Equal(t, was.wait, h.wait)
+			assert.Equal(t, []any{was.began, was.parent, "two\n\"lines\"\n"}, []any{h.began, h.parent, h.notes})
+			if input != "" {
+				in, err := h.readInput()
+				require.NoError(t, err)
+				assert.Equal(t, "s", in.SessionID)
+				assert.Equal(t, input, string(h.raw))
+			}
+		})
+	}
+}
+
+func TestHandoverOfAnotherRelease(t *testing.T) {
+	for _, text := range []string{"{}", "[]", "", `{"session_id":"s"}`} {
+		r, w := fed(t)
+		_, err := w.WriteString(text)
+		require.NoError(t, err)
+		require.NoError(t, w.Close())
+		h := reading(r)
+		h.args = []string{handedOverFlag + "=1,2,3"}
+		err = h.takeOver()
+		require.ErrorContains(t, err, "take over from heartbeat-stop: ")
+		require.ErrorContains(t, err, ": install all of heartbeat's commands from one release")
+	}
 }

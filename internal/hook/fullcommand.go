@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -26,20 +25,20 @@ const (
 	FullCommand = "heartbeat"
 	FullVerb    = "__stop"
 
-	// handedOverFlag precedes the hook's own flags if another process began the hook's work.
-	handedOverFlag = "--handed-over="
+	// handedOverFlag precedes the hook's own flags if another process began the hook's work. What that process knows
+	// then comes on stdin, before the input.
+	handedOverFlag = "--handed-over"
 )
 
 // handover is what the full command has to know of the hook that it replaces. It counts as the same hook: it began at
 // the same time, serves the same session, and waits as long and under the same name.
 type handover struct {
-	began     int64 // machine.SinceBoot
-	parent    int
-	waiter    string
-	idleUntil int64  // machine.SinceBoot; 0 before the wait
-	paused    string // what was last said of a pause
-	notes     string // what nobody has heard yet
-	inputSize int64  // the bytes on stdin before this object; -1 if nothing was read
+	Began     int64  `json:"began"` // machine.SinceBoot
+	Parent    int    `json:"parent"`
+	Waiter    string `json:"waiter"`
+	IdleUntil int64  `json:"idle_until"` // machine.SinceBoot; 0 before the wait
+	Paused    string `json:"paused"`     // what was last said of a pause
+	Notes     string `json:"notes"`      // what nobody has heard yet
 }
 
 // becomeFull has the full command carry on in this process. Call it with nothing committed and the lock free. It
@@ -53,18 +52,28 @@ func (h *hook) startFull() error {
 	if err != nil {
 		return err
 	}
-	o := handover{began: h.began, parent: h.parent, idleUntil: h.idleUntil, paused: h.paused, inputSize: int64(len(h.raw))}
-	if h.waits {
-		o.waiter = h.waiter
+	b, err := h.handover()
+	if err == nil {
+		err = becomeStdin(b)
 	}
-	if kept, ok := h.Err.(*keptNotes); ok {
-		o.notes = kept.String()
-	}
-	if err := becomeStdin(h.raw, o.encode()); err != nil {
+	if err != nil {
 		return err
 	}
-	args := append([]string{program, FullVerb, handedOverFlag + o.arg()}, h.args...)
+	args := append([]string{program, FullVerb, handedOverFlag}, h.args...)
 	return fmt.Errorf("start %s: %w", program, syscall.Exec(program, args, os.Environ()))
+}
+
+// handover returns what the full command reads from stdin.
+func (h *hook) handover() ([]byte, error) {
+	o := handover{Began: h.began, Parent: h.parent, IdleUntil: h.idleUntil, Paused: h.paused}
+	if h.waits {
+		o.Waiter = h.waiter
+	}
+	if kept, ok := h.Err.(*keptNotes); ok {
+		o.Notes = kept.String()
+	}
+	b, err := flat.JSON(o)
+	return append(b, h.raw...), err
 }
 
 // answerWait is how long the full command may take to say what it is. It takes 2 ms.
@@ -97,100 +106,43 @@ func findFull() (string, error) {
 	return program, nil
 }
 
-// arg returns the part on the command line; the rest follows the input on stdin.
-func (o handover) arg() string { return fmt.Sprintf("%d,%d,%d", o.began, o.parent, o.inputSize) }
-
-func (o handover) encode() []byte {
-	var object flat.Object
-	object.Text("waiter", o.waiter)
-	object.Int("idle_until", o.idleUntil)
-	object.Text("paused", o.paused)
-	object.Text("notes", o.notes)
-	return object.End()
-}
-
-// cutHandover takes what another process handed over from the arguments and from stdin. It leaves the input on stdin.
-// The handover is nil if there is none.
-func cutHandover(args []string, stdin *os.File) (*handover, []string, error) {
-	if len(args) == 0 || !strings.HasPrefix(args[0], handedOverFlag) {
-		return nil, args, nil
+// takeOver makes h the hook that another process began, if the arguments say so. They are h's own without that.
+func (h *hook) takeOver() error {
+	if len(h.args) == 0 || !strings.HasPrefix(h.args[0], handedOverFlag) {
+		return nil
 	}
-	o, err := readHandover(strings.TrimPrefix(args[0], handedOverFlag), stdin)
-	if err != nil {
-		return nil, nil, fmt.Errorf("take over from %s: %w: install all of heartbeat's commands from one release", CommandName, err)
-	}
-	return o, args[1:], nil
-}
-
-func readHandover(arg string, stdin *os.File) (*handover, error) {
 	var o handover
-	parts := strings.Split(arg, ",")
-	if len(parts) != 3 {
-		return nil, fmt.Errorf("it says %q", arg)
+	err := h.stdin.next(&o)
+	if err == nil && o.Began == 0 {
+		err = errors.New("it says something else")
 	}
-	parent := int64(0)
-	for i, n := range []*int64{&o.began, &parent, &o.inputSize} {
-		var err error
-		if *n, err = strconv.ParseInt(parts[i], 10, 64); err != nil {
-			return nil, fmt.Errorf("it says %q", arg)
-		}
-	}
-	o.parent = int(parent)
-	if o.inputSize < 0 {
-		return &o, nil
-	}
-	b, err := io.ReadAll(io.NewSectionReader(stdin, o.inputSize, maxInput))
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("take over from %s: %w: install all of heartbeat's commands from one release", CommandName, err)
 	}
-	m, err := flat.Parse(b)
-	if err != nil {
-		return nil, err
-	}
-	o.waiter, o.idleUntil, o.paused, o.notes = m.String("waiter"), m.Int("idle_until"), m.String("paused"), m.String("notes")
-	return &o, m.Err()
+	h.args = h.args[1:]
+	h.began, h.parent, h.waiter, h.idleUntil, h.paused, h.notes = o.Began, o.Parent, o.Waiter, o.IdleUntil, o.Paused, o.Notes
+	h.waits = o.Waiter != ""
+	return nil
 }
 
-// takeOver makes h the hook that another process began.
-func (h *hook) takeOver(o *handover) {
-	h.began, h.parent, h.waiter, h.idleUntil, h.paused = o.began, o.parent, o.waiter, o.idleUntil, o.paused
-	h.waits = o.waiter != ""
-	h.handed = o
-}
-
-// becomeStdin makes these bytes the stdin of the program that replaces this one.
-func becomeStdin(parts ...[]byte) error {
-	f, err := withoutName(parts...)
+// becomeStdin makes these bytes the stdin of the program that replaces this one. They are in a file that only its
+// descriptor reaches, since a pipe would not hold them.
+func becomeStdin(b []byte) error {
+	f, err := os.CreateTemp("", "heartbeat-input-")
+	if err != nil {
+		return err
+	}
+	err = os.Remove(f.Name())
 	if err == nil {
-		err = unix.Dup2(int(f.Fd()), unix.Stdin)
-	}
-	return err
-}
-
-// withoutName returns a file of these bytes, at its start, that only its descriptor reaches.
-func withoutName(parts ...[]byte) (*os.File, error) {
-	f, err := unnamedFile()
-	for _, b := range parts {
-		if err == nil {
-			_, err = f.Write(b)
-		}
+		_, err = f.Write(b)
 	}
 	if err == nil {
 		_, err = f.Seek(0, io.SeekStart)
 	}
-	return f, err
-}
-
-// unlinkedFile returns a file in the folder for temporary files that only its descriptor reaches.
-func unlinkedFile() (*os.File, error) {
-	f, err := os.CreateTemp("", "heartbeat-input-")
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = unix.Dup2(int(f.Fd()), unix.Stdin)
 	}
-	if err := os.Remove(f.Name()); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
+	return err
 }
 
 // Runs is what a hook does for babysitter runs. The hook that Claude Code starts has none: when a run comes up, it

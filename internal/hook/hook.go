@@ -48,11 +48,12 @@ type call struct {
 	input *claude.Input // nil with --no-input
 	began int64         // machine.SinceBoot at the start
 	// open opens runs. Without it this is the lean hook, and runs stays nil.
-	open   OpenRuns
-	runs   Runs
-	args   []string
-	raw    []byte    // the input as it was read, for the full command
-	handed *handover // nil if the hook began in this process
+	open  OpenRuns
+	runs  Runs
+	args  []string
+	stdin stdin
+	raw   []byte // the input as it was read, for the full command
+	notes string // what the hook that this one replaces kept back
 }
 
 // wait is what the hook remembers while it waits for an entry.

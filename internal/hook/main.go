@@ -76,14 +76,11 @@ const (
 
 // runHook is the command without a verb. Whatever fails, the stop is approved: stdout stays empty.
 func runHook(args []string, s cli.Streams, open OpenRuns) int {
-	h := &hook{voice: voice{Streams: s}, lifeline: lifeline{parent: os.Getppid()}, call: call{open: open, began: machine.SinceBoot()}}
-	o, args, err := cutHandover(args, s.In)
-	if err != nil {
+	h := &hook{voice: voice{Streams: s}, lifeline: lifeline{parent: os.Getppid()}, call: call{open: open, args: args, began: machine.SinceBoot()}}
+	h.openStdin()
+	if err := h.takeOver(); err != nil {
 		s.Complain(fmt.Errorf("%w: the stop is approved and nothing was changed", err))
 		return cli.ExitError
-	}
-	if h.args = args; o != nil {
-		h.takeOver(o)
 	}
 	return h.start()
 }

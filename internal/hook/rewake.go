@@ -69,9 +69,7 @@ func (h *hook) wakeLater(enter func(*inbox.Tx) (outcome, error)) (status int) {
 		return cli.ExitError
 	}
 	stderr, notes := h.Err, new(keptNotes)
-	if h.handed != nil {
-		notes.WriteString(h.handed.notes)
-	}
+	notes.WriteString(h.notes)
 	h.Err = notes
 	defer func() {
 		h.Err = stderr
