@@ -5,14 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
-	"golang.org/x/sys/unix"
 
 	"heartbeat/internal/disk"
 	"heartbeat/internal/journal"
@@ -51,9 +49,6 @@ type awaiting struct {
 	entry                Receipt
 	results, deadLetters *Tail // nil before the wait begins
 	outcome              Outcome
-	// elsewhere is the outcome of an identical line at another offset. It counts if the entry is no longer in
-	// the inbox, since somebody may have moved its line there.
-	elsewhere Outcome
 }
 
 func (a *awaiting) run(ctx context.Context, poll time.Duration) (Outcome, error) {
@@ -134,18 +129,15 @@ func (a *awaiting) lookOnce(ctx context.Context) error {
 			return err
 		}
 	}
-	if a.elsewhere == (Outcome{}) {
-		return ErrGone
-	}
-	a.outcome = a.elsewhere
-	return nil
+	return ErrGone
 }
 
+// readOutcomes keeps the entry's first outcome, wherever its line stands: somebody may have moved it.
 func (a *awaiting) readOutcomes() error {
 	err := a.results.Lines(func(l []byte) {
 		var r Result
-		if mayHold(l, a.entry.EntryID) && json.Unmarshal(l, &r) == nil && r.EntryID == a.entry.EntryID {
-			a.noteOutcome(Outcome{Result: &r}, r.StartOffset)
+		if a.outcome == (Outcome{}) && mayHold(l, a.entry.EntryID) && json.Unmarshal(l, &r) == nil && r.EntryID == a.entry.EntryID {
+			a.outcome.Result = &r
 		}
 	})
 	if err != nil || a.outcome != (Outcome{}) {
@@ -153,21 +145,10 @@ func (a *awaiting) readOutcomes() error {
 	}
 	return a.deadLetters.Lines(func(l []byte) {
 		var d DeadLetter
-		if mayHold(l, a.entry.EntryID) && json.Unmarshal(l, &d) == nil && d.Reason != "" && d.EntryID == a.entry.EntryID {
-			a.noteOutcome(Outcome{DeadLetter: &d}, d.StartOffset)
+		if a.outcome == (Outcome{}) && mayHold(l, a.entry.EntryID) && json.Unmarshal(l, &d) == nil && d.Reason != "" && d.EntryID == a.entry.EntryID {
+			a.outcome.DeadLetter = &d
 		}
 	})
-}
-
-// noteOutcome keeps the first outcome at the entry's own offset, and the first one elsewhere.
-func (a *awaiting) noteOutcome(o Outcome, start int64) {
-	kept := &a.elsewhere
-	if a.entry.Start == a.entry.End || a.entry.Start == start {
-		kept = &a.outcome
-	}
-	if *kept == (Outcome{}) {
-		*kept = o
-	}
 }
 
 // stillThere reports whether the entry waits, is in flight or is scheduled, and whether the last commit has
@@ -188,7 +169,7 @@ func (a *awaiting) stillThere(ctx context.Context) (there, settling bool, err er
 			return true, v.settling, nil
 		}
 	}
-	if _, canceled := v.tx.canceledAt(a.entry.Start); !canceled && a.entry.Start < a.entry.End && a.standsAt(v.Cursor()) {
+	if _, canceled := v.tx.canceledAt(a.entry.Start); !canceled && a.entry.Start < a.entry.End && a.standsIn(v.tx) {
 		return true, v.settling, nil
 	}
 	err = v.tx.findQueued(a.entry.ID, func(id string, p place) bool {
@@ -200,17 +181,12 @@ func (a *awaiting) stillThere(ctx context.Context) (there, settling bool, err er
 	return there, v.settling, err
 }
 
-// standsAt reports whether the entry's line still waits at its offset.
-func (a *awaiting) standsAt(cursor int64) bool {
-	if a.entry.Start < cursor {
+// standsIn reports whether the entry's line still waits at its offset.
+func (a *awaiting) standsIn(t *Tx) bool {
+	if t.file == nil || a.entry.Start < t.st.Cursor {
 		return false
 	}
-	f, err := disk.OpenForeign(a.box.path, unix.O_RDONLY)
-	if err != nil {
-		return !errors.Is(err, fs.ErrNotExist)
-	}
-	defer func() { _ = f.Close() }() // read-only
-	l, err := readLine(f, a.entry.Start, f.Info().Size, MaxLine)
+	l, err := readLine(t.file, a.entry.Start, t.queueSize(), MaxLine)
 	return err == nil && (l.tooLong || entryID(l.raw) == a.entry.EntryID)
 }
 
