@@ -64,16 +64,18 @@ func (b *Inbox) appendAll(ctx context.Context, all []Message, settle time.Durati
 		return nil, err
 	}
 	receipts, names := make([]Receipt, 0, len(drafts)), nameSearch{}
+	if ids := namesOf(drafts); len(ids) > 0 {
+		if err := names.searchUnlocked(b, ids); err != nil {
+			return nil, err
+		}
+	}
 	for still := (Mark{}); len(receipts) < len(drafts); {
 		// A copy, since each try marks anew the drafts whose id is taken.
 		appended, err := b.appendDrafts(ctx, slices.Clone(drafts[len(receipts):]), still, &names, admit)
 		receipts = append(receipts, appended...)
 		progress(len(appended))
-		switch {
-		case errors.Is(err, ErrTorn):
+		if errors.Is(err, ErrTorn) {
 			still, err = b.AwaitStill(ctx, settle)
-		case errors.Is(err, errSearchFirst):
-			err = names.searchUnlocked(b, namesOf(drafts))
 		}
 		if err != nil {
 			return receipts, err

@@ -64,7 +64,7 @@ const setAside = "dead letter"
 
 // find locates the entries with those envelope ids, without dead letters. It reads everything.
 func (t *Tx) find(ids map[string]bool) (map[string]place, error) {
-	l := nameSearch{passes: maxPasses}
+	var l nameSearch
 	found, err := l.find(t, ids)
 	maps.DeleteFunc(found, func(_ string, p place) bool { return p.where == setAside })
 	return found, err
@@ -180,14 +180,16 @@ func mayHold(l []byte, needle string) bool {
 	return needle == "" || bytes.Contains(l, []byte(needle)) || bytes.IndexByte(l, '\\') >= 0
 }
 
-// searchSpan bounds how many bytes are searched for ids under the lock.
-const searchSpan = 1 << 20
-
-// errSearchFirst says that more must be searched than is allowed under the lock.
-var errSearchFirst = errors.New("the names are to be looked for first")
+const (
+	// searchSpan bounds how much of the dead letters is read under the lock.
+	searchSpan = 1 << 20
+	// maxPasses bounds how often a reading starts over without the lock, so that it ends even if somebody keeps
+	// filling or replacing the file.
+	maxPasses = 100
+)
 
 // nameSearch is the result of a search for ids, and how far it got in the queue file and the outcome files.
-// It starts without the lock. Under the lock little is left to search, however large the files are.
+// Another search goes on from there.
 type nameSearch struct {
 	generation int // of the queue file
 	cursor     int64
@@ -196,8 +198,6 @@ type nameSearch struct {
 	torn       map[string]place // found in a last line without its newline
 
 	answered, aside outcomes
-
-	passes int // how often it ran without the lock
 }
 
 // outcomes are the finds in the results, or in the dead letters.
@@ -206,13 +206,9 @@ type outcomes struct {
 	found map[string]place
 }
 
-// maxPasses bounds how often a search starts over without the lock, so that it ends even if somebody keeps
-// filling or replacing the files.
-const maxPasses = 100
-
-// searchUnlocked searches without the lock.
+// searchUnlocked searches without the lock, so that little is left to search under it, however large the files
+// are.
 func (l *nameSearch) searchUnlocked(b *Inbox, ids map[string]bool) (err error) {
-	l.passes++
 	// Outcomes come first: an entry that is settled in between has its outcome behind the part that was read.
 	if err := l.searchOutcomes(b, ids); err != nil {
 		return err
@@ -225,16 +221,8 @@ func (l *nameSearch) searchUnlocked(b *Inbox, ids map[string]bool) (err error) {
 	return l.searchQueue(v.tx, ids)
 }
 
-// find locates the entries with those ids, dead letters included. It returns errSearchFirst if that would
-// take long.
+// find locates the entries with those ids, dead letters included.
 func (l *nameSearch) find(t *Tx, ids map[string]bool) (map[string]place, error) {
-	rest, err := l.remaining(t)
-	if err != nil {
-		return nil, err
-	}
-	if rest > searchSpan && l.passes < maxPasses {
-		return nil, errSearchFirst
-	}
 	if err := l.searchOutcomes(t.box, ids); err != nil {
 		return nil, err
 	}
@@ -265,30 +253,6 @@ func (l *nameSearch) find(t *Tx, ids map[string]bool) (map[string]place, error) 
 		}
 	}
 	return found, nil
-}
-
-// remaining is how many bytes are yet to be searched.
-func (l *nameSearch) remaining(t *Tx) (int64, error) {
-	from, _, err := l.resumeAt(t)
-	if err != nil {
-		return 0, err
-	}
-	rest := t.queueSize() - from
-	for kind, o := range l.outcomes() {
-		f, err := journal.OpenState(t.box.fileOf(kind))
-		if err != nil {
-			return 0, err
-		}
-		if f == nil {
-			continue
-		}
-		from, err := o.seen.In(f)
-		if err = errors.Join(err, f.Close()); err != nil {
-			return 0, err
-		}
-		rest += f.Info().Size - from
-	}
-	return rest, nil
 }
 
 func (l *nameSearch) outcomes() map[journal.Kind]*outcomes {
