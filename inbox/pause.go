@@ -192,11 +192,7 @@ func (t *Tx) forgetBackoff() {
 // person's pause is kept beside it.
 type Stopping struct {
 	At time.Time `json:"at"`
-	// PID and the members after it identify the process, as in [Session].
-	PID          int    `json:"pid"`
-	Boot         string `json:"boot,omitempty"`
-	Namespace    string `json:"pid_namespace,omitempty"`
-	ProcessStart int64  `json:"process_start,omitempty"`
+	Process
 }
 
 // String says which process it is.
@@ -213,7 +209,7 @@ func (h Holds) Stopping() (*Stopping, error) {
 	if s == nil || err != nil {
 		return nil, err
 	}
-	if alive, _ := machine.Lives(s.Boot, s.Namespace, s.PID, s.ProcessStart); !alive {
+	if s.Life() != machine.Alive {
 		return nil, nil
 	}
 	return s, nil
@@ -221,10 +217,7 @@ func (h Holds) Stopping() (*Stopping, error) {
 
 // BeginStop stops delivery from the commit on, until this process has ended or calls [Holds.EndStop].
 func (h Holds) BeginStop() (err error) {
-	pid := os.Getpid()
-	h.tx.st.Stopping, err = flat.JSON(Stopping{
-		At: h.tx.box.utcNow(), PID: pid, Boot: h.tx.boot, Namespace: machine.PIDNamespace(), ProcessStart: machine.ProcessStart(pid),
-	})
+	h.tx.st.Stopping, err = flat.JSON(Stopping{At: h.tx.box.utcNow(), Process: ProcessOf(os.Getpid())})
 	h.tx.dirty = true
 	return err
 }

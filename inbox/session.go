@@ -15,15 +15,33 @@ import (
 // maxSessions is how many sessions are remembered, latest first.
 const maxSessions = 8
 
-// Session is a consumer that reported its start, its end or an error.
-type Session struct {
-	ID  string `json:"id"`
-	PID int    `json:"pid,omitempty"`
-	// Boot and Namespace say where PID is valid. ProcessStart tells the process from a later one with the
-	// same PID: see package machine.
+// Process identifies a process for good. Boot and Namespace say where PID is valid. ProcessStart, 0 if unknown,
+// tells the process from a later one with the same PID: see package machine.
+type Process struct {
+	PID          int    `json:"pid,omitempty"`
 	Boot         string `json:"boot,omitempty"`
 	Namespace    string `json:"pid_namespace,omitempty"`
 	ProcessStart int64  `json:"process_start,omitempty"`
+}
+
+// ProcessOf returns the process that has this id now. pid 0 is no process.
+func ProcessOf(pid int) Process {
+	return Process{PID: pid, Boot: machine.BootID(), Namespace: machine.PIDNamespace(), ProcessStart: machine.ProcessStart(pid)}
+}
+
+// Life reports whether the process runs. If its start is unknown, another process may have the id by now.
+func (p Process) Life() machine.Life {
+	here := !machine.OtherBoot(p.Boot) && (p.Namespace == "" || p.Namespace == machine.PIDNamespace())
+	if p.PID != 0 && p.ProcessStart == 0 && here && machine.Ended(p.PID) {
+		return machine.Gone
+	}
+	return machine.LifeOf(p.Boot, p.Namespace, p.PID, p.ProcessStart)
+}
+
+// Session is a consumer that reported its start, its end or an error.
+type Session struct {
+	ID string `json:"id"`
+	Process
 
 	StartedAt *time.Time `json:"started_at,omitempty"`
 	EndedAt   *time.Time `json:"ended_at,omitempty"`
@@ -52,11 +70,6 @@ type Session struct {
 	PromptedSinceBoot int64  `json:"prompted_since_boot_ns,omitempty"`
 	// PromptID is the client's name for that prompt, if it has one.
 	PromptID string `json:"prompt_id,omitempty"`
-}
-
-// Life reports whether the session's process runs.
-func (s Session) Life() machine.Life {
-	return machine.LifeOf(s.Boot, s.Namespace, s.PID, s.ProcessStart)
 }
 
 // Question is what a session needs a person for, and since when.
@@ -129,8 +142,7 @@ func (in InSession) Start(pid int, note json.RawMessage) error {
 		now := in.tx.box.utcNow()
 		s.StartedAt, s.EndedAt, s.Asks = &now, nil, nil
 		s.StartedSeq, s.StartNote = in.tx.Seq(), note
-		s.PID, s.Boot = pid, in.tx.boot
-		s.Namespace, s.ProcessStart = machine.PIDNamespace(), machine.ProcessStart(pid)
+		s.Process = ProcessOf(pid)
 	})
 	if err != nil {
 		return err
@@ -256,16 +268,7 @@ type Waiter struct {
 	Name      string    `json:"name"` // unique
 	SessionID string    `json:"session_id,omitempty"`
 	Since     time.Time `json:"since"`
-	// PID and the members after it identify the waiting process, as in [Session].
-	PID          int    `json:"pid"`
-	Boot         string `json:"boot,omitempty"`
-	Namespace    string `json:"pid_namespace,omitempty"`
-	ProcessStart int64  `json:"process_start,omitempty"`
-}
-
-// Life reports whether the waiter's process runs.
-func (w Waiter) Life() machine.Life {
-	return machine.LifeOf(w.Boot, w.Namespace, w.PID, w.ProcessStart)
+	Process
 }
 
 // Waiter returns the waiting consumer, or nil. Its process may be gone.
@@ -279,11 +282,7 @@ func (in InSession) Wait(name string) (err error) {
 }
 
 func (t *Tx) thisProcess(name, session string) Waiter {
-	pid := os.Getpid()
-	return Waiter{
-		Name: name, SessionID: session, Since: t.box.utcNow(),
-		PID: pid, Boot: t.boot, Namespace: machine.PIDNamespace(), ProcessStart: machine.ProcessStart(pid),
-	}
+	return Waiter{Name: name, SessionID: session, Since: t.box.utcNow(), Process: ProcessOf(os.Getpid())}
 }
 
 // StopWaiting removes the waiter, whichever process it is.

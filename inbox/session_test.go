@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/machine"
 )
 
 func session(t testing.TB, box *inbox.Inbox, id string) inbox.Session {
@@ -28,11 +27,11 @@ func TestSessionIsRemembered(t *testing.T) {
 	at := noon
 	assert.Equal(t, inbox.Session{ID: id}, session(t, box, id), "unknown yet")
 	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.In(id).Start(0, nil)) })
-	assert.Equal(t, inbox.Session{ID: id, StartedSeq: 1, Boot: machine.BootID(), Namespace: machine.PIDNamespace(), StartedAt: &at}, session(t, box, id))
+	assert.Equal(t, inbox.Session{ID: id, StartedSeq: 1, Process: inbox.ProcessOf(0), StartedAt: &at}, session(t, box, id))
 	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.In(id).End()) })
-	assert.Equal(t, inbox.Session{ID: id, StartedSeq: 1, Boot: machine.BootID(), Namespace: machine.PIDNamespace(), StartedAt: &at, EndedAt: &at}, session(t, box, id))
+	assert.Equal(t, inbox.Session{ID: id, StartedSeq: 1, Process: inbox.ProcessOf(0), StartedAt: &at, EndedAt: &at}, session(t, box, id))
 	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.In(id).Start(os.Getpid(), nil)) })
-	assert.Equal(t, inbox.Session{ID: id, StartedSeq: 3, PID: os.Getpid(), ProcessStart: machine.ProcessStart(os.Getpid()), Boot: machine.BootID(), Namespace: machine.PIDNamespace(), StartedAt: &at}, session(t, box, id), "resumed")
+	assert.Equal(t, inbox.Session{ID: id, StartedSeq: 3, Process: inbox.ProcessOf(os.Getpid()), StartedAt: &at}, session(t, box, id), "resumed")
 	assert.Equal(t, inbox.Session{ID: "other"}, session(t, box, "other"))
 }
 

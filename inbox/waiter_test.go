@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/machine"
 )
 
 func wait(t testing.TB, box *inbox.Inbox, name, session string) {
@@ -36,7 +35,7 @@ func TestWaiter(t *testing.T) {
 	wait(t, box, "first", "s\n<é>")
 	want := inbox.Waiter{
 		Name: "first", SessionID: "s\n<é>", Since: noon,
-		PID: os.Getpid(), Boot: machine.BootID(), Namespace: machine.PIDNamespace(), ProcessStart: machine.ProcessStart(os.Getpid()),
+		Process: inbox.ProcessOf(os.Getpid()),
 	}
 	assert.Equal(t, &want, waiter(t, open(t, box.Path())), "for everybody")
 

@@ -91,7 +91,7 @@ func TestMaySpeakBesideASession(t *testing.T) {
 	onlyHere(t)
 	top, caller := tree(t, "client", `sh -c 'echo $$; cat'`)
 	d := deliveredTo(t, recovery.Evidence{Boot: machine.BootID(), Namespace: machine.PIDNamespace(), Client: int64(top), ClientStart: machine.ProcessStart(top)})
-	below := inbox.Session{ID: "s2", PID: caller, Boot: machine.BootID(), Namespace: machine.PIDNamespace(), ProcessStart: machine.ProcessStart(caller)}
+	below := inbox.Session{ID: "s2", Process: inbox.ProcessOf(caller)}
 	require.NoError(t, recovery.MaySpeak(caller, d, nil, false))
 	expect(t, "a client of its own", recovery.MaySpeak(caller, d, []inbox.Session{below}, true))
 	assert.True(t, recovery.InSession(caller, []inbox.Session{below}))

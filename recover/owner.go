@@ -12,45 +12,15 @@ import (
 	"heartbeat/internal/words"
 )
 
-// Process identifies a process for good.
-type Process struct {
-	PID       int
-	Start     int64 // see [machine.ProcessStart]; 0 if unknown
-	Boot      string
-	Namespace string
-}
-
-// ProcessOf returns the process that has this id now. pid 0 is no process.
-func ProcessOf(pid int) Process {
-	p := Process{PID: pid, Start: machine.ProcessStart(pid), Boot: machine.BootID()}
-	if p.Start != 0 {
-		p.Namespace = machine.PIDNamespace()
-	}
-	return p
-}
-
-// Life reports whether the process runs. If its start is unknown, another process may have the id by now.
-func (p Process) Life() machine.Life {
-	switch {
-	case p.Start != 0:
-		return machine.LifeOf(p.Boot, p.Namespace, p.PID, p.Start)
-	case machine.OtherBoot(p.Boot):
-		return machine.Rebooted
-	case p.PID != 0 && machine.Ended(p.PID):
-		return machine.Gone
-	}
-	return machine.Unknown
-}
-
 // Process returns the client's process that got the entry. Until a session host has started its client, it is the
 // host's own.
-func (e Evidence) Process() Process {
-	return Process{PID: int(e.Client), Start: e.ClientStart, Boot: e.Boot, Namespace: e.Namespace}
+func (e Evidence) Process() inbox.Process {
+	return inbox.Process{PID: int(e.Client), ProcessStart: e.ClientStart, Boot: e.Boot, Namespace: e.Namespace}
 }
 
 // SetProcess makes a process of this boot the one that has the entry.
-func (e *Evidence) SetProcess(p Process) {
-	e.Client, e.ClientStart, e.Boot, e.Namespace = int64(p.PID), p.Start, p.Boot, p.Namespace
+func (e *Evidence) SetProcess(p inbox.Process) {
+	e.Client, e.ClientStart, e.Boot, e.Namespace = int64(p.PID), p.ProcessStart, p.Boot, p.Namespace
 }
 
 // Owner is who has an entry in flight. While it lives, nobody else settles the entry, takes it, gives it back or
@@ -59,7 +29,7 @@ type Owner struct {
 	EntryID string
 	ID      string
 	Session string
-	Process
+	inbox.Process
 	// Life is whether the owner lives. Unknown (its process is in another PID namespace, or an earlier release noted
 	// too little) counts as gone: a replaced container looks the same, and its queue has to go on.
 	Life machine.Life
@@ -80,7 +50,7 @@ func OwnerOf(in sessions, d *inbox.Delivery) Owner {
 			continue
 		}
 		if o.PID == 0 {
-			o.Process = Process{s.PID, s.ProcessStart, s.Boot, s.Namespace}
+			o.Process = s.Process
 		}
 		// The client has gone on to another session, for example after /clear. It may still pick up there an entry that
 		// is to wake it.
@@ -143,8 +113,7 @@ func WorksOn(pid int, sessions []inbox.Session) error {
 	session, _ := machine.Variable(pid, claude.SessionVariable)
 	client := clientAbove(pid, 0, sessions)
 	if session == "" && client == 0 || slices.ContainsFunc(sessions, func(s inbox.Session) bool {
-		alive, _ := machine.Lives(s.Boot, s.Namespace, s.PID, s.ProcessStart)
-		return session != "" && s.ID == session || alive && s.PID == client
+		return session != "" && s.ID == session || s.PID == client && s.Life() == machine.Alive
 	}) {
 		return nil
 	}
@@ -173,8 +142,7 @@ func clientAbove(pid, owner int, sessions []inbox.Session) (client int) {
 	session, _ := machine.Variable(pid, claude.SessionVariable)
 	machine.Nearest(pid, func(p int) bool {
 		if p == owner || agent.IsProgram(machine.Name(p)) || slices.ContainsFunc(sessions, func(s inbox.Session) bool {
-			alive, _ := machine.Lives(s.Boot, s.Namespace, s.PID, s.ProcessStart)
-			return alive && s.PID == p
+			return s.PID == p && s.Life() == machine.Alive
 		}) {
 			client = p
 			return true

@@ -180,7 +180,7 @@ type Asker struct {
 	Box *inbox.Inbox
 	// Client is the client's process: the one that this event is from, or that the asker started and saw end. It may
 	// be zero.
-	Client Process
+	Client inbox.Process
 	// Start names the start of a session host's client, if the asker is one of that client's hooks.
 	Start string
 	// Force is a person's order to take the entry from an owner that lives.

@@ -144,7 +144,7 @@ type lifeline struct {
 	// ownerDied is closed once the process that has the entry in flight is gone; nil if no other process has it.
 	ownerDied <-chan struct{}
 	// owners are the live processes that have had an entry. Each is watched once, even if sessions take turns.
-	owners map[recovery.Process]<-chan struct{}
+	owners map[inbox.Process]<-chan struct{}
 }
 
 // watchOwner has a waiting hook look again as soon as the owner of the entry in flight dies. first says that this
@@ -153,7 +153,7 @@ func (l *lifeline) watchOwner(o *recovery.Owner) (first bool) {
 	died, known := l.owners[o.Process]
 	if !known {
 		if l.owners == nil {
-			l.owners = map[recovery.Process]<-chan struct{}{}
+			l.owners = map[inbox.Process]<-chan struct{}{}
 		}
 		died = machine.WatchProcess(o.PID).Died()
 		l.owners[o.Process] = died

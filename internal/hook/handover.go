@@ -144,7 +144,7 @@ func (h *hook) evidence() recovery.Evidence {
 		SinceBoot:      machine.SinceBoot(),
 		Awake:          machine.Awake(),
 	}
-	e.SetProcess(recovery.ProcessOf(h.clientPID()))
+	e.SetProcess(inbox.ProcessOf(h.clientPID()))
 	return e
 }
 

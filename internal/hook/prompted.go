@@ -114,7 +114,7 @@ func (h *hook) startedWith(tx *inbox.Tx) error {
 func (h *hook) prompt(tx *inbox.Tx, d *inbox.Delivery, e recovery.Evidence) inbox.Recipient {
 	in := h.input
 	e.BoundSeq = tx.Seq()
-	e.SetProcess(recovery.ProcessOf(h.clientPID()))
+	e.SetProcess(inbox.ProcessOf(h.clientPID()))
 	e.Transcript, e.TranscriptSize = in.TranscriptPath, recovery.StartSize(tx, d, in.SessionID, in.TranscriptPath)
 	if e.TranscriptSize < 0 && in.PromptID != "" {
 		e.TranscriptSize = 0 // the prompt's id tells its lines from older ones

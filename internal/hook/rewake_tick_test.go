@@ -145,16 +145,16 @@ func TestSpilledAgain(t *testing.T) {
 // A waiting hook leaves an entry to its living owner and says so once, whatever the owner does
 // next. An owner in another namespace cannot be examined, and counts as gone.
 func TestWaitsForAnotherOwner(t *testing.T) {
-	parent := recovery.ProcessOf(os.Getppid())
+	parent := inbox.ProcessOf(os.Getppid())
 	elsewhere := parent
 	elsewhere.Namespace = "another"
 	for name, c := range map[string]struct {
-		owner recovery.Process
+		owner inbox.Process
 		want  outcome
 	}{"lives": {parent, held}, "cannot be told": {elsewhere, delivered}} {
 		t.Run(name, func(t *testing.T) {
 			path := newInbox(t, "A\nB\nC\n")
-			e := recovery.Evidence{Client: int64(c.owner.PID), ClientStart: c.owner.Start, Boot: c.owner.Boot, Namespace: c.owner.Namespace}
+			e := recovery.Evidence{Client: int64(c.owner.PID), ClientStart: c.owner.ProcessStart, Boot: c.owner.Boot, Namespace: c.owner.Namespace}
 			deliver := func(_ *inbox.Inbox, tx *inbox.Tx) {
 				if tx.InFlight() != nil {
 					require.NoError(t, tx.Acknowledge("done"))

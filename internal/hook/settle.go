@@ -15,7 +15,7 @@ func (h *hook) asker() recovery.Asker {
 	s := h.Orphan
 	s.Limits = h.Limits
 	return recovery.Asker{
-		Settings: s, Box: h.box, Client: recovery.Process{PID: h.clientPID()}, Start: h.Start,
+		Settings: s, Box: h.box, Client: inbox.Process{PID: h.clientPID()}, Start: h.Start,
 		Elsewhere: h.settledElsewhere, Note: func(format string, args ...any) { h.Note(format, args...) },
 	}
 }

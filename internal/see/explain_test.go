@@ -46,7 +46,7 @@ func inFlight(change ...func(d *inbox.Delivery)) *inbox.Delivery {
 
 // session started ten minutes ago, and is alive.
 func session(change ...func(s *see.Session)) []see.Session {
-	s := see.Session{Session: inbox.Session{ID: "s1", PID: 42, StartedAt: ptr(-10)}, Life: machine.Alive}
+	s := see.Session{Session: inbox.Session{ID: "s1", Process: inbox.Process{PID: 42}, StartedAt: ptr(-10)}, Life: machine.Alive}
 	for _, c := range change {
 		c(&s)
 	}

@@ -12,7 +12,7 @@ import (
 
 // waiter waits in the background to wake session s1.
 func waiter(l machine.Life) *see.Waiter {
-	return &see.Waiter{Waiter: inbox.Waiter{SessionID: "s1", PID: 99, Since: at(-3)}, Life: l}
+	return &see.Waiter{Waiter: inbox.Waiter{SessionID: "s1", Process: inbox.Process{PID: 99}, Since: at(-3)}, Life: l}
 }
 
 // stopped is a waiter that got SIGSTOP.

@@ -87,7 +87,7 @@ func settledAsSaid(t *testing.T, c crash.Crash, said string) {
 			assert.True(t, kept != nil && string(kept.Kind) == said || said == "progress" && d.Progress != nil, "the agent was told that it is kept")
 		}
 		var err error
-		report, err = recovery.Settle(tx, recovery.Asker{Box: box, Client: recovery.ProcessOf(os.Getpid()), Settings: recovery.Settings{Policy: recovery.Retry, MaxAttempts: 3}}, recovery.Sight{Charged: true})
+		report, err = recovery.Settle(tx, recovery.Asker{Box: box, Client: inbox.ProcessOf(os.Getpid()), Settings: recovery.Settings{Policy: recovery.Retry, MaxAttempts: 3}}, recovery.Sight{Charged: true})
 		require.NoError(t, err)
 	})
 	want := recovery.Requeued

@@ -143,7 +143,7 @@ func (w *watched) waitsSince(now *inbox.Head) *time.Time {
 // died reports whether a process has changed since the state was read.
 func (w *watched) died() bool {
 	gone := func(s see.Session) bool { return s.Life == machine.Alive && s.Session.Life() != s.Life }
-	ended := func(p recovery.Process) bool { return p.PID != 0 && p.Life() != machine.Alive } // else a session has it
+	ended := func(p inbox.Process) bool { return p.PID != 0 && p.Life() != machine.Alive } // else a session has it
 	b, l, d := w.now.Waiter, w.now.Launcher, w.now.InFlight
 	return slices.ContainsFunc(w.now.Sessions, gone) ||
 		b != nil && b.Life == machine.Alive && see.WaiterNow(b.Waiter).String() != b.String() ||

@@ -108,7 +108,7 @@ func (q *Queue) evidence() recovery.Evidence {
 		TranscriptSize: -1, SinceBoot: machine.SinceBoot(), Awake: machine.Awake(),
 		Prompt: recovery.Prompt{Prompted: true, Start: q.round.start, Hooks: q.round.hooks},
 	}
-	e.SetProcess(recovery.ProcessOf(os.Getpid()))
+	e.SetProcess(inbox.ProcessOf(os.Getpid()))
 	return e
 }
 
@@ -127,8 +127,8 @@ func (q *Queue) Begin(ctx context.Context) error {
 // changes nothing about the session.
 func (q *Queue) Started(ctx context.Context, pid int) error {
 	return q.ofRound(ctx, func(tx *inbox.Tx, d *inbox.Delivery, e recovery.Evidence) error {
-		p := recovery.ProcessOf(pid)
-		if e.IsBound() || p.Start == 0 {
+		p := inbox.ProcessOf(pid)
+		if e.IsBound() || p.ProcessStart == 0 {
 			return nil // its hook was faster, or it has ended
 		}
 		e.SetProcess(p)

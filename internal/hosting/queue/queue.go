@@ -199,7 +199,7 @@ func (q *Queue) transact(ctx context.Context, do func(*inbox.Tx) error) (err err
 // asker lets package recover decide for this host, which has the prompt itself until its client is started.
 func (q *Queue) asker() recovery.Asker {
 	return recovery.Asker{
-		Settings: q.o.Settings, Box: q.box, Client: recovery.Process{PID: os.Getpid()},
+		Settings: q.o.Settings, Box: q.box, Client: inbox.Process{PID: os.Getpid()},
 		Note: func(format string, args ...any) { q.o.Warn(fmt.Sprintf(format, args...)) },
 	}
 }

@@ -178,7 +178,7 @@ func TestTheHostOwnsItsPrompt(t *testing.T) {
 	require.NotNil(t, n.Owner, "what waits is not for a host that comes now")
 	assert.Equal(t, os.Getpid(), n.Owner.PID)
 
-	report, err := recovery.Run(t.Context(), recovery.Asker{Box: r.box, Client: recovery.ProcessOf(os.Getppid())}, recovery.Sight{})
+	report, err := recovery.Run(t.Context(), recovery.Asker{Box: r.box, Client: inbox.ProcessOf(os.Getppid())}, recovery.Sight{})
 	require.NoError(t, err)
 	assert.Equal(t, recovery.Owned, report.Action)
 
@@ -193,7 +193,7 @@ func TestTheHostOwnsItsPrompt(t *testing.T) {
 // both.
 func TestAnotherOwnersTextStays(t *testing.T) {
 	r := newRig(t, "A")
-	owner := recovery.ProcessOf(os.Getppid())
+	owner := inbox.ProcessOf(os.Getppid())
 	spill := recovery.SpillPath(r.box, "0123456789ab")
 	require.NoError(t, os.WriteFile(spill, []byte("A"), 0o600))
 	tx, err := r.box.Begin(t.Context())
@@ -201,7 +201,7 @@ func TestAnotherOwnersTextStays(t *testing.T) {
 	e, err := tx.Next(inbox.Mark{})
 	require.NoError(t, err)
 	_, err = tx.Deliver(e, inbox.Recipient{SessionID: "other", Evidence: recovery.Evidence{
-		Client: int64(owner.PID), ClientStart: owner.Start, Boot: owner.Boot, Namespace: owner.Namespace,
+		Client: int64(owner.PID), ClientStart: owner.ProcessStart, Boot: owner.Boot, Namespace: owner.Namespace,
 		Wake: recovery.Wake{Woken: true, Bound: true, Spill: spill},
 	}.Encode()})
 	require.NoError(t, err)
