@@ -161,23 +161,23 @@ func (b *Inbox) Trim(ctx context.Context, before time.Time) (n Trimming, err err
 	if err != nil {
 		return n, err
 	}
-	heldBack := 0
 	rewrite := func(kind journal.Kind, keep func([]byte) bool) (int, error) {
 		held := holding{box: b, kind: kind, wanted: keep}
 		w := rewriting{box: b, kind: kind, keep: held.keep, begin: held.begin, still: held.still}
 		warnings, err := w.run(ctx)
 		n.Warnings = append(append(n.Warnings, warnings...), held.notes()...)
-		heldBack = len(held.stay)
-		return w.dropped, err
+		return min(held.removed, w.dropped), err // none if the file vanished
 	}
 	gone, err := b.closedBefore(before)
 	if err != nil {
 		return n, err
 	}
-	if _, err = rewrite(journal.DeadLetters, gone.keep); err != nil {
+	n.DeadLetters, err = rewrite(journal.DeadLetters, func(line []byte) bool {
+		return len(gone) == 0 || !gone[spotName(glance(line).letter)]
+	})
+	if err != nil {
 		return n, err
 	}
-	n.DeadLetters = gone.letters - heldBack
 	counts := []*int{&n.Results, &n.Events, &n.Costs}
 	for i, kind := range []journal.Kind{journal.Results, journal.Events, journal.Costs} {
 		if *counts[i], err = rewrite(kind, b.stampedSince(before, began)); err != nil {
@@ -201,52 +201,38 @@ func (b *Inbox) outcomeSpace() (space int64, err error) {
 	return space, nil
 }
 
-// closedLetters holds the names of the letters that are to go together with their marks.
-type closedLetters struct {
-	names   map[uint64]bool // see spotName
-	letters int             // how many of them are in the file
-}
-
-// closedBefore finds letters that were closed before that time, and marks without a letter. A letter whose
-// entry was answered since is trimmed along with that result, because without the result it would count as
-// open again.
-func (b *Inbox) closedBefore(before time.Time) (gone closedLetters, err error) {
-	gone.names = map[uint64]bool{}
+// closedBefore names the letters that were closed before that time, and that are to go together with their
+// marks, and marks without a letter. A letter whose entry was answered since is trimmed along with that result,
+// because without the result it would count as open again.
+func (b *Inbox) closedBefore(before time.Time) (gone map[uint64]bool, err error) {
+	gone = map[uint64]bool{}
 	r := b.LetterReader()
 	if _, err := r.Read(); err != nil {
 		return gone, err
 	}
-	err = r.eachMarked(func(name uint64, there bool, m LetterMark) {
+	f, err := journal.OpenState(b.fileOf(journal.DeadLetters))
+	if f == nil || err != nil {
+		return gone, lettersError(err)
+	}
+	defer func() { err = errors.Join(err, lettersError(f.Close())) }()
+	for same := range r.byName() {
+		m, err := marksIn(f, same)
+		if err != nil {
+			return gone, lettersError(err)
+		}
 		at := cmp.Or(m.RequeuedAt, m.AcceptedAt)
-		if !there {
+		if same[0].mark {
 			at = cmp.Or(at, m.RepliedAt)
 		}
-		if at == nil || !at.Before(before) {
-			return
+		if at != nil && at.Before(before) {
+			gone[same[0].name] = true
 		}
-		if gone.names[name] = true; there {
-			gone.letters++
-		}
-	})
-	if err != nil {
-		return gone, err
 	}
 	answered, err := r.answered(r.unclosed(), before)
 	for s := range answered {
-		if !gone.names[s.name] {
-			gone.names[s.name] = true
-			gone.letters++
-		}
+		gone[s.name] = true
 	}
 	return gone, err
-}
-
-func (g closedLetters) keep(line []byte) bool {
-	if len(g.names) == 0 {
-		return true
-	}
-	l := glance(line)
-	return !l.ok || !g.names[spotName(l.letter)]
 }
 
 // stampedSince keeps lines that are not older than before, lines without a time, and lines written since

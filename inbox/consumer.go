@@ -175,7 +175,7 @@ var whenOf = map[journal.Kind]journal.When{
 		return at, true
 	},
 	journal.DeadLetters: func(l []byte) (time.Time, bool) {
-		d, mark, ok := ParseLetter(l)
-		return d.DeadLetteredAt, ok && !mark
+		d := glance(l)
+		return d.at, d.ok && !d.mark
 	},
 }

@@ -230,7 +230,7 @@ func TestTrimKeepsTheMarksOfLettersThatStay(t *testing.T) {
 	write(t, box.DeadLetterPath(), dead(2)+`{"letter":"`+l.Letter+`","entry_id":"d2","of":"orphaned","requeued_at":"`+second(2)+`"}`+"\n")
 
 	trim(t, box, noon.Add(time.Hour))
-	open, err := box.CountLetters(t.Context())
+	open, err := box.CountLetters()
 	require.NoError(t, err)
 	assert.Zero(t, open.All())
 	assert.Equal(t, []string{"d2"}, takes(t, box, "mail", every))

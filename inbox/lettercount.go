@@ -2,10 +2,9 @@ package inbox
 
 import (
 	"cmp"
-	"context"
-	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"slices"
 	"time"
 
@@ -30,90 +29,19 @@ func (c LetterCount) All() (n int) {
 	return n
 }
 
-// keptCount is the count that a record keeps. It covers the file up to an offset, and holds only while the
-// file has at most grown. If some letters have ids, it also holds only until the next result.
-type keptCount struct {
-	journal.Seen
-	Open    map[Reason]int `json:"open"`
-	Notes   letterNotes    `json:"notes"`
-	Named   bool           `json:"named,omitempty"` // some of the letters have ids
-	Results *journal.Seen  `json:"results"`         // the end of the results at the count
-}
-
-const (
-	// countSpan is how much may be read again at each count. Beyond it the count is kept.
-	countSpan = 1 << 20
-	// maxKeptCount bounds the count in a record, since a line may have any reason.
-	maxKeptCount = 1 << 10
-)
-
-// CountLetters counts the open dead letters. If there are many, it keeps the count in a commit, provided that
-// the lock is free; the next call then reads only what is new.
-func (b *Inbox) CountLetters(ctx context.Context) (LetterCount, error) {
-	var record json.RawMessage
-	if v, err := b.View(); err == nil { // without the state, count from the start
-		record = v.tx.st.Letters
-		if err := v.Close(); err != nil {
-			return LetterCount{}, err
-		}
-	}
+// CountLetters counts the open dead letters.
+func (b *Inbox) CountLetters() (LetterCount, error) {
 	r := b.LetterReader()
-	now, read, err := r.count(record)
-	if err == nil && read > countSpan && r.seen.Off == r.seen.Size && b.mayNote() {
-		_ = r.keep(ctx, now) // best effort: otherwise the next call counts again
+	c := LetterCount{Open: map[Reason]int{}}
+	if err := r.advance(math.MaxInt64); err != nil {
+		return c, err
 	}
-	return LetterCount{now.Open, r.warnings()}, err
-}
-
-// count continues from the count in record, if that belongs to this file. read is how many bytes it read.
-func (r *LetterReader) count(record json.RawMessage) (now keptCount, read int64, err error) {
-	results, err := journal.EndOf(r.box.fileOf(journal.Results))
-	if err != nil {
-		return now, 0, err
+	c.Warnings = r.warnings()
+	open, err := r.open()
+	for _, s := range open {
+		c.Open[r.reasons[s.reason]]++
 	}
-	var kept keptCount
-	exact := len(record) > 0 && json.Unmarshal(record, &kept) == nil && kept.Open != nil && kept.Results != nil
-	if exact {
-		now = kept
-		r.notes, r.seen, r.seen.Size = kept.Notes, kept.Seen, kept.Off
-		exact = !kept.Named || kept.Results.File == results.File && kept.Results.Off == results.Off
-	} else {
-		now.Open = map[Reason]int{}
-	}
-	now.Results = &results
-	anew := r.anew
-	err = r.advance(nil, func(l letterLine) {
-		now.Named = now.Named || l.ok && !l.mark && l.id != ""
-		switch {
-		case !l.ok || l.reason == ReasonCanceled:
-		case !l.mark:
-			now.Open[l.reason]++
-		case l.closes: // letters answered since were not counted
-			now.Open[l.reason]--
-			exact = exact && l.reason != "" && now.Open[l.reason] >= 0 && !kept.Named
-		}
-	})
-	switch {
-	case err != nil || exact && r.anew == anew:
-		return now, r.seen.Size - kept.Off, err
-	case r.anew == anew: // only the new lines were read
-		r.forget()
-		err = r.advance(nil, nil)
-	}
-	if err == nil {
-		now.Open, err = r.tally()
-	}
-	return now, r.seen.Size, err
-}
-
-// tally counts the letters that were read.
-func (r *LetterReader) tally() (map[Reason]int, error) {
-	all, err := r.open()
-	open := map[Reason]int{}
-	for _, s := range all {
-		open[r.reasons[s.kind()]]++
-	}
-	return open, err
+	return c, err
 }
 
 // open returns the open letters that were read, sorted by name: see [LetterCount].
@@ -123,15 +51,12 @@ func (r *LetterReader) open() ([]spot, error) {
 	return slices.DeleteFunc(all, func(s spot) bool { return answered[s] }), err
 }
 
-// unclosed returns the letters that no mark closes and that were not canceled.
-func (r *LetterReader) unclosed() (all []spot) {
-	r.sort()
-	for from, to := 0, 0; from < len(r.spots); from = to {
-		closed := false
-		for to = from; to < len(r.spots) && r.spots[to].name == r.spots[from].name; to++ {
-			closed = closed || r.spots[to].mark() && r.spots[to].kind() > 0
-		}
-		if first := r.spots[from]; !closed && !first.mark() && r.reasons[first.kind()] != ReasonCanceled {
+// unclosed returns the letters that no mark closes and that were not canceled, sorted by name.
+func (r *LetterReader) unclosed() []spot {
+	all := make([]spot, 0, len(r.spots))
+	for same := range r.byName() {
+		closed := slices.ContainsFunc(same, func(s spot) bool { return s.closes })
+		if first := same[0]; !closed && !first.mark && r.reasons[first.reason] != ReasonCanceled {
 			all = append(all, first)
 		}
 	}
@@ -139,8 +64,8 @@ func (r *LetterReader) unclosed() (all []spot) {
 }
 
 // among reports whether all, sorted by name, has a letter of that name.
-func among(all []spot, name uint64) bool {
-	_, is := slices.BinarySearchFunc(all, name, func(s spot, name uint64) int { return cmp.Compare(s.name, name) })
+func among(all []spot, name string) bool {
+	_, is := slices.BinarySearchFunc(all, spotName(name), func(s spot, name uint64) int { return cmp.Compare(s.name, name) })
 	return is
 }
 
@@ -148,7 +73,13 @@ func among(all []spot, name uint64) bool {
 // again. Unless before is zero, only answers before that time count. It reads the results from about the time
 // of the first letter with an id.
 func (r *LetterReader) answered(all []spot, before time.Time) (answered map[spot]bool, err error) {
-	named := slices.DeleteFunc(slices.Clone(all), func(s spot) bool { return s.id == 0 })
+	// A copy of them would take as much memory again.
+	slices.SortFunc(all, func(a, b spot) int { return cmp.Compare(a.id, b.id) })
+	defer slices.SortFunc(all, bySpot)
+	named := all
+	for len(named) > 0 && named[0].id == 0 {
+		named = named[1:]
+	}
 	if len(named) == 0 {
 		return nil, nil
 	}
@@ -163,21 +94,20 @@ func (r *LetterReader) answered(all []spot, before time.Time) (answered map[spot
 	}
 	defer func() { err = errors.Join(err, results.Close()) }()
 	at := func(s spot) (d Letter) {
-		if line, err := lineOf(letters, s.off()); err == nil {
+		if line, err := lineOf(letters, s.off); err == nil {
 			d, _, _ = ParseLetter(line)
 		}
 		return d
 	}
-	first := slices.MinFunc(named, func(a, b spot) int { return cmp.Compare(a.off(), b.off()) })
+	first := slices.MinFunc(named, func(a, b spot) int { return cmp.Compare(a.off, b.off) })
 	from, err := resultsFrom(results, at(first).DeadLetteredAt)
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(named, func(a, b spot) int { return cmp.Compare(a.id, b.id) })
 	answered = map[spot]bool{}
 	err = lines.EachOwn(io.NewSectionReader(results, from, results.Info().Size-from), from, func(_, _ int64, l []byte, _ bool) bool {
 		id := flat.Value(l).Get("id").Shown()
-		i, known := slices.BinarySearchFunc(named, spotID(id), func(s spot, id uint64) int { return cmp.Compare(s.id, id) })
+		i, known := slices.BinarySearchFunc(named, spotID(id), func(s spot, id uint32) int { return cmp.Compare(s.id, id) })
 		when := acknowledged(l)
 		known = known && (before.IsZero() || when.Before(before))
 		for ; known && id != "" && i < len(named) && named[i].id == spotID(id); i++ {
@@ -208,19 +138,4 @@ func resultsFrom(f *disk.File, since time.Time) (from int64, err error) {
 func acknowledged(result []byte) time.Time {
 	at, _ := time.Parse(time.RFC3339, flat.Value(result).Get("acknowledged_at").Text())
 	return at
-}
-
-// keep puts the count into the record.
-func (r *LetterReader) keep(ctx context.Context, now keptCount) error {
-	now.Seen, now.Notes = r.seen, r.notes
-	record, err := flat.JSON(now)
-	if err != nil || len(record) > maxKeptCount {
-		return err
-	}
-	t, err := r.box.Begin(ctx)
-	if err != nil {
-		return err
-	}
-	t.st.Letters, t.dirty = record, true
-	return errors.Join(t.Commit(), t.Close())
 }

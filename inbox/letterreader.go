@@ -8,6 +8,8 @@ import (
 	"hash/fnv"
 	"hash/maphash"
 	"io"
+	"iter"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,47 +23,25 @@ import (
 // do not wait long for the lock. It keeps in memory only where each line is, 24 bytes a line.
 type LetterReader struct {
 	box     *Inbox
-	spots   []spot // sorted by name and offset, up to sorted
-	sorted  int
-	reasons []Reason // of the letters, indexed by kind
-	notes   letterNotes
-	torn    int // the number of an unfinished last line, 0 for none
+	spots   []spot
+	sorted  bool
+	reasons []Reason // see spot
+	lines   int
+	foreign []int // the numbers of the lines that are neither letters nor marks, up to maxForeign
+	strange int   // how many such lines there are
+	torn    int   // the number of an unfinished last line, 0 for none
 	seen    journal.Seen
 	passes  int
-	anew    int // how often the reading began anew
 }
 
-// spot is a line of .dead-letter.jsonl. Marks sort behind the letters of the same name.
+// spot is a line of .dead-letter.jsonl.
 type spot struct {
-	name uint64 // of the letter
-	what uint64 // the mark flag, the offset, and in the lowest byte the kind
-	id   uint64 // a hash of the id that the sender gave the entry, 0 for none
-}
-
-const (
-	spotMark  = 1 << 63
-	mostKinds = 1<<8 - 1
-)
-
-func newSpot(name string, off int64, mark bool, kind int) spot {
-	s := spot{name: spotName(name), what: uint64(off)<<8 | uint64(kind)}
-	if mark {
-		s.what |= spotMark
-	}
-	return s
-}
-
-func (s spot) mark() bool { return s.what&spotMark != 0 }
-func (s spot) off() int64 { return int64(s.what &^ spotMark >> 8) }
-
-// kind is 1 for a mark that closes its letter, and the number of its reason for a letter.
-func (s spot) kind() int { return int(s.what & mostKinds) }
-
-// letterNotes counts what a person is told about the file.
-type letterNotes struct {
-	Lines   int      `json:"lines"`
-	Foreign int      `json:"foreign,omitempty"` // lines that are neither letters nor marks
-	Named   []string `json:"named,omitempty"`   // the line numbers of the first of them
+	name   uint64 // of the letter: see spotName
+	off    int64
+	id     uint32 // a hash of the id that the sender gave the entry, 0 for none
+	reason uint8  // the index of a letter's reason
+	mark   bool
+	closes bool // it is a mark that closes the letter
 }
 
 // LetterReader starts a reading.
@@ -70,7 +50,7 @@ func (b *Inbox) LetterReader() *LetterReader { return &LetterReader{box: b} }
 // Read reads all dead letters, or continues the last reading. It takes no lock.
 func (r *LetterReader) Read() (warnings []string, err error) {
 	r.passes++
-	if err := r.advance(nil, nil); err != nil {
+	if err := r.advance(math.MaxInt64); err != nil {
 		return nil, err
 	}
 	return r.warnings(), nil
@@ -79,12 +59,10 @@ func (r *LetterReader) Read() (warnings []string, err error) {
 // Update reads what is new, in a transaction. If that is much, or the file did more than grow, the error
 // matches [ErrMore]: close the transaction, and call Read first.
 func (r *LetterReader) Update(_ *Tx) error {
-	return r.advance(func(rest int64) error {
-		if rest > searchSpan && r.passes < maxPasses {
-			return ErrMore
-		}
-		return nil
-	}, nil)
+	if r.passes < maxPasses {
+		return r.advance(searchSpan)
+	}
+	return r.advance(math.MaxInt64)
 }
 
 // Letter returns the letter of that name.
@@ -94,13 +72,15 @@ func (r *LetterReader) Letter(name string) (l Letter, there bool, err error) {
 		return Letter{}, false, lettersError(err)
 	}
 	defer func() { err = lettersError(errors.Join(err, f.Close())) }()
-	for _, s := range r.named(spotName(name)) {
-		line, err := lineOf(f, s.off())
+	same := r.named(spotName(name))
+	for _, s := range same {
+		line, err := lineOf(f, s.off)
 		if err != nil {
 			return Letter{}, false, err
 		}
 		if l, mark, ok := ParseLetter(line); ok && !mark && l.Letter == name {
-			return l, true, r.marked(f, &l)
+			l.LetterMark, err = marksIn(f, same)
+			return l, true, err
 		}
 	}
 	return Letter{}, false, nil
@@ -109,10 +89,6 @@ func (r *LetterReader) Letter(name string) (l Letter, there bool, err error) {
 // Each visits every letter that was read, in the order of the file and each of them once, until visit returns
 // false.
 func (r *LetterReader) Each(visit func(Letter) bool) error {
-	return r.each(func(spot) bool { return true }, visit)
-}
-
-func (r *LetterReader) each(wanted func(spot) bool, visit func(Letter) bool) error {
 	f, err := journal.OpenState(r.box.fileOf(journal.DeadLetters))
 	if f == nil || err != nil {
 		return lettersError(err)
@@ -120,35 +96,29 @@ func (r *LetterReader) each(wanted func(spot) bool, visit func(Letter) bool) err
 	if f.Identity() != r.seen.File || f.Info().Size < r.seen.Size {
 		return lettersError(errors.Join(fmt.Errorf("%s was replaced meanwhile: try again", f.Path()), f.Close()))
 	}
-	r.sort()
 	var failed error
 	err = lines.EachRecord(io.NewSectionReader(f, 0, r.seen.Size), 0, func(off, _ int64, line []byte, _ bool) bool {
 		l, mark, ok := ParseLetter(line)
 		if !ok || mark {
 			return true
 		}
-		if known := r.named(spotName(l.Letter)); len(known) == 0 || known[0].off() != off || !wanted(known[0]) {
+		same := r.named(spotName(l.Letter))
+		if len(same) == 0 || same[0].off != off {
 			return true
 		}
-		failed = r.marked(f, &l)
+		l.LetterMark, failed = marksIn(f, same)
 		return failed == nil && visit(l)
 	})
 	return lettersError(errors.Join(err, failed, f.Close()))
 }
 
-// marked adds the letter's marks.
-func (r *LetterReader) marked(f *disk.File, l *Letter) (err error) {
-	l.LetterMark, err = marksIn(f, r.named(spotName(l.Letter)))
-	return err
-}
-
 // marksIn merges the marks among these lines.
-func marksIn(f *disk.File, all []spot) (sum LetterMark, err error) {
-	for _, s := range all {
-		if !s.mark() {
+func marksIn(f *disk.File, same []spot) (sum LetterMark, err error) {
+	for _, s := range same {
+		if !s.mark {
 			continue
 		}
-		line, err := lineOf(f, s.off())
+		line, err := lineOf(f, s.off)
 		if err != nil {
 			return sum, err
 		}
@@ -157,28 +127,6 @@ func marksIn(f *disk.File, all []spot) (sum LetterMark, err error) {
 		}
 	}
 	return sum, nil
-}
-
-// eachMarked visits the merged marks of each letter that has any. there says that the letter itself is in the
-// file.
-func (r *LetterReader) eachMarked(visit func(name uint64, there bool, sum LetterMark)) error {
-	f, err := journal.OpenState(r.box.fileOf(journal.DeadLetters))
-	if f == nil || err != nil {
-		return lettersError(err)
-	}
-	r.sort()
-	for from, to := 0, 0; from < len(r.spots) && err == nil; from = to {
-		for to = from; to < len(r.spots) && r.spots[to].name == r.spots[from].name; to++ {
-		}
-		if !r.spots[to-1].mark() {
-			continue
-		}
-		var sum LetterMark
-		if sum, err = marksIn(f, r.spots[from:to]); err == nil {
-			visit(r.spots[from].name, !r.spots[from].mark(), sum)
-		}
-	}
-	return lettersError(errors.Join(err, f.Close()))
 }
 
 // lineOf returns the line that begins at an offset.
@@ -210,83 +158,89 @@ func spotName(name string) uint64 {
 
 var idSeed = maphash.MakeSeed()
 
-func spotID(id string) uint64 {
+func spotID(id string) uint32 {
 	if id == "" {
 		return 0
 	}
-	return maphash.String(idSeed, id) | 1
+	return uint32(maphash.String(idSeed, id)) | 1
 }
 
-func bySpot(a, b spot) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.what, b.what)) }
+// bySpot sorts the lines by name, a letter before its marks.
+func bySpot(a, b spot) int {
+	if a.name == b.name && a.mark != b.mark {
+		if a.mark {
+			return 1
+		}
+		return -1
+	}
+	return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.off, b.off))
+}
 
 func (r *LetterReader) sort() {
-	if r.sorted < len(r.spots) {
+	if !r.sorted {
 		slices.SortFunc(r.spots, bySpot)
 		r.spots = slices.Compact(r.spots) // a last line is read again once it is complete
-		r.sorted = len(r.spots)
+		r.sorted = true
+	}
+}
+
+// byName yields the lines of each name, letters first.
+func (r *LetterReader) byName() iter.Seq[[]spot] {
+	return func(yield func([]spot) bool) {
+		r.sort()
+		for from := 0; from < len(r.spots); {
+			same := r.named(r.spots[from].name)
+			if !yield(same) {
+				return
+			}
+			from += len(same)
+		}
 	}
 }
 
 // named returns the lines of that name, letters first.
 func (r *LetterReader) named(name uint64) []spot {
-	if len(r.spots)-r.sorted > 1<<10+r.sorted/8 {
-		r.sort()
-	}
-	at := func(s spot, name uint64) int { return cmp.Compare(s.name, name) }
-	from, there := slices.BinarySearchFunc(r.spots[:r.sorted], name, at)
+	r.sort()
+	from, _ := slices.BinarySearchFunc(r.spots, name, func(s spot, name uint64) int { return cmp.Compare(s.name, name) })
 	to := from
-	for there && to < r.sorted && r.spots[to].name == name {
+	for to < len(r.spots) && r.spots[to].name == name {
 		to++
 	}
-	found := r.spots[from:to:to]
-	for _, s := range r.spots[r.sorted:] {
-		if s.name == name {
-			found = append(found, s)
-		}
-	}
-	slices.SortFunc(found, bySpot)
-	return found
+	return r.spots[from:to:to]
 }
 
-// note remembers where a line is, and returns what it is.
-func (r *LetterReader) note(off int64, l []byte, whole bool) (what letterLine) {
+// note remembers where a line is.
+func (r *LetterReader) note(off int64, l []byte, whole bool) {
 	r.torn = 0
 	if whole {
-		r.notes.Lines++ // a torn line is read again once it is complete
+		r.lines++ // a torn line is read again once it is complete
 	}
-	what = glance(l)
+	what := glance(l)
 	switch {
 	case len(bytes.TrimSpace(l)) == 0:
 	case !what.ok && !whole:
-		r.torn = r.notes.Lines + 1
+		r.torn = r.lines + 1
 	case !what.ok:
-		if r.notes.Foreign++; len(r.notes.Named) < maxForeign {
-			r.notes.Named = append(r.notes.Named, strconv.Itoa(r.notes.Lines))
+		if r.strange++; len(r.foreign) < maxForeign {
+			r.foreign = append(r.foreign, r.lines)
 		}
-	case what.mark:
-		closes := 0
-		if what.closes {
-			closes = 1
-		}
-		r.spots = append(r.spots, newSpot(what.letter, off, true, closes))
 	default:
-		s := newSpot(what.letter, off, false, r.kindOf(what.reason))
-		s.id = spotID(what.id)
-		r.spots = append(r.spots, s)
+		s := spot{name: spotName(what.letter), off: off, mark: what.mark, closes: what.closes}
+		if !what.mark {
+			s.id, s.reason = spotID(what.id), r.indexOf(what.reason)
+		}
+		r.spots, r.sorted = append(r.spots, s), false
 	}
-	return what
 }
 
-// kindOf numbers the reasons. Beyond the largest number all reasons share one.
-func (r *LetterReader) kindOf(reason Reason) int {
-	kind := slices.Index(r.reasons, reason)
-	if kind < 0 {
-		if kind = len(r.reasons); kind > mostKinds {
-			return mostKinds
-		}
-		r.reasons = append(r.reasons, reason)
+// indexOf numbers the reasons. Beyond the largest number all reasons share one.
+func (r *LetterReader) indexOf(reason Reason) uint8 {
+	i := slices.Index(r.reasons, reason)
+	if i < 0 {
+		i = min(len(r.reasons), math.MaxUint8)
+		r.reasons = append(r.reasons[:i], reason)
 	}
-	return kind
+	return uint8(i)
 }
 
 // maxForeign is how many invalid lines are listed by number.
@@ -297,8 +251,8 @@ func (r *LetterReader) warnings() (all []string) {
 	if r.torn > 0 {
 		all = append(all, fmt.Sprintf("%s ends in the middle of line %d: that line is left out until it is whole", path, r.torn))
 	}
-	if n := r.notes.Foreign; n > 0 {
-		lines := strings.Join(r.notes.Named, ", ")
+	if n := r.strange; n > 0 {
+		lines := strings.ReplaceAll(strings.Trim(fmt.Sprint(r.foreign), "[]"), " ", ", ")
 		if n > maxForeign {
 			lines += fmt.Sprintf(" and %d more", n-maxForeign)
 		}
@@ -307,9 +261,9 @@ func (r *LetterReader) warnings() (all []string) {
 	return all
 }
 
-// advance continues the reading. It first asks may with the number of bytes to read, and calls visit for each
-// line. Both may be nil.
-func (r *LetterReader) advance(may func(rest int64) error, visit func(letterLine)) (err error) {
+// advance continues the reading. If there is more to read than that, it reads nothing, and the error matches
+// [ErrMore].
+func (r *LetterReader) advance(most int64) (err error) {
 	f, err := journal.OpenState(r.box.fileOf(journal.DeadLetters))
 	if err != nil {
 		return lettersError(err)
@@ -320,11 +274,11 @@ func (r *LetterReader) advance(may func(rest int64) error, visit func(letterLine
 	}
 	defer func() { err = lettersError(errors.Join(err, f.Close())) }()
 	from, err := r.seen.In(f)
-	if err == nil && may != nil {
-		err = may(f.Info().Size - from)
-	}
 	if err != nil {
 		return err
+	}
+	if f.Info().Size-from > most {
+		return ErrMore
 	}
 	if from == 0 {
 		r.forget()
@@ -334,10 +288,7 @@ func (r *LetterReader) advance(may func(rest int64) error, visit func(letterLine
 	}
 	upTo := from
 	err = lines.EachRecord(io.NewSectionReader(f, from, f.Info().Size-from), from, func(off, end int64, l []byte, whole bool) bool {
-		if what := r.note(off, l, whole); visit != nil {
-			visit(what)
-		}
-		if whole {
+		if r.note(off, l, whole); whole {
 			upTo = end
 		}
 		return true
@@ -363,5 +314,5 @@ func (r *LetterReader) makeRoom(f *disk.File) error {
 }
 
 func (r *LetterReader) forget() {
-	*r = LetterReader{box: r.box, passes: r.passes, anew: r.anew + 1}
+	*r = LetterReader{box: r.box, passes: r.passes}
 }

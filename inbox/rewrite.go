@@ -181,35 +181,29 @@ func (w *rewriting) publish(t *Tx) (again, published bool, err error) {
 	return false, err == nil, err
 }
 
-// holding keeps lines from being trimmed that consumers have yet to be handed.
+// holding keeps lines from being trimmed that consumers have yet to be handed: what stands behind the first of
+// their places, with the line before it, by which they find the place.
 type holding struct {
 	box    *Inbox
 	kind   journal.Kind
 	wanted func(line []byte) bool // true for lines that stay anyway
 
 	consumers []string // by name
-	// Each consumer needs one of: the whole file (all), the lines behind a line with that hash, or, if its
-	// place is in another file, the lines younger than after.
-	all   bool
-	lines map[string]bool
+	behind    []string // those that were not handed all
+	// A line that is younger than after, or has one of the hashes, is behind a place, or before it. all says that
+	// such a line came, and that all others stay.
 	after time.Time
-	names []string // the consumers that are behind
-	// stay holds the hashes of the lines held back. The value is true for a line that a consumer has yet to
-	// be handed, false for one that only marks a consumer's place.
-	stay map[string]bool
-	// letters holds the names of the dead letters held back, whose marks stay with them: without its mark a
-	// letter could be requeued once more.
-	letters map[string]bool
+	last  map[string]bool
+	all   bool
+
+	unread  int // outcomes that stay for consumers
+	removed int // lines that go, except the marks of dead letters
 }
 
 // begin finds the consumers. Call keep afterwards for each line of the file, in order.
 func (h *holding) begin() error {
-	*h = holding{box: h.box, kind: h.kind, wanted: h.wanted, lines: map[string]bool{}, stay: map[string]bool{}, letters: map[string]bool{}}
-	h.after = h.box.utcNow().AddDate(1000, 0, 0)
-	if whenOf[h.kind] == nil { // no consumer is handed this file
-		return nil
-	}
-	consumers, err := h.box.Consumers()
+	*h = holding{box: h.box, kind: h.kind, wanted: h.wanted, last: map[string]bool{}}
+	consumers, err := h.known()
 	if err != nil || len(consumers) == 0 {
 		return err
 	}
@@ -217,32 +211,33 @@ func (h *holding) begin() error {
 	if f == nil {
 		return err
 	}
+	h.after = h.box.utcNow().AddDate(1000, 0, 0)
 	for _, c := range consumers {
 		p := c.place(h.kind)
-		off, there, failed := p.In(f)
-		err = errors.Join(err, failed)
-		switch {
-		case c.Err != nil || there && off == 0:
-			h.all = true
-		case there:
-			h.lines[p.Line] = true
-		case p.At.Before(h.after):
+		if p.At.Before(h.after) {
 			h.after = p.At
 		}
-		if c.Err != nil || off < f.Info().Size {
-			h.names = append(h.names, c.Name)
+		h.last[p.Line] = true
+		h.all = h.all || p.Line == "" // also if the consumer's file cannot be read
+		if p.File != f.Identity() || p.Off < f.Info().Size {
+			h.behind = append(h.behind, c.Name)
 		}
 		h.consumers = append(h.consumers, c.Name)
 	}
-	return errors.Join(err, f.Close())
+	return f.Close()
+}
+
+// known returns the consumers that are handed the file.
+func (h *holding) known() ([]Consumer, error) {
+	if whenOf[h.kind] == nil {
+		return nil, nil
+	}
+	return h.box.Consumers()
 }
 
 // still reports whether no consumer has been added since begin.
 func (h *holding) still() (bool, error) {
-	if whenOf[h.kind] == nil {
-		return true, nil
-	}
-	consumers, err := h.box.Consumers()
+	consumers, err := h.known()
 	for _, c := range consumers {
 		if !slices.Contains(h.consumers, c.Name) {
 			return false, err
@@ -253,44 +248,28 @@ func (h *holding) still() (bool, error) {
 
 // keep reports whether a line stays.
 func (h *holding) keep(line []byte) bool {
-	id := ""
-	if len(h.lines) > 0 && !h.all {
-		id = entryID(line)
-		h.all = h.lines[id] // also keeps the line that marks a consumer's place
+	unread := false
+	if len(h.consumers) > 0 {
+		at, outcome := whenOf[h.kind](line)
+		unread = outcome && (h.all || at.After(h.after))
+		h.all = h.all || unread || h.last[entryID(line)]
 	}
-	if h.wanted(line) {
+	switch {
+	case h.wanted(line):
 		return true
+	case unread:
+		h.unread++
+	case !h.all && (h.kind != journal.DeadLetters || !glance(line).mark):
+		h.removed++
 	}
-	when := whenOf[h.kind]
-	if when == nil {
-		return false
-	}
-	letter := ""
-	if h.kind == journal.DeadLetters {
-		letter = glance(line).letter
-	}
-	at, is := when(line)
-	if !h.all && !h.letters[letter] && (!is || !at.After(h.after)) {
-		return false
-	}
-	if is {
-		h.stay[entryID(line)] = !h.lines[id]
-		h.letters[letter] = letter != ""
-	}
-	return true
+	return h.all
 }
 
 func (h *holding) notes() []string {
-	n := 0
-	for _, unread := range h.stay {
-		if unread {
-			n++
-		}
-	}
-	if n == 0 {
+	if h.unread == 0 {
 		return nil
 	}
 	path := h.box.fileOf(h.kind)
 	return []string{fmt.Sprintf("%s, since %s has yet to be handed them: heartbeat results --forget NAME forgets a consumer that is gone for good",
-		words.Count(n, "line of "+path+" stays", "lines of "+path+" stay"), strings.Join(h.names, " or "))}
+		words.Count(h.unread, "line of "+path+" stays", "lines of "+path+" stay"), strings.Join(h.behind, " or "))}
 }

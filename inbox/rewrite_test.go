@@ -93,7 +93,7 @@ func TestTrimmedAnswerTakesItsLetter(t *testing.T) {
 	write(t, box.DeadLetterPath(), letter("again", -4)+letter("late", -4)+letter("before", -3)+letter("never", -4))
 	write(t, box.ResultsPath(), result("before", -4)+result("again", -3)+result("late", -1))
 	open := func() int {
-		n, err := box.CountLetters(t.Context())
+		n, err := box.CountLetters()
 		require.NoError(t, err)
 		return n.All()
 	}
@@ -122,7 +122,7 @@ func TestTrimmedAnswerWhereItFails(t *testing.T) {
 			_, err := box.Trim(t.Context(), noon)
 			done = err == nil && ops <= fails
 		})
-		n, err := box.CountLetters(t.Context())
+		n, err := box.CountLetters()
 		require.NoError(t, err)
 		assert.Zero(t, n.All(), "the operation %d failed", fails)
 	}

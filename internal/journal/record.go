@@ -30,8 +30,6 @@ type Record struct {
 	Reread json.RawMessage
 	// Replaced says when and why the queue file was found to be another file.
 	Replaced json.RawMessage
-	// Letters is the last count of open dead letters.
-	Letters json.RawMessage
 	// SelfEnqueued counts the entries that agents sent, and how many more are admitted.
 	SelfEnqueued json.RawMessage
 	// Checks names the checks of the wiring that reported last, separated by commas.
@@ -236,7 +234,6 @@ func (r *Record) members(c flat.Codec) {
 	c.Raw("self_enqueued", &r.SelfEnqueued)
 	c.Text("checks", &r.Checks)
 	c.Raw("reread", &r.Reread)
-	c.Raw("letters", &r.Letters)
 	c.Raw("stopping", &r.Stopping)
 	c.Raw("reached", &r.Reached)
 	c.Raw("replaced", &r.Replaced)

@@ -29,7 +29,7 @@ func Look(ctx context.Context, box *inbox.Inbox, besides ...func(*inbox.View) er
 	}
 	if f.Unreadable == nil {
 		f.Held, f.Still = Questions(box), StandsStill(f)
-		f.ReadLetters(ctx, box)
+		f.ReadLetters(box)
 	}
 	return f
 }
@@ -55,9 +55,9 @@ func keepsLock(ctx context.Context, box *inbox.Inbox) int {
 }
 
 // ReadLetters counts the open dead letters. What cannot be read becomes a warning.
-func (f *Facts) ReadLetters(ctx context.Context, box *inbox.Inbox) {
+func (f *Facts) ReadLetters(box *inbox.Inbox) {
 	var err error
-	if f.Letters, err = box.CountLetters(ctx); err != nil {
+	if f.Letters, err = box.CountLetters(); err != nil {
 		f.Letters.Warnings = append(f.Letters.Warnings, err.Error())
 	}
 }

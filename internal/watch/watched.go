@@ -201,7 +201,7 @@ func (w *watched) deadLetters() bool {
 		return false
 	}
 	w.letters = now
-	w.now.ReadLetters(context.Background(), w.box)
+	w.now.ReadLetters(w.box)
 	w.now.Notes = slices.Concat(w.now.Warnings, w.now.Letters.Warnings)
 	return true
 }
