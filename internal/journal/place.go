@@ -28,34 +28,37 @@ type When func(line []byte) (at time.Time, wanted bool)
 // PlaceIn returns the start of a file, or with end the end of its last whole line.
 func PlaceIn(path string, end bool, now time.Time, when When) (p Place, err error) {
 	f, err := OpenState(path)
-	if err != nil {
-		return p, err
-	}
-	if f == nil {
-		return Place{At: now}, nil
+	if f == nil || err != nil {
+		return Place{At: now}, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	r := reading{place: Place{At: now}, when: when, visit: func([]byte, time.Time) bool { return end }}
-	if !end {
-		// Lines that were rotated away earlier are older than the first line.
-		first, _, err := firstTime(f, when)
-		if !first.IsZero() {
-			r.place.At = first.Add(-1)
-		}
-		if err == nil {
-			r.place.Seen, err = SeenUpTo(f, 0)
-		}
-		return r.place, err
+	off := int64(0)
+	if end {
+		off, err = lines.Start(f, f.Info().Size)
+	} else if first, any, failed := firstTime(f, when); any && !first.IsZero() {
+		now, err = first.Add(-1), failed // lines that were rotated away earlier are older than the first line
 	}
-	off, err := lines.Start(f, f.Info().Size)
+	if err == nil {
+		p, err = placeAt(f, off)
+	}
+	p.At = now
+	return p, err
+}
+
+// placeAt returns the place behind the line that ends at an offset.
+func placeAt(f *disk.File, off int64) (p Place, err error) {
+	if p.Seen, err = SeenUpTo(f, off); err != nil || off == 0 {
+		return p, err
+	}
+	from, err := lines.Start(f, off-1)
 	if err != nil {
 		return p, err
 	}
-	from, err := lines.Back(f, off, 1)
-	if err == nil {
-		_, err = r.read(f, from, time.Time{})
-	}
-	return r.place, err
+	err = lines.EachRecord(io.NewSectionReader(f, from, off-from), from, func(_, _ int64, l []byte, _ bool) bool {
+		p.Line = lines.ID(l)
+		return false
+	})
+	return p, err
 }
 
 // Each visits the wanted lines behind the place, including those of rotated files, until visit returns false.
@@ -85,16 +88,8 @@ func (p Place) Each(path string, when When, visit func(line []byte, at time.Time
 	return r.place, missed, err
 }
 
-// In returns where the place is in a file, and whether it is there.
-func (p Place) In(f *disk.File) (off int64, there bool, err error) {
-	if off, there, err = p.in(f, false); err != nil || there {
-		return off, there, err
-	}
-	return p.in(f, true)
-}
-
-// in is In, either for a file that is as it was when the place was noted, or with anywhere for one that holds
-// the line before the place.
+// in returns where the place is in a file, and whether it is there: either in a file that is as it was when
+// the place was noted, or with anywhere in one that holds the line before the place.
 func (p Place) in(f *disk.File, anywhere bool) (off int64, there bool, err error) {
 	if !anywhere {
 		off, err = p.Seen.In(f)
@@ -103,6 +98,9 @@ func (p Place) in(f *disk.File, anywhere bool) (off int64, there bool, err error
 	if p.Line == "" {
 		return 0, false, nil
 	}
+	if was, err := before(f, p.Off); err != nil || was == p.Before && p.Off > 0 {
+		return p.Off, err == nil, err
+	}
 	err = lines.EachRecord(io.NewSectionReader(f, 0, f.Info().Size), 0, func(_, end int64, l []byte, whole bool) bool {
 		if there = whole && lines.ID(l) == p.Line; there {
 			off = end
@@ -110,6 +108,30 @@ func (p Place) in(f *disk.File, anywhere bool) (off int64, there bool, err error
 		return !there
 	})
 	return off, there, err
+}
+
+// read visits the whole lines that a file had when it was last looked at, from an offset on and until visit
+// returns false. It moves the place behind them.
+func (p *Place) read(f *disk.File, off int64, visit func(start int64, line []byte) bool) (more bool, err error) {
+	more, end := true, off
+	err = lines.EachRecord(io.NewSectionReader(f, off, max(0, f.Info().Size-off)), off, func(start, to int64, l []byte, whole bool) bool {
+		if whole {
+			more, end = visit(start, l), to
+		}
+		return whole && more
+	})
+	if err != nil {
+		return false, err
+	}
+	if end == off && p.File == f.Identity() && p.Off == off && p.Mtime == f.Info().Mtime {
+		return more, nil
+	}
+	next, err := placeAt(f, end)
+	if next.At = p.At; end == 0 {
+		next.Line = p.Line // the file was emptied, and may be written anew
+	}
+	*p = next
+	return more, err
 }
 
 // reading is one call of [Place.Each].
@@ -135,7 +157,8 @@ const (
 	slack = time.Minute
 )
 
-// openRotated opens the files that look like rotated copies by their names.
+// openRotated opens the files that look like rotated copies by their names. They are opened behind the current
+// file, and so have all that was committed before what is read of that.
 func (r *reading) openRotated() error {
 	dir, name := filepath.Split(r.path)
 	names, _, err := disk.Names(filepath.Clean(dir), maxBeside)
@@ -169,96 +192,78 @@ func rotated(rest string) bool {
 	return !slices.Contains([]string{".tmp", ".gz", ".xz", ".bz2", ".zst"}, filepath.Ext(rest))
 }
 
-// search finds the place in one of the files, and reads on from there through later ones.
+// search finds the place in one of the files, and reads on from there through the younger ones. missed says
+// that no file has it; then the younger lines of every file are read.
 func (r *reading) search(current *disk.File) (missed bool, err error) {
-	for _, anywhere := range []bool{false, true} {
-		for _, f := range r.files {
-			off, there, err := r.place.in(f, anywhere)
-			if err != nil && f == current {
-				return false, err
-			}
-			if err != nil || !there {
-				continue // a file without lines is not a rotated copy
-			}
-			more, err := r.read(f, off, time.Time{})
-			if f == current || err != nil || !more {
-				return false, err
-			}
-			return false, r.later(f, current)
-		}
-	}
-	missed = r.place.Line != ""
-	return missed, r.later(nil, current)
-}
-
-// later reads the files whose first line is younger than the place, oldest first. If last is nil, no file has
-// the place, and only the younger lines of every file are read.
-func (r *reading) later(last, current *disk.File) error {
-	type begun struct {
-		*disk.File
-		at time.Time
-	}
-	var all []begun
-	for _, f := range r.files {
-		at, any, err := firstTime(f, r.when)
-		if f != last && any && err == nil && (f == current || last == nil || at.After(r.place.At)) {
-			all = append(all, begun{f, at})
-		}
-	}
-	slices.SortStableFunc(all, func(a, b begun) int {
-		if (a.File == current) != (b.File == current) {
-			return map[bool]int{true: 1, false: -1}[a.File == current]
-		}
-		return a.at.Compare(b.at)
-	})
-	for _, f := range all {
-		if last != nil { // somebody may have appended to it until the later file began
-			if more, err := r.read(last, r.place.Off, time.Time{}); err != nil || !more {
-				return err
-			}
-		}
-		after := time.Time{}
-		if last == nil {
-			after = r.place.At
-		}
-		if more, err := r.read(f.File, 0, after); err != nil || !more {
-			return err
-		}
-		if last != nil {
-			last = f.File
-		}
-	}
-	return nil
-}
-
-// read visits lines of a file from an offset on, only younger ones if after is not zero, and moves the place
-// along. It reports whether visit wants more.
-func (r *reading) read(f *disk.File, off int64, after time.Time) (more bool, err error) {
-	info, err := f.Stat()
-	if err != nil || info.Size < off {
-		return true, err
-	}
-	more, end := true, off
-	var last []byte
-	err = lines.EachRecord(io.NewSectionReader(f, off, info.Size-off), off, func(_, to int64, l []byte, whole bool) bool {
-		if !whole {
-			return false
-		}
-		if at, wanted := r.when(l); wanted && (after.IsZero() || at.IsZero() || at.After(after)) {
-			if more = r.visit(l, at); !at.IsZero() {
-				r.place.At = at
-			}
-		}
-		last, end = append(last[:0], l...), to
-		return more
-	})
+	from, off, err := r.find(current)
 	if err != nil {
 		return false, err
 	}
-	if r.place.Seen, err = SeenUpTo(f, end); last != nil {
-		r.place.Line = lines.ID(last)
+	missed = from == nil && r.place.Line != ""
+	if from != nil {
+		if more, err := r.read(from, off, time.Time{}); err != nil || !more || from == current {
+			return false, err
+		}
 	}
-	return more, err
+	for _, f := range r.younger(from, current) {
+		after := time.Time{}
+		if from == nil {
+			after = r.place.At
+		}
+		if more, err := r.read(f, 0, after); err != nil || !more {
+			return missed, err
+		}
+	}
+	return missed, nil
+}
+
+func (r *reading) find(current *disk.File) (from *disk.File, off int64, err error) {
+	for _, anywhere := range []bool{false, true} {
+		for _, f := range r.files {
+			off, there, err := r.place.in(f, anywhere)
+			if there || err != nil && f == current { // another file may be none of heartbeat's
+				return f, off, err
+			}
+		}
+	}
+	return nil, 0, nil
+}
+
+// younger returns the files whose first line is younger than the place, oldest first, or without the file of
+// the place all that have lines. The current file is the last.
+func (r *reading) younger(from, current *disk.File) (all []*disk.File) {
+	begun := map[*disk.File]time.Time{}
+	for _, f := range r.files {
+		at, any, err := firstTime(f, r.when)
+		if f != from && any && err == nil && (f == current || from == nil || at.After(r.place.At)) {
+			all, begun[f] = append(all, f), at
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *disk.File) int {
+		switch current {
+		case a:
+			return 1
+		case b:
+			return -1
+		}
+		return begun[a].Compare(begun[b])
+	})
+	return all
+}
+
+// read visits lines of a file from an offset on, only younger ones if after is not zero. It reports whether
+// visit wants more.
+func (r *reading) read(f *disk.File, off int64, after time.Time) (more bool, err error) {
+	return r.place.read(f, off, func(_ int64, l []byte) bool {
+		at, wanted := r.when(l)
+		if !wanted || !after.IsZero() && !at.IsZero() && !at.After(after) {
+			return true
+		}
+		if !at.IsZero() {
+			r.place.At = at
+		}
+		return r.visit(l, at)
+	})
 }
 
 // firstTime returns when the first wanted line was written, if there is any.
