@@ -2,13 +2,11 @@ package folder
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -20,7 +18,7 @@ import (
 // BusyError says that another process holds a session's lock.
 type BusyError struct {
 	ID  string
-	PID int // of the holder, -1 if unknown
+	PID int // of the holder, not positive if unknown
 }
 
 func (e *BusyError) Error() string {
@@ -36,12 +34,11 @@ func (e *BusyError) Unwrap() error { return disk.ErrLocked }
 // Lock is held by a session's host from its first act to its last, and by a process that finishes or
 // removes a dead session. The kernel releases it when its holder dies. It is safe for concurrent use.
 type Lock struct {
-	folder  Folder
-	db      *store.Store // opened for this session alone
-	mu      sync.Mutex
-	lock    *disk.Lock
-	retaken bool
-	written map[string][sha256.Size]byte // hashes of the record's parts as last written
+	folder     Folder
+	db         *store.Store // opened for this session alone
+	mu         sync.Mutex
+	lock       *disk.Lock
+	configured bool // the record's config was written
 }
 
 // lockPatience covers the moment in which another holder is about to end.
@@ -83,12 +80,9 @@ func (f Folder) Lock(ctx context.Context) (*Lock, error) {
 	lock, err := disk.AcquireLock(ctx, f.LockPath(), lockPatience)
 	switch {
 	case errors.Is(err, disk.ErrLocked) && ctx.Err() == nil:
-		return nil, &BusyError{ID: f.ID, PID: f.holderForPeople()}
+		return nil, &BusyError{ID: f.ID, PID: f.Holder()}
 	case err != nil:
 		return nil, fmt.Errorf("lock session %s: %w", f.ID, err)
-	}
-	if err := lock.Sign(strconv.Itoa(os.Getpid()) + "\n"); err != nil {
-		return nil, errors.Join(fmt.Errorf("lock session %s: %w", f.ID, err), lock.Release())
 	}
 	l := &Lock{folder: f, db: store.In(Root(f.DB), f.ID, nil), lock: lock}
 	if err := l.adopt(); err != nil {
@@ -112,61 +106,16 @@ func IsHosted(s *State) bool {
 	return alive && known
 }
 
-// holderForPeople is the holder's pid, if need be the one written into the lock, which may belong
-// to another pid namespace.
-func (f Folder) holderForPeople() int {
-	if pid := f.Holder(); pid > 0 {
-		return pid
-	}
-	text, err := disk.ReadState(f.LockPath(), 4096)
-	if pid, notOne := strconv.Atoi(strings.TrimSpace(string(text))); err == nil && notOne == nil && pid > 0 {
-		return pid
-	}
-	return -1
-}
-
 // retake takes the lock again after its file, or the whole folder, was removed, as the session's
-// tools may do. It fails if somebody else has worked on the session since.
-func (l *Lock) retake() error {
-	if l.lock == nil {
-		return disk.ErrLockGone
-	}
-	again, err := l.claimAgain()
+// tools may do, and says so in the record. If somebody looks at the session just now, a later write does it.
+func (l *Lock) retake(s *State) {
+	again, err := l.folder.Claim(context.Background())
 	if err != nil {
-		return err
-	}
-	s, err := l.folder.read(l.db)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err == nil && !s.Host.isSelf():
-		err = disk.ErrLockGone
-		fallthrough
-	case err != nil:
-		return errors.Join(err, again.Release())
+		return
 	}
 	_ = l.lock.Release() // the file that it locks has no name any more
-	l.lock, l.retaken = again.lock, true
-	return nil
-}
-
-// retakePatience is long, even for a busy machine: a process that has the lock gives it up once it
-// sees that the host lives.
-const retakePatience = 3 * time.Second
-
-func (l *Lock) claimAgain() (*Lock, error) {
-	for began := time.Now(); ; {
-		again, err := l.folder.Claim(context.Background())
-		if !errors.Is(err, disk.ErrLocked) || time.Since(began) >= retakePatience {
-			return again, err
-		}
-	}
-}
-
-// Retaken reports whether the lock was removed and [Lock.Write] has taken it again.
-func (l *Lock) Retaken() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.retaken
+	l.lock = again.lock
+	s.Warn("the session's folder, or its lock, was removed while it was hosted, and made again")
 }
 
 // Folder is the locked folder.

@@ -43,7 +43,7 @@ func (f Folder) MayPurge(before time.Time, unanswered bool) error {
 	case err != nil:
 		return err
 	case v.Host != 0:
-		return &BusyError{ID: f.ID, PID: f.holderForPeople()}
+		return &BusyError{ID: f.ID, PID: v.Host}
 	}
 	db := f.store()
 	defer db.Close() // only read

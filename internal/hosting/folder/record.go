@@ -2,11 +2,11 @@ package folder
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"unicode/utf8"
 
@@ -175,19 +175,12 @@ func (l *Lock) adopt() error {
 	return nil
 }
 
-// Write replaces the record and fills in its version and ID. The record survives a kill, and a
-// power loss together with the next decision. s must not change meanwhile. If the lock was removed,
-// the session's host takes it again.
+// Write replaces the record. The record survives a kill, and a power loss together with the next
+// decision. s must not change meanwhile. If the lock was removed, the session's host takes it again.
 func (l *Lock) Write(s *State) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	err := l.write(s)
-	if errors.Is(err, disk.ErrLockGone) && s.Host.isSelf() {
-		if err = l.retake(); err == nil {
-			err = l.write(s)
-		}
-	}
-	if err != nil {
+	if err := l.write(s); err != nil {
 		return fmt.Errorf("write the state of session %s: %w", l.folder.ID, err)
 	}
 	return nil
@@ -197,42 +190,30 @@ func (l *Lock) write(s *State) error {
 	if l.lock == nil {
 		return disk.ErrLockGone
 	}
-	all, err := l.encode(s)
+	switch err := l.lock.Check(); {
+	case err != nil && !s.Host.isSelf():
+		return err
+	case err != nil: // nobody else writes the record while the host lives
+		l.retake(s)
+	}
+	all, err := l.Parts(s)
 	if err != nil {
 		return err
 	}
-	if err := l.lock.Check(); err != nil {
-		return err
+	changed := maps.Clone(all)
+	if l.configured {
+		delete(changed, "config") // it is written once in a life of the session
 	}
-	changed, sums := store.Parts{}, map[string][sha256.Size]byte{}
-	for name, text := range all {
-		if sums[name] = sha256.Sum256([]byte(text)); sums[name] != l.written[name] {
-			changed[name] = text
-		}
-	}
-	if len(changed) == 0 {
-		return nil
-	}
-	l.written = nil
 	have, err := l.db.Put(context.Background(), l.folder.ID, changed, false)
-	if err == nil && have < len(all) {
+	if err == nil && have < len(all) { // another database took the place of the one with the rest
 		_, err = l.db.Put(context.Background(), l.folder.ID, all, false)
 	}
-	if err == nil {
-		l.written = sums
-	}
+	l.configured = err == nil
 	return err
 }
 
-// Parts is the record as the database keeps it, for committing it together with something else.
+// Parts is the record as the database keeps it, with its version and ID.
 func (l *Lock) Parts(s *State) (store.Parts, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.written = nil // the next write cannot know what was committed
-	return l.encode(s)
-}
-
-func (l *Lock) encode(s *State) (store.Parts, error) {
 	if !s.Status.known() {
 		return nil, fmt.Errorf("%q is no status of a session", s.Status)
 	}

@@ -114,6 +114,15 @@ const (
 	MaxWarnings = 64
 )
 
+// Warn adds a warning once, and reports whether it is a new one.
+func (s *State) Warn(text string) (fresh bool) {
+	if text == "" || slices.Contains(s.Warnings, text) || len(s.Warnings) >= MaxWarnings {
+		return false
+	}
+	s.Warnings = append(s.Warnings, text)
+	return true
+}
+
 // Version is the version of the records written here.
 const Version = 1
 

@@ -16,7 +16,7 @@ import (
 func TestBounds(t *testing.T) {
 	var s folder.State
 	for i := range folder.MaxWarnings + 1 {
-		assert.Equal(t, i < folder.MaxWarnings, addWarning(&s, fmt.Sprint(i)))
+		assert.Equal(t, i < folder.MaxWarnings, s.Warn(fmt.Sprint(i)))
 	}
 	assert.Len(t, s.Warnings, folder.MaxWarnings)
 	assert.Equal(t, "0", s.Warnings[0])

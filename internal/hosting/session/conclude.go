@@ -83,7 +83,7 @@ func (h *host) tryToDecide(show bool) (d Decision, err error) {
 		}
 		h.unsettled = nil
 		h.change(func(s *folder.State) {
-			addWarning(s, s.Broken)
+			s.Warn(s.Broken)
 			if s.Broken = ""; err != nil {
 				s.Broken = err.Error()
 			}
@@ -102,7 +102,7 @@ func (h *host) tryToDecide(show bool) (d Decision, err error) {
 	h.change(func(s *folder.State) {
 		h.watchLive(s)
 		s.Waiting, s.Stderr = waiting, h.log.stderr()
-		addWarning(s, past)
+		s.Warn(past)
 	})
 	if h.queue != nil {
 		if err := h.count(h.queue); err != nil {

@@ -230,7 +230,7 @@ func (e *finisher) recount(ctx context.Context) error {
 	}
 	e.change(func(s *folder.State) {
 		if s.Lost = stored - count + max(s.Messages-last, 0); s.Lost > 0 { // only the host's memory had them
-			addWarning(s, fmt.Sprintf("%s lost", words.Count(int(s.Lost), "message is", "messages are")))
+			s.Warn(fmt.Sprintf("%s lost", words.Count(int(s.Lost), "message is", "messages are")))
 		}
 		s.Messages = max(s.Messages, last)
 		if t.Messages > 0 {

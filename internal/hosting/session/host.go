@@ -81,9 +81,6 @@ func (r *record) note(f func(s *folder.State)) {
 func (r *record) save() {
 	r.saved = time.Now()
 	r.err = r.lock.Write(&r.state)
-	if r.lock.Retaken() && addWarning(&r.state, "the session's folder, or its lock, was removed while it was hosted, and made again") {
-		r.err = r.lock.Write(&r.state)
-	}
 }
 
 // failure is the error of the last write of the state, nil for none.
@@ -107,18 +104,10 @@ func (r *record) warn(text string) {
 		return
 	}
 	fresh := false
-	r.change(func(s *folder.State) { fresh = addWarning(s, text) })
+	r.change(func(s *folder.State) { fresh = s.Warn(text) })
 	if fresh {
 		r.log.line("warning: " + text)
 	}
-}
-
-func addWarning(s *folder.State, text string) (fresh bool) {
-	if text == "" || slices.Contains(s.Warnings, text) || len(s.Warnings) >= folder.MaxWarnings {
-		return false
-	}
-	s.Warnings = append(s.Warnings, text)
-	return true
 }
 
 // within returns a context that ends after a time.

@@ -77,7 +77,7 @@ func (h *host) closeTools() {
 	h.change(func(s *folder.State) {
 		h.watchLive(s)
 		if s.Result != nil {
-			addWarning(s, proxy.Warning(h.proxy.Stats()))
+			s.Warn(proxy.Warning(h.proxy.Stats()))
 		}
 	})
 	h.proxy.Close()
