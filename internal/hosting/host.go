@@ -27,8 +27,6 @@ const (
 	// (EX_CONFIG) means an unusable configuration.
 	exitLater  = 75
 	exitConfig = 78
-	// configTimeout is how long a config may take to arrive.
-	configTimeout = time.Minute
 	// hostVerb is the hidden verb of the process that hosts a session. The session's ID follows it
 	// for people who read a list of processes.
 	hostVerb = "__host"
@@ -56,17 +54,19 @@ func (o *order) read(stdin *os.File) (err error) {
 }
 
 func readConfig(path string, stdin *os.File) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), configTimeout)
-	defer cancel()
-	if path == "-" {
-		if cli.IsTerminal(stdin) {
-			return nil, cli.Usage(errors.New("no configuration: give it on stdin, or name a file with --config"))
+	if path != "-" {
+		text, err := disk.ReadGiven(path, config.MaxSize)
+		if err != nil {
+			return nil, &config.Problem{Reason: fmt.Sprintf("cannot be read: %v", err)}
 		}
-		return config.Read(ctx, stdin)
+		return text, nil
 	}
-	text, err := disk.ReadGiven(path, config.MaxSize)
+	if cli.IsTerminal(stdin) {
+		return nil, cli.Usage(errors.New("no configuration: give it on stdin, or name a file with --config"))
+	}
+	text, err := io.ReadAll(io.LimitReader(stdin, config.MaxSize+1))
 	if err != nil {
-		return nil, &config.Problem{Reason: fmt.Sprintf("cannot be read: %v", err)}
+		return nil, fmt.Errorf("read the config: %w", err)
 	}
 	return text, nil
 }

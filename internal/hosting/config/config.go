@@ -3,21 +3,15 @@
 package config
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"path/filepath"
 	"strings"
-	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
 	"heartbeat/internal/disk"
-	"heartbeat/internal/flat"
 	"heartbeat/internal/money/budget"
 	"heartbeat/internal/words"
 )
@@ -84,7 +78,7 @@ func (c *Config) Check() error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return &Problem{Path: "dbPath", Reason: "cannot be looked at: " + reason(err)}
+		return &Problem{Path: "dbPath", Reason: "cannot be looked at: " + words.Line(err.Error())}
 	case info.IsDir:
 		return &Problem{Path: "dbPath", Reason: "must be a file, and is a directory: " + words.Line(c.DBPath)}
 	case !info.IsRegular:
@@ -102,7 +96,7 @@ func checkDir(path, dir, to string, mode uint32) *Problem {
 	case errors.Is(err, fs.ErrNotExist):
 		return &Problem{Path: path, Reason: "needs a directory that is not there: " + words.Line(dir)}
 	case err != nil:
-		return &Problem{Path: path, Reason: "needs a directory that cannot be looked at: " + reason(err)}
+		return &Problem{Path: path, Reason: "needs a directory that cannot be looked at: " + words.Line(err.Error())}
 	case !info.IsDir:
 		return &Problem{Path: path, Reason: "needs a directory, and this is none: " + words.Line(dir)}
 	}
@@ -112,129 +106,11 @@ func checkDir(path, dir, to string, mode uint32) *Problem {
 	return nil
 }
 
-// reason returns an error on one line, whatever paths it contains.
-func reason(err error) string { return words.Line(err.Error()) }
+// HasPrompt reports whether the prompt is work: a blank one is not. Without one a session, resumed
+// or not, starts only if entries wait in its inbox: the client refuses to run without input.
+func (c *Config) HasPrompt() bool { return strings.TrimSpace(c.Prompt) != "" }
 
-// MaxSize is the largest configuration, in bytes.
-const MaxSize = 64 << 20
-
-// Read reads a configuration to its end. An empty or too large one, or one that does not end before
-// ctx, is a [*Problem]; after the last a goroutine still reads r.
-func Read(ctx context.Context, r io.Reader) ([]byte, error) {
-	type outcome struct {
-		text []byte
-		err  error
-	}
-	read := make(chan outcome, 1)
-	go func() {
-		text, err := io.ReadAll(io.LimitReader(r, MaxSize+1))
-		read <- outcome{text, err}
-	}()
-	select {
-	case <-ctx.Done():
-		return nil, &Problem{Reason: "on stdin did not end in time: write one JSON object and close it"}
-	case o := <-read:
-		switch {
-		case o.err != nil:
-			return nil, fmt.Errorf("read the config: %w", o.err)
-		case len(o.text) > MaxSize:
-			return nil, tooLarge()
-		}
-		return o.text, nil
-	}
-}
-
-func tooLarge() *Problem { return &Problem{Reason: "on stdin is larger than 64 MiB"} }
-
-// decode returns the members of the object that text must be.
-func decode(text []byte) (map[string]json.RawMessage, *Problem) {
-	body := bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
-	mark := len(text) - len(body)
-	switch {
-	case len(text) > MaxSize:
-		return nil, tooLarge()
-	case len(bytes.TrimSpace(body)) == 0:
-		return nil, &Problem{Reason: "on stdin is empty: write one JSON object"}
-	}
-	if !utf8.Valid(body) {
-		at := 0
-		for r, size := rune(0), 0; r != utf8.RuneError || size != 1; at += size {
-			r, size = utf8.DecodeRune(body[at:])
-		}
-		return nil, &Problem{Reason: "is not UTF-8 at " + place(body, at-1, mark)}
-	}
-	// Validated first: taking it apart needs more memory than it has bytes.
-	err := json.Unmarshal(body, &struct{}{})
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
-		at := max(0, int(syntax.Offset)-1)
-		if strings.HasPrefix(syntax.Error(), "unexpected end") {
-			at = len(body)
-		}
-		return nil, &Problem{Reason: fmt.Sprintf("is no valid JSON at %s: %v", place(body, at, mark), syntax)}
-	}
-	body = bytes.TrimSpace(body)
-	switch {
-	case kind(body) != "an object":
-		return nil, &Problem{Reason: "must be one JSON object, and is " + kind(body)}
-	case flat.TooDeep(body):
-		return nil, &Problem{Reason: fmt.Sprintf("is nested deeper than %d levels", flat.MaxDepth)}
-	}
-	members, _, many := apart(body)
-	if many {
-		return nil, &Problem{Reason: manyMembers}
-	}
-	return members, nil
-}
-
-// maxMembers is more members than an object or array of a config ever has. Taking tens of millions
-// apart would need gigabytes.
-const maxMembers = 100_000
-
-const manyMembers = "must have at most 100000 members, and has more"
-
-// apart takes a valid object or array apart. Elements of an array have no names. many says that
-// there are more than maxMembers.
-func apart(value []byte) (members map[string]json.RawMessage, all []json.RawMessage, many bool) {
-	d := json.NewDecoder(bytes.NewReader(value))
-	open, _ := d.Token() // it is valid, as is all that follows
-	members = map[string]json.RawMessage{}
-	for name := json.Token(""); d.More(); {
-		if len(all) == maxMembers {
-			return nil, nil, true
-		}
-		if open == json.Delim('{') {
-			name, _ = d.Token()
-		}
-		var v json.RawMessage
-		_ = d.Decode(&v)
-		members[name.(string)], all = v, append(all, v)
-	}
-	return members, all, false
-}
-
-// place words an offset for people; skipped is how many bytes came before text.
-func place(text []byte, at, skipped int) string {
-	before := text[:min(at, len(text))]
-	line := bytes.Count(before, []byte("\n"))
-	column := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])
-	return fmt.Sprintf("line %d, column %d (byte %d)", line+1, column+1, skipped+at)
-}
-
-func kind(value []byte) string {
-	switch {
-	case len(value) == 0:
-		return "nothing"
-	case value[0] == '{':
-		return "an object"
-	case value[0] == '[':
-		return "an array"
-	case value[0] == '"':
-		return "a string"
-	case value[0] == 't' || value[0] == 'f':
-		return "a boolean"
-	case value[0] == 'n':
-		return "null"
-	}
-	return "a number"
+// NothingToDo is the problem of a session with neither a prompt nor a waiting entry.
+func NothingToDo() *Problem {
+	return &Problem{Path: "prompt", Reason: "is empty, and no entry waits in the session's inbox: give one of them"}
 }

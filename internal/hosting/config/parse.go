@@ -1,7 +1,9 @@
 package config
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -11,46 +13,113 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
+	"heartbeat/internal/flat"
 	"heartbeat/internal/hosting/folder"
 )
 
-// Parse reads a configuration. Its error is a [*Problem], the first in the order of the fields; the
-// config then has all valid fields, so that the failure can be reported to the guild. Parse looks
-// at no file: see [Config.Check].
+// Parse reads a configuration. Its error is a [*Problem], the first one; the config then has what is
+// valid of session, guild, database and unknown members, so that the failure can be reported to the
+// guild. Parse looks at no file: see [Config.Check].
 func Parse(text []byte) (*Config, error) {
 	c := &Config{}
 	members, problem := decode(text)
 	if problem != nil {
 		return c, problem
 	}
-	p := &parser{members: members}
+	p := &parser{members: members, problem: &Problem{}}
 	p.identity(c)
 	p.places(c)
 	c.ClaudeArgs = p.arguments()
 	c.Env = p.environment()
-	c.Prompt, _ = p.text("prompt")
+	c.Prompt, _ = get[string](p, "prompt", required)
 	c.Tools = p.tools()
-	c.RequireTools = p.flag("requireTools")
+	c.RequireTools, _ = get[bool](p, "requireTools", optional)
 	p.facts(c)
 	p.cleanUp(c)
 	c.Limits = p.limits()
 	if len(p.members) > 0 { // members that nothing took
 		c.Extra = p.members
 	}
-	if p.problem != nil {
+	if p.failed() {
 		return c, p.problem
 	}
 	return c, nil
 }
 
-// HasPrompt reports whether the prompt is work: a blank one is not. Without one a session, resumed
-// or not, starts only if entries wait in its inbox: the client refuses to run without input.
-func (c *Config) HasPrompt() bool { return strings.TrimSpace(c.Prompt) != "" }
+// MaxSize is the largest configuration, in bytes.
+const MaxSize = 64 << 20
 
-// NothingToDo is the problem of a session with neither a prompt nor a waiting entry.
-func NothingToDo() *Problem {
-	return &Problem{Path: "prompt", Reason: "is empty, and no entry waits in the session's inbox: give one of them"}
+// decode returns the members of the object that text must be.
+func decode(text []byte) (map[string]json.RawMessage, *Problem) {
+	all := bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
+	body := bytes.TrimSpace(all)
+	switch {
+	case len(text) > MaxSize:
+		return nil, &Problem{Reason: "on stdin is larger than 64 MiB"}
+	case len(body) == 0:
+		return nil, &Problem{Reason: "on stdin is empty: write one JSON object"}
+	case !utf8.Valid(body):
+		return nil, &Problem{Reason: "is not UTF-8"}
+	}
+	// Validated first: taking it apart needs more memory than it has bytes.
+	var syntax *json.SyntaxError
+	switch err := json.Unmarshal(all, &struct{}{}); {
+	case errors.As(err, &syntax):
+		return nil, &Problem{Reason: fmt.Sprintf("is no valid JSON at byte %d: %v", syntax.Offset, syntax)}
+	case kind(body) != "an object":
+		return nil, &Problem{Reason: "must be one JSON object, and is " + kind(body)}
+	case flat.TooDeep(body):
+		return nil, &Problem{Reason: fmt.Sprintf("is nested deeper than %d levels", flat.MaxDepth)}
+	}
+	members, _, many := apart(body)
+	if many {
+		return nil, &Problem{Reason: manyMembers}
+	}
+	return members, nil
+}
+
+// maxMembers is more members than an object or array of a config ever has. Taking tens of millions
+// apart would need gigabytes.
+const maxMembers = 100_000
+
+const manyMembers = "must have at most 100000 members, and has more"
+
+// apart takes a valid object or array apart. Elements of an array have no names. many says that
+// there are more than maxMembers.
+func apart(value []byte) (members map[string]json.RawMessage, all []json.RawMessage, many bool) {
+	d := json.NewDecoder(bytes.NewReader(value))
+	open, _ := d.Token() // it is valid, as is all that follows
+	members = map[string]json.RawMessage{}
+	for name := json.Token(""); d.More(); {
+		if len(all) == maxMembers {
+			return nil, nil, true
+		}
+		if open == json.Delim('{') {
+			name, _ = d.Token()
+		}
+		var v json.RawMessage
+		_ = d.Decode(&v)
+		members[name.(string)], all = v, append(all, v)
+	}
+	return members, all, false
+}
+
+func kind(value []byte) string {
+	switch value[0] {
+	case '{':
+		return "an object"
+	case '[':
+		return "an array"
+	case '"':
+		return "a string"
+	case 't', 'f':
+		return "a boolean"
+	case 'n':
+		return "null"
+	}
+	return "a number"
 }
 
 // parser takes the members it reads out of members, and keeps the first problem.
@@ -61,98 +130,70 @@ type parser struct {
 }
 
 func (p *parser) fail(path, format string, args ...any) {
-	if p.problem == nil {
-		p.problem = &Problem{Path: path, Reason: fmt.Sprintf(format, args...)}
+	if !p.failed() {
+		p.problem.Path, p.problem.Reason = path, fmt.Sprintf(format, args...)
 	}
 }
 
-// take returns a member, nil if it is missing or null.
-func (p *parser) take(name string) json.RawMessage {
-	v := p.members[name]
+func (p *parser) failed() bool { return p.problem.Reason != "" }
+
+// Whether a member may be missing.
+const (
+	required = true
+	optional = false
+)
+
+// get reads a member. ok is false if it is missing, null or of another kind than T.
+func get[T any](p *parser, name string, need bool) (v T, ok bool) {
+	value := p.members[name]
 	delete(p.members, name)
-	if kind(v) == "null" {
-		return nil
-	}
-	return v
-}
-
-// need is take for a required member.
-func (p *parser) need(name string) (json.RawMessage, bool) {
-	v := p.take(name)
-	if v == nil {
+	if value != nil && kind(value) != "null" {
+		ok = p.read(p.within+name, value, &v)
+	} else if need {
 		p.fail(p.within+name, "is missing")
 	}
-	return v, v != nil
+	return v, ok
 }
 
-// text reads a required string.
-func (p *parser) text(name string) (s string, ok bool) {
-	v, ok := p.need(name)
-	if ok {
-		s, ok = p.stringAt(p.within+name, v)
+// read decodes a value: a string, a boolean, an array, or an object in parts or, as RawMessage, as it is.
+func (p *parser) read(path string, value json.RawMessage, into any) bool {
+	want := "an object"
+	switch into.(type) {
+	case *string:
+		want = "a string"
+	case *bool:
+		want = "a boolean"
+	case *[]json.RawMessage:
+		want = "an array"
 	}
-	return s, ok
-}
-
-// textIfAny reads an optional string.
-func (p *parser) textIfAny(name string) (s string, ok bool) {
-	if v := p.take(name); v != nil {
-		s, ok = p.stringAt(p.within+name, v)
-	}
-	return s, ok && s != ""
-}
-
-// objectIfAny reads an optional object, as it is.
-func (p *parser) objectIfAny(name string) json.RawMessage {
-	if v := p.take(name); v != nil && p.isA("an object", p.within+name, v) {
-		return v
-	}
-	return nil
-}
-
-func (p *parser) stringAt(path string, value json.RawMessage) (s string, ok bool) {
-	if kind(value) != "a string" || json.Unmarshal(value, &s) != nil {
-		p.fail(path, "must be a string, and is %s", kind(value))
-		return "", false
-	}
-	return s, true
-}
-
-// flag reads an optional boolean.
-func (p *parser) flag(name string) bool {
-	v := p.take(name)
-	return v != nil && p.isA("a boolean", p.within+name, v) && v[0] == 't'
-}
-
-// partsAt reads the members of an object, or the elements of an array.
-func (p *parser) partsAt(want, path string, value json.RawMessage) (members map[string]json.RawMessage, all []json.RawMessage, ok bool) {
-	if !p.isA(want, path, value) {
-		return nil, nil, false
-	}
-	members, all, many := apart(value)
-	if many {
-		p.fail(path, manyMembers)
-	}
-	return members, all, !many
-}
-
-func (p *parser) isA(want, path string, value json.RawMessage) bool {
 	if kind(value) != want {
 		p.fail(path, "must be %s, and is %s", want, kind(value))
 		return false
 	}
-	return true
+	many := false
+	switch into := into.(type) {
+	case *[]json.RawMessage:
+		_, *into, many = apart(value)
+	case *map[string]json.RawMessage:
+		*into, _, many = apart(value)
+	default:
+		_ = json.Unmarshal(value, into) // it is valid, and of this kind
+	}
+	if many {
+		p.fail(path, manyMembers)
+	}
+	return !many
 }
 
 // identity reads who the session is, and to whom it reports.
 func (p *parser) identity(c *Config) {
-	if id, ok := p.text("sessionId"); !ok {
+	if id, ok := get[string](p, "sessionId", required); !ok {
 	} else if err := folder.CheckID(id); err != nil {
 		p.fail("sessionId", "%v", err)
 	} else {
 		c.SessionID = id
 	}
-	if raw, ok := p.text("guildToolUrl"); !ok {
+	if raw, ok := get[string](p, "guildToolUrl", required); !ok {
 	} else if wrong := CheckURL(raw); wrong != "" {
 		p.fail("guildToolUrl", "%s", wrong)
 	} else {
@@ -186,47 +227,31 @@ func CheckURL(raw string) string {
 
 // places reads the paths, the working directory first: the others may be relative to it.
 func (p *parser) places(c *Config) {
-	db, hasDB := p.path("dbPath", p.text)
-	logs, hasLogs := p.path("logDir", p.textIfAny)
-	cwd, ok := p.path("cwd", p.text)
-	if ok {
-		abs, err := filepath.Abs(cwd)
-		if err != nil {
-			p.fail("cwd", "is relative, and this process has no working directory: give an absolute path")
-			ok = false
-		}
-		c.Cwd = abs
-	}
-	if hasDB && (ok || filepath.IsAbs(db)) {
-		c.DBPath = within(c.Cwd, db)
-	}
-	switch {
-	case hasLogs && (ok || filepath.IsAbs(logs)):
-		c.LogDir = within(c.Cwd, logs)
-	case c.DBPath != "" && !hasLogs:
+	here, _ := os.Getwd() // "" if there is none
+	c.Cwd = p.path("cwd", required, here)
+	c.DBPath = p.path("dbPath", required, c.Cwd)
+	if c.LogDir = p.path("logDir", optional, c.Cwd); c.LogDir == "" && c.DBPath != "" {
 		c.LogDir = filepath.Join(filepath.Dir(c.DBPath), "logs")
 	}
 }
 
-func (p *parser) path(name string, read func(string) (string, bool)) (string, bool) {
-	s, ok := read(name)
+// path reads a path, which may be relative to dir, and makes it absolute and clean.
+func (p *parser) path(name string, need bool, dir string) string {
+	s, ok := get[string](p, name, need)
 	switch {
-	case !ok:
+	case !ok, s == "" && !need:
 	case s == "":
 		p.fail(name, "must not be empty")
-		ok = false
 	case strings.ContainsRune(s, 0):
 		p.fail(name, "must hold no NUL byte")
-		ok = false
+	case filepath.IsAbs(s):
+		return filepath.Clean(s)
+	case dir == "":
+		p.fail(name, "is relative, and this process has no working directory: give an absolute path")
+	default:
+		return filepath.Join(dir, s)
 	}
-	return s, ok
-}
-
-func within(dir, path string) string {
-	if filepath.IsAbs(path) {
-		return filepath.Clean(path)
-	}
-	return filepath.Join(dir, path)
+	return ""
 }
 
 // maxArgument is the longest argument, or variable with its name, that Linux takes (execve(2),
@@ -234,28 +259,16 @@ func within(dir, path string) string {
 const maxArgument = 128<<10 - 1
 
 func (p *parser) arguments() (args []string) {
-	value, ok := p.need("claudeArgs")
-	if !ok {
-		return nil
-	}
-	_, all, _ := p.partsAt("an array", "claudeArgs", value)
+	all, _ := get[[]json.RawMessage](p, "claudeArgs", required)
 	for i, v := range all {
-		s, ok := p.word("claudeArgs["+strconv.Itoa(i)+"]", v, 0, "")
-		if !ok {
-			return nil
-		}
-		args = append(args, s)
+		args = append(args, p.word(fmt.Sprintf("claudeArgs[%d]", i), v, 0, ""))
 	}
 	return args
 }
 
 func (p *parser) environment() map[string]string {
 	env := map[string]string{}
-	value, ok := p.need("env")
-	if !ok {
-		return env
-	}
-	members, _, _ := p.partsAt("an object", "env", value)
+	members, _ := get[map[string]json.RawMessage](p, "env", required)
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		path := member("env", name)
 		if name == "" {
@@ -263,24 +276,20 @@ func (p *parser) environment() map[string]string {
 		} else if strings.ContainsAny(name, "=\x00") {
 			p.fail(path, "must have a name without '=' and NUL bytes")
 		}
-		env[name], _ = p.word(path, members[name], len(name)+1, " with its name")
+		env[name] = p.word(path, members[name], len(name)+1, " with its name")
 	}
 	return env
 }
 
 // word reads a string for a program's start, to which more bytes are added.
-func (p *parser) word(path string, value json.RawMessage, more int, with string) (s string, ok bool) {
-	if s, ok = p.stringAt(path, value); !ok {
-		return "", false
-	}
+func (p *parser) word(path string, value json.RawMessage, more int, with string) (s string) {
+	p.read(path, value, &s)
 	if strings.ContainsRune(s, 0) {
 		p.fail(path, "must hold no NUL byte")
 	} else if more += len(s); more > maxArgument {
 		p.fail(path, "must have at most %d bytes%s, and has %d: no program can be started with more", maxArgument, with, more)
-	} else {
-		return s, true
 	}
-	return "", false
+	return s
 }
 
 // plain are the characters of a name that needs no quotes.
@@ -305,26 +314,28 @@ func quoted(s string) string {
 
 // facts reads what is passed on to the guild unchanged.
 func (p *parser) facts(c *Config) {
-	if at, ok := p.text("startedAt"); ok {
-		if _, err := time.Parse(time.RFC3339, at); err != nil {
-			p.fail("startedAt", "must be a time such as 2026-05-01T12:00:00Z (RFC 3339), and is %s", quoted(at))
-		} else {
-			c.StartedAt = at
+	var ok bool
+	if c.StartedAt, ok = get[string](p, "startedAt", required); ok {
+		if _, err := time.Parse(time.RFC3339, c.StartedAt); err != nil {
+			p.fail("startedAt", "must be a time such as 2026-05-01T12:00:00Z (RFC 3339), and is %s", quoted(c.StartedAt))
 		}
 	}
-	c.Provider, _ = p.text("provider")
-	c.Metadata = p.objectIfAny("metadata")
+	c.Provider, _ = get[string](p, "provider", required)
+	c.Metadata, _ = get[json.RawMessage](p, "metadata", optional)
 }
 
 // cleanUp reads which directory is deleted at the session's end. A typo there must not delete what
 // somebody needs.
 func (p *parser) cleanUp(c *Config) {
 	const name = "systemPromptTmpDir"
-	dir, ok := p.path(name, p.textIfAny)
-	if !ok {
+	dir, _ := get[string](p, name, optional)
+	switch {
+	case dir == "":
 		return
-	}
-	if !filepath.IsAbs(dir) {
+	case strings.ContainsRune(dir, 0):
+		p.fail(name, "must hold no NUL byte")
+		return
+	case !filepath.IsAbs(dir):
 		p.fail(name, "must be an absolute path, since it is deleted at the session's end")
 		return
 	}

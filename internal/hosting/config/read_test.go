@@ -1,61 +1,14 @@
 package config_test
 
 import (
-	"context"
-	"errors"
-	"io"
 	"strings"
 	"testing"
-	"testing/iotest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/internal/hosting/config"
 )
-
-// endless is a writer that never stops.
-type endless struct{ read int64 }
-
-func (e *endless) Read(b []byte) (int, error) {
-	e.read += int64(len(b))
-	return len(b), nil
-}
-
-func TestRead(t *testing.T) {
-	b, err := config.Read(t.Context(), iotest.OneByteReader(strings.NewReader(whole)))
-	require.NoError(t, err)
-	assert.Equal(t, whole, string(b))
-}
-
-func TestReadTooMuch(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes 64 MiB")
-	}
-	e := &endless{}
-	_, err := config.Read(t.Context(), e)
-	assert.Equal(t, "the config on stdin is larger than 64 MiB", problem(t, err).Error())
-	assert.LessOrEqual(t, e.read, int64(2*config.MaxSize))
-}
-
-// A guild that never closes the pipe holds nobody up.
-func TestReadLate(t *testing.T) {
-	r, w := io.Pipe()
-	defer w.Close()
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() {
-		_, _ = w.Write([]byte("{"))
-		cancel()
-	}()
-	_, err := config.Read(ctx, r)
-	assert.Equal(t, "the config on stdin did not end in time: write one JSON object and close it", problem(t, err).Error())
-}
-
-func TestReadFails(t *testing.T) {
-	broken := errors.New("broken")
-	_, err := config.Read(t.Context(), iotest.ErrReader(broken))
-	require.ErrorIs(t, err, broken)
-}
 
 // A large prompt is no problem.
 func TestLargest(t *testing.T) {

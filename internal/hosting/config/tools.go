@@ -1,8 +1,8 @@
 package config
 
 import (
-	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -18,21 +18,15 @@ import (
 const maxToolName = 128
 
 func (p *parser) tools() (tools []Tool) {
-	value, ok := p.need("tools")
-	if !ok {
-		return nil
-	}
-	_, all, _ := p.partsAt("an array", "tools", value)
+	all, _ := get[[]json.RawMessage](p, "tools", required)
 	named := map[string]int{}
 	for i, v := range all {
-		path := "tools[" + strconv.Itoa(i) + "]"
-		tool, ok := p.tool(path, v)
-		if !ok {
-			return nil
-		}
+		path := fmt.Sprintf("tools[%d]", i)
+		in := &parser{within: path + ".", problem: p.problem}
+		p.read(path, v, &in.members)
+		tool := in.tool()
 		if first, twice := named[tool.Name]; twice {
 			p.fail(path+".name", "is that of tools[%d], too: %s", first, tool.Name)
-			return nil
 		}
 		named[tool.Name] = i
 		tools = append(tools, tool)
@@ -40,30 +34,25 @@ func (p *parser) tools() (tools []Tool) {
 	return tools
 }
 
-func (p *parser) tool(path string, value json.RawMessage) (t Tool, ok bool) {
-	members, _, ok := p.partsAt("an object", path, value)
-	if !ok {
-		return t, false
-	}
-	in := &parser{members: members, within: path + "."}
-	if t.Name, ok = in.text("name"); ok {
+func (p *parser) tool() (t Tool) {
+	var ok bool
+	if t.Name, ok = get[string](p, "name", required); ok {
 		if wrong := checkToolName(t.Name); wrong != "" {
-			in.fail(in.within+"name", "%s", wrong)
+			p.fail(p.within+"name", "%s", wrong)
 		}
 	}
-	t.Description, _ = in.textIfAny("description")
-	if t.Params = in.objectIfAny("params"); t.Params == nil {
+	t.Description, _ = get[string](p, "description", optional)
+	if t.Params, ok = get[json.RawMessage](p, "params", optional); !ok {
 		t.Params = json.RawMessage("{}")
 	}
-	t.Idempotent = in.flag("idempotent")
-	t.Method = "POST"
-	if v := in.take("method"); v != nil {
-		if t.Method, ok = in.stringAt(in.within+"method", v); ok && !slices.Contains([]string{"GET", "POST", "DELETE"}, t.Method) {
-			in.fail(in.within+"method", "must be GET, POST or DELETE, and is %s", quoted(t.Method))
-		}
+	t.Idempotent, _ = get[bool](p, "idempotent", optional)
+	if t.Method, ok = get[string](p, "method", optional); !ok {
+		t.Method = "POST"
 	}
-	p.problem = cmp.Or(p.problem, in.problem)
-	return t, in.problem == nil
+	if !slices.Contains([]string{"GET", "POST", "DELETE"}, t.Method) {
+		p.fail(p.within+"method", "must be GET, POST or DELETE, and is %s", quoted(t.Method))
+	}
+	return t
 }
 
 // checkToolName allows what MCP allows, except names that lead to no route.
@@ -91,53 +80,44 @@ func (t Tool) route() string { return strings.Replace(t.Name, "-", "/", 1) }
 // limits reads what may be spent: an object whose members are named and parsed like the host's
 // flags. Numbers may be JSON numbers.
 func (p *parser) limits() (l budget.Plan) {
-	const name = "limits"
-	value := p.take(name)
-	if value == nil {
-		return l
-	}
-	members, _, _ := p.partsAt("an object", name, value)
+	given, _ := get[map[string]json.RawMessage](p, "limits", optional)
 	var all budget.Plan
-	flags := cli.NewFlags(name)
+	flags := cli.NewFlags("limits")
 	cli.AddLimits(flags, &all)
-	var known, offered []string
-	flags.VisitAll(func(f *pflag.Flag) {
-		if known = append(known, f.Name); !f.Hidden {
-			offered = append(offered, f.Name)
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		path, flag := member("limits", name), flags.Lookup(name)
+		if flag == nil { // a misspelled limit would not hold
+			p.fail(path, "is no limit: they are %s", strings.Join(offered(flags), ", "))
+			continue
 		}
-	})
-	for _, flag := range known {
-		v := members[flag]
-		delete(members, flag)
-		path := member(name, flag)
-		if text, ok := p.limitAt(path, v); ok && text != "" {
-			if err := flags.Lookup(flag).Value.Set(text); err != nil {
-				p.fail(path, "cannot be used: %v", err)
+		text := string(given[name])
+		switch kind(given[name]) {
+		case "null":
+			continue
+		case "a number":
+		case "a string":
+			if p.read(path, given[name], &text); text == "" {
+				p.fail(path, "must not be empty: leave it out for no limit")
 			}
+		default:
+			p.fail(path, "must be a number or a string, and is %s", kind(given[name]))
+		}
+		if err := flag.Value.Set(text); err != nil {
+			p.fail(path, "cannot be used: %v", err)
 		}
 	}
-	for _, other := range slices.Sorted(maps.Keys(members)) { // a misspelled limit would not hold
-		p.fail(member(name, other), "is no limit: they are %s", strings.Join(offered, ", "))
-	}
-	if p.problem != nil {
+	if p.failed() {
 		return l
 	}
 	return all
 }
 
-// limitAt returns the text of a limit, "" for none.
-func (p *parser) limitAt(path string, value json.RawMessage) (text string, ok bool) {
-	switch kind(value) {
-	case "nothing", "null":
-		return "", true
-	case "a number":
-		return string(value), true
-	case "a string":
-		if text, ok = p.stringAt(path, value); ok && text == "" {
-			p.fail(path, "must not be empty: leave it out for no limit")
+// offered are the names of the flags that are shown.
+func offered(flags *pflag.FlagSet) (names []string) {
+	flags.VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
 		}
-		return text, ok
-	}
-	p.fail(path, "must be a number or a string, and is %s", kind(value))
-	return "", false
+	})
+	return names
 }
