@@ -89,20 +89,18 @@ func (h *host) tryToDecide(show bool) (d Decision, err error) {
 			}
 		})
 	}
-	past, waiting := "", int64(0)
+	waiting := int64(0)
 	if h.store != nil {
 		if show { // the guild may look for the row once it has the report, which says if the row cannot be written
 			short, cancel := within(showWait)
 			defer cancel()
 			_ = h.store.Show(short) // Health shows the error
 		}
-		past = h.store.Health().Past
 		waiting, _ = h.db.Waiting(ctx, h.lock.Folder().ID) // Show has just asked the database
 	}
 	h.change(func(s *folder.State) {
 		h.watchLive(s)
 		s.Waiting, s.Stderr = waiting, h.log.stderr()
-		s.Warn(past)
 	})
 	if h.queue != nil {
 		if err := h.count(h.queue); err != nil {

@@ -243,12 +243,13 @@ func (f *follower) keep(m stream.Message) {
 	})
 }
 
-// lastWord stores the answer to the last entry as a message if no message has it: a client writes
+// lastWord stores the answer to the last entry as a message if it is not the last one: a client writes
 // its transcript late, and the launcher may have ended it first. The hook was told the answer.
 func (h *host) lastWord() {
 	s := h.snapshot()
 	r, ok := lastResult(s.Inbox)
-	if !ok || r.AcknowledgedAt.Before(s.HostedAt) || strings.TrimSpace(r.Reply) == "" || h.hasSaid(r.Reply) {
+	bare := func(text string) string { return strings.Join(strings.Fields(text), "") } // the client trims a text for its hooks
+	if !ok || r.AcknowledgedAt.Before(s.HostedAt) || bare(r.Reply) == "" || bare(r.Reply) == bare(s.Output) {
 		return
 	}
 	raw, err := json.Marshal(map[string]any{
@@ -280,24 +281,4 @@ func lastResult(path string) (r inbox.Result, ok bool) {
 	defer tail.Close() // only read
 	err = tail.Lines(func(line []byte) { ok = json.Unmarshal(line, &r) == nil })
 	return r, ok && err == nil
-}
-
-// latest is how many of the last messages may hold an answer.
-const latest = 32
-
-// hasSaid reports whether one of the last messages is this answer. It ignores blanks: the client
-// trims a text for its hooks.
-func (h *host) hasSaid(reply string) bool {
-	bare := func(text string) string { return strings.Join(strings.Fields(text), "") }
-	o := transcriptOf(h.db, h.lock.Folder(), nil)
-	for m, err := range stream.ReadEndedTranscript(context.Background(), o, h.store.Last()-latest) {
-		var t stream.Tally
-		if parsed, ok := stream.Parse(m.Content); err == nil && ok {
-			t.Add(parsed, m.At)
-		}
-		if t.Text != nil && bare(*t.Text) == bare(reply) {
-			return true
-		}
-	}
-	return false
 }

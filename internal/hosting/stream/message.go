@@ -132,10 +132,10 @@ const maxOpened = 1000
 // looked at a text that it was told to read.
 func (t *Tally) Opened() []string { return slices.Sorted(maps.Keys(t.opened)) }
 
-// names records which files of texts a call names.
-func (t *Tally) names(id string, input flat.Value) {
-	if !strings.Contains(string(input), ".entry-") || len(t.asked) >= maxOpen {
-		return
+// textFiles are the files of texts that a call names.
+func textFiles(input flat.Value) []string {
+	if !strings.Contains(string(input), ".entry-") {
+		return nil
 	}
 	found := textFile.FindAllString(string(input), maxOpened)
 	for i := range found {
@@ -144,15 +144,12 @@ func (t *Tally) names(id string, input flat.Value) {
 	if found == nil {
 		found = []string{AnyTextFile}
 	}
-	if t.asked == nil {
-		t.asked = map[string][]string{}
-	}
-	t.asked[id] = found
+	return found
 }
 
 // answered takes the result of a call.
 func (t *Tally) answered(id string, failed bool) {
-	for _, name := range t.asked[id] {
+	for _, name := range t.open[id].Files {
 		if t.opened == nil {
 			t.opened = map[string]bool{}
 		}
@@ -160,5 +157,5 @@ func (t *Tally) answered(id string, failed bool) {
 			t.opened[name] = true
 		}
 	}
-	delete(t.asked, id)
+	delete(t.open, id)
 }

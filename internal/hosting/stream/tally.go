@@ -38,14 +38,14 @@ type Tally struct {
 	turns   map[string]folder.TokenUsage // of assistant messages since, by message ID
 	counted map[string]bool              // messages that the last result line includes
 	open    map[string]ToolCall
-	asked   map[string][]string // files that open calls name, by the call's ID
-	opened  map[string]bool     // files that successful calls named
+	opened  map[string]bool // files that successful calls named
 }
 
 // ToolCall is a tool call whose result has not come yet.
 type ToolCall struct {
 	ID, Name string
 	Since    time.Time // when the line was read
+	Files    []string  // of long texts, which it names
 }
 
 // Add adds a message that was read at now.
@@ -62,9 +62,7 @@ func (t *Tally) Add(m Message, now time.Time) {
 		t.assistant(message, now)
 	case "user":
 		for _, part := range items(message.Get("content")) {
-			id := short(part.Get("tool_use_id"))
-			delete(t.open, id)
-			t.answered(id, part.Get("is_error") == "true")
+			t.answered(short(part.Get("tool_use_id")), part.Get("is_error") == "true")
 		}
 	case "result":
 		t.result(m.Subtype, line, now)
@@ -96,10 +94,8 @@ func (t *Tally) assistant(message flat.Value, now time.Time) {
 		t.Text = &text
 	}
 	for _, part := range content.Items() {
-		call := ToolCall{ID: short(part.Get("id")), Name: short(part.Get("name")), Since: now}
-		if short(part.Get("type")) == "tool_use" && call.ID != "" {
-			t.calls(call)
-			t.names(call.ID, part.Get("input"))
+		if short(part.Get("type")) == "tool_use" {
+			t.calls(ToolCall{ID: short(part.Get("id")), Name: short(part.Get("name")), Since: now, Files: textFiles(part.Get("input"))})
 		}
 	}
 }
@@ -111,7 +107,7 @@ func (t *Tally) calls(call ToolCall) {
 	if t.open == nil {
 		t.open = map[string]ToolCall{}
 	}
-	if len(t.open) < maxOpen {
+	if call.ID != "" && len(t.open) < maxOpen {
 		t.open[call.ID] = call
 	}
 }

@@ -116,9 +116,9 @@ func TestTallyTools(t *testing.T) {
 		`{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t1","name":"Bash"}]}}`,
 		`{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t2","name":"mcp__nexus-guild__signal"}]}}`,
 	)
-	assert.Equal(t, []ToolCall{{"t1", "Bash", noon}, {"t2", "mcp__nexus-guild__signal", noon.Add(time.Second)}}, got.OpenTools())
+	assert.Equal(t, []ToolCall{{ID: "t1", Name: "Bash", Since: noon}, {ID: "t2", Name: "mcp__nexus-guild__signal", Since: noon.Add(time.Second)}}, got.OpenTools())
 	tally(t, got, `{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"tool_use_id"}]}]}}`)
-	assert.Equal(t, []ToolCall{{"t2", "mcp__nexus-guild__signal", noon.Add(time.Second)}}, got.OpenTools())
+	assert.Equal(t, []ToolCall{{ID: "t2", Name: "mcp__nexus-guild__signal", Since: noon.Add(time.Second)}}, got.OpenTools())
 	tally(t, got, `{"type":"user","message":{"content":"typed"}}`, `{"type":"result"}`)
 	assert.Empty(t, got.OpenTools())
 }

@@ -94,11 +94,10 @@ func (o TranscriptOptions) withDefaults() TranscriptOptions {
 	return o
 }
 
-// trouble is the present and past trouble with a database.
+// trouble is the present trouble with a database.
 type trouble struct {
 	err   error // nil without trouble
 	since time.Time
-	past  string // the last one that is over, in a sentence
 }
 
 // is records that something fails or works again, and logs a change.
@@ -108,26 +107,24 @@ func (t *trouble) is(err error, log func(string), fails, works string) {
 		t.since = time.Now()
 		log(fails + ": " + err.Error())
 	case was != nil && err == nil:
-		t.past = fmt.Sprintf("%s, as they were not from %s to %s (%v)", works, t.since.Format(time.TimeOnly), time.Now().Format(time.TimeOnly), was)
-		log(t.past)
+		log(fmt.Sprintf("%s, as they were not since %s (%v)", works, t.since.Format(time.TimeOnly), was))
 	}
 	t.err = err
 }
 
 // TranscriptHealth is the state of a store.
 type TranscriptHealth struct {
-	Last    int64  `json:"last"`              // the number of the last message
-	Stored  int64  `json:"stored"`            // up to which number the database has them
-	Lost    int64  `json:"lost,omitempty"`    // messages for which there was no room
-	Trouble string `json:"trouble,omitempty"` // the present trouble, in a sentence; empty for none
-	Past    string `json:"past,omitempty"`    // the last trouble that is over, in a sentence
+	Last    int64  // the number of the last message
+	Stored  int64  // up to which number the database has them
+	Lost    int64  // messages for which there was no room
+	Trouble string // in a sentence; empty for none
 }
 
 // Health returns the store's state.
 func (s *Transcript) Health() TranscriptHealth {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h := TranscriptHealth{Last: s.last, Stored: s.stored, Lost: s.lost, Past: s.keeps.past}
+	h := TranscriptHealth{Last: s.last, Stored: s.stored, Lost: s.lost}
 	var said []string
 	if err := s.keeps.err; err != nil {
 		said = append(said, fmt.Sprintf("the host's database takes no messages since %s, and %d wait in memory (%v)",
