@@ -96,10 +96,9 @@ func (h *hosted) rows(out layout.Output, now time.Time) [][2]string {
 		{"session", h.ID}, {"state", string(h.Status)}, {"why", h.why()},
 		{"started", s.StartedAt}, {"hosted", out.When(now, s.HostedAt)}, {"ended", at(s.EndedAt)},
 		{"entries", entriesInFull(s.Entries)}, {"result", known(s.Result, resultOf)}, {"exit", known(s.Exit, exitOf)},
-		{"messages", messagesOf(s)}, {"last message", at(s.LastMessageAt)}, {"last progress", at(s.LastProgressAt)},
-		{"cost", cost(s.CostUSD)}, {"tokens", known(s.TokenUsage, tokensOf)}, {"tools", known(s.Tools, toolsOf)},
-		{"rate limit", known(s.RateLimit, limitOf)}, {"cancel", known(s.Cancel, cancelOf)},
-		{"running report", reportOf(s.RunningReport, "")}, {"final report", reportOf(s.TerminalReport, s.Status)}, {"last beat", at(s.LastBeatAt)},
+		{"messages", messagesOf(s)}, {"last message", at(s.LastMessageAt)}, {"cost", cost(s.CostUSD)},
+		{"tools", known(s.Tools, toolsOf)}, {"cancel", known(s.Cancel, cancelOf)},
+		{"running report", reportOf(s.RunningReport, "")}, {"final report", reportOf(s.TerminalReport, s.Status)},
 		{"store", s.Store}, {"guild", s.GuildToolURL}, {"database", s.DB}, {"inbox", s.Inbox}, {"log", s.LogPath}, {"cwd", s.Cwd},
 	}
 	if s.Host != nil && !s.Status.Ended() {
@@ -165,14 +164,6 @@ func messagesOf(s *folder.State) string {
 	return text
 }
 
-func tokensOf(u *folder.TokenUsage) string {
-	text := fmt.Sprintf("%d in, %d out", u.Input, u.Output)
-	if u.CacheRead != nil {
-		text += fmt.Sprintf(", %d from the cache", *u.CacheRead)
-	}
-	return text
-}
-
 func toolsOf(t *folder.Tools) string {
 	text := words.Count(int(t.Calls), "call", "calls")
 	if t.Open > 0 {
@@ -183,14 +174,6 @@ func toolsOf(t *folder.Tools) string {
 	}
 	if !t.Listed {
 		text += ", and the client has not asked for the list"
-	}
-	return text
-}
-
-func limitOf(l *folder.RateLimit) string {
-	text := words.Line(l.Detail)
-	if l.ResetsAt != nil {
-		text += " (resets at " + words.Stamp(*l.ResetsAt) + ")"
 	}
 	return text
 }

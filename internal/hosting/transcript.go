@@ -139,33 +139,28 @@ func locate(ctx context.Context, o *oneFlags) (*hosted, error) {
 	return pick(named, o.ID, problems)
 }
 
-// soFar yields the session's present messages and waits for no more.
+// soFar yields the session's present messages and waits for no more. Those of a session that has no
+// folder and was not hosted here are in the guild's table.
 func (h *hosted) soFar(ctx context.Context) iter.Seq2[stream.Stored, error] {
 	return func(yield func(stream.Stored, error) bool) {
-		if h.State == nil {
-			db := store.In(folder.Root(h.DB), "", nil)
-			defer db.Close() // only read
-			kept := false
-			for m, err := range stream.ReadEndedTranscript(ctx, stream.TranscriptOptions{DB: db, SessionID: h.ID}, 1) {
-				if kept = true; !yield(m, err) || err != nil {
-					return
-				}
-			}
-			if kept {
+		kept := false
+		for m, err := range h.messages(ctx, 1, nil) {
+			if kept = true; !yield(m, err) || err != nil {
 				return
 			}
-			row, err := store.Row(ctx, h.DB, h.ID)
-			for i, raw := range row {
-				m, is := stream.Parse(raw) // these have no time
-				if is && !yield(stream.Stored{N: int64(i) + 1, Type: m.Type, Content: m.Raw}, nil) {
-					return
-				}
-			}
-			if err != nil {
-				yield(stream.Stored{}, err)
-			}
+		}
+		if kept || h.State != nil {
 			return
 		}
-		h.messages(ctx, 1, nil)(yield)
+		row, err := store.Row(ctx, h.DB, h.ID)
+		for i, raw := range row {
+			m, is := stream.Parse(raw) // these have no time
+			if is && !yield(stream.Stored{N: int64(i) + 1, Type: m.Type, Content: m.Raw}, nil) {
+				return
+			}
+		}
+		if err != nil {
+			yield(stream.Stored{}, err)
+		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log"
 	"net"
@@ -18,7 +17,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -93,7 +91,7 @@ func Start(options Options) (*Proxy, error) {
 	}
 	listener, err := options.listen()
 	if err != nil {
-		return nil, fmt.Errorf("no port of 127.0.0.1 could be opened: %w%s", err, advice(err))
+		return nil, fmt.Errorf("no port of 127.0.0.1 could be opened: %w", err)
 	}
 	p := &Proxy{
 		options: options, tools: tools, list: list,
@@ -116,17 +114,6 @@ func Start(options Options) (*Proxy, error) {
 		_ = p.http.Serve(listener) // always ends with http.ErrServerClosed after Close
 	}()
 	return p, nil
-}
-
-// advice is what to do about a port that could not be opened.
-func advice(err error) string {
-	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
-		return ": all ephemeral ports are taken; end processes that hold connections or widen net.ipv4.ip_local_port_range"
-	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
-		return ": raise the limit of open files (ulimit -n)"
-	}
-	return ""
 }
 
 // guard lets only the session's client through.

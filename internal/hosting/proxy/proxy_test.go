@@ -51,17 +51,12 @@ func TestTheConfig(t *testing.T) {
 }
 
 func TestNoPort(t *testing.T) {
-	for cause, want := range map[error]string{
-		syscall.EADDRINUSE: ": all ephemeral ports are taken; end processes that hold connections or widen net.ipv4.ip_local_port_range",
-		syscall.EMFILE:     ": raise the limit of open files (ulimit -n)",
-		syscall.EACCES:     "",
-	} {
+	for _, cause := range []error{syscall.EADDRINUSE, syscall.EMFILE, syscall.EACCES} {
 		_, err := Start(Options{listen: func() (net.Listener, error) {
 			return nil, &net.OpError{Op: "listen", Net: "tcp4", Err: os.NewSyscallError("bind", cause)}
 		}})
 		require.ErrorIs(t, err, cause)
-		assert.Equal(t, "no port of 127.0.0.1 could be opened: listen tcp4: bind: "+
-			cause.Error()+want, err.Error())
+		assert.Equal(t, "no port of 127.0.0.1 could be opened: listen tcp4: bind: "+cause.Error(), err.Error())
 	}
 }
 
