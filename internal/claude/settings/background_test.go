@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
-
 	"heartbeat/internal/claude/settings"
 )
 
@@ -24,12 +22,12 @@ func stop(groups ...string) string {
 }
 
 func TestInstallInTheBackground(t *testing.T) {
-	assert.Equal(t, `{"a":1,"hooks":{"Stop":[`+background+`]}}`, install(t, `{"a":1}`, stopInBackground()))
+	alike(t, `{"a":1,"hooks":{"Stop":[`+background+`]}}`, install(t, `{"a":1}`, stopInBackground()))
 
 	w := stopInBackground()
 	w.Events = []string{settings.SessionEnd, settings.Stop, settings.Notification}
 	want := `{"hooks":{"SessionEnd":[` + entry + `],"Stop":[` + background + `],"Notification":[` + entry + `]}`
-	assert.Equal(t, `{"a":1,`+want[1:]+`}`, install(t, `{"a":1,"hooks":{}}`, w), "only the events that are named")
+	alike(t, `{"a":1,`+want[1:]+`}`, install(t, `{"a":1,"hooks":{}}`, w), "only the events that are named")
 }
 
 // Both wirings turn into each other in place, and a person's members beside ours stay.
@@ -59,9 +57,9 @@ func TestInstallChangesWhoIsWaitedFor(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			assert.Equal(t, with(test.waited), install(t, with(test.have), stopOnly()))
-			assert.Equal(t, with(test.background), install(t, with(test.have), stopInBackground()))
-			assert.Equal(t, "{}", uninstall(t, with(test.have), stopOnly()))
+			alike(t, with(test.waited), install(t, with(test.have), stopOnly()))
+			alike(t, with(test.background), install(t, with(test.have), stopInBackground()))
+			alike(t, "{}", uninstall(t, with(test.have), stopOnly()))
 		})
 	}
 }
@@ -70,9 +68,9 @@ func TestInstallKeepsOneOfBothWirings(t *testing.T) {
 	flagged := strings.Replace(background, `"/x/inbox.jsonl"`, `"/x/inbox.jsonl","--rewake"`, 1)
 	inOneGroup := strings.Replace(entry, `}]}`, `},{"type":"command","command":"/old/heartbeat-stop","args":["--inbox=/x/inbox.jsonl"],"asyncRewake":true}]}`, 1)
 	for _, file := range []string{stop(entry, flagged), stop(flagged, entry), stop(inOneGroup), stop(background, entry, flagged)} {
-		assert.Equal(t, stop(entry), install(t, file, stopOnly()), file)
-		assert.Equal(t, stop(background), install(t, file, stopInBackground()), file)
-		assert.Equal(t, "{}", uninstall(t, file, stopOnly()), file)
+		alike(t, stop(entry), install(t, file, stopOnly()), file)
+		alike(t, stop(background), install(t, file, stopInBackground()), file)
+		alike(t, "{}", uninstall(t, file, stopOnly()), file)
 	}
 }
 
@@ -80,7 +78,7 @@ func TestInstallKeepsOneOfBothWirings(t *testing.T) {
 func TestInstallLeavesTheBackgroundOfOthersAlone(t *testing.T) {
 	other := strings.Replace(background, inbox, "/y/other.jsonl", 1)
 	foreign := `{"hooks":[{"type":"command","command":"say done","async":true}]}`
-	assert.Equal(t, stop(other, foreign, entry), install(t, stop(other, foreign, background), stopOnly()))
-	assert.Equal(t, stop(other, foreign, background), install(t, stop(other, foreign, entry), stopInBackground()))
-	assert.Equal(t, stop(other, foreign), uninstall(t, stop(other, foreign, background), stopOnly()))
+	alike(t, stop(other, foreign, entry), install(t, stop(other, foreign, background), stopOnly()))
+	alike(t, stop(other, foreign, background), install(t, stop(other, foreign, entry), stopInBackground()))
+	alike(t, stop(other, foreign), uninstall(t, stop(other, foreign, background), stopOnly()))
 }

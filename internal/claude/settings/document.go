@@ -22,62 +22,38 @@ const (
 // byteOrderMark may precede the JSON: some editors write it, and the parser does not know it.
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// document is a JSON file that may contain comments and trailing commas. An edit leaves everything else byte for byte.
+// document is a JSON file that may contain comments and trailing commas. An edit leaves everything else as it is
+// spelled; what it adds is laid out as the client does.
 type document struct {
-	text   []byte // as read, without a byte order mark
+	text   []byte // as parsed, without a byte order mark
 	root   hujson.Value
 	marked bool
-
-	// The layout of added items.
-	eol, unit, space string
-	lines            bool // each item is on its own line
 }
 
 // parse reads a file whose top level must be an object. An empty file counts as an empty object.
 func parse(file []byte) (*document, error) {
-	text, marked := bytes.CutPrefix(file, byteOrderMark)
-	if len(file) == 0 {
-		text = []byte("{}\n")
+	d := &document{}
+	if d.text, d.marked = bytes.CutPrefix(file, byteOrderMark); len(file) == 0 {
+		d.text = []byte("{}\n")
 	}
-	d := &document{text: text, marked: marked, eol: "\n", unit: "  ", space: " ", lines: true}
-	var err error
-	if d.root, err = parseValue(text); err != nil {
-		return nil, err
+	err := errors.New("too many brackets for a settings file")
+	if bytes.Count(d.text, []byte("{"))+bytes.Count(d.text, []byte("[")) <= maxBrackets {
+		if d.root, err = hujson.Parse(d.text); err != nil {
+			// The parser wants a line end after a line comment, even at the end of the file.
+			text := append(slices.Clone(d.text), '\n')
+			if root, wrong := hujson.Parse(text); wrong == nil {
+				d.text, d.root, err = text, root, nil
+			}
+		}
 	}
-	top, ok := d.root.Value.(*hujson.Object)
-	if !ok {
+	if err != nil {
+		detail := strings.TrimPrefix(err.Error(), "hujson: ")
+		return nil, fmt.Errorf("not valid JSON: %s: correct the file, then try again", clip(detail, 160))
+	}
+	if d.root.Value.Kind() != '{' {
 		return nil, d.shapeError("top level", &d.root, '{')
 	}
-	if bytes.Contains(text, []byte("\r\n")) {
-		d.eol = "\r\n"
-	}
-	if len(top.Members) > 0 {
-		first := top.Members[0]
-		indent, ok := indentation(first.Name.BeforeExtra)
-		if d.lines = ok; ok {
-			d.unit = indent
-		}
-		if len(first.Value.BeforeExtra) == 0 {
-			d.space = ""
-		}
-	}
 	return d, nil
-}
-
-func parseValue(text []byte) (hujson.Value, error) {
-	err := errors.New("too many brackets for a settings file")
-	if bytes.Count(text, []byte("{"))+bytes.Count(text, []byte("[")) <= maxBrackets {
-		var v hujson.Value
-		if v, err = hujson.Parse(text); err == nil {
-			return v, nil
-		}
-		// The parser wants a line end after a line comment, even at the end of the file.
-		if v, err := hujson.Parse(append(slices.Clone(text), '\n')); err == nil {
-			return v, nil
-		}
-	}
-	detail := strings.TrimPrefix(err.Error(), "hujson: ")
-	return hujson.Value{}, fmt.Errorf("not valid JSON: %s: correct the file, then try again", clip(detail, 160))
 }
 
 // clip shortens text from a file for a message. The text may have any length.
@@ -220,22 +196,22 @@ func decode(v *hujson.Value) (value any) {
 	return value
 }
 
-// same reports whether two files differ at most in white space.
+// same reports whether two files have the same values and the same comments.
 func same(a, b []byte) bool {
 	x, errX := parse(a)
 	y, errY := parse(b)
 	return errX == nil && errY == nil && reflect.DeepEqual(decode(&x.root), decode(&y.root)) && bytes.Equal(x.remarks(), y.remarks())
 }
 
-// remarks returns the comments and trailing commas, where plain JSON has blanks.
+// remarks returns the letters of the comments, where plain JSON has blanks. So it has for trailing commas, which mean
+// nothing.
 func (d *document) remarks() (all []byte) {
-	text := d.root.Pack()
-	plain, err := hujson.Standardize(slices.Clone(text))
-	if err != nil || len(plain) != len(text) {
-		return text
+	plain, err := hujson.Standardize(slices.Clone(d.text))
+	if err != nil || len(plain) != len(d.text) {
+		return d.text
 	}
-	for i, c := range text {
-		if c != plain[i] {
+	for i, c := range d.text {
+		if c != plain[i] && c != ',' {
 			all = append(all, c)
 		}
 	}

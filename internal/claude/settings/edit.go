@@ -12,12 +12,12 @@ import (
 	"github.com/tailscale/hujson"
 )
 
+// unit is a step of indentation.
+const unit = "  "
+
 // edited returns the edited file, or the given file itself if nothing changed.
 func (d *document) edited(file []byte) []byte {
 	text := d.root.Pack()
-	if !bytes.HasSuffix(d.text, []byte("\n")) { // see parseValue
-		text = bytes.TrimSuffix(text, []byte("\n"))
-	}
 	switch {
 	case bytes.Equal(d.text, text):
 		return file
@@ -46,12 +46,11 @@ func (d *document) put(value any, path ...any) error {
 	all, _ := items(in)
 	i := find(all, path[last])
 	if i < 0 {
-		d.add(value, in, path...)
+		add(value, in, path...)
 		return nil
 	}
 	have := all[i].value
-	indent, lines := indentation(*all[i].before)
-	if now := d.spell(value, lines, indent); !reflect.DeepEqual(decode(have), decode(&now)) {
+	if now := spell(value, len(path)); !reflect.DeepEqual(decode(have), decode(&now)) {
 		have.Value = now.Value
 	}
 	return nil
@@ -85,61 +84,39 @@ func joined(path []any) string {
 	return strings.TrimPrefix(b.String(), ".")
 }
 
-// indentation returns the blanks at the start of the last line of extra, and whether extra has a line end.
-func indentation(extra []byte) (string, bool) {
-	i := bytes.LastIndexByte(extra, '\n')
-	line := extra[i+1:]
-	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))]), i >= 0
-}
-
-// spell returns a value in the file's layout, on several lines or on one.
-func (d *document) spell(value any, lines bool, indent string) hujson.Value {
+// spell returns a value as it stands that deep in a file.
+func spell(value any, depth int) hujson.Value {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false)
-	if lines {
-		e.SetIndent(indent, d.unit)
-	}
+	e.SetIndent(strings.Repeat(unit, depth), unit)
 	err := e.Encode(value)
-	v, wrong := hujson.Parse(bytes.ReplaceAll(bytes.TrimSpace(text.Bytes()), []byte("\n"), []byte(d.eol)))
+	v, wrong := hujson.Parse(bytes.TrimSpace(text.Bytes()))
 	if err = errors.Join(err, wrong); err != nil {
 		panic(err) // impossible for strings, numbers and booleans
 	}
 	return v
 }
 
-// add puts an item after the others. Comments at the end stay after the item that they follow.
-func (d *document) add(value any, in *hujson.Value, path ...any) {
+// add puts an item after the others, on a line of its own. Comments at the end stay after the item that they follow.
+func add(value any, in *hujson.Value, path ...any) {
 	all, after := items(in)
-	lines, indent := d.lines, strings.Repeat(d.unit, len(path))
-	var trailing hujson.Extra // not nil if the last item has a trailing comma
-	remarks := slices.Clone(bytes.TrimRight(*after, blanks))
-	rest := (*after)[len(remarks):]
-	if n := len(all); n > 0 {
-		indent, lines = indentation(*all[n-1].before)
-		if all[n-1].value.AfterExtra != nil {
-			trailing = hujson.Extra{}
-		}
-	} else if rest = nil; lines {
-		rest = hujson.Extra(d.eol + strings.Repeat(d.unit, len(path)-1))
+	line := "\n" + strings.Repeat(unit, len(path)-1)
+	remarks := bytes.TrimRight(*after, blanks)
+	before := slices.Concat(remarks, []byte(line+unit))
+	if *after = (*after)[len(remarks):]; len(all) == 0 {
+		*after = hujson.Extra(line)
 	}
-	if lines || !hujson.Extra(remarks).IsValid() {
-		remarks = append(remarks, d.eol+indent...)
-	} else if len(all) > 0 {
-		remarks = append(remarks, d.space...)
-	}
-	v := d.spell(value, lines, indent)
-	v.AfterExtra = trailing
+	v := spell(value, len(path))
 	switch box := in.Value.(type) {
 	case *hujson.Object:
-		v.BeforeExtra = hujson.Extra(d.space)
-		name := hujson.Value{BeforeExtra: remarks, Value: hujson.String(path[len(path)-1].(string))}
+		v.BeforeExtra = hujson.Extra(" ")
+		name := hujson.Value{BeforeExtra: before, Value: hujson.String(path[len(path)-1].(string))}
 		box.Members = append(box.Members, hujson.ObjectMember{Name: name, Value: v})
 	case *hujson.Array:
-		v.BeforeExtra = remarks
+		v.BeforeExtra = before
 		box.Elements = append(box.Elements, v)
 	}
-	*after = rest
 }
 
 // drop removes the value at a path, and the objects and arrays that this leaves empty, unless they existed before.
@@ -147,7 +124,7 @@ func (d *document) drop(before *document, path ...any) {
 	last := len(path) - 1
 	in := d.at(path[:last]...)
 	all, _ := items(in)
-	cut(in, find(all, path[last]), d.eol)
+	cut(in, find(all, path[last]))
 	all, after := items(in)
 	switch {
 	case len(all) > 0 || len(bytes.Trim(*after, blanks)) > 0:
@@ -159,27 +136,18 @@ func (d *document) drop(before *document, path ...any) {
 }
 
 // cut removes an item. Comments before and after it stay.
-func cut(in *hujson.Value, i int, eol string) {
-	all, after := items(in)
-	one, isLast := all[i], i == len(all)-1
-	remarks := slices.Concat(*one.before, one.value.AfterExtra)
-	if isLast && i > 0 {
-		// The comma before it is now the last one. It stays only if a person had written a trailing comma.
-		if comma := &all[i-1].value.AfterExtra; one.value.AfterExtra == nil {
-			remarks, *comma = slices.Concat(*comma, remarks), nil
-		} else if *comma == nil {
-			*comma = hujson.Extra{}
-		}
-	}
-	next := after
-	if !isLast {
+func cut(in *hujson.Value, i int) {
+	all, next := items(in)
+	gone := slices.Concat(*all[i].before, all[i].value.AfterExtra)
+	if i < len(all)-1 {
 		next = all[i+1].before
+	} else if i > 0 { // the comma before it would be a trailing one
+		last := all[i-1].value
+		gone, last.AfterExtra = slices.Concat(last.AfterExtra, gone), nil
 	}
-	if remarks = bytes.TrimRight(remarks, blanks); !hujson.Extra(remarks).IsValid() {
-		remarks = append(remarks, eol...)
-		*next = bytes.TrimPrefix(bytes.TrimLeft(*next, " \t\r"), []byte("\n"))
+	if len(bytes.Trim(gone, blanks)) > 0 {
+		*next = slices.Concat(gone, *next)
 	}
-	*next = append(remarks, *next...)
 	switch box := in.Value.(type) {
 	case *hujson.Object:
 		box.Members = slices.Delete(box.Members, i, i+1)

@@ -36,14 +36,14 @@ func TestEnvWithAnotherValueIsRefused(t *testing.T) {
 }
 
 func TestEnvChangedAfterTheInstall(t *testing.T) {
-	y := strings.Replace(install(t, `{"a":1}`, wiring()), `CAP":"0"`, `CAP":"20"`, 1)
+	y := strings.Replace(install(t, `{"a":1}`, wiring()), `CAP": "0"`, `CAP": "20"`, 1)
 	_, err := settings.Install([]byte(y), wiring())
 	require.ErrorContains(t, err, "not overwritten", "a second install does not overwrite it either")
-	assert.Equal(t, `{"a":1,"env":{"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP":"20"}}`, uninstall(t, y, wiring()))
+	alike(t, `{"a":1,"env":{"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP":"20"}}`, uninstall(t, y, wiring()))
 }
 
 func TestEnvStaysWhereNothingTellsWhoseItIs(t *testing.T) {
-	assert.Equal(t, userCap, uninstall(t, userCap, wiring()))
+	alike(t, userCap, uninstall(t, userCap, wiring()))
 }
 
 // A wiring that does not need the variable leaves the user's own alone, and removes one that another wiring set.
@@ -75,5 +75,5 @@ func TestEnvIsNotDroppedWhileAnotherInboxNeedsIt(t *testing.T) {
 	p := owns(t, `{"a":1}`, true)
 	p.install(a)
 	p.install(b)
-	assert.Contains(t, p.install(rewake()), `"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP":"0"`)
+	assert.Contains(t, p.install(rewake()), `"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP": "0"`)
 }

@@ -30,8 +30,8 @@ const (
 )
 
 // Edit is a reversible change of a file that belongs to a person, such as settings. Before heartbeat's first change a
-// copy of the file is kept beside it. Once nothing of heartbeat is left and the file differs from the copy in white
-// space at most, the copy is put back: a forged copy brings nothing into the file. If a person has changed the file
+// copy of the file is kept beside it. Once nothing of heartbeat is left and the file differs from the copy in layout
+// at most, the copy is put back: a forged copy brings nothing into the file. If a person has changed the file
 // since, heartbeat's additions are removed, with the objects and arrays that this leaves empty and that were not there
 // before. Earlier releases kept no copy; what they wrote is removed as well.
 type Edit struct {
@@ -43,7 +43,7 @@ type Edit struct {
 	Change func(file, before []byte) ([]byte, error)
 	// Holds reports whether the file contains anything of heartbeat.
 	Holds func(file []byte) bool
-	// Same reports whether two files differ at most in white space. A nil file counts as empty.
+	// Same reports whether two files differ in layout at most. A nil file counts as empty.
 	Same func(a, b []byte) bool
 }
 

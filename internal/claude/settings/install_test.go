@@ -11,44 +11,24 @@ import (
 	"heartbeat/internal/claude/settings"
 )
 
-func TestInstallFollowsTheHandOfTheFile(t *testing.T) {
-	lines := strings.Join([]string{
-		`"Stop": [`, `>{`, `>>"matcher": "",`, `>>"hooks": [`, `>>>{`, `>>>>"type": "command",`,
-		`>>>>"command": "/abs/heartbeat-stop",`, `>>>>"args": [`, `>>>>>"--inbox",`, `>>>>>"/x/inbox.jsonl"`,
-		`>>>>],`, `>>>>"timeout": 600`, `>>>}`, `>>]`, `>}`, `]`,
-	}, "\n>>")
-	spell := func(text, unit, eol string) string {
-		return strings.NewReplacer(">", unit, "\n", eol).Replace(text)
+func TestInstallAddsToWhatIsThere(t *testing.T) {
+	const ours = `"hooks":{"Stop":[` + entry + `]}`
+	for file, want := range map[string]string{
+		"{}":                              "{" + ours + "}",
+		"{\n\t\"a\": 1\n}\n":              `{"a":1,` + ours + `}`,
+		"{\r\n  \"a\": 1\r\n}\r\n":        `{"a":1,` + ours + `}`,
+		"{\n  \"a\": 1 // one\n}":         `{"a":1, // one` + ours + `}`,
+		"{\n  \"a\": 1,\n}":               `{"a":1,` + ours + `}`,
+		`{"a":1,"hooks":{"Stop":[]}}`:     `{"a":1,` + ours + `}`,
+		`{"hooks": {"Stop": [{}]}}`:       `{"hooks":{"Stop":[{},` + entry + `]}}`,
+		`{"hooks":{"Stop":[{} /* c */]}}`: `{"hooks":{"Stop":[{}, /* c */` + entry + `]}}`,
+	} {
+		alike(t, want, install(t, file, stopOnly()))
+		p := owns(t, file, true)
+		p.install(stopOnly())
+		p.uninstall(stopOnly())
+		p.has(file, true, "")
 	}
-	whole := ">\"hooks\": {\n>>" + lines + "\n>}"
-	tests := []struct{ name, file, want string }{
-		{"no file", "{}\n", spell("{\n"+whole+"\n}\n", "  ", "\n")},
-		{"empty object", "{}", spell("{\n"+whole+"\n}", "  ", "\n")},
-		{"tabs", "{\n\t\"a\": 1\n}\n", spell("{\n>\"a\": 1,\n"+whole+"\n}\n", "\t", "\n")},
-		{"four spaces", "{\n    \"a\": 1\n}", spell("{\n>\"a\": 1,\n"+whole+"\n}", "    ", "\n")},
-		{"crlf", "{\r\n  \"a\": 1\r\n}\r\n", spell("{\n>\"a\": 1,\n"+whole+"\n}\n", "  ", "\r\n")},
-		{"comment", "{\n  \"a\": 1 // one\n}", spell("{\n>\"a\": 1, // one\n"+whole+"\n}", "  ", "\n")},
-		{"trailing comma", "{\n  \"a\": 1,\n}", spell("{\n>\"a\": 1,\n"+whole+",\n}", "  ", "\n")},
-		{"empty hooks", "{\n  \"hooks\": {}\n}", spell("{\n>\"hooks\": {\n>>"+lines+"\n>}\n}", "  ", "\n")},
-		{"minified", `{"a":1}`, `{"a":1,"hooks":{"Stop":[` + entry + `]}}`},
-		{"minified, empty stop", `{"a":1,"hooks":{"Stop":[]}}`, `{"a":1,"hooks":{"Stop":[` + entry + `]}}`},
-		{"minified, other stop", `{"hooks":{"Stop":[{}]}}`, `{"hooks":{"Stop":[{},` + entry + `]}}`},
-		{"one line", `{"hooks": {"Stop": [{}]}}`, `{"hooks": {"Stop": [{}, ` + spaced(entry) + `]}}`},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			assert.Equal(t, test.want, install(t, test.file, stopOnly()))
-			p := owns(t, test.file, true)
-			p.install(stopOnly())
-			p.uninstall(stopOnly())
-			p.has(test.file, true, "")
-		})
-	}
-}
-
-// spaced adds a space after the colons and commas of entry, whose strings have none.
-func spaced(text string) string {
-	return strings.ReplaceAll(strings.NewReplacer(":", ": ", ",", ", ").Replace(text), `"--inbox", `, `"--inbox",`)
 }
 
 func TestInstallWritesWhatJSONStringifyWrites(t *testing.T) {
@@ -74,8 +54,8 @@ func TestInstallSpellsAwkwardStrings(t *testing.T) {
 		"type": "command", "command": w.Command, "timeout": json.Number("600"),
 		"args": []any{"--inbox", "/x/[id]/$HOME/inbox.jsonl", "--empty", ""},
 	}, hook)
-	assert.Equal(t, y, install(t, y, w))
-	assert.Equal(t, "{}", uninstall(t, y, w))
+	alike(t, y, install(t, y, w))
+	alike(t, "{}", uninstall(t, y, w))
 }
 
 func TestInstallUpdatesInPlace(t *testing.T) {
@@ -91,38 +71,38 @@ func TestInstallUpdatesInPlace(t *testing.T) {
     {"type": "command", "command": "say done"}
   ]}
 ]}}`
-	assert.Equal(t, want, install(t, file, stopOnly()))
-	assert.Equal(t, want, install(t, want, stopOnly()))
+	alike(t, want, install(t, file, stopOnly()))
+	alike(t, want, install(t, want, stopOnly()))
 }
 
 func TestInstallKeepsOtherSpellingsOfTheSameValue(t *testing.T) {
 	file := strings.NewReplacer("/abs", `\u002fabs`).Replace(`{"hooks":{"Stop":[` + entry + `]}}`)
-	assert.Equal(t, file, install(t, file, stopOnly()))
+	alike(t, file, install(t, file, stopOnly()))
 }
 
 func TestInstallRemovesSurplusHooks(t *testing.T) {
 	w := wiring()
 	w.Events = []string{settings.Stop, settings.StopFailure, settings.SessionEnd}
 	y := install(t, `{"a":1}`, w)
-	assert.Equal(t, install(t, `{"a":1}`, wiring()), install(t, y, wiring()), "an event that is no longer wanted")
+	alike(t, install(t, `{"a":1}`, wiring()), install(t, y, wiring()), "an event that is no longer wanted")
 
 	twice := `{"hooks":{"Stop":[` + entry + `,{"hooks":[]},` + entry + `]}}`
-	assert.Equal(t, `{"hooks":{"Stop":[`+entry+`,{"hooks":[]}]}}`, install(t, twice, stopOnly()))
+	alike(t, `{"hooks":{"Stop":[`+entry+`,{"hooks":[]}]}}`, install(t, twice, stopOnly()))
 
 	elsewhere := stopOnly()
 	elsewhere.Events = []string{settings.SessionEnd}
-	assert.Equal(t, install(t, "", elsewhere), install(t, install(t, "", stopOnly()), elsewhere), "nothing but ours in the file")
+	alike(t, install(t, "", elsewhere), install(t, install(t, "", stopOnly()), elsewhere), "nothing but ours in the file")
 }
 
 func TestInstallKeepsInboxesApart(t *testing.T) {
 	a, b := stopOnly(), otherInbox(stopOnly())
 	both := install(t, install(t, `{"a":1}`, a), b)
 	other := strings.Replace(entry, `"--inbox","/x/inbox.jsonl"`, `"--inbox=/y/other.jsonl","--park"`, 1)
-	assert.Equal(t, `{"a":1,"hooks":{"Stop":[`+entry+`,`+other+`]}}`, both)
+	alike(t, `{"a":1,"hooks":{"Stop":[`+entry+`,`+other+`]}}`, both)
 
 	a.Timeout = 5
-	assert.Equal(t, strings.Replace(both, "600", "5", 1), install(t, both, a))
-	assert.Equal(t, `{"a":1,"hooks":{"Stop":[`+other+`]}}`, uninstall(t, both, a))
+	alike(t, strings.Replace(both, "600", "5", 1), install(t, both, a))
+	alike(t, `{"a":1,"hooks":{"Stop":[`+other+`]}}`, uninstall(t, both, a))
 }
 
 func TestWiringIsChecked(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/tailscale/hujson"
 
@@ -57,6 +58,15 @@ func install(t testing.TB, file string, w settings.Wiring) string {
 	}
 	return string(out)
 }
+
+// alike asserts that two files differ at most in white space.
+func alike(t testing.TB, want, got string, says ...any) {
+	t.Helper()
+	assert.Equal(t, flat(want), flat(got), says...)
+}
+
+// flat returns a file without its white space.
+func flat(text string) string { return strings.Join(strings.Fields(text), "") }
 
 // ownCap matches the variable that comes with a hook. Tests of one hook omit it.
 var ownCap = regexp.MustCompile(`,\s*"env":\s*{\s*"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP":\s*"0"\s*}`)

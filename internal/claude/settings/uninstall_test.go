@@ -13,7 +13,7 @@ import (
 
 func TestUninstallLeavesForeignFilesAlone(t *testing.T) {
 	for name, x := range documents {
-		assert.Equal(t, x, uninstall(t, x, wiring()), name)
+		alike(t, x, uninstall(t, x, wiring()), name)
 	}
 	out, err := settings.Uninstall(nil, wiring())
 	require.NoError(t, err)
@@ -51,17 +51,18 @@ func TestUninstallAfterEditsBesideOurs(t *testing.T) {
 		{"comment in our box", `{"a":1}`, `"Stop":[`, `"Stop":[/* why */`, `{"a":1,"hooks":{"Stop":[/* why */]}}`},
 		{"line comment above ours", `{"a":1}`, `,"hooks":{"Stop"`, ",// c\n\"hooks\":{\"Stop\"", "{\"a\":1// c\n}"},
 		{"comment after ours", `{"a":1}`, `]}}`, "] /* c */ }, // d\n}", "{\"a\":1,\"hooks\":{ /* c */ }, // d\n}"},
-		{"trailing comma", "{\n  \"a\": 1\n}", "  }\n}", "  },\n}", "{\n  \"a\": 1,\n}"},
+		{"trailing comma", `{"a":1}`, `]}}`, `]},}`, `{"a":1}`},
 		{"comment before the comma", `{"a":1}`, `]}}`, "]} /* c */, \"b\":2}", `{"a":1, /* c */ "b":2}`},
-		{"comment outside", "", "\n}\n", "\n}\n// mine\n", "{}\n// mine\n"},
+		{"space before the comma", `{"a":1}`, `,"hooks"`, ` ,"hooks"`, `{"a":1}`},
+		{"comment outside", "", "]}}", "]}}\n// mine\n", "{}\n// mine\n"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			y := install(t, test.file, stopOnly())
+			y := flat(install(t, test.file, stopOnly()))
 			require.Contains(t, y, test.old)
 			at := strings.LastIndex(y, test.old)
 			edited := y[:at] + test.edit + y[at+len(test.old):]
-			assert.Equal(t, test.want, uninstall(t, edited, stopOnly()))
+			alike(t, test.want, uninstall(t, edited, stopOnly()))
 		})
 	}
 }
@@ -90,5 +91,5 @@ func TestUninstallAfterTheClientRewroteTheFile(t *testing.T) {
 func TestUninstallTakesOursOutOfEveryEvent(t *testing.T) {
 	file := `{"hooks":{"Notification":[{"matcher":"x","hooks":[{"type":"http"}]},` + entry + `],"Stop":[` + entry + `]}}`
 	want := `{"hooks":{"Notification":[{"matcher":"x","hooks":[{"type":"http"}]}]}}`
-	assert.Equal(t, want, uninstall(t, file, stopOnly()))
+	alike(t, want, uninstall(t, file, stopOnly()))
 }
