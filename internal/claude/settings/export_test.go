@@ -10,8 +10,7 @@ func BeforeWrite(t *testing.T, f func()) {
 
 // ShellWords returns the words of shellWords.
 func ShellWords(line string) []string {
-	words, _ := shellWords(line)
-	return words
+	return shellWords(line)
 }
 
 // Uninstall removes a wiring from a file whose earlier content is unknown.

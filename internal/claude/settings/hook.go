@@ -26,7 +26,6 @@ type Found struct {
 	Args   []string
 	Event  string
 	Member string // such as hooks.Stop[0].hooks[1]
-	Line   int    // 1-based
 	// Timeout is the hook's time limit, or 0 if the file states none.
 	Timeout time.Duration
 	// Skipped means that the client skips the hook, because its timeout is no number above 0.
@@ -65,8 +64,8 @@ func parseHooks(file []byte, w Wiring) (d *document, all []wired, err error) {
 
 // hooksOf returns heartbeat's hooks of all events in the order of the file. A hook is heartbeat's if its binary is named
 // heartbeat-stop or has the base name of w's command, which may be empty. Malformed hooks are skipped, but "hooks"
-// itself must be an object, and so must "env". If the client takes shell lines, a line that is a single command of plain or quoted words
-// counts as that program with those arguments.
+// itself must be an object, and so must "env". If the client takes shell lines, one that Install could have written
+// counts as its program with its arguments.
 func (d *document) hooksOf(w Wiring) (all []wired, err error) {
 	if err := cmp.Or(d.checkObject("hooks"), d.checkObject("env")); err != nil {
 		return nil, err
@@ -87,7 +86,7 @@ func (d *document) hooksOf(w Wiring) (all []wired, err error) {
 			for k, entry := range entries {
 				h := wired{path: []any{"hooks", event.name, j, "hooks", k}}
 				if h.read(entry.value, w) {
-					h.Event, h.Member, h.Line = event.name.(string), joined(h.path), d.line(entry.value)
+					h.Event, h.Member = event.name.(string), joined(h.path)
 					all = append(all, h)
 				}
 			}
@@ -144,7 +143,7 @@ func Texts(value any) (all []string, ok bool) {
 func (f *Found) program(command string) bool {
 	words := append([]string{f.Command}, f.Args...)
 	if f.Exact = f.Args != nil; !f.Exact {
-		words, _ = shellWords(f.Command)
+		words = shellWords(f.Command)
 		f.Exact = !strings.ContainsAny(f.Command, "$`;&|()<>*?[]{}~#!\\\r\n")
 	}
 	at := slices.IndexFunc(words, func(word string) bool { return isHeartbeat(word, command) })
@@ -176,8 +175,7 @@ func innerWords(words []string) []string {
 			i++
 			continue
 		}
-		inner, _ := shellWords(words[i]) // each pass removes blanks or quotes, so this ends
-		words = slices.Replace(words, i, i+1, inner...)
+		words = slices.Replace(words, i, i+1, shellWords(words[i])...) // each pass removes blanks or quotes, so this ends
 	}
 	return words
 }
@@ -191,7 +189,7 @@ func isHeartbeat(path, command string) bool {
 // refuse returns an error for a hook that could take entries of our inbox and that Install did not write, and so does
 // not change: each entry could then go to either hook. A hook may serve the inbox if it names a relative path, a shell
 // variable or no inbox.
-func (h wired) refuse(inbox string) error {
+func (e *editor) refuse(h wired) error {
 	if h.likeness == another || h.ours {
 		return nil
 	}
@@ -200,7 +198,7 @@ func (h wired) refuse(inbox string) error {
 		verb = "already serves"
 	}
 	return fmt.Errorf("%s at line %d %s inbox %s (%q): remove that hook or name another inbox in it, then try again",
-		h.Member, h.Line, verb, inbox, clip(strings.Join(append([]string{h.Command}, h.Args...), " "), 160))
+		h.Member, e.line(e.at(h.path...)), verb, e.wiring.Inbox(), clip(strings.Join(append([]string{h.Command}, h.Args...), " "), 160))
 }
 
 // inboxFlag returns the value of the last inbox flag, parsed as Go's flag package and heartbeat-rs do, and whether

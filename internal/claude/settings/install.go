@@ -18,7 +18,7 @@ func (w Wiring) install(file, before []byte) ([]byte, error) {
 		seen, surplus := map[string]bool{}, []wired{}
 		for _, h := range e.hooks {
 			wanted := slices.Contains(w.Events, h.Event)
-			if err := h.refuse(w.Inbox()); err != nil && wanted {
+			if err := e.refuse(h); err != nil && wanted {
 				return err
 			}
 			if h.ours && (seen[h.Event] || !wanted) {

@@ -47,7 +47,7 @@ func Look(file []byte, command string) (Content, error) {
 			c.Switches[name] = on
 		}
 	}
-	words, _ := shellWords(d.textAt("statusLine", "command"))
+	words := shellWords(d.textAt("statusLine", "command"))
 	c.Meter = len(words) > 0 && (filepath.Base(words[0]) == "heartbeat-meter" || len(words) > 1 && filepath.Base(words[0]) == hookName && words[1] == "meter")
 	plugins, _ := top["enabledPlugins"].(map[string]any)
 	for name, value := range plugins {

@@ -24,7 +24,7 @@ func TestLookFindsWhatInstallWrites(t *testing.T) {
 	f := c.Hooks[0]
 	assert.Equal(t, settings.Found{
 		Command: w.Command, Args: w.Args,
-		Event: settings.Stop, Member: "hooks.Stop[0].hooks[0]", Line: f.Line, Timeout: 600 * time.Second,
+		Event: settings.Stop, Member: "hooks.Stop[0].hooks[0]", Timeout: 600 * time.Second,
 		Inbox: inbox, Binary: w.Command, Flags: w.Args, Exact: true,
 	}, f)
 	assert.Equal(t, settings.StopFailure, c.Hooks[1].Event)

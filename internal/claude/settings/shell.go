@@ -7,9 +7,8 @@ import (
 )
 
 // shellWords splits a shell line into words, well enough to find a program and its flags. It removes quotes and
-// backslashes, ends words at operators, leaves variables as they are, and leaves out a comment at the end. plain
-// reports whether the line is one command of words as [words.Shell] quotes them; otherwise a person wrote it.
-func shellWords(line string) (all []string, plain bool) {
+// backslashes, ends words at operators, leaves variables as they are, and leaves out a comment at the end.
+func shellWords(line string) (all []string) {
 	var word strings.Builder
 	open, quote := false, byte(0) // a word has begun, perhaps an empty quoted one; the open quote, or 0
 	flush := func() {
@@ -19,7 +18,6 @@ func shellWords(line string) (all []string, plain bool) {
 		word.Reset()
 		open = false
 	}
-	plain = true
 	for i := 0; i < len(line); i++ {
 		c := line[i]
 		switch {
@@ -29,32 +27,23 @@ func shellWords(line string) (all []string, plain bool) {
 			word.WriteByte(c)
 		case c == '\\' && i+1 < len(line):
 			i++
-			plain = plain && quote == 0 && line[i] == '\''
 			open = true
 			word.WriteByte(line[i])
 		case quote != 0:
 			word.WriteByte(c)
 		case c == '\'' || c == '"':
-			plain = plain && c == '\''
 			quote, open = c, true
 		case c == '#' && !open && !strings.Contains(line[i:], "\n"):
-			return all, false
+			return all
 		case strings.IndexByte(" \t\r\n;&|()<>", c) >= 0:
-			plain = plain && (c == ' ' || c == '\t')
 			flush()
 		default:
-			plain = plain && isPlain(c)
 			open = true
 			word.WriteByte(c)
 		}
 	}
 	flush()
-	return all, plain && quote == 0
-}
-
-// isPlain reports whether a character stands for itself in a shell word.
-func isPlain(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("_@%+=:,./-", c) >= 0
+	return all
 }
 
 // CommandLine returns a shell line that [splitLine] can split. exec replaces the shell: a shell that cannot start a
@@ -63,15 +52,15 @@ func CommandLine(command string, args []string) string {
 	return words.Shell(append([]string{"exec", command}, args...)...)
 }
 
-// splitLine splits a shell line that is one command of words as [words.Shell] quotes them. For another line it returns
-// the line itself, and nil.
+// splitLine splits a shell line that is one command of words, quoted as [words.Shell] does. A person wrote any other
+// line: for that it returns the line itself, and nil.
 func splitLine(line string) (command string, args []string) {
-	all, plain := shellWords(line)
-	if plain && len(all) > 1 && all[0] == "exec" {
-		all = all[1:]
-	}
-	if !plain || len(all) == 0 {
+	all := shellWords(line)
+	if len(all) == 0 || words.Shell(all...) != line {
 		return line, nil
+	}
+	if len(all) > 1 && all[0] == "exec" {
+		all = all[1:]
 	}
 	return all[0], append([]string{}, all[1:]...)
 }
