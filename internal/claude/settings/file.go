@@ -114,7 +114,7 @@ func (e Edit) Write() (changed bool, err error) {
 	}
 	kept := p.target + beforeName
 	if !bytes.Equal(p.file, p.after) || (p.file == nil) != (p.after == nil) {
-		if changed, err = p.replace(kept); err != nil {
+		if changed, err = p.write(kept); err != nil {
 			return changed, fmt.Errorf("%s: %w", e.Name, err)
 		}
 	}
@@ -122,25 +122,6 @@ func (e Edit) Write() (changed bool, err error) {
 		if err = disk.Remove(kept); err == nil && p.after == nil {
 			removeMade(filepath.Dir(p.target))
 		}
-	}
-	return changed, err
-}
-
-// replace replaces the file. Before the first change it keeps a copy.
-func (p plan) replace(kept string) (changed bool, err error) {
-	if p.first {
-		if err = writable(p.target); err == nil && p.file == nil {
-			err = disk.Remove(kept) // left by an earlier file
-		} else if err == nil {
-			err = write(kept, p.target, p.file)
-		}
-		if err != nil {
-			return false, fmt.Errorf("keep the file as it is: %w", err)
-		}
-	}
-	changed, err = swap(p.target, p.file, p.after)
-	if err != nil && p.first && !changed {
-		_ = disk.Remove(kept)
 	}
 	return changed, err
 }

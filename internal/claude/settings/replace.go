@@ -38,32 +38,37 @@ func read(path string) ([]byte, error) {
 	return disk.ReadFile(path, MaxFile)
 }
 
-// swap changes a file's content from before to after; nil means no file. If the content is no longer before, the
-// error is [ErrChanged].
-func swap(path string, before, after []byte) (changed bool, err error) {
-	if err := writable(path); err != nil {
+// write keeps a copy before the first change, and then changes the file, unless it is no longer as the plan found it:
+// then the error is [ErrChanged].
+func (p plan) write(kept string) (changed bool, err error) {
+	if err := writable(p.target); err != nil {
 		return false, err
 	}
-	if err := makeDir(filepath.Dir(path)); err != nil {
+	if err := makeDir(filepath.Dir(p.target)); err != nil {
 		return false, err
+	}
+	if p.first { // without a file this removes the copy of an earlier one
+		if err := replace(kept, p.target, p.file); err != nil {
+			return false, fmt.Errorf("keep the file as it is: %w", err)
+		}
+		defer func() {
+			if !changed {
+				_ = disk.Remove(kept)
+			}
+		}()
 	}
 	testOnlyBeforeWrite()
-	now, err := read(path)
+	now, err := read(p.target)
 	if err != nil {
 		return false, err
 	}
-	if !bytes.Equal(now, before) {
+	if !bytes.Equal(now, p.file) {
 		return false, ErrChanged
 	}
-	if after == nil {
-		err = os.Remove(path)
-	} else {
-		err = write(path, path, after)
-	}
-	if err != nil {
+	if err := replace(p.target, p.target, p.after); err != nil {
 		return false, fmt.Errorf("write: %w", err)
 	}
-	if err := disk.SyncDir(filepath.Dir(path)); err != nil {
+	if err := disk.SyncDir(filepath.Dir(p.target)); err != nil {
 		return true, fmt.Errorf("sync directory: %w", err)
 	}
 	return true, nil
@@ -90,8 +95,11 @@ func writable(path string) error {
 	return f.Close()
 }
 
-// write replaces the file at path. The new file gets the owner, group and mode of like.
-func write(path, like string, content []byte) error {
+// replace replaces the file at path; nil means no file. The new file gets the owner, group and mode of like.
+func replace(path, like string, content []byte) error {
+	if content == nil {
+		return disk.Remove(path)
+	}
 	mode := fs.FileMode(0o600)
 	if info, err := os.Lstat(like); err == nil {
 		mode = info.Mode().Perm()
