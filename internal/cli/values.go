@@ -25,6 +25,19 @@ func (r refusal) of(flag string) string {
 	return "--" + flag + " " + string(r)
 }
 
+// FlagError turns an error from parsing flags into a usage error. nil stays nil.
+func FlagError(err error) error {
+	var invalid *pflag.InvalidValueError
+	var refused refusal
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &invalid) && errors.As(err, &refused):
+		return usageError{errors.New(refused.of(invalid.GetFlag().Name))}
+	}
+	return usageError{err}
+}
+
 // value is a flag value built from a parser and a formatter.
 type value[T any] struct {
 	to    *T

@@ -56,7 +56,7 @@ func (t toldError) Error() string { return fmt.Sprintf("exit status %d", int(t))
 func (v Verb) Run(args []string, s Streams) int {
 	flags, act := v.Build()
 	help := flags.BoolP("help", "h", false, "show this help")
-	err := FlagError(flags.Parse(args), flags)
+	err := FlagError(flags.Parse(args))
 	if err == nil && *help {
 		long, status := CutStatus(v.Long)
 		page := Page{Command: s.Command + " " + v.Name, Long: long, Usage: []string{strings.TrimSpace("[flags] " + v.Args)}, Example: v.Example, Flags: flags, Status: status}
@@ -128,3 +128,14 @@ func (e EndedBy) Error() string { return "ended by " + e.Signal.String() }
 
 // Status returns the exit status that a shell reports for the signal.
 func (e EndedBy) Status() int { return 128 + int(e.Signal) }
+
+// VerbNames are heartbeat's verbs in the order of its help. The hook knows only these names and
+// links none of the verbs' code.
+var VerbNames = []string{
+	"send", "ask", "results", "check", "status", "costs", "peek", "log", "metrics", "notify", "watch", "mcp",
+	"pause", "resume", "stop", "cancel", "attach",
+	"recover", "dead-letter", "compact", "fsck",
+	"run", "orchestrate", "result", "breakpoint",
+	"init", "install", "uninstall", "doctor",
+	"demo", "completion", "version", "man", "help",
+}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"heartbeat/internal/cli"
@@ -69,8 +68,7 @@ Claude Code to work through them, one turn each.`,
 			{Name: "nats", Short: "many agents on many machines, one message answered once"},
 			{Name: "hook", Command: "stop", Short: "the Stop hook, which Claude Code calls", Page: hook.Page},
 		},
-		IDs:   listIDs,
-		Meant: habit,
+		IDs: listIDs,
 	}
 }
 
@@ -94,35 +92,3 @@ In a project of yours:
 
 heartbeat help lists all verbs, and heartbeat VERB --help explains one.
 `
-
-// habits are words that people know from other commands, and what they are called here.
-var habits = []struct {
-	here  string
-	words []string
-}{
-	{"heartbeat send adds an entry", []string{"add", "enqueue", "push", "put", "submit", "queue"}},
-	{"heartbeat peek lists what waits, heartbeat results what was answered", []string{"list", "ls"}},
-	{"heartbeat cancel takes an entry back, heartbeat dead-letter purge forgets one that was set aside", []string{"rm", "remove", "delete", "del", "unsend"}},
-	{"heartbeat send --wait waits for a reply, also with the --id of an entry that was sent before", []string{"wait", "await"}},
-	{"heartbeat log --follow goes on with what comes", []string{"tail", "follow", "logs", "history", "events"}},
-	{"heartbeat results ENTRY prints a reply, heartbeat log ENTRY the life of an entry", []string{"show", "get", "cat", "reply", "replies"}},
-	{"heartbeat launch -- claude \"Say ready.\" starts a session", []string{"start", "work", "worker", "drain", "claude"}},
-	{"heartbeat stop ends a launcher and its session, heartbeat pause holds delivery", []string{"stop-all", "halt", "kill", "hold", "shutdown"}},
-	{"heartbeat resume goes on after a pause", []string{"continue", "unpause"}},
-	{"heartbeat dead-letter requeue has an entry delivered again", []string{"retry", "requeue", "restart", "redo"}},
-	{"heartbeat dead-letter list lists what was set aside", []string{"failed", "dead", "dlq", "deadletter", "dead-letters"}},
-	{"heartbeat compact gives disk space back, heartbeat dead-letter purge forgets what was set aside", []string{"clean", "clear", "gc", "prune", "purge"}},
-	{"heartbeat status shows what waits and why, heartbeat watch many inboxes", []string{"ps", "top", "info", "stat", "stats"}},
-	{"heartbeat init sets a project up, heartbeat install wires the hook alone", []string{"setup", "config", "configure"}},
-	{"heartbeat doctor looks for what keeps the hook from working", []string{"diagnose", "health"}},
-}
-
-// habit says how to type what a word means elsewhere, or returns "".
-func habit(word string) string {
-	for _, h := range habits {
-		if slices.Contains(h.words, word) {
-			return h.here
-		}
-	}
-	return ""
-}

@@ -87,7 +87,7 @@ func runHook(args []string, s cli.Streams, open OpenRuns) int {
 
 func (h *hook) start() int {
 	s, flags := h.Streams, h.Set()
-	err := cli.FlagError(flags.Parse(h.args), flags)
+	err := cli.FlagError(flags.Parse(h.args))
 	switch {
 	case err != nil:
 	case h.Help:

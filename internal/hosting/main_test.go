@@ -37,8 +37,8 @@ func call(t *testing.T, stdin string, args ...string) ran {
 func TestUsage(t *testing.T) {
 	for args, want := range map[string]string{
 		"strat":                       `unknown verb "strat": did you mean start?`,
-		"--frob":                      "unknown flag: --frob: did you mean --from?",
-		"list --jsno":                 "unknown flag: --jsno: did you mean --json?",
+		"--frob":                      "unknown flag: --frob",
+		"list --jsno":                 "unknown flag: --jsno",
 		"status":                      "name a session: heartbeat-host list shows them",
 		"status a b":                  `unexpected argument "b"`,
 		"start x":                     `unexpected argument "x"`,

@@ -69,7 +69,7 @@ func launch(args []string, s streams) (status int) {
 		args = []string{"--help"}
 	}
 	f := newFlags()
-	err := cli.FlagError(f.set.Parse(args), f.set)
+	err := cli.FlagError(f.set.Parse(args))
 	switch {
 	case err != nil:
 	case f.help:

@@ -4,7 +4,6 @@
 package program
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,8 +24,6 @@ type Program struct {
 	Beside []Beside
 	// IDs lists the ids that a verb's arguments may name: see [cli.Verb.IDs].
 	IDs func(kind string, flags *pflag.FlagSet) []Hint
-	// Meant returns the verb meant by an unknown word; "" leaves the suggestion to cobra.
-	Meant func(word string) string
 
 	all bool // no verb is chosen, so all of them get their flags
 }
@@ -94,7 +91,7 @@ func (p Program) command(s cli.Streams, chosen string, failed *error) *cobra.Com
 		}
 		*failed = s.Print(p.page(c).Help())
 	})
-	root.SetFlagErrorFunc(flagError)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.FlagError(err) })
 	for i, g := range p.Groups {
 		id := fmt.Sprint(i)
 		root.AddGroup(&cobra.Group{ID: id, Title: g.Title})
@@ -111,7 +108,6 @@ func (p Program) command(s cli.Streams, chosen string, failed *error) *cobra.Com
 		p.addBeside(root, s)
 		p.addOwn(root, s)
 	}
-	hideEarlyFlags(root)
 	return root
 }
 
@@ -128,6 +124,8 @@ func (p Program) verb(v cli.Verb, s cli.Streams) *cobra.Command {
 	act := cli.Action(func([]string, cli.Streams) error { return p.noVerb(c, nil) })
 	if v.Build != nil {
 		flags, act = v.Build()
+	} else {
+		c.FParseErrWhitelist.UnknownFlags = true // that no verb is named says more
 	}
 	flags.BoolP("help", "h", false, "show this help") // declared last, so that it is listed last
 	c.Flags().SortFlags = false
@@ -163,18 +161,13 @@ func (p Program) runBare(c *cobra.Command, args []string, s cli.Streams) error {
 	if len(args) > 0 {
 		return p.noVerb(c, args)
 	}
-	var given []string
-	c.Flags().Visit(func(f *pflag.Flag) { given = append(given, f.Name) })
-	if len(given) > 0 {
-		return cli.Usage(fmt.Errorf("--%s is a flag of verbs, and there is no verb: name one, as in %s", given[0], c.Commands()[0].CommandPath()))
-	}
 	if p.Bare != "" {
 		return s.Print(p.Bare)
 	}
 	return c.Help()
 }
 
-// noVerb returns the error for an unknown verb: the one probably meant, or the list of verbs.
+// noVerb returns the error for an unknown verb: those probably meant, or the list of verbs.
 func (p Program) noVerb(c *cobra.Command, args []string) error {
 	var known []string
 	for _, sub := range c.Commands() {
@@ -185,60 +178,14 @@ func (p Program) noVerb(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cli.Usage(fmt.Errorf("say what to do: %s", strings.Join(known, ", ")))
 	}
-	if p.Meant != nil && !c.HasParent() {
-		if meant := p.Meant(args[0]); meant != "" {
-			return cli.Usage(fmt.Errorf("unknown verb %q: %s", args[0], meant))
-		}
+	c.SuggestionsMinimumDistance = 2
+	hint := "it is one of " + strings.Join(known, ", ")
+	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = "did you mean " + strings.Join(near, " or ") + "?"
+	} else if len(known) == 0 {
+		hint = c.CommandPath() + " has none"
 	}
-	if len(known) == 0 {
-		return cli.Usage(fmt.Errorf("unknown verb %q: %s has none", args[0], c.CommandPath()))
-	}
-	return cli.Usage(cli.UnknownVerb(args[0], known))
-}
-
-// flagError names the flag that was probably meant, or the sibling verbs that have the flag.
-func flagError(c *cobra.Command, err error) error {
-	var unknown *pflag.NotExistError
-	if errors.As(err, &unknown) && c.HasParent() {
-		var others []string
-		for _, other := range c.Parent().Commands() {
-			if c.Parent().HasParent() && other.Flags().Lookup(unknown.GetSpecifiedName()) != nil {
-				others = append(others, other.Name())
-			}
-		}
-		if others != nil {
-			return cli.Usage(fmt.Errorf("--%s is not for %s: it is for %s", unknown.GetSpecifiedName(), c.Name(), strings.Join(others, " and ")))
-		}
-	}
-	all := c.Flags()
-	if !c.HasParent() { // without a verb, a flag of any verb may be meant
-		all = pflag.NewFlagSet("", pflag.ContinueOnError)
-		eachCommand(c, func(sub *cobra.Command) {
-			sub.Flags().VisitAll(func(f *pflag.Flag) {
-				if all.Lookup(f.Name) == nil {
-					all.Var(f.Value, f.Name, f.Usage)
-				}
-			})
-		})
-	}
-	return cli.FlagError(err, all)
-}
-
-// hideEarlyFlags lets flags of a verb stand before it, as in heartbeat --json status: the parent
-// gets hidden copies, and cobra passes them on.
-func hideEarlyFlags(c *cobra.Command) {
-	for _, sub := range c.Commands() {
-		hideEarlyFlags(sub)
-	}
-	for _, sub := range c.Commands() {
-		sub.Flags().VisitAll(func(f *pflag.Flag) {
-			if c.Flags().Lookup(f.Name) == nil && f.Shorthand == "" {
-				early := *f
-				early.Hidden = true
-				c.Flags().AddFlag(&early)
-			}
-		})
-	}
+	return cli.Usage(fmt.Errorf("unknown verb %q: %s", args[0], hint))
 }
 
 // eachCommand visits c and everything below it.

@@ -62,7 +62,7 @@ func (e *examination) addWire(w *wire) {
 // parse reads a hook's arguments as the hook itself would in a session whose variable names that inbox.
 func parse(args []string, inbox string) (h hook.Flags, err error) {
 	flags := h.Set()
-	if err := cli.FlagError(flags.Parse(args), flags); err != nil {
+	if err := cli.FlagError(flags.Parse(args)); err != nil {
 		return h, err
 	}
 	switch {

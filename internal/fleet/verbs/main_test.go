@@ -16,7 +16,7 @@ func TestUsage(t *testing.T) {
 		"--frob":                         "unknown flag: --frob",
 		"serve":                          "name its directory with --dir",
 		"serve --dir a b":                `unexpected argument "b"`,
-		"status --jsno":                  "unknown flag: --jsno: did you mean --json?",
+		"status --jsno":                  "unknown flag: --jsno",
 		"send":                           "no subject: name it with --subject, such as work.review",
 		"send --subject a --id= x":       "--id is empty: name the message, or leave the flag out",
 		"send --subject a --timeout 3 x": "--timeout is about waiting: add --wait",

@@ -129,7 +129,7 @@ func TestTheCommandItself(t *testing.T) {
 		assert.Zero(t, status, said)
 		assert.NotEmpty(t, out)
 	}
-	for args, want := range map[string]string{"setpu": "did you mean setup?", "--vresion": "did you mean --version?", "man none": "unknown verb"} {
+	for args, want := range map[string]string{"setpu": "did you mean setup?", "--vresion": "unknown flag: --vresion", "man none": "unknown verb"} {
 		status, _, said := run(t, strings.Fields(args)...)
 		assert.Equal(t, cli.ExitError, status)
 		assert.Contains(t, said, want)
