@@ -248,43 +248,27 @@ func (l *Ledger) Len() int { return len(l.now().Claims) }
 
 // Put adds or replaces the claim of an entry. After nil it survives a power loss; after an error nothing changed.
 func (l *Ledger) Put(c Claim) error {
-	return l.change("note that the agent holds "+strconv.Quote(c.ID), func(s *state) error {
+	return l.change("note that the agent holds "+strconv.Quote(c.ID), func(s *state) {
 		if i := s.index(c.Entry); i >= 0 {
 			s.Claims[i] = c
-			return nil
+		} else {
+			s.Claims = append(s.Claims, c)
 		}
-		if len(s.Claims) >= Max {
-			return fmt.Errorf("it holds %d messages already, which is the most", Max)
-		}
-		s.Claims = append(s.Claims, c)
-		return nil
 	})
 }
 
-// Update changes a claim, durably as [Ledger.Put] does, unless there is none or f changes nothing.
+// Update changes a claim, if there is one, durably as [Ledger.Put] does.
 func (l *Ledger) Update(entry string, f func(*Claim)) error {
-	c, there := l.Get(entry)
-	was := c
-	if f(&c); !there || reflect.DeepEqual(was, c) {
-		return nil
-	}
-	return l.change("note what the agent knows of "+strconv.Quote(entry), func(s *state) error {
+	return l.change("note what the agent knows of "+strconv.Quote(entry), func(s *state) {
 		if i := s.index(entry); i >= 0 {
 			f(&s.Claims[i])
 		}
-		return nil
 	})
 }
 
 // Drop removes a claim once nothing is owed. A missing claim is no error.
 func (l *Ledger) Drop(entry string) error {
-	if _, there := l.Get(entry); !there {
-		return nil
-	}
-	return l.change("note that the agent no longer holds "+strconv.Quote(entry), func(s *state) error {
-		s.Claims = slices.DeleteFunc(s.Claims, func(c Claim) bool { return c.Entry == entry })
-		return nil
-	})
+	return l.change("note that the agent no longer holds "+strconv.Quote(entry), func(s *state) { s.drop(entry) })
 }
 
 // Forget is [Ledger.Drop] for a claim that is settled upstream. The file follows with the next change or with
@@ -293,19 +277,22 @@ func (l *Ledger) Forget(entry string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before := len(l.state.Claims)
-	l.state.Claims = slices.DeleteFunc(slices.Clone(l.state.Claims), func(c Claim) bool { return c.Entry == entry })
+	l.state.Claims = slices.Clone(l.state.Claims)
+	l.state.drop(entry)
 	l.behind = l.behind || len(l.state.Claims) < before
 }
 
 // Flush removes forgotten claims from the file.
 func (l *Ledger) Flush() error {
 	l.mu.Lock()
-	behind := l.behind
-	l.mu.Unlock()
-	if !behind {
+	defer l.mu.Unlock()
+	if !l.behind {
 		return nil
 	}
-	return l.change("note that what is settled is no longer held", func(*state) error { return nil })
+	if err := l.write(l.state); err != nil {
+		return fmt.Errorf("note that what is settled is no longer held: %w", err)
+	}
+	return nil
 }
 
 // Launcher returns the last noted launcher, or nil.
@@ -313,22 +300,19 @@ func (l *Ledger) Launcher() *Launcher { return l.now().Launcher }
 
 // Launched notes a launcher. It is as durable as [Ledger.Put].
 func (l *Ledger) Launched(by Launcher) error {
-	return l.change("note which launcher the agent started", func(s *state) error {
-		s.Launcher = &by
-		return nil
-	})
+	return l.change("note which launcher the agent started", func(s *state) { s.Launcher = &by })
 }
 
-func (l *Ledger) change(what string, f func(*state) error) error {
+// change writes the state as f makes it, unless f changes nothing.
+func (l *Ledger) change(what string, f func(*state)) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	next := l.state
 	next.Claims = slices.Clone(next.Claims)
-	err := f(&next)
-	if err == nil {
-		err = l.write(next)
+	if f(&next); reflect.DeepEqual(next, l.state) {
+		return nil
 	}
-	if err != nil {
+	if err := l.write(next); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	l.state = next
@@ -336,6 +320,9 @@ func (l *Ledger) change(what string, f func(*state) error) error {
 }
 
 func (l *Ledger) write(s state) error {
+	if len(s.Claims) > Max {
+		return fmt.Errorf("it holds %d messages already, which is the most", Max)
+	}
 	if err := l.lock.Check(); err != nil {
 		return err
 	}
@@ -355,6 +342,10 @@ func (l *Ledger) write(s state) error {
 
 // Close lets another agent work on the inbox. That agent settles again what could not be removed from the file.
 func (l *Ledger) Close() error { return errors.Join(l.Flush(), l.lock.Release()) }
+
+func (s *state) drop(entry string) {
+	s.Claims = slices.DeleteFunc(s.Claims, func(c Claim) bool { return c.Entry == entry })
+}
 
 func (s *state) index(entry string) int {
 	return slices.IndexFunc(s.Claims, func(c Claim) bool { return c.Entry == entry })
