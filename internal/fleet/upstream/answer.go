@@ -118,7 +118,8 @@ func (u *Upstream) keepObject(ctx context.Context, prefix string, text []byte) (
 	if err != nil {
 		return "", fmt.Errorf("put its %d bytes into the object store %s: %w", len(text), message.Replies(u.stream), u.unanswered(err))
 	}
-	return name, u.done(stepObject)
+	u.reached("object")
+	return name, nil
 }
 
 // cut returns at most n bytes of s, as valid UTF-8.
@@ -146,12 +147,11 @@ func (u *Upstream) superseded(ctx context.Context, c Claim, a Answer, d decided)
 	if _, err := u.put(ctx, message.SupersededKey(c.ID, c.Agent), a, whatever); err != nil {
 		return Fate{}, fmt.Errorf("keep it as superseded by that of %s: %w", d.By(), err)
 	}
-	if err := u.done(stepSuperseded); err != nil {
-		return Fate{}, err
-	}
+	u.reached("superseded")
 	fate := Fate{Outcome: Superseded, Decision: d.Record}
 	if d.isOpen {
-		return fate, u.done(stepSettled)
+		u.reached("settled")
+		return fate, nil
 	}
 	return u.finish(ctx, c, ackAnswered, fate)
 }
@@ -162,7 +162,8 @@ func (u *Upstream) finish(ctx context.Context, c Claim, say string, f Fate) (_ F
 		return Fate{}, err
 	}
 	u.replies.Delete(c.key())
-	return f, u.done(stepSettled)
+	u.reached("settled")
+	return f, nil
 }
 
 // Headers of a reply, besides [message.HeaderID].
@@ -191,14 +192,13 @@ func (u *Upstream) reply(ctx context.Context, c Claim, a Answer, text string, d 
 			return err
 		}
 		d.ReplyState = state
-		if err := u.done(stepReply); err != nil {
-			return err
-		}
+		u.reached("reply")
 	}
 	if err := u.write(ctx, c, d); err != nil {
 		return err
 	}
-	return u.done(stepReplyState)
+	u.reached("reply state")
+	return nil
 }
 
 // send publishes the reply. From the first try, it is in doubt until the server confirms everything sent before.

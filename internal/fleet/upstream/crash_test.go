@@ -17,7 +17,7 @@ import (
 
 // telling is one thing that an agent tells, and what has to hold once that came through.
 type telling struct {
-	steps []step
+	steps []string
 	// before is told by somebody else first.
 	before func(w *world, c Claim)
 	call   func(ctx context.Context, u *Upstream, c Claim) error
@@ -27,7 +27,7 @@ type telling struct {
 func tellings() map[string]telling {
 	return map[string]telling{
 		"answer": {
-			steps: []step{stepDecision, stepReply, stepReplyState, stepSettled},
+			steps: []string{"decision", "reply", "reply state", "settled"},
 			call: func(ctx context.Context, u *Upstream, c Claim) error {
 				_, err := u.Answer(ctx, c, done("it is done"))
 				return err
@@ -46,7 +46,7 @@ func tellings() map[string]telling {
 			},
 		},
 		"dead letter": {
-			steps: []step{stepDecision, stepLetter, stepLetterDone, stepSettled},
+			steps: []string{"decision", "letter", "letter state", "settled"},
 			call: func(ctx context.Context, u *Upstream, c Claim) error {
 				_, err := u.Dead(ctx, c, failed())
 				return err
@@ -60,7 +60,7 @@ func tellings() map[string]telling {
 			},
 		},
 		"superseded": {
-			steps: []step{stepSuperseded, stepSettled},
+			steps: []string{"superseded", "settled"},
 			before: func(w *world, c Claim) {
 				_, err := w.agent().Answer(fleet.Context(w.t), w.by("zero", c), done("first"))
 				require.NoError(w.t, err)
@@ -77,7 +77,7 @@ func tellings() map[string]telling {
 			},
 		},
 		"given back": {
-			steps: []step{stepFreed, stepSettled},
+			steps: []string{"freed", "settled"},
 			call: func(ctx context.Context, u *Upstream, c Claim) error {
 				_, err := u.GiveBack(ctx, c, 0)
 				return err
@@ -96,7 +96,7 @@ func tellings() map[string]telling {
 func each(t *testing.T, run func(t *testing.T, tell telling, at int)) {
 	for name, tell := range tellings() {
 		for at, s := range tell.steps {
-			t.Run(name+"/"+string(s), func(t *testing.T) {
+			t.Run(name+"/"+s, func(t *testing.T) {
 				t.Parallel()
 				run(t, tell, at)
 			})
@@ -114,14 +114,24 @@ func (tell telling) message(w *world) Claim {
 
 var errKilled = errors.New("killed")
 
-// after does something after a step, and ends the call if that says so.
-func after(u *Upstream, last step, do func() error) {
-	u.stop = func(s step) error {
+// after does something after a step.
+func after(u *Upstream, last string, do func()) {
+	u.reached = func(s string) {
 		if s == last {
-			return do()
+			do()
 		}
-		return nil
 	}
+}
+
+// killed ends a call after a step.
+func killed(u *Upstream, last string, call func() error) (err error) {
+	defer func() {
+		if recover() != nil {
+			err = errKilled
+		}
+	}()
+	after(u, last, func() { panic(errKilled) })
+	return call()
 }
 
 func TestAKillAfterEachStep(t *testing.T) {
@@ -130,8 +140,7 @@ func TestAKillAfterEachStep(t *testing.T) {
 		w := newWorld(t, fleet.Start(t))
 		c := tell.message(w)
 		dying := w.agent()
-		after(dying, tell.steps[at], func() error { return errKilled })
-		require.ErrorIs(t, tell.call(fleet.Context(t), dying, c), errKilled)
+		require.ErrorIs(t, killed(dying, tell.steps[at], func() error { return tell.call(fleet.Context(t), dying, c) }), errKilled)
 		require.NoError(t, tell.call(fleet.Context(t), w.agent(), c))
 		tell.after(w, c)
 	})
@@ -147,8 +156,7 @@ func TestAKillAfterEveryStepInTurn(t *testing.T) {
 			c := tell.message(w)
 			for _, s := range tell.steps {
 				dying := w.agent()
-				after(dying, s, func() error { return errKilled })
-				if err := tell.call(fleet.Context(t), dying, c); err != nil {
+				if err := killed(dying, s, func() error { return tell.call(fleet.Context(t), dying, c) }); err != nil {
 					require.ErrorIs(t, err, errKilled)
 				}
 			}
@@ -166,14 +174,13 @@ func TestTheServerRestartsAfterEachStep(t *testing.T) {
 		c := tell.message(w)
 		_, js := s.Connect(t)
 		u := w.agentOn(js)
-		after(u, tell.steps[at], func() error {
+		after(u, tell.steps[at], func() {
 			s.Restart(t)
 			w.connected() // who is away when the reply comes has to look in the bucket
-			return nil
 		})
 		insist(t, js.Conn(), func() error {
 			err := tell.call(fleet.Context(t), u, c)
-			u.stop = nil
+			u.reached = func(string) {}
 			return err
 		})
 		tell.after(w, c)
@@ -196,10 +203,9 @@ func TestTheConnectionIsCutAfterEachStep(t *testing.T) {
 					_, js := fleet.Connect(t, p.URL())
 					u := w.agentOn(js)
 					// It is away for the step after this one; for the first there is another test.
-					after(u, tell.steps[at], func() error {
+					after(u, tell.steps[at], func() {
 						cut(p)
 						u.patience = 50 * time.Millisecond
-						return nil
 					})
 					err := tell.call(fleet.Context(t), u, c)
 					if at < len(tell.steps)-1 {
@@ -213,7 +219,7 @@ func TestTheConnectionIsCutAfterEachStep(t *testing.T) {
 						_, js = fleet.Connect(t, p.URL())
 						u = w.agentOn(js)
 					}
-					u.stop, u.patience = nil, 5*time.Second
+					u.reached, u.patience = func(string) {}, 5*time.Second
 					insist(t, js.Conn(), func() error { return tell.call(fleet.Context(t), u, c) })
 					tell.after(w, c)
 				})

@@ -43,7 +43,8 @@ func (u *Upstream) decide(ctx context.Context, c Claim, r Record, text *Answer) 
 		if c.Lease > 0 {
 			revision, err := u.commit(ctx, c, r, last, text)
 			if err == nil {
-				return decided{Record: r, revision: revision, ours: true}, u.done(stepDecision)
+				u.reached("decision")
+				return decided{Record: r, revision: revision, ours: true}, nil
 			}
 			if !IsOlder(err) {
 				return decided{}, fmt.Errorf("write its decision to the bucket %s: %w", u.Results.Bucket(), err)

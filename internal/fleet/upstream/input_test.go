@@ -37,11 +37,12 @@ func TestALongReply(t *testing.T) {
 			w := newWorld(t, fleet.Start(t, func(o *server.Options) { o.MaxPayload = int32(size.most) }))
 			c := w.message("job", "one")
 			text := strings.Repeat("\x00é<", size.reply/4)
-			for _, last := range []step{stepObject, stepDecision} {
+			for _, last := range []string{"object", "decision"} {
 				dying := w.agent()
-				after(dying, last, func() error { return errKilled })
-				_, err := dying.Answer(fleet.Context(t), c, done(text))
-				require.ErrorIs(t, err, errKilled)
+				require.ErrorIs(t, killed(dying, last, func() error {
+					_, err := dying.Answer(fleet.Context(t), c, done(text))
+					return err
+				}), errKilled)
 			}
 			_, err := w.agent().Answer(fleet.Context(t), c, done(text))
 			require.NoError(t, err)
@@ -159,9 +160,10 @@ func TestARequeuedDeadLetter(t *testing.T) {
 		assert.Nil(t, known, "it is to be done again")
 		c := w.again("two", again)
 		dying := w.agent()
-		after(dying, stepLetter, func() error { return errKilled })
-		_, err = dying.Dead(fleet.Context(t), c, failed())
-		require.ErrorIs(t, err, errKilled)
+		require.ErrorIs(t, killed(dying, "letter", func() error {
+			_, err := dying.Dead(fleet.Context(t), c, failed())
+			return err
+		}), errKilled)
 		_, err = w.agent().Dead(fleet.Context(t), c, failed())
 		require.NoError(t, err)
 		assert.Len(t, w.letters(), again+1)
@@ -186,9 +188,10 @@ func TestALetterThatWasRequeuedIsNotPublishedAgain(t *testing.T) {
 	w := newWorld(t, fleet.Start(t))
 	c := w.message("job", "one")
 	dying := w.agent()
-	after(dying, stepLetterDone, func() error { return errKilled })
-	_, err := dying.Dead(fleet.Context(t), c, failed())
-	require.ErrorIs(t, err, errKilled)
+	require.ErrorIs(t, killed(dying, "letter state", func() error {
+		_, err := dying.Dead(fleet.Context(t), c, failed())
+		return err
+	}), errKilled)
 	dead, err := w.js.Stream(fleet.Context(t), message.Dead(stream))
 	require.NoError(t, err)
 	require.NoError(t, dead.Purge(fleet.Context(t)))

@@ -92,7 +92,8 @@ func (u *Upstream) stand(ctx context.Context, c Claim, takes bool) (s Standing, 
 			}
 			return Standing{Known: new(Record)}, nil
 		case err == nil:
-			return Standing{Lease: revision, Attempt: attempt}, u.done(stepLease)
+			u.reached("lease")
+			return Standing{Lease: revision, Attempt: attempt}, nil
 		case !IsOlder(err):
 			return s, fmt.Errorf("write its lease to the bucket %s: %w", u.Results.Bucket(), err)
 		}
@@ -174,18 +175,16 @@ func (u *Upstream) giveBack(ctx context.Context, c Claim, delay time.Duration) (
 	if with, err := u.free(ctx, c); err != nil || with != "" {
 		return with, err
 	}
-	if err := u.done(stepFreed); err != nil {
-		return "", err
-	}
+	u.reached("freed")
 	say := ackNak
 	if delay > 0 {
 		say = fmt.Sprintf(`%s {"delay": %d}`, ackNak, delay.Nanoseconds())
 	}
 	left, err := u.acknowledge(ctx, c, say)
-	if err != nil {
-		return "", err
+	if err == nil {
+		u.reached("settled")
 	}
-	return left, u.done(stepSettled)
+	return left, err
 }
 
 // free releases the lease for whoever gets the message next. with says that somebody else has it: acknowledging

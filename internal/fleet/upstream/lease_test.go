@@ -123,10 +123,11 @@ func TestAResultThatIsNoLongerKept(t *testing.T) {
 	w := newWorld(t, fleet.Start(t))
 	u := w.agent()
 	u.keeps = time.Second
-	after(u, stepReplyState, func() error { return errKilled })
 	c := w.message("job", "one")
-	_, err := u.Answer(ctx, c, done("it is done"))
-	require.ErrorIs(t, err, errKilled)
+	require.ErrorIs(t, killed(u, "reply state", func() error {
+		_, err := u.Answer(ctx, c, done("it is done"))
+		return err
+	}), errKilled)
 	require.Eventually(t, func() bool {
 		known, err := w.agent().Known(ctx, "job", 0)
 		return err == nil && known == nil

@@ -61,9 +61,7 @@ func (u *Upstream) dead(ctx context.Context, c Claim, l Letter) (Fate, error) {
 		if err := u.write(ctx, c, &d); err != nil {
 			return Fate{}, err
 		}
-		if err := u.done(stepLetterDone); err != nil {
-			return Fate{}, err
-		}
+		u.reached("letter state")
 	}
 	return u.finish(ctx, c, term(l.Reason), Fate{Outcome: WasDead, Decision: d.Record})
 }
@@ -94,7 +92,8 @@ func (u *Upstream) publishLetter(ctx context.Context, c Claim, l Letter) error {
 	if err != nil {
 		return fmt.Errorf("put it into the stream %s: %w", message.Dead(u.stream), err)
 	}
-	return u.done(stepLetter)
+	u.reached("letter")
+	return nil
 }
 
 // letterOf makes the message of a letter. Its headers take about room bytes.

@@ -188,11 +188,8 @@ func (w *world) letters() []*jetstream.RawStreamMsg {
 }
 
 // recorded notes the steps of a call.
-func recorded(u *Upstream) *[]step {
-	var all []step
-	u.stop = func(s step) error {
-		all = append(all, s)
-		return nil
-	}
+func recorded(u *Upstream) *[]string {
+	var all []string
+	u.reached = func(s string) { all = append(all, s) }
 	return &all
 }

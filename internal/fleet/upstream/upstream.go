@@ -56,28 +56,12 @@ type Upstream struct {
 	fence    time.Duration    // how long it is known who settled a message, 0 for ever
 	keeps    time.Duration    // how long all else is kept, 0 for as long as that
 	patience time.Duration
-	// stop lets a test end a call after a step, as a kill does.
-	stop func(step) error
+	// reached is called after each step of a call: [TestOnlyStep], or a test's own that ends the call as a kill does.
+	reached func(step string)
 
 	replies sync.Map // by key, a State: what became of a reply in this life, until it is written down
 	seen    atomic.Pointer[seen]
 }
-
-// step is a point after which a kill may end a call.
-type step string
-
-const (
-	stepObject     step = "object"
-	stepLease      step = "lease"
-	stepDecision   step = "decision"
-	stepReply      step = "reply"
-	stepReplyState step = "reply state"
-	stepLetter     step = "letter"
-	stepLetterDone step = "letter state"
-	stepSuperseded step = "superseded"
-	stepFreed      step = "freed"
-	stepSettled    step = "settled"
-)
 
 // Open opens what setup has made for a stream.
 func Open(ctx context.Context, js jetstream.JetStream, stream string) (*Upstream, error) {
@@ -89,7 +73,7 @@ func Open(ctx context.Context, js jetstream.JetStream, stream string) (*Upstream
 	if err != nil {
 		return nil, fmt.Errorf("ask for how long results are kept: %w", err)
 	}
-	u := &Upstream{Layout: l, js: js, stream: stream, life: nuid.Next(), results: results, patience: patience}
+	u := &Upstream{Layout: l, js: js, stream: stream, life: nuid.Next(), results: results, patience: patience, reached: TestOnlyStep}
 	u.fence = results.CachedInfo().Config.MaxAge
 	if keeps, own := setup.ResultsFor(&results.CachedInfo().Config); own {
 		u.keeps = keeps
@@ -199,14 +183,6 @@ func (u *Upstream) within(ctx context.Context) (context.Context, context.CancelF
 
 // TestOnlyStep is called after each step, for tests that kill the process there.
 var TestOnlyStep = func(string) {}
-
-func (u *Upstream) done(s step) error {
-	TestOnlyStep(string(s))
-	if u.stop == nil {
-		return nil
-	}
-	return u.stop(s)
-}
 
 // refused adds why a silent server may not have answered: it reports refusals beside the request.
 func (u *Upstream) refused(err error) error {
