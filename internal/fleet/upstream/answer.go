@@ -38,17 +38,7 @@ func (u *Upstream) answer(ctx context.Context, c Claim, a Answer) (Fate, error) 
 	if c.Reply != "" {
 		r.ReplyState = Sending
 	}
-	d, err := u.decide(ctx, c, r, &a)
-	if err != nil {
-		return Fate{}, err
-	}
-	if !d.ours {
-		return u.superseded(ctx, c, a, d)
-	}
-	if err := u.reply(ctx, c, a, text, &d); err != nil {
-		return Fate{}, err
-	}
-	return u.finish(ctx, c, ackAnswered, Fate{Outcome: WasAnswered, Decision: d.Record})
+	return u.settle(ctx, c, r, a, ackAnswered, func(d *decided) error { return u.reply(ctx, c, a, text, d) })
 }
 
 // of fills in what a claim says about its entry, and the outcome.

@@ -23,6 +23,26 @@ type decided struct {
 	isOpen   bool // no decision yet: another agent holds the message
 }
 
+// settle decides that r, with the text a, is what became of the claim's message. If the decision is ours, then does
+// what is owed because of it, and say takes the message off the stream.
+func (u *Upstream) settle(ctx context.Context, c Claim, r Record, a Answer, say string, then func(*decided) error) (Fate, error) {
+	var text *Answer
+	if r.Outcome == WasAnswered { // a letter has its own
+		text = &a
+	}
+	d, err := u.decide(ctx, c, r, text)
+	if err != nil {
+		return Fate{}, err
+	}
+	if !d.ours {
+		return u.superseded(ctx, c, a, d)
+	}
+	if err := then(&d); err != nil {
+		return Fate{}, err
+	}
+	return u.finish(ctx, c, say, Fate{Outcome: r.Outcome, Decision: d.Record})
+}
+
 // decide writes r, with its text if any, as the decision about the claim's message, or returns the decision that
 // exists. An agent that no longer holds the message decides nothing.
 func (u *Upstream) decide(ctx context.Context, c Claim, r Record, text *Answer) (decided, error) {

@@ -45,25 +45,21 @@ func (u *Upstream) dead(ctx context.Context, c Claim, l Letter) (Fate, error) {
 	l.Settled = l.of(c, WasDead)
 	r := u.record(c, l.Settled)
 	r.LetterState = Sending
-	d, err := u.decide(ctx, c, r, nil)
-	if err != nil {
-		return Fate{}, err
-	}
-	if !d.ours {
-		l.Detail = cut(l.Detail, maxDetail)
-		return u.superseded(ctx, c, l.Answer, d)
-	}
-	if d.LetterState == Sending { // neither kept nor requeued since
+	l.Detail = cut(l.Detail, maxDetail)
+	return u.settle(ctx, c, r, l.Answer, term(l.Reason), func(d *decided) error {
+		if d.LetterState != Sending { // kept, or requeued since
+			return nil
+		}
 		if err := u.publishLetter(ctx, c, l); err != nil {
-			return Fate{}, err
+			return err
 		}
 		d.LetterState = Kept
-		if err := u.write(ctx, c, &d); err != nil {
-			return Fate{}, err
+		err := u.write(ctx, c, d)
+		if err == nil {
+			u.reached("letter state")
 		}
-		u.reached("letter state")
-	}
-	return u.finish(ctx, c, term(l.Reason), Fate{Outcome: WasDead, Decision: d.Record})
+		return err
+	})
 }
 
 // publishLetter puts the letter into its stream once. The server drops a second letter with the same id within its
