@@ -178,7 +178,7 @@ func (c *Conn) Patiently(ctx context.Context, do func() error) error {
 	said := ""
 	for try := 1; ; try++ {
 		c.forgive() // the rights may have been given since
-		err := c.Refused(do())
+		err := c.Explain(do())
 		if err == nil || errors.As(err, new(final)) || ctx.Err() != nil {
 			return err
 		}
@@ -197,21 +197,12 @@ func (c *Conn) Patiently(ctx context.Context, do func() error) error {
 // Where returns the server's address without passwords, or the directory of --embed.
 func (c *Conn) Where() string { return c.where }
 
-// EmbedFlag is [EmbedFlag] of this connection's server.
-func (c *Conn) EmbedFlag() string {
-	if c.server == nil {
-		return ""
+// Typed returns a command of heartbeat-nats for a person to type. It names a server of this machine behind the verb.
+func Typed(nc *nats.Conn, verb string, args ...string) string {
+	if e, is := nc.Opts.CustomDialer.(*embedded); is {
+		args = append([]string{"--embed", e.dir}, args...)
 	}
-	return EmbedFlag(c.server.dir)
-}
-
-// EmbedFlag returns "--embed DIRECTORY ", quoted for a shell, or "" without a directory. Commands shown to a person
-// have it behind the verb.
-func EmbedFlag(dir string) string {
-	if dir == "" {
-		return ""
-	}
-	return "--embed " + words.Shell(dir) + " "
+	return "heartbeat-nats " + verb + " " + words.Shell(args...)
 }
 
 // Close ends the connection. It may be called twice.

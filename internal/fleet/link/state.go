@@ -117,15 +117,6 @@ func (c *Conn) forgive() {
 	c.refusal = nil
 }
 
-// Refused returns err, or the refusal that left a request without an answer: a server says it beside the request.
-func (c *Conn) Refused(err error) error {
-	refusal := c.Refusal()
-	if refusal == nil || !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, nats.ErrTimeout) {
-		return err
-	}
-	return fmt.Errorf("%w: the role of this user does not allow it", refusal)
-}
-
 // reason returns the text of a client library error without its prefix.
 func reason(err error) string { return strings.TrimPrefix(err.Error(), "nats: ") }
 
@@ -144,18 +135,30 @@ func IsAway(err error) bool {
 // ErrNoQuorum says that a cluster has too few servers to decide anything.
 var ErrNoQuorum = errors.New("too few servers of its cluster run to agree on anything (no quorum), or it has just started: it goes on once most of them do")
 
-// Quorum returns err, or [ErrNoQuorum] if a lack of quorum caused it. A stream without a leader stays silent, so
-// Quorum asks the server after a timeout.
-func Quorum(ctx context.Context, js jetstream.JetStream, err error) error {
-	is := isUnavailable(err)
-	if errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askQuorum)
-		defer cancel()
-		_, wrong := js.AccountInfo(ctx)
-		is = isUnavailable(wrong)
+// Explain adds to the error of a request why the server did not do it, if that can be told. A refusal for too few
+// rights is said beside the request, a stream without a leader stays silent, and nobody answers where JetStream is off.
+func (c *Conn) Explain(err error) error {
+	isSilent := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout)
+	if refusal := c.Refusal(); refusal != nil && isSilent {
+		return fmt.Errorf("%w: the role of this user does not allow it", refusal)
 	}
-	if is {
-		return ErrNoQuorum
+	noQuorum := isUnavailable(err)
+	if c.JS != nil && (isSilent || errors.Is(err, jetstream.ErrNoStreamResponse)) {
+		c.Quietly(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), askQuorum)
+			defer cancel()
+			_, wrong := c.JS.AccountInfo(ctx)
+			noQuorum = isUnavailable(wrong)
+		})
+	}
+	noSuch := []error{jetstream.ErrJetStreamNotEnabled, nats.ErrJetStreamNotEnabled, nats.ErrNoResponders, jetstream.ErrNoStreamResponse}
+	switch {
+	case noQuorum:
+		return fmt.Errorf("the server %s cannot answer: %w", c.where, ErrNoQuorum)
+	case errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
+		return fmt.Errorf("%w: the account of this user needs jetstream: enabled in the configuration of the server %s", err, c.where)
+	case c.Connected() && slices.ContainsFunc(noSuch, func(no error) bool { return errors.Is(err, no) }):
+		return fmt.Errorf("%w: the role of this user does not allow it, or the server %s has no JetStream (start nats-server with --jetstream), or not yet", err, c.where)
 	}
 	return err
 }

@@ -249,12 +249,11 @@ func collide(own []string, filter string) bool {
 }
 
 // SubjectsFlags returns the flags with which setup has a stream take these subjects, and no others.
-func SubjectsFlags(subjects []string) string {
-	var flags []string
+func SubjectsFlags(subjects []string) (flags []string) {
 	for _, s := range subjects {
 		flags = append(flags, "--subjects", s)
 	}
-	return words.Shell(flags...)
+	return flags
 }
 
 // Consumer returns the consumer for the subject, or the default one. It creates none: the error says how to.
@@ -264,10 +263,10 @@ func Consumer(ctx context.Context, js jetstream.JetStream, stream, subject strin
 	}
 	s, there, err := Consumers(ctx, js, stream)
 	if err == nil && s == nil {
-		return nil, missing(stream, "stream "+stream)
+		return nil, missing(js, stream, "stream "+stream)
 	}
 	if err != nil {
-		return nil, readable(ctx, js, err)
+		return nil, err
 	}
 	takes := s.CachedInfo().Config.Subjects
 	isAll := len(uncovered(takes, []string{subject})) == 0
@@ -278,11 +277,11 @@ func Consumer(ctx context.Context, js jetstream.JetStream, stream, subject strin
 				return nil, err
 			}
 			if i.Config.AckWait < LeastAckWait {
-				return nil, fmt.Errorf("consumer %s has an AckWait of %v, and agents need %v or more: heartbeat-nats setup --stream %s --ack-wait 60s changes that", i.Name, i.Config.AckWait, LeastAckWait, stream)
+				return nil, fmt.Errorf("consumer %s has an AckWait of %v, and agents need %v or more: %s changes that", i.Name, i.Config.AckWait, LeastAckWait, Command(js, stream, "--ack-wait", "60s"))
 			}
 			c, err := js.Consumer(ctx, stream, i.Name)
 			if err != nil {
-				return nil, fmt.Errorf("look at the consumer of %s: %w", subject, readable(ctx, js, err))
+				return nil, fmt.Errorf("look at the consumer of %s: %w", subject, err)
 			}
 			return c, nil
 		}
@@ -292,11 +291,11 @@ func Consumer(ctx context.Context, js jetstream.JetStream, stream, subject strin
 	}
 	switch {
 	case len(uncovered([]string{subject}, takes)) > 0 && !isAll:
-		return nil, fmt.Errorf("stream %s takes %s, which has not all of %s: name a subject of that stream, or have it take that too: heartbeat-nats setup --stream %[1]s %[4]s", stream, strings.Join(takes, ", "), subject, SubjectsFlags(append(takes, subject)))
+		return nil, fmt.Errorf("stream %s takes %s, which has not all of %s: name a subject of that stream, or have it take that too: %s", stream, strings.Join(takes, ", "), subject, Command(js, stream, SubjectsFlags(append(takes, subject))...))
 	case !isAll:
-		return nil, fmt.Errorf("stream %s has no consumer for %s alone: heartbeat-nats setup --stream %[1]s --for %[2]s makes one", stream, subject)
+		return nil, fmt.Errorf("stream %s has no consumer for %s alone: %s makes one", stream, subject, Command(js, stream, "--for", subject))
 	case len(filters) == 0:
-		return nil, fmt.Errorf("stream %s has no consumer: heartbeat-nats setup --stream %[1]s makes one", stream)
+		return nil, fmt.Errorf("stream %s has no consumer: %s makes one", stream, Command(js, stream))
 	}
 	return nil, fmt.Errorf("stream %s has no consumer for all of %s: name what one of its consumers takes with --subject: %s", stream, subject, strings.Join(filters, ", "))
 }

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"heartbeat/internal/fleet/link"
@@ -138,10 +137,13 @@ func Make(ctx context.Context, js jetstream.JetStream, w *Wanted) (*Plan, error)
 		err = p.sides(ctx)
 	}
 	if err != nil {
-		return nil, readable(ctx, js, err)
+		return nil, err
 	}
 	return p, errors.Join(p.no...)
 }
+
+// Codes of a server that cannot keep so many replicas.
+const codeNoCluster, codeNoPeers jetstream.ErrorCode = 10074, 10005
 
 // Apply takes the steps in order. Steps before an error stay done: applying a new plan goes on from there.
 func (p *Plan) Apply(ctx context.Context) error {
@@ -149,8 +151,13 @@ func (p *Plan) Apply(ctx context.Context) error {
 		if s.Action == Keep {
 			continue
 		}
-		if err := s.apply(ctx); err != nil {
-			return fmt.Errorf("%s %s %s: %w", s.Action, s.Kind, s.Name, readable(ctx, p.js, err))
+		err := s.apply(ctx)
+		var answer *jetstream.APIError
+		if errors.As(err, &answer) && (answer.ErrorCode == codeNoCluster || answer.ErrorCode == codeNoPeers) {
+			err = fmt.Errorf("%w: this server is in no cluster of so many servers: give --replicas 1, or leave the flag out", err)
+		}
+		if err != nil {
+			return fmt.Errorf("%s %s %s: %w", s.Action, s.Kind, s.Name, err)
 		}
 	}
 	return nil
@@ -193,27 +200,14 @@ func found(ctx context.Context, js jetstream.JetStream, name string) (jetstream.
 	return s, nil
 }
 
-// readable adds what to do to errors that concern JetStream as a whole.
-func readable(ctx context.Context, js jetstream.JetStream, err error) error {
-	// Codes of a server that cannot keep so many replicas.
-	const noCluster, noPeers jetstream.ErrorCode = 10074, 10005
-	var answer *jetstream.APIError
-	switch err := link.Quorum(ctx, js, err); {
-	case errors.Is(err, link.ErrNoQuorum):
-		return err
-	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, nats.ErrNoResponders):
-		return fmt.Errorf("%w: start nats-server with --jetstream, or with jetstream {} in its configuration", err)
-	case errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
-		return fmt.Errorf("%w: the account of this user needs jetstream: enabled in the server's configuration", err)
-	case errors.As(err, &answer) && (answer.ErrorCode == noCluster || answer.ErrorCode == noPeers):
-		return fmt.Errorf("%w: this server is in no cluster of so many servers: give --replicas 1, or leave the flag out", err)
-	}
-	return err
+// Command returns the setup of a stream for a person to type.
+func Command(js jetstream.JetStream, stream string, args ...string) string {
+	return link.Typed(js.Conn(), "setup", append([]string{"--stream", stream}, args...)...)
 }
 
 // missing says that setup was not run.
-func missing(stream, what string) error {
-	return fmt.Errorf("%s is not on this server: heartbeat-nats setup --stream %s makes it", what, stream)
+func missing(js jetstream.JetStream, stream, what string) error {
+	return fmt.Errorf("%s is not on this server: %s makes it", what, Command(js, stream))
 }
 
 // lasting spells how long something is kept.
@@ -250,9 +244,9 @@ func Open(ctx context.Context, js jetstream.JetStream, stream string) (l *Layout
 		{"store " + message.Replies(stream), func() error { l.Replies, err = js.ObjectStore(ctx, message.Replies(stream)); return err }},
 	} {
 		if err := part.open(); errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, jetstream.ErrBucketNotFound) {
-			return nil, missing(stream, part.what)
+			return nil, missing(js, stream, part.what)
 		} else if err != nil {
-			return nil, fmt.Errorf("open %s: %w", part.what, readable(ctx, js, err))
+			return nil, fmt.Errorf("open %s: %w", part.what, err)
 		}
 	}
 	return l, nil
@@ -265,10 +259,10 @@ func StreamFor(ctx context.Context, js jetstream.JetStream, subject string) (str
 	}
 	name, err := js.StreamNameBySubject(ctx, subject)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return "", fmt.Errorf("no stream of this server takes %s: heartbeat-nats setup --subjects makes one", subject)
+		return "", fmt.Errorf("no stream of this server takes %s: %s makes one", subject, Command(js, "NAME", "--subjects", subject))
 	}
 	if err != nil {
-		return "", fmt.Errorf("look for the stream of %s: %w", subject, readable(ctx, js, err))
+		return "", fmt.Errorf("look for the stream of %s: %w", subject, err)
 	}
 	return name, nil
 }

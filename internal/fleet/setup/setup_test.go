@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -386,12 +385,6 @@ func TestAPlanChangesNothing(t *testing.T) {
 			assert.Equal(t, before, all(t, js))
 		}
 	}
-}
-
-func TestAServerWithoutJetStream(t *testing.T) {
-	_, js := fleet.Start(t, func(o *server.Options) { o.JetStream = false }).Connect(t)
-	_, err := Make(fleet.Context(t), js, wanted())
-	require.ErrorContains(t, err, "--jetstream")
 }
 
 // done reports whether nothing is to be done.

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"heartbeat/internal/fleet/message"
+	"heartbeat/internal/fleet/setup"
 	"heartbeat/internal/words"
 )
 
@@ -84,7 +85,7 @@ func (u *Upstream) look(ctx context.Context, how ...jetstream.StreamInfoOpt) (*j
 	now := &seen{asked: time.Now(), connection: u.js.Conn().Stats().Reconnects}
 	info, err := u.Stream.Info(ctx, how...)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return nil, fmt.Errorf("the stream %s is not there: if somebody deleted it, `heartbeat-nats setup --stream %s` makes it anew: %w", u.stream, u.stream, err)
+		return nil, fmt.Errorf("the stream %s is not there: if somebody deleted it, `%s` makes it anew: %w", u.stream, setup.Command(u.js, u.stream), err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("look up the stream %s: %w", u.stream, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nuid"
 
 	"heartbeat/internal/fleet/message"
+	"heartbeat/internal/fleet/setup"
 )
 
 // decided is a decision as the bucket has it.
@@ -192,7 +193,7 @@ func (u *Upstream) publishBatch(ctx context.Context, batch []*nats.Msg) (uint64,
 	case err != nil:
 		return 0, fmt.Errorf("read the server's answer: %w", err)
 	case ack.Error != nil && ack.Error.ErrorCode == codeNoBatches:
-		return 0, fmt.Errorf("it takes one key at a time: `heartbeat-nats setup --stream %s` changes that: %w", u.stream, ack.Error)
+		return 0, fmt.Errorf("it takes one key at a time: `%s` changes that: %w", setup.Command(u.js, u.stream), ack.Error)
 	case ack.Error != nil && ack.Error.ErrorCode == codeIncomplete:
 		return 0, fmt.Errorf("the server did not take a part of it, as with a full disk or a right that is missing: %w", ack.Error)
 	case ack.Error != nil:

@@ -173,7 +173,7 @@ func (u *Upstream) unanswered(err error) error {
 	if !errors.Is(err, nats.ErrNoResponders) && !errors.Is(err, jetstream.ErrNoStreamResponse) && !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return err
 	}
-	return fmt.Errorf("%w: if it is not there, `heartbeat-nats setup --stream %s` makes it", err, u.stream)
+	return fmt.Errorf("%w: if it is not there, `%s` makes it", err, setup.Command(u.js, u.stream))
 }
 
 // within limits one step.

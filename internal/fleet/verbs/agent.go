@@ -166,7 +166,7 @@ func (o *agent) run() (err error) {
 	o.Environ = slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, link.URLVariable+"=") && strings.Contains(v, "@")
 	})
-	o.Say, o.Out, o.Err = sayer(o.s, o.json, link.EmbedFlag(o.server.Embed)), o.s.Out, o.s.Err
+	o.Say, o.Out, o.Err = sayer(o.s, o.json), o.s.Out, o.s.Err
 	if o.json {
 		o.Out = o.s.Err
 	}
@@ -231,13 +231,11 @@ func requestsOf(taken *signals.Taken, drains bool) chan worker.Request {
 }
 
 // sayer returns a function that prints sentences with the time, to stderr or as JSON to stdout, from any goroutine.
-// Who writes a sentence does not know of --embed, which setup needs there.
-func sayer(s cli.Streams, asJSON bool, embed string) func(string) {
+func sayer(s cli.Streams, asJSON bool) func(string) {
 	var mu sync.Mutex
 	return func(sentence string) {
 		mu.Lock()
 		defer mu.Unlock()
-		sentence = strings.ReplaceAll(sentence, typed("", "setup"), typed(embed, "setup"))
 		if asJSON {
 			_ = cli.PrintJSON(s.Out, happening{time.Now().UTC(), sentence}) // nobody reads it any more
 			return

@@ -236,7 +236,7 @@ func (o *send) untaken(ctx context.Context) <-chan string {
 			filters = append(filters, setup.Filters(&info.Config)...)
 		}
 		if err == nil && !setup.Takes(filters, o.subject) {
-			said <- fmt.Sprintf("no consumer of the stream %s takes messages of %s, so no agent gets this one: %s makes one", o.stream, o.subject, typed(o.c.EmbedFlag(), "setup", "--stream", o.stream, "--for", o.forSetup()))
+			said <- fmt.Sprintf("no consumer of the stream %s takes messages of %s, so no agent gets this one: %s makes one", o.stream, o.subject, setup.Command(o.c.JS, o.stream, "--for", o.forSetup()))
 		}
 	})
 	return said

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"heartbeat/internal/fleet/message"
@@ -44,8 +45,8 @@ type seen struct {
 	Why       string   `json:"why"`
 	Warnings  []string `json:"warnings,omitempty"`
 
-	embed    string // see typed
-	forSetup string // the first of Unclaimed as setup should get it
+	nc       *nats.Conn // whose server a command to type names
+	forSetup string     // the first of Unclaimed as setup should get it
 }
 
 // consumer hands out the messages of some subjects.
@@ -109,7 +110,7 @@ func (o *common) gather(ctx context.Context) (*seen, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &seen{Server: o.c.Where(), embed: o.c.EmbedFlag(), Stream: o.stream, Consumers: []consumer{}, Agents: []agentSeen{}}
+	s := &seen{Server: o.c.Where(), nc: o.c.NATS, Stream: o.stream, Consumers: []consumer{}, Agents: []agentSeen{}}
 	_, all, err := setup.Consumers(ctx, o.c.JS, o.stream)
 	if err != nil {
 		return nil, o.said(err)

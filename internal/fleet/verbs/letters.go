@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"heartbeat/internal/fleet/link"
 	"heartbeat/internal/fleet/message"
 	"heartbeat/internal/fleet/setup"
 	"heartbeat/internal/fleet/upstream"
@@ -95,7 +96,7 @@ func (o *dead) one(ctx context.Context, id string) (*letter, error) {
 		if found, err := o.at(ctx, id); err != nil || found != nil {
 			return found, err
 		}
-		return nil, fmt.Errorf("no dead letter is about the message %q: %s shows them", id, typed(o.c.EmbedFlag(), "dead list", "--stream", o.stream))
+		return nil, fmt.Errorf("no dead letter is about the message %q: %s shows them", id, link.Typed(o.c.NATS, "dead list", "--stream", o.stream))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("look up the dead letter of the message %q: %w", id, o.said(err))

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"heartbeat/internal/cli"
+	"heartbeat/internal/fleet/link"
 	"heartbeat/internal/fleet/setup"
 	"heartbeat/internal/words"
 )
@@ -90,11 +91,11 @@ func (o *pause) run(ctx context.Context) error {
 	}
 	switch {
 	case len(h.Consumers) == 0:
-		return fmt.Errorf("the stream %s has no consumer of agents: %s makes one", o.stream, typed(o.c.EmbedFlag(), "setup", "--stream", o.stream))
+		return fmt.Errorf("the stream %s has no consumer of agents: %s makes one", o.stream, setup.Command(o.c.JS, o.stream))
 	case o.undo:
 		return o.report(h, "messages are handed out again")
 	case h.Until != nil:
 		return o.report(h, "no messages are handed out until "+words.Stamp(until))
 	}
-	return o.report(h, "no messages are handed out until "+typed(o.c.EmbedFlag(), "resume", "--stream", o.stream))
+	return o.report(h, "no messages are handed out until "+link.Typed(o.c.NATS, "resume", "--stream", o.stream))
 }

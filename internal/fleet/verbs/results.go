@@ -16,6 +16,7 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/cli/program"
+	"heartbeat/internal/fleet/link"
 	"heartbeat/internal/fleet/message"
 	"heartbeat/internal/fleet/upstream"
 	"heartbeat/internal/words"
@@ -106,7 +107,7 @@ func (o *results) reply(ctx context.Context, id string) error {
 	case known.Reason == upstream.Canceled && !o.json:
 		return becameDead(known)
 	case known.Outcome == upstream.WasDead && !o.json:
-		return cli.Status(cli.ExitDeadLettered, fmt.Errorf("the message %q became a dead letter: %s: %s shows it", id, words.Line(known.Reason), words.Shell(commandName, "dead", "show", "--stream", o.stream, id)))
+		return cli.Status(cli.ExitDeadLettered, fmt.Errorf("the message %q became a dead letter: %s: %s shows it", id, words.Line(known.Reason), link.Typed(o.c.NATS, "dead show", "--stream", o.stream, id)))
 	}
 	out, err := o.answered(ctx, o.kv, id, known)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"heartbeat/internal/cli"
 	"heartbeat/internal/fleet/link"
 	"heartbeat/internal/testing/fleet"
 )
@@ -46,4 +47,13 @@ func TestWhyTheServerIsSilent(t *testing.T) {
 	refused()
 	require.Eventually(t, func() bool { return o.c.Refusal() != nil }, 5*time.Minute, time.Millisecond)
 	assert.ErrorContains(t, o.said(context.DeadlineExceeded), "the role of this user does not allow it")
+}
+
+func TestAServerWithoutJetStream(t *testing.T) {
+	s := fleet.Start(t, func(o *server.Options) { o.JetStream = false })
+	for _, args := range [][]string{{"setup"}, {"status"}, {"send", "--subject", "work.a", "x"}} {
+		status, _, said := run(t, append(args, "--server", s.URL())...)
+		assert.Equal(t, cli.ExitError, status, "%q", args)
+		assert.Contains(t, said, "start nats-server with --jetstream", "%q", args)
+	}
 }

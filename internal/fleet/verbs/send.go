@@ -240,7 +240,7 @@ func (o *send) send(ctx context.Context) (receipt, error) {
 		case o.wait, known.Reason == upstream.Canceled:
 			return r, becameDead(known)
 		default:
-			return r, fmt.Errorf("the message %q became a dead letter (%s), and is not sent again under its id: %s does that", r.ID, words.Brief(known.Reason), typed(o.c.EmbedFlag(), "dead requeue", "--stream", o.stream, r.ID))
+			return r, fmt.Errorf("the message %q became a dead letter (%s), and is not sent again under its id: %s does that", r.ID, words.Brief(known.Reason), link.Typed(o.c.NATS, "dead requeue", "--stream", o.stream, r.ID))
 		}
 	}
 	if size, most := int64(m.Size()-len(m.Subject)), o.c.NATS.MaxPayload(); size > most {
@@ -333,7 +333,7 @@ func (o *send) refused(ctx context.Context, err error) error {
 		if wrong == nil { // setup leaves a stream no subjects but those that it is given
 			subjects = append(found.CachedInfo().Config.Subjects, subjects...)
 		}
-		return fmt.Errorf("no stream on %s takes the subject %s: %s %s changes that, unless this user may not send to it", o.c.Where(), o.subject, typed(o.c.EmbedFlag(), "setup", "--stream", o.stream), setup.SubjectsFlags(subjects))
+		return fmt.Errorf("no stream on %s takes the subject %s: %s changes that, unless this user may not send to it", o.c.Where(), o.subject, setup.Command(o.c.JS, o.stream, setup.SubjectsFlags(subjects)...))
 	case isAnswer && answer.ErrorCode == codeOtherStream:
 		return fmt.Errorf("the subject %s belongs to another stream than %s: name that with --stream", o.subject, o.stream)
 	case isAnswer && answer.ErrorCode == jetstream.JSErrCodeStreamMessageExceedsMaximum:

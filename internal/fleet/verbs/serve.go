@@ -56,7 +56,7 @@ func serve(o *link.ServeOptions, s cli.Streams) error {
 	ctx, stop := untilSignal(0)
 	defer stop()
 	var said atomic.Int64
-	say := sayer(s, false, "")
+	say := sayer(s, false)
 	o.Say = func(sentence string) {
 		if said.Add(int64(len(sentence))) <= maxLog {
 			say(sentence)

@@ -12,6 +12,7 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/cli/program"
+	"heartbeat/internal/fleet/link"
 	"heartbeat/internal/fleet/message"
 	"heartbeat/internal/words"
 )
@@ -201,15 +202,15 @@ func (s *seen) explain() (state, string) {
 	case s.Messages == 0:
 		return stateEmpty, "nothing waits: the stream is empty"
 	case len(s.Consumers) == 0:
-		return stateNoConsumer, fmt.Sprintf("%s: the stream has no consumer, which %s makes", waits(s.Messages), typed(s.embed, "setup", "--stream", s.Stream))
+		return stateNoConsumer, fmt.Sprintf("%s: the stream has no consumer, which %s makes", waits(s.Messages), link.Typed(s.nc, "setup", "--stream", s.Stream))
 	case len(s.Unclaimed) > 0:
-		return stateUnclaimed, fmt.Sprintf("no consumer takes messages of %s: %s", listed(s.Unclaimed), typed(s.embed, "setup", "--stream", s.Stream, "--for", s.forSetup)+" makes one")
+		return stateUnclaimed, fmt.Sprintf("no consumer takes messages of %s: %s", listed(s.Unclaimed), link.Typed(s.nc, "setup", "--stream", s.Stream, "--for", s.forSetup)+" makes one")
 	case s.PausedFor > 0 && s.Waiting > 0:
 		until := ""
 		if s.PausedFor < forever.Seconds()/2 {
 			until = " until " + words.Stamp(s.At.Add(time.Duration(s.PausedFor*float64(time.Second))))
 		}
-		return statePaused, fmt.Sprintf("%s: the stream is paused%s: %s ends that", waits(s.Waiting), until, typed(s.embed, "resume", "--stream", s.Stream))
+		return statePaused, fmt.Sprintf("%s: the stream is paused%s: %s ends that", waits(s.Waiting), until, link.Typed(s.nc, "resume", "--stream", s.Stream))
 	case len(live) == 0:
 		return s.nobody()
 	}

@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/spf13/pflag"
 
@@ -18,8 +16,8 @@ import (
 	"heartbeat/internal/cli/program"
 	"heartbeat/internal/fleet/link"
 	"heartbeat/internal/fleet/message"
+	"heartbeat/internal/fleet/setup"
 	"heartbeat/internal/machine/signals"
-	"heartbeat/internal/words"
 )
 
 const commandName = "heartbeat-nats"
@@ -160,31 +158,15 @@ func (o *common) notFound(what string, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, jetstream.ErrStreamNotFound), errors.Is(err, jetstream.ErrBucketNotFound):
-		return fmt.Errorf("%s is not there on %s: heartbeat-nats setup %s--stream %s makes it, and --stream names another one", what, o.c.Where(), o.c.EmbedFlag(), o.stream)
-	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount),
-		errors.Is(err, nats.ErrNoResponders): // nothing on that server listens to such requests
-		return fmt.Errorf("look up %s: the server %s has no JetStream for this user: start nats-server with -js, or give the account some", what, o.c.Where())
+		return fmt.Errorf("%s is not there on %s: %s makes it, and --stream names another one", what, o.c.Where(), setup.Command(o.c.JS, o.stream))
 	}
 	return fmt.Errorf("look up %s: %w", what, o.said(err))
 }
 
-// typed returns a command for a person to type. A server of this machine is named behind its verb.
-func typed(embed, verb string, args ...string) string {
-	return commandName + " " + verb + " " + embed + words.Shell(args...)
-}
-
-// said adds why the server did not answer, if it reported that beside the request.
+// said adds why the server did not answer, and what to do if that cannot be told.
 func (o *common) said(err error) error {
-	if refused := o.c.Refused(err); refused != err {
-		return refused
-	}
-	o.c.Quietly(func() { err = link.Quorum(context.Background(), o.c.JS, err) })
-	if errors.Is(err, link.ErrNoQuorum) {
-		return fmt.Errorf("the server %s cannot answer: %w", o.c.Where(), err)
-	}
-	noSuch := []error{jetstream.ErrJetStreamNotEnabled, nats.ErrJetStreamNotEnabled, nats.ErrNoResponders, jetstream.ErrNoStreamResponse}
-	if o.c.Connected() && slices.ContainsFunc(noSuch, func(no error) bool { return errors.Is(err, no) }) {
-		return fmt.Errorf("%w: the role of this user does not allow it, or the server %s has no JetStream, or not yet", err, o.c.Where())
+	if explained := o.c.Explain(err); explained != err {
+		return explained
 	}
 	if link.IsAway(err) {
 		return fmt.Errorf("%w: the server %s does not answer: try again once it does", err, o.c.Where())

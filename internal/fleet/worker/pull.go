@@ -116,6 +116,6 @@ func (a *Agent) pullFailed(ctx context.Context, err error) {
 		if wrong := a.bind(ctx); wrong != nil {
 			err = wrong
 		}
-		a.try(asking, fmt.Errorf("no message can be asked for: %w; it is tried again", err))
+		a.try(asking, fmt.Errorf("no message can be asked for: %w; it is tried again", a.conn.Explain(err)))
 	}
 }

@@ -199,8 +199,8 @@ func (a *Agent) takeName(ctx context.Context) error {
 			a.told.heard = time.Now()
 			return nil
 		case !upstream.IsOlder(err):
-			if err = link.Quorum(ctx, a.conn.JS, err); errors.Is(err, jetstream.ErrNoStreamResponse) {
-				err = fmt.Errorf("%w: this user may not, if the bucket is there: give --name as the server's configuration has it for the user", err)
+			if errors.Is(err, jetstream.ErrNoStreamResponse) {
+				err = fmt.Errorf("%w: give --name as the server's configuration has it for the user, if the bucket is there", err)
 			}
 			return fmt.Errorf("say that agent %s is here: %w", a.o.Agent, err)
 		}
