@@ -22,15 +22,31 @@ import (
 // Look gathers everything that is known about an inbox; what cannot be read is a fact, too. If a process holds the
 // inbox's lock, Look waits up to two seconds for it to let go. The functions in besides get the same view.
 func Look(ctx context.Context, box *inbox.Inbox, besides ...func(*inbox.View) error) Facts {
-	holder := keepsLock(ctx, box) // first, so that Glance sees what this waited for
-	f := Glance(ctx, box, besides...)
+	holder := keepsLock(ctx, box) // first, so that the rest sees what this waited for
+	f, _ := LookAgain(ctx, box, nil, besides...)
 	if holder != 0 {
 		f.LockedBy, f.LockedName, f.LockedFor = holder, machine.Name(holder), lockPatience
 	}
-	if f.Unreadable == nil {
-		f.Held, f.Still = Questions(box), StandsStill(f)
-		f.ReadLetters(box)
+	return f
+}
+
+// LookAgain is [Look] without waiting for the lock, for repeated looks: see [inbox.View.Count].
+func LookAgain(ctx context.Context, box *inbox.Inbox, last *inbox.Counted, besides ...func(*inbox.View) error) (f Facts, now *inbox.Counted) {
+	f, now = GlanceAgain(ctx, box, last, besides...)
+	if f.Unreadable != nil {
+		return f, now
 	}
+	f.Held, f.Still = Questions(box), StandsStill(f)
+	var err error
+	if f.Letters, err = box.CountLetters(); err != nil {
+		f.Letters.Warnings = append(f.Letters.Warnings, err.Error())
+	}
+	return f, now
+}
+
+// Glance is [Look] without waiting for the lock, and without runs, dead letters and [Still].
+func Glance(ctx context.Context, box *inbox.Inbox) Facts {
+	f, _ := GlanceAgain(ctx, box, nil)
 	return f
 }
 
@@ -52,21 +68,6 @@ func keepsLock(ctx context.Context, box *inbox.Inbox) int {
 		}
 	}
 	return holder
-}
-
-// ReadLetters counts the open dead letters. What cannot be read becomes a warning.
-func (f *Facts) ReadLetters(box *inbox.Inbox) {
-	var err error
-	if f.Letters, err = box.CountLetters(); err != nil {
-		f.Letters.Warnings = append(f.Letters.Warnings, err.Error())
-	}
-}
-
-// Glance is [Look] without waiting for the lock, and without runs, dead letters and [Still]. It is for callers that
-// look often and track those themselves.
-func Glance(ctx context.Context, box *inbox.Inbox, besides ...func(*inbox.View) error) Facts {
-	f, _ := GlanceAgain(ctx, box, nil, besides...)
-	return f
 }
 
 // GlanceAgain is [Glance] for repeated looks: see [inbox.View.Count].

@@ -92,13 +92,18 @@ func (l *Lookout) Find(at time.Time) bool {
 // Look returns what is known now, and whether anything but the time changed since the last call. If only is not
 // nil, just the inboxes in those folders are looked at.
 func (l *Lookout) Look(ctx context.Context, at time.Time, only map[string]bool) (p Picture, changed bool) {
-	changed = l.Find(at)
-	changed = l.each(ctx, at, only) || changed
+	found := l.Find(at)
+	locks, news := sync.OnceValue(machine.ReadLocks), make([]bool, len(l.Paths))
+	see.Each(len(l.Paths), func(i int) {
+		if w := l.boxes[l.Paths[i]]; only == nil || only[w.dir()] {
+			news[i] = w.look(ctx, at, locks)
+		}
+	})
 	p = Picture{At: at, Failed: l.Failed, Notes: l.Notes}
 	for _, path := range l.Paths {
 		p.Inboxes = append(p.Inboxes, l.boxes[path].now)
 	}
-	return p, changed
+	return p, found || slices.Contains(news, true)
 }
 
 // keep forgets the inboxes that are gone.
@@ -110,23 +115,6 @@ func (l *Lookout) keep(paths []string) {
 			l.boxes[path] = &watched{path: path}
 		}
 	}
-}
-
-func (l *Lookout) each(ctx context.Context, at time.Time, only map[string]bool) bool {
-	locks := sync.OnceValue(machine.ReadLocks)
-	changed := make([]bool, len(l.Paths))
-	see.Each(len(l.Paths), func(i int) {
-		if w := l.boxes[l.Paths[i]]; only == nil || only[w.dir()] {
-			changed[i] = w.look(ctx, at, locks)
-		}
-	})
-	return slices.Contains(changed, true)
-}
-
-// Locked reports whether the lock of any inbox was held at the last look. Another look, [LockPatience] later, shows
-// whether it is kept.
-func (l *Lookout) Locked() bool {
-	return slices.ContainsFunc(l.Paths, func(path string) bool { return l.boxes[path].holder != 0 })
 }
 
 // Dirs are the folders of the inboxes.

@@ -173,14 +173,8 @@ func (o *options) objects(ctx context.Context, l *Lookout, s cli.Streams) (err e
 
 // table prints a line for each inbox.
 func (o *options) table(ctx context.Context, l *Lookout, s cli.Streams) (err error) {
-	p, _ := l.Look(ctx, time.Now(), nil)
-	if l.Locked() {
-		select {
-		case <-time.After(LockPatience):
-		case <-ctx.Done():
-		}
-		p, _ = l.Look(ctx, time.Now(), nil)
-	}
+	p := Picture{At: time.Now(), Inboxes: make([]Inbox, len(l.Paths))}
+	see.Each(len(l.Paths), func(i int) { p.Inboxes[i] = look(ctx, l.Paths[i]) })
 	if len(p.Inboxes) == 0 {
 		s.Note("no inbox was found")
 		return nil

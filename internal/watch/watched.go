@@ -19,9 +19,8 @@ import (
 )
 
 const (
-	// LockPatience is how long a lock may be held before it is shown.
-	LockPatience = livesEvery
-	// livesEvery is how often processes and lock holders are checked.
+	// livesEvery is how often an inbox that cannot be read is tried again. For so long a lock may be held before it is
+	// shown.
 	livesEvery = 2 * time.Second
 	// movesEvery is how often it is checked whether anything moves.
 	movesEvery = 10 * time.Second
@@ -35,42 +34,59 @@ type watched struct {
 	box  *inbox.Inbox
 	now  Inbox
 
-	files, letters, costs sign
-
-	day         string    // the day of Today
-	charged     time.Time // when Today was read
-	read, lives time.Time
-	moved       time.Time // when Still was computed
-	counted     *inbox.Counted
-	head        *inbox.Head // the entry that comes next
-	holder      int         // who held the lock at the last look
-	held        time.Time
+	files   []mark // as they were when they were read
+	read    time.Time
+	moved   time.Time // when Still was computed
+	counted *inbox.Counted
+	head    *inbox.Head // the entry that comes next
+	holder  int         // who held the lock at the last look
+	held    time.Time   // since when, as far as this saw
 }
 
 func (w *watched) dir() string { return filepath.Dir(w.path) }
 
+// open opens the inbox. One that cannot be opened is shown broken.
+func (w *watched) open(at time.Time) (changed bool) {
+	if w.box != nil {
+		return false
+	}
+	var err error
+	if w.box, err = inbox.Open(w.path, inbox.Options{}); err == nil || w.now.Unreadable != nil && w.now.Unreadable.Error() == err.Error() {
+		return false
+	}
+	w.now = Inbox{Facts: see.Facts{Now: at, Inbox: w.path, Dir: w.dir(), Reach: see.Reach{Space: -1, Unreadable: err}}, Seen: w.now.Seen + 1}
+	w.now.judge()
+	return true
+}
+
+// look is an inbox as one look finds it, which waits for a lock that may be kept.
+func look(ctx context.Context, path string) Inbox {
+	w := &watched{path: path}
+	if w.open(time.Now()); w.box != nil {
+		w.survey(func(head func(*inbox.View) error) see.Facts { return see.Look(ctx, w.box, head) })
+		w.now.judge()
+	}
+	return w.now
+}
+
 // look updates what is known, and reports whether anything changed. locks returns the locks held now.
 func (w *watched) look(ctx context.Context, at time.Time, locks func() machine.Locks) bool {
-	if w.box == nil {
-		box, err := inbox.Open(w.path, inbox.Options{})
-		if err != nil {
-			return w.broken(at, err)
-		}
-		w.box = box
+	if broken := w.open(at); w.box == nil {
+		return broken
 	}
-	files, due := stateSign(w.box), at.Sub(w.lives) >= livesEvery
-	changed := !slices.Equal(files, w.files) || w.stale(at) || due && w.died()
-	if changed {
-		w.files, w.read = files, at
-		w.survey(ctx)
+	files := marksOf(w.box)
+	changed := !slices.Equal(files, w.files) || w.stale(at) || w.died()
+	if !changed {
+		changed = w.surroundings(at)
+	} else {
+		w.files, w.read, w.moved = files, at, at
+		w.survey(func(head func(*inbox.View) error) (f see.Facts) {
+			f, w.counted = see.LookAgain(ctx, w.box, w.counted, head)
+			f.LockedBy, f.LockedName, f.LockedFor = w.now.LockedBy, w.now.LockedName, w.now.LockedFor
+			return f
+		})
 	}
-	if due {
-		w.lives = at
-		changed = w.surroundings(at, locks()) || changed
-	}
-	changed = w.questions() || changed
-	changed = w.deadLetters() || changed
-	changed = w.spent(at) || changed
+	changed = w.lock(at, locks()) || changed
 	w.now.Facts.Now = at
 	if changed {
 		w.now.judge()
@@ -79,20 +95,10 @@ func (w *watched) look(ctx context.Context, at time.Time, locks func() machine.L
 	return changed
 }
 
-// broken shows an inbox that cannot be opened.
-func (w *watched) broken(at time.Time, err error) bool {
-	if w.now.Unreadable != nil && w.now.Unreadable.Error() == err.Error() {
-		return false
-	}
-	w.now = Inbox{Facts: see.Facts{Now: at, Inbox: w.path, Dir: filepath.Dir(w.path), Reach: see.Reach{Space: -1, Unreadable: err}}, Seen: w.now.Seen + 1}
-	w.now.judge()
-	return true
-}
-
 // stale reports whether what was read may be wrong although no file changed.
 func (w *watched) stale(at time.Time) bool {
-	age := at.Sub(w.read)
-	return age >= anewEvery || w.now.Unreadable != nil && age >= livesEvery || w.ended(at)
+	age, today := at.Sub(w.read), at.Local().Format(time.DateOnly) == w.read.Local().Format(time.DateOnly)
+	return age >= anewEvery || !today || w.now.Unreadable != nil && age >= livesEvery || w.ended(at)
 }
 
 // ended reports whether a displayed pause, back-off or schedule is over.
@@ -108,21 +114,21 @@ func (w *watched) ended(at time.Time) bool {
 	return over(&due)
 }
 
-// survey reads the state of the inbox.
-func (w *watched) survey(ctx context.Context) {
-	was := w.now.Facts
+// survey takes what a look at the inbox finds, and what the look leaves out.
+func (w *watched) survey(look func(head func(*inbox.View) error) see.Facts) {
 	var head *inbox.Head
-	w.now.Facts, w.counted = see.GlanceAgain(ctx, w.box, w.counted, func(v *inbox.View) error {
-		var err error
+	w.now.Facts = look(func(v *inbox.View) (err error) {
 		head, err = v.Head()
 		return err
 	})
-	if _, err := disk.StatDir(w.box.Dir()); errors.Is(err, fs.ErrNotExist) {
-		w.now.Unreadable = fmt.Errorf("its folder %s is gone", w.box.Dir())
+	if _, err := disk.StatDir(w.dir()); errors.Is(err, fs.ErrNotExist) {
+		w.now.Unreadable = fmt.Errorf("its folder %s is gone", w.dir())
 	}
-	w.now.Oldest, w.now.Notes = w.waitsSince(head), slices.Concat(w.now.Warnings, was.Letters.Warnings)
-	w.now.Held, w.now.Still, w.now.Letters = was.Held, was.Still, was.Letters
-	w.now.LockedBy, w.now.LockedName, w.now.LockedFor = was.LockedBy, was.LockedName, was.LockedFor
+	w.now.Oldest, w.now.Notes = w.waitsSince(head), slices.Concat(w.now.Warnings, w.now.Letters.Warnings)
+	w.now.Today = price.Amount{}
+	if spent, err := book.Spending(w.box, nil); err == nil && w.now.Unreadable == nil { // otherwise the state is what is shown
+		w.now.Today = spent.Today()
+	}
 }
 
 // longLine is longer than any line whose text is listed.
@@ -151,118 +157,67 @@ func (w *watched) died() bool {
 		d != nil && w.now.Client == machine.Alive && ended(recovery.EvidenceOf(d).Process())
 }
 
-// surroundings checks what no state file shows: the free space, whether somebody keeps the lock, and whether
-// anything moves. It reports whether the reason why nothing moves changed. Only a transcript, which may be long,
-// tells whether a tool runs, so movement is not checked at each look.
-func (w *watched) surroundings(at time.Time, locks machine.Locks) bool {
-	by := w.now.LockedBy
+// surroundings checks what no state file shows: what runs ask, the free space, and whether anything moves. Only a
+// transcript, which may be long, tells whether a tool runs, so movement is not checked at each look.
+func (w *watched) surroundings(at time.Time) bool {
+	if w.now.Unreadable != nil {
+		return false
+	}
+	held, state := w.now.Held, w.now.State
+	w.now.Held = see.Questions(w.box)
 	w.now.Space, w.now.Needed = w.box.Room()
-	w.lock(at, locks)
 	w.now.Facts.Now = at
-	if at.Sub(w.moved) >= movesEvery || !at.After(w.moved) {
+	if at.Sub(w.moved) >= movesEvery || at.Before(w.moved) {
 		w.moved, w.now.Still = at, see.StandsStill(w.now.Facts)
 	}
-	state, _ := w.now.Explain()
-	return state != w.now.State || by != w.now.LockedBy
+	now, _ := w.now.Explain()
+	return now != state || !slices.Equal(held, w.now.Held)
 }
 
-// lockName is the file that a transaction locks.
-const lockName = ".inbox-lock"
-
-// lock notes who has kept the lock since the last look without a commit in between.
-func (w *watched) lock(at time.Time, locks machine.Locks) {
-	holder := locks.Holder(filepath.Join(w.box.Dir(), lockName))
+// lock notes who has kept the lock without a commit in between, and reports whether that changed.
+func (w *watched) lock(at time.Time, locks machine.Locks) bool {
+	holder := locks.Holder(filepath.Join(w.box.Dir(), ".inbox-lock"))
 	if holder != w.holder { // the kernel may leave a lock out of its list for a moment
 		holder = w.box.Lock()
 	}
-	if holder == 0 || holder != w.holder || w.read.After(w.held) {
+	if holder != w.holder || w.read.After(w.held) {
 		w.holder, w.held = holder, at
+	}
+	if at.Sub(w.held) < livesEvery {
 		holder = 0
 	}
-	if holder != w.now.LockedBy {
-		w.now.LockedBy, w.now.LockedName, w.now.LockedFor = holder, machine.Name(holder), livesEvery
-	}
-}
-
-// questions reads what runs ask a person.
-func (w *watched) questions() bool {
-	before := w.now.Held
-	w.now.Held = see.Questions(w.box)
-	return !slices.Equal(before, w.now.Held)
-}
-
-// deadLetters counts the open dead letters, if that may have changed.
-func (w *watched) deadLetters() bool {
-	now := sign{markOf(w.box.DeadLetterPath())}
-	if now[0].there() && w.now.Letters.All() > 0 { // an answer may close one
-		now = append(now, markOf(w.box.ResultsPath()))
-	}
-	if slices.Equal(now, w.letters) {
+	if holder == w.now.LockedBy {
 		return false
 	}
-	w.letters = now
-	w.now.ReadLetters(w.box)
-	w.now.Notes = slices.Concat(w.now.Warnings, w.now.Letters.Warnings)
+	w.now.LockedBy, w.now.LockedName, w.now.LockedFor = holder, machine.Name(holder), livesEvery
 	return true
 }
 
-// costsEvery limits how often spending is read, because transcripts change at every request.
-const costsEvery = 5 * time.Second
-
-// spent reads what was spent today, if that may have changed.
-func (w *watched) spent(at time.Time) bool {
-	day, now := at.Local().Format(time.DateOnly), costSign(w.box)
-	anew := day != w.day || len(w.costs) == 0 || now[0] != w.costs[0] // something was charged
-	if !anew && (slices.Equal(now, w.costs) || at.Sub(w.charged) < costsEvery) {
-		return false
-	}
-	w.costs, w.charged, w.day = now, at, day
-	before := w.now.Today
-	if !markOf(filepath.Join(w.box.Dir(), ".inbox-journal")).there() {
-		w.now.Today = price.Amount{}
-	} else if p, err := book.Spending(w.box, nil); err == nil { // otherwise the state is what is shown
-		w.now.Today = p.Today()
-	}
-	return w.now.Today != before
-}
-
-// sign identifies the state of files without reading them.
-type sign []mark
-
+// mark identifies the state of a file without reading it.
 type mark struct {
 	dev, ino           uint64
 	size, mtime, ctime int64
 	mode               uint32
 }
 
-func markOf(path string) mark {
-	i, err := disk.StatName(path)
-	if err != nil {
-		return mark{}
-	}
-	return mark{i.Dev, i.Ino, i.Size, i.Mtime, i.Ctime, i.Mode}
-}
-
-// there reports whether the file existed.
-func (m mark) there() bool { return m != mark{} }
-
 // stateFiles are the files beside an inbox from which the overview is made.
 var stateFiles = []string{
-	".inbox-journal", ".inbox-offset", ".in-flight", ".responded", ".scheduled.jsonl", ".launch-lock",
+	".inbox-journal", ".inbox-offset", ".in-flight", ".responded", ".scheduled.jsonl", ".launch-lock", ".costs.jsonl",
 }
 
-func stateSign(box *inbox.Inbox) sign {
-	s := sign{markOf(box.Path())}
+// marksOf are those of everything from which the overview is made. The folder's changes with a file that is replaced,
+// such as what is not charged yet.
+func marksOf(box *inbox.Inbox) (all []mark) {
+	paths := []string{box.Path(), box.Dir(), box.DeadLetterPath(), box.ResultsPath()}
 	for _, name := range stateFiles {
-		s = append(s, markOf(filepath.Join(box.Dir(), name)))
+		paths = append(paths, filepath.Join(box.Dir(), name))
 	}
-	return s
+	for _, path := range paths {
+		m := mark{}
+		if i, err := disk.StatName(path); err == nil {
+			m = mark{i.Dev, i.Ino, i.Size, i.Mtime, i.Ctime, i.Mode}
+		}
+		all = append(all, m)
+	}
+	return all
 }
-
-// costSign covers what was charged, and what is not charged yet.
-func costSign(box *inbox.Inbox) sign {
-	return sign{markOf(filepath.Join(box.Dir(), costsName)), markOf(filepath.Join(box.Dir(), ".inbox-journal")), markOf(box.Dir())}
-}
-
-// costsName is the file of what was charged.
-const costsName = ".costs.jsonl"
