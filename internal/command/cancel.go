@@ -10,6 +10,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/command/history"
 	"heartbeat/internal/words"
 )
 
@@ -86,11 +87,11 @@ type waitingEntry struct {
 }
 
 // names adds the offset to the entry id, because entries of the same text share one.
-func (w waitingEntry) names() names {
+func (w waitingEntry) names() history.Names {
 	if w.scheduled {
-		return names{w.id, []string{w.entryID}}
+		return history.Names{ID: w.id, Own: []string{w.entryID}}
 	}
-	return names{w.id, []string{w.entryID, fmt.Sprintf("%s@%d", w.entryID, w.start)}}
+	return history.Names{ID: w.id, Own: []string{w.entryID, fmt.Sprintf("%s@%d", w.entryID, w.start)}}
 }
 
 // canceling is the state of one cancel command, which may need several transactions.
@@ -138,7 +139,7 @@ func (c *canceling) choose(args []string) (err error) {
 	var all []waitingEntry
 	meant := func(e waitingEntry, sentAt func() time.Time) bool {
 		if len(args) > 0 {
-			return mayBeNamed(args, e.names())
+			return history.MayBeNamed(args, e.names())
 		}
 		return c.wants(sentAt())
 	}
@@ -172,7 +173,7 @@ func (c *canceling) choose(args []string) (err error) {
 func (c *canceling) resolve(args []string, all []waitingEntry, v *inbox.View) error {
 	known := map[waitingEntry]bool{}
 	for _, word := range args {
-		found := resolve(word, all, waitingEntry.names)
+		found := history.Resolve(word, all, waitingEntry.names)
 		switch len(found) {
 		case 0:
 			return notWaiting(word, v)
@@ -190,7 +191,7 @@ func (c *canceling) resolve(args []string, all []waitingEntry, v *inbox.View) er
 
 // notWaiting says why no waiting entry has that name.
 func notWaiting(word string, v *inbox.View) error {
-	if d := v.InFlight(); d != nil && len(resolve(word, []*inbox.Delivery{d}, func(d *inbox.Delivery) names { return names{d.ID(), []string{d.EntryID}} })) > 0 {
+	if d := v.InFlight(); d != nil && len(history.Resolve(word, []*inbox.Delivery{d}, func(d *inbox.Delivery) history.Names { return history.Names{ID: d.ID(), Own: []string{d.EntryID}} })) > 0 {
 		return fmt.Errorf("the entry %q is in flight: a session works on it, so it cannot be taken back: interrupt the session, or let it end, and run heartbeat recover", word)
 	}
 	if where, err := v.Find(word); err == nil && where == inbox.FoundAnswered {

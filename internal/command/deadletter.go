@@ -13,6 +13,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/program"
+	"heartbeat/internal/command/history"
 	"heartbeat/internal/money/budget"
 	"heartbeat/internal/words"
 )
@@ -161,7 +162,7 @@ func chooseLetters(words []string, again bool, each func(func(inbox.Letter) bool
 	var all []inbox.Letter
 	more := false
 	warnings, err := each(func(l inbox.Letter) bool {
-		if mayBeNamed(words, letterNames(l)) {
+		if history.MayBeNamed(words, letterNames(l)) {
 			more = len(all) == mostChosen
 			all = append(all, l)
 		}
@@ -175,7 +176,7 @@ func chooseLetters(words []string, again bool, each func(func(inbox.Letter) bool
 		return nil, fmt.Errorf("more than %d letters are meant: name fewer at a time", mostChosen)
 	}
 	for _, word := range words {
-		found := resolve(word, all, letterNames)
+		found := history.Resolve(word, all, letterNames)
 		if open := slices.DeleteFunc(slices.Clone(found), isClosed); again && oneEntry(found) && len(open) == 1 {
 			found = open
 		}
@@ -196,7 +197,9 @@ func chooseLetters(words []string, again bool, each func(func(inbox.Letter) bool
 // mostChosen is how many letters are held to choose among.
 const mostChosen = 10000
 
-func letterNames(l inbox.Letter) names { return names{l.ID, []string{l.Letter, l.EntryID}} }
+func letterNames(l inbox.Letter) history.Names {
+	return history.Names{ID: l.ID, Own: []string{l.Letter, l.EntryID}}
+}
 
 func isClosed(l inbox.Letter) bool { return !l.Open() }
 

@@ -9,10 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/tidwall/gjson"
-
 	"heartbeat/inbox"
-	"heartbeat/internal/lines"
 	"heartbeat/internal/words"
 )
 
@@ -71,17 +68,8 @@ type search struct {
 }
 
 // Find looks for an entry by its id, its entry id, or a unique prefix of either of at least four characters. It
-// reads everything that is kept or waits, but decodes only what may match. A trailing "…", with which lists cut a
-// name, is ignored.
+// reads everything that is kept or waits, but decodes only what may match.
 func Find(box *inbox.Inbox, text string) (*Found, error) {
-	f, err := find(box, text)
-	if whole, cut := strings.CutSuffix(text, "…"); cut && errors.Is(err, ErrUnknown) {
-		return find(box, whole)
-	}
-	return f, err
-}
-
-func find(box *inbox.Inbox, text string) (*Found, error) {
 	s := &search{word: word(text), found: map[match]*Found{}}
 	if err := s.run(box); err != nil {
 		return nil, err
@@ -206,7 +194,7 @@ func (s *search) each(id, entryID string, note func(*Found)) {
 }
 
 func (s *search) choose(box *inbox.Inbox) (*Found, error) {
-	for _, how := range []fit{fitsID, fitsEntryID} {
+	for _, how := range []fit{fitsID, fitsOwn} {
 		if f := s.found[match{fit: how}]; f != nil {
 			return f, nil
 		}
@@ -216,7 +204,7 @@ func (s *search) choose(box *inbox.Inbox) (*Found, error) {
 		return s.found[match{fitsBeginning, s.names[0]}], nil
 	case len(s.names) > 1:
 		return nil, fmt.Errorf("%w: %.200q may be %s: give more of it", ErrAmbiguous, s.word, s.candidates())
-	case len([]rune(s.word)) < minPrefix:
+	case utf8.RuneCountInString(string(s.word)) < minPrefix:
 		return nil, fmt.Errorf("%w: nothing of %s is called %.200q, and a beginning needs %d characters", ErrUnknown, box.Path(), s.word, minPrefix)
 	}
 	return nil, fmt.Errorf("%w: nothing in %s is called %.200q or begins like that: it may have been rotated or trimmed away", ErrUnknown, box.Path(), s.word)
@@ -277,57 +265,4 @@ func endsLife(event string) bool {
 		return false
 	}
 	return true
-}
-
-// minPrefix is how many characters of a name are enough.
-const minPrefix = 4
-
-// word is what somebody calls an entry.
-type word string
-
-// fit is how well a word fits an entry. An id beats an entry id, since senders may choose any id, and both beat a
-// prefix.
-type fit int
-
-const (
-	fitsNot fit = iota
-	fitsBeginning
-	fitsEntryID
-	fitsID
-)
-
-// match is how an entry fits, and its name where only the name's beginning does.
-type match struct {
-	fit
-	name string
-}
-
-func (w word) fits(id, entryID string) fit {
-	switch text := string(w); {
-	case text == "":
-		return fitsNot
-	case text == id:
-		return fitsID
-	case text == entryID:
-		return fitsEntryID
-	case utf8.RuneCountInString(text) < minPrefix:
-		return fitsNot
-	case strings.HasPrefix(id, text), strings.HasPrefix(entryID, text):
-		return fitsBeginning
-	}
-	return fitsNot
-}
-
-// names reports, without decoding the line, whether the word fits the names in it.
-func (w word) names(line []byte) bool {
-	return w.fits(gjson.GetBytes(line, "id").String(), gjson.GetBytes(line, "entry_id").String()) != fitsNot
-}
-
-// namesRaw is names for a line of the queue, whose entry id is its hash.
-func (w word) namesRaw(line []byte) bool {
-	hash := ""
-	if strings.Trim(string(w), "0123456789abcdef") == "" {
-		hash = lines.ID(line)
-	}
-	return w.fits(gjson.GetBytes(line, "id").String(), hash) != fitsNot
 }
