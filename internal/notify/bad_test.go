@@ -62,15 +62,15 @@ func TestBadCommands(t *testing.T) {
 	}
 }
 
-// What a launcher of an older release could not tell is told by this one, and what nobody can tell waits for nobody.
-func TestWhatAnOlderLauncherSaid(t *testing.T) {
+// What a launcher before could not tell is told by this one, and what nobody can tell waits for nobody.
+func TestWhatALauncherBeforeSaid(t *testing.T) {
 	r := newRig(t)
 	r.tell()
 	path := filepath.Join(r.box.Dir(), notify.StateName)
 	var state map[string]any
 	require.NoError(t, json.Unmarshal([]byte(readFile(t, path)), &state))
 	state["said"] = []any{
-		map[string]any{"key": "says 1", "occasion": map[string]any{"v": 1, "what": "failing", "reason": "restarts", "text": "heartbeat-launch has given up", "at": noon}},
+		map[string]any{"v": 1, "what": "failing", "reason": "restarts", "text": "heartbeat-launch has given up", "at": noon},
 		map[string]any{"what": ""}, map[string]any{"what": "of a later release"}, nil,
 	}
 	text, err := json.Marshal(state)

@@ -185,54 +185,43 @@ func load(box *inbox.Inbox, lock string, now time.Time) *state {
 	if err != nil || json.Unmarshal(b, st) != nil || st.V != 1 || st.Lock != lock || lock == "" || st.Holding == nil || st.ToldAt == nil {
 		return &state{V: 1, Lock: lock, Holding: map[string]holding{}, ToldAt: map[What][]time.Time{}}
 	}
-	st.sayings(b)
 	st.clamp(now)
 	st.written = bytes.TrimSuffix(b, []byte("\n"))
 	return st
 }
 
-// sayings takes what launchers said as older releases spelled it, each in an object with a key, and removes what cannot
-// be told: it would wait for ever.
-func (st *state) sayings(text []byte) {
-	var former struct{ Said []struct{ Occasion Occasion } }
-	_ = json.Unmarshal(text, &former) // it is JSON
-	for i, was := range former.Said[:min(len(former.Said), len(st.Said))] {
-		if st.Said[i].What == "" {
-			st.Said[i] = was.Occasion
-		}
-	}
-	st.Said = slices.DeleteFunc(st.Said, func(o Occasion) bool { return !slices.Contains(byUrgency, o.What) })
-}
-
 // clamp moves times in the future to now, because after the clock was set back they would silence messages. It also
-// removes values that no release writes.
+// removes values that no release writes, and what cannot be told: it would wait for ever.
 func (st *state) clamp(now time.Time) {
-	past := func(at time.Time) time.Time {
-		if at.After(now) {
-			return now
+	past := func(all ...*time.Time) {
+		for _, at := range all {
+			if at.After(now) {
+				*at = now
+			}
 		}
-		return at
 	}
 	for key, told := range st.Holding {
-		told.At, told.Last = past(told.At), past(told.Last)
+		past(&told.At, &told.Last)
 		if !see.Known(told.Kind) { // it is passed on, so it must be a kind we know
 			told.Kind = ""
 		}
 		st.Holding[key] = told
 	}
 	for key, at := range st.Seen {
-		st.Seen[key] = past(at)
+		past(&at)
+		st.Seen[key] = at
 	}
 	for _, times := range st.ToldAt {
 		for i := range times {
-			times[i] = past(times[i])
+			past(&times[i])
 		}
 	}
-	st.Letters.At, st.Letters.Off = past(st.Letters.At), max(0, st.Letters.Off)
-	st.Trouble.Noted = past(st.Trouble.Noted)
+	past(&st.Letters.At, &st.Trouble.Noted)
+	st.Letters.Off = max(0, st.Letters.Off)
 	if st.Trouble.NotBefore.After(now.Add(lastPause)) {
 		st.Trouble.NotBefore = now
 	}
+	st.Said = slices.DeleteFunc(st.Said, func(o Occasion) bool { return !slices.Contains(byUrgency, o.What) })
 	st.Said = st.Said[:min(len(st.Said), maxSaid)]
 }
 
