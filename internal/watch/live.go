@@ -35,10 +35,7 @@ func live(o *options, l *Lookout) error {
 	program := tea.NewProgram(d, tea.WithInput(t), tea.WithOutput(t.out), tea.WithFPS(fps),
 		tea.WithoutSignalHandler(), tea.WithColorProfile(profile(paint)))
 	t.guard(program)
-	go func() {
-		defer t.panicked()
-		gather(ctx, program, l)
-	}()
+	d.gather = func() { gather(ctx, program, l) }
 	_, err = program.Run()
 	cancel()
 	ended := t.restore()
@@ -66,6 +63,8 @@ type display struct {
 	paint layout.Palette
 	verbs cli.Verbs
 	acts  sync.WaitGroup // actions in progress
+	// gather looks at the inboxes for as long as they are shown.
+	gather func()
 }
 
 // The messages besides keys and sizes.
@@ -76,7 +75,9 @@ type (
 )
 
 // Init is part of [tea.Model].
-func (d *display) Init() tea.Cmd { return nil }
+func (d *display) Init() tea.Cmd {
+	return func() tea.Msg { d.gather(); return nil }
+}
 
 // Update is part of [tea.Model].
 func (d *display) Update(m tea.Msg) (tea.Model, tea.Cmd) {
@@ -199,21 +200,20 @@ func gather(ctx context.Context, to *tea.Program, l *Lookout) {
 
 // watch is notified of changes in folders. Without events from the system, polling has to do.
 type watch struct {
-	all *fsnotify.Watcher
-	// blind says that some folder cannot be watched, and none that no folder can.
-	blind, none bool
+	all   *fsnotify.Watcher
+	blind bool // some folder cannot be watched
 }
 
 func newWatch() *watch {
 	all, err := fsnotify.NewWatcher()
 	if err != nil {
-		return &watch{all: &fsnotify.Watcher{}, none: true} // its channels stay silent
+		return &watch{&fsnotify.Watcher{}, true} // its channels stay silent
 	}
 	return &watch{all: all}
 }
 
 func (w *watch) pollEvery() time.Duration {
-	if w.none || w.blind {
+	if w.blind {
 		return blindEvery
 	}
 	return pollEvery
@@ -221,7 +221,7 @@ func (w *watch) pollEvery() time.Duration {
 
 // follow watches these folders and no others.
 func (w *watch) follow(dirs []string) {
-	if w.none {
+	if w.all.Events == nil {
 		return
 	}
 	w.blind = false
@@ -236,7 +236,7 @@ func (w *watch) follow(dirs []string) {
 }
 
 func (w *watch) close() {
-	if !w.none {
+	if w.all.Events != nil {
 		_ = w.all.Close()
 	}
 }

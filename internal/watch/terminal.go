@@ -2,10 +2,8 @@ package watch
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"sync"
 	"syscall"
 	"time"
@@ -62,61 +60,27 @@ func (t *terminal) Read(b []byte) (int, error) {
 // blocked is how long a terminal that takes no output may delay the end.
 const blocked = 2 * time.Second
 
-// guard ends the program in order when a signal comes.
+// guard ends the program in order when a signal comes. While the terminal takes no output, that would wait for it: then
+// the terminal has its mode back, and this process ends.
 func (t *terminal) guard(p *tea.Program) {
 	t.program = p
 	go func() {
 		select {
 		case <-t.over:
+			return
 		case <-t.taken.First():
-			t.leave()
 		}
+		go p.Quit()
+		select {
+		case <-t.over:
+			return
+		case <-t.taken.Second():
+		case <-time.After(blocked):
+		}
+		_ = term.Restore(int(t.File.Fd()), t.before)
+		sig, _ := t.taken.Signal()
+		os.Exit(128 + int(sig))
 	}()
-}
-
-// leave ends the program, even while the terminal takes no output.
-func (t *terminal) leave() {
-	go t.program.Quit()
-	select {
-	case <-t.over:
-	case <-t.taken.Second():
-		t.force()
-	case <-time.After(blocked):
-		t.force()
-	}
-}
-
-// force restores what it can without waiting for the terminal, and exits.
-func (t *terminal) force() {
-	dropOutput(int(t.out.Fd())) // pending output was for our screen
-	_ = term.Restore(int(t.File.Fd()), t.before)
-	gone := make(chan struct{})
-	go func() {
-		_, _ = io.WriteString(t.out, leaveScreen)
-		close(gone)
-	}()
-	select {
-	case <-gone:
-	case <-time.After(blocked / 4):
-	}
-	sig, _ := t.taken.Signal()
-	os.Exit(128 + int(sig))
-}
-
-// leaveScreen shows the cursor, and the screen as it was before.
-const leaveScreen = "\x1b[?2026l\x1b[>4m\x1b[<u\x1b[?1049l\x1b[?25h\x1b[m\r\n"
-
-// panicked is deferred in this package's goroutines. The terminal library catches panics only in its own.
-func (t *terminal) panicked() {
-	p := recover()
-	if p == nil {
-		return
-	}
-	stack := debug.Stack()
-	t.program.Kill()
-	_ = term.Restore(int(t.File.Fd()), t.before)
-	fmt.Fprintf(os.Stderr, "%s: internal error: %v: please report it with this:\n%s", "heartbeat", p, stack)
-	os.Exit(cli.ExitError)
 }
 
 // restore is called once the program has ended. It returns the signal that ended it.
