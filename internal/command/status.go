@@ -240,19 +240,15 @@ func statusOf(ctx context.Context, box *inbox.Inbox) (any, error) { return readS
 
 // readStatus returns a status even if the state cannot be read, with the error.
 func readStatus(ctx context.Context, box *inbox.Inbox) (status, error) {
-	var head *inbox.Head
-	f := see.Look(ctx, box, func(v *inbox.View) (err error) {
-		head, err = v.Head()
-		return err
-	})
+	f := see.Look(ctx, box)
 	st := status{
 		Inbox: f.Inbox, Asks: []asks{},
 		waitingEntries: waitingEntries{Queued: f.Backlog.Entries, QueuedBytes: f.Backlog.Bytes, Scheduled: f.Scheduled.Count},
-		outcomes:       outcomes{LastAcknowledgedAt: f.Asked, Answered: f.Answered, Checked: f.Checked},
+		outcomes:       outcomes{LastAcknowledgedAt: f.Asked, Answered: f.Totals.Answered, Checked: f.Totals.Checked},
 		holding:        holding{Paused: f.Paused, Backoff: shownBackoff(f.Backoff)},
 	}
-	if head != nil {
-		st.OldestAt = &head.Since
+	if f.Head != nil {
+		st.OldestAt = &f.Head.Since
 	}
 	if since := f.Still.Since; !since.IsZero() {
 		still := max(0, f.Now.Sub(since).Seconds())

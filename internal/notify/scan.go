@@ -46,7 +46,7 @@ func look(ctx context.Context, box *inbox.Inbox, st *state, o Options, launcher 
 	s.troubles(was, o.Stall)
 	s.stalled(was, o.Stall)
 	if o.Drained && s.facts.Unreadable == nil {
-		s.drained(s.facts.Settled)
+		s.drained(s.facts.Settled())
 	}
 	s.said(launcher)
 	s.over()

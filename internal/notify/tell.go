@@ -277,7 +277,8 @@ func (t *teller) noted(s *scan, o Occasion) {
 		case o.What == Over:
 			delete(t.st.Holding, strings.TrimPrefix(o.key, overKey))
 		case o.What == Drained:
-			t.st.Settled = &s.facts.Settled
+			settled := s.facts.Settled()
+			t.st.Settled = &settled
 		default:
 			t.st.Done = append(t.st.Done, o.key)
 		}

@@ -61,10 +61,11 @@ type Queue struct {
 	DayNear   string
 	Scheduled inbox.Schedule
 	// Asked is when the hook last acknowledged an entry, nil for never.
-	Asked    *time.Time
-	Answered int64 // entries so far
-	Checked  int64 // answered entries whose check passed
-	Settled  int64 // entries so far that were answered, dropped or set aside
+	Asked *time.Time
+	// Head is the entry that comes next, nil for none.
+	Head   *inbox.Head
+	Totals inbox.Totals
+	Streak int // how many failures in a row led to the last back-off
 	// SelfEnqueued is what agents sent into the inbox while they worked on an entry.
 	SelfEnqueued inbox.SelfEnqueued
 	// EverAsked says that a session's hook has worked on this inbox before.
@@ -75,6 +76,15 @@ type Queue struct {
 
 // Works reports whether an entry is in flight or waits.
 func (q Queue) Works() bool { return q.InFlight != nil || q.Redeliver != nil || q.Backlog.Entries > 0 }
+
+// Settled is how many entries so far were answered, dropped or set aside.
+func (q Queue) Settled() int64 {
+	n := q.Totals.Answered + q.Totals.Dropped
+	for _, set := range q.Totals.DeadLetters {
+		n += set
+	}
+	return n
+}
 
 // Workers are those who work on an inbox, or could.
 type Workers struct {

@@ -20,10 +20,10 @@ import (
 )
 
 // Look gathers everything that is known about an inbox; what cannot be read is a fact, too. If a process holds the
-// inbox's lock, Look waits up to two seconds for it to let go. The functions in besides get the same view.
-func Look(ctx context.Context, box *inbox.Inbox, besides ...func(*inbox.View) error) Facts {
+// inbox's lock, Look waits up to two seconds for it to let go.
+func Look(ctx context.Context, box *inbox.Inbox) Facts {
 	holder := keepsLock(ctx, box) // first, so that the rest sees what this waited for
-	f, _ := LookAgain(ctx, box, nil, besides...)
+	f, _ := LookAgain(ctx, box, nil)
 	if holder != 0 {
 		f.LockedBy, f.LockedName, f.LockedFor = holder, machine.Name(holder), lockPatience
 	}
@@ -31,8 +31,8 @@ func Look(ctx context.Context, box *inbox.Inbox, besides ...func(*inbox.View) er
 }
 
 // LookAgain is [Look] without waiting for the lock, for repeated looks: see [inbox.View.Count].
-func LookAgain(ctx context.Context, box *inbox.Inbox, last *inbox.Counted, besides ...func(*inbox.View) error) (f Facts, now *inbox.Counted) {
-	f, now = GlanceAgain(ctx, box, last, besides...)
+func LookAgain(ctx context.Context, box *inbox.Inbox, last *inbox.Counted) (f Facts, now *inbox.Counted) {
+	f, now = GlanceAgain(ctx, box, last)
 	if f.Unreadable != nil {
 		return f, now
 	}
@@ -71,7 +71,7 @@ func keepsLock(ctx context.Context, box *inbox.Inbox) int {
 }
 
 // GlanceAgain is [Glance] for repeated looks: see [inbox.View.Count].
-func GlanceAgain(ctx context.Context, box *inbox.Inbox, last *inbox.Counted, besides ...func(*inbox.View) error) (f Facts, now *inbox.Counted) {
+func GlanceAgain(ctx context.Context, box *inbox.Inbox, last *inbox.Counted) (f Facts, now *inbox.Counted) {
 	f = Facts{Now: time.Now(), Inbox: box.Path(), Dir: box.Dir()}
 	f.Space, f.Needed = box.Room()
 	if f.Launcher = LauncherOf(box); f.Launcher == nil {
@@ -80,12 +80,10 @@ func GlanceAgain(ctx context.Context, box *inbox.Inbox, last *inbox.Counted, bes
 	f.Unwritable = unix.Access(box.Dir(), unix.W_OK|unix.X_OK)
 	v, err := box.View()
 	if err == nil {
-		err = survey(v, &f, append([]func(*inbox.View) error{func(v *inbox.View) (err error) {
-			if f.Scheduled, err = v.Schedule(); err == nil {
-				f.Backlog, now, err = v.Count(ctx, last)
-			}
-			return err
-		}}, besides...))
+		if err = survey(v, &f); err == nil {
+			f.Backlog, now, err = v.Count(ctx, last)
+		}
+		_ = v.Close() // only read
 	}
 	f.Unreadable = err
 	if f.Consumers, err = box.Consumers(); err != nil {
@@ -168,25 +166,28 @@ func Questions(box *inbox.Inbox) (all []Question) {
 	return all
 }
 
-func survey(v *inbox.View, f *Facts, besides []func(*inbox.View) error) (err error) {
-	defer func() { _ = v.Close() }() // only read
+func survey(v *inbox.View, f *Facts) (err error) {
 	f.Exists, f.WrittenAt, f.Cursor = v.Size() >= 0, v.WrittenAt(), v.Cursor()
 	f.Replaced, f.Anew, f.InFlight, f.Redeliver = v.Replaced(), v.LastReplaced(), v.InFlight(), v.Redeliver()
-	totals, err := v.Totals()
-	if err != nil {
+	if f.Totals, err = v.Totals(); err != nil {
 		return err
 	}
-	f.Asked, f.Answered, f.Checked, f.Settled = totals.LastAcknowledgedAt, totals.Answered, totals.Checked, totals.Answered+totals.Dropped
-	for _, n := range totals.DeadLetters {
-		f.Settled += n
+	f.Asked, f.EverAsked = f.Totals.LastAcknowledgedAt, f.Totals.Delivered > 0 || v.LastSession() != ""
+	if f.Head, err = v.Head(); err != nil {
+		return err
 	}
-	f.EverAsked = totals.Delivered > 0 || v.LastSession() != ""
+	if f.Scheduled, err = v.Schedule(); err != nil {
+		return err
+	}
 	f.SelfEnqueued = v.SelfEnqueued()
 	f.Warnings = slices.Concat(v.Warnings(), v.ReadAgain())
 	if f.Paused, err = v.Holds().Paused(); err != nil {
 		return err
 	}
 	if f.Backoff, err = v.Holds().Backoff(); err != nil {
+		return err
+	}
+	if f.Streak, err = v.Holds().Streak(); err != nil {
 		return err
 	}
 	a, err := v.Account()
@@ -206,12 +207,7 @@ func survey(v *inbox.View, f *Facts, besides []func(*inbox.View) error) (err err
 		e := recovery.EvidenceOf(f.InFlight)
 		f.Client, f.Woken, f.Bound, f.Prompted = recovery.OwnerOf(v, f.InFlight).Life, e.Woken, e.Bound, e.Prompted
 	}
-	for _, read := range besides {
-		if err == nil {
-			err = read(v)
-		}
-	}
-	return err
+	return nil
 }
 
 // consumers looks for sessions, and for a process that waits to wake one.

@@ -190,7 +190,7 @@ func page(b *Board, room int, paint layout.Palette) []string {
 
 func counts(b *Board, now Inbox) string {
 	line := fmt.Sprintf("%d wait (%s), %d scheduled, %s, %d answered", now.Backlog.Entries, words.Size(now.Backlog.Bytes), now.Scheduled.Count,
-		words.Count(now.Letters.All(), "dead letter", "dead letters"), now.Answered)
+		words.Count(now.Letters.All(), "dead letter", "dead letters"), now.Totals.Answered)
 	if !now.Today.IsZero() {
 		line += ", " + now.Today.String() + " today"
 	}

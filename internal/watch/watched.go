@@ -63,7 +63,7 @@ func (w *watched) open(at time.Time) (changed bool) {
 func look(ctx context.Context, path string) Inbox {
 	w := &watched{path: path}
 	if w.open(time.Now()); w.box != nil {
-		w.survey(func(head func(*inbox.View) error) see.Facts { return see.Look(ctx, w.box, head) })
+		w.survey(see.Look(ctx, w.box))
 		w.now.judge()
 	}
 	return w.now
@@ -80,11 +80,9 @@ func (w *watched) look(ctx context.Context, at time.Time, locks func() machine.L
 		changed = w.surroundings(at)
 	} else {
 		w.files, w.read, w.moved = files, at, at
-		w.survey(func(head func(*inbox.View) error) (f see.Facts) {
-			f, w.counted = see.LookAgain(ctx, w.box, w.counted, head)
-			f.LockedBy, f.LockedName, f.LockedFor = w.now.LockedBy, w.now.LockedName, w.now.LockedFor
-			return f
-		})
+		f, counted := see.LookAgain(ctx, w.box, w.counted)
+		f.LockedBy, f.LockedName, f.LockedFor, w.counted = w.now.LockedBy, w.now.LockedName, w.now.LockedFor, counted
+		w.survey(f)
 	}
 	changed = w.lock(at, locks()) || changed
 	w.now.Facts.Now = at
@@ -114,17 +112,13 @@ func (w *watched) ended(at time.Time) bool {
 	return over(&due)
 }
 
-// survey takes what a look at the inbox finds, and what the look leaves out.
-func (w *watched) survey(look func(head func(*inbox.View) error) see.Facts) {
-	var head *inbox.Head
-	w.now.Facts = look(func(v *inbox.View) (err error) {
-		head, err = v.Head()
-		return err
-	})
+// survey takes what a look found, and adds what that leaves out.
+func (w *watched) survey(f see.Facts) {
+	w.now.Facts = f
 	if _, err := disk.StatDir(w.dir()); errors.Is(err, fs.ErrNotExist) {
 		w.now.Unreadable = fmt.Errorf("its folder %s is gone", w.dir())
 	}
-	w.now.Oldest, w.now.Notes = w.waitsSince(head), slices.Concat(w.now.Warnings, w.now.Letters.Warnings)
+	w.now.Oldest, w.now.Notes = w.waitsSince(f.Head), slices.Concat(w.now.Warnings, w.now.Letters.Warnings)
 	w.now.Today = price.Amount{}
 	if spent, err := book.Spending(w.box, nil); err == nil && w.now.Unreadable == nil { // otherwise the state is what is shown
 		w.now.Today = spent.Today()

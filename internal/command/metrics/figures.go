@@ -36,8 +36,7 @@ type Figures struct {
 	Troubles []see.Trouble `json:"troubles,omitempty"`
 	Warnings []string      `json:"warnings,omitempty"`
 
-	head   *inbox.Head // the entry that comes next
-	unread bool        // only the troubles are known
+	unread bool // only the troubles are known
 }
 
 // Queue is what waits.
@@ -101,12 +100,13 @@ type Bucket struct {
 // Gather returns the figures of an inbox at that time. With an error, only the troubles are set.
 func Gather(ctx context.Context, box *inbox.Inbox, at time.Time) (f Figures, err error) {
 	f = Figures{Inbox: box.Path(), DeadLetters: byReason(nil), Totals: Totals{DeadLettered: byReason(nil)}}
-	now := see.Look(ctx, box, f.read)
+	now := see.Look(ctx, box)
 	f.Troubles = now.Troubles()
 	if now.Unreadable != nil {
 		f.unread = true
 		return f, now.Unreadable
 	}
+	f.count(now.Totals)
 	f.QueueEntries, f.QueueBytes, f.ScheduledEntries = now.Backlog.Entries, now.Backlog.Bytes, now.Scheduled.Count
 	f.SelfEnqueued, f.Paused, f.WaitingForPerson = now.SelfEnqueued.Count, now.Paused != nil, now.Asking() != nil
 	runs := map[string]bool{}
@@ -123,9 +123,10 @@ func Gather(ctx context.Context, box *inbox.Inbox, at time.Time) (f Figures, err
 		attempt := max(1, d.Attempt)
 		f.InFlight, f.InFlightAge, f.InFlightAttempt = true, age(at, d.DeliveredAt), &attempt
 	}
-	if f.head != nil {
-		f.OldestQueuedAge = age(at, f.head.Since)
-		if !f.head.Noted {
+	f.FailuresInARow = now.Streak
+	if now.Head != nil {
+		f.OldestQueuedAge = age(at, now.Head.Since)
+		if !now.Head.Noted {
 			box.NoteHead(ctx)
 		}
 	}
@@ -180,18 +181,8 @@ func age(now, since time.Time) *float64 {
 	return &a
 }
 
-// read takes what only the queue knows.
-func (f *Figures) read(v *inbox.View) (err error) {
-	if f.head, err = v.Head(); err != nil {
-		return err
-	}
-	if f.FailuresInARow, err = v.Holds().Streak(); err != nil {
-		return err
-	}
-	n, err := v.Totals()
-	if err != nil {
-		return err
-	}
+// count takes what was counted so far.
+func (f *Figures) count(n inbox.Totals) {
 	f.Delivered, f.Redelivered, f.Answered, f.Checked, f.Dropped = n.Delivered, n.Redelivered, n.Answered, n.Checked, n.Dropped
 	f.DeadLettered = byReason(n.DeadLetters)
 	f.AnswerSeconds.Sum = n.LatencySum.Seconds()
@@ -204,7 +195,6 @@ func (f *Figures) read(v *inbox.View) (err error) {
 	if at := n.LastAcknowledgedAt; at != nil {
 		f.AcknowledgedAt = timestamp(*at)
 	}
-	return nil
 }
 
 func timestamp(at time.Time) *float64 {
