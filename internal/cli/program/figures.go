@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Kinds of figures, as Prometheus names them.
@@ -79,11 +80,12 @@ func Number(b bool) float64 {
 	return 0
 }
 
-// Label returns s in valid UTF-8, which the format requires and paths may lack.
-func Label(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
-
+// escapeLabel quotes what is no valid UTF-8, which the format requires and paths may lack: two paths stay two.
 func escapeLabel(s string) string {
-	return strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`).Replace(Label(s))
+	if !utf8.ValidString(s) {
+		s = strconv.Quote(s)
+	}
+	return strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`).Replace(s)
 }
 
 func escapeHelp(s string) string { return strings.NewReplacer(`\`, `\\`, "\n", `\n`).Replace(s) }

@@ -147,19 +147,8 @@ func Gather(ctx context.Context, box *inbox.Inbox, at time.Time) (f Figures, err
 	return f, err
 }
 
-// GatherAll is [Gather] of several inboxes, in their order. An error names the inbox. Of inboxes whose paths the
-// text format cannot tell apart only the first is kept, because Prometheus would refuse the whole text.
-func GatherAll(ctx context.Context, paths []string, at time.Time) (all []Figures, err error) {
-	known := map[string]bool{}
-	paths = slices.DeleteFunc(slices.Clone(paths), func(path string) bool {
-		label := program.Label(path)
-		if known[label] {
-			err = errors.Join(err, fmt.Errorf("%s is left out: as text, its path is another inbox's: rename its folder", words.Line(path)))
-			return true
-		}
-		known[label] = true
-		return false
-	})
+// GatherAll is [Gather] of several inboxes, in their order. An error names the inbox.
+func GatherAll(ctx context.Context, paths []string, at time.Time) ([]Figures, error) {
 	all, failed := make([]Figures, len(paths)), make([]error, len(paths))
 	see.Each(len(paths), func(i int) {
 		box, bad := inbox.Open(paths[i], inbox.Options{})
@@ -172,7 +161,7 @@ func GatherAll(ctx context.Context, paths []string, at time.Time) (all []Figures
 			failed[i] = fmt.Errorf("%s: %w", words.Line(paths[i]), bad)
 		}
 	})
-	return all, errors.Join(err, errors.Join(failed...))
+	return all, errors.Join(failed...)
 }
 
 // age is never below zero, because a clock may be set back.
