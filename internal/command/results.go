@@ -211,30 +211,27 @@ func (p *pricedResults) add(r inbox.Result, line []byte) {
 
 // look shows results with a complete price, and those that have waited long enough.
 func (p *pricedResults) look(now time.Time) {
-	p.want(p.All())
-	p.printAll(p.Ready(now, func(r pricedResult) bool { return p.prices.Complete(r.EntryID, r.FirstSeq) }))
+	p.want()
+	for _, r := range p.Ready(now, func(r pricedResult) bool { return p.prices.Complete(r.EntryID, r.FirstSeq) }) {
+		p.print(r.Result, r.line)
+	}
 }
 
 // rest shows all that wait.
 func (p *pricedResults) rest() {
-	all := p.Rest()
-	p.want(all)
-	p.printAll(all)
-}
-
-// want has the prices of some results read, once one of them is asked for.
-func (p *pricedResults) want(all []pricedResult) {
-	ids := make([]string, len(all))
-	for i, r := range all {
-		ids[i] = r.EntryID
-	}
-	p.prices.Want(ids...)
-}
-
-func (p *pricedResults) printAll(all []pricedResult) {
-	for _, r := range all {
+	p.want()
+	for _, r := range p.Rest() {
 		p.print(r.Result, r.line)
 	}
+}
+
+// want has the prices of those that wait read, once one of them is asked for.
+func (p *pricedResults) want() {
+	var ids []string
+	for _, r := range p.All() {
+		ids = append(ids, r.EntryID)
+	}
+	p.prices.Want(ids...)
 }
 
 func (p *pricedResults) print(r inbox.Result, line []byte) {
