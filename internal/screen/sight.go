@@ -11,13 +11,7 @@ const (
 	Untrusted      Kind = "untrusted"      // asks whether the folder is trusted
 	Onboarding     Kind = "onboarding"     // asks a question of the very first start
 	APIKey         Kind = "apikey"         // asks whether to use the API key of the environment
-	BypassWarning  Kind = "bypass"         // asks to accept the risk of --dangerously-skip-permissions
 	BypassRefused  Kind = "bypassrefused"  // --dangerously-skip-permissions as root: the client gave up
-	MCPServers     Kind = "mcp"            // asks which servers of .mcp.json to use
-	Imports        Kind = "imports"        // asks whether CLAUDE.md may import files from elsewhere
-	BadSettings    Kind = "settings"       // asks what to do about an invalid settings file
-	BadConfig      Kind = "config"         // asks what to do about an invalid .claude.json
-	SessionPicker  Kind = "picker"         // asks which session to resume
 	NoConversation Kind = "noconversation" // no session to resume: the client gave up
 	Offline        Kind = "offline"        // the first start reached no service: the client gave up
 	Usage          Kind = "usage"          // the client refuses its arguments and gave up

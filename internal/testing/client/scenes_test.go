@@ -71,7 +71,7 @@ var scenes = []scene{
 	{kind: screen.APIKey, prepare: func(s *staged) {
 		s.remember(func(m map[string]any) { delete(m, "customApiKeyResponses") })
 	}},
-	{kind: screen.BypassWarning, prepare: func(s *staged) {
+	{kind: screen.Dialog, word: "bypass", prepare: func(s *staged) {
 		s.Args = []string{"--dangerously-skip-permissions"}
 		s.env("IS_SANDBOX=1") // without it root is refused
 	}},
@@ -81,25 +81,25 @@ var scenes = []scene{
 		}
 		s.Args = []string{"--dangerously-skip-permissions"}
 	}},
-	{kind: screen.MCPServers, word: "one", prepare: func(s *staged) {
+	{kind: screen.Dialog, word: "mcp-one", prepare: func(s *staged) {
 		s.writeJSON(filepath.Join(s.Project, ".mcp.json"), servers("files"))
 	}},
-	{kind: screen.MCPServers, word: "two", prepare: func(s *staged) {
+	{kind: screen.Dialog, word: "mcp-two", prepare: func(s *staged) {
 		s.writeJSON(filepath.Join(s.Project, ".mcp.json"), servers("files", "web"))
 	}},
-	{kind: screen.Imports, prepare: func(s *staged) {
+	{kind: screen.Dialog, word: "imports", prepare: func(s *staged) {
 		elsewhere := filepath.Join(filepath.Dir(s.Home), "elsewhere.md")
 		s.write(elsewhere, "Be brief.\n")
 		s.write(filepath.Join(s.Project, "CLAUDE.md"), "See @"+elsewhere+"\n")
 	}},
-	{kind: screen.BadSettings, word: "json", prepare: func(s *staged) {
+	{kind: screen.Dialog, word: "settings-json", prepare: func(s *staged) {
 		s.write(filepath.Join(s.Project, ".claude", "settings.json"), "{not JSON")
 	}},
-	{kind: screen.BadSettings, word: "values", prepare: func(s *staged) {
+	{kind: screen.Dialog, word: "settings-values", prepare: func(s *staged) {
 		s.WriteProjectSettings(map[string]any{"permissions": map[string]any{"defaultMode": "nonsense"}, "hooks": map[string]any{"Stop": "x"}})
 	}},
-	{kind: screen.BadConfig, prepare: func(s *staged) { s.write(filepath.Join(s.Home, ".claude.json"), "{broken") }},
-	{kind: screen.SessionPicker, prepare: func(s *staged) { s.Args = []string{"--resume"} }},
+	{kind: screen.Dialog, word: "config", prepare: func(s *staged) { s.write(filepath.Join(s.Home, ".claude.json"), "{broken") }},
+	{kind: screen.Dialog, word: "picker", prepare: func(s *staged) { s.Args = []string{"--resume"} }},
 	{kind: screen.NoConversation, word: "continue", prepare: func(s *staged) { s.Args = []string{"--continue"} }},
 	{kind: screen.NoConversation, word: "resume", prepare: func(s *staged) { s.Resume = "00000000-0000-4000-8000-000000000000" }},
 	{kind: screen.Usage, word: "option", prepare: func(s *staged) { s.Args = []string{"--alowedTools=Read"} }},
