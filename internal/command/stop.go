@@ -192,7 +192,7 @@ func sign(box *inbox.Inbox) string {
 // tell sends a launcher the signal to end, but never a process that reused its id. A launcher that has just ended
 // needs no signal.
 func tell(its machine.Entry) error {
-	if err := guardian.Send(its, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
+	if err := guardian.Send(its, syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("signal the launcher, process %d: %w: run this as its user", its.PID, err)
 	}
 	return nil

@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"syscall"
 	"time"
+
+	"heartbeat/internal/machine"
 )
 
 // Group makes a command that leads a process group, to which end is sent when ctx is done. It waits
@@ -38,6 +40,21 @@ func ReadWaiting(f *os.File, b []byte) (n int, err error) {
 		return 0, io.EOF
 	}
 	return n, err
+}
+
+// Send signals exactly this process: on Linux an [os.Process] is a pidfd, which never means a later
+// process with its pid. The error matches [os.ErrProcessDone] if the process has ended. A stopped
+// process gets SIGTERM too.
+func Send(p machine.Entry, sig syscall.Signal) error {
+	process, err := os.FindProcess(p.PID)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = process.Release() }() // it is no child
+	if machine.ProcessStart(p.PID) != p.Start {
+		return os.ErrProcessDone
+	}
+	return asks(sig, func(sig syscall.Signal) error { return process.Signal(sig) })
 }
 
 // SignalGroup signals a process group as [Send] does a process. The error matches

@@ -135,26 +135,6 @@ func Holds(pid int, path string) bool {
 	})
 }
 
-// Send signals exactly this process, never a later one with its pid. The error matches ESRCH if the
-// process has ended. A stopped process gets SIGTERM too.
-func Send(p machine.Entry, sig syscall.Signal) error {
-	fd, err := unix.PidfdOpen(p.PID, 0)
-	old := err == unix.ENOSYS // before Linux 5.3
-	if err != nil && !old {
-		return err
-	}
-	if !old {
-		defer unix.Close(fd)
-	}
-	switch {
-	case machine.ProcessStart(p.PID) != p.Start:
-		return unix.ESRCH
-	case old:
-		return asks(sig, func(sig syscall.Signal) error { return unix.Kill(p.PID, sig) })
-	}
-	return asks(sig, func(sig syscall.Signal) error { return unix.PidfdSendSignal(fd, sig, nil, 0) })
-}
-
 // DiesWithParent makes the kernel kill a program when the thread that started it ends (prctl(2),
 // PR_SET_PDEATHSIG), since the guardian may be killed too. Lock that thread to its goroutine.
 func DiesWithParent(attr *syscall.SysProcAttr) *syscall.SysProcAttr {

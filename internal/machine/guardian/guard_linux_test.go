@@ -56,7 +56,7 @@ func TestAnotherWithTheNumber(t *testing.T) {
 	cmd := exec.Command("sleep", "1000")
 	require.NoError(t, cmd.Start())
 	pid := cmd.Process.Pid
-	assert.ErrorIs(t, Send(machine.Entry{PID: pid, Start: machine.ProcessStart(pid) - 1}, syscall.SIGKILL), syscall.ESRCH)
+	assert.ErrorIs(t, Send(machine.Entry{PID: pid, Start: machine.ProcessStart(pid) - 1}, syscall.SIGKILL), os.ErrProcessDone)
 	require.NoError(t, Send(machine.Entry{PID: pid, Start: machine.ProcessStart(pid)}, syscall.SIGTERM))
 	_ = cmd.Wait() // its status is looked at
 	assert.Equal(t, syscall.SIGTERM, cmd.ProcessState.Sys().(syscall.WaitStatus).Signal())

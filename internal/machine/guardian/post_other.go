@@ -33,14 +33,6 @@ func Members(string) []machine.Entry { return nil }
 // Holds returns true: this system does not show a process's open files.
 func Holds(int, string) bool { return true }
 
-// Send signals a process. The error matches ESRCH if it has ended.
-func Send(p machine.Entry, sig syscall.Signal) error {
-	if machine.ProcessStart(p.PID) != p.Start {
-		return syscall.ESRCH
-	}
-	return asks(sig, func(sig syscall.Signal) error { return syscall.Kill(p.PID, sig) })
-}
-
 // Dismiss does nothing.
 func (*Guardian) Dismiss() {}
 
