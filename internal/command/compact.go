@@ -12,7 +12,6 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/program"
-	"heartbeat/internal/money/meter"
 	"heartbeat/internal/words"
 	recovery "heartbeat/recover"
 )
@@ -76,9 +75,6 @@ func (o *compactFlags) run(s cli.Streams) error {
 			return fmt.Errorf("compact: %w", err)
 		}
 		c.Trimmed = &n
-	}
-	if err := meter.Prune(box.Dir()); err != nil {
-		return fmt.Errorf("compact: remove the counts of earlier releases: %w", err)
 	}
 	err = cli.InTransaction(box, s, func(tx *inbox.Tx) error { return recovery.ForgetSpills(box, tx.InFlight()) })
 	if err != nil {

@@ -311,20 +311,3 @@ func TestAHugeLine(t *testing.T) {
 	r.write(r.answer(10, 1))
 	assert.EqualValues(t, 2, r.count().Spent.Requests)
 }
-
-// The files of earlier releases go, and nothing else.
-func TestOldFilesGo(t *testing.T) {
-	dir := t.TempDir()
-	for _, name := range []string{".meter", ".meter-" + session, ".meter-readings.csv", ".meters", "inbox.jsonl"} {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600))
-	}
-	require.NoError(t, os.Mkdir(filepath.Join(dir, ".meter-folder"), 0o700))
-	require.NoError(t, meter.Prune(dir))
-	all, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	var names []string
-	for _, e := range all {
-		names = append(names, e.Name())
-	}
-	assert.ElementsMatch(t, []string{".meter-folder", ".meter-readings.csv", ".meters", "inbox.jsonl"}, names)
-}
