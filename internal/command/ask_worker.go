@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -87,7 +86,7 @@ func (w *askWorker) work(ctx context.Context, box *inbox.Inbox, r inbox.Receipt)
 			return inbox.Outcome{}, err
 		case progress != nil && ctx.Err() == nil:
 			return progress.Outcome, progress.err
-		case ctx.Err() != nil || !w.report.didSomething() && w.report.Reason != "busy" && w.report.Reason != "":
+		case ctx.Err() != nil || w.report.Reason != "" && !w.goesOn():
 			return w.last(ctx, box, r)
 		}
 	}
@@ -101,26 +100,18 @@ func (w *askWorker) once(ctx context.Context, box *inbox.Inbox, settled chan set
 	if inHand(f) {
 		return pauseFor(ctx, settled, askRest), nil
 	}
-	of, err := w.launch(f, box)
-	if err != nil {
+	if err := w.launch(ctx, f, box); err != nil {
 		return nil, err
 	}
-	var now *settlement
-	select {
-	case <-of.ended:
-	case s := <-settled: // the session then ends by itself
-		now = &s
-		of.end(ctx)
-	case <-ctx.Done():
-		of.end(ctx)
-	}
-	w.report = of.read()
 	w.report.Reason = cmp.Or(w.report.Reason, "none was left")
-	if now == nil && w.report.Reason == "busy" {
-		now = pauseFor(ctx, settled, askRest)
+	if w.goesOn() { // or the outcome shows a moment later
+		return pauseFor(ctx, settled, askRest), nil
 	}
-	return now, nil
+	return nil, nil
 }
+
+// goesOn reports whether another launcher may come further than the last one did.
+func (w *askWorker) goesOn() bool { return w.report.didSomething() || w.report.Reason == "busy" }
 
 // last is the outcome once no session runs. An outcome that arrived while the session ended counts.
 func (w *askWorker) last(ctx context.Context, box *inbox.Inbox, r inbox.Receipt) (inbox.Outcome, error) {
@@ -154,71 +145,42 @@ func pauseFor(ctx context.Context, settled chan settlement, rest time.Duration) 
 	return nil
 }
 
-type launched struct {
-	cmd   *exec.Cmd
-	dir   string // for its report
-	ended chan struct{}
-}
-
-// launch starts a launcher that takes as many entries as wait now, including this command's. Later entries belong
-// to other commands, which would find them half done.
-func (w *askWorker) launch(f see.Facts, box *inbox.Inbox) (*launched, error) {
+// launch runs a launcher that takes as many entries as wait now, including this command's, until it has ended. Later
+// entries belong to other commands, which would find them half done. Once ctx is done, the launcher is asked to end.
+func (w *askWorker) launch(ctx context.Context, f see.Facts, box *inbox.Inbox) error {
 	program, err := cli.Beside("heartbeat-launch")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	dir, err := os.MkdirTemp("", "heartbeat-ask-")
 	if err != nil {
-		return nil, fmt.Errorf("ask: make a folder for the launcher's report: %w: make room there, or set TMPDIR", err)
+		return fmt.Errorf("ask: make a folder for the launcher's report: %w: make room there, or set TMPDIR", err)
 	}
-	of := &launched{dir: dir, ended: make(chan struct{})}
+	defer func() { _ = os.RemoveAll(dir) }() // only this user can write there
 	count := f.Backlog.Entries
 	if f.InFlight != nil || f.Redeliver != nil {
 		count++
 	}
+	report := filepath.Join(dir, "report.json")
 	args := []string{
 		"--inbox", box.Path(), "--cwd", w.project, "--timeout", "0", "--drain-timeout", "0", "--until-drained=false",
-		"--max-entries", strconv.FormatInt(max(1, count), 10), "--output", "log", "--report", of.reportPath(), "--", w.client[0], "Say that you are ready.",
+		"--max-entries", strconv.FormatInt(max(1, count), 10), "--output", "log", "--report", report, "--", w.client[0], "Say that you are ready.",
 	}
-	args = slices.Concat(cli.HookArguments(w.settings), args, w.client[1:])
-	of.cmd = exec.Command(program, args...)
-	of.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the terminal's signals reach this process alone
+	// A group of its own: the terminal's signals reach this process alone.
+	cmd := guardian.Group(ctx, syscall.SIGTERM, program, slices.Concat(cli.HookArguments(w.settings), args, w.client[1:])...)
 	w.log, w.told = lastLines{}, lastLines{}
-	of.cmd.Stdout, of.cmd.Stderr, of.cmd.WaitDelay = &w.log, &w.told, askRest // another process may hold them open
-	if err := of.cmd.Start(); err != nil {
-		return nil, errors.Join(fmt.Errorf("ask: start %s: %w", program, err), os.RemoveAll(dir))
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &w.log, &w.told, askGrace
+	if err := cmd.Start(); err != nil {
+		if ctx.Err() != nil {
+			return nil // it was not to be started any more
+		}
+		return fmt.Errorf("ask: start %s: %w", program, err)
 	}
-	go func() {
-		defer close(of.ended)
-		_ = of.cmd.Wait() // the report says how it ended
-	}()
-	return of, nil
-}
-
-func (l *launched) reportPath() string { return filepath.Join(l.dir, "report.json") }
-
-// end waits until the launcher has ended. Once ctx is done, it asks the launcher to end and kills it after
-// askGrace.
-func (l *launched) end(ctx context.Context) {
-	select {
-	case <-l.ended:
-		return
-	case <-ctx.Done():
+	_ = cmd.Wait() // the report says how it ended
+	if text, err := disk.ReadGiven(report, maxAskReport); err == nil {
+		_ = json.Unmarshal(text, &w.report) // a truncated report counts as none
 	}
-	_ = guardian.SignalGroup(l.cmd.Process.Pid, syscall.SIGTERM) // an error means that it has ended
-	kill := time.AfterFunc(askGrace, func() { _ = guardian.SignalGroup(l.cmd.Process.Pid, syscall.SIGKILL) })
-	<-l.ended
-	kill.Stop()
-}
-
-// read returns the report, and removes it.
-func (l *launched) read() (r askReport) {
-	text, err := disk.ReadGiven(l.reportPath(), maxAskReport)
-	if err == nil {
-		_ = json.Unmarshal(text, &r) // a truncated report counts as none
-	}
-	_ = os.RemoveAll(l.dir) // only this user can write there
-	return r
+	return nil
 }
 
 // status is the exit status by which the last launcher said who must act.
