@@ -1,7 +1,6 @@
 package terminal
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -17,7 +16,7 @@ import (
 
 // private lists the private modes that are followed. Those on at rest are undone by setting them, the
 // others by resetting. Modes that a person may have set, such as the cursor's blinking, are left out.
-var private = []struct {
+var private = [...]struct {
 	number int
 	rest   bool
 }{
@@ -29,19 +28,14 @@ var private = []struct {
 	{1, false}, {66, false}, {5, false}, {7, true}, {25, true}, {45, false}, {69, false}, // keys, colours, cursor, margins
 }
 
-// Modes are how a program has set a terminal, compared with one at rest.
-type Modes struct {
-	private   uint32   // bit i is private[i]
-	alternate int      // the mode that chose the alternate screen, 0 for none
-	keys      [2]uint8 // depth of the kitty keyboard's stack on each screen
-	keysSet   bool     // the keyboard was set without the stack
-	titles    uint8    // depth of the stack of titles
-	other     uint16
-}
-
-// The other settings, in the order of undo.
+// The settings, in the order of their undoing: the private modes, then these. The kitty keyboard has
+// a stack on each screen, which is undone while that screen is shown.
 const (
-	keypad = 1 << iota
+	alternateKeys = len(private) + iota
+	alternate     // the alternate screen
+	keys
+	keysSet // the keyboard was set without the stack
+	keypad
 	otherKeys
 	insert
 	region
@@ -52,9 +46,32 @@ const (
 	progress
 	title
 	colour
+	titles // their stack
+	settings
 )
 
-var undoOther = []string{"\x1b>", "\x1b[>4m", "\x1b[4l", "\x1b7\x1b[r\x1b8", "\x1b(B", "\x0f", "\x1b[0 q", "\x1b]8;;\x1b\\", "\x1b]9;4;0\x1b\\", "\x1b]0;\x1b\\", "\x1b[m"}
+// Modes are how a program has set a terminal, compared with one at rest.
+type Modes struct {
+	undo   [settings]string // what brings each to rest, "" for one that is
+	depths [settings]int    // of the stacks
+}
+
+// set notes a setting, which undo brings to rest.
+func (m *Modes) set(what int, on bool, undo string) {
+	if m.undo[what] = ""; on {
+		m.undo[what] = undo
+	}
+}
+
+// deepest bounds the stacks, as terminals do.
+const deepest = 16
+
+// stack notes how deep a stack is. undo says what pops all of it.
+func (m *Modes) stack(what, depth int, undo func(depth int) string) {
+	depth = min(max(0, depth), deepest)
+	m.depths[what] = depth
+	m.set(what, depth > 0, undo(depth))
+}
 
 // Follower follows a program's output. The zero value is a terminal at rest.
 type Follower struct {
@@ -110,31 +127,27 @@ func (f *Follower) End() []byte {
 }
 
 // Alternate reports whether the program draws on the alternate screen.
-func (m *Modes) Alternate() bool { return m.alternate != 0 }
+func (m *Modes) Alternate() bool { return m.undo[alternate] != "" }
 
 // Draws reports whether the program has set anything that only a program does that keeps redrawing
 // all or part of the screen.
-func (m *Modes) Draws() bool { return m.private != 0 || m.Alternate() || m.keys != [2]uint8{} }
+func (m *Modes) Draws() bool {
+	return slices.ContainsFunc(m.undo[:keys+1], func(undo string) bool { return undo != "" })
+}
 
 func (f *Follower) shift(b byte) {
 	if b == ansi.SO || b == ansi.SI {
-		f.set(shifted, b == ansi.SO)
-	}
-}
-
-func (m *Modes) set(what uint16, on bool) {
-	if m.other &^= what; on {
-		m.other |= what
+		f.set(shifted, b == ansi.SO, "\x0f")
 	}
 }
 
 func (f *Follower) escape(c ansi.Cmd) {
 	switch final := c.Final(); {
 	case c.Intermediate() == '(':
-		f.set(charset, final != 'B')
+		f.set(charset, final != 'B', "\x1b(B")
 	case c.Intermediate() != 0:
 	case final == '=' || final == '>':
-		f.set(keypad, final == '=')
+		f.set(keypad, final == '=', "\x1b>")
 	case final == 'c': // resets the terminal
 		f.Modes = Modes{}
 	}
@@ -144,11 +157,11 @@ func (f *Follower) string(what int, text []byte) {
 	_, of, _ := strings.Cut(string(text), ";")
 	switch {
 	case what == 0 || what == 2:
-		f.set(title, of != "")
+		f.set(title, of != "", "\x1b]0;\x1b\\")
 	case what == 8:
-		f.set(link, !strings.HasSuffix(of, ";"))
+		f.set(link, !strings.HasSuffix(of, ";"), "\x1b]8;;\x1b\\")
 	case what == 9 && strings.HasPrefix(of, "4;"):
-		f.set(progress, !strings.HasPrefix(of, "4;0"))
+		f.set(progress, !strings.HasPrefix(of, "4;0"), "\x1b]9;4;0\x1b\\")
 	}
 }
 
@@ -158,26 +171,28 @@ func (f *Follower) control(c ansi.Cmd, args ansi.Params) {
 	first, _, _ := args.Param(0, 0)
 	second, _, _ := args.Param(1, 0)
 	any := slices.ContainsFunc(args, func(a ansi.Param) bool { return a.Param(0) != 0 })
+	popTitles := func(depth int) string { return strings.Repeat("\x1b[23;0t", depth) }
 	switch {
 	case final == 'h' || final == 'l':
 		f.switches(is, args, final == 'h')
 	case final == 'u':
 		f.keyboard(is, first)
 	case final == 'm' && is == '>' && first == 4:
-		f.set(otherKeys, second > 0)
+		f.set(otherKeys, second > 0, "\x1b[>4m")
 	case final == 'm' && is == 0:
-		f.set(colour, any)
+		f.set(colour, any, "\x1b[m")
 	case final == 'r' && is == 0:
-		f.set(region, any)
+		f.set(region, any, "\x1b7\x1b[r\x1b8")
 	case final == 'q' && of == ' ':
-		f.set(shape, any)
+		f.set(shape, any, "\x1b[0 q")
 	case final == 't' && first == 22:
-		f.titles = min(f.titles+1, deepest)
+		f.stack(titles, f.depths[titles]+1, popTitles)
 	case final == 't' && first == 23:
-		f.titles -= min(f.titles, 1)
+		f.stack(titles, f.depths[titles]-1, popTitles)
 	case final == 'p' && of == '!': // a soft reset
-		f.private &^= bit(1) | bit(7) | bit(25)
-		f.other &= otherKeys | link | progress | shape
+		for _, what := range []int{slot(1), slot(7), slot(25), keypad, insert, region, charset, shifted, title, colour} {
+			f.undo[what] = ""
+		}
 	}
 }
 
@@ -186,94 +201,54 @@ func (m *Modes) switches(is byte, args ansi.Params, on bool) {
 		switch n := a.Param(0); {
 		case is != '?':
 			if n == 4 {
-				m.set(insert, on)
+				m.set(insert, on, "\x1b[4l")
 			}
 		case n == 47 || n == 1047 || n == 1049:
-			if m.alternate = 0; on {
-				m.alternate = n
-			}
+			m.set(alternate, on, ansi.ResetMode(ansi.DECMode(n)))
 		default:
-			for i, p := range private {
-				if p.number == n {
-					if m.private &^= 1 << i; on != p.rest {
-						m.private |= 1 << i
-					}
-				}
+			if i := slot(n); i >= 0 && private[i].rest {
+				m.set(i, !on, ansi.SetMode(ansi.DECMode(n)))
+			} else if i >= 0 {
+				m.set(i, on, ansi.ResetMode(ansi.DECMode(n)))
 			}
 		}
 	}
 }
 
-func bit(number int) uint32 {
+// slot is the place of a private mode among the settings, -1 for one that is not followed.
+func slot(number int) int {
 	for i, p := range private {
 		if p.number == number {
-			return 1 << i
+			return i
 		}
 	}
-	return 0
+	return -1
 }
 
-// deepest bounds the stacks, as terminals do.
-const deepest = 16
-
-// keyboard follows the kitty keyboard's stack.
+// keyboard follows the kitty keyboard, whose stack is that of the screen that is shown.
 func (m *Modes) keyboard(how byte, n int) {
-	depth := &m.keys[0]
+	shown := keys
 	if m.Alternate() {
-		depth = &m.keys[1]
+		shown = alternateKeys
 	}
+	pop := func(depth int) string { return fmt.Sprintf("\x1b[<%du", depth) }
 	switch {
 	case how == '>':
-		*depth = min(*depth+1, deepest)
+		m.stack(shown, m.depths[shown]+1, pop)
 	case how == '<':
-		*depth -= uint8(min(int(*depth), max(1, n)))
-	case how == '=' && *depth == 0:
-		m.keysSet = n > 0
+		m.stack(shown, m.depths[shown]-max(1, n), pop)
+	case how == '=' && m.depths[shown] == 0:
+		m.set(keysSet, n > 0, "\x1b[=0u")
 	}
 }
 
 // Undo returns what to print to bring a terminal in these modes to rest, nil if it is. It moves the
 // cursor only if the program drew on the alternate screen.
-func (m *Modes) Undo() (undo []byte) {
+func (m *Modes) Undo() []byte {
 	if *m == (Modes{}) {
 		return nil
 	}
-	undo = append(undo, "\x1b\\"...) // ends what the program had begun
-	for i, p := range private {
-		if m.private&(1<<i) != 0 {
-			undo = append(undo, turned(p.number, p.rest)...)
-		}
-	}
-	undo = pop(undo, m.keys[1])
-	if m.Alternate() {
-		undo = append(undo, turned(m.alternate, false)...)
-	}
-	undo = pop(undo, m.keys[0])
-	if m.keysSet {
-		undo = append(undo, "\x1b[=0u"...)
-	}
-	for i, how := range undoOther {
-		if m.other&(1<<i) != 0 {
-			undo = append(undo, how...)
-		}
-	}
-	return append(undo, bytes.Repeat([]byte("\x1b[23;0t"), int(m.titles))...)
-}
-
-// pop pops the keyboard's stack of the screen that is shown.
-func pop(undo []byte, depth uint8) []byte {
-	if depth == 0 {
-		return undo
-	}
-	return fmt.Appendf(undo, "\x1b[<%du", depth)
-}
-
-// turned returns what sets or resets a private mode.
-func turned(number int, on bool) string {
-	if on {
-		return ansi.SetMode(ansi.DECMode(number))
-	}
-	return ansi.ResetMode(ansi.DECMode(number))
+	return []byte("\x1b\\" + strings.Join(m.undo[:], "")) // first ends what the program had begun
 }
 
 // Console is the caller's terminal, where sessions are shown. It follows the modes that they set,
