@@ -62,7 +62,7 @@ func (s *Server) serve(conn *net.UnixConn) {
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
-		w.send()
+		s.send(w)
 		_ = conn.SetReadDeadline(time.Unix(1, 0)) // ends the reading
 	}()
 	s.listenTo(w)

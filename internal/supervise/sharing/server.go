@@ -199,12 +199,12 @@ func (s *Server) elect() {
 		}
 	}
 	for _, w := range s.watchers {
-		w.types.Store(w == s.typist)
+		w.types = w == s.typist
 	}
 	if s.typist == nil {
 		s.session.Resize(0, 0)
 	} else {
-		is := s.typist.size()
+		is := s.typist.is
 		s.session.Resize(max(1, is.Rows-1), is.Cols)
 	}
 	s.redraw()
@@ -223,8 +223,8 @@ func (s *Server) listenTo(w *watcher) {
 		case frameSize:
 			var is size
 			if json.Unmarshal(what, &is) == nil {
-				w.resized(is.bounded())
 				s.mu.Lock()
+				w.is = is.bounded()
 				s.elect()
 				s.mu.Unlock()
 			}

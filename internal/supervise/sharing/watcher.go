@@ -5,28 +5,23 @@ import (
 	"fmt"
 	"net"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"heartbeat/internal/screen"
 	"heartbeat/internal/words"
 )
 
-// watcher is an attached person.
+// watcher is an attached person. The server's lock guards what changes.
 type watcher struct {
 	conn    *net.UnixConn
 	session *Session
 	key     string // the key that detaches
 	watches bool   // it never types
-	types   atomic.Bool
+	types   bool
+	is      size
 	changed chan struct{} // there may be something to draw
-	over    chan struct{}
-
-	mu    sync.Mutex
-	is    size
-	ended bool
-	why   string
+	over    chan struct{} // closed once why is set
+	why     string
 }
 
 // maxKey is the longest name of a key that is shown.
@@ -43,18 +38,6 @@ func newWatcher(conn *net.UnixConn, h hello) *watcher {
 	}
 }
 
-func (w *watcher) size() size {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.is
-}
-
-func (w *watcher) resized(to size) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.is = to
-}
-
 // poke makes the watcher draw again.
 func (w *watcher) poke() {
 	select {
@@ -65,17 +48,17 @@ func (w *watcher) poke() {
 
 // end sends the watcher away. The first reason counts.
 func (w *watcher) end(why string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.ended {
-		w.ended, w.why = true, why
+	select {
+	case <-w.over:
+	default:
+		w.why = why
 		close(w.over)
 	}
 }
 
 // send sends pictures until the watcher's end, and then the reason for it. A watcher that takes
 // nothing misses pictures and is dropped after drawPatience.
-func (w *watcher) send() {
+func (s *Server) send(w *watcher) {
 	if w.write(func() error { return writeJSON(w.conn, frameHello, hello{Version: version, Session: w.session.Name()}) }) != nil {
 		return
 	}
@@ -88,10 +71,13 @@ func (w *watcher) send() {
 			return
 		case <-w.changed:
 		}
-		if is := w.size(); is != shown.size {
+		s.mu.Lock()
+		is, line := w.is, w.line()
+		s.mu.Unlock()
+		if is != shown.size {
 			shown.resize(is)
 		}
-		if b := shown.draw(w.session.Screen.Picture(), w.line()); b != nil {
+		if b := shown.draw(w.session.Screen.Picture(), line); b != nil {
 			if w.write(func() error { return writeFrame(w.conn, frameDraw, b) }) != nil {
 				return
 			}
@@ -112,7 +98,7 @@ func (w *watcher) write(send func() error) error {
 func (w *watcher) line() string {
 	text := " heartbeat: "
 	switch {
-	case w.types.Load():
+	case w.types:
 		text += "you type"
 	case w.watches:
 		text += "you watch"
