@@ -23,7 +23,8 @@ func suffering(t *testing.T, mode Mode) (*run, *[]string) {
 	t.Helper()
 	r, _ := newRun(t, mode)
 	r.stop.asked = t.Context()
-	r.Terminal.Signals = &signals.Taken{}
+	r.Terminal.Signals = signals.Take()
+	t.Cleanup(r.Terminal.Signals.Stop)
 	said := &[]string{}
 	r.Line = func(_ time.Time, text string) { *said = append(*said, text) }
 	return r, said

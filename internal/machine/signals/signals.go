@@ -16,10 +16,12 @@ var enders = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscal
 
 // Taken holds the signals that have come since [Take].
 type Taken struct {
-	come                chan os.Signal
-	stop                chan struct{}
-	stopped             sync.Once
-	warm, first, second chan struct{}
+	come          chan os.Signal
+	stop          chan struct{}
+	stopped       sync.Once
+	warm          chan struct{}
+	first, second context.Context       // done when the signal has come
+	tell          [2]context.CancelFunc // ends first, then second
 
 	mu     sync.Mutex
 	spares bool // see [Taken.Spare]
@@ -30,10 +32,9 @@ type Taken struct {
 // Take catches the signals that end a program, until [Taken.Stop]. Signals ignored at the start, as
 // under nohup, stay ignored.
 func Take() *Taken {
-	t := &Taken{
-		come: make(chan os.Signal, 4), stop: make(chan struct{}), warm: make(chan struct{}),
-		first: make(chan struct{}), second: make(chan struct{}),
-	}
+	t := &Taken{come: make(chan os.Signal, 4), stop: make(chan struct{}), warm: make(chan struct{})}
+	t.first, t.tell[0] = context.WithCancel(context.Background())
+	t.second, t.tell[1] = context.WithCancel(context.Background())
 	for _, sig := range enders {
 		if !signal.Ignored(sig) {
 			signal.Notify(t.come, sig)
@@ -44,12 +45,12 @@ func Take() *Taken {
 }
 
 func (t *Taken) wait() {
-	for _, told := range []chan struct{}{t.first, t.second} {
+	for _, tell := range t.tell {
 		for asked := false; !asked; {
 			select {
 			case sig := <-t.come:
 				if asked = t.note(sig.(syscall.Signal)); asked {
-					close(told)
+					tell()
 				}
 			case <-t.stop:
 				return
@@ -88,10 +89,10 @@ func (t *Taken) Spare() {
 func (t *Taken) Warm() <-chan struct{} { return t.warm }
 
 // First is closed by the first signal, which asks for an orderly end.
-func (t *Taken) First() <-chan struct{} { return t.first }
+func (t *Taken) First() <-chan struct{} { return t.first.Done() }
 
 // Second is closed by the second signal, which asks to end at once.
-func (t *Taken) Second() <-chan struct{} { return t.second }
+func (t *Taken) Second() <-chan struct{} { return t.second.Done() }
 
 // Signal returns the first signal, or 0, and when an end other than a warm one was asked for.
 func (t *Taken) Signal() (syscall.Signal, time.Time) {
@@ -101,15 +102,14 @@ func (t *Taken) Signal() (syscall.Signal, time.Time) {
 }
 
 // Context is done when [Taken.First] is closed.
-func (t *Taken) Context() (context.Context, context.CancelFunc) { return until(t.first) }
+func (t *Taken) Context() (context.Context, context.CancelFunc) { return context.WithCancel(t.first) }
 
 // Hurry returns a context that ends with the second signal, or grace after the first one, but no sooner
 // than in a second. Before any signal it has no deadline; after a warm stop it ends grace from now.
 func (t *Taken) Hurry(grace time.Duration) (context.Context, context.CancelFunc) {
-	ctx, cancel := until(t.second)
 	sig, at := t.Signal()
 	if sig == 0 {
-		return ctx, cancel
+		return context.WithCancel(t.second)
 	}
 	if at.IsZero() {
 		at = time.Now()
@@ -118,20 +118,7 @@ func (t *Taken) Hurry(grace time.Duration) (context.Context, context.CancelFunc)
 	if end.Before(soonest) {
 		end = soonest
 	}
-	timed, stop := context.WithDeadline(ctx, end)
-	return timed, func() { stop(); cancel() }
-}
-
-func until(closed <-chan struct{}) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(context.Background())
-	go func() {
-		select {
-		case <-closed:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, cancel
+	return context.WithDeadline(t.second, end)
 }
 
 // Stop restores the signals' default effects.

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -121,7 +120,7 @@ func converse(in io.Writer, out io.Reader, dir string) ([]CodexHook, error) {
 	var lists struct {
 		Data []struct{ Hooks []CodexHook }
 	}
-	if err := json.NewDecoder(bytes.NewReader(result)).Decode(&lists); err != nil {
+	if err := json.Unmarshal(result, &lists); err != nil {
 		return nil, fmt.Errorf("its list of hooks is of another form: %w", err)
 	}
 	var all []CodexHook
