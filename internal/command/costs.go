@@ -89,12 +89,9 @@ func (o *costsFlags) run(s cli.Streams) error {
 	}
 	switch {
 	case o.JSON:
-		return printCosts(append(rows, total), "", s.Out, func(g *book.Group) (string, error) {
-			text, err := g.JSON(o.by)
-			return string(text), err
-		})
+		return printCosts(append(rows, total), "", s.Out, func(g *book.Group) string { return g.JSON(o.by) })
 	case o.csv:
-		return printCosts(rows, book.CSVHead+"\n", words.Raw(s.Out), func(g *book.Group) (string, error) { return g.CSV(o.by), nil })
+		return printCosts(rows, book.CSVHead+"\n", words.Raw(s.Out), func(g *book.Group) string { return g.CSV(o.by) })
 	}
 	if err := o.table(append(rows, total), o.on(s.Out)); err != nil {
 		return err
@@ -152,15 +149,11 @@ func describe(box *inbox.Inbox, sum *book.Sum, s cli.Streams) (err error) {
 	return err
 }
 
-func printCosts(rows []*book.Group, head string, to io.Writer, spell func(*book.Group) (string, error)) error {
+func printCosts(rows []*book.Group, head string, to io.Writer, spell func(*book.Group) string) error {
 	out := bufio.NewWriter(to)
 	_, _ = out.WriteString(head) // Flush returns the error
 	for _, g := range rows {
-		line, err := spell(g)
-		if err != nil {
-			return err
-		}
-		_, _ = out.WriteString(line + "\n") // Flush returns the error
+		_, _ = out.WriteString(spell(g) + "\n") // likewise
 	}
 	return out.Flush()
 }

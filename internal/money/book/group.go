@@ -1,13 +1,13 @@
 package book
 
 import (
-	"encoding/json"
 	"errors"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"heartbeat/internal/flat"
 	"heartbeat/internal/money/price"
 	"heartbeat/internal/words"
 )
@@ -130,43 +130,33 @@ func (g *Group) OutsideUSD() string {
 	return price.FormatUSD(g.Outside.Nanos)
 }
 
-// row is a [Group] as --json prints it.
-type row struct {
-	By By `json:"by"`
-	// What is omitted for a group that has a name.
-	What      Kind    `json:"what,omitempty"`
-	Day       string  `json:"day,omitempty"`
-	SessionID string  `json:"session_id,omitempty"`
-	ID        string  `json:"id,omitempty"`
-	EntryID   string  `json:"entry_id,omitempty"`
-	Start     *int64  `json:"start_offset,omitempty"`
-	Value     *string `json:"value,omitempty"`
-	Entries   int64   `json:"entries"`
-	price.Fields
-	OutsideUSD *price.Nanos `json:"outside_usd,omitempty"`
-}
-
-// JSON is the group as an object.
-func (g *Group) JSON(by By) ([]byte, error) {
-	r := row{By: by, Entries: g.Entries, Fields: g.price(by).Fields()}
-	if g.Outside.Dollars {
-		r.OutsideUSD = new(price.Nanos(g.Outside.Nanos))
-	}
+// JSON is the group as an object. Its member what is left out for a group that has a name.
+func (g *Group) JSON(by By) string {
+	var o flat.Object
+	o.String("by", string(by))
+	p := g.price(by)
 	switch {
 	case g.Kind != Named:
-		r.What = g.Kind
+		o.String("what", string(g.Kind))
 	case by == Day:
-		r.Day = g.Name
+		o.Text("day", g.Name)
 	case by == Session:
-		r.SessionID = g.Name
+		o.Text("session_id", g.Name)
 	case by == Model:
-		r.Fields.Model = g.Name
+		p.Model = g.Name
 	case by == Entry:
-		r.ID, r.EntryID, r.Start = g.Name, g.EntryID, &g.Start
+		o.Text("id", g.Name)
+		o.Text("entry_id", g.EntryID)
+		o.Int("start_offset", g.Start)
 	default:
-		r.Value = &g.Name
+		o.String("value", g.Name)
 	}
-	return json.Marshal(r)
+	o.Int("entries", g.Entries)
+	_ = p.Members(flat.To(&o)) // only reading can fail
+	if g.Outside.Dollars {
+		o.Raw("outside_usd", []byte(price.Nanos(g.Outside.Nanos).String()))
+	}
+	return string(o.End())
 }
 
 // price is the group's spending, with the model of an entry: other groups may have many. The client's own figure is
