@@ -157,7 +157,7 @@ func (l Limits) Over(s Spent) (figures string, over bool) {
 }
 
 // USD returns spent and limit, such as "2.61 of 2.50 USD". Cents suffice if the limit is in cents and they tell the
-// two apart; otherwise spent gets four decimals.
+// two apart; otherwise spent has every digit, so that nothing that reached the limit looks as if it had not.
 func USD(spent, limit int64) string {
 	of, limited := price.FormatUSD(spent), price.FormatUSD(limit)
 	const cent = 10_000_000
@@ -165,21 +165,7 @@ func USD(spent, limit int64) string {
 		limited = price.Nanos(limit).String()
 	}
 	if of == limited && spent != limit || limit%cent != 0 {
-		of = near(spent, limit)
+		of = price.Nanos(spent).String()
 	}
 	return of + " of " + limited + " USD"
-}
-
-// near returns an amount with four decimals, or below a cent with four significant digits. It never shows an amount
-// that reached the limit as below it.
-func near(nanos, limit int64) string {
-	const step = 100_000
-	rounded := (nanos + step/2) / step * step
-	switch {
-	case nanos < 100*step:
-		return price.FormatUSD(nanos)
-	case nanos >= limit && rounded < limit:
-		return price.Nanos(nanos).String()
-	}
-	return price.Nanos(rounded).String()
 }
