@@ -25,22 +25,27 @@ func (v *View) Waits(may func(line []byte) bool, f func(Waiting) bool) error {
 	return inReading(err)
 }
 
-// Last calls f for the last n waiting entries, in order of delivery. It reads the file backwards, and no more
-// than it must.
+// Last calls f for the last n waiting entries, in order of delivery. It decodes no others.
 func (v *View) Last(n int, f func(Waiting)) error {
-	at, found, err := v.backEntries(n)
-	if err != nil {
-		return inReading(err)
+	from, err := v.waitsStart()
+	to := max(from, v.Size())
+	var starts []int64 // of the last n lines
+	if err == nil && v.tx.file != nil {
+		err = lines.Each(io.NewSectionReader(v.tx.file, from, to-from), from, func(start, _ int64, l []byte, _ bool) bool {
+			if !v.tx.skips(start) && (len(l) > MaxLine || !blank(l)) {
+				starts = append(starts, start)
+				starts = starts[max(0, len(starts)-n):]
+			}
+			return true
+		})
 	}
-	if d := v.tx.redeliver; d != nil && found < n {
+	if d := v.tx.redeliver; d != nil && len(starts) < n && err == nil {
 		f(v.givenBack(d))
 	}
-	return inReading(v.eachWaiting(at, v.Size(), nil, v.uncanceled(func(w Waiting) bool {
-		if found--; found < n {
-			f(w)
-		}
-		return true
-	})))
+	if len(starts) > 0 && err == nil {
+		err = v.eachWaiting(starts[0], to, nil, v.uncanceled(func(w Waiting) bool { f(w); return true }))
+	}
+	return inReading(err)
 }
 
 // uncanceled leaves out entries that will be passed without delivery.
@@ -63,34 +68,6 @@ func (v *View) waitsStart() (int64, error) {
 func (v *View) givenBack(d *Delivery) Waiting {
 	e := d.entry()
 	return Waiting{Entry: e, Expired: e.expired(v.tx.box.opts.Now())}
-}
-
-// backEntries finds a waiting line with at least n entries from there to the end, and returns how many there
-// are. If there are fewer, it is the first line.
-func (v *View) backEntries(n int) (at int64, found int, err error) {
-	from, err := v.waitsStart()
-	at = max(from, v.Size())
-	if err != nil || v.tx.file == nil || at == from {
-		return at, 0, err
-	}
-	waits := io.NewSectionReader(v.tx.file, from, at-from)
-	for back := n; found < n && at > from; back *= 2 { // twice as far each time, since many lines may be blank
-		start, err := lines.Back(waits, at-from, back)
-		if err != nil {
-			return at, 0, err
-		}
-		err = lines.Each(io.NewSectionReader(waits, start, at-from-start), start, func(off, _ int64, l []byte, _ bool) bool {
-			if !v.tx.skips(from+off) && !blank(l) {
-				found++
-			}
-			return true
-		})
-		if err != nil {
-			return at, 0, err
-		}
-		at = from + start
-	}
-	return at, found, nil
 }
 
 func (v *View) eachWaiting(from, to int64, may func([]byte) bool, f func(Waiting) bool) error {

@@ -37,7 +37,7 @@ func lastTexts(t testing.TB, box *inbox.Inbox, n int) (texts []string) {
 	return texts
 }
 
-// TestViewLastIsTheEndOfWaits: reading backwards finds what reading forwards does.
+// TestViewLastIsTheEndOfWaits: both find the same.
 func TestViewLastIsTheEndOfWaits(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 200<<10) // more than a chunk
