@@ -199,29 +199,21 @@ func (h TaskWait) Wait(running []claude.Task, reply string) TaskWait {
 		h.Held, h.HeldBoot, h.HeldSince = true, machine.BootID(), machine.Awake()
 	}
 	h.HeldReply = reply
-	all := []byte{'['}
-	add := func(id, kind, text string) {
-		var o flat.Object
-		o.String("id", id)
-		o.Text("type", kind)
-		o.Text("description", text)
-		if len(all) > 1 {
-			all = append(all, ',')
-		}
-		all = append(all, o.End()...)
-	}
-	known := map[string]bool{}
-	for _, t := range flat.Value(h.Tasks).Items() {
-		known[t.Get("id").Text()] = true
-		add(t.Get("id").Text(), t.Get("type").Text(), t.Get("description").Text())
-	}
+	all := h.tasks()
 	for _, t := range running {
-		if !known[t.ID] {
-			add(t.ID, t.Type, t.Text)
+		if !slices.ContainsFunc(all, func(known inbox.Task) bool { return known.ID == t.ID }) {
+			all = append(all, inbox.Task{ID: t.ID, Type: t.Type, Description: t.Text})
 		}
 	}
-	h.Tasks = string(append(all, ']'))
+	raw, _ := flat.JSON(all) // they are strings
+	h.Tasks = string(raw)
 	return h
+}
+
+// tasks returns the entry's tasks so far.
+func (h TaskWait) tasks() (all []inbox.Task) {
+	_ = json.Unmarshal([]byte(h.Tasks), &all) // none if somebody edited the file
+	return all
 }
 
 // Over reports whether the entry has waited that long, as far as that can be told.
@@ -234,12 +226,7 @@ func (h TaskWait) TellsOf(prompt string) bool {
 	if !h.Held || !strings.HasPrefix(strings.TrimSpace(prompt), claude.TaskNotification) {
 		return false
 	}
-	for _, t := range flat.Value(h.Tasks).Items() {
-		if strings.Contains(prompt, "<task-id>"+t.Get("id").Text()+"</task-id>") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(h.tasks(), func(t inbox.Task) bool { return strings.Contains(prompt, "<task-id>"+t.ID+"</task-id>") })
 }
 
 const spillPrefix, spillSuffix = ".woken-", ".txt"
