@@ -175,18 +175,6 @@ func (v *voice) complainOnce(err error) bool {
 	return true
 }
 
-// hold keeps back what is said during a transaction that may be dropped; the full command then looks again and says
-// it. The returned function ends that, and says what was kept if its argument is true.
-func (v *voice) hold() (say func(bool)) {
-	stderr, held := v.Err, new(bytes.Buffer)
-	v.Err = held
-	return func(is bool) {
-		if v.Err = stderr; is {
-			_, _ = held.WriteTo(stderr) // if it fails, nobody is left to tell
-		}
-	}
-}
-
 // noteAside says what was set aside since the last call.
 func (v *voice) noteAside() {
 	for _, s := range v.aside {

@@ -144,10 +144,6 @@ func (h *hook) transactOnce(ctx context.Context, decide decision, hand func(cont
 	if err != nil {
 		return 0, err
 	}
-	say := func(bool) {}
-	if h.open == nil {
-		say = h.hold()
-	}
 	o, text, err := decide(tx)
 	if err == nil && o == delivered {
 		err = h.stillWanted(ctx)
@@ -165,10 +161,7 @@ func (h *hook) transactOnce(ctx context.Context, decide decision, hand func(cont
 	if err == nil {
 		h.forgetSpill(tx.InFlight())
 	}
-	if dropped := errors.Is(err, errNeedsRuns); dropped {
-		say(false)
-	} else {
-		say(true)
+	if !errors.Is(err, errNeedsRuns) { // else the full command sets them aside
 		h.aside = inbox.AddSetAside(h.aside, tx.SetAside()...)
 	}
 	if err != nil || o != more {
