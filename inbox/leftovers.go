@@ -19,10 +19,6 @@ import (
 	"heartbeat/internal/lines"
 )
 
-// leftoverTries bounds how often the search starts over because of a commit. Leftovers that remain do no
-// harm.
-const leftoverTries = 5
-
 // leftovers names the files that a killed process may have left behind.
 type leftovers struct {
 	texts   []string // of long entries: an entry may still need its text
@@ -60,45 +56,35 @@ func (b *Inbox) leftovers() (l leftovers, err error) {
 
 // ForgetLeftovers removes what killed processes left beside the inbox: half-written files, and texts of long
 // entries that no entry and no dead letter names. It searches without the lock, and leaves everything in
-// place if commits keep coming.
-func (b *Inbox) ForgetLeftovers(ctx context.Context) error {
-	for range leftoverTries {
-		left, err := b.leftovers()
-		if err != nil || left.isEmpty() {
-			return err
-		}
-		again, err := b.forgetOnce(ctx, left)
+// place if somebody commits meanwhile: what remains does no harm, and the next call looks again.
+func (b *Inbox) ForgetLeftovers(ctx context.Context) (err error) {
+	left, err := b.leftovers()
+	if err != nil || left.isEmpty() {
+		return err
+	}
+	defer func() {
 		if err != nil {
-			return fmt.Errorf("remove what killed commands left in %s: %w", b.dir, err)
+			err = fmt.Errorf("remove what killed commands left in %s: %w", b.dir, err)
 		}
-		if !again {
-			return nil
-		}
-	}
-	return nil
-}
-
-// forgetOnce removes the leftovers, unless somebody commits during the search.
-func (b *Inbox) forgetOnce(ctx context.Context, left leftovers) (again bool, err error) {
-	before, err := b.Begin(ctx)
+	}()
+	t, err := b.Begin(ctx)
 	if err != nil {
-		return false, err
+		return err
 	}
-	seq, cursor := before.st.Seq, before.st.Cursor
-	if err := before.Close(); err != nil {
-		return false, err
+	seq, cursor := t.st.Seq, t.st.Cursor
+	if err := t.Close(); err != nil {
+		return err
 	}
 	named, err := b.namedTexts(left.texts, cursor)
 	if err != nil {
-		return false, err
+		return err
 	}
-	t, err := b.Begin(ctx)
-	if err != nil {
-		return false, err
+	if t, err = b.Begin(ctx); err != nil {
+		return err
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
 	if t.st.Seq != seq {
-		return true, nil
+		return nil
 	}
 	unused, err := t.unused(left, named)
 	for _, name := range unused {
@@ -107,7 +93,7 @@ func (b *Inbox) forgetOnce(ctx context.Context, left leftovers) (again bool, err
 	for _, name := range left.copies {
 		err = errors.Join(err, b.removeCopy(ctx, name))
 	}
-	return false, err
+	return err
 }
 
 // removeCopy removes a copy, unless somebody is writing it.
