@@ -3,6 +3,7 @@ package inbox
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -291,28 +292,31 @@ func (n Totals) complete() Totals {
 	return n
 }
 
+func (n *Totals) members(c flat.Codec) (err error) {
+	c.Int("delivered", &n.Delivered)
+	c.Int("redelivered", &n.Redelivered)
+	c.Int("answered", &n.Answered)
+	c.NonZero("checked", &n.Checked)
+	c.Int("dropped", &n.Dropped)
+	c.Raw("dead_letters", &n.deadLetters)
+	counts, sum := strings.Trim(fmt.Sprint(n.latency), "[]"), int64(n.LatencySum)
+	c.String("latency", &counts)
+	c.Int("latency_sum_ns", &sum)
+	n.LatencySum = time.Duration(sum)
+	for i, count := range strings.Fields(counts) {
+		if c.Reads() && i < len(n.latency) && err == nil {
+			n.latency[i], err = strconv.ParseInt(count, 10, 64)
+		}
+	}
+	if n.LastAcknowledgedAt != nil {
+		c.Time("last_acknowledged_at", n.LastAcknowledgedAt)
+	}
+	return err
+}
+
 func (n *Totals) encode() []byte {
 	var o flat.Object
-	o.Int("delivered", n.Delivered)
-	o.Int("redelivered", n.Redelivered)
-	o.Int("answered", n.Answered)
-	if n.Checked > 0 {
-		o.Int("checked", n.Checked)
-	}
-	o.Int("dropped", n.Dropped)
-	o.Raw("dead_letters", n.deadLetters)
-	counts := []byte{'"'}
-	for i, c := range n.latency {
-		if i > 0 {
-			counts = append(counts, ' ')
-		}
-		counts = strconv.AppendInt(counts, c, 10)
-	}
-	o.Raw("latency", append(counts, '"'))
-	o.Int("latency_sum_ns", int64(n.LatencySum))
-	if n.LastAcknowledgedAt != nil {
-		o.Time("last_acknowledged_at", *n.LastAcknowledgedAt)
-	}
+	_ = n.members(flat.To(&o)) // only reading can fail
 	return o.End()
 }
 
@@ -325,20 +329,11 @@ func decodeTotals(record []byte) (*Totals, error) {
 	if err != nil {
 		return nil, err
 	}
-	n.Delivered, n.Redelivered = m.Int("delivered"), m.Int("redelivered")
-	n.Answered, n.Dropped, n.Checked = m.Int("answered"), m.Int("dropped"), m.Int("checked")
-	n.deadLetters = m.Raw("dead_letters")
-	n.LatencySum = time.Duration(m.Int("latency_sum_ns"))
-	for i, c := range strings.Fields(m.String("latency")) {
-		if i < len(n.latency) {
-			if n.latency[i], err = strconv.ParseInt(c, 10, 64); err != nil {
-				return nil, err
-			}
-		}
-	}
 	if m.Has("last_acknowledged_at") {
-		at := m.Time("last_acknowledged_at")
-		n.LastAcknowledgedAt = &at
+		n.LastAcknowledgedAt = new(time.Time)
+	}
+	if err := n.members(flat.From(m)); err != nil {
+		return nil, err
 	}
 	return n, m.Err()
 }
