@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"heartbeat/internal/disk"
 	"heartbeat/internal/flat"
 )
 
@@ -148,19 +147,6 @@ func FuzzTotals(f *testing.F) {
 		again, err := decodeTotals(n.encode())
 		require.NoError(t, err)
 		assert.Equal(t, plain(t, n.complete()), plain(t, again.complete()))
-	})
-}
-
-func FuzzScheduleSeenCodec(f *testing.F) {
-	f.Add(int64(0), int64(0), int64(0))
-	f.Add(int64(1<<62), int64(-1), int64(1)<<62)
-	f.Fuzz(func(t *testing.T, size, mtime, due int64) {
-		want := scheduleSeen{size: size, mtime: mtime, count: 1, due: anyTime(due, 1)}
-		got, fits := seenSchedule(want.encode(), disk.Info{Size: size, Mtime: mtime})
-		assert.True(t, fits)
-		assert.Equal(t, want, got)
-		_, fits = seenSchedule(want.encode(), disk.Info{Size: size, Mtime: mtime + 1})
-		assert.False(t, fits)
 	})
 }
 

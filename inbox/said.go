@@ -161,7 +161,6 @@ func (t *Tx) PutOff(reason string, until time.Time) error {
 	e := eventOf(d, EventRedelivered)
 	e.Reason, e.Until, e.Fields = reason, &until, t.money.costOf(d)
 	t.addJSON(journal.Scheduled, line)
-	t.st.Scheduled = nil // has the file read again
 	t.count(func(n *Totals) { n.Redelivered++ })
 	t.pass(d)
 	return t.addEvent(e)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"time"
 
 	"heartbeat/internal/disk"
@@ -124,30 +123,8 @@ type Schedule struct {
 	Next  time.Time // zero if there is none
 }
 
-// Schedule is [View.Schedule] of the inbox as it is now.
+// Schedule counts the scheduled entries. It takes no lock.
 func (b *Inbox) Schedule() (s Schedule, err error) {
-	if there, err := disk.Exists(b.fileOf(journal.Scheduled)); err != nil || !there {
-		return s, err
-	}
-	v, err := b.View()
-	if err != nil {
-		return s, err
-	}
-	s, err = v.Schedule()
-	return s, errors.Join(err, v.Close())
-}
-
-// Schedule counts the scheduled entries. It reads their file only if the file changed since a commit counted
-// them.
-func (v *View) Schedule() (s Schedule, err error) {
-	b := v.tx.box
-	info, err := disk.StatName(b.fileOf(journal.Scheduled))
-	if errors.Is(err, fs.ErrNotExist) {
-		return s, nil
-	}
-	if seen, fits := seenSchedule(v.tx.st.Scheduled, info); fits && err == nil && !v.settling {
-		return Schedule{int(seen.count), seen.due}, nil
-	}
 	err = b.readSchedule(func(time.Time) bool { return false }, func(at time.Time, _ *Scheduled) bool {
 		if s.Count++; s.Next.IsZero() || at.Before(s.Next) {
 			s.Next = at.UTC()
@@ -155,38 +132,6 @@ func (v *View) Schedule() (s Schedule, err error) {
 		return true
 	})
 	return s, err
-}
-
-// scheduleSeen is what the state keeps of .scheduled.jsonl: the number of entries and the first due time. The
-// file is read only if it changed or an entry is due.
-type scheduleSeen struct {
-	size, mtime, count int64
-	due                time.Time // zero for none
-}
-
-func (s *scheduleSeen) members(c flat.Codec) {
-	c.Int("size", &s.size)
-	c.Int("mtime_ns", &s.mtime)
-	c.Int("waits", &s.count)
-	if c.Reads() || !s.due.IsZero() {
-		c.Time("due", &s.due)
-	}
-}
-
-func (s scheduleSeen) encode() []byte {
-	var o flat.Object
-	s.members(flat.To(&o))
-	return o.End()
-}
-
-// seenSchedule decodes a record's scheduleSeen. fits says that it describes the present file.
-func seenSchedule(record []byte, info disk.Info) (s scheduleSeen, fits bool) {
-	m, err := flat.Parse(record)
-	if err != nil {
-		return s, false
-	}
-	s.members(flat.From(m))
-	return s, m.Has("waits") && s.size == info.Size && s.mtime == info.Mtime // another release wrote a different member
 }
 
 // One transaction moves at most this much. The next one goes on.
@@ -210,22 +155,15 @@ func (t *Tx) promote() error {
 		}
 	}
 	if f == nil || f.Info().Size == 0 {
-		t.st.Scheduled = nil
 		return nil
 	}
-	now := t.box.opts.Now()
-	if seen, fits := seenSchedule(t.st.Scheduled, f.Info()); fits {
-		if t.due = seen.due; t.due.IsZero() || t.due.After(now) {
-			return nil
-		}
-	}
-	due, seen, more := []Scheduled(nil), scheduleSeen{size: f.Info().Size, mtime: f.Info().Mtime}, false
+	now, due, more := t.box.opts.Now(), []Scheduled(nil), false
 	known, space := map[string]bool{}, 0
 	foreign, err := eachScheduled(f, f.Info().Size, func(at time.Time) bool { return !at.After(now) }, func(at time.Time, s *Scheduled) bool {
 		switch {
 		case at.After(now):
-			if seen.count++; seen.due.IsZero() || at.Before(seen.due) {
-				seen.due = at.UTC()
+			if t.due.IsZero() || at.Before(t.due) {
+				t.due = at.UTC()
 			}
 		case !known[s.EntryID]:
 			if more = len(due) > 0 && (len(due) == promotedLines || space+len(s.line) > promotedBytes); more {
@@ -242,14 +180,12 @@ func (t *Tx) promote() error {
 	if foreign > 0 {
 		t.warn("%s has %d lines that are not scheduled entries: they stay there", f.Path(), foreign)
 	}
-	if t.due = seen.due; more {
+	if more {
 		t.due = now
 	}
 	if len(due) == 0 {
-		t.st.Scheduled = seen.encode() // kept with the next commit
 		return nil
 	}
-	t.st.Scheduled = nil // has the file read again, even if this fails
 	return t.promoteDue(due)
 }
 

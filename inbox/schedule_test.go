@@ -552,7 +552,7 @@ func TestManyScheduled(t *testing.T) {
 	assert.Equal(t, []string{"1", "2", "3", "4", "6"}, ids[:5])
 	assert.Equal(t, "4999", ids[3999])
 	in(t, now.box, func(tx *inbox.Tx) { require.NoError(t, tx.In("s").Start(0, nil)) })
-	s, err := viewOf(t, now.box).Schedule()
+	s, err := now.box.Schedule()
 	require.NoError(t, err)
 	assert.Equal(t, inbox.Schedule{Count: 1000, Next: noon.Add(time.Hour).Local()}, inbox.Schedule{Count: s.Count, Next: s.Next.Local()})
 }

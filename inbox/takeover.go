@@ -224,7 +224,6 @@ func (t *Tx) moveForeignAside() error {
 		}
 	}
 	if len(moved) > 0 {
-		t.st.Scheduled = nil
 		t.warn("%s in %s: it is ignored, since it was not written here, but brought by a copy or a repository: "+
 			"if it is yours, `heartbeat recover --adopt` takes it back", strings.Join(moved, ", "), t.box.dir)
 	}
@@ -313,7 +312,6 @@ func (t *Tx) putBack(kind journal.Kind, brought []string) error {
 		if err := errors.Join(file.Close(), disk.Publish(file.Path(), append(before, now...), true)); err != nil {
 			return err
 		}
-		t.st.Scheduled = nil
 	}
 	for _, from := range slices.Backward(brought) { // after a kill, the remaining parts begin with the first
 		if err := disk.Remove(t.box.beside(from)); err != nil {

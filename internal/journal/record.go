@@ -97,8 +97,6 @@ type Entries struct {
 	PutOff json.RawMessage
 	// Canceled holds ranges of the queue file, in one string.
 	Canceled json.RawMessage
-	// Scheduled is what was last seen of .scheduled.jsonl.
-	Scheduled json.RawMessage
 }
 
 // Workers are the sessions that work, or have worked, on the inbox.
@@ -227,7 +225,6 @@ func (r *Record) members(c flat.Codec) {
 	c.Raw("waiter", &r.Waiter)
 	c.NonZero("punching_to", &r.Punching)
 	c.Raw("canceled", &r.Canceled)
-	c.Raw("scheduled", &r.Scheduled)
 	c.Raw("account", &r.Account)
 	c.Raw("stopped", &r.Stopped)
 	c.Raw("put_off", &r.PutOff)

@@ -83,6 +83,9 @@ func GlanceAgain(ctx context.Context, box *inbox.Inbox, last *inbox.Counted) (f 
 		if err = survey(v, &f); err == nil {
 			f.Backlog, now, err = v.Count(ctx, last)
 		}
+		if err == nil {
+			f.Scheduled, err = box.Schedule()
+		}
 		_ = v.Close() // only read
 	}
 	f.Unreadable = err
@@ -174,9 +177,6 @@ func survey(v *inbox.View, f *Facts) (err error) {
 	}
 	f.Asked, f.EverAsked = f.Totals.LastAcknowledgedAt, f.Totals.Delivered > 0 || v.LastSession() != ""
 	if f.Head, err = v.Head(); err != nil {
-		return err
-	}
-	if f.Scheduled, err = v.Schedule(); err != nil {
 		return err
 	}
 	f.SelfEnqueued = v.SelfEnqueued()
