@@ -26,10 +26,9 @@ import (
 )
 
 const (
-	features = "features"
-	servers  = "mcp_servers"
-	begin    = "# heartbeat: begin"
-	end      = "# heartbeat: end"
+	servers = "mcp_servers"
+	begin   = "# heartbeat: begin"
+	end     = "# heartbeat: end"
 )
 
 var block = regexp.MustCompile(`(?s)(?:^|\r?\n)` + begin + `\n(.*?)` + end + `(?:\r?\n|$)`)
@@ -40,7 +39,7 @@ func HooksIn(text []byte) (on, said bool, err error) {
 	values, err := parse(text)
 	on = true
 	for _, name := range []string{"hooks", "codex_hooks"} { // the second name is the older one
-		if value, is := table(values, features)[name].(bool); is {
+		if value, is := table(values, "features")[name].(bool); is {
 			on, said = on && value, true
 		}
 	}
@@ -87,19 +86,17 @@ func change(file []byte, s settings.Server, wanted bool) ([]byte, error) {
 	if err != nil && wanted {
 		return nil, err
 	}
-	all := map[string]any{}
+	var all map[string]any
 	if wanted {
 		args := make([]any, len(s.Args))
 		for i, arg := range s.Args {
 			args[i] = arg
 		}
+		all = map[string]any{}
 		maps.Copy(all, own)
 		maps.Copy(all, map[string]any{"command": s.Command, "args": args, "default_tools_approval_mode": "approve"})
 	}
-	// Earlier releases also wrote a block without a server, to switch hooks on.
-	m := block.FindSubmatch(file)
-	old := m != nil && !bytes.Contains(m[1], []byte(servers))
-	if reflect.DeepEqual(all, own) || !wanted && own == nil && !old {
+	if reflect.DeepEqual(all, own) {
 		return file, nil
 	}
 	text := withBlock(file, s.Name, all)
@@ -130,18 +127,13 @@ func withBlock(text []byte, name string, own map[string]any) []byte {
 	return fmt.Appendf(text, "%s\n%s%s\n", begin, strings.Replace(string(inner), "["+servers+"]\n", "", 1), end)
 }
 
-// rest returns the values without those that may be heartbeat's. Earlier releases also switched hooks on.
+// rest returns the values without the server.
 func rest(values map[string]any, server string) map[string]any {
+	others := maps.Clone(table(values, servers))
+	delete(others, server)
 	all := maps.Clone(values)
-	for name, own := range map[string]string{features: "hooks", servers: server} {
-		if _, isTable := all[name].(map[string]any); !isTable {
-			continue
-		}
-		others := maps.Clone(table(all, name))
-		delete(others, own)
-		if all[name] = others; len(others) == 0 {
-			delete(all, name)
-		}
+	if all[servers] = others; len(others) == 0 {
+		delete(all, servers)
 	}
 	return all
 }

@@ -158,18 +158,10 @@ func TestChangesInBetweenStay(t *testing.T) {
 	// A string that looks like the block is left alone.
 	const like = "x = \"\"\"\n# heartbeat: begin\n# heartbeat: end\n\"\"\"\n"
 	o = owns(t, like)
-	_, err = configfile.File(o.path, settings.RefuseLinks, tools, false).Write()
-	require.ErrorContains(t, err, "by hand")
+	o.uninstall()
 	assert.Equal(t, like, o.text())
-}
-
-// Earlier releases switched hooks on in the block.
-func TestABlockOfAnEarlierReleaseGoes(t *testing.T) {
-	for _, server := range []string{"", "[mcp_servers.heartbeat]\ncommand = '/old/heartbeat-mcp'\nargs = ['--inbox', '''" + tools.Args[1] + "''']\n"} {
-		o := owns(t, "model = 'x'\n\n# heartbeat: begin\n[features]\nhooks = true\n"+server+"# heartbeat: end\n")
-		o.uninstall()
-		assert.Equal(t, "model = 'x'\n", o.text())
-	}
+	require.ErrorContains(t, o.install(), "by hand")
+	assert.Equal(t, like, o.text())
 }
 
 func TestServerOfAnotherInstall(t *testing.T) {
