@@ -25,7 +25,6 @@ type initFlags struct {
 	inbox    string // as given
 	launcher bool
 	undo     bool
-	install  installFlags
 
 	project string // the working directory
 	path    string // the inbox's
@@ -217,18 +216,15 @@ func (o *initFlags) planHook(s cli.Streams) (step func() error, err error) {
 
 // wiring is the wiring of install without other flags.
 func (o *initFlags) wiring() (path string, w settings.Wiring, err error) {
-	o.install.scope = string(settings.Project)
-	o.install.hook = o.install.wired.Set()
-	if err := o.install.hook.Set("inbox", o.path); err != nil {
-		return "", w, err
+	as := &installFlags{verb: "install", scope: string(settings.Project)}
+	if o.undo {
+		as.verb = "uninstall"
 	}
-	if o.install.verb = "install"; o.undo {
-		o.install.verb = "uninstall"
+	as.hook = as.wired.Set()
+	as.wired.Inbox = o.path
+	if w, err = as.wiring(); err == nil {
+		path, err = as.path()
 	}
-	if w, err = o.install.wiring(); err != nil {
-		return "", w, err
-	}
-	path, err = o.install.path()
 	return path, w, err
 }
 

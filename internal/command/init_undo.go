@@ -12,7 +12,6 @@ import (
 	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/words"
 )
 
 const maxMadeFile = 64 << 10
@@ -22,9 +21,6 @@ type made struct {
 	Project string `json:"project"`          // where init ran
 	Folder  bool   `json:"folder,omitempty"` // the inbox's folder
 	Hook    bool   `json:"hook,omitempty"`   // the wiring in the project's settings
-	// Ignore is the project's .gitignore to which an earlier release added Line.
-	Ignore string `json:"ignore,omitempty"`
-	Line   string `json:"line,omitempty"`
 }
 
 // madeFile is where init records what it makes, in the inbox's folder.
@@ -62,9 +58,6 @@ func (o *initFlags) takeBack(s cli.Streams) error {
 	}
 	if err := o.unwire(m, s); err != nil {
 		return err
-	}
-	if m.Ignore != "" {
-		s.Note("an earlier release added %s to %s: take it out yourself", words.Line(m.Line), words.Line(m.Ignore))
 	}
 	return o.removeFolder(m, s)
 }
