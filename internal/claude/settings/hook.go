@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/tailscale/hujson"
 )
 
 // hookName is the base name of the hook binary of heartbeat and of heartbeat-rs.
@@ -72,20 +70,16 @@ func (d *document) hooksOf(w Wiring) (all []wired, err error) {
 	}
 	events, _ := items(d.at("hooks"))
 	for i, event := range events {
-		if event.value.Value.Kind() != '[' || find(events, event.name) != i {
+		if find(events, event.name) != i {
 			continue
 		}
-		groups, _ := items(event.value)
+		groups, _ := decode(event.value).([]any)
 		for j, group := range groups {
-			members, _ := items(group.value)
-			at := find(members, "hooks")
-			if at < 0 || members[at].value.Value.Kind() != '[' {
-				continue
-			}
-			entries, _ := items(members[at].value)
+			members, _ := group.(map[string]any)
+			entries, _ := members["hooks"].([]any)
 			for k, entry := range entries {
 				h := wired{path: []any{"hooks", event.name, j, "hooks", k}}
-				if h.read(entry.value, w) {
+				if h.read(entry, w) {
 					h.Event, h.Member = event.name.(string), joined(h.path)
 					all = append(all, h)
 				}
@@ -96,8 +90,8 @@ func (d *document) hooksOf(w Wiring) (all []wired, err error) {
 }
 
 // read reads a hook, and reports whether it is heartbeat's. A hook with a member of an unexpected type is not.
-func (h *wired) read(v *hujson.Value, w Wiring) bool {
-	object, _ := decode(v).(map[string]any)
+func (h *wired) read(hook any, w Wiring) bool {
+	object, _ := hook.(map[string]any)
 	args, listed := Texts(object["args"])
 	if object["type"] != "command" || object["args"] != nil && !listed {
 		return false
