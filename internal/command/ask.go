@@ -133,7 +133,7 @@ func (o *askFlags) ask(f *pflag.FlagSet, args []string, w *askWorker, s cli.Stre
 	}
 	ctx, stop := o.patience()
 	defer stop()
-	shown := showWait(ctx, box, r, s)
+	_, shown := awaited{box, &r, time.Now()}.shown(ctx, s)
 	outcome, err := w.work(ctx, box, r)
 	shown()
 	now := waited{ID: r.ID, EntryID: r.EntryID, Result: outcome.Result, DeadLetter: outcome.DeadLetter}

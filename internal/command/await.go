@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 
@@ -13,7 +14,6 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/money/book"
-	"heartbeat/internal/see"
 	"heartbeat/internal/words"
 	recovery "heartbeat/recover"
 )
@@ -91,45 +91,9 @@ func (o *sendFlags) patience() (context.Context, context.CancelFunc) {
 
 // awaitOne waits for one entry, and shows a person at a terminal what it waits for.
 func awaitOne(ctx context.Context, box *inbox.Inbox, r inbox.Receipt, s cli.Streams) (inbox.Outcome, error) {
-	defer showWait(ctx, box, r, s)()
+	_, stop := awaited{box, &r, time.Now()}.shown(ctx, s)
+	defer stop()
 	return box.Await(ctx, r, cli.WatchPoll)
-}
-
-// showWait shows a person at a terminal what is waited for, until stop is called. Nobody else may write there
-// meanwhile.
-func showWait(ctx context.Context, box *inbox.Inbox, r inbox.Receipt, s cli.Streams) (stop func()) {
-	if layout.Terminal(s.Err) == nil {
-		return func() {}
-	}
-	line, clear := awaited{box, &r, time.Now()}.shown(ctx, s)
-	s.Err = line.Around(s.Err)
-	told := inBackground(ctx, func(ctx context.Context) {
-		tick := time.NewTicker(whyEvery)
-		defer tick.Stop()
-		tellWhy(ctx, tick.C, box, s.Note)
-	})
-	return func() {
-		told()
-		clear()
-	}
-}
-
-// whyEvery is how often a person who waits at a terminal is told why.
-const whyEvery = 30 * time.Second
-
-// tellWhy says at each tick what the entries wait for.
-func tellWhy(ctx context.Context, tick <-chan time.Time, box *inbox.Inbox, say func(format string, args ...any)) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick:
-		}
-		_, sentence := see.Look(ctx, box).Explain()
-		if ctx.Err() == nil {
-			say("still waiting: %s", sentence)
-		}
-	}
 }
 
 // endOnSignal returns a context that a signal cancels. A signal after the cancel, while the command ends, does not
@@ -213,7 +177,7 @@ func (o *sendFlags) printWaited(s cli.Streams, w waited, many bool) error {
 // lookEvery is how often the line of a person who waits at a terminal is updated.
 const lookEvery = time.Second
 
-// maxAhead is how many bytes of a queue each update reads. Beyond that only the size is shown.
+// maxAhead is how many bytes of a queue each update reads. Of a longer one the line does not say how many there are.
 const maxAhead = 1 << 20
 
 // awaited is what a verb waits for, shown on a line of the terminal.
@@ -230,24 +194,13 @@ func (a awaited) shown(ctx context.Context, s cli.Streams) (line *layout.Progres
 	if line = layout.StartLine(s.Err, ""); line == nil {
 		return nil, func() {}
 	}
-	told := inBackground(ctx, func(ctx context.Context) { a.tell(ctx, line) })
-	return line, func() {
-		told()
-		line.Stop()
-	}
-}
-
-// inBackground runs f until stop is called, which waits for f to end.
-func inBackground(ctx context.Context, f func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		f(ctx)
-	}()
-	return func() {
+	var telling sync.WaitGroup
+	telling.Go(func() { a.tell(ctx, line) })
+	return line, func() {
 		cancel()
-		<-ended
+		telling.Wait()
+		line.Stop()
 	}
 }
 
@@ -320,9 +273,9 @@ func (a awaited) behind(ctx context.Context, v *inbox.View, flying *inbox.Delive
 	if a.entry.Start >= a.entry.End || a.entry.Start < v.Cursor() {
 		return "" // its place is unknown
 	}
-	n, bytes, err := v.Ahead(ctx, a.entry.Start, maxAhead)
+	n, _, err := v.Ahead(ctx, a.entry.Start, maxAhead)
 	if err != nil || n < 0 {
-		return sizeAhead(" behind ", bytes)
+		return ""
 	}
 	if flying != nil {
 		n++
@@ -335,16 +288,9 @@ func (a awaited) behind(ctx context.Context, v *inbox.View, flying *inbox.Delive
 
 // waits says how much is queued.
 func (a awaited) waits(ctx context.Context, v *inbox.View) string {
-	n, bytes, err := v.Ahead(ctx, v.Size(), maxAhead)
+	n, _, err := v.Ahead(ctx, v.Size(), maxAhead)
 	if err != nil || n < 0 {
-		return sizeAhead(", queued ", bytes)
-	}
-	return fmt.Sprintf(", %d queued", n)
-}
-
-func sizeAhead(before string, bytes int64) string {
-	if bytes == 0 {
 		return ""
 	}
-	return before + words.Size(bytes)
+	return fmt.Sprintf(", %d queued", n)
 }

@@ -110,18 +110,13 @@ func (o *cancelFlags) run(args []string, s cli.Streams) error {
 	if err := cli.InTransaction(box, s, func(*inbox.Tx) error { return nil }); err != nil {
 		return err
 	}
-	s, line := busy(s, "canceling")
-	defer line.Stop()
 	c := &canceling{cancelFlags: o, several: several{Streams: s, flags: &o.InboxFlags, quiet: o.quiet, box: box}}
 	if err := c.choose(args); err != nil {
 		return err
 	}
 	c.total = len(c.left)
-	line.Total(int64(c.total))
 	for len(c.left) > 0 {
-		before := len(c.left)
 		err := c.part()
-		line.Add(int64(before - len(c.left)))
 		if printed := c.report(canceledSentence); err != nil || printed != nil {
 			return errors.Join(err, printed)
 		}

@@ -65,9 +65,6 @@ func (o *compactFlags) run(s cli.Streams) error {
 		return err
 	}
 	var c compacted
-	whole := s
-	s, line := busy(s, "compacting")
-	defer line.Stop()
 	if o.trims {
 		n, err := box.Trim(context.Background(), o.before(time.Now()))
 		s.Warn(n.Warnings)
@@ -88,8 +85,7 @@ func (o *compactFlags) run(s cli.Streams) error {
 	if errors.Is(err, inbox.ErrNoHoles) {
 		err = fmt.Errorf("%w: nothing was changed in the inbox: its space comes back when it is truncated, once nothing waits in it", err)
 	}
-	line.Stop()
-	return errors.Join(err, doneUntold(o.report(c, err == nil, box, whole)))
+	return errors.Join(err, doneUntold(o.report(c, err == nil, box, s)))
 }
 
 // before is the time before which records are thrown away. With --keep 0 it is far in the future, so that nothing

@@ -245,9 +245,7 @@ func (o *letterFlags) purge(named []string, s cli.Streams) error {
 	if !o.yes && len(chosen) > 0 && !program.Agreed(fmt.Sprintf("throw %s away for good?", words.Count(len(chosen), "dead letter", "dead letters")), s) {
 		return errors.New("nothing was purged")
 	}
-	_, line := busy(s, "purging")
 	purged, warnings, err := box.Purge(context.Background(), chosen)
-	line.Stop()
 	s.Warn(warnings)
 	if err != nil {
 		return err

@@ -9,7 +9,6 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
-	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/money/budget"
 	"heartbeat/orchestrate"
 )
@@ -29,22 +28,17 @@ func (o *letterFlags) putBack(words []string, s cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	s, line := busy(s, o.verb+"ing")
-	defer line.Stop()
 	all := several{Streams: s, flags: &o.InboxFlags, quiet: o.quiet, box: box}
 	r := &requeueing{letterFlags: o, several: all, words: words, read: box.LetterReader()}
 	if err := r.choose(); err != nil {
 		return err
 	}
-	line.Total(int64(r.total))
-	return r.run(context.Background(), line)
+	return r.run(context.Background())
 }
 
-func (r *requeueing) run(ctx context.Context, line *layout.ProgressLine) error {
+func (r *requeueing) run(ctx context.Context) error {
 	for still := (inbox.Mark{}); ; {
-		before := len(r.left)
 		err := r.transaction(still)
-		line.Add(int64(before - len(r.left)))
 		if errPrint := r.report(r.sentence); errPrint != nil {
 			return errors.Join(err, errPrint)
 		}

@@ -58,7 +58,7 @@ Claude Code to work through them, one turn each.`,
 		Groups: []program.Group{
 			{Title: "Send and read", Verbs: []cli.Verb{sendVerb, askVerb, resultsVerb, checkVerb, statusVerb, costsVerb, peekVerb, logVerb, metricsVerb, notifyVerb, watch.Verb(runVerb, statusOf), mcp.Verb(runVerb)}},
 			{Title: "Steer", Verbs: []cli.Verb{pauseVerb, resumeVerb, stopVerb, cancelVerb, attachVerb}},
-			{Title: "Recover and tidy up", Verbs: []cli.Verb{withProgress(hook.RecoverVerb(commandName), "recovering"), deadLetterVerb, compactVerb, fsckVerb}},
+			{Title: "Recover and tidy up", Verbs: []cli.Verb{hook.RecoverVerb(commandName), deadLetterVerb, compactVerb, fsckVerb}},
 			{Title: "Babysitter runs", Verbs: []cli.Verb{runsVerb, orchestrateVerb, resultVerb, breakpointVerb}},
 			{Title: "Set up", Verbs: []cli.Verb{initVerb, installVerb, uninstallVerb, doctorVerb, demoVerb}},
 		},

@@ -133,8 +133,6 @@ func (o *sendFlags) run(f *pflag.FlagSet, args []string, s cli.Streams) error {
 	if !o.quiet {
 		cli.SayFound(f, s)
 	}
-	_, line := busy(s, "sending")
-	defer line.Stop()
 	messages, err := o.messages(args, s.In)
 	if err != nil {
 		return err
@@ -149,11 +147,7 @@ func (o *sendFlags) run(f *pflag.FlagSet, args []string, s cli.Streams) error {
 	if err := knownChecks(box, messages); err != nil {
 		return cli.Usage(err)
 	}
-	receipts, err := box.AppendAllWith(context.Background(), messages, time.Duration(o.settle), func(done int) {
-		line.Total(int64(len(messages)))
-		line.Add(int64(done))
-	})
-	line.Stop()
+	receipts, err := box.AppendAll(context.Background(), messages, time.Duration(o.settle))
 	for _, r := range receipts {
 		s.Warn(r.Warnings)
 	}

@@ -138,27 +138,6 @@ func (q *quietFlag) checkQuiet(i *cli.InboxFlags) error {
 	return nil
 }
 
-// withProgress wraps a verb so that a terminal shows progress while it runs.
-func withProgress(v cli.Verb, doing string) cli.Verb {
-	build := v.Build
-	v.Build = func() (*pflag.FlagSet, cli.Action) {
-		f, act := build()
-		return f, func(args []string, s cli.Streams) error {
-			s, line := busy(s, doing)
-			defer line.Stop()
-			return act(args, s)
-		}
-	}
-	return v
-}
-
-// busy shows progress at a terminal. Other output goes through the streams that it returns.
-func busy(s cli.Streams, doing string) (cli.Streams, *layout.ProgressLine) {
-	line := layout.StartLine(s.Err, doing)
-	s.Out, s.Err = line.Around(s.Out), line.Around(s.Err)
-	return s, line
-}
-
 // several is what a verb did to several things, a part of them in each transaction.
 type several struct {
 	cli.Streams

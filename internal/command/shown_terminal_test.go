@@ -3,21 +3,17 @@ package command_test
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/creack/pty"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/internal/cli/layout"
-	"heartbeat/internal/testing/script"
 )
 
 // hostileInbox has entries whose ids, prompts and replies would move what stands
@@ -95,42 +91,6 @@ func TestColourAtATerminal(t *testing.T) {
 		assert.NotContains(t, string(piped), "OFFSET")
 		assert.Len(t, regexp.MustCompile(`(?m)^\d+\t\d+\t[^\t\n]*\t[^\t\n]*\t[^\t\n]*\t[^\t\n]*$`).FindAllString(string(piped), -1), 10)
 	}
-}
-
-// TestProgressAtATerminal shows that a command is at work, and clears that away.
-func TestProgressAtATerminal(t *testing.T) {
-	dir := t.TempDir()
-	out, err := os.Create(filepath.Join(dir, "out"))
-	require.NoError(t, err)
-	cmd := exec.Command("heartbeat", "send", "--inbox", filepath.Join(dir, "inbox.jsonl"), "--batch", "-")
-	cmd.Env = append(os.Environ(), "TERM=xterm")
-	cmd.Stdout = out
-	batch, err := cmd.StdinPipe()
-	require.NoError(t, err)
-	control, terminal, err := pty.Open()
-	require.NoError(t, err)
-	require.NoError(t, pty.Setsize(terminal, &pty.Winsize{Rows: 24, Cols: 80}))
-	cmd.Stderr = terminal
-	require.NoError(t, cmd.Start())
-	require.NoError(t, terminal.Close())
-	require.NoError(t, control.SetReadDeadline(time.Now().Add(script.Patience)))
-	seen := ""
-	for chunk := make([]byte, 4096); !strings.Contains(seen, "sending, "); {
-		n, err := control.Read(chunk)
-		require.NoError(t, err, seen)
-		seen += string(chunk[:n])
-	}
-	_, err = io.WriteString(batch, `{"id":"a","prompt":"text"}`+"\n")
-	require.NoError(t, err)
-	require.NoError(t, batch.Close())
-	require.NoError(t, cmd.Wait())
-	rest, _ := io.ReadAll(control) // it ends with EIO once the other end is closed
-	require.NoError(t, control.Close())
-	require.NoError(t, out.Close())
-	assert.True(t, strings.HasSuffix(seen+string(rest), "\r\x1b[K"), "%q", rest)
-	sent, err := os.ReadFile(out.Name())
-	require.NoError(t, err)
-	assert.Equal(t, "a\n", string(sent))
 }
 
 // TestCutNames takes a name as a list shows it.

@@ -1,7 +1,6 @@
 package layout
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"sync"
@@ -27,20 +26,19 @@ const clearLine = "\r\x1b[K"
 // ProgressLine is a terminal line that is redrawn until [ProgressLine.Stop] clears it. All methods are safe for
 // concurrent use, and do nothing on nil.
 type ProgressLine struct {
-	mu          sync.Mutex
-	terminal    io.Writer
-	width       func() int // 0 if unknown, or inBackground
-	doing       string
-	done, total int64
-	from        time.Time // nothing is drawn earlier
-	began       time.Time
-	shown       string // what the terminal shows now, empty for nothing
-	stop        chan struct{}
-	stopped     sync.WaitGroup
+	mu       sync.Mutex
+	terminal io.Writer
+	width    func() int // 0 if unknown, or inBackground
+	doing    string
+	from     time.Time // nothing is drawn earlier
+	began    time.Time
+	shown    string // what the terminal shows now, empty for nothing
+	stop     chan struct{}
+	stopped  sync.WaitGroup
 }
 
-// StartLine begins a line that says what is being done, such as "sending". It returns nil, which shows
-// nothing, unless out is a terminal that can clear a line.
+// StartLine begins a line that says what is waited for. It returns nil, which shows nothing, unless out is a
+// terminal that can clear a line.
 func StartLine(out io.Writer, doing string) *ProgressLine {
 	f := Terminal(out)
 	if f == nil || os.Getenv("TERM") == "dumb" {
@@ -77,16 +75,6 @@ func (l *ProgressLine) run(ticks <-chan time.Time, end func()) {
 	})
 }
 
-// Total sets the number of steps. Without it the line shows only the time.
-func (l *ProgressLine) Total(steps int64) {
-	if l == nil {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.total = steps
-}
-
 // Say sets what is being done, and since when. An empty text hides the line.
 func (l *ProgressLine) Say(doing string, since time.Time) {
 	if l == nil {
@@ -95,16 +83,6 @@ func (l *ProgressLine) Say(doing string, since time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.doing, l.began = words.Line(doing), since
-}
-
-// Add counts finished steps.
-func (l *ProgressLine) Add(steps int64) {
-	if l == nil {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.done += steps
 }
 
 // Stop clears the line for good. Later output starts on a clean line.
@@ -164,7 +142,7 @@ func (l *ProgressLine) draw(now time.Time) {
 	if now.Before(l.from) {
 		return
 	}
-	text, width := l.text(now.Sub(l.began)), l.width()
+	text, width := l.doing+", "+words.Took(now.Sub(l.began).Truncate(time.Second)), l.width()
 	if width == inBackground {
 		return
 	}
@@ -176,15 +154,4 @@ func (l *ProgressLine) draw(now time.Time) {
 	}
 	_, _ = io.WriteString(l.terminal, clearLine+text)
 	l.shown = text
-}
-
-func (l *ProgressLine) text(took time.Duration) string {
-	text := l.doing
-	switch {
-	case l.total > 0:
-		text += fmt.Sprintf(": %d of %d (%d %%)", l.done, l.total, min(100, l.done*100/l.total))
-	case l.done > 0:
-		text += fmt.Sprintf(": %d", l.done)
-	}
-	return text + ", " + words.Took(took.Truncate(time.Second))
 }

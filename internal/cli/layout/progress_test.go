@@ -38,10 +38,6 @@ func TestLineIsDrawnAndCleared(t *testing.T) {
 	var shown bytes.Buffer
 	l, tick := ticked(&shown, 80)
 	tick(time.Second)
-	l.Add(7)
-	tick(1500 * time.Millisecond)
-	l.Total(200)
-	l.Add(43)
 	tick(2900 * time.Millisecond)
 	_, err := io.WriteString(l.Around(&shown), "id-1\n")
 	require.NoError(t, err)
@@ -51,7 +47,7 @@ func TestLineIsDrawnAndCleared(t *testing.T) {
 	l.Stop()
 	l.Stop()
 	assert.Equal(t, []string{
-		"", "sending, 1s", "sending: 7, 1s", "sending: 50 of 200 (25 %), 2s", "id-1\nid-2\n", "sending: 50 of 200 (25 %), 1m 5s", "",
+		"", "sending, 1s", "sending, 2s", "id-1\nid-2\n", "sending, 1m 5s", "",
 	}, strings.Split(shown.String(), clearLine))
 }
 
@@ -101,8 +97,6 @@ func TestNoTerminalShowsNothing(t *testing.T) {
 	var out bytes.Buffer
 	l := StartLine(&out, "sending")
 	assert.Nil(t, l)
-	l.Total(3)
-	l.Add(1)
 	assert.Same(t, &out, l.Around(&out))
 	l.Stop()
 	assert.Empty(t, out.String())
