@@ -56,7 +56,7 @@ Claude Code to work through them, one turn each.`,
 		Example: firstSteps("\n"),
 		Bare:    fmt.Sprintf(firstScreen, firstSteps("\n  ")),
 		Groups: []program.Group{
-			{Title: "Send and read", Verbs: []cli.Verb{sendVerb, askVerb, resultsVerb, checkVerb, statusVerb, costsVerb, peekVerb, logVerb, metricsVerb, notifyVerb, watch.Verb(runVerb, statusOf), mcp.Verb(runVerb)}},
+			{Title: "Send and read", Verbs: []cli.Verb{sendVerb, askVerb, resultsVerb, checkVerb, statusVerb, costsVerb, peekVerb, logVerb, metricsVerb, notifyVerb, watch.Verb(statusOf), mcp.Verb(runVerb)}},
 			{Title: "Steer", Verbs: []cli.Verb{pauseVerb, resumeVerb, stopVerb, cancelVerb, attachVerb}},
 			{Title: "Recover and tidy up", Verbs: []cli.Verb{hook.RecoverVerb(commandName), deadLetterVerb, compactVerb, fsckVerb}},
 			{Title: "Babysitter runs", Verbs: []cli.Verb{runsVerb, orchestrateVerb, resultVerb, breakpointVerb}},
@@ -72,7 +72,7 @@ Claude Code to work through them, one turn each.`,
 	}
 }
 
-// runVerb runs a verb in this process, for watch and the MCP server.
+// runVerb runs a verb in this process, for the MCP server.
 func runVerb(args []string, s cli.Streams) int { return heartbeat().Run(args, s) }
 
 // firstScreen is what heartbeat shows without a verb: the verbs of the main job.

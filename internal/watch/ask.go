@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 
 	"heartbeat/internal/cli"
-	"heartbeat/internal/disk"
 	"heartbeat/internal/words"
 )
 
@@ -71,7 +69,7 @@ func act(inbox, verb string, args ...string) Act {
 	if all = append(all, "--inbox", inbox); args != nil {
 		all = append(append(all, "--"), args...)
 	}
-	return Act{"heartbeat " + verb + " in " + Short(inbox), inbox, all}
+	return Act{"heartbeat " + verb + " in " + Short(inbox), all}
 }
 
 // item is the entry that a key applies to.
@@ -99,27 +97,20 @@ func asked(now Inbox, item Item) (_ Item, refusal string) {
 	return item, ""
 }
 
-// runVerb runs a verb about an inbox and returns what it prints. The error is the verb's complaint. For another
-// user's inbox root starts a separate process, because the verb switches its process to that user for good, who may
-// not see the next inbox.
-func runVerb(ctx context.Context, v cli.Verbs, inbox string, args []string) (said string, err error) {
-	var out, complaint bytes.Buffer
-	var status int
-	if dir, e := disk.StatDir(filepath.Dir(inbox)); os.Geteuid() == 0 && e == nil && dir.UID != 0 {
-		self, err := os.Executable()
-		if err != nil {
-			return "", fmt.Errorf("find this command's own path: %w", err)
-		}
-		cmd := exec.CommandContext(ctx, self, args...)
-		cmd.Stdout, cmd.Stderr = &out, &complaint
-		if err = cmd.Run(); cmd.ProcessState == nil {
-			return "", fmt.Errorf("run heartbeat %s: %w", args[0], err)
-		}
-		status = cmd.ProcessState.ExitCode()
-	} else {
-		status = v(args, cli.Streams{Command: "heartbeat", Out: &out, Err: &complaint})
+// runVerb runs a verb of heartbeat and returns what it prints. The error is the verb's complaint. It is a process of
+// its own, because a verb of root's switches its process to an inbox's owner for good, who may not see the next inbox.
+func runVerb(ctx context.Context, args []string) (said string, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("find this command's own path: %w", err)
 	}
-	if err := cli.Outcome(args[0], status, oneLine(complaint.String())); err != nil {
+	var out, complaint bytes.Buffer
+	cmd := exec.CommandContext(ctx, self, args...)
+	cmd.Stdout, cmd.Stderr = &out, &complaint
+	if err = cmd.Run(); cmd.ProcessState == nil {
+		return "", fmt.Errorf("run heartbeat %s: %w", args[0], err)
+	}
+	if err := cli.Outcome(args[0], cmd.ProcessState.ExitCode(), oneLine(complaint.String())); err != nil {
 		return "", err
 	}
 	if out.Len() == 0 {

@@ -77,9 +77,9 @@ type (
 		Item Item
 		Act
 	}
-	// Act asks for a command of heartbeat to be run on an inbox: see [Board.Done].
+	// Act asks for a command of heartbeat to be run: see [Board.Done].
 	Act struct {
-		Doing, Inbox string
+		Doing string
 		// Args follow the name heartbeat on the command line.
 		Args []string
 	}

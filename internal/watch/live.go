@@ -14,7 +14,6 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	"github.com/fsnotify/fsnotify"
 
-	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
 )
 
@@ -31,7 +30,7 @@ func live(o *options, l *Lookout) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	paint := layout.PaletteFor(t.out, o.color)
-	d := &display{paint: paint, verbs: o.verbs}
+	d := &display{paint: paint}
 	program := tea.NewProgram(d, tea.WithInput(t), tea.WithOutput(t.out), tea.WithFPS(fps),
 		tea.WithoutSignalHandler(), tea.WithColorProfile(profile(paint)))
 	t.guard(program)
@@ -61,7 +60,6 @@ func profile(paint layout.Palette) colorprofile.Profile {
 type display struct {
 	board Board
 	paint layout.Palette
-	verbs cli.Verbs
 	acts  sync.WaitGroup // actions in progress
 	// gather looks at the inboxes for as long as they are shown.
 	gather func()
@@ -118,14 +116,14 @@ func (d *display) do(e Effect) tea.Cmd {
 		}
 	case Find:
 		return func() tea.Msg {
-			events, err := runVerb(context.Background(), d.verbs, e.Inbox, e.Args)
+			events, err := runVerb(context.Background(), e.Args)
 			return told(func(b *Board) Effect { b.Found(e.Item, events, err); return nil })
 		}
 	case Act:
 		d.acts.Add(1)
 		return func() tea.Msg {
 			defer d.acts.Done()
-			said, err := runVerb(context.Background(), d.verbs, e.Inbox, e.Args)
+			said, err := runVerb(context.Background(), e.Args)
 			return told(func(b *Board) Effect { b.Done(oneLine(said), err); return nil })
 		}
 	}

@@ -27,12 +27,11 @@ type options struct {
 	stall      cli.Span
 	notify     string
 	color      string
-	verbs      cli.Verbs
 	status     func(context.Context, *inbox.Inbox) (any, error) // of an inbox, for programs
 }
 
-// Verb returns the verb watch. Its keys run other verbs, and its JSON is that of status.
-func Verb(verbs cli.Verbs, status func(context.Context, *inbox.Inbox) (any, error)) cli.Verb {
+// Verb returns the verb watch. Its JSON is that of status.
+func Verb(status func(context.Context, *inbox.Inbox) (any, error)) cli.Verb {
 	return cli.Verb{
 		Name:  "watch",
 		Args:  "[DIR...]",
@@ -63,7 +62,7 @@ heartbeat watch /var/lib/heartbeat
 heartbeat watch --once --json /var/lib/heartbeat | jq -r 'select(.queued > 0).inbox'
 heartbeat watch --once --stall 20m --notify /usr/local/bin/tell-me /var/lib/heartbeat`,
 		Build: func() (*pflag.FlagSet, cli.Action) {
-			o := &options{verbs: verbs, status: status}
+			o := &options{status: status}
 			f := cli.NewFlags("watch")
 			cli.AddNamedInbox(f, &o.inbox)
 			f.BoolVar(&o.once, "once", false, "show everything once, and end: for a pipe, a script or a timer")
@@ -203,7 +202,7 @@ func tell(ctx context.Context, o *options, paths []string, s cli.Streams) (err e
 		if o.stall > 0 {
 			args = append(args, "--stall", time.Duration(o.stall).String())
 		}
-		told, failed := runVerb(ctx, o.verbs, path, args)
+		told, failed := runVerb(ctx, args)
 		for line := range strings.Lines(told) {
 			_, text, _ := strings.Cut(line, "\t") // the kind comes first
 			s.Note("told about %s: %s", path, strings.TrimSpace(text))
