@@ -223,16 +223,13 @@ func awaitReport(pipe *os.File) (r report, err error) {
 	if err := pipe.SetReadDeadline(time.Now().Add(upTimeout)); err != nil {
 		return r, err
 	}
-	b, err := io.ReadAll(io.LimitReader(pipe, 1<<20))
-	switch {
+	switch err = json.NewDecoder(io.LimitReader(pipe, 1<<20)).Decode(&r); {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return r, fmt.Errorf("it was not up within %v", upTimeout)
-	case err != nil:
-		return r, err
-	case len(b) == 0:
-		return r, errors.New("it ended before it was up")
+		err = fmt.Errorf("it was not up within %v", upTimeout)
+	case errors.Is(err, io.EOF):
+		err = errors.New("it ended before it was up")
 	}
-	return r, json.Unmarshal(b, &r)
+	return r, err
 }
 
 // giveUp ends a host that is not up. It sends SIGTERM first, so that the host can clean up.

@@ -37,12 +37,12 @@ func (h *host) rounds() error {
 	}
 	for n, stopped := 1, 0; !h.asked.isMade(); n++ {
 		before := repliedTo(h.snapshot())
-		r, waits, err := h.take(next)
+		command, prompt, waits, err := h.take(next)
 		if err != nil || !waits {
 			return err
 		}
 		step(stepTaken)
-		p, err := h.start(r, n)
+		p, err := h.start(command, prompt, n)
 		if err != nil {
 			return errors.Join(err, h.queue.NotStarted(context.Background()))
 		}
@@ -137,12 +137,12 @@ func (h *host) goesOn(deadline time.Time) (bool, error) {
 	return goesOn, err
 }
 
-func (h *host) start(r round, n int) (*process.Process, error) {
+func (h *host) start(command []string, prompt string, n int) (*process.Process, error) {
 	s := h.snapshot()
 	env := guardian.Marked(proxy.Environment(h.queue.Environ(environment(os.Environ(), h.Config.Env))), s.Mark)
 	o := process.Options{
-		Path: h.claude, Command: r.command, Dir: h.Config.Cwd,
-		Env: env, Mark: s.Mark, Stdin: []byte(r.text), Stderr: h.log, MemoryMax: h.MemoryMax,
+		Path: h.claude, Command: command, Dir: h.Config.Cwd,
+		Env: env, Mark: s.Mark, Stdin: []byte(prompt), Stderr: h.log, MemoryMax: h.MemoryMax,
 	}
 	if h.guard != nil {
 		o.Spare = h.guard.PID

@@ -42,7 +42,7 @@ func (h *host) serve() (err error) {
 	if err := h.serveTools(); err != nil {
 		return err
 	}
-	server, err := attach.Serve(f.Dir(), backend{h}, attach.Options{Log: h.log.linef})
+	server, err := attach.Serve(f.Dir(), h, attach.Options{Log: h.log.linef})
 	if err != nil {
 		return fmt.Errorf("serve the session's socket: %w", err)
 	}
@@ -88,32 +88,41 @@ func (h *host) closeTools() {
 
 func (h *host) mcpConfig() string { return filepath.Join(h.lock.Folder().TempDir(), "mcp-config.json") }
 
-// backend is the session as its socket shows it.
-type backend struct{ h *host }
-
-func (b backend) Status() any {
-	s := b.h.snapshot()
-	b.h.watchLive(&s)
-	_ = s.Look(b.h.db) // the rest is worth showing without it
+// Status is the session as its socket shows it: see [attach.Backend].
+func (h *host) Status() any {
+	s := h.snapshot()
+	h.watchLive(&s)
+	_ = s.Look(h.db) // the rest is worth showing without it
 	return s
 }
 
-func (b backend) Cancel(ctx context.Context, e attach.End) error {
-	if b.h.snapshot().EndedAt != nil {
+// Cancel ends the session for somebody at its socket.
+func (h *host) Cancel(ctx context.Context, e attach.End) error {
+	if h.snapshot().EndedAt != nil {
 		return attach.ErrEnded
 	}
 	if e.Grace < 0 {
-		e.Grace = b.h.Grace
+		e.Grace = h.Grace
 	}
 	if e.Warm {
-		return b.h.cancelWarm(ctx, e.Most, e.Grace)
+		return h.cancelWarm(ctx, e.Most, e.Grace)
 	}
-	b.h.cancelNow("heartbeat-host cancel", e.Grace)
+	h.cancelNow("heartbeat-host cancel", e.Grace)
 	return nil
 }
 
-func (b backend) Send(ctx context.Context, m inbox.Message) (inbox.Receipt, error) {
-	return b.h.send(ctx, m)
+// Send appends an entry that came to the session's socket.
+func (h *host) Send(ctx context.Context, m inbox.Message) (inbox.Receipt, error) {
+	h.sending.Lock()
+	defer h.sending.Unlock()
+	if h.over || h.queue == nil {
+		return inbox.Receipt{}, attach.ErrEnded
+	}
+	r, put, err := h.queue.Put(ctx, m.ID, m.Text)
+	if err == nil && !put {
+		err = errors.New("the text is blank")
+	}
+	return r, err
 }
 
 // watchLive fills in what the record gets only now and then.
@@ -221,27 +230,21 @@ func checkWork(o Options, f folder.Folder) error {
 	return nil
 }
 
-// round is what a client is started with.
-type round struct {
-	command []string
-	text    string
-}
-
-// take puts the next entry in flight, as the prompt of the next client. waits is false if there is none.
-func (h *host) take(f from) (r round, waits bool, err error) {
+// take puts the next entry in flight, as the prompt of the next client, and returns that one's
+// command. waits is false if there is none.
+func (h *host) take(f from) (command []string, prompt string, waits bool, err error) {
 	ctx, args := context.Background(), h.Config.ClaudeArgs
 	if f.anew {
 		args = client.Anew(args)
 	}
-	if r.command, err = h.queue.Command(h.printing(args), f.resume); err != nil {
-		return r, false, err
+	if command, err = h.queue.Command(h.printing(args), f.resume); err != nil {
+		return nil, "", false, err
 	}
 	p, waits, err := h.queue.First(ctx)
 	if err != nil || !waits {
-		return r, false, err
+		return nil, "", false, err
 	}
-	r.text = p.Text
-	return r, true, h.queue.Begin(ctx)
+	return command, p.Text, true, h.queue.Begin(ctx)
 }
 
 // exitOf is what was seen of a client's end.
@@ -280,19 +283,6 @@ func (h *host) settleEntries(x queue.Exit) error {
 		h.unsettled = settle
 	}
 	return err
-}
-
-func (h *host) send(ctx context.Context, m inbox.Message) (inbox.Receipt, error) {
-	h.sending.Lock()
-	defer h.sending.Unlock()
-	if h.over || h.queue == nil {
-		return inbox.Receipt{}, attach.ErrEnded
-	}
-	r, put, err := h.queue.Put(ctx, m.ID, m.Text)
-	if err == nil && !put {
-		err = errors.New("the text is blank")
-	}
-	return r, err
 }
 
 // Entries counts a session's entries now, by its inbox. It takes no lock, and any process may call it.

@@ -201,13 +201,6 @@ func (s *Transcript) Show(ctx context.Context) error {
 	return err
 }
 
-// Last is the number of the last message, 0 if there is none.
-func (s *Transcript) Last() int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.last
-}
-
 // Close ends the transcript. What was not flushed is lost.
 func (s *Transcript) Close() {
 	s.stop()

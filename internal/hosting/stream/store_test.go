@@ -75,7 +75,7 @@ func session() int {
 		return 1
 	}
 	go func() {
-		for n := s.Last() + 1; ; n++ {
+		for n := s.Health().Last + 1; ; n++ {
 			s.Append(message(n))
 		}
 	}()
@@ -229,7 +229,7 @@ func TestFullDisk(t *testing.T) {
 	require.NoError(t, s.Flush(t.Context()))
 	s.Close()
 	var types []string
-	o.After = s.Last()
+	o.After = s.Health().Last
 	for m, err := range ReadEndedTranscript(t.Context(), o, 1) {
 		require.NoError(t, err)
 		types = append(types, m.Type)
