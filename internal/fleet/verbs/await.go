@@ -21,8 +21,8 @@ import (
 const (
 	// lookEvery is how often the decision and the message are looked up, although the server announces a decision.
 	lookEvery = 5 * time.Second
-	// glanceEvery is how often the connection is checked. An announcement made while it was away may be lost.
-	glanceEvery = time.Second
+	// glance limits a look at what a role may not see, and is the time between two tries.
+	glance = time.Second
 	// mostTries is how often a silent server is asked.
 	mostTries = 30
 )
@@ -107,12 +107,10 @@ func (o *send) decided(ctx context.Context, r receipt) (*upstream.Record, error)
 	}
 	defer func() { _ = watch.Stop() }() // the connection is about to end
 	updates := watch.Updates()
-	glance := time.NewTicker(glanceEvery)
-	defer glance.Stop()
-	// A look is due every lookEvery, after each reconnection, and at once if the message was sent before.
-	next, wasAway := time.Now(), false
-	if r.Sent {
-		next = next.Add(lookEvery)
+	next := time.NewTimer(0)
+	defer next.Stop()
+	if r.Sent { // else it may have been lost before
+		next.Reset(lookEvery)
 	}
 	untaken := o.untaken(ctx)
 	for {
@@ -128,11 +126,9 @@ func (o *send) decided(ctx context.Context, r receipt) (*upstream.Record, error)
 			if e != nil && e.Operation() == jetstream.KeyValuePut {
 				known, err = parsed(e, upstream.ParseRecord)
 			}
-		case now := <-glance.C:
-			isAway := !o.c.Connected()
-			due := !isAway && (wasAway || now.After(next))
-			if wasAway = isAway; due {
-				next = now.Add(lookEvery)
+		case <-next.C:
+			next.Reset(lookEvery)
+			if o.c.Connected() {
 				known, err = o.look(ctx, r)
 			}
 		case sentence := <-untaken:
@@ -155,7 +151,7 @@ func (o *send) patiently(ctx context.Context, do func() error) error {
 			tries++
 		}
 		select {
-		case <-time.After(glanceEvery):
+		case <-time.After(glance):
 		case <-ctx.Done():
 		}
 	}
@@ -202,7 +198,7 @@ func (o *send) lost(ctx context.Context, r receipt) error {
 	there := r.Seq >= state.FirstSeq && r.Seq <= state.LastSeq
 	if there { // only a definite no, or another message there, counts
 		o.c.Quietly(func() {
-			ctx, cancel := context.WithTimeout(ctx, glanceEvery)
+			ctx, cancel := context.WithTimeout(ctx, glance)
 			defer cancel()
 			m, err := found.GetMsg(ctx, r.Seq)
 			there = !errors.Is(err, jetstream.ErrMsgNotFound)
@@ -228,7 +224,7 @@ func (o *send) lost(ctx context.Context, r receipt) error {
 func (o *send) untaken(ctx context.Context) <-chan string {
 	said := make(chan string, 1)
 	go o.c.Quietly(func() {
-		ctx, cancel := context.WithTimeout(ctx, glanceEvery)
+		ctx, cancel := context.WithTimeout(ctx, glance)
 		defer cancel()
 		var filters []string
 		_, all, err := setup.Consumers(ctx, o.c.JS, o.stream)
