@@ -87,9 +87,6 @@ func (o *cancel) one(ctx context.Context, up *upstream.Upstream, id string) erro
 
 // place finds a message by its id or its place. A server has no list of ids, so place reads the stream.
 func (o *cancel) place(ctx context.Context, up *upstream.Upstream, id string) (c upstream.Claim, err error) {
-	if c, held, err := up.Held(ctx, id); err != nil || held {
-		return c, o.said(err)
-	}
 	found := errors.New("it is found")
 	err = o.messages(ctx, up.Stream, func(m *jetstream.RawStreamMsg) error {
 		is := message.IDOf(o.stream, m.Sequence, m.Time, m.Header)

@@ -169,16 +169,14 @@ func (o *dead) remove(ctx context.Context, l *letter) error {
 // requeue publishes the same id, which the server drops within its window. After that window the message may be
 // there twice, and is still decided once.
 func (o *dead) requeue(ctx context.Context, l *letter) (seq uint64, err error) {
-	if o.all { // only its headers were kept
-		m, err := o.box.GetMsg(ctx, l.Letter)
-		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			return 0, errTaken
-		}
-		if err != nil {
-			return 0, fmt.Errorf("read the dead letter of the message %q: %w", l.ID, o.said(err))
-		}
-		l = letterOf(m)
+	stored, err := o.box.GetMsg(ctx, l.Letter)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return 0, errTaken
 	}
+	if err != nil {
+		return 0, fmt.Errorf("read the dead letter of the message %q: %w", l.ID, o.said(err))
+	}
+	l = letterOf(stored)
 	if l.Subject == "" || l.ID == "" {
 		return 0, fmt.Errorf("the dead letter %d does not say which message it is of: purge it, or send its text with heartbeat-nats send", l.Letter)
 	}
