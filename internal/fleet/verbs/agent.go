@@ -172,8 +172,7 @@ func (o *agent) run() (err error) {
 	}
 	taken := signals.Take()
 	defer taken.Stop()
-	drains := o.drainOn == drainOnTerm
-	requests := requestsOf(taken, drains)
+	requests := requestsOf(taken, o.drainOn == drainOnTerm)
 	o.Requests = requests
 	begin, cancel := taken.Context() // the first signal ends it, until the agent runs
 	defer cancel()
@@ -190,27 +189,16 @@ func (o *agent) run() (err error) {
 		return err
 	}
 	defer o.c.Close()
-	err = worker.Run(begin, o.c, o.Options)
+	ended, err := worker.Run(begin, o.c, o.Options)
 	var wrong *worker.LauncherError
-	sig, _ := taken.Signal()
 	switch {
 	case errors.As(err, &wrong):
-		err = cli.Status(wrong.Status, err)
-	case err != nil || sig == 0:
-	case drains && sig == syscall.SIGTERM && !isDone(taken.Second()): // it has drained
-	default:
-		err = cli.Told(cli.EndedBy{Signal: sig}.Status())
+		return cli.Status(wrong.Status, err)
+	case err == nil && ended:
+		sig, _ := taken.Signal()
+		return cli.Told(cli.EndedBy{Signal: sig}.Status())
 	}
 	return err
-}
-
-func isDone(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
 }
 
 // requestsOf turns signals into requests. The first signal ends the agent, and the second one ends it at once. If

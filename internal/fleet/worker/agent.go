@@ -85,42 +85,42 @@ type standing struct {
 // errEnded ends an agent that was asked to end.
 var errEnded = errors.New("it was asked to end")
 
-// Run runs an agent until it has drained, is asked to end, or cannot work on this machine. It waits out faults of
-// the server; begin ends such a wait before the agent works. [upstream.ErrBusy] means that another agent has the
-// inbox.
-func Run(begin context.Context, c *link.Conn, o Options) (err error) {
+// Run runs an agent until it has drained, is asked to end, or cannot work on this machine; ended says that it had not
+// drained when it was asked to end. Run waits out faults of the server; begin ends such a wait before the agent works.
+// [upstream.ErrBusy] means that another agent has the inbox.
+func Run(begin context.Context, c *link.Conn, o Options) (ended bool, err error) {
 	a := &Agent{
 		o: o, conn: c, retries: map[string]retry{},
 		pulls: pulls{pulled: make(chan pulled, 1)}, reads: reads{outcomes: map[string]inbox.Outcome{}, doubtful: true},
 	}
+	if err = a.run(begin); errors.Is(err, errEnded) {
+		err = nil
+	}
+	return errors.Is(a.ending, errEnded), err
+}
+
+func (a *Agent) run(begin context.Context) (err error) {
 	wait := func(do func(context.Context) error) error {
-		err := c.Patiently(begin, func() error { return do(begin) })
+		err := a.conn.Patiently(begin, func() error { return do(begin) })
 		if begin.Err() != nil {
+			a.ending = errEnded
 			return errEnded
 		}
 		return err
 	}
-	defer func() {
-		if errors.Is(err, errEnded) {
-			err = nil
-		}
-	}()
 	if err := wait(a.prepare); err != nil {
 		return err
 	}
-	if a.box, err = inbox.Open(o.Inbox, inbox.Options{LockWait: lockWait}); err != nil {
+	if a.box, err = inbox.Open(a.o.Inbox, inbox.Options{LockWait: lockWait}); err != nil {
 		return err
 	}
-	if err := claim.CheckRights(a.box, o.Say); err != nil {
+	if err := claim.CheckRights(a.box, a.o.Say); err != nil {
 		return err
 	}
 	if a.ledger, err = upstream.OpenLedger(a.box.Path(), a.o.Binding); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, a.ledger.Close()) }()
-	if err := wait(a.bind); err != nil {
-		return err
-	}
 	n := 0
 	if a.ledger.Len() > 0 {
 		n = -1 // outcomes may have come while no agent ran
@@ -131,8 +131,8 @@ func Run(begin context.Context, c *link.Conn, o Options) (err error) {
 	defer func() { _ = errors.Join(a.results.Close(), a.letters.Close()) }() // only read
 	host, _ := os.Hostname()                                                 // empty where there is none
 	a.self = message.Presence{
-		Agent: o.Agent, Host: host, PID: os.Getpid(), Release: cli.ReadBuild().Version, Inbox: filepath.Base(a.box.Path()),
-		Path: a.box.Path(), Slots: o.Slots, Started: time.Now().UTC(), Ledger: a.ledger.Identity(),
+		Agent: a.o.Agent, Host: host, PID: os.Getpid(), Release: cli.ReadBuild().Version, Inbox: filepath.Base(a.box.Path()),
+		Path: a.box.Path(), Slots: a.o.Slots, Started: time.Now().UTC(), Ledger: a.ledger.Identity(),
 		Source: message.Source{Stream: a.o.Stream, Subject: a.o.Subject},
 	}
 	if err := wait(func(ctx context.Context) error {
@@ -144,15 +144,15 @@ func Run(begin context.Context, c *link.Conn, o Options) (err error) {
 	}); err != nil {
 		return err
 	}
-	a.say(fmt.Sprintf("agent %s takes messages with the subject %s from the stream %s", words.Brief(o.Agent), a.o.Subject, a.o.Stream))
+	a.say(fmt.Sprintf("agent %s takes messages with the subject %s from the stream %s", words.Brief(a.o.Agent), a.o.Subject, a.o.Stream))
 	if a.asked {
 		a.drain(true, askedByVerb)
 	}
 	a.adopt()
-	return a.run(context.Background())
+	return a.loop(context.Background())
 }
 
-// prepare opens what setup has made. Without a named stream it takes the subject's.
+// prepare opens what setup has made, and finds the consumer. Without a named stream it takes the subject's.
 func (a *Agent) prepare(ctx context.Context) (err error) {
 	if a.o.Subject == "" {
 		a.o.Subject = ">"
@@ -162,10 +162,11 @@ func (a *Agent) prepare(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if a.up, err = upstream.Open(ctx, a.conn.JS, a.o.Stream); err == nil {
-		a.up.Rest = a.stays
+	if a.up, err = upstream.Open(ctx, a.conn.JS, a.o.Stream); err != nil {
+		return err
 	}
-	return err
+	a.up.Rest = a.stays
+	return a.bind(ctx)
 }
 
 const askedByVerb = "heartbeat-nats drain asks for it, and --undo takes that back"
@@ -182,7 +183,7 @@ func (a *Agent) bind(ctx context.Context) error {
 	return nil
 }
 
-func (a *Agent) run(ctx context.Context) error {
+func (a *Agent) loop(ctx context.Context) error {
 	watch := a.box.WatchOutcomes(pollInbox)
 	defer func() { _ = watch.Close() }() // nothing is lost
 	ctx, cancel := context.WithCancel(ctx)
