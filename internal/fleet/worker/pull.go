@@ -34,14 +34,7 @@ func (a *Agent) pull(ctx context.Context) {
 	go func(c jetstream.Consumer, done context.CancelFunc) {
 		defer done()
 		p := pulled{asked: time.Now()}
-		batch, err := c.Fetch(1, jetstream.FetchContext(ctx), jetstream.FetchHeartbeat(heartbeat))
-		p.err = err
-		if err == nil {
-			for m := range batch.Messages() {
-				p.msg = m
-			}
-			p.err = batch.Error()
-		}
+		p.msg, p.err = c.Next(jetstream.FetchContext(ctx), jetstream.FetchHeartbeat(heartbeat))
 		a.pulled <- p
 	}(a.consumer, a.pulling)
 }

@@ -122,7 +122,8 @@ func (a *Agent) letGo(ctx context.Context, c upstream.Claim, where string, is up
 func (a *Agent) takeBack(ctx context.Context, c upstream.Claim, where, why string) (there bool, err error) {
 	if where == inbox.FoundInFlight {
 		there, err = a.abandon(ctx, c, why)
-	} else {
+	}
+	if err == nil && !there { // its agent may have put it off
 		there, err = a.withdraw(ctx, c, why)
 	}
 	if err != nil || there {

@@ -82,8 +82,8 @@ func (a *Agent) waiting(entry string) (found *inbox.Entry, err error) {
 	return found, err
 }
 
-// abandon settles an entry in flight whose session is gone, and takes it back unless it turns out to have an
-// outcome. there says that its session lives.
+// abandon settles an entry in flight whose session is gone, and takes it back if it comes next and turns out to have
+// no outcome. there says that its session lives.
 func (a *Agent) abandon(ctx context.Context, c upstream.Claim, why string) (there bool, err error) {
 	var busy claim.BusyError
 	if err := claim.CheckFree(ctx, a.box); errors.As(err, &busy) {
@@ -110,10 +110,7 @@ func (a *Agent) abandon(ctx context.Context, c upstream.Claim, why string) (ther
 		}
 		return tx.Commit()
 	})
-	if err != nil || there {
-		return there, err
-	}
-	return a.withdraw(ctx, c, why) // its agent may have put it off
+	return there, err
 }
 
 func entryOf(c upstream.Claim) func(inbox.Entry) bool {
