@@ -274,7 +274,11 @@ type letterLine struct {
 
 // glance is [ParseLetter] in a fraction of the time for lines that heartbeat wrote, as nearly all are.
 func glance(l []byte) letterLine {
-	if m, err := flat.Parse(l); err == nil && bytes.HasPrefix(l, []byte(`{"entry_id":"`)) {
+	var m *flat.Members
+	if bytes.HasPrefix(l, []byte(`{"entry_id":"`)) {
+		m, _ = flat.Parse(l)
+	}
+	if m != nil {
 		d := DeadLetter{
 			EntryID: m.String("entry_id"), ID: m.String("id"), StartOffset: m.Int("start_offset"),
 			Reason: Reason(m.String("reason")), DeadLetteredAt: m.Time("dead_lettered_at"),
