@@ -27,6 +27,8 @@ const (
 	// (EX_CONFIG) means an unusable configuration.
 	exitLater  = 75
 	exitConfig = 78
+	// configTimeout is how long a config may take to arrive.
+	configTimeout = time.Minute
 	// hostVerb is the hidden verb of the process that hosts a session. The session's ID follows it
 	// for people who read a list of processes.
 	hostVerb = "__host"
@@ -42,7 +44,7 @@ func (o *order) read(stdin *os.File) (err error) {
 	if err := o.absolute(); err != nil {
 		return err
 	}
-	text, err := readConfig(o.file, stdin)
+	text, err := readConfig(o.file, stdin, configTimeout)
 	if err != nil {
 		return err
 	}
@@ -53,7 +55,7 @@ func (o *order) read(stdin *os.File) (err error) {
 	return o.Config.Check()
 }
 
-func readConfig(path string, stdin *os.File) ([]byte, error) {
+func readConfig(path string, stdin *os.File, patience time.Duration) ([]byte, error) {
 	if path != "-" {
 		text, err := disk.ReadGiven(path, config.MaxSize)
 		if err != nil {
@@ -64,11 +66,22 @@ func readConfig(path string, stdin *os.File) ([]byte, error) {
 	if cli.IsTerminal(stdin) {
 		return nil, cli.Usage(errors.New("no configuration: give it on stdin, or name a file with --config"))
 	}
-	text, err := io.ReadAll(io.LimitReader(stdin, config.MaxSize+1))
-	if err != nil {
-		return nil, fmt.Errorf("read the config: %w", err)
+	var text []byte
+	read := make(chan error, 1)
+	go func() {
+		var err error
+		text, err = io.ReadAll(io.LimitReader(stdin, config.MaxSize+1))
+		read <- err
+	}()
+	select {
+	case err := <-read:
+		if err != nil {
+			return nil, fmt.Errorf("read the config: %w", err)
+		}
+		return text, nil
+	case <-time.After(patience):
+		return nil, &config.Problem{Reason: "on stdin did not end in time: write one JSON object and close it"}
 	}
-	return text, nil
 }
 
 // host hosts the session in this process until its end, and calls started once it is up. The error
