@@ -46,7 +46,7 @@ func look(ctx context.Context, box *inbox.Inbox, st *state, o Options, launcher 
 	s.troubles(was, o.Stall)
 	s.stalled(was, o.Stall)
 	if o.Drained && s.facts.Unreadable == nil {
-		s.drained(s.facts.Settled())
+		s.drained(settled(s.facts.Totals))
 	}
 	s.said(launcher)
 	s.over()
@@ -241,6 +241,15 @@ func (s *scan) over() {
 
 func (s *scan) isOver(key string, told holding) bool {
 	return !s.holds[key] && told.Kind != "" && told.Kind != see.KindDayNear
+}
+
+// settled is how many entries so far were answered, dropped or set aside.
+func settled(n inbox.Totals) int64 {
+	all := n.Answered + n.Dropped
+	for _, set := range n.DeadLetters {
+		all += set
+	}
+	return all
 }
 
 // drained finds that nothing waits any more, after something was settled.

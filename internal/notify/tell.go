@@ -277,8 +277,8 @@ func (t *teller) noted(s *scan, o Occasion) {
 		case o.What == Over:
 			delete(t.st.Holding, strings.TrimPrefix(o.key, overKey))
 		case o.What == Drained:
-			settled := s.facts.Settled()
-			t.st.Settled = &settled
+			now := settled(s.facts.Totals)
+			t.st.Settled = &now
 		default:
 			t.st.Done = append(t.st.Done, o.key)
 		}

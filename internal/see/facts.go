@@ -77,15 +77,6 @@ type Queue struct {
 // Works reports whether an entry is in flight or waits.
 func (q Queue) Works() bool { return q.InFlight != nil || q.Redeliver != nil || q.Backlog.Entries > 0 }
 
-// Settled is how many entries so far were answered, dropped or set aside.
-func (q Queue) Settled() int64 {
-	n := q.Totals.Answered + q.Totals.Dropped
-	for _, set := range q.Totals.DeadLetters {
-		n += set
-	}
-	return n
-}
-
 // Workers are those who work on an inbox, or could.
 type Workers struct {
 	Sessions []Session // the one heard of last comes first

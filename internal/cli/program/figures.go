@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // Kinds of figures, as Prometheus names them.
@@ -80,12 +79,11 @@ func Number(b bool) float64 {
 	return 0
 }
 
-// escapeLabel quotes what is no valid UTF-8, which the format requires and paths may lack: two paths stay two.
+// Label returns s in valid UTF-8, which the format requires and paths may lack.
+func Label(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
 func escapeLabel(s string) string {
-	if !utf8.ValidString(s) {
-		s = strconv.Quote(s)
-	}
-	return strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`).Replace(s)
+	return strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`).Replace(Label(s))
 }
 
 func escapeHelp(s string) string { return strings.NewReplacer(`\`, `\\`, "\n", `\n`).Replace(s) }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -281,7 +282,7 @@ func FuzzText(f *testing.F) {
 				assert.Equal(t, asText(path), inboxOf(m))
 			}
 		}
-		assert.Equal(t, asText(reason), labelOf(families["heartbeat_dead_letters"].GetMetric()[0], "reason"))
+		assert.Equal(t, strings.ToValidUTF8(reason, "\uFFFD"), labelOf(families["heartbeat_dead_letters"].GetMetric()[0], "reason"))
 		h := families["heartbeat_answer_seconds"].GetMetric()[0].GetHistogram()
 		assert.Equal(t, 1e-9, h.GetSampleSum())
 	})

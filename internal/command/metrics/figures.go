@@ -8,8 +8,10 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli/program"
@@ -206,6 +208,9 @@ func Text(all []Figures) []byte {
 	t := &text{}
 	for _, f := range all {
 		t.Labels = []string{"inbox", f.Inbox}
+		if !utf8.ValidString(f.Inbox) { // two such paths stay two: Prometheus would refuse two series of one label
+			t.Labels[1] = strconv.Quote(f.Inbox)
+		}
 		if !f.unread {
 			t.figures(reflect.ValueOf(f))
 		}
