@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 
 	"heartbeat/internal/cli"
 	"heartbeat/internal/words"
@@ -107,6 +108,8 @@ func runVerb(ctx context.Context, args []string) (said string, err error) {
 	var out, complaint bytes.Buffer
 	cmd := exec.CommandContext(ctx, self, args...)
 	cmd.Stdout, cmd.Stderr = &out, &complaint
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // it finishes what it began, also when the terminal goes
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	if err = cmd.Run(); cmd.ProcessState == nil {
 		return "", fmt.Errorf("run heartbeat %s: %w", args[0], err)
 	}
