@@ -30,7 +30,7 @@ type RunFlags struct {
 
 // Add declares the flags.
 func (r *RunFlags) Add(f *pflag.FlagSet) {
-	f.Var(arrayList(&r.Dirs), "run", "`directory` of a babysitter run to drive by way of the inbox; may be repeated")
+	f.Var(list{to: &r.Dirs}, "run", "`directory` of a babysitter run to drive by way of the inbox; may be repeated")
 	r.AddWays(f)
 }
 
@@ -44,7 +44,7 @@ func (r *RunFlags) AddWays(f *pflag.FlagSet) {
 	f.StringVar(&r.RejectReason, "reject-reason", effect.DefaultRejectReason, "with --breakpoints reject: the `text` that the run is told")
 	f.Var(Choice(&r.OnUnresolved, string(effect.PostError), string(effect.Leave)), "on-unresolved", "what becomes of an effect whose entry was set aside: it waits for a person, or the run learns that it failed")
 	r.AddCodeChanges(f)
-	f.Var(commaList(&r.Execute), "execute", "`kinds` of effects to carry out here in place of the agent: node, shell")
+	f.Var(list{&r.Execute, true}, "execute", "`kinds` of effects to carry out here in place of the agent: node, shell")
 	f.Var(AtLeast(&r.MaxIterations, 0), "max-iterations", "how often a run's process is run (0: no limit)")
 	gone(f, "--max-iterations bounds a run that does not get on", "max-idle=10", "min-iteration-seconds")
 }
@@ -114,7 +114,7 @@ func (r *RunFlags) Arguments() (args []string) {
 		if flag.Hidden {
 			return
 		}
-		if all, is := flag.Value.(*list); is {
+		if all, is := flag.Value.(list); is {
 			text = strings.Join(all.GetSlice(), ",")
 		}
 		args = append(args, "--"+flag.Name+"="+text)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -212,44 +213,28 @@ func (b *Bytes) String() string {
 // Type is the value's name in the help.
 func (b *Bytes) Type() string { return "bytes" }
 
-// list is the value of a repeatable flag. It uses pflag's own value, but only once the flag is
-// given: pflag sets up a CSV writer just to format an empty default, which would cost every start
-// of the hook.
+// list is the value of a repeatable flag. pflag's own would set up a CSV writer just to format an empty default, at
+// every start of the hook.
 type list struct {
-	to   *[]string
-	kind string // pflag's name for the type
-	used pflag.SliceValue
+	to     *[]string
+	commas bool // each value is split at commas
 }
 
-// arrayList takes each value as it is.
-func arrayList(to *[]string) pflag.Value { return &list{to: to, kind: "stringArray"} }
+func (l list) Type() string       { return "strings" }
+func (l list) String() string     { return "[" + strings.Join(*l.to, ",") + "]" }
+func (l list) GetSlice() []string { return *l.to }
 
-// commaList splits each value at commas.
-func commaList(to *[]string) pflag.Value { return &list{to: to, kind: "stringSlice"} }
-
-func (l *list) use() pflag.SliceValue {
-	if l.used == nil {
-		f := pflag.NewFlagSet("", pflag.ContinueOnError)
-		if l.kind == "stringSlice" {
-			f.StringSliceVar(l.to, "list", *l.to, "")
-		} else {
-			f.StringArrayVar(l.to, "list", *l.to, "")
-		}
-		l.used = f.Lookup("list").Value.(pflag.SliceValue)
+func (l list) Set(text string) error {
+	all := []string{text}
+	if l.commas {
+		all = slices.DeleteFunc(strings.Split(text, ","), func(s string) bool { return s == "" })
 	}
-	return l.used
+	return l.Replace(append(*l.to, all...))
 }
 
-func (l *list) Type() string { return l.kind }
+func (l list) Append(text string) error { return l.Set(text) }
 
-func (l *list) String() string {
-	if l.used == nil && len(*l.to) == 0 {
-		return "[]"
-	}
-	return l.use().(pflag.Value).String()
+func (l list) Replace(texts []string) error {
+	*l.to = texts
+	return nil
 }
-
-func (l *list) Set(text string) error        { return l.use().(pflag.Value).Set(text) }
-func (l *list) Append(text string) error     { return l.use().Append(text) }
-func (l *list) Replace(texts []string) error { return l.use().Replace(texts) }
-func (l *list) GetSlice() []string           { return l.use().GetSlice() }

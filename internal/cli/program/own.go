@@ -24,7 +24,13 @@ func (p Program) addOwn(root *cobra.Command, s cli.Streams) {
 		c.GroupID = about.ID
 		root.AddCommand(c)
 	}
-	root.SetHelpCommand(p.help(root, about.ID))
+	root.SetHelpCommandGroupID(about.ID)
+	root.InitDefaultHelpCmd()
+	if c, _, err := root.Find([]string{"help"}); err == nil && c != root {
+		c.Use, c.Short, c.Long = "help [VERB...]", "show what there is, or the help of a verb", "Show all verbs, or the help of one, as VERB --help does."
+		c.DisableFlagsInUseLine = true
+		c.RunE = func(_ *cobra.Command, args []string) error { return p.showHelp(root, args) }
+	}
 	root.InitDefaultCompletionCmd()
 	if c, _, err := root.Find([]string{"completion"}); err == nil && c != root {
 		c.Short, c.Args = "print what completes verbs, flags and ids in a shell", cobra.ArbitraryArgs
@@ -32,30 +38,16 @@ func (p Program) addOwn(root *cobra.Command, s cli.Streams) {
 	}
 }
 
-// help returns the verb that shows the help of other verbs and of the commands beside this one.
-func (p Program) help(root *cobra.Command, group string) *cobra.Command {
-	c := &cobra.Command{Use: "help [VERB...]", Short: "show what there is, or the help of a verb", Long: "Show all verbs, or the help of one, as VERB --help does.", GroupID: group, DisableFlagsInUseLine: true}
-	c.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
-		if at, err := p.find(root, args); err == nil {
-			for _, sub := range at.Commands() {
-				if sub.IsAvailableCommand() {
-					names = append(names, sub.Name()+"\t"+sub.Short)
-				}
-			}
-		}
-		return names, cobra.ShellCompDirectiveNoFileComp
+// showHelp shows the help of the verb that the words name, also of a command beside this one.
+func (p Program) showHelp(root *cobra.Command, words []string) error {
+	at, err := p.find(root, words)
+	if err != nil {
+		return err
 	}
-	c.RunE = func(_ *cobra.Command, args []string) error {
-		at, err := p.find(root, args)
-		if err != nil {
-			return err
-		}
-		if at.DisableFlagParsing {
-			return become(p.Name+"-"+at.Name(), []string{"--help"})
-		}
-		return at.Help()
+	if at.DisableFlagParsing {
+		return at.RunE(at, []string{"--help"})
 	}
-	return c
+	return at.Help()
 }
 
 // find returns the verb that the words name.
@@ -119,7 +111,7 @@ func (p Program) printManual(root *cobra.Command, args []string, s cli.Streams) 
 		return err
 	}
 	if documentsItself(c) {
-		return become(p.Name+"-"+c.Name(), []string{"man"})
+		return c.RunE(c, []string{"man"})
 	}
 	return s.Print(p.roff(c))
 }
