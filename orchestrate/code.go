@@ -114,7 +114,7 @@ func (b *Bridge) mayRun() error {
 		before, err = b.readAccepted()
 	}
 	if err == nil && before == nil {
-		if b.following {
+		if b.follows {
 			return fmt.Errorf("%w: nobody has done so yet", errRests)
 		}
 		before, err = now, b.accept(now)

@@ -21,7 +21,7 @@ import (
 )
 
 // Options say how a run is driven. The ledger keeps them for other processes that take a step, but a process
-// permits only what its own options permit: see [Options.Following].
+// permits only what its own options permit: see [OpenDriven].
 type Options struct {
 	Breakpoints  effect.Breakpoints `json:"breakpoints,omitempty"` // [effect.Hold] if empty
 	RejectReason string             `json:"reject_reason,omitempty"`
@@ -33,23 +33,23 @@ type Options struct {
 	// MaxSteps limits how often the process is run; 0 is no limit.
 	MaxSteps int `json:"max_steps,omitempty"`
 
-	// following says that another process drives the run, whose options the ledger keeps. others are the kinds of
+	// follows says that another process drives the run, whose options the ledger keeps. others are the kinds of
 	// effects that process carries out.
-	following bool
-	others    []string
+	follows bool
+	others  []string
 }
 
 // Empty reports whether nothing was kept.
 func (o Options) Empty() bool { return o.Breakpoints == "" && o.OnUnresolved == "" }
 
-// Following returns the options for a step of a run that another process drives: its kept options, except for what
+// following returns the options for a step of a run that another process drives: its kept options, except for what
 // they permit. That comes from o alone, since an agent's tools can write the ledger.
-func (o Options) Following(kept Options) Options {
+func (o Options) following(kept Options) Options {
 	if kept.Empty() {
 		return o
 	}
 	kept.Breakpoints, kept.Execute, kept.AnyCode, kept.others = o.Breakpoints, o.Execute, o.AnyCode, kept.Execute
-	kept.following = true
+	kept.follows = true
 	return kept
 }
 
@@ -129,24 +129,17 @@ func OpenAll(ctx context.Context, r *cli.RunFlags, box *inbox.Inbox, note func(s
 
 // Open opens the bridge of the run in a directory, and binds a new run to its code.
 func Open(ctx context.Context, r *cli.RunFlags, box *inbox.Inbox, dir string, note func(string, ...any)) (*Bridge, error) {
-	b, err := OpenWith(r, box, DrivenRun{Dir: dir, Options: OptionsOf(r)}, note)
+	b, err := OpenDriven(r, box, dir, Options{}, note)
 	if err == nil {
 		b.Bind(ctx)
 	}
 	return b, err
 }
 
-// OptionsOf returns the flags as package orchestrate takes them.
-func OptionsOf(r *cli.RunFlags) Options {
-	return Options{
-		Breakpoints: effect.Breakpoints(r.Breakpoints), RejectReason: r.RejectReason,
-		OnUnresolved: effect.Unresolved(r.OnUnresolved), Execute: r.Execute, AnyCode: r.CodeChanges == "allow", MaxSteps: r.MaxIterations,
-	}
-}
-
-// OpenWith is [Open] with the options that the run was driven with, and without binding it.
-func OpenWith(r *cli.RunFlags, box *inbox.Inbox, of DrivenRun, note func(string, ...any)) (*Bridge, error) {
-	dir, err := filepath.Abs(of.Dir)
+// OpenDriven opens the bridge of a run that another process may drive, with the options that were kept of it, and
+// does not bind it.
+func OpenDriven(r *cli.RunFlags, box *inbox.Inbox, dir string, kept Options, note func(string, ...any)) (*Bridge, error) {
+	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +151,11 @@ func OpenWith(r *cli.RunFlags, box *inbox.Inbox, of DrivenRun, note func(string,
 	if err != nil {
 		return nil, err
 	}
+	own := Options{
+		Breakpoints: effect.Breakpoints(r.Breakpoints), RejectReason: r.RejectReason,
+		OnUnresolved: effect.Unresolved(r.OnUnresolved), Execute: r.Execute, AnyCode: r.CodeChanges == "allow", MaxSteps: r.MaxIterations,
+	}
 	return &Bridge{
-		Box: box, Run: opened, Program: program, CLI: &babysitter.CLI{Command: r.ParsedCommand(), Note: note}, Options: of.Options,
+		Box: box, Run: opened, Program: program, CLI: &babysitter.CLI{Command: r.ParsedCommand(), Note: note}, Options: own.following(kept),
 	}, nil
 }

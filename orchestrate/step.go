@@ -61,7 +61,7 @@ func (b *Bridge) underLock(ctx context.Context, wait time.Duration, do func(*ste
 		return report, err
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
-	if !b.following {
+	if !b.follows {
 		l.Options = b.Options
 	}
 	s := &step{Bridge: b, ledger: l, identity: lock.Identity(), report: Report{Run: b.Run.ID(), Dir: b.Run.Dir(), Iterations: l.Steps}}

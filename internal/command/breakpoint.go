@@ -132,7 +132,7 @@ func answerBreakpoint(i *cli.InboxFlags, r *cli.RunFlags, name string, a orchest
 	if err != nil {
 		return err
 	}
-	b, err := orchestrate.OpenWith(r, box, orchestrate.DrivenRun{Dir: of.Dir(), Options: orchestrate.OptionsOf(r).Following(of.kept)}, s.Note)
+	b, err := orchestrate.OpenDriven(r, box, of.Dir(), of.kept, s.Note)
 	if err != nil {
 		return err
 	}

@@ -125,7 +125,7 @@ func (o *runVerbFlags) byPerson(what string, box *inbox.Inbox, name string, s cl
 	if err != nil {
 		return nil, err
 	}
-	return orchestrate.OpenWith(&o.ways, box, orchestrate.DrivenRun{Dir: r.Dir(), Options: orchestrate.OptionsOf(&o.ways).Following(r.kept)}, s.Note)
+	return orchestrate.OpenDriven(&o.ways, box, r.Dir(), r.kept, s.Note)
 }
 
 // complete closes a run that is completed, or says what is missing.
