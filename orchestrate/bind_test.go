@@ -23,7 +23,10 @@ func TestBind(t *testing.T) {
 	}
 	now := time.Now()
 	bind := func(id, prompt string, limit int, over func(string) (bool, error)) error {
-		_, err := file.Bind(orchestrate.NewState(id, prompt, limit, now), over)
+		if err := file.Free(id, over); err != nil {
+			return err
+		}
+		_, err := file.Bind(orchestrate.NewState(id, prompt, limit, now))
 		return err
 	}
 	require.NoError(t, file.Free("r1", nil))

@@ -2,8 +2,6 @@ package orchestrate
 
 import (
 	"fmt"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -25,7 +23,6 @@ type State struct {
 	// StartedAt and LastIterationAt have the form of [StateStamp]. A value read from a file is kept as it is.
 	StartedAt       string
 	LastIterationAt string
-	IterationTimes  []int // the last durations, in whole seconds, the newest last
 	// Prompt is the person's prompt, without white space around it.
 	Prompt string
 }
@@ -57,16 +54,10 @@ func IterationFigures(iteration, most int) string {
 
 // Next returns the state at the start of the next iteration, which is now.
 func (s State) Next(now time.Time) State {
-	s.IterationTimes = s.Times(now)
 	s.Iteration++
 	s.LastIterationAt = StateStamp(now)
 	return s
 }
-
-const (
-	timedFrom = 5  // the first iteration whose duration counts: earlier ones set things up
-	window    = 10 // how many durations are kept
-)
 
 // Limit says that the session has used up its iterations, or returns "".
 func (s State) Limit() string {
@@ -74,18 +65,6 @@ func (s State) Limit() string {
 		return ""
 	}
 	return fmt.Sprintf("its session has had its %d iterations (max_iterations)", s.MaxIterations)
-}
-
-// Times returns the durations of the last ten iterations, in whole seconds, including the one that ends now. Like
-// the CLI it leaves out the first four iterations, and iterations of less than a second or with an unknown start.
-func (s State) Times(now time.Time) []int {
-	last, err := time.Parse(time.RFC3339, s.LastIterationAt)
-	took := now.Unix() - last.Unix()
-	if s.Iteration < timedFrom || err != nil || took <= 0 {
-		return s.IterationTimes
-	}
-	times := append(slices.Clone(s.IterationTimes), int(took))
-	return times[max(0, len(times)-window):]
 }
 
 // ParseState reads a state file as the CLI does, which accepts anything. A missing or invalid field has its default (not
@@ -99,7 +78,6 @@ func ParseState(b []byte) State {
 		RunID:           fields["run_id"],
 		StartedAt:       fields["started_at"],
 		LastIterationAt: fields["last_iteration_at"],
-		IterationTimes:  seconds(fields["iteration_times"]),
 		Prompt:          body,
 	}
 }
@@ -146,16 +124,8 @@ func number(s string, otherwise int) (n int) {
 	return n
 }
 
-func seconds(csv string) (times []int) {
-	for _, s := range strings.Split(csv, ",") {
-		if n := number(s, 0); n > 0 {
-			times = append(times, n)
-		}
-	}
-	return times
-}
-
-// Format writes a state as the CLI does. It fails on a line break in a field, or a number below 0.
+// Format writes a state as the CLI does, without the times of iterations, which only babysitter's own hook goes by. It
+// fails on a line break in a field, or a number below 0.
 func (s State) Format() ([]byte, error) {
 	for _, v := range []string{s.RunID, s.StartedAt, s.LastIterationAt} {
 		if strings.Contains(v, "\n") {
@@ -165,10 +135,6 @@ func (s State) Format() ([]byte, error) {
 	if s.Iteration < 0 || s.MaxIterations < 0 {
 		return nil, fmt.Errorf("spell a session's state: iteration %d of at most %d: neither may be below 0", s.Iteration, s.MaxIterations)
 	}
-	times := make([]string, len(s.IterationTimes))
-	for i, t := range s.IterationTimes {
-		times[i] = strconv.Itoa(t)
-	}
 	return fmt.Appendf(nil, `---
 active: %t
 iteration: %d
@@ -176,11 +142,11 @@ max_iterations: %d
 run_id: "%s"
 started_at: "%s"
 last_iteration_at: "%s"
-iteration_times: %s
+iteration_times: 
 ---
 
 %s
-`, s.Active, s.Iteration, s.MaxIterations, s.RunID, s.StartedAt, s.LastIterationAt, strings.Join(times, ","), trim(s.Prompt)), nil
+`, s.Active, s.Iteration, s.MaxIterations, s.RunID, s.StartedAt, s.LastIterationAt, trim(s.Prompt)), nil
 }
 
 // isSpace reports whether JavaScript, with which the CLI trims, takes r for white space: it does so for a byte

@@ -18,8 +18,6 @@ var (
 	ErrSessionID = errors.New("not a session id")
 	// ErrBound says that a session is bound to another run, which is not over.
 	ErrBound = errors.New("the session is bound to another run")
-	// ErrNoHome says that nothing tells where the state files are.
-	ErrNoHome = errors.New("HOME is not set")
 )
 
 const (
@@ -37,7 +35,7 @@ const (
 //	run_id: "r1"
 //	started_at: "2026-11-20T23:53:52Z"
 //	last_iteration_at: "2026-11-20T23:55:01Z"
-//	iteration_times: 12,31
+//	iteration_times:
 //	---
 //
 //	the person's prompt
@@ -99,11 +97,14 @@ func (f StateFile) Write(s State) error {
 	return err
 }
 
-// Bind binds the session to the run that s names. It makes s the session's state and returns that state. If the
-// session is bound to another run, the error matches [ErrBound], unless over says that this run is over. The
-// session keeps its limit of iterations if that of s is [KeepLimit], and its prompt if s has none.
-func (f StateFile) Bind(s State, over func(runID string) (bool, error)) (State, error) {
-	was, err := f.free(s.RunID, over)
+// Bind binds the session to the run that s names, without asking whether it is free. It makes s the session's state and
+// returns that state. The session keeps its limit of iterations if that of s is [KeepLimit], and its prompt if s has
+// none.
+func (f StateFile) Bind(s State) (State, error) {
+	was, err := f.Read()
+	if errors.Is(err, fs.ErrNotExist) {
+		was, err = State{MaxIterations: DefaultMaxIterations}, nil
+	}
 	if err != nil {
 		return s, err
 	}
@@ -114,31 +115,26 @@ func (f StateFile) Bind(s State, over func(runID string) (bool, error)) (State, 
 	return s, f.Write(s)
 }
 
-// Free returns an error that matches [ErrBound] if the session is bound to a run other than runID that is not over.
+// Free returns an error that matches [ErrBound] if the session is bound to a run other than runID, unless over says that
+// this run is over.
 func (f StateFile) Free(runID string, over func(runID string) (bool, error)) error {
-	_, err := f.free(runID, over)
-	return err
-}
-
-// free is [StateFile.Free], and returns the session's state.
-func (f StateFile) free(runID string, over func(string) (bool, error)) (was State, err error) {
-	was, err = f.Read()
+	was, err := f.Read()
 	if errors.Is(err, fs.ErrNotExist) {
-		return State{MaxIterations: DefaultMaxIterations}, nil
+		return nil
 	}
 	if err != nil || was.RunID == "" || was.RunID == runID {
-		return was, err
+		return err
 	}
 	is, err := over(was.RunID)
 	switch {
 	case is:
-		return was, nil
+		return nil
 	case err != nil:
 		err = fmt.Errorf(", which may not be over (%w)", err)
 	default:
 		err = errors.New(", which is not over")
 	}
-	return was, fmt.Errorf("bind session %s: %w: run %s%w: end that one first, or remove %s", f.id, ErrBound, was.RunID, err, f.Path())
+	return fmt.Errorf("bind session %s: %w: run %s%w: end that one first, or remove %s", f.id, ErrBound, was.RunID, err, f.Path())
 }
 
 // Delete removes the state. It is no error if there is none.
@@ -146,7 +142,7 @@ func (f StateFile) Delete() error { return disk.Remove(f.Path()) }
 
 // StateDir returns the absolute path of the directory of state files, found as the CLI finds it: the flag,
 // $BABYSITTER_STATE_DIR, `state` in $BABYSITTER_GLOBAL_STATE_DIR, `.a5c/state` in the home directory. Relative
-// paths start at the working directory. The error matches [ErrNoHome] if none of them is set.
+// paths start at the working directory.
 func StateDir(flag string, getenv func(string) string) (string, error) {
 	if flag != "" {
 		return filepath.Abs(flag)
@@ -160,7 +156,7 @@ func StateDir(flag string, getenv func(string) string) (string, error) {
 	if home := getenv("HOME"); home != "" {
 		return filepath.Abs(filepath.Join(home, ".a5c", "state"))
 	}
-	return "", fmt.Errorf("find the directory of session states: %w", ErrNoHome)
+	return "", errors.New("find the directory of session states: HOME is not set: give --state-dir")
 }
 
 // SessionVariable is the environment variable that tells the CLI and its hooks their session.

@@ -11,7 +11,6 @@ import (
 
 func TestFormat(t *testing.T) {
 	s := orchestrate.NewState("r1", "do it", 256, noon)
-	s.IterationTimes = []int{45, 62}
 	b, err := s.Format()
 	require.NoError(t, err)
 	assert.Equal(t, `---
@@ -21,7 +20,7 @@ max_iterations: 256
 run_id: "r1"
 started_at: "2026-11-20T12:00:00Z"
 last_iteration_at: "2026-11-20T12:00:00Z"
-iteration_times: 45,62
+iteration_times: 
 ---
 
 do it
@@ -36,9 +35,7 @@ func TestParseGarbage(t *testing.T) {
 		"---\niteration: many\nactive: 1\n---": func(*orchestrate.State) {},
 		"---\nmax_iterations: 0\n---\n":        func(s *orchestrate.State) { s.MaxIterations = 0 },
 		"x\n---\nactive: 'True'\n---\n y\n":    func(s *orchestrate.State) { s.Active, s.Prompt = true, "y" },
-		"---\niteration_times: 1,x,-2,3s": func(s *orchestrate.State) {
-			s.IterationTimes, s.Prompt = []int{1, 3}, "---\niteration_times: 1,x,-2,3s"
-		},
+		"---\niteration: 7":                    func(s *orchestrate.State) { s.Iteration, s.Prompt = 7, "---\niteration: 7" },
 	} {
 		want := defaults
 		change(&want)

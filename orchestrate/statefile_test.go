@@ -82,7 +82,7 @@ func TestDir(t *testing.T) {
 		assert.Equal(t, tt.want, got)
 	}
 	_, err = orchestrate.StateDir("", func(string) string { return "" })
-	assert.ErrorIs(t, err, orchestrate.ErrNoHome)
+	assert.ErrorContains(t, err, "give --state-dir")
 }
 
 func TestExport(t *testing.T) {

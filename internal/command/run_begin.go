@@ -41,14 +41,9 @@ type boundSession struct {
 }
 
 func (o *runVerbFlags) start(ctx context.Context, box *inbox.Inbox, _ string, s cli.Streams) error {
-	file, err := o.sessionFile()
+	file, err := o.sessionFile(box, o.create.RunID, s)
 	if err != nil {
 		return err
-	}
-	if file != nil {
-		if err := file.Free(o.create.RunID, o.isOver(box, s)); err != nil {
-			return err
-		}
 	}
 	if o.inputs != "" {
 		if o.create.Inputs, err = disk.ReadGiven(o.inputs, maxResult); err != nil {
@@ -101,7 +96,7 @@ func (o *runVerbFlags) resume(ctx context.Context, box *inbox.Inbox, name string
 	case now.Status == runs.Completed:
 		return fmt.Errorf("run %s is completed: there is nothing to resume; `heartbeat orchestrate`, or a hook with --run, asks for its proof, and `heartbeat run complete %[1]s` does without", now.Run)
 	}
-	file, err := o.sessionFile()
+	file, err := o.sessionFile(box, now.Run, s)
 	if err != nil {
 		return err
 	}
@@ -192,7 +187,7 @@ func (o *runVerbFlags) begin(ctx context.Context, b *orchestrate.Bridge, file *o
 			limit = o.ways.MaxIterations
 		}
 		prompt := b.Run.Prompt()
-		bound, err := file.Bind(orchestrate.NewState(b.Run.ID(), prompt, limit, time.Now()), o.isOver(b.Box, s))
+		bound, err := file.Bind(orchestrate.NewState(b.Run.ID(), prompt, limit, time.Now()))
 		if err != nil {
 			return err
 		}
@@ -258,8 +253,9 @@ func (o *runVerbFlags) wiring(b *orchestrate.Bridge) (hook, launch []string, err
 	return hook, launch, nil
 }
 
-// sessionFile returns the state file of the session to bind, or nil.
-func (o *runVerbFlags) sessionFile() (*orchestrate.StateFile, error) {
+// sessionFile returns the state file of the session to bind, or nil. It refuses one that is bound to another run which
+// is not over.
+func (o *runVerbFlags) sessionFile(box *inbox.Inbox, runID string, s cli.Streams) (*orchestrate.StateFile, error) {
 	id := o.session
 	for _, name := range []string{orchestrate.SessionVariable, "CLAUDE_CODE_SESSION_ID"} {
 		if id == "" {
@@ -270,24 +266,19 @@ func (o *runVerbFlags) sessionFile() (*orchestrate.StateFile, error) {
 		return nil, nil
 	}
 	dir, err := orchestrate.StateDir(o.ways.StateDir, os.Getenv)
-	if errors.Is(err, orchestrate.ErrNoHome) {
-		return nil, fmt.Errorf("%w: give --state-dir", err)
-	}
 	if err != nil {
 		return nil, err
 	}
 	file, err := orchestrate.StateFileAt(dir, id)
-	return &file, err
-}
-
-// isOver returns a function that reports whether a run is over.
-func (o *runVerbFlags) isOver(box *inbox.Inbox, s cli.Streams) func(id string) (bool, error) {
-	return func(id string) (bool, error) {
-		r, err := o.find(box, id, s)
+	if err != nil {
+		return nil, err
+	}
+	return &file, file.Free(runID, func(other string) (bool, error) {
+		r, err := o.find(box, other, s)
 		if err != nil {
 			return false, err
 		}
 		st, err := r.State()
 		return err == nil && (st.Status == runs.Completed || st.Status == runs.Failed), err
-	}
+	})
 }
