@@ -71,17 +71,19 @@ func (e Effect) known() string {
 
 func (e Effect) body(w *writer) {
 	switch e.known() {
-	case "node":
-		e.node(w)
-	case "shell":
-		e.shell(w)
+	case "node", "shell":
+		e.program(w)
 	case "agent":
 		e.agent(w)
 	case "skill":
 		w.line("The skill is called ", name(text(e.get("skill.name"))), ".")
 		w.part("Context", text(e.get("skill.context")))
 	case "orchestrator_task":
-		e.orchestratorTask(w)
+		if prompt := text(e.payload().Get("prompt")); prompt != "" {
+			w.block("", prompt)
+		} else {
+			w.block("json", e.payload().Raw)
+		}
 	case "breakpoint":
 		e.breakpoint(w)
 	default:
@@ -90,29 +92,20 @@ func (e Effect) body(w *writer) {
 	}
 }
 
-func (e Effect) node(w *writer) {
-	node := e.get("node")
-	command := []string{"node", text(node.Get("entry"))}
-	if args := node.Get("args"); args.IsArray() {
-		for _, arg := range args.Array() {
-			command = append(command, arg.String())
+// program writes a program to run, and how.
+func (e Effect) program(w *writer) {
+	spec := e.get(e.Kind)
+	line := text(spec.Get("command"))
+	if e.Kind == "node" {
+		command := []string{"node", text(spec.Get("entry"))}
+		if args := spec.Get("args"); args.IsArray() {
+			for _, arg := range args.Array() {
+				command = append(command, arg.String())
+			}
 		}
+		line = words.Shell(command...)
 	}
-	w.block("sh", words.Shell(command...))
-	e.circumstances(w, node)
-}
-
-func (e Effect) shell(w *writer) {
-	shell := e.get("shell")
-	w.block("sh", text(shell.Get("command")))
-	e.circumstances(w, shell)
-	if status := text(shell.Get("expectedExitCode")); status != "" {
-		w.line("It is expected to end with status ", name(status), ".")
-	}
-}
-
-// circumstances writes how a program has to be run.
-func (e Effect) circumstances(w *writer, spec gjson.Result) {
+	w.block("sh", line)
 	if dir := text(spec.Get("cwd")); dir != "" && dir != "." {
 		w.line("Run it in ", name(dir), ".")
 	}
@@ -121,6 +114,9 @@ func (e Effect) circumstances(w *writer, spec gjson.Result) {
 	}
 	if spec.Get("env").Exists() {
 		w.line("Set the environment variables that the task file has under ", e.Kind, ".env.")
+	}
+	if status := text(spec.Get("expectedExitCode")); e.Kind == "shell" && status != "" {
+		w.line("It is expected to end with status ", name(status), ".")
 	}
 }
 
@@ -139,15 +135,6 @@ func (e Effect) agent(w *writer) {
 	w.part("Context", text(prompt.Get("context")))
 	w.part("Instructions", list(prompt.Get("instructions")))
 	w.part("Form of the answer", text(prompt.Get("outputFormat")))
-}
-
-func (e Effect) orchestratorTask(w *writer) {
-	payload := e.payload()
-	if prompt := text(payload.Get("prompt")); prompt != "" {
-		w.block("", prompt)
-		return
-	}
-	w.block("json", payload.Raw)
 }
 
 func (e Effect) breakpoint(w *writer) {
