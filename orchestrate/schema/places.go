@@ -81,7 +81,7 @@ var types = []string{"", "array", "boolean", "integer", "null", "number", "objec
 // check returns what a schema has that is not supported. It also refuses a schema whose check might never end, or
 // take too much work, however small the value is.
 func (p places) check() error {
-	known := map[*jsonschema.Schema]*effort{}
+	known := map[*jsonschema.Schema]int{}
 	for _, at := range slices.Sorted(maps.Keys(p)) {
 		s := p[at]
 		if s.DynamicRef != "" || s.Extra["$recursiveRef"] != nil {
@@ -93,55 +93,49 @@ func (p places) check() error {
 		if s.ID != "" && !strings.HasPrefix(s.ID, "#") {
 			return fmt.Errorf("$id %.100q: only the root may have one", s.ID)
 		}
-		if _, err := p.effort(s, known); err != nil {
+		if _, err := p.ways(s, known); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// effort is the library's work to check one value against a schema, without descending into the value.
-type effort struct {
-	height int // how deep the subschemas for the value are nested
-	ways   int // how many there are, counted each time they are used
-}
-
+// maxWays limits the library's work to check one value against a schema, without descending into the value: how many
+// subschemas are for it, counted each time they are used. They cannot be nested deeper than that either.
 const maxWays = 10_000
 
-// effort computes it. known has that of each schema, nil while it is being computed.
-func (p places) effort(s *jsonschema.Schema, known map[*jsonschema.Schema]*effort) (effort, error) {
-	if is, ok := known[s]; ok {
-		if is == nil {
-			return effort{}, errors.New("a $ref leads back to itself without descending into the value")
+// ways counts them. known has the count of each schema, 0 while it is being made.
+func (p places) ways(s *jsonschema.Schema, known map[*jsonschema.Schema]int) (sum int, err error) {
+	if n, ok := known[s]; ok {
+		if n == 0 {
+			return 0, errors.New("a $ref leads back to itself without descending into the value")
 		}
-		return *is, nil
+		return n, nil
 	}
-	known[s] = nil
-	sum := effort{ways: 1}
+	known[s] = 0
 	same := slices.Concat(s.AllOf, s.AnyOf, s.OneOf, []*jsonschema.Schema{s.Not, s.If, s.Then, s.Else},
 		slices.Collect(maps.Values(s.DependentSchemas)), slices.Collect(maps.Values(s.DependencySchemas)))
 	if s.Ref != "" {
 		to, err := p.at(s.Ref)
 		if err != nil {
-			return effort{}, err
+			return 0, err
 		}
 		same = append(same, to)
 	}
+	sum = 1
 	for _, sub := range same {
 		if sub == nil {
 			continue
 		}
-		below, err := p.effort(sub, known)
+		below, err := p.ways(sub, known)
 		if err != nil {
-			return effort{}, err
+			return 0, err
 		}
-		sum.height = max(sum.height, below.height+1)
-		sum.ways += below.ways
-		if sum.height > maxDepth || sum.ways > maxWays {
-			return effort{}, fmt.Errorf("more than %d nested subschemas, or %d in all, are for the same value", maxDepth, maxWays)
+		if sum += below; sum > maxWays {
+			return 0, fmt.Errorf("more than %d subschemas are for the same value", maxWays)
 		}
 	}
-	known[s] = &sum
+	known[s] = sum
 	return sum, nil
 }
 
