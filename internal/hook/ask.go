@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -43,6 +44,12 @@ func (s stdin) next(into any) error {
 	return err
 }
 
+// goesOn reports whether more than white space came with the last object.
+func (s stdin) goesOn() bool {
+	rest, err := io.ReadAll(s.Buffered())
+	return err != nil || len(bytes.TrimSpace(rest)) > 0
+}
+
 // awaited is the stdin of a hook that waits as [hook.awaitInput] says.
 type awaited struct{ *hook }
 
@@ -63,8 +70,8 @@ func (h *hook) readInput() (*claude.Input, error) {
 	switch _, is := errors.AsType[*json.SyntaxError](err); {
 	case err == io.EOF:
 		return nil, errors.New("stdin is empty")
-	case is || err == io.ErrUnexpectedEOF:
-		return nil, fmt.Errorf("hook input that is no JSON: %w", err)
+	case is || err == io.ErrUnexpectedEOF || err == nil && h.stdin.goesOn():
+		return nil, errors.New("hook input that is not valid JSON, or cut off")
 	case err != nil:
 		return nil, fmt.Errorf("read the hook's input: %w", err)
 	}

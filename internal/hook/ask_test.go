@@ -41,7 +41,6 @@ func TestReadInput(t *testing.T) {
 	for _, pieces := range [][]string{
 		{`{"session_id":"}"}`},
 		{" \n", " {", `"session_id"`, `:"}"}`},
-		{`{"session_id":"}"}`, `{"session_id":"another"}`},
 		{strings.Repeat(" ", 1<<20), "{", strings.Repeat(" ", 1<<20), `"session_id":"}"}`},
 	} {
 		r, _ := fed(t, pieces...)
@@ -52,7 +51,7 @@ func TestReadInput(t *testing.T) {
 }
 
 func TestReadInputThatEnds(t *testing.T) {
-	for text, want := range map[string]string{"": "stdin is empty", " \n\t": "stdin is empty", `{"a":`: "unexpected EOF", "[]": "hook input"} {
+	for text, want := range map[string]string{"": "stdin is empty", " \n\t": "stdin is empty", `{"a":`: "cut off", "{} {}": "not valid JSON", "[]": "hook input"} {
 		r, w := fed(t)
 		_, err := w.WriteString(text)
 		require.NoError(t, err)
