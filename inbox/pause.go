@@ -134,7 +134,7 @@ func (h Holds) BackOff(length time.Duration, streak int, named bool, f *Failure)
 	if h.tx.st.Backoff, err = flat.JSON(b); err != nil {
 		return b, err
 	}
-	e := Event{Event: EventBackingOff, Until: &b.Until}
+	e := Event{At: now, Event: EventBackingOff, Until: &b.Until}
 	if f != nil {
 		e.Reason = f.String()
 	}

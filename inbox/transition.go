@@ -235,7 +235,9 @@ func (t *Tx) addLine(l journal.Line) {
 
 // addEvent makes the next commit add an event, as of now.
 func (t *Tx) addEvent(e Event) error {
-	e.At = t.box.utcNow()
+	if e.At.IsZero() {
+		e.At = t.box.utcNow()
+	}
 	line, err := flat.JSON(e)
 	if err != nil {
 		return err
