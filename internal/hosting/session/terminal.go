@@ -243,13 +243,12 @@ func (f *follower) keep(m stream.Message) {
 	})
 }
 
-// lastWord stores the answer to the last entry as a message if it is not the last one: a client writes
+// lastWord stores the answer to the last entry as a message if no message has it: a client writes
 // its transcript late, and the launcher may have ended it first. The hook was told the answer.
 func (h *host) lastWord() {
 	s := h.snapshot()
 	r, ok := lastResult(s.Inbox)
-	bare := func(text string) string { return strings.Join(strings.Fields(text), "") } // the client trims a text for its hooks
-	if !ok || r.AcknowledgedAt.Before(s.HostedAt) || bare(r.Reply) == "" || bare(r.Reply) == bare(s.Output) {
+	if !ok || r.AcknowledgedAt.Before(s.HostedAt) || bare(r.Reply) == "" || bare(r.Reply) == bare(s.Output) || h.hasSaid(r.Reply) {
 		return
 	}
 	raw, err := json.Marshal(map[string]any{
@@ -281,4 +280,26 @@ func lastResult(path string) (r inbox.Result, ok bool) {
 	defer tail.Close() // only read
 	err = tail.Lines(func(line []byte) { ok = json.Unmarshal(line, &r) == nil })
 	return r, ok && err == nil
+}
+
+// bare is a text without its blanks: the client trims a text for its hooks.
+func bare(text string) string { return strings.Join(strings.Fields(text), "") }
+
+// latest is how many of the last messages may hold an answer.
+const latest = 32
+
+// hasSaid reports whether one of the last messages that the database has is this answer. The client may have
+// begun with another entry since, so that its last message is another one.
+func (h *host) hasSaid(reply string) bool {
+	o := transcriptOf(h.db, h.lock.Folder(), nil)
+	for m, err := range stream.ReadEndedTranscript(context.Background(), o, h.store.Health().Last-latest) {
+		var t stream.Tally
+		if parsed, ok := stream.Parse(m.Content); err == nil && ok {
+			t.Add(parsed, m.At)
+		}
+		if t.Text != nil && bare(*t.Text) == bare(reply) {
+			return true
+		}
+	}
+	return false
 }

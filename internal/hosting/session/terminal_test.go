@@ -1,15 +1,19 @@
 package session_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/hosting/attach"
@@ -52,6 +56,37 @@ func TestTerminalLastAnswerUnwritten(t *testing.T) {
 	assert.Equal(t, "done: hello unwritten", r.report()["output"])
 	s, _ := r.guild.Session("ses-1")
 	assert.Equal(t, 4, s.Messages)
+	r.isClean()
+}
+
+// An answer that is kept is not stored again behind what the client has written of the next entry.
+func TestTerminalEndsInTheNextEntry(t *testing.T) {
+	t.Parallel()
+	r := newTerminalRig(t, "")
+	gate := r.path("gate")
+	require.NoError(t, unix.Mkfifo(gate, 0o600))
+	r.Config.Prompt, r.Grace = "wait:"+gate, time.Second
+	cmd := r.startInTerminal()
+	_, err := attach.Host{Folder: r.folder().Dir()}.Send(t.Context(), "next", "hang")
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(gate, []byte("go"), 0o600))
+	var transcript string
+	r.until("the next entry is in the transcript", func() bool {
+		all, err := filepath.Glob(r.path("transcripts/*.jsonl"))
+		require.NoError(t, err)
+		transcript = all[0]
+		text, err := os.ReadFile(transcript)
+		return err == nil && bytes.Contains(text, []byte("hang"))
+	})
+	f, err := os.OpenFile(transcript, os.O_APPEND|os.O_WRONLY, 0)
+	require.NoError(t, err)
+	_, err = f.WriteString(`{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"looking"}]}}` + "\n")
+	require.NoError(t, errors.Join(err, f.Close()))
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, cmd.Wait())
+	assert.Equal(t, "looking", r.report()["output"])
+	s, _ := r.guild.Session("ses-1")
+	assert.Equal(t, 6, s.Messages, "the prompt that starts the client, two entries, two answers, and what was begun")
 	r.isClean()
 }
 
