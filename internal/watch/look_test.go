@@ -214,6 +214,25 @@ func TestALockThatIsKept(t *testing.T) {
 	assert.Equal(t, see.NoSession, all["a"].State)
 }
 
+// It is also named where somebody works in the inbox's folder, which changes at each look.
+func TestALockThatIsKeptInABusyFolder(t *testing.T) {
+	if _, err := os.Stat("/proc/locks"); err != nil {
+		t.Skip("no /proc/locks here")
+	}
+	l := over(t)
+	box := l.box("a")
+	sendTo(t, box, "", "one")
+	lock, err := disk.AcquireLock(t.Context(), filepath.Join(box.Dir(), ".inbox-lock"), 0)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, lock.Release()) }()
+	for i := range 4 {
+		require.NoError(t, os.WriteFile(filepath.Join(box.Dir(), fmt.Sprint(i)), nil, 0o600))
+		l.sees(time.Second)
+	}
+	all, _ := l.sees(0)
+	assert.Equal(t, see.Locked, all["a"].State)
+}
+
 // A pause that ends by itself is over without a change of any file.
 func TestAPauseEnds(t *testing.T) {
 	l := over(t)

@@ -41,6 +41,7 @@ type watched struct {
 	head    *inbox.Head // the entry that comes next
 	holder  int         // who held the lock at the last look
 	held    time.Time   // since when, as far as this saw
+	journal mark        // as it was then
 }
 
 func (w *watched) dir() string { return filepath.Dir(w.path) }
@@ -174,8 +175,9 @@ func (w *watched) lock(at time.Time, locks machine.Locks) bool {
 	if holder != w.holder { // the kernel may leave a lock out of its list for a moment
 		holder = w.box.Lock()
 	}
-	if holder != w.holder || w.read.After(w.held) {
-		w.holder, w.held = holder, at
+	// Anybody may change other files of the folder meanwhile.
+	if now := markOf(filepath.Join(w.dir(), ".inbox-journal")); holder != w.holder || now != w.journal {
+		w.holder, w.held, w.journal = holder, at, now
 	}
 	if at.Sub(w.held) < livesEvery {
 		holder = 0
@@ -207,11 +209,15 @@ func marksOf(box *inbox.Inbox) (all []mark) {
 		paths = append(paths, filepath.Join(box.Dir(), name))
 	}
 	for _, path := range paths {
-		m := mark{}
-		if i, err := disk.StatName(path); err == nil {
-			m = mark{i.Dev, i.Ino, i.Size, i.Mtime, i.Ctime, i.Mode}
-		}
-		all = append(all, m)
+		all = append(all, markOf(path))
 	}
 	return all
+}
+
+func markOf(path string) mark {
+	i, err := disk.StatName(path)
+	if err != nil {
+		return mark{}
+	}
+	return mark{i.Dev, i.Ino, i.Size, i.Mtime, i.Ctime, i.Mode}
 }
