@@ -58,6 +58,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"heartbeat/internal/disk"
@@ -108,6 +109,8 @@ type Inbox struct {
 	dir  string
 	name string
 	opts Options
+
+	foreign atomic.Int64 // lines that are no scheduled entries, as last said: a hook that waits looks for weeks
 }
 
 // Open names an inbox and opens no file. An inbox that does not exist yet is empty. The path must not name a

@@ -177,7 +177,7 @@ func (t *Tx) promote() error {
 	if err != nil {
 		return fmt.Errorf("read scheduled entries: %w", err)
 	}
-	if foreign > 0 {
+	if was := t.box.foreign.Swap(int64(foreign)); foreign > 0 && was != int64(foreign) {
 		t.warn("%s has %d lines that are not scheduled entries: they stay there", f.Path(), foreign)
 	}
 	if more {

@@ -556,3 +556,19 @@ func TestManyScheduled(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, inbox.Schedule{Count: 1000, Next: noon.Add(time.Hour).Local()}, inbox.Schedule{Count: s.Count, Next: s.Next.Local()})
 }
+
+// A process that looks again and again says once how many lines are no scheduled entries.
+func TestForeignScheduledLinesAreSaidOnce(t *testing.T) {
+	t.Parallel()
+	box := newBox(t, "")
+	warned := func() (n int) {
+		in(t, box, func(tx *inbox.Tx) { n = len(tx.Warnings()) })
+		return n
+	}
+	in(t, box, func(*inbox.Tx) {})
+	path := beside(box, ".scheduled.jsonl")
+	write(t, path, staged("later", time.Now().Add(time.Hour))+"\nnone\n")
+	assert.Equal(t, []int{1, 0, 0}, []int{warned(), warned(), warned()})
+	echo(t, path, "another\n")
+	assert.Equal(t, []int{1, 0}, []int{warned(), warned()})
+}
