@@ -128,11 +128,7 @@ func (h *hook) takeOver() error {
 // becomeStdin makes these bytes the stdin of the program that replaces this one. They are in a file that only its
 // descriptor reaches, since a pipe would not hold them.
 func becomeStdin(b []byte) error {
-	f, err := os.CreateTemp("", "heartbeat-input-")
-	if err != nil {
-		return err
-	}
-	err = os.Remove(f.Name())
+	f, err := unnamedFile()
 	if err == nil {
 		_, err = f.Write(b)
 	}
@@ -143,6 +139,14 @@ func becomeStdin(b []byte) error {
 		err = unix.Dup2(int(f.Fd()), unix.Stdin)
 	}
 	return err
+}
+
+func unlinkedFile() (*os.File, error) {
+	f, err := os.CreateTemp("", "heartbeat-input-")
+	if err == nil {
+		err = os.Remove(f.Name())
+	}
+	return f, err
 }
 
 // Runs is what a hook does for babysitter runs. The hook that Claude Code starts has none: when a run comes up, it

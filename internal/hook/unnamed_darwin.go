@@ -1,0 +1,5 @@
+package hook
+
+import "os"
+
+func unnamedFile() (*os.File, error) { return unlinkedFile() }
