@@ -105,3 +105,15 @@ func TestMultiplyingAlternatives(t *testing.T) {
 	s.WriteString(`"a40":{"type":"string"}}}`)
 	require.ErrorIs(t, schema.Check([]byte(s.String()), []byte("1")), schema.ErrSchema)
 }
+
+// A schema that sends one value through thousands of references is refused at once: what is wrong with the value would
+// be told anew at each, which takes minutes and more than a gigabyte.
+func TestChain(t *testing.T) {
+	var s strings.Builder
+	s.WriteString(`{"$ref":"#/$defs/a0","$defs":{`)
+	for i := range 9000 {
+		fmt.Fprintf(&s, `"a%d":{"$ref":"#/$defs/a%d"},`, i, i+1)
+	}
+	s.WriteString(`"a9000":{"type":"string"}}}`)
+	require.ErrorIs(t, schema.Usable([]byte(s.String())), schema.ErrSchema)
+}

@@ -100,8 +100,8 @@ func (p places) check() error {
 	return nil
 }
 
-// maxWays limits the library's work to check one value against a schema, without descending into the value: how many
-// subschemas are for it, counted each time they are used. They cannot be nested deeper than that either.
+// maxWays limits the library's work on one value: how many subschemas are for it, counted each time they are used, and a
+// 32nd more at each level above them. So some 200 can be nested: to tell what is wrong below thousands takes a gigabyte.
 const maxWays = 10_000
 
 // ways counts them. known has the count of each schema, 0 while it is being made.
@@ -131,8 +131,8 @@ func (p places) ways(s *jsonschema.Schema, known map[*jsonschema.Schema]int) (su
 		if err != nil {
 			return 0, err
 		}
-		if sum += below; sum > maxWays {
-			return 0, fmt.Errorf("more than %d subschemas are for the same value", maxWays)
+		if sum += below + below/32; sum > maxWays {
+			return 0, fmt.Errorf("more than %d subschemas are for the same value, or too many are nested", maxWays)
 		}
 	}
 	known[s] = sum
