@@ -2,6 +2,8 @@ package orchestrate_test
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -54,4 +56,30 @@ func TestBind(t *testing.T) {
 	s, err = file.Read()
 	require.NoError(t, err)
 	assert.Zero(t, s.MaxIterations, "0 is no limit")
+}
+
+// boundMeanwhile stands in for babysitter's command: while it makes the run r2, the session is bound to r1.
+const boundMeanwhile = `#!/bin/sh
+[ "$1" = run:create ] || exit 1
+echo '{"runId":"r2","processId":"p","entrypoint":{"importPath":"../../../p.mjs"},"layoutVersion":"2026.01-storage-preview"}' >.a5c/runs/r2/run.json
+mkdir states
+printf -- '---\nactive: true\niteration: 7\nrun_id: "r1"\n---\n\nthe other\n' >states/s1.md
+echo '{"runId":"r2","runDir":".a5c/runs/r2"}'
+`
+
+// A run that is made while another one binds its session leaves the session to that one.
+func TestBoundMeanwhile(t *testing.T) {
+	r := &runRig{t: t, dir: t.TempDir()}
+	require.NoError(t, os.WriteFile(filepath.Join(r.dir, "babysitter"), []byte(boundMeanwhile), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(r.dir, "p.mjs"), nil, 0o600))
+	out, err := r.heartbeat("run", "start", "--inbox", "inbox.jsonl", "--babysitter", "./babysitter", "--entry", "p.mjs", "--process-id", "p",
+		"--run-id", "r2", "--session-id", "s1", "--state-dir", "states")
+	require.Error(t, err)
+	assert.Contains(t, out, "run r2 is made: bind session s1: the session is bound to another run: run r1")
+	file, err := orchestrate.StateFileAt(filepath.Join(r.dir, "states"), "s1")
+	require.NoError(t, err)
+	is, err := file.Read()
+	require.NoError(t, err)
+	assert.Equal(t, "r1", is.RunID)
+	assert.Equal(t, 7, is.Iteration)
 }

@@ -41,7 +41,7 @@ type boundSession struct {
 }
 
 func (o *runVerbFlags) start(ctx context.Context, box *inbox.Inbox, _ string, s cli.Streams) error {
-	file, err := o.sessionFile(box, o.create.RunID, s)
+	_, err := o.sessionFile(box, o.create.RunID, s)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (o *runVerbFlags) start(ctx context.Context, box *inbox.Inbox, _ string, s 
 		_, err = b.AcceptCode() // an earlier run of that id may have had other code
 	}
 	if err == nil {
-		err = o.begin(ctx, b, file, s)
+		err = o.begin(ctx, b, s)
 	}
 	return unfinished(made.RunID, "made", err)
 }
@@ -96,8 +96,7 @@ func (o *runVerbFlags) resume(ctx context.Context, box *inbox.Inbox, name string
 	case now.Status == runs.Completed:
 		return fmt.Errorf("run %s is completed: there is nothing to resume; `heartbeat orchestrate`, or a hook with --run, asks for its proof, and `heartbeat run complete %[1]s` does without", now.Run)
 	}
-	file, err := o.sessionFile(box, now.Run, s)
-	if err != nil {
+	if _, err := o.sessionFile(box, now.Run, s); err != nil {
 		return err
 	}
 	if o.again != "" || now.Status == runs.Failed && now.Guard != "" {
@@ -105,7 +104,7 @@ func (o *runVerbFlags) resume(ctx context.Context, box *inbox.Inbox, name string
 			return err
 		}
 	}
-	return unfinished(b.Run.ID(), "there", o.begin(ctx, b, file, s))
+	return unfinished(b.Run.ID(), "there", o.begin(ctx, b, s))
 }
 
 // byPerson opens a run for a verb that only a person may use.
@@ -178,16 +177,18 @@ func unfinished(id, is string, err error) error {
 	return fmt.Errorf("run %s is %s: %w (go on with `heartbeat run resume %s`)", id, is, err, id)
 }
 
-// begin binds the session, takes a step, and prints what to do next.
-func (o *runVerbFlags) begin(ctx context.Context, b *orchestrate.Bridge, file *orchestrate.StateFile, s cli.Streams) error {
+// begin binds the session, unless another run has got it meanwhile, takes a step, and prints what to do next.
+func (o *runVerbFlags) begin(ctx context.Context, b *orchestrate.Bridge, s cli.Streams) error {
 	all := begun{}
-	if file != nil {
+	switch file, err := o.sessionFile(b.Box, b.Run.ID(), s); {
+	case err != nil:
+		return err
+	case file != nil:
 		limit := orchestrate.KeepLimit
 		if o.flags.Changed("max-iterations") {
 			limit = o.ways.MaxIterations
 		}
-		prompt := b.Run.Prompt()
-		bound, err := file.Bind(orchestrate.NewState(b.Run.ID(), prompt, limit, time.Now()))
+		bound, err := file.Bind(orchestrate.NewState(b.Run.ID(), b.Run.Prompt(), limit, time.Now()))
 		if err != nil {
 			return err
 		}
@@ -253,8 +254,7 @@ func (o *runVerbFlags) wiring(b *orchestrate.Bridge) (hook, launch []string, err
 	return hook, launch, nil
 }
 
-// sessionFile returns the state file of the session to bind, or nil. It refuses one that is bound to another run which
-// is not over.
+// sessionFile returns the state file of the session to bind, or nil. A run that is not over keeps its session.
 func (o *runVerbFlags) sessionFile(box *inbox.Inbox, runID string, s cli.Streams) (*orchestrate.StateFile, error) {
 	id := o.session
 	for _, name := range []string{orchestrate.SessionVariable, "CLAUDE_CODE_SESSION_ID"} {
