@@ -177,8 +177,7 @@ func delay(tries int) time.Duration {
 func (c *Conn) Patiently(ctx context.Context, do func() error) error {
 	said := ""
 	for try := 1; ; try++ {
-		c.forgive() // the rights may have been given since
-		err := c.Explain(do())
+		err := c.Try(do)
 		if err == nil || errors.As(err, new(final)) || ctx.Err() != nil {
 			return err
 		}

@@ -111,10 +111,12 @@ func (c *Conn) Refusal() error {
 	return c.refusal
 }
 
-func (c *Conn) forgive() {
+// Try calls do, and explains its error. What was refused before does not count: the rights may have been given since.
+func (c *Conn) Try(do func() error) error {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.refusal = nil
+	c.mu.Unlock()
+	return c.Explain(do())
 }
 
 // reason returns the text of a client library error without its prefix.

@@ -106,9 +106,9 @@ func (a *Agent) pullFailed(ctx context.Context, err error) {
 		a.retries[asking] = retry{at: time.Now().Add(backOff(1))}
 	default:
 		// The consumer or the stream may have been removed or made anew.
-		if wrong := a.bind(ctx); wrong != nil {
+		if wrong := a.conn.Try(func() error { return a.bind(ctx) }); wrong != nil {
 			err = wrong
 		}
-		a.try(asking, fmt.Errorf("no message can be asked for: %w; it is tried again", a.conn.Explain(err)))
+		a.try(asking, fmt.Errorf("no message can be asked for: %w; it is tried again", err))
 	}
 }
