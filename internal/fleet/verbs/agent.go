@@ -185,11 +185,16 @@ func (o *agent) run() (err error) {
 			}
 		},
 	})
-	if err != nil {
+	ended := err != nil && begin.Err() != nil
+	switch {
+	case ended:
+		err = nil
+	case err != nil:
 		return err
+	default:
+		defer o.c.Close()
+		ended, err = worker.Run(begin, o.c, o.Options)
 	}
-	defer o.c.Close()
-	ended, err := worker.Run(begin, o.c, o.Options)
 	var wrong *worker.LauncherError
 	switch {
 	case errors.As(err, &wrong):

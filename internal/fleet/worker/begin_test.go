@@ -83,6 +83,13 @@ func TestEndedBeforeItBegins(t *testing.T) {
 	a.term()
 	assert.Equal(t, 128+int(syscall.SIGTERM), a.ended())
 	assert.Equal(t, 1, strings.Count(a.said(), "WORK is not on this server"), "once")
+	w.server.Stop()
+	for _, args := range [][]string{{"--no-session"}, {"--drain-on", "TERM", "--no-session"}} {
+		a := w.start("two", nil, args...)
+		w.says(a, "it is tried again for ever")
+		a.term()
+		assert.Equal(t, 128+int(syscall.SIGTERM), a.ended(), "%q", args)
+	}
 }
 
 // An agent with a subject of its own takes the consumer of all subjects from nobody, not even
