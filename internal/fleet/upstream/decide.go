@@ -90,6 +90,15 @@ const Canceled = "canceled"
 // byPerson stands for the agent in a person's decision.
 const byPerson = "heartbeat-nats cancel"
 
+// Held returns the claim of the message whose lease names this id, and whether the message is open.
+func (u *Upstream) Held(ctx context.Context, id string) (c Claim, is bool, err error) {
+	l, _, err := u.lease(ctx, id)
+	if l == nil || l.Settled || err != nil {
+		return c, false, err
+	}
+	return Claim{Message: message.Message{ID: id, Seq: l.Seq, Stored: l.Stored, Again: l.Again}}, true, nil
+}
+
 // Cancel decides that a message is dead, whoever holds it. known is an earlier decision, or nil. with is the agent
 // that held the message, or "".
 func (u *Upstream) Cancel(ctx context.Context, c Claim) (known *Record, with string, err error) {

@@ -85,7 +85,8 @@ func (o *cancel) one(ctx context.Context, up *upstream.Upstream, id string) erro
 	return o.report(canceled{ID: c.ID, Stream: o.stream, Seq: c.Seq, With: with}, sentence)
 }
 
-// place finds a message by its id or its place. A server has no list of ids, so place reads the stream.
+// place finds a message by its id or its place. A server has no list of ids, so place reads the stream, and then
+// the message's lease.
 func (o *cancel) place(ctx context.Context, up *upstream.Upstream, id string) (c upstream.Claim, err error) {
 	found := errors.New("it is found")
 	err = o.messages(ctx, up.Stream, func(m *jetstream.RawStreamMsg) error {
@@ -98,6 +99,10 @@ func (o *cancel) place(ctx context.Context, up *upstream.Upstream, id string) (c
 	})
 	switch {
 	case err == nil:
+		// Somebody may have deleted what an agent still works on.
+		if c, held, err := up.Held(ctx, id); err != nil || held {
+			return c, o.said(err)
+		}
 		return c, fmt.Errorf("the message %q is not in the stream %s: it was settled, or never sent", id, o.stream)
 	case !errors.Is(err, found):
 		return c, fmt.Errorf("look for the message %q: %w", id, err)

@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"os/exec"
 	"testing"
 	"time"
 
@@ -35,4 +36,18 @@ func TestWhatIsCanceledIsTakenBack(t *testing.T) {
 		assert.Zero(t, w.replied(id))
 	}
 	assert.Zero(t, w.letters())
+}
+
+// A person may cancel what an agent holds, also once somebody has deleted the message from the stream.
+func TestWhatIsDeletedIsCanceled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 3*time.Second)
+	a := w.start("one", nil, "--no-session")
+	w.send("a")
+	w.eventually("its entry", func() bool { return a.backlog() == 1 }, a)
+	require.NoError(t, w.l.Stream.Purge(fleet.Context(t)))
+	out, err := exec.Command("heartbeat-nats", "cancel", "--server", w.server.URL(), "a").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	assert.Contains(t, string(out), "canceled a: agent one has it")
+	w.eventually("that it is taken back", func() bool { return a.backlog() == 0 && len(a.held()) == 0 }, a)
 }
