@@ -107,6 +107,7 @@ func runVerb(ctx context.Context, args []string) (said string, err error) {
 	}
 	var out, complaint bytes.Buffer
 	cmd := exec.CommandContext(ctx, self, args...)
+	cmd.Args[0] = "heartbeat" // by the name heartbeat-watch the command takes each verb for an argument of watch
 	cmd.Stdout, cmd.Stderr = &out, &complaint
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // it finishes what it began, also when the terminal goes
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
