@@ -204,8 +204,11 @@ func tell(ctx context.Context, o *options, paths []string, s cli.Streams) (err e
 		}
 		told, failed := runVerb(ctx, args)
 		for line := range strings.Lines(told) {
-			_, text, _ := strings.Cut(line, "\t") // the kind comes first
-			s.Note("told about %s: %s", path, strings.TrimSpace(text))
+			if _, text, is := strings.Cut(line, "\t"); is { // the kind comes first
+				s.Note("told about %s: %s", path, strings.TrimSpace(text))
+			} else { // why nobody was told
+				s.Note("%s: %s", path, strings.TrimSpace(line))
+			}
 		}
 		if failed != nil {
 			err = errors.Join(err, fmt.Errorf("tell about %s: %w", path, failed))
