@@ -36,7 +36,7 @@ func (b *Inbox) Append(ctx context.Context, m Message, settle time.Duration) (Re
 }
 
 func (b *Inbox) appendOne(ctx context.Context, m Message, settle time.Duration, admit func(*Tx) error) (Receipt, error) {
-	all, err := b.appendAll(ctx, []Message{m}, settle, func(int) {}, admit)
+	all, err := b.appendAll(ctx, []Message{m}, settle, admit)
 	if len(all) == 0 {
 		return Receipt{}, err
 	}
@@ -47,18 +47,12 @@ func (b *Inbox) appendOne(ctx context.Context, m Message, settle time.Duration, 
 // After an error the receipts cover the parts that were appended. If any message is invalid, nothing is
 // appended.
 func (b *Inbox) AppendAll(ctx context.Context, all []Message, settle time.Duration) ([]Receipt, error) {
-	return b.AppendAllWith(ctx, all, settle, func(int) {})
-}
-
-// AppendAllWith is [Inbox.AppendAll] for many messages. About once a second it calls progress with the number
-// of messages done since the last call.
-func (b *Inbox) AppendAllWith(ctx context.Context, all []Message, settle time.Duration, progress func(done int)) ([]Receipt, error) {
-	return b.appendAll(ctx, all, settle, progress, nil)
+	return b.appendAll(ctx, all, settle, nil)
 }
 
 // appendAll calls admit, unless nil, in each transaction that is about to append. If admit fails, that
 // transaction appends nothing.
-func (b *Inbox) appendAll(ctx context.Context, all []Message, settle time.Duration, progress func(done int), admit func(*Tx) error) ([]Receipt, error) {
+func (b *Inbox) appendAll(ctx context.Context, all []Message, settle time.Duration, admit func(*Tx) error) ([]Receipt, error) {
 	drafts, err := b.draft(all)
 	if err != nil {
 		return nil, err
@@ -73,7 +67,6 @@ func (b *Inbox) appendAll(ctx context.Context, all []Message, settle time.Durati
 		// A copy, since each try marks anew the drafts whose id is taken.
 		appended, err := b.appendDrafts(ctx, slices.Clone(drafts[len(receipts):]), still, &names, admit)
 		receipts = append(receipts, appended...)
-		progress(len(appended))
 		if errors.Is(err, ErrTorn) {
 			still, err = b.AwaitStill(ctx, settle)
 		}

@@ -180,14 +180,6 @@ func mayHold(l []byte, needle string) bool {
 	return needle == "" || bytes.Contains(l, []byte(needle)) || bytes.IndexByte(l, '\\') >= 0
 }
 
-const (
-	// searchSpan bounds how much of the dead letters is read under the lock.
-	searchSpan = 1 << 20
-	// maxPasses bounds how often a reading starts over without the lock, so that it ends even if somebody keeps
-	// filling or replacing the file.
-	maxPasses = 100
-)
-
 // nameSearch is the result of a search for ids, and how far it got in the queue file and the outcome files.
 // Another search goes on from there.
 type nameSearch struct {

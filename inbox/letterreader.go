@@ -19,6 +19,14 @@ import (
 	"heartbeat/internal/lines"
 )
 
+const (
+	// searchSpan bounds how much of the dead letters is read under the lock.
+	searchSpan = 1 << 20
+	// maxPasses bounds how often a reading starts over without the lock, so that it ends even if somebody keeps
+	// filling or replacing the file.
+	maxPasses = 100
+)
+
 // LetterReader reads the dead letters without the lock, and under the lock only what is new, so that others
 // do not wait long for the lock. It keeps in memory only where each line is, 24 bytes a line.
 type LetterReader struct {

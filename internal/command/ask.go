@@ -122,7 +122,7 @@ func (o *askFlags) ask(f *pflag.FlagSet, args []string, w *askWorker, s cli.Stre
 	if err != nil {
 		return err
 	}
-	receipts, err := box.AppendAllWith(context.Background(), messages, time.Duration(o.settle), func(int) {})
+	receipts, err := box.AppendAll(context.Background(), messages, time.Duration(o.settle))
 	if err != nil {
 		return fmt.Errorf("ask: %w", err)
 	}

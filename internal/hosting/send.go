@@ -112,7 +112,7 @@ func (h *hosted) appendDirectly(ctx context.Context, id, text string) (inbox.Rec
 	if err != nil {
 		return inbox.Receipt{}, err
 	}
-	receipts, err := box.AppendAllWith(ctx, []inbox.Message{{ID: id, Text: text}}, cli.DefaultSettle, func(int) {})
+	receipts, err := box.AppendAll(ctx, []inbox.Message{{ID: id, Text: text}}, cli.DefaultSettle)
 	if len(receipts) == 0 {
 		return inbox.Receipt{}, err
 	}
