@@ -37,7 +37,7 @@ heartbeat attach --watch --inbox /srv/mail/work/inbox.jsonl`,
 		var i cli.InboxFlags
 		w := sharing.Watch{Detach: sharing.DetachKey}
 		f := cli.NewFlags("attach")
-		i.Add(f)
+		cli.AddInbox(f, &i.Inbox)
 		f.BoolVar(&w.Only, "watch", false, "only watch, and type nothing")
 		f.BoolVar(&w.Take, "take", false, "type in the place of who types now")
 		f.Var(&w.Detach, "detach-key", "the `key` that leaves the session to itself")

@@ -51,7 +51,7 @@ func TestVerbsWithoutJSON(t *testing.T) {
 	var said [][]string
 	for path, sentence := range map[string]string{
 		"docs/reference.md": `all\s+but ([^;.]*) have\s+.--json`,
-		"docs/json.md":      "(`init`[^.]*) have no `--json`",
+		"docs/json.md":      "(`attach`[^.]*) have no `--json`",
 	} {
 		m := regexp.MustCompile(sentence).FindStringSubmatch(read(t, path))
 		require.NotNil(t, m, path)

@@ -1,0 +1,247 @@
+package docs
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// shapes says which structures the sections of docs/json.md describe. Members of a section of its own, such as a price, are looked
+// up there, too.
+var shapes = []struct {
+	section string
+	types   []string // FOLDER.TYPE
+	also    []string // sections that this one refers to
+}{
+	{"### `.results.jsonl`, and `results --json`", []string{"inbox.Result"}, nil},
+	{"### `.dead-letter.jsonl`", []string{"inbox.DeadLetter", "inbox.letterMark"}, []string{"### `.results.jsonl`, and `results --json`"}},
+	{"### `.events.jsonl`", []string{"inbox.Event"}, []string{"### `.dead-letter.jsonl`"}},
+	{"### `send`, `ask`", []string{"inbox.Receipt", "internal/command.waited"}, []string{"### `.results.jsonl`, and `results --json`", "### `.dead-letter.jsonl`"}},
+	{"### `status`", []string{"internal/command.status"}, []string{"### `.dead-letter.jsonl`"}},
+	{"### `check`", []string{"inbox.Check"}, []string{"### `.results.jsonl`, and `results --json`"}},
+	{"### `peek`", []string{"internal/command.peeked"}, nil},
+	{"### `log`", []string{"internal/command/history.Event"}, []string{"### `.results.jsonl`, and `results --json`", "### `.dead-letter.jsonl`"}},
+	{"### `metrics`", []string{"internal/command/metrics.Figures"}, []string{"### `status`"}},
+	{"### The object of `--notify`", []string{"internal/notify.Occasion"}, nil},
+	{"### `stop`, `pause`, `resume`, `cancel`", []string{"internal/command.stopped", "inbox.Pause", "internal/command.resumed"}, []string{"### `status`", "### `.dead-letter.jsonl`"}},
+	{"### `dead-letter`", []string{"inbox.Letter"}, []string{"### `.dead-letter.jsonl`", "### `.results.jsonl`, and `results --json`"}},
+	{"### `compact`", []string{"internal/command.compacted"}, nil},
+	{"### `recover`", []string{"recover.Report"}, []string{"### `.dead-letter.jsonl`"}},
+	{"### `doctor` and `fsck`", []string{"internal/command/doctor.Check"}, nil},
+	{
+		"### `run`, `orchestrate`, `result`, `breakpoint`",
+		[]string{"orchestrate.Report", "orchestrate.Held", "orchestrate.Answer", "internal/command.begun", "internal/command.shownRun"}, nil,
+	},
+	{"### `install`, `uninstall`", []string{"internal/command.installed"}, nil},
+	{"### `heartbeat-launch --report`", []string{"internal/supervise.Report"}, []string{"### `status`"}},
+	{"### `heartbeat-host`", []string{"internal/hosting.refusal", "internal/hosting.cancelled", "internal/hosting.collected"}, nil},
+	{
+		"### `heartbeat-nats`",
+		[]string{
+			"internal/fleet/verbs.waited", "internal/fleet/verbs.outcome", "internal/fleet/verbs.canceled", "internal/fleet/verbs.made",
+			"internal/fleet/verbs.drained", "internal/fleet/verbs.seen", "internal/fleet/verbs.letter", "internal/fleet/verbs.figures",
+			"internal/fleet/verbs.halted", "internal/fleet/verbs.receipt", "internal/fleet/setup.Step",
+		},
+		[]string{"### `status`"},
+	},
+	{"### `version`", []string{"internal/cli.Build"}, nil},
+}
+
+// unprinted are the members that only a check in flight has, by the field's type.
+var unprinted = map[string][]string{"inbox.Check": {"since", "untold", "by"}}
+
+var (
+	jsonSpan = regexp.MustCompile("`([a-z][A-Za-z0-9_]*)`")
+	// memberLike tells a member's name from most words.
+	memberLike = regexp.MustCompile("`([a-z]+(?:_[a-z0-9]+)+)`")
+)
+
+// json.md has each member that a verb prints or a file holds, in the section of that verb or file.
+func TestJSONHasEachMember(t *testing.T) {
+	all := source{}
+	for _, of := range shapes {
+		said := map[string]bool{}
+		for _, heading := range append([]string{of.section, "## Prices"}, of.also...) {
+			for _, m := range jsonSpan.FindAllStringSubmatch(section(t, "docs/json.md", heading), -1) {
+				said[m[1]] = true
+			}
+		}
+		for _, name := range of.types {
+			r := reading{t, all, map[string]bool{}, map[string]bool{}}
+			i := strings.LastIndexByte(name, '.')
+			r.named(name[:i], name[i+1:])
+			require.NotEmpty(t, r.names, name)
+			for m := range r.names {
+				assert.True(t, said[m], "docs/json.md, %s lacks %s of %s", of.section, m, name)
+			}
+		}
+	}
+}
+
+// json.md has a section for each verb that prints JSON.
+func TestJSONHasEachVerb(t *testing.T) {
+	var headings []string
+	for _, h := range heading.FindAllStringSubmatch(read(t, "docs/json.md"), -1) {
+		headings = append(headings, codeSpan.FindAllString(h[1], -1)...)
+	}
+	h := helps{}
+	for _, v := range verbs(t) {
+		if strings.Contains(h.of(t, "heartbeat", v), "--json") && v != "watch" { // only watch --once prints JSON
+			assert.Contains(t, headings, "`"+v+"`")
+		}
+	}
+}
+
+// Each member that json.md names is in the code, as a tag or as a word that is written.
+func TestJSONNamesNoMemberThatIsGone(t *testing.T) {
+	written := map[string]bool{}
+	for _, room := range []string{"inbox", "internal", "orchestrate", "recover"} {
+		require.NoError(t, filepath.WalkDir(filepath.Join(root, room), func(path string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case d.IsDir() && (d.Name() == "testing" || d.Name() == "testdata"):
+				return filepath.SkipDir
+			case !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+				return nil
+			}
+			text, err := os.ReadFile(path)
+			for _, m := range regexp.MustCompile(`"([a-z]+(?:_[a-z0-9]+)+)[",]`).FindAllSubmatch(text, -1) {
+				written[string(m[1])] = true
+			}
+			return err
+		}))
+	}
+	for _, m := range memberLike.FindAllStringSubmatch(read(t, "docs/json.md"), -1) {
+		assert.True(t, written[m[1]], "docs/json.md has %s, and no code writes that", m[1])
+	}
+}
+
+// source is the shipped code as far as it was parsed, by folder.
+type source map[string]room
+
+type room map[string]declared
+
+// declared is a type, and what its file calls the packages that it imports.
+type declared struct {
+	expr    ast.Expr
+	imports map[string]string // name → folder
+}
+
+// reading collects the names of the members of types, and of their members' types.
+type reading struct {
+	t      *testing.T
+	source source
+	names  map[string]bool
+	seen   map[string]bool // FOLDER.TYPE
+}
+
+func (r reading) named(dir, name string) {
+	r.t.Helper()
+	full := dir + "." + name
+	// docs/json.md has a section of prices.
+	if dir == "internal/money/price" || r.seen[full] {
+		return
+	}
+	r.seen[full] = true
+	of, found := r.source.of(r.t, dir)[name]
+	if !found {
+		r.t.Fatalf("%s has no type %s", dir, name)
+	}
+	r.walk(dir, name, of.imports, of.expr)
+}
+
+func (r reading) walk(dir, name string, imports map[string]string, e ast.Expr) {
+	switch e := e.(type) {
+	case *ast.StarExpr:
+		r.walk(dir, name, imports, e.X)
+	case *ast.ArrayType:
+		r.walk(dir, name, imports, e.Elt)
+	case *ast.MapType:
+		r.walk(dir, name, imports, e.Value)
+	case *ast.Ident:
+		if _, here := r.source.of(r.t, dir)[e.Name]; here {
+			r.named(dir, e.Name)
+		}
+	case *ast.SelectorExpr:
+		if other, ours := imports[e.X.(*ast.Ident).Name]; ours {
+			r.named(other, e.Sel.Name)
+		}
+	case *ast.StructType:
+		for _, f := range e.Fields.List {
+			tag := ""
+			if f.Tag != nil {
+				text, err := strconv.Unquote(f.Tag.Value)
+				require.NoError(r.t, err)
+				tag, _, _ = strings.Cut(reflect.StructTag(text).Get("json"), ",")
+			}
+			switch {
+			case tag == "-", slices.Contains(unprinted[dir+"."+name], tag):
+				continue
+			case len(f.Names) == 0: // its members are members of this structure
+			case tag != "":
+				r.names[tag] = true
+			case f.Names[0].IsExported():
+				r.names[f.Names[0].Name] = true
+			default:
+				continue
+			}
+			r.walk(dir, name, imports, f.Type)
+		}
+	}
+}
+
+// of parses a folder's shipped files once.
+func (s source) of(t *testing.T, dir string) room {
+	t.Helper()
+	if parsed := s[dir]; parsed != nil {
+		return parsed
+	}
+	found := room{}
+	files, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
+	require.NoError(t, err)
+	for _, path := range files {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		imports := map[string]string{}
+		for _, i := range file.Imports {
+			ours, ok := strings.CutPrefix(strings.Trim(i.Path.Value, `"`), "heartbeat/")
+			if !ok {
+				continue
+			}
+			name := filepath.Base(ours)
+			if i.Name != nil {
+				name = i.Name.Name
+			}
+			imports[name] = ours
+		}
+		for _, d := range file.Decls {
+			g, ok := d.(*ast.GenDecl)
+			if !ok {
+				continue
+			}
+			for _, spec := range g.Specs {
+				if typ, ok := spec.(*ast.TypeSpec); ok {
+					found[typ.Name.Name] = declared{typ.Type, imports}
+				}
+			}
+		}
+	}
+	s[dir] = found
+	return found
+}
