@@ -101,6 +101,27 @@ func TestReferenceHasEachFile(t *testing.T) {
 // stateWord is why nothing moves, in a word, as internal/see declares it.
 var stateWord = regexp.MustCompile(`State = "([a-z ]+)"`)
 
+// exits is what a verb's help says of its exit statuses.
+var exits = regexp.MustCompile(`(?s)\nExit status: (.*)$`)
+
+// The reference has each exit status that a verb's help names, beside 0, 1 and 128+n, with the name of that verb.
+func TestReferenceHasEachExitStatus(t *testing.T) {
+	rows, checked := section(t, "docs/reference.md", "## Exit status"), 0
+	h := helps{}
+	for _, v := range verbs(t) {
+		m := exits.FindStringSubmatch(h.of(t, "heartbeat", v))
+		if !assert.NotNil(t, m, v) {
+			continue
+		}
+		for _, status := range regexp.MustCompile(`\b(3|75|78|124) `).FindAllStringSubmatch(m[1], -1) {
+			row := regexp.MustCompile(`(?m)^\| ` + status[1] + ` \|.*$`).FindString(rows)
+			assert.Regexp(t, "`"+v+"[ `]|`[a-z]+ --wait`, `"+v+"`", row, "docs/reference.md, status %s lacks %s", status[1], v)
+			checked++
+		}
+	}
+	assert.Greater(t, checked, 8)
+}
+
 // json.md has each word that status may print as the state.
 func TestJSONHasEachState(t *testing.T) {
 	words := stateWord.FindAllStringSubmatch(read(t, "internal/see/explain.go"), -1)
