@@ -20,7 +20,10 @@ func (b *Board) ask(key string) {
 	if !any {
 		return
 	}
-	item, _ := b.item()
+	item, _ := b.Page.Item()
+	if b.Life != nil {
+		item = b.Life.Item
+	}
 	place, name := Short(now.Path()), words.Name(item.ID, item.EntryID)
 	question, refusal, verb, args := "", "", "", []string(nil)
 	switch key {
@@ -71,14 +74,6 @@ func act(inbox, verb string, args ...string) Act {
 		all = append(append(all, "--"), args...)
 	}
 	return Act{"heartbeat " + verb + " in " + Short(inbox), all}
-}
-
-// item is the entry that a key applies to.
-func (b *Board) item() (Item, bool) {
-	if b.Life != nil {
-		return b.Life.Item, true
-	}
-	return b.Page.Item()
 }
 
 // asked returns the question to answer: the chosen one, or the only one there is. Otherwise refusal says why there

@@ -239,8 +239,14 @@ func (b *Board) Key(key string) Effect {
 	case "ctrl+z":
 		return Suspend{}
 	}
-	if b.Asking != nil {
-		return b.answer(key)
+	if asked := b.Asking; asked != nil {
+		b.Asking = nil
+		if key != "y" { // so that a key typed once too often does nothing
+			b.say(false, "nothing was done")
+			return nil
+		}
+		b.Doing, b.Said = asked.Do.Doing, ""
+		return asked.Do
 	}
 	if b.Help {
 		b.Help = false
@@ -255,25 +261,20 @@ func (b *Board) Key(key string) Effect {
 	case "?", "h":
 		b.Help = true
 	case "esc", "left", "backspace":
-		return b.back()
+		switch {
+		case b.Life != nil:
+			b.Life = nil
+		case b.Page != nil:
+			b.Page = nil
+		default:
+			b.Said = ""
+		}
 	case "enter", "right":
 		return b.enter()
 	default:
 		b.ask(key)
 	}
 	return nil
-}
-
-// answer takes the key after a question. Only y means yes, so that a key typed once too often does nothing.
-func (b *Board) answer(key string) Effect {
-	asked := b.Asking
-	b.Asking = nil
-	if key != "y" {
-		b.say(false, "nothing was done")
-		return nil
-	}
-	b.Doing, b.Said = asked.Do.Doing, ""
-	return asked.Do
 }
 
 // move takes the keys that choose another line.
@@ -294,18 +295,6 @@ func (b *Board) move(key string) bool {
 		b.Selected = b.Picture.Inboxes[i].Path()
 	}
 	return moved
-}
-
-func (b *Board) back() Effect {
-	switch {
-	case b.Life != nil:
-		b.Life = nil
-	case b.Page != nil:
-		b.Page = nil
-	default:
-		b.Said = ""
-	}
-	return nil
 }
 
 func (b *Board) enter() Effect {

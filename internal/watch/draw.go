@@ -23,7 +23,7 @@ func Draw(b *Board, paint layout.Palette) []string {
 		return append([]string{layout.Cut("heartbeat", b.Width)}, make([]string, b.Height-1)...)
 	}
 	var lines []string
-	foot := footer(b, paint)
+	foot := []string{last(b, paint), layout.Cut(keys(b), b.Width)}
 	if b.Height <= len(foot)+1 { // only the list has room
 		foot = foot[:0]
 		if said := last(b, paint); said != "" && b.Height > 1 {
@@ -45,11 +45,7 @@ func Draw(b *Board, paint layout.Palette) []string {
 	return append(lines[:room:room], foot...)
 }
 
-// footer is the last sentence or the question, and the keys below it.
-func footer(b *Board, paint layout.Palette) []string {
-	return []string{last(b, paint), layout.Cut(keys(b), b.Width)}
-}
-
+// last is the question, what is being done, or the last sentence.
 func last(b *Board, paint layout.Palette) string {
 	switch {
 	case b.Asking != nil:
@@ -165,7 +161,12 @@ func page(b *Board, room int, paint layout.Palette) []string {
 	now, _ := b.Inbox()
 	var lines []string
 	if room > 8 {
-		lines = append(reason(b, now, paint), counts(b, now), "")
+		counts := fmt.Sprintf("%d wait (%s), %d scheduled, %s, %d answered", now.Backlog.Entries, words.Size(now.Backlog.Bytes), now.Scheduled.Count,
+			words.Count(now.Letters.All(), "dead letter", "dead letters"), now.Totals.Answered)
+		if !now.Today.IsZero() {
+			counts += ", " + now.Today.String() + " today"
+		}
+		lines = append(reason(b, now, paint), spread(counts, b.Now.Local().Format("15:04"), b.Width), "")
 	}
 	p := b.Page
 	switch {
@@ -188,18 +189,17 @@ func page(b *Board, room int, paint layout.Palette) []string {
 	return append(lines, below...)
 }
 
-func counts(b *Board, now Inbox) string {
-	line := fmt.Sprintf("%d wait (%s), %d scheduled, %s, %d answered", now.Backlog.Entries, words.Size(now.Backlog.Bytes), now.Scheduled.Count,
-		words.Count(now.Letters.All(), "dead letter", "dead letters"), now.Totals.Answered)
-	if !now.Today.IsZero() {
-		line += ", " + now.Today.String() + " today"
-	}
-	return spread(line, b.Now.Local().Format("15:04"), b.Width)
-}
-
 func itemTable(items []Item, now time.Time) *layout.Table {
 	t := layout.NewTable(
-		layout.Column{Title: "WHERE", Least: 9, Most: 11, Keep: 8, Style: kindStyle},
+		layout.Column{Title: "WHERE", Least: 9, Most: 11, Keep: 8, Style: func(cell string) layout.Style {
+			switch Kind(cell) {
+			case Question, DeadLetter:
+				return layout.Yellow
+			case InFlight:
+				return layout.Green
+			}
+			return layout.Plain
+		}},
 		layout.Column{Title: "ENTRY", Least: 8, Most: 20, Keep: 9},
 		layout.Column{Title: "WHEN", Least: 5, Right: true, Keep: 5},
 		layout.Column{Title: "COST", Least: 4, Right: true, Keep: 5},
@@ -220,16 +220,6 @@ func itemTable(items []Item, now time.Time) *layout.Table {
 	return t
 }
 
-func kindStyle(cell string) layout.Style {
-	switch Kind(cell) {
-	case Question, DeadLetter:
-		return layout.Yellow
-	case InFlight:
-		return layout.Green
-	}
-	return layout.Plain
-}
-
 // life shows one entry: its events, its text and its reply.
 func life(b *Board, room int, paint layout.Palette) []string {
 	l := b.Life
@@ -245,7 +235,11 @@ func life(b *Board, room int, paint layout.Palette) []string {
 	}
 	add(layout.Bold, sentence(fmt.Sprintf("%s  %s  %s", name, l.Kind, l.Note), b.Width, 2)...)
 	if p := l.Price; !p.IsZero() {
-		add(layout.Plain, sentence(costLine(p), b.Width, 2)...)
+		cost := fmt.Sprintf("cost: %s, %s tokens in %s", p, price.FormatTokens(p.Tokens.Sum()), words.Count(int(p.Requests), "request", "requests"))
+		if p.Model != "" {
+			cost += ", " + p.Model
+		}
+		add(layout.Plain, sentence(cost, b.Width, 2)...)
 	}
 	if l.RunDir != "" {
 		add(layout.Plain, sentence("run: "+l.RunDir, b.Width, 2)...)
@@ -265,13 +259,4 @@ func life(b *Board, room int, paint layout.Palette) []string {
 	}
 	l.Top = max(0, min(l.Top, len(lines)-room))
 	return lines[l.Top:]
-}
-
-// costLine says what an entry cost.
-func costLine(p price.Price) string {
-	line := fmt.Sprintf("cost: %s, %s tokens in %s", p, price.FormatTokens(p.Tokens.Sum()), words.Count(int(p.Requests), "request", "requests"))
-	if p.Model != "" {
-		line += ", " + p.Model
-	}
-	return line
 }

@@ -18,8 +18,16 @@ func overview(b *Board, room int, paint layout.Palette) []string {
 	if room > 3 {
 		lines = append(lines, title(b, paint))
 	}
+	notes := slices.Concat(b.Picture.Failed, b.Picture.Notes)
 	if len(b.Picture.Inboxes) == 0 {
-		return append(lines, nothing(b)...)
+		if b.Picture.At.IsZero() {
+			return append(lines, sentence("looking for inboxes", b.Width, 2)...)
+		}
+		lines = append(lines, sentence("no inbox was found: name its folder, or send the first entry", b.Width, 3)...)
+		for _, note := range notes {
+			lines = append(lines, sentence(note, b.Width, 3)...)
+		}
+		return lines
 	}
 	var below []string
 	now, any := b.Inbox()
@@ -27,7 +35,7 @@ func overview(b *Board, room int, paint layout.Palette) []string {
 		below = append(below, "")
 		below = append(below, reason(b, now, paint)...)
 	}
-	for _, note := range slices.Concat(b.Picture.Failed, b.Picture.Notes) {
+	for _, note := range notes {
 		if room >= 12 {
 			below = append(below, sentence("note: "+note, b.Width, 1)...)
 		}
@@ -41,7 +49,6 @@ func overview(b *Board, room int, paint layout.Palette) []string {
 	return append(lines, below...)
 }
 
-// title shows the totals.
 func title(b *Board, paint layout.Palette) string {
 	waiting, flying, letters, asking, today := int64(0), 0, 0, 0, price.Amount{}
 	for _, i := range b.Picture.Inboxes {
@@ -65,18 +72,6 @@ func title(b *Board, paint layout.Palette) string {
 	}
 	line := spread("heartbeat: "+strings.Join(parts, ", "), b.Now.Local().Format("15:04"), b.Width)
 	return paint.Paint(layout.Bold, line)
-}
-
-// nothing is shown when no inbox was found.
-func nothing(b *Board) []string {
-	if b.Picture.At.IsZero() {
-		return sentence("looking for inboxes", b.Width, 2)
-	}
-	lines := sentence("no inbox was found: name its folder, or send the first entry", b.Width, 3)
-	for _, note := range slices.Concat(b.Picture.Failed, b.Picture.Notes) {
-		lines = append(lines, sentence(note, b.Width, 3)...)
-	}
-	return lines
 }
 
 // inboxTable lists inboxes under the names that name gives, with times as when spells them. withWhy adds why
@@ -110,21 +105,17 @@ func inboxTable(p Picture, name func(path string) string, when func(time.Time) s
 		if withWhy {
 			why = now.Why
 		}
+		var besides []string // the troubles that neither the state nor another column shows
+		for _, trouble := range now.Troubles {
+			kind := string(trouble.Kind)
+			if trouble.Text != now.Why && trouble.Kind != see.KindLetters && !slices.Contains(besides, kind) {
+				besides = append(besides, kind)
+			}
+		}
 		t.Add(name(now.Path()), fmt.Sprint(now.Backlog.Entries), oldest, flying, delivered, fmt.Sprint(now.Letters.All()),
-			price.Price{Amount: now.Today}.Cell(), string(now.State), why, besides(now))
+			price.Price{Amount: now.Today}.Cell(), string(now.State), why, strings.Join(besides, " "))
 	}
 	return t
-}
-
-// besides names the troubles that neither the state nor another column shows.
-func besides(now Inbox) string {
-	var kinds []string
-	for _, t := range now.Troubles {
-		if t.Text != now.Why && t.Kind != see.KindLetters && !slices.Contains(kinds, string(t.Kind)) {
-			kinds = append(kinds, string(t.Kind))
-		}
-	}
-	return strings.Join(kinds, " ")
 }
 
 // StyleOf highlights a state in which a person has to act.

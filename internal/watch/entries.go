@@ -50,8 +50,8 @@ const (
 	mostWaiting  = 200
 	mostLetters  = 100
 	mostAnswered = 50
-	// mostText is how many bytes of a text are kept.
-	mostText = 16 << 10
+	// mostText is how many bytes of a text are kept. longLine is longer than any line whose text is listed.
+	mostText, longLine = 16 << 10, 1 << 20
 )
 
 // Entries returns the items of an inbox, and sentences about what is left out.

@@ -29,10 +29,13 @@ func live(o *options, l *Lookout) error {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	paint := layout.PaletteFor(t.out, o.color)
-	d := &display{paint: paint}
+	d := &display{paint: layout.PaletteFor(t.out, o.color)}
+	colors := colorprofile.ANSI // the library would detect others
+	if d.paint == (layout.Palette{}) {
+		colors = colorprofile.ASCII
+	}
 	program := tea.NewProgram(d, tea.WithInput(t), tea.WithOutput(t.out), tea.WithFPS(fps),
-		tea.WithoutSignalHandler(), tea.WithColorProfile(profile(paint)))
+		tea.WithoutSignalHandler(), tea.WithColorProfile(colors))
 	t.guard(program)
 	d.gather = func() { gather(ctx, program, l) }
 	_, err = program.Run()
@@ -46,14 +49,6 @@ func live(o *options, l *Lookout) error {
 		return fmt.Errorf("show the view: %w", err)
 	}
 	return nil
-}
-
-// profile sets the library's colors, which it would otherwise detect differently.
-func profile(paint layout.Palette) colorprofile.Profile {
-	if paint == (layout.Palette{}) {
-		return colorprofile.ASCII
-	}
-	return colorprofile.ANSI
 }
 
 // display is the board in the terminal library's terms.
@@ -146,8 +141,13 @@ const (
 
 // gather looks at the inboxes whenever something changes, and sends what it sees. A slow terminal delays only this.
 func gather(ctx context.Context, to *tea.Program, l *Lookout) {
-	w := newWatch()
-	defer w.close()
+	w := &watch{}
+	var err error
+	if w.all, err = fsnotify.NewWatcher(); err == nil {
+		defer func() { _ = w.all.Close() }()
+	} else {
+		w.all, w.blind = &fsnotify.Watcher{}, true // its channels stay silent
+	}
 	poll, tick := time.NewTicker(w.pollEvery()), time.NewTicker(tickEvery)
 	defer poll.Stop()
 	defer tick.Stop()
@@ -202,14 +202,6 @@ type watch struct {
 	blind bool // some folder cannot be watched
 }
 
-func newWatch() *watch {
-	all, err := fsnotify.NewWatcher()
-	if err != nil {
-		return &watch{&fsnotify.Watcher{}, true} // its channels stay silent
-	}
-	return &watch{all: all}
-}
-
 func (w *watch) pollEvery() time.Duration {
 	if w.blind {
 		return blindEvery
@@ -230,11 +222,5 @@ func (w *watch) follow(dirs []string) {
 	}
 	for _, dir := range dirs {
 		w.blind = w.all.Add(dir) != nil || w.blind
-	}
-}
-
-func (w *watch) close() {
-	if w.all.Events != nil {
-		_ = w.all.Close()
 	}
 }

@@ -85,7 +85,13 @@ func (l *Lookout) Find(at time.Time) bool {
 	l.due = at.Add(max(findEvery, findRest*time.Since(began)))
 	changed := !slices.Equal(paths, l.Paths) || !slices.Equal(failed, l.Failed) || !slices.Equal(notes, l.Notes)
 	l.Paths, l.Failed, l.Notes = paths, failed, notes
-	l.keep(paths)
+	before := l.boxes // those that are gone are forgotten
+	l.boxes = make(map[string]*watched, len(paths))
+	for _, path := range paths {
+		if l.boxes[path] = before[path]; l.boxes[path] == nil {
+			l.boxes[path] = &watched{path: path}
+		}
+	}
 	return changed
 }
 
@@ -104,17 +110,6 @@ func (l *Lookout) Look(ctx context.Context, at time.Time, only map[string]bool) 
 		p.Inboxes = append(p.Inboxes, l.boxes[path].now)
 	}
 	return p, found || slices.Contains(news, true)
-}
-
-// keep forgets the inboxes that are gone.
-func (l *Lookout) keep(paths []string) {
-	before := l.boxes
-	l.boxes = make(map[string]*watched, len(paths))
-	for _, path := range paths {
-		if l.boxes[path] = before[path]; l.boxes[path] == nil {
-			l.boxes[path] = &watched{path: path}
-		}
-	}
 }
 
 // Dirs are the folders of the inboxes.
@@ -217,8 +212,14 @@ func (s *search) walk(dir string, depth int) error {
 		return err
 	}
 	slices.Sort(names)
-	if path := inboxIn(dir, names); path != "" {
-		s.found[path] = true
+	if slices.Contains(names, journal) {
+		name, err := inbox.Named(dir)
+		if err != nil || name == "" {
+			name = usual // looking at it says what is wrong
+		}
+		s.found[filepath.Join(dir, name)] = true
+	} else if slices.Contains(names, usual) {
+		s.found[filepath.Join(dir, usual)] = true
 	}
 	for _, name := range names {
 		if depth == 0 || strings.HasPrefix(name, ".") || name == "node_modules" {
@@ -230,18 +231,4 @@ func (s *search) walk(dir string, depth int) error {
 		}
 	}
 	return nil
-}
-
-// inboxIn is the inbox in a folder with these names: the one its journal names, or the usual one, or "".
-func inboxIn(dir string, names []string) string {
-	if slices.Contains(names, journal) {
-		if name, err := inbox.Named(dir); err == nil && name != "" {
-			return filepath.Join(dir, name)
-		}
-		return filepath.Join(dir, usual) // looking at it says what is wrong
-	}
-	if slices.Contains(names, usual) {
-		return filepath.Join(dir, usual)
-	}
-	return ""
 }

@@ -28,7 +28,6 @@ type terminal struct {
 	ended   sync.Once
 }
 
-// openTerminal takes the terminal of this process.
 func openTerminal() (*terminal, error) {
 	in, out := os.Stdin, os.Stdout
 	switch {

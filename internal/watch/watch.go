@@ -91,7 +91,6 @@ heartbeat watch --once --stall 20m --notify /usr/local/bin/tell-me /var/lib/hear
 	}
 }
 
-// check refuses combinations of flags that make no sense.
 func (o *options) check(f *pflag.FlagSet) error {
 	switch {
 	case o.json && !o.once:
@@ -104,7 +103,6 @@ func (o *options) check(f *pflag.FlagSet) error {
 	return nil
 }
 
-// roots are the places to search.
 func (o *options) roots(dirs []string, named bool) []string {
 	switch {
 	case len(dirs) > 0 && !named:
@@ -170,7 +168,6 @@ func (o *options) objects(ctx context.Context, l *Lookout, s cli.Streams) (err e
 	return err
 }
 
-// table prints a line for each inbox.
 func (o *options) table(ctx context.Context, l *Lookout, s cli.Streams) (err error) {
 	p := Picture{At: time.Now(), Inboxes: make([]Inbox, len(l.Paths))}
 	see.Each(len(l.Paths), func(i int) { p.Inboxes[i] = look(ctx, l.Paths[i]) })
@@ -195,7 +192,7 @@ func (o *options) table(ctx context.Context, l *Lookout, s cli.Streams) (err err
 	return err
 }
 
-// tell runs the notify command for each inbox.
+// tell runs the verb notify for each inbox.
 func tell(ctx context.Context, o *options, paths []string, s cli.Streams) (err error) {
 	for _, path := range paths {
 		args := []string{"notify", "--inbox", path, "--notify", o.notify}

@@ -46,7 +46,7 @@ type watched struct {
 
 func (w *watched) dir() string { return filepath.Dir(w.path) }
 
-// open opens the inbox. One that cannot be opened is shown broken.
+// open shows an inbox that cannot be opened as broken.
 func (w *watched) open(at time.Time) (changed bool) {
 	if w.box != nil {
 		return false
@@ -94,23 +94,14 @@ func (w *watched) look(ctx context.Context, at time.Time, locks func() machine.L
 	return changed
 }
 
-// stale reports whether what was read may be wrong although no file changed.
+// stale reports whether what was read may be wrong although no file changed: it is old, or a pause, a back-off or a
+// schedule is over.
 func (w *watched) stale(at time.Time) bool {
 	age, today := at.Sub(w.read), at.Local().Format(time.DateOnly) == w.read.Local().Format(time.DateOnly)
-	return age >= anewEvery || !today || w.now.Unreadable != nil && age >= livesEvery || w.ended(at)
-}
-
-// ended reports whether a displayed pause, back-off or schedule is over.
-func (w *watched) ended(at time.Time) bool {
-	over := func(t *time.Time) bool { return t != nil && !t.IsZero() && t.After(w.read) && !t.After(at) }
-	if p := w.now.Paused; p != nil && over(p.Until) {
-		return true
-	}
-	if b := w.now.Backoff; b != nil && over(&b.Until) {
-		return true
-	}
-	due := w.now.Scheduled.Next
-	return over(&due)
+	over := func(t time.Time) bool { return !t.IsZero() && t.After(w.read) && !t.After(at) }
+	p, b := w.now.Paused, w.now.Backoff
+	return age >= anewEvery || !today || w.now.Unreadable != nil && age >= livesEvery ||
+		p != nil && p.Until != nil && over(*p.Until) || b != nil && over(b.Until) || over(w.now.Scheduled.Next)
 }
 
 // survey takes what a look found, and adds what that leaves out.
@@ -119,26 +110,18 @@ func (w *watched) survey(f see.Facts) {
 	if _, err := disk.StatDir(w.dir()); errors.Is(err, fs.ErrNotExist) {
 		w.now.Unreadable = fmt.Errorf("its folder %s is gone", w.dir())
 	}
-	w.now.Oldest, w.now.Notes = w.waitsSince(f.Head), slices.Concat(w.now.Warnings, w.now.Letters.Warnings)
+	was := w.head
+	if w.head, w.now.Oldest = f.Head, nil; f.Head != nil {
+		if was != nil && was.At == f.Head.At && was.Since.Before(f.Head.Since) {
+			f.Head.Since = was.Since // an earlier look saw it wait
+		}
+		w.now.Oldest = &f.Head.Since
+	}
+	w.now.Notes = slices.Concat(w.now.Warnings, w.now.Letters.Warnings)
 	w.now.Today = price.Amount{}
 	if spent, err := book.Spending(w.box, nil); err == nil && w.now.Unreadable == nil { // otherwise the state is what is shown
 		w.now.Today = spent.Today()
 	}
-}
-
-// longLine is longer than any line whose text is listed.
-const longLine = 1 << 20
-
-// waitsSince is since when the next entry has waited, as far as this look or an earlier one can tell, nil for none.
-func (w *watched) waitsSince(now *inbox.Head) *time.Time {
-	was := w.head
-	if w.head = now; now == nil {
-		return nil
-	}
-	if was != nil && was.At == now.At && was.Since.Before(now.Since) {
-		now.Since = was.Since
-	}
-	return &now.Since
 }
 
 // died reports whether a process has changed since the state was read.
