@@ -27,7 +27,6 @@ import (
 	"heartbeat/orchestrate/run"
 )
 
-// directory checks that this user, and nobody else, can work in the inbox's directory.
 func directory(e *examination) string {
 	dir := filepath.Dir(e.inbox)
 	of, err := disk.StatDir(dir)
@@ -116,7 +115,6 @@ func asOwner(owner uint32) string { return fmt.Sprintf("look at it as user %d, w
 // littleSpace is the free space, in bytes, below which a warning is due.
 const littleSpace = 64 << 20
 
-// fileSystem checks the file system of the inbox's directory.
 func fileSystem(e *examination) string {
 	dir := filepath.Dir(e.inbox)
 	var st unix.Statfs_t
@@ -170,7 +168,6 @@ func (e *examination) judge(dir string, st unix.Statfs_t) string {
 // fresh is how long a temporary file may belong to a running hook.
 const fresh = time.Minute
 
-// leftovers looks for files that a killed command left behind.
 func leftovers(e *examination) string {
 	names, _, err := disk.Names(e.box.Dir(), math.MaxInt)
 	var forgotten []string
@@ -184,11 +181,16 @@ func leftovers(e *examination) string {
 		info, err := disk.StatName(path)
 		return err == nil && e.Now.UnixNano()-info.Mtime > fresh.Nanoseconds()
 	}
+	var copies []string // of lines that were too long
 	slices.Sort(names)
 	for _, name := range names {
 		half, cut := strings.CutSuffix(name, ".tmp")
-		if path := e.beside(name); cut && slices.Contains(inbox.StateNames(), strings.TrimSuffix(half, ".trim")) && isOld(path) {
+		path := e.beside(name)
+		if cut && slices.Contains(inbox.StateNames(), strings.TrimSuffix(half, ".trim")) && isOld(path) {
 			e.warn(quote("rm", path), "%s was left by a command that was killed: nothing is lost with it, and the next such write removes it", path)
+		}
+		if strings.HasPrefix(name, ".dead-letter-") && strings.HasSuffix(name, ".raw") {
+			copies = append(copies, path)
 		}
 	}
 	for _, name := range forgotten {
@@ -197,7 +199,12 @@ func leftovers(e *examination) string {
 			e.mend(forgetting)
 		}
 	}
-	copies, err := e.unnamedCopies(names)
+	if len(copies) > 0 {
+		err = eachLine(e.box.DeadLetterPath(), func(_ int64, line []byte, _ bool) {
+			named := e.beside(gjson.GetBytes(line, "raw_file").String())
+			copies = slices.DeleteFunc(copies, func(path string) bool { return path == named })
+		})
+	}
 	if err != nil {
 		return e.unseen("see the line about that file", err)
 	}
@@ -207,24 +214,6 @@ func leftovers(e *examination) string {
 	return "none in " + e.box.Dir()
 }
 
-// unnamedCopies returns the raw files that no dead letter names.
-func (e *examination) unnamedCopies(names []string) (paths []string, err error) {
-	for _, name := range names {
-		if strings.HasPrefix(name, ".dead-letter-") && strings.HasSuffix(name, ".raw") {
-			paths = append(paths, e.beside(name))
-		}
-	}
-	if len(paths) == 0 {
-		return nil, nil
-	}
-	err = eachLine(e.box.DeadLetterPath(), func(_ int64, line []byte, _ bool) {
-		named := e.beside(gjson.GetBytes(line, "raw_file").String())
-		paths = slices.DeleteFunc(paths, func(path string) bool { return path == named })
-	})
-	return paths, err
-}
-
-// state looks for state that the hook would refuse.
 func state(e *examination) string {
 	v, err := e.box.View()
 	if err == nil {

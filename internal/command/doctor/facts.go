@@ -40,7 +40,7 @@ type examination struct {
 	Input
 	program program
 	account account
-	sources []*source
+	sources []*source // weakest first
 	wires   []*wire
 	// inbox is the path to check, "" if it is unknown.
 	inbox string
@@ -55,13 +55,21 @@ type examination struct {
 
 // Run makes all checks.
 func Run(in Input) []Check {
-	e := &examination{Input: in, inbox: in.Inbox}
+	e, client := &examination{Input: in, inbox: in.Inbox}, ofClaude
 	if in.Codex {
+		client = ofCodex
 		e.askCodex()
 	} else {
 		e.program = in.programOf("claude")
 		e.account = readAccount(in)
-		e.sources = readSources(in)
+		for _, f := range settings.Files(in.Project, in.Home, in.variable("CLAUDE_CONFIG_DIR"), in.Managed, in.Settings...) {
+			s := &source{File: f}
+			s.content, s.there, s.err = f.Load(in.Stop)
+			if !s.there && slices.Contains(in.Settings, f.Path) {
+				s.there, s.err = true, os.ErrNotExist
+			}
+			e.sources = append(e.sources, s)
+		}
 		for _, s := range e.sources {
 			for _, f := range s.content.Hooks {
 				e.addWire(&wire{Found: f, file: s.File})
@@ -79,11 +87,7 @@ func Run(in Input) []Check {
 		e.open()
 		e.besides = e.wiredBesides()
 	}
-	if in.Codex {
-		e.look(ofCodex)
-	} else {
-		e.look(ofClaude)
-	}
+	e.look(client)
 	return e.found
 }
 
@@ -120,19 +124,6 @@ type source struct {
 	content settings.Content
 	there   bool
 	err     error
-}
-
-// readSources reads the settings files, weakest first.
-func readSources(in Input) (all []*source) {
-	for _, f := range settings.Files(in.Project, in.Home, in.variable("CLAUDE_CONFIG_DIR"), in.Managed, in.Settings...) {
-		s := &source{File: f}
-		s.content, s.there, s.err = f.Load(in.Stop)
-		if !s.there && slices.Contains(in.Settings, f.Path) {
-			s.there, s.err = true, os.ErrNotExist
-		}
-		all = append(all, s)
-	}
-	return all
 }
 
 // setting returns a variable's value in the settings and the file that decides it, or nil.

@@ -151,7 +151,8 @@ func (e *examination) as(id string) *examination {
 	return e
 }
 
-// queueFile claims the lines of the inbox itself.
+// queueFile claims those lines of the inbox itself that belong to one entry only, because `send` wrote an id and the
+// time into them.
 func (c *check) queueFile() (err error) {
 	f, err := disk.OpenForeign(c.inbox, unix.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -167,8 +168,11 @@ func (c *check) queueFile() (err error) {
 			return err
 		}
 		return lines.EachHead(longest, true, io.NewSectionReader(f, from, to-from), from, func(start, _ int64, line []byte, _ bool) bool {
-			if len(line) <= longest && (place != queued || !c.view.Skips(start)) {
-				c.addLine(line, place)
+			if len(line) > longest || place == queued && c.view.Skips(start) || !bytes.Contains(line, []byte(`"sent_at"`)) {
+				return true
+			}
+			if id := gjson.GetBytes(line, "id").String(); id != "" && inbox.CheckID(id) == nil {
+				c.add(lines.ID(line), place)
 			}
 			return true
 		})

@@ -1,17 +1,11 @@
 package doctor
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/tidwall/gjson"
-
-	"heartbeat/inbox"
-	"heartbeat/internal/lines"
 )
 
 // The places where an entry can be. A claim is the first 61 bits of an entry's id and a place, so that a million
@@ -35,16 +29,6 @@ func (c *claims) add(entryID string, place uint64) {
 	if key, err := strconv.ParseUint(entryID[:min(16, len(entryID))], 16, 64); err == nil {
 		of := &c[key>>56]
 		*of = append(*of, key&^(places-1)|place)
-	}
-}
-
-// addLine adds a line that belongs to one entry only, because `send` wrote an id and the time into it.
-func (c *claims) addLine(line []byte, place uint64) {
-	if !bytes.Contains(line, []byte(`"sent_at"`)) {
-		return
-	}
-	if id := gjson.GetBytes(line, "id").String(); id != "" && inbox.CheckID(id) == nil {
-		c.add(lines.ID(line), place)
 	}
 }
 

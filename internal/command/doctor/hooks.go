@@ -143,14 +143,6 @@ func (w *wire) waits() bool {
 	return w.Event == settings.Stop || w.Event == settings.StopFailure || w.Event == settings.SessionStart
 }
 
-// line returns the command as the file spells it.
-func (w *wire) line() string {
-	if w.Args == nil {
-		return w.Command
-	}
-	return quote(append([]string{w.Command}, w.Args...)...)
-}
-
 // distinct groups identical hooks of several files. Claude Code runs such a group once, Codex runs each hook.
 func (e *examination) distinct(wires []*wire) (groups [][]*wire) {
 	for _, w := range wires {
@@ -165,9 +157,14 @@ func (e *examination) distinct(wires []*wire) (groups [][]*wire) {
 	return groups
 }
 
-// where shows a hook, or one hook that several files hold.
+// where shows a hook as its file spells it, or one hook that several files hold.
 func (e *examination) where(group ...*wire) string {
-	return group[0].Event + " -> " + group[0].line() + " (" + e.places(group) + ")"
+	w := group[0]
+	line := w.Command
+	if w.Args != nil {
+		line = quote(append([]string{w.Command}, w.Args...)...)
+	}
+	return w.Event + " -> " + line + " (" + e.places(group) + ")"
 }
 
 // places names the files that hold the hooks of a group.

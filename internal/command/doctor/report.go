@@ -51,21 +51,15 @@ func WriteText(out layout.Output, all []Check) error {
 	t := layout.NewTable(layout.Column{Least: len(Fail), Style: stateStyle}, layout.Column{Least: len("environment")}, layout.Column{Text: true})
 	for _, c := range all {
 		t.Add(c.State, c.Name, c.Evidence)
-		switch {
+		switch command, _, _ := strings.Cut(c.Fix, " "); {
 		case c.Fix == "":
-		case isCommand(c.Fix):
-			t.AddWhole("", "", "fix: "+c.Fix)
+		case slices.Contains([]string{"heartbeat", "chmod", "mkdir", "rm", "cp", "env"}, command):
+			t.AddWhole("", "", "fix: "+c.Fix) // unbroken, for copying
 		default:
 			t.Add("", "", "fix: "+c.Fix)
 		}
 	}
 	return out.Table(t)
-}
-
-// isCommand reports whether a fix is a command, which is printed unbroken for copying.
-func isCommand(fix string) bool {
-	name, _, _ := strings.Cut(fix, " ")
-	return slices.Contains([]string{"heartbeat", "chmod", "mkdir", "rm", "cp", "env"}, name)
 }
 
 func stateStyle(state string) layout.Style {
@@ -150,7 +144,7 @@ func table() []row {
 func (e *examination) look(of scope) {
 	for _, r := range table() {
 		if r.of&of == 0 || r.of&ofBox != 0 && e.inbox == "" || r.of&ofState != 0 && e.box == nil ||
-			r.of&ofWiring != 0 && (e.Launched || e.Codex && !e.program.known()) {
+			r.of&ofWiring != 0 && (e.Launched || e.Codex && (e.program.path == "" || e.program.err != nil)) {
 			continue
 		}
 		e.id = r.id

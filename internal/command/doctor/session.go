@@ -116,7 +116,6 @@ func mainWorktree(path string) []string {
 	return []string{filepath.Dir(filepath.Dir(worktrees))}
 }
 
-// codexTrust checks what keeps Codex from running the hooks.
 func (e *examination) codexTrust() string {
 	var off, untrusted []string
 	for _, w := range e.wires {
@@ -145,7 +144,6 @@ func (e *examination) codexTrust() string {
 	return "Codex runs the hooks without asking"
 }
 
-// onboarding checks whether an interactive session starts with questions.
 func onboarding(e *examination) string {
 	a := e.account
 	switch {
@@ -157,7 +155,6 @@ func onboarding(e *examination) string {
 	return "hasCompletedOnboarding is true in " + a.path
 }
 
-// environment looks for variables that a session started from here should not inherit.
 func environment(e *examination) string {
 	names := claude.Identity(e.Environ)
 	var why []string
@@ -182,8 +179,6 @@ type program struct {
 	err     error // why release is unknown, or Codex did not list its hooks
 	hooks   int   // how many hooks of any kind Codex has
 }
-
-func (p program) known() bool { return p.path != "" && p.err == nil }
 
 // versionWait is how long a client may take to print its version.
 const versionWait = 10 * time.Second
@@ -211,7 +206,6 @@ func (in Input) programOf(name string) (p program) {
 	return p
 }
 
-// clientRelease compares the client's release with what heartbeat needs.
 func clientRelease(e *examination) string {
 	p := e.program
 	switch {

@@ -18,7 +18,6 @@ import (
 	"heartbeat/internal/machine"
 )
 
-// settingsFiles lists the settings files that were read, and those that the client cannot read.
 func settingsFiles(e *examination) string {
 	var read []string
 	for _, s := range e.sources {
@@ -38,7 +37,6 @@ func settingsFiles(e *examination) string {
 	return "read " + strings.Join(read, ", ")
 }
 
-// hooksOn looks for switches that keep the client from running hooks.
 func hooksOn(e *examination) string {
 	managed := slices.ContainsFunc(e.related(settings.Stop, same), func(w *wire) bool { return w.file.Managed })
 	files, contents := []settings.File{}, map[settings.File]settings.Content{}
@@ -51,7 +49,6 @@ func hooksOn(e *examination) string {
 	return "no settings file keeps hooks from running"
 }
 
-// wired looks for the hook of Stop.
 func wired(e *examination) string {
 	if e.inbox == "" {
 		return e.noInbox()
@@ -93,15 +90,11 @@ func wired(e *examination) string {
 	if !filepath.IsAbs(named) {
 		e.warn("name the inbox by its whole path: "+e.inbox, "%s: which file that is depends on the folder the session stands in", e.where(stops[0]))
 	}
-	return e.where(e.distinct(stops)[0]...) + e.kind(stops[0])
-}
-
-// kind says which of the two wirings a hook belongs to.
-func (e *examination) kind(w *wire) string {
-	if w.rewakes() && !e.Codex {
-		return ": it wakes the idle session, which has to be interactive"
+	how := ": it hands an entry over when a turn ends"
+	if stops[0].rewakes() && !e.Codex {
+		how = ": it wakes the idle session, which has to be interactive"
 	}
-	return ": it hands an entry over when a turn ends"
+	return e.where(e.distinct(stops)[0]...) + how
 }
 
 // noInbox says why the inbox is unknown.
@@ -215,7 +208,6 @@ func events(e *examination) string {
 	return strings.Join(there, ", ") + " are wired as well"
 }
 
-// others looks for the hooks of other inboxes.
 func others(e *examination) string {
 	for _, g := range e.distinct(e.related(settings.Stop, other)) {
 		inbox := cmp.Or(g[0].inbox, g[0].Inbox)
@@ -243,7 +235,6 @@ func flags(e *examination) string {
 	return "the hook takes " + strings.Join(taken, "; ")
 }
 
-// binary looks at the programs that the hooks of the inbox start.
 func binary(e *examination) string {
 	const folder = "build all commands into one folder (see the README)"
 	if e.StopErr != nil {
@@ -254,10 +245,21 @@ func binary(e *examination) string {
 		if !w.Exact || slices.Contains(seen, w.Binary) {
 			continue
 		}
-		seen = append(seen, w.Binary)
-		e.startable(w)
-		// A missing hook has no folder, and startable has reported it.
-		if real, err := filepath.EvalSymlinks(w.Binary); err == nil && w.err == nil && len(w.hook.Runs.Dirs) > 0 {
+		path, fix := w.Binary, "build it (see the README), then, with that build: "+e.install(w)
+		seen = append(seen, path)
+		found, err := exec.LookPath(path)
+		switch named := path == filepath.Base(path); {
+		case !filepath.IsAbs(path) && (err != nil || !named):
+			e.fail(fix, "%s is no absolute path, and not on the PATH of this shell", path)
+		case named:
+			e.warn(fix, "%s is no absolute path: here it is %s, and in a session whatever its PATH says", path, found)
+		case err != nil:
+			e.fail(fix, "the hook cannot be started: %v", err)
+		case e.StopErr == nil && !sameFile(path, e.Stop):
+			e.warn("to wire the one of this build: "+e.install(w), "%s is another file than %s, which belongs to this command", path, e.Stop)
+		}
+		// A missing hook has no folder, and is reported above.
+		if real, err := filepath.EvalSymlinks(path); err == nil && w.err == nil && len(w.hook.Runs.Dirs) > 0 {
 			if _, err := exec.LookPath(filepath.Join(filepath.Dir(real), "heartbeat")); err != nil {
 				e.warn(folder, "the heartbeat beside the hook cannot be started, which takes over for its babysitter runs: the hook needs one on the PATH of the session: %v", err)
 			}
@@ -272,21 +274,6 @@ func binary(e *examination) string {
 	return strings.Join(seen, ", ") + " belongs to this command"
 }
 
-func (e *examination) startable(w *wire) {
-	path, fix := w.Binary, "build it (see the README), then, with that build: "+e.install(w)
-	found, err := exec.LookPath(path)
-	switch named := path == filepath.Base(path); {
-	case !filepath.IsAbs(path) && (err != nil || !named):
-		e.fail(fix, "%s is no absolute path, and not on the PATH of this shell", path)
-	case named:
-		e.warn(fix, "%s is no absolute path: here it is %s, and in a session whatever its PATH says", path, found)
-	case err != nil:
-		e.fail(fix, "the hook cannot be started: %v", err)
-	case e.StopErr == nil && !sameFile(path, e.Stop):
-		e.warn("to wire the one of this build: "+e.install(w), "%s is another file than %s, which belongs to this command", path, e.Stop)
-	}
-}
-
 // sameFile follows links on both sides.
 func sameFile(a, b string) bool {
 	infoA, errA := os.Stat(a)
@@ -298,7 +285,6 @@ func sameFile(a, b string) bool {
 // install sets a year.
 const shortStay = 24 * time.Hour
 
-// timeout compares each hook's timeout with how long it waits.
 func timeout(e *examination) (said string) {
 	for _, w := range e.takers() {
 		if w.err != nil || e.form(w) != "" {
@@ -328,11 +314,10 @@ func timeout(e *examination) (said string) {
 // defaultTimeout is what the client gives a hook that states none.
 const defaultTimeout = 600 * time.Second
 
-// blockCap looks for the variable that lifts the client's cap on blocks in a row.
 func blockCap(e *examination) string {
-	stops := slices.DeleteFunc(slices.Clone(e.wires), func(w *wire) bool { return w.Event != settings.Stop })
+	blocks := func(w *wire) bool { return w.stops() && !w.rewakes() }
 	switch {
-	case len(stops) > 0 && !slices.ContainsFunc(stops, func(w *wire) bool { return !w.rewakes() }):
+	case slices.ContainsFunc(e.wires, (*wire).stops) && !slices.ContainsFunc(e.wires, blocks):
 		return "no hook of Stop blocks it, so nothing counts towards the cap"
 	case e.besides != "" && len(e.related(settings.Stop, same)) == 0:
 		return "the plugin keeps below it, and heartbeat-launch lifts it for its own sessions"
