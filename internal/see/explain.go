@@ -51,21 +51,16 @@ const (
 const stillAfter = 10 * time.Minute
 
 // Explain says why nothing moves, or what is being waited for.
-func (f Facts) Explain() (State, string) {
-	state, sentence := f.explain()
+func (f Facts) Explain() (state State, sentence string) {
+	for _, explain := range []func() (State, string){f.broken, f.flying, f.held, f.asking, f.backingOff, f.nothing, f.unasked} {
+		if state, sentence = explain(); state != "" {
+			break
+		}
+	}
 	if UrgencyOf(state) == "" && f.Still.Since.Before(f.Now.Add(-stillAfter)) && !f.Still.Since.IsZero() {
 		state, sentence = Stalled, "nothing has moved for "+words.Took(f.Now.Sub(f.Still.Since).Truncate(time.Second))+": "+sentence
 	}
 	return state, words.Line(sentence)
-}
-
-func (f Facts) explain() (State, string) {
-	for _, explain := range []func() (State, string){f.broken, f.flying, f.held, f.asking, f.backingOff, f.nothing} {
-		if state, sentence := explain(); state != "" {
-			return state, sentence
-		}
-	}
-	return f.unasked()
 }
 
 // broken explains what no session can repair.
@@ -119,14 +114,30 @@ func (f Facts) nothing() (State, string) {
 	case f.Scheduled.Count > 1:
 		return Scheduled, fmt.Sprintf("nothing is queued: the first of %d scheduled entries comes at %s", f.Scheduled.Count, words.Stamp(due)) + f.idle()
 	case len(f.Held) > 0:
-		state, sentence := f.question()
+		h := f.pressing()
+		state, sentence := Held, "nothing is queued: "+h.Rests()
+		if more := len(f.Held) - 1; h.Stuck {
+			state = Stuck
+		} else if more > 0 && h.Effect != "" {
+			sentence += fmt.Sprintf("; %d more: see heartbeat breakpoint list", more)
+		}
 		return state, sentence + f.idle()
 	case !f.Exists && f.Cursor > 0:
 		return NoInbox, fmt.Sprintf("%s is gone, %s of it were settled: the next entry creates it again", f.Inbox, words.Size(f.Cursor)) + f.idle()
 	case !f.Exists:
 		return NoInbox, fmt.Sprintf("%s is not there yet: the first entry creates it", f.Inbox) + f.idle()
 	}
-	return Empty, f.empty() + f.idle()
+	sentence := "empty: nothing is queued"
+	if f.Asked != nil {
+		sentence += ", and the last entry was answered at " + words.Stamp(*f.Asked)
+	}
+	if f.Replaced != "" {
+		sentence += "; " + f.anew()
+	}
+	for _, t := range slices.Concat(f.replaced(), f.letters()) {
+		sentence += "; " + t.Text
+	}
+	return Empty, sentence + f.idle()
 }
 
 // cut puts a foreign text on one line, long enough for what a command says of its failure.
@@ -165,33 +176,6 @@ func (f Facts) overdue() string {
 	return fmt.Sprintf("a scheduled entry is due since %s, and could not be moved to the inbox: each Stop and `heartbeat status` try again, and that says what keeps it", words.Stamp(due))
 }
 
-// question explains a run that is stuck, or that waits for a person's answer.
-func (f Facts) question() (State, string) {
-	h := f.pressing()
-	sentence := "nothing is queued: " + h.Rests()
-	switch more := len(f.Held) - 1; {
-	case h.Stuck:
-		return Stuck, sentence
-	case more > 0 && h.Effect != "":
-		sentence += fmt.Sprintf("; %d more: see heartbeat breakpoint list", more)
-	}
-	return Held, sentence
-}
-
-func (f Facts) empty() string {
-	sentence := "empty: nothing is queued"
-	if f.Asked != nil {
-		sentence += ", and the last entry was answered at " + words.Stamp(*f.Asked)
-	}
-	if f.Replaced != "" {
-		sentence += "; " + f.anew()
-	}
-	for _, t := range slices.Concat(f.replaced(), f.letters()) {
-		sentence += "; " + t.Text
-	}
-	return sentence
-}
-
 func (f Facts) anew() string {
 	return fmt.Sprintf("the inbox was truncated or replaced (%s), and is read from its start", f.Replaced)
 }
@@ -199,7 +183,7 @@ func (f Facts) anew() string {
 // unasked explains entries that wait for a session to ask.
 func (f Facts) unasked() (State, string) {
 	state, sentence := f.awaited(f.waits())
-	if g := f.GaveUp; g != nil && state == NoSession && !f.last().After(g.At) {
+	if g := f.GaveUp; g != nil && state == NoSession && f.first(func(s *Session) bool { return f.heard(s).After(g.At) }) == nil {
 		sentence += fmt.Sprintf("; the last launcher gave up at %s: %s", words.Stamp(g.At), g.Text)
 	}
 	if overdue := f.overdue(); overdue != "" {
@@ -280,16 +264,6 @@ func (f Facts) heard(s *Session) (last time.Time) {
 		}
 	}
 	return last
-}
-
-// last is when any session last showed activity.
-func (f Facts) last() (at time.Time) {
-	for i := range f.Sessions {
-		if since := f.heard(&f.Sessions[i]); since.After(at) {
-			at = since
-		}
-	}
-	return at
 }
 
 func (f Facts) ago(t time.Time) string {

@@ -195,7 +195,18 @@ func survey(v *inbox.View, f *Facts) (err error) {
 		return err
 	}
 	f.DayNear, _ = recovery.NearDay(recovery.DayLimit(&a), a.On(f.Now.Local().Format(time.DateOnly)))
-	if err := consumers(v, f); err != nil {
+	sessions, err := v.Sessions()
+	if err != nil {
+		return err
+	}
+	for _, s := range sessions {
+		f.Sessions = append(f.Sessions, Session{Session: s, Life: s.Life()})
+	}
+	w, err := v.Waiter()
+	if w != nil {
+		f.Waiter = WaiterNow(*w)
+	}
+	if err != nil {
 		return err
 	}
 	for i := range f.Sessions {
@@ -208,22 +219,6 @@ func survey(v *inbox.View, f *Facts) (err error) {
 		f.Client, f.Woken, f.Bound, f.Prompted = recovery.OwnerOf(v, f.InFlight).Life, e.Woken, e.Bound, e.Prompted
 	}
 	return nil
-}
-
-// consumers looks for sessions, and for a process that waits to wake one.
-func consumers(v *inbox.View, f *Facts) error {
-	sessions, err := v.Sessions()
-	if err != nil {
-		return err
-	}
-	for _, s := range sessions {
-		f.Sessions = append(f.Sessions, Session{Session: s, Life: s.Life()})
-	}
-	w, err := v.Waiter()
-	if w != nil {
-		f.Waiter = WaiterNow(*w)
-	}
-	return err
 }
 
 // WaiterNow says whether the process that waits to wake a session lives, and whether it is stopped.

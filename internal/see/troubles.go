@@ -18,7 +18,7 @@ func (f Facts) Troubles() []Trouble {
 	if t, is := f.why(); is {
 		all = append(all, t)
 	}
-	for _, t := range slices.Concat(f.ofSessions(), f.ofRuns(), f.failing(), f.delivery(), f.letters(), f.ofConsumers()) {
+	for _, t := range slices.Concat(f.questions(), f.failing(), f.delivery(), f.letters(), f.ofConsumers()) {
 		if !slices.ContainsFunc(all, func(of Trouble) bool { return of.Key == t.Key }) {
 			all = append(all, t)
 		}
@@ -32,13 +32,12 @@ func (f Facts) Troubles() []Trouble {
 // why returns the reason why nothing moves, if that is a trouble.
 func (f Facts) why() (t Trouble, is bool) {
 	state, sentence := f.Explain()
-	row := find(Row{state: state})
-	is = row.Kind != ""
-	switch {
+	kind, since, key := find(Row{state: state}).Kind, f.Still.Since, ""
+	switch d := f.InFlight; {
 	case state == Scheduled && f.overdue() != "":
-		t, is = f.late(), true
-	case state == Person && f.InFlight != nil:
-		t = f.asked(f.session(f.InFlight.SessionID))
+		t = f.late()
+	case state == Person && d != nil:
+		t = f.asked(f.session(d.SessionID))
 	case state == Person:
 		t = f.asked(f.Current())
 	case state == Held || state == Stuck:
@@ -46,25 +45,38 @@ func (f Facts) why() (t Trouble, is bool) {
 	case state == Paused:
 		t = f.pause()
 	case state == Launching && f.Launcher.Troubled:
-		t, is = f.trouble(KindLauncher, f.Still.Since, ""), true
-		t.Reason = string(state)
-	case is:
-		key := ""
-		if state == Locked {
-			key = strconv.Itoa(f.LockedBy)
-		}
-		t = f.trouble(row.Kind, f.since(state), key)
-		t.Reason = string(state)
-		if state == NoSession && f.EverAsked && f.GaveUp == nil {
-			transcript := "" // of the session that was heard of last
-			if s := f.Current(); s != nil {
-				transcript, _ = agent.StartOf(s.StartNote)
-			}
-			t.Do = Command(f.Inbox, append([]string{"launch", "--"}, agent.Of(transcript).Begin...)...)
+		kind = KindLauncher
+	case state == Locked:
+		since, key = f.Now.Add(-f.LockedFor), strconv.Itoa(f.LockedBy)
+	case state == BackingOff:
+		since = f.Backoff.At
+	case state == Unchecked:
+		since = *d.Check.Since
+	case state == Torn:
+		since = f.WrittenAt
+	case state == Failed:
+		since = d.Failure.At
+	case state == Orphaned:
+		if s := f.session(d.SessionID); s != nil && s.EndedAt != nil && s.EndedAt.After(d.DeliveredAt) {
+			since = *s.EndedAt
 		}
 	}
+	if t.Kind == "" && kind == "" {
+		return t, false // it only says what is being waited for
+	}
+	if t.Kind == "" {
+		t = f.trouble(kind, since, key)
+		t.Reason = string(state)
+	}
+	if state == NoSession && f.EverAsked && f.GaveUp == nil {
+		transcript := "" // of the session that was heard of last
+		if s := f.Current(); s != nil {
+			transcript, _ = agent.StartOf(s.StartNote)
+		}
+		t.Do = Command(f.Inbox, append([]string{"launch", "--"}, agent.Of(transcript).Begin...)...)
+	}
 	t.Text = words.Line(sentence)
-	return t, is
+	return t, true
 }
 
 // trouble makes a trouble of a kind. key tells it from others of that kind, and args go to the verb that fixes it.
@@ -75,27 +87,6 @@ func (f Facts) trouble(k Kind, since time.Time, key string, args ...string) Trou
 		t.Since = &since
 	}
 	return t
-}
-
-// since is when a state began, as far as the facts tell.
-func (f Facts) since(state State) time.Time {
-	switch d := f.InFlight; {
-	case state == Locked:
-		return f.Now.Add(-f.LockedFor)
-	case state == BackingOff:
-		return f.Backoff.At
-	case state == Unchecked:
-		return *d.Check.Since
-	case state == Torn:
-		return f.WrittenAt
-	case state == Failed:
-		return d.Failure.At
-	case state == Orphaned:
-		if s := f.session(d.SessionID); s != nil && s.EndedAt != nil && s.EndedAt.After(d.DeliveredAt) {
-			return *s.EndedAt
-		}
-	}
-	return f.Still.Since
 }
 
 // sameQuestion is how long the same words count as the same question.
@@ -109,14 +100,6 @@ func (f Facts) asked(s *Session) Trouble {
 		t.Do = Command(f.Inbox, "attach")
 	}
 	return t
-}
-
-// ofRuns are what runs ask a person, and which runs are stuck.
-func (f Facts) ofRuns() (all []Trouble) {
-	for _, q := range f.Held {
-		all = append(all, f.ofRun(q))
-	}
-	return all
 }
 
 // pressing is the run's question that best explains why nothing moves.
@@ -140,8 +123,8 @@ func (f Facts) ofRun(q Question) (t Trouble) {
 	return t
 }
 
-// ofSessions finds what sessions ask a person, and sessions whose limits do not hold.
-func (f Facts) ofSessions() (all []Trouble) {
+// questions finds what sessions and runs ask a person, sessions whose limits do not hold, and runs that are stuck.
+func (f Facts) questions() (all []Trouble) {
 	for i := range f.Sessions {
 		s := &f.Sessions[i]
 		if s.asks() {
@@ -152,6 +135,9 @@ func (f Facts) ofSessions() (all []Trouble) {
 			t.Reason, t.Text, t.Session = "not counted", sentence, s.ID
 			all = append(all, t)
 		}
+	}
+	for _, q := range f.Held {
+		all = append(all, f.ofRun(q))
 	}
 	return all
 }
@@ -259,7 +245,6 @@ func (f Facts) letters() []Trouble {
 	return []Trouble{t}
 }
 
-// ofConsumers finds consumers that do not take what they are handed.
 func (f Facts) ofConsumers() (all []Trouble) {
 	for _, c := range f.Consumers {
 		if why := c.Failing; why.Long(f.Now) {

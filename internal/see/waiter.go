@@ -33,7 +33,6 @@ func (f Facts) idle() string {
 	return "; " + sessionName(w.SessionID) + " is idle, and the next entry wakes it"
 }
 
-// stopped says what to do about a stopped process.
 func (w *Waiter) stopped() string {
 	return fmt.Sprintf("process %d, which is to wake %s, is stopped, by SIGSTOP or Ctrl-Z: kill -CONT %d has it go on", w.PID, sessionName(w.SessionID), w.PID)
 }
@@ -112,7 +111,6 @@ func (s *Session) NotCounted() string {
 		words.Short(s.ID), words.Stamp(s.Uncounted.At), s.Uncounted.Text))
 }
 
-// backingOff explains a back-off, which ends by itself.
 func (f Facts) backingOff() (State, string) {
 	b := f.Backoff
 	if b == nil {
@@ -158,7 +156,6 @@ func (f Facts) afterwards() string {
 	return fmt.Sprintf("%s at the next Stop of session %s%s", then, words.Short(s.ID), end)
 }
 
-// flying explains an entry in flight.
 func (f Facts) flying() (State, string) {
 	d := f.InFlight
 	if d == nil {
@@ -180,7 +177,10 @@ func (f Facts) flying() (State, string) {
 // fate explains what the session does with the entry it got.
 func (f Facts) fate(d *inbox.Delivery, entry string) (State, string) {
 	s := f.session(d.SessionID)
-	life, name := f.lifeOf(s), sessionName(d.SessionID)
+	life, name := f.Client, sessionName(d.SessionID)
+	if s != nil && s.Life != machine.Unknown && (!f.Woken || f.Client == machine.Unknown) {
+		life = s.Life // for an entry that wakes a session, the process that it names is asked instead
+	}
 	if sentence := f.lost(d, s, life, entry, name); sentence != "" {
 		return Orphaned, sentence
 	}
@@ -241,13 +241,4 @@ func (f Facts) lost(d *inbox.Delivery, s *Session, life machine.Life, entry, nam
 		return fmt.Sprintf("%s was in flight when %s ended without a word; it was resumed at %s, and its next Stop decides about the entry", entry, name, words.Stamp(*s.StartedAt))
 	}
 	return ""
-}
-
-// lifeOf tells whether the session that got the entry in flight lives. The process is asked if the entry wakes a
-// session and names its process, otherwise the session.
-func (f Facts) lifeOf(s *Session) machine.Life {
-	if s != nil && s.Life != machine.Unknown && (!f.Woken || f.Client == machine.Unknown) {
-		return s.Life
-	}
-	return f.Client
 }
