@@ -84,8 +84,19 @@ func (e Event) cells(stamp func(time.Time) string, facts []string) []string {
 	if e.ID != "" || e.EntryID != "" {
 		entry = words.Name(e.ID, e.EntryID)
 	}
+	text := e.Reason
+	switch {
+	case e.Reply != nil:
+		text = *e.Reply
+	case e.Failure != nil:
+		text = inbox.Reason(e.Reason).Why(e.Failure)
+	case e.Event == Expired, e.Event == Canceled:
+		text = "" // the event says it
+	case e.text != "":
+		text = e.text
+	}
 	said := strings.Join(facts, ", ")
-	switch text := words.Brief(e.words()); {
+	switch text = words.Brief(text); {
 	case said == "":
 		said = text
 	case text != "":
@@ -122,20 +133,6 @@ func (e Event) facts(attempt int) (facts []string) {
 		facts = append(facts, "until "+words.Stamp(*e.Until))
 	}
 	return facts
-}
-
-func (e Event) words() string {
-	switch {
-	case e.Reply != nil:
-		return *e.Reply
-	case e.Failure != nil:
-		return inbox.Reason(e.Reason).Why(e.Failure)
-	case e.Event == Expired, e.Event == Canceled:
-		return "" // the event says it
-	case e.text != "":
-		return e.text
-	}
-	return e.Reason
 }
 
 // eventKey tells one event from another.

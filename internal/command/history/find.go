@@ -78,21 +78,36 @@ func Find(box *inbox.Inbox, text string) (*Found, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.finish()
+	if l := f.Letter; l != nil && (f.requeued[l.Letter] || f.Result != nil && f.answered.AcknowledgedAt.After(l.DeadLetteredAt)) {
+		f.Letter = nil
+	}
+	staged := func(e Event) bool { return e.Event == string(inbox.EventScheduled) }
+	if slices.ContainsFunc(f.Events, func(e Event) bool { return staged(e) && e.At != nil }) {
+		f.Events = slices.DeleteFunc(f.Events, func(e Event) bool { return staged(e) && e.At == nil })
+	}
+	sortEvents(f.Events)
+	beginLives(f.Events)
 	f.Notes = s.notes
 	return f, nil
 }
 
+// run reads the sources. Entries move from the first towards the last, so an entry that moves meanwhile is found at
+// least once.
 func (s *search) run(box *inbox.Inbox) error {
-	// Entries move from the first of these sources towards the last, so an entry that moves meanwhile is found at
-	// least once.
-	if err := s.scheduled(box); err != nil {
+	err := box.EachScheduled(func(e inbox.Scheduled) bool {
+		s.each(e.ID, e.EntryID, func(f *Found) {
+			f.Where = inbox.FoundScheduled
+			f.add(Event{Event: string(inbox.EventScheduled), ID: e.ID, EntryID: e.EntryID, Until: &e.NotBefore})
+		})
+		return true
+	})
+	if err != nil {
 		return err
 	}
 	if err := s.view(box); err != nil {
 		return err
 	}
-	err := scan(s, Results(box), func(r inbox.Result, line []byte) {
+	err = scan(s, Results(box), func(r inbox.Result, line []byte) {
 		s.each(r.ID, r.EntryID, func(f *Found) {
 			f.Result, f.answered = bytes.Clone(line), r
 			f.add(resultEvents(r)...)
@@ -102,7 +117,14 @@ func (s *search) run(box *inbox.Inbox) error {
 		return err
 	}
 	err = scan(s, letters(box), func(l letter, _ []byte) {
-		s.each(l.ID, l.EntryID, func(f *Found) { f.addLetter(l) })
+		s.each(l.ID, l.EntryID, func(f *Found) {
+			f.add(letterEvents(l)...)
+			if l.mark {
+				f.requeued[l.Letter.Letter] = f.requeued[l.Letter.Letter] || l.RequeuedAt != nil
+			} else {
+				f.Letter = &l.Letter
+			}
+		})
 	})
 	if err != nil {
 		return err
@@ -127,16 +149,6 @@ func scan[T any](s *search, source Source[T], f func(T, []byte)) error {
 	}
 	s.notes = append(s.notes, r.Notes()...)
 	return r.Close()
-}
-
-func (s *search) scheduled(box *inbox.Inbox) error {
-	return box.EachScheduled(func(e inbox.Scheduled) bool {
-		s.each(e.ID, e.EntryID, func(f *Found) {
-			f.Where = inbox.FoundScheduled
-			f.add(Event{Event: string(inbox.EventScheduled), ID: e.ID, EntryID: e.EntryID, Until: &e.NotBefore})
-		})
-		return true
-	})
 }
 
 func (s *search) view(box *inbox.Inbox) (err error) {
@@ -203,44 +215,19 @@ func (s *search) choose(box *inbox.Inbox) (*Found, error) {
 	case len(s.names) == 1:
 		return s.found[match{fitsBeginning, s.names[0]}], nil
 	case len(s.names) > 1:
-		return nil, fmt.Errorf("%w: %.200q may be %s: give more of it", ErrAmbiguous, s.word, s.candidates())
+		var names []string
+		for _, name := range s.names[:min(len(s.names), maxCandidates)] {
+			names = append(names, words.Brief(name))
+		}
+		candidates := strings.Join(names, " or ")
+		if s.many() {
+			candidates = strings.Join(names, ", ") + " or others"
+		}
+		return nil, fmt.Errorf("%w: %.200q may be %s: give more of it", ErrAmbiguous, s.word, candidates)
 	case utf8.RuneCountInString(string(s.word)) < minPrefix:
 		return nil, fmt.Errorf("%w: nothing of %s is called %.200q, and a beginning needs %d characters", ErrUnknown, box.Path(), s.word, minPrefix)
 	}
 	return nil, fmt.Errorf("%w: nothing in %s is called %.200q or begins like that: it may have been rotated or trimmed away", ErrUnknown, box.Path(), s.word)
-}
-
-func (s *search) candidates() string {
-	var names []string
-	for _, name := range s.names[:min(len(s.names), maxCandidates)] {
-		names = append(names, words.Brief(name))
-	}
-	if s.many() {
-		return strings.Join(names, ", ") + " or others"
-	}
-	return strings.Join(names, " or ")
-}
-
-func (f *Found) addLetter(l letter) {
-	f.add(letterEvents(l)...)
-	if l.mark {
-		f.requeued[l.Letter.Letter] = f.requeued[l.Letter.Letter] || l.RequeuedAt != nil
-	} else {
-		f.Letter = &l.Letter
-	}
-}
-
-// finish sorts what came from many sources.
-func (f *Found) finish() {
-	if l := f.Letter; l != nil && (f.requeued[l.Letter] || f.Result != nil && f.answered.AcknowledgedAt.After(l.DeadLetteredAt)) {
-		f.Letter = nil
-	}
-	staged := func(e Event) bool { return e.Event == string(inbox.EventScheduled) }
-	if slices.ContainsFunc(f.Events, func(e Event) bool { return staged(e) && e.At != nil }) {
-		f.Events = slices.DeleteFunc(f.Events, func(e Event) bool { return staged(e) && e.At == nil })
-	}
-	sortEvents(f.Events)
-	beginLives(f.Events)
 }
 
 // beginLives moves a "queued" without a time, which was placed at the last delivery, before the first one.

@@ -170,14 +170,7 @@ func (l *Log) Next() (news []Event, err error) {
 	}
 	// The requeue of an entry has its own event, and its line was sent long ago.
 	news = append(news, slices.DeleteFunc(current, func(e Event) bool { return e.Event == Queued && l.back.take(e.EntryID) })...)
-	placeUntimed(news)
-	sortEvents(news)
-	return news, nil
-}
-
-// placeUntimed puts lines without the time when they were appended before the events that followed from them.
-func placeUntimed(news []Event) {
-	for i := range news {
+	for i := range news { // a line without the time when it was appended goes before what followed from it
 		for _, e := range news {
 			if news[i].At == nil && e.At != nil && e.EntryID == news[i].EntryID {
 				news[i].order = e.At.Add(-1)
@@ -185,6 +178,8 @@ func placeUntimed(news []Event) {
 			}
 		}
 	}
+	sortEvents(news)
+	return news, nil
 }
 
 func (l *Log) viewNews() (news []Event, err error) {

@@ -34,12 +34,9 @@ func parseLetter(l []byte) (letter, bool) {
 	return letter{d, mark}, ok
 }
 
-func parseEvent(l []byte) (inbox.Event, bool) {
-	var e inbox.Event
-	if json.Unmarshal(l, &e) != nil || e.Event == "" {
-		return inbox.Event{}, false
-	}
-	return e, true
+func parseEvent(l []byte) (e inbox.Event, ok bool) {
+	ok = json.Unmarshal(l, &e) == nil && e.Event != ""
+	return e, ok
 }
 
 // Contested returns, by entry id, what other hooks objected to turns whose entries were settled as answered.
@@ -56,7 +53,6 @@ func Contested(box *inbox.Inbox) (map[string]string, error) {
 	return by, read.Close()
 }
 
-// resultEvents returns the events of an answered entry.
 func resultEvents(r inbox.Result) []Event {
 	reply := r.Answer()
 	answered := Event{
