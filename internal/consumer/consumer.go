@@ -8,14 +8,20 @@
 package consumer
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/machine"
@@ -57,6 +63,9 @@ const (
 	poll = time.Second
 	// endTime is how long after the end what is left is still handed over.
 	endTime = time.Minute
+	// maxVariables is how much of an entry's metadata goes into the environment; maxVariable is the longest value, in
+	// bytes.
+	maxVariables, maxVariable = 64, 1 << 10
 )
 
 // Run hands over what there is, and with Follow what comes. It returns how many it handed over.
@@ -80,24 +89,21 @@ func Run(ctx context.Context, box *inbox.Inbox, o Options) (handed int, err erro
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
 	r := &run{Options: o, ctx: ctx, consuming: c, news: news.C}
-	defer r.guard()()
-	err = r.work()
-	return r.handed, err
-}
 
-// guard makes sure that what the command starts dies if this process is killed, and that what an earlier process left
-// is dead before anything is handed over.
-func (r *run) guard() (end func()) {
+	// What an earlier process left is dead before anything is handed over, and what the command starts dies if this
+	// process is killed.
 	const begins = "heartbeat-consumer-"
-	if left := r.consuming.Left; strings.HasPrefix(left, begins) { // not a session's mark, which others may write there
-		guardian.Kill(left)
+	if strings.HasPrefix(c.Left, begins) { // not a session's mark, which others may write there
+		guardian.Kill(c.Left)
 	}
-	r.mark = begins + r.Name + "-" + strconv.Itoa(os.Getpid()) + "-" + strconv.FormatInt(time.Now().UnixNano(), 36)
-	if err := r.consuming.Mark(r.mark); err != nil {
+	r.mark = begins + o.Name + "-" + strconv.Itoa(os.Getpid()) + "-" + strconv.FormatInt(time.Now().UnixNano(), 36)
+	if err := c.Mark(r.mark); err != nil {
 		r.say(fmt.Sprintf("the command may outlive this process where that is killed: %v", err))
 	}
 	guard, _ := guardian.Post(r.mark, nil, guardian.Then{}) // without a guard, the next consumer kills what is left
-	return guard.Dismiss
+	defer guard.Dismiss()
+	err = r.work()
+	return r.handed, err
 }
 
 var errEnd = errors.New("the time for what is left is over")
@@ -112,7 +118,6 @@ type run struct {
 	said      string // the last sentence
 }
 
-// work hands over results and dead letters one by one.
 func (r *run) work() error {
 	for fails := 0; ; {
 		h, err := r.consuming.Next()
@@ -147,12 +152,14 @@ func (r *run) work() error {
 
 // handOver tries until the command has taken h, or no more tries are allowed.
 func (r *run) handOver(h *inbox.Handover) error {
-	input, err := inputOf(h)
-	if err != nil {
-		return err
+	var input bytes.Buffer // one line of JSON
+	enc := json.NewEncoder(&input)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(h); err != nil {
+		return fmt.Errorf("spell what is handed over of %s: %w", words.Name(h.ID, h.EntryID), err)
 	}
 	shell := notify.Shell{
-		Line: r.Command, Flag: r.Flag, Dir: r.Dir, Limit: r.TimeLimit, Input: input,
+		Line: r.Command, Flag: r.Flag, Dir: r.Dir, Limit: r.TimeLimit, Input: input.Bytes(),
 		Env: guardian.Marked(append(environment(h), guardian.Variable+"="+os.Getenv(guardian.Variable)), r.mark),
 	}
 	begun := time.Now()
@@ -165,7 +172,7 @@ func (r *run) handOver(h *inbox.Handover) error {
 			return context.Cause(r.ctx) // it was killed, which says nothing about its work
 		}
 		guardian.Kill(r.mark) // leftovers would meet the next try
-		err = fmt.Errorf("hand over the %s of %s: %w", spelt(h.Kind), words.Name(h.ID, h.EntryID), err)
+		err = fmt.Errorf("hand over the %s of %s: %w", strings.ReplaceAll(h.Kind, "_", " "), words.Name(h.ID, h.EntryID), err)
 		if noted := r.consuming.Failed(err, r.Patience); noted != nil {
 			r.say(noted.Error())
 		}
@@ -239,4 +246,42 @@ func Here(o Options) (_ Options, err error) {
 		return o, fmt.Errorf("find the folder for the command of %s: %w", o.Flag, err)
 	}
 	return o, nil
+}
+
+// variableName matches the metadata names that become variables.
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,39}$`)
+
+// environment returns variables for a script that cannot read JSON. A value is there unchanged or not at all: a value
+// made to fit would be another address.
+func environment(h *inbox.Handover) []string {
+	env := []string{
+		"HEARTBEAT_KEY=" + h.Key, "HEARTBEAT_KIND=" + h.Kind, "HEARTBEAT_CONSUMER=" + h.Consumer,
+		"HEARTBEAT_INBOX=" + fit(h.Inbox), "HEARTBEAT_ID=" + fit(h.ID), "HEARTBEAT_ENTRY_ID=" + fit(h.EntryID),
+	}
+	n := 0
+	for _, name := range slices.Sorted(maps.Keys(h.Metadata)) {
+		value, is := scalar(h.Metadata[name])
+		if is && n < maxVariables && variableName.MatchString(name) && value != "" && fit(value) == value {
+			env = append(env, "HEARTBEAT_META_"+name+"="+value)
+			n++
+		}
+	}
+	return env
+}
+
+// scalar spells a metadata value that is a text, a number, true or false.
+func scalar(raw json.RawMessage) (text string, is bool) {
+	if json.Unmarshal(raw, &text) == nil && !bytes.Equal(raw, []byte("null")) {
+		return text, true
+	}
+	text = strings.TrimSpace(string(raw))
+	return text, text != "" && text != "null" && text[0] != '{' && text[0] != '['
+}
+
+// fit returns a text that is one short line without control characters, or "".
+func fit(s string) string {
+	if len(s) > maxVariable || !utf8.ValidString(s) || words.Line(s) != s || strings.ContainsRune(s, 0) {
+		return ""
+	}
+	return s
 }

@@ -40,9 +40,15 @@ type Shell struct {
 func (s Shell) Run(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.Limit)
 	defer cancel()
+	// The command gets neither the secrets of the surrounding session nor variables that describe another process.
+	environ := slices.DeleteFunc(os.Environ(), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return slices.ContainsFunc([]string{"ANTHROPIC_", "CLAUDE", "OPENAI_", "CODEX_", "HEARTBEAT_META_"}, func(of string) bool { return strings.HasPrefix(name, of) }) ||
+			slices.Contains([]string{"PWD", "OLDPWD", "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "GOTRACEBACK"}, name)
+	})
 	var out bounded
 	c := guardian.Group(ctx, syscall.SIGKILL, "/bin/sh", "-c", s.Line)
-	c.Dir, c.Env, c.WaitDelay = s.Dir, append(withoutSecrets(os.Environ()), s.Env...), lastWords
+	c.Dir, c.Env, c.WaitDelay = s.Dir, append(environ, s.Env...), lastWords
 	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(s.Input), &out, &out
 	err := c.Run()
 	switch {
@@ -56,15 +62,6 @@ func (s Shell) Run(ctx context.Context) error {
 		return fmt.Errorf("the command of %s failed: %w%s", s.Flag, err, out.quoted())
 	}
 	return nil
-}
-
-// withoutSecrets removes the secrets of the surrounding session, and variables that describe another process.
-func withoutSecrets(environ []string) []string {
-	return slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
-		name, _, _ := strings.Cut(kv, "=")
-		return slices.ContainsFunc([]string{"ANTHROPIC_", "CLAUDE", "OPENAI_", "CODEX_", "HEARTBEAT_META_"}, func(of string) bool { return strings.HasPrefix(name, of) }) ||
-			slices.Contains([]string{"PWD", "OLDPWD", "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "GOTRACEBACK"}, name)
-	})
 }
 
 // bounded keeps the first maxOutput bytes written to it and discards the rest.

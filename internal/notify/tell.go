@@ -210,22 +210,16 @@ func (t *teller) choose(s *scan) *Occasion {
 				t.report.Next = until
 			}
 		case len(times) == maxTold && count > 1:
-			return s.summary(what)
+			return &Occasion{
+				What: More, Inbox: s.box.Path(), At: s.now, Count: count, Kinds: map[What]int64{what: count}, Reason: "too many",
+				Text: fmt.Sprintf("%s: and %d more, %s", name(s.box), count, what), TypeThis: see.Command(s.box.Path(), "status"),
+				remembered: remembered{key: "more " + s.now.String(), of: what},
+			}
 		default:
 			return s.next(what)
 		}
 	}
 	return nil
-}
-
-// summary stands for everything that is left of a kind.
-func (s *scan) summary(what What) *Occasion {
-	n := s.pending[what].count
-	return &Occasion{
-		What: More, Inbox: s.box.Path(), At: s.now, Count: n, Kinds: map[What]int64{what: n}, Reason: "too many",
-		Text: fmt.Sprintf("%s: and %d more, %s", name(s.box), n, what), TypeThis: see.Command(s.box.Path(), "status"),
-		remembered: remembered{key: "more " + s.now.String(), of: what},
-	}
 }
 
 // settle forgets conditions that no longer hold, so that they are told again if they return. Once no dead letter
