@@ -247,7 +247,7 @@ func (f Facts) awaited(waits string) (State, string) {
 	return SessionBusy, fmt.Sprintf("%s for the next Stop of session %s, last heard of at %s: whether it still runs is not known", waits, words.Short(s.ID), words.Stamp(f.heard(s)))
 }
 
-// sees says what the launcher is doing, so that a person need not do it.
+// sees says what the launcher does for the next session, so that a person does not start one.
 func (l *Launcher) sees() string {
 	sentence := "the launcher, " + process(l.PID, "") + ", sees to the next session"
 	if l.Doing != "" {

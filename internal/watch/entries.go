@@ -150,14 +150,11 @@ func openLetters(box *inbox.Inbox, prices *book.Prices) (all []Item, more bool, 
 		if !l.Open() {
 			return true
 		}
-		if letters = append(letters, l); len(letters) > 2*mostLetters {
-			letters, more = append(letters[:0], letters[len(letters)-mostLetters:]...), true
+		if letters = append(letters, l); len(letters) > mostLetters {
+			letters, more = letters[1:], true
 		}
 		return true
 	})
-	if more = more || len(letters) > mostLetters; more {
-		letters = letters[len(letters)-mostLetters:]
-	}
 	for _, l := range slices.Backward(letters) {
 		item := Item{Kind: DeadLetter, ID: l.ID, EntryID: l.EntryID, Letter: l.Letter, At: l.DeadLetteredAt, Note: l.Reason.Why(l.Failure), Text: begin(l.Text())}
 		item.Price, _ = prices.Of(l.EntryID, l.FirstSeq, l.Fields)

@@ -158,9 +158,10 @@ func FindInboxes(roots []string) (paths, failed, notes []string) {
 			}
 			continue
 		}
+		below := func(path string) bool { return strings.HasPrefix(path, strings.TrimSuffix(abs, "/")+"/") }
 		if err := s.walk(abs, maxDepth); err != nil {
 			failed = append(failed, fmt.Sprintf("look for inboxes in %s: %v", abs, err))
-		} else if len(roots) > 1 && !s.foundIn(abs) {
+		} else if len(roots) > 1 && !slices.ContainsFunc(slices.Collect(maps.Keys(s.found)), below) {
 			notes = append(notes, "no inbox is in "+abs)
 		}
 	}
@@ -183,16 +184,6 @@ func isInbox(path string, err error) bool {
 	}
 	_, above := disk.StatDir(filepath.Dir(path))
 	return above == nil // the first entry creates it
-}
-
-// foundIn reports whether an inbox was found in a folder, or below it.
-func (s *search) foundIn(dir string) bool {
-	for path := range s.found {
-		if strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/") {
-			return true
-		}
-	}
-	return false
 }
 
 func (s *search) walk(dir string, depth int) error {

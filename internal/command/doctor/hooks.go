@@ -113,7 +113,7 @@ func (e *examination) related(event string, r relation) (found []*wire) {
 
 // takers returns the hooks that take entries from the inbox. The others only record something.
 func (e *examination) takers() []*wire {
-	wakers := slices.DeleteFunc(e.related("", same), func(w *wire) bool { return w.Event == settings.Stop || !w.rewakes() || !w.waits() })
+	wakers := slices.DeleteFunc(e.related("", same), func(w *wire) bool { return w.stops() || !w.rewakes() || !waitsAfter(w.Event) })
 	return append(e.related(settings.Stop, same), wakers...)
 }
 
@@ -138,9 +138,9 @@ func (w *wire) rewakes() bool {
 	return slices.Contains(w.Flags, "--rewake")
 }
 
-// waits reports whether a hook with --rewake waits for an entry after its event.
-func (w *wire) waits() bool {
-	return w.Event == settings.Stop || w.Event == settings.StopFailure || w.Event == settings.SessionStart
+// waitsAfter reports whether a hook with --rewake waits for an entry after such an event.
+func waitsAfter(event string) bool {
+	return event == settings.Stop || event == settings.StopFailure || event == settings.SessionStart
 }
 
 // distinct groups identical hooks of several files. Claude Code runs such a group once, Codex runs each hook.

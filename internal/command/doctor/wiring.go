@@ -144,7 +144,7 @@ func (e *examination) wiredBesides() string {
 
 // form says what is wrong with the way the client runs a hook, or returns "".
 func (e *examination) form(w *wire) string {
-	switch waits := w.rewakes() && w.waits(); {
+	switch waits := w.rewakes() && waitsAfter(w.Event); {
 	case w.Skipped:
 		return "has a timeout that is no number above 0: Claude Code skips the hook"
 	case e.Codex && w.rewakes():
@@ -187,7 +187,7 @@ func events(e *examination) string {
 				e.fail(e.install(w), "%s %s", e.where(w), form)
 			}
 		}
-		needed := waking && (event == settings.UserPromptSubmit || (&wire{Found: settings.Found{Event: event}}).waits())
+		needed := waking && (event == settings.UserPromptSubmit || waitsAfter(event))
 		switch {
 		case bad:
 		case slices.ContainsFunc(mine, func(w *wire) bool { return !needed || w.rewakes() }):

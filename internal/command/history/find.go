@@ -232,24 +232,17 @@ func (s *search) choose(box *inbox.Inbox) (*Found, error) {
 
 // beginLives moves a "queued" without a time, which was placed at the last delivery, before the first one.
 func beginLives(all []Event) {
+	// What follows any other event is about a new entry of the same name.
+	within := []string{Delivered, string(inbox.EventRedelivered), string(inbox.EventDetached), string(inbox.EventFailed)}
 	for i, e := range all {
 		if e.Event != Queued || e.At != nil || e.order.IsZero() {
 			continue
 		}
 		first := i
-		for first > 0 && !endsLife(all[first-1].Event) {
+		for first > 0 && slices.Contains(within, all[first-1].Event) {
 			first--
 		}
 		copy(all[first+1:i+1], all[first:i])
 		all[first] = e
 	}
-}
-
-// endsLife reports whether what follows such an event is about a new entry of the same name.
-func endsLife(event string) bool {
-	switch event {
-	case Delivered, string(inbox.EventRedelivered), string(inbox.EventDetached), string(inbox.EventFailed):
-		return false
-	}
-	return true
 }
