@@ -183,10 +183,15 @@ func page(b *Board, room int, paint layout.Palette) []string {
 			below = append(below, sentence(note, b.Width, 1)...)
 		}
 	}
-	t := itemTable(p.Items, b.Now)
-	count := max(1, room-len(lines)-len(below)-1)
-	lines = append(lines, t.Screen(b.Width, first(p.Selected, t.Len(), count), count, p.Selected, paint)...)
+	lines = append(lines, rows(itemTable(p.Items, b.Now), p.Selected, b.Width, room-len(lines)-len(below), paint)...)
 	return append(lines, below...)
+}
+
+// rows are those of a table that have room below its titles, the chosen one among them.
+func rows(t *layout.Table, chosen, width, room int, paint layout.Palette) []string {
+	count := max(1, room-1)
+	first := max(0, min(chosen-count/2, t.Len()-count))
+	return t.Screen(width, first, count, chosen, paint)
 }
 
 func itemTable(items []Item, now time.Time) *layout.Table {

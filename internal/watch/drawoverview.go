@@ -41,8 +41,7 @@ func overview(b *Board, room int, paint layout.Palette) []string {
 		}
 	}
 	t := inboxTable(b.Picture, names(b.Picture), func(at time.Time) string { return since(b.Now, at) }, false)
-	count := max(1, room-len(lines)-len(below)-1)
-	lines = append(lines, t.Screen(b.Width, first(b.Index(), t.Len(), count), count, b.Index(), paint)...)
+	lines = append(lines, rows(t, b.Index(), b.Width, room-len(lines)-len(below), paint)...)
 	if gap := room - len(lines) - len(below); gap > 0 {
 		lines = append(lines, make([]string, gap)...)
 	}
@@ -155,12 +154,4 @@ func reason(b *Board, now Inbox, paint layout.Palette) []string {
 		lines = append(lines, sentence("note: "+note, width, 1)...)
 	}
 	return lines[:min(len(lines), most)]
-}
-
-// first is the first row to show so that the chosen one is visible.
-func first(chosen, rows, count int) int {
-	if rows <= count {
-		return 0
-	}
-	return max(0, min(chosen-count/2, rows-count))
 }

@@ -15,12 +15,9 @@ import (
 )
 
 // ParseResult reads a line of .results.jsonl.
-func ParseResult(l []byte) (inbox.Result, bool) {
-	var r inbox.Result
-	if json.Unmarshal(l, &r) != nil || r.EntryID == "" {
-		return inbox.Result{}, false
-	}
-	return r, true
+func ParseResult(l []byte) (r inbox.Result, ok bool) {
+	ok = json.Unmarshal(l, &r) == nil && r.EntryID != ""
+	return r, ok
 }
 
 // letter is a line of .dead-letter.jsonl.

@@ -108,7 +108,20 @@ func Gather(ctx context.Context, box *inbox.Inbox, at time.Time) (f Figures, err
 		f.unread = true
 		return f, now.Unreadable
 	}
-	f.count(now.Totals)
+	n := now.Totals
+	f.Delivered, f.Redelivered, f.Answered, f.Checked, f.Dropped = n.Delivered, n.Redelivered, n.Answered, n.Checked, n.Dropped
+	f.DeadLettered = byReason(n.DeadLetters)
+	f.AnswerSeconds.Sum = n.LatencySum.Seconds()
+	for _, c := range n.Latency {
+		f.AnswerSeconds.Count += c.Count
+		if c.Within > 0 {
+			f.AnswerSeconds.Buckets = append(f.AnswerSeconds.Buckets, Bucket{c.Within.Seconds(), f.AnswerSeconds.Count})
+		}
+	}
+	if at := n.LastAcknowledgedAt; at != nil {
+		f.AcknowledgedAt = timestamp(*at)
+	}
+
 	f.QueueEntries, f.QueueBytes, f.ScheduledEntries = now.Backlog.Entries, now.Backlog.Bytes, now.Scheduled.Count
 	f.SelfEnqueued, f.Paused, f.WaitingForPerson = now.SelfEnqueued.Count, now.Paused != nil, now.Asking() != nil
 	runs := map[string]bool{}
@@ -170,22 +183,6 @@ func GatherAll(ctx context.Context, paths []string, at time.Time) ([]Figures, er
 func age(now, since time.Time) *float64 {
 	a := max(0, now.Sub(since)).Seconds()
 	return &a
-}
-
-// count takes what was counted so far.
-func (f *Figures) count(n inbox.Totals) {
-	f.Delivered, f.Redelivered, f.Answered, f.Checked, f.Dropped = n.Delivered, n.Redelivered, n.Answered, n.Checked, n.Dropped
-	f.DeadLettered = byReason(n.DeadLetters)
-	f.AnswerSeconds.Sum = n.LatencySum.Seconds()
-	for _, c := range n.Latency {
-		f.AnswerSeconds.Count += c.Count
-		if c.Within > 0 {
-			f.AnswerSeconds.Buckets = append(f.AnswerSeconds.Buckets, Bucket{c.Within.Seconds(), f.AnswerSeconds.Count})
-		}
-	}
-	if at := n.LastAcknowledgedAt; at != nil {
-		f.AcknowledgedAt = timestamp(*at)
-	}
 }
 
 func timestamp(at time.Time) *float64 {
