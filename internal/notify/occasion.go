@@ -129,14 +129,12 @@ const (
 	nextName = ".notify-next"
 )
 
-// state records what was told so far.
 type state struct {
 	V int `json:"v"`
 	// Lock is the identity of the lock file. It differs in a state that came with a copy of the directory or was
 	// forged, and such a state is not believed.
-	Lock    string        `json:"lock"`
-	Letters journal.Place `json:"letters"`
-	// Holding are the conditions that were told and still hold.
+	Lock    string             `json:"lock"`
+	Letters journal.Place      `json:"letters"`
 	Holding map[string]holding `json:"holding,omitempty"`
 	// Seen is when a condition that must last before it is told was first seen.
 	Seen map[string]time.Time `json:"seen,omitempty"`

@@ -151,7 +151,6 @@ type teller struct {
 	st       *state
 }
 
-// round looks once and tells what it finds.
 func (t *teller) round(ctx context.Context) error {
 	t.report.Waiting, t.report.Next = 0, time.Time{}
 	repaired := repair(ctx, t.box) // what it cannot repair is told one commit later
@@ -232,7 +231,6 @@ func (t *teller) settle(s *scan) error {
 	return t.st.save(t.box)
 }
 
-// tell runs the command, and records that it did.
 func (t *teller) tell(ctx context.Context, s *scan, o Occasion) error {
 	err := t.run(ctx, o)
 	switch {
@@ -304,7 +302,6 @@ func (t *teller) failed(ctx context.Context, s *scan, o Occasion, err error) err
 // logWait is how long another process may hold the inbox's lock.
 const logWait = 5 * time.Second
 
-// log leaves a line in the inbox's log.
 func (t *teller) log(ctx context.Context, text string) error {
 	ctx, cancel := context.WithTimeout(ctx, logWait)
 	defer cancel()

@@ -183,7 +183,7 @@ func gather(ctx context.Context, to *tea.Program, l *Lookout) {
 		began := time.Now()
 		found := l.Find(began)
 		if found { // before reading, so that no change falls in between
-			w.follow(l.Dirs())
+			w.follow(l.Paths)
 			poll.Reset(w.pollEvery())
 			changed = nil
 		}
@@ -209,12 +209,16 @@ func (w *watch) pollEvery() time.Duration {
 	return pollEvery
 }
 
-// follow watches these folders and no others.
-func (w *watch) follow(dirs []string) {
+// follow watches the folders of these inboxes and no others.
+func (w *watch) follow(inboxes []string) {
 	if w.all.Events == nil {
 		return
 	}
 	w.blind = false
+	var dirs []string
+	for _, path := range inboxes {
+		dirs = append(dirs, filepath.Dir(path))
+	}
 	for _, dir := range w.all.WatchList() {
 		if !slices.Contains(dirs, dir) {
 			_ = w.all.Remove(dir) // it may be gone

@@ -112,14 +112,6 @@ func (l *Lookout) Look(ctx context.Context, at time.Time, only map[string]bool) 
 	return p, found || slices.Contains(news, true)
 }
 
-// Dirs are the folders of the inboxes.
-func (l *Lookout) Dirs() (all []string) {
-	for _, path := range l.Paths {
-		all = append(all, l.boxes[path].dir())
-	}
-	return all
-}
-
 const (
 	// usual is the name that finds an inbox without state, and that tells nothing. An inbox of another name is found
 	// once heartbeat has committed to it.
