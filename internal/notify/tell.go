@@ -334,8 +334,8 @@ func (t *teller) finish(s *scan) error {
 	return disk.Touch(path)
 }
 
-// unsavedAgain is how often the same is told while nothing can be recorded. The two lock files are created within
-// made of each other.
+// unsavedAgain is how often the same thing is told while nothing can be recorded. The two lock files are created less
+// than made apart.
 const unsavedAgain, made = time.Hour, time.Second
 
 // tellUnsaved tells the most urgent occasion when nothing can be recorded, as on a full disk. The lock file's mtime

@@ -61,10 +61,10 @@ func (f Facts) why() (t Trouble, is bool) {
 			since = *s.EndedAt
 		}
 	}
-	if t.Kind == "" && kind == "" {
-		return t, false // it only says what is being waited for
-	}
 	if t.Kind == "" {
+		if kind == "" {
+			return t, false // the state only says what is being waited for
+		}
 		t = f.trouble(kind, since, key)
 		t.Reason = string(state)
 	}

@@ -179,7 +179,7 @@ func (f Facts) fate(d *inbox.Delivery, entry string) (State, string) {
 	s := f.session(d.SessionID)
 	life, name := f.Client, sessionName(d.SessionID)
 	if s != nil && s.Life != machine.Unknown && (!f.Woken || f.Client == machine.Unknown) {
-		life = s.Life // for an entry that wakes a session, the process that it names is asked instead
+		life = s.Life // unless the entry wakes a session and names its process
 	}
 	if sentence := f.lost(d, s, life, entry, name); sentence != "" {
 		return Orphaned, sentence

@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// livesEvery is how often an inbox that cannot be read is tried again. For so long a lock may be held before it is
-	// shown.
+	// livesEvery is how often an inbox that cannot be read is tried again, and how long a lock may be held before it
+	// is shown.
 	livesEvery = 2 * time.Second
 	// movesEvery is how often it is checked whether anything moves.
 	movesEvery = 10 * time.Second
@@ -60,7 +60,7 @@ func (w *watched) open(at time.Time) (changed bool) {
 	return true
 }
 
-// look is an inbox as one look finds it, which waits for a lock that may be kept.
+// look looks at an inbox once. If its lock is held, it waits to see whether the lock is kept.
 func look(ctx context.Context, path string) Inbox {
 	w := &watched{path: path}
 	if w.open(time.Now()); w.box != nil {
@@ -184,8 +184,8 @@ var stateFiles = []string{
 	".inbox-journal", ".inbox-offset", ".in-flight", ".responded", ".scheduled.jsonl", ".launch-lock", ".costs.jsonl",
 }
 
-// marksOf are those of everything from which the overview is made. The folder's changes with a file that is replaced,
-// such as what is not charged yet.
+// marksOf returns the marks of everything that the overview is made from. The folder's mark changes when a file in it
+// is replaced, such as what is not charged yet.
 func marksOf(box *inbox.Inbox) (all []mark) {
 	paths := []string{box.Path(), box.Dir(), box.DeadLetterPath(), box.ResultsPath()}
 	for _, name := range stateFiles {

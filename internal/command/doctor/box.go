@@ -103,8 +103,8 @@ func stateFiles(e *examination) string {
 	return fmt.Sprintf("%d in %s: regular files, mode 0600, of the right user", found, filepath.Dir(e.inbox))
 }
 
-// anothers reports whether a permission is missing since the inbox's directory is another user's, and whose it is. Nothing is
-// wrong with the files then, and nobody should take them away.
+// anothers reports whether a permission is missing because the inbox's directory is another user's, and whose it is.
+// Nothing is wrong with the files then, and nobody should take them away.
 func (e *examination) anothers(err error) (owner uint32, is bool) {
 	of, failed := disk.StatDir(filepath.Dir(e.inbox))
 	return of.UID, failed == nil && errors.Is(err, fs.ErrPermission) && of.UID != uint32(os.Geteuid())
@@ -248,7 +248,6 @@ func troubles(e *examination) string {
 	return ""
 }
 
-// prices checks that the price table can be read, and that it agrees with what the client itself reported.
 func prices(e *examination) string {
 	const fix = "see heartbeat costs --prices, and mend heartbeat/prices.toml in the folder of your settings"
 	if _, err := meter.Prices(); err != nil {

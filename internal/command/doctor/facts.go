@@ -55,9 +55,9 @@ type examination struct {
 
 // Run makes all checks.
 func Run(in Input) []Check {
-	e, client := &examination{Input: in, inbox: in.Inbox}, ofClaude
+	e, sessions := &examination{Input: in, inbox: in.Inbox}, ofClaude
 	if in.Codex {
-		client = ofCodex
+		sessions = ofCodex
 		e.askCodex()
 	} else {
 		e.program = in.programOf("claude")
@@ -87,7 +87,7 @@ func Run(in Input) []Check {
 		e.open()
 		e.besides = e.wiredBesides()
 	}
-	e.look(client)
+	e.look(sessions)
 	return e.found
 }
 

@@ -167,7 +167,6 @@ var lost = map[string]string{
 	settings.PostToolBatch:    "what an entry costs is held against its limits only when its turn has ended",
 }
 
-// events compares the hooks of the other events with those that install wires.
 func events(e *examination) string {
 	stops := e.related(settings.Stop, same)
 	if len(stops) == 0 {
@@ -216,7 +215,6 @@ func others(e *examination) string {
 	return "no other inbox is wired for this project"
 }
 
-// flags parses the arguments of each hook as the hook does.
 func flags(e *examination) string {
 	var taken []string
 	for _, g := range e.distinct(e.related("", same)) {
