@@ -21,7 +21,12 @@ func (s *Store) Commit(r *Record) error {
 	if err := s.log.commit(s.path(), r.encode()); err != nil {
 		return err
 	}
-	s.last, s.appended = *r, plannedSpans(r.Appends)
+	s.last, s.appended = *r, nil
+	for _, l := range r.Appends {
+		if l.Kind == Queue { // where it is planned
+			s.appended = append(s.appended, spanOf(l, l.At+l.size()))
+		}
+	}
 	s.behind, s.followed = true, false
 	return nil
 }
@@ -74,75 +79,46 @@ func (s *Store) HandedOver() error {
 
 // Place decides where the lines of the next commit go, and notes that in its record r. queue is the open
 // queue file, or nil. A line for the queue gets its planned place only if nobody else appends meanwhile.
-func (s *Store) Place(r *Record, pending []Line, queue *disk.File) (err error) {
+func (s *Store) Place(r *Record, pending []Line, queue *disk.File) error {
 	r.Appends = nil
+	var last [Queue + 1]*Line // of this commit, by file: no file's size includes them yet
 	for _, l := range pending {
-		before := lastOf(r.Appends, l.Kind)
+		before := last[l.Kind]
 		switch {
-		case l.Kind == Queue:
-			l, err = placeInQueue(l, r.QueueGeneration, before, queue)
+		case l.Kind != Queue:
+			end := &r.Ends[l.Kind]
+			if before == nil {
+				f, size, err := s.files[l.Kind].made()
+				if err != nil {
+					return err
+				}
+				whole, err := lines.Ends(f, size)
+				if err != nil {
+					return err
+				}
+				if size < end.At {
+					end.Generation++ // rotated away or truncated since
+				}
+				end.At, l.Newline = size, !whole
+			}
+			l.At, l.Generation = end.At, end.Generation
+			end.At += l.size()
+		case before != nil:
+			l.At, l.Generation = before.At+before.size(), r.QueueGeneration
 		default:
-			l, err = s.placeInFile(l, &r.Ends[l.Kind], before != nil)
-		}
-		if err != nil {
-			return err
+			if l.Generation = r.QueueGeneration; queue != nil {
+				size := queue.Info().Size
+				whole, err := lines.Ends(queue, size)
+				if err != nil {
+					return err
+				}
+				l.At, l.Newline = size, !whole || l.Data != nil // see unglue
+			}
 		}
 		r.Appends = append(r.Appends, l)
+		last[l.Kind] = &r.Appends[len(r.Appends)-1]
 	}
 	return nil
-}
-
-func lastOf(all []Line, k Kind) *Line {
-	for i, l := range slices.Backward(all) {
-		if l.Kind == k {
-			return &all[i]
-		}
-	}
-	return nil
-}
-
-// placeInFile puts a line at the end of an append-only file. more says that this commit already has lines for
-// the file, which the file's size does not include yet.
-func (s *Store) placeInFile(l Line, end *End, more bool) (Line, error) {
-	if !more {
-		size, whole, err := s.files[l.Kind].lineEnd()
-		if err != nil {
-			return l, err
-		}
-		if size < end.At {
-			end.Generation++ // rotated away or truncated since
-		}
-		end.At, l.Newline = size, !whole
-	}
-	l.At, l.Generation = end.At, end.Generation
-	end.At += l.size()
-	return l, nil
-}
-
-// lineEnd returns the file's size, and whether the file ends in a newline.
-func (f *File) lineEnd() (size int64, whole bool, err error) {
-	open, size, err := f.made()
-	if err != nil {
-		return 0, false, err
-	}
-	whole, err = lines.Ends(open, size)
-	return size, whole, err
-}
-
-// placeInQueue puts a line at the end of the queue file, or behind the previous line of the same commit.
-func placeInQueue(l Line, generation int, before *Line, queue *disk.File) (_ Line, err error) {
-	l.Generation = generation
-	if before != nil {
-		l.At = before.At + before.size()
-		return l, nil
-	}
-	if queue == nil {
-		return l, nil
-	}
-	size := queue.Info().Size
-	whole, err := lines.Ends(queue, size)
-	l.At, l.Newline = size, !whole || l.Data != nil // see unglue
-	return l, err
 }
 
 // Replay completes the last record after a kill or a power loss. inFlightEnd is where the entry in flight
@@ -156,18 +132,27 @@ func placeInQueue(l Line, generation int, before *Line, queue *disk.File) (_ Lin
 // A kill may have preceded the commit's own sync, so that comes first: the files must not show what a power
 // loss would take back.
 func (s *Store) Replay(inFlightEnd, settled int64) error {
-	err := s.log.settle()
+	err := s.log.file.Sync()
+	if err == nil {
+		err = disk.SyncDir(s.dir)
+	}
 	if err != nil {
-		return err
+		return fmt.Errorf("settle the last commit: %w", err)
 	}
 	last, marked := &s.last, s.marked
 	err = s.log.each(s.boot, func(r *Record, followed bool) error {
 		if last.Boot == s.boot && r.Seq < last.Seq {
 			return nil // the next record is only written once the files show this one
 		}
-		return s.write(slices.DeleteFunc(r.Appends, func(l Line) bool {
-			return !last.needs(l, r.Seq, inFlightEnd) ||
-				l.Kind != Queue && (kinds[l.Kind].synced && marked || !kinds[l.Kind].synced && followed)
+		return s.write(slices.DeleteFunc(r.Appends, func(l Line) (needless bool) {
+			if l.Kind == Queue { // it was settled, or the queue file was replaced since
+				return l.Generation != last.QueueGeneration || l.At < max(last.Cursor, inFlightEnd)
+			}
+			there := followed
+			if kinds[l.Kind].synced {
+				there = marked || r.Seq != last.Seq
+			}
+			return there || l.Generation != last.Ends[l.Kind].Generation
 		}), settled, false)
 	})
 	if err == nil {
@@ -180,14 +165,6 @@ func (s *Store) Replay(inFlightEnd, settled int64) error {
 		return fmt.Errorf("finish the last commit in %s: %w", s.dir, err)
 	}
 	return nil
-}
-
-// needs reports whether a line of record seq must be in its place, now that r is the last record.
-func (r *Record) needs(l Line, seq, inFlightEnd int64) bool {
-	if l.Kind == Queue { // it waits, and the queue file was not replaced since
-		return l.Generation == r.QueueGeneration && l.At >= max(r.Cursor, inFlightEnd)
-	}
-	return l.Generation == r.Ends[l.Kind].Generation && (!kinds[l.Kind].synced || seq == r.Seq)
 }
 
 // shorten removes the journal's records before the last. It first syncs the lines that only those records
@@ -205,15 +182,13 @@ func (s *Store) shorten() error {
 	if err := disk.Publish(s.path(), fill(record), true); err != nil {
 		return err
 	}
-	if err := s.log.close(); err != nil {
+	if err := s.log.file.Close(); err != nil {
 		return err
 	}
-	l, err := openLog(s.path(), disk.OpenExisting)
-	if err != nil {
-		s.log = &log{}
+	var err error
+	if s.log, err = openLog(s.path(), disk.OpenExisting); err != nil {
 		return err
 	}
-	s.log = l
 	s.log.end = int64(len(record))
 	// Not published along with the record: a kill before the directory's sync must leave a journal that the
 	// next transaction settles first.
@@ -234,19 +209,15 @@ func (s *Store) syncVouchedFor() error {
 			return err
 		}
 	}
-	if err := s.syncQueue(); err != nil {
-		return err
-	}
-	return disk.SyncDir(s.dir)
-}
-
-func (s *Store) syncQueue() error {
-	f, err := disk.OpenForeign(s.queue, unix.O_RDONLY)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	queue, err := disk.OpenForeign(s.queue, unix.O_RDONLY)
+	switch {
+	case err == nil:
+		err = errors.Join(queue.Sync(), queue.Close())
+	case errors.Is(err, fs.ErrNotExist):
+		err = nil
 	}
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Sync(), f.Close())
+	return disk.SyncDir(s.dir)
 }

@@ -59,11 +59,6 @@ func (f *File) Content(limit int64) ([]byte, error) {
 	return opened.ReadUpTo(limit)
 }
 
-// remove removes the file.
-func (f *File) remove() error {
-	return errors.Join(f.Close(), disk.Remove(f.path))
-}
-
 // Close closes the file, if it is open.
 func (f *File) Close() error {
 	opened := f.open

@@ -42,8 +42,22 @@ func (s *Store) show() error {
 	if err := s.cursor.overwrite(cursor, 0); err != nil {
 		return err
 	}
-	if err := s.showInFlight(); err != nil {
-		return err
+	responded := filepath.Join(s.dir, RespondedName)
+	if len(s.last.InFlight) == 0 {
+		s.signed = false
+		if err := errors.Join(s.inFlight.Close(), disk.Remove(s.inFlight.path), disk.Remove(responded)); err != nil {
+			return err
+		}
+	} else {
+		if err := s.inFlight.overwrite(s.last.InFlight, ' '); err != nil {
+			return err
+		}
+		if !s.signed {
+			s.signed = true
+			if err := disk.Create(responded); err != nil {
+				return err
+			}
+		}
 	}
 	if err := s.log.add(mark{Followed: s.last.Seq, Boot: s.boot}); err != nil {
 		return err
@@ -52,22 +66,6 @@ func (s *Store) show() error {
 		return nil
 	}
 	return s.shorten()
-}
-
-func (s *Store) showInFlight() error {
-	responded := filepath.Join(s.dir, RespondedName)
-	if len(s.last.InFlight) == 0 {
-		s.signed = false
-		return errors.Join(s.inFlight.remove(), disk.Remove(responded))
-	}
-	if err := s.inFlight.overwrite(s.last.InFlight, ' '); err != nil {
-		return err
-	}
-	if s.signed {
-		return nil
-	}
-	s.signed = true
-	return disk.Create(responded)
 }
 
 // overwrite replaces a small file's content in place, which costs far less than a new file and a rename. A
@@ -99,32 +97,28 @@ func (s *Store) writeFile(k Kind, all []Line) error {
 		return err
 	}
 	if b, follow := joined(all); follow && size == all[0].At {
-		err = f.WriteAt(b, size)
+		if err := f.WriteAt(b, size); err != nil {
+			return err
+		}
 	} else {
-		err = writeMissing(f, all)
+		for _, l := range all {
+			rest, at, err := missing(f, l)
+			if err == nil && len(rest) > 0 {
+				err = f.WriteAt(rest, at)
+			}
+			if err != nil {
+				return err
+			}
+		}
 	}
-	if err != nil || !kinds[k].synced {
-		return err
+	if !kinds[k].synced {
+		return nil
 	}
 	if err := f.Sync(); err != nil {
 		return err
 	}
 	if all[0].At == 0 || size == 0 {
 		return disk.SyncDir(s.dir)
-	}
-	return nil
-}
-
-// writeMissing writes the missing part of each line.
-func writeMissing(f *disk.File, all []Line) error {
-	for _, l := range all {
-		rest, at, err := missing(f, l)
-		if err == nil && len(rest) > 0 {
-			err = f.WriteAt(rest, at)
-		}
-		if err != nil {
-			return err
-		}
 	}
 	return nil
 }

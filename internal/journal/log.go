@@ -33,18 +33,17 @@ type log struct {
 	end  int64      // of the last valid line
 }
 
+// openLog always returns a log, an empty one if there is no file or with an error.
 func openLog(path string, open func(string) (*disk.File, error)) (*log, error) {
 	f, err := open(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case err == nil:
+		return &log{file: f}, nil
+	case errors.Is(err, fs.ErrNotExist):
 		return &log{}, nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read journal: %w", err)
-	}
-	return &log{file: f}, nil
+	return &log{}, fmt.Errorf("read journal: %w", err)
 }
-
-func (j *log) close() error { return j.file.Close() }
 
 // last reads the newest record, from the end of the file and no further back than it must. A nil record means
 // that nothing was ever committed.
@@ -228,18 +227,6 @@ func (j *log) commit(path string, body []byte) error {
 		return fmt.Errorf("commit: %w", err)
 	}
 	j.end += int64(len(l))
-	return nil
-}
-
-// settle makes the journal durable, whichever process wrote it.
-func (j *log) settle() error {
-	err := j.file.Sync()
-	if err == nil {
-		err = disk.SyncDir(filepath.Dir(j.file.Path()))
-	}
-	if err != nil {
-		return fmt.Errorf("settle the last commit: %w", err)
-	}
 	return nil
 }
 

@@ -66,7 +66,11 @@ func placeAt(f *disk.File, off int64) (p Place, err error) {
 // any more, so that lines may have gone unread.
 func (p Place) Each(path string, when When, visit func(line []byte, at time.Time) bool) (next Place, missed bool, err error) {
 	r := reading{path: path, place: p, when: when, visit: visit}
-	defer func() { err = errors.Join(err, r.close()) }()
+	defer func() {
+		for _, f := range r.files {
+			err = errors.Join(err, f.Close())
+		}
+	}()
 	current, err := OpenState(path)
 	if err != nil {
 		return p, false, err
@@ -141,13 +145,6 @@ type reading struct {
 	place Place
 	when  When
 	visit func(line []byte, at time.Time) bool
-}
-
-func (r *reading) close() (err error) {
-	for _, f := range r.files {
-		err = errors.Join(err, f.Close())
-	}
-	return err
 }
 
 const (

@@ -14,6 +14,14 @@ import (
 	"heartbeat/internal/lines"
 )
 
+// queueFile is the queue file while lines of a commit are added to it.
+type queueFile struct {
+	*disk.File
+	settled int64 // lines before this were delivered or settled, and stay as they are
+	synced  int64 // bytes before this are known to survive a power loss
+	warn    func(format string, args ...any)
+}
+
 // writeQueue appends committed lines to the queue file. With fresh it writes all of them, otherwise only what
 // is missing. Other programs append without the lock, so the lines may end up behind the offsets that the
 // commit planned.
@@ -63,16 +71,6 @@ func (s *Store) noteAppended(i int, l Line, end int64) {
 	}
 }
 
-// plannedSpans returns where a commit plans its lines in the queue file.
-func plannedSpans(all []Line) (spans []Span) {
-	for _, l := range all {
-		if l.Kind == Queue {
-			spans = append(spans, spanOf(l, l.At+l.size()))
-		}
-	}
-	return spans
-}
-
 func spanOf(l Line, end int64) Span { return Span{end - int64(len(l.content())) - 1, end} }
 
 // complete writes what the queue file lacks of the i-th line of a commit.
@@ -97,6 +95,20 @@ func (s *Store) complete(q *queueFile, all []Line, i int) error {
 	}
 	s.noteAppended(i, l, at+int64(len(rest)))
 	return nil
+}
+
+// finish writes the rest of a line that a kill, or a full disk, cut off at the end of the file. If somebody
+// appends before that, the parts of the line become blank, and the line is written once more.
+func (q *queueFile) finish(l Line, rest []byte, end int64) (at int64, err error) {
+	if at, err = q.Append(rest); err != nil || at == end {
+		return at, err
+	}
+	if err := errors.Join(blankOut(q.File, l.At, end), blankOut(q.File, at, at+int64(len(rest)))); err != nil {
+		return 0, err
+	}
+	l.Newline = true
+	at, err = q.add(l.Bytes(), l.At)
+	return at + l.size() - int64(len(rest)), err
 }
 
 // Producers append without the lock, and some write a line in parts: its text and then its newline, or a
@@ -242,26 +254,4 @@ func mend(appending *disk.File, b []byte, at int64) error {
 		err = fmt.Errorf("write %s: it was replaced just now", f.Path())
 	}
 	return errors.Join(err, f.Close())
-}
-
-// queueFile is the queue file while lines of a commit are added to it.
-type queueFile struct {
-	*disk.File
-	settled int64 // lines before this were delivered or settled, and stay as they are
-	synced  int64 // bytes before this are known to survive a power loss
-	warn    func(format string, args ...any)
-}
-
-// finish writes the rest of a line that a kill, or a full disk, cut off at the end of the file. If somebody
-// appends before that, the parts of the line become blank, and the line is written once more.
-func (q *queueFile) finish(l Line, rest []byte, end int64) (at int64, err error) {
-	if at, err = q.Append(rest); err != nil || at == end {
-		return at, err
-	}
-	if err := errors.Join(blankOut(q.File, l.At, end), blankOut(q.File, at, at+int64(len(rest)))); err != nil {
-		return 0, err
-	}
-	l.Newline = true
-	at, err = q.add(l.Bytes(), l.At)
-	return at + l.size() - int64(len(rest)), err
 }

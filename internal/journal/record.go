@@ -244,7 +244,6 @@ func (r *Record) members(c flat.Codec) {
 	c.Count("queue_generation", &r.QueueGeneration)
 }
 
-// members lists the members of a line to append.
 func (l *Line) members(c flat.Codec) (err error) {
 	name := l.Kind.Name()
 	c.String("file", &name)
@@ -262,35 +261,29 @@ func (l *Line) members(c flat.Codec) (err error) {
 	return c.Bytes("data", &l.Data)
 }
 
-// members lists the members of a mark.
 func (m *mark) members(c flat.Codec) {
 	c.Int("followed", &m.Followed)
 	c.String("boot", &m.Boot)
 	c.Flag("handed", &m.Handed)
 }
 
-// encode returns the record as one line of JSON.
 func (r *Record) encode() []byte {
 	var o flat.Object
 	r.members(flat.To(&o))
-	o.Raw("appends", encodeLines(r.Appends))
-	return o.End()
-}
-
-func encodeLines(all []Line) []byte {
-	if len(all) == 0 {
-		return nil
+	if len(r.Appends) == 0 {
+		return o.End()
 	}
-	b := []byte{'['}
-	for i := range all {
+	appends := []byte{'['}
+	for i := range r.Appends {
 		if i > 0 {
-			b = append(b, ',')
+			appends = append(appends, ',')
 		}
-		var o flat.Object
-		_ = all[i].members(flat.To(&o)) // only reading can fail
-		b = append(b, o.End()...)
+		var l flat.Object
+		_ = r.Appends[i].members(flat.To(&l)) // only reading can fail
+		appends = append(appends, l.End()...)
 	}
-	return append(b, ']')
+	o.Raw("appends", append(appends, ']'))
+	return o.End()
 }
 
 // decodeRecord reads a record, its appends only if whole is set.
@@ -307,32 +300,28 @@ func decodeRecord(body []byte, whole bool) (*Record, error) {
 	if err := m.Err(); err != nil || !whole {
 		return r, err
 	}
-	r.Appends, err = decodeLines(m.Raw("appends"))
-	return r, err
-}
-
-func decodeLines(raw []byte) ([]Line, error) {
+	raw := m.Raw("appends")
 	if raw == nil {
-		return nil, nil
+		return r, nil
 	}
 	var each []json.RawMessage
 	if err := json.Unmarshal(raw, &each); err != nil {
-		return nil, err
+		return r, err
 	}
-	all := make([]Line, len(each))
+	r.Appends = make([]Line, len(each))
 	for i, raw := range each {
 		m, err := flat.Parse(raw)
 		if err == nil {
-			err = all[i].members(flat.From(m))
+			err = r.Appends[i].members(flat.From(m))
 		}
 		if err == nil {
 			err = m.Err()
 		}
 		if err != nil {
-			return nil, err
+			return r, err
 		}
 	}
-	return all, nil
+	return r, nil
 }
 
 // largeRecord is the size from which a record is read in parts, to avoid holding it several times.

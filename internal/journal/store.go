@@ -216,7 +216,6 @@ func (s *Store) Load() (*Loaded, error) {
 	}
 	var err error
 	if s.log, err = openLog(s.path(), open); err != nil {
-		s.log = &log{}
 		return nil, err
 	}
 	r, m, err := s.log.last()
@@ -242,7 +241,7 @@ func Newest(queue string) (Version, error) {
 		return Version{}, err
 	}
 	r, m, err := l.last()
-	return versionOf(r, m), errors.Join(err, l.close())
+	return versionOf(r, m), errors.Join(err, l.file.Close())
 }
 
 // Boot returns the boot of this transaction: see [machine.BootID].
@@ -252,7 +251,7 @@ func (s *Store) path() string { return filepath.Join(s.dir, JournalName) }
 
 // Close closes the files, but does not release the lock.
 func (s *Store) Close() error {
-	err := errors.Join(s.log.close(), s.cursor.Close(), s.inFlight.Close())
+	err := errors.Join(s.log.file.Close(), s.cursor.Close(), s.inFlight.Close())
 	for k := range s.files {
 		err = errors.Join(err, s.files[k].Close())
 	}
