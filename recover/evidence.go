@@ -210,7 +210,6 @@ func (h TaskWait) Wait(running []claude.Task, reply string) TaskWait {
 	return h
 }
 
-// tasks returns the entry's tasks so far.
 func (h TaskWait) tasks() (all []inbox.Task) {
 	_ = json.Unmarshal([]byte(h.Tasks), &all) // none if somebody edited the file
 	return all

@@ -158,9 +158,7 @@ func (s *situation) ended() bool {
 	return s.Ended || s.Printed || said(inbox.VerdictDone)(s) || s.finished()
 }
 
-func checkOf(s *situation) string {
-	return "its " + s.Check.String()
-}
+func checkOf(s *situation) string { return "its " + s.Check.String() }
 
 // setAsideChecked sets the entry aside, with the outcome of its check.
 func setAsideChecked(reason inbox.Reason) writes {

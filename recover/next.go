@@ -199,7 +199,9 @@ func HoldDelivery(tx *inbox.Tx, f *inbox.Failure, ours bool) error {
 	length, named := remedy.Backoff(streak, rand.Float64()), false
 	now := time.Now()
 	if reset, ok := claude.LimitEnd(f.Message, now); ok && !remedy.Counts {
-		length, named = untilReset(reset.Sub(now)), true
+		wait := max(reset.Sub(now), 0)
+		jitter := rand.Float64() * float64(min(wait/5, maxResetJitter)) // so that sessions do not all retry at once
+		length, named = wait+time.Second+time.Duration(jitter), true
 	}
 	if held != nil && !named && !ours {
 		return nil
@@ -208,14 +210,8 @@ func HoldDelivery(tx *inbox.Tx, f *inbox.Failure, ours bool) error {
 	return err
 }
 
-// maxResetJitter bounds the extra delay after a limit ends, so that sessions do not all retry at once.
+// maxResetJitter bounds the extra delay after a limit ends.
 const maxResetJitter = 30 * time.Second
-
-// untilReset returns how long to wait for the end of a limit, with jitter.
-func untilReset(wait time.Duration) time.Duration {
-	wait = max(wait, 0)
-	return wait + time.Second + time.Duration(rand.Float64()*float64(min(wait/5, maxResetJitter)))
-}
 
 // Names under which a hook records its own errors for a session.
 const (

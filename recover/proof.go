@@ -17,7 +17,9 @@ func Unreached(tx *inbox.Tx) bool {
 func (e Evidence) Unreached(tx *inbox.Tx, d *inbox.Delivery) bool {
 	switch {
 	case e.Woken:
-		return e.neverTakenUp(tx, d)
+		// The client tells a hook before it asks the model; an earlier prompt proves that the hook works in this session.
+		s, err := tx.In(d.SessionID).Known()
+		return err == nil && s.PromptedAt != nil && !e.Bound && !e.Seen(d).Seen().Woke("")
 	case e.Prompted:
 		return e.neverPrompted(tx, d)
 	}
@@ -60,19 +62,16 @@ func Finished(tx *inbox.Tx) (reply string, finished bool) {
 	d := tx.InFlight()
 	e := EvidenceOf(d)
 	if e.Prompted {
-		return e.promptFinished(tx, d)
+		// A bound delivery names its own transcript.
+		if seen, known := e.sinceStart(tx, d); known || e.IsBound() {
+			return seen.Finished()
+		}
+		return "", false
 	}
 	if seen, known := e.ofOneProcess(tx, d); known {
 		return seen.Seen().Finished()
 	}
 	return "", false
-}
-
-// neverTakenUp reports whether the client certainly did not pick the text up. The client tells a hook before it asks
-// the model; an earlier prompt proves that the hook works in this session.
-func (e Evidence) neverTakenUp(tx *inbox.Tx, d *inbox.Delivery) bool {
-	s, err := tx.In(d.SessionID).Known()
-	return err == nil && s.PromptedAt != nil && !e.Bound && !e.Seen(d).Seen().Woke("")
 }
 
 // Seen returns the lookup of an entry that was to wake its session in the session's transcript.
@@ -190,16 +189,4 @@ func (e Evidence) neverPrompted(tx *inbox.Tx, d *inbox.Delivery) bool {
 		return e.Hooks
 	}
 	return !seen.Asked("")
-}
-
-// promptFinished reports whether the transcript proves that the prompt's turn ended, and returns its reply.
-func (e Evidence) promptFinished(tx *inbox.Tx, d *inbox.Delivery) (reply string, finished bool) {
-	seen, known := e.sinceStart(tx, d)
-	if e.IsBound() {
-		seen, known = e.InPrompt(d, "", -1), true
-	}
-	if !known {
-		return "", false
-	}
-	return seen.Finished()
 }

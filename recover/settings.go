@@ -1,6 +1,7 @@
 package recover
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -161,17 +162,7 @@ func (s Settings) policyFor(d *inbox.Delivery) Policy {
 	if _, ofRun := effect.MarkOf(d); ofRun && !s.Chosen {
 		return Retry
 	}
-	if s.Policy == "" {
-		return DeadLetter
-	}
-	return s.Policy
-}
-
-func (s Settings) attempts() int {
-	if s.MaxAttempts == 0 {
-		return DefaultMaxAttempts
-	}
-	return s.MaxAttempts
+	return cmp.Or(s.Policy, DeadLetter)
 }
 
 // Asker is who asks what becomes of an entry, or which entry is next.

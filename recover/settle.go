@@ -58,7 +58,7 @@ func Settle(tx *inbox.Tx, a Asker, sight Sight) (Report, error) {
 		}
 	}
 	d = tx.InFlight() // read again: charges and the failure are in it now
-	s.d, s.policy, s.used = d, a.policyFor(d), d.Attempt >= a.attempts()
+	s.d, s.policy, s.used = d, a.policyFor(d), d.Attempt >= cmp.Or(a.MaxAttempts, DefaultMaxAttempts)
 	if !sight.Ended && !sight.NotHandedOver && (!sight.Overcome || untold) {
 		s.failure = d.Failure
 	}
@@ -164,10 +164,10 @@ func reportOf(d *inbox.Delivery, a Action) Report {
 // String returns the report as one sentence.
 func (r Report) String() string {
 	entry := fmt.Sprintf("the entry %s, attempt %d,", words.Name(r.ID, r.EntryID), r.Attempt)
-	switch r.Action {
-	case Answered, Requeued, DeadLettered:
-		if r.Said != "" {
-			return fmt.Sprintf("%s is %s, as its agent said (%s)", entry, r.became(), r.Said)
+	if r.Said != "" {
+		became := map[Action]string{Answered: "answered", Requeued: "given back", DeadLettered: fmt.Sprintf("a dead letter (%s)", r.Reason)}
+		if as := became[r.Action]; as != "" {
+			return fmt.Sprintf("%s is %s, as its agent said (%s)", entry, as, r.Said)
 		}
 	}
 	switch r.Action {
@@ -180,32 +180,18 @@ func (r Report) String() string {
 	case DeadLettered:
 		return fmt.Sprintf("%s is a dead letter (%s)", entry, r.Reason)
 	case Requeued:
-		if r.Failure != nil {
-			return entry + " will be delivered again, but not now: its turn ended in an error" + inBrackets(words.Brief(r.Failure.String())) + ", see heartbeat status"
+		if r.Failure == nil {
+			return entry + " will be delivered again"
 		}
-		return entry + " will be delivered again"
+		why := words.Brief(r.Failure.String())
+		if why != "" {
+			why = " (" + why + ")"
+		}
+		return entry + " will be delivered again, but not now: its turn ended in an error" + why + ", see heartbeat status"
 	case Returned:
 		return entry + " never arrived, and will be delivered again"
 	case Dropped:
 		return entry + " is dropped"
 	}
 	return "nothing was in flight"
-}
-
-func inBrackets(text string) string {
-	if text == "" {
-		return ""
-	}
-	return " (" + text + ")"
-}
-
-// became returns the action as a participle.
-func (r Report) became() string {
-	switch r.Action {
-	case Requeued:
-		return "given back"
-	case DeadLettered:
-		return fmt.Sprintf("a dead letter (%s)", r.Reason)
-	}
-	return "answered"
 }
