@@ -101,7 +101,7 @@ func (t *Tx) setAsideGivenBack(d *Delivery, dead DeadLetter) error {
 	if err := t.deadLetter(dead); err != nil {
 		return err
 	}
-	t.noteAside(dead.Reason, d.entry())
+	t.noteAside(dead.Reason, d.Entry())
 	t.pass(d)
 	return nil
 }

@@ -148,9 +148,7 @@ func (d *Delivery) rawBytes() []byte {
 }
 
 // Entry returns what was delivered, decoded.
-func (d *Delivery) Entry() Entry { return d.entry() }
-
-func (d *Delivery) entry() Entry {
+func (d *Delivery) Entry() Entry {
 	e := decodeEntry(d.rawBytes())
 	e.EntryID = d.EntryID
 	e.Start, e.End, e.Attempt = d.StartOffset, d.EndOffset, d.Attempt+1

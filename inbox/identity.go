@@ -5,15 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
 	"heartbeat/internal/disk"
 	"heartbeat/internal/flat"
-	"heartbeat/internal/journal"
 )
 
 // verdict says whether the queue file is the one in which the cursor was set.
@@ -73,31 +69,132 @@ func (t *Tx) judgeChange(v *verdict) error {
 	if err != nil || kind == unchanged && !lacksOwn {
 		return err
 	}
-	left, err := t.tail()
-	if lacksOwn {
-		left = tailChanged
+	st, size := &t.st, t.queueSize()
+	gone, all := size < st.SeenSize, true // whether lines that waited are gone, and whether all of them were compared
+	if !gone && st.Cursor < st.SeenSize && st.TailSum != "" {
+		sum, err := t.hashRange(st.TailStart, st.SeenSize)
+		if err != nil {
+			return err
+		}
+		gone, all = sum != st.TailSum, st.TailStart <= st.Cursor
 	}
-	if err != nil || kind == grown && left != tailChanged {
-		return err
+	gone = gone || lacksOwn
+	if kind == grown && !gone {
+		return nil
 	}
 	same, err := t.keepsSettled()
 	if err != nil {
 		return err
 	}
-	nothingWaited := t.st.Cursor == t.st.SeenSize || t.st.Cursor == 0 && t.inFlight != nil && t.inFlight.EndOffset == t.st.SeenSize
-	asLong, asOld := t.queueSize() == t.st.SeenSize, t.queueMark().Mtime == t.st.SeenMtime
+	nothingWaited := st.Cursor == st.SeenSize || st.Cursor == 0 && t.inFlight != nil && t.inFlight.EndOffset == st.SeenSize
+	asLong, asOld := size == st.SeenSize, t.queueMark().Mtime == st.SeenMtime
 	switch {
 	case !same:
-		v.replaced = otherSettled(t.st.Cursor)
-	case kind == rewritten && left == tailSame:
+		v.replaced = otherSettled(st.Cursor)
+	case kind == rewritten && !gone && all:
 		v.replaced = "it was rewritten"
 	case kind == moved && asLong && nothingWaited && !asOld:
 		v.replaced = "it is another file"
 	default:
 		v.edited = true
-		v.doubtful = left == tailChanged && t.queueSize() == t.st.Cursor || left != tailChanged && asLong && !asOld
+		v.doubtful = gone && size == st.Cursor || !gone && asLong && !asOld
 	}
 	return nil
+}
+
+// lacksOwn reports whether the lines that the last commit appended are not in their place. Then somebody
+// edited the file, or appended at the same moment.
+func (t *Tx) lacksOwn() (bool, error) {
+	st := &t.st
+	if st.OwnSum == "" || st.Boot != t.boot || t.changedByUs() || t.settling || t.copied() {
+		return false, nil
+	}
+	if t.queueSize() < st.OwnEnd {
+		return true, nil
+	}
+	sum, err := t.hashRange(st.OwnStart, st.OwnEnd)
+	return sum != st.OwnSum, err
+}
+
+// changedByUs reports whether this process has just completed, or is about to complete, an earlier commit's
+// work on the queue file. Its inode then shows heartbeat's own change.
+func (t *Tx) changedByUs() bool {
+	return t.store.Changed() || t.viewing() && t.st.Punching != 0 // see finishHole
+}
+
+// change says what happened to the queue file since the last commit, as its inode and the directory show it.
+type change int
+
+const (
+	unchanged change = iota
+	grown
+	shorter
+	moved     // another file took its place
+	rewritten // written to, but not longer than before
+)
+
+// change tells a file that somebody wrote or replaced from an unchanged one. A file counts as unchanged if
+// the whole directory was copied (the lock file is then another file, or has another time), if it was only
+// touched, or if a power loss explains that it is shorter or older.
+func (t *Tx) change() (change, error) {
+	st, info, rebooted := &t.st, t.file.Info(), t.st.Boot != t.boot
+	switch {
+	case st.SeenFile == "" || t.copied() || t.changedByUs():
+		return unchanged, nil
+	case t.file.Identity() != st.SeenFile:
+		return moved, nil
+	case info.Size > st.SeenSize:
+		return grown, nil
+	case rebooted && (info.Size < st.SeenSize || info.Mtime < st.SeenMtime):
+		return unchanged, nil
+	case info.Size < st.SeenSize:
+		return shorter, nil
+	case info.Mtime == st.SeenMtime:
+		if same, known := t.samePlace(); st.SeenYoung && known && !same {
+			return rewritten, nil
+		}
+		return unchanged, nil
+	case t.touchedOnly(info):
+		t.notice() // since reading the file changes its access time
+		return unchanged, nil
+	}
+	// Somebody may just be appending: a write sets the time first and the length last.
+	const looks = 10
+	for range looks {
+		info, err := t.file.Settled()
+		if err != nil || info.Size > st.SeenSize {
+			return grown, err
+		}
+		time.Sleep(time.Millisecond) // some systems offer no way to wait for the writer
+	}
+	return rewritten, nil
+}
+
+// copied reports whether the directory is not that of the last commit, or was restored from a copy.
+func (t *Tx) copied() bool {
+	st := &t.st
+	return st.Lock != t.lockID || st.LockMtime != 0 && st.LockMtime != t.lockMtime
+}
+
+// samePlace reports whether the file's bytes are at the same place on the disk, which they are not after the
+// file was truncated and filled again. Not every file system tells.
+func (t *Tx) samePlace() (same, known bool) {
+	was, is := t.st.SeenPlace, t.file.Place()
+	return was == is, was != "" && is != ""
+}
+
+// touchedOnly recognises touch(1), which sets the times of access and modification to the same value. So does
+// a write that is read within the same clock tick. If the place on disk does not tell the two apart, the
+// change counts as a write if nothing waits: a prompt that comes twice is better than one that never comes. A
+// write also sets the inode's change time to that value.
+func (t *Tx) touchedOnly(info disk.Info) bool {
+	if info.Atime != info.Mtime {
+		return false
+	}
+	if same, known := t.samePlace(); known {
+		return same
+	}
+	return info.Ctime != info.Mtime || t.st.Cursor < t.st.SeenSize
 }
 
 func otherSettled(cursor int64) string {
@@ -259,111 +356,4 @@ func (t *Tx) detach(lost ...*Delivery) {
 		apart.Detached = true
 		set(&apart)
 	}
-}
-
-// SameInbox reports whether two absolute paths name one inbox. A link as the last element names another
-// inbox, since the state lies beside the link.
-func SameInbox(a, b string) bool {
-	if a == b {
-		return true
-	}
-	dirA, errA := filepath.EvalSymlinks(filepath.Dir(a))
-	dirB, errB := filepath.EvalSymlinks(filepath.Dir(b))
-	return errA == nil && errB == nil && dirA == dirB && filepath.Base(a) == filepath.Base(b)
-}
-
-// findOlder recognises a state that is older than the results and dead letters: these files are longer than
-// the state says, and name deliveries with higher numbers. In that case the entry in flight, and lines behind
-// the cursor, may have been settled.
-func (t *Tx) findOlder() error {
-	st := &t.st
-	if st.Seq > 0 && !t.here || t.settling {
-		return nil
-	}
-	since, last, until := st.Seq+1, st.Seq, st.SeenSize
-	for _, k := range []journal.Kind{journal.Results, journal.DeadLetters} {
-		err := t.eachUnknown(k, func(l Letter) {
-			for _, d := range []*Delivery{t.inFlight, t.redeliver} {
-				if d != nil && d.EntryID == l.EntryID && (l.FirstSeq == d.first() || l.FirstSeq == t.named) {
-					since = min(since, l.FirstSeq)
-				}
-			}
-			if last = max(last, l.FirstSeq); l.FirstSeq > st.Seq {
-				until = max(until, l.EndOffset)
-			}
-		})
-		switch {
-		case errors.Is(err, ErrCorrupt):
-			t.warn("whether the state in %s is older than %s is not known: %v", t.box.dir, k.Name(), err)
-		case err != nil: // a commit would mark the whole file as known
-			return fmt.Errorf("find out whether the state in %s is older than %s: %w: nothing is delivered until that can be read", t.box.dir, k.Name(), err)
-		}
-	}
-	if last == st.Seq && since > st.Seq {
-		return nil
-	}
-	const why = "the state beside the inbox is older than the results or the dead letters, as after a restore"
-	t.warn("%s: entries whose outcome is known are not delivered again", why)
-	st.Seq, t.noticed = last, true
-	t.readAgain(why, since, until)
-	err := t.addEvent(Event{Event: EventOlder, Reason: why})
-	for _, d := range []*Delivery{t.inFlight, t.redeliver} {
-		if d == nil || err != nil {
-			continue
-		}
-		look := func() (string, error) { return t.settledBefore(d.StartOffset) }
-		if d.Detached {
-			look = func() (string, error) { return t.settledAs(t.rereading(), d.rawBytes()) }
-		}
-		var how string
-		if how, err = look(); how != "" && err == nil {
-			err = t.settleAgain(d, how)
-		}
-	}
-	return err
-}
-
-// eachUnknown visits the lines of a file that the state does not know. It does so once, because the next
-// commit records the file's length.
-func (t *Tx) eachUnknown(k journal.Kind, visit func(l Letter)) error {
-	end := &t.st.Ends[k]
-	info, err := disk.StatName(t.box.fileOf(k))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err == nil && !info.IsRegular { // opening it gives the error, also where its size is 0
-		f, err := journal.OpenState(t.box.fileOf(k))
-		return errors.Join(err, f.Close())
-	}
-	if err != nil || t.st.Seq == 0 || info.Size == end.At && t.named == 0 || info.Size < end.At && k == journal.DeadLetters {
-		return nil // without outcomes there is nothing to compare
-	}
-	from := end.At
-	if info.Size < from {
-		end.Generation++ // rotated away since
-	}
-	if info.Size < from || t.named > 0 {
-		from = 0
-	}
-	end.At = info.Size
-	return t.eachLine(k, from, func(line []byte) {
-		seq := flat.Value(line).Get("first_seq")
-		if n, err := strconv.ParseInt(string(seq), 10, 64); err != nil || n <= 0 || n >= maxSeq || !t.mayTell(line, n) {
-			return // decoding every line would take long
-		}
-		if l, mark, ok := ParseLetter(line); ok && !mark && l.FirstSeq > 0 && l.FirstSeq < maxSeq {
-			visit(l)
-		}
-	})
-}
-
-// mayTell reports whether an outcome may show that the state is older: it belongs to a later delivery, or to
-// an entry that is in flight or was given back.
-func (t *Tx) mayTell(line []byte, seq int64) bool {
-	for _, d := range []*Delivery{t.inFlight, t.redeliver} {
-		if d != nil && bytes.Contains(line, []byte(d.EntryID)) {
-			return true
-		}
-	}
-	return seq > t.st.Seq
 }

@@ -148,6 +148,17 @@ func Open(path string, opts Options) (*Inbox, error) {
 	return &Inbox{path: abs, dir: filepath.Dir(abs), name: filepath.Base(abs), opts: opts}, nil
 }
 
+// SameInbox reports whether two absolute paths name one inbox. A link as the last element names another
+// inbox, since the state lies beside the link.
+func SameInbox(a, b string) bool {
+	if a == b {
+		return true
+	}
+	dirA, errA := filepath.EvalSymlinks(filepath.Dir(a))
+	dirB, errB := filepath.EvalSymlinks(filepath.Dir(b))
+	return errA == nil && errB == nil && dirA == dirB && filepath.Base(a) == filepath.Base(b)
+}
+
 // Path returns the absolute path of the queue file.
 func (b *Inbox) Path() string { return b.path }
 

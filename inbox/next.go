@@ -32,7 +32,7 @@ func (t *Tx) nextEntry(still Mark) (Entry, error) {
 	}
 	now := t.box.opts.Now()
 	if d := t.redeliver; d != nil {
-		e := d.entry()
+		e := d.Entry()
 		if !e.expired(now) {
 			return e, nil
 		}

@@ -9,7 +9,6 @@ import (
 	"hash"
 	"io"
 	"strconv"
-	"time"
 
 	"heartbeat/internal/disk"
 	"heartbeat/internal/flat"
@@ -109,137 +108,6 @@ func rememberOwn(next *journal.Record) {
 	}
 }
 
-// lacksOwn reports whether the lines that the last commit appended are not in their place. Then somebody
-// edited the file, or appended at the same moment.
-func (t *Tx) lacksOwn() (bool, error) {
-	st := &t.st
-	if st.OwnSum == "" || st.Boot != t.boot || t.changedByUs() || t.settling || t.copied() {
-		return false, nil
-	}
-	if t.queueSize() < st.OwnEnd {
-		return true, nil
-	}
-	sum, err := t.hashRange(st.OwnStart, st.OwnEnd)
-	return sum != st.OwnSum, err
-}
-
-// changedByUs reports whether this process has just completed, or is about to complete, an earlier commit's
-// work on the queue file. Its inode then shows heartbeat's own change.
-func (t *Tx) changedByUs() bool {
-	return t.store.Changed() || t.viewing() && t.st.Punching != 0 // see finishHole
-}
-
-// tail says what became of the entries that waited at the last commit.
-type tail int
-
-const (
-	tailSame    tail = iota // all are there, and all were compared
-	tailAlike               // all that were compared are there
-	tailChanged             // some are gone
-)
-
-// tail compares the file with the entries that waited.
-func (t *Tx) tail() (tail, error) {
-	st := &t.st
-	switch {
-	case t.queueSize() < st.SeenSize:
-		return tailChanged, nil
-	case st.Cursor >= st.SeenSize || st.TailSum == "": // the journal has no such hash
-		return tailSame, nil
-	}
-	sum, err := t.hashRange(st.TailStart, st.SeenSize)
-	switch {
-	case err != nil || sum != st.TailSum:
-		return tailChanged, err
-	case st.TailStart > st.Cursor:
-		return tailAlike, nil
-	}
-	return tailSame, nil
-}
-
-// change says what happened to the queue file since the last commit, as its inode and the directory show it.
-type change int
-
-const (
-	unchanged change = iota
-	grown
-	shorter
-	moved     // another file took its place
-	rewritten // written to, but not longer than before
-)
-
-// change tells a file that somebody wrote or replaced from an unchanged one. A file counts as unchanged if
-// the whole directory was copied (the lock file is then another file, or has another time), if it was only
-// touched, or if a power loss explains that it is shorter or older.
-func (t *Tx) change() (change, error) {
-	st, info, rebooted := &t.st, t.file.Info(), t.st.Boot != t.boot
-	switch {
-	case st.SeenFile == "" || t.copied() || t.changedByUs():
-		return unchanged, nil
-	case t.file.Identity() != st.SeenFile:
-		return moved, nil
-	case info.Size > st.SeenSize:
-		return grown, nil
-	case rebooted && (info.Size < st.SeenSize || info.Mtime < st.SeenMtime):
-		return unchanged, nil
-	case info.Size < st.SeenSize:
-		return shorter, nil
-	case info.Mtime == st.SeenMtime:
-		if same, known := t.samePlace(); st.SeenYoung && known && !same {
-			return rewritten, nil
-		}
-		return unchanged, nil
-	case t.touchedOnly(info):
-		t.notice() // since reading the file changes its access time
-		return unchanged, nil
-	}
-	if grows, err := t.grows(); grows || err != nil {
-		return grown, err
-	}
-	return rewritten, nil
-}
-
-// copied reports whether the directory is not that of the last commit, or was restored from a copy.
-func (t *Tx) copied() bool {
-	st := &t.st
-	return st.Lock != t.lockID || st.LockMtime != 0 && st.LockMtime != t.lockMtime
-}
-
-// samePlace reports whether the file's bytes are at the same place on the disk, which they are not after the
-// file was truncated and filled again. Not every file system tells.
-func (t *Tx) samePlace() (same, known bool) {
-	was, is := t.st.SeenPlace, t.file.Place()
-	return was == is, was != "" && is != ""
-}
-
-// touchedOnly recognises touch(1), which sets the times of access and modification to the same value. So does
-// a write that is read within the same clock tick. If the place on disk does not tell the two apart, the
-// change counts as a write if nothing waits: a prompt that comes twice is better than one that never comes. A
-// write also sets the inode's change time to that value.
-func (t *Tx) touchedOnly(info disk.Info) bool {
-	if info.Atime != info.Mtime {
-		return false
-	}
-	if same, known := t.samePlace(); known {
-		return same
-	}
-	return info.Ctime != info.Mtime || t.st.Cursor < t.st.SeenSize
-}
-
-// grows reports whether somebody is just appending to a file that seems to be written but not longer: a write
-// sets the time first and the length last.
-func (t *Tx) grows() (bool, error) {
-	const looks = 10
-	for range looks {
-		info, err := t.file.Settled()
-		if err != nil || info.Size > t.st.SeenSize {
-			return true, err
-		}
-		time.Sleep(time.Millisecond) // some systems offer no way to wait for the writer
-	}
-	return false, nil
-}
-
 // notice has the present state of the file committed at once.
 func (t *Tx) notice() { t.noticed, t.dirty = true, true }
 
@@ -269,11 +137,12 @@ func (t *Tx) extendDigest(next *journal.Record) {
 		if err == nil {
 			err = t.hashInto(h, next.DigestEnd, next.Cursor)
 		}
+		var raw []byte
 		if err == nil {
-			next.Digest, err = suspendDigest(h)
+			raw, err = h.(encoding.BinaryMarshaler).MarshalBinary()
 		}
 		if err == nil {
-			next.DigestEnd = next.Cursor
+			next.Digest, next.DigestEnd = base64.StdEncoding.EncodeToString(raw), next.Cursor
 			return
 		}
 	}
@@ -309,11 +178,6 @@ func resumeDigest(kept string) (hash.Hash, error) {
 		err = h.(encoding.BinaryUnmarshaler).UnmarshalBinary(raw)
 	}
 	return h, err
-}
-
-func suspendDigest(h hash.Hash) (string, error) {
-	raw, err := h.(encoding.BinaryMarshaler).MarshalBinary()
-	return base64.StdEncoding.EncodeToString(raw), err
 }
 
 // hashRange returns the hash of a range of the queue file.

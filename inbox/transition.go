@@ -283,16 +283,6 @@ func (t *Tx) passSettled(e Entry) (passed bool, err error) {
 	return true, t.notePassed(e, why)
 }
 
-// settleAgain settles an entry that is in flight or was given back, because the state is older than the
-// entry's outcome.
-func (t *Tx) settleAgain(d *Delivery, why string) error {
-	if d == t.inFlight {
-		t.stale = d
-	}
-	t.pass(d)
-	return t.notePassed(d.entry(), why)
-}
-
 // notePassed counts an entry that needed no turn.
 func (t *Tx) notePassed(e Entry, why string) error {
 	t.asideLines++

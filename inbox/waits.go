@@ -66,7 +66,7 @@ func (v *View) waitsStart() (int64, error) {
 
 // givenBack returns the entry that was given back.
 func (v *View) givenBack(d *Delivery) Waiting {
-	e := d.entry()
+	e := d.Entry()
 	return Waiting{Entry: e, Expired: e.expired(v.tx.box.opts.Now())}
 }
 
