@@ -126,7 +126,10 @@ func (b *Inbox) appendDrafts(ctx context.Context, drafts []draft, still Mark, na
 			receipts[0].Warnings = t.Warnings()
 		}
 	}()
-	seen, err := b.watermark()
+	var seen watermark
+	if seen.results, err = journal.EndOf(b.fileOf(journal.Results)); err == nil {
+		seen.deadLetters, err = journal.EndOf(b.fileOf(journal.DeadLetters))
+	}
 	if err != nil {
 		return nil, err
 	}

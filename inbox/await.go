@@ -27,39 +27,27 @@ type Outcome struct {
 	DeadLetter *DeadLetter `json:"dead_letter,omitempty"`
 }
 
-func (b *Inbox) watermark() (w watermark, err error) {
-	if w.results, err = journal.EndOf(b.fileOf(journal.Results)); err == nil {
-		w.deadLetters, err = journal.EndOf(b.fileOf(journal.DeadLetters))
-	}
-	return w, err
-}
-
 // Await returns once the entry of a receipt from [Inbox.Append] was answered or became a dead letter. An
 // error that matches [ErrGone] says that neither will happen. Await watches file events, looks again every
 // poll (a second if 0), and holds no lock. When ctx ends it reads the outcomes one last time.
-func (b *Inbox) Await(ctx context.Context, r Receipt, poll time.Duration) (Outcome, error) {
+func (b *Inbox) Await(ctx context.Context, r Receipt, poll time.Duration) (_ Outcome, err error) {
 	a := awaiting{box: b, entry: r}
-	o, err := a.run(ctx, poll)
-	return o, errors.Join(err, a.results.Close(), a.deadLetters.Close())
-}
-
-// awaiting is one wait for one entry.
-type awaiting struct {
-	box                  *Inbox
-	entry                Receipt
-	results, deadLetters *Tail // nil before the wait begins
-	outcome              Outcome
-}
-
-func (a *awaiting) run(ctx context.Context, poll time.Duration) (Outcome, error) {
-	w := a.box.WatchOutcomes(poll)
+	defer func() { err = errors.Join(err, a.results.Close(), a.deadLetters.Close()) }()
+	w := b.WatchOutcomes(poll)
 	defer func() { _ = w.Close() }() // only watches
-	if a.entry.Found == FoundAnswered {
-		a.entry.seen = watermark{}
+	seen := r.seen
+	if r.Found == FoundAnswered {
+		seen = watermark{}
 	}
-	err := a.openTails()
+	if a.results, err = journal.TailFrom(b.fileOf(journal.Results), seen.results); err == nil {
+		a.deadLetters, err = journal.TailFrom(b.fileOf(journal.DeadLetters), seen.deadLetters)
+	}
 	for ; err == nil; err = a.await(ctx, w) {
-		if err = a.look(ctx); err != nil || a.outcome != (Outcome{}) {
+		err = a.look(ctx)
+		if (errors.Is(err, ErrLocked) || machine.Passes(err)) && ctx.Err() == nil {
+			err = nil // it only delays the outcome
+		}
+		if err != nil || a.outcome != (Outcome{}) {
 			break
 		}
 	}
@@ -70,17 +58,17 @@ func (a *awaiting) run(ctx context.Context, poll time.Duration) (Outcome, error)
 		}
 	}
 	if err != nil {
-		return Outcome{}, fmt.Errorf("wait for the entry %q: %w", a.entry.ID, err)
+		return Outcome{}, fmt.Errorf("wait for the entry %q: %w", r.ID, err)
 	}
 	return a.outcome, nil
 }
 
-func (a *awaiting) openTails() (err error) {
-	if a.results, err = journal.TailFrom(a.box.fileOf(journal.Results), a.entry.seen.results); err != nil {
-		return err
-	}
-	a.deadLetters, err = journal.TailFrom(a.box.fileOf(journal.DeadLetters), a.entry.seen.deadLetters)
-	return err
+// awaiting is one wait for one entry.
+type awaiting struct {
+	box                  *Inbox
+	entry                Receipt
+	results, deadLetters *Tail // nil before the wait begins
+	outcome              Outcome
 }
 
 // await returns when the files may have changed.
@@ -102,19 +90,6 @@ func (a *awaiting) await(ctx context.Context, w *Watcher) error {
 
 // look reads new outcomes, and checks that the entry can still have one.
 func (a *awaiting) look(ctx context.Context) error {
-	err := a.lookOnce(ctx)
-	if passes(err) && ctx.Err() == nil {
-		return nil
-	}
-	return err
-}
-
-// passes reports whether an error is temporary. Such an error only delays the outcome.
-func passes(err error) bool {
-	return errors.Is(err, ErrLocked) || machine.Passes(err)
-}
-
-func (a *awaiting) lookOnce(ctx context.Context) error {
 	// Twice, because finishing the last commit may put the entry into the inbox.
 	for range 2 {
 		there, settling, err := a.stillThere(ctx)
@@ -164,30 +139,29 @@ func (a *awaiting) stillThere(ctx context.Context) (there, settling bool, err er
 		return false, false, err
 	}
 	defer func() { _ = v.Close() }() // read-only
-	for _, d := range []*Delivery{v.tx.inFlight, v.tx.redeliver} {
+	t := v.tx
+	for _, d := range []*Delivery{t.inFlight, t.redeliver} {
 		if d != nil && d.EntryID == a.entry.EntryID {
 			return true, v.settling, nil
 		}
 	}
-	if _, canceled := v.tx.canceledAt(a.entry.Start); !canceled && a.entry.Start < a.entry.End && a.standsIn(v.tx) {
-		return true, v.settling, nil
+	if _, canceled := t.canceledAt(a.entry.Start); !canceled && a.entry.Start < a.entry.End && t.file != nil && a.entry.Start >= t.st.Cursor {
+		l, err := readLine(t.file, a.entry.Start, t.queueSize(), MaxLine)
+		if err == nil && (l.tooLong || entryID(l.raw) == a.entry.EntryID) {
+			return true, v.settling, nil
+		}
 	}
-	err = v.tx.findQueued(a.entry.ID, func(id string, p place) bool {
+	note := func(id string, p place) bool {
 		if there = id == a.entry.ID && p.entryID == a.entry.EntryID; there {
 			a.entry.Start, a.entry.End = p.start, p.end
 		}
 		return !there
-	})
-	return there, v.settling, err
-}
-
-// standsIn reports whether the entry's line still waits at its offset.
-func (a *awaiting) standsIn(t *Tx) bool {
-	if t.file == nil || a.entry.Start < t.st.Cursor {
-		return false
 	}
-	l, err := readLine(t.file, a.entry.Start, t.queueSize(), MaxLine)
-	return err == nil && (l.tooLong || entryID(l.raw) == a.entry.EntryID)
+	goOn, err := t.findScheduled(note)
+	if err == nil && goOn {
+		err = t.scanQueue(t.st.Cursor, a.entry.ID, func(id string, p place, _ bool) bool { return note(id, p) })
+	}
+	return there, v.settling, err
 }
 
 // Watcher signals that files of an inbox may have changed.

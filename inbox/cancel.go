@@ -21,7 +21,12 @@ var ErrNotWaiting = errors.New("it no longer waits")
 // entry is in flight or gone, the error is [ErrNotWaiting].
 func (t *Tx) Cancel(entryID string, start int64) (Letter, error) {
 	if d := t.redeliver; d != nil && d.EntryID == entryID && d.StartOffset == start {
-		return t.cancelGivenBack(d)
+		dead := deadLetterOf(d, ReasonCanceled, t.box.utcNow())
+		if err := t.deadLetter(dead); err != nil {
+			return Letter{}, err
+		}
+		t.pass(d)
+		return Letter{Letter: letterName(dead), DeadLetter: dead}, nil
 	}
 	_, already := t.canceledAt(start)
 	if t.file == nil || start < t.settledEnd() || start >= t.queueSize() || already {
@@ -47,15 +52,6 @@ func (t *Tx) Cancel(entryID string, start int64) (Letter, error) {
 	}
 	e.Start, e.End = l.start, l.end
 	return t.canceledLetter(e, nil)
-}
-
-func (t *Tx) cancelGivenBack(d *Delivery) (Letter, error) {
-	dead := deadLetterOf(d, ReasonCanceled, t.box.utcNow())
-	if err := t.deadLetter(dead); err != nil {
-		return Letter{}, err
-	}
-	t.pass(d)
-	return Letter{Letter: letterName(dead), DeadLetter: dead}, nil
 }
 
 func (t *Tx) canceledLetter(e Entry, was *earlier) (Letter, error) {

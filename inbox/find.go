@@ -10,7 +10,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"heartbeat/internal/disk"
 	"heartbeat/internal/flat"
 	"heartbeat/internal/journal"
 	"heartbeat/internal/lines"
@@ -80,27 +79,7 @@ func needleOf(ids map[string]bool) string {
 	return ""
 }
 
-// findOut finds entries that are in flight or were given back.
-func (t *Tx) findOut(note func(string, place) bool) {
-	for where, d := range map[string]*Delivery{FoundInFlight: t.inFlight, FoundQueued: t.redeliver} {
-		if d != nil {
-			note(d.ID(), place{
-				where: where, entryID: d.EntryID, start: d.StartOffset, end: d.EndOffset,
-				text: d.Text(), part: d.TextFile != "", from: d.StartOffset, to: d.EndOffset,
-			})
-		}
-	}
-}
-
-// findQueued finds entries that are scheduled or wait in the queue.
-func (t *Tx) findQueued(needle string, note func(string, place) bool) error {
-	goOn, err := t.findScheduled(note)
-	if err != nil || !goOn {
-		return err
-	}
-	return t.scanQueue(t.st.Cursor, needle, func(id string, p place, _ bool) bool { return note(id, p) })
-}
-
+// findScheduled calls note for each scheduled entry until note returns false. goOn says that it never did.
 func (t *Tx) findScheduled(note func(string, place) bool) (goOn bool, err error) {
 	goOn = true
 	err = t.box.EachScheduled(func(s Scheduled) bool {
@@ -128,22 +107,6 @@ func (t *Tx) scanQueue(from int64, needle string, note func(id string, p place, 
 		}
 		id, text, _ := decodeLine(l)
 		return id == "" || note(id, place{where: FoundQueued, entryID: entryID(l), start: off, end: end, text: text}, whole)
-	})
-}
-
-// scan finds the outcomes with those ids, from an offset on. Of other lines it decodes only the id.
-func (o *outcomes) scan(f *disk.File, from int64, kind journal.Kind, ids map[string]bool) error {
-	needle, each, note := needleOf(ids), lines.EachOwn, o.noteAnswered
-	if kind == journal.DeadLetters {
-		each, note = lines.EachRecord, o.noteSetAside
-	}
-	return each(io.NewSectionReader(f, from, f.Info().Size-from), from, func(_, _ int64, l []byte, _ bool) bool {
-		if mayHold(l, needle) {
-			if id := flat.Value(l).Get("id").Shown(); ids[id] {
-				note(id, l)
-			}
-		}
-		return true
 	})
 }
 
@@ -228,7 +191,14 @@ func (l *nameSearch) find(t *Tx, ids map[string]bool) (map[string]place, error) 
 		}
 		return true
 	}
-	t.findOut(note)
+	for where, d := range map[string]*Delivery{FoundInFlight: t.inFlight, FoundQueued: t.redeliver} {
+		if d != nil {
+			note(d.ID(), place{
+				where: where, entryID: d.EntryID, start: d.StartOffset, end: d.EndOffset,
+				text: d.Text(), part: d.TextFile != "", from: d.StartOffset, to: d.EndOffset,
+			})
+		}
+	}
 	if _, err := t.findScheduled(note); err != nil {
 		return nil, err
 	}
@@ -247,24 +217,14 @@ func (l *nameSearch) find(t *Tx, ids map[string]bool) (map[string]place, error) 
 	return found, nil
 }
 
-func (l *nameSearch) outcomes() map[journal.Kind]*outcomes {
-	return map[journal.Kind]*outcomes{journal.Results: &l.answered, journal.DeadLetters: &l.aside}
-}
-
-// resumeAt is where the search in the queue continues, and whether the file is the one that was searched
-// before.
-func (l *nameSearch) resumeAt(t *Tx) (off int64, known bool, err error) {
-	if t.file == nil || l.generation != t.st.QueueGeneration || l.cursor > t.st.Cursor {
-		return t.st.Cursor, false, nil
-	}
-	off, err = l.seen.In(t.file)
-	return max(t.st.Cursor, off), off > 0, err
-}
-
 func (l *nameSearch) searchQueue(t *Tx, ids map[string]bool) error {
-	from, known, err := l.resumeAt(t)
-	if err != nil {
-		return err
+	from, known := t.st.Cursor, false // known says that the file is the one that was searched before
+	if t.file != nil && l.generation == t.st.QueueGeneration && l.cursor <= t.st.Cursor {
+		off, err := l.seen.In(t.file)
+		if err != nil {
+			return err
+		}
+		from, known = max(from, off), off > 0
 	}
 	if !known {
 		l.queued = map[string][]place{}
@@ -274,7 +234,7 @@ func (l *nameSearch) searchQueue(t *Tx, ids map[string]bool) error {
 	if t.file == nil {
 		return nil
 	}
-	err = t.scanQueue(from, needleOf(ids), func(id string, p place, whole bool) bool {
+	err := t.scanQueue(from, needleOf(ids), func(id string, p place, whole bool) bool {
 		switch {
 		case !ids[id]:
 		case whole:
@@ -295,7 +255,7 @@ func (l *nameSearch) searchQueue(t *Tx, ids map[string]bool) error {
 }
 
 func (l *nameSearch) searchOutcomes(b *Inbox, ids map[string]bool) error {
-	for kind, o := range l.outcomes() {
+	for kind, o := range map[journal.Kind]*outcomes{journal.Results: &l.answered, journal.DeadLetters: &l.aside} {
 		if err := o.search(b.fileOf(kind), kind, ids); err != nil {
 			return err
 		}
@@ -303,6 +263,7 @@ func (l *nameSearch) searchOutcomes(b *Inbox, ids map[string]bool) error {
 	return nil
 }
 
+// search finds the outcomes with those ids, behind what it read before. Of other lines it decodes only the id.
 func (o *outcomes) search(path string, kind journal.Kind, ids map[string]bool) error {
 	f, err := journal.OpenState(path)
 	if f == nil || err != nil {
@@ -313,8 +274,19 @@ func (o *outcomes) search(path string, kind journal.Kind, ids map[string]bool) e
 	if from == 0 {
 		o.found = map[string]place{}
 	}
+	needle, each, note := needleOf(ids), lines.EachOwn, o.noteAnswered
+	if kind == journal.DeadLetters {
+		each, note = lines.EachRecord, o.noteSetAside
+	}
 	if err == nil {
-		err = o.scan(f, from, kind, ids)
+		err = each(io.NewSectionReader(f, from, f.Info().Size-from), from, func(_, _ int64, l []byte, _ bool) bool {
+			if mayHold(l, needle) {
+				if id := flat.Value(l).Get("id").Shown(); ids[id] {
+					note(id, l)
+				}
+			}
+			return true
+		})
 	}
 	if err == nil {
 		from, err = lines.Start(f, f.Info().Size)
