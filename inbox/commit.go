@@ -57,7 +57,12 @@ func (t *Tx) Commit() error {
 	if len(t.store.Appended()) > 0 { // the queue file has grown, or is new
 		err = errors.Join(err, t.openFile())
 	}
-	t.removeForgotten()
+	for _, name := range t.forget {
+		if err := disk.Remove(t.box.beside(name)); err != nil { // a file that remains does no harm
+			t.warn("%v: remove it by hand", err)
+		}
+	}
+	t.forget = nil
 	delivers := t.delivers
 	if t.delivers = false; err != nil && delivers {
 		return unfollowed{fmt.Errorf("committed, but the files in %s do not show it yet, and could not show an answer: %w", t.box.dir, err)}

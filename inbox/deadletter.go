@@ -106,18 +106,14 @@ func (t *Tx) setAsideGivenBack(d *Delivery, dead DeadLetter) error {
 	return nil
 }
 
-// setAsideWhole keeps the line's bytes in a file of their own. That file is durable before the commit of the
-// dead letter that names it.
+// setAsideWhole keeps the bytes of a line, whose id is known, in a file of their own. That file is durable
+// before the commit of the dead letter that names it.
 func (t *Tx) setAsideWhole(l line, reason Reason) error {
-	if l.id == "" {
-		l.id = entryID(l.raw)
-	}
-	e := Entry{EntryID: l.id, Start: l.start, End: l.end}
 	name, err := t.box.spill(t.file, l)
 	if err != nil {
 		return err
 	}
-	return t.setAsideUnread(e, reason, name, nil)
+	return t.setAsideUnread(Entry{EntryID: l.id, Start: l.start, End: l.end}, reason, name, nil)
 }
 
 func (t *Tx) setAsideUnread(e Entry, reason Reason, rawFile string, failure *Failure) error {

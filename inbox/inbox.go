@@ -51,7 +51,6 @@
 package inbox
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -185,14 +184,6 @@ func (b *Inbox) beside(name string) string { return filepath.Join(b.dir, name) }
 func (b *Inbox) fileOf(k journal.Kind) string { return b.beside(k.Name()) }
 
 func (b *Inbox) utcNow() time.Time { return b.opts.Now().UTC() }
-
-func (b *Inbox) lock(ctx context.Context) (*disk.Lock, error) {
-	l, err := disk.AcquireLock(ctx, b.beside(journal.LockName), b.opts.LockWait)
-	if err != nil {
-		return nil, fmt.Errorf("lock inbox %s: %w", b.path, err)
-	}
-	return l, nil
-}
 
 // readLines visits the lines of an append-only file, which may not exist, from an offset on. A negative
 // offset counts from the end of the file.

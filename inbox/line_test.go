@@ -21,7 +21,7 @@ func FuzzReadLine(f *testing.F) {
 		size := int64(len(content))
 		off := int64(0)
 		for off < size {
-			if content[off] == 0 { // no line begins with a zero: see lineUpTo
+			if content[off] == 0 { // no line begins with a zero: see lineAt
 				off++
 				continue
 			}

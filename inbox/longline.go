@@ -216,16 +216,6 @@ func (t *Tx) forgetText(d *Delivery) {
 	}
 }
 
-// removeForgotten removes those files after the commit. A file that remains does no harm.
-func (t *Tx) removeForgotten() {
-	for _, name := range t.forget {
-		if err := disk.Remove(t.box.beside(name)); err != nil {
-			t.warn("%v: remove it by hand", err)
-		}
-	}
-	t.forget = nil
-}
-
 // writeBeside writes a file beside the inbox, over an existing one. The file is durable when writeBeside
 // returns.
 func (b *Inbox) writeBeside(name string, write func(io.Writer) error) (err error) {
@@ -344,13 +334,4 @@ func (t *Tx) readTries() (triesNote, error) {
 		return none, nil
 	}
 	return n, nil
-}
-
-// survived removes the note after the reading.
-func (t *Tx) survived() error {
-	if !t.trying {
-		return nil
-	}
-	t.trying = false
-	return disk.Remove(t.box.beside(triesName))
 }

@@ -48,7 +48,7 @@ func (t *Tx) nextEntry(still Mark) (Entry, error) {
 		if t.asideLines >= asideLines || t.asideBytes >= asideBytes {
 			return Entry{}, ErrMore
 		}
-		l, err := t.lineUpTo(off, longLine)
+		l, err := t.lineAt(off, longLine)
 		if err == io.EOF {
 			return Entry{}, ErrEmpty
 		}
@@ -76,6 +76,10 @@ func (t *Tx) nextEntry(still Mark) (Entry, error) {
 		if err != nil {
 			return Entry{}, inReading(err)
 		}
+		long := l.isLong()
+		if (died || long) && l.id == "" {
+			l.id = entryID(l.raw)
+		}
 		if died {
 			if err := t.setAsideWhole(l, ReasonDied); err != nil {
 				return Entry{}, err
@@ -83,11 +87,7 @@ func (t *Tx) nextEntry(still Mark) (Entry, error) {
 			continue
 		}
 		var e Entry
-		long := l.isLong()
 		if long {
-			if l.id == "" {
-				l.id = entryID(l.raw)
-			}
 			if e, err = t.longEntry(l); err == io.EOF {
 				continue // blank
 			}

@@ -100,16 +100,14 @@ func (t *Tx) beingWritten() (bool, error) {
 	if err != nil {
 		return false, inReading(err)
 	}
-	l, err := t.lineAt(from + start)
+	l, err := t.lineAt(from+start, MaxLine)
 	return err == nil && !l.blank(), ignoreEnd(err)
 }
 
 // lineAt reads the first line from off on, where a line starts. It skips zeros there: a hole of a compaction
 // into which another program set the cursor back, a copy of such a hole, or what a power loss left of a line.
-func (t *Tx) lineAt(off int64) (line, error) { return t.lineUpTo(off, MaxLine) }
-
-// lineUpTo is lineAt, but keeps at most most bytes of the line.
-func (t *Tx) lineUpTo(off int64, most int) (line, error) {
+// It keeps at most most bytes of the line.
+func (t *Tx) lineAt(off int64, most int) (line, error) {
 	off, err := t.file.SkipZeros(off, t.queueSize())
 	if err != nil {
 		return line{}, inReading(err)

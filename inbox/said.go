@@ -154,37 +154,27 @@ func (t *Tx) PutOff(reason string, until time.Time) error {
 		EntryID: d.EntryID, Attempts: d.Attempt, FirstSeq: d.first(),
 		Spent: d.Spent.Short(), Took: d.Took + t.worked,
 	}
-	line, err := d.putOffLine(was, until)
+	before, err := flat.JSON(was)
 	if err != nil {
 		return err
 	}
+	var line flat.Object // the entry's own line, byte for byte, and the time of its return
+	line.Text(idMember, d.ID())
+	line.Time(notBeforeMember, until)
+	line.String("raw_line", d.RawLine.Text)
+	line.Text("raw_base64", d.RawLine.Base64)
+	line.Raw(putOffMember, before)
 	e := eventOf(d, EventRedelivered)
 	e.Reason, e.Until, e.Fields = reason, &until, t.money.costOf(d)
-	t.addJSON(journal.Scheduled, line)
+	t.addJSON(journal.Scheduled, slices.Clone(line.End()))
 	t.count(func(n *Totals) { n.Redelivered++ })
 	t.pass(d)
 	return t.addEvent(e)
 }
 
-// putOffLine returns a line for .scheduled.jsonl: the entry's own line, byte for byte, and the time of its
-// return.
-func (d *Delivery) putOffLine(was earlier, until time.Time) ([]byte, error) {
-	raw, err := flat.JSON(was)
-	if err != nil {
-		return nil, err
-	}
-	var o flat.Object
-	o.Text(idMember, d.ID())
-	o.Time(notBeforeMember, until)
-	o.String("raw_line", d.RawLine.Text)
-	o.Text("raw_base64", d.RawLine.Base64)
-	o.Raw(putOffMember, raw)
-	return slices.Clone(o.End()), nil
-}
-
 const putOffMember = "put_off"
 
-// parsePutOff reads a line that putOffLine wrote. ok is false for any other line.
+// parsePutOff reads a line that PutOff wrote. ok is false for any other line.
 func parsePutOff(l []byte, m *flat.Members) (s Scheduled, ok bool) {
 	if !m.Has(putOffMember) || m.Has(promptMember) {
 		return s, false // a line with a prompt was sent, with metadata of that name

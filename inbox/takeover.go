@@ -37,7 +37,10 @@ func (t *Tx) takeOver() error {
 			return err
 		}
 	}
-	t.clearStale()
+	if d := t.inFlight; d != nil && !d.Detached && t.st.Cursor >= d.EndOffset && d.EndOffset > d.StartOffset {
+		t.stale = d // the cursor has passed it
+		t.setInFlight(nil)
+	}
 	if t.responded && t.inFlight == nil {
 		t.dirty = true // the next commit removes it
 	}
@@ -88,40 +91,41 @@ func (t *Tx) takeOverInFlight(cursor int64) error {
 	if err != nil {
 		return err
 	}
-	if found == nil {
+	switch {
+	case found == nil:
 		return t.inFlightRemoved(cursor)
+	case t.inFlight != nil && bytes.Equal(bytes.TrimRight(found, " \n"), t.st.InFlight):
+		return nil
 	}
-	if t.inFlight == nil || !bytes.Equal(bytes.TrimRight(found, " \n"), t.st.InFlight) {
-		d, err := parseDelivery(found)
-		if err != nil {
-			return fmt.Errorf("read %s: %w: %w: nothing was changed: mend it, or move it away to have the entry delivered again", path, ErrCorrupt, err)
-		}
-		if d.Inbox != "" && d.Inbox != t.box.name {
-			return fmt.Errorf("read %s: it is an entry of the inbox %s, not of %s: give each inbox a directory of its own: %w", path, d.Inbox, t.box.name, ErrOtherInbox)
-		}
-		// A file from another program does not prove that the inbox was replaced.
-		if fits, err := t.holds(d); err != nil {
-			return err
-		} else if !fits {
-			t.warn("%s names the entry %s at [%d,%d), which the inbox does not have there: it is kept apart from the file", path, d.label(), d.StartOffset, d.EndOffset)
-			d.Detached = true
-		}
-		t.named = d.first()
-		// Whether the text went out is known of that delivery, whatever else was edited.
-		was := t.inFlight
-		t.st.Handed = t.st.Handed && was != nil && was.EntryID == d.EntryID && bytes.Equal(was.Evidence, d.Evidence)
-		if d.DeliveredSeq >= t.Seq() {
-			d.DeliveredSeq = 0 // a number of a journal that is gone
-		}
-		// Nor does such a file prove what was spent, or what the agent said.
-		d.FirstSeq, d.Spent = 0, price.Amount{}
-		d.Verdict, d.Progress = nil, nil
-		if was != nil && was.EntryID == d.EntryID && was.DeliveredSeq == d.DeliveredSeq {
-			d.FirstSeq, d.Spent = was.FirstSeq, was.Spent
-			d.Verdict, d.Progress = was.Verdict, was.Progress
-		}
-		t.setInFlight(d)
+	d, err := parseDelivery(found)
+	if err != nil {
+		return fmt.Errorf("read %s: %w: %w: nothing was changed: mend it, or move it away to have the entry delivered again", path, ErrCorrupt, err)
 	}
+	if d.Inbox != "" && d.Inbox != t.box.name {
+		return fmt.Errorf("read %s: it is an entry of the inbox %s, not of %s: give each inbox a directory of its own: %w", path, d.Inbox, t.box.name, ErrOtherInbox)
+	}
+	// A file from another program does not prove that the inbox was replaced.
+	if fits, err := t.holds(d); err != nil {
+		return err
+	} else if !fits {
+		t.warn("%s names the entry %s at [%d,%d), which the inbox does not have there: it is kept apart from the file", path, d.label(), d.StartOffset, d.EndOffset)
+		d.Detached = true
+	}
+	t.named = d.first()
+	// Whether the text went out is known of that delivery, whatever else was edited.
+	was := t.inFlight
+	t.st.Handed = t.st.Handed && was != nil && was.EntryID == d.EntryID && bytes.Equal(was.Evidence, d.Evidence)
+	if d.DeliveredSeq >= t.Seq() {
+		d.DeliveredSeq = 0 // a number of a journal that is gone
+	}
+	// Nor does such a file prove what was spent, or what the agent said.
+	d.FirstSeq, d.Spent = 0, price.Amount{}
+	d.Verdict, d.Progress = nil, nil
+	if was != nil && was.EntryID == d.EntryID && was.DeliveredSeq == d.DeliveredSeq {
+		d.FirstSeq, d.Spent = was.FirstSeq, was.Spent
+		d.Verdict, d.Progress = was.Verdict, was.Progress
+	}
+	t.setInFlight(d)
 	return nil
 }
 
@@ -146,14 +150,6 @@ func (t *Tx) inFlightRemoved(cursor int64) error {
 	return t.noteByHand(eventOf(d, EventRemoved), why)
 }
 
-// clearStale recognises an entry in flight that the cursor has already passed.
-func (t *Tx) clearStale() {
-	if d := t.inFlight; d != nil && !d.Detached && t.st.Cursor >= d.EndOffset && d.EndOffset > d.StartOffset {
-		t.stale = d
-		t.setInFlight(nil)
-	}
-}
-
 // readCursor reads .inbox-offset; a missing file means 0.
 func (t *Tx) readCursor() (int64, error) {
 	path := t.store.Cursor().Path()
@@ -163,17 +159,13 @@ func (t *Tx) readCursor() (int64, error) {
 	}
 	cursor, err := strconv.ParseUint(string(bytes.TrimSpace(text)), 10, 63)
 	if err != nil {
+		if len(text) > 40 {
+			text = append(text[:40], "..."...)
+		}
 		return 0, lines.Corrupt("read %s: %q is no byte offset: nothing was changed: put the offset to read from into it, or remove it to read from the start",
-			path, abbreviate(text))
+			path, text)
 	}
 	return int64(cursor), nil
-}
-
-func abbreviate(b []byte) string {
-	if len(b) > 40 {
-		return string(b[:40]) + "..."
-	}
-	return string(b)
 }
 
 // foreignSuffix ends the name of a state file that was moved away because it was not written here.

@@ -199,7 +199,12 @@ func (t *Tx) setInFlight(d *Delivery) {
 
 func (t *Tx) setRedeliver(d *Delivery) {
 	if d != nil && d.Detached && (t.redeliver == nil || !t.redeliver.Detached) {
-		t.noteDetached(d)
+		// No inbox has it any more: without a copy, losing the journal would lose the entry.
+		e := eventOf(d, EventDetached)
+		e.RawLine, e.RawBase64 = d.RawLine.Text, d.RawLine.Base64
+		if err := t.addEvent(e); err != nil {
+			t.warn("the entry %s, which was given back, is in the journal alone: %v", d.label(), err)
+		}
 	}
 	t.redeliver, t.dirty = d, true
 	t.st.Redeliver = nil // encoded with the commit
@@ -244,16 +249,6 @@ func (t *Tx) addEvent(e Event) error {
 	}
 	t.addJSON(journal.Events, line)
 	return nil
-}
-
-// noteDetached writes an event with a copy of an entry that was given back and is no longer in any inbox.
-// Otherwise losing the journal would lose the entry.
-func (t *Tx) noteDetached(d *Delivery) {
-	e := eventOf(d, EventDetached)
-	e.RawLine, e.RawBase64 = d.RawLine.Text, d.RawLine.Base64
-	if err := t.addEvent(e); err != nil {
-		t.warn("the entry %s, which was given back, is in the journal alone: %v", d.label(), err)
-	}
 }
 
 // ResolveElsewhere settles an entry from [Tx.Next] that nobody needs to answer any more, and moves the cursor

@@ -142,9 +142,9 @@ func (t *Tx) Stale() *Delivery { return t.stale }
 // until ctx is done; the error then matches [ErrLocked]. It first finishes what a killed transaction left
 // undone. Always close the transaction.
 func (b *Inbox) Begin(ctx context.Context) (*Tx, error) {
-	lock, err := b.lock(ctx)
+	lock, err := disk.AcquireLock(ctx, b.beside(journal.LockName), b.opts.LockWait)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("lock inbox %s: %w", b.path, err)
 	}
 	t := b.newTx(lock)
 	t.lockID, t.lockMtime = lock.Identity(), lock.Mtime()
@@ -169,7 +169,11 @@ func (t *Tx) Close() error {
 		return nil
 	}
 	t.closed = true
-	return errors.Join(t.survived(), t.file.Close(), t.store.Close(), t.lock.Release())
+	var err error
+	if t.trying { // the reading of a large line killed nobody
+		err = disk.Remove(t.box.beside(triesName))
+	}
+	return errors.Join(err, t.file.Close(), t.store.Close(), t.lock.Release())
 }
 
 func (t *Tx) load() error {

@@ -79,7 +79,7 @@ func (v *View) eachWaiting(from, to int64, may func([]byte) bool, f func(Waiting
 		l := line{start: start, end: end, raw: raw, terminated: whole}
 		switch {
 		case len(raw) > MaxLine: // raw is only a part of the line
-			if l, wrong = v.tx.lineAt(start); wrong != nil {
+			if l, wrong = v.tx.lineAt(start, MaxLine); wrong != nil {
 				wrong = ignoreEnd(wrong)
 				return wrong == nil
 			}
@@ -282,24 +282,4 @@ func (v *View) countLines(ctx context.Context, c *Counted, upTo int64) (torn Bac
 		return failed == nil
 	})
 	return torn, errors.Join(err, failed)
-}
-
-// count changes the totals with the next commit.
-func (t *Tx) count(change func(*Totals)) {
-	n, err := t.readTotals()
-	if err != nil {
-		t.warn("the totals start again from 0: %v", err)
-		n = new(Totals)
-		t.totals = n
-	}
-	change(n)
-}
-
-func (t *Tx) readTotals() (_ *Totals, err error) {
-	if t.totals == nil {
-		if t.totals, err = decodeTotals(t.st.Totals); err != nil {
-			return nil, fmt.Errorf("read journal: totals: %w: %w", ErrCorrupt, err)
-		}
-	}
-	return t.totals, nil
 }
