@@ -42,7 +42,8 @@ func (b *Inbox) Compact(ctx context.Context) (c Compaction, err error) {
 		err = errors.Join(err, t.Close())
 	}()
 	from, to, err := t.freeRange()
-	if err != nil || !t.freesBlocks(from, to) {
+	// A hole that frees no block would only turn lines into zeros that look as if somebody had written them.
+	if err != nil || to <= from || to/t.file.Info().Block <= from/t.file.Info().Block {
 		return Compaction{To: from}, err
 	}
 	before := t.file.Info().Space
@@ -82,12 +83,6 @@ func (t *Tx) freeRange() (from, to int64, err error) {
 	return from, from + to, nil
 }
 
-// freesBlocks reports whether a hole would free any space. If not, it would only turn lines into zeros that
-// look as if somebody had written them.
-func (t *Tx) freesBlocks(from, to int64) bool {
-	return to > from && to/t.file.Info().Block > from/t.file.Info().Block
-}
-
 // makeHole punches the hole that the last commit announced, and commits the file's new appearance.
 func (t *Tx) makeHole() error {
 	f, err := disk.OpenForeign(t.box.path, unix.O_RDWR)
@@ -113,9 +108,14 @@ func (t *Tx) finishHole() error {
 	if t.st.Punching == 0 {
 		return nil
 	}
-	same, err := t.keptItsBytes()
-	if err != nil {
-		return err
+	// Whether it is still the file in which the cursor was set, regardless of its modification time.
+	same := t.file != nil && t.st.AnchorSum != "" && !t.moved() && t.queueSize() >= max(t.st.SeenSize, t.st.Cursor)
+	if same {
+		why, err := t.otherBytes()
+		if err != nil {
+			return err
+		}
+		same = why == ""
 	}
 	if !same {
 		t.st.Punching, t.dirty = 0, true
@@ -125,16 +125,6 @@ func (t *Tx) finishHole() error {
 		t.warn("the space of settled entries is freed later: %v", err)
 	}
 	return nil
-}
-
-// keptItsBytes reports whether the queue file is still the one in which the cursor was set, regardless of its
-// modification time.
-func (t *Tx) keptItsBytes() (bool, error) {
-	if t.file == nil || t.st.AnchorSum == "" || t.moved() || t.queueSize() < max(t.st.SeenSize, t.st.Cursor) {
-		return false, nil
-	}
-	why, err := t.otherBytes()
-	return why == "", err
 }
 
 // Trimming says what [Inbox.Trim] removed.
@@ -180,7 +170,13 @@ func (b *Inbox) Trim(ctx context.Context, before time.Time) (n Trimming, err err
 	}
 	counts := []*int{&n.Results, &n.Events, &n.Costs}
 	for i, kind := range []journal.Kind{journal.Results, journal.Events, journal.Costs} {
-		if *counts[i], err = rewrite(kind, b.stampedSince(before, began)); err != nil {
+		*counts[i], err = rewrite(kind, func(line []byte) bool {
+			l := flat.Value(line)
+			at, err := time.Parse(time.RFC3339, cmp.Or(l.Get("acknowledged_at").Text(), l.Get("at").Text()))
+			comes := at.After(began) && !at.After(b.opts.Now()) // nobody may have seen it
+			return err != nil || comes || !at.Before(before) || !json.Valid(line)
+		})
+		if err != nil {
 			return n, err
 		}
 	}
@@ -189,7 +185,6 @@ func (b *Inbox) Trim(ctx context.Context, before time.Time) (n Trimming, err err
 	return n, err
 }
 
-// outcomeSpace is the disk space of the outcome files.
 func (b *Inbox) outcomeSpace() (space int64, err error) {
 	for _, kind := range outcomeKinds {
 		info, err := disk.StatName(b.fileOf(kind))
@@ -233,15 +228,4 @@ func (b *Inbox) closedBefore(before time.Time) (gone map[uint64]bool, err error)
 		gone[s.name] = true
 	}
 	return gone, err
-}
-
-// stampedSince keeps lines that are not older than before, lines without a time, and lines written since
-// began, which nobody may have seen.
-func (b *Inbox) stampedSince(before, began time.Time) func([]byte) bool {
-	return func(line []byte) bool {
-		l := flat.Value(line)
-		at, err := time.Parse(time.RFC3339, cmp.Or(l.Get("acknowledged_at").Text(), l.Get("at").Text()))
-		comes := at.After(began) && !at.After(b.opts.Now())
-		return err != nil || comes || !at.Before(before) || !json.Valid(line)
-	}
 }

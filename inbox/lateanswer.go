@@ -137,8 +137,8 @@ func (t *Tx) expectLate(d *Delivery, dead DeadLetter) {
 	if d.SessionID == "" || d.PromptID == "" || d.SessionID == t.over || len(d.Evidence) > maxLeftEvidence {
 		return
 	}
-	if s, err := t.In(d.SessionID).Known(); err == nil && s.gone() {
-		return
+	if s, err := t.In(d.SessionID).Known(); err == nil && (s.EndedAt != nil || s.Life().Ended()) {
+		return // the session certainly has no process any more
 	}
 	t.changeLeft(ofSession(d.SessionID), forgotten)
 	t.setLeftTurns(append(t.leftTurns(), leftTurn{
@@ -146,9 +146,6 @@ func (t *Tx) expectLate(d *Delivery, dead DeadLetter) {
 		letter: letterName(dead), handed: t.st.Handed, evidence: d.Evidence,
 	}))
 }
-
-// gone reports whether the session certainly has no process any more.
-func (s Session) gone() bool { return s.EndedAt != nil || s.Life().Ended() }
 
 // LateAnswer notes that a turn of the session ended with a reply. If the turn's entry was set aside before, the
 // reply is committed at once and kept with the dead letter; it settles nothing. proves decides whether this

@@ -91,21 +91,15 @@ func (b *Inbox) ForgetLeftovers(ctx context.Context) (err error) {
 		err = errors.Join(err, disk.Remove(b.beside(name)))
 	}
 	for _, name := range left.copies {
-		err = errors.Join(err, b.removeCopy(ctx, name))
+		lock, failed := disk.AcquireLock(ctx, b.beside(name), time.Nanosecond)
+		switch {
+		case failed == nil:
+			err = errors.Join(err, disk.Remove(b.beside(name)), lock.Release())
+		case !errors.Is(failed, disk.ErrLocked): // else somebody is writing it
+			err = errors.Join(err, failed)
+		}
 	}
 	return err
-}
-
-// removeCopy removes a copy, unless somebody is writing it.
-func (b *Inbox) removeCopy(ctx context.Context, name string) error {
-	lock, err := disk.AcquireLock(ctx, b.beside(name), time.Nanosecond)
-	if errors.Is(err, disk.ErrLocked) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return errors.Join(disk.Remove(b.beside(name)), lock.Release())
 }
 
 // Leftovers returns the files that [Inbox.ForgetLeftovers] would remove, except copies and files that are

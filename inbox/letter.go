@@ -2,7 +2,6 @@ package inbox
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -88,14 +87,6 @@ type LetterMark struct {
 
 // Open reports whether the letter was neither requeued nor accepted.
 func (m *LetterMark) Open() bool { return m.RequeuedAt == nil && m.AcceptedAt == nil }
-
-// add merges another mark. The first late reply counts.
-func (m *LetterMark) add(more LetterMark) {
-	if m.RepliedAt == nil && more.RepliedAt != nil {
-		m.LateReply, m.RepliedAt = more.LateReply, more.RepliedAt
-	}
-	m.RequeuedAt, m.AcceptedAt = cmp.Or(more.RequeuedAt, m.RequeuedAt), cmp.Or(more.AcceptedAt, m.AcceptedAt)
-}
 
 // letterMark is the line of a mark. Releases that know only of requeueing take any other line with an
 // entry_id for a letter.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"io"
-	"math"
 	"slices"
 	"time"
 
@@ -32,11 +31,11 @@ func (c LetterCount) All() (n int) {
 // CountLetters counts the open dead letters.
 func (b *Inbox) CountLetters() (LetterCount, error) {
 	r := b.LetterReader()
-	c := LetterCount{Open: map[Reason]int{}}
-	if err := r.advance(math.MaxInt64); err != nil {
+	warnings, err := r.Read()
+	c := LetterCount{Open: map[Reason]int{}, Warnings: warnings}
+	if err != nil {
 		return c, err
 	}
-	c.Warnings = r.warnings()
 	open, err := r.open()
 	for _, s := range open {
 		c.Open[r.reasons[s.reason]]++

@@ -131,7 +131,10 @@ func marksIn(f *disk.File, same []spot) (sum LetterMark, err error) {
 			return sum, err
 		}
 		if m, mark, _ := ParseLetter(line); mark {
-			sum.add(m.LetterMark)
+			if sum.RepliedAt == nil && m.RepliedAt != nil { // the first late reply counts
+				sum.LateReply, sum.RepliedAt = m.LateReply, m.RepliedAt
+			}
+			sum.RequeuedAt, sum.AcceptedAt = cmp.Or(m.RequeuedAt, sum.RequeuedAt), cmp.Or(m.AcceptedAt, sum.AcceptedAt)
 		}
 	}
 	return sum, nil

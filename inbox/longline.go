@@ -94,9 +94,15 @@ func (t *Tx) longEntry(l line) (e Entry, err error) {
 	// The name includes the number of the commit: after an inbox was emptied, a dead letter may still name
 	// the file of the same line at the same offset.
 	name := fmt.Sprintf("%s%d-%d-%.12s%s", textPrefix, l.start, t.st.Seq+1, l.id, textSuffix)
-	e = decodeEntry(p.standIn(t.box.beside(name), len(raw)))
+	var o flat.Object
+	o.Raw(idMember, p.id)
+	o.String(promptMember, fmt.Sprintf(standsFor+"%d bytes). It is in the file %s: read all of it, in parts if need be, and carry it out.", len(raw), t.box.beside(name)))
+	for _, m := range p.members {
+		o.Raw(m.name, m.value)
+	}
+	e = decodeEntry(o.End())
 	e.EntryID, e.Start, e.End, e.terminated, e.textFile = l.id, l.start, l.end, l.terminated, name
-	if p.blank() {
+	if p.write(inkFinder{}) == nil { // there is nothing to deliver
 		e.Text = ""
 	}
 	if e.Text == "" || e.expired(t.box.opts.Now()) {
@@ -160,23 +166,6 @@ func (p *parts) readEnvelope(object []byte) {
 		}
 		p.members = append(p.members, member{n, value})
 	})
-}
-
-// standIn returns the envelope that replaces the line.
-func (p *parts) standIn(path string, size int) []byte {
-	var o flat.Object
-	o.Raw(idMember, p.id)
-	o.String(promptMember, fmt.Sprintf(standsFor+"%d bytes). It is in the file %s: read all of it, in parts if need be, and carry it out.", size, path))
-	for _, m := range p.members {
-		o.Raw(m.name, m.value)
-	}
-	return o.End()
-}
-
-// blank reports whether there is nothing to deliver.
-func (p *parts) blank() bool {
-	var w inkFinder
-	return p.write(&w) == nil
 }
 
 // inkFinder stops the writing at the first rune that is not white space.

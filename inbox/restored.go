@@ -2,7 +2,6 @@ package inbox
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -47,12 +46,9 @@ func (t *Tx) Mended(what string, again bool) error {
 
 const rereadKept = 24 * time.Hour
 
-// rereading returns the record's reread, nil for none.
+// rereading returns the record's reread, nil for none, or if another release wrote what cannot be decoded.
 func (t *Tx) rereading() *reread {
-	r := new(reread)
-	if len(t.st.Reread) == 0 || json.Unmarshal(t.st.Reread, r) != nil {
-		return nil
-	}
+	r, _ := recorded[reread](t.st.Reread, "")
 	return r
 }
 
@@ -179,18 +175,15 @@ func (all candidates) add(line []byte, start int64, looked bool) {
 	for _, c := range all[id] {
 		c.again = true
 	}
-	if looked {
-		all[id] = append(all[id], &candidate{start: start, unique: isUnique(line), answered: -1})
+	if !looked {
+		return
 	}
-}
-
-// isUnique reports whether no other entry has these bytes: `send` writes an id and the time into each line.
-func isUnique(line []byte) bool {
-	if !bytes.Contains(line, []byte(sentAtMember)) {
-		return false
+	unique := false // `send` writes an id and the time into each line
+	if bytes.Contains(line, []byte(sentAtMember)) {
+		e := decodeEntry(line)
+		unique = e.ID != "" && !e.SentAt().IsZero()
 	}
-	e := decodeEntry(line)
-	return e.ID != "" && !e.SentAt().IsZero()
+	all[id] = append(all[id], &candidate{start: start, unique: unique, answered: -1})
 }
 
 // proves reports whether an outcome with the line's bytes belongs to that very entry. For a line behind Size
