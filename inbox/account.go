@@ -49,7 +49,14 @@ func (t *Tx) Money() *Money { return &t.money }
 func (v *View) Money() *Money { return &v.tx.money }
 
 // Account returns a copy of the account.
-func (m *Money) Account() Account { return m.readAccount().clone() }
+func (m *Money) Account() Account {
+	a := *m.readAccount()
+	a.Raised, a.Sessions = slices.Clone(a.Raised), slices.Clone(a.Sessions)
+	for i := range a.Sessions {
+		a.Sessions[i].Turns = slices.Clone(a.Sessions[i].Turns)
+	}
+	return a
+}
 
 // Account returns what was charged so far, zero if the state was not written in this directory.
 func (v *View) Account() (Account, error) {
@@ -80,15 +87,6 @@ func (m *Money) readAccount() *Account {
 func (m *Money) changeAccount() *Account {
 	m.tx.dirty, m.changed = true, true
 	return m.readAccount()
-}
-
-func (a *Account) clone() Account {
-	b := *a
-	b.Raised, b.Sessions = slices.Clone(b.Raised), slices.Clone(b.Sessions)
-	for i := range b.Sessions {
-		b.Sessions[i].Turns = slices.Clone(b.Sessions[i].Turns)
-	}
-	return b
 }
 
 // Session returns the session with that id, nil if it is unknown.
@@ -333,12 +331,9 @@ func (a *Account) encode() []byte {
 	var o flat.Object
 	o.Text("day", a.Day)
 	o.Int("day_ends", a.dayEnds)
-	for _, of := range []struct {
-		name string
-		price.Amount
-	}{{"today", a.Today}, {"total", a.Total}, {"outside", a.Outside}} {
-		o.Text(of.name, of.Short())
-	}
+	o.Text("today", a.Today.Short())
+	o.Text("total", a.Total.Short())
+	o.Text("outside", a.Outside.Short())
 	o.Raw("day_limit", a.DayLimit)
 	o.Text("raised", strings.Join(a.Raised, " "))
 	o.Raw("sessions", listOf(a.Sessions, func(b []byte, s *SessionTurns) []byte { return append(b, s.encode()...) }))

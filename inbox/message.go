@@ -107,7 +107,6 @@ func (m Message) Check() error {
 	return err
 }
 
-// encode returns the entry's line.
 func (m Message) encode(now time.Time) ([]byte, error) {
 	if err := CheckID(m.ID); err != nil {
 		return nil, err

@@ -148,9 +148,14 @@ func (h Holds) Backoff() (*Backoff, error) {
 	if b == nil || err != nil {
 		return nil, err
 	}
+	// In the boot in which it began, the wall clock does not matter. In another boot there is only the wall clock;
+	// if that was set back, the back-off must not last longer than intended.
 	now := h.tx.box.utcNow()
-	left := b.left(now, h.tx.boot)
-	if left <= 0 {
+	whole, left := b.Until.Sub(b.At), b.Until.Sub(now)
+	if b.Boot != "" && b.Boot == h.tx.boot {
+		left = whole - time.Duration(machine.SinceBoot()-b.SinceBoot)
+	}
+	if left = min(whole, left); left <= 0 {
 		return nil, nil
 	}
 	b.Until = now.Add(left)
@@ -168,17 +173,6 @@ func (h Holds) Streak() (int, error) {
 }
 
 func (h Holds) lastBackoff() (*Backoff, error) { return recorded[Backoff](h.tx.st.Backoff, "back-off") }
-
-// left is how much of the back-off remains. In the boot in which it began, the wall clock does not matter. In
-// another boot there is only the wall clock; if that was set back, the back-off must not last longer than
-// intended.
-func (b *Backoff) left(now time.Time, boot string) time.Duration {
-	whole := b.Until.Sub(b.At)
-	if b.Boot != "" && b.Boot == boot {
-		return min(whole, whole-time.Duration(machine.SinceBoot()-b.SinceBoot))
-	}
-	return min(whole, b.Until.Sub(now))
-}
 
 // forgetBackoff ends the back-off after a success.
 func (t *Tx) forgetBackoff() {

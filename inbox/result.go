@@ -76,7 +76,6 @@ func resultOf(d *Delivery, reply string, now time.Time) Result {
 // record, and so cost every turn.
 const keptPrompt = 200
 
-// firstCharacters returns the first n characters of the text.
 func firstCharacters(text string, n int) string {
 	for at := range text {
 		if n == 0 {

@@ -301,7 +301,7 @@ func (b *Inbox) Lock() int { return machine.LockHolder(b.beside(journal.LockName
 // write. It does nothing if it would have to wait for the lock, or would create files that the owner does not
 // own.
 func (b *Inbox) NoteHead(ctx context.Context) {
-	if !b.mayNote() {
+	if dir, err := disk.StatDir(b.dir); err != nil || dir.UID != uint32(os.Geteuid()) || b.Lock() != 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, noteWait)
@@ -317,9 +317,3 @@ func (b *Inbox) NoteHead(ctx context.Context) {
 
 // noteWait allows for a lock that is held briefly.
 const noteWait = 100 * time.Millisecond
-
-// mayNote reports whether a read-only command may commit what it found.
-func (b *Inbox) mayNote() bool {
-	dir, err := disk.StatDir(b.dir)
-	return err == nil && dir.UID == uint32(os.Geteuid()) && b.Lock() == 0
-}

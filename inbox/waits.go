@@ -64,7 +64,6 @@ func (v *View) waitsStart() (int64, error) {
 	return v.tx.file.SkipZeros(from, v.Size())
 }
 
-// givenBack returns the entry that was given back.
 func (v *View) givenBack(d *Delivery) Waiting {
 	e := d.Entry()
 	return Waiting{Entry: e, Expired: e.expired(v.tx.box.opts.Now())}
