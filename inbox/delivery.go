@@ -117,6 +117,14 @@ func (d *Delivery) ID() string {
 	return id
 }
 
+// first returns the commit of the entry's first delivery.
+func (d *Delivery) first() int64 {
+	if d.FirstSeq != 0 {
+		return d.FirstSeq
+	}
+	return d.DeliveredSeq
+}
+
 // label is the entry's name in messages.
 func (d *Delivery) label() string { return words.Name(d.ID(), d.EntryID) }
 

@@ -74,6 +74,12 @@ func (e Entry) timeMember(member string) time.Time {
 	return at
 }
 
+// Raw returns the entry's line as it is in the inbox, without its end.
+func (e Entry) Raw() RawLine { return rawLineOf(e.raw) }
+
+// SentAt is when `send` appended the entry; zero if the line does not say.
+func (e Entry) SentAt() time.Time { return e.timeMember(sentAtMember) }
+
 // QueuedAt is when `send` put the entry into the inbox, or when a scheduled entry was due; zero if the line
 // does not say.
 func (e Entry) QueuedAt() time.Time {

@@ -220,7 +220,6 @@ func (r *LetterReader) named(name uint64) []spot {
 	return r.spots[from:to:to]
 }
 
-// note remembers where a line is.
 func (r *LetterReader) note(off int64, l []byte, whole bool) {
 	r.torn = 0
 	if whole {
@@ -238,20 +237,15 @@ func (r *LetterReader) note(off int64, l []byte, whole bool) {
 	default:
 		s := spot{name: spotName(what.letter), off: off, mark: what.mark, closes: what.closes}
 		if !what.mark {
-			s.id, s.reason = spotID(what.id), r.indexOf(what.reason)
+			i := slices.Index(r.reasons, what.reason)
+			if i < 0 { // beyond the largest number all reasons share one
+				i = min(len(r.reasons), math.MaxUint8)
+				r.reasons = append(r.reasons[:i], what.reason)
+			}
+			s.id, s.reason = spotID(what.id), uint8(i)
 		}
 		r.spots, r.sorted = append(r.spots, s), false
 	}
-}
-
-// indexOf numbers the reasons. Beyond the largest number all reasons share one.
-func (r *LetterReader) indexOf(reason Reason) uint8 {
-	i := slices.Index(r.reasons, reason)
-	if i < 0 {
-		i = min(len(r.reasons), math.MaxUint8)
-		r.reasons = append(r.reasons[:i], reason)
-	}
-	return uint8(i)
 }
 
 // maxForeign is how many invalid lines are listed by number.
@@ -293,7 +287,13 @@ func (r *LetterReader) advance(most int64) (err error) {
 	}
 	if from == 0 {
 		r.forget()
-		if err := r.makeRoom(f); err != nil {
+		// Room for as many lines as the file seems to have, because growing takes twice the memory.
+		begin := make([]byte, min(64<<10, f.Info().Size))
+		n, err := f.ReadAt(begin, 0)
+		if few := bytes.Count(begin[:n], []byte("\n")); few > 0 {
+			r.spots = make([]spot, 0, f.Info().Size/int64(n)*int64(few)*9/8)
+		}
+		if err := ignoreEnd(err); err != nil {
 			return err
 		}
 	}
@@ -311,17 +311,6 @@ func (r *LetterReader) advance(most int64) (err error) {
 		r.forget() // a partial reading must not pass for a complete one
 	}
 	return err
-}
-
-// makeRoom reserves space for as many lines as the file seems to have, because growing takes twice the
-// memory.
-func (r *LetterReader) makeRoom(f *disk.File) error {
-	begin := make([]byte, min(64<<10, f.Info().Size))
-	n, err := f.ReadAt(begin, 0)
-	if few := bytes.Count(begin[:n], []byte("\n")); few > 0 {
-		r.spots = make([]spot, 0, f.Info().Size/int64(n)*int64(few)*9/8)
-	}
-	return ignoreEnd(err)
 }
 
 func (r *LetterReader) forget() {

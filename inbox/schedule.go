@@ -32,8 +32,8 @@ func (s Scheduled) SentAt() time.Time { return decodeEntry(s.line).timeMember(se
 
 // eachScheduled visits the lines of the file. visit gets the entry if wanted accepts its time, and otherwise
 // only the time. Invalid lines stay in the file and are counted.
-func eachScheduled(f io.ReaderAt, size int64, wanted func(at time.Time) bool, visit func(at time.Time, s *Scheduled) bool) (foreign int, err error) {
-	err = lines.EachOwn(io.NewSectionReader(f, 0, size), 0, func(_, _ int64, l []byte, whole bool) bool {
+func eachScheduled(f *disk.File, wanted func(at time.Time) bool, visit func(at time.Time, s *Scheduled) bool) (foreign int, err error) {
+	err = lines.EachOwn(io.NewSectionReader(f, 0, f.Info().Size), 0, func(_, _ int64, l []byte, whole bool) bool {
 		if at := timeIn(l); !at.IsZero() && !wanted(at) { // decoding every line would take long
 			return visit(at, nil)
 		}
@@ -95,7 +95,7 @@ func (b *Inbox) EachScheduled(visit func(Scheduled) bool) error {
 func (b *Inbox) readSchedule(wanted func(time.Time) bool, visit func(time.Time, *Scheduled) bool) error {
 	f, err := journal.OpenState(b.fileOf(journal.Scheduled))
 	if err == nil && f != nil {
-		_, err = eachScheduled(f, f.Info().Size, wanted, visit)
+		_, err = eachScheduled(f, wanted, visit)
 		err = errors.Join(err, f.Close())
 	}
 	if err != nil {
@@ -159,7 +159,7 @@ func (t *Tx) promote() error {
 	}
 	now, due, more := t.box.opts.Now(), []Scheduled(nil), false
 	known, space := map[string]bool{}, 0
-	foreign, err := eachScheduled(f, f.Info().Size, func(at time.Time) bool { return !at.After(now) }, func(at time.Time, s *Scheduled) bool {
+	foreign, err := eachScheduled(f, func(at time.Time) bool { return !at.After(now) }, func(at time.Time, s *Scheduled) bool {
 		switch {
 		case at.After(now):
 			if t.due.IsZero() || at.Before(t.due) {

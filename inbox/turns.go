@@ -158,14 +158,6 @@ func (m *Money) chargedTo(session string) (end, at int64, found bool) {
 	return end, at, found
 }
 
-// first returns the commit of the entry's first delivery.
-func (d *Delivery) first() int64 {
-	if d.FirstSeq != 0 {
-		return d.FirstSeq
-	}
-	return d.DeliveredSeq
-}
-
 // of reports whether the turn is any delivery of that entry, and is whether it is that very delivery.
 func (s Turn) of(d *Delivery) bool { return s.EntryID == d.EntryID && s.FirstSeq == d.first() }
 func (s Turn) is(d *Delivery) bool { return s.of(d) && s.DeliveredSeq == d.DeliveredSeq }

@@ -287,12 +287,6 @@ func (t *Tx) waiting(l line, now time.Time) Waiting {
 	return Waiting{Entry: e, Empty: strings.TrimSpace(e.Text) == "", Expired: e.expired(now), Wide: t.wide(l.raw), Torn: !l.terminated}
 }
 
-// Raw returns the entry's line as it is in the inbox, without its end.
-func (e Entry) Raw() RawLine { return rawLineOf(e.raw) }
-
-// SentAt is when `send` appended the entry; zero if the line does not say.
-func (e Entry) SentAt() time.Time { return e.timeMember(sentAtMember) }
-
 // Lock returns the id of the process that holds the inbox's lock at this moment, -1 if that is unknown, 0 if
 // nobody does. It does not touch the lock.
 func (b *Inbox) Lock() int { return machine.LockHolder(b.beside(journal.LockName)) }
