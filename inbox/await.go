@@ -231,7 +231,35 @@ func (b *Inbox) watch(poll time.Duration, changedSince func() bool, names ...str
 		}
 	}
 	changedSince() // changes count from here on
-	go w.run(changed, changedSince, names, poll, events, errs)
+	go func() {
+		tick := time.NewTicker(poll)
+		defer tick.Stop()
+		for {
+			select {
+			case <-w.stop:
+				return
+			case <-tick.C:
+				if !changedSince() {
+					continue
+				}
+			case e, ok := <-events:
+				if !ok {
+					return
+				}
+				if len(names) > 0 && !slices.Contains(names, filepath.Base(e.Name)) {
+					continue // other state files change at every step
+				}
+			case _, ok := <-errs: // a queue overflow: something changed, so look
+				if !ok {
+					return
+				}
+			}
+			select {
+			case changed <- struct{}{}:
+			default:
+			}
+		}
+	}()
 	return w
 }
 
@@ -242,34 +270,4 @@ func (w *Watcher) Close() error {
 		return nil
 	}
 	return w.events.Close()
-}
-
-func (w *Watcher) run(changed chan<- struct{}, changedSince func() bool, names []string, poll time.Duration, events <-chan fsnotify.Event, errs <-chan error) {
-	tick := time.NewTicker(poll)
-	defer tick.Stop()
-	for {
-		select {
-		case <-w.stop:
-			return
-		case <-tick.C:
-			if !changedSince() {
-				continue
-			}
-		case e, ok := <-events:
-			if !ok {
-				return
-			}
-			if len(names) > 0 && !slices.Contains(names, filepath.Base(e.Name)) {
-				continue // other state files change at every step
-			}
-		case _, ok := <-errs:
-			if !ok {
-				return // a queue overflow: something changed, so look
-			}
-		}
-		select {
-		case changed <- struct{}{}:
-		default:
-		}
-	}
 }

@@ -52,8 +52,15 @@ func (b *Inbox) view(journalOnly bool) (_ *View, err error) {
 			err = errors.Join(err, v.Close())
 		}
 	}()
-	if t.lockID, t.lockMtime, err = lockOf(b.beside(journal.LockName)); err != nil {
+	lock, err := journal.OpenState(b.beside(journal.LockName))
+	if err != nil {
 		return nil, err
+	}
+	if lock != nil {
+		t.lockID, t.lockMtime = lock.Identity(), lock.Info().Mtime
+		if err := lock.Close(); err != nil {
+			return nil, err
+		}
 	}
 	before, err := t.read()
 	if err != nil {
@@ -121,14 +128,6 @@ func (b *Inbox) SettledView() (*View, error) {
 		}
 		time.Sleep(time.Duration(try) * time.Millisecond)
 	}
-}
-
-func lockOf(path string) (identity string, mtime int64, err error) {
-	f, err := journal.OpenState(path)
-	if f == nil || err != nil {
-		return "", 0, err
-	}
-	return f.Identity(), f.Info().Mtime, f.Close()
 }
 
 // Close ends the view.

@@ -214,7 +214,9 @@ func (v *View) Count(ctx context.Context, last *Counted) (b Backlog, now *Counte
 	if v.tx.file != nil {
 		now.file = v.tx.file.Identity()
 	}
-	if last != nil && v.Replaced() == "" && last.end <= v.Size() && last.sameAs(now) {
+	// Both counts begin at the same line of the same file, with the same entries canceled.
+	same := last != nil && last.seq == now.seq && last.from == now.from && last.generation == now.generation && last.file == now.file
+	if same && v.Replaced() == "" && last.end <= v.Size() {
 		now.end, now.whole = last.end, last.whole
 	}
 	torn, err := v.countLines(ctx, now, v.Size())
@@ -227,11 +229,6 @@ func (v *View) Count(ctx context.Context, last *Counted) (b Backlog, now *Counte
 		b.Bytes += d.EndOffset - d.StartOffset
 	}
 	return b, now, nil
-}
-
-// sameAs reports whether both counts begin at the same line of the same file, with the same entries canceled.
-func (c *Counted) sameAs(other *Counted) bool {
-	return c.seq == other.seq && c.from == other.from && c.generation == other.generation && c.file == other.file
 }
 
 // Ahead counts the entries before the line that begins at start, except the one in flight. It reads at most
