@@ -297,11 +297,7 @@ func (b *Inbox) EachLetter(visit func(Letter) bool) (warnings []string, err erro
 
 // EachOpenLetter is [Inbox.EachLetter] for open letters: see [LetterCount].
 func (b *Inbox) EachOpenLetter(visit func(Letter) bool) (warnings []string, err error) {
-	r := b.LetterReader()
-	if warnings, err = r.Read(); err != nil {
-		return nil, err
-	}
-	open, err := r.open()
+	r, open, warnings, err := b.openLetters()
 	if err != nil {
 		return warnings, err
 	}
@@ -310,11 +306,7 @@ func (b *Inbox) EachOpenLetter(visit func(Letter) bool) (warnings []string, err 
 
 // OpenLetters returns a function that reports whether the letter of that name is open: see [LetterCount].
 func (b *Inbox) OpenLetters() (func(name string) bool, error) {
-	r := b.LetterReader()
-	if _, err := r.Read(); err != nil {
-		return nil, err
-	}
-	open, err := r.open()
+	_, open, _, err := b.openLetters()
 	return func(name string) bool { return among(open, name) }, err
 }
 

@@ -30,24 +30,23 @@ func (c LetterCount) All() (n int) {
 
 // CountLetters counts the open dead letters.
 func (b *Inbox) CountLetters() (LetterCount, error) {
-	r := b.LetterReader()
-	warnings, err := r.Read()
+	r, open, warnings, err := b.openLetters()
 	c := LetterCount{Open: map[Reason]int{}, Warnings: warnings}
-	if err != nil {
-		return c, err
-	}
-	open, err := r.open()
 	for _, s := range open {
 		c.Open[r.reasons[s.reason]]++
 	}
 	return c, err
 }
 
-// open returns the open letters that were read, sorted by name: see [LetterCount].
-func (r *LetterReader) open() ([]spot, error) {
-	all := r.unclosed()
-	answered, err := r.answered(all, time.Time{})
-	return slices.DeleteFunc(all, func(s spot) bool { return answered[s] }), err
+// openLetters reads all letters, and returns the open ones sorted by name: see [LetterCount].
+func (b *Inbox) openLetters() (r *LetterReader, open []spot, warnings []string, err error) {
+	r = b.LetterReader()
+	if warnings, err = r.Read(); err != nil {
+		return r, nil, nil, err
+	}
+	open = r.unclosed()
+	answered, err := r.answered(open, time.Time{})
+	return r, slices.DeleteFunc(open, func(s spot) bool { return answered[s] }), warnings, err
 }
 
 // unclosed returns the letters that no mark closes and that were not canceled, sorted by name.
