@@ -50,17 +50,27 @@ func (s stdin) goesOn() bool {
 	return err != nil || len(bytes.TrimSpace(rest)) > 0
 }
 
-// awaited is the stdin of a hook that waits as [hook.awaitInput] says.
+// awaited is the hook's stdin. A client that started the hook will write, however late, so a read waits as long as that
+// client lives. It polls because reading in a goroutine would cost a thread at each turn.
 type awaited struct{ *hook }
 
 func (h awaited) Read(b []byte) (int, error) {
-	if err := h.awaitInput(); err != nil {
-		return 0, err
+	for {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(h.In.Fd()), Events: unix.POLLIN}}, int(stdinPatience.Milliseconds()))
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return 0, err
+		case n > 0:
+			return h.In.Read(b)
+		case !h.ofClient():
+			return 0, fmt.Errorf("nothing more came on stdin for %v", stdinPatience)
+		case os.Getppid() != h.parent:
+			return 0, errSessionGone
+		}
 	}
-	return h.In.Read(b)
 }
 
-// readInput reads the hook's input from stdin.
 func (h *hook) readInput() (*claude.Input, error) {
 	if cli.IsTerminal(h.In) {
 		return nil, errors.New("stdin is a terminal")
@@ -82,14 +92,6 @@ func (h *hook) readInput() (*claude.Input, error) {
 	return in, err
 }
 
-// untold ends a hook that could not read whose event this is. It knows of no turn to end, so it does not signal the
-// launcher either.
-func (h *hook) untold(err error) int {
-	h.Complain(fmt.Errorf("%w: the stop is approved and nothing was changed", err))
-	h.explainToPerson()
-	return cli.ExitError
-}
-
 // explainToPerson says what this command is, unless a client started it.
 func (h *hook) explainToPerson() {
 	if h.ofClient() {
@@ -103,22 +105,4 @@ whose turn that was.
                           hooks no input`)
 }
 
-// ofClient reports whether a client started this hook.
 func (h *hook) ofClient() bool { return h.Launched || claude.IsParent() }
-
-// awaitInput returns when there is something to read, or why there will be nothing: a client that started the hook will
-// write, however late. It polls because reading in a goroutine would cost a thread at each turn.
-func (h *hook) awaitInput() error {
-	for {
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(h.In.Fd()), Events: unix.POLLIN}}, int(stdinPatience.Milliseconds()))
-		switch {
-		case err == unix.EINTR:
-		case err != nil || n > 0:
-			return err
-		case !h.ofClient():
-			return fmt.Errorf("nothing more came on stdin for %v", stdinPatience)
-		case os.Getppid() != h.parent:
-			return errSessionGone
-		}
-	}
-}

@@ -29,7 +29,11 @@ func (h *hook) awaitEntry(ctx context.Context, w *inbox.Watcher) error {
 		case errors.Is(err, errSessionGone):
 			return err
 		case err != nil:
-			h.tellOnce(err)
+			if h.complainOnce(err) { // nobody hears that while the session sleeps: status and log show it
+				h.record(func(tx *inbox.Tx) error {
+					return tx.In(h.input.SessionID).FailAlone(recovery.HookError, words.Sentence(err.Error()))
+				})
+			}
 			h.lookAgainIn(retry)
 			retry = min(2*retry, maxRetry)
 		default:
@@ -60,7 +64,6 @@ func (h *hook) untilNews(ctx context.Context, w *inbox.Watcher, idle <-chan time
 	return false, nil
 }
 
-// wakeTick is one transaction of a hook in the background.
 func (h *hook) wakeTick(ctx context.Context, still inbox.Mark) (outcome, error) {
 	return h.transact(ctx, func(tx *inbox.Tx) (outcome, string, error) { return h.decideWake(tx, still) }, func(_ context.Context, _ *inbox.Tx, text string) error {
 		h.wakeText = text
@@ -121,16 +124,6 @@ func (h *hook) wokenWith(spill string) recovery.Evidence {
 	e := h.evidence()
 	e.Wake = recovery.Wake{Woken: true, Token: h.token(), Spill: spill}
 	return e
-}
-
-// tellOnce is complainOnce for an error that nobody hears while the session sleeps. It also records the error, if
-// possible, for status and log.
-func (h *hook) tellOnce(err error) {
-	if h.complainOnce(err) {
-		h.record(func(tx *inbox.Tx) error {
-			return tx.In(h.input.SessionID).FailAlone(recovery.HookError, words.Sentence(err.Error()))
-		})
-	}
 }
 
 // errSessionGone ends a wait: nobody would read the decision.
@@ -201,17 +194,12 @@ func (l *lifeline) waitContext(pid int) (context.Context, context.CancelFunc) {
 	return ctx, func() { cancel(nil) }
 }
 
-// recheck is when a waiting hook looks again although nothing has happened.
-type recheck struct {
-	again time.Duration // 0 for never
-}
-
 // lookAgainIn has a waiting hook look after d even if nothing happens. d is capped, because the clock may be set
 // meanwhile.
-func (r *recheck) lookAgainIn(d time.Duration) {
+func (w *wait) lookAgainIn(d time.Duration) {
 	d = min(max(d, minRecheck), maxRecheck)
-	if r.again == 0 || d < r.again {
-		r.again = d
+	if w.again == 0 || d < w.again {
+		w.again = d
 	}
 }
 

@@ -1,7 +1,6 @@
 package hook
 
 import (
-	"context"
 	"time"
 
 	"heartbeat/inbox"
@@ -21,7 +20,10 @@ func (h *hook) judge(tx *inbox.Tx, d *inbox.Delivery) verdict {
 	}
 	r := verdictOf(f)
 	if r.verdict == unsure {
-		h.watched.begin(r.waitFor)
+		if h.watched.deadline.IsZero() {
+			h.watched.deadline = time.Now().Add(transcriptWait)
+		}
+		h.watched.path, h.watched.size = r.waitFor, claude.TranscriptSize(r.waitFor)
 	}
 	if r.unproven {
 		h.Note("nothing is taken for an answer to the entry %s: this Stop says what the one said that delivered it, and no transcript shows that it is another", words.Name(d.ID(), d.EntryID))
@@ -54,7 +56,7 @@ func (h *hook) factsOf(tx *inbox.Tx, d *inbox.Delivery) facts {
 		return delivery.Seen()
 	}
 	f := facts{
-		told: true, patient: h.watched.mayTell(),
+		told: true, patient: h.watched.deadline.IsZero() || time.Now().Before(h.watched.deadline),
 		stopFacts: stopFacts{
 			sameSession: in.SessionID == d.SessionID, samePrompt: in.PromptID == d.PromptID,
 			startedBefore:     e.Boot != "" && e.Boot == machine.BootID() && h.began <= e.SinceBoot,
@@ -148,32 +150,3 @@ const (
 	transcriptWait = 1500 * time.Millisecond
 	transcriptPoll = 10 * time.Millisecond
 )
-
-// transcriptWatch waits for a transcript to show what a verdict needs.
-type transcriptWatch struct {
-	path     string
-	size     int64     // of the transcript when it was last read
-	deadline time.Time // zero before the first wait
-}
-
-// mayTell reports whether there is time left to wait.
-func (w *transcriptWatch) mayTell() bool {
-	return w.deadline.IsZero() || time.Now().Before(w.deadline)
-}
-
-// begin starts to wait for the transcript at path to grow.
-func (w *transcriptWatch) begin(path string) {
-	if w.deadline.IsZero() {
-		w.deadline = time.Now().Add(transcriptWait)
-	}
-	w.path, w.size = path, claude.TranscriptSize(path)
-}
-
-// await returns once the transcript has grown or its time is over; a transcript may grow without end. The inbox's lock
-// is free meanwhile: the hook that waits here is mostly the second one of a Stop, and others have work to do.
-func (w *transcriptWatch) await(ctx context.Context) {
-	for grown := false; !grown && time.Now().Before(w.deadline) && ctx.Err() == nil; {
-		time.Sleep(transcriptPoll)
-		grown = claude.TranscriptSize(w.path) != w.size
-	}
-}

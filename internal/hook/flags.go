@@ -103,8 +103,10 @@ func (h *Flags) Set() *pflag.FlagSet {
 // Check refuses flags that contradict each other.
 func (h *Flags) Check(f *pflag.FlagSet, rest []string) error {
 	h.PreambleSet = f.Changed("preamble")
-	if err := h.checkRewake(f); err != nil {
-		return err
+	for _, name := range []string{"mode", "idle-interval", "as", "background-timeout", "max-blocks"} {
+		if h.Rewake && f.Changed(name) {
+			return fmt.Errorf("--%s is about a hook that ends the turn itself: with --rewake it says nothing, leave it out", name)
+		}
 	}
 	switch {
 	case h.NoInput && (h.Rewake || h.Launched):
@@ -117,16 +119,6 @@ func (h *Flags) Check(f *pflag.FlagSet, rest []string) error {
 		return cli.ErrNoInbox
 	}
 	return errors.Join(h.Runs.Check(), h.Notify.Check())
-}
-
-// checkRewake refuses flags that mean nothing to a hook in the background.
-func (h *Flags) checkRewake(f *pflag.FlagSet) error {
-	for _, name := range []string{"mode", "idle-interval", "as", "background-timeout", "max-blocks"} {
-		if h.Rewake && f.Changed(name) {
-			return fmt.Errorf("--%s is about a hook that ends the turn itself: with --rewake it says nothing, leave it out", name)
-		}
-	}
-	return nil
 }
 
 // Page returns the hook's help page.

@@ -53,8 +53,18 @@ func (h *hook) startFull() error {
 		return err
 	}
 	b, err := h.handover()
+	if err != nil {
+		return err
+	}
+	f, err := unnamedFile() // a pipe would not hold them
 	if err == nil {
-		err = becomeStdin(b)
+		_, err = f.Write(b)
+	}
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err == nil {
+		err = unix.Dup2(int(f.Fd()), unix.Stdin)
 	}
 	if err != nil {
 		return err
@@ -125,22 +135,7 @@ func (h *hook) takeOver() error {
 	return nil
 }
 
-// becomeStdin makes these bytes the stdin of the program that replaces this one. They are in a file that only its
-// descriptor reaches, since a pipe would not hold them.
-func becomeStdin(b []byte) error {
-	f, err := unnamedFile()
-	if err == nil {
-		_, err = f.Write(b)
-	}
-	if err == nil {
-		_, err = f.Seek(0, io.SeekStart)
-	}
-	if err == nil {
-		err = unix.Dup2(int(f.Fd()), unix.Stdin)
-	}
-	return err
-}
-
+// unlinkedFile returns a file that only its descriptor reaches.
 func unlinkedFile() (*os.File, error) {
 	f, err := os.CreateTemp("", "heartbeat-input-")
 	if err == nil {
@@ -193,17 +188,6 @@ type OpenRuns func(Surroundings) Runs
 
 // errNeedsRuns leaves the inbox unchanged: its entry needs a hook that knows of runs.
 var errNeedsRuns = errors.New("the entry is a babysitter run's")
-
-func (h *hook) openRuns() {
-	h.runs = h.open(Surroundings{
-		Flags: &h.Flags, Input: h.input, Box: h.box, Age: h.age,
-		Note:         func(format string, args ...any) { h.Note(format, args...) },
-		Complain:     func(err error) { h.Complain(err) },
-		Ask:          h.runsAsk,
-		ComplainOnce: func(err error) { h.complainOnce(err) },
-		LookAgainIn:  h.lookAgainIn,
-	})
-}
 
 func (h *hook) passRuns(ctx context.Context) {
 	if h.runs != nil {

@@ -25,7 +25,11 @@ import (
 func (h *hook) print(ctx context.Context, tx *inbox.Tx, text string) error {
 	err := readable(h.Out)
 	if err == nil {
-		err = claude.WriteBlock(decisions(h.Out), text, claude.Form(h.Form), h.says)
+		out := h.Out
+		if out == os.Stdout {
+			out = rawFile(unix.Stdout)
+		}
+		err = claude.WriteBlock(out, text, claude.Form(h.Form), h.says)
 	}
 	if err != nil {
 		return h.takeBack(tx, err)
@@ -63,16 +67,8 @@ func (h *hook) takeBack(tx *inbox.Tx, why error) error {
 	return fmt.Errorf("%w: %w: the entry %s waits again", errNotPrinted, why, words.Name(d.ID(), d.EntryID))
 }
 
-// decisions returns the writer for a decision. Go ends a process that writes to a broken pipe at its stdout, before it
-// could give the entry back; a raw descriptor avoids that.
-func decisions(w io.Writer) io.Writer {
-	if w == os.Stdout {
-		return rawFile(unix.Stdout)
-	}
-	return w
-}
-
-// rawFile writes to a descriptor by system calls alone.
+// rawFile writes to a descriptor by system calls alone. Go ends a process that writes to a broken pipe at its stdout,
+// before it could give the entry back.
 type rawFile int
 
 func (fd rawFile) Write(b []byte) (int, error) {
@@ -122,8 +118,12 @@ func (h *hook) recipient(next inbox.Entry, spill string) inbox.Recipient {
 	if in == nil {
 		return inbox.Recipient{}
 	}
+	var ran []string
+	for _, t := range in.Tasks {
+		ran = append(ran, t.ID)
+	}
 	e := h.evidence()
-	e.Notes, e.RanBefore, e.Spill = true, idsOf(in.Tasks), spill
+	e.Notes, e.RanBefore, e.Spill = true, strings.Join(ran, " "), spill
 	e.Fresh = !in.StopHookActive
 	if d := h.answered; d != nil && d.SessionID == in.SessionID {
 		before := h.evidenceOf(d)
@@ -192,7 +192,6 @@ func (h *hook) textOf(e inbox.Entry, preamble string, fits func(string) bool, wh
 // token tells this delivery from every other, even of the same entry: a hook hands over only once.
 func (h *hook) token() string { return h.waiter[:min(8, len(h.waiter))] }
 
-// introduce puts a preamble before a text.
 func introduce(preamble, text string) string {
 	if preamble == "" {
 		return text

@@ -18,8 +18,6 @@ import (
 	recovery "heartbeat/recover"
 )
 
-const idleTick = "--- IDLE TICK ---"
-
 // CommandName is the hook's installed name.
 const CommandName = "heartbeat-stop"
 
@@ -30,7 +28,6 @@ var errNotPrinted = errors.New("print the decision")
 type hook struct {
 	Flags
 	voice
-	recheck
 	lifeline
 	call
 	wait
@@ -64,9 +61,16 @@ type wait struct {
 	waiter, wakeText string
 	// waits says that a commit made this hook the one that waits in the background.
 	waits bool
+	// again is when the hook looks again although nothing has happened, 0 for never.
+	again time.Duration
 	// idleUntil is when persist ends the turn with an idle tick (machine.SinceBoot), 0 before the wait.
 	idleUntil int64
-	watched   transcriptWatch
+	// watched is the transcript that may soon show what a verdict needs.
+	watched struct {
+		path     string
+		size     int64     // when it was last read
+		deadline time.Time // zero before the first wait
+	}
 }
 
 // settlement is what the hook did with the entry in flight.
@@ -104,7 +108,13 @@ func (h *hook) end(tx *inbox.Tx) error {
 		h.Note("%s", w)
 	}
 	err := tx.Close()
-	h.tellOf(tx)
+	// A person is told once the transaction is committed and the decision is printed. What a killed hook left untold is
+	// told at the next session's start, or by the next hook that finds dead letters newer than .notified.json.
+	begins := h.input != nil && h.input.Event == claude.EventSessionStart
+	if h.Notify.Command != "" && (tx.NeedsPerson() || begins || h.notifier.drained && h.Notify.Drained || h.lettersUntold()) {
+		h.notifier.drained = false
+		h.startNotifier()
+	}
 	return err
 }
 
@@ -143,7 +153,6 @@ func (h *hook) ended(cause error) int {
 	return cli.ExitOK
 }
 
-// age returns how long this hook has run.
 func (h *hook) age() time.Duration { return time.Duration(machine.SinceBoot() - h.began) }
 
 // voice is what the hook says on stderr.
@@ -175,32 +184,10 @@ func (v *voice) complainOnce(err error) bool {
 	return true
 }
 
-// noteAside says what was set aside since the last call.
-func (v *voice) noteAside() {
-	for _, s := range v.aside {
-		v.Note("%s", s)
-	}
-	v.aside = nil
-}
-
 // notifier starts the process that tells a person. It remembers only what this hook has done so far.
 type notifier struct {
 	drained bool   // this Stop settled an entry and found nothing more
 	asked   string // the questions of runs that were told last
-}
-
-// tellOf has a person told what a transaction brought, once it is committed and the decision is printed. What a killed
-// hook left untold is told at the next session's start, or by the next hook that finds dead letters newer than
-// .notified.json.
-func (h *hook) tellOf(tx *inbox.Tx) {
-	if h.Notify.Command == "" {
-		return
-	}
-	begins := h.input != nil && h.input.Event == claude.EventSessionStart
-	if tx.NeedsPerson() || begins || h.notifier.drained && h.Notify.Drained || h.lettersUntold() {
-		h.notifier.drained = false
-		h.startNotifier()
-	}
 }
 
 // lettersUntold compares two file times and reads nothing, because each turn asks.

@@ -82,11 +82,7 @@ func runHook(args []string, s cli.Streams, open OpenRuns) int {
 		s.Complain(fmt.Errorf("%w: the stop is approved and nothing was changed", err))
 		return cli.ExitError
 	}
-	return h.start()
-}
-
-func (h *hook) start() int {
-	s, flags := h.Streams, h.Set()
+	flags := h.Set()
 	err := cli.FlagError(flags.Parse(h.args))
 	switch {
 	case err != nil:
@@ -114,7 +110,9 @@ func (h *hook) run(full bool) int {
 	var err error
 	if !h.NoInput {
 		if h.input, err = h.readInput(); err != nil {
-			return h.untold(err)
+			h.Complain(fmt.Errorf("%w: the stop is approved and nothing was changed", err))
+			h.explainToPerson()
+			return cli.ExitError // no turn is known to end, so the launcher gets no signal either
 		}
 	}
 	if full && (h.input == nil || h.input.Event != claude.EventPostToolBatch) {
@@ -123,21 +121,39 @@ func (h *hook) run(full bool) int {
 	if h.box, err = cli.OpenInbox(h.Inbox, inbox.Options{LockWait: h.lockWait()}); err != nil {
 		return h.failed(err)
 	}
-	if h.standsBack() {
+	if of := os.Getenv(cli.LaunchedVariable); of != "" && !h.Launched {
+		// A launcher gave the session a hook of its own, to which a hook from the project's settings leaves every
+		// event. With another inbox it would deliver into a session that works for the launcher's inbox, and keep the
+		// session from ending.
+		if !inbox.SameInbox(of, h.box.Path()) {
+			h.Note("this session works for %s, by way of heartbeat-launch: the hook of %s does nothing in it", of, h.box.Path())
+		}
 		return cli.ExitOK
 	}
 	if h.open != nil {
-		h.openRuns()
+		h.runs = h.open(Surroundings{
+			Flags: &h.Flags, Input: h.input, Box: h.box, Age: h.age,
+			Note:         func(format string, args ...any) { h.Note(format, args...) },
+			Complain:     func(err error) { h.Complain(err) },
+			Ask:          h.runsAsk,
+			ComplainOnce: func(err error) { h.complainOnce(err) },
+			LookAgainIn:  h.lookAgainIn,
+		})
 	}
 	return h.dispatch()
 }
 
-// lockWait returns how long this event may wait for the inbox's lock.
 func (h *hook) lockWait() time.Duration {
-	switch in := h.input; {
-	case in != nil && !h.endsTurn() && !h.awaitsPrompt():
+	in := h.input
+	if in == nil {
+		return oldTurnLockWait
+	}
+	// The entry's fate depends on these events of a client that was started with it, and no terminal waits for them.
+	ofStart := h.Start != "" && (in.Event == claude.EventSessionStart || in.Event == claude.EventUserPromptSubmit)
+	switch {
+	case !h.endsTurn() && !ofStart:
 		return eventLockWait
-	case in != nil && in.PromptID != "":
+	case in.PromptID != "":
 		return turnLockWait
 	}
 	return oldTurnLockWait

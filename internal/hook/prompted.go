@@ -103,28 +103,17 @@ func (h *hook) startedWith(tx *inbox.Tx) error {
 	switch {
 	case e.Prompted && !e.IsBound() && e.Start == h.Start && !another && in.Prompt == d.Text():
 		h.placeTurn(tx)
-		return tx.Bind(h.prompt(tx, d, e))
+		e.BoundSeq = tx.Seq()
+		e.SetProcess(inbox.ProcessOf(h.clientPID()))
+		e.Transcript, e.TranscriptSize = in.TranscriptPath, recovery.StartSize(tx, d, in.SessionID, in.TranscriptPath)
+		if e.TranscriptSize < 0 && in.PromptID != "" {
+			e.TranscriptSize = 0 // the prompt's id tells its lines from older ones
+		}
+		return tx.Bind(inbox.Recipient{SessionID: in.SessionID, PromptID: in.PromptID, Evidence: e.Encode()})
 	case strings.HasPrefix(strings.TrimSpace(in.Prompt), claude.TaskNotification):
 		return h.toldOfTask(tx)
 	}
 	return nil
-}
-
-// prompt returns the recipient of an entry that a client was started with: this prompt of this client.
-func (h *hook) prompt(tx *inbox.Tx, d *inbox.Delivery, e recovery.Evidence) inbox.Recipient {
-	in := h.input
-	e.BoundSeq = tx.Seq()
-	e.SetProcess(inbox.ProcessOf(h.clientPID()))
-	e.Transcript, e.TranscriptSize = in.TranscriptPath, recovery.StartSize(tx, d, in.SessionID, in.TranscriptPath)
-	if e.TranscriptSize < 0 && in.PromptID != "" {
-		e.TranscriptSize = 0 // the prompt's id tells its lines from older ones
-	}
-	return inbox.Recipient{SessionID: in.SessionID, PromptID: in.PromptID, Evidence: e.Encode()}
-}
-
-// awaitsPrompt reports whether an entry's fate depends on this event, while nobody waits for the hook at a terminal.
-func (h *hook) awaitsPrompt() bool {
-	return h.Start != "" && (h.input.Event == claude.EventSessionStart || h.input.Event == claude.EventUserPromptSubmit)
 }
 
 // defaultBackground is how long an entry waits for the tasks that its turn left running.
@@ -199,13 +188,4 @@ func (h *hook) tasksOf(e recovery.Evidence) json.RawMessage {
 	}
 	raw, _ := json.Marshal(tasks) // they were JSON before
 	return raw
-}
-
-// idsOf returns the ids of tasks as evidence keeps them.
-func idsOf(tasks []claude.Task) string {
-	var ids []string
-	for _, t := range tasks {
-		ids = append(ids, t.ID)
-	}
-	return strings.Join(ids, " ")
 }

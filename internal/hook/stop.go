@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"heartbeat/inbox"
@@ -36,24 +35,11 @@ func (h *hook) stop() int {
 	return h.signal()
 }
 
-// tick is one transaction of a hook that ends the turn itself.
 func (h *hook) tick(ctx context.Context, still inbox.Mark) (outcome, error) {
 	return h.transact(ctx, func(tx *inbox.Tx) (outcome, string, error) { return h.decide(tx, still) }, h.print)
 }
 
-// standsBack reports whether a launcher gave the session a hook of its own. A hook from the project's settings then
-// leaves every event to that hook. With another inbox it would deliver into a session that works for the launcher's
-// inbox, and keep the session from ending.
-func (h *hook) standsBack() bool {
-	of := os.Getenv(cli.LaunchedVariable)
-	if of == "" || h.Launched {
-		return false
-	}
-	if !inbox.SameInbox(of, h.box.Path()) {
-		h.Note("this session works for %s, by way of heartbeat-launch: the hook of %s does nothing in it", of, h.box.Path())
-	}
-	return true
-}
+const idleTick = "--- IDLE TICK ---"
 
 // persist waits until an entry arrives, and ends the turn with an idle tick if none does. It takes nothing once the
 // wait was ended from outside.
@@ -77,7 +63,13 @@ func (h *hook) persist() int {
 		case err != nil:
 			return h.ended(err)
 		case idled:
-			return h.idleTick(ctx)
+			if status, done := h.conclude(ctx); done {
+				return status
+			}
+			if err := claude.WriteBlock(h.Out, idleTick, claude.AsReason, ""); err != nil {
+				return h.failed(fmt.Errorf("print the idle tick: %w", err))
+			}
+			return cli.ExitOK
 		}
 	}
 }
@@ -103,16 +95,6 @@ func (h *hook) conclude(ctx context.Context) (status int, done bool) {
 	return cli.ExitOK, false
 }
 
-func (h *hook) idleTick(ctx context.Context) int {
-	if status, done := h.conclude(ctx); done {
-		return status
-	}
-	if err := claude.WriteBlock(h.Out, idleTick, claude.AsReason, ""); err != nil {
-		return h.failed(fmt.Errorf("print the idle tick: %w", err))
-	}
-	return cli.ExitOK
-}
-
 // decision decides what one look at the inbox comes to, and the text to hand over.
 type decision func(*inbox.Tx) (outcome, string, error)
 
@@ -132,7 +114,12 @@ func (h *hook) transact(ctx context.Context, decide decision, hand func(context.
 		case err != nil || o != unclear:
 			return o, err
 		default:
-			h.watched.await(ctx)
+			// The inbox's lock is free meanwhile: the hook that waits here is mostly the second one of a Stop, and others
+			// have work to do. The wait has a deadline, because a transcript may grow without end.
+			for grown := false; !grown && time.Now().Before(h.watched.deadline) && ctx.Err() == nil; {
+				time.Sleep(transcriptPoll)
+				grown = claude.TranscriptSize(h.watched.path) != h.watched.size
+			}
 		}
 	}
 }
@@ -165,7 +152,10 @@ func (h *hook) transactOnce(ctx context.Context, decide decision, hand func(cont
 		h.aside = inbox.AddSetAside(h.aside, tx.SetAside()...)
 	}
 	if err != nil || o != more {
-		h.noteAside()
+		for _, s := range h.aside {
+			h.Note("%s", s)
+		}
+		h.aside = nil
 	}
 	return o, errors.Join(err, h.end(tx))
 }
