@@ -21,7 +21,13 @@ func (h *hook) chargeEnd(tx *inbox.Tx) {
 	d := tx.InFlight()
 	err := meter.ChargeTurn(tx, h.input.SessionID)
 	h.uncounted(err)
-	h.noteUncounted(tx, d, err)
+	l := h.Limits
+	if !l.Entry.Spending() && !l.Day.Spending() && (d == nil || !recovery.LimitsOf(d, l).Entry.Spending()) {
+		err = nil // no limit misses what was not counted
+	}
+	if err := tx.In(h.input.SessionID).NoteUncounted(causeOf(err)); err != nil {
+		h.Complain(err)
+	}
 }
 
 // placeTurn notes how far the session's transcript has come.
@@ -44,19 +50,6 @@ func (h *hook) uncounted(err error) {
 // usageWait is several times as long as a client takes to write an answer to its transcript.
 var usageWait = time.Second
 
-// noteUncounted records, in the commit at the end of a turn, why spending that limits apply to is not counted.
-func (h *hook) noteUncounted(tx *inbox.Tx, d *inbox.Delivery, err error) {
-	l := h.Limits
-	limited := l.Entry.Spending() || l.Day.Spending() || d != nil && recovery.LimitsOf(d, l).Entry.Spending()
-	if !limited {
-		err = nil
-	}
-	if err := tx.In(h.input.SessionID).NoteUncounted(causeOf(err)); err != nil {
-		h.Complain(err)
-	}
-}
-
-// causeOf returns why something failed, "" if it did not.
 func causeOf(err error) string {
 	if err == nil {
 		return ""

@@ -57,13 +57,23 @@ func (h *hook) mustCheck(tx *inbox.Tx, d *inbox.Delivery) (outcome, error) {
 	if m, ofRun := effect.MarkOf(d); ofRun && m.Effect != "" && h.runs == nil {
 		return 0, errNeedsRuns // its result is looked at after the check
 	}
-	if o == nil {
-		if d.Check.Running() && d.Check.By.PID != os.Getpid() {
-			return leave, nil // another hook of this Stop runs it
-		}
-		return unchecked, h.beginCheck(tx, d)
+	if o != nil {
+		return h.checked(tx, d, o)
 	}
-	return h.checked(tx, d, o)
+	if d.Check.Running() && d.Check.By.PID != os.Getpid() {
+		return leave, nil // another hook of this Stop runs it
+	}
+	if h.checking.seq != d.DeliveredSeq {
+		h.checking = checking{seq: d.DeliveredSeq, began: time.Now()}
+	}
+	c := *d.Check
+	c.Status, c.Untold = inbox.CheckRuns, false
+	h.checking.names = c.Names()
+	h.checking.turn = check.Turn{
+		EntryID: d.EntryID, ID: d.ID(), Prompt: d.Text(), Metadata: d.Metadata(), Reply: h.replyTo(d, h.evidenceOf(d)),
+		Session: d.SessionID, Attempt: d.Attempt, Try: c.Tries + 1,
+	}
+	return unchecked, tx.NoteCheck(c)
 }
 
 // checked notes the outcome of the check that this hook ran, and says how the Stop goes on. Outcome 0 means that the
@@ -114,21 +124,6 @@ func (h *hook) overLimit(tx *inbox.Tx) *recovery.Over {
 	return recovery.Judge(l, recovery.Spent{Spending: tx.Money().Spending(), Took: recovery.Took(d)}, d.Attempt)
 }
 
-// beginCheck notes that this hook checks the entry from now on.
-func (h *hook) beginCheck(tx *inbox.Tx, d *inbox.Delivery) error {
-	if h.checking.seq != d.DeliveredSeq {
-		h.checking = checking{seq: d.DeliveredSeq, began: time.Now()}
-	}
-	c := *d.Check
-	c.Status, c.Untold = inbox.CheckRuns, false
-	h.checking.names = c.Names()
-	h.checking.turn = check.Turn{
-		EntryID: d.EntryID, ID: d.ID(), Prompt: d.Text(), Metadata: d.Metadata(), Reply: h.replyTo(d, h.evidenceOf(d)),
-		Session: d.SessionID, Attempt: d.Attempt, Try: c.Tries + 1,
-	}
-	return tx.NoteCheck(c)
-}
-
 // check runs the check that is due. The inbox's lock is free meanwhile.
 func (h *hook) check(ctx context.Context) error {
 	ends, stop := h.waitContext(h.clientPID())
@@ -143,20 +138,16 @@ func (h *hook) check(ctx context.Context) error {
 	if err := errors.Join(context.Cause(ends), context.Cause(ctx)); err != nil {
 		return fmt.Errorf("%w: %w", errNotChecked, err)
 	}
-	o := h.Orphan.Checks.Run(ends, h.checking.names, h.checking.turn, h.checkFolder())
+	dir := os.Getenv("CLAUDE_PROJECT_DIR") // checks run there, wherever the session's agent has gone meanwhile
+	if dir == "" {
+		dir = h.input.Dir
+	}
+	o := h.Orphan.Checks.Run(ends, h.checking.names, h.checking.turn, dir)
 	if err := context.Cause(ends); err != nil {
 		return fmt.Errorf("%w: %w", errNotChecked, err)
 	}
 	h.checking.outcome = &o
 	return nil
-}
-
-// checkFolder returns where checks run: the session's project, wherever its agent has gone meanwhile.
-func (h *hook) checkFolder() string {
-	if dir := os.Getenv("CLAUDE_PROJECT_DIR"); dir != "" {
-		return dir
-	}
-	return h.input.Dir
 }
 
 // goOn has the turn go on with what the check printed.

@@ -177,7 +177,6 @@ func (h *hook) blockedEnough(tx *inbox.Tx) (bool, error) {
 	return n >= h.MaxBlocks, err
 }
 
-// countBlock counts the block that delivers an entry, if blocks are limited.
 func (h *hook) countBlock(tx *inbox.Tx) error {
 	if h.MaxBlocks == 0 || h.input == nil {
 		return nil

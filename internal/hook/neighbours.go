@@ -205,7 +205,6 @@ func installed(list string, plugins []string) (roots []string) {
 	return roots
 }
 
-// valuesOf returns the values of an option in arguments.
 func valuesOf(args []string, option string) (all []string) {
 	for i, arg := range args {
 		if value, is := strings.CutPrefix(arg, option+"="); is {

@@ -77,7 +77,6 @@ func (h *hook) lookAtSpending() (v *recovery.Over, seq int64, err error) {
 	return v, d.DeliveredSeq, err
 }
 
-// isTurn reports whether this event belongs to that turn.
 func (h *hook) isTurn(session, prompt string) bool {
 	return h.input.SessionID == session && h.input.PromptID == prompt
 }
@@ -107,7 +106,6 @@ func someMore(c *meter.Counted, n int64) price.Amount {
 	return price.Amount{Nanos: n * c.Largest.Nanos, Dollars: c.Largest.Nanos > 0, Tokens: price.Tokens{Input: n * c.Largest.Tokens.Sum()}}
 }
 
-// judgeWith judges what was counted, plus n more requests.
 func (h *hook) judgeWith(view *inbox.View, d *inbox.Delivery, l budget.Plan, c *meter.Counted, n int64) *recovery.Over {
 	spent := recovery.Spent{Spending: h.spending(view, c), Took: recovery.Took(d)}
 	for _, a := range []*price.Amount{&spent.Entry, &spent.Here, &spent.Today} {

@@ -157,26 +157,18 @@ func (h *hook) startSession(tx *inbox.Tx) (outcome, error) {
 	if err := tx.In(h.input.SessionID).Start(h.clientPID(), agent.StartNote(h.input.TranscriptPath)); err != nil {
 		return 0, err
 	}
-	if d := tx.InFlight(); d != nil {
-		if v := h.judgeAtStart(d); v != pending {
-			_, err := h.settleEntry(tx, v)
-			return 0, err
-		}
+	d := tx.InFlight()
+	if d == nil {
+		return 0, nil
 	}
-	return 0, nil
-}
-
-// judgeAtStart says what this session's start means for the entry in flight. A turn that a person cut short with
-// /clear ends without a Stop.
-func (h *hook) judgeAtStart(d *inbox.Delivery) verdict {
-	e := h.evidenceOf(d)
-	switch {
+	var err error
+	switch e := h.evidenceOf(d); {
 	case clientGone(e):
-		return orphaned
+		_, err = h.settleEntry(tx, orphaned)
 	case h.input.Source == "clear" && e.Bound && h.input.SessionID != d.SessionID && h.sameClient(d, e):
-		return interrupted
+		_, err = h.settleEntry(tx, interrupted) // a turn that a person cut short with /clear ends without a Stop
 	}
-	return pending
+	return 0, err
 }
 
 // wakeable returns why the session cannot be woken, or nil.

@@ -128,7 +128,8 @@ func (d *driver) awaitOutside() (again bool) {
 		case <-look.C:
 		}
 		for _, b := range d.bridges {
-			if d.worked[b.Run.Dir()] && !d.outsideRuns(b) {
+			dir := b.Run.Dir()
+			if d.worked[dir] && !d.outside[dir].runs() && !b.Busy() {
 				return true
 			}
 		}
@@ -137,9 +138,4 @@ func (d *driver) awaitOutside() (again bool) {
 		d.Note("the run in %s is worked on by another process, and goes on at the next Stop", dir)
 	}
 	return false
-}
-
-// outsideRuns reports whether another process works on the run.
-func (d *driver) outsideRuns(b *orchestrate.Bridge) bool {
-	return d.outside[b.Run.Dir()].runs() || b.Busy()
 }

@@ -17,7 +17,6 @@ import (
 	runs "heartbeat/orchestrate/run"
 )
 
-// driver drives the runs of one hook.
 type driver struct {
 	hook.Surroundings
 	bridges   []*orchestrate.Bridge
@@ -120,7 +119,16 @@ func (d *driver) eachRun(ctx context.Context, take stepping) (brought bool) {
 		d.stepped(b, report)
 		return report, nil
 	})
-	d.Ask(heldIn(all.Reports))
+	var held []string // effects and runs that wait for a person
+	for _, r := range all.Reports {
+		if r.Rests {
+			held = append(held, r.Run)
+		}
+		for _, h := range r.Held {
+			held = append(held, h.Effect)
+		}
+	}
+	d.Ask(held)
 	if !all.NotBefore.IsZero() {
 		d.LookAgainIn(time.Until(all.NotBefore))
 		if d.nextSleep.IsZero() || all.NotBefore.Before(d.nextSleep) {
@@ -128,19 +136,6 @@ func (d *driver) eachRun(ctx context.Context, take stepping) (brought bool) {
 		}
 	}
 	return all.Queued
-}
-
-// heldIn returns the effects and runs that wait for a person.
-func heldIn(all []orchestrate.Report) (effects []string) {
-	for _, r := range all {
-		if r.Rests {
-			effects = append(effects, r.Run)
-		}
-		for _, h := range r.Held {
-			effects = append(effects, h.Effect)
-		}
-	}
-	return effects
 }
 
 // stepped says what came of a run's step, and starts the commands that the step left.
@@ -226,7 +221,6 @@ func (d *driver) boundTo(runID string) (*orchestrate.StateFile, orchestrate.Stat
 	return nil, orchestrate.State{}, nil
 }
 
-// stepping is a way to take a step of a run.
 type stepping func(context.Context, *orchestrate.Bridge) (orchestrate.Report, error)
 
 // stepBound takes a step of a run unless the state of the session bound to it has reached a limit, and then updates
