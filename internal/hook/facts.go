@@ -40,14 +40,15 @@ func (h *hook) keepLate(tx *inbox.Tx) error {
 		switch {
 		case f.startedBefore || !f.sameClient():
 			return false
-		case f.woken || f.prompted:
-			return f.bound
+		case f.e.Woken:
+			return f.e.Bound
+		case f.e.Prompted:
+			return f.e.IsBound()
 		}
-		return (handed || !f.notes) && !(f.compares && f.sameInput())
+		return (handed || !f.e.Notes) && (f.e.TranscriptSize < 0 || !f.sameInput())
 	})
 }
 
-// factsOf gathers the facts for a verdict.
 func (h *hook) factsOf(tx *inbox.Tx, d *inbox.Delivery) facts {
 	in, e := h.input, h.evidenceOf(d)
 	byBlock := func(transcript string) agent.Seen {
@@ -55,43 +56,33 @@ func (h *hook) factsOf(tx *inbox.Tx, d *inbox.Delivery) facts {
 		delivery.Path = transcript
 		return delivery.Seen()
 	}
-	f := facts{
-		told: true, patient: h.watched.deadline.IsZero() || time.Now().Before(h.watched.deadline),
-		stopFacts: stopFacts{
-			sameSession: in.SessionID == d.SessionID, samePrompt: in.PromptID == d.PromptID,
-			startedBefore:     e.Boot != "" && e.Boot == machine.BootID() && h.began <= e.SinceBoot,
-			sameInput:         func() bool { return in.StopHookActive == e.Active && claude.ReplySum(in.LastMessage) == e.Reply },
-			continued:         in.StopHookActive,
-			background:        h.Rewake,
-			transcript:        in.TranscriptPath,
-			transcriptIsThere: func() bool { return claude.TranscriptSize(in.TranscriptPath) > 0 },
-			showsAnswer: func() bool {
-				seen := byBlock(in.TranscriptPath)
-				return seen.Answered() || seen.NextTurn() != handed.Unknown
-			},
-			sameClient:     func() bool { return h.sameClient(d, e) },
-			deliveryClient: func() bool { return isClient(h.clientPID(), e) },
+	return facts{
+		in: in, e: e,
+		sameSession: in.SessionID == d.SessionID, samePrompt: in.PromptID == d.PromptID, namesPrompt: d.PromptID != "",
+		startedBefore: e.Boot != "" && e.Boot == machine.BootID() && h.began <= e.SinceBoot,
+		start:         h.Start,
+		handedOver:    tx.IsHandedOver(),
+		background:    h.Rewake,
+		patient:       h.watched.deadline.IsZero() || time.Now().Before(h.watched.deadline),
+
+		sameInput:         func() bool { return in.StopHookActive == e.Active && claude.ReplySum(in.LastMessage) == e.Reply },
+		transcriptIsThere: func() bool { return claude.TranscriptSize(in.TranscriptPath) > 0 },
+		showsAnswer: func() bool {
+			seen := byBlock(in.TranscriptPath)
+			return seen.Answered() || seen.NextTurn() != handed.Unknown
 		},
-		deliveryFacts: deliveryFacts{
-			compares:    e.TranscriptSize >= 0,
-			namesPrompt: d.PromptID != "",
-			notes:       e.Notes, handedOver: tx.IsHandedOver(),
-			woken: e.Woken, bound: e.Bound, held: e.Held,
-			turnBefore:         e.Before != "" && in.PromptID == e.Before,
-			deliveryTranscript: e.Transcript,
-			turnAfter:          func() handed.Turn { return byBlock(e.Transcript).NextTurn() },
-			tookUp:             func() bool { return in.PromptID != "" && e.Seen(d).Seen().Woke(in.PromptID) },
-			restarted:          func() recovery.Restart { return recovery.SessionRestarted(tx, d) },
-			tasksRun: func() bool {
-				return len(e.Running(in.Tasks)) > 0 && !e.Over(time.Duration(h.Background))
-			},
+		sameClient:     func() bool { return h.sameClient(d, e) },
+		deliveryClient: func() bool { return isClient(h.clientPID(), e) },
+		turnAfter:      func() handed.Turn { return byBlock(e.Transcript).NextTurn() },
+		tookUp: func() bool {
+			if e.Prompted {
+				return in.PromptID != "" && e.InPrompt(d, in.TranscriptPath, 0).Asked(in.PromptID)
+			}
+			return in.PromptID != "" && e.Seen(d).Seen().Woke(in.PromptID)
 		},
+		restarted: func() recovery.Restart { return recovery.SessionRestarted(tx, d) },
+		tasksRun:  func() bool { return len(e.Running(in.Tasks)) > 0 && !e.Over(time.Duration(h.Background)) },
 	}
-	if e.Prompted {
-		f.prompted, f.bound, f.ours, f.others = true, e.IsBound(), h.Start == e.Start, h.Start != "" && h.Start != e.Start
-		f.tookUp = func() bool { return in.PromptID != "" && e.InPrompt(d, in.TranscriptPath, 0).Asked(in.PromptID) }
-	}
-	return f
 }
 
 // evidenceOf returns the evidence of a delivery, which one Stop asks for several times.
@@ -102,7 +93,6 @@ func (h *hook) evidenceOf(d *inbox.Delivery) recovery.Evidence {
 	return h.kept
 }
 
-// client returns the client that this hook serves.
 func (h *hook) client() *agent.Agent {
 	if h.input == nil {
 		return agent.Of("")
@@ -139,7 +129,6 @@ func (h *hook) sameClient(d *inbox.Delivery, e recovery.Evidence) bool {
 	return h.input.SessionID == d.SessionID
 }
 
-// clientRuns reports whether the process that got the entry lives.
 func clientRuns(e recovery.Evidence) bool { return e.Process().Life() == machine.Alive }
 
 // clientGone reports whether that process has certainly ended.

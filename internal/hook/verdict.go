@@ -2,6 +2,7 @@ package hook
 
 import (
 	"heartbeat/internal/agent/handed"
+	"heartbeat/internal/claude"
 	recovery "heartbeat/recover"
 )
 
@@ -20,43 +21,28 @@ const (
 // facts are what a verdict depends on. Facts that read a transcript or look at another process are functions, called
 // only when they count.
 type facts struct {
-	// told says that a client told of this Stop. Without a client the flag file alone counts, as in heartbeat-rs:
-	// responded says that the entry was answered.
-	told, responded bool
-	stopFacts
-	deliveryFacts
-	// patient says that there is still time to wait for the transcript.
-	patient bool
-}
+	// in is of this Stop. It is nil without a client: then the flag file alone counts, as in heartbeat-rs, and responded
+	// says that the entry was answered.
+	in        *claude.Input
+	responded bool
+	e         recovery.Evidence // of the delivery
 
-// stopFacts are of this Stop: whether its session and prompt are the delivery's, its process started before the
-// delivery, and its input equals that of the delivering Stop.
-type stopFacts struct {
-	sameSession, samePrompt    bool
-	startedBefore              bool
-	sameInput                  func() bool
-	continued                  bool // stop_hook_active
-	background                 bool // the hook runs in the background
-	transcript                 string
+	sameSession, samePrompt bool   // the delivery's and this Stop's
+	namesPrompt             bool   // the delivery's client named prompts
+	startedBefore           bool   // this Stop's process, before the delivery
+	start                   string // names the client whose Stop this is, "" for none: --start
+	handedOver              bool   // there is a note that the text went out
+	background              bool   // the hook runs in the background
+	patient                 bool   // there is still time to wait for the transcript
+
+	sameInput                  func() bool // as the delivering Stop had
 	transcriptIsThere          func() bool
-	showsAnswer                func() bool // beyond the size noted at the delivery
-	sameClient, deliveryClient func() bool // by process, or by session if that is unknown; by process alone
-}
-
-// deliveryFacts are of the delivery.
-type deliveryFacts struct {
-	compares           bool // it kept what this Stop is compared with
-	namesPrompt        bool // its client named prompts
-	notes, handedOver  bool // its hook notes when the text goes out; the note is there
-	woken, bound, held bool
-	turnBefore         bool // this Stop ends the turn before the one that the entry became
-	prompted           bool // the entry is the prompt that a client was started with
-	ours, others       bool // --start names the delivery's client; names another
-	deliveryTranscript string
-	turnAfter          func() handed.Turn // what the transcript shows after the delivery
-	tookUp             func() bool        // the client picked the text up in this turn
-	restarted          func() recovery.Restart
-	tasksRun           func() bool // tasks of a held entry still run
+	showsAnswer                func() bool        // beyond the size noted at the delivery
+	sameClient, deliveryClient func() bool        // by process, or by session if that is unknown; by process alone
+	turnAfter                  func() handed.Turn // what the transcript shows after the delivery
+	tookUp                     func() bool        // the client picked the text up in this turn
+	restarted                  func() recovery.Restart
+	tasksRun                   func() bool // tasks of a held entry still run
 }
 
 // ruling is a verdict, with what follows from it.
@@ -71,13 +57,13 @@ type ruling struct {
 // verdictOf says what a Stop tells of the entry in flight. It changes nothing.
 func verdictOf(f facts) ruling {
 	switch {
-	case !f.told && f.responded:
+	case f.in == nil && f.responded:
 		return ruling{verdict: answered}
-	case !f.told:
+	case f.in == nil:
 		return ruling{verdict: orphaned}
-	case f.woken:
+	case f.e.Woken:
 		return ruling{verdict: verdictOnWoken(f)}
-	case f.prompted:
+	case f.e.Prompted:
 		if r := verdictOnPrompt(f); r.verdict != 0 {
 			return r
 		}
@@ -85,11 +71,11 @@ func verdictOf(f facts) ruling {
 		if r, is := deliveringStop(f); is {
 			return r
 		}
-		if f.namesPrompt || f.continued {
+		if f.namesPrompt || f.in.StopHookActive {
 			return verdictOnLaterStop(f)
 		}
 	}
-	if f.held && f.sameSession && f.restarted() == recovery.NotRestarted && f.deliveryClient() {
+	if f.e.Held && f.sameSession && f.restarted() == recovery.NotRestarted && f.deliveryClient() {
 		// A person's turn has ended. Tasks that the client no longer lists ended during it.
 		if f.tasksRun() {
 			return ruling{verdict: pending}
@@ -104,18 +90,18 @@ func verdictOf(f facts) ruling {
 // itself, the transcript decides; if it cannot, nothing counts as an answer.
 func deliveringStop(f facts) (r ruling, is bool) {
 	switch {
-	case !f.compares:
+	case f.e.TranscriptSize < 0:
 		return r, false
 	case f.startedBefore:
 		return ruling{verdict: sameStop}, true
 	case !f.sameInput():
 		return r, false
-	case f.background || f.transcript == "":
+	case f.background || f.in.TranscriptPath == "":
 		return ruling{verdict: sameStop}, true // in the background, an answer that shows may be to a later Stop
 	case f.showsAnswer():
 		return r, false
 	case f.patient: // a session's first turns may end before its transcript exists
-		return ruling{verdict: unsure, waitFor: f.transcript}, true
+		return ruling{verdict: unsure, waitFor: f.in.TranscriptPath}, true
 	}
 	return ruling{verdict: sameStop, unproven: true}, true
 }
@@ -123,7 +109,7 @@ func deliveringStop(f facts) (r ruling, is bool) {
 // verdictOnLaterStop judges a later Stop of the turn that the entry was delivered in. Another hook may have made that
 // turn go on, so without a note that the text went out, the transcript has to show that the model had it.
 func verdictOnLaterStop(f facts) ruling {
-	if f.handedOver || !f.notes {
+	if f.handedOver || !f.e.Notes { // the hook notes when the text goes out
 		return ruling{verdict: answered}
 	}
 	switch f.turnAfter() {
@@ -132,8 +118,8 @@ func verdictOnLaterStop(f facts) ruling {
 	case handed.WithoutText:
 		return ruling{verdict: orphaned} // settled as never arrived: it goes back to the queue
 	}
-	if f.deliveryTranscript != "" && f.patient {
-		return ruling{verdict: unsure, waitFor: f.deliveryTranscript}
+	if f.e.Transcript != "" && f.patient {
+		return ruling{verdict: unsure, waitFor: f.e.Transcript}
 	}
 	return ruling{verdict: orphaned}
 }
@@ -142,13 +128,13 @@ func verdictOnLaterStop(f facts) ruling {
 // that prompt is the entry's. Until then the client queues it behind what a person has typed.
 func verdictOnWoken(f facts) verdict {
 	switch {
-	case f.bound && f.sameSession && f.samePrompt:
+	case f.e.Bound && f.sameSession && f.samePrompt:
 		return answered
-	case f.bound && f.sameSession && f.turnBefore:
+	case f.e.Bound && f.sameSession && f.e.Before != "" && f.in.PromptID == f.e.Before:
 		return pending // this hook was slow to start
-	case !f.bound && f.sameSession && f.tookUp():
+	case !f.e.Bound && f.sameSession && f.tookUp():
 		return answered // the hook missed the announcement
-	case !f.bound && f.sameClient():
+	case !f.e.Bound && f.sameClient():
 		return pending
 	}
 	return leftBehind(f)
@@ -157,15 +143,16 @@ func verdictOnWoken(f facts) verdict {
 // verdictOnPrompt judges an entry that a client was started with. Its turn is that of the prompt to which the client's
 // hook bound it; if that hook was killed, the transcript tells. No verdict means that this Stop ends another turn.
 func verdictOnPrompt(f facts) ruling {
+	ours := f.start == f.e.Start
 	switch {
-	case f.others || f.ours && f.startedBefore: // a Stop of an earlier client
+	case !ours && f.start != "" || ours && f.startedBefore: // a Stop of an earlier client
 		return ruling{verdict: pending}
-	case f.bound && f.sameSession && f.samePrompt:
+	case f.e.IsBound() && f.sameSession && f.samePrompt:
 		return ruling{verdict: answered}
-	case !f.bound && f.ours && f.tookUp():
+	case !f.e.IsBound() && ours && f.tookUp():
 		return ruling{verdict: answered}
-	case !f.bound && f.ours && f.patient && f.transcriptIsThere():
-		return ruling{verdict: unsure, waitFor: f.transcript}
+	case !f.e.IsBound() && ours && f.patient && f.transcriptIsThere():
+		return ruling{verdict: unsure, waitFor: f.in.TranscriptPath}
 	}
 	return ruling{}
 }
