@@ -120,7 +120,10 @@ func run(ctx context.Context, line string, limit time.Duration, t Turn, dir stri
 	cmd.Cancel, cmd.WaitDelay = kill, time.Second
 	tail := new(tail)
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, bytes.NewReader(append(told, '\n')), tail, tail
-	cmd.Env = append(os.Environ(), t.environment()...)
+	cmd.Env = append(os.Environ(), // for a command that reads no JSON
+		"HEARTBEAT_CHECK="+t.Name, "HEARTBEAT_ENTRY_ID="+t.EntryID, "HEARTBEAT_ID="+variable(t.ID),
+		"HEARTBEAT_PROMPT="+variable(t.Prompt), "HEARTBEAT_REPLY="+variable(t.Reply),
+		"HEARTBEAT_ATTEMPT="+strconv.Itoa(t.Attempt), "HEARTBEAT_TRY="+strconv.Itoa(t.Try))
 	if err := cmd.Start(); err != nil {
 		return Outcome{Verdict: Unable, Why: fmt.Sprintf("it could not be started in %s: %v", dir, err)}
 	}
@@ -164,15 +167,6 @@ func guard(group int) (gone func()) {
 	return func() { _, _ = cmd.Wait(), held.Close() }
 }
 
-// environment returns the turn as variables, for a command that reads no JSON.
-func (t Turn) environment() []string {
-	return []string{
-		"HEARTBEAT_CHECK=" + t.Name, "HEARTBEAT_ENTRY_ID=" + t.EntryID, "HEARTBEAT_ID=" + variable(t.ID),
-		"HEARTBEAT_PROMPT=" + variable(t.Prompt), "HEARTBEAT_REPLY=" + variable(t.Reply),
-		"HEARTBEAT_ATTEMPT=" + strconv.Itoa(t.Attempt), "HEARTBEAT_TRY=" + strconv.Itoa(t.Try),
-	}
-}
-
 // variable returns a text as the environment can hold it.
 func variable(text string) string {
 	if len(text) > maxVariable {
@@ -181,7 +175,6 @@ func variable(text string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "")
 }
 
-// tail keeps the end of what is written to it.
 type tail struct{ kept []byte }
 
 func (t *tail) Write(b []byte) (int, error) {

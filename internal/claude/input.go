@@ -90,17 +90,12 @@ func ParseInput(b []byte) (*Input, error) {
 		Tasks:          parseTasks(m.Raw("background_tasks")),
 	}
 	if in.Event == EventPostToolBatch {
-		in.ToolUse = firstToolUse(m.Value("tool_calls"))
+		if calls := m.Value("tool_calls").Items(); len(calls) > 0 {
+			in.ToolUse = calls[0].Get("tool_use_id").Text()
+		}
 	}
 	if err := m.Err(); err != nil {
 		return nil, fmt.Errorf("hook input: %w", err)
 	}
 	return in, nil
-}
-
-func firstToolUse(calls flat.Value) string {
-	for _, call := range calls.Items() {
-		return call.Get("tool_use_id").Text()
-	}
-	return ""
 }

@@ -27,8 +27,12 @@ const maxResetText = 4 << 10
 // the end is less than 24 hours away, with the year if it is not this year. The other forms are those of the API, of
 // gateways that the client quotes, and of older releases.
 func LimitEnd(message string, now time.Time) (time.Time, bool) {
-	for words := wordsOf(message[:min(len(message), maxResetText)]); len(words) > 0; words = words[1:] {
-		at, found := cueOf(words).moment(now)
+	rest := strings.Fields(spellings.Replace(message[:min(len(message), maxResetText)]))
+	for i, word := range rest {
+		rest[i] = strings.Trim(word, ".,:;")
+	}
+	for ; len(rest) > 0; rest = rest[1:] {
+		at, found := cueOf(rest).moment(now)
 		if found && !at.Before(now.Add(-latestReset)) && !at.After(now.Add(farthestReset)) {
 			return at.In(now.Location()), true
 		}
@@ -41,15 +45,6 @@ var spellings = strings.NewReplacer(
 	`"`, " ", "'", " ", `\`, " ", "=", " ", "{", " ", "}", " ", "|", " until ", "a.m.", "am", "p.m.", "pm",
 	"resets_at", "resets at", "resetsAt", "resets at", "retry_after", "retry after", "retry-after", "retry after", "Retry-After", "retry after",
 )
-
-// wordsOf returns the words of a text without surrounding punctuation.
-func wordsOf(text string) []string {
-	words := strings.Fields(spellings.Replace(text))
-	for i, w := range words {
-		words[i] = strings.Trim(w, ".,:;")
-	}
-	return words
-}
 
 // cue is what announces a time, such as "resets at" or "retry after".
 type cue struct {
@@ -108,7 +103,6 @@ func (c cue) moment(now time.Time) (time.Time, bool) {
 	return wall(c.rest, now)
 }
 
-// epoch reads a Unix time in seconds or milliseconds.
 func epoch(word string) (time.Time, bool) {
 	n, err := strconv.ParseInt(word, 10, 64)
 	switch {

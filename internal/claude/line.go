@@ -67,26 +67,21 @@ func says(answer *flat.Members, sum string) bool {
 	return text != "" && (ReplySum(text) == sum || ReplySum(strings.TrimSpace(text)) == sum)
 }
 
-// handedOver returns the values in which a line may quote a hook's text.
-func handedOver(l *flat.Members) []flat.Value {
-	content := l.Value("message").Get("content")
-	all := []flat.Value{
-		content, l.Value("content"),
-		l.Value("attachment").Get("blockingError", "blockingError"), l.Value("attachment").Get("content"),
-		l.Value("hookErrors"), l.Value("hookAdditionalContext"),
-	}
-	for _, block := range content.Items() {
-		all = append(all, block.Get("text"))
-	}
-	return all
-}
-
 // hands reports whether a line shows that a hook handed the text over, as feedback or as context.
 func hands(l *flat.Members, text string) bool {
 	if l.String("type") == "assistant" {
 		return false
 	}
-	for _, place := range handedOver(l) {
+	content := l.Value("message").Get("content")
+	places := []flat.Value{
+		content, l.Value("content"),
+		l.Value("attachment").Get("blockingError", "blockingError"), l.Value("attachment").Get("content"),
+		l.Value("hookErrors"), l.Value("hookAdditionalContext"),
+	}
+	for _, block := range content.Items() {
+		places = append(places, block.Get("text"))
+	}
+	for _, place := range places {
 		for _, item := range place.Items() {
 			if item.IsString() && endsIn(item.Text(), text) {
 				return true

@@ -85,12 +85,10 @@ func (s *StopHooks) ReadSummary(part []byte) {
 	if bytes.Contains(line, []byte(`"hookCount":1,`)) {
 		return // the caller alone, as in most turns
 	}
-	if l := flat.Begun(line); isSummary(l) {
-		s.addRan(l)
+	summary := flat.Begun(line)
+	if !isSummary(summary) {
+		return
 	}
-}
-
-func (s *StopHooks) addRan(summary *flat.Members) {
 	for _, hook := range summary.Value("hookInfos").Items() {
 		command := hook.Get("command").Text()
 		switch {

@@ -98,7 +98,6 @@ func (s *StopSaid) goes(text string) {
 	}
 }
 
-// summaryOf returns what the client's summary says of a Stop.
 func summaryOf(l *flat.Members) StopSaid {
 	s := StopSaid{Over: true, Ended: l.Bool("preventedContinuation")}
 	failed := l.Value("failedHookErrorIndexes").Items()
@@ -111,12 +110,6 @@ func summaryOf(l *flat.Members) StopSaid {
 		s.goes(text.Text())
 	}
 	return s
-}
-
-// goesOn reports whether a summary says that hooks had the turn go on.
-func goesOn(summary *flat.Members) bool {
-	s := summaryOf(summary)
-	return len(s.Goes) > 0 && !s.Ended
 }
 
 // Objections returns the texts with which other hooks of a Stop had the turn go on, from the client's last summary

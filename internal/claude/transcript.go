@@ -23,17 +23,6 @@ func (d Delivery) each(f func(l *flat.Members, at int64)) error {
 	return handed.Delivery(d).Each(func(line []byte, at int64) { f(flat.Begun(line), at) })
 }
 
-// lastAnswer returns the last answer before the delivery, unless a prompt follows it.
-func (d Delivery) lastAnswer() (last *flat.Members, found bool) {
-	last = new(flat.Members)
-	err := handed.Back(d.Path, 0, d.Size, func(line []byte) {
-		if l := flat.Begun(line); isAnswer(l) || isPrompt(l) {
-			last = l
-		}
-	})
-	return last, err == nil && TranscriptSize(d.Path) >= d.Size && isAnswer(last)
-}
-
 // Said reports whether a transcript has a reply of the assistant between two offsets. It reads only the last 256 KiB
 // before to.
 func Said(path string, from, to int64, reply string) (said bool) {

@@ -22,15 +22,21 @@ type reading struct {
 
 func (d Delivery) reading() *reading {
 	r := &reading{d: d}
-	if d.Fresh && d.Reply != "" {
-		if last, found := d.lastAnswer(); found && says(last, d.Reply) {
-			r.behind, r.reply = true, last.Value("message").Get("id").Text()
+	if !d.Fresh || d.Reply == "" {
+		return r
+	}
+	last := new(flat.Members) // before the delivery: an answer, or a prompt that follows it
+	err := handed.Back(d.Path, 0, d.Size, func(line []byte) {
+		if l := flat.Begun(line); isAnswer(l) || isPrompt(l) {
+			last = l
 		}
+	})
+	if err == nil && TranscriptSize(d.Path) >= d.Size && isAnswer(last) && says(last, d.Reply) {
+		r.behind, r.reply = true, last.Value("message").Get("id").Text()
 	}
 	return r
 }
 
-// take adds a line to what is known.
 func (r *reading) take(l *flat.Members, at int64) {
 	since := at >= r.d.Size
 	switch {

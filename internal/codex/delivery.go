@@ -17,7 +17,6 @@ type reading struct {
 	another bool // since the delivery something else was asked and not yet answered
 }
 
-// take adds a line to what is known.
 func (r *reading) take(l line, at int64) {
 	since := at >= r.d.Size
 	switch {

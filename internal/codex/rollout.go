@@ -29,7 +29,6 @@ func IsRollout(path string) bool {
 	return strings.HasPrefix(name, "rollout-") && strings.HasSuffix(name, ".jsonl")
 }
 
-// line is a line of a rollout.
 type line struct {
 	kind string // its type
 	flat.Value
@@ -40,7 +39,6 @@ func lineOf(raw []byte) line {
 	return line{l.String("type"), l.Value("payload")}
 }
 
-// is reports whether the line tells of an event.
 func (l line) is(event string) bool { return l.kind == "event_msg" && l.Get("type").Text() == event }
 
 // item returns the item that the line says was completed, and its type.
@@ -106,7 +104,6 @@ func (l line) reply() string {
 	return strings.Join(all, "\n")
 }
 
-// begins reports whether the line begins a turn other than the one with this id.
 func (l line) begins(turn string) bool {
 	return l.is("task_started") && turn != "" && l.Get("turn_id").Text() != turn
 }

@@ -7,6 +7,7 @@
 package task
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -191,16 +192,9 @@ func Enqueue(ctx context.Context, own, into *inbox.Inbox, c Caller, m inbox.Mess
 	if meta == nil {
 		meta = map[string]any{}
 	}
-	meta[HopsMember], meta[EnqueuedByMember] = now.Hops+1, now.name()
+	meta[HopsMember], meta[EnqueuedByMember] = now.Hops+1, cmp.Or(now.ID, now.EntryID)
 	m.Metadata = meta
 	return into.AppendSelf(ctx, m, cli.DefaultSettle, perHour)
-}
-
-func (c Current) name() string {
-	if c.ID != "" {
-		return c.ID
-	}
-	return c.EntryID
 }
 
 // hopsOf reads the hops from the metadata. A value it cannot understand counts as the most, because only [Enqueue]

@@ -107,7 +107,11 @@ func (c *cleaner) clean(to, b []byte) []byte {
 				to = append(to, b[:n]...)
 			}
 		case isCommand(r):
-			to = appendEscaped(to, r)
+			if high, low := utf16.EncodeRune(r); high != unicode.ReplacementChar {
+				to = fmt.Appendf(to, `\u%04x\u%04x`, high, low)
+			} else {
+				to = fmt.Appendf(to, `\u%04x`, r)
+			}
 		default: // an invalid byte becomes U+FFFD
 			c.marks, to = 0, utf8.AppendRune(to, r)
 		}
@@ -123,11 +127,4 @@ func isCommand(r rune) bool {
 		return false
 	}
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
-}
-
-func appendEscaped(to []byte, r rune) []byte {
-	if high, low := utf16.EncodeRune(r); high != unicode.ReplacementChar {
-		return fmt.Appendf(to, `\u%04x\u%04x`, high, low)
-	}
-	return fmt.Appendf(to, `\u%04x`, r)
 }

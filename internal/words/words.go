@@ -204,19 +204,14 @@ func ParseSpan(text string) (time.Duration, error) {
 
 // Shell formats words as a shell command line that a person can paste.
 func Shell(words ...string) string {
-	quoted := make([]string, len(words))
+	special := func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_./=:,@%+", r)
+	}
+	quoted := slices.Clone(words)
 	for i, word := range words {
-		quoted[i] = shellWord(word)
+		if word == "" || strings.ContainsFunc(word, special) {
+			quoted[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
 	}
 	return strings.Join(quoted, " ")
-}
-
-func shellWord(word string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./=:,@%+", r)
-	}
-	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
