@@ -28,7 +28,6 @@ type Prices struct {
 	settling bool // the last charges may not be in the file yet
 }
 
-// entry is what one entry has cost, in all and on each model.
 type entry struct {
 	price.Price
 	models []price.ByModel

@@ -18,7 +18,6 @@ type Counted struct {
 	ledger ledger // up to the first of them
 }
 
-// turn is the cost of one turn.
 type turn struct {
 	inbox.Turn
 	Part

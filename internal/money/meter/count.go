@@ -72,7 +72,6 @@ type request struct {
 	guess bool // it made a summary
 }
 
-// counter reads the transcripts of a range.
 type counter struct {
 	Range
 	Count
@@ -137,7 +136,6 @@ func (c *counter) ask(name, model string, u price.Usage, part int) *request {
 	return r
 }
 
-// price prices each request.
 func (c *counter) price() error {
 	if len(c.order) == 0 {
 		return nil

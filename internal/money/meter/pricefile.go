@@ -37,7 +37,6 @@ func PricesPlace() string {
 	return cmp.Or(PricesPath(), "heartbeat/prices.toml in the folder of your settings, which needs HOME")
 }
 
-// maxPrices limits that file, in bytes.
 const maxPrices = 256 << 10
 
 // Prices reads the table of prices. With an error it returns the built-in table.

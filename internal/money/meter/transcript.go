@@ -136,7 +136,6 @@ func (c *counter) answer(l *flat.Members, part int) (model string) {
 // maxTokens limits what is believed of one request, for each kind of token.
 const maxTokens = 1_000_000_000
 
-// usageOf reads the usage of an answer of Claude's.
 func usageOf(usage flat.Value) price.Usage {
 	of := func(name string) int64 { return number(usage, name) }
 	return price.Usage{

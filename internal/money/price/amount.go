@@ -38,7 +38,6 @@ func (a Amount) Most(b Amount) Amount {
 	return a.with(b, func(a, b int64) int64 { return max(a, b) })
 }
 
-// with combines each count of a with that of b.
 func (a Amount) with(b Amount, combine func(a, b int64) int64) Amount {
 	into, of := a.counts(), b.counts()
 	for i, n := range of {
@@ -58,7 +57,6 @@ func (a Amount) IsZero() bool {
 	return a.Nanos == 0 && !a.asked() && a.Said == 0
 }
 
-// asked reports whether a model was asked.
 func (a Amount) asked() bool { return a.Requests != 0 || a.Tokens != Tokens{} }
 
 // USD returns the dollars, for readers that need no exact sum.

@@ -46,33 +46,23 @@ func (l *Line) members(to flat.Codec) error {
 	to.Flag("outside", &outside)
 	to.Text("session_id", &l.SessionID)
 	err := l.Price.Members(to)
-	models := modelsText(l.Models)
+	models := "" // a line for each of the few models, with its amount
+	for _, of := range l.Models {
+		models += of.Model + "\t" + of.Short() + "\n"
+	}
 	if to.Text("models", &models); to.Reads() {
-		l.Models = modelsOf(models)
+		l.Models = nil
+		for line := range strings.Lines(models) {
+			model, amount, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+			if a, err := Short(amount); err == nil && a.Requests > 0 { // other lines are skipped
+				l.Models = append(l.Models, ByModel{model, a})
+			}
+		}
 	}
 	to.Flag("guess", &l.Guess)
 	to.Flag("own_prices", &l.Own)
 	to.NonZero("transcript_end", &l.End)
 	return err
-}
-
-// modelsText writes a model and its amount on each line.
-func modelsText(all []ByModel) (text string) {
-	for _, of := range all { // a few
-		text += of.Model + "\t" + of.Short() + "\n"
-	}
-	return text
-}
-
-// modelsOf reads what modelsText writes, and skips other lines.
-func modelsOf(text string) (all []ByModel) {
-	for l := range strings.Lines(text) {
-		model, amount, _ := strings.Cut(strings.TrimSuffix(l, "\n"), "\t")
-		if a, err := Short(amount); err == nil && a.Requests > 0 {
-			all = append(all, ByModel{model, a})
-		}
-	}
-	return all
 }
 
 // JSON returns the line without its newline.
