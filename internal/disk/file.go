@@ -188,11 +188,17 @@ func (f *File) write(op Op, call func(b []byte, done int) (int, error)) error {
 
 // Truncate sets the file's length.
 func (f *File) Truncate(size int64) error {
-	if err := announce(Op{Kind: OpTruncate, Path: f.path, Offset: size}); err != nil {
+	return f.change("truncate", Op{Kind: OpTruncate, Offset: size}, func() error { return unix.Ftruncate(f.fd, size) })
+}
+
+// change announces an operation and then makes the call, under that name in an error.
+func (f *File) change(name string, op Op, call func() error) error {
+	op.Path = f.path
+	if err := announce(op); err != nil {
 		return err
 	}
-	if err := retry(func() error { return unix.Ftruncate(f.fd, size) }); err != nil {
-		return f.fail("truncate", err)
+	if err := retry(call); err != nil {
+		return f.fail(name, err)
 	}
 	return nil
 }
@@ -223,13 +229,7 @@ func (f *File) fail(op string, err error) error {
 
 // Sync returns once the file's bytes and length survive a power loss. The file's name needs [SyncDir].
 func (f *File) Sync() error {
-	if err := announce(Op{Kind: OpSync, Path: f.path}); err != nil {
-		return err
-	}
-	if err := retry(func() error { return datasync(f.fd) }); err != nil {
-		return f.fail("sync", err)
-	}
-	return nil
+	return f.change("sync", Op{Kind: OpSync}, func() error { return datasync(f.fd) })
 }
 
 // SyncDir returns once created, renamed and removed names in dir survive a power loss.
@@ -255,13 +255,7 @@ var ErrNoHoles = errors.New("the file system cannot give back the space amid a f
 // and the offsets of all other bytes stay. Where this is not possible, the error matches
 // [ErrNoHoles] and nothing has changed.
 func (f *File) PunchHole(n int64) error {
-	if err := announce(Op{Kind: OpPunch, Path: f.path, Length: n}); err != nil {
-		return holeError(err)
-	}
-	if err := retry(func() error { return punchHole(f.fd, n) }); err != nil {
-		return holeError(f.fail("punch a hole into", err))
-	}
-	return nil
+	return holeError(f.change("punch a hole into", Op{Kind: OpPunch, Length: n}, func() error { return punchHole(f.fd, n) }))
 }
 
 // SkipZeros returns the offset of the first non-zero byte at or after off, or size if there is

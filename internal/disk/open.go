@@ -179,14 +179,11 @@ func (f *File) narrow() error {
 	if f.info.Mode&0o077 == 0 || f.info.UID != uint32(os.Geteuid()) {
 		return nil
 	}
-	if err := announce(Op{Kind: OpNarrow, Path: f.path}); err != nil {
-		return err
+	err := f.change("chmod", Op{Kind: OpNarrow}, func() error { return unix.Fchmod(f.fd, 0o600) })
+	if err == nil {
+		f.info.Mode = 0o600
 	}
-	if err := retry(func() error { return unix.Fchmod(f.fd, 0o600) }); err != nil {
-		return f.fail("chmod", err)
-	}
-	f.info.Mode = 0o600
-	return nil
+	return err
 }
 
 func notRegular(path string) error {

@@ -24,32 +24,22 @@ func From(m *Members) Codec { return Codec{from: m} }
 // Reads reports whether the codec reads.
 func (c Codec) Reads() bool { return c.from != nil }
 
-// String is a string that is always written.
-func (c Codec) String(name string, v *string) {
+func code[T any](c Codec, name string, v *T, read func(*Members, string) T, write func(*Object, string, T)) {
 	if c.from != nil {
-		*v = c.from.String(name)
+		*v = read(c.from, name)
 		return
 	}
-	c.to.String(name, *v)
+	write(c.to, name, *v)
 }
+
+// String is a string that is always written.
+func (c Codec) String(name string, v *string) { code(c, name, v, (*Members).String, (*Object).String) }
 
 // Text is a string that is omitted if it is empty.
-func (c Codec) Text(name string, v *string) {
-	if c.from != nil {
-		*v = c.from.String(name)
-		return
-	}
-	c.to.Text(name, *v)
-}
+func (c Codec) Text(name string, v *string) { code(c, name, v, (*Members).String, (*Object).Text) }
 
 // Int is a number that is always written.
-func (c Codec) Int(name string, v *int64) {
-	if c.from != nil {
-		*v = c.from.Int(name)
-		return
-	}
-	c.to.Int(name, *v)
-}
+func (c Codec) Int(name string, v *int64) { code(c, name, v, (*Members).Int, (*Object).Int) }
 
 // NonZero is a number that is omitted if it is 0.
 func (c Codec) NonZero(name string, v *int64) {
@@ -75,22 +65,10 @@ func (c Codec) Flag(name string, v *bool) {
 }
 
 // Bool is a boolean that is always written.
-func (c Codec) Bool(name string, v *bool) {
-	if c.from != nil {
-		*v = c.from.Bool(name)
-		return
-	}
-	c.to.Bool(name, *v)
-}
+func (c Codec) Bool(name string, v *bool) { code(c, name, v, (*Members).Bool, (*Object).Bool) }
 
 // Time is a time with its full fraction of a second.
-func (c Codec) Time(name string, v *time.Time) {
-	if c.from != nil {
-		*v = c.from.Time(name)
-		return
-	}
-	c.to.Time(name, *v)
-}
+func (c Codec) Time(name string, v *time.Time) { code(c, name, v, (*Members).Time, (*Object).Time) }
 
 // Raw is JSON that is written unchanged, and omitted if it is empty.
 func (c Codec) Raw(name string, v *json.RawMessage) {

@@ -32,7 +32,6 @@ func scanObject(text string, member func(name, value string) bool) (isObject, ok
 	return isObject, ok && s.at == len(text)
 }
 
-// peek returns the next byte, 0 at the end.
 func (s *scanner) peek() byte {
 	if s.at < len(s.text) {
 		return s.text[s.at]
