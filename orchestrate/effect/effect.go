@@ -142,8 +142,17 @@ const (
 func ParseCommand(line string) (words []string, err error) {
 	if info, err := os.Stat(line); err == nil && info.Mode().IsRegular() && isPath(line) {
 		words = []string{line}
-	} else if words, err = split(line); err != nil {
-		return nil, err
+	} else {
+		parser := shellwords.NewParser()
+		words, err = parser.Parse(line)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("the command of babysitter %q cannot be read: %w", line, err)
+		case parser.Position >= 0:
+			return nil, fmt.Errorf("the command of babysitter %q is shell script: name a program and its arguments, or a script file", line)
+		case len(words) == 0:
+			return nil, errors.New("the command of babysitter is empty")
+		}
 	}
 	if isPath(words[0]) {
 		if words[0], err = filepath.Abs(words[0]); err != nil {
@@ -154,17 +163,3 @@ func ParseCommand(line string) (words []string, err error) {
 }
 
 func isPath(program string) bool { return strings.ContainsRune(program, filepath.Separator) }
-
-func split(line string) ([]string, error) {
-	parser := shellwords.NewParser()
-	words, err := parser.Parse(line)
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("the command of babysitter %q cannot be read: %w", line, err)
-	case parser.Position >= 0:
-		return nil, fmt.Errorf("the command of babysitter %q is shell script: name a program and its arguments, or a script file", line)
-	case len(words) == 0:
-		return nil, errors.New("the command of babysitter is empty")
-	}
-	return words, nil
-}

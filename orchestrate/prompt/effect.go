@@ -42,7 +42,6 @@ func (e Effect) Schema() []byte {
 	return []byte(schema.Raw)
 }
 
-// get returns a part of the task.
 func (e Effect) get(path string) gjson.Result { return gjson.GetBytes(e.Task, path) }
 
 // MessageCounts reports whether the last message of the turn is the result, as text, if none was handed over. This
@@ -81,7 +80,6 @@ const (
 	failure   = "--error"
 )
 
-// writeHandOver writes how the result gets to the run.
 func (e Effect) writeHandOver(w *writer) {
 	if schema := e.Schema(); schema != nil {
 		w.line("The result is JSON that fits this schema:")

@@ -14,9 +14,25 @@ import (
 // Text is what the agent reads about the effect.
 func (e Effect) Text() string {
 	var w writer
-	e.head(&w)
+	title := text(e.get("title"))
+	if title != "" {
+		title = ": " + strconv.Quote(cut(title, 200))
+	}
+	w.line("The run ", name(e.RunID), " ", kinds[e.known()], title, " (effect ", name(e.ID), ").")
+	w.gap()
+	if d := text(e.get("description")); d != "" {
+		w.block("", d)
+	}
 	e.body(&w)
-	e.inputs(&w)
+	inputs := e.get("inputs")
+	switch {
+	case e.Kind == "breakpoint", e.known() == "": // the body has them already
+	case e.InputsFile != "":
+		w.gap()
+		w.line("Its inputs are in ", words.Shell(e.InputsFile), ".")
+	case inputs.Type != gjson.Null:
+		w.part("Inputs", inputs.Raw)
+	}
 	if limit := e.TimeLimit(); limit > 0 {
 		w.gap()
 		w.line("It is to be done within ", limit.String(), ". After that the run is told that it was not.")
@@ -28,20 +44,6 @@ func (e Effect) Text() string {
 	return w.String()
 }
 
-// head writes who asks, and for what kind of work.
-func (e Effect) head(w *writer) {
-	title := text(e.get("title"))
-	if title != "" {
-		title = ": " + strconv.Quote(cut(title, 200))
-	}
-	w.line("The run ", name(e.RunID), " ", kinds[e.known()], title, " (effect ", name(e.ID), ").")
-	w.gap()
-	if d := text(e.get("description")); d != "" {
-		w.block("", d)
-	}
-}
-
-// kinds are the words for the kinds of effects.
 var kinds = map[string]string{
 	"node":              "asks for a program to run with node",
 	"shell":             "asks for a command to run",
@@ -85,14 +87,17 @@ func (e Effect) body(w *writer) {
 			w.block("json", e.payload().Raw)
 		}
 	case "breakpoint":
-		e.breakpoint(w)
+		payload := e.payload()
+		w.block("", e.question())
+		w.part("Options", list(payload.Get("options")))
+		w.part("Context", text(payload.Get("context")))
+		w.line("Ask the person, wait for the answer, and hand it over. The answer is theirs, not yours.")
 	default:
 		w.line("Its kind is ", name(e.Kind), ". The task as it was given:")
 		w.block("json", string(e.Task))
 	}
 }
 
-// program writes a program to run, and how.
 func (e Effect) program(w *writer) {
 	spec := e.get(e.Kind)
 	line := text(spec.Get("command"))
@@ -137,14 +142,6 @@ func (e Effect) agent(w *writer) {
 	w.part("Form of the answer", text(prompt.Get("outputFormat")))
 }
 
-func (e Effect) breakpoint(w *writer) {
-	payload := e.payload()
-	w.block("", e.question())
-	w.part("Options", list(payload.Get("options")))
-	w.part("Context", text(payload.Get("context")))
-	w.line("Ask the person, wait for the answer, and hand it over. The answer is theirs, not yours.")
-}
-
 func (e Effect) question() string {
 	return cmp.Or(text(e.payload().Get("question")), text(e.get("title")))
 }
@@ -160,18 +157,6 @@ func (e Effect) payload() gjson.Result {
 		p = e.get("orchestratorTask.payload")
 	}
 	return p
-}
-
-func (e Effect) inputs(w *writer) {
-	inputs := e.get("inputs")
-	switch {
-	case e.Kind == "breakpoint", e.known() == "": // the text has them already
-	case e.InputsFile != "":
-		w.gap()
-		w.line("Its inputs are in ", words.Shell(e.InputsFile), ".")
-	case inputs.Type != gjson.Null:
-		w.part("Inputs", inputs.Raw)
-	}
 }
 
 // Completion tells the agent how to finish a run. No other text has the proof. output is the absolute path of what

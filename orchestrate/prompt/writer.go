@@ -15,7 +15,6 @@ import (
 // maxInline limits each part of a task in a text, in bytes. The task file has all of it.
 const maxInline = 16 << 10
 
-// writer builds a text.
 type writer struct{ strings.Builder }
 
 func (w *writer) line(parts ...string) {
@@ -71,7 +70,6 @@ func cut(s string, n int) string {
 	return s
 }
 
-// part writes a fenced text with a name.
 func (w *writer) part(name, s string) {
 	if s == "" {
 		return

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"net/url"
 	"path/filepath"
 	"regexp"
@@ -173,16 +174,13 @@ func (s *scanner) file(path string) {
 
 // mapped adds the package.json that resolves names with a #, and the files in it.
 func (s *scanner) mapped(dir string) {
-	for ; ; dir = filepath.Dir(dir) {
+	for dir := range upwards(dir) {
 		path := filepath.Join(dir, "package.json")
 		if s.module(path) {
 			text, _ := disk.ReadFile(path, maxFile) // it was read just now
 			var p struct{ Imports any }
 			_ = json.Unmarshal(text, &p) // node will say what is wrong with it
 			s.each(p.Imports, dir)
-			return
-		}
-		if dir == filepath.Dir(dir) {
 			return
 		}
 	}
@@ -208,7 +206,7 @@ func (s *scanner) each(v any, dir string) {
 // bare adds the package that a name means in a directory.
 func (s *scanner) bare(name, dir string) {
 	name = packageName(name)
-	for ; ; dir = filepath.Dir(dir) {
+	for dir := range upwards(dir) {
 		if filepath.Base(dir) != modules {
 			path := filepath.Join(dir, modules, name)
 			if _, err := disk.StatDir(path); err == nil {
@@ -216,9 +214,6 @@ func (s *scanner) bare(name, dir string) {
 				return
 			}
 			s.parts[path+"/"] = missing
-		}
-		if dir == filepath.Dir(dir) {
-			return
 		}
 	}
 }
@@ -282,7 +277,7 @@ func (s *scanner) tree(dir string) string {
 
 // hooks adds what babysitter runs at each iteration, if a dispatcher of hooks is in the project's root or above.
 func (s *scanner) hooks(root string) {
-	for dir := root; ; dir = filepath.Dir(dir) {
+	for dir := range upwards(root) {
 		hooks := filepath.Join(dir, "plugins", "babysitter", "hooks")
 		dispatcher := filepath.Join(hooks, "hook-dispatcher.sh")
 		if s.module(dispatcher) {
@@ -293,8 +288,14 @@ func (s *scanner) hooks(root string) {
 			}
 			return
 		}
-		if dir == filepath.Dir(dir) {
-			return
+	}
+}
+
+// upwards yields a directory, and then each one above it.
+func upwards(dir string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for yield(dir) && dir != filepath.Dir(dir) {
+			dir = filepath.Dir(dir)
 		}
 	}
 }

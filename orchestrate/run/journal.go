@@ -50,9 +50,11 @@ func (f folder) names() ([]string, error) {
 		if !strings.HasSuffix(name, ".json") {
 			continue
 		}
-		seq, ulid, ok := splitName(name)
-		switch next := len(names) + 1; {
-		case !ok:
+		number, rest, _ := strings.Cut(strings.TrimSuffix(name, ".json"), ".")
+		ulid, _, _ := strings.Cut(rest, ".")
+		seq, err := strconv.ParseUint(number, 10, 63) // only digits: nobody writes the other forms that babysitter reads
+		switch next := uint64(len(names) + 1); {
+		case err != nil || len(number) > 15 || ulid == "":
 			return nil, &damaged{fmt.Sprintf("%s is not named SEQ.ULID.json", name), repair}
 		case seq != next:
 			return nil, &damaged{fmt.Sprintf("%s stands where the event with seq %d belongs", name, next), repair}
@@ -62,14 +64,6 @@ func (f folder) names() ([]string, error) {
 		names, last = append(names, name), ulid
 	}
 	return names, nil
-}
-
-// splitName splits a name. Babysitter would also read other forms of a number, which nobody writes.
-func splitName(name string) (seq int, ulid string, ok bool) {
-	number, rest, _ := strings.Cut(strings.TrimSuffix(name, ".json"), ".")
-	ulid, _, _ = strings.Cut(rest, ".")
-	n, err := strconv.ParseUint(number, 10, 63) // only digits
-	return int(n), ulid, err == nil && len(number) <= 15 && ulid != ""
 }
 
 // event reads and parses one event. The error matches [errMoved] if the journal changed meanwhile.
@@ -143,7 +137,6 @@ func parse(text []byte) (v gjson.Result, err error) {
 	return gjson.ParseBytes(bytes.ToValidUTF8(text, []byte("\uFFFD"))), nil
 }
 
-// parseObject reads a file that must be a JSON object.
 func parseObject(text []byte) (m gjson.Result, err error) {
 	if m, err = parse(text); err == nil && !m.IsObject() {
 		err = errors.New("not a JSON object")
@@ -213,10 +206,4 @@ func (e event) answer() (id string, status EffectStatus, err error) {
 		}
 	}
 	return id, status, nil
-}
-
-// failure reads a RUN_FAILED. Missing parts are empty.
-func (e event) failure() *Failure {
-	of := object(e.data.Get("error"))
-	return &Failure{Seq: e.seq, Name: of.Get("name").Str, Message: of.Get("message").Str, Stack: of.Get("stack").Str}
 }

@@ -155,13 +155,14 @@ func (r *Run) explain(err error) error {
 	return fmt.Errorf("read the journal of run %s: %w: %w", r.id, d, ErrCorrupt)
 }
 
-// add adds the next event.
 func (s *State) add(e event) (err error) {
 	switch e.kind {
 	case runCreated, runCompleted:
 		s.life = e.kind
 	case runFailed:
-		s.life, s.Failure = e.kind, e.failure()
+		of := object(e.data.Get("error"))
+		s.life = e.kind
+		s.Failure = &Failure{Seq: e.seq, Name: of.Get("name").Str, Message: of.Get("message").Str, Stack: of.Get("stack").Str}
 	case effectRequested:
 		err = s.request(e)
 	case effectResolved:

@@ -77,37 +77,32 @@ func (r *Run) parseTask(text []byte) (Task, error) {
 	}
 	switch t.Kind {
 	case "node":
-		t.Command = nodeCommand(object(m.Get("node")))
+		node := object(m.Get("node"))
+		if entry := node.Get("entry").Str; entry != "" {
+			t.Command = commandOf(node, "node", entry)
+			for _, arg := range list(node.Get("args")) {
+				if arg.Type == gjson.String {
+					t.Command.Argv = append(t.Command.Argv, arg.Str)
+				}
+			}
+		}
 	case "shell":
-		t.Command = shellCommand(object(m.Get("shell")))
+		shell := object(m.Get("shell"))
+		if line := shell.Get("command").Str; line != "" {
+			t.Command = commandOf(shell, "sh", "-c", line)
+			t.Command.Success = int(shell.Get("expectedExitCode").Num)
+		}
 	case "breakpoint":
-		t.takeQuestion(m)
+		// The process's ctx.breakpoint puts the question into the metadata. A task that was defined as a breakpoint has
+		// it in its own payload.
+		asked, own := m.Get("metadata.payload"), m.Get("breakpoint.payload")
+		t.Question = cmp.Or(object(asked).Get("question").Str, object(own).Get("question").Str, t.Title, t.Kind)
+		if !asked.Exists() {
+			asked = own
+		}
+		t.Choices = choices(object(asked).Get("options"))
 	}
 	return t, nil
-}
-
-func nodeCommand(m gjson.Result) *Command {
-	entry := m.Get("entry").Str
-	if entry == "" {
-		return nil
-	}
-	c := commandOf(m, "node", entry)
-	for _, arg := range list(m.Get("args")) {
-		if arg.Type == gjson.String {
-			c.Argv = append(c.Argv, arg.Str)
-		}
-	}
-	return c
-}
-
-func shellCommand(m gjson.Result) *Command {
-	line := m.Get("command").Str
-	if line == "" {
-		return nil
-	}
-	c := commandOf(m, "sh", "-c", line)
-	c.Success = int(m.Get("expectedExitCode").Num)
-	return c
 }
 
 // commandOf reads the members that both kinds of commands have.
@@ -122,17 +117,6 @@ func commandOf(m gjson.Result, argv ...string) *Command {
 		}
 	}
 	return c
-}
-
-// takeQuestion reads a question from one of two places: where the process's ctx.breakpoint puts it, or from a task
-// that was defined as a breakpoint.
-func (t *Task) takeQuestion(m gjson.Result) {
-	asked, own := m.Get("metadata.payload"), m.Get("breakpoint.payload")
-	t.Question = cmp.Or(object(asked).Get("question").Str, object(own).Get("question").Str, t.Title, t.Kind)
-	if !asked.Exists() {
-		asked = own
-	}
-	t.Choices = choices(object(asked).Get("options"))
 }
 
 // choices returns a text option itself, and the id, value, name, label and title of an object.

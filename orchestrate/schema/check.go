@@ -141,24 +141,20 @@ func part(step string) string {
 	keyword, name, _ := strings.Cut(step, "/")
 	switch keyword {
 	case "properties":
-		return member(strings.NewReplacer("~1", "/", "~0", "~").Replace(name))
+		name = strings.NewReplacer("~1", "/", "~0", "~").Replace(name)
+		plain := func(r rune) bool {
+			return r == '_' || r == '-' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+		}
+		if name != "" && strings.TrimFunc(name, plain) == "" {
+			return "." + name
+		}
+		return fmt.Sprintf("[%.300q]", name)
 	case "patternProperties", "additionalProperties", "unevaluatedProperties":
 		return ".*"
 	case "items", "prefixItems", "additionalItems", "unevaluatedItems", "contains":
 		return "[" + name + "]"
 	}
 	return ""
-}
-
-// member returns the path of a member of an object.
-func member(name string) string {
-	plain := func(r rune) bool {
-		return r == '_' || r == '-' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
-	}
-	if name != "" && strings.TrimFunc(name, plain) == "" {
-		return "." + name
-	}
-	return fmt.Sprintf("[%.300q]", name)
 }
 
 // compile reads a schema, and refuses one that would keep the library running for ever.
