@@ -15,7 +15,6 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/words"
 	"heartbeat/orchestrate/babysitter"
 	"heartbeat/orchestrate/run"
 )
@@ -156,13 +155,6 @@ func (r rests) still(why error) rests {
 		return r
 	}
 	return rests{why.Error(), time.Now()}
-}
-
-// rest notes that the run may not go on.
-func (s *step) rest(why error) {
-	s.rests = s.ledger.Rests.still(why)
-	s.report.Rests = true
-	s.report.Guard = why.Error() + ": look at it, and `" + words.Shell("heartbeat", "run", "accept-code", s.Run.ID(), "--inbox", s.Box.Path()) + "` has the run go on"
 }
 
 // Resting returns why and since when a run rests until a person accepts its code, or is stuck because its last step

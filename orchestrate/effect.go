@@ -33,8 +33,13 @@ func (s *step) handle(ctx context.Context, w want) (m *inbox.Message, posted boo
 		}
 	}
 	switch {
+	case w.Kind == kindSleep && w.Until.After(time.Now()):
+		if s.report.NotBefore == nil || w.Until.Before(*s.report.NotBefore) {
+			s.report.NotBefore = &w.Until
+		}
+		return nil, false, nil
 	case w.Kind == kindSleep:
-		posted, err = s.sleep(ctx, w)
+		posted, err = s.value(ctx, w.Effect, map[string]any{"sleptUntil": w.Until})
 		return nil, posted, err
 	case slices.Contains(s.Execute, w.Kind):
 		if err := s.mayRun(); err != nil {
@@ -76,17 +81,6 @@ func (s *step) handle(ctx context.Context, w want) (m *inbox.Message, posted boo
 	return m, false, err
 }
 
-// sleep posts the end of a sleep that is over.
-func (s *step) sleep(ctx context.Context, w want) (posted bool, err error) {
-	if w.Until.After(time.Now()) {
-		if s.report.NotBefore == nil || w.Until.Before(*s.report.NotBefore) {
-			s.report.NotBefore = &w.Until
-		}
-		return false, nil
-	}
-	return s.value(ctx, w.Effect, map[string]any{"sleptUntil": w.Until})
-}
-
 // question rejects a breakpoint if the options say so, and otherwise reports it as held.
 func (s *step) question(ctx context.Context, w want) (posted bool, err error) {
 	if s.Breakpoints == effect.Reject {
@@ -121,7 +115,6 @@ func (s *step) answered(ctx context.Context, w want, reply string) (posted bool,
 	return s.value(ctx, w.Effect, reply)
 }
 
-// value gives an effect a value as its result.
 func (s *step) value(ctx context.Context, effect string, value any) (posted bool, err error) {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -130,7 +123,6 @@ func (s *step) value(ctx context.Context, effect string, value any) (posted bool
 	return s.post(ctx, effect, babysitter.Result{Value: text})
 }
 
-// fail posts an effect as failed.
 func (s *step) fail(ctx context.Context, effect, name, why string) (posted bool, err error) {
 	return s.post(ctx, effect, babysitter.Result{Failure: &babysitter.Failure{Name: name, Message: why}})
 }
@@ -140,7 +132,15 @@ func (s *step) post(ctx context.Context, effect string, result babysitter.Result
 	if err := s.mayRun(); err != nil {
 		return false, err
 	}
-	result.Metadata = s.costOf(effect)
+	if s.costs == nil {
+		if _, s.costs, err = s.Cost(); err != nil { // it must not keep a result from its run
+			s.report.Notes = append(s.report.Notes, "what its entries have cost is not known: "+err.Error())
+			s.costs = map[string]price.Price{}
+		}
+	}
+	if cost := s.costs[effect]; !cost.IsZero() {
+		result.Metadata = cost.JSON()
+	}
 	err = s.CLI.Post(ctx, s.Run, effect, result)
 	if errors.Is(err, babysitter.ErrResolved) {
 		return true, nil
@@ -283,20 +283,4 @@ func (b *Bridge) Cost() (all price.Price, effects map[string]price.Price, err er
 		add(l)
 	}
 	return all, effects, nil
-}
-
-// costOf returns what the entries of an effect have cost, as the metadata of its result, or nil if that is unknown.
-// An unreadable price must not keep a result from its run.
-func (s *step) costOf(effect string) []byte {
-	if s.costs == nil {
-		var err error
-		if _, s.costs, err = s.Cost(); err != nil {
-			s.report.Notes = append(s.report.Notes, "what its entries have cost is not known: "+err.Error())
-			s.costs = map[string]price.Price{}
-		}
-	}
-	if cost := s.costs[effect]; !cost.IsZero() {
-		return cost.JSON()
-	}
-	return nil
 }

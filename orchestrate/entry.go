@@ -44,7 +44,6 @@ func (b *Bridge) wording(effect string, t run.Task) prompt.Effect {
 	}
 }
 
-// ask makes an effect's entry.
 func (s *step) ask(w want, a asked) (*inbox.Message, error) {
 	t, err := s.Run.Task(w.Effect)
 	if err != nil {
@@ -84,7 +83,6 @@ type entryState struct {
 
 func (f entryState) waits() bool { return f.where != "" && f.where != inbox.FoundAnswered }
 
-// stateOf looks an entry up.
 func (b *Bridge) stateOf(id string) (entryState, error) {
 	where, err := b.find([]string{id})
 	if err != nil {
@@ -122,7 +120,6 @@ func (b *Bridge) stateWhere(id string, where map[string]string) (f entryState, e
 	return f, err
 }
 
-// reply returns the last reply to an entry.
 func (b *Bridge) reply(id string) (reply string, err error) {
 	tail, err := b.Box.TailResults(-1)
 	if err != nil {

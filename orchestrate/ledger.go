@@ -46,7 +46,6 @@ type ledger struct {
 	kept []byte // the content of the file
 }
 
-// outOfSteps reports whether the limit of steps stopped the run.
 func (l *ledger) outOfSteps() bool {
 	return l.Guard != "" && l.Options.MaxSteps > 0 && l.Steps >= l.Options.MaxSteps
 }

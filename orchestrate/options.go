@@ -42,17 +42,6 @@ type Options struct {
 // Empty reports whether nothing was kept.
 func (o Options) Empty() bool { return o.Breakpoints == "" && o.OnUnresolved == "" }
 
-// following returns the options for a step of a run that another process drives: its kept options, except for what
-// they permit. That comes from o alone, since an agent's tools can write the ledger.
-func (o Options) following(kept Options) Options {
-	if kept.Empty() {
-		return o
-	}
-	kept.Breakpoints, kept.Execute, kept.AnyCode, kept.others = o.Breakpoints, o.Execute, o.AnyCode, kept.Execute
-	kept.follows = true
-	return kept
-}
-
 // Bridge connects one run with one inbox.
 type Bridge struct {
 	Box *inbox.Inbox
@@ -151,11 +140,16 @@ func OpenDriven(r *cli.RunFlags, box *inbox.Inbox, dir string, kept Options, not
 	if err != nil {
 		return nil, err
 	}
-	own := Options{
+	options := Options{
 		Breakpoints: effect.Breakpoints(r.Breakpoints), RejectReason: r.RejectReason,
 		OnUnresolved: effect.Unresolved(r.OnUnresolved), Execute: r.Execute, AnyCode: r.CodeChanges == "allow", MaxSteps: r.MaxIterations,
 	}
+	if own := options; !kept.Empty() { // what they permit comes from own alone, since an agent's tools can write the ledger
+		options = kept
+		options.Breakpoints, options.Execute, options.AnyCode = own.Breakpoints, own.Execute, own.AnyCode
+		options.follows, options.others = true, kept.Execute
+	}
 	return &Bridge{
-		Box: box, Run: opened, Program: program, CLI: &babysitter.CLI{Command: r.ParsedCommand(), Note: note}, Options: own.following(kept),
+		Box: box, Run: opened, Program: program, CLI: &babysitter.CLI{Command: r.ParsedCommand(), Note: note}, Options: options,
 	}, nil
 }

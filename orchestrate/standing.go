@@ -71,7 +71,6 @@ func (b *Bridge) Standing() (s Standing, err error) {
 	return s, b.addEntry(&s, l.Finish.Entry, "")
 }
 
-// addEffect adds one pending effect.
 func (b *Bridge) addEffect(s *Standing, l *ledger, e run.Effect) error {
 	a := l.Effects[e.ID]
 	switch {
@@ -95,7 +94,6 @@ func (b *Bridge) addEffect(s *Standing, l *ledger, e run.Effect) error {
 	return nil
 }
 
-// waits reports whether an entry is still to be answered.
 func (b *Bridge) waits(entry string) bool {
 	f, err := b.stateOf(entry)
 	return err == nil && f.waits()

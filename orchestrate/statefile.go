@@ -179,8 +179,14 @@ func ExportSession(envFile, id string) (err error) {
 	if err != nil {
 		return err
 	}
-	script, line := string(b), "export "+SessionVariable+`="`+id+`"`
-	if exported(script) == line {
+	script, line, last := string(b), "export "+SessionVariable+`="`+id+`"`, ""
+	for l := range strings.Lines(script) {
+		l = strings.TrimSpace(l)
+		if strings.HasPrefix(strings.TrimPrefix(l, "export "), SessionVariable+"=") {
+			last = l
+		}
+	}
+	if last == line {
 		return nil
 	}
 	if script != "" && !strings.HasSuffix(script, "\n") {
@@ -192,17 +198,6 @@ func ExportSession(envFile, id string) (err error) {
 
 // maxScript is more than any such script needs, in bytes.
 const maxScript = 16 << 20
-
-// exported returns the last line of a script that sets the variable, or "".
-func exported(script string) (line string) {
-	for l := range strings.Lines(script) {
-		l = strings.TrimSpace(l)
-		if strings.HasPrefix(strings.TrimPrefix(l, "export "), SessionVariable+"=") {
-			line = l
-		}
-	}
-	return line
-}
 
 // PromiseIn returns the text between the first <promise> of a message and the next </promise>, trimmed, with runs of
 // white space collapsed to one space. ok is false if there is no such pair. Only the first pair counts, as with the

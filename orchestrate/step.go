@@ -10,6 +10,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/money/price"
+	"heartbeat/internal/words"
 	"heartbeat/orchestrate/babysitter"
 	"heartbeat/orchestrate/run"
 )
@@ -70,7 +71,8 @@ func (b *Bridge) underLock(ctx context.Context, wait time.Duration, do func(*ste
 	}
 	err = do(s, ctx)
 	if errors.Is(err, errRests) {
-		s.rest(err)
+		s.rests, s.report.Rests = l.Rests.still(err), true
+		s.report.Guard = err.Error() + ": look at it, and `" + words.Shell("heartbeat", "run", "accept-code", b.Run.ID(), "--inbox", b.Box.Path()) + "` has the run go on"
 		s.stepped, err = true, nil
 	}
 	if s.stepped {
@@ -89,7 +91,6 @@ func (b *Bridge) underLock(ctx context.Context, wait time.Duration, do func(*ste
 	return s.report, errors.Join(err, b.save(l, lock))
 }
 
-// step is one step of a run.
 type step struct {
 	*Bridge
 	ledger     *ledger

@@ -14,8 +14,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -96,13 +94,6 @@ var telltales = []string{
 	// VITEST makes the CLI load process modules in another way. NODE_CHANNEL_FD makes node talk to its parent over
 	// a descriptor that it did not get.
 	"VITEST", "NODE_CHANNEL_FD",
-}
-
-func environment() []string {
-	return slices.DeleteFunc(os.Environ(), func(kv string) bool {
-		name, _, _ := strings.Cut(kv, "=")
-		return slices.Contains(telltales, name)
-	})
 }
 
 // States that an iteration leaves a run in.

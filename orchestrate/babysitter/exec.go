@@ -76,7 +76,6 @@ func (c *CLI) command() []string {
 	return c.Command
 }
 
-// stretched returns a timeout times the patience.
 func (c *CLI) stretched(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * cmp.Or(max(c.Patience, 0), 1))
 }
@@ -96,7 +95,11 @@ func (c *CLI) ask(ctx context.Context, r request) (result, error) {
 
 	stdout, stderr := &tail{limit: outputLimit}, &tail{limit: errorLimit}
 	cmd := guardian.Group(bounded, syscall.SIGKILL, path, slices.Concat(c.command()[1:], []string{r.command}, r.args)...)
-	cmd.Env, cmd.Dir, cmd.WaitDelay = environment(), r.dir, letGo
+	cmd.Dir, cmd.WaitDelay = r.dir, letGo
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return slices.Contains(telltales, name)
+	})
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	if r.stdin != nil {
 		cmd.Stdin = bytes.NewReader(r.stdin)
@@ -129,7 +132,6 @@ func givenUp(ctx context.Context, doing string) error {
 	return fmt.Errorf("%s: given up: %w", doing, context.Cause(ctx))
 }
 
-// executable returns the program's absolute path.
 func (c *CLI) executable() (string, error) {
 	name := c.command()[0]
 	path, err := exec.LookPath(name)
@@ -176,7 +178,6 @@ func (c *CLI) dismiss(ctx context.Context, r request, stdout *tail, stop context
 	}
 }
 
-// shown returns the command as people read it.
 func (c *CLI) shown() string { return strings.Join(c.command(), " ") }
 
 // guarded starts a guardian that kills the CLI's process group if this process is killed. Without a guardian, as in

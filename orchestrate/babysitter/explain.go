@@ -54,7 +54,6 @@ var sayings = []struct {
 		": this is another CLI than the one that heartbeat knows: " + effect.Install},
 }
 
-// explain returns the error of a call without an answer.
 func (c *CLI) explain(r request, out result) error {
 	said, own := message(r.command, out.stderr)
 	words := brief(said)
@@ -79,11 +78,7 @@ func (c *CLI) explain(r request, out result) error {
 	case out.code == 1 && own:
 		return fmt.Errorf("%s: %s", r.doing, brief(said))
 	}
-	return c.silent(r, out, words)
-}
-
-// silent returns the error of a CLI that ended and printed nothing of its own.
-func (c *CLI) silent(r request, out result, words string) error {
+	// It printed nothing of its own.
 	how := fmt.Sprintf("ended with status %d", out.code)
 	if out.code < 0 {
 		how = "was killed"

@@ -167,5 +167,4 @@ func otherProgram(pid int) string {
 // runtimes are the names under which JavaScript runs. Later versions of node call their main thread MainThread.
 var runtimes = lazily(`node|MainThread|bun|deno|babysitter`)
 
-// gone reports that no process has this number.
 func gone(pid int) bool { return unix.Kill(pid, 0) == unix.ESRCH }
