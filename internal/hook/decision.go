@@ -46,7 +46,8 @@ func (h *hook) decide(tx *inbox.Tx, still inbox.Mark) (outcome, string, error) {
 		err = h.leaveInDoubt(tx, text)
 	}
 	if err == nil {
-		err = h.deliver(tx, e, func() inbox.Recipient { return h.recipient(e, spill) })
+		h.chargeEnd(tx) // before the evidence of this moment is taken
+		err = h.deliver(tx, e, h.recipient(e, spill))
 	}
 	if err == nil {
 		err = h.countBlock(tx)
@@ -87,9 +88,8 @@ func (h *hook) decideWake(tx *inbox.Tx, still inbox.Mark) (outcome, string, erro
 	if err != nil {
 		return 0, "", err
 	}
-	if err := h.deliver(tx, e, func() inbox.Recipient {
-		return inbox.Recipient{SessionID: h.input.SessionID, Evidence: h.wokenWith(spill).Encode()}
-	}); err != nil {
+	h.chargeEnd(tx) // see decide
+	if err := h.deliver(tx, e, inbox.Recipient{SessionID: h.input.SessionID, Evidence: h.wokenWith(spill).Encode()}); err != nil {
 		return 0, "", err
 	}
 	return h.offered(tx, text)
@@ -102,13 +102,10 @@ func (h *hook) offered(tx *inbox.Tx, text string) (outcome, string, error) {
 	return delivered, text, nil
 }
 
-// deliver puts an entry in flight, with the checks that it has to pass. to is asked once the session is charged.
-func (h *hook) deliver(tx *inbox.Tx, e inbox.Entry, to func() inbox.Recipient) error {
-	h.chargeEnd(tx)
-	r := to()
-	var err error
-	if r.Checks, err = h.asker().ChecksOf(e); err == nil {
-		_, err = tx.Deliver(e, r)
+// deliver puts an entry in flight, with the checks that it has to pass.
+func (h *hook) deliver(tx *inbox.Tx, e inbox.Entry, to inbox.Recipient) (err error) {
+	if to.Checks, err = h.asker().ChecksOf(e); err == nil {
+		_, err = tx.Deliver(e, to)
 	}
 	return err
 }
@@ -152,13 +149,10 @@ func (h *hook) endTurn(tx *inbox.Tx) (outcome, error) {
 			return owned, err
 		}
 	}
-	if h.gate.shut {
-		return approved, nil
-	}
-	if h.MaxEntries > 0 && tx.In(session).Acknowledged() >= h.MaxEntries {
-		return approved, nil
-	}
-	if !h.Until.IsZero() && time.Until(h.Until.Time) <= 0 {
+	switch {
+	case h.gate.shut,
+		h.MaxEntries > 0 && tx.In(session).Acknowledged() >= h.MaxEntries,
+		!h.Until.IsZero() && time.Until(h.Until.Time) <= 0:
 		return approved, nil
 	}
 	if over, err := h.blockedEnough(tx); over || err != nil {

@@ -21,16 +21,16 @@ const (
 // facts are what a verdict depends on. Facts that read a transcript or look at another process are functions, called
 // only when they count.
 type facts struct {
-	// in is of this Stop. It is nil without a client: then the flag file alone counts, as in heartbeat-rs, and responded
-	// says that the entry was answered.
+	// in is what the client told of this Stop, nil without a client. In that case the flag file alone counts, as in
+	// heartbeat-rs: responded says that the entry was answered.
 	in        *claude.Input
 	responded bool
 	e         recovery.Evidence // of the delivery
 
-	sameSession, samePrompt bool   // the delivery's and this Stop's
+	sameSession, samePrompt bool   // this Stop's are the delivery's
 	namesPrompt             bool   // the delivery's client named prompts
-	startedBefore           bool   // this Stop's process, before the delivery
-	start                   string // names the client whose Stop this is, "" for none: --start
+	startedBefore           bool   // this Stop's process started before the delivery
+	start                   string // the name of this client's start (--start), "" for none
 	handedOver              bool   // there is a note that the text went out
 	background              bool   // the hook runs in the background
 	patient                 bool   // there is still time to wait for the transcript
