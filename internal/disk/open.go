@@ -21,12 +21,13 @@ func OpenRead(path string) (*File, error) {
 // OpenExisting is [OpenRead] for reading and writing. It narrows the file's mode to 0600.
 func OpenExisting(path string) (*File, error) {
 	f, err := openState(path, unix.O_RDWR)
-	if err != nil {
-		return nil, err
+	if err != nil || f.info.Mode&0o077 == 0 || f.info.UID != uint32(os.Geteuid()) {
+		return f, err
 	}
-	if err := f.narrow(); err != nil {
+	if err := f.change("chmod", Op{Kind: OpNarrow}, func() error { return unix.Fchmod(f.fd, 0o600) }); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
+	f.info.Mode = 0o600
 	return f, nil
 }
 
@@ -172,18 +173,6 @@ func (f *File) isForRoot(me uint32) bool {
 	}
 	dir, err := StatDir(filepath.Dir(f.path))
 	return err == nil && dir.UID == f.info.UID
-}
-
-// narrow removes the rights of others if the file belongs to this user.
-func (f *File) narrow() error {
-	if f.info.Mode&0o077 == 0 || f.info.UID != uint32(os.Geteuid()) {
-		return nil
-	}
-	err := f.change("chmod", Op{Kind: OpNarrow}, func() error { return unix.Fchmod(f.fd, 0o600) })
-	if err == nil {
-		f.info.Mode = 0o600
-	}
-	return err
 }
 
 func notRegular(path string) error {

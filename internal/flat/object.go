@@ -18,13 +18,13 @@ func (o *Object) name(n string) {
 	} else {
 		o.b = append(o.b, ',')
 	}
-	o.b = append(appendText(o.b, n), ':')
+	o.b = append(AppendText(o.b, n), ':')
 }
 
 // String adds a string. Invalid UTF-8 becomes U+FFFD.
 func (o *Object) String(name, v string) {
 	o.name(name)
-	o.b = appendText(o.b, v)
+	o.b = AppendText(o.b, v)
 }
 
 // Text adds a string, unless it is empty.
@@ -120,9 +120,7 @@ func unescaped(text string) string {
 const hexDigits = "0123456789abcdef"
 
 // AppendText appends a string as JSON, on one line and safe inside HTML. Invalid UTF-8 becomes U+FFFD.
-func AppendText(b []byte, s string) []byte { return appendText(b, s) }
-
-func appendText(b []byte, s string) []byte {
+func AppendText(b []byte, s string) []byte {
 	b = append(b, '"')
 	done := 0
 	for i := 0; i < len(s); {

@@ -43,7 +43,7 @@ func FuzzText(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		b := string(appendText(nil, s))
+		b := string(AppendText(nil, s))
 		assert.Equal(t, string(gjson.AppendJSONString(nil, s)), b)
 		assert.Equal(t, strings.ToValidUTF8(s, "\uFFFD") == s, Text(b) == s)
 		for _, quoted := range []string{b, `"` + s + `"`, s} {

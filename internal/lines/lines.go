@@ -39,28 +39,26 @@ type Visit func(start, end int64, line []byte, whole bool) bool
 // Each visits every line of a queue file, whose first byte in r is at offset base. Zeros before a line are
 // not part of it, since the file may have a hole. A line longer than [Max] is cut, to a part that is still
 // longer than Max.
-func Each(r io.Reader, base int64, visit Visit) error { return each(Max, true, r, base, visit) }
+func Each(r io.Reader, base int64, visit Visit) error { return EachHead(Max, true, r, base, visit) }
 
 // EachOwn is [Each] for a file that only heartbeat writes. It has no holes, and a long run of zeros is an
 // error that matches [ErrCorrupt].
-func EachOwn(r io.Reader, base int64, visit Visit) error { return each(Max+1, false, r, base, visit) }
+func EachOwn(r io.Reader, base int64, visit Visit) error {
+	return EachHead(Max+1, false, r, base, visit)
+}
 
 // EachRecord is [EachOwn] for lines of up to [MaxRecord] bytes.
 func EachRecord(r io.Reader, base int64, visit Visit) error {
-	return each(MaxRecord, false, r, base, visit)
-}
-
-// EachHead is [EachOwn], or with holes [Each], for callers that need only the first bytes of a line. It
-// passes at least most bytes of a longer line.
-func EachHead(most int, holes bool, r io.Reader, base int64, visit Visit) error {
-	return each(most, holes, r, base, visit)
+	return EachHead(MaxRecord, false, r, base, visit)
 }
 
 // readers are reused: a long-lived process reads these files repeatedly, and new buffers would be most of
 // what it allocates.
 var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 64<<10) }}
 
-func each(longest int, holes bool, r io.Reader, base int64, visit Visit) error {
+// EachHead is [EachOwn], or with holes [Each], for callers that need only the first bytes of a line. It
+// passes at least most bytes of a longer line.
+func EachHead(most int, holes bool, r io.Reader, base int64, visit Visit) error {
 	in := readers.Get().(*bufio.Reader)
 	in.Reset(r)
 	defer func() {
@@ -91,7 +89,7 @@ func each(longest int, holes bool, r io.Reader, base int64, visit Visit) error {
 				start = at
 				continue
 			}
-			if len(long) <= longest && zeros == 0 {
+			if len(long) <= most && zeros == 0 {
 				long = append(long, l...)
 			}
 			continue

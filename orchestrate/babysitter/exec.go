@@ -256,24 +256,19 @@ func Execute(ctx context.Context, c runs.Command) Outcome {
 		_ = guardian.SignalGroup(cmd.Process.Pid, syscall.SIGKILL) // usually none is left
 		o.Status = cmd.ProcessState.ExitCode()
 	}
-	o.Failure = failureOf(ctx, c, err, o)
-	return o
-}
-
-func failureOf(ctx context.Context, c runs.Command, err error, o Outcome) string {
 	var exit *exec.ExitError
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return fmt.Sprintf("it was ended after %v", c.Timeout)
+		o.Failure = fmt.Sprintf("it was ended after %v", c.Timeout)
 	case ctx.Err() != nil:
-		return fmt.Sprintf("it was ended: %v", context.Cause(ctx))
+		o.Failure = fmt.Sprintf("it was ended: %v", context.Cause(ctx))
 	// ErrWaitDelay: a process that the command left behind holds its output open.
 	case err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay):
-		return err.Error()
+		o.Failure = err.Error()
 	case o.Status != c.Success:
-		return fmt.Sprintf("it ended with status %d, and not %d", o.Status, c.Success)
+		o.Failure = fmt.Sprintf("it ended with status %d, and not %d", o.Status, c.Success)
 	case o.Cut:
-		return fmt.Sprintf("it printed more than %d MiB, and its beginning was cut off: have it print to a file", MaxOutput>>20)
+		o.Failure = fmt.Sprintf("it printed more than %d MiB, and its beginning was cut off: have it print to a file", MaxOutput>>20)
 	}
-	return ""
+	return o
 }
