@@ -144,7 +144,8 @@ func OpenDriven(r *cli.RunFlags, box *inbox.Inbox, dir string, kept Options, not
 		Breakpoints: effect.Breakpoints(r.Breakpoints), RejectReason: r.RejectReason,
 		OnUnresolved: effect.Unresolved(r.OnUnresolved), Execute: r.Execute, AnyCode: r.CodeChanges == "allow", MaxSteps: r.MaxIterations,
 	}
-	if own := options; !kept.Empty() { // what they permit comes from own alone, since an agent's tools can write the ledger
+	if own := options; !kept.Empty() {
+		// What they permit comes from own alone, since an agent's tools can write the ledger.
 		options = kept
 		options.Breakpoints, options.Execute, options.AnyCode = own.Breakpoints, own.Execute, own.AnyCode
 		options.follows, options.others = true, kept.Execute

@@ -56,7 +56,7 @@ func (h *hook) startFull() error {
 	if err != nil {
 		return err
 	}
-	f, err := unnamedFile() // a pipe would not hold them
+	f, err := unnamedFile() // a pipe would not hold the input
 	if err == nil {
 		_, err = f.Write(b)
 	}

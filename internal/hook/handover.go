@@ -67,8 +67,8 @@ func (h *hook) takeBack(tx *inbox.Tx, why error) error {
 	return fmt.Errorf("%w: %w: the entry %s waits again", errNotPrinted, why, words.Name(d.ID(), d.EntryID))
 }
 
-// rawFile writes to a descriptor by system calls alone. Go ends a process that writes to a broken pipe at its stdout,
-// before it could give the entry back.
+// rawFile writes to a descriptor by system calls alone. With os.Stdout, Go would end the process at a broken pipe, before
+// it could give the entry back.
 type rawFile int
 
 func (fd rawFile) Write(b []byte) (int, error) {

@@ -99,7 +99,7 @@ type learned struct {
 	clientSought bool
 }
 
-// end closes a transaction, and notes its warnings.
+// end closes a transaction, notes its warnings, and has a person told what it brought.
 func (h *hook) end(tx *inbox.Tx) error {
 	if due := tx.NextDue(); !due.IsZero() {
 		h.lookAgainIn(time.Until(due))
