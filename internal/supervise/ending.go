@@ -17,7 +17,6 @@ import (
 	"heartbeat/internal/words"
 )
 
-// ending is why the work ends.
 type ending struct {
 	reason Reason
 	detail string
@@ -32,10 +31,6 @@ func (r *run) signalled(sig syscall.Signal) *ending {
 		reason = Stopped
 	}
 	return &ending{reason: reason, signal: sig, detail: "this process got a signal: " + sig.String()}
-}
-
-func (r *run) timedOut() *ending {
-	return &ending{reason: TimedOut, detail: "the time was over (--timeout " + r.Terminal.Timeout.String() + ")"}
 }
 
 // besideTime is how long the launcher waits at its end for the work beside the sessions.
@@ -90,25 +85,10 @@ func LeaveWhy(path string, reason Reason, err error) {
 	_ = lock.Release() // otherwise the kernel does
 }
 
-// givesUp reports whether a person must be notified of this end. Pauses and questions of runs are
-// on disk, where people are notified of them anyway.
-func (e *ending) givesUp() bool {
-	return !e.shown && (e.reason.Person() || e.reason.passes() || e.reason == RunStuck)
-}
-
-// tell starts the notifier. A failure is only logged: the work goes on without it.
-func (r *run) tell() {
-	note := func(text string) { r.Line(time.Now(), text) }
-	var err error
-	if r.tells, err = notify.StartHelper(r.Notify, note); err != nil {
-		note(err.Error())
-	}
-	r.tells.Follow(r.box.Path())
-}
-
-// tellEnd notifies a person of what the last session left and why the work ends.
+// tellEnd notifies a person of what the last session left and why the work ends. People are notified
+// anyway of pauses and of questions of runs, which are on disk.
 func (r *run) tellEnd(e *ending) {
-	if e.givesUp() {
+	if !e.shown && (e.reason.Person() || e.reason.passes() || e.reason == RunStuck) {
 		r.tells.Say(notify.Words{Reason: string(e.reason), Sentence: "heartbeat-launch has given up: " + string(e.reason) + ": " + e.detail})
 	}
 	ctx, cancel := r.Terminal.Signals.Hurry(r.Terminal.Grace)
@@ -151,7 +131,11 @@ func (r *run) sort(err error) Reason {
 	reason := ReasonOf(err)
 	rights := errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
 	off := errors.Is(err, client.ErrHooksOff) && r.Mode == Drain
-	if reason == SetUp && !rights && !off && (r.worked() || r.replaced(err)) {
+	missing := errors.Is(err, terminal.ErrNotFound) || errors.Is(err, terminal.ErrCannotRun)
+	// An update may be replacing the client while a service starts, if earlier sessions have answered
+	// entries of this inbox.
+	replaced := missing && r.Mode == Persist && !r.Attended && r.before.Answered > 0
+	if reason == SetUp && !rights && !off && (r.worked() || replaced) {
 		return Trouble
 	}
 	return reason
@@ -160,14 +144,7 @@ func (r *run) sort(err error) Reason {
 // worked reports whether any session has started, by its hook's word.
 func (r *run) worked() bool { return len(r.report.SessionIDs) > 0 }
 
-// replaced reports whether the client may be missing only because an update is replacing it while a
-// service starts: earlier sessions have answered entries of this inbox.
-func (r *run) replaced(err error) bool {
-	missing := errors.Is(err, terminal.ErrNotFound) || errors.Is(err, terminal.ErrCannotRun)
-	return missing && r.Mode == Persist && !r.Attended && r.before.Answered > 0
-}
-
-// stuck ends the work because of an error, if there is one.
+// stuck returns nil for no error.
 func (r *run) stuck(err error) *ending {
 	if err == nil {
 		return nil
@@ -189,7 +166,6 @@ type trouble struct {
 // tellAfter is how long a passing trouble may last before a person is notified.
 const tellAfter = time.Minute
 
-// tells reports whether to notify a person of the reason now.
 func (t *trouble) tells(why Reason, now time.Time) bool {
 	if slices.Contains(t.told, why) || !why.Person() && now.Sub(t.since) < tellAfter {
 		return false

@@ -15,7 +15,6 @@ import (
 // followPoll is how often the files are polled where the system sends no events.
 const followPoll = 5 * time.Second
 
-// follower reads the files of an inbox and reports what happens in it.
 type follower struct {
 	box     *inbox.Inbox
 	say     func(time.Time, string)
@@ -62,24 +61,22 @@ func follow(box *inbox.Inbox, say func(time.Time, string)) (*follower, error) {
 // begin begins to look, and calls poke after each look.
 func (f *follower) begin(poke func()) {
 	f.watcher = f.box.WatchAll(followPoll)
-	go f.run(poke)
-}
-
-func (f *follower) run(poke func()) {
-	defer close(f.stopped)
-	for {
-		f.look()
-		poke()
-		select {
-		case f.changed <- struct{}{}:
-		default:
+	go func() {
+		defer close(f.stopped)
+		for {
+			f.look()
+			poke()
+			select {
+			case f.changed <- struct{}{}:
+			default:
+			}
+			select {
+			case <-f.watcher.C:
+			case <-f.done:
+				return
+			}
 		}
-		select {
-		case <-f.watcher.C:
-		case <-f.done:
-			return
-		}
-	}
+	}()
 }
 
 func (f *follower) close() {
@@ -116,12 +113,25 @@ func (f *follower) waitingHook() *inbox.Waiter {
 	return f.waiter
 }
 
-// look reports what has happened since the last look.
+// readsAtMost bounds the reads of one look.
+const readsAtMost = 10
+
+// look reports what has happened since the last look, in that order.
 func (f *follower) look() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	d, err := f.delivery()
-	if err = errors.Join(err, f.read()); d != nil {
+	// The files are read until none has anything new: of two events in a row, the later one may be in
+	// the file that is read first.
+	var unread error
+	for range readsAtMost {
+		before := len(f.lines)
+		unread = errors.Join(f.events.Lines(f.event), f.results.Lines(f.result), f.letters.Lines(f.letter))
+		if unread != nil || len(f.lines) == before {
+			break
+		}
+	}
+	if err = errors.Join(err, unread); d != nil {
 		f.delivered(words.Name(d.ID(), d.EntryID), d.StartOffset, d.Attempt, d.DeliveredAt)
 	}
 	text := ""
@@ -132,36 +142,15 @@ func (f *follower) look() {
 		f.add(time.Now(), text)
 	}
 	f.trouble = text
-	f.tell()
-}
-
-// readsAtMost bounds the reads of one look.
-const readsAtMost = 10
-
-// read reads the files until none has anything new: of two events in a row, the later one may be in
-// the file that is read first.
-func (f *follower) read() (err error) {
-	for range readsAtMost {
-		before := len(f.lines)
-		err = errors.Join(f.events.Lines(f.event), f.results.Lines(f.result), f.letters.Lines(f.letter))
-		if err != nil || len(f.lines) == before {
-			break
-		}
-	}
-	return err
-}
-
-// add keeps a line until the look is over.
-func (f *follower) add(at time.Time, text string) { f.lines = append(f.lines, line{at, text}) }
-
-// tell reports the lines of a look in the order in which they happened.
-func (f *follower) tell() {
 	slices.SortStableFunc(f.lines, func(a, b line) int { return a.at.Compare(b.at) })
 	for _, l := range f.lines {
 		f.say(l.at, l.text)
 	}
 	f.lines = f.lines[:0]
 }
+
+// add keeps a line until the look is over.
+func (f *follower) add(at time.Time, text string) { f.lines = append(f.lines, line{at, text}) }
 
 // delivery returns the entry in flight, which is reported only after everything read from the files. It is
 // nil while the outcome of the entry before may be in the journal but not yet in those files.

@@ -2,38 +2,41 @@ package supervise
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/screen"
+	"heartbeat/internal/supervise/client"
 	"heartbeat/internal/words"
 	recovery "heartbeat/recover"
 )
 
-// hear acts on the events that the hooks of a session write.
 func (r *run) hear(s *session) func(inbox.Event) {
 	return func(e inbox.Event) {
 		switch e.Event {
 		case inbox.EventStarted:
-			s.start(e.Session)
+			s.id.Store(e.Session)
 			r.sign.say("its session is " + words.Short(e.Session))
 			r.service.ready()
 		case inbox.EventFailed:
 			s.failed.Store(true)
 		case inbox.EventAsked:
 			s.asks.Store(true)
-			if r.EndAsking {
-				r.asked(s, words.Brief(e.Reason))
+			switch reason, now := words.Brief(e.Reason), time.Now(); {
+			case !r.EndAsking:
+			case r.AskPatience <= 0 && !r.attach.Attended():
+				s.endAsking(reason)
+			case s.awaits.Load() == nil:
+				s.awaits.Store(&question{reason: reason, since: now, alone: now})
 			}
 		}
 	}
 }
 
-// lookEvery is how often a session is looked at.
 const lookEvery = time.Second
 
-// lookout is what guard knows of a session.
 type lookout struct {
 	*run
 	s       *session
@@ -74,7 +77,11 @@ func (r *run) guard(s *session) {
 		} else {
 			l.works()
 		}
-		l.isInTime()
+		if _, d := r.follow.counts(); d != nil {
+			if v := recovery.OverTime(d, r.Settings.Limits); v != nil {
+				s.end(verdict{text: "its entry has reached its limit: " + v.Figures, over: v, seq: d.DeliveredSeq})
+			}
+		}
 		l.isAnswered()
 		if line := l.noticer.see(l.sight, l.text, s.worked.Load() || s.failed.Load(), time.Now()); line != "" {
 			r.Line(time.Now(), line)
@@ -82,7 +89,6 @@ func (r *run) guard(s *session) {
 	}
 }
 
-// starts ends a session that does not start.
 func (l *lookout) starts(before screen.Sight) {
 	old := l.Client.TooOld(l.text)
 	switch {
@@ -100,35 +106,22 @@ func (l *lookout) starts(before screen.Sight) {
 // works ends a session that should drain the inbox but sits at its prompt: it was given no prompt,
 // or its hook could not ask for the end.
 func (l *lookout) works() {
-	waits, over := l.waitsForTasks()
+	var tasks recovery.TaskWait // of the entry in flight
+	if _, flying := l.follow.counts(); flying != nil {
+		tasks = recovery.EvidenceOf(flying).TaskWait
+	}
 	switch {
-	case over:
+	case tasks.Over(l.Background):
 		l.s.end(verdict{text: "a task that an entry left running in the background has taken longer than " + l.Background.String() + " (--background-timeout)"})
-	case waits || l.attended() || l.sight.Kind != screen.Ready:
+	case tasks.Held || l.attended() || l.sight.Kind != screen.Ready:
 		l.since = time.Now()
-	case time.Since(l.since) >= l.StartTimeout:
-		l.s.end(l.s.idle(l.StartTimeout))
+	case time.Since(l.since) < l.StartTimeout:
+	case !l.s.worked.Load() && !l.s.failed.Load():
+		l.s.end(verdict{ending: &ending{reason: SetUp, detail: "the session started and sits at its prompt: give the command " +
+			"something to begin with, as in " + l.s.client.Begin}})
+	default:
+		l.s.end(verdict{text: "it has been sitting at its prompt for " + l.StartTimeout.String() + ", and no hook asked for its end"})
 	}
-}
-
-// waitsForTasks reports whether the entry in flight waits for tasks that its turn left in the
-// background, and whether they have taken too long.
-func (r *run) waitsForTasks() (waits, over bool) {
-	_, flying := r.follow.counts()
-	if flying == nil {
-		return false, false
-	}
-	hold := recovery.EvidenceOf(flying).TaskWait
-	return hold.Held, hold.Over(r.Background)
-}
-
-// idle is the verdict on a session that sits at its prompt.
-func (s *session) idle(since time.Duration) verdict {
-	if !s.worked.Load() && !s.failed.Load() {
-		return verdict{ending: &ending{reason: SetUp, detail: "the session started and sits at its prompt: give the command " +
-			"something to begin with, as in " + s.client.Begin}}
-	}
-	return verdict{text: "it has been sitting at its prompt for " + since.String() + ", and no hook asked for its end"}
 }
 
 // late is the verdict on a session that does not start. A known reason ends all the work, because
@@ -158,25 +151,11 @@ func (r *run) notStarted(s *session, what string) (e *ending, known bool) {
 		e.detail = fmt.Sprintf("%s: %s", what, r.Client.Unwired(r.given("")))
 		return e, true
 	}
-	e.reason, e.detail = Exhausted, what+": the reason cannot be told from its screen"+lastLine(text)
-	return e, false
-}
-
-// lastLine is the last line of a screen, as the end of a sentence.
-func lastLine(text string) string {
+	e.reason, e.detail = Exhausted, what+": the reason cannot be told from its screen, which is empty"
 	if last := words.Brief(screen.LastLine(text)); last != "" {
-		return ", which ends with: " + last
+		e.detail = what + ": the reason cannot be told from its screen, which ends with: " + last
 	}
-	return ", which is empty"
-}
-
-// isInTime ends a session whose entry has reached its time limit.
-func (l *lookout) isInTime() {
-	if _, d := l.follow.counts(); d != nil {
-		if v := recovery.OverTime(d, l.Settings.Limits); v != nil {
-			l.s.end(verdict{text: "its entry has reached its limit: " + v.Figures, over: v, seq: d.DeliveredSeq})
-		}
-	}
+	return e, false
 }
 
 // waiterPatience is how long the session may take to end, or to start another waiting hook, after
@@ -186,16 +165,23 @@ const waiterPatience = 2 * time.Second
 // isWoken ends a sleeping session that nothing can wake because its background hook was killed. It
 // may sleep on while no entry waits.
 func (l *lookout) isWoken() {
-	w := l.follow.waitingHook()
-	if w == nil && l.sleepsUnwatched() {
+	w, gone := l.follow.waitingHook(), false
+	// The hook was killed before it waited or before it woke the session if an entry waits in vain for
+	// a session that sits at its prompt with nobody typing. A missing waiter alone proves nothing, since
+	// none is on record during a turn.
+	if w == nil && !l.attended() && !l.s.asking() && l.sight.Kind == screen.Ready && entryUnserved(l.box) {
 		if time.Since(l.since) >= l.StartTimeout {
 			l.s.end(verdict{text: "an entry waits, and no hook that would wake it has for " + l.StartTimeout.String()})
 		}
 		return
 	}
 	l.since = time.Now()
+	if w != nil {
+		alive, known := machine.Lives(w.Boot, w.Namespace, w.PID, w.ProcessStart)
+		gone = known && !alive
+	}
 	switch {
-	case w == nil || !gone(w):
+	case !gone:
 		l.lost = time.Time{}
 	case l.lost.IsZero():
 		l.lost = time.Now()
@@ -204,14 +190,73 @@ func (l *lookout) isWoken() {
 	}
 }
 
-// sleepsUnwatched reports whether an entry waits in vain for a session that sits at its prompt with
-// nobody typing: its hook was killed before it waited or before it woke the session. A missing
-// waiter alone proves nothing, since none is on record during a turn.
-func (l *lookout) sleepsUnwatched() bool {
-	return !l.attended() && !l.s.asking() && l.sight.Kind == screen.Ready && entryUnserved(l.box)
+type question struct {
+	reason string
+	since  time.Time
+	alone  time.Time // when the last attached person left
+	told   bool      // the log says that the session waits
 }
 
-func gone(w *inbox.Waiter) bool {
-	alive, known := machine.Lives(w.Boot, w.Namespace, w.PID, w.ProcessStart)
-	return known && !alive
+func (s *session) endAsking(reason string) {
+	s.end(verdict{asked: true, text: "it waits for a person, and nobody is there: " + reason})
+}
+
+// isAnswered ends a session whose question nobody answers within AskPatience. The client reports an
+// answer only at the end of the turn, so typed input counts as one once the screen no longer asks.
+func (l *lookout) isAnswered() {
+	asks := slices.Contains([]screen.Kind{screen.Permission, screen.Question, screen.Dialog}, l.sight.Kind)
+	switch q := l.s.awaits.Load(); {
+	case q == nil:
+	case l.attach.TypedSince(q.since) && !asks:
+		l.s.awaits.Store(nil)
+	case l.attach.Attended():
+		q.alone = time.Now()
+	case time.Since(q.alone) >= l.AskPatience:
+		l.s.endAsking(q.reason)
+	case !q.told:
+		q.told = true
+		l.Line(q.since, "the session waits for somebody who answers it, for "+l.AskPatience.String()+" (--ask-patience): "+words.Shell("heartbeat", "attach", "--inbox", l.box.Path()))
+	}
+}
+
+// promptless is how long a session that was given a prompt may sit at its input line before the
+// first turn begins.
+const promptless = 5 * time.Second
+
+// noticer reports what only the screen shows, or shows before any hook reports it.
+type noticer struct {
+	*client.Client
+	cause  string    // the error reported last, "" for none
+	idle   time.Time // when the prompt appeared, zero while it is not there
+	begun  bool      // a turn has begun
+	silent bool      // say nothing about a prompt
+}
+
+// see returns what to say about a screen, "" for nothing.
+func (n *noticer) see(sight screen.Sight, text string, worked bool, now time.Time) string {
+	n.begun = n.begun || worked || sight.Kind == screen.Busy
+	if sight.Kind != screen.Ready {
+		n.idle = time.Time{}
+	} else if n.idle.IsZero() {
+		n.idle = now
+	}
+	if retry, ok := n.Retrying(text); ok {
+		if retry.Cause == n.cause {
+			return ""
+		}
+		n.cause = retry.Cause
+		says := "says " + words.Brief(retry.Cause)
+		if retry.Cause == "API error" { // the client's own words
+			says = "answers with an error"
+		}
+		return fmt.Sprintf("the model's API %s, try %s of %s", says, retry.Try, retry.Most)
+	}
+	if sight.Kind == screen.Ready {
+		n.cause = ""
+	}
+	if n.silent || n.begun || n.idle.IsZero() || now.Sub(n.idle) < promptless {
+		return ""
+	}
+	n.silent = true
+	return "the session sits at its prompt, as one does that was given none: give the command something to begin with, as in " + n.Begin
 }

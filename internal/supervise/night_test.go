@@ -65,7 +65,7 @@ func TestNights(t *testing.T) {
 			n.send()
 			time.Sleep(10 * time.Minute)
 			n.send()
-			for !entryInFlight(n.r.box) {
+			for !InFlight(n.r.box.Dir()) {
 				time.Sleep(time.Second)
 			}
 			passes[i%len(passes)]()
@@ -207,7 +207,7 @@ func (n *night) session(o terminal.Options) (terminal.Outcome, error) {
 	if n.crashes.Load() {
 		return terminal.Outcome{Status: 1 << 8}, nil
 	}
-	n.r.current.Load().start(fmt.Sprint("session-", n.sessions))
+	n.r.current.Load().id.Store(fmt.Sprint("session-", n.sessions))
 	n.up.Store(true)
 	defer n.up.Store(false)
 	for {

@@ -197,7 +197,6 @@ func (r *Report) String() string {
 	return text
 }
 
-// figures words the counts that are not zero, the sessions, the time and the price.
 func (r *Report) figures() string {
 	text := count(r.Answered, "answered")
 	for _, f := range []struct {

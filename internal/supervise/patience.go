@@ -2,7 +2,6 @@ package supervise
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -27,38 +26,20 @@ type patience struct {
 	limits   bool      // the limits were announced
 }
 
-// left is how much longer delivery may be held.
-func (r *run) left() time.Duration {
+// bears reports whether to wait for something that ends at that time.
+func (r *run) bears(end time.Time) bool {
 	p := &r.patient
 	if p.since.IsZero() || r.pace.answered > p.answered {
 		p.since, p.answered = time.Now(), r.pace.answered
 	}
+	rest := time.Until(end)
 	switch {
-	case r.Patience < 0:
-		return math.MaxInt64
+	case !r.Until.IsZero() && end.After(r.Until):
+		return false
 	case r.Patience == 0:
-		return maxHold
+		return rest <= maxHold
 	}
-	return r.Patience - time.Since(p.since)
-}
-
-// bears reports whether to wait for something that ends at that time.
-func (r *run) bears(end time.Time) bool {
-	return time.Until(end) <= r.left() && (r.Until.IsZero() || !end.After(r.Until))
-}
-
-// impatient ends the work if the hold on delivery outlasts the patience, or the time is over.
-// Pauses are waited out only if patience was asked for.
-func (r *run) impatient(st state) *ending {
-	switch p, b := st.Paused, st.Backoff; {
-	case p != nil && (p.Until == nil || r.Patience == 0 || !r.bears(*p.Until)):
-		return pausedBy(p)
-	case b != nil && !r.bears(b.Until):
-		return &ending{reason: BackingOff, detail: "until " + words.Stamp(b.Until) + r.tooLong(b.Until) + because(b)}
-	case !r.Until.IsZero() && time.Until(r.Until) <= 0:
-		return &ending{reason: Left, detail: "the time was over" + r.tooLong(time.Now())}
-	}
-	return nil
+	return r.Patience < 0 || rest <= r.Patience-time.Since(p.since)
 }
 
 // tooLong names the flag that forbids waiting until end, "" for none.
@@ -127,7 +108,6 @@ func (r *run) tellWait(st state, rest time.Duration) {
 	r.aloud("it waits until " + words.Stamp(time.Now().Add(rest)) + ", " + w.why)
 }
 
-// tellLimits announces once which limits hold.
 func (r *run) tellLimits() {
 	if !r.patient.limits {
 		r.patient.limits = true
@@ -213,10 +193,8 @@ func (p *pace) fault() {
 	p.rest()
 }
 
-// tries counts the fruitless sessions and failed tries in a row.
 func (p *pace) tries() int { return p.fruitless + p.faults }
 
-// rest sets when the next session may begin.
 func (p *pace) rest() {
 	p.notBefore = time.Time{}
 	if !p.early {

@@ -30,7 +30,6 @@ type service struct {
 	once    sync.Once
 }
 
-// announce starts the reports.
 func announce(status func() string, goesOn func() bool) *service {
 	s := &service{status: status, goesOn: goesOn, done: make(chan struct{})}
 	s.news.Store(true)
@@ -87,7 +86,6 @@ func (s *service) run(watchdog time.Duration) {
 	}
 }
 
-// status is the queue in a few words.
 func (r *run) status() string {
 	answered, flying := r.follow.counts()
 	text := fmt.Sprintf("%d queued, %d answered", countQueued(r.box), answered)
@@ -154,4 +152,15 @@ func (s *sign) say(text string, troubled ...string) {
 	}
 	s.said, s.troubled = text, strings.Join(troubled, "")
 	_ = s.lock.Sign(fmt.Sprintf("%d\n%s\n%s\n%s\n%s\n", os.Getpid(), text, s.socket, s.waits, s.troubled)) // only people read it
+}
+
+// reachedAt publishes the socket to attach to ("" for none), and whether a session that asks waits
+// for an answer.
+func (s *sign) reachedAt(socket string, waits bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.socket, s.waits = socket, ""
+	if waits && socket != "" {
+		s.waits = "waits"
+	}
 }

@@ -1,10 +1,8 @@
 package supervise
 
 import (
-	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,7 +11,6 @@ import (
 	"heartbeat/internal/supervise/client"
 	"heartbeat/internal/supervise/sharing"
 	"heartbeat/internal/supervise/terminal"
-	"heartbeat/internal/words"
 	recovery "heartbeat/recover"
 )
 
@@ -31,11 +28,9 @@ type session struct {
 	worked  atomic.Bool   // an entry was delivered to it
 	entered entered
 
-	mu  sync.Mutex
-	id  string
-	why *verdict // why the launcher ends it, nil if it does not
-	// awaits is the question that the session waits with, nil for none.
-	awaits *question
+	id     atomic.Value             // a string; `/clear` changes it
+	why    atomic.Pointer[verdict]  // why the launcher ends it, nil if it does not
+	awaits atomic.Pointer[question] // the question that it waits with, nil for none
 
 	cutShort bool  // set after the end: the order that ends all the work ended it
 	inOrder  bool  // set after the end: it ended as it should
@@ -61,73 +56,37 @@ func newSession(c *client.Client, size terminal.Size) *session {
 	}
 }
 
-// sight is what its terminal shows.
-func (s *session) sight() screen.Sight { return s.client.Recognise(s.screen.Text()) }
-
-// lastWords returns, after a colon, what the program printed last before it gave up. A recognised
-// screen is no such message.
-func (s *session) lastWords() string {
-	text := strings.TrimSpace(s.screen.Text())
-	if text == "" || s.client.Recognise(text) != (screen.Sight{}) {
-		return ""
-	}
-	return ": " + words.Brief(s.client.LastWords(text))
-}
-
+// name is the session's ID, "" before its hook has reported its start.
 func (s *session) name() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.id
-}
-
-// start notes the session that a hook reported. `/clear` changes its ID.
-func (s *session) start(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.id = id
+	id, _ := s.id.Load().(string)
+	return id
 }
 
 // end ends the session. The first verdict counts.
 func (s *session) end(v verdict) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.why == nil {
-		s.why = &v
+	if s.why.CompareAndSwap(nil, &v) {
 		close(s.quit)
 	}
 }
 
-// ended returns why the launcher ended the session, empty if it did not.
+// ended returns why the launcher ended the session, the zero verdict if it did not.
 func (s *session) ended() verdict {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.why == nil {
-		return verdict{}
+	if why := s.why.Load(); why != nil {
+		return *why
 	}
-	return *s.why
+	return verdict{}
 }
 
-// watch draws the session's output on its screen and passes it to next.
-func (s *session) watch(next func([]byte)) func([]byte) {
-	return func(b []byte) {
-		s.drawn.Add(1)
-		s.asks.Store(false)
-		_, _ = s.screen.Write(b) // never fails
-		if next != nil {
-			next(b)
-		}
-	}
+func (s *session) sight() screen.Sight { return s.client.Recognise(s.screen.Text()) }
+
+func (s *session) printed(b []byte) {
+	s.drawn.Add(1)
+	s.asks.Store(false)
+	_, _ = s.screen.Write(b) // never fails
 }
 
-// resize keeps the screen at the terminal's size and passes the size to next.
-func (s *session) resize(next func(terminal.Size)) func(terminal.Size) {
-	return func(size terminal.Size) {
-		s.screen.Resize(int(size.Rows), int(size.Cols))
-		if next != nil {
-			next(size)
-		}
-	}
-}
+// asking reports whether the session waits for a person.
+func (s *session) asking() bool { return s.asks.Load() || s.awaits.Load() != nil }
 
 // promptPatience is how long a session must sit at its prompt before it may end, if a person
 // has entered something: the client turns to that once the entries are done.
@@ -141,7 +100,6 @@ type entered struct {
 	waiting time.Time
 }
 
-// line notes that a line was entered.
 func (e *entered) line() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -167,53 +125,6 @@ func (e *entered) mayEnd(sight screen.Kind) bool {
 	return now.Sub(e.waiting) >= promptPatience
 }
 
-// menu reports whether the session asks for a single key. A question may be answered with a line.
-func (s *session) menu() bool {
-	return !slices.Contains([]screen.Kind{screen.Unknown, screen.Busy, screen.Ready, screen.Question, screen.Login}, s.sight().Kind)
-}
-
-// promptless is how long a session that was given a prompt may sit at its input line before the
-// first turn begins.
-const promptless = 5 * time.Second
-
-// noticer reports what only the screen shows, or shows before any hook reports it.
-type noticer struct {
-	*client.Client
-	cause  string    // the error reported last, "" for none
-	idle   time.Time // when the prompt appeared, zero while it is not there
-	begun  bool      // a turn has begun
-	silent bool      // say nothing about a prompt
-}
-
-// see returns what to say about a screen, "" for nothing.
-func (n *noticer) see(sight screen.Sight, text string, worked bool, now time.Time) string {
-	n.begun = n.begun || worked || sight.Kind == screen.Busy
-	if sight.Kind != screen.Ready {
-		n.idle = time.Time{}
-	} else if n.idle.IsZero() {
-		n.idle = now
-	}
-	if retry, ok := n.Retrying(text); ok {
-		if retry.Cause == n.cause {
-			return ""
-		}
-		n.cause = retry.Cause
-		says := "says " + words.Brief(retry.Cause)
-		if retry.Cause == "API error" { // the client's own words
-			says = "answers with an error"
-		}
-		return fmt.Sprintf("the model's API %s, try %s of %s", says, retry.Try, retry.Most)
-	}
-	if sight.Kind == screen.Ready {
-		n.cause = ""
-	}
-	if n.silent || n.begun || n.idle.IsZero() || now.Sub(n.idle) < promptless {
-		return ""
-	}
-	n.silent = true
-	return "the session sits at its prompt, as one does that was given none: give the command something to begin with, as in " + n.Begin
-}
-
 // listen lets people attach to the sessions, unless a person is already at the terminal. A failure
 // is only logged: the work goes on without it.
 func (r *run) listen() {
@@ -229,9 +140,33 @@ func (r *run) listen() {
 
 func (r *run) attended() bool { return r.Attended || r.attach.Attended() }
 
-// openTo lets people attach to a session as soon as its terminal is open.
-func (r *run) openTo(s *session, o *terminal.Options) {
-	if r.attach.Path() == "" {
+// connect draws the session's output on its screen, has the terminal heed the person who sits at it,
+// and lets people attach as soon as it is open.
+func (r *run) connect(s *session, o *terminal.Options) {
+	watch, resized := o.Watch, o.Resized
+	o.Watch = func(b []byte) {
+		s.printed(b)
+		if watch != nil {
+			watch(b)
+		}
+		r.attach.Drawn()
+	}
+	o.Resized = func(size terminal.Size) {
+		s.screen.Resize(int(size.Rows), int(size.Cols))
+		if resized != nil {
+			resized(size)
+		}
+		r.attach.Drawn()
+	}
+	listens := r.attach.Path() != ""
+	if r.Attended || listens {
+		o.Entered = s.entered.line
+		o.Menu = func() bool { // a question may be answered with a line
+			return !slices.Contains([]screen.Kind{screen.Unknown, screen.Busy, screen.Ready, screen.Question, screen.Login}, s.sight().Kind)
+		}
+		o.MayEnd = func() bool { return s.entered.mayEnd(s.sight().Kind) }
+	}
+	if !listens {
 		return
 	}
 	own, sizes := o.Size, make(chan terminal.Size, 1)
@@ -240,96 +175,17 @@ func (r *run) openTo(s *session, o *terminal.Options) {
 		r.attach.Begin(&sharing.Session{
 			Screen: s.screen, Name: s.name,
 			Type: func(b []byte) { _, _ = keys.Write(b) }, // fails once the session is over
-			Resize: func(rows, cols int) {
-				if size := (terminal.Size{Rows: uint16(rows), Cols: uint16(cols)}); rows > 0 {
-					newest(sizes, size)
-				} else {
-					newest(sizes, own)
+			Resize: func(rows, cols int) { // calls do not overlap
+				size := own
+				if rows > 0 {
+					size = terminal.Size{Rows: uint16(rows), Cols: uint16(cols)}
 				}
+				select {
+				case <-sizes: // nobody has taken that one yet
+				default:
+				}
+				sizes <- size
 			},
 		})
-	}
-	watch, resized := o.Watch, o.Resized
-	o.Watch = func(b []byte) { watch(b); r.attach.Drawn() }
-	o.Resized = func(size terminal.Size) { resized(size); r.attach.Drawn() }
-}
-
-// newest replaces a size that nobody has taken yet. Calls must not overlap.
-func newest(sizes chan terminal.Size, size terminal.Size) {
-	select {
-	case <-sizes:
-	default:
-	}
-	sizes <- size
-}
-
-// question is what a session asks a person.
-type question struct {
-	reason string
-	since  time.Time
-	alone  time.Time // when the last attached person left
-	told   bool      // the log says that the session waits
-}
-
-// asking reports whether the session waits for a person.
-func (s *session) asking() bool { return s.asks.Load() || s.question() != nil }
-
-func (s *session) question() *question {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.awaits
-}
-
-// await records the question that the session waits with; nil clears it.
-func (s *session) await(q *question) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.awaits = q
-}
-
-// asked ends a session that waits for a person, unless somebody is attached or may come.
-func (r *run) asked(s *session, reason string) {
-	switch now := time.Now(); {
-	case r.AskPatience <= 0 && !r.attach.Attended():
-		s.endAsking(reason)
-	case s.question() == nil:
-		s.await(&question{reason: reason, since: now, alone: now})
-	}
-}
-
-func (s *session) endAsking(reason string) {
-	s.end(verdict{asked: true, text: "it waits for a person, and nobody is there: " + reason})
-}
-
-// isAnswered ends a session whose question nobody answers within AskPatience. The client reports an
-// answer only at the end of the turn, so typed input counts as one once the screen no longer asks.
-func (l *lookout) isAnswered() {
-	q := l.s.question()
-	switch {
-	case q == nil:
-	case l.attach.TypedSince(q.since) && !asksOnScreen(l.sight.Kind):
-		l.s.await(nil)
-	case l.attach.Attended():
-		q.alone = time.Now()
-	case time.Since(q.alone) >= l.AskPatience:
-		l.s.endAsking(q.reason)
-	case !q.told:
-		q.told = true
-		l.Line(q.since, "the session waits for somebody who answers it, for "+l.AskPatience.String()+" (--ask-patience): "+words.Shell("heartbeat", "attach", "--inbox", l.box.Path()))
-	}
-}
-
-func asksOnScreen(kind screen.Kind) bool {
-	return kind == screen.Permission || kind == screen.Question || kind == screen.Dialog
-}
-
-// reachedAt publishes the socket to attach to ("" for none), and whether a session that asks waits
-// for an answer.
-func (s *sign) reachedAt(socket string, waits bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.socket, s.waits = socket, ""
-	if waits && socket != "" {
-		s.waits = "waits"
 	}
 }

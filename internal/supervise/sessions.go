@@ -12,19 +12,20 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/machine/guardian"
+	"heartbeat/internal/screen"
 	"heartbeat/internal/supervise/client"
 	"heartbeat/internal/supervise/sharing"
 	"heartbeat/internal/supervise/terminal"
 	"heartbeat/internal/words"
 )
 
-// runSession runs one session, and returns an ending if the work ends with it.
+// runSession returns an ending if the work ends with the session.
 func (r *run) runSession() *ending {
 	r.endRest()
 	if err := r.ready(); err != nil {
@@ -45,17 +46,12 @@ func (r *run) runSession() *ending {
 	s.resumed, s.seq = r.resume != "", r.seq
 	o := r.Terminal
 	o.Command, o.Env, o.Quit = command, given.Env, s.quit
-	o.Watch, o.Resized = s.watch(o.Watch), s.resize(o.Resized)
+	o.Timeout = 0 // the timeout covers all sessions together
 	if r.SettingsDir == "" {
 		o.Then.Remove = r.private.paths()
 	}
-	o.Idle.Busy = func() bool { return entryInFlight(r.box) }
-	r.openTo(s, &o)
-	if r.Attended || r.attach.Path() != "" {
-		o.Entered, o.Menu = s.entered.line, s.menu
-		o.MayEnd = func() bool { return s.entered.mayEnd(s.sight().Kind) }
-	}
-	o.Timeout = 0 // the timeout covers all sessions together
+	o.Idle.Busy = func() bool { return InFlight(r.box.Dir()) }
+	r.connect(s, &o)
 	r.follow.attach(s, r.hear(s))
 	r.current.Store(s)
 	// Both watchers may change the inbox, so they end before anything is settled: later they would
@@ -90,13 +86,20 @@ func (r *run) ready() error {
 	return err
 }
 
-// after decides what the end of a session means.
+// after decides what the end of a session means, counts what the session did, and sets when the next
+// one may begin.
 func (r *run) after(s *session, o terminal.Outcome, err error) *ending {
 	if id := s.name(); id != "" {
 		r.report.addSession(id)
 	}
-	s.cutShort, s.inOrder = r.cutShort(s, o), err == nil && intended(s, o)
-	switch e := r.stopped(); {
+	e := r.stopped()
+	if e != nil && (e.reason == Stopped || r.Warm && e.reason == TimedOut) { // by order: an entry left unanswered is no orphan
+		// A service manager may send SIGTERM to every process.
+		byTerm := o.Status.Signaled() && o.Status.Signal() == syscall.SIGTERM || o.Status.Exited() && o.Status.ExitStatus() == 128+int(syscall.SIGTERM)
+		s.cutShort = s.ended().stopped || o.Cause == terminal.Signalled || byTerm
+	}
+	s.inOrder = err == nil && intended(s, o)
+	switch {
 	case err != nil:
 		return r.stuck(err)
 	case e != nil:
@@ -104,16 +107,12 @@ func (r *run) after(s *session, o terminal.Outcome, err error) *ending {
 	case r.Attended && o.Cause == terminal.Ended && o.Status.Exited() && o.Status.ExitStatus() == 0 && s.name() != "": // by hand
 		return &ending{reason: Quit, detail: "the session was ended at the terminal"}
 	}
-	return r.reckon(s, o)
-}
-
-// reckon counts what the session did and sets when the next one may begin.
-func (r *run) reckon(s *session, o terminal.Outcome) *ending {
 	totals, err := readTotals(r.box)
 	if err != nil {
 		return r.stuck(err)
 	}
-	left := leftInFlight(r.box)
+	d, err := delivered(r.box)
+	left := d != nil || err != nil && InFlight(r.box.Dir()) // on a full disk the files may lag behind the last commit
 	r.pace.sessionEnded(totals.Answered-r.before.Answered, left || !intended(s, o), r.Mode == Persist && time.Since(s.began) >= mostRest)
 	r.bearWith(s)
 	if s.name() != "" {
@@ -170,7 +169,11 @@ func how(s *session, o terminal.Outcome) string {
 	case o.Status.Signaled():
 		return fmt.Sprintf("the session was ended by signal %d (%v)", o.Status.Signal(), o.Status.Signal())
 	}
-	return fmt.Sprintf("the session ended with status %d%s", o.Status.ExitStatus(), s.lastWords())
+	last := "" // what it printed last before it gave up; a recognised screen is no such message
+	if text := strings.TrimSpace(s.screen.Text()); text != "" && s.client.Recognise(text) == (screen.Sight{}) {
+		last = ": " + words.Brief(s.client.LastWords(text))
+	}
+	return fmt.Sprintf("the session ended with status %d%s", o.Status.ExitStatus(), last)
 }
 
 // private is a directory that only this user can reach. It holds the settings that wire the
@@ -188,38 +191,20 @@ func makePrivate(box *inbox.Inbox, lock *disk.Lock) (*private, error) {
 	}
 	var failed error
 	for _, base := range bases {
-		if err := keepsNames(base); err != nil {
-			failed = errors.Join(failed, err)
-			continue
+		info, err := disk.StatDir(base)
+		if err == nil && disk.OthersWrite(info) && !info.Sticky() { // somebody else could replace a directory made there
+			err = fmt.Errorf("%s: others may write there (mode %04o)", base, info.Mode)
 		}
-		removePrivate(base, prefix)
-		dir, err := os.MkdirTemp(base, prefix)
 		if err == nil {
-			return &private{dir}, nil
+			removePrivate(base, prefix)
+			var dir string
+			if dir, err = os.MkdirTemp(base, prefix); err == nil {
+				return &private{dir}, nil
+			}
 		}
 		failed = errors.Join(failed, err)
 	}
 	return nil, fmt.Errorf("find a private directory for the session's settings: %w: name one in TMPDIR", failed)
-}
-
-// keepsNames returns an error if somebody else could replace a directory made in dir.
-func keepsNames(dir string) error {
-	info, err := disk.StatDir(dir)
-	switch {
-	case err != nil:
-		return err
-	case disk.OthersWrite(info) && !info.Sticky():
-		return fmt.Errorf("%s: others may write there (mode %04o)", dir, info.Mode)
-	}
-	return nil
-}
-
-// guardRest has a guardian remove the directory if this process is killed between two sessions.
-// During a session the session's guardian does; without one, the next launcher does.
-func (r *run) guardRest() {
-	if r.Terminal.Guard && r.SettingsDir == "" && r.resting == nil {
-		r.resting, _ = guardian.Post("", nil, guardian.Then{Remove: r.private.paths()})
-	}
 }
 
 func (r *run) endRest() {
@@ -227,7 +212,6 @@ func (r *run) endRest() {
 	r.resting = nil
 }
 
-// removePrivate removes the directories with the prefix.
 func removePrivate(base, prefix string) {
 	names, err := os.ReadDir(base)
 	if err != nil {
@@ -260,16 +244,7 @@ func (p *private) remove() {
 
 // given is what the next session gets. resume names the conversation to continue, "" for a new one.
 func (r *run) given(resume string) client.Session {
-	return client.Session{
-		Wishes: client.Wishes{Command: r.Terminal.Command, Persist: r.Mode == Persist, Limits: r.Settings.Limits},
-		Env:    r.Client.Environ(r.Terminal.Env, r.box.Path(), r.Background), Dir: r.Terminal.Dir, Hook: r.Hook, Args: r.hookArguments(),
-		Inbox: r.box.Path(), Private: r.private.dir, Tools: r.Tools, Resume: resume, Checks: r.Settings.Checks.Longest(),
-	}
-}
-
-// hookArguments are the hook's flags.
-func (r *run) hookArguments() []string {
-	args := []string{"--inbox", r.box.Path(), "--launched", "--signal-file", r.Terminal.ExitSignal}
+	args := []string{"--inbox", r.box.Path(), "--launched", "--signal-file", r.Terminal.ExitSignal} // of the hook
 	if r.MaxEntries > 0 {
 		args = append(args, "--max-entries", strconv.Itoa(r.MaxEntries))
 	}
@@ -280,5 +255,10 @@ func (r *run) hookArguments() []string {
 	if r.Mode == Drain {
 		args = append(args, "--background-timeout", r.Background.String())
 	}
-	return append(args, r.Runs.HookArguments()...)
+	return client.Session{
+		Wishes: client.Wishes{Command: r.Terminal.Command, Persist: r.Mode == Persist, Limits: r.Settings.Limits},
+		Env:    r.Client.Environ(r.Terminal.Env, r.box.Path(), r.Background), Dir: r.Terminal.Dir,
+		Hook: r.Hook, Args: append(args, r.Runs.HookArguments()...),
+		Inbox: r.box.Path(), Private: r.private.dir, Tools: r.Tools, Resume: resume, Checks: r.Settings.Checks.Longest(),
+	}
 }

@@ -45,7 +45,11 @@ func (r *run) settleOnce(ctx context.Context) (st state, err error) {
 		return st, err
 	}
 	defer func() { err = errors.Join(err, tx.Close()) }()
-	if uncounted := meter.NoteCharge(tx, r.lastSession()); uncounted != nil { // the work goes on
+	ended := "" // the session that is not settled yet
+	if r.last != nil {
+		ended = r.last.name()
+	}
+	if uncounted := meter.NoteCharge(tx, ended); uncounted != nil { // the work goes on
 		r.Line(time.Now(), "what the sessions spent is not all counted: "+uncounted.Error())
 	}
 	if err := r.settleEntry(tx); err != nil {
@@ -85,15 +89,6 @@ func (r *run) endLast(tx *inbox.Tx) error {
 	return in.End()
 }
 
-// lastSession is the ID of the ended session that is not settled yet, "" for none.
-func (r *run) lastSession() string {
-	if r.last == nil {
-		return ""
-	}
-	return r.last.name()
-}
-
-// asker lets package recover decide by this launcher's settings.
 func (r *run) asker() recovery.Asker {
 	return recovery.Asker{
 		Settings: r.Settings, Box: r.box,
@@ -102,28 +97,25 @@ func (r *run) asker() recovery.Asker {
 }
 
 // settleEntry settles the orphan, if there is one, unless its owner lives. If its turn ended in an
-// API error, that error decides, not the policy.
+// API error, that error decides, not the policy. If the last session's failed turn belonged to no
+// entry, settleEntry holds delivery; in Persist mode the hook that wakes the session does.
 func (r *run) settleEntry(tx *inbox.Tx) error {
 	sight := recovery.Sight{Charged: true}
 	if d := tx.InFlight(); r.last != nil && d != nil {
 		why := r.last.ended()
-		sight.Reason = r.last.reason()
+		switch { // without a reason the policy decides
+		case why.asked:
+			sight.Reason = inbox.ReasonAsked
+		case r.last.cutShort:
+			sight.Reason = inbox.ReasonStopped
+		}
 		if why.over != nil && why.seq == d.DeliveredSeq {
 			sight.Over = why.over
 		}
 	}
 	report, err := recovery.Settle(tx, r.asker(), sight)
-	if err != nil || report.Failure != nil || sight.Over != nil {
+	if err != nil || report.Failure != nil || sight.Over != nil || r.last == nil || r.Mode == Persist {
 		return err
-	}
-	return r.holdAfter(tx)
-}
-
-// holdAfter holds delivery if the last session's failed turn belonged to no entry. In Persist mode
-// the hook that wakes the session holds delivery itself.
-func (r *run) holdAfter(tx *inbox.Tx) error {
-	if r.last == nil || r.Mode == Persist {
-		return nil
 	}
 	s, err := tx.In(r.last.name()).Known()
 	if err != nil || s.Failure == nil || s.FailedSeq < r.last.seq {
@@ -132,7 +124,6 @@ func (r *run) holdAfter(tx *inbox.Tx) error {
 	return recovery.HoldDelivery(tx, s.Failure, false)
 }
 
-// viewed reads from a view of the inbox as it is now.
 func viewed[T any](box *inbox.Inbox, read func(*inbox.View) (T, error)) (got T, err error) {
 	v, err := box.View()
 	if err != nil {
@@ -163,24 +154,8 @@ func countQueued(box *inbox.Inbox) int64 {
 	return b.Entries
 }
 
-// sessionInFlight is the ID of the session that has the entry in flight, "" for none.
-func sessionInFlight(box *inbox.Inbox) string {
-	d, err := delivered(box)
-	if err != nil || d == nil {
-		return "" // settle says why
-	}
-	return d.SessionID
-}
-
-func entryInFlight(box *inbox.Inbox) bool { return InFlight(box.Dir()) }
-
-// leftInFlight is [entryInFlight] by the last commit, which the files need not show on a full disk.
-func leftInFlight(box *inbox.Inbox) bool {
-	d, err := delivered(box)
-	return d != nil || err != nil && entryInFlight(box)
-}
-
-// delivered is the entry in flight, nil for none.
+// delivered is the entry in flight by the last commit, nil for none. On a full disk the files may lag
+// behind that.
 func delivered(box *inbox.Inbox) (*inbox.Delivery, error) {
 	return viewed(box, func(v *inbox.View) (*inbox.Delivery, error) { return v.InFlight(), nil })
 }
@@ -223,10 +198,22 @@ func (r *run) look() (st state, e *ending) {
 		st.asleep = r.asleep // a step changes files and so would end the sleep
 		return st, nil
 	}
-	s, e := r.stepRuns()
-	if e != nil {
-		return st, e
+	// A warm stop lets the steps finish; a hard end cuts them short.
+	all, err := orchestrate.OpenAll(r.stop.over, &r.Runs, r.box, r.note)
+	if err != nil {
+		return st, r.stuck(err)
 	}
+	outcome, err := orchestrate.StepAll(r.stop.over, all, func(ctx context.Context, b *orchestrate.Bridge) (orchestrate.Report, error) {
+		report, err := b.Step(ctx)
+		for _, why := range report.Refused {
+			r.note("run %s: a result was not posted: %s", report.Run, words.Brief(why))
+		}
+		return report, err
+	})
+	if err != nil {
+		return st, r.stuck(err)
+	}
+	s := inWords(outcome)
 	if s.Waiting {
 		if st, err = r.settle(r.stop.asked); err != nil || st.waits {
 			return st, r.stuck(err)
@@ -239,20 +226,23 @@ func (r *run) look() (st state, e *ending) {
 
 // enough returns why the work ends here, nil if it goes on.
 func (r *run) enough(st state) *ending {
-	switch {
-	case r.Mode == Drain && st.Owner != nil:
-		return &ending{reason: Busy, detail: st.Owner.String()}
-	case r.Mode == Drain && !st.waits:
-		return r.nothingWaits(st)
-	}
 	if r.Mode == Drain {
-		if e := r.impatient(st); e != nil {
-			return e
+		switch p, b := st.Paused, st.Backoff; {
+		case st.Owner != nil:
+			return &ending{reason: Busy, detail: st.Owner.String()}
+		case !st.waits:
+			return r.nothingWaits(st)
+		case p != nil && (p.Until == nil || r.Patience == 0 || !r.bears(*p.Until)): // it takes patience to wait out a pause
+			return pausedBy(p)
+		case b != nil && !r.bears(b.Until):
+			return &ending{reason: BackingOff, detail: "until " + words.Stamp(b.Until) + r.tooLong(b.Until) + because(b)}
+		case !r.Until.IsZero() && time.Until(r.Until) <= 0:
+			return &ending{reason: Left, detail: "the time was over" + r.tooLong(time.Now())}
+		case !r.UntilDrained && r.report.Sessions > 0:
+			return &ending{reason: Left, detail: "the session ended, and entries wait"}
 		}
 	}
 	switch {
-	case r.Mode == Drain && !r.UntilDrained && r.report.Sessions > 0:
-		return &ending{reason: Left, detail: "the session ended, and entries wait"}
 	case st.waits && r.box.CheckRoom() != nil:
 		return r.stuck(r.box.CheckRoom())
 	case r.Mode == Drain && r.pace.fruitless > r.MaxRestarts:
@@ -310,7 +300,6 @@ func because(b *inbox.Backoff) string {
 	return ": " + words.Brief(b.Failure.String())
 }
 
-// rest is how long to wait before the next session.
 func (r *run) rest(st state) time.Duration {
 	rest := time.Until(r.pace.notBefore)
 	if w := r.held(st); !w.end.IsZero() {
@@ -329,25 +318,8 @@ type stepped struct {
 	stuck bool     // a run cannot continue at all
 }
 
-// stepRuns steps each run. A warm stop lets the steps finish; a hard end cuts them short.
-func (r *run) stepRuns() (stepped, *ending) {
-	all, err := orchestrate.OpenAll(r.stop.over, &r.Runs, r.box, r.note)
-	if err != nil {
-		return stepped{}, r.stuck(err)
-	}
-	outcome, err := orchestrate.StepAll(r.stop.over, all, func(ctx context.Context, b *orchestrate.Bridge) (orchestrate.Report, error) {
-		report, err := b.Step(ctx)
-		for _, why := range report.Refused {
-			r.Line(time.Now(), fmt.Sprintf("run %s: a result was not posted: %s", report.Run, words.Brief(why)))
-		}
-		return report, err
-	})
-	return inWords(outcome), r.stuck(err)
-}
-
 func (r *run) note(format string, args ...any) { r.Line(time.Now(), fmt.Sprintf(format, args...)) }
 
-// inWords says what the runs wait for besides entries.
 func inWords(all orchestrate.Outcome) stepped {
 	s := stepped{Outcome: all}
 	for _, r := range all.Reports {

@@ -103,7 +103,7 @@ func TestSettleLimit(t *testing.T) {
 func TestSettleOwnTurn(t *testing.T) {
 	r, box := newRun(t, Drain)
 	s := newSession(client.Of("", []string{"claude"}), terminal.DefaultSize)
-	s.start("s")
+	s.id.Store("s")
 	r.last = s
 	change(t, box, func(tx *inbox.Tx) error { return tx.In("s").FailAlone("server_error", "API Error: 503") })
 	st, err := r.settle(t.Context())
@@ -168,7 +168,7 @@ func TestGoesOn(t *testing.T) {
 	assert.True(t, r.goesOn(), "it idles")
 	r.follow.inFlight = &inbox.Delivery{}
 	assert.False(t, r.goesOn())
-	s.watch(nil)([]byte("x"))
+	s.printed([]byte("x"))
 	assert.True(t, r.goesOn())
 	assert.False(t, r.goesOn(), "it has printed nothing since")
 	s.asks.Store(true)

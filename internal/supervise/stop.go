@@ -7,7 +7,6 @@ import (
 	"syscall"
 	"time"
 
-	"heartbeat/inbox"
 	"heartbeat/internal/supervise/terminal"
 	"heartbeat/orchestrate"
 )
@@ -39,7 +38,7 @@ func (r *run) heedStop() (callOff func()) {
 		case <-r.Stop:
 			r.stop.why.Store(told)
 		case <-late:
-			r.stop.why.Store(r.timedOut())
+			r.stop.why.Store(&ending{reason: TimedOut, detail: "the time was over (--timeout " + r.Terminal.Timeout.String() + ")"})
 			drained = time.After(r.DrainTimeout)
 		case <-r.stop.over.Done():
 			select {
@@ -74,12 +73,6 @@ func (r *run) stopped() *ending {
 	return nil
 }
 
-// warm reports whether the work ends by order: an entry left unanswered then is no orphan.
-func (r *run) warm() bool {
-	e := r.stopped()
-	return e != nil && (e.reason == Stopped || r.Warm && e.reason == TimedOut)
-}
-
 // stopRetry is the pause between tries to hold delivery back.
 const stopRetry = time.Second
 
@@ -89,6 +82,10 @@ func (r *run) endWarm(s *session) {
 	case <-s.over:
 		return
 	case <-r.stop.asked.Done():
+	}
+	once := "it ends once the entry in flight is answered"
+	if r.Warm {
+		once += ", at the latest after " + r.DrainTimeout.String()
 	}
 	held, look := false, time.NewTimer(0)
 	defer look.Stop()
@@ -107,9 +104,9 @@ func (r *run) endWarm(s *session) {
 			if flying, held = r.holdBack(); !held {
 				look.Reset(stopRetry)
 			}
-			r.sign.say(r.endsOnce())
+			r.sign.say(once)
 		} else {
-			flying = entryInFlight(r.box)
+			flying = InFlight(r.box.Dir())
 		}
 		switch {
 		case flying:
@@ -122,15 +119,6 @@ func (r *run) endWarm(s *session) {
 			return
 		}
 	}
-}
-
-// endsOnce says what the launcher waits for.
-func (r *run) endsOnce() string {
-	text := "it ends once the entry in flight is answered"
-	if r.Warm {
-		text += ", at the latest after " + r.DrainTimeout.String()
-	}
-	return text
 }
 
 // holdBack stops delivery and reports whether an entry is in flight. If the stop cannot be
@@ -151,26 +139,5 @@ func (r *run) holdBack() (flying, held bool) {
 		r.stop.trouble = text
 		r.Line(time.Now(), text)
 	}
-	return entryInFlight(r.box), false
-}
-
-// cutShort reports whether the session was ended by the order that ends the work, or by the SIGTERM
-// that came with it: a service manager may send SIGTERM to every process.
-func (r *run) cutShort(s *session, o terminal.Outcome) bool {
-	if !r.warm() {
-		return false
-	}
-	byTerm := o.Status.Signaled() && o.Status.Signal() == syscall.SIGTERM || o.Status.Exited() && o.Status.ExitStatus() == 128+int(syscall.SIGTERM)
-	return s.ended().stopped || o.Cause == terminal.Signalled || byTerm
-}
-
-// reason is why the session did not answer its entry, "" to leave that to the policy.
-func (s *session) reason() inbox.Reason {
-	switch {
-	case s.ended().asked:
-		return inbox.ReasonAsked
-	case s.cutShort:
-		return inbox.ReasonStopped
-	}
-	return ""
+	return InFlight(r.box.Dir()), false
 }

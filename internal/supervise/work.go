@@ -56,13 +56,17 @@ func (r *run) work() (e *ending) {
 		return r.stuck(err)
 	}
 	defer func() { _ = lock.Release() }() // otherwise the kernel does
-	r.tell()
+	say := func(text string) { r.Line(time.Now(), text) }
+	if r.tells, err = notify.StartHelper(r.Notify, say); err != nil {
+		say(err.Error()) // the work goes on without a notifier
+	}
+	r.tells.Follow(r.box.Path())
 	defer func() { r.tellEnd(e) }()
 	r.sign.in(lock)
 	defer r.sign.in(nil) // a late writer of the sign must not write to a closed file
 	defer func() { r.sign.say(e.lastWords()) }()
 	if !r.Shared {
-		if err := claim.CheckRights(r.box, func(text string) { r.Line(time.Now(), text) }); err != nil {
+		if err := claim.CheckRights(r.box, say); err != nil {
 			return r.stuck(err)
 		}
 	}
@@ -92,7 +96,6 @@ func (r *run) work() (e *ending) {
 	return e
 }
 
-// prepare brings the inbox into shape before the first session.
 func (r *run) prepare() error {
 	warnings, err := r.box.MoveForeignAside(context.Background())
 	if err != nil {
@@ -115,13 +118,14 @@ func (r *run) prepare() error {
 		return err
 	}
 	if r.Resume {
-		r.resume = sessionInFlight(r.box)
+		if d, err := delivered(r.box); err == nil && d != nil { // settle tells of an error
+			r.resume = d.SessionID
+		}
 	}
 	r.follow, err = follow(r.box, r.Line)
 	return err
 }
 
-// loop runs session after session.
 func (r *run) loop() *ending {
 	for r.stop.asked.Err() == nil {
 		e := r.round()
@@ -138,7 +142,7 @@ func (r *run) loop() *ending {
 	return r.stopped()
 }
 
-// round rests or runs one session. It returns what would end the work.
+// round rests or runs one session, and returns what would end the work.
 func (r *run) round() *ending {
 	st, e := r.look()
 	if e == nil {
@@ -166,7 +170,10 @@ const lookAgain = 15 * time.Second
 // restFor announces a rest and waits until it is over, something wakes it, or the work ends.
 func (r *run) restFor(rest time.Duration, wake <-chan struct{}) {
 	r.doing("it rests until " + words.Stamp(time.Now().Add(rest).Round(time.Second)))
-	r.guardRest()
+	if r.Terminal.Guard && r.SettingsDir == "" && r.resting == nil {
+		// During a session its own guardian removes the directory; without any, the next launcher does.
+		r.resting, _ = guardian.Post("", nil, guardian.Then{Remove: r.private.paths()})
+	}
 	timer := time.NewTimer(min(rest, lookAgain))
 	defer timer.Stop()
 	select {
@@ -176,7 +183,6 @@ func (r *run) restFor(rest time.Duration, wake <-chan struct{}) {
 	}
 }
 
-// conclude settles what the last session left, and fills the report's counts.
 func (r *run) conclude(e *ending) {
 	ctx, cancel := r.Terminal.Signals.Hurry(r.Terminal.Grace)
 	defer cancel()
@@ -214,7 +220,6 @@ func deadLetters(t inbox.Totals) (n int64) {
 	return n
 }
 
-// run is the work of one launcher on one inbox.
 type run struct {
 	Options
 	inTerminal func(terminal.Options) (terminal.Outcome, error)
