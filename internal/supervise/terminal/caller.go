@@ -45,7 +45,7 @@ func inForeground(f *os.File) bool {
 	return err != nil || group == unix.Getpgrp()
 }
 
-// raw sets the terminal to raw mode, so that every key arrives as it is typed.
+// raw makes every key arrive as it is typed.
 func (c *caller) raw() error {
 	if c.typing == nil {
 		return nil
@@ -61,16 +61,6 @@ func (c *caller) raw() error {
 		c.state = state
 	}
 	return nil
-}
-
-// restore sets the terminal back to its first state and drops unread input. It leaves alone a
-// terminal that another program has taken over.
-func (c *caller) restore() {
-	if c.state == nil || !inForeground(c.typing) {
-		return
-	}
-	_ = term.Restore(int(c.typing.Fd()), c.state) // fails if it is gone
-	forget(int(c.typing.Fd()))
 }
 
 // Forget drops unread input of a terminal: nobody can tell whom it was for.
@@ -114,17 +104,6 @@ func (s *Size) String() string { return fmt.Sprintf("%dx%d", s.Rows, s.Cols) }
 // Type names the value in the help.
 func (s *Size) Type() string { return "ROWSxCOLS" }
 
-// size returns the size that the command's terminal should have.
-func (s *session) size() *pty.Winsize {
-	if s.caller.sized != nil && !s.FixedSize {
-		if ws, err := pty.GetsizeFull(s.caller.sized); err == nil && ws.Rows > 0 && ws.Cols > 0 {
-			return ws
-		}
-	}
-	return &pty.Winsize{Rows: s.Size.Rows, Cols: s.Size.Cols}
-}
-
-// reshape follows the size that the command's terminal should have.
 func (s *session) reshape() {
 	if err := s.setSize(); err != nil && !errors.Is(err, os.ErrClosed) {
 		s.Note("follow the size of the terminal: %v: the command goes on with the one it has", err)
@@ -132,7 +111,12 @@ func (s *session) reshape() {
 }
 
 func (s *session) setSize() error {
-	ws := s.size()
+	ws := &pty.Winsize{Rows: s.Size.Rows, Cols: s.Size.Cols}
+	if s.caller.sized != nil && !s.FixedSize {
+		if its, err := pty.GetsizeFull(s.caller.sized); err == nil && its.Rows > 0 && its.Cols > 0 {
+			ws = its
+		}
+	}
 	if err := pty.Setsize(s.ptmx, ws); err != nil {
 		return err
 	}
@@ -188,7 +172,6 @@ func (s *session) copyKeys(keys io.Reader) {
 	}
 }
 
-// typist types at the command's terminal as a person does.
 type typist struct{ s *session }
 
 // Write implements [io.Writer]. Once the session begins to end it takes everything and types nothing.
@@ -257,7 +240,10 @@ func (s *session) giveBack() {
 	if s.keysEnd != nil {
 		s.keysEnd()
 	}
-	s.caller.restore()
+	if c := s.caller; c.state != nil && inForeground(c.typing) { // no other program has taken it over
+		_ = term.Restore(int(c.typing.Fd()), c.state) // fails if it is gone
+		forget(int(c.typing.Fd()))
+	}
 }
 
 var ( // the tests change them

@@ -22,7 +22,6 @@ const (
 	sweepFor   = 2 * time.Second
 )
 
-// ending is how close a session is to its end.
 type ending struct {
 	outcome  Outcome
 	stopping bool // it was asked to end, or the command has ended and others run on
@@ -77,14 +76,13 @@ func (s *session) bury(d death) {
 
 // press signals everybody who is left to end, and returns them.
 func (s *session) press() []machine.Entry {
-	left := s.left()
+	left := guardian.Family(s.family.Leader, func(pid int) bool { return s.strangers[pid] })
 	// A child that has just died must still be reaped, unless strangers run on.
 	s.over = s.family.Gone && len(left) == 0 && (s.alone || s.crowded)
 	s.family.Press(left)
 	return left
 }
 
-// kill kills everybody at once.
 func (s *session) kill() {
 	if s.family.Killing {
 		return
@@ -104,20 +102,16 @@ func (s *session) sweepUp() {
 		return
 	}
 	if !s.over {
-		s.Note("what the command left behind cannot be killed (%s): end it by hand", list(left))
+		which := "it cannot be listed either"
+		for i, p := range left {
+			if i == 0 {
+				which = "process"
+			}
+			which += " " + strconv.Itoa(p.PID)
+		}
+		s.Note("what the command left behind cannot be killed (%s): end it by hand", which)
 	}
 	s.over = true
-}
-
-func list(left []machine.Entry) string {
-	if len(left) == 0 {
-		return "it cannot be listed either"
-	}
-	text := "process"
-	for _, p := range left {
-		text += " " + strconv.Itoa(p.PID)
-	}
-	return text
 }
 
 // abandon kills whatever is left when a run returns early. After an orderly end nothing is.
@@ -140,7 +134,7 @@ func (s *session) abandon() {
 // lookEvery is how often to look for the file where the system sends no file events.
 const lookEvery = 250 * time.Millisecond
 
-// asking waits for the file that ends a session.
+// asking waits for the file of Options.ExitSignal.
 type asking struct {
 	path    string
 	seen    chan struct{}
@@ -150,7 +144,7 @@ type asking struct {
 	tick    <-chan time.Time
 }
 
-// awaitFile waits for the file of Options.ExitSignal. First it removes one that an earlier session left.
+// awaitFile first removes the file if an earlier session left one.
 func awaitFile(s *session) (*asking, error) {
 	a := &asking{}
 	if s.ExitSignal == "" {
@@ -193,7 +187,10 @@ func (a *asking) remove() error {
 
 // wait looks whenever something happens in the directory.
 func (a *asking) wait(done <-chan struct{}) {
-	for !a.isThere() {
+	for {
+		if _, err := os.Lstat(a.path); err == nil { // a dangling link will do
+			break
+		}
 		select {
 		case <-a.events:
 		case <-a.errs:
@@ -204,12 +201,6 @@ func (a *asking) wait(done <-chan struct{}) {
 	}
 	_ = a.remove() // if it fails, the next session removes it
 	a.seen <- struct{}{}
-}
-
-// isThere reports whether the name exists, even as a dangling link.
-func (a *asking) isThere() bool {
-	_, err := os.Lstat(a.path)
-	return err == nil
 }
 
 func (a *asking) close() {

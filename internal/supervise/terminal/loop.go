@@ -97,7 +97,6 @@ func channel(t *time.Timer) <-chan time.Time {
 	return t.C
 }
 
-// handle reacts to a signal about the caller's terminal.
 func (s *session) handle(sig os.Signal) {
 	if sig == syscall.SIGCONT { // another program had the terminal and may have changed its mode
 		if err := s.caller.raw(); err != nil {
@@ -127,7 +126,6 @@ const (
 	echoSettles = 2 * time.Second
 )
 
-// idleness is what is known about a session's silence.
 type idleness struct {
 	timer   *time.Timer // fires when the silence may have lasted too long
 	tries   int

@@ -56,7 +56,6 @@ type Modes struct {
 	depths [settings]int    // of the stacks
 }
 
-// set notes a setting, which undo brings to rest.
 func (m *Modes) set(what int, on bool, undo string) {
 	if m.undo[what] = ""; on {
 		m.undo[what] = undo
@@ -165,7 +164,6 @@ func (f *Follower) string(what int, text []byte) {
 	}
 }
 
-// control obeys a control sequence.
 func (f *Follower) control(c ansi.Cmd, args ansi.Params) {
 	is, of, final := c.Prefix(), c.Intermediate(), c.Final()
 	first, _, _ := args.Param(0, 0)
@@ -319,7 +317,6 @@ func (c *Console) follow(record func(undo []byte)) {
 	record(c.modes.Undo())
 }
 
-// rest resets the terminal after a session.
 func (c *Console) rest() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

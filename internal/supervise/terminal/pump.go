@@ -55,7 +55,6 @@ func NewPump(to io.Writer, trouble func(error)) *Pump {
 	}
 }
 
-// poke wakes whoever waits on c.
 func poke(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

@@ -105,7 +105,7 @@ func (r *Recorder) Output(b []byte) {
 	r.rest = append(r.rest[:0], r.rest[whole:]...)
 }
 
-// print records the first n bytes of the rest.
+// print takes the first n bytes of the rest.
 func (r *Recorder) print(n int) {
 	if n > 0 {
 		r.event("o", string(r.rest[:n]))

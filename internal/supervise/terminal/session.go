@@ -119,7 +119,6 @@ type session struct {
 	ending
 }
 
-// processes are those of the session.
 type processes struct {
 	strangers map[int]bool // children that do not belong to the session
 	crowded   bool         // a stranger may still run
@@ -130,7 +129,6 @@ type processes struct {
 	children  chan os.Signal // a child may have died
 }
 
-// display is the session's terminal and what it shows.
 type display struct {
 	ptmx, tty  *os.File
 	shape      Size           // the last size that Resized got
@@ -141,7 +139,6 @@ type display struct {
 	lastOutput atomic.Int64 // since the start, like all times here
 }
 
-// typed is what is typed at the caller's terminal.
 type typed struct {
 	typing   typing
 	deaf     atomic.Bool   // drop what is typed
@@ -210,7 +207,6 @@ func Run(o Options) (Outcome, error) {
 	return s.run()
 }
 
-// run passes input and output through until the end.
 func (s *session) run() (Outcome, error) {
 	var stdout io.Writer = io.Discard
 	if s.Stdout != nil {
@@ -235,7 +231,7 @@ func (s *session) run() (Outcome, error) {
 	return outcome, err
 }
 
-// shows reports whether the session is shown at a terminal.
+// shows says that a terminal shows the session.
 func (s *session) shows() bool { return s.Stdout != nil && s.Console != nil }
 
 // safely runs a function. A panic ends the session and restores the caller's terminal.

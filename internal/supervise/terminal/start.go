@@ -42,7 +42,7 @@ func (s *session) open() error {
 }
 
 // pollable returns the same terminal as a file that supports deadlines and whose reads block no
-// thread. The PTY library makes its file blocking.
+// thread: the PTY library makes its file blocking.
 func pollable(f *os.File) (*os.File, error) {
 	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
@@ -226,7 +226,7 @@ func (s *session) post() {
 	}
 	s.strangers[g.PID] = true
 	if _, err := childrenOf(strconv.Itoa(os.Getpid())); err != nil {
-		s.crowded = true // this kernel has no list of children, so guardedOnly cannot answer
+		s.crowded = true // this kernel has no list of children, so onlyChild cannot answer
 	}
 	s.guard = g
 	if s.shows() {
@@ -239,14 +239,9 @@ func (s *session) post() {
 	}
 }
 
-// guardedOnly reports whether the guardian is the only child.
-func (s *session) guardedOnly() bool {
-	pid := s.guardPID.Load()
-	return pid != 0 && onlyChild(strconv.FormatInt(pid, 10))
-}
-
-// onlyChild asks the kernel for our children, since listing all processes is slow. It asks again if
-// a thread ends meanwhile, whose children may pass to a thread that was already asked.
+// onlyChild reports whether this process has no child but that one. It asks the kernel, since listing
+// all processes is slow. It asks again if a thread ends meanwhile, whose children may pass to a thread
+// that was already asked.
 func onlyChild(pid string) bool {
 	for range 10 {
 		threads, err := os.ReadDir("/proc/self/task")
@@ -281,7 +276,6 @@ func (s *session) dismiss() {
 	}
 }
 
-// death is the end of a process of the session.
 type death struct {
 	leader bool // it was the command
 	status syscall.WaitStatus
@@ -300,26 +294,18 @@ func (s *session) reap(leader int) {
 		s.guardPID.CompareAndSwap(int64(pid), 0)
 		died = true
 	}, func(none bool) bool {
-		last.alone = none || gone && s.guardedOnly()
+		guard := s.guardPID.Load()
+		last.alone = none || gone && guard != 0 && onlyChild(strconv.FormatInt(guard, 10))
 		if died || last.alone {
-			s.tell(last)
+			select {
+			case s.deaths <- last:
+			case <-s.done:
+			}
 		}
 		goOn := !last.alone
 		last, died = death{}, false
 		return goOn
 	})
-}
-
-func (s *session) tell(d death) {
-	select {
-	case s.deaths <- d:
-	case <-s.done:
-	}
-}
-
-// left are the living processes of the session.
-func (s *session) left() []machine.Entry {
-	return guardian.Family(s.family.Leader, func(pid int) bool { return s.strangers[pid] })
 }
 
 // kin returns the children that this process already has, as after a shell script's exec, and their

@@ -44,7 +44,6 @@ type typing struct {
 	lines   int  // how many lines that entered
 }
 
-// keys notes what is typed.
 func (t *typing) keys(b []byte, now time.Time) {
 	t.mu.Lock()
 	if t.parser == nil || !whole(t.parser) && now.Sub(t.read) > splits { // it was the key ESC
@@ -220,14 +219,12 @@ func (t *typing) rest(now time.Time, line time.Duration) time.Duration {
 	return t.at.Add(patience).Sub(now)
 }
 
-// open reports whether a line is begun.
 func (t *typing) open() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.begun
 }
 
-// ever reports whether any key has come.
 func (t *typing) ever() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
