@@ -31,7 +31,7 @@ func checkClaude(w Wishes) error {
 	return nil
 }
 
-// ownArguments are the arguments that may be flags of the client.
+// ownArguments leaves out what follows --, which cannot be flags of the client.
 func ownArguments(args []string) []string {
 	if i := slices.Index(args, "--"); i >= 0 {
 		return args[:i]
@@ -138,7 +138,11 @@ func claudeTools(s Session) ([]string, error) {
 }
 
 func claudeTooOld(text string) string {
-	release, err := settings.ParseRelease(claudeVersion(text))
+	greeted := greeting.FindStringSubmatch(text)
+	if greeted == nil {
+		return ""
+	}
+	release, err := settings.ParseRelease(greeted[1])
 	if err != nil || !release.Before(settings.ExecForm) {
 		return ""
 	}
@@ -169,14 +173,16 @@ func conversationOf(args []string, resume string, known bool) (session string, f
 	case asked.resume != "" || !known:
 		return asked.resume, nil, args
 	}
-	id := newSession()
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails; the client draws an ID likewise
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	id := fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 	return id, []string{"--session-id", id}, args
 }
 
 // Anew returns arguments of Claude Code without those that choose the conversation.
 func Anew(args []string) []string { return readConversation(args).rest }
 
-// asked is what arguments say about the conversation.
 type asked struct {
 	session   string // --session-id
 	resume    string // --resume, if it is a session ID
@@ -222,12 +228,4 @@ func readConversation(args []string) (a asked) {
 		}
 	}
 	return a
-}
-
-// newSession draws a session ID as the client does.
-func newSession() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }

@@ -25,7 +25,6 @@ func RecogniseClaude(text string) screen.Sight {
 	return claudeDialog(rows)
 }
 
-// claudeRows are the rows of a screen without trailing blanks.
 func claudeRows(text string) []string {
 	rows := strings.Split(strings.TrimRight(strings.ReplaceAll(text, "\u00a0", " "), " \n"), "\n")
 	for i, row := range rows {
@@ -114,14 +113,6 @@ func claudeRetrying(text string) (r screen.Retry, ok bool) {
 
 var greeting = regexp.MustCompile(`(?m)^\W*Claude Code v(\d+\.\d+\.\d+)\b`)
 
-// claudeVersion returns the client's version from its greeting, "" if that is not on the screen.
-func claudeVersion(text string) string {
-	if m := greeting.FindStringSubmatch(text); m != nil {
-		return m[1]
-	}
-	return ""
-}
-
 // marker precedes the selected option and typed text.
 const marker = "❯"
 
@@ -153,8 +144,10 @@ func lastRule(rows []string) int { return lastOf(rows, isRule) }
 // conversation recognises the state of a session whose input is between the rows top and bottom.
 func conversation(rows []string, top, bottom int) screen.Kind {
 	said, input := rows[:top], rows[top+1]
+	last := lastAtMargin(said)
+	spins := startsSpinner(last) && (strings.Contains(last, "…") || retrying.MatchString(last)) // such as "✻ Brewing… (4s)"
 	switch {
-	case strings.Contains(strings.Join(rows[bottom+1:], "\n"), "esc to interrupt"), spins(lastAtMargin(said)):
+	case spins, strings.Contains(strings.Join(rows[bottom+1:], "\n"), "esc to interrupt"):
 		return screen.Busy
 	case strings.HasPrefix(input, marker+" Once fixed, resend your message") && needsLogin(said):
 		return screen.Login
@@ -162,17 +155,11 @@ func conversation(rows []string, top, bottom int) screen.Kind {
 	return screen.Ready
 }
 
-// lastAtMargin returns the last row that is neither empty nor indented.
 func lastAtMargin(rows []string) string {
 	if at := lastOf(rows, startsAtMargin); at >= 0 {
 		return rows[at]
 	}
 	return ""
-}
-
-// spins reports whether a row shows a turn's progress, such as "✻ Brewing… (4s)".
-func spins(row string) bool {
-	return startsSpinner(row) && (strings.Contains(row, "…") || retrying.MatchString(row))
 }
 
 func startsSpinner(row string) bool {
@@ -194,13 +181,14 @@ func needsLogin(rows []string) bool {
 	return false
 }
 
-// claudeDialog recognises the dialog at the end of the screen.
 func claudeDialog(rows []string) screen.Sight {
 	rule := lastRule(rows)
 	if rule < 0 && lastOf(rows, startsAtMargin) >= 0 {
 		return screen.Sight{} // a conversation that is being drawn: a dialog has nothing at the left margin
 	}
-	if asks(rows) {
+	last := rows[len(rows)-1]
+	// The options of a question contain another line across the screen, so all rows must be checked.
+	if strings.HasPrefix(last, "Enter to select") && hasPrefix(rows, "Type something") && has(rows, "Chat about this") {
 		return screen.Sight{Kind: screen.Question}
 	}
 	body := rows[rule+1:]
@@ -208,30 +196,21 @@ func claudeDialog(rows []string) screen.Sight {
 	switch {
 	case asksPermission(body):
 		sight.Kind = screen.Permission
-	case !hasFoot(rows):
+	case !takesEsc(last) && !takesEsc(strings.Join(rows[max(0, len(rows)-2):], " ")): // a small screen breaks the list of keys
 		return screen.Sight{}
 	case sight.Kind == screen.Unknown && rule >= 0:
 		sight.Kind = screen.Dialog
 	}
-	if rule >= 0 {
-		sight.Title = title(body)
+	if rule < 0 {
+		return sight // the title is off the screen
 	}
-	return sight
-}
-
-// asks reports whether the model asks a person a question. Its options contain another line across
-// the screen, so all rows must be checked.
-func asks(rows []string) bool {
-	return strings.HasPrefix(rows[len(rows)-1], "Enter to select") && hasPrefix(rows, "Type something") && has(rows, "Chat about this")
-}
-
-func title(body []string) string {
 	for _, row := range body {
 		if row = strings.TrimLeft(row, " "); row != "" && !isRule(row) {
-			return row
+			sight.Title = row
+			break
 		}
 	}
-	return ""
+	return sight
 }
 
 // known recognises a dialog by its options, since its title may have scrolled off a small screen.
@@ -248,7 +227,7 @@ func known(body []string) screen.Kind {
 	return screen.Unknown
 }
 
-// hasMark reports whether an option is selected.
+// hasMark says that an option is selected.
 func hasMark(rows []string) bool {
 	return slices.ContainsFunc(rows, func(row string) bool {
 		return strings.HasPrefix(row, " ") && strings.HasPrefix(strings.TrimLeft(row, " "), marker+" ")
@@ -258,23 +237,13 @@ func hasMark(rows []string) bool {
 // asksPermission reports whether the dialog asks to allow a tool. Not every such dialog has a foot,
 // so the options must be in the last rows.
 func asksPermission(body []string) bool {
+	last := body[max(0, len(body)-4):]
 	return hasMark(body) && (hasPrefix(body, "Do you want to ") || hasPrefix(body, "Claude wants to ")) &&
-		(hasPrefix(body, "Yes, and ") || has(body, "Yes")) && endsInNo(body) &&
+		(hasPrefix(body, "Yes, and ") || has(body, "Yes")) && (has(last, "No") || hasPrefix(last, "No, ")) &&
 		!hasPrefix(body, "Do you want to use this API key?")
 }
 
-func endsInNo(body []string) bool {
-	last := body[max(0, len(body)-4):]
-	return has(last, "No") || hasPrefix(last, "No, ")
-}
-
-// hasFoot reports whether the screen ends in a list of the dialog's keys, which always has Esc. A
-// small screen breaks the list into two rows.
-func hasFoot(rows []string) bool {
-	last := rows[len(rows)-1]
-	return takesEsc(last) || takesEsc(strings.Join(rows[max(0, len(rows)-2):], " "))
-}
-
+// takesEsc reports whether a list of a dialog's keys has Esc, as it always does.
 func takesEsc(foot string) bool {
 	for key := range strings.SplitSeq(foot, " · ") {
 		if strings.HasPrefix(strings.TrimLeft(key, " "), "Esc to ") {
@@ -307,7 +276,6 @@ var claudeAdvice = map[screen.Kind]screen.Advice{
 		"allow the tool in the permissions of the settings, or choose another permission mode"),
 }
 
-// setup is advice on what a person has to fix before a session can start.
 func setup(cause, fix string) screen.Advice {
 	return screen.Advice{Matter: screen.Setup, Cause: cause, Fix: fix}
 }

@@ -152,7 +152,6 @@ func codexWiring(s Session) (args []string, line string, err error) {
 	return args, line, nil
 }
 
-// codexTools returns the arguments that wire the agent's tools.
 func codexTools(s Session) ([]string, error) {
 	if s.Tools == "" {
 		return nil, nil

@@ -21,7 +21,7 @@ const (
 	maxAnswer = 4 << 20
 )
 
-// takes names the first release that can be asked.
+// takes names the first release that can be asked for its hooks.
 const takes = "it takes 0.169 or later: npm install -g @openai/codex"
 
 // CodexHook is a hook that Codex knows.
@@ -45,15 +45,12 @@ func (h CodexHook) Trusted() bool { return h.Trust == "trusted" || h.Trust == "m
 
 // CodexHooks lists the hooks of the session that command, with its arguments, starts in dir. It
 // asks a server of its own, which ends with the answer, and changes nothing.
-func CodexHooks(ctx context.Context, command, env []string, dir string) ([]CodexHook, error) {
-	hooks, err := askHooks(ctx, command, env, dir)
-	if err != nil {
-		return nil, fmt.Errorf("ask %s for its hooks: %w", command[0], err)
-	}
-	return hooks, nil
-}
-
-func askHooks(ctx context.Context, command, env []string, dir string) ([]CodexHook, error) {
+func CodexHooks(ctx context.Context, command, env []string, dir string) (hooks []CodexHook, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("ask %s for its hooks: %w", command[0], err)
+		}
+	}()
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	// End a wrapper's child as well.
@@ -72,7 +69,7 @@ func askHooks(ctx context.Context, command, env []string, dir string) ([]CodexHo
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	list, err := converse(in, io.LimitReader(out, maxAnswer), dir)
+	hooks, err = converse(in, io.LimitReader(out, maxAnswer), dir)
 	cancel() // it serves until it is ended
 	_ = cmd.Wait()
 	if err != nil && context.Cause(ctx) == context.DeadlineExceeded {
@@ -81,7 +78,7 @@ func askHooks(ctx context.Context, command, env []string, dir string) ([]CodexHo
 	if err != nil && len(said) > 0 {
 		err = fmt.Errorf("%w: %s", err, words.Brief(string(said)))
 	}
-	return list, err
+	return hooks, err
 }
 
 // converse talks to the server in lines of JSON: each is the answer to the request of that number,
@@ -134,7 +131,6 @@ func unanswered(method string, why error) error {
 	return fmt.Errorf("it gave no answer to %s (%w): %s", method, why, takes)
 }
 
-// tail keeps the end of what is written to it.
 type tail []byte
 
 const maxTail = 400

@@ -14,9 +14,9 @@ import (
 	"heartbeat/internal/disk"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/machine/socket"
+	"heartbeat/internal/words"
 )
 
-// accept takes connections until the listener is closed.
 func (s *Server) accept() {
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		s.slots <- struct{}{}
@@ -30,7 +30,13 @@ func (s *Server) accept() {
 			continue
 		}
 		pause = 5 * time.Millisecond
-		if !s.opens() {
+		s.mu.Lock()
+		closed := s.closed
+		if !closed {
+			s.serving.Add(1)
+		}
+		s.mu.Unlock()
+		if closed {
 			_ = conn.Close() // nothing was said yet
 			return
 		}
@@ -41,15 +47,6 @@ func (s *Server) accept() {
 			s.serve(conn)
 		}()
 	}
-}
-
-func (s *Server) opens() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.closed {
-		s.serving.Add(1)
-	}
-	return !s.closed
 }
 
 func (s *Server) serve(conn *net.UnixConn) {
@@ -70,7 +67,7 @@ func (s *Server) serve(conn *net.UnixConn) {
 	<-sent
 }
 
-// welcome checks a peer and makes it a watcher.
+// welcome makes a peer a watcher if it may be one.
 func (s *Server) welcome(conn *net.UnixConn) (*watcher, error) {
 	if err := mayAttach(conn); err != nil {
 		return nil, err
@@ -86,7 +83,13 @@ func (s *Server) welcome(conn *net.UnixConn) (*watcher, error) {
 	case h.Version != version:
 		return nil, fmt.Errorf("the launcher is of another release, which speaks version %d of the protocol, and the peer version %d: use its own command", version, h.Version)
 	}
-	w := newWatcher(conn, h)
+	w := &watcher{
+		conn: conn, watches: h.Watch, is: h.size.bounded(),
+		changed: make(chan struct{}, 1), over: make(chan struct{}),
+	}
+	if key := words.Line(h.Key); len(key) <= maxKey {
+		w.key = key
+	}
 	if err := s.join(w, h.Take); err != nil {
 		return nil, err
 	}

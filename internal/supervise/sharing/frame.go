@@ -54,7 +54,6 @@ type hello struct {
 	Key     string `json:"key,omitempty"` // the name of the key that detaches
 }
 
-// size is the size of a watcher's terminal.
 type size struct {
 	Rows int `json:"rows,omitempty"`
 	Cols int `json:"cols,omitempty"`

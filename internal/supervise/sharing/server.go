@@ -97,21 +97,19 @@ func (s *Server) Close() {
 // Begin lets watchers attach to a session.
 func (s *Server) Begin(to *Session) {
 	to.keys, to.over = make(chan []byte, keysKept), make(chan struct{})
-	go to.passKeys()
+	go func() {
+		for {
+			select {
+			case b := <-to.keys:
+				to.Type(b)
+			case <-to.over:
+				return
+			}
+		}
+	}()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.session = to
-}
-
-func (s *Session) passKeys() {
-	for {
-		select {
-		case b := <-s.keys:
-			s.Type(b)
-		case <-s.over:
-			return
-		}
-	}
 }
 
 // End ends the session for all watchers, with a sentence on why.
@@ -136,7 +134,10 @@ func (s *Server) Drawn() {
 
 func (s *Server) redraw() {
 	for _, w := range s.watchers {
-		w.poke()
+		select {
+		case w.changed <- struct{}{}:
+		default:
+		}
 	}
 }
 
@@ -175,7 +176,6 @@ func (s *Server) join(w *watcher, take bool) error {
 	return nil
 }
 
-// leave removes a watcher.
 func (s *Server) leave(w *watcher) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -210,7 +210,7 @@ func (s *Server) elect() {
 	s.redraw()
 }
 
-// listenTo serves a watcher's frames until it has gone.
+// listenTo returns once the watcher has gone.
 func (s *Server) listenTo(w *watcher) {
 	for {
 		kind, what, err := readFrame(w.conn, maxSent)
@@ -232,7 +232,6 @@ func (s *Server) listenTo(w *watcher) {
 	}
 }
 
-// typed passes on keys of the watcher who types.
 func (s *Server) typed(w *watcher, keys []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -27,25 +27,6 @@ type watcher struct {
 // maxKey is the longest name of a key that is shown.
 const maxKey = 16
 
-func newWatcher(conn *net.UnixConn, h hello) *watcher {
-	key := words.Line(h.Key)
-	if len(key) > maxKey {
-		key = ""
-	}
-	return &watcher{
-		conn: conn, key: key, watches: h.Watch, is: h.size.bounded(),
-		changed: make(chan struct{}, 1), over: make(chan struct{}),
-	}
-}
-
-// poke makes the watcher draw again.
-func (w *watcher) poke() {
-	select {
-	case w.changed <- struct{}{}:
-	default:
-	}
-}
-
 // end sends the watcher away. The first reason counts.
 func (w *watcher) end(why string) {
 	select {
@@ -75,7 +56,7 @@ func (s *Server) send(w *watcher) {
 		is, line := w.is, w.line()
 		s.mu.Unlock()
 		if is != shown.size {
-			shown.resize(is)
+			shown = canvas{size: is} // after a change of size a terminal may show anything
 		}
 		if b := shown.draw(w.session.Screen.Picture(), line); b != nil {
 			if w.write(func() error { return writeFrame(w.conn, frameDraw, b) }) != nil {
@@ -124,9 +105,6 @@ type canvas struct {
 	rows  [][]screen.Cell // nil where unknown
 	modes string
 }
-
-// resize forgets what is shown: a terminal may show anything after a change of size.
-func (c *canvas) resize(to size) { *c = canvas{size: to} }
 
 // draw returns what makes the terminal show a picture with a status line below it; nothing if it
 // shows them already.
@@ -190,7 +168,6 @@ func cut(row []screen.Cell, cols int) []screen.Cell {
 	return row
 }
 
-// ours returns the status line as a row.
 func ours(line string, cols int) []screen.Cell {
 	row := slices.Repeat([]screen.Cell{{Char: ' ', Look: screen.Reversed}}, cols)
 	for x, c := range []rune(line) {
