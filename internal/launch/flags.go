@@ -145,7 +145,6 @@ func (c *flags) telling(f *pflag.FlagSet) {
 	f.StringVar((*string)(&c.report), "report", "", "write one JSON object on how it went to this `file`, or to stdout (-)")
 }
 
-// check refuses flags that contradict each other or make no sense.
 func (c *flags) check() error {
 	f, o := c.set, &c.work
 	if f.NArg() == 0 || f.Arg(0) == "" {
@@ -184,7 +183,6 @@ func (c *flags) check() error {
 	return errors.Join(o.Runs.Check(), c.notify.Check(), o.Client.Check(wishes))
 }
 
-// checkAlone refuses flags that need an inbox.
 func (c *flags) checkAlone() error {
 	name := firstGiven(c.set, alone...)
 	switch {
@@ -234,7 +232,13 @@ func (c *flags) complete() (withoutCI bool, err error) {
 	if c.work.Until = c.until.Truncate(time.Second); f.Changed("until") { // whole seconds, as the hook gets it
 		c.untold(-1)
 	}
-	o.Command, o.FixedSize, o.Guard, o.Idle.Busy = f.Args(), f.Changed("size"), true, inFlight(o.Env, o.Dir)
+	o.Command, o.FixedSize, o.Guard = f.Args(), f.Changed("size"), true
+	if inbox := terminal.Variable(o.Env, cli.InboxVariable); inbox != "" {
+		if !filepath.IsAbs(inbox) {
+			inbox = filepath.Join(o.Dir, inbox)
+		}
+		o.Idle.Busy = func() bool { return supervise.InFlight(filepath.Dir(inbox)) }
+	}
 	n := &c.work.Notify
 	n.Command, n.Drained = c.notify.Command, c.notify.Drained
 	return withoutCI, nil

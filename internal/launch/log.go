@@ -30,7 +30,6 @@ type lineQueue struct {
 // finishPatience is how long the last lines may take to be written.
 const finishPatience = time.Second
 
-// newLineQueue queues up to room lines for a slow writer.
 func newLineQueue(to io.Writer, room int) *lineQueue {
 	q := &lineQueue{lines: make(chan string, room), done: make(chan struct{})}
 	go func() {
@@ -45,7 +44,6 @@ func newLineQueue(to io.Writer, room int) *lineQueue {
 	return q
 }
 
-// put queues a line, or counts it as lost.
 func (q *lineQueue) put(line string) {
 	select {
 	case q.lines <- line:
@@ -80,7 +78,6 @@ func newMessages(to *os.File, console *terminal.Console) *messages {
 	return &messages{newLineQueue(console.Beside(to), messagesRoom), "\r\n"} // the terminal may be raw
 }
 
-// redirect sends further sentences to another writer, after writing out the queue.
 func (m *messages) redirect(to io.Writer) {
 	m.finish()
 	m.lineQueue = newLineQueue(to, messagesRoom)
@@ -95,13 +92,11 @@ func (m *messages) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// say queues one sentence.
 func (m *messages) say(format string, args ...any) {
 	text := words.Plain(strings.TrimRight(fmt.Sprintf(format, args...), "\n"))
 	m.put(CommandName + ": " + strings.ReplaceAll(text, "\n", m.newline) + m.newline)
 }
 
-// log writes one line for each event.
 type log struct {
 	*lineQueue
 	file *logFile // nil without --log
@@ -142,7 +137,7 @@ type logFile struct {
 	told    string // the last error of following the name
 }
 
-// Write writes a line.
+// Write takes one line.
 func (f *logFile) Write(line []byte) (int, error) {
 	text, err := "", checkLog(f.Filename)
 	if err == nil {

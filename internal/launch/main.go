@@ -22,7 +22,6 @@ import (
 // CommandName is the installed name of the launcher.
 const CommandName = "heartbeat-launch"
 
-// streams are the process's standard streams.
 type streams struct{ in, out, err *os.File }
 
 // Main runs the command and does not return.

@@ -36,7 +36,6 @@ const (
 	exitPerson       = 78 // EX_CONFIG: a person has to act
 )
 
-// statusOfError is the exit status if a command was not run.
 func statusOfError(err error) int {
 	switch {
 	case errors.Is(err, terminal.ErrNotFound):
@@ -47,7 +46,6 @@ func statusOfError(err error) int {
 	return exitError
 }
 
-// statusOfOutcome is the exit status after a command was run.
 func statusOfOutcome(o terminal.Outcome) int {
 	switch {
 	case o.Cause == terminal.TimedOut:
@@ -64,7 +62,6 @@ func statusOfOutcome(o terminal.Outcome) int {
 	return o.Status.ExitStatus()
 }
 
-// statusOfReport is the exit status after work on an inbox.
 func statusOfReport(r *supervise.Report) int {
 	switch {
 	case r.Reason == supervise.Stopped:
@@ -169,26 +166,23 @@ func (m *mail) send(to io.Writer) {
 // worthMail reports whether somebody has to look at the outcome. A problem that lasts until a
 // person solves it is reported once a day, not by each launcher that meets it.
 func worthMail(r *supervise.Report, now time.Time) bool {
-	told := toldFile(filepath.Join(filepath.Dir(r.Inbox), ".launch-told"))
+	told := filepath.Join(filepath.Dir(r.Inbox), ".launch-told") // the text reported last; its mtime says when
 	switch r.Exit {
 	case exitOK:
 		if r.Reason == supervise.Stopped {
 			return r.DeadLettered > 0
 		}
-		told.forget()
+		_ = disk.Remove(told) // the same text is news when it returns
 		return false
 	case exitWorkLeft:
 		return slices.Contains([]supervise.Reason{supervise.Exhausted, supervise.RunStuck, supervise.Full, supervise.Trouble}, r.Reason)
 	case exitPerson:
-		news := told.note(string(r.Reason)+": "+r.Detail, now)
+		news := isNews(told, string(r.Reason)+": "+r.Detail, now)
 		anew := r.Reason != supervise.SetUp && len(r.SessionIDs) > 0 // it had been solved, since a session started
 		return news || anew || r.DeadLettered > 0
 	}
 	return true
 }
-
-// toldFile holds the text reported last. The file's mtime says when.
-type toldFile string
 
 const (
 	toldAgain = 24 * time.Hour
@@ -198,9 +192,8 @@ const (
 	toldLimit = 64 << 10
 )
 
-// note reports whether a text is news, and records it. A text that cannot be recorded is reported again.
-func (f toldFile) note(text string, now time.Time) bool {
-	path := string(f)
+// isNews reports whether a text is news to the file at path, and records it there.
+func isNews(path, text string, now time.Time) bool {
 	if old, err := disk.ReadState(path, toldLimit); err == nil && string(old) == text+"\n" {
 		if info, err := disk.StatName(path); err == nil {
 			age := now.Sub(time.Unix(0, info.Mtime))
@@ -212,6 +205,3 @@ func (f toldFile) note(text string, now time.Time) bool {
 	_ = disk.Publish(path, []byte(text+"\n"), false) // if it fails, the text is news again
 	return true
 }
-
-// forget makes the same text news when it returns.
-func (f toldFile) forget() { _ = disk.Remove(string(f)) }

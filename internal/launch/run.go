@@ -23,7 +23,6 @@ import (
 	"heartbeat/internal/words"
 )
 
-// launcher runs the command once, or in sessions that work through an inbox.
 type launcher struct {
 	*flags
 	streams  streams
@@ -31,7 +30,7 @@ type launcher struct {
 	mail     mail // the messages, with --output mail
 }
 
-// run runs the launcher and returns the exit status.
+// run returns the exit status.
 func (l *launcher) run(taken *signals.Taken) int {
 	m, o := l.messages, &l.work.Terminal
 	withoutCI, err := l.complete()
@@ -57,7 +56,14 @@ func (l *launcher) run(taken *signals.Taken) int {
 		m.say("%v", err)
 		return statusOfError(err)
 	}
-	l.explain(outcome)
+	switch outcome.Cause { // it says nothing of a command that was asked to end or ended by itself
+	case terminal.TimedOut:
+		m.say("the command was ended after %v, which --timeout gives it", o.Timeout)
+	case terminal.GaveUp:
+		m.say("the command was ended: no output for %v, and nothing typed brought it back to life (%s)", o.Idle.Timeout, words.Count(o.Idle.Retries, "try", "tries"))
+	case terminal.Signalled:
+		m.say("the command was ended, since this process got a signal: %v", outcome.Signal)
+	}
 	return statusOfOutcome(outcome)
 }
 
@@ -84,20 +90,7 @@ func (l *launcher) command() (terminal.Outcome, error) {
 	return terminal.Run(l.work.Terminal)
 }
 
-// explain says why the command was ended, unless it was asked to end or ended by itself.
-func (l *launcher) explain(o terminal.Outcome) {
-	of := &l.work.Terminal
-	switch o.Cause {
-	case terminal.TimedOut:
-		l.messages.say("the command was ended after %v, which --timeout gives it", of.Timeout)
-	case terminal.GaveUp:
-		l.messages.say("the command was ended: no output for %v, and nothing typed brought it back to life (%s)", of.Idle.Timeout, words.Count(of.Idle.Retries, "try", "tries"))
-	case terminal.Signalled:
-		l.messages.say("the command was ended, since this process got a signal: %v", o.Signal)
-	}
-}
-
-// sessions works through the inbox and reports how that went.
+// sessions works through the inbox and reports how that went. It returns the exit status.
 func (l *launcher) sessions() int {
 	toMail := l.output == showMail
 	if toMail {
@@ -155,8 +148,8 @@ func (l *launcher) workThrough() (*supervise.Report, error) {
 			return nil, err
 		}
 	}
-	shown := l.shown()
-	to, err := openLog(l.lineWriter(shown), l.log, func(err error) { l.messages.say("%v; the lines still go to the file that had that name", err) })
+	shown, lines := l.shown()
+	to, err := openLog(lines, l.log, func(err error) { l.messages.say("%v; the lines still go to the file that had that name", err) })
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +180,6 @@ func (l *launcher) workThrough() (*supervise.Report, error) {
 	return supervise.Run(*o), nil
 }
 
-// handOver runs the consumer of --on-result beside the sessions.
 func (l *launcher) handOver(ctx context.Context, box *inbox.Inbox) (end func(context.Context), err error) {
 	of, err := consumer.Here(consumer.Options{
 		Name: consumerName, Command: l.onResult, Flag: "--on-result", Fresh: true,
@@ -204,28 +196,24 @@ func (l *launcher) handOver(ctx context.Context, box *inbox.Inbox) (end func(con
 	return h.Stop, nil
 }
 
-// shown is what stdout shows of the sessions.
-func (l *launcher) shown() string {
+// shown is what stdout shows of the sessions, and where to write a line for each event, nil for nowhere.
+func (l *launcher) shown() (what string, lines io.Writer) {
+	what = showLog
 	switch {
 	case l.output != "":
-		return l.output
+		what = l.output
 	case l.report == toStdout:
-		return showNone
+		what = showNone
 	case term.IsTerminal(int(l.streams.out.Fd())):
-		return showSession
+		what = showSession
 	}
-	return showLog
-}
-
-// lineWriter is where to write a line for each event, nil for nowhere.
-func (l *launcher) lineWriter(shown string) io.Writer {
-	switch shown {
+	switch what {
 	case showLog:
-		return l.streams.out
+		lines = l.streams.out
 	case showMail:
-		return &l.mail
+		lines = &l.mail
 	}
-	return nil
+	return what, lines
 }
 
 // findHook returns the absolute path of the hook to wire: the flag's, else the one beside this
@@ -293,17 +281,4 @@ func withValues(add, environ []string) (all []string, err error) {
 		all = append(all, kv)
 	}
 	return all, nil
-}
-
-// inFlight returns a function that reports whether an entry is in flight in the inbox that env
-// names, nil if it names none.
-func inFlight(env []string, dir string) func() bool {
-	inbox := terminal.Variable(env, cli.InboxVariable)
-	if inbox == "" {
-		return nil
-	}
-	if !filepath.IsAbs(inbox) {
-		inbox = filepath.Join(dir, inbox)
-	}
-	return func() bool { return supervise.InFlight(filepath.Dir(inbox)) }
 }
