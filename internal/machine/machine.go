@@ -1,14 +1,18 @@
-// Package machine tells which boot this is, offers clocks that only go forward, and finds processes.
+// Package machine tells which boot this is, offers clocks that only go forward, finds
+// processes, and knows which errors pass.
 package machine
 
 import (
+	"errors"
 	"fmt"
 	_ "heartbeat/internal/platform" // fails to compile on other systems
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -74,4 +78,22 @@ func RandomName() (string, error) {
 		b[i] = letters[b[i]%32]
 	}
 	return string(b[:]), nil
+}
+
+// passing lists the errors of a machine that lacks a resource or is busy with a file.
+var passing = []syscall.Errno{
+	syscall.ENOSPC, syscall.EDQUOT, // room
+	syscall.EMFILE, syscall.ENFILE, // descriptors
+	syscall.EAGAIN, syscall.ENOMEM, syscall.ENOBUFS, // processes, memory
+	syscall.ETXTBSY, syscall.ESTALE, // a program or a file that is being replaced
+}
+
+// Passes reports whether an error comes from a shortage that may be gone at the next try.
+func Passes(err error) bool {
+	return slices.ContainsFunc(passing, func(no syscall.Errno) bool { return errors.Is(err, no) })
+}
+
+// OutOfSpace reports whether an error means a full file system or quota.
+func OutOfSpace(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }

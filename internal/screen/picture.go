@@ -56,8 +56,7 @@ func (s *Screen) Picture() (p Picture) {
 	return p
 }
 
-// shown returns the printable character of a cell: a blank for an empty cell, and 0 for the second
-// half of a wide character.
+// shown returns the character of a cell as [Cell] has it: a blank for an empty one.
 func shown(c rune) rune {
 	switch {
 	case c == rest:

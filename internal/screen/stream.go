@@ -58,8 +58,17 @@ func (s *stream) text(r rune) {
 		s.out = append(s.out, byte(r))
 	case r == rest, unicode.In(r, unicode.Cc, unicode.Cf, unicode.Mn, unicode.Me):
 		// These take no cell.
-	case wide(r):
-		s.wide(r)
+	case wide(r): // it must not be split between two rows
+		s.flush()
+		cols, _ := s.term.Size()
+		if cols < 2 {
+			return
+		}
+		if at := s.term.Cursor(); at.X == cols-1 && at.State&wrapNext == 0 {
+			s.out = append(s.out, ' ')
+		}
+		s.out = utf8.AppendRune(s.out, r)
+		s.out = utf8.AppendRune(s.out, rest)
 	default:
 		s.out = utf8.AppendRune(s.out, r)
 	}
@@ -72,20 +81,6 @@ func wide(r rune) bool {
 
 // wrapNext is the emulator's bit for a cursor after the last column.
 const wrapNext = 1 << 1
-
-// wide draws a wide character, which must not be split between two rows.
-func (s *stream) wide(r rune) {
-	s.flush()
-	cols, _ := s.term.Size()
-	if cols < 2 {
-		return
-	}
-	if at := s.term.Cursor(); at.X == cols-1 && at.State&wrapNext == 0 {
-		s.out = append(s.out, ' ')
-	}
-	s.out = utf8.AppendRune(s.out, r)
-	s.out = utf8.AppendRune(s.out, rest)
-}
 
 // escape reads the character after an ESC.
 func (s *stream) escape(r rune) {
@@ -121,7 +116,6 @@ func (s *stream) hidden(r rune) {
 	}
 }
 
-// control collects a control sequence.
 func (s *stream) control(r rune) {
 	switch {
 	case r == '\x1b':

@@ -28,7 +28,6 @@ const (
 	freezes = 50
 )
 
-// guard is the guardian's main function.
 func guard(mark string) {
 	_ = os.WriteFile("/proc/self/comm", []byte("heartbeat-guard"), 0) // the name would be "exe" otherwise
 	// The keeper may get these signals too and take its time to end.
@@ -44,21 +43,15 @@ func guard(mark string) {
 	if mark != "" {
 		Kill(mark)
 	}
-	removeFiles()
+	var paths []string
+	_ = json.Unmarshal([]byte(os.Getenv(filesVariable)), &paths) // no paths on an error
+	for _, path := range paths {
+		_ = os.Remove(path) // as the keeper would; fails for one that is missing or is a directory with other files
+	}
 }
 
 // filesVariable passes the guardian the paths to remove.
 const filesVariable = "HEARTBEAT_GUARDED_FILES"
-
-// removeFiles removes what the keeper would have removed. Missing paths and directories that are
-// not empty are left alone.
-func removeFiles() {
-	var paths []string
-	_ = json.Unmarshal([]byte(os.Getenv(filesVariable)), &paths) // no paths on an error
-	for _, path := range paths {
-		_ = os.Remove(path)
-	}
-}
 
 // Kill kills all processes that carry the mark, with their descendants, and keeps searching for
 // more for a while. It returns how many it killed.
@@ -110,14 +103,10 @@ func freeze(mark string) (all []machine.Entry) {
 
 // Members returns the processes that carry the mark, and their descendants, without this process.
 func Members(mark string) []machine.Entry {
-	return below(func(p machine.Entry) bool { return isMarked(p.PID, mark) }, func(pid int) bool { return pid == os.Getpid() })
-}
-
-// isMarked looks for the mark in the environment that the process was started with. An unreadable
-// environment belongs to another user's process.
-func isMarked(pid int, mark string) bool {
-	marks, _ := machine.Variable(pid, Variable)
-	return marks != "" && slices.Contains(strings.Split(marks, ":"), mark)
+	return below(func(p machine.Entry) bool {
+		marks, _ := machine.Variable(p.PID, Variable) // unreadable in another user's process
+		return marks != "" && slices.Contains(strings.Split(marks, ":"), mark)
+	}, func(pid int) bool { return pid == os.Getpid() })
 }
 
 // Holds reports whether the process has the file open, as a lock's holder has. Ask before

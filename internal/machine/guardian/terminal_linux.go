@@ -57,7 +57,8 @@ func restoreTerminal() {
 	if how := undo(); len(how) > 0 {
 		_, _ = unix.Write(fd, how) // nothing helps a terminal that takes nothing
 	}
-	if now, err := unix.IoctlGetTermios(fd, unix.TCGETS); err == nil && isRaw(now) {
+	now, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+	if err == nil && now.Lflag&(unix.ICANON|unix.ECHO|unix.ISIG|unix.IEXTEN) == 0 && now.Oflag&unix.OPOST == 0 { // raw, as no shell leaves it
 		_ = unix.IoctlSetTermios(fd, unix.TCSETS, &t.State) // fails if it has just gone
 		_ = unix.IoctlSetInt(fd, unix.TCFLSH, unix.TCIFLUSH)
 	}
@@ -71,9 +72,4 @@ func undo() []byte {
 		return nil
 	}
 	return record[2:min(n, 2+int(binary.LittleEndian.Uint16(record)))]
-}
-
-// isRaw reports whether a terminal is in raw mode. No shell leaves it there.
-func isRaw(t *unix.Termios) bool {
-	return t.Lflag&(unix.ICANON|unix.ECHO|unix.ISIG|unix.IEXTEN) == 0 && t.Oflag&unix.OPOST == 0
 }

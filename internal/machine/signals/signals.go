@@ -11,7 +11,6 @@ import (
 	"time"
 )
 
-// enders are the signals that end a program.
 var enders = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}
 
 // Taken holds the signals that have come since [Take].
