@@ -124,45 +124,42 @@ func (w Watch) show(conn io.Reader) error {
 	}
 }
 
-// passKeys passes on what is typed until stop. over gets an error when the person detaches.
-func (w Watch) passKeys(conn io.Writer, over chan<- error) (stop func()) {
-	keys, err := cancelreader.NewReader(w.In)
-	if err != nil { // the next key after the session is lost
-		go w.copyKeys(w.In, conn, over)
-		return func() {}
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		w.copyKeys(keys, conn, over)
-	}()
-	return func() {
-		keys.Cancel()
-		<-done
-		_ = keys.Close() // only read
-	}
-}
-
 // interrupt is ctrl-c, which also detaches a watcher that types nothing.
 const interrupt = 3
 
-func (w Watch) copyKeys(keys io.Reader, conn io.Writer, over chan<- error) {
-	buf := make([]byte, 4<<10)
-	for {
-		n, err := keys.Read(buf)
-		typed, _, away := bytes.Cut(buf[:n], []byte{w.Detach.code})
-		away = away || w.Only && bytes.ContainsRune(typed, interrupt)
-		if len(typed) > 0 && !w.Only {
-			_ = writeFrame(conn, frameKeys, typed) // on an error show sees the end of the session
-		}
-		if away || err != nil && !errors.Is(err, cancelreader.ErrCanceled) {
-			over <- errAway
-			return
-		}
-		if err != nil {
-			return
+// passKeys passes on what is typed until stop. over gets an error when the person detaches.
+func (w Watch) passKeys(conn io.Writer, over chan<- error) (stop func()) {
+	var from io.Reader = w.In
+	done := make(chan struct{})
+	stop = func() {}
+	if keys, err := cancelreader.NewReader(w.In); err == nil { // else the next key after the session is lost
+		from = keys
+		stop = func() {
+			keys.Cancel()
+			<-done
+			_ = keys.Close() // only read
 		}
 	}
+	go func() {
+		defer close(done)
+		buf := make([]byte, 4<<10)
+		for {
+			n, err := from.Read(buf)
+			typed, _, away := bytes.Cut(buf[:n], []byte{w.Detach.code})
+			away = away || w.Only && bytes.ContainsRune(typed, interrupt)
+			if len(typed) > 0 && !w.Only {
+				_ = writeFrame(conn, frameKeys, typed) // on an error show sees the end of the session
+			}
+			if away || err != nil && !errors.Is(err, cancelreader.ErrCanceled) {
+				over <- errAway
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return stop
 }
 
 // passSize reports each change of the terminal's size until stop.

@@ -144,32 +144,29 @@ func (s *session) passKeys() {
 	if s.caller.typing == nil {
 		return
 	}
-	keys, err := cancelreader.NewReader(s.caller.typing)
-	if err != nil { // /dev/tty on macOS: the next key after the session is lost
-		go s.safely(func() { s.copyKeys(s.caller.typing) })
-		s.keysEnd = func() {}
-		return
-	}
-	go s.safely(func() { s.copyKeys(keys) })
-	s.keysEnd = func() {
-		keys.Cancel()
-		<-s.keysOver
-		_ = keys.Close() // only read
-	}
-}
-
-func (s *session) copyKeys(keys io.Reader) {
-	defer close(s.keysOver)
-	buf := make([]byte, 4<<10)
-	for {
-		n, err := keys.Read(buf)
-		if n > 0 {
-			_, _ = typist{s}.Write(buf[:n]) // fails if the session has just ended
-		}
-		if err != nil {
-			return
+	var from io.Reader = s.caller.typing
+	s.keysEnd = func() {}
+	if keys, err := cancelreader.NewReader(s.caller.typing); err == nil { // else, as for /dev/tty on macOS, the next key after the session is lost
+		from = keys
+		s.keysEnd = func() {
+			keys.Cancel()
+			<-s.keysOver
+			_ = keys.Close() // only read
 		}
 	}
+	go s.safely(func() {
+		defer close(s.keysOver)
+		buf := make([]byte, 4<<10)
+		for {
+			n, err := from.Read(buf)
+			if n > 0 {
+				_, _ = typist{s}.Write(buf[:n]) // fails if the session has just ended
+			}
+			if err != nil {
+				return
+			}
+		}
+	})
 }
 
 type typist struct{ s *session }

@@ -139,9 +139,6 @@ type asking struct {
 	path    string
 	seen    chan struct{}
 	watcher *fsnotify.Watcher // nil if the system sends no events
-	events  <-chan fsnotify.Event
-	errs    <-chan error // an error means lost events: look again
-	tick    <-chan time.Time
 }
 
 // awaitFile first removes the file if an earlier session left one.
@@ -159,19 +156,36 @@ func awaitFile(s *session) (*asking, error) {
 		return nil, fmt.Errorf("exit signal %s: there is no directory %s for it: make it first", s.ExitSignal, dir)
 	}
 	a.seen = make(chan struct{}, 1)
+	var events <-chan fsnotify.Event
+	var errs <-chan error // an error means lost events: look again
+	var tick <-chan time.Time
 	if a.watcher, err = fsnotify.NewWatcher(); err == nil {
-		a.events, a.errs = a.watcher.Events, a.watcher.Errors
+		events, errs = a.watcher.Events, a.watcher.Errors
 		err = a.watcher.Add(dir)
 	}
 	if err != nil {
-		a.tick = time.Tick(lookEvery)
+		tick = time.Tick(lookEvery)
 		s.Note("exit signal %s: the system sends no file events (%v): looking for it every %v instead", s.ExitSignal, err, lookEvery)
 	}
 	if err := a.remove(); err != nil {
 		a.close()
 		return nil, fmt.Errorf("exit signal: remove the file that is already there: %w: remove it, or name another one", err)
 	}
-	s.joined.Go(func() { s.safely(func() { a.wait(s.done) }) })
+	s.joined.Go(func() {
+		s.safely(func() {
+			for !a.isThere() {
+				select {
+				case <-events:
+				case <-errs:
+				case <-tick:
+				case <-s.done:
+					return
+				}
+			}
+			_ = a.remove() // if it fails, the next session removes it
+			a.seen <- struct{}{}
+		})
+	})
 	return a, nil
 }
 
@@ -185,22 +199,10 @@ func (a *asking) remove() error {
 	return nil
 }
 
-// wait looks whenever something happens in the directory.
-func (a *asking) wait(done <-chan struct{}) {
-	for {
-		if _, err := os.Lstat(a.path); err == nil { // a dangling link will do
-			break
-		}
-		select {
-		case <-a.events:
-		case <-a.errs:
-		case <-a.tick:
-		case <-done:
-			return
-		}
-	}
-	_ = a.remove() // if it fails, the next session removes it
-	a.seen <- struct{}{}
+// isThere reports whether the name exists, even as a dangling link.
+func (a *asking) isThere() bool {
+	_, err := os.Lstat(a.path)
+	return err == nil
 }
 
 func (a *asking) close() {

@@ -128,12 +128,6 @@ func (f *Follower) End() []byte {
 // Alternate reports whether the program draws on the alternate screen.
 func (m *Modes) Alternate() bool { return m.undo[alternate] != "" }
 
-// Draws reports whether the program has set anything that only a program does that keeps redrawing
-// all or part of the screen.
-func (m *Modes) Draws() bool {
-	return slices.ContainsFunc(m.undo[:keys+1], func(undo string) bool { return undo != "" })
-}
-
 func (f *Follower) shift(b byte) {
 	if b == ansi.SO || b == ansi.SI {
 		f.set(shifted, b == ansi.SO, "\x0f")
@@ -321,7 +315,9 @@ func (c *Console) rest() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	how := append(c.modes.End(), c.modes.Undo()...)
-	if c.modes.Draws() && !c.modes.Alternate() {
+	// Only a program that keeps redrawing all or part of the screen sets one of these.
+	draws := slices.ContainsFunc(c.modes.undo[:keys+1], func(undo string) bool { return undo != "" })
+	if draws && !c.modes.Alternate() {
 		how = append(how, "\r\n\x1b[J"...) // below what was drawn, or over its last rows
 	}
 	if len(how) > 0 {
