@@ -160,6 +160,7 @@ func (c *flags) check() error {
 		return c.checkAlone()
 	}
 	name := firstGiven(c.groups[5].Flags, "run")
+	draining := slices.DeleteFunc([]string{"until-drained", "until", "patience"}, func(name string) bool { return !f.Changed(name) })
 	switch {
 	case o.Inbox == "":
 		return errors.New("--inbox is empty: name a file, or " + noInbox)
@@ -167,8 +168,8 @@ func (c *flags) check() error {
 		return errors.New("--start-timeout is 0: a session needs some time to start")
 	case c.report == toStdout && c.output != "" && c.output != showNone:
 		return fmt.Errorf("--report - and --output %s both want stdout: use a file for one of them, or --output none", c.output)
-	case o.Mode == supervise.Persist && firstOf(f, "until-drained", "until", "patience") != "":
-		return fmt.Errorf("--%s is about --mode drain: leave it out", firstOf(f, "until-drained", "until", "patience"))
+	case o.Mode == supervise.Persist && len(draining) > 0:
+		return fmt.Errorf("--%s is about --mode drain: leave it out", draining[0])
 	case f.Changed("until") && !c.until.After(time.Now()):
 		return fmt.Errorf("--until %s has passed: name a time to come", &c.until)
 	case o.Notify.Stall > 0 && c.notify.Command == "":
@@ -202,14 +203,6 @@ func firstGiven(set *pflag.FlagSet, except ...string) (name string) {
 		}
 	})
 	return name
-}
-
-// firstOf returns the first of the named flags that was given, "" for none.
-func firstOf(set *pflag.FlagSet, names ...string) string {
-	if i := slices.IndexFunc(names, set.Changed); i >= 0 {
-		return names[i]
-	}
-	return ""
 }
 
 // complete fills in the options that the flags leave open. withoutCI says that CI was removed from

@@ -56,7 +56,7 @@ func (l *launcher) run(taken *signals.Taken) int {
 		m.say("%v", err)
 		return statusOfError(err)
 	}
-	switch outcome.Cause { // it says nothing of a command that was asked to end or ended by itself
+	switch outcome.Cause { // a command that ended by itself or was asked to needs no word
 	case terminal.TimedOut:
 		m.say("the command was ended after %v, which --timeout gives it", o.Timeout)
 	case terminal.GaveUp:

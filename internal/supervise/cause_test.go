@@ -54,7 +54,7 @@ func TestErrorsAreSorted(t *testing.T) {
 	} {
 		r, _ := suffering(t, Persist)
 		assert.Equal(t, c.first, r.sort(c.err), name)
-		r.report.addSession("s")
+		r.report.SessionIDs = append(r.report.SessionIDs, "s")
 		assert.Equal(t, c.later, r.sort(c.err), name)
 	}
 	r, _ := suffering(t, Persist)
@@ -70,7 +70,7 @@ func TestErrorsAreSorted(t *testing.T) {
 // and told once it has lasted.
 func TestASupervisorEndures(t *testing.T) {
 	r, said := suffering(t, Persist)
-	r.report.addSession("s")
+	r.report.SessionIDs = append(r.report.SessionIDs, "s")
 	for range 1000 {
 		assert.True(t, r.waitsOut(r.stuck(missing())))
 		assert.LessOrEqual(t, time.Until(r.pace.notBefore), mostRest*6/5)
@@ -89,7 +89,7 @@ func TestASupervisorEndures(t *testing.T) {
 func TestADrainGivesUp(t *testing.T) {
 	r, _ := suffering(t, Drain)
 	r.MaxRestarts = 3
-	r.report.addSession("s")
+	r.report.SessionIDs = append(r.report.SessionIDs, "s")
 	assert.False(t, r.waitsOut(&ending{reason: SetUp}))
 	tries := 0
 	for r.waitsOut(r.stuck(missing())) {

@@ -89,17 +89,27 @@ func (r *run) guard(s *session) {
 	}
 }
 
+// starts ends a session that does not start. A known reason ends all the work, because the next
+// session would meet it too.
 func (l *lookout) starts(before screen.Sight) {
-	old := l.Client.TooOld(l.text)
+	old, late := l.Client.TooOld(l.text), ""
 	switch {
 	case old != "":
 		l.s.end(verdict{ending: &ending{reason: SetUp, detail: old}})
 	case l.attach.Attended(): // that person may be answering what it asks
 		l.since = time.Now()
 	case !l.Attended && !l.s.resumed && l.Client.Advise(l.sight).Matter != screen.Nothing && l.sight == before:
-		l.s.end(l.late(l.s, "no session started")) // nobody is there to answer what it asks
+		late = "no session started" // nobody is there to answer what it asks
 	case time.Since(l.since) >= l.StartTimeout:
-		l.s.end(l.late(l.s, "no session started within "+l.StartTimeout.String()+" (--start-timeout)"))
+		late = "no session started within " + l.StartTimeout.String() + " (--start-timeout)"
+	}
+	if late == "" {
+		return
+	}
+	if e, known := l.notStarted(l.s, late); known {
+		l.s.end(verdict{ending: e})
+	} else {
+		l.s.end(verdict{text: e.detail})
 	}
 }
 
@@ -122,16 +132,6 @@ func (l *lookout) works() {
 	default:
 		l.s.end(verdict{text: "it has been sitting at its prompt for " + l.StartTimeout.String() + ", and no hook asked for its end"})
 	}
-}
-
-// late is the verdict on a session that does not start. A known reason ends all the work, because
-// the next session would meet it too.
-func (r *run) late(s *session, what string) verdict {
-	e, known := r.notStarted(s, what)
-	if known {
-		return verdict{ending: e}
-	}
-	return verdict{text: e.detail}
 }
 
 // notStarted says what keeps a session from starting. An unknown reason may go away by itself.

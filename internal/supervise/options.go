@@ -171,13 +171,6 @@ type Report struct {
 // maxSessionIDs bounds the list for launchers that stay up for years.
 const maxSessionIDs = 100
 
-func (r *Report) addSession(id string) {
-	r.SessionIDs = append(r.SessionIDs, id)
-	if extra := len(r.SessionIDs) - maxSessionIDs; extra > 0 {
-		r.SessionIDs = r.SessionIDs[extra:]
-	}
-}
-
 // String is the report as one line.
 func (r *Report) String() string {
 	text := string(r.Reason) + ": "

@@ -24,7 +24,7 @@ const statusEvery = 2 * time.Second
 type service struct {
 	status  func() string // the queue in a few words
 	goesOn  func() bool   // whether the work makes progress
-	news    atomic.Bool
+	news    atomic.Bool   // the status is to be sent again
 	done    chan struct{}
 	stopped sync.WaitGroup
 	once    sync.Once
@@ -52,9 +52,6 @@ const startTime = 2 * time.Minute
 func (s *service) extend(rest time.Duration) {
 	_, _ = daemon.SdNotify(false, fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d", (rest+startTime).Microseconds()))
 }
-
-// poke reports news: the status is sent again.
-func (s *service) poke() { s.news.Store(true) }
 
 // end reports the end of the work. A drained inbox that needed no session counts as ready first.
 func (s *service) end(drained bool) {

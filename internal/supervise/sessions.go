@@ -90,7 +90,8 @@ func (r *run) ready() error {
 // one may begin.
 func (r *run) after(s *session, o terminal.Outcome, err error) *ending {
 	if id := s.name(); id != "" {
-		r.report.addSession(id)
+		ids := append(r.report.SessionIDs, id)
+		r.report.SessionIDs = ids[max(0, len(ids)-maxSessionIDs):]
 	}
 	e := r.stopped()
 	if e != nil && (e.reason == Stopped || r.Warm && e.reason == TimedOut) { // by order: an entry left unanswered is no orphan

@@ -89,7 +89,7 @@ func (r *run) work() (e *ending) {
 	}
 	defer r.follow.close()
 	r.service = announce(r.status, r.goesOn)
-	r.follow.begin(r.service.poke)
+	r.follow.begin(func() { r.service.news.Store(true) })
 	e = r.loop()
 	r.conclude(e)
 	r.service.end(e.reason == Drained)
