@@ -223,7 +223,7 @@ func (c *flags) complete() (withoutCI bool, err error) {
 		o.Timeout = time.Hour
 	}
 	if c.work.Until = c.until.Truncate(time.Second); f.Changed("until") { // whole seconds, as the hook gets it
-		c.untold(-1)
+		c.endless()
 	}
 	o.Command, o.FixedSize, o.Guard = f.Args(), f.Changed("size"), true
 	if inbox := terminal.Variable(o.Env, cli.InboxVariable); inbox != "" {
@@ -237,10 +237,10 @@ func (c *flags) complete() (withoutCI bool, err error) {
 	return withoutCI, nil
 }
 
-// untold sets the patience unless a flag did.
-func (c *flags) untold(p time.Duration) {
+// endless takes the limit off the patience unless a flag has set one.
+func (c *flags) endless() {
 	if !c.set.Changed("patience") {
-		c.work.Patience = p
+		c.work.Patience = -1
 	}
 }
 

@@ -161,7 +161,7 @@ func (l *launcher) workThrough() (*supervise.Report, error) {
 	o.Attended = shown == showSession && term.IsTerminal(int(l.streams.in.Fd()))
 	o.EndAsking = !o.Attended
 	if o.Attended {
-		l.untold(-1)
+		l.endless()
 	}
 	o.Warm = true
 	stop, err := l.record()

@@ -170,8 +170,9 @@ const lookAgain = 15 * time.Second
 // restFor announces a rest and waits until it is over, something wakes it, or the work ends.
 func (r *run) restFor(rest time.Duration, wake <-chan struct{}) {
 	r.doing("it rests until " + words.Stamp(time.Now().Add(rest).Round(time.Second)))
+	// If this process is killed between two sessions, a guardian removes the private directory. During a
+	// session the session's guardian does; without one, the next launcher does.
 	if r.Terminal.Guard && r.SettingsDir == "" && r.resting == nil {
-		// During a session its own guardian removes the directory; without any, the next launcher does.
 		r.resting, _ = guardian.Post("", nil, guardian.Then{Remove: r.private.paths()})
 	}
 	timer := time.NewTimer(min(rest, lookAgain))
