@@ -6,8 +6,11 @@ import (
 	"strings"
 	"time"
 
+	"heartbeat/inbox"
+	"heartbeat/internal/claude"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/words"
+	recovery "heartbeat/recover"
 )
 
 const (
@@ -24,6 +27,82 @@ type patience struct {
 	answered int64     // the count then
 	told     time.Time // the wait announced last
 	limits   bool      // the limits were announced
+}
+
+// enough returns why the work ends here, nil if it goes on.
+func (r *run) enough(st state) *ending {
+	if r.Mode == Drain {
+		switch p, b := st.Paused, st.Backoff; {
+		case st.Owner != nil:
+			return &ending{reason: Busy, detail: st.Owner.String()}
+		case !st.waits:
+			return r.nothingWaits(st)
+		case p != nil && (p.Until == nil || r.Patience == 0 || !r.bears(*p.Until)): // it takes patience to wait out a pause
+			return pausedBy(p)
+		case b != nil && !r.bears(b.Until):
+			return &ending{reason: BackingOff, detail: "until " + words.Stamp(b.Until) + r.tooLong(b.Until) + because(b)}
+		case !r.Until.IsZero() && time.Until(r.Until) <= 0:
+			return &ending{reason: Left, detail: "the time was over" + r.tooLong(time.Now())}
+		case !r.UntilDrained && r.report.Sessions > 0:
+			return &ending{reason: Left, detail: "the session ended, and entries wait"}
+		}
+	}
+	switch {
+	case st.waits && r.box.CheckRoom() != nil:
+		return r.stuck(r.box.CheckRoom())
+	case r.Mode == Drain && r.pace.fruitless > r.MaxRestarts:
+		return &ending{reason: Exhausted, detail: words.Count(r.pace.fruitless, "session", "sessions") +
+			" in a row ended without an answered entry" + because(st.Backoff)}
+	}
+	return nil
+}
+
+// nothingWaits decides what an empty inbox means: the end, unless a run wakes soon enough.
+func (r *run) nothingWaits(st state) *ending {
+	asleep := !st.asleep.IsZero()
+	switch {
+	case asleep && r.bears(st.asleep):
+		return nil
+	case asleep:
+		st.runs.waits = append(st.runs.waits, "a run sleeps until "+words.Stamp(st.asleep))
+	case len(st.runs.waits) == 0:
+		return &ending{reason: Drained}
+	}
+	e := &ending{reason: RunWaits, detail: strings.Join(st.runs.waits, "; ")}
+	if st.runs.stuck {
+		e.reason = RunStuck
+	}
+	return e
+}
+
+// pausedBy ends the work because of a pause. It tells a pause caused by an API error from one that
+// a person asked for.
+func pausedBy(p *inbox.Pause) *ending {
+	e := &ending{reason: Paused, detail: "delivery is paused, until `heartbeat resume`"}
+	if p.Until != nil {
+		e.detail = "delivery is paused until " + words.Stamp(*p.Until) + ", or `heartbeat resume`"
+	}
+	switch {
+	case recovery.WantsPrice(p):
+		e.detail += ": " + words.Line(p.Reason) // its end says what to do
+	case p.Reason != "":
+		e.detail += ": " + words.Brief(p.Reason)
+	}
+	switch remedy := claude.RemedyOf(p.Reason); {
+	case remedy.Login:
+		e.reason, e.shown = Authentication, true
+	case remedy.Person || recovery.WantsPrice(p):
+		e.reason, e.shown = Refused, true
+	}
+	return e
+}
+
+// because names, after a colon, the failure that a back-off is for.
+func because(b *inbox.Backoff) string {
+	if b == nil || b.Failure == nil {
+		return ""
+	}
+	return ": " + words.Brief(b.Failure.String())
 }
 
 // bears reports whether to wait for something that ends at that time.
@@ -89,6 +168,17 @@ func (r *run) held(st state) (w wait) {
 		w = wait{st.asleep, st.asleep, "then a run's sleep is over"}
 	}
 	return w
+}
+
+func (r *run) rest(st state) time.Duration {
+	rest := time.Until(r.pace.notBefore)
+	if w := r.held(st); !w.end.IsZero() {
+		rest = max(rest, time.Until(w.end))
+	}
+	if !r.Until.IsZero() {
+		rest = min(rest, time.Until(r.Until))
+	}
+	return rest
 }
 
 // tellWait announces each long wait once: until when, and what for.
