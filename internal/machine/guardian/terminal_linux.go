@@ -58,7 +58,8 @@ func restoreTerminal() {
 		_, _ = unix.Write(fd, how) // nothing helps a terminal that takes nothing
 	}
 	now, err := unix.IoctlGetTermios(fd, unix.TCGETS)
-	if err == nil && now.Lflag&(unix.ICANON|unix.ECHO|unix.ISIG|unix.IEXTEN) == 0 && now.Oflag&unix.OPOST == 0 { // raw, as no shell leaves it
+	// No shell leaves a terminal in raw mode.
+	if err == nil && now.Lflag&(unix.ICANON|unix.ECHO|unix.ISIG|unix.IEXTEN) == 0 && now.Oflag&unix.OPOST == 0 {
 		_ = unix.IoctlSetTermios(fd, unix.TCSETS, &t.State) // fails if it has just gone
 		_ = unix.IoctlSetInt(fd, unix.TCFLSH, unix.TCIFLUSH)
 	}

@@ -132,7 +132,8 @@ func (w Watch) passKeys(conn io.Writer, over chan<- error) (stop func()) {
 	var from io.Reader = w.In
 	done := make(chan struct{})
 	stop = func() {}
-	if keys, err := cancelreader.NewReader(w.In); err == nil { // else the next key after the session is lost
+	// Where a read cannot be cancelled the next key after the session is lost.
+	if keys, err := cancelreader.NewReader(w.In); err == nil {
 		from = keys
 		stop = func() {
 			keys.Cancel()

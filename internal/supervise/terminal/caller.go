@@ -146,7 +146,8 @@ func (s *session) passKeys() {
 	}
 	var from io.Reader = s.caller.typing
 	s.keysEnd = func() {}
-	if keys, err := cancelreader.NewReader(s.caller.typing); err == nil { // else, as for /dev/tty on macOS, the next key after the session is lost
+	// Where a read cannot be cancelled (/dev/tty on macOS) the next key after the session is lost.
+	if keys, err := cancelreader.NewReader(s.caller.typing); err == nil {
 		from = keys
 		s.keysEnd = func() {
 			keys.Cancel()
