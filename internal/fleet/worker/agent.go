@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime/debug"
 	"time"
@@ -171,7 +172,6 @@ func (a *Agent) prepare(ctx context.Context) (err error) {
 
 const askedByVerb = "heartbeat-nats drain asks for it, and --undo takes that back"
 
-// bind finds the consumer.
 func (a *Agent) bind(ctx context.Context) error {
 	c, err := setup.Consumer(ctx, a.conn.JS, a.o.Stream, a.o.Subject)
 	if err != nil {
@@ -272,18 +272,13 @@ func (a *Agent) step(ctx context.Context) (over bool, err error) {
 	a.keepChild()
 	a.pull(ctx)
 	a.tell(ctx, false)
-	a.rest()
-	return false, nil
-}
-
-// rest gives memory back to the system once the agent has been idle for a while.
-func (a *Agent) rest() {
 	if a.ledger.Len() > 0 {
 		a.worked = time.Now()
-	} else if !a.worked.IsZero() && time.Since(a.worked) >= a.every()/2 {
+	} else if !a.worked.IsZero() && time.Since(a.worked) >= a.every()/2 { // idle for a while
 		a.worked = time.Time{}
 		debug.FreeOSMemory()
 	}
+	return false, nil
 }
 
 const lookUp = "look up"
@@ -318,7 +313,6 @@ func (a *Agent) drain(on bool, why string) {
 	}
 }
 
-// end begins an orderly end.
 func (a *Agent) end(why error) {
 	if a.ending == nil || errors.Is(a.ending, errDrained) {
 		a.ending = why
@@ -355,17 +349,23 @@ func (a *Agent) finish() error {
 	if a.pulling != nil {
 		<-a.pulled
 	}
-	return a.child.stop()
+	if a.child == nil {
+		return nil
+	}
+	a.child.end()
+	err := <-a.child.done
+	if errors.As(err, new(*exec.ExitError)) || errors.Is(err, os.ErrProcessDone) {
+		return nil
+	}
+	return err
 }
 
-// retry is something that failed, and when it is due again.
 type retry struct {
 	at    time.Time
 	tries int
 	why   string
 }
 
-// due reports whether it is time to try what, which may have failed before.
 func (a *Agent) due(what string) bool { return !time.Now().Before(a.retries[what].at) }
 
 // try notes how a repeated attempt went, and reports whether it succeeded. It says only the first failure in a row.

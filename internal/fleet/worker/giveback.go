@@ -13,8 +13,14 @@ import (
 // giveBackHeld gives back what waits while the inbox backs off, stands still, or is paused with GiveBack set. It
 // also completes give-backs that began before.
 func (a *Agent) giveBackHeld(ctx context.Context) {
-	why := a.hold()
-	if (why != "" || a.keep.stalled()) && a.pulling != nil {
+	why := "" // a sentence if delivery is held back for so long that waiting messages are given back
+	switch f := &a.facts; {
+	case f.Backoff != nil && time.Until(f.Backoff.Until) > longHold:
+		why = "sessions here are held up until " + words.Stamp(f.Backoff.Until)
+	case f.Paused != nil && a.o.GiveBack && (f.Paused.Until == nil || time.Until(*f.Paused.Until) > 0):
+		why = "the inbox is paused"
+	}
+	if (why != "" || a.keep.stalled.Load()) && a.pulling != nil {
 		a.stopPulling() // it would get what is given back
 		return
 	}
@@ -27,22 +33,11 @@ func (a *Agent) giveBackHeld(ctx context.Context) {
 			a.try(what, a.giveBack(ctx, c, time.Until(*c.GivingBack), why))
 		case why != "" && !a.isInFlight(c):
 			a.try(what, a.giveBack(ctx, c, time.Second, why)) // the delay keeps this agent from taking it again
-		case a.keep.stalled() && !a.isInFlight(c):
+		case a.keep.stalled.Load() && !a.isInFlight(c):
 			// No delay: this agent takes no message while nothing moves here.
 			a.try(what, a.giveBack(ctx, c, 0, "nothing moves here, and it waits behind that"))
 		}
 	}
-}
-
-// hold says why delivery is held back for so long that waiting messages are given back, or "".
-func (a *Agent) hold() string {
-	switch f := &a.facts; {
-	case f.Backoff != nil && time.Until(f.Backoff.Until) > longHold:
-		return "sessions here are held up until " + words.Stamp(f.Backoff.Until)
-	case f.Paused != nil && a.o.GiveBack && (f.Paused.Until == nil || time.Until(*f.Paused.Until) > 0):
-		return "the inbox is paused"
-	}
-	return ""
 }
 
 // giveBack takes the entry of a claim back, returns its message to the stream, where it waits for delay, and drops
@@ -80,7 +75,6 @@ func (a *Agent) giveBack(ctx context.Context, c upstream.Claim, delay time.Durat
 	return a.drop(c)
 }
 
-// drop removes a claim and what is known of its outcome.
 func (a *Agent) drop(c upstream.Claim) error {
 	if err := a.ledger.Drop(c.Entry); err != nil {
 		return err

@@ -14,15 +14,13 @@ import (
 
 // keeper keeps the server from handing out held messages. It runs beside the loop, whose calls may take long.
 type keeper struct {
-	every  atomic.Int64 // nanoseconds
-	still  atomic.Bool  // nothing has moved for --stall
-	moved  atomic.Int64 // last movement in nanoseconds since 1970, 0 if nothing stands still
-	stuck  string       // entry that a session had when something last stood still, or ""
-	late   atomic.Bool  // something was not kept for an AckWait, and is again
-	change chan struct{}
+	every   atomic.Int64 // nanoseconds
+	stalled atomic.Bool  // nothing has moved for --stall
+	moved   atomic.Int64 // last movement in nanoseconds since 1970, 0 if nothing stands still
+	stuck   string       // entry that a session had when something last stood still, or ""
+	late    atomic.Bool  // something was not kept for an AckWait, and is again
+	change  chan struct{}
 }
-
-func (k *keeper) stalled() bool { return k.still.Load() }
 
 // startKeeping keeps what is held until ctx ends, and then closes the returned channel.
 func (a *Agent) startKeeping(ctx context.Context) <-chan struct{} {
@@ -41,7 +39,7 @@ func (a *Agent) startKeeping(ctx context.Context) <-chan struct{} {
 			case <-timer.C:
 			}
 			// Only movement ends a stall, so look even if everything was given back.
-			if a.ledger.Len() > 0 || a.keep.stalled() {
+			if a.ledger.Len() > 0 || a.keep.stalled.Load() {
 				kept = a.keepAll(ctx, kept, begun)
 			}
 		}
@@ -111,7 +109,7 @@ func (a *Agent) stands(ctx context.Context) bool {
 		a.keep.moved.Store(since.UnixNano())
 	}
 	stalled := a.o.Stall > 0 && !since.IsZero() && facts.Now.Sub(since) >= a.o.Stall
-	was, stuck := a.keep.still.Swap(stalled), a.keep.stuck
+	was, stuck := a.keep.stalled.Swap(stalled), a.keep.stuck
 	if d := facts.InFlight; stalled && d != nil {
 		a.keep.stuck = d.ID()
 	} else if stalled {

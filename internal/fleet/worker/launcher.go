@@ -43,13 +43,14 @@ type child struct {
 
 // keepChild starts a launcher if there is something for one to do.
 func (a *Agent) keepChild() {
-	f := &a.facts
+	f, b := &a.facts, &a.facts.Backlog
+	waits := f.InFlight != nil || b.Entries > 1 || b.Entries == 1 && !b.Torn // for a session, or was left by one
 	switch {
 	case a.o.Launcher == "" || a.child != nil || a.ending != nil || a.doubtful || f.Unreadable != nil:
 		return
 	case time.Now().Before(a.notUntil):
 		return
-	case !a.o.Persist && (!a.waits() || f.Paused != nil || f.Backoff != nil):
+	case !a.o.Persist && (!waits || f.Paused != nil || f.Backoff != nil):
 		return
 	case f.Launcher != nil: // a person's, or one whose agent was killed as it started it
 		a.retries["launcher"] = retry{at: time.Now().Add(time.Second)}
@@ -94,12 +95,6 @@ func (a *Agent) adopt() {
 	a.say(fmt.Sprintf("the launcher of a run before this one is at work (process %d), and goes on", l.PID))
 }
 
-// waits reports whether an entry waits for a session, or was left by one.
-func (a *Agent) waits() bool {
-	b := a.facts.Backlog
-	return a.facts.InFlight != nil || b.Entries > 1 || b.Entries == 1 && !b.Torn
-}
-
 func startLauncher(o *Options) (*child, error) {
 	mode := "drain"
 	if o.Persist {
@@ -122,7 +117,6 @@ func startLauncher(o *Options) (*child, error) {
 	return c, nil
 }
 
-// childEnded judges how the launcher ended, and when another may start.
 func (a *Agent) childEnded(err error) {
 	asked := a.child.asked
 	a.child = nil
@@ -183,18 +177,4 @@ func (c *child) kill() {
 			_ = c.process.Signal(sig)
 		}
 	}
-}
-
-// stop ends the launcher, and waits for that.
-func (c *child) stop() error {
-	if c == nil {
-		return nil
-	}
-	c.end()
-	err := <-c.done
-	var exit *exec.ExitError
-	if errors.As(err, &exit) || errors.Is(err, os.ErrProcessDone) {
-		return nil
-	}
-	return err
 }

@@ -24,7 +24,6 @@ func (a *Agent) openTails(n int) (err error) {
 	return nil
 }
 
-// readAll reads all outcomes once more.
 func (a *Agent) readAll() error {
 	err := errors.Join(a.results.Close(), a.letters.Close())
 	if err == nil {
@@ -87,7 +86,6 @@ const (
 // settling is the prefix of the retry that tells an entry's outcome.
 const settling = "settle "
 
-// settle tells the stream of each outcome.
 func (a *Agent) settle(ctx context.Context) {
 	for _, c := range a.ledger.All() {
 		o, known := a.outcomes[c.Entry]
@@ -104,7 +102,6 @@ func (a *Agent) settle(ctx context.Context) {
 	}
 }
 
-// settleOne tells the stream of one outcome, and drops the claim.
 func (a *Agent) settleOne(ctx context.Context, c upstream.Claim, o inbox.Outcome) error {
 	TestOnlyStep("answered")
 	var fate upstream.Fate
@@ -143,32 +140,33 @@ func (a *Agent) settleOne(ctx context.Context, c upstream.Claim, o inbox.Outcome
 // dead makes a dead letter of a message. l is nil for a refused message, which has no entry.
 func (a *Agent) dead(ctx context.Context, c upstream.Claim, l *inbox.DeadLetter) (upstream.Fate, error) {
 	var letter upstream.Letter
+	copy := c.Copy
 	if c.Refused != "" {
 		letter.Reason, letter.Detail, letter.At = c.Refused, c.Detail, c.At
-		letter.History = append(a.came(c, c.Copy), fmt.Sprintf("%s: refused: %s", words.Stamp(c.At), c.Detail))
 	} else {
-		letter = upstream.Failed(*l)
-		letter.History = a.came(c, c.Appended)
+		letter, copy = upstream.Failed(*l), c.Appended
+	}
+	happened := func(at time.Time, format string, args ...any) {
+		letter.History = append(letter.History, words.Stamp(at)+": "+fmt.Sprintf(format, args...))
+	}
+	happened(c.At, "copy %d came to agent %s, attempt %d", copy, a.o.Agent, c.Attempt)
+	if c.HeadersLeft > 0 {
+		happened(c.At, "%s of it left out here, which were too many", words.Count(c.HeadersLeft, "header", "headers"))
+	}
+	if c.Refused != "" {
+		happened(c.At, "refused: %s", c.Detail)
+	} else {
 		if l.DeliveredAt != nil {
-			letter.History = append(letter.History, fmt.Sprintf("%s: delivered to session %s, attempt %d", words.Stamp(*l.DeliveredAt), l.SessionID, l.Attempts))
+			happened(*l.DeliveredAt, "delivered to session %s, attempt %d", l.SessionID, l.Attempts)
 		}
 		if l.Failure != nil {
-			letter.History = append(letter.History, fmt.Sprintf("%s: %s", words.Stamp(l.Failure.At), l.Failure))
+			happened(l.Failure.At, "%s", l.Failure)
 		}
-		letter.History = append(letter.History, fmt.Sprintf("%s: set aside: %s", words.Stamp(l.DeadLetteredAt), l.Reason))
+		happened(l.DeadLetteredAt, "set aside: %s", l.Reason)
 	}
 	if len(c.Payload) > 0 {
 		letter.Payload = c.Payload
 	}
 	letter.Headers = c.Headers
 	return a.up.Dead(ctx, c, letter)
-}
-
-// came says how a message came here.
-func (a *Agent) came(c upstream.Claim, copy uint64) []string {
-	all := []string{fmt.Sprintf("%s: copy %d came to agent %s, attempt %d", words.Stamp(c.At), copy, a.o.Agent, c.Attempt)}
-	if c.HeadersLeft > 0 {
-		all = append(all, fmt.Sprintf("%s: %s of it left out here, which were too many", words.Stamp(c.At), words.Count(c.HeadersLeft, "header", "headers")))
-	}
-	return all
 }

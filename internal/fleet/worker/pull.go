@@ -20,7 +20,6 @@ type pulled struct {
 	err   error
 }
 
-// pull asks for a message if there is room and nothing speaks against it.
 func (a *Agent) pull(ctx context.Context) {
 	a.heldUp = a.holdsUp()
 	mayTry := a.heldUp == "" && a.due(asking) && a.due(taking)
@@ -46,7 +45,6 @@ func (a *Agent) stopPulling() {
 	}
 }
 
-// hasRoom reports whether another message can be held.
 func (a *Agent) hasRoom() bool {
 	in := int(a.facts.Backlog.Entries)
 	if a.facts.InFlight != nil {
@@ -72,7 +70,7 @@ func (a *Agent) holdsUp() string {
 		return sentence
 	case f.Space >= 0 && f.Space < f.Needed:
 		return "its disk is full"
-	case a.keep.stalled():
+	case a.keep.stalled.Load():
 		_, sentence := f.Explain()
 		return "nothing moves: " + sentence
 	case a.ledger.Len() < a.o.Slots && !a.hasRoom():
@@ -97,7 +95,6 @@ func (a *Agent) untold() string {
 	return ""
 }
 
-// pullFailed judges why a request brought nothing.
 func (a *Agent) pullFailed(ctx context.Context, err error) {
 	switch {
 	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout):

@@ -15,7 +15,6 @@ import (
 
 var errAway = errors.New("what is held cannot be looked up while the server is away: no session is given any of it before")
 
-// look reads the state of the inbox, and promotes scheduled entries that are due.
 func (a *Agent) look(ctx context.Context) {
 	a.facts, a.counted = see.GlanceAgain(ctx, a.box, a.counted)
 	if due := a.facts.Scheduled.Next; !due.IsZero() && !due.After(a.facts.Now) {
@@ -61,8 +60,12 @@ func (a *Agent) isOpen(c upstream.Claim) bool {
 }
 
 func (a *Agent) reconcileOne(ctx context.Context, c upstream.Claim) error {
-	where, err := a.find(c.Entry)
+	v, err := a.box.View()
 	if err != nil {
+		return err
+	}
+	where, err := v.Find(c.Entry)
+	if err = errors.Join(err, v.Close()); err != nil {
 		return err
 	}
 	switch where {
@@ -103,8 +106,18 @@ func (a *Agent) letGo(ctx context.Context, c upstream.Claim, where string, is up
 	if is.Known != nil {
 		why = "was settled by " + is.Known.By()
 	}
-	there, err := a.takeBack(ctx, c, where, "its message "+why)
-	if err != nil || there {
+	var there bool // a session has the entry, or had it and nobody has decided about it
+	var err error
+	if where == inbox.FoundInFlight {
+		there, err = a.abandon(ctx, c, "its message "+why)
+	}
+	if err == nil && !there { // its agent may have put it off
+		there, err = a.withdraw(ctx, c, "its message "+why)
+	}
+	if err == nil && !there {
+		err = a.readOutcomes()
+	}
+	if err != nil || there || a.outcomes[c.Entry].Result != nil {
 		return err // a later outcome is kept as superseded
 	}
 	left := ""
@@ -115,32 +128,4 @@ func (a *Agent) letGo(ctx context.Context, c upstream.Claim, where string, is up
 	}
 	a.say(fmt.Sprintf("message %s %s: its entry is taken back without a turn%s", words.Brief(c.ID), why, also(left)))
 	return a.drop(c)
-}
-
-// takeBack takes back an entry that waits or whose session is gone. there says that the entry stays, because a
-// session has it or it has an outcome by now.
-func (a *Agent) takeBack(ctx context.Context, c upstream.Claim, where, why string) (there bool, err error) {
-	if where == inbox.FoundInFlight {
-		there, err = a.abandon(ctx, c, why)
-	}
-	if err == nil && !there { // its agent may have put it off
-		there, err = a.withdraw(ctx, c, why)
-	}
-	if err != nil || there {
-		return there, err
-	}
-	if err := a.readOutcomes(); err != nil {
-		return false, err
-	}
-	return a.outcomes[c.Entry].Result != nil, nil
-}
-
-// find says where an entry is, as [inbox.Receipt] does.
-func (a *Agent) find(entry string) (where string, err error) {
-	v, err := a.box.View()
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, v.Close()) }()
-	return v.Find(entry)
 }

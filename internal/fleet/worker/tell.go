@@ -131,8 +131,11 @@ func (a *Agent) presence() message.Presence {
 	p := a.self
 	p.Consumer, p.EverySeconds = a.consumer.CachedInfo().Name, a.every().Seconds()
 	p.HeldUp, p.Drain, p.Waiting = a.heldUp, a.draining, a.facts.Backlog.Entries
-	if p.HeldUp == "" {
-		p.HeldUp = a.lies()
+	if p.HeldUp == "" && a.o.Launcher == "" && a.ledger.Len() > 0 { // others run the sessions: does anybody?
+		switch state, sentence := a.facts.Explain(); state {
+		case see.Orphaned, see.Failed, see.NoSession, see.SessionDown, see.NoWaker:
+			p.HeldUp = sentence
+		}
 	}
 	for _, c := range a.ledger.All() {
 		h := message.Hold{ID: c.ID, Seq: c.Seq, Subject: c.Subject, Copy: c.Copy, Since: c.At, State: message.Waits}
@@ -142,7 +145,7 @@ func (a *Agent) presence() message.Presence {
 			h.State = message.Leaving
 		case known:
 			h.State = message.Answered
-		case a.keep.stalled() && a.isInFlight(c):
+		case a.keep.stalled.Load() && a.isInFlight(c):
 			h.State = message.Stalled
 		case a.isInFlight(c):
 			h.State = message.InFlight
@@ -150,18 +153,6 @@ func (a *Agent) presence() message.Presence {
 		p.Holds = append(p.Holds, h)
 	}
 	return p
-}
-
-// lies says why nobody works on what the agent holds, if it runs no sessions: a sentence, or "" if somebody does.
-func (a *Agent) lies() string {
-	if a.o.Launcher != "" || a.ledger.Len() == 0 {
-		return ""
-	}
-	switch state, sentence := a.facts.Explain(); state {
-	case see.Orphaned, see.Failed, see.NoSession, see.SessionDown, see.NoWaker:
-		return sentence
-	}
-	return ""
 }
 
 // nameTries limits how often a changing name is read again.
@@ -225,7 +216,6 @@ func (a *Agent) checkName(ctx context.Context, was jetstream.KeyValueEntry) erro
 	return nil
 }
 
-// isToDrain reports whether the agent is asked to drain.
 func (a *Agent) isToDrain(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, tellPatience)
 	defer cancel()
