@@ -121,15 +121,16 @@ func (f final) Unwrap() error { return f.error }
 // Final marks err as one that a person has to mend on this machine.
 func Final(err error) error { return final{err} }
 
-// notConnected turns the error of a failed try into a sentence.
 func notConnected(t *Target, err error) error {
 	where := Shown(t.URL)
+	var op *net.OpError
 	switch {
 	case isAuth(err):
 		return final{refusedUser(t, where, err)}
 	case errors.As(err, new(*tls.CertificateVerificationError)):
 		return final{fmt.Errorf("connect to %s: %w", where, wrongServer(err))}
-	case remotely(err, "certificate"):
+	case errors.As(err, &op) && op.Op == "remote error" && strings.Contains(op.Err.Error(), "certificate"):
+		// The server ended the handshake. The library has no error value for that.
 		return final{fmt.Errorf("connect to %s: %w", where, wrongClient(t, err))}
 	case errors.Is(err, nats.ErrTLS) && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)):
 		// The server closed the connection before it could say why, or it has just ended.
@@ -148,30 +149,21 @@ func notConnected(t *Target, err error) error {
 
 func refusedUser(t *Target, where string, err error) error {
 	as := t.As()
-	until := expired(t)
+	token := t.UserJWT
+	if t.Creds != "" {
+		text, _ := disk.ReadFile(t.Creds, maxSecret) // another check reports what is wrong with the file
+		token, _ = nkeys.ParseDecoratedJWT(text)
+	}
+	claims, wrong := jwt.DecodeUserClaims(token) // a server does not tell its client when they ran out
 	switch {
-	case !until.IsZero():
-		return fmt.Errorf("connect to %s: the server no longer takes %s, which was valid until %s: get new credentials", where, as, words.Stamp(until))
+	case wrong == nil && claims.Expires != 0 && time.Now().Unix() >= claims.Expires:
+		return fmt.Errorf("connect to %s: the server no longer takes %s, which was valid until %s: get new credentials", where, as, words.Stamp(time.Unix(claims.Expires, 0)))
 	case as == "":
 		return fmt.Errorf("connect to %s: the server wants to know who this is (%s): name a user with --creds, or a context with %s", where, reason(err), ContextVariable)
 	case errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAccountAuthExpired), errors.Is(err, nats.ErrAuthRevoked):
 		return fmt.Errorf("connect to %s: the server no longer takes %s (%s): get new credentials", where, as, reason(err))
 	}
 	return fmt.Errorf("connect to %s: the server does not take %s (%s): is it the right user for this server, and not revoked?", where, as, reason(err))
-}
-
-// expired returns when the credentials ran out, or zero if they are valid. A server does not tell its client.
-func expired(t *Target) (until time.Time) {
-	token := t.UserJWT
-	if t.Creds != "" {
-		text, _ := disk.ReadFile(t.Creds, maxSecret) // another check reports what is wrong with the file
-		token, _ = nkeys.ParseDecoratedJWT(text)
-	}
-	claims, err := jwt.DecodeUserClaims(token)
-	if err != nil || claims.Expires == 0 || time.Now().Unix() < claims.Expires {
-		return until
-	}
-	return time.Unix(claims.Expires, 0)
 }
 
 func isAuth(err error) bool {
@@ -192,13 +184,6 @@ func wrongServer(err error) error {
 	return fmt.Errorf("%s: %s", words.Line(err.Error()), do)
 }
 
-// remotely reports whether the server ended the handshake with these words. The library has no error values for it.
-func remotely(err error, words string) bool {
-	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "remote error" && strings.Contains(op.Err.Error(), words)
-}
-
-// wrongClient explains a refusal of this client's certificate.
 func wrongClient(t *Target, err error) error {
 	if t.TLSCert == "" {
 		return errors.New("the server wants a certificate of this client: name it in a context (nats context add NAME --tlscert FILE --tlskey FILE)")

@@ -63,7 +63,6 @@ func (e *embedded) Dial(network, _ string) (net.Conn, error) {
 	return net.DialTimeout(network, a.where(), dialTimeout)
 }
 
-// isServed reports whether a process holds the directory.
 func (e *embedded) isServed() (bool, error) {
 	now, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -115,7 +114,6 @@ func (e *embedded) start() error {
 	return errors.New(strings.TrimPrefix(text, "heartbeat-nats: serve: "))
 }
 
-// servesAt begins the line that a ready server prints.
 const servesAt = "serves at "
 
 // Ready returns the line that a server prints first, once it is ready.

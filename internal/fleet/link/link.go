@@ -108,7 +108,14 @@ func (c *Conn) dial(ctx context.Context, t *Target, how []nats.Option) (err erro
 		c.NATS, err = nats.Connect(t.URL, how...)
 		switch {
 		case err == nil:
-			c.JS, err = jetStream(c.NATS, t)
+			switch {
+			case t.JSAPIPrefix != "":
+				c.JS, err = jetstream.NewWithAPIPrefix(c.NATS, t.JSAPIPrefix)
+			case t.JSDomain != "":
+				c.JS, err = jetstream.NewWithDomain(c.NATS, t.JSDomain)
+			default:
+				c.JS, err = jetstream.New(c.NATS)
+			}
 			return err
 		case c.server == nil:
 			return notConnected(t, err)
@@ -129,17 +136,6 @@ func (c *Conn) dial(ctx context.Context, t *Target, how []nats.Option) (err erro
 	}
 }
 
-func jetStream(nc *nats.Conn, t *Target) (jetstream.JetStream, error) {
-	switch {
-	case t.JSAPIPrefix != "":
-		return jetstream.NewWithAPIPrefix(nc, t.JSAPIPrefix)
-	case t.JSDomain != "":
-		return jetstream.NewWithDomain(nc, t.JSDomain)
-	}
-	return jetstream.New(nc)
-}
-
-// keeping returns the options that keep a connection for ever.
 func (c *Conn) keeping() []nats.Option {
 	return []nats.Option{
 		nats.Name(c.options.Name),

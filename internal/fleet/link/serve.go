@@ -217,7 +217,6 @@ func serverDir(dir string) (string, error) {
 	return dir, nil
 }
 
-// startServer starts a server on a free port of loopback. Clients need the token.
 func startServer(token, store string, say func(string)) (*server.Server, error) {
 	s, err := server.NewServer(&server.Options{
 		ServerName: "heartbeat-nats", Host: "127.0.0.1", Port: server.RANDOM_PORT, Authorization: token,

@@ -65,7 +65,6 @@ func (c *Conn) found() {
 	}
 }
 
-// complaint passes on a refusal by the server, the same one only once a minute.
 func (c *Conn) complaint(err error) {
 	isRefusal := errors.Is(err, nats.ErrPermissionViolation)
 	if isRefusal && c.quiet.Load() > 0 {
@@ -119,7 +118,6 @@ func (c *Conn) Try(do func() error) error {
 	return c.Explain(do())
 }
 
-// reason returns the text of a client library error without its prefix.
 func reason(err error) string { return strings.TrimPrefix(err.Error(), "nats: ") }
 
 // IsAway reports whether an operation failed because the server is away or did not answer in time. The operation

@@ -24,8 +24,8 @@ const (
 	maxReply = 1024
 	// maxAgain is more often than anybody requeues a dead letter. A larger number counts as 0.
 	maxAgain = 1_000_000
-	// mostText is the longest payload that an inbox is sure to keep in its queue, at up to six bytes for each. The
-	// inbox puts a longer one into a file, which its dead letter names.
+	// mostText is the longest payload, in bytes, that an inbox is sure to keep in its queue, where each byte takes up
+	// to six. The inbox puts a longer payload into a file, which its dead letter names.
 	mostText = 256 << 10
 	// member is the entry's metadata about its message, for people.
 	member = "nats"
@@ -77,7 +77,7 @@ func Of(m jetstream.Msg) (Message, error) {
 	if n, err := strconv.ParseUint(h.Get(HeaderAfter), 10, 64); err == nil && n < w.Seq {
 		w.After = n
 	}
-	w.ID, w.wrong = idOf(w.Stream, w.Seq, meta.Timestamp, h)
+	w.ID, w.wrong = IDOf(w.Stream, w.Seq, meta.Timestamp, h)
 	if to := h.Get(HeaderReply); CanPublish(to) && len(to) <= maxReply {
 		w.Reply = to
 	}
@@ -86,14 +86,8 @@ func Of(m jetstream.Msg) (Message, error) {
 	return w, nil
 }
 
-// IDOf returns the id of a message of a stream.
-func IDOf(stream string, seq uint64, stored time.Time, h nats.Header) string {
-	id, _ := idOf(stream, seq, stored, h)
-	return id
-}
-
-// idOf returns the id of a message, and an error if its headers name an unusable one.
-func idOf(stream string, seq uint64, stored time.Time, h nats.Header) (string, error) {
+// IDOf returns the id of a message of a stream, and an error if its headers name an unusable one.
+func IDOf(stream string, seq uint64, stored time.Time, h nats.Header) (string, error) {
 	for _, name := range []string{HeaderID, HeaderMsgID} {
 		id := h.Get(name)
 		if len(id) > MaxID { // the server would refuse what is published about it
@@ -155,9 +149,19 @@ func (w *Message) InboxMessage() (inbox.Message, error) {
 	if w.wrong != nil {
 		return inbox.Message{}, w.wrong
 	}
-	m, err := w.parse()
-	if err != nil {
-		return m, err
+	m := inbox.Message{Text: string(w.Data)}
+	if hasPrompt(w.Data) { // it is read like a line of a batch
+		var line bytes.Buffer
+		err := json.Compact(&line, w.Data)
+		if err == nil {
+			m, err = inbox.ParseMessage(line.Bytes())
+		}
+		if err == nil {
+			_, err = budget.ParseSent(m.Limits)
+		}
+		if err != nil {
+			return m, err
+		}
 	}
 	m.ID = w.Entry
 	if m.Metadata == nil {
@@ -165,22 +169,6 @@ func (w *Message) InboxMessage() (inbox.Message, error) {
 	}
 	m.Metadata[member] = about{w.Stream, w.Seq, w.Subject, w.Copy}
 	return m, m.Check()
-}
-
-// parse reads a JSON object with a prompt like a line of a batch, and any other payload as plain text.
-func (w *Message) parse() (inbox.Message, error) {
-	if hasPrompt(w.Data) {
-		var line bytes.Buffer
-		if err := json.Compact(&line, w.Data); err != nil {
-			return inbox.Message{}, err
-		}
-		m, err := inbox.ParseMessage(line.Bytes())
-		if err == nil {
-			_, err = budget.ParseSent(m.Limits)
-		}
-		return m, err
-	}
-	return inbox.Message{Text: string(w.Data)}, nil
 }
 
 // IsText reports whether a dead letter of the inbox holds the payload, byte for byte, as its text.

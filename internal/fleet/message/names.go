@@ -139,7 +139,6 @@ func plain(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_'
 }
 
-// storedBase is the base of the time in a message's id.
 const storedBase = 36
 
 // Unnamed is the id of a message whose headers name none: STREAM:SEQ:STORED. STORED is when the server stored it,

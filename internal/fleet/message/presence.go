@@ -79,7 +79,7 @@ func (a *Presence) Keeps(id string, seq uint64) bool {
 // DefaultAckWait is the AckWait of a consumer, or of an agent, that does not say.
 const DefaultAckWait = time.Minute
 
-// Lives returns for how long an agent still counts as alive, which was heard last at this time, by the server's clock:
+// Lives returns for how long an agent that was last heard at heard still counts as alive at now, by the server's clock:
 // for an AckWait in all, or not at all if it has ended.
 func (a *Presence) Lives(heard, now time.Time) time.Duration {
 	ackWait := 3 * time.Duration(a.EverySeconds*float64(time.Second))

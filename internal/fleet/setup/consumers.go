@@ -122,9 +122,6 @@ func IsOurs(i *jetstream.ConsumerInfo) bool { return strings.HasPrefix(i.Name, "
 
 func isDefault(i *jetstream.ConsumerInfo) bool { return i.Config.Metadata[message.MetaDefault] == "1" }
 
-// idle reports whether no agent waits for the consumer and none of its messages is out.
-func idle(i *jetstream.ConsumerInfo) bool { return i.NumAckPending == 0 && i.NumWaiting == 0 }
-
 // Filters returns the subjects that a consumer takes: one or several.
 func Filters(c *jetstream.ConsumerConfig) []string {
 	switch {
@@ -144,7 +141,6 @@ func MaxDeliver(c *jetstream.ConsumerConfig) int {
 	return DefaultMaxDeliver
 }
 
-// consumerConfig returns the configuration of a consumer for one filter.
 func consumerConfig(filter string, ackWait time.Duration, maxDeliver int, isDefault bool) jetstream.ConsumerConfig {
 	c := jetstream.ConsumerConfig{
 		Durable: message.Consumer(filter), Description: "agents of heartbeat-nats for " + filter,
@@ -182,11 +178,11 @@ func (p *Plan) consumer(c *jetstream.StreamConfig, i *jetstream.ConsumerInfo, fi
 	if slices.Contains(filters, own[0]) && len(own) == 1 {
 		filters = slices.DeleteFunc(slices.Clone(filters), func(f string) bool { return f == own[0] })
 	} else if at := slices.IndexFunc(filters, func(f string) bool { return collide(own, f) }); at >= 0 {
-		// The default consumer makes room for others, but only while it is idle.
+		// The default consumer makes room for others, but only while no agent waits and no message is out.
 		switch {
 		case !isDefault(i):
 			p.refuse("consumer %s takes %s already, and a message belongs to one consumer: remove it while no agent runs (nats consumer rm %s %[1]s), or leave --for %[4]s out", i.Name, takes, c.Name, filters[at])
-		case !idle(i):
+		case i.NumAckPending > 0 || i.NumWaiting > 0:
 			p.refuse("agents work for the consumer of all subjects (%d messages are out, %d agents wait): drain them, and then make one for %s", i.NumAckPending, i.NumWaiting, filters[at])
 		default:
 			s.Action, s.Is = Remove, "agents for "+takes
@@ -222,7 +218,6 @@ func unfit(i *jetstream.ConsumerInfo) error {
 	return nil
 }
 
-// differing notes what differs, and changes it in config.
 func (p *Plan) differing(s *Step, config *jetstream.ConsumerConfig, c *jetstream.StreamConfig) {
 	if all := whole(c.Subjects); config.Metadata[message.MetaDefault] == "1" && !sameSet(Filters(config), []string{all}) {
 		s.Differs = append(s.Differs, fmt.Sprintf("it takes %s and will take %s", strings.Join(Filters(config), ", "), all))

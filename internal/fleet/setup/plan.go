@@ -59,7 +59,6 @@ type Wanted struct {
 // reserved are subjects of the server and of the agents.
 var reserved = []string{"_hb.>", "$JS.>", "$KV.>", "$O.>", "$SYS.>", "_INBOX.>"}
 
-// check refuses values that no server could accept.
 func (w *Wanted) check() error {
 	problems := []error{message.CheckStream(w.Stream)}
 	if w.AckWait < LeastAckWait {
@@ -99,7 +98,6 @@ func checkSubject(subject string) error {
 	return nil
 }
 
-// overlaps refuses a list with two subjects that can match the same message.
 func overlaps(flag string, list []string) error {
 	for i, a := range list {
 		for _, b := range list[:i] {
@@ -205,12 +203,10 @@ func Command(js jetstream.JetStream, stream string, args ...string) string {
 	return link.Typed(js.Conn(), "setup", append([]string{"--stream", stream}, args...)...)
 }
 
-// missing says that setup was not run.
 func missing(js jetstream.JetStream, stream, what string) error {
 	return fmt.Errorf("%s is not on this server: %s makes it", what, Command(js, stream))
 }
 
-// lasting spells how long something is kept.
 func lasting(d time.Duration) string {
 	if d <= 0 {
 		return "for ever"

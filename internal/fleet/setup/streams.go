@@ -20,7 +20,6 @@ type part struct {
 	made           jetstream.StreamConfig
 }
 
-// part adds the settings that all parts share.
 func (p *Plan) part(kind, name, is, asked string, of jetstream.StreamConfig) *part {
 	of.Storage, of.Discard, of.Replicas = jetstream.FileStorage, jetstream.DiscardNew, p.w.Replicas
 	return &part{kind, name, is, asked, of}
@@ -43,8 +42,8 @@ const (
 	resultsFor = "heartbeat-keep-results" // in the bucket's metadata; without it, results are kept as long as all else
 )
 
-// ResultsFor returns for how long results are kept in a bucket, 0 for ever. own says that it is a shorter time
-// than the bucket's own, so that each result has to say so.
+// ResultsFor returns for how long results are kept in a bucket, 0 for ever. own says that this is shorter than the
+// bucket's own limit, so that each result has to name it.
 func ResultsFor(c *jetstream.StreamConfig) (keep time.Duration, own bool) {
 	if d, err := time.ParseDuration(c.Metadata[resultsFor]); err == nil && d > 0 {
 		return d, true
@@ -52,7 +51,6 @@ func ResultsFor(c *jetstream.StreamConfig) (keep time.Duration, own bool) {
 	return c.MaxAge, false
 }
 
-// keepFor sets for how long something is kept.
 func (x *part) keepFor(c *jetstream.StreamConfig, keep time.Duration) {
 	c.MaxAge = keep
 	if x.kind != "bucket" {
@@ -97,27 +95,21 @@ func (p *Plan) work(ctx context.Context) (*jetstream.StreamConfig, error) {
 		return nil, err
 	}
 	if isThere {
-		p.differingWork(s, c)
+		takes := fmt.Sprintf("it takes %s and will take %s", strings.Join(c.Subjects, ", "), strings.Join(w.Subjects, ", "))
+		change(s, w.Given["subjects"] && !sameSet(c.Subjects, w.Subjects), takes, &c.Subjects, w.Subjects)
+		differ(s, w.Given["duplicates"], "the window for duplicates", &c.Duplicates, w.Duplicates)
+		change(s, c.Discard != jetstream.DiscardNew && c.MaxAge == 0, "when it is full it drops old messages, and will refuse new ones", &c.Discard, jetstream.DiscardNew)
+		// These limits drop messages that nobody answered.
+		if c.MaxAge > 0 {
+			s.Notes = append(s.Notes, fmt.Sprintf("it drops messages that are older than %v, answered or not: nats stream edit %s --max-age 0 stops that", c.MaxAge, c.Name))
+		}
+		if c.MaxMsgsPerSubject > 0 && !c.DiscardNewPerSubject {
+			s.Notes = append(s.Notes, fmt.Sprintf("it keeps only %d messages of a subject and drops older ones, answered or not: nats stream edit %s --max-msgs-per-subject -1 stops that", c.MaxMsgsPerSubject, c.Name))
+		}
 	}
 	s.Is = "messages of " + strings.Join(c.Subjects, ", ")
 	p.put(s, c)
 	return c, p.refuseTaken(ctx, c.Name, c.Subjects)
-}
-
-// differingWork notes how an existing stream differs, and changes that in c.
-func (p *Plan) differingWork(s *Step, c *jetstream.StreamConfig) {
-	w := p.w
-	takes := fmt.Sprintf("it takes %s and will take %s", strings.Join(c.Subjects, ", "), strings.Join(w.Subjects, ", "))
-	change(s, w.Given["subjects"] && !sameSet(c.Subjects, w.Subjects), takes, &c.Subjects, w.Subjects)
-	differ(s, w.Given["duplicates"], "the window for duplicates", &c.Duplicates, w.Duplicates)
-	change(s, c.Discard != jetstream.DiscardNew && c.MaxAge == 0, "when it is full it drops old messages, and will refuse new ones", &c.Discard, jetstream.DiscardNew)
-	// These limits drop messages that nobody answered.
-	if c.MaxAge > 0 {
-		s.Notes = append(s.Notes, fmt.Sprintf("it drops messages that are older than %v, answered or not: nats stream edit %s --max-age 0 stops that", c.MaxAge, c.Name))
-	}
-	if c.MaxMsgsPerSubject > 0 && !c.DiscardNewPerSubject {
-		s.Notes = append(s.Notes, fmt.Sprintf("it keeps only %d messages of a subject and drops older ones, answered or not: nats stream edit %s --max-msgs-per-subject -1 stops that", c.MaxMsgsPerSubject, c.Name))
-	}
 }
 
 // look finds a part, and refuses one that agents cannot work with and setup cannot change. c is the existing
@@ -150,7 +142,6 @@ func (p *Plan) look(ctx context.Context, x *part) (s *Step, c *jetstream.StreamC
 	return s, c, true, nil
 }
 
-// put plans that a stream gets this configuration.
 func (p *Plan) put(s *Step, c *jetstream.StreamConfig) {
 	p.add(s, func(ctx context.Context) (err error) {
 		if s.Action == Create {
@@ -162,7 +153,6 @@ func (p *Plan) put(s *Step, c *jetstream.StreamConfig) {
 	})
 }
 
-// refuseTaken refuses subjects that another stream takes.
 func (p *Plan) refuseTaken(ctx context.Context, stream string, subjects []string) error {
 	for _, subject := range subjects {
 		list := p.js.StreamNames(ctx, jetstream.WithStreamListSubject(subject))
@@ -182,7 +172,6 @@ func (p *Plan) refuseTaken(ctx context.Context, stream string, subjects []string
 	return nil
 }
 
-// sides plans the parts beside the stream of messages.
 func (p *Plan) sides(ctx context.Context) error {
 	w := p.w
 	var major, minor int

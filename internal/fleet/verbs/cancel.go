@@ -14,7 +14,6 @@ import (
 	"heartbeat/internal/words"
 )
 
-// cancel decides that nobody works on messages any more.
 type cancel struct {
 	common
 	ids []string
@@ -90,7 +89,7 @@ func (o *cancel) one(ctx context.Context, up *upstream.Upstream, id string) erro
 func (o *cancel) place(ctx context.Context, up *upstream.Upstream, id string) (c upstream.Claim, err error) {
 	found := errors.New("it is found")
 	err = o.messages(ctx, up.Stream, func(m *jetstream.RawStreamMsg) error {
-		is := message.IDOf(o.stream, m.Sequence, m.Time, m.Header)
+		is, _ := message.IDOf(o.stream, m.Sequence, m.Time, m.Header)
 		if is != id && message.Place(o.stream, m.Sequence) != id {
 			return nil
 		}
