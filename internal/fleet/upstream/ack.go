@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -23,10 +22,6 @@ const (
 	ackTerm     = "+TERM"
 	ackNak      = "-NAK"
 )
-
-func term(reason string) string {
-	return strings.TrimSpace(ackTerm + " " + cut(words.Line(reason), maxLine))
-}
 
 // Drop takes a message off the stream whose outcome is already decided.
 func (u *Upstream) Drop(ctx context.Context, c Claim) (left string, err error) {
@@ -64,7 +59,6 @@ func (u *Upstream) acknowledge(ctx context.Context, c Claim, say string) (left s
 	return "", fmt.Errorf("acknowledge it: %w", err)
 }
 
-// tell sends say to the consumer and waits for the confirmation.
 func (u *Upstream) tell(ctx context.Context, c Claim, say string) error {
 	ctx, cancel := u.within(ctx)
 	defer cancel()
@@ -78,7 +72,6 @@ type seen struct {
 	connection  uint64
 }
 
-// look asks for the stream's state.
 func (u *Upstream) look(ctx context.Context, how ...jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
 	ctx, cancel := u.within(ctx)
 	defer cancel()
@@ -129,9 +122,9 @@ func (u *Upstream) Now(ctx context.Context) (time.Time, error) {
 	return info.TimeStamp, nil
 }
 
-// gone reports whether a message has left the stream that the copy with this acknowledgement came from. It is false if
-// that was made anew. A sequence beyond the stream's last is an earlier stream's.
-func (u *Upstream) gone(ctx context.Context, seq uint64, ack string) (bool, error) {
+// Gone reports whether a message has left the stream that the copy with this acknowledgement came from. Gone is false if
+// the stream was made anew. A sequence beyond the stream's last is an earlier stream's.
+func (u *Upstream) Gone(ctx context.Context, seq uint64, ack string) (bool, error) {
 	at, err := parseAck(ack)
 	if err != nil {
 		return false, err
@@ -144,12 +137,6 @@ func (u *Upstream) gone(ctx context.Context, seq uint64, ack string) (bool, erro
 		return false, err
 	}
 	return info.State.FirstSeq > seq || info.State.LastSeq < seq || slices.Contains(info.State.Deleted, seq), nil
-}
-
-// Waits reports whether the message with sequence after, which goes before the claim's, is still on its stream.
-func (u *Upstream) Waits(ctx context.Context, c Claim, after uint64) (bool, error) {
-	gone, err := u.gone(ctx, after, c.Ack)
-	return !gone && err == nil, err
 }
 
 // consumerGone reports whether the copy's consumer can no longer take acknowledgements of it: the consumer was

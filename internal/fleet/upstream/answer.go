@@ -20,50 +20,36 @@ import (
 
 // Answer tells the stream that the claim's entry was answered.
 func (u *Upstream) Answer(ctx context.Context, c Claim, a Answer) (fate Fate, err error) {
-	if fate, err = u.answer(ctx, c, a); err != nil {
-		err = fmt.Errorf("tell the stream %s that message %s was answered: %w; its answer stays in the inbox, and it will be told again", u.stream, c.name(), u.refused(err))
-	}
-	return fate, err
-}
-
-func (u *Upstream) answer(ctx context.Context, c Claim, a Answer) (Fate, error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("tell the stream %s that message %s was answered: %w; its answer stays in the inbox, and it will be told again", u.stream, c.name(), u.refused(err))
+		}
+	}()
 	text := a.Reply
-	a.Settled = a.of(c, WasAnswered)
 	a.Bytes = int64(len(text))
-	if err := u.shorten(ctx, c, &a); err != nil {
-		return Fate{}, err
-	}
-	r := u.record(c, a.Settled)
+	r := u.record(c, a.Settled, WasAnswered)
 	r.ReplyState = NoReply
 	if c.Reply != "" {
 		r.ReplyState = Sending
 	}
+	a.Settled = r.Settled
+	value, err := json.Marshal(a)
+	if err != nil {
+		return Fate{}, fmt.Errorf("encode its answer: %w", err)
+	}
+	if int64(len(value)) > u.most() {
+		if a.Object, err = u.keepObject(ctx, message.AnswerKey(c.ID, c.Agent), []byte(text)); err != nil {
+			return Fate{}, err
+		}
+		a.Reply = ""
+	}
 	return u.settle(ctx, c, r, a, ackAnswered, func(d *decided) error { return u.reply(ctx, c, a, text, d) })
 }
 
-// of fills in what a claim says about its entry, and the outcome.
-func (s Settled) of(c Claim, outcome Word) Settled {
+// record returns the decision that a claim's message has this outcome. s has what the claim does not say.
+func (u *Upstream) record(c Claim, s Settled, outcome Word) Record {
 	s.ID, s.Agent, s.EntryID, s.Again, s.Outcome = c.ID, c.Agent, c.entry(), c.Again, outcome
-	return s
-}
-
-func (u *Upstream) record(c Claim, s Settled) Record {
 	return Record{Settled: s, Life: u.life, Stream: c.Stream, Seq: c.Seq, Subject: c.Subject, Copy: c.Copy}
-}
-
-// shorten moves a reply that is too long for a message into the object store.
-func (u *Upstream) shorten(ctx context.Context, c Claim, a *Answer) error {
-	value, err := json.Marshal(a)
-	if err != nil {
-		return fmt.Errorf("encode its answer: %w", err)
-	}
-	if int64(len(value)) <= u.most() {
-		return nil
-	}
-	if a.Object, err = u.keepObject(ctx, message.AnswerKey(c.ID, c.Agent), []byte(a.Reply)); err == nil {
-		a.Reply = ""
-	}
-	return err
 }
 
 // Reply returns the text of an answer, from the stream's object store if it lies there.
@@ -120,8 +106,8 @@ func cut(s string, n int) string {
 	return strings.ToValidUTF8(s, "")
 }
 
-// write stores our decision again, with another state. If the revision no longer matches, somebody removed the key,
-// or an earlier try arrived whose answer was lost. Either counts.
+// write stores our decision again, with another state. A revision that no longer matches is no error: somebody removed
+// the key, or an earlier try arrived and its answer was lost.
 func (u *Upstream) write(ctx context.Context, c Claim, d *decided) error {
 	revision, err := u.put(ctx, c.key(), d.Record, d.revision)
 	if err != nil && !IsOlder(err) {
@@ -129,31 +115,6 @@ func (u *Upstream) write(ctx context.Context, c Claim, d *decided) error {
 	}
 	d.revision = revision
 	return nil
-}
-
-// superseded keeps an outcome that came second, for people. A message that another agent holds stays on the stream.
-func (u *Upstream) superseded(ctx context.Context, c Claim, a Answer, d decided) (Fate, error) {
-	a.By = d.Agent
-	if _, err := u.put(ctx, message.SupersededKey(c.ID, c.Agent), a, whatever); err != nil {
-		return Fate{}, fmt.Errorf("keep it as superseded by that of %s: %w", d.By(), err)
-	}
-	u.reached("superseded")
-	fate := Fate{Outcome: Superseded, Decision: d.Record}
-	if d.isOpen {
-		u.reached("settled")
-		return fate, nil
-	}
-	return u.finish(ctx, c, ackAnswered, fate)
-}
-
-// finish takes the message off the stream, and forgets what became of its reply.
-func (u *Upstream) finish(ctx context.Context, c Claim, say string, f Fate) (_ Fate, err error) {
-	if f.Left, err = u.acknowledge(ctx, c, say); err != nil {
-		return Fate{}, err
-	}
-	u.replies.Delete(c.key())
-	u.reached("settled")
-	return f, nil
 }
 
 // Headers of a reply, besides [message.HeaderID].

@@ -16,7 +16,6 @@ import (
 	"heartbeat/internal/fleet/setup"
 )
 
-// decided is a decision as the bucket has it.
 type decided struct {
 	Record
 	revision uint64
@@ -24,8 +23,9 @@ type decided struct {
 	isOpen   bool // no decision yet: another agent holds the message
 }
 
-// settle decides that r, with the text a, is what became of the claim's message. If the decision is ours, then does
-// what is owed because of it, and say takes the message off the stream.
+// settle decides that r, with the text a, is what became of the claim's message. If this decision counts, settle calls
+// then for what the agent owes because of it, and takes the message off the stream with say. If another agent was
+// first, settle keeps the outcome for people.
 func (u *Upstream) settle(ctx context.Context, c Claim, r Record, a Answer, say string, then func(*decided) error) (Fate, error) {
 	var text *Answer
 	if r.Outcome == WasAnswered { // a letter has its own
@@ -35,13 +35,27 @@ func (u *Upstream) settle(ctx context.Context, c Claim, r Record, a Answer, say 
 	if err != nil {
 		return Fate{}, err
 	}
-	if !d.ours {
-		return u.superseded(ctx, c, a, d)
+	outcome := r.Outcome
+	if d.ours {
+		if err := then(&d); err != nil {
+			return Fate{}, err
+		}
+	} else {
+		outcome, a.By, say = Superseded, d.Agent, ackAnswered
+		if _, err := u.put(ctx, message.SupersededKey(c.ID, c.Agent), a, whatever); err != nil {
+			return Fate{}, fmt.Errorf("keep it as superseded by that of %s: %w", d.By(), err)
+		}
+		u.reached("superseded")
 	}
-	if err := then(&d); err != nil {
-		return Fate{}, err
+	left := ""
+	if !d.isOpen { // else it stays on the stream for the agent that holds it
+		if left, err = u.acknowledge(ctx, c, say); err != nil {
+			return Fate{}, err
+		}
+		u.replies.Delete(c.key())
 	}
-	return u.finish(ctx, c, say, Fate{Outcome: r.Outcome, Decision: d.Record})
+	u.reached("settled")
+	return Fate{Outcome: outcome, Decision: d.Record, Left: left}, nil
 }
 
 // decide writes r, with its text if any, as the decision about the claim's message, or returns the decision that
@@ -119,7 +133,7 @@ func (u *Upstream) Cancel(ctx context.Context, c Claim) (known *Record, with str
 		case there.holds(c.Again):
 			return there, "", nil
 		}
-		r := u.record(c, Settled{At: time.Now().UTC(), Reason: Canceled}.of(c, WasDead))
+		r := u.record(c, Settled{At: time.Now().UTC(), Reason: Canceled}, WasDead)
 		_, err = u.commit(ctx, c, r, last, nil)
 		switch {
 		case err == nil && (l == nil || l.Settled):

@@ -86,7 +86,7 @@ func (u *Upstream) stand(ctx context.Context, c Claim, takes bool) (s Standing, 
 		switch {
 		case err == nil && (l == nil || l.Agent == "") && !u.lately(c):
 			// Before it had a lease, it may have been settled and forgotten.
-			gone, err := u.gone(ctx, c.Seq, c.Ack)
+			gone, err := u.Gone(ctx, c.Seq, c.Ack)
 			if err != nil || !gone {
 				return Standing{Lease: revision, Attempt: attempt}, err
 			}
@@ -116,13 +116,13 @@ func (u *Upstream) judge(ctx context.Context, c Claim, l *Lease, revision uint64
 			return 0, Standing{Known: &Record{Settled: Settled{Agent: l.Agent}}}, nil // the result is no longer kept
 		}
 		if !takes || same { // the lease is no longer kept
-			if gone, err := u.gone(ctx, c.Seq, c.Ack); err != nil || gone {
+			if gone, err := u.Gone(ctx, c.Seq, c.Ack); err != nil || gone {
 				return 0, Standing{Known: new(Record)}, err
 			}
 		}
 		return max(1, c.Attempt), s, nil
 	case !same && takes:
-		gone, err := u.gone(ctx, l.Seq, c.Ack)
+		gone, err := u.Gone(ctx, l.Seq, c.Ack)
 		if err != nil || !gone && l.Seq != c.Seq {
 			return 0, Standing{With: l.Agent, Twin: true}, err
 		}
@@ -139,8 +139,8 @@ func (u *Upstream) judge(ctx context.Context, c Claim, l *Lease, revision uint64
 	return l.Attempt + 1, s, nil
 }
 
-// lease reads the lease of a message, nil if there is none, and the revision that the next one has to name. One that
-// cannot be read counts as settled: the decision, or the message on the stream, says whether the message is still open.
+// lease reads the lease of a message, nil if there is none, and the revision that the next lease has to name. A lease
+// that cannot be read counts as settled: the decision, or the message on the stream, says whether the message is open.
 func (u *Upstream) lease(ctx context.Context, id string) (l *Lease, revision uint64, err error) {
 	value, revision, err := u.read(ctx, message.LeaseKey(id))
 	if value == nil || err != nil {
@@ -165,13 +165,11 @@ func (u *Upstream) lately(c Claim) bool {
 // GiveBack returns the claim's message to the stream, which hands it out again after delay. It does not count as an
 // attempt. left says why the stream need not be told, as in [Fate].
 func (u *Upstream) GiveBack(ctx context.Context, c Claim, delay time.Duration) (left string, err error) {
-	if left, err = u.giveBack(ctx, c, delay); err != nil {
-		err = fmt.Errorf("give message %s back to the stream %s: %w; it will be tried again, and comes back without it once its time is over", c.name(), u.stream, err)
-	}
-	return left, err
-}
-
-func (u *Upstream) giveBack(ctx context.Context, c Claim, delay time.Duration) (string, error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("give message %s back to the stream %s: %w; it will be tried again, and comes back without it once its time is over", c.name(), u.stream, err)
+		}
+	}()
 	if with, err := u.free(ctx, c); err != nil || with != "" {
 		return with, err
 	}
@@ -180,8 +178,7 @@ func (u *Upstream) giveBack(ctx context.Context, c Claim, delay time.Duration) (
 	if delay > 0 {
 		say = fmt.Sprintf(`%s {"delay": %d}`, ackNak, delay.Nanoseconds())
 	}
-	left, err := u.acknowledge(ctx, c, say)
-	if err == nil {
+	if left, err = u.acknowledge(ctx, c, say); err == nil {
 		u.reached("settled")
 	}
 	return left, err

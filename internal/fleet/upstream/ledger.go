@@ -69,7 +69,6 @@ type Claim struct {
 
 func (c Claim) key() string { return message.Key(c.ID) }
 
-// entry returns the id of the message's entry, or "".
 func (c Claim) entry() string {
 	if c.Refused != "" {
 		return ""
@@ -77,7 +76,6 @@ func (c Claim) entry() string {
 	return c.Entry
 }
 
-// name returns the message's name for a sentence.
 func (c Claim) name() string {
 	place := message.Place(c.Stream, c.Seq)
 	switch {
@@ -150,34 +148,24 @@ func OpenLedger(inbox string, b Binding) (_ *Ledger, err error) {
 		return nil, fmt.Errorf("lock the inbox %s: %w", inbox, err)
 	}
 	mine := state{Version: version, Binding: b, Inbox: filepath.Base(inbox), Lock: l.lock.Identity()}
-	if err := l.load(mine); err != nil {
-		return nil, err
+	raw, err := disk.ReadState(l.path, maxFile)
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // no agent has worked on this inbox
+		l.state = mine
+		return l, l.write(mine)
+	case err != nil:
+		return nil, fmt.Errorf("read which messages the agent holds: %w", err)
+	}
+	if err := json.Unmarshal(raw, &l.state); err != nil {
+		return nil, fmt.Errorf("read which messages the agent holds: %s: %w: %s", l.path, err, remove)
+	}
+	if err := l.state.check(mine); err != nil {
+		return nil, fmt.Errorf("%s %w", l.path, err)
+	}
+	for i := range l.state.Claims {
+		l.state.Claims[i].Agent = b.Agent
 	}
 	return l, nil
-}
-
-// load reads the file, or makes it for an inbox that no agent has worked on.
-func (l *Ledger) load(mine state) error {
-	raw, err := disk.ReadState(l.path, maxFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		l.state = mine
-		return l.write(mine)
-	}
-	if err != nil {
-		return fmt.Errorf("read which messages the agent holds: %w", err)
-	}
-	var is state
-	if err := json.Unmarshal(raw, &is); err != nil {
-		return fmt.Errorf("read which messages the agent holds: %s: %w: %s", l.path, err, remove)
-	}
-	if err := is.check(mine); err != nil {
-		return fmt.Errorf("%s %w", l.path, err)
-	}
-	for i := range is.Claims {
-		is.Claims[i].Agent = mine.Agent
-	}
-	l.state = is
-	return nil
 }
 
 const remove = "remove it once no message of its agent is open; messages that it held come again after the consumer's AckWait"

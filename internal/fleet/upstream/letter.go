@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -35,18 +36,17 @@ const (
 
 // Dead makes a dead letter of the claim's message.
 func (u *Upstream) Dead(ctx context.Context, c Claim, l Letter) (fate Fate, err error) {
-	if fate, err = u.dead(ctx, c, l); err != nil {
-		err = fmt.Errorf("make a dead letter of message %s (%s): %w; it stays set aside here, and it will be told again", c.name(), words.Brief(l.Reason), u.refused(err))
-	}
-	return fate, err
-}
-
-func (u *Upstream) dead(ctx context.Context, c Claim, l Letter) (Fate, error) {
-	l.Settled = l.of(c, WasDead)
-	r := u.record(c, l.Settled)
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("make a dead letter of message %s (%s): %w; it stays set aside here, and it will be told again", c.name(), words.Brief(l.Reason), u.refused(err))
+		}
+	}()
+	r := u.record(c, l.Settled, WasDead)
 	r.LetterState = Sending
+	l.Settled = r.Settled
 	l.Detail = cut(l.Detail, maxDetail)
-	return u.settle(ctx, c, r, l.Answer, term(l.Reason), func(d *decided) error {
+	say := strings.TrimSpace(ackTerm + " " + cut(words.Line(l.Reason), maxLine))
+	return u.settle(ctx, c, r, l.Answer, say, func(d *decided) error {
 		if d.LetterState != Sending { // kept, or requeued since
 			return nil
 		}

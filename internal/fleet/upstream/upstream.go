@@ -176,7 +176,6 @@ func (u *Upstream) unanswered(err error) error {
 	return fmt.Errorf("%w: if it is not there, `%s` makes it", err, setup.Command(u.js, u.stream))
 }
 
-// within limits one step.
 func (u *Upstream) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, u.patience)
 }
@@ -184,7 +183,7 @@ func (u *Upstream) within(ctx context.Context) (context.Context, context.CancelF
 // TestOnlyStep is called after each step, for tests that kill the process there.
 var TestOnlyStep = func(string) {}
 
-// refused adds why a silent server may not have answered: it reports refusals beside the request.
+// refused adds why a silent server may not have answered: a server reports refusals beside the request.
 func (u *Upstream) refused(err error) error {
 	var said *jetstream.APIError
 	silent := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) || errors.As(err, &said) && said.ErrorCode == codeIncomplete

@@ -47,7 +47,6 @@ func (a *Agent) startKeeping(ctx context.Context) <-chan struct{} {
 	return done
 }
 
-// keeping is how an entry's message was kept.
 type keeping struct {
 	at   time.Time // last time, by the wall clock, which runs while a machine sleeps
 	lost bool      // keeping failed, which was said
@@ -99,8 +98,8 @@ func (a *Agent) keepOne(ctx context.Context, c upstream.Claim, last keeping) kee
 	return keeping{at: now}
 }
 
-// stands reports whether nothing in the inbox has moved for --stall. On a change it says so of the entry in flight.
-// The loop gives back what waits behind that entry.
+// stands reports whether nothing in the inbox has moved for --stall. When that changes, stands says so of the message
+// whose entry is in flight, and wakes the loop, which gives back what waits behind that entry.
 func (a *Agent) stands(ctx context.Context) bool {
 	facts := see.Glance(ctx, a.box)
 	since := see.StandsStill(facts).Since

@@ -41,7 +41,6 @@ type child struct {
 	asked   bool       // to end
 }
 
-// keepChild starts a launcher if there is something for one to do.
 func (a *Agent) keepChild() {
 	f, b := &a.facts, &a.facts.Backlog
 	waits := f.InFlight != nil || b.Entries > 1 || b.Entries == 1 && !b.Torn // for a session, or was left by one
@@ -160,7 +159,7 @@ func (c *child) ended() <-chan error {
 	return c.done
 }
 
-// end asks the launcher to end. It first has the entry in flight answered or gives it back.
+// end asks the launcher to end. The launcher first has the entry in flight answered, or gives it back.
 func (c *child) end() {
 	if c != nil && !c.asked {
 		c.asked = true

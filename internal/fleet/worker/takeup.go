@@ -28,7 +28,6 @@ const mostAhead = 24 * time.Hour
 // mostBehind limits a give-back of a message that waits for the one before it.
 const mostBehind = 8 * time.Second
 
-// takeUp makes an entry of a pulled message.
 func (a *Agent) takeUp(ctx context.Context, p pulled) {
 	if p.msg == nil {
 		if a.pullFailed(ctx, p.err); a.due(asking) {
@@ -103,10 +102,10 @@ func (a *Agent) claim(ctx context.Context, w *message.Message, c *upstream.Claim
 		return err
 	}
 	if w.After > 0 {
-		if waits, err := a.up.Waits(ctx, *c, w.After); err != nil {
+		if gone, err := a.up.Gone(ctx, w.After, c.Ack); err != nil {
 			return err
-		} else if waits {
-			_, err := a.up.GiveBack(ctx, *c, behind(c.Copy))
+		} else if !gone {
+			_, err := a.up.GiveBack(ctx, *c, min(mostBehind, time.Second<<min(c.Copy-1, 10)))
 			return err
 		}
 	}
@@ -139,10 +138,6 @@ func (a *Agent) claim(ctx context.Context, w *message.Message, c *upstream.Claim
 	return a.append(ctx, w, *c, m)
 }
 
-// behind returns how long a message goes back that waits for the one before it.
-func behind(copy uint64) time.Duration { return min(mostBehind, time.Second<<min(copy-1, 10)) }
-
-// lease takes the message's lease, and reports whether this agent has it now.
 func (a *Agent) lease(ctx context.Context, c *upstream.Claim) (mine bool, err error) {
 	s, err := a.up.Take(ctx, *c)
 	switch {
@@ -171,7 +166,6 @@ func (a *Agent) lease(ctx context.Context, c *upstream.Claim) (mine bool, err er
 	return true, nil
 }
 
-// refusal returns the reason why a payload cannot be an entry.
 func refusal(data []byte) string {
 	switch {
 	case len(bytes.TrimSpace(data)) == 0:

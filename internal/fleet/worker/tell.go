@@ -90,8 +90,8 @@ func (a *Agent) wasAway() bool {
 const mostRests = 3
 
 // stays returns for how long at least a message stays with the agent that holds its lease, although a newer copy came
-// here: as long as that agent was heard within AckWait. Servers that were away for so long hand everything out again
-// as soon as they are back, and agents that work on it connect again one by one.
+// here: as long as that agent was heard within AckWait. Servers that were away for an AckWait hand everything out again
+// as soon as they are back, while the agents that work on those messages connect again one by one.
 func (a *Agent) stays(ctx context.Context, l upstream.Lease, copy uint64) (time.Duration, error) {
 	was, err := a.up.Agents.Get(ctx, message.AgentKey(l.Agent))
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
@@ -199,7 +199,6 @@ func (a *Agent) takeName(ctx context.Context) error {
 	return link.Final(fmt.Errorf("the name %s changes hands all the time: start one agent of that name alone", a.o.Agent))
 }
 
-// checkName refuses the name of a living agent with another inbox.
 func (a *Agent) checkName(ctx context.Context, was jetstream.KeyValueEntry) error {
 	p, err := message.ParsePresence(was.Value())
 	if err != nil || p.Ended || p.Host == a.self.Host && p.Ledger == a.self.Ledger {

@@ -57,7 +57,6 @@ func (a *Agent) takeOut(tx *inbox.Tx, c upstream.Claim, why string) error {
 	return err
 }
 
-// waiting finds an entry that waits in the queue or for its time, or returns nil.
 func (a *Agent) waiting(entry string) (found *inbox.Entry, err error) {
 	v, err := a.box.View()
 	if err != nil {
