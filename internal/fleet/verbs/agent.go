@@ -25,7 +25,6 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// agent holds the flags of the verb agent.
 type agent struct {
 	common
 	worker.Options
@@ -139,7 +138,6 @@ func (o *agent) check(f *pflag.FlagSet) error {
 	return errors.Join(err, o.server.Check(f))
 }
 
-// run runs one agent until it ends.
 func (o *agent) run() (err error) {
 	if o.Inbox, err = filepath.Abs(o.Inbox); err != nil {
 		return err

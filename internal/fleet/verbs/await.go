@@ -92,7 +92,6 @@ func becameDead(r *upstream.Record) error {
 	return cli.Status(cli.ExitDeadLettered, fmt.Errorf("the message %q became a dead letter: %s", r.ID, words.Line(r.Reason)))
 }
 
-// decided waits for the decision about a message.
 func (o *send) decided(ctx context.Context, r receipt) (*upstream.Record, error) {
 	var watch jetstream.KeyWatcher
 	err := o.patiently(ctx, func() (err error) {
@@ -269,7 +268,6 @@ func parsed[T any](e jetstream.KeyValueEntry, parse func([]byte) (T, error)) (T,
 	return v, err
 }
 
-// answered adds the text of the answer to a decision.
 func (o *common) answered(ctx context.Context, kv jetstream.KeyValue, id string, r *upstream.Record) (*outcome, error) {
 	if r.Outcome != upstream.WasAnswered {
 		return &outcome{Record: *r}, nil
@@ -289,7 +287,6 @@ func (o *common) answered(ctx context.Context, kv jetstream.KeyValue, id string,
 	return &outcome{Record: *r, Reply: &text}, err
 }
 
-// replyOf returns the text of an answer, wherever it is.
 func (o *common) replyOf(ctx context.Context, a upstream.Answer) (text string, err error) {
 	text, err = upstream.Reply(ctx, o.c.JS, o.stream, a)
 	return text, o.said(err)

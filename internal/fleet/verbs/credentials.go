@@ -17,7 +17,6 @@ import (
 // maxSeed limits a file with a seed, in bytes. A seed has 58.
 const maxSeed = 4 << 10
 
-// newAgent is an agent that gets credentials.
 type newAgent struct {
 	stream, seed, account string
 	json                  bool
@@ -117,7 +116,6 @@ func (o *newAgent) make(name string, s cli.Streams) error {
 	return s.Print(fmt.Sprintf("%s (agent %s of account %s, for stream %s)\n", m.File, name, account, o.stream))
 }
 
-// keep writes credentials into a new file, and refuses an existing one.
 func keep(path string, text []byte) error {
 	f, created, err := disk.OpenWrite(path)
 	if err != nil {

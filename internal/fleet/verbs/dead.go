@@ -164,11 +164,9 @@ func (o *dead) show(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		text, err := o.payload(ctx, l)
-		if err != nil {
+		if l.Text, err = o.payload(ctx, l); err != nil {
 			return err
 		}
-		l.Text = string(text)
 		if o.json {
 			return cli.PrintJSON(o.s.Out, l)
 		}
@@ -185,7 +183,6 @@ func (o *dead) show(ctx context.Context) error {
 	})
 }
 
-// describe lays out everything about a letter but its text.
 func (l *letter) describe(d layout.Output, now time.Time) *layout.Table {
 	t := layout.NewTable(layout.Column{}, layout.Column{Text: true})
 	row := func(name, value string) {

@@ -17,7 +17,6 @@ import (
 	"heartbeat/internal/words"
 )
 
-// drain asks an agent to take no more.
 type drain struct {
 	common
 	agent string

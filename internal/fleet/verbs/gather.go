@@ -84,7 +84,6 @@ type agentSeen struct {
 	path, ledger string // of the inbox
 }
 
-// lives is the state of an agent.
 type lives string
 
 const (
@@ -104,7 +103,6 @@ type holding struct {
 	Age float64 `json:"age_seconds"`
 }
 
-// gather reads the state of a stream and of what belongs to it.
 func (o *common) gather(ctx context.Context) (*seen, error) {
 	found, err := o.find(ctx, o.stream)
 	if err != nil {
@@ -150,7 +148,6 @@ func (o *common) gather(ctx context.Context) (*seen, error) {
 	return s, nil
 }
 
-// gatherAgents reads what agents say of themselves.
 func (o *common) gatherAgents(ctx context.Context, s *seen) error {
 	kv, err := o.bucket(ctx, message.Agents(o.stream))
 	if err != nil {

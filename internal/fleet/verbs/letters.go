@@ -43,7 +43,6 @@ type letter struct {
 	Text string `json:"text,omitempty"`
 
 	object string
-	data   []byte
 	reply  string
 }
 
@@ -59,7 +58,7 @@ func letterOf(m *jetstream.RawStreamMsg) *letter {
 		Subject: h.Get(upstream.HeaderSubject), Seq: uint64(max(0, number(upstream.HeaderSeq))), Agent: h.Get(upstream.HeaderAgent), EntryID: h.Get(upstream.HeaderEntry),
 		Attempts: int(number(upstream.HeaderAttempts)), Copies: int(number(upstream.HeaderCopies)), Again: int(max(0, number(message.HeaderAgain))),
 		Bytes: number(upstream.HeaderBytes), History: h.Values(upstream.HeaderHistory), Headers: h.Values(upstream.HeaderHeader), Text: string(m.Data),
-		object: h.Get(upstream.HeaderObject), data: m.Data, reply: h.Get(message.HeaderReply),
+		object: h.Get(upstream.HeaderObject), reply: h.Get(message.HeaderReply),
 	}
 }
 
@@ -93,8 +92,19 @@ func (o *common) messages(ctx context.Context, in jetstream.Stream, do func(*jet
 func (o *dead) one(ctx context.Context, id string) (*letter, error) {
 	m, err := o.box.GetLastMsgForSubject(ctx, message.DeadSubject(o.stream, id))
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		if found, err := o.at(ctx, id); err != nil || found != nil {
-			return found, err
+		var last *letter
+		if message.IsPlace(o.stream, id) { // of a message that has no id in its headers
+			if err := o.each(ctx, func(l *letter) error {
+				if message.IsAt(o.stream, id, l.ID) {
+					last = l
+				}
+				return nil
+			}); err != nil {
+				return nil, err
+			}
+		}
+		if last != nil {
+			return last, nil
 		}
 		return nil, fmt.Errorf("no dead letter is about the message %q: %s shows them", id, link.Typed(o.c.NATS, "dead list", "--stream", o.stream))
 	}
@@ -104,21 +114,6 @@ func (o *dead) one(ctx context.Context, id string) (*letter, error) {
 	return letterOf(m), nil
 }
 
-// at finds the last letter of a message that has no id in its headers, by its place in the stream, or nil.
-func (o *dead) at(ctx context.Context, place string) (found *letter, err error) {
-	if !message.IsPlace(o.stream, place) {
-		return nil, nil
-	}
-	err = o.each(ctx, func(l *letter) error {
-		if message.IsAt(o.stream, place, l.ID) {
-			found = l
-		}
-		return nil
-	})
-	return found, err
-}
-
-// chosen returns the letters that the arguments name, in the order of the stream.
 func (o *dead) chosen(ctx context.Context) (all []*letter, err error) {
 	if o.all {
 		err = o.each(ctx, func(l *letter) error {
@@ -138,20 +133,17 @@ func (o *dead) chosen(ctx context.Context) (all []*letter, err error) {
 	return slices.CompactFunc(all, func(x, y *letter) bool { return x.Letter == y.Letter }), nil
 }
 
-// payload returns the message's payload, from the object store if it is there.
-func (o *dead) payload(ctx context.Context, l *letter) ([]byte, error) {
+func (o *dead) payload(ctx context.Context, l *letter) (string, error) {
 	if l.object == "" {
-		return l.data, nil
+		return l.Text, nil
 	}
 	// An agent wrote the letter, which must not fetch the answers of others.
 	if own := "dead." + message.Key(l.ID) + "."; !strings.HasPrefix(l.object, own) {
-		return nil, fmt.Errorf("the dead letter of the message %q says that its text is in the object %s, which is not its own: purge it", l.ID, words.Brief(l.object))
+		return "", fmt.Errorf("the dead letter of the message %q says that its text is in the object %s, which is not its own: purge it", l.ID, words.Brief(l.object))
 	}
-	text, err := o.replyOf(ctx, upstream.Answer{Settled: upstream.Settled{ID: l.ID}, Object: l.object})
-	return []byte(text), err
+	return o.replyOf(ctx, upstream.Answer{Settled: upstream.Settled{ID: l.ID}, Object: l.object})
 }
 
-// remove deletes a letter. It may be gone already.
 func (o *dead) remove(ctx context.Context, l *letter) error {
 	err := o.box.DeleteMsg(ctx, l.Letter)
 	if err == nil {
@@ -180,8 +172,13 @@ func (o *dead) requeue(ctx context.Context, l *letter) (seq uint64, err error) {
 	if l.Subject == "" || l.ID == "" {
 		return 0, fmt.Errorf("the dead letter %d does not say which message it is of: purge it, or send its text with heartbeat-nats send", l.Letter)
 	}
-	if err := o.checkSubject(ctx, l); err != nil {
+	found, err := o.find(ctx, o.stream)
+	if err != nil {
 		return 0, err
+	}
+	// An agent wrote the letter, and whoever requeues it may publish what agents may not, such as requests to the server.
+	if !setup.Takes(found.CachedInfo().Config.Subjects, l.Subject) || strings.ContainsAny(l.Subject, "*> \t\r\n") {
+		return 0, fmt.Errorf("requeue the message %q: the stream %s does not take its subject %s: its letter stays", l.ID, o.stream, words.Brief(l.Subject))
 	}
 	m, err := o.message(ctx, l)
 	if err != nil {
@@ -197,29 +194,15 @@ func (o *dead) requeue(ctx context.Context, l *letter) (seq uint64, err error) {
 	return ack.Sequence, o.remove(ctx, l)
 }
 
-// checkSubject refuses to publish anywhere but to the stream. An agent wrote the letter, and whoever requeues it
-// may publish what agents may not, such as requests to the server.
-func (o *dead) checkSubject(ctx context.Context, l *letter) error {
-	found, err := o.find(ctx, o.stream)
-	if err != nil {
-		return err
-	}
-	taken := setup.Takes(found.CachedInfo().Config.Subjects, l.Subject)
-	if !taken || strings.ContainsAny(l.Subject, "*> \t\r\n") {
-		return fmt.Errorf("requeue the message %q: the stream %s does not take its subject %s: its letter stays", l.ID, o.stream, words.Brief(l.Subject))
-	}
-	return nil
-}
-
-// errTaken says that somebody removed the letter meanwhile.
 var errTaken = errors.New("the letter is gone")
 
 func (o *dead) message(ctx context.Context, l *letter) (*nats.Msg, error) {
-	m := nats.NewMsg(l.Subject)
-	var err error
-	if m.Data, err = o.payload(ctx, l); err != nil {
+	text, err := o.payload(ctx, l)
+	if err != nil {
 		return nil, err
 	}
+	m := nats.NewMsg(l.Subject)
+	m.Data = []byte(text)
 	message.Restore(m.Header, l.Headers)
 	m.Header.Set(message.HeaderID, l.ID)
 	m.Header.Set(message.HeaderAgain, strconv.Itoa(l.Again+1))

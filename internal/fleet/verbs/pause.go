@@ -13,7 +13,6 @@ import (
 	"heartbeat/internal/words"
 )
 
-// pause keeps the messages of a stream, or has them handed out again.
 type pause struct {
 	common
 	length cli.Span // 0: until somebody resumes it

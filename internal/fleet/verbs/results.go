@@ -22,7 +22,6 @@ import (
 	"heartbeat/internal/words"
 )
 
-// results shows what became of messages.
 type results struct {
 	common
 	ids        []string // replies in full, instead of the list
@@ -89,7 +88,6 @@ heartbeat-nats results --follow`,
 	}
 }
 
-// reply prints one reply in full.
 func (o *results) reply(ctx context.Context, id string) error {
 	if o.superseded {
 		return o.second(ctx, id)
@@ -116,7 +114,6 @@ func (o *results) reply(ctx context.Context, id string) error {
 	return o.print(out)
 }
 
-// print prints the whole of an answer.
 func (o *results) print(out *outcome) error {
 	if o.json {
 		return cli.PrintJSON(o.s.Out, out)
@@ -146,7 +143,6 @@ func (o *results) at(ctx context.Context, place string) (id string, known *upstr
 	return id, known, nil
 }
 
-// second prints the answers to one message that were not the first.
 func (o *results) second(ctx context.Context, id string) error {
 	found, err := o.last(ctx, "superseded."+message.Key(id)+".*", 0)
 	if err != nil {
@@ -167,7 +163,6 @@ func (o *results) second(ctx context.Context, id string) error {
 	return nil
 }
 
-// list shows the last settled messages, and follows if asked.
 func (o *results) list(ctx context.Context) error {
 	pattern := "*"
 	if o.superseded {
@@ -204,7 +199,6 @@ func (o *results) one(ctx context.Context, v jetstream.KeyValueEntry, show func(
 	return show(out)
 }
 
-// read reads a value of the bucket, with its text.
 func (o *results) read(ctx context.Context, v jetstream.KeyValueEntry) (*outcome, error) {
 	if !isSecond(v) {
 		r, err := parsed(v, upstream.ParseRecord)
@@ -224,10 +218,13 @@ func (o *results) read(ctx context.Context, v jetstream.KeyValueEntry) (*outcome
 
 // follow shows new results until a signal ends it, or nobody reads them any more.
 func (o *results) follow(ctx context.Context, pattern string, found kept, show func(*outcome) error) error {
-	// The last results shown are remembered, so that a change of state does not show one again.
+	// The last results shown are remembered: a decision that is written again with another state is not shown again.
 	seen, ring, next := map[string]bool{}, make([]string, 10_000), 0
 	isNew := func(v jetstream.KeyValueEntry) bool {
-		is := mark(v)
+		is := v.Key() + " " + v.Created().String()
+		if r, err := upstream.ParseRecord(v.Value()); err == nil && !isSecond(v) {
+			is = fmt.Sprint(v.Key(), " ", r.Outcome, " ", r.Again)
+		}
 		if seen[is] {
 			return false
 		}
@@ -297,19 +294,8 @@ func (o *results) printer(found kept) func(*outcome) error {
 // listPart is how many rows of a list are laid out together.
 const listPart = 1000
 
-// isSecond reports whether a value is an answer that was not the first.
 func isSecond(e jetstream.KeyValueEntry) bool { return strings.HasPrefix(e.Key(), "superseded.") }
 
-// mark names the outcome in a value. It stays the same when a decision is written again with another state.
-func mark(e jetstream.KeyValueEntry) string {
-	r, err := upstream.ParseRecord(e.Value())
-	if err != nil || isSecond(e) {
-		return e.Key() + " " + e.Created().String()
-	}
-	return fmt.Sprint(e.Key(), " ", r.Outcome, " ", r.Again)
-}
-
-// kept is what a bucket holds.
 type kept struct {
 	values []jetstream.KeyValueEntry // the oldest first
 	last   uint64                    // the bucket's last revision
@@ -344,7 +330,6 @@ func (o *results) last(ctx context.Context, pattern string, count int) (kept, er
 	return k, nil
 }
 
-// between returns the values from a revision on.
 func (o *results) between(ctx context.Context, pattern string, start uint64) (all []jetstream.KeyValueEntry, err error) {
 	last := map[string]uint64{} // a key may be written again meanwhile
 	err = o.watch(ctx, o.kv, []string{pattern}, func(e jetstream.KeyValueEntry) (bool, error) {

@@ -47,7 +47,6 @@ const (
 	foundRequeued = "requeued"
 )
 
-// send is a message for agents.
 type send struct {
 	common
 	subject string

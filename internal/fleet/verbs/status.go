@@ -76,7 +76,13 @@ func (s *seen) print(d layout.Output) error {
 			}
 		}
 	}
-	if err := d.Table(s.troubles()); err != nil {
+	troubles := layout.NewTable(layout.Column{}, layout.Column{Text: true, Cut: true, Most: 24}, layout.Column{Text: true})
+	for _, a := range s.Agents {
+		for _, trouble := range a.Troubles {
+			troubles.Add("trouble", a.Agent, trouble.Text)
+		}
+	}
+	if err := d.Table(troubles); err != nil {
 		return err
 	}
 	switch s.State {
@@ -84,17 +90,6 @@ func (s *seen) print(d layout.Output) error {
 		return d.Text(layout.Plain, s.Why)
 	}
 	return d.Text(layout.Yellow, s.Why)
-}
-
-// troubles has a row for each trouble of an inbox on this machine.
-func (s *seen) troubles() *layout.Table {
-	t := layout.NewTable(layout.Column{}, layout.Column{Text: true, Cut: true, Most: 24}, layout.Column{Text: true})
-	for _, a := range s.Agents {
-		for _, trouble := range a.Troubles {
-			t.Add("trouble", a.Agent, trouble.Text)
-		}
-	}
-	return t
 }
 
 // Limits for a person: agents, and messages of each agent.
@@ -134,11 +129,12 @@ func (s *seen) forTable(d layout.Output) (shown []agentSeen, rest string) {
 // byWeight is the order in which states matter to a person.
 var byWeight = []lives{heldUp, working, draining, away, idle, over}
 
-// table has a row for each agent, and one for each message that it holds.
+var styleOf = map[lives]layout.Style{working: layout.Green, heldUp: layout.Yellow, draining: layout.Yellow, away: layout.Red}
+
 func (s *seen) table(agents []agentSeen, d layout.Output) *layout.Table {
 	t := layout.NewTable(
 		layout.Column{Title: "AGENT", Text: true, Cut: true, Most: 24},
-		layout.Column{Title: "STATE", Style: livesStyle},
+		layout.Column{Title: "STATE", Style: func(cell string) layout.Style { return styleOf[lives(cell)] }},
 		layout.Column{Title: "SEEN"},
 		layout.Column{Title: "HOST", Text: true, Cut: true, Most: 20},
 		layout.Column{Title: "SUBJECT", Text: true, Cut: true, Most: 24},
@@ -164,18 +160,6 @@ func (s *seen) table(agents []agentSeen, d layout.Output) *layout.Table {
 		}
 	}
 	return t
-}
-
-func livesStyle(cell string) layout.Style {
-	switch lives(cell) {
-	case working:
-		return layout.Green
-	case heldUp, draining:
-		return layout.Yellow
-	case away:
-		return layout.Red
-	}
-	return layout.Plain
 }
 
 // state is why nothing moves, in a word for programs.
@@ -212,22 +196,16 @@ func (s *seen) explain() (state, string) {
 		}
 		return statePaused, fmt.Sprintf("%s: the stream is paused%s: %s ends that", waits(s.Waiting), until, link.Typed(s.nc, "resume", "--stream", s.Stream))
 	case len(live) == 0:
-		return s.nobody()
+		gone := slices.DeleteFunc(slices.Clone(s.Agents), func(a agentSeen) bool { return a.State != away })
+		if len(gone) == 0 {
+			return stateNoAgent, waits(s.Messages) + ": no agent is there, which heartbeat-nats agent starts"
+		}
+		last := slices.MaxFunc(gone, func(a, b agentSeen) int { return a.LastSeen.Compare(b.LastSeen) })
+		return stateAway, fmt.Sprintf("%s: no agent is there; %s on %s was seen last, %s", waits(s.Messages), words.Brief(last.Agent), words.Brief(last.Host), words.Ago(s.At, last.LastSeen))
 	}
 	return s.moving(live)
 }
 
-// nobody says why nothing moves if no agent is there.
-func (s *seen) nobody() (state, string) {
-	gone := slices.DeleteFunc(slices.Clone(s.Agents), func(a agentSeen) bool { return a.State != away })
-	if len(gone) == 0 {
-		return stateNoAgent, waits(s.Messages) + ": no agent is there, which heartbeat-nats agent starts"
-	}
-	last := slices.MaxFunc(gone, func(a, b agentSeen) int { return a.LastSeen.Compare(b.LastSeen) })
-	return stateAway, fmt.Sprintf("%s: no agent is there; %s on %s was seen last, %s", waits(s.Messages), words.Brief(last.Agent), words.Brief(last.Host), words.Ago(s.At, last.LastSeen))
-}
-
-// moving says what is waited for if agents are there.
 func (s *seen) moving(live []agentSeen) (state, string) {
 	var holds, stuck, kept []string
 	for _, a := range live {
@@ -269,7 +247,6 @@ func (s *seen) moving(live []agentSeen) (state, string) {
 	return stateWaiting, fmt.Sprintf("%s for an agent to pull: %s there", waits(s.Messages), words.Count(len(live), "agent is", "agents are"))
 }
 
-// holdUps names what holds up the first few agents.
 func (s *seen) holdUps(live []agentSeen) string {
 	var all []string
 	for _, a := range live {
@@ -284,7 +261,6 @@ func waits(n uint64) string { return words.Count(int(n), "message waits", "messa
 
 func are(n int) string { return words.Count(n, "message is", "messages are") }
 
-// listed names the first few.
 func listed(all []string) string {
 	var b []string
 	for _, one := range all[:min(len(all), maxUnclaimed)] {

@@ -141,7 +141,6 @@ func untilSignal(timeout time.Duration) (ctx context.Context, stop func()) {
 	return ctx, func() { timed(); end(nil); taken.Stop() }
 }
 
-// find returns a stream with its current state.
 func (o *common) find(ctx context.Context, name string) (jetstream.Stream, error) {
 	found, err := o.c.JS.Stream(ctx, name)
 	return found, o.notFound("the stream "+name, err)
@@ -152,7 +151,6 @@ func (o *common) bucket(ctx context.Context, name string) (jetstream.KeyValue, e
 	return found, o.notFound("the bucket "+name, err)
 }
 
-// notFound says why something could not be looked up, and what to do.
 func (o *common) notFound(what string, err error) error {
 	switch {
 	case err == nil:
@@ -211,7 +209,6 @@ func (o *common) values(ctx context.Context, kv jetstream.KeyValue, patterns []s
 	}, jetstream.IgnoreDeletes())
 }
 
-// report prints v with --json, else the sentence.
 func (o *common) report(v any, sentence string) error {
 	return program.Report(o.s, o.json, v, sentence)
 }
