@@ -17,7 +17,6 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// askFlags are the flags of send --wait, and what a session needs.
 type askFlags struct {
 	sendFlags
 	project   string
@@ -155,7 +154,11 @@ func (o *askFlags) conclude(box *inbox.Inbox, now *waited, err error, w *askWork
 		return nil
 	case errors.Is(err, errNobodyTook):
 		now.Outcome, now.Found = outcomeUnknown, whereIs(box, now.ID)
-		return cli.Status(w.status(), fmt.Errorf("no session came to %s%s: %s", id, w.said(), whyOf(box)))
+		status := cli.ExitError
+		if s := w.report.Exit; s == setUp || s == 75 { // the launcher says who must act
+			status = s
+		}
+		return cli.Status(status, fmt.Errorf("no session came to %s%s: %s", id, w.said(), whyOf(box)))
 	case errors.Is(err, errTimedOut):
 		now.Outcome = outcomeTimedOut
 		return cli.Status(cli.ExitTimedOut, fmt.Errorf("%s was not answered in time (--timeout %s): %s%s", id, &o.timeout, now.became(box), w.said()))

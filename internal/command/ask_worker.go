@@ -52,16 +52,12 @@ type askWorker struct {
 type askReport struct {
 	Exit         int    `json:"exit"`
 	Reason       string `json:"reason"`
-	Detail       string `json:"detail"`
 	Answered     int64  `json:"answered"`
 	Redelivered  int64  `json:"redelivered"`
 	DeadLettered int64  `json:"dead_lettered"`
 	Dropped      int64  `json:"dropped"`
 }
 
-func (r askReport) didSomething() bool { return r.Answered+r.Redelivered+r.DeadLettered+r.Dropped > 0 }
-
-// settlement is the outcome of waiting for an entry.
 type settlement struct {
 	inbox.Outcome
 	err error
@@ -81,40 +77,17 @@ func (w *askWorker) work(ctx context.Context, box *inbox.Inbox, r inbox.Receipt)
 	}()
 	for {
 		progress, err := w.once(ctx, box, settled)
-		switch {
-		case err != nil:
+		if err != nil {
 			return inbox.Outcome{}, err
-		case progress != nil && ctx.Err() == nil:
+		}
+		if progress != nil && ctx.Err() == nil {
 			return progress.Outcome, progress.err
-		case ctx.Err() != nil || w.report.Reason != "" && !w.goesOn():
-			return w.last(ctx, box, r)
+		}
+		if ctx.Err() != nil || w.report.Reason != "" && !w.goesOn() {
+			break
 		}
 	}
-}
-
-// once runs a launcher, or waits a little while somebody else works on the inbox. It returns the entry's
-// settlement, nil while that is open.
-func (w *askWorker) once(ctx context.Context, box *inbox.Inbox, settled chan settlement) (*settlement, error) {
-	f := see.Glance(ctx, box)
-	w.report = askReport{}
-	if inHand(f) {
-		return pauseFor(ctx, settled, askRest), nil
-	}
-	if err := w.launch(ctx, f, box); err != nil {
-		return nil, err
-	}
-	w.report.Reason = cmp.Or(w.report.Reason, "none was left")
-	if w.goesOn() { // or the outcome shows a moment later
-		return pauseFor(ctx, settled, askRest), nil
-	}
-	return nil, nil
-}
-
-// goesOn reports whether another launcher may come further than the last one did.
-func (w *askWorker) goesOn() bool { return w.report.didSomething() || w.report.Reason == "busy" }
-
-// last is the outcome once no session runs. An outcome that arrived while the session ended counts.
-func (w *askWorker) last(ctx context.Context, box *inbox.Inbox, r inbox.Receipt) (inbox.Outcome, error) {
+	// An outcome that arrived while the last session ended counts.
 	soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), askLast)
 	defer cancel()
 	o, err := box.Await(soon, r, cli.WatchPoll)
@@ -127,14 +100,34 @@ func (w *askWorker) last(ctx context.Context, box *inbox.Inbox, r inbox.Receipt)
 	return o, err
 }
 
-// inHand reports whether a living session will come to the entry by itself.
-func inHand(f see.Facts) bool {
+// once runs a launcher, or waits a little while somebody else works on the inbox. It returns the entry's
+// settlement, nil while that is open.
+func (w *askWorker) once(ctx context.Context, box *inbox.Inbox, settled chan settlement) (*settlement, error) {
+	f := see.Glance(ctx, box)
+	w.report = askReport{}
 	s := f.Current()
-	return s != nil && s.EndedAt == nil && s.Life == machine.Alive || f.Waiter != nil && f.Waiter.Life == machine.Alive
+	if s != nil && s.EndedAt == nil && s.Life == machine.Alive || f.Waiter != nil && f.Waiter.Life == machine.Alive {
+		// A living session will come to the entry by itself.
+		return restUnlessSettled(ctx, settled), nil
+	}
+	if err := w.launch(ctx, f, box); err != nil {
+		return nil, err
+	}
+	w.report.Reason = cmp.Or(w.report.Reason, "none was left")
+	if w.goesOn() { // or the outcome shows a moment later
+		return restUnlessSettled(ctx, settled), nil
+	}
+	return nil, nil
 }
 
-func pauseFor(ctx context.Context, settled chan settlement, rest time.Duration) *settlement {
-	timer := time.NewTimer(rest)
+// goesOn reports whether another launcher may come further than the last one did.
+func (w *askWorker) goesOn() bool {
+	r := w.report
+	return r.Answered+r.Redelivered+r.DeadLettered+r.Dropped > 0 || r.Reason == "busy"
+}
+
+func restUnlessSettled(ctx context.Context, settled chan settlement) *settlement {
+	timer := time.NewTimer(askRest)
 	defer timer.Stop()
 	select {
 	case s := <-settled:
@@ -181,14 +174,6 @@ func (w *askWorker) launch(ctx context.Context, f see.Facts, box *inbox.Inbox) e
 		_ = json.Unmarshal(text, &w.report) // a truncated report counts as none
 	}
 	return nil
-}
-
-// status is the exit status by which the last launcher said who must act.
-func (w *askWorker) status() int {
-	if s := w.report.Exit; s == setUp || s == 75 {
-		return s
-	}
-	return cli.ExitError
 }
 
 // said quotes the last words of the last launcher and its session, to append to a sentence.

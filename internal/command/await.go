@@ -63,7 +63,9 @@ func (o *sendFlags) await(box *inbox.Inbox, receipts []inbox.Receipt, s cli.Stre
 	var first error
 	for _, r := range receipts {
 		w := waited{ID: r.ID, EntryID: r.EntryID}
-		outcome, err := awaitOne(ctx, box, r, s)
+		_, shown := awaited{box, &r, time.Now()}.shown(ctx, s)
+		outcome, err := box.Await(ctx, r, cli.WatchPoll)
+		shown()
 		w.Result, w.DeadLetter = outcome.Result, outcome.DeadLetter
 		w.price(box)
 		ended := o.judge(box, &w, err)
@@ -87,13 +89,6 @@ func (o *sendFlags) patience() (context.Context, context.CancelFunc) {
 	}
 	ctx, stop := context.WithTimeoutCause(ctx, time.Duration(o.timeout), errTimedOut)
 	return ctx, func() { stop(); cancel() }
-}
-
-// awaitOne waits for one entry, and shows a person at a terminal what it waits for.
-func awaitOne(ctx context.Context, box *inbox.Inbox, r inbox.Receipt, s cli.Streams) (inbox.Outcome, error) {
-	_, stop := awaited{box, &r, time.Now()}.shown(ctx, s)
-	defer stop()
-	return box.Await(ctx, r, cli.WatchPoll)
 }
 
 // endOnSignal returns a context that a signal cancels. A signal after the cancel, while the command ends, does not
@@ -143,7 +138,6 @@ func (w *waited) stays(box *inbox.Inbox) string {
 	return fmt.Sprintf("stays %s and may be answered yet: to go on waiting, send it again with --id %s --wait", w.Found, words.Shell(w.ID))
 }
 
-// whereIs returns where an entry without an outcome is.
 func whereIs(box *inbox.Inbox, id string) string {
 	v, err := box.View()
 	if err != nil {
@@ -174,11 +168,12 @@ func (o *sendFlags) printWaited(s cli.Streams, w waited, many bool) error {
 	return nil
 }
 
-// lookEvery is how often the line of a person who waits at a terminal is updated.
-const lookEvery = time.Second
-
-// maxAhead is how many bytes of a queue each update reads. Of a longer one the line does not say how many there are.
-const maxAhead = 1 << 20
+const (
+	// lookEvery is how often the line at a terminal is updated.
+	lookEvery = time.Second
+	// maxAhead bounds the bytes of a queue that each update reads. The line gives no count of a longer queue.
+	maxAhead = 1 << 20
+)
 
 // awaited is what a verb waits for, shown on a line of the terminal.
 type awaited struct {
@@ -204,7 +199,6 @@ func (a awaited) shown(ctx context.Context, s cli.Streams) (line *layout.Progres
 	}
 }
 
-// tell updates the line until ctx ends.
 func (a awaited) tell(ctx context.Context, line *layout.ProgressLine) {
 	news := a.box.WatchAll(cli.WatchPoll)
 	defer func() { _ = news.Close() }() // only read
@@ -245,12 +239,13 @@ func (a awaited) look(ctx context.Context) (what string, since time.Time) {
 		return words.Name(a.entry.ID, a.entry.EntryID) + " is queued" + a.behind(ctx, v, d), a.began
 	}
 	if a.entry == nil {
-		what += a.waits(ctx, v)
+		if n, _, err := v.Ahead(ctx, v.Size(), maxAhead); err == nil && n >= 0 {
+			what += fmt.Sprintf(", %d queued", n)
+		}
 	}
 	return what, since
 }
 
-// flying says what becomes of the entry in flight.
 func (a awaited) flying(d *inbox.Delivery) string {
 	entry, session := words.Name(d.ID(), d.EntryID), "its session"
 	if d.SessionID != "" {
@@ -268,7 +263,6 @@ func (a awaited) flying(d *inbox.Delivery) string {
 	return what
 }
 
-// behind says what comes before the entry waited for.
 func (a awaited) behind(ctx context.Context, v *inbox.View, flying *inbox.Delivery) string {
 	if a.entry.Start >= a.entry.End || a.entry.Start < v.Cursor() {
 		return "" // its place is unknown
@@ -284,13 +278,4 @@ func (a awaited) behind(ctx context.Context, v *inbox.View, flying *inbox.Delive
 		return ", and comes next"
 	}
 	return fmt.Sprintf(" behind %d", n)
-}
-
-// waits says how much is queued.
-func (a awaited) waits(ctx context.Context, v *inbox.View) string {
-	n, _, err := v.Ahead(ctx, v.Size(), maxAhead)
-	if err != nil || n < 0 {
-		return ""
-	}
-	return fmt.Sprintf(", %d queued", n)
 }

@@ -19,25 +19,21 @@ const (
 	formatLines = "lines" // any text is valid, too
 )
 
-// parseLine returns the message of a line.
 func parseLine(line []byte, format string) (inbox.Message, error) {
 	m, err := inbox.ParseMessage(line)
 	if err == nil {
 		_, err = budget.ParseSent(m.Limits)
 	}
+	var envelope struct{ Prompt *string }
 	switch {
-	case err == nil || hasPrompt(line):
+	case err == nil:
+		return m, nil
+	case json.Unmarshal(line, &envelope) == nil && envelope.Prompt != nil: // an envelope with a fault, and no text
 		return m, err
 	case format == formatLines:
 		return inbox.Message{Text: string(line)}, nil
 	}
 	return m, fmt.Errorf("%w (--format lines takes any line for a text)", err)
-}
-
-// hasPrompt reports whether a line is an object with a prompt, and so meant as an envelope.
-func hasPrompt(line []byte) bool {
-	var o struct{ Prompt *string }
-	return json.Unmarshal(line, &o) == nil && o.Prompt != nil
 }
 
 // readBatch reads a file of lines, or stdin if the path is -, and completes each message. It skips blank lines. A

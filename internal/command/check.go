@@ -113,7 +113,6 @@ func (o *checkFlags) run(entry string, s cli.Streams) error {
 	return o.say(out, s)
 }
 
-// say prints the outcome, and returns the status.
 func (o *checkFlags) say(out check.Outcome, s cli.Streams) error {
 	c := inbox.Check{Name: out.Name, Status: inbox.CheckPassed, Why: out.Why, Seconds: out.Took.Seconds(), Tail: out.Tail}
 	decides, status := "the entry would be answered", error(nil)

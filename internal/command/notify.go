@@ -76,30 +76,22 @@ func (o *notifyFlags) run(s cli.Streams) error {
 	defer cancel()
 	switch {
 	case o.test:
-		return o.try(ctx, box, s)
+		tried, err := notify.Try(ctx, box, o.options)
+		if err != nil {
+			return fmt.Errorf("notify: %w", err)
+		}
+		return o.Print(s, tried, "the command took the example: "+tried.Text)
 	case o.options.Command == "":
-		return o.pending(ctx, box, s)
+		all, err := notify.Pending(ctx, box, o.options)
+		if err != nil {
+			return fmt.Errorf("notify: %w", err)
+		}
+		if len(all) == 0 && !o.JSON {
+			s.Note("there is nothing to tell about %s", words.Line(box.Path()))
+		}
+		return o.show(all, s)
 	}
 	return o.tell(ctx, box, s)
-}
-
-func (o *notifyFlags) try(ctx context.Context, box *inbox.Inbox, s cli.Streams) error {
-	tried, err := notify.Try(ctx, box, o.options)
-	if err != nil {
-		return fmt.Errorf("notify: %w", err)
-	}
-	return o.Print(s, tried, "the command took the example: "+tried.Text)
-}
-
-func (o *notifyFlags) pending(ctx context.Context, box *inbox.Inbox, s cli.Streams) error {
-	all, err := notify.Pending(ctx, box, o.options)
-	if err != nil {
-		return fmt.Errorf("notify: %w", err)
-	}
-	if len(all) == 0 && !o.JSON {
-		s.Note("there is nothing to tell about %s", words.Line(box.Path()))
-	}
-	return o.show(all, s)
 }
 
 func (o *notifyFlags) tell(ctx context.Context, box *inbox.Inbox, s cli.Streams) error {

@@ -189,13 +189,32 @@ func (o *sendFlags) printReceipts(receipts []inbox.Receipt, s cli.Streams) error
 	return out.Flush()
 }
 
-// messages returns what to send.
 func (o *sendFlags) messages(args []string, stdin *os.File) ([]inbox.Message, error) {
 	meta, err := program.Metadata(o.meta, "")
 	if err != nil {
 		return nil, err
 	}
-	complete := func(m *inbox.Message) { o.complete(m, meta) }
+	complete := func(m *inbox.Message) { // flags fill in what a message lacks
+		if m.NotBefore.IsZero() {
+			m.NotBefore = o.notBefore.Time
+		}
+		if m.Expires.IsZero() {
+			m.Expires = o.expires.Time
+		}
+		own, _ := budget.Parse(m.Limits) // the limits of a line were checked
+		m.Limits = own.Or(o.limits).JSON()
+		if len(m.Checks) == 0 {
+			m.Checks = o.checks
+		}
+		if m.Metadata == nil {
+			m.Metadata = map[string]any{}
+		}
+		for name, value := range meta {
+			if _, own := m.Metadata[name]; !own {
+				m.Metadata[name] = value
+			}
+		}
+	}
 	if o.batch != "" {
 		return readBatch(o.batch, o.format, stdin, complete)
 	}
@@ -205,29 +224,6 @@ func (o *sendFlags) messages(args []string, stdin *os.File) ([]inbox.Message, er
 	}
 	complete(&m)
 	return []inbox.Message{m}, nil
-}
-
-// complete fills in from the flags what the message lacks.
-func (o *sendFlags) complete(m *inbox.Message, meta map[string]any) {
-	if m.NotBefore.IsZero() {
-		m.NotBefore = o.notBefore.Time
-	}
-	if m.Expires.IsZero() {
-		m.Expires = o.expires.Time
-	}
-	own, _ := budget.Parse(m.Limits) // the limits of a line were checked
-	m.Limits = own.Or(o.limits).JSON()
-	if len(m.Checks) == 0 {
-		m.Checks = o.checks
-	}
-	if m.Metadata == nil {
-		m.Metadata = map[string]any{}
-	}
-	for name, value := range meta {
-		if _, own := m.Metadata[name]; !own {
-			m.Metadata[name] = value
-		}
-	}
 }
 
 // makeFolder makes the inbox's folder with mode 0700, and says so, if the folder above exists. A dangling symbolic
