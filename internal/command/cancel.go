@@ -73,12 +73,6 @@ func (o *cancelFlags) check(args []string) error {
 	return o.checkQuiet(&o.InboxFlags)
 }
 
-// wants reports whether the flags select an entry that was sent at that time.
-func (o *cancelFlags) wants(sentAt time.Time) bool {
-	return o.all || o.aged && !sentAt.IsZero() && time.Since(sentAt) > time.Duration(o.olderThan)
-}
-
-// waitingEntry is an entry that may be canceled.
 type waitingEntry struct {
 	id, entryID string
 	start       int64 // in the inbox
@@ -121,7 +115,14 @@ func (o *cancelFlags) run(args []string, s cli.Streams) error {
 			return errors.Join(err, printed)
 		}
 	}
-	return c.verdict()
+	if c.total == 0 {
+		what := "waits"
+		if o.aged {
+			what = "known to be older than " + words.Took(time.Duration(o.olderThan)) + " waits"
+		}
+		nothing(&o.InboxFlags, s, what, box)
+	}
+	return c.verdict("entries were not canceled")
 }
 
 // choose selects the entries, without holding the lock.
@@ -132,28 +133,28 @@ func (c *canceling) choose(args []string) (err error) {
 	}
 	defer func() { err = errors.Join(err, v.Close()) }()
 	var all []waitingEntry
-	meant := func(e waitingEntry, sentAt func() time.Time) bool {
-		if len(args) > 0 {
-			return history.MayBeNamed(args, e.names())
+	visit := func(e waitingEntry, sentAt func() time.Time) bool {
+		meant := c.all
+		switch {
+		case len(args) > 0:
+			meant = history.MayBeNamed(args, e.names())
+		case c.aged:
+			at := sentAt()
+			meant = !at.IsZero() && time.Since(at) > time.Duration(c.olderThan)
 		}
-		return c.wants(sentAt())
-	}
-	err = v.Waits(nil, func(w inbox.Waiting) bool {
-		e := waitingEntry{w.ID, w.EntryID, w.Start, false, w.End - w.Start}
-		if meant(e, w.SentAt) {
+		if meant {
 			all = append(all, e)
 		}
 		return true
+	}
+	err = v.Waits(nil, func(w inbox.Waiting) bool {
+		return visit(waitingEntry{w.ID, w.EntryID, w.Start, false, w.End - w.Start}, w.SentAt)
 	})
 	if err != nil {
 		return err
 	}
 	err = c.box.EachScheduled(func(s inbox.Scheduled) bool {
-		e := waitingEntry{s.ID, s.EntryID, 0, true, int64(len(s.Text))}
-		if meant(e, s.SentAt) {
-			all = append(all, e)
-		}
-		return true
+		return visit(waitingEntry{s.ID, s.EntryID, 0, true, int64(len(s.Text))}, s.SentAt)
 	})
 	if err != nil {
 		return err
@@ -184,7 +185,6 @@ func (c *canceling) resolve(args []string, all []waitingEntry, v *inbox.View) er
 	return nil
 }
 
-// notWaiting says why no waiting entry has that name.
 func notWaiting(word string, v *inbox.View) error {
 	if d := v.InFlight(); d != nil && len(history.Resolve(word, []*inbox.Delivery{d}, func(d *inbox.Delivery) history.Names { return history.Names{ID: d.ID(), Own: []string{d.EntryID}} })) > 0 {
 		return fmt.Errorf("the entry %q is in flight: a session works on it, so it cannot be taken back: interrupt the session, or let it end, and run heartbeat recover", word)
@@ -232,7 +232,6 @@ func cancelOne(tx *inbox.Tx, w waitingEntry) (inbox.Letter, error) {
 	return tx.Cancel(w.entryID, w.start)
 }
 
-// refuse records why an entry stays.
 func (c *canceling) refuse(w waitingEntry, tx *inbox.Tx, why error) {
 	name := cmp.Or(w.id, w.entryID)
 	d := tx.InFlight()
@@ -251,18 +250,4 @@ func (c *canceling) refuse(w waitingEntry, tx *inbox.Tx, why error) {
 
 func canceledSentence(l inbox.Letter) string {
 	return fmt.Sprintf("canceled %s (letter %s)", words.Name(l.ID, l.EntryID), l.Letter)
-}
-
-func (c *canceling) verdict() error {
-	switch {
-	case c.refusals > 0 && c.total == 1:
-		return c.refused
-	case c.refusals > 0:
-		return fmt.Errorf("%d of %d entries were not canceled", c.refusals, c.total)
-	case c.total == 0 && c.aged:
-		nothing(&c.InboxFlags, c.Streams, "known to be older than "+words.Took(time.Duration(c.olderThan))+" waits", c.box)
-	case c.total == 0:
-		nothing(&c.InboxFlags, c.Streams, "waits", c.box)
-	}
-	return nil
 }

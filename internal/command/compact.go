@@ -66,7 +66,11 @@ func (o *compactFlags) run(s cli.Streams) error {
 	}
 	var c compacted
 	if o.trims {
-		n, err := box.Trim(context.Background(), o.before(time.Now()))
+		before := time.Now().Add(-time.Duration(o.keep))
+		if o.keep == 0 {
+			before = time.Now().AddDate(1000, 0, 0) // nothing is kept, also after the clock was set back
+		}
+		n, err := box.Trim(context.Background(), before)
 		s.Warn(n.Warnings)
 		if err != nil {
 			return fmt.Errorf("compact: %w", err)
@@ -88,15 +92,6 @@ func (o *compactFlags) run(s cli.Streams) error {
 	return errors.Join(err, doneUntold(o.report(c, err == nil, box, s)))
 }
 
-// before is the time before which records are thrown away. With --keep 0 it is far in the future, so that nothing
-// is kept after the clock was set back.
-func (o *compactFlags) before(now time.Time) time.Time {
-	if o.keep == 0 {
-		return now.AddDate(1000, 0, 0)
-	}
-	return now.Add(-time.Duration(o.keep))
-}
-
 // report prints what was done. If the inbox could not be compacted, only trimming is reported.
 func (o *compactFlags) report(c compacted, holes bool, box *inbox.Inbox, s cli.Streams) error {
 	if !holes && c.Trimmed == nil {
@@ -109,25 +104,19 @@ func (o *compactFlags) report(c compacted, holes bool, box *inbox.Inbox, s cli.S
 	case holes && c.Freed == 0:
 		nothing(&o.InboxFlags, s, "to free", box)
 	case holes:
-		if err := program.Say(s, compactSentence(c.Compaction)); err != nil {
+		freed := fmt.Sprintf("freed %s of the inbox: what stood before offset %d takes no space", words.Size(c.Freed), c.To)
+		if err := program.Say(s, freed); err != nil {
 			return err
 		}
 	}
-	switch n := c.Trimmed; {
+	n := c.Trimmed
+	switch {
 	case n == nil:
 		return nil
 	case n.Results+n.DeadLetters+n.Events+n.Costs == 0:
 		nothing(&o.InboxFlags, s, "to trim", box)
 		return nil
 	}
-	return program.Say(s, trimSentence(*c.Trimmed))
-}
-
-func compactSentence(c inbox.Compaction) string {
-	return fmt.Sprintf("freed %s of the inbox: what stood before offset %d takes no space", words.Size(c.Freed), c.To)
-}
-
-func trimSentence(n inbox.Trimming) string {
 	parts := []string{
 		words.Count(n.Results, "result", "results"), words.Count(n.DeadLetters, "dead letter", "dead letters"), words.Count(n.Events, "event", "events"),
 	}
@@ -135,5 +124,5 @@ func trimSentence(n inbox.Trimming) string {
 		parts = append(parts, words.Count(n.Costs, "cost", "costs"))
 	}
 	last := len(parts) - 1
-	return fmt.Sprintf("trimmed %s and %s, which freed %s", strings.Join(parts[:last], ", "), parts[last], words.Size(n.Freed))
+	return program.Say(s, fmt.Sprintf("trimmed %s and %s, which freed %s", strings.Join(parts[:last], ", "), parts[last], words.Size(n.Freed)))
 }

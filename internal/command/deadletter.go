@@ -177,7 +177,8 @@ func chooseLetters(words []string, again bool, each func(func(inbox.Letter) bool
 	}
 	for _, word := range words {
 		found := history.Resolve(word, all, letterNames)
-		if open := slices.DeleteFunc(slices.Clone(found), isClosed); again && oneEntry(found) && len(open) == 1 {
+		open := slices.DeleteFunc(slices.Clone(found), func(l inbox.Letter) bool { return !l.Open() })
+		if again && oneEntry(found) && len(open) == 1 {
 			found = open
 		}
 		switch len(found) {
@@ -188,20 +189,27 @@ func chooseLetters(words []string, again bool, each func(func(inbox.Letter) bool
 				chosen = append(chosen, found[0])
 			}
 		default:
-			return nil, fmt.Errorf("%.200q may be any of %d letters: name one of %s", word, len(found), someNames(found))
+			var names []string
+			for _, l := range found[:min(len(found), maxNamed)] {
+				names = append(names, l.Letter)
+			}
+			if len(found) > maxNamed {
+				names = append(names, "...")
+			}
+			return nil, fmt.Errorf("%.200q may be any of %d letters: name one of %s", word, len(found), strings.Join(names, ", "))
 		}
 	}
 	return chosen, nil
 }
 
-// mostChosen is how many letters are held to choose among.
-const mostChosen = 10000
+const (
+	mostChosen = 10000 // letters are held to choose among
+	maxNamed   = 5     // letters are named in an error about an ambiguous word
+)
 
 func letterNames(l inbox.Letter) history.Names {
 	return history.Names{ID: l.ID, Own: []string{l.Letter, l.EntryID}}
 }
-
-func isClosed(l inbox.Letter) bool { return !l.Open() }
 
 // oneEntry reports whether all letters belong to the same entry.
 func oneEntry(all []inbox.Letter) bool {
@@ -209,20 +217,6 @@ func oneEntry(all []inbox.Letter) bool {
 		return l.EntryID != all[0].EntryID && (l.ID == "" || l.ID != all[0].ID)
 	}
 	return !slices.ContainsFunc(all, other)
-}
-
-// maxNamed is how many letters an error names for an ambiguous word.
-const maxNamed = 5
-
-func someNames(letters []inbox.Letter) string {
-	var list []string
-	for _, l := range letters[:min(len(letters), maxNamed)] {
-		list = append(list, l.Letter)
-	}
-	if len(letters) > maxNamed {
-		list = append(list, "...")
-	}
-	return strings.Join(list, ", ")
 }
 
 // purge chooses the letters before it asks, so letters that arrive meanwhile stay.
@@ -253,7 +247,17 @@ func (o *letterFlags) purge(named []string, s cli.Streams) error {
 	if len(purged) == 0 {
 		nothing(&o.InboxFlags, s, "to purge", box)
 	}
-	return o.reportPurged(purged, s)
+	switch {
+	case o.quiet:
+		return nil
+	case o.JSON:
+		return printLetters(purged, s)
+	}
+	out := bufio.NewWriter(s.Out)
+	for _, l := range purged {
+		_, _ = fmt.Fprintf(out, "purged %s (%s)\n", l.Letter, nameOfLetter(l)) // Flush returns the error
+	}
+	return out.Flush()
 }
 
 func (o *letterFlags) choosePurged(box *inbox.Inbox, named []string, s cli.Streams) ([]inbox.Letter, error) {
@@ -272,18 +276,4 @@ func (o *letterFlags) choosePurged(box *inbox.Inbox, named []string, s cli.Strea
 	})
 	s.Warn(warnings)
 	return chosen, err
-}
-
-func (o *letterFlags) reportPurged(letters []inbox.Letter, s cli.Streams) error {
-	switch {
-	case o.quiet:
-		return nil
-	case o.JSON:
-		return printLetters(letters, s)
-	}
-	out := bufio.NewWriter(s.Out)
-	for _, l := range letters {
-		_, _ = fmt.Fprintf(out, "purged %s (%s)\n", l.Letter, nameOfLetter(l)) // Flush returns the error
-	}
-	return out.Flush()
 }

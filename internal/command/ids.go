@@ -26,7 +26,7 @@ const (
 
 // listIDs returns ids of a kind in the inbox that the line names, most likely first. It is silent about errors,
 // because its output appears in the line that a person is typing.
-func listIDs(kind string, flags *pflag.FlagSet) []program.Hint {
+func listIDs(kind string, flags *pflag.FlagSet) (hints []program.Hint) {
 	path, err := flags.GetString("inbox")
 	if err != nil {
 		return nil
@@ -39,9 +39,24 @@ func listIDs(kind string, flags *pflag.FlagSet) []program.Hint {
 	case letterIDs:
 		return listLetters(box)
 	case waitingIDs:
-		return append(listQueued(box, maxIDs, false), listScheduled(box)...)
+		hints = listQueued(box, maxIDs, false)
+		most := len(hints) + maxIDs
+		_ = box.EachScheduled(func(s inbox.Scheduled) bool {
+			hints = append(hints, program.Hint{ID: s.ID, What: "scheduled: " + s.Text})
+			return len(hints) < most
+		})
+		return hints
 	}
-	return append(listQueued(box, maxIDs/2, true), listAnswered(box)...)
+	hints = listQueued(box, maxIDs/2, true)
+	open := len(hints)
+	read, err := history.Results(box).Last(maxIDs/2, func(r inbox.Result, _ []byte) {
+		hints = append(hints, program.Hint{ID: cmp.Or(r.ID, r.EntryID), What: r.Answer()})
+	})
+	if err == nil {
+		_ = read.Close()
+	}
+	slices.Reverse(hints[open:]) // the last answer first
+	return hints
 }
 
 // listQueued returns the entries that come next, after the one in flight if that may be meant.
@@ -58,26 +73,6 @@ func listQueued(box *inbox.Inbox, most int, flying bool) (hints []program.Hint) 
 	for _, e := range waiting {
 		hints = append(hints, program.Hint{ID: cmp.Or(e.ID, e.EntryID), What: "queued: " + e.Text})
 	}
-	return hints
-}
-
-func listScheduled(box *inbox.Inbox) (hints []program.Hint) {
-	_ = box.EachScheduled(func(s inbox.Scheduled) bool {
-		hints = append(hints, program.Hint{ID: s.ID, What: "scheduled: " + s.Text})
-		return len(hints) < maxIDs
-	})
-	return hints
-}
-
-// listAnswered returns the entries that were answered last.
-func listAnswered(box *inbox.Inbox) (hints []program.Hint) {
-	read, err := history.Results(box).Last(maxIDs/2, func(r inbox.Result, _ []byte) {
-		hints = append(hints, program.Hint{ID: cmp.Or(r.ID, r.EntryID), What: r.Answer()})
-	})
-	if err == nil {
-		_ = read.Close()
-	}
-	slices.Reverse(hints)
 	return hints
 }
 

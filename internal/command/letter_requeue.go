@@ -18,9 +18,8 @@ import (
 type requeueing struct {
 	*letterFlags
 	several
-	words []string
-	read  *inbox.LetterReader
-	left  []string // the names of the letters still to be dealt with
+	read *inbox.LetterReader
+	left []string // the names of the letters still to be dealt with
 }
 
 func (o *letterFlags) putBack(words []string, s cli.Streams) error {
@@ -29,14 +28,10 @@ func (o *letterFlags) putBack(words []string, s cli.Streams) error {
 		return err
 	}
 	all := several{Streams: s, flags: &o.InboxFlags, quiet: o.quiet, box: box}
-	r := &requeueing{letterFlags: o, several: all, words: words, read: box.LetterReader()}
-	if err := r.choose(); err != nil {
+	r := &requeueing{letterFlags: o, several: all, read: box.LetterReader()}
+	if err := r.choose(words); err != nil {
 		return err
 	}
-	return r.run(context.Background())
-}
-
-func (r *requeueing) run(ctx context.Context) error {
 	for still := (inbox.Mark{}); ; {
 		err := r.transaction(still)
 		if errPrint := r.report(r.sentence); errPrint != nil {
@@ -44,11 +39,14 @@ func (r *requeueing) run(ctx context.Context) error {
 		}
 		switch {
 		case errors.Is(err, inbox.ErrTorn):
-			still, err = r.box.AwaitStill(ctx, time.Duration(r.settle))
+			still, err = box.AwaitStill(context.Background(), time.Duration(r.settle))
 		case errors.Is(err, inbox.ErrMore):
 			_, err = r.read.Read()
-		default:
-			return errors.Join(err, r.verdict(err))
+		case err == nil:
+			if r.total == 0 {
+				nothing(&o.InboxFlags, s, "was set aside", box)
+			}
+			return r.verdict("letters cannot be " + r.past())
 		}
 		if err != nil {
 			return err
@@ -61,40 +59,34 @@ const requeueHold = time.Second
 
 // transaction requeues what is left, with a commit for each letter, because several letters of 64 MiB would be too
 // much for one record.
-func (r *requeueing) transaction(still inbox.Mark) (err error) {
-	tx, err := r.box.Begin(context.Background())
-	if err != nil {
-		return err
-	}
-	defer func() {
-		r.Warn(tx.Warnings())
-		err = errors.Join(err, tx.Close())
-	}()
-	if err := r.read.Update(tx); err != nil {
-		return err
-	}
-	for began := time.Now(); len(r.left) > 0; r.left = r.left[1:] {
-		if time.Since(began) > requeueHold {
-			return inbox.ErrMore
-		}
-		l, there, err := r.read.Letter(r.left[0])
-		if err != nil {
+func (r *requeueing) transaction(still inbox.Mark) error {
+	return cli.InTransaction(r.box, r.Streams, func(tx *inbox.Tx) error {
+		if err := r.read.Update(tx); err != nil {
 			return err
 		}
-		if !there {
-			r.refuse(fmt.Errorf("the letter %s is gone", r.left[0]))
-			continue
+		for began := time.Now(); len(r.left) > 0; r.left = r.left[1:] {
+			if time.Since(began) > requeueHold {
+				return inbox.ErrMore
+			}
+			l, there, err := r.read.Letter(r.left[0])
+			if err != nil {
+				return err
+			}
+			if !there {
+				r.refuse(fmt.Errorf("the letter %s is gone", r.left[0]))
+				continue
+			}
+			if err := r.one(tx, l, still); err != nil {
+				return err
+			}
 		}
-		if err := r.one(tx, l, still); err != nil {
-			return err
-		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // choose reads the letters without holding the lock. First it finishes what a killed command left undone, because a
 // letter may be missing until then.
-func (r *requeueing) choose() error {
+func (r *requeueing) choose(words []string) error {
 	if err := cli.InTransaction(r.box, r.Streams, func(*inbox.Tx) error { return nil }); err != nil {
 		return err
 	}
@@ -113,15 +105,14 @@ func (r *requeueing) choose() error {
 		r.total = len(r.left)
 		return err
 	}
-	chosen, err := chooseLetters(r.words, true, each, r.Streams)
+	chosen, err := chooseLetters(words, true, each, r.Streams)
 	for _, l := range chosen {
 		r.left = append(r.left, l.Letter)
 	}
-	r.total = len(chosen)
+	r.total = len(r.left)
 	return err
 }
 
-// accept makes a letter's late reply the result of its entry, or records why it cannot.
 func (r *requeueing) accept(tx *inbox.Tx, l inbox.Letter) error {
 	if settled := orchestrate.Settled(r.box, l.Metadata); settled != "" {
 		r.refuse(fmt.Errorf("accept %s: %s, so another answer is of no use", l.Letter, settled))
@@ -143,7 +134,6 @@ func (r *requeueing) commit(tx *inbox.Tx, l inbox.Letter) error {
 	return nil
 }
 
-// one requeues a letter, or records why it cannot.
 func (r *requeueing) one(tx *inbox.Tx, l inbox.Letter, still inbox.Mark) error {
 	if r.verb == "accept" {
 		return r.accept(tx, l)
@@ -192,17 +182,4 @@ func (r *requeueing) past() string { return strings.TrimSuffix(r.verb, "e") + "e
 
 func (r *requeueing) sentence(l inbox.Letter) string {
 	return fmt.Sprintf("%s %s (%s)", r.past(), l.Letter, nameOfLetter(l))
-}
-
-// verdict says in one sentence what was not done, unless ended says why it stopped.
-func (r *requeueing) verdict(ended error) error {
-	switch {
-	case ended != nil:
-		return nil
-	case r.refusals > 0 && r.total > 1:
-		return fmt.Errorf("%d of %d letters cannot be %s", r.refusals, r.total, r.past())
-	case r.total == 0:
-		nothing(&r.InboxFlags, r.Streams, "was set aside", r.box)
-	}
-	return r.refused
 }

@@ -68,9 +68,13 @@ func addLetter(l *list, d display, letter inbox.Letter) {
 	case letter.RepliedAt != nil:
 		late = l.when(*letter.RepliedAt)
 	}
+	text := words.Brief(letter.Text())
+	if text == "" && letter.RawFile != "" {
+		text = "in " + words.Brief(letter.RawFile)
+	}
 	cells := []string{
 		letter.Letter, cmp.Or(l.when(letter.DeadLetteredAt), "-"), cmp.Or(words.Brief(string(letter.Reason)), "-"), strconv.Itoa(letter.Attempts),
-		words.Name(letter.ID, letter.EntryID), listedText(letter), requeued,
+		words.Name(letter.ID, letter.EntryID), text, requeued,
 	}
 	l.row(append(costlyOrder(d, cells, letter.Price().Cell()), late)...)
 }
@@ -81,7 +85,6 @@ const (
 	partText    = 8 << 20
 )
 
-// eachPart visits the listed letters, a part at a time.
 func (o *letterFlags) eachPart(box *inbox.Inbox, s cli.Streams, visit func([]inbox.Letter) error) error {
 	prices := book.Of(box)
 	var part []inbox.Letter
@@ -111,15 +114,6 @@ func (o *letterFlags) eachPart(box *inbox.Inbox, s cli.Streams, visit func([]inb
 	return errors.Join(err, failed)
 }
 
-// listedText is the beginning of the letter's text, or the file that holds it.
-func listedText(l inbox.Letter) string {
-	if text := words.Brief(l.Text()); text != "" || l.RawFile == "" {
-		return text
-	}
-	return "in " + words.Brief(l.RawFile)
-}
-
-// priceLetters sets the prices that are known now.
 func priceLetters(prices *book.Book, letters []inbox.Letter, s cli.Streams) {
 	ids := make([]string, len(letters))
 	for i, l := range letters {
@@ -141,7 +135,6 @@ func printLetters(letters []inbox.Letter, s cli.Streams) error {
 	return nil
 }
 
-// nameOfLetter is the short name of the letter's entry.
 func nameOfLetter(l inbox.Letter) string {
 	return program.Excerpt(words.Name(l.ID, l.EntryID), listedID)
 }

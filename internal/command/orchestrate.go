@@ -67,8 +67,16 @@ func driveRuns(i *cli.InboxFlags, r *cli.RunFlags, once, repair bool, s cli.Stre
 		return err
 	}
 	if repair {
-		if err := repairAll(ctx, bridges, s); err != nil {
-			return err
+		for _, b := range bridges {
+			if _, err := b.Run.State(); !errors.Is(err, runs.ErrCorrupt) {
+				continue // only a damaged journal is repaired, because that renumbers all events
+			}
+			done, err := b.CLI.Repair(ctx, b.Run)
+			if err != nil {
+				return err
+			}
+			s.Note("the journal of run %s was repaired: %s kept, %d dropped; the old one is %s", b.Run.ID(),
+				words.Count(done.Kept, "event", "events"), done.Dropped, done.Backup)
 		}
 	}
 	w := box.WatchOutcomes(orchestratePoll)
@@ -124,7 +132,6 @@ func stuck(r orchestrate.Report) error {
 	return cli.Status(cli.ExitDeadLettered, fmt.Errorf("run %s: %s", r.Run, cli.Guarded(r.Guard, r.OutOfSteps)))
 }
 
-// stepSentence is a step in words.
 func stepSentence(r orchestrate.Report) string {
 	text := "run " + r.Run + ": " + string(r.Status)
 	add := func(n int, one, many string) {
@@ -152,20 +159,4 @@ func stepSentence(r orchestrate.Report) string {
 		text += ", sleeps until " + words.Stamp(*r.NotBefore)
 	}
 	return text
-}
-
-// repairAll repairs only damaged journals, because a repair renumbers all events.
-func repairAll(ctx context.Context, bridges []*orchestrate.Bridge, s cli.Streams) error {
-	for _, b := range bridges {
-		if _, err := b.Run.State(); !errors.Is(err, runs.ErrCorrupt) {
-			continue
-		}
-		done, err := b.CLI.Repair(ctx, b.Run)
-		if err != nil {
-			return err
-		}
-		s.Note("the journal of run %s was repaired: %s kept, %d dropped; the old one is %s", b.Run.ID(),
-			words.Count(done.Kept, "event", "events"), done.Dropped, done.Backup)
-	}
-	return nil
 }

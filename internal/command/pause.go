@@ -135,27 +135,23 @@ func resume(i *cli.InboxFlags, s cli.Streams) error {
 }
 
 func (r resumed) sentence() string {
+	now, but := "delivery goes on", ""
 	if r.Over != "" {
-		sentence := r.ended() + ", but at the next Stop delivery pauses until midnight: " + r.Over + " " + inbox.LimitOfDay
-		return sentence + ": give the hook a higher one (--max-cost-per-day or --max-tokens-per-day, where it is wired), or wait for midnight"
-	}
-	return r.ended()
-}
-
-func (r resumed) ended() string {
-	goesOn := "delivery goes on"
-	if r.Over != "" {
-		goesOn = "the pause is over"
+		now = "the pause is over"
+		but = ", but at the next Stop delivery pauses until midnight: " + r.Over + " " + inbox.LimitOfDay +
+			": give the hook a higher one (--max-cost-per-day or --max-tokens-per-day, where it is wired), or wait for midnight"
 	}
 	switch {
 	case r.Was != nil && r.WasBackingOff != nil:
-		return goesOn + ": it was " + r.Was.String() + ", and " + r.WasBackingOff.String()
+		now += ": it was " + r.Was.String() + ", and " + r.WasBackingOff.String()
 	case r.Was != nil:
-		return goesOn + ": it was " + r.Was.String()
+		now += ": it was " + r.Was.String()
 	case r.WasBackingOff != nil:
-		return goesOn + ": it was " + r.WasBackingOff.String()
+		now += ": it was " + r.WasBackingOff.String()
+	default:
+		now = "delivery was not paused"
 	}
-	return "delivery was not paused"
+	return now + but
 }
 
 // change runs and commits one transaction.

@@ -77,7 +77,7 @@ func (o *peekFlags) run(s cli.Streams) (err error) {
 		number("#"), number("OFFSET"),
 		layout.Column{Title: "ENTRY", Text: true, Cut: true, Most: 24},
 		layout.Column{Title: "SENT", IfAny: true},
-		layout.Column{Title: "NOTE", IfAny: true, Style: inYellow},
+		layout.Column{Title: "NOTE", IfAny: true, Style: func(string) layout.Style { return layout.Yellow }},
 		layout.Column{Title: "TEXT", Text: true, Cut: true},
 	)
 	lines := bufio.NewWriter(s.Out) // with --json

@@ -143,7 +143,23 @@ func runVerbOf(v cli.Verb, act runAction, add func(*runVerbFlags, *pflag.FlagSet
 		o.InboxFlags.Add(o.flags)
 		o.flags.StringVar(&o.create.RunsDir, "runs-dir", "", "the `directory` that runs are in (default: BABYSITTER_RUNS_DIR, or .a5c/runs)")
 		add(o, o.flags)
-		return o.flags, func(args []string, s cli.Streams) error { return o.act(v.Name, act, args, s) }
+		return o.flags, func(args []string, s cli.Streams) error {
+			if err := o.check(v.Name, args); err != nil {
+				return cli.Usage(err)
+			}
+			ctx, stop := endOnSignal(context.Background())
+			defer stop()
+			box, err := o.Open()
+			if err != nil {
+				return err
+			}
+			if v.Name != "status" {
+				o.line = layout.StartLine(s.Err, "waiting for babysitter")
+				defer o.line.Stop()
+				s.Err = o.line.Around(s.Err)
+			}
+			return act(o, ctx, box, strings.Join(args, ""), s)
+		}
 	}
 	return v
 }
@@ -154,24 +170,6 @@ func (o *runVerbFlags) addDriving(f *pflag.FlagSet) {
 	f.BoolVar(&o.launch, "launch-flags", false, "print only the flags for heartbeat-launch, quoted for a shell; the rest goes to stderr")
 	o.ways.AddStateDir(f)
 	o.ways.AddWays(f)
-}
-
-func (o *runVerbFlags) act(what string, do runAction, args []string, s cli.Streams) error {
-	if err := o.check(what, args); err != nil {
-		return cli.Usage(err)
-	}
-	ctx, stop := endOnSignal(context.Background())
-	defer stop()
-	box, err := o.Open()
-	if err != nil {
-		return err
-	}
-	if what != "status" {
-		o.line = layout.StartLine(s.Err, "waiting for babysitter")
-		defer o.line.Stop()
-		s.Err = o.line.Around(s.Err)
-	}
-	return do(o, ctx, box, strings.Join(args, ""), s)
 }
 
 func (o *runVerbFlags) check(what string, args []string) error {

@@ -14,6 +14,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/cli/program"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/hook"
 	"heartbeat/internal/words"
@@ -58,7 +59,7 @@ func (o *runVerbFlags) start(ctx context.Context, box *inbox.Inbox, _ string, s 
 	}
 	if o.create.DryRun {
 		o.line.Stop()
-		return report(&o.InboxFlags, s, made, fmt.Sprintf("would make the run %s in %s, of the process %s (%s)", made.RunID, made.RunDir, made.Process, made.Entry))
+		return program.Report(s, o.JSON, made, fmt.Sprintf("would make the run %s in %s, of the process %s (%s)", made.RunID, made.RunDir, made.Process, made.Entry))
 	}
 	b, err := orchestrate.Open(ctx, &o.ways, box, made.RunDir, s.Note)
 	if err == nil {
@@ -256,12 +257,7 @@ func (o *runVerbFlags) wiring(b *orchestrate.Bridge) (hook, launch []string, err
 
 // sessionFile returns the state file of the session to bind, or nil. A run that is not over keeps its session.
 func (o *runVerbFlags) sessionFile(box *inbox.Inbox, runID string, s cli.Streams) (*orchestrate.StateFile, error) {
-	id := o.session
-	for _, name := range []string{orchestrate.SessionVariable, "CLAUDE_CODE_SESSION_ID"} {
-		if id == "" {
-			id = os.Getenv(name)
-		}
-	}
+	id := cmp.Or(o.session, os.Getenv(orchestrate.SessionVariable), os.Getenv("CLAUDE_CODE_SESSION_ID"))
 	if id == "" {
 		return nil, nil
 	}

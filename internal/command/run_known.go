@@ -13,13 +13,13 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/cli/program"
 	"heartbeat/internal/money/price"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
 	runs "heartbeat/orchestrate/run"
 )
 
-// status shows one run, or all that the inbox has driven.
 func (o *runVerbFlags) status(_ context.Context, box *inbox.Inbox, name string, s cli.Streams) error {
 	if name != "" {
 		r, err := o.find(box, name, s)
@@ -59,7 +59,7 @@ func (o *runVerbFlags) show(box *inbox.Inbox, r *runs.Run, s cli.Streams) error 
 	if cost.Dollars {
 		sentence += "; it has cost " + cost.String()
 	}
-	return report(&o.InboxFlags, s, shown, sentence)
+	return program.Report(s, o.JSON, shown, sentence)
 }
 
 // shownRun is a run as status prints it with --json.
@@ -68,34 +68,27 @@ type shownRun struct {
 	Cost *price.Price `json:"cost,omitempty"`
 }
 
-// standingSentence says in words how a run stands.
 func standingSentence(s orchestrate.Standing) string {
 	parts := []string{"run " + s.Run + ": " + string(s.Status)}
-	if pending := pendingWords(s.Pending); pending != "" {
-		parts[0] += " for " + pending
+	var pending []string // effects by kind: "2 agent", "1 sleep"
+	for _, kind := range slices.Sorted(maps.Keys(s.Pending)) {
+		pending = append(pending, fmt.Sprintf("%d %s", s.Pending[kind], words.Brief(kind)))
+	}
+	if len(pending) > 0 {
+		parts[0] += " for " + strings.Join(pending, ", ")
 	}
 	if s.Failure != "" {
 		parts[0] += " with " + words.Brief(s.Failure)
 	}
-	parts = append(parts, entriesWords(s.Entries)...)
-	parts = append(parts, words.Count(s.Iterations, "iteration", "iterations"))
-	return words.Line(strings.Join(append([]string{strings.Join(parts, ", ")}, standingNotes(s)...), "; "))
-}
-
-// entriesWords says where the entries of a run are: "2 entries queued".
-func entriesWords(entries []orchestrate.Waiting) (all []string) {
 	where := map[string]int{}
-	for _, e := range entries {
+	for _, e := range s.Entries {
 		where[e.Where]++
 	}
 	for _, at := range slices.Sorted(maps.Keys(where)) {
-		all = append(all, fmt.Sprintf("%s %s", words.Count(where[at], "entry", "entries"), at))
+		parts = append(parts, fmt.Sprintf("%s %s", words.Count(where[at], "entry", "entries"), at))
 	}
-	return all
-}
-
-// standingNotes say what else there is to know about a run.
-func standingNotes(s orchestrate.Standing) (all []string) {
+	parts = append(parts, words.Count(s.Iterations, "iteration", "iterations"))
+	all := []string{strings.Join(parts, ", ")}
 	for _, h := range s.Held {
 		all = append(all, "waits for a person: "+h.Effect+" "+words.Brief(h.Question+h.Reason))
 	}
@@ -109,16 +102,7 @@ func standingNotes(s orchestrate.Standing) (all []string) {
 	case s.NotBefore != nil:
 		all = append(all, "sleeps until "+words.Stamp(*s.NotBefore))
 	}
-	return all
-}
-
-// pendingWords counts effects by kind: "2 agent, 1 sleep".
-func pendingWords(pending map[string]int) string {
-	var all []string
-	for _, kind := range slices.Sorted(maps.Keys(pending)) {
-		all = append(all, fmt.Sprintf("%d %s", pending[kind], words.Brief(kind)))
-	}
-	return strings.Join(all, ", ")
+	return words.Line(strings.Join(all, "; "))
 }
 
 // knownRun is a run that a file beside the inbox mentions or that a person named.
@@ -181,12 +165,7 @@ func runOf(all []knownRun, effect string) (knownRun, error) {
 
 // runsDir is the folder in which babysitter's command keeps runs.
 func runsDir(flag string) string {
-	for _, dir := range []string{flag, os.Getenv("BABYSITTER_RUNS_DIR")} {
-		if dir != "" {
-			return dir
-		}
-	}
-	return filepath.Join(".a5c", "runs")
+	return cmp.Or(flag, os.Getenv("BABYSITTER_RUNS_DIR"), filepath.Join(".a5c", "runs"))
 }
 
 // mayRun refuses to run the code of a run that nobody named, unless the run is in the folder where this command

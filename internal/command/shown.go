@@ -34,7 +34,6 @@ type display struct {
 	now time.Time
 }
 
-// when is a time in a cell of a list.
 func (d display) when(t time.Time) string { return d.When(d.now, t) }
 
 // at is a time within a sentence: "at 2026-03-04 12:00:00" or "3m ago".
@@ -64,7 +63,6 @@ func (l *list) row(cells ...string) {
 	l.flushPart()
 }
 
-// flushPart prints the rows once there are many.
 func (l *list) flushPart() {
 	if l.Len() >= listPart {
 		l.flush()
@@ -91,14 +89,10 @@ func failed(verb string, err error) error {
 	return nil
 }
 
-// report prints v with --json, otherwise the sentence.
-func report(i *cli.InboxFlags, s cli.Streams, v any, sentence string) error {
-	return program.Report(s, i.JSON, v, sentence)
-}
-
-// reportDone prints what a verb has done. An error says that it was done all the same, so that nobody does it again.
+// reportDone prints what a verb has done: v with --json, otherwise the sentence. An error says that it was done all the
+// same, so that nobody does it again.
 func reportDone(i *cli.InboxFlags, s cli.Streams, v any, sentence string) error {
-	return doneUntold(report(i, s, v, sentence))
+	return doneUntold(program.Report(s, i.JSON, v, sentence))
 }
 
 // doneUntold is the error of a verb that has done what it was asked, and could not print that.
@@ -121,8 +115,6 @@ func nothing(i *cli.InboxFlags, s cli.Streams, happens string, box *inbox.Inbox)
 	}
 	s.Note("nothing %s in %s", happens, box.Path())
 }
-
-func inYellow(string) layout.Style { return layout.Yellow }
 
 // quietFlag is for verbs that may print a line for each of a million things.
 type quietFlag struct{ quiet bool }
@@ -155,6 +147,14 @@ func (s *several) refuse(why error) {
 		s.Complain(why)
 	}
 	s.refusals++
+}
+
+// verdict is the error of a verb that has refused things: the one reason, or how many of them stay as they are.
+func (s *several) verdict(what string) error {
+	if s.refusals > 0 && s.total > 1 {
+		return fmt.Errorf("%d of %d %s", s.refusals, s.total, what)
+	}
+	return s.refused
 }
 
 // report prints what was done. It does not hold the lock, because a slow reader may block it.
