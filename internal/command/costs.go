@@ -132,7 +132,6 @@ func (o *costsFlags) sum(box *inbox.Inbox, s cli.Streams) (*book.Sum, error) {
 	return sum, err
 }
 
-// describe gives the sum the metadata of its entries.
 func describe(box *inbox.Inbox, sum *book.Sum, s cli.Streams) (err error) {
 	v, err := box.View()
 	if err != nil {
@@ -158,7 +157,6 @@ func printCosts(rows []*book.Group, head string, to io.Writer, spell func(*book.
 	return out.Flush()
 }
 
-// number is a column of figures.
 func number(title string) layout.Column { return layout.Column{Title: title, Right: true} }
 
 func (o *costsFlags) table(rows []*book.Group, d display) error {
@@ -184,7 +182,6 @@ func (o *costsFlags) table(rows []*book.Group, d display) error {
 	return l.end()
 }
 
-// printPrices prints what models cost, a line each, and what a person may change.
 func (o *costsFlags) printPrices(s cli.Streams) error {
 	table, err := meter.Prices()
 	l := o.on(s.Out).list(layout.Column{Title: "MODEL", Text: true, Cut: true, Most: 40}, number("INPUT"), number("OUTPUT"),

@@ -89,7 +89,6 @@ func (d *demo) run() (err error) {
 	return failed("demo", err)
 }
 
-// show runs the demo in its workspace.
 func (d *demo) show(ctx context.Context) (err error) {
 	start, err := d.client()
 	if err != nil {
@@ -119,14 +118,16 @@ func (d *demo) show(ctx context.Context) (err error) {
 
 func (d *demo) inboxPath() string { return filepath.Join(d.dir, "inbox.jsonl") }
 
-func (d *demo) say(format string, args ...any) { d.print("", 0, format, args...) }
+func (d *demo) say(format string, args ...any) { d.tell("", format, args...) }
 
-// tell prints what happened, with the kind of event in its own column.
-func (d *demo) tell(what, format string, args ...any) { d.print(what, 13, format, args...) }
-
-func (d *demo) print(what string, column int, format string, args ...any) {
+// tell prints what happened, with the kind of event, if any, in its own column.
+func (d *demo) tell(what, format string, args ...any) {
 	if d.json {
 		return
+	}
+	column := 13
+	if what == "" {
+		column = 0
 	}
 	for _, line := range layout.Wrap(fmt.Sprintf(format, args...), 80-column) {
 		fmt.Fprintf(d.Out, "%-*s%s\n", column, what, line)
@@ -134,7 +135,6 @@ func (d *demo) print(what string, column int, format string, args ...any) {
 	}
 }
 
-// firstSession runs a session and kills it in the middle of an answer.
 func (d *demo) firstSession(ctx context.Context, start startSession) (killed bool, err error) {
 	s, err := start(demoPrompts[killedAt])
 	if err != nil {
@@ -167,7 +167,6 @@ func (d *demo) firstSession(ctx context.Context, start startSession) (killed boo
 	return true, nil
 }
 
-// lastSession runs a session that works through what the first one left.
 func (d *demo) lastSession(ctx context.Context, start startSession) error {
 	s, err := start("")
 	if err != nil {
@@ -185,7 +184,6 @@ func (d *demo) lastSession(ctx context.Context, start startSession) error {
 	return nil
 }
 
-// demoPoll is how often the demo looks at the inbox.
 const demoPoll = 20 * time.Millisecond
 
 // watch shows what becomes of the prompts until the session has ended, or, with toKill, until it has worked on the
@@ -241,7 +239,6 @@ func (d *demo) look() (in *inbox.Delivery, err error) {
 	return in, nil
 }
 
-// delivered shows a delivery, once.
 func (d *demo) delivered(id string, attempt int) {
 	again := ""
 	switch before := d.told[id]; {
@@ -256,7 +253,6 @@ func (d *demo) delivered(id string, attempt int) {
 
 func (d *demo) place(id string) int { return slices.Index(d.ids, id) }
 
-// results returns the results so far, and their lines.
 func (d *demo) results() (all []inbox.Result, text string, err error) {
 	read, err := history.Results(d.box).Last(0, func(r inbox.Result, line []byte) {
 		all, text = append(all, r), text+string(line)+"\n"
@@ -285,20 +281,16 @@ func (d *demo) report(killed bool) error {
 	if killed {
 		although = ", although a session was killed"
 	}
-	d.say("\nEvery prompt was answered once, in order%s.\n\n%s", although, d.next())
+	next := "What to type next, in a project of yours:\n  " + firstSteps("\n  ")
+	if strings.Contains(d.self, string(filepath.Separator)+"go-build") {
+		next = "Put the commands on your PATH first:\n  go install ./cmd/...\n\n" + next
+	}
+	d.say("\nEvery prompt was answered once, in order%s.\n\n%s", although, next)
 	if d.keep {
 		d.say("")
 		d.tell("kept", "%s", d.dir)
 	}
 	return nil
-}
-
-func (d *demo) next() string {
-	text := "What to type next, in a project of yours:\n  " + firstSteps("\n  ")
-	if strings.Contains(d.self, string(filepath.Separator)+"go-build") {
-		text = "Put the commands on your PATH first:\n  go install ./cmd/...\n\n" + text
-	}
-	return text
 }
 
 func firstLine(s string) string {

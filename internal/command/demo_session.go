@@ -29,11 +29,10 @@ const (
 	standInHeadStart = 100 * time.Millisecond
 )
 
-// startSession starts a session. It is killed while it works on the prompt hang, so it may never answer that one;
-// "" if it is not to be killed.
+// startSession starts a session. The demo kills the session while it works on the prompt hang, which the stand-in
+// therefore never answers. hang is "" for a session that is not to be killed.
 type startSession func(hang string) (*demoSession, error)
 
-// client returns how to start the sessions of the demo.
 func (d *demo) client() (startSession, error) {
 	if !d.claude {
 		d.say("The agent of this demo is a stand-in, which needs no account and no network. " +
@@ -61,7 +60,6 @@ func demoHook(inbox string) []string {
 	return []string{hook.FullVerb, "--inbox", inbox, "--on-orphan", "retry"}
 }
 
-// standIn starts a session of the agent that is built into the command.
 func (d *demo) standIn(hang string) (*demoSession, error) {
 	transcript, err := os.CreateTemp(d.dir, "session-*.jsonl")
 	if err != nil {
@@ -111,7 +109,6 @@ func (s *demoSession) kill() error {
 	return nil
 }
 
-// failure is the error that the session ended with, or nil.
 func (s *demoSession) failure() error {
 	if s.err == nil {
 		return nil

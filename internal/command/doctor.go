@@ -59,17 +59,13 @@ heartbeat doctor --project ~/work --settings session.json --json`,
 			if o.agent == codexAgent && len(o.settings) > 0 {
 				return cli.Usage(errors.New("--settings is about Claude Code: Codex says itself which hooks it has"))
 			}
-			return o.run(s)
+			in, err := o.input()
+			if err != nil {
+				return fmt.Errorf("doctor: %w", err)
+			}
+			return o.checked("doctor", doctor.Run(in), o.json, s, "check failed", "checks failed", doctor.Fail)
 		}
 	},
-}
-
-func (o *doctorFlags) run(s cli.Streams) error {
-	in, err := o.input()
-	if err != nil {
-		return fmt.Errorf("doctor: %w", err)
-	}
-	return o.checked("doctor", doctor.Run(in), o.json, s, "check failed", "checks failed", doctor.Fail)
 }
 
 // checked prints the checks. The error counts those in one of the given states.

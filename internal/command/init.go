@@ -83,9 +83,7 @@ func (o *initFlags) run(s cli.Streams) error {
 
 // begin checks where init runs, and keeps other inits out until unlock.
 func (o *initFlags) begin() (unlock func(), err error) {
-	if o.inbox == "" {
-		o.inbox = cli.DefaultInbox
-	}
+	o.inbox = cmp.Or(o.inbox, cli.DefaultInbox)
 	if strings.HasSuffix(o.inbox, string(filepath.Separator)) {
 		return nil, fmt.Errorf("%s is a folder: name the inbox's file in it", o.inbox)
 	}
@@ -102,7 +100,19 @@ func (o *initFlags) begin() (unlock func(), err error) {
 	if err := cmp.Or(own(o.project, runAsOwner), own(filepath.Dir(o.dir), runAsOwner)); err != nil {
 		return nil, err
 	}
-	return lockFolder(o.project)
+	// The folder itself is locked, so that no lock file is left.
+	f, err := os.Open(o.project)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = f.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, fmt.Errorf("another heartbeat init is at work in %s: let it end, then run this again", o.project)
+		}
+		return nil, fmt.Errorf("lock %s: %w", o.project, err)
+	}
+	return func() { _ = f.Close() }, nil
 }
 
 // runAsOwner is the remedy of [own]: init makes files as the current user.
@@ -118,22 +128,6 @@ func own(dir, remedy string) error {
 		return fmt.Errorf("%s belongs to user %d, and you are user %d: %s", dir, info.UID, os.Geteuid(), remedy)
 	}
 	return nil
-}
-
-// lockFolder locks the folder itself, so that no lock file is left.
-func lockFolder(dir string) (unlock func(), err error) {
-	f, err := os.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		_ = f.Close()
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("another heartbeat init is at work in %s: let it end, then run this again", dir)
-		}
-		return nil, fmt.Errorf("lock %s: %w", dir, err)
-	}
-	return func() { _ = f.Close() }, nil
 }
 
 // setUp looks at everything before it writes anything.
@@ -264,7 +258,6 @@ func (o *initFlags) ignore(s cli.Streams) error {
 	return nil
 }
 
-// inWorkTree reports whether dir, or a folder above it, has a .git.
 func inWorkTree(dir string) bool {
 	there, _ := disk.Exists(filepath.Join(dir, ".git"))
 	return there || dir != filepath.Dir(dir) && inWorkTree(filepath.Dir(dir))

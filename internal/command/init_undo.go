@@ -56,25 +56,20 @@ func (o *initFlags) takeBack(s cli.Streams) error {
 	if m.Project != o.project {
 		return fmt.Errorf("init was run in %s: run --undo there", m.Project)
 	}
-	if err := o.unwire(m, s); err != nil {
-		return err
+	if m.Hook {
+		path, w, err := o.wiring()
+		if err != nil {
+			return err
+		}
+		changed, err := settings.UninstallFile(path, w, settings.RefuseLinks).Write()
+		if err == nil && changed {
+			_, err = fmt.Fprintf(s.Out, "took the hook out of %s\n", path)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return o.removeFolder(m, s)
-}
-
-func (o *initFlags) unwire(m made, s cli.Streams) error {
-	if !m.Hook {
-		return nil
-	}
-	path, w, err := o.wiring()
-	if err != nil {
-		return err
-	}
-	changed, err := settings.UninstallFile(path, w, settings.RefuseLinks).Write()
-	if err == nil && changed {
-		_, err = fmt.Fprintf(s.Out, "took the hook out of %s\n", path)
-	}
-	return err
 }
 
 // removeFolder removes the folder, unless somebody has put anything into it.

@@ -135,7 +135,6 @@ changed it since, heartbeat's own part goes, and the rest stays.`,
 	},
 }
 
-// codexAgent is the value of --agent for Codex.
 const codexAgent = "codex"
 
 // lacking are the flags that have no meaning for Codex, and why.
@@ -164,7 +163,6 @@ func (o *installFlags) run(f *pflag.FlagSet, args []string, s cli.Streams) error
 	return o.apply(p, s)
 }
 
-// apply installs into one file, or uninstalls from it.
 func (o *installFlags) apply(p *wiringPlan, s cli.Streams) error {
 	w, path := p.wiring, p.hooks.Path
 	if o.print {
@@ -183,7 +181,10 @@ func (o *installFlags) apply(p *wiringPlan, s cli.Streams) error {
 	changed, err := p.write()
 	if err == nil && p.install {
 		err = o.makeFolder(s)
-		o.bindRuns(s)
+		// Runs are bound to their code as it is now. If one cannot be opened, the next step says so.
+		if box, err := inbox.Open(o.wired.Inbox, inbox.Options{}); err == nil {
+			_, _ = orchestrate.OpenAll(context.Background(), &o.wired.Runs, box, s.Note)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.verb, err)
@@ -260,7 +261,7 @@ func (o *installFlags) everywhere(f *pflag.FlagSet, s cli.Streams) error {
 	return o.apply(plans[path], s)
 }
 
-// sayAbove says where a folder above wires the inbox, for who types uninstall in the wrong one.
+// sayAbove says where a folder above wires the inbox, for a person who runs uninstall in the wrong folder.
 func (o *installFlags) sayAbove(w settings.Wiring, s cli.Streams) {
 	here, _ := os.Getwd() // on failure there is none above
 	for dir := filepath.Dir(here); here != dir; here, dir = dir, filepath.Dir(dir) {
@@ -294,13 +295,6 @@ func (o *installFlags) makeFolder(s cli.Streams) error {
 		s.Note("the inbox's folder %s is missing, and so is the one above it: make it before a session starts", dir)
 	}
 	return nil
-}
-
-// bindRuns binds the runs to their code as it is now. If one cannot be opened, the next step says so.
-func (o *installFlags) bindRuns(s cli.Streams) {
-	if box, err := inbox.Open(o.wired.Inbox, inbox.Options{}); err == nil {
-		_, _ = orchestrate.OpenAll(context.Background(), &o.wired.Runs, box, s.Note)
-	}
 }
 
 func (o *installFlags) sentence(i installed) string {

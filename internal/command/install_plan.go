@@ -32,7 +32,6 @@ type wiringPlan struct {
 	would   string         // what --print says about it
 }
 
-// plan finds out what to do about the settings file that the flags name.
 func (o *installFlags) plan(s cli.Streams) (*wiringPlan, error) {
 	w, err := o.wiring()
 	if err != nil {
@@ -202,24 +201,20 @@ func (o *installFlags) wiring() (settings.Wiring, error) {
 	if err := o.wired.Runs.Absolute(); err != nil {
 		return settings.Wiring{}, err
 	}
-	wait := max(time.Duration(o.wired.Idle), o.wired.Orphan.Checks.Longest())
-	if o.wired.Rewake {
-		return settings.Waking(program, o.args()), nil
-	}
-	if o.agent == codexAgent {
-		return settings.Lines(program, o.args(), wait), nil
-	}
-	return settings.Blocking(program, o.args(), wait), nil
-}
-
-func (o *installFlags) args() []string {
 	args := []string{"--inbox", o.wired.Inbox}
 	o.hook.VisitAll(func(flag *pflag.Flag) {
 		if flag.Changed && flag.Name != "inbox" && !flag.Hidden {
 			args = append(args, spelled(flag)...)
 		}
 	})
-	return args
+	wait := max(time.Duration(o.wired.Idle), o.wired.Orphan.Checks.Longest())
+	if o.wired.Rewake {
+		return settings.Waking(program, args), nil
+	}
+	if o.agent == codexAgent {
+		return settings.Lines(program, args, wait), nil
+	}
+	return settings.Blocking(program, args, wait), nil
 }
 
 // spelled is a flag as it would be given.

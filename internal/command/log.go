@@ -14,7 +14,6 @@ import (
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/command/history"
 	"heartbeat/internal/money/book"
-	"heartbeat/internal/money/price"
 	"heartbeat/internal/words"
 )
 
@@ -76,7 +75,16 @@ func (o *logFlags) run(args []string, s cli.Streams) error {
 	}
 	o.prices = book.Of(box)
 	if !o.JSON {
-		o.rows = o.table(s)
+		entry := layout.Column{Title: "ENTRY", Text: true, Cut: true, Most: 20}
+		if o.follow { // later ones may need the room
+			entry.Least = 12
+		}
+		o.rows = o.on(s.Out).list(
+			layout.Column{Title: "TIME", Least: len(time.Stamp)},
+			layout.Column{Title: "EVENT", Least: len(history.DeadLettered), Style: eventStyle},
+			entry,
+			layout.Column{Title: "DETAILS", Text: true, Least: 24},
+		)
 	}
 	return failed("log", o.show(box, args, s))
 }
@@ -112,7 +120,6 @@ func (o *logFlags) show(box *inbox.Inbox, entry []string, s cli.Streams) (err er
 	return o.followEvents(box, log, news, wanted, s)
 }
 
-// followEvents prints the wanted events as they come.
 func (o *logFlags) followEvents(box *inbox.Inbox, log *history.Log, news *inbox.Watcher, wanted func(history.Event) bool, s cli.Streams) error {
 	if layout.Terminal(s.Out) != nil { // a pipe's reader may print on this terminal, so no line then
 		line, stop := awaited{box: box, began: time.Now()}.shown(context.Background(), s)
@@ -140,7 +147,6 @@ func (o *logFlags) followEvents(box *inbox.Inbox, log *history.Log, news *inbox.
 	return errors.Join(o.print(s, late.Rest()), following)
 }
 
-// want reads the prices of the events' entries.
 func (o *logFlags) want(all []history.Event) {
 	var ids []string
 	for _, e := range all {
@@ -151,27 +157,6 @@ func (o *logFlags) want(all []history.Event) {
 	o.prices.Want(ids...)
 }
 
-// priceOf is what the entry has cost so far, if the event is its outcome.
-func (o *logFlags) priceOf(e history.Event) price.Price {
-	id, first := e.Outcome()
-	return o.prices.Price(id, first, e.Fields)
-}
-
-// table leaves room for later events if the log is followed.
-func (o *logFlags) table(s cli.Streams) *list {
-	entry := layout.Column{Title: "ENTRY", Text: true, Cut: true, Most: 20}
-	if o.follow {
-		entry.Least = 12
-	}
-	return o.on(s.Out).list(
-		layout.Column{Title: "TIME", Least: len(time.Stamp)},
-		layout.Column{Title: "EVENT", Least: len(history.DeadLettered), Style: eventStyle},
-		entry,
-		layout.Column{Title: "DETAILS", Text: true, Least: 24},
-	)
-}
-
-// eventStyle highlights failures and answers.
 func eventStyle(event string) layout.Style {
 	switch event {
 	case history.DeadLettered, string(inbox.EventFailed):
@@ -185,7 +170,8 @@ func eventStyle(event string) layout.Style {
 func (o *logFlags) print(s cli.Streams, all []history.Event) error {
 	o.want(all)
 	for i, e := range all {
-		all[i].Fields = o.priceOf(e).Fields()
+		id, first := e.Outcome()
+		all[i].Fields = o.prices.Price(id, first, e.Fields).Fields()
 	}
 	s.Warn(o.prices.Notes())
 	if o.rows != nil {

@@ -75,7 +75,6 @@ func (o *metricsFlags) run(folders []string, s cli.Streams) error {
 	return failed("metrics", errors.Join(unread, err))
 }
 
-// gather reads the figures of the inbox, or of the inboxes in the folders.
 func (o *metricsFlags) gather(folders []string, s cli.Streams) (all []metrics.Figures, err error) {
 	o.Stay = o.output != ""
 	if len(folders) == 0 {

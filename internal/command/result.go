@@ -16,7 +16,6 @@ import (
 	"heartbeat/orchestrate/effect"
 )
 
-// resultFlags say where a result comes from.
 type resultFlags struct {
 	valueFile, textFile, text, failure, failureName string
 }

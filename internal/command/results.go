@@ -76,7 +76,7 @@ heartbeat results --follow --exec '/opt/heartbeat/results/mail.sh me@example.com
 		o.addColor(f)
 		o.exec.add(f)
 		return f, func(args []string, s cli.Streams) error {
-			if consumes, err := o.exec.given(f, args, o.forList(f)); err != nil {
+			if consumes, err := o.exec.given(f, len(args) > 0 || cli.CountGiven(f) || o.JSON || o.Raw); err != nil {
 				return cli.Usage(err)
 			} else if consumes {
 				return o.exec.run(&o, s)
@@ -92,19 +92,6 @@ heartbeat results --follow --exec '/opt/heartbeat/results/mail.sh me@example.com
 	},
 }
 
-// forList names a given flag that is about what is listed, "" for none.
-func (o *resultsFlags) forList(f *pflag.FlagSet) string {
-	switch {
-	case cli.CountGiven(f):
-		return "count"
-	case o.JSON:
-		return "json"
-	case o.Raw:
-		return "raw"
-	}
-	return ""
-}
-
 func (o *resultsFlags) run(entries []string, s cli.Streams) error {
 	box, err := lookAtOutcomes(&o.InboxFlags, s)
 	if err != nil {
@@ -113,7 +100,16 @@ func (o *resultsFlags) run(entries []string, s cli.Streams) error {
 	if len(entries) == 0 {
 		return o.list(box, s)
 	}
-	return eachEntry(entries, s, func(entry string) error { return o.reply(box, entry, s) })
+	var first error
+	for _, entry := range entries {
+		err := o.reply(box, entry, s)
+		if first == nil {
+			first = err
+		} else if err != nil {
+			s.Complain(err)
+		}
+	}
+	return first
 }
 
 // lookAtOutcomes opens the inbox, and says so if its files lack what the last commit brought.
@@ -129,19 +125,6 @@ func lookAtOutcomes(o *cli.InboxFlags, s cli.Streams) (*inbox.Inbox, error) {
 		_ = v.Close() // only read
 	}
 	return box, nil
-}
-
-// eachEntry calls do for each entry. It returns the first error, and complains about the others.
-func eachEntry(entries []string, s cli.Streams, do func(entry string) error) (first error) {
-	for _, entry := range entries {
-		err := do(entry)
-		if first == nil {
-			first = err
-		} else if err != nil {
-			s.Complain(err)
-		}
-	}
-	return first
 }
 
 func (o *resultsFlags) list(box *inbox.Inbox, s cli.Streams) (err error) {
@@ -217,7 +200,6 @@ func (p *pricedResults) look(now time.Time) {
 	}
 }
 
-// rest shows all that wait.
 func (p *pricedResults) rest() {
 	p.want()
 	for _, r := range p.Rest() {
@@ -246,8 +228,7 @@ func (p *pricedResults) print(r inbox.Result, line []byte) {
 	p.show(r, line)
 }
 
-// withObjection adds to a result's line what another hook objected. It returns a line that it cannot parse
-// unchanged.
+// withObjection adds another hook's objection to a result's line. A line that cannot be parsed stays as it is.
 func withObjection(line []byte, objection string) []byte {
 	m, err := flat.Parse(line)
 	if err != nil {
@@ -311,7 +292,11 @@ func (o *resultsFlags) printer(s cli.Streams) (show func(r inbox.Result, line []
 		}
 		cells := []string{when, words.Name(r.ID, r.EntryID), words.Took(r.AcknowledgedAt.Sub(r.DeliveredAt)), attempt, words.Brief(r.Prompt), words.Brief(r.Answer())}
 		if d.ForPeople() {
-			cells = slices.Insert(cells, 4, checkCell(r.Check))
+			checked := ""
+			if r.Check != nil {
+				checked = string(r.Check.Status)
+			}
+			cells = slices.Insert(cells, 4, checked)
 		}
 		l.row(costlyOrder(d, cells, r.Price().Cell())...)
 	}, l.end
@@ -320,14 +305,6 @@ func (o *resultsFlags) printer(s cli.Streams) (show func(r inbox.Result, line []
 // costColumn is a column of cells that [price.Price.Cell] spells.
 func costColumn() layout.Column {
 	return layout.Column{Title: "COST", Right: true, IfAny: true, Late: true}
-}
-
-// checkCell is the outcome of an entry's check, "" if it had none.
-func checkCell(c *inbox.Check) string {
-	if c == nil {
-		return ""
-	}
-	return string(c.Status)
 }
 
 // costlyOrder puts a cost before the last two columns, which people read last. Programs count columns, so for them
@@ -368,13 +345,6 @@ func (o *resultsFlags) reply(box *inbox.Inbox, entry string, s cli.Streams) erro
 	case f.Result != nil && f.Letter == nil:
 		_, err = fmt.Fprintln(o.FullText(s.Out), f.Reply())
 		return err
-	}
-	return noReply(f)
-}
-
-// noReply says why there is no reply, and where the entry is.
-func noReply(f *history.Found) error {
-	switch {
 	case f.Where == inbox.FoundScheduled:
 		return fmt.Errorf("results: the entry %q is scheduled, and was not answered yet: heartbeat log %s says until when", f.Name(), words.Shell(f.Name()))
 	case f.Where != "":

@@ -30,8 +30,9 @@ func (e *execFlags) add(f *pflag.FlagSet) {
 	f.Var(cli.Named(&e.forget, "name a consumer"), "forget", "forget the consumer of that `name`: what it has not had is kept for it no longer")
 }
 
-// given reports whether the flags are about a consumer. It refuses flags that do not go with that.
-func (e *execFlags) given(f *pflag.FlagSet, args []string, listed string) (bool, error) {
+// given reports whether the flags are about a consumer. It refuses flags that do not go with that. lists says that an
+// ENTRY or a flag about the list was given.
+func (e *execFlags) given(f *pflag.FlagSet, lists bool) (bool, error) {
 	for _, name := range []string{"as", "new", "patience", "exec-timeout"} {
 		if f.Changed(name) && !f.Changed("exec") {
 			return false, errors.New("--" + name + " is about what --exec hands over: name a command, as in --exec ./tell.sh --as mail")
@@ -42,7 +43,7 @@ func (e *execFlags) given(f *pflag.FlagSet, args []string, listed string) (bool,
 		return false, nil
 	case exec && forget:
 		return false, errors.New("--forget and --exec do not go together: forget the consumer first")
-	case len(args) > 0 || listed != "" || forget && f.Changed("follow"):
+	case lists || forget && f.Changed("follow"):
 		return false, errors.New("a consumer is handed all results, in their order: leave ENTRY, -n, --json and --raw out, and with --forget --follow")
 	case exec && e.Name == "":
 		return false, errors.New("--exec needs --as NAME, by which it is known what was handed over")

@@ -79,7 +79,6 @@ type status struct {
 	overdue    bool // the entry due at NextDue could not be moved to the inbox
 }
 
-// waitingEntries are the entries that wait.
 type waitingEntries struct {
 	Queued      int64 `json:"queued"`
 	QueuedBytes int64 `json:"queued_bytes"`
@@ -88,7 +87,6 @@ type waitingEntries struct {
 	NextDue *time.Time `json:"next_due,omitempty"`
 }
 
-// outcomes is what became of entries.
 type outcomes struct {
 	// DeadLetters counts the open ones.
 	DeadLetters        int        `json:"dead_letters"`
@@ -97,7 +95,6 @@ type outcomes struct {
 	LastAcknowledgedAt *time.Time `json:"last_acknowledged_at"`
 }
 
-// holding is what holds delivery now.
 type holding struct {
 	Paused  *inbox.Pause   `json:"paused"`
 	Backoff *inbox.Backoff `json:"backoff"`
@@ -125,7 +122,6 @@ type flying struct {
 	price.Fields
 }
 
-// lastSession is the session that was heard of last.
 type lastSession struct {
 	ID        string     `json:"id"`
 	PID       int        `json:"pid,omitempty"`
@@ -207,7 +203,13 @@ func (o *statusFlags) again(s cli.Streams) error {
 			return err
 		}
 		last = shown
-		return showAgain(screen, s.Out, shown)
+		if screen != nil {
+			if err := screen.Control("\x1b[H\x1b[2J"); err != nil { // clear the screen, and begin at its top
+				return err
+			}
+		}
+		_, err = io.WriteString(words.Raw(s.Out), shown)
+		return err
 	})
 	if errors.As(err, new(cli.EndedBy)) {
 		return nil
@@ -217,23 +219,12 @@ func (o *statusFlags) again(s cli.Streams) error {
 
 // sameButForAges compares two outputs without their ages, so that a file or a pipe gets no new copy just because
 // time passed.
-func sameButForAges(a, b string) bool { return withoutAges(a) == withoutAges(b) }
-
-// withoutAges removes each "(AGE ago)", and the JSON members that are ages.
-func withoutAges(text string) string { return ages.ReplaceAllString(text, "") }
-
-var ages = regexp.MustCompile(`\([0-9dhms ]* ago\)|"(age|nothing_moves_for)_seconds":[^,}]*`)
-
-// showAgain clears a terminal first. Anything else gets the text appended.
-func showAgain(screen *words.Screen, out io.Writer, text string) error {
-	if screen != nil {
-		if err := screen.Control("\x1b[H\x1b[2J"); err != nil {
-			return err
-		}
-	}
-	_, err := io.WriteString(words.Raw(out), text)
-	return err
+func sameButForAges(a, b string) bool {
+	return ages.ReplaceAllString(a, "") == ages.ReplaceAllString(b, "")
 }
+
+// ages matches each "(AGE ago)", and the JSON members that are ages.
+var ages = regexp.MustCompile(`\([0-9dhms ]* ago\)|"(age|nothing_moves_for)_seconds":[^,}]*`)
 
 // statusOf is [readStatus] for other packages.
 func statusOf(ctx context.Context, box *inbox.Inbox) (any, error) { return readStatus(ctx, box) }
@@ -263,19 +254,6 @@ func readStatus(ctx context.Context, box *inbox.Inbox) (status, error) {
 	if f.SelfEnqueued.Count > 0 {
 		st.SelfEnqueued = &f.SelfEnqueued
 	}
-	st.consumers(f)
-	st.Warnings = append(f.Warnings, f.Letters.Warnings...)
-	st.DeadLetters = f.Letters.All()
-	st.State, st.Why = f.Explain()
-	st.Troubles = f.Troubles()
-	if f.Unreadable == nil {
-		st.spent(box, f)
-		st.takers(box, f)
-	}
-	return st, f.Unreadable
-}
-
-func (st *status) consumers(f see.Facts) {
 	st.Launcher = f.Launcher
 	if s := f.Current(); s != nil {
 		st.Session = &lastSession{s.ID, s.PID, s.Life.String(), s.StartedAt, s.EndedAt}
@@ -293,6 +271,15 @@ func (st *status) consumers(f see.Facts) {
 	for _, q := range f.Held {
 		st.Asks = append(st.Asks, asks{Run: q.Run, Effect: q.Effect, Text: q.Question, Since: q.Since})
 	}
+	st.Warnings = append(f.Warnings, f.Letters.Warnings...)
+	st.DeadLetters = f.Letters.All()
+	st.State, st.Why = f.Explain()
+	st.Troubles = f.Troubles()
+	if f.Unreadable == nil {
+		st.spent(box, f)
+		st.takers(box, f)
+	}
+	return st, f.Unreadable
 }
 
 // shownBackoff leaves out the members that make sense only to this machine's clock.

@@ -18,9 +18,14 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// table is the status for people.
 func (st status) table(d display) *layout.Table {
-	t := layout.NewTable(layout.Column{}, layout.Column{Text: true, Style: st.style})
+	style := func(cell string) layout.Style { // highlights the reason if a person has to act
+		if cell != words.Line(st.Why) {
+			return layout.Plain
+		}
+		return watch.StyleOf(st.State)
+	}
+	t := layout.NewTable(layout.Column{}, layout.Column{Text: true, Style: style})
 	row := func(name, format string, args ...any) { t.Add(name, fmt.Sprintf(format, args...)) }
 	row("inbox", "%s", st.Inbox)
 	if st.State != see.Unreadable { // nothing else is known then
@@ -40,14 +45,6 @@ func (st status) table(d display) *layout.Table {
 
 // hasRow are the troubles that have their own row in the table.
 var hasRow = map[see.Kind]bool{see.KindLetters: true, see.KindPaused: true, see.KindDayOver: true, see.KindQuestion: true}
-
-// style highlights the reason if a person has to act.
-func (st status) style(cell string) layout.Style {
-	if cell != words.Line(st.Why) {
-		return layout.Plain
-	}
-	return watch.StyleOf(st.State)
-}
 
 func (st status) rows(row func(name, format string, args ...any), shown display) {
 	if st.Queued > 0 {
@@ -118,7 +115,6 @@ func (st status) rows(row func(name, format string, args ...any), shown display)
 	}
 }
 
-// rows show what the agent said about the entry in flight.
 func (d *flying) rows(row func(name, format string, args ...any), shown display) {
 	if p := d.Progress; p != nil {
 		row("progress", "%s %s", shown.at(p.At), words.Brief(p.Text))
@@ -218,7 +214,6 @@ func (st *status) takers(box *inbox.Inbox, f see.Facts) {
 	}
 }
 
-// shown is a consumer for people.
 func (t taker) shown(d display) string {
 	text := t.Name + " has had all"
 	if t.Behind > 0 {

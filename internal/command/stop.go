@@ -63,16 +63,6 @@ type stopped struct {
 	Ended bool `json:"ended"`
 }
 
-func (r stopped) sentence(box *inbox.Inbox) string {
-	switch {
-	case r.PID == 0:
-		return "no launcher works on " + box.Path()
-	case r.Ended:
-		return fmt.Sprintf("the launcher (process %d) has ended", r.PID)
-	}
-	return fmt.Sprintf("the launcher (process %d) is told to end: heartbeat status shows how far it is", r.PID)
-}
-
 func stop(i *cli.InboxFlags, o stopFlags, s cli.Streams) error {
 	box, err := i.Look(s)
 	if err != nil {
@@ -82,7 +72,14 @@ func stop(i *cli.InboxFlags, o stopFlags, s cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	return reportDone(i, s, r, r.sentence(box))
+	sentence := fmt.Sprintf("the launcher (process %d) is told to end: heartbeat status shows how far it is", r.PID)
+	switch {
+	case r.PID == 0:
+		sentence = "no launcher works on " + box.Path()
+	case r.Ended:
+		sentence = fmt.Sprintf("the launcher (process %d) has ended", r.PID)
+	}
+	return reportDone(i, s, r, sentence)
 }
 
 func stopLauncher(box *inbox.Inbox, o stopFlags) (r stopped, err error) {
