@@ -73,7 +73,6 @@ var FindInbox = sync.OnceValue(func() string {
 	return ""
 })
 
-// isOwn reports whether dir is a folder of this user.
 func isOwn(dir string) bool {
 	info, err := os.Lstat(dir)
 	return err == nil && info.IsDir() && int(info.Sys().(*syscall.Stat_t).Uid) == os.Geteuid()

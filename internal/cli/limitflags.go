@@ -81,14 +81,9 @@ func AddLimits(f *pflag.FlagSet, l *budget.Plan) {
 }
 
 // LimitArguments returns the flags that give another command the same limits.
-func LimitArguments(l budget.Plan) []string {
+func LimitArguments(l budget.Plan) (args []string) {
 	f := NewFlags("limits")
 	AddLimits(f, &l)
-	return arguments(f)
-}
-
-// arguments returns the command-line form of the flags that have a value.
-func arguments(f *pflag.FlagSet) (args []string) {
 	f.VisitAll(func(flag *pflag.Flag) {
 		if text := flag.Value.String(); text != "" {
 			args = append(args, "--"+flag.Name, text)

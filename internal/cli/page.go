@@ -77,14 +77,13 @@ func (p Page) HelpAll() string {
 
 func (g FlagGroup) help() string { return "Flags (" + g.Title + "):\n" + flagHelp(g.Flags) }
 
-// help returns the page with this text about the flags.
 func (p Page) help(flags string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\nUsage:\n", fill(p.Long))
 	for _, u := range p.Usage {
 		fmt.Fprintf(&b, "  %s %s\n", p.Command, u)
 	}
-	fmt.Fprintf(&b, "\nExample:\n%s\n", indent(p.Example))
+	fmt.Fprintf(&b, "\nExample:\n  %s\n", strings.ReplaceAll(strings.TrimSpace(p.Example), "\n", "\n  "))
 	for _, g := range p.Verbs {
 		fmt.Fprintf(&b, "\n%s:\n", g.Title)
 		for _, v := range g.Items {
@@ -99,10 +98,6 @@ func (p Page) help(flags string) string {
 		fmt.Fprintf(&b, "\n%s\n", fill(StatusTitle+p.Status))
 	}
 	return b.String()
-}
-
-func indent(s string) string {
-	return "  " + strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n  ")
 }
 
 // fill wraps paragraphs that are too wide, and leaves the others alone.
@@ -159,12 +154,12 @@ func flagHelp(flags *pflag.FlagSet) string {
 		if f.Hidden {
 			return
 		}
-		tag := "  " + flagTag(f)
-		if len(tag)+2 > flagColumn {
+		tag, text := DescribeFlag(f)
+		if tag = "  " + tag; len(tag)+2 > flagColumn {
 			b.WriteString(tag + "\n")
 			tag = ""
 		}
-		for _, line := range wrap(flagText(f), helpWidth-flagColumn) {
+		for _, line := range wrap(text, helpWidth-flagColumn) {
 			fmt.Fprintf(&b, "%-*s%s\n", flagColumn, tag, line)
 			tag = ""
 		}
@@ -172,26 +167,19 @@ func flagHelp(flags *pflag.FlagSet) string {
 	return b.String()
 }
 
-// DescribeFlag returns how a flag is typed, and its text.
-func DescribeFlag(f *pflag.Flag) (tag, text string) { return flagTag(f), flagText(f) }
-
-func flagTag(f *pflag.Flag) string {
-	tag := "--" + f.Name
+// DescribeFlag returns how a flag is typed, and its text, with the default unless that is empty or zero.
+func DescribeFlag(f *pflag.Flag) (tag, text string) {
+	value, text := pflag.UnquoteUsage(f)
+	tag = "--" + f.Name
 	if f.Shorthand != "" {
 		tag = "-" + f.Shorthand + ", " + tag
 	}
-	if v, _ := pflag.UnquoteUsage(f); v != "" {
-		tag += " " + v
+	if value != "" {
+		tag += " " + value
 	}
-	return tag
-}
-
-// flagText returns a flag's text, with the default unless that is empty or zero.
-func flagText(f *pflag.Flag) string {
-	_, text := pflag.UnquoteUsage(f)
 	switch f.DefValue {
 	case "", "0", "0s", "false", "[]":
-		return text
+		return tag, text
 	}
-	return fmt.Sprintf("%s (default %s)", text, f.DefValue)
+	return tag, fmt.Sprintf("%s (default %s)", text, f.DefValue)
 }

@@ -164,25 +164,20 @@ func AddStall(f *pflag.FlagSet, stall *time.Duration) {
 func AddNotify(f *pflag.FlagSet, command *string, text string) {
 	f.Var(value[string]{command, "string", func(line string) (string, error) {
 		first, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+		// Words that a shell would expand first (~, $HOME, quotes) are left to the shell.
+		plain := strings.IndexFunc(first, func(r rune) bool {
+			return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-+/", r))
+		}) < 0
 		switch {
 		case first == "":
 			return "", refusal("is empty: give a command, as in --notify /usr/local/bin/tell-me")
 		case strings.ContainsRune(line, 0):
 			return "", refusal("has a NUL byte, and no command has one")
-		case isRelative(first):
+		case plain && strings.Contains(first, "/") && first[0] != '/':
 			return "", refusal(first + ": the command runs in the root folder: name it by its whole path")
 		}
 		return line, nil
 	}, same}, "notify", text)
-}
-
-// isRelative reports whether word is a plain relative path. Words that a shell would expand first
-// (~, $HOME, quotes) are left to the shell.
-func isRelative(word string) bool {
-	plain := strings.IndexFunc(word, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-+/", r))
-	}) < 0
-	return plain && strings.Contains(word, "/") && word[0] != '/'
 }
 
 // Guarded says why a run has stopped, and how to continue it.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -100,6 +101,7 @@ func IsTerminal(f *os.File) bool {
 
 // Build describes how the running command was built.
 type Build struct {
+	// Version is such as "1.4.0", or "(devel)" outside a release.
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"`
 	Modified bool   `json:"modified,omitempty"`
@@ -111,10 +113,13 @@ type Build struct {
 
 // ReadBuild reads the build information of the running command.
 func ReadBuild() Build {
-	b := Build{Version: release(), Go: runtime.Version()}
+	b := Build{Version: cmp.Or(version, "(devel)"), Go: runtime.Version()}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b
+	}
+	if version == "" && info.Main.Version != "" {
+		b.Version = info.Main.Version
 	}
 	for _, s := range info.Settings {
 		switch s.Key {
@@ -147,14 +152,3 @@ func VersionLine(command string) string {
 // version is set with the linker's -X when a release is built: without a tag in its own repository
 // the module has no version that the Go command could record.
 var version string
-
-// release returns the version, such as "1.4.0", or "(devel)" outside a release.
-func release() string {
-	if version != "" {
-		return version
-	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "(devel)"
-}

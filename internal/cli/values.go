@@ -19,13 +19,6 @@ type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
-func (r refusal) of(flag string) string {
-	if strings.HasPrefix(string(r), "-") {
-		return string(r)
-	}
-	return "--" + flag + " " + string(r)
-}
-
 // FlagError turns an error from parsing flags into a usage error. nil stays nil.
 func FlagError(err error) error {
 	var invalid *pflag.InvalidValueError
@@ -34,7 +27,10 @@ func FlagError(err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &invalid) && errors.As(err, &refused):
-		return usageError{errors.New(refused.of(invalid.GetFlag().Name))}
+		if !strings.HasPrefix(string(refused), "-") {
+			refused = refusal("--"+invalid.GetFlag().Name+" ") + refused
+		}
+		return usageError{refused}
 	}
 	return usageError{err}
 }
@@ -121,7 +117,6 @@ func Was(f *pflag.FlagSet, name, old string) {
 	f.AddFlag(&flag)
 }
 
-// choice is the value of a flag for one of a few words.
 type choice struct {
 	value   *string
 	allowed []string
@@ -131,13 +126,11 @@ type choice struct {
 func Choice(value *string, allowed ...string) pflag.Value { return choice{value, allowed} }
 
 func (c choice) Set(text string) error {
-	for _, a := range c.allowed {
-		if a == text {
-			*c.value = text
-			return nil
-		}
+	if !slices.Contains(c.allowed, text) {
+		return fmt.Errorf("it is one of %s", strings.Join(c.allowed, ", "))
 	}
-	return fmt.Errorf("it is one of %s", strings.Join(c.allowed, ", "))
+	*c.value = text
+	return nil
 }
 
 func (c choice) String() string    { return *c.value }

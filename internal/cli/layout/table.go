@@ -90,12 +90,19 @@ func (t *Table) Empty() bool { return len(t.rows) == 0 }
 // take lays out and removes the collected rows. Only the first call includes the titles.
 func (t *Table) take(width int, palette Palette) string {
 	defer func() { t.rows = nil }()
-	if width == 0 && t.isList() {
-		return t.lines()
+	var b strings.Builder
+	if width == 0 && t.isList() { // for programs: one row a line, cells between tabs
+		for _, row := range t.rows {
+			cells := row.cells
+			for last := len(cells) - 1; t.columns[last].Late && cells[last] == ""; last-- {
+				cells = cells[:last]
+			}
+			b.WriteString(strings.Join(cells, "\t") + "\n")
+		}
+		return b.String()
 	}
 	first := t.shown == nil
 	t.widths(width)
-	var b strings.Builder
 	if first && t.isList() {
 		t.line(&b, row{cells: t.titles()}, func(int, string) Style { return Bold }, palette)
 	}
@@ -132,19 +139,6 @@ func (t *Table) Screen(width, first, count, chosen int, palette Palette) (lines 
 		})
 	}
 	return lines
-}
-
-// lines lays out the rows for programs: one row a line, cells between tabs.
-func (t *Table) lines() string {
-	var b strings.Builder
-	for _, row := range t.rows {
-		cells := row.cells
-		for last := len(cells) - 1; t.columns[last].Late && cells[last] == ""; last-- {
-			cells = cells[:last]
-		}
-		b.WriteString(strings.Join(cells, "\t") + "\n")
-	}
-	return b.String()
 }
 
 func (t *Table) isList() bool { return strings.Join(t.titles(), "") != "" }

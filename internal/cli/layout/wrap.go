@@ -10,43 +10,37 @@ import (
 // indentation of a broken line is repeated. ASCII words longer than a line, such as paths and
 // commands, stay whole so that they can be copied. Other long words, as in scripts without blanks,
 // are broken. A width of 0 or less breaks nothing.
-func Wrap(text string, width int) []string {
-	var lines []string
+func Wrap(text string, width int) (lines []string) {
 	for line := range strings.SplitSeq(text, "\n") {
 		if width <= 0 || Width(line) <= width {
 			lines = append(lines, line)
 			continue
 		}
-		lines = append(lines, wrapLine(line, width)...)
+		indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
+		if len(indent) > width/2 {
+			indent = ""
+		}
+		now, room := "", width-len(indent)
+		for _, word := range strings.Fields(line) {
+			if now != "" && Width(now)+1+Width(word) <= room {
+				now += " " + word
+				continue
+			}
+			if now != "" {
+				lines = append(lines, indent+now)
+			}
+			now = word
+			for Width(now) > room && !isASCII(now) {
+				head, rest := split(now, room)
+				if head == "" || rest == "" { // one character is wider than the line
+					break
+				}
+				lines, now = append(lines, indent+head), rest
+			}
+		}
+		lines = append(lines, indent+now)
 	}
 	return lines
-}
-
-func wrapLine(line string, width int) []string {
-	indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
-	if len(indent) > width/2 {
-		indent = ""
-	}
-	var lines []string
-	now, room := "", width-len(indent)
-	for _, word := range strings.Fields(line) {
-		if now != "" && Width(now)+1+Width(word) <= room {
-			now += " " + word
-			continue
-		}
-		if now != "" {
-			lines = append(lines, indent+now)
-		}
-		now = word
-		for Width(now) > room && !isASCII(now) {
-			head, rest := split(now, room)
-			if head == "" || rest == "" { // one character is wider than the line
-				break
-			}
-			lines, now = append(lines, indent+head), rest
-		}
-	}
-	return append(lines, indent+now)
 }
 
 func isASCII(s string) bool {

@@ -21,7 +21,6 @@ type Beside struct {
 	Page func() cli.Page
 }
 
-// command returns the command's installed name.
 func (b Beside) command(of Program) string { return of.Name + "-" + cmp.Or(b.Command, b.Name) }
 
 func (p Program) addBeside(root *cobra.Command, s cli.Streams) {

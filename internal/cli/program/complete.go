@@ -30,16 +30,12 @@ func (p Program) complete(c *cobra.Command, v cli.Verb) {
 		if choices := cli.Choices(f); choices != nil {
 			offers = cobra.FixedCompletions(choices, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveKeepOrder)
 		}
-		if f.NoOptDefVal == "" && !takesFile(f) {
+		takes, _ := pflag.UnquoteUsage(f) // the name of its value in the help
+		isFile := slices.Contains([]string{"path", "file", "directory", "module", "command"}, takes)
+		if f.NoOptDefVal == "" && !isFile {
 			_ = c.RegisterFlagCompletionFunc(f.Name, offers) // fails only for an unknown flag
 		}
 	})
-}
-
-// takesFile reports whether the flag takes a file, judged by the name of its value in the help.
-func takesFile(f *pflag.Flag) bool {
-	name, _ := pflag.UnquoteUsage(f)
-	return slices.Contains([]string{"path", "file", "directory", "module", "command"}, name)
 }
 
 // offered leaves out ids that cannot be typed and ids that are already on the line.

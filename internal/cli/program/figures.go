@@ -46,16 +46,17 @@ func (t *Figures) Head(name, kind, help string) {
 	}
 	t.now = &strings.Builder{}
 	t.blocks[name], t.names = t.now, append(t.names, name)
-	t.now.WriteString("# HELP " + name + " " + escapeHelp(help) + "\n# TYPE " + name + " " + kind + "\n")
+	t.now.WriteString("# HELP " + name + " " + strings.NewReplacer(`\`, `\\`, "\n", `\n`).Replace(help) + "\n# TYPE " + name + " " + kind + "\n")
 }
 
 // Series adds a line to the current figure. In labels, names and values alternate.
 func (t *Figures) Series(name string, v float64, labels ...string) {
+	escape := strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
 	t.now.WriteString(name + "{")
 	comma := ""
 	for _, all := range [][]string{t.Labels, labels} {
 		for i := 0; i < len(all); i += 2 {
-			t.now.WriteString(comma + all[i] + `="` + escapeLabel(all[i+1]) + `"`)
+			t.now.WriteString(comma + all[i] + `="` + escape.Replace(Label(all[i+1])) + `"`)
 			comma = ","
 		}
 	}
@@ -81,12 +82,6 @@ func Number(b bool) float64 {
 
 // Label returns s in valid UTF-8, which the format requires and paths may lack.
 func Label(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
-
-func escapeLabel(s string) string {
-	return strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`).Replace(Label(s))
-}
-
-func escapeHelp(s string) string { return strings.NewReplacer(`\`, `\\`, "\n", `\n`).Replace(s) }
 
 // WriteFigures replaces a file atomically: a collector sees the old file or the new one, never a
 // part. It refuses anything but a regular file, because renaming would replace a link itself and

@@ -29,7 +29,16 @@ func (p Program) addOwn(root *cobra.Command, s cli.Streams) {
 	if c, _, err := root.Find([]string{"help"}); err == nil && c != root {
 		c.Use, c.Short, c.Long = "help [VERB...]", "show what there is, or the help of a verb", "Show all verbs, or the help of one, as VERB --help does."
 		c.DisableFlagsInUseLine = true
-		c.RunE = func(_ *cobra.Command, args []string) error { return p.showHelp(root, args) }
+		c.RunE = func(_ *cobra.Command, args []string) error {
+			at, err := p.find(root, args)
+			if err != nil {
+				return err
+			}
+			if at.DisableFlagParsing { // a command beside this one
+				return at.RunE(at, []string{"--help"})
+			}
+			return at.Help()
+		}
 	}
 	root.InitDefaultCompletionCmd()
 	if c, _, err := root.Find([]string{"completion"}); err == nil && c != root {
@@ -38,19 +47,6 @@ func (p Program) addOwn(root *cobra.Command, s cli.Streams) {
 	}
 }
 
-// showHelp shows the help of the verb that the words name, also of a command beside this one.
-func (p Program) showHelp(root *cobra.Command, words []string) error {
-	at, err := p.find(root, words)
-	if err != nil {
-		return err
-	}
-	if at.DisableFlagParsing {
-		return at.RunE(at, []string{"--help"})
-	}
-	return at.Help()
-}
-
-// find returns the verb that the words name.
 func (p Program) find(root *cobra.Command, words []string) (*cobra.Command, error) {
 	at, rest, err := root.Find(words)
 	if err == nil && len(rest) > 0 {
@@ -92,8 +88,15 @@ finds them if it is one of its own. They say what --help says.`, p.Name),
 			dir := f.String("dir", "", "write all pages into this `directory`, and make it if it is missing")
 			return f, func(args []string, s cli.Streams) error {
 				switch {
-				case !f.Lookup("dir").Changed:
-					return p.printManual(root, args, s)
+				case !f.Changed("dir"):
+					c, err := p.find(root, args)
+					if err != nil {
+						return err
+					}
+					if documentsItself(c) {
+						return c.RunE(c, []string{"man"})
+					}
+					return s.Print(p.roff(c))
 				case *dir == "":
 					return cli.Usage(errors.New("--dir is empty: name a directory, or leave the flag out"))
 				case len(args) > 0:
@@ -103,17 +106,6 @@ finds them if it is one of its own. They say what --help says.`, p.Name),
 			}
 		},
 	}
-}
-
-func (p Program) printManual(root *cobra.Command, args []string, s cli.Streams) error {
-	c, err := p.find(root, args)
-	if err != nil {
-		return err
-	}
-	if documentsItself(c) {
-		return c.RunE(c, []string{"man"})
-	}
-	return s.Print(p.roff(c))
 }
 
 // documentsItself reports whether c is another heartbeat command with manual pages of its own.

@@ -60,7 +60,6 @@ func (p Program) Run(args []string, s cli.Streams) (status int) {
 	return cli.Conclude(err, at.CommandPath(), s)
 }
 
-// chosen returns the verb that the arguments begin with, or "".
 func (p Program) chosen(args []string) string {
 	for _, g := range p.Groups {
 		if len(args) > 0 && slices.ContainsFunc(g.Verbs, func(v cli.Verb) bool { return v.Name == args[0] }) {
@@ -111,7 +110,6 @@ func (p Program) command(s cli.Streams, chosen string, failed *error) *cobra.Com
 	return root
 }
 
-// verb builds the command of one verb.
 func (p Program) verb(v cli.Verb, s cli.Streams) *cobra.Command {
 	c := &cobra.Command{Use: strings.TrimSpace(v.Name + " [flags] " + v.Args), Short: v.Short, Long: v.Long, Example: v.Example, DisableFlagsInUseLine: true}
 	if v.Verbs != nil {
@@ -153,7 +151,6 @@ func (p Program) verb(v cli.Verb, s cli.Streams) *cobra.Command {
 	return c
 }
 
-// runBare runs the command without a verb.
 func (p Program) runBare(c *cobra.Command, args []string, s cli.Streams) error {
 	if version, _ := c.Flags().GetBool("version"); version {
 		return s.Print(cli.VersionLine(p.Name) + "\n")
@@ -188,7 +185,6 @@ func (p Program) noVerb(c *cobra.Command, args []string) error {
 	return cli.Usage(fmt.Errorf("unknown verb %q: %s", args[0], hint))
 }
 
-// eachCommand visits c and everything below it.
 func eachCommand(c *cobra.Command, visit func(*cobra.Command)) {
 	visit(c)
 	for _, sub := range c.Commands() {
@@ -196,7 +192,6 @@ func eachCommand(c *cobra.Command, visit func(*cobra.Command)) {
 	}
 }
 
-// page returns the help page of a command.
 func (p Program) page(c *cobra.Command) cli.Page {
 	long, status := cli.CutStatus(c.Long)
 	page := cli.Page{

@@ -17,7 +17,8 @@ func manualName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPa
 // that costs a fifteenth of every start.
 func (p Program) roff(c *cobra.Command) string {
 	page, r := p.page(c), &roff{}
-	r.title(manualName(c))
+	fmt.Fprintf(r, ".TH \"%s\" 1 \"\" heartbeat\n", escape(strings.ToUpper(manualName(c))))
+	r.WriteString(".nh\n") // a hyphenated word cannot be copied
 	r.section("NAME")
 	r.text(manualName(c) + " - " + c.Short)
 	r.section("SYNOPSIS")
@@ -66,14 +67,7 @@ func (p Program) roff(c *cobra.Command) string {
 // only on the command.
 type roff struct{ strings.Builder }
 
-func (r *roff) title(name string) {
-	r.request("TH", `"`+escape(strings.ToUpper(name))+`" 1 "" heartbeat`)
-	r.WriteString(".nh\n") // a hyphenated word cannot be copied
-}
-
-func (r *roff) section(title string) { r.request("SH", title) }
-
-func (r *roff) request(name, args string) { fmt.Fprintf(r, ".%s %s\n", name, args) }
+func (r *roff) section(title string) { fmt.Fprintf(r, ".SH %s\n", title) }
 
 // item adds a list entry. The tag is already escaped and has its fonts.
 func (r *roff) item(tag, text string) {
