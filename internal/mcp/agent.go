@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -18,9 +17,6 @@ import (
 	"heartbeat/internal/money/price"
 	"heartbeat/internal/task"
 )
-
-// self is this process, which the client has started.
-func self() task.Caller { return task.Caller{PID: os.Getpid()} }
 
 type nothing struct{}
 
@@ -129,7 +125,11 @@ func (s *server) enqueueAsAgent(ctx context.Context, in enqueueAsAgentInput) (in
 	into := s.box
 	if in.To != "" {
 		if into = s.to[in.To]; into == nil {
-			return inbox.Receipt{}, fmt.Errorf("there is no inbox %q to send to: %s", in.To, known(s.to))
+			known := "this server was given none beside your own"
+			if len(s.to) > 0 {
+				known = "there are " + strings.Join(slices.Sorted(maps.Keys(s.to)), ", ")
+			}
+			return inbox.Receipt{}, fmt.Errorf("there is no inbox %q to send to: %s", in.To, known)
 		}
 	}
 	m, err := in.message()
@@ -137,13 +137,6 @@ func (s *server) enqueueAsAgent(ctx context.Context, in enqueueAsAgentInput) (in
 		return inbox.Receipt{}, err
 	}
 	return task.Enqueue(ctx, s.box, into, s.caller, m, s.rate)
-}
-
-func known(to map[string]*inbox.Inbox) string {
-	if len(to) == 0 {
-		return "this server was given none beside your own"
-	}
-	return "there are " + strings.Join(slices.Sorted(maps.Keys(to)), ", ")
 }
 
 // What a tool does to the inbox, and to nothing else. Clients decide by it whether to ask a person before a call.

@@ -80,7 +80,6 @@ heartbeat mcp serve --listen unix:/run/heartbeat/mcp.sock --token-file token --r
 	}
 }
 
-// serve serves programs until a signal ends it.
 func serve(o *serveFlags, run cli.Verbs, s cli.Streams) error {
 	taken := signals.Take()
 	defer taken.Stop()
@@ -119,7 +118,6 @@ func serve(o *serveFlags, run cli.Verbs, s cli.Streams) error {
 	return cli.Told(cli.EndedBy{Signal: signal}.Status())
 }
 
-// routesOf returns a route for each inbox, under its name.
 func routesOf(o *serveFlags, run cli.Verbs) (routes *http.ServeMux, names []string, err error) {
 	all, err := named(o.inboxes)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -60,7 +61,15 @@ claude --mcp-config=mcp.json --allowedTools=mcp__heartbeat "Read CLAUDE.md"`,
 				if err := o.check(args); err != nil {
 					return err
 				}
-				return stdio(context.Background(), o, run, s)
+				server, err := open(o, run)
+				if err != nil {
+					return err
+				}
+				err = server.build().Run(context.Background(), transport(parsed(s.In, s.Out), unclosed{s.Out}))
+				if err == nil || errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) {
+					return nil
+				}
+				return fmt.Errorf("serve the client on stdin and stdout: %w", err)
 			}
 		},
 		Verbs: []cli.Verb{serveVerb(run), configVerb()},
@@ -81,7 +90,6 @@ func addRole(f *pflag.FlagSet, role *string, first string, all ...string) {
 	f.Var(cli.Choice(role, all...), "role", "whose tools to give: those of an agent that works on an entry, of a producer that sends some, or of an operator")
 }
 
-// check refuses flags that contradict each other.
 func (o *flags) check(args []string) error {
 	err := cli.NoArgs(args)
 	switch {
@@ -101,7 +109,8 @@ func (o *flags) check(args []string) error {
 
 type namedInbox struct{ name, path string }
 
-// named reads NAME=PATH flags.
+const nameLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
+
 func named(all []string) (list []namedInbox, err error) {
 	seen := map[string]bool{}
 	for _, one := range all {
@@ -109,7 +118,7 @@ func named(all []string) (list []namedInbox, err error) {
 		switch {
 		case !ok || path == "":
 			return nil, fmt.Errorf("%q is not NAME=PATH", one)
-		case !isName(name):
+		case name == "" || len(name) > 64 || strings.Trim(name, nameLetters) != "":
 			return nil, fmt.Errorf("the name %q of an inbox: letters, digits, - and _, at most 64", name)
 		case seen[name]:
 			return nil, fmt.Errorf("the name %q is given twice", name)
@@ -118,10 +127,6 @@ func named(all []string) (list []namedInbox, err error) {
 		list = append(list, namedInbox{name, path})
 	}
 	return list, nil
-}
-
-func isName(s string) bool {
-	return s != "" && len(s) <= 64 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == ""
 }
 
 func configVerb() cli.Verb {

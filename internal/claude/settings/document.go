@@ -171,7 +171,6 @@ var typed = []struct {
 	{"[n", []any{"hooks", "PreToolUse"}},
 }
 
-// mistyped returns an error for the first member of the wrong kind.
 func (d *document) mistyped() error {
 	for _, one := range typed {
 		if v := d.at(one.path...); v != nil && !strings.Contains(one.kinds, string(v.Value.Kind())) {

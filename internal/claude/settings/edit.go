@@ -61,7 +61,6 @@ type member struct {
 	value any
 }
 
-// putAll sets members of one object.
 func (d *document) putAll(members []member, path ...any) error {
 	for _, m := range members {
 		if err := d.put(m.value, slices.Concat(path, []any{m.name})...); err != nil {
@@ -71,7 +70,6 @@ func (d *document) putAll(members []member, path ...any) error {
 	return nil
 }
 
-// joined formats a path for messages.
 func joined(path []any) string {
 	var b strings.Builder
 	for _, step := range path {

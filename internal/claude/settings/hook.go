@@ -174,7 +174,6 @@ func innerWords(words []string) []string {
 	return words
 }
 
-// isHeartbeat reports whether path has the name of heartbeat's hook binary.
 func isHeartbeat(path, command string) bool {
 	base := filepath.Base(path)
 	return base == hookName || command != "" && base == filepath.Base(command)

@@ -61,7 +61,6 @@ type editor struct {
 	hooks  []wired // as they were found
 }
 
-// edit parses the file, applies the change and returns the result.
 func (w Wiring) edit(file, before []byte, change func(*editor) error) ([]byte, error) {
 	if err := w.check(); err != nil {
 		return nil, err
@@ -161,7 +160,6 @@ type naming struct {
 	path  []any
 }
 
-// allowing returns the elements that allow a server.
 func allowing(server string) []naming {
 	return []naming{{server, []any{"enabledMcpjsonServers"}}, {"mcp__" + server, []any{"permissions", "allow"}}}
 }

@@ -68,7 +68,6 @@ func (s Server) Taken(member string, line int, command string) error {
 	return fmt.Errorf("%s at line %d is another server (%q): it was not overwritten; rename or remove it, then try again", member, line, clip(command, 160))
 }
 
-// server returns a server's command and arguments.
 func (d *document) server(name string) (command string, args []string) {
 	args, _ = Texts(decode(d.at("mcpServers", name, "args")))
 	return d.textAt("mcpServers", name, "command"), args
