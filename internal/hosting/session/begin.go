@@ -38,10 +38,14 @@ func (e *UsedError) Unwrap() error { return &e.Problem }
 
 func used(reason string) error { return &UsedError{config.Problem{Path: "sessionId", Reason: reason}} }
 
+// leastSpace is how much room a session needs to begin, in bytes: for its messages, inbox and end.
+const leastSpace = 64 << 20
+
 // begin claims the session's folder, posts the guardian and writes the first state. After an error
 // nothing is left behind.
 func begin(o Options) (h *host, err error) {
-	h = &host{Options: o, asked: newRequest(), drained: drain{begun: make(chan struct{})}}
+	h = &host{Options: o, drained: drain{begun: make(chan struct{})}}
+	h.asked = &request{made: make(chan struct{}), again: make(chan struct{}, 1)}
 	if h.claude, err = findClaude(cmp.Or(o.Claude, "claude"), o.Config); err != nil {
 		return nil, err
 	}
@@ -55,8 +59,8 @@ func begin(o Options) (h *host, err error) {
 	if err := checkWork(o, f); err != nil {
 		return nil, err
 	}
-	if err := checkSpace(f.DB); err != nil {
-		return nil, err
+	if free, err := disk.Free(filepath.Dir(f.DB)); err == nil && free < leastSpace { // if the room is unknown, the session is tried
+		return nil, &config.Problem{Path: "dbPath", Reason: fmt.Sprintf("is on a disk with %d MiB of room, and a session needs %d: make some", free>>20, leastSpace>>20), Cause: unix.ENOSPC}
 	}
 	if err := guild.OutboxOf(nil, f.DB).Check(); err != nil {
 		return nil, &config.Problem{Path: "dbPath", Reason: "has reports beside it that are not safe there: " + err.Error()}
@@ -74,7 +78,7 @@ func begin(o Options) (h *host, err error) {
 	if err := h.prepare(f); err != nil {
 		h.guard.Dismiss()
 		err = errors.Join(err, h.lock.Release())
-		ctx, cancel := within(5 * time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		h.tells.Stop(ctx)
 		if !existed {
@@ -85,21 +89,9 @@ func begin(o Options) (h *host, err error) {
 	return h, nil
 }
 
-// leastSpace is how much room a session needs to begin, in bytes: for its messages, inbox and end.
-const leastSpace = 64 << 20
-
-// checkSpace refuses a session that could not keep what it does.
-func checkSpace(db string) error {
-	free, err := disk.Free(filepath.Dir(db))
-	if err == nil && free < leastSpace {
-		return &config.Problem{Path: "dbPath", Reason: fmt.Sprintf("is on a disk with %d MiB of room, and a session needs %d: make some", free>>20, leastSpace>>20), Cause: unix.ENOSPC}
-	}
-	return nil // if the room is unknown, the session is tried
-}
-
 // claim takes the session's lock, and reads what an earlier life of it left.
 func claim(f folder.Folder, resume bool) (*record, error) {
-	ctx, cancel := within(terminalWait)
+	ctx, cancel := context.WithTimeout(context.Background(), terminalWait)
 	defer cancel()
 	lock, err := f.Claim(ctx)
 	if busy, is := errors.AsType[*folder.BusyError](err); is {
@@ -150,7 +142,6 @@ func claim(f folder.Folder, resume bool) (*record, error) {
 	return r, nil
 }
 
-// prepare makes everything that must exist before anything happens.
 func (h *host) prepare(f folder.Folder) error {
 	var logErr error
 	h.log, logErr = openLog(h.Config.LogDir, f.ID)
@@ -172,7 +163,11 @@ func (h *host) prepare(f folder.Folder) error {
 	}
 	started := time.Now().UTC()
 	h.log.linef("session=%s pid=%d pgid=%d log=%s started at %s", f.ID, os.Getpid(), unix.Getpgrp(), h.log.path, started.Format("2006-01-02T15:04:05.000Z"))
-	if err := h.post(mark, f); err != nil {
+	h.guard, err = guardian.Post(mark, nil, guardian.Then{ // the command is fixed here
+		Command: []string{"heartbeat-host", FinishCommand, f.Dir(), h.Again.String()},
+		Env:     finisherEnvironment(os.Environ()),
+	})
+	if err != nil {
 		h.log.linef("%v: should this host be killed, the next one beside the database finishes the session", err)
 	}
 	step(stepGuarded)
@@ -231,16 +226,6 @@ func (h *host) firstState(f folder.Folder, mark string, now time.Time) folder.St
 		s.Before = old.Before
 	}
 	return s
-}
-
-// post starts the guardian, which finishes the session if this process is killed. The command that
-// it then runs is fixed here.
-func (h *host) post(mark string, f folder.Folder) (err error) {
-	h.guard, err = guardian.Post(mark, nil, guardian.Then{
-		Command: []string{"heartbeat-host", FinishCommand, f.Dir(), h.Again.String()},
-		Env:     finisherEnvironment(os.Environ()),
-	})
-	return err
 }
 
 // finisherEnvironment is the environment that a finisher needs: where its user's and temporary

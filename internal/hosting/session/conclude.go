@@ -1,7 +1,7 @@
 package session
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,9 +11,19 @@ import (
 	"heartbeat/internal/disk"
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/machine"
+	"heartbeat/internal/notify"
 )
 
-// conclude commits the session's end, frees everything, and sends the report to the guild.
+// How long each step may delay the host's end, or with showWait the report.
+const (
+	showWait  = 2 * time.Second  // to write the guild's table first
+	closeWait = time.Second      // for open requests at the socket
+	tellWait  = 45 * time.Second // to notify a person
+	restWait  = 10 * time.Second // to write what the guild's table still lacks
+)
+
+// conclude commits the session's end, frees everything, and sends the report to the guild. If the
+// end could not be kept, or something is left for the guild, the guardian stays and does that.
 func (h *host) conclude() Outcome {
 	h.undrain()
 	hurry := h.asked.next()
@@ -33,17 +43,31 @@ func (h *host) conclude() Outcome {
 	if h.server != nil {
 		_ = h.server.Close(closeWait) // the socket's folder is about to go as well
 	}
-	if !kept {
-		return h.leave(d)
+	o := Outcome{Decision: d, Left: true}
+	if kept {
+		ctx, cancel := withinUnless(hurry, terminalWait) // the report is kept: others may send it
+		defer cancel()
+		h.endRunning(ctx)
+		o.Delivered = h.deliver(ctx)
+		if d.State == folder.Failed {
+			h.tells.Say(notify.Words{Reason: "session failed", Sentence: "the session " + h.Config.SessionID + " failed: " + d.Error})
+		}
+		telling, stop := withinUnless(hurry, tellWait)
+		defer stop()
+		h.tells.Stop(telling)
+		o.Left = h.left(hurry)
+		h.leaveRecord(o.Left)
+	} else {
+		h.log.line("the host ends before the session's end could be kept: whoever finishes the session decides it from what is on the disk")
 	}
-	ctx, cancel := withinUnless(hurry, terminalWait) // the report is kept: others may send it
-	defer cancel()
-	h.endRunning(ctx)
-	delivered := h.deliver(ctx)
-	h.tellEnd(hurry, d)
-	left := h.left(hurry)
-	h.cleanUp(left)
-	return Outcome{Decision: d, Delivered: delivered, Left: left}
+	if h.guard != nil && (o.Left || h.failure() != nil) {
+		defer h.guard.Leave()
+	} else {
+		h.guard.Dismiss()
+	}
+	h.log.close()
+	_ = h.lock.Release() // another process may take the session now; the process's end would release it as well
+	return o
 }
 
 // keepEvery is the pause between tries to commit the session's end.
@@ -69,7 +93,7 @@ func (h *host) decide(hurry <-chan struct{}) (d Decision, kept bool) {
 }
 
 func (h *host) tryToDecide(show bool) (d Decision, err error) {
-	ctx, cancel := within(terminalWait)
+	ctx, cancel := context.WithTimeout(context.Background(), terminalWait)
 	defer cancel()
 	if h.store != nil {
 		if err := h.store.Flush(ctx); err != nil {
@@ -92,7 +116,7 @@ func (h *host) tryToDecide(show bool) (d Decision, err error) {
 	waiting := int64(0)
 	if h.store != nil {
 		if show { // the guild may look for the row once it has the report, which says if the row cannot be written
-			short, cancel := within(showWait)
+			short, cancel := context.WithTimeout(context.Background(), showWait)
 			defer cancel()
 			_ = h.store.Show(short) // Health shows the error
 		}
@@ -108,31 +132,6 @@ func (h *host) tryToDecide(show bool) (d Decision, err error) {
 		}
 	}
 	return h.conclusion.keep(ctx, Decide(Facts{State: h.snapshot(), MemoryMax: h.MemoryMax}))
-}
-
-// leave ends the host of a session whose end could not be kept. Its guardian finishes the session
-// once that is possible.
-func (h *host) leave(d Decision) Outcome {
-	h.log.line("the host ends before the session's end could be kept: whoever finishes the session decides it from what is on the disk")
-	if h.guard != nil {
-		defer h.guard.Leave()
-	}
-	h.log.close()
-	_ = h.lock.Release() // the process's end would release it as well
-	return Outcome{Decision: d, Left: true}
-}
-
-// cleanUp leaves nothing but the record; another process may take the session from then on. If
-// something is left for the guild, the guardian stays and sends it.
-func (h *host) cleanUp(left bool) {
-	h.leaveRecord(left)
-	if h.guard != nil && (left || h.failure() != nil) {
-		defer h.guard.Leave()
-	} else {
-		h.guard.Dismiss()
-	}
-	h.log.close()
-	_ = h.lock.Release() // the process's end would release it as well
 }
 
 // removePromptDir removes the folder of the system prompt, which the guild made for this session.
@@ -152,26 +151,19 @@ func removePromptDir(s folder.State) error {
 			return fmt.Errorf("systemPromptTmpDir %s holds %s, and stays", dir, kept)
 		}
 	}
-	if err := removeMarkLast(dir, promptMark(s)); err != nil {
+	names, err := os.ReadDir(dir)
+	for _, name := range names {
+		if path := filepath.Join(dir, name.Name()); err == nil && path != promptMark(s) {
+			err = os.RemoveAll(path) // follows no links
+		}
+	}
+	if err == nil {
+		err = os.RemoveAll(dir) // the mark goes last, so that a kill leaves it
+	}
+	if err != nil {
 		return fmt.Errorf("remove systemPromptTmpDir: %w", err)
 	}
 	return nil
-}
-
-// removeMarkLast removes a folder, its mark last, so that a kill leaves the mark.
-func removeMarkLast(dir, mark string) error {
-	names, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		if path := filepath.Join(dir, name.Name()); path != mark {
-			if err := os.RemoveAll(path); err != nil { // RemoveAll follows no links
-				return err
-			}
-		}
-	}
-	return os.RemoveAll(dir)
 }
 
 // promptMark is the file by which a host marks the folder of the system prompt.
@@ -179,21 +171,12 @@ func promptMark(s folder.State) string {
 	return filepath.Join(s.SystemPromptTmpDir, ".heartbeat-"+s.SessionID)
 }
 
-// markPromptDir marks the folder of the system prompt for removal.
 func markPromptDir(s folder.State) error {
 	if info, err := os.Lstat(s.SystemPromptTmpDir); s.SystemPromptTmpDir == "" || err != nil || !info.IsDir() {
 		return nil // there is nothing to remove
 	}
 	if err := disk.Touch(promptMark(s)); err != nil {
 		return fmt.Errorf("systemPromptTmpDir cannot be marked as the session's own, and stays: %w", err)
-	}
-	return nil
-}
-
-// clean removes the temporary files of a session, and the socket of a dead host.
-func clean(f folder.Folder) error {
-	if err := errors.Join(os.RemoveAll(f.TempDir()), disk.Remove(f.SocketPath())); err != nil { // follows no links
-		return fmt.Errorf("remove the session's temporary files: %w", err)
 	}
 	return nil
 }

@@ -60,7 +60,10 @@ func Decide(f Facts) Decision {
 	case f.answered():
 		d.State = folder.Completed
 	case f.RateLimit != nil:
-		d.State, d.Error = folder.RateLimited, f.rateLimit()
+		d.State, d.Error = folder.RateLimited, f.RateLimit.Detail
+		if at := f.RateLimit.ResetsAt; at != nil {
+			d.Error += fmt.Sprintf(" (resets at %s)", at.UTC().Format(time.RFC3339))
+		}
 	case f.Ended == endedByTimeout:
 		d.State, d.Error = folder.Timeout, f.with("the session was ended after "+f.EndedAfter+" (--timeout)")
 	case f.Broken != "":
@@ -85,7 +88,6 @@ func (f Facts) toolless() string {
 	return ""
 }
 
-// failedCalls words how many calls of the guild's tools failed.
 func failedCalls(t *folder.Tools) string {
 	some := fmt.Sprintf("%d of %s", t.Failed, words.Count(int(t.Calls), "call", "calls"))
 	switch {
@@ -108,13 +110,6 @@ func (f Facts) code() int {
 		return 0
 	}
 	return 1
-}
-
-func (f Facts) rateLimit() string {
-	if f.RateLimit.ResetsAt == nil {
-		return f.RateLimit.Detail
-	}
-	return fmt.Sprintf("%s (resets at %s)", f.RateLimit.Detail, f.RateLimit.ResetsAt.UTC().Format(time.RFC3339))
 }
 
 // outOfMemory are the signals that end a client which gets no more memory.
@@ -140,16 +135,11 @@ func (f Facts) failure() string {
 	case f.Exit.Signal != "":
 		return "claude was ended by " + f.Exit.Signal
 	}
-	return fmt.Sprintf("claude exited with code %d", f.Exit.Code) + f.lastWords()
-}
-
-// lastWords returns, after a colon, the last standard error of a client that gave up.
-func (f Facts) lastWords() string {
-	said := strings.TrimSpace(f.Stderr)
-	if said == "" || f.Exit.Code == 0 || f.Result != nil {
-		return ""
+	text := fmt.Sprintf("claude exited with code %d", f.Exit.Code)
+	if said := strings.TrimSpace(f.Stderr); said != "" && f.Exit.Code != 0 && f.Result == nil { // it gave up
+		text += ": " + words.Brief(said[strings.LastIndexByte(said, '\n')+1:])
 	}
-	return ": " + words.Brief(said[strings.LastIndexByte(said, '\n')+1:])
+	return text
 }
 
 // with adds what the client's result and the fates of the entries say.

@@ -183,25 +183,18 @@ func (e *finisher) conclude(ctx context.Context) (d Decision, err error) {
 	case err != nil:
 		e.warn("the entries could not be settled: " + err.Error())
 	}
-	e.show(ctx)
-	s = e.snapshot()
-	return e.keep(ctx, Decide(Facts{State: s, HostDied: s.Ended == ""}))
-}
-
-// show writes the guild's table, which the guild may read once it has the report, and records what
-// the table lacks.
-func (e *finisher) show(ctx context.Context) {
-	id := e.snapshot().SessionID
 	short, cancel := context.WithTimeout(ctx, showWait)
 	defer cancel()
-	err := showBehind(short, e.db, id, nil)
-	waiting, _ := e.db.Waiting(ctx, id) // showBehind has just asked the database
+	showErr := showBehind(short, e.db, s.SessionID, nil) // the guild may read its table once it has the report
+	waiting, _ := e.db.Waiting(ctx, s.SessionID)         // showBehind has just asked the database
 	e.change(func(s *folder.State) {
 		s.Waiting, s.Store = waiting, ""
-		if err != nil {
-			s.Store = "the transcript cannot be written to the guild's table, and is tried again (" + err.Error() + ")"
+		if showErr != nil {
+			s.Store = "the transcript cannot be written to the guild's table, and is tried again (" + showErr.Error() + ")"
 		}
 	})
+	s = e.snapshot()
+	return e.keep(ctx, Decide(Facts{State: s, HostDied: s.Ended == ""}))
 }
 
 // recount adds up again what the client's messages said: the host recorded that only now and then.
@@ -242,7 +235,8 @@ func (e *finisher) recount(ctx context.Context) error {
 
 // settleEntries does for a dead host what the host does at its client's end.
 func (e *finisher) settleEntries(ctx context.Context) error {
-	q, err := queue.Open(queueOptions(e.folder, e.snapshot(), e.log.line))
+	s := e.snapshot()
+	q, err := queue.Open(queueOptions(e.folder, s, e.log.line))
 	if err != nil {
 		return err
 	}
@@ -254,16 +248,12 @@ func (e *finisher) settleEntries(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	return errors.Join(e.settle(ctx, q, exitSeen(e.snapshot())), q.Close())
-}
-
-// exitSeen is what a dead host saw of its client's end.
-func exitSeen(s folder.State) (x queue.Exit) {
+	var seen queue.Exit // by the dead host
 	if s.Cancel != nil {
-		x.Reason = inbox.ReasonCanceled
+		seen.Reason = inbox.ReasonCanceled
 	}
 	if s.Exit != nil && s.Result != nil && !s.Result.IsError && s.Result.Subtype == "success" && s.Result.NumTurns > 0 {
-		x.Turn = &queue.Turn{Reply: s.Output, At: s.Result.At}
+		seen.Turn = &queue.Turn{Reply: s.Output, At: s.Result.At}
 	}
-	return x
+	return errors.Join(e.settle(ctx, q, seen), q.Close())
 }

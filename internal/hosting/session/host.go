@@ -1,7 +1,6 @@
 package session
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -83,7 +82,6 @@ func (r *record) save() {
 	r.err = r.lock.Write(&r.state)
 }
 
-// failure is the error of the last write of the state, nil for none.
 func (r *record) failure() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -108,11 +106,6 @@ func (r *record) warn(text string) {
 	if fresh {
 		r.log.line("warning: " + text)
 	}
-}
-
-// within returns a context that ends after a time.
-func within(d time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), d)
 }
 
 // log is the session's log: lines of the host, and the client's raw standard error. It is for
@@ -182,17 +175,4 @@ func (l *log) close() {
 		_ = l.file.Close() // only appended to
 		l.file = nil
 	}
-}
-
-// tellWait is how long a host stays at the session's end to notify a person.
-const tellWait = 45 * time.Second
-
-// tellEnd notifies a person of what the session left, and of its failure.
-func (h *host) tellEnd(hurry <-chan struct{}, d Decision) {
-	if d.State == folder.Failed {
-		h.tells.Say(notify.Words{Reason: "session failed", Sentence: "the session " + h.Config.SessionID + " failed: " + d.Error})
-	}
-	ctx, cancel := withinUnless(hurry, tellWait)
-	defer cancel()
-	h.tells.Stop(ctx)
 }

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"heartbeat/internal/disk"
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/guild"
 	"heartbeat/internal/hosting/queue"
@@ -37,7 +39,10 @@ func (h *host) reportRunning() {
 	h.report = r
 	s := h.snapshot()
 	go func() {
-		_, err := h.box.ReportRunning(ctx, h.guild, runningOf(s), s.GuildToolURL)
+		_, err := h.box.ReportRunning(ctx, h.guild, guild.Running{
+			SessionID: s.SessionID, StartedAt: s.StartedAt, Provider: s.Provider, Metadata: s.Metadata,
+			Cancel: guild.CancelHandle{Kind: "local-pgid", PGID: s.PGID}, Socket: s.Socket, Extra: s.Extra,
+		}, s.GuildToolURL)
 		if err != nil {
 			h.log.linef("Failed to report running: %v", err)
 			h.warn("the guild was not told that the session runs: " + err.Error())
@@ -129,7 +134,6 @@ func (c *conclusion) settle(ctx context.Context, q *queue.Queue, x queue.Exit) e
 	return c.count(q)
 }
 
-// count records what became of the entries so far.
 func (c *conclusion) count(q *queue.Queue) error {
 	fates, err := q.Fates(c.snapshot().Opened)
 	if err != nil {
@@ -141,7 +145,12 @@ func (c *conclusion) count(q *queue.Queue) error {
 
 // leaveRecord removes what the session has left beside its record, and removes the host from the record.
 func (c *conclusion) leaveRecord(left bool) {
-	if err := errors.Join(clean(c.lock.Folder()), removePromptDir(c.snapshot())); err != nil {
+	f := c.lock.Folder()
+	err := errors.Join(os.RemoveAll(f.TempDir()), disk.Remove(f.SocketPath())) // follows no links
+	if err != nil {
+		err = fmt.Errorf("remove the session's temporary files: %w", err)
+	}
+	if err = errors.Join(err, removePromptDir(c.snapshot())); err != nil {
 		c.warn(err.Error())
 	}
 	step(stepCleaned)
@@ -176,7 +185,6 @@ func (c *conclusion) keep(ctx context.Context, d Decision) (Decision, error) {
 	return d, nil
 }
 
-// noteEnd records the end that is kept.
 func noteEnd(s *folder.State, d Decision) {
 	now := time.Now().UTC()
 	s.Status, s.Error, s.EndedAt, s.Client = d.State, d.Error, &now, nil
@@ -212,14 +220,6 @@ func (c *conclusion) left(hurry <-chan struct{}) bool {
 	}
 	r, kept, keptErr := c.box.Report(context.Background(), id)
 	return err != nil || keptErr != nil || kept && r.State == store.Waiting
-}
-
-// runningOf is the report that a session runs.
-func runningOf(s folder.State) guild.Running {
-	return guild.Running{
-		SessionID: s.SessionID, StartedAt: s.StartedAt, Provider: s.Provider, Metadata: s.Metadata,
-		Cancel: guild.CancelHandle{Kind: "local-pgid", PGID: s.PGID}, Socket: s.Socket, Extra: s.Extra,
-	}
 }
 
 // recordOf is the report of a session's end, without its transcript.
@@ -266,7 +266,6 @@ func recordOf(s folder.State, d Decision, each []folder.Entry) *guild.Record {
 	return r
 }
 
-// tallied copies what the client's messages said so far.
 func tallied(s *folder.State, t *stream.Tally) {
 	if t.SessionID != "" {
 		s.ProviderSessionID = t.SessionID
@@ -295,7 +294,6 @@ func tallied(s *folder.State, t *stream.Tally) {
 	}
 }
 
-// toolsUsed copies what the client did with the guild's tools.
 func (h *host) toolsUsed(s *folder.State) {
 	if h.proxy == nil {
 		return

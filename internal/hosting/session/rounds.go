@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"time"
 
 	"heartbeat/internal/claude"
@@ -84,10 +83,9 @@ func orderly(w *watching, s folder.State, before int) bool {
 	return exited && s.Result != nil && !s.Result.IsError && repliedTo(s) > before
 }
 
-// repliedTo is how many entries have got a reply.
 func repliedTo(s folder.State) int { return s.Entries.Answered + s.Entries.Unread }
 
-// limitOf words the limit that ended a client, "" for none.
+// limitOf returns "" unless a limit ended the client.
 func (h *host) limitOf(w *watching) (string, error) {
 	switch w.reason {
 	case "", endedLingering, endedByLimit:
@@ -174,20 +172,12 @@ func (h *host) start(command []string, prompt string, n int) (*process.Process, 
 	return p, nil
 }
 
-// up tells guild and caller that the session runs.
 func (h *host) up(s folder.State) {
 	h.reportRunning()
 	if h.Started != nil {
 		h.Started(Up{SessionID: s.SessionID, PID: os.Getpid(), PGID: s.PGID, Socket: s.Socket})
 	}
 	step(stepUp)
-}
-
-// printing adds the arguments by which the client has the guild's tools and prints its messages.
-func (h *host) printing(args []string) []string {
-	return slices.Concat(args, []string{
-		"--mcp-config", h.mcpConfig(), "--strict-mcp-config", "--print", "--output-format", "stream-json", "--verbose",
-	})
 }
 
 // environment is the host's environment without the identity of a session around it, overlaid with

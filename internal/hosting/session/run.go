@@ -61,7 +61,6 @@ func (h *host) run() Outcome {
 	return outcome
 }
 
-// heedSignals turns signals into requests to cancel.
 func (h *host) heedSignals(ended <-chan struct{}) {
 	for _, come := range []<-chan struct{}{h.signals.First(), h.signals.Second()} {
 		select {
@@ -89,16 +88,15 @@ func (h *host) cancelNow(by string, grace time.Duration) {
 	}
 }
 
-// cancel asks for the session's end, and records who did.
 func (h *host) cancel(by string, grace time.Duration) {
 	h.asked.make(grace)
 	h.noteCancel(by, grace)
 	h.log.linef("cancelled by %s", by)
 }
 
-// withinUnless is within, and ends as soon as hurry is closed.
+// withinUnless returns a context that ends after limit, or as soon as hurry is closed.
 func withinUnless(hurry <-chan struct{}, limit time.Duration) (context.Context, context.CancelFunc) {
-	ctx, cancel := within(limit)
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	go func() {
 		select {
 		case <-hurry:
@@ -149,7 +147,6 @@ func Passes(err error) bool {
 	return errors.As(err, &paused) || machine.Passes(err) || store.Passes(err)
 }
 
-// byWarm is who ends a session warm.
 const byWarm = "heartbeat-host cancel --warm"
 
 // drain is a session's warm end: delivery stops, and the entry in flight has some time to be answered.
@@ -203,7 +200,6 @@ func (h *host) undrain() {
 	}
 }
 
-// noteCancel records who ended the session.
 func (h *host) noteCancel(by string, grace time.Duration) {
 	h.change(func(s *folder.State) {
 		if s.Cancel == nil && s.EndedAt == nil {
@@ -218,10 +214,6 @@ type request struct {
 	kill  time.Time     // when the client is killed, zero before the first one
 	made  chan struct{} // closed by the first one
 	again chan struct{} // gets the others
-}
-
-func newRequest() *request {
-	return &request{made: make(chan struct{}), again: make(chan struct{}, 1)}
 }
 
 // make asks for the end. A second request can only shorten the grace.
@@ -243,14 +235,12 @@ func (r *request) make(grace time.Duration) {
 	}
 }
 
-// isMade reports whether there was a request.
 func (r *request) isMade() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return !r.kill.IsZero()
 }
 
-// left is how much time the client has left.
 func (r *request) left() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"heartbeat/inbox"
@@ -23,14 +24,6 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// showWait bounds how long writing the guild's table may delay the report. restWait and closeWait
-// bound how long that and open requests may delay the host's end.
-const (
-	showWait  = 2 * time.Second
-	restWait  = 10 * time.Second
-	closeWait = time.Second
-)
-
 // serve opens what a client needs: the store, the guild's tools, the socket, the queue.
 func (h *host) serve() (err error) {
 	f := h.lock.Folder()
@@ -39,9 +32,14 @@ func (h *host) serve() (err error) {
 	if h.store, err = stream.OpenTranscript(context.Background(), o); err != nil {
 		return fmt.Errorf("open the session's transcript: %w", err)
 	}
-	if err := h.serveTools(); err != nil {
-		return err
+	tools := proxy.Options{Tools: h.Config.Tools, Call: h.guild.Tool, Log: h.log.line}
+	if h.proxy, err = proxy.Start(tools); err != nil {
+		return fmt.Errorf("serve the guild's tools: %w", err)
 	}
+	if err := disk.Publish(h.mcpConfig(), h.proxy.Config(), false); err != nil {
+		return fmt.Errorf("write the client's configuration of the guild's tools: %w", err)
+	}
+	h.note(h.toolsUsed)
 	server, err := attach.Serve(f.Dir(), h, attach.Options{Log: h.log.linef})
 	if err != nil {
 		return fmt.Errorf("serve the session's socket: %w", err)
@@ -51,22 +49,8 @@ func (h *host) serve() (err error) {
 	return h.openQueue()
 }
 
-// transcriptOf says where a session's messages are.
 func transcriptOf(db *store.Store, f folder.Folder, log func(string)) stream.TranscriptOptions {
 	return stream.TranscriptOptions{DB: db, Guild: f.DB, SessionID: f.ID, Log: log}
-}
-
-// serveTools starts the proxy, and writes the client's configuration for it.
-func (h *host) serveTools() (err error) {
-	o := proxy.Options{Tools: h.Config.Tools, Call: h.guild.Tool, Log: h.log.line}
-	if h.proxy, err = proxy.Start(o); err != nil {
-		return fmt.Errorf("serve the guild's tools: %w", err)
-	}
-	if err := disk.Publish(h.mcpConfig(), h.proxy.Config(), false); err != nil {
-		return fmt.Errorf("write the client's configuration of the guild's tools: %w", err)
-	}
-	h.note(h.toolsUsed)
-	return nil
 }
 
 // closeTools ends the proxy. The record keeps what the client did with the tools.
@@ -206,7 +190,6 @@ func (h *host) openQueue() (err error) {
 	return nil
 }
 
-// checkWork returns a problem if there is nothing to host a session for.
 func checkWork(o Options, f folder.Folder) error {
 	switch {
 	case o.Config.HasPrompt():
@@ -237,7 +220,10 @@ func (h *host) take(f from) (command []string, prompt string, waits bool, err er
 	if f.anew {
 		args = client.Anew(args)
 	}
-	if command, err = h.queue.Command(h.printing(args), f.resume); err != nil {
+	args = slices.Concat(args, []string{
+		"--mcp-config", h.mcpConfig(), "--strict-mcp-config", "--print", "--output-format", "stream-json", "--verbose",
+	})
+	if command, err = h.queue.Command(args, f.resume); err != nil {
 		return nil, "", false, err
 	}
 	p, waits, err := h.queue.First(ctx)
@@ -247,7 +233,6 @@ func (h *host) take(f from) (command []string, prompt string, waits bool, err er
 	return command, p.Text, true, h.queue.Begin(ctx)
 }
 
-// exitOf is what was seen of a client's end.
 func (h *host) exitOf(w *watching) queue.Exit {
 	h.mu.Lock()
 	defer h.mu.Unlock()

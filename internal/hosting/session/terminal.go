@@ -47,7 +47,8 @@ func (h *host) inTerminal() error {
 	f := h.followTranscripts()
 	report := supervise.Run(h.managed(resume))
 	h.undrain()
-	f.stop()
+	close(f.quit)
+	f.over.Wait() // all that is present was read
 	h.lastWord()
 	h.log.line("the launcher: " + report.String())
 	h.change(func(s *folder.State) {
@@ -102,7 +103,6 @@ func (h *host) managed(resume string) supervise.Options {
 	}
 }
 
-// startedInTerminal records the process of a session, and tells guild and caller of the first one.
 func (h *host) startedInTerminal(pid int) {
 	step(stepStarted)
 	its := folder.ProcessOf(pid)
@@ -150,12 +150,6 @@ func (h *host) followTranscripts() *follower {
 	f.box = box
 	f.over.Go(f.follow)
 	return f
-}
-
-// stop returns once everything present was read.
-func (f *follower) stop() {
-	close(f.quit)
-	f.over.Wait()
 }
 
 func (f *follower) follow() {
@@ -226,7 +220,6 @@ func (f *follower) read(path string, at int64, last bool) int64 {
 	return end
 }
 
-// keep stores a line of a transcript that is a message.
 func (f *follower) keep(m stream.Message) {
 	if m.Type != "assistant" && m.Type != "user" && m.Type != "system" {
 		return // the client's own bookkeeping
@@ -267,7 +260,6 @@ func (h *host) lastWord() {
 	h.change(func(s *folder.State) { h.watchLive(s) })
 }
 
-// lastResult is the newest line of an inbox's results.
 func lastResult(path string) (r inbox.Result, ok bool) {
 	box, err := inbox.Open(path, inbox.Options{})
 	if err != nil {
@@ -285,7 +277,6 @@ func lastResult(path string) (r inbox.Result, ok bool) {
 // bare is a text without its blanks: the client trims a text for its hooks.
 func bare(text string) string { return strings.Join(strings.Fields(text), "") }
 
-// latest is how many of the last messages may hold an answer.
 const latest = 32
 
 // hasSaid reports whether one of the last messages that the database has is this answer. The client may have

@@ -83,7 +83,6 @@ func (h *host) watch(p *process.Process, deadline time.Time) *watching {
 	}
 }
 
-// guardTime ends a client whose entry has reached its time limit.
 func (w *watching) guardTime() {
 	if w.over != nil {
 		return
@@ -117,7 +116,6 @@ func (w *watching) end(reason string, after time.Duration) {
 	w.p.End(grace)
 }
 
-// store keeps the client's messages, and adds up what they say.
 func (w *watching) store() {
 	defer close(w.read)
 	skipped := w.h.read(w.p.Stdout(), func(m stream.Message) {
@@ -149,7 +147,6 @@ func (h *host) read(r io.Reader, visit func(stream.Message)) stream.Skipped {
 	return skipped
 }
 
-// keep stores a message and counts it.
 func (h *host) keep(m stream.Message) {
 	h.store.Append(m)
 	h.mu.Lock()
@@ -160,12 +157,19 @@ func (h *host) keep(m stream.Message) {
 // learn keeps what the queue has to know of a client. The caller holds h.mu.
 func (w *watching) learn(m stream.Message) {
 	w.began = w.began || m.Type != "system" && m.Type != "result" || m.Subtype == "init"
-	switch m.Type {
-	case "system":
-		w.learnSystem(m)
-	case "result":
+	switch {
+	case m.Type == "system" && m.Subtype == "init":
+		w.done = false // also after a result: each background task that ends begins another turn
+	case m.Type == "system" && m.Subtype == "background_tasks_changed":
+		var changed struct {
+			Tasks []json.RawMessage `json:"tasks"`
+		}
+		if json.Unmarshal(m.Raw, &changed) == nil {
+			w.tasks = len(changed.Tasks)
+		}
+	case m.Type == "result":
 		w.done = true
-	case "assistant":
+	case m.Type == "assistant":
 		model, failure, text := m.Answer()
 		if model != "<synthetic>" && !w.answered {
 			w.answered, w.answers = true, time.Now()
@@ -173,22 +177,6 @@ func (w *watching) learn(m stream.Message) {
 		if w.failure = nil; failure != "" {
 			text, _ = folder.Cut(text, 4<<10)
 			w.failure = &inbox.Failure{Error: failure, Message: text}
-		}
-	}
-}
-
-// learnSystem keeps whether the client continues after a result: it waits for tasks in the
-// background, and each one that ends begins another turn.
-func (w *watching) learnSystem(m stream.Message) {
-	switch m.Subtype {
-	case "init":
-		w.done = false
-	case "background_tasks_changed":
-		var changed struct {
-			Tasks []json.RawMessage `json:"tasks"`
-		}
-		if json.Unmarshal(m.Raw, &changed) == nil {
-			w.tasks = len(changed.Tasks)
 		}
 	}
 }
@@ -243,18 +231,14 @@ func (h *host) stalls(now time.Time) bool {
 	}
 	if s.StalledSince == nil {
 		h.change(func(s *folder.State) { s.StalledSince = s.LastProgressAt })
-		h.warn("the session has made no progress since " + s.LastProgressAt.Format(time.RFC3339) + h.openCall(now))
+		h.mu.Lock()
+		open := h.tally.OpenTools()
+		h.mu.Unlock()
+		text := "the session has made no progress since " + s.LastProgressAt.Format(time.RFC3339)
+		if len(open) > 0 {
+			text += ": it waits for " + words.Line(open[0].Name) + ", called " + now.Sub(open[0].Since).Round(time.Second).String() + " ago"
+		}
+		h.warn(text)
 	}
 	return h.StallAction == CancelStall
-}
-
-// openCall names the tool call that the client waits for.
-func (h *host) openCall(now time.Time) string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	open := h.tally.OpenTools()
-	if len(open) == 0 {
-		return ""
-	}
-	return ": it waits for " + words.Line(open[0].Name) + ", called " + now.Sub(open[0].Since).Round(time.Second).String() + " ago"
 }
