@@ -66,7 +66,7 @@ func TestKickOff(t *testing.T) {
 	r := newRig(t)
 	require.NoError(t, os.WriteFile(r.Path(), []byte(`{"prompt":"x","run_dir":"/w/r1","kind":"run failed"}`+"\n"), 0o600))
 	_, p := r.round("")
-	assert.Equal(t, Prompt{Text: KickOff}, p)
+	assert.Equal(t, KickOff, p)
 	assert.Equal(t, queued, r.fates())
 }
 
@@ -78,10 +78,10 @@ func TestPromptsAreWhole(t *testing.T) {
 			require.NoError(t, os.WriteFile(r.Path(), []byte(text+"\n"), 0o600))
 			c, p := r.round("")
 			c.start()
-			c.submit(p.Text)
+			c.submit(p)
 			assert.Empty(t, c.stop("done", false))
 			assert.Equal(t, answered, r.fates())
-			assert.Less(t, len(p.Text), 2<<20)
+			assert.Less(t, len(p), 2<<20)
 		})
 	}
 }
@@ -141,7 +141,7 @@ func TestGivenInbox(t *testing.T) {
 	require.NoError(t, err)
 	c, p := r.round("")
 	c.start()
-	c.submit(p.Text)
+	c.submit(p)
 	require.Equal(t, "waits", c.stop("old done", false))
 	r.settle(Exit{}) // the entry that was in flight becomes a dead letter
 	require.NoError(t, os.WriteFile(o.Inbox, append([]byte("\"\"\nold\n\"\"\nwaits\n"), "more\n"...), 0o600))
@@ -160,9 +160,9 @@ func TestGivenInbox(t *testing.T) {
 	_, _, err = r.Put(t.Context(), "p", "prompt")
 	require.NoError(t, err)
 	c, p = r.round("")
-	assert.Equal(t, "more", p.Text)
+	assert.Equal(t, "more", p)
 	c.start()
-	c.submit(p.Text)
+	c.submit(p)
 	assert.Equal(t, "prompt", c.stop("more done", false))
 	r.Queue, err = Open(o) // whoever finishes for a dead host
 	require.NoError(t, err)

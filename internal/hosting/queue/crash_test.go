@@ -103,8 +103,8 @@ func (r *rig) goesOn(x Exit) {
 		c, p := r.round("")
 		c.prompt = "after the crash"
 		c.start()
-		c.submit(p.Text)
-		for text, active := p.Text, false; text != ""; active = true {
+		c.submit(p)
+		for text, active := p, false; text != ""; active = true {
 			text = c.stop(text+" again", active)
 		}
 		r.settle(seen)
@@ -161,7 +161,7 @@ func begun(until func(c *standIn, prompt string)) func(testing.TB, string) {
 		}
 		c, p := r.round("")
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "session"), []byte(c.session), 0o600))
-		until(c, p.Text)
+		until(c, p)
 	}
 }
 

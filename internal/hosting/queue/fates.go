@@ -52,7 +52,6 @@ func (q *Queue) Fates(opened []string) (f Fates, err error) {
 	return f, f.wait(q.box, v)
 }
 
-// wait adds the entries that have no outcome yet.
 func (f *Fates) wait(box *inbox.Inbox, v *inbox.View) error {
 	add := func(id, entryID, why string) {
 		if f.Queued++; f.Queued <= MaxNamed {

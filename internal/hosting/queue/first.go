@@ -22,84 +22,74 @@ const KickOff = `Reply with "ready" and nothing else: your work follows.`
 // ErrInFlight says that an earlier round's entry is not settled: call [Queue.Settle].
 var ErrInFlight = errors.New("an entry is still in flight: settle it first")
 
-// Prompt is what a client gets on its standard input, byte for byte, before that is closed. The client
-// takes 10 MiB; an entry's text has at most 2 MiB, since a longer one stays in a file that the text names.
-type Prompt struct{ Text string }
-
-// First puts the next entry in flight and returns it as the prompt of the round's client. ok is false if
-// there is no work for a client: see [Queue.Waiting]. The entry is in flight even if the caller dies before
-// it starts the client; [Queue.Settle] then knows that nobody got it. Call Command first.
-func (q *Queue) First(ctx context.Context) (p Prompt, ok bool, err error) {
+// First puts the next entry in flight and returns it as the prompt that the round's client gets on its
+// standard input, byte for byte, before that is closed. The client takes 10 MiB; an entry's text has at
+// most 2 MiB, since a longer one stays in a file that the text names. ok is false if there is no work for
+// a client: see [Queue.Waiting]. The entry is in flight even if the caller dies before it starts the
+// client; [Queue.Settle] then knows that nobody got it. Call Command first.
+func (q *Queue) First(ctx context.Context) (prompt string, ok bool, err error) {
 	var still inbox.Mark
 	for {
 		err = q.transact(ctx, func(tx *inbox.Tx) (err error) {
-			p, ok, err = q.first(tx, still)
+			prompt, ok, err = q.first(tx, still)
 			return err
 		})
 		switch {
 		case errors.Is(err, inbox.ErrTorn):
 			still, err = q.box.AwaitStill(ctx, cli.DefaultSettle)
 		case !errors.Is(err, inbox.ErrMore):
-			return p, ok, err
+			return prompt, ok, err
 		default:
 			err = nil
 		}
 		if err != nil {
-			return p, false, err
+			return "", false, err
 		}
 	}
 }
 
-func (q *Queue) first(tx *inbox.Tx, still inbox.Mark) (p Prompt, ok bool, err error) {
+func (q *Queue) first(tx *inbox.Tx, still inbox.Mark) (prompt string, ok bool, err error) {
 	if tx.InFlight() != nil {
-		return p, false, ErrInFlight
+		return "", false, ErrInFlight
 	}
 	hold, err := recovery.Held(tx, q.asker())
 	switch {
 	case err != nil:
-		return p, false, err
+		return "", false, err
 	case hold.Any():
-		return p, false, tx.Commit()
+		return "", false, tx.Commit()
 	}
 	e, err := recovery.Next(tx, q.asker(), still)
 	switch {
 	case errors.Is(err, inbox.ErrEmpty):
-		return p, false, tx.Commit()
+		return "", false, tx.Commit()
 	case errors.Is(err, inbox.ErrMore):
-		return p, false, errors.Join(tx.Commit(), err)
+		return "", false, errors.Join(tx.Commit(), err)
 	case err != nil:
-		return p, false, err
+		return "", false, err
 	}
 	q.round.seq = tx.Seq()
 	if _, ofRun := effect.MarkIn(e.Metadata); ofRun { // the hook does more for it than pass on its text
-		return Prompt{Text: KickOff}, true, tx.Commit()
+		return KickOff, true, tx.Commit()
 	}
-	if err := q.place(tx); err != nil {
-		return p, false, err
+	s, err := tx.In(q.round.session).Known()
+	if err != nil {
+		return "", false, err
 	}
+	path, _ := agent.StartOf(s.StartNote) // of its transcript, at whose end the session continues
+	tx.Money().Position(q.round.session, path, claude.TranscriptSize(path), false)
 	checks, err := q.asker().ChecksOf(e)
 	if err != nil {
-		return p, false, err
+		return "", false, err
 	}
 	d, err := tx.Deliver(e, inbox.Recipient{SessionID: q.round.session, Evidence: q.evidence().Encode(), Checks: checks})
 	if err == nil {
 		err = tx.Commit()
 	}
 	if err != nil {
-		return p, false, err
+		return "", false, err
 	}
-	return Prompt{Text: d.Text()}, true, nil
-}
-
-// place records where in its transcript the client's session continues.
-func (q *Queue) place(tx *inbox.Tx) error {
-	s, err := tx.In(q.round.session).Known()
-	if err != nil {
-		return err
-	}
-	path, _ := agent.StartOf(s.StartNote)
-	tx.Money().Position(q.round.session, path, claude.TranscriptSize(path), false)
-	return nil
+	return d.Text(), true, nil
 }
 
 // evidence is kept with the delivery until the client's hook reports more.

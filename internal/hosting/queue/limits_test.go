@@ -49,7 +49,7 @@ func TestRefusedOverItsLimit(t *testing.T) {
 			r := limited(t, budget.Plan{Entry: budget.Limits{Tokens: 1000}}, "A")
 			r.o.Settings.Policy = recovery.Retry
 			c, p := r.round("")
-			c.asks(p.Text)
+			c.asks(p)
 			r.settle(seen)
 			require.Equal(t, queued, r.fates())
 			look(r)
@@ -65,7 +65,7 @@ func TestRefusedOverItsLimit(t *testing.T) {
 func TestDayLimit(t *testing.T) {
 	r := limited(t, budget.Plan{}, "A")
 	c, p := r.round("")
-	c.asks(p.Text)
+	c.asks(p)
 	c.stop("A done", false)
 	r.settle(seen)
 	require.Equal(t, answered, r.fates())
@@ -91,7 +91,7 @@ func TestRoundEndedAtALimit(t *testing.T) {
 	t.Run("of the entry", func(t *testing.T) {
 		r := limited(t, budget.Plan{Entry: budget.Limits{Tokens: 1000}}, "A", "B")
 		c, p := r.round("")
-		c.asks(p.Text)
+		c.asks(p)
 		c.fire("PostToolBatch", nil)
 		r.settle(seen)
 		assert.Equal(t, []int{0, 1, 0, 1}, r.fates())
@@ -101,7 +101,7 @@ func TestRoundEndedAtALimit(t *testing.T) {
 		next, p := r.round("")
 		assert.NotEqual(t, c.session, next.session)
 		next.start()
-		next.submit(p.Text)
+		next.submit(p)
 		next.stop("B done", false)
 		r.settle(seen)
 		why, err = r.Limit(t.Context())

@@ -24,11 +24,11 @@ var (
 func TestTheFirstEntryIsThePrompt(t *testing.T) {
 	r := newRig(t, "  do A\n", "do B", "do C")
 	c, p := r.round("")
-	assert.Equal(t, "  do A\n", p.Text)
+	assert.Equal(t, "  do A\n", p)
 	assert.Equal(t, []int{0, 2, 1, 0}, r.fates())
 	assert.Equal(t, r.Queue.round.session, c.session)
 	c.start()
-	c.submit(p.Text)
+	c.submit(p)
 	assert.Equal(t, "do B", c.stop("A done", false))
 	assert.Equal(t, "do C", c.stop("B done", true))
 	assert.Empty(t, c.stop("C done", true))
@@ -45,8 +45,8 @@ func TestAnotherRoundGoesOnWithTheSession(t *testing.T) {
 	r := newRig(t, "A")
 	c, p := r.round("")
 	c.start()
-	c.submit(p.Text)
-	c.wrotePrompt(p.Text)
+	c.submit(p)
+	c.wrotePrompt(p)
 	c.stop("A done", false)
 	r.settle(seen)
 	_, _, err := r.Put(t.Context(), "b", "A") // the very same text
@@ -60,7 +60,7 @@ func TestAnotherRoundGoesOnWithTheSession(t *testing.T) {
 	assert.Equal(t, []int{1, 0, 1, 0}, r.fates())
 	next.prompt = "p2"
 	next.start()
-	next.submit(p.Text)
+	next.submit(p)
 	next.stop("A again", false)
 	assert.Equal(t, []int{2, 0, 0, 0}, r.fates())
 }
@@ -74,7 +74,7 @@ func TestNoStopNoted(t *testing.T) {
 	r := newRig(t, "A", "B")
 	c, p := r.round("")
 	c.start()
-	c.submit(p.Text)
+	c.submit(p)
 	assert.Equal(t, recovery.Answered, r.settle(said).Action)
 	assert.Equal(t, map[string]string{"A": "A done"}, r.replies())
 	assert.Contains(t, r.Unheard(), "a hook of the client could not note the end of its turn")
@@ -82,7 +82,7 @@ func TestNoStopNoted(t *testing.T) {
 	r = newRig(t, "A", "B")
 	c, p = r.round("")
 	c.start()
-	c.submit(p.Text)
+	c.submit(p)
 	assert.Equal(t, "B", c.stop("A done", false))
 	assert.NotEqual(t, recovery.Answered, r.settle(said).Action)
 	assert.Equal(t, map[string]string{"A": "A done"}, r.replies())
@@ -152,7 +152,7 @@ func TestKilledClient(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, "A")
 			client, p := r.round("")
-			c.does(client, p.Text)
+			c.does(client, p)
 			r.Queue = r.open() // whoever settles may be another process
 			r.settle(c.exit)
 			assert.Equal(t, c.want, r.fates())

@@ -65,7 +65,7 @@ type standIn struct {
 }
 
 // round takes the steps up to the client's start.
-func (r *rig) round(resume string) (c *standIn, p Prompt) {
+func (r *rig) round(resume string) (c *standIn, prompt string) {
 	r.t.Helper()
 	argv, err := r.Command([]string{"--print"}, resume)
 	require.NoError(r.t, err)

@@ -147,7 +147,6 @@ func (x Exit) unreached(tx *inbox.Tx) bool {
 	return recovery.Unreached(tx)
 }
 
-// startedSince reports whether a hook reported the client that got the entry.
 func startedSince(tx *inbox.Tx, d *inbox.Delivery) bool {
 	s, err := tx.In(d.SessionID).Known()
 	return err == nil && d.SessionID != "" && d.DeliveredSeq != 0 && s.StartedSeq >= d.DeliveredSeq

@@ -226,11 +226,10 @@ func (h *host) take(f from) (command []string, prompt string, waits bool, err er
 	if command, err = h.queue.Command(args, f.resume); err != nil {
 		return nil, "", false, err
 	}
-	p, waits, err := h.queue.First(ctx)
-	if err != nil || !waits {
+	if prompt, waits, err = h.queue.First(ctx); err != nil || !waits {
 		return nil, "", false, err
 	}
-	return command, p.Text, true, h.queue.Begin(ctx)
+	return command, prompt, true, h.queue.Begin(ctx)
 }
 
 func (h *host) exitOf(w *watching) queue.Exit {

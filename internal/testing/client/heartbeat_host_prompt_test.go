@@ -70,7 +70,7 @@ func (h *hosted) client(resume string, args ...string) *Run {
 	run := &Run{}
 	cmd := exec.Command(h.binary, argv[1:]...)
 	cmd.Dir, cmd.Env = h.Project, h.queue.Environ(h.environ(h.env))
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(prompt.Text), &run.stdout, &run.stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(prompt), &run.stdout, &run.stderr
 	cmd.SysProcAttr, cmd.WaitDelay = &syscall.SysProcAttr{Setsid: true}, 5*time.Second
 	require.NoError(h.t, h.queue.Begin(h.t.Context()))
 	require.NoError(h.t, cmd.Start())
