@@ -56,7 +56,6 @@ heartbeat-host transcript ses-1 --text --db .nexus/nexus.db | less`,
 	},
 }
 
-// export prints a session's conversation.
 func export(o *transcriptFlags, s cli.Streams) error {
 	ctx, stop, status := untilSignal()
 	defer stop()
@@ -72,7 +71,7 @@ func export(o *transcriptFlags, s cli.Streams) error {
 			err = fmt.Errorf("read the transcript of session %s: %w", h.ID, err)
 		case m.Type == stream.TypeHost:
 			lost++
-		case !stream.InTranscript(m.Type):
+		case m.Type != "assistant" && m.Type != "user": // not of the conversation
 		case o.Text:
 			_, err = out.WriteString(inFull(m))
 		default:
@@ -88,7 +87,6 @@ func export(o *transcriptFlags, s cli.Streams) error {
 	return status(out.Flush())
 }
 
-// inFull formats a message for people.
 func inFull(m stream.Stored) string {
 	head := m.Type
 	if !m.At.IsZero() {

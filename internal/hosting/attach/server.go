@@ -126,7 +126,6 @@ func ownersAlone(next http.Handler) http.Handler {
 	})
 }
 
-// answering serves a request that has one answer.
 func (s *Server) answering(answer func(*http.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, maxRequest)

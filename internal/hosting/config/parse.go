@@ -29,14 +29,40 @@ func Parse(text []byte) (*Config, error) {
 		return c, problem
 	}
 	p := &parser{members: members, problem: &Problem{}}
-	p.identity(c)
-	p.places(c)
-	c.ClaudeArgs = p.arguments()
+	if id, ok := get[string](p, "sessionId", required); !ok {
+	} else if err := folder.CheckID(id); err != nil {
+		p.fail("sessionId", "%v", err)
+	} else {
+		c.SessionID = id
+	}
+	if raw, ok := get[string](p, "guildToolUrl", required); !ok {
+	} else if wrong := CheckURL(raw); wrong != "" {
+		p.fail("guildToolUrl", "%s", wrong)
+	} else {
+		c.GuildToolURL = strings.TrimRight(raw, "/")
+	}
+	here, _ := os.Getwd()                 // "" if there is none
+	c.Cwd = p.path("cwd", required, here) // first: the other paths may be relative to it
+	c.DBPath = p.path("dbPath", required, c.Cwd)
+	if c.LogDir = p.path("logDir", optional, c.Cwd); c.LogDir == "" && c.DBPath != "" {
+		c.LogDir = filepath.Join(filepath.Dir(c.DBPath), "logs")
+	}
+	args, _ := get[[]json.RawMessage](p, "claudeArgs", required)
+	for i, v := range args {
+		c.ClaudeArgs = append(c.ClaudeArgs, p.word(fmt.Sprintf("claudeArgs[%d]", i), v, 0, ""))
+	}
 	c.Env = p.environment()
 	c.Prompt, _ = get[string](p, "prompt", required)
 	c.Tools = p.tools()
 	c.RequireTools, _ = get[bool](p, "requireTools", optional)
-	p.facts(c)
+	var ok bool
+	if c.StartedAt, ok = get[string](p, "startedAt", required); ok {
+		if _, err := time.Parse(time.RFC3339, c.StartedAt); err != nil {
+			p.fail("startedAt", "must be a time such as 2026-05-01T12:00:00Z (RFC 3339), and is %s", quoted(c.StartedAt))
+		}
+	}
+	c.Provider, _ = get[string](p, "provider", required)
+	c.Metadata, _ = get[json.RawMessage](p, "metadata", optional)
 	p.cleanUp(c)
 	c.Limits = p.limits()
 	if len(p.members) > 0 { // members that nothing took
@@ -51,7 +77,6 @@ func Parse(text []byte) (*Config, error) {
 // MaxSize is the largest configuration, in bytes.
 const MaxSize = 64 << 20
 
-// decode returns the members of the object that text must be.
 func decode(text []byte) (map[string]json.RawMessage, *Problem) {
 	all := bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 	body := bytes.TrimSpace(all)
@@ -185,22 +210,6 @@ func (p *parser) read(path string, value json.RawMessage, into any) bool {
 	return !many
 }
 
-// identity reads who the session is, and to whom it reports.
-func (p *parser) identity(c *Config) {
-	if id, ok := get[string](p, "sessionId", required); !ok {
-	} else if err := folder.CheckID(id); err != nil {
-		p.fail("sessionId", "%v", err)
-	} else {
-		c.SessionID = id
-	}
-	if raw, ok := get[string](p, "guildToolUrl", required); !ok {
-	} else if wrong := CheckURL(raw); wrong != "" {
-		p.fail("guildToolUrl", "%s", wrong)
-	} else {
-		c.GuildToolURL = strings.TrimRight(raw, "/")
-	}
-}
-
 // CheckURL says why a text is no guild URL, "" if it is one. It never repeats the text, which may
 // hold a password.
 func CheckURL(raw string) string {
@@ -225,16 +234,6 @@ func CheckURL(raw string) string {
 	return ""
 }
 
-// places reads the paths, the working directory first: the others may be relative to it.
-func (p *parser) places(c *Config) {
-	here, _ := os.Getwd() // "" if there is none
-	c.Cwd = p.path("cwd", required, here)
-	c.DBPath = p.path("dbPath", required, c.Cwd)
-	if c.LogDir = p.path("logDir", optional, c.Cwd); c.LogDir == "" && c.DBPath != "" {
-		c.LogDir = filepath.Join(filepath.Dir(c.DBPath), "logs")
-	}
-}
-
 // path reads a path, which may be relative to dir, and makes it absolute and clean.
 func (p *parser) path(name string, need bool, dir string) string {
 	s, ok := get[string](p, name, need)
@@ -257,14 +256,6 @@ func (p *parser) path(name string, need bool, dir string) string {
 // maxArgument is the longest argument, or variable with its name, that Linux takes (execve(2),
 // MAX_ARG_STRLEN, without the trailing NUL).
 const maxArgument = 128<<10 - 1
-
-func (p *parser) arguments() (args []string) {
-	all, _ := get[[]json.RawMessage](p, "claudeArgs", required)
-	for i, v := range all {
-		args = append(args, p.word(fmt.Sprintf("claudeArgs[%d]", i), v, 0, ""))
-	}
-	return args
-}
 
 func (p *parser) environment() map[string]string {
 	env := map[string]string{}
@@ -295,7 +286,6 @@ func (p *parser) word(path string, value json.RawMessage, more int, with string)
 // plain are the characters of a name that needs no quotes.
 const plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 
-// member is the path of an object's member.
 func member(path, name string) string {
 	if name != "" && len(name) <= 100 && strings.Trim(name, plain) == "" {
 		return path + "." + name
@@ -303,25 +293,12 @@ func member(path, name string) string {
 	return path + "[" + quoted(name) + "]"
 }
 
-// quoted spells a foreign text for a message.
 func quoted(s string) string {
 	begin, more := folder.Cut(s, 60)
 	if more {
 		return strconv.QuoteToASCII(begin) + "..."
 	}
 	return strconv.QuoteToASCII(s)
-}
-
-// facts reads what is passed on to the guild unchanged.
-func (p *parser) facts(c *Config) {
-	var ok bool
-	if c.StartedAt, ok = get[string](p, "startedAt", required); ok {
-		if _, err := time.Parse(time.RFC3339, c.StartedAt); err != nil {
-			p.fail("startedAt", "must be a time such as 2026-05-01T12:00:00Z (RFC 3339), and is %s", quoted(c.StartedAt))
-		}
-	}
-	c.Provider, _ = get[string](p, "provider", required)
-	c.Metadata, _ = get[json.RawMessage](p, "metadata", optional)
 }
 
 // cleanUp reads which directory is deleted at the session's end. A typo there must not delete what

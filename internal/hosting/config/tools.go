@@ -112,7 +112,6 @@ func (p *parser) limits() (l budget.Plan) {
 	return all
 }
 
-// offered are the names of the flags that are shown.
 func offered(flags *pflag.FlagSet) (names []string) {
 	flags.VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden {

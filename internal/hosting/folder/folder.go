@@ -93,21 +93,16 @@ func MakeRoot(db string) error { return makeDirs(Root(db)) }
 
 func makeDirs(dirs ...string) error {
 	for _, dir := range dirs {
-		if err := makeDir(dir); err != nil {
+		err := disk.MakeDir(dir) // survives a power loss
+		if errors.Is(err, fs.ErrExist) {
+			// Its maker may have been killed before its name was on disk.
+			err = errors.Join(CheckDir(dir), disk.SyncDir(filepath.Dir(dir)))
+		}
+		if err != nil {
 			return fmt.Errorf("make a folder for hosted sessions: %w", err)
 		}
 	}
 	return nil
-}
-
-// makeDir makes a directory that survives a power loss, or checks an existing one.
-func makeDir(path string) error {
-	err := disk.MakeDir(path)
-	if errors.Is(err, fs.ErrExist) {
-		// Its maker may have been killed before its name was on disk.
-		err = errors.Join(CheckDir(path), disk.SyncDir(filepath.Dir(path)))
-	}
-	return err
 }
 
 // check returns an error if the folder is not a directory of ours. It matches [fs.ErrNotExist] if

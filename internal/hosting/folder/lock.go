@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strconv"
 	"sync"
 	"time"
@@ -48,27 +47,23 @@ const lockPatience = 50 * time.Millisecond
 // is a [*BusyError].
 func (f Folder) Claim(ctx context.Context) (*Lock, error) {
 	for tries := 1; ; tries++ {
-		lock, err := f.claim(ctx)
-		if errors.Is(err, fs.ErrNotExist) && tries < 10 {
-			continue // the folder was purged in between
+		err := makeDirs(Root(f.DB), f.Dir())
+		var lock *Lock
+		if err == nil {
+			lock, err = f.Lock(ctx)
 		}
-		return lock, err
+		if err == nil {
+			// Under the lock, since a purge may have removed part of the folder.
+			if err = f.Make(); err == nil {
+				return lock, nil
+			}
+			err = errors.Join(err, lock.Release())
+		}
+		if !errors.Is(err, fs.ErrNotExist) || tries == 10 {
+			return nil, err
+		}
+		// The folder was purged in between.
 	}
-}
-
-func (f Folder) claim(ctx context.Context) (*Lock, error) {
-	if err := makeDirs(Root(f.DB), f.Dir()); err != nil {
-		return nil, err
-	}
-	lock, err := f.Lock(ctx)
-	if err != nil {
-		return nil, err
-	}
-	// Under the lock, since a purge may have removed part of the folder.
-	if err := f.Make(); err != nil {
-		return nil, errors.Join(err, lock.Release())
-	}
-	return lock, nil
 }
 
 // Lock takes the lock of an existing folder, and converts a record of an older release. If another process
@@ -154,6 +149,3 @@ func ProcessOf(pid int) Process {
 func (p Process) Alive() (alive, known bool) {
 	return machine.Lives(p.Boot, p.Namespace, p.PID, p.Start)
 }
-
-// isSelf reports whether p is this process. p may be nil.
-func (p *Process) isSelf() bool { return p != nil && *p == ProcessOf(os.Getpid()) }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"unicode/utf8"
 
@@ -191,7 +192,7 @@ func (l *Lock) write(s *State) error {
 		return disk.ErrLockGone
 	}
 	switch err := l.lock.Check(); {
-	case err != nil && !s.Host.isSelf():
+	case err != nil && (s.Host == nil || *s.Host != ProcessOf(os.Getpid())):
 		return err
 	case err != nil: // nobody else writes the record while the host lives
 		l.retake(s)

@@ -81,16 +81,13 @@ func (p *Process) reap(client int) {
 	defer close(p.reaped)
 	defer signal.Stop(told)
 	guardian.Reap(told, p.swept, func(pid int, status syscall.WaitStatus) {
-		if pid == client {
-			p.bury(status)
+		if pid != client {
+			return
 		}
+		p.exit = Exit{Code: status.ExitStatus()}
+		if status.Signaled() {
+			p.exit.Signal = unix.SignalName(status.Signal())
+		}
+		close(p.ended)
 	}, func(none bool) bool { return !none })
-}
-
-func (p *Process) bury(status syscall.WaitStatus) {
-	p.exit = Exit{Code: status.ExitStatus()}
-	if status.Signaled() {
-		p.exit.Signal = unix.SignalName(status.Signal())
-	}
-	close(p.ended)
 }

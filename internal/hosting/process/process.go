@@ -90,7 +90,10 @@ func Start(o Options) (*Process, error) {
 		return nil, fmt.Errorf("start %s: %w", o.Path, guardian.WhyNot(err, o.Dir))
 	}
 	p.family.Leader = p.PID
-	p.copied.Go(func() { p.write(stdin, o.Stdin) })
+	p.copied.Go(func() {
+		_, p.taken = stdin.Write(o.Stdin) // the client may close its end at any time
+		_ = stdin.Close()                 // a pipe
+	})
 	p.copied.Go(func() {
 		_, _ = io.Copy(o.Stderr, &output{f: stderr}) // ends at the deadline
 	})
@@ -104,7 +107,6 @@ func Start(o Options) (*Process, error) {
 	return p, nil
 }
 
-// openPipes opens both ends of the client's input, output and errors.
 func openPipes() (ours, theirs []*os.File, err error) {
 	for fd := range 3 {
 		r, w, err := os.Pipe()
@@ -123,13 +125,6 @@ func closeAll(files []*os.File) {
 	for _, f := range files {
 		_ = f.Close() // a pipe
 	}
-}
-
-// write gives the client its input. The client may close its end at any time.
-func (p *Process) write(to *os.File, text []byte) {
-	_, err := to.Write(text)
-	p.taken = err
-	_ = to.Close() // a pipe
 }
 
 // Stdout is the client's standard output. It ends with the client, or two seconds after it if

@@ -34,7 +34,6 @@ type sqliteError struct {
 func (e *sqliteError) Error() string { return e.text }
 func (e *sqliteError) Code() int     { return e.code }
 
-// handle is SQLite's own connection.
 type handle struct {
 	tls *libc.TLS
 	db  uintptr

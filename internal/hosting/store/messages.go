@@ -66,17 +66,12 @@ func (s *Store) Last(ctx context.Context, session string) (last, count int64, er
 
 // At returns the first message of a session from a number on.
 func (s *Store) At(ctx context.Context, session string, from int64) (m Message, found bool, err error) {
-	return s.pick(ctx, session, from, `session = ?1 AND n >= ?2`)
-}
-
-// pick returns the first message that the condition so selects.
-func (s *Store) pick(ctx context.Context, session string, from int64, so string) (m Message, found bool, err error) {
 	at, more := "", 0
 	var content []byte
 	err = s.read(ctx, func(pool *sql.DB) error {
 		err := pool.QueryRowContext(ctx, `SELECT n, at, type, content,
 	(SELECT coalesce(sum(octet_length(content)), 0) FROM pieces WHERE pieces.session = messages.session AND pieces.n = messages.n)
-FROM messages WHERE `+so+` ORDER BY n LIMIT 1`, session, from).Scan(&m.N, &at, &m.Type, &content, &more)
+FROM messages WHERE session = ?1 AND n >= ?2 ORDER BY n LIMIT 1`, session, from).Scan(&m.N, &at, &m.Type, &content, &more)
 		if err != nil || more == 0 {
 			return err
 		}
@@ -107,7 +102,6 @@ coalesce((SELECT sum(octet_length(content)) FROM pieces WHERE session = ?1 AND n
 	return count, size, func() io.Reader { return &conversation{ctx: ctx, s: s, session: session, last: last, between: "["} }, err
 }
 
-// conversation reads a conversation.
 type conversation struct {
 	ctx      context.Context
 	s        *Store
@@ -131,7 +125,6 @@ func (c *conversation) Read(b []byte) (int, error) {
 	return c.text.Read(b)
 }
 
-// errEnough ends the reading of rows.
 var errEnough = errors.New("enough was read")
 
 func (c *conversation) next() error {

@@ -115,7 +115,6 @@ func (s *Store) readAlone(f func(*sql.DB) error, why error) error {
 	return f(alone)
 }
 
-// rows calls scan for each row of a query.
 func (s *Store) rows(ctx context.Context, scan func(*sql.Rows) error, query string, args ...any) error {
 	return s.read(ctx, func(pool *sql.DB) error { return eachRow(ctx, pool, scan, query, args...) })
 }
@@ -125,7 +124,7 @@ type querier interface {
 	QueryContext(context.Context, string, ...any) (*sql.Rows, error)
 }
 
-// eachRow is rows for any querier.
+// eachRow calls scan for each row of a query.
 func eachRow(ctx context.Context, in querier, scan func(*sql.Rows) error, query string, args ...any) error {
 	rows, err := in.QueryContext(ctx, query, args...)
 	if err != nil {

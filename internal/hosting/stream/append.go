@@ -40,7 +40,16 @@ type Transcript struct {
 // OpenTranscript opens the transcript of a session that [store.Store.Begin] knows. The error is about the
 // host's database, without which there is no session.
 func OpenTranscript(ctx context.Context, o TranscriptOptions) (*Transcript, error) {
-	s := &Transcript{o: o.withDefaults(), changed: make(chan struct{}, 1)}
+	if o.MemoryMax <= 0 {
+		o.MemoryMax = 64 << 20
+	}
+	if o.ShowEvery <= 0 {
+		o.ShowEvery = 2 * time.Second
+	}
+	if o.Log == nil {
+		o.Log = func(string) {}
+	}
+	s := &Transcript{o: o, changed: make(chan struct{}, 1)}
 	last, _, err := o.DB.Last(ctx, o.SessionID)
 	if err != nil {
 		return nil, err

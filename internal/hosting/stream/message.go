@@ -38,10 +38,6 @@ const (
 	SubtypeLost = "lost" // there was no room for the message
 )
 
-// InTranscript reports whether messages of a type belong to the conversation, which is all that the
-// guild's own transcript has.
-func InTranscript(kind string) bool { return kind == "assistant" || kind == "user" }
-
 // StandIn is a message that replaces one of that many bytes.
 func StandIn(subtype string, bytes int64) Message {
 	return Message{
@@ -125,14 +121,12 @@ var textFile = regexp.MustCompile(`\.entry-[0-9]+-[0-9]+-[0-9a-f]+\.txt`)
 // AnyTextFile in [Tally.Opened] stands for all such files: a call named them by a pattern.
 const AnyTextFile = ".entry-*"
 
-// maxOpened is how many file names are remembered.
 const maxOpened = 1000
 
 // Opened lists the files of long texts that successful tool calls named: evidence that the client
 // looked at a text that it was told to read.
 func (t *Tally) Opened() []string { return slices.Sorted(maps.Keys(t.opened)) }
 
-// textFiles are the files of texts that a call names.
 func textFiles(input flat.Value) []string {
 	if !strings.Contains(string(input), ".entry-") {
 		return nil
@@ -147,7 +141,6 @@ func textFiles(input flat.Value) []string {
 	return found
 }
 
-// answered takes the result of a call.
 func (t *Tally) answered(id string, failed bool) {
 	for _, name := range t.open[id].Files {
 		if t.opened == nil {

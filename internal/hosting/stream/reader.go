@@ -33,7 +33,6 @@ func (s Skipped) String() string {
 	return fmt.Sprintf("of the client's output, %d lines are no messages, and %d are longer than %d MiB", s.NotJSON, s.Cut, MaxLine>>20)
 }
 
-// reader makes messages of lines.
 type reader struct {
 	note    func(string)
 	visit   func(Message)
@@ -86,7 +85,17 @@ func nextLine(r *bufio.Reader) (line []byte, size int64, err error) {
 		}
 		size += int64(len(part))
 		if len(line) <= MaxLine {
-			line = added(line, part)
+			if need := len(line) + len(part); need > cap(line) {
+				room := need
+				switch {
+				case need > secondPart:
+					room = MaxLine + firstPart
+				case need > firstPart:
+					room = secondPart
+				}
+				line = append(make([]byte, 0, room), line...)
+			}
+			line = append(line, part...)
 		}
 		if err == bufio.ErrBufferFull {
 			continue
@@ -96,21 +105,6 @@ func nextLine(r *bufio.Reader) (line []byte, size int64, err error) {
 		}
 		return line, size, err
 	}
-}
-
-func added(line, part []byte) []byte {
-	need := len(line) + len(part)
-	if need <= cap(line) {
-		return append(line, part...)
-	}
-	room := need
-	switch {
-	case need > secondPart:
-		room = MaxLine + firstPart
-	case need > firstPart:
-		room = secondPart
-	}
-	return append(append(make([]byte, 0, room), line...), part...)
 }
 
 func (r *reader) line(line []byte, size int64) {

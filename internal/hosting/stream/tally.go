@@ -82,6 +82,9 @@ func (t *Tally) OpenTools() []ToolCall {
 	return slices.SortedFunc(maps.Values(t.open), func(a, b ToolCall) int { return a.Since.Compare(b.Since) })
 }
 
+// maxOpen is how many open calls are remembered. A client has a few at a time.
+const maxOpen = 1000
+
 func (t *Tally) assistant(message flat.Value, now time.Time) {
 	t.turn(short(message.Get("id")), message.Get("usage"))
 	content := message.Get("content")
@@ -94,21 +97,16 @@ func (t *Tally) assistant(message flat.Value, now time.Time) {
 		t.Text = &text
 	}
 	for _, part := range content.Items() {
-		if short(part.Get("type")) == "tool_use" {
-			t.calls(ToolCall{ID: short(part.Get("id")), Name: short(part.Get("name")), Since: now, Files: textFiles(part.Get("input"))})
+		if short(part.Get("type")) != "tool_use" {
+			continue
 		}
-	}
-}
-
-// maxOpen is how many open calls are remembered. A client has a few at a time.
-const maxOpen = 1000
-
-func (t *Tally) calls(call ToolCall) {
-	if t.open == nil {
-		t.open = map[string]ToolCall{}
-	}
-	if call.ID != "" && len(t.open) < maxOpen {
-		t.open[call.ID] = call
+		call := ToolCall{ID: short(part.Get("id")), Name: short(part.Get("name")), Since: now, Files: textFiles(part.Get("input"))}
+		if t.open == nil {
+			t.open = map[string]ToolCall{}
+		}
+		if call.ID != "" && len(t.open) < maxOpen {
+			t.open[call.ID] = call
+		}
 	}
 }
 
@@ -140,7 +138,15 @@ func (t *Tally) result(subtype string, line flat.Value, now time.Time) {
 		t.ErrorText = strings.Clone(said)
 	}
 	if cost, err := strconv.ParseFloat(string(line.Get("total_cost_usd")), 64); err == nil {
-		t.Cost = t.withPast(cost)
+		// A client that continues a conversation counts on from the earlier client's cost (measured on
+		// 2.1.329), which it finds in its own files. One that does not find it, or has another
+		// conversation, begins at 0.
+		if !t.costed && !t.apart && cost >= t.pastCost {
+			t.pastCost = 0
+		}
+		t.costed = true
+		cost += t.pastCost
+		t.Cost = &cost
 	}
 	if usage := line.Get("usage"); usage != "" && usage[0] == '{' {
 		t.settle(usage)
@@ -170,28 +176,11 @@ func (t *Tally) settle(usage flat.Value) {
 }
 
 func (t *Tally) sum() {
-	sum := sumOf(t.past, t.client())
-	t.Usage = &sum
-}
-
-func (t *Tally) client() folder.TokenUsage {
-	sum := t.settled
+	sum := sumOf(t.past, t.settled)
 	for _, u := range t.turns {
 		sum = sumOf(sum, u)
 	}
-	return sum
-}
-
-// withPast is the session's cost when this client reports cost. A client that continues a
-// conversation counts on from the earlier client's cost (measured on 2.1.329), which it finds in
-// its own files. One that does not find it, or has another conversation, begins at 0.
-func (t *Tally) withPast(cost float64) *float64 {
-	if !t.costed && !t.apart && cost >= t.pastCost {
-		t.pastCost = 0
-	}
-	t.costed = true
-	cost += t.pastCost
-	return &cost
+	t.Usage = &sum
 }
 
 // ClientSession is the session as the last client names it, "" before it does.
@@ -275,7 +264,6 @@ func plus(a, b *int64) *int64 {
 	return &sum
 }
 
-// setUsage copies the counts that a usage object has.
 func setUsage(u *folder.TokenUsage, object flat.Value) {
 	set := func(name string, to func(int64)) {
 		if n, ok := number(object.Get(name)); ok {

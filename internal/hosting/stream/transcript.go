@@ -81,20 +81,6 @@ type TranscriptOptions struct {
 	Log func(string)
 }
 
-func (o TranscriptOptions) withDefaults() TranscriptOptions {
-	if o.MemoryMax <= 0 {
-		o.MemoryMax = 64 << 20
-	}
-	if o.ShowEvery <= 0 {
-		o.ShowEvery = 2 * time.Second
-	}
-	if o.Log == nil {
-		o.Log = func(string) {}
-	}
-	return o
-}
-
-// trouble is the present trouble with a database.
 type trouble struct {
 	err   error // nil without trouble
 	since time.Time
