@@ -96,43 +96,37 @@ func Drain(ctx context.Context, o DrainOptions) (outcomes []DrainOutcome, err er
 	}
 	defer lock.Release() // the kernel would release it as well
 	d := drain{DrainOptions: o, box: box, down: map[string]error{}, tired: map[string]bool{}}
-	var badErr error
-	d.outcomes, badErr = box.Adopt(ctx)
+	outcomes, badErr := box.Adopt(ctx)
 	reports, err := box.db.Unsent(ctx)
 	for _, r := range reports {
 		if stopped := context.Cause(ctx); stopped != nil {
-			return d.outcomes, errors.Join(err, badErr, stopped)
+			return outcomes, errors.Join(err, badErr, stopped)
 		}
-		d.one(ctx, r)
+		one := DrainOutcome{Kind: r.Kind, SessionID: r.Session, Status: folder.Status(r.Status), Since: r.At}
+		if r.File {
+			one.Path = box.Path(r.Session)
+		}
+		if r.State == store.Refused {
+			one.Refused = &DrainRefusal{At: r.Tried, Status: r.Code, Body: r.Reason}
+		}
+		switch {
+		case o.Busy != nil && o.Busy(r.Session):
+			one.What, one.Why = ReportLeft, "the session's host runs and reports for itself"
+		case one.Refused != nil && !o.Refused && !box.taken(r):
+			one.What, one.Why = ReportRefused, fmt.Sprintf("the guild refused it at %s: HTTP %d: %s", r.Tried.Format(time.RFC3339), r.Code, r.Reason)
+		default:
+			one.What, one.Why, one.As = d.send(ctx, r)
+		}
+		outcomes = append(outcomes, one)
 	}
-	return d.outcomes, errors.Join(err, badErr)
+	return outcomes, errors.Join(err, badErr)
 }
 
 type drain struct {
 	DrainOptions
-	box      Outbox
-	down     map[string]error // guilds that cannot be reached
-	tired    map[string]bool  // guilds that failed at a report
-	outcomes []DrainOutcome
-}
-
-func (d *drain) one(ctx context.Context, r store.Report) {
-	o := DrainOutcome{Kind: r.Kind, SessionID: r.Session, Status: folder.Status(r.Status), Since: r.At}
-	if r.File {
-		o.Path = d.box.Path(r.Session)
-	}
-	if r.State == store.Refused {
-		o.Refused = &DrainRefusal{At: r.Tried, Status: r.Code, Body: r.Reason}
-	}
-	switch {
-	case d.Busy != nil && d.Busy(r.Session):
-		o.What, o.Why = ReportLeft, "the session's host runs and reports for itself"
-	case o.Refused != nil && !d.Refused && !d.box.taken(r):
-		o.What, o.Why = ReportRefused, fmt.Sprintf("the guild refused it at %s: HTTP %d: %s", r.Tried.Format(time.RFC3339), r.Code, r.Reason)
-	default:
-		o.What, o.Why, o.As = d.send(ctx, r)
-	}
-	d.outcomes = append(d.outcomes, o)
+	box   Outbox
+	down  map[string]error // guilds that cannot be reached
+	tired map[string]bool  // guilds that failed at a report
 }
 
 func (d *drain) send(ctx context.Context, r store.Report) (what, why string, as folder.Status) {
@@ -247,28 +241,20 @@ func (b Outbox) adopt(ctx context.Context, path string) error {
 // Check refuses a folder of reports that others could have put there or could change: they could read what
 // sessions said, and forge what guilds are told. A missing folder is made when it is needed.
 func (b Outbox) Check() error {
-	for _, dir := range []string{b.dir, filepath.Join(b.dir, "running"), filepath.Join(b.dir, "refused")} {
-		if err := check(dir); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func check(dir string) error {
-	info, err := disk.StatName(dir)
 	me := uint32(os.Geteuid())
-	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTDIR), err == nil && !info.IsDir && !info.IsLink: // writers say so
-		return nil
-	case err != nil:
-		return fmt.Errorf("look at the folder of unsent reports: %w", err)
-	case info.IsLink:
-		return fmt.Errorf("%s is a symbolic link, which is never followed for unsent reports: put a folder in its place: %w", dir, disk.ErrForeign)
-	case info.UID != me && info.UID != 0 && (me != 0 || !folder.OwnsParent(dir, info.UID)):
-		return fmt.Errorf("%s, the folder of unsent reports, belongs to user %d, and this is user %d: move it away, or work as that user: %w", dir, info.UID, me, disk.ErrForeign)
-	case info.Mode&0o002 != 0:
-		return fmt.Errorf("everybody may write to %s, the folder of unsent reports (mode %04o): take that right away (chmod o-w %[1]s): %[3]w", dir, info.Mode, disk.ErrForeign)
+	for _, dir := range []string{b.dir, filepath.Join(b.dir, "running"), filepath.Join(b.dir, "refused")} {
+		info, err := disk.StatName(dir)
+		switch {
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTDIR), err == nil && !info.IsDir && !info.IsLink: // writers say so
+		case err != nil:
+			return fmt.Errorf("look at the folder of unsent reports: %w", err)
+		case info.IsLink:
+			return fmt.Errorf("%s is a symbolic link, which is never followed for unsent reports: put a folder in its place: %w", dir, disk.ErrForeign)
+		case info.UID != me && info.UID != 0 && (me != 0 || !folder.OwnsParent(dir, info.UID)):
+			return fmt.Errorf("%s, the folder of unsent reports, belongs to user %d, and this is user %d: move it away, or work as that user: %w", dir, info.UID, me, disk.ErrForeign)
+		case info.Mode&0o002 != 0:
+			return fmt.Errorf("everybody may write to %s, the folder of unsent reports (mode %04o): take that right away (chmod o-w %[1]s): %[3]w", dir, info.Mode, disk.ErrForeign)
+		}
 	}
 	return nil
 }

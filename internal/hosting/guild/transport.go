@@ -75,11 +75,20 @@ func (c *Client) attempt(ctx context.Context, r *request) (answer, *broken) {
 	if err == nil {
 		return a, nil
 	}
-	hope := mayPass(err)
+	var certificate *tls.CertificateVerificationError
+	var address *net.AddrError
+	var long *tooLong
+	hope := !errors.As(err, &certificate) && !errors.As(err, &address) && !errors.As(err, &long)
 	if stopped := context.Cause(ctx); stopped != nil {
 		err = stopped
 	}
-	return answer{}, &broken{err: plain(err), sent: sent.Load(), hope: hope}
+	if wrapped, is := errors.AsType[*url.Error](err); is { // without its words, which repeat method and URL
+		err = wrapped.Err
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = fmt.Errorf("the guild closed the connection: %w", err)
+	}
+	return answer{}, &broken{err: err, sent: sent.Load(), hope: hope}
 }
 
 func (c *Client) exchange(ctx context.Context, r *request) (answer, error) {
@@ -136,25 +145,6 @@ func (a answer) refused() *Refused {
 		text = string([]rune(text)[:excerpt])
 	}
 	return &Refused{Status: a.status, Body: text}
-}
-
-// plain removes net/http's words that repeat method and URL.
-func plain(err error) error {
-	if wrapped, is := errors.AsType[*url.Error](err); is {
-		err = wrapped.Err
-	}
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("the guild closed the connection: %w", err)
-	}
-	return err
-}
-
-// mayPass reports whether an error can go away by itself.
-func mayPass(err error) bool {
-	var certificate *tls.CertificateVerificationError
-	var address *net.AddrError
-	var long *tooLong
-	return !errors.As(err, &certificate) && !errors.As(err, &address) && !errors.As(err, &long)
 }
 
 // excerpt is how many characters of a refusal's body are kept.

@@ -29,50 +29,27 @@ type answers struct {
 	stateless http.Handler
 
 	mu   sync.Mutex
-	open map[string]*answer // by answerHeader
-}
-
-// answer is one request in progress.
-type answer struct {
-	*beatingWriter
-	request context.Context
-}
-
-func newAnswers(p *Proxy) *answers {
-	server := func(*http.Request) *mcp.Server { return p.mcp }
-	return &answers{
-		proxy: p,
-		open:  make(map[string]*answer),
-		stateful: mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
-			MaxRequestBodyBytes: maxRequest, SessionTimeout: sessionTimeout}),
-		stateless: mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
-			MaxRequestBodyBytes: maxRequest, Stateless: true, PropagateRequestCancellation: true}),
-	}
+	open map[string]*beatingWriter // by answerHeader
 }
 
 func (a *answers) serve(w http.ResponseWriter, r *http.Request) {
-	one := &answer{newBeatingWriter(w), r.Context()}
+	one := &beatingWriter{ResponseWriter: w, request: r.Context()}
 	defer one.beat(a.proxy.options.KeepAlive)()
-	defer a.register(one, r)()
+	id := rand.Text() // by which the request's calls find the answer
+	r.Header.Set(answerHeader, id)
+	a.mu.Lock()
+	a.open[id] = one
+	a.mu.Unlock()
+	defer func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		delete(a.open, id)
+	}()
 	if r.Header.Get(versionHeader) >= sessionless {
 		a.stateless.ServeHTTP(one, r)
 		return
 	}
 	a.stateful.ServeHTTP(one, r)
-}
-
-// register makes the answer known to the request's calls until forget is called.
-func (a *answers) register(one *answer, r *http.Request) (forget func()) {
-	id := rand.Text()
-	r.Header.Set(answerHeader, id)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.open[id] = one
-	return func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		delete(a.open, id)
-	}
 }
 
 // inProgress lets a call's stream begin before its result: Claude Code gives up on an answer that
@@ -89,7 +66,9 @@ func (a *answers) inProgress(ctx context.Context, extra *mcp.RequestExtra) (cont
 		cancel()
 		return ctx, cancel
 	}
-	one.begin()
+	one.mu.Lock()
+	one.begun = true
+	one.mu.Unlock()
 	context.AfterFunc(one.request, cancel)
 	return ctx, cancel
 }
@@ -98,6 +77,7 @@ func (a *answers) inProgress(ctx context.Context, extra *mcp.RequestExtra) (cont
 // each event in one Write, so a lock around Write keeps events whole.
 type beatingWriter struct {
 	http.ResponseWriter
+	request context.Context // ends with the request
 	mu      sync.Mutex
 	begun   bool // a comment may be the first thing written
 	started bool // the headers are out
@@ -105,11 +85,6 @@ type beatingWriter struct {
 	ended   bool
 }
 
-func newBeatingWriter(w http.ResponseWriter) *beatingWriter {
-	return &beatingWriter{ResponseWriter: w}
-}
-
-// head records whether what follows is a stream.
 func (b *beatingWriter) head() {
 	if !b.started {
 		b.started = true
@@ -167,13 +142,6 @@ func (b *beatingWriter) beat(interval time.Duration) (end func()) {
 		defer b.mu.Unlock()
 		b.ended = true
 	}
-}
-
-// begin says that what follows is a stream, even if its first event is still to come.
-func (b *beatingWriter) begin() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.begun = true
 }
 
 // comment writes nothing to an answer that is no stream, or that may still become an error with its

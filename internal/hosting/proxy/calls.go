@@ -34,7 +34,11 @@ func (p *Proxy) server() *mcp.Server {
 			return p.call(ctx, r, tool.Name), nil
 		})
 	}
-	register(server, &mcp.Tool{Name: otherTool, InputSchema: json.RawMessage(`{"type":"object"}`)}, p.callOther)
+	other := &mcp.Tool{Name: otherTool, InputSchema: json.RawMessage(`{"type":"object"}`)}
+	register(server, other, func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		name, _ := ctx.Value(otherName{}).(string)
+		return p.call(ctx, r, name), nil
+	})
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, request mcp.Request) (result mcp.Result, err error) {
 			defer func() {
@@ -56,7 +60,9 @@ func (p *Proxy) server() *mcp.Server {
 			result, err = next(ctx, method, request)
 			if list, ok := result.(*mcp.ListToolsResult); ok && err == nil {
 				list.Tools = p.list
-				p.listed()
+				p.counting.Lock()
+				p.stats.Listed = true
+				p.counting.Unlock()
 				p.printf("mcp-proxy: tools/list (%d tools)", len(p.list))
 			}
 			return result, err
@@ -76,11 +82,6 @@ func register(server *mcp.Server, tool *mcp.Tool, handler mcp.ToolHandler) (take
 // otherName is the context key of the name that otherTool was called by.
 type otherName struct{}
 
-func (p *Proxy) callOther(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	name, _ := ctx.Value(otherName{}).(string)
-	return p.call(ctx, r, name), nil
-}
-
 // mostRead is the longest answer that Claude Code 2.1.329 reads, in bytes. A later one may read more, so it is sent.
 const mostRead = 16 << 20
 
@@ -89,15 +90,22 @@ func (p *Proxy) call(ctx context.Context, r *mcp.CallToolRequest, name string) *
 	ctx, done := p.answers.inProgress(ctx, r.Extra)
 	defer done()
 	start := time.Now()
-	number := p.began(name)
+	number := p.count(name, func(s *folder.Tools, of *folder.ToolUse) { s.Calls++; s.Open++; of.Calls++ }).Calls
 	text, err := p.answer(ctx, name, r.Params.Arguments)
 	took := time.Since(start).Milliseconds()
-	counted := err
+	failure := err
 	if len(text) > mostRead {
-		counted = fmt.Errorf("the answer has %d MiB, and the client reads none over %d", len(text)>>20, mostRead>>20)
-		p.printf("mcp-proxy: %s: %v", name, counted)
+		failure = fmt.Errorf("the answer has %d MiB, and the client reads none over %d", len(text)>>20, mostRead>>20)
+		p.printf("mcp-proxy: %s: %v", name, failure)
 	}
-	p.ended(name, counted)
+	p.count(name, func(s *folder.Tools, of *folder.ToolUse) {
+		if s.Open--; failure != nil {
+			s.Failed++
+			of.Failed++
+			of.LastError = words.Brief(failure.Error())
+			s.LastError = of.Name + ": " + of.LastError
+		}
+	})
 	if err != nil {
 		p.printf("mcp-proxy: %s FAILED (%dms, call #%d): %v", name, took, number, err)
 		return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: "Error: " + err.Error()}}}
@@ -161,21 +169,6 @@ func arguments(raw json.RawMessage) (json.RawMessage, error) {
 // Other is the name under which calls of all unknown tools are counted.
 const Other = "(no such tool)"
 
-func (p *Proxy) began(name string) int64 {
-	return p.count(name, func(s *folder.Tools, of *folder.ToolUse) { s.Calls++; s.Open++; of.Calls++ }).Calls
-}
-
-func (p *Proxy) ended(name string, err error) {
-	p.count(name, func(s *folder.Tools, of *folder.ToolUse) {
-		if s.Open--; err != nil {
-			s.Failed++
-			of.Failed++
-			of.LastError = words.Brief(err.Error())
-			s.LastError = of.Name + ": " + of.LastError
-		}
-	})
-}
-
 // count changes the figures of a tool and returns those of all.
 func (p *Proxy) count(name string, change func(*folder.Tools, *folder.ToolUse)) folder.Tools {
 	if _, known := p.tools[name]; !known {
@@ -198,12 +191,6 @@ func (p *Proxy) Stats() folder.Tools {
 	p.counting.Lock()
 	defer p.counting.Unlock()
 	return p.stats
-}
-
-func (p *Proxy) listed() {
-	p.counting.Lock()
-	defer p.counting.Unlock()
-	p.stats.Listed = true
 }
 
 // Warning is a sentence about a client that works without the tools it was given, or "". It is

@@ -102,9 +102,20 @@ func Start(options Options) (*Proxy, error) {
 	p.context, p.cancel = context.WithCancel(context.Background())
 	p.stats.URL, p.stats.Configured = p.URL(), len(list)
 	p.mcp = p.server()
-	p.answers = newAnswers(p)
+	server := func(*http.Request) *mcp.Server { return p.mcp }
+	p.answers = &answers{
+		proxy: p,
+		open:  make(map[string]*beatingWriter),
+		stateful: mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
+			MaxRequestBodyBytes: maxRequest, SessionTimeout: sessionTimeout}),
+		stateless: mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
+			MaxRequestBodyBytes: maxRequest, Stateless: true, PropagateRequestCancellation: true}),
+	}
+	routes := http.NewServeMux()
+	routes.HandleFunc("/mcp", p.answers.serve)
+	routes.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "Not found", http.StatusNotFound) })
 	p.http = &http.Server{
-		Handler:           p.guard(p.routes()),
+		Handler:           p.guard(routes),
 		ReadHeaderTimeout: 10 * time.Second,
 		ErrorLog:          log.New(p, "", 0),
 	}
@@ -128,13 +139,6 @@ func (p *Proxy) guard(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	}))
-}
-
-func (p *Proxy) routes() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("/mcp", p.answers.serve)
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "Not found", http.StatusNotFound) })
-	return mux
 }
 
 // URL is the address in the mcp-config, such as "http://127.0.0.1:40123/mcp".
@@ -220,7 +224,6 @@ func exempt(hosts string) string {
 	return hosts + "," + loopback
 }
 
-// index makes the lookup by name and the list for the client.
 func index(tools []config.Tool) (map[string]config.Tool, []*mcp.Tool, error) {
 	byName := make(map[string]config.Tool, len(tools))
 	list := make([]*mcp.Tool, 0, len(tools))
