@@ -58,7 +58,6 @@ heartbeat-host attach ses-1 --from 120 --json | jq -c .content`,
 	},
 }
 
-// follow prints a session's messages until the session has ended.
 func follow(o *attachFlags, s cli.Streams) error {
 	h, err := find(&o.oneFlags)
 	if err != nil {
@@ -127,18 +126,13 @@ func printerOf(o *attachFlags, s cli.Streams) func(stream.Stored) error {
 		if shown.ForPeople() {
 			at = m.At.Local().Format(time.TimeOnly)
 		}
-		t.AddLine(at, strconv.FormatInt(m.N, 10), m.Type, excerpt(m))
+		line := flat.Value(m.Content)
+		said := []string{line.Get("subtype").Text(), line.Get("error").Text(), line.Get("result").Text()}
+		said = append(said, contents(line.Get("message", "content"))...)
+		text := words.Brief(strings.Join(strings.Fields(strings.Join(said, " ")), " "))
+		t.AddLine(at, strconv.FormatInt(m.N, 10), m.Type, text)
 		return shown.Table(t)
 	}
-}
-
-// excerpt sums up a message in one line: the beginning of its text, the tools that it calls, or its
-// subtype.
-func excerpt(m stream.Stored) string {
-	line := flat.Value(m.Content)
-	parts := []string{line.Get("subtype").Text(), line.Get("error").Text(), line.Get("result").Text()}
-	parts = append(parts, contents(line.Get("message", "content"))...)
-	return words.Brief(strings.Join(strings.Fields(strings.Join(parts, " ")), " "))
 }
 
 // contents returns the texts of a message's content, which is one text or a list of blocks.

@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// gcFlags are the flags of gc, which removes what dead and old sessions left.
 type gcFlags struct {
 	shownFlags
 	Older      time.Duration
@@ -131,8 +130,14 @@ func collectOne(f folder.Folder, o *gcFlags) (done []collected, err error) {
 			note(wasCleared)
 		}
 	default:
+		before := time.Now().Add(-o.Older)
+		if o.DryRun {
+			err = h.MayPurge(before, o.Unanswered)
+		} else {
+			err = h.Purge(context.Background(), before, o.Unanswered)
+		}
 		var kept *folder.KeptError
-		if err = h.remove(o); errors.As(err, &kept) {
+		if errors.As(err, &kept) {
 			note(wasKept)
 			done[0].Why, err = kept.Reason, nil
 		} else if err == nil {
@@ -142,7 +147,6 @@ func collectOne(f folder.Folder, o *gcFlags) (done []collected, err error) {
 	return done, err
 }
 
-// clear removes temporary files that have outlived their session.
 func (h *hosted) clear(dry bool) (cleared bool, err error) {
 	there, err := disk.Exists(h.TempDir())
 	if err != nil || !there || dry {
@@ -154,12 +158,4 @@ func (h *hosted) clear(dry bool) (cleared bool, err error) {
 	}
 	err = errors.Join(os.RemoveAll(h.TempDir()), lock.Release()) // RemoveAll follows no links
 	return err == nil, err
-}
-
-func (h *hosted) remove(o *gcFlags) error {
-	before := time.Now().Add(-o.Older)
-	if o.DryRun {
-		return h.MayPurge(before, o.Unanswered)
-	}
-	return h.Purge(context.Background(), before, o.Unanswered)
 }

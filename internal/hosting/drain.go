@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// drainFlags are the flags of drain-dlq, which sends the reports that no guild has taken yet.
 type drainFlags struct {
 	shownFlags
 	Once  bool
@@ -107,7 +106,6 @@ func drainOnce(ctx context.Context, o *drainFlags, s cli.Streams) error {
 	return problems
 }
 
-// databases returns the databases that the flags select.
 func databases(o *drainFlags) ([]string, error) {
 	if o.DB != "" {
 		if err := becomeOwner(o.DB); err != nil {
@@ -119,7 +117,6 @@ func databases(o *drainFlags) ([]string, error) {
 	return folder.Databases()
 }
 
-// toldOf says what became of a report.
 func toldOf(o guild.DrainOutcome) string {
 	what := fmt.Sprintf("the %s of session %s", kinds[o.Kind], o.SessionID)
 	if o.SessionID == "" {
@@ -139,5 +136,4 @@ func toldOf(o guild.DrainOutcome) string {
 	return what + " cannot be sent: " + o.Why
 }
 
-// kinds names the reports for people.
 var kinds = map[store.Kind]string{store.Running: "start", store.Record: "end"}

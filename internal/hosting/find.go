@@ -19,10 +19,8 @@ import (
 // sessionIDs describes the session arguments of verbs: see [cli.Verb].
 const sessionIDs = "sessions"
 
-// whichID is the help's paragraph on how to name a session.
 const whichID = `ID is the session's id, or a beginning of it that no other session has.`
 
-// shownFlags are the flags of every verb about hosted sessions.
 type shownFlags struct {
 	DB   string // only sessions beside this database; "" for all of this user's
 	JSON bool
@@ -51,7 +49,6 @@ func (o *shownFlags) all(f *pflag.FlagSet, more ...func() error) func(args []str
 	}
 }
 
-// oneFlags are the flags of a verb about one session.
 type oneFlags struct {
 	shownFlags
 	ID    string
@@ -69,7 +66,6 @@ func (o *oneFlags) one(f *pflag.FlagSet, more ...func() error) func(args []strin
 	}
 }
 
-// hosted is a session with its record.
 type hosted struct {
 	folder.View
 	troubles []see.Trouble // of its inbox, set by [lookInto]
@@ -174,7 +170,6 @@ func ambiguous(id string, all []*hosted) error {
 	return fmt.Errorf("%q may be any of %d sessions: name one of %s", id, len(all), strings.Join(names, ", "))
 }
 
-// show prints v with --json, and otherwise the line, which is for people.
 func (o *shownFlags) show(s cli.Streams, v any, line string) error {
 	if o.JSON {
 		return cli.PrintJSON(s.Out, v)

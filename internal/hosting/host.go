@@ -41,8 +41,15 @@ const (
 // read reads and checks the config. After a [*config.Problem] the order still has what is known of
 // the session.
 func (o *order) read(stdin *os.File) (err error) {
-	if err := o.absolute(); err != nil {
-		return err
+	for _, path := range []*string{&o.Inbox, &o.Claude} { // the session has another working directory
+		if *path == "" || path == &o.Claude && filepath.Base(*path) == *path {
+			continue
+		}
+		abs, err := filepath.Abs(*path)
+		if err != nil {
+			return fmt.Errorf("find the path of %s: %w", *path, err)
+		}
+		*path = abs
 	}
 	text, err := readConfig(o.file, stdin, configTimeout)
 	if err != nil {
@@ -174,16 +181,6 @@ func (o *order) refusal(err error) *refusal {
 		r.Status = exitLater
 	}
 	return r
-}
-
-// print prints the line and returns the error that ends the command.
-func (r refusal) print(w io.Writer) error {
-	status := r.Status
-	r.Status = 0
-	if err := cli.PrintJSON(w, r); err != nil {
-		return err
-	}
-	return cli.Told(status)
 }
 
 // report is what the hosting process says about its start.

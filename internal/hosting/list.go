@@ -93,7 +93,6 @@ func offeredSessions() (hints []program.Hint) {
 	return hints
 }
 
-// shown is the record as --json prints it.
 func (h *hosted) shown() any {
 	state := *h.State
 	state.Status = h.Status
@@ -128,23 +127,19 @@ func printTable(all []*hosted, out layout.Output) error {
 		layout.Column{Title: "TROUBLE", Text: true, IfAny: true},
 	)
 	for _, h := range all {
-		t.Add(h.ID, string(h.Status), out.When(now, h.since()), entries(h.State.Entries),
-			strconv.FormatInt(h.State.Messages, 10), cost(h.State.CostUSD), h.why(), h.trouble())
+		since, trouble := h.State.HostedAt, ""
+		if h.State.EndedAt != nil {
+			since = *h.State.EndedAt
+		}
+		if len(h.troubles) > 0 {
+			trouble = h.troubles[0].Text // the most urgent one
+		}
+		e := h.State.Entries
+		answered := fmt.Sprintf("%d/%d", e.Answered, e.Answered+e.Queued+e.InFlight+e.DeadLettered+e.Unread)
+		t.Add(h.ID, string(h.Status), out.When(now, since), answered,
+			strconv.FormatInt(h.State.Messages, 10), cost(h.State.CostUSD), h.why(), trouble)
 	}
 	return out.Table(t)
-}
-
-// since is when the session got into its state, as far as known.
-func (h *hosted) since() time.Time {
-	if h.State.EndedAt != nil {
-		return *h.State.EndedAt
-	}
-	return h.State.HostedAt
-}
-
-// entries is the number of answered entries and of all: 2/3.
-func entries(e folder.Entries) string {
-	return fmt.Sprintf("%d/%d", e.Answered, e.Answered+e.Queued+e.InFlight+e.DeadLettered+e.Unread)
 }
 
 func cost(usd *float64) string {
@@ -165,14 +160,6 @@ func (h *hosted) why() string {
 		return "no progress since " + words.Stamp(*h.State.StalledSince)
 	}
 	return ""
-}
-
-// trouble is the most urgent trouble of the session's inbox, "" for none.
-func (h *hosted) trouble() string {
-	if len(h.troubles) == 0 {
-		return ""
-	}
-	return h.troubles[0].Text
 }
 
 func statusStyle(status string) layout.Style {

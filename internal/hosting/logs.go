@@ -71,7 +71,15 @@ func logs(o *logsFlags, s cli.Streams) (err error) {
 	if err != nil {
 		return err
 	}
-	show := lineOf(o, s)
+	show := func(line []byte) error {
+		if o.JSON {
+			return cli.PrintJSON(s.Out, struct {
+				Line string `json:"line"`
+			}{string(line)})
+		}
+		_, err := fmt.Fprintln(s.Out, words.Plain(string(line)))
+		return err
+	}
 	if !o.Follow {
 		_, err = printLog(file, at, true, show)
 		return err
@@ -79,20 +87,6 @@ func logs(o *logsFlags, s cli.Streams) (err error) {
 	ctx, stop, status := untilSignal()
 	defer stop()
 	return status(followLog(ctx, h, file, at, show, s))
-}
-
-func lineOf(o *logsFlags, s cli.Streams) func([]byte) error {
-	if o.JSON {
-		return func(line []byte) error {
-			return cli.PrintJSON(s.Out, struct {
-				Line string `json:"line"`
-			}{string(line)})
-		}
-	}
-	return func(line []byte) error {
-		_, err := fmt.Fprintln(s.Out, words.Plain(string(line)))
-		return err
-	}
 }
 
 // lastLines is the offset of the last count lines of a file; 0 means all.

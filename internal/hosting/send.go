@@ -94,7 +94,15 @@ func (h *hosted) send(id, text string) (inbox.Receipt, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), cli.VerbLockWait+askTimeout)
 	defer cancel()
 	if len(text) > attach.MaxText {
-		return h.appendDirectly(ctx, id, text)
+		box, err := cli.OpenAsOwner(h.State.Inbox, inbox.Options{LockWait: cli.VerbLockWait})
+		if err != nil {
+			return inbox.Receipt{}, err
+		}
+		receipts, err := box.AppendAll(ctx, []inbox.Message{{ID: id, Text: text}}, cli.DefaultSettle)
+		if len(receipts) == 0 {
+			return inbox.Receipt{}, err
+		}
+		return receipts[0], err
 	}
 	receipt, err := attach.Host{Folder: h.Dir()}.Send(ctx, id, text)
 	if errors.Is(err, attach.ErrEnded) {
@@ -105,18 +113,6 @@ func (h *hosted) send(id, text string) (inbox.Receipt, error) {
 		return receipt, h.over()
 	}
 	return receipt, err
-}
-
-func (h *hosted) appendDirectly(ctx context.Context, id, text string) (inbox.Receipt, error) {
-	box, err := cli.OpenAsOwner(h.State.Inbox, inbox.Options{LockWait: cli.VerbLockWait})
-	if err != nil {
-		return inbox.Receipt{}, err
-	}
-	receipts, err := box.AppendAll(ctx, []inbox.Message{{ID: id, Text: text}}, cli.DefaultSettle)
-	if len(receipts) == 0 {
-		return inbox.Receipt{}, err
-	}
-	return receipts[0], err
 }
 
 // over says that the session takes no more entries, and what to do.

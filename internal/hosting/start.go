@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"github.com/spf13/pflag"
 
@@ -58,7 +57,6 @@ the guild, whatever it was; 1 it could not be hosted, for whatever reason:
 	Build:   hosting("run", func(o *order, _ *pflag.FlagSet) { o.foreground, o.seed = true, true }),
 }
 
-// order describes a session to host.
 type order struct {
 	session.Options
 	file       string // the config's file, - for stdin
@@ -114,22 +112,6 @@ func (o *order) check(f *pflag.FlagSet) error {
 	return o.notify.Check()
 }
 
-// absolute makes the flags' paths absolute, since the session has another working directory.
-func (o *order) absolute() error {
-	for _, path := range []*string{&o.Inbox, &o.Claude} {
-		if *path == "" || path == &o.Claude && filepath.Base(*path) == *path {
-			continue
-		}
-		abs, err := filepath.Abs(*path)
-		if err != nil {
-			return fmt.Errorf("find the path of %s: %w", *path, err)
-		}
-		*path = abs
-	}
-	return nil
-}
-
-// start hosts a session in a process of its own, or in this one.
 func start(o *order, s cli.Streams) error {
 	err := o.read(s.In)
 	var problem *config.Problem
@@ -159,5 +141,11 @@ func start(o *order, s cli.Streams) error {
 		fmt.Fprintf(s.Err, "[babysitter] Fatal error: %s\n", words.Sentence(err.Error()))
 		return cli.Told(cli.ExitError)
 	}
-	return o.refusal(err).print(s.Err)
+	r := o.refusal(err)
+	status := r.Status
+	r.Status = 0 // so that it is not printed
+	if err := cli.PrintJSON(s.Err, r); err != nil {
+		return err
+	}
+	return cli.Told(status)
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// askTimeout is how long a host may take to answer.
 const askTimeout = 10 * time.Second
 
 var statusVerb = cli.Verb{
@@ -53,7 +52,14 @@ func status(o *oneFlags, s cli.Streams) error {
 	if o.JSON {
 		return cli.PrintJSON(s.Out, h.shown())
 	}
-	return h.print(layout.For(s.Out, o.Color))
+	out := layout.For(s.Out, o.Color)
+	t := layout.NewTable(layout.Column{}, layout.Column{Text: true, Style: statusStyle})
+	for _, row := range h.rows(out, time.Now()) {
+		if row[1] != "" {
+			t.Add(row[0], row[1])
+		}
+	}
+	return out.Table(t)
 }
 
 // refresh asks the host, which knows more than its record: that is written at changes, not at each message.
@@ -76,16 +82,6 @@ func (h *hosted) refresh() {
 		return
 	}
 	_ = h.reopen() // it may have ended just now; on an error the old record will do
-}
-
-func (h *hosted) print(out layout.Output) error {
-	t := layout.NewTable(layout.Column{}, layout.Column{Text: true, Style: statusStyle})
-	for _, row := range h.rows(out, time.Now()) {
-		if row[1] != "" {
-			t.Add(row[0], row[1])
-		}
-	}
-	return out.Table(t)
 }
 
 // rows are the rows of status, a name and a value each. Empty values are left out.
@@ -113,7 +109,6 @@ func (h *hosted) rows(out layout.Output, now time.Time) [][2]string {
 	return append(rows, [2]string{"output", words.Brief(s.Output)})
 }
 
-// known words a value that may be unknown, "" if it is.
 func known[T any](what *T, say func(*T) string) string {
 	if what == nil {
 		return ""
