@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -173,11 +174,12 @@ func wordsOf(pid int, name string) []string {
 // maxWords bounds the reads of arguments and environments, in bytes.
 const maxWords = 4 << 20
 
-// PIDNamespace identifies the namespace of this process's pids (pid_namespaces(7)), "" if unknown.
-func PIDNamespace() string {
+// PIDNamespace identifies the namespace of this process's pids (pid_namespaces(7)), "" if unknown. No process can leave
+// its own.
+var PIDNamespace = sync.OnceValue(func() string {
 	name, _ := os.Readlink("/proc/self/ns/pid") // "" with an error
 	return name
-}
+})
 
 // Locks is a snapshot of the held locks.
 type Locks struct{ list []byte }
