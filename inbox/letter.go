@@ -261,6 +261,7 @@ type letterLine struct {
 	mark, ok bool
 	closes   bool // the mark closes the letter
 	reason   Reason
+	streamed bool // see [StreamMember]
 }
 
 // glance is [ParseLetter] in a fraction of the time for lines that heartbeat wrote, as nearly all are.
@@ -275,13 +276,16 @@ func glance(l []byte) letterLine {
 			Reason: Reason(m.String("reason")), DeadLetteredAt: m.Time("dead_lettered_at"),
 		}
 		if m.Err() == nil && d.EntryID != "" && d.Reason != "" && !d.DeadLetteredAt.IsZero() {
-			return letterLine{letter: letterName(d), id: d.ID, at: d.DeadLetteredAt, ok: true, reason: d.Reason}
+			return letterLine{
+				letter: letterName(d), id: d.ID, at: d.DeadLetteredAt, ok: true, reason: d.Reason,
+				streamed: m.Value("metadata").Get(StreamMember, "stream") != "",
+			}
 		}
 	}
 	letter, isMark, ok := ParseLetter(l)
 	return letterLine{
 		letter: letter.Letter, id: letter.ID, at: letter.DeadLetteredAt, reason: letter.Reason,
-		ok: ok, mark: isMark, closes: isMark && !letter.Open(),
+		ok: ok, mark: isMark, closes: isMark && !letter.Open(), streamed: flat.Value(letter.Metadata[StreamMember]).Get("stream") != "",
 	}
 }
 

@@ -13,8 +13,12 @@ import (
 	"heartbeat/internal/lines"
 )
 
+// StreamMember is the metadata of an entry that an agent took from a stream: an object that names the stream. The
+// stream has a dead letter of such an entry, too, and people deal with that one.
+const StreamMember = "nats"
+
 // LetterCount counts the open dead letters by reason: letters that were not requeued, accepted or canceled,
-// and whose id was not answered since.
+// and whose id was not answered since. Those with [StreamMember] are left out.
 type LetterCount struct {
 	Open     map[Reason]int
 	Warnings []string // about invalid lines
@@ -33,7 +37,9 @@ func (b *Inbox) CountLetters() (LetterCount, error) {
 	r, open, warnings, err := b.openLetters()
 	c := LetterCount{Open: map[Reason]int{}, Warnings: warnings}
 	for _, s := range open {
-		c.Open[r.reasons[s.reason]]++
+		if !s.away {
+			c.Open[r.reasons[s.reason]]++
+		}
 	}
 	return c, err
 }

@@ -50,6 +50,7 @@ type spot struct {
 	reason uint8  // the index of a letter's reason
 	mark   bool
 	closes bool // it is a mark that closes the letter
+	away   bool // the letter is dealt with elsewhere: see [StreamMember]
 }
 
 // LetterReader starts a reading.
@@ -242,7 +243,7 @@ func (r *LetterReader) note(off int64, l []byte, whole bool) {
 				i = min(len(r.reasons), math.MaxUint8)
 				r.reasons = append(r.reasons[:i], what.reason)
 			}
-			s.id, s.reason = spotID(what.id), uint8(i)
+			s.id, s.reason, s.away = spotID(what.id), uint8(i), what.streamed
 		}
 		r.spots, r.sorted = append(r.spots, s), false
 	}

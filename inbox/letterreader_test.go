@@ -127,6 +127,33 @@ func TestCountLetters(t *testing.T) {
 	check()
 }
 
+// The letter of an entry that came from a stream is open, and counted there and not here. Metadata of that name alone
+// says nothing.
+func TestLettersOfAStreamAreNotCounted(t *testing.T) {
+	t.Parallel()
+	box := newBox(t, `{"prompt":"a","id":"a","nats":{"stream":"WORK","seq":1}}`+"\n"+`{"prompt":"b","id":"b","nats":"WORK"}`+"\n")
+	for range 2 {
+		deliver(t, box)
+		settleNextOf(t, box, orphan)
+	}
+	path := beside(box, ".dead-letter.jsonl")
+	for range 2 { // as heartbeat writes the lines, and in another order of members
+		counted, err := box.CountLetters()
+		require.NoError(t, err)
+		assert.Equal(t, map[inbox.Reason]int{inbox.ReasonOrphaned: 1}, counted.Open)
+		var open []string
+		_, err = box.EachOpenLetter(func(l inbox.Letter) bool {
+			open = append(open, l.ID)
+			return true
+		})
+		require.NoError(t, err)
+		assert.Equal(t, []string{"a", "b"}, open)
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		write(t, path, strings.ReplaceAll(string(text), `{"entry_id"`, `{ "entry_id"`))
+	}
+}
+
 // A letter that a person canceled, or whose id was answered since, is not open.
 func TestOpenLetters(t *testing.T) {
 	t.Parallel()

@@ -27,8 +27,6 @@ const (
 	// mostText is the longest payload, in bytes, that an inbox is sure to keep in its queue, where each byte takes up
 	// to six. The inbox puts a longer payload into a file, which its dead letter names.
 	mostText = 256 << 10
-	// member is the entry's metadata about its message, for people.
-	member = "nats"
 )
 
 // Message is a message of a stream, as an agent takes it up and keeps it.
@@ -167,7 +165,7 @@ func (w *Message) InboxMessage() (inbox.Message, error) {
 	if m.Metadata == nil {
 		m.Metadata = map[string]any{}
 	}
-	m.Metadata[member] = about{w.Stream, w.Seq, w.Subject, w.Copy}
+	m.Metadata[inbox.StreamMember] = about{w.Stream, w.Seq, w.Subject, w.Copy}
 	return m, m.Check()
 }
 
@@ -187,7 +185,7 @@ func hasPrompt(data []byte) bool {
 // returns 0 if the metadata does not say.
 func CopyOf(metadata map[string]json.RawMessage) uint64 {
 	var a about
-	if json.Unmarshal(metadata[member], &a) != nil {
+	if json.Unmarshal(metadata[inbox.StreamMember], &a) != nil {
 		return 0
 	}
 	return a.Copy
