@@ -4,8 +4,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -18,8 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// shapes says which structures the sections of docs/json.md describe. Members of a section of its own, such as a price, are looked
-// up there, too.
+// shapes says which structures the sections of the documents describe. The section of prices counts for each.
 var shapes = []struct {
 	section string
 	types   []string // FOLDER.TYPE
@@ -61,13 +58,15 @@ var shapes = []struct {
 	{"### `version`", []string{"internal/cli.Build"}, nil},
 }
 
-// unprinted are the members that only a check in flight has, by the field's type.
-var unprinted = map[string][]string{"inbox.Check": {"since", "untold", "by"}}
+// unprinted are members that only the record has: those of a check in flight, and a back-off's beginning by this machine's clock.
+var unprinted = map[string][]string{"inbox.Check": {"since", "untold", "by"}, "inbox.Backoff": {"boot", "since_boot_ns"}}
 
 var (
 	jsonSpan = regexp.MustCompile("[`\"]([a-z][A-Za-z0-9_]*)[`\"]")
 	// memberLike tells a member's name from most words.
 	memberLike = regexp.MustCompile("`([a-z]+(?:_[a-z0-9]+)+)`")
+	// writtenWord is such a name as a tag or a string of the code.
+	writtenWord = regexp.MustCompile(`"([a-z]+(?:_[a-z0-9]+)+)[",]`)
 )
 
 // inDoc splits "PATH: HEADING". Without a path it is docs/json.md.
@@ -117,24 +116,7 @@ func TestJSONHasEachVerb(t *testing.T) {
 
 // Each member that json.md names is in the code, as a tag or as a word that is written.
 func TestJSONNamesNoMemberThatIsGone(t *testing.T) {
-	written := map[string]bool{}
-	for _, room := range []string{"inbox", "internal", "orchestrate", "recover"} {
-		require.NoError(t, filepath.WalkDir(filepath.Join(root, room), func(path string, d fs.DirEntry, err error) error {
-			switch {
-			case err != nil:
-				return err
-			case d.IsDir() && (d.Name() == "testing" || d.Name() == "testdata"):
-				return filepath.SkipDir
-			case !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
-				return nil
-			}
-			text, err := os.ReadFile(path)
-			for _, m := range regexp.MustCompile(`"([a-z]+(?:_[a-z0-9]+)+)[",]`).FindAllSubmatch(text, -1) {
-				written[string(m[1])] = true
-			}
-			return err
-		}))
-	}
+	written := inShipped(t, writtenWord)
 	for _, m := range memberLike.FindAllStringSubmatch(read(t, "docs/json.md"), -1) {
 		assert.True(t, written[m[1]], "docs/json.md has %s, and no code writes that", m[1])
 	}
