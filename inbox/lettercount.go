@@ -37,7 +37,7 @@ func (b *Inbox) CountLetters() (LetterCount, error) {
 	r, open, warnings, err := b.openLetters()
 	c := LetterCount{Open: map[Reason]int{}, Warnings: warnings}
 	for _, s := range open {
-		if !s.away {
+		if !s.streamed {
 			c.Open[r.reasons[s.reason]]++
 		}
 	}

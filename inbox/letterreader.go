@@ -44,13 +44,13 @@ type LetterReader struct {
 
 // spot is a line of .dead-letter.jsonl.
 type spot struct {
-	name   uint64 // of the letter: see spotName
-	off    int64
-	id     uint32 // a hash of the id that the sender gave the entry, 0 for none
-	reason uint8  // the index of a letter's reason
-	mark   bool
-	closes bool // it is a mark that closes the letter
-	away   bool // the letter is dealt with elsewhere: see [StreamMember]
+	name     uint64 // of the letter: see spotName
+	off      int64
+	id       uint32 // a hash of the id that the sender gave the entry, 0 for none
+	reason   uint8  // the index of a letter's reason
+	mark     bool
+	closes   bool // it is a mark that closes the letter
+	streamed bool // see [StreamMember]
 }
 
 // LetterReader starts a reading.
@@ -243,7 +243,7 @@ func (r *LetterReader) note(off int64, l []byte, whole bool) {
 				i = min(len(r.reasons), math.MaxUint8)
 				r.reasons = append(r.reasons[:i], what.reason)
 			}
-			s.id, s.reason, s.away = spotID(what.id), uint8(i), what.streamed
+			s.id, s.reason, s.streamed = spotID(what.id), uint8(i), what.streamed
 		}
 		r.spots, r.sorted = append(r.spots, s), false
 	}
