@@ -139,5 +139,8 @@ func cmdSlay(ts *testscript.TestScript, neg bool, args []string) {
 	for _, p := range []*folder.Process{s.Guardian, s.Host} {
 		ts.Check(syscall.Kill(p.PID, syscall.SIGKILL))
 	}
-	script.Poll(ts, "the lock of "+args[0], func() bool { return f.Holder() == 0 })
+	script.Poll(ts, "the end of the host of "+args[0], func() bool { // it frees its lock a moment before it is gone
+		alive, _ := s.Host.Alive()
+		return !alive && f.Holder() == 0
+	})
 }
