@@ -31,21 +31,16 @@ func (s *Server) accept() {
 		}
 		pause = 5 * time.Millisecond
 		s.mu.Lock()
-		closed := s.closed
-		if !closed {
-			s.serving.Add(1)
+		if s.closed {
+			_ = conn.Close() // nothing was said yet
+		} else {
+			s.serving.Go(func() {
+				defer func() { <-s.slots }()
+				defer conn.Close() // the peer's last frame was sent
+				s.serve(conn)
+			})
 		}
 		s.mu.Unlock()
-		if closed {
-			_ = conn.Close() // nothing was said yet
-			return
-		}
-		go func() {
-			defer s.serving.Done()
-			defer func() { <-s.slots }()
-			defer func() { _ = conn.Close() }() // the peer's last frame was sent
-			s.serve(conn)
-		}()
 	}
 }
 
