@@ -2,7 +2,6 @@ package guild
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -69,12 +68,13 @@ func (b Outbox) Report(ctx context.Context, session string) (r store.Report, fou
 
 // ReportRunning commits the report that a session runs and then delivers it.
 func (b Outbox) ReportRunning(ctx context.Context, client *Client, r Running, url string) (Answer, error) {
-	text, err := json.Marshal(r)
+	head, err := r.Encode()
 	if err != nil {
 		return Answer{}, err
 	}
-	if _, err := b.db.Decide(context.WithoutCancel(ctx), store.Report{Session: r.SessionID, Kind: store.Running, Guild: url, Head: string(text)}, nil); err != nil {
-		answer, sendErr := client.Running(ctx, BodyOf(text)) // a full disk must not keep it from the guild
+	report := store.Report{Session: r.SessionID, Kind: store.Running, Guild: url, Head: head}
+	if _, err := b.db.Decide(context.WithoutCancel(ctx), report, nil); err != nil {
+		answer, sendErr := b.send(ctx, client, report) // a full disk must not keep it from the guild
 		if sendErr != nil {
 			return answer, errors.Join(sendErr, err)
 		}

@@ -69,22 +69,18 @@ type Entries struct {
 
 // Encode is the record as JSON, without its transcript.
 func (r *Record) Encode() (string, error) {
-	type plain Record
-	head := plain(*r)
+	head := *r
 	if head.ExitCode == 0 && head.Signal != "" {
 		head.ExitCode = 1
 	}
 	if head.Status != folder.Failed {
 		head.TerminationDiagnostic = nil
 	}
-	b, err := json.Marshal(head)
-	if err == nil {
-		b, err = withExtra(b, r.Extra)
-	}
+	text, err := encode(head, r.Extra)
 	if err != nil {
 		return "", fmt.Errorf("write the record of session %s: %w", r.SessionID, err)
 	}
-	return string(b), nil
+	return text, nil
 }
 
 // Running is the report that a session runs.
@@ -108,24 +104,18 @@ type CancelHandle struct {
 	PGID int    `json:"pgid"`
 }
 
-// MarshalJSON writes the extra members behind the others.
-func (r Running) MarshalJSON() ([]byte, error) {
-	type plain Running
-	b, err := json.Marshal(plain(r))
-	if err != nil {
-		return nil, err
-	}
-	return withExtra(b, r.Extra)
-}
+// Encode is the report as JSON.
+func (r Running) Encode() (string, error) { return encode(r, r.Extra) }
 
-// withExtra adds members to a JSON object that has some already.
-func withExtra(object []byte, extra map[string]json.RawMessage) ([]byte, error) {
-	if len(extra) == 0 {
-		return object, nil
+// encode writes extra members behind those of a report.
+func encode(report any, extra map[string]json.RawMessage) (string, error) {
+	object, err := json.Marshal(report)
+	if err != nil || len(extra) == 0 {
+		return string(object), err
 	}
 	var there map[string]json.RawMessage
 	if err := json.Unmarshal(object, &there); err != nil {
-		return nil, err
+		return "", err
 	}
 	b := bytes.NewBuffer(object[:len(object)-1])
 	for _, name := range slices.Sorted(maps.Keys(extra)) {
@@ -133,13 +123,13 @@ func withExtra(object []byte, extra map[string]json.RawMessage) ([]byte, error) 
 			continue
 		}
 		if !json.Valid(extra[name]) {
-			return nil, fmt.Errorf("the member %q is not JSON", name)
+			return "", fmt.Errorf("the member %q is not JSON", name)
 		}
 		quoted, _ := json.Marshal(name) // a string always has a JSON form
 		b.Write(slices.Concat([]byte(","), quoted, []byte(":"), extra[name]))
 	}
 	b.WriteByte('}')
-	return b.Bytes(), nil
+	return b.String(), nil
 }
 
 // reserved are names that mean something in a report, even where it leaves them out.

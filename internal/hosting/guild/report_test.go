@@ -40,9 +40,9 @@ func record(t *testing.T, c *Client, r Record) (Answer, error) {
 }
 
 func running(t *testing.T) Body {
-	text, err := json.Marshal(runningReport())
+	text, err := runningReport().Encode()
 	require.NoError(t, err)
-	return BodyOf(text)
+	return BodyOf([]byte(text))
 }
 
 // TestAReportIsAppliedOnce has the guild fail at each step of a report.
@@ -199,10 +199,10 @@ func TestWhatAReportSays(t *testing.T) {
 	r := runningReport()
 	r.Metadata = json.RawMessage(`{"a":1}`)
 	r.Extra = map[string]json.RawMessage{"writId": json.RawMessage(`"w-1"`), "sessionId": json.RawMessage(`"forged"`), "status": json.RawMessage(`"completed"`)}
-	text, err := json.Marshal(r)
+	text, err := r.Encode()
 	require.NoError(t, err)
 	assert.Equal(t, `{"sessionId":"ses-1","startedAt":"2026-11-22T00:00:00Z","provider":"claude-code","metadata":{"a":1},`+
-		`"cancelHandle":{"kind":"local-pgid","pgid":4711},"writId":"w-1"}`, string(text))
+		`"cancelHandle":{"kind":"local-pgid","pgid":4711},"writId":"w-1"}`, text)
 
 	cache := int64(0)
 	record := Record{
