@@ -18,44 +18,35 @@ const lookEvery = 200 * time.Millisecond
 // with the error of ctx. No state is kept for a reader, so there may be any number of slow ones.
 func ReadTranscript(ctx context.Context, o TranscriptOptions, from int64, over func() (last int64, over bool)) iter.Seq2[Stored, error] {
 	return func(yield func(Stored, error) bool) {
-		var err error
-		for n, more := max(from, 1), true; err == nil; {
+		for n := max(from, 1); ; {
 			last, ended := over() // what came until then is there
-			if n, more, err = readOn(ctx, o, n, yield); !more {
-				return
-			}
-			if ended && err == nil {
-				for ; n <= last && yield(lost(n), nil); n++ {
+			for {
+				m, found, err := o.DB.At(ctx, o.SessionID, n)
+				if err != nil {
+					yield(Stored{}, err)
+					return
 				}
-				return
+				there := last + 1 // what is missing before it is lost
+				if found {
+					there = m.N
+				} else if !ended {
+					break
+				}
+				for ; n < there; n++ {
+					if !yield(lost(n), nil) {
+						return
+					}
+				}
+				if n++; !found || !yield(m, nil) {
+					return
+				}
 			}
 			select {
 			case <-time.After(lookEvery):
 			case <-ctx.Done():
-				err = ctx.Err()
+				yield(Stored{}, ctx.Err())
+				return
 			}
-		}
-		if err != nil {
-			yield(Stored{}, err)
-		}
-	}
-}
-
-// readOn returns the present messages from n on, and the next number. more is false once the reader
-// wants no more.
-func readOn(ctx context.Context, o TranscriptOptions, n int64, yield func(Stored, error) bool) (next int64, more bool, err error) {
-	for {
-		m, found, err := o.DB.At(ctx, o.SessionID, n)
-		if err != nil || !found {
-			return n, true, err
-		}
-		for ; n < m.N; n++ {
-			if !yield(lost(n), nil) {
-				return n, false, nil
-			}
-		}
-		if n++; !yield(m, nil) {
-			return n, false, nil
 		}
 	}
 }
