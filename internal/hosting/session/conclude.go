@@ -10,7 +10,6 @@ import (
 
 	"heartbeat/internal/disk"
 	"heartbeat/internal/hosting/folder"
-	"heartbeat/internal/machine"
 	"heartbeat/internal/notify"
 )
 
@@ -101,11 +100,10 @@ func (h *host) tryToDecide(show bool) (d Decision, err error) {
 		}
 	}
 	if h.unsettled != nil {
-		err := h.unsettled()
-		if machine.OutOfSpace(err) {
+		err := h.settleEntries(*h.unsettled)
+		if h.unsettled != nil {
 			return d, err
 		}
-		h.unsettled = nil
 		h.change(func(s *folder.State) {
 			s.Warn(s.Broken)
 			if s.Broken = ""; err != nil {

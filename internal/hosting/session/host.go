@@ -46,7 +46,7 @@ type host struct {
 	sending sync.Mutex
 	over    bool // the session takes no more entries
 
-	unsettled func() error // settles what a client left, if that failed before
+	unsettled *queue.Exit // of a client that left what found no room to be settled; nil for none
 }
 
 // record is the session's state, in memory and on disk, and its log.

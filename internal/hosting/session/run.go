@@ -249,9 +249,7 @@ func (r *request) left() time.Duration {
 
 // next is closed by, or gets, the next request, whether or not there was one before.
 func (r *request) next() <-chan struct{} {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.kill.IsZero() {
+	if !r.isMade() {
 		return r.made
 	}
 	select {

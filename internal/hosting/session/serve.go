@@ -235,10 +235,11 @@ func (h *host) take(f from) (command []string, prompt string, waits bool, err er
 func (h *host) exitOf(w *watching) queue.Exit {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	x := queue.Exit{Known: true, Session: h.tally.ClientSession(), Began: w.began, Asked: w.answered, Failure: w.failure, Over: w.over}
+	x := w.seen
+	x.Known, x.Session = true, h.tally.ClientSession()
 	if r := h.tally.Result; r != nil {
 		x.Succeeded, x.Turns = !r.IsError, r.NumTurns
-		if !r.IsError && r.Subtype == "success" && w.done && w.tasks == 0 && w.answered && w.failure == nil {
+		if !r.IsError && r.Subtype == "success" && w.done && w.tasks == 0 && x.Asked && x.Failure == nil {
 			if x.Turn = (&queue.Turn{}); h.tally.Text != nil {
 				x.Turn.Reply = *h.tally.Text
 			}
@@ -256,15 +257,12 @@ func (h *host) exitOf(w *watching) queue.Exit {
 // settleEntries settles what a client left in flight, and counts the entries. If there is no room
 // for that, it is tried again at the end.
 func (h *host) settleEntries(x queue.Exit) error {
-	settle := func() error {
-		if err := h.settle(context.Background(), h.queue, x); err != nil {
-			return fmt.Errorf("settle the session's entries: %w", err)
-		}
-		return nil
+	err := h.settle(context.Background(), h.queue, x)
+	if h.unsettled = nil; machine.OutOfSpace(err) {
+		h.unsettled = &x
 	}
-	err := settle()
-	if machine.OutOfSpace(err) {
-		h.unsettled = settle
+	if err != nil {
+		err = fmt.Errorf("settle the session's entries: %w", err)
 	}
 	return err
 }

@@ -122,10 +122,8 @@ func (h *host) startedInTerminal(pid int) {
 func (h *host) endTerminal() { _ = syscall.Kill(os.Getpid(), syscall.SIGTERM) }
 
 const (
-	// followEvery is the pause before a growing transcript is read again; followAtMost is the pause
-	// for one that has not grown for longer. Each look wakes this process.
-	followEvery  = 100 * time.Millisecond
-	followAtMost = time.Second
+	// followEvery is how often the transcripts are read. Each look wakes this process.
+	followEvery = 500 * time.Millisecond
 	// findEvery is how often to look for new sessions where the system sends no events.
 	findEvery = 5 * time.Second
 )
@@ -153,8 +151,7 @@ func (h *host) followTranscripts() *follower {
 }
 
 func (f *follower) follow() {
-	pause := followEvery
-	tick := time.NewTimer(pause)
+	tick := time.NewTicker(followEvery)
 	defer tick.Stop()
 	changes := f.box.WatchAll(findEvery)
 	defer func() { _ = changes.Close() }() // nothing is read any more
@@ -169,13 +166,9 @@ func (f *follower) follow() {
 			f.find(read)
 		case <-tick.C:
 		}
-		pause = min(2*pause, followAtMost)
 		for path, at := range read {
-			if read[path] = f.read(path, at, last); read[path] > at {
-				pause = followEvery
-			}
+			read[path] = f.read(path, at, last)
 		}
-		tick.Reset(pause)
 		if !last && f.h.stalls(time.Now().UTC()) && !f.h.stalled.Swap(true) {
 			f.h.endTerminal()
 		}
@@ -228,12 +221,6 @@ func (f *follower) keep(m stream.Message) {
 	_ = json.Unmarshal(m.Raw, &of) // it is JSON; a member of another kind names no session
 	m.SessionID = of.SessionID
 	f.h.keep(m)
-	step(stepMessage)
-	now := time.Now().UTC()
-	f.h.note(func(s *folder.State) {
-		f.h.watchLive(s)
-		s.LastMessageAt, s.LastProgressAt, s.StalledSince = &now, &now, nil
-	})
 }
 
 // lastWord stores the answer to the last entry as a message if no message has it: a client writes
@@ -257,7 +244,6 @@ func (h *host) lastWord() {
 	}
 	m.SessionID = r.SessionID
 	h.keep(m)
-	h.change(func(s *folder.State) { h.watchLive(s) })
 }
 
 func lastResult(path string) (r inbox.Result, ok bool) {

@@ -21,16 +21,13 @@ type watching struct {
 	reason string // why the host ended it, "" if it did not
 	after  time.Duration
 
-	read     chan struct{} // closed once all of the client's output was read
-	idle     chan bool     // at each line: whether the client has nothing left to do
-	tools    folder.Tools
-	began    bool           // there was a message beyond the client's start
-	answered bool           // the model answered something
-	answers  time.Time      // when the model first answered
-	failure  *inbox.Failure // the API error that the last answer is, nil for none
-	done     bool           // the last turn has its result
-	tasks    int            // how many run in the background
-	over     *queue.Over    // the limit that ended it
+	read    chan struct{} // closed once all of the client's output was read
+	idle    chan bool     // at each line: whether the client has nothing left to do
+	tools   folder.Tools
+	seen    queue.Exit // what the client has shown so far of what its queue has to know
+	answers time.Time  // when the model first answered
+	done    bool       // the last turn has its result
+	tasks   int        // how many run in the background
 
 	inFlight *inbox.Delivery // nil for none
 	known    bool            // no commit came since inFlight was read
@@ -84,7 +81,7 @@ func (h *host) watch(p *process.Process, deadline time.Time) *watching {
 }
 
 func (w *watching) guardTime() {
-	if w.over != nil {
+	if w.seen.Over != nil {
 		return
 	}
 	if !w.known {
@@ -97,9 +94,10 @@ func (w *watching) guardTime() {
 	if w.inFlight == nil {
 		return
 	}
-	if w.over = w.h.queue.OverTime(w.inFlight); w.over != nil {
-		w.h.log.line("the entry in flight has reached its limit: " + w.over.Figures)
-		w.end(endedByLimit, w.over.Took)
+	if over := w.h.queue.OverTime(w.inFlight); over != nil {
+		w.seen.Over = over
+		w.h.log.line("the entry in flight has reached its limit: " + over.Figures)
+		w.end(endedByLimit, over.Took)
 	}
 }
 
@@ -123,8 +121,6 @@ func (w *watching) store() {
 		w.h.mu.Lock()
 		w.learn(m)
 		w.h.mu.Unlock()
-		step(stepMessage)
-		w.heard(m)
 		select {
 		case <-w.idle: // it is out of date
 		default:
@@ -147,16 +143,32 @@ func (h *host) read(r io.Reader, visit func(stream.Message)) stream.Skipped {
 	return skipped
 }
 
+// keep stores a message, and records it as progress. A result is written at once.
 func (h *host) keep(m stream.Message) {
 	h.store.Append(m)
+	now := time.Now().UTC()
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.tally.Add(m, time.Now())
+	h.tally.Add(m, now)
+	h.mu.Unlock()
+	step(stepMessage)
+	change := h.note
+	if m.Type == "result" {
+		change = h.change
+	}
+	change(func(s *folder.State) {
+		if h.PTY || s.ProviderSessionID == "" || m.Type == "result" {
+			h.watchLive(s)
+		}
+		s.LastMessageAt, s.LastProgressAt, s.StalledSince = &now, &now, nil
+	})
+	if m.Type == "result" {
+		step(stepResult)
+	}
 }
 
 // learn keeps what the queue has to know of a client. The caller holds h.mu.
 func (w *watching) learn(m stream.Message) {
-	w.began = w.began || m.Type != "system" && m.Type != "result" || m.Subtype == "init"
+	w.seen.Began = w.seen.Began || m.Type != "system" && m.Type != "result" || m.Subtype == "init"
 	switch {
 	case m.Type == "system" && m.Subtype == "init":
 		w.done = false // also after a result: each background task that ends begins another turn
@@ -171,31 +183,13 @@ func (w *watching) learn(m stream.Message) {
 		w.done = true
 	case m.Type == "assistant":
 		model, failure, text := m.Answer()
-		if model != "<synthetic>" && !w.answered {
-			w.answered, w.answers = true, time.Now()
+		if model != "<synthetic>" && !w.seen.Asked {
+			w.seen.Asked, w.answers = true, time.Now()
 		}
-		if w.failure = nil; failure != "" {
+		if w.seen.Failure = nil; failure != "" {
 			text, _ = folder.Cut(text, 4<<10)
-			w.failure = &inbox.Failure{Error: failure, Message: text}
+			w.seen.Failure = &inbox.Failure{Error: failure, Message: text}
 		}
-	}
-}
-
-// heard records a message as progress. The first one and a result are written at once.
-func (w *watching) heard(m stream.Message) {
-	now := time.Now().UTC()
-	keep := w.h.note
-	if m.Type == "result" {
-		keep = w.h.change
-	}
-	keep(func(s *folder.State) {
-		if s.ProviderSessionID == "" || m.Type == "result" {
-			w.h.watchLive(s)
-		}
-		s.LastMessageAt, s.LastProgressAt, s.StalledSince = &now, &now, nil
-	})
-	if m.Type == "result" {
-		step(stepResult)
 	}
 }
 
@@ -213,7 +207,7 @@ func (w *watching) look() {
 		}
 	})
 	h.mu.Lock()
-	settled := w.answered && time.Since(w.answers) > toolsWait
+	settled := w.seen.Asked && time.Since(w.answers) > toolsWait
 	h.mu.Unlock()
 	if settled {
 		h.warn(proxy.Warning(stats))
