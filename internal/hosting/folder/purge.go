@@ -34,16 +34,10 @@ func (f Folder) Purge(ctx context.Context, before time.Time, unanswered bool) er
 	return errors.Join(err, lock.Release())
 }
 
-// MayPurge returns what [Folder.Purge] would refuse, and changes nothing.
+// MayPurge returns what [Folder.Purge] would refuse if nobody works on the session, and changes nothing.
 func (f Folder) MayPurge(before time.Time, unanswered bool) error {
-	v, err := f.View()
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
+	if there, err := f.Exists(); err != nil || !there {
 		return err
-	case v.Host != 0:
-		return &BusyError{ID: f.ID, PID: v.Host}
 	}
 	db := f.store()
 	defer db.Close() // only read
