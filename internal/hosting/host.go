@@ -32,8 +32,6 @@ const (
 	// hostVerb is the hidden verb of the process that hosts a session. The session's ID follows it
 	// for people who read a list of processes.
 	hostVerb = "__host"
-	// upPipe is the descriptor on which that process reports that the session is up.
-	upPipe = 3
 	// upTimeout is how long a session may take to come up.
 	upTimeout = 2 * time.Minute
 )
@@ -196,30 +194,23 @@ func (o *order) detach() (*session.Up, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find this command's own path: %w", err)
 	}
-	out, in, err := os.Pipe()
+	host := exec.Command(self, hostVerb, o.Config.SessionID)
+	host.Args[0] = command
+	host.Dir, host.SysProcAttr = "/", &syscall.SysProcAttr{Setsid: true}
+	stdin, err := host.StdinPipe()
+	out, outErr := host.StdoutPipe()
+	if err = errors.Join(err, outErr); err == nil {
+		err = host.Start()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("start the session's host: %w", err)
 	}
 	defer func() { _ = out.Close() }() // the report was read
-	host := exec.Command(self, hostVerb, o.Config.SessionID)
-	host.Args[0] = command
-	host.Dir, host.SysProcAttr = "/", &syscall.SysProcAttr{Setsid: true}
-	host.ExtraFiles = []*os.File{in}
-	stdin, err := host.StdinPipe()
-	if err == nil {
-		err = host.Start()
-	}
-	if closed := in.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		return nil, fmt.Errorf("start the session's host: %w", err)
-	}
 	go func() {
 		defer func() { _ = stdin.Close() }() // a host that does not get all of it reports that
 		_ = cli.PrintJSON(stdin, o.Options)
 	}()
-	r, err := awaitReport(out)
+	r, err := awaitReport(out.(*os.File))
 	switch {
 	case err != nil:
 		return nil, giveUp(host, err, filepath.Join(o.Config.LogDir, o.Config.SessionID+".log"))
@@ -258,8 +249,12 @@ func giveUp(host *exec.Cmd, why error, log string) error {
 
 // serveHost is the process that hosts a session. It reads its options from stdin.
 func serveHost(s cli.Streams) int {
-	unix.CloseOnExec(upPipe)
-	pipe := os.NewFile(upPipe, "up")
+	up, err := unix.FcntlInt(os.Stdout.Fd(), unix.F_DUPFD_CLOEXEC, 0) // the log takes the place of stdout
+	if err != nil {
+		s.Complain(fmt.Errorf("start the session's host: %w", err))
+		return cli.ExitError
+	}
+	pipe := os.NewFile(uintptr(up), "up")
 	o := &order{}
 	if err := json.NewDecoder(s.In).Decode(&o.Options); err != nil || o.Config == nil { // no starter, or typed by a person
 		s.Complain(fmt.Errorf("%s is for %s start alone, which gives it a session's options on stdin: %v", hostVerb, command, err))
