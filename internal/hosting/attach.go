@@ -20,11 +20,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-type attachFlags struct {
-	oneFlags
-	From int64
-}
-
 var attachVerb = cli.Verb{
 	Name:  "attach",
 	Args:  "ID",
@@ -44,30 +39,26 @@ following.`,
 	Example: `heartbeat-host attach ses-1
 heartbeat-host attach ses-1 --from 120 --json | jq -c .content`,
 	Build: func() (*pflag.FlagSet, cli.Action) {
-		var o attachFlags
+		var o oneFlags
+		var from int64
 		f := cli.NewFlags("attach")
 		o.add(f)
-		f.Int64Var(&o.From, "from", 1, "begin with the message of this `number`")
+		f.Int64Var(&from, "from", 1, "begin with the message of this `number`")
 		program.AddColor(f, &o.Color)
-		return acts(f, o.one(f, func() error {
-			if o.From < 1 {
-				return fmt.Errorf("--from is %d: messages are numbered from 1", o.From)
+		return o.acts(f, func(h *hosted, s cli.Streams) error { return h.follow(from, printerOf(&o, s), s) }, func() error {
+			if from < 1 {
+				return fmt.Errorf("--from is %d: messages are numbered from 1", from)
 			}
 			return nil
-		}), func(s cli.Streams) error { return follow(&o, s) })
+		})
 	},
 }
 
-func follow(o *attachFlags, s cli.Streams) error {
-	h, err := find(&o.oneFlags)
-	if err != nil {
-		return err
-	}
+func (h *hosted) follow(from int64, show func(stream.Stored) error, s cli.Streams) error {
 	ctx, stop, status := untilSignal()
 	defer stop()
-	show := printerOf(o, s)
 	var left error
-	for m, err := range h.messages(ctx, o.From, func() bool { left = s.Unread(); return left == nil }) {
+	for m, err := range h.messages(ctx, from, func() bool { left = s.Unread(); return left == nil }) {
 		if err == nil {
 			err = show(m)
 		}
@@ -112,7 +103,7 @@ func (h *hosted) messages(ctx context.Context, from int64, follow func() bool) i
 	}
 }
 
-func printerOf(o *attachFlags, s cli.Streams) func(stream.Stored) error {
+func printerOf(o *oneFlags, s cli.Streams) func(stream.Stored) error {
 	if o.JSON {
 		return func(m stream.Stored) error { return cli.PrintJSON(s.Out, m) }
 	}

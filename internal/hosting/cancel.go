@@ -18,12 +18,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-type cancelFlags struct {
-	oneFlags
-	attach.End
-	Wait bool
-}
-
 var cancelVerb = cli.Verb{
 	Name:  "cancel",
 	Args:  "ID",
@@ -43,25 +37,32 @@ Exit status: 0 the session ends, or has ended; 1 it does not: there is no such
 session, or more than one, or its host cannot be reached.`,
 	Example: "heartbeat-host cancel ses-1 --grace 30s --wait",
 	Build: func() (*pflag.FlagSet, cli.Action) {
-		var o cancelFlags
+		var o oneFlags
+		end := attach.End{Grace: -1, Most: time.Minute}
 		var grace cli.Span
+		var wait bool
 		f := cli.NewFlags("cancel")
 		o.add(f)
 		f.Var(&grace, "grace", "how long the client may take before it is killed (default: what the session was started with)")
 		f.Lookup("grace").DefValue = ""
-		f.BoolVar(&o.Warm, "warm", false, "let the entry in flight be answered first, and deliver nothing more")
-		o.Most = time.Minute
-		f.Var((*cli.Span)(&o.Most), "drain-timeout", "with --warm: how long that may take")
-		f.BoolVar(&o.Wait, "wait", false, "return once the session has ended and its host is done")
-		return acts(f, o.one(f, func() error {
-			if f.Changed("drain-timeout") && !o.Warm {
+		f.BoolVar(&end.Warm, "warm", false, "let the entry in flight be answered first, and deliver nothing more")
+		f.Var((*cli.Span)(&end.Most), "drain-timeout", "with --warm: how long that may take")
+		f.BoolVar(&wait, "wait", false, "return once the session has ended and its host is done")
+		return o.acts(f, func(h *hosted, s cli.Streams) error {
+			c, err := h.cancel(end, wait)
+			if err != nil {
+				return err
+			}
+			return o.show(s, c, c.sentence())
+		}, func() error {
+			if f.Changed("drain-timeout") && !end.Warm {
 				return errors.New("--drain-timeout is about --warm: leave it out")
 			}
-			if o.Grace = -1; f.Changed("grace") {
-				o.Grace = time.Duration(grace)
+			if f.Changed("grace") {
+				end.Grace = time.Duration(grace)
 			}
 			return nil
-		}), func(s cli.Streams) error { return cancel(&o, s) })
+		})
 	},
 }
 
@@ -75,22 +76,15 @@ type cancelled struct {
 	Already bool `json:"already,omitempty"`
 }
 
-func cancel(o *cancelFlags, s cli.Streams) error {
-	h, err := find(&o.oneFlags)
-	if err != nil {
-		return err
-	}
-	c, err := h.cancel(o)
-	if err == nil && o.Wait && h.Host != 0 { // an ended session may still have to send its report
+func (h *hosted) cancel(end attach.End, wait bool) (cancelled, error) {
+	c, err := h.ask(end)
+	if err == nil && wait && h.Host != 0 { // an ended session may still have to send its report
 		ctx, stop, status := untilSignal()
 		defer stop()
 		err = status(h.awaitEnd(ctx))
 		c.Status = h.Status
 	}
-	if err != nil {
-		return err
-	}
-	return o.show(s, c, c.sentence())
+	return c, err
 }
 
 func (c cancelled) sentence() string {
@@ -105,15 +99,15 @@ func (c cancelled) sentence() string {
 	return fmt.Sprintf("session %s is asked to end: %s shows what becomes of it", c.SessionID, words.Shell(command, "status", c.SessionID))
 }
 
-// cancel asks the session's host to end it, or does what a dead host left undone.
-func (h *hosted) cancel(o *cancelFlags) (cancelled, error) {
+// ask asks the session's host to end it, or does what a dead host left undone.
+func (h *hosted) ask(end attach.End) (cancelled, error) {
 	c := cancelled{SessionID: h.ID, Status: h.State.Status, Already: h.Status.Ended()}
 	if c.Already {
 		return c, nil
 	}
 	ctx, stop := context.WithTimeout(context.Background(), askTimeout)
 	defer stop()
-	err := attach.Host{Folder: h.Dir()}.Cancel(ctx, o.End)
+	err := attach.Host{Folder: h.Dir()}.Cancel(ctx, end)
 	if err == nil {
 		return c, nil
 	}
@@ -129,7 +123,7 @@ func (h *hosted) cancel(o *cancelFlags) (cancelled, error) {
 		c.Finished = true
 		c.Status, err = h.finish()
 		return c, err
-	case o.Warm:
+	case end.Warm:
 		return c, fmt.Errorf("ask the session's host: %w: try again, or cancel it without --warm", err)
 	case errors.As(err, &refused):
 		return c, err

@@ -17,7 +17,7 @@ import (
 
 type gcFlags struct {
 	shownFlags
-	Older      time.Duration
+	Older      cli.Span
 	Unanswered bool
 	DryRun     bool
 }
@@ -36,18 +36,14 @@ the sentences say why.`,
 	Example: `heartbeat-host gc --older-than 30d
 heartbeat-host gc --older-than 7d --dry-run --json`,
 	Build: func() (*pflag.FlagSet, cli.Action) {
-		var o gcFlags
-		older := cli.Span(30 * 24 * time.Hour)
+		o := gcFlags{Older: cli.Span(30 * 24 * time.Hour)}
 		f := cli.NewFlags("gc")
 		o.add(f)
-		f.Var(&older, "older-than", "remove the folders of sessions that ended so long ago")
+		f.Var(&o.Older, "older-than", "remove the folders of sessions that ended so long ago")
 		f.Lookup("older-than").DefValue = "30d"
 		f.BoolVar(&o.Unanswered, "unanswered", false, "remove them even if entries of theirs wait")
 		f.BoolVar(&o.DryRun, "dry-run", false, "only say what would be done")
-		return acts(f, o.all(f), func(s cli.Streams) error {
-			o.Older = time.Duration(older)
-			return collect(&o, s)
-		})
+		return acts(f, o.all(f), func(s cli.Streams) error { return collect(&o, s) })
 	},
 }
 
@@ -124,13 +120,13 @@ func collectOne(f folder.Folder, o *gcFlags) (done []collected, err error) {
 			note(wasFinished)
 		}
 	case h.Host != 0:
-	case h.State.EndedAt != nil && time.Since(*h.State.EndedAt) < o.Older:
+	case h.State.EndedAt != nil && time.Since(*h.State.EndedAt) < time.Duration(o.Older):
 		var cleared bool
 		if cleared, err = h.clear(o.DryRun); cleared {
 			note(wasCleared)
 		}
 	default:
-		before := time.Now().Add(-o.Older)
+		before := time.Now().Add(-time.Duration(o.Older))
 		if o.DryRun {
 			err = h.MayPurge(before, o.Unanswered)
 		} else {

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"heartbeat/internal/cli"
-	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/guild"
 	"heartbeat/internal/hosting/session"
 	"heartbeat/internal/hosting/store"
@@ -16,15 +14,6 @@ import (
 
 	"github.com/spf13/pflag"
 )
-
-type drainFlags struct {
-	shownFlags
-	Once  bool
-	Every time.Duration
-	// Guild is the address for reports of sessions that were not hosted here.
-	Guild   string
-	Refused bool
-}
 
 var drainVerb = cli.Verb{
 	Name:  "drain-dlq",
@@ -40,53 +29,54 @@ signal n ended it.`,
 	Example: `heartbeat-host drain-dlq --once --db .nexus/nexus.db
 heartbeat-host drain-dlq --every 1m`,
 	Build: func() (*pflag.FlagSet, cli.Action) {
-		var o drainFlags
+		var o shownFlags
+		var how session.DrainOptions
+		var once bool
 		every := cli.Span(30 * time.Second)
 		f := cli.NewFlags("drain-dlq")
 		o.add(f)
-		f.BoolVar(&o.Once, "once", false, "return after one pass")
+		f.BoolVar(&once, "once", false, "return after one pass")
 		f.Var(&every, "every", "how long to rest between two passes")
-		f.StringVar(&o.Guild, "guild", "", "the guild's `URL`, for reports of sessions that have no folder here")
-		f.BoolVar(&o.Refused, "refused", false, "send those again, too, that the guild has refused")
+		f.StringVar(&how.GuildURL, "guild", "", "the guild's `URL`, for reports of sessions that have no folder here")
+		f.BoolVar(&how.Refused, "refused", false, "send those again, too, that the guild has refused")
 		return acts(f, o.all(f, func() error {
 			switch {
-			case o.Once && f.Changed("every"):
+			case once && f.Changed("every"):
 				return errors.New("--every is about several passes: leave it or --once out")
 			case every <= 0:
 				return errors.New("--every is 0: give it some time, or use --once")
-			case f.Changed("guild") && o.Guild == "":
+			case f.Changed("guild") && how.GuildURL == "":
 				return errors.New("--guild is empty: name a URL, or leave the flag out")
 			}
-			o.Every = time.Duration(every)
 			return nil
-		}), func(s cli.Streams) error { return drain(&o, s) })
+		}), func(s cli.Streams) error {
+			ctx, stop, status := untilSignal()
+			defer stop()
+			for {
+				err := drain(ctx, &o, how, s)
+				if once {
+					return status(err)
+				}
+				if err != nil && ctx.Err() == nil {
+					s.Note("%v", err)
+				}
+				select {
+				case <-time.After(time.Duration(every)):
+				case <-ctx.Done():
+					return status(ctx.Err())
+				}
+			}
+		})
 	},
 }
 
-func drain(o *drainFlags, s cli.Streams) error {
-	ctx, stop, status := untilSignal()
-	defer stop()
-	if o.Once {
-		return status(drainOnce(ctx, o, s))
-	}
-	for {
-		if err := drainOnce(ctx, o, s); err != nil && ctx.Err() == nil {
-			s.Note("%v", err)
-		}
-		select {
-		case <-time.After(o.Every):
-		case <-ctx.Done():
-			return status(ctx.Err())
-		}
-	}
-}
-
-// drainOnce finishes the dead sessions beside each database and sends the waiting reports.
-func drainOnce(ctx context.Context, o *drainFlags, s cli.Streams) error {
+// drain finishes the dead sessions beside each database and sends the waiting reports.
+func drain(ctx context.Context, o *shownFlags, how session.DrainOptions, s cli.Streams) error {
 	dbs, problems := databases(o)
 	left := 0
 	for _, db := range dbs {
-		d, err := session.Drain(ctx, session.DrainOptions{DB: db, GuildURL: o.Guild, Refused: o.Refused})
+		how.DB = db
+		d, err := session.Drain(ctx, how)
 		for _, id := range d.Finished {
 			s.Note("session %s, whose host was killed, is finished", id)
 		}
@@ -104,17 +94,6 @@ func drainOnce(ctx context.Context, o *drainFlags, s cli.Streams) error {
 		problems = errors.Join(problems, fmt.Errorf("%s still waiting", words.Count(left, "report is", "reports are")))
 	}
 	return problems
-}
-
-func databases(o *drainFlags) ([]string, error) {
-	if o.DB != "" {
-		if err := becomeOwner(o.DB); err != nil {
-			return nil, err
-		}
-		db, err := filepath.Abs(o.DB)
-		return []string{db}, err
-	}
-	return folder.Databases()
 }
 
 func toldOf(o guild.DrainOutcome) string {

@@ -22,8 +22,9 @@ const sessionIDs = "sessions"
 const whichID = `ID is the session's id, or a beginning of it that no other session has.`
 
 type shownFlags struct {
-	DB   string // only sessions beside this database; "" for all of this user's
-	JSON bool
+	DB    string // only sessions beside this database; "" for all of this user's
+	JSON  bool
+	Color string
 }
 
 func (o *shownFlags) add(f *pflag.FlagSet) {
@@ -51,8 +52,7 @@ func (o *shownFlags) all(f *pflag.FlagSet, more ...func() error) func(args []str
 
 type oneFlags struct {
 	shownFlags
-	ID    string
-	Color string
+	ID string
 }
 
 // one is [shownFlags.all] for a verb with one argument, its session.
@@ -64,6 +64,18 @@ func (o *oneFlags) one(f *pflag.FlagSet, more ...func() error) func(args []strin
 		o.ID = args[0]
 		return o.all(f, more...)(args[1:])
 	}
+}
+
+// acts is [acts] for a verb with one argument, its session, with which do is called.
+func (o *oneFlags) acts(f *pflag.FlagSet, do func(*hosted, cli.Streams) error, more ...func() error) (*pflag.FlagSet, cli.Action) {
+	return acts(f, o.one(f, more...), func(s cli.Streams) error {
+		named, problems := sessions(&o.shownFlags, o.ID)
+		h, err := pick(named, o.ID, problems)
+		if err != nil {
+			return err
+		}
+		return do(h, s)
+	})
 }
 
 type hosted struct {
@@ -100,22 +112,25 @@ func (h *hosted) reopen() error {
 // folders returns the folders of the selected sessions, by database and ID. The error names what
 // could not be read.
 func folders(o *shownFlags) ([]folder.Folder, error) {
-	if o.DB == "" {
-		return folder.Everywhere()
-	}
-	if err := becomeOwner(o.DB); err != nil {
-		return nil, err
-	}
-	return folder.Beside(o.DB)
+	dbs, problems := databases(o)
+	all, err := folder.Beside(dbs...)
+	return all, errors.Join(problems, err)
 }
 
-// becomeOwner makes root act as the owner of the database's directory.
-func becomeOwner(db string) error {
-	who, err := disk.BecomeOwner(filepath.Dir(db))
-	if err != nil && who != "" {
-		err = fmt.Errorf("as %s, whose directory it is: %w", who, err)
+// databases returns the selected databases. Root acts as the owner of a given one's directory from then on.
+func databases(o *shownFlags) ([]string, error) {
+	if o.DB == "" {
+		return folder.Databases()
 	}
-	return err
+	who, err := disk.BecomeOwner(filepath.Dir(o.DB))
+	switch {
+	case err != nil && who != "":
+		return nil, fmt.Errorf("as %s, whose directory it is: %w", who, err)
+	case err != nil:
+		return nil, err
+	}
+	db, err := filepath.Abs(o.DB)
+	return []string{db}, err
 }
 
 // sessions reads the selected sessions whose IDs begin with id. The error names what could not be
@@ -128,11 +143,6 @@ func sessions(o *shownFlags, id string) (all []*hosted, problems error) {
 		all = append(all, hostedBy(v))
 	}
 	return all, errors.Join(problems, err)
-}
-
-func find(o *oneFlags) (*hosted, error) {
-	named, problems := sessions(&o.shownFlags, o.ID)
-	return pick(named, o.ID, problems)
 }
 
 // pick returns the session that id names among those whose IDs begin with it. problems say why

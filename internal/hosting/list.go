@@ -17,12 +17,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-type listFlags struct {
-	shownFlags
-	Running bool // only sessions that have not ended
-	Color   string
-}
-
 var listVerb = cli.Verb{
 	Name:  "list",
 	Short: "show one line for each session",
@@ -33,18 +27,19 @@ shown as dead until somebody finishes it (cancel, gc, drain-dlq).`,
 	Example: `heartbeat-host list --running
 heartbeat-host list --json | jq -r 'select(.status == "failed") | .sessionId'`,
 	Build: func() (*pflag.FlagSet, cli.Action) {
-		var o listFlags
+		var o shownFlags
+		var running bool
 		f := cli.NewFlags("list")
 		o.add(f)
-		f.BoolVar(&o.Running, "running", false, "only those that have not ended")
+		f.BoolVar(&running, "running", false, "only those that have not ended")
 		program.AddColor(f, &o.Color)
-		return acts(f, o.all(f), func(s cli.Streams) error { return list(&o, s) })
+		return acts(f, o.all(f), func(s cli.Streams) error { return list(&o, running, s) })
 	},
 }
 
-func list(o *listFlags, s cli.Streams) error {
-	all, err := latest(&o.shownFlags)
-	if o.Running {
+func list(o *shownFlags, running bool, s cli.Streams) error {
+	all, err := latest(o)
+	if running {
 		all = slices.DeleteFunc(all, func(h *hosted) bool { return h.Status.Ended() })
 	}
 	lookInto(all)
@@ -61,7 +56,7 @@ func list(o *listFlags, s cli.Streams) error {
 		if o.DB != "" {
 			where = "beside " + o.DB
 		}
-		if o.Running {
+		if running {
 			what += " now"
 		}
 		s.Note("%s %s", what, where)

@@ -25,12 +25,6 @@ const (
 	logPoll = 200 * time.Millisecond
 )
 
-type logsFlags struct {
-	oneFlags
-	Count  int // 0 for all
-	Follow bool
-}
-
 var logsVerb = cli.Verb{
 	Name:  "logs",
 	Args:  "ID",
@@ -45,20 +39,18 @@ Exit status: 0 printed; 1 not: there is no such session, or more than one, or no
 log; 128+n signal n ended the following.`,
 	Example: "heartbeat-host logs ses-1 --follow",
 	Build: func() (*pflag.FlagSet, cli.Action) {
-		var o logsFlags
+		var o oneFlags
+		var count int // 0 for all
+		var follow bool
 		f := cli.NewFlags("logs")
 		o.add(f)
-		cli.AddCount(f, &o.Count, 50, "print the last `N` lines (0: all)")
-		cli.AddFollow(f, &o.Follow)
-		return acts(f, o.one(f), func(s cli.Streams) error { return logs(&o, s) })
+		cli.AddCount(f, &count, 50, "print the last `N` lines (0: all)")
+		cli.AddFollow(f, &follow)
+		return o.acts(f, func(h *hosted, s cli.Streams) error { return h.logs(o.JSON, count, follow, s) })
 	},
 }
 
-func logs(o *logsFlags, s cli.Streams) (err error) {
-	h, err := find(&o.oneFlags)
-	if err != nil {
-		return err
-	}
+func (h *hosted) logs(asJSON bool, count int, follow bool, s cli.Streams) (err error) {
 	file, err := disk.OpenForeign(h.State.LogPath, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("session %s has no log: %s is not there", h.ID, h.State.LogPath)
@@ -67,12 +59,12 @@ func logs(o *logsFlags, s cli.Streams) (err error) {
 		return fmt.Errorf("read the log of session %s: %w", h.ID, err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	at, err := lastLines(file, o.Count)
+	at, err := lastLines(file, count)
 	if err != nil {
 		return err
 	}
 	show := func(line []byte) error {
-		if o.JSON {
+		if asJSON {
 			return cli.PrintJSON(s.Out, struct {
 				Line string `json:"line"`
 			}{string(line)})
@@ -80,7 +72,7 @@ func logs(o *logsFlags, s cli.Streams) (err error) {
 		_, err := fmt.Fprintln(s.Out, words.Plain(string(line)))
 		return err
 	}
-	if !o.Follow {
+	if !follow {
 		_, err = printLog(file, at, true, show)
 		return err
 	}

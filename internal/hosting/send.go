@@ -18,12 +18,6 @@ import (
 // resuming is the command that continues an ended session.
 var resuming = words.Shell(command, "start", "--resume", "--config", "FILE")
 
-type sendFlags struct {
-	oneFlags
-	Text    []string // one text, or none for stdin
-	EntryID string
-}
-
 var sendVerb = cli.Verb{
 	Name:  "send",
 	Args:  "ID [TEXT | -]",
@@ -43,46 +37,45 @@ session, or it has ended, and the sentence says how to go on with it.`,
 	Example: `heartbeat-host send ses-1 "and now the tests"
 git diff | heartbeat-host send ses-1 -`,
 	Build: func() (*pflag.FlagSet, cli.Action) {
-		var o sendFlags
+		var o oneFlags
+		var id string
+		var given []string // one text, or none for stdin
 		f := cli.NewFlags("send")
 		o.add(f)
-		f.StringVar(&o.EntryID, "id", "", "give the entry this `id`, and append it only once")
-		check := o.one(f, func() error {
-			if f.Changed("id") && o.EntryID == "" {
+		f.StringVar(&id, "id", "", "give the entry this `id`, and append it only once")
+		_, act := o.acts(f, func(h *hosted, s cli.Streams) error {
+			text, err := program.ReadText(given, "", inbox.MaxLine, s)
+			if err == nil {
+				err = h.reopen() // the session may have ended while its text came
+			}
+			if err != nil {
+				return err
+			}
+			receipt, err := h.send(id, text)
+			if err != nil {
+				return err
+			}
+			if !receipt.Appended {
+				s.Note("the entry %q is %s already: nothing was appended", receipt.ID, receipt.Found)
+			}
+			if o.JSON {
+				return cli.PrintJSON(s.Out, receipt)
+			}
+			_, err = fmt.Fprintln(s.Out, receipt.ID)
+			return err
+		}, func() error {
+			if f.Changed("id") && id == "" {
 				return errors.New("--id is empty: name the entry, or leave the flag out")
 			}
 			return nil
 		})
-		return acts(f, func(args []string) error {
+		return f, func(args []string, s cli.Streams) error {
 			if len(args) == 2 {
-				o.Text, args = args[1:], args[:1]
+				given, args = args[1:], args[:1]
 			}
-			return check(args)
-		}, func(s cli.Streams) error { return send(&o, s) })
+			return act(args, s)
+		}
 	},
-}
-
-func send(o *sendFlags, s cli.Streams) error {
-	text, err := program.ReadText(o.Text, "", inbox.MaxLine, s)
-	if err != nil {
-		return err
-	}
-	h, err := find(&o.oneFlags)
-	if err != nil {
-		return err
-	}
-	receipt, err := h.send(o.EntryID, text)
-	if err != nil {
-		return err
-	}
-	if !receipt.Appended {
-		s.Note("the entry %q is %s already: nothing was appended", receipt.ID, receipt.Found)
-	}
-	if o.JSON {
-		return cli.PrintJSON(s.Out, receipt)
-	}
-	_, err = fmt.Fprintln(s.Out, receipt.ID)
-	return err
 }
 
 // send appends an entry to the session's inbox: through the host, which knows whether the session

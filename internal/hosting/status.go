@@ -38,15 +38,11 @@ heartbeat-host status ses-1 --json | jq -r .status`,
 		f := cli.NewFlags("status")
 		o.add(f)
 		program.AddColor(f, &o.Color)
-		return acts(f, o.one(f), func(s cli.Streams) error { return status(&o, s) })
+		return o.acts(f, func(h *hosted, s cli.Streams) error { return h.status(&o, s) })
 	},
 }
 
-func status(o *oneFlags, s cli.Streams) error {
-	h, err := find(o)
-	if err != nil {
-		return err
-	}
+func (h *hosted) status(o *oneFlags, s cli.Streams) error {
 	h.refresh()
 	lookInto([]*hosted{h})
 	if o.JSON {

@@ -20,11 +20,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-type transcriptFlags struct {
-	oneFlags
-	Text bool
-}
-
 var transcriptVerb = cli.Verb{
 	Name:  "transcript",
 	Args:  "ID",
@@ -43,23 +38,24 @@ database cannot be read.`,
 	Example: `heartbeat-host transcript ses-1 > ses-1.jsonl
 heartbeat-host transcript ses-1 --text --db .nexus/nexus.db | less`,
 	Build: func() (*pflag.FlagSet, cli.Action) {
-		var o transcriptFlags
+		var o oneFlags
+		var text bool
 		f := cli.NewFlags("transcript")
 		o.add(f)
-		f.BoolVar(&o.Text, "text", false, "print it for people")
+		f.BoolVar(&text, "text", false, "print it for people")
 		return acts(f, o.one(f, func() error {
-			if o.Text && o.JSON {
+			if text && o.JSON {
 				return errors.New("--text and --json are two forms of the same: leave one out")
 			}
 			return nil
-		}), func(s cli.Streams) error { return export(&o, s) })
+		}), func(s cli.Streams) error { return export(&o, text, s) })
 	},
 }
 
-func export(o *transcriptFlags, s cli.Streams) error {
+func export(o *oneFlags, text bool, s cli.Streams) error {
 	ctx, stop, status := untilSignal()
 	defer stop()
-	h, err := locate(ctx, &o.oneFlags)
+	h, err := locate(ctx, o)
 	if err != nil {
 		return status(err)
 	}
@@ -72,7 +68,7 @@ func export(o *transcriptFlags, s cli.Streams) error {
 		case m.Type == stream.TypeHost:
 			lost++
 		case m.Type != "assistant" && m.Type != "user": // not of the conversation
-		case o.Text:
+		case text:
 			_, err = out.WriteString(inFull(m))
 		default:
 			_, err = fmt.Fprintf(out, "%s\n", m.Content)
@@ -102,10 +98,7 @@ func locate(ctx context.Context, o *oneFlags) (*hosted, error) {
 	if slices.ContainsFunc(named, func(h *hosted) bool { return h.ID == o.ID }) {
 		return pick(named, o.ID, problems)
 	}
-	dbs, _ := folder.Databases() // sessions has returned the problems
-	if o.DB != "" {
-		dbs = []string{o.DB}
-	}
+	dbs, _ := databases(&o.shownFlags) // sessions has returned the problems
 	for _, db := range dbs {
 		host := store.In(folder.Root(db), "", nil)
 		kept, err := host.Begins(ctx, o.ID)
@@ -119,8 +112,8 @@ func locate(ctx context.Context, o *oneFlags) (*hosted, error) {
 		rows, err := store.Rows(ctx, db, o.ID)
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil
-			if db == o.DB && len(ids) == 0 {
-				err = fmt.Errorf("there is no database %s", db)
+			if o.DB != "" && len(ids) == 0 {
+				err = fmt.Errorf("there is no database %s", o.DB)
 			}
 		}
 		problems = errors.Join(problems, err)

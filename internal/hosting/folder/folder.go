@@ -140,8 +140,20 @@ func OwnsParent(path string, uid uint32) bool {
 	return err == nil && parent.UID == uid
 }
 
-// Beside returns the folders of all sessions beside a database, by ID.
-func Beside(db string) ([]Folder, error) {
+// Beside returns the folders of all sessions beside databases, by ID. The error names what could not be read.
+func Beside(dbs ...string) (all []Folder, problems error) {
+	roots := map[string]bool{}
+	for _, db := range dbs {
+		if root := Root(db); !roots[root] {
+			roots[root] = true
+			found, err := beside(db)
+			all, problems = append(all, found...), errors.Join(problems, err)
+		}
+	}
+	return all, problems
+}
+
+func beside(db string) ([]Folder, error) {
 	db, err := resolve(db)
 	if err != nil {
 		return nil, fmt.Errorf("list the sessions beside a database: %w", err)
@@ -305,18 +317,4 @@ func readKnown(path string) ([]string, error) {
 		return nil, fmt.Errorf("find the databases of this user's sessions: %s cannot be read: remove it: %w", path, err)
 	}
 	return slices.DeleteFunc(append(all.DBs, all.DB), func(db string) bool { return !filepath.IsAbs(db) }), nil
-}
-
-// Everywhere returns the folders of all of this user's sessions. The error names what could not be read.
-func Everywhere() (all []Folder, problems error) {
-	dbs, problems := Databases()
-	roots := map[string]bool{}
-	for _, db := range dbs {
-		if root := Root(db); !roots[root] {
-			roots[root] = true
-			found, err := Beside(db)
-			all, problems = append(all, found...), errors.Join(problems, err)
-		}
-	}
-	return all, problems
 }

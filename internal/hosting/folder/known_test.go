@@ -111,7 +111,7 @@ func TestPrune(t *testing.T) {
 	left, err := folder.Databases()
 	require.NoError(t, err)
 	assert.ElementsMatch(t, []string{unmounted.DB, there.DB}, left)
-	all, err := folder.Everywhere()
+	all, err := folder.Beside(left...)
 	require.NoError(t, err)
 	assert.Equal(t, []folder.Folder{there}, all)
 }
