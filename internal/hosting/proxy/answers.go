@@ -23,33 +23,18 @@ const (
 	sessionTimeout = 24 * time.Hour
 )
 
-type answers struct {
-	proxy     *Proxy
-	stateful  http.Handler // versions before sessionless
-	stateless http.Handler
-
-	mu   sync.Mutex
-	open map[string]*beatingWriter // by answerHeader
-}
-
-func (a *answers) serve(w http.ResponseWriter, r *http.Request) {
+func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 	one := &beatingWriter{ResponseWriter: w, request: r.Context()}
-	defer one.beat(a.proxy.options.KeepAlive)()
+	defer one.beat(p.options.KeepAlive)()
 	id := rand.Text() // by which the request's calls find the answer
 	r.Header.Set(answerHeader, id)
-	a.mu.Lock()
-	a.open[id] = one
-	a.mu.Unlock()
-	defer func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		delete(a.open, id)
-	}()
+	p.answers.Store(id, one)
+	defer p.answers.Delete(id)
 	if r.Header.Get(versionHeader) >= sessionless {
-		a.stateless.ServeHTTP(one, r)
+		p.stateless.ServeHTTP(one, r)
 		return
 	}
-	a.stateful.ServeHTTP(one, r)
+	p.stateful.ServeHTTP(one, r)
 }
 
 // inProgress lets a call's stream begin before its result: Claude Code gives up on an answer that
@@ -57,15 +42,14 @@ func (a *answers) serve(w http.ResponseWriter, r *http.Request) {
 // a connection lost before that for lost, but waits 90 s for the rest of one lost later.
 //
 // The call ends with its request, since nothing else can deliver its result.
-func (a *answers) inProgress(ctx context.Context, extra *mcp.RequestExtra) (context.Context, context.CancelFunc) {
+func (p *Proxy) inProgress(ctx context.Context, extra *mcp.RequestExtra) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
-	a.mu.Lock()
-	one := a.open[extra.Header.Get(answerHeader)]
-	a.mu.Unlock()
-	if one == nil { // its request has ended already
+	answer, open := p.answers.Load(extra.Header.Get(answerHeader))
+	if !open { // its request has ended already
 		cancel()
 		return ctx, cancel
 	}
+	one := answer.(*beatingWriter)
 	one.mu.Lock()
 	one.begun = true
 	one.mu.Unlock()

@@ -87,7 +87,7 @@ const mostRead = 16 << 20
 
 // call runs one tool. Every failure becomes a result that the model can read.
 func (p *Proxy) call(ctx context.Context, r *mcp.CallToolRequest, name string) *mcp.CallToolResult {
-	ctx, done := p.answers.inProgress(ctx, r.Extra)
+	ctx, done := p.inProgress(ctx, r.Extra)
 	defer done()
 	start := time.Now()
 	number := p.count(name, func(s *folder.Tools, of *folder.ToolUse) { s.Calls++; s.Open++; of.Calls++ }).Calls

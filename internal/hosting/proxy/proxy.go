@@ -62,12 +62,15 @@ type Proxy struct {
 	port    int
 	token   string
 
+	stateful  http.Handler // versions before sessionless
+	stateless http.Handler
+
 	context context.Context // of every call; canceled by Close
 	cancel  context.CancelFunc
 	http    *http.Server
 	mcp     *mcp.Server
 	served  chan struct{}
-	answers *answers
+	answers sync.Map     // a *beatingWriter for each open request, by its answerHeader
 	serving sync.RWMutex // held for reading by each request, for writing by Close
 
 	counting sync.Mutex
@@ -103,16 +106,12 @@ func Start(options Options) (*Proxy, error) {
 	p.stats.URL, p.stats.Configured = p.URL(), len(list)
 	p.mcp = p.server()
 	server := func(*http.Request) *mcp.Server { return p.mcp }
-	p.answers = &answers{
-		proxy: p,
-		open:  make(map[string]*beatingWriter),
-		stateful: mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
-			MaxRequestBodyBytes: maxRequest, SessionTimeout: sessionTimeout}),
-		stateless: mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
-			MaxRequestBodyBytes: maxRequest, Stateless: true, PropagateRequestCancellation: true}),
-	}
+	p.stateful = mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
+		MaxRequestBodyBytes: maxRequest, SessionTimeout: sessionTimeout})
+	p.stateless = mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
+		MaxRequestBodyBytes: maxRequest, Stateless: true, PropagateRequestCancellation: true})
 	routes := http.NewServeMux()
-	routes.HandleFunc("/mcp", p.answers.serve)
+	routes.HandleFunc("/mcp", p.serve)
 	routes.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "Not found", http.StatusNotFound) })
 	p.http = &http.Server{
 		Handler:           p.guard(routes),
