@@ -138,44 +138,40 @@ func (s *Transcript) commit(ctx context.Context) error {
 	s.saving.Lock()
 	defer s.saving.Unlock()
 	for {
-		if more, err := s.commitSome(ctx); err != nil || !more {
+		s.mu.Lock()
+		n, size := 0, int64(0)
+		for n < len(s.held) && n < maxBatch && size < maxBatchBytes {
+			size += int64(len(s.held[n].Content))
+			n++
+		}
+		batch := s.held[:n:n]
+		s.mu.Unlock()
+		if n == 0 {
+			return nil
+		}
+		err := s.o.DB.Append(ctx, s.o.SessionID, batch)
+		if err != nil && ctx.Err() != nil {
+			return err // this says nothing about the database
+		}
+		s.mu.Lock()
+		s.keeps.is(err, s.o.Log, "the host's database takes no messages, they wait in memory", "the host's database takes messages again")
+		if err == nil {
+			s.stored = batch[n-1].N
+			s.held, s.holding = append([]Stored(nil), s.held[n:]...), s.holding-size
+		}
+		s.mu.Unlock()
+		select {
+		case s.changed <- struct{}{}:
+		default:
+		}
+		if err != nil {
 			return err
 		}
+		if size >= large {
+			clear(batch)
+			debug.FreeOSMemory() // the session may go on for hours with small messages
+		}
 	}
-}
-
-func (s *Transcript) commitSome(ctx context.Context) (more bool, err error) {
-	s.mu.Lock()
-	n, size := 0, int64(0)
-	for n < len(s.held) && n < maxBatch && size < maxBatchBytes {
-		size += int64(len(s.held[n].Content))
-		n++
-	}
-	batch := s.held[:n:n]
-	s.mu.Unlock()
-	if n == 0 {
-		return false, nil
-	}
-	err = s.o.DB.Append(ctx, s.o.SessionID, batch)
-	if err != nil && ctx.Err() != nil {
-		return false, err // this says nothing about the database
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.keeps.is(err, s.o.Log, "the host's database takes no messages, they wait in memory", "the host's database takes messages again")
-	if err == nil {
-		s.stored = batch[n-1].N
-		s.held, s.holding = append([]Stored(nil), s.held[n:]...), s.holding-size
-	}
-	select {
-	case s.changed <- struct{}{}:
-	default:
-	}
-	if err == nil && size >= large {
-		clear(batch)
-		debug.FreeOSMemory() // the session may go on for hours with small messages
-	}
-	return len(s.held) > 0, err
 }
 
 // Flush takes no more messages and commits those that are held. It may be called again after an error.
