@@ -27,16 +27,17 @@ func (h *host) rounds() error {
 	if h.Timeout > 0 {
 		deadline = time.Now().Add(h.Timeout)
 	}
-	var next from
-	var err error
-	if h.Resume {
-		if next, err = h.conversation(""); err != nil {
-			return err
-		}
-	}
+	anew := false // the last client has reached a limit
 	for n, stopped := 1, 0; !h.asked.isMade(); n++ {
+		resume := ""
+		if !anew && (n > 1 || h.Resume) {
+			var err error
+			if resume, err = h.queue.Resumable(context.Background()); err != nil {
+				return err
+			}
+		}
 		before := repliedTo(h.snapshot())
-		command, prompt, waits, err := h.take(next)
+		command, prompt, waits, err := h.take(resume, anew)
 		if err != nil || !waits {
 			return err
 		}
@@ -69,9 +70,7 @@ func (h *host) rounds() error {
 		if err != nil || !goesOn {
 			return err
 		}
-		if next, err = h.conversation(limit); err != nil {
-			return err
-		}
+		anew = limit != ""
 		h.log.linef("%s: claude is started again", words.Count(s.Entries.Queued, "entry waits", "entries wait"))
 	}
 	return nil
@@ -97,21 +96,6 @@ func (h *host) limitOf(w *watching) (string, error) {
 		h.log.line(limit)
 	}
 	return limit, err
-}
-
-// from is the conversation that a client continues.
-type from struct {
-	resume string
-	anew   bool // none, whatever the arguments say
-}
-
-// conversation is what the next client continues. limit is the limit that the last one reached, ""
-// for none.
-func (h *host) conversation(limit string) (f from, err error) {
-	if f.anew = limit != ""; !f.anew {
-		f.resume, err = h.queue.Resumable(context.Background())
-	}
-	return f, err
 }
 
 // goesOn reports whether another client has work. If not, no more entries are taken: nobody would

@@ -214,16 +214,17 @@ func checkWork(o Options, f folder.Folder) error {
 }
 
 // take puts the next entry in flight, as the prompt of the next client, and returns that one's
-// command. waits is false if there is none.
-func (h *host) take(f from) (command []string, prompt string, waits bool, err error) {
+// command, which continues the session resume, "" for none, or begins its own conversation whatever the
+// arguments say. waits is false if there is no entry.
+func (h *host) take(resume string, anew bool) (command []string, prompt string, waits bool, err error) {
 	ctx, args := context.Background(), h.Config.ClaudeArgs
-	if f.anew {
+	if anew {
 		args = client.Anew(args)
 	}
 	args = slices.Concat(args, []string{
 		"--mcp-config", h.mcpConfig(), "--strict-mcp-config", "--print", "--output-format", "stream-json", "--verbose",
 	})
-	if command, err = h.queue.Command(args, f.resume); err != nil {
+	if command, err = h.queue.Command(args, resume); err != nil {
 		return nil, "", false, err
 	}
 	if prompt, waits, err = h.queue.First(ctx); err != nil || !waits {
