@@ -144,7 +144,7 @@ func (l *log) Write(b []byte) (int, error) {
 	defer l.mu.Unlock()
 	l.append(b)
 	l.tail = append(l.tail, b...)
-	if extra := len(l.tail) - 4*folder.MaxStderr; extra > 0 {
+	if extra := len(l.tail) - utf8.UTFMax*(folder.MaxStderr+1); extra > 0 { // one more, since the first may be cut
 		l.tail = append([]byte(nil), l.tail[extra:]...)
 	}
 	return len(b), nil
@@ -160,11 +160,7 @@ func (l *log) append(b []byte) {
 func (l *log) stderr() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	text := l.tail
-	for len(text) > 0 && !utf8.RuneStart(text[0]) {
-		text = text[1:]
-	}
-	runes := []rune(string(text))
+	runes := []rune(string(l.tail))
 	return string(runes[max(0, len(runes)-folder.MaxStderr):])
 }
 
