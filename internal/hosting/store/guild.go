@@ -28,14 +28,13 @@ func (s *Store) Show(ctx context.Context, session, guildDB string) error {
 	if err != nil {
 		return err
 	}
-	showErr := s.show(ctx, session, guildDB, last)
-	if showErr != nil {
-		showErr = fmt.Errorf("%s: %w", guildDB, showErr)
+	if err = s.show(ctx, session, guildDB, last); err != nil {
+		err = fmt.Errorf("%s: %w", guildDB, err)
 	}
-	if showErr != nil && !is(showErr, sqlite3.SQLITE_TOOBIG) { // no other attempt changes that
-		return showErr
+	if err != nil && !is(err, sqlite3.SQLITE_TOOBIG) { // no other attempt changes that
+		return err
 	}
-	return errors.Join(showErr, s.write(ctx, func(tx *sql.Tx) error {
+	return errors.Join(err, s.write(ctx, func(tx *sql.Tx) error {
 		_, err := tx.Exec(`UPDATE sessions SET shown = max(shown, ?) WHERE session = ?`, last, session)
 		return err
 	}))
