@@ -119,10 +119,9 @@ func (o *order) host(started func(session.Up)) (err error) {
 // nothing if the session's ID or database is unknown, if the session is or was hosted (it has its own
 // record), or if it can be started later. Callers of the babysitter's interface never start it again.
 func (o *order) keepFailure(why error) error {
-	var used *session.UsedError
 	var told *refusal
 	c := o.Config
-	if c.SessionID == "" || c.DBPath == "" || errors.As(why, &used) || errors.As(why, &told) || session.Passes(why) && !o.seed {
+	if c.SessionID == "" || c.DBPath == "" || errors.Is(why, session.ErrUsed) || errors.As(why, &told) || session.Passes(why) && !o.seed {
 		return nil
 	}
 	f, err := folder.At(c.DBPath, c.SessionID)
@@ -273,9 +272,6 @@ func serveHost(s cli.Streams) int {
 
 // say reports to the process that started this one, which may be gone.
 func say(pipe *os.File, r report) {
-	b, err := json.Marshal(r)
-	if err == nil {
-		_, _ = pipe.Write(b)
-	}
+	_ = cli.PrintJSON(pipe, r)
 	_ = pipe.Close()
 }

@@ -30,13 +30,12 @@ import (
 // `heartbeat-host __finish DIR EVERY`, which calls [FinishAll].
 const FinishCommand = "__finish"
 
-// UsedError says that the session's ID was used before or is in use. Nothing of that session was touched.
-type UsedError struct{ config.Problem }
+// ErrUsed says that the session's ID was used before or is in use. Nothing of that session was touched.
+var ErrUsed = errors.New("the session's id is used")
 
-// Unwrap makes the error one of the config.
-func (e *UsedError) Unwrap() error { return &e.Problem }
-
-func used(reason string) error { return &UsedError{config.Problem{Path: "sessionId", Reason: reason}} }
+func used(reason string) error {
+	return &config.Problem{Path: "sessionId", Reason: reason, Cause: ErrUsed}
+}
 
 // leastSpace is how much room a session needs to begin, in bytes: for its messages, inbox and end.
 const leastSpace = 64 << 20
