@@ -47,49 +47,30 @@ heartbeat-host gc --older-than 7d --dry-run --json`,
 	},
 }
 
-// What gc did with a session.
-const (
-	wasFinished = "finished" // its host was killed
-	wasRemoved  = "removed"  // its folder is gone
-	wasCleared  = "cleared"  // its temporary files are gone
-	wasKept     = "kept"     // it is old, but something would be lost
-)
-
-// collected is the JSON of gc, one a session.
+// collected is what gc did with a session, and its JSON.
 type collected struct {
 	SessionID string        `json:"sessionId"`
 	Folder    string        `json:"folder"`
 	What      string        `json:"what"`
 	Status    folder.Status `json:"status,omitempty"`
 	Why       string        `json:"why,omitempty"` // why it was kept
-}
-
-func (c collected) sentence() string {
-	switch c.What {
-	case wasFinished:
-		return fmt.Sprintf("finish session %s, whose host was killed (%s)", c.SessionID, c.Status)
-	case wasRemoved:
-		return fmt.Sprintf("remove %s (%s)", c.Folder, c.Status)
-	case wasCleared:
-		return fmt.Sprintf("remove the temporary files of session %s", c.SessionID)
-	}
-	return fmt.Sprintf("keep %s: %s", c.Folder, c.Why)
+	sentence  string
 }
 
 func collect(o *gcFlags, s cli.Streams) error {
 	found, problems := folders(&o.shownFlags)
 	done := 0
 	for _, f := range found {
-		all, err := collectOne(f, o)
+		c, err := collectOne(f, o)
 		problems = errors.Join(problems, err)
-		for _, c := range all {
-			line := c.sentence()
-			if o.DryRun && c.What != wasKept {
-				line = "not done: " + line
-			}
-			done++
-			problems = errors.Join(problems, o.show(s, c, line))
+		if c == nil {
+			continue
 		}
+		if o.DryRun && c.Why == "" {
+			c.sentence = "not done: " + c.sentence
+		}
+		done++
+		problems = errors.Join(problems, o.show(s, c, c.sentence))
 	}
 	if !o.DryRun {
 		problems = errors.Join(problems, folder.Prune())
@@ -100,7 +81,8 @@ func collect(o *gcFlags, s cli.Streams) error {
 	return problems
 }
 
-func collectOne(f folder.Folder, o *gcFlags) (done []collected, err error) {
+// collectOne returns what was done with a session, nil for nothing.
+func collectOne(f folder.Folder, o *gcFlags) (done *collected, err error) {
 	h, err := open(f)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -108,8 +90,8 @@ func collectOne(f folder.Folder, o *gcFlags) (done []collected, err error) {
 	if err != nil {
 		return nil, err
 	}
-	note := func(what string) {
-		done = append(done, collected{SessionID: h.ID, Folder: h.Dir(), What: what, Status: h.Status})
+	note := func(what, sentence string) {
+		done = &collected{SessionID: h.ID, Folder: h.Dir(), What: what, Status: h.Status, sentence: sentence}
 	}
 	switch {
 	case h.Unfinished():
@@ -117,13 +99,13 @@ func collectOne(f folder.Folder, o *gcFlags) (done []collected, err error) {
 			_, err = h.finish()
 		}
 		if err == nil {
-			note(wasFinished)
+			note("finished", fmt.Sprintf("finish session %s, whose host was killed (%s)", h.ID, h.Status))
 		}
 	case h.Host != 0:
 	case h.State.EndedAt != nil && time.Since(*h.State.EndedAt) < time.Duration(o.Older):
 		var cleared bool
 		if cleared, err = h.clear(o.DryRun); cleared {
-			note(wasCleared)
+			note("cleared", "remove the temporary files of session "+h.ID)
 		}
 	default:
 		before := time.Now().Add(-time.Duration(o.Older))
@@ -134,10 +116,10 @@ func collectOne(f folder.Folder, o *gcFlags) (done []collected, err error) {
 		}
 		var kept *folder.KeptError
 		if errors.As(err, &kept) {
-			note(wasKept)
-			done[0].Why, err = kept.Reason, nil
+			note("kept", fmt.Sprintf("keep %s: %s", h.Dir(), kept.Reason))
+			done.Why, err = kept.Reason, nil
 		} else if err == nil {
-			note(wasRemoved)
+			note("removed", fmt.Sprintf("remove %s (%s)", h.Dir(), h.Status))
 		}
 	}
 	return done, err
