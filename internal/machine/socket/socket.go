@@ -87,19 +87,14 @@ func Dial(ctx context.Context, folder, name string) (*net.UnixConn, error) {
 			return conn.(*net.UnixConn), nil
 		case errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ECONNREFUSED):
 			return nil, fmt.Errorf("%w: %s: %w", ErrNobody, filepath.Join(folder, name), err)
-		case !errors.Is(err, syscall.EAGAIN) || Sleep(ctx, pause) != nil:
+		case !errors.Is(err, syscall.EAGAIN):
 			return nil, err
 		}
-	}
-}
-
-// Sleep waits for d, or until ctx ends.
-func Sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, err
+		}
 	}
 }
 
