@@ -254,11 +254,10 @@ func (c *Client) Tool(ctx context.Context, tool config.Tool, args json.RawMessag
 	err = c.persist(ctx, patience, func() (bool, error) {
 		a, failure := c.attempt(ctx, r)
 		if failure != nil {
-			var long *tooLong
 			switch repeatable := !failure.sent || tool.Idempotent || tool.Method == http.MethodGet; {
 			case failure.hope && repeatable:
 				return true, failure.err
-			case failure.sent && !errors.As(failure.err, &long):
+			case failure.sent && !errors.Is(failure.err, errTooLong):
 				return false, &Unanswered{failure.err}
 			}
 			return false, failure.err

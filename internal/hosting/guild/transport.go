@@ -58,11 +58,7 @@ type broken struct {
 	hope bool // another attempt may get further
 }
 
-type tooLong struct{ limit int64 }
-
-func (t *tooLong) Error() string {
-	return fmt.Sprintf("the guild's answer is over the limit of %d MiB", t.limit>>20)
-}
+var errTooLong = errors.New("the guild's answer is over the limit")
 
 func (c *Client) attempt(ctx context.Context, r *request) (answer, *broken) {
 	var sent atomic.Bool
@@ -77,8 +73,7 @@ func (c *Client) attempt(ctx context.Context, r *request) (answer, *broken) {
 	}
 	var certificate *tls.CertificateVerificationError
 	var address *net.AddrError
-	var long *tooLong
-	hope := !errors.As(err, &certificate) && !errors.As(err, &address) && !errors.As(err, &long)
+	hope := !errors.As(err, &certificate) && !errors.As(err, &address) && !errors.Is(err, errTooLong)
 	if stopped := context.Cause(ctx); stopped != nil {
 		err = stopped
 	}
@@ -131,7 +126,7 @@ func read(resp *http.Response, limit int64) (answer, error) {
 	}
 	_, err := b.ReadFrom(io.LimitReader(resp.Body, limit+1))
 	if err == nil && int64(b.Len()) > limit {
-		err = &tooLong{limit}
+		err = fmt.Errorf("%w of %d MiB", errTooLong, limit>>20)
 	}
 	a.body = b.Bytes()
 	return a, err
