@@ -92,7 +92,6 @@ func (t *trouble) is(err error, log func(string), fails, works string) {
 // TranscriptHealth is the state of a store.
 type TranscriptHealth struct {
 	Last    int64  // the number of the last message
-	Stored  int64  // up to which number the database has them
 	Lost    int64  // messages for which there was no room
 	Trouble string // in a sentence; empty for none
 }
@@ -101,7 +100,7 @@ type TranscriptHealth struct {
 func (s *Transcript) Health() TranscriptHealth {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h := TranscriptHealth{Last: s.last, Stored: s.stored, Lost: s.lost}
+	h := TranscriptHealth{Last: s.last, Lost: s.lost}
 	var said []string
 	if err := s.keeps.err; err != nil {
 		said = append(said, fmt.Sprintf("the host's database takes no messages since %s, and %d wait in memory (%v)",
