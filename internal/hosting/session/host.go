@@ -13,7 +13,6 @@ import (
 	"heartbeat/internal/disk"
 	"heartbeat/internal/hosting/attach"
 	"heartbeat/internal/hosting/folder"
-	"heartbeat/internal/hosting/process"
 	"heartbeat/internal/hosting/proxy"
 	"heartbeat/internal/hosting/queue"
 	"heartbeat/internal/hosting/stream"
@@ -41,7 +40,6 @@ type host struct {
 
 	mu    sync.Mutex // taken after the record's mutex, never before
 	tally stream.Tally
-	live  *process.Process // the running client, nil between two
 
 	sending sync.Mutex
 	over    bool // the session takes no more entries

@@ -134,12 +134,11 @@ func (h *host) start(command []string, prompt string, n int) (*process.Process, 
 		//lint:ignore ST1005 guilds know this sentence
 		return nil, fmt.Errorf("Failed to spawn claude: %w", err)
 	}
-	h.mu.Lock()
-	h.live = p
 	if n > 1 {
+		h.mu.Lock()
 		h.tally.NextClient()
+		h.mu.Unlock()
 	}
-	h.mu.Unlock()
 	step(stepStarted)
 	its := folder.ProcessOf(p.PID)
 	now := time.Now().UTC()
@@ -185,9 +184,6 @@ func (h *host) bury(p *process.Process, w *watching) {
 		h.log.linef("claude did not take its whole prompt: %v", err)
 	}
 	exit := p.Exit()
-	h.mu.Lock()
-	h.live = nil
-	h.mu.Unlock()
 	h.change(func(s *folder.State) {
 		h.watchLive(s)
 		s.Client = nil
