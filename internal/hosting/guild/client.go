@@ -156,10 +156,7 @@ func (c *Client) Beat(ctx context.Context) (Answer, error) {
 	stopped := errors.New("a beat has 10 s")
 	ctx, cancel := context.WithTimeoutCause(ctx, beatPatience, stopped)
 	defer cancel()
-	b, err := json.Marshal(map[string]string{"sessionId": c.session})
-	if err != nil {
-		return Answer{}, fmt.Errorf("report that the session lives: %w", err)
-	}
+	b, _ := json.Marshal(map[string]string{"sessionId": c.session}) // strings always have a JSON form
 	a, err := c.within(ctx, beatPatience, beatRoute, BodyOf(b))
 	if refused, is := errors.AsType[*Refused](err); is && refused.Status == http.StatusOK {
 		err = nil

@@ -188,9 +188,6 @@ func Restate(report string, status folder.Status, reason string) (string, error)
 	}
 	members["status"], _ = json.Marshal(status) // a string always has a JSON form
 	members["error"], _ = json.Marshal(reason)
-	b, err := json.Marshal(members)
-	if err != nil {
-		return "", fmt.Errorf("write the report anew: %w", err)
-	}
+	b, _ := json.Marshal(members) // all of them are JSON
 	return string(b), nil
 }

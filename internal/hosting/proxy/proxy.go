@@ -146,21 +146,10 @@ func (p *Proxy) URL() string { return fmt.Sprintf("http://127.0.0.1:%d/mcp", p.p
 // Config is the mcp-config for the client, as one line of JSON. It holds the token: only the file's
 // owner may be able to read it.
 func (p *Proxy) Config() []byte {
-	type server struct {
-		Type    string            `json:"type"`
-		URL     string            `json:"url"`
-		Headers map[string]string `json:"headers"`
-		// Without it Claude Code would show the model only the tools' names, to be searched for
-		// before each first call.
-		AlwaysLoad bool `json:"alwaysLoad"`
-	}
-	raw, err := json.Marshal(map[string]map[string]server{"mcpServers": {ConfigKey: {
-		Type: "http", URL: p.URL(), Headers: map[string]string{"Authorization": "Bearer " + p.token}, AlwaysLoad: true,
-	}}})
-	if err != nil {
-		panic(err) // strings only: cannot fail
-	}
-	return raw
+	// Without alwaysLoad Claude Code would show the model only the tools' names, to be searched for before
+	// each first call.
+	return fmt.Appendf(nil, `{"mcpServers":{%q:{"type":"http","url":%q,"headers":{"Authorization":"Bearer %s"},"alwaysLoad":true}}}`,
+		ConfigKey, p.URL(), p.token)
 }
 
 // Close cancels the calls in progress, ends every connection and frees the port. It waits neither

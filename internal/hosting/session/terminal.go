@@ -231,13 +231,10 @@ func (h *host) lastWord() {
 	if !ok || r.AcknowledgedAt.Before(s.HostedAt) || bare(r.Reply) == "" || bare(r.Reply) == bare(s.Output) || h.hasSaid(r.Reply) {
 		return
 	}
-	raw, err := json.Marshal(map[string]any{
+	raw, _ := json.Marshal(map[string]any{ // without a JSON form it is no message
 		"type": "assistant", "sessionId": r.SessionID, "timestamp": r.AcknowledgedAt,
 		"message": map[string]any{"role": "assistant", "content": []any{map[string]any{"type": "text", "text": r.Reply}}},
 	})
-	if err != nil {
-		return // no value in it can fail
-	}
 	m, ok := stream.Parse(raw)
 	if !ok {
 		return

@@ -58,10 +58,7 @@ func (s *Store) show(ctx context.Context, session, path string, last int64) (err
 	if err != nil || count == 0 {
 		return err
 	}
-	id, err := json.Marshal(session)
-	if err != nil {
-		return err
-	}
+	id, _ := json.Marshal(session) // a string always has a JSON form
 	begin := fmt.Sprintf(`{"id":%s,"messages":`, id)
 	text, size := io.MultiReader(strings.NewReader(begin), messages(), strings.NewReader("}")), size+int64(len(begin)+len("}"))
 	if size >= large {
