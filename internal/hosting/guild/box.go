@@ -67,20 +67,20 @@ func (b Outbox) Report(ctx context.Context, session string) (r store.Report, fou
 }
 
 // ReportRunning commits the report that a session runs and then delivers it.
-func (b Outbox) ReportRunning(ctx context.Context, client *Client, r Running, url string) (Answer, error) {
+func (b Outbox) ReportRunning(ctx context.Context, client *Client, r Running, url string) error {
 	head, err := r.Encode()
 	if err != nil {
-		return Answer{}, err
+		return err
 	}
 	report := store.Report{Session: r.SessionID, Kind: store.Running, Guild: url, Head: head}
 	if _, err := b.db.Decide(context.WithoutCancel(ctx), report, nil); err != nil {
-		answer, sendErr := b.send(ctx, client, report) // a full disk must not keep it from the guild
-		if sendErr != nil {
-			return answer, errors.Join(sendErr, err)
+		if _, sendErr := b.send(ctx, client, report); sendErr != nil { // a full disk must not keep it from the guild
+			return errors.Join(sendErr, err)
 		}
-		return answer, nil
+		return nil
 	}
-	return b.Deliver(ctx, client, store.Running, r.SessionID)
+	_, err = b.Deliver(ctx, client, store.Running, r.SessionID)
+	return err
 }
 
 // Deliver sends a report to the guild and records the result. The error is a [*Refused] or a

@@ -39,7 +39,7 @@ func (h *host) reportRunning() {
 	h.report = r
 	s := h.snapshot()
 	go func() {
-		_, err := h.box.ReportRunning(ctx, h.guild, guild.Running{
+		err := h.box.ReportRunning(ctx, h.guild, guild.Running{
 			SessionID: s.SessionID, StartedAt: s.StartedAt, Provider: s.Provider, Metadata: s.Metadata,
 			Cancel: guild.CancelHandle{Kind: "local-pgid", PGID: s.PGID}, Socket: s.Socket, Extra: s.Extra,
 		}, s.GuildToolURL)
