@@ -41,8 +41,7 @@ heartbeat-host attach ses-1 --from 120 --json | jq -c .content`,
 	Build: func() (*pflag.FlagSet, cli.Action) {
 		var o oneFlags
 		var from int64
-		f := cli.NewFlags("attach")
-		o.add(f)
+		f := o.flags("attach")
 		f.Int64Var(&from, "from", 1, "begin with the message of this `number`")
 		program.AddColor(f, &o.Color)
 		return o.acts(f, func(h *hosted, s cli.Streams) error { return h.follow(from, printerOf(&o, s), s) }, func() error {

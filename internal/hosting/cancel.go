@@ -41,8 +41,7 @@ session, or more than one, or its host cannot be reached.`,
 		end := attach.End{Grace: -1, Most: time.Minute}
 		var grace cli.Span
 		var wait bool
-		f := cli.NewFlags("cancel")
-		o.add(f)
+		f := o.flags("cancel")
 		f.Var(&grace, "grace", "how long the client may take before it is killed (default: what the session was started with)")
 		f.Lookup("grace").DefValue = ""
 		f.BoolVar(&end.Warm, "warm", false, "let the entry in flight be answered first, and deliver nothing more")

@@ -37,8 +37,7 @@ the sentences say why.`,
 heartbeat-host gc --older-than 7d --dry-run --json`,
 	Build: func() (*pflag.FlagSet, cli.Action) {
 		o := gcFlags{Older: cli.Span(30 * 24 * time.Hour)}
-		f := cli.NewFlags("gc")
-		o.add(f)
+		f := o.flags("gc")
 		f.Var(&o.Older, "older-than", "remove the folders of sessions that ended so long ago")
 		f.Lookup("older-than").DefValue = "30d"
 		f.BoolVar(&o.Unanswered, "unanswered", false, "remove them even if entries of theirs wait")

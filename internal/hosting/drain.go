@@ -33,8 +33,7 @@ heartbeat-host drain-dlq --every 1m`,
 		var how session.DrainOptions
 		var once bool
 		every := cli.Span(30 * time.Second)
-		f := cli.NewFlags("drain-dlq")
-		o.add(f)
+		f := o.flags("drain-dlq")
 		f.BoolVar(&once, "once", false, "return after one pass")
 		f.Var(&every, "every", "how long to rest between two passes")
 		f.StringVar(&how.GuildURL, "guild", "", "the guild's `URL`, for reports of sessions that have no folder here")

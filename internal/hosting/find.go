@@ -27,9 +27,12 @@ type shownFlags struct {
 	Color string
 }
 
-func (o *shownFlags) add(f *pflag.FlagSet) {
+// flags are the flags of a verb that shows sessions.
+func (o *shownFlags) flags(verb string) *pflag.FlagSet {
+	f := cli.NewFlags(verb)
 	f.StringVar(&o.DB, "db", "", "look for sessions beside this database (`path`), in place of all that this user hosts")
 	f.BoolVar(&o.JSON, "json", false, "print JSON, one object a line")
+	return f
 }
 
 // all checks the arguments of a verb that takes none, then runs further checks.

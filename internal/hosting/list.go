@@ -29,8 +29,7 @@ heartbeat-host list --json | jq -r 'select(.status == "failed") | .sessionId'`,
 	Build: func() (*pflag.FlagSet, cli.Action) {
 		var o shownFlags
 		var running bool
-		f := cli.NewFlags("list")
-		o.add(f)
+		f := o.flags("list")
 		f.BoolVar(&running, "running", false, "only those that have not ended")
 		program.AddColor(f, &o.Color)
 		return acts(f, o.all(f), func(s cli.Streams) error { return list(&o, running, s) })

@@ -42,8 +42,7 @@ log; 128+n signal n ended the following.`,
 		var o oneFlags
 		var count int // 0 for all
 		var follow bool
-		f := cli.NewFlags("logs")
-		o.add(f)
+		f := o.flags("logs")
 		cli.AddCount(f, &count, 50, "print the last `N` lines (0: all)")
 		cli.AddFollow(f, &follow)
 		return o.acts(f, func(h *hosted, s cli.Streams) error { return h.logs(o.JSON, count, follow, s) })

@@ -40,8 +40,7 @@ git diff | heartbeat-host send ses-1 -`,
 		var o oneFlags
 		var id string
 		var given []string // one text, or none for stdin
-		f := cli.NewFlags("send")
-		o.add(f)
+		f := o.flags("send")
 		f.StringVar(&id, "id", "", "give the entry this `id`, and append it only once")
 		_, act := o.acts(f, func(h *hosted, s cli.Streams) error {
 			text, err := program.ReadText(given, "", inbox.MaxLine, s)

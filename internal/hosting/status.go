@@ -35,8 +35,7 @@ Exit status: 0 shown; 1 not: there is no such session, or more than one.`,
 heartbeat-host status ses-1 --json | jq -r .status`,
 	Build: func() (*pflag.FlagSet, cli.Action) {
 		var o oneFlags
-		f := cli.NewFlags("status")
-		o.add(f)
+		f := o.flags("status")
 		program.AddColor(f, &o.Color)
 		return o.acts(f, func(h *hosted, s cli.Streams) error { return h.status(&o, s) })
 	},

@@ -40,8 +40,7 @@ heartbeat-host transcript ses-1 --text --db .nexus/nexus.db | less`,
 	Build: func() (*pflag.FlagSet, cli.Action) {
 		var o oneFlags
 		var text bool
-		f := cli.NewFlags("transcript")
-		o.add(f)
+		f := o.flags("transcript")
 		f.BoolVar(&text, "text", false, "print it for people")
 		return acts(f, o.one(f, func() error {
 			if text && o.JSON {
