@@ -46,7 +46,9 @@ func (h *host) conclude() Outcome {
 	if kept {
 		ctx, cancel := withinUnless(hurry, terminalWait) // the report is kept: others may send it
 		defer cancel()
-		h.endRunning(ctx)
+		if h.unbeat != nil {
+			h.unbeat(ctx)
+		}
 		o.Delivered = h.deliver(ctx)
 		if d.State == folder.Failed {
 			h.tells.Say(notify.Words{Reason: "session failed", Sentence: "the session " + h.Config.SessionID + " failed: " + d.Error})

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -32,7 +33,7 @@ type host struct {
 	proxy   *proxy.Proxy
 	queue   *queue.Queue
 	server  *attach.Server
-	report  reporter
+	unbeat  func(context.Context) // ends the reports that the session runs; nil before the first
 	asked   *request
 	drained drain
 	tells   notify.Helper // notifies a person, if there is a command for that

@@ -25,18 +25,11 @@ const (
 	terminalWait = 90 * time.Second
 )
 
-// reporter tells the guild that the session runs.
-type reporter struct {
-	stop    context.CancelFunc // nil before the start
-	settled chan struct{}      // closed once the running report is delivered or given up
-	stopped chan struct{}      // closed once there are no more beats
-}
-
-// reportRunning reports that the session runs, and then beats until the end. It does not wait.
-func (h *host) reportRunning() {
+// reportRunning reports that the session runs, and then beats until end is called. It does not wait. end
+// waits for the running report as long as it may take.
+func (h *host) reportRunning() (end func(context.Context)) {
 	ctx, cancel := context.WithCancel(context.Background())
-	r := reporter{cancel, make(chan struct{}), make(chan struct{})}
-	h.report = r
+	settled, stopped := make(chan struct{}), make(chan struct{}) // the report is delivered or given up; no beat follows
 	s := h.snapshot()
 	go func() {
 		err := h.box.ReportRunning(ctx, h.guild, guild.Running{
@@ -47,10 +40,19 @@ func (h *host) reportRunning() {
 			h.log.linef("Failed to report running: %v", err)
 			h.warn("the guild was not told that the session runs: " + err.Error())
 		}
-		close(r.settled)
+		close(settled)
 		h.beat(ctx)
-		close(r.stopped)
+		close(stopped)
 	}()
+	return func(within context.Context) {
+		select {
+		case <-settled:
+		case <-time.After(runningWait):
+		case <-within.Done():
+		}
+		cancel()
+		<-stopped
+	}
 }
 
 // beat tells the guild at intervals that the session lives, until ctx ends, and records the guild's
@@ -81,20 +83,6 @@ func (h *host) beat(ctx context.Context) {
 		}
 		said = answer.Status
 	}
-}
-
-// endRunning stops the beats, and waits for the running report as long as it may take.
-func (h *host) endRunning(ctx context.Context) {
-	if h.report.stop == nil {
-		return
-	}
-	select {
-	case <-h.report.settled:
-	case <-time.After(runningWait):
-	case <-ctx.Done():
-	}
-	h.report.stop()
-	<-h.report.stopped
 }
 
 // conclusion is the end of a session, kept first and then reported, by the host or by whoever

@@ -156,7 +156,7 @@ func (h *host) start(command []string, prompt string, n int) (*process.Process, 
 }
 
 func (h *host) up(s folder.State) {
-	h.reportRunning()
+	h.unbeat = h.reportRunning()
 	if h.Started != nil {
 		h.Started(Up{SessionID: s.SessionID, PID: os.Getpid(), PGID: s.PGID, Socket: s.Socket})
 	}
