@@ -30,6 +30,10 @@ fail() { printf 'triage: %s\n' "$*" >&2; exit "${status:-1}"; }
 
 inbox=${HEARTBEAT_INBOX:-} fetch='' format=json policy=drop rest=()
 while [ $# -gt 0 ]; do
+	# The launcher takes --flag=VALUE, too: unseen here, the inbox would be emptied against it.
+	case $1 in
+	--inbox=* | --fetch=* | --format=* | --on-orphan=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" ;;
+	esac
 	case $1 in
 	-h | --help) usage; exit 0 ;;
 	--) break ;;
