@@ -1,7 +1,6 @@
 package command
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,6 +33,8 @@ const (
 	askGrace = time.Minute
 	// askLast is how long the outcome may take to show once the sessions have ended.
 	askLast = time.Second
+	// askOutages is how many sessions in a row that an API error ended are followed by another, as by a launcher.
+	askOutages = 5
 	// maxAskReport bounds what is read of a launcher's report.
 	maxAskReport = 1 << 20
 )
@@ -44,6 +45,7 @@ type askWorker struct {
 	project  string
 	settings recovery.Settings
 
+	outages   int
 	report    askReport
 	log, told lastLines // what the last launcher printed: its sessions' output and its own
 }
@@ -75,16 +77,14 @@ func (w *askWorker) work(ctx context.Context, box *inbox.Inbox, r inbox.Receipt)
 		o, err := box.Await(waiting, r, cli.WatchPoll)
 		settled <- settlement{o, err}
 	}()
-	for {
-		progress, err := w.once(ctx, box, settled)
-		if err != nil {
+	for on := true; on && ctx.Err() == nil; {
+		var progress *settlement
+		var err error
+		if progress, on, err = w.once(ctx, box, settled); err != nil {
 			return inbox.Outcome{}, err
 		}
 		if progress != nil && ctx.Err() == nil {
 			return progress.Outcome, progress.err
-		}
-		if ctx.Err() != nil || w.report.Reason != "" && !w.goesOn() {
-			break
 		}
 	}
 	// An outcome that arrived while the last session ended counts.
@@ -101,29 +101,28 @@ func (w *askWorker) work(ctx context.Context, box *inbox.Inbox, r inbox.Receipt)
 }
 
 // once runs a launcher, or waits a little while somebody else works on the inbox. It returns the entry's
-// settlement, nil while that is open.
-func (w *askWorker) once(ctx context.Context, box *inbox.Inbox, settled chan settlement) (*settlement, error) {
+// settlement, nil while that is open, and whether another launcher may come further.
+func (w *askWorker) once(ctx context.Context, box *inbox.Inbox, settled chan settlement) (*settlement, bool, error) {
 	f := see.Glance(ctx, box)
 	w.report = askReport{}
 	s := f.Current()
 	if s != nil && s.EndedAt == nil && s.Life == machine.Alive || f.Waiter != nil && f.Waiter.Life == machine.Alive {
 		// A living session will come to the entry by itself.
-		return restUnlessSettled(ctx, settled), nil
+		return restUnlessSettled(ctx, settled), true, nil
 	}
 	if err := w.launch(ctx, f, box); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	w.report.Reason = cmp.Or(w.report.Reason, "none was left")
-	if w.goesOn() { // or the outcome shows a moment later
-		return restUnlessSettled(ctx, settled), nil
-	}
-	return nil, nil
-}
-
-// goesOn reports whether another launcher may come further than the last one did.
-func (w *askWorker) goesOn() bool {
 	r := w.report
-	return r.Answered+r.Redelivered+r.DeadLettered+r.Dropped > 0 || r.Reason == "busy"
+	switch {
+	case r.Answered+r.Redelivered+r.DeadLettered+r.Dropped > 0 || r.Reason == "busy":
+		w.outages = 0
+	case r.Reason == "work left" && w.outages < askOutages && see.Glance(ctx, box).Backoff != nil:
+		w.outages++ // the next launcher waits the back-off out
+	default:
+		return nil, false, nil
+	}
+	return restUnlessSettled(ctx, settled), true, nil // the outcome may show a moment later
 }
 
 func restUnlessSettled(ctx context.Context, settled chan settlement) *settlement {

@@ -18,8 +18,12 @@ func client() int { return agent.InTerminal(os.Args[1:], answer) }
 var dies = regexp.MustCompile(`dies unless (\S+)`)
 
 // answer appends each text to the file "asked". An entry may tell it to die, unless a file
-// exists that it then makes, to hang, or to send another entry.
+// exists that it then makes, to hang, or to send another entry. The model's API fails once
+// where there is a file "outage".
 func answer(text string) string {
+	if os.Remove("outage") == nil {
+		return agent.Failing + "server_error: API Error: 529 overloaded"
+	}
 	asked, err := os.OpenFile("asked", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err.Error()
