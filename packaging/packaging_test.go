@@ -1,6 +1,7 @@
 package packaging_test
 
 import (
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -49,6 +50,7 @@ func TestStaged(t *testing.T) {
 	require.NoError(t, err, "%s", out)
 	t.Run("files", func(t *testing.T) { everyFileIsThere(t, dir) })
 	t.Run("units", func(t *testing.T) { unitsOfAPackage(t, dir) })
+	t.Run("paths", func(t *testing.T) { pathsOfAPackage(t, dir) })
 }
 
 // A release has every command, for each system that heartbeat runs on, static and with the
@@ -157,6 +159,30 @@ func unitsOfAPackage(t *testing.T, dir string) {
 		}
 		assert.Contains(t, string(removal), filepath.Base(unit))
 	}
+}
+
+// What a package brings names its own files, where the package puts them.
+func pathsOfAPackage(t *testing.T, dir string) {
+	texts, err := filepath.Glob(filepath.Join(dir, "*", "systemd", "*"))
+	require.NoError(t, err)
+	packaged := filepath.Join(dir, "core", "packaged")
+	require.NoError(t, filepath.WalkDir(packaged, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			texts = append(texts, path)
+		}
+		return err
+	}))
+	named := 0
+	for _, path := range texts {
+		raw, err := os.ReadFile(path)
+		require.NoError(t, err)
+		assert.NotRegexp(t, `/opt/heartbeat|/usr/local/bin/heartbeat`, string(raw), path)
+		for _, m := range regexp.MustCompile(`/usr/share/heartbeat/(\S+\.sh)`).FindAllStringSubmatch(string(raw), -1) {
+			named++
+			assert.FileExists(t, filepath.Join(packaged, m[1]), path)
+		}
+	}
+	assert.NotZero(t, named)
 }
 
 // removal runs the script of a removal with a folder in the place of /etc/systemd/system.
