@@ -41,9 +41,22 @@ wired_elsewhere() {
 		"${CLAUDE_CONFIG_DIR:-${HOME:-/nonexistent}/.claude}/settings.json"
 }
 
-# An inbox that came with a repository was written by somebody else.
+# An inbox that came with a repository was written by somebody else. Git does not say so of
+# another user's repository, such as a checkout in a container where the session is root.
 foreign() {
-	[ -z "${HEARTBEAT_INBOX:-}" ] && git -C "$project" ls-files --error-unmatch -- "$inbox" >/dev/null 2>&1
+	[ -z "${HEARTBEAT_INBOX:-}" ] || return 1
+	tracked=0
+	git -C "$project" ls-files --error-unmatch -- "$inbox" >/dev/null 2>&1 || tracked=$?
+	[ "$tracked" != 0 ] || return 0
+	above=$project
+	while [ "$tracked" != 1 ] && [ -n "$above" ]; do
+		if [ -e "$above/.git" ]; then
+			echo "heartbeat: whether $inbox came with the repository cannot be told, so it is left alone: see git -C '$project' status, or name the inbox by HEARTBEAT_INBOX if you trust it" >&2
+			exit 1
+		fi
+		above=${above%/*}
+	done
+	return 1
 }
 
 hook() {

@@ -16,7 +16,10 @@ trap 'rm -rf "$ASK_ROOT"' EXIT
 token=${ASK_TOKEN:-${HEARTBEAT_TOKEN:-}}
 unset ASK_TOKEN HEARTBEAT_TOKEN
 
-[ -z "$(git ls-files -- "$keep" 2>/dev/null | head -n 1)" ] ||
+# The runner made the checkout, perhaps as another user than this job's.
+tracked=$(git -c safe.directory='*' ls-files -- "$keep") || [ ! -e .git ] ||
+	fail 78 "git does not say whether the repository has a folder $keep of its own (see above)"
+[ -z "$tracked" ] ||
 	fail 1 "the repository has a folder $keep of its own, and a cache would not be told from it: take it out of the repository"
 no_link() { [ ! -L "$keep" ] || fail 1 "$keep is a link: remove it, the cache is kept in a folder of that name"; }
 no_link

@@ -162,3 +162,38 @@ func TestPluginLeavesTrackedInbox(t *testing.T) {
 	out, errs, status := plugged(t, project, programs, nil, "hook", "wake")
 	assert.Equal(t, []any{"", "", 0}, []any{out, errs, status})
 }
+
+// An inbox that Git tracks is left alone, and so is one of which Git does not say it.
+func TestPluginLeavesARepositorysInbox(t *testing.T) {
+	script, err := filepath.Abs(pluginScript)
+	require.NoError(t, err)
+	project, bin := t.TempDir(), t.TempDir()
+	git := func(args ...string) {
+		out, err := exec.Command("git", append([]string{"-C", project, "-c", "user.name=x", "-c", "user.email=x@y"}, args...)...).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
+	require.NoError(t, os.Mkdir(filepath.Join(project, "work"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(project, "work/inbox.jsonl"), []byte("hello\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "heartbeat-stop"), []byte("#!/bin/sh\necho asked\n"), 0o700))
+	hook := func() (stdout, stderr string) {
+		cmd := exec.Command(script, "hook", "turn")
+		var out, err strings.Builder
+		cmd.Stdout, cmd.Stderr = &out, &err
+		cmd.Env = []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + bin, "CLAUDE_PROJECT_DIR=" + project, "CLAUDE_CODE_ENTRYPOINT=sdk-cli"}
+		_ = cmd.Run() // its status is in what it says
+		return out.String(), err.String()
+	}
+	asked, said := hook()
+	assert.Equal(t, "asked\n", asked, said)
+	git("init", "-q")
+	asked, said = hook()
+	assert.Equal(t, "asked\n", asked, said)
+	git("add", ".")
+	asked, said = hook()
+	assert.Empty(t, asked+said)
+	// As of another user's repository, git ends with 128.
+	require.NoError(t, os.WriteFile(filepath.Join(project, ".git/index"), []byte("broken"), 0o600))
+	asked, said = hook()
+	assert.Empty(t, asked)
+	assert.Contains(t, said, "cannot be told, so it is left alone")
+}
