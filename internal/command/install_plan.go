@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -176,11 +177,10 @@ func sayCodexOff(path string, s cli.Streams) {
 // wiring turns the flags into what the settings file says. Only the given flags are written, so that defaults can
 // get better.
 func (o *installFlags) wiring() (settings.Wiring, error) {
-	if err := o.wired.Check(o.hook, nil); err != nil {
-		if o.verb == "install" {
-			err = cli.OrInit(err)
-		}
-		return settings.Wiring{}, cli.Usage(err)
+	if err := o.wired.Check(o.hook, nil); errors.Is(err, cli.ErrNoInbox) && o.verb == "uninstall" {
+		return settings.Wiring{}, cli.Usage(fmt.Errorf("%w; heartbeat doctor says which one is wired", err))
+	} else if err != nil {
+		return settings.Wiring{}, cli.Usage(cli.OrInit(err))
 	}
 	program, err := cli.Beside(hook.CommandName)
 	if err != nil && o.verb == "uninstall" {
