@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -105,7 +106,8 @@ func (o *askFlags) worker(client []string) (*askWorker, error) {
 			return nil, cli.Status(setUp, err)
 		}
 	}
-	return &askWorker{client: client, project: o.project, settings: o.settings}, nil
+	at := max(1, slices.Index(client, "exec")+1) // of codex exec; behind the prompt may be flags that take several values
+	return &askWorker{client: slices.Insert(client, at, "Say that you are ready."), project: o.project, settings: o.settings}, nil
 }
 
 func (o *askFlags) ask(f *pflag.FlagSet, args []string, w *askWorker, s cli.Streams) error {

@@ -32,16 +32,15 @@ const (
 	// askGrace is how long a launcher may take to end its session before it is killed.
 	askGrace = time.Minute
 	// askLast is how long the outcome may take to show once the sessions have ended.
-	askLast = time.Second
-	// askOutages is how many sessions in a row that an API error ended are followed by another, as by a launcher.
-	askOutages = 5
+	askLast    = time.Second
+	askOutages = 5 // how many sessions in a row that an API error ended are followed by another, as by a launcher
 	// maxAskReport bounds what is read of a launcher's report.
 	maxAskReport = 1 << 20
 )
 
 // askWorker runs one launcher after another until a prompt is settled. A nil worker only waits.
 type askWorker struct {
-	client   []string
+	client   []string // a whole command, with a prompt
 	project  string
 	settings recovery.Settings
 
@@ -156,10 +155,10 @@ func (w *askWorker) launch(ctx context.Context, f see.Facts, box *inbox.Inbox) e
 	report := filepath.Join(dir, "report.json")
 	args := []string{
 		"--inbox", box.Path(), "--cwd", w.project, "--timeout", "0", "--drain-timeout", "0", "--until-drained=false",
-		"--max-entries", strconv.FormatInt(max(1, count), 10), "--output", "log", "--report", report, "--", w.client[0], "Say that you are ready.",
+		"--max-entries", strconv.FormatInt(max(1, count), 10), "--output", "log", "--report", report, "--",
 	}
 	// A group of its own: the terminal's signals reach this process alone.
-	cmd := guardian.Group(ctx, syscall.SIGTERM, program, slices.Concat(cli.HookArguments(w.settings), args, w.client[1:])...)
+	cmd := guardian.Group(ctx, syscall.SIGTERM, program, slices.Concat(cli.HookArguments(w.settings), args, w.client)...)
 	w.log, w.told = lastLines{}, lastLines{}
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &w.log, &w.told, askGrace
 	if err := cmd.Start(); err != nil {
