@@ -13,6 +13,7 @@ import (
 	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/command/doctor"
+	"heartbeat/internal/disk"
 	"heartbeat/internal/hook"
 	"heartbeat/internal/supervise/client"
 	"heartbeat/internal/words"
@@ -94,10 +95,8 @@ func (o *doctorFlags) input() (doctor.Input, error) {
 	if in.Project, err = filepath.Abs(o.project); err != nil {
 		return in, err
 	}
-	if info, err := os.Stat(in.Project); err != nil {
+	if _, err := disk.StatDir(in.Project); err != nil {
 		return in, fmt.Errorf("look at the project: %w", err)
-	} else if !info.IsDir() {
-		return in, fmt.Errorf("look at the project: %s is not a directory", in.Project)
 	}
 	if o.inbox != "" {
 		if in.Inbox, err = filepath.Abs(o.inbox); err != nil {

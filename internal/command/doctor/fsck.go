@@ -131,8 +131,7 @@ func (e *examination) checkEntries(v *inbox.View, say inbox.Told) error {
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.waits)) {
 		if found[id] == "" {
-			e.as("run").warn("let the run take a step: "+quote("heartbeat", "orchestrate", "--inbox", e.inbox, "--once"),
-				"a run waits for the entry %s, which is nowhere in %s", id, filepath.Dir(e.inbox))
+			e.as("run").warn("let the run take a step: "+quote("heartbeat", "orchestrate", "--inbox", e.inbox, "--once"), "a run waits for the entry %s, which is nowhere in %s", id, filepath.Dir(e.inbox))
 		}
 	}
 	if len(e.found) == before {
@@ -205,8 +204,7 @@ func (c *check) results() error {
 		return m.Get("entry_id").Exists()
 	})
 	if beyond > 0 && err == nil {
-		c.warn("have it looked up which entries were answered: "+c.repair,
-			"%s from byte %d of %s on: the last commit knows of none there, so the state beside them is an older one, or somebody else wrote them",
+		c.warn("have it looked up which entries were answered: "+c.repair, "%s from byte %d of %s on: the last commit knows of none there, so the state beside them is an older one, or somebody else wrote them",
 			words.Count(beyond, "result stands", "results stand"), c.say.Results, path)
 		c.mend(passing)
 	}
@@ -237,8 +235,7 @@ func (c *check) deadLetters() error {
 		return m.Get("entry_id").Exists() || m.Get("raw_line").Exists()
 	})
 	for letter, name := range missing {
-		c.warn("if nobody has the file, throw the letter away: "+quote("heartbeat", "dead-letter", "purge", "--inbox", c.inbox, letter),
-			"the dead letter %s has its text in %s, which is not there: it cannot be requeued", letter, c.beside(name))
+		c.warn("if nobody has the file, throw the letter away: "+quote("heartbeat", "dead-letter", "purge", "--inbox", c.inbox, letter), "the dead letter %s has its text in %s, which is not there: it cannot be requeued", letter, c.beside(name))
 	}
 	return err
 }
@@ -269,8 +266,7 @@ func (c *check) schedule() error {
 		}
 	}
 	if late > 0 {
-		c.as("schedule").warn(c.repair, "%s past its time, the first since %s: whoever works on %s next moves it there",
-			words.Count(late, "scheduled entry is", "scheduled entries are"), words.Stamp(since), c.inbox)
+		c.as("schedule").warn(c.repair, "%s past its time, the first since %s: whoever works on %s next moves it there", words.Count(late, "scheduled entry is", "scheduled entries are"), words.Stamp(since), c.inbox)
 		c.mend(committing)
 	}
 	return errors.Join(err, c.each("schedule", c.box.ScheduledPath(), func(_ int64, _ []byte, m gjson.Result) bool { return m.IsObject() }))
