@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
+	"heartbeat/internal/launch"
 	"heartbeat/internal/words"
 	recovery "heartbeat/recover"
 )
@@ -111,8 +113,10 @@ func (o *askFlags) worker(client []string) (*askWorker, error) {
 }
 
 func (o *askFlags) ask(f *pflag.FlagSet, args []string, w *askWorker, s cli.Streams) error {
-	cli.SayFound(f, s)
 	messages, err := o.messages(args, s.In)
+	if cli.SayFound(f, s) {
+		err = cmp.Or(launch.Foreign(o.Inbox), err)
+	}
 	if err != nil {
 		return err
 	}

@@ -34,8 +34,8 @@ type launcher struct {
 func (l *launcher) run(taken *signals.Taken) int {
 	m, o := l.messages, &l.work.Terminal
 	withoutCI, err := l.complete()
-	if err == nil && l.work.Inbox != "" {
-		err = l.found()
+	if err == nil && l.work.Inbox != "" && cli.SayFound(l.set, cli.Streams{Command: CommandName, Err: l.messages}) {
+		err = Foreign(l.work.Inbox)
 	}
 	if err != nil {
 		m.say("%v", err)
@@ -67,16 +67,12 @@ func (l *launcher) run(taken *signals.Taken) int {
 	return statusOfOutcome(outcome)
 }
 
-// found says which inbox was found when none is named. An inbox that came with a repository must be
-// named: somebody else wrote it and would instruct the agent.
-func (l *launcher) found() error {
-	s := cli.Streams{Command: CommandName, Err: l.messages}
-	if !cli.SayFound(l.set, s) {
-		return nil
-	}
-	dir, name := filepath.Split(l.work.Inbox)
+// Foreign returns an error if an inbox came with a repository. One that is only found has to be named then: somebody
+// else wrote it and would instruct the agent.
+func Foreign(path string) error {
+	dir, name := filepath.Split(path)
 	if exec.Command("git", "-C", dir, "ls-files", "--error-unmatch", "--", name).Run() == nil {
-		return fmt.Errorf("%s came with the repository, since git tracks it: look into it, and if it is to be worked through name it with --inbox", l.work.Inbox)
+		return fmt.Errorf("%s came with the repository, since git tracks it: look into it, and if it is to be worked through name it with --inbox", path)
 	}
 	return nil
 }
