@@ -138,7 +138,9 @@ func (o *initFlags) setUp(s cli.Streams) error {
 	}
 	before := o.made
 	there, err := disk.Exists(o.dir)
-	if err == nil && there {
+	if of, _ := disk.StatName(o.dir); there && !of.IsDir && o.inbox == cli.DefaultInbox {
+		err = fmt.Errorf("%s is a link, and no command looks for an inbox behind one: put a folder there, or name an inbox with --inbox and "+cli.InboxVariable, o.dir)
+	} else if err == nil && there {
 		err = own(o.dir, runAsOwner)
 	}
 	if err != nil {
