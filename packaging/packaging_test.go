@@ -223,6 +223,24 @@ func TestRemovalDisablesItsUnits(t *testing.T) {
 	}
 }
 
+// Removing stops what a person has only started.
+func TestRemovalStopsItsUnits(t *testing.T) {
+	dir := t.TempDir()
+	stopped := filepath.Join(dir, "stopped")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "systemctl"), []byte("#!/bin/sh\necho \"$*\" >>"+stopped+"\n"), 0o700))
+	raw, err := os.ReadFile("preremove.sh")
+	require.NoError(t, err)
+	text := strings.NewReplacer("/etc/systemd/system", dir, "/run/systemd/system", dir,
+		"UNITS_OF_THE_PACKAGE", "heartbeat-watch.service heartbeat-watch.timer heartbeat@.service heartbeat@.timer").Replace(string(raw))
+	cmd := exec.Command("sh", "-c", text, "preremove", "remove")
+	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	said, err := os.ReadFile(stopped)
+	require.NoError(t, err)
+	assert.Equal(t, "stop heartbeat-watch.timer\nstop heartbeat@*.timer\nstop heartbeat-watch.service\nstop heartbeat@*.service\n", string(said))
+}
+
 // The image has the client that the tests run, and copies what is there.
 func TestImage(t *testing.T) {
 	image, err := os.ReadFile("Containerfile")

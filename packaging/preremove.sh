@@ -22,10 +22,13 @@ for link in $wanted; do
 	rmdir "$(dirname "$link")" 2>/dev/null || true # made by enabling the first
 done
 if [ -d /run/systemd/system ]; then
-	# What was started and never enabled.
-	for unit in $units; do
-		case $unit in
-		*@.service) systemctl stop "${unit%.service}*.service" || true ;;
-		esac
+	# What was started and never enabled; timers first, which start the others.
+	for kind in timer service; do
+		for unit in $units; do
+			case $unit in
+			*@.$kind) systemctl stop "${unit%."$kind"}*.$kind" || true ;;
+			*.$kind) systemctl stop "$unit" || true ;;
+			esac
+		done
 	done
 fi
