@@ -17,14 +17,14 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/command/doctor"
 	"heartbeat/internal/disk"
+	"heartbeat/internal/launch"
 	"heartbeat/internal/words"
 )
 
 // initFlags are the flags of init, and what it finds out before it writes.
 type initFlags struct {
-	inbox    string // as given
-	launcher bool
-	undo     bool
+	inbox                 string // as given
+	named, launcher, undo bool
 
 	project string // the working directory
 	path    string // the inbox's
@@ -61,7 +61,7 @@ heartbeat init --undo`,
 		f.Lookup("yes").Hidden = true
 		f.BoolVar(&o.launcher, "launcher", false, "wire no hook: sessions are started by heartbeat launch")
 		f.BoolVar(&o.undo, "undo", false, "take back what init made")
-		return f, func(_ []string, s cli.Streams) error { return o.run(s) }
+		return f, func(_ []string, s cli.Streams) error { o.named = o.inbox != ""; return o.run(s) }
 	},
 }
 
@@ -141,7 +141,9 @@ func (o *initFlags) setUp(s cli.Streams) error {
 	if of, _ := disk.StatName(o.dir); there && !of.IsDir && o.inbox == cli.DefaultInbox {
 		err = fmt.Errorf("%s is a link, and no command looks for an inbox behind one: put a folder there, or name an inbox with --inbox and "+cli.InboxVariable, o.dir)
 	} else if err == nil && there {
-		err = own(o.dir, runAsOwner)
+		if err = own(o.dir, runAsOwner); err == nil && !o.named {
+			err = launch.Foreign(o.path)
+		}
 	}
 	if err != nil {
 		return err

@@ -204,8 +204,7 @@ func (c *check) results() error {
 		return m.Get("entry_id").Exists()
 	})
 	if beyond > 0 && err == nil {
-		c.warn("have it looked up which entries were answered: "+c.repair, "%s from byte %d of %s on: the last commit knows of none there, so the state beside them is an older one, or somebody else wrote them",
-			words.Count(beyond, "result stands", "results stand"), c.say.Results, path)
+		c.warn("have it looked up which entries were answered: "+c.repair, "%s from byte %d of %s on: the last commit knows of none there, so the state beside them is an older one, or somebody else wrote them", words.Count(beyond, "result stands", "results stand"), c.say.Results, path)
 		c.mend(passing)
 	}
 	return err
@@ -290,8 +289,7 @@ func (c *check) each(id, path string, visit func(start int64, line []byte, m gjs
 		}
 	})
 	if foreign > 0 {
-		c.warn("look at it there, and take it out while no session runs", "%s in %s, the first at byte %d: not written whole, or not by heartbeat; nothing is taken from there",
-			words.Count(foreign, "line is no line of its kind", "lines are no lines of their kind"), path, first)
+		c.warn("look at it there, and take it out while no session runs", "%s in %s, the first at byte %d: not written whole, or not by heartbeat; nothing is taken from there", words.Count(foreign, "line is no line of its kind", "lines are no lines of their kind"), path, first)
 	}
 	return err
 }
