@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"heartbeat/internal/see"
 	"heartbeat/internal/supervise"
 )
 
@@ -73,4 +74,15 @@ func TestMailIsBounded(t *testing.T) {
 	assert.LessOrEqual(t, out.Len(), mailRoom+100)
 	assert.True(t, strings.HasPrefix(out.String(), "(the lines before these are left out)\n"+line))
 	assert.True(t, strings.HasSuffix(out.String(), line+"the end\n"))
+}
+
+// A command of --on-result that takes nothing is told, once a day, although the work goes well.
+func TestWorthMailOfAConsumer(t *testing.T) {
+	now := time.Now()
+	r := &supervise.Report{Inbox: filepath.Join(t.TempDir(), "inbox.jsonl"), Reason: supervise.Drained}
+	assert.False(t, worthMail(r, now))
+	r.Troubles = []see.Trouble{{Kind: see.KindLetters}, {Kind: see.KindConsumer, Text: "the consumer launch takes no results"}}
+	assert.True(t, worthMail(r, now))
+	assert.False(t, worthMail(r, now.Add(time.Hour)))
+	assert.True(t, worthMail(r, now.Add(24*time.Hour)))
 }

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/term"
 
 	"heartbeat/internal/disk"
+	"heartbeat/internal/see"
 	"heartbeat/internal/supervise"
 	"heartbeat/internal/supervise/terminal"
 	"heartbeat/internal/words"
@@ -171,6 +172,9 @@ func worthMail(r *supervise.Report, now time.Time) bool {
 	case exitOK:
 		if r.Reason == supervise.Stopped {
 			return r.DeadLettered > 0
+		}
+		if i := slices.IndexFunc(r.Troubles, func(t see.Trouble) bool { return t.Kind == see.KindConsumer }); i >= 0 {
+			return isNews(told, r.Troubles[i].Text, now)
 		}
 		_ = disk.Remove(told) // the same text is news when it returns
 		return false

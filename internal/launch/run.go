@@ -103,7 +103,7 @@ func (l *launcher) sessions() int {
 	}
 	report.Exit = statusOfReport(report)
 	l.messages.say("%s", words.Line(report.String()))
-	if l.report != "" {
+	if l.report != "" || toMail && l.onResult != "" {
 		report.Troubles = see.TroublesAt(l.work.Inbox)[0]
 	}
 	if err := l.report.write(report, l.streams.out); err != nil {
