@@ -54,6 +54,8 @@ for file in reply.md outcome.env; do
 	if [ -e "$ASK_DIR/$file" ]; then cp "$ASK_DIR/$file" "$keep/$file"; else rm -f "$keep/$file"; fi
 done
 if [ -s "$ASK_DIR/target" ] && ! grep -qx HEARTBEAT_OUTCOME=refused "$keep/outcome.env"; then
-	ASK_TOKEN=$token "$steps/comment.sh" || [ "$status" -ne 0 ] || status=$?
+	posted=0
+	ASK_TOKEN=$token "$steps/comment.sh" || posted=$?
+	[ "$status" -ne 0 ] || status=$posted
 fi
 exit "$status"

@@ -156,6 +156,11 @@ func TestGitLabFails(t *testing.T) {
 	assert.Equal(t, 1, status)
 	assert.Contains(t, log, "heartbeat: say what the agent is to do")
 	assert.Zero(t, j.asked("hi"))
+
+	j.forge.Token = "another" // than the job has
+	log, status = j.runs(map[string]string{"prompt": "told", "comment": "true"})
+	assert.Equal(t, 78, status, log)
+	assert.Equal(t, 1, j.asked("told"))
 }
 
 // State that came with the repository is not believed.
@@ -174,6 +179,10 @@ func TestGitLabKeepsToItsOwn(t *testing.T) {
 	log, status = j.runs(map[string]string{"prompt": "hi"})
 	assert.Equal(t, 1, status)
 	assert.Contains(t, log, "take it out of the repository")
+	require.NoError(t, os.WriteFile(filepath.Join(j.Checkout, ".git/index"), []byte("broken"), 0o600))
+	log, status = j.runs(map[string]string{"prompt": "hi"})
+	assert.Equal(t, 78, status)
+	assert.Contains(t, log, "git does not say")
 	assert.Zero(t, j.asked("hi"))
 }
 
