@@ -15,6 +15,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
+	"heartbeat/internal/supervise/client"
 	"heartbeat/internal/launch"
 	"heartbeat/internal/words"
 	recovery "heartbeat/recover"
@@ -90,26 +91,29 @@ heartbeat ask --max-cost 2 "is the release ready?" -- --allowedTools=Read`,
 
 // worker returns what runs the sessions, nil for --no-session. Missing requirements are reported before anything is
 // sent.
-func (o *askFlags) worker(client []string) (*askWorker, error) {
+func (o *askFlags) worker(command []string) (*askWorker, error) {
 	if _, err := disk.StatDir(o.project); err != nil {
 		return nil, cli.Status(setUp, fmt.Errorf("there is no folder %s", words.Line(o.project)))
 	}
 	if o.noSession {
 		return nil, nil
 	}
-	if len(client) == 0 || strings.HasPrefix(client[0], "-") {
-		client = append([]string{"claude"}, client...)
+	if len(command) == 0 || strings.HasPrefix(command[0], "-") {
+		command = append([]string{"claude"}, command...)
 	}
-	if _, err := exec.LookPath(client[0]); err != nil {
-		return nil, cli.Status(setUp, fmt.Errorf("%s is not on the PATH", words.Line(client[0])))
+	if _, err := exec.LookPath(command[0]); err != nil {
+		return nil, cli.Status(setUp, fmt.Errorf("%s is not on the PATH", words.Line(command[0])))
 	}
 	for _, name := range []string{"heartbeat-stop", "heartbeat-launch"} {
 		if _, err := cli.Beside(name); err != nil {
 			return nil, cli.Status(setUp, err)
 		}
 	}
-	at := max(1, slices.Index(client, "exec")+1) // of codex exec; behind the prompt may be flags that take several values
-	return &askWorker{client: slices.Insert(client, at, "Say that you are ready."), project: o.project, settings: o.settings}, nil
+	at := 1 // behind the prompt there may be flags that take several values
+	if client.Of("", command).Name == "codex" {
+		at = max(at, slices.Index(command, "exec")+1)
+	}
+	return &askWorker{client: slices.Insert(command, at, "Say that you are ready."), project: o.project, settings: o.settings}, nil
 }
 
 func (o *askFlags) ask(f *pflag.FlagSet, args []string, w *askWorker, s cli.Streams) error {

@@ -32,8 +32,9 @@ const (
 	// askGrace is how long a launcher may take to end its session before it is killed.
 	askGrace = time.Minute
 	// askLast is how long the outcome may take to show once the sessions have ended.
-	askLast    = time.Second
-	askOutages = 5 // how many sessions in a row that an API error ended are followed by another, as by a launcher
+	askLast = time.Second
+	// askOutages is how many sessions in a row that an API error ended are followed by another, as by a launcher.
+	askOutages = 5
 	// maxAskReport bounds what is read of a launcher's report.
 	maxAskReport = 1 << 20
 )

@@ -23,8 +23,10 @@ import (
 
 // initFlags are the flags of init, and what it finds out before it writes.
 type initFlags struct {
-	inbox                 string // as given
-	named, launcher, undo bool
+	inbox    string // as given
+	named    bool
+	launcher bool
+	undo     bool
 
 	project string // the working directory
 	path    string // the inbox's
@@ -61,7 +63,10 @@ heartbeat init --undo`,
 		f.Lookup("yes").Hidden = true
 		f.BoolVar(&o.launcher, "launcher", false, "wire no hook: sessions are started by heartbeat launch")
 		f.BoolVar(&o.undo, "undo", false, "take back what init made")
-		return f, func(_ []string, s cli.Streams) error { o.named = o.inbox != ""; return o.run(s) }
+		return f, func(_ []string, s cli.Streams) error {
+			o.named = o.inbox != ""
+			return o.run(s)
+		}
 	},
 }
 

@@ -225,7 +225,8 @@ func (o *runVerbFlags) say(all begun, launch []string, s cli.Streams) error {
 	// Nobody is there to allow what hands a result over.
 	allowed := fmt.Sprintf("--allowedTools=Edit(/%s/tasks/*/output.*),Bash(%s:*)", all.Dir, words.Shell(all.program, "result"))
 	// Commands stay on one line, however narrow the terminal is, because people copy them.
-	_, err := fmt.Fprintf(s.Out, "in a session: %s\nunattended:   %s\n", words.Shell(append([]string{commandName, "install"}, all.Hook...)...),
+	_, err := fmt.Fprintf(s.Out, "in a session: %s\nunattended:   %s\n",
+		words.Shell(append([]string{commandName, "install"}, all.Hook...)...),
 		words.Shell(append(append([]string{"heartbeat-launch"}, launch...), "--", "claude", "Say ready.", allowed)...))
 	return err
 }

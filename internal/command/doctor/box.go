@@ -36,7 +36,8 @@ func directory(e *examination) string {
 	case err != nil:
 		e.unseen("name an inbox in a directory that this user can search", err)
 	case access != nil:
-		e.fail(fmt.Sprintf("as its owner: %s, or choose another directory", quote("chmod", "u+rwx", dir)), "user %d may not make files in %s (mode %04o, owner %d): %v", os.Geteuid(), dir, of.Mode, of.UID, access)
+		e.fail(fmt.Sprintf("as its owner: %s, or choose another directory", quote("chmod", "u+rwx", dir)),
+			"user %d may not make files in %s (mode %04o, owner %d): %v", os.Geteuid(), dir, of.Mode, of.UID, access)
 	case disk.OthersWrite(of):
 		e.warn(quote("chmod", "go-w", dir), "others may make and replace files in %s (mode %04o): whoever can do that instructs the agent and forges its state, "+
 			"and heartbeat-launch refuses it without --shared", dir, of.Mode)
@@ -94,7 +95,8 @@ func stateFiles(e *examination) string {
 		}
 		switch of := f.Info(); {
 		case of.Links > 1:
-			e.warn(quote("cp", "-p", path, path+".new")+" && "+quote("mv", path+".new", path)+", while no session runs", "%s has %d names: what is written to it is in the other file as well, so that a backup with cp -al is none of it", path, of.Links)
+			e.warn(quote("cp", "-p", path, path+".new")+" && "+quote("mv", path+".new", path)+", while no session runs",
+				"%s has %d names: what is written to it is in the other file as well, so that a backup with cp -al is none of it", path, of.Links)
 		case of.Mode != 0o600:
 			e.warn(quote("chmod", "600", path), "%s has mode %04o: it holds prompts and replies, and is made with 0600", path, of.Mode)
 		}
@@ -270,7 +272,8 @@ func prices(e *examination) string {
 func runs(e *examination) string {
 	driven, strange, _ := e.Driven(e.box) // the checks of the directory report the error
 	for _, name := range strange {
-		e.warn("remove it; or name the run's directory with --run, and a step writes it anew", "%s was not made by way of this inbox (an older version, a copy, a repository), so nothing is taken from it", name)
+		e.warn("remove it; or name the run's directory with --run, and a step writes it anew",
+			"%s was not made by way of this inbox (an older version, a copy, a repository), so nothing is taken from it", name)
 	}
 	var read []string
 	for _, d := range driven {

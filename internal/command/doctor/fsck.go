@@ -131,7 +131,8 @@ func (e *examination) checkEntries(v *inbox.View, say inbox.Told) error {
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.waits)) {
 		if found[id] == "" {
-			e.as("run").warn("let the run take a step: "+quote("heartbeat", "orchestrate", "--inbox", e.inbox, "--once"), "a run waits for the entry %s, which is nowhere in %s", id, filepath.Dir(e.inbox))
+			e.as("run").warn("let the run take a step: "+quote("heartbeat", "orchestrate", "--inbox", e.inbox, "--once"),
+				"a run waits for the entry %s, which is nowhere in %s", id, filepath.Dir(e.inbox))
 		}
 	}
 	if len(e.found) == before {
@@ -234,7 +235,8 @@ func (c *check) deadLetters() error {
 		return m.Get("entry_id").Exists() || m.Get("raw_line").Exists()
 	})
 	for letter, name := range missing {
-		c.warn("if nobody has the file, throw the letter away: "+quote("heartbeat", "dead-letter", "purge", "--inbox", c.inbox, letter), "the dead letter %s has its text in %s, which is not there: it cannot be requeued", letter, c.beside(name))
+		c.warn("if nobody has the file, throw the letter away: "+quote("heartbeat", "dead-letter", "purge", "--inbox", c.inbox, letter),
+			"the dead letter %s has its text in %s, which is not there: it cannot be requeued", letter, c.beside(name))
 	}
 	return err
 }
@@ -265,7 +267,8 @@ func (c *check) schedule() error {
 		}
 	}
 	if late > 0 {
-		c.as("schedule").warn(c.repair, "%s past its time, the first since %s: whoever works on %s next moves it there", words.Count(late, "scheduled entry is", "scheduled entries are"), words.Stamp(since), c.inbox)
+		c.as("schedule").warn(c.repair, "%s past its time, the first since %s: whoever works on %s next moves it there",
+			words.Count(late, "scheduled entry is", "scheduled entries are"), words.Stamp(since), c.inbox)
 		c.mend(committing)
 	}
 	return errors.Join(err, c.each("schedule", c.box.ScheduledPath(), func(_ int64, _ []byte, m gjson.Result) bool { return m.IsObject() }))
@@ -289,7 +292,8 @@ func (c *check) each(id, path string, visit func(start int64, line []byte, m gjs
 		}
 	})
 	if foreign > 0 {
-		c.warn("look at it there, and take it out while no session runs", "%s in %s, the first at byte %d: not written whole, or not by heartbeat; nothing is taken from there", words.Count(foreign, "line is no line of its kind", "lines are no lines of their kind"), path, first)
+		c.warn("look at it there, and take it out while no session runs", "%s in %s, the first at byte %d: not written whole, or not by heartbeat; nothing is taken from there",
+			words.Count(foreign, "line is no line of its kind", "lines are no lines of their kind"), path, first)
 	}
 	return err
 }

@@ -135,7 +135,8 @@ func (e *examination) codexTrust() string {
 		e.fail("start codex in the project, and enable them in /hooks", "hooks are switched off: %s", names(off))
 	}
 	if len(untrusted) > 0 {
-		e.fail("start codex in the project, and trust them in /hooks", "nobody has trusted hooks, or they were changed since: %s: Codex does not run them, and under exec says nothing of it", names(untrusted))
+		e.fail("start codex in the project, and trust them in /hooks",
+			"nobody has trusted hooks, or they were changed since: %s: Codex does not run them, and under exec says nothing of it", names(untrusted))
 	}
 	if len(e.wires) == 0 {
 		return ""

@@ -25,7 +25,8 @@ func settingsFiles(e *examination) string {
 		case s.err != nil:
 			e.fail("correct "+s.Path+", or take it away", "%s: %v", e.show(s.Path), s.err)
 		case s.there && s.content.Meter:
-			e.warn("take the meter out of statusLine in "+s.Path+", and leave what stands behind --then", "%s: the status line runs the meter of an earlier release, which is no more, so that nothing is shown", e.show(s.Path))
+			e.warn("take the meter out of statusLine in "+s.Path+", and leave what stands behind --then",
+				"%s: the status line runs the meter of an earlier release, which is no more, so that nothing is shown", e.show(s.Path))
 		case s.there:
 			read = append(read, e.show(s.Path))
 		}
