@@ -98,21 +98,21 @@ func TestWhatWaitsForItsPrice(t *testing.T) {
 	s.request(10)
 	s.stop(reply("did one"), false)
 	var shown []string
-	w := pricedResults{prices: book.Of(s.box), show: func(r inbox.Result, line []byte) {
+	w := newPriced(s.box, func(r inbox.Result, line []byte) {
 		assert.Nil(t, line)
 		shown = append(shown, r.Price().Cell())
-	}}
+	}, false)
 	raw, err := os.ReadFile(s.box.ResultsPath())
 	require.NoError(t, err)
 	r, ok := history.ParseResult(raw)
 	require.True(t, ok)
 	now := time.Now()
 	w.add(r, raw)
-	w.look(now)
+	w.printAll(w.Ready(now))
 	assert.Empty(t, shown)
-	w.look(now.Add(book.Patience + time.Second))
+	w.printAll(w.Ready(now.Add(book.Patience + time.Second)))
 	assert.Equal(t, []string{"0.10"}, shown)
 	w.add(r, raw)
-	w.rest()
+	w.printAll(w.Rest())
 	assert.Equal(t, []string{"0.10", "0.10"}, shown)
 }

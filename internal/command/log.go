@@ -24,6 +24,7 @@ type logFlags struct {
 	follow bool
 	rows   *list // nil with --json
 	prices *book.Book
+	late   *book.Queue[history.Event] // events that wait for an answer's price
 }
 
 var logVerb = cli.Verb{
@@ -74,6 +75,7 @@ func (o *logFlags) run(args []string, s cli.Streams) error {
 		return err
 	}
 	o.prices = book.Of(box)
+	o.late = book.QueueOf(o.prices, history.Event.Outcome)
 	if !o.JSON {
 		entry := layout.Column{Title: "ENTRY", Text: true, Cut: true, Most: 20}
 		if o.follow { // later ones may need the room
@@ -114,7 +116,8 @@ func (o *logFlags) show(box *inbox.Inbox, entry []string, s cli.Streams) (err er
 	} else if s.Warn(log.Notes()); len(last) == 0 {
 		nothing(&o.InboxFlags, s, "happened", box)
 	}
-	if err := o.print(s, last); err != nil || !o.follow {
+	o.late.Add(time.Now(), last...)
+	if err := o.print(s, o.late.Rest()); err != nil || !o.follow {
 		return err
 	}
 	return o.followEvents(box, log, news, wanted, s)
@@ -129,32 +132,17 @@ func (o *logFlags) followEvents(box *inbox.Inbox, log *history.Log, news *inbox.
 		}
 		s.Out, s.Err = line.Around(s.Out), line.Around(s.Err)
 	}
-	var late book.Queue[history.Event] // events that wait for an answer's price
 	following := follow(news, s, func() error {
 		all, err := log.Next()
 		s.Warn(log.Notes())
 		for _, e := range all {
 			if wanted(e) {
-				late.Add(time.Now(), e)
+				o.late.Add(time.Now(), e)
 			}
 		}
-		o.want(late.All())
-		return errors.Join(err, o.print(s, late.Ready(time.Now(), func(e history.Event) bool {
-			id, first := e.Outcome()
-			return o.prices.Complete(id, first)
-		})))
+		return errors.Join(err, o.print(s, o.late.Ready(time.Now())))
 	})
-	return errors.Join(o.print(s, late.Rest()), following)
-}
-
-func (o *logFlags) want(all []history.Event) {
-	var ids []string
-	for _, e := range all {
-		if id, _ := e.Outcome(); id != "" {
-			ids = append(ids, id)
-		}
-	}
-	o.prices.Want(ids...)
+	return errors.Join(o.print(s, o.late.Rest()), following)
 }
 
 func eventStyle(event string) layout.Style {
@@ -168,7 +156,6 @@ func eventStyle(event string) layout.Style {
 }
 
 func (o *logFlags) print(s cli.Streams, all []history.Event) error {
-	o.want(all)
 	for i, e := range all {
 		id, first := e.Outcome()
 		all[i].Fields = o.prices.Price(id, first, e.Fields).Fields()

@@ -135,7 +135,8 @@ func (o *resultsFlags) list(box *inbox.Inbox, s cli.Streams) (err error) {
 	if err != nil {
 		return fmt.Errorf("results: %w", err)
 	}
-	shown := pricedResults{prices: book.Of(box), show: show, lines: o.JSON, contested: contested}
+	shown := newPriced(box, show, o.JSON)
+	shown.contested = contested
 	any := false
 	each := shown.print // all of them may be many
 	if o.count > 0 {
@@ -150,7 +151,7 @@ func (o *resultsFlags) list(box *inbox.Inbox, s cli.Streams) (err error) {
 	}
 	defer func() { err = errors.Join(err, read.Close()) }()
 	s.Warn(read.Notes())
-	shown.rest()
+	shown.printAll(shown.Rest())
 	s.Warn(shown.prices.Notes())
 	if !any {
 		nothing(&o.InboxFlags, s, "was answered", box)
@@ -159,13 +160,13 @@ func (o *resultsFlags) list(box *inbox.Inbox, s cli.Streams) (err error) {
 		return err
 	}
 	defer func() {
-		shown.rest()
+		shown.printAll(shown.Rest())
 		err = errors.Join(err, flush())
 	}()
 	return follow(news, s, func() error {
 		_, err := read.Next(shown.add)
 		s.Warn(read.Notes())
-		shown.look(time.Now())
+		shown.printAll(shown.Ready(time.Now()))
 		s.Warn(shown.prices.Notes())
 		return errors.Join(err, flush())
 	})
@@ -173,16 +174,22 @@ func (o *resultsFlags) list(box *inbox.Inbox, s cli.Streams) (err error) {
 
 // pricedResults shows results once they have their price.
 type pricedResults struct {
-	book.Queue[pricedResult] // the results that wait for a price
-	prices                   *book.Book
-	show                     func(inbox.Result, []byte)
-	lines                    bool              // show needs the lines
-	contested                map[string]string // by entry_id
+	*book.Queue[pricedResult] // the results that wait for a price
+	prices                    *book.Book
+	show                      func(inbox.Result, []byte)
+	lines                     bool              // show needs the lines
+	contested                 map[string]string // by entry_id
 }
 
 type pricedResult struct {
 	inbox.Result
 	line []byte
+}
+
+func newPriced(box *inbox.Inbox, show func(inbox.Result, []byte), lines bool) *pricedResults {
+	prices := book.Of(box)
+	wait := book.QueueOf(prices, func(r pricedResult) (string, int64) { return r.EntryID, r.FirstSeq })
+	return &pricedResults{Queue: wait, prices: prices, show: show, lines: lines}
 }
 
 func (p *pricedResults) add(r inbox.Result, line []byte) {
@@ -192,28 +199,10 @@ func (p *pricedResults) add(r inbox.Result, line []byte) {
 	p.Add(time.Now(), pricedResult{r, line})
 }
 
-// look shows results with a complete price, and those that have waited long enough.
-func (p *pricedResults) look(now time.Time) {
-	p.want()
-	for _, r := range p.Ready(now, func(r pricedResult) bool { return p.prices.Complete(r.EntryID, r.FirstSeq) }) {
+func (p *pricedResults) printAll(all []pricedResult) {
+	for _, r := range all {
 		p.print(r.Result, r.line)
 	}
-}
-
-func (p *pricedResults) rest() {
-	p.want()
-	for _, r := range p.Rest() {
-		p.print(r.Result, r.line)
-	}
-}
-
-// want has the prices of those that wait read, once one of them is asked for.
-func (p *pricedResults) want() {
-	var ids []string
-	for _, r := range p.All() {
-		ids = append(ids, r.EntryID)
-	}
-	p.prices.Want(ids...)
 }
 
 func (p *pricedResults) print(r inbox.Result, line []byte) {

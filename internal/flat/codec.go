@@ -109,7 +109,10 @@ func Pointer[T any](c Codec, name string, v **T) error {
 		return nil
 	}
 	*v = new(T)
-	return json.Unmarshal(c.from.Raw(name), *v)
+	if err := json.Unmarshal(c.from.Raw(name), *v); err != nil {
+		return fmt.Errorf("its member %s: %w", name, err)
+	}
+	return nil
 }
 
 // JSON returns v on one line, with <, > and & readable.

@@ -82,8 +82,8 @@ func (b *Book) Letter(l *inbox.DeadLetter) {
 	l.Fields = b.Price(l.EntryID, l.FirstSeq, l.Fields).Fields()
 }
 
-// Complete reports whether a price is final. An outcome whose line is just being written may not be booked yet.
-func (b *Book) Complete(entryID string, firstSeq int64) bool {
+// complete reports whether a price is final. An outcome whose line is just being written may not be booked yet.
+func (b *Book) complete(entryID string, firstSeq int64) bool {
 	if firstSeq == 0 {
 		return true
 	}
@@ -105,9 +105,9 @@ func withPrice(line []byte, p price.Price, models []price.ByModel) []byte {
 	m.Without(members, o.Raw)
 	_ = p.Members(flat.To(&o)) // only reading can fail
 	if len(models) > 0 {
-		var list []price.Price
+		var list []price.Fields
 		for _, of := range models {
-			list = append(list, price.Price{Amount: of.Amount, Model: of.Model})
+			list = append(list, price.Price{Amount: of.Amount, Model: of.Model}.Fields())
 		}
 		text, _ := json.Marshal(list) // no price fails
 		o.Raw("models", text)
@@ -118,13 +118,26 @@ func withPrice(line []byte, p price.Price, models []price.ByModel) []byte {
 // Patience is how long a followed thing waits for its price, which the client writes a moment after the turn's end.
 const Patience = 3 * time.Second
 
-// Queue holds back followed things until their prices are complete, so that each is shown once and in order. The
-// zero value is empty.
-type Queue[T any] struct{ held []held[T] }
+// Queue holds back followed things until their prices are complete, so that each is shown once and in order. What it
+// hands out has its price in the book.
+type Queue[T any] struct {
+	book interface {
+		Want(entryIDs ...string)
+		complete(entryID string, firstSeq int64) bool
+	}
+	outcome func(T) (entryID string, firstSeq int64)
+	held    []held[T]
+}
 
 type held[T any] struct {
 	thing T
 	since time.Time
+}
+
+// QueueOf returns an empty queue for things whose price is in a book. outcome returns the entry id and the commit of the
+// first delivery of the entry that a thing is about, and zero values for a thing without a price.
+func QueueOf[T any](b *Book, outcome func(T) (entryID string, firstSeq int64)) *Queue[T] {
+	return &Queue[T]{book: b, outcome: outcome}
 }
 
 // Add appends things to those that wait.
@@ -134,30 +147,26 @@ func (q *Queue[T]) Add(now time.Time, things ...T) {
 	}
 }
 
-// All returns the things that wait.
-func (q *Queue[T]) All() (all []T) {
-	for _, h := range q.held {
-		all = append(all, h.thing)
-	}
-	return all
-}
-
 // Ready takes out the first things, up to one that is not complete and has not waited for [Patience].
-func (q *Queue[T]) Ready(now time.Time, complete func(T) bool) (ready []T) {
-	for len(q.held) > 0 {
-		first := q.held[0]
-		waited := now.Sub(first.since).Abs() // a clock may be set back
-		if !complete(first.thing) && waited < Patience {
-			break
-		}
-		ready, q.held = append(ready, first.thing), q.held[1:]
-	}
-	return ready
+func (q *Queue[T]) Ready(now time.Time) []T {
+	return q.take(func(first held[T]) bool {
+		return q.book.complete(q.outcome(first.thing)) || now.Sub(first.since).Abs() >= Patience // a clock may be set back
+	})
 }
 
 // Rest takes out all.
-func (q *Queue[T]) Rest() []T {
-	all := q.All()
-	q.held = nil
-	return all
+func (q *Queue[T]) Rest() []T { return q.take(func(held[T]) bool { return true }) }
+
+// take takes out the first things for which may is true, up to one for which it is not.
+func (q *Queue[T]) take(may func(held[T]) bool) (taken []T) {
+	var ids []string
+	for _, h := range q.held {
+		id, _ := q.outcome(h.thing)
+		ids = append(ids, id)
+	}
+	q.book.Want(ids...)
+	for len(q.held) > 0 && may(q.held[0]) {
+		taken, q.held = append(taken, q.held[0].thing), q.held[1:]
+	}
+	return taken
 }

@@ -5,8 +5,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-
-	"heartbeat/internal/flat"
 )
 
 // Amount is a sum of spending. The zero value is nothing spent, and no dollars known.
@@ -89,16 +87,6 @@ func (t Tokens) Sum() int64 {
 // Most returns the larger of each count.
 func (t Tokens) Most(o Tokens) Tokens {
 	return Tokens{max(t.Input, o.Input), max(t.Output, o.Output), max(t.CacheRead, o.CacheRead), max(t.CacheWrite, o.CacheWrite)}
-}
-
-// JSON returns the tokens as an object.
-func (t Tokens) JSON() []byte {
-	var o flat.Object
-	o.Int("input", t.Input)
-	o.Int("output", t.Output)
-	o.Int("cache_read", t.CacheRead)
-	o.Int("cache_write", t.CacheWrite)
-	return o.End()
 }
 
 // Short returns an amount as one short string, "" for nothing: billionths of a dollar ("-" if no dollars are

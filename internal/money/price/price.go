@@ -6,7 +6,6 @@ package price
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -18,8 +17,7 @@ import (
 // Price is what an entry cost, over all its attempts.
 //
 // As JSON it is an object of the members cost_usd (absent if no dollars are known), tokens {input, output,
-// cache_read, cache_write}, requests, unpriced, model and client_usd. Price has methods for encoding/json, so never
-// embed it in a struct that has other members: they would be lost. A record takes [Price.Members] or [Fields].
+// cache_read, cache_write}, requests, unpriced, model and client_usd: see [Price.Members] and [Fields].
 type Price struct {
 	Amount
 	Model string // of the last request
@@ -42,47 +40,15 @@ func (of ByModel) In(all []ByModel) []ByModel {
 
 // Members writes or reads the members of a price, among others of a record.
 func (p *Price) Members(c flat.Codec) error {
-	var usd, said, tokens json.RawMessage
-	if c.Reads() {
-		*p = Price{}
+	f := p.Fields()
+	err := cmp.Or(flat.Pointer(c, "cost_usd", &f.CostUSD), flat.Pointer(c, "tokens", &f.Tokens))
+	c.NonZero("requests", &f.Requests)
+	c.NonZero("unpriced", &f.Unpriced)
+	c.Text("model", &f.Model)
+	if err = cmp.Or(err, flat.Pointer(c, "client_usd", &f.ClientUSD)); !c.Reads() || err != nil {
+		return err
 	}
-	if p.Dollars {
-		usd = json.RawMessage(Nanos(p.Nanos).String())
-	}
-	if p.Said != 0 {
-		said = json.RawMessage(Nanos(p.Said).String())
-	}
-	if p.asked() {
-		tokens = p.Tokens.JSON()
-	}
-	c.Raw("cost_usd", &usd)
-	c.Raw("tokens", &tokens)
-	c.NonZero("requests", &p.Requests)
-	c.NonZero("unpriced", &p.Unpriced)
-	c.Text("model", &p.Model)
-	c.Raw("client_usd", &said)
-	if !c.Reads() {
-		return nil
-	}
-	return p.read(usd, said, tokens)
-}
-
-func (p *Price) read(usd, said, tokens json.RawMessage) (err error) {
-	if p.Dollars = usd != nil; p.Dollars {
-		if p.Nanos, err = DollarsOf(string(usd)); err != nil {
-			return fmt.Errorf("its member cost_usd: %w", err)
-		}
-	}
-	if said != nil {
-		if p.Said, err = DollarsOf(string(said)); err != nil {
-			return fmt.Errorf("its member client_usd: %w", err)
-		}
-	}
-	if tokens != nil {
-		if err = json.Unmarshal(tokens, &p.Tokens); err != nil {
-			return fmt.Errorf("its member tokens: %w", err)
-		}
-	}
+	*p = f.Price()
 	switch t := p.Tokens; {
 	case min(t.Input, t.Output, t.CacheRead, t.CacheWrite) < 0:
 		return errors.New("its member tokens: a count is negative")
@@ -97,18 +63,6 @@ func (p Price) JSON() []byte {
 	var o flat.Object
 	_ = p.Members(flat.To(&o)) // only reading can fail
 	return o.End()
-}
-
-// MarshalJSON is [Price.JSON].
-func (p Price) MarshalJSON() ([]byte, error) { return p.JSON(), nil }
-
-// UnmarshalJSON reads an object, which may have other members too.
-func (p *Price) UnmarshalJSON(object []byte) error {
-	m, err := flat.Parse(object)
-	if err != nil {
-		return err
-	}
-	return cmp.Or(p.Members(flat.From(m)), m.Err())
 }
 
 // Fields are the members of a price, to embed in a struct for encoding/json. They match [Price.Members].
