@@ -83,9 +83,9 @@ type waitingEntry struct {
 // names adds the offset to the entry id, because entries of the same text share one.
 func (w waitingEntry) names() history.Names {
 	if w.scheduled {
-		return history.Names{ID: w.id, Own: []string{w.entryID}}
+		return history.Names{w.id, w.entryID}
 	}
-	return history.Names{ID: w.id, Own: []string{w.entryID, fmt.Sprintf("%s@%d", w.entryID, w.start)}}
+	return history.Names{w.id, w.entryID, fmt.Sprintf("%s@%d", w.entryID, w.start)}
 }
 
 // canceling is the state of one cancel command, which may need several transactions.
@@ -186,7 +186,7 @@ func (c *canceling) resolve(args []string, all []waitingEntry, v *inbox.View) er
 }
 
 func notWaiting(word string, v *inbox.View) error {
-	if d := v.InFlight(); d != nil && len(history.Resolve(word, []*inbox.Delivery{d}, func(d *inbox.Delivery) history.Names { return history.Names{ID: d.ID(), Own: []string{d.EntryID}} })) > 0 {
+	if d := v.InFlight(); d != nil && len(history.Resolve(word, []*inbox.Delivery{d}, func(d *inbox.Delivery) history.Names { return history.Names{d.ID(), d.EntryID} })) > 0 {
 		return fmt.Errorf("the entry %q is in flight: a session works on it, so it cannot be taken back: interrupt the session, or let it end, and run heartbeat recover", word)
 	}
 	if where, err := v.Find(word); err == nil && where == inbox.FoundAnswered {

@@ -143,7 +143,7 @@ func turnOf(box *inbox.Inbox, entry string) (t check.Turn, metadata map[string]j
 		t.Attempt, metadata = f.Letter.Attempts, f.Letter.Metadata
 		t.Prompt = f.Letter.RawLine.Text
 	case f.Result != nil:
-		r := f.Answered()
+		r := f.Answered
 		t.Prompt, t.Reply, t.Session, t.Attempt, metadata = r.Prompt, r.Answer(), r.SessionID, r.Attempt, r.Metadata
 	default:
 		v, err := box.View()

@@ -208,7 +208,7 @@ const (
 )
 
 func letterNames(l inbox.Letter) history.Names {
-	return history.Names{ID: l.ID, Own: []string{l.Letter, l.EntryID}}
+	return history.Names{l.ID, l.Letter, l.EntryID}
 }
 
 // oneEntry reports whether all letters belong to the same entry.

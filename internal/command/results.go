@@ -324,7 +324,7 @@ func (o *resultsFlags) reply(box *inbox.Inbox, entry string, s cli.Streams) erro
 	case f.Result != nil && f.Letter == nil && o.JSON:
 		prices := book.Of(box)
 		prices.Want(f.EntryID)
-		_, line := prices.Result(f.Answered(), f.Result)
+		_, line := prices.Result(f.Answered, f.Result)
 		if objection != "" {
 			line = withObjection(line, objection)
 		}
@@ -332,7 +332,7 @@ func (o *resultsFlags) reply(box *inbox.Inbox, entry string, s cli.Streams) erro
 		_, err = fmt.Fprintf(s.Out, "%s\n", line)
 		return err
 	case f.Result != nil && f.Letter == nil:
-		_, err = fmt.Fprintln(o.FullText(s.Out), f.Reply())
+		_, err = fmt.Fprintln(o.FullText(s.Out), f.Answered.Answer())
 		return err
 	case f.Where == inbox.FoundScheduled:
 		return fmt.Errorf("results: the entry %q is scheduled, and was not answered yet: heartbeat log %s says until when", f.Name(), words.Shell(f.Name()))

@@ -86,8 +86,8 @@ func (s *server) fateOf(id string) (f fate, over bool, err error) {
 	case found.Where != "": // first: it may have been a dead letter before
 		f.State = found.Where
 	case found.Result != nil:
-		r := found.Answered()
-		f.State, f.Result, f.Answer, over = inbox.FoundAnswered, &r, found.Reply(), true
+		r := found.Answered
+		f.State, f.Result, f.Answer, over = inbox.FoundAnswered, &r, r.Answer(), true
 	case found.Letter != nil:
 		f.State, f.DeadLetter, over = "dead letter", &found.Letter.DeadLetter, true
 	}

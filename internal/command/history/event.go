@@ -47,6 +47,7 @@ type Event struct {
 	text   string    // the shortened text of a queued entry
 	start  int64     // where a queued entry stands
 	letter string    // which dead letter was requeued
+	told   bool      // the queue, or the entry's dead letter, has reported it, now or before the log was opened
 }
 
 // Outcome names the entry whose price the event shows, by its entry id and the commit of its first delivery. Events

@@ -22,8 +22,9 @@ var (
 // Found is everything that is known about one entry.
 type Found struct {
 	ID, EntryID string
-	// Result is the line of .results.jsonl with the entry's last answer.
-	Result []byte
+	// Result is the line of .results.jsonl with the entry's last answer, and Answered what it says.
+	Result   []byte
+	Answered inbox.Result
 	// Letter is the entry's last dead letter, unless it was requeued or answered since.
 	Letter *inbox.Letter
 	// Where says where the entry is now, in the words of [inbox.Receipt]. It is empty if the entry is settled.
@@ -32,18 +33,11 @@ type Found struct {
 	Notes []string
 
 	collection // the events, oldest first
-	answered   inbox.Result
 	requeued   map[string]bool
 }
 
 // Name returns the entry's id, or else its entry id.
 func (f *Found) Name() string { return words.Name(f.ID, f.EntryID) }
-
-// Reply returns the last answer to the entry: see [inbox.Result.Answer].
-func (f *Found) Reply() string { return f.answered.Answer() }
-
-// Answered returns the result of the last answer.
-func (f *Found) Answered() inbox.Result { return f.answered }
 
 // Last returns the last n events, all if n is 0.
 func (f *Found) Last(n int) []Event { return lastOf(f.Events, n) }
@@ -78,7 +72,7 @@ func Find(box *inbox.Inbox, text string) (*Found, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l := f.Letter; l != nil && (f.requeued[l.Letter] || f.Result != nil && f.answered.AcknowledgedAt.After(l.DeadLetteredAt)) {
+	if l := f.Letter; l != nil && (f.requeued[l.Letter] || f.Result != nil && f.Answered.AcknowledgedAt.After(l.DeadLetteredAt)) {
 		f.Letter = nil
 	}
 	staged := func(e Event) bool { return e.Event == string(inbox.EventScheduled) }
@@ -109,7 +103,7 @@ func (s *search) run(box *inbox.Inbox) error {
 	}
 	err = scan(s, Results(box), func(r inbox.Result, line []byte) {
 		s.each(r.ID, r.EntryID, func(f *Found) {
-			f.Result, f.answered = bytes.Clone(line), r
+			f.Result, f.Answered = bytes.Clone(line), r
 			f.add(resultEvents(r)...)
 		})
 	})

@@ -208,7 +208,7 @@ func TestFollowARequeuedEntry(t *testing.T) {
 	found, err := history.Find(box, "job")
 	require.NoError(t, err)
 	assert.Equal(t, []string{"queued", "delivered", "dead-lettered", "requeued", "delivered", "answered"}, kinds(found.Events))
-	assert.Equal(t, "reply", found.Reply())
+	assert.Equal(t, "reply", found.Answered.Answer())
 	assert.Nil(t, found.Letter)
 	assert.Equal(t, kinds(found.Events)[4:], kinds(found.Last(2)))
 }

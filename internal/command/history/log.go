@@ -9,13 +9,11 @@ import (
 
 // Log is what happened to an inbox.
 type Log struct {
-	box     *inbox.Inbox
-	results *Reading[inbox.Result]
-	letters *Reading[letter]
-	events  *Reading[inbox.Event]
-	queue   inbox.Place      // how far the queue file was read
-	seen    recent[eventKey] // events that another source may report again
-	back    recent[string]   // requeued entries, whose lines are still to come
+	box   *inbox.Inbox
+	files []*Reading[[]Event]
+	queue inbox.Place      // how far the queue file was read
+	seen  recent[eventKey] // events that another source may report again
+	back  recent[string]   // requeued entries, whose lines are still to come
 }
 
 // Read opens the log, and returns its last n events, all if n is 0. Each file is in order of time, so it reads only
@@ -34,14 +32,12 @@ func Read(box *inbox.Inbox, n int) (_ *Log, last []Event, err error) {
 		return nil, nil, err
 	}
 	c := collection{seen: map[eventKey]bool{}}
-	if l.results, err = Results(box).Last(n, func(r inbox.Result, _ []byte) { c.add(resultEvents(r)...) }); err != nil {
-		return nil, nil, err
-	}
-	if l.letters, err = letters(box).Last(n, func(d letter, _ []byte) { c.add(letterEvents(d)...) }); err != nil {
-		return nil, nil, err
-	}
-	if l.events, err = events(box).Last(n, func(e inbox.Event, _ []byte) { c.add(recordedEvents(e)...) }); err != nil {
-		return nil, nil, err
+	for _, file := range []Source[[]Event]{in(Results(box), resultEvents), in(letters(box), letterEvents), in(events(box), recordedEvents)} {
+		r, err := file.Last(n, func(all []Event, _ []byte) { c.add(all...) })
+		if err != nil {
+			return nil, nil, err
+		}
+		l.files = append(l.files, r)
 	}
 	c.add(current...)
 	timed := slices.DeleteFunc(c.Events, func(e Event) bool { return e.At == nil })
@@ -91,13 +87,19 @@ func (l *Log) Skip(all []Event) {
 }
 
 // Notes returns sentences about lines that were left out, each once.
-func (l *Log) Notes() []string {
-	return slices.Concat(l.results.Notes(), l.letters.Notes(), l.events.Notes())
+func (l *Log) Notes() (notes []string) {
+	for _, file := range l.files {
+		notes = append(notes, file.Notes()...)
+	}
+	return notes
 }
 
 // Close ends the reading of the log.
-func (l *Log) Close() error {
-	return errors.Join(l.results.Close(), l.letters.Close(), l.events.Close())
+func (l *Log) Close() (err error) {
+	for _, file := range l.files {
+		err = errors.Join(err, file.Close())
+	}
+	return err
 }
 
 // collection holds each event once, however many sources report it.
@@ -149,24 +151,13 @@ func (l *Log) Next() (news []Event, err error) {
 	if err != nil {
 		return nil, err
 	}
-	add := func(all ...Event) { news = append(news, l.unseen(all)...) }
-	// The first event of a settled entry says that it was queued. The queue has reported that already, now or
-	// before the log was opened.
-	if _, err = l.results.Next(func(r inbox.Result, _ []byte) { add(resultEvents(r)[1:]...) }); err != nil {
-		return nil, err
-	}
-	_, err = l.letters.Next(func(d letter, _ []byte) {
-		if all := letterEvents(d); d.mark {
-			add(all...)
-		} else {
-			add(all[1:]...)
+	for _, file := range l.files {
+		_, err = file.Next(func(all []Event, _ []byte) {
+			news = append(news, l.unseen(slices.DeleteFunc(all, func(e Event) bool { return e.told }))...)
+		})
+		if err != nil {
+			return nil, err
 		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	if _, err = l.events.Next(func(e inbox.Event, _ []byte) { add(recordedEvents(e)...) }); err != nil {
-		return nil, err
 	}
 	// The requeue of an entry has its own event, and its line was sent long ago.
 	news = append(news, slices.DeleteFunc(current, func(e Event) bool { return e.Event == Queued && l.back.take(e.EntryID) })...)

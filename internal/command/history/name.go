@@ -66,18 +66,15 @@ func (w word) namesRaw(line []byte) bool {
 	return w.fits(gjson.GetBytes(line, "id").String(), hash) != fitsNot
 }
 
-// Names are the names of a thing: its sender's id, which may be empty, and those that heartbeat gives it.
-type Names struct {
-	ID  string
-	Own []string
-}
+// Names are the names of a thing: its sender's id, which may be empty, and then those that heartbeat gives it.
+type Names []string
 
 // Resolve returns what a word means: the things that it fits best. Several mean that the word is ambiguous.
 func Resolve[T any](text string, all []T, namesOf func(T) Names) (found []T) {
 	best := fitsNot
 	for _, t := range all {
 		n := namesOf(t)
-		how := word(text).fits(n.ID, n.Own...)
+		how := word(text).fits(n[0], n[1:]...)
 		if how > best {
 			best, found = how, nil
 		}
@@ -90,5 +87,5 @@ func Resolve[T any](text string, all []T, namesOf func(T) Names) (found []T) {
 
 // MayBeNamed reports whether any of the words may name a thing with these names.
 func MayBeNamed(words []string, n Names) bool {
-	return slices.ContainsFunc(words, func(text string) bool { return word(text).fits(n.ID, n.Own...) != fitsNot })
+	return slices.ContainsFunc(words, func(text string) bool { return word(text).fits(n[0], n[1:]...) != fitsNot })
 }

@@ -62,7 +62,8 @@ func resultEvents(r inbox.Result) []Event {
 	}
 	delivered := deliveredBefore(answered, r.DeliveredAt, r.AcknowledgedAt)
 	if r.Accepted != "" {
-		return []Event{delivered, answered} // its dead letter has the rest
+		delivered.told = true // by its dead letter, which has the rest, too
+		return []Event{delivered, answered}
 	}
 	return []Event{queuedBefore(delivered, r.StartOffset, r.Metadata), delivered, answered}
 }
@@ -134,7 +135,7 @@ func deliveredBefore(next Event, at, order time.Time) Event {
 
 // queuedBefore returns the event that queued the entry of another event.
 func queuedBefore(next Event, start int64, metadata map[string]json.RawMessage) Event {
-	return Event{At: queuedAt(metadata), Event: Queued, ID: next.ID, EntryID: next.EntryID, order: next.before(), start: start}
+	return Event{At: queuedAt(metadata), Event: Queued, ID: next.ID, EntryID: next.EntryID, order: next.before(), start: start, told: true}
 }
 
 // queuedAt is [inbox.Entry.QueuedAt], or nil if the entry does not say.
@@ -171,6 +172,18 @@ func letters(box *inbox.Inbox) Source[letter] {
 
 func events(box *inbox.Inbox) Source[inbox.Event] {
 	return Source[inbox.Event]{box.EventsPath(), box.TailEvents, parseEvent, "event"}
+}
+
+// in returns a source whose records are what happened according to those of another.
+func in[T any](s Source[T], happened func(T) []Event) Source[[]Event] {
+	parse := func(l []byte) (all []Event, ok bool) {
+		record, ok := s.Parse(l)
+		if ok {
+			all = happened(record)
+		}
+		return all, ok
+	}
+	return Source[[]Event]{s.Path, s.Open, parse, s.What}
 }
 
 // Reading is a source that was read to its end, and can be followed.
@@ -256,13 +269,8 @@ func (r *Reading[T]) Notes() []string {
 	return notes
 }
 
-// Close ends the reading, if it has begun.
-func (r *Reading[T]) Close() error {
-	if r == nil {
-		return nil
-	}
-	return r.tail.Close()
-}
+// Close ends the reading.
+func (r *Reading[T]) Close() error { return r.tail.Close() }
 
 // Metadata calls tell with the metadata of each settled entry that is kept. It returns notes about lines that it
 // left out.
