@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -150,16 +152,26 @@ func find(like Row) (row Row) {
 // TroublesAt returns the troubles of the inboxes at these paths. An empty path, or an inbox that cannot be opened,
 // has none.
 func TroublesAt(paths ...string) [][]Trouble {
-	all := make([][]Trouble, len(paths))
-	Each(len(paths), func(i int) {
-		if paths[i] == "" {
-			return
-		}
-		if box, err := inbox.Open(paths[i], inbox.Options{}); err == nil {
-			all[i] = Look(context.Background(), box).Troubles()
-		}
+	all, _ := InEach(paths, func(box *inbox.Inbox) ([]Trouble, error) {
+		return Look(context.Background(), box).Troubles(), nil
 	})
 	return all
+}
+
+// InEach returns what look says of each of these inboxes, in their order. The error names those that cannot be opened,
+// or of which look returned an error.
+func InEach[T any](paths []string, look func(*inbox.Inbox) (T, error)) ([]T, error) {
+	all, failed := make([]T, len(paths)), make([]error, len(paths))
+	Each(len(paths), func(i int) {
+		box, err := inbox.Open(paths[i], inbox.Options{})
+		if err == nil {
+			all[i], err = look(box)
+		}
+		if err != nil {
+			failed[i] = fmt.Errorf("%s: %w", words.Line(paths[i]), err)
+		}
+	})
+	return all, errors.Join(failed...)
 }
 
 // atOnce is how many inboxes are looked at in parallel, so that one slow or locked inbox does not hold up the

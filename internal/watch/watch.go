@@ -146,19 +146,10 @@ func once(o *options, roots []string, s cli.Streams) error {
 }
 
 // objects prints what status says of each inbox.
-func (o *options) objects(ctx context.Context, l *Lookout, s cli.Streams) (err error) {
-	all, failed := make([]any, len(l.Paths)), make([]error, len(l.Paths))
-	see.Each(len(l.Paths), func(i int) {
-		box, bad := inbox.Open(l.Paths[i], inbox.Options{})
-		if bad == nil {
-			all[i], bad = o.status(ctx, box)
-		}
-		if bad != nil {
-			failed[i] = fmt.Errorf("%s: %w", l.Paths[i], bad)
-		}
-	})
-	for i, of := range all {
-		if err = errors.Join(err, failed[i]); of == nil {
+func (o *options) objects(ctx context.Context, l *Lookout, s cli.Streams) error {
+	all, err := see.InEach(l.Paths, func(box *inbox.Inbox) (any, error) { return o.status(ctx, box) })
+	for _, of := range all {
+		if of == nil { // it could not be opened
 			continue
 		}
 		if bad := cli.PrintJSON(s.Out, of); bad != nil {

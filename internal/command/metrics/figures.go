@@ -3,8 +3,6 @@ package metrics
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -19,7 +17,6 @@ import (
 	"heartbeat/internal/money/book"
 	"heartbeat/internal/money/price"
 	"heartbeat/internal/see"
-	"heartbeat/internal/words"
 )
 
 // Figures are what metrics counts and measures of an inbox. Fields with a help tag also appear in the text format,
@@ -164,19 +161,13 @@ func Gather(ctx context.Context, box *inbox.Inbox, at time.Time) (f Figures, err
 
 // GatherAll is [Gather] of several inboxes, in their order. An error names the inbox.
 func GatherAll(ctx context.Context, paths []string, at time.Time) ([]Figures, error) {
-	all, failed := make([]Figures, len(paths)), make([]error, len(paths))
-	see.Each(len(paths), func(i int) {
-		box, bad := inbox.Open(paths[i], inbox.Options{})
-		if bad == nil {
-			all[i], bad = Gather(ctx, box, at)
-		} else {
-			all[i] = Figures{Inbox: paths[i], unread: true}
+	all, err := see.InEach(paths, func(box *inbox.Inbox) (Figures, error) { return Gather(ctx, box, at) })
+	for i, path := range paths {
+		if all[i].Inbox == "" { // it could not be opened
+			all[i] = Figures{Inbox: path, unread: true}
 		}
-		if bad != nil {
-			failed[i] = fmt.Errorf("%s: %w", words.Line(paths[i]), bad)
-		}
-	})
-	return all, errors.Join(failed...)
+	}
+	return all, err
 }
 
 // age is never below zero, because a clock may be set back.
