@@ -15,8 +15,8 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/supervise/client"
 	"heartbeat/internal/launch"
+	"heartbeat/internal/supervise/client"
 	"heartbeat/internal/words"
 	recovery "heartbeat/recover"
 )

@@ -103,7 +103,7 @@ func (w *askWorker) work(ctx context.Context, box *inbox.Inbox, r inbox.Receipt)
 // once runs a launcher, or waits a little while somebody else works on the inbox. It returns the entry's
 // settlement, nil while that is open, and whether another launcher may come further.
 func (w *askWorker) once(ctx context.Context, box *inbox.Inbox, settled chan settlement) (*settlement, bool, error) {
-	f := see.Glance(ctx, box)
+	f := see.Glance(ctx, box, nil)
 	w.report = askReport{}
 	s := f.Current()
 	if s != nil && s.EndedAt == nil && s.Life == machine.Alive || f.Waiter != nil && f.Waiter.Life == machine.Alive {
@@ -117,7 +117,7 @@ func (w *askWorker) once(ctx context.Context, box *inbox.Inbox, settled chan set
 	switch {
 	case r.Answered+r.Redelivered+r.DeadLettered+r.Dropped > 0 || r.Reason == "busy":
 		w.outages = 0
-	case r.Reason == "work left" && w.outages < askOutages && see.Glance(ctx, box).Backoff != nil:
+	case r.Reason == "work left" && w.outages < askOutages && see.Glance(ctx, box, nil).Backoff != nil:
 		w.outages++ // the next launcher waits the back-off out
 	default:
 		return nil, false, nil

@@ -22,6 +22,8 @@ type Facts struct {
 	Consumers []inbox.Consumer
 	// Still says since when nothing has moved although something should.
 	Still Still
+
+	counted *inbox.Counted // how far Backlog was counted
 }
 
 // Reach is whether an inbox can be worked on at all.

@@ -23,30 +23,25 @@ import (
 // inbox's lock, Look waits up to two seconds for it to let go.
 func Look(ctx context.Context, box *inbox.Inbox) Facts {
 	holder := keepsLock(ctx, box) // first, so that the rest sees what this waited for
-	f, _ := LookAgain(ctx, box, nil)
+	f := LookAgain(ctx, box, nil)
 	if holder != 0 {
 		f.LockedBy, f.LockedName, f.LockedFor = holder, machine.Name(holder), lockPatience
 	}
 	return f
 }
 
-// LookAgain is [Look] without waiting for the lock, for repeated looks: see [inbox.View.Count].
-func LookAgain(ctx context.Context, box *inbox.Inbox, last *inbox.Counted) (f Facts, now *inbox.Counted) {
-	f, now = GlanceAgain(ctx, box, last)
+// LookAgain is [Look] without waiting for the lock. last is what was seen before, nil for nothing: only what was added
+// since is counted then, as [inbox.View.Count] says.
+func LookAgain(ctx context.Context, box *inbox.Inbox, last *Facts) Facts {
+	f := Glance(ctx, box, last)
 	if f.Unreadable != nil {
-		return f, now
+		return f
 	}
 	f.Held, f.Still = Questions(box), StandsStill(f)
 	var err error
 	if f.Letters, err = box.CountLetters(); err != nil {
 		f.Letters.Warnings = append(f.Letters.Warnings, err.Error())
 	}
-	return f, now
-}
-
-// Glance is [Look] without waiting for the lock, and without runs, dead letters and [Still].
-func Glance(ctx context.Context, box *inbox.Inbox) Facts {
-	f, _ := GlanceAgain(ctx, box, nil)
 	return f
 }
 
@@ -70,9 +65,9 @@ func keepsLock(ctx context.Context, box *inbox.Inbox) int {
 	return holder
 }
 
-// GlanceAgain is [Glance] for repeated looks: see [inbox.View.Count].
-func GlanceAgain(ctx context.Context, box *inbox.Inbox, last *inbox.Counted) (f Facts, now *inbox.Counted) {
-	f = Facts{Now: time.Now(), Inbox: box.Path(), Dir: box.Dir()}
+// Glance is [LookAgain] without runs, dead letters and [Still].
+func Glance(ctx context.Context, box *inbox.Inbox, last *Facts) Facts {
+	f := Facts{Now: time.Now(), Inbox: box.Path(), Dir: box.Dir()}
 	f.Space, f.Needed = box.Room()
 	if f.Launcher = LauncherOf(box); f.Launcher == nil {
 		f.GaveUp = gaveUpOf(box)
@@ -81,7 +76,11 @@ func GlanceAgain(ctx context.Context, box *inbox.Inbox, last *inbox.Counted) (f 
 	v, err := box.View()
 	if err == nil {
 		if err = survey(v, &f); err == nil {
-			f.Backlog, now, err = v.Count(ctx, last)
+			var counted *inbox.Counted
+			if last != nil {
+				counted = last.counted
+			}
+			f.Backlog, f.counted, err = v.Count(ctx, counted)
 		}
 		if err == nil {
 			f.Scheduled, err = box.Schedule()
@@ -97,7 +96,7 @@ func GlanceAgain(ctx context.Context, box *inbox.Inbox, last *inbox.Counted) (f 
 			f.Warnings = append(f.Warnings, words.Sentence(c.Err.Error()))
 		}
 	}
-	return f, now
+	return f
 }
 
 // LauncherOf returns the launcher that works on the inbox, or nil.
@@ -199,8 +198,12 @@ func survey(v *inbox.View, f *Facts) (err error) {
 	if err != nil {
 		return err
 	}
-	for _, s := range sessions {
-		f.Sessions = append(f.Sessions, Session{Session: s, Life: s.Life()})
+	for _, of := range sessions {
+		s := Session{Session: of, Life: of.Life()}
+		f.Sessions = append(f.Sessions, s)
+		if sentence := s.NotCounted(); sentence != "" {
+			f.Warnings = append(f.Warnings, sentence)
+		}
 	}
 	w, err := v.Waiter()
 	if w != nil {
@@ -208,11 +211,6 @@ func survey(v *inbox.View, f *Facts) (err error) {
 	}
 	if err != nil {
 		return err
-	}
-	for i := range f.Sessions {
-		if sentence := f.Sessions[i].NotCounted(); sentence != "" {
-			f.Warnings = append(f.Warnings, sentence)
-		}
 	}
 	if f.InFlight != nil {
 		e := recovery.EvidenceOf(f.InFlight)

@@ -36,8 +36,7 @@ type watched struct {
 
 	files   []mark // as they were when they were read
 	read    time.Time
-	moved   time.Time // when Still was computed
-	counted *inbox.Counted
+	moved   time.Time   // when Still was computed
 	head    *inbox.Head // the entry that comes next
 	holder  int         // who held the lock at the last look
 	held    time.Time   // since when, as far as this saw
@@ -81,8 +80,8 @@ func (w *watched) look(ctx context.Context, at time.Time, locks func() machine.L
 		changed = w.surroundings(at)
 	} else {
 		w.files, w.read, w.moved = files, at, at
-		f, counted := see.LookAgain(ctx, w.box, w.counted)
-		f.LockedBy, f.LockedName, f.LockedFor, w.counted = w.now.LockedBy, w.now.LockedName, w.now.LockedFor, counted
+		f := see.LookAgain(ctx, w.box, &w.now.Facts)
+		f.LockedBy, f.LockedName, f.LockedFor = w.now.LockedBy, w.now.LockedName, w.now.LockedFor
 		w.survey(f)
 	}
 	changed = w.lock(at, locks()) || changed

@@ -59,10 +59,9 @@ type reads struct {
 	results, letters *inbox.Tail
 	outcomes         map[string]inbox.Outcome // by entry, of what is held
 	facts            see.Facts                // of the last look
-	counted          *inbox.Counted
-	doubtful         bool      // what is held may have been answered elsewhere: ask first
-	reconciled       bool      // what an earlier life held was compared with the inbox
-	compared         time.Time // when that was last done
+	doubtful         bool                     // what is held may have been answered elsewhere: ask first
+	reconciled       bool                     // what an earlier life held was compared with the inbox
+	compared         time.Time                // when that was last done
 }
 
 // works is the launcher that the agent starts for its entries.

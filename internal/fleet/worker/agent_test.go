@@ -118,7 +118,7 @@ func TestAnotherAgentTakesOver(t *testing.T) {
 	w.eventually("the second turn", func() bool { return len(w.turns()) == 2 }, b)
 	box, err := inbox.Open(a.inbox, inbox.Options{})
 	require.NoError(t, err)
-	w.eventually("the first session is gone", func() bool { return see.Glance(t.Context(), box).Client.Ended() }, a)
+	w.eventually("the first session is gone", func() bool { return see.Glance(t.Context(), box, nil).Client.Ended() }, a)
 	w.open()
 	w.settled(b, "a")
 	assert.Equal(t, "two", w.known("a").Agent)

@@ -101,7 +101,7 @@ func (a *Agent) keepOne(ctx context.Context, c upstream.Claim, last keeping) kee
 // stands reports whether nothing in the inbox has moved for --stall. When that changes, stands says so of the message
 // whose entry is in flight, and wakes the loop, which gives back what waits behind that entry.
 func (a *Agent) stands(ctx context.Context) bool {
-	facts := see.Glance(ctx, a.box)
+	facts := see.Glance(ctx, a.box, nil)
 	since := see.StandsStill(facts).Since
 	a.keep.moved.Store(0)
 	if !since.IsZero() {

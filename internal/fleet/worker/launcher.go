@@ -135,7 +135,7 @@ func (a *Agent) childEnded(err error) {
 		return
 	case statusPerson:
 		// The person who fixes that also resumes a paused inbox.
-		if !a.proven && see.Glance(context.Background(), a.box).Paused == nil {
+		if !a.proven && see.Glance(context.Background(), a.box, nil).Paused == nil {
 			a.end(&LauncherError{status})
 			return
 		}

@@ -16,10 +16,10 @@ import (
 var errAway = errors.New("what is held cannot be looked up while the server is away: no session is given any of it before")
 
 func (a *Agent) look(ctx context.Context) {
-	a.facts, a.counted = see.GlanceAgain(ctx, a.box, a.counted)
+	a.facts = see.Glance(ctx, a.box, &a.facts)
 	if due := a.facts.Scheduled.Next; !due.IsZero() && !due.After(a.facts.Now) {
 		if a.try("promote", a.box.Promote(ctx)) {
-			a.facts, a.counted = see.GlanceAgain(ctx, a.box, a.counted)
+			a.facts = see.Glance(ctx, a.box, &a.facts)
 		}
 	}
 }

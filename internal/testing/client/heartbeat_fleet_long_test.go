@@ -88,7 +88,7 @@ func TestFleetLongTurn(t *testing.T) {
 			other := c.join("other", "--no-session").startsAs()
 			began, still := time.Now(), time.Duration(0)
 			c.until(ctx, "it is answered", func() bool {
-				f := see.Glance(ctx, one.box())
+				f := see.Glance(ctx, one.box(), nil)
 				if since := see.StandsStill(f).Since; f.InFlight != nil && !since.IsZero() {
 					still = max(still, f.Now.Sub(since))
 				}
