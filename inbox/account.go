@@ -136,21 +136,21 @@ func (m *Money) Book(session string, b Booking) {
 	} else {
 		a.forget(session)
 	}
-	m.Charge(of, b.Amount, b.Line)
+	m.Charge(of.Charged, b.Amount, b.Line)
 }
 
 // Charge charges the cost of a turn, which may already be booked. line is the line for .costs.jsonl.
-func (m *Money) Charge(of Turn, amount price.Amount, line []byte) {
+func (m *Money) Charge(of price.Charged, amount price.Amount, line []byte) {
 	if amount.IsZero() {
 		return
 	}
 	a := m.changeAccount()
 	a.add(m.day(a), amount, of.Outside())
 	m.tx.addJSON(journal.Costs, line)
-	if d := m.tx.inFlight; d != nil && of.of(d) {
+	if d := m.tx.inFlight; d != nil && chargedTo(of, d) {
 		m.tx.setInFlight(d.spending(amount))
 	}
-	if d := m.tx.redeliver; d != nil && of.of(d) {
+	if d := m.tx.redeliver; d != nil && chargedTo(of, d) {
 		m.tx.setRedeliver(d.spending(amount))
 	}
 }
@@ -173,13 +173,10 @@ func (d *Delivery) spending(amount price.Amount) *Delivery {
 	return &with
 }
 
-// Uncharged is the cost so far of a turn that is not charged yet.
+// Uncharged is the cost so far of a turn that is not charged yet. Its models are set where there is only one, too.
 type Uncharged struct {
-	Turn
-	SessionID string
-	price.Price
-	Models []price.ByModel // the shares of each model
-	GoesOn bool            // the turn has not ended
+	price.Line
+	GoesOn bool // the turn has not ended
 }
 
 // Count adds the uncharged turns of a session to outcomes and to what is held against limits.
@@ -193,7 +190,7 @@ func (m *Money) costOf(d *Delivery) price.Fields {
 	p := price.Price{Amount: d.Spent}
 	known := !d.Spent.IsZero()
 	for _, o := range m.open {
-		if o.of(d) {
+		if chargedTo(o.Charged, d) {
 			p.Amount, known = p.Plus(o.Amount), true
 		}
 		if o.SessionID == d.SessionID {
@@ -220,10 +217,10 @@ func (m *Money) Spending() (s Spending) {
 	if d := m.tx.inFlight; d != nil {
 		s.Entry = d.Spent
 		for _, o := range m.open {
-			if o.of(d) {
+			if chargedTo(o.Charged, d) {
 				s.Entry = s.Entry.Plus(o.Amount)
 			}
-			if o.is(d) {
+			if chargedFor(o.Charged, d) {
 				s.Here = s.Here.Plus(o.Amount)
 			}
 		}

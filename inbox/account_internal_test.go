@@ -16,7 +16,7 @@ var fullAccount = Account{
 		ID: "s 1\"", Transcript: "/t é.jsonl", Stated: 7,
 		Turns: []Turn{
 			{From: nowhere},
-			{EntryID: "e", ID: "an id with blanks \x01", Start: 11, FirstSeq: 12, DeliveredSeq: 13, Attempt: 14, From: 15, Since: 16},
+			{Charged: price.Charged{EntryID: "e", ID: "an id with blanks \x01", Start: 11, FirstSeq: 12, DeliveredSeq: 13, Attempt: 14}, From: 15, Since: 16},
 			{From: 18, Since: 19},
 		},
 	}},
@@ -44,7 +44,7 @@ func TestAnAccountOfAnEarlierRelease(t *testing.T) {
 		`{"session_id":"a","charged":"5 1 0 0 0 1","spans":["0 0 0 -h","40 3 70 t 1 2 3 1 e id","-1 0 0 -"]},{"session_id":"b","closed":true,"spans":["9 0 0 -"],"late":["1 2 3 -"]}]}`))
 	require.NoError(t, err)
 	assert.Equal(t, []SessionTurns{{ID: "a", Turns: []Turn{
-		{EntryID: "e", ID: "id", Start: 1, FirstSeq: 2, DeliveredSeq: 3, Attempt: 1, From: 70}, {From: nowhere},
+		{Charged: price.Charged{EntryID: "e", ID: "id", Start: 1, FirstSeq: 2, DeliveredSeq: 3, Attempt: 1}, From: 70}, {From: nowhere},
 	}}}, a.Sessions)
 }
 

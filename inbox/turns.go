@@ -10,16 +10,12 @@ import (
 
 	"heartbeat/internal/flat"
 	"heartbeat/internal/journal"
+	"heartbeat/internal/money/price"
 )
 
 // Turn is a part of a session's transcript: one delivery of an entry, or the time between two.
 type Turn struct {
-	// EntryID is "" outside of entries. FirstSeq is the commit of the entry's first delivery, DeliveredSeq
-	// that of this delivery.
-	EntryID, ID            string
-	Start                  int64
-	FirstSeq, DeliveredSeq int64
-	Attempt                int
+	price.Charged
 	// From is a length that the transcript had. The turn begins with the first line of a user at or behind
 	// From; the first turn of a session begins exactly there.
 	From int64
@@ -27,9 +23,6 @@ type Turn struct {
 	// turn. 0 if unknown.
 	Since int64
 }
-
-// Outside reports whether the turn belongs to no entry.
-func (s Turn) Outside() bool { return s.EntryID == "" }
 
 // SessionTurns holds the uncharged turns of a session, in the order of its transcript.
 type SessionTurns struct {
@@ -158,17 +151,21 @@ func (m *Money) chargedTo(session string) (end, at int64, found bool) {
 	return end, at, found
 }
 
-// of reports whether the turn is any delivery of that entry, and is whether it is that very delivery.
-func (s Turn) of(d *Delivery) bool { return s.EntryID == d.EntryID && s.FirstSeq == d.first() }
-func (s Turn) is(d *Delivery) bool { return s.of(d) && s.DeliveredSeq == d.DeliveredSeq }
+// chargedTo reports whether a price is charged to any delivery of that entry, and chargedFor whether to that very one.
+func chargedTo(c price.Charged, d *Delivery) bool {
+	return c.EntryID == d.EntryID && c.FirstSeq == d.first()
+}
+
+func chargedFor(c price.Charged, d *Delivery) bool {
+	return chargedTo(c, d) && c.DeliveredSeq == d.DeliveredSeq
+}
 
 // enter begins the turn of a delivered entry. None of its lines is older than the delivery.
 func (m *Money) enter(d *Delivery) {
-	m.begin(d.SessionID, Turn{
-		Since:   d.DeliveredAt.UnixMilli(),
+	m.begin(d.SessionID, Turn{Since: d.DeliveredAt.UnixMilli(), Charged: price.Charged{
 		EntryID: d.EntryID, ID: clipped(d.ID()), Start: d.StartOffset,
 		FirstSeq: d.first(), DeliveredSeq: d.DeliveredSeq, Attempt: d.Attempt,
-	})
+	}})
 }
 
 // maxName bounds an entry's own id in the account, which every record carries several times.
@@ -192,7 +189,7 @@ func (m *Money) LeaveTurn() {
 // lastOf returns the last turn of a delivery's session, if that is the delivery's own turn.
 func (m *Money) lastOf(d *Delivery) (s *SessionTurns, last *Turn) {
 	if s = m.readAccount().Session(d.SessionID); s != nil {
-		if last = &s.Turns[len(s.Turns)-1]; last.is(d) {
+		if last = &s.Turns[len(s.Turns)-1]; chargedFor(last.Charged, d) {
 			return s, last
 		}
 	}

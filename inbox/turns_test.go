@@ -90,7 +90,9 @@ func TestBooking(t *testing.T) {
 		s := tx.Money().Turns("s")
 		require.Len(t, s.Turns, 1)
 		assert.Equal(t, []int64{170, 5}, []int64{s.Turns[0].From, s.Turns[0].Since})
-		tx.Money().Count("s", []inbox.Uncharged{{Turn: s.Turns[0], SessionID: "s", Price: price.Price{Amount: price.Amount{Nanos: 7, Dollars: true}, Model: "m"}}})
+		tx.Money().Count("s", []inbox.Uncharged{{Line: price.Line{
+			Charged: s.Turns[0].Charged, SessionID: "s", Price: price.Price{Amount: price.Amount{Nanos: 7, Dollars: true}, Model: "m"},
+		}}})
 		assert.EqualValues(t, 9, tx.Money().Spending().Entry.Nanos)
 		assert.EqualValues(t, 7, tx.Money().Spending().Here.Nanos)
 		assert.EqualValues(t, 10, tx.Money().Today().Nanos)

@@ -209,9 +209,9 @@ func (p *Prices) Outside() price.Amount { return p.more(p.Account.Outside, true)
 func (p *Prices) Open() iter.Seq[price.Line] {
 	return func(yield func(price.Line) bool) {
 		for _, o := range p.open {
-			l := meter.LineOf(o.Turn, o.Price)
-			l.At, l.SessionID = time.Now(), o.SessionID
-			if (!o.IsZero() || !o.Outside()) && !yield(l) {
+			l := o.Line
+			l.At = time.Now()
+			if (!l.IsZero() || !l.Outside()) && !yield(l) {
 				return
 			}
 		}

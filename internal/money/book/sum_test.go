@@ -23,7 +23,7 @@ func cents(n int64) price.Price {
 }
 
 func entryOf(id string, at time.Time, session string, p price.Price) price.Line {
-	return price.Line{At: at, EntryID: "sha-" + id, ID: id, SessionID: session, Price: p}
+	return price.Line{At: at, Charged: price.Charged{EntryID: "sha-" + id, ID: id}, SessionID: session, Price: p}
 }
 
 // told is each row as one line.

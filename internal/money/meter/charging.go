@@ -31,12 +31,13 @@ func (c *Counted) Open(session string) (all []inbox.Uncharged) {
 	ledger, owed := c.ledger, []price.Line(nil)
 	ledger.guesses = slices.Clone(ledger.guesses)
 	for _, t := range c.turns {
-		all = append(all, inbox.Uncharged{Turn: t.Turn, SessionID: session, Price: t.price(c.Model), Models: t.Models, GoesOn: !t.complete})
+		l := price.Line{Charged: t.Charged, SessionID: session, Price: t.price(c.Model), Models: t.Models}
+		all = append(all, inbox.Uncharged{Line: l, GoesOn: !t.complete})
 		owed = append(owed, ledger.take(&t)...)
 	}
 	for _, of := range owed {
-		models := []price.ByModel{{Model: of.Model, Amount: of.Amount}}
-		all = append(all, inbox.Uncharged{Turn: turnOf(&of), SessionID: session, Price: of.Price, Models: models})
+		of.SessionID, of.Models = session, []price.ByModel{{Model: of.Model, Amount: of.Amount}}
+		all = append(all, inbox.Uncharged{Line: of})
 	}
 	return all
 }
@@ -137,8 +138,9 @@ func charge(tx *inbox.Tx, session string, over bool) error {
 // book charges a turn up to its next part, and what summaries cost by then. rest says that the turn goes on there.
 func (c *Counted) book(tx *inbox.Tx, session string, t *turn, rest bool) {
 	owed := c.ledger.take(t)
-	l := LineOf(t.Turn, t.price(c.Model))
-	l.At, l.SessionID, l.Guess, l.Own, l.End = tx.Money().Now(), session, t.Guess.Requests > 0, t.Own, t.next.From
+	l := price.Line{
+		At: tx.Money().Now(), Charged: t.Charged, SessionID: session, Price: t.price(c.Model), Guess: t.Guess.Requests > 0, Own: t.Own, End: t.next.From,
+	}
 	if len(t.Models) > 1 {
 		l.Models = t.Models
 	}
@@ -147,7 +149,7 @@ func (c *Counted) book(tx *inbox.Tx, session string, t *turn, rest bool) {
 	})
 	for _, of := range owed {
 		of.At, of.SessionID, of.End = l.At, session, l.End
-		tx.Money().Charge(turnOf(&of), of.Amount, of.JSON())
+		tx.Money().Charge(of.Charged, of.Amount, of.JSON())
 	}
 }
 

@@ -78,9 +78,8 @@ func (g *ledger) add(t inbox.Turn, p Part) {
 	case last >= 0 && g.guesses[last].DeliveredSeq == t.DeliveredSeq:
 		g.guesses[last].Nanos += p.Guess.Nanos
 	default:
-		guess := LineOf(t, price.Price{Amount: price.Amount{Nanos: p.Guess.Nanos, Dollars: true}, Model: p.Guess.Model})
-		guess.At = time.UnixMilli(max(1, p.At))
-		g.guesses = append(g.guesses, guess)
+		cost := price.Price{Amount: price.Amount{Nanos: p.Guess.Nanos, Dollars: true}, Model: p.Guess.Model}
+		g.guesses = append(g.guesses, price.Line{At: time.UnixMilli(max(1, p.At)), Charged: t.Charged, Price: cost})
 		g.broken = len(g.guesses) > maxGuesses
 	}
 }
@@ -101,13 +100,4 @@ func (g *ledger) owed(total int64) (all []price.Line) {
 		all = append(all, of)
 	}
 	return all
-}
-
-func turnOf(l *price.Line) inbox.Turn {
-	return inbox.Turn{EntryID: l.EntryID, ID: l.ID, Start: l.Start, FirstSeq: l.FirstSeq, DeliveredSeq: l.DeliveredSeq, Attempt: l.Attempt}
-}
-
-// LineOf returns what a turn has cost as a line.
-func LineOf(t inbox.Turn, p price.Price) price.Line {
-	return price.Line{EntryID: t.EntryID, ID: t.ID, Start: t.Start, FirstSeq: t.FirstSeq, DeliveredSeq: t.DeliveredSeq, Attempt: t.Attempt, Price: p}
 }

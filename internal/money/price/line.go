@@ -9,17 +9,25 @@ import (
 	"heartbeat/internal/flat"
 )
 
-// Line is a line of .costs.jsonl: one charge. An entry's cost is the sum of its lines, none of which is negative.
-type Line struct {
-	At time.Time
+// Charged names the delivery of an entry that a price is charged to.
+type Charged struct {
 	// EntryID is empty outside of entries. FirstSeq is the commit of the entry's first delivery. No other entry has
 	// it, so it tells the entry from one with the same text at the same place in an inbox that was replaced.
-	// DeliveredSeq is the commit of the delivery that was charged.
+	// DeliveredSeq is the commit of this delivery.
 	EntryID, ID            string
 	Start                  int64
 	FirstSeq, DeliveredSeq int64
 	Attempt                int
-	SessionID              string
+}
+
+// Outside reports whether the price belongs to no entry.
+func (c Charged) Outside() bool { return c.EntryID == "" }
+
+// Line is a line of .costs.jsonl: one charge. An entry's cost is the sum of its lines, none of which is negative.
+type Line struct {
+	At time.Time
+	Charged
+	SessionID string
 	Price
 	// Models are the shares of each model, nil if there was only one.
 	Models []ByModel
@@ -30,9 +38,6 @@ type Line struct {
 	// End is how far the session's transcript was charged then, in bytes.
 	End int64
 }
-
-// Outside reports whether the line belongs to no entry.
-func (l *Line) Outside() bool { return l.EntryID == "" }
 
 func (l *Line) members(to flat.Codec) error {
 	to.Time("at", &l.At)
