@@ -2,6 +2,7 @@ package meter
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -132,7 +133,7 @@ func parseSetting(line string) (pattern, key string, number float64, err error) 
 		}
 		digits, rest = digits[:end], digits[end:]
 		key = name
-		if number, err = strconv.ParseFloat(digits, 64); !is || !isSet || err != nil || !isNumber(digits) {
+		if number, err = strconv.ParseFloat(digits, 64); !is || !isSet || err != nil || !json.Valid([]byte(strings.TrimPrefix(digits, "+"))) { // TOML has the numbers of JSON, and a sign
 			return "", "", 0, errors.New("it is no [models.NAME], and no NAME = NUMBER, such as input = 2.5")
 		}
 	}
@@ -155,14 +156,6 @@ func cutKey(text string) (key, rest string, is bool) {
 		end = len(text)
 	}
 	return text[:end], text[end:], end > 0
-}
-
-// isNumber refuses what TOML refuses: a leading 0, or a point at an end.
-func isNumber(s string) bool {
-	s = strings.TrimPrefix(strings.TrimPrefix(s, "-"), "+")
-	whole, _, _ := strings.Cut(strings.ToLower(s), "e")
-	whole, fraction, pointed := strings.Cut(whole, ".")
-	return whole != "" && (whole == "0" || whole[0] != '0') && (!pointed || fraction != "")
 }
 
 // rateOf returns where a setting belongs, or nil.

@@ -20,7 +20,10 @@ var (
 
 // DollarsOf reads a JSON number of dollars as billionths, rounded half away from 0. It refuses what is no finite
 // number, and more than [MaxUSD] of either sign.
-func DollarsOf(number string) (nanos int64, err error) {
+func DollarsOf(number string) (nanos int64, err error) { return decimal(number, 9) }
+
+// decimal reads a JSON number, times ten to the power of shift, as [DollarsOf] does.
+func decimal(number string, shift int) (n int64, err error) {
 	digits, negative := strings.CutPrefix(number, "-")
 	mantissa, exponent := digits, 0
 	if at := strings.IndexAny(digits, "eE"); at >= 0 {
@@ -35,11 +38,11 @@ func DollarsOf(number string) (nanos int64, err error) {
 	if whole == "" || pointed && fraction == "" || !allDigits(whole) || !allDigits(fraction) {
 		return 0, errNoNumber
 	}
-	nanos, err = scaled(strings.TrimLeft(whole+fraction, "0"), exponent+9-len(fraction))
+	n, err = scaled(strings.TrimLeft(whole+fraction, "0"), exponent+shift-len(fraction))
 	if negative && err == nil {
-		nanos = -nanos
+		n = -n
 	}
-	return nanos, err
+	return n, err
 }
 
 // scaled returns the number with these digits, without leading zeros, times ten to the power of shift, and the largest
@@ -126,17 +129,14 @@ func ParseTokens(s string) (int64, error) {
 			number, shift = s[:n], 6
 		}
 	}
-	digits, negative := strings.CutPrefix(number, "-")
-	whole, fraction, pointed := strings.Cut(digits, ".")
-	fraction = strings.TrimRight(fraction, "0")
+	n, err := decimal(number, shift) // the largest number is refused, too
+	_, fraction, _ := strings.Cut(number, ".")
 	switch {
-	case whole == "" || !allDigits(whole) || !allDigits(fraction) || pointed && strings.HasSuffix(digits, "."):
+	case errors.Is(err, errNoNumber) || strings.ContainsAny(number, "eE"):
 		return 0, fmt.Errorf("%q is no number of tokens, such as 4000, 400k or 1.5M", clipped(s))
-	case len(fraction) > shift:
+	case len(strings.TrimRight(fraction, "0")) > shift:
 		return 0, fmt.Errorf("%q is no whole number of tokens", clipped(s))
-	}
-	n, _ := scaled(strings.TrimLeft(whole+fraction, "0"), shift-len(fraction)) // the largest number is refused, too
-	if negative {
+	case strings.HasPrefix(number, "-"):
 		n = -1
 	}
 	return Limit(clipped(s), n, MaxTokens, "tokens above 0, such as 400k", "1000000000000 tokens")
