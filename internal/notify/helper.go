@@ -10,7 +10,6 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/machine/guardian"
-	"heartbeat/internal/see"
 	"heartbeat/internal/words"
 )
 
@@ -84,10 +83,7 @@ func help(in io.Reader, out io.Writer) error {
 		defer close(sayings)
 		defer time.AfterFunc(stopTime, cancel)
 		for w := (Words{}); orders.Decode(&w) == nil; w = (Words{}) {
-			sayings <- Occasion{ // which nothing on disk shows
-				What: Failing, Reason: w.Reason, At: time.Now().UTC(), Text: name(box) + ": " + line(w.Sentence),
-				TypeThis: see.Command(box.Path(), "status"),
-			}
+			sayings <- occasion(box, Failing, time.Now().UTC(), w.Reason, "", name(box)+": "+line(w.Sentence)) // nothing on disk shows it
 		}
 	}()
 	news := box.WatchAll(lookEvery)

@@ -80,6 +80,14 @@ type remembered struct {
 	first   time.Time // when it was first told, zero if never
 }
 
+// occasion returns an occasion of an inbox into which status looks.
+func occasion(box *inbox.Inbox, what What, at time.Time, reason, key, text string) Occasion {
+	return Occasion{
+		What: what, Inbox: box.Path(), At: at, Reason: reason, Text: text, TypeThis: see.Command(box.Path(), "status"),
+		remembered: remembered{key: key},
+	}
+}
+
 // Entry is the entry that an occasion is about.
 type Entry struct {
 	ID       string `json:"id,omitempty"`

@@ -83,7 +83,7 @@ func (s *scan) add(o Occasion) {
 	if slices.Contains(s.st.Done, o.key) {
 		return
 	}
-	o.Inbox = s.box.Path()
+	o.Inbox = s.box.Path() // of what an earlier process kept, too
 	p := s.pending[o.What]
 	if p.count++; o.holds || len(p.kept) <= maxTold {
 		p.kept = append(p.kept, o)
@@ -145,11 +145,9 @@ func (s *scan) troubles(was map[string]time.Time, stall time.Duration) {
 		case t.Lasts() && !s.lasted(t, was, stall):
 			continue
 		}
-		o := Occasion{
-			What: cmp.Or(whatOf[t.Kind], Fault), Trouble: t.Kind, At: s.now, Text: name(s.box) + ": " + t.Text, Reason: t.Reason,
-			TypeThis: t.Do, Session: t.Session, Run: t.Run, Effect: t.Effect, Failure: t.Failed, Until: t.Until,
-			remembered: remembered{key: t.Key, urgency: t.Urgency},
-		}
+		o := occasion(s.box, cmp.Or(whatOf[t.Kind], Fault), s.now, t.Reason, t.Key, name(s.box)+": "+t.Text)
+		o.Trouble, o.TypeThis, o.urgency, o.Until = t.Kind, t.Do, t.Urgency, t.Until
+		o.Session, o.Run, o.Effect, o.Failure = t.Session, t.Run, t.Effect, t.Failed
 		if t.Since != nil {
 			o.At = *t.Since
 		}
@@ -189,11 +187,9 @@ func (s *scan) stalled(was map[string]time.Time, after time.Duration) {
 		return
 	}
 	state, sentence := s.facts.Explain()
-	o := Occasion{
-		What: Stalled, Trouble: see.KindStalled, At: s.now, Since: &since, Reason: string(state),
-		Text:     fmt.Sprintf("nothing has moved in %s for %s: %s", name(s.box), words.Took(s.now.Sub(since).Truncate(time.Second)), line(sentence)),
-		TypeThis: see.Command(s.box.Path(), "status"), remembered: remembered{key: key},
-	}
+	o := occasion(s.box, Stalled, s.now, string(state), key,
+		fmt.Sprintf("nothing has moved in %s for %s: %s", name(s.box), words.Took(s.now.Sub(since).Truncate(time.Second)), line(sentence)))
+	o.Trouble, o.Since = see.KindStalled, &since
 	if d := cmp.Or(s.facts.InFlight, s.facts.Redeliver); d != nil {
 		o.Entry = &Entry{ID: d.ID(), EntryID: d.EntryID, Text: d.Text(), Attempts: d.Attempt}
 	}
@@ -231,10 +227,9 @@ func (s *scan) lasts(o Occasion, again time.Time) {
 func (s *scan) over() {
 	for key, told := range s.st.Holding {
 		if s.isOver(key, told) {
-			s.add(Occasion{
-				What: Over, Trouble: told.Kind, At: s.now, Since: &told.At, Reason: "over", Text: "over: " + told.Text,
-				TypeThis: see.Command(s.box.Path(), "status"), remembered: remembered{key: overKey + key},
-			})
+			o := occasion(s.box, Over, s.now, "over", overKey+key, "over: "+told.Text)
+			o.Trouble, o.Since = told.Kind, &told.At
+			s.add(o)
 		}
 	}
 }
@@ -262,11 +257,10 @@ func (s *scan) drained(settled int64) {
 	case works:
 		return
 	}
-	s.add(Occasion{
-		What: Drained, At: s.now, Count: settled - *was, Reason: "drained",
-		Text:     fmt.Sprintf("%s is drained: %s", name(s.box), words.Count(int(settled-*was), "entry was settled", "entries were settled")),
-		TypeThis: see.Command(s.box.Path(), "results"), remembered: remembered{key: fmt.Sprint("drained ", settled)},
-	})
+	o := occasion(s.box, Drained, s.now, "drained", fmt.Sprint("drained ", settled),
+		fmt.Sprintf("%s is drained: %s", name(s.box), words.Count(int(settled-*was), "entry was settled", "entries were settled")))
+	o.Count, o.TypeThis = settled-*was, see.Command(s.box.Path(), "results")
+	s.add(o)
 }
 
 // memory is how old a dead letter may be and still be told when there is no record of what was told.
@@ -298,11 +292,9 @@ func (s *scan) letter(l inbox.Letter) Occasion {
 	if l.Attempts > 1 {
 		text += ", after " + words.Count(l.Attempts, "attempt", "attempts")
 	}
-	o := Occasion{
-		What: DeadLetter, Trouble: see.KindLetters, At: l.DeadLetteredAt, Text: text, Reason: string(l.Reason), Session: l.SessionID,
-		Failure: l.Failure, Entry: &Entry{ID: l.ID, EntryID: l.EntryID, Letter: l.Letter, Text: l.Text(), Attempts: l.Attempts},
-		TypeThis: see.Command(s.box.Path(), "dead-letter", "show", l.Letter), remembered: remembered{key: "letter " + l.Letter},
-	}
+	o := occasion(s.box, DeadLetter, l.DeadLetteredAt, string(l.Reason), "letter "+l.Letter, text)
+	o.Trouble, o.Session, o.Failure, o.TypeThis = see.KindLetters, l.SessionID, l.Failure, see.Command(s.box.Path(), "dead-letter", "show", l.Letter)
+	o.Entry = &Entry{ID: l.ID, EntryID: l.EntryID, Letter: l.Letter, Text: l.Text(), Attempts: l.Attempts}
 	if l.DeadLetter.Reason == inbox.ReasonOverBudget {
 		o.What = Limit
 	}

@@ -120,11 +120,8 @@ func Pending(ctx context.Context, box *inbox.Inbox, o Options) ([]Occasion, erro
 
 // Try runs the command with an example, and returns the example.
 func Try(ctx context.Context, box *inbox.Inbox, o Options) (Occasion, error) {
-	of := Occasion{
-		What: Test, Inbox: box.Path(), At: o.now().UTC(), Reason: "test",
-		Text: "a test of --notify: this is how heartbeat tells about " + name(box), TypeThis: see.Command(box.Path(), "status"),
-		Entry: &Entry{ID: "example", EntryID: see.Key("example"), Text: "the first line of an entry's text", Attempts: 1},
-	}
+	of := occasion(box, Test, o.now().UTC(), "test", "", "a test of --notify: this is how heartbeat tells about "+name(box))
+	of.Entry = &Entry{ID: "example", EntryID: see.Key("example"), Text: "the first line of an entry's text", Attempts: 1}
 	return of, o.run(ctx, of)
 }
 
@@ -209,11 +206,9 @@ func (t *teller) choose(s *scan) *Occasion {
 				t.report.Next = until
 			}
 		case len(times) == maxTold && count > 1:
-			return &Occasion{
-				What: More, Inbox: s.box.Path(), At: s.now, Count: count, Kinds: map[What]int64{what: count}, Reason: "too many",
-				Text: fmt.Sprintf("%s: and %d more, %s", name(s.box), count, what), TypeThis: see.Command(s.box.Path(), "status"),
-				remembered: remembered{key: "more " + s.now.String(), of: what},
-			}
+			o := occasion(s.box, More, s.now, "too many", "more "+s.now.String(), fmt.Sprintf("%s: and %d more, %s", name(s.box), count, what))
+			o.Count, o.Kinds, o.of = count, map[What]int64{what: count}, what
+			return &o
 		default:
 			return s.next(what)
 		}
