@@ -254,13 +254,10 @@ func (d *demo) delivered(id string, attempt int) {
 func (d *demo) place(id string) int { return slices.Index(d.ids, id) }
 
 func (d *demo) results() (all []inbox.Result, text string, err error) {
-	read, err := history.Results(d.box).Last(0, func(r inbox.Result, line []byte) {
+	_, err = history.Results(d.box).Each(0, func(r inbox.Result, line []byte) {
 		all, text = append(all, r), text+string(line)+"\n"
 	})
-	if err != nil {
-		return nil, "", err
-	}
-	return all, text, read.Close()
+	return all, text, err
 }
 
 // report shows the results, and fails unless every prompt was answered once, in order.

@@ -49,12 +49,9 @@ func listIDs(kind string, flags *pflag.FlagSet) (hints []program.Hint) {
 	}
 	hints = listQueued(box, maxIDs/2, true)
 	open := len(hints)
-	read, err := history.Results(box).Last(maxIDs/2, func(r inbox.Result, _ []byte) {
+	_, _ = history.Results(box).Each(maxIDs/2, func(r inbox.Result, _ []byte) {
 		hints = append(hints, program.Hint{ID: cmp.Or(r.ID, r.EntryID), What: r.Answer()})
 	})
-	if err == nil {
-		_ = read.Close()
-	}
 	slices.Reverse(hints[open:]) // the last answer first
 	return hints
 }

@@ -216,11 +216,7 @@ func itemTable(items []Item, now time.Time) *layout.Table {
 		if i.Kind == Scheduled {
 			when = "in " + since(i.At, now)
 		}
-		name := words.Name(i.ID, i.EntryID)
-		if i.Kind == Question {
-			name = words.Short(i.ID)
-		}
-		t.Add(string(i.Kind), cell(name), when, i.Price.Cell(), cell(i.Note), cell(cmp.Or(i.Reply, i.Text)))
+		t.Add(string(i.Kind), cell(i.name()), when, i.Price.Cell(), cell(i.Note), cell(cmp.Or(i.Reply, i.Text)))
 	}
 	return t
 }
@@ -234,11 +230,7 @@ func life(b *Board, room int, paint layout.Palette) []string {
 			lines = append(lines, paint.Paint(style, line))
 		}
 	}
-	name := words.Name(l.ID, l.EntryID)
-	if l.Kind == Question {
-		name = words.Short(l.ID)
-	}
-	add(layout.Bold, sentence(fmt.Sprintf("%s  %s  %s", name, l.Kind, l.Note), b.Width, 2)...)
+	add(layout.Bold, sentence(fmt.Sprintf("%s  %s  %s", l.name(), l.Kind, l.Note), b.Width, 2)...)
 	if p := l.Price; !p.IsZero() {
 		cost := fmt.Sprintf("cost: %s, %s tokens in %s", p, price.FormatTokens(p.Tokens.Sum()), words.Count(int(p.Requests), "request", "requests"))
 		if p.Model != "" {

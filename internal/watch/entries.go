@@ -11,6 +11,7 @@ import (
 	"heartbeat/internal/command/history"
 	"heartbeat/internal/money/book"
 	"heartbeat/internal/money/price"
+	"heartbeat/internal/words"
 	recovery "heartbeat/recover"
 )
 
@@ -44,6 +45,14 @@ type Item struct {
 	Reply          string // the beginning
 	// Price is the cost so far, over all attempts.
 	Price price.Price
+}
+
+// name is what lists call the item.
+func (i Item) name() string {
+	if i.Kind == Question {
+		return words.Short(i.ID)
+	}
+	return words.Name(i.ID, i.EntryID)
 }
 
 const (
@@ -165,16 +174,13 @@ func openLetters(box *inbox.Inbox, prices *book.Prices) (all []Item, more bool, 
 
 // answered are the last results, newest first.
 func answered(box *inbox.Inbox, prices *book.Prices) (all []Item, err error) {
-	t, err := history.Results(box).Last(mostAnswered, func(r inbox.Result, _ []byte) {
+	_, err = history.Results(box).Each(mostAnswered, func(r inbox.Result, _ []byte) {
 		item := Item{Kind: Answered, ID: r.ID, EntryID: r.EntryID, Start: r.StartOffset, At: r.AcknowledgedAt, Text: begin(r.Prompt), Reply: begin(r.Answer())}
 		item.Price, _ = prices.Of(r.EntryID, r.FirstSeq, r.Fields)
 		all = append(all, item)
 	})
-	if err != nil {
-		return nil, err
-	}
 	slices.Reverse(all)
-	return all, t.Close()
+	return all, err
 }
 
 func begin(text string) string {

@@ -137,12 +137,9 @@ func scan[T any](s *search, source Source[T], f func(T, []byte)) error {
 		}
 		return parse(l)
 	}
-	r, err := source.Last(0, f)
-	if err != nil {
-		return err
-	}
-	s.notes = append(s.notes, r.Notes()...)
-	return r.Close()
+	notes, err := source.Each(0, f)
+	s.notes = append(s.notes, notes...)
+	return err
 }
 
 func (s *search) view(box *inbox.Inbox) (err error) {

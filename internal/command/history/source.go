@@ -5,7 +5,6 @@ package history
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -39,15 +38,12 @@ func parseEvent(l []byte) (e inbox.Event, ok bool) {
 // Contested returns, by entry id, what other hooks objected to turns whose entries were settled as answered.
 func Contested(box *inbox.Inbox) (map[string]string, error) {
 	by := map[string]string{}
-	read, err := events(box).Last(0, func(e inbox.Event, _ []byte) {
+	_, err := events(box).Each(0, func(e inbox.Event, _ []byte) {
 		if e.Event == inbox.EventContested {
 			by[e.EntryID] = e.Reason
 		}
 	})
-	if err != nil {
-		return nil, err
-	}
-	return by, read.Close()
+	return by, err
 }
 
 func resultEvents(r inbox.Result) []Event {
@@ -194,6 +190,15 @@ type Reading[T any] struct {
 	notes   []string
 }
 
+// Each calls f for the last n records, all if n is 0, and returns notes about lines that are no records.
+func (s Source[T]) Each(n int, f func(record T, line []byte)) (notes []string, err error) {
+	r, err := s.Last(n, f)
+	if err != nil {
+		return nil, err
+	}
+	return r.Notes(), r.Close()
+}
+
 // Last calls f for the last n records, all if n is 0. The reading has notes about lines that are no records. Close
 // it unless there is an error.
 func (s Source[T]) Last(n int, f func(record T, line []byte)) (*Reading[T], error) {
@@ -275,19 +280,16 @@ func (r *Reading[T]) Close() error { return r.tail.Close() }
 // Metadata calls tell with the metadata of each settled entry that is kept. It returns notes about lines that it
 // left out.
 func Metadata(box *inbox.Inbox, tell func(entryID string, metadata map[string]json.RawMessage)) (notes []string, err error) {
-	answers, err := Results(box).Last(0, func(r inbox.Result, _ []byte) { tell(r.EntryID, r.Metadata) })
+	notes, err = Results(box).Each(0, func(r inbox.Result, _ []byte) { tell(r.EntryID, r.Metadata) })
 	if err != nil {
 		return nil, err
 	}
-	set, err := letters(box).Last(0, func(l letter, _ []byte) {
+	more, err := letters(box).Each(0, func(l letter, _ []byte) {
 		if !l.mark && l.EntryID != "" {
 			tell(l.EntryID, l.Metadata)
 		}
 	})
-	if err != nil {
-		return nil, errors.Join(err, answers.Close())
-	}
-	return append(answers.Notes(), set.Notes()...), errors.Join(answers.Close(), set.Close())
+	return append(notes, more...), err
 }
 
 // Special lists what is unusual about a waiting entry; invalid says that its limits cannot be understood.
