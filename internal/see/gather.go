@@ -1,6 +1,7 @@
 package see
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 	"slices"
@@ -168,55 +169,42 @@ func Questions(box *inbox.Inbox) (all []Question) {
 	return all
 }
 
+// survey reads what the state says. The facts of a state that is not valid mean nothing.
 func survey(v *inbox.View, f *Facts) (err error) {
 	f.Exists, f.WrittenAt, f.Cursor = v.Size() >= 0, v.WrittenAt(), v.Cursor()
 	f.Replaced, f.Anew, f.InFlight, f.Redeliver = v.Replaced(), v.LastReplaced(), v.InFlight(), v.Redeliver()
-	if f.Totals, err = v.Totals(); err != nil {
-		return err
-	}
+	f.Totals = take(v.Totals())(&err)
 	f.Asked, f.EverAsked = f.Totals.LastAcknowledgedAt, f.Totals.Delivered > 0 || v.LastSession() != ""
-	if f.Head, err = v.Head(); err != nil {
-		return err
-	}
-	f.SelfEnqueued = v.SelfEnqueued()
-	f.Warnings = slices.Concat(v.Warnings(), v.ReadAgain())
-	if f.Paused, err = v.Holds().Paused(); err != nil {
-		return err
-	}
-	if f.Backoff, err = v.Holds().Backoff(); err != nil {
-		return err
-	}
-	if f.Streak, err = v.Holds().Streak(); err != nil {
-		return err
-	}
-	a, err := v.Account()
-	if err != nil {
-		return err
-	}
+	f.Head = take(v.Head())(&err)
+	f.SelfEnqueued, f.Warnings = v.SelfEnqueued(), slices.Concat(v.Warnings(), v.ReadAgain())
+	f.Paused = take(v.Holds().Paused())(&err)
+	f.Backoff = take(v.Holds().Backoff())(&err)
+	f.Streak = take(v.Holds().Streak())(&err)
+	a := take(v.Account())(&err)
 	f.DayNear, _ = recovery.NearDay(recovery.DayLimit(&a), a.On(f.Now.Local().Format(time.DateOnly)))
-	sessions, err := v.Sessions()
-	if err != nil {
-		return err
-	}
-	for _, of := range sessions {
+	for _, of := range take(v.Sessions())(&err) {
 		s := Session{Session: of, Life: of.Life()}
 		f.Sessions = append(f.Sessions, s)
 		if sentence := s.NotCounted(); sentence != "" {
 			f.Warnings = append(f.Warnings, sentence)
 		}
 	}
-	w, err := v.Waiter()
-	if w != nil {
+	if w := take(v.Waiter())(&err); w != nil {
 		f.Waiter = WaiterNow(*w)
-	}
-	if err != nil {
-		return err
 	}
 	if f.InFlight != nil {
 		e := recovery.EvidenceOf(f.InFlight)
 		f.Client, f.Woken, f.Bound, f.Prompted = recovery.OwnerOf(v, f.InFlight).Life, e.Woken, e.Bound, e.Prompted
 	}
-	return nil
+	return err
+}
+
+// take returns a function that returns the value, and keeps the error if it is the first.
+func take[T any](value T, err error) func(first *error) T {
+	return func(first *error) T {
+		*first = cmp.Or(*first, err)
+		return value
+	}
 }
 
 // WaiterNow says whether the process that waits to wake a session lives, and whether it is stopped.
