@@ -88,44 +88,35 @@ func Find(box *inbox.Inbox, text string) (*Found, error) {
 // run reads the sources. Entries move from the first towards the last, so an entry that moves meanwhile is found at
 // least once.
 func (s *search) run(box *inbox.Inbox) error {
-	err := box.EachScheduled(func(e inbox.Scheduled) bool {
-		s.each(e.ID, e.EntryID, func(f *Found) {
-			f.Where = inbox.FoundScheduled
-			f.add(Event{Event: string(inbox.EventScheduled), ID: e.ID, EntryID: e.EntryID, Until: &e.NotBefore})
-		})
-		return true
-	})
-	if err != nil {
-		return err
-	}
-	if err := s.view(box); err != nil {
-		return err
-	}
-	err = scan(s, Results(box), func(r inbox.Result, line []byte) {
-		s.each(r.ID, r.EntryID, func(f *Found) {
-			f.Result, f.Answered = bytes.Clone(line), r
-			f.add(resultEvents(r)...)
-		})
-	})
-	if err != nil {
-		return err
-	}
-	err = scan(s, letters(box), func(l letter, _ []byte) {
-		s.each(l.ID, l.EntryID, func(f *Found) {
-			f.add(letterEvents(l)...)
-			if l.mark {
-				f.requeued[l.Letter.Letter] = f.requeued[l.Letter.Letter] || l.RequeuedAt != nil
-			} else {
-				f.Letter = &l.Letter
-			}
-		})
-	})
-	if err != nil {
-		return err
-	}
-	return scan(s, events(box), func(e inbox.Event, _ []byte) {
-		s.each(e.ID, e.EntryID, func(f *Found) { f.add(recordedEvents(e)...) })
-	})
+	return cmp.Or(
+		box.EachScheduled(func(e inbox.Scheduled) bool {
+			s.each(e.ID, e.EntryID, func(f *Found) {
+				f.Where = inbox.FoundScheduled
+				f.add(Event{Event: string(inbox.EventScheduled), ID: e.ID, EntryID: e.EntryID, Until: &e.NotBefore})
+			})
+			return true
+		}),
+		s.view(box),
+		scan(s, Results(box), func(r inbox.Result, line []byte) {
+			s.each(r.ID, r.EntryID, func(f *Found) {
+				f.Result, f.Answered = bytes.Clone(line), r
+				f.add(resultEvents(r)...)
+			})
+		}),
+		scan(s, letters(box), func(l letter, _ []byte) {
+			s.each(l.ID, l.EntryID, func(f *Found) {
+				f.add(letterEvents(l)...)
+				if l.mark {
+					f.requeued[l.Letter.Letter] = f.requeued[l.Letter.Letter] || l.RequeuedAt != nil
+				} else {
+					f.Letter = &l.Letter
+				}
+			})
+		}),
+		scan(s, events(box), func(e inbox.Event, _ []byte) {
+			s.each(e.ID, e.EntryID, func(f *Found) { f.add(recordedEvents(e)...) })
+		}),
+	)
 }
 
 // scan reads a whole source. It neither decodes nor reports lines that cannot belong to the entry.
