@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/disk"
 	"heartbeat/internal/machine"
 )
 
@@ -23,7 +24,8 @@ type Facts struct {
 	// Still says since when nothing has moved although something should.
 	Still Still
 
-	counted *inbox.Counted // how far Backlog was counted
+	counted  *inbox.Counted // how far Backlog was counted
+	outcomes [2]disk.Info   // of the files that Letters were counted in
 }
 
 // Reach is whether an inbox can be worked on at all.

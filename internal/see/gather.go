@@ -32,13 +32,21 @@ func Look(ctx context.Context, box *inbox.Inbox) Facts {
 }
 
 // LookAgain is [Look] without waiting for the lock. last is what was seen before, nil for nothing: only what was added
-// since is counted then, as [inbox.View.Count] says.
+// since is counted then, as [inbox.View.Count] says, and dead letters once their files have changed.
 func LookAgain(ctx context.Context, box *inbox.Inbox, last *Facts) Facts {
 	f := Glance(ctx, box, last)
 	if f.Unreadable != nil {
 		return f
 	}
 	f.Held, f.Still = Questions(box), StandsStill(f)
+	for i, path := range []string{box.DeadLetterPath(), box.ResultsPath()} {
+		f.outcomes[i], _ = disk.StatName(path) // zero for none
+		f.outcomes[i].Atime = 0
+	}
+	if last != nil && last.outcomes == f.outcomes && last.Letters.Open != nil {
+		f.Letters = last.Letters // to count them takes reading both files
+		return f
+	}
 	var err error
 	if f.Letters, err = box.CountLetters(); err != nil {
 		f.Letters.Warnings = append(f.Letters.Warnings, err.Error())
