@@ -27,10 +27,9 @@ type watched struct {
 	box  *inbox.Inbox
 	now  Inbox
 
-	head    *inbox.Head // the entry that comes next
-	holder  int         // who held the lock at the last look
-	held    time.Time   // since when, as far as this saw
-	journal disk.Info   // as it was then
+	holder  int       // who held the lock at the last look
+	held    time.Time // since when, as far as this saw
+	journal disk.Info // as it was then
 }
 
 func (w *watched) dir() string { return filepath.Dir(w.path) }
@@ -89,12 +88,12 @@ func differ(a, b Inbox) bool {
 
 // survey takes what a look found, and adds what that leaves out.
 func (w *watched) survey(f see.Facts) {
-	w.now.Facts = f
+	was := w.now.Head
+	w.now.Facts, w.now.Oldest = f, nil
 	if _, err := disk.StatDir(w.dir()); errors.Is(err, fs.ErrNotExist) {
 		w.now.Unreadable = fmt.Errorf("its folder %s is gone", w.dir())
 	}
-	was := w.head
-	if w.head, w.now.Oldest = f.Head, nil; f.Head != nil {
+	if f.Head != nil {
 		if was != nil && was.At == f.Head.At && was.Since.Before(f.Head.Since) {
 			f.Head.Since = was.Since // an earlier look saw it wait
 		}
