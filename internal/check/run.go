@@ -118,7 +118,7 @@ func run(ctx context.Context, line string, limit time.Duration, t Turn, dir stri
 	// Kill the whole group, with what the command left in the background.
 	kill := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.Cancel, cmd.WaitDelay = kill, time.Second
-	tail := new(tail)
+	tail := &words.Tail{Most: MaxTail}
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, bytes.NewReader(append(told, '\n')), tail, tail
 	cmd.Env = append(os.Environ(), // for a command that reads no JSON
 		"HEARTBEAT_CHECK="+t.Name, "HEARTBEAT_ENTRY_ID="+t.EntryID, "HEARTBEAT_ID="+variable(t.ID),
@@ -131,7 +131,7 @@ func run(ctx context.Context, line string, limit time.Duration, t Turn, dir stri
 	err = cmd.Wait()
 	_ = kill()
 	gone()
-	o := Outcome{Verdict: Unable, Tail: tail.text()}
+	o := Outcome{Verdict: Unable, Tail: readable(tail)}
 	var ended *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
@@ -175,23 +175,9 @@ func variable(text string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "")
 }
 
-type tail struct{ kept []byte }
-
-func (t *tail) Write(b []byte) (int, error) {
-	n := len(b)
-	if n > MaxTail {
-		b = b[n-MaxTail:]
-	}
-	t.kept = append(t.kept, b...)
-	if over := len(t.kept) - MaxTail; over > MaxTail { // rarely, so that a flood costs few copies
-		t.kept = append(t.kept[:0], t.kept[over:]...)
-	}
-	return n, nil
-}
-
-// text returns what is kept, as lines fit for a terminal and a model.
-func (t *tail) text() string {
-	text := words.Plain(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(t.kept)))
+// readable returns what is kept, as lines fit for a terminal and a model.
+func readable(kept *words.Tail) string {
+	text := words.Plain(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(kept.String()))
 	text = text[max(0, len(text)-MaxTail):]
 	for len(text) > 0 && !utf8.RuneStart(text[0]) {
 		text = text[1:]

@@ -47,7 +47,7 @@ type askWorker struct {
 
 	outages   int
 	report    askReport
-	log, told lastLines // what the last launcher printed: its sessions' output and its own
+	log, told words.Tail // what the last launcher printed: its sessions' output and its own
 }
 
 // askReport is the part of a launcher's report that ask uses.
@@ -160,7 +160,7 @@ func (w *askWorker) launch(ctx context.Context, f see.Facts, box *inbox.Inbox) e
 	}
 	// A group of its own: the terminal's signals reach this process alone.
 	cmd := guardian.Group(ctx, syscall.SIGTERM, program, slices.Concat(cli.HookArguments(w.settings), args, w.client)...)
-	w.log, w.told = lastLines{}, lastLines{}
+	w.log, w.told = words.Tail{Most: maxLastLines}, words.Tail{Most: maxLastLines}
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &w.log, &w.told, askGrace
 	if err := cmd.Start(); err != nil {
 		if ctx.Err() != nil {
@@ -180,8 +180,8 @@ func (w *askWorker) said() string {
 	if w == nil {
 		return ""
 	}
-	text := w.told.last("")
-	if session := w.log.last("the session "); session != "" {
+	text := lastLine(&w.told, "")
+	if session := lastLine(&w.log, "the session "); session != "" {
 		text += "; " + session
 	}
 	if text == "" {
@@ -196,20 +196,12 @@ func whyOf(box *inbox.Inbox) string {
 	return sentence
 }
 
-// lastLines keeps the end of what is written to it.
-type lastLines struct{ text []byte }
-
+// maxLastLines is how many bytes of a launcher's output are kept.
 const maxLastLines = 16 << 10
 
-func (l *lastLines) Write(b []byte) (int, error) {
-	l.text = append(l.text, b...)
-	l.text = l.text[max(0, len(l.text)-maxLastLines):]
-	return len(b), nil
-}
-
-// last returns the last line that contains what, from there on.
-func (l *lastLines) last(what string) string {
-	lines := strings.Split(strings.TrimSpace(string(l.text)), "\n")
+// lastLine returns the last line of an output that contains what, from there on.
+func lastLine(output *words.Tail, what string) string {
+	lines := strings.Split(strings.TrimSpace(output.String()), "\n")
 	for _, line := range slices.Backward(lines) {
 		if at := strings.Index(line, what); at >= 0 {
 			return line[at:]

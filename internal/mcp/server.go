@@ -19,6 +19,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/task"
+	"heartbeat/internal/words"
 )
 
 // server offers the tools about one inbox.
@@ -185,31 +186,17 @@ func (s *server) verb(verb string, args ...string) (answer, error) {
 		return answer{}, err
 	}
 	defer nothing.Close()
-	words := append(strings.Fields(verb), "--json", "--inbox", s.box.Path())
-	out, said := &bounded{most: maxAnswer}, &bounded{most: 4 << 10}
-	status := s.run(append(words, args...), cli.Streams{Command: "heartbeat", In: nothing, Out: out, Err: said})
+	line := append(strings.Fields(verb), "--json", "--inbox", s.box.Path())
+	out, said := &words.Head{Most: maxAnswer}, &words.Head{Most: 4 << 10}
+	status := s.run(append(line, args...), cli.Streams{Command: "heartbeat", In: nothing, Out: out, Err: said})
 	if err := cli.Outcome(verb, status, said.String()); err != nil {
 		return answer{}, err
 	}
-	a := answer{Lines: []json.RawMessage{}, Truncated: out.over}
+	a := answer{Lines: []json.RawMessage{}, Truncated: out.Over}
 	for line := range bytes.Lines(out.Bytes()) {
 		if line = bytes.TrimSpace(line); json.Valid(line) { // the last one may be cut
 			a.Lines = append(a.Lines, line)
 		}
 	}
 	return a, nil
-}
-
-// bounded keeps the first bytes that are written to it.
-type bounded struct {
-	bytes.Buffer
-	most int
-	over bool
-}
-
-func (b *bounded) Write(p []byte) (int, error) {
-	keep := min(len(p), b.most-b.Len())
-	b.over = b.over || keep < len(p)
-	_, _ = b.Buffer.Write(p[:keep])
-	return len(p), nil
 }

@@ -46,35 +46,27 @@ func (s Shell) Run(ctx context.Context) error {
 		return slices.ContainsFunc([]string{"ANTHROPIC_", "CLAUDE", "OPENAI_", "CODEX_", "HEARTBEAT_META_"}, func(of string) bool { return strings.HasPrefix(name, of) }) ||
 			slices.Contains([]string{"PWD", "OLDPWD", "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "GOTRACEBACK"}, name)
 	})
-	var out bounded
+	out := &words.Head{Most: maxOutput}
 	c := guardian.Group(ctx, syscall.SIGKILL, "/bin/sh", "-c", s.Line)
 	c.Dir, c.Env, c.WaitDelay = s.Dir, append(environ, s.Env...), lastWords
-	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(s.Input), &out, &out
+	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(s.Input), out, out
 	err := c.Run()
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return fmt.Errorf("the command of %s took longer than %v, and was killed%s", s.Flag, s.Limit, out.quoted())
+		return fmt.Errorf("the command of %s took longer than %v, and was killed%s", s.Flag, s.Limit, quoted(out))
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, exec.ErrWaitDelay): // it ended well, and left a process behind
 		return nil
 	case err != nil:
-		return fmt.Errorf("the command of %s failed: %w%s", s.Flag, err, out.quoted())
+		return fmt.Errorf("the command of %s failed: %w%s", s.Flag, err, quoted(out))
 	}
 	return nil
 }
 
-// bounded keeps the first maxOutput bytes written to it and discards the rest.
-type bounded struct{ text []byte }
-
-func (b *bounded) Write(p []byte) (int, error) {
-	b.text = append(b.text, p[:min(len(p), maxOutput-len(b.text))]...)
-	return len(p), nil
-}
-
-// quoted returns the last line of the output, to append to a sentence.
-func (b *bounded) quoted() string {
-	text := strings.TrimSpace(strings.ToValidUTF8(string(b.text), "\uFFFD"))
+// quoted returns the last line of an output, to append to a sentence.
+func quoted(output *words.Head) string {
+	text := strings.TrimSpace(strings.ToValidUTF8(output.String(), "\uFFFD"))
 	if text == "" {
 		return ""
 	}

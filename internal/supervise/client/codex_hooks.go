@@ -19,6 +19,8 @@ const (
 	askTime = 30 * time.Second
 	// maxAnswer bounds the answer, in bytes.
 	maxAnswer = 4 << 20
+	// maxSaid is how many bytes of its errors are kept.
+	maxSaid = 400
 )
 
 // takes names the first release that can be asked for its hooks.
@@ -56,8 +58,8 @@ func CodexHooks(ctx context.Context, command, env []string, dir string) (hooks [
 	// End a wrapper's child as well.
 	cmd := guardian.Group(ctx, syscall.SIGKILL, command[0], append(slices.Clone(command[1:]), "app-server")...)
 	cmd.Env, cmd.Dir = env, dir
-	var said tail
-	cmd.Stderr = &said
+	said := &words.Tail{Most: maxSaid}
+	cmd.Stderr = said
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -75,8 +77,8 @@ func CodexHooks(ctx context.Context, command, env []string, dir string) (hooks [
 	if err != nil && context.Cause(ctx) == context.DeadlineExceeded {
 		err = fmt.Errorf("no answer within %v", askTime)
 	}
-	if err != nil && len(said) > 0 {
-		err = fmt.Errorf("%w: %s", err, words.Brief(string(said)))
+	if text := said.String(); err != nil && text != "" {
+		err = fmt.Errorf("%w: %s", err, words.Brief(text))
 	}
 	return hooks, err
 }
@@ -129,14 +131,4 @@ func converse(in io.Writer, out io.Reader, dir string) ([]CodexHook, error) {
 
 func unanswered(method string, why error) error {
 	return fmt.Errorf("it gave no answer to %s (%w): %s", method, why, takes)
-}
-
-type tail []byte
-
-const maxTail = 400
-
-func (t *tail) Write(b []byte) (int, error) {
-	all := append(*t, b...)
-	*t = all[max(0, len(all)-maxTail):]
-	return len(b), nil
 }

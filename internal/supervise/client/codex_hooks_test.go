@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -63,12 +62,4 @@ func TestConverse(t *testing.T) {
 			assert.Equal(t, []CodexHook{{Key: "k", Source: fromFlags, Command: "c", Sum: "s"}}, got)
 		}
 	}
-}
-
-func TestTail(t *testing.T) {
-	var all tail
-	for range 100 {
-		_, _ = all.Write([]byte("0123456789"))
-	}
-	assert.Equal(t, strings.Repeat("0123456789", maxTail/10), string(all))
 }

@@ -1,0 +1,34 @@
+package words_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"heartbeat/internal/words"
+)
+
+func TestTail(t *testing.T) {
+	all := words.Tail{Most: 40}
+	for range 100 {
+		n, err := all.Write([]byte("0123456789"))
+		assert.Equal(t, 10, n)
+		assert.NoError(t, err)
+		assert.Less(t, len(all.String()), 41)
+	}
+	assert.Equal(t, strings.Repeat("0123456789", 4), all.String())
+	_, _ = all.Write([]byte(strings.Repeat("x", 1000) + "end"))
+	assert.Equal(t, strings.Repeat("x", 37)+"end", all.String())
+}
+
+func TestHead(t *testing.T) {
+	all := words.Head{Most: 15}
+	for range 2 {
+		n, err := all.Write([]byte("0123456789"))
+		assert.Equal(t, 10, n)
+		assert.NoError(t, err)
+	}
+	assert.True(t, all.Over)
+	assert.Equal(t, "012345678901234", all.String())
+}
