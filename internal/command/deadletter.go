@@ -251,7 +251,7 @@ func (o *letterFlags) purge(named []string, s cli.Streams) error {
 	case o.quiet:
 		return nil
 	case o.JSON:
-		return printLetters(purged, s)
+		return printEach(s.Out, purged)
 	}
 	out := bufio.NewWriter(s.Out)
 	for _, l := range purged {

@@ -73,7 +73,7 @@ heartbeat doctor --project ~/work --settings session.json --json`,
 func (o *shownFlags) checked(verb string, all []doctor.Check, asJSON bool, s cli.Streams, one, many string, states ...string) error {
 	write := func() error { return doctor.WriteText(o.on(s.Out).Output, all) }
 	if asJSON {
-		write = func() error { return doctor.WriteJSON(s.Out, all) }
+		write = func() error { return printEach(s.Out, all) }
 	}
 	if err := write(); err != nil {
 		return fmt.Errorf("%s: print the checks: %w", verb, err)

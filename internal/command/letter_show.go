@@ -27,7 +27,7 @@ func (o *letterFlags) list(_ []string, s cli.Streams) error {
 		return err
 	}
 	if o.JSON {
-		return o.eachPart(box, s, func(part []inbox.Letter) error { return printLetters(part, s) })
+		return o.eachPart(box, s, func(part []inbox.Letter) error { return printEach(s.Out, part) })
 	}
 	d, there := o.on(s.Out), false
 	l := d.list(append(costlyOrder(d, []layout.Column{
@@ -126,15 +126,6 @@ func priceLetters(prices *book.Book, letters []inbox.Letter, s cli.Streams) {
 	s.Warn(prices.Notes())
 }
 
-func printLetters(letters []inbox.Letter, s cli.Streams) error {
-	for _, l := range letters {
-		if err := cli.PrintJSON(s.Out, l); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func nameOfLetter(l inbox.Letter) string {
 	return program.Excerpt(words.Name(l.ID, l.EntryID), listedID)
 }
@@ -150,7 +141,7 @@ func (o *letterFlags) show(named []string, s cli.Streams) error {
 	}
 	priceLetters(book.Of(box), chosen, s)
 	if o.JSON {
-		return printLetters(chosen, s)
+		return printEach(s.Out, chosen)
 	}
 	for i, l := range chosen {
 		if i > 0 {

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -176,9 +175,5 @@ func (o *logFlags) print(s cli.Streams, all []history.Event) error {
 		}
 		return o.rows.end()
 	}
-	out := bufio.NewWriter(s.Out)
-	for _, e := range all {
-		_ = cli.PrintJSON(out, e) // Flush returns the error
-	}
-	return out.Flush()
+	return printEach(s.Out, all)
 }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -79,6 +80,15 @@ func (l *list) flush() {
 func (l *list) end() error {
 	l.flush()
 	return l.err
+}
+
+// printEach prints each thing as JSON, on a line of its own.
+func printEach[T any](to io.Writer, all []T) error {
+	out := bufio.NewWriter(to)
+	for _, v := range all {
+		_ = cli.PrintJSON(out, v) // Flush returns the error
+	}
+	return out.Flush()
 }
 
 // failed begins the error of a verb, if there is one, with the verb.

@@ -5,11 +5,9 @@ package doctor
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
-	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/words"
 )
@@ -70,16 +68,6 @@ func stateStyle(state string) layout.Style {
 		return layout.Yellow
 	}
 	return layout.Red
-}
-
-// WriteJSON prints each check as a JSON object on its own line.
-func WriteJSON(w io.Writer, all []Check) error {
-	for _, c := range all {
-		if err := cli.PrintJSON(w, c); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func quote(line ...string) string { return words.Shell(line...) }

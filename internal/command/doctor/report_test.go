@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
 	"heartbeat/orchestrate"
 )
@@ -52,7 +53,9 @@ func TestReportIsPrinted(t *testing.T) {
 		"                   fix: do <this>\n"+
 		"fail  trust        no\n"+
 		"                   fix: x y\n", text.String())
-	require.NoError(t, WriteJSON(&lines, all))
+	for _, c := range all {
+		require.NoError(t, cli.PrintJSON(&lines, c))
+	}
 	assert.Equal(t, `{"check":"wired","state":"ok","evidence":"a\nb","fix":""}
 {"check":"cap","state":"warn","evidence":"because of that","fix":"do <this>"}
 {"check":"trust","state":"fail","evidence":"no","fix":"x\ty"}
