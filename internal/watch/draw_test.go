@@ -35,10 +35,11 @@ func full(text string, inboxes int) *Board {
 				Exists: true, Backlog: inbox.Backlog{Entries: int64(i)},
 				InFlight: &inbox.Delivery{EntryID: "0123456789abcdef", RawLine: inbox.RawLine{Text: text}, DeliveredAt: before, Attempt: 1},
 				Paused:   &inbox.Pause{At: before, Reason: text},
+				Head:     &inbox.Head{Since: before},
 			},
 			Held:    []see.Question{{Run: text, Effect: text, Question: text, Dir: text, Since: before}},
 			Letters: letters(i),
-		}, Oldest: &before, Notes: []string{text}, Seen: 1}
+		}, Notes: []string{text}, Seen: 1}
 		now.State, now.Why = now.Explain()
 		all = append(all, now)
 	}
@@ -145,8 +146,9 @@ func TestOverview(t *testing.T) {
 		Queue: see.Queue{
 			Exists: true, Backlog: inbox.Backlog{Entries: 3},
 			InFlight: &inbox.Delivery{EntryID: "0123456789abcdef", SessionID: "s1", RawLine: inbox.RawLine{Text: `{"prompt":"p","id":"job-17"}`}, DeliveredAt: since, Attempt: 1},
+			Head:     &inbox.Head{Since: since},
 		},
-	}, Oldest: &since, State: see.Answering}
+	}, State: see.Answering}
 	ci := Inbox{Facts: see.Facts{
 		Inbox: "/srv/ci/inbox.jsonl", Reach: see.Reach{Space: -1}, Queue: see.Queue{Exists: true, Paused: &inbox.Pause{At: since, Reason: "lunch"}},
 	}, State: see.Paused}

@@ -98,8 +98,8 @@ func inboxTable(p Picture, name func(path string) string, when func(time.Time) s
 		if d := now.InFlight; d != nil {
 			flying, delivered = cell(words.Name(d.ID(), d.EntryID)), when(d.DeliveredAt)
 		}
-		if now.Oldest != nil {
-			oldest = when(*now.Oldest)
+		if now.Head != nil {
+			oldest = when(now.Head.Since)
 		}
 		if withWhy {
 			why = now.Why

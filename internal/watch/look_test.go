@@ -91,7 +91,7 @@ func TestALifeOfAnInbox(t *testing.T) {
 	a := all["a"]
 	assert.EqualValues(t, 2, a.Backlog.Entries)
 	assert.Equal(t, see.NoSession, a.State)
-	require.NotNil(t, a.Oldest)
+	require.NotNil(t, a.Head)
 	_, changed = l.sees(time.Second)
 	assert.False(t, changed)
 
@@ -165,7 +165,7 @@ func TestOddInboxes(t *testing.T) {
 		assert.Equal(t, state, all[name].State, "%s: %s", name, all[name].Why)
 	}
 	assert.EqualValues(t, 2, all["long"].Backlog.Entries)
-	assert.NotNil(t, all["long"].Oldest)
+	assert.NotNil(t, all["long"].Head)
 	for name, i := range all {
 		items, _, err := watch.Entries(i)
 		if i.State != see.Unreadable {
@@ -346,10 +346,10 @@ func TestTheOldestStaysSo(t *testing.T) {
 		at := was.Add(time.Duration(i) * time.Minute)
 		require.NoError(t, os.Chtimes(box.Path(), at, at))
 		all, _ := l.sees(time.Second)
-		require.NotNil(t, all["a"].Oldest)
-		assert.Equal(t, was, all["a"].Oldest.Local())
+		require.NotNil(t, all["a"].Head)
+		assert.Equal(t, was, all["a"].Head.Since.Local())
 	}
 	in(t, box, deliver)
 	all, _ := l.sees(time.Second)
-	assert.Equal(t, was.Add(2*time.Minute), all["a"].Oldest.Local())
+	assert.Equal(t, was.Add(2*time.Minute), all["a"].Head.Since.Local())
 }

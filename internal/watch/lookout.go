@@ -42,8 +42,6 @@ type Inbox struct {
 	Why   string
 	// Troubles are what is wrong.
 	Troubles []see.Trouble
-	// Oldest is since when the next entry has waited, as [inbox.Head] says, nil if none waits.
-	Oldest *time.Time
 	// Today is what was spent since midnight, as far as the client reported it.
 	Today price.Amount
 	// Seen changes whenever anything of the inbox does.

@@ -89,15 +89,12 @@ func differ(a, b Inbox) bool {
 // survey takes what a look found, and adds what that leaves out.
 func (w *watched) survey(f see.Facts) {
 	was := w.now.Head
-	w.now.Facts, w.now.Oldest = f, nil
+	w.now.Facts = f
 	if _, err := disk.StatDir(w.dir()); errors.Is(err, fs.ErrNotExist) {
 		w.now.Unreadable = fmt.Errorf("its folder %s is gone", w.dir())
 	}
-	if f.Head != nil {
-		if was != nil && was.At == f.Head.At && was.Since.Before(f.Head.Since) {
-			f.Head.Since = was.Since // an earlier look saw it wait
-		}
-		w.now.Oldest = &f.Head.Since
+	if was != nil && f.Head != nil && was.At == f.Head.At && was.Since.Before(f.Head.Since) {
+		f.Head.Since = was.Since // an earlier look saw it wait
 	}
 	w.now.Notes = slices.Concat(w.now.Warnings, w.now.Letters.Warnings)
 	w.now.Today = price.Amount{}
