@@ -252,6 +252,27 @@ func TestAPauseEnds(t *testing.T) {
 	}
 }
 
+// Another day begins, and an entry's time comes, without a change of any file.
+func TestTimePasses(t *testing.T) {
+	l := over(t)
+	box := l.box("a")
+	due := time.Now().Add(time.Hour)
+	_, err := box.Append(t.Context(), inbox.Message{ID: "later", Text: "text", NotBefore: due}, 0)
+	require.NoError(t, err)
+	all, _ := l.sees(0)
+	assert.Empty(t, all["a"].Troubles)
+	_, changed := l.sees(time.Second)
+	assert.False(t, changed)
+	all, changed = l.sees(2 * time.Hour)
+	assert.True(t, changed)
+	require.NotEmpty(t, all["a"].Troubles)
+	assert.Equal(t, see.KindOverdue, all["a"].Troubles[0].Kind)
+	_, changed = l.sees(time.Second)
+	assert.False(t, changed)
+	_, changed = l.sees(24 * time.Hour)
+	assert.True(t, changed)
+}
+
 func TestEntries(t *testing.T) {
 	l := over(t)
 	box := l.box("a")

@@ -54,6 +54,7 @@ func look(ctx context.Context, path string) Inbox {
 	if w.open(time.Now()); w.box != nil {
 		w.survey(see.Look(ctx, w.box))
 		w.now.judge()
+		w.spent()
 	}
 	return w.now
 }
@@ -72,18 +73,25 @@ func (w *watched) look(ctx context.Context, at time.Time, locks func() machine.L
 	changed := differ(before, w.now)
 	if changed {
 		w.now.Seen++
+		w.spent()
 	}
 	return changed
 }
 
-// differ reports whether two looks saw more than time pass: ages, the free space, and what a session at work writes and
-// spends.
+// differ reports whether two looks saw more than ages, the free space, and what a session at work writes. Another day
+// is more, because its spending begins anew.
 func differ(a, b Inbox) bool {
-	for _, i := range []*Inbox{&a, &b} {
-		i.Why, i.Troubles, i.Today = "", nil, price.Amount{} // the state has the reason in a word
-		i.Now, i.Space, i.Needed, i.Still = time.Time{}, 0, 0, see.Still{}
+	days := [2]string{}
+	for n, i := range []*Inbox{&a, &b} {
+		days[n] = i.Now.Local().Format(time.DateOnly)
+		i.Now, i.Space, i.Needed, i.Still, i.Why = time.Time{}, 0, 0, see.Still{}, ""
+		kinds := make([]see.Trouble, len(i.Troubles)) // their texts have ages
+		for k, t := range i.Troubles {
+			kinds[k].Kind, kinds[k].Key = t.Kind, t.Key
+		}
+		i.Troubles = kinds
 	}
-	return !reflect.DeepEqual(a, b)
+	return days[0] != days[1] || !reflect.DeepEqual(a, b)
 }
 
 // survey takes what a look found, and adds what that leaves out.
@@ -97,6 +105,10 @@ func (w *watched) survey(f see.Facts) {
 		f.Head.Since = was.Since // an earlier look saw it wait
 	}
 	w.now.Notes = slices.Concat(w.now.Warnings, w.now.Letters.Warnings)
+}
+
+// spent finds what was spent today. That takes reading transcripts, which may be long.
+func (w *watched) spent() {
 	w.now.Today = price.Amount{}
 	if spent, err := book.Spending(w.box, nil); err == nil && w.now.Unreadable == nil { // otherwise the state is what is shown
 		w.now.Today = spent.Today()
