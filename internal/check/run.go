@@ -118,7 +118,7 @@ func run(ctx context.Context, line string, limit time.Duration, t Turn, dir stri
 	// Kill the whole group, with what the command left in the background.
 	kill := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.Cancel, cmd.WaitDelay = kill, time.Second
-	tail := &words.Tail{Most: MaxTail}
+	tail := &words.Tail{Most: 2 * MaxTail} // what is shown of it is cut between two characters
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, bytes.NewReader(append(told, '\n')), tail, tail
 	cmd.Env = append(os.Environ(), // for a command that reads no JSON
 		"HEARTBEAT_CHECK="+t.Name, "HEARTBEAT_ENTRY_ID="+t.EntryID, "HEARTBEAT_ID="+variable(t.ID),
