@@ -115,8 +115,11 @@ func (o *logFlags) show(box *inbox.Inbox, entry []string, s cli.Streams) (err er
 	} else if s.Warn(log.Notes()); len(last) == 0 {
 		nothing(&o.InboxFlags, s, "happened", box)
 	}
-	o.late.Add(time.Now(), last...)
-	if err := o.print(s, o.late.Rest()); err != nil || !o.follow {
+	if o.count > 0 || len(entry) > 0 { // all may be many
+		o.late.Add(time.Now(), last...)
+		last = o.late.Rest()
+	}
+	if err := o.print(s, last); err != nil || !o.follow {
 		return err
 	}
 	return o.followEvents(box, log, news, wanted, s)
