@@ -93,6 +93,7 @@ func TestMissed(t *testing.T) {
 	}
 	tool := lineAt(-9, `"type":"user","promptId":"p1","message":{"role":"user","content":[{"type":"tool_result","content":"x"}]}`)
 	override := lineAt(9, `"type":"system","subtype":"informational","content":"ended"`)
+	stopped := lineAt(9, `"type":"system","subtype":"stop_hook_summary","hookErrors":["do this"],"preventedContinuation":true`)
 	for name, c := range map[string]struct {
 		before, since []string
 		repeats       bool
@@ -112,6 +113,9 @@ func TestMissed(t *testing.T) {
 		"a reply that repeats, and then p2":      {[]string{prompt("p1", "begin"), answerLine(0, "R")}, []string{summaryLine(9), tool, prompt("p2", "hello")}, true, true},
 		"the cap swallowed it":                   {[]string{answerLine(0, "R")}, []string{feedback(-9, text), override}, false, true},
 		"the cap swallowed it, and it was asked": {[]string{answerLine(0, "R")}, []string{feedback(-9, text), override, prompt("p2", "hello")}, false, false},
+		"another hook ended the session":         {[]string{answerLine(0, "R")}, []string{feedback(-9, text), stopped}, false, true},
+		"it was ended, and it was asked":         {[]string{answerLine(0, "R")}, []string{feedback(-9, text), stopped, prompt("p2", "hello")}, false, false},
+		"it was ended after the answer":          {[]string{answerLine(0, "R")}, []string{feedback(-9, text), summaryLine(-9), answerLine(-9, "S"), strings.Replace(stopped, text, "lint", 1)}, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "transcript.jsonl")

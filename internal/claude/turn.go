@@ -148,7 +148,7 @@ func (d Delivery) NextTurn() handed.Turn {
 }
 
 // Missed reports whether the transcript proves that the text never reached the model: the session went on without it,
-// or the client ended the turn instead.
+// or the client ended the turn instead, by itself or because another hook said so.
 //
 // A missing text alone proves nothing, because a killed client loses its last lines. But lines are written in order: if
 // a line from after the delivery is there, the text would stand before it.
@@ -166,7 +166,7 @@ func (d Delivery) Missed() bool {
 		}
 		switch {
 		case hands(l, d.Text):
-			reached, overridden = false, false
+			reached, overridden = false, isSummary(l) && summaryOf(l).Ended
 		case r.shown:
 			reached = reached || isTurn(l)
 			overridden = overridden || isOverride(l)
