@@ -162,8 +162,8 @@ func (r *run) notStarted(s *session, what string) (e *ending, known bool) {
 // the waiting hook is gone.
 const waiterPatience = 2 * time.Second
 
-// isWoken ends a sleeping session that nothing can wake because its background hook was killed. It
-// may sleep on while no entry waits.
+// isWoken ends a session that sits at its prompt while an entry waits and nothing can wake it, since its background hook
+// was killed; or while an entry is in flight, since a hook refused its prompt, or somebody pressed Esc and left.
 func (l *lookout) isWoken() {
 	w, gone := l.follow.waitingHook(), false
 	// The hook was killed before it waited or before it woke the session if an entry waits in vain for
@@ -171,7 +171,7 @@ func (l *lookout) isWoken() {
 	// none is on record during a turn.
 	if w == nil && !l.attended() && !l.s.asking() && l.sight.Kind == screen.Ready && entryUnserved(l.box) {
 		if time.Since(l.since) >= l.StartTimeout {
-			l.s.end(verdict{text: "an entry waits, and no hook that would wake it has for " + l.StartTimeout.String()})
+			l.s.end(verdict{text: "an entry waits or is in flight, and for " + l.StartTimeout.String() + " it has been sitting at its prompt, with no hook that would wake it"})
 		}
 		return
 	}

@@ -11,9 +11,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"heartbeat/inbox"
 	"heartbeat/internal/supervise/client"
 	"heartbeat/internal/supervise/sharing"
 	"heartbeat/internal/supervise/terminal"
+	recovery "heartbeat/recover"
 )
 
 // A session that does not start is not ended while somebody is attached, who may answer what
@@ -61,4 +63,24 @@ func TestStartTimeoutWaitsForWhoIsAttached(t *testing.T) {
 	require.NoError(t, <-left)
 	<-s.quit
 	assert.Contains(t, s.ended().text, "(--start-timeout)")
+}
+
+// A session that was woken for an entry and sits at its prompt works on nothing, whatever the client made of the text,
+// unless the entry is being checked.
+func TestEntryUnserved(t *testing.T) {
+	_, box := newRun(t, Persist)
+	assert.True(t, entryUnserved(box), "it waits")
+	change(t, box, func(tx *inbox.Tx) error {
+		e, err := tx.Next(inbox.Mark{})
+		if err == nil {
+			wake := recovery.Evidence{Wake: recovery.Wake{Woken: true, Bound: true}}
+			_, err = tx.Deliver(e, inbox.Recipient{SessionID: "s", Evidence: wake.Encode(), Checks: []string{"tests"}})
+		}
+		return err
+	})
+	assert.True(t, entryUnserved(box), "its prompt was refused")
+	for status, want := range map[inbox.CheckStatus]bool{inbox.CheckRuns: false, inbox.CheckUnable: false, inbox.CheckFailed: true} {
+		change(t, box, func(tx *inbox.Tx) error { return tx.NoteCheck(inbox.Check{Name: "tests", Status: status}) })
+		assert.Equal(t, want, entryUnserved(box), status)
+	}
 }

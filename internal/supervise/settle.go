@@ -165,12 +165,12 @@ func InFlight(dir string) bool {
 	return err == nil
 }
 
-// entryUnserved reports whether a deliverable entry waits, or one was handed over and never taken up.
+// entryUnserved reports whether a deliverable entry waits, or the session was woken for one that is not being checked.
 func entryUnserved(box *inbox.Inbox) bool {
 	unserved, err := viewed(box, func(v *inbox.View) (bool, error) {
 		if d := v.InFlight(); d != nil {
-			e := recovery.EvidenceOf(d)
-			return e.Woken && !e.Bound, nil
+			checked := d.Check.Running() || d.Check != nil && d.Check.Status == inbox.CheckUnable
+			return recovery.EvidenceOf(d).Woken && !checked, nil
 		}
 		paused, err1 := v.Holds().Paused()
 		backoff, err2 := v.Holds().Backoff()

@@ -212,3 +212,23 @@ func (r *rig) echo(e entry) {
 	require.NoError(r.t, err, "%s", out)
 	r.entries = append(r.entries, e)
 }
+
+// A hook of the project refuses the prompt that an entry is. The session that sits at its prompt is ended, the policy
+// decides about that entry, and the next one is worked on.
+func TestManagedPersistRefused(t *testing.T) {
+	ctx := minutes(t)
+	all := some(2)
+	r := newRig(t, own).add(all...)
+	r.WriteProjectSettings(map[string]any{"hooks": map[string]any{"UserPromptSubmit": []any{map[string]any{"hooks": []any{
+		map[string]any{"type": "command", "command": "! grep -q '\\[e1\\]' || { echo no >&2; exit 2; }"},
+	}}}}})
+	m := r.managing(ctx, "--mode", "persist", "--start-timeout", unhurried(t, 20*time.Second, clients).String())
+	r.answered(ctx, 1)
+	require.NoError(t, m.cmd.Process.Signal(syscall.SIGTERM))
+	w, _ := m.wait()
+	assert.Equal(t, worked{Reason: "stopped", Detail: w.Detail, Answered: 1, DeadLettered: 1, Sessions: 2, Restarts: 1}, w)
+	assert.Zero(t, r.arrivals("[e1]"))
+	fates := fatesAmid(all, 1, "deadletter", "orphaned")
+	fates[0].arrivals = 0
+	r.settled(fates...)
+}
