@@ -128,7 +128,7 @@ func (l *lookout) works() {
 	case time.Since(l.since) < l.StartTimeout:
 	case !l.s.worked.Load() && !l.s.failed.Load():
 		l.s.end(verdict{ending: &ending{reason: SetUp, detail: "the session started and sits at its prompt: give the command " +
-			"something to begin with, as in " + l.s.client.Begin}})
+			"something to begin with, as in " + l.s.client.Begin + ", or look which hook of the project refuses its prompt"}})
 	default:
 		l.s.end(verdict{text: "it has been sitting at its prompt for " + l.StartTimeout.String() + ", and no hook asked for its end"})
 	}
