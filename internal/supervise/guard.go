@@ -23,15 +23,20 @@ func (r *run) hear(s *session) func(inbox.Event) {
 		case inbox.EventFailed:
 			s.failed.Store(true)
 		case inbox.EventAsked:
-			s.asks.Store(true)
-			switch reason, now := words.Brief(e.Reason), time.Now(); {
-			case !r.EndAsking:
-			case r.AskPatience <= 0 && !r.attach.Attended():
-				s.endAsking(reason)
-			case s.awaits.Load() == nil:
-				s.awaits.Store(&question{reason: reason, since: now, alone: now})
-			}
+			r.asked(s, words.Brief(e.Reason))
 		}
+	}
+}
+
+// asked ends a session that asks a person, unless somebody is there or may come.
+func (r *run) asked(s *session, reason string) {
+	s.asks.Store(true)
+	switch now := time.Now(); {
+	case !r.EndAsking:
+	case r.AskPatience <= 0 && !r.attach.Attended():
+		s.endAsking(reason)
+	case s.awaits.Load() == nil:
+		s.awaits.Store(&question{reason: reason, since: now, alone: now})
 	}
 }
 
@@ -89,8 +94,7 @@ func (r *run) guard(s *session) {
 	}
 }
 
-// starts ends a session that does not start. A known reason ends all the work, because the next
-// session would meet it too.
+// starts ends a session that does not start. A known reason ends all the work: the next session meets it, too.
 func (l *lookout) starts(before screen.Sight) {
 	old, late := l.Client.TooOld(l.text), ""
 	switch {
@@ -113,8 +117,7 @@ func (l *lookout) starts(before screen.Sight) {
 	}
 }
 
-// works ends a session that should drain the inbox but sits at its prompt: it was given no prompt,
-// or its hook could not ask for the end.
+// works ends a session that should drain but sits at its prompt: it got none, or its hook could not ask for the end.
 func (l *lookout) works() {
 	var tasks recovery.TaskWait // of the entry in flight
 	if _, flying := l.follow.counts(); flying != nil {
@@ -158,8 +161,7 @@ func (r *run) notStarted(s *session, what string) (e *ending, known bool) {
 	return e, false
 }
 
-// waiterPatience is how long the session may take to end, or to start another waiting hook, after
-// the waiting hook is gone.
+// waiterPatience is how long the session may take to end, or to start another waiting hook, once one is gone.
 const waiterPatience = 2 * time.Second
 
 // isWoken ends a session that sits at its prompt while an entry waits and nothing can wake it, since its background hook
@@ -206,6 +208,8 @@ func (s *session) endAsking(reason string) {
 func (l *lookout) isAnswered() {
 	asks := slices.Contains([]screen.Kind{screen.Permission, screen.Question, screen.Dialog}, l.sight.Kind)
 	switch q := l.s.awaits.Load(); {
+	case q == nil && l.s.client.Mute && l.sight.Kind == screen.Permission:
+		l.asked(l.s, l.s.client.Advise(l.sight).Cause)
 	case q == nil:
 	case l.attach.TypedSince(q.since) && !asks:
 		l.s.awaits.Store(nil)
@@ -219,8 +223,7 @@ func (l *lookout) isAnswered() {
 	}
 }
 
-// promptless is how long a session that was given a prompt may sit at its input line before the
-// first turn begins.
+// promptless is how long a session that was given a prompt may sit at its input line before the first turn begins.
 const promptless = 5 * time.Second
 
 // noticer reports what only the screen shows, or shows before any hook reports it.

@@ -46,8 +46,7 @@ type Options struct {
 	// Background is how long a draining session waits for tasks that an entry's turn left running
 	// in the background, 0 for not at all.
 	Background time.Duration
-	// Runs are the babysitter runs that the sessions drive, by absolute path. A drained inbox needs
-	// them done.
+	// Runs are the babysitter runs that the sessions drive, by absolute path. A drained inbox needs them done.
 	Runs cli.RunFlags
 	Stopping
 	Endurance
@@ -70,8 +69,7 @@ type Options struct {
 	// Beside, unless nil, starts work beside the sessions once this launcher holds the inbox. end
 	// stops that work and waits for it as long as ctx allows.
 	Beside func(ctx context.Context, box *inbox.Inbox) (end func(ctx context.Context), err error)
-	// Line gets one line for people about each thing that happens to entries and sessions. It must
-	// not block.
+	// Line gets one line for people about each thing that happens to entries and sessions. It must not block.
 	Line func(at time.Time, text string)
 }
 
@@ -107,8 +105,7 @@ type Endurance struct {
 	// Patience is how long a draining launcher waits while delivery is held, counted from the last
 	// answer: below 0 without limit, 0 for [maxHold] and no pause. Time asleep does not count.
 	Patience time.Duration
-	// MaxRestarts is how many sessions in a row may fail to answer an entry and still be followed
-	// by another.
+	// MaxRestarts is how many sessions in a row may fail to answer an entry and still be followed by another.
 	MaxRestarts int
 }
 

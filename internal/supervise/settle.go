@@ -153,8 +153,7 @@ func countQueued(box *inbox.Inbox) int64 {
 	return b.Entries
 }
 
-// delivered is the entry in flight by the last commit, nil for none. On a full disk the files may lag
-// behind that.
+// delivered is the entry in flight by the last commit, nil for none. On a full disk the files may lag behind that.
 func delivered(box *inbox.Inbox) (*inbox.Delivery, error) {
 	return viewed(box, func(v *inbox.View) (*inbox.Delivery, error) { return v.InFlight(), nil })
 }
@@ -183,8 +182,7 @@ func entryUnserved(box *inbox.Inbox) bool {
 	return err == nil && unserved // the follower says why
 }
 
-// look settles what the last session left. If nothing waits in the inbox, it steps the runs, which
-// may add entries.
+// look settles what the last session left. If nothing waits in the inbox, it steps the runs, which may add entries.
 func (r *run) look() (st state, e *ending) {
 	st, err := r.settle(r.stop.asked)
 	if err != nil {

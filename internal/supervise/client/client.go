@@ -22,6 +22,7 @@ type Client struct {
 	Name  string // the program's name, and the value of --agent
 	Title string // the name for people
 	Begin string // an example of a command that begins with something to do
+	Mute  bool   // only its screen tells that it asks for permission
 
 	// Check returns an error for a wish that the client cannot fulfil.
 	Check func(Wishes) error

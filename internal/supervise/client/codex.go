@@ -16,7 +16,7 @@ import (
 )
 
 var codex = Client{
-	Name: "codex", Title: "Codex", Begin: `codex "Read AGENTS.md"`,
+	Name: "codex", Title: "Codex", Begin: `codex "Read AGENTS.md"`, Mute: true,
 	Check: checkCodex, Command: codexCommand,
 	Recognise: recogniseCodex, Advice: codexAdvice, Unwired: codexUnwired,
 	Retrying:  func(string) (r screen.Retry, retrying bool) { return r, false },

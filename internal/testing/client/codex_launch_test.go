@@ -196,3 +196,21 @@ func TestCodexLaunchedTokens(t *testing.T) {
 		assert.Contains(t, line, `"cost_usd":0.0014125,"tokens":{"input":1000,"output":10,"cache_read":500,"cache_write":0},"requests":1`)
 	}
 }
+
+// A session that asks for an approval where nobody is is ended, the policy decides about its entry, and the next one is
+// worked on.
+func TestCodexLaunchedAsks(t *testing.T) {
+	made := filepath.Join(t.TempDir(), "made")
+	all := some(2)
+	r := bareCodexRig(t, first("[e1]", model.Tool("exec_command", map[string]any{
+		"cmd": "touch " + made, "sandbox_permissions": "require_escalated", "justification": "please",
+	})).script())
+	r.add(all...)
+	w, log := r.launching(minutes(t), nil, "-a", "on-request", "-s", "read-only", "hello").wait()
+	assert.Equal(t, []any{"drained", 1, 1, 2}, []any{w.Reason, w.Answered, w.DeadLettered, w.Sessions}, "%q", log)
+	assert.Contains(t, strings.Join(log, "\n"), "it waits for a person, and nobody is there: Codex asks for permission")
+	letters := r.deadLetters()
+	require.Len(t, letters, 1)
+	assert.Equal(t, "asked a person", letters[0].Reason)
+	assert.NoFileExists(t, made)
+}
