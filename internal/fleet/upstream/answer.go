@@ -1,18 +1,20 @@
 package upstream
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nuid"
 
 	"heartbeat/internal/fleet/message"
 	"heartbeat/internal/words"
@@ -73,29 +75,46 @@ func (u *Upstream) most() int64 { return u.js.Conn().MaxPayload() / 2 }
 
 const maxChunk = 128 << 10 // the client's own default
 
-// keepObject puts text into the object store. The text determines the name, so a second try finds the object.
-func (u *Upstream) keepObject(ctx context.Context, prefix string, text []byte) (string, error) {
-	sum := sha256.Sum256(text)
-	name := prefix + "." + hex.EncodeToString(sum[:8])
-	err := func() error {
-		ctx, cancel := u.within(ctx)
-		defer cancel()
-		info, err := u.Replies.GetInfo(ctx, name)
-		if err == nil && info.Size == uint64(len(text)) {
-			return nil
+// keepObject puts text into the object store. The text determines the name, so a second try finds the object. The
+// server has every part before it gets the info, so an info stands for a whole text. The library's own Put does not
+// wait, and leaves an info without the parts that were refused.
+func (u *Upstream) keepObject(ctx context.Context, prefix string, text []byte) (name string, err error) {
+	sum, size := sha256.New(), int(max(1, min(maxChunk, u.most())))
+	_, _ = sum.Write(text) // it never fails
+	info := jetstream.ObjectInfo{Bucket: message.Replies(u.stream), NUID: nuid.Next(), Size: uint64(len(text)), Digest: jetstream.GetObjectDigestValue(sum)}
+	info.Name = prefix + "." + hex.EncodeToString(sum.Sum(nil)[:8])
+	info.Opts = &jetstream.ObjectMetaOptions{ChunkSize: uint32(size)}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("put its %d bytes into the object store %s: %w", len(text), info.Bucket, err)
 		}
-		if err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
-			return err
-		}
-		meta := jetstream.ObjectMeta{Name: name, Opts: &jetstream.ObjectMetaOptions{ChunkSize: uint32(max(1, min(maxChunk, u.most())))}}
-		_, err = u.Replies.Put(ctx, meta, bytes.NewReader(text))
-		return err
 	}()
+	looking, cancel := u.within(ctx)
+	defer cancel()
+	is, err := u.Replies.GetInfo(looking, info.Name)
+	if err == nil && is.Size == info.Size {
+		u.reached("object")
+		return info.Name, nil
+	}
+	if err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
+		return "", u.unanswered(err)
+	}
+	for part := range slices.Chunk(text, size) {
+		if _, err := u.publish(ctx, &nats.Msg{Subject: "$O." + info.Bucket + ".C." + info.NUID, Data: part}); err != nil {
+			return "", err
+		}
+		info.Chunks++
+	}
+	m := nats.NewMsg("$O." + info.Bucket + ".M." + base64.URLEncoding.EncodeToString([]byte(info.Name)))
+	m.Header.Set(jetstream.MsgRollup, jetstream.MsgRollupSubject)
+	if m.Data, err = json.Marshal(info); err == nil {
+		_, err = u.publish(ctx, m)
+	}
 	if err != nil {
-		return "", fmt.Errorf("put its %d bytes into the object store %s: %w", len(text), message.Replies(u.stream), u.unanswered(err))
+		return "", err
 	}
 	u.reached("object")
-	return name, nil
+	return info.Name, nil
 }
 
 // cut returns at most n bytes of s, as valid UTF-8.

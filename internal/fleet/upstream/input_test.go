@@ -69,6 +69,33 @@ func TestALongReply(t *testing.T) {
 	}
 }
 
+// A store that takes the info of an object and not its parts has no object.
+func TestALongReplyIntoAFullStore(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, fleet.Start(t))
+	c := w.message("job", "one")
+	u, text := w.agent(), strings.Repeat("x", 1<<20)
+	store, err := w.js.Stream(fleet.Context(t), "OBJ_"+message.Replies(stream))
+	require.NoError(t, err)
+	config := store.CachedInfo().Config
+	config.MaxBytes = 100 << 10
+	_, err = w.js.UpdateStream(fleet.Context(t), config)
+	require.NoError(t, err)
+	for range 2 {
+		_, err = u.Answer(fleet.Context(t), c, done(text))
+		require.ErrorContains(t, err, "maximum bytes exceeded")
+	}
+	assert.Empty(t, w.results())
+	config.MaxBytes = -1
+	_, err = w.js.UpdateStream(fleet.Context(t), config)
+	require.NoError(t, err)
+	_, err = u.Answer(fleet.Context(t), c, done(text))
+	require.NoError(t, err)
+	got, err := Reply(fleet.Context(t), w.js, stream, w.answer("answer.job.one"))
+	require.NoError(t, err)
+	assert.True(t, got == text)
+}
+
 func TestALongReplyWithoutAnObjectStore(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, fleet.Start(t))
