@@ -24,7 +24,7 @@ func TestWhatIsDeletedAndMadeAnew(t *testing.T) {
 		"stream":   {func(ctx context.Context, w *world) error { return w.js.DeleteStream(ctx, "WORK") }, "the stream WORK is not there"},
 		"consumer": {func(ctx context.Context, w *world) error { return w.js.DeleteConsumer(ctx, "WORK", w.consumer().Name) }, "was deleted or made anew since message a (WORK:1) came"},
 		"results":  {func(ctx context.Context, w *world) error { return w.js.DeleteKeyValue(ctx, message.Bucket("WORK")) }, "`heartbeat-nats setup --stream WORK` makes it"},
-		"agents":   {func(ctx context.Context, w *world) error { return w.js.DeleteKeyValue(ctx, message.Agents("WORK")) }, "tell others what this agent does"},
+		"agents":   {func(ctx context.Context, w *world) error { return w.js.DeleteKeyValue(ctx, message.Agents("WORK")) }, "until then status shows this agent as away"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -71,7 +71,7 @@ func (a *Agent) tell(ctx context.Context, last bool) {
 		_, err = a.up.Agents.Put(ctx, message.AgentKey(a.o.Agent), value)
 	}
 	if err != nil {
-		err = fmt.Errorf("tell others what this agent does: %w", err)
+		err = fmt.Errorf("tell others what this agent does: %w: it is tried again, and until then status shows this agent as away, though it works; the server's log says more, and a server whose disk was full may write that bucket only once it is started again", err)
 	} else {
 		if a.wasAway() {
 			a.told.back = time.Now()
