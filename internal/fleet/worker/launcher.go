@@ -41,15 +41,19 @@ type child struct {
 	asked   bool       // to end
 }
 
+// waits reports whether an entry waits for a session, or was left by one.
+func waits(f *see.Facts) bool {
+	return f.InFlight != nil || f.Backlog.Entries > 1 || f.Backlog.Entries == 1 && !f.Backlog.Torn
+}
+
 func (a *Agent) keepChild() {
-	f, b := &a.facts, &a.facts.Backlog
-	waits := f.InFlight != nil || b.Entries > 1 || b.Entries == 1 && !b.Torn // for a session, or was left by one
+	f := &a.facts
 	switch {
 	case a.o.Launcher == "" || a.child != nil || a.ending != nil || a.doubtful || f.Unreadable != nil:
 		return
 	case time.Now().Before(a.notUntil):
 		return
-	case !a.o.Persist && (!waits || f.Paused != nil || f.Backoff != nil):
+	case !a.o.Persist && (!waits(f) || f.Paused != nil || f.Backoff != nil):
 		return
 	case f.Launcher != nil: // a person's, or one whose agent was killed as it started it
 		a.retries["launcher"] = retry{at: time.Now().Add(time.Second)}
@@ -141,14 +145,12 @@ func (a *Agent) childEnded(err error) {
 		}
 	case 0, 3:
 		a.proven = true
-		if a.failures == 0 {
-			a.failures = -1 // its answers may not have been read yet
+		if f := see.Glance(context.Background(), a.box, nil); !waits(&f) {
+			return
 		}
 	}
 	a.failures++
-	if a.failures > 0 {
-		a.notUntil = time.Now().Add(backOff(a.failures))
-	}
+	a.notUntil = time.Now().Add(backOff(a.failures))
 }
 
 // ended returns a channel that tells how the launcher ended.

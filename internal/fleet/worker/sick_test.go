@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -110,4 +111,17 @@ func TestAnEntryThatIsDropped(t *testing.T) {
 		time.Sleep(20 * time.Millisecond)
 	}
 	assert.Equal(t, "max deliver", w.known("a").Reason)
+}
+
+// A launcher that ends well, and leaves what waits, is not started again and again.
+func TestALauncherThatDoesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 3*time.Second)
+	other := filepath.Join(t.TempDir(), "inbox.jsonl")
+	a := w.start("one", nil, "--launch=--inbox="+other)
+	w.send("a")
+	w.eventually("others see why", func() bool {
+		return strings.Contains(w.seen("one").HeldUp, "launchers ended without an answer")
+	}, a)
+	assert.Empty(t, w.turns())
 }
