@@ -125,7 +125,10 @@ func (o *drain) ask(ctx context.Context, kv jetstream.KeyValue) (d drained, err 
 	if err != nil {
 		return d, err
 	}
-	if now := s.CachedInfo().TimeStamp; agentAt(now, a, d.LastSeen).State == away {
+	switch now := s.CachedInfo().TimeStamp; agentAt(now, a, d.LastSeen).State {
+	case over:
+		o.s.Note("%s has ended: this is for when it is started again", words.Brief(o.agent))
+	case away:
 		o.s.Note("%s is away, and was seen last %s: it hears of this once it is back, and others get what it had", words.Brief(o.agent), words.Ago(now, d.LastSeen))
 	}
 	if o.undo {
