@@ -66,20 +66,13 @@ func AddChecks(f *pflag.FlagSet, s *recovery.Settings) {
 }
 
 // CheckArguments returns the flags that give another command the same checks.
-func CheckArguments(s *check.Set) (args []string) {
+func CheckArguments(s *check.Set) []string {
 	if s == nil || len(s.Commands) == 0 {
 		return nil
 	}
-	for _, c := range s.Commands {
-		if c.Name == check.Default {
-			args = append(args, "--check", c.Line)
-		} else {
-			args = append(args, "--check-named", c.Name+"="+c.Line)
-		}
-	}
-	args = append(args, "--check-timeout", (*Span)(&s.Timeout).String(), "--check-tries", fmt.Sprint(s.Tries))
-	if s.Optional {
-		args = append(args, "--check-none")
-	}
-	return args
+	var same recovery.Settings
+	f := NewFlags("checks")
+	AddChecks(f, &same)
+	*same.Checks = *s
+	return spellAll(f)
 }

@@ -81,15 +81,10 @@ func AddLimits(f *pflag.FlagSet, l *budget.Plan) {
 }
 
 // LimitArguments returns the flags that give another command the same limits.
-func LimitArguments(l budget.Plan) (args []string) {
+func LimitArguments(l budget.Plan) []string {
 	f := NewFlags("limits")
 	AddLimits(f, &l)
-	f.VisitAll(func(flag *pflag.Flag) {
-		if text := flag.Value.String(); text != "" {
-			args = append(args, "--"+flag.Name, text)
-		}
-	})
-	return args
+	return spellAll(f)
 }
 
 // policy is the value of --on-orphan. It notes that a person chose it.

@@ -103,23 +103,13 @@ func (r *RunFlags) ParsedCommand() []string {
 	return command
 }
 
-// Arguments returns the flags with which another command drives runs in the same way.
-func (r *RunFlags) Arguments() (args []string) {
+// Arguments returns the flags with which another command drives runs in the same way, but for --run.
+func (r *RunFlags) Arguments() []string {
 	var same RunFlags
 	f := NewFlags("runs")
 	same.AddWays(f)
 	same = *r
-	f.VisitAll(func(flag *pflag.Flag) {
-		text := flag.Value.String()
-		if flag.Hidden {
-			return
-		}
-		if all, is := flag.Value.(list); is {
-			text = strings.Join(all.GetSlice(), ",")
-		}
-		args = append(args, "--"+flag.Name+"="+text)
-	})
-	return args
+	return spellAll(f)
 }
 
 // HookArguments returns the flags with which a hook drives the same runs.

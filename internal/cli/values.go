@@ -110,6 +110,32 @@ func Named(to *string, what string) pflag.Value {
 	}, same}
 }
 
+// Spelled returns a flag as it would be given: none for a switch that is off or a list that is empty.
+func Spelled(f *pflag.Flag) (args []string) {
+	several, repeated := f.Value.(pflag.SliceValue)
+	switch {
+	case repeated:
+		for _, value := range several.GetSlice() {
+			args = append(args, "--"+f.Name, value)
+		}
+	case f.Value.Type() != "bool":
+		return []string{"--" + f.Name, f.Value.String()}
+	case f.Value.String() == "true":
+		return []string{"--" + f.Name}
+	}
+	return args
+}
+
+// spellAll returns the flags that have a value, as they would be given.
+func spellAll(f *pflag.FlagSet) (args []string) {
+	f.VisitAll(func(flag *pflag.Flag) {
+		if !flag.Hidden && (flag.Value.String() != "" || flag.DefValue != "") { // a default may be taken back
+			args = append(args, Spelled(flag)...)
+		}
+	})
+	return args
+}
+
 // Was declares an older name of a flag, hidden from the help.
 func Was(f *pflag.FlagSet, name, old string) {
 	flag := *f.Lookup(name)

@@ -204,7 +204,7 @@ func (o *installFlags) wiring() (settings.Wiring, error) {
 	args := []string{"--inbox", o.wired.Inbox}
 	o.hook.VisitAll(func(flag *pflag.Flag) {
 		if flag.Changed && flag.Name != "inbox" && !flag.Hidden {
-			args = append(args, spelled(flag)...)
+			args = append(args, cli.Spelled(flag)...)
 		}
 	})
 	wait := max(time.Duration(o.wired.Idle), o.wired.Orphan.Checks.Longest())
@@ -215,22 +215,6 @@ func (o *installFlags) wiring() (settings.Wiring, error) {
 		return settings.Lines(program, args, wait), nil
 	}
 	return settings.Blocking(program, args, wait), nil
-}
-
-// spelled is a flag as it would be given.
-func spelled(f *pflag.Flag) (args []string) {
-	several, repeated := f.Value.(pflag.SliceValue)
-	switch {
-	case repeated:
-		for _, value := range several.GetSlice() {
-			args = append(args, "--"+f.Name, value)
-		}
-	case f.Value.Type() != "bool":
-		return []string{"--" + f.Name, f.Value.String()}
-	case f.Value.String() == "true":
-		return []string{"--" + f.Name}
-	}
-	return args
 }
 
 func (o *installFlags) path() (string, error) {

@@ -247,9 +247,9 @@ func (o *runVerbFlags) wiring(b *orchestrate.Bridge) (hook, launch []string, err
 		if f.Value.String() == f.DefValue {
 			return
 		}
-		hook = append(hook, spelled(f)...)
+		hook = append(hook, cli.Spelled(f)...)
 		if f.Name != "state-dir" { // the launcher has no such flag
-			launch = append(launch, spelled(f)...)
+			launch = append(launch, cli.Spelled(f)...)
 		}
 	})
 	return hook, launch, nil

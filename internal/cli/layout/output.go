@@ -114,11 +114,9 @@ type Style string
 const (
 	Plain  Style = ""
 	Bold   Style = "1"
-	Dim    Style = "2"
 	Red    Style = "31"
 	Green  Style = "32"
 	Yellow Style = "33"
-	Cyan   Style = "36"
 )
 
 // Palette paints text. The zero Palette leaves text as it is.

@@ -49,14 +49,15 @@ func (t *Figures) Head(name, kind, help string) {
 	t.now.WriteString("# HELP " + name + " " + strings.NewReplacer(`\`, `\\`, "\n", `\n`).Replace(help) + "\n# TYPE " + name + " " + kind + "\n")
 }
 
-// Series adds a line to the current figure. In labels, names and values alternate.
+// Series adds a line to the current figure. In labels, names and values alternate. The format requires UTF-8, which
+// paths may lack.
 func (t *Figures) Series(name string, v float64, labels ...string) {
 	escape := strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
 	t.now.WriteString(name + "{")
 	comma := ""
 	for _, all := range [][]string{t.Labels, labels} {
 		for i := 0; i < len(all); i += 2 {
-			t.now.WriteString(comma + all[i] + `="` + escape.Replace(Label(all[i+1])) + `"`)
+			t.now.WriteString(comma + all[i] + `="` + escape.Replace(strings.ToValidUTF8(all[i+1], "\uFFFD")) + `"`)
 			comma = ","
 		}
 	}
@@ -79,9 +80,6 @@ func Number(b bool) float64 {
 	}
 	return 0
 }
-
-// Label returns s in valid UTF-8, which the format requires and paths may lack.
-func Label(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 // WriteFigures replaces a file atomically: a collector sees the old file or the new one, never a
 // part. It refuses anything but a regular file, because renaming would replace a link itself and
