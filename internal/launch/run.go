@@ -155,7 +155,6 @@ func (l *launcher) workThrough() (*supervise.Report, error) {
 		o.Terminal.Stdin, o.Terminal.Stdout, o.Terminal.Stderr, o.Terminal.FixedSize = nil, nil, nil, true
 	}
 	o.Attended = shown == showSession && term.IsTerminal(int(l.streams.in.Fd()))
-	o.EndAsking = !o.Attended
 	if o.Attended {
 		l.endless()
 	}

@@ -32,7 +32,7 @@ func (r *run) hear(s *session) func(inbox.Event) {
 func (r *run) asked(s *session, reason string) {
 	s.asks.Store(true)
 	switch now := time.Now(); {
-	case !r.EndAsking:
+	case r.Attended:
 	case r.AskPatience <= 0 && !r.attach.Attended():
 		s.endAsking(reason)
 	case s.awaits.Load() == nil:

@@ -52,9 +52,8 @@ type Options struct {
 	Endurance
 	// StartTimeout is how long a session may take until its hook reports its start.
 	StartTimeout time.Duration
-	// EndAsking ends a session that asks a person something, unless somebody is attached.
-	// AskPatience is how long to wait for somebody to attach.
-	EndAsking   bool
+	// AskPatience is how long a session that asks something waits for somebody to attach, where nobody is at its
+	// terminal. Then it is ended.
 	AskPatience time.Duration
 	// Resume continues the conversation of a session that ended too early.
 	Resume bool

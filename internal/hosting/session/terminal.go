@@ -90,7 +90,7 @@ func (h *host) managed(resume string) supervise.Options {
 		command = append(command, "--resume", resume)
 	}
 	return supervise.Options{
-		Inbox: s.Inbox, Mode: supervise.Drain, Settings: settingsOf(s), Background: background, StartTimeout: startTimeout, EndAsking: true,
+		Inbox: s.Inbox, Mode: supervise.Drain, Settings: settingsOf(s), Background: background, StartTimeout: startTimeout,
 		AskPatience: h.AskPatience, Resume: true, Line: func(_ time.Time, text string) { h.log.line(text) },
 		Terminal: terminal.Options{
 			Command: command, Dir: h.Config.Cwd, Env: guardian.Marked(environment(os.Environ(), h.Config.Env), s.Mark),
