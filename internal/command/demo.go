@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -44,7 +45,7 @@ The workspace is removed at the end, unless --keep is given.`,
 	Example: `heartbeat demo
 heartbeat demo --claude --keep`,
 	Build: func() (*pflag.FlagSet, cli.Action) {
-		d := &demo{told: map[string]int{}}
+		d := &demo{told: map[string]int{}, flying: -1}
 		f := cli.NewFlags("demo")
 		f.BoolVar(&d.claude, "claude", false, "use the real Claude Code on the PATH")
 		f.BoolVar(&d.keep, "keep", false, "leave the workspace, and say where it is")
@@ -61,9 +62,11 @@ type demo struct {
 	claude, keep, json bool
 	self, dir          string
 	box                *inbox.Inbox
+	log                *history.Log
 	ids                []string       // of the entries, in the order of sending
-	told               map[string]int // the last delivery of each entry that was shown
-	answered           int            // how many answers were shown
+	told               map[string]int // how often each entry's delivery was shown
+	flying             int            // the place of the prompt in flight, -1 for none
+	since              time.Time      // when that was seen
 }
 
 func (d *demo) run() (err error) {
@@ -97,6 +100,10 @@ func (d *demo) show(ctx context.Context) (err error) {
 	if d.box, err = inbox.Open(d.inboxPath(), inbox.Options{LockWait: cli.VerbLockWait}); err != nil {
 		return err
 	}
+	if d.log, err = history.Follow(d.box); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.log.Close()) }()
 	d.tell("inbox", "%s", d.box.Path())
 	for i, text := range demoPrompts {
 		r, err := d.box.Append(ctx, inbox.Message{Text: text}, cli.DefaultSettle)
@@ -146,24 +153,17 @@ func (d *demo) firstSession(ctx context.Context, start startSession) (killed boo
 	if err != nil {
 		return false, err
 	}
-	if ended { // the client is too fast, or does not work at all
-		if err := s.failure(); err != nil {
-			return false, err
-		}
+	if ended { // the client is too fast
 		d.tell("ended", "the session has answered all before it could be killed in the middle: run the demo again, or without --claude")
 		return false, nil
 	}
-	if err := s.kill(); err != nil {
+	if err := errors.Join(s.kill(), d.look()); err != nil {
 		return false, err
 	}
-	in, err := d.look()
-	switch {
-	case err != nil:
-		return true, err
-	case in == nil:
+	if d.flying < 0 {
 		return true, errors.New("nothing is in flight after the session was killed, where its entry should be")
 	}
-	d.tell("killed", "SIGKILL to process %d in the middle of answer %d: the prompt is in flight, and has no answer", s.pid(), d.place(in.ID())+1)
+	d.tell("killed", "SIGKILL to process %d in the middle of answer %d: the prompt is in flight, and has no answer", s.pid(), d.flying+1)
 	return true, nil
 }
 
@@ -175,9 +175,6 @@ func (d *demo) lastSession(ctx context.Context, start startSession) error {
 	d.say("")
 	d.tell("session 2", "process %d starts, and its hook finds what the dead one left (--on-orphan retry)", s.pid())
 	if _, err := d.watch(ctx, s, false); err != nil {
-		return err
-	}
-	if err := s.failure(); err != nil {
 		return err
 	}
 	d.tell("approved", "the inbox is empty, and the hook lets the session end")
@@ -194,84 +191,56 @@ func (d *demo) watch(ctx context.Context, s *demoSession, toKill bool) (ended bo
 			err = errors.Join(err, s.kill())
 		}
 	}()
-	var since time.Time // when that prompt was seen in flight
 	for {
 		select {
 		case <-ctx.Done():
 			return false, context.Cause(ctx)
 		case <-s.ended:
-			_, err := d.look()
-			return true, err
+			return true, errors.Join(d.look(), s.failure())
 		case <-time.After(demoPoll):
 		}
-		in, err := d.look()
-		switch {
-		case err != nil:
+		if err := d.look(); err != nil || toKill && d.flying >= killedAt && time.Since(d.since) >= s.headStart {
 			return false, err
-		case !toKill || in == nil || d.place(in.ID()) != d.answered || d.answered < killedAt:
-		case since.IsZero():
-			since = time.Now()
-		case time.Since(since) >= s.headStart:
-			return false, nil
 		}
 	}
 }
 
-// look shows what is new in the inbox, and returns what is in flight.
-func (d *demo) look() (in *inbox.Delivery, err error) {
-	v, err := d.box.View()
-	if err != nil {
-		return nil, err
+// look shows what is new in the inbox.
+func (d *demo) look() error {
+	news, err := d.log.Next()
+	for _, e := range news {
+		place := slices.Index(d.ids, e.ID)
+		switch e.Event {
+		case history.Answered:
+			d.flying = -1
+			d.tell(fmt.Sprintf("answered %d", place+1), "%s", words.Brief(*e.Reply))
+		case history.Delivered:
+			d.flying, d.since = place, time.Now()
+			again := ""
+			if d.told[e.ID]++; d.told[e.ID] > 1 {
+				again = " (again)"
+			}
+			d.tell(fmt.Sprintf("delivered %d", place+1), "%s%s", firstLine(demoPrompts[place]), again)
+		}
 	}
-	defer func() { err = errors.Join(err, v.Close()) }()
-	all, _, err := d.results()
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range all[d.answered:] {
-		d.delivered(r.ID, r.Attempt)
-		d.tell(fmt.Sprintf("answered %d", d.place(r.ID)+1), "%s", words.Brief(r.Answer()))
-		d.answered++
-	}
-	if in = v.InFlight(); in != nil && d.place(in.ID()) == d.answered { // else that result is still being written
-		d.delivered(in.ID(), in.Attempt)
-	}
-	return in, nil
-}
-
-func (d *demo) delivered(id string, attempt int) {
-	again := ""
-	switch before := d.told[id]; {
-	case attempt <= before:
-		return
-	case before > 0:
-		again = " (again)"
-	}
-	d.told[id] = attempt
-	d.tell(fmt.Sprintf("delivered %d", d.place(id)+1), "%s%s", firstLine(demoPrompts[d.place(id)]), again)
-}
-
-func (d *demo) place(id string) int { return slices.Index(d.ids, id) }
-
-func (d *demo) results() (all []inbox.Result, text string, err error) {
-	_, err = history.Results(d.box).Each(0, func(r inbox.Result, line []byte) {
-		all, text = append(all, r), text+string(line)+"\n"
-	})
-	return all, text, err
+	return err
 }
 
 // report shows the results, and fails unless every prompt was answered once, in order.
 func (d *demo) report(killed bool) error {
-	answered, text, err := d.results()
+	var answered, lines []string
+	_, err := history.Results(d.box).Each(0, func(r inbox.Result, line []byte) {
+		answered, lines = append(answered, r.ID), append(lines, string(line)+"\n")
+	})
 	if err != nil {
 		return err
 	}
 	if d.json {
-		if _, err := d.Out.Write([]byte(text)); err != nil {
+		if _, err := io.WriteString(d.Out, strings.Join(lines, "")); err != nil {
 			return fmt.Errorf("print the results: %w", err)
 		}
 	}
-	if !slices.EqualFunc(answered, d.ids, func(r inbox.Result, id string) bool { return r.ID == id }) {
+	if !slices.Equal(answered, d.ids) {
 		return fmt.Errorf("not every prompt has one answer in its place: %d answers for %d prompts", len(answered), len(d.ids))
 	}
 	although := ""

@@ -43,7 +43,8 @@ type Event struct {
 	price.Fields
 
 	first  int64     // of an outcome: the commit of the entry's first delivery, 0 if unknown
-	order  time.Time // where an event without a time belongs; zero: at the end
+	order  time.Time // where an event without a time belongs, zero: at the end
+	began  time.Time // of an end: when its delivery began
 	text   string    // the shortened text of a queued entry
 	start  int64     // where a queued entry stands
 	letter string    // which dead letter was requeued
@@ -159,16 +160,20 @@ func (e Event) key() eventKey {
 	return k
 }
 
+// before is where the event belongs. An end comes no sooner than its beginning, even if the clock was set back.
 func (e Event) before() time.Time {
-	if e.At != nil {
-		return *e.At
+	switch {
+	case e.At == nil:
+		return e.order
+	case e.At.Before(e.began):
+		return e.began
 	}
-	return e.order
+	return *e.At
 }
 
-// sortEvents is a stable sort by time. An event without a time goes before the event known to follow it, or else to
+// Sort is a stable sort by time. An event without a time goes before the event known to follow it, or else to
 // the end.
-func sortEvents(all []Event) {
+func Sort(all []Event) {
 	slices.SortStableFunc(all, func(a, b Event) int {
 		switch x, y := a.before(), b.before(); {
 		case x.IsZero() == y.IsZero():

@@ -1,6 +1,7 @@
 package history_test
 
 import (
+	"os"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/command/history"
 	"heartbeat/internal/words"
 )
 
@@ -49,4 +51,20 @@ func TestLogOfABackoff(t *testing.T) {
 		"redelivered  job  attempt 2 not counted, session s: it never arrived",
 		"delivered  job  attempt 2, session s",
 	}, lines)
+}
+
+// An end comes after its beginning, even if the clock was set back.
+func TestAClockThatWentBack(t *testing.T) {
+	box := newBox(t)
+	for path, line := range map[string]string{
+		box.ResultsPath(): `{"entry_id":"e","delivered_at":"2026-03-04T12:00:00Z","acknowledged_at":"2026-03-04T11:00:00Z"}`,
+		box.EventsPath():  `{"at":"2026-03-04T11:30:00Z","event":"paused"}`,
+	} {
+		require.NoError(t, os.WriteFile(path, []byte(line+"\n"), 0o600))
+	}
+	var all []string
+	for _, e := range readLog(t, box, 0) {
+		all = append(all, e.Event)
+	}
+	assert.Equal(t, []string{"paused", history.Delivered, history.Answered}, all)
 }

@@ -79,7 +79,7 @@ func Find(box *inbox.Inbox, text string) (*Found, error) {
 	if slices.ContainsFunc(f.Events, func(e Event) bool { return staged(e) && e.At != nil }) {
 		f.Events = slices.DeleteFunc(f.Events, func(e Event) bool { return staged(e) && e.At == nil })
 	}
-	sortEvents(f.Events)
+	Sort(f.Events)
 	beginLives(f.Events)
 	f.Notes = s.notes
 	return f, nil

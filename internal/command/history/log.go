@@ -9,11 +9,12 @@ import (
 
 // Log is what happened to an inbox.
 type Log struct {
-	box   *inbox.Inbox
-	files []*Reading[[]Event]
-	queue inbox.Place      // how far the queue file was read
-	seen  recent[eventKey] // events that another source may report again
-	back  recent[string]   // requeued entries, whose lines are still to come
+	box     *inbox.Inbox
+	files   []*Reading[[]Event]
+	queue   inbox.Place      // how far the queue file was read
+	settled bool             // leave out what waits
+	seen    recent[eventKey] // events that another source may report again
+	back    recent[string]   // requeued entries, whose lines are still to come
 }
 
 // Read opens the log, and returns its last n events, all if n is 0. Each file is in order of time, so it reads only
@@ -32,7 +33,7 @@ func Read(box *inbox.Inbox, n int) (_ *Log, last []Event, err error) {
 		return nil, nil, err
 	}
 	c := collection{seen: map[eventKey]bool{}}
-	for _, file := range []Source[[]Event]{in(Results(box), resultEvents), in(letters(box), letterEvents), in(events(box), recordedEvents)} {
+	for _, file := range sources(box) {
 		r, err := file.Last(n, func(all []Event, _ []byte) { c.add(all...) })
 		if err != nil {
 			return nil, nil, err
@@ -41,8 +42,26 @@ func Read(box *inbox.Inbox, n int) (_ *Log, last []Event, err error) {
 	}
 	c.add(current...)
 	timed := slices.DeleteFunc(c.Events, func(e Event) bool { return e.At == nil })
-	sortEvents(timed)
+	Sort(timed)
 	return l, lastOf(timed, n), nil
+}
+
+// sources are the files that say what happened.
+func sources(box *inbox.Inbox) []Source[[]Event] {
+	return []Source[[]Event]{in(Results(box), resultEvents), in(letters(box), letterEvents), in(events(box), recordedEvents)}
+}
+
+// Follow opens the log at its present end, without what waits.
+func Follow(box *inbox.Inbox) (*Log, error) {
+	l := &Log{box: box, settled: true}
+	for _, file := range sources(box) {
+		r, err := file.fromNow()
+		if err != nil {
+			return nil, errors.Join(err, l.Close())
+		}
+		l.files = append(l.files, r)
+	}
+	return l, nil
 }
 
 func lastOf(all []Event, n int) []Event {
@@ -169,7 +188,7 @@ func (l *Log) Next() (news []Event, err error) {
 			}
 		}
 	}
-	sortEvents(news)
+	Sort(news)
 	return news, nil
 }
 
@@ -179,7 +198,9 @@ func (l *Log) viewNews() (news []Event, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, v.Close()) }()
-	l.queue, err = v.Since(l.queue, func(w inbox.Waiting) { news = append(news, l.unseen([]Event{waitingEvent(w)})...) })
+	if !l.settled {
+		l.queue, err = v.Since(l.queue, func(w inbox.Waiting) { news = append(news, l.unseen([]Event{waitingEvent(w)})...) })
+	}
 	if err != nil || v.Settling() {
 		return news, err // what is in flight comes with the files
 	}

@@ -56,6 +56,7 @@ func resultEvents(r inbox.Result) []Event {
 		took := max(0, r.AcknowledgedAt.Sub(r.DeliveredAt)).Round(time.Millisecond).Milliseconds()
 		answered.LatencyMS = &took
 	}
+	answered.began = r.DeliveredAt
 	delivered := deliveredBefore(answered, r.DeliveredAt, r.AcknowledgedAt)
 	if r.Accepted != "" {
 		delivered.told = true // by its dead letter, which has the rest, too
@@ -88,6 +89,7 @@ func letterEvents(l letter) []Event {
 		return []Event{queuedBefore(dead, l.StartOffset, l.Metadata), dead}
 	}
 	delivered := deliveredBefore(dead, *l.DeliveredAt, l.DeadLetteredAt)
+	dead.began = *l.DeliveredAt
 	return []Event{queuedBefore(delivered, l.StartOffset, l.Metadata), delivered, dead}
 }
 
@@ -104,6 +106,7 @@ func recordedEvents(e inbox.Event) []Event {
 		return []Event{said}
 	}
 	delivered := deliveredBefore(said, *e.DeliveredAt, e.At)
+	said.began = *e.DeliveredAt
 	if e.Uncounted {
 		delivered.Attempt++ // it counted then
 	}
@@ -223,6 +226,14 @@ func (s Source[T]) Last(n int, f func(record T, line []byte)) (*Reading[T], erro
 		}
 		lines += max(lines, n-len(records)) // some were foreign
 	}
+}
+
+func (s Source[T]) fromNow() (*Reading[T], error) {
+	tail, err := s.Open(0)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", s.Path, err)
+	}
+	return &Reading[T]{source: s, tail: tail}, nil
 }
 
 // read starts at the last n lines, and returns how many there were.
