@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/command/history"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/screen"
 	"heartbeat/internal/supervise/client"
@@ -13,12 +14,12 @@ import (
 	recovery "heartbeat/recover"
 )
 
-func (r *run) hear(s *session) func(inbox.Event) {
-	return func(e inbox.Event) {
-		switch e.Event {
+func (r *run) hear(s *session) func(history.Event) {
+	return func(e history.Event) {
+		switch inbox.EventKind(e.Event) {
 		case inbox.EventStarted:
-			s.id.Store(e.Session)
-			r.sign.say("its session is " + words.Short(e.Session))
+			s.id.Store(e.SessionID)
+			r.sign.say("its session is " + words.Short(e.SessionID))
 			r.service.ready()
 		case inbox.EventFailed:
 			s.failed.Store(true)

@@ -113,10 +113,3 @@ func TestToldWhyInOneWord(t *testing.T) {
 	})
 	assert.Regexp(t, "^dead letter .*: over_budget: it took 2 of 1 tokens$", look()[1])
 }
-
-// An end is told after its beginning, even if the clock was set back.
-func TestToldByAClockThatWentBack(t *testing.T) {
-	now := time.Now()
-	assert.Equal(t, now, latest(now.Add(-time.Hour), now))
-	assert.Equal(t, now.Add(time.Hour), latest(now.Add(time.Hour), now))
-}
