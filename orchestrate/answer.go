@@ -47,8 +47,7 @@ func answerPath(box *inbox.Inbox, r *run.Run, effect string) string {
 // The result is durable when HandOver returns, and the next step posts it. The error can match [ErrNotJSON] or
 // [ErrForPerson].
 func (b *Bridge) HandOver(caller int, effect string, value []byte, failure *babysitter.Failure) error {
-	err := b.mayHandOver(caller, effect)
-	if err != nil {
+	if err := b.mayHandOver(caller, effect); err != nil {
 		return fmt.Errorf("result of %s: %w", effect, err)
 	}
 	return b.handOver(answer{Effect: effect, Value: value, Failure: failure}, true)
@@ -102,12 +101,17 @@ const handOverWait = 10 * time.Second
 
 // handOver takes every result, whether from a command, an agent's tool, or the last message of a turn.
 func (b *Bridge) handOver(a answer, durable bool) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("result of %s: %w", a.Effect, err)
+		}
+	}()
 	if a.Failure == nil && !json.Valid(a.Value) {
-		return fmt.Errorf("result of %s: %w", a.Effect, ErrNotJSON)
+		return ErrNotJSON
 	}
 	lock, err := disk.AcquireLock(context.Background(), ledgerPath(b.Box, b.Run)+".result.lock", handOverWait)
 	if err != nil {
-		return fmt.Errorf("result of %s: %w", a.Effect, err)
+		return err
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
 	task, err := b.Run.Task(a.Effect)
@@ -119,30 +123,27 @@ func (b *Bridge) handOver(a answer, durable bool) (err error) {
 		return err
 	}
 	if status := st.Effect(a.Effect); status != run.Requested {
-		return fmt.Errorf("result of %s: run %s has one already (%s): an effect has one result", a.Effect, b.Run.ID(), status)
+		return fmt.Errorf("run %s has one already (%s): an effect has one result", b.Run.ID(), status)
 	}
 	driven, err := b.open()
-	asks := err == nil && driven.Options.Breakpoints == effect.Ask
-	if err := b.accepts(task, a, asks); err != nil {
-		return fmt.Errorf("result of %s: %w", a.Effect, err)
+	if err := b.accepts(task, a, err == nil && driven.Options.Breakpoints == effect.Ask); err != nil {
+		return err
 	}
 	if a.Lock, err = b.identity(); err != nil {
-		return fmt.Errorf("result of %s: %w", a.Effect, err)
+		return err
 	}
-	if was, err := b.answerOf(a.Effect, a.Lock); err != nil {
-		return fmt.Errorf("result of %s: %w", a.Effect, err)
-	} else if was != nil {
-		return fmt.Errorf("result of %s: one was handed over already, and is posted with the next step: an effect has one result", a.Effect)
+	switch was, err := b.answerOf(a.Effect, a.Lock); {
+	case err != nil:
+		return err
+	case was != nil:
+		return errors.New("one was handed over already, and is posted with the next step: an effect has one result")
 	}
 	a.At = time.Now()
 	text, err := json.Marshal(a)
 	if err == nil {
 		err = disk.Publish(answerPath(b.Box, b.Run, a.Effect), append(text, '\n'), durable)
 	}
-	if err != nil {
-		return fmt.Errorf("keep the result of %s: %w", a.Effect, err)
-	}
-	return nil
+	return err
 }
 
 // identity returns the identity of the lock's file. It makes a missing file.
