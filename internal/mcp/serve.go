@@ -5,22 +5,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/pflag"
-	"golang.org/x/sys/unix"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/gate"
 	"heartbeat/internal/machine/signals"
+	"heartbeat/internal/machine/socket"
 )
 
 const (
@@ -161,28 +161,15 @@ func listen(where string) (l net.Listener, hosts map[string]bool, base string, e
 
 // listenUnix makes a socket that only its owner may connect to. It replaces one on which nobody listens any more.
 func listenUnix(path string) (net.Listener, error) {
-	info, err := os.Lstat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		return nil, fmt.Errorf("--listen: %w", err)
-	case info.Mode()&fs.ModeSocket == 0:
-		return nil, fmt.Errorf("--listen unix:%s: there is something else of that name", path)
-	default:
-		if c, err := net.Dial("unix", path); err == nil {
-			_ = c.Close()
-			return nil, fmt.Errorf("--listen unix:%s: somebody listens there already", path)
-		}
-		if err := disk.Remove(path); err != nil {
-			return nil, fmt.Errorf("--listen: %w", err)
-		}
+	if c, err := net.Dial("unix", path); err == nil {
+		_ = c.Close()
+		return nil, fmt.Errorf("--listen unix:%s: somebody listens there already", path)
 	}
-	before := unix.Umask(0o177) // nothing else makes files yet
-	l, err := net.Listen("unix", path)
-	unix.Umask(before)
+	l, err := socket.Listen(filepath.Dir(path), filepath.Base(path))
 	if err != nil {
-		return nil, fmt.Errorf("--listen unix:%s: %w", path, err)
+		return nil, fmt.Errorf("--listen: %w", err)
 	}
+	l.SetUnlinkOnClose(true)
 	return l, nil
 }
 

@@ -32,7 +32,7 @@ func Listen(folder, name string) (*net.UnixListener, error) {
 		l, err = listen(folder, name)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open the session's socket %s: %w", filepath.Join(folder, name), err)
+		return nil, fmt.Errorf("open the socket %s: %w", filepath.Join(folder, name), err)
 	}
 	return l, nil
 }
