@@ -19,6 +19,7 @@ import (
 	"heartbeat/internal/machine"
 	"heartbeat/internal/machine/guardian"
 	"heartbeat/internal/see"
+	"heartbeat/internal/supervise"
 	"heartbeat/internal/words"
 	recovery "heartbeat/recover"
 )
@@ -46,18 +47,8 @@ type askWorker struct {
 	settings recovery.Settings
 
 	outages   int
-	report    askReport
+	report    supervise.Report
 	log, told words.Tail // what the last launcher printed: its sessions' output and its own
-}
-
-// askReport is the part of a launcher's report that ask uses.
-type askReport struct {
-	Exit         int    `json:"exit"`
-	Reason       string `json:"reason"`
-	Answered     int64  `json:"answered"`
-	Redelivered  int64  `json:"redelivered"`
-	DeadLettered int64  `json:"dead_lettered"`
-	Dropped      int64  `json:"dropped"`
 }
 
 type settlement struct {
@@ -104,7 +95,7 @@ func (w *askWorker) work(ctx context.Context, box *inbox.Inbox, r inbox.Receipt)
 // settlement, nil while that is open, and whether another launcher may come further.
 func (w *askWorker) once(ctx context.Context, box *inbox.Inbox, settled chan settlement) (*settlement, bool, error) {
 	f := see.Glance(ctx, box, nil)
-	w.report = askReport{}
+	w.report = supervise.Report{}
 	s := f.Current()
 	if s != nil && s.EndedAt == nil && s.Life == machine.Alive || f.Waiter != nil && f.Waiter.Life == machine.Alive {
 		// A living session will come to the entry by itself.
@@ -115,9 +106,9 @@ func (w *askWorker) once(ctx context.Context, box *inbox.Inbox, settled chan set
 	}
 	r := w.report
 	switch {
-	case r.Answered+r.Redelivered+r.DeadLettered+r.Dropped > 0 || r.Reason == "busy":
+	case r.Answered+r.Redelivered+r.DeadLettered+r.Dropped > 0 || r.Reason == supervise.Busy:
 		w.outages = 0
-	case r.Reason == "work left" && w.outages < askOutages && see.Glance(ctx, box, nil).Backoff != nil:
+	case r.Reason == supervise.Left && w.outages < askOutages && see.Glance(ctx, box, nil).Backoff != nil:
 		w.outages++ // the next launcher waits the back-off out
 	default:
 		return nil, false, nil
