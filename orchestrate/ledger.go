@@ -16,6 +16,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/machine"
+	"heartbeat/orchestrate/babysitter"
 	"heartbeat/orchestrate/run"
 )
 
@@ -51,11 +52,7 @@ func (l *ledger) outOfSteps() bool {
 }
 
 // want is an effect that the process waits for.
-type want struct {
-	Effect string    `json:"effect"`
-	Kind   string    `json:"kind"`
-	Until  time.Time `json:"until,omitzero"` // of a sleep
-}
+type want = babysitter.Action
 
 // asked is the entry that was made for an effect, or about the run.
 type asked struct {

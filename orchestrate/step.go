@@ -252,14 +252,12 @@ func (s *step) iterate(ctx context.Context) (ended bool, err error) {
 	if it.Status != babysitter.Failed {
 		s.ledger.Failure = asked{}
 	}
-	var wants []want
 	for _, a := range it.NextActions {
-		if s.state.Effect(a.EffectID) == run.Unknown {
-			return false, fmt.Errorf("run %s: run:iterate says that it waits for effect %.100q, of which the run's journal knows nothing: does its process print what looks like an answer?", s.Run.ID(), a.EffectID)
+		if s.state.Effect(a.Effect) == run.Unknown {
+			return false, fmt.Errorf("run %s: run:iterate says that it waits for effect %.100q, of which the run's journal knows nothing: does its process print what looks like an answer?", s.Run.ID(), a.Effect)
 		}
-		wants = append(wants, want{Effect: a.EffectID, Kind: a.Kind, Until: a.SleepUntil})
 	}
-	s.ledger.Head, s.ledger.Wants = s.state.Moved, wants
+	s.ledger.Head, s.ledger.Wants = s.state.Moved, it.NextActions
 	return it.Status != babysitter.Waiting, nil
 }
 

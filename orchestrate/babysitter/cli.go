@@ -116,10 +116,10 @@ type Iteration struct {
 
 // Action is an effect that a process requested.
 type Action struct {
-	EffectID string
-	Kind     string // node, agent, skill, shell, breakpoint, sleep, orchestrator_task, or the process's own
-	// SleepUntil is when a sleep is over; zero for other effects. Never post the result of a sleep before that.
-	SleepUntil time.Time
+	Effect string `json:"effect"`
+	Kind   string `json:"kind"` // node, agent, skill, shell, breakpoint, sleep, orchestrator_task, or the process's own
+	// Until is when a sleep is over; zero for other effects. Never post the result of a sleep before that.
+	Until time.Time `json:"until,omitzero"`
 }
 
 // Iterate runs the process of a run up to the effects that it waits for, or to its end. While results are missing,
@@ -158,7 +158,7 @@ func iterationOf(a gjson.Result) Iteration {
 	}
 	for _, n := range a.Get("nextActions").Array() {
 		it.NextActions = append(it.NextActions, Action{
-			EffectID: n.Get("effectId").String(), Kind: n.Get("kind").String(), SleepUntil: instant(n.Get("schedulerHints.sleepUntilEpochMs")),
+			Effect: n.Get("effectId").String(), Kind: n.Get("kind").String(), Until: instant(n.Get("schedulerHints.sleepUntilEpochMs")),
 		})
 	}
 	return it

@@ -72,7 +72,7 @@ func TestKilledCLI(t *testing.T) {
 		it, err := c.Iterate(t.Context(), opened(t, dir))
 		require.NoError(t, err, "killed after %d changes", changes)
 		require.Len(t, it.NextActions, 1)
-		effect := it.NextActions[0].EffectID
+		effect := it.NextActions[0].Effect
 
 		posting := killed(t, c, dir, changes, `"first"`, "task:post", dir, effect, "--status", "ok", "--value", "-", "--json")
 		err = c.Post(t.Context(), opened(t, dir), effect, Result{Value: []byte(`"second"`)})

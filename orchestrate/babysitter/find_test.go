@@ -47,9 +47,9 @@ func TestMembersOfAnyType(t *testing.T) {
 	require.True(t, ok)
 	it := iterationOf(a)
 	require.Len(t, it.NextActions, 3)
-	assert.Equal(t, Action{EffectID: "E", Kind: `{"a":1}`}, it.NextActions[0])
+	assert.Equal(t, Action{Effect: "E", Kind: `{"a":1}`}, it.NextActions[0])
 	assert.Equal(t, Action{}, it.NextActions[1])
-	assert.True(t, it.NextActions[2].SleepUntil.IsZero())
+	assert.True(t, it.NextActions[2].Until.IsZero())
 }
 
 func TestEndOfLongOutput(t *testing.T) {

@@ -97,14 +97,14 @@ func TestParallelAndSleep(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, it.NextActions, 3)
 	for i, a := range it.NextActions {
-		assert.Equal(t, []string{"a", "b", "c"}[i], taskID(t, dir, a.EffectID))
+		assert.Equal(t, []string{"a", "b", "c"}[i], taskID(t, dir, a.Effect))
 	}
 
 	var posting sync.WaitGroup
 	errs := make([]error, 3)
 	for i, a := range it.NextActions {
 		posting.Go(func() {
-			errs[i] = c.Post(t.Context(), opened(t, dir), a.EffectID, Result{Value: []byte(`"` + taskID(t, dir, a.EffectID) + `"`)})
+			errs[i] = c.Post(t.Context(), opened(t, dir), a.Effect, Result{Value: []byte(`"` + taskID(t, dir, a.Effect) + `"`)})
 		})
 	}
 	posting.Wait()
@@ -116,7 +116,7 @@ func TestParallelAndSleep(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, it.NextActions, 1)
 	assert.Equal(t, "sleep", it.NextActions[0].Kind)
-	assert.Equal(t, time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC), it.NextActions[0].SleepUntil.UTC())
+	assert.Equal(t, time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC), it.NextActions[0].Until.UTC())
 }
 
 func TestIterateAtTheSameTime(t *testing.T) {
@@ -131,7 +131,7 @@ func TestIterateAtTheSameTime(t *testing.T) {
 	require.NoError(t, errors.Join(errs...))
 	for _, it := range its {
 		require.Len(t, it.NextActions, 1)
-		assert.Equal(t, its[0].NextActions[0].EffectID, it.NextActions[0].EffectID)
+		assert.Equal(t, its[0].NextActions[0].Effect, it.NextActions[0].Effect)
 	}
 }
 

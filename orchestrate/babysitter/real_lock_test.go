@@ -75,7 +75,7 @@ func TestLocksThatAreNobodys(t *testing.T) {
 		lock := lockFor(t, dir, content)
 		it, err := c.Iterate(t.Context(), opened(t, dir))
 		require.NoError(t, err, content)
-		assert.Equal(t, effect, it.NextActions[0].EffectID)
+		assert.Equal(t, effect, it.NextActions[0].Effect)
 		assert.Contains(t, h.all(), says, content)
 		assert.NoFileExists(t, lock)
 	}
@@ -126,7 +126,7 @@ func TestDamagedJournal(t *testing.T) {
 			it, err := c.Iterate(t.Context(), opened(t, dir))
 			require.NoError(t, err)
 			require.Len(t, it.NextActions, 1)
-			require.NoError(t, c.Post(t.Context(), opened(t, dir), it.NextActions[0].EffectID, Result{Value: []byte("1")}))
+			require.NoError(t, c.Post(t.Context(), opened(t, dir), it.NextActions[0].Effect, Result{Value: []byte("1")}))
 			assert.Equal(t, "1\n", ended(t, c, dir))
 		})
 	}
@@ -139,7 +139,7 @@ func TestRepairInterruptedBetweenItsRenames(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "journal.bak.1790000000000"), 0o700))
 	it, err := c.Iterate(t.Context(), opened(t, dir))
 	require.NoError(t, err)
-	assert.Equal(t, effect, it.NextActions[0].EffectID)
+	assert.Equal(t, effect, it.NextActions[0].Effect)
 	assert.Contains(t, h.all(), "finished the repair of its journal")
 }
 
@@ -178,7 +178,7 @@ func TestCreateRefusesARunThatIsThere(t *testing.T) {
 	assert.Contains(t, string(metadata), `"prompt": "--run-id r1"`)
 	it, err := c.Iterate(t.Context(), opened(t, dir))
 	require.NoError(t, err)
-	assert.Equal(t, effect, it.NextActions[0].EffectID)
+	assert.Equal(t, effect, it.NextActions[0].Effect)
 }
 
 func TestCreateOfAProcessThatDoesNotLoad(t *testing.T) {

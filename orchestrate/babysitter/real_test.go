@@ -71,7 +71,7 @@ func iterated(t *testing.T, c *CLI, process string) (dir, effect string) {
 	require.NoError(t, err)
 	require.Equal(t, Waiting, it.Status)
 	require.Len(t, it.NextActions, 1)
-	return dir, it.NextActions[0].EffectID
+	return dir, it.NextActions[0].Effect
 }
 
 // ended is how a run ended after another iteration.
@@ -116,16 +116,16 @@ func TestRunFromBeginningToEnd(t *testing.T) {
 	require.Len(t, it.NextActions, 1)
 	a := it.NextActions[0]
 	assert.Equal(t, "agent", a.Kind)
-	assert.Equal(t, "greet", taskID(t, dir, a.EffectID))
-	assert.True(t, a.SleepUntil.IsZero())
+	assert.Equal(t, "greet", taskID(t, dir, a.Effect))
+	assert.True(t, a.Until.IsZero())
 
 	again, err := c.Iterate(t.Context(), opened(t, dir))
 	require.NoError(t, err)
 	require.Len(t, again.NextActions, 1)
-	assert.Equal(t, a.EffectID, again.NextActions[0].EffectID)
+	assert.Equal(t, a.Effect, again.NextActions[0].Effect)
 
-	require.NoError(t, c.Post(t.Context(), opened(t, dir), a.EffectID, Result{Value: []byte(`"good day"`)}))
-	assert.Equal(t, runs.ResolvedOK, stateOf(t, dir).Effect(a.EffectID))
+	require.NoError(t, c.Post(t.Context(), opened(t, dir), a.Effect, Result{Value: []byte(`"good day"`)}))
+	assert.Equal(t, runs.ResolvedOK, stateOf(t, dir).Effect(a.Effect))
 
 	it, err = c.Iterate(t.Context(), opened(t, dir))
 	require.NoError(t, err)

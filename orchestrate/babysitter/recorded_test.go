@@ -29,7 +29,7 @@ func TestRecordedIterations(t *testing.T) {
 		},
 		"iterate-sleep": func(t *testing.T, it Iteration) {
 			require.Len(t, it.NextActions, 1)
-			assert.Equal(t, 2100, it.NextActions[0].SleepUntil.UTC().Year())
+			assert.Equal(t, 2100, it.NextActions[0].Until.UTC().Year())
 		},
 		"iterate-completed": func(t *testing.T, it Iteration) { assert.Equal(t, Completed, it.Status) },
 		"iterate-failed":    func(t *testing.T, it Iteration) { assert.Equal(t, Failed, it.Status) },
