@@ -23,15 +23,9 @@ import (
 // Options say how a run is driven. The ledger keeps them for other processes that take a step, but a process
 // permits only what its own options permit: see [OpenDriven].
 type Options struct {
-	Breakpoints  effect.Breakpoints `json:"breakpoints,omitempty"` // [effect.Hold] if empty
-	RejectReason string             `json:"reject_reason,omitempty"`
-	OnUnresolved effect.Unresolved  `json:"on_unresolved,omitempty"` // [effect.Leave] if empty
-	// Execute lists the kinds of effects that the step itself carries out: [effect.Node], [effect.Shell].
-	Execute []string `json:"execute,omitempty"`
+	effect.Options
 	// AnyCode runs the process however its code has changed since the run was bound. No file can say so either.
 	AnyCode bool `json:"-"`
-	// MaxSteps limits how often the process is run; 0 is no limit.
-	MaxSteps int `json:"max_steps,omitempty"`
 
 	// follows says that another process drives the run, whose options the ledger keeps. others are the kinds of
 	// effects that process carries out.
@@ -88,7 +82,7 @@ type Report struct {
 	// Done says that the run is completed, and that the agent named its proof or a person said so.
 	Done bool `json:"done,omitempty"`
 	// Guard is why the bridge stopped driving this run, or "". OutOfSteps says that the reason is
-	// [Options.MaxSteps]: a greater one lets the run continue.
+	// [effect.Options.MaxSteps]: a greater one lets the run continue.
 	Guard      string `json:"guard,omitempty"`
 	OutOfSteps bool   `json:"out_of_steps,omitempty"`
 	// Rests says that the reason is the run's code, which a person has to accept.
@@ -140,10 +134,7 @@ func OpenDriven(r *cli.RunFlags, box *inbox.Inbox, dir string, kept Options, not
 	if err != nil {
 		return nil, err
 	}
-	options := Options{
-		Breakpoints: effect.Breakpoints(r.Breakpoints), RejectReason: r.RejectReason,
-		OnUnresolved: effect.Unresolved(r.OnUnresolved), Execute: r.Execute, AnyCode: r.CodeChanges == "allow", MaxSteps: r.MaxIterations,
-	}
+	options := Options{Options: r.Options, AnyCode: r.CodeChanges == "allow"}
 	if own := options; !kept.Empty() {
 		// What they permit comes from own alone, since an agent's tools can write the ledger.
 		options = kept

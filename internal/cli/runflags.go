@@ -15,13 +15,9 @@ import (
 
 // RunFlags say how babysitter runs are driven. The hook and the verbs share them.
 type RunFlags struct {
-	Dirs          []string
-	Command       string
-	Breakpoints   string
-	RejectReason  string
-	OnUnresolved  string
-	MaxIterations int
-	Execute       []string
+	Dirs    []string
+	Command string
+	effect.Options
 	// CodeChanges says what happens to a run whose code has changed since it was bound.
 	CodeChanges string
 	// StateDir is the folder of babysitter's session state files. Only the hook and `run` have it.
@@ -37,15 +33,14 @@ func (r *RunFlags) Add(f *pflag.FlagSet) {
 // AddWays declares every flag except --run.
 func (r *RunFlags) AddWays(f *pflag.FlagSet) {
 	gone(f, "limit each entry of the run (--max-cost-per-entry) or the day (--max-cost-per-day); heartbeat run status says what the run has cost", "max-cost-per-run")
-	r.Breakpoints, r.OnUnresolved = string(effect.DefaultBreakpoints), string(effect.DefaultUnresolved)
-	r.MaxIterations = effect.DefaultMaxSteps
+	r.Breakpoints, r.OnUnresolved, r.MaxSteps = effect.DefaultBreakpoints, effect.DefaultUnresolved, effect.DefaultMaxSteps
 	r.AddCommand(f)
-	f.Var(Choice(&r.Breakpoints, string(effect.Ask), string(effect.Hold), string(effect.Reject)), "breakpoints", "what becomes of a run's question to a person: the agent asks, it waits for heartbeat breakpoint approve, or it is rejected")
+	f.Var(Choice((*string)(&r.Breakpoints), string(effect.Ask), string(effect.Hold), string(effect.Reject)), "breakpoints", "what becomes of a run's question to a person: the agent asks, it waits for heartbeat breakpoint approve, or it is rejected")
 	f.StringVar(&r.RejectReason, "reject-reason", effect.DefaultRejectReason, "with --breakpoints reject: the `text` that the run is told")
-	f.Var(Choice(&r.OnUnresolved, string(effect.PostError), string(effect.Leave)), "on-unresolved", "what becomes of an effect whose entry was set aside: it waits for a person, or the run learns that it failed")
+	f.Var(Choice((*string)(&r.OnUnresolved), string(effect.PostError), string(effect.Leave)), "on-unresolved", "what becomes of an effect whose entry was set aside: it waits for a person, or the run learns that it failed")
 	r.AddCodeChanges(f)
 	f.Var(list{&r.Execute, true}, "execute", "`kinds` of effects to carry out here in place of the agent: node, shell")
-	f.Var(AtLeast(&r.MaxIterations, 0), "max-iterations", "how often a run's process is run (0: no limit)")
+	f.Var(AtLeast(&r.MaxSteps, 0), "max-iterations", "how often a run's process is run (0: no limit)")
 	gone(f, "--max-iterations bounds a run that does not get on", "max-idle=10", "min-iteration-seconds")
 }
 

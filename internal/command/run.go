@@ -222,13 +222,13 @@ func (o *runVerbFlags) adopt(kept orchestrate.Options, s cli.Streams) error {
 	if len(kept.Execute) > 0 && !o.flags.Changed("execute") {
 		return cli.Usage(fmt.Errorf("the run was driven with --execute %[1]s: say --execute %[1]s again, or --execute= to have the agent do that", strings.Join(kept.Execute, ",")))
 	}
-	if b := kept.Breakpoints; b != "" && string(b) != w.Breakpoints && !o.flags.Changed("breakpoints") {
+	if b := kept.Breakpoints; b != "" && b != w.Breakpoints && !o.flags.Changed("breakpoints") {
 		s.Note("the run was driven with --breakpoints %s, and is with %s from here on", b, w.Breakpoints)
 	}
 	for name, take := range map[string]func(){
 		"reject-reason":  func() { w.RejectReason = kept.RejectReason },
-		"on-unresolved":  func() { w.OnUnresolved = string(kept.OnUnresolved) },
-		"max-iterations": func() { w.MaxIterations = kept.MaxSteps },
+		"on-unresolved":  func() { w.OnUnresolved = kept.OnUnresolved },
+		"max-iterations": func() { w.MaxSteps = kept.MaxSteps },
 	} {
 		if !o.flags.Changed(name) {
 			take()

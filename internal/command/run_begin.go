@@ -187,7 +187,7 @@ func (o *runVerbFlags) begin(ctx context.Context, b *orchestrate.Bridge, s cli.S
 	case file != nil:
 		limit := orchestrate.KeepLimit
 		if o.flags.Changed("max-iterations") {
-			limit = o.ways.MaxIterations
+			limit = o.ways.MaxSteps
 		}
 		bound, err := file.Bind(orchestrate.NewState(b.Run.ID(), b.Run.Prompt(), limit, time.Now()))
 		if err != nil {

@@ -98,6 +98,17 @@ const (
 	Leave Unresolved = "hold"
 )
 
+// Options say how a run is driven.
+type Options struct {
+	Breakpoints  Breakpoints `json:"breakpoints,omitempty"` // [Hold] if empty
+	RejectReason string      `json:"reject_reason,omitempty"`
+	OnUnresolved Unresolved  `json:"on_unresolved,omitempty"` // [Leave] if empty
+	// Execute lists the kinds of effects that the step itself carries out: [Node], [Shell].
+	Execute []string `json:"execute,omitempty"`
+	// MaxSteps limits how often the process is run; 0 is no limit.
+	MaxSteps int `json:"max_steps,omitempty"`
+}
+
 // Kinds of effects that a step can carry out itself, without the agent.
 const (
 	Node  = "node"
