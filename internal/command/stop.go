@@ -19,7 +19,6 @@ import (
 	"heartbeat/internal/disk"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/machine/guardian"
-	"heartbeat/internal/machine/signals"
 	"heartbeat/internal/see"
 )
 
@@ -88,9 +87,7 @@ func stopLauncher(box *inbox.Inbox, o stopFlags) (r stopped, err error) {
 		return r, err
 	}
 	r.PID = its.PID
-	taken := signals.Take()
-	defer taken.Stop()
-	ctx, cancel := taken.Context()
+	ctx, cancel := endOnSignal(context.Background())
 	defer cancel()
 	died := machine.WatchProcess(its.PID).Died()
 	err = tell(its)
@@ -109,8 +106,9 @@ func stopLauncher(box *inbox.Inbox, o stopFlags) (r stopped, err error) {
 		return r, nil
 	case <-ctx.Done():
 	}
-	sig, _ := taken.Signal()
-	return r, cli.Told(cli.EndedBy{Signal: sig}.Status())
+	var by cli.EndedBy
+	errors.As(context.Cause(ctx), &by) // nothing else ends it
+	return r, cli.Told(by.Status())
 }
 
 // The system's list of locks may miss one while others change, so it is read this often before a missing lock is
