@@ -142,6 +142,6 @@ func OpenDriven(r *cli.RunFlags, box *inbox.Inbox, dir string, kept Options, not
 		options.follows, options.others = true, kept.Execute
 	}
 	return &Bridge{
-		Box: box, Run: opened, Program: program, CLI: &babysitter.CLI{Command: r.ParsedCommand(), Note: note}, Options: options,
+		Box: box, Run: opened, Program: program, CLI: &babysitter.CLI{Command: r.Command, Note: note}, Options: options,
 	}, nil
 }

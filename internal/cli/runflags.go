@@ -16,7 +16,7 @@ import (
 // RunFlags say how babysitter runs are driven. The hook and the verbs share them.
 type RunFlags struct {
 	Dirs    []string
-	Command string
+	Command []string // of babysitter, in words
 	effect.Options
 	// CodeChanges says what happens to a run whose code has changed since it was bound.
 	CodeChanges string
@@ -57,22 +57,24 @@ func (r *RunFlags) AddStateDir(f *pflag.FlagSet) {
 
 // AddCommand declares --babysitter.
 func (r *RunFlags) AddCommand(f *pflag.FlagSet) {
-	f.StringVar(&r.Command, "babysitter", effect.DefaultCommand, "the `command` of babysitter, such as \""+effect.Npx+"\"; a path with blanks in quotes")
+	r.Command = []string{effect.DefaultCommand} // not parsed: that would look at the disk in every turn
+	f.Var(value[[]string]{&r.Command, "string", func(line string) ([]string, error) {
+		command, err := effect.ParseCommand(line)
+		if err != nil {
+			err = refusal("--babysitter: " + err.Error())
+		}
+		return command, err
+	}, func(command []string) string { return words.Shell(command...) }},
+		"babysitter", "the `command` of babysitter, such as \""+effect.Npx+"\"; a path with blanks in quotes")
 }
 
-// Absolute makes the paths absolute, so that the flags mean the same in any folder. The command is
-// a path only if it contains a slash.
+// Absolute makes the paths absolute, so that the flags mean the same in any folder.
 func (r *RunFlags) Absolute() (err error) {
 	for i := range r.Dirs {
 		if r.Dirs[i], err = filepath.Abs(r.Dirs[i]); err != nil {
 			return err
 		}
 	}
-	command, err := effect.ParseCommand(r.Command)
-	if err != nil {
-		return err
-	}
-	r.Command = words.Shell(command...)
 	if r.StateDir != "" {
 		r.StateDir, err = filepath.Abs(r.StateDir)
 	}
@@ -81,21 +83,10 @@ func (r *RunFlags) Absolute() (err error) {
 
 // Check refuses values that make no sense.
 func (r *RunFlags) Check() error {
-	if r.Command != effect.DefaultCommand { // the default needs no look at the disk in every turn
-		if _, err := effect.ParseCommand(r.Command); err != nil {
-			return fmt.Errorf("--babysitter: %w", err)
-		}
-	}
 	if err := effect.CheckExecute(r.Execute); err != nil {
 		return fmt.Errorf("--execute: %w", err)
 	}
 	return nil
-}
-
-// ParsedCommand splits the command into words. [RunFlags.Check] has already reported its errors.
-func (r *RunFlags) ParsedCommand() []string {
-	command, _ := effect.ParseCommand(r.Command)
-	return command
 }
 
 // Arguments returns the flags with which another command drives runs in the same way, but for --run.

@@ -52,7 +52,7 @@ func (o *runVerbFlags) start(ctx context.Context, box *inbox.Inbox, _ string, s 
 		}
 	}
 	o.create.RunsDir = runsDir(o.create.RunsDir)
-	cli := &babysitter.CLI{Command: o.ways.ParsedCommand(), Note: s.Note}
+	cli := &babysitter.CLI{Command: o.ways.Command, Note: s.Note}
 	made, err := cli.Create(ctx, o.create)
 	if err != nil {
 		return err

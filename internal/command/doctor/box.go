@@ -303,15 +303,17 @@ const babysitterWait = 90 * time.Second
 // babysitters asks each command that drives runs of the inbox for its version. Runs that no hook drives are assumed
 // to use the default command.
 func babysitters(e *examination) string {
-	var commands, said []string
+	var commands [][]string
+	var said []string
 	for _, w := range e.related("", same) {
-		if w.err == nil && len(w.hook.Runs.Dirs) > 0 && !slices.Contains(commands, w.hook.Runs.Command) {
+		known := func(command []string) bool { return slices.Equal(command, w.hook.Runs.Command) }
+		if w.err == nil && len(w.hook.Runs.Dirs) > 0 && !slices.ContainsFunc(commands, known) {
 			commands = append(commands, w.hook.Runs.Command)
 		}
 	}
 	if len(commands) == 0 && e.box != nil {
 		if driven, _, _ := e.Driven(e.box); len(driven) > 0 {
-			commands = []string{"babysitter"}
+			commands = [][]string{{effect.DefaultCommand}}
 		}
 	}
 	for _, command := range commands {
@@ -322,21 +324,17 @@ func babysitters(e *examination) string {
 		case note != "":
 			e.warn("install the version that it names", "%s", note)
 		default:
-			said = append(said, fmt.Sprintf("%s is version %s", command, version))
+			said = append(said, fmt.Sprintf("%s is version %s", words.Shell(command...), version))
 		}
 	}
 	return strings.Join(said, ", ")
 }
 
 // versionOf asks a babysitter command for its version. note is a remark on that version for a person.
-func versionOf(command string) (version, note string, err error) {
-	parts, err := effect.ParseCommand(command)
-	if err != nil {
-		return "", "", err
-	}
+func versionOf(command []string) (version, note string, err error) {
 	ctx, stop := context.WithTimeout(context.Background(), babysitterWait)
 	defer stop()
-	asked := babysitter.CLI{Command: parts, Note: func(format string, args ...any) { note = fmt.Sprintf(format, args...) }}
+	asked := babysitter.CLI{Command: command, Note: func(format string, args ...any) { note = fmt.Sprintf(format, args...) }}
 	version, err = asked.Version(ctx)
 	return version, note, err
 }
