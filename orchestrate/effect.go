@@ -74,7 +74,7 @@ func (s *step) handle(ctx context.Context, w want) (m *inbox.Message, posted boo
 		posted, err = s.answered(ctx, w, f.reply)
 		return nil, posted, err
 	case f.dead != "":
-		posted, err = s.giveUpOn(ctx, w, a, fmt.Sprintf("its entry %s was set aside: %s", a.Entry, f.why))
+		posted, err = s.giveUpOn(ctx, w, a, fmt.Sprintf("its entry %s was set aside: %s", a.Entry, f.dead))
 		return nil, posted, err
 	}
 	m, err = s.ask(w, a)

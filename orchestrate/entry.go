@@ -77,7 +77,6 @@ func isThere(path string) bool {
 type entryState struct {
 	where string       // as a Receipt's Found; "" if it is not in the inbox
 	dead  inbox.Reason // why it was set aside, or ""
-	why   string       // in words
 	reply string       // to an answered entry
 }
 
@@ -113,7 +112,7 @@ func (b *Bridge) stateWhere(id string, where map[string]string) (f entryState, e
 	}
 	_, err = b.Box.EachLetter(func(l inbox.Letter) bool {
 		if l.ID == id && l.Open() {
-			f.dead, f.why = l.Reason, string(l.Reason)
+			f.dead = l.Reason
 		}
 		return true
 	})

@@ -42,7 +42,7 @@ func (s *step) finish(ctx context.Context) error {
 			s.ledger.Done, s.report.Done = true, true
 			return nil
 		case f.dead == inbox.ReasonOverBudget:
-			s.report.Guard = "the run is completed, and the entry that asks for its proof was set aside: " + f.why
+			s.report.Guard = "the run is completed, and the entry that asks for its proof was set aside: " + string(f.dead)
 			return nil
 		case a.Nth >= attempts:
 			s.report.Guard = fmt.Sprintf("the run is completed, and its proof was not named in %d entries: `heartbeat run complete %s` does without", a.Nth, s.Run.ID())
@@ -88,7 +88,7 @@ func (s *step) failed(ctx context.Context) (again bool, err error) {
 	case f.where != inbox.FoundAnswered:
 		s.report.Guard = fmt.Sprintf("the run failed, the entry about it was set aside, and `heartbeat run resume %s` tries again: %s: %s", s.Run.ID(), failure.Name, failure.Message)
 		if f.dead == inbox.ReasonOverBudget {
-			s.report.Guard += "; " + f.why
+			s.report.Guard += "; " + string(f.dead)
 		}
 		return false, nil
 	}
