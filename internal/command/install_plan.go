@@ -15,7 +15,6 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/codex/configfile"
 	"heartbeat/internal/hook"
-	"heartbeat/internal/mcp"
 )
 
 const (
@@ -96,7 +95,7 @@ func (o *installFlags) toolServer(wanted bool) (settings.Server, error) {
 			return settings.Server{}, fmt.Errorf("--mcp: %w", err)
 		}
 	}
-	return mcp.AgentServer(program, o.wired.Inbox)
+	return settings.AgentServer(program, o.wired.Inbox), nil
 }
 
 // planTools plans an agent's tools. Their server is in the file beside that with the hooks: the .mcp.json of a project of

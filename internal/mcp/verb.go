@@ -29,9 +29,6 @@ const (
 	operator = "operator"
 )
 
-// defaultRate lets agents hand on work, and stops those that do nothing else.
-const defaultRate = 60
-
 // flags belong to a server on stdin and stdout.
 type flags struct {
 	inbox, role string
@@ -81,7 +78,7 @@ func newFlags(name string) (*pflag.FlagSet, *flags) {
 	cli.AddInbox(f, &o.inbox)
 	addRole(f, &o.role, agent, agent, producer, operator)
 	f.StringArrayVar(&o.to, "to", nil, "another inbox that the agent may send entries to, as `NAME=PATH`; may be repeated")
-	f.IntVar(&o.rate, "rate", defaultRate, "how many entries agents may send into an inbox in an hour (0: any number)")
+	f.IntVar(&o.rate, "rate", settings.AgentRate, "how many entries agents may send into an inbox in an hour (0: any number)")
 	return f, o
 }
 
@@ -162,11 +159,6 @@ claude --mcp-config=mcp.json --allowedTools=mcp__heartbeat "Read CLAUDE.md"`,
 			}
 		},
 	}
-}
-
-// AgentServer returns the server of an agent's tools, as a client starts it with the program heartbeat.
-func AgentServer(heartbeat, inbox string) (settings.Server, error) {
-	return (&flags{inbox: inbox, role: agent, rate: defaultRate}).server(heartbeat)
 }
 
 // server returns heartbeat with these flags and absolute paths, as a server for a client's settings.

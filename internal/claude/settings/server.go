@@ -3,6 +3,7 @@ package settings
 import (
 	"fmt"
 	"path/filepath"
+	"strconv"
 )
 
 // ServersName is the project's file with the MCP servers that its sessions may start.
@@ -16,6 +17,16 @@ type Server struct {
 	Command string
 	// Args are its arguments. They name the inbox as an absolute path, like those of a [Wiring].
 	Args []string
+}
+
+// AgentRate is how many entries an agent may send into an inbox in an hour: it may hand work on, and is stopped if it
+// does nothing else.
+const AgentRate = 60
+
+// AgentServer returns the server of an agent's tools, which a client starts with the program heartbeat. inbox is an
+// absolute path.
+func AgentServer(heartbeat, inbox string) Server {
+	return Server{Name: "heartbeat", Command: heartbeat, Args: []string{"mcp", "--inbox", inbox, "--role", "agent", "--rate", strconv.Itoa(AgentRate)}}
 }
 
 // InstallServer returns the .mcp.json with the server added and all else unchanged. A nil or empty file means that

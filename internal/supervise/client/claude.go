@@ -126,7 +126,7 @@ func claudeTools(s Session) ([]string, error) {
 	if s.Tools == "" {
 		return nil, nil
 	}
-	text, err := settings.InstallServer(nil, agentTools(s.Tools, s.Inbox))
+	text, err := settings.InstallServer(nil, settings.AgentServer(s.Tools, s.Inbox))
 	if err != nil {
 		return nil, fmt.Errorf("tools of the session: %w", err)
 	}
@@ -134,7 +134,7 @@ func claudeTools(s Session) ([]string, error) {
 	if err := disk.Publish(path, text, false); err != nil {
 		return nil, fmt.Errorf("write the tools of the session: %w", err)
 	}
-	return []string{"--mcp-config=" + path, "--allowedTools=mcp__" + agentTools("", "").Name}, nil
+	return []string{"--mcp-config=" + path, "--allowedTools=mcp__" + settings.AgentServer("", "").Name}, nil
 }
 
 func claudeTooOld(text string) string {

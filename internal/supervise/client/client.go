@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/money/budget"
 	"heartbeat/internal/screen"
@@ -127,10 +126,4 @@ func Of(as string, command []string) *Client {
 		}
 	}
 	return &claudeCode
-}
-
-// agentTools is the server of the agent's tools for an inbox, which a client starts with the
-// program heartbeat.
-func agentTools(heartbeat, inbox string) settings.Server {
-	return settings.Server{Name: "heartbeat", Command: heartbeat, Args: []string{"mcp", "--inbox", inbox, "--role", "agent", "--rate", "60"}}
 }

@@ -156,7 +156,7 @@ func codexTools(s Session) ([]string, error) {
 	if s.Tools == "" {
 		return nil, nil
 	}
-	tools := agentTools(s.Tools, s.Inbox)
+	tools := settings.AgentServer(s.Tools, s.Inbox)
 	command, err := toml(tools.Command)
 	words := make([]string, len(tools.Args))
 	for i, flag := range tools.Args {
