@@ -53,28 +53,20 @@ func OpenAppend(path string) (f *File, created bool, err error) {
 	for {
 		f, err = OpenForeign(path, unix.O_RDWR|unix.O_APPEND)
 		if !errors.Is(err, fs.ErrNotExist) {
-			return f, false, err
+			return f, created, err
 		}
-		f, err = create(path)
-		if errors.Is(err, fs.ErrExist) {
-			if target, err := os.Readlink(path); err == nil {
-				return nil, false, fmt.Errorf("open %s: it is a symbolic link to %s, which is not there", path, target)
-			}
-			continue
+		if f, err = create(path); err == nil {
+			created, err = true, f.Close()
 		}
-		if err != nil {
-			return nil, false, err
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, created, err
 		}
-		if err := f.Close(); err != nil {
-			return nil, true, err
-		}
-		f, err = OpenForeign(path, unix.O_RDWR|unix.O_APPEND)
-		return f, true, err
 	}
 }
 
 // OpenForeign opens a regular file that belongs to the user and not to heartbeat. It follows links
-// and accepts any owner. flags are those of open(2); O_NONBLOCK is always added.
+// and accepts any owner. flags are those of open(2); O_NONBLOCK is always added. A link that leads
+// nowhere is no missing file: its disk may not be mounted.
 //
 // In a directory where others can create names, root follows no link and refuses a file with a
 // second name: others could point either at any file.
@@ -82,6 +74,16 @@ func OpenAppend(path string) (f *File, created bool, err error) {
 // Reading leaves the file's atime alone if the system allows that, so that the atime shows when
 // others read the file.
 func OpenForeign(path string, flags int) (*File, error) {
+	f, err := openForeign(path, flags)
+	if errors.Is(err, fs.ErrNotExist) {
+		if target, none := os.Readlink(path); none == nil {
+			err = fmt.Errorf("open %s: it is a symbolic link to %s, which is not there: bring that back, or remove the link", path, target)
+		}
+	}
+	return f, err
+}
+
+func openForeign(path string, flags int) (*File, error) {
 	if os.Geteuid() != 0 {
 		return openAny(path, flags)
 	}

@@ -49,13 +49,10 @@ func directory(e *examination) string {
 func inboxFile(e *examination) string {
 	f, err := disk.OpenForeign(e.inbox, unix.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
-		if target, err := os.Readlink(e.inbox); err == nil {
-			e.fail(quote("rm", e.inbox), "%s is a symbolic link to %s, which is not there", e.inbox, target)
-		}
 		return e.inbox + " is not there yet: the first entry creates it"
 	}
 	if err != nil {
-		return e.fail("let this user read it ("+quote("chmod", "u+r", e.inbox)+"), or name a file as the inbox", "%v", err)
+		return e.fail("have the inbox be a file that this user may read (if it is one, "+quote("chmod", "u+r", e.inbox)+")", "%v", err)
 	}
 	of := f.Info()
 	if disk.OthersWrite(of) {
