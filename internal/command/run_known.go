@@ -33,7 +33,7 @@ func (o *runVerbFlags) status(_ context.Context, box *inbox.Inbox, name string, 
 		return err
 	}
 	if len(known) == 0 {
-		nothing(&o.InboxFlags, s, "was orchestrated", box)
+		nothing(&o.InboxFlags, s, "is orchestrated", box)
 	}
 	for _, r := range known {
 		err = errors.Join(err, o.show(box, r.Run, s))
@@ -74,8 +74,10 @@ func standingSentence(s orchestrate.Standing) string {
 	for _, kind := range slices.Sorted(maps.Keys(s.Pending)) {
 		pending = append(pending, fmt.Sprintf("%d %s", s.Pending[kind], words.Brief(kind)))
 	}
-	if len(pending) > 0 {
-		parts[0] += " for " + strings.Join(pending, ", ")
+	if asked := strings.Join(pending, ", "); asked != "" && s.Status == runs.Waiting {
+		parts[0] += " for " + asked
+	} else if asked != "" { // its process did not wait for them
+		parts = append(parts, asked+" unanswered")
 	}
 	if s.Failure != "" {
 		parts[0] += " with " + words.Brief(s.Failure)
@@ -127,7 +129,7 @@ func knownRuns(box *inbox.Inbox, dirs []string, s cli.Streams) (all []knownRun, 
 		}
 		r, err := runs.Open(d.Dir)
 		switch {
-		case errors.Is(err, runs.ErrNoRun): // it was deleted
+		case d.Done && errors.Is(err, runs.ErrNoRun): // it was put away
 		case err != nil:
 			s.Note("%v", err)
 		default:

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"heartbeat/orchestrate"
+	runs "heartbeat/orchestrate/run"
 )
 
 // TestStandingIsOneLine holds that a run's directory, which others may write to,
@@ -17,4 +18,12 @@ func TestStandingIsOneLine(t *testing.T) {
 	})
 	assert.NotRegexp(t, `[\n\r\x1b]`, said)
 	assert.Contains(t, said, "run r1 run r2: completed")
+}
+
+// A process that catches more than its tasks' failures returns before they have results.
+func TestStandingOfACompletedRunWithPendingEffects(t *testing.T) {
+	now := orchestrate.Standing{Run: "r1", Status: runs.Completed, Pending: map[string]int{"agent": 2}}
+	assert.Equal(t, "run r1: completed, 2 agent unanswered, 0 iterations", standingSentence(now))
+	now.Status = runs.Waiting
+	assert.Equal(t, "run r1: waiting for 2 agent, 0 iterations", standingSentence(now))
 }

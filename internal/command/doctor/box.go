@@ -279,6 +279,7 @@ func runs(e *examination) string {
 			_, err = r.State()
 		}
 		switch {
+		case d.Done && errors.Is(err, run.ErrNoRun): // whoever puts it away does no harm
 		case errors.Is(err, run.ErrCorrupt):
 			repair := quote("heartbeat", "orchestrate", "--inbox", e.inbox, "--run", d.Dir, "--repair", "--once")
 			e.fail(repair+" (it drops what cannot be read, and keeps the old journal)", "%v", err)

@@ -225,6 +225,11 @@ func TestCheckBabysitter(t *testing.T) {
 	}
 	w.says("babysitter", "ok babysitter is version")
 	w.says("run", "warn .run-x.json was not made by way of this inbox", "fail /runs/r1")
+
+	w.Driven = func(*inbox.Inbox) ([]orchestrate.DrivenRun, []string, error) {
+		return []orchestrate.DrivenRun{{Dir: "/runs/r1", Done: true}}, nil, nil
+	}
+	w.says("run") // the directory of a run that is done may be removed
 }
 
 // A hook that drives runs has heartbeat take over.
