@@ -102,7 +102,7 @@ func keeps(f Folder, db *store.Store, s *State, before time.Time, unanswered boo
 	case err != nil:
 		return err
 	case waits && report.State != store.Sent: // the record names the guild
-		return kept("its guild was not told of its end yet: heartbeat-host drain-dlq --once tells it")
+		return kept("its guild was not told of its end yet, or refused that: heartbeat-host drain-dlq --once tells it, after a refusal only with --refused")
 	case !s.Status.Ended() || s.EndedAt == nil:
 		return kept("it has not ended")
 	case !s.EndedAt.Before(before):

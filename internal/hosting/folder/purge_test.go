@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"heartbeat/internal/hosting/folder"
+	"heartbeat/internal/hosting/store"
 	"heartbeat/internal/testing/crash"
 )
 
@@ -79,6 +80,18 @@ func TestPurgeKeeps(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A report that the guild refused goes out again only on request, so that is what is said.
+func TestPurgeKeepsWhatTheGuildRefused(t *testing.T) {
+	f, lock := claimed(t)
+	require.NoError(t, lock.Write(ended()))
+	r, err := lock.DB().Decide(t.Context(), store.Report{Session: id, Kind: store.Record, Head: "{}"}, nil)
+	require.NoError(t, err)
+	r.State, r.Code = store.Refused, 403
+	require.NoError(t, lock.DB().Fared(t.Context(), r))
+	require.NoError(t, lock.Release())
+	assert.ErrorContains(t, f.MayPurge(longAgo.Add(time.Minute), false), "only with --refused")
 }
 
 // A host that died before its first record leaves directories; anything else there

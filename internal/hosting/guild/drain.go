@@ -113,7 +113,7 @@ func Drain(ctx context.Context, o DrainOptions) (outcomes []DrainOutcome, err er
 		case o.Busy != nil && o.Busy(r.Session):
 			one.What, one.Why = ReportLeft, "the session's host runs and reports for itself"
 		case one.Refused != nil && !o.Refused && !box.taken(r):
-			one.What, one.Why = ReportRefused, fmt.Sprintf("the guild refused it at %s: HTTP %d: %s", r.Tried.Format(time.RFC3339), r.Code, r.Reason)
+			one.What, one.Why = ReportRefused, fmt.Sprintf("the guild refused it at %s, and --refused sends it again: HTTP %d: %s", r.Tried.Format(time.RFC3339), r.Code, r.Reason)
 		default:
 			one.What, one.Why, one.As = d.send(ctx, r)
 		}

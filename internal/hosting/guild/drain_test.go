@@ -63,7 +63,7 @@ func TestAReportThatWasRefusedIsNotSentAgain(t *testing.T) {
 	outcomes, err := Drain(t.Context(), DrainOptions{DB: b.guild, GuildURL: at(url)})
 	require.NoError(t, err)
 	assert.Equal(t, refused, whats(outcomes), "the guild would take it now")
-	assert.Contains(t, outcomes[1].Why, `HTTP 400: {"error":"fault 400"}`)
+	assert.Contains(t, outcomes[1].Why, `, and --refused sends it again: HTTP 400: {"error":"fault 400"}`)
 	assert.Equal(t, b.Path("ses-1"), outcomes[1].Path)
 	assert.Equal(t, 400, outcomes[1].Refused.Status)
 	assert.Equal(t, []string{"running ses-1 sent", "record ses-1 sent"}, b.drain(DrainOptions{GuildURL: at(url), Refused: true}))
