@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"heartbeat/internal/flat"
 	"heartbeat/internal/journal"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/words"
@@ -217,12 +216,9 @@ func (t *Tx) appendPart(drafts []draft) (n int, err error) {
 			continue
 		case d.NotBefore != nil:
 			t.addJSON(journal.Scheduled, d.line)
-			err = t.addEvent(Event{Event: EventScheduled, EntryID: d.EntryID, ID: d.ID, Until: d.NotBefore})
+			t.addEvent(Event{Event: EventScheduled, EntryID: d.EntryID, ID: d.ID, Until: d.NotBefore})
 		default:
 			t.addJSON(journal.Queue, d.line)
-		}
-		if err != nil {
-			return 0, err
 		}
 		d.Appended = true
 		size += len(d.line)
@@ -266,7 +262,7 @@ func (b *Inbox) AppendSelf(ctx context.Context, m Message, settle time.Duration,
 }
 
 // countSelf takes one from the entries still admitted, which grow back over an hour.
-func (t *Tx) countSelf(perHour int) (err error) {
+func (t *Tx) countSelf(perHour int) error {
 	now, most := t.box.utcNow(), float64(perHour)
 	s := kept[SelfEnqueued](t.st.SelfEnqueued)
 	if perHour > 0 {
@@ -281,8 +277,8 @@ func (t *Tx) countSelf(perHour int) (err error) {
 		s.Left--
 	}
 	s.Count, s.Last = s.Count+1, now
-	t.st.SelfEnqueued, err = flat.JSON(s)
-	return err
+	t.st.SelfEnqueued = t.encoded(s)
+	return nil
 }
 
 // SelfEnqueued returns the count of entries that agents sent into this inbox.

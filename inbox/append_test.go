@@ -136,7 +136,7 @@ func TestAppendTwice(t *testing.T) {
 			}{
 				{"queued", func() { deliver(t, box) }},
 				{"in flight", func() {
-					in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack(true)) })
+					in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack("", true)) })
 				}},
 				{"queued", func() { deliver(t, box); acknowledge(t, box, "done") }},
 				{"answered", func() { require.NoError(t, os.Truncate(box.Path(), 0)) }},

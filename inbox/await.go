@@ -95,7 +95,7 @@ func (a *awaiting) look(ctx context.Context) error {
 		there, settling, err := a.stillThere(ctx)
 		if err == nil && !there && settling {
 			// The settling commit has not reached the files: its process still works, or was killed.
-			_, err = a.box.makeGood(ctx)
+			_, err = a.box.MakeGood(ctx)
 		}
 		if err == nil {
 			err = a.readOutcomes()
@@ -140,10 +140,8 @@ func (a *awaiting) stillThere(ctx context.Context) (there, settling bool, err er
 	}
 	defer func() { _ = v.Close() }() // read-only
 	t := v.tx
-	for _, d := range []*Delivery{t.inFlight, t.redeliver} {
-		if d != nil && d.EntryID == a.entry.EntryID {
-			return true, v.settling, nil
-		}
+	if slices.ContainsFunc(t.unsettled(), func(d *Delivery) bool { return d.EntryID == a.entry.EntryID }) {
+		return true, v.settling, nil
 	}
 	if _, canceled := t.canceledAt(a.entry.Start); !canceled && a.entry.Start < a.entry.End && t.file != nil && a.entry.Start >= t.st.Cursor {
 		l, err := readLine(t.file, a.entry.Start, t.queueSize(), MaxLine)
@@ -205,7 +203,7 @@ func always() bool { return true }
 // WatchOutcomes signals changes of results, dead letters and events, and also at every poll.
 func (b *Inbox) WatchOutcomes(poll time.Duration) *Watcher {
 	var names []string
-	for _, kind := range outcomeKinds {
+	for _, kind := range journal.OutcomeKinds {
 		names = append(names, kind.Name())
 	}
 	return b.watch(poll, always, names...)

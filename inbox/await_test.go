@@ -16,8 +16,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/testing/crash"
+	"heartbeat/internal/testing/script"
 )
 
 // waiting is a context that reports when somebody first waits for its end.
@@ -92,9 +94,9 @@ func TestAwait(t *testing.T) {
 		"answered":              {steps: []func(*inbox.Tx) error{answer("done")}, reply: "done"},
 		"dead-lettered":         {steps: []func(*inbox.Tx) error{orphan}, reason: inbox.ReasonOrphaned},
 		"dropped":               {steps: []func(*inbox.Tx) error{(*inbox.Tx).Drop}, gone: true},
-		"given back, answered":  {steps: []func(*inbox.Tx) error{func(tx *inbox.Tx) error { return tx.GiveBack(true) }, answer("later")}, reply: "later"},
-		"given back, dead":      {steps: []func(*inbox.Tx) error{func(tx *inbox.Tx) error { return tx.GiveBack(true) }, orphan}, reason: inbox.ReasonOrphaned},
-		"given back, dropped":   {steps: []func(*inbox.Tx) error{func(tx *inbox.Tx) error { return tx.GiveBack(false) }, (*inbox.Tx).Drop}, gone: true},
+		"given back, answered":  {steps: []func(*inbox.Tx) error{func(tx *inbox.Tx) error { return tx.GiveBack("", true) }, answer("later")}, reply: "later"},
+		"given back, dead":      {steps: []func(*inbox.Tx) error{func(tx *inbox.Tx) error { return tx.GiveBack("", true) }, orphan}, reason: inbox.ReasonOrphaned},
+		"given back, dropped":   {steps: []func(*inbox.Tx) error{func(tx *inbox.Tx) error { return tx.GiveBack(inbox.NeverArrived, false) }, (*inbox.Tx).Drop}, gone: true},
 		"an empty answer":       {steps: []func(*inbox.Tx) error{answer("")}},
 		"a reply of many lines": {steps: []func(*inbox.Tx) error{answer("\"two\"\nlines")}, reply: "\"two\"\nlines"},
 	} {
@@ -262,7 +264,7 @@ func TestAwaitBesideARotation(t *testing.T) {
 		},
 		"replaced": func(t testing.TB, box *inbox.Inbox) { replace(t, box.ResultsPath(), "{\"note\":\"an operator's\"}\n") },
 		"trimmed": func(t testing.TB, box *inbox.Inbox) {
-			_, err := box.Trim(context.Background(), noon.Add(time.Hour))
+			_, err := outcomes.Trim(context.Background(), box, noon.Add(time.Hour))
 			require.NoError(t, err)
 		},
 	} {
@@ -508,7 +510,7 @@ func TestAwaitAFoundEntry(t *testing.T) {
 		}},
 		"answered, after it was a dead letter": {inbox.FoundAnswered, func(t testing.TB, box *inbox.Inbox) {
 			settle(t, box, orphan)
-			letters, _, err := box.Letters()
+			letters, _, err := script.Letters(box)
 			require.NoError(t, err)
 			in(t, box, func(tx *inbox.Tx) {
 				_, err := tx.Requeue(letters[0], inbox.Mark{})
@@ -537,7 +539,7 @@ func TestAwaitAFoundEntry(t *testing.T) {
 
 func giveBack(t testing.TB, box *inbox.Inbox) {
 	t.Helper()
-	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack(true)) })
+	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack("", true)) })
 }
 
 // The second entry of a name in one batch is the first.

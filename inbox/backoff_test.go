@@ -132,7 +132,7 @@ func TestBackoffIsForgotten(t *testing.T) {
 	}{
 		"answered":      {func(_ testing.TB, tx *inbox.Tx) error { return tx.Acknowledge("done") }, true},
 		"resumed":       {func(_ testing.TB, tx *inbox.Tx) error { return tx.Holds().Resume() }, true},
-		"given back":    {func(_ testing.TB, tx *inbox.Tx) error { return tx.GiveBackFor("overloaded", false) }, false},
+		"given back":    {func(_ testing.TB, tx *inbox.Tx) error { return tx.GiveBack("overloaded", false) }, false},
 		"dead-lettered": {func(_ testing.TB, tx *inbox.Tx) error { return tx.DeadLetter(inbox.ReasonExhausted) }, false},
 		"dropped":       {func(_ testing.TB, tx *inbox.Tx) error { return tx.Drop() }, false},
 		"failed":        {func(_ testing.TB, tx *inbox.Tx) error { return tx.In("s").Fail("overloaded", "") }, false},

@@ -75,7 +75,7 @@ func TestGiveBackForAReason(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			box := newBox(t, oldContent)
 			id := deliver(t, box).EntryID
-			in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBackFor(c.reason, c.counted)) })
+			in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack(c.reason, c.counted)) })
 			at := noon
 			assert.Equal(t, []inbox.Event{{
 				At: noon, Event: inbox.EventRedelivered, EntryID: id, Session: "s", DeliveredAt: &at,
@@ -87,12 +87,12 @@ func TestGiveBackForAReason(t *testing.T) {
 		t.Run(name+", next", func(t *testing.T) {
 			box := newBox(t, oldContent)
 			deliver(t, box)
-			in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBackFor(c.reason, c.counted)) })
+			in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack(c.reason, c.counted)) })
 			e := deliver(t, box)
 			assert.Equal(t, "one", e.Text)
 			assert.Equal(t, c.attempt, e.Attempt)
 		})
 	}
 	tx := begin(t, newBox(t, oldContent))
-	assert.ErrorContains(t, tx.GiveBackFor("why", false), "give back: nothing is in flight")
+	assert.ErrorContains(t, tx.GiveBack("why", false), "give back: nothing is in flight")
 }

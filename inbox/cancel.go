@@ -22,11 +22,9 @@ var ErrNotWaiting = errors.New("it no longer waits")
 func (t *Tx) Cancel(entryID string, start int64) (Letter, error) {
 	if d := t.redeliver; d != nil && d.EntryID == entryID && d.StartOffset == start {
 		dead := deadLetterOf(d, ReasonCanceled, t.box.utcNow())
-		if err := t.deadLetter(dead); err != nil {
-			return Letter{}, err
-		}
+		t.deadLetter(dead)
 		t.pass(d)
-		return Letter{Letter: letterName(dead), DeadLetter: dead}, nil
+		return Letter{Letter: LetterName(dead), DeadLetter: dead}, nil
 	}
 	_, already := t.canceledAt(start)
 	if t.file == nil || start < t.settledEnd() || start >= t.queueSize() || already {
@@ -51,15 +49,16 @@ func (t *Tx) Cancel(entryID string, start int64) (Letter, error) {
 		return Letter{}, err
 	}
 	e.Start, e.End = l.start, l.end
-	return t.canceledLetter(e, nil)
+	return t.canceledLetter(e, nil), nil
 }
 
-func (t *Tx) canceledLetter(e Entry, was *earlier) (Letter, error) {
+func (t *Tx) canceledLetter(e Entry, was *earlier) Letter {
 	dead := t.unread(e, ReasonCanceled)
 	if was != nil {
 		dead.Attempts, dead.FirstSeq = was.Attempts, was.FirstSeq
 	}
-	return Letter{Letter: letterName(dead), DeadLetter: dead}, t.deadLetter(dead)
+	t.deadLetter(dead)
+	return Letter{Letter: LetterName(dead), DeadLetter: dead}
 }
 
 // CancelScheduled is [Tx.Cancel] for a scheduled entry. The entry's line is removed from .scheduled.jsonl.
@@ -69,9 +68,8 @@ func (t *Tx) CancelScheduled(entryID string) (Letter, error) {
 		if s.EntryID != entryID {
 			return true
 		}
-		if letter, err = t.canceledLetter(decodeEntry(s.line), s.putOff); err == nil {
-			t.pending[len(t.pending)-1].Unschedule = s.lineID
-		}
+		letter, err = t.canceledLetter(decodeEntry(s.line), s.putOff), nil
+		t.pending[len(t.pending)-1].Unschedule = s.lineID
 		return false
 	})
 	if failed != nil {

@@ -134,7 +134,7 @@ func TestCancelGivenBack(t *testing.T) {
 // The entry in flight does not affect a canceled entry behind it, whatever its outcome.
 func TestCancelBehindTheEntryInFlight(t *testing.T) {
 	for name, settle := range map[string]func(*inbox.Tx) error{
-		"answered": answer("done"), "set aside": orphan, "given back": func(tx *inbox.Tx) error { return tx.GiveBack(true) },
+		"answered": answer("done"), "set aside": orphan, "given back": func(tx *inbox.Tx) error { return tx.GiveBack("", true) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			box := newBox(t, "a\nb\nc\n")

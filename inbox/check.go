@@ -78,7 +78,8 @@ func (t *Tx) NoteCheck(c Check) error {
 		e.Event = EventCheckFailed
 	}
 	e.Reason = firstCharacters(c.Name+": "+c.Why, keptPrompt)
-	return t.addEvent(e)
+	t.addEvent(e)
+	return t.failed
 }
 
 // Continue hands the entry in flight over again, within the same delivery, with the output of its failed

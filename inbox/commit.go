@@ -30,8 +30,11 @@ func (t *Tx) Commit() error {
 	if !t.dirty {
 		return nil
 	}
-	if t.viewing() {
+	switch {
+	case t.viewing():
 		return errors.New("commit: this is a view")
+	case t.failed != nil:
+		return fmt.Errorf("commit: %w", t.failed)
 	}
 	if err := t.store.CatchUp(t.settledEnd()); err != nil {
 		return err
@@ -104,6 +107,29 @@ func (t *Tx) plan(next *journal.Record) (err error) {
 	rememberOwn(next)
 	t.endReread(next)
 	return nil
+}
+
+// ReplaceFile puts a copy in place of an append-only file, and notes which letters are purged with that. Both
+// files are durable before.
+//
+// The commit comes first and raises the file's generation. From then on older records of the journal do not
+// vouch for its lines, which would otherwise be restored.
+func (t *Tx) ReplaceFile(kind journal.Kind, by string, purged []Letter) error {
+	for _, l := range purged {
+		t.forgetLate(l.Letter)
+		t.addEvent(Event{Event: EventPurged, EntryID: l.EntryID, ID: l.ID, Reason: "dead letter " + l.Letter})
+	}
+	t.st.Ends[kind].Generation++
+	t.dirty = true
+	err := t.Commit()
+	if err == nil {
+		err = t.store.StillLocked()
+	}
+	if err != nil {
+		return err
+	}
+	file := t.store.File(kind)
+	return errors.Join(file.Close(), disk.Rename(by, file.Path()))
 }
 
 // mayAppend returns an error if this user may not write the queue file. A commit with lines for it could never

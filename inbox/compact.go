@@ -1,20 +1,14 @@
 package inbox
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"heartbeat/internal/disk"
-	"heartbeat/internal/flat"
-	"heartbeat/internal/journal"
 	"heartbeat/internal/lines"
 )
 
@@ -69,8 +63,8 @@ func (t *Tx) freeRange() (from, to int64, err error) {
 		return 0, 0, nil
 	}
 	end := t.st.AnchorStart
-	for _, d := range []*Delivery{t.inFlight, t.redeliver} {
-		if d != nil && !d.Detached {
+	for _, d := range t.unsettled() {
+		if !d.Detached {
 			end = min(end, d.StartOffset)
 		}
 	}
@@ -125,107 +119,4 @@ func (t *Tx) finishHole() error {
 		t.warn("the space of settled entries is freed later: %v", err)
 	}
 	return nil
-}
-
-// Trimming says what [Inbox.Trim] removed.
-type Trimming struct {
-	Results     int `json:"results"`
-	DeadLetters int `json:"dead_letters"` // requeued, accepted, or answered since
-	Events      int `json:"events"`
-	Costs       int `json:"costs"`
-	// Freed is how many bytes of disk space were given back.
-	Freed int64 `json:"freed_bytes"`
-	// Warnings are sentences about what was found and repaired.
-	Warnings []string `json:"warnings,omitempty"`
-}
-
-// Trim removes results, closed dead letters, events and costs from before the given time. It keeps lines that
-// a consumer has yet to be handed, and lines that arrive during the call. Once a result is gone, its id can
-// be sent again. The files are copied without the lock.
-func (b *Inbox) Trim(ctx context.Context, before time.Time) (n Trimming, err error) {
-	began := b.opts.Now()
-	if n.Warnings, err = b.makeGood(ctx); err != nil {
-		return n, err
-	}
-	space, err := b.outcomeSpace()
-	if err != nil {
-		return n, err
-	}
-	rewrite := func(kind journal.Kind, keep func([]byte) bool) (int, error) {
-		held := holding{box: b, kind: kind, wanted: keep}
-		w := rewriting{box: b, kind: kind, keep: held.keep, begin: held.begin, still: held.still}
-		warnings, err := w.run(ctx)
-		n.Warnings = append(append(n.Warnings, warnings...), held.notes()...)
-		return min(held.removed, w.dropped), err // none if the file vanished
-	}
-	gone, err := b.closedBefore(before)
-	if err != nil {
-		return n, err
-	}
-	n.DeadLetters, err = rewrite(journal.DeadLetters, func(line []byte) bool {
-		return len(gone) == 0 || !gone[spotName(glance(line).letter)]
-	})
-	if err != nil {
-		return n, err
-	}
-	counts := []*int{&n.Results, &n.Events, &n.Costs}
-	for i, kind := range []journal.Kind{journal.Results, journal.Events, journal.Costs} {
-		*counts[i], err = rewrite(kind, func(line []byte) bool {
-			l := flat.Value(line)
-			at, err := time.Parse(time.RFC3339, cmp.Or(l.Get("acknowledged_at").Text(), l.Get("at").Text()))
-			comes := at.After(began) && !at.After(b.opts.Now()) // nobody may have seen it
-			return err != nil || comes || !at.Before(before) || !json.Valid(line)
-		})
-		if err != nil {
-			return n, err
-		}
-	}
-	left, err := b.outcomeSpace()
-	n.Freed = max(0, space-left)
-	return n, err
-}
-
-func (b *Inbox) outcomeSpace() (space int64, err error) {
-	for _, kind := range outcomeKinds {
-		info, err := disk.StatName(b.fileOf(kind))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return 0, err
-		}
-		space += info.Space
-	}
-	return space, nil
-}
-
-// closedBefore names the letters that were closed before that time, and that are to go together with their
-// marks, and marks without a letter. A letter whose entry was answered since is trimmed along with that result,
-// because without the result it would count as open again.
-func (b *Inbox) closedBefore(before time.Time) (gone map[uint64]bool, err error) {
-	gone = map[uint64]bool{}
-	r := b.LetterReader()
-	if _, err := r.Read(); err != nil {
-		return gone, err
-	}
-	f, err := journal.OpenState(b.fileOf(journal.DeadLetters))
-	if f == nil || err != nil {
-		return gone, lettersError(err)
-	}
-	defer func() { err = errors.Join(err, lettersError(f.Close())) }()
-	for same := range r.byName() {
-		m, err := marksIn(f, same)
-		if err != nil {
-			return gone, lettersError(err)
-		}
-		at := cmp.Or(m.RequeuedAt, m.AcceptedAt)
-		if same[0].mark {
-			at = cmp.Or(at, m.RepliedAt)
-		}
-		if at != nil && at.Before(before) {
-			gone[same[0].name] = true
-		}
-	}
-	answered, err := r.answered(r.unclosed(), before)
-	for s := range answered {
-		gone[s.name] = true
-	}
-	return gone, err
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/testing/crash"
 )
@@ -30,15 +31,15 @@ func dead(n int) string {
 
 func second(n int) string { return noon.Add(time.Duration(n) * time.Second).Format(time.RFC3339Nano) }
 
-func consuming(t testing.TB, box *inbox.Inbox, name string, fresh bool) *inbox.Consuming {
+func consuming(t testing.TB, box *inbox.Inbox, name string, fresh bool) *outcomes.Consuming {
 	t.Helper()
-	c, err := box.Consume(context.Background(), name, fresh, time.Nanosecond)
+	c, err := outcomes.Consume(context.Background(), box, name, fresh, time.Nanosecond)
 	require.NoError(t, err)
 	return c
 }
 
 // take takes up to most outcomes, and returns the ids of their entries.
-func take(t testing.TB, c *inbox.Consuming, most int) (all []string) {
+func take(t testing.TB, c *outcomes.Consuming, most int) (all []string) {
 	t.Helper()
 	for len(all) < most {
 		h, err := c.Next()
@@ -112,7 +113,7 @@ func TestConsumerFindsItsPlace(t *testing.T) {
 			c.meanwhile(t, box.ResultsPath(), box.DeadLetterPath())
 
 			behind := consumers(t, box)[0]
-			n, err := box.Behind(behind)
+			n, err := outcomes.Behind(box, behind)
 			require.NoError(t, err)
 			assert.Len(t, strings.Fields(c.want), n)
 
@@ -134,9 +135,9 @@ func rewritten(t testing.TB, path, text string) {
 	require.NoError(t, os.Rename(path+".new", path))
 }
 
-func consumers(t testing.TB, box *inbox.Inbox) []inbox.Consumer {
+func consumers(t testing.TB, box *inbox.Inbox) []outcomes.Consumer {
 	t.Helper()
-	all, err := box.Consumers()
+	all, err := outcomes.Consumers(box)
 	require.NoError(t, err)
 	return all
 }
@@ -187,9 +188,9 @@ func TestConsumersOfAName(t *testing.T) {
 	box := newBox(t, "")
 	write(t, box.ResultsPath(), answered(1)+answered(2))
 	c := consuming(t, box, "mail", false)
-	_, err := box.Consume(context.Background(), "mail", false, time.Nanosecond)
+	_, err := outcomes.Consume(context.Background(), box, "mail", false, time.Nanosecond)
 	assert.ErrorIs(t, err, inbox.ErrLocked)
-	assert.ErrorIs(t, box.ForgetConsumer(t.Context(), "mail"), inbox.ErrLocked)
+	assert.ErrorIs(t, outcomes.ForgetConsumer(t.Context(), box, "mail"), inbox.ErrLocked)
 	assert.Equal(t, []string{"r1", "r2"}, takes(t, box, "chat", every))
 
 	first, err := c.Next()
@@ -213,11 +214,11 @@ func TestConsumersOfAName(t *testing.T) {
 	assert.Nil(t, c.State().Failing)
 	require.NoError(t, c.Close())
 
-	require.NoError(t, box.ForgetConsumer(t.Context(), "mail"))
-	assert.ErrorContains(t, box.ForgetConsumer(t.Context(), "mail"), "no consumer")
+	require.NoError(t, outcomes.ForgetConsumer(t.Context(), box, "mail"))
+	assert.ErrorContains(t, outcomes.ForgetConsumer(t.Context(), box, "mail"), "no consumer")
 	assert.Len(t, consumers(t, box), 1)
 	for _, name := range []string{"", "-x", "a/b", "a.b", "é", strings.Repeat("x", 41)} {
-		_, err := box.Consume(t.Context(), name, false, 0)
+		_, err := outcomes.Consume(t.Context(), box, name, false, 0)
 		assert.ErrorContains(t, err, "no name of a consumer", name)
 	}
 }
@@ -230,7 +231,7 @@ func TestTrimKeepsTheMarksOfLettersThatStay(t *testing.T) {
 	write(t, box.DeadLetterPath(), dead(2)+`{"letter":"`+l.Letter+`","entry_id":"d2","of":"orphaned","requeued_at":"`+second(2)+`"}`+"\n")
 
 	trim(t, box, noon.Add(time.Hour))
-	open, err := box.CountLetters()
+	open, err := outcomes.CountLetters(box)
 	require.NoError(t, err)
 	assert.Zero(t, open.All())
 	assert.Equal(t, []string{"d2"}, takes(t, box, "mail", every))
@@ -262,7 +263,7 @@ func TestTrimKeepsWhatConsumersHaveNotHad(t *testing.T) {
 	assert.Equal(t, answered(7), read(t, box.ResultsPath()))
 	for _, name := range []string{"mail", "chat"} {
 		assert.Empty(t, takes(t, box, name, every))
-		require.NoError(t, box.ForgetConsumer(t.Context(), name))
+		require.NoError(t, outcomes.ForgetConsumer(t.Context(), box, name))
 	}
 	trim(t, box, noon.Add(time.Hour))
 	assert.Empty(t, read(t, box.ResultsPath()))
@@ -288,10 +289,10 @@ func TestBadConsumerFile(t *testing.T) {
 			require.NoError(t, spoil(box.Dir()+"/.consumer-mail"))
 			require.Len(t, consumers(t, box), 1)
 			assert.Error(t, consumers(t, box)[0].Err)
-			_, err := box.Consume(t.Context(), "mail", false, 0)
+			_, err := outcomes.Consume(t.Context(), box, "mail", false, 0)
 			assert.Error(t, err)
 			assert.Equal(t, 0, trim(t, box, noon.Add(time.Hour)).Results)
-			require.NoError(t, box.ForgetConsumer(t.Context(), "mail"))
+			require.NoError(t, outcomes.ForgetConsumer(t.Context(), box, "mail"))
 			assert.Equal(t, []string{"r1", "r2"}, takes(t, box, "mail", every))
 		})
 	}
@@ -323,7 +324,7 @@ func TestConsumerWithoutItsLock(t *testing.T) {
 	require.Equal(t, []string{"r1"}, take(t, c, 1))
 	require.NoError(t, os.Remove(box.Dir()+"/.consumer-mail.lock"))
 	_, err := c.Next()
-	assert.ErrorIs(t, err, inbox.ErrConsumerGone)
+	assert.ErrorIs(t, err, outcomes.ErrConsumerGone)
 	assert.Equal(t, []string{"r2"}, takes(t, box, "mail", every))
 }
 
@@ -333,7 +334,7 @@ func TestTooManyConsumers(t *testing.T) {
 	for n := range 32 {
 		takes(t, box, fmt.Sprint("c", n), 0)
 	}
-	_, err := box.Consume(t.Context(), "more", false, 0)
+	_, err := outcomes.Consume(t.Context(), box, "more", false, 0)
 	assert.ErrorContains(t, err, "may have no more")
 }
 

@@ -46,7 +46,7 @@ func TestCountGoesOn(t *testing.T) {
 			})
 		},
 		func() { in(func(tx *inbox.Tx) error { return tx.Acknowledge("done") }) },
-		func() { in(func(tx *inbox.Tx) error { return tx.GiveBack(true) }) },
+		func() { in(func(tx *inbox.Tx) error { return tx.GiveBack("", true) }) },
 		func() {
 			in(func(tx *inbox.Tx) error {
 				e, err := tx.Next(inbox.Mark{})

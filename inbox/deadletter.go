@@ -97,13 +97,10 @@ func (t *Tx) noteAside(reason Reason, e Entry) {
 }
 
 // setAsideGivenBack makes a dead letter of an entry that was given back.
-func (t *Tx) setAsideGivenBack(d *Delivery, dead DeadLetter) error {
-	if err := t.deadLetter(dead); err != nil {
-		return err
-	}
+func (t *Tx) setAsideGivenBack(d *Delivery, dead DeadLetter) {
+	t.deadLetter(dead)
 	t.noteAside(dead.Reason, d.Entry())
 	t.pass(d)
-	return nil
 }
 
 // setAsideWhole keeps the bytes of a line, whose id is known, in a file of their own. That file is durable
@@ -113,19 +110,17 @@ func (t *Tx) setAsideWhole(l line, reason Reason) error {
 	if err != nil {
 		return err
 	}
-	return t.setAsideUnread(Entry{EntryID: l.id, Start: l.start, End: l.end}, reason, name, nil)
+	t.setAsideUnread(Entry{EntryID: l.id, Start: l.start, End: l.end}, reason, name, nil)
+	return nil
 }
 
-func (t *Tx) setAsideUnread(e Entry, reason Reason, rawFile string, failure *Failure) error {
+func (t *Tx) setAsideUnread(e Entry, reason Reason, rawFile string, failure *Failure) {
 	t.noteAside(reason, e)
 	t.asideBytes += len(e.raw)
 	dead := t.unread(e, reason)
 	dead.RawFile, dead.Failure = rawFile, failure
-	if err := t.deadLetter(dead); err != nil {
-		return err
-	}
+	t.deadLetter(dead)
 	t.moveCursor(e.Start, e.End)
-	return nil
 }
 
 // unread returns the dead letter of an entry that was never delivered.
@@ -145,13 +140,15 @@ func (t *Tx) Refuse(e Entry, reason Reason, why string) error {
 	failure := t.failure(string(reason), why)
 	d := t.redeliver
 	if d == nil || d.EntryID != e.EntryID || d.StartOffset != e.Start {
-		return t.setAsideUnread(e, reason, e.textFile, failure)
+		t.setAsideUnread(e, reason, e.textFile, failure)
+		return nil
 	}
 	with := *d
 	with.Failure = failure
 	dead := deadLetterOf(&with, reason, t.box.utcNow())
 	dead.Fields = t.money.costOf(&with)
-	return t.setAsideGivenBack(&with, dead)
+	t.setAsideGivenBack(&with, dead)
+	return nil
 }
 
 // SetAside counts entries that became dead letters while the next entry was sought.

@@ -18,7 +18,7 @@ var settles = map[string]struct {
 	"acknowledge": {settle: func(tx *inbox.Tx) error { return tx.Acknowledge("done") }, answered: true},
 	"dead-letter": {settle: func(tx *inbox.Tx) error { return tx.DeadLetter(inbox.ReasonOrphaned) }, dead: true},
 	"drop":        {settle: (*inbox.Tx).Drop},
-	"give back":   {settle: func(tx *inbox.Tx) error { return tx.GiveBack(true) }, queued: true},
+	"give back":   {settle: func(tx *inbox.Tx) error { return tx.GiveBack("", true) }, queued: true},
 }
 
 // The inbox may be replaced while an entry is in flight: the entry lives on, and the new file is read whole.
@@ -67,7 +67,7 @@ func TestGivenBackOutlivesItsFile(t *testing.T) {
 	box := newBox(t, oldContent)
 	turn(t, box)
 	turn(t, box)
-	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack(true)) })
+	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack("", true)) })
 	rewrite(t, box.Path(), "new\n")
 	assert.Len(t, in(t, box, func(*inbox.Tx) {}), 1)
 	e := deliver(t, box)
@@ -161,14 +161,14 @@ func TestJournalRemovedWithADetachedEntry(t *testing.T) {
 		})
 		for how, giveBack := range map[string]func(t testing.TB, box *inbox.Inbox){
 			"given back, then replaced": func(t testing.TB, box *inbox.Inbox) {
-				in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack(true)) })
+				in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack("", true)) })
 				replace(t, box.Path(), "uno\n")
 				in(t, box, func(*inbox.Tx) {})
 			},
 			"replaced, then given back": func(t testing.TB, box *inbox.Inbox) {
 				replace(t, box.Path(), "uno\n")
 				in(t, box, func(*inbox.Tx) {})
-				in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack(true)) })
+				in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack("", true)) })
 			},
 		} {
 			t.Run(name+" "+how, func(t *testing.T) {

@@ -31,8 +31,8 @@ func TestEvents(t *testing.T) {
 		do   func(t testing.TB, tx *inbox.Tx) error
 		want []inbox.Event
 	}{
-		"given back": {func(_ testing.TB, tx *inbox.Tx) error { return tx.GiveBack(true) }, []inbox.Event{of(inbox.EventRedelivered, "")}},
-		"never arrived": {func(_ testing.TB, tx *inbox.Tx) error { return tx.GiveBack(false) }, []inbox.Event{
+		"given back": {func(_ testing.TB, tx *inbox.Tx) error { return tx.GiveBack("", true) }, []inbox.Event{of(inbox.EventRedelivered, "")}},
+		"never arrived": {func(_ testing.TB, tx *inbox.Tx) error { return tx.GiveBack(inbox.NeverArrived, false) }, []inbox.Event{
 			{At: noon, Event: inbox.EventRedelivered, EntryID: sha256Hex(line), ID: "job", Session: "s", Uncounted: true, DeliveredAt: &delivered, Reason: inbox.NeverArrived},
 		}},
 		"dropped":       {func(_ testing.TB, tx *inbox.Tx) error { return tx.Drop() }, []inbox.Event{of(inbox.EventDropped, "")}},

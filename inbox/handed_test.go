@@ -48,7 +48,7 @@ func TestHandedOver(t *testing.T) {
 	box := newBox(t, "one\ntwo\nthree\n")
 	deliver(t, box)
 	assert.False(t, isHandedOver(t, box), "nobody said so")
-	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack(true)) })
+	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack("", true)) })
 	handOver(t, box)
 	assert.True(t, isHandedOver(t, box))
 

@@ -64,7 +64,7 @@ func TestHead(t *testing.T) {
 		turn(t, box)
 	}
 	is(at(18), true) // it came at 13, but not so many notes are kept
-	settleNextOf(t, box, func(tx *inbox.Tx) error { return tx.GiveBack(true) })
+	settleNextOf(t, box, func(tx *inbox.Tx) error { return tx.GiveBack("", true) })
 	is(at(12), true)
 	turn(t, box)
 

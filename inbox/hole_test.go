@@ -150,7 +150,7 @@ func TestCompactAMissingInbox(t *testing.T) {
 func TestCompactKeepsWhatWasGivenBack(t *testing.T) {
 	t.Parallel()
 	box := half(t)
-	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack(true)) })
+	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack("", true)) })
 	compact(t, box)
 	assert.Equal(t, rest(20, 40), numbers(drain(t, box)))
 }

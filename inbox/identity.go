@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"heartbeat/internal/disk"
-	"heartbeat/internal/flat"
 )
 
 // verdict says whether the queue file is the one in which the cursor was set.
@@ -37,8 +36,8 @@ func (t *Tx) compare() (v verdict, err error) {
 	if err := t.judgeChange(&v); v.replaced != "" || err != nil {
 		return v, err
 	}
-	for _, d := range []*Delivery{t.inFlight, t.redeliver} {
-		if d == nil || d.Detached {
+	for _, d := range t.unsettled() {
+		if d.Detached {
 			continue
 		}
 		if there, err := t.holds(d); err != nil {
@@ -281,8 +280,8 @@ func (t *Tx) recognise() error {
 		t.replacedWhy = v.replaced
 		t.warn("inbox %s was truncated or replaced (%s): reading it from its start", t.box.path, v.replaced)
 		t.startOver(v.replaced)
-		t.st.Replaced, err = flat.JSON(Replacement{At: t.box.utcNow(), Why: v.replaced})
-		err = errors.Join(err, t.addEvent(Event{Event: EventReplaced, Reason: v.replaced}))
+		t.st.Replaced = t.encoded(Replacement{At: t.box.utcNow(), Why: v.replaced})
+		t.addEvent(Event{Event: EventReplaced, Reason: v.replaced})
 	case v.replaced != "" || v.edited:
 		if err = t.keepEdited(v); err == nil && unread {
 			t.readAgain("the inbox was replaced before anything of it was read", 0, t.st.SeenSize)

@@ -79,7 +79,7 @@ var (
 	// [Inbox.AwaitStill].
 	ErrTorn = errors.New("the last line has no newline yet")
 	// ErrMore says that so much must be set aside or read that others should get the lock in between: see
-	// [Tx.Next] and [LetterReader.Update].
+	// [Tx.Next].
 	ErrMore = errors.New("there is more to set aside: commit, and begin a new transaction")
 	// ErrLocked says that the inbox's lock was not free in time.
 	ErrLocked = disk.ErrLocked
@@ -158,6 +158,9 @@ func SameInbox(a, b string) bool {
 	return errA == nil && errB == nil && dirA == dirB && filepath.Base(a) == filepath.Base(b)
 }
 
+// Options returns the settings.
+func (b *Inbox) Options() Options { return b.opts }
+
 // Path returns the absolute path of the queue file.
 func (b *Inbox) Path() string { return b.path }
 
@@ -199,9 +202,6 @@ func (b *Inbox) readLines(k journal.Kind, from int64, visit lines.Visit) error {
 	err = lines.EachRecord(io.NewSectionReader(f, from, size-from), from, visit)
 	return errors.Join(err, f.Close())
 }
-
-// outcomeKinds are the files that grow with every outcome, until [Inbox.Trim].
-var outcomeKinds = []journal.Kind{journal.Results, journal.DeadLetters, journal.Events, journal.Costs}
 
 // commitSize is the most space that one commit needs, apart from a reply.
 const commitSize = 64 << 10

@@ -20,7 +20,7 @@ func history(t testing.TB) (box *inbox.Inbox, last files, committed map[view]boo
 	committed = map[view]bool{{Next: "one"}: true}
 	for _, settle := range []func(*inbox.Tx) error{
 		func(tx *inbox.Tx) error { return tx.Acknowledge("reply\n") },
-		func(tx *inbox.Tx) error { return tx.GiveBack(true) },
+		func(tx *inbox.Tx) error { return tx.GiveBack("", true) },
 		func(tx *inbox.Tx) error { return tx.DeadLetter(inbox.ReasonOrphaned) },
 		nil,
 	} {

@@ -95,7 +95,7 @@ var tornCommits = map[string]func(*inbox.Tx) error{
 	},
 	"acknowledge": func(tx *inbox.Tx) error { return tx.Acknowledge("a reply, é\n") },
 	"dead-letter": func(tx *inbox.Tx) error { return tx.DeadLetter(inbox.ReasonOrphaned) },
-	"give back":   func(tx *inbox.Tx) error { return tx.GiveBack(true) },
+	"give back":   func(tx *inbox.Tx) error { return tx.GiveBack("", true) },
 }
 
 // An incomplete record was never acted on: the state is the one before it, at whichever byte the

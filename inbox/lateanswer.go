@@ -143,7 +143,7 @@ func (t *Tx) expectLate(d *Delivery, dead DeadLetter) {
 	t.changeLeft(ofSession(d.SessionID), forgotten)
 	t.setLeftTurns(append(t.leftTurns(), leftTurn{
 		session: d.SessionID, prompt: d.PromptID, entryID: dead.EntryID, id: clipped(dead.ID),
-		letter: letterName(dead), handed: t.st.Handed, evidence: d.Evidence,
+		letter: LetterName(dead), handed: t.st.Handed, evidence: d.Evidence,
 	}))
 }
 
@@ -151,7 +151,7 @@ func (t *Tx) expectLate(d *Delivery, dead DeadLetter) {
 // reply is committed at once and kept with the dead letter; it settles nothing. proves decides whether this
 // is the end of the delivery's turn. It is given the delivery's session, prompt and evidence, and in handed
 // whether its text went out.
-func (in InSession) LateAnswer(prompt, reply string, proves func(d *Delivery, handed bool) bool) (err error) {
+func (in InSession) LateAnswer(prompt, reply string, proves func(d *Delivery, handed bool) bool) error {
 	in.tx.over = in.id
 	late := leftTurn{}
 	in.tx.changeLeft(func(l leftTurn) bool {
@@ -168,18 +168,13 @@ func (in InSession) LateAnswer(prompt, reply string, proves func(d *Delivery, ha
 		return nil
 	}
 	now := in.tx.box.utcNow()
-	err = in.tx.mark(letterMark{Letter: late.letter, LetterMark: LetterMark{LateReply: reply, RepliedAt: &now}})
-	if err == nil {
-		err = in.tx.addEvent(Event{Event: EventLate, EntryID: late.entryID, ID: late.id, Session: in.id, Reason: "dead letter " + late.letter})
-	}
-	if err != nil {
-		return err
-	}
+	in.tx.mark(letterMark{Letter: late.letter, LetterMark: LetterMark{LateReply: reply, RepliedAt: &now}})
+	in.tx.addEvent(Event{Event: EventLate, EntryID: late.entryID, ID: late.id, Session: in.id, Reason: "dead letter " + late.letter})
 	return in.tx.Commit()
 }
 
-// Accept makes a letter's late reply the result of its entry, with the next commit. The letter must be one of
-// [Inbox.Letters] in this transaction.
+// Accept makes a letter's late reply the result of its entry, with the next commit. The letter must have been read
+// in this transaction.
 func (t *Tx) Accept(l Letter) (Letter, error) {
 	switch {
 	case l.AcceptedAt != nil:
@@ -212,10 +207,9 @@ func (t *Tx) Accept(l Letter) (Letter, error) {
 	}
 	t.addJSON(journal.Results, line)
 	t.count(func(n *Totals) { n.answered(r) })
-	if err := t.mark(letterMark{Letter: l.Letter, Of: l.Reason, LetterMark: LetterMark{AcceptedAt: &now}}); err != nil {
-		return l, err
-	}
-	return l, t.addEvent(Event{Event: EventAccepted, EntryID: l.EntryID, ID: r.ID, Attempt: l.Attempts, Reason: "dead letter " + l.Letter})
+	t.mark(letterMark{Letter: l.Letter, Of: l.Reason, LetterMark: LetterMark{AcceptedAt: &now}})
+	t.addEvent(Event{Event: EventAccepted, EntryID: l.EntryID, ID: r.ID, Attempt: l.Attempts, Reason: "dead letter " + l.Letter})
+	return l, t.failed
 }
 
 // Doubt is an entry of a session that was settled as answered, although something may yet show that its turn
@@ -247,10 +241,7 @@ func (in InSession) Doubt() *Doubt {
 // Contest ends the doubt. An objection becomes an event of the entry, whose result stays.
 func (in InSession) Contest(objection string) error {
 	if d := in.Doubt(); d != nil && objection != "" {
-		e := Event{Event: EventContested, EntryID: d.EntryID, ID: d.ID, Start: d.Start, Attempt: d.Attempt, Session: in.id, Reason: oneLine(objection)}
-		if err := in.tx.addEvent(e); err != nil {
-			return err
-		}
+		in.tx.addEvent(Event{Event: EventContested, EntryID: d.EntryID, ID: d.ID, Start: d.Start, Attempt: d.Attempt, Session: in.id, Reason: oneLine(objection)})
 	}
 	return in.change(func(s *Session) { s.Doubt = nil })
 }

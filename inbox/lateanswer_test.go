@@ -14,7 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/testing/crash"
+	"heartbeat/internal/testing/script"
 )
 
 func proven(*inbox.Delivery, bool) bool { return true }
@@ -195,7 +197,7 @@ func TestForeignLateReplies(t *testing.T) {
 	endTurn(t, box, "s", "p1", "true")
 	add(`{"letter":"` + name + `","entry_id":"x","late_reply":"forged","replied_at":"2001-01-01T00:00:00Z"}`)
 	add(`{"letter":"` + name + `","late_reply":"forged"}`)
-	all, warnings, err := box.Letters()
+	all, warnings, err := script.Letters(box)
 	require.NoError(t, err)
 	assert.Len(t, warnings, 1, "a line that says nothing")
 	assert.Equal(t, "true", all[0].LateReply)
@@ -256,15 +258,15 @@ func TestAcceptedLettersAreTrimmed(t *testing.T) {
 	}
 	all := letters(t, box)
 	accept(t, box, all[0])
-	n, err := box.Trim(context.Background(), noon)
+	n, err := outcomes.Trim(context.Background(), box, noon)
 	require.NoError(t, err)
 	assert.Zero(t, n.DeadLetters)
-	_, _, err = box.Purge(context.Background(), all[1:2])
+	_, _, err = outcomes.Purge(context.Background(), box, all[1:2])
 	require.NoError(t, err)
 	b, err := os.ReadFile(box.DeadLetterPath())
 	require.NoError(t, err)
 	write(t, box.DeadLetterPath(), string(b)+`{"letter":"gone","replied_at":"2001-01-01T00:00:00Z"}`+"\n")
-	n, err = box.Trim(context.Background(), noon.AddDate(0, 0, 1))
+	n, err = outcomes.Trim(context.Background(), box, noon.AddDate(0, 0, 1))
 	require.NoError(t, err)
 	assert.Equal(t, 1, n.DeadLetters)
 	assert.Len(t, letters(t, box), 1)
@@ -297,7 +299,7 @@ var lateSteps = map[string]func(box *inbox.Inbox) error{
 	},
 	"accept": func(box *inbox.Inbox) error {
 		return inTx(box, func(tx *inbox.Tx) error {
-			all, _, err := box.Letters()
+			all, _, err := script.Letters(box)
 			if err == nil {
 				_, err = tx.Accept(all[0])
 			}
@@ -374,7 +376,7 @@ func TestLateAnswerAtEveryCall(t *testing.T) {
 
 func deadLettersOf(t testing.TB, box *inbox.Inbox) []inbox.Letter {
 	t.Helper()
-	all, _, err := box.Letters()
+	all, _, err := script.Letters(box)
 	require.NoError(t, err)
 	return all
 }

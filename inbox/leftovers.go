@@ -47,7 +47,7 @@ func (b *Inbox) leftovers() (l leftovers, err error) {
 			l.tries = true
 		case cut && (textName(half) || half == triesName):
 			l.useless = append(l.useless, name)
-		case slices.ContainsFunc(outcomeKinds, func(k journal.Kind) bool { return name == k.Name()+trimSuffix }):
+		case slices.ContainsFunc(journal.OutcomeKinds[:], func(k journal.Kind) bool { return name == k.Name()+journal.CopySuffix }):
 			l.copies = append(l.copies, name)
 		}
 	}

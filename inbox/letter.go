@@ -2,17 +2,18 @@ package inbox
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
-	"heartbeat/internal/disk"
 	"heartbeat/internal/flat"
 	"heartbeat/internal/journal"
 )
+
+// StreamMember is the metadata of an entry that an agent took from a stream: an object that names the stream. The
+// stream has a dead letter of such an entry, too, and people deal with that one.
+const StreamMember = "nats"
 
 // Letter is a dead letter as the file has it, with what has become of it since.
 type Letter struct {
@@ -98,23 +99,12 @@ type letterMark struct {
 	LetterMark
 }
 
-func (t *Tx) mark(m letterMark) error {
-	line, err := flat.JSON(m)
-	t.addJSON(journal.DeadLetters, line)
-	return err
-}
+func (t *Tx) mark(m letterMark) { t.addJSON(journal.DeadLetters, t.encoded(m)) }
 
-// letterName does not depend on the spelling of the line, so that marks stay valid after an editor rewrote
+// LetterName returns a [Letter.Letter]. It does not depend on the spelling of the line, so that marks stay valid after an editor rewrote
 // it.
-func letterName(d DeadLetter) string {
+func LetterName(d DeadLetter) string {
 	return entryID(fmt.Appendf(nil, "%s %d %d", d.EntryID, d.StartOffset, d.DeadLetteredAt.UnixNano()))[:12]
-}
-
-func lettersError(err error) error {
-	if err == nil || errors.Is(err, ErrMore) {
-		return err
-	}
-	return fmt.Errorf("read dead letters: %w", err)
 }
 
 // ParseLetter reads a line of .dead-letter.jsonl: a dead letter, or a mark on an earlier one. A letter needs
@@ -135,7 +125,7 @@ func ParseLetter(l []byte) (letter Letter, mark, ok bool) {
 		}
 		letter.EntryID = entryID(raw)
 	}
-	letter.Letter, letter.LetterMark = letterName(letter.DeadLetter), LetterMark{}
+	letter.Letter, letter.LetterMark = LetterName(letter.DeadLetter), LetterMark{}
 	return letter, false, true
 }
 
@@ -172,7 +162,7 @@ func (b *Inbox) Requeueable(l Letter) error {
 }
 
 // Requeue appends the letter's original bytes to the inbox and marks the letter, both with the next commit;
-// commit before the next call. It returns the letter with the mark. The letter must be one of [Inbox.Letters]
+// commit before the next call. It returns the letter with the mark. The letter must have been read
 // in this transaction, and [Inbox.Requeueable].
 //
 // If somebody may still be writing the last line of the inbox, the error matches [ErrTorn]. With a mark from
@@ -199,126 +189,9 @@ func (t *Tx) Requeue(l Letter, still Mark) (Letter, error) {
 	if l.limited {
 		t.money.noteRaised(entryID(bytes.TrimSuffix(raw, []byte("\r"))))
 	}
-	if err := t.mark(letterMark{l.Letter, l.EntryID, l.ID, l.Reason, LetterMark{RequeuedAt: &now}}); err != nil {
-		return l, err
-	}
+	t.mark(letterMark{l.Letter, l.EntryID, l.ID, l.Reason, LetterMark{RequeuedAt: &now}})
 	t.forgetLate(l.Letter)
 	l.RequeuedAt = &now
-	return l, t.addEvent(Event{Event: EventRequeued, EntryID: l.EntryID, ID: l.ID, Attempt: l.Attempts, Reason: "dead letter " + l.Letter})
-}
-
-// Purge removes dead letters, given by [Letter].Letter, with their marks and the files that hold their bytes,
-// and returns those that existed. It is durable when it returns. A kill leaves all of the letters or none,
-// but perhaps some of those files. The letters that stay are copied without the lock.
-func (b *Inbox) Purge(ctx context.Context, letters []Letter) (purged []Letter, warnings []string, err error) {
-	gone, there := map[string]bool{}, map[string]bool{}
-	for _, l := range letters {
-		gone[l.Letter] = true
-	}
-	w := rewriting{box: b, kind: journal.DeadLetters, keep: func(line []byte) bool {
-		l, mark, ok := ParseLetter(line)
-		if !ok || !gone[l.Letter] {
-			return true
-		}
-		if !mark {
-			there[l.Letter] = true
-		}
-		return false
-	}}
-	w.with = func(t *Tx) error {
-		purged = nil
-		for _, l := range letters {
-			if !there[l.Letter] {
-				continue
-			}
-			purged = append(purged, l)
-			t.forgetLate(l.Letter)
-			if err := t.addEvent(Event{Event: EventPurged, EntryID: l.EntryID, ID: l.ID, Reason: "dead letter " + l.Letter}); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	if warnings, err = w.run(ctx); err != nil {
-		return nil, warnings, err
-	}
-	for _, l := range purged {
-		// A requeued entry may still need its text.
-		if spillName(l.RawFile) || textName(l.RawFile) && l.RequeuedAt == nil {
-			if err := disk.Remove(b.beside(l.RawFile)); err != nil {
-				return purged, warnings, err
-			}
-		}
-	}
-	return purged, warnings, nil
-}
-
-// letterLine is what a quick look tells about a line of .dead-letter.jsonl.
-type letterLine struct {
-	letter   string
-	id       string    // the id that the sender gave a letter's entry
-	at       time.Time // when a letter was set aside
-	mark, ok bool
-	closes   bool // the mark closes the letter
-	reason   Reason
-	streamed bool // see [StreamMember]
-}
-
-// glance is [ParseLetter] in a fraction of the time for lines that heartbeat wrote, as nearly all are.
-func glance(l []byte) letterLine {
-	var m *flat.Members
-	if bytes.HasPrefix(l, []byte(`{"entry_id":"`)) {
-		m, _ = flat.Parse(l)
-	}
-	if m != nil {
-		d := DeadLetter{
-			EntryID: m.String("entry_id"), ID: m.String("id"), StartOffset: m.Int("start_offset"),
-			Reason: Reason(m.String("reason")), DeadLetteredAt: m.Time("dead_lettered_at"),
-		}
-		if m.Err() == nil && d.EntryID != "" && d.Reason != "" && !d.DeadLetteredAt.IsZero() {
-			return letterLine{
-				letter: letterName(d), id: d.ID, at: d.DeadLetteredAt, ok: true, reason: d.Reason,
-				streamed: m.Value("metadata").Get(StreamMember, "stream") != "",
-			}
-		}
-	}
-	letter, isMark, ok := ParseLetter(l)
-	return letterLine{
-		letter: letter.Letter, id: letter.ID, at: letter.DeadLetteredAt, reason: letter.Reason,
-		ok: ok, mark: isMark, closes: isMark && !letter.Open(), streamed: flat.Value(letter.Metadata[StreamMember]).Get("stream") != "",
-	}
-}
-
-// EachLetter visits each dead letter once, oldest first, until visit returns false. It takes no lock. Invalid
-// lines give warnings.
-func (b *Inbox) EachLetter(visit func(Letter) bool) (warnings []string, err error) {
-	r := b.LetterReader()
-	if warnings, err = r.Read(); err != nil {
-		return nil, err
-	}
-	return warnings, r.Each(visit)
-}
-
-// EachOpenLetter is [Inbox.EachLetter] for open letters: see [LetterCount].
-func (b *Inbox) EachOpenLetter(visit func(Letter) bool) (warnings []string, err error) {
-	r, open, warnings, err := b.openLetters()
-	if err != nil {
-		return warnings, err
-	}
-	return warnings, r.Each(func(l Letter) bool { return !among(open, l.Letter) || visit(l) })
-}
-
-// OpenLetters returns a function that reports whether the letter of that name is open: see [LetterCount].
-func (b *Inbox) OpenLetters() (func(name string) bool, error) {
-	_, open, _, err := b.openLetters()
-	return func(name string) bool { return among(open, name) }, err
-}
-
-// Letters returns all that [Inbox.EachLetter] visits, in memory at once.
-func (b *Inbox) Letters() (all []Letter, warnings []string, err error) {
-	warnings, err = b.EachLetter(func(l Letter) bool {
-		all = append(all, l)
-		return true
-	})
-	return all, warnings, err
+	t.addEvent(Event{Event: EventRequeued, EntryID: l.EntryID, ID: l.ID, Attempt: l.Attempts, Reason: "dead letter " + l.Letter})
+	return l, t.failed
 }

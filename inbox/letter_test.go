@@ -15,9 +15,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/testing/crash"
 	"heartbeat/internal/testing/long"
+	"heartbeat/internal/testing/script"
 )
 
 // deadBox is an inbox whose every entry became a dead letter.
@@ -41,7 +43,7 @@ func setAsideAll(t testing.TB, box *inbox.Inbox) {
 
 func letters(t testing.TB, box *inbox.Inbox) []inbox.Letter {
 	t.Helper()
-	all, warnings, err := box.Letters()
+	all, warnings, err := script.Letters(box)
 	require.NoError(t, err)
 	assert.Empty(t, warnings)
 	return all
@@ -288,7 +290,7 @@ func TestLettersOfAnEditedFile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			write(t, box.DeadLetterPath(), c.content)
-			all, warnings, err := box.Letters()
+			all, warnings, err := script.Letters(box)
 			require.NoError(t, err)
 			var got []string
 			for _, l := range all {
@@ -369,13 +371,13 @@ func TestLetterOfALongEntry(t *testing.T) {
 func purge(t testing.TB, box *inbox.Inbox, at ...int) {
 	t.Helper()
 	in(t, box, func(*inbox.Tx) {}) // completes what a kill left
-	all, _, err := box.Letters()
+	all, _, err := script.Letters(box)
 	require.NoError(t, err)
 	var gone []inbox.Letter
 	for _, i := range at {
 		gone = append(gone, all[i])
 	}
-	purged, _, err := box.Purge(context.Background(), gone)
+	purged, _, err := outcomes.Purge(context.Background(), box, gone)
 	require.NoError(t, err)
 	assert.Equal(t, gone, purged)
 }

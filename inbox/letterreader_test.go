@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
 )
 
 // With the lock only new lines are read.
@@ -21,7 +22,7 @@ func TestLetterReader(t *testing.T) {
 	line := func(id string) string {
 		return fmt.Sprintf("{\"entry_id\":%q,\"raw_line\":%q,\"reason\":\"orphaned\"}\n", id, strings.Repeat(id, 300<<10))
 	}
-	r := box.LetterReader()
+	r := outcomes.NewLetterReader(box)
 	warnings, err := r.Read()
 	require.NoError(t, err)
 	assert.Empty(t, warnings)
@@ -92,7 +93,7 @@ func TestCountLetters(t *testing.T) {
 	path := beside(box, ".dead-letter.jsonl")
 	check := func() {
 		t.Helper()
-		counted, err := box.CountLetters()
+		counted, err := outcomes.CountLetters(box)
 		require.NoError(t, err)
 		want := map[inbox.Reason]int{}
 		for _, l := range letters(t, box) {
@@ -138,14 +139,15 @@ func TestLettersOfAStreamAreNotCounted(t *testing.T) {
 	}
 	path := beside(box, ".dead-letter.jsonl")
 	for range 2 { // as heartbeat writes the lines, and in another order of members
-		counted, err := box.CountLetters()
+		counted, err := outcomes.CountLetters(box)
 		require.NoError(t, err)
 		assert.Equal(t, map[inbox.Reason]int{inbox.ReasonOrphaned: 1}, counted.Open)
 		var open []string
-		_, err = box.EachOpenLetter(func(l inbox.Letter) bool {
+		_, err = outcomes.EachOpenLetter(box, func(l inbox.Letter) bool {
 			open = append(open, l.ID)
 			return true
 		})
+
 		require.NoError(t, err)
 		assert.Equal(t, []string{"a", "b"}, open)
 		text, err := os.ReadFile(path)
@@ -161,19 +163,20 @@ func TestOpenLetters(t *testing.T) {
 	box := newBox(t, entry("x")+entry("y")+entry("z")+"c\nd\n")
 	check := func(want map[inbox.Reason]int, names ...string) {
 		t.Helper()
-		counted, err := box.CountLetters()
+		counted, err := outcomes.CountLetters(box)
 		require.NoError(t, err)
 		for reason, n := range counted.Open {
 			assert.Equal(t, want[reason], n, reason)
 		}
 		var open []string
-		_, err = box.EachOpenLetter(func(l inbox.Letter) bool {
+		_, err = outcomes.EachOpenLetter(box, func(l inbox.Letter) bool {
 			open = append(open, l.ID)
 			return true
 		})
+
 		require.NoError(t, err)
 		assert.Equal(t, names, open)
-		is, err := box.OpenLetters()
+		is, err := outcomes.OpenLetters(box)
 		require.NoError(t, err)
 		for _, l := range letters(t, box) {
 			assert.Equal(t, slices.Contains(names, l.ID), is(l.Letter), l.ID)

@@ -236,10 +236,15 @@ const (
 	spillSuffix = ".raw"
 )
 
-// spillName reports whether spill made a file of that name. The names come from dead letters, which others
-// may have written.
-func spillName(name string) bool {
-	return strings.HasPrefix(name, spillPrefix) && strings.HasSuffix(name, spillSuffix) && filepath.Base(name) == name
+// OwnFile returns the name of the file beside the inbox that nothing needs without the letter, "" for none. The
+// letter may be forged, and so name any file; a requeued entry may still need its text.
+func (l Letter) OwnFile() string {
+	name := l.RawFile
+	spilled := strings.HasPrefix(name, spillPrefix) && strings.HasSuffix(name, spillSuffix) && filepath.Base(name) == name
+	if spilled || textName(name) && l.RequeuedAt == nil {
+		return name
+	}
+	return ""
 }
 
 // spill copies a line that is too long into a file of its own, chunk by chunk, and returns the file's name

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/testing/crash"
 	"heartbeat/internal/testing/long"
 )
@@ -132,12 +133,12 @@ func answerAndDeliver(box *inbox.Inbox) (err error) {
 
 // consumeAll takes all outcomes as consumer mail, and prints each before it confirms it.
 func consumeAll(box *inbox.Inbox) error {
-	c, err := box.Consume(context.Background(), "mail", false, 0)
+	c, err := outcomes.Consume(context.Background(), box, "mail", false, 0)
 	if err != nil {
 		return err
 	}
 	for err == nil {
-		var h *inbox.Handover
+		var h *outcomes.Handover
 		if h, err = c.Next(); err != nil || h == nil {
 			break
 		}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"strings"
-	"time"
 )
 
 // Next returns the entry to deliver: one that was given back, else the first line at the cursor that is not
@@ -30,15 +29,12 @@ func (t *Tx) nextEntry(still Mark) (Entry, error) {
 	if t.inFlight != nil {
 		return Entry{}, errors.New("next entry: one is still in flight: settle it first")
 	}
-	now := t.box.opts.Now()
 	if d := t.redeliver; d != nil {
 		e := d.Entry()
-		if !e.expired(now) {
+		if !e.expired(t.box.opts.Now()) {
 			return e, nil
 		}
-		if err := t.setAsideGivenBack(d, deadLetterOf(d, ReasonExpired, t.box.utcNow())); err != nil {
-			return Entry{}, err
-		}
+		t.setAsideGivenBack(d, deadLetterOf(d, ReasonExpired, t.box.utcNow()))
 	}
 	if t.file == nil {
 		return Entry{}, ErrEmpty
@@ -72,74 +68,70 @@ func (t *Tx) nextEntry(still Mark) (Entry, error) {
 			t.warn("skipped %d zero bytes before offset %d of the inbox: no entry begins with a zero byte", zeros, l.start)
 			zeros = 0
 		}
-		died, err := t.tryLarge(l)
-		if err != nil {
-			return Entry{}, inReading(err)
-		}
-		long := l.isLong()
-		if (died || long) && l.id == "" {
-			l.id = entryID(l.raw)
-		}
-		if died {
-			if err := t.setAsideWhole(l, ReasonDied); err != nil {
-				return Entry{}, err
-			}
-			continue
-		}
-		var e Entry
-		if long {
-			if e, err = t.longEntry(l); err == io.EOF {
-				continue // blank
-			}
-		} else {
-			e = decodeEntry(l.raw)
-			e.Start, e.End, e.terminated = l.start, l.end, l.terminated
-			t.resume(&e)
-		}
-		if errors.Is(err, errUnwieldy) {
-			if err := t.setAsideWhole(l, ReasonTooLong); err != nil {
-				return Entry{}, err
-			}
-			continue
-		}
-		if err != nil {
-			return Entry{}, err
-		}
-		if passed, err := t.passMoved(e); err != nil {
-			return Entry{}, err
-		} else if passed {
-			continue
-		}
-		if passed, err := t.passSettled(e); err != nil {
-			return Entry{}, err
-		} else if passed {
-			continue
-		}
-		reason, failure := t.undeliverable(e, l.raw, now)
-		if reason == "" {
-			return e, nil
-		}
-		rawFile := ""
-		if long {
-			if rawFile, err = t.box.spill(t.file, l); err != nil {
-				return Entry{}, err
-			}
-			e.raw = nil
-		}
-		if err := t.setAsideUnread(e, reason, rawFile, failure); err != nil {
-			return Entry{}, err
+		if e, passed, err := t.entryOn(l); err != nil || !passed {
+			return e, err
 		}
 	}
 }
 
+// entryOn returns the entry on a line. passed says that there is none to deliver: the line was set aside, or is passed
+// for another reason.
+func (t *Tx) entryOn(l line) (e Entry, passed bool, err error) {
+	died, err := t.tryLarge(l)
+	if err != nil {
+		return e, false, inReading(err)
+	}
+	long := l.isLong()
+	if (died || long) && l.id == "" {
+		l.id = entryID(l.raw)
+	}
+	if died {
+		return e, true, t.setAsideWhole(l, ReasonDied)
+	}
+	if long {
+		e, err = t.longEntry(l)
+	} else {
+		e = decodeEntry(l.raw)
+		e.Start, e.End, e.terminated = l.start, l.end, l.terminated
+		t.resume(&e)
+	}
+	switch {
+	case err == io.EOF: // blank
+		return e, true, nil
+	case errors.Is(err, errUnwieldy):
+		return e, true, t.setAsideWhole(l, ReasonTooLong)
+	case err != nil:
+		return e, false, err
+	}
+	if passed, err = t.passMoved(e); !passed && err == nil {
+		passed, err = t.passSettled(e)
+	}
+	if passed || err != nil {
+		return e, passed, err
+	}
+	reason, failure := t.undeliverable(e, l.raw)
+	if reason == "" {
+		return e, false, nil
+	}
+	rawFile := ""
+	if long {
+		if rawFile, err = t.box.spill(t.file, l); err != nil {
+			return e, false, err
+		}
+		e.raw = nil
+	}
+	t.setAsideUnread(e, reason, rawFile, failure)
+	return e, true, nil
+}
+
 // undeliverable says why the entry on this line can never be delivered, "" if it can.
-func (t *Tx) undeliverable(e Entry, raw []byte, now time.Time) (Reason, *Failure) {
+func (t *Tx) undeliverable(e Entry, raw []byte) (Reason, *Failure) {
 	switch {
 	case t.wide(raw):
-		return ReasonWide, &Failure{Error: string(ReasonWide), Message: wideMeans, At: now.UTC()}
+		return ReasonWide, t.failure(string(ReasonWide), wideMeans)
 	case strings.TrimSpace(e.Text) == "":
 		return ReasonEmpty, nil
-	case e.expired(now):
+	case e.expired(t.box.opts.Now()):
 		return ReasonExpired, nil
 	}
 	return "", nil

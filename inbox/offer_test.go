@@ -49,7 +49,7 @@ func TestDeliverRefusesOtherEntries(t *testing.T) {
 		},
 		"given back": func(tx *inbox.Tx) inbox.Entry {
 			e := deliverNext(tx)
-			require.NoError(t, tx.GiveBack(true))
+			require.NoError(t, tx.GiveBack("", true))
 			return e
 		},
 		"answered": func(tx *inbox.Tx) inbox.Entry {

@@ -23,8 +23,8 @@ func (t *Tx) findOlder() error {
 	since, last, until := st.Seq+1, st.Seq, st.SeenSize
 	for _, k := range []journal.Kind{journal.Results, journal.DeadLetters} {
 		err := t.eachUnknown(k, func(l Letter) {
-			for _, d := range []*Delivery{t.inFlight, t.redeliver} {
-				if d != nil && d.EntryID == l.EntryID && (l.FirstSeq == d.first() || l.FirstSeq == t.named) {
+			for _, d := range t.unsettled() {
+				if d.EntryID == l.EntryID && (l.FirstSeq == d.first() || l.FirstSeq == t.named) {
 					since = min(since, l.FirstSeq)
 				}
 			}
@@ -46,25 +46,25 @@ func (t *Tx) findOlder() error {
 	t.warn("%s: entries whose outcome is known are not delivered again", why)
 	st.Seq, t.noticed = last, true
 	t.readAgain(why, since, until)
-	err := t.addEvent(Event{Event: EventOlder, Reason: why})
-	for _, d := range []*Delivery{t.inFlight, t.redeliver} {
-		if d == nil || err != nil {
-			continue
-		}
+	t.addEvent(Event{Event: EventOlder, Reason: why})
+	for _, d := range t.unsettled() {
 		look := func() (string, error) { return t.settledBefore(d.StartOffset) }
 		if d.Detached {
 			look = func() (string, error) { return t.settledAs(t.rereading(), d.rawBytes()) }
 		}
-		var how string
-		if how, err = look(); how != "" && err == nil {
+		how, err := look()
+		if err != nil {
+			return err
+		}
+		if how != "" {
 			if d == t.inFlight {
 				t.stale = d
 			}
 			t.pass(d)
-			err = t.notePassed(d.Entry(), how)
+			t.notePassed(d.Entry(), how)
 		}
 	}
-	return err
+	return nil
 }
 
 // eachUnknown visits the lines of a file that the state does not know. It does so once, because the next
@@ -104,8 +104,8 @@ func (t *Tx) eachUnknown(k journal.Kind, visit func(l Letter)) error {
 // mayTell reports whether an outcome may show that the state is older: it belongs to a later delivery, or to
 // an entry that is in flight or was given back.
 func (t *Tx) mayTell(line []byte, seq int64) bool {
-	for _, d := range []*Delivery{t.inFlight, t.redeliver} {
-		if d != nil && bytes.Contains(line, []byte(d.EntryID)) {
+	for _, d := range t.unsettled() {
+		if bytes.Contains(line, []byte(d.EntryID)) {
 			return true
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
+	"heartbeat/internal/testing/script"
 )
 
 // other sends messages with a taken id and another text, and returns the error.
@@ -42,7 +44,7 @@ func TestAnIDWithAnotherText(t *testing.T) {
 	assert.Contains(t, other(t, box, inbox.Message{ID: "later", Text: "two"}), "is scheduled")
 	deliver(t, box)
 	check(inbox.FoundInFlight, "is in flight")
-	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack(true)) })
+	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack("", true)) })
 	check(inbox.FoundQueued, "is queued")
 	settle(t, box, answer("done"))
 	check(inbox.FoundAnswered, "was answered")
@@ -65,7 +67,7 @@ func TestAnIDOfADeadLetter(t *testing.T) {
 	assert.True(t, send(t, box, one).Appended, "the same may be sent again")
 	settle(t, box, func(tx *inbox.Tx) error { return tx.Drop() })
 
-	letters, _, err := box.Letters()
+	letters, _, err := script.Letters(box)
 	require.NoError(t, err)
 	in(t, box, func(tx *inbox.Tx) { _, err := tx.Requeue(letters[0], inbox.Mark{}); require.NoError(t, err) })
 	assert.Contains(t, other(t, box, two), "is queued")
@@ -73,9 +75,9 @@ func TestAnIDOfADeadLetter(t *testing.T) {
 	assert.True(t, send(t, box, two).Appended, "the letter was requeued, and that is over")
 	settle(t, box, orphan)
 	assert.Contains(t, other(t, box, one), "became a dead letter")
-	letters, _, err = box.Letters()
+	letters, _, err = script.Letters(box)
 	require.NoError(t, err)
-	_, _, err = box.Purge(t.Context(), letters)
+	_, _, err = outcomes.Purge(t.Context(), box, letters)
 	require.NoError(t, err)
 	r := send(t, box, one)
 	assert.True(t, r.Appended)

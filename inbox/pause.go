@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"heartbeat/internal/flat"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/words"
 )
@@ -76,12 +75,9 @@ func (h Holds) Pause(reason string, until *time.Time) (Pause, error) {
 	} else if held != nil {
 		p.At = held.At
 	}
-	var err error
-	if h.tx.st.Paused, err = flat.JSON(p); err != nil {
-		return p, err
-	}
-	h.tx.person = true
-	return p, h.tx.addEvent(Event{Event: EventPaused, Reason: reason, Until: until})
+	h.tx.st.Paused, h.tx.person = h.tx.encoded(p), true
+	h.tx.addEvent(Event{Event: EventPaused, Reason: reason, Until: until})
+	return p, h.tx.failed
 }
 
 // Resume ends a pause and a back-off, if there are any.
@@ -91,7 +87,8 @@ func (h Holds) Resume() error {
 	}
 	h.tx.st.Paused = nil
 	h.tx.forgetBackoff()
-	return h.tx.addEvent(Event{Event: EventResumed})
+	h.tx.addEvent(Event{Event: EventResumed})
+	return h.tx.failed
 }
 
 // Backoff says until when nothing is delivered because entries, or the turns between them, failed. It
@@ -130,15 +127,13 @@ func (h Holds) BackOff(length time.Duration, streak int, named bool, f *Failure)
 		At: now, Until: now.Add(max(0, length)), Streak: streak, Named: named, Failure: f,
 		Boot: h.tx.boot, SinceBoot: machine.SinceBoot(),
 	}
-	var err error
-	if h.tx.st.Backoff, err = flat.JSON(b); err != nil {
-		return b, err
-	}
+	h.tx.st.Backoff = h.tx.encoded(b)
 	e := Event{At: now, Event: EventBackingOff, Until: &b.Until}
 	if f != nil {
 		e.Reason = f.String()
 	}
-	return b, h.tx.addEvent(e)
+	h.tx.addEvent(e)
+	return b, h.tx.failed
 }
 
 // Backoff returns the back-off that holds now, or nil. Its Until is what the wall clock will show at its end,
@@ -210,10 +205,9 @@ func (h Holds) Stopping() (*Stopping, error) {
 }
 
 // BeginStop stops delivery from the commit on, until this process has ended or calls [Holds.EndStop].
-func (h Holds) BeginStop() (err error) {
-	h.tx.st.Stopping, err = flat.JSON(Stopping{At: h.tx.box.utcNow(), Process: ProcessOf(os.Getpid())})
-	h.tx.dirty = true
-	return err
+func (h Holds) BeginStop() error {
+	h.tx.st.Stopping = h.tx.encoded(Stopping{At: h.tx.box.utcNow(), Process: ProcessOf(os.Getpid())})
+	return h.tx.failed
 }
 
 // EndStop lets delivery go on: the process has no sessions any more.

@@ -75,13 +75,13 @@ func TestPutOffOfADetachedEntry(t *testing.T) {
 func TestPutOffAfterItWasGivenBack(t *testing.T) {
 	now := clockOf(t, newBox(t, "one\n"))
 	deliver(t, now.box)
-	in(t, now.box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack(true)) })
+	in(t, now.box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack("", true)) })
 	assert.Equal(t, 2, deliver(t, now.box).Attempt)
 	in(t, now.box, func(tx *inbox.Tx) { require.NoError(t, tx.PutOff("not now", noon.Add(time.Hour))) })
 	assert.Empty(t, waitingIDs(t, now.box), "it is in one place only")
 	now.set(noon.Add(time.Hour))
 	assert.Equal(t, 3, deliver(t, now.box).Attempt)
-	in(t, now.box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack(true)) })
+	in(t, now.box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack("", true)) })
 	assert.Equal(t, 4, deliver(t, now.box).Attempt)
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -52,6 +53,11 @@ func (t *Tx) queueMark() Mark {
 
 // inFlightEnd is where the entry in flight ends in the queue file, 0 if it is not in that file.
 func (t *Tx) inFlightEnd() int64 { return endOf(t.inFlight) }
+
+// unsettled returns the entry in flight and the one to be redelivered, without those that are not there.
+func (t *Tx) unsettled() []*Delivery {
+	return slices.DeleteFunc([]*Delivery{t.inFlight, t.redeliver}, func(d *Delivery) bool { return d == nil })
+}
 
 // settledEnd is how far the queue file was delivered or settled.
 func (t *Tx) settledEnd() int64 { return max(t.st.Cursor, endOf(t.inFlight), endOf(t.redeliver)) }

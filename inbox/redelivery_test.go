@@ -25,7 +25,7 @@ func TestGiveBackCountsAttempts(t *testing.T) {
 			box := newBox(t, "\n\none\ntwo\n")
 			for _, counted := range c.counted {
 				require.Equal(t, "one", deliver(t, box).Text)
-				in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack(counted)) })
+				in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack("", counted)) })
 				assert.NoFileExists(t, beside(box, ".in-flight"))
 				assert.NoFileExists(t, beside(box, ".responded"))
 				assert.Equal(t, "2", cursorFile(t, box), "at the entry's start")
@@ -51,7 +51,7 @@ func TestGivenBackIsTheSameEntry(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			box := newBox(t, line+"\n")
 			first := deliver(t, box)
-			in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack(false)) })
+			in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack(inbox.NeverArrived, false)) })
 			again, err := next(t, box)
 			require.NoError(t, err)
 			assert.EqualExportedValues(t, first, again)

@@ -41,7 +41,8 @@ func (t *Tx) Mended(what string, again bool) error {
 	if again {
 		t.readAgain(what, 0, 0)
 	}
-	return t.addEvent(Event{Event: EventMended, Reason: what})
+	t.addEvent(Event{Event: EventMended, Reason: what})
+	return t.failed
 }
 
 const rereadKept = 24 * time.Hour
@@ -68,7 +69,7 @@ func (t *Tx) readAgain(why string, since, until int64) {
 }
 
 // noteByHand records, for status and in an event, what somebody did to the state.
-func (t *Tx) noteByHand(e Event, why string) error {
+func (t *Tx) noteByHand(e Event, why string) {
 	r := t.rereading()
 	if r == nil || r.From >= r.Until {
 		r = new(reread)
@@ -76,7 +77,7 @@ func (t *Tx) noteByHand(e Event, why string) error {
 	r.At, r.Why, r.ByHand = t.box.utcNow(), why, true
 	t.setReread(r)
 	e.Reason = why
-	return t.addEvent(e)
+	t.addEvent(e)
 }
 
 // endReread drops the reread from the next record once nobody needs it. Lines that this commit appends are

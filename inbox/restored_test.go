@@ -18,6 +18,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/testing/crash"
 	"heartbeat/internal/testing/long"
+	"heartbeat/internal/testing/script"
 )
 
 // backUp copies an inbox's directory as it is now.
@@ -202,7 +203,7 @@ func TestRestoredInboxWithDeadLetters(t *testing.T) {
 		in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.DeadLetter(inbox.ReasonOrphaned)) })
 	}
 	again := func(t *testing.T, box *inbox.Inbox) {
-		all, _, err := box.Letters()
+		all, _, err := script.Letters(box)
 		require.NoError(t, err)
 		in(t, box, func(tx *inbox.Tx) {
 			_, err := tx.Requeue(all[len(all)-1], inbox.Mark{})
@@ -287,11 +288,11 @@ func TestRestoredStateDoesNothingTwice(t *testing.T) {
 		},
 		"given back": func(t *testing.T, box *inbox.Inbox) {
 			turn(t, box)
-			in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack(true)) })
+			in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack("", true)) })
 		},
 		"a second attempt": func(t *testing.T, box *inbox.Inbox) {
 			turn(t, box)
-			in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack(true)) })
+			in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack("", true)) })
 			turn(t, box)
 		},
 	}
@@ -504,7 +505,7 @@ func TestRandomRestores(t *testing.T) {
 				func() string {
 					in(t, box, func(tx *inbox.Tx) {
 						if tx.InFlight() != nil {
-							require.NoError(t, tx.GiveBack(r.IntN(2) == 0))
+							require.NoError(t, tx.GiveBack("", r.IntN(2) == 0))
 						}
 					})
 					return "give back"
@@ -518,7 +519,7 @@ func TestRandomRestores(t *testing.T) {
 					return "dead letter"
 				},
 				func() string {
-					letters, _, err := box.Letters()
+					letters, _, err := script.Letters(box)
 					require.NoError(t, err)
 					letters = slices.DeleteFunc(letters, func(l inbox.Letter) bool { return box.Requeueable(l) != nil })
 					if len(letters) > 0 {
@@ -565,7 +566,7 @@ func TestRandomRestores(t *testing.T) {
 				settled[r.Prompt]++
 				require.Equal(t, 1, settled[r.Prompt], "%s is answered twice: %v", r.Prompt, done)
 			}
-			letters, _, err := box.Letters()
+			letters, _, err := script.Letters(box)
 			require.NoError(t, err)
 			for _, l := range letters {
 				if l.RequeuedAt == nil {

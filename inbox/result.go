@@ -219,7 +219,8 @@ func eventOf(d *Delivery, kind EventKind) Event {
 
 // NoteUntold records that a person could not be notified.
 func (t *Tx) NoteUntold(reason string) error {
-	return t.addEvent(Event{Event: EventUntold, Reason: reason})
+	t.addEvent(Event{Event: EventUntold, Reason: reason})
+	return t.failed
 }
 
 // latencySeconds are the upper bounds of the latency classes, for the time from an entry's delivery to its

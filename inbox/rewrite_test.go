@@ -15,13 +15,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/testing/crash"
 )
 
-func trim(t testing.TB, box *inbox.Inbox, before time.Time) inbox.Trimming {
+func trim(t testing.TB, box *inbox.Inbox, before time.Time) outcomes.Trimming {
 	t.Helper()
-	n, err := box.Trim(context.Background(), before)
+	n, err := outcomes.Trim(context.Background(), box, before)
 	require.NoError(t, err)
 	return n
 }
@@ -70,13 +71,13 @@ func TestTrim(t *testing.T) {
 	write(t, box.DeadLetterPath(), letter("a")+letter("b")+letter("c")+mark(0, old)+stray+mark(2, young))
 
 	n := trim(t, box, noon.Add(-time.Hour))
-	assert.Equal(t, inbox.Trimming{Results: 1, DeadLetters: 1, Events: 2, Freed: n.Freed}, n)
+	assert.Equal(t, outcomes.Trimming{Results: 1, DeadLetters: 1, Events: 2, Freed: n.Freed}, n)
 	assert.Equal(t, results, read(t, box.ResultsPath()))
 	assert.Equal(t, events, read(t, box.EventsPath()))
 	assert.Equal(t, letter("b")+letter("c")+mark(2, young), read(t, box.DeadLetterPath()))
 
 	n = trim(t, box, noon.Add(-time.Hour))
-	assert.Equal(t, inbox.Trimming{}, n, "a second time there is nothing")
+	assert.Equal(t, outcomes.Trimming{}, n, "a second time there is nothing")
 }
 
 // When an answer is trimmed, the letter that it closed goes too and does not become open again. A
@@ -93,13 +94,13 @@ func TestTrimmedAnswerTakesItsLetter(t *testing.T) {
 	write(t, box.DeadLetterPath(), letter("again", -4)+letter("late", -4)+letter("before", -3)+letter("never", -4))
 	write(t, box.ResultsPath(), result("before", -4)+result("again", -3)+result("late", -1))
 	open := func() int {
-		n, err := box.CountLetters()
+		n, err := outcomes.CountLetters(box)
 		require.NoError(t, err)
 		return n.All()
 	}
 	assert.Equal(t, 2, open())
 	n := trim(t, box, noon.Add(-2*time.Hour))
-	assert.Equal(t, inbox.Trimming{Results: 2, DeadLetters: 1, Freed: n.Freed}, n)
+	assert.Equal(t, outcomes.Trimming{Results: 2, DeadLetters: 1, Freed: n.Freed}, n)
 	assert.Equal(t, letter("late", -4)+letter("before", -3)+letter("never", -4), read(t, box.DeadLetterPath()))
 	assert.Equal(t, 2, open())
 }
@@ -119,10 +120,10 @@ func TestTrimmedAnswerWhereItFails(t *testing.T) {
 				}
 				return nil
 			})
-			_, err := box.Trim(t.Context(), noon)
+			_, err := outcomes.Trim(t.Context(), box, noon)
 			done = err == nil && ops <= fails
 		})
-		n, err := box.CountLetters()
+		n, err := outcomes.CountLetters(box)
 		require.NoError(t, err)
 		assert.Zero(t, n.All(), "the operation %d failed", fails)
 	}
@@ -183,7 +184,7 @@ func TestTrimOnAFullDisk(t *testing.T) {
 		}
 		return nil
 	})
-	_, err := box.Trim(context.Background(), noon.Add(time.Second))
+	_, err := outcomes.Trim(context.Background(), box, noon.Add(time.Second))
 	require.ErrorIs(t, err, unix.ENOSPC)
 	assert.ErrorContains(t, err, "rewrite "+box.ResultsPath()+": ")
 	assert.Equal(t, before, read(t, box.ResultsPath()))

@@ -88,7 +88,8 @@ func (t *Tx) Say(v Verdict) error {
 	if v.Text != "" {
 		e.Reason += ": " + firstCharacters(v.Text, keptPrompt)
 	}
-	return t.addEvent(e)
+	t.addEvent(e)
+	return t.failed
 }
 
 // Progress is an agent's report on its work.
@@ -116,7 +117,8 @@ func (t *Tx) NoteProgress(text string, length time.Duration) error {
 	t.setInFlight(&d)
 	e := eventOf(&d, EventProgress)
 	e.Reason, e.Until = firstCharacters(text, keptPrompt), &d.Progress.Until
-	return t.addEvent(e)
+	t.addEvent(e)
+	return t.failed
 }
 
 // earlier keeps the deliveries of an entry that was put off, from its return to the queue until its next
@@ -148,28 +150,25 @@ func (t *Tx) PutOff(reason string, until time.Time) error {
 		return fmt.Errorf("put off: %w", errNothingInFlight)
 	}
 	if !until.After(t.box.utcNow()) || d.TextFile != "" {
-		return t.GiveBackFor(reason, true)
+		return t.GiveBack(reason, true)
 	}
 	was := earlier{
 		EntryID: d.EntryID, Attempts: d.Attempt, FirstSeq: d.first(),
 		Spent: d.Spent.Short(), Took: d.Took + t.worked,
-	}
-	before, err := flat.JSON(was)
-	if err != nil {
-		return err
 	}
 	var line flat.Object // the entry's own line, byte for byte, and the time of its return
 	line.Text(idMember, d.ID())
 	line.Time(notBeforeMember, until)
 	line.String("raw_line", d.RawLine.Text)
 	line.Text("raw_base64", d.RawLine.Base64)
-	line.Raw(putOffMember, before)
+	line.Raw(putOffMember, t.encoded(was))
 	e := eventOf(d, EventRedelivered)
 	e.Reason, e.Until, e.Fields = reason, &until, t.money.costOf(d)
 	t.addJSON(journal.Scheduled, slices.Clone(line.End()))
 	t.count(func(n *Totals) { n.Redelivered++ })
 	t.pass(d)
-	return t.addEvent(e)
+	t.addEvent(e)
+	return t.failed
 }
 
 const putOffMember = "put_off"
@@ -194,20 +193,19 @@ func parsePutOff(l []byte, m *flat.Members) (s Scheduled, ok bool) {
 }
 
 // noteEarlier keeps the earlier deliveries of an entry that returns to the queue.
-func (t *Tx) noteEarlier(was *earlier) error {
+func (t *Tx) noteEarlier(was *earlier) {
 	all := slices.DeleteFunc(t.earlier(), func(e earlier) bool { return e.EntryID == was.EntryID })
 	all = append(all, *was)
-	return t.setEarlier(all[max(0, len(all)-maxEarlier):])
+	t.setEarlier(all[max(0, len(all)-maxEarlier):])
 }
 
 func (t *Tx) earlier() []earlier { return kept[[]earlier](t.st.PutOff) }
 
-func (t *Tx) setEarlier(all []earlier) (err error) {
+func (t *Tx) setEarlier(all []earlier) {
 	t.dirty = true
 	if t.st.PutOff = nil; len(all) > 0 {
-		t.st.PutOff, err = flat.JSON(all)
+		t.st.PutOff = t.encoded(all)
 	}
-	return err
 }
 
 // resume gives an entry from the queue its earlier deliveries.
@@ -222,9 +220,8 @@ func (t *Tx) resume(e *Entry) {
 }
 
 // forgetEarlier drops the earlier deliveries of an entry that is delivered now.
-func (t *Tx) forgetEarlier(entryID string) error {
-	if len(t.st.PutOff) == 0 {
-		return nil
+func (t *Tx) forgetEarlier(entryID string) {
+	if len(t.st.PutOff) > 0 {
+		t.setEarlier(slices.DeleteFunc(t.earlier(), func(e earlier) bool { return e.EntryID == entryID }))
 	}
-	return t.setEarlier(slices.DeleteFunc(t.earlier(), func(e earlier) bool { return e.EntryID == entryID }))
 }

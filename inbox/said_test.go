@@ -82,7 +82,7 @@ func TestAGivenBackEntryHasNoVerdict(t *testing.T) {
 	box := newBox(t, "one\n")
 	deliver(t, box)
 	say(t, box, inbox.Verdict{Kind: inbox.VerdictDone})
-	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack(true)) })
+	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack("", true)) })
 	deliver(t, box)
 	in(t, box, func(tx *inbox.Tx) { assert.Nil(t, tx.InFlight().Verdict) })
 }

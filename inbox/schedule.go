@@ -205,14 +205,12 @@ func (t *Tx) promoteDue(due []Scheduled) error {
 	for _, s := range due { // as Data: JSON would lose white space around the line
 		if r != nil && r.Since > 0 && t.here { // the file may be an older copy, too
 			why, err := t.settledAs(r, s.line)
-			if err == nil && why != "" {
-				err = t.notePassed(decodeEntry(s.line), why)
-				t.pending[len(t.pending)-1].Unschedule = s.lineID
-			}
 			if err != nil {
 				return err
 			}
 			if why != "" {
+				t.notePassed(decodeEntry(s.line), why)
+				t.pending[len(t.pending)-1].Unschedule = s.lineID
 				continue
 			}
 		}
@@ -222,9 +220,7 @@ func (t *Tx) promoteDue(due []Scheduled) error {
 			if bytes.HasSuffix(l.Data, []byte("\r")) {
 				l.Data = append(bytes.Clone(l.Data), '\r') // before the newline it would not be part of the line
 			}
-			if err := t.noteEarlier(s.putOff); err != nil {
-				return err
-			}
+			t.noteEarlier(s.putOff)
 		}
 		t.addLine(l)
 	}

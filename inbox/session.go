@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"heartbeat/internal/flat"
 	"heartbeat/internal/machine"
 )
 
@@ -149,7 +148,8 @@ func (in InSession) Start(pid int, note json.RawMessage) error {
 	}
 	in.tx.money.arrive(in.id)
 	in.ForgetStopped()
-	return in.tx.addEvent(Event{Event: EventStarted, Session: in.id})
+	in.tx.addEvent(Event{Event: EventStarted, Session: in.id})
+	return in.tx.failed
 }
 
 // End records that the session ended.
@@ -162,7 +162,8 @@ func (in InSession) End() error {
 		return err
 	}
 	in.endLate()
-	return in.tx.addEvent(Event{Event: EventEnded, Session: in.id})
+	in.tx.addEvent(Event{Event: EventEnded, Session: in.id})
+	return in.tx.failed
 }
 
 // Prompt records that the session was prompted. promptID is the client's name for the prompt, or "".
@@ -178,11 +179,9 @@ func (in InSession) Prompt(promptID string) error {
 // Ask records that the session needs a person.
 func (in InSession) Ask(kind, text string) error {
 	q := &Question{At: in.tx.box.utcNow(), Kind: kind, Text: text}
-	if err := in.change(func(s *Session) { s.Asks = q }); err != nil {
-		return err
-	}
 	in.tx.person = true
-	return in.tx.addEvent(Event{Event: EventAsked, Session: in.id, Reason: q.String()})
+	in.tx.addEvent(Event{Event: EventAsked, Session: in.id, Reason: q.String()})
+	return in.change(func(s *Session) { s.Asks = q })
 }
 
 // String returns the kind of question and its text.
@@ -227,9 +226,7 @@ func (in InSession) FailAlone(name, message string) error {
 
 func (in InSession) fail(f *Failure, e Event) error {
 	e.Reason = f.String()
-	if err := in.tx.addEvent(e); err != nil {
-		return err
-	}
+	in.tx.addEvent(e)
 	in.endLate()
 	return in.change(func(s *Session) { s.Failure, s.FailedSeq, s.Asks = f, in.tx.Seq(), nil })
 }
@@ -253,9 +250,8 @@ func (in InSession) change(change func(*Session)) error {
 	}
 	change(&s)
 	all = slices.Insert(all, 0, s)
-	in.tx.st.Sessions, err = flat.JSON(all[:min(len(all), maxSessions)])
-	in.tx.dirty = true
-	return err
+	in.tx.st.Sessions = in.tx.encoded(all[:min(len(all), maxSessions)])
+	return in.tx.failed
 }
 
 func sessionAt(all []Session, id string) int {
@@ -275,10 +271,9 @@ type Waiter struct {
 func (t *state) Waiter() (*Waiter, error) { return recorded[Waiter](t.st.Waiter, "waiter") }
 
 // Wait makes this process the waiter of the session, under that name, in place of any other.
-func (in InSession) Wait(name string) (err error) {
-	in.tx.st.Waiter, err = flat.JSON(in.tx.thisProcess(name, in.id))
-	in.tx.dirty = true
-	return err
+func (in InSession) Wait(name string) error {
+	in.tx.st.Waiter = in.tx.encoded(in.tx.thisProcess(name, in.id))
+	return in.tx.failed
 }
 
 func (t *Tx) thisProcess(name, session string) Waiter {
@@ -315,9 +310,7 @@ func (in InSession) NoteUncounted(cause string) error {
 	if cause != "" {
 		found = &Finding{At: in.tx.box.utcNow(), Text: cause}
 		in.tx.person = true
-		if err := in.tx.addEvent(Event{Event: EventUncounted, Session: in.id, Reason: cause}); err != nil {
-			return err
-		}
+		in.tx.addEvent(Event{Event: EventUncounted, Session: in.id, Reason: cause})
 	}
 	return in.change(func(s *Session) { s.Uncounted = found })
 }

@@ -74,7 +74,7 @@ func TestFailureEndsWithTheDelivery(t *testing.T) {
 	box := newBox(t, oldContent)
 	turn(t, box)
 	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.In("s").Fail("rate_limit", "")) })
-	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack(true)) })
+	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack("", true)) })
 	assert.Equal(t, "one", deliver(t, box).Text)
 	assert.Nil(t, begin(t, box).InFlight().Failure)
 }

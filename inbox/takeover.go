@@ -53,9 +53,7 @@ func (t *Tx) takeOver() error {
 func (t *Tx) setForeignCursor(cursor int64) error {
 	if was := t.st.Cursor; t.st.Seq > 0 && cursor < was {
 		why := fmt.Sprintf("%s was set back from %d to %d: what lies between is delivered again, as whoever did it asked", t.store.Cursor().Path(), was, cursor)
-		if err := t.noteByHand(Event{Event: EventSetBack, Start: cursor}, why); err != nil {
-			return err
-		}
+		t.noteByHand(Event{Event: EventSetBack, Start: cursor}, why)
 	}
 	t.st.Cursor, t.st.AnchorStart, t.st.AnchorSum, t.dirty = cursor, 0, "", true
 	t.forgetDigest()
@@ -142,12 +140,13 @@ func (t *Tx) inFlightRemoved(cursor int64) error {
 		t.setInFlight(nil)
 		return nil
 	case !t.responded:
-		return t.GiveBackFor("its "+journal.InFlightName+" and "+journal.RespondedName+" were removed", true)
+		return t.GiveBack("its "+journal.InFlightName+" and "+journal.RespondedName+" were removed", true)
 	}
 	why := fmt.Sprintf("%s was removed, and written again: the entry %s stays in flight until its session or `heartbeat recover` settles it", t.store.InFlight().Path(), d.label())
 	t.warn("%s", why)
 	t.noticed, t.dirty, t.justFound = true, true, true
-	return t.noteByHand(eventOf(d, EventRemoved), why)
+	t.noteByHand(eventOf(d, EventRemoved), why)
+	return t.failed
 }
 
 // readCursor reads .inbox-offset; a missing file means 0.

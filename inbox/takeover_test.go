@@ -215,7 +215,7 @@ func TestCursorResetUnderTheEntryInFlight(t *testing.T) {
 	assert.Empty(t, in(t, box, func(tx *inbox.Tx) {
 		require.NotNil(t, tx.InFlight())
 		assert.Equal(t, "two", tx.InFlight().Text())
-		require.NoError(t, tx.GiveBack(true))
+		require.NoError(t, tx.GiveBack("", true))
 	}))
 	assert.Equal(t, "two", drain(t, box)[0])
 }

@@ -123,7 +123,7 @@ func TestUnterminatedEntryIsRedelivered(t *testing.T) {
 		_, err = tx.Deliver(e, inbox.Recipient{})
 		require.NoError(t, err)
 	})
-	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack(true)) })
+	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack("", true)) })
 	in(t, box, func(tx *inbox.Tx) {
 		e, err := tx.Next(inbox.Mark{})
 		require.NoError(t, err, "it was an entry once, and remains one")

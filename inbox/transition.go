@@ -39,9 +39,7 @@ func (t *Tx) Deliver(e Entry, to Recipient) (*Delivery, error) {
 	if len(to.Checks) > 0 {
 		d.Check = &Check{Name: strings.Join(to.Checks, ",")}
 	}
-	if err := t.forgetEarlier(e.EntryID); err != nil {
-		return nil, fmt.Errorf("deliver: %w", err)
-	}
+	t.forgetEarlier(e.EntryID)
 	t.In(to.SessionID).endLate()
 	t.setRedeliver(nil)
 	t.setInFlight(d)
@@ -88,12 +86,10 @@ func (t *Tx) DeadLetter(reason Reason) error {
 	}
 	dead := deadLetterOf(d, reason, t.box.utcNow())
 	dead.Fields = t.money.costOf(d)
-	if err := t.deadLetter(dead); err != nil {
-		return err
-	}
+	t.deadLetter(dead)
 	t.expectLate(d, dead)
 	t.pass(d)
-	return nil
+	return t.failed
 }
 
 // DeadLetterFor is [Tx.DeadLetter] with the error that kept the entry from being answered.
@@ -107,15 +103,10 @@ func (t *Tx) DeadLetterFor(reason Reason, failure, message string) error {
 	return t.DeadLetter(reason)
 }
 
-func (t *Tx) deadLetter(d DeadLetter) error {
-	line, err := flat.JSON(d)
-	if err != nil {
-		return err
-	}
-	t.addJSON(journal.DeadLetters, line)
+func (t *Tx) deadLetter(d DeadLetter) {
+	t.addJSON(journal.DeadLetters, t.encoded(d))
 	t.person = true
 	t.count(func(n *Totals) { n.deadLettered(d.Reason) })
-	return nil
 }
 
 // Drop forgets the entry in flight, and the cursor moves past it.
@@ -129,7 +120,8 @@ func (t *Tx) Drop() error {
 	e := eventOf(d, EventDropped)
 	e.Fields = t.money.costOf(d)
 	t.pass(d)
-	return t.addEvent(e)
+	t.addEvent(e)
+	return t.failed
 }
 
 // Bind records which turn the entry in flight belongs to, if that was unknown at its delivery.
@@ -151,16 +143,8 @@ func (t *Tx) Bind(to Recipient) error {
 }
 
 // GiveBack returns the entry in flight to its place in the queue, where [Tx.Next] finds it again. counted
-// says whether the delivery counts as an attempt: one that never arrived does not.
-func (t *Tx) GiveBack(counted bool) error {
-	if counted {
-		return t.GiveBackFor("", true)
-	}
-	return t.GiveBackFor(NeverArrived, false)
-}
-
-// GiveBackFor is [Tx.GiveBack] for a given reason.
-func (t *Tx) GiveBackFor(reason string, counted bool) error {
+// says whether the delivery counts as an attempt: one that never arrived ([NeverArrived]) does not.
+func (t *Tx) GiveBack(reason string, counted bool) error {
 	if t.inFlight == nil {
 		return fmt.Errorf("give back: %w", errNothingInFlight)
 	}
@@ -185,7 +169,8 @@ func (t *Tx) GiveBackFor(reason string, counted bool) error {
 	t.count(func(n *Totals) { n.Redelivered++ })
 	e := eventOf(&d, EventRedelivered)
 	e.Reason, e.Uncounted, e.Fields = reason, !counted, fields
-	return t.addEvent(e)
+	t.addEvent(e)
+	return t.failed
 }
 
 // Worked sets how long the delivery in flight was worked on, before the transaction gives it back and adds
@@ -202,9 +187,7 @@ func (t *Tx) setRedeliver(d *Delivery) {
 		// No inbox has it any more: without a copy, losing the journal would lose the entry.
 		e := eventOf(d, EventDetached)
 		e.RawLine, e.RawBase64 = d.RawLine.Text, d.RawLine.Base64
-		if err := t.addEvent(e); err != nil {
-			t.warn("the entry %s, which was given back, is in the journal alone: %v", d.label(), err)
-		}
+		t.addEvent(e)
 	}
 	t.redeliver, t.dirty = d, true
 	t.st.Redeliver = nil // encoded with the commit
@@ -239,16 +222,20 @@ func (t *Tx) addLine(l journal.Line) {
 }
 
 // addEvent makes the next commit add an event, as of now.
-func (t *Tx) addEvent(e Event) error {
+func (t *Tx) addEvent(e Event) {
 	if e.At.IsZero() {
 		e.At = t.box.utcNow()
 	}
-	line, err := flat.JSON(e)
-	if err != nil {
-		return err
+	t.addJSON(journal.Events, t.encoded(e))
+}
+
+// encoded returns v as JSON, for the next commit. If that fails, no commit follows.
+func (t *Tx) encoded(v any) []byte {
+	line, err := flat.JSON(v)
+	if t.dirty = true; err != nil && t.failed == nil {
+		t.failed = err
 	}
-	t.addJSON(journal.Events, line)
-	return nil
+	return line
 }
 
 // ResolveElsewhere settles an entry from [Tx.Next] that nobody needs to answer any more, and moves the cursor
@@ -265,7 +252,8 @@ func (t *Tx) ResolveElsewhere(e Entry, why string) error {
 		t.moveCursor(e.Start, e.End)
 	}
 	t.count(func(n *Totals) { n.Dropped++ })
-	return t.addEvent(Event{Event: EventElsewhere, EntryID: e.EntryID, ID: e.ID, Start: e.Start, Attempt: e.Attempt - 1, Reason: why})
+	t.addEvent(Event{Event: EventElsewhere, EntryID: e.EntryID, ID: e.ID, Start: e.Start, Attempt: e.Attempt - 1, Reason: why})
+	return t.failed
 }
 
 // passSettled moves the cursor past an entry that needs no turn, because its outcome is known.
@@ -275,14 +263,15 @@ func (t *Tx) passSettled(e Entry) (passed bool, err error) {
 		return false, err
 	}
 	t.moveCursor(e.Start, e.End)
-	return true, t.notePassed(e, why)
+	t.notePassed(e, why)
+	return true, nil
 }
 
 // notePassed counts an entry that needed no turn.
-func (t *Tx) notePassed(e Entry, why string) error {
+func (t *Tx) notePassed(e Entry, why string) {
 	t.asideLines++
 	r := t.rereading()
 	r.Passed++
 	t.setReread(r)
-	return t.addEvent(Event{Event: EventSettled, EntryID: e.EntryID, ID: e.ID, Start: e.Start, Attempt: e.Attempt - 1, Reason: why})
+	t.addEvent(Event{Event: EventSettled, EntryID: e.EntryID, ID: e.ID, Start: e.Start, Attempt: e.Attempt - 1, Reason: why})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/money/price"
 )
 
@@ -182,7 +183,7 @@ func TestCostsAreRotatedAndTrimmed(t *testing.T) {
 	book(t, box, "s", 8, 20, true)
 	assert.EqualValues(t, 9, account(t, box).Total.Nanos)
 	assert.Len(t, costLines(t, box), 3)
-	trimmed, err := box.Trim(t.Context(), noon.Add(1))
+	trimmed, err := outcomes.Trim(t.Context(), box, noon.Add(1))
 	require.NoError(t, err)
 	assert.Positive(t, trimmed.Costs)
 	assert.EqualValues(t, 9, account(t, box).Total.Nanos, "sums do not depend on the lines")

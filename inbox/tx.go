@@ -55,7 +55,8 @@ type found struct {
 // changes are what the next commit brings, beside the state itself.
 type changes struct {
 	dirty   bool
-	noticed bool // the present state of the file is to be committed at once
+	failed  error // why there can be no commit: see encoded
+	noticed bool  // the present state of the file is to be committed at once
 	pending []journal.Line
 	// lastLine is where the line before the cursor starts, if the cursor was moved.
 	lastLine int64
@@ -154,8 +155,8 @@ func (b *Inbox) Begin(ctx context.Context) (*Tx, error) {
 	return t, nil
 }
 
-// makeGood finishes what a killed transaction left undone.
-func (b *Inbox) makeGood(ctx context.Context) (warnings []string, err error) {
+// MakeGood finishes what a killed transaction left undone.
+func (b *Inbox) MakeGood(ctx context.Context) (warnings []string, err error) {
 	t, err := b.Begin(ctx)
 	if err != nil {
 		return nil, err

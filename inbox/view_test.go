@@ -232,8 +232,8 @@ var happenings = []struct {
 	{"acknowledge", inFlightDo(func(tx *inbox.Tx) error { return tx.Acknowledge("done") })},
 	{"dead-letter", inFlightDo(func(tx *inbox.Tx) error { return tx.DeadLetter(inbox.ReasonOrphaned) })},
 	{"drop", inFlightDo((*inbox.Tx).Drop)},
-	{"give back", inFlightDo(func(tx *inbox.Tx) error { return tx.GiveBack(true) })},
-	{"give back uncounted", inFlightDo(func(tx *inbox.Tx) error { return tx.GiveBack(false) })},
+	{"give back", inFlightDo(func(tx *inbox.Tx) error { return tx.GiveBack("", true) })},
+	{"give back uncounted", inFlightDo(func(tx *inbox.Tx) error { return tx.GiveBack(inbox.NeverArrived, false) })},
 	{"pause", func(t testing.TB, box *inbox.Inbox, r *rand.Rand) {
 		until := noon.Add(time.Duration(r.IntN(3)-1) * time.Hour)
 		in(t, box, func(tx *inbox.Tx) {
@@ -529,7 +529,7 @@ func TestBacklogLeavesOutWhatIsInFlight(t *testing.T) {
 	box := newBox(t, "\none\ntwo\nthree\n")
 	deliver(t, box)
 	assert.Equal(t, inbox.Backlog{Entries: 2, Bytes: 10}, backlog(t, box))
-	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack(true)) })
+	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack("", true)) })
 	assert.Equal(t, inbox.Backlog{Entries: 3, Bytes: 14}, backlog(t, box), "what was given back waits, too")
 	d := viewOf(t, box).Redeliver()
 	require.NotNil(t, d)
@@ -543,7 +543,7 @@ func TestBacklogLeavesOutWhatIsInFlight(t *testing.T) {
 func TestBacklogOfARedelivery(t *testing.T) {
 	box := newBox(t, "one\n")
 	deliver(t, box)
-	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack(true)) })
+	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack("", true)) })
 	assert.Equal(t, inbox.Backlog{Entries: 1, Bytes: 4}, backlog(t, box))
 }
 
@@ -563,7 +563,7 @@ func TestBacklogBesideADetachedEntry(t *testing.T) {
 			box := newBox(t, oldContent)
 			deliver(t, box)
 			if giveBack {
-				in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack(true)) })
+				in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack("", true)) })
 			}
 			rewrite(t, box.Path(), "new\n")
 			want := inbox.Backlog{Entries: 1, Bytes: 4}
@@ -684,7 +684,7 @@ func TestViewFind(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, want, got, id)
 	}
-	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack(true)) })
+	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack("", true)) })
 	where, err := viewOf(t, box).Find("in flight")
 	require.NoError(t, err)
 	assert.Equal(t, inbox.FoundQueued, where)

@@ -71,7 +71,7 @@ func TestViewWaitsBehindWhatIsInFlight(t *testing.T) {
 	turn(t, box)
 	assert.Equal(t, []string{"three", "four"}, waitingTexts(t, box))
 	assert.Equal(t, []string{"three", "four"}, lastTexts(t, box, 3))
-	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack(true)) })
+	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack("", true)) })
 	assert.Equal(t, []string{"two", "three", "four"}, waitingTexts(t, box))
 	assert.Equal(t, []string{"two", "three", "four"}, lastTexts(t, box, 3))
 	assert.Equal(t, []string{"three", "four"}, lastTexts(t, box, 2))
@@ -233,6 +233,6 @@ func TestViewAhead(t *testing.T) {
 	deliver(t, box)
 	assert.Equal(t, [2]int64{1, 5}, ahead(9, 100), "the one in flight is not among them")
 	assert.Equal(t, [2]int64{0, 0}, ahead(0, 100), "nor what is settled")
-	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack(true)) })
+	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack("", true)) })
 	assert.Equal(t, [2]int64{2, 5}, ahead(9, 100), "what was given back is")
 }

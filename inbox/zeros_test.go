@@ -72,7 +72,7 @@ func TestEntryBehindZeros(t *testing.T) {
 	}
 	r := send(t, box, inbox.Message{ID: "job", Text: "x"})
 	assert.False(t, r.Appended)
-	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack(true)) })
+	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack("", true)) })
 	assert.Equal(t, e.Start, deliver(t, box).Start)
 }
 

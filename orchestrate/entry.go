@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
 	"heartbeat/orchestrate/effect"
 	"heartbeat/orchestrate/prompt"
 	"heartbeat/orchestrate/run"
@@ -110,12 +111,13 @@ func (b *Bridge) stateWhere(id string, where map[string]string) (f entryState, e
 		f.reply, err = b.reply(id)
 		return f, err
 	}
-	_, err = b.Box.EachLetter(func(l inbox.Letter) bool {
+	_, err = outcomes.EachLetter(b.Box, func(l inbox.Letter) bool {
 		if l.ID == id && l.Open() {
 			f.dead = l.Reason
 		}
 		return true
 	})
+
 	return f, err
 }
 

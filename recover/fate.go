@@ -211,7 +211,7 @@ var (
 	leftAlone = writes{"nothing", Owned, "", func(*situation) error { return nil }}
 	answered  = writes{"a result", Answered, "", (*situation).acknowledge}
 	dropped   = writes{"an event", Dropped, "", func(s *situation) error { return s.tx.Drop() }}
-	givenBack = writes{"`redeliver`; the attempt does not count", Returned, "", func(s *situation) error { return s.tx.GiveBack(false) }}
+	givenBack = writes{"`redeliver`; the attempt does not count", Returned, "", func(s *situation) error { return s.tx.GiveBack(inbox.NeverArrived, false) }}
 	putOff    = writes{"`redeliver`, or a scheduled line if it is to wait; the attempt counts", Requeued, "", (*situation).putOff}
 	overLimit = writes{"a dead letter `over budget`", DeadLettered, inbox.ReasonOverBudget, (*situation).setAsideOver}
 )
@@ -220,14 +220,14 @@ var (
 func again(why func(*situation) string) writes {
 	return writes{"`redeliver`; the attempt counts", Requeued, "", func(s *situation) error {
 		s.tx.Worked(Worked(s.d))
-		return s.tx.GiveBackFor(why(s), true)
+		return s.tx.GiveBack(why(s), true)
 	}}
 }
 
 func againUncounted(why func(*situation) string) writes {
 	return writes{"`redeliver`; the attempt does not count", Requeued, "", func(s *situation) error {
 		s.tx.Worked(Worked(s.d))
-		return s.tx.GiveBackFor(why(s), false)
+		return s.tx.GiveBack(why(s), false)
 	}}
 }
 
@@ -266,7 +266,7 @@ func (s *situation) putOff() error {
 	v := s.d.Verdict
 	reason := fmt.Sprintf("%s: %s", SaidFailed, words.Brief(v.Text))
 	if v.Until == nil {
-		return s.tx.GiveBackFor(reason, true)
+		return s.tx.GiveBack(reason, true)
 	}
 	return s.tx.PutOff(reason, *v.Until)
 }

@@ -10,6 +10,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/money/budget"
+	"heartbeat/internal/testing/script"
 	recovery "heartbeat/recover"
 )
 
@@ -29,7 +30,7 @@ func limited(t *testing.T, lines string) (box *inbox.Inbox, in func(func(tx *inb
 }
 
 func lettersOf(t *testing.T, box *inbox.Inbox) []inbox.Letter {
-	all, warnings, err := box.Letters()
+	all, warnings, err := script.Letters(box)
 	require.NoError(t, err)
 	require.Empty(t, warnings)
 	return all

@@ -26,13 +26,13 @@ var found = map[string]func(t testing.TB, box *inbox.Inbox){
 	"live": live,
 	"live, second attempt": func(t testing.TB, box *inbox.Inbox) {
 		live(t, box)
-		in(t, box, func(tx *inbox.Tx) error { return tx.GiveBack(true) })
+		in(t, box, func(tx *inbox.Tx) error { return tx.GiveBack("", true) })
 		deliver(t, box, "s2")
 	},
 	"live, third attempt": func(t testing.TB, box *inbox.Inbox) {
 		live(t, box)
 		for _, session := range []string{"s2", "s3"} {
-			in(t, box, func(tx *inbox.Tx) error { return tx.GiveBack(true) })
+			in(t, box, func(tx *inbox.Tx) error { return tx.GiveBack("", true) })
 			deliver(t, box, session)
 		}
 	},

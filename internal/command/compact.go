@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/program"
 	"heartbeat/internal/words"
@@ -56,7 +57,7 @@ heartbeat compact --keep 30d`,
 type compacted struct {
 	inbox.Compaction
 	// Trimmed is null without --keep.
-	Trimmed *inbox.Trimming `json:"trimmed,omitempty"`
+	Trimmed *outcomes.Trimming `json:"trimmed,omitempty"`
 }
 
 func (o *compactFlags) run(s cli.Streams) error {
@@ -70,7 +71,7 @@ func (o *compactFlags) run(s cli.Streams) error {
 		if o.keep == 0 {
 			before = time.Now().AddDate(1000, 0, 0) // nothing is kept, also after the clock was set back
 		}
-		n, err := box.Trim(context.Background(), before)
+		n, err := outcomes.Trim(context.Background(), box, before)
 		s.Warn(n.Warnings)
 		if err != nil {
 			return fmt.Errorf("compact: %w", err)

@@ -163,7 +163,7 @@ func spentOn(t *testing.T) *spender {
 	s.stop(reply("did two"), true) // job-3
 	s.feedback()
 	s.request(30)
-	s.stop(func(tx *inbox.Tx) error { return tx.GiveBack(true) }, false)
+	s.stop(func(tx *inbox.Tx) error { return tx.GiveBack("", true) }, false)
 	s.end()
 	s.begin("s2")
 	s.now = s.now.Add(24 * time.Hour)

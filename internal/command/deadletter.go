@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/program"
 	"heartbeat/internal/command/history"
@@ -156,6 +157,11 @@ func (o *letterFlags) check(args []string) error {
 	return nil
 }
 
+// everyLetter visits the letters of an inbox, as chooseLetters wants them.
+func everyLetter(box *inbox.Inbox) func(func(inbox.Letter) bool) ([]string, error) {
+	return func(visit func(inbox.Letter) bool) ([]string, error) { return outcomes.EachLetter(box, visit) }
+}
+
 // chooseLetters returns the letters that the words name, each once. With again, a name that several letters of one
 // entry share means the letter that nobody dealt with yet.
 func chooseLetters(words []string, again bool, each func(func(inbox.Letter) bool) ([]string, error), s cli.Streams) (chosen []inbox.Letter, err error) {
@@ -239,7 +245,7 @@ func (o *letterFlags) purge(named []string, s cli.Streams) error {
 	if !o.yes && len(chosen) > 0 && !program.Agreed(fmt.Sprintf("throw %s away for good?", words.Count(len(chosen), "dead letter", "dead letters")), s) {
 		return errors.New("nothing was purged")
 	}
-	purged, warnings, err := box.Purge(context.Background(), chosen)
+	purged, warnings, err := outcomes.Purge(context.Background(), box, chosen)
 	s.Warn(warnings)
 	if err != nil {
 		return err
@@ -262,18 +268,19 @@ func (o *letterFlags) purge(named []string, s cli.Streams) error {
 
 func (o *letterFlags) choosePurged(box *inbox.Inbox, named []string, s cli.Streams) ([]inbox.Letter, error) {
 	if !o.all && !o.requeued {
-		return chooseLetters(named, false, box.EachLetter, s)
+		return chooseLetters(named, false, everyLetter(box), s)
 	}
 	var chosen []inbox.Letter
-	warnings, err := box.EachLetter(func(l inbox.Letter) bool {
+	warnings, err := outcomes.EachLetter(box, func(l inbox.Letter) bool {
 		if o.all || !l.Open() {
-			if !o.JSON { // --json prints them whole; there may be a lot
+			if !o.JSON {
 				l.RawLine, l.LateReply, l.Metadata, l.Failure = inbox.RawLine{}, "", nil, nil
 			}
 			chosen = append(chosen, l)
 		}
 		return true
 	})
+
 	s.Warn(warnings)
 	return chosen, err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/program"
 	"heartbeat/internal/command/history"
@@ -76,12 +77,13 @@ func listQueued(box *inbox.Inbox, most int, flying bool) (hints []program.Hint) 
 func listLetters(box *inbox.Inbox) (hints []program.Hint) {
 	var letters []inbox.Letter
 	times := map[string]int{}
-	_, _ = box.EachLetter(func(l inbox.Letter) bool {
-		if letters = append(letters, l); len(letters) == 2*maxIDs { // the last are shown
+	_, _ = outcomes.EachLetter(box, func(l inbox.Letter) bool {
+		if letters = append(letters, l); len(letters) == 2*maxIDs {
 			letters = append(letters[:0], letters[maxIDs:]...)
 		}
 		return true
 	})
+
 	for _, l := range letters {
 		times[l.ID]++
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/money/budget"
 	"heartbeat/orchestrate"
@@ -18,7 +19,7 @@ import (
 type requeueing struct {
 	*letterFlags
 	several
-	read *inbox.LetterReader
+	read *outcomes.LetterReader
 	left []string // the names of the letters still to be dealt with
 }
 
@@ -28,7 +29,7 @@ func (o *letterFlags) putBack(words []string, s cli.Streams) error {
 		return err
 	}
 	all := several{Streams: s, flags: &o.InboxFlags, quiet: o.quiet, box: box}
-	r := &requeueing{letterFlags: o, several: all, read: box.LetterReader()}
+	r := &requeueing{letterFlags: o, several: all, read: outcomes.NewLetterReader(box)}
 	if err := r.choose(words); err != nil {
 		return err
 	}

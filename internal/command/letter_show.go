@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/cli/program"
@@ -98,11 +99,11 @@ func (o *letterFlags) eachPart(box *inbox.Inbox, s cli.Streams, visit func([]inb
 		failed = visit(part)
 		part, text = part[:0], 0
 	}
-	each := box.EachLetter
+	each := outcomes.EachLetter
 	if o.openOnly {
-		each = box.EachOpenLetter
+		each = outcomes.EachOpenLetter
 	}
-	warnings, err := each(func(l inbox.Letter) bool {
+	warnings, err := each(box, func(l inbox.Letter) bool {
 		part, text = append(part, l), text+len(l.RawLine.Text)+len(l.LateReply)
 		if len(part) == partLetters || text > partText {
 			flush()
@@ -135,7 +136,7 @@ func (o *letterFlags) show(named []string, s cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	chosen, err := chooseLetters(named, false, box.EachLetter, s)
+	chosen, err := chooseLetters(named, false, everyLetter(box), s)
 	if err != nil {
 		return err
 	}

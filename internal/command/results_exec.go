@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/program"
 	"heartbeat/internal/consumer"
@@ -50,9 +50,9 @@ func (e *execFlags) given(f *pflag.FlagSet, lists bool) (bool, error) {
 	case exec && e.TimeLimit <= 0:
 		return false, errors.New("--exec-timeout is 0: a command needs some time")
 	case exec:
-		return true, inbox.CheckConsumer(e.Name)
+		return true, outcomes.CheckConsumer(e.Name)
 	}
-	return true, inbox.CheckConsumer(e.forget)
+	return true, outcomes.CheckConsumer(e.forget)
 }
 
 func (e *execFlags) run(o *resultsFlags, s cli.Streams) error {
@@ -63,7 +63,7 @@ func (e *execFlags) run(o *resultsFlags, s cli.Streams) error {
 	ctx, cancel := endOnSignal(context.Background())
 	defer cancel()
 	if e.forget != "" {
-		if err := box.ForgetConsumer(ctx, e.forget); err != nil {
+		if err := outcomes.ForgetConsumer(ctx, box, e.forget); err != nil {
 			return err
 		}
 		return program.Say(s, "the consumer "+e.forget+" is forgotten: one of that name begins anew")

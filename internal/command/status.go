@@ -55,7 +55,7 @@ type status struct {
 	Inbox string `json:"inbox"`
 	waitingEntries
 	InFlight *flying `json:"in_flight"`
-	outcomes
+	settled
 	holding
 	people
 	Today *spentToday `json:"today,omitempty"`
@@ -87,7 +87,7 @@ type waitingEntries struct {
 	NextDue *time.Time `json:"next_due,omitempty"`
 }
 
-type outcomes struct {
+type settled struct {
 	// DeadLetters counts the open ones.
 	DeadLetters        int        `json:"dead_letters"`
 	Answered           int64      `json:"answered"`
@@ -235,7 +235,7 @@ func readStatus(ctx context.Context, box *inbox.Inbox) (status, error) {
 	st := status{
 		Inbox: f.Inbox, Asks: []asks{},
 		waitingEntries: waitingEntries{Queued: f.Backlog.Entries, QueuedBytes: f.Backlog.Bytes, Scheduled: f.Scheduled.Count},
-		outcomes:       outcomes{LastAcknowledgedAt: f.Asked, Answered: f.Totals.Answered, Checked: f.Totals.Checked},
+		settled:        settled{LastAcknowledgedAt: f.Asked, Answered: f.Totals.Answered, Checked: f.Totals.Checked},
 		holding:        holding{Paused: f.Paused, Backoff: shownBackoff(f.Backoff)},
 	}
 	if f.Head != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/money/book"
@@ -201,7 +202,7 @@ func (st *status) takers(box *inbox.Inbox, f see.Facts) {
 		if c.Err != nil {
 			continue // a warning says it
 		}
-		behind, err := box.Behind(c)
+		behind, err := outcomes.Behind(box, c)
 		if err != nil {
 			st.Warnings = append(st.Warnings, err.Error())
 			continue

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/machine/guardian"
 	"heartbeat/internal/words"
 )
@@ -30,7 +31,7 @@ type start struct {
 // After it is stopped the process goes on for a minute at most. The consumer is known once StartHelper returns, so
 // everything that comes from then on is handed over. Call it before the caller has children, or adopts any.
 func StartHelper(ctx context.Context, box *inbox.Inbox, o Options) (*guardian.Aside, error) {
-	c, err := box.Consume(ctx, o.Name, o.Fresh, time.Nanosecond)
+	c, err := outcomes.Consume(ctx, box, o.Name, o.Fresh, time.Nanosecond)
 	if err == nil {
 		err = c.Close()
 	} else if errors.Is(err, inbox.ErrLocked) {

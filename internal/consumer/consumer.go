@@ -24,6 +24,7 @@ import (
 	"unicode/utf8"
 
 	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/machine/guardian"
 	"heartbeat/internal/notify"
@@ -83,7 +84,7 @@ func Run(ctx context.Context, box *inbox.Inbox, o Options) (handed int, err erro
 	}
 	news := box.WatchOutcomes(poll)
 	defer func() { _ = news.Close() }() // it only reads
-	c, err := box.Consume(ctx, o.Name, o.Fresh, o.Wait)
+	c, err := outcomes.Consume(ctx, box, o.Name, o.Fresh, o.Wait)
 	if err != nil {
 		return 0, err
 	}
@@ -111,7 +112,7 @@ var errEnd = errors.New("the time for what is left is over")
 type run struct {
 	Options
 	ctx       context.Context
-	consuming *inbox.Consuming
+	consuming *outcomes.Consuming
 	news      <-chan struct{}
 	mark      string
 	handed    int
@@ -151,7 +152,7 @@ func (r *run) work() error {
 }
 
 // handOver tries until the command has taken h, or no more tries are allowed.
-func (r *run) handOver(h *inbox.Handover) error {
+func (r *run) handOver(h *outcomes.Handover) error {
 	var input bytes.Buffer // one line of JSON
 	enc := json.NewEncoder(&input)
 	enc.SetEscapeHTML(false)
@@ -195,7 +196,7 @@ func (r *run) handOver(h *inbox.Handover) error {
 func (r *run) done() error {
 	err := r.consuming.Done()
 	for fails := 0; err != nil; fails++ {
-		if !r.Follow || r.ended() || errors.Is(err, inbox.ErrConsumerGone) {
+		if !r.Follow || r.ended() || errors.Is(err, outcomes.ErrConsumerGone) {
 			return err
 		}
 		r.say(fmt.Sprintf("%v: make that possible, it is tried again", err))
@@ -253,7 +254,7 @@ var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,39}$`)
 
 // environment returns variables for a script that cannot read JSON. A value is there unchanged or not at all: a value
 // made to fit would be another address.
-func environment(h *inbox.Handover) []string {
+func environment(h *outcomes.Handover) []string {
 	env := []string{
 		"HEARTBEAT_KEY=" + h.Key, "HEARTBEAT_KIND=" + h.Kind, "HEARTBEAT_CONSUMER=" + h.Consumer,
 		"HEARTBEAT_INBOX=" + fit(h.Inbox), "HEARTBEAT_ID=" + fit(h.ID), "HEARTBEAT_ENTRY_ID=" + fit(h.EntryID),

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/consumer"
 )
 
@@ -177,7 +178,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 			}
 		}
 		if kills%4 == 1 {
-			_, err := r.box.Trim(t.Context(), time.Now().Add(time.Hour))
+			_, err := outcomes.Trim(t.Context(), r.box, time.Now().Add(time.Hour))
 			require.NoError(t, err)
 		} else if _, err := os.Stat(r.box.ResultsPath()); kills%4 == 3 && err == nil {
 			rotations++
@@ -226,7 +227,7 @@ func TestTwoBesideWhoAnswers(t *testing.T) {
 			require.NoError(t, os.Rename(r.box.ResultsPath(), r.box.ResultsPath()+"."+id))
 		}
 		if n%15 == 8 {
-			_, err := r.box.Trim(t.Context(), time.Now().Add(time.Hour))
+			_, err := outcomes.Trim(t.Context(), r.box, time.Now().Add(time.Hour))
 			require.NoError(t, err)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/consumer"
 	"heartbeat/internal/machine/guardian"
 	"heartbeat/internal/testing/script"
@@ -95,7 +96,7 @@ func (r *rig) setAside(line string) {
 // known has a consumer of that name begin here.
 func (r *rig) known(name string) {
 	r.Helper()
-	c, err := r.box.Consume(r.Context(), name, false, 0)
+	c, err := outcomes.Consume(r.Context(), r.box, name, false, 0)
 	require.NoError(r, err)
 	require.NoError(r, c.Close())
 }
@@ -119,9 +120,9 @@ func (r *rig) said() string {
 	return strings.Join(r.notes, "\n")
 }
 
-func (r *rig) state() inbox.Consumer {
+func (r *rig) state() outcomes.Consumer {
 	r.Helper()
-	all, err := r.box.Consumers()
+	all, err := outcomes.Consumers(r.box)
 	require.NoError(r, err)
 	require.NotEmpty(r, all)
 	return all[0]
@@ -175,7 +176,7 @@ func TestHandsOver(t *testing.T) {
 	require.NoError(t, err)
 	lines := strings.Split(strings.TrimSpace(string(objects)), "\n")
 	require.Len(t, lines, 3)
-	var o inbox.Handover
+	var o outcomes.Handover
 	require.NoError(t, json.Unmarshal([]byte(lines[0]), &o))
 	assert.Equal(t, []string{"result", keys[0], "mail", r.box.Path(), "a"}, []string{o.Kind, o.Key, o.Consumer, o.Inbox, o.ID})
 	assert.JSONEq(t, `{"x":1}`, string(o.Metadata["deep"]))

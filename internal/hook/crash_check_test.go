@@ -19,6 +19,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/testing/crash"
+	"heartbeat/internal/testing/script"
 )
 
 // ledger counts what happened to each entry, by text.
@@ -208,7 +209,7 @@ func done(c crash.Crash) bool { return slices.Contains(c.Promised, "done") }
 // requeuedOrNot wants a letter either in the inbox again and marked, or neither.
 func requeuedOrNot(t *testing.T, s situation, c crash.Crash) {
 	s.settle(t, c.Dir, func(box *inbox.Inbox, _ *inbox.Tx) {
-		letters, warnings, err := box.Letters()
+		letters, warnings, err := script.Letters(box)
 		require.NoError(t, err)
 		assert.Empty(t, warnings)
 		require.Len(t, letters, 2)
@@ -227,7 +228,7 @@ func requeuedOrNot(t *testing.T, s situation, c crash.Crash) {
 // keptOrNot wants the late answer once, with its letter, and nothing settled by it.
 func keptOrNot(t *testing.T, s situation, c crash.Crash) {
 	s.settle(t, c.Dir, func(box *inbox.Inbox, _ *inbox.Tx) {
-		letters, _, err := box.Letters()
+		letters, _, err := script.Letters(box)
 		require.NoError(t, err)
 		require.Len(t, letters, 1)
 		assert.True(t, letters[0].Open())
@@ -243,7 +244,7 @@ func keptOrNot(t *testing.T, s situation, c crash.Crash) {
 func acceptedOrNot(t *testing.T, s situation, c crash.Crash) {
 	again := false
 	s.settle(t, c.Dir, func(box *inbox.Inbox, _ *inbox.Tx) {
-		letters, _, err := box.Letters()
+		letters, _, err := script.Letters(box)
 		require.NoError(t, err)
 		require.Len(t, letters, 1)
 		assert.Equal(t, "reply to A", letters[0].LateReply)
@@ -258,7 +259,7 @@ func acceptedOrNot(t *testing.T, s situation, c crash.Crash) {
 // purgedOrNot wants all letters or none.
 func purgedOrNot(t *testing.T, s situation, c crash.Crash) {
 	s.settle(t, c.Dir, func(box *inbox.Inbox, _ *inbox.Tx) {
-		letters, warnings, err := box.Letters()
+		letters, warnings, err := script.Letters(box)
 		require.NoError(t, err)
 		assert.Empty(t, warnings)
 		if len(letters) != 2 || done(c) {
@@ -276,7 +277,7 @@ func entryIDOf(line string) string {
 // reported as canceled must be letters.
 func canceledOrNot(t *testing.T, s situation, c crash.Crash) {
 	s.settle(t, c.Dir, func(box *inbox.Inbox, _ *inbox.Tx) {
-		letters, warnings, err := box.Letters()
+		letters, warnings, err := script.Letters(box)
 		require.NoError(t, err)
 		assert.Empty(t, warnings)
 		found := map[string]int{}

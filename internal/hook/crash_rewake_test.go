@@ -121,7 +121,7 @@ func announcedBefore(t testing.TB, s situation, dir string) {
 // givenBack leaves A in the queue after an attempt that did not count.
 func givenBack(t testing.TB, s situation, dir string) {
 	bound(t, s, dir)
-	s.commit(t, dir, func(_ *inbox.Inbox, tx *inbox.Tx) { require.NoError(t, tx.GiveBackFor("overloaded", false)) })
+	s.commit(t, dir, func(_ *inbox.Inbox, tx *inbox.Tx) { require.NoError(t, tx.GiveBack("overloaded", false)) })
 }
 
 // promiseOfWake turns a hook's status and stderr into promises: hook.ExitWake hands over exactly one entry.

@@ -22,6 +22,7 @@ import (
 	"heartbeat/internal/money/meter"
 	"heartbeat/internal/money/price"
 	"heartbeat/internal/testing/crash"
+	"heartbeat/internal/testing/script"
 )
 
 // hookWorld is an inbox, the client whose hook works on it, and what both have shown so far.
@@ -347,7 +348,7 @@ func (w *hookWorld) look() {
 		require.Positive(w.t, w.printed[text], "%s is answered, and was not printed", text)
 		require.LessOrEqual(w.t, r.Attempt, w.printed[text]+w.unsaid[text], "attempts of %s", text)
 	}
-	letters, _, err := box.Letters()
+	letters, _, err := script.Letters(box)
 	require.NoError(w.t, err)
 	for _, l := range letters {
 		places[l.Text()] = append(places[l.Text()], "dead")

@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 
 	"heartbeat/internal/disk"
+	"heartbeat/internal/flat"
 	"heartbeat/internal/lines"
 )
 
@@ -244,15 +245,14 @@ func (j *log) undo(n int) error {
 
 // fill adds the zeros of a new journal.
 func fill(records []byte) []byte {
-	if len(records) >= Size {
-		return records
-	}
-	return append(records, make([]byte, Size-len(records))...)
+	return append(records, make([]byte, max(0, Size-len(records)))...)
 }
 
 // add appends a mark. It is not synced: if it is lost, the files follow the record once more.
 func (j *log) add(m mark) error {
-	l := sumLine(m.encode())
+	var o flat.Object
+	m.members(flat.To(&o))
+	l := sumLine(o.End())
 	if err := j.file.WriteAt(l, j.end); err != nil {
 		return err
 	}

@@ -1,11 +1,7 @@
 package journal
 
 import (
-	"errors"
 	"io"
-	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"heartbeat/internal/disk"
@@ -22,31 +18,8 @@ type Place struct {
 	At   time.Time `json:"at,omitzero"`
 }
 
-// When returns when a line was written, and whether it is wanted.
-type When func(line []byte) (at time.Time, wanted bool)
-
-// PlaceIn returns the start of a file, or with end the end of its last whole line.
-func PlaceIn(path string, end bool, now time.Time, when When) (p Place, err error) {
-	f, err := OpenState(path)
-	if f == nil || err != nil {
-		return Place{At: now}, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	off := int64(0)
-	if end {
-		off, err = lines.Start(f, f.Info().Size)
-	} else if first, any, failed := firstTime(f, when); any && !first.IsZero() {
-		now, err = first.Add(-1), failed // lines that were rotated away earlier are older than the first line
-	}
-	if err == nil {
-		p, err = placeAt(f, off)
-	}
-	p.At = now
-	return p, err
-}
-
-// placeAt returns the place behind the line that ends at an offset.
-func placeAt(f *disk.File, off int64) (p Place, err error) {
+// PlaceAt returns the place behind the line that ends at an offset.
+func PlaceAt(f *disk.File, off int64) (p Place, err error) {
 	if p.Seen, err = SeenUpTo(f, off); err != nil || off == 0 {
 		return p, err
 	}
@@ -61,40 +34,9 @@ func placeAt(f *disk.File, off int64) (p Place, err error) {
 	return p, err
 }
 
-// Each visits the wanted lines behind the place, including those of rotated files, until visit returns false.
-// It returns the place behind the last line visited. missed says that no file has the line before the place
-// any more, so that lines may have gone unread.
-func (p Place) Each(path string, when When, visit func(line []byte, at time.Time) bool) (next Place, missed bool, err error) {
-	r := reading{path: path, place: p, when: when, visit: visit}
-	defer func() {
-		for _, f := range r.files {
-			err = errors.Join(err, f.Close())
-		}
-	}()
-	current, err := OpenState(path)
-	if err != nil {
-		return p, false, err
-	}
-	if current != nil {
-		r.files = []*disk.File{current}
-		// Nearly always.
-		if off, there, err := p.in(current, false); err != nil || there {
-			if err == nil {
-				_, err = r.read(current, off, time.Time{})
-			}
-			return r.place, false, err
-		}
-	}
-	if err := r.openRotated(); err != nil {
-		return p, false, err
-	}
-	missed, err = r.search(current)
-	return r.place, missed, err
-}
-
-// in returns where the place is in a file, and whether it is there: either in a file that is as it was when
+// In returns where the place is in a file, and whether it is there: either in a file that is as it was when
 // the place was noted, or with anywhere in one that holds the line before the place.
-func (p Place) in(f *disk.File, anywhere bool) (off int64, there bool, err error) {
+func (p Place) In(f *disk.File, anywhere bool) (off int64, there bool, err error) {
 	if !anywhere {
 		off, err = p.Seen.In(f)
 		return off, err == nil && p.File == f.Identity() && off == p.Off, err
@@ -114,9 +56,9 @@ func (p Place) in(f *disk.File, anywhere bool) (off int64, there bool, err error
 	return off, there, err
 }
 
-// read visits the whole lines that a file had when it was last looked at, from an offset on and until visit
+// Read visits the whole lines that a file had when it was last looked at, from an offset on and until visit
 // returns false. It moves the place behind them.
-func (p *Place) read(f *disk.File, off int64, visit func(start int64, line []byte) bool) (more bool, err error) {
+func (p *Place) Read(f *disk.File, off int64, visit func(start int64, line []byte) bool) (more bool, err error) {
 	more, end := true, off
 	err = lines.EachRecord(io.NewSectionReader(f, off, max(0, f.Info().Size-off)), off, func(start, to int64, l []byte, whole bool) bool {
 		if whole {
@@ -130,146 +72,10 @@ func (p *Place) read(f *disk.File, off int64, visit func(start int64, line []byt
 	if end == off && p.File == f.Identity() && p.Off == off && p.Mtime == f.Info().Mtime {
 		return more, nil
 	}
-	next, err := placeAt(f, end)
+	next, err := PlaceAt(f, end)
 	if next.At = p.At; end == 0 {
 		next.Line = p.Line // the file was emptied, and may be written anew
 	}
 	*p = next
 	return more, err
-}
-
-// reading is one call of [Place.Each].
-type reading struct {
-	path  string
-	files []*disk.File // those that are open
-	place Place
-	when  When
-	visit func(line []byte, at time.Time) bool
-}
-
-const (
-	// maxBeside bounds how many names of a folder are read, and maxRotated how many rotated files are opened.
-	maxBeside, maxRotated = 100_000, 64
-	// slack is how much older a file's time may be than its last line.
-	slack = time.Minute
-)
-
-// openRotated opens the files that look like rotated copies by their names. They are opened behind the current
-// file, and so have all that was committed before what is read of that.
-func (r *reading) openRotated() error {
-	dir, name := filepath.Split(r.path)
-	names, _, err := disk.Names(filepath.Clean(dir), maxBeside)
-	if err != nil {
-		return err
-	}
-	slices.Sort(names)
-	for _, n := range names {
-		if rest, is := strings.CutPrefix(n, name); !is || !rotated(rest) {
-			continue
-		}
-		f, err := disk.OpenRead(filepath.Join(dir, n))
-		if err != nil {
-			continue // not one of heartbeat's files
-		}
-		if old := time.Unix(0, f.Info().Mtime).Add(slack).Before(r.place.At); old || len(r.files) > maxRotated {
-			_ = f.Close() // only read
-			continue
-		}
-		r.files = append(r.files, f)
-	}
-	return nil
-}
-
-// rotated reports whether rest, what follows the file's name, marks a rotated copy. Compressed copies are not
-// read.
-func rotated(rest string) bool {
-	if rest == "" || !strings.ContainsRune(".-_~", rune(rest[0])) || strings.HasPrefix(rest, ".foreign") {
-		return false
-	}
-	return !slices.Contains([]string{".tmp", ".gz", ".xz", ".bz2", ".zst"}, filepath.Ext(rest))
-}
-
-// search finds the place in one of the files, and reads on from there through the younger ones. missed says
-// that no file has it; then the younger lines of every file are read.
-func (r *reading) search(current *disk.File) (missed bool, err error) {
-	from, off, err := r.find(current)
-	if err != nil {
-		return false, err
-	}
-	missed = from == nil && r.place.Line != ""
-	if from != nil {
-		if more, err := r.read(from, off, time.Time{}); err != nil || !more || from == current {
-			return false, err
-		}
-	}
-	for _, f := range r.younger(from, current) {
-		after := time.Time{}
-		if from == nil {
-			after = r.place.At
-		}
-		if more, err := r.read(f, 0, after); err != nil || !more {
-			return missed, err
-		}
-	}
-	return missed, nil
-}
-
-func (r *reading) find(current *disk.File) (from *disk.File, off int64, err error) {
-	for _, anywhere := range []bool{false, true} {
-		for _, f := range r.files {
-			off, there, err := r.place.in(f, anywhere)
-			if there || err != nil && f == current { // another file may be none of heartbeat's
-				return f, off, err
-			}
-		}
-	}
-	return nil, 0, nil
-}
-
-// younger returns the files whose first line is younger than the place, oldest first, or without the file of
-// the place all that have lines. The current file is the last.
-func (r *reading) younger(from, current *disk.File) (all []*disk.File) {
-	begun := map[*disk.File]time.Time{}
-	for _, f := range r.files {
-		at, any, err := firstTime(f, r.when)
-		if f != from && any && err == nil && (f == current || from == nil || at.After(r.place.At)) {
-			all, begun[f] = append(all, f), at
-		}
-	}
-	slices.SortStableFunc(all, func(a, b *disk.File) int {
-		switch current {
-		case a:
-			return 1
-		case b:
-			return -1
-		}
-		return begun[a].Compare(begun[b])
-	})
-	return all
-}
-
-// read visits lines of a file from an offset on, only younger ones if after is not zero. It reports whether
-// visit wants more.
-func (r *reading) read(f *disk.File, off int64, after time.Time) (more bool, err error) {
-	return r.place.read(f, off, func(_ int64, l []byte) bool {
-		at, wanted := r.when(l)
-		if !wanted || !after.IsZero() && !at.IsZero() && !at.After(after) {
-			return true
-		}
-		if !at.IsZero() {
-			r.place.At = at
-		}
-		return r.visit(l, at)
-	})
-}
-
-// firstTime returns when the first wanted line was written, if there is any.
-func firstTime(f *disk.File, when When) (at time.Time, any bool, err error) {
-	err = lines.EachRecord(io.NewSectionReader(f, 0, f.Info().Size), 0, func(_, _ int64, l []byte, whole bool) bool {
-		if whole {
-			at, any = when(l)
-		}
-		return whole && !any
-	})
-	return at, any, err
 }

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 
 	"heartbeat/internal/flat"
@@ -172,9 +173,6 @@ type mark struct {
 
 // joined returns the bytes of lines, and whether each line starts where the previous one ends.
 func joined(all []Line) (b []byte, follow bool) {
-	if len(all) == 1 {
-		return all[0].Bytes(), true
-	}
 	follow = true
 	for _, l := range all {
 		follow = follow && l.At == all[0].At+int64(len(b))
@@ -300,26 +298,16 @@ func decodeRecord(body []byte, whole bool) (*Record, error) {
 	if err := m.Err(); err != nil || !whole {
 		return r, err
 	}
-	raw := m.Raw("appends")
-	if raw == nil {
-		return r, nil
-	}
-	var each []json.RawMessage
-	if err := json.Unmarshal(raw, &each); err != nil {
-		return r, err
-	}
-	r.Appends = make([]Line, len(each))
-	for i, raw := range each {
-		m, err := flat.Parse(raw)
+	for _, raw := range m.Value("appends").Items() {
+		var l Line
+		m, err := flat.Parse([]byte(raw))
 		if err == nil {
-			err = r.Appends[i].members(flat.From(m))
-		}
-		if err == nil {
-			err = m.Err()
+			err = cmp.Or(l.members(flat.From(m)), m.Err())
 		}
 		if err != nil {
 			return r, err
 		}
+		r.Appends = append(r.Appends, l)
 	}
 	return r, nil
 }
@@ -343,12 +331,6 @@ func withoutAppends(body []byte) []byte {
 var markStart = []byte(`{"followed":`)
 
 func isMark(body []byte) bool { return bytes.HasPrefix(body, markStart) }
-
-func (m *mark) encode() []byte {
-	var o flat.Object
-	m.members(flat.To(&o))
-	return o.End()
-}
 
 // decodeMark returns nil if the body is not a mark. A member of the wrong type reads as its zero value.
 func decodeMark(body []byte) *mark {

@@ -11,7 +11,8 @@
 //	commit.go  where the lines of a commit go, the commit, and what a crash left undone
 //	follow.go  the other files follow it
 //	queue.go   lines for the queue file, to which others append without a lock
-//	tail.go    reading an append-only file that grows and is rotated
+//	place.go   a place in an append-only file, found again after a rotation
+//	tail.go    reading such a file while it grows
 package journal
 
 import (
@@ -89,6 +90,9 @@ func Ours() (all []Kind) {
 	return all
 }
 
+// OutcomeKinds are the files that grow with every outcome, until they are trimmed.
+var OutcomeKinds = [...]Kind{Results, DeadLetters, Events, Costs}
+
 func kindOf(name string) (Kind, error) {
 	if name == queueName {
 		return Queue, nil
@@ -108,6 +112,8 @@ const (
 	RespondedName = ".responded"
 	JournalName   = ".inbox-journal"
 	LockName      = ".inbox-lock"
+	// CopySuffix ends the name of a copy of an append-only file while that is trimmed.
+	CopySuffix = ".trim.tmp"
 )
 
 // Names returns the names of all files beside an inbox.

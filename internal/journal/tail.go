@@ -46,7 +46,7 @@ func openTail(path string, from func(f *disk.File) (int64, error)) (*Tail, error
 	t := &Tail{path: path, file: f}
 	off, err := from(f)
 	if err == nil {
-		t.place, err = placeAt(f, off)
+		t.place, err = PlaceAt(f, off)
 	}
 	if err != nil {
 		return nil, errors.Join(err, t.Close())
@@ -83,14 +83,14 @@ func (t *Tail) drain(f func(line []byte)) error {
 	if _, err := t.file.Stat(); err != nil {
 		return err
 	}
-	off, there, err := t.place.in(t.file, false)
+	off, there, err := t.place.In(t.file, false)
 	if err == nil && !there {
-		off, _, err = t.place.in(t.file, true)
+		off, _, err = t.place.In(t.file, true)
 	}
 	if err != nil {
 		return err
 	}
-	_, err = t.place.read(t.file, off, func(start int64, l []byte) bool {
+	_, err = t.place.Read(t.file, off, func(start int64, l []byte) bool {
 		t.at = start
 		f(l)
 		return true

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/notify"
 	"heartbeat/internal/testing/script"
 )
@@ -314,9 +315,9 @@ func TestRotation(t *testing.T) {
 	step("both in one", 0)
 	r.deadLetter(inbox.ReasonOrphaned)
 	step("one more", 1)
-	letters, _, err := r.box.Letters()
+	letters, _, err := script.Letters(r.box)
 	require.NoError(t, err)
-	_, _, err = r.box.Purge(t.Context(), letters[:1])
+	_, _, err = outcomes.Purge(t.Context(), r.box, letters[:1])
 	require.NoError(t, err)
 	step("purged", 0)
 	require.NoError(t, os.WriteFile(path, []byte("noise\n\n{}\n{\"entry_id\":\"aa\"}\n"), 0o600))

@@ -16,6 +16,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/notify"
 	"heartbeat/internal/testing/crash"
+	"heartbeat/internal/testing/script"
 )
 
 // A child of these tests brings two dead letters and a pause, or tells of them.
@@ -122,7 +123,7 @@ func TestKilledBeforeItTold(t *testing.T) {
 		got := told(t, c.Dir, filepath.Join(t.TempDir(), "told"))
 		box, err := boxIn(c.Dir)
 		require.NoError(t, err)
-		letters, _, err := box.Letters()
+		letters, _, err := script.Letters(box)
 		require.NoError(t, err)
 		want := map[string]int{}
 		for _, l := range letters {

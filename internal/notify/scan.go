@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/journal"
+	"heartbeat/internal/journal/rotated"
 	"heartbeat/internal/see"
 	"heartbeat/internal/words"
 )
@@ -268,7 +270,7 @@ const memory = 24 * time.Hour
 
 // findLetters finds the open dead letters that were not told.
 func (s *scan) findLetters() (err error) {
-	open := sync.OnceValues(s.box.OpenLetters)
+	open := sync.OnceValues(func() (func(string) bool, error) { return outcomes.OpenLetters(s.box) })
 	from := s.st.Letters
 	if from.At.IsZero() {
 		from.At = s.now.Add(-memory)
@@ -277,7 +279,7 @@ func (s *scan) findLetters() (err error) {
 		letter, mark, ok := inbox.ParseLetter(l)
 		return letter.DeadLetteredAt, ok && !mark && !letter.DeadLetteredAt.IsZero()
 	}
-	s.letters, _, err = from.Each(s.box.DeadLetterPath(), when, func(l []byte, _ time.Time) bool {
+	s.letters, _, err = rotated.Each(from, s.box.DeadLetterPath(), when, func(l []byte, _ time.Time) bool {
 		letter, _, _ := inbox.ParseLetter(l)
 		if is, err := open(); err != nil || is(letter.Letter) {
 			s.add(s.letter(letter))

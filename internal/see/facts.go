@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/machine"
 )
@@ -18,9 +19,9 @@ type Facts struct {
 	Workers
 	Held []Question // questions of the runs that the inbox drives, oldest first
 	// Letters are the open dead letters.
-	Letters inbox.LetterCount
+	Letters outcomes.LetterCount
 	// Consumers are those that results are handed to, by name.
-	Consumers []inbox.Consumer
+	Consumers []outcomes.Consumer
 	// Still says since when nothing has moved although something should.
 	Still Still
 

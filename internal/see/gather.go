@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/words"
@@ -48,7 +49,7 @@ func LookAgain(ctx context.Context, box *inbox.Inbox, last *Facts) Facts {
 		return f
 	}
 	var err error
-	if f.Letters, err = box.CountLetters(); err != nil {
+	if f.Letters, err = outcomes.CountLetters(box); err != nil {
 		f.Letters.Warnings = append(f.Letters.Warnings, err.Error())
 	}
 	return f
@@ -97,7 +98,7 @@ func Glance(ctx context.Context, box *inbox.Inbox, last *Facts) Facts {
 		_ = v.Close() // only read
 	}
 	f.Unreadable = err
-	if f.Consumers, err = box.Consumers(); err != nil {
+	if f.Consumers, err = outcomes.Consumers(box); err != nil {
 		f.Warnings = append(f.Warnings, err.Error())
 	}
 	for _, c := range f.Consumers {

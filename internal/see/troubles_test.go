@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/agent"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/see"
@@ -24,7 +25,7 @@ func told(all []see.Trouble) (kinds []see.Kind) {
 }
 
 func TestTroubles(t *testing.T) {
-	letters := inbox.LetterCount{Open: map[inbox.Reason]int{inbox.ReasonOrphaned: 2}}
+	letters := outcomes.LetterCount{Open: map[inbox.Reason]int{inbox.ReasonOrphaned: 2}}
 	for name, c := range map[string]struct {
 		change func(f *see.Facts)
 		kinds  []see.Kind
@@ -72,10 +73,10 @@ func TestTroubles(t *testing.T) {
 		}, []see.Kind{see.KindReplaced}},
 		"what was due is late": {func(f *see.Facts) { f.Scheduled = inbox.Schedule{Count: 1, Next: at(-3)} }, []see.Kind{see.KindOverdue}},
 		"a consumer takes nothing": {func(f *see.Facts) {
-			failure := func(since int) *inbox.ConsumerFailure {
-				return &inbox.ConsumerFailure{Since: at(since), Patience: 10 * time.Minute, Error: "no\x1b[2J way"}
+			failure := func(since int) *outcomes.ConsumerFailure {
+				return &outcomes.ConsumerFailure{Since: at(since), Patience: 10 * time.Minute, Error: "no\x1b[2J way"}
 			}
-			f.Consumers = []inbox.Consumer{{Name: "mail", Failing: failure(-11)}, {Name: "chat", Failing: failure(-9)}, {Name: "well"}}
+			f.Consumers = []outcomes.Consumer{{Name: "mail", Failing: failure(-11)}, {Name: "chat", Failing: failure(-9)}, {Name: "well"}}
 		}, []see.Kind{see.KindConsumer}},
 		"nothing can be read": {func(f *see.Facts) { f.Unreadable = errors.New("not valid") }, []see.Kind{see.KindUnreadable}},
 	} {

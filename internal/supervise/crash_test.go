@@ -16,6 +16,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/testing/crash"
+	"heartbeat/internal/testing/script"
 	recovery "heartbeat/recover"
 )
 
@@ -105,7 +106,7 @@ func (l left) check(t *testing.T, c crash.Crash) {
 	for reason, n := range l.letters {
 		assert.Equal(t, n, totals.DeadLetters[reason], reason)
 	}
-	letters, _, err := r.box.Letters()
+	letters, _, err := script.Letters(r.box)
 	require.NoError(t, err)
 	assert.Len(t, letters, len(l.letters))
 	tx, err := r.box.Begin(t.Context())

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/see"
 )
@@ -133,8 +134,8 @@ func FuzzDraw(f *testing.F) {
 
 func abs(n int) int { return max(n, -(n + 1)) }
 
-func letters(n int) inbox.LetterCount {
-	return inbox.LetterCount{Open: map[inbox.Reason]int{inbox.ReasonOrphaned: n}}
+func letters(n int) outcomes.LetterCount {
+	return outcomes.LetterCount{Open: map[inbox.Reason]int{inbox.ReasonOrphaned: n}}
 }
 
 // TestOverview is what a person sees of two inboxes at the usual size.

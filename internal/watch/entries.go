@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/command/history"
 	"heartbeat/internal/money/book"
 	"heartbeat/internal/money/price"
@@ -155,7 +156,7 @@ func waiting(box *inbox.Inbox, prices *book.Prices) (all []Item, more bool, err 
 // canceled and may want back.
 func openLetters(box *inbox.Inbox, prices *book.Prices) (all []Item, more bool, err error) {
 	var letters []inbox.Letter
-	_, err = box.EachLetter(func(l inbox.Letter) bool { // the overview has the warnings
+	_, err = outcomes.EachLetter(box, func(l inbox.Letter) bool {
 		if !l.Open() {
 			return true
 		}
@@ -164,6 +165,7 @@ func openLetters(box *inbox.Inbox, prices *book.Prices) (all []Item, more bool, 
 		}
 		return true
 	})
+
 	for _, l := range slices.Backward(letters) {
 		item := Item{Kind: DeadLetter, ID: l.ID, EntryID: l.EntryID, Letter: l.Letter, At: l.DeadLetteredAt, Note: l.Reason.Why(l.Failure), Text: begin(l.Text())}
 		item.Price, _ = prices.Of(l.EntryID, l.FirstSeq, l.Fields)

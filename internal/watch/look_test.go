@@ -284,7 +284,7 @@ func TestEntries(t *testing.T) {
 	in(t, box, deliver)
 	in(t, box, func(tx *inbox.Tx) error { return tx.DeadLetter(inbox.ReasonOrphaned) })
 	in(t, box, deliver)
-	in(t, box, func(tx *inbox.Tx) error { return tx.GiveBack(true) })
+	in(t, box, func(tx *inbox.Tx) error { return tx.GiveBack("", true) })
 	in(t, box, func(tx *inbox.Tx) error { return tx.In("s1").Ask("permission_prompt", "may I?") })
 	_, err := box.Append(t.Context(), inbox.Message{ID: "later", Text: "later", NotBefore: time.Now().Add(time.Hour)}, 0)
 	require.NoError(t, err)

@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/consumer"
 )
 
@@ -180,7 +181,7 @@ func TestWebhook(t *testing.T) {
 			r.settle(fmt.Sprint(i), "", text, true)
 			require.NoError(t, r.hand("webhook.sh", file), text)
 			header, body := l.got()
-			var o inbox.Handover
+			var o outcomes.Handover
 			require.NoError(t, json.Unmarshal([]byte(body), &o))
 			assert.Equal(t, o.Key, header.Get("X-Heartbeat-Key"))
 			mac := hmac.New(sha256.New, []byte(key))

@@ -22,15 +22,15 @@ func TestLogOfABackoff(t *testing.T) {
 	settle(t, box, answer)
 	in(t, box, func(tx *inbox.Tx) error { return tx.In("s").Ask("permission_prompt", "Claude needs you") })
 	in(t, box, func(tx *inbox.Tx) error {
-		if err := tx.GiveBackFor("rate_limit: later", false); err != nil {
+		if err := tx.GiveBack("rate_limit: later", false); err != nil {
 			return err
 		}
 		_, err := tx.Holds().BackOff(time.Minute, 1, false, &inbox.Failure{Error: "rate_limit", Message: "later"})
 		return err
 	})
 	settle(t, box, nil)
-	settle(t, box, func(tx *inbox.Tx) error { return tx.GiveBackFor("unknown: odd", true) })
-	settle(t, box, func(tx *inbox.Tx) error { return tx.GiveBack(false) })
+	settle(t, box, func(tx *inbox.Tx) error { return tx.GiveBack("unknown: odd", true) })
+	settle(t, box, func(tx *inbox.Tx) error { return tx.GiveBack(inbox.NeverArrived, false) })
 	var lines []string
 	until := ""
 	for _, e := range readLog(t, box, 0) {

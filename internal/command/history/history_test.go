@@ -16,6 +16,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/command/history"
+	"heartbeat/internal/testing/script"
 )
 
 // clock goes on by a second whenever it is asked.
@@ -85,7 +86,7 @@ func happen(t testing.TB, box *inbox.Inbox, r *rand.Rand, i int) {
 	case 5:
 		settle(t, box, func(tx *inbox.Tx) error { return tx.DeadLetter(inbox.ReasonOrphaned) })
 	case 6:
-		settle(t, box, func(tx *inbox.Tx) error { return tx.GiveBack(r.IntN(2) == 0) })
+		settle(t, box, func(tx *inbox.Tx) error { return tx.GiveBack("", r.IntN(2) == 0) })
 	case 7:
 		settle(t, box, (*inbox.Tx).Drop)
 	case 8:
@@ -223,7 +224,7 @@ func kinds(all []history.Event) (names []string) {
 // requeue writes what dead-letter requeue commits.
 func requeue(t testing.TB, box *inbox.Inbox) {
 	t.Helper()
-	letters, _, err := box.Letters()
+	letters, _, err := script.Letters(box)
 	require.NoError(t, err)
 	l := letters[len(letters)-1]
 	raw, err := l.RawLine.Bytes()

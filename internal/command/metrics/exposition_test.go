@@ -19,6 +19,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/command/metrics"
+	"heartbeat/internal/testing/script"
 )
 
 var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
@@ -146,7 +147,7 @@ func TestOfABusyInbox(t *testing.T) {
 	require.NoError(t, os.Rename(box.ResultsPath(), box.ResultsPath()+".1")) // the totals do not mind
 	step(t, box, func(tx *inbox.Tx) error { return tx.DeadLetter(inbox.ReasonFailed) })
 	step(t, box, (*inbox.Tx).Drop)
-	step(t, box, func(tx *inbox.Tx) error { return tx.GiveBack(true) })
+	step(t, box, func(tx *inbox.Tx) error { return tx.GiveBack("", true) })
 	tx, err := box.Begin(t.Context())
 	require.NoError(t, err)
 	_, err = tx.Holds().Pause("why", nil)
@@ -199,7 +200,7 @@ func TestRequeuedLettersAreLeftOut(t *testing.T) {
 	dead := `{"entry_id":"aa","raw_line":"x","reason":"by \"hand\"\\\n","dead_lettered_at":"2026-03-04T12:00:00Z"}`
 	require.NoError(t, os.WriteFile(box.DeadLetterPath(), []byte(dead+"\n"), 0o600))
 	assert.Equal(t, map[string]float64{"by \"hand\"\\\n": 1}, byReason(gather(t, box, noon), "heartbeat_dead_letters"))
-	letters, _, err := box.Letters()
+	letters, _, err := script.Letters(box)
 	require.NoError(t, err)
 	mark, err := json.Marshal(map[string]any{"letter": letters[0].Letter, "entry_id": "aa", "requeued_at": noon})
 	require.NoError(t, err)

@@ -187,7 +187,7 @@ func (w *priceWorld) end(kill bool) {
 			require.NoError(w.t, meter.ChargeTurn(tx, c.id))
 		}
 		if tx.InFlight() != nil {
-			require.NoError(w.t, tx.GiveBack(true))
+			require.NoError(w.t, tx.GiveBack("", true))
 		}
 	})
 }

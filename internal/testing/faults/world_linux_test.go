@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/testing/script"
 )
 
 // world is an inbox, and the sessions that work on it.
@@ -316,7 +317,7 @@ func (w *world) places() map[string][]string {
 	for _, s := range scheduled {
 		put(cmp.Or(s.ID, s.EntryID), "scheduled")
 	}
-	letters, _, err := box.Letters()
+	letters, _, err := script.Letters(box)
 	require.NoError(w.t, err)
 	for _, l := range letters {
 		if l.Open() {

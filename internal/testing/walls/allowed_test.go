@@ -24,9 +24,11 @@ var allowed = map[string]string{
 	"internal/stack":            "",
 
 	// The queue.
-	"internal/lines":   "",
-	"internal/journal": "internal/disk internal/flat internal/machine internal/lines",
-	"inbox":            "internal/journal internal/money/price internal/lines internal/disk internal/flat internal/machine internal/words",
+	"internal/lines":           "",
+	"internal/journal/rotated": "internal/journal internal/disk internal/lines",
+	"internal/journal":         "internal/disk internal/flat internal/machine internal/lines",
+	"inbox/outcomes":           "inbox internal/journal internal/journal/rotated internal/lines internal/disk internal/flat internal/words",
+	"inbox":                    "internal/journal internal/money/price internal/lines internal/disk internal/flat internal/machine internal/words",
 
 	// What is known of one client.
 	"internal/agent/handed":     "internal/disk internal/lines",
@@ -41,7 +43,7 @@ var allowed = map[string]string{
 	"recover": "inbox internal/check internal/money/budget internal/money/meter internal/money/price orchestrate/effect internal/claude internal/disk internal/flat internal/machine internal/words internal/agent",
 
 	// Orchestration.
-	"orchestrate": "inbox recover internal/cli internal/disk internal/machine internal/money/book internal/money/price internal/words orchestrate/babysitter" +
+	"orchestrate": "inbox inbox/outcomes recover internal/cli internal/disk internal/machine internal/money/book internal/money/price internal/words orchestrate/babysitter" +
 		" orchestrate/effect orchestrate/prompt orchestrate/run orchestrate/schema",
 	"orchestrate/babysitter": "internal/disk internal/machine internal/machine/guardian orchestrate/effect orchestrate/run",
 	"orchestrate/effect":     "inbox", // a hook with no run to drive links this and nothing else of orchestrate
@@ -55,17 +57,17 @@ var allowed = map[string]string{
 	"internal/cli/layout":  "internal/words",
 	"internal/cli/program": "internal/cli internal/cli/layout internal/disk internal/words",
 	"internal/claim":       "inbox recover internal/disk internal/machine internal/words",
-	"internal/see":         "inbox internal/agent internal/disk internal/machine internal/money/meter internal/words orchestrate orchestrate/run recover",
+	"internal/see":         "inbox inbox/outcomes internal/agent internal/disk internal/machine internal/money/meter internal/words orchestrate orchestrate/run recover",
 
-	"internal/notify":             "inbox internal/disk internal/journal internal/see internal/words internal/machine internal/machine/guardian",
-	"internal/consumer":           "inbox internal/machine internal/machine/guardian internal/notify internal/words",
+	"internal/notify":             "inbox inbox/outcomes internal/disk internal/journal internal/journal/rotated internal/see internal/words internal/machine internal/machine/guardian",
+	"internal/consumer":           "inbox inbox/outcomes internal/machine internal/machine/guardian internal/notify internal/words",
 	"internal/gate":               "",
 	"testdata/embedding":          "inbox",
 	"internal/mcp":                "inbox internal/command/history internal/cli/... internal/disk internal/gate internal/claude/settings internal/machine/signals internal/machine/socket internal/money/price internal/task internal/words",
 	"internal/task":               "inbox internal/cli internal/words orchestrate recover",
 	"internal/hook":               "internal/agent internal/check internal/agent/handed internal/money/budget internal/money/price internal/money/meter inbox recover internal/claude internal/cli internal/disk internal/flat internal/machine internal/words orchestrate/effect", // what each turn starts
 	"internal/hook/runs":          "internal/hook inbox internal/claude internal/cli internal/words orchestrate orchestrate/run",
-	"internal/command/...":        "internal/lines internal/money/... internal/consumer internal/hook internal/hook/runs internal/launch internal/notify internal/see inbox recover internal/claude/... internal/codex/configfile internal/cli/... internal/disk internal/flat internal/money/price internal/machine/... internal/words internal/hosting/folder orchestrate/... internal/testing/agent internal/mcp internal/watch internal/supervise internal/supervise/sharing internal/supervise/client internal/check internal/command/...",
+	"internal/command/...":        "internal/lines internal/money/... internal/consumer internal/hook internal/hook/runs internal/launch internal/notify internal/see inbox inbox/outcomes recover internal/claude/... internal/codex/configfile internal/cli/... internal/disk internal/flat internal/money/price internal/machine/... internal/words internal/hosting/folder orchestrate/... internal/testing/agent internal/mcp internal/watch internal/supervise internal/supervise/sharing internal/supervise/client internal/check internal/command/...",
 	"internal/launch":             "inbox internal/consumer internal/see internal/claude internal/claude/settings internal/cli/... internal/disk internal/machine/... internal/notify internal/supervise/... internal/words",
 	"internal/supervise/...":      "internal/command/history internal/see internal/money/book internal/money/meter internal/claim internal/notify inbox recover internal/claude/... internal/screen internal/cli/... internal/disk internal/flat internal/money/price internal/machine/... internal/words orchestrate/... internal/money/budget internal/supervise/...",
 	"internal/supervise/sharing":  "internal/disk internal/machine internal/machine/guardian internal/machine/socket internal/screen internal/words",
@@ -85,7 +87,7 @@ var allowed = map[string]string{
 	"internal/hosting/guild":   "internal/flat internal/hosting/config internal/hosting/folder internal/disk internal/hosting/store",
 
 	// The live view.
-	"internal/watch": "inbox internal/cli internal/cli/layout internal/cli/program internal/disk internal/machine/signals internal/notify internal/money/price internal/see internal/words internal/money/book internal/command/history internal/machine recover",
+	"internal/watch": "inbox inbox/outcomes internal/cli internal/cli/layout internal/cli/program internal/disk internal/machine/signals internal/notify internal/money/price internal/see internal/words internal/money/book internal/command/history internal/machine recover",
 
 	// The fleet. Nothing else links NATS.
 	"internal/fleet/message":  "inbox internal/money/budget",
@@ -121,7 +123,7 @@ var allowed = map[string]string{
 	"internal/testing/long":          "",
 	"internal/testing/model":         "",
 	"internal/testing/pairs":         "",
-	"internal/testing/script":        "inbox internal/disk internal/testing/babysitter internal/testing/long",
+	"internal/testing/script":        "inbox inbox/outcomes internal/disk internal/testing/babysitter internal/testing/long",
 	"internal/testing/seat":          "internal/screen internal/testing/script",
 	"internal/testing/walls":         "",
 	"internal/testing/worlds":        "",

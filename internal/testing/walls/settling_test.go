@@ -16,7 +16,7 @@ import (
 
 // settling are the methods of a transaction that settle an entry, or give it back.
 var settling = []string{
-	"Acknowledge", "AcknowledgeWith", "DeadLetter", "DeadLetterFor", "Drop", "GiveBack", "GiveBackFor", "PutOff",
+	"Acknowledge", "AcknowledgeWith", "DeadLetter", "DeadLetterFor", "Drop", "GiveBack", "PutOff",
 	"Refuse", "ResolveElsewhere",
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/testing/script"
 )
 
 // settle is a way for the entry in flight to end; back says that it waits again.
@@ -80,7 +81,7 @@ var kinds = map[string]func(w *world, s step, next *model) error{
 			return nil
 		}
 		next.Queued = slices.Insert(next.Queued, 0, next.InFlight)
-		return w.settle(next, func(tx *inbox.Tx) error { return tx.GiveBack(s.pick%2 == 0) }, nil)
+		return w.settle(next, func(tx *inbox.Tx) error { return tx.GiveBack("", s.pick%2 == 0) }, nil)
 	},
 	"cancel": func(w *world, s step, next *model) error {
 		if len(w.m.Queued) == 0 {
@@ -104,7 +105,7 @@ var kinds = map[string]func(w *world, s step, next *model) error{
 		return w.tx(func(tx *inbox.Tx) error { return tx.Holds().Resume() })
 	},
 	"requeue": func(w *world, s step, next *model) error {
-		letters, _, err := w.box.Letters()
+		letters, _, err := script.Letters(w.box)
 		if err != nil {
 			return err
 		}

@@ -16,6 +16,7 @@ import (
 	"heartbeat/internal/machine"
 	"heartbeat/internal/testing/crash"
 	"heartbeat/internal/testing/long"
+	"heartbeat/internal/testing/script"
 )
 
 // step is one action in a world. kill is the number of the disk's change at which it is
@@ -107,7 +108,7 @@ func (w *world) found() (m model, err error) {
 	if m.Answered, err = names(w.box.ResultsPath()); err != nil {
 		return m, err
 	}
-	letters, _, err := w.box.Letters()
+	letters, _, err := script.Letters(w.box)
 	for _, l := range letters {
 		if l.RequeuedAt == nil {
 			m.Dead = append(m.Dead, l.Text())

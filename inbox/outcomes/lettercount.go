@@ -1,4 +1,4 @@
-package inbox
+package outcomes
 
 import (
 	"cmp"
@@ -7,20 +7,17 @@ import (
 	"slices"
 	"time"
 
+	"heartbeat/inbox"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/flat"
 	"heartbeat/internal/journal"
 	"heartbeat/internal/lines"
 )
 
-// StreamMember is the metadata of an entry that an agent took from a stream: an object that names the stream. The
-// stream has a dead letter of such an entry, too, and people deal with that one.
-const StreamMember = "nats"
-
 // LetterCount counts the open dead letters by reason: letters that were not requeued, accepted or canceled,
 // and whose id was not answered since. Those with [StreamMember] are left out.
 type LetterCount struct {
-	Open     map[Reason]int
+	Open     map[inbox.Reason]int
 	Warnings []string // about invalid lines
 }
 
@@ -33,9 +30,9 @@ func (c LetterCount) All() (n int) {
 }
 
 // CountLetters counts the open dead letters.
-func (b *Inbox) CountLetters() (LetterCount, error) {
-	r, open, warnings, err := b.openLetters()
-	c := LetterCount{Open: map[Reason]int{}, Warnings: warnings}
+func CountLetters(b *inbox.Inbox) (LetterCount, error) {
+	r, open, warnings, err := openLetters(b)
+	c := LetterCount{Open: map[inbox.Reason]int{}, Warnings: warnings}
 	for _, s := range open {
 		if !s.streamed {
 			c.Open[r.reasons[s.reason]]++
@@ -45,8 +42,8 @@ func (b *Inbox) CountLetters() (LetterCount, error) {
 }
 
 // openLetters reads all letters, and returns the open ones sorted by name: see [LetterCount].
-func (b *Inbox) openLetters() (r *LetterReader, open []spot, warnings []string, err error) {
-	r = b.LetterReader()
+func openLetters(b *inbox.Inbox) (r *LetterReader, open []spot, warnings []string, err error) {
+	r = NewLetterReader(b)
 	if warnings, err = r.Read(); err != nil {
 		return r, nil, nil, err
 	}
@@ -60,7 +57,7 @@ func (r *LetterReader) unclosed() []spot {
 	all := make([]spot, 0, len(r.spots))
 	for same := range r.byName() {
 		closed := slices.ContainsFunc(same, func(s spot) bool { return s.closes })
-		if first := same[0]; !closed && !first.mark && r.reasons[first.reason] != ReasonCanceled {
+		if first := same[0]; !closed && !first.mark && r.reasons[first.reason] != inbox.ReasonCanceled {
 			all = append(all, first)
 		}
 	}
@@ -87,19 +84,19 @@ func (r *LetterReader) answered(all []spot, before time.Time) (answered map[spot
 	if len(named) == 0 {
 		return nil, nil
 	}
-	letters, err := journal.OpenState(r.box.fileOf(journal.DeadLetters))
+	letters, err := journal.OpenState(fileOf(r.box, journal.DeadLetters))
 	if letters == nil || err != nil {
 		return nil, lettersError(err)
 	}
 	defer func() { err = errors.Join(err, letters.Close()) }()
-	results, err := journal.OpenState(r.box.fileOf(journal.Results))
+	results, err := journal.OpenState(fileOf(r.box, journal.Results))
 	if results == nil || err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, results.Close()) }()
-	at := func(s spot) (d Letter) {
+	at := func(s spot) (d inbox.Letter) {
 		if line, err := lineOf(letters, s.off); err == nil {
-			d, _, _ = ParseLetter(line)
+			d, _, _ = inbox.ParseLetter(line)
 		}
 		return d
 	}

@@ -1,4 +1,4 @@
-package inbox
+package outcomes
 
 import (
 	"context"
@@ -6,13 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"heartbeat/inbox"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/flat"
 	"heartbeat/internal/journal"
+	"heartbeat/internal/journal/rotated"
 )
 
 // Consumer is a named process that is handed each result and each dead letter. Its progress is the content of
@@ -72,17 +75,19 @@ func CheckConsumer(name string) error {
 	return nil
 }
 
-func (b *Inbox) consumerFile(name string) string { return b.beside(consumerPrefix + name) }
+func consumerFile(b *inbox.Inbox, name string) string {
+	return filepath.Join(b.Dir(), consumerPrefix+name)
+}
 
 // Consumers returns the consumers of the inbox, sorted by name. If a file cannot be read, its consumer has
 // Err.
-func (b *Inbox) Consumers() (all []Consumer, err error) {
-	names, more, err := disk.Names(b.dir, maxBeside)
+func Consumers(b *inbox.Inbox) (all []Consumer, err error) {
+	names, more, err := disk.Names(b.Dir(), maxBeside)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err == nil && more {
-		err = fmt.Errorf("more than %d files are in %s: move away what does not belong to the inbox", maxBeside, b.dir)
+		err = fmt.Errorf("more than %d files are in %s: move away what does not belong to the inbox", maxBeside, b.Dir())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("look for consumers: %w", err)
@@ -90,7 +95,7 @@ func (b *Inbox) Consumers() (all []Consumer, err error) {
 	slices.Sort(names)
 	for _, n := range names {
 		if name, is := strings.CutPrefix(n, consumerPrefix); is && CheckConsumer(name) == nil {
-			c, err := b.readConsumer(name)
+			c, err := readConsumer(b, name)
 			if errors.Is(err, fs.ErrNotExist) {
 				continue // just forgotten
 			}
@@ -101,13 +106,13 @@ func (b *Inbox) Consumers() (all []Consumer, err error) {
 	return all, nil
 }
 
-func (b *Inbox) readConsumer(name string) (c Consumer, err error) {
-	data, err := disk.ReadState(b.consumerFile(name), maxConsumerFile)
+func readConsumer(b *inbox.Inbox, name string) (c Consumer, err error) {
+	data, err := disk.ReadState(consumerFile(b, name), maxConsumerFile)
 	if err != nil {
 		return c, err
 	}
 	if err := json.Unmarshal(data, &c); err != nil || c.Name != name || c.Results.Off < 0 || c.DeadLetters.Off < 0 {
-		return Consumer{}, fmt.Errorf("%s does not say how far the consumer has come (%w): heartbeat results --forget %s, and it begins anew", b.consumerFile(name), errors.Join(err, errNoConsumer), name)
+		return Consumer{}, fmt.Errorf("%s does not say how far the consumer has come (%w): heartbeat results --forget %s, and it begins anew", consumerFile(b, name), errors.Join(err, errNoConsumer), name)
 	}
 	return c, nil
 }
@@ -115,17 +120,17 @@ func (b *Inbox) readConsumer(name string) (c Consumer, err error) {
 var errNoConsumer = errors.New("it is no file of a consumer")
 
 // ForgetConsumer removes a consumer, which must not be running.
-func (b *Inbox) ForgetConsumer(ctx context.Context, name string) error {
+func ForgetConsumer(ctx context.Context, b *inbox.Inbox, name string) error {
 	if err := CheckConsumer(name); err != nil {
 		return err
 	}
-	path := b.consumerFile(name)
+	path := consumerFile(b, name)
 	if there, err := disk.Exists(path); err != nil {
 		return err
 	} else if !there {
 		return fmt.Errorf("the inbox has no consumer %q: heartbeat status lists them", name)
 	}
-	lock, err := b.lockConsumer(ctx, name, time.Nanosecond)
+	lock, err := lockConsumer(ctx, b, name, time.Nanosecond)
 	if err != nil {
 		return err
 	}
@@ -133,8 +138,8 @@ func (b *Inbox) ForgetConsumer(ctx context.Context, name string) error {
 	return errors.Join(err, lock.Release())
 }
 
-func (b *Inbox) lockConsumer(ctx context.Context, name string, wait time.Duration) (*disk.Lock, error) {
-	lock, err := disk.AcquireLock(ctx, b.consumerFile(name)+consumerLock, wait)
+func lockConsumer(ctx context.Context, b *inbox.Inbox, name string, wait time.Duration) (*disk.Lock, error) {
+	lock, err := disk.AcquireLock(ctx, consumerFile(b, name)+consumerLock, wait)
 	if errors.Is(err, disk.ErrLocked) {
 		err = fmt.Errorf("another process hands over results as %q: end that one, or take another name: %w", name, err)
 	}
@@ -142,12 +147,12 @@ func (b *Inbox) lockConsumer(ctx context.Context, name string, wait time.Duratio
 }
 
 // Behind is how many results and dead letters the consumer has yet to be handed.
-func (b *Inbox) Behind(c Consumer) (n int, err error) {
+func Behind(b *inbox.Inbox, c Consumer) (n int, err error) {
 	if c.Err != nil {
 		return 0, c.Err
 	}
 	for _, kind := range handedKinds {
-		_, _, err = c.place(kind).Each(b.fileOf(kind), whenOf[kind], func([]byte, time.Time) bool { n++; return true })
+		_, _, err = rotated.Each(*c.place(kind), fileOf(b, kind), whenOf[kind], func([]byte, time.Time) bool { n++; return true })
 		if err != nil {
 			return n, fmt.Errorf("count what the consumer %s has not been handed: %w", c.Name, err)
 		}
@@ -165,7 +170,7 @@ func (c *Consumer) place(k journal.Kind) *journal.Place {
 	return &c.DeadLetters
 }
 
-var whenOf = map[journal.Kind]journal.When{
+var whenOf = map[journal.Kind]rotated.When{
 	journal.Results: func(l []byte) (time.Time, bool) {
 		v := flat.Value(l)
 		if !json.Valid(l) || v.Get("entry_id").Text() == "" {

@@ -1,4 +1,4 @@
-package inbox
+package outcomes
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"heartbeat/inbox"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/journal"
 	"heartbeat/internal/lines"
@@ -30,10 +31,10 @@ const (
 // LetterReader reads the dead letters without the lock, and under the lock only what is new, so that others
 // do not wait long for the lock. It keeps in memory only where each line is, 24 bytes a line.
 type LetterReader struct {
-	box     *Inbox
+	box     *inbox.Inbox
 	spots   []spot
 	sorted  bool
-	reasons []Reason // see spot
+	reasons []inbox.Reason // see spot
 	lines   int
 	foreign []int // the numbers of the lines that are neither letters nor marks, up to maxForeign
 	strange int   // how many such lines there are
@@ -53,8 +54,8 @@ type spot struct {
 	streamed bool // see [StreamMember]
 }
 
-// LetterReader starts a reading.
-func (b *Inbox) LetterReader() *LetterReader { return &LetterReader{box: b} }
+// NewLetterReader starts a reading.
+func NewLetterReader(b *inbox.Inbox) *LetterReader { return &LetterReader{box: b} }
 
 // Read reads all dead letters, or continues the last reading. It takes no lock.
 func (r *LetterReader) Read() (warnings []string, err error) {
@@ -67,7 +68,7 @@ func (r *LetterReader) Read() (warnings []string, err error) {
 
 // Update reads what is new, in a transaction. If that is much, or the file did more than grow, the error
 // matches [ErrMore]: close the transaction, and call Read first.
-func (r *LetterReader) Update(_ *Tx) error {
+func (r *LetterReader) Update(_ *inbox.Tx) error {
 	if r.passes < maxPasses {
 		return r.advance(searchSpan)
 	}
@@ -75,30 +76,30 @@ func (r *LetterReader) Update(_ *Tx) error {
 }
 
 // Letter returns the letter of that name.
-func (r *LetterReader) Letter(name string) (l Letter, there bool, err error) {
-	f, err := journal.OpenState(r.box.fileOf(journal.DeadLetters))
+func (r *LetterReader) Letter(name string) (l inbox.Letter, there bool, err error) {
+	f, err := journal.OpenState(fileOf(r.box, journal.DeadLetters))
 	if f == nil || err != nil {
-		return Letter{}, false, lettersError(err)
+		return inbox.Letter{}, false, lettersError(err)
 	}
 	defer func() { err = lettersError(errors.Join(err, f.Close())) }()
 	same := r.named(spotName(name))
 	for _, s := range same {
 		line, err := lineOf(f, s.off)
 		if err != nil {
-			return Letter{}, false, err
+			return inbox.Letter{}, false, err
 		}
-		if l, mark, ok := ParseLetter(line); ok && !mark && l.Letter == name {
+		if l, mark, ok := inbox.ParseLetter(line); ok && !mark && l.Letter == name {
 			l.LetterMark, err = marksIn(f, same)
 			return l, true, err
 		}
 	}
-	return Letter{}, false, nil
+	return inbox.Letter{}, false, nil
 }
 
 // Each visits every letter that was read, in the order of the file and each of them once, until visit returns
 // false.
-func (r *LetterReader) Each(visit func(Letter) bool) error {
-	f, err := journal.OpenState(r.box.fileOf(journal.DeadLetters))
+func (r *LetterReader) Each(visit func(inbox.Letter) bool) error {
+	f, err := journal.OpenState(fileOf(r.box, journal.DeadLetters))
 	if f == nil || err != nil {
 		return lettersError(err)
 	}
@@ -107,7 +108,7 @@ func (r *LetterReader) Each(visit func(Letter) bool) error {
 	}
 	var failed error
 	err = lines.EachRecord(io.NewSectionReader(f, 0, r.seen.Size), 0, func(off, _ int64, line []byte, _ bool) bool {
-		l, mark, ok := ParseLetter(line)
+		l, mark, ok := inbox.ParseLetter(line)
 		if !ok || mark {
 			return true
 		}
@@ -122,7 +123,7 @@ func (r *LetterReader) Each(visit func(Letter) bool) error {
 }
 
 // marksIn merges the marks among these lines.
-func marksIn(f *disk.File, same []spot) (sum LetterMark, err error) {
+func marksIn(f *disk.File, same []spot) (sum inbox.LetterMark, err error) {
 	for _, s := range same {
 		if !s.mark {
 			continue
@@ -131,7 +132,7 @@ func marksIn(f *disk.File, same []spot) (sum LetterMark, err error) {
 		if err != nil {
 			return sum, err
 		}
-		if m, mark, _ := ParseLetter(line); mark {
+		if m, mark, _ := inbox.ParseLetter(line); mark {
 			if sum.RepliedAt == nil && m.RepliedAt != nil { // the first late reply counts
 				sum.LateReply, sum.RepliedAt = m.LateReply, m.RepliedAt
 			}
@@ -253,7 +254,7 @@ func (r *LetterReader) note(off int64, l []byte, whole bool) {
 const maxForeign = 5
 
 func (r *LetterReader) warnings() (all []string) {
-	path := r.box.fileOf(journal.DeadLetters)
+	path := fileOf(r.box, journal.DeadLetters)
 	if r.torn > 0 {
 		all = append(all, fmt.Sprintf("%s ends in the middle of line %d: that line is left out until it is whole", path, r.torn))
 	}
@@ -270,7 +271,7 @@ func (r *LetterReader) warnings() (all []string) {
 // advance continues the reading. If there is more to read than that, it reads nothing, and the error matches
 // [ErrMore].
 func (r *LetterReader) advance(most int64) (err error) {
-	f, err := journal.OpenState(r.box.fileOf(journal.DeadLetters))
+	f, err := journal.OpenState(fileOf(r.box, journal.DeadLetters))
 	if err != nil {
 		return lettersError(err)
 	}
@@ -284,7 +285,7 @@ func (r *LetterReader) advance(most int64) (err error) {
 		return err
 	}
 	if f.Info().Size-from > most {
-		return ErrMore
+		return inbox.ErrMore
 	}
 	if from == 0 {
 		r.forget()
@@ -294,7 +295,7 @@ func (r *LetterReader) advance(most int64) (err error) {
 		if few := bytes.Count(begin[:n], []byte("\n")); few > 0 {
 			r.spots = make([]spot, 0, f.Info().Size/int64(n)*int64(few)*9/8)
 		}
-		if err := ignoreEnd(err); err != nil {
+		if err != nil && err != io.EOF {
 			return err
 		}
 	}

@@ -1,4 +1,4 @@
-package inbox
+package outcomes
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"heartbeat/inbox"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/journal"
 	"heartbeat/internal/lines"
@@ -18,15 +19,11 @@ import (
 // rewriting replaces an append-only file by a copy without the lines that keep rejects. It copies most lines
 // without the inbox's lock, and only the newest ones under the lock.
 type rewriting struct {
-	box  *Inbox
-	kind journal.Kind
-	keep func(line []byte) bool
-	// with, unless nil, adds to the commit.
-	with func(*Tx) error
-	// begin is called before each try. still is called under the lock, before the new file replaces the old
-	// one; false starts over. Both may be nil.
-	begin func() error
-	still func() (bool, error)
+	box    *inbox.Inbox
+	kind   journal.Kind
+	keep   func(line []byte) bool
+	held   *holding              // of a trimming, else nil
+	purged func() []inbox.Letter // the letters that go, nil for a trimming
 
 	tmp     *disk.Lock // the new file, locked by its writer
 	of      string     // the identity of the old file
@@ -49,7 +46,7 @@ func (w *rewriting) run(ctx context.Context) (warnings []string, err error) {
 			err = errRotated
 		}
 		if err != nil {
-			return warnings, fmt.Errorf("rewrite %s: %w", w.box.fileOf(w.kind), err)
+			return warnings, fmt.Errorf("rewrite %s: %w", fileOf(w.box, w.kind), err)
 		}
 		if !again {
 			return warnings, nil
@@ -57,19 +54,16 @@ func (w *rewriting) run(ctx context.Context) (warnings []string, err error) {
 	}
 }
 
-// trimSuffix ends the name of a copy during the rewriting.
-const trimSuffix = ".trim.tmp"
-
-func (w *rewriting) copyPath() string { return w.box.fileOf(w.kind) + trimSuffix }
+func (w *rewriting) copyPath() string { return fileOf(w.box, w.kind) + journal.CopySuffix }
 
 func (w *rewriting) attempt(ctx context.Context) (again bool, warnings []string, err error) {
 	w.of, w.from, w.to, w.dropped = "", 0, 0, 0
-	if w.begin != nil {
-		if err := w.begin(); err != nil {
+	if w.held != nil {
+		if err := w.held.begin(); err != nil {
 			return false, nil, err
 		}
 	}
-	if w.tmp, err = disk.AcquireLock(ctx, w.copyPath(), w.box.opts.LockWait); err != nil {
+	if w.tmp, err = disk.AcquireLock(ctx, w.copyPath(), w.box.Options().LockWait); err != nil {
 		return false, nil, err
 	}
 	published := false
@@ -88,9 +82,9 @@ func (w *rewriting) attempt(ctx context.Context) (again bool, warnings []string,
 			return false, nil, err
 		}
 	}
-	if w.dropped == 0 && w.with == nil {
+	if w.dropped == 0 {
 		// An earlier process may have been killed before this sync.
-		return false, nil, disk.SyncDir(w.box.dir)
+		return false, nil, disk.SyncDir(w.box.Dir())
 	}
 	t, err := w.box.Begin(ctx)
 	if err != nil {
@@ -102,7 +96,7 @@ func (w *rewriting) attempt(ctx context.Context) (again bool, warnings []string,
 }
 
 func (w *rewriting) copyWithoutLock() error {
-	f, err := journal.OpenState(w.box.fileOf(w.kind))
+	f, err := journal.OpenState(fileOf(w.box, w.kind))
 	if f == nil || err != nil {
 		return err
 	}
@@ -130,61 +124,43 @@ func (w *rewriting) copyOn(f *disk.File, all bool) error {
 }
 
 // publish puts the new file in place of the old one.
-//
-// The commit comes first and raises the file's generation. From then on older records of the journal do not
-// vouch for their lines, which would otherwise be restored. For the same reason the old file and its name are
-// synced before the commit.
-func (w *rewriting) publish(t *Tx) (again, published bool, err error) {
-	file := t.store.File(w.kind)
-	f, err := file.Existing()
+func (w *rewriting) publish(t *inbox.Tx) (again, published bool, err error) {
+	f, err := journal.OpenState(fileOf(w.box, w.kind)) // Begin may have finished a commit
 	if err != nil {
 		return false, false, err
 	}
-	if f == nil {
+	defer func() { err = errors.Join(err, f.Close()) }()
+	switch {
+	case f == nil:
 		w.dropped = 0
-	} else {
-		if _, err := f.Stat(); err != nil { // Begin may have finished a commit
-			return false, false, err
-		}
-		if f.Identity() != w.of || f.Info().Size < w.from {
-			return true, false, nil
-		}
-		if err := w.copyOn(f, true); err != nil {
-			return false, false, err
-		}
+		return false, false, disk.SyncDir(w.box.Dir())
+	case f.Identity() != w.of || f.Info().Size < w.from:
+		return true, false, nil
 	}
-	if w.still != nil {
-		if still, err := w.still(); err != nil || !still {
+	if err := w.copyOn(f, true); err != nil {
+		return false, false, err
+	}
+	if w.held != nil {
+		if still, err := w.held.still(); err != nil || !still {
 			return true, false, err
 		}
 	}
-	if w.with != nil {
-		if err := w.with(t); err != nil {
-			return false, false, err
-		}
-	}
-	if w.dropped == 0 {
-		return false, false, errors.Join(disk.SyncDir(w.box.dir), t.Commit())
-	}
-	if err := errors.Join(w.tmp.File().Sync(), f.Sync(), disk.SyncDir(w.box.dir)); err != nil {
+	// The journal stops vouching for the old file's lines, which must then be durable by themselves.
+	if err := errors.Join(w.tmp.File().Sync(), f.Sync(), disk.SyncDir(w.box.Dir())); err != nil {
 		return false, false, err
 	}
-	t.st.Ends[w.kind].Generation++
-	t.dirty = true
-	if err := t.Commit(); err != nil {
-		return false, false, err
+	var purged []inbox.Letter
+	if w.purged != nil {
+		purged = w.purged()
 	}
-	if err := t.store.StillLocked(); err != nil {
-		return false, false, err
-	}
-	err = errors.Join(file.Close(), disk.Rename(w.copyPath(), file.Path()))
+	err = t.ReplaceFile(w.kind, w.copyPath(), purged)
 	return false, err == nil, err
 }
 
 // holding keeps lines from being trimmed that consumers have yet to be handed: what stands behind the first of
 // their places, with the line before it, by which they find the place.
 type holding struct {
-	box    *Inbox
+	box    *inbox.Inbox
 	kind   journal.Kind
 	wanted func(line []byte) bool // true for lines that stay anyway
 
@@ -207,11 +183,11 @@ func (h *holding) begin() error {
 	if err != nil || len(consumers) == 0 {
 		return err
 	}
-	f, err := journal.OpenState(h.box.fileOf(h.kind))
+	f, err := journal.OpenState(fileOf(h.box, h.kind))
 	if f == nil {
 		return err
 	}
-	h.after = h.box.utcNow().AddDate(1000, 0, 0)
+	h.after = now(h.box).AddDate(1000, 0, 0)
 	for _, c := range consumers {
 		p := c.place(h.kind)
 		if p.At.Before(h.after) {
@@ -232,7 +208,7 @@ func (h *holding) known() ([]Consumer, error) {
 	if whenOf[h.kind] == nil {
 		return nil, nil
 	}
-	return h.box.Consumers()
+	return Consumers(h.box)
 }
 
 // still reports whether no consumer has been added since begin.
@@ -252,7 +228,7 @@ func (h *holding) keep(line []byte) bool {
 	if len(h.consumers) > 0 {
 		at, outcome := whenOf[h.kind](line)
 		unread = outcome && (h.all || at.After(h.after))
-		h.all = h.all || unread || h.last[entryID(line)]
+		h.all = h.all || unread || h.last[lines.ID(line)]
 	}
 	switch {
 	case h.wanted(line):
@@ -269,7 +245,7 @@ func (h *holding) notes() []string {
 	if h.unread == 0 {
 		return nil
 	}
-	path := h.box.fileOf(h.kind)
+	path := fileOf(h.box, h.kind)
 	return []string{fmt.Sprintf("%s, since %s has yet to be handed them: heartbeat results --forget NAME forgets a consumer that is gone for good",
 		words.Count(h.unread, "line of "+path+" stays", "lines of "+path+" stay"), strings.Join(h.behind, " or "))}
 }

@@ -1,4 +1,4 @@
-package inbox
+package outcomes
 
 import (
 	"bytes"
@@ -11,8 +11,10 @@ import (
 	"strings"
 	"time"
 
+	"heartbeat/inbox"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/journal"
+	"heartbeat/internal/journal/rotated"
 	"heartbeat/internal/lines"
 )
 
@@ -40,7 +42,7 @@ const (
 
 // Consuming is a running consumer. No other process runs under the same name.
 type Consuming struct {
-	box   *Inbox
+	box   *inbox.Inbox
 	state Consumer
 	lock  *disk.Lock
 	heads map[journal.Kind]*head
@@ -59,20 +61,20 @@ type head struct {
 // Consume starts a consumer. A new consumer begins with the oldest results and dead letters that are kept, or
 // with fresh only with later ones. Consume waits for another process of the same name; wait 0 means as long
 // as ctx allows.
-func (b *Inbox) Consume(ctx context.Context, name string, fresh bool, wait time.Duration) (_ *Consuming, err error) {
+func Consume(ctx context.Context, b *inbox.Inbox, name string, fresh bool, wait time.Duration) (_ *Consuming, err error) {
 	if err := CheckConsumer(name); err != nil {
 		return nil, err
 	}
-	if _, err := b.makeGood(ctx); err != nil { // completes what a killed process committed
+	if _, err := b.MakeGood(ctx); err != nil { // completes what a killed process committed
 		return nil, err
 	}
 	c := &Consuming{box: b, heads: map[journal.Kind]*head{}}
-	if c.lock, err = b.lockConsumer(ctx, name, wait); err != nil {
+	if c.lock, err = lockConsumer(ctx, b, name, wait); err != nil {
 		return nil, err
 	}
 	left, err := c.lock.File().ReadUpTo(maxMark)
 	if c.Left = string(left); err == nil {
-		c.state, err = b.readConsumer(name)
+		c.state, err = readConsumer(b, name)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		err = c.begin(ctx, name, fresh)
@@ -90,14 +92,14 @@ func (c *Consuming) begin(ctx context.Context, name string, fresh bool) (err err
 		return err
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
-	if all, err := c.box.Consumers(); err != nil {
+	if all, err := Consumers(c.box); err != nil {
 		return err
 	} else if len(all) >= maxConsumers {
 		return fmt.Errorf("the inbox has %d consumers, and may have no more: heartbeat results --forget NAME forgets one that is gone for good", len(all))
 	}
-	c.state = Consumer{Name: name, Since: c.box.utcNow()}
+	c.state = Consumer{Name: name, Since: now(c.box)}
 	for _, kind := range handedKinds {
-		p, err := journal.PlaceIn(c.box.fileOf(kind), fresh, c.state.Since, whenOf[kind])
+		p, err := rotated.Start(fileOf(c.box, kind), fresh, c.state.Since, whenOf[kind])
 		if err != nil {
 			return err
 		}
@@ -133,7 +135,7 @@ func (c *Consuming) Save() error {
 		err = c.lock.Check()
 	}
 	if err == nil {
-		err = disk.Publish(c.box.consumerFile(c.state.Name), data, true)
+		err = disk.Publish(consumerFile(c.box, c.state.Name), data, true)
 	}
 	if err != nil {
 		return fmt.Errorf("note what the consumer %s was handed: %w", c.state.Name, err)
@@ -184,7 +186,7 @@ func (c *Consuming) look(kind journal.Kind) error {
 	}
 	var found *head
 	place := c.state.place(kind)
-	next, missed, err := place.Each(c.box.fileOf(kind), whenOf[kind], func(l []byte, at time.Time) bool {
+	next, missed, err := rotated.Each(*place, fileOf(c.box, kind), whenOf[kind], func(l []byte, at time.Time) bool {
 		found = &head{Handover: c.handover(kind, bytes.Clone(l), at)}
 		return false
 	})
@@ -193,7 +195,7 @@ func (c *Consuming) look(kind journal.Kind) error {
 	}
 	if missed {
 		c.notes = append(c.notes, fmt.Sprintf("the line of %s that the consumer %s had last is in no file beside the inbox any more: if that was rotated or restored meanwhile, results may not have been handed over",
-			c.box.fileOf(kind), c.state.Name))
+			fileOf(c.box, kind), c.state.Name))
 	}
 	if found == nil {
 		*place = next // past lines that are not handed over
@@ -205,24 +207,24 @@ func (c *Consuming) look(kind journal.Kind) error {
 }
 
 func (c *Consuming) handover(kind journal.Kind, line []byte, at time.Time) Handover {
-	h := Handover{V: 1, Kind: HandedResult, Consumer: c.state.Name, Inbox: c.box.path, At: at, Line: lines.Valid(line)}
+	h := Handover{V: 1, Kind: HandedResult, Consumer: c.state.Name, Inbox: c.box.Path(), At: at, Line: lines.Valid(line)}
 	var start int64
 	if kind == journal.Results {
-		var r Result
+		var r inbox.Result
 		if json.Unmarshal(line, &r) != nil { // a member has the wrong type
-			r = Result{}
+			r = inbox.Result{}
 			_ = json.Unmarshal(line, &struct {
 				EntryID *string `json:"entry_id"`
 			}{&r.EntryID}) // whenOf found an entry_id in it
 		}
 		h.ID, h.EntryID, h.Metadata, start = r.ID, r.EntryID, r.Metadata, r.StartOffset
 	} else {
-		l, _, _ := ParseLetter(line) // it was parsed when it was found
+		l, _, _ := inbox.ParseLetter(line) // it was parsed when it was found
 		h.Kind, h.ID, h.EntryID, h.Metadata, start = HandedLetter, l.ID, l.EntryID, l.Metadata, l.StartOffset
 	}
 	// The key uses neither the line's offset nor its spelling, since files are rotated, trimmed and edited.
 	parts := []string{h.Kind, h.EntryID, strconv.FormatInt(start, 10), strconv.FormatInt(at.UnixNano(), 10)}
-	h.Key = entryID([]byte(strings.Join(parts, " ")))[:32]
+	h.Key = lines.ID([]byte(strings.Join(parts, " ")))[:32]
 	return h
 }
 
@@ -230,7 +232,7 @@ func (c *Consuming) handover(kind journal.Kind, line []byte, at time.Time) Hando
 // [Consuming.Save] writes it.
 func (c *Consuming) Done() error {
 	kind := c.first()
-	now := c.box.utcNow()
+	now := now(c.box)
 	*c.state.place(kind) = c.heads[kind].place
 	c.state.Had++
 	c.state.LastAt, c.state.Failing = &now, nil
@@ -243,7 +245,7 @@ func (c *Consuming) Done() error {
 func (c *Consuming) Failed(why error, patience time.Duration) error {
 	key, text := c.heads[c.first()].Key, strings.ToValidUTF8(why.Error(), "\uFFFD")
 	if f := c.state.Failing; f == nil || f.Key != key {
-		c.state.Failing = &ConsumerFailure{Key: key, Since: c.box.utcNow()}
+		c.state.Failing = &ConsumerFailure{Key: key, Since: now(c.box)}
 	}
 	f := c.state.Failing
 	f.Tries, f.Patience, f.Error = f.Tries+1, patience, strings.ToValidUTF8(text[:min(len(text), maxConsumerError)], "")

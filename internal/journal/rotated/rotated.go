@@ -1,0 +1,206 @@
+// Package rotated reads on in an append-only file behind a place, also if somebody has rotated the file, trimmed or
+// edited it meanwhile.
+package rotated
+
+import (
+	"errors"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"heartbeat/internal/disk"
+	"heartbeat/internal/journal"
+	"heartbeat/internal/lines"
+)
+
+// When returns when a line was written, and whether it is wanted.
+type When func(line []byte) (at time.Time, wanted bool)
+
+// Start returns the start of a file, or with end the end of its last whole line.
+func Start(path string, end bool, now time.Time, when When) (p journal.Place, err error) {
+	f, err := journal.OpenState(path)
+	if f == nil || err != nil {
+		return journal.Place{At: now}, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	off := int64(0)
+	if end {
+		off, err = lines.Start(f, f.Info().Size)
+	} else if first, any, failed := firstTime(f, when); any && !first.IsZero() {
+		now, err = first.Add(-1), failed // lines that were rotated away earlier are older than the first line
+	}
+	if err == nil {
+		p, err = journal.PlaceAt(f, off)
+	}
+	p.At = now
+	return p, err
+}
+
+// Each visits the wanted lines behind a place, including those of rotated files, until visit returns false.
+// It returns the place behind the last line visited. missed says that no file has the line before the place
+// any more, so that lines may have gone unread.
+func Each(p journal.Place, path string, when When, visit func(line []byte, at time.Time) bool) (next journal.Place, missed bool, err error) {
+	r := reading{path: path, place: p, when: when, visit: visit}
+	defer func() {
+		for _, f := range r.files {
+			err = errors.Join(err, f.Close())
+		}
+	}()
+	current, err := journal.OpenState(path)
+	if err != nil {
+		return p, false, err
+	}
+	if current != nil {
+		r.files = []*disk.File{current}
+		// Nearly always.
+		if off, there, err := p.In(current, false); err != nil || there {
+			if err == nil {
+				_, err = r.read(current, off, time.Time{})
+			}
+			return r.place, false, err
+		}
+	}
+	if err := r.openRotated(); err != nil {
+		return p, false, err
+	}
+	missed, err = r.search(current)
+	return r.place, missed, err
+}
+
+// reading is one call of Each.
+type reading struct {
+	path  string
+	files []*disk.File // those that are open
+	place journal.Place
+	when  When
+	visit func(line []byte, at time.Time) bool
+}
+
+const (
+	// maxBeside bounds how many names of a folder are read, and maxRotated how many rotated files are opened.
+	maxBeside, maxRotated = 100_000, 64
+	// slack is how much older a file's time may be than its last line.
+	slack = time.Minute
+)
+
+// openRotated opens the files that look like rotated copies by their names. They are opened behind the current
+// file, and so have all that was committed before what is read of that.
+func (r *reading) openRotated() error {
+	dir, name := filepath.Split(r.path)
+	names, _, err := disk.Names(filepath.Clean(dir), maxBeside)
+	if err != nil {
+		return err
+	}
+	slices.Sort(names)
+	for _, n := range names {
+		if rest, is := strings.CutPrefix(n, name); !is || !rotated(rest) {
+			continue
+		}
+		f, err := disk.OpenRead(filepath.Join(dir, n))
+		if err != nil {
+			continue // not one of heartbeat's files
+		}
+		if old := time.Unix(0, f.Info().Mtime).Add(slack).Before(r.place.At); old || len(r.files) > maxRotated {
+			_ = f.Close() // only read
+			continue
+		}
+		r.files = append(r.files, f)
+	}
+	return nil
+}
+
+// rotated reports whether rest, what follows the file's name, marks a rotated copy. Compressed copies are not
+// read.
+func rotated(rest string) bool {
+	if rest == "" || !strings.ContainsRune(".-_~", rune(rest[0])) || strings.HasPrefix(rest, ".foreign") {
+		return false
+	}
+	return !slices.Contains([]string{".tmp", ".gz", ".xz", ".bz2", ".zst"}, filepath.Ext(rest))
+}
+
+// search finds the place in one of the files, and reads on from there through the younger ones. missed says
+// that no file has it; then the younger lines of every file are read.
+func (r *reading) search(current *disk.File) (missed bool, err error) {
+	from, off, err := r.find(current)
+	if err != nil {
+		return false, err
+	}
+	missed = from == nil && r.place.Line != ""
+	if from != nil {
+		if more, err := r.read(from, off, time.Time{}); err != nil || !more || from == current {
+			return false, err
+		}
+	}
+	for _, f := range r.younger(from, current) {
+		after := time.Time{}
+		if from == nil {
+			after = r.place.At
+		}
+		if more, err := r.read(f, 0, after); err != nil || !more {
+			return missed, err
+		}
+	}
+	return missed, nil
+}
+
+func (r *reading) find(current *disk.File) (from *disk.File, off int64, err error) {
+	for _, anywhere := range []bool{false, true} {
+		for _, f := range r.files {
+			off, there, err := r.place.In(f, anywhere)
+			if there || err != nil && f == current { // another file may be none of heartbeat's
+				return f, off, err
+			}
+		}
+	}
+	return nil, 0, nil
+}
+
+// younger returns the files whose first line is younger than the place, oldest first, or without the file of
+// the place all that have lines. The current file is the last.
+func (r *reading) younger(from, current *disk.File) (all []*disk.File) {
+	begun := map[*disk.File]time.Time{}
+	for _, f := range r.files {
+		at, any, err := firstTime(f, r.when)
+		if f != from && any && err == nil && (f == current || from == nil || at.After(r.place.At)) {
+			all, begun[f] = append(all, f), at
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *disk.File) int {
+		switch current {
+		case a:
+			return 1
+		case b:
+			return -1
+		}
+		return begun[a].Compare(begun[b])
+	})
+	return all
+}
+
+// read visits lines of a file from an offset on, only younger ones if after is not zero. It reports whether
+// visit wants more.
+func (r *reading) read(f *disk.File, off int64, after time.Time) (more bool, err error) {
+	return r.place.Read(f, off, func(_ int64, l []byte) bool {
+		at, wanted := r.when(l)
+		if !wanted || !after.IsZero() && !at.IsZero() && !at.After(after) {
+			return true
+		}
+		if !at.IsZero() {
+			r.place.At = at
+		}
+		return r.visit(l, at)
+	})
+}
+
+// firstTime returns when the first wanted line was written, if there is any.
+func firstTime(f *disk.File, when When) (at time.Time, any bool, err error) {
+	err = lines.EachRecord(io.NewSectionReader(f, 0, f.Info().Size), 0, func(_, _ int64, l []byte, whole bool) bool {
+		if whole {
+			at, any = when(l)
+		}
+		return whole && !any
+	})
+	return at, any, err
+}
