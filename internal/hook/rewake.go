@@ -115,7 +115,7 @@ func (h *hook) enter(ctx context.Context, tell func(*inbox.Tx) (outcome, error))
 		return 0, err
 	}
 	for wait := firstRetry; ; wait = min(2*wait, maxRetry) {
-		o, err = h.transact(context.Background(), func(tx *inbox.Tx) (outcome, string, error) {
+		o, err = h.look(context.Background(), func(tx *inbox.Tx, _ inbox.Mark) (outcome, string, error) {
 			o, err := tell(tx)
 			if o == leave || o == owned || o == unmet {
 				o = 0 // what is in flight belongs to another turn: wait for that turn's end
@@ -124,7 +124,7 @@ func (h *hook) enter(ctx context.Context, tell func(*inbox.Tx) (outcome, error))
 				o, err = h.startWaiting(tx)
 			}
 			return o, "", err
-		}, nil)
+		}, nil, nil)
 		if err == nil {
 			h.waits = o == 0
 			return o, nil

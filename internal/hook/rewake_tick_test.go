@@ -52,7 +52,7 @@ func TestNotTakenUp(t *testing.T) {
 			path := newInbox(t, "A\nB\nC\n")
 			wokenInFlight(t, path, c.bound)
 			h := waitingSince(t, path, claude.EventStop, c.age)
-			o, err := h.wakeTick(t.Context(), inbox.Mark{})
+			o, err := h.transact(t.Context(), inbox.Mark{}, h.decideWake, h.keepText)
 			require.NoError(t, err)
 			assert.Equal(t, c.want, o)
 			events := eventsOf(t, h.box)
@@ -98,7 +98,8 @@ func TestSessionIsLeftTime(t *testing.T) {
 					require.NoError(t, tx.In("s0").End())
 				}
 			})
-			o, err := waitingSince(t, path, c.event, c.age).wakeTick(t.Context(), inbox.Mark{})
+			h := waitingSince(t, path, c.event, c.age)
+			o, err := h.transact(t.Context(), inbox.Mark{}, h.decideWake, h.keepText)
 			require.NoError(t, err)
 			assert.Equal(t, c.want, o)
 		})
@@ -110,7 +111,7 @@ func TestAnotherOneWaits(t *testing.T) {
 	path := newInbox(t, "A\nB\nC\n")
 	h := waitingSince(t, path, claude.EventStop, 0)
 	h.waiter = "v"
-	o, err := h.wakeTick(t.Context(), inbox.Mark{})
+	o, err := h.transact(t.Context(), inbox.Mark{}, h.decideWake, h.keepText)
 	require.NoError(t, err)
 	assert.Equal(t, leave, o)
 	look(t, path, func(_ *inbox.Inbox, tx *inbox.Tx) {
@@ -133,7 +134,7 @@ func TestSpilledAgain(t *testing.T) {
 	})
 	h := waitingSince(t, path, claude.EventStop, 0)
 	h.Orphan = recovery.Settings{Policy: "retry", MaxAttempts: 3}
-	o, err := h.wakeTick(t.Context(), inbox.Mark{})
+	o, err := h.transact(t.Context(), inbox.Mark{}, h.decideWake, h.keepText)
 	require.NoError(t, err)
 	require.Equal(t, delivered, o)
 	look(t, path, func(_ *inbox.Inbox, tx *inbox.Tx) {
@@ -167,7 +168,7 @@ func TestWaitsForAnotherOwner(t *testing.T) {
 			change(t, path, deliver)
 			h := waitingSince(t, path, claude.EventStop, 0)
 			h.Orphan = recovery.Settings{Policy: "retry", MaxAttempts: 3}
-			o, err := h.wakeTick(t.Context(), inbox.Mark{})
+			o, err := h.transact(t.Context(), inbox.Mark{}, h.decideWake, h.keepText)
 			require.NoError(t, err)
 			require.Equal(t, c.want, o)
 			if c.want != held {
@@ -176,7 +177,7 @@ func TestWaitsForAnotherOwner(t *testing.T) {
 			died := h.ownerDied
 			require.NotNil(t, died)
 			change(t, path, deliver)
-			_, err = h.wakeTick(t.Context(), inbox.Mark{})
+			_, err = h.transact(t.Context(), inbox.Mark{}, h.decideWake, h.keepText)
 			require.NoError(t, err)
 			assert.Equal(t, died, h.ownerDied, "the same process is followed twice")
 			assert.Equal(t, 1, strings.Count(h.Err.(*keptNotes).String(), "is left to that one"))

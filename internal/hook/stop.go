@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +16,7 @@ import (
 // stop acts on the end of a turn: it settles what was in flight, and delivers what waits.
 func (h *hook) stop() int {
 	ctx := context.Background()
-	o, err := h.look(ctx, h.tick, Runs.Advance)
+	o, err := h.look(ctx, h.decide, h.print, Runs.Advance)
 	switch {
 	case errors.Is(err, errNotChecked):
 		return h.ended(err)
@@ -33,10 +34,6 @@ func (h *hook) stop() int {
 		return h.persist()
 	}
 	return h.signal()
-}
-
-func (h *hook) tick(ctx context.Context, still inbox.Mark) (outcome, error) {
-	return h.transact(ctx, func(tx *inbox.Tx) (outcome, string, error) { return h.decide(tx, still) }, h.print)
 }
 
 const idleTick = "--- IDLE TICK ---"
@@ -76,7 +73,7 @@ func (h *hook) persist() int {
 
 // conclude looks once, and reports whether that ends the hook, and with which status.
 func (h *hook) conclude(ctx context.Context) (status int, done bool) {
-	o, err := h.look(ctx, h.tick, Runs.Step)
+	o, err := h.look(ctx, h.decide, h.print, Runs.Step)
 	switch {
 	case err == nil && o == delivered:
 		h.passRuns(ctx)
@@ -95,43 +92,61 @@ func (h *hook) conclude(ctx context.Context) (status int, done bool) {
 	return cli.ExitOK, false
 }
 
-// decision decides what one look at the inbox comes to, and the text to hand over.
-type decision func(*inbox.Tx) (outcome, string, error)
+// decision decides what one look at the inbox comes to, and the text to hand over. still is as for [inbox.Tx.Next].
+type decision func(tx *inbox.Tx, still inbox.Mark) (outcome, string, error)
 
-// transact commits what decide comes to, and then hands over the text that it delivers. It looks again after running a
-// check, or after waiting for the transcript.
-func (h *hook) transact(ctx context.Context, decide decision, hand func(context.Context, *inbox.Tx, string) error) (outcome, error) {
-	for {
-		o, err := h.transactOnce(ctx, decide, hand)
+// handing hands over the text of the entry that was put in flight.
+type handing func(ctx context.Context, tx *inbox.Tx, text string) error
+
+// look repeats transact while there is more to do: after a check, once the transcript may show more, and once a last
+// line has stood still. While nothing waits, step reports whether the runs brought more. The inbox's lock is free
+// between two transactions.
+func (h *hook) look(ctx context.Context, decide decision, hand handing, step func(Runs, context.Context) bool) (outcome, error) {
+	var still inbox.Mark
+	err := context.Cause(ctx)
+	for err == nil {
+		var o outcome
+		o, err = h.transact(ctx, still, decide, hand)
 		if errors.Is(err, errNeedsRuns) && ctx.Err() == nil {
 			err = h.becomeFull()
 		}
 		switch {
-		case err == nil && o == unchecked:
-			if err := h.check(ctx); err != nil {
-				return 0, err
+		case err != nil:
+		case o == unchecked:
+			if err = h.check(ctx); err == nil {
+				continue // its outcome is noted, even if the wait was ended just now
 			}
-		case err != nil || o != unclear:
-			return o, err
+		case o == unclear:
+			h.awaitTranscript(ctx)
+		case o == more, o == empty && h.runs != nil && step(h.runs, ctx):
+		case o == torn:
+			still, err = h.box.AwaitStill(ctx, time.Duration(h.Settle))
 		default:
-			// The inbox's lock is free meanwhile: the hook that waits here is mostly the second one of a Stop, and others
-			// have work to do. The wait has a deadline, because a transcript may grow without end.
-			for grown := false; !grown && time.Now().Before(h.watched.deadline) && ctx.Err() == nil; {
-				time.Sleep(transcriptPoll)
-				grown = claude.TranscriptSize(h.watched.path) != h.watched.size
-			}
+			return o, nil
 		}
+		err = cmp.Or(err, context.Cause(ctx))
+	}
+	return 0, err
+}
+
+// awaitTranscript returns once the transcript has grown. The hook that waits here is mostly the second one of a Stop.
+// The wait has a deadline, because a transcript may grow without end.
+func (h *hook) awaitTranscript(ctx context.Context) {
+	for grown := false; !grown && time.Now().Before(h.watched.deadline) && ctx.Err() == nil; {
+		time.Sleep(transcriptPoll)
+		grown = claude.TranscriptSize(h.watched.path) != h.watched.size
 	}
 }
 
-// transactOnce is one transaction. Once ctx is done it takes nothing.
-func (h *hook) transactOnce(ctx context.Context, decide decision, hand func(context.Context, *inbox.Tx, string) error) (outcome, error) {
+// transact commits what decide comes to, in one transaction, and then hands over the text that it delivers. Once ctx is
+// done it takes nothing.
+func (h *hook) transact(ctx context.Context, still inbox.Mark, decide decision, hand handing) (outcome, error) {
 	h.again, h.settled, h.answered = 0, nil, nil
 	tx, err := h.box.Begin(ctx)
 	if err != nil {
 		return 0, err
 	}
-	o, text, err := decide(tx)
+	o, text, err := decide(tx, still)
 	if err == nil && o == delivered {
 		err = h.stillWanted(ctx)
 	}
@@ -158,29 +173,6 @@ func (h *hook) transactOnce(ctx context.Context, decide decision, hand func(cont
 		h.aside = nil
 	}
 	return o, errors.Join(err, h.end(tx))
-}
-
-// look repeats tick while there is more to do, and once a last line has stood still. While nothing waits, step reports
-// whether the runs brought more.
-func (h *hook) look(
-	ctx context.Context, tick func(context.Context, inbox.Mark) (outcome, error), step func(Runs, context.Context) bool,
-) (outcome, error) {
-	var still inbox.Mark
-	for ctx.Err() == nil {
-		o, err := tick(ctx, still)
-		switch {
-		case err != nil:
-			return o, err
-		case o == more, o == empty && h.runs != nil && step(h.runs, ctx):
-		case o != torn:
-			return o, nil
-		default:
-			if still, err = h.box.AwaitStill(ctx, time.Duration(h.Settle)); err != nil {
-				return 0, err
-			}
-		}
-	}
-	return 0, context.Cause(ctx)
 }
 
 // record commits what an event other than Stop says. A failure is said and has no other effect, because the exit
