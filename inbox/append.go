@@ -125,10 +125,11 @@ func (b *Inbox) appendDrafts(ctx context.Context, drafts []draft, still Mark, na
 			receipts[0].Warnings = t.Warnings()
 		}
 	}()
-	var seen watermark
-	if seen.results, err = journal.EndOf(b.fileOf(journal.Results)); err == nil {
-		seen.deadLetters, err = journal.EndOf(b.fileOf(journal.DeadLetters))
+	results, err := journal.EndOf(b.fileOf(journal.Results))
+	if err != nil {
+		return nil, err
 	}
+	deadLetters, err := journal.EndOf(b.fileOf(journal.DeadLetters))
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +153,7 @@ func (b *Inbox) appendDrafts(ctx context.Context, drafts []draft, still Mark, na
 			return receipts, fmt.Errorf("append to inbox %s: %w", b.path, err)
 		}
 		for _, d := range drafts[:n] {
-			d.seen = seen
+			d.results, d.deadLetters = results, deadLetters
 			receipts = append(receipts, d.Receipt)
 		}
 		drafts = drafts[n:]

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
 )
 
 // endsWith is a context that ends when somebody begins to wait for its end. It calls do just before.
@@ -34,10 +35,13 @@ func TestAwaitLooksOnceMoreAtTheEnd(t *testing.T) {
 		receipt, err := box.Append(t.Context(), inbox.Message{Text: "one"}, 0)
 		require.NoError(t, err)
 		under, end := context.WithCancel(t.Context())
-		outcome, err := box.Await(endsWith{under, end, func() {
+		outcome, err := outcomes.Await(endsWith{under, end, func() {
 			turn(t, box)
 			acknowledge(t, box, "done")
-		}}, receipt, never)
+		}}, box,
+
+			receipt, never)
+
 		require.NoError(t, err)
 		require.NotNil(t, outcome.Result)
 		assert.Equal(t, "done", outcome.Result.Reply)

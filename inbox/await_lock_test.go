@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
 )
 
 // TestAwaitOutlastsALock waits for a scheduled entry that comes due while somebody holds the lock
@@ -31,7 +32,7 @@ func TestAwaitOutlastsALock(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		_, err := box.Await(ctx, r, time.Millisecond)
+		_, err := outcomes.Await(ctx, box, r, time.Millisecond)
 		ended <- err
 	}()
 	before := looks.Load()

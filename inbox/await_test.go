@@ -35,7 +35,7 @@ func (w *waiting) Done() <-chan struct{} {
 }
 
 type awaited struct {
-	inbox.Outcome
+	outcomes.Outcome
 	err error
 }
 
@@ -51,7 +51,7 @@ func awaitPolling(t testing.TB, box *inbox.Inbox, r inbox.Receipt, poll time.Dur
 	ctx := &waiting{Context: t.Context(), waits: make(chan struct{})}
 	done, over := make(chan awaited, 1), make(chan struct{})
 	go func() {
-		o, err := box.Await(ctx, r, poll)
+		o, err := outcomes.Await(ctx, box, r, poll)
 		done <- awaited{o, err}
 		close(over)
 	}()
@@ -118,9 +118,9 @@ func TestAwait(t *testing.T) {
 				}
 				o := <-got
 				if c.gone {
-					require.ErrorIs(t, o.err, inbox.ErrGone)
+					require.ErrorIs(t, o.err, outcomes.ErrGone)
 					assert.ErrorContains(t, o.err, `"job"`)
-					assert.Equal(t, inbox.Outcome{}, o.Outcome)
+					assert.Equal(t, outcomes.Outcome{}, o.Outcome)
 					return
 				}
 				require.NoError(t, o.err)
@@ -197,7 +197,7 @@ func TestAwaitWhenTheInboxGoes(t *testing.T) {
 				got := await(t, box, r)
 				change(t, box.Path())
 				o := <-got
-				require.ErrorIs(t, o.err, inbox.ErrGone)
+				require.ErrorIs(t, o.err, outcomes.ErrGone)
 			})
 		}
 		t.Run(how+" in flight", func(t *testing.T) {
@@ -234,7 +234,7 @@ func TestAwaitAnEntryThatMovedUnseen(t *testing.T) {
 	r := send(t, box, inbox.Message{Text: "x", ID: "job"})
 	replace(t, box.Path(), "another first line\n"+strings.TrimPrefix(read(t, box.Path()), "first\n"))
 	drain(t, box)
-	o, err := box.Await(t.Context(), r, never)
+	o, err := outcomes.Await(t.Context(), box, r, never)
 	require.NoError(t, err)
 	require.NotNil(t, o.Result)
 	assert.Equal(t, "reply to x", o.Result.Reply)
@@ -245,7 +245,7 @@ func TestAwaitAnEntryThatIsSkipped(t *testing.T) {
 	r := send(t, box, inbox.Message{Text: "x"})
 	got := await(t, box, r)
 	write(t, beside(box, ".inbox-offset"), fmt.Sprint(r.End))
-	assert.ErrorIs(t, (<-got).err, inbox.ErrGone)
+	assert.ErrorIs(t, (<-got).err, outcomes.ErrGone)
 }
 
 // Whatever an operator does to the results while somebody waits, a later answer is seen.
@@ -364,7 +364,7 @@ func TestAwaitBesideTheLock(t *testing.T) {
 	o := <-await(t, box, r)
 	require.NoError(t, o.err)
 	assert.Equal(t, "reply to x", o.Result.Reply)
-	assert.ErrorIs(t, (<-await(t, box, dropped)).err, inbox.ErrGone)
+	assert.ErrorIs(t, (<-await(t, box, dropped)).err, outcomes.ErrGone)
 }
 
 // A kill between the commit and its effects hides no outcome: the waiting process completes the commit.
@@ -461,7 +461,7 @@ func TestAwaitAScheduledEntryThatIsTakenOut(t *testing.T) {
 	r := now.send(t, inbox.Message{Text: "x", NotBefore: noon.Add(time.Hour)})
 	got := await(t, now.box, r)
 	require.NoError(t, os.Remove(now.box.ScheduledPath()))
-	assert.ErrorIs(t, (<-got).err, inbox.ErrGone)
+	assert.ErrorIs(t, (<-got).err, outcomes.ErrGone)
 }
 
 func TestAwaitEndsWithItsContext(t *testing.T) {
@@ -479,10 +479,10 @@ func TestAwaitEndsWithItsContext(t *testing.T) {
 				}
 				cancel(why)
 			}()
-			o, err := box.Await(w, r, never)
+			o, err := outcomes.Await(w, box, r, never)
 			require.ErrorIs(t, err, why)
-			assert.NotErrorIs(t, err, inbox.ErrGone)
-			assert.Equal(t, inbox.Outcome{}, o)
+			assert.NotErrorIs(t, err, outcomes.ErrGone)
+			assert.Equal(t, outcomes.Outcome{}, o)
 		})
 	}
 	assert.Equal(t, []string{"x"}, drain(t, box), "it waits on")

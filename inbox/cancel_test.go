@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
 )
 
 // waits returns the waiting entries, as a view shows them.
@@ -241,7 +242,7 @@ func TestCancelThenSend(t *testing.T) {
 	r, err := box.Append(context.Background(), m, 0)
 	require.NoError(t, err)
 	cancel(t, box, "x")
-	o, err := box.Await(context.Background(), r, 0)
+	o, err := outcomes.Await(context.Background(), box, r, 0)
 	require.NoError(t, err)
 	require.NotNil(t, o.DeadLetter)
 	assert.Equal(t, inbox.ReasonCanceled, o.DeadLetter.Reason)

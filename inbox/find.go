@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -108,6 +109,32 @@ func (t *Tx) scanQueue(from int64, needle string, note func(id string, p place, 
 		id, text, _ := decodeLine(l)
 		return id == "" || note(id, place{where: FoundQueued, entryID: entryID(l), start: off, end: end, text: text}, whole)
 	})
+}
+
+// StillWaits reports whether the entry of a receipt waits, is in flight or is scheduled. It notes in the receipt where
+// the entry stands now.
+func (v *View) StillWaits(r *Receipt) (there bool, err error) {
+	t := v.tx
+	if slices.ContainsFunc(t.unsettled(), func(d *Delivery) bool { return d.EntryID == r.EntryID }) {
+		return true, nil
+	}
+	if _, canceled := t.canceledAt(r.Start); !canceled && r.Start < r.End && t.file != nil && r.Start >= t.st.Cursor {
+		l, err := readLine(t.file, r.Start, t.queueSize(), MaxLine)
+		if err == nil && (l.tooLong || entryID(l.raw) == r.EntryID) {
+			return true, nil
+		}
+	}
+	note := func(id string, p place) bool {
+		if there = id == r.ID && p.entryID == r.EntryID; there {
+			r.Start, r.End = p.start, p.end
+		}
+		return !there
+	}
+	goOn, err := t.findScheduled(note)
+	if err == nil && goOn {
+		err = t.scanQueue(t.st.Cursor, r.ID, func(id string, p place, _ bool) bool { return note(id, p) })
+	}
+	return there, err
 }
 
 // noteAnswered keeps the first result of an id.

@@ -41,7 +41,8 @@
 // Another program may change .inbox-offset, .in-flight and .responded while no transaction is open; the next
 // transaction adopts the change.
 //
-// Package internal/journal keeps these files, and knows nothing of entries.
+// Package internal/journal keeps these files, and knows nothing of entries. Package outcomes waits for what becomes
+// of an entry, and reads, hands over and trims the results, dead letters and events.
 //
 // # Concurrency
 //

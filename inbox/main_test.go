@@ -157,7 +157,7 @@ func awaitNamed(box *inbox.Inbox) error {
 		return err
 	}
 	fmt.Println(r.Found)
-	o, err := box.Await(context.Background(), r, 0)
+	o, err := outcomes.Await(context.Background(), box, r, 0)
 	switch {
 	case err != nil:
 		return err

@@ -229,12 +229,18 @@ type Receipt struct {
 	// Warnings are sentences about what was found and repaired.
 	Warnings []string `json:"warnings,omitempty"`
 
-	seen watermark
+	// How long the outcome files were when the entry was appended. Its own outcome lies behind that.
+	results, deadLetters journal.Seen
 }
 
-// watermark is how long the outcome files were when an entry was appended. The entry's own outcome lies
-// behind it.
-type watermark struct{ results, deadLetters journal.Seen }
+// Before returns how far the results and the dead letters were read when the entry was appended. For an entry that was
+// answered before, that is nothing.
+func (r Receipt) Before() (results, deadLetters journal.Seen) {
+	if r.Found == FoundAnswered {
+		return journal.Seen{}, journal.Seen{}
+	}
+	return r.results, r.deadLetters
+}
 
 // Where the entry of a Receipt was found.
 const (

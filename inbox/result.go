@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"heartbeat/internal/flat"
-	"heartbeat/internal/journal"
 	"heartbeat/internal/money/price"
 )
 
@@ -123,23 +122,6 @@ func (r Result) encode() ([]byte, error) {
 	_ = p.Members(flat.To(&o)) // only reading can fail
 	return o.End(), nil
 }
-
-// Tail reads the lines that are added to an append-only file, even if somebody rotates it away, trims it or
-// creates it anew. It takes no lock.
-type Tail = journal.Tail
-
-// TailResults reads .results.jsonl (a [Result] a line) from its last n lines on, or from its start if n is
-// negative.
-func (b *Inbox) TailResults(n int) (*Tail, error) { return b.tail(journal.Results, n) }
-
-// TailDeadLetters reads .dead-letter.jsonl as TailResults reads the results: a [DeadLetter] a line, and the
-// marks on earlier letters, see [ParseLetter].
-func (b *Inbox) TailDeadLetters(n int) (*Tail, error) { return b.tail(journal.DeadLetters, n) }
-
-// TailEvents reads .events.jsonl (an [Event] a line) as TailResults reads the results.
-func (b *Inbox) TailEvents(n int) (*Tail, error) { return b.tail(journal.Events, n) }
-
-func (b *Inbox) tail(k journal.Kind, n int) (*Tail, error) { return journal.OpenTail(b.fileOf(k), n) }
 
 // EventKind says what happened.
 type EventKind string

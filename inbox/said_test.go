@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
 )
 
 func say(t testing.TB, box *inbox.Inbox, v inbox.Verdict) {
@@ -157,7 +158,7 @@ func TestAwaitWhatIsPutOff(t *testing.T) {
 	now.set(noon.Add(time.Hour))
 	deliver(t, now.box)
 	acknowledge(t, now.box, "done at last")
-	o, err := now.box.Await(t.Context(), r, 0)
+	o, err := outcomes.Await(t.Context(), now.box, r, 0)
 	require.NoError(t, err)
 	require.NotNil(t, o.Result)
 	assert.Equal(t, []any{"done at last", 2}, []any{o.Result.Reply, o.Result.Attempt})

@@ -117,12 +117,6 @@ func (in InSession) Acknowledged() int {
 	return in.tx.st.Acknowledged
 }
 
-// Blocks returns how many stops of the session in a row were blocked for entries: see [InSession.CountBlock].
-func (in InSession) Blocks() (int, error) {
-	s, err := in.Known()
-	return s.Blocks, err
-}
-
 // CountBlock counts a stop of the session that is blocked for an entry. first says that the previous stop was
 // not blocked.
 func (in InSession) CountBlock(first bool) error {

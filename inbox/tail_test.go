@@ -10,18 +10,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
 )
 
 // tail reads the lines of an inbox's results.
-func tail(t testing.TB, box *inbox.Inbox, n int) *inbox.Tail {
+func tail(t testing.TB, box *inbox.Inbox, n int) *outcomes.Tail {
 	t.Helper()
-	tail, err := box.TailResults(n)
+	tail, err := outcomes.OpenTail(box.ResultsPath(), n)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, tail.Close()) })
 	return tail
 }
 
-func lines(t testing.TB, tail *inbox.Tail) (all []string) {
+func lines(t testing.TB, tail *outcomes.Tail) (all []string) {
 	t.Helper()
 	require.NoError(t, tail.Lines(func(l []byte) { all = append(all, string(l)) }))
 	return all
@@ -168,10 +169,10 @@ func TestTailOfALineInPieces(t *testing.T) {
 // The other files are read in the same way.
 func TestTails(t *testing.T) {
 	box := newBox(t, oldContent)
-	deadLetters, err := box.TailDeadLetters(0)
+	deadLetters, err := outcomes.OpenTail(box.DeadLetterPath(), 0)
 	require.NoError(t, err)
 	defer deadLetters.Close()
-	events, err := box.TailEvents(0)
+	events, err := outcomes.OpenTail(box.EventsPath(), 0)
 	require.NoError(t, err)
 	defer events.Close()
 	deliver(t, box)
@@ -186,6 +187,6 @@ func TestTails(t *testing.T) {
 func TestTailRefusesALink(t *testing.T) {
 	box := newBox(t, "")
 	require.NoError(t, os.Symlink(box.Path(), box.ResultsPath()))
-	_, err := box.TailResults(-1)
+	_, err := outcomes.OpenTail(box.ResultsPath(), -1)
 	assert.ErrorContains(t, err, "symbolic link")
 }

@@ -206,9 +206,6 @@ func (v *View) ReadAgain() []string {
 // LastSession returns the session that answered last, "" if there is none.
 func (v *View) LastSession() string { return v.tx.st.Session }
 
-// Boot returns the boot of the last commit: see [machine.BootID].
-func (v *View) Boot() string { return v.tx.st.Boot }
-
 // Totals returns the counts so far.
 func (v *View) Totals() (Totals, error) {
 	n, err := v.tx.readTotals()

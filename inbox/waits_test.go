@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
 )
 
 // lookAt returns a view that is closed with the test.
@@ -190,7 +191,7 @@ func FuzzViewLast(f *testing.F) {
 func TestTailTellsWhereALineIs(t *testing.T) {
 	box := newBox(t, "")
 	write(t, box.ResultsPath(), "one\ntwo\r\n\nthree\nfou")
-	tail, err := box.TailResults(-1)
+	tail, err := outcomes.OpenTail(box.ResultsPath(), -1)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, tail.Close()) }()
 	var at []int64
@@ -209,7 +210,7 @@ func TestTailTellsWhereALineIs(t *testing.T) {
 }
 
 func TestTailOfNoFileIsNotTorn(t *testing.T) {
-	tail, err := newBox(t, "").TailResults(5)
+	tail, err := outcomes.OpenTail(newBox(t, "").ResultsPath(), 5)
 	require.NoError(t, err)
 	torn, err := tail.Torn()
 	require.NoError(t, err)

@@ -122,7 +122,7 @@ func (b *Bridge) stateWhere(id string, where map[string]string) (f entryState, e
 }
 
 func (b *Bridge) reply(id string) (reply string, err error) {
-	tail, err := b.Box.TailResults(-1)
+	tail, err := outcomes.OpenTail(b.Box.ResultsPath(), -1)
 	if err != nil {
 		return "", err
 	}

@@ -26,8 +26,8 @@ type Consumer struct {
 	// Had is how many it was handed, the last of them at LastAt.
 	Had         int64         `json:"had"`
 	LastAt      *time.Time    `json:"last_at,omitempty"`
-	Results     journal.Place `json:"results"`
-	DeadLetters journal.Place `json:"dead_letters"`
+	Results     rotated.Place `json:"results"`
+	DeadLetters rotated.Place `json:"dead_letters"`
 	// Failing describes the refusal of the next item, nil if there is none.
 	Failing *ConsumerFailure `json:"failing,omitempty"`
 	// Err is why the file cannot be read. Only Name is set then.
@@ -163,7 +163,7 @@ func Behind(b *inbox.Inbox, c Consumer) (n int, err error) {
 // handedKinds are the files that consumers are handed, in the order in which a commit writes them.
 var handedKinds = []journal.Kind{journal.Results, journal.DeadLetters}
 
-func (c *Consumer) place(k journal.Kind) *journal.Place {
+func (c *Consumer) place(k journal.Kind) *rotated.Place {
 	if k == journal.Results {
 		return &c.Results
 	}

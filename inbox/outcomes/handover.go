@@ -13,6 +13,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
+	"heartbeat/internal/flat"
 	"heartbeat/internal/journal"
 	"heartbeat/internal/journal/rotated"
 	"heartbeat/internal/lines"
@@ -55,7 +56,7 @@ type Consuming struct {
 // head is the next item of a file, and the place behind it.
 type head struct {
 	Handover
-	place journal.Place
+	place rotated.Place
 }
 
 // Consume starts a consumer. A new consumer begins with the oldest results and dead letters that are kept, or
@@ -212,10 +213,7 @@ func (c *Consuming) handover(kind journal.Kind, line []byte, at time.Time) Hando
 	if kind == journal.Results {
 		var r inbox.Result
 		if json.Unmarshal(line, &r) != nil { // a member has the wrong type
-			r = inbox.Result{}
-			_ = json.Unmarshal(line, &struct {
-				EntryID *string `json:"entry_id"`
-			}{&r.EntryID}) // whenOf found an entry_id in it
+			r = inbox.Result{EntryID: flat.Value(line).Get("entry_id").Text()} // whenOf found it
 		}
 		h.ID, h.EntryID, h.Metadata, start = r.ID, r.EntryID, r.Metadata, r.StartOffset
 	} else {

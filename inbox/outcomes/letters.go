@@ -15,7 +15,7 @@ import (
 	"heartbeat/internal/journal"
 )
 
-// Purge removes dead letters, given by [Letter].Letter, with their marks and the files that hold their bytes,
+// Purge removes dead letters, given by [inbox.Letter].Letter, with their marks and the files that hold their bytes,
 // and returns those that existed. It is durable when it returns. A kill leaves all of the letters or none,
 // but perhaps some of those files. The letters that stay are copied without the lock.
 func Purge(ctx context.Context, b *inbox.Inbox, letters []inbox.Letter) (purged []inbox.Letter, warnings []string, err error) {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/machine"
@@ -52,27 +53,27 @@ type askWorker struct {
 }
 
 type settlement struct {
-	inbox.Outcome
+	outcomes.Outcome
 	err error
 }
 
 // work returns once the entry is settled or no progress can be expected. No session runs by then.
-func (w *askWorker) work(ctx context.Context, box *inbox.Inbox, r inbox.Receipt) (inbox.Outcome, error) {
+func (w *askWorker) work(ctx context.Context, box *inbox.Inbox, r inbox.Receipt) (outcomes.Outcome, error) {
 	if w == nil {
-		return box.Await(ctx, r, cli.WatchPoll)
+		return outcomes.Await(ctx, box, r, cli.WatchPoll)
 	}
 	settled := make(chan settlement, 1)
 	waiting, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() {
-		o, err := box.Await(waiting, r, cli.WatchPoll)
+		o, err := outcomes.Await(waiting, box, r, cli.WatchPoll)
 		settled <- settlement{o, err}
 	}()
 	for on := true; on && ctx.Err() == nil; {
 		var progress *settlement
 		var err error
 		if progress, on, err = w.once(ctx, box, settled); err != nil {
-			return inbox.Outcome{}, err
+			return outcomes.Outcome{}, err
 		}
 		if progress != nil && ctx.Err() == nil {
 			return progress.Outcome, progress.err
@@ -81,7 +82,7 @@ func (w *askWorker) work(ctx context.Context, box *inbox.Inbox, r inbox.Receipt)
 	// An outcome that arrived while the last session ended counts.
 	soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), askLast)
 	defer cancel()
-	o, err := box.Await(soon, r, cli.WatchPoll)
+	o, err := outcomes.Await(soon, box, r, cli.WatchPoll)
 	switch {
 	case ctx.Err() != nil:
 		return o, context.Cause(ctx)

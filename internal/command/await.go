@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/money/book"
@@ -64,7 +65,7 @@ func (o *sendFlags) await(box *inbox.Inbox, receipts []inbox.Receipt, s cli.Stre
 	for _, r := range receipts {
 		w := waited{ID: r.ID, EntryID: r.EntryID}
 		_, shown := awaited{box, &r, time.Now()}.shown(ctx, s)
-		outcome, err := box.Await(ctx, r, cli.WatchPoll)
+		outcome, err := outcomes.Await(ctx, box, r, cli.WatchPoll)
 		shown()
 		w.Result, w.DeadLetter = outcome.Result, outcome.DeadLetter
 		w.price(box)
@@ -124,7 +125,7 @@ func (o *sendFlags) judge(box *inbox.Inbox, w *waited, err error) error {
 	case errors.As(err, &by):
 		w.Outcome = outcomeEnded
 		return fmt.Errorf("%w: the entry %q %s", by, w.ID, w.stays(box))
-	case errors.Is(err, inbox.ErrGone):
+	case errors.Is(err, outcomes.ErrGone):
 		w.Outcome = outcomeGone
 		return fmt.Errorf("the entry %q is gone: it was dropped, its result was taken away, or the inbox was truncated or replaced", w.ID)
 	}

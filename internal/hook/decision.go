@@ -167,8 +167,8 @@ func (h *hook) blockedEnough(tx *inbox.Tx) (bool, error) {
 	if h.MaxBlocks == 0 || h.input == nil || !h.input.StopHookActive {
 		return false, nil
 	}
-	n, err := tx.In(h.input.SessionID).Blocks()
-	return n >= h.MaxBlocks, err
+	s, err := tx.In(h.input.SessionID).Known()
+	return s.Blocks >= h.MaxBlocks, err
 }
 
 func (h *hook) countBlock(tx *inbox.Tx) error {

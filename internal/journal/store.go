@@ -11,8 +11,6 @@
 //	commit.go  where the lines of a commit go, the commit, and what a crash left undone
 //	follow.go  the other files follow it
 //	queue.go   lines for the queue file, to which others append without a lock
-//	place.go   a place in an append-only file, found again after a rotation
-//	tail.go    reading such a file while it grows
 package journal
 
 import (

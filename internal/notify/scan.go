@@ -11,7 +11,6 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/inbox/outcomes"
-	"heartbeat/internal/journal"
 	"heartbeat/internal/journal/rotated"
 	"heartbeat/internal/see"
 	"heartbeat/internal/words"
@@ -26,7 +25,7 @@ type scan struct {
 	// holds are the keys of all conditions that hold now.
 	holds map[string]bool
 	// letters is how far the dead letters were read.
-	letters journal.Place
+	letters rotated.Place
 	pending map[What]pending
 }
 

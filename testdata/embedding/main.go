@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
 )
 
 func main() {
@@ -37,7 +38,7 @@ func run(ctx context.Context, path string) error {
 	if err := work(ctx, box); err != nil {
 		return err
 	}
-	outcome, err := box.Await(ctx, sent, 0)
+	outcome, err := outcomes.Await(ctx, box, sent, 0)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/lines"
 	"heartbeat/internal/words"
 )
@@ -155,22 +156,21 @@ const maxNotes = 5
 // Source is a file of an inbox with one record a line.
 type Source[T any] struct {
 	Path  string
-	Open  func(n int) (*inbox.Tail, error) // starts at the last n lines, at all if n < 0
-	Parse func(l []byte) (T, bool)         // false for a foreign line
-	What  string                           // what a line is, for the notes
+	Parse func(l []byte) (T, bool) // false for a foreign line
+	What  string                   // what a line is, for the notes
 }
 
 // Results are the lines of .results.jsonl.
 func Results(box *inbox.Inbox) Source[inbox.Result] {
-	return Source[inbox.Result]{box.ResultsPath(), box.TailResults, ParseResult, "result"}
+	return Source[inbox.Result]{box.ResultsPath(), ParseResult, "result"}
 }
 
 func letters(box *inbox.Inbox) Source[letter] {
-	return Source[letter]{box.DeadLetterPath(), box.TailDeadLetters, parseLetter, "dead letter"}
+	return Source[letter]{box.DeadLetterPath(), parseLetter, "dead letter"}
 }
 
 func events(box *inbox.Inbox) Source[inbox.Event] {
-	return Source[inbox.Event]{box.EventsPath(), box.TailEvents, parseEvent, "event"}
+	return Source[inbox.Event]{box.EventsPath(), parseEvent, "event"}
 }
 
 // in returns a source whose records are what happened according to those of another.
@@ -182,13 +182,13 @@ func in[T any](s Source[T], happened func(T) []Event) Source[[]Event] {
 		}
 		return all, ok
 	}
-	return Source[[]Event]{s.Path, s.Open, parse, s.What}
+	return Source[[]Event]{s.Path, parse, s.What}
 }
 
 // Reading is a source that was read to its end, and can be followed.
 type Reading[T any] struct {
 	source  Source[T]
-	tail    *inbox.Tail
+	tail    *outcomes.Tail
 	foreign int
 	notes   []string
 }
@@ -229,7 +229,7 @@ func (s Source[T]) Last(n int, f func(record T, line []byte)) (*Reading[T], erro
 }
 
 func (s Source[T]) fromNow() (*Reading[T], error) {
-	tail, err := s.Open(0)
+	tail, err := outcomes.OpenTail(s.Path, 0)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", s.Path, err)
 	}
@@ -239,7 +239,7 @@ func (s Source[T]) fromNow() (*Reading[T], error) {
 // read starts at the last n lines, and returns how many there were.
 func (s Source[T]) read(n int, f func(T, []byte)) (r *Reading[T], seen int, err error) {
 	r = &Reading[T]{source: s}
-	if r.tail, err = s.Open(n); err != nil {
+	if r.tail, err = outcomes.OpenTail(s.Path, n); err != nil {
 		return nil, 0, err
 	}
 	torn := int64(-1)

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/claim"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/fleet/link"
@@ -56,12 +57,12 @@ type pulls struct {
 
 // reads is what the agent has read of its inbox.
 type reads struct {
-	results, letters *inbox.Tail
-	outcomes         map[string]inbox.Outcome // by entry, of what is held
-	facts            see.Facts                // of the last look
-	doubtful         bool                     // what is held may have been answered elsewhere: ask first
-	reconciled       bool                     // what an earlier life held was compared with the inbox
-	compared         time.Time                // when that was last done
+	results, letters *outcomes.Tail
+	outcomes         map[string]outcomes.Outcome // by entry, of what is held
+	facts            see.Facts                   // of the last look
+	doubtful         bool                        // what is held may have been answered elsewhere: ask first
+	reconciled       bool                        // what an earlier life held was compared with the inbox
+	compared         time.Time                   // when that was last done
 }
 
 // works is the launcher that the agent starts for its entries.
@@ -91,7 +92,7 @@ var errEnded = errors.New("it was asked to end")
 func Run(begin context.Context, c *link.Conn, o Options) (ended bool, err error) {
 	a := &Agent{
 		o: o, conn: c, retries: map[string]retry{},
-		pulls: pulls{pulled: make(chan pulled, 1)}, reads: reads{outcomes: map[string]inbox.Outcome{}, doubtful: true},
+		pulls: pulls{pulled: make(chan pulled, 1)}, reads: reads{outcomes: map[string]outcomes.Outcome{}, doubtful: true},
 	}
 	if err = a.run(begin); errors.Is(err, errEnded) {
 		err = nil

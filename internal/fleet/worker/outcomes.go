@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/fleet/message"
 	"heartbeat/internal/fleet/upstream"
 	"heartbeat/internal/words"
@@ -15,8 +16,8 @@ import (
 
 // openTails begins to read outcomes: the new ones, or with -1 all.
 func (a *Agent) openTails(n int) (err error) {
-	if a.results, err = a.box.TailResults(n); err == nil {
-		a.letters, err = a.box.TailDeadLetters(n)
+	if a.results, err = outcomes.OpenTail(a.box.ResultsPath(), n); err == nil {
+		a.letters, err = outcomes.OpenTail(a.box.DeadLetterPath(), n)
 	}
 	if err != nil {
 		return fmt.Errorf("read what became of the entries: %w", err)
@@ -41,7 +42,7 @@ func (a *Agent) readOutcomes() error {
 	for _, c := range a.ledger.All() {
 		held[c.Entry] = c
 	}
-	note := func(entry string, o inbox.Outcome) {
+	note := func(entry string, o outcomes.Outcome) {
 		if _, known := a.outcomes[entry]; !known {
 			a.outcomes[entry] = o
 		}
@@ -49,14 +50,14 @@ func (a *Agent) readOutcomes() error {
 	err := a.results.Lines(func(line []byte) {
 		var r inbox.Result
 		if json.Unmarshal(line, &r) == nil && held[r.ID].Entry != "" {
-			note(r.ID, inbox.Outcome{Result: &r})
+			note(r.ID, outcomes.Outcome{Result: &r})
 		}
 	})
 	if err == nil {
 		err = a.letters.Lines(func(line []byte) {
 			l, mark, ok := inbox.ParseLetter(line)
 			if ok && !mark && isOf(held[l.ID], &l.DeadLetter) {
-				note(l.ID, inbox.Outcome{DeadLetter: &l.DeadLetter})
+				note(l.ID, outcomes.Outcome{DeadLetter: &l.DeadLetter})
 			}
 		})
 	}
@@ -102,7 +103,7 @@ func (a *Agent) settle(ctx context.Context) {
 	}
 }
 
-func (a *Agent) settleOne(ctx context.Context, c upstream.Claim, o inbox.Outcome) error {
+func (a *Agent) settleOne(ctx context.Context, c upstream.Claim, o outcomes.Outcome) error {
 	TestOnlyStep("answered")
 	var fate upstream.Fate
 	var err error

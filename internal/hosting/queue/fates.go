@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/stream"
 	"heartbeat/internal/words"
@@ -42,11 +43,10 @@ func (q *Queue) Fates(opened []string) (f Fates, err error) {
 	}
 	now := countsOf(totals)
 	f.opened = opened
-	err = errors.Join(
-		f.settled(&f.Answered, now.Answered-q.before.Answered, q.box.TailResults, q.answeredEntry),
-		f.settled(&f.DeadLettered, now.DeadLetters-q.before.DeadLetters, q.box.TailDeadLetters, deadEntry),
-		f.settled(&f.DeadLettered, now.Dropped-q.before.Dropped, q.box.TailEvents, droppedEntry))
-	if err != nil {
+	if err = errors.Join(
+		f.settled(&f.Answered, now.Answered-q.before.Answered, q.box.ResultsPath(), q.answeredEntry),
+		f.settled(&f.DeadLettered, now.DeadLetters-q.before.DeadLetters, q.box.DeadLetterPath(), deadEntry),
+		f.settled(&f.DeadLettered, now.Dropped-q.before.Dropped, q.box.EventsPath(), droppedEntry)); err != nil {
 		return f, fmt.Errorf("read what became of the entries: %w", err)
 	}
 	return f, f.wait(q.box, v)
@@ -78,11 +78,11 @@ func (f *Fates) wait(box *inbox.Inbox, v *inbox.View) error {
 
 // settled counts the last n outcomes of a file, apart from those whose text nobody has read, and
 // names the last of them.
-func (f *Fates) settled(count *int, n int64, open func(int) (*inbox.Tail, error), entry func(line []byte) (folder.Entry, bool)) error {
+func (f *Fates) settled(count *int, n int64, path string, entry func(line []byte) (folder.Entry, bool)) error {
 	if n <= 0 {
 		return nil
 	}
-	tail, err := open(-1)
+	tail, err := outcomes.OpenTail(path, -1)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/testing/agent"
 )
 
@@ -78,7 +79,7 @@ func TestSentWithoutHooks(t *testing.T) {
 	box, err := inbox.Open(r.Inbox, inbox.Options{})
 	require.NoError(t, err)
 	sessions := map[string]bool{}
-	results, err := box.TailResults(-1)
+	results, err := outcomes.OpenTail(box.ResultsPath(), -1)
 	require.NoError(t, err)
 	require.NoError(t, results.Lines(func(line []byte) { sessions[sessionIn(line)] = true }))
 	require.NoError(t, results.Close())

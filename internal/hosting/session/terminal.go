@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/agent"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/hosting/folder"
@@ -248,7 +249,7 @@ func lastResult(path string) (r inbox.Result, ok bool) {
 	if err != nil {
 		return r, false
 	}
-	tail, err := box.TailResults(1)
+	tail, err := outcomes.OpenTail(box.ResultsPath(), 1)
 	if err != nil {
 		return r, false
 	}

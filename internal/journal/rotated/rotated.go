@@ -19,10 +19,10 @@ import (
 type When func(line []byte) (at time.Time, wanted bool)
 
 // Start returns the start of a file, or with end the end of its last whole line.
-func Start(path string, end bool, now time.Time, when When) (p journal.Place, err error) {
+func Start(path string, end bool, now time.Time, when When) (p Place, err error) {
 	f, err := journal.OpenState(path)
 	if f == nil || err != nil {
-		return journal.Place{At: now}, err
+		return Place{At: now}, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	off := int64(0)
@@ -32,7 +32,7 @@ func Start(path string, end bool, now time.Time, when When) (p journal.Place, er
 		now, err = first.Add(-1), failed // lines that were rotated away earlier are older than the first line
 	}
 	if err == nil {
-		p, err = journal.PlaceAt(f, off)
+		p, err = placeAt(f, off)
 	}
 	p.At = now
 	return p, err
@@ -41,7 +41,7 @@ func Start(path string, end bool, now time.Time, when When) (p journal.Place, er
 // Each visits the wanted lines behind a place, including those of rotated files, until visit returns false.
 // It returns the place behind the last line visited. missed says that no file has the line before the place
 // any more, so that lines may have gone unread.
-func Each(p journal.Place, path string, when When, visit func(line []byte, at time.Time) bool) (next journal.Place, missed bool, err error) {
+func Each(p Place, path string, when When, visit func(line []byte, at time.Time) bool) (next Place, missed bool, err error) {
 	r := reading{path: path, place: p, when: when, visit: visit}
 	defer func() {
 		for _, f := range r.files {
@@ -55,7 +55,7 @@ func Each(p journal.Place, path string, when When, visit func(line []byte, at ti
 	if current != nil {
 		r.files = []*disk.File{current}
 		// Nearly always.
-		if off, there, err := p.In(current, false); err != nil || there {
+		if off, there, err := p.in(current, false); err != nil || there {
 			if err == nil {
 				_, err = r.read(current, off, time.Time{})
 			}
@@ -73,7 +73,7 @@ func Each(p journal.Place, path string, when When, visit func(line []byte, at ti
 type reading struct {
 	path  string
 	files []*disk.File // those that are open
-	place journal.Place
+	place Place
 	when  When
 	visit func(line []byte, at time.Time) bool
 }
@@ -148,7 +148,7 @@ func (r *reading) search(current *disk.File) (missed bool, err error) {
 func (r *reading) find(current *disk.File) (from *disk.File, off int64, err error) {
 	for _, anywhere := range []bool{false, true} {
 		for _, f := range r.files {
-			off, there, err := r.place.In(f, anywhere)
+			off, there, err := r.place.in(f, anywhere)
 			if there || err != nil && f == current { // another file may be none of heartbeat's
 				return f, off, err
 			}
@@ -182,7 +182,7 @@ func (r *reading) younger(from, current *disk.File) (all []*disk.File) {
 // read visits lines of a file from an offset on, only younger ones if after is not zero. It reports whether
 // visit wants more.
 func (r *reading) read(f *disk.File, off int64, after time.Time) (more bool, err error) {
-	return r.place.Read(f, off, func(_ int64, l []byte) bool {
+	return r.place.read(f, off, func(_ int64, l []byte) bool {
 		at, wanted := r.when(l)
 		if !wanted || !after.IsZero() && !at.IsZero() && !at.After(after) {
 			return true

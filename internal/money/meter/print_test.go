@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/agent"
 	"heartbeat/internal/money/book"
 	"heartbeat/internal/money/meter"
@@ -103,7 +104,7 @@ func TestASessionIsCountedLate(t *testing.T) {
 	require.NoError(t, err)
 	assert.EqualValues(t, sum*token, prices.Total().Nanos)
 	assert.EqualValues(t, total, prices.Total().Said)
-	for i, line := range outcomes(t, box) {
+	for i, line := range resultsOf(t, box) {
 		of, known := prices.Of(line.EntryID, line.FirstSeq, line.Fields)
 		require.True(t, known)
 		assert.EqualValues(t, (1000+i)*token, of.Nanos, "entry %d", i)
@@ -158,8 +159,8 @@ func TestAKilledSessionIsCountedOnceItCanBe(t *testing.T) {
 	assert.Empty(t, prices.Account.Sessions)
 }
 
-func outcomes(t *testing.T, box *inbox.Inbox) (all []inbox.Result) {
-	tail, err := box.TailResults(-1)
+func resultsOf(t *testing.T, box *inbox.Inbox) (all []inbox.Result) {
+	tail, err := outcomes.OpenTail(box.ResultsPath(), -1)
 	require.NoError(t, err)
 	require.NoError(t, tail.Lines(func(l []byte) {
 		var r inbox.Result

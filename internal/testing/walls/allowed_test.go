@@ -27,7 +27,7 @@ var allowed = map[string]string{
 	"internal/lines":           "",
 	"internal/journal/rotated": "internal/journal internal/disk internal/lines",
 	"internal/journal":         "internal/disk internal/flat internal/machine internal/lines",
-	"inbox/outcomes":           "inbox internal/journal internal/journal/rotated internal/lines internal/disk internal/flat internal/words",
+	"inbox/outcomes":           "internal/machine inbox internal/journal internal/journal/rotated internal/lines internal/disk internal/flat internal/words",
 	"inbox":                    "internal/journal internal/money/price internal/lines internal/disk internal/flat internal/machine internal/words",
 
 	// What is known of one client.
@@ -59,17 +59,17 @@ var allowed = map[string]string{
 	"internal/claim":       "inbox recover internal/disk internal/machine internal/words",
 	"internal/see":         "inbox inbox/outcomes internal/agent internal/disk internal/machine internal/money/meter internal/words orchestrate orchestrate/run recover",
 
-	"internal/notify":             "inbox inbox/outcomes internal/disk internal/journal internal/journal/rotated internal/see internal/words internal/machine internal/machine/guardian",
+	"internal/notify":             "inbox inbox/outcomes internal/disk internal/journal/rotated internal/see internal/words internal/machine internal/machine/guardian",
 	"internal/consumer":           "inbox inbox/outcomes internal/machine internal/machine/guardian internal/notify internal/words",
 	"internal/gate":               "",
-	"testdata/embedding":          "inbox",
+	"testdata/embedding":          "inbox/outcomes inbox",
 	"internal/mcp":                "inbox internal/command/history internal/cli/... internal/disk internal/gate internal/claude/settings internal/machine/signals internal/machine/socket internal/money/price internal/task internal/words",
 	"internal/task":               "inbox internal/cli internal/words orchestrate recover",
 	"internal/hook":               "internal/agent internal/check internal/agent/handed internal/money/budget internal/money/price internal/money/meter inbox recover internal/claude internal/cli internal/disk internal/flat internal/machine internal/words orchestrate/effect", // what each turn starts
 	"internal/hook/runs":          "internal/hook inbox internal/claude internal/cli internal/words orchestrate orchestrate/run",
 	"internal/command/...":        "internal/lines internal/money/... internal/consumer internal/hook internal/hook/runs internal/launch internal/notify internal/see inbox inbox/outcomes recover internal/claude/... internal/codex/configfile internal/cli/... internal/disk internal/flat internal/money/price internal/machine/... internal/words internal/hosting/folder orchestrate/... internal/testing/agent internal/mcp internal/watch internal/supervise internal/supervise/sharing internal/supervise/client internal/check internal/command/...",
 	"internal/launch":             "inbox internal/consumer internal/see internal/claude internal/claude/settings internal/cli/... internal/disk internal/machine/... internal/notify internal/supervise/... internal/words",
-	"internal/supervise/...":      "internal/command/history internal/see internal/money/book internal/money/meter internal/claim internal/notify inbox recover internal/claude/... internal/screen internal/cli/... internal/disk internal/flat internal/money/price internal/machine/... internal/words orchestrate/... internal/money/budget internal/supervise/...",
+	"internal/supervise/...":      "inbox/outcomes internal/command/history internal/see internal/money/book internal/money/meter internal/claim internal/notify inbox recover internal/claude/... internal/screen internal/cli/... internal/disk internal/flat internal/money/price internal/machine/... internal/words orchestrate/... internal/money/budget internal/supervise/...",
 	"internal/supervise/sharing":  "internal/disk internal/machine internal/machine/guardian internal/machine/socket internal/screen internal/words",
 	"internal/supervise/terminal": "internal/disk internal/machine/... internal/words",
 
@@ -79,11 +79,11 @@ var allowed = map[string]string{
 	"internal/hosting/store":  "internal/disk internal/lines",
 	"internal/hosting/proxy":  "internal/gate internal/hosting/config internal/hosting/folder internal/words",
 	"internal/hosting":        "inbox recover internal/claude/settings internal/cli/... internal/disk internal/flat internal/machine internal/machine/guardian internal/machine/signals internal/hosting/... internal/lines internal/notify internal/money/price internal/words internal/see",
-	"internal/hosting/queue":  "internal/hosting/folder internal/hosting/stream internal/money/meter inbox internal/claim internal/claude internal/claude/settings internal/cli internal/disk internal/machine internal/words orchestrate/effect recover internal/agent internal/supervise/client",
+	"internal/hosting/queue":  "inbox/outcomes internal/hosting/folder internal/hosting/stream internal/money/meter inbox internal/claim internal/claude internal/claude/settings internal/cli internal/disk internal/machine internal/words orchestrate/effect recover internal/agent internal/supervise/client",
 	"internal/hosting/attach": "inbox internal/disk internal/hosting/stream internal/machine/socket",
 	// The session host.
 	"internal/hosting/process": "internal/machine internal/machine/guardian",
-	"internal/hosting/session": "inbox internal/check internal/see internal/claim internal/claude internal/claude/settings internal/cli internal/disk internal/machine internal/machine/guardian internal/machine/signals internal/hosting/attach internal/hosting/config internal/hosting/guild internal/hosting/folder internal/hosting/process internal/hosting/proxy internal/hosting/queue internal/hosting/store internal/hosting/stream internal/lines internal/notify internal/money/price internal/words recover internal/supervise internal/supervise/client internal/supervise/terminal internal/money/budget internal/agent",
+	"internal/hosting/session": "inbox/outcomes inbox internal/check internal/see internal/claim internal/claude internal/claude/settings internal/cli internal/disk internal/machine internal/machine/guardian internal/machine/signals internal/hosting/attach internal/hosting/config internal/hosting/guild internal/hosting/folder internal/hosting/process internal/hosting/proxy internal/hosting/queue internal/hosting/store internal/hosting/stream internal/lines internal/notify internal/money/price internal/words recover internal/supervise internal/supervise/client internal/supervise/terminal internal/money/budget internal/agent",
 	"internal/hosting/guild":   "internal/flat internal/hosting/config internal/hosting/folder internal/disk internal/hosting/store",
 
 	// The live view.
@@ -94,7 +94,7 @@ var allowed = map[string]string{
 	"internal/fleet/link":     "internal/disk internal/machine internal/words",
 	"internal/fleet/setup":    "internal/fleet/link internal/fleet/message internal/words",
 	"internal/fleet/upstream": "inbox internal/disk internal/fleet/message internal/fleet/setup internal/machine internal/money/price internal/words",
-	"internal/fleet/worker":   "inbox internal/claim internal/cli internal/fleet/link internal/fleet/message internal/fleet/setup internal/fleet/upstream internal/machine internal/notify internal/see internal/words recover",
+	"internal/fleet/worker":   "inbox/outcomes inbox internal/claim internal/cli internal/fleet/link internal/fleet/message internal/fleet/setup internal/fleet/upstream internal/machine internal/notify internal/see internal/words recover",
 	"internal/fleet/verbs":    "inbox internal/money/budget internal/cli internal/cli/... internal/disk internal/fleet/... internal/machine/signals internal/see internal/words recover",
 
 	// The commands.

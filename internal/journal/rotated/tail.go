@@ -1,10 +1,11 @@
-package journal
+package rotated
 
 import (
 	"errors"
 	"fmt"
 
 	"heartbeat/internal/disk"
+	"heartbeat/internal/journal"
 	"heartbeat/internal/lines"
 )
 
@@ -36,17 +37,17 @@ func OpenTail(path string, n int) (*Tail, error) {
 }
 
 // TailFrom reads a file from where it was last seen, or from its start if it is another file by now.
-func TailFrom(path string, seen Seen) (*Tail, error) { return openTail(path, seen.In) }
+func TailFrom(path string, seen journal.Seen) (*Tail, error) { return openTail(path, seen.In) }
 
 func openTail(path string, from func(f *disk.File) (int64, error)) (*Tail, error) {
-	f, err := OpenState(path)
+	f, err := journal.OpenState(path)
 	if f == nil || err != nil {
 		return &Tail{path: path}, err
 	}
 	t := &Tail{path: path, file: f}
 	off, err := from(f)
 	if err == nil {
-		t.place, err = PlaceAt(f, off)
+		t.place, err = placeAt(f, off)
 	}
 	if err != nil {
 		return nil, errors.Join(err, t.Close())
@@ -60,7 +61,7 @@ func (t *Tail) Lines(f func(line []byte)) error {
 	if err := t.drain(f); err != nil {
 		return err
 	}
-	current, err := OpenState(t.path)
+	current, err := journal.OpenState(t.path)
 	if current == nil || err != nil {
 		return err // a file that is gone may come back
 	}
@@ -83,14 +84,14 @@ func (t *Tail) drain(f func(line []byte)) error {
 	if _, err := t.file.Stat(); err != nil {
 		return err
 	}
-	off, there, err := t.place.In(t.file, false)
+	off, there, err := t.place.in(t.file, false)
 	if err == nil && !there {
-		off, _, err = t.place.In(t.file, true)
+		off, _, err = t.place.in(t.file, true)
 	}
 	if err != nil {
 		return err
 	}
-	_, err = t.place.Read(t.file, off, func(start int64, l []byte) bool {
+	_, err = t.place.read(t.file, off, func(start int64, l []byte) bool {
 		t.at = start
 		f(l)
 		return true
