@@ -233,8 +233,7 @@ type Receipt struct {
 	results, deadLetters journal.Seen
 }
 
-// Before returns how far the results and the dead letters were read when the entry was appended. For an entry that was
-// answered before, that is nothing.
+// Before returns the parts of results and dead letters that cannot hold the entry's outcome, none if it was answered.
 func (r Receipt) Before() (results, deadLetters journal.Seen) {
 	if r.Found == FoundAnswered {
 		return journal.Seen{}, journal.Seen{}

@@ -82,7 +82,7 @@ func (w *rewriting) attempt(ctx context.Context) (again bool, warnings []string,
 			return false, nil, err
 		}
 	}
-	if w.dropped == 0 {
+	if w.dropped == 0 && w.purged == nil { // a letter that is purged may be the last line, without its newline
 		// An earlier process may have been killed before this sync.
 		return false, nil, disk.SyncDir(w.box.Dir())
 	}
@@ -133,12 +133,13 @@ func (w *rewriting) publish(t *inbox.Tx) (again, published bool, err error) {
 	switch {
 	case f == nil:
 		w.dropped = 0
-		return false, false, disk.SyncDir(w.box.Dir())
 	case f.Identity() != w.of || f.Info().Size < w.from:
 		return true, false, nil
+	default:
+		err = w.copyOn(f, true)
 	}
-	if err := w.copyOn(f, true); err != nil {
-		return false, false, err
+	if err != nil || w.dropped == 0 {
+		return false, false, errors.Join(err, disk.SyncDir(w.box.Dir()))
 	}
 	if w.held != nil {
 		if still, err := w.held.still(); err != nil || !still {
