@@ -196,7 +196,7 @@ func TestConsumersOfAName(t *testing.T) {
 	first, err := c.Next()
 	require.NoError(t, err)
 	require.NoError(t, c.Failed(errors.New("no\x1b[2J way\xff"+strings.Repeat("é", 2000)), time.Minute))
-	failing := c.State().Failing
+	failing := consumers(t, box)[1].Failing
 	assert.Equal(t, 1, failing.Tries)
 	assert.False(t, failing.Long(failing.Since))
 	assert.True(t, failing.Long(failing.Since.Add(time.Minute)))
@@ -211,7 +211,7 @@ func TestConsumersOfAName(t *testing.T) {
 	second, err := c.Next()
 	require.NoError(t, err)
 	assert.NotEqual(t, first.Key, second.Key)
-	assert.Nil(t, c.State().Failing)
+	assert.Nil(t, consumers(t, box)[1].Failing)
 	require.NoError(t, c.Close())
 
 	require.NoError(t, outcomes.ForgetConsumer(t.Context(), box, "mail"))

@@ -126,9 +126,6 @@ func (c *Consuming) Close() (err error) {
 	return errors.Join(err, c.lock.Release())
 }
 
-// State returns the consumer's progress.
-func (c *Consuming) State() Consumer { return c.state }
-
 // Save writes the consumer's progress.
 func (c *Consuming) Save() error {
 	data, err := json.Marshal(c.state)
