@@ -8,9 +8,6 @@
 // of a JSONL inbox after every turn.
 package main
 
-import (
-	"heartbeat/internal/hook"
-	_ "heartbeat/internal/stack" // it makes each tick a twentieth shorter
-)
+import "heartbeat/internal/hook"
 
 func main() { hook.Main() }

@@ -21,7 +21,6 @@ var allowed = map[string]string{
 	"internal/machine/signals":  "",
 	"internal/machine/guardian": "internal/machine",
 	"internal/machine/socket":   "internal/disk",
-	"internal/stack":            "",
 
 	// The queue.
 	"internal/lines":           "",
@@ -101,7 +100,7 @@ var allowed = map[string]string{
 	"cmd/heartbeat-host":   "internal/hosting",
 	"cmd/heartbeat-nats":   "internal/fleet/verbs",
 	"cmd/heartbeat":        "internal/command internal/cli",
-	"cmd/heartbeat-stop":   "internal/hook internal/stack",
+	"cmd/heartbeat-stop":   "internal/hook",
 	"cmd/heartbeat-launch": "internal/launch",
 
 	// The session host.

@@ -90,7 +90,7 @@ func TestRigsAreNotShipped(t *testing.T) {
 
 // A package with imports starts after them, when the stack has grown already.
 func TestTheStackGrowsFirst(t *testing.T) {
-	out, err := exec.Command("go", "list", "-f", "{{.Imports}}", "heartbeat/internal/stack").Output()
+	out, err := exec.Command("go", "list", "-f", "{{.Imports}}", "heartbeat/internal/platform").Output()
 	require.NoError(t, err)
 	assert.Equal(t, "[]", strings.TrimSpace(string(out)))
 }

@@ -25,7 +25,6 @@ var apart = map[string]string{
 	"internal/gate":            "the host's proxy and the server of the tools need it, and neither links the other",
 	"internal/machine/signals": "the hook catches no signal, and links all of internal/machine",
 	"internal/platform":        "each command imports it for its refusal alone",
-	"internal/stack":           "only the hook's program wants it",
 }
 
 // TestSmallPackages refuses a package that is too small to be one, unless a wall needs it.

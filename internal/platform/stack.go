@@ -1,12 +1,11 @@
-// Package stack gives the main goroutine of a command 32 KB of stack before other packages start.
+package platform
+
+// The main goroutine gets 32 KB of stack before other packages start.
 //
 // A goroutine begins with 2 KB. Each time that is too small, Go walks all its frames and copies
 // them to a stack of twice the size. In a process that lives for two milliseconds this takes a
 // twentieth of the time, most of it page faults. Go starts packages without imports first, so this
 // one imports nothing.
-// packages without imports before those with imports, so this one imports nothing.
-package stack
-
 func init() { need(false) }
 
 // need grows the stack to the size of its frame, which its first instructions check. It must not
