@@ -9,7 +9,6 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/flat"
-	"heartbeat/internal/journal/rotated"
 	"heartbeat/internal/machine"
 )
 
@@ -32,8 +31,8 @@ func Await(ctx context.Context, b *inbox.Inbox, r inbox.Receipt, poll time.Durat
 	w := b.WatchOutcomes(poll)
 	defer func() { _ = w.Close() }() // only watches
 	results, deadLetters := r.Before()
-	if a.results, err = rotated.TailFrom(b.ResultsPath(), results); err == nil {
-		a.deadLetters, err = rotated.TailFrom(b.DeadLetterPath(), deadLetters)
+	if a.results, err = tailFrom(b.ResultsPath(), results); err == nil {
+		a.deadLetters, err = tailFrom(b.DeadLetterPath(), deadLetters)
 	}
 	for ; err == nil; err = a.await(ctx, w) {
 		err = a.look(ctx)

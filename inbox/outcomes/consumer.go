@@ -15,7 +15,6 @@ import (
 	"heartbeat/internal/disk"
 	"heartbeat/internal/flat"
 	"heartbeat/internal/journal"
-	"heartbeat/internal/journal/rotated"
 )
 
 // Consumer is a named process that is handed each result and each dead letter. Its progress is the content of
@@ -24,10 +23,10 @@ type Consumer struct {
 	Name  string    `json:"name"`
 	Since time.Time `json:"since"`
 	// Had is how many it was handed, the last of them at LastAt.
-	Had         int64         `json:"had"`
-	LastAt      *time.Time    `json:"last_at,omitempty"`
-	Results     rotated.Place `json:"results"`
-	DeadLetters rotated.Place `json:"dead_letters"`
+	Had         int64      `json:"had"`
+	LastAt      *time.Time `json:"last_at,omitempty"`
+	Results     Place      `json:"results"`
+	DeadLetters Place      `json:"dead_letters"`
 	// Failing describes the refusal of the next item, nil if there is none.
 	Failing *ConsumerFailure `json:"failing,omitempty"`
 	// Err is why the file cannot be read. Only Name is set then.
@@ -56,7 +55,7 @@ const (
 	maxConsumerName                   = 40
 	// maxConsumers bounds the number of consumers, since each may keep results from being trimmed.
 	maxConsumers = 32
-	// maxBeside bounds the number of files beside an inbox that has consumers.
+	// maxBeside bounds the number of files beside an inbox whose names are read.
 	maxBeside = 100_000
 )
 
@@ -152,7 +151,7 @@ func Behind(b *inbox.Inbox, c Consumer) (n int, err error) {
 		return 0, c.Err
 	}
 	for _, kind := range handedKinds {
-		_, _, err = rotated.Each(*c.place(kind), fileOf(b, kind), whenOf[kind], func([]byte, time.Time) bool { n++; return true })
+		_, _, err = EachBehind(*c.place(kind), fileOf(b, kind), whenOf[kind], func([]byte, time.Time) bool { n++; return true })
 		if err != nil {
 			return n, fmt.Errorf("count what the consumer %s has not been handed: %w", c.Name, err)
 		}
@@ -163,14 +162,14 @@ func Behind(b *inbox.Inbox, c Consumer) (n int, err error) {
 // handedKinds are the files that consumers are handed, in the order in which a commit writes them.
 var handedKinds = []journal.Kind{journal.Results, journal.DeadLetters}
 
-func (c *Consumer) place(k journal.Kind) *rotated.Place {
+func (c *Consumer) place(k journal.Kind) *Place {
 	if k == journal.Results {
 		return &c.Results
 	}
 	return &c.DeadLetters
 }
 
-var whenOf = map[journal.Kind]rotated.When{
+var whenOf = map[journal.Kind]When{
 	journal.Results: func(l []byte) (time.Time, bool) {
 		v := flat.Value(l)
 		if !json.Valid(l) || v.Get("entry_id").Text() == "" {

@@ -15,7 +15,6 @@ import (
 	"heartbeat/internal/disk"
 	"heartbeat/internal/flat"
 	"heartbeat/internal/journal"
-	"heartbeat/internal/journal/rotated"
 	"heartbeat/internal/lines"
 )
 
@@ -56,7 +55,7 @@ type Consuming struct {
 // head is the next item of a file, and the place behind it.
 type head struct {
 	Handover
-	place rotated.Place
+	place Place
 }
 
 // Consume starts a consumer. A new consumer begins with the oldest results and dead letters that are kept, or
@@ -100,7 +99,7 @@ func (c *Consuming) begin(ctx context.Context, name string, fresh bool) (err err
 	}
 	c.state = Consumer{Name: name, Since: now(c.box)}
 	for _, kind := range handedKinds {
-		p, err := rotated.Start(fileOf(c.box, kind), fresh, c.state.Since, whenOf[kind])
+		p, err := startAt(fileOf(c.box, kind), fresh, c.state.Since, whenOf[kind])
 		if err != nil {
 			return err
 		}
@@ -184,7 +183,7 @@ func (c *Consuming) look(kind journal.Kind) error {
 	}
 	var found *head
 	place := c.state.place(kind)
-	next, missed, err := rotated.Each(*place, fileOf(c.box, kind), whenOf[kind], func(l []byte, at time.Time) bool {
+	next, missed, err := EachBehind(*place, fileOf(c.box, kind), whenOf[kind], func(l []byte, at time.Time) bool {
 		found = &head{Handover: c.handover(kind, bytes.Clone(l), at)}
 		return false
 	})

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/journal/rotated"
 	"heartbeat/internal/see"
 	"heartbeat/internal/words"
 )
@@ -142,7 +142,7 @@ type state struct {
 	// Lock is the identity of the lock file. It differs in a state that came with a copy of the directory or was
 	// forged, and such a state is not believed.
 	Lock    string             `json:"lock"`
-	Letters rotated.Place      `json:"letters"`
+	Letters outcomes.Place     `json:"letters"`
 	Holding map[string]holding `json:"holding,omitempty"`
 	// Seen is when a condition that must last before it is told was first seen.
 	Seen map[string]time.Time `json:"seen,omitempty"`

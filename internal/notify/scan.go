@@ -11,7 +11,6 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/inbox/outcomes"
-	"heartbeat/internal/journal/rotated"
 	"heartbeat/internal/see"
 	"heartbeat/internal/words"
 )
@@ -25,7 +24,7 @@ type scan struct {
 	// holds are the keys of all conditions that hold now.
 	holds map[string]bool
 	// letters is how far the dead letters were read.
-	letters rotated.Place
+	letters outcomes.Place
 	pending map[What]pending
 }
 
@@ -278,7 +277,7 @@ func (s *scan) findLetters() (err error) {
 		letter, mark, ok := inbox.ParseLetter(l)
 		return letter.DeadLetteredAt, ok && !mark && !letter.DeadLetteredAt.IsZero()
 	}
-	s.letters, _, err = rotated.Each(from, s.box.DeadLetterPath(), when, func(l []byte, _ time.Time) bool {
+	s.letters, _, err = outcomes.EachBehind(from, s.box.DeadLetterPath(), when, func(l []byte, _ time.Time) bool {
 		letter, _, _ := inbox.ParseLetter(l)
 		if is, err := open(); err != nil || is(letter.Letter) {
 			s.add(s.letter(letter))

@@ -42,13 +42,12 @@ type Event struct {
 	// Fields are what the entry cost so far, over all attempts.
 	price.Fields
 
-	first  int64     // of an outcome: the commit of the entry's first delivery, 0 if unknown
-	order  time.Time // where an event without a time belongs, zero: at the end
-	began  time.Time // of an end: when its delivery began
-	text   string    // the shortened text of a queued entry
-	start  int64     // where a queued entry stands
-	letter string    // which dead letter was requeued
-	told   bool      // the queue, or the entry's dead letter, has reported it, now or before the log was opened
+	first int64     // of an outcome: the commit of the entry's first delivery, 0 if unknown
+	order time.Time // where an event without a time belongs, zero: at the end
+	began time.Time // of an end: when its delivery began
+	text  string    // the shortened text of a queued entry
+	start int64     // where a queued entry stands
+	told  bool      // the queue, or the entry's dead letter, has reported it, now or before the log was opened
 }
 
 // Outcome names the entry whose price the event shows, by its entry id and the commit of its first delivery. Events
@@ -145,8 +144,8 @@ type eventKey struct {
 
 // key is the same for the same event, whichever source reports it.
 func (e Event) key() eventKey {
-	if e.letter != "" {
-		return eventKey{event: e.letter}
+	if e.Event == string(inbox.EventRequeued) && e.Reason != "" { // the reason names the dead letter
+		return eventKey{event: e.Reason}
 	}
 	k := eventKey{event: e.Event, entryID: e.EntryID}
 	if e.Event != Queued && e.Event != Delivered { // an answer may come from another session

@@ -73,7 +73,7 @@ func letterEvents(l letter) []Event {
 	}
 	if l.mark {
 		which := "dead letter " + l.Letter.Letter
-		return []Event{{At: l.RequeuedAt, Event: string(inbox.EventRequeued), ID: l.ID, EntryID: l.EntryID, Reason: which, letter: which}}
+		return []Event{{At: l.RequeuedAt, Event: string(inbox.EventRequeued), ID: l.ID, EntryID: l.EntryID, Reason: which}}
 	}
 	dead := Event{
 		At: known(l.DeadLetteredAt), Event: DeadLettered, ID: l.ID, EntryID: l.EntryID,
@@ -99,9 +99,6 @@ func recordedEvents(e inbox.Event) []Event {
 		At: known(e.At), Event: string(e.Event), ID: e.ID, EntryID: e.EntryID,
 		Attempt: e.Attempt, SessionID: e.Session, Reason: e.Reason, Until: e.Until, Uncounted: e.Uncounted,
 		Fields: e.Fields,
-	}
-	if e.Event == inbox.EventRequeued {
-		said.letter = e.Reason
 	}
 	if e.DeliveredAt == nil {
 		return []Event{said}

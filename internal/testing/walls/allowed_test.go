@@ -23,11 +23,10 @@ var allowed = map[string]string{
 	"internal/machine/socket":   "internal/disk",
 
 	// The queue.
-	"internal/lines":           "",
-	"internal/journal/rotated": "internal/journal internal/disk internal/lines",
-	"internal/journal":         "internal/disk internal/flat internal/machine internal/lines",
-	"inbox/outcomes":           "internal/machine inbox internal/journal internal/journal/rotated internal/lines internal/disk internal/flat internal/words",
-	"inbox":                    "internal/journal internal/money/price internal/lines internal/disk internal/flat internal/machine internal/words",
+	"internal/lines":   "",
+	"internal/journal": "internal/disk internal/flat internal/machine internal/lines",
+	"inbox/outcomes":   "internal/machine inbox internal/journal internal/lines internal/disk internal/flat internal/words",
+	"inbox":            "internal/journal internal/money/price internal/lines internal/disk internal/flat internal/machine internal/words",
 
 	// What is known of one client.
 	"internal/agent/handed":     "internal/disk internal/lines",
@@ -58,7 +57,7 @@ var allowed = map[string]string{
 	"internal/claim":       "inbox recover internal/disk internal/machine internal/words",
 	"internal/see":         "inbox inbox/outcomes internal/agent internal/disk internal/machine internal/money/meter internal/words orchestrate orchestrate/run recover",
 
-	"internal/notify":             "inbox inbox/outcomes internal/disk internal/journal/rotated internal/see internal/words internal/machine internal/machine/guardian",
+	"internal/notify":             "inbox inbox/outcomes internal/disk internal/see internal/words internal/machine internal/machine/guardian",
 	"internal/consumer":           "inbox inbox/outcomes internal/machine internal/machine/guardian internal/notify internal/words",
 	"internal/gate":               "",
 	"testdata/embedding":          "inbox/outcomes inbox",

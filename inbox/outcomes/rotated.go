@@ -1,6 +1,4 @@
-// Package rotated reads on in an append-only file behind a place, also if somebody has rotated the file, trimmed or
-// edited it meanwhile.
-package rotated
+package outcomes
 
 import (
 	"errors"
@@ -18,8 +16,8 @@ import (
 // When returns when a line was written, and whether it is wanted.
 type When func(line []byte) (at time.Time, wanted bool)
 
-// Start returns the start of a file, or with end the end of its last whole line.
-func Start(path string, end bool, now time.Time, when When) (p Place, err error) {
+// startAt returns the start of a file, or with end the end of its last whole line.
+func startAt(path string, end bool, now time.Time, when When) (p Place, err error) {
 	f, err := journal.OpenState(path)
 	if f == nil || err != nil {
 		return Place{At: now}, err
@@ -38,10 +36,10 @@ func Start(path string, end bool, now time.Time, when When) (p Place, err error)
 	return p, err
 }
 
-// Each visits the wanted lines behind a place, including those of rotated files, until visit returns false.
+// EachBehind visits the wanted lines behind a place, including those of rotated files, until visit returns false.
 // It returns the place behind the last line visited. missed says that no file has the line before the place
 // any more, so that lines may have gone unread.
-func Each(p Place, path string, when When, visit func(line []byte, at time.Time) bool) (next Place, missed bool, err error) {
+func EachBehind(p Place, path string, when When, visit func(line []byte, at time.Time) bool) (next Place, missed bool, err error) {
 	r := reading{path: path, place: p, when: when, visit: visit}
 	defer func() {
 		for _, f := range r.files {
@@ -69,7 +67,7 @@ func Each(p Place, path string, when When, visit func(line []byte, at time.Time)
 	return r.place, missed, err
 }
 
-// reading is one call of Each.
+// reading is one call of [EachBehind].
 type reading struct {
 	path  string
 	files []*disk.File // those that are open
@@ -79,8 +77,7 @@ type reading struct {
 }
 
 const (
-	// maxBeside bounds how many names of a folder are read, and maxRotated how many rotated files are opened.
-	maxBeside, maxRotated = 100_000, 64
+	maxRotated = 64 // rotated files that are opened
 	// slack is how much older a file's time may be than its last line.
 	slack = time.Minute
 )

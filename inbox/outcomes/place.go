@@ -1,4 +1,4 @@
-package rotated
+package outcomes
 
 import (
 	"io"

@@ -1,4 +1,4 @@
-package rotated
+package outcomes
 
 import (
 	"errors"
@@ -36,8 +36,8 @@ func OpenTail(path string, n int) (*Tail, error) {
 	return t, nil
 }
 
-// TailFrom reads a file from where it was last seen, or from its start if it is another file by now.
-func TailFrom(path string, seen journal.Seen) (*Tail, error) { return openTail(path, seen.In) }
+// tailFrom reads a file from where it was last seen, or from its start if it is another file by now.
+func tailFrom(path string, seen journal.Seen) (*Tail, error) { return openTail(path, seen.In) }
 
 func openTail(path string, from func(f *disk.File) (int64, error)) (*Tail, error) {
 	f, err := journal.OpenState(path)
