@@ -1,9 +1,12 @@
 package settings_test
 
 import (
+	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -258,5 +261,28 @@ func TestRootKeepsOwnerGroupAndMode(t *testing.T) {
 			assert.EqualValues(t, 65501, uid, path)
 			assert.EqualValues(t, 65502, gid, path)
 		}
+	}
+}
+
+// Of several that write at once, none undoes what another wrote.
+func TestWritesAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "settings.json")
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			w := settings.Blocking("/opt/heartbeat-stop", []string{"--inbox", fmt.Sprintf("/q%d/inbox.jsonl", i)}, 0)
+			for {
+				_, err := settings.InstallFile(path, w, settings.RefuseLinks).Write()
+				if errors.Is(err, settings.ErrChanged) {
+					continue
+				}
+				assert.NoError(t, err)
+				return
+			}
+		})
+	}
+	all.Wait()
+	for i := range 8 {
+		assert.Contains(t, contents(t, path), fmt.Sprintf("/q%d/inbox.jsonl", i))
 	}
 }

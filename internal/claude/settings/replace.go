@@ -47,6 +47,17 @@ func (p plan) write(kept string) (changed bool, err error) {
 	if err := makeDir(filepath.Dir(p.target)); err != nil {
 		return false, err
 	}
+	dir, err := os.Open(filepath.Dir(p.target))
+	if err != nil {
+		return false, err
+	}
+	defer dir.Close() // only locked: two at once would each undo what the other wrote
+	if unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+		return false, ErrChanged
+	}
+	if err := p.stillHolds(); err != nil {
+		return false, err
+	}
 	if p.first { // without a file this removes the copy of an earlier one
 		if err := replace(kept, p.target, p.file); err != nil {
 			return false, fmt.Errorf("keep the file as it is: %w", err)
@@ -58,12 +69,8 @@ func (p plan) write(kept string) (changed bool, err error) {
 		}()
 	}
 	testOnlyBeforeWrite()
-	now, err := read(p.target)
-	if err != nil {
+	if err := p.stillHolds(); err != nil {
 		return false, err
-	}
-	if !bytes.Equal(now, p.file) {
-		return false, ErrChanged
 	}
 	if err := replace(p.target, p.target, p.after); err != nil {
 		return false, fmt.Errorf("write: %w", err)
@@ -72,6 +79,15 @@ func (p plan) write(kept string) (changed bool, err error) {
 		return true, fmt.Errorf("sync directory: %w", err)
 	}
 	return true, nil
+}
+
+// stillHolds returns [ErrChanged] if the file is no longer as the plan found it.
+func (p plan) stillHolds() error {
+	now, err := read(p.target)
+	if err == nil && !bytes.Equal(now, p.file) {
+		err = ErrChanged
+	}
+	return err
 }
 
 // writable returns an error for a read-only file. Replacing needs no write permission, but somebody made the file
