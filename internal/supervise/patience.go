@@ -150,7 +150,10 @@ type wait struct {
 // held returns what holds delivery, the zero wait for nothing.
 func (r *run) held(st state) (w wait) {
 	if r.Mode != Drain {
-		return wait{}
+		if p := st.Paused; p != nil && p.OfLimit() { // the first turn of a session would cost more
+			w = wait{*p.Until, *p.Until, "then the limit of the day is over"}
+		}
+		return w
 	}
 	if b := st.Backoff; b != nil {
 		w = wait{b.Until, b.At, "then it tries again" + because(b)}

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"heartbeat/inbox"
+	recovery "heartbeat/recover"
 )
 
 // What is waited for is looked at soon after the machine wakes up, though a timer stood still
@@ -25,4 +28,14 @@ func TestALongRestIsCut(t *testing.T) {
 		cancel()
 		assert.Zero(t, rests(time.Hour), "a signal ends it")
 	})
+}
+
+// At the limit of a day the first turn of another session would cost more. A session that persists begins during any
+// other pause, as it sits through that.
+func TestNoSessionBeginsOverTheLimitOfADay(t *testing.T) {
+	midnight := time.Now().Add(time.Hour)
+	for reason, rests := range map[string]bool{"3.10 of 3 dollars " + inbox.LimitOfDay: true, "deploy": false} {
+		st := state{Hold: recovery.Hold{Paused: &inbox.Pause{Reason: reason, Until: &midnight}}}
+		assert.Equal(t, rests, (&run{Options: Options{Mode: Persist}}).rest(st) > 0, reason)
+	}
 }
