@@ -1,10 +1,13 @@
 package command
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
+	"heartbeat/internal/money/price"
 	"heartbeat/orchestrate"
 	runs "heartbeat/orchestrate/run"
 )
@@ -26,4 +29,11 @@ func TestStandingOfACompletedRunWithPendingEffects(t *testing.T) {
 	assert.Equal(t, "run r1: completed, 2 agent unanswered, 0 iterations", standingSentence(now))
 	now.Status = runs.Waiting
 	assert.Equal(t, "run r1: waiting for 2 agent, 0 iterations", standingSentence(now))
+}
+
+func TestTheCostOfARunAsJSON(t *testing.T) {
+	cost := price.Price{Amount: price.Amount{Nanos: 12_000_000, Dollars: true, Tokens: price.Tokens{Input: 7}, Requests: 1}, Model: "m"}
+	text, err := json.Marshal(shownRun{Cost: &cost})
+	require.NoError(t, err)
+	assert.Contains(t, string(text), `"cost":{"cost_usd":0.012,"tokens":{"input":7,`)
 }

@@ -17,7 +17,8 @@ import (
 // Price is what an entry cost, over all its attempts.
 //
 // As JSON it is an object of the members cost_usd (absent if no dollars are known), tokens {input, output,
-// cache_read, cache_write}, requests, unpriced, model and client_usd: see [Price.Members] and [Fields].
+// cache_read, cache_write}, requests, unpriced, model and client_usd. Price has methods for encoding/json, so never
+// embed it in a struct that has other members: they would be lost. A record takes [Price.Members] or [Fields].
 type Price struct {
 	Amount
 	Model string // of the last request
@@ -63,6 +64,18 @@ func (p Price) JSON() []byte {
 	var o flat.Object
 	_ = p.Members(flat.To(&o)) // only reading can fail
 	return o.End()
+}
+
+// MarshalJSON is [Price.JSON].
+func (p Price) MarshalJSON() ([]byte, error) { return p.JSON(), nil }
+
+// UnmarshalJSON reads an object, which may have other members too.
+func (p *Price) UnmarshalJSON(object []byte) error {
+	m, err := flat.Parse(object)
+	if err != nil {
+		return err
+	}
+	return cmp.Or(p.Members(flat.From(m)), m.Err())
 }
 
 // Fields are the members of a price, to embed in a struct for encoding/json. They match [Price.Members].
