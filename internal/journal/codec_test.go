@@ -2,12 +2,13 @@ package journal
 
 import (
 	"encoding/json"
-	"heartbeat/internal/flat"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/flat"
 )
 
 // The bytes of a record may not change: journals of earlier versions are read as
