@@ -109,11 +109,16 @@ func (o *askFlags) worker(command []string) (*askWorker, error) {
 			return nil, cli.Status(setUp, err)
 		}
 	}
-	at := 1 // behind the prompt there may be flags that take several values
+	return &askWorker{client: withPrompt(command), project: o.project, settings: o.settings}, nil
+}
+
+// withPrompt puts a first prompt before the flags, of which one may take several values.
+func withPrompt(command []string) []string {
+	at := 1
 	if client.Of("", command).Name == "codex" {
 		at = max(at, slices.Index(command, "exec")+1)
 	}
-	return &askWorker{client: slices.Insert(command, at, "Say that you are ready."), project: o.project, settings: o.settings}, nil
+	return slices.Insert(command, at, "Say that you are ready.")
 }
 
 func (o *askFlags) ask(f *pflag.FlagSet, args []string, w *askWorker, s cli.Streams) error {
