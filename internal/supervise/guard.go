@@ -172,7 +172,7 @@ func (l *lookout) isWoken() {
 	// The hook was killed before it waited or before it woke the session if an entry waits in vain for
 	// a session that sits at its prompt with nobody typing. A missing waiter alone proves nothing, since
 	// none is on record during a turn.
-	if w == nil && !l.attended() && !l.s.asking() && l.sight.Kind == screen.Ready && entryUnserved(l.box) {
+	if w == nil && !l.attended() && !l.s.asking() && l.sight.Kind == screen.Ready && entryUnserved(l.box, true) {
 		if time.Since(l.since) >= l.StartTimeout {
 			l.s.end(verdict{text: "an entry waits or is in flight, and for " + l.StartTimeout.String() + " it has been sitting at its prompt, with no hook that would wake it"})
 		}
@@ -188,7 +188,7 @@ func (l *lookout) isWoken() {
 		l.lost = time.Time{}
 	case l.lost.IsZero():
 		l.lost = time.Now()
-	case time.Since(l.lost) >= waiterPatience && entryUnserved(l.box):
+	case time.Since(l.lost) >= waiterPatience && entryUnserved(l.box, false):
 		l.s.end(verdict{text: fmt.Sprintf("an entry waits, and the hook that would wake it is gone (process %d)", w.PID)})
 	}
 }

@@ -69,7 +69,7 @@ func TestStartTimeoutWaitsForWhoIsAttached(t *testing.T) {
 // unless the entry is being checked.
 func TestEntryUnserved(t *testing.T) {
 	_, box := newRun(t, Persist)
-	assert.True(t, entryUnserved(box), "it waits")
+	assert.True(t, entryUnserved(box, false), "it waits")
 	change(t, box, func(tx *inbox.Tx) error {
 		e, err := tx.Next(inbox.Mark{})
 		if err == nil {
@@ -78,9 +78,10 @@ func TestEntryUnserved(t *testing.T) {
 		}
 		return err
 	})
-	assert.True(t, entryUnserved(box), "its prompt was refused")
+	assert.True(t, entryUnserved(box, true), "its prompt was refused")
+	assert.False(t, entryUnserved(box, false), "its turn may run")
 	for status, want := range map[inbox.CheckStatus]bool{inbox.CheckRuns: false, inbox.CheckUnable: false, inbox.CheckFailed: true} {
 		change(t, box, func(tx *inbox.Tx) error { return tx.NoteCheck(inbox.Check{Name: "tests", Status: status}) })
-		assert.Equal(t, want, entryUnserved(box), status)
+		assert.Equal(t, want, entryUnserved(box, true), status)
 	}
 }

@@ -164,12 +164,14 @@ func InFlight(dir string) bool {
 	return err == nil
 }
 
-// entryUnserved reports whether a deliverable entry waits, or the session was woken for one that is not being checked.
-func entryUnserved(box *inbox.Inbox) bool {
+// entryUnserved reports whether a deliverable entry waits, or one was handed over and never taken up. In a session that
+// sits at its prompt, one that was taken up and is not being checked is unserved, too.
+func entryUnserved(box *inbox.Inbox, sits bool) bool {
 	unserved, err := viewed(box, func(v *inbox.View) (bool, error) {
 		if d := v.InFlight(); d != nil {
 			checked := d.Check.Running() || d.Check != nil && d.Check.Status == inbox.CheckUnable
-			return recovery.EvidenceOf(d).Woken && !checked, nil
+			e := recovery.EvidenceOf(d)
+			return e.Woken && (!e.Bound || sits && !checked), nil
 		}
 		paused, err1 := v.Holds().Paused()
 		backoff, err2 := v.Holds().Backoff()

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -231,4 +232,20 @@ func TestManagedPersistRefused(t *testing.T) {
 	fates := fatesAmid(all, 1, "deadletter", "orphaned")
 	fates[0].arrivals = 0
 	r.settled(fates...)
+}
+
+// A slow Stop hook of the project runs for longer than --start-timeout: the entry is not one that nobody works on.
+func TestManagedPersistBesideASlowStopHook(t *testing.T) {
+	ctx := minutes(t)
+	all, start := some(1), unhurried(t, 8*time.Second, clients)
+	r := newRig(t, own).add(all...)
+	r.WriteProjectSettings(map[string]any{"hooks": map[string]any{"Stop": []any{map[string]any{"hooks": []any{
+		map[string]any{"type": "command", "command": fmt.Sprintf("sleep %.0f", (2 * start).Seconds()), "timeout": 600},
+	}}}}})
+	m := r.managing(ctx, "--mode", "persist", "--start-timeout", start.String())
+	r.answered(ctx, 1)
+	require.NoError(t, m.cmd.Process.Signal(syscall.SIGTERM))
+	w, _ := m.wait()
+	assert.Equal(t, worked{Reason: "stopped", Detail: w.Detail, Answered: 1, Sessions: 1}, w)
+	r.settled(answeredOnce(all...)...)
 }
