@@ -43,10 +43,15 @@ func TestTheMessagesOfAnAnswer(t *testing.T) {
 	}
 	a := w.start("one", nil)
 	w.eventually("an empty stream", func() bool { return w.waiting() == 0 }, a)
+	n := len(ids)
+	w.eventually("the last acknowledgement", func() bool { // it is told to this test when the server has it already
+		mu.Lock()
+		defer mu.Unlock()
+		return heard["acknowledgement"] >= n
+	}, a)
 	require.NoError(t, w.nc.Flush())
 	mu.Lock()
 	defer mu.Unlock()
-	n := len(ids)
 	delete(heard, "")
 	assert.LessOrEqual(t, heard["pull"], n+1)
 	delete(heard, "pull")
