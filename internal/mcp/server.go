@@ -193,9 +193,9 @@ func (s *server) verb(verb string, args ...string) (answer, error) {
 		return answer{}, err
 	}
 	a := answer{Lines: []json.RawMessage{}, Truncated: out.Over}
-	for line := range bytes.Lines(out.Bytes()) {
-		if line = bytes.TrimSpace(line); json.Valid(line) { // the last one may be cut
-			a.Lines = append(a.Lines, line)
+	for line := range strings.Lines(out.String()) {
+		if raw := json.RawMessage(strings.TrimSpace(line)); json.Valid(raw) { // the last one may be cut
+			a.Lines = append(a.Lines, raw)
 		}
 	}
 	return a, nil

@@ -1,7 +1,5 @@
 package words
 
-import "bytes"
-
 // Tail keeps the end of a program's output: the last Most bytes that are written to it.
 type Tail struct {
 	Most int
@@ -19,16 +17,20 @@ func (t *Tail) Write(b []byte) (int, error) {
 // String returns what is kept.
 func (t *Tail) String() string { return string(t.kept[max(0, len(t.kept)-t.Most):]) }
 
-// Head keeps the beginning of a program's output: the first Most bytes that are written to it.
+// Head keeps the beginning of a program's output: the first Most bytes that are written to it. It embeds no buffer,
+// whose ReadFrom would pass the bound by.
 type Head struct {
 	Most int
 	Over bool // more was written
-	bytes.Buffer
+	kept []byte
 }
 
 func (h *Head) Write(b []byte) (int, error) {
-	keep := min(len(b), h.Most-h.Len())
+	keep := min(len(b), h.Most-len(h.kept))
 	h.Over = h.Over || keep < len(b)
-	_, _ = h.Buffer.Write(b[:keep]) // never fails
+	h.kept = append(h.kept, b[:keep]...)
 	return len(b), nil
 }
+
+// String returns what is kept.
+func (h *Head) String() string { return string(h.kept) }

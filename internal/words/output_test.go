@@ -1,6 +1,7 @@
 package words_test
 
 import (
+	"io"
 	"strings"
 	"testing"
 
@@ -31,4 +32,14 @@ func TestHead(t *testing.T) {
 	}
 	assert.True(t, all.Over)
 	assert.Equal(t, "012345678901234", all.String())
+}
+
+// What a command prints is copied, and a copy asks for more than Write.
+func TestHeadOfACopy(t *testing.T) {
+	all := words.Head{Most: 15}
+	n, err := io.Copy(&all, io.LimitReader(strings.NewReader(strings.Repeat("x", 1000)), 1000))
+	assert.NoError(t, err)
+	assert.EqualValues(t, 1000, n)
+	assert.True(t, all.Over)
+	assert.Equal(t, strings.Repeat("x", 15), all.String())
 }
