@@ -117,7 +117,6 @@ func (b *Bridge) stateWhere(id string, where map[string]string) (f entryState, e
 		}
 		return true
 	})
-
 	return f, err
 }
 

@@ -273,14 +273,13 @@ func (o *letterFlags) choosePurged(box *inbox.Inbox, named []string, s cli.Strea
 	var chosen []inbox.Letter
 	warnings, err := outcomes.EachLetter(box, func(l inbox.Letter) bool {
 		if o.all || !l.Open() {
-			if !o.JSON {
+			if !o.JSON { // --json prints them whole; there may be a lot
 				l.RawLine, l.LateReply, l.Metadata, l.Failure = inbox.RawLine{}, "", nil, nil
 			}
 			chosen = append(chosen, l)
 		}
 		return true
 	})
-
 	s.Warn(warnings)
 	return chosen, err
 }
