@@ -185,28 +185,28 @@ func HoldDelivery(tx *inbox.Tx, f *inbox.Failure, ours bool) error {
 		_, err := tx.Holds().Pause(f.String(), nil)
 		return err
 	}
-	held, err := tx.Holds().Backoff()
-	if err != nil {
-		return err
-	}
-	streak, err := tx.Holds().Streak()
-	if err != nil {
+	held, err1 := tx.Holds().Backoff()
+	streak, err2 := tx.Holds().Streak()
+	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
 	if ours || streak == 0 {
 		streak++
 	}
 	length, named := remedy.Backoff(streak, rand.Float64()), false
-	now := time.Now()
-	if reset, ok := claude.LimitEnd(f.Message, now); ok && !remedy.Counts {
-		wait := max(reset.Sub(now), 0)
+	told := f.At.Local() // when the error named its time: its turn may be settled long after that
+	if f.At.IsZero() || time.Until(told) > 0 {
+		told = time.Now()
+	}
+	if reset, ok := claude.LimitEnd(f.Message, told); ok && !remedy.Counts {
+		wait := max(time.Until(reset), 0)
 		jitter := rand.Float64() * float64(min(wait/5, maxResetJitter)) // so that sessions do not all retry at once
 		length, named = wait+time.Second+time.Duration(jitter), true
 	}
 	if held != nil && !named && !ours {
 		return nil
 	}
-	_, err = tx.Holds().BackOff(length, streak, named, f)
+	_, err := tx.Holds().BackOff(length, streak, named, f)
 	return err
 }
 
