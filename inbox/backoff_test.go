@@ -82,6 +82,30 @@ func TestBackoffWhenTheClockIsSet(t *testing.T) {
 	}
 }
 
+// An end that the error named is a time of the wall clock: it also comes while the clock since boot stands still, as
+// that of a suspended virtual machine does. A clock that is set back does not put it off.
+func TestNamedBackoffEndsByTheClockToo(t *testing.T) {
+	for jump, left := range map[time.Duration]time.Duration{
+		20 * time.Minute: 40 * time.Minute, time.Hour: 0, 9 * time.Hour: 0, -9 * time.Hour: time.Hour,
+	} {
+		t.Run(jump.String(), func(t *testing.T) {
+			now := clockOf(t, newBox(t, oldContent))
+			in(t, now.box, func(tx *inbox.Tx) {
+				_, err := tx.Holds().BackOff(time.Hour, 1, true, overloaded)
+				require.NoError(t, err)
+			})
+			now.set(noon.Add(jump))
+			b, _ := backoff(t, now.box)
+			if left == 0 {
+				assert.Nil(t, b)
+				return
+			}
+			require.NotNil(t, b)
+			assert.WithinDuration(t, noon.Add(jump).Add(left), b.Until, time.Minute)
+		})
+	}
+}
+
 // In another boot only the wall clock is left. Setting it back does not make the back-off longer
 // than planned.
 func TestBackoffInAnotherBoot(t *testing.T) {

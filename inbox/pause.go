@@ -143,12 +143,14 @@ func (h Holds) Backoff() (*Backoff, error) {
 	if b == nil || err != nil {
 		return nil, err
 	}
-	// In the boot in which it began, the wall clock does not matter. In another boot there is only the wall clock;
-	// if that was set back, the back-off must not last longer than intended.
+	// Only another boot, and an end that the error named, go by the wall clock; set back, it prolongs nothing.
 	now := h.tx.box.utcNow()
 	whole, left := b.Until.Sub(b.At), b.Until.Sub(now)
 	if b.Boot != "" && b.Boot == h.tx.boot {
-		left = whole - time.Duration(machine.SinceBoot()-b.SinceBoot)
+		rest := whole - time.Duration(machine.SinceBoot()-b.SinceBoot)
+		if !b.Named || rest < left { // the boot clock of a suspended virtual machine stands still
+			left = rest
+		}
 	}
 	if left = min(whole, left); left <= 0 {
 		return nil, nil
@@ -195,11 +197,8 @@ const StoppingEnds = "it has ended"
 // Stopping returns the process that is about to end, nil unless one certainly lives.
 func (h Holds) Stopping() (*Stopping, error) {
 	s, err := recorded[Stopping](h.tx.st.Stopping, "stop")
-	if s == nil || err != nil {
+	if s == nil || err != nil || s.Life() != machine.Alive {
 		return nil, err
-	}
-	if s.Life() != machine.Alive {
-		return nil, nil
 	}
 	return s, nil
 }
