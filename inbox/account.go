@@ -231,24 +231,21 @@ func (m *Money) Spending() (s Spending) {
 // Today returns the spending of the local day, on entries and outside them, with the uncharged turns of this
 // transaction.
 func (m *Money) Today() price.Amount {
-	sum := m.readAccount().On(m.tx.box.Today())
+	sum := m.readAccount().On(m.tx.box.opts.Now())
 	for _, o := range m.open {
 		sum = sum.Plus(o.Amount)
 	}
 	return sum
 }
 
-// Today returns the local date.
-func (b *Inbox) Today() string { return b.opts.Now().Local().Format(time.DateOnly) }
-
-// day returns the local date. It does not load the local time zone before the account's day is over.
+// day returns the account's day while it lasts, else the local date. Only then does it load the local time zone.
 func (m *Money) day(a *Account) string {
-	now := m.tx.box.opts.Now().Unix()
-	if a.Day != "" && now < a.dayEnds && now >= a.dayEnds-26*60*60 {
+	now := m.tx.box.opts.Now()
+	if a.lasts(now) {
 		return a.Day
 	}
 	a.dayEnds = m.Midnight().Unix()
-	return m.tx.box.Today()
+	return now.Local().Format(time.DateOnly)
 }
 
 // add counts a charge on that day.
@@ -262,13 +259,17 @@ func (a *Account) add(day string, amount price.Amount, outside bool) {
 	}
 }
 
-// On returns what was charged on a day, a local date such as 2026-11-22. It knows only the last day with a
-// charge.
-func (a *Account) On(day string) price.Amount {
-	if !a.is(day) {
+// On returns what was charged on the day of that time. It knows only the last day with a charge.
+func (a *Account) On(now time.Time) price.Amount {
+	if !a.lasts(now) && !a.is(now.Local().Format(time.DateOnly)) {
 		return price.Amount{}
 	}
 	return a.Today
+}
+
+// lasts reports whether the account's day has not ended, in the time zone that began it.
+func (a *Account) lasts(now time.Time) bool {
+	return a.Day != "" && now.Unix() < a.dayEnds && now.Unix() >= a.dayEnds-26*60*60
 }
 
 // is reports whether the account's day is that local date, or a later one of a time zone further east.

@@ -24,7 +24,7 @@ type Prices struct {
 
 	entries  map[priceKey]entry // by the lines
 	open     []inbox.Uncharged
-	day      string
+	now      time.Time
 	settling bool // the last charges may not be in the file yet
 }
 
@@ -62,7 +62,7 @@ func (p *Prices) read(box *inbox.Inbox, wanted map[string]bool, each func(price.
 		return err
 	}
 	defer func() { err = errors.Join(err, v.Close()) }()
-	p.settling, p.day = v.Settling(), box.Today()
+	p.settling, p.now = v.Settling(), box.Options().Now()
 	if p.Account, err = v.Account(); err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func (p *Prices) more(sum price.Amount, outside bool) price.Amount {
 }
 
 // Today returns what was spent today, by the local date.
-func (p *Prices) Today() price.Amount { return p.more(p.Account.On(p.day), false) }
+func (p *Prices) Today() price.Amount { return p.more(p.Account.On(p.now), false) }
 
 // Total returns what was ever spent.
 func (p *Prices) Total() price.Amount { return p.more(p.Account.Total, false) }
