@@ -85,6 +85,13 @@ func TestConsumerFindsItsPlace(t *testing.T) {
 			write(t, r+".1", answered(7)+answered(8))
 			write(t, r, answered(9))
 		}, false, "r5 d6 r7 r8 r9"},
+		"rotated, the clock set back": {func(t testing.TB, r, _ string) {
+			back := noon.Add(-time.Hour)
+			echo(t, r, answered(-3600))
+			move(t, r, r+".1")
+			require.NoError(t, os.Chtimes(r+".1", back, back))
+			write(t, r, answered(-3599))
+		}, false, "r5 r-3600 r-3599 d6"},
 		"rotated, older ones there": {func(t testing.TB, r, _ string) {
 			write(t, r+".2", answered(-9)+answered(-8))
 			move(t, r, r+".1")

@@ -78,7 +78,7 @@ type reading struct {
 
 const (
 	maxRotated = 64 // rotated files that are opened
-	// slack is how much older a file's time may be than its last line.
+	// slack is how much older a file's time may be than its last line, unless the clock was set back.
 	slack = time.Minute
 )
 
@@ -99,7 +99,7 @@ func (r *reading) openRotated() error {
 		if err != nil {
 			continue // not one of heartbeat's files
 		}
-		if old := time.Unix(0, f.Info().Mtime).Add(slack).Before(r.place.At); old || len(r.files) > maxRotated {
+		if last := time.Unix(0, f.Info().Mtime).Add(slack); last.Before(r.place.At) && f.Identity() != r.place.File || len(r.files) > maxRotated {
 			_ = f.Close() // only read
 			continue
 		}
