@@ -70,10 +70,10 @@ type movement struct {
 
 func (m *movement) note(what string, n int64) { m.parts = append(m.parts, fmt.Sprint(what, n)) }
 
-// at counts a time. A time in the future is wrong, so it is ignored.
+// at counts a time. One in the future, by a file server's clock or from before ours was set back, may be of just now.
 func (m *movement) at(t time.Time) {
-	if t.After(m.last) && !t.After(m.now) {
-		m.last = t
+	if t.After(m.last) {
+		m.last = t.Add(min(0, m.now.Sub(t)))
 	}
 }
 
