@@ -207,6 +207,7 @@ func TestConsumersOfAName(t *testing.T) {
 	assert.Equal(t, 1, failing.Tries)
 	assert.False(t, failing.Long(failing.Since))
 	assert.True(t, failing.Long(failing.Since.Add(time.Minute)))
+	assert.True(t, failing.Long(failing.Since.Add(-time.Hour)), "the clock was set back")
 	require.NoError(t, c.Close())
 
 	rename(t, box.ResultsPath(), box.ResultsPath()+".1")

@@ -45,7 +45,7 @@ type ConsumerFailure struct {
 
 // Long reports whether the failure has outlasted its patience.
 func (f *ConsumerFailure) Long(now time.Time) bool {
-	return f != nil && now.Sub(f.Since) >= f.Patience
+	return f != nil && now.Sub(f.Since).Abs() >= f.Patience // also if the clock was set back
 }
 
 const (
