@@ -38,6 +38,10 @@ type host struct {
 	drained drain
 	tells   notify.Helper // notifies a person, if there is a command for that
 	stalled atomic.Bool   // the session in a terminal is ended because it stalled
+	rests   struct {      // since the last progress was seen: the time in the state is of the wall clock, which is set, and runs during sleep
+		of    *time.Time
+		since time.Time
+	}
 
 	mu    sync.Mutex // taken after the record's mutex, never before
 	tally stream.Tally
@@ -65,8 +69,7 @@ func (r *record) change(f func(s *folder.State)) {
 	r.save()
 }
 
-// note changes the state, and writes it if the last write is a second old. A kill may lose what was
-// only noted.
+// note changes the state, and writes it if the last write is a second old. A kill may lose what was only noted.
 func (r *record) note(f func(s *folder.State)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -52,12 +52,10 @@ type Options struct {
 	RequireTools bool
 	// Beat is the time between two heartbeats to the guild.
 	Beat time.Duration
-	// PTY hosts an interactive session. When it asks something, it waits AskPatience for somebody
-	// to attach and answer.
+	// PTY hosts an interactive session. When it asks something, it waits AskPatience for somebody to attach and answer.
 	PTY         bool
 	AskPatience time.Duration
-	// Detached says that all output of this process goes to the session's log, without which there
-	// is no session.
+	// Detached says that all output of this process goes to the session's log, without which there is no session.
 	Detached bool
 	// Started, if set, is called once, when the session is up.
 	Started func(Up) `json:"-"`

@@ -16,8 +16,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// mostStopped is how many rounds in a row may end at a limit without an answer: six runaway entries
-// are enough.
+// mostStopped is how many rounds in a row may end at a limit without an answer: six runaway entries are enough.
 const mostStopped = maxRestarts
 
 // rounds runs one client after another while entries wait. Each continues the conversation of the

@@ -142,11 +142,10 @@ type follower struct {
 func (h *host) followTranscripts() *follower {
 	f := &follower{h: h, quit: make(chan struct{})}
 	box, err := inbox.Open(h.snapshot().Inbox, inbox.Options{})
-	if err != nil {
+	if f.box = box; err != nil {
 		h.warn("the transcript cannot be followed: " + err.Error())
 		return f
 	}
-	f.box = box
 	f.over.Go(f.follow)
 	return f
 }
@@ -170,7 +169,7 @@ func (f *follower) follow() {
 		for path, at := range read {
 			read[path] = f.read(path, at, last)
 		}
-		if !last && f.h.stalls(time.Now().UTC()) && !f.h.stalled.Swap(true) {
+		if !last && f.h.stalls() && !f.h.stalled.Swap(true) {
 			f.h.endTerminal()
 		}
 	}
@@ -236,12 +235,10 @@ func (h *host) lastWord() {
 		"type": "assistant", "sessionId": r.SessionID, "timestamp": r.AcknowledgedAt,
 		"message": map[string]any{"role": "assistant", "content": []any{map[string]any{"type": "text", "text": r.Reply}}},
 	})
-	m, ok := stream.Parse(raw)
-	if !ok {
-		return
+	if m, ok := stream.Parse(raw); ok {
+		m.SessionID = r.SessionID
+		h.keep(m)
 	}
-	m.SessionID = r.SessionID
-	h.keep(m)
 }
 
 func lastResult(path string) (r inbox.Result, ok bool) {

@@ -212,15 +212,18 @@ func (w *watching) look() {
 	if settled {
 		h.warn(proxy.Warning(stats))
 	}
-	if h.stalls(now) {
+	if h.stalls() {
 		w.end(endedByStall, h.Stall)
 	}
 }
 
 // stalls warns if the session makes no progress, and reports whether to end it for that.
-func (h *host) stalls(now time.Time) bool {
-	s := h.snapshot()
-	if h.Stall <= 0 || s.LastProgressAt == nil || now.Sub(*s.LastProgressAt) < h.Stall {
+func (h *host) stalls() bool {
+	s, r := h.snapshot(), &h.rests
+	if s.LastProgressAt != r.of {
+		r.of, r.since = s.LastProgressAt, time.Now()
+	}
+	if h.Stall <= 0 || r.of == nil || time.Since(r.since) < h.Stall {
 		return false
 	}
 	if s.StalledSince == nil {
@@ -230,7 +233,7 @@ func (h *host) stalls(now time.Time) bool {
 		h.mu.Unlock()
 		text := "the session has made no progress since " + s.LastProgressAt.Format(time.RFC3339)
 		if len(open) > 0 {
-			text += ": it waits for " + words.Line(open[0].Name) + ", called " + now.Sub(open[0].Since).Round(time.Second).String() + " ago"
+			text += ": it waits for " + words.Line(open[0].Name) + ", called " + time.Since(open[0].Since).Round(time.Second).String() + " ago"
 		}
 		h.warn(text)
 	}
