@@ -202,7 +202,7 @@ func (r *Report) figures() string {
 	if r.Restarts > 0 {
 		text += " (" + words.Count(r.Restarts, "restart", "restarts") + ")"
 	}
-	text += ", " + words.Took(r.EndedAt.Sub(r.StartedAt))
+	text += ", " + words.Took(time.Duration(r.Wall*float64(time.Second)))
 	if cost := r.Price().String(); cost != "" {
 		text += ", " + cost
 	}

@@ -75,8 +75,7 @@ func (r *run) nothingWaits(st state) *ending {
 	return e
 }
 
-// pausedBy ends the work because of a pause. It tells a pause caused by an API error from one that
-// a person asked for.
+// pausedBy ends the work because of a pause. It tells a pause caused by an API error from one that a person asked for.
 func pausedBy(p *inbox.Pause) *ending {
 	e := &ending{reason: Paused, detail: "delivery is paused, until `heartbeat resume`"}
 	if p.Until != nil {

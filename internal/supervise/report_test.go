@@ -13,7 +13,7 @@ import (
 
 func TestReportInWords(t *testing.T) {
 	at := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
-	r := Report{Reason: Drained, StartedAt: at, EndedAt: at.Add(65 * time.Second)}
+	r := Report{Reason: Drained, StartedAt: at, EndedAt: at.Add(-time.Hour), Wall: 65}
 	assert.Equal(t, "drained: nothing was waiting", r.String())
 	r.Answered, r.Sessions = 3, 1
 	assert.Equal(t, "drained: 3 answered; 1 session, 1m 5s", r.String())
@@ -21,7 +21,7 @@ func TestReportInWords(t *testing.T) {
 	assert.Equal(t, "paused: 3 answered, 1 dropped, 4 queued; 3 sessions (2 restarts), 1m 5s: for the night", r.String())
 	r.Fields = price.Price{Amount: price.Amount{Nanos: 2_610_000_000, Dollars: true, Unpriced: 1}}.Fields()
 	assert.Equal(t, "paused: 3 answered, 1 dropped, 4 queued; 3 sessions (2 restarts), 1m 5s, 2.61+ USD: for the night", r.String())
-	expired := Report{Reason: Drained, DeadLettered: 1, StartedAt: at, EndedAt: at.Add(2 * time.Millisecond)}
+	expired := Report{Reason: Drained, DeadLettered: 1, StartedAt: at, EndedAt: at.Add(2 * time.Millisecond), Wall: 0.002}
 	assert.Equal(t, "drained: 0 answered, 1 dead-lettered; 0 sessions, 2ms", expired.String())
 	assert.Equal(t, "busy: another launcher works", (&Report{Reason: Busy, Detail: "another launcher works"}).String())
 }

@@ -63,8 +63,7 @@ func (s *service) end(drained bool) {
 	_, _ = daemon.SdNotify(false, daemon.SdNotifyStopping)
 }
 
-// run sends the status when there is news, and feeds the watchdog, if asked for, while the work
-// makes progress.
+// run sends the status when there is news, and feeds the watchdog, if asked for, while the work makes progress.
 func (s *service) run(watchdog time.Duration) {
 	look := time.NewTicker(min(statusEvery, cmp.Or(watchdog/2, statusEvery)))
 	defer look.Stop()

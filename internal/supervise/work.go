@@ -9,6 +9,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/claim"
+	"heartbeat/internal/machine"
 	"heartbeat/internal/machine/guardian"
 	"heartbeat/internal/money/price"
 	"heartbeat/internal/notify"
@@ -29,6 +30,7 @@ func Run(o Options) *Report {
 		r.Client = client.Of("", o.Terminal.Command)
 	}
 	r.report = Report{Inbox: o.Inbox, Mode: o.Mode, Queued: -1, StartedAt: time.Now().UTC()}
+	began := machine.SinceBoot()
 	if r.Warm && r.DrainTimeout > 0 {
 		o.Terminal.Signals.Spare()
 	}
@@ -40,7 +42,7 @@ func Run(o Options) *Report {
 	}
 	r.report.Reason, r.report.Detail, r.report.Signal = e.reason, e.detail, e.signal
 	r.report.EndedAt = time.Now().UTC()
-	r.report.Wall = r.report.EndedAt.Sub(r.report.StartedAt).Seconds()
+	r.report.Wall = time.Duration(machine.SinceBoot() - began).Seconds() // the clock may be set meanwhile
 	return &r.report
 }
 
