@@ -200,8 +200,7 @@ func (h *host) prepare(f folder.Folder) error {
 	return nil
 }
 
-// firstState is the state before anything has happened. It keeps what a resumed session has from
-// its earlier life.
+// firstState is the state before anything has happened. It keeps what a resumed session has from its earlier life.
 func (h *host) firstState(f folder.Folder, mark string, now time.Time) folder.State {
 	c, old := h.Config, h.state
 	s := folder.State{

@@ -99,8 +99,7 @@ func finishLocked(ctx context.Context, lock *folder.Lock, once bool) (Outcome, e
 	return e.finish(ctx)
 }
 
-// lost says that a begun session has no record anywhere. A session that had not begun needs nobody:
-// its caller knows.
+// lost says that a begun session has no record anywhere. A session that had not begun needs nobody: its caller knows.
 func lost(f folder.Folder) error {
 	aside := store.Damaged(folder.Root(f.DB))
 	begun, err := disk.Exists(f.InboxPath())
@@ -157,8 +156,7 @@ func (e *finisher) finish(ctx context.Context) (o Outcome, err error) {
 	return o, nil
 }
 
-// conclude decides what the session came to, unless that is decided already, and keeps it: see
-// [conclusion.keep].
+// conclude decides what the session came to, unless that is decided already, and keeps it: see [conclusion.keep].
 func (e *finisher) conclude(ctx context.Context) (d Decision, err error) {
 	s := e.snapshot()
 	r, decided, err := e.box.Report(ctx, s.SessionID)

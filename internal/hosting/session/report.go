@@ -85,8 +85,7 @@ func (h *host) beat(ctx context.Context) {
 	}
 }
 
-// conclusion is the end of a session, kept first and then reported, by the host or by whoever
-// finishes for a dead one.
+// conclusion is the end of a session, kept first and then reported, by the host or by whoever finishes for a dead one.
 type conclusion struct {
 	*record
 	db    *store.Store

@@ -97,8 +97,7 @@ func (h *host) limitOf(w *watching) (string, error) {
 	return limit, err
 }
 
-// goesOn reports whether another client has work. If not, no more entries are taken: nobody would
-// answer them.
+// goesOn reports whether another client has work. If not, no more entries are taken: nobody would answer them.
 func (h *host) goesOn(deadline time.Time) (bool, error) {
 	h.sending.Lock()
 	defer h.sending.Unlock()
@@ -162,8 +161,7 @@ func (h *host) up(s folder.State) {
 	step(stepUp)
 }
 
-// environment is the host's environment without the identity of a session around it, overlaid with
-// the config's.
+// environment is the host's environment without the identity of a session around it, overlaid with the config's.
 func environment(environ []string, given map[string]string) []string {
 	env := claude.WithoutIdentity(environ)
 	for name, value := range given {

@@ -100,8 +100,7 @@ func (h *host) sweepOthers(ctx context.Context) {
 	}
 }
 
-// guardFor is how long a guardian tries to send what is left. After that, the next host beside the
-// database does.
+// guardFor is how long a guardian tries to send what is left. After that, the next host beside the database does.
 const guardFor = 7 * 24 * time.Hour
 
 // FinishAll is what a guardian does after its host's death: [Finish], repeated until nothing is

@@ -32,8 +32,7 @@ const (
 	maxRestarts   = 5
 )
 
-// inTerminal works through the inbox with interactive sessions, as the launcher does, and stores
-// what their clients write into their transcripts.
+// inTerminal works through the inbox as the launcher does, and stores what interactive clients write into transcripts.
 func (h *host) inTerminal() error {
 	resume := ""
 	if h.Resume {
@@ -133,6 +132,7 @@ const (
 type follower struct {
 	h    *host
 	box  *inbox.Inbox
+	old  map[string]bool // sessions, with their starts, from before this host's
 	quit chan struct{}
 	over sync.WaitGroup
 }
@@ -140,12 +140,13 @@ type follower struct {
 // followTranscripts follows the transcript of each session that the inbox names, from where it was
 // when that session started.
 func (h *host) followTranscripts() *follower {
-	f := &follower{h: h, quit: make(chan struct{})}
+	f := &follower{h: h, old: map[string]bool{}, quit: make(chan struct{})}
 	box, err := inbox.Open(h.snapshot().Inbox, inbox.Options{})
 	if f.box = box; err != nil {
 		h.warn("the transcript cannot be followed: " + err.Error())
 		return f
 	}
+	f.find(nil)
 	f.over.Go(f.follow)
 	return f
 }
@@ -175,6 +176,7 @@ func (f *follower) follow() {
 	}
 }
 
+// find adds the transcripts of new sessions to read. Without read, it notes which sessions are old.
 func (f *follower) find(read map[string]int64) {
 	v, err := f.box.View()
 	if err != nil {
@@ -182,10 +184,15 @@ func (f *follower) find(read map[string]int64) {
 	}
 	sessions, _ := v.Sessions() // likewise
 	_ = v.Close()               // only read
-	since := f.h.snapshot().HostedAt
 	for _, s := range sessions {
 		path, size := agent.StartOf(s.StartNote)
-		if _, known := read[path]; path != "" && !known && s.StartedAt != nil && !s.StartedAt.Before(since) {
+		if path == "" || s.StartedAt == nil {
+			continue
+		}
+		start := s.ID + s.StartedAt.String() // compared for identity: the clock may be set
+		if _, known := read[path]; read == nil {
+			f.old[start] = true
+		} else if !known && !f.old[start] {
 			read[path] = max(0, size)
 		}
 	}
