@@ -16,6 +16,7 @@ import (
 	"heartbeat/orchestrate/babysitter"
 	"heartbeat/orchestrate/effect"
 	"heartbeat/orchestrate/run"
+	recovery "heartbeat/recover"
 )
 
 // Kinds of effects that are not simply work for an agent.
@@ -184,7 +185,7 @@ func late(d *inbox.Delivery) *babysitter.Failure {
 		return nil
 	}
 	limit := time.Duration(ms * float64(time.Millisecond))
-	if time.Since(d.DeliveredAt) <= limit {
+	if recovery.Worked(d) <= limit {
 		return nil
 	}
 	return &babysitter.Failure{Name: "TimeoutError", Message: fmt.Sprintf("it was to be done within %v, and was not", limit)}

@@ -1,0 +1,34 @@
+package orchestrate
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/machine"
+	recovery "heartbeat/recover"
+)
+
+// The time that a task may take passes neither while the machine sleeps nor when the clock is set.
+func TestLateByTheTimeOfWork(t *testing.T) {
+	for name, c := range map[string]struct {
+		ago, worked time.Duration
+		late        bool
+	}{
+		"in time":                {5 * time.Minute, 5 * time.Minute, false},
+		"over":                   {31 * time.Minute, 31 * time.Minute, true},
+		"the machine slept":      {8 * time.Hour, 5 * time.Minute, false},
+		"the clock was set back": {-8 * time.Hour, 31 * time.Minute, true},
+	} {
+		e := recovery.Evidence{
+			Boot: machine.BootID(), SinceBoot: machine.SinceBoot(), Awake: machine.Awake() - int64(c.worked),
+			Namespace: machine.PIDNamespace(), Client: int64(os.Getpid()), ClientStart: machine.ProcessStart(os.Getpid()),
+		}
+		d := &inbox.Delivery{DeliveredAt: time.Now().Add(-c.ago), Evidence: e.Encode()}
+		d.RawLine.Text = `{"prompt":"x","id":"i","time_limit_ms":1800000}`
+		assert.Equal(t, c.late, late(d) != nil, name)
+	}
+}
