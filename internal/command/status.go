@@ -249,7 +249,7 @@ func readStatus(ctx context.Context, box *inbox.Inbox) (status, error) {
 		st.NextDue, st.overdue = &due, !due.After(f.Now)
 	}
 	if d := f.InFlight; d != nil {
-		st.InFlight = &flying{d.ID(), d.EntryID, d.DeliveredAt, f.Now.Sub(d.DeliveredAt).Seconds(), d.Attempt, d.SessionID, d.Verdict, d.Progress, price.Fields{}}
+		st.InFlight = &flying{d.ID(), d.EntryID, d.DeliveredAt, max(0, f.Now.Sub(d.DeliveredAt).Seconds()), d.Attempt, d.SessionID, d.Verdict, d.Progress, price.Fields{}}
 	}
 	if f.SelfEnqueued.Count > 0 {
 		st.SelfEnqueued = &f.SelfEnqueued

@@ -120,3 +120,12 @@ func TestSameButForAges(t *testing.T) {
 	}
 	assert.False(t, sameButForAges("it was (5 sec ago)", "it was (6 sec ago)"), "not what an age looks like")
 }
+
+// An entry that was delivered before the clock was set back is not younger than nothing.
+func TestStatusOfTheFuture(t *testing.T) {
+	s := newSpender(t, inbox.Message{ID: "a", Text: "one"})
+	s.now = time.Now().Add(time.Hour)
+	s.stop(nil, true)
+	out, _ := says(t, s.box, "status", "--json")
+	assert.Regexp(t, `"age_seconds":0,`, out)
+}
