@@ -127,8 +127,11 @@ func (s *Store) setAside(ctx context.Context) (aside string, err error) {
 	if moved(s.path, s.last) {
 		return "", nil
 	}
+	if err := disk.Remove(s.path + "-shm"); err != nil { // it may speak of a log that was removed
+		return "", err
+	}
 	aside = s.path + ".damaged-" + time.Now().UTC().Format("20060102T150405.000000000Z")
-	for _, part := range []string{"-wal", "-shm", ""} {
+	for _, part := range []string{"-wal", ""} {
 		if err := disk.Rename(s.path+part, aside+part); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", err
 		}
@@ -142,14 +145,17 @@ func isBusy(err error) bool { return is(err, sqlite3.SQLITE_BUSY, sqlite3.SQLITE
 // Passes reports whether a database error goes away by itself: others had it, or its disk had no room.
 func Passes(err error) bool { return isBusy(err) || is(err, sqlite3.SQLITE_FULL) }
 
-func isDamaged(err error) bool { return is(err, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) }
+// isDamaged reports whether a database, or its log, lacks what it should have.
+func isDamaged(err error) bool {
+	return is(err, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR_SHORT_READ)
+}
 
 func is(err error, codes ...int) bool {
 	e, coded := errors.AsType[interface { // the driver's error, or a sqliteError
 		error
 		Code() int
 	}](err)
-	return coded && slices.Contains(codes, e.Code()&0xff)
+	return coded && (slices.Contains(codes, e.Code()&0xff) || slices.Contains(codes, e.Code()))
 }
 
 // maxSpooled is the longest line of a spool, in bytes: a message of 64 MiB and what is around it.

@@ -92,7 +92,7 @@ func (s *Store) look(ctx context.Context, f func(*sql.DB) error) error {
 	pool, _, err := s.open(ctx, false)
 	if err == nil {
 		err = f(pool)
-	} else if is(err, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN) {
+	} else if !isDamaged(err) && is(err, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN) {
 		err = s.readAlone(f, err)
 	}
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, sql.ErrNoRows) {
@@ -192,7 +192,7 @@ func (s *Store) open(ctx context.Context, create bool) (full, quick *sql.DB, err
 		return s.pool, s.quick, nil
 	}
 	if create {
-		if err := makeFile(s.path); err != nil {
+		if err := s.create(ctx); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -221,6 +221,25 @@ func (s *Store) open(ctx context.Context, create bool) (full, quick *sql.DB, err
 		_ = errors.Join(old.Close(), oldQuick.Close()) // it has no name any more
 	}
 	return s.pool, s.quick, nil
+}
+
+// create makes a missing file. What users of a removed one still share beside it would spoil the new one.
+func (s *Store) create(ctx context.Context) error {
+	if there, err := disk.Exists(s.path); err != nil || there {
+		return err
+	}
+	lock, err := disk.AcquireLock(ctx, s.path+".lock", busyTimeout)
+	if err != nil {
+		return err
+	}
+	defer lock.Release() // the process's end would release it as well
+	if there, err := disk.Exists(s.path); err != nil || there {
+		return err
+	}
+	if err := errors.Join(disk.Remove(s.path+"-shm"), disk.Remove(s.path+"-wal")); err != nil {
+		return err
+	}
+	return disk.Create(s.path)
 }
 
 // makeFile makes a missing file. SQLite would give it a wider mode.

@@ -307,6 +307,30 @@ func TestRemoved(t *testing.T) {
 	assert.Equal(t, record, got)
 }
 
+// So is one of which only a part is removed: its users still share the rest.
+func TestRemovedInPart(t *testing.T) {
+	for _, part := range []string{"", "-wal", "-shm"} {
+		s := in(t)
+		dir := filepath.Dir(s.Path())
+		require.NoError(t, s.Begin(t.Context(), "ses-1", "/g", Parts{"config": "{}"}))
+		require.NoError(t, os.Remove(s.Path()+part))
+		for n := range int64(20) {
+			other := In(dir, "ses-other", nil)
+			require.NoError(t, other.Append(t.Context(), "ses-other", []Message{message(n+1, "user", "u")}), part)
+			require.NoError(t, s.Append(t.Context(), "ses-1", []Message{message(n+1, "user", "u")}), part)
+			require.NoError(t, other.Close())
+		}
+		for _, id := range []string{"ses-1", "ses-other"} {
+			_, count, err := at(t, dir).Last(t.Context(), id)
+			require.NoError(t, err)
+			assert.Equal(t, int64(20), count, "%s without %q", id, part)
+		}
+		parts, err := at(t, dir).Parts(t.Context(), "ses-1")
+		require.NoError(t, err)
+		assert.Equal(t, Parts{"config": "{}"}, parts, part)
+	}
+}
+
 func TestForeign(t *testing.T) {
 	secret := filepath.Join(t.TempDir(), "secret")
 	require.NoError(t, os.WriteFile(secret, nil, 0o600))
