@@ -90,6 +90,8 @@ func (c cancelled) sentence() string {
 	switch {
 	case c.Already:
 		return fmt.Sprintf("session %s has ended already: %s", c.SessionID, c.Status)
+	case c.Finished && c.Status == folder.Dead:
+		return fmt.Sprintf("session %s has no record and no prompt: heartbeat-host gc removes what is left of it", c.SessionID)
 	case c.Finished:
 		return fmt.Sprintf("session %s, whose host was killed, is finished: %s", c.SessionID, c.Status)
 	case c.Status.Ended():

@@ -146,6 +146,8 @@ func cost(usd *float64) string {
 // why is one sentence on the session's state, or "".
 func (h *hosted) why() string {
 	switch {
+	case h.Status == folder.Dead && h.State.Version == 0:
+		return "it has no record: " + words.Shell(command, "cancel", h.ID) + " says what is left"
 	case h.Status == folder.Dead:
 		return "its host was killed: " + words.Shell(command, "cancel", h.ID) + " finishes it"
 	case h.State.Error != "":

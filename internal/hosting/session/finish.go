@@ -101,13 +101,15 @@ func finishLocked(ctx context.Context, lock *folder.Lock, once bool) (Outcome, e
 
 // lost says that a begun session has no record anywhere. A session that had not begun needs nobody: its caller knows.
 func lost(f folder.Folder) error {
-	aside := store.Damaged(folder.Root(f.DB))
-	begun, err := disk.Exists(f.InboxPath())
-	if aside == "" || err != nil || !begun {
+	if begun, err := disk.Exists(f.InboxPath()); err != nil || !begun {
 		return ErrFinished
 	}
-	return fmt.Errorf("its record was in the database that was damaged, and is %s now: nobody can tell its guild what it came to; "+
-		"its prompts are in %s: remove %s once nothing of it is needed", aside, f.InboxPath(), f.Dir())
+	became := "removed"
+	if aside := store.Damaged(folder.Root(f.DB)); aside != "" {
+		became = "damaged, and is " + aside + " now"
+	}
+	return fmt.Errorf("its record was in the database that was %s: nobody can tell its guild what it came to; "+
+		"its prompts are in %s: remove %s once nothing of it is needed", became, f.InboxPath(), f.Dir())
 }
 
 // finisher stands in for a dead host.

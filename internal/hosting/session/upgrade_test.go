@@ -103,6 +103,10 @@ func TestDatabaseDamagedAfterTheHost(t *testing.T) {
 			_ = os.Remove(path + "-wal")
 			require.NoError(r.t, os.WriteFile(path, []byte("this is no database, whoever wrote it"), 0o600))
 		}, "its record was in the database that was damaged, and is DIR/heartbeat-host/host.db.damaged-"},
+		"removed": {func(r *rig, path string) {
+			_, _ = os.Remove(path+"-wal"), os.Remove(path+"-shm")
+			require.NoError(r.t, os.Remove(path))
+		}, "its record was in the database that was removed: nobody can tell its guild what it came to; its prompts are in DIR/heartbeat-host/ses-1/inbox/inbox.jsonl"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
