@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
+	"os/signal"
 
 	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
 
 	"heartbeat/internal/cli"
 	"heartbeat/internal/hosting/config"
@@ -120,6 +123,7 @@ func start(o *order, s cli.Streams) error {
 		return err
 	case err != nil:
 	case o.foreground:
+		signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE) // who reads stdout may go; ignored, it would be inherited by the client
 		err = o.host(func(up session.Up) {
 			if !o.seed {
 				_ = cli.PrintJSON(s.Out, up)
