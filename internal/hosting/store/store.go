@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"heartbeat/internal/disk"
@@ -371,6 +372,9 @@ PRAGMA user_version = 3`
 func (s *Store) fail(err error) error {
 	if err == nil {
 		return nil
+	}
+	if is(err, sqlite3.SQLITE_IOERR_SHMSIZE) { // which SQLite calls an error of the disk
+		err = fmt.Errorf("%w: %w", unix.ENOSPC, err)
 	}
 	return fmt.Errorf("%s: %w", s.path, err)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"heartbeat/internal/disk"
 )
@@ -134,6 +135,7 @@ func TestFull(t *testing.T) {
 	require.NoError(t, err)
 	assert.EqualValues(t, 1, last)
 	assert.False(t, Passes(fs.ErrNotExist))
+	assert.ErrorIs(t, s.fail(&sqliteError{code: sqlite3.SQLITE_IOERR_SHMSIZE}), unix.ENOSPC, "no room for what is shared")
 }
 
 func TestOneEnd(t *testing.T) {
