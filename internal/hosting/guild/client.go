@@ -311,12 +311,38 @@ func queryOf(args json.RawMessage) (string, error) {
 	return query.Encode(), nil
 }
 
+// indentation is how many blanks [json.Indent] adds at most: of what is nested deeply, thousands a byte.
+func indentation(body []byte) (blanks int) {
+	depth, quoted := 0, false
+	for i := 0; i < len(body); i++ {
+		switch c := body[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '[' || c == '{':
+			depth++
+			blanks += 2 * depth
+		case c == ']' || c == '}':
+			depth--
+			blanks += 2 * depth
+		case c == ',':
+			blanks += 2 * depth
+		}
+	}
+	return blanks
+}
+
 func textOf(body []byte) (text string, err error) {
 	switch body = bytes.TrimSpace(body); {
 	case len(body) == 0:
 		return "", nil
 	case body[0] == '"':
 		err = json.Unmarshal(body, &text)
+	case indentation(body) > MaxToolAnswer:
+		err = json.Unmarshal(body, new(json.RawMessage))
+		text = string(body)
 	default:
 		var indented bytes.Buffer
 		err = json.Indent(&indented, body, "", "  ")

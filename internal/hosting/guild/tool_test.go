@@ -78,6 +78,7 @@ func TestToolRefusesWhatIsNoCall(t *testing.T) {
 
 func TestToolAnswers(t *testing.T) {
 	long := strings.Repeat("ä", 600)
+	deep := strings.Repeat(`["[\"",`, 9000) + "0" + strings.Repeat("]", 9000) // indents would be 300 MiB
 	tests := map[string]struct {
 		status int
 		body   string
@@ -86,6 +87,8 @@ func TestToolAnswers(t *testing.T) {
 	}{
 		"a string":           {200, `"two\nlines"`, "two\nlines", ""},
 		"a number":           {200, `12345678901234567890`, "12345678901234567890", ""},
+		"with indents":       {200, `{"a":[1,"]"]}`, "{\n  \"a\": [\n    1,\n    \"]\"\n  ]\n}", ""},
+		"nested deeply":      {200, deep, deep, ""},
 		"nothing":            {204, ``, "", ""},
 		"no JSON":            {200, `<html>`, "", "the guild's answer is not JSON: invalid character '<' looking for beginning of value"},
 		"refused":            {400, `{"error":"no","details":[]}`, "", `HTTP 400: {"error":"no","details":[]}`},
