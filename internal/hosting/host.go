@@ -164,6 +164,15 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.Why }
 
+// refused is the refusal, of which the guild was told, or which says why not.
+func (o *order) refused(err error) *refusal {
+	r := o.refusal(err)
+	if unkept := o.keepFailure(err); unkept != nil {
+		r.Why += "; the guild was not told: " + unkept.Error()
+	}
+	return r
+}
+
 func (o *order) refusal(err error) *refusal {
 	var told *refusal
 	if errors.As(err, &told) {
@@ -260,11 +269,7 @@ func serveHost(s cli.Streams) int {
 		return cli.ExitError
 	}
 	if err := o.host(func(up session.Up) { say(pipe, report{Up: &up}) }); err != nil {
-		r := o.refusal(err)
-		if unkept := o.keepFailure(err); unkept != nil {
-			r.Why += "; " + unkept.Error()
-		}
-		say(pipe, report{Refusal: r})
+		say(pipe, report{Refusal: o.refused(err)})
 		return cli.ExitError
 	}
 	return cli.ExitOK

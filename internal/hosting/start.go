@@ -138,14 +138,11 @@ func start(o *order, s cli.Streams) error {
 	if err == nil {
 		return nil
 	}
-	if unkept := o.keepFailure(err); unkept != nil {
-		s.Complain(unkept)
-	}
+	r := o.refused(err)
 	if o.seed {
-		fmt.Fprintf(s.Err, "[babysitter] Fatal error: %s\n", words.Sentence(err.Error()))
+		fmt.Fprintf(s.Err, "[babysitter] Fatal error: %s\n", words.Sentence(r.Why))
 		return cli.Told(cli.ExitError)
 	}
-	r := o.refusal(err)
 	status := r.Status
 	r.Status = 0 // so that it is not printed
 	if err := cli.PrintJSON(s.Err, r); err != nil {

@@ -65,7 +65,7 @@ func begin(o Options) (h *host, err error) {
 		return nil, &config.Problem{Path: "dbPath", Reason: "has reports beside it that are not safe there: " + err.Error()}
 	}
 	existed, err := f.Exists()
-	if err != nil {
+	if err = errors.Join(err, usable(f)); err != nil {
 		return nil, err
 	}
 	if h.record, err = claim(f, o.Resume); err != nil {
@@ -88,6 +88,25 @@ func begin(o Options) (h *host, err error) {
 	return h, nil
 }
 
+// usable looks at the host's database before there is a folder. A damaged one is replaced later.
+func usable(f folder.Folder) error {
+	box := guild.OutboxBeside(f.DB)
+	defer box.Close()
+	_, _, err := box.Report(context.Background(), f.ID)
+	if err = placed(err); errors.As(err, new(*config.Problem)) || Passes(err) {
+		return err
+	}
+	return nil
+}
+
+// placed makes a problem of the config of an error that no later call changes.
+func placed(err error) error {
+	if errors.Is(err, disk.ErrForeign) || errors.Is(err, fs.ErrPermission) || errors.Is(err, store.ErrNewer) {
+		return &config.Problem{Path: "dbPath", Reason: "cannot have this session beside it: " + err.Error(), Cause: err}
+	}
+	return err
+}
+
 // claim takes the session's lock, and reads what an earlier life of it left.
 func claim(f folder.Folder, resume bool) (*record, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), terminalWait)
@@ -96,11 +115,8 @@ func claim(f folder.Folder, resume bool) (*record, error) {
 	if busy, is := errors.AsType[*folder.BusyError](err); is {
 		return nil, used("is that of a session that is hosted right now: " + busy.Error())
 	}
-	if errors.Is(err, disk.ErrForeign) || errors.Is(err, fs.ErrPermission) { // no later call changes that
-		return nil, &config.Problem{Path: "dbPath", Reason: "cannot have this session beside it: " + err.Error(), Cause: err}
-	}
 	if err != nil {
-		return nil, err
+		return nil, placed(err)
 	}
 	r := &record{lock: lock}
 	old, err := lock.Read()
