@@ -261,7 +261,16 @@ func TestUsedBefore(t *testing.T) {
 	_, second := r.run()
 	assert.Equal(t, folder.Completed, second.State, second.Error)
 	assert.Equal(t, int64(6), r.state().Messages)
+	assert.Empty(t, r.state().Warnings)
 	r.isClean()
+
+	// Without the client's transcript another conversation begins, and somebody is told.
+	require.NoError(t, os.RemoveAll(r.path("transcripts")))
+	require.NoError(t, os.Mkdir(r.path("transcripts"), 0o700))
+	r.guild.Expect("ses-1")
+	_, third := r.run()
+	assert.Equal(t, folder.Completed, third.State, third.Error)
+	assert.Equal(t, []string{"the conversation is not continued, since there is no transcript of it: another one begins"}, r.state().Warnings)
 
 	// Its transcript stays when its folder goes, so another session may not add to it.
 	f, err := folder.At(r.Config.DBPath, "ses-1")

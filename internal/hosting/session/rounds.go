@@ -34,6 +34,9 @@ func (h *host) rounds() error {
 			if resume, err = h.queue.Resumable(context.Background()); err != nil {
 				return err
 			}
+			if resume == "" && h.store.Health().Last > 0 {
+				h.warn("the conversation is not continued, since there is no transcript of it: another one begins")
+			}
 		}
 		before := repliedTo(h.snapshot())
 		command, prompt, waits, err := h.take(resume, anew)
