@@ -113,6 +113,9 @@ func (h *hosted) over() error {
 	if h.Status.Ended() {
 		return fmt.Errorf("session %s has ended (%s): nothing was appended: go on with it by %s, with the text as the prompt", h.ID, h.State.Status, resuming)
 	}
+	if h.Status != folder.Dead {
+		return fmt.Errorf("the host of session %s lives, and its socket is not there, yet or any more: nothing was appended: try again", h.ID)
+	}
 	return fmt.Errorf("the host of session %s was killed: nothing was appended: finish the session with %s, and go on with it by %s",
 		h.ID, words.Shell(command, "cancel", h.ID), resuming)
 }
