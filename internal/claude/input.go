@@ -3,6 +3,7 @@ package claude
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 
 	"heartbeat/internal/flat"
 )
@@ -97,5 +98,17 @@ func ParseInput(b []byte) (*Input, error) {
 	if err := m.Err(); err != nil {
 		return nil, fmt.Errorf("hook input: %w", err)
 	}
+	if in.Source == "resume" && TranscriptSize(in.TranscriptPath) == 0 {
+		in.TranscriptPath = resumed(in.TranscriptPath)
+	}
 	return in, nil
+}
+
+// resumed is the transcript that goes on. In another directory than before the client (2.1.329) names one of that
+// directory at the session's start, which never comes to be; its later events name the old one.
+func resumed(path string) string {
+	if all, _ := filepath.Glob(filepath.Join(filepath.Dir(filepath.Dir(path)), "*", filepath.Base(path))); len(all) == 1 {
+		return all[0]
+	}
+	return path
 }
