@@ -71,7 +71,7 @@ func (r *StopReader) take(l *flat.Members) {
 	case r.behind:
 	case isSummary(l) && r.reply != "" && !r.answered:
 		r.StopSaid = StopSaid{}
-	case isSummary(l):
+	case isSummary(l), isOverride(l) && r.Over: // the latter stands behind a summary that counts no more
 		r.StopSaid = summaryOf(l)
 	case l.String("type") == "user" && l.Bool("isMeta"):
 		if text, is := strings.CutPrefix(l.Value("message").Get("content").Text(), feedback); is {

@@ -95,7 +95,7 @@ func (h *hook) awaitOthers(s *siblings) claude.StopSaid {
 		limit, reply = min(limit, h.lockWait()), ""
 	}
 	transcript := claude.ReadStop(h.input.TranscriptPath, reply)
-	began := h.age()
+	began, over := h.age(), false
 	for quiet := began; ; time.Sleep(gatePoll) {
 		running := s.running()
 		transcript.Look()
@@ -103,12 +103,13 @@ func (h *hook) awaitOthers(s *siblings) claude.StopSaid {
 		if said.Over && !h.Rewake {
 			said = claude.StopSaid{} // the summary is that of the Stop before, since this hook still runs
 		}
-		if running != "" {
+		if running != "" && !said.Over || said.Over && !over {
 			quiet = now
 		}
+		over = said.Over
 		unseen := s.hooks.Judges || slices.ContainsFunc(s.hooks.Servers, func(url string) bool { return !said.Heard(url) })
 		switch {
-		case said.Over && now-began >= flushWait: // an earlier one may be that of the Stop before
+		case said.Over && now-quiet >= flushWait: // an earlier one may be that of the Stop before, or be overridden yet
 			return said
 		case now >= limit && running != "":
 			h.noteOthers("another Stop hook still runs after %s, and is waited for no longer: %s", words.Took(now), words.Brief(running))
