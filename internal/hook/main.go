@@ -166,7 +166,7 @@ func (h *hook) dispatch() int {
 		return h.stop()
 	}
 	if in.Event == claude.EventPostToolBatch {
-		return h.afterTools()
+		return h.betweenRequests()
 	}
 	if in.AgentID != "" {
 		return cli.ExitOK
@@ -183,7 +183,7 @@ func (h *hook) dispatch() int {
 	}
 	if in.Event == claude.EventStop || in.Event == "" {
 		if h.othersGoOn() {
-			return cli.ExitOK
+			return h.betweenRequests()
 		}
 		h.awaitSpending()
 	}

@@ -181,6 +181,17 @@ func TestATurnThatAnotherHookHoldsOpen(t *testing.T) {
 	}
 }
 
+// A limit also holds at a Stop after which another hook has the turn go on, since such a turn may use no tools.
+func TestALimitOfATurnThatAnotherHookHoldsOpen(t *testing.T) {
+	b := newBesides(t, "--max-time-per-entry", "1ms")
+	b.wire(waited(blocks)...)
+	assert.Contains(t, b.stop("did it", blocks), `"continue":false`)
+	assert.Contains(t, b.read(".dead-letter.jsonl"), `"reason":"over_budget"`)
+	assert.FileExists(t, b.path("signal"))
+	assert.Contains(t, b.stop("did it again", blocks), `"continue":false`)
+	assert.Equal(t, 1, strings.Count(b.read(".dead-letter.jsonl"), "\n"))
+}
+
 // The turn is over if no hook continues it, whatever else the others do.
 func TestATurnThatOtherHooksLetEnd(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -28,10 +28,10 @@ const (
 	nearLimit = 3
 )
 
-// afterTools stops the turn of an entry if the entry or the day has reached a limit. It runs between two requests, so
-// at most the last one exceeds the limit. It also runs for a subagent, whose requests count too: there the client ends
-// the subagent alone, and the rest of the turn at its next hook.
-func (h *hook) afterTools() int {
+// betweenRequests stops the turn of an entry if the entry or the day has reached a limit. It runs after tools, and where
+// another Stop hook has the turn go on, so at most the last request exceeds the limit. It also runs for a subagent, whose
+// requests count too: there the client ends the subagent alone, and the rest of the turn at its next hook.
+func (h *hook) betweenRequests() int {
 	v, seq, err := h.lookAtSpending()
 	if err == nil && v != nil {
 		err = h.stopTurn(v, seq)
