@@ -130,7 +130,7 @@ func (h *hook) failed(err error) int {
 
 // signal ends the turn: stdout stays empty, and the launcher gets its signal.
 func (h *hook) signal() int {
-	if h.SignalFile == "" || h.input != nil && !h.endsTurn() {
+	if h.SignalFile == "" || h.input != nil && !h.endsTurn() || h.isInner() {
 		return cli.ExitOK
 	}
 	h.awaitUsage()

@@ -95,6 +95,21 @@ func (h *hook) isElsewhere(tx *inbox.Tx) bool {
 	return o.Life == machine.Alive && o.PID != h.clientPID()
 }
 
+// isInner reports whether this hook's session was started by a tool of the session that has the entry in flight. The
+// entry's turn waits for this session, which must neither wait for that turn nor have the launcher end it.
+func (h *hook) isInner() (is bool) {
+	if h.box == nil {
+		return false
+	}
+	h.glance(func(view *inbox.View) {
+		if d, client := view.InFlight(), h.clientPID(); d != nil {
+			o := recovery.OwnerOf(view, d)
+			is = o.Life == machine.Alive && o.PID != client && machine.Nearest(client, func(p int) bool { return p == o.PID }) != 0
+		}
+	})
+	return is
+}
+
 // failTurn notes that a turn ended in an error, and how long delivery is held back. It gives the entry back if that turn
 // was its own, or sets it aside once its attempts are used up.
 func (h *hook) failTurn(tx *inbox.Tx) (outcome, error) {

@@ -30,7 +30,7 @@ func (h *hook) stop() int {
 	switch {
 	case o == delivered:
 		return cli.ExitOK
-	case o != approved && h.Mode == ModePersist:
+	case o != approved && h.Mode == ModePersist && !h.isInner():
 		return h.persist()
 	}
 	return h.signal()
