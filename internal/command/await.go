@@ -82,6 +82,25 @@ func (o *sendFlags) await(box *inbox.Inbox, receipts []inbox.Receipt, s cli.Stre
 	return first
 }
 
+// waitsForItself returns an error if this command runs in the turn of the entry in flight. That turn waits for the
+// command, and nothing else is delivered before it ends.
+func waitsForItself(box *inbox.Inbox) error {
+	v, err := box.View()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = v.Close() }() // only read
+	d := v.InFlight()
+	if d == nil {
+		return nil
+	}
+	all, err := v.Sessions()
+	if err != nil || recovery.MaySpeak(os.Getpid(), d, all, false) != nil {
+		return err
+	}
+	return fmt.Errorf("--wait would wait for its own end: this runs in the turn of the entry %s, and nothing is delivered before that turn ends: leave --wait out, or add --timeout; nothing was sent", words.Name(d.ID(), d.EntryID))
+}
+
 // patience is a context that a signal and --timeout end.
 func (o *sendFlags) patience() (context.Context, context.CancelFunc) {
 	ctx, cancel := endOnSignal(context.Background())

@@ -147,6 +147,11 @@ func (o *sendFlags) run(f *pflag.FlagSet, args []string, s cli.Streams) error {
 	if err := knownChecks(box, messages); err != nil {
 		return cli.Usage(err)
 	}
+	if o.wait && o.timeout <= 0 {
+		if err := waitsForItself(box); err != nil {
+			return fmt.Errorf("send: %w", err)
+		}
+	}
 	receipts, err := box.AppendAll(context.Background(), messages, time.Duration(o.settle))
 	for _, r := range receipts {
 		s.Warn(r.Warnings)
