@@ -298,6 +298,8 @@ func timeout(e *examination) (said string) {
 			e.fail(e.install(w), "%s in the background: the client ends it then, and nothing wakes the session any more", place)
 		case w.rewakes():
 			said = fmt.Sprintf("each hook in the background has at least %s to wait for an entry", shortStay)
+		case w.Exact && limit <= w.hook.Orphan.Checks.Longest():
+			e.fail(e.install(w), "%s and its checks may take %s: the client ends them first, and their entries are not answered", place, w.hook.Orphan.Checks.Longest())
 		case persists && limit <= idle:
 			e.fail(e.install(w), "%s and waits %s for an entry: the client ends it first, and the session stops", place, idle)
 		case persists:
