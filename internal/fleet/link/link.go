@@ -108,14 +108,7 @@ func (c *Conn) dial(ctx context.Context, t *Target, how []nats.Option) (err erro
 		c.NATS, err = nats.Connect(t.URL, how...)
 		switch {
 		case err == nil:
-			switch {
-			case t.JSAPIPrefix != "":
-				c.JS, err = jetstream.NewWithAPIPrefix(c.NATS, t.JSAPIPrefix)
-			case t.JSDomain != "":
-				c.JS, err = jetstream.NewWithDomain(c.NATS, t.JSDomain)
-			default:
-				c.JS, err = jetstream.New(c.NATS)
-			}
+			c.JS, err = jetstream.NewWithAPIPrefix(c.NATS, t.api())
 			return err
 		case c.server == nil:
 			return notConnected(t, err)

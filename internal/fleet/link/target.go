@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/spf13/pflag"
 
 	"heartbeat/internal/disk"
@@ -229,6 +230,14 @@ func Shown(list string) string {
 		all[i] = scheme + rest[strings.LastIndexByte(rest, '@')+1:]
 	}
 	return strings.Join(all, ",")
+}
+
+// api returns the subjects below which JetStream is asked.
+func (t *Target) api() string {
+	if t.JSAPIPrefix == "" && t.JSDomain != "" {
+		return "$JS." + t.JSDomain + ".API."
+	}
+	return cmp.Or(t.JSAPIPrefix, jetstream.DefaultAPIPrefix)
 }
 
 // As says how the user is identified, such as "creds file x.creds". It holds no secret.

@@ -103,6 +103,9 @@ func TestAWholeContext(t *testing.T) {
 		URL: "nats://a", Context: "all", Creds: "c", NKey: "n", User: "u", Password: "p", Token: "t", UserJWT: "j", UserSeed: "s",
 		TLSCA: "ca", TLSCert: "ce", TLSKey: "k", TLSFirst: true, InboxPrefix: "_INBOX_a", JSDomain: "hub",
 	}, got)
+	assert.Equal(t, "$JS.hub.API.", got.api())
+	assert.Equal(t, "$JS.API.", (&Target{}).api())
+	assert.Equal(t, "of.another", (&Target{JSAPIPrefix: "of.another", JSDomain: "hub"}).api())
 }
 
 // by is a context with what flags do not say.

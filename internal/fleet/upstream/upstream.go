@@ -26,6 +26,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -52,6 +53,7 @@ type Upstream struct {
 	js       jetstream.JetStream
 	stream   string
 	life     string
+	below    string           // what a server wants before the subject of a key that is written, or ""
 	results  jetstream.Stream // below the bucket of results
 	fence    time.Duration    // how long it is known who settled a message, 0 for ever
 	keeps    time.Duration    // how long all else is kept, 0 for as long as that
@@ -74,6 +76,10 @@ func Open(ctx context.Context, js jetstream.JetStream, stream string) (*Upstream
 		return nil, fmt.Errorf("ask for how long results are kept: %w", err)
 	}
 	u := &Upstream{Layout: l, js: js, stream: stream, life: nuid.Next(), results: results, patience: patience, reached: TestOnlyStep}
+	// A leaf node passes on the keys of another domain only below the subjects of its JetStream.
+	if api := strings.TrimSuffix(js.Options().APIPrefix, ".") + "."; api != "." && api != jetstream.DefaultAPIPrefix {
+		u.below = api
+	}
 	u.fence = results.CachedInfo().Config.MaxAge
 	if keeps, own := setup.ResultsFor(&results.CachedInfo().Config); own {
 		u.keeps = keeps
@@ -150,7 +156,7 @@ func (u *Upstream) publish(ctx context.Context, m *nats.Msg) (uint64, error) {
 // keyed returns the message that gives a key of the bucket of results a value.
 func (u *Upstream) keyed(key string, v any, last uint64) (*nats.Msg, error) {
 	value, err := json.Marshal(v)
-	m := &nats.Msg{Subject: "$KV." + u.Results.Bucket() + "." + key, Data: value, Header: nats.Header{}}
+	m := &nats.Msg{Subject: u.below + "$KV." + u.Results.Bucket() + "." + key, Data: value, Header: nats.Header{}}
 	if last != whatever {
 		m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(last, 10))
 	}
