@@ -225,6 +225,7 @@ func (p *Plan) differing(s *Step, config *jetstream.ConsumerConfig, c *jetstream
 			config.FilterSubject = all
 		}
 	}
+	before := len(s.Differs)
 	differ(s, p.w.Given["ack-wait"] || config.AckWait < LeastAckWait, "AckWait", &config.AckWait, p.w.AckWait)
 	attempts := MaxDeliver(config)
 	if differ(s, p.w.Given["max-deliver"], "the number of attempts", &attempts, p.w.MaxDeliver); attempts != MaxDeliver(config) {
@@ -233,8 +234,13 @@ func (p *Plan) differing(s *Step, config *jetstream.ConsumerConfig, c *jetstream
 		}
 		config.Metadata[message.MetaMaxDeliver] = strconv.Itoa(attempts)
 	}
+	if len(s.Differs) > before {
+		s.Notes = append(s.Notes, "agents that run go by what it was until they start again")
+	}
 	copies := fmt.Sprintf("the server stops after %d copies and will not: agents count attempts, and make a dead letter", config.MaxDeliver)
 	change(s, config.MaxDeliver != -1, copies, &config.MaxDeliver, -1)
+	most := fmt.Sprintf("it has at most %d out at a time, those that were given back until later among them, and will have any number", config.MaxAckPending)
+	change(s, config.MaxAckPending > 0, most, &config.MaxAckPending, -1)
 	change(s, len(config.BackOff) > 0, "it has back-off times of its own, and AckWait will hold", &config.BackOff, nil)
 	change(s, config.HeadersOnly, "it gives headers alone, and will give whole messages", &config.HeadersOnly, false)
 }

@@ -332,11 +332,13 @@ func TestAConsumerThatDiffersIsMended(t *testing.T) {
 			step = s
 		}
 	}
-	assert.Len(t, step.Differs, 4, "%q", step.Differs)
-	assert.Contains(t, step.Notes[0], "only 512 agents can wait")
+	assert.Len(t, step.Differs, 5, "%q", step.Differs)
+	assert.Contains(t, step.Notes[0], "agents that run go by what it was")
+	assert.Contains(t, step.Notes[1], "only 512 agents can wait")
 	c, err := Consumer(ctx, js, "WORK", "work.>")
 	require.NoError(t, err)
 	assert.Equal(t, -1, c.CachedInfo().Config.MaxDeliver)
+	assert.Equal(t, -1, c.CachedInfo().Config.MaxAckPending)
 	assert.Equal(t, DefaultAckWait, c.CachedInfo().Config.AckWait)
 }
 
