@@ -59,6 +59,9 @@ type consumer struct {
 	Redelivered int     `json:"redelivered"`
 	Pulls       int     `json:"pulls"`
 	AckWait     float64 `json:"ack_wait_seconds"`
+
+	isPaused bool
+	most     int // how many messages may be out at a time, -1 for any number
 }
 
 // agentSeen is an agent, with its times by the server's clock.
@@ -82,6 +85,7 @@ type agentSeen struct {
 	Troubles []see.Trouble `json:"troubles,omitempty"`
 
 	path, ledger string // of the inbox
+	consumer     string
 }
 
 type lives string
@@ -120,6 +124,7 @@ func (o *common) gather(ctx context.Context) (*seen, error) {
 		s.Consumers = append(s.Consumers, consumer{
 			Name: info.Name, Subjects: setup.Filters(&info.Config), Waiting: info.NumPending, InWork: info.NumAckPending,
 			Redelivered: info.NumRedelivered, Pulls: info.NumWaiting, AckWait: info.Config.AckWait.Seconds(),
+			isPaused: info.Paused, most: info.Config.MaxAckPending,
 		})
 		s.InWork += info.NumAckPending
 	}
@@ -260,7 +265,7 @@ func agentAt(now time.Time, a message.Presence, put time.Time) agentSeen {
 	one := agentSeen{
 		Agent: a.Agent, Host: a.Host, PID: a.PID, Release: a.Release, Subject: a.Subject, Inbox: a.Inbox, Slots: a.Slots,
 		LastSeen: put, SeenAge: seconds(now.Sub(put)), Holds: []holding{}, Waiting: a.Waiting,
-		HeldUp: a.HeldUp, Answered: a.Answered, Dead: a.Dead, path: a.Path, ledger: a.Ledger,
+		HeldUp: a.HeldUp, Answered: a.Answered, Dead: a.Dead, path: a.Path, ledger: a.Ledger, consumer: a.Consumer,
 	}
 	for _, h := range a.Holds {
 		h.Since = on(h.Since)

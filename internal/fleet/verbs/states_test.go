@@ -216,6 +216,44 @@ func TestWhyNothingMoves(t *testing.T) {
 	}
 }
 
+// What keeps the messages of one consumer waiting is said, whatever becomes of those of another.
+func TestWhyTheMessagesOfOneConsumerWait(t *testing.T) {
+	w := there(t)
+	status, _, said := run(t, "setup", "--server", w.server.URL(), "--for", "work.a", "--for", "work.b")
+	require.Zero(t, status, said)
+	w.do(t, w.says(fleet.Context(t), "one", []string{`subject="work.a"`, fmt.Sprintf("consumer=%q", message.Consumer("work.a"))}))
+	why := func(want state, sentence string) {
+		t.Helper()
+		require.EventuallyWithT(t, func(c *assert.CollectT) {
+			_, out, _ := run(t, "status", "--server", w.server.URL(), "--json")
+			var s seen
+			require.NoError(c, json.Unmarshal([]byte(out), &s))
+			assert.Equal(c, want, s.State)
+			assert.Equal(c, sentence, s.Why)
+		}, 5*time.Minute, time.Millisecond)
+	}
+	w.send(t, "work.a", "work.a", "work.b")
+	why(stateNoAgent, "1 message of work.b waits: no agent is there, which heartbeat-nats agent starts")
+	w.do(t, w.says(fleet.Context(t), "two", []string{"every_seconds=0.001", fmt.Sprintf("consumer=%q", message.Consumer("work.b"))}))
+	why(stateAway, "1 message of work.b waits: no agent is there; two on alpha was seen last, just now")
+	w.do(t, w.says(fleet.Context(t), "old", []string{`subject="work.b"`})) // an earlier release names no consumer
+	why(stateWaiting, "3 messages wait for an agent to pull: 2 agents are there")
+	a, err := w.js.Consumer(fleet.Context(t), "WORK", message.Consumer("work.a"))
+	require.NoError(t, err)
+	_, err = a.Next(jetstream.FetchMaxWait(time.Minute))
+	require.NoError(t, err)
+	config := a.CachedInfo().Config
+	config.MaxAckPending = 1
+	_, err = w.js.UpdateConsumer(fleet.Context(t), "WORK", config)
+	require.NoError(t, err)
+	why(stateWaiting, "1 message of work.a waits: the consumer "+message.Consumer("work.a")+" has no more than 1 out at a time, also of those that come again later: heartbeat-nats setup --stream WORK ends that")
+	_, err = w.js.PauseConsumer(fleet.Context(t), "WORK", message.Consumer("work.b"), time.Now().Add(time.Hour))
+	require.NoError(t, err)
+	status, _, said = run(t, "setup", "--server", w.server.URL())
+	require.Zero(t, status, said)
+	why(statePaused, "1 message of work.b waits: the consumer "+message.Consumer("work.b")+" is paused: heartbeat-nats resume --stream WORK ends that")
+}
+
 // paused makes an inbox in which delivery is paused, and returns what is wrong with it.
 func paused(t *testing.T, path string) see.Trouble {
 	t.Helper()

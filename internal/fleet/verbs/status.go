@@ -196,14 +196,33 @@ func (s *seen) explain() (state, string) {
 		}
 		return statePaused, fmt.Sprintf("%s: the stream is paused%s: %s ends that", waits(s.Waiting), until, link.Typed(s.nc, "resume", "--stream", s.Stream))
 	case len(live) == 0:
-		gone := slices.DeleteFunc(slices.Clone(s.Agents), func(a agentSeen) bool { return a.State != away })
-		if len(gone) == 0 {
-			return stateNoAgent, waits(s.Messages) + ": no agent is there, which heartbeat-nats agent starts"
+		return s.nobody(waits(s.Messages), s.Agents)
+	}
+	for _, c := range s.Consumers {
+		notIts := func(a agentSeen) bool { return a.consumer != c.Name && a.consumer != "" }
+		of := " of " + listed(c.Subjects)
+		these := words.Count(int(c.Waiting), "message"+of+" waits", "messages"+of+" wait")
+		switch {
+		case c.Waiting == 0:
+		case c.isPaused:
+			return statePaused, fmt.Sprintf("%s: the consumer %s is paused: %s ends that", these, c.Name, link.Typed(s.nc, "resume", "--stream", s.Stream))
+		case !slices.ContainsFunc(live, func(a agentSeen) bool { return !notIts(a) }):
+			return s.nobody(these, slices.DeleteFunc(slices.Clone(s.Agents), notIts))
+		case c.most > 0 && c.InWork >= c.most:
+			return stateWaiting, fmt.Sprintf("%s: the consumer %s has no more than %d out at a time, also of those that come again later: %s ends that", these, c.Name, c.most, link.Typed(s.nc, "setup", "--stream", s.Stream))
 		}
-		last := slices.MaxFunc(gone, func(a, b agentSeen) int { return a.LastSeen.Compare(b.LastSeen) })
-		return stateAway, fmt.Sprintf("%s: no agent is there; %s on %s was seen last, %s", waits(s.Messages), words.Brief(last.Agent), words.Brief(last.Host), words.Ago(s.At, last.LastSeen))
 	}
 	return s.moving(live)
+}
+
+// nobody says that no agent is there for what waits, and which of those that could take it was seen last.
+func (s *seen) nobody(waiting string, agents []agentSeen) (state, string) {
+	gone := slices.DeleteFunc(slices.Clone(agents), func(a agentSeen) bool { return a.State != away })
+	if len(gone) == 0 {
+		return stateNoAgent, waiting + ": no agent is there, which heartbeat-nats agent starts"
+	}
+	last := slices.MaxFunc(gone, func(a, b agentSeen) int { return a.LastSeen.Compare(b.LastSeen) })
+	return stateAway, fmt.Sprintf("%s: no agent is there; %s on %s was seen last, %s", waiting, words.Brief(last.Agent), words.Brief(last.Host), words.Ago(s.At, last.LastSeen))
 }
 
 func (s *seen) moving(live []agentSeen) (state, string) {
