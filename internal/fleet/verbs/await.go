@@ -3,6 +3,7 @@ package verbs
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -209,14 +210,20 @@ func (o *send) lost(ctx context.Context, r receipt) error {
 	if there {
 		return nil
 	}
-	again := "send it again if it is still wanted"
+	again, why := "send it again if it is still wanted", "so somebody deleted it or made the stream anew"
+	var l upstream.Lease
+	if e, err := o.kv.Get(ctx, message.LeaseKey(r.ID)); err == nil && json.Unmarshal(e.Value(), &l) == nil && l.Seq == r.Seq && l.Agent != "" {
+		if why = "so somebody deleted it; agent " + words.Brief(l.Agent) + " has it, and may answer it all the same"; l.Settled {
+			why = "since " + words.Brief(l.Agent) + " settled it and what came of it is no longer kept"
+		}
+	}
 	switch r.Found {
 	case foundStream:
 		again += ", under another id or once the duplicate window is over"
 	case foundRequeued:
 		again += ", under another id"
 	}
-	return gone{fmt.Errorf("it is neither in the stream %s nor among the results, so somebody deleted it or made the stream anew: %s", o.stream, again)}
+	return gone{fmt.Errorf("it is neither in the stream %s nor among the results, %s: %s", o.stream, why, again)}
 }
 
 // untaken sends a sentence if no consumer takes the subject. It sends nothing to a user without the right to know.

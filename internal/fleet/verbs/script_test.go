@@ -178,8 +178,12 @@ func cmdRemake(ts *testscript.TestScript, neg bool, args []string) {
 func cmdRemove(ts *testscript.TestScript, neg bool, args []string) {
 	js, ctx := of(ts).js, context.Background()
 	switch {
-	case neg || len(args) == 0 || len(args) > 2:
-		ts.Fatalf("usage: remove STREAM [SEQ]")
+	case neg || len(args) == 0 || len(args) > 3:
+		ts.Fatalf("usage: remove STREAM [SEQ | key KEY]")
+	case len(args) == 3:
+		kv, err := js.KeyValue(ctx, strings.TrimPrefix(args[0], "KV_"))
+		ts.Check(err)
+		ts.Check(kv.Delete(ctx, args[2]))
 	case len(args) == 1:
 		ts.Check(js.DeleteStream(ctx, args[0]))
 	default:
