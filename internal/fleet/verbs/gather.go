@@ -59,9 +59,7 @@ type consumer struct {
 	Redelivered int     `json:"redelivered"`
 	Pulls       int     `json:"pulls"`
 	AckWait     float64 `json:"ack_wait_seconds"`
-
-	isPaused bool
-	most     int // how many messages may be out at a time, -1 for any number
+	info        *jetstream.ConsumerInfo
 }
 
 // agentSeen is an agent, with its times by the server's clock.
@@ -123,8 +121,7 @@ func (o *common) gather(ctx context.Context) (*seen, error) {
 		}
 		s.Consumers = append(s.Consumers, consumer{
 			Name: info.Name, Subjects: setup.Filters(&info.Config), Waiting: info.NumPending, InWork: info.NumAckPending,
-			Redelivered: info.NumRedelivered, Pulls: info.NumWaiting, AckWait: info.Config.AckWait.Seconds(),
-			isPaused: info.Paused, most: info.Config.MaxAckPending,
+			Redelivered: info.NumRedelivered, Pulls: info.NumWaiting, AckWait: info.Config.AckWait.Seconds(), info: info,
 		})
 		s.InWork += info.NumAckPending
 	}

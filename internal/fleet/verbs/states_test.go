@@ -252,6 +252,11 @@ func TestWhyTheMessagesOfOneConsumerWait(t *testing.T) {
 	status, _, said = run(t, "setup", "--server", w.server.URL())
 	require.Zero(t, status, said)
 	why(statePaused, "1 message of work.b waits: the consumer "+message.Consumer("work.b")+" is paused: heartbeat-nats resume --stream WORK ends that")
+	require.NoError(t, w.js.DeleteConsumer(fleet.Context(t), "WORK", message.Consumer("work.b")))
+	config = jetstream.ConsumerConfig{Durable: "mine", FilterSubject: "work.b", AckPolicy: jetstream.AckExplicitPolicy}
+	_, err = w.js.CreateConsumer(fleet.Context(t), "WORK", config)
+	require.NoError(t, err)
+	why(stateUnclaimed, "1 message of work.b waits for the consumer mine, which is none of agents: remove that one, and heartbeat-nats setup --stream WORK makes one")
 }
 
 // paused makes an inbox in which delivery is paused, and returns what is wrong with it.

@@ -14,6 +14,7 @@ import (
 	"heartbeat/internal/cli/program"
 	"heartbeat/internal/fleet/link"
 	"heartbeat/internal/fleet/message"
+	"heartbeat/internal/fleet/setup"
 	"heartbeat/internal/words"
 )
 
@@ -204,12 +205,14 @@ func (s *seen) explain() (state, string) {
 		these := words.Count(int(c.Waiting), "message"+of+" waits", "messages"+of+" wait")
 		switch {
 		case c.Waiting == 0:
-		case c.isPaused:
+		case !setup.IsOurs(c.info):
+			return stateUnclaimed, fmt.Sprintf("%s for the consumer %s, which is none of agents: remove that one, and %s makes one", these, c.Name, link.Typed(s.nc, "setup", "--stream", s.Stream))
+		case c.info.Paused:
 			return statePaused, fmt.Sprintf("%s: the consumer %s is paused: %s ends that", these, c.Name, link.Typed(s.nc, "resume", "--stream", s.Stream))
 		case !slices.ContainsFunc(live, func(a agentSeen) bool { return !notIts(a) }):
 			return s.nobody(these, slices.DeleteFunc(slices.Clone(s.Agents), notIts))
-		case c.most > 0 && c.InWork >= c.most:
-			return stateWaiting, fmt.Sprintf("%s: the consumer %s has no more than %d out at a time, also of those that come again later: %s ends that", these, c.Name, c.most, link.Typed(s.nc, "setup", "--stream", s.Stream))
+		case c.info.Config.MaxAckPending > 0 && c.InWork >= c.info.Config.MaxAckPending:
+			return stateWaiting, fmt.Sprintf("%s: the consumer %s has no more than %d out at a time, also of those that come again later: %s ends that", these, c.Name, c.InWork, link.Typed(s.nc, "setup", "--stream", s.Stream))
 		}
 	}
 	return s.moving(live)
