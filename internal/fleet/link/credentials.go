@@ -124,6 +124,7 @@ func Final(err error) error { return final{err} }
 func notConnected(t *Target, err error) error {
 	where := Shown(t.URL)
 	var op *net.OpError
+	isClosed := errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 	switch {
 	case isAuth(err):
 		return final{refusedUser(t, where, err)}
@@ -132,7 +133,7 @@ func notConnected(t *Target, err error) error {
 	case errors.As(err, &op) && op.Op == "remote error" && strings.Contains(op.Err.Error(), "certificate"):
 		// The server ended the handshake. The library has no error value for that.
 		return final{fmt.Errorf("connect to %s: %w", where, wrongClient(t, err))}
-	case errors.Is(err, nats.ErrTLS) && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)):
+	case errors.Is(err, nats.ErrTLS) && isClosed:
 		// The server closed the connection before it could say why, or it has just ended.
 		return fmt.Errorf("connect to %s: %w", where, wrongClient(t, err))
 	case errors.Is(err, nats.ErrSecureConnWanted), errors.As(err, new(tls.RecordHeaderError)):
@@ -141,6 +142,8 @@ func notConnected(t *Target, err error) error {
 		return final{fmt.Errorf("connect to %s: the server wants TLS: write its address as tls://", where)}
 	case errors.Is(err, nats.ErrNoServers):
 		return fmt.Errorf("connect to %s: no server answers there: start nats-server, or name another one with --server", where)
+	case isClosed, strings.HasSuffix(err.Error(), "connections exceeded"): // which the client may not get to read
+		return fmt.Errorf("connect to %s: it closes the connection at once, as a server does that has all that it takes (max_connections, or a limit of the account): its log says why", where)
 	case IsAway(err):
 		return fmt.Errorf("connect to %s: it does not answer (%s): look at that server and the network between, or name another one with --server", where, reason(err))
 	}

@@ -285,3 +285,27 @@ func TestAServerThatTakesConnectionsAndIsSilent(t *testing.T) {
 	assert.EqualError(t, notConnected(&Target{URL: "nats://127.0.0.1:4222"}, silent),
 		"connect to nats://127.0.0.1:4222: it does not answer (read tcp: i/o timeout): look at that server and the network between, or name another one with --server")
 }
+
+// A server that has all the connections that it takes says so, and may close the connection before
+// that is read. Whoever waits for it hears one sentence, and connects once there is room.
+func TestAServerWithoutRoom(t *testing.T) {
+	s := fleet.Start(t, func(o *server.Options) { o.MaxConn = 1 })
+	first, _ := s.Connect(t)
+	_, err := Connect(fleet.Context(t), &Flags{Server: s.URL()}, Options{})
+	require.ErrorContains(t, err, "it closes the connection at once")
+	var told said
+	connected := make(chan *Conn, 1)
+	go func() {
+		c, _ := Connect(fleet.Context(t), &Flags{Server: s.URL()}, Options{Patient: true, Say: told.say})
+		connected <- c
+	}()
+	require.Eventually(t, func() bool {
+		is, err := s.Server().Varz(nil)
+		return err == nil && is.TotalConnections > 6
+	}, 5*time.Minute, time.Millisecond)
+	first.Close()
+	c := <-connected
+	require.NotNil(t, c)
+	c.Close()
+	assert.Equal(t, 1, strings.Count(told.text(), "is tried again for ever"), told.text())
+}

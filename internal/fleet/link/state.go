@@ -118,7 +118,13 @@ func (c *Conn) Try(do func() error) error {
 	return c.Explain(do())
 }
 
-func reason(err error) string { return strings.TrimPrefix(err.Error(), "nats: ") }
+// reason leaves out the own address of a connection, which differs from try to try.
+func reason(err error) string {
+	if op, is := errors.AsType[*net.OpError](err); is && op.Source != nil {
+		err = op.Err
+	}
+	return strings.TrimPrefix(err.Error(), "nats: ")
+}
 
 // IsAway reports whether an operation failed because the server is away or did not answer in time. The operation
 // may have taken effect all the same.
