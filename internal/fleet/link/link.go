@@ -63,6 +63,8 @@ type Conn struct {
 	refusal   error                // the first for too few rights, of what was not asked quietly
 	closed    bool
 	quiet     atomic.Int32
+
+	unexplained atomic.Pointer[nats.Conn] // the connection, while it is lost and remains has said nothing
 }
 
 // Connect connects. The error says where to, as whom, why it failed, and what to do. ctx ends only the wait.
@@ -87,7 +89,7 @@ func Connect(ctx context.Context, to *Flags, o Options) (*Conn, error) {
 		if c.where = Shown(t.URL); c.server != nil {
 			c.where = c.server.dir // its port changes
 		}
-		how = append(how, c.keeping()...)
+		how = append(how, c.keeping(&t)...)
 		dial := func() error { return c.dial(ctx, &t, how) }
 		if o.Patient {
 			err = c.Patiently(ctx, dial)
@@ -129,17 +131,17 @@ func (c *Conn) dial(ctx context.Context, t *Target, how []nats.Option) (err erro
 	}
 }
 
-func (c *Conn) keeping() []nats.Option {
+func (c *Conn) keeping(t *Target) []nats.Option {
 	return []nats.Option{
 		nats.Name(c.options.Name),
 		nats.Timeout(dialTimeout),
 		nats.MaxReconnects(-1),
-		nats.CustomReconnectDelay(delay),
+		nats.CustomReconnectDelay(func(tries int) time.Duration { c.remains(t); return delay(tries) }),
 		nats.IgnoreAuthErrorAbort(), // a user who is missing for a moment comes back
 		nats.ReconnectBufSize(-1),   // an old acknowledgement must not go out late
 		nats.PingInterval(c.options.Ping),
 		nats.MaxPingsOutstanding(pingsLost),
-		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { c.lost(err) }),
+		nats.DisconnectErrHandler(func(nc *nats.Conn, err error) { c.unexplained.Store(nc); c.lost(err) }),
 		nats.ReconnectHandler(func(*nats.Conn) { c.found() }),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { c.complaint(err) }),
 		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) {

@@ -51,6 +51,19 @@ func (c *Conn) lost(err error) {
 	c.options.Say(text)
 }
 
+// remains says, once while the server is away, why a new connection fails, if a person has to mend that. The library
+// tells that to nobody.
+func (c *Conn) remains(t *Target) {
+	nc := c.unexplained.Load()
+	if nc == nil || nc.LastError() == nil || isAuth(nc.LastError()) { // lost says what isAuth
+		return
+	}
+	if why := notConnected(t, nc.LastError()); errors.As(why, new(final)) {
+		c.unexplained.Store(nil)
+		c.options.Say(why.Error() + ": it is tried again for ever")
+	}
+}
+
 func (c *Conn) found() {
 	c.mu.Lock()
 	var away time.Duration

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -118,4 +119,32 @@ func TestTLS(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Whoever is connected already is told, once, that the server's certificate has expired meanwhile.
+func TestACertificateThatExpires(t *testing.T) {
+	ca := sign(t, nil, nil)
+	var shown atomic.Pointer[tls.Certificate]
+	show := func(own *signed) {
+		pair, err := tls.LoadX509KeyPair(own.file, own.own)
+		require.NoError(t, err)
+		shown.Store(&pair)
+	}
+	own := sign(t, ca, here)
+	show(own)
+	s := fleet.Start(t, func(o *server.Options) {
+		o.TLS, o.TLSTimeout = true, 60
+		o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return shown.Load(), nil }}
+	})
+	var told said
+	to := by(t, Target{URL: strings.Replace(s.URL(), "nats://", "tls://", 1), TLSCA: ca.file})
+	c := connect(t, &to, Options{Say: told.say})
+	show(sign(t, ca, func(c *x509.Certificate) { here(c); c.NotAfter = time.Now().Add(-time.Minute) }))
+	s.Stop()
+	require.NoError(t, s.Resume())
+	const expired = "certificate has expired or is not yet valid: "
+	require.Eventually(t, func() bool { return strings.Contains(told.text(), expired) }, 5*time.Minute, time.Millisecond)
+	show(own)
+	require.Eventually(t, c.Connected, 5*time.Minute, time.Millisecond)
+	assert.Equal(t, 1, strings.Count(told.text(), expired), told.text())
 }
