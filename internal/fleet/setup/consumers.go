@@ -69,6 +69,9 @@ func (p *Plan) consumers(ctx context.Context, c *jetstream.StreamConfig) error {
 	for _, i := range there {
 		if !slices.ContainsFunc(p.Steps, func(s *Step) bool { return s.Kind == "consumer" && s.Name == i.Name && s.Action == Remove }) {
 			taken = append(taken, Filters(&i.Config)...)
+			if isDefault(i) { // what it takes now may be about to change
+				taken = append(taken, everything)
+			}
 		}
 	}
 	if open := uncovered(c.Subjects, taken); len(open) > 0 {
@@ -219,11 +222,10 @@ func unfit(i *jetstream.ConsumerInfo) error {
 }
 
 func (p *Plan) differing(s *Step, config *jetstream.ConsumerConfig, c *jetstream.StreamConfig) {
-	if all := whole(c.Subjects); config.Metadata[message.MetaDefault] == "1" && !sameSet(Filters(config), []string{all}) {
-		s.Differs = append(s.Differs, fmt.Sprintf("it takes %s and will take %s", strings.Join(Filters(config), ", "), all))
-		if config.FilterSubjects, config.FilterSubject = nil, ""; all != everything {
-			config.FilterSubject = all
-		}
+	if takes := Filters(config); config.Metadata[message.MetaDefault] == "1" && takes[0] != everything && !sameSet(takes, []string{whole(c.Subjects)}) {
+		// All, so that messages of subjects that the stream no longer takes are still handed out.
+		s.Differs = append(s.Differs, fmt.Sprintf("it takes %s and will take %s", strings.Join(takes, ", "), everything))
+		config.FilterSubjects, config.FilterSubject = nil, ""
 	}
 	before := len(s.Differs)
 	differ(s, p.w.Given["ack-wait"] || config.AckWait < LeastAckWait, "AckWait", &config.AckWait, p.w.AckWait)

@@ -393,3 +393,24 @@ func TestAPlanChangesNothing(t *testing.T) {
 func done(p *Plan) bool {
 	return !slices.ContainsFunc(p.Steps, func(s *Step) bool { return s.Action != Keep })
 }
+
+// Messages of a subject that the stream no longer takes are still handed out.
+func TestOtherSubjectsLeaveNoMessageBehind(t *testing.T) {
+	ctx, js := start(t)
+	apply(t, js, wanted())
+	_, err := js.Publish(ctx, "work.a", nil)
+	require.NoError(t, err)
+	w := wanted()
+	w.Subjects, w.Given = []string{"jobs.>"}, map[string]bool{"subjects": true}
+	for range 2 {
+		assert.Empty(t, apply(t, js, w).Steps[0].Notes)
+		c, err := Consumer(ctx, js, "WORK", "jobs.>")
+		require.NoError(t, err)
+		assert.Equal(t, uint64(1), c.CachedInfo().NumPending)
+	}
+	p, err := Make(ctx, js, w)
+	require.NoError(t, err)
+	for _, s := range p.Steps {
+		assert.Equal(t, Keep, s.Action, "%v", s.Differs)
+	}
+}
