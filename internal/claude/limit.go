@@ -25,7 +25,7 @@ const maxResetText = 4 << 10
 //
 // In 2.1.329 the message reads "You've hit your weekly limit · resets Nov 23, 5pm (Europe/Berlin)": without the day if
 // the end is less than 24 hours away, with the year if it is not this year. The other forms are those of the API, of
-// gateways that the client quotes, and of older releases.
+// gateways that the client quotes, of older releases, and of Codex ("try again at Dec 4th, 2026 11:18 AM").
 func LimitEnd(message string, now time.Time) (time.Time, bool) {
 	rest := strings.Fields(spellings.Replace(message[:min(len(message), maxResetText)]))
 	for i, word := range rest {
@@ -43,6 +43,7 @@ func LimitEnd(message string, now time.Time) (time.Time, bool) {
 // spellings takes JSON and headers apart. An older release says "Claude AI usage limit reached|1795287600".
 var spellings = strings.NewReplacer(
 	`"`, " ", "'", " ", `\`, " ", "=", " ", "{", " ", "}", " ", "|", " until ", "a.m.", "am", "p.m.", "pm",
+	"1st", "1", "2nd", "2", "3rd", "3", "0th", "0", "1th", "1", "2th", "2", "3th", "3", "4th", "4", "5th", "5", "6th", "6", "7th", "7", "8th", "8", "9th", "9",
 	"resets_at", "resets at", "resetsAt", "resets at", "retry_after", "retry after", "retry-after", "retry after", "Retry-After", "retry after",
 )
 

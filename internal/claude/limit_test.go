@@ -66,6 +66,11 @@ func TestEndOfTheClient(t *testing.T) {
 		"Lower-priority mode is back on until your limit resets at 8pm.":                  "2026-11-21T19:00:00Z",
 		"5-hour limit reset already used · available again Nov 24, 6am":                   "2026-11-24T05:00:00Z",
 
+		// Codex 0.169.0.
+		"You’ve hit your usage limit. Upgrade to Pro (https://chatgpt.com/explore/pro), visit https://chatgpt.com/settings/usage to purchase more credits or try again at Nov 26th, 2026 11:18 AM.": "2026-11-26T10:18:00Z",
+		"You’ve hit your usage limit. Try again at Nov 22nd, 2026 1:05 AM.": "2026-11-22T00:05:00Z",
+		"You’ve hit your usage limit. Try again at 4:12 PM.":                "2026-11-21T15:12:00Z",
+
 		// Without a time.
 		"API Error: Request rejected (429) · this may be a temporary capacity issue. If it persists, check https://status.claude.com.":                        "",
 		"API Error: Server is temporarily limiting requests (not your usage limit) · Rate limited":                                                            "",
