@@ -34,6 +34,10 @@ type Agent struct {
 	// ToolRuns reports whether a transcript of that size ends while a tool runs that the model asked for.
 	ToolRuns func(transcript string, size int64) bool
 
+	// LastFailed reports whether a transcript of that size shows that an API error ended the session's last turn, as
+	// [Seen.Failed] does for a text's turn; nil if the client tells a hook.
+	LastFailed func(transcript string, size int64) (name, message string, failed bool)
+
 	// owns reports whether a transcript of this name is the client's.
 	owns func(transcript string) bool
 	seen func(Delivery) Seen
@@ -43,7 +47,7 @@ type Agent struct {
 var all = []*Agent{
 	{
 		Name: "Codex", PID: codex.PID, CannotBeWoken: func() string { return noBackground }, MaxReason: codex.MaxReason, Said: codex.Said, ToolRuns: codex.ToolRuns,
-		Begin: []string{codex.Command, "exec", "Say ready."}, owns: codex.IsRollout, seen: func(d Delivery) Seen { return codex.Delivery(d) },
+		Begin: []string{codex.Command, "exec", "Say ready."}, LastFailed: codex.LastFailed, owns: codex.IsRollout, seen: func(d Delivery) Seen { return codex.Delivery(d) },
 	},
 	{
 		Name: "Claude Code", PID: func(int) int { return claude.PID() }, CannotBeWoken: printing, TellsOfHooks: true, Said: claude.Said, ToolRuns: claude.ToolRuns,

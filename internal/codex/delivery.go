@@ -122,13 +122,31 @@ func (d Delivery) Failed() (name, message string, failed bool) {
 		case l.isPrompt(), l.is("turn_aborted"):
 			open = false
 		case open && l.is("task_complete"):
-			if wrong := l.Get("error"); wrong != "" && wrong != "null" {
-				name, message, failed = failureOf(wrong.Get("codex_error_info")), wrong.Get("message").Text(), true
-			}
+			name, message, failed = l.failure()
 			open = false
 		}
 	})
 	return name, message, err == nil && failed
+}
+
+// LastFailed reports whether the last turn that ends before size ended in an API error, as [Delivery.Failed] does for a
+// text's turn. It reads only the last 256 KiB before size.
+func LastFailed(path string, size int64) (name, message string, failed bool) {
+	err := handed.Back(path, 0, size, func(raw []byte) {
+		if l := lineOf(raw); l.is("task_started") || l.is("task_complete") {
+			name, message, failed = l.failure()
+		}
+	})
+	return name, message, err == nil && failed
+}
+
+// failure returns the error that ended the turn whose end the line is.
+func (l line) failure() (name, message string, failed bool) {
+	wrong := l.Get("error")
+	if wrong == "" || wrong == "null" {
+		return "", "", false
+	}
+	return failureOf(wrong.Get("codex_error_info")), wrong.Get("message").Text(), true
 }
 
 // failureOf returns Claude Code's name for an error. The client gives a word, or an object with the status of the

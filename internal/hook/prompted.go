@@ -173,6 +173,16 @@ func (h *hook) endSession(tx *inbox.Tx) error {
 				return err
 			}
 		}
+	} else if find := h.client().LastFailed; find != nil {
+		if name, message, failed := find(h.input.TranscriptPath, claude.TranscriptSize(h.input.TranscriptPath)); failed {
+			err := tx.In(h.input.SessionID).FailAlone(name, message)
+			if err == nil {
+				err = recovery.HoldDelivery(tx, &inbox.Failure{Error: name, Message: message, At: time.Now().UTC()}, false)
+			}
+			if err != nil {
+				return err
+			}
+		}
 	}
 	return tx.In(h.input.SessionID).End()
 }
