@@ -65,16 +65,18 @@ type codexFlag struct {
 }
 
 // readCodex parses arguments: the Codex command that they name ("" for a session in the terminal),
-// its position, and the flags.
-func readCodex(args []string) (verb string, at int, flags []codexFlag) {
-	worded := false
-	for i := 0; i < len(args) && args[i] != "--"; i++ {
+// the position of the prompt (or where one could be added), and the flags.
+func readCodex(args []string) (verb string, prompt int, flags []codexFlag) {
+	args = ownArguments(args)
+	prompt = len(args)
+	for i := 0; i < len(args); i++ {
 		arg := args[i]
-		if !strings.HasPrefix(arg, "-") {
-			if !worded && slices.Contains([]string{"exec", "e", "resume", "fork", "review"}, arg) {
-				verb, at = arg, i
+		if !strings.HasPrefix(arg, "-") || arg == "-" {
+			if verb == "" && prompt == len(args) && slices.Contains([]string{"exec", "e", "resume", "fork", "review"}, arg) {
+				verb = arg
+			} else {
+				prompt = min(prompt, i)
 			}
-			worded = true
 			continue
 		}
 		name, value, joined := strings.Cut(arg, "=")
@@ -90,7 +92,7 @@ func readCodex(args []string) (verb string, at int, flags []codexFlag) {
 		}
 		flags = append(flags, f)
 	}
-	return verb, at, flags
+	return verb, prompt, flags
 }
 
 // codexCommand wires the hook by arguments, so that no file has to, and makes Codex trust it for
@@ -110,27 +112,26 @@ func codexCommand(ctx context.Context, s Session) ([]string, error) {
 	}
 	args := s.Command[1:]
 	command := slices.Concat(s.Command[:1], wiring, []string{"-c", state}, tools)
-	verb, at, _ := readCodex(args)
+	verb, prompt, _ := readCodex(args)
 	if verb == "" || verb == "resume" || verb == "fork" {
 		// Without it the session is a server's, which outlives its terminal.
 		command = append(command, "--no-daemon")
 	}
 	if s.Resume != "" {
-		args = codexResuming(args, verb, at, s.Resume)
+		args = codexResuming(args, verb, prompt, s.Resume)
 	}
 	return append(command, args...), nil
 }
 
-// codexResuming makes the session continue a conversation. The last argument is the prompt.
-func codexResuming(args []string, verb string, at int, id string) []string {
+// codexResuming makes the session continue a conversation. The prompt goes to the end: a flag behind the command resume
+// would be one of that command, which has fewer.
+func codexResuming(args []string, verb string, prompt int, id string) []string {
 	if verb == "resume" || verb == "fork" || verb == "review" {
 		return args // it names the conversation itself
 	}
-	last := len(args)
-	if last > at && (verb == "" || last > at+1) && !strings.HasPrefix(args[last-1], "-") {
-		last--
-	}
-	return slices.Concat(args[:last], []string{"resume", id}, args[last:])
+	own := ownArguments(args)
+	after := min(prompt+1, len(own))
+	return slices.Concat(own[:prompt], own[after:], []string{"resume", id}, own[prompt:after], args[len(own):])
 }
 
 // codexWiring returns the arguments that wire the hook, and the hook's shell line.
@@ -216,11 +217,11 @@ func trust(ctx context.Context, s Session, wiring []string, line string) (string
 	return "hooks.state={" + strings.Join(trusted, ",") + "}", nil
 }
 
-// codexConfig are the arguments that change Codex's configuration.
+// codexConfig are the arguments that change Codex's configuration, as its server takes them: that refuses a profile.
 func codexConfig(args []string) (config []string) {
 	_, _, flags := readCodex(args)
 	for _, f := range flags {
-		if slices.Contains([]string{"-c", "--config", "--enable", "--disable", "-p", "--profile"}, f.name) {
+		if slices.Contains([]string{"-c", "--config", "--enable", "--disable"}, f.name) {
 			config = append(config, f.said...)
 		}
 	}

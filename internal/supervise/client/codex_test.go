@@ -49,10 +49,16 @@ func TestCodexResuming(t *testing.T) {
 		"":                           "resume ID",
 		"-m gpt-5 exec -C dir hello": "-m gpt-5 exec -C dir resume ID hello",
 		"resume --last":              "resume --last",
+		"exec hello -m gpt-5":        "exec -m gpt-5 resume ID hello",
+		"exec hello -s read-only":    "exec -s read-only resume ID hello",
+		"exec --json -- --hello":     "exec --json resume ID -- --hello",
+		"hello -C dir":               "-C dir resume ID hello",
+		"exec exec":                  "exec resume ID exec",
+		"exec -":                     "exec resume ID -",
 	} {
 		args := strings.Fields(line)
-		verb, at, _ := readCodex(args)
-		assert.Equal(t, want, strings.Join(codexResuming(args, verb, at, "ID"), " "), line)
+		verb, prompt, _ := readCodex(args)
+		assert.Equal(t, want, strings.Join(codexResuming(args, verb, prompt, "ID"), " "), line)
 	}
 }
 
@@ -90,7 +96,7 @@ func TestCheckCodex(t *testing.T) {
 
 func TestCodexConfig(t *testing.T) {
 	args := strings.Fields("-c a=b -m gpt-5 --config=c=d -cg=h exec --disable hooks -p work hello -- -c e=f")
-	assert.Equal(t, strings.Fields("-c a=b --config=c=d -cg=h --disable hooks -p work"), codexConfig(args))
+	assert.Equal(t, strings.Fields("-c a=b --config=c=d -cg=h --disable hooks"), codexConfig(args))
 	assert.Empty(t, codexConfig([]string{"-c"}))
 }
 
