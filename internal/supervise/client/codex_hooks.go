@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -20,7 +21,7 @@ const (
 	// maxAnswer bounds the answer, in bytes.
 	maxAnswer = 4 << 20
 	// maxSaid is how many bytes of its errors are kept.
-	maxSaid = 400
+	maxSaid = 4000
 )
 
 // takes names the first release that can be asked for its hooks.
@@ -78,6 +79,9 @@ func CodexHooks(ctx context.Context, command, env []string, dir string) (hooks [
 		err = fmt.Errorf("no answer within %v", askTime)
 	}
 	if text := said.String(); err != nil && text != "" {
+		if at := strings.LastIndex(text, "Error: "); at >= 0 {
+			text, _, _ = strings.Cut(text[at:], "\n") // a backtrace follows
+		}
 		err = fmt.Errorf("%w: %s", err, words.Brief(text))
 	}
 	return hooks, err
@@ -117,13 +121,19 @@ func converse(in io.Writer, out io.Reader, dir string) ([]CodexHook, error) {
 		return nil, err
 	}
 	var lists struct {
-		Data []struct{ Hooks []CodexHook }
+		Data []struct {
+			Hooks  []CodexHook
+			Errors []struct{ Message string }
+		}
 	}
 	if err := json.Unmarshal(result, &lists); err != nil {
 		return nil, fmt.Errorf("its list of hooks is of another form: %w", err)
 	}
 	var all []CodexHook
 	for _, l := range lists.Data {
+		if len(l.Hooks) == 0 && len(l.Errors) > 0 { // with another configuration than the session's
+			return nil, fmt.Errorf("its configuration is not valid: %s: correct it, then try again", words.Brief(l.Errors[0].Message))
+		}
 		all = append(all, l.Hooks...)
 	}
 	return all, nil

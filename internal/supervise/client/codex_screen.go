@@ -29,6 +29,9 @@ func recogniseCodex(text string) screen.Sight {
 			return screen.Sight{Kind: screen.Usage, Title: rows[at]}
 		}
 	}
+	if strings.HasPrefix(rows[len(rows)-1], codexUntrusted) {
+		return screen.Sight{Kind: screen.Untrusted}
+	}
 	at := lastOf(rows, isInput)
 	if at < 0 || len(rows)-1-at > belowInput {
 		return screen.Sight{}
@@ -41,6 +44,9 @@ func recogniseCodex(text string) screen.Sight {
 
 // codexUsage is the last line when Codex refuses its arguments.
 const codexUsage = "For more information, try '--help'."
+
+// codexUntrusted begins what `codex exec` says when it gives up in a folder that nobody has trusted.
+const codexUntrusted = "Not inside a trusted directory"
 
 // belowInput is how many rows a conversation has at most below the input.
 const belowInput = 12
@@ -94,6 +100,8 @@ func codexLastWords(text string) string {
 var codexAdvice = map[screen.Kind]screen.Advice{
 	screen.Hooks: setup("there are hooks that nobody has trusted: Codex asks about them, and starts no session before",
 		"start codex in this folder once, and review the hooks yourself"),
+	screen.Untrusted: setup("the folder is neither trusted nor in a git repository",
+		"start codex in this folder once and trust it, or add --skip-git-repo-check to codex exec"),
 	screen.Login: login("Codex is not logged in",
 		"run codex login once as this user, or name a provider and the variable with its key in config.toml"),
 	screen.Permission: setup("Codex asks for permission to do something, and waits for the answer",

@@ -65,6 +65,14 @@ func TestCodexAdvice(t *testing.T) {
 	assert.Len(t, seen, len(matters), "there is a recording of each")
 }
 
+func TestCodexUntrusted(t *testing.T) {
+	const said = "Not inside a trusted directory and --skip-git-repo-check was not specified."
+	told := codex.Advise(recogniseCodex("WARNING: something\n" + said + "\n"))
+	assert.Equal(t, screen.Setup, told.Matter)
+	assert.Contains(t, told.Fix, "--skip-git-repo-check")
+	assert.Equal(t, screen.Unknown, recogniseCodex("it says:\n"+said+"\ntokens used\n620").Kind)
+}
+
 func FuzzRecogniseCodex(f *testing.F) {
 	f.Add("")
 	f.Add("› 1. \n\n enter confirm")
