@@ -162,8 +162,8 @@ func (u *Upstream) lately(c Claim) bool {
 	return u.fence == 0 || max(time.Since(c.Taken), time.Since(c.Taken.Round(0))) < u.fence // also if the machine slept
 }
 
-// GiveBack returns the claim's message to the stream, which hands it out again after delay. It does not count as an
-// attempt. left says why the stream need not be told, as in [Fate].
+// GiveBack returns the claim's message to the stream, which hands it out again after delay. It counts as an attempt
+// only if one was used up. left says why the stream need not be told, as in [Fate].
 func (u *Upstream) GiveBack(ctx context.Context, c Claim, delay time.Duration) (left string, err error) {
 	defer func() {
 		if err != nil {
@@ -192,7 +192,9 @@ func (u *Upstream) free(ctx context.Context, c Claim) (with string, err error) {
 			return "", nil
 		}
 		next := leaseOf(c)
-		next.Attempt--
+		if !c.Used {
+			next.Attempt--
+		}
 		if _, err = u.put(ctx, message.LeaseKey(c.ID), next, c.Lease); !IsOlder(err) {
 			break
 		}

@@ -65,6 +65,8 @@ type Claim struct {
 	Hash string `json:"entry_id,omitempty"`
 	// GivingBack says until when the message should wait on the server. Its entry was or is being taken back.
 	GivingBack *time.Time `json:"giving_back,omitempty"`
+	// Used says that a session of the agent's used up an attempt before that.
+	Used bool `json:"used,omitempty"`
 }
 
 func (c Claim) key() string { return message.Key(c.ID) }

@@ -43,13 +43,16 @@ func (a *Agent) giveBackHeld(ctx context.Context) {
 // giveBack takes the entry of a claim back, returns its message to the stream, where it waits for delay, and drops
 // the claim. The entry and its claim stay if a session has the entry or it has come to an outcome meanwhile.
 func (a *Agent) giveBack(ctx context.Context, c upstream.Claim, delay time.Duration, why string) error {
-	until := time.Now().Add(delay).UTC()
-	if err := a.ledger.Update(c.Entry, func(c *upstream.Claim) {
-		if c.GivingBack == nil {
-			c.GivingBack = &until
+	if c.GivingBack == nil {
+		w, err := a.waiting(c.Entry)
+		if err != nil {
+			return err
 		}
-	}); err != nil {
-		return err
+		until := time.Now().Add(delay).UTC()
+		c.GivingBack, c.Used = &until, w != nil && w.Attempt > 1
+		if err := a.ledger.Update(c.Entry, func(kept *upstream.Claim) { kept.GivingBack, kept.Used = c.GivingBack, c.Used }); err != nil {
+			return err
+		}
 	}
 	there, err := a.withdraw(ctx, c, "its message goes back to the stream")
 	if err != nil {
@@ -60,7 +63,7 @@ func (a *Agent) giveBack(ctx context.Context, c upstream.Claim, delay time.Durat
 	}
 	// Any outcome but a cancellation, which may be this give-back's own, keeps the claim.
 	if o := a.outcomes[c.Entry]; there || o.Result != nil || o.DeadLetter != nil && o.DeadLetter.Reason != inbox.ReasonCanceled {
-		return a.ledger.Update(c.Entry, func(c *upstream.Claim) { c.GivingBack = nil })
+		return a.ledger.Update(c.Entry, func(c *upstream.Claim) { c.GivingBack, c.Used = nil, false })
 	}
 	TestOnlyStep("withdrawn")
 	left, err := a.up.GiveBack(ctx, c, max(0, delay))

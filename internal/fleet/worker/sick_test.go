@@ -17,6 +17,7 @@ import (
 	"heartbeat/internal/fleet/message"
 	"heartbeat/internal/fleet/upstream"
 	"heartbeat/internal/testing/fleet"
+	recovery "heartbeat/recover"
 )
 
 // An agent that cannot write must not use up the attempts of every message of the stream.
@@ -124,4 +125,45 @@ func TestALauncherThatDoesNothing(t *testing.T) {
 		return strings.Contains(w.seen("one").HeldUp, "launchers ended without an answer")
 	}, a)
 	assert.Empty(t, w.turns())
+}
+
+// A turn that an error ended counts as an attempt although its message goes back to the stream for a long back-off: a
+// text that no API answers does not go round for ever.
+func TestAFailedTurnThatIsGivenBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, time.Hour)
+	a := w.start("one", nil, "--no-session")
+	w.send("a")
+	w.eventually("it is held", func() bool { return len(a.held()) == 1 }, a)
+	box, err := inbox.Open(a.inbox, inbox.Options{})
+	require.NoError(t, err)
+	failed := 0
+	fail := func() (did bool) {
+		tx, err := box.Begin(fleet.Context(t))
+		require.NoError(t, err)
+		defer func() { require.NoError(t, tx.Close()) }()
+		require.NoError(t, tx.Holds().Resume())
+		if e, err := tx.Next(inbox.Mark{}); err == nil {
+			_, err := tx.Deliver(e, inbox.Recipient{SessionID: "session"})
+			require.NoError(t, err)
+			require.NoError(t, tx.In("session").Fail("server_error", "it broke"))
+			report, err := recovery.Settle(tx, recovery.Asker{Box: box}, recovery.Sight{})
+			require.NoError(t, err)
+			require.Equal(t, recovery.Requeued, report.Action)
+			_, err = tx.Holds().BackOff(time.Hour, 9, true, report.Failure)
+			require.NoError(t, err)
+			did = true
+		}
+		require.NoError(t, tx.Commit())
+		return did
+	}
+	for w.known("a") == nil {
+		if fail() {
+			failed++
+			w.eventually("it goes back", func() bool { return len(a.held()) == 0 }, a)
+		}
+		require.LessOrEqual(t, failed, 5)
+		time.Sleep(20 * time.Millisecond) // until the agent has it again
+	}
+	assert.Equal(t, "max deliver", w.known("a").Reason)
 }
