@@ -150,9 +150,11 @@ type wait struct {
 func (r *run) held(st state) (w wait) {
 	if r.Mode != Drain {
 		if p := st.Paused; p != nil && p.OfLimit() { // the first turn of a session would cost more
-			w = wait{*p.Until, *p.Until, "then the limit of the day is over"}
+			return wait{*p.Until, *p.Until, "then the limit of the day is over"}
 		}
-		return w
+		if st.Backoff == nil || !r.pace.early { // else the first turn of the next session would end likewise
+			return w
+		}
 	}
 	if b := st.Backoff; b != nil {
 		w = wait{b.Until, b.At, "then it tries again" + because(b)}

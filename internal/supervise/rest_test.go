@@ -39,3 +39,14 @@ func TestNoSessionBeginsOverTheLimitOfADay(t *testing.T) {
 		assert.Equal(t, rests, (&run{Options: Options{Mode: Persist}}).rest(st) > 0, reason)
 	}
 }
+
+// Nor does one that persists begin while the API limits, once one has ended so: its first turn would end likewise. The
+// first session waits for the end itself.
+func TestNoSessionFollowsOneThatALimitEnded(t *testing.T) {
+	st := state{Hold: recovery.Hold{Backoff: &inbox.Backoff{Until: time.Now().Add(time.Hour)}}}
+	for _, early := range []bool{true, false} {
+		r := &run{Options: Options{Mode: Persist}}
+		r.pace.early = early
+		assert.Equal(t, early, r.rest(st) > 0)
+	}
+}
