@@ -40,6 +40,7 @@ type Agent struct {
 
 	// owns reports whether a transcript of this name is the client's.
 	owns func(transcript string) bool
+	is   func(program string) bool // reports whether a process of this name is the client
 	seen func(Delivery) Seen
 }
 
@@ -47,11 +48,11 @@ type Agent struct {
 var all = []*Agent{
 	{
 		Name: "Codex", PID: codex.PID, CannotBeWoken: func() string { return noBackground }, MaxReason: codex.MaxReason, Said: codex.Said, ToolRuns: codex.ToolRuns,
-		Begin: []string{codex.Command, "exec", "Say ready."}, LastFailed: codex.LastFailed, owns: codex.IsRollout, seen: func(d Delivery) Seen { return codex.Delivery(d) },
+		Begin: []string{codex.Command, "exec", "Say ready."}, LastFailed: codex.LastFailed, owns: codex.IsRollout, is: codex.IsName, seen: func(d Delivery) Seen { return codex.Delivery(d) },
 	},
 	{
 		Name: "Claude Code", PID: func(int) int { return claude.PID() }, CannotBeWoken: printing, TellsOfHooks: true, Said: claude.Said, ToolRuns: claude.ToolRuns,
-		Begin: []string{claude.Command, "Say ready."}, owns: func(string) bool { return true }, seen: func(d Delivery) Seen { return claude.Delivery(d) },
+		Begin: []string{claude.Command, "Say ready."}, owns: func(string) bool { return true }, is: func(program string) bool { return program == claude.Command }, seen: func(d Delivery) Seen { return claude.Delivery(d) },
 	},
 }
 
@@ -82,7 +83,7 @@ func Of(transcript string) *Agent {
 
 // IsProgram reports whether a process of this name is a client.
 func IsProgram(name string) bool {
-	return slices.ContainsFunc(all, func(a *Agent) bool { return a.Begin[0] == name })
+	return slices.ContainsFunc(all, func(a *Agent) bool { return a.is(name) })
 }
 
 // Delivery is a text that a Stop hook handed over.

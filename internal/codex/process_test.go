@@ -40,3 +40,12 @@ func TestPID(t *testing.T) {
 		assert.Zero(t, codex.PID(other))
 	}
 }
+
+func TestIsName(t *testing.T) {
+	for name, want := range map[string]bool{
+		"codex": true, "codex-x86_64-un": true, "codex-aarch64-a": true,
+		"": false, "claude": false, "codex-linux-san": false, "codex-code-mode": false, "codexes": false,
+	} {
+		assert.Equal(t, want, codex.IsName(name), name)
+	}
+}

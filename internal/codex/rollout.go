@@ -126,10 +126,16 @@ func Said(path string, from, to int64, reply string) bool {
 // Command is the client's program.
 const Command = "codex"
 
+// IsName reports whether a process of this name is the client. A release's download is called after its platform, such
+// as codex-x86_64-unknown-linux-musl, of which a process has the first 15 bytes.
+func IsName(name string) bool {
+	return name == Command || strings.HasPrefix(name, Command+"-x86_64") || strings.HasPrefix(name, Command+"-aarch64")
+}
+
 // PID returns the client's process id, or 0: the nearest process called codex, from a hook's parent upwards. The client
 // tells its hooks nothing about itself.
 func PID(parent int) int {
-	return machine.Nearest(parent, func(pid int) bool { return machine.Name(pid) == Command })
+	return machine.Nearest(parent, func(pid int) bool { return IsName(machine.Name(pid)) })
 }
 
 // MaxReason is how many bytes a Stop hook may block with. The client cuts a text of more than 2,500 tokens, counted as

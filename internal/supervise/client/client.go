@@ -119,7 +119,9 @@ func Names() (names []string) {
 
 // Of returns the client named as, else the one with the name of the command's program, else Claude Code.
 func Of(as string, command []string) *Client {
-	for _, name := range []string{as, filepath.Base(command[0])} {
+	program, _, _ := strings.Cut(filepath.Base(command[0]), "-x86_64") // a download is called after its platform
+	program, _, _ = strings.Cut(program, "-aarch64")
+	for _, name := range []string{as, program} {
 		i := slices.IndexFunc(clients, func(c *Client) bool { return c.Name == name })
 		if i >= 0 {
 			return clients[i]

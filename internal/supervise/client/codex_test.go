@@ -12,7 +12,7 @@ import (
 
 func TestOf(t *testing.T) {
 	for _, c := range []struct{ as, program, want string }{
-		{"", "claude", "claude"}, {"", "/opt/bin/codex", "codex"}, {"", "./wrapper.sh", "claude"},
+		{"", "claude", "claude"}, {"", "/opt/bin/codex", "codex"}, {"", "./codex-x86_64-unknown-linux-musl", "codex"}, {"", "codex-wrapper", "claude"}, {"", "./wrapper.sh", "claude"},
 		{"codex", "./wrapper.sh", "codex"}, {"claude", "codex", "claude"},
 	} {
 		assert.Equal(t, c.want, Of(c.as, []string{c.program}).Name, c)
