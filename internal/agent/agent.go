@@ -34,9 +34,9 @@ type Agent struct {
 	// ToolRuns reports whether a transcript of that size ends while a tool runs that the model asked for.
 	ToolRuns func(transcript string, size int64) bool
 
-	// LastFailed reports whether a transcript of that size shows that an API error ended the session's last turn, as
+	// LastFailed reports whether a transcript shows that an API error has just ended the session's last turn, as
 	// [Seen.Failed] does for a text's turn; nil if the client tells a hook.
-	LastFailed func(transcript string, size int64) (name, message string, failed bool)
+	LastFailed func(transcript string) (name, message string, failed bool)
 
 	// owns reports whether a transcript of this name is the client's.
 	owns func(transcript string) bool

@@ -1,6 +1,9 @@
 package codex
 
 import (
+	"os"
+	"time"
+
 	"heartbeat/internal/agent/handed"
 	"heartbeat/internal/flat"
 )
@@ -129,10 +132,17 @@ func (d Delivery) Failed() (name, message string, failed bool) {
 	return name, message, err == nil && failed
 }
 
-// LastFailed reports whether the last turn that ends before size ended in an API error, as [Delivery.Failed] does for a
-// text's turn. It reads only the last 256 KiB before size.
-func LastFailed(path string, size int64) (name, message string, failed bool) {
-	err := handed.Back(path, 0, size, func(raw []byte) {
+// lately is how long after a rollout was last written to the time of day in an error's message is still one to come.
+const lately = time.Minute
+
+// LastFailed reports whether the last turn has just ended in an API error, as [Delivery.Failed] does for a text's turn.
+// It reads only the last 256 KiB.
+func LastFailed(path string) (name, message string, failed bool) {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || time.Since(info.ModTime()) > lately {
+		return "", "", false
+	}
+	err = handed.Back(path, 0, info.Size(), func(raw []byte) {
 		if l := lineOf(raw); l.is("task_started") || l.is("task_complete") {
 			name, message, failed = l.failure()
 		}

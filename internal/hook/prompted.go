@@ -174,7 +174,7 @@ func (h *hook) endSession(tx *inbox.Tx) error {
 			}
 		}
 	} else if find := h.client().LastFailed; find != nil {
-		if name, message, failed := find(h.input.TranscriptPath, claude.TranscriptSize(h.input.TranscriptPath)); failed {
+		if name, message, failed := find(h.input.TranscriptPath); failed {
 			err := tx.In(h.input.SessionID).FailAlone(name, message)
 			if err == nil {
 				err = recovery.HoldDelivery(tx, &inbox.Failure{Error: name, Message: message, At: time.Now().UTC()}, false)
