@@ -198,16 +198,52 @@ func (l Locks) Holder(path string) int {
 	if len(l.list) == 0 || unix.Lstat(path, &st) != nil {
 		return 0
 	}
-	file := fmt.Appendf(nil, "%02x:%02x:%d", unix.Major(st.Dev), unix.Minor(st.Dev), st.Ino)
+	device, odd := deviceOf(path, st.Dev)
+	file := fmt.Appendf(nil, "%02x:%02x:%d", unix.Major(device), unix.Minor(device), st.Ino)
 	for line := range bytes.Lines(l.list) {
 		f := bytes.Fields(line) // 1: FLOCK ADVISORY WRITE 708 08:01:131074 0 EOF
 		if len(f) < 6 || !bytes.Equal(f[1], []byte("FLOCK")) || !bytes.Equal(f[5], file) {
 			continue
 		}
-		if pid, err := strconv.Atoi(string(f[4])); err == nil && pid > 0 {
+		pid, err := strconv.Atoi(string(f[4]))
+		switch {
+		case err != nil || pid <= 0:
+			return -1
+		case !odd || hasOpen(pid, st):
 			return pid
 		}
-		return -1
 	}
 	return 0
+}
+
+// deviceOf is the device of a file's mount, by which the kernel lists locks. stat(2) may say another one, and then it is
+// odd: on btrfs each subvolume has its own, with the same inode numbers as its neighbours, and so has a layer of an overlay.
+func deviceOf(path string, said uint64) (device uint64, odd bool) {
+	var st unix.Statx_t
+	if unix.Major(said) != 0 || unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_MNT_ID, &st) != nil {
+		return said, false
+	}
+	mounts, _ := os.ReadFile("/proc/self/mountinfo") // if unreadable, what was said
+	for line := range bytes.Lines(mounts) {
+		var id, parent uint64
+		var major, minor uint32
+		if n, _ := fmt.Sscanf(string(line), "%d %d %d:%d ", &id, &parent, &major, &minor); n == 4 && id == st.Mnt_id {
+			device = unix.Mkdev(major, minor)
+			return device, device != said
+		}
+	}
+	return said, false
+}
+
+// hasOpen reports whether the process has the file open; true if that cannot be seen.
+func hasOpen(pid int, file unix.Stat_t) bool {
+	dir := "/proc/" + strconv.Itoa(pid) + "/fd/"
+	all, err := os.ReadDir(dir)
+	for _, fd := range all {
+		var st unix.Stat_t
+		if unix.Stat(dir+fd.Name(), &st) == nil && st.Dev == file.Dev && st.Ino == file.Ino {
+			return true
+		}
+	}
+	return err != nil
 }

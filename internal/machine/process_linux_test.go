@@ -107,3 +107,21 @@ func TestLivesWithoutDescriptors(t *testing.T) {
 	assert.False(t, over)
 	assert.True(t, gone)
 }
+
+// The kernel lists a lock by another device than stat(2) says where a file system has several, as btrfs and some
+// overlays do.
+func TestLockHolderOfAnOverlay(t *testing.T) {
+	const mounts = `mount -t tmpfs none "$TMPDIR" && cd "$TMPDIR" && mkdir up work root &&
+		mount -t overlay -o "lowerdir=/usr,upperdir=up,workdir=work" none root`
+	alone := []string{"--user", "--map-root-user", "--mount", "sh", "-c"}
+	dir := "TMPDIR=" + t.TempDir()
+	try := exec.Command("unshare", append(alone, mounts)...)
+	try.Env = append(os.Environ(), dir)
+	if out, err := try.CombinedOutput(); err != nil {
+		t.Skipf("no overlay can be made here: %s", out)
+	}
+	cmd := exec.Command("unshare", append(alone, mounts+` && TMPDIR=$TMPDIR/root exec "$0" "$@"`, os.Args[0], "-test.run=^TestLockHolder$", "-test.count=1")...)
+	cmd.Env = append(os.Environ(), dir)
+	out, err := cmd.CombinedOutput()
+	assert.NoError(t, err, "%s", out)
+}
