@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -217,4 +218,27 @@ func TestFree(t *testing.T) {
 	assert.Positive(t, free)
 	_, err = disk.Free("/nowhere")
 	require.ErrorIs(t, err, fs.ErrNotExist)
+}
+
+// A file system without a free inode takes no new file, whatever space is left.
+func TestFreeWithoutInodes(t *testing.T) {
+	if dir := os.Getenv("WITHOUT_INODES"); dir != "" {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "the last"), nil, 0o600))
+		free, err := disk.Free(dir)
+		require.NoError(t, err)
+		assert.Zero(t, free)
+		return
+	}
+	const mount = `mount -t tmpfs -o nr_inodes=2 none "$WITHOUT_INODES"`
+	alone := []string{"--user", "--map-root-user", "--mount", "sh", "-c"}
+	env := append(os.Environ(), "WITHOUT_INODES="+t.TempDir())
+	try := exec.Command("unshare", append(alone, mount)...)
+	try.Env = env
+	if out, err := try.CombinedOutput(); err != nil {
+		t.Skipf("nothing can be mounted here: %s", out)
+	}
+	cmd := exec.Command("unshare", append(alone, mount+` && exec "$0" -test.run='^TestFreeWithoutInodes$'`, os.Args[0])...)
+	cmd.Env = env
+	out, err := cmd.CombinedOutput()
+	assert.NoError(t, err, "%s", out)
 }

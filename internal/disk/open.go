@@ -242,13 +242,13 @@ func statAt(path string, stat func(string, *unix.Stat_t) error) (Info, error) {
 	return infoOf(&st), nil
 }
 
-// Free returns how many bytes this process may still write in a folder. Some file systems do not say.
+// Free returns how many bytes this process may still write to new files in a folder. Some file systems do not say.
 func Free(dir string) (int64, error) {
 	var st unix.Statfs_t
-	if err := unix.Statfs(dir, &st); err != nil {
+	switch err := unix.Statfs(dir, &st); {
+	case err != nil || st.Files > 0 && st.Ffree == 0: // no inode, so no file
 		return 0, err
-	}
-	if st.Blocks == 0 {
+	case st.Blocks == 0:
 		return 0, fmt.Errorf("the space in %s: %w", dir, errors.ErrUnsupported)
 	}
 	return int64(uint64(st.Bavail) * uint64(st.Bsize)), nil //nolint:unconvert // they have other types elsewhere
