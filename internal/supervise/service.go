@@ -53,14 +53,14 @@ func (s *service) extend(rest time.Duration) {
 	_, _ = daemon.SdNotify(false, fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d", (rest+startTime).Microseconds()))
 }
 
-// end reports the end of the work. A drained inbox that needed no session counts as ready first.
-func (s *service) end(drained bool) {
-	if drained {
+// end reports the end of the work, and why. A drained inbox that needed no session counts as ready first.
+func (s *service) end(e *ending) {
+	if e.reason == Drained {
 		s.ready()
 	}
 	close(s.done)
 	s.stopped.Wait()
-	_, _ = daemon.SdNotify(false, daemon.SdNotifyStopping)
+	_, _ = daemon.SdNotify(false, daemon.SdNotifyStopping+"\nSTATUS="+words.Line(e.lastWords()))
 }
 
 // run sends the status when there is news, and feeds the watchdog, if asked for, while the work makes progress.
@@ -89,7 +89,7 @@ func (r *run) status() string {
 		text += ", one in flight since " + flying.DeliveredAt.Local().Format(time.TimeOnly)
 	}
 	if s := r.current.Load(); s == nil {
-		text += ", no session: " + r.sign.text()
+		text += ", no session: " + cmp.Or(r.sign.text(), "it begins")
 	} else if s.asking() {
 		text += ", waiting for a person"
 	}

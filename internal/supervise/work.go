@@ -94,7 +94,7 @@ func (r *run) work() (e *ending) {
 	r.follow.begin(func() { r.service.news.Store(true) })
 	e = r.loop()
 	r.conclude(e)
-	r.service.end(e.reason == Drained)
+	r.service.end(e)
 	return e
 }
 
