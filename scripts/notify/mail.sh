@@ -3,7 +3,9 @@
 #
 # Usage: --notify '/opt/heartbeat/notify/mail.sh me@example.com'
 #
-# SENDMAIL names another sendmail than the one on PATH or in /usr/sbin.
+# SENDMAIL names another sendmail than the one on PATH or in /usr/sbin. That of Postfix or Exim
+# needs rights and a spool that the units of an agent take away (NoNewPrivileges=,
+# ProtectSystem=): for them start systemd/heartbeat-notify@.timer instead.
 set -euo pipefail
 export LC_ALL=C
 
