@@ -18,6 +18,7 @@ func Beside(name string) (string, error) {
 	}
 	path := filepath.Join(filepath.Dir(self), name)
 	if _, err := exec.LookPath(path); err == nil {
+		path = linked(path)
 		return path, checkOwner(path, self)
 	}
 	found, err := exec.LookPath(name)
@@ -25,6 +26,19 @@ func Beside(name string) (string, error) {
 		return "", fmt.Errorf("%s is neither in %s, beside this command, nor on PATH: install all of heartbeat's commands into one folder", name, filepath.Dir(self))
 	}
 	return filepath.Abs(found)
+}
+
+// linked returns the name of the same file in the folder that this command was called in. Where a package manager keeps
+// links, that name is also the next release's, and the folder that they lead to goes away.
+func linked(path string) string {
+	called, _ := exec.LookPath(os.Args[0])
+	link, _ := filepath.Abs(filepath.Join(filepath.Dir(called), filepath.Base(path)))
+	its, _ := os.Stat(link)
+	own, _ := os.Stat(path)
+	if os.SameFile(its, own) { // not if one is missing
+		return link
+	}
+	return path
 }
 
 // checkOwner refuses a sibling program that a stranger may have put into a sticky folder such as

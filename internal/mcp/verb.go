@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -142,11 +141,11 @@ claude --mcp-config=mcp.json --allowedTools=mcp__heartbeat "Read CLAUDE.md"`,
 				if err := o.check(args); err != nil {
 					return err
 				}
-				self, err := os.Executable()
+				heartbeat, err := cli.Beside("heartbeat")
 				if err != nil {
-					return fmt.Errorf("find this command's own path: %w", err)
+					return err
 				}
-				server, err := o.server(self)
+				server, err := o.server(heartbeat)
 				if err != nil {
 					return err
 				}
