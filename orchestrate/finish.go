@@ -50,7 +50,7 @@ func (s *step) finish(ctx context.Context) error {
 		}
 	}
 	a.Nth++
-	a.Entry = s.entryID("finish", a.Nth)
+	a.Entry = s.entryID("finish-"+s.made(), a.Nth)
 	output := filepath.Join(s.Run.Dir(), "state", "output.json")
 	if !isThere(output) {
 		output = ""
@@ -66,7 +66,7 @@ func (s *step) finish(ctx context.Context) error {
 func (s *step) failed(ctx context.Context) (again bool, err error) {
 	a, failure := s.ledger.Failure, s.state.Failure
 	if a.Seq != failure.Seq {
-		a = asked{Seq: failure.Seq, Nth: a.Nth + 1, Entry: s.entryID("failure-"+strconv.Itoa(failure.Seq), 1)}
+		a = asked{Seq: failure.Seq, Nth: a.Nth + 1, Entry: s.entryID("failure-"+strconv.Itoa(failure.Seq)+"-"+s.made(), 1)}
 		if a.Nth > attempts {
 			s.report.Guard = fmt.Sprintf("the run failed %d times in a row, and `heartbeat run resume %s` tries again: %s: %s", a.Nth, s.Run.ID(), failure.Name, failure.Message)
 			return false, nil

@@ -3,6 +3,7 @@ package orchestrate
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ import (
 type ledger struct {
 	Run     string  `json:"run_id"`
 	Dir     string  `json:"run_dir"`
+	Made    string  `json:"made,omitempty"` // see [Bridge.made]; "" in the ledger of an older release
 	Options Options `json:"options"`
 	// Lock is the identity of the lock's file beside the ledger. Nobody can know it in advance, so a ledger that
 	// came with a repository or a copy has another one.
@@ -115,10 +117,13 @@ func readLedger(path string) (*ledger, error) {
 // errStrange says that a ledger was not made where it stands.
 var errStrange = errors.New("it was not made here")
 
+// made tells a run from one that was made under its id before and removed: each has a proof of its own.
+func (b *Bridge) made() string { return fmt.Sprintf("%x", sha256.Sum256([]byte(b.Run.Proof())))[:8] }
+
 // open reads the ledger. It begins a new one if the file is missing, was made elsewhere, or belongs to another run
 // with the same id. Without the old ledger, work is only done twice.
 func (b *Bridge) open() (*ledger, error) {
-	fresh := &ledger{Run: b.Run.ID(), Dir: b.Run.Dir(), Effects: map[string]asked{}}
+	fresh := &ledger{Run: b.Run.ID(), Dir: b.Run.Dir(), Made: b.made(), Effects: map[string]asked{}}
 	l, err := readLedger(ledgerPath(b.Box, b.Run))
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, errStrange), errors.Is(err, disk.ErrTooLarge):
@@ -126,16 +131,20 @@ func (b *Bridge) open() (*ledger, error) {
 	case err != nil:
 		return nil, fmt.Errorf("read the ledger of run %s: %w", b.Run.ID(), err)
 	case l.Dir != b.Run.Dir() && !l.Done && isThere(filepath.Join(l.Dir, "run.json")):
-		return nil, fmt.Errorf("run %s: this inbox drives another run of that id, %s: use another inbox for one of them", b.Run.ID(), l.Dir)
-	case l.Run != b.Run.ID() || l.Dir != b.Run.Dir():
+		return nil, fmt.Errorf("run %s: this inbox drives the run of that id in %s: name it by that path, or use another inbox for another run", b.Run.ID(), l.Dir)
+	case l.Run != b.Run.ID() || l.Dir != b.Run.Dir() || l.Made != "" && l.Made != fresh.Made:
 		return fresh, nil
+	case l.Done: // unless the folder is that of an earlier day, or another run's
+		if st, err := b.Run.State(); err == nil && (st.Status == run.Created || st.Status == run.Waiting) {
+			return fresh, nil
+		}
 	}
 	return l, nil
 }
 
 // save publishes the ledger of a step, which must hold the lock.
 func (b *Bridge) save(l *ledger, lock *disk.Lock) error {
-	l.Lock = lock.Identity()
+	l.Lock, l.Made = lock.Identity(), b.made()
 	text, err := json.Marshal(l)
 	if text = append(text, '\n'); err == nil && !bytes.Equal(text, l.kept) {
 		err = disk.Publish(ledgerPath(b.Box, b.Run), text, true)
