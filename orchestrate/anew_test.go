@@ -59,3 +59,23 @@ func TestRunByALink(t *testing.T) {
 	require.Error(t, err)
 	assert.Contains(t, out, "this inbox drives the run of that id in "+r.run+": name it by that path")
 }
+
+// A turn that ends while the run cannot be read leaves its effect without a result: once the run is mended, the agent
+// is asked again.
+func TestAnsweredWhileDamaged(t *testing.T) {
+	r := newRunRig(t, `export async function process(inputs, ctx) { return await ctx.task(odd, {q:'x'}); }`)
+	pid := os.Getpid()
+	damage := filepath.Join(r.run, "journal", "000003.01M9.json")
+	out, said := r.fire("Stop", "s1", "hello", false, pid)
+	require.Contains(t, out.Get("reason").String(), "odd x", said)
+	require.NoError(t, os.WriteFile(damage, []byte("{"), 0o600))
+	out, said = r.fire("Stop", "s1", "I could not hand it over", true, pid)
+	assert.Empty(t, out.Raw)
+	assert.Contains(t, said, "the run is damaged")
+
+	require.NoError(t, os.Remove(damage))
+	r.drive()
+	assert.Contains(t, r.texts[1], "odd x")
+	assert.Equal(t, `{"ok":true}`, r.output())
+	assert.Contains(t, r.standing(), "it is done")
+}

@@ -72,8 +72,7 @@ func (s *step) handle(ctx context.Context, w want) (m *inbox.Message, posted boo
 		}
 		return nil, posted, err
 	case f.where == inbox.FoundAnswered:
-		posted, err = s.answered(ctx, w, f.reply)
-		return nil, posted, err
+		return s.answered(ctx, w, a, f.reply)
 	case f.dead != "":
 		posted, err = s.giveUpOn(ctx, w, a, fmt.Sprintf("its entry %s was set aside: %s", a.Entry, f.dead))
 		return nil, posted, err
@@ -100,20 +99,27 @@ func (s *step) question(ctx context.Context, w want) (posted bool, err error) {
 	return false, nil
 }
 
-// answered handles an effect whose entry was answered without a result. The reply counts if text is asked for.
-func (s *step) answered(ctx context.Context, w want, reply string) (posted bool, err error) {
+// answered handles an effect whose entry was answered without a result, as when the run could not be read at the end
+// of the turn: it is asked for again, a few times. The reply counts if text is asked for.
+func (s *step) answered(ctx context.Context, w want, a asked, reply string) (m *inbox.Message, posted bool, err error) {
 	task, err := s.Run.Task(w.Effect)
-	if err != nil {
-		return false, err
+	switch {
+	case err != nil:
+		return nil, false, err
+	case s.wording(w.Effect, task).MessageCounts() && strings.TrimSpace(reply) != "":
+		if !s.mayPost() {
+			s.report.Unposted++
+			return nil, false, nil
+		}
+		posted, err = s.value(ctx, w.Effect, reply)
+	case a.Nth < attempts:
+		a.Nth++
+		a.Entry = s.entryID(w.Effect, a.Nth)
+		m, err = s.ask(w, a)
+	default:
+		posted, err = s.giveUpOn(ctx, w, a, "its entry was answered, and no result was handed over")
 	}
-	if !s.wording(w.Effect, task).MessageCounts() {
-		return s.giveUpOn(ctx, w, s.entryOf(w.Effect), "its entry was answered, and no result was handed over")
-	}
-	if !s.mayPost() {
-		s.report.Unposted++
-		return false, nil
-	}
-	return s.value(ctx, w.Effect, reply)
+	return m, posted, err
 }
 
 func (s *step) value(ctx context.Context, effect string, value any) (posted bool, err error) {
