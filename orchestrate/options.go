@@ -10,6 +10,7 @@ package orchestrate
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"time"
 
@@ -98,16 +99,17 @@ type Held struct {
 	Since    time.Time `json:"since"`
 }
 
-// OpenAll opens the runs that the flags of a command name.
+// OpenAll opens the runs that the flags of a command name, as far as they can be opened.
 func OpenAll(ctx context.Context, r *cli.RunFlags, box *inbox.Inbox, note func(string, ...any)) (all []*Bridge, err error) {
 	for _, dir := range r.Dirs {
-		b, err := Open(ctx, r, box, dir, note)
-		if err != nil {
-			return nil, err
+		b, unable := Open(ctx, r, box, dir, note)
+		if unable != nil {
+			err = errors.Join(err, unable)
+			continue
 		}
 		all = append(all, b)
 	}
-	return all, nil
+	return all, err
 }
 
 // Open opens the bridge of the run in a directory, and binds a new run to its code.

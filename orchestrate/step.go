@@ -299,13 +299,14 @@ type Outcome struct {
 	NotBefore time.Time
 }
 
-// StepAll has take take one step of each run, in order. Its first error ends the round; the outcome covers the
-// steps before.
+// StepAll has take take one step of each run, in order. The outcome covers the steps without an error: one run that
+// cannot go on keeps no other from doing so.
 func StepAll(ctx context.Context, bridges []*Bridge, take func(context.Context, *Bridge) (Report, error)) (all Outcome, err error) {
 	for _, b := range bridges {
-		r, err := take(ctx, b)
-		if err != nil {
-			return all, err
+		r, unable := take(ctx, b)
+		if unable != nil {
+			err = errors.Join(err, unable)
+			continue
 		}
 		all.Reports = append(all.Reports, r)
 		if !r.Done {
@@ -317,5 +318,5 @@ func StepAll(ctx context.Context, bridges []*Bridge, take func(context.Context, 
 			all.NotBefore = *r.NotBefore
 		}
 	}
-	return all, nil
+	return all, err
 }

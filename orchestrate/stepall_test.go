@@ -79,10 +79,11 @@ func TestStepAllSumsUp(t *testing.T) {
 	}
 }
 
-func TestStepAllEndsAtTheFirstError(t *testing.T) {
-	s := newSteps(orchestrate.Report{Run: "a"}, errors.New("damaged"), orchestrate.Report{Run: "c"})
+// A run that cannot go on keeps no other from its step, and is not forgotten.
+func TestStepAllGoesOnAfterAnError(t *testing.T) {
+	s := newSteps(orchestrate.Report{Run: "a"}, errors.New("damaged"), orchestrate.Report{Run: "c"}, errors.New("gone"))
 	got, err := orchestrate.StepAll(t.Context(), s.bridges, s.take)
-	require.EqualError(t, err, "damaged")
-	assert.Equal(t, []string{"a"}, s.stepped)
-	assert.Len(t, got.Reports, 1)
+	require.EqualError(t, err, "damaged\ngone")
+	assert.Equal(t, []string{"a", "c"}, s.stepped)
+	assert.Len(t, got.Reports, 2)
 }

@@ -104,6 +104,11 @@ func TestDamagedRunBesideAnother(t *testing.T) {
 	out, err = says("result", "none", "--text", "by hand")
 	require.Error(t, err)
 	assert.Contains(t, out, "the run is damaged", "which may have had it")
+	out, err = says("orchestrate", "--run", filepath.Join(r.dir, "nowhere"), "--run", r.run, "--run", second, "--once", "--babysitter", r.babysitter)
+	require.Error(t, err)
+	assert.Contains(t, out, "there is no such run")
+	assert.Contains(t, out, "the run is damaged")
+	assert.Contains(t, out, "run r2: completed, 1 entry queued, 1 result posted")
 
 	require.NoError(t, os.WriteFile(filepath.Join(r.run, "run.json"), []byte("{"), 0o600))
 	for _, verb := range []string{"resume", "complete", "status"} {

@@ -1,9 +1,11 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -62,10 +64,7 @@ func driveRuns(i *cli.InboxFlags, r *cli.RunFlags, once, repair bool, s cli.Stre
 	}
 	ctx, stop := endOnSignal(context.Background())
 	defer stop()
-	bridges, err := orchestrate.OpenAll(ctx, r, box, s.Note)
-	if err != nil {
-		return err
-	}
+	bridges, unread := orchestrate.OpenAll(ctx, r, box, s.Note)
 	if repair {
 		for _, b := range bridges {
 			if _, err := b.Run.State(); !errors.Is(err, runs.ErrCorrupt) {
@@ -83,10 +82,10 @@ func driveRuns(i *cli.InboxFlags, r *cli.RunFlags, once, repair bool, s cli.Stre
 	defer func() { _ = w.Close() }() // nobody follows any more
 	for last := ""; ; {
 		all, err := stepAll(i, ctx, bridges, &last, s)
-		if err != nil || once || len(all) == 0 {
-			return err
+		err = errors.Join(unread, err)
+		if bridges = all.Unfinished; err != nil || once || !slices.ContainsFunc(all.Reports, goesOn) {
+			return cmp.Or(err, stuck(all.Reports...))
 		}
-		bridges = all
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -95,41 +94,38 @@ func driveRuns(i *cli.InboxFlags, r *cli.RunFlags, once, repair bool, s cli.Stre
 	}
 }
 
-// stepAll takes a step of each run and prints the outcome if it differs from last. It returns the runs that are not
-// done.
-func stepAll(i *cli.InboxFlags, ctx context.Context, bridges []*orchestrate.Bridge, last *string, s cli.Streams) (unfinished []*orchestrate.Bridge, err error) {
-	all, err := orchestrate.StepAll(ctx, bridges, func(ctx context.Context, b *orchestrate.Bridge) (orchestrate.Report, error) {
-		r, err := b.Step(ctx)
-		if err != nil || r.Guard == "" {
-			return r, err
-		}
-		return r, errors.Join(reportDone(i, s, r, stepSentence(r)), stuck(r))
+// stepAll takes a step of each run and prints the outcome if it differs from last.
+func stepAll(i *cli.InboxFlags, ctx context.Context, bridges []*orchestrate.Bridge, last *string, s cli.Streams) (all orchestrate.Outcome, err error) {
+	all, err = orchestrate.StepAll(ctx, bridges, func(ctx context.Context, b *orchestrate.Bridge) (orchestrate.Report, error) {
+		return b.Step(ctx)
 	})
-	if err != nil {
-		return nil, err
-	}
 	said := ""
 	for _, step := range all.Reports {
 		said += stepSentence(step)
 	}
 	if said == *last {
-		return all.Unfinished, nil
+		return all, err
 	}
 	*last = said
 	for _, step := range all.Reports {
-		if err := reportDone(i, s, step, stepSentence(step)); err != nil {
-			return nil, err
-		}
+		err = errors.Join(err, reportDone(i, s, step, stepSentence(step)))
 	}
-	return all.Unfinished, nil
+	return all, err
 }
 
-// stuck is the error of a run that goes no further by itself, nil for one that does.
-func stuck(r orchestrate.Report) error {
-	if r.Guard == "" {
-		return nil
+func goesOn(r orchestrate.Report) bool { return !r.Done && r.Guard == "" }
+
+// stuck is the error of runs that go no further by themselves, nil if there is none.
+func stuck(reports ...orchestrate.Report) (err error) {
+	for _, r := range reports {
+		if r.Guard != "" {
+			err = errors.Join(err, fmt.Errorf("run %s: %s", r.Run, cli.Guarded(r.Guard, r.OutOfSteps)))
+		}
 	}
-	return cli.Status(cli.ExitDeadLettered, fmt.Errorf("run %s: %s", r.Run, cli.Guarded(r.Guard, r.OutOfSteps)))
+	if err != nil {
+		err = cli.Status(cli.ExitDeadLettered, err)
+	}
+	return err
 }
 
 func stepSentence(r orchestrate.Report) string {

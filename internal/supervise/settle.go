@@ -198,10 +198,7 @@ func (r *run) look() (st state, e *ending) {
 		return st, nil
 	}
 	// A warm stop lets the steps finish; a hard end cuts them short.
-	all, err := orchestrate.OpenAll(r.stop.over, &r.Runs, r.box, r.note)
-	if err != nil {
-		return st, r.stuck(err)
-	}
+	all, unread := orchestrate.OpenAll(r.stop.over, &r.Runs, r.box, r.note)
 	outcome, err := orchestrate.StepAll(r.stop.over, all, func(ctx context.Context, b *orchestrate.Bridge) (orchestrate.Report, error) {
 		report, err := b.Step(ctx)
 		for _, why := range report.Refused {
@@ -209,14 +206,16 @@ func (r *run) look() (st state, e *ending) {
 		}
 		return report, err
 	})
-	if err != nil {
-		return st, r.stuck(err)
-	}
+	err = errors.Join(unread, err)
 	s := inWords(outcome)
 	if s.Waiting {
-		if st, err = r.settle(r.stop.asked); err != nil || st.waits {
-			return st, r.stuck(err)
+		var failed error
+		if st, failed = r.settle(r.stop.asked); failed != nil || st.waits {
+			return st, r.stuck(failed) // what a run can do comes before what another cannot
 		}
+	}
+	if err != nil && (s.NotBefore.IsZero() || !r.bears(s.NotBefore)) {
+		return st, r.stuck(err)
 	}
 	st.asleep, st.runs = s.NotBefore, s
 	r.asleep = s.NotBefore
