@@ -15,6 +15,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
+	"heartbeat/internal/words"
 	"heartbeat/orchestrate/babysitter"
 	"heartbeat/orchestrate/run"
 )
@@ -181,12 +182,37 @@ func (b *Bridge) Stopped() (why string, since time.Time) {
 		return cli.Guarded(l.Guard, l.outOfSteps()), since
 	}
 	st, err := b.Run.State()
+	if err != nil {
+		return "", since
+	}
 	for _, w := range l.Wants {
 		a := l.Effects[w.Effect]
 		e := effectAt{*b, w.Effect, st.Effect(w.Effect)}
-		if err == nil && a.Over != "" && e.status == run.Requested && !e.handedOver() && !b.waits(a.Entry) {
+		switch {
+		case e.status != run.Requested:
+		case e.handedOver():
+			if i, err := disk.StatName(answerPath(b.Box, b.Run, w.Effect)); err == nil {
+				since = time.Unix(0, i.Mtime)
+			}
+		case a.Over != "" && !b.waits(a.Entry):
 			return "effect " + w.Effect + ": " + a.Over + ": heartbeat result hands its result over, and dead-letter requeue asks again", a.Since
 		}
 	}
-	return "", since
+	if !since.IsZero() && time.Since(since) > untaken && b.idle() {
+		return "it has results, and nobody takes its steps: `" + words.Shell("heartbeat", "run", "resume", b.Run.Dir()) + "` takes one, and --run has the launcher or the hook do so", since
+	}
+	return "", time.Time{}
+}
+
+// untaken is how long a result may wait for a step where nothing else is done: a hook or launcher takes one at once.
+const untaken = time.Minute
+
+// idle reports whether nothing waits in the inbox or is worked on, nor a step is taken.
+func (b *Bridge) idle() bool {
+	v, err := b.Box.View()
+	if err != nil {
+		return false
+	}
+	next, err := v.Next(1)
+	return errors.Join(err, v.Close()) == nil && len(next) == 0 && v.InFlight() == nil && !Stepping(b.Box, []string{b.Run.Dir()})
 }

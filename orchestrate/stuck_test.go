@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -151,4 +152,29 @@ export async function process(inputs, ctx) {
 	says("result", effect, "--text", "by hand")
 	assert.NotContains(t, says("status"), "needs a person")
 	assert.Contains(t, says("run", "complete", "r1", "--babysitter", r.babysitter), "it is done")
+}
+
+// A result that no step posts, as where a run was started and no session is wired with it, is a matter for a person.
+func TestNobodyTakesItsSteps(t *testing.T) {
+	r := newRunRig(t, `export async function process(inputs, ctx) {
+  return [await ctx.task(agent, {q:'a'}), await ctx.task(agent, {q:'b'})]; }`)
+	says := func(args ...string) string {
+		t.Helper()
+		out, err := r.heartbeat(append(args, "--inbox", r.inbox)...)
+		require.NoError(t, err, out)
+		return out
+	}
+	queued := r.step().Queued[0]
+	says("result", queued, "--text", "by hand")
+	says("cancel", "--all")
+	assert.NotContains(t, says("status"), "nobody takes its steps", "somebody may be about to")
+	kept := r.ledger() + ".result-" + strings.TrimPrefix(queued, "r1/")
+	then := time.Now().Add(-2 * time.Minute)
+	require.NoError(t, os.Chtimes(kept, then, then))
+	assert.Contains(t, says("status"), "the run r1 needs a person since "+then.Format(time.DateTime)+": it has results, and nobody takes its steps: `heartbeat run resume "+r.run+"`")
+	other := says("send", "something else")
+	assert.NotContains(t, says("status"), "nobody takes its steps", "a session comes: "+other)
+	says("cancel", "--all")
+	says("run", "resume", r.run, "--babysitter", r.babysitter)
+	assert.NotContains(t, says("status"), "needs a person")
 }
