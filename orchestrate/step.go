@@ -32,6 +32,14 @@ func (b *Bridge) Step(ctx context.Context) (Report, error) {
 	return report, err
 }
 
+// StepAnew is a step that runs the process even if nothing has happened since it ran: its code has changed.
+func (b *Bridge) StepAnew(ctx context.Context) (Report, error) {
+	return b.underLock(ctx, stepWait, func(s *step, ctx context.Context) error {
+		s.ledger.Head = 0
+		return s.run(ctx)
+	})
+}
+
 // Busy reports whether another process takes a step of the run. It is false if that is unknown.
 func (b *Bridge) Busy() bool {
 	lock, err := b.lock(context.Background(), time.Nanosecond)

@@ -162,7 +162,7 @@ func (o *runVerbFlags) acceptCode(ctx context.Context, box *inbox.Inbox, name st
 		said = "what had changed: " + strings.Join(changed, ", ")
 	}
 	s.Note("the code of run %s is accepted as it is now (%s)", b.Run.ID(), said)
-	step, err := b.Step(ctx)
+	step, err := b.StepAnew(ctx)
 	if err != nil {
 		return unfinished(b.Run.ID(), "there", err)
 	}
