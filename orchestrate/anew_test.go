@@ -3,6 +3,7 @@ package orchestrate_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -77,5 +78,30 @@ func TestAnsweredWhileDamaged(t *testing.T) {
 	r.drive()
 	assert.Contains(t, r.texts[1], "odd x")
 	assert.Equal(t, `{"ok":true}`, r.output())
+	assert.Contains(t, r.standing(), "it is done")
+}
+
+// The code that a person accepts is run, although nothing has happened since the process ran. A question that it does
+// not ask any more is no person's to answer.
+func TestAcceptedCodeIsRun(t *testing.T) {
+	isPerson(t)
+	r := newProcessRig(t, `export async function process(inputs, ctx) { return await ctx.breakpoint({question:'Old?'}); }`)
+	says := func(args ...string) string {
+		t.Helper()
+		out, err := r.heartbeat(append(args, "--inbox", r.inbox)...)
+		require.NoError(t, err, out)
+		return out
+	}
+	says("run", "start", "--babysitter", r.babysitter, "--entry", "p.mjs", "--process-id", "p", "--run-id", "r1")
+	assert.Contains(t, says("breakpoint", "list"), "Old?")
+	code, err := os.ReadFile(filepath.Join(r.dir, "p.mjs"))
+	require.NoError(t, err)
+	code = []byte(strings.Replace(string(code), "return await ctx.breakpoint({question:'Old?'})", "return await ctx.task(agent, {q:'new'})", 1))
+	require.NoError(t, os.WriteFile(filepath.Join(r.dir, "p.mjs"), code, 0o600))
+	assert.Contains(t, says("run", "accept-code", "r1", "--babysitter", r.babysitter), "1 entry queued")
+	assert.NotContains(t, says("breakpoint", "list"), "Old?")
+	assert.NotContains(t, says("notify", "--notify", "cat"), "Old?")
+	assert.NotContains(t, says("run", "status"), "waits for a person")
+	r.drive()
 	assert.Contains(t, r.standing(), "it is done")
 }

@@ -301,8 +301,12 @@ func (b *Bridge) Questions() (all []Held, err error) {
 	if err != nil {
 		return nil, err
 	}
+	l, err := b.open()
+	if err != nil {
+		return nil, err
+	}
 	for _, e := range st.Pending {
-		if e.Kind != kindBreakpoint {
+		if e.Kind != kindBreakpoint || l.dropped(st, e.ID) {
 			continue
 		}
 		h, err := b.heldBy(e)

@@ -53,6 +53,12 @@ func (l *ledger) outOfSteps() bool {
 	return l.Guard != "" && l.Options.MaxSteps > 0 && l.Steps >= l.Options.MaxSteps
 }
 
+// dropped reports whether the process is known to wait for a pending effect no more: it ended, or took another way.
+func (l *ledger) dropped(st run.State, effect string) bool {
+	wanted := slices.ContainsFunc(l.Wants, func(w want) bool { return w.Effect == effect })
+	return st.Status == run.Completed || st.Moved == l.Head && len(l.Wants) > 0 && !wanted
+}
+
 // want is an effect that the process waits for.
 type want = babysitter.Action
 

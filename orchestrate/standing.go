@@ -60,7 +60,9 @@ func (b *Bridge) Standing() (s Standing, err error) {
 		s.Failure = st.Failure.Name + ": " + st.Failure.Message
 	}
 	for _, e := range st.Pending {
-		s.Pending[e.Kind]++
+		if s.Pending[e.Kind]++; l.dropped(st, e.ID) {
+			continue
+		}
 		if err := b.addEffect(&s, l, e); err != nil {
 			return s, err
 		}
@@ -85,7 +87,7 @@ func (b *Bridge) addEffect(s *Standing, l *ledger, e run.Effect) error {
 		}
 		s.Held = append(s.Held, h)
 	case e.Kind == kindSleep:
-		for _, w := range l.Wants { // else the process no longer waits for it
+		for _, w := range l.Wants {
 			if w.Effect == e.ID && (s.NotBefore == nil || w.Until.Before(*s.NotBefore)) {
 				s.NotBefore = &w.Until
 			}
