@@ -265,6 +265,9 @@ func Execute(ctx context.Context, c runs.Command) Outcome {
 	// ErrWaitDelay: a process that the command left behind holds its output open.
 	case err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay):
 		o.Failure = err.Error()
+		if _, none := os.Stat(c.Cwd); c.Cwd != "" && none != nil {
+			o.Failure = "its working directory: " + none.Error() // else the program seems to be missing
+		}
 	case o.Status != c.Success:
 		o.Failure = fmt.Sprintf("it ended with status %d, and not %d", o.Status, c.Success)
 	case o.Cut:

@@ -40,6 +40,9 @@ func TestExecute(t *testing.T) {
 	assert.Empty(t, babysitter.Execute(context.Background(), three).Failure)
 	missing := runs.Command{Argv: []string{"no-such-command"}, Timeout: time.Minute}
 	assert.Contains(t, babysitter.Execute(context.Background(), missing).Failure, "no-such-command")
+	nowhere := sh("exit 0")
+	nowhere.Cwd = "/no/such/folder"
+	assert.Equal(t, "its working directory: stat /no/such/folder: no such file or directory", babysitter.Execute(context.Background(), nowhere).Failure)
 }
 
 // A command whose output is cut off failed.
