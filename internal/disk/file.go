@@ -55,9 +55,8 @@ func (f *File) Identity() string {
 	return f.identity
 }
 
-// Place identifies where on the disk the file's bytes begin. It is empty if the system does not
-// tell, or if the bytes are not written out yet. Truncating and refilling a file changes its place;
-// touching or appending does not.
+// Place identifies where on the disk the file's bytes begin. It is empty if the system does not tell, or if the bytes
+// are not written out yet. Truncating and refilling a file changes its place; touching or appending does not.
 func (f *File) Place() string {
 	at, known := place(f.fd)
 	if !known {
@@ -251,9 +250,8 @@ func SyncDir(dir string) error {
 // ErrNoHoles reports that the file system or the operating system cannot free space inside a file.
 var ErrNoHoles = errors.New("the file system cannot give back the space amid a file")
 
-// PunchHole turns the first n bytes of the file into zeros that take no space. The file's length
-// and the offsets of all other bytes stay. Where this is not possible, the error matches
-// [ErrNoHoles] and nothing has changed.
+// PunchHole turns the first n bytes of the file into zeros that take no space. The file's length and the offsets of all
+// other bytes stay. Where this is not possible, the error matches [ErrNoHoles] and nothing has changed.
 func (f *File) PunchHole(n int64) error {
 	return holeError(f.change("punch a hole into", Op{Kind: OpPunch, Length: n}, func() error { return punchHole(f.fd, n) }))
 }

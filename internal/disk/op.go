@@ -1,8 +1,7 @@
 // Package disk is the only place where heartbeat changes files that hold state.
 //
-// Every state-changing call is announced as an [Op] before it is made. Tests can then kill the
-// process there, make the call fail like a full or broken disk, or record the calls and compute
-// what a power loss leaves.
+// Every state-changing call is announced as an [Op] before it is made. Tests can then kill the process there, make the
+// call fail like a full or broken disk, or record the calls and compute what a power loss leaves.
 //
 // State files are opened without following symbolic links and are created with mode 0600. A state
 // file is refused if it is not regular, belongs to another user or has a second name. Opening one
@@ -50,8 +49,7 @@ type Observer func(Op) error
 // TestOnlyObserver, if set, sees every state-changing call of this process. Only tests set it.
 var TestOnlyObserver Observer
 
-// Torn is returned by an [Observer] to let only the first N bytes of a write reach the file. Then
-// runs after that.
+// Torn is returned by an [Observer] to let only the first N bytes of a write reach the file. Then runs after that.
 type Torn struct {
 	N    int
 	Then func() error

@@ -31,9 +31,8 @@ func OpenExisting(path string) (*File, error) {
 	return f, nil
 }
 
-// OpenWrite is [OpenExisting], but creates a missing file with mode 0600 and reports that in
-// created. A name is durable only after [SyncDir]. Even an existing name may not be: its creator
-// may have been killed before that call.
+// OpenWrite is [OpenExisting], but creates a missing file with mode 0600 and reports that in created. A name is durable
+// only after [SyncDir]. Even an existing name may not be: its creator may have been killed before that call.
 func OpenWrite(path string) (f *File, created bool, err error) {
 	for {
 		f, err = OpenExisting(path)
@@ -71,8 +70,7 @@ func OpenAppend(path string) (f *File, created bool, err error) {
 // In a directory where others can create names, root follows no link and refuses a file with a
 // second name: others could point either at any file.
 //
-// Reading leaves the file's atime alone if the system allows that, so that the atime shows when
-// others read the file.
+// Reading leaves the file's atime alone if the system allows that, so that the atime shows when others read the file.
 func OpenForeign(path string, flags int) (*File, error) {
 	f, err := openForeign(path, flags)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -246,7 +244,7 @@ func statAt(path string, stat func(string, *unix.Stat_t) error) (Info, error) {
 func Free(dir string) (int64, error) {
 	var st unix.Statfs_t
 	switch err := unix.Statfs(dir, &st); {
-	case err != nil || st.Files > 0 && st.Ffree == 0: // no inode, so no file
+	case err != nil || st.Files > 0 && st.Ffree == 0 && takesNoFile(dir): // some count inodes, and never say that one is free
 		return 0, err
 	case st.Blocks == 0:
 		return 0, fmt.Errorf("the space in %s: %w", dir, errors.ErrUnsupported)

@@ -18,8 +18,7 @@ const MaxWhole = 512 << 20
 // ErrTooLarge reports a file that is larger than its valid content can be.
 var ErrTooLarge = errors.New("the file is too large")
 
-// ReadUpTo reads the whole file as it is now. The error matches [ErrTooLarge] if that is more than
-// limit bytes.
+// ReadUpTo reads the whole file as it is now. The error matches [ErrTooLarge] if that is more than limit bytes.
 func (f *File) ReadUpTo(limit int64) ([]byte, error) {
 	if err := f.refresh(); err != nil {
 		return nil, err
@@ -35,9 +34,8 @@ func (f *File) ReadUpTo(limit int64) ([]byte, error) {
 	return b[:n], err
 }
 
-// ReadFile reads a file that belongs to the user, such as settings. It follows links and accepts
-// any owner. It never waits for a FIFO's writer, and refuses more than limit bytes with
-// [ErrTooLarge].
+// ReadFile reads a file that belongs to the user, such as settings. It follows links and accepts any owner. It never
+// waits for a FIFO's writer, and refuses more than limit bytes with [ErrTooLarge].
 func ReadFile(path string, limit int64) ([]byte, error) {
 	return readWhole(path, limit, func() (*File, error) { return openAny(path, unix.O_RDONLY) })
 }

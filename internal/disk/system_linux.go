@@ -16,8 +16,7 @@ func dirsync(fd int) error { return unix.Fsync(fd) }
 // quietly leaves a file's atime alone. Only the file's owner may use it.
 const quietly = unix.O_NOATIME
 
-// birth returns when the file was created, in nanoseconds since 1970, or 0 if the file system does
-// not record it.
+// birth returns when the file was created, in nanoseconds since 1970, or 0 if the file system does not record it.
 func birth(f *File) int64 {
 	var st unix.Statx_t
 	err := unix.Statx(f.fd, "", unix.AT_EMPTY_PATH, unix.STATX_BTIME, &st)
@@ -34,6 +33,15 @@ func infoOf(st *unix.Stat_t) Info {
 		IsRegular: st.Mode&unix.S_IFMT == unix.S_IFREG, IsDir: st.Mode&unix.S_IFMT == unix.S_IFDIR,
 		IsLink: st.Mode&unix.S_IFMT == unix.S_IFLNK,
 	}
+}
+
+// takesNoFile reports whether it is certain that no file can be made in a folder, by making one without a name.
+func takesNoFile(dir string) bool {
+	fd, err := open(dir, unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
+	if err == nil {
+		err = unix.Close(fd)
+	}
+	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)
 }
 
 func punchHole(fd int, n int64) error {
