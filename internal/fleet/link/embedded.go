@@ -46,8 +46,7 @@ func openEmbedded(dir string, say func(string)) (*embedded, []nats.Option, error
 	})}, nil
 }
 
-// Dial connects to the running server, or starts one if no process holds the lock: a stranger may have its old
-// port.
+// Dial connects to the running server, or starts one if no process holds the lock: a stranger may have its old port.
 func (e *embedded) Dial(network, _ string) (net.Conn, error) {
 	isServed, err := e.isServed()
 	if err == nil && !isServed {

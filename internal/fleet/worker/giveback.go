@@ -44,8 +44,9 @@ func (a *Agent) giveBackHeld(ctx context.Context) {
 // the claim. The entry and its claim stay if a session has the entry or it has come to an outcome meanwhile.
 func (a *Agent) giveBack(ctx context.Context, c upstream.Claim, delay time.Duration, why string) error {
 	if c.GivingBack == nil {
-		w, err := a.waiting(c.Entry)
-		if err != nil {
+		var w *inbox.Entry
+		waits := func(*inbox.Tx) (err error) { w, err = a.waiting(c.Entry); return err }
+		if err := a.transact(ctx, waits); err != nil { // after whatever has begun
 			return err
 		}
 		until := time.Now().Add(delay).UTC()

@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"os"
@@ -130,6 +131,12 @@ func TestALauncherThatDoesNothing(t *testing.T) {
 // A turn that an error ended counts as an attempt although its message goes back to the stream for a long back-off: a
 // text that no API answers does not go round for ever.
 func TestAFailedTurnThatIsGivenBack(t *testing.T) {
+	for name, putOff := range map[string]bool{"an error": false, "put off": true} {
+		t.Run(name, func(t *testing.T) { givenBackAfterAFailedTurn(t, putOff) })
+	}
+}
+
+func givenBackAfterAFailedTurn(t *testing.T, putOff bool) {
 	t.Parallel()
 	w := newWorld(t, time.Hour)
 	a := w.start("one", nil, "--no-session")
@@ -146,11 +153,15 @@ func TestAFailedTurnThatIsGivenBack(t *testing.T) {
 		if e, err := tx.Next(inbox.Mark{}); err == nil {
 			_, err := tx.Deliver(e, inbox.Recipient{SessionID: "session"})
 			require.NoError(t, err)
-			require.NoError(t, tx.In("session").Fail("server_error", "it broke"))
+			if later := time.Now().Add(time.Hour); putOff {
+				require.NoError(t, tx.Say(inbox.Verdict{Kind: inbox.VerdictFailed, Text: "not now", Until: &later}))
+			} else {
+				require.NoError(t, tx.In("session").Fail("server_error", "it broke"))
+			}
 			report, err := recovery.Settle(tx, recovery.Asker{Box: box}, recovery.Sight{})
 			require.NoError(t, err)
 			require.Equal(t, recovery.Requeued, report.Action)
-			_, err = tx.Holds().BackOff(time.Hour, 9, true, report.Failure)
+			_, err = tx.Holds().BackOff(time.Hour, 9, true, cmp.Or(report.Failure, &inbox.Failure{Error: "server_error"}))
 			require.NoError(t, err)
 			did = true
 		}

@@ -74,7 +74,7 @@ func (a *Agent) waiting(entry string) (found *inbox.Entry, err error) {
 	}
 	err = a.box.EachScheduled(func(s inbox.Scheduled) bool {
 		if s.ID == entry {
-			found = &inbox.Entry{ID: s.ID, EntryID: s.EntryID}
+			found = &inbox.Entry{ID: s.ID, EntryID: s.EntryID, Attempt: 2} // it was delivered, and put off
 		}
 		return found == nil
 	})
