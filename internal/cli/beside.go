@@ -31,7 +31,10 @@ func Beside(name string) (string, error) {
 // linked returns the name of the same file in the folder that this command was called in. Where a package manager keeps
 // links, that name is also the next release's, and the folder that they lead to goes away.
 func linked(path string) string {
-	called, _ := exec.LookPath(os.Args[0])
+	called, err := exec.LookPath(os.Args[0])
+	if err != nil { // not found, or by a PATH that says the current folder, where anybody may have made a link
+		return path
+	}
 	link, _ := filepath.Abs(filepath.Join(filepath.Dir(called), filepath.Base(path)))
 	its, _ := os.Stat(link)
 	own, _ := os.Stat(path)

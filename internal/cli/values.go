@@ -54,8 +54,7 @@ func (v value[T]) Set(text string) error {
 func (v value[T]) String() string { return v.text(*v.to) }
 func (v value[T]) Type() string   { return v.kind }
 
-// AtLeast returns the value of a flag for a whole number of at least least. The default is the
-// present value of to.
+// AtLeast returns the value of a flag for a whole number of at least least. The default is the present value of to.
 func AtLeast(to *int, least int) pflag.Value {
 	return number(to, least, func(n int) error { return refusal(fmt.Sprintf("is %d: it must be %d or more", n, least)) })
 }
@@ -171,8 +170,7 @@ func Choices(f *pflag.Flag) []string {
 	return nil
 }
 
-// Span is the value of a flag for a length of time: seconds (300, 0.5), a Go duration (5m), or days
-// (30d, 1d12h).
+// Span is the value of a flag for a length of time: seconds (300, 0.5), a Go duration (5m), or days (30d, 1d12h).
 type Span time.Duration
 
 // Set parses what was typed.
