@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/spf13/pflag"
 
 	"heartbeat/internal/cli"
@@ -87,24 +86,18 @@ func (o *cancel) one(ctx context.Context, up *upstream.Upstream, id string) erro
 // place finds a message by its id or its place. A server has no list of ids, so place reads the stream, and then
 // the message's lease.
 func (o *cancel) place(ctx context.Context, up *upstream.Upstream, id string) (c upstream.Claim, err error) {
-	found := errors.New("it is found")
-	err = o.messages(ctx, up.Stream, func(m *jetstream.RawStreamMsg) error {
+	for m, err := range o.messages(ctx, up.Stream) {
+		if err != nil {
+			return c, fmt.Errorf("look for the message %q: %w", id, err)
+		}
 		is, _ := message.IDOf(o.stream, m.Sequence, m.Time, m.Header)
-		if is != id && message.Place(o.stream, m.Sequence) != id {
-			return nil
+		if is == id || message.Place(o.stream, m.Sequence) == id {
+			return upstream.Claim{Message: message.Message{ID: is, Seq: m.Sequence, Stored: m.Time, Again: message.AgainOf(m.Header)}}, nil
 		}
-		c = upstream.Claim{Message: message.Message{ID: is, Seq: m.Sequence, Stored: m.Time, Again: message.AgainOf(m.Header)}}
-		return found
-	})
-	switch {
-	case err == nil:
-		// Somebody may have deleted what an agent still works on.
-		if c, held, err := up.Held(ctx, id); err != nil || held {
-			return c, o.said(err)
-		}
-		return c, fmt.Errorf("the message %q is not in the stream %s: it was settled, or never sent", id, o.stream)
-	case !errors.Is(err, found):
-		return c, fmt.Errorf("look for the message %q: %w", id, err)
 	}
-	return c, nil
+	// Somebody may have deleted what an agent still works on.
+	if c, held, err := up.Held(ctx, id); err != nil || held {
+		return c, o.said(err)
+	}
+	return c, fmt.Errorf("the message %q is not in the stream %s: it was settled, or never sent", id, o.stream)
 }

@@ -130,24 +130,28 @@ func (o *dead) list(ctx context.Context) error {
 		layout.Column{Title: "TEXT", Text: true, Cut: true},
 	)
 	none := true
-	err := o.each(ctx, func(l *letter) error {
-		none = false
-		if o.json {
-			return cli.PrintJSON(o.s.Out, l)
+	for m, err := range o.messages(ctx, o.box) {
+		if err != nil {
+			return err
 		}
+		none = false
+		l := letterOf(m)
 		text := words.Brief(l.Text)
 		if l.object != "" {
 			text = "in the object store, " + words.Size(l.Bytes)
 		}
-		t.Add(l.ID, d.When(now, l.At), words.Brief(l.Reason), strconv.Itoa(l.Attempts), l.Subject, text)
-		if t.Len() < listPart {
-			return nil
+		if o.json {
+			err = cli.PrintJSON(o.s.Out, l)
+		} else if t.Add(l.ID, d.When(now, l.At), words.Brief(l.Reason), strconv.Itoa(l.Attempts), l.Subject, text); t.Len() >= listPart {
+			err = d.Table(t)
 		}
-		return d.Table(t)
-	})
+		if err != nil {
+			return err
+		}
+	}
 	switch {
-	case err != nil || o.json:
-		return err
+	case o.json:
+		return nil
 	case none:
 		o.noLetters()
 		return nil

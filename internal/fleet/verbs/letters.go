@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,30 +63,24 @@ func letterOf(m *jetstream.RawStreamMsg) *letter {
 	}
 }
 
-// each calls do for each letter that is there now, the oldest first.
-func (o *dead) each(ctx context.Context, do func(*letter) error) error {
-	return o.messages(ctx, o.box, func(m *jetstream.RawStreamMsg) error { return do(letterOf(m)) })
-}
-
-// messages calls do for each message of a stream that was there when the stream was found, the oldest first.
-func (o *common) messages(ctx context.Context, in jetstream.Stream, do func(*jetstream.RawStreamMsg) error) error {
-	is := in.CachedInfo()
-	for seq := is.State.FirstSeq; seq <= is.State.LastSeq; seq++ {
-		m, err := in.GetMsg(ctx, seq, jetstream.WithGetMsgSubject(">"))
-		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("read the stream %s: %w", is.Config.Name, o.said(err))
-		}
-		if seq = m.Sequence; seq > is.State.LastSeq {
-			return nil
-		}
-		if err := do(m); err != nil {
-			return err
+// messages returns the messages of a stream that were there when the stream was found, the oldest first.
+func (o *common) messages(ctx context.Context, in jetstream.Stream) iter.Seq2[*jetstream.RawStreamMsg, error] {
+	return func(yield func(*jetstream.RawStreamMsg, error) bool) {
+		is := in.CachedInfo()
+		for seq := is.State.FirstSeq; seq <= is.State.LastSeq; seq++ {
+			m, err := in.GetMsg(ctx, seq, jetstream.WithGetMsgSubject(">"))
+			if errors.Is(err, jetstream.ErrMsgNotFound) {
+				return
+			}
+			if err != nil {
+				yield(nil, fmt.Errorf("read the stream %s: %w", is.Config.Name, o.said(err)))
+				return
+			}
+			if seq = m.Sequence; seq > is.State.LastSeq || !yield(m, nil) {
+				return
+			}
 		}
 	}
-	return nil
 }
 
 // one finds the letter of a message. If it was set aside more than once, the last letter counts.
@@ -94,13 +89,13 @@ func (o *dead) one(ctx context.Context, id string) (*letter, error) {
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		var last *letter
 		if message.IsPlace(o.stream, id) { // of a message that has no id in its headers
-			if err := o.each(ctx, func(l *letter) error {
-				if message.IsAt(o.stream, id, l.ID) {
+			for m, err := range o.messages(ctx, o.box) {
+				if err != nil {
+					return nil, err
+				}
+				if l := letterOf(m); message.IsAt(o.stream, id, l.ID) {
 					last = l
 				}
-				return nil
-			}); err != nil {
-				return nil, err
 			}
 		}
 		if last != nil {
@@ -116,11 +111,14 @@ func (o *dead) one(ctx context.Context, id string) (*letter, error) {
 
 func (o *dead) chosen(ctx context.Context) (all []*letter, err error) {
 	if o.all {
-		err = o.each(ctx, func(l *letter) error {
+		for m, err := range o.messages(ctx, o.box) {
+			if err != nil {
+				return nil, err
+			}
+			l := letterOf(m)
 			all = append(all, &letter{ID: strings.Clone(l.ID), Letter: l.Letter, Again: l.Again}) // there may be many
-			return nil
-		})
-		return all, err
+		}
+		return all, nil
 	}
 	for _, id := range o.ids {
 		l, err := o.one(ctx, id)
