@@ -142,8 +142,8 @@ func (o *dead) list(ctx context.Context) error {
 		}
 		if o.json {
 			err = cli.PrintJSON(o.s.Out, l)
-		} else if t.Add(l.ID, d.When(now, l.At), words.Brief(l.Reason), strconv.Itoa(l.Attempts), l.Subject, text); t.Len() >= listPart {
-			err = d.Table(t)
+		} else {
+			err = addRow(d, t, l.ID, d.When(now, l.At), words.Brief(l.Reason), strconv.Itoa(l.Attempts), l.Subject, text)
 		}
 		if err != nil {
 			return err

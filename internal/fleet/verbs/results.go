@@ -32,6 +32,11 @@ type results struct {
 	color string
 
 	kv jetstream.KeyValue
+
+	// Of the list: where and how it is shown, and the server's time.
+	d   layout.Output
+	t   *layout.Table
+	now time.Time
 }
 
 func resultsVerb() cli.Verb {
@@ -172,31 +177,39 @@ func (o *results) list(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	show := o.printer(found)
-	for _, v := range found.values {
-		if err := o.one(ctx, v, show); err != nil {
-			return err
-		}
-	}
 	if len(found.values) == 0 && !o.json {
 		o.s.Note("nothing was settled in the stream %s", o.stream)
 	}
-	if err := show(nil); err != nil || !o.isFollowed {
+	o.d, o.t, o.now = layout.For(o.s.Out, o.color), o.table(), found.now
+	if err := o.show(ctx, found.values...); err != nil || !o.isFollowed {
 		return err
 	}
-	return o.follow(ctx, pattern, found, show)
+	return o.follow(ctx, pattern, found)
 }
 
-// one shows a result. It complains about one that cannot be read, and goes on.
-func (o *results) one(ctx context.Context, v jetstream.KeyValueEntry, show func(*outcome) error) error {
-	out, err := o.read(ctx, v)
-	if err != nil {
-		if ctx.Err() == nil {
+// show shows results. It complains about one that cannot be read, and goes on.
+func (o *results) show(ctx context.Context, values ...jetstream.KeyValueEntry) error {
+	for _, v := range values {
+		out, err := o.read(ctx, v)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
 			o.s.Complain(err)
+			continue
+		case o.json:
+			err = cli.PrintJSON(o.s.Out, out)
+		default:
+			err = o.add(out)
 		}
-		return ctx.Err()
+		if err != nil {
+			return err
+		}
 	}
-	return show(out)
+	if o.t.Empty() {
+		return nil
+	}
+	return o.d.Table(o.t)
 }
 
 func (o *results) read(ctx context.Context, v jetstream.KeyValueEntry) (*outcome, error) {
@@ -217,7 +230,7 @@ func (o *results) read(ctx context.Context, v jetstream.KeyValueEntry) (*outcome
 }
 
 // follow shows new results until a signal ends it, or nobody reads them any more.
-func (o *results) follow(ctx context.Context, pattern string, found kept, show func(*outcome) error) error {
+func (o *results) follow(ctx context.Context, pattern string, found kept) error {
 	// The last results shown are remembered: a decision that is written again with another state is not shown again.
 	seen, ring, next := map[string]bool{}, make([]string, 10_000), 0
 	isNew := func(v jetstream.KeyValueEntry) bool {
@@ -241,58 +254,44 @@ func (o *results) follow(ctx context.Context, pattern string, found kept, show f
 		if v == nil || !isNew(v) { // nil: the existing values have come
 			return false, nil
 		}
-		if err := o.one(ctx, v, show); err != nil {
-			return false, err
-		}
-		return false, show(nil)
+		return false, o.show(ctx, v)
 	}, jetstream.ResumeFromRevision(found.last+1), jetstream.IgnoreDeletes())
 }
 
-// printer returns a function that shows a result. Called with nil, it shows what it holds back.
-func (o *results) printer(found kept) func(*outcome) error {
-	if o.json {
-		return func(out *outcome) error {
-			if out == nil {
-				return nil
-			}
-			return cli.PrintJSON(o.s.Out, out)
-		}
-	}
-	d := layout.For(o.s.Out, o.color)
+// table returns the table of results.
+func (o *results) table() *layout.Table {
 	reply := layout.Column{Title: "REPLY", Text: true, Cut: true}
 	when := layout.Column{Title: "SETTLED"}
 	if o.isFollowed { // later rows are not known yet, and an age would become wrong
 		reply.Least, when.Least = 20, len("Jan _2 15:04:05")
 	}
-	t := layout.NewTable(
+	return layout.NewTable(
 		when, layout.Column{Title: "MESSAGE", Text: true, Cut: true, Most: 24}, layout.Column{Title: "OUTCOME"},
 		layout.Column{Title: "AGENT", Text: true, Cut: true, Most: 24}, layout.Column{Title: "ATTEMPT", Right: true}, reply,
 	)
-	return func(out *outcome) error {
-		if out == nil {
-			if t.Empty() {
-				return nil
-			}
-			return d.Table(t)
-		}
-		at := d.When(found.now, out.At)
-		if o.isFollowed && d.ForPeople() {
-			at = words.Clock(found.now, out.At)
-		}
-		text := out.Reason
-		if out.Reply != nil {
-			text = *out.Reply
-		}
-		t.Add(at, words.Brief(cmp.Or(out.ID, out.EntryID)), string(out.Outcome), out.Agent, strconv.Itoa(out.Attempts), words.Brief(text))
-		if t.Len() < listPart {
-			return nil
-		}
-		return d.Table(t)
+}
+
+func (o *results) add(out *outcome) error {
+	at := o.d.When(o.now, out.At)
+	if o.isFollowed && o.d.ForPeople() {
+		at = words.Clock(o.now, out.At)
 	}
+	text := out.Reason
+	if out.Reply != nil {
+		text = *out.Reply
+	}
+	return addRow(o.d, o.t, at, words.Brief(cmp.Or(out.ID, out.EntryID)), string(out.Outcome), out.Agent, strconv.Itoa(out.Attempts), words.Brief(text))
 }
 
 // listPart is how many rows of a list are laid out together.
 const listPart = 1000
+
+func addRow(d layout.Output, t *layout.Table, cells ...string) error {
+	if t.Add(cells...); t.Len() < listPart {
+		return nil
+	}
+	return d.Table(t)
+}
 
 func isSecond(e jetstream.KeyValueEntry) bool { return strings.HasPrefix(e.Key(), "superseded.") }
 
