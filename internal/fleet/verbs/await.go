@@ -47,7 +47,7 @@ func (o *send) await(ctx context.Context, r receipt) error {
 	known, err := o.decided(ctx, r)
 	if err == nil {
 		err = o.patiently(ctx, func() error {
-			w.Result, err = o.answered(ctx, o.kv, r.ID, known)
+			w.Result, err = o.answered(ctx, r.ID, known)
 			return err
 		})
 	}
@@ -160,7 +160,7 @@ func (o *send) patiently(ctx context.Context, do func() error) error {
 // look asks for the decision, and whether the message exists. If the server is away, it returns nothing.
 func (o *send) look(ctx context.Context, r receipt) (*upstream.Record, error) {
 	where := o.lost(ctx, r) // first: whoever settles a message decides, then acknowledges
-	known, err := o.decision(ctx, o.kv, r.ID)
+	known, err := o.decision(ctx, r.ID)
 	if wrong := err; err != nil {
 		_, err = o.c.JS.KeyValue(ctx, o.kv.Bucket())
 		if errors.Is(err, jetstream.ErrBucketNotFound) {
@@ -255,8 +255,8 @@ type outcome struct {
 }
 
 // decision returns the decision about a message, or nil.
-func (o *common) decision(ctx context.Context, kv jetstream.KeyValue, id string) (*upstream.Record, error) {
-	e, err := kv.Get(ctx, message.Key(id))
+func (o *common) decision(ctx context.Context, id string) (*upstream.Record, error) {
+	e, err := o.kv.Get(ctx, message.Key(id))
 	switch {
 	case errors.Is(err, jetstream.ErrKeyNotFound):
 		return nil, nil
@@ -275,13 +275,13 @@ func parsed[T any](e jetstream.KeyValueEntry, parse func([]byte) (T, error)) (T,
 	return v, err
 }
 
-func (o *common) answered(ctx context.Context, kv jetstream.KeyValue, id string, r *upstream.Record) (*outcome, error) {
+func (o *common) answered(ctx context.Context, id string, r *upstream.Record) (*outcome, error) {
 	if r.Outcome != upstream.WasAnswered {
 		return &outcome{Record: *r}, nil
 	}
-	e, err := kv.Get(ctx, message.AnswerKey(id, r.Agent))
+	e, err := o.kv.Get(ctx, message.AnswerKey(id, r.Agent))
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
-		return nil, fmt.Errorf("the message %q was answered by %s, and the text of that is no longer kept in the bucket %s", id, r.Agent, kv.Bucket())
+		return nil, fmt.Errorf("the message %q was answered by %s, and the text of that is no longer kept in the bucket %s", id, r.Agent, o.kv.Bucket())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the answer to the message %q: %w", id, o.said(err))

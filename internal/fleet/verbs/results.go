@@ -31,8 +31,6 @@ type results struct {
 	program.Verbatim
 	color string
 
-	kv jetstream.KeyValue
-
 	// Of the list: where and how it is shown, and the server's time.
 	d   layout.Output
 	t   *layout.Table
@@ -97,7 +95,7 @@ func (o *results) reply(ctx context.Context, id string) error {
 	if o.superseded {
 		return o.second(ctx, id)
 	}
-	known, err := o.decision(ctx, o.kv, id)
+	known, err := o.decision(ctx, id)
 	if err == nil && known == nil && message.IsPlace(o.stream, id) {
 		id, known, err = o.at(ctx, id)
 	}
@@ -112,7 +110,7 @@ func (o *results) reply(ctx context.Context, id string) error {
 	case known.Outcome == upstream.WasDead && !o.json:
 		return cli.Status(cli.ExitDeadLettered, fmt.Errorf("the message %q became a dead letter: %s: %s shows it", id, words.Line(known.Reason), link.Typed(o.c.NATS, "dead show", "--stream", o.stream, id)))
 	}
-	out, err := o.answered(ctx, o.kv, id, known)
+	out, err := o.answered(ctx, id, known)
 	if err != nil {
 		return err
 	}
@@ -218,7 +216,7 @@ func (o *results) read(ctx context.Context, v jetstream.KeyValueEntry) (*outcome
 		if err != nil {
 			return nil, err
 		}
-		return o.answered(ctx, o.kv, r.ID, r)
+		return o.answered(ctx, r.ID, r)
 	}
 	a, err := parsed(v, upstream.ParseAnswer)
 	if err != nil {

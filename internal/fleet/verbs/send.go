@@ -59,8 +59,7 @@ type send struct {
 	wait    bool
 	program.Verbatim
 
-	m  *nats.Msg
-	kv jetstream.KeyValue // the results
+	m *nats.Msg
 
 	// blind is why the last look for the outcome failed, or nil.
 	blind error
@@ -225,7 +224,7 @@ func (o *send) send(ctx context.Context) (receipt, error) {
 	m := o.m
 	r := receipt{ID: m.Header.Get(message.HeaderMsgID), Stream: o.stream, Subject: o.subject}
 	if o.id != "" {
-		known, err := o.decision(ctx, o.kv, r.ID)
+		known, err := o.decision(ctx, r.ID)
 		switch {
 		case err != nil:
 			return r, err

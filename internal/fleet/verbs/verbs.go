@@ -65,6 +65,8 @@ type common struct {
 
 	c *link.Conn
 	s cli.Streams
+	// kv is the bucket of results, for verbs that read it.
+	kv jetstream.KeyValue
 	// look says when to look whether what is printed still has a reader; nil for never.
 	look <-chan time.Time
 }
