@@ -126,21 +126,17 @@ var errTimedOut = errors.New("the time is over")
 // Its cause is a [cli.EndedBy] or errTimedOut.
 func untilSignal(timeout time.Duration) (ctx context.Context, stop func()) {
 	taken := signals.Take()
+	first, forget := taken.Context()
 	ctx, end := context.WithCancelCause(context.Background())
-	signaled := ctx
-	go func() {
-		select {
-		case <-taken.First():
-			sig, _ := taken.Signal()
-			end(cli.EndedBy{Signal: sig})
-		case <-signaled.Done():
-		}
-	}()
+	context.AfterFunc(first, func() {
+		sig, _ := taken.Signal()
+		end(cli.EndedBy{Signal: sig})
+	})
 	timed := func() {}
 	if timeout > 0 {
 		ctx, timed = context.WithTimeoutCause(ctx, timeout, errTimedOut)
 	}
-	return ctx, func() { timed(); end(nil); taken.Stop() }
+	return ctx, func() { timed(); end(nil); forget(); taken.Stop() }
 }
 
 func (o *common) find(ctx context.Context, name string) (jetstream.Stream, error) {
