@@ -112,14 +112,12 @@ func (f *figures) text() []byte {
 		t.Series("heartbeat_nats_redelivered", float64(c.Redelivered), "consumer", c.Name)
 	}
 	t.Head("heartbeat_nats_agents", program.Gauge, "Agents, by state.")
+	n := map[lives]int{}
+	for _, a := range f.Agents {
+		n[a.State]++
+	}
 	for _, is := range []lives{working, idle, heldUp, draining, away} {
-		n := 0
-		for _, a := range f.Agents {
-			if a.State == is {
-				n++
-			}
-		}
-		t.Series("heartbeat_nats_agents", float64(n), "state", string(is))
+		t.Series("heartbeat_nats_agents", float64(n[is]), "state", string(is))
 	}
 	f.perAgent(t)
 	return []byte(t.String())
@@ -135,18 +133,14 @@ func (f *figures) perAgent(t *program.Figures) {
 		slices.SortStableFunc(agents, func(a, b agentSeen) int { return b.LastSeen.Compare(a.LastSeen) })
 		agents = agents[:mostSeries]
 	}
-	for _, one := range []struct {
-		name, kind, help string
-		value            func(agentSeen) float64
-	}{
-		{"heartbeat_nats_agent_last_seen_seconds", program.Gauge, "How long ago an agent was seen, by the server's clock.", func(a agentSeen) float64 { return a.SeenAge }},
-		{"heartbeat_nats_agent_holds", program.Gauge, "Messages that an agent holds.", func(a agentSeen) float64 { return float64(len(a.Holds)) }},
-		{"heartbeat_nats_agent_answered_total", program.Counter, "Answers that an agent told the stream, since it started.", func(a agentSeen) float64 { return float64(a.Answered) }},
-		{"heartbeat_nats_agent_dead_total", program.Counter, "Dead letters that an agent told the stream, since it started.", func(a agentSeen) float64 { return float64(a.Dead) }},
-	} {
-		t.Head(one.name, one.kind, one.help)
+	each := func(name, kind, help string, value func(agentSeen) float64) {
+		t.Head(name, kind, help)
 		for _, a := range agents {
-			t.Series(one.name, one.value(a), "agent", a.Agent)
+			t.Series(name, value(a), "agent", a.Agent)
 		}
 	}
+	each("heartbeat_nats_agent_last_seen_seconds", program.Gauge, "How long ago an agent was seen, by the server's clock.", func(a agentSeen) float64 { return a.SeenAge })
+	each("heartbeat_nats_agent_holds", program.Gauge, "Messages that an agent holds.", func(a agentSeen) float64 { return float64(len(a.Holds)) })
+	each("heartbeat_nats_agent_answered_total", program.Counter, "Answers that an agent told the stream, since it started.", func(a agentSeen) float64 { return float64(a.Answered) })
+	each("heartbeat_nats_agent_dead_total", program.Counter, "Dead letters that an agent told the stream, since it started.", func(a agentSeen) float64 { return float64(a.Dead) })
 }
