@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -199,15 +200,11 @@ const (
 
 // kept returns the sender's headers as lines NAME:VALUE, and how many were left out.
 func kept(h nats.Header) (lines [][]byte, left int) {
-	all := make([]string, 0, len(h))
-	for name := range h {
-		if isSenders(name) {
-			all = append(all, name)
-		}
-	}
-	slices.Sort(all)
 	size := 0
-	for _, name := range all {
+	for _, name := range slices.Sorted(maps.Keys(h)) {
+		if !isSenders(name) {
+			continue
+		}
 		for _, value := range h[name] {
 			if size += len(name) + 1 + len(value); len(lines) >= maxHeaders || size > maxHeaderBytes {
 				left++
