@@ -60,8 +60,7 @@ func (a *Agent) take(ctx context.Context, w *message.Message, asked time.Time) e
 		return a.takeCopy(ctx, held, c)
 	}
 	if a.ending != nil || a.draining {
-		_, err := a.up.GiveBack(ctx, c, 0)
-		return err
+		return a.putOff(ctx, &c, 0, "")
 	}
 	err := a.claim(ctx, w, &c)
 	if err == nil {
@@ -71,8 +70,16 @@ func (a *Agent) take(ctx context.Context, w *message.Message, asked time.Time) e
 	if _, claimed := a.ledger.Get(w.Entry); claimed || !a.conn.Connected() || errors.Is(err, errGivenBack) {
 		return err
 	}
-	_, wrong := a.up.GiveBack(ctx, c, time.Second)
-	return errors.Join(err, wrong)
+	return errors.Join(err, a.putOff(ctx, &c, time.Second, ""))
+}
+
+// putOff gives back a message that has no entry. It says why, if that is worth a sentence.
+func (a *Agent) putOff(ctx context.Context, c *upstream.Claim, delay time.Duration, why string) error {
+	_, err := a.up.GiveBack(ctx, *c, delay)
+	if err == nil && why != "" {
+		a.say(fmt.Sprintf("message %s is given back: %s", words.Brief(c.ID), why))
+	}
+	return err
 }
 
 // errGivenBack joins the error of a message that was given back.
@@ -95,18 +102,13 @@ func (a *Agent) claim(ctx context.Context, w *message.Message, c *upstream.Claim
 		if !m.Expires.IsZero() && m.Expires.Before(until) {
 			until = m.Expires // it becomes a dead letter then
 		}
-		_, err := a.up.GiveBack(ctx, *c, min(until.Sub(now), mostAhead))
-		if err == nil {
-			a.say(fmt.Sprintf("message %s is given back: it is not to be delivered before %s", words.Brief(c.ID), words.Stamp(m.NotBefore)))
-		}
-		return err
+		return a.putOff(ctx, c, min(until.Sub(now), mostAhead), "it is not to be delivered before "+words.Stamp(m.NotBefore))
 	}
 	if w.After > 0 {
 		if gone, err := a.up.Gone(ctx, w.After, c.Ack); err != nil {
 			return err
 		} else if !gone {
-			_, err := a.up.GiveBack(ctx, *c, min(mostBehind, time.Second<<min(c.Copy-1, 10)))
-			return err
+			return a.putOff(ctx, c, min(mostBehind, time.Second<<min(c.Copy-1, 10)), "")
 		}
 	}
 	if mine, err := a.lease(ctx, c); err != nil || !mine {
@@ -150,14 +152,9 @@ func (a *Agent) lease(ctx context.Context, c *upstream.Claim) (mine bool, err er
 		}
 		return false, err
 	case s.Twin: // sent twice under one name: its turn comes once the first is settled
-		_, err := a.up.GiveBack(ctx, *c, a.ackWait)
-		return false, err
+		return false, a.putOff(ctx, c, a.ackWait, "")
 	case s.Rest > 0:
-		_, err := a.up.GiveBack(ctx, *c, s.Rest)
-		if err == nil {
-			a.say(fmt.Sprintf("message %s is given back: agent %s, which has it, was heard a moment ago", words.Brief(c.ID), words.Brief(s.With)))
-		}
-		return false, err
+		return false, a.putOff(ctx, c, s.Rest, fmt.Sprintf("agent %s, which has it, was heard a moment ago", words.Brief(s.With)))
 	case s.Lease == 0:
 		a.say(fmt.Sprintf("message %s is with agent %s, which had a newer copy", words.Brief(c.ID), s.With))
 		return false, nil
@@ -216,8 +213,7 @@ func (a *Agent) append(ctx context.Context, w *message.Message, c upstream.Claim
 func (a *Agent) takeCopy(ctx context.Context, held, c upstream.Claim) error {
 	if held.Seq != c.Seq {
 		// Sent twice under one name: its turn comes once the first is settled.
-		_, err := a.up.GiveBack(ctx, c, a.ackWait)
-		return err
+		return a.putOff(ctx, &c, a.ackWait, "")
 	}
 	err := a.ledger.Update(held.Entry, func(h *upstream.Claim) {
 		h.Ack, h.Copy, h.Reply = c.Ack, c.Copy, c.Reply
