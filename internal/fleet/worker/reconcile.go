@@ -34,11 +34,7 @@ func (a *Agent) reconcile(ctx context.Context) error {
 	if !a.conn.Connected() {
 		return errAway
 	}
-	// A transaction completes what a killed one left, outcomes among it.
-	if err := a.transact(ctx, func(*inbox.Tx) error { return nil }); err != nil {
-		return err
-	}
-	if err := a.readOutcomes(); err != nil {
+	if err := a.catchUp(ctx); err != nil {
 		return err
 	}
 	TestOnlyStep("comparing")
@@ -50,6 +46,15 @@ func (a *Agent) reconcile(ctx context.Context) error {
 		}
 	}
 	a.look(ctx)
+	return a.readOutcomes()
+}
+
+// catchUp reads outcomes, after a transaction: that waits for whatever another process has begun, and completes what a
+// killed one left.
+func (a *Agent) catchUp(ctx context.Context) error {
+	if err := a.transact(ctx, func(*inbox.Tx) error { return nil }); err != nil {
+		return err
+	}
 	return a.readOutcomes()
 }
 
@@ -70,12 +75,8 @@ func (a *Agent) reconcileOne(ctx context.Context, c upstream.Claim) error {
 	}
 	switch where {
 	case "":
-		// The entry may have come to an outcome since the last read, or be about to. A transaction waits for
-		// whatever another process has begun.
-		err := a.transact(ctx, func(*inbox.Tx) error { return nil })
-		if err == nil {
-			err = a.readOutcomes()
-		}
+		// The entry may have come to an outcome since the last read, or be about to.
+		err := a.catchUp(ctx)
 		if _, known := a.outcomes[c.Entry]; err != nil || known {
 			return err
 		}
