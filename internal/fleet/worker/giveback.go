@@ -13,14 +13,17 @@ import (
 // giveBackHeld gives back what waits while the inbox backs off, stands still, or is paused with GiveBack set. It
 // also completes give-backs that began before.
 func (a *Agent) giveBackHeld(ctx context.Context) {
-	why := "" // a sentence if delivery is held back for so long that waiting messages are given back
+	why := ""            // a sentence if delivery is held back for so long that waiting messages are given back
+	delay := time.Second // which keeps this agent from taking them again
 	switch f := &a.facts; {
 	case f.Backoff != nil && time.Until(f.Backoff.Until) > longHold:
 		why = "sessions here are held up until " + words.Stamp(f.Backoff.Until)
 	case f.Paused != nil && a.o.GiveBack && (f.Paused.Until == nil || time.Until(*f.Paused.Until) > 0):
 		why = "the inbox is paused"
+	case a.keep.stalled.Load():
+		why, delay = "nothing moves here, and it waits behind that", 0 // this agent takes no message meanwhile
 	}
-	if (why != "" || a.keep.stalled.Load()) && a.pulling != nil {
+	if why != "" && a.pulling != nil {
 		a.stopPulling() // it would get what is given back
 		return
 	}
@@ -32,10 +35,7 @@ func (a *Agent) giveBackHeld(ctx context.Context) {
 		case c.GivingBack != nil:
 			a.try(what, a.giveBack(ctx, c, time.Until(*c.GivingBack), why))
 		case why != "" && !a.isInFlight(c):
-			a.try(what, a.giveBack(ctx, c, time.Second, why)) // the delay keeps this agent from taking it again
-		case a.keep.stalled.Load() && !a.isInFlight(c):
-			// No delay: this agent takes no message while nothing moves here.
-			a.try(what, a.giveBack(ctx, c, 0, "nothing moves here, and it waits behind that"))
+			a.try(what, a.giveBack(ctx, c, delay, why))
 		}
 	}
 }
