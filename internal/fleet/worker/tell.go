@@ -1,11 +1,12 @@
 package worker
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -27,37 +28,32 @@ const (
 
 // telling is the last value that was put.
 type telling struct {
-	at    time.Time // when
-	heard time.Time // when the server last took one
-	back  time.Time // when it did after a time in which it took none
-	next  time.Time // when a change since may be put, zero if there is none
-	value []byte    // without what changes all the time
+	at    time.Time        // when
+	heard time.Time        // when the server last took one
+	back  time.Time        // when it did after a time in which it took none
+	next  time.Time        // when a change since may be put, zero if there is none
+	said  message.Presence // without what changes all the time
 }
 
 // tell puts the agent's presence when it has changed, and every third of AckWait.
 func (a *Agent) tell(ctx context.Context, last bool) {
 	now := time.Now()
 	p := a.presence()
-	value, err := json.Marshal(p)
-	if err != nil {
-		a.try("tell", err)
-		return
-	}
-	changed := !bytes.Equal(value, a.told.value)
+	changed := !reflect.DeepEqual(p, a.told.said)
 	old := now.Sub(a.told.at)
 	a.told.next = time.Time{}
 	switch {
-	case !a.conn.Connected() || !last && !changed && old < a.every():
-		if !a.conn.Connected() {
-			a.told.at = now // nothing to be told is due
-		}
+	case !a.conn.Connected():
+		a.told.at = now // nothing to be told is due
+		return
+	case !last && !changed && old < a.every():
 		return
 	case !last && old < tellApart:
 		a.told.next = a.told.at.Add(tellApart)
 		return
 	}
-	a.told.at, a.told.value = now, value
-	p.At = now.UTC()
+	a.told.at, a.told.said = now, p
+	p.At, p.Holds = now.UTC(), slices.Clone(p.Holds)
 	for i := range p.Holds {
 		if moved := a.keep.moved.Load(); moved > 0 {
 			p.Holds[i].ProgressAt = time.Unix(0, moved).UTC()
@@ -65,7 +61,8 @@ func (a *Agent) tell(ctx context.Context, last bool) {
 			p.Holds[i].ProgressAt = p.At
 		}
 	}
-	if value, err = json.Marshal(p); err == nil {
+	value, err := json.Marshal(p)
+	if err == nil {
 		ctx, cancel := context.WithTimeout(ctx, tellPatience)
 		defer cancel()
 		_, err = a.up.Agents.Put(ctx, message.AgentKey(a.o.Agent), value)
