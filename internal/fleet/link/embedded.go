@@ -113,7 +113,5 @@ func (e *embedded) start() error {
 	return errors.New(strings.TrimPrefix(text, "heartbeat-nats: serve: "))
 }
 
+// servesAt begins the line that a server prints first, once it is ready.
 const servesAt = "serves at "
-
-// Ready returns the line that a server prints first, once it is ready.
-func Ready(address string) string { return servesAt + address + "\n" }

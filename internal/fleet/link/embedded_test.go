@@ -32,7 +32,7 @@ func serveHere(dir string) {
 	}
 	err := Serve(context.Background(), ServeOptions{
 		Dir: dir, Detached: true, Say: func(sentence string) { fmt.Fprintln(os.Stderr, sentence) },
-		Ready: func(address string) error { _, err := fmt.Print(Ready(address)); return err },
+		Out: os.Stdout,
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "heartbeat-nats: serve:", err)
@@ -155,14 +155,9 @@ func TestAKilledServerIsStartedAgain(t *testing.T) {
 
 func TestAnIdleServerEnds(t *testing.T) {
 	dir := newServerDir(t)
-	up, done := make(chan string, 1), make(chan error, 1)
-	go func() {
-		done <- Serve(fleet.Context(t), ServeOptions{
-			Dir: dir, idle: time.Nanosecond, Say: func(string) {}, Ready: func(address string) error { up <- address; return nil },
-		})
-	}()
-	<-up
-	require.NoError(t, <-done)
+	var said strings.Builder
+	require.NoError(t, Serve(fleet.Context(t), ServeOptions{Dir: dir, idle: time.Nanosecond, Say: func(string) {}, Out: &said}))
+	assert.Contains(t, said.String(), servesAt)
 	_, err := os.Stat(filepath.Join(dir, addressFile))
 	assert.ErrorIs(t, err, os.ErrNotExist)
 }

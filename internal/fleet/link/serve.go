@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -47,8 +48,8 @@ type ServeOptions struct {
 	Detached bool
 	// Say gets a sentence for each fault while the server runs.
 	Say func(sentence string)
-	// Ready is called with the address once clients can connect.
-	Ready func(address string) error
+	// Out gets the address in a line once clients can connect.
+	Out io.Writer
 
 	idle time.Duration // replaces detachedIdle in tests
 }
@@ -105,19 +106,22 @@ func (o *ServeOptions) announce(dir string, a *address) error {
 	if err == nil {
 		err = disk.Publish(filepath.Join(dir, addressFile), text, true)
 	}
-	var log *disk.File
-	if err == nil && o.Detached {
-		log, _, err = disk.OpenWrite(filepath.Join(dir, logFile))
-		if err == nil {
-			err = log.Truncate(0)
-		}
-	}
-	if err == nil {
-		err = o.Ready(a.where())
-	}
-	if err != nil || log == nil {
+	if err != nil {
 		return err
 	}
+	ready := servesAt + a.where() + "\n"
+	if !o.Detached {
+		_, err = io.WriteString(o.Out, ready)
+		return err
+	}
+	log, _, err := disk.OpenWrite(filepath.Join(dir, logFile))
+	if err == nil {
+		err = log.Truncate(0)
+	}
+	if err != nil {
+		return err
+	}
+	_, _ = io.WriteString(o.Out, ready) // whoever started it may be gone
 	return errors.Join(log.TakeOutput(), log.Close())
 }
 

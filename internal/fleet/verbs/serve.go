@@ -62,13 +62,7 @@ func serve(o *link.ServeOptions, s cli.Streams) error {
 			say(sentence)
 		}
 	}
-	o.Ready = func(address string) error {
-		_, err := fmt.Fprint(s.Out, link.Ready(address))
-		if o.Detached {
-			return nil
-		}
-		return err
-	}
+	o.Out = s.Out
 	if err := link.Serve(ctx, *o); err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
