@@ -344,9 +344,9 @@ func TestTheConsumerIsGone(t *testing.T) {
 	assert.NotEmpty(t, left)
 	u.patience = time.Minute
 	again := w.pull("job", "two")
-	known, err := u.Known(fleet.Context(t), "job", 0)
+	there, err := known(u, "job", 0)
 	require.NoError(t, err)
-	require.NotNil(t, known)
+	require.NotNil(t, there)
 	left, err = u.Drop(fleet.Context(t), again)
 	require.NoError(t, err)
 	assert.Empty(t, left)

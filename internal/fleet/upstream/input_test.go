@@ -177,14 +177,14 @@ func TestARequeuedDeadLetter(t *testing.T) {
 	u := w.agent()
 	_, err := u.Dead(fleet.Context(t), w.message("job", "one"), failed())
 	require.NoError(t, err)
-	known, err := u.Known(fleet.Context(t), "job", 0)
+	there, err := known(u, "job", 0)
 	require.NoError(t, err)
-	require.NotNil(t, known)
+	require.NotNil(t, there)
 
 	for again := 1; again <= 2; again++ {
-		known, err = u.Known(fleet.Context(t), "job", again)
+		there, err = known(u, "job", again)
 		require.NoError(t, err)
-		assert.Nil(t, known, "it is to be done again")
+		assert.Nil(t, there, "it is to be done again")
 		c := w.again("two", again)
 		dying := w.agent()
 		require.ErrorIs(t, killed(dying, "letter", func() error {
@@ -342,7 +342,7 @@ func TestADecisionThatIsNone(t *testing.T) {
 	for _, value := range []string{"", "no", "{}"} {
 		_, err = kv.PutString(fleet.Context(t), "job", value)
 		require.NoError(t, err)
-		_, err = w.agent().Known(fleet.Context(t), "job", 0)
+		_, err = known(w.agent(), "job", 0)
 		assert.ErrorContains(t, err, "look at the key job of the bucket WORK-results")
 	}
 }

@@ -109,8 +109,8 @@ func (u *Upstream) judge(ctx context.Context, c Claim, l *Lease, revision uint64
 	case l == nil && takes && c.Copy <= 1:
 		return 1, s, nil
 	case l == nil || l.Settled:
-		if s.Known, err = u.Known(ctx, c.ID, c.Again); err != nil || s.Known != nil {
-			return 0, s, err
+		if known, _, err := u.decision(ctx, c.ID); err != nil || known != nil && known.holds(c.Again) {
+			return 0, Standing{Known: known}, err
 		}
 		if same && !c.Stored.IsZero() && l.Stored.Equal(c.Stored) {
 			return 0, Standing{Known: &Record{Settled: Settled{Agent: l.Agent}}}, nil // the result is no longer kept

@@ -129,8 +129,8 @@ func TestAResultThatIsNoLongerKept(t *testing.T) {
 		return err
 	}), errKilled)
 	require.Eventually(t, func() bool {
-		known, err := w.agent().Known(ctx, "job", 0)
-		return err == nil && known == nil
+		there, err := known(w.agent(), "job", 0)
+		return err == nil && there == nil
 	}, 5*time.Minute, 10*time.Millisecond)
 
 	next := c

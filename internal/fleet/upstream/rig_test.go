@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strconv"
@@ -168,8 +169,17 @@ func (w *world) answer(key string) Answer {
 	return a
 }
 
+// known returns the decision that counts for a message that was requeued again times, or nil.
+func known(u *Upstream, id string, again int) (*Record, error) {
+	r, _, err := u.decision(context.Background(), id)
+	if r == nil || !r.holds(again) {
+		return nil, err
+	}
+	return r, err
+}
+
 func (w *world) decision(id string) Record {
-	r, err := w.agent().Known(fleet.Context(w.t), id, 0)
+	r, err := known(w.agent(), id, 0)
 	require.NoError(w.t, err)
 	require.NotNil(w.t, r)
 	return *r

@@ -31,9 +31,9 @@ func TestAnswer(t *testing.T) {
 	w := newWorld(t, fleet.Start(t))
 	c := w.message("job", "one")
 	u := w.agent()
-	known, err := u.Known(fleet.Context(t), "job", 0)
+	there, err := known(u, "job", 0)
 	require.NoError(t, err)
-	assert.Nil(t, known)
+	assert.Nil(t, there)
 
 	steps := recorded(u)
 	fate, err := u.Answer(fleet.Context(t), c, done("it is done"))

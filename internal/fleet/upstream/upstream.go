@@ -87,19 +87,6 @@ func Open(ctx context.Context, js jetstream.JetStream, stream string) (*Upstream
 	return u, nil
 }
 
-// Known returns the decision about a message, or nil if there is none. again is [Claim.Again]: a decision that the
-// message is dead does not count after a later requeue.
-func (u *Upstream) Known(ctx context.Context, id string, again int) (*Record, error) {
-	r, _, err := u.decision(ctx, id)
-	if err != nil {
-		return nil, fmt.Errorf("ask whether message %s was answered elsewhere: %w; it is asked again", words.Brief(id), err)
-	}
-	if r == nil || !r.holds(again) {
-		return nil, nil
-	}
-	return r, nil
-}
-
 // decision reads the decision about a message, nil if there is none, and the revision that another one has to name.
 func (u *Upstream) decision(ctx context.Context, id string) (*Record, uint64, error) {
 	value, revision, err := u.read(ctx, message.Key(id))

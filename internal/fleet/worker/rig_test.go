@@ -161,7 +161,12 @@ func (w *world) replied(id string) int {
 }
 
 func (w *world) known(id string) *upstream.Record {
-	r, err := w.up.Known(fleet.Context(w.t), id, 0)
+	e, err := w.l.Results.Get(fleet.Context(w.t), message.Key(id))
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return nil
+	}
+	require.NoError(w.t, err)
+	r, err := upstream.ParseRecord(e.Value())
 	require.NoError(w.t, err)
 	return r
 }

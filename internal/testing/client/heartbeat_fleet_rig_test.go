@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -34,7 +35,6 @@ type crew struct {
 	server *fleet.Server
 	js     jetstream.JetStream
 	nc     *nats.Conn
-	up     *upstream.Upstream
 	layout *fleetsetup.Layout
 	script model.Script
 	where  []string // the server, as flags
@@ -65,8 +65,6 @@ func newCrew(t *testing.T, script model.Script, setup ...string) *crew {
 	ctx := fleet.Context(t)
 	var err error
 	c.layout, err = fleetsetup.Open(ctx, c.js, "WORK")
-	require.NoError(t, err)
-	c.up, err = upstream.Open(ctx, c.js, "WORK")
 	require.NoError(t, err)
 	_, err = c.nc.Subscribe(message.ReplySubject("WORK", "*"), func(m *nats.Msg) {
 		c.mu.Lock()
@@ -269,7 +267,12 @@ func (c *crew) left() int {
 
 func (c *crew) known(n job) *upstream.Record {
 	c.t.Helper()
-	r, err := c.up.Known(fleet.Context(c.t), n.id, 0)
+	e, err := c.layout.Results.Get(fleet.Context(c.t), message.Key(n.id))
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return nil
+	}
+	require.NoError(c.t, err)
+	r, err := upstream.ParseRecord(e.Value())
 	require.NoError(c.t, err)
 	return r
 }

@@ -235,7 +235,9 @@ func agentsWork(t *testing.T, change func(*server.Options)) *asked {
 	}{{two, "a"}, {one, "b"}} {
 		up, err := upstream.Open(fleet.Context(t), late.r.js, "WORK")
 		require.NoError(t, err)
-		known, err := up.Known(fleet.Context(t), late.id, 0)
+		e, err := up.Results.Get(fleet.Context(t), message.Key(late.id))
+		require.NoError(t, err)
+		known, err := upstream.ParseRecord(e.Value())
 		require.NoError(t, err)
 		f, err := up.Answer(fleet.Context(t), upstream.Claim{Agent: late.r.user, Message: message.Message{
 			Stream: "WORK", Seq: known.Seq, Subject: known.Subject, ID: late.id, Entry: "late", Copy: 1,
