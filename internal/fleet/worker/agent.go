@@ -150,7 +150,7 @@ func (a *Agent) run(begin context.Context) (err error) {
 		a.drain(true, askedByVerb)
 	}
 	a.adopt()
-	return a.loop(context.Background())
+	return a.loop()
 }
 
 // prepare opens what setup has made, and finds the consumer. Without a named stream it takes the subject's.
@@ -183,22 +183,18 @@ func (a *Agent) bind(ctx context.Context) error {
 	return nil
 }
 
-func (a *Agent) loop(ctx context.Context) error {
+func (a *Agent) loop() error {
 	watch := a.box.WatchOutcomes(pollInbox)
 	defer func() { _ = watch.Close() }() // nothing is lost
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(context.Background())
 	keeping := a.startKeeping(ctx)
 	defer func() { cancel(); <-keeping }()
 	for {
 		if over, err := a.step(ctx); over || err != nil {
 			return errors.Join(err, a.finish())
 		}
-		timer := time.NewTimer(a.untilNext())
 		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return errors.Join(ctx.Err(), a.finish())
-		case <-timer.C: // nothing else has written the ledger
+		case <-time.After(a.untilNext()): // nothing else has written the ledger
 			a.try(forgetting, a.ledger.Flush())
 		case <-watch.C:
 		case <-a.keep.change:
@@ -210,7 +206,6 @@ func (a *Agent) loop(ctx context.Context) error {
 		case r := <-a.o.Requests:
 			a.request(r)
 		}
-		timer.Stop()
 	}
 }
 

@@ -31,12 +31,10 @@ func (a *Agent) startKeeping(ctx context.Context) <-chan struct{} {
 		begun := wallClock()
 		kept := map[string]keeping{}
 		for {
-			timer := time.NewTimer(time.Duration(a.keep.every.Load()))
 			select {
 			case <-ctx.Done():
-				timer.Stop()
 				return
-			case <-timer.C:
+			case <-time.After(time.Duration(a.keep.every.Load())):
 			}
 			// Only movement ends a stall, so look even if everything was given back.
 			if a.ledger.Len() > 0 || a.keep.stalled.Load() {
