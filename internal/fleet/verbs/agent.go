@@ -193,11 +193,7 @@ func (o *agent) run() (err error) {
 		defer o.c.Close()
 		ended, err = worker.Run(begin, o.c, o.Options)
 	}
-	var wrong *worker.LauncherError
-	switch {
-	case errors.As(err, &wrong):
-		return cli.Status(wrong.Status, err)
-	case err == nil && ended:
+	if err == nil && ended {
 		sig, _ := taken.Signal()
 		return cli.Told(cli.EndedBy{Signal: sig}.Status())
 	}

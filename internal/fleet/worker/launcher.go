@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"heartbeat/internal/cli"
 	"heartbeat/internal/fleet/upstream"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/see"
@@ -26,12 +27,9 @@ const (
 	statusNotFound  = 127
 )
 
-// LauncherError says that sessions cannot run as configured. Status is heartbeat-launch's exit status.
-type LauncherError struct{ Status int }
-
-// Error returns a sentence.
-func (e *LauncherError) Error() string {
-	return fmt.Sprintf("heartbeat-launch ended with status %d, and says why above: sessions cannot be run like this", e.Status)
+// cannotRun returns the error that sessions cannot run as configured. The agent ends with heartbeat-launch's status.
+func cannotRun(status int) error {
+	return cli.Status(status, fmt.Errorf("heartbeat-launch ended with status %d, and says why above: sessions cannot be run like this", status))
 }
 
 // child is a running launcher. Its methods do nothing on nil.
@@ -135,12 +133,12 @@ func (a *Agent) childEnded(err error) {
 	}
 	switch status {
 	case statusUsage, statusCannotRun, statusNotFound:
-		a.end(&LauncherError{status})
+		a.end(cannotRun(status))
 		return
 	case statusPerson:
 		// The person who fixes that also resumes a paused inbox.
 		if !a.proven && see.Glance(context.Background(), a.box, nil).Paused == nil {
-			a.end(&LauncherError{status})
+			a.end(cannotRun(status))
 			return
 		}
 	case 0, 3:
