@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -170,51 +169,42 @@ func (o *agent) run() (err error) {
 	}
 	taken := signals.Take()
 	defer taken.Stop()
-	requests := requestsOf(taken, o.drainOn == drainOnTerm)
-	o.Requests = requests
+	if o.drainOn == drainOnTerm {
+		taken.Spare()
+	}
+	o.Drain, o.End, o.Kill = taken.Warm(), taken.First(), taken.Second()
+	back := make(chan struct{}, 1)
+	o.Back = back
 	begin, cancel := taken.Context() // the first signal ends it, until the agent runs
 	defer cancel()
+	go func() { // a TERM that drains ends it, too
+		select {
+		case <-taken.Warm():
+			cancel()
+		case <-begin.Done():
+		}
+	}()
 	o.c, err = link.Connect(begin, &o.server, link.Options{
 		Name: commandName + " agent " + o.Agent, Patient: true, Say: o.Say,
 		Back: func() {
 			select {
-			case requests <- worker.Back:
-			default: // enough requests are waiting already
+			case back <- struct{}{}:
+			default: // the agent is yet to hear of the last time
 			}
 		},
 	})
-	ended := err != nil && begin.Err() != nil
-	switch {
-	case ended:
-		err = nil
-	case err != nil:
-		return err
-	default:
+	ended := begin.Err() != nil
+	if err == nil {
 		defer o.c.Close()
 		ended, err = worker.Run(begin, o.c, o.Options)
+	} else if ended {
+		err = nil
 	}
 	if err == nil && ended {
 		sig, _ := taken.Signal()
 		return cli.Told(cli.EndedBy{Signal: sig}.Status())
 	}
 	return err
-}
-
-// requestsOf turns signals into requests. The first signal ends the agent, and the second one ends it at once. If
-// TERM drains, the first TERM drains and the second signal ends.
-func requestsOf(taken *signals.Taken, drains bool) chan worker.Request {
-	r := make(chan worker.Request, 16)
-	go func() {
-		<-taken.First()
-		first, second := worker.End, worker.Kill
-		if sig, _ := taken.Signal(); drains && sig == syscall.SIGTERM {
-			first, second = worker.Drain, worker.End
-		}
-		r <- first
-		<-taken.Second()
-		r <- second
-	}()
-	return r
 }
 
 // sayer returns a function that prints sentences with the time, to stderr or as JSON to stdout, from any goroutine.

@@ -203,8 +203,19 @@ func (a *Agent) loop() error {
 			a.takeUp(ctx, p)
 		case err := <-a.child.ended():
 			a.childEnded(err)
-		case r := <-a.o.Requests:
-			a.request(r)
+		case <-a.o.Drain:
+			a.o.Drain = nil
+			a.drain(true, "a signal asks for it")
+		case <-a.o.End:
+			a.o.End = nil
+			a.end(errEnded)
+		case <-a.o.Kill:
+			a.o.Kill = nil
+			a.end(errEnded)
+			a.child.kill()
+		case <-a.o.Back:
+			a.doubtful = true
+			a.stopPulling() // the server has forgotten the request
 		}
 	}
 }
@@ -279,21 +290,6 @@ func (a *Agent) step(ctx context.Context) (over bool, err error) {
 const lookUp = "look up"
 
 var errDrained = errors.New("it has drained")
-
-func (a *Agent) request(r Request) {
-	switch r {
-	case Drain:
-		a.drain(true, "a signal asks for it")
-	case End:
-		a.end(errEnded)
-	case Kill:
-		a.end(errEnded)
-		a.child.kill()
-	case Back:
-		a.doubtful = true
-		a.stopPulling() // the server has forgotten the request
-	}
-}
 
 func (a *Agent) drain(on bool, why string) {
 	if a.draining == on {

@@ -18,16 +18,6 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// Request asks something of a running agent.
-type Request int
-
-const (
-	Drain Request = iota // finish what it holds, take no more, and end
-	End                  // end the session too, and give back what waits
-	Kill                 // end at once
-	Back                 // the connection is there again
-)
-
 // Options configure an agent.
 type Options struct {
 	upstream.Binding
@@ -48,8 +38,10 @@ type Options struct {
 	Stall      time.Duration // time without progress until a message may go elsewhere; 0: never
 	GiveBack   bool          // while the inbox is paused, give back what waits
 
-	// Requests are read while the agent runs.
-	Requests <-chan Request
+	Drain <-chan struct{} // closed: finish what it holds, take no more, and end
+	End   <-chan struct{} // closed: end the session too, and give back what waits
+	Kill  <-chan struct{} // closed: end at once
+	Back  <-chan struct{} // a value: the connection is there again
 	// Say gets a sentence for each event.
 	Say func(string)
 	// Out and Err are the launcher's.
