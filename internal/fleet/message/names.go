@@ -99,10 +99,8 @@ func CheckStream(name string) error {
 	if len(name) > maxStream {
 		return fmt.Errorf("the stream's name has %d characters, and may have no more than %d", len(name), maxStream)
 	}
-	for i := range len(name) {
-		if !plain(name[i]) {
-			return fmt.Errorf("the stream's name is %q: it takes letters, digits, - and _, since its buckets are named after it", name)
-		}
+	if strings.ContainsFunc(name, func(r rune) bool { return !plain(r) }) {
+		return fmt.Errorf("the stream's name is %q: it takes letters, digits, - and _, since its buckets are named after it", name)
 	}
 	return nil
 }
@@ -111,18 +109,16 @@ func CheckStream(name string) error {
 // server takes for a consumer.
 const maxKey = 160
 
-const upperHex = "0123456789ABCDEF"
-
 // Key encodes any id, agent name or filter subject as a key of a bucket and one token of a subject. Letters,
 // digits, - and _ stay as they are; each other byte becomes =XX. A result over 160 bytes is replaced by =h and the
 // first 32 hex digits of the id's SHA-256. An empty id becomes =e. Different ids have different keys.
 func Key(id string) string {
 	var b strings.Builder
 	for i := range len(id) {
-		if c := id[i]; plain(c) {
+		if c := id[i]; plain(rune(c)) {
 			b.WriteByte(c)
 		} else {
-			b.Write([]byte{'=', upperHex[c>>4], upperHex[c&15]})
+			fmt.Fprintf(&b, "=%02X", c)
 		}
 		if b.Len() > maxKey {
 			sum := sha256.Sum256([]byte(id))
@@ -135,7 +131,7 @@ func Key(id string) string {
 	return b.String()
 }
 
-func plain(c byte) bool {
+func plain(c rune) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_'
 }
 
