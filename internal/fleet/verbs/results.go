@@ -178,7 +178,7 @@ func (o *results) list(ctx context.Context) error {
 	if len(found.values) == 0 && !o.json {
 		o.s.Note("nothing was settled in the stream %s", o.stream)
 	}
-	o.d, o.t, o.now = layout.For(o.s.Out, o.color), o.table(), found.now
+	o.d, o.t = layout.For(o.s.Out, o.color), o.table()
 	if err := o.show(ctx, found.values...); err != nil || !o.isFollowed {
 		return err
 	}
@@ -296,7 +296,6 @@ func isSecond(e jetstream.KeyValueEntry) bool { return strings.HasPrefix(e.Key()
 type kept struct {
 	values []jetstream.KeyValueEntry // the oldest first
 	last   uint64                    // the bucket's last revision
-	now    time.Time                 // by the server's clock
 }
 
 // last returns the count values under keys of a pattern that were written last, 0 for all. It reads the bucket from
@@ -307,7 +306,8 @@ func (o *results) last(ctx context.Context, pattern string, count int) (kept, er
 		return kept{}, err
 	}
 	info := found.CachedInfo()
-	k := kept{last: info.State.LastSeq, now: info.TimeStamp}
+	k := kept{last: info.State.LastSeq}
+	o.now = info.TimeStamp
 	from := info.State.FirstSeq
 	for window := uint64(8 * count); ; window *= 4 {
 		start := from
