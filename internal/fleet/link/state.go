@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -182,14 +183,11 @@ func (c *Conn) Explain(err error) error {
 	return err
 }
 
-const (
-	// askQuorum is how long the server may take to say that it has no quorum.
-	askQuorum = 2 * time.Second
-	// codeUnavailable is the answer of a server that has no quorum, or is starting or ending.
-	codeUnavailable jetstream.ErrorCode = 10008
-)
+// askQuorum is how long the server may take to say that it has no quorum.
+const askQuorum = 2 * time.Second
 
+// isUnavailable reports whether a server answered that it has no quorum, or is starting or ending.
 func isUnavailable(err error) bool {
 	answer, is := errors.AsType[*jetstream.APIError](err)
-	return is && answer.ErrorCode == codeUnavailable
+	return is && answer.ErrorCode == jetstream.ErrorCode(server.JSClusterNotAvailErr)
 }

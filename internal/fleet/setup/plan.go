@@ -140,9 +140,6 @@ func Make(ctx context.Context, js jetstream.JetStream, w *Wanted) (*Plan, error)
 	return p, errors.Join(p.no...)
 }
 
-// Codes of a server that cannot keep so many replicas.
-const codeNoCluster, codeNoPeers jetstream.ErrorCode = 10074, 10005
-
 // Apply takes the steps in order. Steps before an error stay done: applying a new plan goes on from there.
 func (p *Plan) Apply(ctx context.Context) error {
 	for _, s := range p.Steps {
@@ -151,7 +148,8 @@ func (p *Plan) Apply(ctx context.Context) error {
 		}
 		err := s.apply(ctx)
 		var answer *jetstream.APIError
-		if errors.As(err, &answer) && (answer.ErrorCode == codeNoCluster || answer.ErrorCode == codeNoPeers) {
+		noServers := []server.ErrorIdentifier{server.JSStreamReplicasNotSupportedErr, server.JSClusterNoPeersErrF}
+		if errors.As(err, &answer) && slices.Contains(noServers, server.ErrorIdentifier(answer.ErrorCode)) {
 			err = fmt.Errorf("%w: this server is in no cluster of so many servers: give --replicas 1, or leave the flag out", err)
 		}
 		if err != nil {

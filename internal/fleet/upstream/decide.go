@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nuid"
@@ -175,11 +176,8 @@ const (
 	headerCommit   = "Nats-Batch-Commit"
 )
 
-// Codes of a stream that takes no batches, and of a server that could not store a part.
-const (
-	codeNoBatches  jetstream.ErrorCode = 10174
-	codeIncomplete jetstream.ErrorCode = 10176
-)
+// codeIncomplete is the code of a server that could not store a part of a batch.
+const codeIncomplete = jetstream.ErrorCode(server.JSAtomicPublishIncompleteBatchErr)
 
 // publishBatch publishes a batch and returns the sequence of its last message.
 func (u *Upstream) publishBatch(ctx context.Context, batch []*nats.Msg) (uint64, error) {
@@ -206,7 +204,7 @@ func (u *Upstream) publishBatch(ctx context.Context, batch []*nats.Msg) (uint64,
 	switch err := json.Unmarshal(said.Data, &ack); {
 	case err != nil:
 		return 0, fmt.Errorf("read the server's answer: %w", err)
-	case ack.Error != nil && ack.Error.ErrorCode == codeNoBatches:
+	case ack.Error != nil && ack.Error.ErrorCode == jetstream.ErrorCode(server.JSAtomicPublishDisabledErr):
 		return 0, fmt.Errorf("it takes one key at a time: `%s` changes that: %w", setup.Command(u.js, u.stream), ack.Error)
 	case ack.Error != nil && ack.Error.ErrorCode == codeIncomplete:
 		return 0, fmt.Errorf("the server did not take a part of it, as with a full disk, a limit of the account or a right that is missing: %w", ack.Error)

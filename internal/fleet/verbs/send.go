@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/spf13/pflag"
@@ -295,9 +296,6 @@ func tooLarge(size, most int64, who string) error {
 	return fmt.Errorf("the message has %d bytes (%s) with its headers, and %s takes no more than %d (%s): put the text where the agent can read it and send its name", size, words.Size(size), who, most, words.Size(most))
 }
 
-// codeOtherStream is the server's code if the subject belongs to another stream than expected.
-const codeOtherStream jetstream.ErrorCode = 10060
-
 // forSetup returns the subject as setup should get it: with a key, that of all keys.
 func (o *send) forSetup() string {
 	if o.key == "" {
@@ -332,7 +330,7 @@ func (o *send) refused(ctx context.Context, err error) error {
 			subjects = append(found.CachedInfo().Config.Subjects, subjects...)
 		}
 		return fmt.Errorf("no stream on %s takes the subject %s: %s changes that, unless this user may not send to it", o.c.Where(), o.subject, setup.Command(o.c.JS, o.stream, setup.SubjectsFlags(subjects)...))
-	case isAnswer && answer.ErrorCode == codeOtherStream:
+	case isAnswer && answer.ErrorCode == jetstream.ErrorCode(server.JSStreamNotMatchErr):
 		return fmt.Errorf("the subject %s belongs to another stream than %s: name that with --stream", o.subject, o.stream)
 	case isAnswer && answer.ErrorCode == jetstream.JSErrCodeStreamMessageExceedsMaximum:
 		if found, wrong := o.c.JS.Stream(ctx, o.stream); wrong == nil {
