@@ -29,7 +29,7 @@ func (p *Plan) part(kind, name, is, asked string, of jetstream.StreamConfig) *pa
 func (p *Plan) bucket(name, is, description string, keep time.Duration, asked string) *part {
 	x := p.part("bucket", name, is, asked, jetstream.StreamConfig{
 		Name: "KV_" + name, Description: description, Subjects: []string{"$KV." + name + ".>"},
-		Duplicates: shortest(keep), MaxMsgsPerSubject: 1, DenyDelete: true, AllowDirect: true, AllowAtomicPublish: true,
+		Duplicates: ownWindow, MaxMsgsPerSubject: 1, DenyDelete: true, AllowDirect: true, AllowAtomicPublish: true,
 	})
 	x.keepFor(&x.made, keep)
 	return x
@@ -66,16 +66,8 @@ func (x *part) keepFor(c *jetstream.StreamConfig, keep time.Duration) {
 	}
 }
 
-// shortest returns the server's default window for duplicates, or keep if that is shorter.
-func shortest(keep time.Duration) time.Duration {
-	if keep > 0 {
-		return min(keep, ownWindow)
-	}
-	return ownWindow
-}
-
 const (
-	ownWindow = 2 * time.Minute
+	ownWindow = 2 * time.Minute // for duplicates, as a server has it by default
 	// agentsTTL is how long an agent's presence stays.
 	agentsTTL = 30 * 24 * time.Hour
 )
@@ -190,7 +182,7 @@ func (p *Plan) sides(ctx context.Context) error {
 		p.part("store", replies, "long replies, kept "+lasting(w.KeepResults), "keep-results", jetstream.StreamConfig{
 			Name: "OBJ_" + replies, Description: "replies of " + w.Stream + " that are too long for a message",
 			Subjects: []string{"$O." + replies + ".C.>", "$O." + replies + ".M.>"},
-			MaxAge:   w.KeepResults, Duplicates: shortest(w.KeepResults), AllowRollup: true, AllowDirect: true,
+			MaxAge:   w.KeepResults, Duplicates: ownWindow, AllowRollup: true, AllowDirect: true,
 		}),
 	} {
 		s, c, isThere, err := p.look(ctx, x)
@@ -224,7 +216,7 @@ func (p *Plan) sides(ctx context.Context) error {
 			change(s, c.AllowRollup, "one message could empty it, and no longer will", &c.AllowRollup, false)
 			change(s, !c.AllowAtomicPublish, "it takes one key at a time, and will take several in one step", &c.AllowAtomicPublish, true)
 		}
-		if c.MaxAge > 0 {
+		if c.MaxAge > 0 { // a server refuses a longer window
 			c.Duplicates = min(c.Duplicates, c.MaxAge)
 		}
 		p.put(s, c)
