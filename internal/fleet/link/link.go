@@ -156,10 +156,7 @@ func (c *Conn) keeping(t *Target) []nats.Option {
 // delay returns how long to wait after that many tries. It doubles up to 8 s, less a random part, so that a
 // thousand agents do not come back at once.
 func delay(tries int) time.Duration {
-	d := MostDelay
-	if tries < 7 {
-		d = firstDelay << max(tries-1, 0)
-	}
+	d := min(MostDelay, firstDelay<<min(max(tries-1, 0), 6))
 	return d/2 + rand.N(d/2+1)
 }
 

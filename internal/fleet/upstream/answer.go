@@ -118,12 +118,7 @@ func (u *Upstream) keepObject(ctx context.Context, prefix string, text []byte) (
 }
 
 // cut returns at most n bytes of s, as valid UTF-8.
-func cut(s string, n int) string {
-	if len(s) > n {
-		s = s[:n]
-	}
-	return strings.ToValidUTF8(s, "")
-}
+func cut(s string, n int) string { return strings.ToValidUTF8(s[:min(len(s), n)], "") }
 
 // write stores our decision again, with another state. A revision that no longer matches is no error: somebody removed
 // the key, or an earlier try arrived and its answer was lost.
