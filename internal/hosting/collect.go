@@ -42,7 +42,7 @@ heartbeat-host gc --older-than 7d --dry-run --json`,
 		f.Lookup("older-than").DefValue = "30d"
 		f.BoolVar(&o.Unanswered, "unanswered", false, "remove them even if entries of theirs wait")
 		f.BoolVar(&o.DryRun, "dry-run", false, "only say what would be done")
-		return acts(f, o.all(f), func(s cli.Streams) error { return collect(&o, s) })
+		return acts(f, cli.NoArgs, func(s cli.Streams) error { return collect(&o, s) })
 	},
 }
 

@@ -36,19 +36,17 @@ heartbeat-host drain-dlq --every 1m`,
 		f := o.flags("drain-dlq")
 		f.BoolVar(&once, "once", false, "return after one pass")
 		f.Var(&every, "every", "how long to rest between two passes")
-		f.StringVar(&how.GuildURL, "guild", "", "the guild's `URL`, for reports of sessions that have no folder here")
+		f.Var(cli.Named(&how.GuildURL, "name a URL, or leave the flag out"), "guild", "the guild's `URL`, for reports of sessions that have no folder here")
 		f.BoolVar(&how.Refused, "refused", false, "send those again, too, that the guild has refused")
-		return acts(f, o.all(f, func() error {
+		return acts(f, func(args []string) error {
 			switch {
 			case once && f.Changed("every"):
 				return errors.New("--every is about several passes: leave it or --once out")
 			case every <= 0:
 				return errors.New("--every is 0: give it some time, or use --once")
-			case f.Changed("guild") && how.GuildURL == "":
-				return errors.New("--guild is empty: name a URL, or leave the flag out")
 			}
-			return nil
-		}), func(s cli.Streams) error {
+			return cli.NoArgs(args)
+		}, func(s cli.Streams) error {
 			ctx, stop, status := untilSignal()
 			defer stop()
 			for {

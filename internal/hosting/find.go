@@ -30,27 +30,9 @@ type shownFlags struct {
 // flags are the flags of a verb that shows sessions.
 func (o *shownFlags) flags(verb string) *pflag.FlagSet {
 	f := cli.NewFlags(verb)
-	f.StringVar(&o.DB, "db", "", "look for sessions beside this database (`path`), in place of all that this user hosts")
+	f.Var(cli.Named(&o.DB, "name a database, or leave the flag out"), "db", "look for sessions beside this database (`path`), in place of all that this user hosts")
 	f.BoolVar(&o.JSON, "json", false, "print JSON, one object a line")
 	return f
-}
-
-// all checks the arguments of a verb that takes none, then runs further checks.
-func (o *shownFlags) all(f *pflag.FlagSet, more ...func() error) func(args []string) error {
-	return func(args []string) error {
-		if err := cli.NoArgs(args); err != nil {
-			return err
-		}
-		if f.Changed("db") && o.DB == "" {
-			return errors.New("--db is empty: name a database, or leave the flag out")
-		}
-		for _, check := range more {
-			if err := check(); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
 }
 
 type oneFlags struct {
@@ -58,20 +40,25 @@ type oneFlags struct {
 	ID string
 }
 
-// one is [shownFlags.all] for a verb with one argument, its session.
-func (o *oneFlags) one(f *pflag.FlagSet, more ...func() error) func(args []string) error {
+// one takes the argument of a verb with one, its session, then runs further checks.
+func (o *oneFlags) one(more ...func() error) func(args []string) error {
 	return func(args []string) error {
 		if len(args) == 0 || args[0] == "" {
 			return errors.New("name a session: heartbeat-host list shows them")
 		}
 		o.ID = args[0]
-		return o.all(f, more...)(args[1:])
+		for _, check := range more {
+			if err := check(); err != nil {
+				return err
+			}
+		}
+		return cli.NoArgs(args[1:])
 	}
 }
 
 // acts is [acts] for a verb with one argument, its session, with which do is called.
 func (o *oneFlags) acts(f *pflag.FlagSet, do func(*hosted, cli.Streams) error, more ...func() error) (*pflag.FlagSet, cli.Action) {
-	return acts(f, o.one(f, more...), func(s cli.Streams) error {
+	return acts(f, o.one(more...), func(s cli.Streams) error {
 		named, problems := sessions(&o.shownFlags, o.ID)
 		h, err := pick(named, o.ID, problems)
 		if err != nil {

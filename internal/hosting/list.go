@@ -32,7 +32,7 @@ heartbeat-host list --json | jq -r 'select(.status == "failed") | .sessionId'`,
 		f := o.flags("list")
 		f.BoolVar(&running, "running", false, "only those that have not ended")
 		program.AddColor(f, &o.Color)
-		return acts(f, o.all(f), func(s cli.Streams) error { return list(&o, running, s) })
+		return acts(f, cli.NoArgs, func(s cli.Streams) error { return list(&o, running, s) })
 	},
 }
 

@@ -41,7 +41,7 @@ git diff | heartbeat-host send ses-1 -`,
 		var id string
 		var given []string // one text, or none for stdin
 		f := o.flags("send")
-		f.StringVar(&id, "id", "", "give the entry this `id`, and append it only once")
+		f.Var(cli.Named(&id, "name the entry, or leave the flag out"), "id", "give the entry this `id`, and append it only once")
 		_, act := o.acts(f, func(h *hosted, s cli.Streams) error {
 			text, err := program.ReadText(given, "", inbox.MaxLine, s)
 			if err == nil {
@@ -62,11 +62,6 @@ git diff | heartbeat-host send ses-1 -`,
 			}
 			_, err = fmt.Fprintln(s.Out, receipt.ID)
 			return err
-		}, func() error {
-			if f.Changed("id") && id == "" {
-				return errors.New("--id is empty: name the entry, or leave the flag out")
-			}
-			return nil
 		})
 		return f, func(args []string, s cli.Streams) error {
 			if len(args) == 2 {

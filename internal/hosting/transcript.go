@@ -42,7 +42,7 @@ heartbeat-host transcript ses-1 --text --db .nexus/nexus.db | less`,
 		var text bool
 		f := o.flags("transcript")
 		f.BoolVar(&text, "text", false, "print it for people")
-		return acts(f, o.one(f, func() error {
+		return acts(f, o.one(func() error {
 			if text && o.JSON {
 				return errors.New("--text and --json are two forms of the same: leave one out")
 			}
