@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"heartbeat/internal/cli"
+	"heartbeat/internal/cli/program"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/see"
@@ -171,9 +172,5 @@ func ambiguous(id string, all []*hosted) error {
 }
 
 func (o *shownFlags) show(s cli.Streams, v any, line string) error {
-	if o.JSON {
-		return cli.PrintJSON(s.Out, v)
-	}
-	_, err := fmt.Fprintln(s.Out, words.Line(line))
-	return err
+	return program.Report(s, o.JSON, v, words.Line(line))
 }
