@@ -73,7 +73,7 @@ func begin(o Options) (h *host, err error) {
 	}
 	h.db = h.lock.DB()
 	h.box = guild.OutboxOf(h.db, f.DB)
-	step(stepClaimed)
+	step("claimed")
 	if err := h.prepare(f); err != nil {
 		h.guard.Dismiss()
 		err = errors.Join(err, h.lock.Release())
@@ -185,7 +185,7 @@ func (h *host) prepare(f folder.Folder) error {
 	if err != nil {
 		h.log.linef("%v: should this host be killed, the next one beside the database finishes the session", err)
 	}
-	step(stepGuarded)
+	step("guarded")
 	self := folder.ProcessOf(os.Getpid())
 	h.state = h.firstState(f, mark, started)
 	h.state.Host = &self
@@ -203,7 +203,7 @@ func (h *host) prepare(f folder.Folder) error {
 		return fmt.Errorf("note the session in the host's database: %w", err)
 	}
 	h.saved = time.Now()
-	step(stepRecorded)
+	step("recorded")
 	if logErr != nil {
 		h.warn(logErr.Error())
 	}

@@ -140,20 +140,20 @@ func (c *conclusion) leaveRecord(left bool) {
 	if err = errors.Join(err, removePromptDir(c.snapshot())); err != nil {
 		c.warn(err.Error())
 	}
-	step(stepCleaned)
+	step("cleaned")
 	c.change(func(s *folder.State) {
 		s.Host, s.Mark = nil, ""
 		if !left {
 			s.Guardian = nil
 		}
 	})
-	step(stepOver)
+	step("over") // the record says that nothing is left to do
 }
 
 // keep commits the session's end, in its record and as the report for the guild. If another end was
 // kept before, that one counts.
 func (c *conclusion) keep(ctx context.Context, d Decision) (Decision, error) {
-	step(stepDecided)
+	step("decided") // only this process knows the result
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	end := c.state
@@ -165,7 +165,7 @@ func (c *conclusion) keep(ctx context.Context, d Decision) (Decision, error) {
 	if err != nil {
 		return d, err
 	}
-	step(stepKept)
+	step("kept") // record and terminal report have the result, in one commit
 	noteEnd(&c.state, d)
 	c.save()
 	c.log.line(strings.TrimSuffix(fmt.Sprintf("session %s: %s", d.State, d.Error), ": "))
@@ -191,7 +191,7 @@ func (c *conclusion) deliver(ctx context.Context) (delivered bool) {
 	default:
 		c.log.linef("Failed to report result, which is tried again: %v", err)
 	}
-	step(stepReported)
+	step("reported") // the guild has it, and the database knows
 	return err == nil
 }
 

@@ -43,7 +43,7 @@ func (h *host) rounds() error {
 		if err != nil || !waits {
 			return err
 		}
-		step(stepTaken)
+		step("taken")
 		p, err := h.start(command, prompt, n)
 		if err != nil {
 			return errors.Join(err, h.queue.NotStarted(context.Background()))
@@ -53,7 +53,7 @@ func (h *host) rounds() error {
 		if err := h.settleEntries(h.exitOf(w)); err != nil {
 			return err
 		}
-		step(stepSettled)
+		step("settled")
 		s := h.snapshot()
 		if stopped++; repliedTo(s) > before {
 			stopped = 0
@@ -140,7 +140,7 @@ func (h *host) start(command []string, prompt string, n int) (*process.Process, 
 		h.tally.NextClient()
 		h.mu.Unlock()
 	}
-	step(stepStarted)
+	step("started")
 	its := folder.ProcessOf(p.PID)
 	now := time.Now().UTC()
 	h.change(func(s *folder.State) {
@@ -161,7 +161,7 @@ func (h *host) up(s folder.State) {
 	if h.Started != nil {
 		h.Started(Up{SessionID: s.SessionID, PID: os.Getpid(), PGID: s.PGID, Socket: s.Socket})
 	}
-	step(stepUp)
+	step("up") // its caller knows; the running report is on its way
 }
 
 // environment is the host's environment without the identity of a session around it, overlaid with the config's.
@@ -202,5 +202,5 @@ func (h *host) bury(p *process.Process, w *watching) {
 	} else {
 		h.log.linef("claude was ended by %s", exit.Signal)
 	}
-	step(stepEnded)
+	step("ended")
 }

@@ -107,31 +107,11 @@ func withinUnless(hurry <-chan struct{}, limit time.Duration) (context.Context, 
 	return ctx, cancel
 }
 
-// The steps of a session's life, in order. A finisher has only what is on disk before the step at
-// which the host was killed.
-const (
-	stepClaimed  = "claimed"  // it holds the folder's lock
-	stepGuarded  = "guarded"  // its guardian is posted
-	stepRecorded = "recorded" // its record is in the database
-	stepServing  = "serving"  // store, proxy and socket are there
-	stepQueued   = "queued"   // the prompt is an entry of the inbox
-	stepTaken    = "taken"    // the first entry is in flight
-	stepStarted  = "started"  // the client runs
-	stepUp       = "up"       // its caller knows; the running report is on its way
-	stepMessage  = "message"  // a message is stored
-	stepResult   = "result"   // the client has printed its result
-	stepEnded    = "ended"    // the client has ended
-	stepSettled  = "settled"  // its entries are settled
-	stepDecided  = "decided"  // only the host knows the result
-	stepKept     = "kept"     // record and terminal report have the result, in one commit
-	stepReported = "reported" // the guild has it, and the database knows
-	stepCleaned  = "cleaned"  // no temporary file is left
-	stepOver     = "over"     // the record says that nothing is left to do
-)
-
 // TestOnlyStep, when set, is called at each step. Only tests set it.
 var TestOnlyStep func(step string)
 
+// step says that a step of the session's life is done. A finisher has only what is on disk before the step at
+// which the host was killed.
 func step(name string) {
 	if TestOnlyStep != nil {
 		TestOnlyStep(name)

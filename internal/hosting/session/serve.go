@@ -45,7 +45,7 @@ func (h *host) serve() (err error) {
 		return fmt.Errorf("serve the session's socket: %w", err)
 	}
 	h.server = server
-	step(stepServing)
+	step("serving")
 	return h.openQueue()
 }
 
@@ -166,7 +166,7 @@ func (h *host) openQueue() (err error) {
 	if _, _, err := q.Put(ctx, id, h.Config.Prompt); err != nil {
 		return fmt.Errorf("put the prompt into the session's inbox: %w", err)
 	}
-	step(stepQueued)
+	step("queued")
 	if err := h.settleEntries(queue.Exit{}); err != nil {
 		return err
 	}

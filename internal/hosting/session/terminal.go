@@ -66,11 +66,11 @@ func (h *host) inTerminal() error {
 			s.Broken = report.String()
 		}
 	})
-	step(stepEnded)
+	step("ended")
 	if err := h.count(h.queue); err != nil {
 		return err
 	}
-	step(stepSettled)
+	step("settled")
 	return nil
 }
 
@@ -104,7 +104,7 @@ func (h *host) managed(resume string) supervise.Options {
 }
 
 func (h *host) startedInTerminal(pid int) {
-	step(stepStarted)
+	step("started")
 	its := folder.ProcessOf(pid)
 	now := time.Now().UTC()
 	first := false

@@ -150,7 +150,7 @@ func (h *host) keep(m stream.Message) {
 	h.mu.Lock()
 	h.tally.Add(m, now)
 	h.mu.Unlock()
-	step(stepMessage)
+	step("message")
 	change := h.note
 	if m.Type == "result" {
 		change = h.change
@@ -162,7 +162,7 @@ func (h *host) keep(m stream.Message) {
 		s.LastMessageAt, s.LastProgressAt, s.StalledSince = &now, &now, nil
 	})
 	if m.Type == "result" {
-		step(stepResult)
+		step("result")
 	}
 }
 
