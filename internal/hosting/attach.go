@@ -78,7 +78,7 @@ func (h *hosted) messages(ctx context.Context, from int64, follow func() bool) i
 			if follow != nil {
 				v, err := h.ViewIn(db)
 				if over = err != nil; !over {
-					*h = *hostedBy(v)
+					*h = hosted{View: v}
 				}
 			}
 			if h.Status.Ended() {

@@ -82,11 +82,10 @@ func collect(o *gcFlags, s cli.Streams) error {
 
 // collectOne returns what was done with a session, nil for nothing.
 func collectOne(f folder.Folder, o *gcFlags) (done *collected, err error) {
-	h, err := open(f)
-	if errors.Is(err, fs.ErrNotExist) {
+	h := &hosted{View: folder.View{Folder: f}}
+	if err := h.reopen(); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
-	}
-	if err != nil {
+	} else if err != nil {
 		return nil, err
 	}
 	note := func(what, sentence string) {

@@ -74,28 +74,11 @@ type hosted struct {
 	troubles []see.Trouble // of its inbox, set by [lookInto]
 }
 
-// open reads a session's record. The error matches [fs.ErrNotExist] if the session has no folder.
-func open(f folder.Folder) (*hosted, error) {
-	v, err := f.View()
-	if err != nil {
-		return nil, err
-	}
-	return hostedBy(v), nil
-}
-
-func hostedBy(v folder.View) *hosted {
-	if v.State == nil { // it is only starting, or its host died while it was
-		v.State = &folder.State{
-			Config: folder.Config{SessionID: v.ID, DB: v.DB}, Outcome: folder.Outcome{Status: folder.Pending},
-		}
-	}
-	return &hosted{View: v}
-}
-
+// reopen reads the session's record. The error matches [fs.ErrNotExist] if the session has no folder.
 func (h *hosted) reopen() error {
-	again, err := open(h.Folder)
+	v, err := h.Folder.View()
 	if err == nil {
-		*h = *again
+		*h = hosted{View: v}
 	}
 	return err
 }
@@ -131,7 +114,7 @@ func sessions(o *shownFlags, id string) (all []*hosted, problems error) {
 	found = slices.DeleteFunc(found, func(f folder.Folder) bool { return !strings.HasPrefix(f.ID, id) })
 	views, err := folder.Views(found)
 	for _, v := range views {
-		all = append(all, hostedBy(v))
+		all = append(all, &hosted{View: v})
 	}
 	return all, errors.Join(problems, err)
 }

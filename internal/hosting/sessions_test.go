@@ -271,7 +271,7 @@ func TestLogs(t *testing.T) {
 	w := newWorld(t)
 	f := w.session("ses-1", nil)
 	assert.Contains(t, call(t, "", "logs", "ses-1").err, "session ses-1 has no log: ")
-	h, err := open(f)
+	h, err := f.View()
 	require.NoError(t, err)
 	require.NoError(t, os.MkdirAll(filepath.Dir(h.State.LogPath), 0o700))
 	long := strings.Repeat("l", 100_000)

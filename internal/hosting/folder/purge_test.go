@@ -128,7 +128,7 @@ func TestPurgeSurvives(t *testing.T) {
 		f := at(c.Dir)
 		if v, err := f.View(); err != nil {
 			require.ErrorIs(t, err, fs.ErrNotExist)
-		} else if v.State != nil {
+		} else if v.State.Version != 0 {
 			assert.Equal(t, folder.Completed, v.Status)
 		} else {
 			assert.FileExists(t, filepath.Join(f.Dir(), "purged"))

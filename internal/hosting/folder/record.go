@@ -253,7 +253,7 @@ func Cut(text string, most int) (string, bool) {
 // View is a session as it is right now.
 type View struct {
 	Folder
-	State  *State // nil if there is no record (yet)
+	State  *State // without a Version if there is no record (yet): it is only starting, or its host died while it was
 	Status Status // the record's, or Dead
 	Host   int    // pid of the process at work on the session, -1 if unknown, 0 for none
 }
@@ -262,7 +262,7 @@ type View struct {
 // session: end its processes, settle its entries, report its end and remove its temporary files. A
 // state without a version was never written: nothing has begun.
 func (v View) Unfinished() bool {
-	return v.Host == 0 && v.State != nil && v.State.Version != 0 && !v.State.finished()
+	return v.Host == 0 && v.State.Version != 0 && !v.State.finished()
 }
 
 // finished reports whether the last step for a session was done: taking the host out of its record.
@@ -314,20 +314,18 @@ func (f Folder) look(db *store.Store) (View, error) {
 		return v, err
 	}
 	var err error
-	if v.State, err = f.read(db); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	switch v.State, err = f.read(db); {
+	case errors.Is(err, fs.ErrNotExist):
+		v.State = &State{Config: Config{SessionID: f.ID, DB: f.DB}, Outcome: Outcome{Status: Pending}}
+	case err != nil:
 		return v, err
 	}
-	if v.State != nil && Root(v.State.DB) == Root(f.DB) { // the folder serves all databases beside it
+	if Root(v.State.DB) == Root(f.DB) { // the folder serves all databases beside it
 		v.DB = v.State.DB
 	}
 	var live bool
 	v.Host, live = f.worker(v.State)
-	switch {
-	case v.State != nil && (live || v.State.Status.Ended()):
-		v.Status = v.State.Status
-	case live:
-		v.Status = Pending
-	default:
+	if v.Status = v.State.Status; !live && !v.Status.Ended() {
 		v.Status = Dead
 	}
 	return v, nil
@@ -338,7 +336,7 @@ func (f Folder) look(db *store.Store) (View, error) {
 // another container; either is enough.
 func (f Folder) worker(s *State) (pid int, isHost bool) {
 	holder := f.Holder()
-	if s == nil || s.Host == nil {
+	if s.Host == nil {
 		return holder, holder != 0
 	}
 	alive, known := s.Host.Alive()

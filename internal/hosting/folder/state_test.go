@@ -153,7 +153,8 @@ func TestViewWithoutRecord(t *testing.T) {
 	require.NoError(t, lock.Release())
 	v, err = f.View()
 	require.NoError(t, err)
-	assert.Equal(t, folder.View{Folder: f, Status: folder.Dead}, v)
+	none := &folder.State{Config: folder.Config{SessionID: f.ID, DB: f.DB}, Outcome: folder.Outcome{Status: folder.Pending}}
+	assert.Equal(t, folder.View{Folder: f, State: none, Status: folder.Dead}, v)
 }
 
 func TestViewOfEnded(t *testing.T) {

@@ -45,13 +45,11 @@ func Drain(ctx context.Context, o DrainOptions) (d Drained, err error) {
 			return d, errors.Join(err, context.Cause(ctx))
 		}
 		f, s := v.Folder, v.State
-		if s != nil {
-			guilds[f.ID] = s.GuildToolURL
-		}
-		if f.Holder() != 0 || s == nil && errors.Is(lost(f), ErrFinished) {
+		guilds[f.ID] = s.GuildToolURL
+		if f.Holder() != 0 || s.Version == 0 && errors.Is(lost(f), ErrFinished) {
 			continue
 		}
-		if s != nil && s.TerminalReport.State != "" && s.Host == nil {
+		if s.TerminalReport.State != "" && s.Host == nil {
 			err = errors.Join(err, f.TakeOver(ctx))
 			continue
 		}
