@@ -15,7 +15,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
-	"unicode/utf8"
+
+	"heartbeat/internal/hosting/folder"
 )
 
 // newHTTP makes a client that takes nothing from the environment and follows no redirect: only the
@@ -135,11 +136,7 @@ func read(resp *http.Response, limit int64) (answer, error) {
 func (a answer) good() bool { return a.status >= 200 && a.status < 300 }
 
 func (a answer) refused() *Refused {
-	text := strings.ToValidUTF8(string(a.body), "\uFFFD")
-	if utf8.RuneCountInString(text) > excerpt {
-		text = string([]rune(text)[:excerpt])
-	}
-	return &Refused{Status: a.status, Body: text}
+	return &Refused{Status: a.status, Body: folder.First(strings.ToValidUTF8(string(a.body), "\uFFFD"), excerpt)}
 }
 
 // excerpt is how many characters of a refusal's body are kept.

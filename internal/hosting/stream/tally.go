@@ -61,20 +61,13 @@ func (t *Tally) Add(m Message, now time.Time) {
 	case "assistant":
 		t.assistant(message, now)
 	case "user":
-		for _, part := range items(message.Get("content")) {
+		for _, part := range message.Get("content").Items() {
 			t.answered(short(part.Get("tool_use_id")), part.Get("is_error") == "true")
 		}
 	case "result":
 		t.result(m.Subtype, line, now)
 	}
 	t.limit(line.Get("error").Text(), message, now)
-}
-
-func items(v flat.Value) []flat.Value {
-	if v == "" || v[0] != '[' {
-		return nil
-	}
-	return v.Items()
 }
 
 // OpenTools lists the calls whose results have not come yet, oldest first.
@@ -210,7 +203,7 @@ func (t *Tally) NextClient() {
 // texts joins the texts of a message's content, as far as a report has them.
 func texts(content flat.Value) string {
 	all := &head{left: folder.MaxOutput + utf8.UTFMax} // a little more, to show that it was cut
-	for _, part := range items(content) {
+	for _, part := range content.Items() {
 		if text := part.Get("text"); short(part.Get("type")) == "text" && text.IsString() {
 			if flat.WriteText(all, unsafe.Slice(unsafe.StringData(string(text)), len(text))) != nil {
 				break // all is full
@@ -287,7 +280,7 @@ func (t *Tally) limit(detail string, message flat.Value, now time.Time) {
 		return
 	}
 	if t.RateLimit == nil {
-		t.RateLimit = &folder.RateLimit{Detail: strings.Clone(first(detail, maxDetail)), Source: "ndjson-result", At: now.UTC()}
+		t.RateLimit = &folder.RateLimit{Detail: strings.Clone(folder.First(detail, maxDetail)), Source: "ndjson-result", At: now.UTC()}
 	}
 	if t.RateLimit.ResetsAt != nil {
 		return
@@ -299,14 +292,4 @@ func (t *Tally) limit(detail string, message flat.Value, now time.Time) {
 			return
 		}
 	}
-}
-
-func first(s string, n int) string {
-	for i := range s {
-		if n == 0 {
-			return s[:i]
-		}
-		n--
-	}
-	return s
 }
