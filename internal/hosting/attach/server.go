@@ -1,6 +1,7 @@
 package attach
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -55,12 +56,7 @@ func Serve(folder string, b Backend, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Patience == 0 {
-		o.Patience = 30 * time.Second
-	}
-	if o.Connections == 0 {
-		o.Connections = 16
-	}
+	o.Connections, o.Patience = cmp.Or(o.Connections, 16), cmp.Or(o.Patience, 30*time.Second)
 	if o.Log == nil {
 		o.Log = func(string, ...any) {}
 	}

@@ -7,6 +7,7 @@ package proxy
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -35,7 +36,6 @@ const (
 
 	serverVersion = "0.0.0"
 	maxRequest    = 4 << 20 // bytes of one request's body
-	keepAlive     = 30 * time.Second
 )
 
 // Options is what a proxy serves. Tools and Call are required.
@@ -86,9 +86,7 @@ func Start(options Options) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	if options.KeepAlive <= 0 {
-		options.KeepAlive = keepAlive
-	}
+	options.KeepAlive = cmp.Or(options.KeepAlive, 30*time.Second)
 	if options.listen == nil {
 		options.listen = func() (net.Listener, error) { return net.Listen("tcp4", "127.0.0.1:0") }
 	}

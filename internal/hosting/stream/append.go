@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,12 +41,7 @@ type Transcript struct {
 // OpenTranscript opens the transcript of a session that [store.Store.Begin] knows. The error is about the
 // host's database, without which there is no session.
 func OpenTranscript(ctx context.Context, o TranscriptOptions) (*Transcript, error) {
-	if o.MemoryMax <= 0 {
-		o.MemoryMax = 64 << 20
-	}
-	if o.ShowEvery <= 0 {
-		o.ShowEvery = 2 * time.Second
-	}
+	o.MemoryMax, o.ShowEvery = cmp.Or(o.MemoryMax, 64<<20), cmp.Or(o.ShowEvery, 2*time.Second)
 	if o.Log == nil {
 		o.Log = func(string) {}
 	}
