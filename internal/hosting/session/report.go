@@ -215,6 +215,7 @@ func recordOf(s folder.State, d Decision, each []folder.Entry) *guild.Record {
 		SessionID: s.SessionID, Status: d.State, ExitCode: d.Code, Error: d.Error,
 		Output: s.Output, ProviderSessionID: s.ProviderSessionID, Ended: s.Ended, Extra: s.Extra,
 		Entries: &guild.Entries{Entries: s.Entries, Each: each}, TokenUsage: s.TokenUsage,
+		TerminationDiagnostic: &guild.TerminationDiagnostic{ExitCode: d.Code, StderrExcerpt: s.Stderr},
 	}
 	var said []string
 	if t := s.Tools; t != nil {
@@ -246,9 +247,6 @@ func recordOf(s folder.State, d Decision, each []folder.Entry) *guild.Record {
 		if l.ResetsAt != nil {
 			r.ResetsAt = l.ResetsAt.UTC().Format("2006-01-02T15:04:05Z")
 		}
-	}
-	if d.State == folder.Failed {
-		r.TerminationDiagnostic = &guild.TerminationDiagnostic{ExitCode: d.Code, StderrExcerpt: s.Stderr}
 	}
 	return r
 }

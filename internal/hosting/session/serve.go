@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -191,18 +192,15 @@ func (h *host) openQueue() (err error) {
 }
 
 func checkWork(o Options, f folder.Folder) error {
-	switch {
-	case o.Config.HasPrompt():
+	if o.Config.HasPrompt() {
 		return nil
-	case o.Inbox == "":
+	}
+	if o.Inbox == "" {
 		if there, err := disk.Exists(f.InboxPath()); err != nil || !there {
 			return errors.Join(config.NothingToDo(), err)
 		}
 	}
-	s := folder.State{Config: folder.Config{Inbox: o.Inbox}}
-	if s.Inbox == "" {
-		s.Inbox = f.InboxPath()
-	}
+	s := folder.State{Config: folder.Config{Inbox: cmp.Or(o.Inbox, f.InboxPath())}}
 	box, err := queue.Open(queueOptions(f, s, nil))
 	if err != nil {
 		return &config.Problem{Reason: "the session's inbox cannot be used: " + err.Error(), Cause: err}
