@@ -72,7 +72,7 @@ func (h *hosted) follow(from int64, show func(stream.Stored) error, s cli.Stream
 // until the session has ended or follow says no.
 func (h *hosted) messages(ctx context.Context, from int64, follow func() bool) iter.Seq2[stream.Stored, error] {
 	return func(yield func(stream.Stored, error) bool) {
-		db := store.In(folder.Root(h.DB), "", nil)
+		db := store.In(folder.Root(h.DB), "")
 		defer db.Close() // only read
 		over := func() (last int64, over bool) {
 			if follow != nil {

@@ -89,7 +89,7 @@ func (w *world) runs(id string, b attach.Backend) (folder.Folder, *folder.Lock) 
 
 // transcript is that of a session.
 func (w *world) transcript(id string) *stream.Transcript {
-	db := store.In(folder.Root(w.db), id, nil)
+	db := store.In(folder.Root(w.db), id)
 	require.NoError(w.t, db.Begin(w.t.Context(), id, w.db, nil))
 	s, err := stream.OpenTranscript(w.t.Context(), stream.TranscriptOptions{DB: db, Guild: w.db, SessionID: id})
 	require.NoError(w.t, err)

@@ -99,7 +99,7 @@ func locate(ctx context.Context, o *oneFlags) (*hosted, error) {
 	}
 	dbs, _ := databases(&o.shownFlags) // sessions has returned the problems
 	for _, db := range dbs {
-		host := store.In(folder.Root(db), "", nil)
+		host := store.In(folder.Root(db), "")
 		kept, err := host.Begins(ctx, o.ID)
 		problems = errors.Join(problems, err, host.Close())
 		var ids []string

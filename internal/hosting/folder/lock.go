@@ -79,7 +79,7 @@ func (f Folder) Lock(ctx context.Context) (*Lock, error) {
 	case err != nil:
 		return nil, fmt.Errorf("lock session %s: %w", f.ID, err)
 	}
-	l := &Lock{folder: f, db: store.In(Root(f.DB), f.ID, nil), lock: lock}
+	l := &Lock{folder: f, db: store.In(Root(f.DB), f.ID), lock: lock}
 	if err := l.adopt(); err != nil {
 		return nil, errors.Join(err, l.Release())
 	}

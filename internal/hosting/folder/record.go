@@ -31,7 +31,7 @@ func (f Folder) Read() (*State, error) {
 func (l *Lock) Read() (*State, error) { return l.folder.read(l.db) }
 
 // store is the host's database for callers that only read it.
-func (f Folder) store() *store.Store { return store.In(Root(f.DB), "", nil) }
+func (f Folder) store() *store.Store { return store.In(Root(f.DB), "") }
 
 func (f Folder) read(db *store.Store) (*State, error) {
 	err := f.check()

@@ -36,7 +36,7 @@ func OutboxOf(db *store.Store, guildDB string) Outbox {
 
 // OutboxBeside is [OutboxOf] with its own connection to the database.
 func OutboxBeside(guildDB string) Outbox {
-	return OutboxOf(store.In(folder.Root(guildDB), "", nil), guildDB)
+	return OutboxOf(store.In(folder.Root(guildDB), ""), guildDB)
 }
 
 // Close closes the database of a box from [OutboxBeside].

@@ -229,7 +229,7 @@ func TestAttach(t *testing.T) {
 	r.Config.Prompt = "wait:" + fifo
 	cmd := r.start()
 	var types []string
-	db := store.In(folder.Root(r.Config.DBPath), "", nil)
+	db := store.In(folder.Root(r.Config.DBPath), "")
 	over := func() (int64, bool) { s := r.state(); return s.Messages, s.Status.Ended() }
 	for m, err := range stream.ReadTranscript(t.Context(), stream.TranscriptOptions{DB: db, SessionID: "ses-1"}, 1, over) {
 		require.NoError(t, err)

@@ -113,7 +113,7 @@ func heedSpace() {
 
 // store is the host's database beside the session's.
 func (r *rig) store() *store.Store {
-	db := store.In(folder.Root(r.Config.DBPath), "", nil)
+	db := store.In(folder.Root(r.Config.DBPath), "")
 	r.t.Cleanup(func() { require.NoError(r.t, db.Close()) })
 	return db
 }

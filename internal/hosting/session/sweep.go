@@ -33,7 +33,8 @@ type DrainOptions struct {
 // what went wrong; the rest was done.
 func Drain(ctx context.Context, o DrainOptions) (d Drained, err error) {
 	var said error
-	db := store.In(folder.Root(o.DB), "", func(text string) { said = errors.Join(said, errors.New(text)) })
+	db := store.In(folder.Root(o.DB), "")
+	db.Tell(func(text string) { said = errors.Join(said, errors.New(text)) })
 	defer db.Close() // everything was committed
 	mendErr := db.Mend(ctx)
 	folders, err := folder.Beside(o.DB)

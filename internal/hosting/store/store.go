@@ -49,15 +49,12 @@ type Store struct {
 }
 
 // In is the database in a folder, which must exist. The rows of session, unless "", are copied if
-// the file is removed or replaced while in use. log, unless nil, is told of that.
-func In(dir, session string, log func(string)) *Store {
-	if log == nil {
-		log = func(string) {}
-	}
-	return &Store{path: filepath.Join(dir, Name), session: session, log: log}
+// the file is removed or replaced while in use.
+func In(dir, session string) *Store {
+	return &Store{path: filepath.Join(dir, Name), session: session, log: func(string) {}}
 }
 
-// Tell replaces the log given to [In].
+// Tell gives the log that is told of databases that were damaged, removed or replaced.
 func (s *Store) Tell(log func(string)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

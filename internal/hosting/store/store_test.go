@@ -32,7 +32,8 @@ func in(t *testing.T) *Store {
 
 func at(t *testing.T, dir string) *Store {
 	t.Helper()
-	s := In(dir, "ses-1", func(text string) { t.Log(text) })
+	s := In(dir, "ses-1")
+	s.Tell(func(text string) { t.Log(text) })
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
 }
@@ -317,7 +318,7 @@ func TestRemovedInPart(t *testing.T) {
 		require.NoError(t, s.Begin(t.Context(), "ses-1", "/g", Parts{"config": "{}"}))
 		require.NoError(t, os.Remove(s.Path()+part))
 		for n := range int64(20) {
-			other := In(dir, "ses-other", nil)
+			other := In(dir, "ses-other")
 			require.NoError(t, other.Append(t.Context(), "ses-other", []Message{message(n+1, "user", "u")}), part)
 			require.NoError(t, s.Append(t.Context(), "ses-1", []Message{message(n+1, "user", "u")}), part)
 			require.NoError(t, other.Close())

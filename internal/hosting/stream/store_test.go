@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 // in are the options for a session in a folder.
 func in(dir string) TranscriptOptions {
 	return TranscriptOptions{
-		DB: store.In(dir, "ses-1", nil), Guild: filepath.Join(dir, "nexus.db"), SessionID: "ses-1",
+		DB: store.In(dir, "ses-1"), Guild: filepath.Join(dir, "nexus.db"), SessionID: "ses-1",
 		ShowEvery: 10 * time.Millisecond,
 	}
 }

@@ -155,7 +155,7 @@ func (h *house) counts(s guild.Session, c slain) {
 func (h *house) follow(ctx context.Context, id, until string) (all []stream.Stored) {
 	h.t.Helper()
 	f := h.folder(id)
-	db := store.In(folder.Root(f.DB), "", nil)
+	db := store.In(folder.Root(f.DB), "")
 	defer func() { require.NoError(h.t, db.Close()) }()
 	over := func() (int64, bool) { s := h.state(id); return s.Messages, s.Status.Ended() }
 	for m, err := range stream.ReadTranscript(ctx, stream.TranscriptOptions{DB: db, Guild: f.DB, SessionID: id}, 1, over) {
