@@ -96,11 +96,7 @@ func databases(o *shownFlags) ([]string, error) {
 	if o.DB == "" {
 		return folder.Databases()
 	}
-	who, err := disk.BecomeOwner(filepath.Dir(o.DB))
-	switch {
-	case err != nil && who != "":
-		return nil, fmt.Errorf("as %s, whose directory it is: %w", who, err)
-	case err != nil:
+	if _, err := disk.BecomeOwner(filepath.Dir(o.DB)); err != nil {
 		return nil, err
 	}
 	db, err := filepath.Abs(o.DB)
