@@ -33,8 +33,8 @@ func (e *BusyError) Unwrap() error { return disk.ErrLocked }
 // Lock is held by a session's host from its first act to its last, and by a process that finishes or
 // removes a dead session. The kernel releases it when its holder dies. It is safe for concurrent use.
 type Lock struct {
-	folder     Folder
-	db         *store.Store // opened for this session alone
+	Folder     Folder
+	DB         *store.Store // opened for this session alone; Release closes it
 	mu         sync.Mutex
 	lock       *disk.Lock
 	configured bool // the record's config was written
@@ -79,7 +79,7 @@ func (f Folder) Lock(ctx context.Context) (*Lock, error) {
 	case err != nil:
 		return nil, fmt.Errorf("lock session %s: %w", f.ID, err)
 	}
-	l := &Lock{folder: f, db: store.In(Root(f.DB), f.ID), lock: lock}
+	l := &Lock{Folder: f, DB: store.In(Root(f.DB), f.ID), lock: lock}
 	if err := l.adopt(); err != nil {
 		return nil, errors.Join(err, l.Release())
 	}
@@ -104,7 +104,7 @@ func IsHosted(s *State) bool {
 // retake takes the lock again after its file, or the whole folder, was removed, as the session's
 // tools may do, and says so in the record. If somebody looks at the session just now, a later write does it.
 func (l *Lock) retake(s *State) {
-	again, err := l.folder.Claim(context.Background())
+	again, err := l.Folder.Claim(context.Background())
 	if err != nil {
 		return
 	}
@@ -113,12 +113,6 @@ func (l *Lock) retake(s *State) {
 	s.Warn("the session's folder, or its lock, was removed while it was hosted, and made again")
 }
 
-// Folder is the locked folder.
-func (l *Lock) Folder() Folder { return l.folder }
-
-// DB is the host's database. Release closes it.
-func (l *Lock) DB() *store.Store { return l.db }
-
 // Release gives the lock back. A second call does nothing.
 func (l *Lock) Release() error {
 	if l == nil {
@@ -126,7 +120,7 @@ func (l *Lock) Release() error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	err := errors.Join(l.db.Close(), l.lock.Release())
+	err := errors.Join(l.DB.Close(), l.lock.Release())
 	l.lock = nil
 	return err
 }

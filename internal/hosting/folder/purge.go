@@ -62,8 +62,8 @@ func (f Folder) mayPurge(db *store.Store, before time.Time, unanswered bool) err
 // purge first marks the folder, so that it counts as gone even after a kill. Then it forgets the
 // record, renames the folder, so that it disappears at once and whole, and removes it.
 func (l *Lock) purge(ctx context.Context, before time.Time, unanswered bool) error {
-	f := l.folder
-	err := f.mayPurge(l.db, before, unanswered)
+	f := l.Folder
+	err := f.mayPurge(l.DB, before, unanswered)
 	if err == nil {
 		err = disk.Touch(f.purged())
 	}
@@ -72,8 +72,8 @@ func (l *Lock) purge(ctx context.Context, before time.Time, unanswered bool) err
 	}
 	err = errors.Join(l.lock.Check(), f.removeGone())
 	// Without a record there is nothing to forget, for which a locked database would be waited for.
-	if _, unread := f.read(l.db); err == nil && !errors.Is(unread, fs.ErrNotExist) {
-		err = l.db.Forget(ctx, f.ID)
+	if _, unread := f.read(l.DB); err == nil && !errors.Is(unread, fs.ErrNotExist) {
+		err = l.DB.Forget(ctx, f.ID)
 	}
 	if err == nil {
 		err = disk.Rename(f.Dir(), f.gone())

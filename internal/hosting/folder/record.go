@@ -28,7 +28,7 @@ func (f Folder) Read() (*State, error) {
 }
 
 // Read is [Folder.Read] for the holder of the lock.
-func (l *Lock) Read() (*State, error) { return l.folder.read(l.db) }
+func (l *Lock) Read() (*State, error) { return l.Folder.read(l.DB) }
 
 // store is the host's database for callers that only read it.
 func (f Folder) store() *store.Store { return store.In(Root(f.DB), "") }
@@ -152,7 +152,7 @@ func (f Folder) TakeOver(ctx context.Context) error {
 
 // adopt moves the record and messages of an older release into the database.
 func (l *Lock) adopt() error {
-	s, err := l.folder.former()
+	s, err := l.Folder.former()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -161,17 +161,17 @@ func (l *Lock) adopt() error {
 		parts, err = l.Parts(s)
 	}
 	if err == nil {
-		_, err = l.db.Put(context.Background(), l.folder.ID, parts, true)
+		_, err = l.DB.Put(context.Background(), l.Folder.ID, parts, true)
 	}
 	if err == nil {
-		guild := filepath.Join(filepath.Dir(l.folder.DB), filepath.Base(s.DB))
-		err = l.db.Adopt(context.Background(), l.folder.ID, guild, l.folder.SpoolPath())
+		guild := filepath.Join(filepath.Dir(l.Folder.DB), filepath.Base(s.DB))
+		err = l.DB.Adopt(context.Background(), l.Folder.ID, guild, l.Folder.SpoolPath())
 	}
 	if err == nil { // its entries would count again if the file came back
-		err = errors.Join(disk.Remove(l.folder.SpoolPath()), disk.Remove(l.folder.StatePath()), disk.SyncDir(l.folder.Dir()))
+		err = errors.Join(disk.Remove(l.Folder.SpoolPath()), disk.Remove(l.Folder.StatePath()), disk.SyncDir(l.Folder.Dir()))
 	}
 	if err != nil {
-		return fmt.Errorf("take over the state of session %s: %w", l.folder.ID, err)
+		return fmt.Errorf("take over the state of session %s: %w", l.Folder.ID, err)
 	}
 	return nil
 }
@@ -182,7 +182,7 @@ func (l *Lock) Write(s *State) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.write(s); err != nil {
-		return fmt.Errorf("write the state of session %s: %w", l.folder.ID, err)
+		return fmt.Errorf("write the state of session %s: %w", l.Folder.ID, err)
 	}
 	return nil
 }
@@ -205,9 +205,9 @@ func (l *Lock) write(s *State) error {
 	if l.configured {
 		delete(changed, "config") // it is written once in a life of the session
 	}
-	have, err := l.db.Put(context.Background(), l.folder.ID, changed, false)
+	have, err := l.DB.Put(context.Background(), l.Folder.ID, changed, false)
 	if err == nil && have < len(all) { // another database took the place of the one with the rest
-		_, err = l.db.Put(context.Background(), l.folder.ID, all, false)
+		_, err = l.DB.Put(context.Background(), l.Folder.ID, all, false)
 	}
 	l.configured = err == nil
 	return err
@@ -219,7 +219,7 @@ func (l *Lock) Parts(s *State) (store.Parts, error) {
 		return nil, fmt.Errorf("%q is no status of a session", s.Status)
 	}
 	named := *s
-	named.Version, named.SessionID = Version, l.folder.ID
+	named.Version, named.SessionID = Version, l.Folder.ID
 	all, size := store.Parts{}, 0
 	for name, part := range named.parts() {
 		text, err := flat.JSON(part)

@@ -97,10 +97,10 @@ func TestDamagedRecord(t *testing.T) {
 	for _, parts := range []store.Parts{
 		{"facts": "{"}, {"facts": `{"messages":"many"}`}, {"facts": "{}", "outcome": `{"status":"dead"}`}, {"outcome": `{"status":"failed"}`, "config": `{"sessionId":"other"}`},
 	} {
-		_, err := lock.DB().Put(t.Context(), id, parts, false)
+		_, err := lock.DB.Put(t.Context(), id, parts, false)
 		require.NoError(t, err)
 		_, err = f.Read()
-		require.ErrorContains(t, err, lock.DB().Path())
+		require.ErrorContains(t, err, lock.DB.Path())
 		assert.NotErrorIs(t, err, fs.ErrNotExist)
 	}
 }
@@ -111,7 +111,7 @@ func TestRecordIsWholeAgain(t *testing.T) {
 	s := ended()
 	s.Cwd = "/work"
 	require.NoError(t, lock.Write(s))
-	require.NoError(t, lock.DB().Forget(t.Context(), id))
+	require.NoError(t, lock.DB.Forget(t.Context(), id))
 	s.Messages++
 	require.NoError(t, lock.Write(s))
 	got, err := f.Read()

@@ -71,8 +71,7 @@ func begin(o Options) (h *host, err error) {
 	if h.record, err = claim(f, o.Resume); err != nil {
 		return nil, err
 	}
-	h.db = h.lock.DB()
-	h.box = guild.OutboxOf(h.db, f.DB)
+	h.box = guild.OutboxOf(h.lock.DB, f.DB)
 	step("claimed")
 	if err := h.prepare(f); err != nil {
 		h.guard.Dismiss()
@@ -125,7 +124,7 @@ func claim(f folder.Folder, resume bool) (*record, error) {
 		return r, nil
 	case errors.Is(err, fs.ErrNotExist):
 		var count int64
-		if _, count, err = lock.DB().Last(ctx, f.ID); count > 0 {
+		if _, count, err = lock.DB.Last(ctx, f.ID); count > 0 {
 			err = used("was used before, for a session whose folder was removed and whose transcript stays: take another one")
 		}
 	case err != nil:
@@ -147,7 +146,7 @@ func claim(f folder.Folder, resume bool) (*record, error) {
 		r.state = *old
 		var report store.Report
 		var kept bool
-		if report, kept, err = guild.OutboxOf(lock.DB(), f.DB).Report(ctx, f.ID); kept && report.State != store.Sent {
+		if report, kept, err = guild.OutboxOf(lock.DB, f.DB).Report(ctx, f.ID); kept && report.State != store.Sent {
 			err = used("is that of a session whose last report the guild does not have yet: run heartbeat-host drain-dlq first")
 		}
 	}
@@ -168,7 +167,7 @@ func (h *host) prepare(f folder.Folder) error {
 			return &config.Problem{Path: "logDir", Reason: "cannot be used: " + logErr.Error(), Cause: logErr}
 		}
 	}
-	h.db.Tell(h.log.line)
+	h.lock.DB.Tell(h.log.line)
 	mark, err := newMark(f.ID)
 	if err != nil {
 		return err
@@ -196,7 +195,7 @@ func (h *host) prepare(f folder.Folder) error {
 	unmarked := markPromptDir(h.state) // a finisher relies on the mark as soon as there is a state
 	parts, err := h.lock.Parts(&h.state)
 	if err == nil {
-		err = h.db.Begin(context.Background(), f.ID, f.DB, parts)
+		err = h.lock.DB.Begin(context.Background(), f.ID, f.DB, parts)
 	}
 	if err != nil {
 		_ = os.Remove(promptMark(h.state)) // there may be none

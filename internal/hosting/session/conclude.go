@@ -120,7 +120,7 @@ func (h *host) tryToDecide(show bool) (d Decision, err error) {
 			defer cancel()
 			_ = h.store.Show(short) // Health shows the error
 		}
-		waiting, _ = h.db.Waiting(ctx, h.lock.Folder().ID) // Show has just asked the database
+		waiting, _ = h.lock.DB.Waiting(ctx, h.lock.Folder.ID) // Show has just asked the database
 	}
 	h.change(func(s *folder.State) {
 		h.watchLive(s)

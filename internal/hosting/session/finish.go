@@ -60,7 +60,7 @@ func Finish(ctx context.Context, dir string, once bool) (Outcome, error) {
 
 // finishLocked finishes the session whose lock the caller holds.
 func finishLocked(ctx context.Context, lock *folder.Lock, once bool) (Outcome, error) {
-	f := lock.Folder()
+	f := lock.Folder
 	s, err := lock.Read()
 	if errors.Is(err, fs.ErrNotExist) {
 		return Outcome{}, lost(f)
@@ -84,9 +84,8 @@ func finishLocked(ctx context.Context, lock *folder.Lock, once bool) (Outcome, e
 		e.log, _ = openLog(filepath.Dir(s.LogPath), f.ID) // nothing depends on the log
 	}
 	defer e.log.close()
-	e.db = lock.DB()
-	e.db.Tell(e.log.line)
-	e.box = guild.OutboxOf(e.db, f.DB)
+	lock.DB.Tell(e.log.line)
+	e.box = guild.OutboxOf(lock.DB, f.DB)
 	if e.guild, err = guild.New(guild.Options{URL: s.GuildToolURL, SessionID: s.SessionID, Once: once}); err != nil {
 		return Outcome{}, err
 	}
@@ -185,8 +184,8 @@ func (e *finisher) conclude(ctx context.Context) (d Decision, err error) {
 	}
 	short, cancel := context.WithTimeout(ctx, showWait)
 	defer cancel()
-	showErr := showBehind(short, e.db, s.SessionID, nil) // the guild may read its table once it has the report
-	waiting, _ := e.db.Waiting(ctx, s.SessionID)         // showBehind has just asked the database
+	showErr := showBehind(short, e.lock.DB, s.SessionID, nil) // the guild may read its table once it has the report
+	waiting, _ := e.lock.DB.Waiting(ctx, s.SessionID)         // showBehind has just asked the database
 	e.change(func(s *folder.State) {
 		s.Waiting, s.Store = waiting, ""
 		if showErr != nil {
@@ -202,7 +201,7 @@ func (e *finisher) recount(ctx context.Context) error {
 	var t stream.Tally
 	s := e.snapshot()
 	last := int64(0)
-	for m, err := range stream.ReadEndedTranscript(ctx, transcriptOf(e.db, e.folder, e.log.line), 1) {
+	for m, err := range stream.ReadEndedTranscript(ctx, transcriptOf(e.lock.DB, e.folder, e.log.line), 1) {
 		if err != nil {
 			return err
 		}
@@ -217,7 +216,7 @@ func (e *finisher) recount(ctx context.Context) error {
 	if s.Rounds > 1 { // which client a message came from is not stored
 		t.Usage, t.Cost, t.Result, t.SessionID = nil, nil, nil, ""
 	}
-	stored, count, err := e.db.Last(ctx, s.SessionID)
+	stored, count, err := e.lock.DB.Last(ctx, s.SessionID)
 	if err != nil {
 		return err
 	}

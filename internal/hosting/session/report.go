@@ -88,7 +88,6 @@ func (h *host) beat(ctx context.Context) {
 // conclusion is the end of a session, kept first and then reported, by the host or by whoever finishes for a dead one.
 type conclusion struct {
 	*record
-	db    *store.Store
 	box   guild.Outbox
 	guild *guild.Client
 	each  []folder.Entry
@@ -132,7 +131,7 @@ func (c *conclusion) count(q *queue.Queue) error {
 
 // leaveRecord removes what the session has left beside its record, and removes the host from the record.
 func (c *conclusion) leaveRecord(left bool) {
-	f := c.lock.Folder()
+	f := c.lock.Folder
 	err := errors.Join(os.RemoveAll(f.TempDir()), disk.Remove(f.SocketPath())) // follows no links
 	if err != nil {
 		err = fmt.Errorf("remove the session's temporary files: %w", err)
@@ -201,7 +200,7 @@ func (c *conclusion) left(hurry <-chan struct{}) bool {
 	ctx, cancel := withinUnless(hurry, restWait)
 	defer cancel()
 	id := c.snapshot().SessionID
-	err := showBehind(ctx, c.db, id, nil)
+	err := showBehind(ctx, c.lock.DB, id, nil)
 	if err != nil && !c.again {
 		c.log.linef("the transcript cannot be written to the guild's table, which is tried again: %v", err)
 	}

@@ -27,8 +27,8 @@ import (
 
 // serve opens what a client needs: the store, the guild's tools, the socket, the queue.
 func (h *host) serve() (err error) {
-	f := h.lock.Folder()
-	o := transcriptOf(h.db, f, h.log.line)
+	f := h.lock.Folder
+	o := transcriptOf(h.lock.DB, f, h.log.line)
 	o.After = h.state.Messages
 	if h.store, err = stream.OpenTranscript(context.Background(), o); err != nil {
 		return fmt.Errorf("open the session's transcript: %w", err)
@@ -71,13 +71,13 @@ func (h *host) closeTools() {
 	h.proxy = nil
 }
 
-func (h *host) mcpConfig() string { return filepath.Join(h.lock.Folder().TempDir(), "mcp-config.json") }
+func (h *host) mcpConfig() string { return filepath.Join(h.lock.Folder.TempDir(), "mcp-config.json") }
 
 // Status is the session as its socket shows it: see [attach.Backend].
 func (h *host) Status() any {
 	s := h.snapshot()
 	h.watchLive(&s)
-	_ = s.Look(h.db) // the rest is worth showing without it
+	_ = s.Look(h.lock.DB) // the rest is worth showing without it
 	return s
 }
 
@@ -148,7 +148,7 @@ func settingsOf(s folder.State) recovery.Settings {
 // openQueue makes the config's prompt an entry of the session's inbox.
 func (h *host) openQueue() (err error) {
 	s := h.snapshot()
-	o := queueOptions(h.lock.Folder(), s, h.warn)
+	o := queueOptions(h.lock.Folder, s, h.warn)
 	o.Hook, o.Env = h.Hook, environment(os.Environ(), h.Config.Env)
 	q, err := queue.Open(o)
 	if err != nil {

@@ -87,7 +87,7 @@ func showBehind(ctx context.Context, db *store.Store, id string, busy func(strin
 // sweepOthers finishes the sessions of dead hosts beside this one's database, and sends what others
 // could not. It runs beside the session and ends with it.
 func (h *host) sweepOthers(ctx context.Context) {
-	d, err := Drain(ctx, DrainOptions{DB: h.lock.Folder().DB, GuildURL: h.Config.GuildToolURL})
+	d, err := Drain(ctx, DrainOptions{DB: h.lock.Folder.DB, GuildURL: h.Config.GuildToolURL})
 	if err != nil && ctx.Err() == nil && !errors.Is(err, guild.ErrDraining) {
 		h.log.linef("send what is unsent: %v", err)
 	}

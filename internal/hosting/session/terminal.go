@@ -99,7 +99,7 @@ func (h *host) managed(resume string) supervise.Options {
 		},
 		Stopping:  supervise.Stopping{Stop: h.drained.begun},
 		Endurance: supervise.Endurance{UntilDrained: true, MaxRestarts: maxRestarts},
-		Wiring:    supervise.Wiring{Hook: h.Hook, SettingsDir: h.lock.Folder().TempDir()},
+		Wiring:    supervise.Wiring{Hook: h.Hook, SettingsDir: h.lock.Folder.TempDir()},
 	}
 }
 
@@ -270,7 +270,7 @@ const latest = 32
 // hasSaid reports whether one of the last messages that the database has is this answer. The client may have
 // begun with another entry since, so that its last message is another one.
 func (h *host) hasSaid(reply string) bool {
-	o := transcriptOf(h.db, h.lock.Folder(), nil)
+	o := transcriptOf(h.lock.DB, h.lock.Folder, nil)
 	for m, err := range stream.ReadEndedTranscript(context.Background(), o, h.store.Health().Last-latest) {
 		var t stream.Tally
 		if parsed, ok := stream.Parse(m.Content); err == nil && ok {

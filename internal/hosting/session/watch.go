@@ -134,7 +134,7 @@ func (w *watching) store() {
 func (h *host) read(r io.Reader, visit func(stream.Message)) stream.Skipped {
 	letGo := func() {}
 	skipped, err := stream.Read(r, h.log.line, func(m stream.Message) {
-		letGo = h.db.Hold(len(m.Raw))
+		letGo = h.lock.DB.Hold(len(m.Raw))
 		visit(m)
 	}, func() { letGo() })
 	if err != nil {
