@@ -53,13 +53,9 @@ type Options struct {
 
 // Client calls one guild for one session. It may be used by several goroutines.
 type Client struct {
-	base    string
-	session string
-	http    *http.Client
-	clock   Clock
-	timeout time.Duration
-	limit   int64 // of a tool's answer, in bytes
-	once    bool
+	Options
+	http  *http.Client
+	limit int64 // of a tool's answer, in bytes
 }
 
 // New returns a client, or says what is wrong with the URL or the session ID. It sends nothing.
@@ -70,10 +66,9 @@ func New(o Options) (*Client, error) {
 	if o.SessionID == "" {
 		return nil, errors.New("call the guild: the session has no id")
 	}
-	return &Client{
-		base: strings.TrimRight(o.URL, "/"), session: o.SessionID, http: newHTTP(nil), limit: MaxToolAnswer, once: o.Once,
-		clock: cmp.Or[Clock](o.Clock, machineClock{}), timeout: cmp.Or(o.RequestTimeout, RequestTimeout),
-	}, nil
+	o.URL = strings.TrimRight(o.URL, "/")
+	o.Clock, o.RequestTimeout = cmp.Or[Clock](o.Clock, machineClock{}), cmp.Or(o.RequestTimeout, RequestTimeout)
+	return &Client{Options: o, http: newHTTP(nil), limit: MaxToolAnswer}, nil
 }
 
 // persist makes attempts until one succeeds or fails for good, the patience is used up, or ctx
@@ -82,19 +77,19 @@ func New(o Options) (*Client, error) {
 func (c *Client) persist(ctx context.Context, patience time.Duration, attempt func() (again bool, err error)) error {
 	waits := &backoff.ExponentialBackOff{InitialInterval: time.Second, Multiplier: 2, MaxInterval: 8 * time.Second}
 	waits.Reset()
-	start := c.clock.Now()
+	start := c.Clock.Now()
 	for {
 		again, err := attempt()
 		if err == nil || !again {
 			return err
 		}
-		passed := c.clock.Now().Sub(start)
+		passed := c.Clock.Now().Sub(start)
 		stopped := context.Cause(ctx)
-		if stopped != nil || c.once || passed >= patience {
+		if stopped != nil || c.Once || passed >= patience {
 			return &Unreachable{For: passed, Last: err, Stopped: stopped}
 		}
-		if stopped := c.clock.Sleep(ctx, min(waits.NextBackOff(), patience-passed)); stopped != nil {
-			return &Unreachable{For: c.clock.Now().Sub(start), Last: err, Stopped: stopped}
+		if stopped := c.Clock.Sleep(ctx, min(waits.NextBackOff(), patience-passed)); stopped != nil {
+			return &Unreachable{For: c.Clock.Now().Sub(start), Last: err, Stopped: stopped}
 		}
 	}
 }
@@ -156,7 +151,7 @@ func (c *Client) Beat(ctx context.Context) (Answer, error) {
 	stopped := errors.New("a beat has 10 s")
 	ctx, cancel := context.WithTimeoutCause(ctx, beatPatience, stopped)
 	defer cancel()
-	b, _ := json.Marshal(map[string]string{"sessionId": c.session}) // strings always have a JSON form
+	b, _ := json.Marshal(map[string]string{"sessionId": c.SessionID}) // strings always have a JSON form
 	a, err := c.within(ctx, beatPatience, beatRoute, BodyOf(b))
 	if refused, is := errors.AsType[*Refused](err); is && refused.Status == http.StatusOK {
 		err = nil
@@ -190,7 +185,7 @@ func (c *Client) record(ctx context.Context, as folder.Status, body func(as fold
 
 func (c *Client) within(ctx context.Context, patience time.Duration, route string, body Body) (Answer, error) {
 	r := &request{method: http.MethodPost, target: route, body: body, limit: 1 << 20}
-	r.timeout = c.timeout + time.Duration(body.Size/(4<<20))*time.Second
+	r.timeout = c.RequestTimeout + time.Duration(body.Size/(4<<20))*time.Second
 	var said Answer
 	err := c.persist(ctx, patience, func() (bool, error) {
 		a, failure := c.attempt(ctx, r)
@@ -226,7 +221,7 @@ func (c *Client) understand(a answer) (said Answer, err error) {
 	if err := json.Unmarshal(a.body, &said); err != nil {
 		return Answer{}, fmt.Errorf("the answer is no guild's: HTTP %d: %w", a.status, err)
 	}
-	if said.SessionID != "" && said.SessionID != c.session {
+	if said.SessionID != "" && said.SessionID != c.SessionID {
 		return Answer{}, fmt.Errorf("the guild's answer is about session %q", said.SessionID)
 	}
 	return said, nil
@@ -246,7 +241,7 @@ func (c *Client) Tool(ctx context.Context, tool config.Tool, args json.RawMessag
 	if err != nil {
 		return "", err
 	}
-	r.timeout, r.limit, r.key = c.timeout, c.limit, rand.Text()
+	r.timeout, r.limit, r.key = c.RequestTimeout, c.limit, rand.Text()
 	var text string
 	err = c.persist(ctx, patience, func() (bool, error) {
 		a, failure := c.attempt(ctx, r)

@@ -88,7 +88,7 @@ func (c *Client) attempt(ctx context.Context, r *request) (answer, *broken) {
 }
 
 func (c *Client) exchange(ctx context.Context, r *request) (answer, error) {
-	req, err := http.NewRequestWithContext(ctx, r.method, c.base+r.target, nil)
+	req, err := http.NewRequestWithContext(ctx, r.method, c.URL+r.target, nil)
 	if err != nil {
 		return answer{}, err
 	}
@@ -98,7 +98,7 @@ func (c *Client) exchange(ctx context.Context, r *request) (answer, error) {
 		defer func() { <-body.closed }() // the caller may close the body's file
 	}
 	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("X-Session-Id", c.session)
+	req.Header.Set("X-Session-Id", c.SessionID)
 	if r.key != "" {
 		req.Header.Set("Idempotency-Key", r.key)
 	}
