@@ -2,7 +2,6 @@ package hosting
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -64,19 +63,16 @@ func (h *hosted) refresh() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
 	defer cancel()
-	answer, err := attach.Host{Folder: h.Dir()}.Status(ctx)
-	if err == nil {
-		var now folder.State
-		if json.Unmarshal(answer, &now) == nil && now.SessionID == h.ID {
-			h.State, h.Status = &now, now.Status
-			// The host counts entries only when a client has ended.
-			if counted, err := session.Entries(h.Folder, now); err == nil {
-				now.Entries = counted
-			}
+	var now folder.State
+	if err := (attach.Host{Folder: h.Dir()}).Status(ctx, &now); err != nil {
+		_ = h.reopen() // it may have ended just now; on an error the old record will do
+	} else if now.SessionID == h.ID {
+		h.State, h.Status = &now, now.Status
+		// The host counts entries only when a client has ended.
+		if counted, err := session.Entries(h.Folder, now); err == nil {
+			now.Entries = counted
 		}
-		return
 	}
-	_ = h.reopen() // it may have ended just now; on an error the old record will do
 }
 
 // rows are the rows of status, a name and a value each. Empty values are left out.

@@ -66,9 +66,9 @@ const maxAnswer = 96 << 20
 // Host is a session's host, by the session's folder, as other processes see it.
 type Host struct{ Folder string }
 
-// Status asks what the session is doing. The answer is the JSON of the host's [Backend].
-func (h Host) Status(ctx context.Context) (status json.RawMessage, err error) {
-	return status, h.ask(ctx, http.MethodGet, "/status", nil, &status)
+// Status asks what the session is doing, and decodes what the host's [Backend] says.
+func (h Host) Status(ctx context.Context, into any) error {
+	return h.ask(ctx, http.MethodGet, "/status", nil, into)
 }
 
 // End says how a session is to end.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -62,8 +63,8 @@ func TestStatusCancelAndSend(t *testing.T) {
 	folder, s := t.TempDir(), &session{}
 	serve(t, folder, s, attach.Options{})
 	host := attach.Host{Folder: folder}
-	status, err := host.Status(t.Context())
-	require.NoError(t, err)
+	var status json.RawMessage
+	require.NoError(t, host.Status(t.Context(), &status))
 	assert.JSONEq(t, `{"state":"running","error":"none"}`, string(status))
 	for _, e := range []attach.End{{Grace: 3 * time.Second}, {Grace: -1}, {Warm: true, Most: time.Minute}, {Warm: true, Grace: -1}} {
 		require.NoError(t, host.Cancel(t.Context(), e))
@@ -89,7 +90,7 @@ func TestTheSocketIsItsOwnersAlone(t *testing.T) {
 	assert.Equal(t, os.ModeSocket|0o600, info.Mode())
 	require.NoError(t, server.Close(0))
 	assert.NoFileExists(t, server.Path())
-	_, err = attach.Host{Folder: folder}.Status(t.Context())
+	err = attach.Host{Folder: folder}.Status(t.Context(), new(json.RawMessage))
 	assert.ErrorIs(t, err, attach.ErrNotRunning)
 }
 
@@ -101,7 +102,7 @@ func TestAFolderWithALongPath(t *testing.T) {
 	require.NoError(t, os.MkdirAll(folder, 0o700))
 	serve(t, folder, &session{}, attach.Options{})
 	assert.FileExists(t, filepath.Join(folder, attach.SocketName))
-	_, err := attach.Host{Folder: folder}.Status(t.Context())
+	err := attach.Host{Folder: folder}.Status(t.Context(), new(json.RawMessage))
 	require.NoError(t, err)
 }
 
@@ -111,10 +112,10 @@ func TestASocketThatADeadHostLeft(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, left.Close())
 	require.FileExists(t, filepath.Join(folder, attach.SocketName))
-	_, err = attach.Host{Folder: folder}.Status(t.Context())
+	err = attach.Host{Folder: folder}.Status(t.Context(), new(json.RawMessage))
 	require.ErrorIs(t, err, attach.ErrNotRunning)
 	serve(t, folder, &session{}, attach.Options{})
-	_, err = attach.Host{Folder: folder}.Status(t.Context())
+	err = attach.Host{Folder: folder}.Status(t.Context(), new(json.RawMessage))
 	assert.NoError(t, err)
 }
 
@@ -224,11 +225,11 @@ func TestTooManyConnections(t *testing.T) {
 	require.Eventually(t, func() bool { return server.Connections() == 2 }, 5*time.Minute, time.Millisecond)
 	soon, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	_, err := attach.Host{Folder: folder}.Status(soon)
+	err := attach.Host{Folder: folder}.Status(soon, new(json.RawMessage))
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	asked := make(chan error)
 	go func() {
-		_, err := attach.Host{Folder: folder}.Status(t.Context())
+		err := attach.Host{Folder: folder}.Status(t.Context(), new(json.RawMessage))
 		asked <- err
 	}()
 	require.NoError(t, first.Close())
@@ -243,7 +244,7 @@ func TestAThousandConnections(t *testing.T) {
 	errs := make(chan error, 1000)
 	for range 1000 {
 		all.Go(func() {
-			_, err := attach.Host{Folder: folder}.Status(t.Context())
+			err := attach.Host{Folder: folder}.Status(t.Context(), new(json.RawMessage))
 			errs <- err
 		})
 	}
