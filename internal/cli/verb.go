@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Verb is a subcommand. Build makes its flags, so that help, completion and the verb itself use the same ones.
+// Verb is a subcommand. Build declares its flags, so that help, completion and the verb itself use the same ones.
 type Verb struct {
 	Name    string
 	Args    string // what follows the flags in the usage line; without it, arguments are refused
@@ -21,7 +21,7 @@ type Verb struct {
 	// Verbs are subverbs, such as list and purge of dead-letter. One must be named, unless Build is
 	// set too: Build is then the verb without a subverb.
 	Verbs []Verb
-	Build func() (*pflag.FlagSet, Action)
+	Build func(*pflag.FlagSet) Action
 }
 
 // Action runs a verb after its flags were parsed.
@@ -53,7 +53,8 @@ func (t toldError) Error() string { return fmt.Sprintf("exit status %d", int(t))
 
 // Run parses the flags, runs the verb of a command that has only one, and reports errors.
 func (v Verb) Run(args []string, s Streams) int {
-	flags, act := v.Build()
+	flags := NewFlags(v.Name)
+	act := v.Build(flags)
 	help := flags.BoolP("help", "h", false, "show this help")
 	err := FlagError(flags.Parse(args))
 	if err == nil && *help {

@@ -60,9 +60,8 @@ first, also where a command or the folder is not there; 128+n signal n ended it;
 otherwise, also if the prompt could not be sent.`,
 	Example: `git log -1 -p | heartbeat ask --id "review-$SHA" --timeout 20m > review.md
 heartbeat ask --max-cost 2 "is the release ready?" -- --allowedTools=Read`,
-	Build: func() (*pflag.FlagSet, cli.Action) {
+	Build: func(f *pflag.FlagSet) cli.Action {
 		var o askFlags
-		f := cli.NewFlags("ask")
 		o.settle, o.timeout, o.wait = cli.Span(cli.DefaultSettle), cli.Span(10*time.Minute), true
 		o.Add(f)
 		f.Var(cli.Named(&o.id, "name the prompt, or leave the flag out"), "id", "give the prompt this `id`, and have it answered only once")
@@ -75,7 +74,7 @@ heartbeat ask --max-cost 2 "is the release ready?" -- --allowedTools=Read`,
 		cli.AddChecks(f, &o.settings)
 		f.BoolVar(&o.noSession, "no-session", false, "start no session: another one works on the inbox")
 		o.AddRaw(f)
-		return f, func(args []string, s cli.Streams) error {
+		return func(args []string, s cli.Streams) error {
 			client := []string(nil)
 			if at := f.ArgsLenAtDash(); at >= 0 {
 				args, client = args[:at], args[at:]

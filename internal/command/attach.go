@@ -33,15 +33,14 @@ of the session is let in.
 Exit status: 0 detached, or the session is over, 1 there is nothing to attach to.`,
 	Example: `heartbeat attach
 heartbeat attach --watch --inbox /srv/mail/work/inbox.jsonl`,
-	Build: func() (*pflag.FlagSet, cli.Action) {
+	Build: func(f *pflag.FlagSet) cli.Action {
 		var i cli.InboxFlags
 		w := sharing.Watch{Detach: sharing.DetachKey}
-		f := cli.NewFlags("attach")
 		cli.AddInbox(f, &i.Inbox)
 		f.BoolVar(&w.Only, "watch", false, "only watch, and type nothing")
 		f.BoolVar(&w.Take, "take", false, "type in the place of who types now")
 		f.Var(&w.Detach, "detach-key", "the `key` that leaves the session to itself")
-		return f, func(args []string, s cli.Streams) error {
+		return func(args []string, s cli.Streams) error {
 			if w.Only && w.Take {
 				return cli.Usage(errors.New("--watch types nothing, and --take is about who types: leave one of them out"))
 			}

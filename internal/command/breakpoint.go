@@ -42,11 +42,11 @@ var listBreakpointsVerb = cli.Verb{
 	Short:   "show what runs ask",
 	Long:    "Show the breakpoints that runs of this inbox wait at, each with its effect and its question.",
 	Example: "heartbeat breakpoint list",
-	Build: func() (*pflag.FlagSet, cli.Action) {
+	Build: func(f *pflag.FlagSet) cli.Action {
 		o := &breakpointFlags{}
-		f := o.set("list")
+		o.set(f)
 		o.addColor(f)
-		return f, func(_ []string, s cli.Streams) error { return o.list(s) }
+		return func(_ []string, s cli.Streams) error { return o.list(s) }
 	},
 }
 
@@ -61,14 +61,14 @@ babysitter, and so the code that the run names. EFFECT is what list shows.
 
 Exit status: 0 answered; 1 not.`,
 		Example: "heartbeat breakpoint " + name + ` 01M7XNH40T944T6T9N87JFKQKG --response "see #12"`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
+		Build: func(f *pflag.FlagSet) cli.Action {
 			o := &breakpointFlags{}
-			f := o.set(name)
+			o.set(f)
 			o.ways.AddCommand(f)
 			o.ways.AddCodeChanges(f)
 			f.StringVar(&o.answer.Response, "response", "", "a `text` for the run, with the answer")
 			f.StringVar(&o.answer.Option, "option", "", "the `name` of the option that is chosen")
-			return f, func(args []string, s cli.Streams) error {
+			return func(args []string, s cli.Streams) error {
 				if len(args) != 1 {
 					return cli.Usage(fmt.Errorf("breakpoint %s takes the id of one effect", name))
 				}
@@ -79,11 +79,9 @@ Exit status: 0 answered; 1 not.`,
 	}
 }
 
-func (o *breakpointFlags) set(name string) *pflag.FlagSet {
-	f := cli.NewFlags(name)
+func (o *breakpointFlags) set(f *pflag.FlagSet) {
 	o.InboxFlags.Add(f)
 	f.StringArrayVar(&o.ways.Dirs, "run", nil, "`directory` of the run (default: those of this inbox in .a5c/runs, or BABYSITTER_RUNS_DIR)")
-	return f
 }
 
 func (o *breakpointFlags) list(s cli.Streams) error {

@@ -43,15 +43,14 @@ was done before that is printed.`,
 	Example: `heartbeat cancel job-17
 heartbeat cancel --older-than 24h
 heartbeat cancel --all --json | jq -r .id`,
-	Build: func() (*pflag.FlagSet, cli.Action) {
+	Build: func(f *pflag.FlagSet) cli.Action {
 		var o cancelFlags
-		f := cli.NewFlags("cancel")
 		o.Add(f)
 		f.BoolVar(&o.all, "all", false, "cancel whatever waits")
 		f.Var(&o.olderThan, "older-than", "cancel what was sent longer ago (seconds or a duration)")
 		f.Lookup("older-than").DefValue = ""
 		o.addQuiet(f, "entry")
-		return f, func(args []string, s cli.Streams) error {
+		return func(args []string, s cli.Streams) error {
 			o.aged = f.Changed("older-than")
 			if err := o.check(args); err != nil {
 				return cli.Usage(err)

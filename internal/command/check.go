@@ -67,13 +67,12 @@ Exit status: 0 it passes; 1 it does not, or there is none; 75 it could not be ru
 128+n signal n ended it.`,
 	Example: `heartbeat check job-7
 heartbeat check job-7 --check 'make test'`,
-	Build: func() (*pflag.FlagSet, cli.Action) {
+	Build: func(f *pflag.FlagSet) cli.Action {
 		var o checkFlags
-		f := cli.NewFlags("check")
 		o.Add(f)
 		cli.AddChecks(f, &o.settings)
 		f.StringVar(&o.project, "project", ".", "the `folder` that the agent works in")
-		return f, func(args []string, s cli.Streams) error {
+		return func(args []string, s cli.Streams) error {
 			if len(args) != 1 {
 				return cli.Usage(errors.New("name the ENTRY, by its id or entry_id"))
 			}

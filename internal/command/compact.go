@@ -40,13 +40,12 @@ the file system cannot make a hole in a file the inbox stays as it is, and what
 --keep asks for is done all the same.`,
 	Example: `heartbeat compact
 heartbeat compact --keep 30d`,
-	Build: func() (*pflag.FlagSet, cli.Action) {
+	Build: func(f *pflag.FlagSet) cli.Action {
 		var o compactFlags
-		f := cli.NewFlags("compact")
 		o.Add(f)
 		f.Var(&o.keep, "keep", "throw away older results, events, costs and closed dead letters (seconds or a duration; 0: all)")
 		f.Lookup("keep").DefValue = ""
-		return f, func(args []string, s cli.Streams) error {
+		return func(args []string, s cli.Streams) error {
 			o.trims = f.Changed("keep")
 			return o.run(s)
 		}

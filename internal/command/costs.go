@@ -50,16 +50,15 @@ Exit status: 0 shown, 1 not.`,
 heartbeat costs --by entry --since 24h
 heartbeat costs --prices
 heartbeat costs --by meta.branch --since 2026-03-01 --csv`,
-	Build: func() (*pflag.FlagSet, cli.Action) {
+	Build: func(f *pflag.FlagSet) cli.Action {
 		o := costsFlags{by: book.Day, since: cli.Moment{Ago: true}}
-		f := cli.NewFlags("costs")
 		o.Add(f)
 		f.Var(&o.by, "by", "add up by `day|entry|session|model|meta.KEY`")
 		f.Var(&o.since, "since", "only what was spent since then (a time, or how long ago)")
 		f.BoolVar(&o.csv, "csv", false, "print a table for spreadsheets")
 		f.BoolVar(&o.prices, "prices", false, "print what models cost, and nothing else")
 		o.addColor(f)
-		return f, func(args []string, s cli.Streams) error {
+		return func(args []string, s cli.Streams) error {
 			switch {
 			case o.prices:
 				return o.printPrices(s)

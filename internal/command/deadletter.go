@@ -123,12 +123,11 @@ letter, more than one of that name, or it was not confirmed.`,
 
 // letterVerb gives v its action, the flags of all dead-letter verbs, and those that add declares.
 func letterVerb(v cli.Verb, act func(*letterFlags, []string, cli.Streams) error, add func(*letterFlags, *pflag.FlagSet)) cli.Verb {
-	v.Build = func() (*pflag.FlagSet, cli.Action) {
+	v.Build = func(f *pflag.FlagSet) cli.Action {
 		o := &letterFlags{verb: v.Name, settle: cli.Span(cli.DefaultSettle)}
-		f := cli.NewFlags(v.Name)
 		o.Add(f)
 		add(o, f)
-		return f, func(args []string, s cli.Streams) error {
+		return func(args []string, s cli.Streams) error {
 			if err := o.check(args); err != nil {
 				return cli.Usage(err)
 			}

@@ -44,13 +44,12 @@ which spends a few tokens.
 The workspace is removed at the end, unless --keep is given.`,
 	Example: `heartbeat demo
 heartbeat demo --claude --keep`,
-	Build: func() (*pflag.FlagSet, cli.Action) {
+	Build: func(f *pflag.FlagSet) cli.Action {
 		d := &demo{told: map[string]int{}, flying: -1}
-		f := cli.NewFlags("demo")
 		f.BoolVar(&d.claude, "claude", false, "use the real Claude Code on the PATH")
 		f.BoolVar(&d.keep, "keep", false, "leave the workspace, and say where it is")
 		f.BoolVar(&d.json, "json", false, "print the results as JSON lines, and nothing else")
-		return f, func(args []string, s cli.Streams) error {
+		return func(args []string, s cli.Streams) error {
 			d.Streams = s
 			return d.run()
 		}

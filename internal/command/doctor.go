@@ -45,9 +45,8 @@ it trusts them: under codex exec an untrusted hook does not run, without a word.
 Exit status: 0 nothing would lose or stop work, 1 a check failed.`,
 	Example: `heartbeat doctor
 heartbeat doctor --project ~/work --settings session.json --json`,
-	Build: func() (*pflag.FlagSet, cli.Action) {
+	Build: func(f *pflag.FlagSet) cli.Action {
 		o := &doctorFlags{}
-		f := cli.NewFlags("doctor")
 		cli.AddNamedInbox(f, &o.inbox)
 		f.Lookup("inbox").Usage += "; without it, the one that is wired, else the project's own"
 		o.agent = agents[0]
@@ -56,7 +55,7 @@ heartbeat doctor --project ~/work --settings session.json --json`,
 		f.StringArrayVar(&o.settings, "settings", nil, "a settings `file` beside the usual ones, as given to claude --settings")
 		f.BoolVar(&o.json, "json", false, "print one JSON object for each check")
 		o.addColor(f)
-		return f, func(args []string, s cli.Streams) error {
+		return func(args []string, s cli.Streams) error {
 			if o.agent == codexAgent && len(o.settings) > 0 {
 				return cli.Usage(errors.New("--settings is about Claude Code: Codex says itself which hooks it has"))
 			}
@@ -142,13 +141,12 @@ Exit status: 0 nothing was found, or all of it was mended; 1 something is left, 
 could not be looked at.`,
 	Example: `heartbeat fsck
 heartbeat fsck --repair`,
-	Build: func() (*pflag.FlagSet, cli.Action) {
+	Build: func(f *pflag.FlagSet) cli.Action {
 		o := &fsckFlags{}
-		f := cli.NewFlags("fsck")
 		o.Add(f)
 		f.BoolVar(&o.repair, "repair", false, "mend what can be mended safely")
 		o.addColor(f)
-		return f, func(_ []string, s cli.Streams) error { return o.run(s) }
+		return func(_ []string, s cli.Streams) error { return o.run(s) }
 	},
 }
 

@@ -24,7 +24,8 @@ func TestHelpOffersNoGoneFlag(t *testing.T) {
 			if v.Build == nil {
 				continue
 			}
-			flags, _ := v.Build()
+			flags := cli.NewFlags(name)
+			v.Build(flags)
 			for _, f := range flagOf.FindAllStringSubmatch(v.Long+"\n"+v.Example, -1) {
 				found++
 				if declared := flags.Lookup(f[1]); declared != nil {

@@ -54,16 +54,15 @@ Exit status: 0 it is set up, whatever the checks say; 1 it is not.`,
 	Example: `heartbeat init
 heartbeat init --launcher
 heartbeat init --undo`,
-	Build: func() (*pflag.FlagSet, cli.Action) {
+	Build: func(f *pflag.FlagSet) cli.Action {
 		o := &initFlags{}
-		f := cli.NewFlags("init")
 		cli.AddNamedInbox(f, &o.inbox)
 		f.Lookup("inbox").Usage += "; " + cli.DefaultInbox + " without it"
 		f.BoolP("yes", "y", false, "nothing is asked any more")
 		f.Lookup("yes").Hidden = true
 		f.BoolVar(&o.launcher, "launcher", false, "wire no hook: sessions are started by heartbeat launch")
 		f.BoolVar(&o.undo, "undo", false, "take back what init made")
-		return f, func(_ []string, s cli.Streams) error {
+		return func(_ []string, s cli.Streams) error {
 			o.named = o.inbox != ""
 			return o.run(s)
 		}

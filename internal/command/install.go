@@ -92,9 +92,8 @@ over the other changes all that is needed.`,
 	Example: `heartbeat install
 heartbeat install --scope user --mode persist --idle-interval 5m --print
 heartbeat install --rewake`,
-	Build: func() (*pflag.FlagSet, cli.Action) {
+	Build: func(f *pflag.FlagSet) cli.Action {
 		o := &installFlags{verb: "install"}
-		f := cli.NewFlags(o.verb)
 		o.hook = o.wired.Set()
 		for _, name := range []string{"help", "version", "no-input"} {
 			o.hook.Lookup(name).Hidden = true
@@ -108,7 +107,7 @@ heartbeat install --rewake`,
 		f.Bool("no-meter", false, "") // of earlier releases
 		f.Lookup("no-meter").Hidden = true
 		f.BoolVar(&o.mcp, "mcp", false, "give sessions the tools of an agent (heartbeat mcp), in the project's .mcp.json or Codex's config.toml, and allow them")
-		return f, func(args []string, s cli.Streams) error {
+		return func(args []string, s cli.Streams) error {
 			return o.run(f, args, s)
 		}
 	},
@@ -123,13 +122,12 @@ project, yours for it, yours for all projects, and Codex's. --scope, --agent and
 before install: that was kept beside it, as FILE.before-heartbeat. Where somebody
 changed it since, heartbeat's own part goes, and the rest stays.`,
 	Example: `heartbeat uninstall`,
-	Build: func() (*pflag.FlagSet, cli.Action) {
+	Build: func(f *pflag.FlagSet) cli.Action {
 		o := &installFlags{verb: "uninstall"}
 		o.hook = o.wired.Set()
-		f := cli.NewFlags(o.verb)
 		cli.AddInbox(f, &o.wired.Inbox)
 		o.add(f)
-		return f, func(args []string, s cli.Streams) error {
+		return func(args []string, s cli.Streams) error {
 			return o.run(f, args, s)
 		}
 	},

@@ -49,14 +49,13 @@ n ended the following.`,
 	Example: `heartbeat log job-7
 heartbeat log -n 0 --json | jq -r 'select(.event == "dead-lettered") | .reason'
 heartbeat log --follow`,
-	Build: func() (*pflag.FlagSet, cli.Action) {
+	Build: func(f *pflag.FlagSet) cli.Action {
 		var o logFlags
-		f := cli.NewFlags("log")
 		o.Add(f)
 		cli.AddCount(f, &o.count, 50, "show the last `N` (0: all, as for an ENTRY)")
 		cli.AddFollow(f, &o.follow)
 		o.addColor(f)
-		return f, func(args []string, s cli.Streams) error {
+		return func(args []string, s cli.Streams) error {
 			switch {
 			case len(args) > 1:
 				return cli.Usage(fmt.Errorf("%d entries: show one at a time", len(args)))

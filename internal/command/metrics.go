@@ -34,13 +34,12 @@ Exit status: 0 printed or written, 1 not, or not of every inbox.`,
 	Example: `heartbeat metrics
 heartbeat metrics /srv
 heartbeat metrics --inbox /srv/agent/inbox.jsonl --textfile /var/lib/node_exporter/heartbeat.prom`,
-	Build: func() (*pflag.FlagSet, cli.Action) {
+	Build: func(f *pflag.FlagSet) cli.Action {
 		var o metricsFlags
-		f := cli.NewFlags("metrics")
 		o.Add(f)
 		f.Var(cli.Named(&o.output, "name a file, or leave the flag out"), "textfile", "write them to this `file`, whole or not at all")
 		cli.Was(f, "textfile", "output")
-		return f, func(args []string, s cli.Streams) error {
+		return func(args []string, s cli.Streams) error {
 			if len(args) > 0 && f.Changed("inbox") {
 				return cli.Usage(errors.New("--inbox names one inbox, and folders are to be searched: give one or the other"))
 			}

@@ -45,9 +45,8 @@ cannot be looked at; 128+n signal n ended it.`,
 	Example: `heartbeat notify --test --notify /usr/local/bin/tell-me
 heartbeat notify --stall 20m --notify 'mail -s heartbeat me'
 heartbeat notify --stall 20m`,
-	Build: func() (*pflag.FlagSet, cli.Action) {
+	Build: func(f *pflag.FlagSet) cli.Action {
 		var o notifyFlags
-		f := cli.NewFlags("notify")
 		o.Add(f)
 		cli.AddNotify(f, &o.options.Command, "the `command` to run, for /bin/sh")
 		f.Var((*cli.Span)(&o.options.Stall), "stall", "tell also that an entry waits or is in flight and nothing has happened for so long (0: never)")
@@ -56,7 +55,7 @@ heartbeat notify --stall 20m`,
 		f.BoolVar(&o.test, "test", false, "run the command once with an example, and show what it says if it fails")
 		f.BoolVar(&o.options.Linger, "linger", false, "stay until what has to wait was told, a quarter of an hour at most")
 		f.Lookup("linger").Hidden = true
-		return f, func(_ []string, s cli.Streams) error { return o.run(s) }
+		return func(_ []string, s cli.Streams) error { return o.run(s) }
 	},
 }
 

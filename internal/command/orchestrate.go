@@ -32,16 +32,15 @@ Exit status: 0 done, or with --once the step was taken; 1 it could not be; 3 a r
 goes no further by itself; 128+n signal n ended it.`,
 	Example: `heartbeat orchestrate --run .a5c/runs/r1 --once
 heartbeat orchestrate --run .a5c/runs/r1 --breakpoints ask`,
-	Build: func() (*pflag.FlagSet, cli.Action) {
+	Build: func(f *pflag.FlagSet) cli.Action {
 		var i cli.InboxFlags
 		var r cli.RunFlags
 		var once, repair bool
-		f := cli.NewFlags("orchestrate")
 		i.Add(f)
 		r.Add(f)
 		f.BoolVar(&repair, "repair", false, "mend a damaged journal first (run:repair-journal keeps the old one beside it)")
 		f.BoolVar(&once, "once", false, "take one step, and end")
-		return f, func(args []string, s cli.Streams) error {
+		return func(args []string, s cli.Streams) error {
 			if err := r.Check(); err != nil {
 				return cli.Usage(err)
 			}

@@ -26,15 +26,14 @@ pause that an error began, such as that of a login, stays as it is until resume.
 Exit status: 0 delivery is paused, 1 it is not.`,
 	Example: `heartbeat pause --reason "the build server is down"
 heartbeat pause --for 30m`,
-	Build: func() (*pflag.FlagSet, cli.Action) {
+	Build: func(f *pflag.FlagSet) cli.Action {
 		var i cli.InboxFlags
 		var reason string
 		var length cli.Span
-		f := cli.NewFlags("pause")
 		i.Add(f)
 		f.StringVar(&reason, "reason", "", "a `text` that status and the hook's stderr give as the reason")
 		f.Var(&length, "for", "resume by itself after this time (seconds or a duration)")
-		return f, func(args []string, s cli.Streams) error {
+		return func(args []string, s cli.Streams) error {
 			if f.Changed("for") && length == 0 {
 				return cli.Usage(errors.New("--for 0 would be no pause: give a time, or leave the flag out"))
 			}
@@ -87,11 +86,10 @@ first, then resume.
 
 Exit status: 0 nothing holds delivery, 1 that could not be recorded.`,
 	Example: `heartbeat resume`,
-	Build: func() (*pflag.FlagSet, cli.Action) {
+	Build: func(f *pflag.FlagSet) cli.Action {
 		var i cli.InboxFlags
-		f := cli.NewFlags("resume")
 		i.Add(f)
-		return f, func(_ []string, s cli.Streams) error { return resume(&i, s) }
+		return func(_ []string, s cli.Streams) error { return resume(&i, s) }
 	},
 }
 

@@ -36,13 +36,12 @@ not among them: see status.
 Exit status: 0 shown, also where nothing waits; 1 the inbox cannot be read.`,
 	Example: `heartbeat peek
 heartbeat peek -n 1 --json | jq -r .text`,
-	Build: func() (*pflag.FlagSet, cli.Action) {
+	Build: func(f *pflag.FlagSet) cli.Action {
 		var o peekFlags
-		f := cli.NewFlags("peek")
 		o.Add(f)
 		cli.AddCount(f, &o.count, 10, "show the next `N` (0: all)")
 		o.addColor(f)
-		return f, func(_ []string, s cli.Streams) error { return o.run(s) }
+		return func(_ []string, s cli.Streams) error { return o.run(s) }
 	},
 }
 

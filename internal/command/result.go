@@ -43,17 +43,16 @@ Exit status: 0 it was handed over, 1 it was not.`,
 	Example: `heartbeat result 01M7XNH40T944T6T9N87JFKQKG --value-file result.json
 echo '{"ok":true}' | heartbeat result 01M7XNH40T944T6T9N87JFKQKG -
 heartbeat result 01M7XNH40T944T6T9N87JFKQKG --error "the tests need a database"`,
-	Build: func() (*pflag.FlagSet, cli.Action) {
+	Build: func(f *pflag.FlagSet) cli.Action {
 		var i cli.InboxFlags
 		var o resultFlags
-		f := cli.NewFlags("result")
 		i.Add(f)
 		f.StringVar(&o.valueFile, "value-file", "", "`file` with the result, in JSON")
 		f.StringVar(&o.textFile, "text-file", "", "`file` with the result, a text")
 		f.StringVar(&o.text, "text", "", "the result, a `text`")
 		f.StringVar(&o.failure, "error", "", "the task failed: why, in a `message`")
 		f.StringVar(&o.failureName, "error-name", "TaskError", "the `name` that the process knows the failure by")
-		return f, func(args []string, s cli.Streams) error {
+		return func(args []string, s cli.Streams) error {
 			effect, err := o.check(f, args)
 			if err != nil {
 				return cli.Usage(err)

@@ -66,16 +66,15 @@ became a dead letter; 128+n signal n ended the following.`,
 heartbeat results -n 100 --json | jq -r .reply
 heartbeat results --follow
 heartbeat results --follow --exec '/opt/heartbeat/results/mail.sh me@example.com' --as mail`,
-	Build: func() (*pflag.FlagSet, cli.Action) {
+	Build: func(f *pflag.FlagSet) cli.Action {
 		var o resultsFlags
-		f := cli.NewFlags("results")
 		o.Add(f)
 		cli.AddCount(f, &o.count, 20, "show the last `N` (0: all)")
 		cli.AddFollow(f, &o.follow)
 		o.AddRaw(f)
 		o.addColor(f)
 		o.exec.add(f)
-		return f, func(args []string, s cli.Streams) error {
+		return func(args []string, s cli.Streams) error {
 			if consumes, err := o.exec.given(f, len(args) > 0 || cli.CountGiven(f) || o.JSON || o.Raw); err != nil {
 				return cli.Usage(err)
 			} else if consumes {

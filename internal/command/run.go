@@ -138,12 +138,12 @@ type runAction func(o *runVerbFlags, ctx context.Context, box *inbox.Inbox, name
 
 // runVerbOf gives v its action, the flags of all verbs of run, and those that add declares.
 func runVerbOf(v cli.Verb, act runAction, add func(*runVerbFlags, *pflag.FlagSet)) cli.Verb {
-	v.Build = func() (*pflag.FlagSet, cli.Action) {
-		o := &runVerbFlags{flags: cli.NewFlags(v.Name)}
-		o.InboxFlags.Add(o.flags)
-		o.flags.StringVar(&o.create.RunsDir, "runs-dir", "", "the `directory` that runs are in (default: BABYSITTER_RUNS_DIR, or .a5c/runs)")
-		add(o, o.flags)
-		return o.flags, func(args []string, s cli.Streams) error {
+	v.Build = func(f *pflag.FlagSet) cli.Action {
+		o := &runVerbFlags{flags: f}
+		o.InboxFlags.Add(f)
+		f.StringVar(&o.create.RunsDir, "runs-dir", "", "the `directory` that runs are in (default: BABYSITTER_RUNS_DIR, or .a5c/runs)")
+		add(o, f)
+		return func(args []string, s cli.Streams) error {
 			if err := o.check(v.Name, args); err != nil {
 				return cli.Usage(err)
 			}

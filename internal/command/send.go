@@ -80,9 +80,8 @@ Exit status: 0 the entry is (or was) in the inbox, with --wait: it was answered;
 	Example: `heartbeat send "summarise the open issues"
 git log -1 -p | heartbeat send --id "review-$SHA" --meta branch=main -
 heartbeat send --wait --timeout 10m "is the release ready?"`,
-	Build: func() (*pflag.FlagSet, cli.Action) {
+	Build: func(f *pflag.FlagSet) cli.Action {
 		var o sendFlags
-		f := cli.NewFlags("send")
 		o.settle = cli.Span(cli.DefaultSettle)
 		o.Add(f)
 		f.Var(cli.Named(&o.file, "name a file, or leave the flag out"), "file", "read the text from this `file`")
@@ -100,7 +99,7 @@ heartbeat send --wait --timeout 10m "is the release ready?"`,
 		f.Var(&o.settle, "settle", "how long a last line without newline must stand still before it gets one")
 		o.addQuiet(f, "entry")
 		o.AddRaw(f)
-		return f, func(args []string, s cli.Streams) error {
+		return func(args []string, s cli.Streams) error {
 			if err := o.check(f, args); err != nil {
 				return cli.Usage(err)
 			}

@@ -29,13 +29,12 @@ Exit status: 0 shown, 1 the state cannot be read, and the sentence says why.`,
 	Example: `heartbeat status
 heartbeat status --json | jq -r .why
 heartbeat status --watch`,
-	Build: func() (*pflag.FlagSet, cli.Action) {
+	Build: func(f *pflag.FlagSet) cli.Action {
 		var o statusFlags
-		f := cli.NewFlags("status")
 		o.Add(f)
 		f.BoolVar(&o.watch, "watch", false, "show it anew whenever something changes, until a signal comes")
 		o.addColor(f)
-		return f, func(args []string, s cli.Streams) error {
+		return func(args []string, s cli.Streams) error {
 			if o.watch {
 				return o.again(s)
 			}

@@ -41,14 +41,13 @@ Exit status: 0 no launcher works on the inbox (any more), or it was told (--no-w
 1 it could not be told; 128+n ended by signal n while waiting.`,
 	Example: `heartbeat stop
 heartbeat stop --now`,
-	Build: func() (*pflag.FlagSet, cli.Action) {
+	Build: func(f *pflag.FlagSet) cli.Action {
 		var i cli.InboxFlags
 		var o stopFlags
-		f := cli.NewFlags("stop")
 		i.Add(f)
 		f.BoolVar(&o.now, "now", false, "do not wait for the entry in flight to be answered")
 		f.BoolVar(&o.noWait, "no-wait", false, "return once the launcher is told, before it has ended")
-		return f, func(_ []string, s cli.Streams) error { return stop(&i, o, s) }
+		return func(_ []string, s cli.Streams) error { return stop(&i, o, s) }
 	},
 }
 

@@ -37,16 +37,15 @@ believed. If they are yours, --adopt takes them back.
 Exit status: 0 done (also when nothing was in flight), 1 a session that lives has the
 entry, or the state is not valid or could not be changed: nothing was discarded.`,
 		Example: command + ` recover --on-orphan retry || exit 1`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
+		Build: func(f *pflag.FlagSet) cli.Action {
 			var i cli.InboxFlags
 			var o recovery.Settings
-			f := cli.NewFlags("recover")
 			i.Add(f)
 			cli.AddOrphan(f, &o)
 			force := false
 			f.BoolVar(&force, "force", false, "decide although the session that has the entry lives")
 			f.BoolVar(&i.Adopt, "adopt", false, "take results, events and scheduled entries for yours that were not written here")
-			return f, func(args []string, s cli.Streams) error {
+			return func(args []string, s cli.Streams) error {
 				if err := cli.NoArgs(args); err != nil {
 					return err
 				}

@@ -38,10 +38,10 @@ session, or more than one, or its messages cannot be read; 128+n signal n ended 
 following.`,
 	Example: `heartbeat-host attach ses-1
 heartbeat-host attach ses-1 --from 120 --json | jq -c .content`,
-	Build: func() (*pflag.FlagSet, cli.Action) {
+	Build: func(f *pflag.FlagSet) cli.Action {
 		var o oneFlags
 		var from int64
-		f := o.flags("attach")
+		o.add(f)
 		f.Int64Var(&from, "from", 1, "begin with the message of this `number`")
 		program.AddColor(f, &o.Color)
 		return o.acts(f, func(h *hosted, s cli.Streams) error { return h.follow(from, printerOf(&o, s), s) }, func() error {

@@ -36,12 +36,12 @@ session has --on-orphan retry, uncounted, and set aside as stopped otherwise.
 Exit status: 0 the session ends, or has ended; 1 it does not: there is no such
 session, or more than one, or its host cannot be reached.`,
 	Example: "heartbeat-host cancel ses-1 --grace 30s --wait",
-	Build: func() (*pflag.FlagSet, cli.Action) {
+	Build: func(f *pflag.FlagSet) cli.Action {
 		var o oneFlags
 		end := attach.End{Grace: -1, Most: time.Minute}
 		var grace cli.Span
 		var wait bool
-		f := o.flags("cancel")
+		o.add(f)
 		f.Var(&grace, "grace", "how long the client may take before it is killed (default: what the session was started with)")
 		f.Lookup("grace").DefValue = ""
 		f.BoolVar(&end.Warm, "warm", false, "let the entry in flight be answered first, and deliver nothing more")

@@ -35,9 +35,9 @@ Exit status: 0 done, also where there was nothing to do; 1 not all was done, and
 the sentences say why.`,
 	Example: `heartbeat-host gc --older-than 30d
 heartbeat-host gc --older-than 7d --dry-run --json`,
-	Build: func() (*pflag.FlagSet, cli.Action) {
+	Build: func(f *pflag.FlagSet) cli.Action {
 		o := gcFlags{Older: cli.Span(30 * 24 * time.Hour)}
-		f := o.flags("gc")
+		o.add(f)
 		f.Var(&o.Older, "older-than", "remove the folders of sessions that ended so long ago")
 		f.Lookup("older-than").DefValue = "30d"
 		f.BoolVar(&o.Unanswered, "unanswered", false, "remove them even if entries of theirs wait")

@@ -28,12 +28,12 @@ Exit status: 0 no report is left; 1 some are, and the sentences say why; 128+n
 signal n ended it.`,
 	Example: `heartbeat-host drain-dlq --once --db .nexus/nexus.db
 heartbeat-host drain-dlq --every 1m`,
-	Build: func() (*pflag.FlagSet, cli.Action) {
+	Build: func(f *pflag.FlagSet) cli.Action {
 		var o shownFlags
 		var how session.DrainOptions
 		var once bool
 		every := cli.Span(30 * time.Second)
-		f := o.flags("drain-dlq")
+		o.add(f)
 		f.BoolVar(&once, "once", false, "return after one pass")
 		f.Var(&every, "every", "how long to rest between two passes")
 		f.Var(cli.Named(&how.GuildURL, "name a URL, or leave the flag out"), "guild", "the guild's `URL`, for reports of sessions that have no folder here")

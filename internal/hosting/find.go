@@ -28,12 +28,10 @@ type shownFlags struct {
 	Color string
 }
 
-// flags are the flags of a verb that shows sessions.
-func (o *shownFlags) flags(verb string) *pflag.FlagSet {
-	f := cli.NewFlags(verb)
+// add declares the flags of a verb that shows sessions.
+func (o *shownFlags) add(f *pflag.FlagSet) {
 	f.Var(cli.Named(&o.DB, "name a database, or leave the flag out"), "db", "look for sessions beside this database (`path`), in place of all that this user hosts")
 	f.BoolVar(&o.JSON, "json", false, "print JSON, one object a line")
-	return f
 }
 
 type oneFlags struct {
@@ -58,7 +56,7 @@ func (o *oneFlags) one(more ...func() error) func(args []string) error {
 }
 
 // acts is [acts] for a verb with one argument, its session, with which do is called.
-func (o *oneFlags) acts(f *pflag.FlagSet, do func(*hosted, cli.Streams) error, more ...func() error) (*pflag.FlagSet, cli.Action) {
+func (o *oneFlags) acts(f *pflag.FlagSet, do func(*hosted, cli.Streams) error, more ...func() error) cli.Action {
 	return acts(f, o.one(more...), func(s cli.Streams) error {
 		named, problems := sessions(&o.shownFlags, o.ID)
 		h, err := pick(named, o.ID, problems)

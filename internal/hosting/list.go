@@ -26,10 +26,10 @@ wrong with its inbox, as heartbeat status says it. A session whose host was kill
 shown as dead until somebody finishes it (cancel, gc, drain-dlq).`,
 	Example: `heartbeat-host list --running
 heartbeat-host list --json | jq -r 'select(.status == "failed") | .sessionId'`,
-	Build: func() (*pflag.FlagSet, cli.Action) {
+	Build: func(f *pflag.FlagSet) cli.Action {
 		var o shownFlags
 		var running bool
-		f := o.flags("list")
+		o.add(f)
 		f.BoolVar(&running, "running", false, "only those that have not ended")
 		program.AddColor(f, &o.Color)
 		return acts(f, cli.NoArgs, func(s cli.Streams) error { return list(&o, running, s) })

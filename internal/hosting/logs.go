@@ -38,11 +38,11 @@ client wrote to stderr. With --follow it goes on until the host is done. With --
 Exit status: 0 printed; 1 not: there is no such session, or more than one, or no
 log; 128+n signal n ended the following.`,
 	Example: "heartbeat-host logs ses-1 --follow",
-	Build: func() (*pflag.FlagSet, cli.Action) {
+	Build: func(f *pflag.FlagSet) cli.Action {
 		var o oneFlags
 		var count int // 0 for all
 		var follow bool
-		f := o.flags("logs")
+		o.add(f)
 		cli.AddCount(f, &count, 50, "print the last `N` lines (0: all)")
 		cli.AddFollow(f, &follow)
 		return o.acts(f, func(h *hosted, s cli.Streams) error { return h.logs(o.JSON, count, follow, s) })

@@ -67,8 +67,8 @@ heartbeat-host cancel ses-1`,
 
 // acts makes a verb's action: check its arguments, then do it. An error of do begins with the verb;
 // an error of check points to the verb's help.
-func acts(f *pflag.FlagSet, check func(args []string) error, do func(cli.Streams) error) (*pflag.FlagSet, cli.Action) {
-	return f, func(args []string, s cli.Streams) error {
+func acts(f *pflag.FlagSet, check func(args []string) error, do func(cli.Streams) error) cli.Action {
+	return func(args []string, s cli.Streams) error {
 		if err := check(args); err != nil {
 			return cli.Usage(err)
 		}

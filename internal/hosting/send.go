@@ -36,13 +36,13 @@ Exit status: 0 the entry is (or was) in the inbox; 1 it is not: there is no such
 session, or it has ended, and the sentence says how to go on with it.`,
 	Example: `heartbeat-host send ses-1 "and now the tests"
 git diff | heartbeat-host send ses-1 -`,
-	Build: func() (*pflag.FlagSet, cli.Action) {
+	Build: func(f *pflag.FlagSet) cli.Action {
 		var o oneFlags
 		var id string
 		var given []string // one text, or none for stdin
-		f := o.flags("send")
+		o.add(f)
 		f.Var(cli.Named(&id, "name the entry, or leave the flag out"), "id", "give the entry this `id`, and append it only once")
-		_, act := o.acts(f, func(h *hosted, s cli.Streams) error {
+		act := o.acts(f, func(h *hosted, s cli.Streams) error {
 			text, err := program.ReadText(given, "", inbox.MaxLine, s)
 			if err == nil {
 				err = h.reopen() // the session may have ended while its text came
@@ -63,7 +63,7 @@ git diff | heartbeat-host send ses-1 -`,
 			_, err = fmt.Fprintln(s.Out, receipt.ID)
 			return err
 		})
-		return f, func(args []string, s cli.Streams) error {
+		return func(args []string, s cli.Streams) error {
 			if len(args) == 2 {
 				given, args = args[1:], args[:1]
 			}

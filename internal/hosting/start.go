@@ -41,7 +41,7 @@ known; with 75 none is, unless the session had begun.`,
 	Example: `heartbeat-host start < session.json
 heartbeat-host start --config session.json --timeout 2h --memory-max 4G
 heartbeat-host start --config session.json --resume`,
-	Build: hosting("start", func(o *order, f *pflag.FlagSet) {
+	Build: hosting(func(o *order, f *pflag.FlagSet) {
 		f.BoolVar(&o.foreground, "foreground", false, "stay, and return once the session has ended")
 	}),
 }
@@ -57,7 +57,7 @@ Exit status: 0 the session's end was decided and reported, or its report is kept
 the guild, whatever it was; 1 it could not be hosted, for whatever reason:
 [babysitter] Fatal error: and a sentence on stderr.`,
 	Example: "heartbeat-host run < session.json",
-	Build:   hosting("run", func(o *order, _ *pflag.FlagSet) { o.foreground, o.seed = true, true }),
+	Build:   hosting(func(o *order, _ *pflag.FlagSet) { o.foreground, o.seed = true, true }),
 }
 
 type order struct {
@@ -69,14 +69,13 @@ type order struct {
 }
 
 // hosting builds a verb that hosts a session in the given way.
-func hosting(verb string, way func(*order, *pflag.FlagSet)) func() (*pflag.FlagSet, cli.Action) {
-	return func() (*pflag.FlagSet, cli.Action) {
+func hosting(way func(*order, *pflag.FlagSet)) func(*pflag.FlagSet) cli.Action {
+	return func(f *pflag.FlagSet) cli.Action {
 		o := &order{Options: session.Defaults(), file: "-"}
-		f := cli.NewFlags(verb)
 		o.add(f)
 		way(o, f)
 		f.Bool("json", true, "print JSON, which it does in any case")
-		return f, func(args []string, s cli.Streams) error {
+		return func(args []string, s cli.Streams) error {
 			if err := cmp.Or(cli.NoArgs(args), o.check(f)); err != nil {
 				return cli.Usage(err)
 			}

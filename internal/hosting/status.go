@@ -32,9 +32,9 @@ It asks the session's host, or reads what that left behind.
 Exit status: 0 shown; 1 not: there is no such session, or more than one.`,
 	Example: `heartbeat-host status ses-1
 heartbeat-host status ses-1 --json | jq -r .status`,
-	Build: func() (*pflag.FlagSet, cli.Action) {
+	Build: func(f *pflag.FlagSet) cli.Action {
 		var o oneFlags
-		f := o.flags("status")
+		o.add(f)
 		program.AddColor(f, &o.Color)
 		return o.acts(f, func(h *hosted, s cli.Streams) error { return h.status(&o, s) })
 	},

@@ -37,10 +37,10 @@ Exit status: 0 printed; 1 not: there is no such session, or more than one, or it
 database cannot be read.`,
 	Example: `heartbeat-host transcript ses-1 > ses-1.jsonl
 heartbeat-host transcript ses-1 --text --db .nexus/nexus.db | less`,
-	Build: func() (*pflag.FlagSet, cli.Action) {
+	Build: func(f *pflag.FlagSet) cli.Action {
 		var o oneFlags
 		var text bool
-		f := o.flags("transcript")
+		o.add(f)
 		f.BoolVar(&text, "text", false, "print it for people")
 		return acts(f, o.one(func() error {
 			if text && o.JSON {

@@ -54,14 +54,13 @@ Exit status: 128 and the number of the signal that ended it; 1 it cannot serve, 
 sentence on stderr.`,
 		Example: `heartbeat mcp serve --listen 127.0.0.1:8080 --token-file token --inbox work=work/inbox.jsonl
 heartbeat mcp serve --listen unix:/run/heartbeat/mcp.sock --token-file token --role operator --inbox work=work/inbox.jsonl`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
+		Build: func(f *pflag.FlagSet) cli.Action {
 			o := &serveFlags{}
-			f := cli.NewFlags("serve")
 			f.StringVar(&o.listen, "listen", "127.0.0.1:0", "where to listen: `HOST:PORT` of this machine alone, or unix:PATH")
 			f.StringVar(&o.tokenFile, "token-file", "", "the `file` whose first line every request has to bring")
 			f.StringArrayVar(&o.inboxes, "inbox", nil, "an inbox to serve, as `NAME=PATH`; may be repeated")
 			addRole(f, &o.role, producer, producer, operator)
-			return f, func(args []string, s cli.Streams) error {
+			return func(args []string, s cli.Streams) error {
 				err := cli.NoArgs(args)
 				switch {
 				case err != nil:

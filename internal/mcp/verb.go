@@ -51,9 +51,9 @@ known by its process: heartbeat mcp has to be started by the client, as clients 
 Exit status: 0 the client has closed stdin; 1 it cannot serve, with a sentence on stderr.`,
 		Example: `heartbeat mcp print-config > mcp.json
 claude --mcp-config=mcp.json --allowedTools=mcp__heartbeat "Read CLAUDE.md"`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
-			f, o := newFlags("mcp")
-			return f, func(args []string, s cli.Streams) error {
+		Build: func(f *pflag.FlagSet) cli.Action {
+			o := newFlags(f)
+			return func(args []string, s cli.Streams) error {
 				if err := o.check(args); err != nil {
 					return err
 				}
@@ -72,13 +72,13 @@ claude --mcp-config=mcp.json --allowedTools=mcp__heartbeat "Read CLAUDE.md"`,
 	}
 }
 
-func newFlags(name string) (*pflag.FlagSet, *flags) {
-	o, f := &flags{}, cli.NewFlags(name)
+func newFlags(f *pflag.FlagSet) *flags {
+	o := &flags{}
 	cli.AddInbox(f, &o.inbox)
 	addRole(f, &o.role, agent, agent, producer, operator)
 	f.StringArrayVar(&o.to, "to", nil, "another inbox that the agent may send entries to, as `NAME=PATH`; may be repeated")
 	f.IntVar(&o.rate, "rate", settings.AgentRate, "how many entries agents may send into an inbox in an hour (0: any number)")
-	return f, o
+	return o
 }
 
 func addRole(f *pflag.FlagSet, role *string, first string, all ...string) {
@@ -135,9 +135,9 @@ claude --mcp-config, or the .mcp.json of a project. Paths in it are absolute.
 Exit status: 0 printed, 1 not.`,
 		Example: `heartbeat mcp print-config > mcp.json
 claude --mcp-config=mcp.json --allowedTools=mcp__heartbeat "Read CLAUDE.md"`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
-			f, o := newFlags("print-config")
-			return f, func(args []string, s cli.Streams) error {
+		Build: func(f *pflag.FlagSet) cli.Action {
+			o := newFlags(f)
+			return func(args []string, s cli.Streams) error {
 				if err := o.check(args); err != nil {
 					return err
 				}

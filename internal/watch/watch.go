@@ -61,16 +61,15 @@ at with --once, or a person who could not be told; 128+n signal n ended it.`,
 heartbeat watch /var/lib/heartbeat
 heartbeat watch --once --json /var/lib/heartbeat | jq -r 'select(.queued > 0).inbox'
 heartbeat watch --once --stall 20m --notify /usr/local/bin/tell-me /var/lib/heartbeat`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
+		Build: func(f *pflag.FlagSet) cli.Action {
 			o := &options{status: status}
-			f := cli.NewFlags("watch")
 			cli.AddNamedInbox(f, &o.inbox)
 			f.BoolVar(&o.once, "once", false, "show everything once, and end: for a pipe, a script or a timer")
 			f.BoolVar(&o.json, "json", false, "with --once, print JSON, one object an inbox")
 			f.Var(&o.stall, "stall", "with --once and --notify, tell also that an entry waits or is in flight and nothing has happened for so long (0: never)")
 			cli.AddNotify(f, &o.notify, "with --once, the `command` that tells a person what needs one, for /bin/sh")
 			program.AddColor(f, &o.color)
-			return f, func(dirs []string, s cli.Streams) error {
+			return func(dirs []string, s cli.Streams) error {
 				if err := o.check(f); err != nil {
 					return cli.Usage(err)
 				}

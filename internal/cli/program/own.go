@@ -61,10 +61,9 @@ func (p Program) version() cli.Verb {
 		Short:   "show the version and what it was built from",
 		Long:    "Show the version, the commit it was built from, and the Go release.",
 		Example: p.Name + " version --json",
-		Build: func() (*pflag.FlagSet, cli.Action) {
-			f := cli.NewFlags("version")
+		Build: func(f *pflag.FlagSet) cli.Action {
 			asJSON := f.Bool("json", false, "print JSON, one object a line")
-			return f, func(args []string, s cli.Streams) error {
+			return func(args []string, s cli.Streams) error {
 				if *asJSON {
 					return cli.PrintJSON(s.Out, cli.ReadBuild())
 				}
@@ -83,10 +82,9 @@ func (p Program) manual(root *cobra.Command) cli.Verb {
 verbs of its own. With --dir, write the pages of every verb into a directory, where man
 finds them if it is one of its own. They say what --help says.`, p.Name),
 		Example: fmt.Sprintf("%[1]s man %[2]s | man -l -\n%[1]s man --dir ~/.local/share/man/man1", p.Name, root.Commands()[0].Name()),
-		Build: func() (*pflag.FlagSet, cli.Action) {
-			f := cli.NewFlags("man")
+		Build: func(f *pflag.FlagSet) cli.Action {
 			dir := f.String("dir", "", "write all pages into this `directory`, and make it if it is missing")
-			return f, func(args []string, s cli.Streams) error {
+			return func(args []string, s cli.Streams) error {
 				switch {
 				case !f.Changed("dir"):
 					c, err := p.find(root, args)

@@ -121,7 +121,7 @@ func (p Program) verb(v cli.Verb, s cli.Streams) *cobra.Command {
 	flags := cli.NewFlags(v.Name)
 	act := cli.Action(func([]string, cli.Streams) error { return p.noVerb(c, nil) })
 	if v.Build != nil {
-		flags, act = v.Build()
+		act = v.Build(flags)
 	} else {
 		c.FParseErrWhitelist.UnknownFlags = true // that no verb is named says more
 	}

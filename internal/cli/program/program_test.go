@@ -26,8 +26,7 @@ func declared(name, example string, flags ...string) cli.Verb {
 	return cli.Verb{
 		Name: name, Args: "[ARG...]", Short: strings.Join(awkward, " "),
 		Long: strings.Join(awkward, "\n\n") + "\n\n  laid out\n    by hand\n.so", Example: example,
-		Build: func() (*pflag.FlagSet, cli.Action) {
-			f := cli.NewFlags(name)
+		Build: func(f *pflag.FlagSet) cli.Action {
 			for _, flag := range flags {
 				if value, takes := strings.CutSuffix(flag, "="); takes {
 					f.String(value, `.\x"`, ".SH, with a `.value` and a \\")
@@ -35,7 +34,7 @@ func declared(name, example string, flags ...string) cli.Verb {
 					f.Bool(flag, false, "a switch")
 				}
 			}
-			return f, func(args []string, s cli.Streams) error {
+			return func(args []string, s cli.Streams) error {
 				var given []string
 				f.VisitAll(func(flag *pflag.Flag) {
 					if flag.Changed {

@@ -71,9 +71,8 @@ this agent has worked; 128+n signal n ended it; 1 any other failure.`,
 		Example: `heartbeat-nats agent --subject work.review --inbox work/inbox.jsonl -- claude "Read CLAUDE.md"
 heartbeat-nats agent --inbox work/inbox.jsonl --drain-on TERM --launch --cwd=project -- claude
 heartbeat-nats agent --inbox work/inbox.jsonl --no-session --slots 4`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
+		Build: func(f *pflag.FlagSet) cli.Action {
 			var o agent
-			f := cli.NewFlags("agent")
 			f.StringVar(&o.Subject, "subject", "", "take messages of this `subject` alone (default: all of the stream)")
 			cli.AddInbox(f, &o.Inbox)
 			f.StringVar(&o.Agent, "name", "", "`name` of this agent, which no other may have (default: that of the machine and of the inbox's folder)")
@@ -89,9 +88,9 @@ heartbeat-nats agent --inbox work/inbox.jsonl --no-session --slots 4`,
 			f.Var((*cli.Span)(&o.Stall), "stall", "let a message go elsewhere once nothing has moved for so long (0: never)")
 			f.BoolVar(&o.GiveBack, "give-back", false, "give back what waits while the inbox is paused, in place of keeping it")
 			f.Var(cli.Choice(&o.drainOn, drainOnTerm), "drain-on", "TERM: SIGTERM has it finish what it holds before it ends")
-			f.AddFlagSet(o.begin("agent"))
+			o.begin(f)
 			o.end(f)
-			return f, func(args []string, s cli.Streams) error {
+			return func(args []string, s cli.Streams) error {
 				o.Command, o.Persist = args, o.mode == modePersist
 				if f.Changed("stream") || o.Subject == "" { // else the subject's
 					o.Stream = o.stream

@@ -43,9 +43,9 @@ ID is the message's id, or its place, as in WORK:7.
 Exit status: 0 it is canceled, or was; 1 not: it is not in the stream, or was
 answered or set aside before.`,
 		Example: "heartbeat-nats cancel job-17",
-		Build: func() (*pflag.FlagSet, cli.Action) {
+		Build: func(f *pflag.FlagSet) cli.Action {
 			var o cancel
-			f := o.begin("cancel")
+			o.begin(f)
 			return o.action(f, "cancel", func(args []string) error {
 				if o.ids = args; len(args) == 0 {
 					return errors.New("name the message: heartbeat-nats cancel ID")

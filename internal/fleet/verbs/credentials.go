@@ -40,14 +40,13 @@ no operator signs, beside the account of the stream.
 Exit status: 0 done; 1 not.`,
 		Example: `heartbeat-nats setup agent one --account-seed agents.nk --account ABVS...
 heartbeat-nats setup agent three >>nats-agents.conf`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
+		Build: func(f *pflag.FlagSet) cli.Action {
 			var o newAgent
-			f := cli.NewFlags("agent")
 			f.StringVar(&o.stream, "stream", "WORK", "`name` of the stream that it works for")
 			f.StringVar(&o.seed, "account-seed", "", "`file` with the seed of the account that it is a user of, or of a signing key")
 			f.StringVar(&o.account, "account", "", "the account's public `key` where the seed is that of a signing key")
 			f.BoolVar(&o.json, "json", false, "print JSON, one object a line")
-			return f, func(args []string, s cli.Streams) error {
+			return func(args []string, s cli.Streams) error {
 				if err := o.check(args); err != nil {
 					return cli.Usage(err)
 				}

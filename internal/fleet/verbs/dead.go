@@ -98,9 +98,9 @@ such dead letter, or it was not confirmed.`,
 
 // onLetters completes a verb about dead letters: add declares its flags, and act does its work.
 func onLetters(v cli.Verb, act func(*dead, context.Context) error, add func(*dead, *pflag.FlagSet)) cli.Verb {
-	v.Build = func() (*pflag.FlagSet, cli.Action) {
+	v.Build = func(f *pflag.FlagSet) cli.Action {
 		var o dead
-		f := o.begin(v.Name)
+		o.begin(f)
 		add(&o, f)
 		return o.action(f, "dead "+v.Name, func(args []string) error {
 			o.ids = args

@@ -40,9 +40,9 @@ is no such agent; with --wait: 124 the timeout passed, 128+n signal n ended the
 waiting, and the request stays.`,
 		Example: `heartbeat-nats drain build-7
 heartbeat-nats drain build-7 --wait --timeout 1h`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
+		Build: func(f *pflag.FlagSet) cli.Action {
 			var o drain
-			f := o.begin("drain")
+			o.begin(f)
 			f.BoolVar(&o.undo, "undo", false, "let the agent take messages again")
 			f.BoolVar(&o.wait, "wait", false, "return once the agent holds nothing more")
 			f.Var(&o.timeout, "timeout", "give up waiting after this time (seconds or a duration; 0: never)")

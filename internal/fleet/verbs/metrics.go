@@ -35,9 +35,9 @@ file's place at once, for the textfile collector.
 Exit status: 0 printed or written, 1 not.`,
 		Example: `heartbeat-nats metrics
 heartbeat-nats metrics --textfile /var/lib/node_exporter/heartbeat_nats.prom`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
+		Build: func(f *pflag.FlagSet) cli.Action {
 			var o common
-			f := o.begin("metrics")
+			o.begin(f)
 			output := ""
 			f.Var(cli.Named(&output, "name a file, or leave the flag out"), "textfile", "write them to this `file`, whole or not at all")
 			cli.Was(f, "textfile", "output")

@@ -53,9 +53,9 @@ func resumeVerb() cli.Verb {
 }
 
 func pausing(v cli.Verb, undo bool) cli.Verb {
-	v.Build = func() (*pflag.FlagSet, cli.Action) {
+	v.Build = func(f *pflag.FlagSet) cli.Action {
 		o := pause{undo: undo}
-		f := o.begin(v.Name)
+		o.begin(f)
 		if !undo {
 			f.Var(&o.length, "for", "end the pause after this time (seconds or a duration; 0: with resume)")
 		}

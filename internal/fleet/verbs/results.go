@@ -61,9 +61,9 @@ ended the following.`,
 		Example: `heartbeat-nats results job-7
 heartbeat-nats results -n 100 --json | jq -r .reply
 heartbeat-nats results --follow`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
+		Build: func(f *pflag.FlagSet) cli.Action {
 			var o results
-			f := o.begin("results")
+			o.begin(f)
 			cli.AddCount(f, &o.count, 20, "show the last `N` (0: all)")
 			cli.AddFollow(f, &o.isFollowed)
 			f.BoolVar(&o.superseded, "superseded", false, "the answers that were not the first, in place of those that count")

@@ -98,10 +98,10 @@ waiting, the message stays where it is.`,
 		Example: `heartbeat-nats send --subject work.review "review the last commit"
 git log -1 -p | heartbeat-nats send --subject work.review --id "review-$SHA" -
 heartbeat-nats send --subject work.review --wait --timeout 10m "is it ready?"`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
+		Build: func(f *pflag.FlagSet) cli.Action {
 			var o send
 			var meta []string
-			f := o.begin("send")
+			o.begin(f)
 			f.StringVar(&o.subject, "subject", "", "`subject` that an agent takes, such as work.review")
 			f.Var(cli.Named(&o.file, "name a file, or leave the flag out"), "file", "read the text from this `file`")
 			f.Var(cli.Named(&o.id, "name the message, or leave the flag out"), "id", "give the message this `id`, and send it only once")

@@ -30,13 +30,12 @@ DIRECTORY/server.log.
 
 Exit status: 0 a signal ended it; 1 it cannot serve, or no longer.`,
 		Example: "heartbeat-nats serve --dir ~/nats",
-		Build: func() (*pflag.FlagSet, cli.Action) {
+		Build: func(f *pflag.FlagSet) cli.Action {
 			var o link.ServeOptions
-			f := cli.NewFlags("serve")
 			f.StringVar(&o.Dir, "dir", "", "`directory` of its own, which is made if it is missing")
 			f.BoolVar(&o.Detached, "detached", false, "")
 			f.Lookup("detached").Hidden = true
-			return f, func(args []string, s cli.Streams) error {
+			return func(args []string, s cli.Streams) error {
 				if err := cli.NoArgs(args); err != nil {
 					return err
 				}

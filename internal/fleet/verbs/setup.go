@@ -39,14 +39,14 @@ Exit status: 0 all is as asked (with --dry-run: it could be made so); 1 it is no
 heartbeat-nats setup --for work.review --for 'work.build.>' --dry-run
 heartbeat-nats setup --ack-wait 30s --max-deliver 3 --keep-results 90d`,
 		Verbs: []cli.Verb{setupAgentVerb()},
-		Build: func() (*pflag.FlagSet, cli.Action) {
+		Build: func(f *pflag.FlagSet) cli.Action {
 			var o common
 			var dryRun bool
 			w := &setup.Wanted{
 				MaxDeliver: setup.DefaultMaxDeliver, AckWait: setup.DefaultAckWait, Duplicates: 2 * time.Minute,
 				KeepResults: 30 * 24 * time.Hour, Given: map[string]bool{},
 			}
-			f := o.begin("setup")
+			o.begin(f)
 			f.StringArrayVar(&w.Subjects, "subjects", nil, "`subject` that the stream takes; may be repeated (default: the stream's name in small letters and .>, or what it takes already)")
 			f.StringArrayVar(&w.For, "for", nil, "make a consumer for this `subject` alone, in place of one for all; may be repeated")
 			f.Var(cli.AtLeast(&w.MaxDeliver, 1), "max-deliver", "how many attempts a message gets before it is a dead letter")

@@ -33,10 +33,10 @@ Exit status: 0 shown, 1 the server cannot be reached or asked, and the sentence
 says why.`,
 		Example: `heartbeat-nats status
 heartbeat-nats status --json | jq -r .why`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
+		Build: func(f *pflag.FlagSet) cli.Action {
 			var o common
 			var color string
-			f := o.begin("status")
+			o.begin(f)
 			program.AddColor(f, &color)
 			return o.action(f, "status", cli.NoArgs, func(ctx context.Context) error {
 				now, err := o.gather(ctx)

@@ -72,10 +72,8 @@ type common struct {
 }
 
 // begin declares --stream, which comes before a verb's own flags.
-func (o *common) begin(verb string) *pflag.FlagSet {
-	f := cli.NewFlags(verb)
+func (o *common) begin(f *pflag.FlagSet) {
 	f.StringVar(&o.stream, "stream", "WORK", "`name` of the stream; what belongs to it is named after it")
-	return f
 }
 
 // end declares the flags that help lists last.
@@ -86,9 +84,9 @@ func (o *common) end(f *pflag.FlagSet) {
 
 // action completes the flags, and returns what the verb does. check refuses wrong arguments; act runs with a
 // connection. A signal or the timeout ends act's context.
-func (o *common) action(f *pflag.FlagSet, verb string, check func(args []string) error, act func(context.Context) error) (*pflag.FlagSet, cli.Action) {
+func (o *common) action(f *pflag.FlagSet, verb string, check func(args []string) error, act func(context.Context) error) cli.Action {
 	o.end(f)
-	return f, func(args []string, s cli.Streams) error {
+	return func(args []string, s cli.Streams) error {
 		err := check(args)
 		if err == nil {
 			err = errors.Join(message.CheckStream(o.stream), o.server.Check(f))

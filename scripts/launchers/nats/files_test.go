@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
+	"heartbeat/internal/cli"
 	"heartbeat/internal/fleet/verbs"
 )
 
@@ -79,7 +80,8 @@ func parses(t *testing.T, words []string) {
 	for _, g := range verbs.Command().Groups {
 		for _, v := range g.Verbs {
 			if v.Name == words[1] {
-				flags, _ := v.Build()
+				flags := cli.NewFlags(v.Name)
+				v.Build(flags)
 				require.NoError(t, flags.Parse(words[2:]), "%q", words)
 				return
 			}
