@@ -164,19 +164,19 @@ func (l *lifeline) stillWanted(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// waitContext ends with a signal, or when the session dies: the client, or the process that started the hook. pid is
-// the client's process id, 0 if unknown.
-func (l *lifeline) waitContext(pid int) (context.Context, context.CancelFunc) {
+// waitContext ends with a signal, or when the session dies: the client, if it is known, or the process that started the
+// hook.
+func (h *hook) waitContext() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
-	parent := machine.WatchProcess(l.parent)
+	parent := machine.WatchProcess(h.parent)
 	client := parent
-	if pid != 0 {
+	if pid := h.clientPID(); pid != 0 {
 		client = machine.WatchProcess(pid)
 	}
-	l.processes = []*machine.Process{parent, client}
-	if os.Getppid() != l.parent {
+	h.processes = []*machine.Process{parent, client}
+	if os.Getppid() != h.parent {
 		cancel(errSessionGone) // it died before the wait began
 	}
 	go func() {

@@ -126,7 +126,7 @@ func (h *hook) overLimit(tx *inbox.Tx) *recovery.Over {
 
 // check runs the check that is due. The inbox's lock is free meanwhile.
 func (h *hook) check(ctx context.Context) error {
-	ends, stop := h.waitContext(h.clientPID())
+	ends, stop := h.waitContext()
 	defer stop()
 	if wait := h.checking.wait; wait > 0 {
 		select {

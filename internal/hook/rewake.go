@@ -77,7 +77,7 @@ func (h *hook) wakeLater(enter func(*inbox.Tx) (outcome, error)) (status int) {
 			_, _ = notes.WriteTo(stderr) // if it fails, nobody is left to tell
 		}
 	}()
-	ctx, stop := h.waitContext(h.clientPID())
+	ctx, stop := h.waitContext()
 	defer stop()
 	// Start watching before the first look. An entry that arrives between the two would otherwise wait for the next
 	// poll.

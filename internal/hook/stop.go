@@ -41,7 +41,7 @@ const idleTick = "--- IDLE TICK ---"
 // persist waits until an entry arrives, and ends the turn with an idle tick if none does. It takes nothing once the
 // wait was ended from outside.
 func (h *hook) persist() int {
-	ctx, stop := h.waitContext(h.clientPID())
+	ctx, stop := h.waitContext()
 	defer stop()
 	// Start watching before the first look. An entry that arrives between the two would otherwise wait for the next
 	// poll.
@@ -52,44 +52,32 @@ func (h *hook) persist() int {
 	}
 	idle := time.NewTimer(time.Duration(h.idleUntil - machine.SinceBoot()))
 	defer idle.Stop()
-	for {
-		if status, done := h.conclude(ctx); done {
-			return status
-		}
-		switch idled, err := h.untilNews(ctx, w, idle.C); {
-		case err != nil:
+	for idled := false; ; {
+		o, err := h.look(ctx, h.decide, h.print, Runs.Step)
+		switch {
+		case err == nil && o == delivered:
+			h.passRuns(ctx)
+			return cli.ExitOK // even if a signal came meanwhile: the decision is printed
+		case ctx.Err() != nil:
+			return h.ended(context.Cause(ctx))
+		case errors.Is(err, errSessionGone):
 			return h.ended(err)
+		case err != nil:
+			return h.failed(err)
+		case o == leave:
+			return cli.ExitOK
+		case o == approved:
+			return h.signal()
 		case idled:
-			if status, done := h.conclude(ctx); done {
-				return status
-			}
 			if err := claude.WriteBlock(h.Out, idleTick, claude.AsReason, ""); err != nil {
 				return h.failed(fmt.Errorf("print the idle tick: %w", err))
 			}
 			return cli.ExitOK
 		}
+		if idled, err = h.untilNews(ctx, w, idle.C); err != nil {
+			return h.ended(err)
+		}
 	}
-}
-
-// conclude looks once, and reports whether that ends the hook, and with which status.
-func (h *hook) conclude(ctx context.Context) (status int, done bool) {
-	o, err := h.look(ctx, h.decide, h.print, Runs.Step)
-	switch {
-	case err == nil && o == delivered:
-		h.passRuns(ctx)
-		return cli.ExitOK, true // even if a signal came meanwhile: the decision is printed
-	case ctx.Err() != nil:
-		return h.ended(context.Cause(ctx)), true
-	case errors.Is(err, errSessionGone):
-		return h.ended(err), true
-	case err != nil:
-		return h.failed(err), true
-	case o == leave:
-		return cli.ExitOK, true
-	case o == approved:
-		return h.signal(), true
-	}
-	return cli.ExitOK, false
 }
 
 // decision decides what one look at the inbox comes to, and the text to hand over. still is as for [inbox.Tx.Next].
