@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -161,7 +160,7 @@ func holder(box *inbox.Inbox) int {
 	if l := see.LauncherOf(box); l != nil {
 		return l.PID
 	}
-	path := filepath.Join(box.Dir(), ".launch-lock")
+	path := see.LaunchLock(box)
 	if there, err := disk.Exists(path); err != nil || !there {
 		return 0
 	}
@@ -170,17 +169,10 @@ func holder(box *inbox.Inbox) int {
 		_ = lock.Release() // nothing was written
 		return 0
 	}
-	first, _, _ := strings.Cut(sign(box), "\n")
-	if pid, err := strconv.Atoi(first); err == nil && pid > 0 && runtime.GOOS != "linux" {
+	if pid, err := strconv.Atoi(see.SignOf(box)[0]); err == nil && pid > 0 && runtime.GOOS != "linux" {
 		return pid
 	}
 	return -1
-}
-
-// sign is what the launcher wrote into its lock file, "" if that cannot be read.
-func sign(box *inbox.Inbox) string {
-	text, _ := disk.ReadState(filepath.Join(box.Dir(), ".launch-lock"), 4<<10)
-	return string(text)
 }
 
 // tell sends a launcher the signal to end, but never a process that reused its id. A launcher that has just ended
@@ -204,7 +196,7 @@ func awaitTold(ctx context.Context, box *inbox.Inbox, died <-chan struct{}) erro
 	tick := time.NewTicker(toldPoll)
 	defer tick.Stop()
 	for late := time.After(toldPatience); ; {
-		if strings.Contains(sign(box), "\nit ends") {
+		if strings.HasPrefix(see.SignOf(box)[1], "it ends") {
 			return nil
 		}
 		select {
