@@ -20,14 +20,10 @@ func TestNearDay(t *testing.T) {
 	for want, today := range map[string]price.Amount{
 		"today cost 8.00 of 10.00 USD": usd(800), "today cost 9.99 of 10.00 USD": usd(999), "today cost 4000 of 5000 tokens": tokens(4000),
 	} {
-		text, near := recovery.NearDay(day, today)
-		assert.True(t, near)
-		assert.Equal(t, want, text)
+		assert.Equal(t, want, recovery.NearDay(day, today))
 	}
 	for _, today := range []price.Amount{{}, usd(799), usd(1000), tokens(3999), tokens(5000)} {
-		_, near := recovery.NearDay(day, today)
-		assert.False(t, near, "%v", today)
+		assert.Empty(t, recovery.NearDay(day, today), "%v", today)
 	}
-	_, near := recovery.NearDay(budget.Limits{}, usd(5))
-	assert.False(t, near)
+	assert.Empty(t, recovery.NearDay(budget.Limits{}, usd(5)))
 }

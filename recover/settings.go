@@ -100,18 +100,15 @@ func DayLimit(a *inbox.Account) budget.Limits {
 	return l
 }
 
-// NearDay says in words how much was spent today, of how much. near is true from four fifths of the day's limit up to
-// the limit: a person is told once a day.
-func NearDay(day budget.Limits, today price.Amount) (text string, near bool) {
-	if _, over := day.Over(budget.Spent{Amount: today}); over {
-		return "", false
-	}
+// NearDay says in words how much was spent today, of how much, from four fifths of the day's limit up to the limit, and
+// returns "" otherwise: a person is told once a day.
+func NearDay(day budget.Limits, today price.Amount) string {
 	most := budget.Limits{Nanos: day.Nanos / 5 * 4, Tokens: day.Tokens / 5 * 4}
-	_, near = most.Over(budget.Spent{Amount: today})
-	if !near {
-		return "", false
+	_, over := day.Over(budget.Spent{Amount: today})
+	if _, near := most.Over(budget.Spent{Amount: today}); over || !near {
+		return ""
 	}
-	return "today cost " + figures(today, most, day), true
+	return "today cost " + figures(today, most, day)
 }
 
 // figures says how much was spent of the limit, by the part of it that reached has.

@@ -192,7 +192,7 @@ func survey(v *inbox.View, f *Facts) (err error) {
 	f.Backoff = take(v.Holds().Backoff())(&err)
 	f.Streak = take(v.Holds().Streak())(&err)
 	a := take(v.Account())(&err)
-	f.DayNear, _ = recovery.NearDay(recovery.DayLimit(&a), a.On(f.Now))
+	f.DayNear = recovery.NearDay(recovery.DayLimit(&a), a.On(f.Now))
 	for _, of := range take(v.Sessions())(&err) {
 		s := Session{Session: of, Life: of.Life()}
 		f.Sessions = append(f.Sessions, s)

@@ -167,9 +167,10 @@ func openLetters(box *inbox.Inbox, prices *book.Prices) (all []Item, more bool, 
 	})
 
 	for _, l := range slices.Backward(letters) {
-		item := Item{Kind: DeadLetter, ID: l.ID, EntryID: l.EntryID, Letter: l.Letter, At: l.DeadLetteredAt, Note: l.Reason.Why(l.Failure), Text: begin(l.Text())}
-		item.Price, _ = prices.Of(l.EntryID, l.FirstSeq, l.Fields)
-		all = append(all, item)
+		all = append(all, Item{
+			Kind: DeadLetter, ID: l.ID, EntryID: l.EntryID, Letter: l.Letter, At: l.DeadLetteredAt, Note: l.Reason.Why(l.Failure),
+			Text: begin(l.Text()), Price: prices.Of(l.EntryID, l.FirstSeq, l.Fields),
+		})
 	}
 	return all, more, err
 }
@@ -177,9 +178,10 @@ func openLetters(box *inbox.Inbox, prices *book.Prices) (all []Item, more bool, 
 // answered are the last results, newest first.
 func answered(box *inbox.Inbox, prices *book.Prices) (all []Item, err error) {
 	_, err = history.Results(box).Each(mostAnswered, func(r inbox.Result, _ []byte) {
-		item := Item{Kind: Answered, ID: r.ID, EntryID: r.EntryID, Start: r.StartOffset, At: r.AcknowledgedAt, Text: begin(r.Prompt), Reply: begin(r.Answer())}
-		item.Price, _ = prices.Of(r.EntryID, r.FirstSeq, r.Fields)
-		all = append(all, item)
+		all = append(all, Item{
+			Kind: Answered, ID: r.ID, EntryID: r.EntryID, Start: r.StartOffset, At: r.AcknowledgedAt,
+			Text: begin(r.Prompt), Reply: begin(r.Answer()), Price: prices.Of(r.EntryID, r.FirstSeq, r.Fields),
+		})
 	})
 	slices.Reverse(all)
 	return all, err

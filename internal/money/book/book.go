@@ -60,8 +60,7 @@ func (b *Book) Price(entryID string, firstSeq int64, was price.Fields) price.Pri
 	if firstSeq == 0 {
 		return was.Price()
 	}
-	p, _ := b.read().Of(entryID, firstSeq, was)
-	return p
+	return b.read().Of(entryID, firstSeq, was)
 }
 
 // Result returns a result with the price known now. The line, unless nil, also gets the price on each model.

@@ -151,14 +151,14 @@ func (p *Prices) with(of price.Price, entryID string, firstSeq int64) price.Pric
 
 // Of returns what an entry has cost. said is the price in its outcome, which may say more than the lines if those
 // are gone. firstSeq is the commit of the entry's first delivery, 0 if unknown.
-func (p *Prices) Of(entryID string, firstSeq int64, said price.Fields) (of price.Price, known bool) {
+func (p *Prices) Of(entryID string, firstSeq int64, said price.Fields) price.Price {
 	was := said.Price()
-	of = p.entries[priceKey{entryID, firstSeq}].Price
-	if of = p.with(of, entryID, firstSeq); firstSeq == 0 || of.IsZero() && !of.Dollars {
-		return was, !was.IsZero() || was.Dollars
+	of := p.with(p.entries[priceKey{entryID, firstSeq}].Price, entryID, firstSeq)
+	if firstSeq == 0 || of.IsZero() && !of.Dollars {
+		return was
 	}
 	of.Amount, of.Model = of.Most(was.Amount), cmp.Or(of.Model, was.Model)
-	return of, true
+	return of
 }
 
 // OfDelivery returns what an entry has cost that is in flight or was given back.

@@ -68,7 +68,7 @@ func (s summarising) costs() (all []int64, more int64) {
 	require.Empty(s, prices.Warnings)
 	more = prices.Outside().Nanos - prices.Total().Nanos
 	for _, line := range resultsOf(s.T, s.box) {
-		of, _ := prices.Of(line.EntryID, line.FirstSeq, line.Fields)
+		of := prices.Of(line.EntryID, line.FirstSeq, line.Fields)
 		more += of.Nanos
 		all = append(all, of.Nanos/1_000_000)
 	}
