@@ -69,14 +69,21 @@ func (w *askWorker) work(ctx context.Context, box *inbox.Inbox, r inbox.Receipt)
 		o, err := outcomes.Await(waiting, box, r, cli.WatchPoll)
 		settled <- settlement{o, err}
 	}()
-	for on := true; on && ctx.Err() == nil; {
-		var progress *settlement
-		var err error
-		if progress, on, err = w.once(ctx, box, settled); err != nil {
+	for ctx.Err() == nil {
+		on, err := w.once(ctx, box)
+		if err != nil {
 			return outcomes.Outcome{}, err
 		}
-		if progress != nil && ctx.Err() == nil {
-			return progress.Outcome, progress.err
+		if !on {
+			break
+		}
+		select { // the outcome may show a moment later
+		case s := <-settled:
+			if ctx.Err() == nil {
+				return s.Outcome, s.err
+			}
+		case <-ctx.Done():
+		case <-time.After(askRest):
 		}
 	}
 	// An outcome that arrived while the last session ended counts.
@@ -92,18 +99,17 @@ func (w *askWorker) work(ctx context.Context, box *inbox.Inbox, r inbox.Receipt)
 	return o, err
 }
 
-// once runs a launcher, or waits a little while somebody else works on the inbox. It returns the entry's
-// settlement, nil while that is open, and whether another launcher may come further.
-func (w *askWorker) once(ctx context.Context, box *inbox.Inbox, settled chan settlement) (*settlement, bool, error) {
+// once runs a launcher, unless a living session will come to the entry by itself. on says whether another launcher may
+// come further.
+func (w *askWorker) once(ctx context.Context, box *inbox.Inbox) (on bool, err error) {
 	f := see.Glance(ctx, box, nil)
 	w.report = supervise.Report{}
 	s := f.Current()
 	if s != nil && s.EndedAt == nil && s.Life == machine.Alive || f.Waiter != nil && f.Waiter.Life == machine.Alive {
-		// A living session will come to the entry by itself.
-		return restUnlessSettled(ctx, settled), true, nil
+		return true, nil
 	}
 	if err := w.launch(ctx, f, box); err != nil {
-		return nil, false, err
+		return false, err
 	}
 	r := w.report
 	switch {
@@ -112,21 +118,9 @@ func (w *askWorker) once(ctx context.Context, box *inbox.Inbox, settled chan set
 	case r.Reason == supervise.Left && w.outages < askOutages && see.Glance(ctx, box, nil).Backoff != nil:
 		w.outages++ // the next launcher waits the back-off out
 	default:
-		return nil, false, nil
+		return false, nil
 	}
-	return restUnlessSettled(ctx, settled), true, nil // the outcome may show a moment later
-}
-
-func restUnlessSettled(ctx context.Context, settled chan settlement) *settlement {
-	timer := time.NewTimer(askRest)
-	defer timer.Stop()
-	select {
-	case s := <-settled:
-		return &s
-	case <-ctx.Done():
-	case <-timer.C:
-	}
-	return nil
+	return true, nil
 }
 
 // launch runs a launcher that takes as many entries as wait now, including this command's, until it has ended. Later
