@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -128,11 +127,6 @@ func (n *NotifyFlags) Check() error {
 		return errors.New("--notify-drained says when to run the command of --notify: name one")
 	}
 	return nil
-}
-
-// AddStall declares --stall.
-func AddStall(f *pflag.FlagSet, stall *time.Duration) {
-	f.Var((*Span)(stall), "stall", "with --notify: tell also that an entry waits or is in flight and nothing has happened for so long (0: never)")
 }
 
 // AddNotify declares --notify and refuses a command line that makes no sense. The command runs in

@@ -78,9 +78,7 @@ func same(text string) string { return text }
 func AddCount(f *pflag.FlagSet, to *int, first int, text string) {
 	*to = first
 	f.VarP(number(to, 0, func(int) error { return refusal("-n is below 0: give how many, or 0 for all") }), "count", "n", text)
-	tail := *f.Lookup("count")
-	tail.Name, tail.Shorthand, tail.Hidden = "tail", "", true
-	f.AddFlag(&tail)
+	Was(f, "count", "tail")
 }
 
 // CountGiven reports whether -n or a synonym was given.
@@ -89,13 +87,6 @@ func CountGiven(f *pflag.FlagSet) bool { return f.Changed("count") || f.Changed(
 // AddFollow declares --follow.
 func AddFollow(f *pflag.FlagSet, to *bool) {
 	f.BoolVarP(to, "follow", "f", false, "go on with what comes")
-}
-
-// AddFollowLinks declares --follow-links and its older, hidden name --follow.
-func AddFollowLinks(f *pflag.FlagSet, to *bool) {
-	f.BoolVar(to, "follow-links", false, "where the settings file is a symbolic link, edit what it leads to")
-	f.BoolVar(to, "follow", false, "")
-	f.Lookup("follow").Hidden = true
 }
 
 // Named returns the value of a flag for a non-empty text, such as a file name. what is the sentence
@@ -138,7 +129,7 @@ func spellAll(f *pflag.FlagSet) (args []string) {
 // Was declares an older name of a flag, hidden from the help.
 func Was(f *pflag.FlagSet, name, old string) {
 	flag := *f.Lookup(name)
-	flag.Name, flag.Hidden = old, true
+	flag.Name, flag.Shorthand, flag.Hidden = old, "", true
 	f.AddFlag(&flag)
 }
 

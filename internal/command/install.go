@@ -58,7 +58,8 @@ func (o *installFlags) add(f *pflag.FlagSet) {
 	f.Var(cli.Choice(&o.scope, scopes...), "scope", "whose settings: the project's (in this directory), yours for this project, or yours for all projects")
 	f.Var(cli.Choice(&o.agent, agents...), "agent", "the client whose hooks these are")
 	f.StringVar(&o.settings, "settings", "", "the settings `file` itself, in place of --scope")
-	cli.AddFollowLinks(f, &o.follow)
+	f.BoolVar(&o.follow, "follow-links", false, "where the settings file is a symbolic link, edit what it leads to")
+	cli.Was(f, "follow-links", "follow")
 	f.BoolVar(&o.print, "print", false, "show the file as it would be, and write nothing")
 	f.BoolVar(&o.json, "json", false, "print one JSON object")
 }
@@ -107,9 +108,7 @@ heartbeat install --rewake`,
 		f.Bool("no-meter", false, "") // of earlier releases
 		f.Lookup("no-meter").Hidden = true
 		f.BoolVar(&o.mcp, "mcp", false, "give sessions the tools of an agent (heartbeat mcp), in the project's .mcp.json or Codex's config.toml, and allow them")
-		return func(args []string, s cli.Streams) error {
-			return o.run(f, args, s)
-		}
+		return func(_ []string, s cli.Streams) error { return o.run(f, s) }
 	},
 }
 
@@ -127,9 +126,7 @@ changed it since, heartbeat's own part goes, and the rest stays.`,
 		o.hook = o.wired.Set()
 		cli.AddInbox(f, &o.wired.Inbox)
 		o.add(f)
-		return func(args []string, s cli.Streams) error {
-			return o.run(f, args, s)
-		}
+		return func(_ []string, s cli.Streams) error { return o.run(f, s) }
 	},
 }
 
@@ -142,7 +139,7 @@ var lacking = map[string]string{
 	"max-tokens-per-entry": "Codex cannot be stopped between two requests",
 }
 
-func (o *installFlags) run(f *pflag.FlagSet, args []string, s cli.Streams) error {
+func (o *installFlags) run(f *pflag.FlagSet, s cli.Streams) error {
 	for _, name := range slices.Sorted(maps.Keys(lacking)) {
 		if o.agent == codexAgent && f.Changed(name) {
 			return cli.Usage(fmt.Errorf("--%s means nothing with --agent %s: %s", name, o.agent, lacking[name]))

@@ -45,10 +45,7 @@ entry, or the state is not valid or could not be changed: nothing was discarded.
 			force := false
 			f.BoolVar(&force, "force", false, "decide although the session that has the entry lives")
 			f.BoolVar(&i.Adopt, "adopt", false, "take results, events and scheduled entries for yours that were not written here")
-			return func(args []string, s cli.Streams) error {
-				if err := cli.NoArgs(args); err != nil {
-					return err
-				}
+			return func(_ []string, s cli.Streams) error {
 				return runRecover(&i, recovery.Asker{Settings: o, Force: force, Note: s.Note}, s)
 			}
 		},

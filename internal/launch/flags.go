@@ -140,7 +140,7 @@ func (c *flags) terminal(f *pflag.FlagSet) {
 func (c *flags) telling(f *pflag.FlagSet) {
 	f.StringVar(&c.log, "log", "", "append the lines of --output log to this `file` as well, which is begun anew at 10 MiB, the last 5 being kept, and when another program has renamed it")
 	c.notify.Add(f)
-	cli.AddStall(f, &c.work.Notify.Stall)
+	f.Var((*cli.Span)(&c.work.Notify.Stall), "stall", "with --notify: tell also that an entry waits or is in flight and nothing has happened for so long (0: never)")
 	f.Var(cli.Named(&c.onResult, "give it a command, or leave the flag out"), "on-result", "hand each result and each dead letter from now on to this shell `command`, as heartbeat results --exec does, as the consumer "+consumerName)
 	f.StringVar((*string)(&c.report), "report", "", "write one JSON object on how it went to this `file`, or to stdout (-)")
 }

@@ -23,7 +23,7 @@ type Beside struct {
 
 func (b Beside) command(of Program) string { return of.Name + "-" + cmp.Or(b.Command, b.Name) }
 
-func (p Program) addBeside(root *cobra.Command, s cli.Streams) {
+func (p Program) addBeside(root *cobra.Command) {
 	if len(p.Beside) == 0 {
 		return
 	}

@@ -104,7 +104,7 @@ func (p Program) command(s cli.Streams, chosen string, failed *error) *cobra.Com
 		}
 	}
 	if chosen == "" {
-		p.addBeside(root, s)
+		p.addBeside(root)
 		p.addOwn(root, s)
 	}
 	return root
