@@ -71,7 +71,7 @@ func (l *list) flushPart() {
 }
 
 func (l *list) flush() {
-	if l.err == nil && !l.Empty() {
+	if l.err == nil && l.Len() > 0 {
 		l.err = l.display.Table(l.Table)
 	}
 }

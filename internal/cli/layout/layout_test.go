@@ -126,10 +126,10 @@ job-3
 
 func TestTableWithoutTitles(t *testing.T) {
 	table := layout.NewTable(layout.Column{}, layout.Column{Text: true})
-	assert.True(t, table.Empty())
+	assert.Zero(t, table.Len())
 	table.Add("queued", "3 entries, 1.2 kB")
 	table.Add("why", "session 0123 answers the entry job-1")
-	assert.False(t, table.Empty())
+	assert.NotZero(t, table.Len())
 	assert.Equal(t, "queued  3 entries, 1.2\n        kB\nwhy     session 0123\n        answers the\n        entry job-1\n",
 		at(t, 24, func(o layout.Output) error { return o.Table(table) }))
 }
@@ -201,7 +201,7 @@ func TestTableGoesOn(t *testing.T) {
 		table.Add("queued", "job-1")
 		table.Add("delivered", "job-1")
 		require.NoError(t, o.Table(table))
-		assert.True(t, table.Empty())
+		assert.Zero(t, table.Len())
 		table.Add("answered", "2")
 		return o.Table(table)
 	})

@@ -84,9 +84,6 @@ func (t *Table) add(cells []string, fit fit) {
 // Len returns how many rows were added since the table was last printed.
 func (t *Table) Len() int { return len(t.rows) }
 
-// Empty reports whether no rows were added since the table was last printed.
-func (t *Table) Empty() bool { return len(t.rows) == 0 }
-
 // take lays out and removes the collected rows. Only the first call includes the titles.
 func (t *Table) take(width int, palette Palette) string {
 	defer func() { t.rows = nil }()

@@ -204,7 +204,7 @@ func (o *results) show(ctx context.Context, values ...jetstream.KeyValueEntry) e
 			return err
 		}
 	}
-	if o.t.Empty() {
+	if o.t.Len() == 0 {
 		return nil
 	}
 	return o.d.Table(o.t)
