@@ -103,7 +103,7 @@ func waitsForItself(box *inbox.Inbox) error {
 
 // patience is a context that a signal and --timeout end.
 func (o *sendFlags) patience() (context.Context, context.CancelFunc) {
-	ctx, cancel := endOnSignal(context.Background())
+	ctx, cancel := endOnSignal()
 	if o.timeout <= 0 {
 		return ctx, cancel
 	}
@@ -113,8 +113,8 @@ func (o *sendFlags) patience() (context.Context, context.CancelFunc) {
 
 // endOnSignal returns a context that a signal cancels. A signal after the cancel, while the command ends, does not
 // change the exit status. A second signal kills the command. Under nohup a hangup stays ignored.
-func endOnSignal(parent context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(parent)
+func endOnSignal() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT)
 	if !signal.Ignored(syscall.SIGHUP) { // as it is under nohup

@@ -12,7 +12,7 @@ import (
 // The outcome was found, and the signal comes before the process has ended: with
 // its default action the test's own process would die of it.
 func TestSignalOnTheWayOut(t *testing.T) {
-	ctx, cancel := endOnSignal(t.Context())
+	ctx, cancel := endOnSignal()
 	cancel()
 	require.NoError(t, syscall.Kill(syscall.Getpid(), syscall.SIGTERM))
 	assert.ErrorIs(t, context.Cause(ctx), context.Canceled)

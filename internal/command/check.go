@@ -103,7 +103,7 @@ func (o *checkFlags) run(entry string, s cli.Streams) error {
 	if err != nil {
 		return fmt.Errorf("check: %w, as far as %s wires the hook to %s: name the command with --check or --check-named", err, words.Line(o.project), words.Line(box.Path()))
 	}
-	ctx, stop := endOnSignal(context.Background())
+	ctx, stop := endOnSignal()
 	defer stop()
 	out := o.settings.Checks.Run(ctx, names, turn, o.project)
 	if err := context.Cause(ctx); err != nil {

@@ -69,7 +69,7 @@ type demo struct {
 }
 
 func (d *demo) run() (err error) {
-	ctx, stop := endOnSignal(context.Background())
+	ctx, stop := endOnSignal()
 	defer stop()
 	broken := make(chan os.Signal, 1) // a closed pipe must not leave the workspace behind
 	signal.Notify(broken, syscall.SIGPIPE)

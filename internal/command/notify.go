@@ -71,7 +71,7 @@ func (o *notifyFlags) run(s cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := endOnSignal(context.Background())
+	ctx, cancel := endOnSignal()
 	defer cancel()
 	switch {
 	case o.test:

@@ -61,7 +61,7 @@ func driveRuns(i *cli.InboxFlags, r *cli.RunFlags, once, repair bool, s cli.Stre
 	if err != nil {
 		return err
 	}
-	ctx, stop := endOnSignal(context.Background())
+	ctx, stop := endOnSignal()
 	defer stop()
 	bridges, unread := orchestrate.OpenAll(ctx, r, box, s.Note)
 	if repair {

@@ -230,7 +230,7 @@ func withObjection(line []byte, objection string) []byte {
 
 // follow calls look whenever something may have changed, until a signal ends it, or nobody reads s.Out any more.
 func follow(news *inbox.Watcher, s cli.Streams, look func() error) error {
-	ctx, cancel := endOnSignal(context.Background())
+	ctx, cancel := endOnSignal()
 	defer cancel()
 	for {
 		if err := errors.Join(look(), s.Unread()); err != nil {

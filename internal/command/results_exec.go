@@ -1,7 +1,6 @@
 package command
 
 import (
-	"context"
 	"errors"
 	"time"
 
@@ -60,7 +59,7 @@ func (e *execFlags) run(o *resultsFlags, s cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := endOnSignal(context.Background())
+	ctx, cancel := endOnSignal()
 	defer cancel()
 	if e.forget != "" {
 		if err := outcomes.ForgetConsumer(ctx, box, e.forget); err != nil {

@@ -147,7 +147,7 @@ func runVerbOf(v cli.Verb, act runAction, add func(*runVerbFlags, *pflag.FlagSet
 			if err := o.check(v.Name, args); err != nil {
 				return cli.Usage(err)
 			}
-			ctx, stop := endOnSignal(context.Background())
+			ctx, stop := endOnSignal()
 			defer stop()
 			box, err := o.Open()
 			if err != nil {

@@ -85,7 +85,7 @@ func stopLauncher(box *inbox.Inbox, o stopFlags) (r stopped, err error) {
 		return r, err
 	}
 	r.PID = its.PID
-	ctx, cancel := endOnSignal(context.Background())
+	ctx, cancel := endOnSignal()
 	defer cancel()
 	died := machine.WatchProcess(its.PID).Died()
 	err = tell(its)
