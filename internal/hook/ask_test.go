@@ -1,7 +1,7 @@
 package hook
 
 import (
-	"bytes"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -11,6 +11,7 @@ import (
 
 	"heartbeat/internal/cli"
 	"heartbeat/internal/machine"
+	"heartbeat/internal/words"
 )
 
 // fed returns a pipe that is written piece by piece, and stays open.
@@ -78,7 +79,8 @@ func TestHandover(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			was := &hook{call: call{began: 12, raw: []byte(input)}, lifeline: lifeline{parent: 34}, wait: wait{waiter: "w", waits: true, idleUntil: 56, paused: "for lunch"}}
-			was.Err = &keptNotes{*bytes.NewBufferString("two\n\"lines\"\n")}
+			was.Err = &words.Head{Most: maxNotes}
+			_, _ = io.WriteString(was.Err, "two\n\"lines\"\n")
 			b, err := was.handover()
 			require.NoError(t, err)
 			r, w := fed(t, string(b))

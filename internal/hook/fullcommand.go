@@ -17,6 +17,7 @@ import (
 	"heartbeat/internal/claude"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/flat"
+	"heartbeat/internal/words"
 	"heartbeat/orchestrate/effect"
 )
 
@@ -79,7 +80,7 @@ func (h *hook) handover() ([]byte, error) {
 	if h.waits {
 		o.Waiter = h.waiter
 	}
-	if kept, ok := h.Err.(*keptNotes); ok {
+	if kept, ok := h.Err.(*words.Head); ok {
 		o.Notes = kept.String()
 	}
 	b, err := flat.JSON(o)

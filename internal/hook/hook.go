@@ -1,7 +1,6 @@
 package hook
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -160,17 +159,6 @@ type voice struct {
 	cli.Streams
 	complained string           // the last error that was said
 	aside      []inbox.SetAside // not yet said
-}
-
-// keptNotes keeps notes while nobody may hear them, up to a bound: a hook in the background may live for weeks.
-type keptNotes struct{ bytes.Buffer }
-
-func (k *keptNotes) Write(b []byte) (int, error) {
-	const most = 64 << 10
-	if k.Len()+len(b) <= most {
-		return k.Buffer.Write(b)
-	}
-	return len(b), nil
 }
 
 // complainOnce says an error unless it was the last one said, and reports whether it said it.

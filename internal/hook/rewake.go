@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	recovery "heartbeat/recover"
@@ -13,6 +14,7 @@ import (
 	"heartbeat/internal/claude"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/machine"
+	"heartbeat/internal/words"
 )
 
 const (
@@ -32,6 +34,8 @@ const (
 	startWait = 3 * time.Second
 	// maxRetry bounds the wait before a hook tries again after an error.
 	maxRetry = time.Minute
+	// maxNotes bounds the bytes that are kept of notes: a hook in the background may live for weeks.
+	maxNotes = 64 << 10
 )
 
 // firstRetry is the first wait after an error; each further wait is twice as long. Only tests set it.
@@ -68,13 +72,13 @@ func (h *hook) wakeLater(enter func(*inbox.Tx) (outcome, error)) (status int) {
 		h.signal()
 		return cli.ExitError
 	}
-	stderr, notes := h.Err, new(keptNotes)
-	notes.WriteString(h.notes)
+	stderr, notes := h.Err, &words.Head{Most: maxNotes}
 	h.Err = notes
+	_, _ = io.WriteString(notes, h.notes) // it is memory
 	defer func() {
 		h.Err = stderr
 		if status != markedWake {
-			_, _ = notes.WriteTo(stderr) // if it fails, nobody is left to tell
+			_, _ = io.WriteString(stderr, notes.String()) // if it fails, nobody is left to tell
 		}
 	}()
 	ctx, stop := h.waitContext()

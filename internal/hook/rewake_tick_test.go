@@ -17,6 +17,7 @@ import (
 	"heartbeat/internal/claude"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/machine"
+	"heartbeat/internal/words"
 	recovery "heartbeat/recover"
 )
 
@@ -29,7 +30,7 @@ func waitingSince(t *testing.T, path, event string, age time.Duration) *hook {
 	require.NoError(t, err)
 	return &hook{
 		box:   box,
-		voice: voice{Streams: cli.Streams{Err: new(keptNotes)}},
+		voice: voice{Streams: cli.Streams{Err: &words.Head{Most: maxNotes}}},
 		call:  call{began: machine.SinceBoot() - int64(age), input: &claude.Input{Event: event, SessionID: "s0", PromptID: "p1"}},
 		wait:  wait{waiter: "w"},
 	}
@@ -180,7 +181,7 @@ func TestWaitsForAnotherOwner(t *testing.T) {
 			_, err = h.transact(t.Context(), inbox.Mark{}, h.decideWake, h.keepText)
 			require.NoError(t, err)
 			assert.Equal(t, died, h.ownerDied, "the same process is followed twice")
-			assert.Equal(t, 1, strings.Count(h.Err.(*keptNotes).String(), "is left to that one"))
+			assert.Equal(t, 1, strings.Count(h.Err.(*words.Head).String(), "is left to that one"))
 		})
 	}
 }
