@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 
 	"golang.org/x/sys/unix"
+	"golang.org/x/term"
 
 	"heartbeat/internal/words"
 )
@@ -94,10 +95,7 @@ func (s Streams) Unread() error {
 }
 
 // IsTerminal reports whether the file is a terminal.
-func IsTerminal(f *os.File) bool {
-	_, err := unix.IoctlGetTermios(int(f.Fd()), termiosRequest)
-	return err == nil
-}
+func IsTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
 // Build describes how the running command was built.
 type Build struct {
