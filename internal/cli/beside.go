@@ -56,18 +56,18 @@ func checkOwner(path, self string) error {
 	if err != nil {
 		return err
 	}
-	owner := OwnerOf(its)
+	owner := ownerOf(its)
 	if owner == 0 || owner == os.Geteuid() {
 		return nil
 	}
-	if own, err := os.Stat(self); err == nil && OwnerOf(own) == owner {
+	if own, err := os.Stat(self); err == nil && ownerOf(own) == owner {
 		return nil
 	}
 	return fmt.Errorf("%s belongs to user %d, and is not run: install heartbeat's commands into a folder of your own", path, owner)
 }
 
-// OwnerOf returns the uid of a file's owner, or -1 where the system does not report one.
-func OwnerOf(info fs.FileInfo) int {
+// ownerOf returns the uid of a file's owner, or -1 where the system does not report one.
+func ownerOf(info fs.FileInfo) int {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(st.Uid)
 	}

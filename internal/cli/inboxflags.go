@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -75,7 +74,7 @@ var FindInbox = sync.OnceValue(func() string {
 
 func isOwn(dir string) bool {
 	info, err := os.Lstat(dir)
-	return err == nil && info.IsDir() && int(info.Sys().(*syscall.Stat_t).Uid) == os.Geteuid()
+	return err == nil && info.IsDir() && ownerOf(info) == os.Geteuid()
 }
 
 func isThere(path string) bool {
