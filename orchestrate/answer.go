@@ -203,32 +203,33 @@ func (b *Bridge) answerOf(effect, lock string) (*answer, error) {
 	return &a, nil
 }
 
-// postAnswer posts the handed-over answer of an effect. taken is false if it may not be posted: see the report.
-func (s *step) postAnswer(ctx context.Context, w want) (taken, posted bool, err error) {
+// postAnswer posts the handed-over answer of an effect, or leaves it to another step. taken is false if it may not be
+// posted: see the report.
+func (s *step) postAnswer(ctx context.Context, w want) (taken bool, err error) {
 	a, err := s.answerOf(w.Effect, s.identity)
 	if err != nil {
-		return false, false, fmt.Errorf("result of %s: %w", w.Effect, err)
+		return false, fmt.Errorf("result of %s: %w", w.Effect, err)
 	}
 	if a == nil {
 		s.report.Refused = append(s.report.Refused, fmt.Sprintf("%s: %s was not made here", w.Effect, answerPath(s.Box, s.Run, w.Effect)))
-		return false, false, nil
+		return false, nil
 	}
 	task, err := s.Run.Task(w.Effect)
 	if err != nil {
-		return false, false, err
+		return false, err
 	}
 	if why := s.accepts(task, *a, s.Breakpoints == effect.Ask); why != nil {
 		s.report.Refused = append(s.report.Refused, fmt.Sprintf("%s: %v", w.Effect, why))
-		return false, false, s.forget(w.Effect)
+		return false, s.forget(w.Effect)
 	}
 	if !s.mayPost() {
 		s.report.Unposted++
-		return true, false, nil
+		return true, nil
 	}
-	if posted, err = s.post(ctx, w.Effect, babysitter.Result{Value: a.Value, Failure: a.Failure}); err != nil {
-		return true, false, err
+	if err = s.post(ctx, w.Effect, babysitter.Result{Value: a.Value, Failure: a.Failure}); err == nil {
+		err = s.forget(w.Effect)
 	}
-	return true, posted, s.forget(w.Effect)
+	return true, err
 }
 
 // mayPost reports whether this step may post another answer.

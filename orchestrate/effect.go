@@ -25,12 +25,11 @@ const (
 	kindBreakpoint = "breakpoint"
 )
 
-// handle makes sure that somebody works on an effect. m is a new entry for it. posted says that it has its result.
-func (s *step) handle(ctx context.Context, w want) (m *inbox.Message, posted bool, err error) {
+// handle makes sure that somebody works on an effect.
+func (s *step) handle(ctx context.Context, w want) error {
 	if s.handedOver[w.Effect] {
-		taken, posted, err := s.postAnswer(ctx, w)
-		if taken || err != nil {
-			return nil, posted, err
+		if taken, err := s.postAnswer(ctx, w); taken || err != nil {
+			return err
 		}
 	}
 	switch {
@@ -38,51 +37,46 @@ func (s *step) handle(ctx context.Context, w want) (m *inbox.Message, posted boo
 		if s.report.NotBefore == nil || w.Until.Before(*s.report.NotBefore) {
 			s.report.NotBefore = &w.Until
 		}
-		return nil, false, nil
+		return nil
 	case w.Kind == kindSleep:
-		posted, err = s.value(ctx, w.Effect, map[string]any{"sleptUntil": w.Until})
-		return nil, posted, err
+		return s.value(ctx, w.Effect, map[string]any{"sleptUntil": w.Until})
 	case slices.Contains(s.Execute, w.Kind):
 		if err := s.mayRun(); err != nil {
-			return nil, false, err
+			return err
 		}
 		if s.Outside {
-			return nil, false, s.leave(w)
+			return s.leave(w)
 		}
-		posted, err = s.execute(ctx, w)
-		return nil, posted, err
+		return s.execute(ctx, w)
 	case slices.Contains(s.others, w.Kind):
 		s.report.Waits++ // another process carries it out
-		return nil, false, nil
+		return nil
 	case w.Kind == kindBreakpoint && s.Breakpoints != effect.Ask:
-		posted, err = s.question(ctx, w)
-		return nil, posted, err
+		return s.question(ctx, w)
 	}
 	a := s.entryOf(w.Effect)
 	f, err := s.stateWhere(a.Entry, s.where)
 	switch {
 	case err != nil:
-		return nil, false, err
+		return err
 	case f.waits():
 		s.report.Waits++
 		a.Over = ""
 		s.ledger.Effects[w.Effect] = a
 		if f.where == inbox.FoundInFlight {
-			posted, err = s.overdue(ctx, w, a.Entry)
+			return s.overdue(ctx, w, a.Entry)
 		}
-		return nil, posted, err
+		return nil
 	case f.where == inbox.FoundAnswered:
 		return s.answered(ctx, w, a, f.reply)
 	case f.dead != "":
-		posted, err = s.giveUpOn(ctx, w, a, fmt.Sprintf("its entry %s was set aside: %s", a.Entry, f.dead))
-		return nil, posted, err
+		return s.giveUpOn(ctx, w, a, fmt.Sprintf("its entry %s was set aside: %s", a.Entry, f.dead))
 	}
-	m, err = s.ask(w, a)
-	return m, false, err
+	return s.ask(w, a)
 }
 
 // question rejects a breakpoint if the options say so, and otherwise reports it as held.
-func (s *step) question(ctx context.Context, w want) (posted bool, err error) {
+func (s *step) question(ctx context.Context, w want) error {
 	if s.Breakpoints == effect.Reject {
 		return s.value(ctx, w.Effect, map[string]any{"approved": false, "response": s.RejectReason})
 	}
@@ -92,52 +86,49 @@ func (s *step) question(ctx context.Context, w want) (posted bool, err error) {
 		s.ledger.Effects[w.Effect] = a
 	}
 	task, err := s.Run.Task(w.Effect)
-	if err != nil {
-		return false, err
+	if err == nil {
+		s.report.Held = append(s.report.Held, Held{Effect: w.Effect, Label: task.Title, Question: task.Question, Since: a.Since})
 	}
-	s.report.Held = append(s.report.Held, Held{Effect: w.Effect, Label: task.Title, Question: task.Question, Since: a.Since})
-	return false, nil
+	return err
 }
 
 // answered handles an effect whose entry was answered without a result, as when the run could not be read at the end
 // of the turn: it is asked for again, a few times. The reply counts if text is asked for.
-func (s *step) answered(ctx context.Context, w want, a asked, reply string) (m *inbox.Message, posted bool, err error) {
+func (s *step) answered(ctx context.Context, w want, a asked, reply string) error {
 	task, err := s.Run.Task(w.Effect)
 	switch {
 	case err != nil:
-		return nil, false, err
+		return err
 	case s.wording(w.Effect, task).MessageCounts() && strings.TrimSpace(reply) != "":
 		if !s.mayPost() {
 			s.report.Unposted++
-			return nil, false, nil
+			return nil
 		}
-		posted, err = s.value(ctx, w.Effect, reply)
+		return s.value(ctx, w.Effect, reply)
 	case a.Nth < attempts:
 		a.Nth++
 		a.Entry = s.entryID(w.Effect, a.Nth)
-		m, err = s.ask(w, a)
-	default:
-		posted, err = s.giveUpOn(ctx, w, a, "its entry was answered, and no result was handed over")
+		return s.ask(w, a)
 	}
-	return m, posted, err
+	return s.giveUpOn(ctx, w, a, "its entry was answered, and no result was handed over")
 }
 
-func (s *step) value(ctx context.Context, effect string, value any) (posted bool, err error) {
+func (s *step) value(ctx context.Context, effect string, value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {
-		return false, err
+		return err
 	}
 	return s.post(ctx, effect, babysitter.Result{Value: text})
 }
 
-func (s *step) fail(ctx context.Context, effect, name, why string) (posted bool, err error) {
+func (s *step) fail(ctx context.Context, effect, name, why string) error {
 	return s.post(ctx, effect, babysitter.Result{Failure: &babysitter.Failure{Name: name, Message: why}})
 }
 
 // post gives an effect its result. It is no error if the effect already has one.
-func (s *step) post(ctx context.Context, effect string, result babysitter.Result) (posted bool, err error) {
+func (s *step) post(ctx context.Context, effect string, result babysitter.Result) (err error) {
 	if err := s.mayRun(); err != nil {
-		return false, err
+		return err
 	}
 	if s.costs == nil {
 		if _, s.costs, err = s.Cost(); err != nil { // it must not keep a result from its run
@@ -148,40 +139,40 @@ func (s *step) post(ctx context.Context, effect string, result babysitter.Result
 	if cost := s.costs[effect]; !cost.IsZero() {
 		result.Metadata = cost.JSON()
 	}
-	err = s.CLI.Post(ctx, s.Run, effect, result)
-	if errors.Is(err, babysitter.ErrResolved) {
-		return true, nil
-	}
-	if err == nil {
+	switch err = s.CLI.Post(ctx, s.Run, effect, result); {
+	case err == nil:
 		s.report.Posted = append(s.report.Posted, effect)
+	case !errors.Is(err, babysitter.ErrResolved):
+		return err
 	}
-	return err == nil, err
+	s.posted = true
+	return nil
 }
 
 // giveUpOn tells the process that no result will come, or leaves the effect to a person.
-func (s *step) giveUpOn(ctx context.Context, w want, a asked, why string) (posted bool, err error) {
+func (s *step) giveUpOn(ctx context.Context, w want, a asked, why string) error {
 	if s.OnUnresolved != effect.PostError {
 		if a.Over != why {
 			a.Over, a.Since = why, time.Now()
 		}
 		s.ledger.Effects[w.Effect] = a
 		s.report.Held = append(s.report.Held, Held{Effect: w.Effect, Reason: a.Over, Since: a.Since})
-		return false, nil
+		return nil
 	}
 	return s.fail(ctx, w.Effect, "UnresolvedEffect", "no result for effect "+w.Effect+": "+why)
 }
 
 // overdue tells the process that an effect took longer than its task allows, once its entry was in flight for that
 // long. A result that the agent hands over later is refused.
-func (s *step) overdue(ctx context.Context, w want, entry string) (posted bool, err error) {
+func (s *step) overdue(ctx context.Context, w want, entry string) error {
 	d, _, err := s.atWork()
 	if err != nil || d == nil || d.ID() != entry {
-		return false, err
+		return err
 	}
 	if f := late(d); f != nil {
-		return s.fail(ctx, w.Effect, f.Name, f.Message)
+		return s.post(ctx, w.Effect, babysitter.Result{Failure: f})
 	}
-	return false, nil
+	return nil
 }
 
 // late is the failure of an effect whose entry was in flight for longer than its task allows, nil if it was not.
@@ -205,10 +196,10 @@ const maxShown = 1 << 20
 
 // execute runs a task that is a command, and posts its output or its failure. If this process is killed before
 // that, the next step runs the command again.
-func (s *step) execute(ctx context.Context, w want) (posted bool, err error) {
+func (s *step) execute(ctx context.Context, w want) error {
 	c, err := s.commandOf(w)
 	if err != nil {
-		return false, err
+		return err
 	}
 	if c == nil {
 		return s.fail(ctx, w.Effect, "ExecutionError", "the task names no command")
@@ -216,7 +207,7 @@ func (s *step) execute(ctx context.Context, w want) (posted bool, err error) {
 	result := babysitter.Result{StartedAt: time.Now()}
 	ran := babysitter.Execute(ctx, *c)
 	if ctx.Err() != nil {
-		return false, context.Cause(ctx) // the next step runs it again
+		return context.Cause(ctx) // the next step runs it again
 	}
 	result.FinishedAt = time.Now()
 	var said any = ran.Stdout
@@ -228,7 +219,7 @@ func (s *step) execute(ctx context.Context, w want) (posted bool, err error) {
 	}
 	text, err := json.Marshal(said)
 	if err != nil {
-		return false, err
+		return err
 	}
 	if ran.Failure != "" {
 		result.Failure = &babysitter.Failure{Name: "ExecutionError", Message: ran.Failure, Data: text}

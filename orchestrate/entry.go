@@ -45,10 +45,11 @@ func (b *Bridge) wording(effect string, t run.Task) prompt.Effect {
 	}
 }
 
-func (s *step) ask(w want, a asked) (*inbox.Message, error) {
+// ask has the step append an entry for an effect.
+func (s *step) ask(w want, a asked) error {
 	t, err := s.Run.Task(w.Effect)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	s.ledger.Effects[w.Effect] = a
 	of := s.wording(w.Effect, t)
@@ -66,7 +67,8 @@ func (s *step) ask(w want, a asked) (*inbox.Message, error) {
 	if limit := of.TimeLimit(); limit > 0 {
 		m.Metadata[effect.MetaTimeLimit] = limit.Milliseconds()
 	}
-	return &m, nil
+	s.asks = append(s.asks, m)
+	return nil
 }
 
 func isThere(path string) bool {

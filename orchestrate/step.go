@@ -104,6 +104,8 @@ type step struct {
 	ledger     *ledger
 	state      run.State
 	where      map[string]string      // where the wanted entries are, by id
+	asks       []inbox.Message        // entries to append
+	posted     bool                   // an effect got its result, so that the process may continue
 	handedOver map[string]bool        // effects with a result that waits to be posted
 	identity   string                 // of the lock's file
 	costs      map[string]price.Price // of the entries of each effect; nil until asked for
@@ -170,18 +172,18 @@ func (s *step) postThenStep(ctx context.Context) error {
 		case s.state.Effect(w.Effect) != run.Requested:
 		case w.Kind == kindSleep && !w.Until.After(time.Now()):
 		case s.handedOver[w.Effect]:
-			_, posted, err := s.postAnswer(ctx, w)
+			taken, err := s.postAnswer(ctx, w)
 			if err != nil {
 				return err
 			}
-			if !posted {
+			if !taken {
 				left++
 			}
 		default:
 			left++
 		}
 	}
-	if left > 0 {
+	if left > 0 || s.report.Unposted > 0 {
 		return nil
 	}
 	return s.run(ctx)
@@ -217,24 +219,16 @@ func (s *step) continueRun(ctx context.Context) (more bool, err error) {
 	if s.where, err = s.find(ids); err != nil {
 		return false, err
 	}
-	var all []inbox.Message
+	s.asks, s.posted = nil, false
 	for _, w := range s.ledger.Wants {
 		if s.state.Effect(w.Effect) != run.Requested {
 			continue // answered since
 		}
-		m, posted, err := s.handle(ctx, w)
-		if err != nil {
+		if err := s.handle(ctx, w); err != nil {
 			return false, err
 		}
-		more = more || posted
-		if m != nil {
-			all = append(all, *m)
-		}
 	}
-	if err := s.append(ctx, all); err != nil {
-		return false, err
-	}
-	return more && s.report.Unposted == 0, nil
+	return s.posted && s.report.Unposted == 0, s.append(ctx, s.asks)
 }
 
 // iterate runs the process. ended says that the run ended, or that the process may not be run.
