@@ -145,7 +145,7 @@ func (h *hosted) signal() error {
 	if !alive {
 		return fmt.Errorf("the host of session %s has just ended: try again", h.ID)
 	}
-	if !guardian.Holds(p.PID, h.LockPath()) {
+	if open, _ := machine.HasOpen(p.PID, h.LockPath()); !open { // others may have forged the record
 		return fmt.Errorf("process %d, which the record of session %s names as its host, does not hold the session's lock: nothing was signalled", p.PID, h.ID)
 	}
 	its := machine.Entry{PID: p.PID, Start: p.Start}

@@ -209,7 +209,10 @@ func (l Locks) Holder(path string) int {
 		switch {
 		case err != nil || pid <= 0:
 			return -1
-		case !odd || hasOpen(pid, st):
+		case !odd:
+			return pid
+		}
+		if open, known := HasOpen(pid, path); open || !known {
 			return pid
 		}
 	}
@@ -235,15 +238,19 @@ func deviceOf(path string, said uint64) (device uint64, odd bool) {
 	return said, false
 }
 
-// hasOpen reports whether the process has the file open; true if that cannot be seen.
-func hasOpen(pid int, file unix.Stat_t) bool {
+// HasOpen reports whether the process has the file open, as a lock's holder has. known is false if that cannot be seen,
+// as of another user's process.
+func HasOpen(pid int, path string) (open, known bool) {
+	var file, st unix.Stat_t
+	if unix.Lstat(path, &file) != nil {
+		return false, true
+	}
 	dir := "/proc/" + strconv.Itoa(pid) + "/fd/"
 	all, err := os.ReadDir(dir)
 	for _, fd := range all {
-		var st unix.Stat_t
 		if unix.Stat(dir+fd.Name(), &st) == nil && st.Dev == file.Dev && st.Ino == file.Ino {
-			return true
+			return true, true
 		}
 	}
-	return err != nil
+	return false, err == nil
 }

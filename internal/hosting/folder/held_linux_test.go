@@ -10,7 +10,7 @@ import (
 
 	"heartbeat/internal/disk"
 	"heartbeat/internal/hosting/folder"
-	"heartbeat/internal/machine/guardian"
+	"heartbeat/internal/machine"
 )
 
 // Tools of a session may remove its lock, or all of its folder, while its host lives.
@@ -57,8 +57,10 @@ func TestIsHosted(t *testing.T) {
 	assert.True(t, folder.IsHosted(&folder.State{Facts: folder.Facts{Host: &self}}))
 	assert.False(t, folder.IsHosted(&folder.State{}))
 	f, _ := claimed(t)
-	assert.True(t, guardian.Holds(os.Getpid(), f.LockPath()))
-	assert.False(t, guardian.Holds(child.Process.Pid, f.LockPath()))
+	open, _ := machine.HasOpen(os.Getpid(), f.LockPath())
+	assert.True(t, open)
+	open, _ = machine.HasOpen(child.Process.Pid, f.LockPath())
+	assert.False(t, open)
 	require.NoError(t, child.Process.Kill())
 	_, _ = child.Process.Wait() // it was killed
 	assert.False(t, folder.IsHosted(&folder.State{Facts: folder.Facts{Host: &its}}))

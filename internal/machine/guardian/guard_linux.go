@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -107,21 +106,6 @@ func Members(mark string) []machine.Entry {
 		marks, _ := machine.Variable(p.PID, Variable) // unreadable in another user's process
 		return marks != "" && slices.Contains(strings.Split(marks, ":"), mark)
 	}, func(pid int) bool { return pid == os.Getpid() })
-}
-
-// Holds reports whether the process has the file open, as a lock's holder has. Ask before
-// signalling a process known only from a record, which others may have forged.
-func Holds(pid int, path string) bool {
-	file, err := os.Lstat(path)
-	if err != nil {
-		return false
-	}
-	dir := filepath.Join("/proc", strconv.Itoa(pid), "fd")
-	names, _ := os.ReadDir(dir) // none for another user's process
-	return slices.ContainsFunc(names, func(name os.DirEntry) bool {
-		open, err := os.Stat(filepath.Join(dir, name.Name()))
-		return err == nil && os.SameFile(open, file)
-	})
 }
 
 // DiesWithParent makes the kernel kill a program when the thread that started it ends (prctl(2),

@@ -30,9 +30,6 @@ func Kill(string) int { return 0 }
 // Members returns nil.
 func Members(string) []machine.Entry { return nil }
 
-// Holds returns true: this system does not show a process's open files.
-func Holds(int, string) bool { return true }
-
 // Dismiss does nothing.
 func (*Guardian) Dismiss() {}
 
