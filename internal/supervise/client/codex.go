@@ -98,20 +98,18 @@ func readCodex(args []string) (verb string, prompt int, flags []codexFlag) {
 // codexCommand wires the hook by arguments, so that no file has to, and makes Codex trust it for
 // this session. Every other hook that nobody has trusted stays untrusted.
 func codexCommand(ctx context.Context, s Session) ([]string, error) {
-	wiring, line, err := codexWiring(s)
-	if err != nil {
-		return nil, err
+	for _, text := range append([]string{s.Hook, s.Tools, s.Inbox}, s.Args...) {
+		if !utf8.ValidString(text) {
+			return nil, fmt.Errorf("%q is not UTF-8, and cannot be a part of Codex's configuration", text)
+		}
 	}
+	wiring, line := codexWiring(s)
 	state, err := trust(ctx, s, wiring, line)
 	if err != nil {
 		return nil, err
 	}
-	tools, err := codexTools(s)
-	if err != nil {
-		return nil, err
-	}
 	args := s.Command[1:]
-	command := slices.Concat(s.Command[:1], wiring, []string{"-c", state}, tools)
+	command := slices.Concat(s.Command[:1], wiring, []string{"-c", state}, codexTools(s))
 	verb, prompt, _ := readCodex(args)
 	if verb == "" || verb == "resume" || verb == "fork" {
 		// Without it the session is a server's, which outlives its terminal.
@@ -135,7 +133,7 @@ func codexResuming(args []string, verb string, prompt int, id string) []string {
 }
 
 // codexWiring returns the arguments that wire the hook, and the hook's shell line.
-func codexWiring(s Session) (args []string, line string, err error) {
+func codexWiring(s Session) (args []string, line string) {
 	own, idle := s.Args, time.Duration(0)
 	if s.Persist {
 		idle = codexIdle
@@ -143,44 +141,31 @@ func codexWiring(s Session) (args []string, line string, err error) {
 	}
 	w := settings.Lines(s.Hook, own, max(idle, s.Checks))
 	line = settings.CommandLine(w.Command, w.Args)
-	command, err := toml(line)
-	if err != nil {
-		return nil, "", err
-	}
 	for _, event := range w.Events {
-		args = append(args, "-c", fmt.Sprintf("hooks.%s=[{hooks=[{type=\"command\",command=%s,timeout=%d}]}]", event, command, w.Timeout))
+		args = append(args, "-c", fmt.Sprintf("hooks.%s=[{hooks=[{type=\"command\",command=%s,timeout=%d}]}]", event, toml(line), w.Timeout))
 	}
-	return args, line, nil
+	return args, line
 }
 
-func codexTools(s Session) ([]string, error) {
+func codexTools(s Session) []string {
 	if s.Tools == "" {
-		return nil, nil
+		return nil
 	}
 	tools := settings.AgentServer(s.Tools, s.Inbox)
-	command, err := toml(tools.Command)
 	words := make([]string, len(tools.Args))
 	for i, flag := range tools.Args {
-		var e error
-		words[i], e = toml(flag)
-		err = errors.Join(err, e)
+		words[i] = toml(flag)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return []string{"-c", fmt.Sprintf("mcp_servers.%s={command=%s,args=[%s],default_tools_approval_mode=\"approve\"}", tools.Name, command, strings.Join(words, ","))}, nil
+	return []string{"-c", fmt.Sprintf("mcp_servers.%s={command=%s,args=[%s],default_tools_approval_mode=\"approve\"}", tools.Name, toml(tools.Command), strings.Join(words, ","))}
 }
 
 // toml returns a basic TOML string: a JSON string, but for one character.
-func toml(text string) (string, error) {
-	if !utf8.ValidString(text) {
-		return "", fmt.Errorf("%q is not UTF-8, and cannot be a part of Codex's configuration", text)
-	}
+func toml(text string) string {
 	var quoted strings.Builder
 	e := json.NewEncoder(&quoted)
 	e.SetEscapeHTML(false)
-	err := e.Encode(text)
-	return strings.ReplaceAll(strings.TrimSuffix(quoted.String(), "\n"), "\x7f", `\u007f`), err
+	_ = e.Encode(text) // a text has a form in JSON
+	return strings.ReplaceAll(strings.TrimSuffix(quoted.String(), "\n"), "\x7f", `\u007f`)
 }
 
 func codexUnwired(s Session) string {
@@ -199,15 +184,9 @@ func trust(ctx context.Context, s Session, wiring []string, line string) (string
 	}
 	var trusted []string
 	for _, h := range hooks {
-		if h.Source != fromFlags || h.Command != line {
-			continue
+		if h.Source == fromFlags && h.Command == line {
+			trusted = append(trusted, fmt.Sprintf("%s={trusted_hash=%s}", toml(h.Key), toml(h.Sum)))
 		}
-		key, err := toml(h.Key)
-		sum, err2 := toml(h.Sum)
-		if err = errors.Join(err, err2); err != nil {
-			return "", err
-		}
-		trusted = append(trusted, fmt.Sprintf("%s={trusted_hash=%s}", key, sum))
 	}
 	if len(trusted) != len(wiring)/2 {
 		return "", fmt.Errorf("%s does not take the hook of the session: its hooks are disabled "+
