@@ -25,15 +25,15 @@ type Cell struct {
 
 // Look holds the colours and the style of a cell.
 type Look struct {
-	fg, bg vt10x.Color
-	mode   int16
+	FG, BG vt10x.Color
+	Mode   int16
 }
 
 // Plain is the look of an empty cell.
-var Plain = Look{fg: vt10x.DefaultFG, bg: vt10x.DefaultBG}
+var Plain = Look{FG: vt10x.DefaultFG, BG: vt10x.DefaultBG}
 
 // Reversed is the look of heartbeat's own line within a picture.
-var Reversed = Look{fg: vt10x.DefaultBG, bg: vt10x.DefaultFG, mode: reverse}
+var Reversed = Look{FG: vt10x.DefaultBG, BG: vt10x.DefaultFG, Mode: reverse}
 
 // Picture returns what the screen shows now.
 func (s *Screen) Picture() (p Picture) {
@@ -97,12 +97,12 @@ func (l Look) Sequence() string {
 		bit  int16
 		code string
 	}{{bold, "1"}, {italic, "3"}, {underline, "4"}, {blink, "5"}, {reverse, "7"}} {
-		if l.mode&style.bit != 0 {
+		if l.Mode&style.bit != 0 {
 			codes = append(codes, style.code)
 		}
 	}
-	fg, bg := l.fg, l.bg
-	if l.mode&reverse != 0 {
+	fg, bg := l.FG, l.BG
+	if l.Mode&reverse != 0 {
 		fg, bg = bg, fg
 	}
 	codes = append(codes, colour(fg, 30, "38")...)

@@ -53,19 +53,6 @@ func (s *Screen) guarded(draw func()) {
 	draw()
 }
 
-// Glyph returns what is drawn at a position, with the character as in [Cell]. A visible cursor swaps
-// the colours.
-func (s *Screen) Glyph(x, y int) vt10x.Glyph {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	g := s.term.Cell(x, y)
-	g.Char = shown(g.Char)
-	if at := s.term.Cursor(); s.term.CursorVisible() && at.X == x && at.Y == y {
-		g.FG, g.BG = g.BG, g.FG
-	}
-	return g
-}
-
 // Text returns the rows of the screen, separated by newlines, without trailing blanks and without
 // empty rows at the end.
 func (s *Screen) Text() string {

@@ -62,13 +62,11 @@ func TestText(t *testing.T) {
 
 func TestGlyphs(t *testing.T) {
 	s := New(2, 6)
-	_, _ = s.Write([]byte("\x1b[1;31ma\x1b[7mb\x1b[m世\x1b[2;1H"))
-	assert.Equal(t, vt10x.LightRed, s.Glyph(0, 0).FG, "bold is bright")
-	assert.Equal(t, vt10x.Red, s.Glyph(1, 0).BG, "reversed")
-	assert.Equal(t, "世\x00 ", string([]rune{s.Glyph(2, 0).Char, s.Glyph(3, 0).Char, s.Glyph(4, 0).Char}))
-	assert.Equal(t, vt10x.DefaultFG, s.Glyph(0, 1).BG, "the cursor")
-	_, _ = s.Write([]byte("\x1b[?25l"))
-	assert.Equal(t, vt10x.DefaultBG, s.Glyph(0, 1).BG)
+	_, _ = s.Write([]byte("\x1b[1;31ma\x1b[7mb\x1b[m世"))
+	row := s.Picture().Rows[0]
+	assert.Equal(t, vt10x.LightRed, row[0].Look.FG, "bold is bright")
+	assert.Equal(t, vt10x.Red, row[1].Look.BG, "reversed")
+	assert.Equal(t, "世\x00 ", string([]rune{row[2].Char, row[3].Char, row[4].Char}))
 }
 
 func TestCharactersAcrossWrites(t *testing.T) {

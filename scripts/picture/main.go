@@ -69,7 +69,7 @@ func draw(recording io.Reader, title string) ([]byte, error) {
 		return nil, fmt.Errorf("a terminal of %dx%d cannot be drawn", head.Width, head.Height)
 	}
 	terminal := screen.New(head.Height, head.Width)
-	all := []frame{{rows: shown(terminal, head.Width, head.Height)}}
+	all := []frame{{rows: shown(terminal.Picture())}}
 	for event := 1; ; event++ {
 		var seconds float64
 		var kind, text string
@@ -85,7 +85,7 @@ func draw(recording io.Reader, title string) ([]byte, error) {
 		}
 		if kind == "o" {
 			_, _ = terminal.Write([]byte(text)) // it has no error
-			all = append(all, frame{time.Duration(seconds * float64(time.Second)), shown(terminal, head.Width, head.Height)})
+			all = append(all, frame{time.Duration(seconds * float64(time.Second)), shown(terminal.Picture())})
 		}
 	}
 }
@@ -167,19 +167,19 @@ g.s{animation-duration:%.2fs;animation-timing-function:step-end;animation-iterat
 }
 
 // shown draws each row in runs of one look. A run states its length, which keeps the
-// columns in line whatever font the reader has.
-func shown(terminal *screen.Screen, cols, rows int) []string {
-	all := make([]string, rows)
-	for y := range all {
-		for x := 0; x < cols; {
-			look := terminal.Glyph(x, y)
-			from, text := x, ""
-			for g := look; x < cols && (g.Char == 0 || g.FG == look.FG && g.BG == look.BG && g.Mode == look.Mode); {
-				if g.Char != 0 { // the second half of a wide one goes with the first
-					text += string(g.Char)
-				}
-				if x++; x < cols {
-					g = terminal.Glyph(x, y)
+// columns in line whatever font the reader has. A visible cursor swaps the colours.
+func shown(p screen.Picture) []string {
+	if p.Cursor {
+		at := &p.Rows[p.Y][p.X].Look
+		at.FG, at.BG = at.BG, at.FG
+	}
+	all := make([]string, len(p.Rows))
+	for y, row := range p.Rows {
+		for x := 0; x < len(row); {
+			look, from, text := row[x].Look, x, ""
+			for ; x < len(row) && (row[x].Char == 0 || row[x].Look == look); x++ {
+				if row[x].Char != 0 { // the second half of a wide one goes with the first
+					text += string(row[x].Char)
 				}
 			}
 			all[y] += run(from, x-from, text, look)
@@ -188,7 +188,7 @@ func shown(terminal *screen.Screen, cols, rows int) []string {
 	return all
 }
 
-func run(x, cells int, text string, look vt10x.Glyph) (svg string) {
+func run(x, cells int, text string, look screen.Look) (svg string) {
 	if look.BG != vt10x.DefaultBG {
 		svg = fmt.Sprintf(`<rect x="%s" width="%s" height="%d" fill="%s"/>`, column(x), column(cells), cellHeight, colour(look.BG))
 	}
