@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -156,9 +155,8 @@ func (r run) cliHolder() (int, error) {
 // otherProgram returns the name of the program that runs as this process, if that program cannot run the CLI. It is
 // "" if the program can, or if nothing is known of it.
 func otherProgram(pid int) string {
-	comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
-	name := strings.TrimSpace(string(comm))
-	if err != nil || runtimes().MatchString(name) {
+	name := machine.Name(pid)
+	if runtimes().MatchString(name) {
 		return ""
 	}
 	return name
