@@ -25,32 +25,15 @@ var ErrNobody = errors.New("nobody listens there")
 
 // Listen makes the socket in the folder, for its owner alone, and replaces one that a dead process
 // left. The caller must keep others off the folder.
-func Listen(folder, name string) (*net.UnixListener, error) {
-	err := removeOld(filepath.Join(folder, name))
-	var l *net.UnixListener
-	if err == nil {
-		l, err = listen(folder, name)
+func Listen(folder, name string) (of *net.UnixListener, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("open the socket %s: %w", filepath.Join(folder, name), err)
+		}
+	}()
+	if err := removeOld(filepath.Join(folder, name)); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		return nil, fmt.Errorf("open the socket %s: %w", filepath.Join(folder, name), err)
-	}
-	return l, nil
-}
-
-func removeOld(path string) error {
-	info, err := os.Lstat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return err
-	case info.Mode()&fs.ModeSocket == 0:
-		return errors.New("there is something else of that name: move it away")
-	}
-	return disk.Remove(path)
-}
-
-func listen(folder, name string) (*net.UnixListener, error) {
 	path, release, err := address(folder, name)
 	if err != nil {
 		return nil, err
@@ -70,6 +53,19 @@ func listen(folder, name string) (*net.UnixListener, error) {
 		return nil, errors.Join(err, l.Close())
 	}
 	return l.(*net.UnixListener), nil
+}
+
+func removeOld(path string) error {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case info.Mode()&fs.ModeSocket == 0:
+		return errors.New("there is something else of that name: move it away")
+	}
+	return disk.Remove(path)
 }
 
 // Dial connects to the listener in the folder. The error matches [ErrNobody] if there is none.
