@@ -28,7 +28,6 @@ type follower struct {
 	inFlight *inbox.Delivery
 	waiter   *inbox.Waiter
 	answered int
-	session  *session
 	hear     func(history.Event)
 	trouble  string // the error of the last look, "" for none
 }
@@ -72,11 +71,11 @@ func (f *follower) close() {
 	_ = f.log.Close() // only read
 }
 
-// attach credits further events of the inbox to s and passes them to hear. nil credits them to no session.
-func (f *follower) attach(s *session, hear func(history.Event)) {
+// attach passes further events of the inbox to hear, nil for nobody.
+func (f *follower) attach(hear func(history.Event)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.session, f.hear = s, hear
+	f.hear = hear
 }
 
 // counts returns the number of entries answered since the launcher began, and the entry in flight.
@@ -136,11 +135,8 @@ func (f *follower) tell(e history.Event) {
 		at = *e.At
 	}
 	f.say(at, lineOf(e))
-	switch {
-	case e.Event == history.Answered:
+	if e.Event == history.Answered {
 		f.answered++
-	case e.Event == history.Delivered && f.session != nil:
-		f.session.worked.Store(true)
 	}
 	if f.hear != nil {
 		f.hear(e)

@@ -14,9 +14,12 @@ import (
 	recovery "heartbeat/recover"
 )
 
+// hear returns what credits events of the inbox to a session.
 func (r *run) hear(s *session) func(history.Event) {
 	return func(e history.Event) {
 		switch inbox.EventKind(e.Event) {
+		case history.Delivered:
+			s.worked.Store(true)
 		case inbox.EventStarted:
 			s.id.Store(e.SessionID)
 			r.sign.say("its session is " + words.Short(e.SessionID))

@@ -52,7 +52,7 @@ func (r *run) runSession() *ending {
 	}
 	o.Idle.Busy = func() bool { return InFlight(r.box.Dir()) }
 	r.connect(s, &o)
-	r.follow.attach(s, r.hear(s))
+	r.follow.attach(r.hear(s))
 	r.current.Store(s)
 	// Both watchers may change the inbox, so they end before anything is settled: later they would
 	// undo that, or the end of this process would cut off their commit.
@@ -66,7 +66,7 @@ func (r *run) runSession() *ending {
 	beside.Wait()
 	r.current.Store(nil)
 	r.follow.look()
-	r.follow.attach(nil, nil)
+	r.follow.attach(nil)
 	r.last = s
 	return r.after(s, outcome, err)
 }
