@@ -52,8 +52,6 @@ func (s *stream) text(r rune) {
 	switch {
 	case r == '\x1b':
 		s.state = (*stream).escape
-	case r < ' ':
-		s.out = append(s.out, byte(r))
 	case r < unicode.MaxASCII:
 		s.out = append(s.out, byte(r))
 	case r == rest, unicode.In(r, unicode.Cc, unicode.Cf, unicode.Mn, unicode.Me):
