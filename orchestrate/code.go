@@ -187,10 +187,9 @@ func (b *Bridge) Stopped() (why string, since time.Time) {
 	}
 	for _, w := range l.Wants {
 		a := l.Effects[w.Effect]
-		e := effectAt{*b, w.Effect, st.Effect(w.Effect)}
 		switch {
-		case e.status != run.Requested:
-		case e.handedOver():
+		case st.Effect(w.Effect) != run.Requested:
+		case b.handedOver(w.Effect):
 			if i, err := disk.StatName(answerPath(b.Box, b.Run, w.Effect)); err == nil {
 				since = time.Unix(0, i.Mtime)
 			}

@@ -42,16 +42,16 @@ func effectOf(b Bridge, mark effect.Mark, ok bool) (effectAt, bool) {
 // awaited returns the effect of an entry in flight. ok is also false if the effect no longer needs a result.
 func awaited(box *inbox.Inbox, d *inbox.Delivery) (at effectAt, ok bool) {
 	at, ok = effectOf(runOf(box, d.Metadata()))
-	return at, ok && at.status == run.Requested && !at.handedOver()
+	return at, ok && at.status == run.Requested && !at.handedOver(at.id)
 }
 
-// handedOver reports whether a result of the effect waits to be posted.
-func (e *effectAt) handedOver() bool {
-	lock, err := e.identity()
+// handedOver reports whether a result of an effect waits to be posted.
+func (b *Bridge) handedOver(effect string) bool {
+	lock, err := b.identity()
 	if err != nil {
 		return false
 	}
-	a, err := e.answerOf(e.id, lock)
+	a, err := b.answerOf(effect, lock)
 	return err == nil && a != nil
 }
 
@@ -70,7 +70,7 @@ func Settled(box *inbox.Inbox, meta map[string]json.RawMessage) string {
 		return ""
 	case e.status == run.ResolvedOK || e.status == run.ResolvedError:
 		return fmt.Sprintf("effect %s of run %s has its result (%s)", e.id, e.Run.ID(), e.status)
-	case e.handedOver():
+	case e.handedOver(e.id):
 		return fmt.Sprintf("the result of effect %s of run %s was handed over", e.id, e.Run.ID())
 	}
 	return ""
