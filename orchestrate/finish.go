@@ -112,14 +112,13 @@ func (b *Bridge) Reopen(ctx context.Context, effect string) (err error) {
 	if err != nil {
 		return err
 	}
-	switch {
-	case effect == "":
-	case st.Effect(effect) != run.ResolvedError:
-		return fmt.Errorf("run %s, effect %q: the effect keeps its result: it was not posted as failed", b.Run.ID(), effect)
-	case st.Status != run.Failed:
-		return fmt.Errorf("run %s, effect %s: the effect keeps its result: the run is %s, and has gone on with it", b.Run.ID(), effect, st.Status)
-	}
 	if effect != "" {
+		switch {
+		case st.Effect(effect) != run.ResolvedError:
+			return fmt.Errorf("run %s, effect %q: the effect keeps its result: it was not posted as failed", b.Run.ID(), effect)
+		case st.Status != run.Failed:
+			return fmt.Errorf("run %s, effect %s: the effect keeps its result: the run is %s, and has gone on with it", b.Run.ID(), effect, st.Status)
+		}
 		if err := b.CLI.Reopen(ctx, b.Run, effect); err != nil {
 			return err
 		}
