@@ -7,7 +7,6 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/command/history"
-	"heartbeat/internal/machine"
 	"heartbeat/internal/screen"
 	"heartbeat/internal/supervise/client"
 	"heartbeat/internal/words"
@@ -171,7 +170,7 @@ const waiterPatience = 2 * time.Second
 // isWoken ends a session that sits at its prompt while an entry waits and nothing can wake it, since its background hook
 // was killed; or while an entry is in flight, since a hook refused its prompt, or somebody pressed Esc and left.
 func (l *lookout) isWoken() {
-	w, gone := l.follow.waitingHook(), false
+	w := l.follow.waitingHook()
 	// The hook was killed before it waited or before it woke the session if an entry waits in vain for
 	// a session that sits at its prompt with nobody typing. A missing waiter alone proves nothing, since
 	// none is on record during a turn.
@@ -182,12 +181,8 @@ func (l *lookout) isWoken() {
 		return
 	}
 	l.since = time.Now()
-	if w != nil {
-		alive, known := machine.Lives(w.Boot, w.Namespace, w.PID, w.ProcessStart)
-		gone = known && !alive
-	}
 	switch {
-	case !gone:
+	case w == nil || !w.Life().Ended():
 		l.lost = time.Time{}
 	case l.lost.IsZero():
 		l.lost = time.Now()
