@@ -7,18 +7,24 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
 	"heartbeat/internal/machine/guardian"
+	"heartbeat/internal/machine/signals"
 	"heartbeat/internal/supervise/terminal"
 )
+
+// taken are the signals of this process, for as long as it lives.
+var taken = sync.OnceValue(signals.Take)
 
 // optionsFor are options for a command at this process's streams.
 func optionsFor(command ...string) terminal.Options {
 	return terminal.Options{
 		Command: command, Dir: ".", Env: os.Environ(), Size: terminal.DefaultSize, Grace: time.Second,
-		Streams:  terminal.Streams{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr},
+		Streams:  terminal.Streams{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Console: terminal.NewConsole(os.Stdout)},
+		Signals:  taken(),
 		Watchers: terminal.Watchers{Note: func(string, ...any) {}},
 	}
 }
@@ -36,7 +42,7 @@ func panicking() {
 			fmt.Println(err)
 			return
 		}
-		o.Stdout, o.Note = full, func(string, ...any) { panic("made up") }
+		o.Stdout, o.Console, o.Note = full, nil, func(string, ...any) { panic("made up") }
 	}
 	defer func() {
 		if p := recover(); p != nil {

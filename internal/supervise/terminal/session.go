@@ -48,8 +48,7 @@ type Options struct {
 	Opened func(keys io.Writer)
 	Sizes  <-chan Size
 	Quit   <-chan struct{} // ends the session when it is closed or sent to, nil for none
-	// Signals end the session: the first one in order, the second one at once. If nil, the session
-	// catches them itself.
+	// Signals end the session: the first one in order, the second one at once.
 	Signals *signals.Taken
 	Idle    Idle
 
@@ -66,7 +65,7 @@ type Options struct {
 // terminals.
 type Streams struct {
 	Stdin, Stdout, Stderr *os.File
-	// Console is Stdout, if that is a terminal that this process also writes to. nil has one made.
+	// Console is Stdout, if that is a terminal.
 	Console *Console
 }
 
@@ -158,10 +157,6 @@ func Run(o Options) (Outcome, error) {
 		display:   display{changes: make(chan os.Signal, 16), read: make(chan struct{})},
 		typed:     typed{keysOver: make(chan struct{}), typing: typing{entered: o.Entered, menu: o.Menu}},
 	}
-	if s.Signals == nil {
-		s.Signals = signals.Take()
-		defer s.Signals.Stop()
-	}
 	defer s.dismiss()
 	defer s.joined.Wait()
 	defer close(s.done)
@@ -176,9 +171,6 @@ func Run(o Options) (Outcome, error) {
 	defer asked.close()
 	s.asked = asked.seen
 	s.caller = findCaller(o.Stdin, o.Stdout, o.Stderr)
-	if s.Console == nil {
-		s.Console = NewConsole(o.Stdout)
-	}
 	if err := s.open(); err != nil {
 		return Outcome{}, err
 	}
