@@ -11,6 +11,7 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
+	"heartbeat/internal/disk"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/machine/guardian"
 )
@@ -134,46 +135,43 @@ func (s *session) abandon() {
 // lookEvery is how often to look for the file where the system sends no file events.
 const lookEvery = 250 * time.Millisecond
 
-// asking waits for the file of Options.ExitSignal.
-type asking struct {
-	path    string
-	seen    chan struct{}
-	watcher *fsnotify.Watcher // nil if the system sends no events
-}
-
-// awaitFile first removes the file if an earlier session left one.
-func awaitFile(s *session) (*asking, error) {
-	a := &asking{}
+// awaitFile has [session.asked] tell of the file of Options.ExitSignal. It first removes the file if an earlier session
+// left one.
+func (s *session) awaitFile() error {
 	if s.ExitSignal == "" {
-		return a, nil
+		return nil
 	}
-	var err error
-	if a.path, err = filepath.Abs(s.ExitSignal); err != nil {
-		return nil, fmt.Errorf("exit signal %s: %w", s.ExitSignal, err)
+	path, err := filepath.Abs(s.ExitSignal)
+	if err != nil {
+		return fmt.Errorf("exit signal %s: %w", s.ExitSignal, err)
 	}
-	dir := filepath.Dir(a.path)
+	dir := filepath.Dir(path)
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return nil, fmt.Errorf("exit signal %s: there is no directory %s for it: make it first", s.ExitSignal, dir)
+		return fmt.Errorf("exit signal %s: there is no directory %s for it: make it first", s.ExitSignal, dir)
 	}
-	a.seen = make(chan struct{}, 1)
+	if err := removeFile(path); err != nil {
+		return fmt.Errorf("exit signal: remove the file that is already there: %w: remove it, or name another one", err)
+	}
 	var events <-chan fsnotify.Event
 	var errs <-chan error // an error means lost events: look again
 	var tick <-chan time.Time
-	if a.watcher, err = fsnotify.NewWatcher(); err == nil {
-		events, errs = a.watcher.Events, a.watcher.Errors
-		err = a.watcher.Add(dir)
+	watcher, err := fsnotify.NewWatcher()
+	if err == nil {
+		events, errs = watcher.Events, watcher.Errors
+		err = watcher.Add(dir)
 	}
 	if err != nil {
 		tick = time.Tick(lookEvery)
 		s.Note("exit signal %s: the system sends no file events (%v): looking for it every %v instead", s.ExitSignal, err, lookEvery)
 	}
-	if err := a.remove(); err != nil {
-		a.close()
-		return nil, fmt.Errorf("exit signal: remove the file that is already there: %w: remove it, or name another one", err)
-	}
+	seen := make(chan struct{}, 1)
+	s.asked = seen
 	s.joined.Go(func() {
+		if watcher != nil {
+			defer watcher.Close() // nothing is lost
+		}
 		s.safely(func() {
-			for !a.isThere() {
+			for there, _ := disk.Exists(path); !there; there, _ = disk.Exists(path) {
 				select {
 				case <-events:
 				case <-errs:
@@ -182,31 +180,20 @@ func awaitFile(s *session) (*asking, error) {
 					return
 				}
 			}
-			_ = a.remove() // if it fails, the next session removes it
-			a.seen <- struct{}{}
+			_ = removeFile(path) // if it fails, the next session removes it
+			seen <- struct{}{}
 		})
 	})
-	return a, nil
-}
-
-func (a *asking) remove() error {
-	if info, err := os.Lstat(a.path); err == nil && info.IsDir() {
-		return &fs.PathError{Op: "remove", Path: a.path, Err: errors.New("it is a directory")}
-	}
-	if err := os.Remove(a.path); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
 	return nil
 }
 
-// isThere reports whether the name exists, even as a dangling link.
-func (a *asking) isThere() bool {
-	_, err := os.Lstat(a.path)
-	return err == nil
-}
-
-func (a *asking) close() {
-	if a.watcher != nil {
-		_ = a.watcher.Close() // nothing is lost
+// removeFile removes a file, if it is there, and no directory.
+func removeFile(path string) error {
+	if info, err := os.Lstat(path); err == nil && info.IsDir() {
+		return &fs.PathError{Op: "remove", Path: path, Err: errors.New("it is a directory")}
 	}
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }

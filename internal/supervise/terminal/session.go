@@ -109,7 +109,7 @@ type session struct {
 	display
 	typed
 	caller  caller
-	asked   <-chan struct{}
+	asked   <-chan struct{} // the file of ExitSignal has appeared
 	broken  chan error
 	done    chan struct{}  // closed at the end, so that no sender blocks
 	joined  sync.WaitGroup // goroutines that must end before the next session begins, whose events they would take
@@ -164,12 +164,9 @@ func Run(o Options) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	asked, err := awaitFile(s)
-	if err != nil {
+	if err := s.awaitFile(); err != nil {
 		return Outcome{}, err
 	}
-	defer asked.close()
-	s.asked = asked.seen
 	s.caller = findCaller(o.Stdin, o.Stdout, o.Stderr)
 	if err := s.open(); err != nil {
 		return Outcome{}, err
