@@ -29,11 +29,10 @@ type ending struct {
 	family   guardian.Ending
 	alone    bool // this process has no child left
 	over     bool // no process of the session is left
-	timeout  *time.Timer
-	grace    *time.Timer
-	wish     Cause       // why to end it as soon as it may; Ended for not yet
-	later    *time.Timer // when to ask again whether it may
-	sweep    *time.Timer
+	grace    <-chan time.Time
+	wish     Cause            // why to end it as soon as it may; Ended for not yet
+	later    <-chan time.Time // when to ask again whether it may
+	sweep    <-chan time.Time
 	killedAt time.Duration
 }
 
@@ -52,7 +51,7 @@ func (s *session) stop(why Outcome) {
 func (s *session) beginGrace() {
 	s.stopping = true
 	s.deafen()
-	s.grace = time.NewTimer(s.Grace)
+	s.grace = time.After(s.Grace)
 }
 
 // bury records a death. The last one ends the session.
@@ -70,7 +69,7 @@ func (s *session) bury(d death) {
 		}
 		s.press()
 		if s.alone && s.sweep == nil {
-			s.sweep = time.NewTimer(sweepEvery) // the others are not children: poll for their deaths
+			s.sweep = time.After(sweepEvery) // the others are not children: poll for their deaths
 		}
 	}
 }
@@ -92,13 +91,13 @@ func (s *session) kill() {
 	s.family.Kill()
 	s.press()
 	if s.sweep == nil {
-		s.sweep = time.NewTimer(sweepEvery)
+		s.sweep = time.After(sweepEvery)
 	}
 }
 
 func (s *session) sweepUp() {
 	left := s.press()
-	s.sweep.Reset(sweepEvery)
+	s.sweep = time.After(sweepEvery)
 	if !s.family.Killing || s.now()-s.killedAt < sweepFor {
 		return
 	}

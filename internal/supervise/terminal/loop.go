@@ -2,24 +2,22 @@ package terminal
 
 import (
 	"os"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
 
 // loop handles everything that happens until the session is over. It does not poll while nothing happens.
 func (s *session) loop() (Outcome, error) {
+	var timeout, guard <-chan time.Time
 	if s.Timeout > 0 {
-		s.timeout = time.NewTimer(s.Timeout)
-		defer s.timeout.Stop()
+		timeout = time.After(s.Timeout)
 	}
-	var guard *time.Timer
 	if s.marked != "" {
-		guard = time.NewTimer(guardAfter)
-		defer guard.Stop()
+		guard = time.After(guardAfter)
 	}
 	if s.Idle.Timeout > 0 {
-		s.idle.timer, s.idle.typing = time.NewTimer(s.Idle.Timeout), make(chan struct{}, 1)
-		defer s.idle.timer.Stop()
+		s.idle.due = time.After(s.Idle.Timeout)
 	}
 	first, second := s.Signals.First(), s.Signals.Second()
 	var failure error
@@ -40,20 +38,20 @@ func (s *session) loop() (Outcome, error) {
 			s.reshape()
 		case <-s.asked:
 			s.end(Asked)
-		case <-channel(s.later):
+		case <-s.later:
 			s.end(s.wish)
-		case <-channel(guard):
+		case <-guard:
 			s.post()
 		case <-s.Quit:
 			s.Quit = nil
 			s.end(Quit)
-		case <-channel(s.timeout):
+		case <-timeout:
 			s.end(TimedOut)
-		case <-channel(s.idle.timer):
+		case <-s.idle.due:
 			s.lookIdle()
-		case <-channel(s.grace):
+		case <-s.grace:
 			s.kill()
-		case <-channel(s.sweep):
+		case <-s.sweep:
 			s.sweepUp()
 		case failure = <-s.broken:
 			s.stop(Outcome{})
@@ -86,15 +84,7 @@ func (s *session) end(why Cause) {
 		s.stop(Outcome{Cause: s.wish})
 		return
 	}
-	s.later = time.NewTimer(min(rest, MayEndEvery))
-}
-
-// channel returns the timer's channel; nil, which blocks for ever, for no timer.
-func channel(t *time.Timer) <-chan time.Time {
-	if t == nil {
-		return nil
-	}
-	return t.C
+	s.later = time.After(min(rest, MayEndEvery))
 }
 
 func (s *session) handle(sig os.Signal) {
@@ -127,10 +117,10 @@ const (
 )
 
 type idleness struct {
-	timer   *time.Timer // fires when the silence may have lasted too long
+	due     <-chan time.Time // when the silence may have lasted too long
 	tries   int
 	typedAt time.Duration
-	typing  chan struct{} // holds a token while a keepalive is being typed
+	typing  atomic.Bool // a keepalive is being typed
 }
 
 // lookIdle is called when the command may have been silent for too long. The silence begins at the
@@ -144,11 +134,11 @@ func (s *session) lookIdle() {
 		i.tries = 0 // it works again
 	}
 	if rest := max(printed, i.typedAt) + s.Idle.Timeout - s.now(); rest > 0 {
-		i.timer.Reset(rest)
+		i.due = time.After(rest)
 		return
 	}
 	if rest := s.typing.rest(time.Now(), linePatience); rest > 0 { // a line that a person has begun would be cut
-		i.timer.Reset(rest)
+		i.due = time.After(rest)
 		return
 	}
 	if i.tries >= s.Idle.Retries {
@@ -158,7 +148,7 @@ func (s *session) lookIdle() {
 	i.tries++
 	i.typedAt = s.now()
 	s.keepAlive()
-	i.timer.Reset(s.Idle.Timeout)
+	i.due = time.After(s.Idle.Timeout)
 }
 
 // keepAlive types what may revive a session that hangs.
@@ -169,13 +159,11 @@ func (s *session) keepAlive() {
 		how = "the idle prompt without ESC, since an entry is in flight"
 	}
 	s.Note("no output for %v: typing %s (%d of %d)", s.Idle.Timeout, how, s.idle.tries, s.Idle.Retries)
-	select {
-	case s.idle.typing <- struct{}{}:
-	default:
+	if s.idle.typing.Swap(true) {
 		return // the command has not read the last one yet
 	}
 	go s.safely(func() {
-		defer func() { <-s.idle.typing }()
+		defer s.idle.typing.Store(false)
 		if cut {
 			_, _ = s.ptmx.WriteString(escape) // fails if the session has just ended
 			time.Sleep(escapePause)
