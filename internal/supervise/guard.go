@@ -60,13 +60,11 @@ type lookout struct {
 // guard watches a session until it is over, and ends it if it makes no progress.
 func (r *run) guard(s *session) {
 	l := lookout{run: r, s: s, drawn: -1, since: time.Now(), noticer: noticer{Client: s.client, silent: r.Mode != Drain || r.Attended}}
-	look := time.NewTicker(lookEvery)
-	defer look.Stop()
-	for {
+	for look := time.Tick(lookEvery); ; {
 		select {
 		case <-s.over:
 			return
-		case <-look.C:
+		case <-look:
 		}
 		before := l.sight
 		if now := s.drawn.Load(); now != l.drawn {

@@ -65,9 +65,7 @@ func (s *service) end(e *ending) {
 
 // run sends the status when there is news, and feeds the watchdog, if asked for, while the work makes progress.
 func (s *service) run(watchdog time.Duration) {
-	look := time.NewTicker(min(statusEvery, cmp.Or(watchdog/2, statusEvery)))
-	defer look.Stop()
-	for {
+	for look := time.Tick(min(statusEvery, cmp.Or(watchdog/2, statusEvery))); ; {
 		if s.news.Swap(false) {
 			_, _ = daemon.SdNotify(false, "STATUS="+s.status())
 		}
@@ -77,7 +75,7 @@ func (s *service) run(watchdog time.Duration) {
 		select {
 		case <-s.done:
 			return
-		case <-look.C:
+		case <-look:
 		}
 	}
 }

@@ -87,9 +87,7 @@ func (r *run) endWarm(s *session) {
 	if r.Warm {
 		once += ", at the latest after " + r.DrainTimeout.String()
 	}
-	held, look := false, time.NewTimer(0)
-	defer look.Stop()
-	for {
+	for held, look := false, time.After(0); ; {
 		select {
 		case <-s.over:
 			return
@@ -97,12 +95,12 @@ func (r *run) endWarm(s *session) {
 			s.end(verdict{stopped: true, text: "it had not answered its entry in time"})
 			return
 		case <-r.follow.changed:
-		case <-look.C:
+		case <-look:
 		}
 		var flying bool
 		if !held {
 			if flying, held = r.holdBack(); !held {
-				look.Reset(stopRetry)
+				look = time.After(stopRetry)
 			}
 			r.sign.say(once)
 		} else {
@@ -111,9 +109,9 @@ func (r *run) endWarm(s *session) {
 		switch {
 		case flying:
 		case orchestrate.Stepping(r.box, r.Runs.Dirs): // by its hook
-			look.Reset(terminal.MayEndEvery)
+			look = time.After(terminal.MayEndEvery)
 		case r.Attended && !s.entered.mayEnd(s.sight().Kind):
-			look.Reset(terminal.MayEndEvery)
+			look = time.After(terminal.MayEndEvery)
 		default:
 			s.end(verdict{stopped: true, text: "nothing is in flight"})
 			return

@@ -177,10 +177,8 @@ func (r *run) restFor(rest time.Duration, wake <-chan struct{}) {
 	if r.Terminal.Guard && r.SettingsDir == "" && r.resting == nil {
 		r.resting, _ = guardian.Post("", nil, guardian.Then{Remove: r.private.paths()})
 	}
-	timer := time.NewTimer(min(rest, lookAgain))
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(min(rest, lookAgain)):
 	case <-wake:
 	case <-r.stop.asked.Done():
 	}

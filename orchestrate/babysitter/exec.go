@@ -150,14 +150,13 @@ func (c *CLI) executable() (string, error) {
 // dismiss ends a CLI that has answered and keeps running. It searches the output only after a pause in the
 // printing, so that a long output is not searched again and again.
 func (c *CLI) dismiss(ctx context.Context, r request, stdout *tail, stop context.CancelFunc) {
-	tick := time.NewTicker(250 * time.Millisecond)
-	defer tick.Stop()
+	tick := time.Tick(250 * time.Millisecond)
 	before, looked := -1, -1
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-tick:
 		}
 		output, written := stdout.look()
 		quiet := written == before
