@@ -17,22 +17,10 @@ func bootID() string {
 }
 
 // SinceBoot is a clock in nanoseconds that is never set back. Compare its values only within one boot.
-func SinceBoot() int64 {
-	var ts unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) != nil {
-		return 0
-	}
-	return ts.Nano()
-}
+func SinceBoot() int64 { return clock(unix.CLOCK_MONOTONIC) }
 
 // Awake is SinceBoot without the time that the machine slept.
-func Awake() int64 {
-	var ts unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_UPTIME_RAW, &ts) != nil {
-		return 0
-	}
-	return ts.Nano()
-}
+func Awake() int64 { return clock(unix.CLOCK_UPTIME_RAW) }
 
 // stopped and zombie are SSTOP and SZOMB of sys/proc.h.
 const stopped, zombie = 4, 5

@@ -60,14 +60,6 @@ func SinceBoot() int64 { return clock(unix.CLOCK_BOOTTIME) }
 // Awake is SinceBoot without the time that the machine slept (CLOCK_MONOTONIC).
 func Awake() int64 { return clock(unix.CLOCK_MONOTONIC) }
 
-func clock(id int32) int64 {
-	var ts unix.Timespec
-	if unix.ClockGettime(id, &ts) != nil {
-		return 0
-	}
-	return ts.Nano()
-}
-
 // List returns all visible processes except zombies (proc(5)). Without /proc it is empty.
 func List() (all []Entry) {
 	dir, err := os.Open("/proc")

@@ -24,6 +24,14 @@ func ProcessStart(pid int) int64 {
 	return e.Start
 }
 
+func clock(id int32) int64 {
+	var ts unix.Timespec
+	if unix.ClockGettime(id, &ts) != nil {
+		return 0
+	}
+	return ts.Nano()
+}
+
 // LockHolder is [Locks.Holder] on a fresh snapshot.
 func LockHolder(path string) int { return ReadLocks().Holder(path) }
 
