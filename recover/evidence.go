@@ -155,7 +155,7 @@ func Worked(d *inbox.Delivery) time.Duration {
 		}
 	}
 	took = max(0, took)
-	if alive, known := machine.Lives(e.Boot, e.Namespace, int(e.Client), e.ClientStart); alive || !known {
+	if !machine.LifeOf(e.Boot, e.Namespace, int(e.Client), e.ClientStart).Ended() {
 		return took
 	}
 	info, err := disk.StatFile(e.Transcript)

@@ -80,18 +80,18 @@ func (o Owner) String() string {
 // other session in its environment.
 func MaySpeak(pid int, d *inbox.Delivery, sessions []inbox.Session, person bool) error {
 	e, owner := EvidenceOf(d), 0
-	alive, known := machine.Lives(e.Boot, e.Namespace, int(e.Client), e.ClientStart)
-	if alive {
+	life := machine.LifeOf(e.Boot, e.Namespace, int(e.Client), e.ClientStart)
+	if life == machine.Alive {
 		owner = int(e.Client)
 	}
 	client := clientAbove(pid, owner, sessions)
 	session, _ := machine.Variable(pid, claude.SessionVariable)
 	switch name := words.Name(d.ID(), d.EntryID); {
-	case alive && client == owner, person && known && !alive:
+	case life == machine.Alive && client == owner, person && life.Ended():
 		return nil
-	case alive && client != 0:
+	case life == machine.Alive && client != 0:
 		return fmt.Errorf("the entry %s in flight is another session's: process %d has it, and this is below process %d, a client of its own", name, owner, client)
-	case !person && !known:
+	case !person && life == machine.Unknown:
 		return fmt.Errorf("which process has the entry %s is not known", name)
 	case !person:
 		return fmt.Errorf("the entry %s in flight is another session's", name)

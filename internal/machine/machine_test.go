@@ -167,22 +167,21 @@ func TestProcessStart(t *testing.T) {
 	assert.Zero(t, machine.ProcessStart(cmd.Process.Pid))
 }
 
-func TestLives(t *testing.T) {
+func TestLifeOf(t *testing.T) {
 	pid, start := os.Getpid(), machine.ProcessStart(os.Getpid())
 	for name, c := range map[string]struct {
 		boot, namespace string
 		pid             int
 		start           int64
-		alive, known    bool
+		want            machine.Life
 	}{
-		"this one":            {machine.BootID(), machine.PIDNamespace(), pid, start, true, true},
-		"one of its number":   {machine.BootID(), machine.PIDNamespace(), pid, start - 1, false, true},
-		"of another boot":     {"another", machine.PIDNamespace(), pid, start, false, true},
-		"of another room":     {machine.BootID(), "another", pid, start, false, false},
-		"without a number":    {machine.BootID(), machine.PIDNamespace(), 0, start, false, false},
-		"without a beginning": {"", machine.PIDNamespace(), pid, 0, false, false},
+		"this one":            {machine.BootID(), machine.PIDNamespace(), pid, start, machine.Alive},
+		"one of its number":   {machine.BootID(), machine.PIDNamespace(), pid, start - 1, machine.Gone},
+		"of another boot":     {"another", machine.PIDNamespace(), pid, start, machine.Rebooted},
+		"of another room":     {machine.BootID(), "another", pid, start, machine.Unknown},
+		"without a number":    {machine.BootID(), machine.PIDNamespace(), 0, start, machine.Unknown},
+		"without a beginning": {"", machine.PIDNamespace(), pid, 0, machine.Unknown},
 	} {
-		alive, known := machine.Lives(c.boot, c.namespace, c.pid, c.start)
-		assert.Equal(t, []bool{c.alive, c.known}, []bool{alive, known}, name)
+		assert.Equal(t, c.want, machine.LifeOf(c.boot, c.namespace, c.pid, c.start), name)
 	}
 }

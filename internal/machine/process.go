@@ -63,28 +63,16 @@ func (l Life) Ended() bool { return l == Gone || l == Rebooted }
 // LifeOf asks the kernel about the process with this pid, start (see [ProcessStart]), boot and
 // namespace. It is Unknown for a pid of another namespace, or if pid or start was not recorded.
 func LifeOf(boot, namespace string, pid int, start int64) Life {
-	alive, known := Lives(boot, namespace, pid, start)
 	switch {
-	case alive:
-		return Alive
-	case !known:
-		return Unknown
 	case OtherBoot(boot):
 		return Rebooted
+	case pid == 0 || start == 0 || namespace != PIDNamespace():
+		return Unknown
+	}
+	if now := ProcessStart(pid); now == start || now == 0 && hidden(pid) {
+		return Alive
 	}
 	return Gone
-}
-
-// Lives is [LifeOf] for callers that only ask whether the process runs.
-func Lives(boot, namespace string, pid int, start int64) (alive, known bool) {
-	switch {
-	case OtherBoot(boot):
-		return false, true
-	case pid == 0 || start == 0 || namespace != PIDNamespace():
-		return false, false
-	}
-	now := ProcessStart(pid)
-	return now == start || now == 0 && hidden(pid), true
 }
 
 // Ended reports whether no process with this pid runs. It is false where the kernel cannot be asked, as

@@ -91,7 +91,7 @@ func TestLockHolder(t *testing.T) {
 }
 
 // Without a free descriptor a process that lives is not taken for dead, and one that ended still is.
-func TestLivesWithoutDescriptors(t *testing.T) {
+func TestLifeWithoutDescriptors(t *testing.T) {
 	cmd := exec.Command("true")
 	require.NoError(t, cmd.Run())
 	ended, own := cmd.Process.Pid, machine.ProcessStart(os.Getpid())
@@ -99,11 +99,11 @@ func TestLivesWithoutDescriptors(t *testing.T) {
 	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
 	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 3, Max: limit.Max}))
 	start := machine.ProcessStart(os.Getpid())
-	alive, known := machine.Lives(machine.BootID(), machine.PIDNamespace(), os.Getpid(), own)
+	life := machine.LifeOf(machine.BootID(), machine.PIDNamespace(), os.Getpid(), own)
 	over, gone := machine.Ended(os.Getpid()), machine.Ended(ended)
 	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
 	assert.Zero(t, start, "nothing is readable")
-	assert.True(t, alive && known)
+	assert.Equal(t, machine.Alive, life)
 	assert.False(t, over)
 	assert.True(t, gone)
 }

@@ -87,7 +87,7 @@ func (a *Agent) adopt() {
 	}
 	died := machine.WatchProcess(l.PID).Died()
 	// The process is held by now, so its number cannot become another's.
-	if alive, _ := machine.Lives(l.Boot, l.Namespace, l.PID, l.Start); !alive {
+	if machine.LifeOf(l.Boot, l.Namespace, l.PID, l.Start) != machine.Alive {
 		return
 	}
 	c := &child{process: process, done: make(chan error, 1)}

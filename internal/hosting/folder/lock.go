@@ -138,8 +138,8 @@ func ProcessOf(pid int) Process {
 	return Process{PID: pid, Start: machine.ProcessStart(pid), Boot: machine.BootID(), Namespace: machine.PIDNamespace()}
 }
 
-// Alive reports whether the process still runs. known is false if the pid belongs to another
-// namespace or was not recorded.
+// Alive reports whether the process still runs. known is false for a pid of another namespace, or none.
 func (p Process) Alive() (alive, known bool) {
-	return machine.Lives(p.Boot, p.Namespace, p.PID, p.Start)
+	life := machine.LifeOf(p.Boot, p.Namespace, p.PID, p.Start)
+	return life == machine.Alive, life != machine.Unknown
 }
