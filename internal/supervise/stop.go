@@ -108,9 +108,8 @@ func (r *run) endWarm(s *session) {
 		}
 		switch {
 		case flying:
-		case orchestrate.Stepping(r.box, r.Runs.Dirs): // by its hook
-			look = time.After(terminal.MayEndEvery)
-		case r.Attended && !s.entered.mayEnd(s.sight().Kind):
+		case orchestrate.Stepping(r.box, r.Runs.Dirs), // by its hook
+			r.Attended && !s.entered.mayEnd(s.sight().Kind):
 			look = time.After(terminal.MayEndEvery)
 		default:
 			s.end(verdict{stopped: true, text: "nothing is in flight"})
