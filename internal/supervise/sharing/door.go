@@ -124,25 +124,22 @@ func mayAttach(conn *net.UnixConn) error {
 // Dial connects to the launcher that listens at path; launcher is its pid, -1 if unknown. More than
 // the launcher may write the file that path comes from, so Dial believes only the process that
 // holds the inbox, in a folder of its own user.
-func Dial(ctx context.Context, path string, launcher int) (*net.UnixConn, error) {
+func Dial(ctx context.Context, path string, launcher int) (conn *net.UnixConn, err error) {
 	if !filepath.IsAbs(path) {
 		return nil, fmt.Errorf("the launcher's socket %s has no absolute path", path)
 	}
-	folder := filepath.Dir(path)
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("reach the launcher: %w", err)
+		}
+	}()
+	folder, name := filepath.Dir(path), filepath.Base(path)
 	if launcher > 0 { // a service may have its own /tmp
 		its := filepath.Join("/proc", strconv.Itoa(launcher), "root", folder)
 		if _, err := disk.StatDir(its); err == nil {
 			folder = its
 		}
 	}
-	conn, err := dialIn(ctx, folder, filepath.Base(path), launcher)
-	if err != nil {
-		return nil, fmt.Errorf("reach the launcher: %w", err)
-	}
-	return conn, nil
-}
-
-func dialIn(ctx context.Context, folder, name string, launcher int) (*net.UnixConn, error) {
 	info, err := disk.StatDir(folder)
 	if err != nil {
 		return nil, err
@@ -150,8 +147,7 @@ func dialIn(ctx context.Context, folder, name string, launcher int) (*net.UnixCo
 	if info.Mode&0o077 != 0 {
 		return nil, fmt.Errorf("others may reach into %s (mode %04o), which no launcher makes so", folder, info.Mode)
 	}
-	conn, err := socket.Dial(ctx, folder, name)
-	if err != nil {
+	if conn, err = socket.Dial(ctx, folder, name); err != nil {
 		return nil, err
 	}
 	peer, err := socket.PeerOf(conn)
