@@ -40,7 +40,8 @@ func (w *watcher) end(why string) {
 // send sends pictures until the watcher's end, and then the reason for it. A watcher that takes
 // nothing misses pictures and is dropped after drawPatience.
 func (s *Server) send(w *watcher) {
-	if w.write(func() error { return writeJSON(w.conn, frameHello, hello{Version: version, Session: w.session.Name()}) }) != nil {
+	_ = w.conn.SetWriteDeadline(time.Now().Add(drawPatience)) // sockets have deadlines
+	if writeJSON(w.conn, frameHello, hello{Version: version, Session: w.session.Name()}) != nil {
 		return
 	}
 	var shown canvas
@@ -59,7 +60,8 @@ func (s *Server) send(w *watcher) {
 			shown = canvas{size: is} // after a change of size a terminal may show anything
 		}
 		if b := shown.draw(w.session.Screen.Picture(), line); b != nil {
-			if w.write(func() error { return writeFrame(w.conn, frameDraw, b) }) != nil {
+			_ = w.conn.SetWriteDeadline(time.Now().Add(drawPatience)) // likewise
+			if writeFrame(w.conn, frameDraw, b) != nil {
 				return
 			}
 		}
@@ -68,11 +70,6 @@ func (s *Server) send(w *watcher) {
 		case <-w.over:
 		}
 	}
-}
-
-func (w *watcher) write(send func() error) error {
-	_ = w.conn.SetWriteDeadline(time.Now().Add(drawPatience)) // sockets have deadlines
-	return send()
 }
 
 // line is the status line below the session, most important part first.
