@@ -183,6 +183,9 @@ func (h *hook) dispatch() int {
 	}
 	if in.Event == claude.EventStop || in.Event == "" {
 		if h.othersGoOn() {
+			if h.Rewake && h.SignalFile == "" {
+				return cli.ExitOK // from the background nothing ends the turn: a reached limit would be told in vain
+			}
 			return h.betweenRequests()
 		}
 		h.awaitSpending()

@@ -192,6 +192,29 @@ func TestALimitOfATurnThatAnotherHookHoldsOpen(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(b.read(".dead-letter.jsonl"), "\n"))
 }
 
+// A hook in the background cannot end the turn. Without a launcher that ends the session, the entry stays the turn's.
+func TestALimitOfATurnThatABackgroundHookSees(t *testing.T) {
+	for name, launched := range map[string]bool{"launched": true, "installed": false} {
+		t.Run(name, func(t *testing.T) {
+			b := newBesides(t)
+			b.wire(waited(blocks)...)
+			b.args = []string{"--rewake", "--max-time-per-entry", "1ms"}
+			if !launched {
+				b.args = append(b.args, "--signal-file=")
+			}
+			said := b.stop("did it", blocks)
+			if launched {
+				assert.Contains(t, b.read(".dead-letter.jsonl"), `"reason":"over_budget"`)
+				assert.FileExists(t, b.path("signal"))
+				return
+			}
+			assert.Empty(t, said)
+			assert.Empty(t, b.read(".dead-letter.jsonl"))
+			assert.Contains(t, b.read(".in-flight"), "e1")
+		})
+	}
+}
+
 // A session that a tool of an entry's turn started lets that turn go on: it does not wait for its end, and has nobody end
 // the session around it.
 func TestASessionWithinTheTurn(t *testing.T) {
