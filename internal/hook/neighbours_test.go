@@ -224,23 +224,29 @@ printf '%s' '{"hook_event_name":"Stop","session_id":"outer","prompt_id":"p"}' >o
 printf '%s' '{"hook_event_name":"Stop","session_id":"inner","prompt_id":"q"}' >inner.json
 printf '%s' '{"hook_event_name":"StopFailure","session_id":"inner","prompt_id":"q","error":"server_error"}' >failed.json
 hook outer.json outer.out
-sh -c 'CLAUDE_PID=$$ $HOOK <inner.json >inner.out 2>>hook.err; CLAUDE_PID=$$ $HOOK <failed.json >failed.out 2>>hook.err; true'
+sh -c 'CLAUDE_PID=$$ $HOOK $INNER <inner.json >inner.out 2>>hook.err; CLAUDE_PID=$$ $HOOK <failed.json >failed.out 2>>hook.err; true'
 printf '%s' '{"hook_event_name":"Stop","session_id":"outer","prompt_id":"p","stop_hook_active":true,"last_assistant_message":"did it"}' >outer.json
 hook outer.json later.out
 `
-	for _, mode := range []string{"drain", "persist"} {
-		t.Run(mode, func(t *testing.T) {
+	for name, c := range map[string]struct{ mode, inner string }{
+		"drain": {"drain", ""}, "persist": {"persist", ""}, "launched in the background": {"drain", "--launched"},
+	} {
+		t.Run(name, func(t *testing.T) {
 			b := newBesides(t)
 			require.NoError(t, os.Mkdir(b.path("own"), 0o700))
 			b.write("own/inbox.jsonl", "o1\no2\n")
 			cmd := exec.Command("sh", "-c", outer)
-			cmd.Dir, cmd.Env = b.dir, append(os.Environ(), "HOOK="+strings.Join([]string{b.path("heartbeat-stop"), "--inbox", b.path("own/inbox.jsonl"), "--signal-file", b.path("signal"), "--mode", mode, "--idle-interval", "1s"}, " "))
+			cmd.Dir, cmd.Env = b.dir, append(os.Environ(), "HOOK="+strings.Join([]string{b.path("heartbeat-stop"), "--inbox", b.path("own/inbox.jsonl"), "--signal-file", b.path("signal"), "--mode", c.mode, "--idle-interval", "1s"}, " "), "INNER="+c.inner)
 			said, err := cmd.CombinedOutput()
 			require.NoError(t, err, "%s", said)
 			assert.Contains(t, b.read("outer.out"), `"o1"`)
 			assert.Empty(t, b.read("inner.out"), "an idle tick, say")
 			assert.Empty(t, b.read("failed.out"))
-			assert.NoFileExists(t, b.path("signal"), "a launcher would end the session around it")
+			if c.inner != "" {
+				assert.FileExists(t, b.path("signal"), "its own launcher would wait for ever")
+			} else {
+				assert.NoFileExists(t, b.path("signal"), "a launcher would end the session around it")
+			}
 			assert.Contains(t, b.read("later.out"), `"o2"`)
 			assert.Contains(t, b.read("own/.results.jsonl"), `"reply":"did it"`)
 		})

@@ -96,9 +96,10 @@ func (h *hook) isElsewhere(tx *inbox.Tx) bool {
 }
 
 // isInner reports whether this hook's session was started by a tool of the session that has the entry in flight. The
-// entry's turn waits for this session, which must neither wait for that turn nor have the launcher end it.
+// entry's turn waits for this session, which must neither wait for that turn nor have the launcher end it. A session with
+// a launcher of its own is none: nobody else ends it.
 func (h *hook) isInner() (is bool) {
-	if h.box == nil {
+	if h.box == nil || h.Launched {
 		return false
 	}
 	h.glance(func(view *inbox.View) {
