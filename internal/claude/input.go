@@ -98,7 +98,7 @@ func ParseInput(b []byte) (*Input, error) {
 	if err := m.Err(); err != nil {
 		return nil, fmt.Errorf("hook input: %w", err)
 	}
-	if in.Source == "resume" && TranscriptSize(in.TranscriptPath) == 0 {
+	if in.Source == "resume" && in.TranscriptPath != "" && TranscriptSize(in.TranscriptPath) == 0 {
 		in.TranscriptPath = resumed(in.TranscriptPath)
 	}
 	return in, nil

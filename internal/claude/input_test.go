@@ -164,4 +164,8 @@ func TestInputOfAResumeElsewhere(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Dir(named), 0o700))
 	require.NoError(t, os.WriteFile(named, []byte("{}\n"), 0o600))
 	assert.Equal(t, named, start("resume"))
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.Mkdir("only", 0o700))
+	named = ""
+	assert.Empty(t, start("resume"), "a session without a transcript has none here either")
 }
