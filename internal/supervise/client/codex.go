@@ -129,7 +129,13 @@ func codexResuming(args []string, verb string, prompt int, id string) []string {
 	}
 	own := ownArguments(args)
 	after := min(prompt+1, len(own))
-	return slices.Concat(own[:prompt], own[after:], []string{"resume", id}, own[prompt:after], args[len(own):])
+	flags := slices.Concat(own[:prompt], own[after:])
+	for i := 0; i+1 < len(flags); i++ {
+		if flags[i] == "-i" || flags[i] == "--image" { // else it takes the command resume for one more image
+			flags = slices.Replace(flags, i, i+2, "--image="+flags[i+1])
+		}
+	}
+	return slices.Concat(flags, []string{"resume", id}, own[prompt:after], args[len(own):])
 }
 
 // codexWiring returns the arguments that wire the hook, and the hook's shell line.

@@ -53,6 +53,7 @@ func TestCodexResuming(t *testing.T) {
 		"exec --json -- --hello":     "exec --json resume ID -- --hello",
 		"hello -C dir":               "-C dir resume ID hello",
 		"exec exec":                  "exec resume ID exec",
+		"exec hello -i a.png":        "exec --image=a.png resume ID hello",
 		"exec -":                     "exec resume ID -",
 	} {
 		args := strings.Fields(line)
