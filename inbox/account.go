@@ -314,9 +314,13 @@ func (m *Money) NoteLimit(day json.RawMessage) {
 	}
 }
 
-// Midnight returns the end of the local day.
+// Midnight returns the end of the day that [Money.Today] counts: the local one, unless another time zone's still lasts.
 func (m *Money) Midnight() time.Time {
-	return midnight(m.tx.box.opts.Now().Local()).UTC()
+	now := m.tx.box.opts.Now()
+	if a := m.readAccount(); a.lasts(now) {
+		return time.Unix(a.dayEnds, 0).UTC()
+	}
+	return midnight(now.Local()).UTC()
 }
 
 // midnight returns the first moment of the next day, in the time zone of now.

@@ -41,20 +41,23 @@ func TestDayThatBeganFurtherWest(t *testing.T) {
 	now := time.Date(2026, 11, 22, 20, 0, 0, 0, time.UTC)
 	box, err := Open(filepath.Join(t.TempDir(), "inbox.jsonl"), Options{Now: func() time.Time { return now }})
 	require.NoError(t, err)
+	var ends time.Time
 	spend := func(hoursEast int, nanos int64) int64 {
 		time.Local = time.FixedZone("", hoursEast*60*60)
 		tx, err := box.Begin(t.Context())
 		require.NoError(t, err)
 		tx.Money().Charge(price.Charged{}, price.Amount{Nanos: nanos, Dollars: true}, nil)
 		sum := tx.Money().Today().Nanos
+		assert.Equal(t, ends, tx.Money().Midnight(), "a pause would outlast the day")
 		require.NoError(t, tx.Commit())
 		require.NoError(t, tx.Close())
 		return sum
 	}
+	ends = time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
 	assert.EqualValues(t, 1, spend(0, 1))
 	assert.EqualValues(t, 3, spend(13, 2))
 	assert.EqualValues(t, 7, spend(0, 4))
-	now = now.Add(4 * time.Hour)
+	now, ends = now.Add(4*time.Hour), ends.Add(11*time.Hour)
 	assert.EqualValues(t, 8, spend(13, 8))
 	assert.EqualValues(t, 24, spend(0, 16))
 }
