@@ -201,8 +201,14 @@ func (in InSession) StopAsking() error {
 }
 
 // Fail records an error of the session. The session's entry in flight stays in flight, and keeps the error too.
-func (in InSession) Fail(name, message string) error {
+func (in InSession) Fail(name, message string) error { return in.FailAt(time.Time{}, name, message) }
+
+// FailAt is [InSession.Fail] for an error of an earlier time, now if that is zero.
+func (in InSession) FailAt(at time.Time, name, message string) error {
 	f := in.tx.failure(name, message)
+	if !at.IsZero() {
+		f.At = at.UTC()
+	}
 	e := Event{Event: EventFailed, Session: in.id}
 	if in.tx.inFlight != nil && in.tx.inFlight.SessionID == in.id {
 		d := *in.tx.inFlight

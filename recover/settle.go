@@ -95,11 +95,11 @@ func noteFailure(tx *inbox.Tx, sight Sight) (untold bool, err error) {
 	if sight.Ended || sight.NotHandedOver || sight.Over != nil || d.Failure != nil || d.Verdict != nil {
 		return false, nil
 	}
-	name, message, failed := EvidenceOf(d).ByBlock(d).Seen().Failed()
+	at, name, message, failed := EvidenceOf(d).ByBlock(d).Seen().Failed()
 	if !failed {
 		return false, nil
 	}
-	return true, tx.In(d.SessionID).Fail(name, message)
+	return true, tx.In(d.SessionID).FailAt(at, name, message)
 }
 
 // holdDelivery holds delivery back after an error that ended the entry's turn.

@@ -7,6 +7,7 @@ package agent
 
 import (
 	"slices"
+	"time"
 
 	"heartbeat/internal/agent/handed"
 	"heartbeat/internal/claude"
@@ -102,8 +103,8 @@ type Seen interface {
 	// Finished reports whether it shows that the text's turn ended in order, and returns the reply.
 	Finished() (reply string, finished bool)
 	// Failed reports whether it shows that an API error ended the text's turn without the client telling a hook. name
-	// and message are in Claude Code's terms.
-	Failed() (name, message string, failed bool)
+	// and message are in Claude Code's terms; at is zero if unknown.
+	Failed() (at time.Time, name, message string, failed bool)
 	// Woke reports whether it shows that the text woke the session: in the turn with this id, or in any if it is empty.
 	Woke(promptID string) bool
 }

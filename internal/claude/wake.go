@@ -2,6 +2,7 @@ package claude
 
 import (
 	"strings"
+	"time"
 	"unicode/utf16"
 
 	"heartbeat/internal/flat"
@@ -45,7 +46,7 @@ func IsWakePrompt(prompt, text string) bool {
 }
 
 // Failed is false: the client tells a hook of API errors.
-func (Delivery) Failed() (name, message string, failed bool) { return "", "", false }
+func (Delivery) Failed() (at time.Time, name, message string, failed bool) { return }
 
 // Woke reports whether the transcript shows that the text woke the session: in the turn with this prompt_id, or in any
 // turn if promptID is empty.

@@ -115,21 +115,22 @@ func (d Delivery) Silent() bool { return false }
 func (d Delivery) Woke(string) bool { return false }
 
 // Failed reports whether the rollout shows that an API error ended the text's turn, under the name that [failureOf]
-// gives it. The client tells no hook of API errors.
-func (d Delivery) Failed() (name, message string, failed bool) {
+// gives it, and when. The client tells no hook of API errors.
+func (d Delivery) Failed() (at time.Time, name, message string, failed bool) {
 	open := false
-	err := d.each(func(_ *reading, l line, at int64) {
+	err := d.each(func(_ *reading, l line, offset int64) {
 		switch {
-		case l.hands(d.Text) && at >= d.Size:
+		case l.hands(d.Text) && offset >= d.Size:
 			open, failed = true, false
 		case l.isPrompt(), l.is("turn_aborted"):
 			open = false
 		case open && l.is("task_complete"):
 			name, message, failed = l.failure()
+			at, _ = time.Parse(time.RFC3339, l.stamp) // zero if there is none
 			open = false
 		}
 	})
-	return name, message, err == nil && failed
+	return at, name, message, err == nil && failed
 }
 
 // lately is how long after a rollout was last written to the time of day in an error's message is still one to come.

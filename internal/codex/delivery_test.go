@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -128,9 +129,13 @@ func TestDeliveryFailed(t *testing.T) {
 		`{"http_connection_failed":{"http_status_code":502}}`: "server_error", `{"http_connection_failed":{}}`: "unknown",
 		`{"http_connection_failed":{"http_status_code":404}}`: "model_not_found", `"other"`: "unknown", `null`: "unknown", `7`: "unknown",
 	} {
-		name, message, failed := delivery(t, []string{started("t1")}, []string{hands(text), tool, wrong(info)}).Failed()
+		at, name, message, failed := delivery(t, []string{started("t1")}, []string{hands(text), tool, wrong(info)}).Failed()
 		assert.Equal(t, []any{want, "it went wrong", true}, []any{name, message, failed}, info)
+		assert.Zero(t, at)
 	}
+	const stamp = "2026-11-29T20:15:03.218Z"
+	at, _, _, _ := delivery(t, nil, []string{hands(text), `{"timestamp":"` + stamp + `",` + wrong(`"other"`)[1:]}).Failed()
+	assert.Equal(t, stamp, at.Format(time.RFC3339Nano))
 	for name, after := range map[string][]string{
 		"nothing":           nil,
 		"in order":          {hands(text), said("did it"), complete},
@@ -140,7 +145,7 @@ func TestDeliveryFailed(t *testing.T) {
 		"in the turn after": {hands(text), said("did it"), complete, started("t2"), asked, wrong(`"other"`)},
 		"without an error":  {hands(text), event(`"type":"task_complete","error":null`)},
 	} {
-		_, _, failed := delivery(t, []string{started("t1")}, after).Failed()
+		_, _, _, failed := delivery(t, []string{started("t1")}, after).Failed()
 		assert.False(t, failed, name)
 	}
 }

@@ -30,13 +30,14 @@ func IsRollout(path string) bool {
 }
 
 type line struct {
-	kind string // its type
+	kind  string // its type
+	stamp string // when it was written
 	flat.Value
 }
 
 func lineOf(raw []byte) line {
 	l := flat.Begun(raw)
-	return line{l.String("type"), l.Value("payload")}
+	return line{l.String("type"), l.String("timestamp"), l.Value("payload")}
 }
 
 func (l line) is(event string) bool { return l.kind == "event_msg" && l.Get("type").Text() == event }

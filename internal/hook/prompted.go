@@ -168,8 +168,8 @@ func (h *hook) endSession(tx *inbox.Tx) error {
 			if _, err := h.settle(tx, sight); err != nil {
 				return err
 			}
-		} else if name, message, failed := e.ByBlock(d).Seen().Failed(); failed {
-			if err := tx.In(d.SessionID).Fail(name, message); err != nil {
+		} else if at, name, message, failed := e.ByBlock(d).Seen().Failed(); failed {
+			if err := tx.In(d.SessionID).FailAt(at, name, message); err != nil {
 				return err
 			}
 		}
