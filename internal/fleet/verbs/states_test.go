@@ -23,6 +23,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/fleet/message"
+	"heartbeat/internal/fleet/setup"
 	"heartbeat/internal/fleet/upstream"
 	"heartbeat/internal/see"
 	"heartbeat/internal/testing/fleet"
@@ -257,6 +258,12 @@ func TestWhyTheMessagesOfOneConsumerWait(t *testing.T) {
 	_, err = w.js.CreateConsumer(fleet.Context(t), "WORK", config)
 	require.NoError(t, err)
 	why(stateUnclaimed, "1 message of work.b waits for the consumer mine, which is none of agents: remove that one, and heartbeat-nats setup --stream WORK makes one")
+	l, err := setup.Open(fleet.Context(t), w.js, "WORK")
+	require.NoError(t, err)
+	for _, agent := range []string{"old", "two"} { // without an agent for work.b the stream is shared on purpose
+		require.NoError(t, l.Agents.Delete(fleet.Context(t), message.AgentKey(agent)))
+	}
+	why(stateWaiting, "3 messages wait for an agent to pull: 1 agent is there")
 }
 
 // paused makes an inbox in which delivery is paused, and returns what is wrong with it.

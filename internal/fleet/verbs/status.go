@@ -3,6 +3,7 @@ package verbs
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -205,6 +206,7 @@ func (s *seen) explain() (state, string) {
 		these := words.Count(int(c.Waiting), "message"+of+" waits", "messages"+of+" wait")
 		switch {
 		case c.Waiting == 0:
+		case !setup.IsOurs(c.info) && !s.lackConsumer(): // the stream is shared on purpose
 		case !setup.IsOurs(c.info):
 			return stateUnclaimed, fmt.Sprintf("%s for the consumer %s, which is none of agents: remove that one, and %s makes one", these, c.Name, link.Typed(s.nc, "setup", "--stream", s.Stream))
 		case c.info.Paused:
@@ -216,6 +218,15 @@ func (s *seen) explain() (state, string) {
 		}
 	}
 	return s.moving(live)
+}
+
+// lackConsumer reports whether agents have no consumer, or one of them has a consumer that is gone.
+func (s *seen) lackConsumer() bool {
+	ours := map[string]bool{}
+	for _, c := range s.Consumers {
+		ours[c.Name] = setup.IsOurs(c.info)
+	}
+	return !slices.Contains(slices.Collect(maps.Values(ours)), true) || slices.ContainsFunc(s.Agents, func(a agentSeen) bool { return a.consumer != "" && !ours[a.consumer] })
 }
 
 // nobody says that no agent is there for what waits, and which of those that could take it was seen last.
