@@ -3,6 +3,8 @@ package claude
 import (
 	"cmp"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 
 	"heartbeat/internal/flat"
@@ -98,17 +100,17 @@ func ParseInput(b []byte) (*Input, error) {
 	if err := m.Err(); err != nil {
 		return nil, fmt.Errorf("hook input: %w", err)
 	}
-	if in.Source == "resume" && in.TranscriptPath != "" && TranscriptSize(in.TranscriptPath) == 0 {
-		in.TranscriptPath = resumed(in.TranscriptPath)
-	}
 	return in, nil
 }
 
-// resumed is the transcript that goes on. In another directory than before the client (2.1.329) names one of that
-// directory at the session's start, which never comes to be; its later events name the old one.
-func resumed(path string) string {
-	if all, _ := filepath.Glob(filepath.Join(filepath.Dir(filepath.Dir(path)), "*", filepath.Base(path))); len(all) == 1 {
-		return all[0]
+// FindResumed corrects the transcript of a session that is resumed in another directory. At its start the client
+// (2.1.329) names one below that directory, which never comes to be; its later events name the old one.
+func (in *Input) FindResumed() {
+	if in.Source != "resume" || in.TranscriptPath == "" || TranscriptSize(in.TranscriptPath) > 0 {
+		return
 	}
-	return path
+	projects := filepath.Dir(filepath.Dir(in.TranscriptPath))
+	if all, _ := fs.Glob(os.DirFS(projects), "*/"+filepath.Base(in.TranscriptPath)); len(all) == 1 {
+		in.TranscriptPath = filepath.Join(projects, all[0])
+	}
 }

@@ -149,15 +149,16 @@ func FuzzParseInput(f *testing.F) {
 
 // A session that is resumed in another directory goes on with the transcript that it has.
 func TestInputOfAResumeElsewhere(t *testing.T) {
-	projects := t.TempDir()
+	projects := filepath.Join(t.TempDir(), "*[a-")
 	there, named := filepath.Join(projects, "old", "s.jsonl"), filepath.Join(projects, "new", "s.jsonl")
 	start := func(source string) string {
 		in, err := claude.ParseInput(fmt.Appendf(nil, `{"hook_event_name":"SessionStart","source":%q,"transcript_path":%q}`, source, named))
 		require.NoError(t, err)
+		in.FindResumed()
 		return in.TranscriptPath
 	}
 	assert.Equal(t, named, start("resume"), "there is none")
-	require.NoError(t, os.Mkdir(filepath.Dir(there), 0o700))
+	require.NoError(t, os.MkdirAll(filepath.Dir(there), 0o700))
 	require.NoError(t, os.WriteFile(there, []byte("{}\n"), 0o600))
 	assert.Equal(t, there, start("resume"))
 	assert.Equal(t, named, start("startup"))

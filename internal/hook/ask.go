@@ -86,10 +86,14 @@ func (h *hook) readInput() (*claude.Input, error) {
 		return nil, fmt.Errorf("read the hook's input: %w", err)
 	}
 	in, err := claude.ParseInput(b)
-	if err == nil && h.open == nil {
+	if err != nil {
+		return nil, err
+	}
+	in.FindResumed()
+	if h.open == nil {
 		h.raw = b
 	}
-	return in, err
+	return in, nil
 }
 
 // explainToPerson says what this command is, unless a client started it.
