@@ -127,11 +127,8 @@ func Said(path string, from, to int64, reply string) bool {
 // Command is the client's program.
 const Command = "codex"
 
-// IsName reports whether a process of this name is the client. A release's download is called after its platform, such
-// as codex-x86_64-unknown-linux-musl, of which a process has the first 15 bytes.
-func IsName(name string) bool {
-	return name == Command || strings.HasPrefix(name, Command+"-x86_64") || strings.HasPrefix(name, Command+"-aarch64")
-}
+// IsName reports whether a process of this name is the client.
+func IsName(name string) bool { return machine.ProgramOf(name) == Command }
 
 // PID returns the client's process id, or 0: the nearest process called codex, from a hook's parent upwards. The client
 // tells its hooks nothing about itself.

@@ -24,6 +24,14 @@ func ProcessStart(pid int) int64 {
 	return e.Start
 }
 
+// ProgramOf returns the program behind a process's name, or a file's. A release's download is called after its platform,
+// such as codex-x86_64-unknown-linux-musl, of which a process has the first 15 bytes.
+func ProgramOf(name string) string {
+	name, _, _ = strings.Cut(name, "-x86_64")
+	name, _, _ = strings.Cut(name, "-aarch64")
+	return name
+}
+
 func clock(id int32) int64 {
 	var ts unix.Timespec
 	if unix.ClockGettime(id, &ts) != nil {

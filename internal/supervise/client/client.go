@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"heartbeat/internal/cli"
+	"heartbeat/internal/machine"
 	"heartbeat/internal/money/budget"
 	"heartbeat/internal/screen"
 	"heartbeat/internal/words"
@@ -119,9 +120,7 @@ func Names() (names []string) {
 
 // Of returns the client named as, else the one with the name of the command's program, else Claude Code.
 func Of(as string, command []string) *Client {
-	program, _, _ := strings.Cut(filepath.Base(command[0]), "-x86_64") // a download is called after its platform
-	program, _, _ = strings.Cut(program, "-aarch64")
-	for _, name := range []string{as, program} {
+	for _, name := range []string{as, machine.ProgramOf(filepath.Base(command[0]))} {
 		i := slices.IndexFunc(clients, func(c *Client) bool { return c.Name == name })
 		if i >= 0 {
 			return clients[i]
