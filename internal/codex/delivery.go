@@ -133,22 +133,25 @@ func (d Delivery) Failed() (at time.Time, name, message string, failed bool) {
 	return at, name, message, err == nil && failed
 }
 
-// lately is how long after a rollout was last written to the time of day in an error's message is still one to come.
+// lately is how long after an error the time of day in its message is still one to come.
 const lately = time.Minute
 
 // LastFailed reports whether the last turn has just ended in an API error, as [Delivery.Failed] does for a text's turn.
 // It reads only the last 256 KiB.
 func LastFailed(path string) (name, message string, failed bool) {
 	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() || time.Since(info.ModTime()) > lately {
+	if err != nil || !info.Mode().IsRegular() {
 		return "", "", false
 	}
+	stamp := ""
 	err = handed.Back(path, 0, info.Size(), func(raw []byte) {
 		if l := lineOf(raw); l.is("task_started") || l.is("task_complete") {
 			name, message, failed = l.failure()
+			stamp = l.stamp
 		}
 	})
-	return name, message, err == nil && failed
+	at, _ := time.Parse(time.RFC3339, stamp) // long ago if there is none
+	return name, message, err == nil && failed && time.Since(at) < lately
 }
 
 // failure returns the error that ended the turn whose end the line is.
