@@ -185,9 +185,12 @@ func HoldDelivery(tx *inbox.Tx, f *inbox.Failure, ours bool) error {
 		_, err := tx.Holds().Pause(f.String(), nil)
 		return err
 	}
-	held, err1 := tx.Holds().Backoff()
-	streak, err2 := tx.Holds().Streak()
-	if err := errors.Join(err1, err2); err != nil {
+	held, err := tx.Holds().Backoff()
+	if err != nil {
+		return err
+	}
+	streak, err := tx.Holds().Streak()
+	if err != nil {
 		return err
 	}
 	if ours || streak == 0 {
@@ -206,7 +209,7 @@ func HoldDelivery(tx *inbox.Tx, f *inbox.Failure, ours bool) error {
 	if held != nil && !named && !ours {
 		return nil
 	}
-	_, err := tx.Holds().BackOff(length, streak, named, f)
+	_, err = tx.Holds().BackOff(length, streak, named, f)
 	return err
 }
 
