@@ -116,8 +116,8 @@ var fates = []fate{
 	{"it is proven that its text never reached the model", (*situation).unreached, givenBack},
 	{"policy `drop`", func(s *situation) bool { return s.policy == Drop }, dropped},
 	{"policy `retry`; its session was ended with its launcher, by somebody's order", func(s *situation) bool { return s.policy == Retry && s.Reason == inbox.ReasonStopped }, againUncounted(stopped)},
-	{"policy `retry`", func(s *situation) bool { return s.policy == Retry && !s.used }, again(nothing)},
-	{"policy `retry`; its attempts are used up", func(s *situation) bool { return s.policy == Retry }, setAside(inbox.ReasonExhausted)},
+	{"policy `retry`; its attempts are used up", func(s *situation) bool { return s.policy == Retry && s.used }, setAside(inbox.ReasonExhausted)},
+	{"policy `retry`", func(s *situation) bool { return s.policy == Retry }, again(nothing)},
 	{"policy `deadletter`; an error of the API ended its turn, and a session went on since", func(s *situation) bool { return s.d.Failure != nil }, setAside(inbox.ReasonFailed)},
 	{"policy `deadletter`; the asker knows why: a person interrupted it, it was canceled, nobody answered its question, its session was ended by somebody's order", func(s *situation) bool { return s.Reason != "" }, writes{
 		"a dead letter with that reason", DeadLettered, "", func(s *situation) error { return s.tx.DeadLetter(s.Reason) }}},
@@ -213,7 +213,7 @@ var (
 	dropped   = writes{"an event", Dropped, "", func(s *situation) error { return s.tx.Drop() }}
 	givenBack = writes{"`redeliver`; the attempt does not count", Returned, "", func(s *situation) error { return s.tx.GiveBack(inbox.NeverArrived, false) }}
 	putOff    = writes{"`redeliver`, or a scheduled line if it is to wait; the attempt counts", Requeued, "", (*situation).putOff}
-	overLimit = writes{"a dead letter `over budget`", DeadLettered, inbox.ReasonOverBudget, (*situation).setAsideOver}
+	overLimit = writes{"a dead letter `over_budget`", DeadLettered, inbox.ReasonOverBudget, (*situation).setAsideOver}
 )
 
 // again delivers the entry once more. The attempt counts.
