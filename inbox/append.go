@@ -241,8 +241,7 @@ func (t *Tx) appendPart(drafts []draft) (n int, err error) {
 type SelfEnqueued struct {
 	Count int64     `json:"count"`
 	Last  time.Time `json:"last"`
-	// Left is how many more entries the rate admitted at Last.
-	Left float64 `json:"left"`
+	Left  float64   `json:"left"` // how many more the rate admitted then
 }
 
 // RateError says that agents have sent as many entries as the rate admits.

@@ -24,13 +24,12 @@ const (
 // Check is a check that an entry must pass before it counts as answered: see package check. A delivery, a
 // [Result] and a [DeadLetter] carry it, nil if the entry has none.
 type Check struct {
-	Name   string      `json:"name"` // several with commas between them
-	Status CheckStatus `json:"status,omitempty"`
-	// Tries counts the runs of the check, and Seconds is their total duration.
-	Tries   int     `json:"tries,omitempty"`
-	Seconds float64 `json:"seconds,omitempty"`
-	Tail    string  `json:"tail,omitempty"` // the end of the last output
-	Why     string  `json:"why,omitempty"`  // why it did not pass
+	Name    string      `json:"name"` // several with commas between them
+	Status  CheckStatus `json:"status,omitempty"`
+	Tries   int         `json:"tries,omitempty"`
+	Seconds float64     `json:"seconds,omitempty"` // of all tries
+	Tail    string      `json:"tail,omitempty"`    // the end of the last output
+	Why     string      `json:"why,omitempty"`     // why it did not pass
 	// Since is when the status was reached.
 	Since *time.Time `json:"since,omitempty"`
 	// Untold says that the model has not been given the output yet.

@@ -14,11 +14,8 @@ import (
 
 // Compaction says what [Inbox.Compact] gave back.
 type Compaction struct {
-	// To is the offset before which the queue file takes up no space.
-	To int64 `json:"to_offset"`
-	// Freed is how many bytes of disk space this call gave back.
-	Freed int64 `json:"freed_bytes"`
-	// Warnings are sentences about what was found and repaired.
+	To       int64    `json:"to_offset"`   // before it the inbox takes no space
+	Freed    int64    `json:"freed_bytes"` // just now
 	Warnings []string `json:"warnings,omitempty"`
 }
 

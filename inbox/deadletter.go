@@ -14,26 +14,26 @@ type Reason string
 
 // The reasons that heartbeat gives.
 const (
-	ReasonOrphaned    Reason = "orphaned"           // its session died or was resumed
-	ReasonInterrupted Reason = "interrupted"        // a person ended its turn
-	ReasonAsked       Reason = "asked a person"     // its turn waited for an answer, and nobody was there
-	ReasonStopped     Reason = "stopped"            // its session was ended with its launcher, by request
-	ReasonUnresolved  Reason = "unresolved"         // it was answered, but its task is not done
-	ReasonCommand     Reason = "client command"     // the client took it for a command of its own, and asked no model
-	ReasonFailed      Reason = "failed"             // its turn ended in an error: see Failure
-	ReasonExhausted   Reason = "attempts exhausted" // redelivered as often as allowed
-	ReasonTooLong     Reason = "too long"           // longer than MaxLine, or a long line with too much metadata
-	ReasonDied        Reason = "delivery died"      // its delivery was killed repeatedly
-	ReasonExpired     Reason = "expired"            // its expires_at passed before delivery
-	ReasonCanceled    Reason = "canceled"           // it was taken back before delivery
-	ReasonEmpty       Reason = "empty"              // it has nothing to deliver: "" or an empty prompt
-	ReasonOverBudget  Reason = "over_budget"        // it reached its cost limit: see Failure
-	ReasonLimits      Reason = "invalid limits"     // its limits are not valid: see Failure
-	ReasonWide        Reason = "not UTF-8"          // its line is UTF-16 or UTF-32: see Failure
-	ReasonRejected    Reason = "rejected"           // its agent said that it cannot be done: see Failure
-	ReasonCheckFailed Reason = "check_failed"       // its check failed as often as allowed: see Check
-	ReasonUnchecked   Reason = "unchecked"          // its turn ended, but its check never completed: see Check
-	ReasonCheck       Reason = "unknown check"      // it asks for a check that the wiring lacks: see Failure
+	ReasonOrphaned    Reason = "orphaned"       // its session died or was resumed
+	ReasonInterrupted Reason = "interrupted"    // a person ended its turn
+	ReasonAsked       Reason = "asked a person" // its session asked, and nobody was there to answer
+	ReasonStopped     Reason = "stopped"        // its launcher or host was told to end
+	ReasonUnresolved  Reason = "unresolved"     // its answer left an effect of a babysitter run without a result
+	ReasonCommand     Reason = "client command" // the client took it for a command of its own, such as /cost
+	ReasonFailed      Reason = "failed"         // its turn ended in an error: see Failure
+	ReasonExhausted   Reason = "attempts exhausted"
+	ReasonTooLong     Reason = "too long"       // over 64 MiB, or over 2 MiB with more than 64 KiB beside its prompt
+	ReasonDied        Reason = "delivery died"  // the hook was killed three times while it took it up
+	ReasonExpired     Reason = "expired"        // before its delivery
+	ReasonCanceled    Reason = "canceled"       // before its delivery
+	ReasonEmpty       Reason = "empty"          // nothing to deliver
+	ReasonOverBudget  Reason = "over_budget"    // it reached its limit: see Failure
+	ReasonLimits      Reason = "invalid limits" // they cannot be read: see Failure
+	ReasonWide        Reason = "not UTF-8"      // it is UTF-16 or UTF-32: see Failure
+	ReasonRejected    Reason = "rejected"       // its agent said that it cannot be done: see Failure
+	ReasonCheckFailed Reason = "check_failed"   // as often as it may: see Check
+	ReasonUnchecked   Reason = "unchecked"      // its check never ran to an end: see Check
+	ReasonCheck       Reason = "unknown check"  // the wiring lacks its check: see Failure
 )
 
 // Reasons returns every reason that heartbeat gives.
@@ -54,17 +54,16 @@ type DeadLetter struct {
 	// RawFile names a file beside this one for content that does not fit into JSON. If raw_line is empty, the
 	// file holds the exact line. Otherwise it holds the text, and raw_line is the envelope that was delivered
 	// instead.
-	RawFile     string     `json:"raw_file,omitempty"`
+	RawFile     string     `json:"raw_file,omitempty"` // the file with the line, or, beside a raw_line, with its text
 	StartOffset int64      `json:"start_offset"`
 	EndOffset   int64      `json:"end_offset"`
-	Attempts    int        `json:"attempts"` // deliveries, 0 if never delivered
+	Attempts    int        `json:"attempts"`
 	Reason      Reason     `json:"reason"`
 	DeliveredAt *time.Time `json:"delivered_at"`
 	SessionID   string     `json:"session_id,omitempty"`
 	PromptID    string     `json:"prompt_id,omitempty"`
 	Failure     *Failure   `json:"failure,omitempty"`
-	// Check is the state of the entry's check, nil if it had none.
-	Check *Check `json:"check,omitempty"`
+	Check       *Check     `json:"check,omitempty"`
 	// FirstSeq and Fields are as in a [Result].
 	FirstSeq int64 `json:"first_seq,omitempty"`
 	price.Fields

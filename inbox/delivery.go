@@ -23,25 +23,17 @@ type Delivery struct {
 	RawLine
 	DeliveredAt time.Time `json:"delivered_at"`
 
-	// DeliveredSeq is the number of the commit that delivered the entry (see [Tx.Seq]), 0 if unknown.
-	DeliveredSeq int64 `json:"delivered_seq,omitempty"`
+	DeliveredSeq int64 `json:"delivered_seq,omitempty"` // the number of its commit
 
-	Attempt   int    `json:"attempt,omitempty"` // counted from 1
-	SessionID string `json:"session_id,omitempty"`
-	PromptID  string `json:"prompt_id,omitempty"`
-	Inbox     string `json:"inbox,omitempty"` // base name of the queue file
-	// Detached says that the inbox was truncated or replaced after the delivery. The entry exists only here,
-	// and settling it does not move the cursor.
-	Detached bool `json:"detached,omitempty"`
-	// Unterminated says that the line had no newline when it was delivered.
-	Unterminated bool `json:"unterminated,omitempty"`
-	// TextFile names the file beside the inbox with the text of an entry whose line is too long to be
-	// delivered. RawLine is then an envelope that says so.
-	TextFile string `json:"text_file,omitempty"`
-	// Evidence is the consumer's own note on how it delivered the entry.
-	Evidence json.RawMessage `json:"evidence,omitempty"`
-	// FirstSeq is the DeliveredSeq of the entry's first delivery, 0 if this is the first.
-	FirstSeq int64 `json:"first_seq,omitempty"`
+	Attempt      int             `json:"attempt,omitempty"` // from 1
+	SessionID    string          `json:"session_id,omitempty"`
+	PromptID     string          `json:"prompt_id,omitempty"`
+	Inbox        string          `json:"inbox,omitempty"`
+	Detached     bool            `json:"detached,omitempty"`     // the inbox was replaced since: settling it leaves the cursor
+	Unterminated bool            `json:"unterminated,omitempty"` // the line had no newline
+	TextFile     string          `json:"text_file,omitempty"`    // the file with a text that is too long
+	Evidence     json.RawMessage `json:"evidence,omitempty"`     // the hook's own
+	FirstSeq     int64           `json:"first_seq,omitempty"`    // of an earlier delivery
 	// Spent is what was charged to the entry so far, in all its deliveries.
 	Spent price.Amount `json:"-"`
 	// Took is how long earlier deliveries of the entry were worked on: see [Tx.Worked].
@@ -51,13 +43,10 @@ type Delivery struct {
 
 // Course is what became known of a delivery since.
 type Course struct {
-	// Failure is the last error that kept the entry from being answered.
-	Failure *Failure `json:"failure,omitempty"`
-	// Verdict and Progress are what the agent said of this delivery, nil for nothing.
+	Failure  *Failure  `json:"failure,omitempty"`
 	Verdict  *Verdict  `json:"verdict,omitempty"`
 	Progress *Progress `json:"progress,omitempty"`
-	// Check is the check that the entry must pass, nil for none.
-	Check *Check `json:"check,omitempty"`
+	Check    *Check    `json:"check,omitempty"`
 }
 
 // Failure is an error that kept an entry from being answered.

@@ -148,10 +148,8 @@ const (
 
 // RawLine is an entry's line as it was in the inbox, without its line end, in a form that JSON can carry.
 type RawLine struct {
-	// Text is the line, with U+FFFD for bytes that are not UTF-8.
-	Text string `json:"raw_line"`
-	// Base64 holds the exact bytes. It is set only if Text had to change them.
-	Base64 string `json:"raw_base64,omitempty"`
+	Text   string `json:"raw_line"`             // with U+FFFD for what is not UTF-8
+	Base64 string `json:"raw_base64,omitempty"` // the exact bytes, only then
 }
 
 func rawLineOf(b []byte) RawLine {

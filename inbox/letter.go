@@ -17,9 +17,7 @@ const StreamMember = "nats"
 
 // Letter is a dead letter as the file has it, with what has become of it since.
 type Letter struct {
-	// Letter is the letter's name, 12 hex digits. An entry may become a dead letter more than once, so its
-	// own id would not do.
-	Letter string `json:"letter"`
+	Letter string `json:"letter"` // its name, 12 hex digits: one entry may have several letters
 	DeadLetter
 	LetterMark
 
@@ -77,11 +75,8 @@ func (l Letter) Text() string {
 // LetterMark says what has become of a letter. Each member comes from a line of .dead-letter.jsonl that names
 // the letter.
 type LetterMark struct {
-	// LateReply is what the session replied when the turn ended, at RepliedAt.
-	LateReply string     `json:"late_reply,omitempty"`
-	RepliedAt *time.Time `json:"replied_at,omitempty"`
-	// RequeuedAt is when the letter's bytes were appended to the inbox again. AcceptedAt is when the late
-	// reply became the entry's result.
+	LateReply  string     `json:"late_reply,omitempty"` // of a turn that ended after all
+	RepliedAt  *time.Time `json:"replied_at,omitempty"`
 	RequeuedAt *time.Time `json:"requeued_at,omitempty"`
 	AcceptedAt *time.Time `json:"accepted_at,omitempty"`
 }
@@ -95,7 +90,7 @@ type letterMark struct {
 	Letter  string `json:"letter"`
 	EntryID string `json:"entry_id,omitempty"`
 	ID      string `json:"id,omitempty"`
-	Of      Reason `json:"of,omitempty"` // in a mark that closes a letter, the letter's reason: see LetterCount
+	Of      Reason `json:"of,omitempty"` // the reason of the letter that this closes
 	LetterMark
 }
 

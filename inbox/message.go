@@ -215,19 +215,14 @@ func firstInvalid(s string) int {
 
 // Receipt says where an appended message is.
 type Receipt struct {
-	ID      string `json:"id"`
-	EntryID string `json:"entry_id"`
-	// Start and End are its byte range in the inbox, both 0 if it is not there or that is unknown.
-	Start int64 `json:"start_offset"`
-	End   int64 `json:"end_offset"`
-	// Appended is false if an entry of that ID existed before.
-	Appended bool `json:"appended"`
-	// NotBefore is when a scheduled entry moves to the inbox.
+	ID        string     `json:"id"`
+	EntryID   string     `json:"entry_id"`
+	Start     int64      `json:"start_offset"` // both 0 if it is not in the inbox
+	End       int64      `json:"end_offset"`
+	Appended  bool       `json:"appended"`
 	NotBefore *time.Time `json:"not_before,omitempty"`
-	// Found says where an existing entry was.
-	Found string `json:"found,omitempty"`
-	// Warnings are sentences about what was found and repaired.
-	Warnings []string `json:"warnings,omitempty"`
+	Found     string     `json:"found,omitempty"` // where it was: "scheduled", "queued", "in flight" or "answered"
+	Warnings  []string   `json:"warnings,omitempty"`
 
 	// How long the outcome files were when the entry was appended. Its own outcome lies behind that.
 	results, deadLetters journal.Seen

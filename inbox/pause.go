@@ -22,10 +22,9 @@ func (v *View) Holds() Holds { return Holds{v.tx} }
 
 // Pause says since when, and why, nothing is delivered.
 type Pause struct {
-	At     time.Time `json:"at"`
-	Reason string    `json:"reason,omitempty"`
-	// Until is when the pause ends by itself; nil means with [Holds.Resume].
-	Until *time.Time `json:"until,omitempty"`
+	At     time.Time  `json:"at"`
+	Reason string     `json:"reason,omitempty"`
+	Until  *time.Time `json:"until,omitempty"`
 }
 
 // LimitOfDay ends the reason of a pause that a daily limit caused.
@@ -94,13 +93,11 @@ func (h Holds) Resume() error {
 // Backoff says until when nothing is delivered because entries, or the turns between them, failed. It
 // outlives every session.
 type Backoff struct {
-	At    time.Time `json:"at"`
-	Until time.Time `json:"until"`
-	// Streak is how many entries failed in a row since one was answered.
-	Streak int `json:"streak"`
-	// Named says that the error itself named the end, so that Until is not a guess.
-	Named   bool     `json:"named,omitempty"`
-	Failure *Failure `json:"failure,omitempty"`
+	At      time.Time `json:"at"`
+	Until   time.Time `json:"until"`
+	Streak  int       `json:"streak"`          // failures in a row
+	Named   bool      `json:"named,omitempty"` // the error itself named the end
+	Failure *Failure  `json:"failure,omitempty"`
 
 	// Boot and SinceBoot (nanoseconds) are the beginning by a clock that nobody can set: see package machine.
 	Boot      string `json:"boot,omitempty"`

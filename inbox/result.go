@@ -14,36 +14,25 @@ import (
 
 // Result is one line of .results.jsonl: an entry that was answered.
 type Result struct {
-	EntryID        string                     `json:"entry_id"`
-	ID             string                     `json:"id,omitempty"` // the envelope's own id
-	Metadata       map[string]json.RawMessage `json:"metadata,omitempty"`
-	StartOffset    int64                      `json:"start_offset"`
-	EndOffset      int64                      `json:"end_offset"`
-	Attempt        int                        `json:"attempt"`
-	SessionID      string                     `json:"session_id,omitempty"`
-	PromptID       string                     `json:"prompt_id,omitempty"`
-	DeliveredAt    time.Time                  `json:"delivered_at"`
-	AcknowledgedAt time.Time                  `json:"acknowledged_at"`
-	// Prompt is the beginning of the delivered text, at most 200 characters. Results of older releases lack
-	// it.
-	Prompt string `json:"prompt,omitempty"`
-	// TextFile names the file in which a long text was delivered. The file lay beside the inbox until the
-	// entry was answered.
-	TextFile string `json:"text_file,omitempty"`
-	Reply    string `json:"reply"`
-	// Result is what the agent handed over as the result. Said says that the agent itself declared the entry
-	// done: see [Verdict].
-	Result string `json:"result,omitempty"`
-	Said   bool   `json:"said_done,omitempty"`
-	// Check is the check that the entry passed, nil if it had none.
-	Check *Check `json:"check,omitempty"`
-	// Accepted is the reason of the entry's dead letter, if its late answer was accepted: see [Tx.Accept].
-	Accepted Reason `json:"accepted,omitempty"`
-	// BackgroundTasks are the [Task]s that the entry left running after its turns.
-	BackgroundTasks json.RawMessage `json:"background_tasks,omitempty"`
-	// FirstSeq is the number of the commit that first delivered the entry. The entry's lines in .costs.jsonl
-	// carry the same number.
-	FirstSeq int64 `json:"first_seq,omitempty"`
+	EntryID         string                     `json:"entry_id"`
+	ID              string                     `json:"id,omitempty"`
+	Metadata        map[string]json.RawMessage `json:"metadata,omitempty"`
+	StartOffset     int64                      `json:"start_offset"`
+	EndOffset       int64                      `json:"end_offset"`
+	Attempt         int                        `json:"attempt"` // from 1
+	SessionID       string                     `json:"session_id,omitempty"`
+	PromptID        string                     `json:"prompt_id,omitempty"`
+	DeliveredAt     time.Time                  `json:"delivered_at"`
+	AcknowledgedAt  time.Time                  `json:"acknowledged_at"`
+	Prompt          string                     `json:"prompt,omitempty"`    // its first 200 characters
+	TextFile        string                     `json:"text_file,omitempty"` // the file with a long text, until it was answered
+	Reply           string                     `json:"reply"`               // the agent's last message
+	Result          string                     `json:"result,omitempty"`    // what the agent handed over
+	Said            bool                       `json:"said_done,omitempty"` // by the agent itself: see [Verdict]
+	Check           *Check                     `json:"check,omitempty"`
+	Accepted        Reason                     `json:"accepted,omitempty"`         // of a late answer, its dead letter's reason: see [Tx.Accept]
+	BackgroundTasks json.RawMessage            `json:"background_tasks,omitempty"` // tasks that went on after its turns: "id", "type", "description", "cut_off"
+	FirstSeq        int64                      `json:"first_seq,omitempty"`        // of the commit that first delivered it, as in .costs.jsonl
 	// Fields are the price as far as it was known at that time.
 	price.Fields
 }
@@ -129,58 +118,52 @@ type EventKind string
 // The events in .events.jsonl. What happens to every entry is not among them, since its result or dead letter
 // tells that.
 const (
-	EventScheduled   EventKind = "scheduled"          // staged until its time
-	EventRedelivered EventKind = "redelivered"        // given back to the queue
-	EventDropped     EventKind = "dropped"            // forgotten under the policy drop
-	EventElsewhere   EventKind = "resolved elsewhere" // settled because it was done by other means
-	EventRequeued    EventKind = "requeued"           // a dead letter went back into the inbox
-	EventPurged      EventKind = "purged"             // a dead letter was deleted
-	EventLate        EventKind = "late answer"        // the turn of a dead letter's entry ended after all
-	EventAccepted    EventKind = "accepted"           // a late answer became the entry's result
-	EventFailed      EventKind = "failed"             // a turn ended in an error
-	EventStarted     EventKind = "session started"    // started or resumed
+	EventScheduled   EventKind = "scheduled"
+	EventRedelivered EventKind = "redelivered"
+	EventDropped     EventKind = "dropped"
+	EventElsewhere   EventKind = "resolved elsewhere" // a run's effect got its result by other means; counted with "dropped"
+	EventRequeued    EventKind = "requeued"
+	EventPurged      EventKind = "purged"
+	EventLate        EventKind = "late answer" // a dead letter's turn has ended
+	EventAccepted    EventKind = "accepted"    // that answer is the result
+	EventFailed      EventKind = "failed"      // a turn ended in an error
+	EventStarted     EventKind = "session started"
 	EventEnded       EventKind = "session ended"
-	EventAsked       EventKind = "session asks" // a question for a person
+	EventAsked       EventKind = "session asks"
 	EventPaused      EventKind = "paused"
-	EventBackingOff  EventKind = "backing off" // after an error
-	EventResumed     EventKind = "resumed"
-	EventReplaced    EventKind = "replaced"        // the inbox was truncated or is another file
+	EventBackingOff  EventKind = "backing off"     // delivery waits after an error
+	EventResumed     EventKind = "resumed"         // that wait or a pause is over
+	EventReplaced    EventKind = "replaced"        // the inbox is another file
 	EventOlder       EventKind = "state older"     // older than the results, as after a restore
 	EventSettled     EventKind = "settled before"  // a restored line with a known outcome was passed: see Reason
-	EventRemoved     EventKind = "removed by hand" // .in-flight was removed, and the entry stays in flight
-	EventSetBack     EventKind = "cursor set back" // by hand
-	EventDetached    EventKind = "detached"        // an entry that was given back is no longer in any inbox
-	EventUncounted   EventKind = "not counted"     // limits are set, but the session's spending cannot be counted
-	EventUntold      EventKind = "notify failed"   // a person could not be notified
-	EventSaid        EventKind = "verdict"         // an agent said what became of its entry: see [Verdict]
-	EventProgress    EventKind = "progress"        // an agent reported progress
-	EventCheckFailed EventKind = "check failed"    // its entry goes on with the output, or is set aside: see Reason
-	EventUnchecked   EventKind = "not checked"     // the check could not be run, and is tried again: see Reason
-	EventMended      EventKind = "mended"          // by fsck --repair: see Reason
-	EventContested   EventKind = "contested"       // another hook objected to a turn that was settled as answered
+	EventRemoved     EventKind = "removed by hand" // ".in-flight" was; the entry stays in flight
+	EventSetBack     EventKind = "cursor set back"
+	EventDetached    EventKind = "detached"    // an entry that was given back is in no inbox any more
+	EventUncounted   EventKind = "not counted" // spending, while limits are set
+	EventUntold      EventKind = "notify failed"
+	EventSaid        EventKind = "verdict" // of an agent: see [Verdict]
+	EventProgress    EventKind = "progress"
+	EventCheckFailed EventKind = "check failed" // its entry goes on with the output, or is set aside: see Reason
+	EventUnchecked   EventKind = "not checked"  // the check could not be run, and is tried again: see Reason
+	EventMended      EventKind = "mended"       // by fsck --repair: see Reason
+	EventContested   EventKind = "contested"    // another Stop hook had an answered entry's turn go on: see Reason
 )
 
 // Event is one line of .events.jsonl.
 type Event struct {
-	At      time.Time `json:"at"`
-	Event   EventKind `json:"event"`
-	EntryID string    `json:"entry_id,omitempty"`
-	ID      string    `json:"id,omitempty"` // the envelope's own id
-	Start   int64     `json:"start_offset,omitempty"`
-	Attempt int       `json:"attempt,omitempty"` // deliveries so far
-	// Uncounted says that Attempt does not include the delivery of this event.
-	Uncounted bool   `json:"uncounted,omitempty"`
-	Session   string `json:"session_id,omitempty"`
-	// DeliveredAt is the time of the delivery of this event. For an unanswered delivery, no other file keeps
-	// it.
-	DeliveredAt *time.Time `json:"delivered_at,omitempty"`
-	// Reason says why, in words; for a failure it is the failure's name and message.
-	Reason string `json:"reason,omitempty"`
-	// Until is when a scheduled entry is due, or when a pause or back-off ends.
-	Until *time.Time `json:"until,omitempty"`
-	// RawLine and RawBase64 are the line of a detached entry: see [RawLine].
-	RawLine   string `json:"raw_line,omitempty"`
-	RawBase64 string `json:"raw_base64,omitempty"`
+	At          time.Time  `json:"at"`
+	Event       EventKind  `json:"event"`
+	EntryID     string     `json:"entry_id,omitempty"`
+	ID          string     `json:"id,omitempty"`
+	Start       int64      `json:"start_offset,omitempty"`
+	Attempt     int        `json:"attempt,omitempty"`
+	Uncounted   bool       `json:"uncounted,omitempty"` // it is not among the attempts
+	Session     string     `json:"session_id,omitempty"`
+	DeliveredAt *time.Time `json:"delivered_at,omitempty"` // no other file has it if nothing was answered
+	Reason      string     `json:"reason,omitempty"`       // in words
+	Until       *time.Time `json:"until,omitempty"`        // when it is due, or ends
+	RawLine     string     `json:"raw_line,omitempty"`     // of a detached entry
+	RawBase64   string     `json:"raw_base64,omitempty"`
 	// Fields are the cost so far of an entry that was given back or dropped.
 	price.Fields
 }

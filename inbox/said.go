@@ -38,11 +38,10 @@ const (
 // Verdict is an agent's own statement on its entry. It is committed when it is made, and carried out when the
 // delivery is settled: see package recover.
 type Verdict struct {
-	Kind VerdictKind `json:"verdict"`
-	Text string      `json:"text,omitempty"`
-	At   time.Time   `json:"at"`
-	// Until is the earliest time for delivering a failed entry again, nil for at once.
-	Until *time.Time `json:"until,omitempty"`
+	Kind  VerdictKind `json:"verdict"`
+	Text  string      `json:"text,omitempty"`
+	At    time.Time   `json:"at"`
+	Until *time.Time  `json:"until,omitempty"` // not earlier again
 }
 
 // Check returns an error, worded for the agent, if the verdict is not valid.
@@ -94,10 +93,9 @@ func (t *Tx) Say(v Verdict) error {
 
 // Progress is an agent's report on its work.
 type Progress struct {
-	Text string    `json:"text,omitempty"`
-	At   time.Time `json:"at"`
-	// Until is how long the agent must not be taken for stuck.
-	Until time.Time `json:"until"`
+	Text  string    `json:"text,omitempty"`
+	At    time.Time `json:"at"`
+	Until time.Time `json:"until"` // it is not stuck before
 }
 
 // NoteProgress stores with the entry in flight that its agent is at work for that length of time.

@@ -55,39 +55,25 @@ type Bridge struct {
 
 // Report is what a step did, and what the run waits for.
 type Report struct {
-	Run    string     `json:"run"`
-	Dir    string     `json:"run_dir"`
-	Status run.Status `json:"status"`
-	// Queued are the ids of the entries that this step appended. Waits counts the effects that had an entry before.
-	Queued []string `json:"queued,omitempty"`
-	Waits  int      `json:"waits,omitempty"`
-	// Posted are the effects that this step gave a result.
-	Posted []string `json:"posted,omitempty"`
-	// Unposted is how many results are left for another step to post.
-	Unposted int `json:"unposted,omitempty"`
-	// Notes are sentences for a person about the entries that were appended.
-	Notes []string `json:"notes,omitempty"`
-	// Refused says which results were not posted, and why.
-	Refused []string `json:"refused,omitempty"`
-	// Busy says that nothing was done, since another process takes a step of the run.
-	Busy bool `json:"busy,omitempty"`
-	// Commands are effects whose commands are left to another process. Longest is the longest of their time limits.
-	Commands []string      `json:"commands,omitempty"`
-	Longest  time.Duration `json:"-"`
-	// Held are the effects that wait for a person.
-	Held []Held `json:"held,omitempty"`
-	// NotBefore is when the next sleep is over, or nil.
-	NotBefore *time.Time `json:"not_before,omitempty"`
-	// Iterations is how often the process was run through this inbox.
-	Iterations int `json:"iterations,omitempty"`
-	// Done says that the run is completed, and that the agent named its proof or a person said so.
-	Done bool `json:"done,omitempty"`
-	// Guard is why the bridge stopped driving this run, or "". OutOfSteps says that the reason is
-	// [effect.Options.MaxSteps]: a greater one lets the run continue.
-	Guard      string `json:"guard,omitempty"`
-	OutOfSteps bool   `json:"out_of_steps,omitempty"`
-	// Rests says that the reason is the run's code, which a person has to accept.
-	Rests bool `json:"rests,omitempty"`
+	Run        string        `json:"run"`
+	Dir        string        `json:"run_dir"`
+	Status     run.Status    `json:"status"`
+	Queued     []string      `json:"queued,omitempty"`   // ids of appended entries
+	Waits      int           `json:"waits,omitempty"`    // effects that had an entry before
+	Posted     []string      `json:"posted,omitempty"`   // effects that got a result
+	Unposted   int           `json:"unposted,omitempty"` // results left for another step
+	Notes      []string      `json:"notes,omitempty"`    // on what was appended
+	Refused    []string      `json:"refused,omitempty"`  // results, and why
+	Busy       bool          `json:"busy,omitempty"`     // another process takes a step
+	Commands   []string      `json:"commands,omitempty"` // effects that another process runs
+	Longest    time.Duration `json:"-"`
+	Held       []Held        `json:"held,omitempty"`       // effects for a person
+	NotBefore  *time.Time    `json:"not_before,omitempty"` // when the next sleep ends
+	Iterations int           `json:"iterations,omitempty"`
+	Done       bool          `json:"done,omitempty"`         // completed, and proven or closed by a person
+	Guard      string        `json:"guard,omitempty"`        // why this run is driven no more
+	OutOfSteps bool          `json:"out_of_steps,omitempty"` // a greater --max-iterations lets it go on
+	Rests      bool          `json:"rests,omitempty"`        // until a person accepts its code
 }
 
 // Held is an effect that waits for a person.
@@ -95,7 +81,7 @@ type Held struct {
 	Effect   string    `json:"effect"`
 	Label    string    `json:"label,omitempty"`
 	Question string    `json:"question,omitempty"` // of a breakpoint
-	Reason   string    `json:"reason,omitempty"`   // of anything else
+	Reason   string    `json:"reason,omitempty"`
 	Since    time.Time `json:"since"`
 }
 

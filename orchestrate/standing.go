@@ -8,37 +8,27 @@ import (
 
 // Standing is the state of a run and of its entries in the inbox.
 type Standing struct {
-	Run     string     `json:"run"`
-	Dir     string     `json:"run_dir"`
-	Process string     `json:"process"`
-	Status  run.Status `json:"status"`
-	// Failure is what the run failed with, or "".
-	Failure string `json:"failure,omitempty"`
-	// Pending counts the effects without a result by kind, as run:status does, also those no longer asked for.
-	Pending map[string]int `json:"pending"`
-	// Held are the effects that wait for a person.
-	Held []Held `json:"held,omitempty"`
-	// Entries are the entries of this inbox that the run waits for.
-	Entries []Waiting `json:"entries,omitempty"`
-	// Iterations is how often the process was run through this inbox.
-	Iterations int `json:"iterations"`
-	// Guard is why the last step stopped the run, or "". OutOfSteps is as in a [Report].
-	Guard      string `json:"guard,omitempty"`
-	OutOfSteps bool   `json:"out_of_steps,omitempty"`
-	// Stuck is why the last step failed, or "".
-	Stuck string `json:"stuck,omitempty"`
-	// NotBefore is when the next sleep is over.
-	NotBefore *time.Time `json:"not_before,omitempty"`
-	// Done is as in a [Report].
-	Done bool `json:"done"`
+	Run        string         `json:"run"`
+	Dir        string         `json:"run_dir"`
+	Process    string         `json:"process"`
+	Status     run.Status     `json:"status"`
+	Failure    string         `json:"failure,omitempty"`
+	Pending    map[string]int `json:"pending"`           // effects without a result, by kind
+	Held       []Held         `json:"held,omitempty"`    // effects for a person
+	Entries    []Waiting      `json:"entries,omitempty"` // of this inbox
+	Iterations int            `json:"iterations"`
+	Guard      string         `json:"guard,omitempty"` // as above, as "out_of_steps" and "done"
+	OutOfSteps bool           `json:"out_of_steps,omitempty"`
+	Stuck      string         `json:"stuck,omitempty"` // why the last step failed
+	NotBefore  *time.Time     `json:"not_before,omitempty"`
+	Done       bool           `json:"done"`
 }
 
 // Waiting is an entry that the run waits for.
 type Waiting struct {
 	ID     string `json:"id"`
 	Effect string `json:"effect,omitempty"`
-	// Where is a Receipt's Found, "dead-lettered", or "gone".
-	Where string `json:"where"`
+	Where  string `json:"where"` // "scheduled", "queued", "in flight", "answered", "dead-lettered" or "gone"
 }
 
 // Standing reads the state of the run. It takes no step, changes nothing and does not call babysitter.

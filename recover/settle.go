@@ -135,23 +135,20 @@ func Run(ctx context.Context, a Asker, sight Sight) (report Report, err error) {
 
 // Report says what a recovery did. Its JSON is the output of `recover --json`.
 type Report struct {
-	Action  Action       `json:"action"`
-	EntryID string       `json:"entry_id,omitempty"`
-	ID      string       `json:"id,omitempty"`
-	Start   int64        `json:"start_offset"`
-	End     int64        `json:"end_offset"`
-	Attempt int          `json:"attempt,omitempty"` // the number of deliveries
-	Session string       `json:"session_id,omitempty"`
-	Reason  inbox.Reason `json:"reason,omitempty"` // of a dead letter
-	// Said is the agent's verdict, if it decided.
-	Said inbox.VerdictKind `json:"verdict,omitempty"`
+	Action  Action            `json:"action"`
+	EntryID string            `json:"entry_id,omitempty"`
+	ID      string            `json:"id,omitempty"`
+	Start   int64             `json:"start_offset"`
+	End     int64             `json:"end_offset"`
+	Attempt int               `json:"attempt,omitempty"`
+	Session string            `json:"session_id,omitempty"`
+	Reason  inbox.Reason      `json:"reason,omitempty"`  // of a dead letter
+	Said    inbox.VerdictKind `json:"verdict,omitempty"` // the agent's, if it decided
 	// Owner is the live owner of an entry that was left alone.
-	Owner *Owner `json:"-"`
-	// Failure is the error that ended the entry's turn, if it decided.
-	Failure *inbox.Failure `json:"failure,omitempty"`
-	Cursor  int64          `json:"cursor"`
-	// Warnings are sentences about other things that were found and repaired.
-	Warnings []string `json:"warnings,omitempty"`
+	Owner    *Owner         `json:"-"`
+	Failure  *inbox.Failure `json:"failure,omitempty"` // which ended the turn, if it decided
+	Cursor   int64          `json:"cursor"`
+	Warnings []string       `json:"warnings,omitempty"`
 }
 
 func reportOf(d *inbox.Delivery, a Action) Report {

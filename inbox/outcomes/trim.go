@@ -16,14 +16,12 @@ import (
 
 // Trimming says what [Trim] removed.
 type Trimming struct {
-	Results     int `json:"results"`
-	DeadLetters int `json:"dead_letters"` // requeued, accepted, or answered since
-	Events      int `json:"events"`
-	Costs       int `json:"costs"`
-	// Freed is how many bytes of disk space were given back.
-	Freed int64 `json:"freed_bytes"`
-	// Warnings are sentences about what was found and repaired.
-	Warnings []string `json:"warnings,omitempty"`
+	Results     int      `json:"results"`
+	DeadLetters int      `json:"dead_letters"`
+	Events      int      `json:"events"`
+	Costs       int      `json:"costs"`
+	Freed       int64    `json:"freed_bytes"`
+	Warnings    []string `json:"warnings,omitempty"`
 }
 
 // Trim removes results, closed dead letters, events and costs from before the given time. It keeps lines that

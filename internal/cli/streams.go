@@ -99,14 +99,12 @@ func IsTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
 // Build describes how the running command was built.
 type Build struct {
-	// Version is such as "1.4.0", or "(devel)" outside a release.
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"`
 	Modified bool   `json:"modified,omitempty"`
 	Time     string `json:"time,omitempty"`
 	Go       string `json:"go"`
-	// Static is false for a build with cgo, which starts more slowly.
-	Static bool `json:"static"`
+	Static   bool   `json:"static"` // built without cgo, which starts faster
 }
 
 // ReadBuild reads the build information of the running command.

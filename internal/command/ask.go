@@ -54,7 +54,7 @@ sonnet. With --timeout the session is ended once the time is over, and what beca
 of the prompt then is the outcome. At a terminal one line says meanwhile what is
 waited for.
 
-Exit status: 0 answered; 3 the prompt became a dead letter; 124 not answered in time;
+Exit status: 0 answered; 3 it became a dead letter; 124 the timeout passed;
 75 no session took the prompt, run it again later; 78 somebody has to do something
 first, also where a command or the folder is not there; 128+n signal n ended it; 1
 otherwise, also if the prompt could not be sent.`,

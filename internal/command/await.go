@@ -31,14 +31,12 @@ const (
 
 // waited is what send --wait prints with --json.
 type waited struct {
-	ID      string `json:"id"`
-	EntryID string `json:"entry_id"`
-	Outcome string `json:"outcome"`
-	// Result or DeadLetter is the line that tells the outcome.
+	ID         string            `json:"id"`
+	EntryID    string            `json:"entry_id"`
+	Outcome    string            `json:"outcome"` // "answered", "dead-lettered", "timed out", "ended" by a signal, "gone", or "unknown" after another error
 	Result     *inbox.Result     `json:"result,omitempty"`
 	DeadLetter *inbox.DeadLetter `json:"dead_letter,omitempty"`
-	// Found is where the entry is if it was not answered in time.
-	Found string `json:"found,omitempty"`
+	Found      string            `json:"found,omitempty"` // where it is, if not answered in time
 }
 
 // price sets the price that is known now. Nobody waits for the rest of it, which `results` shows a moment later.

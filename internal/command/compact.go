@@ -55,8 +55,7 @@ heartbeat compact --keep 30d`,
 // compacted is what compact prints with --json.
 type compacted struct {
 	inbox.Compaction
-	// Trimmed is null without --keep.
-	Trimmed *outcomes.Trimming `json:"trimmed,omitempty"`
+	Trimmed *outcomes.Trimming `json:"trimmed,omitempty"` // with --keep
 }
 
 func (o *compactFlags) run(s cli.Streams) error {

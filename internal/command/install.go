@@ -41,9 +41,9 @@ type installed struct {
 	Changed  bool     `json:"changed"`
 	Command  string   `json:"command"`
 	Args     []string `json:"args"`
-	Timeout  int      `json:"timeout,omitempty"`
+	Timeout  int      `json:"timeout,omitempty"` // of hooks that the client waits for
 	Rewake   bool     `json:"rewake,omitempty"`
-	Tools    string   `json:"tools,omitempty"` // the .mcp.json or config.toml that has or had an agent's tools
+	Tools    string   `json:"tools,omitempty"` // the file that wires an agent's tools
 	off      bool     // the client will not run the hook, and that was said
 }
 

@@ -28,7 +28,7 @@ whenever an entry was settled or a sleep is over.
 
 A hook with --run does the same in the session, whenever the inbox is empty.
 
-Exit status: 0 done, or with --once the step was taken; 1 it could not be; 3 a run
+Exit status: 0 done, or with --once the step was taken; 1 it could not be; 3 the run
 goes no further by itself; 128+n signal n ended it.`,
 	Example: `heartbeat orchestrate --run .a5c/runs/r1 --once
 heartbeat orchestrate --run .a5c/runs/r1 --breakpoints ask`,

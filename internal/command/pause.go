@@ -95,13 +95,9 @@ Exit status: 0 nothing holds delivery, 1 that could not be recorded.`,
 
 // resumed is what resume prints with --json.
 type resumed struct {
-	// Was is the pause that held until now, null for none.
-	Was *inbox.Pause `json:"was"`
-	// WasBackingOff is the back-off that held, null for none.
-	WasBackingOff *inbox.Backoff `json:"was_backing_off"`
-	// Over says, with figures, that today exceeds the last limit of the hook. Delivery then pauses again at the
-	// next Stop, unless the hook has a higher limit by then.
-	Over string `json:"over_limit,omitempty"`
+	Was           *inbox.Pause   `json:"was"`                  // a pause
+	WasBackingOff *inbox.Backoff `json:"was_backing_off"`      // as in "status"
+	Over          string         `json:"over_limit,omitempty"` // in words, if today is over its limit: delivery pauses again at the next Stop
 }
 
 func resume(i *cli.InboxFlags, s cli.Streams) error {

@@ -51,13 +51,13 @@ type peeked struct {
 	ID       string                     `json:"id,omitempty"`
 	Start    int64                      `json:"start_offset"`
 	End      int64                      `json:"end_offset"`
-	Attempt  int                        `json:"attempt"` // the number of its next delivery
+	Attempt  int                        `json:"attempt"` // which it would be
 	Text     string                     `json:"text"`
 	Metadata map[string]json.RawMessage `json:"metadata,omitempty"`
 	TooLong  bool                       `json:"too_long,omitempty"`
 	Empty    bool                       `json:"empty,omitempty"`
 	Expired  bool                       `json:"expired,omitempty"`
-	Torn     bool                       `json:"torn,omitempty"`
+	Torn     bool                       `json:"torn,omitempty"` // it has no newline yet
 	Limits   bool                       `json:"invalid_limits,omitempty"`
 	Wide     bool                       `json:"not_utf8,omitempty"`
 }

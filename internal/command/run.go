@@ -58,7 +58,7 @@ With a session (--session-id, or within one) its state file, which other tools o
 babysitter read, is bound to the run. A session that is bound to another run which
 is not over is refused before anything is made.
 
-Exit status: 0 done; 1 not done; 3 the run was made, and goes no further by itself.`,
+Exit status: 0 done; 1 not done; 3 the run goes no further by itself.`,
 	Example: `heartbeat run start --entry process.mjs#process --process-id greet --inputs inputs.json`,
 }, (*runVerbFlags).start, func(o *runVerbFlags, f *pflag.FlagSet) {
 	f.StringVar(&o.create.Entry, "entry", "", "the process, a `module` and its export: FILE#EXPORT (without: #process)")
@@ -86,7 +86,7 @@ babysitter read, is bound to the run. A session that is bound to another run whi
 is not over is refused.
 
 Exit status: 0 done; 1 not done, as with a run that is completed already; 3 the run
-was resumed, and goes no further by itself.`,
+goes no further by itself.`,
 	Example: `heartbeat run resume r1
 heartbeat run resume r1 --max-iterations 512`,
 }, (*runVerbFlags).resume, func(o *runVerbFlags, f *pflag.FlagSet) {
@@ -105,8 +105,7 @@ project that these need. When something of that has changed, its steps do nothin
 until a person says this. Look at what has changed first: a step runs it, as you. An
 agent cannot say this from within its session.
 
-Exit status: 0 done; 1 not done; 3 the code was accepted, and the run goes no further
-by itself.`,
+Exit status: 0 done; 1 not done; 3 the run goes no further by itself.`,
 	Example: `heartbeat run accept-code r1`,
 }, (*runVerbFlags).acceptCode, func(o *runVerbFlags, f *pflag.FlagSet) { o.ways.AddCommand(f) })
 

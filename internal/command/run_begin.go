@@ -28,8 +28,7 @@ import (
 type begun struct {
 	orchestrate.Report
 	Session *boundSession `json:"session,omitempty"`
-	// Hook are the flags that a hook needs to go on with the run.
-	Hook []string `json:"hook"`
+	Hook    []string      `json:"hook"` // flags for a hook that goes on with it
 
 	program string // heartbeat, as the entries call it
 }

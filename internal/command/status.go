@@ -57,21 +57,16 @@ type status struct {
 	settled
 	holding
 	people
-	Today *spentToday `json:"today,omitempty"`
-	// Consumers are those that results are handed to.
-	Consumers []taker `json:"consumers,omitempty"`
-	// SelfEnqueued counts the entries that agents sent into the inbox, nil for none.
-	SelfEnqueued *inbox.SelfEnqueued `json:"self_enqueued,omitempty"`
-	State        see.State           `json:"state"`
-	Why          string              `json:"why"`
-	// Troubles are what is wrong, most urgent first.
-	Troubles []see.Trouble `json:"troubles,omitempty"`
-	Warnings []string      `json:"warnings,omitempty"`
-	// OldestAt is since when the next entry has waited, as [inbox.Head] says.
-	OldestAt *time.Time `json:"oldest_at"`
-	// Asks are all questions of sessions and runs for a person.
-	Asks            []asks   `json:"asks"`
-	NothingMovesFor *float64 `json:"nothing_moves_for_seconds"`
+	Today           *spentToday         `json:"today,omitempty"`
+	Consumers       []taker             `json:"consumers,omitempty"`     // of results
+	SelfEnqueued    *inbox.SelfEnqueued `json:"self_enqueued,omitempty"` // by agents
+	State           see.State           `json:"state"`
+	Why             string              `json:"why"`                       // in a sentence
+	Troubles        []see.Trouble       `json:"troubles,omitempty"`        // the most urgent first
+	Warnings        []string            `json:"warnings,omitempty"`        // what the next transaction will repair
+	OldestAt        *time.Time          `json:"oldest_at"`                 // since when the next entry waits: sent_at, not_before, or first seen
+	Asks            []asks              `json:"asks"`                      // questions for a person
+	NothingMovesFor *float64            `json:"nothing_moves_for_seconds"` // as --stall counts
 
 	// answerable says that whoever attaches can answer what the session asks.
 	answerable bool
@@ -79,18 +74,16 @@ type status struct {
 }
 
 type waitingEntries struct {
-	Queued      int64 `json:"queued"`
-	QueuedBytes int64 `json:"queued_bytes"`
-	Scheduled   int   `json:"scheduled"`
-	// NextDue is when the next scheduled entry is due.
-	NextDue *time.Time `json:"next_due,omitempty"`
+	Queued      int64      `json:"queued"` // without canceled entries and that in flight
+	QueuedBytes int64      `json:"queued_bytes"`
+	Scheduled   int        `json:"scheduled"`
+	NextDue     *time.Time `json:"next_due,omitempty"`
 }
 
 type settled struct {
-	// DeadLetters counts the open ones.
-	DeadLetters        int        `json:"dead_letters"`
-	Answered           int64      `json:"answered"`
-	Checked            int64      `json:"checked,omitempty"` // answered entries whose check passed
+	DeadLetters        int        `json:"dead_letters"`      // open: not requeued, accepted, canceled, answered since, or kept by a stream
+	Answered           int64      `json:"answered"`          // since the journal began
+	Checked            int64      `json:"checked,omitempty"` // of these, with a check that passed
 	LastAcknowledgedAt *time.Time `json:"last_acknowledged_at"`
 }
 
@@ -109,22 +102,21 @@ type people struct {
 
 // flying is the entry in flight, as --json prints it.
 type flying struct {
-	ID          string    `json:"id,omitempty"`
-	EntryID     string    `json:"entry_id"`
-	DeliveredAt time.Time `json:"delivered_at"`
-	AgeSeconds  float64   `json:"age_seconds"`
-	Attempt     int       `json:"attempt"`
-	SessionID   string    `json:"session_id,omitempty"`
-	// Verdict and Progress are what the agent said about it.
-	Verdict  *inbox.Verdict  `json:"verdict,omitempty"`
-	Progress *inbox.Progress `json:"progress,omitempty"`
+	ID          string          `json:"id,omitempty"`
+	EntryID     string          `json:"entry_id"`
+	DeliveredAt time.Time       `json:"delivered_at"`
+	AgeSeconds  float64         `json:"age_seconds"`
+	Attempt     int             `json:"attempt"`
+	SessionID   string          `json:"session_id,omitempty"`
+	Verdict     *inbox.Verdict  `json:"verdict,omitempty"`
+	Progress    *inbox.Progress `json:"progress,omitempty"`
 	price.Fields
 }
 
 type lastSession struct {
 	ID        string     `json:"id"`
 	PID       int        `json:"pid,omitempty"`
-	Life      string     `json:"life"` // running, ended, gone, unknown
+	Life      string     `json:"life"` // "running", "ended", "gone" or "unknown"
 	StartedAt *time.Time `json:"started_at,omitempty"`
 	EndedAt   *time.Time `json:"ended_at,omitempty"`
 }
@@ -133,7 +125,7 @@ type lastSession struct {
 type waiting struct {
 	SessionID string    `json:"session_id,omitempty"`
 	PID       int       `json:"pid"`
-	Life      string    `json:"life"` // running, stopped, gone, unknown
+	Life      string    `json:"life"` // the same, or "stopped" by a signal
 	Since     time.Time `json:"since"`
 }
 
@@ -141,7 +133,7 @@ type waiting struct {
 type question struct {
 	SessionID string    `json:"session_id"`
 	Since     time.Time `json:"since"`
-	Kind      string    `json:"kind"`
+	Kind      string    `json:"kind"` // "permission_prompt" or "agent_needs_input"
 	Text      string    `json:"text,omitempty"`
 }
 

@@ -127,7 +127,7 @@ func (d *flying) rows(row func(name, format string, args ...any), shown display)
 
 // spentToday is what was spent since midnight, and the limits of a day.
 type spentToday struct {
-	Date string `json:"date"` // local
+	Date string `json:"date"`
 	price.Fields
 	LimitUSD    *price.Nanos `json:"limit_usd,omitempty"`
 	LimitTokens int64        `json:"limit_tokens,omitempty"`
@@ -188,13 +188,11 @@ func (st *status) spent(box *inbox.Inbox, f see.Facts) {
 
 // taker is a consumer of results, as --json prints it.
 type taker struct {
-	Name string `json:"name"`
-	// Behind is how many results and dead letters it has not been handed.
-	Behind int        `json:"behind"`
+	Name   string     `json:"name"`
+	Behind int        `json:"behind"` // not handed over yet
 	Had    int64      `json:"had"`
 	LastAt *time.Time `json:"last_at"`
-	// Error is why its last try failed, or empty.
-	Error string `json:"error,omitempty"`
+	Error  string     `json:"error,omitempty"` // of the last try
 }
 
 func (st *status) takers(box *inbox.Inbox, f see.Facts) {

@@ -54,9 +54,7 @@ type stopFlags struct{ now, noWait bool }
 
 // stopped is what stop prints with --json.
 type stopped struct {
-	// PID is the launcher's process, 0 if none works on the inbox.
-	PID int `json:"pid"`
-	// Ended says that the launcher has ended.
+	PID   int  `json:"pid"` // of the launcher, 0 if there is none
 	Ended bool `json:"ended"`
 }
 

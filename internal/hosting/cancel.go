@@ -68,11 +68,9 @@ session, or more than one, or its host cannot be reached.`,
 // cancelled is the JSON of cancel.
 type cancelled struct {
 	SessionID string        `json:"sessionId"`
-	Status    folder.Status `json:"status"` // afterwards
-	// Finished says that the host was dead and the session was finished here.
-	Finished bool `json:"finished,omitempty"`
-	// Already says that the session had ended before.
-	Already bool `json:"already,omitempty"`
+	Status    folder.Status `json:"status"`             // afterwards
+	Finished  bool          `json:"finished,omitempty"` // its host was dead
+	Already   bool          `json:"already,omitempty"`  // it had ended before
 }
 
 func (h *hosted) cancel(end attach.End, wait bool) (cancelled, error) {

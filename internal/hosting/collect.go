@@ -50,9 +50,9 @@ heartbeat-host gc --older-than 7d --dry-run --json`,
 type collected struct {
 	SessionID string        `json:"sessionId"`
 	Folder    string        `json:"folder"`
-	What      string        `json:"what"`
+	What      string        `json:"what"` // "finished", "removed", "cleared" or "kept"
 	Status    folder.Status `json:"status,omitempty"`
-	Why       string        `json:"why,omitempty"` // why it was kept
+	Why       string        `json:"why,omitempty"`
 	sentence  string
 }
 

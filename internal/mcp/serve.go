@@ -50,7 +50,7 @@ Each request needs the header Authorization: Bearer TOKEN, with the first line o
 --token-file, which nobody else may be able to read. The tools of agents are not
 served: an agent is known by its process.
 
-Exit status: 128 and the number of the signal that ended it; 1 it cannot serve, with a
+Exit status: 128+n signal n ended it; 1 it cannot serve, with a
 sentence on stderr.`,
 		Example: `heartbeat mcp serve --listen 127.0.0.1:8080 --token-file token --inbox work=work/inbox.jsonl
 heartbeat mcp serve --listen unix:/run/heartbeat/mcp.sock --token-file token --role operator --inbox work=work/inbox.jsonl`,

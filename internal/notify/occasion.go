@@ -22,17 +22,17 @@ type What string
 
 // The kinds, most urgent first.
 const (
-	Question   What = "question"    // a session or a run waits for a person's answer
-	Fault      What = "fault"       // the inbox cannot be worked on, because of its state or the disk
-	Stalled    What = "stalled"     // work waits, and nothing has moved for a while
-	Failing    What = "failing"     // session after session fails, or a launcher has given up
-	Limit      What = "limit"       // an entry or a day has reached its limit
-	Paused     What = "paused"      // nothing is delivered
-	DeadLetter What = "dead-letter" // an entry was set aside
-	Drained    What = "drained"     // nothing waits any more
-	Over       What = "over"        // a trouble that was told has ended
-	More       What = "more"        // a summary of occasions that were not told one by one
-	Test       What = "test"        // somebody tries the command
+	Question   What = "question"
+	Fault      What = "fault"   // the inbox cannot be worked on
+	Stalled    What = "stalled" // work waits, and nothing moves
+	Failing    What = "failing" // session after session fails
+	Limit      What = "limit"
+	Paused     What = "paused"
+	DeadLetter What = "dead-letter"
+	Drained    What = "drained" // nothing waits any more
+	Over       What = "over"    // what was told has ended
+	More       What = "more"    // what was not told one by one
+	Test       What = "test"
 )
 
 // byUrgency lists the kinds in the order in which they are told.
@@ -41,30 +41,24 @@ var byUrgency = []What{Question, Fault, Stalled, Failing, Limit, Paused, DeadLet
 // Occasion is the JSON object that the command gets on stdin. Its texts are bounded, valid UTF-8, on one line, and
 // free of control characters.
 type Occasion struct {
-	V    int  `json:"v"` // 1
-	What What `json:"what"`
-	// Trouble is the kind of trouble, as status --json names it, or empty.
-	Trouble see.Kind  `json:"trouble,omitempty"`
-	Inbox   string    `json:"inbox"` // absolute path
-	Host    string    `json:"host"`  // of the process that tells
-	At      time.Time `json:"at"`
-	// Text is a sentence for a person. It quotes nothing of an entry's text.
-	Text string `json:"text"`
-	// Reason is why, in a word or in the words of whoever caused it.
-	Reason string `json:"reason,omitempty"`
-	// TypeThis is a command line that shows more.
-	TypeThis string `json:"type_this"`
-	Entry    *Entry `json:"entry,omitempty"`
-	Session  string `json:"session_id,omitempty"`
-	// Run and Effect name the babysitter run that asks, and its question.
-	Run     string         `json:"run,omitempty"`
-	Effect  string         `json:"effect,omitempty"`
-	Failure *inbox.Failure `json:"failure,omitempty"`
-	Until   *time.Time     `json:"until,omitempty"` // when a pause ends by itself
-	Since   *time.Time     `json:"since,omitempty"` // when anything last happened
-	// Count is how many occasions a summary stands for; Kinds splits it by kind.
-	Count int64          `json:"count,omitempty"`
-	Kinds map[What]int64 `json:"kinds,omitempty"`
+	V        int            `json:"v"` // 1
+	What     What           `json:"what"`
+	Trouble  see.Kind       `json:"trouble,omitempty"` // as in "status"
+	Inbox    string         `json:"inbox"`             // absolute path
+	Host     string         `json:"host"`
+	At       time.Time      `json:"at"`               // when it happened, or was found
+	Text     string         `json:"text"`             // a sentence, which quotes no entry
+	Reason   string         `json:"reason,omitempty"` // in a word, or in the words of whoever caused it
+	TypeThis string         `json:"type_this"`        // a command line
+	Entry    *Entry         `json:"entry,omitempty"`
+	Session  string         `json:"session_id,omitempty"`
+	Run      string         `json:"run,omitempty"`
+	Effect   string         `json:"effect,omitempty"`
+	Failure  *inbox.Failure `json:"failure,omitempty"`
+	Until    *time.Time     `json:"until,omitempty"`
+	Since    *time.Time     `json:"since,omitempty"` // when anything last happened, or "over" was told first
+	Count    int64          `json:"count,omitempty"` // what "more" stands for, or was "drained"
+	Kinds    map[What]int64 `json:"kinds,omitempty"` // the same by "what"
 
 	remembered
 }
@@ -92,8 +86,8 @@ func occasion(box *inbox.Inbox, what What, at time.Time, reason, key, text strin
 type Entry struct {
 	ID       string `json:"id,omitempty"`
 	EntryID  string `json:"entry_id"`
-	Letter   string `json:"letter,omitempty"` // the name of its dead letter
-	Text     string `json:"text,omitempty"`   // how the prompt begins
+	Letter   string `json:"letter,omitempty"`
+	Text     string `json:"text,omitempty"` // its beginning
 	Attempts int    `json:"attempts,omitempty"`
 }
 

@@ -101,14 +101,11 @@ type Workers struct {
 
 // Launcher is a heartbeat-launch that works on an inbox, and what it is doing.
 type Launcher struct {
-	PID   int    `json:"pid"` // -1 if it is not known
-	Doing string `json:"doing,omitempty"`
-	// Socket is where somebody can attach to the launcher's sessions. Waits says that a session with a question is
-	// left waiting for that.
-	Socket string `json:"socket,omitempty"`
-	Waits  bool   `json:"waits,omitempty"`
-	// Troubled says that sessions came to nothing, or that something keeps them from starting. Doing names it.
-	Troubled bool `json:"troubled,omitempty"`
+	PID      int    `json:"pid"` // -1: not known
+	Doing    string `json:"doing,omitempty"`
+	Socket   string `json:"socket,omitempty"`   // to attach at
+	Waits    bool   `json:"waits,omitempty"`    // for somebody to attach
+	Troubled bool   `json:"troubled,omitempty"` // something keeps sessions from working: "doing" names it
 }
 
 // GaveUp is why the last launcher gave up.

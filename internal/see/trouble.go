@@ -65,26 +65,24 @@ var urgencies = []Urgency{Act, Asked, Mind, Passes}
 // Trouble is one thing that is wrong. Its texts are on one line, without control characters.
 type Trouble struct {
 	Kind    Kind       `json:"kind"`
-	Since   *time.Time `json:"since,omitempty"` // nil if unknown
+	Since   *time.Time `json:"since,omitempty"`
 	Urgency Urgency    `json:"urgency"`
 	Text    string     `json:"text"`
-	// Do is a command line that fixes it, or shows more.
-	Do string `json:"do"`
+	Do      string     `json:"do"` // a command line
 	About
 }
 
 // About identifies what a trouble is about.
 type About struct {
 	// Key is the same for the same trouble. A trouble that begins anew after Again is another one.
-	Key    string         `json:"-"`
-	Again  time.Time      `json:"-"`
-	Reason string         `json:"-"` // in a word, or in the words of whoever caused it
-	Until  *time.Time     `json:"-"` // when it ends by itself
-	Failed *inbox.Failure `json:"-"`
-	// Session, Run and Effect are empty if they do not apply.
-	Session string `json:"session_id,omitempty"`
-	Run     string `json:"run,omitempty"`
-	Effect  string `json:"effect,omitempty"`
+	Key     string         `json:"-"`
+	Again   time.Time      `json:"-"`
+	Reason  string         `json:"-"` // in a word, or in the words of whoever caused it
+	Until   *time.Time     `json:"-"` // when it ends by itself
+	Failed  *inbox.Failure `json:"-"`
+	Session string         `json:"session_id,omitempty"`
+	Run     string         `json:"run,omitempty"`
+	Effect  string         `json:"effect,omitempty"`
 }
 
 // Row holds what is true of all troubles of a kind.

@@ -136,26 +136,23 @@ const (
 type Report struct {
 	Inbox  string `json:"inbox"`
 	Mode   Mode   `json:"mode"`
-	Exit   int    `json:"exit"`
+	Exit   int    `json:"exit"` // the status
 	Reason Reason `json:"reason"`
-	Detail string `json:"detail,omitempty"` // a sentence on the reason
+	Detail string `json:"detail,omitempty"` // a sentence
 
 	Answered     int64 `json:"answered"`
 	Redelivered  int64 `json:"redelivered"`
 	DeadLettered int64 `json:"dead_lettered"`
 	Dropped      int64 `json:"dropped"`
-	// Queued is how many entries wait at the end, -1 if unknown.
-	Queued int64 `json:"queued"`
+	Queued       int64 `json:"queued"` // -1: not known
 	// Fields are what was spent during the work, also outside of entries.
 	price.Fields
 
-	Sessions int `json:"sessions"`
-	// Restarts counts the sessions that followed one that ended too early.
-	Restarts   int      `json:"restarts"`
-	SessionIDs []string `json:"session_ids,omitempty"` // the newest maxSessionIDs
+	Sessions   int      `json:"sessions"`
+	Restarts   int      `json:"restarts"`              // after sessions that ended too early
+	SessionIDs []string `json:"session_ids,omitempty"` // the last 100
 
-	// Troubles are what is wrong at the end, as in status.
-	Troubles []see.Trouble `json:"troubles,omitempty"`
+	Troubles []see.Trouble `json:"troubles,omitempty"` // at the end
 
 	StartedAt time.Time `json:"started_at"`
 	EndedAt   time.Time `json:"ended_at"`

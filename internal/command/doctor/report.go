@@ -22,9 +22,9 @@ const (
 // Check is what one look found.
 type Check struct {
 	Name     string `json:"check"`
-	State    string `json:"state"`
-	Evidence string `json:"evidence"` // what was looked at, and what it says
-	Fix      string `json:"fix"`      // a command or an edit; empty with OK
+	State    string `json:"state"` // "ok", "warn", "fail"; of "fsck --repair" also "mended"
+	Evidence string `json:"evidence"`
+	Fix      string `json:"fix"`
 
 	mend mending
 }

@@ -23,22 +23,19 @@ const (
 
 // Event is one thing that happened to an entry or to the inbox.
 type Event struct {
-	// At is nil if nobody noted the time, which whoever appends a line may omit.
-	At      *time.Time `json:"at"`
-	Event   string     `json:"event"`
-	ID      string     `json:"id,omitempty"`
-	EntryID string     `json:"entry_id,omitempty"`
-	Attempt int        `json:"attempt,omitempty"`
-	// Uncounted says that this delivery does not count as an attempt.
-	Uncounted bool           `json:"uncounted,omitempty"`
+	At        *time.Time     `json:"at"` // null: nobody noted it
+	Event     string         `json:"event"`
+	ID        string         `json:"id,omitempty"`
+	EntryID   string         `json:"entry_id,omitempty"`
+	Attempt   int            `json:"attempt,omitempty"`
+	Uncounted bool           `json:"uncounted,omitempty"` // it is not among the attempts
 	SessionID string         `json:"session_id,omitempty"`
 	Reason    string         `json:"reason,omitempty"`
 	Failure   *inbox.Failure `json:"failure,omitempty"`
 	Reply     *string        `json:"reply,omitempty"`
-	LatencyMS *int64         `json:"latency_ms,omitempty"`
+	LatencyMS *int64         `json:"latency_ms,omitempty"` // from delivery to answer
 	Until     *time.Time     `json:"until,omitempty"`
-	// Check is the outcome of the entry's check.
-	Check *inbox.Check `json:"check,omitempty"`
+	Check     *inbox.Check   `json:"check,omitempty"`
 	// Fields are what the entry cost so far, over all attempts.
 	price.Fields
 

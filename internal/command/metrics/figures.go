@@ -70,7 +70,7 @@ type People struct {
 	RunsStuck        int   `json:"runs_stuck" help:"Babysitter runs that can take no step: the last one failed, or the run cannot be read."`
 }
 
-// Totals only grow.
+// Totals are counts that only grow.
 type Totals struct {
 	Delivered      int64                  `json:"delivered_total" help:"Deliveries, redeliveries among them."`
 	Redelivered    int64                  `json:"redelivered_total" help:"Entries that were given back to be delivered again."`

@@ -58,15 +58,13 @@ type Source struct {
 
 // Hold is a message that an agent holds.
 type Hold struct {
-	ID      string `json:"id"`
-	Seq     uint64 `json:"seq"`
-	Subject string `json:"subject"`
-	// Copy is the delivery count of the message when it last came here.
-	Copy  uint64    `json:"copy,omitempty"`
-	Since time.Time `json:"since"`
-	State string    `json:"state"`
-	// ProgressAt is when something last moved: the inbox, a transcript or a meter.
-	ProgressAt time.Time `json:"progress_at,omitzero"`
+	ID         string    `json:"id"`
+	Seq        uint64    `json:"seq"`
+	Subject    string    `json:"subject"`
+	Copy       uint64    `json:"copy,omitempty"`
+	Since      time.Time `json:"since"`
+	State      string    `json:"state"`
+	ProgressAt time.Time `json:"progress_at,omitzero"` // when something last moved
 }
 
 // Keeps reports whether the agent says that it keeps a message from others.

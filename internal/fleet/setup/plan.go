@@ -31,12 +31,12 @@ const (
 
 // Step plans for one part on the server.
 type Step struct {
-	Kind    string   `json:"kind"` // stream, consumer, bucket, store
+	Kind    string   `json:"kind"` // "stream", "consumer", "bucket" or "store"
 	Name    string   `json:"name"`
 	Action  string   `json:"action"`
-	Is      string   `json:"is"`                // what it is for
-	Differs []string `json:"differs,omitempty"` // what changes, from what to what
-	Notes   []string `json:"notes,omitempty"`   // for a person to know; setup does not change it
+	Is      string   `json:"is"` // what it is for
+	Differs []string `json:"differs,omitempty"`
+	Notes   []string `json:"notes,omitempty"`
 
 	apply func(context.Context) error
 }

@@ -41,13 +41,13 @@ type Settled struct {
 	Agent   string `json:"agent"`
 	EntryID string `json:"entry_id,omitempty"`
 	// Again is [Claim.Again]. A decision that the message is dead counts until the message is requeued.
-	Again     int       `json:"again,omitempty"`
+	Again     int       `json:"again,omitempty"` // how often it was requeued
 	Outcome   Word      `json:"outcome"`
-	Reason    string    `json:"reason,omitempty"` // of a dead letter: an [inbox.Reason], or "max deliver"
-	Bytes     int64     `json:"bytes,omitempty"`  // of the reply
-	Attempts  int       `json:"attempts"`         // deliveries to a session, 0 if none
+	Reason    string    `json:"reason,omitempty"` // of a dead letter
+	Bytes     int64     `json:"bytes,omitempty"`
+	Attempts  int       `json:"attempts"`
 	SessionID string    `json:"session_id,omitempty"`
-	At        time.Time `json:"at"` // by the agent's clock; nothing depends on it
+	At        time.Time `json:"at"` // by the agent's clock
 	price.Fields
 }
 
@@ -55,8 +55,7 @@ type Settled struct {
 // so that every agent may read it; the text is in an [Answer].
 type Record struct {
 	Settled
-	// Life tells a decision of this run of the agent from one before a kill.
-	Life        string `json:"life"`
+	Life        string `json:"life"` // which run of the agent
 	Stream      string `json:"stream"`
 	Seq         uint64 `json:"seq"`
 	Subject     string `json:"subject,omitempty"`

@@ -30,12 +30,11 @@ const (
 
 // waited is what send --wait prints with --json.
 type waited struct {
-	ID      string `json:"id"`
-	Stream  string `json:"stream"`
-	Seq     uint64 `json:"seq,omitempty"`
-	Outcome string `json:"outcome"`
-	// Result tells the outcome, if there is one.
-	Result *outcome `json:"result,omitempty"`
+	ID      string   `json:"id"`
+	Stream  string   `json:"stream"`
+	Seq     uint64   `json:"seq,omitempty"`
+	Outcome string   `json:"outcome"` // as of "send --wait" above
+	Result  *outcome `json:"result,omitempty"` // an outcome
 }
 
 // gone wraps the reason why nobody will settle a message.
@@ -247,11 +246,9 @@ func (o *send) untaken(ctx context.Context) <-chan string {
 // outcome is what became of a message, as --json prints it.
 type outcome struct {
 	upstream.Record
-	Detail string `json:"detail,omitempty"`
-	// Reply is the text of the answer.
-	Reply *string `json:"reply,omitempty"`
-	// By is the agent that was first, if this answer was not.
-	By string `json:"by,omitempty"`
+	Detail string  `json:"detail,omitempty"`
+	Reply  *string `json:"reply,omitempty"`
+	By     string  `json:"by,omitempty"` // who was first, if superseded
 }
 
 // decision returns the decision about a message, or nil.

@@ -23,8 +23,7 @@ type canceled struct {
 	ID     string `json:"id"`
 	Stream string `json:"stream"`
 	Seq    uint64 `json:"seq"`
-	// With is the agent that had the message, or "".
-	With string `json:"with,omitempty"`
+	With   string `json:"with,omitempty"` // the agent that has it
 }
 
 func cancelVerb() cli.Verb {

@@ -79,7 +79,7 @@ func (o *newAgent) check(args []string) error {
 type made struct {
 	Agent     string   `json:"agent"`
 	File      string   `json:"file,omitempty"`
-	Account   string   `json:"account,omitempty"` // the public key of its account
+	Account   string   `json:"account,omitempty"` // its public key
 	Text      string   `json:"text,omitempty"`    // for a server's configuration
 	Publish   []string `json:"publish"`
 	Subscribe []string `json:"subscribe,omitempty"`

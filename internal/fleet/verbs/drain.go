@@ -64,10 +64,9 @@ heartbeat-nats drain build-7 --wait --timeout 1h`,
 
 // drained is what drain prints with --json.
 type drained struct {
-	Agent string `json:"agent"`
-	Drain bool   `json:"drain"`
-	// Holds is how many messages the agent held when it was last seen.
-	Holds    int       `json:"holds"`
+	Agent    string    `json:"agent"`
+	Drain    bool      `json:"drain"`
+	Holds    int       `json:"holds"` // how many messages
 	LastSeen time.Time `json:"last_seen"`
 }
 

@@ -22,28 +22,23 @@ import (
 
 // seen is a stream with its agents, as status prints it with --json.
 type seen struct {
-	Server string `json:"server"`
-	Stream string `json:"stream"`
-	// At is the server's time. All ages count from it.
-	At time.Time `json:"at"`
-	// Messages counts all in the stream. InWork of them were handed to agents, Waiting were not.
-	Messages uint64     `json:"messages"`
-	Bytes    uint64     `json:"bytes"`
-	Waiting  uint64     `json:"waiting"`
-	InWork   int        `json:"in_work"`
-	Oldest   *time.Time `json:"oldest,omitempty"`
-	// OldestAge is the age of the oldest message, in seconds.
-	OldestAge   float64 `json:"oldest_age_seconds"`
-	DeadLetters uint64  `json:"dead_letters"`
-	// PausedFor is for how many seconds no message is handed out.
-	PausedFor float64     `json:"paused_for_seconds,omitempty"`
-	Consumers []consumer  `json:"consumers"`
-	Agents    []agentSeen `json:"agents"`
-	// Unclaimed lists a few subjects that have messages and no consumer.
-	Unclaimed []string `json:"unclaimed_subjects,omitempty"`
-	State     state    `json:"state"`
-	Why       string   `json:"why"`
-	Warnings  []string `json:"warnings,omitempty"`
+	Server      string      `json:"server"`
+	Stream      string      `json:"stream"`
+	At          time.Time   `json:"at"` // the server's time, as all times here
+	Messages    uint64      `json:"messages"`
+	Bytes       uint64      `json:"bytes"`
+	Waiting     uint64      `json:"waiting"`
+	InWork      int         `json:"in_work"`
+	Oldest      *time.Time  `json:"oldest,omitempty"`
+	OldestAge   float64     `json:"oldest_age_seconds"`
+	DeadLetters uint64      `json:"dead_letters"`
+	PausedFor   float64     `json:"paused_for_seconds,omitempty"`
+	Consumers   []consumer  `json:"consumers"`
+	Agents      []agentSeen `json:"agents"`
+	Unclaimed   []string    `json:"unclaimed_subjects,omitempty"` // without a consumer
+	State       state       `json:"state"`
+	Why         string      `json:"why"`
+	Warnings    []string    `json:"warnings,omitempty"`
 
 	nc       *nats.Conn // whose server a command to type names
 	forSetup string     // the first of Unclaimed as setup should get it
@@ -51,36 +46,34 @@ type seen struct {
 
 // consumer hands out the messages of some subjects.
 type consumer struct {
-	Name     string   `json:"name"`
-	Subjects []string `json:"subjects"`
-	Waiting  uint64   `json:"waiting"`
-	InWork   int      `json:"in_work"`
-	// Redelivered counts those of InWork that were handed out before.
-	Redelivered int     `json:"redelivered"`
-	Pulls       int     `json:"pulls"`
-	AckWait     float64 `json:"ack_wait_seconds"`
+	Name        string   `json:"name"`
+	Subjects    []string `json:"subjects"`
+	Waiting     uint64   `json:"waiting"`
+	InWork      int      `json:"in_work"`
+	Redelivered int      `json:"redelivered"` // of those in work
+	Pulls       int      `json:"pulls"`
+	AckWait     float64  `json:"ack_wait_seconds"`
 	info        *jetstream.ConsumerInfo
 }
 
 // agentSeen is an agent, with its times by the server's clock.
 type agentSeen struct {
-	Agent    string    `json:"agent"`
-	Host     string    `json:"host"`
-	PID      int       `json:"pid"`
-	Release  string    `json:"release,omitempty"`
-	Subject  string    `json:"subject"`
-	Inbox    string    `json:"inbox"`
-	Slots    int       `json:"slots"`
-	LastSeen time.Time `json:"last_seen"`
-	SeenAge  float64   `json:"last_seen_age_seconds"`
-	State    lives     `json:"state"`
-	Holds    []holding `json:"holds"`
-	Waiting  int64     `json:"entries_waiting"`
-	HeldUp   string    `json:"held_up,omitempty"`
-	Answered int64     `json:"answered"`
-	Dead     int64     `json:"dead"`
-	// Troubles are what is wrong with its inbox, if that is on this machine.
-	Troubles []see.Trouble `json:"troubles,omitempty"`
+	Agent    string        `json:"agent"`
+	Host     string        `json:"host"`
+	PID      int           `json:"pid"`
+	Release  string        `json:"release,omitempty"`
+	Subject  string        `json:"subject"`
+	Inbox    string        `json:"inbox"`
+	Slots    int           `json:"slots"`
+	LastSeen time.Time     `json:"last_seen"`
+	SeenAge  float64       `json:"last_seen_age_seconds"`
+	State    lives         `json:"state"`
+	Holds    []holding     `json:"holds"`
+	Waiting  int64         `json:"entries_waiting"`
+	HeldUp   string        `json:"held_up,omitempty"`
+	Answered int64         `json:"answered"`
+	Dead     int64         `json:"dead"`
+	Troubles []see.Trouble `json:"troubles,omitempty"` // of its inbox, if that is on this machine
 
 	path, ledger string // of the inbox
 	consumer     string

@@ -25,8 +25,8 @@ import (
 // letter is a dead letter, as --json prints it.
 type letter struct {
 	ID       string    `json:"id"`
-	Letter   uint64    `json:"letter"` // its sequence in the stream of dead letters
-	At       time.Time `json:"at"`     // by the server's clock
+	Letter   uint64    `json:"letter"` // its number
+	At       time.Time `json:"at"`
 	Reason   string    `json:"reason"`
 	Detail   string    `json:"detail,omitempty"`
 	Subject  string    `json:"subject"`
@@ -38,10 +38,8 @@ type letter struct {
 	Again    int       `json:"again,omitempty"`
 	Bytes    int64     `json:"bytes"`
 	History  []string  `json:"history,omitempty"`
-	// Headers are the sender's own headers as lines NAME:VALUE.
-	Headers []string `json:"headers,omitempty"`
-	// Text is the message's. list has it only if it is short.
-	Text string `json:"text,omitempty"`
+	Headers  []string  `json:"headers,omitempty"` // the sender's own, as NAME:VALUE
+	Text     string    `json:"text,omitempty"`    // "list" has it only if it is short
 
 	object string
 	reply  string

@@ -19,9 +19,8 @@ import (
 // figures is what metrics prints with --json.
 type figures struct {
 	*seen
-	// Settled counts the kept decisions, and Superseded the kept answers that were not the first.
-	Settled    uint64 `json:"settled"`
-	Superseded uint64 `json:"superseded"`
+	Settled    uint64 `json:"settled"`    // only "metrics"
+	Superseded uint64 `json:"superseded"` // only "metrics"
 }
 
 func metricsVerb() cli.Verb {

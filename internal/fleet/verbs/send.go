@@ -35,11 +35,9 @@ type receipt struct {
 	ID      string `json:"id"`
 	Stream  string `json:"stream"`
 	Subject string `json:"subject"`
-	// Seq is the message's sequence in the stream, if it is there.
-	Seq  uint64 `json:"seq,omitempty"`
-	Sent bool   `json:"sent"`
-	// Found says where the message was already, if nothing was sent: in the stream, answered, or requeued.
-	Found string `json:"found,omitempty"`
+	Seq     uint64 `json:"seq,omitempty"`
+	Sent    bool   `json:"sent"`
+	Found   string `json:"found,omitempty"` // where it was already: "in the stream", "answered" or "requeued"
 }
 
 const (

@@ -73,7 +73,7 @@ func plus(a, b int64) int64 {
 
 // Tokens are those of one or many requests, as the provider counts them: Input excludes what the cache held.
 type Tokens struct {
-	Input      int64 `json:"input"`
+	Input      int64 `json:"input"` // without what the cache held
 	Output     int64 `json:"output"`
 	CacheRead  int64 `json:"cache_read"`
 	CacheWrite int64 `json:"cache_write"`

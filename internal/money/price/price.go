@@ -82,10 +82,10 @@ func (p *Price) UnmarshalJSON(object []byte) error {
 type Fields struct {
 	CostUSD   *Nanos  `json:"cost_usd,omitempty"`
 	Tokens    *Tokens `json:"tokens,omitempty"`
-	Requests  int64   `json:"requests,omitempty"`
-	Unpriced  int64   `json:"unpriced,omitempty"`
-	Model     string  `json:"model,omitempty"`
-	ClientUSD *Nanos  `json:"client_usd,omitempty"`
+	Requests  int64   `json:"requests,omitempty"`   // with those of subagents
+	Unpriced  int64   `json:"unpriced,omitempty"`   // requests that cost_usd leaves out, for want of a price
+	Model     string  `json:"model,omitempty"`      // of the last request
+	ClientUSD *Nanos  `json:"client_usd,omitempty"` // by day, session and in total: what the client's own totals grew by
 }
 
 // Fields returns the price as members.
