@@ -58,15 +58,15 @@ type Report struct {
 	Run        string        `json:"run"`
 	Dir        string        `json:"run_dir"`
 	Status     run.Status    `json:"status"`
-	Queued     []string      `json:"queued,omitempty"`   // ids of appended entries
-	Waits      int           `json:"waits,omitempty"`    // effects that had an entry before
-	Posted     []string      `json:"posted,omitempty"`   // effects that got a result
-	Unposted   int           `json:"unposted,omitempty"` // results left for another step
-	Notes      []string      `json:"notes,omitempty"`    // on what was appended
-	Refused    []string      `json:"refused,omitempty"`  // results, and why
-	Busy       bool          `json:"busy,omitempty"`     // another process takes a step
-	Commands   []string      `json:"commands,omitempty"` // effects that another process runs
-	Longest    time.Duration `json:"-"`
+	Queued     []string      `json:"queued,omitempty"`     // ids of appended entries
+	Waits      int           `json:"waits,omitempty"`      // effects that had an entry before
+	Posted     []string      `json:"posted,omitempty"`     // effects that got a result
+	Unposted   int           `json:"unposted,omitempty"`   // results left for another step
+	Notes      []string      `json:"notes,omitempty"`      // on what was appended
+	Refused    []string      `json:"refused,omitempty"`    // results, and why
+	Busy       bool          `json:"busy,omitempty"`       // another process takes a step
+	Commands   []string      `json:"commands,omitempty"`   // effects that another process runs
+	Longest    time.Duration `json:"-"`                    // the longest time limit of those
 	Held       []Held        `json:"held,omitempty"`       // effects for a person
 	NotBefore  *time.Time    `json:"not_before,omitempty"` // when the next sleep ends
 	Iterations int           `json:"iterations,omitempty"`

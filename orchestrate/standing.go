@@ -17,11 +17,11 @@ type Standing struct {
 	Held       []Held         `json:"held,omitempty"`    // effects for a person
 	Entries    []Waiting      `json:"entries,omitempty"` // of this inbox
 	Iterations int            `json:"iterations"`
-	Guard      string         `json:"guard,omitempty"` // as above, as "out_of_steps" and "done"
-	OutOfSteps bool           `json:"out_of_steps,omitempty"`
-	Stuck      string         `json:"stuck,omitempty"` // why the last step failed
+	Guard      string         `json:"guard,omitempty"`        // why the last step stopped it
+	OutOfSteps bool           `json:"out_of_steps,omitempty"` // as above
+	Stuck      string         `json:"stuck,omitempty"`        // why the last step failed
 	NotBefore  *time.Time     `json:"not_before,omitempty"`
-	Done       bool           `json:"done"`
+	Done       bool           `json:"done"` // as above
 }
 
 // Waiting is an entry that the run waits for.

@@ -51,7 +51,7 @@ type statusFlags struct {
 
 // status is what the verb prints with --json.
 type status struct {
-	Inbox string `json:"inbox"`
+	Inbox string `json:"inbox"` // absolute path
 	waitingEntries
 	InFlight *flying `json:"in_flight"`
 	settled

@@ -145,7 +145,7 @@ claude "Say ready."`,
 		Files: []cli.Item{
 			{Name: ".inbox-offset", What: "the cursor, decimal: everything before this byte was settled; you may change or remove it"},
 			{Name: ".in-flight", What: "the entry in flight, as JSON; you may change or remove it"},
-			{Name: ".responded", What: "there while an entry is in flight; you may remove it"},
+			{Name: ".responded", What: "there while an entry is in flight; you may change or remove it"},
 			{Name: ".results.jsonl", What: "one line for each answered entry; rotate it as you like"},
 			{Name: ".dead-letter.jsonl", What: "one line for each entry that was set aside; rotate it as you like"},
 			{Name: ".events.jsonl", What: "one line for what is rare: pauses, redeliveries, sessions; rotate it as you like"},

@@ -68,7 +68,7 @@ session, or more than one, or its host cannot be reached.`,
 // cancelled is the JSON of cancel.
 type cancelled struct {
 	SessionID string        `json:"sessionId"`
-	Status    folder.Status `json:"status"`             // afterwards
+	Status    folder.Status `json:"status"`
 	Finished  bool          `json:"finished,omitempty"` // its host was dead
 	Already   bool          `json:"already,omitempty"`  // it had ended before
 }

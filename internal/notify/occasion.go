@@ -44,7 +44,7 @@ type Occasion struct {
 	V        int            `json:"v"` // 1
 	What     What           `json:"what"`
 	Trouble  see.Kind       `json:"trouble,omitempty"` // as in "status"
-	Inbox    string         `json:"inbox"`             // absolute path
+	Inbox    string         `json:"inbox"`             // as in "status"
 	Host     string         `json:"host"`
 	At       time.Time      `json:"at"`               // when it happened, or was found
 	Text     string         `json:"text"`             // a sentence, which quotes no entry

@@ -144,7 +144,7 @@ type Report struct {
 	Redelivered  int64 `json:"redelivered"`
 	DeadLettered int64 `json:"dead_lettered"`
 	Dropped      int64 `json:"dropped"`
-	Queued       int64 `json:"queued"` // -1: not known
+	Queued       int64 `json:"queued"` // at the end; -1: not known
 	// Fields are what was spent during the work, also outside of entries.
 	price.Fields
 
