@@ -2,9 +2,6 @@ package docs
 
 import (
 	"go/ast"
-	"go/parser"
-	"go/token"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -16,50 +13,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// shapes says which structures the sections of the documents describe. The section of prices counts for each.
+// shapes says which structures sections that are written by hand describe. The section of prices counts for each.
 var shapes = []struct {
 	section string
 	types   []string // FOLDER.TYPE
 	also    []string // sections that this one refers to
 }{
-	{"### `.results.jsonl`, and `results --json`", []string{"inbox.Result"}, nil},
-	{"### `.dead-letter.jsonl`", []string{"inbox.DeadLetter", "inbox.letterMark"}, []string{"### `.results.jsonl`, and `results --json`"}},
-	{"### `.events.jsonl`", []string{"inbox.Event"}, []string{"### `.dead-letter.jsonl`"}},
-	{"### `send`, `ask`", []string{"inbox.Receipt", "internal/command.waited"}, []string{"### `.results.jsonl`, and `results --json`", "### `.dead-letter.jsonl`"}},
-	{"### `status`", []string{"internal/command.status"}, []string{"### `.dead-letter.jsonl`"}},
-	{"### `check`", []string{"inbox.Check"}, []string{"### `.results.jsonl`, and `results --json`"}},
-	{"### `peek`", []string{"internal/command.peeked"}, nil},
-	{"### `log`", []string{"internal/command/history.Event"}, []string{"### `.results.jsonl`, and `results --json`", "### `.dead-letter.jsonl`"}},
-	{"### `metrics`", []string{"internal/command/metrics.Figures"}, []string{"### `status`"}},
-	{"### The object of `--notify`", []string{"internal/notify.Occasion"}, nil},
-	{"### `stop`, `pause`, `resume`, `cancel`", []string{"internal/command.stopped", "inbox.Pause", "internal/command.resumed"}, []string{"### `status`", "### `.dead-letter.jsonl`"}},
-	{"### `dead-letter`", []string{"inbox.Letter"}, []string{"### `.dead-letter.jsonl`", "### `.results.jsonl`, and `results --json`"}},
-	{"### `compact`", []string{"internal/command.compacted"}, nil},
-	{"### `recover`", []string{"recover.Report"}, []string{"### `.dead-letter.jsonl`"}},
-	{"### `doctor` and `fsck`", []string{"internal/command/doctor.Check"}, nil},
-	{
-		"### `run`, `orchestrate`, `result`, `breakpoint`",
-		[]string{"orchestrate.Report", "orchestrate.Held", "orchestrate.Answer", "internal/command.begun", "internal/command.shownRun"}, nil,
-	},
-	{"### `install`, `uninstall`", []string{"internal/command.installed"}, nil},
-	{"### `heartbeat-launch --report`", []string{"internal/supervise.Report"}, []string{"### `status`"}},
-	{"### `heartbeat-host`", []string{"internal/hosting.refusal", "internal/hosting.cancelled", "internal/hosting.collected"}, nil},
-	{
-		"### `heartbeat-nats`",
-		[]string{
-			"internal/fleet/verbs.waited", "internal/fleet/verbs.outcome", "internal/fleet/verbs.canceled", "internal/fleet/verbs.made",
-			"internal/fleet/verbs.drained", "internal/fleet/verbs.seen", "internal/fleet/verbs.letter", "internal/fleet/verbs.figures",
-			"internal/fleet/verbs.halted", "internal/fleet/verbs.receipt", "internal/fleet/setup.Step",
-		},
-		[]string{"### `status`"},
-	},
 	{"docs/advanced/host.md: ## State record", []string{"internal/hosting/folder.State"}, []string{"docs/host.md: ## Reports"}},
 	{"docs/host.md: ## Reports", []string{"internal/hosting/guild.Record", "internal/hosting/guild.Running"}, nil},
-	{"### `version`", []string{"internal/cli.Build"}, nil},
 }
-
-// unprinted are members that only the record has: those of a check in flight, and a back-off's beginning by this machine's clock.
-var unprinted = map[string][]string{"inbox.Check": {"since", "untold", "by"}, "inbox.Backoff": {"boot", "since_boot_ns"}}
 
 var (
 	jsonSpan = regexp.MustCompile("[`\"]([a-z][A-Za-z0-9_]*)[`\"]")
@@ -122,17 +84,6 @@ func TestJSONNamesNoMemberThatIsGone(t *testing.T) {
 	}
 }
 
-// source is the shipped code as far as it was parsed, by folder.
-type source map[string]room
-
-type room map[string]declared
-
-// declared is a type, and what its file calls the packages that it imports.
-type declared struct {
-	expr    ast.Expr
-	imports map[string]string // name → folder
-}
-
 // reading collects the names of the members of types, and of their members' types.
 type reading struct {
 	t      *testing.T
@@ -149,7 +100,7 @@ func (r reading) named(dir, name string) {
 		return
 	}
 	r.seen[full] = true
-	of, found := r.source.of(r.t, dir)[name]
+	of, found := r.source.of(r.t, dir).types[name]
 	if !found {
 		r.t.Fatalf("%s has no type %s", dir, name)
 	}
@@ -165,7 +116,7 @@ func (r reading) walk(dir, name string, imports map[string]string, e ast.Expr) {
 	case *ast.MapType:
 		r.walk(dir, name, imports, e.Value)
 	case *ast.Ident:
-		if _, here := r.source.of(r.t, dir)[e.Name]; here {
+		if _, here := r.source.of(r.t, dir).types[e.Name]; here {
 			r.named(dir, e.Name)
 		}
 	case *ast.SelectorExpr:
@@ -194,47 +145,4 @@ func (r reading) walk(dir, name string, imports map[string]string, e ast.Expr) {
 			r.walk(dir, name, imports, f.Type)
 		}
 	}
-}
-
-// of parses a folder's shipped files once.
-func (s source) of(t *testing.T, dir string) room {
-	t.Helper()
-	if parsed := s[dir]; parsed != nil {
-		return parsed
-	}
-	found := room{}
-	files, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
-	require.NoError(t, err)
-	for _, path := range files {
-		if strings.HasSuffix(path, "_test.go") {
-			continue
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-		require.NoError(t, err)
-		imports := map[string]string{}
-		for _, i := range file.Imports {
-			ours, ok := strings.CutPrefix(strings.Trim(i.Path.Value, `"`), "heartbeat/")
-			if !ok {
-				continue
-			}
-			name := filepath.Base(ours)
-			if i.Name != nil {
-				name = i.Name.Name
-			}
-			imports[name] = ours
-		}
-		for _, d := range file.Decls {
-			g, ok := d.(*ast.GenDecl)
-			if !ok {
-				continue
-			}
-			for _, spec := range g.Specs {
-				if typ, ok := spec.(*ast.TypeSpec); ok {
-					found[typ.Name.Name] = declared{typ.Type, imports}
-				}
-			}
-		}
-	}
-	s[dir] = found
-	return found
 }

@@ -58,15 +58,19 @@ func anchors(t *testing.T, path string) (names []string) {
 	t.Helper()
 	_, prose := split(t, path)
 	for _, m := range heading.FindAllStringSubmatch(prose, -1) {
-		names = append(names, strings.Map(func(r rune) rune {
-			switch {
-			case r == ' ':
-				return '-'
-			case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r):
-				return unicode.ToLower(r)
-			}
-			return -1
-		}, m[1]))
+		names = append(names, anchor(m[1]))
 	}
 	return names
+}
+
+func anchor(heading string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == ' ':
+			return '-'
+		case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r):
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, heading)
 }
