@@ -145,7 +145,7 @@ const (
 	EventProgress    EventKind = "progress"
 	EventCheckFailed EventKind = "check failed" // its entry goes on with the output, or is set aside: see Reason
 	EventUnchecked   EventKind = "not checked"  // the check could not be run, and is tried again: see Reason
-	EventMended      EventKind = "mended"       // by fsck --repair: see Reason
+	EventMended      EventKind = "mended"       // by "fsck --repair": see Reason
 	EventContested   EventKind = "contested"    // another Stop hook had an answered entry's turn go on: see Reason
 )
 

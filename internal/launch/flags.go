@@ -332,7 +332,7 @@ usage or if there is no terminal, with a sentence on stderr.`,
 			{Name: ".launch-lock", What: "which launcher works on the inbox"},
 			{Name: ".notified.json", What: "what a person was told (--notify)"},
 			{Name: ".consumer-launch", What: "how far the results were handed over (--on-result)"},
-			{Name: ".launch-told", What: "what --output mail told last about status 78"},
+			{Name: ".launch-told", What: "what \"--output mail\" told last about status 78"},
 			{Name: ".exit-signal", What: "exists for a moment when the hook asks for the session's end"},
 		},
 	}
