@@ -50,8 +50,8 @@ heartbeat-host gc --older-than 7d --dry-run --json`,
 type collected struct {
 	SessionID string        `json:"sessionId"`
 	Folder    string        `json:"folder"`
-	What      string        `json:"what"` // "finished", "removed", "cleared" or "kept"
-	Status    folder.Status `json:"status,omitempty"`
+	What      string        `json:"what"`             // "finished", "removed", "cleared" or "kept"
+	Status    folder.Status `json:"status,omitempty"` // as of "cancel"
 	Why       string        `json:"why,omitempty"`
 	sentence  string
 }

@@ -61,7 +61,7 @@ type Record struct {
 	Subject     string `json:"subject,omitempty"`
 	Copy        uint64 `json:"copy,omitempty"`
 	ReplyState  State  `json:"reply_state,omitempty"`
-	LetterState State  `json:"letter_state,omitempty"`
+	LetterState State  `json:"letter_state,omitempty"` // as "reply_state"
 }
 
 // ParseRecord reads a decision. It fails unless the outcome is answered or dead.

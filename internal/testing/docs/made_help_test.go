@@ -237,7 +237,7 @@ func (m maker) statuses(command string) string {
 		}
 		if len(words) < 3 {
 			for _, verb := range m.beneath(words...) {
-				if verb.name == "host" || verb.name == "nats" { // they have lists of their own
+				if slices.Contains([]string{"launch", "host", "nats"}, verb.name) { // they have lists of their own
 					continue
 				}
 				look(append(slices.Clone(words), verb.name)...)
@@ -246,7 +246,7 @@ func (m maker) statuses(command string) string {
 	}
 	look(command)
 	var items []string
-	for _, n := range []int{2, 3, 75, 78, 124, 125, 126, 127, 128} {
+	for _, n := range []int{2, 3, 75, 78, 124, 128} {
 		var parts []string
 		for _, s := range by[n] {
 			parts = append(parts, spans(s.verbs)+": "+prose(s.text))

@@ -21,8 +21,7 @@ var alias = map[string]string{"internal/money/price.Price": "internal/money/pric
 
 // elsewhere are types whose words another page explains.
 var elsewhere = map[string]string{
-	"internal/notify.What": "[occasions](operate.md#being-told)",
-	"internal/see.Kind":    "[troubles](operate.md#troubles)",
+	"internal/see.Kind": "[troubles](operate.md#troubles)",
 }
 
 // member is one of an object, and what is said of it.
