@@ -28,8 +28,8 @@ grace; it is reported as cancelled. cancel returns once the host has taken note,
 with --wait once that is done. A session whose host was killed is finished here.
 
 With --warm nothing more is delivered, and the entry in flight is answered first, for
---drain-timeout at the most. What is not answered by then is given back where the
-session has --on-orphan retry, uncounted, and set aside as stopped otherwise.
+--drain-timeout at the most. What is not answered by then the session's --on-orphan
+settles: retry gives it back, uncounted, deadletter sets it aside as stopped.
 
 ` + whichID + `
 
