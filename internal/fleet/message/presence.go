@@ -63,7 +63,7 @@ type Hold struct {
 	Subject    string    `json:"subject"`
 	Copy       uint64    `json:"copy,omitempty"`
 	Since      time.Time `json:"since"`
-	State      string    `json:"state"` // "waits", "in flight", "answered", "stalled" or "leaving"
+	State      string    `json:"state"`                // "waits", "in flight", "answered", "stalled" or "leaving"
 	ProgressAt time.Time `json:"progress_at,omitzero"` // when something last moved
 }
 

@@ -33,7 +33,7 @@ type waited struct {
 	ID      string   `json:"id"`
 	Stream  string   `json:"stream"`
 	Seq     uint64   `json:"seq,omitempty"`
-	Outcome string   `json:"outcome"` // as of "send --wait" above
+	Outcome string   `json:"outcome"`          // as of "send --wait" above
 	Result  *outcome `json:"result,omitempty"` // an outcome
 }
 
