@@ -21,7 +21,9 @@ func (r *run) hear(s *session) func(history.Event) {
 			s.worked.Store(true)
 		case inbox.EventStarted:
 			s.id.Store(e.SessionID)
-			r.sign.say("its session is " + words.Short(e.SessionID))
+			if r.stopped() == nil { // else the sign says how it ends
+				r.sign.say("its session is " + words.Short(e.SessionID))
+			}
 			r.service.ready()
 		case inbox.EventFailed:
 			s.failed.Store(true)

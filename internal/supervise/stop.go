@@ -97,15 +97,13 @@ func (r *run) endWarm(s *session) {
 		case <-r.follow.changed:
 		case <-look:
 		}
-		var flying bool
+		flying := InFlight(r.box.Dir())
 		if !held {
 			if flying, held = r.holdBack(); !held {
 				look = time.After(stopRetry)
 			}
-			r.sign.say(once)
-		} else {
-			flying = InFlight(r.box.Dir())
 		}
+		r.sign.say(once)
 		switch {
 		case flying:
 		case orchestrate.Stepping(r.box, r.Runs.Dirs), // by its hook
