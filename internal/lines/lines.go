@@ -205,10 +205,9 @@ func Start(f io.ReaderAt, off int64) (int64, error) { return Back(f, off, 0) }
 // Back returns the offset behind the newline that n other newlines follow before off, or 0. With off at the
 // end of whole lines, that is the start of the last n lines.
 func Back(f io.ReaderAt, off int64, n int) (int64, error) {
-	chunk := make([]byte, chunkSize)
 	var zeros zeroRun
-	for off > 0 {
-		part := chunk[:min(int64(len(chunk)), off)]
+	for size := int64(4 << 10); off > 0; size = chunkSize { // most lines are short
+		part := make([]byte, min(size, off))
 		if _, err := f.ReadAt(part, off-int64(len(part))); err != nil && err != io.EOF {
 			return 0, err
 		}
