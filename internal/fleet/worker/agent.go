@@ -318,17 +318,12 @@ func (a *Agent) endStep(ctx context.Context) bool {
 	if a.pulling != nil || a.child != nil {
 		return false
 	}
-	left := 0
 	for _, c := range a.ledger.All() {
-		if _, known := a.outcomes[c.Entry]; known || !a.conn.Connected() || a.giveBack(ctx, c, 0, "this agent ends") != nil {
-			left++
-			continue
-		}
-		if _, there := a.ledger.Get(c.Entry); there {
-			left++
+		if _, known := a.outcomes[c.Entry]; !known && a.conn.Connected() {
+			_ = a.giveBack(ctx, c, 0, "this agent ends") // else it is told again by its next run
 		}
 	}
-	if left > 0 {
+	if left := a.ledger.Len(); left > 0 {
 		a.say(fmt.Sprintf("%d of its messages stay with it: their answers are told when it runs again, and what nobody answers goes elsewhere after %v", left, a.ackWait))
 	}
 	return true
