@@ -14,26 +14,23 @@ import (
 	"heartbeat/internal/words"
 )
 
-// openTails begins to read outcomes: the new ones, or with -1 all.
-func (a *Agent) openTails(n int) (err error) {
-	if a.results, err = outcomes.OpenTail(a.box.ResultsPath(), n); err == nil {
-		a.letters, err = outcomes.OpenTail(a.box.DeadLetterPath(), n)
+// openTails begins to read outcomes: the new ones, or with -1 all. After an error it goes on as before.
+func (a *Agent) openTails(n int) error {
+	results, err := outcomes.OpenTail(a.box.ResultsPath(), n)
+	letters, wrong := outcomes.OpenTail(a.box.DeadLetterPath(), n)
+	if err = errors.Join(err, wrong); err != nil {
+		return fmt.Errorf("read what became of the entries: %w", errors.Join(err, results.Close(), letters.Close()))
 	}
-	if err != nil {
-		return fmt.Errorf("read what became of the entries: %w", err)
-	}
-	return nil
+	err = errors.Join(a.results.Close(), a.letters.Close())
+	a.results, a.letters = results, letters
+	return err
 }
 
 func (a *Agent) readAll() error {
-	err := errors.Join(a.results.Close(), a.letters.Close())
-	if err == nil {
-		err = a.openTails(-1)
+	if err := a.openTails(-1); err != nil {
+		return err
 	}
-	if err == nil {
-		err = a.readOutcomes()
-	}
-	return err
+	return a.readOutcomes()
 }
 
 // readOutcomes notes new outcomes of what is held. The first outcome of an entry counts.
