@@ -9,6 +9,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/fleet/upstream"
+	"heartbeat/internal/machine"
 	"heartbeat/internal/see"
 	"heartbeat/internal/words"
 )
@@ -17,10 +18,8 @@ var errAway = errors.New("what is held cannot be looked up while the server is a
 
 func (a *Agent) look(ctx context.Context) {
 	a.facts = see.Glance(ctx, a.box, &a.facts)
-	if due := a.facts.Scheduled.Next; !due.IsZero() && !due.After(a.facts.Now) {
-		if a.try("promote", a.box.Promote(ctx)) {
-			a.facts = see.Glance(ctx, a.box, &a.facts)
-		}
+	if due := a.facts.Scheduled.Next; !due.IsZero() && !due.After(a.facts.Now) && a.try("promote", a.box.Promote(ctx)) {
+		a.facts = see.Glance(ctx, a.box, &a.facts)
 	}
 }
 
@@ -65,6 +64,9 @@ func (a *Agent) isOpen(c upstream.Claim) bool {
 }
 
 func (a *Agent) reconcileOne(ctx context.Context, c upstream.Claim) error {
+	if a.isInFlight(c) && a.facts.Client == machine.Alive {
+		return nil // the turn goes on, whoever has the message
+	}
 	v, err := a.box.View()
 	if err != nil {
 		return err
