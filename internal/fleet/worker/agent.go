@@ -60,6 +60,7 @@ type reads struct {
 	results, letters *outcomes.Tail
 	outcomes         map[string]outcomes.Outcome // by entry, of what is held
 	facts            see.Facts                   // of the last look
+	appended         bool                        // an entry of ours since then, which they count
 	doubtful         bool                        // what is held may have been answered elsewhere: ask first
 	reconciled       bool                        // what an earlier life held was compared with the inbox
 	compared         time.Time                   // when that was last done
@@ -252,7 +253,11 @@ func (a *Agent) step(ctx context.Context) (over bool, err error) {
 		return false, err
 	}
 	TestOnlyStep("outcomes read")
-	a.look(ctx)
+	// Right behind a look, the agent's own entry is all that is new. No launcher begins by old facts.
+	if !a.appended || time.Since(a.facts.Now) > time.Second || a.o.Launcher != "" && a.child == nil {
+		a.look(ctx)
+	}
+	a.appended = false
 	a.doubtful = a.keep.late.Swap(false) || a.doubtful
 	// Compare regularly even without a doubt: an entry may have been dropped, or a message canceled.
 	if (a.doubtful || a.conn.Connected() && time.Since(a.compared) > a.every()) && a.due(lookUp) {

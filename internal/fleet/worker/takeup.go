@@ -193,13 +193,12 @@ func (a *Agent) append(ctx context.Context, w *message.Message, c upstream.Claim
 		a.say(w)
 	}
 	TestOnlyStep("appended")
-	if !r.Appended {
-		if err := a.ledger.Update(c.Entry, func(c *upstream.Claim) { c.Hash = r.EntryID }); err != nil {
-			return err
-		}
-		if r.Found == inbox.FoundAnswered {
-			return a.readAll() // its answer is older than what the tails read
-		}
+	if a.appended = r.Appended; a.appended {
+		a.facts.Backlog.Entries++
+	} else if err := a.ledger.Update(c.Entry, func(c *upstream.Claim) { c.Hash = r.EntryID }); err != nil {
+		return err
+	} else if r.Found == inbox.FoundAnswered {
+		return a.readAll() // its answer is older than what the tails read
 	}
 	nth := ""
 	if c.Attempt > 1 {
