@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -137,6 +138,7 @@ func (o *agent) check(f *pflag.FlagSet) error {
 }
 
 func (o *agent) run() (err error) {
+	runtime.GOMAXPROCS(1) // it waits for others, and a second thread that looks for work costs more than it does
 	if o.Inbox, err = filepath.Abs(o.Inbox); err != nil {
 		return err
 	}
