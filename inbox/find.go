@@ -192,8 +192,8 @@ type outcomes struct {
 // are.
 func (l *nameSearch) searchUnlocked(b *Inbox, ids map[string]bool) (err error) {
 	// Outcomes come first: an entry that is settled in between has its outcome behind the part that was read.
-	if err := l.searchOutcomes(b, ids); err != nil {
-		return err
+	if err := l.searchOutcomes(b, ids); err != nil || sightOf(b.path).size < partBytes {
+		return err // the queue takes no time under the lock
 	}
 	v, err := b.View()
 	if err != nil {
