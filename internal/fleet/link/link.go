@@ -4,6 +4,7 @@
 package link
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,7 +66,15 @@ type Conn struct {
 	quiet     atomic.Int32
 
 	unexplained atomic.Pointer[nats.Conn] // the connection, while it is lost and remains has said nothing
+	over        chan struct{}
 }
+
+// ErrOver says that the library gave the connection up, as it does once a server has lowered max_payload below what is
+// published.
+var ErrOver = errors.New("the server ended the connection for good")
+
+// Over returns a channel that is closed when only a new connection can help.
+func (c *Conn) Over() <-chan struct{} { return c.over }
 
 // Connect connects. The error says where to, as whom, why it failed, and what to do. ctx ends only the wait.
 func Connect(ctx context.Context, to *Flags, o Options) (*Conn, error) {
@@ -75,7 +84,7 @@ func Connect(ctx context.Context, to *Flags, o Options) (*Conn, error) {
 	if o.Ping == 0 {
 		o.Ping = pingEvery
 	}
-	c := &Conn{options: o, refused: map[string]time.Time{}}
+	c := &Conn{options: o, refused: map[string]time.Time{}, over: make(chan struct{})}
 	var how []nats.Option
 	var t Target
 	var err error
@@ -141,8 +150,9 @@ func (c *Conn) keeping(t *Target) []nats.Option {
 		nats.ReconnectBufSize(-1),   // an old acknowledgement must not go out late
 		nats.PingInterval(c.options.Ping),
 		nats.MaxPingsOutstanding(pingsLost),
-		nats.DisconnectErrHandler(func(nc *nats.Conn, err error) { c.unexplained.Store(nc); c.lost(err) }),
+		nats.DisconnectErrHandler(func(nc *nats.Conn, err error) { c.unexplained.Store(nc); c.lost(cmp.Or(err, nc.LastError())) }),
 		nats.ReconnectHandler(func(*nats.Conn) { c.found() }),
+		nats.ClosedHandler(func(*nats.Conn) { close(c.over) }),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { c.complaint(err) }),
 		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) {
 			if errors.As(err, new(unstarted)) {

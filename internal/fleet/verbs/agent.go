@@ -185,21 +185,23 @@ func (o *agent) run() (err error) {
 		case <-begin.Done():
 		}
 	}()
-	o.c, err = link.Connect(begin, &o.server, link.Options{
-		Name: commandName + " agent " + o.Agent, Patient: true, Say: o.Say,
-		Back: func() {
-			select {
-			case back <- struct{}{}:
-			default: // the agent is yet to hear of the last time
-			}
-		},
-	})
-	ended := begin.Err() != nil
-	if err == nil {
-		defer o.c.Close()
-		ended, err = worker.Run(begin, o.c, o.Options)
-	} else if ended {
-		err = nil
+	ended := false
+	for again := true; again; again = errors.Is(err, link.ErrOver) {
+		o.c, err = link.Connect(begin, &o.server, link.Options{
+			Name: commandName + " agent " + o.Agent, Patient: true, Say: o.Say,
+			Back: func() {
+				select {
+				case back <- struct{}{}:
+				default: // the agent is yet to hear of the last time
+				}
+			},
+		})
+		if ended = begin.Err() != nil; err == nil {
+			ended, err = worker.Run(begin, o.c, o.Options)
+			o.c.Close()
+		} else if ended {
+			err = nil
+		}
 	}
 	if err == nil && ended {
 		sig, _ := taken.Signal()

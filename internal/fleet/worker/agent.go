@@ -190,6 +190,7 @@ func (a *Agent) loop() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	keeping := a.startKeeping(ctx)
 	defer func() { cancel(); <-keeping }()
+	over := a.conn.Over()
 	for {
 		if over, err := a.step(ctx); over || err != nil {
 			return errors.Join(err, a.finish())
@@ -204,6 +205,9 @@ func (a *Agent) loop() error {
 			a.takeUp(ctx, p)
 		case err := <-a.child.ended():
 			a.childEnded(err)
+		case <-over:
+			over = nil
+			a.end(link.ErrOver)
 		case <-a.o.Drain:
 			a.o.Drain = nil
 			a.drain(true, "a signal asks for it")

@@ -145,6 +145,17 @@ func (s *Server) Restart(t testing.TB) {
 	}
 }
 
+// Reload changes options of the running server, as a reload of its configuration does.
+func (s *Server) Reload(t testing.TB, change func(*server.Options)) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change(s.options)
+	o := s.options.Clone()
+	o.Port = s.port
+	require.NoError(t, s.running.ReloadOptions(o))
+}
+
 // Address is host:port.
 func (s *Server) Address() string {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port))
