@@ -209,7 +209,7 @@ func (u *Upstream) publishBatch(ctx context.Context, batch []*nats.Msg) (uint64,
 	case ack.Error != nil && ack.Error.ErrorCode == codeIncomplete:
 		return 0, fmt.Errorf("the server did not take a part of it, as with a full disk, a limit of the account or a right that is missing: %w", ack.Error)
 	case ack.Error != nil:
-		return 0, ack.Error
+		return 0, u.unanswered(ack.Error)
 	}
 	return ack.Sequence, nil
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -122,7 +123,7 @@ func TestAResultThatIsNoLongerKept(t *testing.T) {
 	ctx := fleet.Context(t)
 	w := newWorld(t, fleet.Start(t))
 	u := w.agent()
-	u.keeps = time.Second
+	u.keeps.Store(int64(time.Second))
 	c := w.message("job", "one")
 	require.ErrorIs(t, killed(u, "reply state", func() error {
 		_, err := u.Answer(ctx, c, done("it is done"))
@@ -144,6 +145,28 @@ func TestAResultThatIsNoLongerKept(t *testing.T) {
 	assert.Equal(t, Superseded, fate.Outcome)
 	assert.Zero(t, w.left())
 	assert.Len(t, w.replied(), 1)
+}
+
+// The bucket that setup makes in the place of a deleted one need not take results that are kept for less than all else.
+func TestTheBucketMadeAnewKeepsForLonger(t *testing.T) {
+	t.Parallel()
+	ctx := fleet.Context(t)
+	w := newWorld(t, fleet.Start(t))
+	u := w.agent()
+	u.keeps.Store(int64(time.Hour))
+	c := w.message("job", "one")
+	require.NoError(t, w.js.DeleteKeyValue(ctx, message.Bucket(stream)))
+	_, err := w.js.CreateStream(ctx, jetstream.StreamConfig{
+		Name: "KV_" + message.Bucket(stream), Subjects: []string{"$KV." + message.Bucket(stream) + ".>"},
+		MaxMsgsPerSubject: 1, AllowDirect: true, AllowAtomicPublish: true,
+	})
+	require.NoError(t, err)
+	_, err = u.Answer(ctx, c, done("it is done"))
+	require.Error(t, err)
+	fate, err := u.Answer(ctx, c, done("it is done"))
+	require.NoError(t, err)
+	assert.Equal(t, WasAnswered, fate.Outcome)
+	assert.Zero(t, w.left())
 }
 
 // A person may write anything into a bucket, and remove what is there.

@@ -31,6 +31,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nuid"
@@ -56,7 +57,7 @@ type Upstream struct {
 	below    string           // what a server wants before the subject of a key that is written, or ""
 	results  jetstream.Stream // below the bucket of results
 	fence    time.Duration    // how long it is known who settled a message, 0 for ever
-	keeps    time.Duration    // how long all else is kept, 0 for as long as that
+	keeps    atomic.Int64     // how long all else is kept, in nanoseconds, 0 for as long as that
 	patience time.Duration
 	// reached is called after each step of a call: [TestOnlyStep], or a test's own that ends the call as a kill does.
 	reached func(step string)
@@ -82,7 +83,7 @@ func Open(ctx context.Context, js jetstream.JetStream, stream string) (*Upstream
 	}
 	u.fence = results.CachedInfo().Config.MaxAge
 	if keeps, own := setup.ResultsFor(&results.CachedInfo().Config); own {
-		u.keeps = keeps
+		u.keeps.Store(int64(keeps))
 	}
 	return u, nil
 }
@@ -147,8 +148,8 @@ func (u *Upstream) keyed(key string, v any, last uint64) (*nats.Msg, error) {
 	if last != whatever {
 		m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(last, 10))
 	}
-	if _, is := v.(Lease); !is && u.keeps > 0 {
-		m.Header.Set(jetstream.MsgTTLHeader, u.keeps.String())
+	if _, is := v.(Lease); !is && u.keeps.Load() > 0 {
+		m.Header.Set(jetstream.MsgTTLHeader, time.Duration(u.keeps.Load()).String())
 	}
 	return m, err
 }
@@ -163,6 +164,10 @@ func IsOlder(err error) bool {
 
 // unanswered explains a silence where a part of the layout should answer.
 func (u *Upstream) unanswered(err error) error {
+	var said *jetstream.APIError
+	if errors.As(err, &said) && said.ErrorCode == jetstream.ErrorCode(server.JSMessageTTLDisabledErr) {
+		u.keeps.Store(0) // the bucket was made anew, and keeps everything as long as itself: the next try goes by that
+	}
 	if !errors.Is(err, nats.ErrNoResponders) && !errors.Is(err, jetstream.ErrNoStreamResponse) && !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return err
 	}
