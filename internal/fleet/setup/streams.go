@@ -91,17 +91,22 @@ func (p *Plan) work(ctx context.Context) (*jetstream.StreamConfig, error) {
 		change(s, w.Given["subjects"] && !sameSet(c.Subjects, w.Subjects), takes, &c.Subjects, w.Subjects)
 		differ(s, w.Given["duplicates"], "the window for duplicates", &c.Duplicates, w.Duplicates)
 		change(s, c.Discard != jetstream.DiscardNew && c.MaxAge == 0, "when it is full it drops old messages, and will refuse new ones", &c.Discard, jetstream.DiscardNew)
-		// These limits drop messages that nobody answered.
-		if c.MaxAge > 0 {
-			s.Notes = append(s.Notes, fmt.Sprintf("it drops messages that are older than %v, answered or not: nats stream edit %s --max-age 0 stops that", c.MaxAge, c.Name))
-		}
-		if c.MaxMsgsPerSubject > 0 && !c.DiscardNewPerSubject {
-			s.Notes = append(s.Notes, fmt.Sprintf("it keeps only %d messages of a subject and drops older ones, answered or not: nats stream edit %s --max-msgs-per-subject -1 stops that", c.MaxMsgsPerSubject, c.Name))
-		}
+		s.Notes = append(s.Notes, Drops(c)...)
 	}
 	s.Is = "messages of " + strings.Join(c.Subjects, ", ")
 	p.put(s, c)
 	return c, p.refuseTaken(ctx, c.Name, c.Subjects)
+}
+
+// Drops says which limits of a stream drop messages that nobody answered.
+func Drops(c *jetstream.StreamConfig) (notes []string) {
+	if c.MaxAge > 0 {
+		notes = append(notes, fmt.Sprintf("it drops messages that are older than %v, answered or not: nats stream edit %s --max-age 0 stops that", c.MaxAge, c.Name))
+	}
+	if c.MaxMsgsPerSubject > 0 && !c.DiscardNewPerSubject {
+		notes = append(notes, fmt.Sprintf("it keeps only %d messages of a subject and drops older ones, answered or not: nats stream edit %s --max-msgs-per-subject -1 stops that", c.MaxMsgsPerSubject, c.Name))
+	}
+	return notes
 }
 
 // look finds a part, and refuses one that agents cannot work with and setup cannot change. c is the existing

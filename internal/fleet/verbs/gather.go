@@ -42,6 +42,7 @@ type seen struct {
 
 	nc       *nats.Conn // whose server a command to type names
 	forSetup string     // the first of Unclaimed as setup should get it
+	passed   string     // a consumer that hands out no more what the stream still has, or ""
 }
 
 // consumer hands out the messages of some subjects.
@@ -125,6 +126,9 @@ func (o *common) gather(ctx context.Context) (*seen, error) {
 	is := info.State
 	s.At, s.Messages, s.Bytes = info.TimeStamp, is.Msgs, is.Bytes
 	s.Waiting = is.Msgs - min(is.Msgs, uint64(s.InWork))
+	for _, note := range setup.Drops(&info.Config) {
+		s.Warnings = append(s.Warnings, "stream "+o.stream+": "+note)
+	}
 	if is.Msgs > 0 {
 		s.Oldest, s.OldestAge = &is.FirstTime, seconds(s.At.Sub(is.FirstTime))
 	}
@@ -306,6 +310,14 @@ func (o *common) gatherUnclaimed(ctx context.Context, s *seen, found jetstream.S
 	}
 	slices.Sort(s.Unclaimed)
 	s.Unclaimed = s.Unclaimed[:min(len(s.Unclaimed), maxUnclaimed)]
+	for _, c := range s.Consumers {
+		// What was settled leaves the stream, on servers of a cluster a moment later.
+		last := c.info.AckFloor.Last
+		isIdle := c.InWork == 0 && c.Waiting == 0 && (last == nil || s.At.Sub(*last) > c.info.Config.AckWait)
+		if isIdle && len(s.Unclaimed) == 0 && setup.IsOurs(c.info) && c.info.Delivered.Stream >= info.State.FirstSeq {
+			s.passed = c.Name
+		}
+	}
 	if len(s.Unclaimed) > 0 {
 		s.forSetup = s.Unclaimed[0]
 		// One that cannot be read may be gone by now.

@@ -191,6 +191,8 @@ func (s *seen) explain() (state, string) {
 		return stateNoConsumer, fmt.Sprintf("%s: the stream has no consumer, which %s makes", waits(s.Messages), link.Typed(s.nc, "setup", "--stream", s.Stream))
 	case len(s.Unclaimed) > 0:
 		return stateUnclaimed, fmt.Sprintf("no consumer takes messages of %s: %s", listed(s.Unclaimed), link.Typed(s.nc, "setup", "--stream", s.Stream, "--for", s.forSetup)+" makes one")
+	case s.passed != "":
+		return stateUnclaimed, fmt.Sprintf("%s: the consumer %s has handed out some as often as it was allowed to: nats consumer rm %s %[2]s removes it, and %[4]s makes one that hands them out again", waits(s.Waiting), s.passed, s.Stream, link.Typed(s.nc, "setup", "--stream", s.Stream))
 	case s.PausedFor > 0 && s.Waiting > 0:
 		until := ""
 		if s.PausedFor < forever.Seconds()/2 {
