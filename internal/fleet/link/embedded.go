@@ -1,6 +1,7 @@
 package link
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,7 +96,7 @@ func (e *embedded) start() error {
 		return err
 	}
 	go func() { _ = c.Wait() }() // the connection notices its end
-	said, err := io.ReadAll(io.LimitReader(out, maxAddress))
+	said, err := io.ReadAll(io.LimitReader(out, maxSaid))
 	text := strings.TrimSpace(string(said))
 	switch {
 	case err != nil:
@@ -107,11 +108,20 @@ func (e *embedded) start() error {
 	if isServed, err := e.isServed(); isServed || err != nil {
 		return err
 	}
-	if text == "" {
-		text = fmt.Sprintf("process %d, heartbeat-nats serve, ended before it was ready", c.Process.Pid)
+	return failed(text, c.Process.Pid)
+}
+
+// failed returns why a server ended. What it warned of before, such as an index that it makes anew, is not that.
+func failed(said string, pid int) error {
+	const ends = "heartbeat-nats: serve: "
+	if i := strings.LastIndex(said, ends); i >= 0 {
+		said = said[i+len(ends):]
 	}
-	return errors.New(strings.TrimPrefix(text, "heartbeat-nats: serve: "))
+	return errors.New(cmp.Or(said, fmt.Sprintf("process %d, heartbeat-nats serve, ended before it was ready", pid)))
 }
 
 // servesAt begins the line that a server prints first, once it is ready.
 const servesAt = "serves at "
+
+// maxSaid limits what is read of a server that starts, in bytes.
+const maxSaid = 64 << 10

@@ -357,3 +357,13 @@ func TestADirectoryOnAFullDisk(t *testing.T) {
 	require.NoError(t, os.Unsetenv(fullVariable))
 	(<-done).Close()
 }
+
+// A server that was killed warns of the indexes that it makes anew, with the time. A client says only what ended it, and
+// says the same at each try.
+func TestWhyTheServerDoesNotStart(t *testing.T) {
+	const warns = "heartbeat-nats: 2026-11-30 00:13:12 the server of this machine: Filestore [WORK] Recovering stream state from index errored: corrupt state file\n"
+	require.EqualError(t, failed(warns+warns+"heartbeat-nats: serve: write server.json.tmp: no space left on device", 7), "write server.json.tmp: no space left on device")
+	require.EqualError(t, failed("heartbeat-nats: serve: it is damaged", 7), "it is damaged")
+	require.EqualError(t, failed("panic: x", 7), "panic: x")
+	require.EqualError(t, failed("", 7), "process 7, heartbeat-nats serve, ended before it was ready")
+}
