@@ -63,8 +63,8 @@ type request struct {
 // result is how a call ended.
 type result struct {
 	stdout, stderr []byte
-	code           int // -1 if it was killed
-	timedOut       bool
+	code           int  // -1 if it was killed
+	timedOut, cut  bool // cut: the beginning of stdout was not kept
 }
 
 var errTimeout = errors.New("time is up")
@@ -122,6 +122,7 @@ func (c *CLI) ask(ctx context.Context, r request) (result, error) {
 	dismissing.Wait()
 	out.stdout, _ = stdout.look()
 	out.stderr, _ = stderr.look()
+	out.cut = stdout.written > outputLimit // nobody writes any more
 	if ctx.Err() != nil {
 		return out, givenUp(ctx, r.doing)
 	}

@@ -73,6 +73,8 @@ func (c *CLI) explain(r request, out result) error {
 		}
 	}
 	switch {
+	case out.cut:
+		return fault(ErrOutput, "%s: it printed more than %d MiB, and its answer was cut off: have the process ask for less at once, with large inputs in files", r.doing, outputLimit>>20)
 	case out.code == 126 || out.code == 127:
 		return fmt.Errorf("%s: %s does not run%s: is node installed?", r.doing, c.shown(), words)
 	case out.code == 1 && own:

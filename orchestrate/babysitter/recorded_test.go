@@ -183,6 +183,15 @@ func TestPostWithoutAnAnswer(t *testing.T) {
 	})
 }
 
+// Of an answer over the limit only the end is kept, which is no answer. The process is not to blame.
+func TestAnswerOverTheLimit(t *testing.T) {
+	long := "-- stdout --\n{\"nextActions\":[\"" + strings.Repeat("x", outputLimit) + "\"]}\n-- status --\n0\n"
+	_, err := fake(t, long).Iterate(t.Context(), opened(t, emptyRun(t)))
+	require.ErrorIs(t, err, ErrOutput)
+	assert.ErrorContains(t, err, "it printed more than 64 MiB, and its answer was cut off: have the process ask for less at once")
+	assert.NotContains(t, err.Error(), "promise")
+}
+
 func TestTimeouts(t *testing.T) {
 	t.Parallel()
 	f := fake(t, silence, "iterate-waiting")
