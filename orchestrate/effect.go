@@ -55,10 +55,8 @@ func (s *step) handle(ctx context.Context, w want) error {
 		return s.question(ctx, w)
 	}
 	a := s.entryOf(w.Effect)
-	f, err := s.stateWhere(a.Entry, s.where)
+	f := s.entries[a.Entry]
 	switch {
-	case err != nil:
-		return err
 	case f.waits():
 		s.report.Waits++
 		a.Over = ""
@@ -68,7 +66,7 @@ func (s *step) handle(ctx context.Context, w want) error {
 		}
 		return nil
 	case f.where == inbox.FoundAnswered:
-		return s.answered(ctx, w, a, f.reply)
+		return s.answered(ctx, w, a)
 	case f.dead != "":
 		return s.giveUpOn(ctx, w, a, fmt.Sprintf("its entry %s was set aside: %s", a.Entry, f.dead))
 	}
@@ -94,11 +92,12 @@ func (s *step) question(ctx context.Context, w want) error {
 
 // answered handles an effect whose entry was answered without a result, as when the run could not be read at the end
 // of the turn: it is asked for again, a few times. The reply counts if text is asked for.
-func (s *step) answered(ctx context.Context, w want, a asked, reply string) error {
-	task, err := s.Run.Task(w.Effect)
+func (s *step) answered(ctx context.Context, w want, a asked) error {
+	reply, err := s.reply(a.Entry)
+	task, unread := s.Run.Task(w.Effect)
 	switch {
-	case err != nil:
-		return err
+	case err != nil || unread != nil:
+		return errors.Join(err, unread)
 	case s.wording(w.Effect, task).MessageCounts() && strings.TrimSpace(reply) != "":
 		if !s.mayPost() {
 			s.report.Unposted++

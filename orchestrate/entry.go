@@ -80,48 +80,43 @@ func isThere(path string) bool {
 type entryState struct {
 	where string       // as a Receipt's Found; "" if it is not in the inbox
 	dead  inbox.Reason // why it was set aside, or ""
-	reply string       // to an answered entry
 }
 
 func (f entryState) waits() bool { return f.where != "" && f.where != inbox.FoundAnswered }
 
-func (b *Bridge) stateOf(id string) (entryState, error) {
-	where, err := b.find([]string{id})
-	if err != nil {
-		return entryState{}, err
-	}
-	return b.stateWhere(id, where)
-}
-
-// find says where entries are, as a Receipt's Found, by id.
-func (b *Bridge) find(ids []string) (map[string]string, error) {
+// find returns the states of entries, by id. It reads each file once, however many they are.
+func (b *Bridge) find(ids ...string) (map[string]entryState, error) {
 	v, err := b.Box.View()
 	if err != nil {
 		return nil, err
 	}
 	where, err := v.FindAll(ids)
-	return where, errors.Join(err, v.Close())
-}
-
-// stateWhere returns the state of an entry whose place is known.
-func (b *Bridge) stateWhere(id string, where map[string]string) (f entryState, err error) {
-	f.where = where[id]
-	switch {
-	case f.waits():
-		return f, nil
-	case f.where == inbox.FoundAnswered:
-		f.reply, err = b.reply(id)
-		return f, err
+	if err = errors.Join(err, v.Close()); err != nil {
+		return nil, err
+	}
+	states, gone := map[string]entryState{}, false
+	for _, id := range ids {
+		states[id] = entryState{where: where[id]}
+		gone = gone || where[id] == ""
+	}
+	if !gone {
+		return states, nil
 	}
 	_, err = outcomes.EachLetter(b.Box, func(l inbox.Letter) bool {
-		if l.ID == id && l.Open() {
-			f.dead = l.Reason
+		if f, asked := states[l.ID]; asked && f.where == "" && l.Open() {
+			states[l.ID] = entryState{dead: l.Reason}
 		}
 		return true
 	})
-	return f, err
+	return states, err
 }
 
+func (b *Bridge) waits(id string) bool {
+	states, err := b.find(id)
+	return err == nil && states[id].waits()
+}
+
+// reply returns the reply to an entry that was answered.
 func (b *Bridge) reply(id string) (reply string, err error) {
 	tail, err := outcomes.OpenTail(b.Box.ResultsPath(), -1)
 	if err != nil {

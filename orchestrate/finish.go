@@ -31,14 +31,15 @@ func (s *step) finish(ctx context.Context) error {
 	}
 	a := s.ledger.Finish
 	if a.Entry != "" {
-		f, err := s.stateOf(a.Entry)
-		switch {
-		case err != nil:
-			return err
+		states, err := s.find(a.Entry)
+		reply, unread := s.reply(a.Entry)
+		switch f := states[a.Entry]; {
+		case err != nil || unread != nil:
+			return errors.Join(err, unread)
 		case f.waits():
 			s.report.Waits++
 			return nil
-		case f.where == inbox.FoundAnswered && PromiseKept(f.reply, s.Run.Proof()):
+		case f.where == inbox.FoundAnswered && PromiseKept(reply, s.Run.Proof()):
 			s.ledger.Done, s.report.Done = true, true
 			return nil
 		case f.dead == inbox.ReasonOverBudget:
@@ -78,8 +79,8 @@ func (s *step) failed(ctx context.Context) (again bool, err error) {
 		}
 		return false, err
 	}
-	f, err := s.stateOf(a.Entry)
-	switch {
+	states, err := s.find(a.Entry)
+	switch f := states[a.Entry]; {
 	case err != nil:
 		return false, err
 	case f.waits():

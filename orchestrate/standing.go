@@ -1,6 +1,7 @@
 package orchestrate
 
 import (
+	"slices"
 	"time"
 
 	"heartbeat/orchestrate/run"
@@ -49,27 +50,36 @@ func (b *Bridge) Standing() (s Standing, err error) {
 	if st.Status == run.Failed && st.Failure != nil {
 		s.Failure = st.Failure.Name + ": " + st.Failure.Message
 	}
+	ids := []string{l.Failure.Entry, l.Finish.Entry}
+	for _, e := range st.Pending {
+		ids = append(ids, l.Effects[e.ID].Entry)
+	}
+	entries, err := b.find(slices.DeleteFunc(ids, func(id string) bool { return id == "" })...)
+	if err != nil {
+		return s, err
+	}
 	for _, e := range st.Pending {
 		if s.Pending[e.Kind]++; l.dropped(st, e.ID) {
 			continue
 		}
-		if err := b.addEffect(&s, l, e); err != nil {
+		if err := b.addEffect(&s, l, e, entries); err != nil {
 			return s, err
 		}
 	}
-	if err := b.addEntry(&s, l.Failure.Entry, ""); err != nil || l.Done {
-		return s, err
+	s.addEntry(l.Failure.Entry, "", entries)
+	if !l.Done {
+		s.addEntry(l.Finish.Entry, "", entries)
 	}
-	return s, b.addEntry(&s, l.Finish.Entry, "")
+	return s, nil
 }
 
-func (b *Bridge) addEffect(s *Standing, l *ledger, e run.Effect) error {
+func (b *Bridge) addEffect(s *Standing, l *ledger, e run.Effect, entries map[string]entryState) error {
 	a := l.Effects[e.ID]
 	switch {
-	case a.Over != "" && !b.waits(a.Entry):
+	case a.Over != "" && !entries[a.Entry].waits():
 		s.Held = append(s.Held, Held{Effect: e.ID, Label: e.Label, Reason: a.Over, Since: a.Since})
 	case a.Entry != "":
-		return b.addEntry(s, a.Entry, e.ID)
+		s.addEntry(a.Entry, e.ID, entries)
 	case e.Kind == kindBreakpoint:
 		h, err := b.heldBy(e)
 		if err != nil {
@@ -86,26 +96,16 @@ func (b *Bridge) addEffect(s *Standing, l *ledger, e run.Effect) error {
 	return nil
 }
 
-func (b *Bridge) waits(entry string) bool {
-	f, err := b.stateOf(entry)
-	return err == nil && f.waits()
-}
-
-func (b *Bridge) addEntry(s *Standing, id, effect string) error {
+func (s *Standing) addEntry(id, effect string, entries map[string]entryState) {
 	if id == "" {
-		return nil
+		return
 	}
-	f, err := b.stateOf(id)
-	if err != nil {
-		return err
-	}
-	w := Waiting{ID: id, Effect: effect, Where: f.where}
+	w := Waiting{ID: id, Effect: effect, Where: entries[id].where}
 	switch {
-	case f.dead != "":
+	case entries[id].dead != "":
 		w.Where = "dead-lettered"
-	case f.where == "":
+	case w.Where == "":
 		w.Where = "gone"
 	}
 	s.Entries = append(s.Entries, w)
-	return nil
 }

@@ -103,7 +103,7 @@ type step struct {
 	*Bridge
 	ledger     *ledger
 	state      run.State
-	where      map[string]string      // where the wanted entries are, by id
+	entries    map[string]entryState  // of the wanted effects, by id
 	asks       []inbox.Message        // entries to append
 	posted     bool                   // an effect got its result, so that the process may continue
 	handedOver map[string]bool        // effects with a result that waits to be posted
@@ -216,7 +216,7 @@ func (s *step) continueRun(ctx context.Context) (more bool, err error) {
 	for _, w := range s.ledger.Wants {
 		ids = append(ids, s.entryOf(w.Effect).Entry)
 	}
-	if s.where, err = s.find(ids); err != nil {
+	if s.entries, err = s.find(ids...); err != nil {
 		return false, err
 	}
 	s.asks, s.posted = nil, false
