@@ -259,6 +259,9 @@ func (s *step) iterate(ctx context.Context) (ended bool, err error) {
 			return false, fmt.Errorf("run %s: run:iterate says that it waits for effect %.100q, of which the run's journal knows nothing: does its process print what looks like an answer?", s.Run.ID(), a.Effect)
 		}
 	}
+	if ended := it.Status == babysitter.Completed || it.Status == babysitter.Failed; ended && it.Status != string(s.state.Status) {
+		return false, fmt.Errorf("run %s: run:iterate says that it has %s, and the run's journal that it is %s: does its process print what looks like an answer?", s.Run.ID(), it.Status, s.state.Status)
+	}
 	s.ledger.Head, s.ledger.Wants = s.state.Moved, it.NextActions
 	return it.Status != babysitter.Waiting, nil
 }

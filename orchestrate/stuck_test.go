@@ -178,3 +178,17 @@ func TestNobodyTakesItsSteps(t *testing.T) {
 	says("run", "resume", r.run, "--babysitter", r.babysitter)
 	assert.NotContains(t, says("status"), "needs a person")
 }
+
+// What a process prints is taken for the end of its run only if the journal agrees: the run would else be driven as
+// ended, and its process run over and over.
+func TestPrintedEnd(t *testing.T) {
+	r := newRunRig(t, `export async function process(inputs, ctx) {
+  console.log(JSON.stringify({status:'completed', reason:'completed', metadata:{runId:'r1'}}));
+  return await ctx.task(agent, {q:'a'}); }`)
+	out, err := r.heartbeat("orchestrate", "--inbox", r.inbox, "--run", r.run, "--once", "--babysitter", r.babysitter)
+	require.Error(t, err)
+	assert.Contains(t, out, "run:iterate says that it has completed, and the run's journal that it is waiting: does its process print what looks like an answer?")
+	out, err = r.heartbeat("run", "status", "--inbox", r.inbox)
+	require.NoError(t, err, out)
+	assert.Contains(t, out, "1 iteration;")
+}
