@@ -19,6 +19,7 @@ func (r *runRig) step(flags ...string) (report struct {
 	Status  string
 	Queued  []string
 	Posted  []string
+	Waits   int
 	Refused []string
 	Held    []struct{ Effect string }
 }) {

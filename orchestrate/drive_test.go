@@ -384,6 +384,17 @@ func TestRunExecutes(t *testing.T) {
 }
 
 // The commands of a run outside a project's .a5c/runs run in heartbeat's own directory.
+// A step that posts a result looks again, and tells what it found then, each thing once.
+func TestStepCountsOnce(t *testing.T) {
+	r := newRunRig(t, `export async function process(inputs, ctx) {
+  await ctx.parallel.all([() => ctx.task(agent, {q:'a'}), () => ctx.task(shell, {q:'echo b'}), () => ctx.breakpoint({question:'Ship?'})]); }`)
+	report := r.step("--execute", "shell")
+	assert.Len(t, report.Posted, 1)
+	assert.Len(t, report.Queued, 1)
+	assert.Zero(t, report.Waits, "it is the one that was queued")
+	assert.Len(t, report.Held, 1)
+}
+
 func TestRunExecutesElsewhere(t *testing.T) {
 	r := newProcessRig(t, `export async function process(inputs, ctx) { return await ctx.task(shell, {q:'pwd'}); }`)
 	elsewhere := t.TempDir()

@@ -55,10 +55,11 @@ func (s *step) handle(ctx context.Context, w want) error {
 		return s.question(ctx, w)
 	}
 	a := s.entryOf(w.Effect)
-	f := s.entries[a.Entry]
-	switch {
+	switch f := s.entries[a.Entry]; {
 	case f.waits():
-		s.report.Waits++
+		if !slices.Contains(s.report.Queued, a.Entry) {
+			s.report.Waits++
+		}
 		a.Over = ""
 		s.ledger.Effects[w.Effect] = a
 		if f.where == inbox.FoundInFlight {

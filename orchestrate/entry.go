@@ -94,12 +94,11 @@ func (b *Bridge) find(ids ...string) (map[string]entryState, error) {
 	if err = errors.Join(err, v.Close()); err != nil {
 		return nil, err
 	}
-	states, gone := map[string]entryState{}, false
+	states := map[string]entryState{}
 	for _, id := range ids {
 		states[id] = entryState{where: where[id]}
-		gone = gone || where[id] == ""
 	}
-	if !gone {
+	if len(where) == len(states) {
 		return states, nil
 	}
 	_, err = outcomes.EachLetter(b.Box, func(l inbox.Letter) bool {

@@ -119,6 +119,8 @@ type step struct {
 func (s *step) run(ctx context.Context) error {
 	s.stepped = true
 	for {
+		// What a round before the last posted result found is no longer so.
+		s.report.Waits, s.report.Held, s.report.Commands, s.report.NotBefore = 0, nil, nil, nil
 		if err := s.readState(); err != nil {
 			return err
 		}
