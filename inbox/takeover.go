@@ -193,9 +193,8 @@ func (t *Tx) writtenHere() bool {
 // exact rules out times in whole seconds, which archives keep and somebody can choose.
 func exact(ns int64) bool { return ns%int64(time.Second) != 0 }
 
-// moveForeignAside moves away the files that only heartbeat writes if they were not written here. Nothing is
-// lost, and their content does not count. With [Options].Adopt they are accepted, including those that were
-// moved away before.
+// moveForeignAside moves away the files that only heartbeat writes if they were not written here, and their
+// content does not count. With [Options].Adopt they are accepted, including those moved away before.
 func (t *Tx) moveForeignAside() error {
 	if t.box.opts.Adopt {
 		return t.adoptForeign()
@@ -246,7 +245,6 @@ func (t *Tx) adoptForeign() error {
 	for _, kind := range journal.Ours() {
 		brought, err := t.box.broughtBack(kind.Name())
 		if err == nil && len(brought) > 0 {
-			t.dirty = true
 			err = t.putBack(kind, brought)
 		}
 		if err != nil {
@@ -295,16 +293,18 @@ func (t *Tx) putBack(kind journal.Kind, brought []string) error {
 		return err
 	}
 	if !bytes.HasPrefix(now, before) {
-		t.st.Ends[kind].Generation++ // the journal's offsets no longer hold
-		if err := t.Commit(); err != nil {
-			return err
-		}
-		t.dirty = true
-		if err := errors.Join(file.Close(), disk.Publish(file.Path(), append(before, now...), true)); err != nil {
-			return err
-		}
+		now = append(before, now...)
 	}
-	for _, from := range slices.Backward(brought) { // after a kill, the remaining parts begin with the first
+	t.st.Ends[kind].Generation++ // the journal's offsets no longer hold
+	t.dirty = true
+	if err := t.Commit(); err != nil {
+		return err
+	}
+	if err := errors.Join(file.Close(), disk.Publish(file.Path(), now, true)); err != nil {
+		return err
+	}
+	t.st.Ends[kind].At, t.dirty = int64(len(now)), true // `costs` reads up to there
+	for _, from := range slices.Backward(brought) {     // after a kill, the remaining parts begin with the first
 		if err := disk.Remove(t.box.beside(from)); err != nil {
 			return err
 		}
