@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"heartbeat/inbox"
 	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/disk"
@@ -82,7 +80,7 @@ func Glance(ctx context.Context, box *inbox.Inbox, last *Facts) Facts {
 	if f.Launcher = LauncherOf(box); f.Launcher == nil {
 		f.GaveUp = gaveUpOf(box)
 	}
-	f.Unwritable = unix.Access(box.Dir(), unix.W_OK|unix.X_OK)
+	f.Unwritable = disk.MayWrite(box.Dir(), ".inbox-lock")
 	v, err := box.View()
 	if err == nil {
 		if err = survey(v, &f); err == nil {

@@ -35,6 +35,8 @@ func directory(e *examination) string {
 		e.fail(quote("mkdir", "-p", "-m", "700", dir), "%s does not exist", dir)
 	case err != nil:
 		e.unseen("name an inbox in a directory that this user can search", err)
+	case errors.Is(disk.MayWrite(dir, ".inbox-lock"), unix.EROFS):
+		e.fail("see the system's log for its errors, and mount it writable", "the file system of %s is read-only: nothing can be delivered", dir)
 	case access != nil:
 		e.fail(fmt.Sprintf("as its owner: %s, or choose another directory", quote("chmod", "u+rwx", dir)),
 			"user %d may not make files in %s (mode %04o, owner %d): %v", os.Geteuid(), dir, of.Mode, of.UID, access)
@@ -76,6 +78,9 @@ func stateFiles(e *examination) string {
 		found++
 		if err == nil {
 			err = errors.Join(unix.Access(path, unix.W_OK), f.Close())
+		}
+		if errors.Is(err, unix.EROFS) { // see directory
+			continue
 		}
 		if err != nil {
 			of, _ := disk.StatName(path) // zeros stand for what cannot be read
