@@ -34,6 +34,7 @@ type Info struct {
 	Dev, Ino  uint64
 	UID, GID  uint32
 	Mode      uint32 // the permission bits
+	Granted   bool   // an access list lets somebody else write, as far as a path was asked
 	Links     uint64 // number of names
 	IsRegular bool
 	IsDir     bool

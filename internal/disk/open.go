@@ -248,7 +248,9 @@ func statAt(path string, stat func(string, *unix.Stat_t) error) (Info, error) {
 	if err := retry(func() error { return stat(path, &st) }); err != nil {
 		return Info{}, &fs.PathError{Op: "stat", Path: path, Err: err}
 	}
-	return infoOf(&st), nil
+	info := infoOf(&st)
+	info.Granted = info.Mode&0o020 != 0 && !info.IsLink && grantsWrite(path) // the group's bits are that list's mask
+	return info, nil
 }
 
 // Free returns how many bytes this process may still write to new files in a folder. Some file systems do not say.

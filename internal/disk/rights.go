@@ -5,14 +5,16 @@ import (
 	"strconv"
 )
 
-// OthersWrite reports whether anybody but the owner and root may write: everybody, or a group that is
-// not the owner's private one. Many systems give each user a private group of the user's name.
+// OthersWrite reports whether anybody but the owner and root may write: everybody, whom an access list names, or a
+// group that is not the owner's private one. Many systems give each user a private group of the user's name.
 func OthersWrite(of Info) bool {
 	switch {
 	case of.Mode&0o002 != 0:
 		return true
 	case of.Mode&0o020 == 0:
 		return false
+	case of.Granted:
+		return true
 	}
 	owner := nameOf("/etc/passwd", of.UID)
 	group := nameOf("/etc/group", of.GID)

@@ -17,6 +17,8 @@ func TestOthers(t *testing.T) {
 		"nobody":                          {disk.Info{Mode: 0o755}, false},
 		"everybody":                       {disk.Info{Mode: 0o757}, true},
 		"everybody, but sticky":           {disk.Info{Mode: 0o1777}, true},
+		"somebody by an access list":      {disk.Info{Mode: 0o770, Granted: true}, true},
+		"a list whose mask takes it away": {disk.Info{Mode: 0o750, Granted: true}, false},
 		"the owner's very own group":      {disk.Info{Mode: 0o775}, false},
 		"another group":                   {disk.Info{Mode: 0o775, GID: nobodys}, true},
 		"a user without a name":           {disk.Info{Mode: 0o775, UID: nobodys}, true},
