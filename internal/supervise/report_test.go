@@ -43,4 +43,8 @@ func TestNothingIsLeft(t *testing.T) {
 	r.conclude(&e)
 	assert.Equal(t, ending{reason: Drained}, e)
 	assert.Regexp(t, "^2 answered", r.report.figures())
+
+	r.before = inbox.Totals{Answered: 7, Dropped: 1}
+	r.conclude(&e)
+	assert.Regexp(t, "^2 answered;", r.report.figures(), "somebody removed the state amid the run, and with it what it had counted")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -188,21 +189,20 @@ func (r *run) conclude(e *ending) {
 	ctx, cancel := r.Terminal.Signals.Hurry(r.Terminal.Grace)
 	defer cancel()
 	_, unsettled := r.settle(ctx)
-	if err := unsettled; err != nil {
-		if e.detail != "" {
-			e.detail += "; "
-		}
-		e.detail += err.Error()
+	if unsettled != nil {
+		e.detail = strings.TrimPrefix(e.detail+"; "+unsettled.Error(), "; ")
 	}
 	r.follow.look()
 	after, err := readTotals(r.box)
 	if err != nil {
 		return // settle reports why
 	}
+	if after.Answered < r.before.Answered { // the state was begun anew, as after `git clean -x`
+		r.before = inbox.Totals{}
+	}
 	n := &r.report
 	n.Answered = after.Answered - r.before.Answered
-	n.Redelivered = after.Redelivered - r.before.Redelivered
-	n.Dropped = after.Dropped - r.before.Dropped
+	n.Redelivered, n.Dropped = after.Redelivered-r.before.Redelivered, after.Dropped-r.before.Dropped
 	n.DeadLettered = deadLetters(after) - deadLetters(r.before)
 	if n.Queued = countQueued(r.box); n.Queued == 0 && e.reason == Left && unsettled == nil {
 		*e = ending{reason: Drained} // what waited was settled or withdrawn meanwhile
