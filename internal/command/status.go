@@ -133,7 +133,7 @@ type waiting struct {
 type question struct {
 	SessionID string    `json:"session_id"`
 	Since     time.Time `json:"since"`
-	Kind      string    `json:"kind"` // "permission_prompt" or "agent_needs_input"
+	Kind      string    `json:"kind"` // "permission_prompt", "agent_needs_input", "elicitation_dialog" or "elicitation_url_dialog"
 	Text      string    `json:"text,omitempty"`
 }
 

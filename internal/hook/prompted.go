@@ -76,16 +76,16 @@ func (h *hook) askedElse() int {
 	return h.record(func(tx *inbox.Tx) error { h.leaveTurn(tx); return nil })
 }
 
-// The types of notification that a client sends while it waits for a person.
-const (
-	notifyPermission = "permission_prompt"
-	notifyInput      = "agent_needs_input"
-)
+// waitsForPerson reports whether a client sends this type of notification while it waits for a person: for a permission,
+// an answer, or what a tool's server asks (elicitation_dialog, elicitation_url_dialog).
+func waitsForPerson(notification string) bool {
+	return strings.HasSuffix(notification, "permission_prompt") || strings.HasSuffix(notification, "_dialog") || notification == "agent_needs_input"
+}
 
 // notified records that the session waits for a person. Other notifications tell an operator nothing.
 func (h *hook) notified() int {
 	in := h.input
-	if in.Notification != notifyPermission && in.Notification != notifyInput {
+	if !waitsForPerson(in.Notification) {
 		return cli.ExitOK
 	}
 	return h.record(func(tx *inbox.Tx) error { return tx.In(in.SessionID).Ask(in.Notification, in.Message) })
