@@ -56,12 +56,13 @@ type lookout struct {
 	since   time.Time // when it was last seen doing its job
 	up      bool      // it had started by the last look
 	lost    time.Time // when the waiting hook was first seen gone, zero while it is there
+	free    time.Time // when the screen last asked nothing, or somebody was there to answer
 	noticer noticer
 }
 
 // guard watches a session until it is over, and ends it if it makes no progress.
 func (r *run) guard(s *session) {
-	l := lookout{run: r, s: s, drawn: -1, since: time.Now(), noticer: noticer{Client: s.client, silent: r.Mode != Drain || r.Attended}}
+	l := lookout{run: r, s: s, drawn: -1, since: time.Now(), free: time.Now(), noticer: noticer{Client: s.client, silent: r.Mode != Drain || r.Attended}}
 	for look := time.Tick(lookEvery); ; {
 		select {
 		case <-s.over:
@@ -202,12 +203,15 @@ func (s *session) endAsking(reason string) {
 	s.end(verdict{asked: true, text: "it waits for a person, and nobody is there: " + reason})
 }
 
-// isAnswered ends a session whose question nobody answers within AskPatience. The client reports an
-// answer only at the end of the turn, so typed input counts as one once the screen no longer asks.
+// isAnswered ends a session whose question, or dialog that somebody opened and left, nobody answers within AskPatience. The
+// client reports an answer only at the end of the turn, so typed input counts as one once the screen no longer asks.
 func (l *lookout) isAnswered() {
 	asks := slices.Contains([]screen.Kind{screen.Permission, screen.Question, screen.Dialog}, l.sight.Kind)
+	if !asks || l.attended() {
+		l.free = time.Now()
+	}
 	switch q := l.s.awaits.Load(); {
-	case q == nil && l.s.client.Mute && l.sight.Kind == screen.Permission:
+	case q == nil && (l.s.client.Mute && l.sight.Kind == screen.Permission || time.Since(l.free) >= l.StartTimeout):
 		l.asked(l.s, l.s.client.Advise(l.sight).Cause)
 	case q == nil:
 	case l.attach.TypedSince(q.since) && !asks:
@@ -240,7 +244,7 @@ func (n *noticer) see(sight screen.Sight, text string, worked bool, now time.Tim
 	if sight.Kind != screen.Ready {
 		n.idle = time.Time{}
 	} else if n.idle.IsZero() {
-		n.idle = now
+		n.idle, n.cause = now, ""
 	}
 	if retry, ok := n.Retrying(text); ok {
 		if retry.Cause == n.cause {
@@ -252,9 +256,6 @@ func (n *noticer) see(sight screen.Sight, text string, worked bool, now time.Tim
 			says = "answers with an error"
 		}
 		return fmt.Sprintf("the model's API %s, try %s of %s", says, retry.Try, retry.Most)
-	}
-	if sight.Kind == screen.Ready {
-		n.cause = ""
 	}
 	if n.silent || n.begun || n.idle.IsZero() || now.Sub(n.idle) < promptless {
 		return ""

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/screen"
 	"heartbeat/internal/supervise/client"
 	"heartbeat/internal/supervise/sharing"
 	"heartbeat/internal/supervise/terminal"
@@ -63,6 +64,24 @@ func TestStartTimeoutWaitsForWhoIsAttached(t *testing.T) {
 	require.NoError(t, <-left)
 	<-s.quit
 	assert.Contains(t, s.ended().text, "(--start-timeout)")
+}
+
+// A dialog that somebody opened and left keeps entries from the session: after a while it counts as a question to nobody.
+func TestGuardEndsAtADialogThatNobodyIsAt(t *testing.T) {
+	for _, kind := range []screen.Kind{screen.Dialog, screen.Permission, screen.Question} {
+		r, _ := newRun(t, Persist)
+		r.follow = &follower{}
+		c := *client.Of("", []string{"claude"})
+		c.Recognise = func(string) screen.Sight { return screen.Sight{Kind: kind, Title: "Select model"} }
+		r.Client, r.StartTimeout = &c, time.Millisecond
+		s := newSession(&c, terminal.DefaultSize)
+		s.id.Store("s")
+		go r.guard(s)
+		<-s.quit
+		assert.True(t, s.ended().asked)
+		assert.Contains(t, s.ended().text, "it waits for a person, and nobody is there")
+		close(s.over)
+	}
 }
 
 // A session that was woken for an entry and sits at its prompt works on nothing, whatever the client made of the text,

@@ -94,10 +94,9 @@ const promptPatience = 3 * time.Second
 
 // entered is what a person has entered at the session's terminal.
 type entered struct {
-	mu    sync.Mutex
-	lines bool // at least one, since the session began
-	// waiting is when the session came to its prompt, zero while it is elsewhere.
-	waiting time.Time
+	mu      sync.Mutex
+	lines   bool      // at least one, since the session began
+	waiting time.Time // when the session came to its prompt, zero while it is elsewhere
 }
 
 func (e *entered) line() {
