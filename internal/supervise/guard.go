@@ -46,6 +46,7 @@ func (r *run) asked(s *session, reason string) {
 }
 
 const lookEvery = time.Second
+const announced = 10 * time.Second // a client may have shown a question for so long when its hook reports it
 
 type lookout struct {
 	*run
@@ -211,10 +212,10 @@ func (l *lookout) isAnswered() {
 		l.free = time.Now()
 	}
 	switch q := l.s.awaits.Load(); {
-	case q == nil && (l.s.client.Mute && l.sight.Kind == screen.Permission || time.Since(l.free) >= l.StartTimeout):
+	case q == nil && asks && (l.s.client.Mute && l.sight.Kind == screen.Permission || time.Since(l.free) >= l.StartTimeout):
 		l.asked(l.s, l.s.client.Advise(l.sight).Cause)
 	case q == nil:
-	case l.attach.TypedSince(q.since) && !asks:
+	case l.attach.TypedSince(q.since.Add(-announced)) && !asks:
 		l.s.awaits.Store(nil)
 	case l.attach.Attended():
 		q.alone = time.Now()

@@ -28,30 +28,8 @@ func TestStartTimeoutWaitsForWhoIsAttached(t *testing.T) {
 	var once sync.Once
 	c.TooOld = func(string) string { once.Do(func() { close(looked) }); return "" }
 	r.Client, r.StartTimeout = &c, time.Millisecond
-	folder, err := os.MkdirTemp("", "attach-") // only this user can reach it
-	require.NoError(t, err)
-	defer func() { _ = os.RemoveAll(folder) }()
-	require.NoError(t, r.attach.Listen(folder, r.sign.text))
-	t.Cleanup(r.attach.Close)
 	s := newSession(&c, terminal.DefaultSize)
-	r.attach.Begin(&sharing.Session{Screen: s.screen, Name: s.name, Type: func([]byte) {}, Resize: func(int, int) {}})
-	person, tty, err := pty.Open()
-	require.NoError(t, err)
-	defer func() { _, _ = person.Close(), tty.Close() }()
-	go func() {
-		buf := make([]byte, 4096)
-		for err := error(nil); err == nil; _, err = person.Read(buf) {
-		}
-	}()
-	conn, err := sharing.Dial(t.Context(), r.attach.Path(), 0)
-	require.NoError(t, err)
-	ctx, leave := context.WithCancel(t.Context())
-	left := make(chan error)
-	go func() {
-		_, err := sharing.Attach(ctx, conn, sharing.Watch{In: tty, Out: tty, Detach: sharing.DetachKey})
-		left <- err
-	}()
-	require.Eventually(t, r.attach.Attended, 5*time.Minute, time.Millisecond)
+	_, leave := attach(t, r, s)
 
 	go r.guard(s)
 	<-looked // a thousand times as long
@@ -61,9 +39,58 @@ func TestStartTimeoutWaitsForWhoIsAttached(t *testing.T) {
 	default:
 	}
 	leave()
-	require.NoError(t, <-left)
 	<-s.quit
 	assert.Contains(t, s.ended().text, "(--start-timeout)")
+}
+
+// attach has a person attach to the session. They type into the terminal that it returns.
+func attach(t *testing.T, r *run, s *session) (person *os.File, leave func()) {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "attach-") // only this user can reach it
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	require.NoError(t, r.attach.Listen(folder, r.sign.text))
+	t.Cleanup(r.attach.Close)
+	r.attach.Begin(&sharing.Session{Screen: s.screen, Name: s.name, Type: func([]byte) {}, Resize: func(int, int) {}})
+	person, tty, err := pty.Open()
+	require.NoError(t, err)
+	t.Cleanup(func() { _, _ = person.Close(), tty.Close() })
+	go func() {
+		buf := make([]byte, 4096)
+		for err := error(nil); err == nil; _, err = person.Read(buf) {
+		}
+	}()
+	conn, err := sharing.Dial(t.Context(), r.attach.Path(), 0)
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	left := make(chan error)
+	go func() {
+		_, err := sharing.Attach(ctx, conn, sharing.Watch{In: tty, Out: tty, Detach: sharing.DetachKey})
+		left <- err
+	}()
+	require.Eventually(t, r.attach.Attended, 5*time.Minute, time.Millisecond)
+	return person, func() {
+		stop()
+		require.NoError(t, <-left)
+	}
+}
+
+// The client reports a question seconds after it has shown it. Somebody may have answered by then, and leave.
+func TestAnsweredBeforeItIsReported(t *testing.T) {
+	r, _ := newRun(t, Persist)
+	s := newSession(client.Of("", []string{"claude"}), terminal.DefaultSize)
+	person, leave := attach(t, r, s)
+	began := time.Now()
+	_, err := person.WriteString("\r")
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return r.attach.TypedSince(began) }, 5*time.Minute, time.Millisecond)
+	r.asked(s, "permission_prompt")
+	require.NotNil(t, s.awaits.Load())
+	l := lookout{run: r, s: s, sight: screen.Sight{Kind: screen.Busy}}
+	l.isAnswered()
+	leave()
+	l.isAnswered()
+	assert.Empty(t, s.ended(), "it works")
 }
 
 // A dialog that somebody opened and left keeps entries from the session: after a while it counts as a question to nobody.
