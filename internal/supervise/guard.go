@@ -173,9 +173,8 @@ const waiterPatience = 2 * time.Second
 // was killed; or while an entry is in flight, since a hook refused its prompt, or somebody pressed Esc and left.
 func (l *lookout) isWoken() {
 	w := l.follow.waitingHook()
-	// The hook was killed before it waited or before it woke the session if an entry waits in vain for
-	// a session that sits at its prompt with nobody typing. A missing waiter alone proves nothing, since
-	// none is on record during a turn.
+	// The hook was killed before it waited or woke the session if an entry waits in vain for a session that sits at its prompt
+	// with nobody typing. A missing waiter alone proves nothing, since none is on record during a turn.
 	if w == nil && !l.attended() && !l.s.asking() && l.sight.Kind == screen.Ready && entryUnserved(l.box, true) {
 		if time.Since(l.since) >= l.StartTimeout {
 			l.s.end(verdict{text: "an entry waits or is in flight, and for " + l.StartTimeout.String() + " it has been sitting at its prompt, with no hook that would wake it"})
