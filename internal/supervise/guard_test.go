@@ -64,14 +64,17 @@ func attach(t *testing.T, r *run, s *session) (person *os.File, leave func()) {
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	left := make(chan error)
+	var said string
 	go func() {
-		_, err := sharing.Attach(ctx, conn, sharing.Watch{In: tty, Out: tty, Detach: sharing.DetachKey})
+		var err error
+		said, err = sharing.Attach(ctx, conn, sharing.Watch{In: tty, Out: tty, Detach: sharing.DetachKey})
 		left <- err
 	}()
 	require.Eventually(t, r.attach.Attended, 5*time.Minute, time.Millisecond)
 	return person, func() {
 		stop()
 		require.NoError(t, <-left)
+		assert.Equal(t, "detached: session goes on", said, "it has not told its name yet")
 	}
 }
 

@@ -65,7 +65,7 @@ func Attach(ctx context.Context, conn *net.UnixConn, w Watch) (why string, err e
 	defer w.passKeys(conn, over)()
 	defer w.passSize(conn)()
 	err = <-over
-	name := "session " + words.Short(session)
+	name := strings.TrimSpace("session " + words.Short(session)) // it may have no name yet
 	var bye bye
 	switch {
 	case ctx.Err() != nil || errors.Is(err, errAway):
