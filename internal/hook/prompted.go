@@ -9,6 +9,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/machine"
 	"heartbeat/internal/money/meter"
 	recovery "heartbeat/recover"
 )
@@ -62,14 +63,7 @@ func (h *hook) leaveTurn(tx *inbox.Tx) {
 // first, because mostly no entry is in flight.
 func (h *hook) askedElse() int {
 	elsewhere := false
-	v, err := h.box.View()
-	if err == nil {
-		d := v.InFlight()
-		elsewhere, err = d != nil && h.asksElse(d), v.Close()
-	}
-	if err != nil {
-		h.Complain(err)
-	}
+	h.glance(func(view *inbox.View) { d := view.InFlight(); elsewhere = d != nil && h.asksElse(d) })
 	if !elsewhere {
 		return cli.ExitOK
 	}
@@ -183,6 +177,10 @@ func (h *hook) endSession(tx *inbox.Tx) error {
 				return err
 			}
 		}
+	}
+	s, err := tx.In(h.input.SessionID).Known()
+	if pid := h.clientPID(); err != nil || pid != 0 && pid != s.PID && s.Life() == machine.Alive {
+		return err // it is open in two clients, and goes on in the other one
 	}
 	return tx.In(h.input.SessionID).End()
 }

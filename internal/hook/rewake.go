@@ -146,13 +146,15 @@ func (h *hook) enter(ctx context.Context, tell func(*inbox.Tx) (outcome, error))
 // that prompt's turn starts the next hook.
 func (h *hook) startWaiting(tx *inbox.Tx) (outcome, error) {
 	s, err := tx.In(h.input.SessionID).Known()
-	if err != nil {
+	switch pid := h.clientPID(); {
+	case err != nil:
 		return 0, err
-	}
-	if s.PromptedAfter(h.began) {
+	case s.PromptedAfter(h.began):
 		return held, nil
+	case s.EndedAt != nil && pid != 0 && pid != s.PID: // it is open in two clients, and the other one has ended
+		err = tx.In(h.input.SessionID).Start(pid, agent.StartNote(h.input.TranscriptPath))
 	}
-	return 0, tx.In(h.input.SessionID).Wait(h.waiter)
+	return 0, errors.Join(err, tx.In(h.input.SessionID).Wait(h.waiter))
 }
 
 // startSession notes that the session began, and settles what a dead session left in flight.
