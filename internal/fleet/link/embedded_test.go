@@ -222,6 +222,15 @@ func TestATokenOfTheLastServerIsTriedAgain(t *testing.T) {
 	require.NoError(t, <-done)
 }
 
+// The address that somebody removed is written anew.
+func TestAnAddressThatSomebodyRemoved(t *testing.T) {
+	dir := newServerDir(t)
+	first := connect(t, &Flags{Embed: dir}, Options{})
+	require.NoError(t, os.Remove(filepath.Join(dir, addressFile)))
+	again := connect(t, &Flags{Embed: dir}, Options{})
+	require.Equal(t, first.NATS.ConnectedServerId(), again.NATS.ConnectedServerId())
+}
+
 // A server whose lock somebody removed ends, and no other one is on its files before that.
 func TestALockThatSomebodyRemoved(t *testing.T) {
 	dir := newServerDir(t)

@@ -127,10 +127,11 @@ func (c *Conn) dial(ctx context.Context, t *Target, how []nats.Option) (err erro
 			return err
 		case time.Now().Before(give):
 		case isAuth(err):
-			return Final(fmt.Errorf("the server in %s does not let this process in (%s): end the commands that use it, and remove %s",
+			return Final(fmt.Errorf("the server in %s does not let this process in (%s): remove %s, which it then writes anew",
 				c.where, reason(err), filepath.Join(c.where, addressFile)))
 		default:
-			return fmt.Errorf("the server in %s does not answer, though a process has it: %w", c.where, err)
+			return fmt.Errorf("the server in %s does not answer, though a process has it: %w: if somebody changed %s, remove it: it is then written anew",
+				c.where, err, filepath.Join(c.where, addressFile))
 		}
 		select {
 		case <-time.After(lookEvery):

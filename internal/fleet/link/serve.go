@@ -93,7 +93,11 @@ func Serve(ctx context.Context, o ServeOptions) (err error) {
 	if err := o.announce(dir, &a); err != nil {
 		return err
 	}
-	if err := o.until(ctx, s, lock); err != nil {
+	if err := o.until(ctx, s, lock, func() {
+		if _, err := readAddress(dir); errors.Is(err, fs.ErrNotExist) { // somebody removed it
+			_ = a.publish(dir) // it is tried again
+		}
+	}); err != nil {
 		return err // the directory's files may belong to another server now
 	}
 	return disk.Remove(filepath.Join(dir, addressFile))
@@ -102,16 +106,12 @@ func Serve(ctx context.Context, o ServeOptions) (err error) {
 // announce publishes the server's address. A detached server then moves its output to the log: whoever started it
 // stops reading once it is ready.
 func (o *ServeOptions) announce(dir string, a *address) error {
-	text, err := json.Marshal(a)
-	if err == nil {
-		err = disk.Publish(filepath.Join(dir, addressFile), text, true)
-	}
-	if err != nil {
+	if err := a.publish(dir); err != nil {
 		return err
 	}
 	ready := servesAt + a.where() + "\n"
 	if !o.Detached {
-		_, err = io.WriteString(o.Out, ready)
+		_, err := io.WriteString(o.Out, ready)
 		return err
 	}
 	log, _, err := disk.OpenWrite(filepath.Join(dir, logFile))
@@ -125,8 +125,9 @@ func (o *ServeOptions) announce(dir string, a *address) error {
 	return errors.Join(log.TakeOutput(), log.Close())
 }
 
-// until waits for the end of the server. nil means that it should shut down and remove its address.
-func (o *ServeOptions) until(ctx context.Context, s *server.Server, lock *disk.Lock) error {
+// until waits for the end of the server, and calls mend every second. nil means that it should shut down and remove its
+// address.
+func (o *ServeOptions) until(ctx context.Context, s *server.Server, lock *disk.Lock, mend func()) error {
 	idle := o.idle
 	if o.Detached && idle == 0 {
 		idle = detachedIdle
@@ -143,6 +144,7 @@ func (o *ServeOptions) until(ctx context.Context, s *server.Server, lock *disk.L
 		if err := lock.Check(); err != nil {
 			return fmt.Errorf("end, since another server may start on the same files: %w", err)
 		}
+		mend()
 		if s.NumClients() > 0 {
 			busy = time.Now()
 		}
@@ -161,6 +163,14 @@ type address struct {
 }
 
 func (a *address) where() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(a.Port)) }
+
+func (a *address) publish(dir string) error {
+	text, err := json.Marshal(a)
+	if err == nil {
+		err = disk.Publish(filepath.Join(dir, addressFile), text, true)
+	}
+	return err
+}
 
 func readAddress(dir string) (a address, err error) {
 	path := filepath.Join(dir, addressFile)
