@@ -244,6 +244,7 @@ func (p *Plan) differing(s *Step, config *jetstream.ConsumerConfig, c *jetstream
 	most := fmt.Sprintf("it has at most %d out at a time, those that were given back until later among them, and will have any number", config.MaxAckPending)
 	change(s, config.MaxAckPending > 0, most, &config.MaxAckPending, -1)
 	change(s, len(config.BackOff) > 0, "it has back-off times of its own, and AckWait will hold", &config.BackOff, nil)
+	change(s, config.MaxRequestExpires > 0, fmt.Sprintf("it refuses who asks for longer than %v, as agents do, and will not", config.MaxRequestExpires), &config.MaxRequestExpires, 0)
 	change(s, config.HeadersOnly, "it gives headers alone, and will give whole messages", &config.HeadersOnly, false)
 }
 

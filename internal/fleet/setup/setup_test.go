@@ -323,6 +323,7 @@ func TestAConsumerThatDiffersIsMended(t *testing.T) {
 	_, err = js.CreateConsumer(ctx, "WORK", jetstream.ConsumerConfig{
 		Durable: "hb_work=2E=3E", FilterSubject: "work.>", AckPolicy: jetstream.AckExplicitPolicy,
 		MaxDeliver: 4, BackOff: []time.Duration{time.Second, 2 * time.Second}, HeadersOnly: true,
+		MaxRequestExpires: time.Second,
 	})
 	require.NoError(t, err)
 	p := apply(t, js, wanted())
@@ -332,7 +333,7 @@ func TestAConsumerThatDiffersIsMended(t *testing.T) {
 			step = s
 		}
 	}
-	assert.Len(t, step.Differs, 5, "%q", step.Differs)
+	assert.Len(t, step.Differs, 6, "%q", step.Differs)
 	assert.Contains(t, step.Notes[0], "agents that run go by what it was")
 	assert.Contains(t, step.Notes[1], "only 512 agents can wait")
 	c, err := Consumer(ctx, js, "WORK", "work.>")
@@ -340,6 +341,7 @@ func TestAConsumerThatDiffersIsMended(t *testing.T) {
 	assert.Equal(t, -1, c.CachedInfo().Config.MaxDeliver)
 	assert.Equal(t, -1, c.CachedInfo().Config.MaxAckPending)
 	assert.Equal(t, DefaultAckWait, c.CachedInfo().Config.AckWait)
+	assert.Zero(t, c.CachedInfo().Config.MaxRequestExpires)
 }
 
 // all is what a server has: configurations and depths of streams and consumers.

@@ -26,6 +26,9 @@ func (a *Agent) pull(ctx context.Context) {
 	if a.heldUp == "" {
 		a.heldUp = a.cannotTake
 	}
+	if r := a.retries[asking]; a.heldUp == "" && a.pulling == nil && r.tries > 2 { // it is not a server that restarts
+		a.heldUp = r.why
+	}
 	if a.pulling != nil || a.ending != nil || a.draining || !mayTry || !a.hasRoom() {
 		return
 	}

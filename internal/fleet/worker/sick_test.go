@@ -49,6 +49,25 @@ func TestAnAgentThatCannotWriteItsLedger(t *testing.T) {
 	w.eventually("it is well", func() bool { return w.presence("one").HeldUp == "" }, a)
 }
 
+// An agent whose requests the server refuses is not one that waits for a message.
+func TestAnAgentThatMayNotAsk(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, time.Minute)
+	limited := w.consumer().Config
+	limited.MaxRequestExpires = time.Second
+	_, err := w.js.UpdateConsumer(fleet.Context(t), "WORK", limited)
+	require.NoError(t, err)
+	a := w.start("one", nil)
+	w.send("a")
+	w.eventually("it says why", func() bool {
+		p := w.presence("one")
+		return p != nil && strings.Contains(p.HeldUp, "no message can be asked for: nats: Exceeded MaxRequestExpires")
+	}, a)
+	w.setUp(time.Minute)
+	w.settled(a, "a")
+	w.eventually("it is well", func() bool { return w.presence("one").HeldUp == "" }, a)
+}
+
 // lease is who holds a message, nil for nobody yet.
 func (w *world) lease(id string) *upstream.Lease {
 	e, err := w.l.Results.Get(fleet.Context(w.t), message.LeaseKey(id))
