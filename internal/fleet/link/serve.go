@@ -125,8 +125,7 @@ func (o *ServeOptions) announce(dir string, a *address) error {
 	return errors.Join(log.TakeOutput(), log.Close())
 }
 
-// until waits for the end of the server, and calls mend every second. nil means that it should shut down and remove its
-// address.
+// until waits for the end of the server, and calls mend until then. nil: it should shut down and remove its address.
 func (o *ServeOptions) until(ctx context.Context, s *server.Server, lock *disk.Lock, mend func()) error {
 	idle := o.idle
 	if o.Detached && idle == 0 {

@@ -190,7 +190,6 @@ func (a *Agent) loop() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	keeping := a.startKeeping(ctx)
 	defer func() { cancel(); <-keeping }()
-	over := a.conn.Over()
 	for {
 		if over, err := a.step(ctx); over || err != nil {
 			return errors.Join(err, a.finish())
@@ -205,9 +204,11 @@ func (a *Agent) loop() error {
 			a.takeUp(ctx, p)
 		case err := <-a.child.ended():
 			a.childEnded(err)
-		case <-over:
-			over = nil
-			a.end(link.ErrOver)
+		case <-a.conn.Over(): // the next run takes the launcher over
+			if a.stopPulling(); a.pulling != nil {
+				<-a.pulled
+			}
+			return link.ErrOver
 		case <-a.o.Drain:
 			a.o.Drain = nil
 			a.drain(true, "a signal asks for it")

@@ -26,6 +26,7 @@ func TestTheServerTakesLessThanBefore(t *testing.T) {
 	assert.Equal(t, upstream.WasAnswered, w.known("a").Outcome)
 	assert.Equal(t, 1, w.replied("a"))
 	assert.Contains(t, a.said(), "Maximum Payload Violation: it is tried again for ever")
+	assert.NotContains(t, a.said(), "got a signal", "its launcher goes on")
 	w.send("b")
 	w.settled(a, "b")
 	a.term()
