@@ -79,15 +79,21 @@ type counter struct {
 	requests map[string]*request
 	order    []*request
 	summary  *request // the last one
+	asks     asks     // of a rollout
+	met      []string // subagents of a rollout
 }
 
 // Scan counts a range. An unreadable transcript or table of prices is an error beside the count of the rest.
 func Scan(r Range) (*Count, error) {
 	c := &counter{Range: r, total: r.Stated, requests: map[string]*request{}}
 	c.Whole, c.Parts = r.From == 0, []Part{{From: r.From, At: r.Since, Stated: r.Stated}}
+	isRollout := threadOf(r.Transcript) != ""
+	if isRollout {
+		c.before()
+	}
 	var err error
 	c.Read, err = c.follow(r.Transcript, r.From, r.Agent == "", c.line)
-	if threadOf(r.Transcript) != "" {
+	if isRollout {
 		c.rollouts()
 	} else {
 		c.agents()

@@ -12,19 +12,34 @@ import (
 	"heartbeat/internal/money/price"
 )
 
-// rollout counts a line of a Codex transcript, which has a usage line for each request. The turn says the model.
+// asks is what a rollout says of the requests behind it.
+type asks struct {
+	model string
+	fast  bool
+}
+
+// note takes what a line says. A turn has the model, and the thread's settings have the tier.
+func (a *asks) note(l *flat.Members) {
+	switch payload := l.Value("payload"); {
+	case l.String("type") == "turn_context":
+		a.model = cmp.Or(clip(payload.Get("model").Text()), a.model)
+	case payload.Get("type").Text() == "thread_settings_applied":
+		tier := payload.Get("thread_settings").Get("service_tier").Text()
+		a.fast = tier == "priority" || tier == "fast"
+	}
+}
+
+// rollout counts a line of a Codex transcript, which has a usage line for each request.
 func (c *counter) rollout(l *flat.Members, at int64) {
+	c.asks.note(l)
+	c.Model = cmp.Or(c.asks.model, c.Model)
 	payload := l.Value("payload")
 	switch l.String("type") {
 	case "token_usage_record":
-		c.usage(payload, c.in(at))
+		c.usage(payload, c.asks, c.in(at))
 	case "event_msg":
 		if item := itemOf(payload); item == "UserMessage" || item == "HookPrompt" {
 			c.begin(at, timeOf(l))
-		}
-	case "turn_context":
-		if model := payload.Get("model").Text(); model != "" {
-			c.Model = clip(model)
 		}
 	}
 }
@@ -37,7 +52,7 @@ func itemOf(payload flat.Value) string {
 	return payload.Get("item").Get("type").Text()
 }
 
-func (c *counter) usage(payload flat.Value, part int) {
+func (c *counter) usage(payload flat.Value, by asks, part int) {
 	id, usage := payload.Get("response_id").Text(), payload.Get("usage")
 	if id == "" {
 		return
@@ -46,38 +61,39 @@ func (c *counter) usage(payload flat.Value, part int) {
 		Output: number(usage, "output_tokens"), CacheRead: number(usage, "cached_input_tokens"), CacheWrite: number(usage, "cache_write_input_tokens"),
 	}
 	t.Input = max(0, number(usage, "input_tokens")-t.CacheRead-t.CacheWrite) // that includes what was cached
-	c.ask(id, c.Model, price.Usage{Tokens: t}, part)
+	c.ask(id, by.model, price.Usage{Tokens: t, Fast: by.fast}, part)
 }
 
 // maxRollouts limits the names read of a day's folder, which has all sessions of a person.
 const maxRollouts = 20_000
 
-// rollouts counts requests of subagents that the session met, and of those they met. Each has its own rollout. It also
-// finds the model of a turn that began long before the range: a chain of entries is one turn, which says it once.
-func (c *counter) rollouts() {
-	met := []string{}
-	meet := func(l *flat.Members, _ int64) {
-		payload := l.Value("payload")
-		if itemOf(payload) != "CollabAgentToolCall" {
-			return
-		}
-		for _, id := range payload.Get("item").Get("receiver_thread_ids").Items() {
-			if name := id.Text(); name != "" && len(met) < maxAgents && !slices.Contains(met, name) {
-				met = append(met, name)
-			}
+// meet notes a subagent that a line of a rollout is about.
+func (c *counter) meet(l *flat.Members) {
+	payload := l.Value("payload")
+	if itemOf(payload) != "CollabAgentToolCall" {
+		return
+	}
+	for _, id := range payload.Get("item").Get("receiver_thread_ids").Items() {
+		if name := id.Text(); name != "" && len(c.met) < maxAgents && !slices.Contains(c.met, name) {
+			c.met = append(c.met, name)
 		}
 	}
-	before := ""
+}
+
+// before finds the subagents that the session met, and what it asks at the range's beginning: a chain of entries is
+// one turn, which says it once.
+func (c *counter) before() {
 	_, _ = c.follow(c.Transcript, 0, false, func(l *flat.Members, at int64) { // the next count reads again what cannot be read now
-		if meet(l, at); l.String("type") == "turn_context" && at < c.From {
-			before = cmp.Or(clip(l.Value("payload").Get("model").Text()), before)
+		if c.meet(l); at < c.From {
+			c.asks.note(l)
 		}
 	})
-	c.Model = cmp.Or(c.Model, before)
-	for _, r := range c.order {
-		r.model = cmp.Or(r.model, before)
-	}
-	if len(met) == 0 {
+	c.Model = c.asks.model
+}
+
+// rollouts counts requests of subagents that the session met, and of those they met. Each has its own rollout.
+func (c *counter) rollouts() {
+	if len(c.met) == 0 {
 		return
 	}
 	paths := map[string]string{}
@@ -92,11 +108,13 @@ func (c *counter) rollouts() {
 			}
 		}
 	}
-	for i := 0; i < len(met); i++ { // met grows: they meet others
-		if path := paths[met[i]]; path != "" {
-			_, _ = c.follow(path, 0, false, func(l *flat.Members, at int64) {
-				if meet(l, at); l.String("type") == "token_usage_record" {
-					c.usage(l.Value("payload"), c.partAt(timeOf(l)))
+	for i := 0; i < len(c.met); i++ { // it grows: they meet others
+		if path := paths[c.met[i]]; path != "" {
+			by := c.asks // until it says its own
+			_, _ = c.follow(path, 0, false, func(l *flat.Members, _ int64) {
+				c.meet(l)
+				if by.note(l); l.String("type") == "token_usage_record" {
+					c.usage(l.Value("payload"), by, c.partAt(timeOf(l)))
 				}
 			})
 		}

@@ -106,3 +106,35 @@ func TestSubagentsOfARollout(t *testing.T) {
 		})
 	}
 }
+
+// A subagent may ask another model than its session, and says so in its own rollout.
+func TestASubagentOfAnotherModel(t *testing.T) {
+	r := newRig(t)
+	dir := filepath.Dir(r.path)
+	r.path = filepath.Join(dir, "rollout-2026-11-23T08-00-00-01a209af-1d60-78a1-a271-1d0b78ccd800.jsonl")
+	appendTo(t, r.path, `{"type":"turn_context","payload":{"model":"gpt-5"}}`, completed("UserMessage"), usageRecord("r1", 1000, 0, 0), spawned(sub))
+	path := filepath.Join(dir, "rollout-2026-11-23T09-00-00-"+sub+".jsonl")
+	appendTo(t, path, `{"type":"turn_context","payload":{"model":"gpt-5.5"}}`, usageRecord("r2", 1000, 0, 0))
+	s := r.count()
+	assert.Equal(t, int64(1000*1250+1000*5000), s.Spent.Nanos)
+	assert.Equal(t, "gpt-5", s.Model)
+
+	appendTo(t, path, `{"type":"turn_context","payload":{"model":"house"}}`, usageRecord("r3", 1000, 0, 0))
+	assert.Equal(t, int64(1), r.count().Spent.Unpriced, "nobody knows what that one costs")
+}
+
+// A session in the fast mode says so once, in its settings, and again where it leaves it.
+func TestARolloutInTheFastMode(t *testing.T) {
+	r := newRig(t)
+	r.path = filepath.Join(filepath.Dir(r.path), "rollout-2026-11-23T08-00-00-"+session+".jsonl")
+	settings := func(tier string) string {
+		return `{"type":"event_msg","payload":{"type":"thread_settings_applied","thread_settings":{"model":"gpt-5.5"` + tier + `}}}`
+	}
+	r.write(`{"type":"turn_context","payload":{"model":"gpt-5.5"}}`, settings(`,"service_tier":"priority"`), completed("UserMessage"), usageRecord("r1", 1000, 0, 0))
+	assert.Equal(t, int64(2*1000*5000), r.count().Spent.Nanos)
+	r.write(`{"type":"response_item","payload":{"text":"` + strings.Repeat("x", 32<<10) + `"}}`)
+	from := r.write(completed("HookPrompt"), usageRecord("r2", 1000, 0, 0), settings(""), usageRecord("r3", 1000, 0, 0))
+	s, err := meter.Scan(meter.Range{Transcript: r.path, From: from})
+	require.NoError(t, err)
+	assert.Equal(t, int64((2+1)*1000*5000), s.Parts[0].Spent.Nanos)
+}

@@ -61,7 +61,7 @@ func mayCount(line []byte) bool {
 	if bytes.Contains(line, []byte(`"type":"tool_result"`)) {
 		return false
 	}
-	for _, word := range [...]string{`"assistant"`, `"user"`, `"cost-state"`, `"compact_boundary"`, `"token_usage_record"`, `"item_completed"`, `"turn_context"`} {
+	for _, word := range [...]string{`"assistant"`, `"user"`, `"cost-state"`, `"compact_boundary"`, `"token_usage_record"`, `"item_completed"`, `"turn_context"`, `"thread_settings_applied"`} {
 		if bytes.Contains(line, []byte(word)) {
 			return true
 		}
