@@ -88,6 +88,9 @@ func TestOwnPrices(t *testing.T) {
 	r = own("[models.\"*\"]\ninput = 0\noutput = 0\n[models.claude-opus-5-5]\nmultiplier = 2\n")
 	assert.Equal(t, price.Amount{Nanos: 12_000_000, Dollars: true, Tokens: price.Tokens{Input: 2000, Output: 200}, Requests: 2}, r.count().Spent)
 
+	r = own("[models.\"claude-opus-5-5[1m]\"]\nmultiplier = 2\n[models.\"*\"]\ninput = 0\noutput = 0\n")
+	assert.Equal(t, int64(12_000_000), r.count().Spent.Nanos, "as a person names it for the client")
+
 	r = own("multiplier = 0\n[models.\"house-*\"]\ninput = 1\noutput = 10\n") // as where a subscription pays
 	assert.Equal(t, price.Amount{Nanos: 2_000_000, Dollars: true, Tokens: price.Tokens{Input: 2000, Output: 200}, Requests: 2}, r.count().Spent)
 

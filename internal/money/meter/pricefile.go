@@ -104,7 +104,8 @@ func parsePrices(text []byte) (*price.Table, error) {
 		if err != nil {
 			return nil, err
 		}
-		t.Own = append(t.Own, price.Own{Pattern: strings.ToLower(pattern), Rates: *r})
+		// People name a model with [1m]; answers do not, and as a pattern it is "1" or "m".
+		t.Own = append(t.Own, price.Own{Pattern: strings.TrimSuffix(strings.ToLower(pattern), "[1m]"), Rates: *r})
 	}
 	return t, nil
 }

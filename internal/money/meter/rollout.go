@@ -33,8 +33,7 @@ func (a *asks) note(l *flat.Members) {
 func (c *counter) rollout(l *flat.Members, at int64) {
 	c.asks.note(l)
 	c.Model = cmp.Or(c.asks.model, c.Model)
-	payload := l.Value("payload")
-	switch l.String("type") {
+	switch payload := l.Value("payload"); l.String("type") {
 	case "token_usage_record":
 		c.usage(payload, c.asks, c.in(at))
 	case "event_msg":
