@@ -38,7 +38,11 @@ func directory(e *examination) string {
 	case errors.Is(disk.MayWrite(dir, ".inbox-lock"), unix.EROFS):
 		e.fail("see the system's log for its errors, and mount it writable", "the file system of %s is read-only: nothing can be delivered", dir)
 	case access != nil:
-		e.fail(fmt.Sprintf("as its owner: %s, or choose another directory", quote("chmod", "u+rwx", dir)),
+		fix := quote("chmod", "u+rwx", dir)
+		if of.UID != uint32(os.Geteuid()) {
+			fix = asOwner(of.UID)
+		}
+		e.fail(fix+", or choose another directory",
 			"user %d may not make files in %s (mode %04o, owner %d): %v", os.Geteuid(), dir, of.Mode, of.UID, access)
 	case disk.OthersWrite(of):
 		e.warn(quote("chmod", "go-w", dir), "others may make and replace files in %s (mode %04o): whoever can do that instructs the agent and forges its state, "+
@@ -242,6 +246,9 @@ func state(e *examination) string {
 // is shown as ok.
 func troubles(e *examination) string {
 	for _, t := range see.Look(context.Background(), e.box).Troubles() {
+		if strings.HasPrefix(t.Do, "heartbeat doctor") { // this is doctor
+			t.Do = "see the other checks"
+		}
 		switch {
 		case t.Urgency == see.Act && !t.Lasts():
 			e.fail(t.Do, "%s", t.Text)
