@@ -135,6 +135,11 @@ func (o *askFlags) ask(f *pflag.FlagSet, args []string, w *askWorker, s cli.Stre
 	if err != nil {
 		return err
 	}
+	if !f.Changed("timeout") || o.timeout <= 0 {
+		if err := waitsForItself(box, "it", "use heartbeat send without --wait"); err != nil {
+			return fmt.Errorf("ask: %w", err)
+		}
+	}
 	receipts, err := box.AppendAll(context.Background(), messages, time.Duration(o.settle))
 	if err != nil {
 		return fmt.Errorf("ask: %w", err)

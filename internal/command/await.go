@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -81,8 +82,8 @@ func (o *sendFlags) await(box *inbox.Inbox, receipts []inbox.Receipt, s cli.Stre
 }
 
 // waitsForItself returns an error if this command runs in the turn of the entry in flight. That turn waits for the
-// command, and nothing else is delivered before it ends.
-func waitsForItself(box *inbox.Inbox) error {
+// command, and nothing else is delivered before it ends. what would wait, and instead is what to do.
+func waitsForItself(box *inbox.Inbox, what, instead string) error {
 	v, err := box.View()
 	if err != nil {
 		return err
@@ -96,7 +97,7 @@ func waitsForItself(box *inbox.Inbox) error {
 	if err != nil || recovery.MaySpeak(os.Getpid(), d, all, false) != nil {
 		return err
 	}
-	return fmt.Errorf("--wait would wait for its own end: this runs in the turn of the entry %s, and nothing is delivered before that turn ends: leave --wait out, or add --timeout; nothing was sent", words.Name(d.ID(), d.EntryID))
+	return fmt.Errorf("%s would wait for its own end: this runs in the turn of the entry %s, and nothing is delivered before that turn ends: %s, or add --timeout; nothing was sent", what, words.Name(d.ID(), d.EntryID), instead)
 }
 
 // patience is a context that a signal and --timeout end.
@@ -162,11 +163,8 @@ func whereIs(box *inbox.Inbox, id string) string {
 		return inbox.FoundQueued // it was there when it was sent
 	}
 	defer func() { _ = v.Close() }() // only read
-	where, err := v.Find(id)
-	if err != nil || where == "" {
-		return inbox.FoundQueued
-	}
-	return where
+	where, _ := v.Find(id)
+	return cmp.Or(where, inbox.FoundQueued)
 }
 
 func (o *sendFlags) printWaited(s cli.Streams, w waited, many bool) error {

@@ -147,7 +147,7 @@ func (o *sendFlags) run(f *pflag.FlagSet, args []string, s cli.Streams) error {
 		return cli.Usage(err)
 	}
 	if o.wait && o.timeout <= 0 {
-		if err := waitsForItself(box); err != nil {
+		if err := waitsForItself(box, "--wait", "leave --wait out"); err != nil {
 			return fmt.Errorf("send: %w", err)
 		}
 	}
