@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -118,7 +119,13 @@ func (in enqueueInput) message() (m inbox.Message, err error) {
 			return m, fmt.Errorf("%s is %q: a time such as 2026-01-02T15:04:05Z is needed", at.name, at.text)
 		}
 	}
-	return m, m.Check()
+	switch {
+	case m.Expires.IsZero() || m.Expires.After(m.NotBefore) && m.Expires.After(time.Now()):
+		return m, m.Check()
+	case m.Expires.After(m.NotBefore):
+		return m, fmt.Errorf("expires %s has passed: the entry would be set aside at once; it is %s now", in.Expires, time.Now().UTC().Format(time.RFC3339))
+	}
+	return m, errors.New("expires comes before not_before: the entry would be set aside at once")
 }
 
 func (s *server) enqueueAsAgent(ctx context.Context, in enqueueAsAgentInput) (inbox.Receipt, error) {

@@ -219,6 +219,8 @@ func TestWhatATooldoesNotTake(t *testing.T) {
 		{agent, "enqueue", object{"prompt": "x", "not_before": "tomorrow"}, "2026-01-02T15:04:05Z"},
 		{agent, "nothing", object{}, "nothing"},
 		{producer, "enqueue", object{"prompt": "x", "id": "a\nb"}, "cannot be printed"},
+		{producer, "enqueue", object{"prompt": "x", "expires": "2001-01-01T00:00:00Z"}, "has passed"},
+		{producer, "enqueue", object{"prompt": "x", "not_before": "2999-01-02T00:00:00Z", "expires": "2999-01-01T00:00:00Z"}, "comes before not_before"},
 		{producer, "result", object{"id": "x"}, "there is no entry"},
 		{producer, "result", object{"id": "x", "wait_ms": 25001}, "from 0 to 25000"},
 		{producer, "cancel", object{"id": "--all"}, "--all"},
