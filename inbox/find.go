@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -28,8 +29,9 @@ type place struct {
 	text     string
 	part     bool
 	from, to int64
-	letter   string // the name of a dead letter
-	ahead    bool   // it is sent in the same batch
+	letter   string    // the name of a dead letter
+	ahead    bool      // it is sent in the same batch
+	at       time.Time // of an answer
 }
 
 // stands completes a sentence with where the entry is.
@@ -61,6 +63,35 @@ func (t *Tx) asksElse(p place, text string) bool {
 
 // setAside is the where of a dead letter, which is never a [Receipt]'s Found.
 const setAside = "dead letter"
+
+// ErrTwin says that another entry does what a letter asks for.
+var ErrTwin = errors.New("another entry has its id and its text")
+
+// Twins finds entries that have the ids of letters. Each search goes on from the one before.
+type Twins struct {
+	ids    map[string]bool
+	search nameSearch
+}
+
+// Twins searches for entries with those ids, without the lock.
+func (b *Inbox) Twins(ids map[string]bool) (*Twins, error) {
+	s := &Twins{ids: ids}
+	return s, s.search.searchUnlocked(b, ids)
+}
+
+// Of returns an error that matches [ErrTwin] if an entry with the letter's id and text waits, is in flight, or was
+// answered after the letter was set aside: its sender sent it again.
+func (s *Twins) Of(t *Tx, l Letter) error {
+	if !s.ids[l.ID] {
+		return nil
+	}
+	found, err := s.search.find(t, s.ids)
+	p, there := found[l.ID]
+	if err != nil || !there || p.where == setAside || p.where == FoundAnswered && p.at.Before(l.DeadLetteredAt) || t.asksElse(p, l.Text()) {
+		return err
+	}
+	return fmt.Errorf("requeue %s: %w and %s, so the work would be done twice: to have that, send the text under another id", l.Letter, ErrTwin, p.stands())
+}
 
 // find locates the entries with those envelope ids, without dead letters. It reads everything.
 func (t *Tx) find(ids map[string]bool) (map[string]place, error) {
@@ -146,7 +177,7 @@ func (o *outcomes) noteAnswered(id string, l []byte) {
 	text := r.String("prompt")
 	o.found[id] = place{
 		where: FoundAnswered, entryID: r.String("entry_id"), from: r.Int("start_offset"), to: r.Int("end_offset"),
-		text: text, part: text == "" || utf8.RuneCountInString(text) >= keptPrompt,
+		text: text, part: text == "" || utf8.RuneCountInString(text) >= keptPrompt, at: r.Time("acknowledged_at"),
 	}
 }
 

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,8 @@ type requeueing struct {
 	several
 	read *outcomes.LetterReader
 	left []string // the names of the letters still to be dealt with
+
+	twins *inbox.Twins
 }
 
 func (o *letterFlags) putBack(words []string, s cli.Streams) error {
@@ -87,7 +90,7 @@ func (r *requeueing) transaction(still inbox.Mark) error {
 
 // choose reads the letters without holding the lock. First it finishes what a killed command left undone, because a
 // letter may be missing until then.
-func (r *requeueing) choose(words []string) error {
+func (r *requeueing) choose(words []string) (err error) {
 	if err := cli.InTransaction(r.box, r.Streams, func(*inbox.Tx) error { return nil }); err != nil {
 		return err
 	}
@@ -97,20 +100,27 @@ func (r *requeueing) choose(words []string) error {
 		}
 		return warnings, r.read.Each(visit)
 	}
+	ids := map[string]bool{}
+	choose := func(l inbox.Letter) bool {
+		if r.left = append(r.left, l.Letter); l.ID != "" && l.Open() {
+			ids[l.ID] = true
+		}
+		return true
+	}
 	if r.all {
-		warnings, err := each(func(l inbox.Letter) bool {
-			r.left = append(r.left, l.Letter)
-			return true
-		})
+		var warnings []string
+		warnings, err = each(choose)
 		r.Warn(warnings)
-		r.total = len(r.left)
-		return err
+	} else {
+		var chosen []inbox.Letter
+		chosen, err = chooseLetters(words, true, each, r.Streams)
+		for _, l := range chosen {
+			choose(l)
+		}
 	}
-	chosen, err := chooseLetters(words, true, each, r.Streams)
-	for _, l := range chosen {
-		r.left = append(r.left, l.Letter)
+	if r.total = len(r.left); err == nil && r.verb != "accept" {
+		r.twins, err = r.box.Twins(ids)
 	}
-	r.total = len(r.left)
 	return err
 }
 
@@ -150,8 +160,8 @@ func (r *requeueing) one(tx *inbox.Tx, l inbox.Letter, still inbox.Mark) error {
 		}
 		l = with
 	}
-	switch why := r.requeueable(l); {
-	case why != nil && r.all && !l.Open():
+	switch why := r.requeueable(tx, l); {
+	case why != nil && r.all && (!l.Open() || errors.Is(why, inbox.ErrTwin)):
 		if !r.several.quiet {
 			r.Note("%v: it is left out", why)
 		}
@@ -171,12 +181,12 @@ func (r *requeueing) one(tx *inbox.Tx, l inbox.Letter, still inbox.Mark) error {
 	return r.commit(tx, l)
 }
 
-// requeueable is [inbox.Inbox.Requeueable], with what is wrong with the letter's limits.
-func (r *requeueing) requeueable(l inbox.Letter) error {
+// requeueable is [inbox.Inbox.Requeueable], with what is wrong with the letter's limits, and its twins.
+func (r *requeueing) requeueable(tx *inbox.Tx, l inbox.Letter) error {
 	if _, err := budget.Parse(l.Limits()); err != nil && l.Open() {
 		return fmt.Errorf("requeue %s: %w, and it would be set aside again: give it others, as in --max-cost 5, or send it anew", l.Letter, err)
 	}
-	return r.box.Requeueable(l)
+	return cmp.Or(r.box.Requeueable(l), r.twins.Of(tx, l))
 }
 
 func (r *requeueing) past() string { return strings.TrimSuffix(r.verb, "e") + "ed" }
