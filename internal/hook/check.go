@@ -51,6 +51,7 @@ func (c *checking) of(d *inbox.Delivery) *check.Outcome {
 // has passed it, or can go no further.
 func (h *hook) mustCheck(tx *inbox.Tx, d *inbox.Delivery) (outcome, error) {
 	if d.Check == nil || d.Verdict != nil && d.Verdict.Kind != inbox.VerdictDone {
+		h.checking.outcome = nil // of a check during which the agent gave the entry up
 		return 0, nil
 	}
 	o := h.checking.of(d)
@@ -68,8 +69,7 @@ func (h *hook) mustCheck(tx *inbox.Tx, d *inbox.Delivery) (outcome, error) {
 	}
 	c := *d.Check
 	c.Status, c.Untold = inbox.CheckRuns, false
-	h.checking.names = c.Names()
-	h.checking.turn = check.Turn{
+	h.checking.names, h.checking.turn = c.Names(), check.Turn{
 		EntryID: d.EntryID, ID: d.ID(), Prompt: d.Text(), Metadata: d.Metadata(), Reply: h.replyTo(d, h.evidenceOf(d)),
 		Session: d.SessionID, Attempt: d.Attempt, Try: c.Tries + 1,
 	}
