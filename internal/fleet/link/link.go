@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -57,13 +56,13 @@ type Conn struct {
 	options Options
 	server  *embedded // with --embed
 
-	mu        sync.Mutex
-	awaySince time.Time            // zero while connected
-	parting   error                // the server's reason for closing the connection, sent just before
-	refused   map[string]time.Time // when each refusal was last said
-	refusal   error                // the first for too few rights, of what was not asked quietly
-	closed    bool
+	awaySince atomic.Pointer[time.Time] // nil while connected
+	refusal   atomic.Pointer[error]     // the first for too few rights, of what was not asked quietly
 	quiet     atomic.Int32
+
+	// Only the library's callbacks use these, and it makes them one after another.
+	parting error                // the server's reason for closing the connection, sent just before
+	refused map[string]time.Time // when each refusal was last said
 
 	unexplained atomic.Pointer[nats.Conn] // the connection, while it is lost and remains has said nothing
 	over        chan struct{}
@@ -204,9 +203,4 @@ func Typed(nc *nats.Conn, verb string, args ...string) string {
 }
 
 // Close ends the connection. It may be called twice.
-func (c *Conn) Close() {
-	c.mu.Lock()
-	c.closed = true
-	c.mu.Unlock()
-	c.NATS.Close()
-}
+func (c *Conn) Close() { c.NATS.Close() }

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,27 +22,14 @@ import (
 // sayAgain is how long the same complaint of the server is not repeated.
 const sayAgain = time.Minute
 
-// Connected reports whether the server is reachable.
-func (c *Conn) Connected() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.awaySince.IsZero()
-}
+// Connected reports whether the server is reachable. It does not ask the library, which holds its lock while it dials.
+func (c *Conn) Connected() bool { return c.awaySince.Load() == nil }
 
 func (c *Conn) lost(err error) {
-	c.mu.Lock()
-	if c.closed {
-		c.mu.Unlock()
-		return
-	}
-	if c.awaySince.IsZero() {
-		c.awaySince = time.Now()
-	}
-	if c.parting != nil {
-		err, c.parting = c.parting, nil
-	}
-	text := fmt.Sprintf("not connected to %s since %s", c.where, words.Stamp(c.awaySince))
-	c.mu.Unlock()
+	now := time.Now()
+	c.awaySince.CompareAndSwap(nil, &now)
+	text := fmt.Sprintf("not connected to %s since %s", c.where, words.Stamp(*c.awaySince.Load()))
+	err, c.parting = cmp.Or(c.parting, err), nil
 	if err != nil {
 		text += ": " + reason(err)
 	}
@@ -66,13 +54,8 @@ func (c *Conn) remains(t *Target) {
 }
 
 func (c *Conn) found() {
-	c.mu.Lock()
-	var away time.Duration
-	if !c.awaySince.IsZero() {
-		away = time.Since(c.awaySince)
-	}
-	c.awaySince, c.parting = time.Time{}, nil
-	c.mu.Unlock()
+	away := time.Since(*c.awaySince.Swap(nil)) // the library tells of each loss before
+	c.parting = nil
 	c.options.Say(fmt.Sprintf("connected to %s again after %s", c.where, words.Took(away)))
 	if c.options.Back != nil {
 		c.options.Back()
@@ -81,29 +64,21 @@ func (c *Conn) found() {
 
 func (c *Conn) complaint(err error) {
 	isRefusal := errors.Is(err, nats.ErrPermissionViolation)
-	if isRefusal && c.quiet.Load() > 0 {
+	switch {
+	case isRefusal && c.quiet.Load() > 0:
 		return
-	}
-	text := reason(err)
-	now := time.Now()
-	c.mu.Lock()
-	if isRefusal && c.refusal == nil {
-		c.refusal = err
-	}
-	if isAuth(err) { // lost says it, when the server closes the connection
+	case isRefusal:
+		c.refusal.CompareAndSwap(nil, &err)
+	case isAuth(err): // lost says it, when the server closes the connection
 		c.parting = err
-		c.mu.Unlock()
 		return
 	}
-	known := now.Sub(c.refused[text]) < sayAgain
-	if !known {
-		maps.DeleteFunc(c.refused, func(_ string, at time.Time) bool { return now.Sub(at) >= sayAgain })
-		c.refused[text] = now
-	}
-	c.mu.Unlock()
-	if known {
+	text, now := reason(err), time.Now()
+	if now.Sub(c.refused[text]) < sayAgain {
 		return
 	}
+	maps.DeleteFunc(c.refused, func(_ string, at time.Time) bool { return now.Sub(at) >= sayAgain })
+	c.refused[text] = now
 	if isRefusal {
 		text += ": the server's configuration gives this user's role too few rights"
 	}
@@ -119,16 +94,15 @@ func (c *Conn) Quietly(do func()) {
 
 // Refusal returns the first refusal for too few rights, or nil. It is not one of what was asked quietly.
 func (c *Conn) Refusal() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.refusal
+	if first := c.refusal.Load(); first != nil {
+		return *first
+	}
+	return nil
 }
 
 // Try calls do, and explains its error. What was refused before does not count: the rights may have been given since.
 func (c *Conn) Try(do func() error) error {
-	c.mu.Lock()
-	c.refusal = nil
-	c.mu.Unlock()
+	c.refusal.Store(nil)
 	return c.Explain(do())
 }
 
