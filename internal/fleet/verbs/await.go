@@ -159,7 +159,7 @@ func (o *send) patiently(ctx context.Context, do func() error) error {
 // look asks for the decision, and whether the message exists. If the server is away, it returns nothing.
 func (o *send) look(ctx context.Context, r receipt) (*upstream.Record, error) {
 	where := o.lost(ctx, r) // first: whoever settles a message decides, then acknowledges
-	known, err := o.decision(ctx, r.ID)
+	known, _, err := o.decision(ctx, r.ID)
 	if wrong := err; err != nil {
 		_, err = o.c.JS.KeyValue(ctx, o.kv.Bucket())
 		if errors.Is(err, jetstream.ErrBucketNotFound) {
@@ -251,16 +251,17 @@ type outcome struct {
 	By     string  `json:"by,omitempty"` // who was first, if superseded
 }
 
-// decision returns the decision about a message, or nil.
-func (o *common) decision(ctx context.Context, id string) (*upstream.Record, error) {
+// decision returns the decision about a message, or nil, and the revision under which its bucket keeps it.
+func (o *common) decision(ctx context.Context, id string) (*upstream.Record, uint64, error) {
 	e, err := o.kv.Get(ctx, message.Key(id))
 	switch {
 	case errors.Is(err, jetstream.ErrKeyNotFound):
-		return nil, nil
+		return nil, 0, nil
 	case err != nil:
-		return nil, fmt.Errorf("read what became of the message %q: %w", id, o.said(err))
+		return nil, 0, fmt.Errorf("read what became of the message %q: %w", id, o.said(err))
 	}
-	return parsed(e, upstream.ParseRecord)
+	r, err := parsed(e, upstream.ParseRecord)
+	return r, e.Revision(), err
 }
 
 // parsed reads a value. The error says where it is.

@@ -215,32 +215,20 @@ func (o *dead) message(ctx context.Context, l *letter) (*nats.Msg, error) {
 
 // mark notes in the decision that the letter was requeued, and the message's new sequence for those who wait. A
 // decision that was replaced meanwhile is newer, and stays.
-func (o *dead) mark(ctx context.Context, l *letter, seq uint64) error {
-	kv, err := o.bucket(ctx, message.Bucket(o.stream))
-	if err != nil {
+func (o *dead) mark(ctx context.Context, l *letter, seq uint64) (err error) {
+	if o.kv, err = o.bucket(ctx, message.Bucket(o.stream)); err != nil {
 		return err
 	}
-	e, err := kv.Get(ctx, message.Key(l.ID))
-	if errors.Is(err, jetstream.ErrKeyNotFound) {
-		return nil
-	}
-	if err != nil {
-		return o.said(err)
-	}
-	r, err := parsed(e, upstream.ParseRecord)
-	if err != nil {
+	r, revision, err := o.decision(ctx, l.ID)
+	if err != nil || r == nil || r.Outcome != upstream.WasDead || r.Again != l.Again {
 		return err
-	}
-	if r.Outcome != upstream.WasDead || r.Again != l.Again {
-		return nil
 	}
 	r.LetterState, r.Seq = upstream.Requeued, seq
 	value, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
-	_, err = kv.Update(ctx, message.Key(l.ID), value, e.Revision())
-	if upstream.IsOlder(err) {
+	if _, err = o.kv.Update(ctx, message.Key(l.ID), value, revision); upstream.IsOlder(err) {
 		return nil
 	}
 	return o.said(err)

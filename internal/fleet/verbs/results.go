@@ -95,7 +95,7 @@ func (o *results) reply(ctx context.Context, id string) error {
 	if o.superseded {
 		return o.second(ctx, id)
 	}
-	known, err := o.decision(ctx, id)
+	known, _, err := o.decision(ctx, id)
 	if err == nil && known == nil && message.IsPlace(o.stream, id) {
 		id, known, err = o.at(ctx, id)
 	}

@@ -223,7 +223,7 @@ func (o *send) send(ctx context.Context) (receipt, error) {
 	m := o.m
 	r := receipt{ID: m.Header.Get(message.HeaderMsgID), Stream: o.stream, Subject: o.subject}
 	if o.id != "" {
-		known, err := o.decision(ctx, r.ID)
+		known, _, err := o.decision(ctx, r.ID)
 		switch {
 		case err != nil:
 			return r, err
