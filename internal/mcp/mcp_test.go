@@ -247,8 +247,8 @@ func TestWhatATooldoesNotTake(t *testing.T) {
 // Two agents, each with an inbox of its own, hand work to each other.
 func TestAgentsThatHandWorkOver(t *testing.T) {
 	a, b := newBox(t, `{"id":"job","prompt":"begin"}`+"\n"), newBox(t, "")
-	ca := client(t, flags{inbox: a, role: agent, to: []string{"other=" + b}})
-	cb := client(t, flags{inbox: b, role: agent, to: []string{"other=" + a}})
+	ca := client(t, flags{inbox: a, role: agent, others: []namedInbox{{"other", b}}})
+	cb := client(t, flags{inbox: b, role: agent, others: []namedInbox{{"other", a}}})
 	deliver(t, a)
 	r, failed := call(t, ca, "enqueue", object{"prompt": "your turn", "id": "next", "to": "other", "meta": object{"team": "x"}})
 	require.Empty(t, failed)
@@ -372,6 +372,6 @@ func TestTheLifeOfAnEntry(t *testing.T) {
 func TestAnInboxThatCannotBeServed(t *testing.T) {
 	_, err := open(&flags{role: agent}, nil)
 	require.Error(t, err)
-	_, err = open(&flags{inbox: newBox(t, ""), role: agent, to: []string{"x=" + t.TempDir()}}, nil)
+	_, err = open(&flags{inbox: newBox(t, ""), role: agent, others: []namedInbox{{"x", t.TempDir()}}}, nil)
 	require.ErrorContains(t, err, "--to x")
 }

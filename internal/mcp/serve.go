@@ -36,6 +36,7 @@ const (
 type serveFlags struct {
 	listen, tokenFile, role string
 	inboxes                 []string
+	all                     []namedInbox // inboxes, read
 }
 
 func serveVerb(run cli.Verbs) cli.Verb {
@@ -69,11 +70,12 @@ heartbeat mcp serve --listen unix:/run/heartbeat/mcp.sock --token-file token --r
 				case len(o.inboxes) == 0:
 					err = errors.New("--inbox NAME=PATH is needed")
 				default:
-					if _, err = named(o.inboxes); err == nil {
-						return serve(o, run, s)
-					}
+					o.all, err = named(o.inboxes)
 				}
-				return cli.Usage(err)
+				if err != nil {
+					return cli.Usage(err)
+				}
+				return serve(o, run, s)
 			}
 		},
 	}
@@ -86,7 +88,7 @@ func serve(o *serveFlags, run cli.Verbs, s cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	routes, names, err := routesOf(o, run)
+	routes, err := routesOf(o, run)
 	if err != nil {
 		return err
 	}
@@ -96,8 +98,8 @@ func serve(o *serveFlags, run cli.Verbs, s cli.Streams) error {
 	}
 	handler := gate.Gate{Hosts: hosts, Token: token}.Guard(routes)
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: readPatience, IdleTimeout: idlePatience, MaxHeaderBytes: maxHeader}
-	for _, name := range names {
-		if _, err := fmt.Fprintf(s.Out, "%s/%s\n", base, name); err != nil {
+	for _, one := range o.all {
+		if _, err := fmt.Fprintf(s.Out, "%s/%s\n", base, one.name); err != nil {
 			return errors.Join(err, listener.Close())
 		}
 	}
@@ -117,24 +119,19 @@ func serve(o *serveFlags, run cli.Verbs, s cli.Streams) error {
 	return cli.Told(cli.EndedBy{Signal: signal}.Status())
 }
 
-func routesOf(o *serveFlags, run cli.Verbs) (routes *http.ServeMux, names []string, err error) {
-	all, err := named(o.inboxes)
-	if err != nil {
-		return nil, nil, err
-	}
-	routes = http.NewServeMux()
-	for _, one := range all {
+func routesOf(o *serveFlags, run cli.Verbs) (*http.ServeMux, error) {
+	routes := http.NewServeMux()
+	for _, one := range o.all {
 		box, err := openInbox(one.path, o.role)
 		if err != nil {
-			return nil, nil, fmt.Errorf("--inbox %s: %w", one.name, err)
+			return nil, fmt.Errorf("--inbox %s: %w", one.name, err)
 		}
 		m := (&server{box: box, role: o.role, run: run}).build()
 		handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return m },
 			&sdk.StreamableHTTPOptions{SessionTimeout: idlePatience, DisableLocalhostProtection: true, MaxRequestBodyBytes: maxBody})
 		routes.Handle("/"+one.name, handler)
-		names = append(names, one.name)
 	}
-	return routes, names, nil
+	return routes, nil
 }
 
 // listen listens on this machine alone. hosts is nil for a socket.

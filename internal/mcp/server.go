@@ -106,11 +106,7 @@ func open(o *flags, run cli.Verbs) (*server, error) {
 		return nil, err
 	}
 	s := &server{box: box, role: o.role, caller: task.Caller{PID: os.Getpid()}, to: map[string]*inbox.Inbox{}, rate: o.rate, run: run}
-	all, err := named(o.to)
-	if err != nil {
-		return nil, err
-	}
-	for _, one := range all {
+	for _, one := range o.others {
 		if s.to[one.name], err = openInbox(one.path, o.role); err != nil {
 			return nil, fmt.Errorf("--to %s: %w", one.name, err)
 		}

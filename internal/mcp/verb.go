@@ -32,6 +32,7 @@ const (
 type flags struct {
 	inbox, role string
 	to          []string
+	others      []namedInbox // to, read
 	rate        int
 }
 
@@ -95,7 +96,7 @@ func (o *flags) check(args []string) error {
 	case len(o.to) > 0 && o.role != agent:
 		err = fmt.Errorf("--to is for --role %s: a %s has one inbox", agent, o.role)
 	default:
-		_, err = named(o.to)
+		o.others, err = named(o.to)
 	}
 	if err != nil {
 		return cli.Usage(err)
@@ -170,9 +171,7 @@ func (o *flags) server(heartbeat string) (settings.Server, error) {
 	if o.role == agent {
 		args = append(args, "--rate", fmt.Sprint(o.rate))
 	}
-	to, e := named(o.to)
-	err = errors.Join(err, e)
-	for _, one := range to {
+	for _, one := range o.others {
 		path, e := filepath.Abs(one.path)
 		err = errors.Join(err, e)
 		args = append(args, "--to", one.name+"="+path)
