@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"heartbeat/internal/cli"
+	"heartbeat/internal/cli/program"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/fleet/message"
 	"heartbeat/internal/fleet/setup"
@@ -109,10 +110,7 @@ func (o *newAgent) make(name string, s cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	if o.json {
-		return cli.PrintJSON(s.Out, m)
-	}
-	return s.Print(fmt.Sprintf("%s (agent %s of account %s, for stream %s)\n", m.File, name, account, o.stream))
+	return program.Report(s, o.json, m, fmt.Sprintf("%s (agent %s of account %s, for stream %s)", m.File, name, account, o.stream))
 }
 
 func keep(path string, text []byte) error {

@@ -224,9 +224,6 @@ func (o *dead) requeueChosen(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(all) == 0 {
-		o.noLetters()
-	}
 	return forEach(o.s, all, func(l *letter) error {
 		seq, err := o.requeue(ctx, l)
 		if errors.Is(err, errTaken) {
@@ -243,12 +240,8 @@ func (o *dead) requeueChosen(ctx context.Context) error {
 
 func (o *dead) purge(ctx context.Context) error {
 	all, err := o.chosen(ctx)
-	if err != nil {
+	if err != nil || len(all) == 0 {
 		return err
-	}
-	if len(all) == 0 {
-		o.noLetters()
-		return nil
 	}
 	if !o.yes && !program.Agreed(fmt.Sprintf("throw %s away for good?", words.Count(len(all), "dead letter", "dead letters")), o.s) {
 		return errors.New("nothing was purged")

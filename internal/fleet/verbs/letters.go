@@ -107,6 +107,7 @@ func (o *dead) one(ctx context.Context, id string) (*letter, error) {
 	return letterOf(m), nil
 }
 
+// chosen returns the letters that the arguments name, or all of them, and notes if there is none.
 func (o *dead) chosen(ctx context.Context) (all []*letter, err error) {
 	if o.all {
 		for m, err := range o.messages(ctx, o.box) {
@@ -115,6 +116,9 @@ func (o *dead) chosen(ctx context.Context) (all []*letter, err error) {
 			}
 			l := letterOf(m)
 			all = append(all, &letter{ID: strings.Clone(l.ID), Letter: l.Letter, Again: l.Again}) // there may be many
+		}
+		if len(all) == 0 {
+			o.noLetters()
 		}
 		return all, nil
 	}
