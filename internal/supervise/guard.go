@@ -57,7 +57,7 @@ type lookout struct {
 	since   time.Time // when it was last seen doing its job
 	up      bool      // it had started by the last look
 	lost    time.Time // when the waiting hook was first seen gone, zero while it is there
-	free    time.Time // when the screen last asked nothing, or somebody was there to answer
+	free    time.Time // when the screen last kept nobody waiting, or somebody was there to answer
 	noticer noticer
 }
 
@@ -203,11 +203,24 @@ func (s *session) endAsking(reason string) {
 	s.end(verdict{asked: true, text: "it waits for a person, and nobody is there: " + reason})
 }
 
+// inVain reports whether an open dialog keeps something from the session. Claude Code works on beneath one that somebody
+// has opened, but takes up no prompt and cannot end.
+func (l *lookout) inVain() bool {
+	_, d := l.follow.counts()
+	switch {
+	case l.s.client.Mute || l.sight.Kind != screen.Dialog:
+		return true // the turn itself asks
+	case l.Mode == Persist:
+		return d != nil && entryUnserved(l.box, false)
+	}
+	return l.s.entered.due.Load()
+}
+
 // isAnswered ends a session whose question, or dialog that somebody opened and left, nobody answers within AskPatience. The
 // client reports an answer only at the end of the turn, so typed input counts as one once the screen no longer asks.
 func (l *lookout) isAnswered() {
 	asks := slices.Contains([]screen.Kind{screen.Permission, screen.Question, screen.Dialog}, l.sight.Kind)
-	if !asks || l.attended() {
+	if !asks || l.attended() || !l.inVain() {
 		l.free = time.Now()
 	}
 	switch q := l.s.awaits.Load(); {

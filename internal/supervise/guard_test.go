@@ -96,13 +96,13 @@ func TestAnsweredBeforeItIsReported(t *testing.T) {
 	assert.Empty(t, s.ended(), "it works")
 }
 
-// A dialog that somebody opened and left keeps entries from the session: after a while it counts as a question to nobody.
-func TestGuardEndsAtADialogThatNobodyIsAt(t *testing.T) {
-	for _, kind := range []screen.Kind{screen.Dialog, screen.Permission, screen.Question} {
+// A question that no hook has reported is one to nobody after a while.
+func TestGuardEndsAtAQuestionThatNobodyIsAt(t *testing.T) {
+	for _, kind := range []screen.Kind{screen.Permission, screen.Question} {
 		r, _ := newRun(t, Persist)
 		r.follow = &follower{}
 		c := *client.Of("", []string{"claude"})
-		c.Recognise = func(string) screen.Sight { return screen.Sight{Kind: kind, Title: "Select model"} }
+		c.Recognise = func(string) screen.Sight { return screen.Sight{Kind: kind} }
 		r.Client, r.StartTimeout = &c, time.Millisecond
 		s := newSession(&c, terminal.DefaultSize)
 		s.id.Store("s")
@@ -111,6 +111,45 @@ func TestGuardEndsAtADialogThatNobodyIsAt(t *testing.T) {
 		assert.True(t, s.ended().asked)
 		assert.Contains(t, s.ended().text, "it waits for a person, and nobody is there")
 		close(s.over)
+	}
+}
+
+// Claude Code works on beneath a dialog that somebody opened and left. Such a dialog is a question to nobody once an entry
+// was handed over in vain, or once it keeps off the session's end. A dialog of Codex stops the turn.
+func TestDialogOverATurn(t *testing.T) {
+	for name, c := range map[string]struct {
+		agent     string
+		mode      Mode
+		wake      *recovery.Wake // of the entry in flight
+		due, ends bool
+	}{
+		"an idle session":            {"claude", Persist, nil, false, false},
+		"an entry was taken up":      {"claude", Persist, &recovery.Wake{Woken: true, Bound: true}, false, false},
+		"an entry was handed over":   {"claude", Persist, &recovery.Wake{Woken: true}, false, true},
+		"a turn of a draining one":   {"claude", Drain, nil, false, false},
+		"an entry of a draining one": {"claude", Drain, &recovery.Wake{}, false, false},
+		"the end of a draining one":  {"claude", Drain, nil, true, true},
+		"the approval of a tool":     {"codex", Drain, &recovery.Wake{}, false, true},
+	} {
+		r, box := newRun(t, c.mode)
+		r.follow, r.StartTimeout = &follower{}, time.Minute
+		s := newSession(client.Of("", []string{c.agent}), terminal.DefaultSize)
+		if c.wake != nil {
+			change(t, box, func(tx *inbox.Tx) error {
+				e, err := tx.Next(inbox.Mark{})
+				if err == nil {
+					r.follow.inFlight, err = tx.Deliver(e, inbox.Recipient{SessionID: "s", Evidence: recovery.Evidence{Wake: *c.wake}.Encode()})
+				}
+				return err
+			})
+		}
+		if c.due {
+			s.entered.line()
+			assert.False(t, s.entered.mayEnd(screen.Dialog))
+		}
+		l := lookout{run: r, s: s, sight: screen.Sight{Kind: screen.Dialog}} // since long ago
+		l.isAnswered()
+		assert.Equal(t, c.ends, s.ended().asked, name)
 	}
 }
 

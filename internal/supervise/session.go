@@ -95,8 +95,9 @@ const promptPatience = 3 * time.Second
 // entered is what a person has entered at the session's terminal.
 type entered struct {
 	mu      sync.Mutex
-	lines   bool      // at least one, since the session began
-	waiting time.Time // when the session came to its prompt, zero while it is elsewhere
+	lines   bool        // at least one, since the session began
+	waiting time.Time   // when the session came to its prompt, zero while it is elsewhere
+	due     atomic.Bool // its hook has asked for its end, which a dialog keeps off
 }
 
 func (e *entered) line() {
@@ -117,6 +118,7 @@ func (e *entered) mayEnd(sight screen.Kind) bool {
 		return true
 	case !atPrompt:
 		e.waiting = time.Time{}
+		e.due.Store(sight == screen.Dialog)
 		return false
 	case e.waiting.IsZero():
 		e.waiting = now
