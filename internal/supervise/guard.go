@@ -203,12 +203,12 @@ func (s *session) endAsking(reason string) {
 	s.end(verdict{asked: true, text: "it waits for a person, and nobody is there: " + reason})
 }
 
-// inVain reports whether an open dialog keeps something from the session. Claude Code works on beneath one that somebody
-// has opened, but takes up no prompt and cannot end.
+// inVain reports whether an open dialog keeps something from the session. Clients work on beneath one that somebody has
+// opened, but take up no prompt and cannot end. What Claude Code itself asks, its hooks report.
 func (l *lookout) inVain() bool {
 	_, d := l.follow.counts()
 	switch {
-	case l.s.client.Mute || l.sight.Kind != screen.Dialog:
+	case l.sight.Kind != screen.Dialog, l.s.client.Mute && !l.attach.TypedSince(l.s.began):
 		return true // the turn itself asks
 	case l.Mode == Persist:
 		return d != nil && entryUnserved(l.box, false)

@@ -115,7 +115,7 @@ func TestGuardEndsAtAQuestionThatNobodyIsAt(t *testing.T) {
 }
 
 // Claude Code works on beneath a dialog that somebody opened and left. Such a dialog is a question to nobody once an entry
-// was handed over in vain, or once it keeps off the session's end. A dialog of Codex stops the turn.
+// was handed over in vain, or once it keeps off the session's end. Codex's may be its own question if nobody has typed.
 func TestDialogOverATurn(t *testing.T) {
 	for name, c := range map[string]struct {
 		agent     string
@@ -151,6 +151,18 @@ func TestDialogOverATurn(t *testing.T) {
 		l.isAnswered()
 		assert.Equal(t, c.ends, s.ended().asked, name)
 	}
+	r, _ := newRun(t, Drain)
+	r.follow, r.StartTimeout = &follower{}, time.Minute
+	s := newSession(client.Of("", []string{"codex"}), terminal.DefaultSize)
+	person, leave := attach(t, r, s)
+	_, err := person.WriteString("/skills\r")
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return r.attach.TypedSince(s.began) }, 5*time.Minute, time.Millisecond)
+	leave()
+	require.Eventually(t, func() bool { return !r.attach.Attended() }, 5*time.Minute, time.Millisecond)
+	l := lookout{run: r, s: s, sight: screen.Sight{Kind: screen.Dialog}}
+	l.isAnswered()
+	assert.Empty(t, s.ended(), "a person's own dialog of Codex")
 }
 
 // A session that was woken for an entry and sits at its prompt works on nothing, whatever the client made of the text,
