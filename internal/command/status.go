@@ -133,7 +133,7 @@ type waiting struct {
 type question struct {
 	SessionID string    `json:"session_id"`
 	Since     time.Time `json:"since"`
-	Kind      string    `json:"kind"` // "permission_prompt", "agent_needs_input", "elicitation_dialog" or "elicitation_url_dialog"
+	Kind      string    `json:"kind"` // such as "permission_prompt", "agent_needs_input" or "elicitation_dialog"
 	Text      string    `json:"text,omitempty"`
 }
 
