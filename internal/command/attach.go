@@ -40,20 +40,16 @@ heartbeat attach --watch --inbox /srv/mail/work/inbox.jsonl`,
 		f.BoolVar(&w.Only, "watch", false, "only watch, and type nothing")
 		f.BoolVar(&w.Take, "take", false, "type in the place of who types now")
 		f.Var(&w.Detach, "detach-key", "the `key` that leaves the session to itself")
-		return func(args []string, s cli.Streams) error {
+		return onInbox("", changing(&i), func([]string) error {
 			if w.Only && w.Take {
-				return cli.Usage(errors.New("--watch types nothing, and --take is about who types: leave one of them out"))
+				return errors.New("--watch types nothing, and --take is about who types: leave one of them out")
 			}
-			return attachTo(&i, w, s)
-		}
+			return nil
+		}, func(box *inbox.Inbox, _ []string, s cli.Streams) error { return attachTo(box, w, s) })
 	},
 }
 
-func attachTo(i *cli.InboxFlags, w sharing.Watch, s cli.Streams) error {
-	box, err := i.Open()
-	if err != nil {
-		return err
-	}
+func attachTo(box *inbox.Inbox, w sharing.Watch, s cli.Streams) error {
 	if w.In, w.Out = s.In, os.Stdout; !cli.IsTerminal(w.In) || !cli.IsTerminal(w.Out) {
 		return errors.New("attach: stdin and stdout are to be a terminal, where the session is shown")
 	}

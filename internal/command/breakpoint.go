@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/words"
@@ -46,7 +47,7 @@ var listBreakpointsVerb = cli.Verb{
 		o := &breakpointFlags{}
 		o.set(f)
 		o.addColor(f)
-		return func(_ []string, s cli.Streams) error { return o.list(s) }
+		return onInbox("", changing(&o.InboxFlags), cli.NoArgs, o.list)
 	},
 }
 
@@ -62,19 +63,18 @@ babysitter, and so the code that the run names. EFFECT is what list shows.
 Exit status: 0 answered; 1 not.`,
 		Example: "heartbeat breakpoint " + name + ` 01M7XNH40T944T6T9N87JFKQKG --response "see #12"`,
 		Build: func(f *pflag.FlagSet) cli.Action {
-			o := &breakpointFlags{}
+			o := &breakpointFlags{answer: orchestrate.Answer{Approved: name == "approve"}}
 			o.set(f)
 			o.ways.AddCommand(f)
 			o.ways.AddCodeChanges(f)
 			f.StringVar(&o.answer.Response, "response", "", "a `text` for the run, with the answer")
 			f.StringVar(&o.answer.Option, "option", "", "the `name` of the option that is chosen")
-			return func(args []string, s cli.Streams) error {
+			return onInbox("", changing(&o.InboxFlags), func(args []string) error {
 				if len(args) != 1 {
-					return cli.Usage(fmt.Errorf("breakpoint %s takes the id of one effect", name))
+					return fmt.Errorf("breakpoint %s takes the id of one effect", name)
 				}
-				o.answer.Approved = name == "approve"
-				return answerBreakpoint(&o.InboxFlags, &o.ways, args[0], o.answer, s)
-			}
+				return nil
+			}, o.reply)
 		},
 	}
 }
@@ -84,11 +84,7 @@ func (o *breakpointFlags) set(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.ways.Dirs, "run", nil, "`directory` of the run (default: those of this inbox in .a5c/runs, or BABYSITTER_RUNS_DIR)")
 }
 
-func (o *breakpointFlags) list(s cli.Streams) error {
-	box, err := o.Open()
-	if err != nil {
-		return err
-	}
+func (o *breakpointFlags) list(box *inbox.Inbox, _ []string, s cli.Streams) error {
 	known, err := knownRuns(box, o.ways.Dirs, s)
 	if err != nil {
 		return err
@@ -113,16 +109,13 @@ func (o *breakpointFlags) list(s cli.Streams) error {
 	return errors.Join(unread, rows.end())
 }
 
-func answerBreakpoint(i *cli.InboxFlags, r *cli.RunFlags, name string, a orchestrate.Answer, s cli.Streams) error {
-	box, err := i.Open()
+// reply answers a breakpoint.
+func (o *breakpointFlags) reply(box *inbox.Inbox, args []string, s cli.Streams) error {
+	known, err := knownRuns(box, o.ways.Dirs, s)
 	if err != nil {
 		return err
 	}
-	known, err := knownRuns(box, r.Dirs, s)
-	if err != nil {
-		return err
-	}
-	id := effect.IDIn(name)
+	id, a := effect.IDIn(args[0]), o.answer
 	of, err := runOf(known, id)
 	if err == nil {
 		err = of.mayRun("")
@@ -130,7 +123,7 @@ func answerBreakpoint(i *cli.InboxFlags, r *cli.RunFlags, name string, a orchest
 	if err != nil {
 		return err
 	}
-	b, err := orchestrate.OpenDriven(r, box, of.Dir(), of.kept, s.Note)
+	b, err := orchestrate.OpenDriven(&o.ways, box, of.Dir(), of.kept, s.Note)
 	if err != nil {
 		return err
 	}
@@ -144,7 +137,7 @@ func answerBreakpoint(i *cli.InboxFlags, r *cli.RunFlags, name string, a orchest
 	step, err := b.Step(context.Background())
 	if err != nil {
 		s.Note("the answer is posted, but the step after it failed: %v", err)
-		return reportDone(i, s, a, "answered "+id)
+		return reportDone(&o.InboxFlags, s, a, "answered "+id)
 	}
-	return reportDone(i, s, a, "answered "+id+"; "+stepSentence(step))
+	return reportDone(&o.InboxFlags, s, a, "answered "+id+"; "+stepSentence(step))
 }

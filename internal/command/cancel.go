@@ -50,13 +50,10 @@ heartbeat cancel --all --json | jq -r .id`,
 		f.Var(&o.olderThan, "older-than", "cancel what was sent longer ago (seconds or a duration)")
 		f.Lookup("older-than").DefValue = ""
 		o.addQuiet(f, "entry")
-		return func(args []string, s cli.Streams) error {
+		return onInbox("cancel", changing(&o.InboxFlags), func(args []string) error {
 			o.aged = f.Changed("older-than")
-			if err := o.check(args); err != nil {
-				return cli.Usage(err)
-			}
-			return failed("cancel", o.run(args, s))
-		}
+			return o.check(args)
+		}, o.run)
 	},
 }
 
@@ -94,11 +91,7 @@ type canceling struct {
 	left []waitingEntry
 }
 
-func (o *cancelFlags) run(args []string, s cli.Streams) error {
-	box, err := o.Open()
-	if err != nil {
-		return err
-	}
+func (o *cancelFlags) run(box *inbox.Inbox, args []string, s cli.Streams) error {
 	// An empty transaction finishes what a killed command left undone, and moves due entries to the inbox.
 	if err := cli.InTransaction(box, s, func(*inbox.Tx) error { return nil }); err != nil {
 		return err

@@ -72,20 +72,17 @@ heartbeat check job-7 --check 'make test'`,
 		o.Add(f)
 		cli.AddChecks(f, &o.settings)
 		f.StringVar(&o.project, "project", ".", "the `folder` that the agent works in")
-		return func(args []string, s cli.Streams) error {
+		return onInbox("", o.Look, func(args []string) error {
 			if len(args) != 1 {
-				return cli.Usage(errors.New("name the ENTRY, by its id or entry_id"))
+				return errors.New("name the ENTRY, by its id or entry_id")
 			}
-			return o.run(args[0], s)
-		}
+			return nil
+		}, o.run)
 	},
 }
 
-func (o *checkFlags) run(entry string, s cli.Streams) error {
-	box, err := o.Look(s)
-	if err != nil {
-		return err
-	}
+func (o *checkFlags) run(box *inbox.Inbox, args []string, s cli.Streams) error {
+	entry := args[0]
 	if _, err := disk.StatDir(o.project); err != nil {
 		return fmt.Errorf("check: there is no folder %s", words.Line(o.project))
 	}

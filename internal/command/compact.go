@@ -45,10 +45,10 @@ heartbeat compact --keep 30d`,
 		o.Add(f)
 		f.Var(&o.keep, "keep", "throw away older results, events, costs and closed dead letters (seconds or a duration; 0: all)")
 		f.Lookup("keep").DefValue = ""
-		return func(args []string, s cli.Streams) error {
+		return onInbox("", changing(&o.InboxFlags), cli.NoArgs, func(box *inbox.Inbox, _ []string, s cli.Streams) error {
 			o.trims = f.Changed("keep")
-			return o.run(s)
-		}
+			return o.run(box, s)
+		})
 	},
 }
 
@@ -58,11 +58,7 @@ type compacted struct {
 	Trimmed *outcomes.Trimming `json:"trimmed,omitempty"` // with --keep
 }
 
-func (o *compactFlags) run(s cli.Streams) error {
-	box, err := o.Open()
-	if err != nil {
-		return err
-	}
+func (o *compactFlags) run(box *inbox.Inbox, s cli.Streams) error {
 	var c compacted
 	if o.trims {
 		before := time.Now().Add(-time.Duration(o.keep))
@@ -76,7 +72,7 @@ func (o *compactFlags) run(s cli.Streams) error {
 		}
 		c.Trimmed = &n
 	}
-	err = cli.InTransaction(box, s, func(tx *inbox.Tx) error { return recovery.ForgetSpills(box, tx.InFlight()) })
+	err := cli.InTransaction(box, s, func(tx *inbox.Tx) error { return recovery.ForgetSpills(box, tx.InFlight()) })
 	if err != nil {
 		return fmt.Errorf("compact: %w", err)
 	}

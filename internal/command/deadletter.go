@@ -122,17 +122,16 @@ letter, more than one of that name, or it was not confirmed.`,
 })
 
 // letterVerb gives v its action, the flags of all dead-letter verbs, and those that add declares.
-func letterVerb(v cli.Verb, act func(*letterFlags, []string, cli.Streams) error, add func(*letterFlags, *pflag.FlagSet)) cli.Verb {
+func letterVerb(v cli.Verb, act func(*letterFlags, *inbox.Inbox, []string, cli.Streams) error, add func(*letterFlags, *pflag.FlagSet)) cli.Verb {
 	v.Build = func(f *pflag.FlagSet) cli.Action {
 		o := &letterFlags{verb: v.Name, settle: cli.Span(cli.DefaultSettle)}
 		o.Add(f)
 		add(o, f)
-		return func(args []string, s cli.Streams) error {
-			if err := o.check(args); err != nil {
-				return cli.Usage(err)
-			}
-			return failed("dead-letter", act(o, args, s))
+		open := changing(&o.InboxFlags)
+		if v.Name == "list" || v.Name == "show" {
+			open = outcomesOf(&o.InboxFlags)
 		}
+		return onInbox("dead-letter", open, o.check, func(box *inbox.Inbox, args []string, s cli.Streams) error { return act(o, box, args, s) })
 	}
 	return v
 }
@@ -225,13 +224,9 @@ func oneEntry(all []inbox.Letter) bool {
 }
 
 // purge chooses the letters before it asks, so letters that arrive meanwhile stay.
-func (o *letterFlags) purge(named []string, s cli.Streams) error {
+func (o *letterFlags) purge(box *inbox.Inbox, named []string, s cli.Streams) error {
 	if !o.yes && !cli.IsTerminal(s.In) {
 		return cli.Usage(errors.New("what is purged is gone for good, and nobody is there to be asked: add --yes"))
-	}
-	box, err := o.Open()
-	if err != nil {
-		return err
 	}
 	// An empty transaction writes the letters that a killed command committed.
 	if err := cli.InTransaction(box, s, func(*inbox.Tx) error { return nil }); err != nil {

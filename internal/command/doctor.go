@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"heartbeat/inbox"
 	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/command/doctor"
@@ -146,15 +147,11 @@ heartbeat fsck --repair`,
 		o.Add(f)
 		f.BoolVar(&o.repair, "repair", false, "mend what can be mended safely")
 		o.addColor(f)
-		return func(_ []string, s cli.Streams) error { return o.run(s) }
+		return onInbox("", changing(&o.InboxFlags), cli.NoArgs, o.run)
 	},
 }
 
-func (o *fsckFlags) run(s cli.Streams) error {
-	box, err := o.Open()
-	if err != nil {
-		return err
-	}
+func (o *fsckFlags) run(box *inbox.Inbox, _ []string, s cli.Streams) (err error) {
 	ctx := context.Background()
 	in := doctor.Input{Now: time.Now(), Driven: orchestrate.Driven}
 	var all []doctor.Check

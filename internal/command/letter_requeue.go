@@ -26,11 +26,7 @@ type requeueing struct {
 	twins *inbox.Twins
 }
 
-func (o *letterFlags) putBack(words []string, s cli.Streams) error {
-	box, err := o.Open()
-	if err != nil {
-		return err
-	}
+func (o *letterFlags) putBack(box *inbox.Inbox, words []string, s cli.Streams) error {
 	all := several{Streams: s, flags: &o.InboxFlags, quiet: o.quiet, box: box}
 	r := &requeueing{letterFlags: o, several: all, read: outcomes.NewLetterReader(box)}
 	if err := r.choose(words); err != nil {

@@ -22,11 +22,7 @@ import (
 // listedID is how many characters of a letter's id a line shows.
 const listedID = 40
 
-func (o *letterFlags) list(_ []string, s cli.Streams) error {
-	box, err := lookAtOutcomes(&o.InboxFlags, s)
-	if err != nil {
-		return err
-	}
+func (o *letterFlags) list(box *inbox.Inbox, _ []string, s cli.Streams) error {
 	if o.JSON {
 		return o.eachPart(box, s, func(part []inbox.Letter) error { return printEach(s.Out, part) })
 	}
@@ -40,7 +36,7 @@ func (o *letterFlags) list(_ []string, s cli.Streams) error {
 		{Title: "TEXT", Text: true, Cut: true},
 		{Title: "REQUEUED", IfAny: true},
 	}, costColumn()), layout.Column{Title: "LATE REPLY", IfAny: true, Late: true})...)
-	err = o.eachPart(box, s, func(part []inbox.Letter) error {
+	err := o.eachPart(box, s, func(part []inbox.Letter) error {
 		for _, letter := range part {
 			addLetter(l, d, letter)
 		}
@@ -131,11 +127,7 @@ func nameOfLetter(l inbox.Letter) string {
 	return program.Excerpt(words.Name(l.ID, l.EntryID), listedID)
 }
 
-func (o *letterFlags) show(named []string, s cli.Streams) error {
-	box, err := lookAtOutcomes(&o.InboxFlags, s)
-	if err != nil {
-		return err
-	}
+func (o *letterFlags) show(box *inbox.Inbox, named []string, s cli.Streams) error {
 	chosen, err := chooseLetters(named, false, everyLetter(box), s)
 	if err != nil {
 		return err

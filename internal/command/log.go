@@ -55,23 +55,19 @@ heartbeat log --follow`,
 		cli.AddCount(f, &o.count, 50, "show the last `N` (0: all, as for an ENTRY)")
 		cli.AddFollow(f, &o.follow)
 		o.addColor(f)
-		return func(args []string, s cli.Streams) error {
+		return onInbox("", outcomesOf(&o.InboxFlags), func(args []string) error {
 			switch {
 			case len(args) > 1:
-				return cli.Usage(fmt.Errorf("%d entries: show one at a time", len(args)))
+				return fmt.Errorf("%d entries: show one at a time", len(args))
 			case len(args) == 1 && !cli.CountGiven(f):
 				o.count = 0
 			}
-			return o.run(args, s)
-		}
+			return nil
+		}, o.run)
 	},
 }
 
-func (o *logFlags) run(args []string, s cli.Streams) error {
-	box, err := lookAtOutcomes(&o.InboxFlags, s)
-	if err != nil {
-		return err
-	}
+func (o *logFlags) run(box *inbox.Inbox, args []string, s cli.Streams) error {
 	o.prices = book.Of(box)
 	o.late = book.QueueOf(o.prices, history.Event.Outcome)
 	if !o.JSON {

@@ -55,22 +55,23 @@ heartbeat notify --stall 20m`,
 		f.BoolVar(&o.test, "test", false, "run the command once with an example, and show what it says if it fails")
 		f.BoolVar(&o.options.Linger, "linger", false, "stay until what has to wait was told, a quarter of an hour at most")
 		f.Lookup("linger").Hidden = true
-		return func(_ []string, s cli.Streams) error { return o.run(s) }
+		return onInbox("", o.open, func([]string) error {
+			if o.test && o.options.Command == "" {
+				return errors.New("--test tries the command of --notify: name one")
+			}
+			return nil
+		}, o.run)
 	},
 }
 
-func (o *notifyFlags) run(s cli.Streams) error {
-	if o.test && o.options.Command == "" {
-		return cli.Usage(errors.New("--test tries the command of --notify: name one"))
+func (o *notifyFlags) open(s cli.Streams) (*inbox.Inbox, error) {
+	if o.options.Command == "" {
+		return o.Look(s)
 	}
-	open := o.Look
-	if o.options.Command != "" {
-		open = func(cli.Streams) (*inbox.Inbox, error) { return o.Open() }
-	}
-	box, err := open(s)
-	if err != nil {
-		return err
-	}
+	return o.Open()
+}
+
+func (o *notifyFlags) run(box *inbox.Inbox, _ []string, s cli.Streams) error {
 	ctx, cancel := endOnSignal()
 	defer cancel()
 	switch {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
@@ -40,15 +41,14 @@ heartbeat orchestrate --run .a5c/runs/r1 --breakpoints ask`,
 		r.Add(f)
 		f.BoolVar(&repair, "repair", false, "mend a damaged journal first (run:repair-journal keeps the old one beside it)")
 		f.BoolVar(&once, "once", false, "take one step, and end")
-		return func(args []string, s cli.Streams) error {
-			if err := r.Check(); err != nil {
-				return cli.Usage(err)
+		return onInbox("", changing(&i), func([]string) error {
+			if err := r.Check(); err != nil || len(r.Dirs) > 0 {
+				return err
 			}
-			if len(r.Dirs) == 0 {
-				return cli.Usage(errors.New("no run: name its directory with --run"))
-			}
-			return driveRuns(&i, &r, once, repair, s)
-		}
+			return errors.New("no run: name its directory with --run")
+		}, func(box *inbox.Inbox, _ []string, s cli.Streams) error {
+			return driveRuns(box, &i, &r, once, repair, s)
+		})
 	},
 }
 
@@ -56,11 +56,7 @@ heartbeat orchestrate --run .a5c/runs/r1 --breakpoints ask`,
 // breakpoint.
 const orchestratePoll = 2 * time.Second
 
-func driveRuns(i *cli.InboxFlags, r *cli.RunFlags, once, repair bool, s cli.Streams) error {
-	box, err := i.Open()
-	if err != nil {
-		return err
-	}
+func driveRuns(box *inbox.Inbox, i *cli.InboxFlags, r *cli.RunFlags, once, repair bool, s cli.Streams) error {
 	ctx, stop := endOnSignal()
 	defer stop()
 	bridges, unread := orchestrate.OpenAll(ctx, r, box, s.Note)

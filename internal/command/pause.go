@@ -33,18 +33,20 @@ heartbeat pause --for 30m`,
 		i.Add(f)
 		f.StringVar(&reason, "reason", "", "a `text` that status and the hook's stderr give as the reason")
 		f.Var(&length, "for", "resume by itself after this time (seconds or a duration)")
-		return func(args []string, s cli.Streams) error {
+		return onInbox("", changing(&i), func([]string) error {
 			if f.Changed("for") && length == 0 {
-				return cli.Usage(errors.New("--for 0 would be no pause: give a time, or leave the flag out"))
+				return errors.New("--for 0 would be no pause: give a time, or leave the flag out")
 			}
-			return pause(&i, f.Changed("reason"), reason, time.Duration(length), s)
-		}
+			return nil
+		}, func(box *inbox.Inbox, _ []string, s cli.Streams) error {
+			return pause(box, &i, f.Changed("reason"), reason, time.Duration(length), s)
+		})
 	},
 }
 
-func pause(i *cli.InboxFlags, named bool, reason string, length time.Duration, s cli.Streams) error {
+func pause(box *inbox.Inbox, i *cli.InboxFlags, named bool, reason string, length time.Duration, s cli.Streams) error {
 	var p inbox.Pause
-	err := change(i, s, func(tx *inbox.Tx) (err error) {
+	err := change(box, s, func(tx *inbox.Tx) (err error) {
 		was, err := tx.Holds().Paused()
 		if err != nil {
 			return err
@@ -89,7 +91,7 @@ Exit status: 0 nothing holds delivery, 1 that could not be recorded.`,
 	Build: func(f *pflag.FlagSet) cli.Action {
 		var i cli.InboxFlags
 		i.Add(f)
-		return func(_ []string, s cli.Streams) error { return resume(&i, s) }
+		return onInbox("", changing(&i), cli.NoArgs, func(box *inbox.Inbox, _ []string, s cli.Streams) error { return resume(box, &i, s) })
 	},
 }
 
@@ -100,9 +102,9 @@ type resumed struct {
 	Over          string         `json:"over_limit,omitempty"` // in words, if today is over its limit: delivery pauses again at the next Stop
 }
 
-func resume(i *cli.InboxFlags, s cli.Streams) error {
+func resume(box *inbox.Inbox, i *cli.InboxFlags, s cli.Streams) error {
 	var r resumed
-	err := change(i, s, func(tx *inbox.Tx) (err error) {
+	err := change(box, s, func(tx *inbox.Tx) (err error) {
 		if r.Was, err = tx.Holds().Paused(); err != nil {
 			return err
 		}
@@ -116,10 +118,6 @@ func resume(i *cli.InboxFlags, s cli.Streams) error {
 		return err
 	}
 	r.WasBackingOff = shownBackoff(r.WasBackingOff)
-	box, err := i.Look(s)
-	if err != nil {
-		return err
-	}
 	if now, err := book.Spending(box, nil); err != nil {
 		s.Note("what was spent today cannot be told: %v", err) // it was resumed
 	} else if v := recovery.JudgeDay(budget.Plan{Day: recovery.DayLimit(&now.Account)}, now.Today()); v != nil {
@@ -149,11 +147,7 @@ func (r resumed) sentence() string {
 }
 
 // change runs and commits one transaction.
-func change(i *cli.InboxFlags, s cli.Streams, change func(*inbox.Tx) error) error {
-	box, err := i.Open()
-	if err != nil {
-		return err
-	}
+func change(box *inbox.Inbox, s cli.Streams, change func(*inbox.Tx) error) error {
 	return cli.InTransaction(box, s, func(tx *inbox.Tx) error {
 		if err := change(tx); err != nil {
 			return err

@@ -41,7 +41,7 @@ heartbeat peek -n 1 --json | jq -r .text`,
 		o.Add(f)
 		cli.AddCount(f, &o.count, 10, "show the next `N` (0: all)")
 		o.addColor(f)
-		return func(_ []string, s cli.Streams) error { return o.run(s) }
+		return onInbox("", o.Look, cli.NoArgs, o.run)
 	},
 }
 
@@ -62,11 +62,7 @@ type peeked struct {
 	Wide     bool                       `json:"not_utf8,omitempty"`
 }
 
-func (o *peekFlags) run(s cli.Streams) (err error) {
-	box, err := o.Look(s)
-	if err != nil {
-		return err
-	}
+func (o *peekFlags) run(box *inbox.Inbox, _ []string, s cli.Streams) (err error) {
 	v, err := box.View()
 	if err != nil {
 		return fmt.Errorf("peek: %w", err)

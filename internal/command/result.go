@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/program"
 	"heartbeat/internal/disk"
@@ -52,17 +53,13 @@ heartbeat result 01M7XNH40T944T6T9N87JFKQKG --error "the tests need a database"`
 		f.StringVar(&o.text, "text", "", "the result, a `text`")
 		f.StringVar(&o.failure, "error", "", "the task failed: why, in a `message`")
 		f.StringVar(&o.failureName, "error-name", "TaskError", "the `name` that the process knows the failure by")
-		return func(args []string, s cli.Streams) error {
-			effect, err := o.check(f, args)
-			if err != nil {
-				return cli.Usage(err)
-			}
-			return result(&i, &o, effect, len(args) == 2, f, s)
-		}
+		return onInbox("", changing(&i), func(args []string) error { return o.check(f, args) }, func(box *inbox.Inbox, args []string, s cli.Streams) error {
+			return result(box, &i, &o, args, f, s)
+		})
 	},
 }
 
-func (o *resultFlags) check(f *pflag.FlagSet, args []string) (effect string, err error) {
+func (o *resultFlags) check(f *pflag.FlagSet, args []string) error {
 	given := 0
 	for _, name := range []string{"value-file", "text-file", "text", "error"} {
 		if f.Changed(name) {
@@ -71,24 +68,20 @@ func (o *resultFlags) check(f *pflag.FlagSet, args []string) (effect string, err
 	}
 	switch {
 	case len(args) == 0 || args[0] == "":
-		return "", errors.New("no effect: name the one that the result is of")
+		return errors.New("no effect: name the one that the result is of")
 	case len(args) > 2 || len(args) == 2 && args[1] != "-":
-		return "", fmt.Errorf("unexpected argument %q", args[1])
+		return fmt.Errorf("unexpected argument %q", args[1])
 	case given+len(args)-1 != 1:
-		return "", errors.New("a result is one of --value-file, --text-file, --text, --error, or - for JSON on stdin")
+		return errors.New("a result is one of --value-file, --text-file, --text, --error, or - for JSON on stdin")
 	}
-	return args[0], nil
+	return nil
 }
 
 // maxResult bounds a result, in bytes.
 const maxResult = 64 << 20
 
-func result(i *cli.InboxFlags, o *resultFlags, id string, stdin bool, f *pflag.FlagSet, s cli.Streams) error {
-	box, err := i.Open()
-	if err != nil {
-		return err
-	}
-	id = effect.IDIn(id)
+func result(box *inbox.Inbox, i *cli.InboxFlags, o *resultFlags, args []string, f *pflag.FlagSet, s cli.Streams) error {
+	id := effect.IDIn(args[0])
 	all, err := knownRuns(box, nil, s)
 	if err != nil {
 		return err
@@ -102,7 +95,7 @@ func result(i *cli.InboxFlags, o *resultFlags, id string, stdin bool, f *pflag.F
 	var value []byte
 	if f.Changed("error") {
 		failure = &babysitter.Failure{Name: o.failureName, Message: o.failure}
-	} else if value, err = o.value(b, id, f, stdin, s.In); err != nil {
+	} else if value, err = o.value(b, id, f, len(args) == 2, s.In); err != nil {
 		return fmt.Errorf("read the result: %w", err)
 	}
 	err = b.HandOver(os.Getpid(), id, value, failure)

@@ -74,28 +74,28 @@ heartbeat results --follow --exec '/opt/heartbeat/results/mail.sh me@example.com
 		o.AddRaw(f)
 		o.addColor(f)
 		o.exec.add(f)
+		consume := onInbox("", changing(&o.InboxFlags), cli.NoArgs, func(box *inbox.Inbox, _ []string, s cli.Streams) error { return o.exec.run(box, &o, s) })
+		show := onInbox("", outcomesOf(&o.InboxFlags), func(args []string) error {
+			switch {
+			case len(args) > 0 && (o.follow || cli.CountGiven(f)):
+				return errors.New("-n and --follow are for the list: leave ENTRY out, or wait for an entry with heartbeat send --id ID --wait")
+			case o.Raw && len(args) == 0:
+				return errors.New("--raw is about one reply in full: name the ENTRY")
+			}
+			return nil
+		}, o.run)
 		return func(args []string, s cli.Streams) error {
 			if consumes, err := o.exec.given(f, len(args) > 0 || cli.CountGiven(f) || o.JSON || o.Raw); err != nil {
 				return cli.Usage(err)
 			} else if consumes {
-				return o.exec.run(&o, s)
+				return consume(args, s)
 			}
-			switch {
-			case len(args) > 0 && (o.follow || cli.CountGiven(f)):
-				return cli.Usage(errors.New("-n and --follow are for the list: leave ENTRY out, or wait for an entry with heartbeat send --id ID --wait"))
-			case o.Raw && len(args) == 0:
-				return cli.Usage(errors.New("--raw is about one reply in full: name the ENTRY"))
-			}
-			return o.run(args, s)
+			return show(args, s)
 		}
 	},
 }
 
-func (o *resultsFlags) run(entries []string, s cli.Streams) error {
-	box, err := lookAtOutcomes(&o.InboxFlags, s)
-	if err != nil {
-		return err
-	}
+func (o *resultsFlags) run(box *inbox.Inbox, entries []string, s cli.Streams) error {
 	if len(entries) == 0 {
 		return o.list(box, s)
 	}
@@ -111,19 +111,21 @@ func (o *resultsFlags) run(entries []string, s cli.Streams) error {
 	return first
 }
 
-// lookAtOutcomes opens the inbox, and says so if its files lack what the last commit brought.
-func lookAtOutcomes(o *cli.InboxFlags, s cli.Streams) (*inbox.Inbox, error) {
-	box, err := o.Look(s)
-	if err != nil {
-		return nil, err
-	}
-	if v, err := box.SettledView(); err == nil {
-		if v.Settling() && box.Lock() == 0 {
-			s.Note("what the last commit brought is missing here: a kill or a full disk kept it from the files beside %s, and the next hook or heartbeat recover writes it there", box.Path())
+// outcomesOf opens the inbox to look at it, and says so if its files lack what the last commit brought.
+func outcomesOf(i *cli.InboxFlags) opener {
+	return func(s cli.Streams) (*inbox.Inbox, error) {
+		box, err := i.Look(s)
+		if err != nil {
+			return nil, err
 		}
-		_ = v.Close() // only read
+		if v, err := box.SettledView(); err == nil {
+			if v.Settling() && box.Lock() == 0 {
+				s.Note("what the last commit brought is missing here: a kill or a full disk kept it from the files beside %s, and the next hook or heartbeat recover writes it there", box.Path())
+			}
+			_ = v.Close() // only read
+		}
+		return box, nil
 	}
-	return box, nil
 }
 
 func (o *resultsFlags) list(box *inbox.Inbox, s cli.Streams) (err error) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"heartbeat/inbox"
 	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/program"
@@ -54,11 +55,7 @@ func (e *execFlags) given(f *pflag.FlagSet, lists bool) (bool, error) {
 	return true, outcomes.CheckConsumer(e.forget)
 }
 
-func (e *execFlags) run(o *resultsFlags, s cli.Streams) error {
-	box, err := o.Open()
-	if err != nil {
-		return err
-	}
+func (e *execFlags) run(box *inbox.Inbox, o *resultsFlags, s cli.Streams) error {
 	ctx, cancel := endOnSignal()
 	defer cancel()
 	if e.forget != "" {

@@ -142,23 +142,17 @@ func runVerbOf(v cli.Verb, act runAction, add func(*runVerbFlags, *pflag.FlagSet
 		o.InboxFlags.Add(f)
 		f.StringVar(&o.create.RunsDir, "runs-dir", "", "the `directory` that runs are in (default: BABYSITTER_RUNS_DIR, or .a5c/runs)")
 		add(o, f)
-		return func(args []string, s cli.Streams) error {
-			if err := o.check(v.Name, args); err != nil {
-				return cli.Usage(err)
-			}
+		check := func(args []string) error { return o.check(v.Name, args) }
+		return onInbox("", changing(&o.InboxFlags), check, func(box *inbox.Inbox, args []string, s cli.Streams) error {
 			ctx, stop := endOnSignal()
 			defer stop()
-			box, err := o.Open()
-			if err != nil {
-				return err
-			}
 			if v.Name != "status" {
 				o.line = layout.StartLine(s.Err, "waiting for babysitter")
 				defer o.line.Stop()
 				s.Err = o.line.Around(s.Err)
 			}
 			return act(o, ctx, box, strings.Join(args, ""), s)
-		}
+		})
 	}
 	return v
 }

@@ -140,6 +140,32 @@ func (q *quietFlag) checkQuiet(i *cli.InboxFlags) error {
 	return nil
 }
 
+// opener opens a verb's inbox: [cli.InboxFlags.Look], or [changing].
+type opener func(cli.Streams) (*inbox.Inbox, error)
+
+// changing opens the inbox for a verb that changes it.
+func changing(i *cli.InboxFlags) opener {
+	return func(cli.Streams) (*inbox.Inbox, error) { return i.Open() }
+}
+
+// onInbox makes a verb's action: check its arguments, open its inbox, do it. An error of check points to the verb's
+// help; the others begin with verb, unless that is "".
+func onInbox(verb string, open opener, check func(args []string) error, do func(*inbox.Inbox, []string, cli.Streams) error) cli.Action {
+	return func(args []string, s cli.Streams) error {
+		if err := check(args); err != nil {
+			return cli.Usage(err)
+		}
+		box, err := open(s)
+		if err == nil {
+			err = do(box, args, s)
+		}
+		if verb == "" {
+			return err
+		}
+		return failed(verb, err)
+	}
+}
+
 // several is what a verb did to several things, a part of them in each transaction.
 type several struct {
 	cli.Streams

@@ -34,12 +34,12 @@ heartbeat status --watch`,
 		o.Add(f)
 		f.BoolVar(&o.watch, "watch", false, "show it anew whenever something changes, until a signal comes")
 		o.addColor(f)
-		return func(args []string, s cli.Streams) error {
+		return onInbox("", o.Look, cli.NoArgs, func(box *inbox.Inbox, _ []string, s cli.Streams) error {
 			if o.watch {
-				return o.again(s)
+				return o.again(box, s)
 			}
-			return o.once(s)
-		}
+			return o.once(box, s)
+		})
 	},
 }
 
@@ -146,11 +146,7 @@ type asks struct {
 	Since     time.Time `json:"since"`
 }
 
-func (o *statusFlags) once(s cli.Streams) error {
-	box, err := o.Look(s)
-	if err != nil {
-		return err
-	}
+func (o *statusFlags) once(box *inbox.Inbox, s cli.Streams) error {
 	st, err := readStatus(context.Background(), box)
 	text, printed := o.text(st, o.on(s.Out))
 	if printed == nil {
@@ -175,16 +171,12 @@ func (o *statusFlags) text(st status, d display) (string, error) {
 }
 
 // again shows the status whenever it changes. A terminal shows it in one place.
-func (o *statusFlags) again(s cli.Streams) error {
-	box, err := o.Look(s)
-	if err != nil {
-		return err
-	}
+func (o *statusFlags) again(box *inbox.Inbox, s cli.Streams) error {
 	w := box.WatchAll(cli.WatchPoll)
 	defer func() { _ = w.Close() }() // only read
 	screen, _ := s.Out.(*words.Screen)
 	last := ""
-	err = follow(w, s, func() error {
+	err := follow(w, s, func() error {
 		if err := box.Promote(context.Background()); err != nil {
 			s.Note("what is scheduled and due waits on: %v", err)
 		}

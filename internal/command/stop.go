@@ -46,7 +46,7 @@ heartbeat stop --now`,
 		i.Add(f)
 		f.BoolVar(&o.now, "now", false, "do not wait for the entry in flight to be answered")
 		f.BoolVar(&o.noWait, "no-wait", false, "return once the launcher is told, before it has ended")
-		return func(_ []string, s cli.Streams) error { return stop(&i, o, s) }
+		return onInbox("", i.Look, cli.NoArgs, func(box *inbox.Inbox, _ []string, s cli.Streams) error { return stop(box, &i, o, s) })
 	},
 }
 
@@ -58,11 +58,7 @@ type stopped struct {
 	Ended bool `json:"ended"`
 }
 
-func stop(i *cli.InboxFlags, o stopFlags, s cli.Streams) error {
-	box, err := i.Look(s)
-	if err != nil {
-		return err
-	}
+func stop(box *inbox.Inbox, i *cli.InboxFlags, o stopFlags, s cli.Streams) error {
 	r, err := stopLauncher(box, o)
 	if err != nil {
 		return err
