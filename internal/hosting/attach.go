@@ -54,18 +54,17 @@ heartbeat-host attach ses-1 --from 120 --json | jq -c .content`,
 }
 
 func (h *hosted) follow(from int64, show func(stream.Stored) error, s cli.Streams) error {
-	ctx, stop, status := untilSignal()
-	defer stop()
-	var left error
-	for m, err := range h.messages(ctx, from, func() bool { left = s.Unread(); return left == nil }) {
-		if err == nil {
-			err = show(m)
+	return untilSignal(func(ctx context.Context) (left error) {
+		for m, err := range h.messages(ctx, from, func() bool { left = s.Unread(); return left == nil }) {
+			if err == nil {
+				err = show(m)
+			}
+			if err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			return status(err)
-		}
-	}
-	return status(left)
+		return left
+	})
 }
 
 // messages yields the session's messages from a number on, and unless follow is nil also later ones

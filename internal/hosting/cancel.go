@@ -76,9 +76,7 @@ type cancelled struct {
 func (h *hosted) cancel(end attach.End, wait bool) (cancelled, error) {
 	c, err := h.ask(end)
 	if err == nil && wait && h.Host != 0 { // an ended session may still have to send its report
-		ctx, stop, status := untilSignal()
-		defer stop()
-		err = status(h.awaitEnd(ctx))
+		err = untilSignal(h.awaitEnd)
 		c.Status = h.Status
 	}
 	return c, err

@@ -47,22 +47,22 @@ heartbeat-host drain-dlq --every 1m`,
 			}
 			return cli.NoArgs(args)
 		}, func(s cli.Streams) error {
-			ctx, stop, status := untilSignal()
-			defer stop()
-			for {
-				err := drain(ctx, &o, how, s)
-				if once {
-					return status(err)
+			return untilSignal(func(ctx context.Context) error {
+				for {
+					err := drain(ctx, &o, how, s)
+					if once {
+						return err
+					}
+					if err != nil && ctx.Err() == nil {
+						s.Note("%v", err)
+					}
+					select {
+					case <-time.After(time.Duration(every)):
+					case <-ctx.Done():
+						return ctx.Err()
+					}
 				}
-				if err != nil && ctx.Err() == nil {
-					s.Note("%v", err)
-				}
-				select {
-				case <-time.After(time.Duration(every)):
-				case <-ctx.Done():
-					return status(ctx.Err())
-				}
-			}
+			})
 		})
 	},
 }

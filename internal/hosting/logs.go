@@ -75,9 +75,7 @@ func (h *hosted) logs(asJSON bool, count int, follow bool, s cli.Streams) (err e
 		_, err = printLog(file, at, true, show)
 		return err
 	}
-	ctx, stop, status := untilSignal()
-	defer stop()
-	return status(followLog(ctx, h, file, at, show, s))
+	return untilSignal(func(ctx context.Context) error { return followLog(ctx, h, file, at, show, s) })
 }
 
 // lastLines is the offset of the last count lines of a file; 0 means all.

@@ -79,16 +79,16 @@ func acts(f *pflag.FlagSet, check func(args []string) error, do func(cli.Streams
 	}
 }
 
-// untilSignal returns a context that ends with the first signal that ends a program. status turns
-// the error of a verb that was ended so into the exit status.
-func untilSignal() (ctx context.Context, stop func(), status func(error) error) {
+// untilSignal calls do with a context that ends with the first signal that ends a program. What was ended so has
+// the signal's exit status.
+func untilSignal(do func(context.Context) error) error {
 	taken := signals.Take()
+	defer taken.Stop()
 	ctx, cancel := taken.Context()
-	stop = func() { cancel(); taken.Stop() }
-	return ctx, stop, func(err error) error {
-		if sig, _ := taken.Signal(); sig != 0 && (err == nil || errors.Is(err, context.Canceled)) {
-			return cli.EndedBy{Signal: sig}
-		}
-		return err
+	defer cancel()
+	err := do(ctx)
+	if sig, _ := taken.Signal(); sig != 0 && (err == nil || errors.Is(err, context.Canceled)) {
+		return cli.EndedBy{Signal: sig}
 	}
+	return err
 }

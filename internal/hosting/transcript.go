@@ -47,16 +47,16 @@ heartbeat-host transcript ses-1 --text --db .nexus/nexus.db | less`,
 				return errors.New("--text and --json are two forms of the same: leave one out")
 			}
 			return nil
-		}), func(s cli.Streams) error { return export(&o, text, s) })
+		}), func(s cli.Streams) error {
+			return untilSignal(func(ctx context.Context) error { return export(ctx, &o, text, s) })
+		})
 	},
 }
 
-func export(o *oneFlags, text bool, s cli.Streams) error {
-	ctx, stop, status := untilSignal()
-	defer stop()
+func export(ctx context.Context, o *oneFlags, text bool, s cli.Streams) error {
 	h, err := locate(ctx, o)
 	if err != nil {
-		return status(err)
+		return err
 	}
 	out := bufio.NewWriter(s.Out)
 	lost := 0
@@ -73,13 +73,13 @@ func export(o *oneFlags, text bool, s cli.Streams) error {
 			_, err = fmt.Fprintf(out, "%s\n", m.Content)
 		}
 		if err != nil {
-			return errors.Join(status(err), out.Flush())
+			return errors.Join(err, out.Flush())
 		}
 	}
 	if lost > 0 {
 		s.Note("%s could not be kept, and may have been part of it", words.Count(lost, "message of the session", "messages of the session"))
 	}
-	return status(out.Flush())
+	return out.Flush()
 }
 
 func inFull(m stream.Stored) string {
