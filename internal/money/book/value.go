@@ -9,10 +9,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode/utf8"
 	"unique"
 
 	"heartbeat/internal/flat"
+	"heartbeat/internal/words"
 )
 
 // maxValue is how many bytes of a value are kept; a value may have megabytes.
@@ -29,10 +29,7 @@ func valueOf(raw json.RawMessage) (name string, there bool) {
 	if len(name) <= maxValue {
 		return name, true
 	}
-	sum, end := sha256.Sum256([]byte(name)), maxValue
-	for !utf8.RuneStart(name[end]) {
-		end--
-	}
+	sum, end := sha256.Sum256([]byte(name)), words.WholeRunes([]byte(name[:maxValue]))
 	return fmt.Sprintf("%s… (sha256 %x)", name[:end], sum[:6]), true
 }
 
