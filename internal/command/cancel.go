@@ -50,7 +50,7 @@ heartbeat cancel --all --json | jq -r .id`,
 		f.Var(&o.olderThan, "older-than", "cancel what was sent longer ago (seconds or a duration)")
 		f.Lookup("older-than").DefValue = ""
 		o.addQuiet(f, "entry")
-		return onInbox("cancel", changing(&o.InboxFlags), func(args []string) error {
+		return onInbox("cancel", mending(&o.InboxFlags), func(args []string) error {
 			o.aged = f.Changed("older-than")
 			return o.check(args)
 		}, o.run)
@@ -92,10 +92,6 @@ type canceling struct {
 }
 
 func (o *cancelFlags) run(box *inbox.Inbox, args []string, s cli.Streams) error {
-	// An empty transaction finishes what a killed command left undone, and moves due entries to the inbox.
-	if err := cli.InTransaction(box, s, func(*inbox.Tx) error { return nil }); err != nil {
-		return err
-	}
 	c := &canceling{cancelFlags: o, several: several{Streams: s, flags: &o.InboxFlags, quiet: o.quiet, box: box}}
 	if err := c.choose(args); err != nil {
 		return err

@@ -127,13 +127,20 @@ func letterVerb(v cli.Verb, act func(*letterFlags, *inbox.Inbox, []string, cli.S
 		o := &letterFlags{verb: v.Name, settle: cli.Span(cli.DefaultSettle)}
 		o.Add(f)
 		add(o, f)
-		open := changing(&o.InboxFlags)
-		if v.Name == "list" || v.Name == "show" {
-			open = outcomesOf(&o.InboxFlags)
-		}
-		return onInbox("dead-letter", open, o.check, func(box *inbox.Inbox, args []string, s cli.Streams) error { return act(o, box, args, s) })
+		return onInbox("dead-letter", o.open, o.check, func(box *inbox.Inbox, args []string, s cli.Streams) error { return act(o, box, args, s) })
 	}
 	return v
+}
+
+// open opens the inbox as the verb needs it. It refuses a purge that nobody has agreed to or can be asked about.
+func (o *letterFlags) open(s cli.Streams) (*inbox.Inbox, error) {
+	switch {
+	case o.verb == "list" || o.verb == "show":
+		return outcomesOf(&o.InboxFlags)(s)
+	case o.verb == "purge" && !o.yes && !cli.IsTerminal(s.In):
+		return nil, cli.Usage(errors.New("what is purged is gone for good, and nobody is there to be asked: add --yes"))
+	}
+	return mending(&o.InboxFlags)(s)
 }
 
 // check refuses combinations that would not do what they seem to say.
@@ -225,13 +232,6 @@ func oneEntry(all []inbox.Letter) bool {
 
 // purge chooses the letters before it asks, so letters that arrive meanwhile stay.
 func (o *letterFlags) purge(box *inbox.Inbox, named []string, s cli.Streams) error {
-	if !o.yes && !cli.IsTerminal(s.In) {
-		return cli.Usage(errors.New("what is purged is gone for good, and nobody is there to be asked: add --yes"))
-	}
-	// An empty transaction writes the letters that a killed command committed.
-	if err := cli.InTransaction(box, s, func(*inbox.Tx) error { return nil }); err != nil {
-		return err
-	}
 	chosen, err := o.choosePurged(box, named, s)
 	if err != nil {
 		return err

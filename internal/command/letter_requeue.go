@@ -84,12 +84,8 @@ func (r *requeueing) transaction(still inbox.Mark) error {
 	})
 }
 
-// choose reads the letters without holding the lock. First it finishes what a killed command left undone, because a
-// letter may be missing until then.
+// choose reads the letters without holding the lock.
 func (r *requeueing) choose(words []string) (err error) {
-	if err := cli.InTransaction(r.box, r.Streams, func(*inbox.Tx) error { return nil }); err != nil {
-		return err
-	}
 	each := func(visit func(inbox.Letter) bool) (warnings []string, err error) {
 		if warnings, err = r.read.Read(); err != nil {
 			return warnings, err

@@ -140,12 +140,24 @@ func (q *quietFlag) checkQuiet(i *cli.InboxFlags) error {
 	return nil
 }
 
-// opener opens a verb's inbox: [cli.InboxFlags.Look], or [changing].
+// opener opens a verb's inbox: [cli.InboxFlags.Look], [changing] or [mending].
 type opener func(cli.Streams) (*inbox.Inbox, error)
 
 // changing opens the inbox for a verb that changes it.
 func changing(i *cli.InboxFlags) opener {
 	return func(cli.Streams) (*inbox.Inbox, error) { return i.Open() }
+}
+
+// mending is changing once what a killed command has left undone is done, and due entries are in the inbox: a letter,
+// or an entry, may be missing until then.
+func mending(i *cli.InboxFlags) opener {
+	return func(s cli.Streams) (*inbox.Inbox, error) {
+		box, err := i.Open()
+		if err == nil {
+			err = cli.InTransaction(box, s, func(*inbox.Tx) error { return nil })
+		}
+		return box, err
+	}
 }
 
 // onInbox makes a verb's action: check its arguments, open its inbox, do it. An error of check points to the verb's
