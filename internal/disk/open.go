@@ -249,7 +249,7 @@ func statAt(path string, stat func(string, *unix.Stat_t) error) (Info, error) {
 		return Info{}, &fs.PathError{Op: "stat", Path: path, Err: err}
 	}
 	info := infoOf(&st)
-	info.Granted = info.Mode&0o020 != 0 && !info.IsLink && grantsWrite(path) // the group's bits are that list's mask
+	info.Granted = info.Mode&0o020 != 0 && !info.IsLink && grantsWrite(path, info.UID) // the group's bits are that list's mask
 	return info, nil
 }
 

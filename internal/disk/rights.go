@@ -9,12 +9,10 @@ import (
 // group that is not the owner's private one. Many systems give each user a private group of the user's name.
 func OthersWrite(of Info) bool {
 	switch {
-	case of.Mode&0o002 != 0:
+	case of.Mode&0o002 != 0, of.Mode&0o020 != 0 && of.Granted:
 		return true
 	case of.Mode&0o020 == 0:
 		return false
-	case of.Granted:
-		return true
 	}
 	owner := nameOf("/etc/passwd", of.UID)
 	group := nameOf("/etc/group", of.GID)

@@ -1,6 +1,9 @@
 package disk_test
 
 import (
+	"encoding/binary"
+	"math"
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -12,29 +15,30 @@ import (
 
 // The mode of a directory with an access list shows the list's mask as the group's rights.
 func TestAccessListGrantsWrite(t *testing.T) {
-	// list lets its owner do all, user 4242 what named says, and the group what group says.
-	list := func(named, group byte) []byte {
+	// list lets its owner do all, a user what named says, and the group what group says.
+	list := func(id uint32, named, group byte) []byte {
 		raw := []byte{2, 0, 0, 0}
 		for _, e := range [][3]byte{{0x01, 7}, {0x02, named, 1}, {0x04, group}, {0x10, 7}, {0x20, 0}} {
-			id := []byte{0xff, 0xff, 0xff, 0xff}
+			who := uint32(math.MaxUint32)
 			if e[2] != 0 {
-				id = []byte{0x92, 0x10, 0, 0}
+				who = id
 			}
-			raw = append(append(raw, e[0], 0, e[1], 0), id...)
+			raw = binary.LittleEndian.AppendUint32(append(raw, e[0], 0, e[1], 0), who)
 		}
 		return raw
 	}
 	for _, c := range []struct {
+		id           uint32
 		named, group byte
 		want         bool
-	}{{7, 5, true}, {5, 7, false}, {2, 0, true}} {
+	}{{4242, 7, 5, true}, {4242, 5, 7, false}, {4242, 2, 0, true}, {uint32(os.Getuid()), 7, 5, false}, {0, 7, 5, false}} {
 		dir := t.TempDir()
-		if err := unix.Setxattr(dir, "system.posix_acl_access", list(c.named, c.group), 0); err != nil {
+		if err := unix.Setxattr(dir, "system.posix_acl_access", list(c.id, c.named, c.group), 0); err != nil {
 			t.Skipf("no access lists here: %v", err)
 		}
 		info, err := disk.StatDir(dir)
 		require.NoError(t, err)
 		assert.Equal(t, uint32(0o770), info.Mode)
-		assert.Equal(t, c.want, info.Granted, "named %o, group %o", c.named, c.group)
+		assert.Equal(t, c.want, info.Granted, "user %d %o, group %o", c.id, c.named, c.group)
 	}
 }

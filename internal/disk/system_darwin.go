@@ -32,7 +32,7 @@ func infoOf(st *unix.Stat_t) Info {
 }
 
 // grantsWrite is false: the lists of this system are not read.
-func grantsWrite(string) bool { return false }
+func grantsWrite(string, uint32) bool { return false }
 
 // takesNoFile is false: exFAT says that no inode is free whatever is there, and other file systems run out of space first.
 func takesNoFile(string) bool { return false }

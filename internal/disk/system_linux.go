@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"unsafe"
@@ -35,14 +36,15 @@ func infoOf(st *unix.Stat_t) Info {
 	}
 }
 
-// grantsWrite reports whether the access list of a file lets a named user or group write. An entry of it has 8 bytes,
-// with its tag in the first and its rights in the third.
-func grantsWrite(path string) bool {
+// grantsWrite reports whether the access list of a file lets somebody else, or a named group, write. An entry of it has
+// 8 bytes: its tag in the first, its rights in the third, and who it names in the last four.
+func grantsWrite(path string, owner uint32) bool {
 	const user, group, write = 0x02, 0x08, 0x02
 	var list [4096]byte
 	n, err := unix.Getxattr(path, "system.posix_acl_access", list[:])
 	for at := 4; err == nil && at+8 <= n; at += 8 {
-		if tag := list[at]; (tag == user || tag == group) && list[at+2]&write != 0 {
+		id := binary.LittleEndian.Uint32(list[at+4:])
+		if tag := list[at]; (tag == user && id != owner && id != 0 || tag == group) && list[at+2]&write != 0 {
 			return true
 		}
 	}
