@@ -61,7 +61,7 @@ func inboxFile(e *examination) string {
 		return e.fail("have the inbox be a file that this user may read (if it is one, "+quote("chmod", "u+r", e.inbox)+")", "%v", err)
 	}
 	of := f.Info()
-	if disk.OthersWrite(of) {
+	if named, err := disk.StatFile(e.inbox); err == nil && disk.OthersWrite(named) {
 		e.warn(quote("chmod", "go-w", e.inbox), "others may write to %s (mode %04o): whoever can write to the inbox can instruct the agent", e.inbox, of.Mode)
 	}
 	if err := f.Close(); err != nil {
