@@ -97,27 +97,27 @@ func ownerOf(box *inbox.Inbox) (owner *recovery.Owner, err error) {
 }
 
 // CheckRights refuses an inbox whose state strangers could replace. If they can only write to the
-// inbox file, and so instruct the agent, it calls warn.
-func CheckRights(box *inbox.Inbox, warn func(string)) error {
+// inbox file, and so instruct the agent, it calls warn. meant ends these sentences with how to say that it is meant.
+func CheckRights(box *inbox.Inbox, meant string, warn func(string)) error {
 	dir, err := disk.StatDir(box.Dir())
 	if err != nil {
 		return err
 	}
 	if me := uint32(os.Geteuid()); dir.UID != me && dir.UID != 0 {
 		return fmt.Errorf("%s belongs to user %d, who can instruct the agent and forge its state, and this is user %d: "+
-			"work as that user, or say with --shared that it is meant", box.Dir(), dir.UID, me)
+			"work as that user%s", box.Dir(), dir.UID, me, meant)
 	}
 	if disk.OthersWrite(dir) {
 		return fmt.Errorf("others may make and replace files in %s (mode %04o), and so instruct the agent and forge its state: "+
-			"take the right away (chmod go-w), or say with --shared that it is meant", box.Dir(), dir.Mode)
+			"take the right away (chmod go-w)%s", box.Dir(), dir.Mode, meant)
 	}
 	file, err := disk.StatFile(box.Path())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err == nil && disk.OthersWrite(file) {
-		warn(fmt.Sprintf("others may write to %s (mode %04o), and so instruct the agent: take the right away (chmod go-w), or say with --shared that it is meant",
-			box.Path(), file.Mode))
+		warn(fmt.Sprintf("others may write to %s (mode %04o), and so instruct the agent: take the right away (chmod go-w)%s",
+			box.Path(), file.Mode, meant))
 	}
 	return err
 }

@@ -69,7 +69,7 @@ func (r *run) work() (e *ending) {
 	defer r.sign.in(nil) // a late writer of the sign must not write to a closed file
 	defer func() { r.sign.say(e.lastWords()) }()
 	if !r.Shared {
-		if err := claim.CheckRights(r.box, say); err != nil {
+		if err := claim.CheckRights(r.box, ", or say with --shared that it is meant", say); err != nil {
 			return r.stuck(err)
 		}
 	}

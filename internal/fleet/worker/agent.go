@@ -116,7 +116,7 @@ func (a *Agent) run(begin context.Context) (err error) {
 	if a.box, err = inbox.Open(a.o.Inbox, inbox.Options{LockWait: lockWait}); err != nil {
 		return err
 	}
-	if err := claim.CheckRights(a.box, a.o.Say); err != nil {
+	if err := claim.CheckRights(a.box, "", a.o.Say); err != nil {
 		return err
 	}
 	if a.ledger, err = upstream.OpenLedger(a.box.Path(), a.o.Binding); err != nil {

@@ -128,7 +128,7 @@ func (q *Queue) Claim(ctx context.Context) (err error) {
 	if q.lock, err = claim.Take(q.box); err != nil {
 		return err
 	}
-	if err = claim.CheckRights(q.box, q.o.Warn); err == nil {
+	if err = claim.CheckRights(q.box, "", q.o.Warn); err == nil {
 		err = claim.CheckFree(ctx, q.box)
 	}
 	if err != nil {
