@@ -178,13 +178,15 @@ func (o *agent) run() (err error) {
 	o.Back = back
 	begin, cancel := taken.Context() // the first signal ends it, until the agent runs
 	defer cancel()
-	go func() { // a TERM that drains ends it, too
+	go func(done <-chan struct{}) { // a TERM that drains ends it, too
 		select {
 		case <-taken.Warm():
 			cancel()
-		case <-begin.Done():
+		case <-done:
 		}
-	}()
+	}(begin.Done())
+	later, stop := taken.Context()
+	defer stop()
 	ended := false
 	for again := true; again; again = errors.Is(err, link.ErrOver) {
 		o.c, err = link.Connect(begin, &o.server, link.Options{
@@ -199,6 +201,7 @@ func (o *agent) run() (err error) {
 		if ended = begin.Err() != nil; err == nil {
 			ended, err = worker.Run(begin, o.c, o.Options)
 			o.c.Close()
+			begin = later // one that drains goes on with a new connection
 		} else if ended {
 			err = nil
 		}

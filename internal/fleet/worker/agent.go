@@ -194,6 +194,10 @@ func (a *Agent) loop() error {
 		if over, err := a.step(ctx); over || err != nil {
 			return errors.Join(err, a.finish())
 		}
+		anew := a.conn.Over()
+		if a.ending != nil {
+			anew = nil // it ends its launcher first, as without a server
+		}
 		select {
 		case <-time.After(a.untilNext()): // nothing else has written the ledger
 			a.try(forgetting, a.ledger.Flush())
@@ -204,7 +208,7 @@ func (a *Agent) loop() error {
 			a.takeUp(ctx, p)
 		case err := <-a.child.ended():
 			a.childEnded(err)
-		case <-a.conn.Over(): // the next run takes the launcher over
+		case <-anew: // the next run takes the launcher over
 			if a.stopPulling(); a.pulling != nil {
 				<-a.pulled
 			}

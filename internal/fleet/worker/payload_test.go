@@ -32,3 +32,20 @@ func TestTheServerTakesLessThanBefore(t *testing.T) {
 	a.term()
 	assert.Equal(t, 143, a.ended())
 }
+
+// TestItDrainsWithANewConnection has an agent drain while the server ends its connection for good.
+func TestItDrainsWithANewConnection(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, time.Minute)
+	w.hold()
+	a := w.start("one", nil, "--drain-on", "TERM")
+	w.sendText("a", strings.Repeat("x", 100<<10))
+	w.eventually("a turn", func() bool { return len(w.turns()) == 1 }, a)
+	a.term()
+	w.eventually("it drains", func() bool { return strings.Contains(a.said(), "draining") }, a)
+	w.server.Reload(t, func(o *server.Options) { o.MaxPayload = 32 << 10 })
+	w.open()
+	assert.Zero(t, a.ended(), a.said())
+	assert.Equal(t, 1, w.replied("a"), a.said())
+	assert.Contains(t, a.said(), "drained: nothing is held")
+}

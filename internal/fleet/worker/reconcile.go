@@ -37,6 +37,7 @@ func (a *Agent) reconcile(ctx context.Context) error {
 		return err
 	}
 	TestOnlyStep("comparing")
+	a.look(ctx) // the wait for another process may have been long
 	for _, c := range a.ledger.All() {
 		if a.isOpen(c) {
 			if err := a.reconcileOne(ctx, c); err != nil {
