@@ -46,6 +46,16 @@ func Take(box *inbox.Inbox) (*disk.Lock, error) {
 	return lock, nil
 }
 
+// Lost returns an error once the lock no longer keeps other workers off the inbox, as after somebody removed or moved its
+// folder. If that cannot be told just now, it returns nil.
+func Lost(box *inbox.Inbox, lock *disk.Lock) error {
+	if !errors.Is(lock.Check(), disk.ErrLockGone) {
+		return nil
+	}
+	return fmt.Errorf("this process no longer keeps others off %s, since the folder, or the .launch-lock in it, was moved, removed or mounted over: "+
+		"see that the folder is in its place, and start again", box.Dir())
+}
+
 func holder(path string) string {
 	if pid := machine.LockHolder(path); pid > 0 {
 		return "process " + strconv.Itoa(pid)
