@@ -47,9 +47,9 @@ func Take(box *inbox.Inbox) (*disk.Lock, error) {
 }
 
 // Lost returns an error once the lock no longer keeps other workers off the inbox, as after somebody removed or moved its
-// folder. If that cannot be told just now, it returns nil.
+// folder. If that cannot be told just now, or no lock was taken yet, it returns nil.
 func Lost(box *inbox.Inbox, lock *disk.Lock) error {
-	if !errors.Is(lock.Check(), disk.ErrLockGone) {
+	if lock == nil || !errors.Is(lock.Check(), disk.ErrLockGone) {
 		return nil
 	}
 	return fmt.Errorf("this process no longer keeps others off %s, since the folder, or the .launch-lock in it, was moved, removed or mounted over: "+

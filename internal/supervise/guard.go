@@ -69,6 +69,7 @@ func (r *run) guard(s *session) {
 		case <-s.over:
 			return
 		case <-look:
+			_ = r.lost() // ends the session
 		}
 		before := l.sight
 		if now := s.drawn.Load(); now != l.drawn {

@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,9 +42,12 @@ func (r *run) settle(ctx context.Context) (st state, err error) {
 func (r *run) settleOnce(ctx context.Context) (st state, err error) {
 	tx, err := r.box.Begin(ctx)
 	if err != nil {
-		return st, err
+		return st, cmp.Or(r.lost(), err)
 	}
 	defer func() { err = errors.Join(err, tx.Close()) }()
+	if err := r.lost(); err != nil {
+		return st, err
+	}
 	ended := "" // the session that is not settled yet
 	if r.last != nil {
 		ended = r.last.name()

@@ -3,10 +3,12 @@ package supervise
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
+	"heartbeat/internal/claim"
 	"heartbeat/internal/supervise/terminal"
 	"heartbeat/orchestrate"
 )
@@ -16,15 +18,17 @@ import (
 type windDown struct {
 	asked context.Context        // done with a warm stop or a hard end
 	over  context.Context        // done with a hard end: another signal, or the end of --drain-timeout
-	why   atomic.Pointer[ending] // of a warm stop
+	why   atomic.Pointer[ending] // of a warm stop, or of the loss of the inbox's lock
+	cut   context.CancelFunc     // makes the hard end
+	lost  sync.Once              // the loss of the lock was told
 	// trouble is the last error of holding delivery back, "" for none.
 	trouble string
 }
 
 // heedStop starts to wait for whatever ends the work, until callOff.
 func (r *run) heedStop() (callOff func()) {
-	var ask, cut context.CancelFunc
-	r.stop.over, cut = r.Terminal.Signals.Context()
+	var ask context.CancelFunc
+	r.stop.over, r.stop.cut = r.Terminal.Signals.Context()
 	r.stop.asked, ask = context.WithCancel(r.stop.over)
 	var late <-chan time.Time
 	if r.Terminal.Timeout > 0 {
@@ -55,11 +59,25 @@ func (r *run) heedStop() (callOff func()) {
 		ask()
 		select {
 		case <-drained:
-			cut()
+			r.stop.cut()
 		case <-r.stop.over.Done():
 		}
 	}()
-	return cut
+	return r.stop.cut
+}
+
+// lost returns an error once the inbox's folder, or the lock in it, is another one than this launcher works on. That
+// is a hard end: a second launcher may work in the new folder, where nothing is this one's to settle.
+func (r *run) lost() error {
+	err := claim.Lost(r.box, r.lock)
+	if err != nil {
+		r.stop.lost.Do(func() {
+			r.Line(time.Now(), "the session is ended: "+err.Error())
+			r.stop.why.CompareAndSwap(nil, &ending{reason: Trouble, detail: err.Error(), logged: true})
+			r.stop.cut()
+		})
+	}
+	return err
 }
 
 // stopped returns why the work has to end, nil if it goes on.

@@ -10,6 +10,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/claim"
+	"heartbeat/internal/disk"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/machine/guardian"
 	"heartbeat/internal/money/price"
@@ -58,6 +59,7 @@ func (r *run) work() (e *ending) {
 	if err != nil {
 		return r.stuck(err)
 	}
+	r.lock = lock
 	defer func() { _ = lock.Release() }() // otherwise the kernel does
 	say := func(text string) { r.Line(time.Now(), text) }
 	if r.tells, err = notify.StartHelper(r.Notify, say); err != nil {
@@ -92,7 +94,10 @@ func (r *run) work() (e *ending) {
 	}
 	defer r.follow.close()
 	r.service = announce(r.status, r.goesOn)
-	r.follow.begin(func() { r.service.news.Store(true) })
+	r.follow.begin(func() {
+		r.service.news.Store(true)
+		_ = r.lost() // ends the work
+	})
 	e = r.loop()
 	r.conclude(e)
 	r.service.end(e)
@@ -186,6 +191,11 @@ func (r *run) restFor(rest time.Duration, wake <-chan struct{}) {
 }
 
 func (r *run) conclude(e *ending) {
+	if r.lost() != nil { // what has the inbox's name now may be another's work
+		answered, _ := r.follow.counts()
+		r.report.Answered = int64(answered)
+		return
+	}
 	ctx, cancel := r.Terminal.Signals.Hurry(r.Terminal.Grace)
 	defer cancel()
 	_, unsettled := r.settle(ctx)
@@ -225,6 +235,7 @@ type run struct {
 	Options
 	inTerminal func(terminal.Options) (terminal.Outcome, error)
 	box        *inbox.Inbox
+	lock       *disk.Lock // keeps other workers off the inbox: see lost
 	report     Report
 	patient    patience
 	before     inbox.Totals
