@@ -191,6 +191,7 @@ var varies = []struct{ pattern, name string }{
 	{`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d`, "TIME"},
 	{`(oldest +)\S+ old, \S+ \S+ in`, "${1}DURATION old, SIZE in"},
 	{`(?m)^stream .*\n`, ""},
+	{`(was seen last), \d+s ago`, "$1, just now"}, // on a machine with other work
 }
 
 // All that status prints, for each reason why nothing moves.

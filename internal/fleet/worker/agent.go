@@ -263,7 +263,9 @@ func (a *Agent) step(ctx context.Context) (over bool, err error) {
 	}
 	TestOnlyStep("outcomes read")
 	// Right behind a look, the agent's own entry is all that is new. No launcher begins by old facts.
-	if !a.appended || time.Since(a.facts.Now) > time.Second || a.o.Launcher != "" && a.child == nil {
+	if a.appended && time.Since(a.facts.Now) <= time.Second && (a.o.Launcher == "" || a.child != nil) {
+		a.stepped = a.facts.Now // what came due since is still to be acted on
+	} else {
 		a.look(ctx)
 	}
 	a.appended = false
