@@ -58,6 +58,8 @@ type lookout struct {
 	up      bool      // it had started by the last look
 	lost    time.Time // when the waiting hook was first seen gone, zero while it is there
 	free    time.Time // when the screen last kept nobody waiting, or somebody was there to answer
+	shown   time.Time // when the screen last began to ask
+	asks    bool      // the screen asked by the last look
 	noticer noticer
 }
 
@@ -224,11 +226,15 @@ func (l *lookout) isAnswered() {
 	if !asks || l.attended() || !l.inVain() {
 		l.free = time.Now()
 	}
+	if asks && !l.asks {
+		l.shown = time.Now()
+	}
+	l.asks = asks
 	switch q := l.s.awaits.Load(); {
 	case q == nil && asks && (l.s.client.Mute && l.sight.Kind == screen.Permission || time.Since(l.free) >= l.StartTimeout):
 		l.asked(l.s, l.s.client.Advise(l.sight).Cause)
 	case q == nil:
-	case l.attach.TypedSince(q.since.Add(-announced)) && !asks:
+	case !asks && (l.attach.TypedSince(q.since) || q.since.Sub(l.shown) < announced && l.attach.TypedSince(l.shown)):
 		l.s.awaits.Store(nil)
 	case l.attach.Attended():
 		q.alone = time.Now()

@@ -83,13 +83,15 @@ func TestAnsweredBeforeItIsReported(t *testing.T) {
 	r, _ := newRun(t, Persist)
 	s := newSession(client.Of("", []string{"claude"}), terminal.DefaultSize)
 	person, leave := attach(t, r, s)
+	l := lookout{run: r, s: s, sight: screen.Sight{Kind: screen.Permission}}
+	l.isAnswered()
 	began := time.Now()
 	_, err := person.WriteString("\r")
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return r.attach.TypedSince(began) }, 5*time.Minute, time.Millisecond)
 	r.asked(s, "permission_prompt")
 	require.NotNil(t, s.awaits.Load())
-	l := lookout{run: r, s: s, sight: screen.Sight{Kind: screen.Busy}}
+	l.sight.Kind = screen.Busy
 	l.isAnswered()
 	leave()
 	l.isAnswered()
