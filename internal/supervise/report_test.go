@@ -46,5 +46,5 @@ func TestNothingIsLeft(t *testing.T) {
 
 	r.before = inbox.Totals{Answered: 7, Dropped: 1}
 	r.conclude(&e)
-	assert.Regexp(t, "^2 answered;", r.report.figures(), "somebody removed the state amid the run, and with it what it had counted")
+	assert.Regexp(t, "^2 answered;", r.report.figures(), "the state was removed during the run, and its counts with it")
 }

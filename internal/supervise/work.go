@@ -207,7 +207,7 @@ func (r *run) conclude(e *ending) {
 	if err != nil {
 		return // settle reports why
 	}
-	if after.Answered < r.before.Answered { // the state was begun anew, as after `git clean -x`
+	if after.Answered < r.before.Answered { // somebody removed the journal, and the state began anew
 		r.before = inbox.Totals{}
 	}
 	n := &r.report
