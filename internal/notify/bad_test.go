@@ -85,6 +85,28 @@ func TestWhatALauncherBeforeSaid(t *testing.T) {
 	assert.Empty(t, r.told())
 }
 
+// What a launcher says when its folder is gone, or has become another one, is told at once: no later call knows it.
+func TestTheFolderIsTakenAway(t *testing.T) {
+	says := notify.Occasion{What: notify.Failing, Reason: "trouble", Text: "heartbeat-launch has given up"}
+	for name, after := range map[string]func(r *rig){
+		"gone": func(*rig) {},
+		"another": func(r *rig) { // in which nothing can be recorded
+			require.NoError(r, os.MkdirAll(filepath.Join(r.box.Dir(), notify.StateName), 0o700))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, lines(1)...)
+			require.NoError(t, os.Rename(r.box.Dir(), filepath.Join(r.dir, "away")))
+			after(r)
+			for range 2 {
+				_, err := notify.Tell(t.Context(), r.box, r.o, says)
+				assert.Error(t, err)
+			}
+			assert.Contains(t, whats(r.told()), "failing")
+		})
+	}
+}
+
 // What a command prints, leaves behind or does not read is no reason to fail or to wait.
 func TestOddCommands(t *testing.T) {
 	for name, command := range map[string]string{

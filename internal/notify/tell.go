@@ -68,31 +68,45 @@ type Report struct {
 // Tell tells what was not told yet, and what a launcher adds. One process at a time tells for an inbox and one
 // waits; any other leaves, because the waiting one will see the same. An error means that something could not be
 // told. The log then has a line, and the next call tries again.
-func Tell(ctx context.Context, box *inbox.Inbox, o Options, launcher ...Occasion) (r Report, err error) {
+func Tell(ctx context.Context, box *inbox.Inbox, o Options, launcher ...Occasion) (Report, error) {
+	t := &teller{Options: o, box: box, launcher: launcher}
+	err := t.alone(ctx)
+	for _, of := range t.launcher { // nothing keeps it for the next call, as when the folder was taken away
+		if ctx.Err() == nil {
+			err = errors.Join(err, t.run(ctx, of))
+			t.report.Told = append(t.report.Told, of)
+		}
+	}
+	return t.report, err
+}
+
+// alone tells while no other process does.
+func (t *teller) alone(ctx context.Context) error {
 	wait := time.Nanosecond
-	if len(launcher) > 0 {
+	if len(t.launcher) > 0 {
 		wait = 0 // as long as ctx allows: who waits already cannot see what this launcher has to say
 	}
-	next, err := disk.AcquireLock(ctx, filepath.Join(box.Dir(), nextName), wait)
+	next, err := disk.AcquireLock(ctx, filepath.Join(t.box.Dir(), nextName), wait)
 	if errors.Is(err, disk.ErrLocked) && ctx.Err() == nil {
-		return Report{Busy: true}, nil
+		t.report.Busy = true
+		return nil
 	}
 	if err != nil {
-		return r, err
+		return err
 	}
-	lock, err := disk.AcquireLock(ctx, filepath.Join(box.Dir(), lockName), 0)
+	lock, err := disk.AcquireLock(ctx, filepath.Join(t.box.Dir(), lockName), 0)
 	if err = errors.Join(err, next.Release()); err != nil {
-		return r, err
+		return err
 	}
 	defer func() { _ = lock.Release() }() // otherwise the kernel does
-	t := &teller{Options: o, box: box, lock: lock.Identity(), launcher: launcher}
-	for until := o.now().Add(Patience); ; {
+	t.lock = lock.Identity()
+	for until := t.now().Add(Patience); ; {
 		err = t.round(ctx)
-		if !o.Linger || t.report.Next.IsZero() || t.report.Next.After(until) || ctx.Err() != nil {
-			return t.report, err
+		if !t.Linger || t.report.Next.IsZero() || t.report.Next.After(until) || ctx.Err() != nil {
+			return err
 		}
 		select {
-		case <-time.After(t.report.Next.Sub(o.now())):
+		case <-time.After(t.report.Next.Sub(t.now())):
 		case <-ctx.Done():
 		}
 	}
@@ -157,6 +171,7 @@ func (t *teller) round(ctx context.Context) error {
 		return errors.Join(err, repaired)
 	}
 	if s.total() == 0 {
+		t.launcher = nil // it was told before
 		return t.finish(s)
 	}
 	if err := t.st.save(t.box); err != nil {
@@ -340,8 +355,11 @@ func (t *teller) tellUnsaved(ctx context.Context, s *scan, why error) error {
 	path := filepath.Join(t.box.Dir(), lockName)
 	info, err := disk.StatName(path)
 	next, errNext := disk.StatName(filepath.Join(t.box.Dir(), nextName))
-	told := time.Unix(0, info.Mtime)
-	if err != nil || errNext != nil || t.now().Sub(told) < unsavedAgain && told.Sub(time.Unix(0, next.Mtime)) > made {
+	if err != nil || errNext != nil {
+		return why
+	}
+	t.launcher = nil // this must hold back a launcher that is started again and again
+	if told := time.Unix(0, info.Mtime); t.now().Sub(told) < unsavedAgain && told.Sub(time.Unix(0, next.Mtime)) > made {
 		return why
 	}
 	if err := disk.Touch(path); err != nil {
