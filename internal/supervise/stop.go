@@ -140,7 +140,10 @@ func (r *run) holdBack() (flying, held bool) {
 	tx, err := r.box.Begin(r.stop.over)
 	if err == nil {
 		flying = tx.InFlight() != nil
-		if err = tx.Holds().BeginStop(); err == nil {
+		if err = r.lost(); err == nil { // otherwise it may be another's work that is held back
+			err = tx.Holds().BeginStop()
+		}
+		if err == nil {
 			err = tx.Commit()
 		}
 		err = errors.Join(err, tx.Close())
