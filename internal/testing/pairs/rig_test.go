@@ -29,6 +29,7 @@ type rig struct {
 	owner  int    // the client that has the first entry
 	id     string // its session
 	hosts  []*process
+	all    []*process // everything that it has started
 	guild  *guild.Guild
 	url    string
 }
@@ -93,6 +94,7 @@ func (r *rig) command(stdin string, env []string, name string, args ...string) *
 	require.NoError(r.t, err)
 	p.stdin = in
 	require.NoError(r.t, p.Start())
+	r.all = append(r.all, p)
 	_, err = io.WriteString(in, stdin)
 	require.NoError(r.t, err)
 	go func() {
@@ -166,11 +168,14 @@ func (r *rig) fail(what string) {
 	r.t.Fatalf("waited in vain for %s\n%s", what, r.state())
 }
 
-// state is what the files say.
+// state is what the files and the processes say.
 func (r *rig) state() string {
 	var text strings.Builder
 	for _, name := range []string{"asked", "q/.in-flight", "q/.results.jsonl", "q/.dead-letter.jsonl", "q/.events.jsonl"} {
 		fmt.Fprintf(&text, "%s:\n%s\n", name, strings.Join(lines(r.path(name)), "\n"))
+	}
+	for _, p := range r.all {
+		fmt.Fprintf(&text, "%s, process %d:\n%s\n", strings.Join(p.Args, " "), p.Process.Pid, p.says())
 	}
 	return text.String()
 }

@@ -213,14 +213,15 @@ func alive(pid string) bool {
 	return err == nil && !Dead(n)
 }
 
-// Dead reports whether a process is gone. A zombie is dead: its new parent has not
-// reaped it yet.
+// Dead reports whether a process is gone. A zombie is dead, since its new parent has not reaped it yet, unless threads
+// of it still end (proc(5), num_threads).
 func Dead(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		return unix.Kill(pid, 0) == unix.ESRCH
 	}
-	return bytes.HasPrefix(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" Z"))
+	f := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	return string(f[0]) == "Z" && string(f[17]) == "1"
 }
 
 // cmdReap kills processes when the script ends: `reap PID...`.
