@@ -16,24 +16,24 @@ type Reason string
 const (
 	ReasonOrphaned    Reason = "orphaned"       // its session died or was resumed
 	ReasonInterrupted Reason = "interrupted"    // a person ended its turn
-	ReasonAsked       Reason = "asked a person" // its session asked, and nobody was there to answer
+	ReasonAsked       Reason = "asked a person" // its session asked, and nobody answered
 	ReasonStopped     Reason = "stopped"        // its launcher or host was told to end
-	ReasonUnresolved  Reason = "unresolved"     // its answer left an effect of a babysitter run without a result
-	ReasonCommand     Reason = "client command" // the client took it for a command of its own, such as /cost
+	ReasonUnresolved  Reason = "unresolved"     // its answer left a run's effect without a result
+	ReasonCommand     Reason = "client command" // the client took it for its own, such as /cost
 	ReasonFailed      Reason = "failed"         // its turn ended in an error: see Failure
 	ReasonExhausted   Reason = "attempts exhausted"
-	ReasonTooLong     Reason = "too long"       // over 64 MiB, or over 2 MiB with more than 64 KiB beside its prompt
-	ReasonDied        Reason = "delivery died"  // the hook was killed three times while it took it up
-	ReasonExpired     Reason = "expired"        // before its delivery
-	ReasonCanceled    Reason = "canceled"       // before its delivery
-	ReasonEmpty       Reason = "empty"          // nothing to deliver
-	ReasonOverBudget  Reason = "over_budget"    // it reached its limit: see Failure
-	ReasonLimits      Reason = "invalid limits" // they cannot be read: see Failure
-	ReasonWide        Reason = "not UTF-8"      // it is UTF-16 or UTF-32: see Failure
-	ReasonRejected    Reason = "rejected"       // its agent said that it cannot be done: see Failure
-	ReasonCheckFailed Reason = "check_failed"   // as often as it may: see Check
-	ReasonUnchecked   Reason = "unchecked"      // its check never ran to an end: see Check
-	ReasonCheck       Reason = "unknown check"  // the wiring lacks its check: see Failure
+	ReasonTooLong     Reason = "too long"      // over 64 MiB, or over 2 MiB with more than 64 KiB beside its prompt
+	ReasonDied        Reason = "delivery died" // the hook was killed three times while it took it up
+	ReasonExpired     Reason = "expired"
+	ReasonCanceled    Reason = "canceled"
+	ReasonEmpty       Reason = "empty"
+	ReasonOverBudget  Reason = "over_budget" // it reached its limit: see Failure
+	ReasonLimits      Reason = "invalid limits"
+	ReasonWide        Reason = "not UTF-8"    // it is UTF-16 or UTF-32: see Failure
+	ReasonRejected    Reason = "rejected"     // its agent said that it cannot be done: see Failure
+	ReasonCheckFailed Reason = "check_failed" // as often as it may: see Check
+	ReasonUnchecked   Reason = "unchecked"    // its check never ran to an end: see Check
+	ReasonCheck       Reason = "unknown check"
 )
 
 // Reasons returns every reason that heartbeat gives.
@@ -54,7 +54,7 @@ type DeadLetter struct {
 	// RawFile names a file beside this one for content that does not fit into JSON. If raw_line is empty, the
 	// file holds the exact line. Otherwise it holds the text, and raw_line is the envelope that was delivered
 	// instead.
-	RawFile     string     `json:"raw_file,omitempty"` // the file with the line, or, beside a raw_line, with its text
+	RawFile     string     `json:"raw_file,omitempty"` // the file with the line; beside a raw_line, with its text
 	StartOffset int64      `json:"start_offset"`
 	EndOffset   int64      `json:"end_offset"`
 	Attempts    int        `json:"attempts"`

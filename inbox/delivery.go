@@ -23,15 +23,15 @@ type Delivery struct {
 	RawLine
 	DeliveredAt time.Time `json:"delivered_at"`
 
-	DeliveredSeq int64 `json:"delivered_seq,omitempty"` // the number of its commit
+	DeliveredSeq int64 `json:"delivered_seq,omitempty"`
 
-	Attempt      int             `json:"attempt,omitempty"` // from 1
+	Attempt      int             `json:"attempt,omitempty"`
 	SessionID    string          `json:"session_id,omitempty"`
 	PromptID     string          `json:"prompt_id,omitempty"`
 	Inbox        string          `json:"inbox,omitempty"`
-	Detached     bool            `json:"detached,omitempty"`     // the inbox was replaced since: settling it leaves the cursor
+	Detached     bool            `json:"detached,omitempty"`     // the inbox was replaced since
 	Unterminated bool            `json:"unterminated,omitempty"` // the line had no newline
-	TextFile     string          `json:"text_file,omitempty"`    // the file with a text that is too long
+	TextFile     string          `json:"text_file,omitempty"`    // the file with a long text
 	Evidence     json.RawMessage `json:"evidence,omitempty"`     // the hook's own
 	FirstSeq     int64           `json:"first_seq,omitempty"`    // of an earlier delivery
 	// Spent is what was charged to the entry so far, in all its deliveries.

@@ -146,10 +146,10 @@ const (
 	checkMember     = "check"
 )
 
-// RawLine is an entry's line as it was in the inbox, without its line end, in a form that JSON can carry.
+// RawLine is an entry's line, without its line end. Base64 is the exact bytes where Text has U+FFFD for some.
 type RawLine struct {
-	Text   string `json:"raw_line"`             // with U+FFFD for what is not UTF-8
-	Base64 string `json:"raw_base64,omitempty"` // the exact bytes, only then
+	Text   string `json:"raw_line"`
+	Base64 string `json:"raw_base64,omitempty"`
 }
 
 func rawLineOf(b []byte) RawLine {

@@ -17,7 +17,7 @@ const StreamMember = "nats"
 
 // Letter is a dead letter as the file has it, with what has become of it since.
 type Letter struct {
-	Letter string `json:"letter"` // its name, 12 hex digits: one entry may have several letters
+	Letter string `json:"letter"` // its name, 12 hex digits
 	DeadLetter
 	LetterMark
 
@@ -90,7 +90,7 @@ type letterMark struct {
 	Letter  string `json:"letter"`
 	EntryID string `json:"entry_id,omitempty"`
 	ID      string `json:"id,omitempty"`
-	Of      Reason `json:"of,omitempty"` // the reason of the letter that this closes
+	Of      Reason `json:"of,omitempty"` // the closed letter's
 	LetterMark
 }
 

@@ -217,8 +217,8 @@ func firstInvalid(s string) int {
 type Receipt struct {
 	ID        string     `json:"id"`
 	EntryID   string     `json:"entry_id"`
-	Start     int64      `json:"start_offset"` // both 0 if it is not in the inbox
-	End       int64      `json:"end_offset"`
+	Start     int64      `json:"start_offset"` // 0 if it is not in the inbox
+	End       int64      `json:"end_offset"`   // 0 if it is not in the inbox
 	Appended  bool       `json:"appended"`
 	NotBefore *time.Time `json:"not_before,omitempty"`
 	Found     string     `json:"found,omitempty"` // where it was: "scheduled", "queued", "in flight" or "answered"

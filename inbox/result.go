@@ -19,20 +19,20 @@ type Result struct {
 	Metadata        map[string]json.RawMessage `json:"metadata,omitempty"`
 	StartOffset     int64                      `json:"start_offset"`
 	EndOffset       int64                      `json:"end_offset"`
-	Attempt         int                        `json:"attempt"` // from 1
+	Attempt         int                        `json:"attempt"`
 	SessionID       string                     `json:"session_id,omitempty"`
 	PromptID        string                     `json:"prompt_id,omitempty"`
 	DeliveredAt     time.Time                  `json:"delivered_at"`
 	AcknowledgedAt  time.Time                  `json:"acknowledged_at"`
 	Prompt          string                     `json:"prompt,omitempty"`    // its first 200 characters
-	TextFile        string                     `json:"text_file,omitempty"` // the file with a long text, until it was answered
+	TextFile        string                     `json:"text_file,omitempty"` // where a long text was
 	Reply           string                     `json:"reply"`               // the agent's last message
 	Result          string                     `json:"result,omitempty"`    // what the agent handed over
 	Said            bool                       `json:"said_done,omitempty"` // by the agent itself: see [Verdict]
 	Check           *Check                     `json:"check,omitempty"`
-	Accepted        Reason                     `json:"accepted,omitempty"`         // of a late answer, its dead letter's reason: see [Tx.Accept]
+	Accepted        Reason                     `json:"accepted,omitempty"`         // of a late answer, its dead letter's: see [Tx.Accept]
 	BackgroundTasks json.RawMessage            `json:"background_tasks,omitempty"` // tasks that went on after its turns: "id", "type", "description", "cut_off"
-	FirstSeq        int64                      `json:"first_seq,omitempty"`        // of the commit that first delivered it, as in .costs.jsonl
+	FirstSeq        int64                      `json:"first_seq,omitempty"`        // the commit of its first delivery
 	// Fields are the price as far as it was known at that time.
 	price.Fields
 }
@@ -121,30 +121,30 @@ const (
 	EventScheduled   EventKind = "scheduled"
 	EventRedelivered EventKind = "redelivered"
 	EventDropped     EventKind = "dropped"
-	EventElsewhere   EventKind = "resolved elsewhere" // a run's effect got its result by other means; counted with "dropped"
+	EventElsewhere   EventKind = "resolved elsewhere" // a run's effect got its result by other means; counted as "dropped"
 	EventRequeued    EventKind = "requeued"
 	EventPurged      EventKind = "purged"
 	EventLate        EventKind = "late answer" // a dead letter's turn has ended
-	EventAccepted    EventKind = "accepted"    // that answer is the result
+	EventAccepted    EventKind = "accepted"    // a late answer became the result
 	EventFailed      EventKind = "failed"      // a turn ended in an error
 	EventStarted     EventKind = "session started"
 	EventEnded       EventKind = "session ended"
 	EventAsked       EventKind = "session asks"
 	EventPaused      EventKind = "paused"
 	EventBackingOff  EventKind = "backing off"     // delivery waits after an error
-	EventResumed     EventKind = "resumed"         // that wait or a pause is over
+	EventResumed     EventKind = "resumed"         // a back-off or a pause is over
 	EventReplaced    EventKind = "replaced"        // the inbox is another file
 	EventOlder       EventKind = "state older"     // older than the results, as after a restore
 	EventSettled     EventKind = "settled before"  // a restored line with a known outcome was passed: see Reason
 	EventRemoved     EventKind = "removed by hand" // ".in-flight" was; the entry stays in flight
 	EventSetBack     EventKind = "cursor set back"
-	EventDetached    EventKind = "detached"    // an entry that was given back is in no inbox any more
+	EventDetached    EventKind = "detached"    // an entry that was given back is in no inbox
 	EventUncounted   EventKind = "not counted" // spending, while limits are set
 	EventUntold      EventKind = "notify failed"
 	EventSaid        EventKind = "verdict" // of an agent: see [Verdict]
 	EventProgress    EventKind = "progress"
-	EventCheckFailed EventKind = "check failed" // its entry goes on with the output, or is set aside: see Reason
-	EventUnchecked   EventKind = "not checked"  // the check could not be run, and is tried again: see Reason
+	EventCheckFailed EventKind = "check failed" // the entry goes on, or is set aside: see Reason
+	EventUnchecked   EventKind = "not checked"  // the check could not be run, and is retried: see Reason
 	EventMended      EventKind = "mended"       // by "fsck --repair": see Reason
 	EventContested   EventKind = "contested"    // another Stop hook had an answered entry's turn go on: see Reason
 )
@@ -157,12 +157,12 @@ type Event struct {
 	ID          string     `json:"id,omitempty"`
 	Start       int64      `json:"start_offset,omitempty"`
 	Attempt     int        `json:"attempt,omitempty"`
-	Uncounted   bool       `json:"uncounted,omitempty"` // it is not among the attempts
+	Uncounted   bool       `json:"uncounted,omitempty"` // not among the attempts
 	Session     string     `json:"session_id,omitempty"`
-	DeliveredAt *time.Time `json:"delivered_at,omitempty"` // no other file has it if nothing was answered
-	Reason      string     `json:"reason,omitempty"`       // in words
-	Until       *time.Time `json:"until,omitempty"`        // when it is due, or ends
-	RawLine     string     `json:"raw_line,omitempty"`     // of a detached entry
+	DeliveredAt *time.Time `json:"delivered_at,omitempty"`
+	Reason      string     `json:"reason,omitempty"`
+	Until       *time.Time `json:"until,omitempty"`
+	RawLine     string     `json:"raw_line,omitempty"` // of a detached entry
 	RawBase64   string     `json:"raw_base64,omitempty"`
 	// Fields are the cost so far of an entry that was given back or dropped.
 	price.Fields

@@ -12,10 +12,10 @@ type Standing struct {
 	Run        string         `json:"run"`
 	Dir        string         `json:"run_dir"`
 	Process    string         `json:"process"`
-	Status     run.Status     `json:"status"`
+	Status     run.Status     `json:"status"` // as above
 	Failure    string         `json:"failure,omitempty"`
 	Pending    map[string]int `json:"pending"`           // effects without a result, by kind
-	Held       []Held         `json:"held,omitempty"`    // effects for a person
+	Held       []Held         `json:"held,omitempty"`    // as above
 	Entries    []Waiting      `json:"entries,omitempty"` // of this inbox
 	Iterations int            `json:"iterations"`
 	Guard      string         `json:"guard,omitempty"`        // why the last step stopped it

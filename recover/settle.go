@@ -146,7 +146,7 @@ type Report struct {
 	Said    inbox.VerdictKind `json:"verdict,omitempty"` // the agent's, if it decided
 	// Owner is the live owner of an entry that was left alone.
 	Owner    *Owner         `json:"-"`
-	Failure  *inbox.Failure `json:"failure,omitempty"` // which ended the turn, if it decided
+	Failure  *inbox.Failure `json:"failure,omitempty"`
 	Cursor   int64          `json:"cursor"`
 	Warnings []string       `json:"warnings,omitempty"`
 }

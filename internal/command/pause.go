@@ -99,7 +99,7 @@ Exit status: 0 nothing holds delivery, 1 that could not be recorded.`,
 type resumed struct {
 	Was           *inbox.Pause   `json:"was"`                  // a pause
 	WasBackingOff *inbox.Backoff `json:"was_backing_off"`      // as in "status"
-	Over          string         `json:"over_limit,omitempty"` // in words, if today is over its limit: delivery pauses again at the next Stop
+	Over          string         `json:"over_limit,omitempty"` // why delivery pauses again at the next Stop
 }
 
 func resume(box *inbox.Inbox, i *cli.InboxFlags, s cli.Streams) error {

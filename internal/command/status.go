@@ -61,7 +61,7 @@ type status struct {
 	Consumers       []taker             `json:"consumers,omitempty"`     // of results
 	SelfEnqueued    *inbox.SelfEnqueued `json:"self_enqueued,omitempty"` // by agents
 	State           see.State           `json:"state"`
-	Why             string              `json:"why"`                       // in a sentence
+	Why             string              `json:"why"`
 	Troubles        []see.Trouble       `json:"troubles,omitempty"`        // the most urgent first
 	Warnings        []string            `json:"warnings,omitempty"`        // what the next transaction will repair
 	OldestAt        *time.Time          `json:"oldest_at"`                 // since when the next entry waits: sent_at, not_before, or first seen
@@ -108,8 +108,8 @@ type flying struct {
 	AgeSeconds  float64         `json:"age_seconds"`
 	Attempt     int             `json:"attempt"`
 	SessionID   string          `json:"session_id,omitempty"`
-	Verdict     *inbox.Verdict  `json:"verdict,omitempty"`
-	Progress    *inbox.Progress `json:"progress,omitempty"`
+	Verdict     *inbox.Verdict  `json:"verdict,omitempty"`  // as in ".in-flight"
+	Progress    *inbox.Progress `json:"progress,omitempty"` // as in ".in-flight"
 	price.Fields
 }
 

@@ -54,7 +54,7 @@ type stopFlags struct{ now, noWait bool }
 
 // stopped is what stop prints with --json.
 type stopped struct {
-	PID   int  `json:"pid"` // of the launcher, 0 if there is none
+	PID   int  `json:"pid"` // of the launcher; 0: none
 	Ended bool `json:"ended"`
 }
 

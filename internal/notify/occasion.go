@@ -44,12 +44,12 @@ type Occasion struct {
 	V        int            `json:"v"` // 1
 	What     What           `json:"what"`
 	Trouble  see.Kind       `json:"trouble,omitempty"` // as in "status"
-	Inbox    string         `json:"inbox"`             // as in "status"
+	Inbox    string         `json:"inbox"`
 	Host     string         `json:"host"`
-	At       time.Time      `json:"at"`               // when it happened, or was found
-	Text     string         `json:"text"`             // a sentence, which quotes no entry
-	Reason   string         `json:"reason,omitempty"` // in a word, or in the words of whoever caused it
-	TypeThis string         `json:"type_this"`        // a command line
+	At       time.Time      `json:"at"`   // when it happened, or was found
+	Text     string         `json:"text"` // a sentence, which quotes no entry
+	Reason   string         `json:"reason,omitempty"`
+	TypeThis string         `json:"type_this"` // a command line
 	Entry    *Entry         `json:"entry,omitempty"`
 	Session  string         `json:"session_id,omitempty"`
 	Run      string         `json:"run,omitempty"`

@@ -105,7 +105,7 @@ type Launcher struct {
 	Doing    string `json:"doing,omitempty"`
 	Socket   string `json:"socket,omitempty"`   // to attach at
 	Waits    bool   `json:"waits,omitempty"`    // for somebody to attach
-	Troubled bool   `json:"troubled,omitempty"` // something keeps sessions from working: "doing" names it
+	Troubled bool   `json:"troubled,omitempty"` // "doing" names what keeps sessions from working
 }
 
 // GaveUp is why the last launcher gave up.

@@ -113,12 +113,12 @@ type Reason string
 
 // The reasons.
 const (
-	Drained        Reason = "drained"        // nothing waits
-	Left           Reason = "work left"      // the session ended, and none was to follow
-	Busy           Reason = "busy"           // somebody else works on the inbox
-	Paused         Reason = "paused"         // delivery is paused
+	Drained        Reason = "drained"   // nothing waits
+	Left           Reason = "work left" // the session ended, and none was to follow
+	Busy           Reason = "busy"      // somebody else works on the inbox
+	Paused         Reason = "paused"
 	BackingOff     Reason = "backing off"    // for longer than is waited
-	Full           Reason = "disk full"      // no room for the next commit or a session
+	Full           Reason = "disk full"      // no room for a commit or a session
 	Trouble        Reason = "trouble"        // a passing trouble keeps sessions from starting
 	Exhausted      Reason = "restarts"       // too many sessions in a row ended without an answer
 	Authentication Reason = "authentication" // the client's login or key, or the account
@@ -126,9 +126,9 @@ const (
 	SetUp          Reason = "set-up"         // only a person can fix it
 	RunWaits       Reason = "run waits"      // a run waits for a person, or sleeps for long
 	RunStuck       Reason = "run stuck"      // a run cannot continue by itself
-	TimedOut       Reason = "timed out"      // the time for all sessions is over
+	TimedOut       Reason = "timed out"      // after --timeout
 	Stopped        Reason = "stopped"        // told to end, warm (SIGTERM)
-	Signalled      Reason = "signal"         // another signal arrived
+	Signalled      Reason = "signal"         // another signal
 	Quit           Reason = "quit"           // a person at the terminal ended the session
 )
 
@@ -136,9 +136,9 @@ const (
 type Report struct {
 	Inbox  string `json:"inbox"`
 	Mode   Mode   `json:"mode"`
-	Exit   int    `json:"exit"` // the status
+	Exit   int    `json:"exit"`
 	Reason Reason `json:"reason"`
-	Detail string `json:"detail,omitempty"` // a sentence
+	Detail string `json:"detail,omitempty"`
 
 	Answered     int64 `json:"answered"`
 	Redelivered  int64 `json:"redelivered"`

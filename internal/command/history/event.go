@@ -28,7 +28,7 @@ type Event struct {
 	ID        string         `json:"id,omitempty"`
 	EntryID   string         `json:"entry_id,omitempty"`
 	Attempt   int            `json:"attempt,omitempty"`
-	Uncounted bool           `json:"uncounted,omitempty"` // it is not among the attempts
+	Uncounted bool           `json:"uncounted,omitempty"` // not among the attempts
 	SessionID string         `json:"session_id,omitempty"`
 	Reason    string         `json:"reason,omitempty"`
 	Failure   *inbox.Failure `json:"failure,omitempty"`

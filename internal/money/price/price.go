@@ -85,7 +85,7 @@ type Fields struct {
 	Requests  int64   `json:"requests,omitempty"`   // with those of subagents
 	Unpriced  int64   `json:"unpriced,omitempty"`   // requests that cost_usd leaves out, for want of a price
 	Model     string  `json:"model,omitempty"`      // of the last request
-	ClientUSD *Nanos  `json:"client_usd,omitempty"` // by day, session and in total: what the client's own totals grew by
+	ClientUSD *Nanos  `json:"client_usd,omitempty"` // what the client's own totals grew by
 }
 
 // Fields returns the price as members.

@@ -21,30 +21,61 @@ var alias = map[string]string{"internal/money/price.Price": "internal/money/pric
 
 // elsewhere are types whose words another page explains.
 var elsewhere = map[string]string{
-	"internal/see.Kind": "[troubles](operate.md#troubles)",
+	"internal/see.Kind":          "[kind](operate.md#troubles)",
+	"internal/see.Urgency":       "[urgency](operate.md#troubles)",
+	"internal/notify.What":       "[what](operate.md#being-told)",
+	"internal/fleet/verbs.state": "[state](fleet.md#nothing-moves)",
 }
 
-// member is one of an object, and what is said of it.
+// member is one of an object, and what is said of it. Without a name it stands for those of another object.
 type member struct{ name, text string }
 
-// shape lists the members of the object that the types FOLDER.NAME make together.
+// label is a link, and what it is called.
+var label = regexp.MustCompile("^\\[`?([^`\\]]+)`?\\](\\([^)]+\\))$")
+
+// bare is a member about which there is nothing to say here but where it is explained, "" if there is more.
+func (f member) bare() string {
+	if f.name == "" {
+		return f.text
+	}
+	link := label.FindStringSubmatch(f.text)
+	switch {
+	case f.text == "":
+		return "`" + f.name + "`"
+	case link != nil && (link[1] == f.name || link[1] == f.name+"s"):
+		return "[`" + f.name + "`]" + link[2]
+	}
+	return ""
+}
+
+// shape lists the members of the object that the types FOLDER.NAME make together. Those of which the same is said
+// stand together.
 func (m maker) shape(types []string) string {
 	m.types = types
-	var items, plain []string
+	var plain, others, texts []string
+	with := map[string][]string{}
 	for _, of := range types {
 		for _, f := range m.members(of, types) {
+			bare := f.bare()
 			switch {
-			case f.text == "":
-				plain = append(plain, f.name)
 			case f.name == "":
-				items = append(items, f.text)
+				others = append(others, bare)
+			case bare != "":
+				plain = append(plain, bare)
 			default:
-				items = append(items, "`"+f.name+"`: "+f.text)
+				if with[f.text] == nil {
+					texts = append(texts, f.text)
+				}
+				with[f.text] = append(with[f.text], f.name)
 			}
 		}
 	}
-	if len(plain) > 0 {
-		items = append([]string{spans(plain)}, items...)
+	var items []string
+	if plain = append(plain, others...); len(plain) > 0 {
+		items = append(items, strings.Join(plain, ", "))
+	}
+	for _, text := range texts {
+		items = append(items, spans(with[text])+": "+text)
 	}
 	return list(items)
 }
@@ -53,12 +84,9 @@ func (m maker) shape(types []string) string {
 func (m maker) inline(of string, here []string) string {
 	var all []string
 	for _, f := range m.members(of, append(here, of)) {
-		switch {
-		case f.name == "":
-			all = append(all, f.text)
-		case f.text == "":
-			all = append(all, "`"+f.name+"`")
-		default:
+		if bare := f.bare(); bare != "" {
+			all = append(all, bare)
+		} else {
 			all = append(all, "`"+f.name+"` ("+f.text+")")
 		}
 	}
@@ -189,6 +217,10 @@ func (m maker) link(typ string, here []string) string {
 			name := last
 			if first := codeSpan.FindString(last); first != "" {
 				name = first
+			}
+			_, of := folderOf(typ)
+			if own := "`" + strings.ToLower(of) + "`"; strings.Contains(last, own) {
+				name = own
 			}
 			return fmt.Sprintf("[%s](%s)", strings.ToLower(name), target)
 		}
