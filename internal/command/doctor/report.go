@@ -102,14 +102,14 @@ type row struct {
 func table() []row {
 	const both = ofClaude | ofCodex
 	return []row{
-		{"troubles", both | ofBox | ofState, "what is wrong with the inbox now, in the words of `status`", troubles},
+		{"troubles", both | ofBox | ofState, "what `status` says is wrong with the inbox", troubles},
 		{"client", both, "the program is there, and its release has what heartbeat needs", clientRelease},
-		{"settings", ofClaude, "the settings files that Claude Code merges can be read; `claude doctor` knows all that it wants of them", settingsFiles},
+		{"settings", ofClaude, "all settings files can be read", settingsFiles},
 		{"hooks-on", ofClaude, "no settings file keeps hooks from running", hooksOn},
 		{"trust", both, "the folder is trusted; Codex trusts the hooks", trust},
 		{"onboarding", ofClaude, "a session starts without questions", onboarding},
 		{"environment", ofClaude, "no variables of another session, or of CI", environment},
-		{"wired", both | ofWiring, "one hook of Stop serves the inbox, or the plugin or the launcher does", wired},
+		{"wired", both | ofWiring, "one hook of Stop, the plugin or the launcher serves the inbox", wired},
 		{"events", both | ofBox | ofWiring, "the other events are wired as `install` wires them", events},
 		{"others", both | ofBox | ofWiring, "no other inbox is wired for the project", others},
 		{"binary", both | ofBox | ofWiring, "what the hooks start is there, and of this build", binary},
@@ -124,7 +124,7 @@ func table() []row {
 		{"leftovers", both | ofFsck | ofBox | ofState, "no files of killed commands", leftovers},
 		{"state", both | ofFsck | ofBox | ofState, "the state can be read, and is of this inbox", state},
 		{"run", both | ofFsck | ofBox | ofState, "babysitter runs of the inbox can be read", runs},
-		{"babysitter", both | ofBox, "the babysitter command is there, and of a measured version", babysitters},
+		{"babysitter", both | ofBox, "its command is there, of a measured version", babysitters},
 	}
 }
 

@@ -74,18 +74,18 @@ func TestShow(t *testing.T) {
 	assert.Equal(t, "/pp", in.show("/pp"))
 }
 
-// docs/operate.md has the very table of the checks.
+// docs/operate.md has the very list of the checks.
 func TestTableOfTheDocs(t *testing.T) {
 	doc, err := os.ReadFile("../../../docs/operate.md")
 	require.NoError(t, err)
-	_, doctors, found := strings.Cut(string(doc), "| check | what it looks at | sessions of | fsck |\n|---|---|---|---|\n")
+	_, doctors, found := strings.Cut(string(doc), "\n- `troubles`: ")
 	require.True(t, found)
-	doctors, _, _ = strings.Cut(doctors, "\n\n")
+	doctors, _, _ = strings.Cut("- `troubles`: "+doctors, "\n\n")
 	var want []string
 	for _, r := range table() {
-		of := map[scope]string{ofClaude: "Claude Code", ofCodex: "Codex", ofClaude | ofCodex: "both"}[r.of&(ofClaude|ofCodex)]
-		fsck := map[bool]string{true: "yes"}[r.of&ofFsck != 0]
-		want = append(want, "| `"+r.id+"` | "+r.looks+" | "+of+" | "+fsck+" |")
+		client := map[scope]string{ofClaude: " (Claude Code)", ofCodex: " (Codex)"}[r.of&(ofClaude|ofCodex)]
+		fsck := map[bool]string{true: " *"}[r.of&ofFsck != 0]
+		want = append(want, "- `"+r.id+"`"+fsck+": "+r.looks+client)
 	}
 	assert.Equal(t, strings.Join(want, "\n"), doctors)
 }

@@ -9,12 +9,12 @@ import (
 	"heartbeat/internal/see"
 )
 
-// docs/operate.md has a row for each kind of trouble, in the order and with the urgency of the
+// docs/operate.md has an item for each kind of trouble, in the order and with the urgency of the
 // code's table.
 func TestTroublesOfTheDocs(t *testing.T) {
 	var said, are [][]string
-	table := section(t, "docs/operate.md", "## Troubles")
-	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\| ([a-z]+) \\|").FindAllStringSubmatch(table, -1) {
+	list := section(t, "docs/operate.md", "## Troubles")
+	for _, m := range regexp.MustCompile("(?m)^- `([a-z-]+)` \\(([a-z]+)\\): ").FindAllStringSubmatch(list, -1) {
 		said = append(said, m[1:])
 	}
 	for _, row := range see.Rows {
