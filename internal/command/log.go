@@ -45,7 +45,7 @@ A line that another program appended does not say when: it is shown as queued,
 without a time, for an ENTRY and when --follow sees it come.
 
 Exit status: 0 shown; 1 not: there is no such entry, or more than one; 128+n signal
-n ended the following.`,
+n ended it.`,
 	Example: `heartbeat log job-7
 heartbeat log -n 0 --json | jq -r 'select(.event == "dead-lettered") | .reason'
 heartbeat log --follow`,

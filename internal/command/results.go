@@ -61,7 +61,7 @@ over. --forget ends that for a name.
 
 Exit status: 0 shown, or handed over; 1 not: there is no such entry, or no answer yet,
 and the sentence says where it is, or the command failed for --patience; 3 it
-became a dead letter; 128+n signal n ended the following.`,
+became a dead letter; 128+n signal n ended it.`,
 	Example: `heartbeat results job-7
 heartbeat results -n 100 --json | jq -r .reply
 heartbeat results --follow

@@ -76,7 +76,7 @@ wiring alone; a name that it does not have is refused.
 
 Exit status: 0 the entry is (or was) in the inbox, with --wait: it was answered;
 1 it is not; with --wait: 3 it became a dead letter, 124 the timeout passed, and
-128+n a signal ended the waiting, the entry stays where it is.`,
+128+n signal n ended it (the entry stays where it is).`,
 	Example: `heartbeat send "summarise the open issues"
 git log -1 -p | heartbeat send --id "review-$SHA" --meta branch=main -
 heartbeat send --wait --timeout 10m "is the release ready?"`,

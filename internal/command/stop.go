@@ -37,7 +37,7 @@ of one that was told before.
 The hook is another command, heartbeat-stop: heartbeat hook --help.
 
 Exit status: 0 no launcher works on the inbox (any more), or it was told (--no-wait);
-1 it could not be told; 128+n ended by signal n while waiting.`,
+1 it could not be told; 128+n signal n ended it.`,
 	Example: `heartbeat stop
 heartbeat stop --now`,
 	Build: func(f *pflag.FlagSet) cli.Action {

@@ -77,20 +77,20 @@ func (h *Flags) Set() *pflag.FlagSet {
 	f.Var(cli.AtLeast(&h.MaxEntries, 0), "max-entries", "approve the stop after this many answered entries in one session (0: no limit)")
 	f.Var(&h.Until, "until", "approve each stop after that time")
 	f.Lookup("until").Hidden = true
-	f.Var(cli.AtLeast(&h.MaxBlocks, 0), "max-blocks", "approve the stop after this many entries in a row, which have to be fewer than the client's own limit swallows (0: no limit)")
+	f.Var(cli.AtLeast(&h.MaxBlocks, 0), "max-blocks", "approve the stop after this many entries in a row: fewer than the client's cap on blocks (0: no limit)")
 	cli.AddLimits(f, &h.Limits)
-	f.Var(&h.Background, "background-timeout", "drain: how long an entry whose turn left tasks running in the background waits for them (0: not at all)")
-	f.Var(&h.GateTimeout, "gate-timeout", "how long to wait for the session's other Stop hooks, which may have the turn go on (0: not at all)")
-	f.Var(&h.GateUnseen, "gate-unseen", "how long to wait for those that show nothing when they approve: a model that is asked, a server that does not answer")
+	f.Var(&h.Background, "background-timeout", "drain: how long an entry waits for tasks that its turn left in the background (0: not at all)")
+	f.Var(&h.GateTimeout, "gate-timeout", "how long to wait for the session's other Stop hooks (0: not at all)")
+	f.Var(&h.GateUnseen, "gate-unseen", "the same for those that show nothing when they approve (a model that is asked, a server that does not answer)")
 	f.Var(cli.Choice(&h.Form, string(claude.AsReason), string(claude.AsContext)), "as", "how the text is handed to the model")
 	f.BoolVar(&h.Rewake, "rewake", false, "wait in the background and wake the idle session with the next entry (needs asyncRewake: see install --rewake)")
 	f.StringVar(&h.Preamble, "preamble", "", "a `text` for the model before that of an entry (with --rewake: who sent it)")
-	f.BoolVar(&h.Announce, "announce", false, "show the person at the terminal which entry is delivered, as is done for those of runs")
+	f.BoolVar(&h.Announce, "announce", false, "show at the terminal which entry is delivered (as for those of runs)")
 	f.Var(&h.Settle, "settle", "how long a last line without newline must stand still to be an entry")
 	h.Runs.Add(f)
 	h.Runs.AddStateDir(f)
 	h.Notify.Add(f)
-	f.BoolVar(&h.NoInput, "no-input", false, "for a harness that gives its hooks no input: stdin is not read, and .responded says that the entry in flight is answered")
+	f.BoolVar(&h.NoInput, "no-input", false, "for a harness that gives its hooks no input (stdin is not read): .responded says that the entry in flight is answered")
 	f.BoolVar(&h.Launched, "launched", false, "serve the session that heartbeat-launch started; its other hooks on this inbox do nothing")
 	f.Lookup("launched").Hidden = true
 	f.StringVar(&h.Start, "start", "", "the `name` of the client's start, by which its hook knows the entry that is its prompt")
@@ -139,17 +139,17 @@ claude "Say ready."`,
 		}}},
 		Flags: flags,
 		Status: `0 decided (an error approves the stop, with a sentence on stderr),
-1 wrong usage or no input that could be read, 128+n ended by signal n while waiting;
-2 only with --rewake, where stderr is then the text of an entry, and wakes the session.`,
+1 wrong usage or no input that could be read, 2 only with --rewake, where stderr is then
+the text of an entry, and wakes the session; 128+n signal n ended it.`,
 		FilesIntro: "All beside the inbox, readable by you alone. Each inbox needs a directory of its own. Leave alone what says nothing else.",
 		Files: []cli.Item{
 			{Name: ".inbox-offset", What: "the cursor, decimal: everything before this byte was settled; you may change or remove it"},
 			{Name: ".in-flight", What: "the entry in flight, as JSON; you may change or remove it"},
 			{Name: ".responded", What: "there while an entry is in flight; you may change or remove it"},
-			{Name: ".results.jsonl", What: "one line for each answered entry; rotate it as you like"},
-			{Name: ".dead-letter.jsonl", What: "one line for each entry that was set aside; rotate it as you like"},
-			{Name: ".events.jsonl", What: "one line for what is rare: pauses, redeliveries, sessions; rotate it as you like"},
-			{Name: ".costs.jsonl", What: "one line for each priced part of a transcript; rotate it as you like"},
+			{Name: ".results.jsonl", What: "the answered entries; rotate it as you like"},
+			{Name: ".dead-letter.jsonl", What: "the entries that were set aside; rotate it as you like"},
+			{Name: ".events.jsonl", What: "what is rare: pauses, redeliveries, sessions; rotate it as you like"},
+			{Name: ".costs.jsonl", What: "the priced parts of transcripts; rotate it as you like"},
 			{Name: ".scheduled.jsonl", What: "the entries that wait for their time; remove a line to call one off"},
 			{Name: ".*.foreign", What: "lines written elsewhere, which are not believed; \"recover --adopt\" accepts them, or remove it"},
 			{Name: ".dead-letter-*.raw", What: "the bytes of a line over 64 MiB; you may remove it"},

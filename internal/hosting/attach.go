@@ -34,8 +34,8 @@ pass the next number with --from.
 ` + whichID + `
 
 Exit status: 0 the session has ended and all was printed; 1 not: there is no such
-session, or more than one, or its messages cannot be read; 128+n signal n ended the
-following.`,
+session, or more than one, or its messages cannot be read; 128+n signal n ended
+it.`,
 	Example: `heartbeat-host attach ses-1
 heartbeat-host attach ses-1 --from 120 --json | jq -c .content`,
 	Build: func(f *pflag.FlagSet) cli.Action {

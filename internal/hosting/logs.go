@@ -36,7 +36,7 @@ client wrote to stderr. With --follow it goes on until the host is done. With --
 ` + whichID + `
 
 Exit status: 0 printed; 1 not: there is no such session, or more than one, or no
-log; 128+n signal n ended the following.`,
+log; 128+n signal n ended it.`,
 	Example: "heartbeat-host logs ses-1 --follow",
 	Build: func(f *pflag.FlagSet) cli.Action {
 		var o oneFlags

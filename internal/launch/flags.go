@@ -108,7 +108,7 @@ func (c *flags) limits(f *pflag.FlagSet) {
 	f.Var((*cli.Span)(&o.Terminal.Timeout), "timeout", "end all sessions together after so many seconds, or a duration (0: never; default: never, and an hour without an inbox)")
 	f.Var(&c.until, "until", "drain: begin no further entry after that, while the one in flight may finish, and wait until then for the end of an API limit or an outage (a time such as 07:00, or a duration from now)")
 	f.Var((*cli.Span)(&o.Patience), "patience", "drain: how long to wait for the end of an API limit, a pause with an end or an outage, counted from the last answer (default: as long as it takes at a terminal and with --until, else 10m and for no pause)")
-	f.Var((*cli.Span)(&o.Background), "background-timeout", "drain: how long an entry whose turn left tasks running in the background waits for them (0: not at all)")
+	f.Var((*cli.Span)(&o.Background), "background-timeout", "drain: how long an entry waits for tasks that its turn left in the background (0: not at all)")
 	f.Var((*cli.Span)(&o.DrainTimeout), "drain-timeout", "how long the entry in flight may take to be answered once the launcher is told to stop (SIGTERM, heartbeat stop) or --timeout has passed; then it is given back, or set aside under deadletter")
 	f.Var((*cli.Span)(&o.StartTimeout), "start-timeout", "how long a session may take to start before it is ended and the reason said")
 }

@@ -282,7 +282,7 @@ func (t *text) troubles(all []see.Trouble) {
 	}
 }
 
-// Spending is what was spent since the inbox's journal began, as far as the transcripts tell. Dollars are nil if
+// Spending is what was spent since the inbox's journal began. It is what the transcripts tell. Dollars are nil if
 // unknown.
 type Spending struct {
 	USD        *float64     `json:"cost_usd_total,omitempty" help:"Dollars spent, as the client said them."`

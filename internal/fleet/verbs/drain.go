@@ -36,8 +36,8 @@ when it is back; --undo takes it back. AGENT is its name, as status shows it.
 With --wait it returns once the agent holds nothing more.
 
 Exit status: 0 the agent is asked, with --wait: it holds nothing more; 1 not: there
-is no such agent; with --wait: 124 the timeout passed, 128+n signal n ended the
-waiting, and the request stays.`,
+is no such agent; with --wait: 124 the timeout passed, 128+n signal n ended it
+(the request stays).`,
 		Example: `heartbeat-nats drain build-7
 heartbeat-nats drain build-7 --wait --timeout 1h`,
 		Build: func(f *pflag.FlagSet) cli.Action {

@@ -57,7 +57,7 @@ With --json a line has id, outcome, agent, entry_id, attempt, at, and reply.
 
 Exit status: 0 shown; 1 not: there is no such message, or no answer yet, and the
 sentence says where it is; 3 it became a dead letter; 128+n signal n
-ended the following.`,
+ended it.`,
 		Example: `heartbeat-nats results job-7
 heartbeat-nats results -n 100 --json | jq -r .reply
 heartbeat-nats results --follow`,

@@ -91,8 +91,8 @@ A message that is larger than the server takes is refused, with both sizes.
 
 Exit status: 0 the message is (or was) in the stream, with --wait: it was
 answered; 1 it is not, or, with --wait, somebody deleted it; with --wait: 3 it
-became a dead letter, 124 the timeout passed, and 128+n a signal ended the
-waiting, the message stays where it is.`,
+became a dead letter, 124 the timeout passed, and 128+n signal n ended
+it (the message stays where it is).`,
 		Example: `heartbeat-nats send --subject work.review "review the last commit"
 git log -1 -p | heartbeat-nats send --subject work.review --id "review-$SHA" -
 heartbeat-nats send --subject work.review --wait --timeout 10m "is it ready?"`,

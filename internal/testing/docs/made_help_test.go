@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
@@ -16,7 +17,9 @@ import (
 
 var (
 	aside = regexp.MustCompile(` \([^)]*\)`)
-	exits = regexp.MustCompile(`(?s)\nExit status: (.*)$`)
+	// preset is what a flag is if it is not given.
+	preset = regexp.MustCompile(` \(default [^)]*\)$`)
+	exits  = regexp.MustCompile(`(?s)\nExit status: (.*)$`)
 	// clause begins with an exit status: "3 it became a dead letter".
 	clause = regexp.MustCompile(`(?:^|[;,:.] )(?:and )?(?:with --wait[:,] )?(\d+(?:\+n)?) `)
 )
@@ -68,7 +71,7 @@ func (m maker) flagsOf(words ...string) (all []string) {
 	return all
 }
 
-// everywhere are flags that nearly every verb has.
+// everywhere are flags that nearly every verb has, as docs/reference.md says.
 var everywhere = []string{"--help", "--version", "--inbox", "--json", "--color"}
 
 // common are flags that several verbs have, and a link to what they do.
@@ -81,14 +84,19 @@ var together = []common{
 	{"[checks](check.md)", []string{"--check", "--check-named", "--check-none", "--check-timeout", "--check-tries"}},
 	{"[limits](cost.md#limits)", []string{"--max-cost-per-day", "--max-cost-per-entry", "--max-time-per-entry", "--max-tokens-per-day", "--max-tokens-per-entry"}},
 	{"[limits](cost.md#limits)", []string{"--max-cost", "--max-time", "--max-tokens"}},
-	{"[runs](orchestrate.md)", []string{"--babysitter", "--breakpoints", "--code-changes", "--execute", "--max-iterations", "--on-unresolved", "--reject-reason"}},
+	{"[runs](orchestrate.md)", []string{"--babysitter", "--breakpoints", "--code-changes", "--execute", "--max-iterations", "--on-unresolved", "--reject-reason", "--run", "--state-dir"}},
+	{"[orphans](#orphans)", []string{"--on-orphan", "--max-attempts"}},
+	{"[being told](operate.md#being-told)", []string{"--notify", "--notify-drained"}},
 }
 
-// verbs lists a command's verbs by their groups, each with its flags.
+// ofRuns are verbs that another page is about.
+var ofRuns = []string{"run", "orchestrate", "result", "breakpoint"}
+
+// verbs lists a command's verbs by their groups, with their flags. Those with the same flags stand together.
 func (m maker) verbs(command string) string {
 	hook := m.flagsOf("heartbeat-stop")
-	var lines []string
-	without := map[string][]string{}
+	var order []string
+	with := map[string][]string{}
 	var show func(of item, words ...string)
 	show = func(of item, words ...string) {
 		all, path, below := m.flagsOf(words...), strings.Join(words[1:], " "), m.beneath(words...)
@@ -100,11 +108,6 @@ func (m maker) verbs(command string) string {
 				show(verb, append(slices.Clone(words), verb.name)...)
 			}
 			return
-		}
-		for _, f := range []string{"--inbox", "--json"} {
-			if !slices.Contains(all, f) {
-				without[f] = append(without[f], path)
-			}
 		}
 		var flags, links []string
 		for _, group := range append([]common{{"the [hook's](#flags-of-the-hook)", hook}}, together...) {
@@ -118,11 +121,14 @@ func (m maker) verbs(command string) string {
 				flags = append(flags, "`"+f+"`")
 			}
 		}
-		line := "`" + path + "`"
-		if flags = append(flags, links...); len(flags) > 0 {
-			line += ": " + strings.Join(flags, ", ")
+		if flags = append(flags, links...); slices.Contains(ofRuns, words[1]) {
+			flags = []string{"[runs](orchestrate.md)"}
 		}
-		lines = append(lines, line)
+		said := strings.Join(flags, ", ")
+		if with[said] == nil {
+			order = append(order, said)
+		}
+		with[said] = append(with[said], path)
 		for _, verb := range below {
 			show(verb, append(slices.Clone(words), verb.name)...)
 		}
@@ -132,10 +138,14 @@ func (m maker) verbs(command string) string {
 			show(verb, command, verb.name)
 		}
 	}
-	return list(append(lines, "without `--inbox`: "+spans(without["--inbox"]), "without `--json`: "+spans(without["--json"])))
+	var lines []string
+	for _, said := range order {
+		lines = append(lines, strings.TrimSuffix(spans(with[said])+": "+said, ": "))
+	}
+	return list(lines)
 }
 
-// flags lists a command's flags.
+// flags lists a command's flags, without what its help says aside.
 func (m maker) flags(command string) string {
 	var all, said []string
 	for _, f := range items(m.helps.of(m.t, command), flagTitle) {
@@ -151,22 +161,35 @@ func (m maker) flags(command string) string {
 			}
 			continue
 		}
-		all = append(all, "`"+f.name+"`: "+prose(f.what))
+		all = append(all, "`"+f.name+"`: "+prose(aside.ReplaceAllString(f.what, "")+preset.FindString(f.what)))
 	}
 	return list(all)
 }
 
-// files lists what the manual pages of the hook and of the launcher say of the files beside an inbox.
+// mayBe is what an operator may do to a file: the end of what a manual page says of it.
+var mayBe = regexp.MustCompile(`; (?:you may (change or remove|remove)|(rotate)) it(?: as you like)?$`)
+
+// files lists what the manual pages of the hook and of the launcher say of the files beside an inbox, and first what
+// an operator may do to them.
 func (m maker) files() string {
-	var all []string
+	var all, first []string
+	may := map[string][]string{}
 	for _, f := range append(hook.Page().Files, launch.Page().Files...) {
-		line := "`" + f.Name + "`: " + prose(f.What)
-		if !slices.ContainsFunc(all, func(has string) bool { return strings.HasPrefix(has, "`"+f.Name+"`") }) {
-			all = append(all, line)
+		if slices.ContainsFunc(all, func(has string) bool { return strings.HasPrefix(has, "`"+f.Name+"`") }) {
+			continue
+		}
+		all = append(all, "`"+f.Name+"`: "+prose(mayBe.ReplaceAllString(f.What, "")))
+		if found := mayBe.FindStringSubmatch(f.What); found != nil {
+			what := "you may " + found[1] + found[2]
+			may[what] = append(may[what], f.Name)
 		}
 	}
+	for _, what := range slices.Sorted(maps.Keys(may)) {
+		slices.Sort(may[what])
+		first = append(first, what+": "+spans(may[what]))
+	}
 	slices.Sort(all)
-	return list(all)
+	return list(append(first, all...))
 }
 
 // metrics lists the figures by what they are about.
