@@ -28,7 +28,7 @@ type Result struct {
 	TextFile        string                     `json:"text_file,omitempty"` // where a long text was
 	Reply           string                     `json:"reply"`               // the agent's last message
 	Result          string                     `json:"result,omitempty"`    // what the agent handed over
-	Said            bool                       `json:"said_done,omitempty"` // by the agent itself: see [Verdict]
+	Said            bool                       `json:"said_done,omitempty"` // as in a [Verdict]
 	Check           *Check                     `json:"check,omitempty"`
 	Accepted        Reason                     `json:"accepted,omitempty"`         // of a late answer, its dead letter's: see [Tx.Accept]
 	BackgroundTasks json.RawMessage            `json:"background_tasks,omitempty"` // tasks that went on after its turns: "id", "type", "description", "cut_off"

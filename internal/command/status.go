@@ -81,7 +81,7 @@ type waitingEntries struct {
 }
 
 type settled struct {
-	DeadLetters        int        `json:"dead_letters"`      // open: not requeued, accepted, canceled, answered since, or kept by a stream
+	DeadLetters        int        `json:"dead_letters"`      // open, but for those that a stream keeps
 	Answered           int64      `json:"answered"`          // since the journal began
 	Checked            int64      `json:"checked,omitempty"` // of these, with a check that passed
 	LastAcknowledgedAt *time.Time `json:"last_acknowledged_at"`
