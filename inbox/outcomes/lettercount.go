@@ -1,10 +1,9 @@
 package outcomes
 
 import (
-	"cmp"
 	"errors"
 	"io"
-	"slices"
+	"maps"
 	"time"
 
 	"heartbeat/inbox"
@@ -31,89 +30,67 @@ func (c LetterCount) All() (n int) {
 
 // CountLetters counts the open dead letters.
 func CountLetters(b *inbox.Inbox) (LetterCount, error) {
-	r, open, warnings, err := openLetters(b)
+	_, open, warnings, err := openLetters(b)
 	c := LetterCount{Open: map[inbox.Reason]int{}, Warnings: warnings}
-	for _, s := range open {
-		if !s.streamed {
-			c.Open[r.reasons[s.reason]]++
+	for _, l := range open {
+		if !l.streamed {
+			c.Open[l.reason]++
 		}
 	}
 	return c, err
 }
 
-// openLetters reads all letters, and returns the open ones sorted by name: see [LetterCount].
-func openLetters(b *inbox.Inbox) (r *LetterReader, open []spot, warnings []string, err error) {
+// openLetters reads all letters, and returns the open ones by name: see [LetterCount].
+func openLetters(b *inbox.Inbox) (r *LetterReader, open map[string]*letterLine, warnings []string, err error) {
 	r = NewLetterReader(b)
 	if warnings, err = r.Read(); err != nil {
 		return r, nil, nil, err
 	}
 	open = r.unclosed()
 	answered, err := r.answered(open, time.Time{})
-	return r, slices.DeleteFunc(open, func(s spot) bool { return answered[s] }), warnings, err
+	maps.DeleteFunc(open, func(name string, _ *letterLine) bool { return answered[name] })
+	return r, open, warnings, err
 }
 
-// unclosed returns the letters that no mark closes and that were not canceled, sorted by name.
-func (r *LetterReader) unclosed() []spot {
-	all := make([]spot, 0, len(r.spots))
-	for same := range r.byName() {
-		closed := slices.ContainsFunc(same, func(s spot) bool { return s.closes })
-		if first := same[0]; !closed && !first.mark && r.reasons[first.reason] != inbox.ReasonCanceled {
-			all = append(all, first)
-		}
-	}
+// unclosed returns the letters that no mark closes and that were not canceled.
+func (r *LetterReader) unclosed() map[string]*letterLine {
+	all := maps.Clone(r.letters)
+	maps.DeleteFunc(all, func(_ string, l *letterLine) bool { return l.mark || !l.Open() || l.reason == inbox.ReasonCanceled })
 	return all
 }
 
-// among reports whether all, sorted by name, has a letter of that name.
-func among(all []spot, name string) bool {
-	_, is := slices.BinarySearchFunc(all, spotName(name), func(s spot, name uint64) int { return cmp.Compare(s.name, name) })
-	return is
-}
-
-// answered returns the letters whose id was answered after they were set aside: their senders sent them
-// again. Unless before is zero, only answers before that time count. It reads the results from about the time
-// of the first letter with an id.
-func (r *LetterReader) answered(all []spot, before time.Time) (answered map[spot]bool, err error) {
-	// A copy of them would take as much memory again.
-	slices.SortFunc(all, func(a, b spot) int { return cmp.Compare(a.id, b.id) })
-	defer slices.SortFunc(all, bySpot)
-	named := all
-	for len(named) > 0 && named[0].id == 0 {
-		named = named[1:]
+// answered returns the names of those letters whose id was answered after they were set aside: their senders sent
+// them again. Unless before is zero, only answers before that time count. It reads the results from about the time of
+// the first letter with an id.
+func (r *LetterReader) answered(all map[string]*letterLine, before time.Time) (answered map[string]bool, err error) {
+	answered = map[string]bool{}
+	byID, first := map[string][]*letterLine{}, time.Time{}
+	for _, l := range all {
+		if l.id == "" {
+			continue
+		}
+		if len(byID) == 0 || l.at.Before(first) {
+			first = l.at
+		}
+		byID[l.id] = append(byID[l.id], l)
 	}
-	if len(named) == 0 {
-		return nil, nil
+	if len(byID) == 0 {
+		return answered, nil
 	}
-	letters, err := journal.OpenState(fileOf(r.box, journal.DeadLetters))
-	if letters == nil || err != nil {
-		return nil, lettersError(err)
-	}
-	defer func() { err = errors.Join(err, letters.Close()) }()
 	results, err := journal.OpenState(fileOf(r.box, journal.Results))
 	if results == nil || err != nil {
-		return nil, err
+		return answered, err
 	}
 	defer func() { err = errors.Join(err, results.Close()) }()
-	at := func(s spot) (d inbox.Letter) {
-		if line, err := lineOf(letters, s.off); err == nil {
-			d, _, _ = inbox.ParseLetter(line)
-		}
-		return d
-	}
-	first := slices.MinFunc(named, func(a, b spot) int { return cmp.Compare(a.off, b.off) })
-	from, err := resultsFrom(results, at(first).DeadLetteredAt)
+	from, err := resultsFrom(results, first)
 	if err != nil {
-		return nil, err
+		return answered, err
 	}
-	answered = map[spot]bool{}
-	err = lines.EachOwn(io.NewSectionReader(results, from, results.Info().Size-from), from, func(_, _ int64, l []byte, _ bool) bool {
-		id := flat.Value(l).Get("id").Shown()
-		i, known := slices.BinarySearchFunc(named, spotID(id), func(s spot, id uint32) int { return cmp.Compare(s.id, id) })
-		when := acknowledged(l)
-		known = known && (before.IsZero() || when.Before(before))
-		for ; known && id != "" && i < len(named) && named[i].id == spotID(id); i++ {
-			if d := at(named[i]); !answered[named[i]] && d.ID == id && !when.Before(d.DeadLetteredAt) {
-				answered[named[i]] = true
+	err = lines.EachOwn(io.NewSectionReader(results, from, results.Info().Size-from), from, func(_, _ int64, line []byte, _ bool) bool {
+		for _, l := range byID[flat.Value(line).Get("id").Shown()] {
+			when := acknowledged(line)
+			if !when.Before(l.at) && (before.IsZero() || when.Before(before)) {
+				answered[l.name] = true
 			}
 		}
 		return true

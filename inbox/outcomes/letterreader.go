@@ -5,13 +5,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"hash/fnv"
-	"hash/maphash"
 	"io"
-	"iter"
 	"math"
-	"slices"
-	"strconv"
 	"strings"
 
 	"heartbeat/inbox"
@@ -29,29 +24,16 @@ const (
 )
 
 // LetterReader reads the dead letters without the lock, and under the lock only what is new, so that others
-// do not wait long for the lock. It keeps in memory only where each line is, 24 bytes a line.
+// do not wait long for the lock.
 type LetterReader struct {
 	box     *inbox.Inbox
-	spots   []spot
-	sorted  bool
-	reasons []inbox.Reason // see spot
+	letters map[string]*letterLine // by name, each with its marks
 	lines   int
 	foreign []int // the numbers of the lines that are neither letters nor marks, up to maxForeign
 	strange int   // how many such lines there are
 	torn    int   // the number of an unfinished last line, 0 for none
 	seen    journal.Seen
 	passes  int
-}
-
-// spot is a line of .dead-letter.jsonl.
-type spot struct {
-	name     uint64 // of the letter: see spotName
-	off      int64
-	id       uint32 // a hash of the id that the sender gave the entry, 0 for none
-	reason   uint8  // the index of a letter's reason
-	mark     bool
-	closes   bool // it is a mark that closes the letter
-	streamed bool // see [StreamMember]
 }
 
 // NewLetterReader starts a reading.
@@ -82,18 +64,20 @@ func (r *LetterReader) Letter(name string) (l inbox.Letter, there bool, err erro
 		return inbox.Letter{}, false, lettersError(err)
 	}
 	defer func() { err = lettersError(errors.Join(err, f.Close())) }()
-	same := r.named(spotName(name))
-	for _, s := range same {
-		line, err := lineOf(f, s.off)
-		if err != nil {
-			return inbox.Letter{}, false, err
-		}
-		if l, mark, ok := inbox.ParseLetter(line); ok && !mark && l.Letter == name {
-			l.LetterMark, err = marksIn(f, same)
-			return l, true, err
-		}
+	known := r.letters[name]
+	if known == nil || known.mark {
+		return inbox.Letter{}, false, nil
 	}
-	return inbox.Letter{}, false, nil
+	line, err := lineOf(f, known.off)
+	if err != nil {
+		return inbox.Letter{}, false, err
+	}
+	l, mark, ok := inbox.ParseLetter(line)
+	if !ok || mark || l.Letter != name { // edited since
+		return inbox.Letter{}, false, nil
+	}
+	l.LetterMark = known.LetterMark
+	return l, true, nil
 }
 
 // Each visits every letter that was read, in the order of the file and each of them once, until visit returns
@@ -106,40 +90,16 @@ func (r *LetterReader) Each(visit func(inbox.Letter) bool) error {
 	if f.Identity() != r.seen.File || f.Info().Size < r.seen.Size {
 		return lettersError(errors.Join(fmt.Errorf("%s was replaced meanwhile: try again", f.Path()), f.Close()))
 	}
-	var failed error
 	err = lines.EachRecord(io.NewSectionReader(f, 0, r.seen.Size), 0, func(off, _ int64, line []byte, _ bool) bool {
 		l, mark, ok := inbox.ParseLetter(line)
-		if !ok || mark {
+		known := r.letters[l.Letter]
+		if !ok || mark || known == nil || known.off != off {
 			return true
 		}
-		same := r.named(spotName(l.Letter))
-		if len(same) == 0 || same[0].off != off {
-			return true
-		}
-		l.LetterMark, failed = marksIn(f, same)
-		return failed == nil && visit(l)
+		l.LetterMark = known.LetterMark
+		return visit(l)
 	})
-	return lettersError(errors.Join(err, failed, f.Close()))
-}
-
-// marksIn merges the marks among these lines.
-func marksIn(f *disk.File, same []spot) (sum inbox.LetterMark, err error) {
-	for _, s := range same {
-		if !s.mark {
-			continue
-		}
-		line, err := lineOf(f, s.off)
-		if err != nil {
-			return sum, err
-		}
-		if m, mark, _ := inbox.ParseLetter(line); mark {
-			if sum.RepliedAt == nil && m.RepliedAt != nil { // the first late reply counts
-				sum.LateReply, sum.RepliedAt = m.LateReply, m.RepliedAt
-			}
-			sum.RequeuedAt, sum.AcceptedAt = cmp.Or(m.RequeuedAt, sum.RequeuedAt), cmp.Or(m.AcceptedAt, sum.AcceptedAt)
-		}
-	}
-	return sum, nil
+	return lettersError(errors.Join(err, f.Close()))
 }
 
 // lineOf returns the line that begins at an offset.
@@ -159,69 +119,6 @@ func lineOf(f *disk.File, off int64) (line []byte, err error) {
 	return line, err
 }
 
-// spotName maps a letter's name to a number: twelve hex digits, or a hash of what somebody wrote.
-func spotName(name string) uint64 {
-	if n, err := strconv.ParseUint(name, 16, 48); err == nil && len(name) == 12 {
-		return n
-	}
-	h := fnv.New64a()
-	_, _ = io.WriteString(h, name) // it never fails
-	return h.Sum64() | 1<<63
-}
-
-var idSeed = maphash.MakeSeed()
-
-func spotID(id string) uint32 {
-	if id == "" {
-		return 0
-	}
-	return uint32(maphash.String(idSeed, id)) | 1
-}
-
-// bySpot sorts the lines by name, a letter before its marks.
-func bySpot(a, b spot) int {
-	if a.name == b.name && a.mark != b.mark {
-		if a.mark {
-			return 1
-		}
-		return -1
-	}
-	return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.off, b.off))
-}
-
-func (r *LetterReader) sort() {
-	if !r.sorted {
-		slices.SortFunc(r.spots, bySpot)
-		r.spots = slices.Compact(r.spots) // a last line is read again once it is complete
-		r.sorted = true
-	}
-}
-
-// byName yields the lines of each name, letters first.
-func (r *LetterReader) byName() iter.Seq[[]spot] {
-	return func(yield func([]spot) bool) {
-		r.sort()
-		for from := 0; from < len(r.spots); {
-			same := r.named(r.spots[from].name)
-			if !yield(same) {
-				return
-			}
-			from += len(same)
-		}
-	}
-}
-
-// named returns the lines of that name, letters first.
-func (r *LetterReader) named(name uint64) []spot {
-	r.sort()
-	from, _ := slices.BinarySearchFunc(r.spots, name, func(s spot, name uint64) int { return cmp.Compare(s.name, name) })
-	to := from
-	for to < len(r.spots) && r.spots[to].name == name {
-		to++
-	}
-	return r.spots[from:to:to]
-}
-
 func (r *LetterReader) note(off int64, l []byte, whole bool) {
 	r.torn = 0
 	if whole {
@@ -237,16 +134,26 @@ func (r *LetterReader) note(off int64, l []byte, whole bool) {
 			r.foreign = append(r.foreign, r.lines)
 		}
 	default:
-		s := spot{name: spotName(what.letter), off: off, mark: what.mark, closes: what.closes}
-		if !what.mark {
-			i := slices.Index(r.reasons, what.reason)
-			if i < 0 { // beyond the largest number all reasons share one
-				i = min(len(r.reasons), math.MaxUint8)
-				r.reasons = append(r.reasons[:i], what.reason)
-			}
-			s.id, s.reason, s.streamed = spotID(what.id), uint8(i), what.streamed
+		what.off = off
+		r.add(what)
+	}
+}
+
+// add merges a line with what is known of its letter. Of several lines of one letter the first counts, and so does the
+// first late reply.
+func (r *LetterReader) add(l letterLine) {
+	known := r.letters[l.name]
+	switch {
+	case known == nil:
+		r.letters[l.name] = &l
+	case l.mark:
+		if known.RepliedAt == nil {
+			known.LateReply, known.RepliedAt = l.LateReply, l.RepliedAt
 		}
-		r.spots, r.sorted = append(r.spots, s), false
+		known.RequeuedAt, known.AcceptedAt = cmp.Or(l.RequeuedAt, known.RequeuedAt), cmp.Or(l.AcceptedAt, known.AcceptedAt)
+	case known.mark: // its marks came first
+		l.LetterMark = known.LetterMark
+		*known = l
 	}
 }
 
@@ -289,15 +196,6 @@ func (r *LetterReader) advance(most int64) (err error) {
 	}
 	if from == 0 {
 		r.forget()
-		// Room for as many lines as the file seems to have, because growing takes twice the memory.
-		begin := make([]byte, min(64<<10, f.Info().Size))
-		n, err := f.ReadAt(begin, 0)
-		if few := bytes.Count(begin[:n], []byte("\n")); few > 0 {
-			r.spots = make([]spot, 0, f.Info().Size/int64(n)*int64(few)*9/8)
-		}
-		if err != nil && err != io.EOF {
-			return err
-		}
 	}
 	upTo := from
 	err = lines.EachRecord(io.NewSectionReader(f, from, f.Info().Size-from), from, func(off, end int64, l []byte, whole bool) bool {
@@ -316,5 +214,5 @@ func (r *LetterReader) advance(most int64) (err error) {
 }
 
 func (r *LetterReader) forget() {
-	*r = LetterReader{box: r.box, passes: r.passes}
+	*r = LetterReader{box: r.box, letters: map[string]*letterLine{}, passes: r.passes}
 }

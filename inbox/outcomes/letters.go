@@ -50,15 +50,16 @@ func Purge(ctx context.Context, b *inbox.Inbox, letters []inbox.Letter) (purged 
 	return purged, warnings, nil
 }
 
-// letterLine is what a quick look tells about a line of .dead-letter.jsonl.
+// letterLine is what a quick look tells about a line of .dead-letter.jsonl: a letter, or a mark on one.
 type letterLine struct {
-	letter   string
+	name     string
+	off      int64     // where the line begins, as far as a [LetterReader] read it
 	id       string    // the id that the sender gave a letter's entry
 	at       time.Time // when a letter was set aside
-	mark, ok bool
-	closes   bool // the mark closes the letter
 	reason   inbox.Reason
 	streamed bool // see [inbox.StreamMember]
+	mark, ok bool
+	inbox.LetterMark
 }
 
 // glance is [inbox.ParseLetter] in a fraction of the time for lines that heartbeat wrote, as nearly all are.
@@ -74,15 +75,15 @@ func glance(l []byte) letterLine {
 		}
 		if m.Err() == nil && d.EntryID != "" && d.Reason != "" && !d.DeadLetteredAt.IsZero() {
 			return letterLine{
-				letter: inbox.LetterName(d), id: d.ID, at: d.DeadLetteredAt, ok: true, reason: d.Reason,
+				name: inbox.LetterName(d), id: d.ID, at: d.DeadLetteredAt, ok: true, reason: d.Reason,
 				streamed: m.Value("metadata").Get(inbox.StreamMember, "stream") != "",
 			}
 		}
 	}
 	letter, isMark, ok := inbox.ParseLetter(l)
 	return letterLine{
-		letter: letter.Letter, id: letter.ID, at: letter.DeadLetteredAt, reason: letter.Reason,
-		ok: ok, mark: isMark, closes: isMark && !letter.Open(), streamed: flat.Value(letter.Metadata[inbox.StreamMember]).Get("stream") != "",
+		name: letter.Letter, id: letter.ID, at: letter.DeadLetteredAt, reason: letter.Reason, ok: ok, mark: isMark,
+		streamed: flat.Value(letter.Metadata[inbox.StreamMember]).Get("stream") != "", LetterMark: letter.LetterMark,
 	}
 }
 
@@ -102,13 +103,13 @@ func EachOpenLetter(b *inbox.Inbox, visit func(inbox.Letter) bool) (warnings []s
 	if err != nil {
 		return warnings, err
 	}
-	return warnings, r.Each(func(l inbox.Letter) bool { return !among(open, l.Letter) || visit(l) })
+	return warnings, r.Each(func(l inbox.Letter) bool { return open[l.Letter] == nil || visit(l) })
 }
 
 // OpenLetters returns a function that reports whether the letter of that name is open: see [LetterCount].
 func OpenLetters(b *inbox.Inbox) (func(name string) bool, error) {
 	_, open, _, err := openLetters(b)
-	return func(name string) bool { return among(open, name) }, err
+	return func(name string) bool { return open[name] != nil }, err
 }
 
 func lettersError(err error) error {

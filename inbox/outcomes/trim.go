@@ -48,7 +48,7 @@ func Trim(ctx context.Context, b *inbox.Inbox, before time.Time) (n Trimming, er
 		return n, err
 	}
 	n.DeadLetters, err = rewrite(journal.DeadLetters, func(line []byte) bool {
-		return len(gone) == 0 || !gone[spotName(glance(line).letter)]
+		return len(gone) == 0 || !gone[glance(line).name]
 	})
 	if err != nil {
 		return n, err
@@ -84,33 +84,20 @@ func spaceOf(b *inbox.Inbox) (space int64, err error) {
 // closedBefore names the letters that were closed before that time, and that are to go together with their
 // marks, and marks without a letter. A letter whose entry was answered since is trimmed along with that result,
 // because without the result it would count as open again.
-func closedBefore(b *inbox.Inbox, before time.Time) (gone map[uint64]bool, err error) {
-	gone = map[uint64]bool{}
+func closedBefore(b *inbox.Inbox, before time.Time) (gone map[string]bool, err error) {
 	r := NewLetterReader(b)
 	if _, err := r.Read(); err != nil {
-		return gone, err
+		return nil, err
 	}
-	f, err := journal.OpenState(fileOf(b, journal.DeadLetters))
-	if f == nil || err != nil {
-		return gone, lettersError(err)
-	}
-	defer func() { err = errors.Join(err, lettersError(f.Close())) }()
-	for same := range r.byName() {
-		m, err := marksIn(f, same)
-		if err != nil {
-			return gone, lettersError(err)
-		}
-		at := cmp.Or(m.RequeuedAt, m.AcceptedAt)
-		if same[0].mark {
-			at = cmp.Or(at, m.RepliedAt)
+	gone, err = r.answered(r.unclosed(), before)
+	for name, l := range r.letters {
+		at := cmp.Or(l.RequeuedAt, l.AcceptedAt)
+		if l.mark {
+			at = cmp.Or(at, l.RepliedAt)
 		}
 		if at != nil && at.Before(before) {
-			gone[same[0].name] = true
+			gone[name] = true
 		}
-	}
-	answered, err := r.answered(r.unclosed(), before)
-	for s := range answered {
-		gone[s.name] = true
 	}
 	return gone, err
 }
