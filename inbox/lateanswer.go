@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"heartbeat/internal/flat"
 	"heartbeat/internal/journal"
 )
 
@@ -16,53 +15,29 @@ const (
 	maxLeftEvidence = 4 << 10
 )
 
-// leftTurn is a turn whose entry was settled before the turn ended: at a limit, or by another process. why is
+// leftTurn is a turn whose entry was settled before the turn ended: at a limit, or by another process. Why is
 // the sentence that tells the client to stop; if the process is killed before it says so, the turn's next
-// hook does. letter names the dead letter that an answer belongs to. The other fields tell the end of this
+// hook does. Letter names the dead letter that an answer belongs to. The other fields tell the end of this
 // turn from any other.
 type leftTurn struct {
-	session, prompt, entryID, id string
-	letter, why                  string
-	handed                       bool // the entry's text went out
-	evidence                     json.RawMessage
-}
-
-func (l *leftTurn) members(c flat.Codec) {
-	c.String("session_id", &l.session)
-	c.Text("prompt_id", &l.prompt)
-	c.Text("entry_id", &l.entryID)
-	c.Text("id", &l.id)
-	c.Text("letter", &l.letter)
-	c.Text("why", &l.why)
-	c.Flag("handed", &l.handed)
-	c.Raw("evidence", &l.evidence)
+	Session  string          `json:"session_id"`
+	Prompt   string          `json:"prompt_id,omitempty"`
+	EntryID  string          `json:"entry_id,omitempty"`
+	ID       string          `json:"id,omitempty"`
+	Letter   string          `json:"letter,omitempty"`
+	Why      string          `json:"why,omitempty"`
+	Handed   bool            `json:"handed,omitempty"` // the entry's text went out
+	Evidence json.RawMessage `json:"evidence,omitempty"`
 }
 
 // leftTurns returns the turns in the record, none at nearly every stop.
-func (t *state) leftTurns() (all []leftTurn) {
-	for _, item := range flat.Value(t.st.Stopped).Items() {
-		m, err := flat.Parse([]byte(item))
-		if err != nil {
-			return nil // the record's sum is right, so another release wrote it
-		}
-		var l leftTurn
-		if l.members(flat.From(m)); m.Err() != nil {
-			return nil
-		}
-		all = append(all, l)
-	}
-	return all
-}
+func (t *state) leftTurns() []leftTurn { return kept[[]leftTurn](t.st.Stopped) }
 
 func (t *Tx) setLeftTurns(all []leftTurn) {
-	if t.st.Stopped, t.dirty = nil, true; len(all) == 0 {
-		return
+	t.st.Stopped, t.dirty = nil, true
+	if len(all) > 0 {
+		t.st.Stopped = t.encoded(all[max(0, len(all)-maxLeft):])
 	}
-	t.st.Stopped = listOf(all[max(0, len(all)-maxLeft):], func(b []byte, l *leftTurn) []byte {
-		var o flat.Object
-		l.members(flat.To(&o))
-		return append(b, o.End()...)
-	})
 }
 
 // changeLeft changes the turns that which selects, and drops those left without letter and why.
@@ -74,7 +49,7 @@ func (t *Tx) changeLeft(which func(leftTurn) bool, change func(*leftTurn)) {
 			change(&l)
 			changed = true
 		}
-		if l.letter != "" || l.why != "" {
+		if l.Letter != "" || l.Why != "" {
 			rest = append(rest, l)
 		}
 	}
@@ -83,11 +58,11 @@ func (t *Tx) changeLeft(which func(leftTurn) bool, change func(*leftTurn)) {
 	}
 }
 
-func noLetter(l *leftTurn)  { l.letter, l.evidence = "", nil }
+func noLetter(l *leftTurn)  { l.Letter, l.Evidence = "", nil }
 func forgotten(l *leftTurn) { *l = leftTurn{} }
 
 func ofSession(session string) func(leftTurn) bool {
-	return func(l leftTurn) bool { return l.session == session }
+	return func(l leftTurn) bool { return l.Session == session }
 }
 
 // ForgetStopped notes that the session goes on with something else: its turn that was stopped, or whose entry
@@ -105,27 +80,27 @@ func (in InSession) endLate() {
 
 // forgetLate notes that a letter is gone, or was requeued.
 func (t *Tx) forgetLate(letter string) {
-	t.changeLeft(func(l leftTurn) bool { return l.letter == letter }, noLetter)
+	t.changeLeft(func(l leftTurn) bool { return l.Letter == letter }, noLetter)
 }
 
 // StopTurn notes, in the commit that settles its entry, that the turn of a delivery is stopped.
 func (in InSession) StopTurn(d *Delivery, why string) {
-	l := leftTurn{session: in.id, prompt: d.PromptID, entryID: d.EntryID}
+	l := leftTurn{Session: in.id, Prompt: d.PromptID, EntryID: d.EntryID}
 	in.tx.changeLeft(ofSession(in.id), func(known *leftTurn) {
-		if known.prompt == l.prompt {
+		if known.Prompt == l.Prompt {
 			l = *known
 		}
 		forgotten(known)
 	})
-	l.why = why
+	l.Why = why
 	in.tx.setLeftTurns(append(in.tx.leftTurns(), l))
 }
 
 // Stopped returns which turn of the session was stopped and why, "" for none.
 func (in InSession) Stopped() (prompt, why string) {
 	for _, l := range in.tx.leftTurns() {
-		if l.session == in.id {
-			return l.prompt, l.why
+		if l.Session == in.id {
+			return l.Prompt, l.Why
 		}
 	}
 	return "", ""
@@ -142,8 +117,8 @@ func (t *Tx) expectLate(d *Delivery, dead DeadLetter) {
 	}
 	t.changeLeft(ofSession(d.SessionID), forgotten)
 	t.setLeftTurns(append(t.leftTurns(), leftTurn{
-		session: d.SessionID, prompt: d.PromptID, entryID: dead.EntryID, id: clipped(dead.ID),
-		letter: LetterName(dead), handed: t.st.Handed, evidence: d.Evidence,
+		Session: d.SessionID, Prompt: d.PromptID, EntryID: dead.EntryID, ID: clipped(dead.ID),
+		Letter: LetterName(dead), Handed: t.st.Handed, Evidence: d.Evidence,
 	}))
 }
 
@@ -155,21 +130,21 @@ func (in InSession) LateAnswer(prompt, reply string, proves func(d *Delivery, ha
 	in.tx.over = in.id
 	late := leftTurn{}
 	in.tx.changeLeft(func(l leftTurn) bool {
-		of := l.session == in.id
-		if of && l.letter != "" && l.prompt == prompt {
-			d := &Delivery{EntryID: l.entryID, SessionID: l.session, PromptID: l.prompt, Evidence: l.evidence}
-			if of = proves(d, l.handed); of {
+		of := l.Session == in.id
+		if of && l.Letter != "" && l.Prompt == prompt {
+			d := &Delivery{EntryID: l.EntryID, SessionID: l.Session, PromptID: l.Prompt, Evidence: l.Evidence}
+			if of = proves(d, l.Handed); of {
 				late = l
 			}
 		}
 		return of
 	}, forgotten)
-	if late.letter == "" {
+	if late.Letter == "" {
 		return nil
 	}
 	now := in.tx.box.utcNow()
-	in.tx.mark(letterMark{Letter: late.letter, LetterMark: LetterMark{LateReply: reply, RepliedAt: &now}})
-	in.tx.addEvent(Event{Event: EventLate, EntryID: late.entryID, ID: late.id, Session: in.id, Reason: "dead letter " + late.letter})
+	in.tx.mark(letterMark{Letter: late.Letter, LetterMark: LetterMark{LateReply: reply, RepliedAt: &now}})
+	in.tx.addEvent(Event{Event: EventLate, EntryID: late.EntryID, ID: late.ID, Session: in.id, Reason: "dead letter " + late.Letter})
 	return in.tx.Commit()
 }
 
