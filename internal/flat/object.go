@@ -82,89 +82,27 @@ func Text(quoted string) string {
 		return ""
 	}
 	text := quoted[1 : len(quoted)-1]
-	if i := strings.IndexByte(text, '\\'); i >= 0 {
-		var s string
-		if strings.Contains(text[i:], `\u`) && json.Unmarshal([]byte(quoted), &s) == nil {
-			return s // it handles surrogate pairs, and halves of them
-		}
-		text = unescaped(text)
+	if strings.IndexByte(text, '\\') < 0 { // as nearly always
+		return strings.ToValidUTF8(text, "\uFFFD")
 	}
-	return strings.ToValidUTF8(text, "\uFFFD")
-}
-
-// unescaped replaces the escapes of two characters.
-func unescaped(text string) string {
-	b := make([]byte, 0, len(text))
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		if c == '\\' && i+1 < len(text) {
-			i++
-			switch c = text[i]; c {
-			case 'b':
-				c = '\b'
-			case 'f':
-				c = '\f'
-			case 'n':
-				c = '\n'
-			case 'r':
-				c = '\r'
-			case 't':
-				c = '\t'
-			}
-		}
-		b = append(b, c)
+	if !strings.Contains(text, `\u`) {
+		quoted = strings.ToValidUTF8(quoted, "\uFFFD") // else one for each byte
 	}
-	return string(b)
+	var s string
+	_ = json.Unmarshal([]byte(quoted), &s) // it is valid
+	return s
 }
-
-const hexDigits = "0123456789abcdef"
 
 // AppendText appends a string as JSON, on one line and safe inside HTML. Invalid UTF-8 becomes U+FFFD.
 func AppendText(b []byte, s string) []byte {
-	b = append(b, '"')
-	done := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c < utf8.RuneSelf && c >= ' ' && c != '"' && c != '\\' && c != '<' && c != '>' && c != '&' {
-			i++
-			continue
+	for i := range len(s) {
+		if c := s[i]; c >= utf8.RuneSelf || c < ' ' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			if !utf8.ValidString(s) {
+				s = string([]rune(s)) // encoding/json would spell out the escape
+			}
+			quoted, _ := json.Marshal(s) // a string can always be encoded
+			return append(b, quoted...)
 		}
-		r, n := utf8.DecodeRuneInString(s[i:])
-		var as string
-		switch {
-		case r == utf8.RuneError && n == 1:
-			as = "\uFFFD"
-		case r == '\u2028':
-			as = `\u2028`
-		case r == '\u2029':
-			as = `\u2029`
-		case r >= utf8.RuneSelf:
-			i += n
-			continue
-		default:
-			as = escape(c)
-		}
-		b = append(append(b, s[done:i]...), as...)
-		i += n
-		done = i
 	}
-	return append(append(b, s[done:]...), '"')
-}
-
-func escape(c byte) string {
-	switch c {
-	case '"', '\\':
-		return string([]byte{'\\', c})
-	case '\b':
-		return `\b`
-	case '\f':
-		return `\f`
-	case '\n':
-		return `\n`
-	case '\r':
-		return `\r`
-	case '\t':
-		return `\t`
-	}
-	return string([]byte{'\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15]})
+	return append(append(append(b, '"'), s...), '"')
 }
