@@ -193,17 +193,16 @@ func (v Value) Items() (all []Value) {
 	case v[0] != '[':
 		return []Value{v}
 	}
-	s := scanner{text: string(v), at: 1}
-	for s.space(); ; s.space() {
+	s := scanner{text: string(v)}
+	s.list(1, ']', func() bool {
 		from := s.at
 		if !s.value(1) {
-			return all
+			return false
 		}
 		all = append(all, v[from:s.at])
-		if s.space(); !s.takes(',') {
-			return all
-		}
-	}
+		return true
+	})
+	return all
 }
 
 // IsString reports whether the value is a string.

@@ -72,11 +72,7 @@ func (s *scanner) value(depth int) bool {
 }
 
 func (s *scanner) object(depth int, member func(name, value string) bool) bool {
-	s.at++
-	if s.space(); s.takes('}') {
-		return depth <= maxNesting
-	}
-	for depth <= maxNesting {
+	return s.list(depth, '}', func() bool {
 		name := s.at
 		if !s.quoted() {
 			return false
@@ -87,33 +83,22 @@ func (s *scanner) object(depth int, member func(name, value string) bool) bool {
 		}
 		s.space()
 		value := s.at
-		if !s.value(depth) {
-			return false
-		}
-		if member != nil && !member(s.text[name:nameEnd], s.text[value:s.at]) {
-			return false
-		}
-		if s.space(); s.takes('}') {
-			return true
-		}
-		if !s.takes(',') {
-			return false
-		}
-		s.space()
-	}
-	return false
+		return s.value(depth) && (member == nil || member(s.text[name:nameEnd], s.text[value:s.at]))
+	})
 }
 
 func (s *scanner) array(depth int) bool {
+	return s.list(depth, ']', func() bool { return s.value(depth) })
+}
+
+// list reads from one bracket to the other. item reads what stands between two commas.
+func (s *scanner) list(depth int, end byte, item func() bool) bool {
 	s.at++
-	if s.space(); s.takes(']') {
+	if s.space(); s.takes(end) {
 		return depth <= maxNesting
 	}
-	for depth <= maxNesting {
-		if !s.value(depth) {
-			return false
-		}
-		if s.space(); s.takes(']') {
+	for depth <= maxNesting && item() {
+		if s.space(); s.takes(end) {
 			return true
 		}
 		if !s.takes(',') {
