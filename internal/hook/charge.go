@@ -35,12 +35,6 @@ func (h *hook) placeTurn(tx *inbox.Tx) {
 	tx.Money().Position(h.input.SessionID, h.input.TranscriptPath, claude.TranscriptSize(h.input.TranscriptPath), h.endsTurn())
 }
 
-// chargeStart charges the sessions that have ended, when another one starts.
-func (h *hook) chargeStart(tx *inbox.Tx) {
-	h.placeTurn(tx)
-	h.uncounted(meter.NoteCharge(tx, ""))
-}
-
 func (h *hook) uncounted(err error) {
 	if err != nil {
 		h.Note("what the session spent is not all counted: %v", err)

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/agent"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/machine"
@@ -190,31 +189,34 @@ func (h *hook) dispatch() int {
 		}
 		h.awaitSpending()
 	}
-	if h.Rewake {
-		if status, ok := h.inBackground(); ok {
-			return status
-		}
-	}
+	wakes := h.Rewake && h.client().CanBeWoken()
 	switch in.Event {
 	case claude.EventStop, "":
+		if h.Rewake {
+			return h.wakeLater(h.endTurn)
+		}
 		return h.stop()
 	case claude.EventStopFailure:
+		if wakes {
+			return h.wakeLater(h.failTurn)
+		}
 		return h.stopFailure()
 	case claude.EventSessionStart:
-		return h.record(func(tx *inbox.Tx) error {
-			h.chargeStart(tx)
-			return tx.In(in.SessionID).Start(h.clientPID(), agent.StartNote(in.TranscriptPath))
-		})
+		if wakes {
+			return h.wakeLater(h.startSession)
+		}
+		return h.record(h.noteStart)
 	case claude.EventSessionEnd:
 		return h.record(h.endSession)
 	case claude.EventUserPromptSubmit:
-		if h.Start != "" {
+		switch {
+		case h.Rewake:
+			return h.record(h.prompted)
+		case h.Start != "":
 			return h.record(h.startedWith)
-		}
-		if strings.HasPrefix(strings.TrimSpace(in.Prompt), claude.TaskNotification) {
+		case strings.HasPrefix(strings.TrimSpace(in.Prompt), claude.TaskNotification):
 			return h.record(h.toldOfTask)
-		}
-		if in.PromptID == "" { // without an id nothing tells this turn from one that was stopped
+		case in.PromptID == "": // without an id nothing tells this turn from one that was stopped
 			return h.record(func(tx *inbox.Tx) error { tx.In(in.SessionID).ForgetStopped(); return nil })
 		}
 		return h.askedElse()

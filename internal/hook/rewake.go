@@ -11,9 +11,9 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/agent"
-	"heartbeat/internal/claude"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/machine"
+	"heartbeat/internal/money/meter"
 	"heartbeat/internal/words"
 )
 
@@ -42,24 +42,6 @@ const (
 var firstRetry = time.Second
 
 var errNoClient = errors.New("--rewake needs to know whose session it is: CLAUDE_PID is not set, and the process that started this one is gone")
-
-// inBackground acts on the events that a hook in the background handles differently; ok is false for all others.
-func (h *hook) inBackground() (status int, ok bool) {
-	event := h.input.Event
-	switch {
-	case event == claude.EventStop || event == "":
-		return h.wakeLater(h.endTurn), true
-	case event == claude.EventUserPromptSubmit:
-		return h.record(h.prompted), true
-	case !h.client().CanBeWoken():
-		return cli.ExitOK, false
-	case event == claude.EventStopFailure:
-		return h.wakeLater(h.failTurn), true
-	case event == claude.EventSessionStart:
-		return h.wakeLater(h.startSession), true
-	}
-	return cli.ExitOK, false
-}
 
 // wakeLater lets the turn end, and waits in the background until an entry wakes the session. enter records what the
 // event says.
@@ -157,17 +139,20 @@ func (h *hook) startWaiting(tx *inbox.Tx) (outcome, error) {
 	return 0, errors.Join(err, tx.In(h.input.SessionID).Wait(h.waiter))
 }
 
+// noteStart notes that the session began, and charges the sessions that have ended.
+func (h *hook) noteStart(tx *inbox.Tx) error {
+	h.placeTurn(tx)
+	h.uncounted(meter.NoteCharge(tx, ""))
+	return tx.In(h.input.SessionID).Start(h.clientPID(), agent.StartNote(h.input.TranscriptPath))
+}
+
 // startSession notes that the session began, and settles what a dead session left in flight.
 func (h *hook) startSession(tx *inbox.Tx) (outcome, error) {
-	h.chargeStart(tx)
-	if err := tx.In(h.input.SessionID).Start(h.clientPID(), agent.StartNote(h.input.TranscriptPath)); err != nil {
+	err := h.noteStart(tx)
+	d := tx.InFlight()
+	if d == nil || err != nil {
 		return 0, err
 	}
-	d := tx.InFlight()
-	if d == nil {
-		return 0, nil
-	}
-	var err error
 	switch e := h.evidenceOf(d); {
 	case clientGone(e):
 		_, err = h.settleEntry(tx, orphaned)
