@@ -3,7 +3,6 @@ package outcomes
 import (
 	"errors"
 	"io"
-	"maps"
 	"time"
 
 	"heartbeat/inbox"
@@ -30,72 +29,67 @@ func (c LetterCount) All() (n int) {
 
 // CountLetters counts the open dead letters.
 func CountLetters(b *inbox.Inbox) (LetterCount, error) {
-	_, open, warnings, err := openLetters(b)
+	r, warnings, err := openLetters(b)
 	c := LetterCount{Open: map[inbox.Reason]int{}, Warnings: warnings}
-	for _, l := range open {
-		if !l.streamed {
+	for _, l := range r.letters {
+		if l.isOpen() && !l.streamed {
 			c.Open[l.reason]++
 		}
 	}
 	return c, err
 }
 
-// openLetters reads all letters, and returns the open ones by name: see [LetterCount].
-func openLetters(b *inbox.Inbox) (r *LetterReader, open map[string]*letterLine, warnings []string, err error) {
+// openLetters reads all letters, and finds out which are open: see [LetterCount].
+func openLetters(b *inbox.Inbox) (r *LetterReader, warnings []string, err error) {
 	r = NewLetterReader(b)
 	if warnings, err = r.Read(); err != nil {
-		return r, nil, nil, err
+		return r, nil, err
 	}
-	open = r.unclosed()
-	answered, err := r.answered(open, time.Time{})
-	maps.DeleteFunc(open, func(name string, _ *letterLine) bool { return answered[name] })
-	return r, open, warnings, err
+	return r, warnings, r.findAnswered(time.Time{})
 }
 
-// unclosed returns the letters that no mark closes and that were not canceled.
-func (r *LetterReader) unclosed() map[string]*letterLine {
-	all := maps.Clone(r.letters)
-	maps.DeleteFunc(all, func(_ string, l *letterLine) bool { return l.mark || !l.Open() || l.reason == inbox.ReasonCanceled })
-	return all
+// isOpen reports whether the line is an open letter's, once [LetterReader.findAnswered] has looked.
+func (l *letterLine) isOpen() bool {
+	return l != nil && !l.mark && l.Open() && l.reason != inbox.ReasonCanceled && !l.answered
 }
 
-// answered returns the names of those letters whose id was answered after they were set aside: their senders sent
-// them again. Unless before is zero, only answers before that time count. It reads the results from about the time of
-// the first letter with an id.
-func (r *LetterReader) answered(all map[string]*letterLine, before time.Time) (answered map[string]bool, err error) {
-	answered = map[string]bool{}
-	byID, first := map[string][]*letterLine{}, time.Time{}
-	for _, l := range all {
-		if l.id == "" {
+// findAnswered notes which letters were answered by their id after they were set aside: their senders sent them again.
+// Unless before is zero, only answers before that time count. It reads the results from about the time of the first
+// letter with an id.
+func (r *LetterReader) findAnswered(before time.Time) (err error) {
+	last, first := map[string]time.Time{}, time.Time{} // last is when each id was answered last
+	for _, l := range r.letters {
+		if l.id == "" || !l.isOpen() {
 			continue
 		}
-		if len(byID) == 0 || l.at.Before(first) {
+		if len(last) == 0 || l.at.Before(first) {
 			first = l.at
 		}
-		byID[l.id] = append(byID[l.id], l)
-	}
-	if len(byID) == 0 {
-		return answered, nil
+		last[l.id] = time.Time{}
 	}
 	results, err := journal.OpenState(fileOf(r.box, journal.Results))
-	if results == nil || err != nil {
-		return answered, err
+	if results == nil || err != nil || len(last) == 0 {
+		return errors.Join(err, results.Close())
 	}
 	defer func() { err = errors.Join(err, results.Close()) }()
 	from, err := resultsFrom(results, first)
 	if err != nil {
-		return answered, err
+		return err
 	}
 	err = lines.EachOwn(io.NewSectionReader(results, from, results.Info().Size-from), from, func(_, _ int64, line []byte, _ bool) bool {
-		for _, l := range byID[flat.Value(line).Get("id").Shown()] {
-			when := acknowledged(line)
-			if !when.Before(l.at) && (before.IsZero() || when.Before(before)) {
-				answered[l.name] = true
+		id := flat.Value(line).Get("id").Shown()
+		if was, wanted := last[id]; wanted {
+			if at := acknowledged(line); at.After(was) && (before.IsZero() || at.Before(before)) {
+				last[id] = at
 			}
 		}
 		return true
 	})
-	return answered, err
+	for _, l := range r.letters {
+		at := last[l.id]
+		l.answered = l.isOpen() && !at.IsZero() && !at.Before(l.at)
+	}
+	return err
 }
 
 // resultsFrom returns an offset at or before the first result of that time or later. Results are in order of

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"strings"
+	"unique"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
@@ -145,6 +146,8 @@ func (r *LetterReader) add(l letterLine) {
 	known := r.letters[l.name]
 	switch {
 	case known == nil:
+		// As they are, these would keep the whole line in memory.
+		l.name, l.id, l.reason = strings.Clone(l.name), strings.Clone(l.id), unique.Make(l.reason).Value()
 		r.letters[l.name] = &l
 	case l.mark:
 		if known.RepliedAt == nil {

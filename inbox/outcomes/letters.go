@@ -59,6 +59,7 @@ type letterLine struct {
 	reason   inbox.Reason
 	streamed bool // see [inbox.StreamMember]
 	mark, ok bool
+	answered bool // see [LetterReader.findAnswered]
 	inbox.LetterMark
 }
 
@@ -99,17 +100,17 @@ func EachLetter(b *inbox.Inbox, visit func(inbox.Letter) bool) (warnings []strin
 
 // EachOpenLetter is [EachLetter] for open letters: see [LetterCount].
 func EachOpenLetter(b *inbox.Inbox, visit func(inbox.Letter) bool) (warnings []string, err error) {
-	r, open, warnings, err := openLetters(b)
+	r, warnings, err := openLetters(b)
 	if err != nil {
 		return warnings, err
 	}
-	return warnings, r.Each(func(l inbox.Letter) bool { return open[l.Letter] == nil || visit(l) })
+	return warnings, r.Each(func(l inbox.Letter) bool { return !r.letters[l.Letter].isOpen() || visit(l) })
 }
 
 // OpenLetters returns a function that reports whether the letter of that name is open: see [LetterCount].
 func OpenLetters(b *inbox.Inbox) (func(name string) bool, error) {
-	_, open, _, err := openLetters(b)
-	return func(name string) bool { return open[name] != nil }, err
+	r, _, err := openLetters(b)
+	return func(name string) bool { return r.letters[name].isOpen() }, err
 }
 
 func lettersError(err error) error {

@@ -89,13 +89,14 @@ func closedBefore(b *inbox.Inbox, before time.Time) (gone map[string]bool, err e
 	if _, err := r.Read(); err != nil {
 		return nil, err
 	}
-	gone, err = r.answered(r.unclosed(), before)
+	err = r.findAnswered(before)
+	gone = map[string]bool{}
 	for name, l := range r.letters {
 		at := cmp.Or(l.RequeuedAt, l.AcceptedAt)
 		if l.mark {
 			at = cmp.Or(at, l.RepliedAt)
 		}
-		if at != nil && at.Before(before) {
+		if l.answered || at != nil && at.Before(before) {
 			gone[name] = true
 		}
 	}
