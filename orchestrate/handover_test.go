@@ -13,7 +13,6 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/machine"
 	"heartbeat/orchestrate"
 	"heartbeat/orchestrate/babysitter"
 	"heartbeat/orchestrate/run"
@@ -49,7 +48,7 @@ func working(t *testing.T) (*orchestrate.Bridge, *inbox.Delivery) {
 	require.NoError(t, err)
 	next, err := tx.Next(inbox.Mark{})
 	require.NoError(t, err)
-	e := recovery.Evidence{Boot: machine.BootID(), Namespace: machine.PIDNamespace(), Client: int64(client.Process.Pid), ClientStart: machine.ProcessStart(client.Process.Pid)}
+	e := recovery.Evidence{Process: inbox.ProcessOf(client.Process.Pid)}
 	d, err := tx.Deliver(next, inbox.Recipient{SessionID: "s1", Evidence: e.Encode()})
 	require.NoError(t, err)
 	require.NoError(t, tx.Commit())

@@ -24,8 +24,7 @@ func TestLateByTheTimeOfWork(t *testing.T) {
 		"the clock was set back": {-8 * time.Hour, 31 * time.Minute, true},
 	} {
 		e := recovery.Evidence{
-			Boot: machine.BootID(), SinceBoot: machine.SinceBoot(), Awake: machine.Awake() - int64(c.worked),
-			Namespace: machine.PIDNamespace(), Client: int64(os.Getpid()), ClientStart: machine.ProcessStart(os.Getpid()),
+			Process: inbox.ProcessOf(os.Getpid()), SinceBoot: machine.SinceBoot(), Awake: machine.Awake() - int64(c.worked),
 		}
 		d := &inbox.Delivery{DeliveredAt: time.Now().Add(-c.ago), Evidence: e.Encode()}
 		d.RawLine.Text = `{"prompt":"x","id":"i","time_limit_ms":1800000}`

@@ -79,7 +79,7 @@ func TestMaySpeak(t *testing.T) {
 			if c.detached {
 				owner, _ = tree(t, "client", says)
 			}
-			d := deliveredTo(t, recovery.Evidence{Boot: machine.BootID(), Namespace: machine.PIDNamespace(), Client: int64(owner), ClientStart: machine.ProcessStart(owner)})
+			d := deliveredTo(t, recovery.Evidence{Process: inbox.ProcessOf(owner)})
 			expect(t, c.tool, recovery.MaySpeak(caller, d, nil, false))
 			expect(t, c.person, recovery.MaySpeak(caller, d, nil, true))
 		})
@@ -90,7 +90,7 @@ func TestMaySpeak(t *testing.T) {
 func TestMaySpeakBesideASession(t *testing.T) {
 	onlyHere(t)
 	top, caller := tree(t, "client", `sh -c 'echo $$; cat'`)
-	d := deliveredTo(t, recovery.Evidence{Boot: machine.BootID(), Namespace: machine.PIDNamespace(), Client: int64(top), ClientStart: machine.ProcessStart(top)})
+	d := deliveredTo(t, recovery.Evidence{Process: inbox.ProcessOf(top)})
 	below := inbox.Session{ID: "s2", Process: inbox.ProcessOf(caller)}
 	require.NoError(t, recovery.MaySpeak(caller, d, nil, false))
 	expect(t, "a client of its own", recovery.MaySpeak(caller, d, []inbox.Session{below}, true))
@@ -104,7 +104,7 @@ func TestMaySpeakOfOneWhoseClientIsGone(t *testing.T) {
 	dead := exec.Command("true")
 	require.NoError(t, dead.Run())
 	_, caller := tree(t, "client", says)
-	gone := recovery.Evidence{Boot: machine.BootID(), Namespace: machine.PIDNamespace(), Client: int64(dead.Process.Pid), ClientStart: 1}
+	gone := recovery.Evidence{Process: inbox.Process{Boot: machine.BootID(), Namespace: machine.PIDNamespace(), PID: dead.Process.Pid, ProcessStart: 1}}
 	expect(t, "is another session's", recovery.MaySpeak(caller, deliveredTo(t, gone), nil, false))
 	require.NoError(t, recovery.MaySpeak(caller, deliveredTo(t, gone), nil, true))
 	gone.Namespace = "another"

@@ -27,14 +27,11 @@ type Evidence struct {
 	// transcript was From bytes long.
 	From      int64
 	Times     int64
-	Boot      string
-	SinceBoot int64 // nanoseconds
+	SinceBoot int64 // nanoseconds, in the boot of Process
 	// Awake is the time of the delivery by [machine.Awake], in nanoseconds. Deliveries of earlier releases have none.
-	Awake  int64
-	Client int64 // its process id, 0 if unknown
-	// ClientStart tells the client's process from a later one with the same id. Namespace is its PID namespace.
-	ClientStart int64
-	Namespace   string
+	Awake int64
+	// Process is the client's that got the entry. Until a session host has started its client, it is the host's own.
+	inbox.Process
 	// Notes says that the delivering hook also notes when the text went out: see [inbox.Tx.HandedOver].
 	Notes bool
 	Prompt
@@ -70,8 +67,8 @@ func (e *Evidence) members(c flat.Codec) {
 	c.String("boot", &e.Boot)
 	c.Int("since_boot_ns", &e.SinceBoot)
 	c.NonZero("awake_ns", &e.Awake)
-	c.Int("client_pid", &e.Client)
-	c.NonZero("client_start", &e.ClientStart)
+	c.Count("client_pid", &e.PID)
+	c.NonZero("client_start", &e.ProcessStart)
 	c.Text("pid_namespace", &e.Namespace)
 	c.Flag("notes_handover", &e.Notes)
 	c.Flag("prompted", &e.Prompted)
@@ -155,7 +152,7 @@ func Worked(d *inbox.Delivery) time.Duration {
 		}
 	}
 	took = max(0, took)
-	if !machine.LifeOf(e.Boot, e.Namespace, int(e.Client), e.ClientStart).Ended() {
+	if !machine.LifeOf(e.Boot, e.Namespace, e.PID, e.ProcessStart).Ended() {
 		return took
 	}
 	info, err := disk.StatFile(e.Transcript)

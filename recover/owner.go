@@ -12,17 +12,6 @@ import (
 	"heartbeat/internal/words"
 )
 
-// Process returns the client's process that got the entry. Until a session host has started its client, it is the
-// host's own.
-func (e Evidence) Process() inbox.Process {
-	return inbox.Process{PID: int(e.Client), ProcessStart: e.ClientStart, Boot: e.Boot, Namespace: e.Namespace}
-}
-
-// SetProcess makes a process of this boot the one that has the entry.
-func (e *Evidence) SetProcess(p inbox.Process) {
-	e.Client, e.ClientStart, e.Boot, e.Namespace = int64(p.PID), p.ProcessStart, p.Boot, p.Namespace
-}
-
 // Owner is who has an entry in flight. While it lives, nobody else settles the entry, takes it, gives it back or
 // delivers it again.
 type Owner struct {
@@ -43,7 +32,7 @@ type sessions interface {
 // OwnerOf returns the owner of an entry in flight.
 func OwnerOf(in sessions, d *inbox.Delivery) Owner {
 	e := EvidenceOf(d)
-	o := Owner{EntryID: d.EntryID, ID: d.ID(), Session: d.SessionID, Process: e.Process()}
+	o := Owner{EntryID: d.EntryID, ID: d.ID(), Session: d.SessionID, Process: e.Process}
 	all, _ := in.Sessions() // the callers that need sessions report the error
 	for _, s := range all {
 		if s.ID != d.SessionID || s.ID == "" {
@@ -80,9 +69,9 @@ func (o Owner) String() string {
 // other session in its environment.
 func MaySpeak(pid int, d *inbox.Delivery, sessions []inbox.Session, person bool) error {
 	e, owner := EvidenceOf(d), 0
-	life := machine.LifeOf(e.Boot, e.Namespace, int(e.Client), e.ClientStart)
+	life := machine.LifeOf(e.Boot, e.Namespace, e.PID, e.ProcessStart)
 	if life == machine.Alive {
-		owner = int(e.Client)
+		owner = e.PID
 	}
 	client := clientAbove(pid, owner, sessions)
 	session, _ := machine.Variable(pid, claude.SessionVariable)

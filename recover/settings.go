@@ -190,7 +190,7 @@ func (a Asker) note(format string, args ...any) {
 // the owner, a person forces it, or no owner lives.
 func (a Asker) barredBy(tx *inbox.Tx, d *inbox.Delivery) *Owner {
 	e := EvidenceOf(d)
-	if a.Force || e.Client != 0 && int64(a.Client.PID) == e.Client || e.Prompted && e.Start != "" && e.Start == a.Start {
+	if a.Force || e.PID != 0 && a.Client.PID == e.PID || e.Prompted && e.Start != "" && e.Start == a.Start {
 		return nil // if another process has this id by now, the owner is dead anyway
 	}
 	if o := OwnerOf(tx, d); o.Life == machine.Alive && o.PID != a.Client.PID {

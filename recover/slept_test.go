@@ -18,7 +18,7 @@ func TestSleepIsNoWork(t *testing.T) {
 	const slept, worked = 8 * time.Hour, 5 * time.Minute
 	delivered := func(e recovery.Evidence) *inbox.Delivery {
 		e.Boot, e.SinceBoot = machine.BootID(), machine.SinceBoot()-int64(slept+worked)
-		e.Namespace, e.Client, e.ClientStart = machine.PIDNamespace(), int64(os.Getpid()), machine.ProcessStart(os.Getpid())
+		e.Namespace, e.PID, e.ProcessStart = machine.PIDNamespace(), os.Getpid(), machine.ProcessStart(os.Getpid())
 		return &inbox.Delivery{DeliveredAt: time.Now().Add(-slept - worked), Evidence: e.Encode()}
 	}
 	d := delivered(recovery.Evidence{Awake: machine.Awake() - int64(worked)})

@@ -103,7 +103,7 @@ func (h *hook) nothingInFlight(tx *inbox.Tx) (bool, error) {
 	}
 	if e := h.evidenceOf(d); !e.Woken || e.Bound || !h.sameClient(d, e) {
 		h.lookAgainIn(maxRecheck)
-		if !clientGone(e) && (h.sameClient(d, e) || h.input.SessionID == d.SessionID) {
+		if !e.Life().Ended() && (h.sameClient(d, e) || h.input.SessionID == d.SessionID) {
 			return false, nil // the session's own next event decides
 		}
 		left, err := h.settleEntry(tx, orphaned)

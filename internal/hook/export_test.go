@@ -36,7 +36,7 @@ func DeliverWoken(t testing.TB, box *inbox.Inbox, tx *inbox.Tx, transcript strin
 	_, spill, err := h.wakeWith(entry)
 	require.NoError(t, err)
 	to, e := inbox.Recipient{SessionID: h.input.SessionID}, h.wokenWith(spill)
-	e.Bound, e.Client, e.ClientStart = bound, 0, 0
+	e.Bound, e.PID, e.ProcessStart = bound, 0, 0
 	if bound {
 		to.PromptID = h.input.PromptID
 	}

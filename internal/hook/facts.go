@@ -115,24 +115,19 @@ func (h *hook) clientPID() int {
 // isClient reports whether this hook's client is the very process that got the entry. The id alone does not tell: in
 // containers it is often 1.
 func isClient(pid int, e recovery.Evidence) bool {
-	if pid == 0 && e.Client == 0 {
+	if pid == 0 && e.PID == 0 {
 		return true // a client that names itself nowhere
 	}
-	return int64(pid) == e.Client && e.ClientStart != 0 && clientRuns(e)
+	return pid == e.PID && e.ProcessStart != 0 && e.Life() == machine.Alive
 }
 
 // sameClient reports whether the client around this hook got the entry. Its session may have another id by now.
 func (h *hook) sameClient(d *inbox.Delivery, e recovery.Evidence) bool {
-	if pid := h.clientPID(); pid != 0 && e.Client != 0 {
-		return int64(pid) == e.Client && clientRuns(e)
+	if pid := h.clientPID(); pid != 0 && e.PID != 0 {
+		return pid == e.PID && e.Life() == machine.Alive
 	}
 	return h.input.SessionID == d.SessionID
 }
-
-func clientRuns(e recovery.Evidence) bool { return e.Process().Life() == machine.Alive }
-
-// clientGone reports whether that process has certainly ended.
-func clientGone(e recovery.Evidence) bool { return e.Process().Life().Ended() }
 
 const (
 	// transcriptWait is how long the transcript may take to show an answer: the client writes it late.

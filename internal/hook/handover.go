@@ -138,14 +138,13 @@ func (h *hook) recipient(next inbox.Entry, spill string) inbox.Recipient {
 // evidence returns what identifies this hook's event.
 func (h *hook) evidence() recovery.Evidence {
 	in := h.input
-	e := recovery.Evidence{
+	return recovery.Evidence{
 		Active: in.StopHookActive, Reply: claude.ReplySum(in.LastMessage), Transcript: in.TranscriptPath,
 		TranscriptSize: claude.TranscriptSize(in.TranscriptPath),
 		SinceBoot:      machine.SinceBoot(),
 		Awake:          machine.Awake(),
+		Process:        inbox.ProcessOf(h.clientPID()),
 	}
-	e.SetProcess(inbox.ProcessOf(h.clientPID()))
-	return e
 }
 
 // defaultPreamble tells the model whose request follows. The client presents the text as a hook's error, and as a

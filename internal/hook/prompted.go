@@ -98,7 +98,7 @@ func (h *hook) startedWith(tx *inbox.Tx) error {
 	case e.Prompted && !e.IsBound() && e.Start == h.Start && !another && in.Prompt == d.Text():
 		h.placeTurn(tx)
 		e.BoundSeq = tx.Seq()
-		e.SetProcess(inbox.ProcessOf(h.clientPID()))
+		e.Process = inbox.ProcessOf(h.clientPID())
 		e.Transcript, e.TranscriptSize = in.TranscriptPath, recovery.StartSize(tx, d, in.SessionID, in.TranscriptPath)
 		if e.TranscriptSize < 0 && in.PromptID != "" {
 			e.TranscriptSize = 0 // the prompt's id tells its lines from older ones

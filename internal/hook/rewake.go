@@ -154,7 +154,7 @@ func (h *hook) startSession(tx *inbox.Tx) (outcome, error) {
 		return 0, err
 	}
 	switch e := h.evidenceOf(d); {
-	case clientGone(e):
+	case e.Life().Ended():
 		_, err = h.settleEntry(tx, orphaned)
 	case h.input.Source == "clear" && e.Bound && h.input.SessionID != d.SessionID && h.sameClient(d, e):
 		_, err = h.settleEntry(tx, interrupted) // a turn that a person cut short with /clear ends without a Stop

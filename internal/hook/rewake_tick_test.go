@@ -130,7 +130,7 @@ func TestSpilledAgain(t *testing.T) {
 	change(t, path, func(_ *inbox.Inbox, tx *inbox.Tx) {
 		d := tx.InFlight()
 		e := recovery.EvidenceOf(d)
-		e.Client, e.ClientStart, e.Namespace = 99_999_999, 1, machine.PIDNamespace()
+		e.PID, e.ProcessStart, e.Namespace = 99_999_999, 1, machine.PIDNamespace()
 		require.NoError(t, tx.Bind(inbox.Recipient{SessionID: "dead", PromptID: "p", Evidence: e.Encode()}))
 	})
 	h := waitingSince(t, path, claude.EventStop, 0)
@@ -156,7 +156,7 @@ func TestWaitsForAnotherOwner(t *testing.T) {
 	}{"lives": {parent, held}, "cannot be told": {elsewhere, delivered}} {
 		t.Run(name, func(t *testing.T) {
 			path := newInbox(t, "A\nB\nC\n")
-			e := recovery.Evidence{Client: int64(c.owner.PID), ClientStart: c.owner.ProcessStart, Boot: c.owner.Boot, Namespace: c.owner.Namespace}
+			e := recovery.Evidence{Process: c.owner}
 			deliver := func(_ *inbox.Inbox, tx *inbox.Tx) {
 				if tx.InFlight() != nil {
 					require.NoError(t, tx.Acknowledge("done"))
@@ -221,17 +221,15 @@ func TestPromptedWhileStarting(t *testing.T) {
 func TestIsClient(t *testing.T) {
 	pid := os.Getpid()
 	t.Setenv("CLAUDE_PID", strconv.Itoa(pid))
-	own := recovery.Evidence{
-		Boot: machine.BootID(), Client: int64(pid), ClientStart: machine.ProcessStart(pid), Namespace: machine.PIDNamespace(),
-	}
+	own := recovery.Evidence{Process: inbox.ProcessOf(pid)}
 	assert.True(t, isClient(claude.PID(), own))
 	for name, change := range map[string]func(e *recovery.Evidence){
 		"another boot":    func(e *recovery.Evidence) { e.Boot = "another" },
-		"another process": func(e *recovery.Evidence) { e.ClientStart-- },
-		"another number":  func(e *recovery.Evidence) { e.Client++ },
+		"another process": func(e *recovery.Evidence) { e.ProcessStart-- },
+		"another number":  func(e *recovery.Evidence) { e.PID++ },
 		"another room":    func(e *recovery.Evidence) { e.Namespace = "another" },
-		"only its number": func(e *recovery.Evidence) { e.ClientStart = 0 },
-		"nothing of it":   func(e *recovery.Evidence) { e.Client, e.ClientStart = 0, 0 },
+		"only its number": func(e *recovery.Evidence) { e.ProcessStart = 0 },
+		"nothing of it":   func(e *recovery.Evidence) { e.PID, e.ProcessStart = 0, 0 },
 	} {
 		e := own
 		change(&e)

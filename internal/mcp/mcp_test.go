@@ -17,7 +17,6 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
-	"heartbeat/internal/machine"
 	"heartbeat/orchestrate/schema"
 	recovery "heartbeat/recover"
 )
@@ -35,7 +34,7 @@ func newBox(t *testing.T, content string) string {
 func deliver(t *testing.T, path string) {
 	t.Helper()
 	pid := os.Getpid()
-	e := recovery.Evidence{Boot: machine.BootID(), Client: int64(pid), ClientStart: machine.ProcessStart(pid), Namespace: machine.PIDNamespace()}
+	e := recovery.Evidence{Process: inbox.ProcessOf(pid)}
 	in(t, path, func(tx *inbox.Tx) {
 		next, err := tx.Next(inbox.Mark{})
 		require.NoError(t, err)

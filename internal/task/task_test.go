@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/machine"
 	"heartbeat/internal/task"
 	recovery "heartbeat/recover"
 )
@@ -30,7 +29,7 @@ func newBox(t *testing.T, content string) *inbox.Inbox {
 // deliverTo puts the next entry in flight, to a client.
 func deliverTo(t testing.TB, box *inbox.Inbox, pid int) {
 	t.Helper()
-	e := recovery.Evidence{Boot: machine.BootID(), Client: int64(pid), ClientStart: machine.ProcessStart(pid), Namespace: machine.PIDNamespace()}
+	e := recovery.Evidence{Process: inbox.ProcessOf(pid)}
 	in(t, box, func(tx *inbox.Tx) {
 		next, err := tx.Next(inbox.Mark{})
 		require.NoError(t, err)

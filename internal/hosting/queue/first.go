@@ -94,12 +94,10 @@ func (q *Queue) first(tx *inbox.Tx, still inbox.Mark) (prompt string, ok bool, e
 
 // evidence is kept with the delivery until the client's hook reports more.
 func (q *Queue) evidence() recovery.Evidence {
-	e := recovery.Evidence{
-		TranscriptSize: -1, SinceBoot: machine.SinceBoot(), Awake: machine.Awake(),
+	return recovery.Evidence{
+		TranscriptSize: -1, SinceBoot: machine.SinceBoot(), Awake: machine.Awake(), Process: inbox.ProcessOf(os.Getpid()),
 		Prompt: recovery.Prompt{Prompted: true, Start: q.round.start, Hooks: q.round.hooks},
 	}
-	e.SetProcess(inbox.ProcessOf(os.Getpid()))
-	return e
 }
 
 // Begin records that the client is about to be started and may have the prompt from now on. Call it
@@ -121,7 +119,7 @@ func (q *Queue) Started(ctx context.Context, pid int) error {
 		if e.IsBound() || p.ProcessStart == 0 {
 			return nil // its hook was faster, or it has ended
 		}
-		e.SetProcess(p)
+		e.Process = p
 		return tx.Bind(inbox.Recipient{SessionID: d.SessionID, PromptID: d.PromptID, Evidence: e.Encode()})
 	})
 }

@@ -201,8 +201,7 @@ func TestAnotherOwnersTextStays(t *testing.T) {
 	e, err := tx.Next(inbox.Mark{})
 	require.NoError(t, err)
 	_, err = tx.Deliver(e, inbox.Recipient{SessionID: "other", Evidence: recovery.Evidence{
-		Client: int64(owner.PID), ClientStart: owner.ProcessStart, Boot: owner.Boot, Namespace: owner.Namespace,
-		Wake: recovery.Wake{Woken: true, Bound: true, Spill: spill},
+		Process: owner, Wake: recovery.Wake{Woken: true, Bound: true, Spill: spill},
 	}.Encode()})
 	require.NoError(t, err)
 	require.NoError(t, errors.Join(tx.Commit(), tx.Close()))
