@@ -57,15 +57,15 @@ func (l *letterLine) isOpen() bool {
 // Unless before is zero, only answers before that time count. It reads the results from about the time of the first
 // letter with an id.
 func (r *LetterReader) findAnswered(before time.Time) (err error) {
-	last, first := map[string]time.Time{}, time.Time{} // last is when each id was answered last
+	last, first := map[uint64]time.Time{}, time.Time{} // last is when each id was answered last
 	for _, l := range r.letters {
-		if l.id == "" || !l.isOpen() {
+		if l.idSum == 0 || !l.isOpen() {
 			continue
 		}
 		if len(last) == 0 || l.at.Before(first) {
 			first = l.at
 		}
-		last[l.id] = time.Time{}
+		last[l.idSum] = time.Time{}
 	}
 	results, err := journal.OpenState(fileOf(r.box, journal.Results))
 	if results == nil || err != nil || len(last) == 0 {
@@ -77,7 +77,7 @@ func (r *LetterReader) findAnswered(before time.Time) (err error) {
 		return err
 	}
 	err = lines.EachOwn(io.NewSectionReader(results, from, results.Info().Size-from), from, func(_, _ int64, line []byte, _ bool) bool {
-		id := flat.Value(line).Get("id").Shown()
+		id := sumOf(flat.Value(line).Get("id").Shown())
 		if was, wanted := last[id]; wanted {
 			if at := acknowledged(line); at.After(was) && (before.IsZero() || at.Before(before)) {
 				last[id] = at
@@ -86,7 +86,7 @@ func (r *LetterReader) findAnswered(before time.Time) (err error) {
 		return true
 	})
 	for _, l := range r.letters {
-		at := last[l.id]
+		at := last[l.idSum]
 		l.answered = l.isOpen() && !at.IsZero() && !at.Before(l.at)
 	}
 	return err

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"math"
 	"strings"
@@ -28,7 +29,7 @@ const (
 // do not wait long for the lock.
 type LetterReader struct {
 	box     *inbox.Inbox
-	letters map[string]*letterLine // by name, each with its marks
+	letters map[uint64]*letterLine // by a sum of the name, each with its marks, but without the texts of either
 	lines   int
 	foreign []int // the numbers of the lines that are neither letters nor marks, up to maxForeign
 	strange int   // how many such lines there are
@@ -65,7 +66,7 @@ func (r *LetterReader) Letter(name string) (l inbox.Letter, there bool, err erro
 		return inbox.Letter{}, false, lettersError(err)
 	}
 	defer func() { err = lettersError(errors.Join(err, f.Close())) }()
-	known := r.letters[name]
+	known := r.letters[sumOf(name)]
 	if known == nil || known.mark {
 		return inbox.Letter{}, false, nil
 	}
@@ -77,8 +78,8 @@ func (r *LetterReader) Letter(name string) (l inbox.Letter, there bool, err erro
 	if !ok || mark || l.Letter != name { // edited since
 		return inbox.Letter{}, false, nil
 	}
-	l.LetterMark = known.LetterMark
-	return l, true, nil
+	l.LetterMark, err = known.marks(f)
+	return l, true, err
 }
 
 // Each visits every letter that was read, in the order of the file and each of them once, until visit returns
@@ -91,16 +92,37 @@ func (r *LetterReader) Each(visit func(inbox.Letter) bool) error {
 	if f.Identity() != r.seen.File || f.Info().Size < r.seen.Size {
 		return lettersError(errors.Join(fmt.Errorf("%s was replaced meanwhile: try again", f.Path()), f.Close()))
 	}
+	var failed error
 	err = lines.EachRecord(io.NewSectionReader(f, 0, r.seen.Size), 0, func(off, _ int64, line []byte, _ bool) bool {
 		l, mark, ok := inbox.ParseLetter(line)
-		known := r.letters[l.Letter]
+		known := r.letters[sumOf(l.Letter)]
 		if !ok || mark || known == nil || known.off != off {
 			return true
 		}
-		l.LetterMark = known.LetterMark
-		return visit(l)
+		l.LetterMark, failed = known.marks(f)
+		return failed == nil && visit(l)
 	})
-	return lettersError(errors.Join(err, f.Close()))
+	return lettersError(errors.Join(err, failed, f.Close()))
+}
+
+// marks returns the marks of a letter. A late reply may be long, so it is read where it stands.
+func (l *letterLine) marks(f *disk.File) (inbox.LetterMark, error) {
+	if l.RepliedAt == nil {
+		return l.LetterMark, nil
+	}
+	line, err := lineOf(f, l.reply)
+	m, _, _ := inbox.ParseLetter(line)
+	return inbox.LetterMark{LateReply: m.LateReply, RepliedAt: l.RepliedAt, RequeuedAt: l.RequeuedAt, AcceptedAt: l.AcceptedAt}, err
+}
+
+var sumSeed = maphash.MakeSeed()
+
+// sumOf stands for a name or an id of any length, 0 for none.
+func sumOf(text string) uint64 {
+	if text == "" {
+		return 0
+	}
+	return maphash.String(sumSeed, text)
 }
 
 // lineOf returns the line that begins at an offset.
@@ -135,28 +157,30 @@ func (r *LetterReader) note(off int64, l []byte, whole bool) {
 			r.foreign = append(r.foreign, r.lines)
 		}
 	default:
-		what.off = off
-		r.add(what)
+		r.add(what, off)
 	}
 }
 
+// maxReason is how many bytes are kept of a reason. Those that heartbeat gives are shorter.
+const maxReason = 64
+
 // add merges a line with what is known of its letter. Of several lines of one letter the first counts, and so does the
 // first late reply.
-func (r *LetterReader) add(l letterLine) {
-	known := r.letters[l.name]
+func (r *LetterReader) add(l letterLine, off int64) {
+	known := r.letters[sumOf(l.name)]
+	if known == nil {
+		known = &letterLine{mark: true}
+		r.letters[sumOf(l.name)] = known
+	}
 	switch {
-	case known == nil:
-		// As they are, these would keep the whole line in memory.
-		l.name, l.id, l.reason = strings.Clone(l.name), strings.Clone(l.id), unique.Make(l.reason).Value()
-		r.letters[l.name] = &l
 	case l.mark:
 		if known.RepliedAt == nil {
-			known.LateReply, known.RepliedAt = l.LateReply, l.RepliedAt
+			known.RepliedAt, known.reply = l.RepliedAt, off
 		}
 		known.RequeuedAt, known.AcceptedAt = cmp.Or(l.RequeuedAt, known.RequeuedAt), cmp.Or(l.AcceptedAt, known.AcceptedAt)
-	case known.mark: // its marks came first
-		l.LetterMark = known.LetterMark
-		*known = l
+	case known.mark:
+		known.mark, known.off, known.at, known.streamed, known.idSum = false, off, l.at, l.streamed, sumOf(l.id)
+		known.reason = unique.Make(l.reason[:min(len(l.reason), maxReason)]).Value()
 	}
 }
 
@@ -217,5 +241,5 @@ func (r *LetterReader) advance(most int64) (err error) {
 }
 
 func (r *LetterReader) forget() {
-	*r = LetterReader{box: r.box, letters: map[string]*letterLine{}, passes: r.passes}
+	*r = LetterReader{box: r.box, letters: map[uint64]*letterLine{}, passes: r.passes}
 }

@@ -53,14 +53,18 @@ func Purge(ctx context.Context, b *inbox.Inbox, letters []inbox.Letter) (purged 
 // letterLine is what a quick look tells about a line of .dead-letter.jsonl: a letter, or a mark on one.
 type letterLine struct {
 	name     string
-	off      int64     // where the line begins, as far as a [LetterReader] read it
 	id       string    // the id that the sender gave a letter's entry
 	at       time.Time // when a letter was set aside
 	reason   inbox.Reason
 	streamed bool // see [inbox.StreamMember]
 	mark, ok bool
-	answered bool // see [LetterReader.findAnswered]
 	inbox.LetterMark
+
+	// What only a [LetterReader] knows: where the letter's line begins, and the one with its late reply; a sum of the
+	// id; and whether findAnswered found an answer.
+	off, reply int64
+	idSum      uint64
+	answered   bool
 }
 
 // glance is [inbox.ParseLetter] in a fraction of the time for lines that heartbeat wrote, as nearly all are.
@@ -104,13 +108,13 @@ func EachOpenLetter(b *inbox.Inbox, visit func(inbox.Letter) bool) (warnings []s
 	if err != nil {
 		return warnings, err
 	}
-	return warnings, r.Each(func(l inbox.Letter) bool { return !r.letters[l.Letter].isOpen() || visit(l) })
+	return warnings, r.Each(func(l inbox.Letter) bool { return !r.letters[sumOf(l.Letter)].isOpen() || visit(l) })
 }
 
 // OpenLetters returns a function that reports whether the letter of that name is open: see [LetterCount].
 func OpenLetters(b *inbox.Inbox) (func(name string) bool, error) {
 	r, _, err := openLetters(b)
-	return func(name string) bool { return r.letters[name].isOpen() }, err
+	return func(name string) bool { return r.letters[sumOf(name)].isOpen() }, err
 }
 
 func lettersError(err error) error {

@@ -48,7 +48,7 @@ func Trim(ctx context.Context, b *inbox.Inbox, before time.Time) (n Trimming, er
 		return n, err
 	}
 	n.DeadLetters, err = rewrite(journal.DeadLetters, func(line []byte) bool {
-		return len(gone) == 0 || !gone[glance(line).name]
+		return len(gone) == 0 || !gone[sumOf(glance(line).name)]
 	})
 	if err != nil {
 		return n, err
@@ -84,13 +84,13 @@ func spaceOf(b *inbox.Inbox) (space int64, err error) {
 // closedBefore names the letters that were closed before that time, and that are to go together with their
 // marks, and marks without a letter. A letter whose entry was answered since is trimmed along with that result,
 // because without the result it would count as open again.
-func closedBefore(b *inbox.Inbox, before time.Time) (gone map[string]bool, err error) {
+func closedBefore(b *inbox.Inbox, before time.Time) (gone map[uint64]bool, err error) {
 	r := NewLetterReader(b)
 	if _, err := r.Read(); err != nil {
 		return nil, err
 	}
 	err = r.findAnswered(before)
-	gone = map[string]bool{}
+	gone = map[uint64]bool{}
 	for name, l := range r.letters {
 		at := cmp.Or(l.RequeuedAt, l.AcceptedAt)
 		if l.mark {
