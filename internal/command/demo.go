@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -62,7 +63,8 @@ type demo struct {
 	self, dir          string
 	box                *inbox.Inbox
 	log                *history.Log
-	ids                []string       // of the entries, in the order of sending
+	ids                []string // of the entries, in the order of sending
+	sessions           int
 	told               map[string]int // how often each entry's delivery was shown
 	flying             int            // the place of the prompt in flight, -1 for none
 	since              time.Time      // when that was seen
@@ -92,7 +94,7 @@ func (d *demo) run() (err error) {
 }
 
 func (d *demo) show(ctx context.Context) (err error) {
-	start, err := d.client()
+	client, err := d.client()
 	if err != nil {
 		return err
 	}
@@ -112,9 +114,9 @@ func (d *demo) show(ctx context.Context) (err error) {
 		d.ids = append(d.ids, r.ID)
 		d.tell(fmt.Sprintf("sent %d", i+1), "%s", firstLine(text))
 	}
-	killed, err := d.firstSession(ctx, start)
+	killed, err := d.session(ctx, client, "and the Stop hook hands it what waits", demoPrompts[killedAt])
 	if err == nil && killed {
-		err = d.lastSession(ctx, start)
+		_, err = d.session(ctx, client, "and its hook finds what the dead one left (--on-orphan retry)", "")
 	}
 	if err != nil {
 		return err
@@ -141,67 +143,54 @@ func (d *demo) tell(what, format string, args ...any) {
 	}
 }
 
-func (d *demo) firstSession(ctx context.Context, start startSession) (killed bool, err error) {
-	s, err := start(demoPrompts[killedAt])
+const demoPoll = 20 * time.Millisecond
+
+// session runs a session, and shows what becomes of the prompts. It is killed once it has worked on the prompt hang for a
+// while, unless that is "" or the client is too fast.
+func (d *demo) session(ctx context.Context, client demoClient, does, hang string) (killed bool, err error) {
+	ctx, kill := context.WithCancel(ctx)
+	defer kill()
+	s, err := client.session(ctx, hang)
 	if err != nil {
 		return false, err
 	}
+	var output bytes.Buffer
+	s.Stdout, s.Stderr, s.WaitDelay = &output, &output, 0
+	if err := s.Start(); err != nil {
+		return false, fmt.Errorf("start a session: %w", err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- s.Wait() }()
+	d.sessions++
 	d.say("")
-	d.tell("session 1", "process %d starts, and the Stop hook hands it what waits", s.pid())
-	ended, err := d.watch(ctx, s, true)
-	if err != nil {
-		return false, err
+	d.tell(fmt.Sprintf("session %d", d.sessions), "process %d starts, %s", s.Process.Pid, does)
+	for !killed {
+		select {
+		case err := <-ended:
+			if err = errors.Join(d.look(), sessionError(err, output.Bytes())); err != nil {
+				return false, err
+			}
+			if hang == "" {
+				d.tell("approved", "the inbox is empty, and the hook lets the session end")
+			} else {
+				d.tell("ended", "the session has answered all before it could be killed in the middle: run the demo again, or without --claude")
+			}
+			return false, nil
+		case <-time.After(demoPoll):
+		}
+		err = d.look()
+		killed = err != nil || hang != "" && d.flying >= killedAt && time.Since(d.since) >= client.headStart
 	}
-	if ended { // the client is too fast
-		d.tell("ended", "the session has answered all before it could be killed in the middle: run the demo again, or without --claude")
-		return false, nil
-	}
-	if err := errors.Join(s.kill(), d.look()); err != nil {
+	kill() // as a crash or an operator would: no process of it can say anything
+	<-ended
+	if err = errors.Join(err, d.look()); err != nil {
 		return false, err
 	}
 	if d.flying < 0 {
 		return true, errors.New("nothing is in flight after the session was killed, where its entry should be")
 	}
-	d.tell("killed", "SIGKILL to process %d in the middle of answer %d: the prompt is in flight, and has no answer", s.pid(), d.flying+1)
+	d.tell("killed", "SIGKILL to process %d in the middle of answer %d: the prompt is in flight, and has no answer", s.Process.Pid, d.flying+1)
 	return true, nil
-}
-
-func (d *demo) lastSession(ctx context.Context, start startSession) error {
-	s, err := start("")
-	if err != nil {
-		return err
-	}
-	d.say("")
-	d.tell("session 2", "process %d starts, and its hook finds what the dead one left (--on-orphan retry)", s.pid())
-	if _, err := d.watch(ctx, s, false); err != nil {
-		return err
-	}
-	d.tell("approved", "the inbox is empty, and the hook lets the session end")
-	return nil
-}
-
-const demoPoll = 20 * time.Millisecond
-
-// watch shows what becomes of the prompts until the session has ended, or, with toKill, until it has worked on the
-// chosen prompt for a while. After an error the session has ended, too.
-func (d *demo) watch(ctx context.Context, s *demoSession, toKill bool) (ended bool, err error) {
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, s.kill())
-		}
-	}()
-	for {
-		select {
-		case <-ctx.Done():
-			return false, context.Cause(ctx)
-		case <-s.ended:
-			return true, errors.Join(d.look(), s.failure())
-		case <-time.After(demoPoll):
-		}
-		if err := d.look(); err != nil || toKill && d.flying >= killedAt && time.Since(d.since) >= s.headStart {
-			return false, err
-		}
-	}
 }
 
 // look shows what is new in the inbox.

@@ -22,45 +22,44 @@ import (
 	"heartbeat/internal/machine/guardian"
 )
 
-// How long a session has had a prompt when it is killed. The real client writes its transcript with a delay, and by
-// then the prompt is in it. The stand-in never answers that prompt.
-const (
-	claudeHeadStart  = time.Second
-	standInHeadStart = 100 * time.Millisecond
-)
+// demoClient makes the sessions of a demo, each in a process group of its own, which a ^C at the terminal does not reach: a
+// session is killed with its context.
+type demoClient struct {
+	// headStart is how long a session has had a prompt when it is killed. The real client writes its transcript with a
+	// delay, and by then the prompt is in it.
+	headStart time.Duration
+	// session makes a session. The stand-in never answers the prompt hang, "" for none.
+	session func(ctx context.Context, hang string) (*exec.Cmd, error)
+}
 
-// startSession starts a session. The demo kills the session while it works on the prompt hang, which the stand-in
-// therefore never answers. hang is "" for a session that is not to be killed.
-type startSession func(hang string) (*demoSession, error)
-
-func (d *demo) client() (startSession, error) {
+func (d *demo) client() (c demoClient, err error) {
 	if !d.claude {
 		d.say("The agent of this demo is a stand-in, which needs no account and no network. " +
 			"With --claude it is the real Claude Code.\n")
-		return d.standIn, nil
+		return demoClient{100 * time.Millisecond, d.standIn}, nil
 	}
 	bin, err := exec.LookPath("claude")
 	if err != nil {
-		return nil, fmt.Errorf("find Claude Code: %w: install it, or run the demo without --claude", err)
+		return c, fmt.Errorf("find Claude Code: %w: install it, or run the demo without --claude", err)
 	}
 	wired := filepath.Join(d.dir, "settings.json") // for these sessions alone
 	wiring := settings.Blocking(d.self, demoHook(d.inboxPath()), 0)
 	if _, err := settings.InstallFile(wired, wiring, settings.RefuseLinks).Write(); err != nil {
-		return nil, err
+		return c, err
 	}
 	d.say("The agent of this demo is %s, with your account.\n", bin)
-	return func(string) (*demoSession, error) {
-		cmd := exec.Command(bin, "-p", "Answer in one short sentence: are you ready?", "--settings", wired)
+	return demoClient{time.Second, func(ctx context.Context, _ string) (*exec.Cmd, error) {
+		cmd := guardian.Group(ctx, syscall.SIGKILL, bin, "-p", "Answer in one short sentence: are you ready?", "--settings", wired)
 		cmd.Dir, cmd.Env = d.dir, claude.WithoutIdentity(os.Environ())
-		return runSession(cmd, claudeHeadStart)
-	}, nil
+		return cmd, nil
+	}}, nil
 }
 
 func demoHook(inbox string) []string {
 	return []string{hook.FullVerb, "--inbox", inbox, "--on-orphan", "retry"}
 }
 
-func (d *demo) standIn(hang string) (*demoSession, error) {
+func (d *demo) standIn(ctx context.Context, hang string) (*exec.Cmd, error) {
 	transcript, err := os.CreateTemp(d.dir, "session-*.jsonl")
 	if err != nil {
 		return nil, fmt.Errorf("make a transcript: %w", err)
@@ -68,56 +67,21 @@ func (d *demo) standIn(hang string) (*demoSession, error) {
 	if err := transcript.Close(); err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(d.self, standInVerb, d.inboxPath(), transcript.Name(), hang)
-	if _, err := cmd.StdinPipe(); err != nil { // it ends with this process, which holds the other end
-		return nil, err
-	}
-	return runSession(cmd, standInHeadStart)
+	cmd := guardian.Group(ctx, syscall.SIGKILL, d.self, standInVerb, d.inboxPath(), transcript.Name(), hang)
+	_, err = cmd.StdinPipe() // it ends with this process, which holds the other end
+	return cmd, err
 }
 
-// demoSession is a session in its own process group, which a ^C at the terminal does not reach: the demo ends it.
-type demoSession struct {
-	cmd       *exec.Cmd
-	output    bytes.Buffer
-	headStart time.Duration
-	ended     chan struct{} // closed once it has ended, with err set
-	err       error
-}
-
-func runSession(cmd *exec.Cmd, headStart time.Duration) (*demoSession, error) {
-	s := &demoSession{cmd: cmd, headStart: headStart, ended: make(chan struct{})}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Stdout, cmd.Stderr = &s.output, &s.output
-	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start a session: %w", err)
-	}
-	go func() {
-		defer close(s.ended)
-		s.err = cmd.Wait()
-	}()
-	return s, nil
-}
-
-func (s *demoSession) pid() int { return s.cmd.Process.Pid }
-
-// kill kills the session as a crash or an operator would: no process of it can say anything.
-func (s *demoSession) kill() error {
-	if err := guardian.SignalGroup(s.pid(), syscall.SIGKILL); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("kill the session: %w", err)
-	}
-	<-s.ended
-	return nil
-}
-
-func (s *demoSession) failure() error {
-	if s.err == nil {
-		return nil
-	}
+// sessionError words how a session ended that was not killed, nil if it ended well.
+func sessionError(err error, output []byte) error {
 	var exit *exec.ExitError
-	if !errors.As(s.err, &exit) {
-		return fmt.Errorf("the session: %w", s.err)
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &exit):
+		return fmt.Errorf("the session ended with %s: %s", exit, bytes.TrimSpace(output))
 	}
-	return fmt.Errorf("the session ended with %s: %s", exit, bytes.TrimSpace(s.output.Bytes()))
+	return fmt.Errorf("the session: %w", err)
 }
 
 // standInVerb runs a session of the demo's own agent, as a process that can be killed. No help lists it.
