@@ -225,8 +225,7 @@ func readStatus(ctx context.Context, box *inbox.Inbox) (status, error) {
 		st.OldestAt = &f.Head.Since
 	}
 	if since := f.Still.Since; !since.IsZero() {
-		still := max(0, f.Now.Sub(since).Seconds())
-		st.NothingMovesFor = &still
+		st.NothingMovesFor = new(max(0, f.Now.Sub(since).Seconds()))
 	}
 	if due := f.Scheduled.Next; !due.IsZero() {
 		st.NextDue, st.overdue = &due, !due.After(f.Now)

@@ -181,8 +181,7 @@ func (st *status) spent(box *inbox.Inbox, f see.Facts) {
 	spent.Dollars = now.Total().Dollars // dollars are known, so none today is 0
 	st.Today = &spentToday{Date: f.Now.Local().Format(time.DateOnly), Fields: spent.Fields(), LimitTokens: limit.Tokens}
 	if limit.Nanos > 0 {
-		usd := price.Nanos(limit.Nanos)
-		st.Today.LimitUSD = &usd
+		st.Today.LimitUSD = new(price.Nanos(limit.Nanos))
 	}
 }
 

@@ -279,8 +279,7 @@ func (t *teller) noted(s *scan, o Occasion) {
 		case o.What == Over:
 			delete(t.st.Holding, strings.TrimPrefix(o.key, overKey))
 		case o.What == Drained:
-			now := settled(s.facts.Totals)
-			t.st.Settled = &now
+			t.st.Settled = new(settled(s.facts.Totals))
 		default:
 			t.st.Done = append(t.st.Done, o.key)
 		}

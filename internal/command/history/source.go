@@ -48,14 +48,12 @@ func Contested(box *inbox.Inbox) (map[string]string, error) {
 }
 
 func resultEvents(r inbox.Result) []Event {
-	reply := r.Answer()
 	answered := Event{
 		At: known(r.AcknowledgedAt), Event: Answered, ID: r.ID, EntryID: r.EntryID,
-		Attempt: r.Attempt, SessionID: r.SessionID, Reply: &reply, Check: r.Check, Fields: r.Fields, first: r.FirstSeq,
+		Attempt: r.Attempt, SessionID: r.SessionID, Reply: new(r.Answer()), Check: r.Check, Fields: r.Fields, first: r.FirstSeq,
 	}
 	if !r.DeliveredAt.IsZero() && answered.At != nil {
-		took := max(0, r.AcknowledgedAt.Sub(r.DeliveredAt)).Round(time.Millisecond).Milliseconds()
-		answered.LatencyMS = &took
+		answered.LatencyMS = new(max(0, r.AcknowledgedAt.Sub(r.DeliveredAt)).Round(time.Millisecond).Milliseconds())
 	}
 	answered.began = r.DeliveredAt
 	delivered := deliveredBefore(answered, r.DeliveredAt, r.AcknowledgedAt)

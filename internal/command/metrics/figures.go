@@ -146,8 +146,7 @@ func Gather(ctx context.Context, box *inbox.Inbox, at time.Time) (f Figures, err
 		f.BackingOff, f.BackingOffUntil = true, timestamp(now.Backoff.Until)
 	}
 	if w := now.Waiter; w == nil || w.Life != machine.Unknown {
-		alive := w != nil && w.Life == machine.Alive && !w.Stopped
-		f.Waiter = &alive
+		f.Waiter = new(w != nil && w.Life == machine.Alive && !w.Stopped)
 	}
 	if f.Spending, err = spending(box); err != nil {
 		return f, err
@@ -172,13 +171,11 @@ func GatherAll(ctx context.Context, paths []string, at time.Time) ([]Figures, er
 
 // age is never below zero, because a clock may be set back.
 func age(now, since time.Time) *float64 {
-	a := max(0, now.Sub(since)).Seconds()
-	return &a
+	return new(max(0, now.Sub(since)).Seconds())
 }
 
 func timestamp(at time.Time) *float64 {
-	seconds := float64(at.UnixMilli()) / 1e3
-	return &seconds
+	return new(float64(at.UnixMilli()) / 1e3)
 }
 
 // byReason has every known reason, and those that were counted.
@@ -301,8 +298,7 @@ func spending(box *inbox.Inbox) (*Spending, error) {
 	all := now.Total()
 	s := &Spending{Tokens: all.Tokens, Requests: all.Requests}
 	if all.Dollars {
-		total, outside, today := all.USD(), now.Outside().USD(), now.Today().USD()
-		s.USD, s.OutsideUSD, s.TodayUSD = &total, &outside, &today
+		s.USD, s.OutsideUSD, s.TodayUSD = new(all.USD()), new(now.Outside().USD()), new(now.Today().USD())
 	}
 	return s, nil
 }

@@ -250,17 +250,6 @@ func Cut(text string, most int) (string, bool) {
 	return text[:most], true
 }
 
-// First is the beginning of a text, of at most n characters.
-func First(text string, n int) string {
-	for i := range text {
-		if n == 0 {
-			return text[:i]
-		}
-		n--
-	}
-	return text
-}
-
 // View is a session as it is right now.
 type View struct {
 	Folder

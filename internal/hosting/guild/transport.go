@@ -15,8 +15,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
-
-	"heartbeat/internal/hosting/folder"
 )
 
 // newHTTP makes a client that takes nothing from the environment and follows no redirect: only the
@@ -136,7 +134,7 @@ func read(resp *http.Response, limit int64) (answer, error) {
 func (a answer) good() bool { return a.status >= 200 && a.status < 300 }
 
 func (a answer) refused() *Refused {
-	return &Refused{Status: a.status, Body: folder.First(strings.ToValidUTF8(string(a.body), "\uFFFD"), excerpt)}
+	return &Refused{Status: a.status, Body: fmt.Sprintf("%.*s", excerpt, strings.ToValidUTF8(string(a.body), "\uFFFD"))}
 }
 
 // excerpt is how many characters of a refusal's body are kept.

@@ -185,12 +185,10 @@ func (h *host) prepare(f folder.Folder) error {
 		h.log.linef("%v: should this host be killed, the next one beside the database finishes the session", err)
 	}
 	step("guarded")
-	self := folder.ProcessOf(os.Getpid())
 	h.state = h.firstState(f, mark, started)
-	h.state.Host = &self
+	h.state.Host = new(folder.ProcessOf(os.Getpid()))
 	if h.guard != nil {
-		its := folder.ProcessOf(h.guard.PID)
-		h.state.Guardian = &its
+		h.state.Guardian = new(folder.ProcessOf(h.guard.PID))
 	}
 	unmarked := markPromptDir(h.state) // a finisher relies on the mark as soon as there is a state
 	parts, err := h.lock.Parts(&h.state)

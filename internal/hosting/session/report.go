@@ -273,8 +273,7 @@ func tallied(s *folder.State, t *stream.Tally) {
 		s.Result, s.ErrorText = t.Result, t.ErrorText
 	}
 	if t.RateLimit != nil && (s.RateLimit == nil || s.RateLimit.ResetsAt == nil) {
-		limit := *t.RateLimit // more may become known of it
-		s.RateLimit = &limit
+		s.RateLimit = new(*t.RateLimit) // more may become known of it
 	}
 }
 
@@ -282,7 +281,6 @@ func (h *host) toolsUsed(s *folder.State) {
 	if h.proxy == nil {
 		return
 	}
-	t := h.proxy.Stats()
-	t.Required = h.RequireTools || h.Config.RequireTools
-	s.Tools = &t
+	s.Tools = new(h.proxy.Stats())
+	s.Tools.Required = h.RequireTools || h.Config.RequireTools
 }

@@ -77,8 +77,7 @@ func (h *host) inTerminal() error {
 // spentInTerminal records what the sessions cost: no result line says it.
 func spentInTerminal(s *folder.State, p price.Price) {
 	if p.Dollars && s.CostUSD == nil {
-		usd := p.USD()
-		s.CostUSD = &usd
+		s.CostUSD = new(p.USD())
 	}
 }
 

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -84,9 +85,8 @@ func (t *Tally) assistant(message flat.Value, now time.Time) {
 	if content == "" || content[0] != '[' {
 		return
 	}
-	if text := texts(content); text == "" {
-		t.Text = nil
-	} else {
+	t.Text = nil
+	if text := texts(content); text != "" {
 		t.Text = &text
 	}
 	for _, part := range content.Items() {
@@ -138,8 +138,7 @@ func (t *Tally) result(subtype string, line flat.Value, now time.Time) {
 			t.pastCost = 0
 		}
 		t.costed = true
-		cost += t.pastCost
-		t.Cost = &cost
+		t.Cost = new(cost + t.pastCost)
 	}
 	if usage := line.Get("usage"); usage != "" && usage[0] == '{' {
 		t.settle(usage)
@@ -253,8 +252,7 @@ func plus(a, b *int64) *int64 {
 	if b == nil {
 		return a
 	}
-	sum := *a + *b
-	return &sum
+	return new(*a + *b)
 }
 
 func setUsage(u *folder.TokenUsage, object flat.Value) {
@@ -280,15 +278,14 @@ func (t *Tally) limit(detail string, message flat.Value, now time.Time) {
 		return
 	}
 	if t.RateLimit == nil {
-		t.RateLimit = &folder.RateLimit{Detail: strings.Clone(folder.First(detail, maxDetail)), Source: "ndjson-result", At: now.UTC()}
+		t.RateLimit = &folder.RateLimit{Detail: fmt.Sprintf("%.*s", maxDetail, detail), Source: "ndjson-result", At: now.UTC()}
 	}
 	if t.RateLimit.ResetsAt != nil {
 		return
 	}
 	for _, said := range []string{detail, texts(message.Get("content"))} {
 		if at, ok := claude.LimitEnd(said, now); ok {
-			at = at.UTC()
-			t.RateLimit.ResetsAt = &at
+			t.RateLimit.ResetsAt = new(at.UTC())
 			return
 		}
 	}
