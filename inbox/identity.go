@@ -60,16 +60,13 @@ func (t *Tx) compare() (v verdict, err error) {
 
 // judgeChange judges a file in which the anchor's bytes still stand before the cursor.
 func (t *Tx) judgeChange(v *verdict) error {
-	kind, err := t.change()
-	if err != nil {
-		return err
-	}
+	kind := t.change()
 	lacksOwn, err := t.lacksOwn()
 	if err != nil || kind == unchanged && !lacksOwn {
 		return err
 	}
 	st, size := &t.st, t.queueSize()
-	gone, all := size < st.SeenSize, true // whether lines that waited are gone, and whether all of them were compared
+	gone, all := lacksOwn || size < st.SeenSize, true // whether lines that waited are gone, and whether all of them were compared
 	if !gone && st.Cursor < st.SeenSize && st.TailSum != "" {
 		sum, err := t.hashRange(st.TailStart, st.SeenSize)
 		if err != nil {
@@ -77,7 +74,6 @@ func (t *Tx) judgeChange(v *verdict) error {
 		}
 		gone, all = sum != st.TailSum, st.TailStart <= st.Cursor
 	}
-	gone = gone || lacksOwn
 	if kind == grown && !gone {
 		return nil
 	}
@@ -135,44 +131,47 @@ const (
 // change tells a file that somebody wrote or replaced from an unchanged one. A file counts as unchanged if
 // the whole directory was copied (the lock file is then another file, or has another time), if it was only
 // touched, or if a power loss explains that it is shorter or older.
-func (t *Tx) change() (change, error) {
+func (t *Tx) change() change {
 	st, info, rebooted := &t.st, t.file.Info(), t.st.Boot != t.boot
 	switch {
 	case st.SeenFile == "" || t.copied() || t.changedByUs():
-		return unchanged, nil
+		return unchanged
 	case t.file.Identity() != st.SeenFile:
-		return moved, nil
+		return moved
 	case info.Size > st.SeenSize:
-		return grown, nil
+		return grown
 	case rebooted && (info.Size < st.SeenSize || info.Mtime < st.SeenMtime):
-		return unchanged, nil
+		return unchanged
 	case info.Size < st.SeenSize:
-		return shorter, nil
+		return shorter
 	case info.Mtime == st.SeenMtime:
 		if same, known := t.samePlace(); st.SeenYoung && known && !same {
-			return rewritten, nil
+			return rewritten
 		}
-		return unchanged, nil
+		return unchanged
 	case t.touchedOnly(info):
 		t.notice() // since reading the file changes its access time
-		return unchanged, nil
+		return unchanged
 	}
-	// Somebody may just be appending: a write sets the time first and the length last.
-	const looks = 10
-	for range looks {
-		info, err := t.file.Settled()
-		if err != nil || info.Size > st.SeenSize {
-			return grown, err
+	return rewritten
+}
+
+// awaitWriter returns once the queue file has stood still for 0.2 s, or after 2 s. An editor that saves in place
+// empties the file first, and a write sets the time first and the length last.
+func (b *Inbox) awaitWriter() {
+	seen := sightOf(b.path)
+	for still, looks := 0, 0; still < 10 && looks < 100; looks++ {
+		restBetweenLooks()
+		still++
+		if now := sightOf(b.path); now != seen {
+			seen, still = now, 0
 		}
-		time.Sleep(time.Millisecond) // some systems offer no way to wait for the writer
 	}
-	return rewritten, nil
 }
 
 // copied reports whether the directory is not that of the last commit, or was restored from a copy.
 func (t *Tx) copied() bool {
-	st := &t.st
-	return st.Lock != t.lockID || st.LockMtime != 0 && st.LockMtime != t.lockMtime
+	return t.st.Lock != t.lockID || t.st.LockMtime != 0 && t.st.LockMtime != t.lockMtime
 }
 
 // samePlace reports whether the file's bytes are at the same place on the disk, which they are not after the
@@ -267,7 +266,8 @@ func (t *Tx) recognise() error {
 		t.st.SyncedTo = 0
 	}
 	v, err := t.compare()
-	if errors.Is(err, io.EOF) { // it was truncated during the comparison
+	if errors.Is(err, io.EOF) || v.replaced != "" || v.edited { // or it was truncated during the comparison
+		t.box.awaitWriter()
 		if err = t.openFile(); err == nil {
 			v, err = t.compare()
 		}
@@ -341,8 +341,7 @@ func (t *Tx) noticeGone() {
 	}
 }
 
-// detach separates the entry in flight, or the one to be redelivered, from a queue file that no longer has
-// it.
+// detach separates the entry in flight, or the one to be redelivered, from a queue file that no longer has it.
 func (t *Tx) detach(lost ...*Delivery) {
 	for _, d := range lost {
 		if d == nil || d.Detached {

@@ -182,9 +182,10 @@ func ignoreEnd(err error) error {
 // stillPoll is how often a file that should not change is checked.
 const stillPoll = 20 * time.Millisecond
 
-// AwaitStill returns once the queue file has not changed for settle, or earlier if the last line gets its
-// newline. With the mark, [Tx.Next] accepts a last line without one. AwaitStill does not hold the lock, and
-// relies only on the monotonic clock.
+var restBetweenLooks = func() { time.Sleep(stillPoll) } // only tests set it
+
+// AwaitStill returns once the queue file has not changed for settle, or earlier if the last line gets its newline. With
+// the mark, [Tx.Next] accepts a last line without one. It does not hold the lock, and uses only the monotonic clock.
 func (b *Inbox) AwaitStill(ctx context.Context, settle time.Duration) (Mark, error) {
 	mark, _, err := b.look()
 	since := time.Now()

@@ -82,13 +82,6 @@ func (f *File) Stat() (Info, error) {
 	return f.info, err
 }
 
-// Settled waits for a write in progress and then does [File.Stat]. It looks for holes, because that
-// takes the writer's lock on most file systems.
-func (f *File) Settled() (Info, error) {
-	nextData(f.fd, 0, f.info.Size)
-	return f.Stat()
-}
-
 func (f *File) refresh() error {
 	var st unix.Stat_t
 	if err := unix.Fstat(f.fd, &st); err != nil {

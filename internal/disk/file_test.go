@@ -191,13 +191,13 @@ func TestSyncDirOfFile(t *testing.T) {
 	require.ErrorIs(t, disk.SyncDir(path), unix.ENOTDIR)
 }
 
-// Settled sees writes by others since the file was opened.
-func TestSettled(t *testing.T) {
+// Stat sees writes by others since the file was opened.
+func TestStat(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	write(t, path, "one\n")
 	f, err := disk.OpenRead(path)
 	require.NoError(t, err)
-	info, err := f.Settled()
+	info, err := f.Stat()
 	require.NoError(t, err)
 	assert.EqualValues(t, 4, info.Size)
 	other, _, err := disk.OpenAppend(path)
@@ -205,7 +205,7 @@ func TestSettled(t *testing.T) {
 	_, err = other.Append([]byte("two\n"))
 	require.NoError(t, err)
 	require.NoError(t, other.Close())
-	info, err = f.Settled()
+	info, err = f.Stat()
 	require.NoError(t, err)
 	assert.EqualValues(t, 8, info.Size)
 	assert.Equal(t, info, f.Info())
