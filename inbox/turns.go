@@ -19,8 +19,7 @@ type Turn struct {
 	// From is a length that the transcript had. The turn begins with the first line of a user at or behind
 	// From; the first turn of a session begins exactly there.
 	From int64
-	// Since is the time of From in milliseconds since 1970; lines older than Since belong to the previous
-	// turn. 0 if unknown.
+	// Since is the time of From in milliseconds since 1970; older lines belong to the previous turn. 0 if unknown.
 	Since int64
 }
 
@@ -98,8 +97,7 @@ func (m *Money) Position(session, transcript string, length int64, over bool) (c
 	return cut
 }
 
-// Turns returns the turns of a session, nil if it is not counted. A session that is new here begins with this
-// call.
+// Turns returns the turns of a session, nil if it is not counted. A session that is new here begins with this call.
 func (m *Money) Turns(session string) *SessionTurns {
 	s := m.readAccount().Session(session)
 	if p, given := m.positions[session]; s == nil && given && p.length > 0 {
@@ -111,14 +109,16 @@ func (m *Money) Turns(session string) *SessionTurns {
 // openSession begins the turns of a session at the place up to which it was charged last. If that is unknown
 // and the session has just begun, its earlier spending is charged to nobody.
 func (m *Money) openSession(session string, began bool) *SessionTurns {
-	p := m.positions[session]
-	first := Turn{}
+	p, first := m.positions[session], Turn{}
+	if began {
+		first = Turn{From: p.length, Since: m.tx.box.opts.Now().UnixMilli()}
+	}
 	if p.length > 0 {
 		end, at, found := m.chargedTo(session)
 		switch {
 		case found && end > 0 && end <= p.length:
 			first.From, first.Since = end, at
-		case found || began:
+		case found:
 			first.From, first.Since = p.length, m.tx.box.opts.Now().UnixMilli()
 		}
 	}
@@ -226,8 +226,7 @@ func (m *Money) rebind(d *Delivery) {
 	m.enter(d)
 }
 
-// arrive notes that a session begins, or goes on in another process. No turn of an entry goes on there by
-// itself.
+// arrive notes that a session begins, or goes on in another process. No turn of an entry goes on there by itself.
 func (m *Money) arrive(session string) {
 	p, known := m.positions[session]
 	if !known {

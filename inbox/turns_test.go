@@ -134,6 +134,7 @@ func TestATurnThatIsToldLater(t *testing.T) {
 		turns := tx.Money().Turns("s").Turns
 		require.Len(t, turns, 2)
 		assert.True(t, turns[0].Outside())
+		assert.Positive(t, turns[0].Since, "a forked session has older lines")
 		assert.Equal(t, tx.InFlight().DeliveredAt.UnixMilli(), turns[1].Since)
 	})
 }

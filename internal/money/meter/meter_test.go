@@ -314,3 +314,17 @@ func TestAHugeLine(t *testing.T) {
 	r.write(r.answer(10, 1))
 	assert.EqualValues(t, 2, r.count().Spent.Requests)
 }
+
+// A forked session begins with a copy of its parent's transcript. What the parent asked for is not asked again.
+func TestScanForked(t *testing.T) {
+	r := newRig(t)
+	start, err := time.Parse(time.RFC3339, "2026-11-22T14:50:00Z")
+	require.NoError(t, err)
+	summary := strings.ReplaceAll(compacted(5000), `"isSidechain"`, `"timestamp":"2026-11-22T14:45:39.475Z","isSidechain"`)
+	r.write(prompt("the parent's"), r.answer(1000, 100), summary, r.answer(1000, 100))
+	r.write(replaceTime(prompt("its own"), "14:50:01"), replaceTime(r.answer(10, 1), "14:50:02"))
+	c, err := meter.Scan(meter.Range{Transcript: r.path, Since: start.UnixMilli()})
+	require.NoError(t, err)
+	assert.EqualValues(t, 11, before(c, 1<<62).Tokens.Sum())
+	assert.True(t, c.Whole, "its client's total begins at 0")
+}

@@ -69,8 +69,11 @@ func mayCount(line []byte) bool {
 	return false
 }
 
-// line counts a line of the session's own transcript.
+// line counts a line of the session's own transcript. A forked one begins with a copy, whose lines keep their times.
 func (c *counter) line(l *flat.Members, at int64) {
+	if when := timeOf(l); c.From == 0 && l.Is("uuid") && when > 0 && when < c.Since-late {
+		return
+	}
 	switch l.String("type") {
 	case "assistant":
 		if model := c.answer(l, c.in(at)); model != "" {
@@ -175,10 +178,7 @@ func isToolResult(l *flat.Members) bool {
 
 // timeOf returns when a line was written, in milliseconds since 1970, or 0 if it does not say.
 func timeOf(l *flat.Members) int64 {
-	t, err := time.Parse(time.RFC3339, l.String("timestamp"))
-	if err != nil {
-		return 0
-	}
+	t, _ := time.Parse(time.RFC3339, l.String("timestamp")) // on an error a time before 1970
 	return max(0, t.UnixMilli())
 }
 
