@@ -220,7 +220,7 @@ func open(path string, flags int, mode uint32) (int, error) {
 // MayWrite says why this user cannot change anything in a directory. A file system that became read-only by an error
 // may say so only to who opens a file for writing, as the named one, if it is there.
 func MayWrite(dir, name string) error {
-	err := unix.Access(dir, unix.W_OK|unix.X_OK)
+	err := unix.Access(dir, unix.R_OK|unix.W_OK|unix.X_OK) // a folder that cannot be read cannot be synced
 	f, refused := OpenForeign(filepath.Join(dir, name), unix.O_WRONLY)
 	if _ = f.Close(); err == nil && errors.Is(refused, unix.EROFS) { // nothing was written
 		return unix.EROFS

@@ -142,7 +142,7 @@ func (s *scan) troubles(was map[string]time.Time, stall time.Duration) {
 		switch {
 		case t.Kind == see.KindLetters, slices.Contains(unmoved, t.Kind) && t.Until == nil: // a letter says the same
 			continue
-		case t.Lasts() && !s.lasted(t, was, stall):
+		case t.Row().Lasts && !s.lasted(t, was, stall):
 			continue
 		}
 		o := occasion(s.box, cmp.Or(whatOf[t.Kind], Fault), s.now, t.Reason, t.Key, name(s.box)+": "+t.Text)
@@ -194,7 +194,7 @@ func (s *scan) stalled(was map[string]time.Time, after time.Duration) {
 		o.Entry = &Entry{ID: d.ID(), EntryID: d.EntryID, Text: d.Text(), Attempts: d.Attempt}
 	}
 	all := s.facts.Troubles()
-	if i := slices.IndexFunc(all, see.Trouble.Lasts); i >= 0 {
+	if i := slices.IndexFunc(all, func(t see.Trouble) bool { return t.Row().Lasts }); i >= 0 {
 		o.Trouble = all[i].Kind
 	}
 	s.lasts(o, time.Time{})

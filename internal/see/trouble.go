@@ -92,7 +92,7 @@ type Row struct {
 	// Lasts says that a session, a launcher or a timer usually ends it, so only a trouble that has lasted is worth
 	// a message.
 	Lasts bool
-	verb  string // the verb that fixes it, or shows more
+	Verb  string // the verb that fixes it, or shows more
 	state State  // the state whose reason this trouble is, or ""
 }
 
@@ -133,8 +133,8 @@ func Known(k Kind) bool { return find(Row{Kind: k}).Kind != "" }
 // UrgencyOf returns the urgency of a state, "" if the state is no trouble.
 func UrgencyOf(s State) Urgency { return find(Row{state: s}).Urgency }
 
-// Lasts is the Lasts of the trouble's [Row].
-func (t Trouble) Lasts() bool { return find(Row{Kind: t.Kind}).Lasts }
+// Row returns what is true of all troubles of its kind.
+func (t Trouble) Row() Row { return find(Row{Kind: t.Kind}) }
 
 // find returns the row of a kind or of a state, and a zero row if there is none.
 func find(like Row) (row Row) {

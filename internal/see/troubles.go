@@ -82,7 +82,7 @@ func (f Facts) why() (t Trouble, is bool) {
 // trouble makes a trouble of a kind. key tells it from others of that kind, and args go to the verb that fixes it.
 func (f Facts) trouble(k Kind, since time.Time, key string, args ...string) Trouble {
 	row := find(Row{Kind: k})
-	t := Trouble{Kind: k, Urgency: row.Urgency, Do: Command(f.Inbox, append([]string{row.verb}, args...)...), About: About{Key: string(k) + " " + key}}
+	t := Trouble{Kind: k, Urgency: row.Urgency, Do: Command(f.Inbox, append([]string{row.Verb}, args...)...), About: About{Key: string(k) + " " + key}}
 	if !since.IsZero() {
 		t.Since = &since
 	}

@@ -30,12 +30,12 @@ import (
 func directory(e *examination) string {
 	dir := filepath.Dir(e.inbox)
 	of, err := disk.StatDir(dir)
-	switch access := unix.Access(dir, unix.R_OK|unix.W_OK|unix.X_OK); {
+	switch access := disk.MayWrite(dir, ".inbox-lock"); {
 	case errors.Is(err, fs.ErrNotExist):
 		e.fail(quote("mkdir", "-p", "-m", "700", dir), "%s does not exist", dir)
 	case err != nil:
 		e.unseen("name an inbox in a directory that this user can search", err)
-	case errors.Is(disk.MayWrite(dir, ".inbox-lock"), unix.EROFS):
+	case errors.Is(access, unix.EROFS):
 		e.fail("see the system's log for its errors, and mount it writable", "the file system of %s is read-only: nothing can be delivered", dir)
 	case access != nil:
 		fix := quote("chmod", "u+rwx", dir)
@@ -246,13 +246,13 @@ func state(e *examination) string {
 // is shown as ok.
 func troubles(e *examination) string {
 	for _, t := range see.Look(context.Background(), e.box).Troubles() {
-		if strings.HasPrefix(t.Do, "heartbeat doctor") { // this is doctor
+		if t.Row().Verb == "doctor" {
 			t.Do = "see the other checks"
 		}
 		switch {
-		case t.Urgency == see.Act && !t.Lasts():
+		case t.Urgency == see.Act && !t.Row().Lasts:
 			e.fail(t.Do, "%s", t.Text)
-		case t.Urgency == see.Act, t.Urgency != see.Passes && !t.Lasts():
+		case t.Urgency == see.Act, t.Urgency != see.Passes && !t.Row().Lasts:
 			e.warn(t.Do, "%s", t.Text)
 		default:
 			e.note(OK, "", t.Text)
