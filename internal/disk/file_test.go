@@ -220,6 +220,16 @@ func TestFree(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
+// The next process can open what this one made under any umask.
+func TestUmask(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	defer unix.Umask(unix.Umask(0o777))
+	require.NoError(t, disk.Create(path))
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	assert.Equal(t, fs.FileMode(0o600), info.Mode())
+}
+
 // A file system without a free inode takes no new file, whatever space is left. Some never say that one is free: believed
 // is only that a file cannot be made for want of one.
 func TestFreeWithoutInodes(t *testing.T) {

@@ -24,6 +24,11 @@ func OpenExisting(path string) (*File, error) {
 	if err != nil || f.info.Mode&0o077 == 0 || f.info.UID != uint32(os.Geteuid()) {
 		return f, err
 	}
+	return f.narrow()
+}
+
+// narrow gives the file the mode 0600, or closes it.
+func (f *File) narrow() (*File, error) {
 	if err := f.change("chmod", Op{Kind: OpNarrow}, func() error { return unix.Fchmod(f.fd, 0o600) }); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -198,8 +203,11 @@ func create(path string) (*File, error) {
 			}
 		}
 	}
-	if err := f.refresh(); err != nil {
+	switch err := f.refresh(); {
+	case err != nil:
 		return nil, errors.Join(err, f.Close())
+	case f.info.Mode&0o600 != 0o600: // the umask took the owner's rights, too
+		return f.narrow()
 	}
 	return f, nil
 }
