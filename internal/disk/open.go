@@ -265,7 +265,7 @@ func statAt(path string, stat func(string, *unix.Stat_t) error) (Info, error) {
 func Free(dir string) (int64, error) {
 	var st unix.Statfs_t
 	switch err := unix.Statfs(dir, &st); {
-	case err != nil || st.Files > 0 && st.Ffree == 0 && takesNoFile(dir): // some count inodes, and never say that one is free
+	case err != nil || st.Files > 0 && st.Ffree == 0 && TakesFile(dir, 1) != nil: // some count inodes, and never say that one is free
 		return 0, err
 	case st.Blocks == 0:
 		return 0, fmt.Errorf("the space in %s: %w", dir, errors.ErrUnsupported)

@@ -42,3 +42,14 @@ func TestAccessListGrantsWrite(t *testing.T) {
 		assert.Equal(t, c.want, info.Granted, "user %d %o, group %o", c.id, c.named, c.group)
 	}
 }
+
+// A file system may have room that this user may not use.
+func TestTakesFile(t *testing.T) {
+	require.NoError(t, disk.TakesFile(t.TempDir(), 1))
+	require.NoError(t, disk.TakesFile("/nowhere", 1), "not certain")
+	var st unix.Statfs_t
+	if unix.Statfs("/dev/shm", &st) != nil || st.Type != unix.TMPFS_MAGIC || st.Blocks == 0 {
+		t.Skip("/dev/shm has no limit here")
+	}
+	require.ErrorIs(t, disk.TakesFile("/dev/shm", 1<<50), unix.ENOSPC)
+}

@@ -34,8 +34,8 @@ func infoOf(st *unix.Stat_t) Info {
 // grantsWrite is false: the lists of this system are not read.
 func grantsWrite(string, uint32) bool { return false }
 
-// takesNoFile is false: exFAT says that no inode is free whatever is there, and other file systems run out of space first.
-func takesNoFile(string) bool { return false }
+// TakesFile is nil: exFAT says that no inode is free whatever is there, and other file systems run out of space first.
+func TakesFile(string, int64) error { return nil }
 
 func punchHole(int, int64) error { return ErrNoHoles }
 

@@ -51,13 +51,17 @@ func grantsWrite(path string, owner uint32) bool {
 	return errors.Is(err, unix.ERANGE)
 }
 
-// takesNoFile reports whether it is certain that no file can be made in a folder, by making one without a name.
-func takesNoFile(dir string) bool {
+// TakesFile returns an error if it is certain that a folder takes no file of n bytes, as where a quota is used up: it
+// makes one without a name.
+func TakesFile(dir string, n int64) error {
 	fd, err := open(dir, unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
 	if err == nil {
-		err = unix.Close(fd)
+		err = errors.Join(unix.Fallocate(fd, 0, 0, n), unix.Close(fd))
 	}
-	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
+		return err
+	}
+	return nil
 }
 
 func punchHole(fd int, n int64) error {

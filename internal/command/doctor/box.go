@@ -162,10 +162,12 @@ func (e *examination) judge(dir string, st unix.Statfs_t) string {
 	if e.box != nil {
 		_, needed = e.box.Room()
 	}
-	left := words.Size(free)
+	left, full := words.Size(free), disk.TakesFile(dir, needed)
 	switch {
 	case free < needed:
 		e.fail("make space", "%s has %s left: nothing can be committed", dir, left)
+	case full != nil:
+		e.fail("remove files, or have the quota raised", "%s takes no more from this user, although %s are left: nothing can be committed: %v", dir, left, full)
 	case free < littleSpace:
 		e.warn("make space", "%s has %s left", dir, left)
 	}
