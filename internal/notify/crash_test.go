@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/disk"
 	"heartbeat/internal/notify"
 	"heartbeat/internal/testing/crash"
 	"heartbeat/internal/testing/script"
@@ -165,6 +166,35 @@ func TestKilledWhileItTold(t *testing.T) {
 		}
 		check(t, c)
 	})
+}
+
+// What cannot be recorded, as on a full disk, is told once an hour, also where nothing had to be recorded before.
+func TestToldOnAFullDisk(t *testing.T) {
+	r := newRig(t, lines(2)...)
+	r.clock = time.Now()
+	r.deadLetter(inbox.ReasonOrphaned)
+	r.tell()
+	r.told()
+	for _, name := range []string{".notify-lock", ".notify-next"} { // both are as old as an inbox that works for a while
+		require.NoError(t, os.Chtimes(filepath.Join(r.box.Dir(), name), noon, noon))
+	}
+	r.deadLetter(inbox.ReasonOrphaned)
+	stop := crash.Observe(t, crash.FailFrom(1, unix.ENOSPC, disk.OpCreate, disk.OpWrite))
+	for range 3 {
+		_, err := notify.Tell(t.Context(), r.box, r.o)
+		require.ErrorIs(t, err, unix.ENOSPC)
+	}
+	assert.Equal(t, []string{"dead-letter"}, whats(r.told()))
+	r.clock = r.clock.Add(2 * time.Hour)
+	_, err := notify.Tell(t.Context(), r.box, r.o)
+	require.ErrorIs(t, err, unix.ENOSPC)
+	assert.Equal(t, []string{"dead-letter"}, whats(r.told()))
+
+	stop()
+	r.tell()
+	assert.Len(t, r.told(), 1)
+	r.tell()
+	assert.Empty(t, r.told())
 }
 
 // A clock that was set back silences nothing.

@@ -174,6 +174,9 @@ func (t *teller) round(ctx context.Context) error {
 		t.launcher = nil // it was told before
 		return t.finish(s)
 	}
+	if t.unsaved() {
+		t.st.written = nil // shows whether there is room by now
+	}
 	if err := t.st.save(t.box); err != nil {
 		return t.tellUnsaved(ctx, s, err)
 	}
@@ -254,7 +257,10 @@ func (t *teller) tell(ctx context.Context, s *scan, o Occasion) error {
 	t.st.ToldAt[what] = append(t.st.ToldAt[what], t.now())
 	t.noted(s, o)
 	t.report.Told = append(t.report.Told, o)
-	return t.st.save(t.box)
+	if err = t.st.save(t.box); err != nil {
+		err = errors.Join(err, disk.Touch(filepath.Join(t.box.Dir(), lockName))) // see unsaved
+	}
+	return err
 }
 
 // noted counts an occasion, or everything a summary stands for, as told.
@@ -347,21 +353,23 @@ func (t *teller) finish(s *scan) error {
 // than made apart.
 const unsavedAgain, made = time.Hour, time.Second
 
-// tellUnsaved tells the most urgent occasion when nothing can be recorded, as on a full disk. The lock file's mtime
+// unsaved reports whether something was told lately that could not be recorded, as on a full disk. The lock file's mtime
 // keeps the time, because setting it takes no space. While it equals that of the other lock file, nothing was told
 // this way.
-func (t *teller) tellUnsaved(ctx context.Context, s *scan, why error) error {
-	path := filepath.Join(t.box.Dir(), lockName)
-	info, err := disk.StatName(path)
+func (t *teller) unsaved() bool {
+	lock, err := disk.StatName(filepath.Join(t.box.Dir(), lockName))
 	next, errNext := disk.StatName(filepath.Join(t.box.Dir(), nextName))
-	if err != nil || errNext != nil {
-		return why
-	}
+	told := time.Unix(0, lock.Mtime)
+	return err == nil && errNext == nil && t.now().Sub(told) < unsavedAgain && told.Sub(time.Unix(0, next.Mtime)) > made
+}
+
+// tellUnsaved tells the most urgent occasion when nothing can be recorded.
+func (t *teller) tellUnsaved(ctx context.Context, s *scan, why error) error {
 	t.launcher = nil // this must hold back a launcher that is started again and again
-	if told := time.Unix(0, info.Mtime); t.now().Sub(told) < unsavedAgain && told.Sub(time.Unix(0, next.Mtime)) > made {
+	if t.unsaved() {
 		return why
 	}
-	if err := disk.Touch(path); err != nil {
+	if err := disk.Touch(filepath.Join(t.box.Dir(), lockName)); err != nil {
 		return errors.Join(why, err)
 	}
 	o := s.next(byUrgency[slices.IndexFunc(byUrgency, func(w What) bool { return s.pending[w].count > 0 })])
