@@ -70,7 +70,7 @@ func (w *askWorker) work(ctx context.Context, box *inbox.Inbox, r inbox.Receipt)
 		settled <- settlement{o, err}
 	}()
 	for ctx.Err() == nil {
-		on, err := w.once(ctx, box)
+		on, err := w.once(ctx, box, r.ID)
 		if err != nil {
 			return outcomes.Outcome{}, err
 		}
@@ -101,14 +101,14 @@ func (w *askWorker) work(ctx context.Context, box *inbox.Inbox, r inbox.Receipt)
 
 // once runs a launcher, unless a living session will come to the entry by itself. on says whether another launcher may
 // come further.
-func (w *askWorker) once(ctx context.Context, box *inbox.Inbox) (on bool, err error) {
+func (w *askWorker) once(ctx context.Context, box *inbox.Inbox, id string) (on bool, err error) {
 	f := see.Glance(ctx, box, nil)
 	w.report = supervise.Report{}
 	s := f.Current()
 	if s != nil && s.EndedAt == nil && s.Life == machine.Alive || f.Waiter != nil && f.Waiter.Life == machine.Alive {
 		return true, nil
 	}
-	if err := w.launch(ctx, f, box); err != nil {
+	if err := w.launch(ctx, turnsUntil(box, id), box); err != nil {
 		return false, err
 	}
 	r := w.report
@@ -123,9 +123,29 @@ func (w *askWorker) once(ctx context.Context, box *inbox.Inbox) (on bool, err er
 	return true, nil
 }
 
-// launch runs a launcher that takes as many entries as wait now, including this command's, until it has ended. Later
-// entries belong to other commands, which would find them half done. Once ctx is done, the launcher is asked to end.
-func (w *askWorker) launch(ctx context.Context, f see.Facts, box *inbox.Inbox) error {
+// turnsUntil counts the turns up to an entry's own. Later entries belong to other commands, which would find them half
+// done. One turn too few only takes another launcher: one in flight may need none.
+func turnsUntil(box *inbox.Inbox, id string) (turns int) {
+	v, err := box.View()
+	if err != nil {
+		return 1 // the launcher says what is wrong
+	}
+	defer func() { _ = v.Close() }() // only read
+	mine := 1
+	_ = v.Waits(nil, func(e inbox.Waiting) bool {
+		if !e.TooLong && !e.Empty && !e.Expired && !e.Wide { // those become dead letters
+			turns++
+		}
+		if e.ID == id {
+			mine = max(1, turns)
+		}
+		return e.ID != id
+	})
+	return mine
+}
+
+// launch runs a launcher for so many turns, until it has ended. Once ctx is done, the launcher is asked to end.
+func (w *askWorker) launch(ctx context.Context, turns int, box *inbox.Inbox) error {
 	program, err := cli.Beside("heartbeat-launch")
 	if err != nil {
 		return err
@@ -135,14 +155,10 @@ func (w *askWorker) launch(ctx context.Context, f see.Facts, box *inbox.Inbox) e
 		return fmt.Errorf("ask: make a folder for the launcher's report: %w: make room there, or set TMPDIR", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // only this user can write there
-	count := f.Backlog.Entries
-	if f.InFlight != nil || f.Redeliver != nil {
-		count++
-	}
 	report := filepath.Join(dir, "report.json")
 	args := []string{
 		"--inbox", box.Path(), "--cwd", w.project, "--timeout", "0", "--drain-timeout", "0", "--until-drained=false",
-		"--max-entries", strconv.FormatInt(max(1, count), 10), "--output", "log", "--report", report, "--",
+		"--max-entries", strconv.Itoa(turns), "--output", "log", "--report", report, "--",
 	}
 	// A group of its own: the terminal's signals reach this process alone.
 	cmd := guardian.Group(ctx, syscall.SIGTERM, program, slices.Concat(cli.HookArguments(w.settings), args, w.client)...)
