@@ -4,7 +4,9 @@
 # Usage: --exec '/opt/heartbeat/results/mail.sh me@example.com'
 #
 # The same key again has the same Message-ID, which mail programs show once. SENDMAIL names
-# another sendmail than the one on PATH or in /usr/sbin.
+# another sendmail than the one on PATH or in /usr/sbin. That of Postfix or Exim needs rights that
+# the units of an agent take away (NoNewPrivileges=, ProtectSystem=), and so from --on-result: hand
+# over by heartbeat results --follow --exec in a service without these.
 set -euo pipefail
 export LC_ALL=C
 
