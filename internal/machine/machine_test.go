@@ -168,6 +168,8 @@ func TestProcessStart(t *testing.T) {
 }
 
 func TestLifeOf(t *testing.T) {
+	defer func(was string) { machine.TestOnlyBootID = was }(machine.TestOnlyBootID)
+	machine.TestOnlyBootID = machine.BootID() // nowhere has it several
 	pid, start := os.Getpid(), machine.ProcessStart(os.Getpid())
 	for name, c := range map[string]struct {
 		boot, namespace string

@@ -71,16 +71,25 @@ func (l Life) Ended() bool { return l == Gone || l == Rebooted }
 // LifeOf asks the kernel about the process with this pid, start (see [ProcessStart]), boot and
 // namespace. It is Unknown for a pid of another namespace, or if pid or start was not recorded.
 func LifeOf(boot, namespace string, pid int, start int64) Life {
+	known := pid != 0 && start != 0 && namespace == PIDNamespace()
 	switch {
-	case OtherBoot(boot):
+	case OtherBoot(boot) && !(known && contained() && ProcessStart(pid) == start):
 		return Rebooted
-	case pid == 0 || start == 0 || namespace != PIDNamespace():
+	case !known:
 		return Unknown
 	}
 	if now := ProcessStart(pid); now == start || now == 0 && hidden(pid) {
 		return Alive
 	}
 	return Gone
+}
+
+// contained reports whether one boot may have several IDs: some containers mount one over the kernel's, and a sandbox of
+// systemd takes that away again from a service in there. No process of an earlier boot has a later one's namespace,
+// number and start.
+func contained() bool {
+	const first = "pid:[4026531836]" // the kernel's own, PROC_PID_INIT_INO
+	return TestOnlyBootID == "" && PIDNamespace() != "" && PIDNamespace() != first
 }
 
 // Ended reports whether no process with this pid runs. It is false where the kernel cannot be asked, as

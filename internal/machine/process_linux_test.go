@@ -108,6 +108,25 @@ func TestLifeWithoutDescriptors(t *testing.T) {
 	assert.True(t, gone)
 }
 
+// A service in a container may read another boot's ID than a shell there. Neither takes the other's processes for dead.
+func TestLifeInAContainer(t *testing.T) {
+	if os.Getenv("IN_A_CONTAINER") != "" {
+		pid, start := os.Getpid(), machine.ProcessStart(os.Getpid())
+		assert.Equal(t, machine.Alive, machine.LifeOf("another", machine.PIDNamespace(), pid, start))
+		assert.Equal(t, machine.Rebooted, machine.LifeOf("another", machine.PIDNamespace(), pid, start-1))
+		assert.Equal(t, machine.Rebooted, machine.LifeOf("another", "another", pid, start))
+		return
+	}
+	alone := []string{"--user", "--map-root-user", "--pid", "--fork", "--mount-proc"}
+	if out, err := exec.Command("unshare", append(alone, "true")...).CombinedOutput(); err != nil {
+		t.Skipf("no namespace can be made here: %s", out)
+	}
+	cmd := exec.Command("unshare", append(alone, os.Args[0], "-test.run=^TestLifeInAContainer$", "-test.count=1")...)
+	cmd.Env = append(os.Environ(), "IN_A_CONTAINER=1")
+	out, err := cmd.CombinedOutput()
+	assert.NoError(t, err, "%s", out)
+}
+
 // The kernel lists a lock by another device than stat(2) says where a file system has several, as btrfs and some
 // overlays do.
 func TestLockHolderOfAnOverlay(t *testing.T) {
