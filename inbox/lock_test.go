@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -216,4 +217,34 @@ func TestLockFileGoneAmidATrim(t *testing.T) {
 	in(t, box, func(tx *inbox.Tx) { assert.Nil(t, tx.InFlight(), "it was answered") })
 	assert.Len(t, results(t, box), 1)
 	assert.EqualValues(t, 1, totals(t, box).Answered, "which the journal alone knows")
+}
+
+// A hook that was started for another folder takes nothing from the one that has the name now, and changes nothing there.
+func TestLockOfTheFolderItWasStartedFor(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "work")
+	path := filepath.Join(dir, "inbox.jsonl")
+	fill := func() {
+		require.NoError(t, os.Mkdir(dir, 0o700))
+		require.NoError(t, os.WriteFile(path, []byte("one\n"), 0o600))
+	}
+	fill()
+	box, err := inbox.Open(path, inbox.Options{})
+	require.NoError(t, err)
+	assert.Empty(t, box.LockIdentity(), "nobody has locked it yet")
+	tx, err := box.Begin(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, tx.Close())
+	bound, err := inbox.Open(path, inbox.Options{Lock: box.LockIdentity()})
+	require.NoError(t, err)
+	tx, err = bound.Begin(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, tx.Close())
+
+	require.NoError(t, os.Rename(dir, dir+".old"))
+	fill()
+	_, err = bound.Begin(t.Context())
+	require.ErrorContains(t, err, "is another one than this session was started for")
+	names, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Len(t, names, 2, "the inbox and its lock")
 }

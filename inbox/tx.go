@@ -149,10 +149,25 @@ func (b *Inbox) Begin(ctx context.Context) (*Tx, error) {
 	}
 	t := b.newTx(lock)
 	t.lockID, t.lockMtime = lock.Identity(), lock.Mtime()
-	if err := t.load(); err != nil {
+	if want := b.opts.Lock; want != "" && want != t.lockID {
+		err = fmt.Errorf("work on inbox %s: its folder, or the lock in it, is another one than this session was started for", b.path)
+	} else {
+		err = t.load()
+	}
+	if err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
 	return t, nil
+}
+
+// LockIdentity identifies the file that [Inbox.Begin] locks, "" if it cannot be told.
+func (b *Inbox) LockIdentity() string {
+	lock, err := journal.OpenState(b.beside(journal.LockName))
+	if err != nil || lock == nil {
+		return ""
+	}
+	defer func() { _ = lock.Close() }() // only its name was read
+	return lock.Identity()
 }
 
 // MakeGood finishes what a killed transaction left undone.

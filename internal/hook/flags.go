@@ -58,6 +58,8 @@ type Dialogue struct {
 	Launched bool
 	// Start names the start of the client whose prompt is an entry, "" for none.
 	Start string
+	// Lock identifies the inbox's lock file at the start of the session, "" for any.
+	Lock string
 	// NoInput says that the harness gives its hooks no input.
 	NoInput bool
 }
@@ -95,6 +97,8 @@ func (h *Flags) Set() *pflag.FlagSet {
 	f.Lookup("launched").Hidden = true
 	f.StringVar(&h.Start, "start", "", "the `name` of the client's start, by which its hook knows the entry that is its prompt")
 	f.Lookup("start").Hidden = true
+	f.StringVar(&h.Lock, "lock", "", "the lock file that the inbox had when the session was started: with another one, nothing is done")
+	f.Lookup("lock").Hidden = true
 	f.BoolVarP(&h.Help, "help", "h", false, "show this help")
 	f.BoolVar(&h.Version, "version", false, "show the version")
 	return f

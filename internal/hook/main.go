@@ -117,7 +117,7 @@ func (h *hook) run(full bool) int {
 	if full && (h.input == nil || h.input.Event != claude.EventPostToolBatch) {
 		return h.failed(h.becomeFull())
 	}
-	if h.box, err = cli.OpenInbox(h.Inbox, inbox.Options{LockWait: h.lockWait()}); err != nil {
+	if h.box, err = cli.OpenInbox(h.Inbox, inbox.Options{LockWait: h.lockWait(), Lock: h.Lock}); err != nil {
 		return h.failed(err)
 	}
 	if of := os.Getenv(cli.LaunchedVariable); of != "" && !h.Launched {

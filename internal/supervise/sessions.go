@@ -245,7 +245,7 @@ func (p *private) remove() {
 
 // given is what the next session gets. resume names the conversation to continue, "" for a new one.
 func (r *run) given(resume string) client.Session {
-	args := []string{"--inbox", r.box.Path(), "--launched", "--signal-file", r.Terminal.ExitSignal} // of the hook
+	args := []string{"--inbox", r.box.Path(), "--launched", "--lock", r.box.LockIdentity(), "--signal-file", r.Terminal.ExitSignal} // of the hook
 	if r.MaxEntries > 0 {
 		args = append(args, "--max-entries", strconv.Itoa(r.MaxEntries))
 	}
