@@ -32,6 +32,9 @@ func (q *Queue) Fates(opened []string) (f Fates, err error) {
 	if q.before == nil {
 		return f, nil
 	}
+	if err := q.Lost(); err != nil {
+		return f, fmt.Errorf("what became of them since the last client began is not known: %w", err)
+	}
 	v, err := q.box.View()
 	if err != nil {
 		return f, err

@@ -14,6 +14,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,10 +69,11 @@ type Options struct {
 
 // Queue is the inbox of a session. Only [Queue.Put] and [Queue.HoldBack] are safe for concurrent use.
 type Queue struct {
-	o      Options
-	box    *inbox.Inbox
-	lock   *disk.Lock     // nil before Claim
-	before *folder.Before // nil for a session that has not begun
+	o       Options
+	box     *inbox.Inbox
+	lock    *disk.Lock // nil before Claim; it stays after Close, for Lost
+	claimed bool
+	before  *folder.Before // nil for a session that has not begun
 	// round is the present client, or the last one.
 	round round
 	// ended is the session of the round settled last, and over is the limit that ended its client.
@@ -128,6 +130,7 @@ func (q *Queue) Claim(ctx context.Context) (err error) {
 	if q.lock, err = claim.Take(q.box); err != nil {
 		return err
 	}
+	q.claimed = true
 	if err = claim.CheckRights(q.box, "", q.o.Warn); err == nil {
 		err = claim.CheckFree(ctx, q.box)
 	}
@@ -141,18 +144,21 @@ func (q *Queue) Claim(ctx context.Context) (err error) {
 	return err
 }
 
+// Lost is [claim.Lost] of this inbox, also after [Queue.Close].
+func (q *Queue) Lost() error { return claim.Lost(q.box, q.lock) }
+
 // Close lets others work on the inbox, and removes the settings. Before [Queue.Claim] it does
 // nothing: the settings then belong to the session's host.
 func (q *Queue) Close() error {
-	if q.lock == nil {
+	if !q.claimed {
 		return nil
 	}
 	var err error
-	if q.heldBack.Load() {
+	if q.heldBack.Load() && q.Lost() == nil {
 		err = q.transact(context.Background(), func(tx *inbox.Tx) error { tx.Holds().EndStop(); return tx.Commit() })
 	}
 	err = errors.Join(err, disk.Remove(filepath.Join(q.o.Dir, client.SettingsName)), q.lock.Release())
-	q.lock = nil
+	q.claimed = false
 	return err
 }
 
@@ -174,6 +180,9 @@ func (q *Queue) Put(ctx context.Context, id, text string) (r inbox.Receipt, ok b
 	if strings.TrimSpace(text) == "" {
 		return r, false, nil
 	}
+	if err := q.Lost(); err != nil {
+		return r, false, err
+	}
 	r, err = q.box.Append(ctx, inbox.Message{ID: id, Text: text}, cli.DefaultSettle)
 	for _, w := range r.Warnings {
 		q.o.Warn(w)
@@ -181,11 +190,14 @@ func (q *Queue) Put(ctx context.Context, id, text string) (r inbox.Receipt, ok b
 	return r, err == nil, err
 }
 
-// transact runs a transaction and passes on its warnings.
+// transact runs a transaction and passes on its warnings. What has the inbox's name once that is lost is not touched.
 func (q *Queue) transact(ctx context.Context, do func(*inbox.Tx) error) (err error) {
+	if err := q.Lost(); err != nil {
+		return err
+	}
 	tx, err := q.box.Begin(ctx)
 	if err != nil {
-		return err
+		return cmp.Or(q.Lost(), err)
 	}
 	defer func() {
 		for _, w := range tx.Warnings() {
@@ -240,7 +252,7 @@ func (q *Queue) Command(args []string, resume string) ([]string, error) {
 	s := client.Session{Env: q.o.Env, Dir: q.o.Cwd, Hook: q.o.Hook, Private: q.o.Dir, Resume: resume, Checks: q.o.Settings.Checks.Longest()}
 	s.Command, s.Limits = slices.Concat([]string{claude.Command}, args), q.o.Settings.Limits
 	s.Args = append([]string{
-		"--inbox", q.box.Path(), "--launched", "--start", start, "--background-timeout", q.o.Background.String(),
+		"--inbox", q.box.Path(), "--launched", "--lock", q.box.LockIdentity(), "--start", start, "--background-timeout", q.o.Background.String(),
 	}, cli.HookArguments(q.o.Settings)...)
 	command, session, off, err := client.Claude(s, true)
 	if err != nil {

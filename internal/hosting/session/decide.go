@@ -17,6 +17,7 @@ const (
 	endedByTimeout = "timeout"
 	endedByStall   = "stall"
 	endedByLimit   = "limit"
+	endedByLoss    = "inbox-lost"    // its inbox was taken away
 	endedLingering = "exit-deadline" // it had finished and did not exit
 )
 

@@ -49,7 +49,10 @@ func (h *host) inTerminal() error {
 	h.undrain()
 	close(f.quit)
 	f.over.Wait() // all that is present was read
-	h.lastWord()
+	lost := h.queue.Lost()
+	if lost == nil {
+		h.lastWord()
+	}
 	h.log.line("the launcher: " + report.String())
 	h.change(func(s *folder.State) {
 		h.watchLive(s)
@@ -60,6 +63,8 @@ func (h *host) inTerminal() error {
 			s.Ended, s.EndedAfter = endedByStall, h.Stall.String()
 		case report.Reason == supervise.TimedOut:
 			s.Ended, s.EndedAfter = endedByTimeout, h.Timeout.String()
+		case lost != nil:
+			s.Ended = endedByLoss
 		case report.Reason == supervise.Signalled || report.Reason == supervise.Stopped:
 			s.Ended = endedByCancel
 		case report.Reason != supervise.Drained:
@@ -67,6 +72,9 @@ func (h *host) inTerminal() error {
 		}
 	})
 	step("ended")
+	if lost != nil {
+		return lost
+	}
 	if err := h.count(h.queue); err != nil {
 		return err
 	}

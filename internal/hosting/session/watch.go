@@ -74,6 +74,9 @@ func (h *host) watch(p *process.Process, deadline time.Time) *watching {
 		case <-commits.C:
 			w.known = false
 		case <-look.C:
+			if h.queue.Lost() != nil { // its next use says why
+				w.end(endedByLoss, 0)
+			}
 			w.look()
 			w.guardTime()
 		}
