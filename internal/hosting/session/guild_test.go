@@ -96,8 +96,11 @@ func (r *rig) endWhileReporting() {
 func TestSignalledWhileReporting(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "hello")
-	r.guild.Break(guild.Fault{On: "record", Do: guild.Hang, Times: -1})
+	for _, on := range []string{"running", "record"} {
+		r.guild.Break(guild.Fault{On: on, Do: guild.Hang, Times: -1})
+	}
 	r.endWhileReporting()
+	assert.Contains(t, r.state().RunningReport.Reason, "the session ended before the guild had answered")
 	assert.Equal(t, folder.Completed, r.state().Status)
 	assert.FileExists(t, r.path("dlq/ses-1.json"))
 	r.guild.Mend()

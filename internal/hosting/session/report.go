@@ -28,7 +28,7 @@ const (
 // reportRunning reports that the session runs, and then beats until end is called. It does not wait. end
 // waits for the running report as long as it may take.
 func (h *host) reportRunning() (end func(context.Context)) {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancelCause(context.Background())
 	settled, stopped := make(chan struct{}), make(chan struct{}) // the report is delivered or given up; no beat follows
 	s := h.snapshot()
 	go func() {
@@ -50,7 +50,7 @@ func (h *host) reportRunning() (end func(context.Context)) {
 		case <-time.After(runningWait):
 		case <-within.Done():
 		}
-		cancel()
+		cancel(errors.New("the session ended before the guild had answered"))
 		<-stopped
 	}
 }
