@@ -56,6 +56,22 @@ func TestATranscriptThatCannotBeRead(t *testing.T) {
 	assert.Empty(t, s.view().In("s0").Uncounted())
 }
 
+// A transcript that is moved away while its session writes on suspends them as well.
+func TestATranscriptThatIsGone(t *testing.T) {
+	hook.SetLineWait(time.Millisecond)
+	s := spending(t, "--max-tokens-per-entry", "3k").deliver()
+	s.request()
+	require.Empty(t, s.event("PostToolBatch", ""))
+	require.NoError(t, os.Rename(s.transcript(), s.transcript()+".old"))
+	require.Empty(t, s.event("PostToolBatch", ""))
+	for _, next := range []string{"B", "C"} {
+		require.Contains(t, s.event("Stop", `,"stop_hook_active":true,"last_assistant_message":"before `+next+`"`), `"reason":"`+next+`"`)
+	}
+	require.Len(t, s.notCounted(), 1)
+	assert.Contains(t, s.notCounted()[0], "the transcript was moved or removed while its session ran")
+	assert.Contains(t, s.view().In("s0").Uncounted(), "moved or removed")
+}
+
 // A Stop says so too, and the same cause makes no second event. Without limits nothing is said.
 func TestATranscriptThatCannotBeReadAtAStop(t *testing.T) {
 	for _, limits := range [][]string{{"--max-tokens-per-day", "30k"}, nil} {

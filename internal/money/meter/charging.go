@@ -3,6 +3,7 @@ package meter
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 
 	"heartbeat/inbox"
@@ -54,8 +55,14 @@ func (t *turn) price(last string) price.Price {
 func Look(s *inbox.SessionTurns, tool, agent string) (*Counted, error) {
 	first := s.Turns[0]
 	c, err := Scan(Range{Transcript: s.Transcript, From: first.From, Since: first.Since, Stated: s.Stated, Tool: tool, Agent: agent})
+	if c.missing && slices.ContainsFunc(s.Turns, func(t inbox.Turn) bool { return t.From > 0 && t.From < maxRead }) { // the client wrote it before
+		err = fmt.Errorf("read %s: %w", s.Transcript, errGone)
+	}
 	return &Counted{c, split(s, c), ledgerOf(s.Ledger, c.Whole)}, err
 }
+
+// errGone says that what a session spends is not seen. A transcript that is there again is counted from its new end.
+var errGone = errors.New("the transcript was moved or removed while its session ran")
 
 // split assigns the parts to the turns. All parts after the last known turn's beginning belong to that turn.
 func split(s *inbox.SessionTurns, c *Count) (all []turn) {
@@ -108,7 +115,7 @@ func charge(tx *inbox.Tx, session string, over bool) error {
 		return nil
 	}
 	c, err := Look(s, "", "")
-	over = over && err == nil // it may become readable
+	over = over && (err == nil || errors.Is(err, errGone)) // otherwise it may become readable
 	for len(c.turns) > 0 && (over || c.turns[0].complete) {
 		t := &c.turns[0]
 		if !t.complete {

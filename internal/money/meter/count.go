@@ -33,6 +33,7 @@ type Count struct {
 	Model   string // of the last request
 	Read    int64  // where the transcript ended
 	HasTool bool   // the answer with the use of Range.Tool was found
+	missing bool   // there is no transcript
 	// Whole says that the client's total covers just the spending in the range: the range begins with the
 	// transcript, or right behind a total.
 	Whole bool

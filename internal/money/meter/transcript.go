@@ -32,6 +32,7 @@ const (
 func (c *counter) follow(path string, from int64, own bool, f func(l *flat.Members, at int64)) (end int64, err error) {
 	file, err := disk.OpenForeign(path, unix.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
+		c.missing = c.missing || path == c.Transcript
 		return from, nil
 	}
 	if err != nil {
