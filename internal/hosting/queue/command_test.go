@@ -1,7 +1,9 @@
 package queue
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -173,4 +175,16 @@ func TestGivenInbox(t *testing.T) {
 	require.Len(t, f.Each, 2)
 	assert.Equal(t, "answered", f.Each[0].Fate)
 	assert.Equal(t, folder.Entry{ID: "p", Fate: "dead-lettered", Why: "orphaned"}, f.Each[1])
+
+	// One that a person requeues is no dead letter any more.
+	text, err := os.ReadFile(r.box.DeadLetterPath())
+	require.NoError(t, err)
+	text = bytes.TrimSpace(text)
+	l, _, ok := inbox.ParseLetter(text[bytes.LastIndexByte(text, '\n')+1:])
+	require.True(t, ok)
+	require.NoError(t, r.transact(t.Context(), func(tx *inbox.Tx) error {
+		_, err := tx.Requeue(l, inbox.Mark{})
+		return errors.Join(err, tx.Commit())
+	}))
+	assert.Equal(t, []int{1, 1, 0, 0}, r.fates())
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"heartbeat/inbox"
 	"heartbeat/inbox/outcomes"
@@ -48,7 +49,7 @@ func (q *Queue) Fates(opened []string) (f Fates, err error) {
 	f.opened = opened
 	if err = errors.Join(
 		f.settled(&f.Answered, now.Answered-q.before.Answered, q.box.ResultsPath(), q.answeredEntry),
-		f.settled(&f.DeadLettered, now.DeadLetters-q.before.DeadLetters, q.box.DeadLetterPath(), deadEntry),
+		f.settled(&f.DeadLettered, now.DeadLetters-q.before.DeadLetters, q.box.DeadLetterPath(), q.deadEntry()),
 		f.settled(&f.DeadLettered, now.Dropped-q.before.Dropped, q.box.EventsPath(), droppedEntry)); err != nil {
 		return f, fmt.Errorf("read what became of the entries: %w", err)
 	}
@@ -79,7 +80,7 @@ func (f *Fates) wait(box *inbox.Inbox, v *inbox.View) error {
 	return err
 }
 
-// settled counts the last n outcomes of a file, apart from those whose text nobody has read, and
+// settled counts the last n outcomes of a file, apart from those whose text nobody has read and those without a fate, and
 // names the last of them.
 func (f *Fates) settled(count *int, n int64, path string, entry func(line []byte) (folder.Entry, bool)) error {
 	if n <= 0 {
@@ -89,7 +90,7 @@ func (f *Fates) settled(count *int, n int64, path string, entry func(line []byte
 	if err != nil {
 		return err
 	}
-	read, last, unread := int64(0), []folder.Entry(nil), []int64(nil)
+	read, last, unread, void := int64(0), []folder.Entry(nil), []int64(nil), []int64(nil)
 	err = tail.Lines(func(line []byte) {
 		e, is := entry(line)
 		if !is {
@@ -99,12 +100,16 @@ func (f *Fates) settled(count *int, n int64, path string, entry func(line []byte
 			unread = append(unread, read)
 			e.Fate, e.Why = "unread", "its text was handed over as a file, which no call of a tool opened"
 		}
-		if last = append(last, e); len(last) > MaxNamed {
+		if e.Fate == "" {
+			void = append(void, read)
+		} else if last = append(last, e); len(last) > MaxNamed {
 			last = last[1:]
 		}
 	})
-	unread = slices.DeleteFunc(unread, func(at int64) bool { return at <= read-n })
+	before := func(at int64) bool { return at <= read-n }
+	unread, void = slices.DeleteFunc(unread, before), slices.DeleteFunc(void, before)
 	f.Unread += len(unread)
+	n -= int64(len(void))
 	*count += int(n) - len(unread)
 	f.Each = append(f.Each, last[max(0, len(last)-int(n)):]...)
 	return errors.Join(err, tail.Close())
@@ -120,13 +125,33 @@ func (q *Queue) answeredEntry(line []byte) (e folder.Entry, is bool) {
 	return e, err == nil && r.EntryID != ""
 }
 
-func deadEntry(line []byte) (e folder.Entry, is bool) {
-	l, mark, ok := inbox.ParseLetter(line)
-	e = folder.Entry{ID: cmp.Or(l.ID, l.EntryID), Fate: "dead-lettered", Why: string(l.Reason)}
-	if l.Reason == inbox.ReasonOverBudget && l.Failure != nil {
-		e.Why += ": " + words.Brief(l.Failure.Message)
+// deadEntry reads dead letters. One that was requeued or accepted has no fate here: it waits again, or is answered.
+func (q *Queue) deadEntry() func(line []byte) (folder.Entry, bool) {
+	closed := sync.OnceValue(q.closedLetters)
+	return func(line []byte) (e folder.Entry, is bool) {
+		l, mark, ok := inbox.ParseLetter(line)
+		if mark || !ok || closed()[l.Letter] {
+			return e, ok && !mark
+		}
+		e = folder.Entry{ID: cmp.Or(l.ID, l.EntryID), Fate: "dead-lettered", Why: string(l.Reason)}
+		if l.Reason == inbox.ReasonOverBudget && l.Failure != nil {
+			e.Why += ": " + words.Brief(l.Failure.Message)
+		}
+		return e, true
 	}
-	return e, ok && !mark
+}
+
+func (q *Queue) closedLetters() map[string]bool {
+	all := map[string]bool{}
+	if tail, err := outcomes.OpenTail(q.box.DeadLetterPath(), -1); err == nil { // otherwise the letters cannot be read either
+		_ = tail.Lines(func(line []byte) {
+			if l, mark, _ := inbox.ParseLetter(line); mark && !l.Open() {
+				all[l.Letter] = true
+			}
+		})
+		_ = tail.Close() // only read
+	}
+	return all
 }
 
 func droppedEntry(line []byte) (folder.Entry, bool) {
