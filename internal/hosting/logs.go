@@ -95,8 +95,11 @@ func lastLines(file *disk.File, count int) (int64, error) {
 }
 
 // printLog prints the lines of a log from an offset on and returns where it stopped: before an
-// unfinished last line, unless all is set.
+// unfinished last line, unless all is set. A log that somebody has cut meanwhile is printed from its start.
 func printLog(file *disk.File, at int64, all bool, show func(line []byte) error) (int64, error) {
+	if info, err := file.Stat(); err == nil && info.Size < at {
+		at = 0
+	}
 	var failed error
 	err := lines.EachHead(maxLogLine, true, io.NewSectionReader(file, at, math.MaxInt64-at), at, func(start, end int64, line []byte, whole bool) bool {
 		if !whole && !all {

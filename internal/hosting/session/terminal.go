@@ -72,9 +72,6 @@ func (h *host) inTerminal() error {
 		}
 	})
 	step("ended")
-	if lost != nil {
-		return lost
-	}
 	if err := h.count(h.queue); err != nil {
 		return err
 	}
