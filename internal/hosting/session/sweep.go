@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -95,7 +96,7 @@ func (h *host) sweepOthers(ctx context.Context) {
 		h.log.linef("finished session %s, whose host had died", id)
 	}
 	for _, l := range d.Reports {
-		h.log.line(fmt.Sprintf("unsent report of session %s: %s %s", l.SessionID, l.What, l.Why))
+		h.log.line(strings.TrimSuffix(fmt.Sprintf("unsent report of session %s: %s: %s", l.SessionID, l.What, l.Why), ": "))
 	}
 }
 
