@@ -28,8 +28,9 @@ type Presence struct {
 	Inbox string `json:"inbox"` // base name of the queue file
 	// Path is the queue file's absolute path, for readers on the same machine.
 	Path string `json:"path,omitempty"`
-	// Ledger names the ledger's lock, which tells the inbox from every other on that host.
+	// Ledger names the ledger's lock, which tells the inbox from others on that host. A copy of the host has another Boot.
 	Ledger  string    `json:"ledger,omitempty"`
+	Boot    string    `json:"boot,omitempty"`
 	Slots   int       `json:"slots"`
 	Started time.Time `json:"started"`
 	At      time.Time `json:"at"`

@@ -20,6 +20,7 @@ import (
 	"heartbeat/internal/fleet/message"
 	"heartbeat/internal/fleet/setup"
 	"heartbeat/internal/fleet/upstream"
+	"heartbeat/internal/machine"
 	"heartbeat/internal/see"
 	"heartbeat/internal/words"
 )
@@ -134,7 +135,7 @@ func (a *Agent) run(begin context.Context) (err error) {
 	host, _ := os.Hostname()                                                 // empty where there is none
 	a.self = message.Presence{
 		Agent: a.o.Agent, Host: host, PID: os.Getpid(), Release: cli.ReadBuild().Version, Inbox: filepath.Base(a.box.Path()),
-		Path: a.box.Path(), Slots: a.o.Slots, Started: time.Now().UTC(), Ledger: a.ledger.Identity(),
+		Path: a.box.Path(), Slots: a.o.Slots, Started: time.Now().UTC(), Ledger: a.ledger.Identity(), Boot: machine.BootID(),
 		Source: message.Source{Stream: a.o.Stream, Subject: a.o.Subject},
 	}
 	if err := wait(func(ctx context.Context) error {

@@ -62,3 +62,28 @@ func TestANameIsFreeThoughItIsAskedForAllTheTime(t *testing.T) {
 		}
 	})
 }
+
+// A copy of a machine has the names of its host, its inbox and its lock.
+func TestACopyOfAMachineWaitsWhileTheOtherWorks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, time.Hour)
+	a := w.start("one", nil, "--no-session")
+	w.eventually("it has its name", func() bool { return w.presence("one") != nil }, a)
+	a.kill()
+	other := w.presence("one")
+	says := func(everySeconds float64) {
+		other.Boot, other.EverySeconds = "another", everySeconds
+		value, err := json.Marshal(other)
+		require.NoError(t, err)
+		_, err = w.l.Agents.Put(fleet.Context(t), message.AgentKey("one"), value)
+		require.NoError(t, err)
+	}
+	says(20)
+	w.send("a")
+	b := a.again(w, "--no-session")
+	w.says(b, "is a copy of a machine whose agent one is at work")
+	assert.Equal(t, "another", w.presence("one").Boot)
+	assert.Empty(t, b.held())
+	says(0.001)
+	w.eventually("it works once the other is silent", func() bool { return len(b.held()) == 1 }, b)
+}

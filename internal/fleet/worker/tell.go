@@ -14,6 +14,7 @@ import (
 	"heartbeat/internal/fleet/link"
 	"heartbeat/internal/fleet/message"
 	"heartbeat/internal/fleet/upstream"
+	"heartbeat/internal/machine"
 	"heartbeat/internal/see"
 	"heartbeat/internal/words"
 )
@@ -198,41 +199,38 @@ func (a *Agent) takeName(ctx context.Context) error {
 
 func (a *Agent) checkName(ctx context.Context, was jetstream.KeyValueEntry) error {
 	p, err := message.ParsePresence(was.Value())
-	if err != nil || p.Ended || p.Host == a.self.Host && p.Ledger == a.self.Ledger {
+	same := p.Host == a.self.Host && p.Ledger == a.self.Ledger
+	if err != nil || p.Ended || same && !machine.OtherBoot(p.Boot) {
 		return nil
 	}
-	rest, ago, err := a.lives(ctx, was, p)
-	if err != nil {
+	switch rest, ago, err := a.lives(ctx, was, p); {
+	case err != nil || rest == 0:
 		return err
-	}
-	if rest > 0 {
+	case same: // this machine has been booted since, or was copied
+		return fmt.Errorf("host %s was started anew, or is a copy of a machine whose agent %s is at work: this one begins once nothing has been heard of that one for an AckWait; on a copy, give it another --name and an inbox of its own", p.Host, a.o.Agent)
+	default:
 		return link.Final(fmt.Errorf("an agent %s with another inbox is at work on host %s (process %d), or was %s ago: give this one another name with --name, or wait %s if that one is gone",
 			a.o.Agent, p.Host, p.PID, words.Took(ago), words.Took(rest)))
 	}
-	return nil
 }
 
 func (a *Agent) isToDrain(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, tellPatience)
 	defer cancel()
 	_, err := a.up.Agents.Get(ctx, message.DrainKey(a.o.Agent))
-	if errors.Is(err, jetstream.ErrKeyNotFound) {
-		return false, nil
+	if err == nil || errors.Is(err, jetstream.ErrKeyNotFound) {
+		return err == nil, nil
 	}
-	if err != nil {
-		return false, fmt.Errorf("ask whether agent %s is to drain: %w", a.o.Agent, err)
-	}
-	return true, nil
+	return false, fmt.Errorf("ask whether agent %s is to drain: %w", a.o.Agent, err)
 }
 
 // askDrain looks regularly whether the agent should drain, or no longer. A watch would need a consumer: the server
 // would keep one for each agent, and could not send into an account of the agent's own.
 func (a *Agent) askDrain(ctx context.Context) {
-	const drain = "drain"
-	if !a.conn.Connected() || !a.due(drain) {
+	if !a.conn.Connected() || !a.due("drain") {
 		return
 	}
-	a.retries[drain] = retry{at: time.Now().Add(min(a.every(), lookForDrain))}
+	a.retries["drain"] = retry{at: time.Now().Add(min(a.every(), lookForDrain))}
 	is, err := a.isToDrain(ctx)
 	if err == nil && is != a.asked { // a silent server is reported elsewhere
 		a.asked = is
