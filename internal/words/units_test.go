@@ -40,3 +40,10 @@ func TestAgo(t *testing.T) {
 		assert.Equal(t, want, words.Ago(now, now.Add(-d)), d.String())
 	}
 }
+
+func TestMilliseconds(t *testing.T) {
+	for n, want := range map[float64]time.Duration{0.5: 500 * time.Microsecond, 90_000: 90 * time.Second, 1<<53 - 1: 36500 * 24 * time.Hour, 1e300: 36500 * 24 * time.Hour} {
+		assert.Equal(t, want, words.Milliseconds(n))
+	}
+	assert.Negative(t, words.Milliseconds(-1e300))
+}

@@ -59,9 +59,8 @@ func isDrawn(id string) bool {
 		len(id) == 26 && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz234567") == ""
 }
 
-// Short returns the short form of an entry id or a session id: the first 12 characters, or the
-// first group of a UUID, two groups if it begins with the time. That is enough to tell ids apart,
-// and the verbs accept it in place of the whole id.
+// Short returns the short form of an entry id or a session id: the first 12 characters, or the first group of a UUID,
+// two groups if it begins with the time. That is enough to tell ids apart, and the verbs accept it in place of the id.
 func Short(id string) string {
 	n := 12
 	if len(id) == len("xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx") && id[8] == '-' && isDrawn(id) {
@@ -118,8 +117,7 @@ func Count(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// Size formats a number of bytes: 512 B, 1.5 kB, 12.3 MB. The units are powers of 1000, as disks
-// are sold and df -H counts.
+// Size formats a number of bytes: 512 B, 1.5 kB, 12.3 MB. The units are powers of 1000, as disks are sold.
 func Size(bytes int64) string {
 	if bytes > -1000 && bytes < 1000 {
 		return strconv.FormatInt(bytes, 10) + " B"
@@ -131,8 +129,7 @@ func Size(bytes int64) string {
 	return fmt.Sprintf("%.1f %cB", n, units[0])
 }
 
-// Took formats a duration in the two largest units that matter to people: 250ms, 1.2s, 45s, 5m 12s,
-// 3h 5m, 3d 4h.
+// Took formats a duration in the two largest units that matter to people: 250ms, 1.2s, 45s, 5m 12s, 3h 5m, 3d 4h.
 func Took(d time.Duration) string {
 	d = max(0, d) // a clock may be set back
 	switch {
@@ -173,6 +170,9 @@ func twoUnits(d, large time.Duration, largeName string, small time.Duration, sma
 	}
 	return text
 }
+
+// Milliseconds returns n milliseconds, or a hundred years if they are more, which a duration may not hold.
+func Milliseconds(n float64) time.Duration { return time.Duration(min(n*1e6, float64(36500*day))) }
 
 // maxDays is the greatest whole number of days that a duration can hold.
 const maxDays = float64(math.MaxInt64 / day)

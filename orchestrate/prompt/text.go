@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -114,8 +113,8 @@ func (e Effect) program(w *writer) {
 	if dir := text(spec.Get("cwd")); dir != "" && dir != "." {
 		w.line("Run it in ", name(dir), ".")
 	}
-	if ms, err := strconv.ParseInt(text(spec.Get("timeoutMs")), 10, 64); err == nil && ms > 0 {
-		w.line("Give it ", (time.Duration(ms) * time.Millisecond).String(), ".")
+	if limit := words.Milliseconds(spec.Get("timeoutMs").Float()); limit > 0 {
+		w.line("Give it ", limit.String(), ".")
 	}
 	if spec.Get("env").Exists() {
 		w.line("Set the environment variables that the task file has under ", e.Kind, ".env.")

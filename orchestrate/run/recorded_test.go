@@ -128,6 +128,9 @@ func TestOddTasks(t *testing.T) {
 		`{"kind":"node","node":{"entry":"x","args":[1,"a"],"env":{"A":1,"B":"b"},"timeoutMs":"x"}}`: {
 			Kind: "node", Command: &run.Command{Argv: []string{"node", "x", "a"}, Env: []string{"B=b"}},
 		},
+		`{"kind":"shell","shell":{"command":"x","timeoutMs":9007199254740991}}`: {
+			Kind: "shell", Command: &run.Command{Argv: []string{"sh", "-c", "x"}, Timeout: 36500 * 24 * time.Hour},
+		},
 		`{"kind":"breakpoint"}`: {Kind: "breakpoint", Question: "breakpoint"},
 		`{"kind":"breakpoint","breakpoint":{"payload":"which one"}}`: {Kind: "breakpoint", Question: "breakpoint"},
 		`{"kind":"breakpoint","metadata":{"payload":null},"breakpoint":{"payload":{"question":"q","options":[{"id":"a","label":"b"},1]}}}`: {

@@ -12,6 +12,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"heartbeat/internal/disk"
+	"heartbeat/internal/words"
 )
 
 // Task is the definition of an effect: tasks/ID/task.json. Babysitter does not check it, so a member of an
@@ -108,8 +109,7 @@ func (r *Run) parseTask(text []byte) (Task, error) {
 // commandOf reads the members that both kinds of commands have.
 func commandOf(m gjson.Result, argv ...string) *Command {
 	c := &Command{
-		Argv: argv, Cwd: m.Get("cwd").Str, Silent: m.Get("captureOutput").Type == gjson.False,
-		Timeout: time.Duration(m.Get("timeoutMs").Num * float64(time.Millisecond)),
+		Argv: argv, Cwd: m.Get("cwd").Str, Silent: m.Get("captureOutput").Type == gjson.False, Timeout: words.Milliseconds(m.Get("timeoutMs").Num),
 	}
 	for name, value := range object(m.Get("env")).Map() {
 		if value.Type == gjson.String {
