@@ -105,7 +105,7 @@ func (o *results) reply(ctx context.Context, id string) error {
 	switch {
 	case known == nil || known.LetterState == upstream.Requeued:
 		return fmt.Errorf("the message %q has no answer: heartbeat-nats send --id ID --wait waits for it, if it was sent", id)
-	case known.Reason == upstream.Canceled && !o.json:
+	case known.Reason == upstream.Canceled && known.LetterState == "" && !o.json:
 		return becameDead(known)
 	case known.Outcome == upstream.WasDead && !o.json:
 		return cli.Status(cli.ExitDeadLettered, fmt.Errorf("the message %q became a dead letter: %s: %s shows it", id, words.Line(known.Reason), link.Typed(o.c.NATS, "dead show", "--stream", o.stream, id)))

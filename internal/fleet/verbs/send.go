@@ -234,7 +234,7 @@ func (o *send) send(ctx context.Context) (receipt, error) {
 		case known.LetterState == upstream.Requeued:
 			r.Seq, r.Found = known.Seq, foundRequeued
 			return r, nil
-		case o.wait, known.Reason == upstream.Canceled:
+		case o.wait, known.Reason == upstream.Canceled && known.LetterState == "": // which leaves no letter
 			return r, becameDead(known)
 		default:
 			return r, fmt.Errorf("the message %q became a dead letter (%s), and is not sent again under its id: %s does that", r.ID, words.Brief(known.Reason), link.Typed(o.c.NATS, "dead requeue", "--stream", o.stream, r.ID))
