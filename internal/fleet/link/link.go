@@ -183,11 +183,25 @@ func (c *Conn) Patiently(ctx context.Context, do func() error) error {
 			said = text
 			c.options.Say(text + "; it is tried again for ever")
 		}
+		if try%triesAtOne == 0 && c.JS != nil {
+			c.Leave()
+		}
 		select {
 		case <-time.After(delay(try)):
 		case <-ctx.Done():
 			return err
 		}
+	}
+}
+
+// triesAtOne is how often in a row one server of several is asked in vain.
+const triesAtOne = 4
+
+// Leave goes on with another server of the cluster, if there is one: clients may still reach a server that the others
+// of its cluster do not, and which cannot answer.
+func (c *Conn) Leave() {
+	if len(c.NATS.Servers()) > 1 {
+		_ = c.NATS.ForceReconnect() // one that is over is noticed elsewhere
 	}
 }
 

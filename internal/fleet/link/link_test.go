@@ -242,6 +242,17 @@ func TestPatiently(t *testing.T) {
 	require.ErrorIs(t, c.Patiently(ctx, func() error { cancel(); return nats.ErrTimeout }), nats.ErrTimeout)
 }
 
+func TestAServerThatAnswersNothingIsLeft(t *testing.T) {
+	c := connect(t, &Flags{Server: fleet.Start(t).URL() + "," + fleet.Start(t).URL()}, Options{})
+	first := c.NATS.ConnectedUrl()
+	require.NoError(t, c.Patiently(t.Context(), func() error {
+		if is := c.NATS.ConnectedUrl(); is == first || is == "" {
+			return nats.ErrTimeout
+		}
+		return nil
+	}))
+}
+
 func TestDelay(t *testing.T) {
 	for tries := range 100 {
 		d := delay(tries)

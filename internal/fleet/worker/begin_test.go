@@ -151,3 +151,17 @@ func soon(t *testing.T) context.Context {
 	t.Cleanup(cancel)
 	return ctx
 }
+
+// Clients still reach a server that has lost the rest of its cluster, and it answers nothing.
+func TestAServerThatAnswersNothingIsLeft(t *testing.T) {
+	t.Parallel()
+	one, two := newWorld(t, 3*time.Second), newWorld(t, 3*time.Second)
+	a := one.startAt(one.server.URL()+","+two.server.URL(), filepath.Join(t.TempDir(), "inbox.jsonl"), "one", nil, "--no-session")
+	one.eventually("it is with one of them", func() bool { return one.presence("one") != nil || two.presence("one") != nil }, a)
+	if one.presence("one") == nil {
+		one, two = two, one
+	}
+	require.NoError(t, one.server.Server().DisableJetStream())
+	two.send("a")
+	two.eventually("it goes on with the other", func() bool { return len(a.held()) == 1 }, a)
+}

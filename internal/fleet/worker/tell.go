@@ -32,6 +32,7 @@ type telling struct {
 	at    time.Time        // when
 	heard time.Time        // when the server last took one
 	back  time.Time        // when it did after a time in which it took none
+	left  time.Time        // when a server that took none was left for another one
 	next  time.Time        // when a change since may be put, zero if there is none
 	said  message.Presence // without what changes all the time
 }
@@ -70,6 +71,11 @@ func (a *Agent) tell(ctx context.Context, last bool) {
 	}
 	if err != nil {
 		err = fmt.Errorf("tell others what this agent does: %w: it is tried again, and until then status shows this agent as away, though it works; the server's log says more, and a server whose disk was full may write that bucket only once it is started again", err)
+		// The longer no server takes any, the longer each is given.
+		if silent := now.Sub(a.told.heard); silent > a.ackWait && now.Sub(a.told.left) > silent/2 {
+			a.told.left = now
+			a.conn.Leave()
+		}
 	} else {
 		if a.wasAway() {
 			a.told.back = time.Now()
