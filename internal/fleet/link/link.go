@@ -183,7 +183,7 @@ func (c *Conn) Patiently(ctx context.Context, do func() error) error {
 			said = text
 			c.options.Say(text + "; it is tried again for ever")
 		}
-		if try%triesAtOne == 0 && c.JS != nil {
+		if try >= triesAtOne && try&(try-1) == 0 && IsAway(err) && c.JS != nil {
 			c.Leave()
 		}
 		select {
@@ -194,7 +194,7 @@ func (c *Conn) Patiently(ctx context.Context, do func() error) error {
 	}
 }
 
-// triesAtOne is how often in a row one server of several is asked in vain.
+// triesAtOne is how often a silent server of several is asked before another one is. Each gets twice the tries of the last.
 const triesAtOne = 4
 
 // Leave goes on with another server of the cluster, if there is one: clients may still reach a server that the others
