@@ -99,7 +99,7 @@ type Options struct {
 	Now func() time.Time
 	// LockWait bounds how long [Inbox.Begin] waits for the lock; 0 means until its context is done.
 	LockWait time.Duration
-	// Lock is the [Inbox.LockIdentity] that [Inbox.Begin] has to find, "" for any: with another one the folder is
+	// Lock is the [Inbox.LockIdentity] that [Inbox.Begin] has to find, "" for any: with other locks the folder is
 	// no more the one that the caller was started for.
 	Lock string
 	// Adopt accepts state files that were not written in this directory: see [Inbox.MoveForeignAside].

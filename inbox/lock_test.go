@@ -230,7 +230,8 @@ func TestLockOfTheFolderItWasStartedFor(t *testing.T) {
 	fill()
 	box, err := inbox.Open(path, inbox.Options{})
 	require.NoError(t, err)
-	assert.Empty(t, box.LockIdentity(), "nobody has locked it yet")
+	assert.Equal(t, "/", box.LockIdentity(), "nobody has locked it yet")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, ".launch-lock"), nil, 0o600))
 	tx, err := box.Begin(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, tx.Close())
@@ -238,6 +239,11 @@ func TestLockOfTheFolderItWasStartedFor(t *testing.T) {
 	require.NoError(t, err)
 	tx, err = bound.Begin(t.Context())
 	require.NoError(t, err)
+	require.NoError(t, tx.Close())
+
+	require.NoError(t, os.Remove(filepath.Join(dir, ".inbox-lock")))
+	tx, err = bound.Begin(t.Context())
+	require.NoError(t, err, "only its lock was removed")
 	require.NoError(t, tx.Close())
 
 	require.NoError(t, os.Rename(dir, dir+".old"))

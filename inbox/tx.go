@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"heartbeat/internal/disk"
@@ -149,7 +150,7 @@ func (b *Inbox) Begin(ctx context.Context) (*Tx, error) {
 	}
 	t := b.newTx(lock)
 	t.lockID, t.lockMtime = lock.Identity(), lock.Mtime()
-	if want := b.opts.Lock; want != "" && want != t.lockID {
+	if lock, claim, _ := strings.Cut(b.opts.Lock, "/"); lock != "" && lock != t.lockID && (claim == "" || claim != b.identity(claimName)) {
 		err = fmt.Errorf("work on inbox %s: its folder, or the lock in it, is another one than this session was started for", b.path)
 	} else {
 		err = t.load()
@@ -160,9 +161,17 @@ func (b *Inbox) Begin(ctx context.Context) (*Tx, error) {
 	return t, nil
 }
 
-// LockIdentity identifies the file that [Inbox.Begin] locks, "" if it cannot be told.
+// claimName is the lock of a launcher or session host: package claim takes it.
+const claimName = ".launch-lock"
+
+// LockIdentity is an [Options.Lock]. It identifies the file that [Inbox.Begin] locks and, as somebody may remove that one
+// alone, the lock of the inbox's launcher or host.
 func (b *Inbox) LockIdentity() string {
-	lock, err := journal.OpenState(b.beside(journal.LockName))
+	return b.identity(journal.LockName) + "/" + b.identity(claimName)
+}
+
+func (b *Inbox) identity(name string) string {
+	lock, err := journal.OpenState(b.beside(name))
 	if err != nil || lock == nil {
 		return ""
 	}
