@@ -3,6 +3,7 @@ package outcomes
 import (
 	"errors"
 	"io"
+	"math"
 	"time"
 
 	"heartbeat/inbox"
@@ -33,7 +34,7 @@ func CountLetters(b *inbox.Inbox) (LetterCount, error) {
 	c := LetterCount{Open: map[inbox.Reason]int{}, Warnings: warnings}
 	for _, l := range r.letters {
 		if l.isOpen() && !l.streamed {
-			c.Open[l.reason]++
+			c.Open[r.reasons[l.reason]]++
 		}
 	}
 	return c, err
@@ -48,46 +49,44 @@ func openLetters(b *inbox.Inbox) (r *LetterReader, warnings []string, err error)
 	return r, warnings, r.findAnswered(time.Time{})
 }
 
-// isOpen reports whether the line is an open letter's, once [LetterReader.findAnswered] has looked.
-func (l *letterLine) isOpen() bool {
-	return l != nil && !l.mark && l.Open() && l.reason != inbox.ReasonCanceled && !l.answered
+// isOpen reports whether this is an open letter, once [LetterReader.findAnswered] has looked.
+func (l known) isOpen() bool {
+	return l.there && l.requeued == 0 && l.accepted == 0 && !l.canceled && !l.answered
 }
 
 // findAnswered notes which letters were answered by their id after they were set aside: their senders sent them again.
 // Unless before is zero, only answers before that time count. It reads the results from about the time of the first
 // letter with an id.
 func (r *LetterReader) findAnswered(before time.Time) (err error) {
-	last, first := map[uint64]time.Time{}, time.Time{} // last is when each id was answered last
+	last, first := map[uint64]moment{}, moment(math.MaxInt64) // last is when each id was answered last
 	for _, l := range r.letters {
-		if l.idSum == 0 || !l.isOpen() {
-			continue
+		if l.id != 0 && l.isOpen() {
+			first, last[l.id] = min(first, l.at), 0
 		}
-		if len(last) == 0 || l.at.Before(first) {
-			first = l.at
-		}
-		last[l.idSum] = time.Time{}
 	}
 	results, err := journal.OpenState(fileOf(r.box, journal.Results))
 	if results == nil || err != nil || len(last) == 0 {
 		return errors.Join(err, results.Close())
 	}
 	defer func() { err = errors.Join(err, results.Close()) }()
-	from, err := resultsFrom(results, first)
+	from, err := resultsFrom(results, time.Unix(0, int64(first)))
 	if err != nil {
 		return err
 	}
 	err = lines.EachOwn(io.NewSectionReader(results, from, results.Info().Size-from), from, func(_, _ int64, line []byte, _ bool) bool {
 		id := sumOf(flat.Value(line).Get("id").Shown())
 		if was, wanted := last[id]; wanted {
-			if at := acknowledged(line); at.After(was) && (before.IsZero() || at.Before(before)) {
-				last[id] = at
+			if at := acknowledged(line); before.IsZero() || at.Before(before) {
+				last[id] = max(was, momentOf(&at))
 			}
 		}
 		return true
 	})
-	for _, l := range r.letters {
-		at := last[l.idSum]
-		l.answered = l.isOpen() && !at.IsZero() && !at.Before(l.at)
+	for name, l := range r.letters {
+		if at := last[l.id]; at != 0 && at >= l.at && l.isOpen() {
+			l.answered = true
+			r.letters[name] = l
+		}
 	}
 	return err
 }

@@ -8,8 +8,9 @@ import (
 	"hash/maphash"
 	"io"
 	"math"
+	"slices"
 	"strings"
-	"unique"
+	"time"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
@@ -29,13 +30,43 @@ const (
 // do not wait long for the lock.
 type LetterReader struct {
 	box     *inbox.Inbox
-	letters map[uint64]*letterLine // by a sum of the name, each with its marks, but without the texts of either
+	letters map[uint64]known // by a sum of the name
+	reasons []inbox.Reason   // see known
 	lines   int
 	foreign []int // the numbers of the lines that are neither letters nor marks, up to maxForeign
 	strange int   // how many such lines there are
 	torn    int   // the number of an unfinished last line, 0 for none
 	seen    journal.Seen
 	passes  int
+}
+
+// known is what is kept of a letter and its marks. It has no pointers: there may be hundreds of thousands of them.
+type known struct {
+	off                          int64  // where its line begins
+	reply                        int64  // where the line with its late reply begins
+	id                           uint64 // a sum of the id that the sender gave the entry, 0 for none
+	at                           moment // when it was set aside
+	replied, requeued, accepted  moment
+	reason                       uint8 // the index of its reason
+	there                        bool  // its own line was read, not only marks on it
+	canceled, streamed, answered bool
+}
+
+// moment is a time in nanoseconds since 1970, 0 for none.
+type moment int64
+
+func momentOf(at *time.Time) moment {
+	if at == nil || at.IsZero() {
+		return 0
+	}
+	return moment(at.UnixNano())
+}
+
+func (m moment) time() *time.Time {
+	if m == 0 {
+		return nil
+	}
+	return new(time.Unix(0, int64(m)).UTC())
 }
 
 // NewLetterReader starts a reading.
@@ -67,7 +98,7 @@ func (r *LetterReader) Letter(name string) (l inbox.Letter, there bool, err erro
 	}
 	defer func() { err = lettersError(errors.Join(err, f.Close())) }()
 	known := r.letters[sumOf(name)]
-	if known == nil || known.mark {
+	if !known.there {
 		return inbox.Letter{}, false, nil
 	}
 	line, err := lineOf(f, known.off)
@@ -96,7 +127,7 @@ func (r *LetterReader) Each(visit func(inbox.Letter) bool) error {
 	err = lines.EachRecord(io.NewSectionReader(f, 0, r.seen.Size), 0, func(off, _ int64, line []byte, _ bool) bool {
 		l, mark, ok := inbox.ParseLetter(line)
 		known := r.letters[sumOf(l.Letter)]
-		if !ok || mark || known == nil || known.off != off {
+		if !ok || mark || !known.there || known.off != off {
 			return true
 		}
 		l.LetterMark, failed = known.marks(f)
@@ -106,13 +137,15 @@ func (r *LetterReader) Each(visit func(inbox.Letter) bool) error {
 }
 
 // marks returns the marks of a letter. A late reply may be long, so it is read where it stands.
-func (l *letterLine) marks(f *disk.File) (inbox.LetterMark, error) {
-	if l.RepliedAt == nil {
-		return l.LetterMark, nil
+func (l known) marks(f *disk.File) (m inbox.LetterMark, err error) {
+	m = inbox.LetterMark{RepliedAt: l.replied.time(), RequeuedAt: l.requeued.time(), AcceptedAt: l.accepted.time()}
+	if l.replied != 0 {
+		var line []byte
+		line, err = lineOf(f, l.reply)
+		of, _, _ := inbox.ParseLetter(line)
+		m.LateReply = of.LateReply
 	}
-	line, err := lineOf(f, l.reply)
-	m, _, _ := inbox.ParseLetter(line)
-	return inbox.LetterMark{LateReply: m.LateReply, RepliedAt: l.RepliedAt, RequeuedAt: l.RequeuedAt, AcceptedAt: l.AcceptedAt}, err
+	return m, err
 }
 
 var sumSeed = maphash.MakeSeed()
@@ -166,22 +199,27 @@ const maxReason = 64
 
 // add merges a line with what is known of its letter. Of several lines of one letter the first counts, and so does the
 // first late reply.
-func (r *LetterReader) add(l letterLine, off int64) {
-	known := r.letters[sumOf(l.name)]
-	if known == nil {
-		known = &letterLine{mark: true}
-		r.letters[sumOf(l.name)] = known
-	}
+func (r *LetterReader) add(line letterLine, off int64) {
+	name := sumOf(line.name)
+	l := r.letters[name]
 	switch {
-	case l.mark:
-		if known.RepliedAt == nil {
-			known.RepliedAt, known.reply = l.RepliedAt, off
+	case line.mark:
+		if l.replied == 0 && line.RepliedAt != nil {
+			l.replied, l.reply = momentOf(line.RepliedAt), off
 		}
-		known.RequeuedAt, known.AcceptedAt = cmp.Or(l.RequeuedAt, known.RequeuedAt), cmp.Or(l.AcceptedAt, known.AcceptedAt)
-	case known.mark:
-		known.mark, known.off, known.at, known.streamed, known.idSum = false, off, l.at, l.streamed, sumOf(l.id)
-		known.reason = unique.Make(l.reason[:min(len(l.reason), maxReason)]).Value()
+		l.requeued, l.accepted = cmp.Or(momentOf(line.RequeuedAt), l.requeued), cmp.Or(momentOf(line.AcceptedAt), l.accepted)
+	case !l.there:
+		l.there, l.off, l.at, l.id = true, off, momentOf(&line.at), sumOf(line.id)
+		l.streamed, l.canceled = line.streamed, line.reason == inbox.ReasonCanceled
+		reason := line.reason[:min(len(line.reason), maxReason)]
+		i := slices.Index(r.reasons, reason)
+		if i < 0 { // beyond the largest number all reasons share one
+			i = min(len(r.reasons), math.MaxUint8)
+			r.reasons = append(r.reasons[:i], inbox.Reason(strings.Clone(string(reason))))
+		}
+		l.reason = uint8(i)
 	}
+	r.letters[name] = l
 }
 
 // maxForeign is how many invalid lines are listed by number.
@@ -241,5 +279,5 @@ func (r *LetterReader) advance(most int64) (err error) {
 }
 
 func (r *LetterReader) forget() {
-	*r = LetterReader{box: r.box, letters: map[uint64]*letterLine{}, passes: r.passes}
+	*r = LetterReader{box: r.box, letters: map[uint64]known{}, passes: r.passes}
 }

@@ -59,12 +59,6 @@ type letterLine struct {
 	streamed bool // see [inbox.StreamMember]
 	mark, ok bool
 	inbox.LetterMark
-
-	// What only a [LetterReader] knows: where the letter's line begins, and the one with its late reply; a sum of the
-	// id; and whether findAnswered found an answer.
-	off, reply int64
-	idSum      uint64
-	answered   bool
 }
 
 // glance is [inbox.ParseLetter] in a fraction of the time for lines that heartbeat wrote, as nearly all are.

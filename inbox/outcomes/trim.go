@@ -92,11 +92,11 @@ func closedBefore(b *inbox.Inbox, before time.Time) (gone map[uint64]bool, err e
 	err = r.findAnswered(before)
 	gone = map[uint64]bool{}
 	for name, l := range r.letters {
-		at := cmp.Or(l.RequeuedAt, l.AcceptedAt)
-		if l.mark {
-			at = cmp.Or(at, l.RepliedAt)
+		at := cmp.Or(l.requeued, l.accepted)
+		if !l.there {
+			at = cmp.Or(at, l.replied)
 		}
-		if l.answered || at != nil && at.Before(before) {
+		if l.answered || at != 0 && at < momentOf(&before) {
 			gone[name] = true
 		}
 	}
