@@ -99,8 +99,8 @@ type Options struct {
 	Now func() time.Time
 	// LockWait bounds how long [Inbox.Begin] waits for the lock; 0 means until its context is done.
 	LockWait time.Duration
-	// Lock is the [Inbox.LockIdentity] that [Inbox.Begin] has to find, "" for any: with other locks the folder is
-	// no more the one that the caller was started for.
+	// Lock is the [Inbox.LockIdentity] that [Inbox.Begin] has to find, "" for any. With other locks this is not the
+	// folder that the caller was started for.
 	Lock string
 	// Adopt accepts state files that were not written in this directory: see [Inbox.MoveForeignAside].
 	Adopt bool
