@@ -365,13 +365,14 @@ func (t *teller) unsaved() bool {
 
 // tellUnsaved tells the most urgent occasion when nothing can be recorded.
 func (t *teller) tellUnsaved(ctx context.Context, s *scan, why error) error {
-	t.launcher = nil // this must hold back a launcher that is started again and again
 	if t.unsaved() {
+		t.launcher = nil // it may be one that is started again and again
 		return why
 	}
 	if err := disk.Touch(filepath.Join(t.box.Dir(), lockName)); err != nil {
 		return errors.Join(why, err)
 	}
+	t.launcher = nil
 	o := s.next(byUrgency[slices.IndexFunc(byUrgency, func(w What) bool { return s.pending[w].count > 0 })])
 	if err := t.run(ctx, *o); err != nil {
 		return errors.Join(why, err)
