@@ -172,8 +172,7 @@ func InEach[T any](paths []string, look func(*inbox.Inbox) (T, error)) ([]T, err
 	return all, errors.Join(failed...)
 }
 
-// atOnce is how many inboxes are looked at in parallel, so that one slow or locked inbox does not hold up the
-// others.
+// atOnce is how many inboxes are looked at in parallel, so that one slow or locked inbox does not hold up others.
 const atOnce = 8
 
 // Each calls do for each of n inboxes, some in parallel, and returns once all are done. It panics again here if do

@@ -127,7 +127,7 @@ func (f Facts) ofRun(q Question) (t Trouble) {
 func (f Facts) questions() (all []Trouble) {
 	for i := range f.Sessions {
 		s := &f.Sessions[i]
-		if s.asks() {
+		if s.IsAsking() {
 			all = append(all, f.asked(s))
 		}
 		if sentence := s.NotCounted(); sentence != "" {

@@ -73,7 +73,7 @@ func sessionName(id string) string {
 
 // Asking returns a session that waits for a person, or nil.
 func (f Facts) Asking() *Session {
-	return f.first(func(s *Session) bool { return s.asks() })
+	return f.first(func(s *Session) bool { return s.IsAsking() })
 }
 
 // Answerable reports whether somebody can attach to the session that asks and answer it.
@@ -81,7 +81,8 @@ func (f Facts) Answerable() bool {
 	return f.Launcher != nil && f.Launcher.Socket != "" && f.Launcher.Waits
 }
 
-func (s *Session) asks() bool { return s.Asks != nil && s.runs() }
+// IsAsking reports whether the session runs and waits for a person.
+func (s *Session) IsAsking() bool { return s.Asks != nil && s.runs() }
 
 // asked describes the question. An answer shows only at the end of the turn.
 func asked(s *Session) string {
@@ -92,7 +93,7 @@ func asked(s *Session) string {
 // woken has no other work.
 func (f Facts) asking() (State, string) {
 	s := f.Current()
-	if s == nil || !s.asks() || !f.something() || f.waker() != nil {
+	if s == nil || !s.IsAsking() || !f.something() || f.waker() != nil {
 		return "", ""
 	}
 	sentence := fmt.Sprintf("%s: unless somebody has answered, %s behind that", asked(s), f.waits())
@@ -185,7 +186,7 @@ func (f Facts) fate(d *inbox.Delivery, entry string) (State, string) {
 		return Orphaned, sentence
 	}
 	switch {
-	case s != nil && s.asks():
+	case s != nil && s.IsAsking():
 		return Person, fmt.Sprintf("%s: unless somebody has answered, %s, in flight since %s, waits behind that", asked(s), entry, f.ago(d.DeliveredAt))
 	case f.Woken && !f.Bound: // not taken up yet
 		if s != nil && s.EndedAt != nil {

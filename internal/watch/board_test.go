@@ -235,3 +235,11 @@ func TestUniqueNames(t *testing.T) {
 	}
 	assert.Equal(t, []string{"a/q", "srv/b/q", "x/b/q", "c"}, all)
 }
+
+// TestAQuestionEndsWithItsSession holds that nobody is asked to answer a session whose process is gone.
+func TestAQuestionEndsWithItsSession(t *testing.T) {
+	now := at("/a/inbox.jsonl", asking)
+	require.Len(t, Asked(now), 1)
+	now.Sessions[0].Life = machine.Gone
+	assert.Empty(t, Asked(now))
+}

@@ -110,10 +110,9 @@ func Asked(now Inbox) (all []Item) {
 		all = append(all, Item{Kind: Question, ID: q.Effect, RunDir: q.Dir, Effect: q.Effect, At: q.Since, Note: "run " + q.Run, Text: begin(text)})
 	}
 	for _, s := range now.Sessions {
-		if s.Asks == nil || s.EndedAt != nil {
-			continue
+		if s.IsAsking() {
+			all = append(all, Item{Kind: Question, ID: s.ID, At: s.Asks.At, Note: s.Asks.Kind, Text: begin(s.Asks.Text)})
 		}
-		all = append(all, Item{Kind: Question, ID: s.ID, At: s.Asks.At, Note: s.Asks.Kind, Text: begin(s.Asks.Text)})
 	}
 	return all
 }
