@@ -108,6 +108,8 @@ func startedWith(pid int) (args, environ []string) {
 // PIDNamespace is empty: macOS has only one.
 func PIDNamespace() string { return "" }
 
+func severalBoots() bool { return false }
+
 // Locks is a snapshot of the held locks.
 type Locks struct{}
 

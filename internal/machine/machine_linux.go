@@ -21,6 +21,13 @@ func bootID() string {
 	return id
 }
 
+// severalBoots reports whether one boot has several IDs: some containers mount one over the kernel's, and a sandbox of
+// systemd takes that away again from a service in there. Elsewhere a process of the same namespace, number and start may
+// be another boot's: virtual machines that hold one container start alike to the hundredth of a second.
+func severalBoots() bool {
+	return TestOnlyBootID == "" && bytes.Contains(readProcess(1, "mountinfo", 1<<20), []byte(" /proc/sys/kernel/random/boot_id "))
+}
+
 // readPlain reads a kernel file until it has at least least bytes; nil if it cannot. It uses plain system
 // calls: os.ReadFile would start the runtime's poller, and the hook reads here at each delivery.
 func readPlain(path string, least int) (all []byte) {

@@ -73,7 +73,7 @@ func (l Life) Ended() bool { return l == Gone || l == Rebooted }
 func LifeOf(boot, namespace string, pid int, start int64) Life {
 	known := pid != 0 && start != 0 && namespace == PIDNamespace()
 	switch {
-	case OtherBoot(boot) && !(known && contained() && ProcessStart(pid) == start):
+	case OtherBoot(boot) && !(known && ProcessStart(pid) == start && severalBoots()):
 		return Rebooted
 	case !known:
 		return Unknown
@@ -82,14 +82,6 @@ func LifeOf(boot, namespace string, pid int, start int64) Life {
 		return Alive
 	}
 	return Gone
-}
-
-// contained reports whether one boot may have several IDs: some containers mount one over the kernel's, and a sandbox of
-// systemd takes that away again from a service in there. No process of an earlier boot has a later one's namespace,
-// number and start.
-func contained() bool {
-	const first = "pid:[4026531836]" // the kernel's own, PROC_PID_INIT_INO
-	return TestOnlyBootID == "" && PIDNamespace() != "" && PIDNamespace() != first
 }
 
 // Ended reports whether no process with this pid runs. It is false where the kernel cannot be asked, as

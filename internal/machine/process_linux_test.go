@@ -109,22 +109,29 @@ func TestLifeWithoutDescriptors(t *testing.T) {
 }
 
 // A service in a container may read another boot's ID than a shell there. Neither takes the other's processes for dead.
+// Without such a mount the process is another boot's: a machine that starts alike gives out the same numbers.
 func TestLifeInAContainer(t *testing.T) {
-	if os.Getenv("IN_A_CONTAINER") != "" {
+	if with := os.Getenv("IN_A_CONTAINER"); with != "" {
 		pid, start := os.Getpid(), machine.ProcessStart(os.Getpid())
-		assert.Equal(t, machine.Alive, machine.LifeOf("another", machine.PIDNamespace(), pid, start))
+		want := map[string]machine.Life{"own": machine.Alive, "kernel": machine.Rebooted}[with]
+		assert.Equal(t, want, machine.LifeOf("another", machine.PIDNamespace(), pid, start))
 		assert.Equal(t, machine.Rebooted, machine.LifeOf("another", machine.PIDNamespace(), pid, start-1))
 		assert.Equal(t, machine.Rebooted, machine.LifeOf("another", "another", pid, start))
 		return
 	}
-	alone := []string{"--user", "--map-root-user", "--pid", "--fork", "--mount-proc"}
-	if out, err := exec.Command("unshare", append(alone, "true")...).CombinedOutput(); err != nil {
-		t.Skipf("no namespace can be made here: %s", out)
+	alone := []string{"--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "sh", "-ec"}
+	own := filepath.Join(t.TempDir(), "boot_id")
+	require.NoError(t, os.WriteFile(own, []byte("its own\n"), 0o600))
+	mount := "mount --bind " + own + " /proc/sys/kernel/random/boot_id\n"
+	if out, err := exec.Command("unshare", append(alone, mount)...).CombinedOutput(); err != nil {
+		t.Skipf("no container can be made here: %s", out)
 	}
-	cmd := exec.Command("unshare", append(alone, os.Args[0], "-test.run=^TestLifeInAContainer$", "-test.count=1")...)
-	cmd.Env = append(os.Environ(), "IN_A_CONTAINER=1")
-	out, err := cmd.CombinedOutput()
-	assert.NoError(t, err, "%s", out)
+	for with, script := range map[string]string{"own": mount, "kernel": ""} {
+		cmd := exec.Command("unshare", append(alone, script+`exec "$0" -test.run='^TestLifeInAContainer$' -test.count=1`, os.Args[0])...)
+		cmd.Env = append(os.Environ(), "IN_A_CONTAINER="+with)
+		out, err := cmd.CombinedOutput()
+		assert.NoError(t, err, "%s: %s", with, out)
+	}
 }
 
 // The kernel lists a lock by another device than stat(2) says where a file system has several, as btrfs and some
