@@ -189,12 +189,34 @@ func TestToldOnAFullDisk(t *testing.T) {
 	_, err := notify.Tell(t.Context(), r.box, r.o)
 	require.ErrorIs(t, err, unix.ENOSPC)
 	assert.Equal(t, []string{"dead-letter"}, whats(r.told()))
+	r.clock = r.clock.Add(-6 * time.Hour) // what was told is in the time to come
+	_, err = notify.Tell(t.Context(), r.box, r.o)
+	require.ErrorIs(t, err, unix.ENOSPC)
+	assert.Equal(t, []string{"dead-letter"}, whats(r.told()))
 
 	stop()
 	r.tell()
 	assert.Len(t, r.told(), 1)
 	r.tell()
 	assert.Empty(t, r.told())
+}
+
+// What a launcher says is told, even if its folder is taken away while it is to be recorded.
+func TestTheFolderGoesMeanwhile(t *testing.T) {
+	r := newRig(t, lines(2)...)
+	r.deadLetter(inbox.ReasonOrphaned)
+	r.tell()
+	r.told()
+	crash.Observe(t, func(op disk.Op) error {
+		if strings.Contains(op.Path, notify.StateName) {
+			_ = os.Rename(r.box.Dir(), filepath.Join(r.dir, "away"))
+		}
+		return nil
+	})
+	says := notify.Occasion{What: notify.Failing, Reason: "trouble", Text: "heartbeat-launch has given up"}
+	_, err := notify.Tell(t.Context(), r.box, r.o, says)
+	require.ErrorIs(t, err, unix.ENOENT)
+	assert.Equal(t, []string{"failing"}, whats(r.told()))
 }
 
 // A clock that was set back silences nothing.

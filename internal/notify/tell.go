@@ -355,12 +355,12 @@ const unsavedAgain, made = time.Hour, time.Second
 
 // unsaved reports whether something was told lately that could not be recorded, as on a full disk. The lock file's mtime
 // keeps the time, because setting it takes no space. While it equals that of the other lock file, nothing was told
-// this way.
+// this way. A time to come is one of a clock that was wrong.
 func (t *teller) unsaved() bool {
 	lock, err := disk.StatName(filepath.Join(t.box.Dir(), lockName))
 	next, errNext := disk.StatName(filepath.Join(t.box.Dir(), nextName))
 	told := time.Unix(0, lock.Mtime)
-	return err == nil && errNext == nil && t.now().Sub(told) < unsavedAgain && told.Sub(time.Unix(0, next.Mtime)) > made
+	return err == nil && errNext == nil && t.now().Sub(told).Abs() < unsavedAgain && told.Sub(time.Unix(0, next.Mtime)) > made
 }
 
 // tellUnsaved tells the most urgent occasion when nothing can be recorded.
@@ -370,7 +370,7 @@ func (t *teller) tellUnsaved(ctx context.Context, s *scan, why error) error {
 		return why
 	}
 	if err := disk.Touch(filepath.Join(t.box.Dir(), lockName)); err != nil {
-		return errors.Join(why, err)
+		return errors.Join(why, err) // as where the folder was taken away by now
 	}
 	t.launcher = nil
 	o := s.next(byUrgency[slices.IndexFunc(byUrgency, func(w What) bool { return s.pending[w].count > 0 })])
