@@ -59,3 +59,38 @@ func TestAnEditorSavesInPlace(t *testing.T) {
 		})
 	}
 }
+
+// Whoever looks at many inboxes that were emptied a while ago, and that nobody works on, waits at none of them.
+func TestNobodyWritesToAnOldFile(t *testing.T) {
+	rest, old, looks := restBetweenLooks, longStill, 0
+	t.Cleanup(func() { restBetweenLooks, longStill = rest, old })
+	path := filepath.Join(t.TempDir(), "inbox.jsonl")
+	require.NoError(t, os.WriteFile(path, []byte("one\n"), 0o600))
+	box, err := Open(path, Options{})
+	require.NoError(t, err)
+	tx, err := box.Begin(t.Context())
+	require.NoError(t, err)
+	e, err := tx.Next(Mark{})
+	require.NoError(t, err)
+	_, err = tx.Deliver(e, Recipient{})
+	require.NoError(t, err)
+	require.NoError(t, tx.Acknowledge("done"))
+	require.NoError(t, tx.Commit())
+	require.NoError(t, tx.Close())
+
+	require.NoError(t, os.Truncate(path, 0))
+	restBetweenLooks = func() { looks++ }
+	view := func() {
+		looks = 0
+		v, err := box.View()
+		require.NoError(t, err)
+		require.Zero(t, v.Cursor())
+		require.NoError(t, v.Close())
+	}
+	longStill = time.Hour
+	view()
+	assert.Positive(t, looks)
+	longStill = -time.Hour
+	view()
+	assert.Zero(t, looks)
+}

@@ -182,7 +182,11 @@ func ignoreEnd(err error) error {
 // stillPoll is how often a file that should not change is checked.
 const stillPoll = 20 * time.Millisecond
 
-var restBetweenLooks = func() { time.Sleep(stillPoll) } // only tests set it
+// Only tests set them.
+var (
+	restBetweenLooks = func() { time.Sleep(stillPoll) }
+	longStill        = 3 * time.Second // some file systems have coarse times
+)
 
 // AwaitStill returns once the queue file has not changed for settle, or earlier if the last line gets its newline. With
 // the mark, [Tx.Next] accepts a last line without one. It does not hold the lock, and uses only the monotonic clock.
