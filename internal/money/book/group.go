@@ -203,8 +203,7 @@ func dollars(nanos int64, known bool) string {
 // formula are the characters that begin a formula in a spreadsheet.
 const formula = "=+-@|%＝＋－＠"
 
-// cell quotes a text that a sender chose, on one line, and puts an apostrophe before what a spreadsheet would
-// compute.
+// cell quotes a text that a sender chose, on one line, and puts an apostrophe before what a spreadsheet would compute.
 func cell(text string) string {
 	if text == "" {
 		return ""

@@ -54,7 +54,8 @@ func (t *turn) price(last string) price.Price {
 // Look counts the turns of a session. tool and agent are as in [Range].
 func Look(s *inbox.SessionTurns, tool, agent string) (*Counted, error) {
 	first := s.Turns[0]
-	c, err := Scan(Range{Transcript: s.Transcript, From: first.From, Since: first.Since, Stated: s.Stated, Tool: tool, Agent: agent})
+	later := s.Turns[max(0, slices.IndexFunc(s.Turns, func(t inbox.Turn) bool { return t.From > 0 }))].From
+	c, err := Scan(Range{Transcript: s.Transcript, From: first.From, Since: first.Since, Stated: s.Stated, Later: later, Tool: tool, Agent: agent})
 	if c.missing && slices.ContainsFunc(s.Turns, func(t inbox.Turn) bool { return t.From > 0 && t.From < maxRead }) { // the client wrote it before
 		err = fmt.Errorf("read %s: %w", s.Transcript, errGone)
 	}

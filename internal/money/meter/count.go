@@ -21,8 +21,8 @@ type Range struct {
 	Since int64
 	// Stated is the client's own total at From.
 	Stated int64
-	// Tool is the id of a tool use, and Agent the subagent that made it, "" for the session itself. Count.HasTool
-	// says whether its answer was counted.
+	Later  int64 // where a later turn begins, behind any copy; 0 if none does
+	// Tool is the id of a tool use by the subagent Agent, "" for the session itself. Count.HasTool tells of its answer.
 	Tool, Agent string
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"heartbeat/inbox"
 	"heartbeat/internal/money/meter"
 	"heartbeat/internal/money/price"
 )
@@ -327,4 +328,23 @@ func TestScanForked(t *testing.T) {
 	require.NoError(t, err)
 	assert.EqualValues(t, 11, before(c, 1<<62).Tokens.Sum())
 	assert.True(t, c.Whole, "its client's total begins at 0")
+}
+
+// Once a clock was set back, what a session spends is older than its start. It counts from its second turn on.
+func TestAClockSetBack(t *testing.T) {
+	r := newRig(t)
+	start, err := time.Parse(time.RFC3339, "2026-11-22T20:00:00Z")
+	require.NoError(t, err)
+	r.write(prompt("the first"), r.answer(1000, 100))
+	info, err := os.Stat(r.path)
+	require.NoError(t, err)
+	r.write(prompt("an entry"), r.answer(10, 1))
+	s := &inbox.SessionTurns{ID: "s", Transcript: r.path, Turns: []inbox.Turn{
+		{Since: start.UnixMilli()}, {From: info.Size(), Since: start.Add(-5 * time.Hour).UnixMilli(), Charged: price.Charged{EntryID: "e"}},
+	}}
+	c, err := meter.Look(s, "", "")
+	require.NoError(t, err)
+	all := c.Open("s")
+	require.Len(t, all, 2)
+	assert.EqualValues(t, 11, all[1].Tokens.Sum())
 }

@@ -72,7 +72,7 @@ func mayCount(line []byte) bool {
 
 // line counts a line of the session's own transcript. A forked one begins with a copy, whose lines keep their times.
 func (c *counter) line(l *flat.Members, at int64) {
-	if when := timeOf(l); c.From == 0 && l.Is("uuid") && when > 0 && when < c.Since-late {
+	if when := timeOf(l); c.From == 0 && (c.Later == 0 || at < c.Later) && l.Is("uuid") && when > 0 && when < c.Since-late {
 		return
 	}
 	switch l.String("type") {
