@@ -156,18 +156,22 @@ func (t *Tx) change() change {
 	return rewritten
 }
 
-// awaitWriter returns once the queue file has stood still for 0.2 s, or after 2 s. An editor that saves in place
-// empties the file first, and a write sets the time first and the length last. Nobody can set the inode's own time: where
-// that is old, the file has stood still, as at each look at an inbox that was emptied and has no hook.
-func (b *Inbox) awaitWriter() {
-	if info, err := disk.StatFile(b.path); err == nil && time.Since(time.Unix(0, info.Ctime)) > longStill {
+// awaitWriter returns once the queue file has stood still for 0.2 s, or after 2 s, in a view 0.4 s. An editor that
+// saves in place empties the file first, and a write sets the time first and the length last. Nobody can set the inode's
+// own time: where that is old, the file has stood still, as at each look at an inbox that was emptied and has no hook.
+func (t *Tx) awaitWriter() {
+	most := 100
+	if t.viewing() { // it begins again after each commit, and decides nothing
+		most = 20
+	}
+	if info, err := disk.StatFile(t.box.path); err == nil && time.Since(time.Unix(0, info.Ctime)) > longStill {
 		return
 	}
-	seen := sightOf(b.path)
-	for still, looks := 0, 0; still < 10 && looks < 100; looks++ {
+	seen := sightOf(t.box.path)
+	for still, looks := 0, 0; still < 10 && looks < most; looks++ {
 		restBetweenLooks()
 		still++
-		if now := sightOf(b.path); now != seen {
+		if now := sightOf(t.box.path); now != seen {
 			seen, still = now, 0
 		}
 	}
@@ -271,7 +275,7 @@ func (t *Tx) recognise() error {
 	}
 	v, err := t.compare()
 	if errors.Is(err, io.EOF) || v.replaced != "" || v.edited { // or it was truncated during the comparison
-		t.box.awaitWriter()
+		t.awaitWriter()
 		if err = t.openFile(); err == nil {
 			v, err = t.compare()
 		}
