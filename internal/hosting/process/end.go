@@ -21,12 +21,13 @@ func (p *Process) End(grace time.Duration) {
 		return
 	default:
 	}
+	by := time.Now().Add(grace)
 	if p.killAt == nil {
 		p.family.Ask()
-	} else if !p.killAt.Stop() {
-		return // already killed
+	} else if !by.Before(p.killBy) || !p.killAt.Stop() {
+		return // it is killed by then, or already was
 	}
-	p.killAt = time.AfterFunc(grace, p.kill)
+	p.killBy, p.killAt = by, time.AfterFunc(grace, p.kill)
 }
 
 // kill holds the lock to its end: EndRest waits for it, so that its sweep cannot meet the next client.

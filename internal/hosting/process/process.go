@@ -57,6 +57,7 @@ type Process struct {
 	mu     sync.Mutex
 	family guardian.Ending
 	killAt *time.Timer // nil until it was asked to end
+	killBy time.Time
 }
 
 // shell limits its own memory and becomes the client.

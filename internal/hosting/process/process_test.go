@@ -114,6 +114,15 @@ func TestEnd(t *testing.T) {
 		<-p.Ended()
 		assert.Equal(t, process.Exit{Code: -1, Signal: "SIGKILL"}, p.Exit())
 	})
+	t.Run("asked again, which gives it no more time", func(t *testing.T) {
+		p := start(t, "trap '' TERM; echo up; while :; do sleep 1000; done", nil)
+		_, err := p.Stdout().Read(make([]byte, 3))
+		require.NoError(t, err)
+		p.End(100 * time.Millisecond)
+		p.End(time.Hour)
+		<-p.Ended()
+		assert.Equal(t, process.Exit{Code: -1, Signal: "SIGKILL"}, p.Exit())
+	})
 }
 
 // What kills a client late is over before another client can start: it kills all children.
