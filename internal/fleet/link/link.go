@@ -183,8 +183,8 @@ func (c *Conn) Patiently(ctx context.Context, do func() error) error {
 			said = text
 			c.options.Say(text + "; it is tried again for ever")
 		}
-		if try >= triesAtOne && try&(try-1) == 0 && IsAway(err) && c.JS != nil {
-			c.Leave()
+		if try >= triesAtOne && try&(try-1) == 0 && c.JS != nil {
+			c.Leave(err)
 		}
 		select {
 		case <-time.After(delay(try)):
@@ -197,10 +197,10 @@ func (c *Conn) Patiently(ctx context.Context, do func() error) error {
 // triesAtOne is how often a silent server of several is asked before another one is. Each gets twice the tries of the last.
 const triesAtOne = 4
 
-// Leave goes on with another server of the cluster, if there is one: clients may still reach a server that the others
-// of its cluster do not, and which cannot answer.
-func (c *Conn) Leave() {
-	if len(c.NATS.Servers()) > 1 {
+// Leave goes on with another server of the cluster, if there is one and why is silence: clients may still reach a server
+// that the others of its cluster do not. What a server says, such as that a limit is reached, all of them say.
+func (c *Conn) Leave(why error) {
+	if IsAway(why) && len(c.NATS.Servers()) > 1 {
 		_ = c.NATS.ForceReconnect() // one that is over is noticed elsewhere
 	}
 }

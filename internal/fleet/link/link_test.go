@@ -14,6 +14,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nkeys"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -251,6 +252,8 @@ func TestAServerThatAnswersNothingIsLeft(t *testing.T) {
 		}
 		return nil
 	}))
+	c.Leave(&jetstream.APIError{Code: 500, ErrorCode: 10077, Description: "maximum bytes exceeded"})
+	assert.True(t, c.NATS.IsConnected(), "another one says the same")
 }
 
 func TestDelay(t *testing.T) {

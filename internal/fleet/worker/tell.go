@@ -74,7 +74,7 @@ func (a *Agent) tell(ctx context.Context, last bool) {
 		// The longer no server takes any, the longer each is given.
 		if silent := now.Sub(a.told.heard); silent > a.ackWait && now.Sub(a.told.left) > silent/2 {
 			a.told.left = now
-			a.conn.Leave()
+			a.conn.Leave(err)
 		}
 	} else {
 		if a.wasAway() {
