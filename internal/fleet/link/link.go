@@ -34,16 +34,13 @@ const (
 
 // Options say how to connect. The zero value suits a verb.
 type Options struct {
-	// Name is shown in the server's list of connections: heartbeat-nats agent one.
-	Name string
+	Name string // in the server's list of connections: heartbeat-nats agent one
 	// Patient waits for ever for a server that is away or whose name does not resolve. Bad credentials still fail.
 	Patient bool
 	// Say gets a sentence for each change of the connection and each refusal. Several goroutines may call it.
-	Say func(sentence string)
-	// Back is called after each reconnection.
-	Back func()
-	// Ping replaces the 10 s between pings, for tests.
-	Ping time.Duration
+	Say  func(sentence string)
+	Back func()        // called after each reconnection
+	Ping time.Duration // replaces the 10 s between pings, for tests
 }
 
 // Conn is a connection. Several goroutines may use it.

@@ -25,26 +25,22 @@ type Presence struct {
 	PID     int    `json:"pid"`
 	Release string `json:"release,omitempty"` // of its heartbeat-nats
 	Source
-	Inbox string `json:"inbox"` // base name of the queue file
-	// Path is the queue file's absolute path, for readers on the same machine.
-	Path string `json:"path,omitempty"`
+	Inbox string `json:"inbox"`          // base name of the queue file
+	Path  string `json:"path,omitempty"` // its absolute path, for readers on the same machine
 	// Ledger names the ledger's lock, which tells the inbox from others on that host. A copy of the host has another Boot.
-	Ledger  string    `json:"ledger,omitempty"`
-	Boot    string    `json:"boot,omitempty"`
-	Slots   int       `json:"slots"`
-	Started time.Time `json:"started"`
-	At      time.Time `json:"at"`
-	// EverySeconds is the longest time between two puts of the value: a third of AckWait.
-	EverySeconds float64 `json:"every_seconds"`
-	Holds        []Hold  `json:"holds"`
+	Ledger       string    `json:"ledger,omitempty"`
+	Boot         string    `json:"boot,omitempty"`
+	Slots        int       `json:"slots"`
+	Started      time.Time `json:"started"`
+	At           time.Time `json:"at"`
+	EverySeconds float64   `json:"every_seconds"` // the longest time between two puts of the value: a third of AckWait
+	Holds        []Hold    `json:"holds"`
 	// Waiting counts all entries that wait in the inbox, whoever sent them.
 	Waiting int64 `json:"waiting"`
 	// HeldUp is a sentence: why the agent takes no message although it has room, or why its entries lie idle.
 	HeldUp string `json:"held_up,omitempty"`
-	// Drain says that the agent finishes what it holds and takes no more.
-	Drain bool `json:"drain,omitempty"`
-	// Ended says that the agent ended in order, and will not come back by itself.
-	Ended bool `json:"ended,omitempty"`
+	Drain  bool   `json:"drain,omitempty"` // the agent finishes what it holds and takes no more
+	Ended  bool   `json:"ended,omitempty"` // the agent ended in order, and will not come back by itself
 	// Answered and Dead count what the agent told the stream since it started.
 	Answered int64 `json:"answered"`
 	Dead     int64 `json:"dead"`

@@ -52,8 +52,7 @@ type pulls struct {
 	maxDeliver int
 	pulled     chan pulled
 	pulling    context.CancelFunc // nil while no message is asked for
-	// cannotTake says why the last message could not become an entry: a sentence or "".
-	cannotTake string
+	cannotTake string             // why the last message could not become an entry: a sentence or ""
 }
 
 // reads is what the agent has read of its inbox.
@@ -141,6 +140,7 @@ func (a *Agent) run(begin context.Context) (err error) {
 	if err := wait(func(ctx context.Context) error {
 		err := a.takeName(ctx)
 		if err == nil {
+			a.told.heard = time.Now()
 			a.asked, err = a.isToDrain(ctx)
 		}
 		return err

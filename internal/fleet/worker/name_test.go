@@ -87,3 +87,20 @@ func TestACopyOfAMachineWaitsWhileTheOtherWorks(t *testing.T) {
 	says(0.001)
 	w.eventually("it works once the other is silent", func() bool { return len(b.held()) == 1 }, b)
 }
+
+// Whoever was away for an AckWait may find that another agent has its name.
+func TestAnAgentWhoseNameWasTakenEnds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 3*time.Second)
+	a := w.start("one", nil, "--no-session")
+	w.eventually("it has its name", func() bool { return w.presence("one") != nil }, a)
+	other := w.presence("one")
+	other.Boot, other.EverySeconds = "another", 3600
+	value, err := json.Marshal(other)
+	require.NoError(t, err)
+	_, err = w.l.Agents.Put(fleet.Context(t), message.AgentKey("one"), value)
+	require.NoError(t, err)
+	assert.Equal(t, 1, a.ended())
+	assert.Contains(t, a.said(), "give this one another name")
+	assert.Equal(t, "another", w.presence("one").Boot)
+}

@@ -35,6 +35,7 @@ type telling struct {
 	left  time.Time        // when a server that took none was left for another one
 	next  time.Time        // when a change since may be put, zero if there is none
 	said  message.Presence // without what changes all the time
+	last  uint64           // revision of the value, 0 if it is not known: who does not know it does not write over it
 }
 
 // tell puts the agent's presence when it has changed, and every third of AckWait.
@@ -67,16 +68,19 @@ func (a *Agent) tell(ctx context.Context, last bool) {
 	if err == nil {
 		ctx, cancel := context.WithTimeout(ctx, tellPatience)
 		defer cancel()
-		_, err = a.up.Agents.Put(ctx, message.AgentKey(a.o.Agent), value)
+		a.told.last, err = a.up.Agents.Update(ctx, message.AgentKey(a.o.Agent), value, a.told.last)
+		if upstream.IsOlder(err) { // an answer was lost, all was forgotten, or somebody else has taken the name
+			err = a.takeName(ctx)
+		}
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, a.ending) {
 		err = fmt.Errorf("tell others what this agent does: %w: it is tried again, and until then status shows this agent as away, though it works; the server's log says more, and a server whose disk was full may write that bucket only once it is started again", err)
 		// The longer no server takes any, the longer each is given.
 		if silent := now.Sub(a.told.heard); silent > a.ackWait && now.Sub(a.told.left) > silent/2 {
 			a.told.left = now
 			a.conn.Leave(err)
 		}
-	} else {
+	} else if err == nil {
 		if a.wasAway() {
 			a.told.back = time.Now()
 		}
@@ -185,13 +189,12 @@ func (a *Agent) takeName(ctx context.Context) error {
 			return err
 		}
 		if was == nil {
-			_, err = a.up.Agents.Create(ctx, key, value)
+			a.told.last, err = a.up.Agents.Create(ctx, key, value)
 		} else {
-			_, err = a.up.Agents.Update(ctx, key, value, was.Revision())
+			a.told.last, err = a.up.Agents.Update(ctx, key, value, was.Revision())
 		}
 		switch {
 		case err == nil:
-			a.told.heard = time.Now()
 			return nil
 		case !upstream.IsOlder(err):
 			if errors.Is(err, jetstream.ErrNoStreamResponse) {
@@ -209,15 +212,19 @@ func (a *Agent) checkName(ctx context.Context, was jetstream.KeyValueEntry) erro
 	if err != nil || p.Ended || same && !machine.OtherBoot(p.Boot) {
 		return nil
 	}
-	switch rest, ago, err := a.lives(ctx, was, p); {
+	rest, ago, err := a.lives(ctx, was, p)
+	switch {
 	case err != nil || rest == 0:
 		return err
-	case same: // this machine has been booted since, or was copied
+	case same && a.told.heard.IsZero(): // this machine has been booted since, or was copied
 		return fmt.Errorf("host %s was started anew, or is a copy of a machine whose agent %s is at work: this one begins once nothing has been heard of that one for an AckWait; on a copy, give it another --name and an inbox of its own", p.Host, a.o.Agent)
-	default:
-		return link.Final(fmt.Errorf("an agent %s with another inbox is at work on host %s (process %d), or was %s ago: give this one another name with --name, or wait %s if that one is gone",
-			a.o.Agent, p.Host, p.PID, words.Took(ago), words.Took(rest)))
 	}
+	err = link.Final(fmt.Errorf("an agent %s with another inbox is at work on host %s (process %d), or was %s ago: give this one another name with --name, or wait %s if that one is gone",
+		a.o.Agent, p.Host, p.PID, words.Took(ago), words.Took(rest)))
+	if !a.told.heard.IsZero() { // nothing was heard of this one, and that one took the name
+		a.end(err)
+	}
+	return err
 }
 
 func (a *Agent) isToDrain(ctx context.Context) (bool, error) {
