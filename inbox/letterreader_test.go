@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -200,4 +201,34 @@ func TestOpenLetters(t *testing.T) {
 	check(map[inbox.Reason]int{inbox.ReasonOrphaned: 2}, "x", "z")
 	requeue(t, box, letters(t, box)[0])
 	check(map[inbox.Reason]int{inbox.ReasonOrphaned: 1}, "z")
+}
+
+// Lines that others wrote may tell any time, in any zone.
+func TestLettersWithTimesOfAnyYear(t *testing.T) {
+	t.Parallel()
+	box := newBox(t, "")
+	for i, at := range []string{"0001-01-01T00:00:00Z", "1500-01-01T00:00:00Z", "1970-01-01T00:00:00Z", "2026-01-01T00:00:00+02:00", "9999-12-31T23:59:59Z"} {
+		letter := fmt.Sprintf(`{"entry_id":"e%d","id":"i%[1]d","raw_line":"x","reason":"orphaned","dead_lettered_at":"1500-01-01T00:00:00Z"}`+"\n", i)
+		path := beside(box, ".dead-letter.jsonl")
+		write(t, path, letter)
+		name := letters(t, box)[0].Letter
+		for _, member := range []string{"requeued_at", "accepted_at"} {
+			write(t, path, fmt.Sprintf(`{"letter":%q,%q:%q}`+"\n", name, member, at)+letter)
+			l := letters(t, box)[0]
+			got := l.RequeuedAt
+			if member == "accepted_at" {
+				got = l.AcceptedAt
+			}
+			require.NotNil(t, got, at)
+			assert.Equal(t, at, got.Format(time.RFC3339Nano))
+			n, err := outcomes.CountLetters(box)
+			require.NoError(t, err)
+			assert.Zero(t, n.All(), at)
+		}
+		write(t, path, letter)
+		write(t, beside(box, ".results.jsonl"), fmt.Sprintf(`{"id":"i%d","acknowledged_at":"2026-01-01T00:00:00Z"}`+"\n", i))
+		n, err := outcomes.CountLetters(box)
+		require.NoError(t, err)
+		assert.Zero(t, n.All(), "answered since")
+	}
 }

@@ -51,7 +51,7 @@ func openLetters(b *inbox.Inbox) (r *LetterReader, warnings []string, err error)
 
 // isOpen reports whether this is an open letter, once [LetterReader.findAnswered] has looked.
 func (l known) isOpen() bool {
-	return l.there && l.requeued == 0 && l.accepted == 0 && !l.canceled && !l.answered
+	return l.letter != 0 && l.requeued == 0 && l.accepted == 0 && !l.canceled && !l.answered
 }
 
 // findAnswered notes which letters were answered by their id after they were set aside: their senders sent them again.
@@ -61,7 +61,7 @@ func (r *LetterReader) findAnswered(before time.Time) (err error) {
 	last, first := map[uint64]moment{}, moment(math.MaxInt64) // last is when each id was answered last
 	for _, l := range r.letters {
 		if l.id != 0 && l.isOpen() {
-			first, last[l.id] = min(first, l.at), 0
+			first, last[l.id] = min(first, l.at), noMoment
 		}
 	}
 	results, err := journal.OpenState(fileOf(r.box, journal.Results))
@@ -77,13 +77,13 @@ func (r *LetterReader) findAnswered(before time.Time) (err error) {
 		id := sumOf(flat.Value(line).Get("id").Shown())
 		if was, wanted := last[id]; wanted {
 			if at := acknowledged(line); before.IsZero() || at.Before(before) {
-				last[id] = max(was, momentOf(&at))
+				last[id] = max(was, momentOf(at))
 			}
 		}
 		return true
 	})
 	for name, l := range r.letters {
-		if at := last[l.id]; at != 0 && at >= l.at && l.isOpen() {
+		if at, wanted := last[l.id]; wanted && at != noMoment && at >= l.at && l.isOpen() {
 			l.answered = true
 			r.letters[name] = l
 		}

@@ -42,31 +42,42 @@ type LetterReader struct {
 
 // known is what is kept of a letter and its marks. It has no pointers: there may be hundreds of thousands of them.
 type known struct {
-	off                          int64  // where its line begins
-	reply                        int64  // where the line with its late reply begins
+	letter                       spot
+	replied, requeued, accepted  spot   // the marks that count
 	id                           uint64 // a sum of the id that the sender gave the entry, 0 for none
 	at                           moment // when it was set aside
-	replied, requeued, accepted  moment
-	reason                       uint8 // the index of its reason
-	there                        bool  // its own line was read, not only marks on it
+	reason                       uint8  // the index of its reason
 	canceled, streamed, answered bool
 }
 
-// moment is a time in nanoseconds since 1970, 0 for none.
-type moment int64
+// spot is one more than where a line begins, 0 for none.
+type spot int64
 
-func momentOf(at *time.Time) moment {
-	if at == nil || at.IsZero() {
-		return 0
+// mark returns the mark that stands there, an empty one if the line was edited since.
+func (s spot) mark(f *disk.File) (m inbox.LetterMark, err error) {
+	if s == 0 {
+		return m, nil
 	}
-	return moment(at.UnixNano())
+	line, err := lineOf(f, int64(s-1))
+	if l, mark, _ := inbox.ParseLetter(line); mark {
+		m = l.LetterMark
+	}
+	return m, err
 }
 
-func (m moment) time() *time.Time {
-	if m == 0 {
-		return nil
+// moment is a time in nanoseconds since 1970. One that cannot be said so is the first or the last, and no time the first.
+type moment int64
+
+const noMoment = moment(math.MinInt64)
+
+func momentOf(at time.Time) moment {
+	switch m := moment(at.UnixNano()); {
+	case time.Unix(0, int64(m)).Equal(at):
+		return m
+	case at.Unix() < 0:
+		return noMoment
 	}
-	return new(time.Unix(0, int64(m)).UTC())
+	return math.MaxInt64
 }
 
 // NewLetterReader starts a reading.
@@ -98,10 +109,10 @@ func (r *LetterReader) Letter(name string) (l inbox.Letter, there bool, err erro
 	}
 	defer func() { err = lettersError(errors.Join(err, f.Close())) }()
 	known := r.letters[sumOf(name)]
-	if !known.there {
+	if known.letter == 0 {
 		return inbox.Letter{}, false, nil
 	}
-	line, err := lineOf(f, known.off)
+	line, err := lineOf(f, int64(known.letter-1))
 	if err != nil {
 		return inbox.Letter{}, false, err
 	}
@@ -127,7 +138,7 @@ func (r *LetterReader) Each(visit func(inbox.Letter) bool) error {
 	err = lines.EachRecord(io.NewSectionReader(f, 0, r.seen.Size), 0, func(off, _ int64, line []byte, _ bool) bool {
 		l, mark, ok := inbox.ParseLetter(line)
 		known := r.letters[sumOf(l.Letter)]
-		if !ok || mark || !known.there || known.off != off {
+		if !ok || mark || known.letter == 0 || known.letter != spot(off+1) {
 			return true
 		}
 		l.LetterMark, failed = known.marks(f)
@@ -136,16 +147,13 @@ func (r *LetterReader) Each(visit func(inbox.Letter) bool) error {
 	return lettersError(errors.Join(err, failed, f.Close()))
 }
 
-// marks returns the marks of a letter. A late reply may be long, so it is read where it stands.
-func (l known) marks(f *disk.File) (m inbox.LetterMark, err error) {
-	m = inbox.LetterMark{RepliedAt: l.replied.time(), RequeuedAt: l.requeued.time(), AcceptedAt: l.accepted.time()}
-	if l.replied != 0 {
-		var line []byte
-		line, err = lineOf(f, l.reply)
-		of, _, _ := inbox.ParseLetter(line)
-		m.LateReply = of.LateReply
-	}
-	return m, err
+// marks returns the marks of a letter, read where they stand: a late reply may be long, and a time in any zone.
+func (l known) marks(f *disk.File) (inbox.LetterMark, error) {
+	m, err := l.replied.mark(f)
+	requeued, failed := l.requeued.mark(f)
+	accepted, last := l.accepted.mark(f)
+	m.RequeuedAt, m.AcceptedAt = requeued.RequeuedAt, accepted.AcceptedAt
+	return m, errors.Join(err, failed, last)
 }
 
 var sumSeed = maphash.MakeSeed()
@@ -202,16 +210,22 @@ const maxReason = 64
 func (r *LetterReader) add(line letterLine, off int64) {
 	name := sumOf(line.name)
 	l := r.letters[name]
+	here := spot(off + 1)
 	switch {
 	case line.mark:
-		if l.replied == 0 && line.RepliedAt != nil {
-			l.replied, l.reply = momentOf(line.RepliedAt), off
+		if line.RepliedAt != nil {
+			l.replied = cmp.Or(l.replied, here)
 		}
-		l.requeued, l.accepted = cmp.Or(momentOf(line.RequeuedAt), l.requeued), cmp.Or(momentOf(line.AcceptedAt), l.accepted)
-	case !l.there:
-		l.there, l.off, l.at, l.id = true, off, momentOf(&line.at), sumOf(line.id)
+		if line.RequeuedAt != nil {
+			l.requeued = here
+		}
+		if line.AcceptedAt != nil {
+			l.accepted = here
+		}
+	case l.letter == 0:
+		l.letter, l.at, l.id = here, momentOf(line.at), sumOf(line.id)
 		l.streamed, l.canceled = line.streamed, line.reason == inbox.ReasonCanceled
-		reason := line.reason[:min(len(line.reason), maxReason)]
+		reason := inbox.Reason(strings.ToValidUTF8(string(line.reason[:min(len(line.reason), maxReason)]), "")) // it may end within a rune
 		i := slices.Index(r.reasons, reason)
 		if i < 0 { // beyond the largest number all reasons share one
 			i = min(len(r.reasons), math.MaxUint8)

@@ -89,16 +89,27 @@ func closedBefore(b *inbox.Inbox, before time.Time) (gone map[uint64]bool, err e
 	if _, err := r.Read(); err != nil {
 		return nil, err
 	}
-	err = r.findAnswered(before)
+	f, err := journal.OpenState(fileOf(b, journal.DeadLetters))
+	if f == nil || err != nil {
+		return nil, lettersError(err)
+	}
+	defer func() { err = errors.Join(err, lettersError(f.Close())) }()
+	if err := r.findAnswered(before); err != nil {
+		return nil, err
+	}
 	gone = map[uint64]bool{}
 	for name, l := range r.letters {
-		at := cmp.Or(l.requeued, l.accepted)
-		if !l.there {
-			at = cmp.Or(at, l.replied)
+		m, err := l.marks(f)
+		if err != nil {
+			return nil, lettersError(err)
 		}
-		if l.answered || at != 0 && at < momentOf(&before) {
+		at := cmp.Or(m.RequeuedAt, m.AcceptedAt)
+		if l.letter == 0 {
+			at = cmp.Or(at, m.RepliedAt)
+		}
+		if l.answered || at != nil && at.Before(before) {
 			gone[name] = true
 		}
 	}
-	return gone, err
+	return gone, nil
 }
