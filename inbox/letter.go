@@ -90,7 +90,7 @@ type letterMark struct {
 	Letter  string `json:"letter"`
 	EntryID string `json:"entry_id,omitempty"`
 	ID      string `json:"id,omitempty"`
-	Of      Reason `json:"of,omitempty"` // the closed letter's
+	Of      Reason `json:"of,omitempty"` // why the closed letter was set aside
 	LetterMark
 }
 

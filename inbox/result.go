@@ -30,7 +30,7 @@ type Result struct {
 	Result          string                     `json:"result,omitempty"`    // what the agent handed over
 	Said            bool                       `json:"said_done,omitempty"` // as in a [Verdict]
 	Check           *Check                     `json:"check,omitempty"`
-	Accepted        Reason                     `json:"accepted,omitempty"`         // of a late answer, its dead letter's: see [Tx.Accept]
+	Accepted        Reason                     `json:"accepted,omitempty"`         // of a late answer, why it was set aside: see [Tx.Accept]
 	BackgroundTasks json.RawMessage            `json:"background_tasks,omitempty"` // tasks that went on after its turns: "id", "type", "description", "cut_off"
 	FirstSeq        int64                      `json:"first_seq,omitempty"`        // the commit of its first delivery
 	// Fields are the price as far as it was known at that time.
