@@ -143,14 +143,10 @@ func (q *Queue) deadEntry() func(line []byte) (folder.Entry, bool) {
 
 func (q *Queue) closedLetters() map[string]bool {
 	all := map[string]bool{}
-	if tail, err := outcomes.OpenTail(q.box.DeadLetterPath(), -1); err == nil { // otherwise the letters cannot be read either
-		_ = tail.Lines(func(line []byte) {
-			if l, mark, _ := inbox.ParseLetter(line); mark && !l.Open() {
-				all[l.Letter] = true
-			}
-		})
-		_ = tail.Close() // only read
-	}
+	_, _ = outcomes.EachLetter(q.box, func(l inbox.Letter) bool { // after an error the letters cannot be read here either
+		all[l.Letter] = !l.Open()
+		return true
+	})
 	return all
 }
 
