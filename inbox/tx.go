@@ -150,7 +150,7 @@ func (b *Inbox) Begin(ctx context.Context) (*Tx, error) {
 	}
 	t := b.newTx(lock)
 	t.lockID, t.lockMtime = lock.Identity(), lock.Mtime()
-	if lock, claim, _ := strings.Cut(b.opts.Lock, "/"); lock != "" && lock != t.lockID && (claim == "" || claim != b.identity(claimName)) {
+	if lock, claim, _ := strings.Cut(b.opts.Lock, "/"); lock != "" && lock != t.lockID && (claim == "" || claim != identity(b.LaunchLock())) {
 		err = fmt.Errorf("work on inbox %s: its folder, or the lock in it, is another one than this session was started for", b.path)
 	} else {
 		err = t.load()
@@ -161,17 +161,14 @@ func (b *Inbox) Begin(ctx context.Context) (*Tx, error) {
 	return t, nil
 }
 
-// claimName is the lock of a launcher or session host: package claim takes it.
-const claimName = ".launch-lock"
-
 // LockIdentity is an [Options.Lock]. It identifies the file that [Inbox.Begin] locks and, as somebody may remove that one
 // alone, the lock of the inbox's launcher or host.
 func (b *Inbox) LockIdentity() string {
-	return b.identity(journal.LockName) + "/" + b.identity(claimName)
+	return identity(b.beside(journal.LockName)) + "/" + identity(b.LaunchLock())
 }
 
-func (b *Inbox) identity(name string) string {
-	lock, err := journal.OpenState(b.beside(name))
+func identity(path string) string {
+	lock, err := journal.OpenState(path)
 	if err != nil || lock == nil {
 		return ""
 	}

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -32,7 +31,7 @@ const lockPatience = 50 * time.Millisecond
 // Take keeps other workers off the inbox until the lock is released or its holder dies. The error
 // is a [BusyError] if another worker has the lock. The process number in the file is for people.
 func Take(box *inbox.Inbox) (*disk.Lock, error) {
-	path := filepath.Join(box.Dir(), ".launch-lock")
+	path := box.LaunchLock()
 	lock, err := disk.AcquireLock(context.Background(), path, lockPatience)
 	if err == nil {
 		err = lock.Sign(strconv.Itoa(os.Getpid()) + "\n")

@@ -154,7 +154,7 @@ func holder(box *inbox.Inbox) int {
 	if l := see.LauncherOf(box); l != nil {
 		return l.PID
 	}
-	path := see.LaunchLock(box)
+	path := box.LaunchLock()
 	if there, err := disk.Exists(path); err != nil || !there {
 		return 0
 	}

@@ -109,10 +109,10 @@ func Glance(ctx context.Context, box *inbox.Inbox, last *Facts) Facts {
 
 // LauncherOf returns the launcher that works on the inbox, or nil.
 func LauncherOf(box *inbox.Inbox) *Launcher {
-	pid, said := machine.LockHolder(LaunchLock(box)), SignOf(box)
+	pid, said := machine.LockHolder(box.LaunchLock()), SignOf(box)
 	for range 2 { // the kernel may leave a lock out of its list while others come and go
 		if named, err := strconv.Atoi(said[0]); pid == 0 && err == nil && machine.ProcessStart(named) != 0 {
-			pid = machine.LockHolder(LaunchLock(box))
+			pid = machine.LockHolder(box.LaunchLock())
 		}
 	}
 	if pid == 0 {
@@ -128,20 +128,17 @@ func LauncherOf(box *inbox.Inbox) *Launcher {
 // gaveUpOf says why the last launcher of the inbox gave up, nil if it did not.
 func gaveUpOf(box *inbox.Inbox) *GaveUp {
 	before, what, did := strings.Cut(SignOf(box)[1], "has ended: ")
-	info, err := disk.StatName(LaunchLock(box))
+	info, err := disk.StatName(box.LaunchLock())
 	if !did || before != "" || err != nil {
 		return nil
 	}
 	return &GaveUp{At: time.Unix(0, info.Mtime), Text: words.Sentence(what)}
 }
 
-// LaunchLock is the file that a launcher locks, and in which it describes itself.
-func LaunchLock(box *inbox.Inbox) string { return filepath.Join(box.Dir(), ".launch-lock") }
-
 // SignOf returns the lines in which a launcher describes itself: its process id, what it does, and more. Missing lines
 // are empty.
 func SignOf(box *inbox.Inbox) []string {
-	text, _ := disk.ReadState(LaunchLock(box), 4096) // its process id is enough
+	text, _ := disk.ReadState(box.LaunchLock(), 4096) // its process id is enough
 	return append(strings.Split(string(text), "\n"), "", "", "", "")
 }
 
