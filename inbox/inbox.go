@@ -66,9 +66,11 @@ import (
 	"heartbeat/internal/lines"
 )
 
-// MaxLine is the longest line, in bytes without its end, that is delivered. A longer line becomes a dead
-// letter.
+// MaxLine is the longest line, in bytes without its end, that is delivered. A longer one becomes a dead letter.
 const MaxLine = lines.Max
+
+// LockName is the file beside an inbox that each transaction locks.
+const LockName = journal.LockName
 
 // Errors to test for with [errors.Is].
 var (
@@ -76,8 +78,7 @@ var (
 	ErrEmpty = errors.New("no entry waits")
 	// ErrOtherText says that an entry with the message's id has another text.
 	ErrOtherText = errors.New("another entry")
-	// ErrTorn says that only a last line without its newline waits, which somebody may still be writing: see
-	// [Inbox.AwaitStill].
+	// ErrTorn says that only a last line without its newline waits, which may still be written to: see [Inbox.AwaitStill].
 	ErrTorn = errors.New("the last line has no newline yet")
 	// ErrMore says that so much must be set aside or read that others should get the lock in between: see
 	// [Tx.Next].
@@ -88,8 +89,7 @@ var (
 	ErrCorrupt = journal.ErrCorrupt
 	// ErrOtherInbox says that the directory's state belongs to another inbox.
 	ErrOtherInbox = errors.New("state of another inbox")
-	// ErrUncertain says that a commit's sync failed, and so did undoing the commit: after a power loss it may
-	// or may not have happened.
+	// ErrUncertain says that a commit's sync failed, and so did undoing it: it may be there after a power loss.
 	ErrUncertain = journal.ErrUncertain
 )
 

@@ -80,7 +80,7 @@ func Glance(ctx context.Context, box *inbox.Inbox, last *Facts) Facts {
 	if f.Launcher = LauncherOf(box); f.Launcher == nil {
 		f.GaveUp = gaveUpOf(box)
 	}
-	f.Unwritable = disk.MayWrite(box.Dir(), ".inbox-lock")
+	f.Unwritable = disk.MayWrite(box.Dir(), inbox.LockName)
 	v, err := box.View()
 	if err == nil {
 		if err = survey(v, &f); err == nil {

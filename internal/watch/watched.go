@@ -117,7 +117,7 @@ func (w *watched) spent() {
 
 // lock notes who has kept the lock without a commit in between.
 func (w *watched) lock(at time.Time, locks machine.Locks) {
-	holder := locks.Holder(filepath.Join(w.box.Dir(), ".inbox-lock"))
+	holder := locks.Holder(filepath.Join(w.box.Dir(), inbox.LockName))
 	if holder != w.holder { // the kernel may leave a lock out of its list for a moment
 		holder = w.box.Lock()
 	}

@@ -30,7 +30,7 @@ import (
 func directory(e *examination) string {
 	dir := filepath.Dir(e.inbox)
 	of, err := disk.StatDir(dir)
-	switch access := disk.MayWrite(dir, ".inbox-lock"); {
+	switch access := disk.MayWrite(dir, inbox.LockName); {
 	case errors.Is(err, fs.ErrNotExist):
 		e.fail(quote("mkdir", "-p", "-m", "700", dir), "%s does not exist", dir)
 	case err != nil:

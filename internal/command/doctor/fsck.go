@@ -46,7 +46,7 @@ func Fsck(ctx context.Context, in Input, box *inbox.Inbox) []Check {
 	if !moved {
 		return e.found
 	}
-	held, err := disk.AcquireLock(ctx, filepath.Join(box.Dir(), ".inbox-lock"), cli.VerbLockWait)
+	held, err := disk.AcquireLock(ctx, filepath.Join(box.Dir(), inbox.LockName), cli.VerbLockWait)
 	if err == nil {
 		e, _ = in.fsck(box)
 		err = held.Release()
