@@ -66,12 +66,11 @@ func resultEvents(r inbox.Result) []Event {
 
 // letterEvents returns the events of a dead letter, or the requeue that a mark records.
 func letterEvents(l letter) []Event {
-	if l.mark && l.RequeuedAt == nil {
+	switch {
+	case l.mark && l.RequeuedAt == nil:
 		return nil // an event says so
-	}
-	if l.mark {
-		which := "dead letter " + l.Letter.Letter
-		return []Event{{At: l.RequeuedAt, Event: string(inbox.EventRequeued), ID: l.ID, EntryID: l.EntryID, Reason: which}}
+	case l.mark:
+		return []Event{{At: l.RequeuedAt, Event: string(inbox.EventRequeued), ID: l.ID, EntryID: l.EntryID, Reason: "dead letter " + l.Letter.Letter}}
 	}
 	dead := Event{
 		At: known(l.DeadLetteredAt), Event: DeadLettered, ID: l.ID, EntryID: l.EntryID,
@@ -83,6 +82,9 @@ func letterEvents(l letter) []Event {
 		dead.Event = Expired
 	case inbox.ReasonCanceled:
 		dead.Event = Canceled
+	}
+	if l.DeliveredAt == nil && l.EndOffset == 0 { // it was scheduled, and never in the queue
+		return []Event{dead}
 	}
 	if l.DeliveredAt == nil {
 		return []Event{queuedBefore(dead, l.StartOffset, l.Metadata), dead}
@@ -123,9 +125,7 @@ func waitingEvent(w inbox.Waiting) Event {
 
 // deliveredBefore returns the delivery, at that time, that led to another event.
 func deliveredBefore(next Event, at, order time.Time) Event {
-	return Event{
-		At: known(at), Event: Delivered, ID: next.ID, EntryID: next.EntryID, Attempt: next.Attempt, SessionID: next.SessionID, order: order,
-	}
+	return Event{At: known(at), Event: Delivered, ID: next.ID, EntryID: next.EntryID, Attempt: next.Attempt, SessionID: next.SessionID, order: order}
 }
 
 // queuedBefore returns the event that queued the entry of another event.
