@@ -96,8 +96,7 @@ type letterMark struct {
 
 func (t *Tx) mark(m letterMark) { t.addJSON(journal.DeadLetters, t.encoded(m)) }
 
-// LetterName returns a [Letter.Letter]. It does not depend on the spelling of the line, so that marks stay valid after an editor rewrote
-// it.
+// LetterName returns a [Letter.Letter]. It stays the same where an editor respells the line, so that marks stay valid.
 func LetterName(d DeadLetter) string {
 	return entryID(fmt.Appendf(nil, "%s %d %d", d.EntryID, d.StartOffset, d.DeadLetteredAt.UnixNano()))[:12]
 }
@@ -156,9 +155,9 @@ func (b *Inbox) Requeueable(l Letter) error {
 	return nil
 }
 
-// Requeue appends the letter's original bytes to the inbox and marks the letter, both with the next commit;
-// commit before the next call. It returns the letter with the mark. The letter must have been read
-// in this transaction, and [Inbox.Requeueable].
+// Requeue appends the letter's original bytes to the inbox, or while it is not due to the schedule that it was canceled
+// from, and marks the letter, both with the next commit; commit before the next call. It returns the letter with the
+// mark. The letter must have been read in this transaction, and [Inbox.Requeueable].
 //
 // If somebody may still be writing the last line of the inbox, the error matches [ErrTorn]. With a mark from
 // [Inbox.AwaitStill] in still, and no change of the file since, that line gets its newline instead.
@@ -171,16 +170,17 @@ func (t *Tx) Requeue(l Letter, still Mark) (Letter, error) {
 	} else if writing && still != t.queueMark() {
 		return l, fmt.Errorf("requeue %s: %w: try again when it is whole", l.Letter, ErrTorn)
 	}
-	raw, err := l.RawLine.Bytes()
-	if err != nil {
-		return l, err
-	}
+	raw, _ := l.RawLine.Bytes() // it can be requeued
 	if bytes.HasSuffix(raw, []byte("\r")) {
 		raw = append(raw, '\r') // a carriage return before the newline would not be part of the line
 	}
 	now := t.box.utcNow()
 	t.noticeGone()
-	t.addLine(journal.Line{Kind: journal.Queue, Data: raw})
+	kind := journal.Queue
+	if s, ok := parseScheduled(raw); ok && l.EndOffset == 0 && s.NotBefore.After(now) { // canceled before its time
+		kind = journal.Scheduled
+	}
+	t.addLine(journal.Line{Kind: kind, Data: raw})
 	if l.limited {
 		t.money.noteRaised(entryID(bytes.TrimSuffix(raw, []byte("\r"))))
 	}
