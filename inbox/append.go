@@ -20,9 +20,8 @@ const (
 	holdLock  = time.Second
 )
 
-// Append adds one entry at the end of the inbox, and creates the inbox with mode 0600 if there is none. After
-// nil the entry survives a power loss. After an error nothing was appended, unless the error matches
-// [ErrUncertain].
+// Append adds one entry at the end of the inbox, and creates the inbox with mode 0600 if there is none. After nil the
+// entry survives a power loss. After an error nothing was appended, unless the error matches [ErrUncertain].
 //
 // If an entry with the same id and the same text exists, nothing is appended and the receipt says where that
 // entry is; metadata, times and limits may differ. If its text differs, the error matches [ErrOtherText].
@@ -42,9 +41,8 @@ func (b *Inbox) appendOne(ctx context.Context, m Message, settle time.Duration, 
 	return all[0], err
 }
 
-// AppendAll adds entries in order, as [Inbox.Append] does, and commits them in parts of about a mebibyte.
-// After an error the receipts cover the parts that were appended. If any message is invalid, nothing is
-// appended.
+// AppendAll adds entries in order, as [Inbox.Append] does, and commits them in parts of about a mebibyte. After an
+// error the receipts cover the parts that were appended. If any message is invalid, nothing is appended.
 func (b *Inbox) AppendAll(ctx context.Context, all []Message, settle time.Duration) ([]Receipt, error) {
 	return b.appendAll(ctx, all, settle, nil)
 }

@@ -325,10 +325,27 @@ func (t *Tx) keepEdited(v verdict) error {
 		t.warn("inbox %s was rewritten, and begins with lines that were settled: they are not delivered again unless you remove %s", t.box.path, t.store.Cursor().Path())
 	}
 	if len(v.lost) > 0 {
-		t.warn("the entry that was handed over is no longer in the inbox %s: it is kept apart from the file, and the line in its place is another entry", t.box.path)
+		t.warn("the entry that was handed over is no longer in its place in the inbox %s: it is kept apart from the file, and the line there is another entry", t.box.path)
 	}
 	t.detach(v.lost...)
+	for _, d := range v.lost {
+		if err := t.passElsewhere(d); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// passElsewhere has the cursor pass the line of a detached entry where an edit moved it, so that it is not done twice. A
+// line without an id may be another entry of the same text.
+func (t *Tx) passElsewhere(d *Delivery) (failed error) {
+	err := t.scanQueue(t.st.Cursor, d.ID(), func(_ string, p place, _ bool) bool {
+		if p.entryID == d.EntryID {
+			failed = t.noteCanceled(p.start, p.end)
+		}
+		return p.entryID != d.EntryID
+	})
+	return errors.Join(err, failed)
 }
 
 // startOver reads the queue file from its start, because it is another file.

@@ -1,9 +1,8 @@
 // Package inbox is a crash-safe queue over a JSONL file that anybody may append to.
 //
-// Producers write lines into the inbox, with `echo >>` or [Inbox.Append]. One consumer reads the line at the
-// cursor (a byte offset), delivers it, and acknowledges it once it was answered; only then does the cursor
-// move. If the consumer dies, its entry in flight is found again, and becomes a dead letter, is redelivered,
-// or is dropped.
+// Producers write lines into the inbox, with `echo >>` or [Inbox.Append]. One consumer reads the line at the cursor
+// (a byte offset), delivers it, and acknowledges it once it was answered; only then does the cursor move. If the
+// consumer dies, its entry in flight is found again, and becomes a dead letter, is redelivered, or is dropped.
 //
 //	box, err := inbox.Open("work/inbox.jsonl", inbox.Options{})
 //	tx, err := box.Begin(ctx)            // takes the inbox's lock
@@ -18,11 +17,10 @@
 //
 // # Guarantee
 //
-// Delivery is at least once, in order, one entry at a time. [Tx.Commit] is one write to one file (the
-// journal) and one sync, whatever the transaction holds. The documented state files follow the journal; if a
-// crash keeps them from following, the next transaction completes them. After Commit returned nil, neither a
-// kill nor a power loss undoes it. After an error nothing was committed, unless the error matches
-// [ErrUncertain].
+// Delivery is at least once, in order, one entry at a time. [Tx.Commit] is one write to one file (the journal) and
+// one sync, whatever the transaction holds. The documented state files follow the journal; if a crash keeps them from
+// following, the next transaction completes them. After Commit returned nil, neither a kill nor a power loss undoes
+// it. After an error nothing was committed, unless the error matches [ErrUncertain].
 //
 // # Files
 //
@@ -80,8 +78,7 @@ var (
 	ErrOtherText = errors.New("another entry")
 	// ErrTorn says that only a last line without its newline waits, which may still be written to: see [Inbox.AwaitStill].
 	ErrTorn = errors.New("the last line has no newline yet")
-	// ErrMore says that so much must be set aside or read that others should get the lock in between: see
-	// [Tx.Next].
+	// ErrMore says that so much must be set aside or read that others should get the lock in between: see [Tx.Next].
 	ErrMore = errors.New("there is more to set aside: commit, and begin a new transaction")
 	// ErrLocked says that the inbox's lock was not free in time.
 	ErrLocked = disk.ErrLocked

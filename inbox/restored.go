@@ -13,9 +13,8 @@ import (
 	"heartbeat/internal/words"
 )
 
-// When a backup of the inbox or of its state comes back, settled lines are read again. Only then is each line
-// looked up in the results and dead letters. In ordinary delivery no line is, because an identical line may
-// be new work.
+// When a backup of the inbox or of its state comes back, settled lines are read again. Only then is each line looked
+// up in the results and dead letters. In ordinary delivery no line is, because an identical line may be new work.
 
 // reread says that lines may be read again that were settled before, and why. The record keeps it until the
 // cursor has passed them, and for status until rereadKept is over.
@@ -27,8 +26,7 @@ type reread struct {
 	From  int64 `json:"from"`
 	Until int64 `json:"until"`
 	Size  int64 `json:"size"`
-	// Since, unless 0, is the first delivery that an older state does not know, or whose outcome it does not
-	// know.
+	// Since, unless 0, is the first delivery that an older state does not know, or whose outcome it does not know.
 	Since  int64 `json:"since,omitempty"`
 	Passed int   `json:"passed,omitempty"` // entries that were passed without a turn
 	// ByHand says that somebody changed the state by hand, which by itself needs no lookup.
@@ -306,8 +304,7 @@ func idIn(line []byte) string {
 	return flat.Value(line).Get("entry_id").Shown()
 }
 
-// eachLine visits the lines of an append-only file from an offset on, and then those that this transaction
-// adds.
+// eachLine visits the lines of an append-only file from an offset on, and then those that this transaction adds.
 func (t *Tx) eachLine(k journal.Kind, from int64, visit func(line []byte)) error {
 	err := t.box.readLines(k, from, func(_, _ int64, l []byte, _ bool) bool {
 		visit(l)

@@ -19,8 +19,7 @@ import (
 )
 
 // takeOver adopts what another program, such as heartbeat-rs or a launcher that resets the cursor, did to the
-// documented files since they last followed the journal. A file with invalid content is an error, and stays
-// as it is.
+// documented files since they last followed the journal. A file with invalid content is an error, and stays as it is.
 func (t *Tx) takeOver() error {
 	cursor, err := t.readCursor()
 	if err != nil {
@@ -127,10 +126,9 @@ func (t *Tx) takeOverInFlight(cursor int64) error {
 	return nil
 }
 
-// inFlightRemoved handles an entry in flight whose file somebody removed. A program that settles the entry
-// also moves the cursor, and one that gives it back (heartbeat-rs's recover) also removes .responded. The
-// missing file alone says nothing about the entry, which stays in flight because somebody may be working on
-// it.
+// inFlightRemoved handles an entry in flight whose file somebody removed. A program that settles the entry also moves
+// the cursor, and one that gives it back (heartbeat-rs's recover) also removes .responded. The missing file alone
+// says nothing about the entry, which stays in flight because somebody may be working on it.
 func (t *Tx) inFlightRemoved(cursor int64) error {
 	d := t.inFlight
 	switch {
@@ -174,9 +172,8 @@ const foreignSuffix = ".foreign"
 // made by hand or by a model of a power loss.
 var TestOnlyTrustAll bool
 
-// writtenHere reports whether the journal was written in this very directory. A repository can bring any
-// file, but it cannot choose a file's identity and the nanosecond of its time. A copy that keeps the times
-// counts as well.
+// writtenHere reports whether the journal was written in this very directory. A repository can bring any file, but it
+// cannot choose a file's identity and the nanosecond of its time. A copy that keeps the times counts as well.
 //
 // Without a journal, only the inbox and the files of heartbeat-rs are known.
 func (t *Tx) writtenHere() bool {

@@ -49,12 +49,10 @@ func (t *Tx) Deliver(e Entry, to Recipient) (*Delivery, error) {
 	return d, nil
 }
 
-// Acknowledge settles the entry in flight as answered: it leaves a [Result], and the cursor moves past the
-// entry.
+// Acknowledge settles the entry in flight as answered: it leaves a [Result], and the cursor moves past the entry.
 func (t *Tx) Acknowledge(reply string) error { return t.AcknowledgeWith(reply, nil) }
 
-// AcknowledgeWith is [Tx.Acknowledge] for an entry that left tasks running after its turns: a JSON array of
-// [Task].
+// AcknowledgeWith is [Tx.Acknowledge] for an entry that left tasks running after its turns: a JSON array of [Task].
 func (t *Tx) AcknowledgeWith(reply string, tasks json.RawMessage) error {
 	d := t.inFlight
 	if d == nil {
@@ -173,8 +171,7 @@ func (t *Tx) GiveBack(reason string, counted bool) error {
 	return t.failed
 }
 
-// Worked sets how long the delivery in flight was worked on, before the transaction gives it back and adds
-// that time.
+// Worked sets how long the delivery in flight was worked on, before the transaction gives it back and adds that time.
 func (t *Tx) Worked(d time.Duration) { t.worked = max(0, d) }
 
 func (t *Tx) setInFlight(d *Delivery) {

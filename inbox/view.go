@@ -175,8 +175,7 @@ func (v *View) Told() (Told, error) {
 	return told, nil
 }
 
-// Skips reports whether a waiting line will be passed without delivery: it was canceled, or its outcome is
-// known.
+// Skips reports whether a waiting line will be passed without delivery: it was canceled, or its outcome is known.
 func (v *View) Skips(start int64) bool { return v.tx.skips(start) }
 
 // Redeliver returns the entry that was given back and comes next, as it was last delivered, or nil.
@@ -243,8 +242,7 @@ type Backlog struct {
 	Torn bool `json:"torn"`
 }
 
-// Backlog counts what waits behind the cursor and the entry in flight, and what was given back. It reads
-// those bytes.
+// Backlog counts what waits behind the cursor and the entry in flight, and what was given back. It reads those bytes.
 func (v *View) Backlog(ctx context.Context) (Backlog, error) {
 	b, _, err := v.Count(ctx, nil)
 	return b, err
@@ -287,9 +285,8 @@ func (t *Tx) waiting(l line, now time.Time) Waiting {
 // nobody does. It does not touch the lock.
 func (b *Inbox) Lock() int { return machine.LockHolder(b.beside(journal.LockName)) }
 
-// NoteHead records by when the waiting entries were there, because a queue file itself only shows its last
-// write. It does nothing if it would have to wait for the lock, or would create files that the owner does not
-// own.
+// NoteHead records by when the waiting entries were there, because a queue file itself only shows its last write. It
+// does nothing if it would have to wait for the lock, or would create files that the owner does not own.
 func (b *Inbox) NoteHead(ctx context.Context) {
 	if dir, err := disk.StatDir(b.dir); err != nil || dir.UID != uint32(os.Geteuid()) || b.Lock() != 0 {
 		return
