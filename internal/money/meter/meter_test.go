@@ -44,6 +44,13 @@ func TestTheFirstLineIsAUsers(t *testing.T) {
 	assert.EqualValues(t, 1, c.Spent.Requests)
 }
 
+// An answer counts whatever it gives its tool.
+func TestAToolIsGivenAResult(t *testing.T) {
+	r := newRig(t)
+	r.write(prompt("one"), `{"type":"assistant","message":{"id":"x","model":"claude-opus-5-5","content":[{"type":"tool_use","id":"toolu_1","input":{"of":[{"type":"tool_result"}]}}],"usage":{"input_tokens":1000}}}`, toolResult)
+	assert.EqualValues(t, 4_000_000, r.count().Spent.Nanos)
+}
+
 // What the price of a request depends on beside its tokens.
 func TestUsages(t *testing.T) {
 	for usage, nanos := range map[string]int64{

@@ -59,8 +59,8 @@ func (c *counter) follow(path string, from int64, own bool, f func(l *flat.Membe
 
 // mayCount spares most lines from being parsed, above all results of tools, which are most of a transcript.
 func mayCount(line []byte) bool {
-	if bytes.Contains(line, []byte(`"type":"tool_result"`)) {
-		return false
+	if bytes.Contains(line, []byte(`"type":"tool_result"`)) && !bytes.Contains(line, []byte(`"type":"assistant"`)) {
+		return false // an answer may give a tool such an object
 	}
 	for _, word := range [...]string{`"assistant"`, `"user"`, `"cost-state"`, `"compact_boundary"`, `"token_usage_record"`, `"item_completed"`, `"turn_context"`, `"thread_settings_applied"`} {
 		if bytes.Contains(line, []byte(word)) {
