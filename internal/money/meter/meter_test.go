@@ -51,6 +51,17 @@ func TestAToolIsGivenAResult(t *testing.T) {
 	assert.EqualValues(t, 4_000_000, r.count().Spent.Nanos)
 }
 
+// What a model asks another one for counts at that one's price, however often the lines say it.
+func TestAnAdvisor(t *testing.T) {
+	r := newRig(t)
+	answer := `{"type":"assistant","message":{"id":"x","model":"claude-opus-5-5","usage":{"input_tokens":1000,"output_tokens":100,"iterations":[` +
+		`{"type":"message","input_tokens":1000,"output_tokens":100},{"type":"advisor_message","model":"claude-opus-4-8","input_tokens":2000,"output_tokens":200}]}}}`
+	r.write(prompt("one"), answer, answer)
+	c := r.count()
+	assert.Equal(t, price.Amount{Nanos: 6_000_000 + 15_000_000, Dollars: true, Tokens: price.Tokens{Input: 3000, Output: 300}, Requests: 2}, c.Spent)
+	assert.Equal(t, "claude-opus-5-5", c.Parts[0].Models[0].Model)
+}
+
 // What the price of a request depends on beside its tokens.
 func TestUsages(t *testing.T) {
 	for usage, nanos := range map[string]int64{

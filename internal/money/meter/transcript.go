@@ -133,7 +133,13 @@ func (c *counter) answer(l *flat.Members, part int) (model string) {
 	if usage == "" || usage[0] != '{' || model == "<synthetic>" || l.Bool("isApiErrorMessage") {
 		return ""
 	}
-	c.ask(cmp.Or(message.Get("id").Text(), l.String("requestId"), l.String("uuid")), model, usageOf(usage), part)
+	id := cmp.Or(message.Get("id").Text(), l.String("requestId"), l.String("uuid"))
+	for i, of := range usage.Get("iterations").Items() {
+		if of.Get("type").Text() == "advisor_message" { // of another model, and in no other figure
+			c.ask(id+" "+strconv.Itoa(i), cmp.Or(clip(of.Get("model").Text()), model), usageOf(of), part)
+		}
+	}
+	c.ask(id, model, usageOf(usage), part)
 	return model
 }
 
