@@ -97,11 +97,20 @@ func (a *Account) Session(id string) *SessionTurns {
 	return nil
 }
 
-// front moves a session to the front and returns it. If there are too many, the last one is dropped.
+// front moves a session to the front and returns it. If there are too many, the last one is dropped that has no turn of an
+// entry: limits hold only while the account has that.
 func (a *Account) front(s SessionTurns) *SessionTurns {
 	a.forget(s.ID)
 	a.Sessions = slices.Insert(a.Sessions, 0, s)
-	a.Sessions = a.Sessions[:min(len(a.Sessions), maxAccounts)]
+	for len(a.Sessions) > maxAccounts {
+		last := len(a.Sessions) - 1
+		for i, s := range a.Sessions[1:] {
+			if !slices.ContainsFunc(s.Turns, func(t Turn) bool { return !t.Outside() }) {
+				last = i + 1
+			}
+		}
+		a.Sessions = slices.Delete(a.Sessions, last, last+1)
+	}
 	return &a.Sessions[0]
 }
 

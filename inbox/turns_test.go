@@ -79,6 +79,23 @@ func TestTheAccountIsBounded(t *testing.T) {
 	assert.Less(t, strings.Index(last, `"results_end"`), 40<<10)
 }
 
+// However many sessions come, the account keeps that of the entry in flight, by which limits hold.
+func TestTheAccountKeepsTheEntry(t *testing.T) {
+	box := newBox(t, "a\n")
+	deliverAt(t, box, "s", 100)
+	for i := range 20 {
+		in(t, box, func(tx *inbox.Tx) {
+			id := fmt.Sprint("other ", i)
+			tx.Money().Position(id, "/t", 5, false)
+			require.NoError(t, tx.In(id).Start(0, nil))
+		})
+	}
+	a := account(t, box)
+	assert.Len(t, a.Sessions, 8)
+	require.NotNil(t, a.Session("s"))
+	assert.NotNil(t, a.Session("other 19"))
+}
+
 // A charge counts in the sums and for its entry, and the next turn begins at its end. A session whose turns are all
 // charged is forgotten, and resumes where its charges ended.
 func TestBooking(t *testing.T) {
