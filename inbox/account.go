@@ -292,15 +292,15 @@ func (a *Account) is(day string) bool {
 	return err1 == nil && err2 == nil && kept.Sub(now) <= 2*24*time.Hour
 }
 
-// maxRaised is how many undelivered entries may have limits that a person set. Beyond it the oldest lose
+// MaxRaised is how many undelivered entries may have limits that a person set. Beyond it the oldest lose
 // their exception: they are set aside, and can be given limits again.
-const maxRaised = 64
+const MaxRaised = 64
 
 // noteRaised notes that a person set the limits of this entry.
 func (m *Money) noteRaised(entryID string) {
 	a := m.changeAccount()
 	a.Raised = append(slices.DeleteFunc(a.Raised, func(id string) bool { return id == entryID }), entryID)
-	a.Raised = a.Raised[max(0, len(a.Raised)-maxRaised):]
+	a.Raised = a.Raised[max(0, len(a.Raised)-MaxRaised):]
 }
 
 // IsRaised reports whether a person set the limits of this entry and it was not delivered since.

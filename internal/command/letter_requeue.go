@@ -23,7 +23,8 @@ type requeueing struct {
 	read *outcomes.LetterReader
 	left []string // the names of the letters still to be dealt with
 
-	twins *inbox.Twins
+	limited int // letters that got other limits
+	twins   *inbox.Twins
 }
 
 func (o *letterFlags) putBack(box *inbox.Inbox, words []string, s cli.Streams) error {
@@ -142,6 +143,10 @@ func (r *requeueing) one(tx *inbox.Tx, l inbox.Letter, still inbox.Mark) error {
 		return r.accept(tx, l)
 	}
 	if r.limits.Any() && l.Open() {
+		if r.limited++; r.limited > inbox.MaxRaised {
+			r.refuse(fmt.Errorf("requeue %s: only %d entries at a time may wait with limits that a person set: ask again once the others were delivered", l.Letter, inbox.MaxRaised))
+			return nil
+		}
 		old, _ := budget.Parse(l.Limits()) // empty if invalid limits are why it is a letter
 		limits := r.limits.Or(old)
 		limits.Raised = true
