@@ -21,11 +21,11 @@ func TestStatusOfWhatIsNotCounted(t *testing.T) {
 	s := newSpender(t, inbox.Message{ID: "a", Text: "one"})
 	const cause = "open DIR/t.jsonl: it is not a regular file: remove it"
 	s.in(func(tx *inbox.Tx) error { return tx.In("s").NoteUncounted(cause) })
-	says1 := `limits are set, and nothing is counted of what session s spends since .*, so that only limits of time hold: ` + cause
+	says1 := `limits are set, and what session s spends is not all counted since .*, so that those of dollars and tokens may not hold: ` + cause
 	out, _ := says(t, s.box, "status")
 	assert.Regexp(t, `(?m)^note +`+says1, out)
 	out, _ = says(t, s.box, "status", "--json")
-	assert.Regexp(t, `"warnings":\[".*nothing is counted`, out)
+	assert.Regexp(t, `"warnings":\[".*not all counted`, out)
 	out, _ = says(t, s.box, "log")
 	assert.Contains(t, out, "not counted")
 	examined := func() string {
@@ -34,8 +34,8 @@ func TestStatusOfWhatIsNotCounted(t *testing.T) {
 	assert.Regexp(t, "troubles warn "+says1, examined())
 	s.in(func(tx *inbox.Tx) error { return tx.In("s").End() })
 	out, _ = says(t, s.box, "status")
-	assert.NotContains(t, out, "nothing is counted")
-	assert.NotContains(t, examined(), "nothing is counted")
+	assert.NotContains(t, out, "not all counted")
+	assert.NotContains(t, examined(), "not all counted")
 }
 
 // Resume says plainly where a day's limit would pause delivery again at once.

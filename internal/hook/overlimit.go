@@ -33,7 +33,7 @@ const (
 // requests count too: there the client ends the subagent alone, and the rest of the turn at its next hook.
 func (h *hook) betweenRequests() int {
 	v, seq, err := h.lookAtSpending()
-	if err == nil && v != nil {
+	if v != nil { // what is not counted comes on top
 		err = h.stopTurn(v, seq)
 	}
 	if cause := h.uncountedNow; cause != nil { // lock once for each cause: a turn may take hours without a Stop
@@ -109,7 +109,9 @@ func someMore(c *meter.Counted, n int64) price.Amount {
 func (h *hook) judgeWith(view *inbox.View, d *inbox.Delivery, l budget.Plan, c *meter.Counted, n int64) *recovery.Over {
 	spent := recovery.Spent{Spending: h.spending(view, c), Took: recovery.Took(d)}
 	for _, a := range []*price.Amount{&spent.Entry, &spent.Here, &spent.Today} {
-		*a = a.Plus(someMore(c, n))
+		if *a = a.Plus(someMore(c, n)); c.Unsure { // its price may be in the table that cannot be read
+			a.Unpriced = 0
+		}
 	}
 	return recovery.Judge(l, spent, d.Attempt)
 }

@@ -115,6 +115,26 @@ func TestAModelWithoutAPrice(t *testing.T) {
 	require.Empty(t, s.event("PostToolBatch", ""))
 }
 
+// While the table of prices cannot be read, limits hold by the prices that are built in, and no entry is set aside for a
+// price that may be in the table.
+func TestALimitWithoutATable(t *testing.T) {
+	hook.SetLineWait(time.Hour)
+	home := t.TempDir()
+	t.Setenv("XDG_CONFIG_HOME", home)
+	require.NoError(t, os.Mkdir(filepath.Join(home, "heartbeat"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(home, "heartbeat", "prices.toml"), []byte("[models.house-model-7]\ninput = x\n"), 0o600))
+	s := spending(t, "--max-cost-per-entry", "0.011").deliver()
+	s.model = "house-model-7"
+	s.request()
+	require.Empty(t, s.event("PostToolBatch", ""))
+	s.model = "claude-opus-5-5"
+	s.request()
+	require.Empty(t, s.event("PostToolBatch", ""))
+	s.request()
+	require.Contains(t, s.event("PostToolBatch", ""), "it cost 0.012 of 0.011 USD")
+	require.Len(t, s.letters(), 1)
+}
+
 // Close to a limit in tokens, the hook waits for the answer that asked for the tools: the client may write it after it
 // has run them. At most one request exceeds the limit.
 func TestTheAnswerIsWaitedFor(t *testing.T) {

@@ -108,7 +108,7 @@ func (s *Session) NotCounted() string {
 	if s.Uncounted == nil || !s.runs() {
 		return ""
 	}
-	return words.Line(fmt.Sprintf("limits are set, and nothing is counted of what session %s spends since %s, so that only limits of time hold: %s",
+	return words.Line(fmt.Sprintf("limits are set, and what session %s spends is not all counted since %s, so that those of dollars and tokens may not hold: %s",
 		words.Short(s.ID), words.Stamp(s.Uncounted.At), s.Uncounted.Text))
 }
 

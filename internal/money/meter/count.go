@@ -34,6 +34,7 @@ type Count struct {
 	Read    int64  // where the transcript ended
 	HasTool bool   // the answer with the use of Range.Tool was found
 	missing bool   // there is no transcript
+	Unsure  bool   // the transcript or the table of prices cannot be read
 	// Whole says that the client's total covers just the spending in the range: the range begins with the
 	// transcript, or right behind a total.
 	Whole bool
@@ -99,7 +100,9 @@ func Scan(r Range) (*Count, error) {
 	} else {
 		c.agents()
 	}
-	return &c.Count, cmp.Or(err, c.price())
+	err = cmp.Or(err, c.price())
+	c.Unsure = err != nil
+	return &c.Count, err
 }
 
 // in returns the part of a line at a position.
