@@ -61,7 +61,7 @@ func (h *hook) lookAtSpending() (v *recovery.Over, seq int64, err error) {
 	}
 	d := view.InFlight()
 	if d == nil || !h.isTurn(d.SessionID, d.PromptID) {
-		return nil, 0, nil // a person's own turn
+		return nil, 0, h.stopAgent(view) // a person's own turn, unless
 	}
 	l := recovery.LimitsOf(d, h.Limits)
 	if !l.Any() {
@@ -75,6 +75,22 @@ func (h *hook) lookAtSpending() (v *recovery.Over, seq int64, err error) {
 		h.uncountedNow = &cause
 	}
 	return v, d.DeliveredSeq, err
+}
+
+// stopAgent stops a subagent in the background that goes on beyond the entry that it worked for, in a launched session
+// once the day has reached its limit: nothing else would.
+func (h *hook) stopAgent(view *inbox.View) error {
+	if h.input.AgentID == "" || h.SignalFile == "" || !h.Limits.Day.Any() {
+		return nil
+	}
+	c, err := h.count(view, "")
+	if c == nil {
+		return err
+	}
+	if v := recovery.JudgeDay(h.Limits, h.spending(view, c).Today); v != nil {
+		err = errors.Join(err, claude.WriteStop(h.Out, "heartbeat: "+v.Figures+" "+inbox.LimitOfDay))
+	}
+	return err
 }
 
 func (h *hook) isTurn(session, prompt string) bool {

@@ -135,6 +135,35 @@ func TestALimitWithoutATable(t *testing.T) {
 	require.Len(t, s.letters(), 1)
 }
 
+// At the limit of a day a subagent ends that goes on after its entry was answered, in a launched session; whatever a
+// person asks for goes on.
+func TestASubagentBeyondItsEntry(t *testing.T) {
+	for _, launched := range []bool{true, false} {
+		s := spending(t, "--max-cost-per-day", "0.05")
+		if launched {
+			s.args = append(s.args, "--signal-file", filepath.Join(s.dir, "signal"))
+		}
+		s.deliver()
+		for _, next := range []string{`"reason":"B"`, `"reason":"C"`, ""} {
+			s.request()
+			require.Contains(t, s.stop(true, "did it"), next)
+			s.user("Stop hook feedback:\\nmore")
+		}
+		require.NoFileExists(t, filepath.Join(s.dir, ".in-flight"))
+		for range 4 {
+			s.request()
+		}
+		require.Empty(t, s.event("PostToolBatch", `,"agent_id":"a1"`))
+		s.request()
+		require.Empty(t, s.event("PostToolBatch", ""))
+		if said := s.event("PostToolBatch", `,"agent_id":"a1"`); launched {
+			assert.Contains(t, said, `{"continue":false,"stopReason":"heartbeat: today cost 0.054 of 0.05 USD (the limit of a day)"}`)
+		} else {
+			assert.Empty(t, said)
+		}
+	}
+}
+
 // Close to a limit in tokens, the hook waits for the answer that asked for the tools: the client may write it after it
 // has run them. At most one request exceeds the limit.
 func TestTheAnswerIsWaitedFor(t *testing.T) {
