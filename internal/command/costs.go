@@ -96,8 +96,8 @@ func (o *costsFlags) run(s cli.Streams) error {
 		return err
 	}
 	if n := total.Spent.Unpriced; n > 0 {
-		s.Note("for %s the price of the model is not known, so that only tokens are counted: say it in %s (heartbeat costs --prices)",
-			words.Count(int(n), "request", "requests"), meter.PricesPlace())
+		s.Note("for %s the price of the model is not known, so that only tokens are counted: %s",
+			words.Count(int(n), "request", "requests"), meter.SayPrices())
 	}
 	return nil
 }

@@ -292,6 +292,7 @@ func TestCompletedPrices(t *testing.T) {
 
 // Where nobody knows the price of a model there are no dollars, and that is said once.
 func TestTokensWithoutDollars(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	s := newSpender(t, inbox.Message{ID: "a", Text: "one"}, inbox.Message{ID: "b", Text: "two"})
 	s.now = time.Now()
 	s.stop(nil, true)
@@ -310,6 +311,12 @@ func TestTokensWithoutDollars(t *testing.T) {
 	assert.Regexp(t, `(?m)^in flight +b, .*, attempt 1, 1\.1k tokens so far$`, out)
 	assert.Regexp(t, `(?m)^spent +today 2\.2k tokens$`, out)
 	assert.Contains(t, out, "for 2 requests nobody knows the price of the model")
+	require.NoError(t, os.MkdirAll(filepath.Dir(meter.PricesPath()), 0o700))
+	require.NoError(t, os.WriteFile(meter.PricesPath(), []byte("[models.m]\ninput = x\n"), 0o600))
+	_, notes = says(t, s.box, "costs")
+	assert.Contains(t, notes, "so that only tokens are counted: read what models cost in "+meter.PricesPath()+", so that the prices that are built in count: line 2")
+	out, _ = says(t, s.box, "status")
+	assert.Contains(t, out, "nobody knows the price of the model: read what models cost in")
 	out, _ = says(t, s.box, "metrics")
 	assert.NotContains(t, out, "heartbeat_cost_")
 	assert.Contains(t, out, "heartbeat_requests_total")

@@ -176,7 +176,7 @@ func (st *status) spent(box *inbox.Inbox, f see.Facts) {
 	spent := price.Price{Amount: now.Today()}
 	if n := spent.Unpriced; n > 0 {
 		st.Warnings = append(st.Warnings, "what was spent today is at least that much: for "+words.Count(int(n), "request", "requests")+
-			" nobody knows the price of the model: say it in "+meter.PricesPlace()+" (heartbeat costs --prices)")
+			" nobody knows the price of the model: "+meter.SayPrices())
 	}
 	spent.Dollars = now.Total().Dollars // dollars are known, so none today is 0
 	st.Today = &spentToday{Date: f.Now.Local().Format(time.DateOnly), Fields: spent.Fields(), LimitTokens: limit.Tokens}

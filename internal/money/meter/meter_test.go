@@ -117,7 +117,7 @@ func TestOwnPrices(t *testing.T) {
 		"[models.house]\ninput = 1\n": "say its input and its output", "multiplyer = 2": "line 1: multiplyer is no setting", "multiplier = -1": "it is a number from 0",
 		"[models.\"[\"]\ninput = 1\noutput = 1": "is no pattern", "[models.x]\ninput = 1\noutput = 1\nprompt = 2": "line 4: prompt is none of input", "x": "line 1: it is no [models.NAME]",
 		"[models.x]\ninput = 1\n\ninput = 2": "line 4: input stands there twice", "[models.x] y": "y does not belong there", "[models.x": "its ] is missing", "multiplier = 1 2": "2 does not belong",
-		"[models.x]\ninput = 1\noutput = 2\n[models.x]": "stands there twice", "[prices]": "it is no [models.NAME]", "multiplier = nan": "it is no", "multiplier = 2e9": "it is a number from 0",
+		"[models.x]\ninput = 1\noutput = 2\n[models.x]": "stands there twice", "[models.x]\ninput = 1\noutput = 2\n[models.\"X[1m]\"]": "stands there twice", "[prices]": "it is no [models.NAME]", "multiplier = nan": "it is no", "multiplier = 2e9": "it is a number from 0",
 	} {
 		r = own(text)
 		s, err := r.countOnly()

@@ -38,6 +38,14 @@ func PricesPlace() string {
 	return cmp.Or(PricesPath(), "heartbeat/prices.toml in the folder of your settings, which needs HOME")
 }
 
+// SayPrices says what to do about a model without a price.
+func SayPrices() string {
+	if _, err := Prices(); err != nil {
+		return err.Error()
+	}
+	return "say it in " + PricesPlace() + " (heartbeat costs --prices)"
+}
+
 const maxPrices = 256 << 10
 
 // Prices reads the table of prices. With an error it returns the built-in table.
@@ -70,6 +78,8 @@ func parsePrices(text []byte) (*price.Table, error) {
 	said := map[string]map[string]float64{pattern: {}} // by model; that of all comes first
 	for n, line := range strings.Split(strings.ReplaceAll(string(text), "\r\n", "\n"), "\n") {
 		model, key, number, err := parseSetting(line)
+		// Case is of no matter. People name a model with [1m]; answers do not, and as a pattern it is "1" or "m".
+		model = strings.TrimSuffix(strings.ToLower(model), "[1m]")
 		_, again := said[pattern][key]
 		switch {
 		case err != nil:
@@ -104,8 +114,7 @@ func parsePrices(text []byte) (*price.Table, error) {
 		if err != nil {
 			return nil, err
 		}
-		// People name a model with [1m]; answers do not, and as a pattern it is "1" or "m".
-		t.Own = append(t.Own, price.Own{Pattern: strings.TrimSuffix(strings.ToLower(pattern), "[1m]"), Rates: *r})
+		t.Own = append(t.Own, price.Own{Pattern: pattern, Rates: *r})
 	}
 	return t, nil
 }
