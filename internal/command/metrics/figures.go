@@ -282,7 +282,7 @@ func (t *text) troubles(all []see.Trouble) {
 // Spending is what was spent since the inbox's journal began. It is what the transcripts tell. Dollars are nil if
 // unknown.
 type Spending struct {
-	USD        *float64     `json:"cost_usd_total,omitempty" help:"Dollars spent, as the client said them."`
+	USD        *float64     `json:"cost_usd_total,omitempty" help:"Dollars spent, by what models cost (heartbeat costs --prices)."`
 	OutsideUSD *float64     `json:"cost_outside_usd_total,omitempty" help:"Of those, dollars spent while no entry was in flight."`
 	TodayUSD   *float64     `json:"cost_today_usd,omitempty" help:"Dollars spent since midnight, local time."`
 	Tokens     price.Tokens `json:"tokens_total" help:"Tokens, by kind."`
