@@ -192,7 +192,7 @@ func (f Facts) fate(d *inbox.Delivery, entry string) (State, string) {
 		if s != nil && s.EndedAt != nil {
 			name = "the client of " + name // the client continues with another session
 		}
-		return Waking, fmt.Sprintf("waiting for %s to take up %s, handed over at %s to wake it, attempt %d: if it never does, the entry is handed over again after its next turn", name, entry, f.ago(d.DeliveredAt), d.Attempt)
+		return Waking, fmt.Sprintf("waiting for %s to take up %s, handed over at %s to wake it, attempt %d: if it never does, its next turn decides about the entry, or else its end", name, entry, f.ago(d.DeliveredAt), d.Attempt)
 	case d.Failure != nil:
 		return Failed, fmt.Sprintf("%s is in flight, and its turn ended in an error at %s (%s): %s waits at its prompt, and its next turn decides about the entry", entry, words.Stamp(d.Failure.At), d.Failure, name)
 	}
