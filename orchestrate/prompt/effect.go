@@ -64,7 +64,7 @@ func (e Effect) TimeLimit() time.Duration {
 	}
 	for _, place := range []gjson.Result{of, of.Get("constraints"), e.get("execution")} {
 		for _, name := range []string{"timeoutMs", "timeout"} {
-			if limit := words.Milliseconds(place.Get(name).Float()); limit > 0 {
+			if limit := words.Milliseconds(place.Get(name).Num); limit > 0 {
 				return limit
 			}
 		}

@@ -113,14 +113,14 @@ func (e Effect) program(w *writer) {
 	if dir := text(spec.Get("cwd")); dir != "" && dir != "." {
 		w.line("Run it in ", name(dir), ".")
 	}
-	if limit := words.Milliseconds(spec.Get("timeoutMs").Float()); limit > 0 {
+	if limit := words.Milliseconds(spec.Get("timeoutMs").Num); limit > 0 {
 		w.line("Give it ", limit.String(), ".")
 	}
 	if spec.Get("env").Exists() {
 		w.line("Set the environment variables that the task file has under ", e.Kind, ".env.")
 	}
-	if status := text(spec.Get("expectedExitCode")); e.Kind == "shell" && status != "" {
-		w.line("It is expected to end with status ", name(status), ".")
+	if status := spec.Get("expectedExitCode"); e.Kind == "shell" && status.Type == gjson.Number {
+		w.line("It is expected to end with status ", name(status.Raw), ".")
 	}
 }
 

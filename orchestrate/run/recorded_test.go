@@ -125,8 +125,11 @@ func TestOddTasks(t *testing.T) {
 		`{"kind":"agent","agent":7}`: {Kind: "agent"},
 		`{"kind":"node","node":{"args":[1,"a"]}}`: {Kind: "node"},
 		`{"kind":"shell","shell":[]}`:             {Kind: "shell"},
-		`{"kind":"node","node":{"entry":"x","args":[1,"a"],"env":{"A":1,"B":"b"},"timeoutMs":"x"}}`: {
-			Kind: "node", Command: &run.Command{Argv: []string{"node", "x", "a"}, Env: []string{"B=b"}},
+		`{"kind":"node","node":{"entry":"x","args":[1,"a",true],"env":{"A":8080,"B":null},"timeoutMs":"5000"}}`: {
+			Kind: "node", Command: &run.Command{Argv: []string{"node", "x", "1", "a", "true"}, Env: []string{"A=8080"}},
+		},
+		`{"kind":"shell","shell":{"command":"x","timeoutMs":true,"expectedExitCode":"1"}}`: {
+			Kind: "shell", Command: &run.Command{Argv: []string{"sh", "-c", "x"}},
 		},
 		`{"kind":"shell","shell":{"command":"x","timeoutMs":9007199254740991}}`: {
 			Kind: "shell", Command: &run.Command{Argv: []string{"sh", "-c", "x"}, Timeout: 36500 * 24 * time.Hour},

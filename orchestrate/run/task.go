@@ -82,9 +82,7 @@ func (r *Run) parseTask(text []byte) (Task, error) {
 		if entry := node.Get("entry").Str; entry != "" {
 			t.Command = commandOf(node, "node", entry)
 			for _, arg := range list(node.Get("args")) {
-				if arg.Type == gjson.String {
-					t.Command.Argv = append(t.Command.Argv, arg.Str)
-				}
+				t.Command.Argv = append(t.Command.Argv, arg.String())
 			}
 		}
 	case "shell":
@@ -112,8 +110,8 @@ func commandOf(m gjson.Result, argv ...string) *Command {
 		Argv: argv, Cwd: m.Get("cwd").Str, Silent: m.Get("captureOutput").Type == gjson.False, Timeout: words.Milliseconds(m.Get("timeoutMs").Num),
 	}
 	for name, value := range object(m.Get("env")).Map() {
-		if value.Type == gjson.String {
-			c.Env = append(c.Env, name+"="+value.Str)
+		if value.Type != gjson.Null {
+			c.Env = append(c.Env, name+"="+value.String())
 		}
 	}
 	return c
