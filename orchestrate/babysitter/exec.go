@@ -229,7 +229,7 @@ const MaxOutput = 16 << 20
 // Outcome is how the command of a task ended.
 type Outcome struct {
 	Stdout, Stderr string // the end of each, at most MaxOutput
-	// Cut says that the command printed more.
+	// Cut says that the command printed more. It fails only if that was to be its result.
 	Cut    bool
 	Status int // the exit status, -1 if there is none
 	// Failure says in words why the command failed, or is "" if it succeeded.
@@ -268,10 +268,12 @@ func Execute(ctx context.Context, c runs.Command) Outcome {
 		if _, none := os.Stat(c.Cwd); c.Cwd != "" && none != nil {
 			o.Failure = "its working directory: " + none.Error() // else the program seems to be missing
 		}
+	case o.Status < 0:
+		o.Failure = fmt.Sprintf("a signal ended it (%s)", strings.TrimPrefix(cmd.ProcessState.String(), "signal: "))
 	case o.Status != c.Success:
 		o.Failure = fmt.Sprintf("it ended with status %d, and not %d", o.Status, c.Success)
-	case o.Cut:
-		o.Failure = fmt.Sprintf("it printed more than %d MiB, and its beginning was cut off: have it print to a file", MaxOutput>>20)
+	case wrote > len(stdout) && !c.Silent:
+		o.Failure = fmt.Sprintf("it printed more than %d MiB to stdout, and the beginning was cut off: have it print to a file", MaxOutput>>20)
 	}
 	return o
 }

@@ -27,7 +27,7 @@ func TestExecute(t *testing.T) {
 	for script, want := range map[string]babysitter.Outcome{
 		"echo out; echo err >&2":       {Stdout: "out\n", Stderr: "err\n"},
 		"echo out; exit 3":             {Stdout: "out\n", Status: 3, Failure: "it ended with status 3, and not 0"},
-		"kill -9 $$":                   {Status: -1, Failure: "it ended with status -1, and not 0"},
+		"kill -9 $$":                   {Status: -1, Failure: "a signal ended it (killed)"},
 		"sleep 1000 & echo started":    {Stdout: "started\n"}, // holds stdout open
 		"trap '' HUP; echo $NAME >&2;": {Stderr: "value\n"},
 	} {
@@ -45,7 +45,7 @@ func TestExecute(t *testing.T) {
 	assert.Equal(t, "its working directory: stat /no/such/folder: no such file or directory", babysitter.Execute(context.Background(), nowhere).Failure)
 }
 
-// A command whose output is cut off failed.
+// A command failed if what is cut off is its result.
 func TestOutputIsBounded(t *testing.T) {
 	o := babysitter.Execute(context.Background(), sh("head -c 60000000 /dev/zero | tr '\\0' x"))
 	assert.True(t, o.Cut)
@@ -53,6 +53,13 @@ func TestOutputIsBounded(t *testing.T) {
 	assert.Greater(t, len(o.Stdout), babysitter.MaxOutput/2)
 	assert.Zero(t, o.Status)
 	assert.Contains(t, o.Failure, "cut off")
+
+	o = babysitter.Execute(context.Background(), sh("head -c 60000000 /dev/zero | tr '\\0' x >&2; echo fine"))
+	assert.True(t, o.Cut)
+	assert.Empty(t, o.Failure, "its result is whole")
+	silent := sh("head -c 60000000 /dev/zero")
+	silent.Silent = true
+	assert.Empty(t, babysitter.Execute(context.Background(), silent).Failure, "its output is not wanted")
 }
 
 // No process of a command's group survives the end of the command, of its time, or of the
