@@ -83,9 +83,14 @@ heartbeat check job-7 --check 'make test'`,
 
 func (o *checkFlags) run(box *inbox.Inbox, args []string, s cli.Streams) error {
 	entry := args[0]
-	if _, err := disk.StatDir(o.project); err != nil {
+	project, err := filepath.Abs(o.project)
+	if err == nil {
+		_, err = disk.StatDir(project)
+	}
+	if err != nil {
 		return fmt.Errorf("check: there is no folder %s", words.Line(o.project))
 	}
+	o.project = project
 	turn, metadata, err := turnOf(box, entry)
 	if err != nil {
 		return fmt.Errorf("check: %w", err)
@@ -136,8 +141,8 @@ func turnOf(box *inbox.Inbox, entry string) (t check.Turn, metadata map[string]j
 	t = check.Turn{EntryID: f.EntryID, ID: f.ID, Attempt: 1, Try: 1}
 	switch {
 	case f.Letter != nil:
-		t.Attempt, metadata = f.Letter.Attempts, f.Letter.Metadata
-		t.Prompt = f.Letter.RawLine.Text
+		l := f.Letter
+		t.Prompt, t.Reply, t.Session, t.Attempt, metadata = l.Text(), l.LateReply, l.SessionID, l.Attempts, l.Metadata
 	case f.Result != nil:
 		r := f.Answered
 		t.Prompt, t.Reply, t.Session, t.Attempt, metadata = r.Prompt, r.Answer(), r.SessionID, r.Attempt, r.Metadata
@@ -167,11 +172,7 @@ func turnOf(box *inbox.Inbox, entry string) (t check.Turn, metadata map[string]j
 
 // wiredChecks are the checks of the Stop hook that a project's settings wire to the inbox.
 func wiredChecks(box *inbox.Inbox, project string, without *check.Set) *check.Set {
-	dir, err := filepath.Abs(project)
-	if err != nil {
-		return without
-	}
-	for _, file := range settings.FilesOf(os.Environ(), dir) {
+	for _, file := range settings.FilesOf(os.Environ(), project) {
 		for _, found := range file.Loaded().Hooks {
 			var h hook.Flags
 			f := h.Set()
