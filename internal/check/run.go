@@ -75,8 +75,9 @@ const (
 	maxVariable = 32 << 10
 	// tryLater is the status with which a command says that it cannot do its work now.
 	tryLater = 75
-	// bySignal is what a shell adds to the signal that ended its command.
-	bySignal = 128
+	// bySignal is what a shell adds to the signal that ended its command, and lastSignal the greatest of those. A status
+	// above both, such as 255, is a program's own.
+	bySignal, lastSignal = 128, 64
 )
 
 // Run runs the checks of these names in order in the folder dir, up to the first that does not pass. Once ctx is done
@@ -142,7 +143,7 @@ func run(ctx context.Context, line string, limit time.Duration, t Turn, dir stri
 		o.Verdict = Passed
 	case !errors.As(err, &ended):
 		o.Why = err.Error()
-	case ended.ExitCode() < 0 || ended.ExitCode() > bySignal:
+	case ended.ExitCode() < 0, ended.ExitCode() > bySignal && ended.ExitCode() <= bySignal+lastSignal:
 		o.Why = "a signal ended it (" + strings.TrimPrefix(ended.Error(), "signal: ") + ")"
 	case ended.ExitCode() == tryLater:
 		o.Why = "exit status 75: it asks to be run again later"

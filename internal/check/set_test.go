@@ -67,6 +67,7 @@ func TestRun(t *testing.T) {
 		"passes":             {line: "echo fine", verdict: check.Passed, tail: "fine"},
 		"fails":              {line: "echo no; exit 3", verdict: check.Failed, why: "exit status 3", tail: "no"},
 		"is not there":       {line: "no-such-command-at-all", verdict: check.Failed, why: "exit status 127", tail: "no-such-command-at-all: not found"},
+		"has its own status": {line: "exit 255", verdict: check.Failed, why: "exit status 255"},
 		"asks to come later": {line: "exit 75", verdict: check.Unable, why: "exit status 75"},
 		"ended by a signal":  {line: "kill -9 $$", verdict: check.Unable, why: "a signal ended it"},
 		"its command was":    {line: "sh -c 'kill -9 $$'; exit $?", verdict: check.Unable, why: "a signal ended it (exit status 137)"},
