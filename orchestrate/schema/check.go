@@ -81,7 +81,7 @@ func Usable(schema []byte) error {
 
 func decode(text []byte) (v any, err error) {
 	if err := json.Unmarshal(text, &v); err != nil {
-		return nil, fmt.Errorf("not JSON: %w", err)
+		return nil, fmt.Errorf("not JSON: %.*v", maxWhat, err) // a number that is too large is quoted in the error
 	}
 	if deeper(v, maxDepth) {
 		return nil, fmt.Errorf("nested more than %d deep", maxDepth)

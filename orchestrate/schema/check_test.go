@@ -31,6 +31,7 @@ func TestMismatches(t *testing.T) {
 			`$.a: type: 1 has type "integer", want "string"`},
 		{"no JSON", `true`, `{"a":`, `$: not JSON: unexpected end of JSON input`},
 		{"empty", `true`, ``, `$: not JSON: unexpected end of JSON input`},
+		{"a number of a megabyte", `true`, strings.Repeat("1", 1<<20), `$: not JSON: json: cannot unmarshal number ` + strings.Repeat("1", 970)},
 		{"two values", `true`, `1 2`, `$: not JSON: invalid character '2' after top-level value`},
 		{"false", `false`, `1`, `$: not: validated against a subschema (see # of the schema)`},
 	} {
