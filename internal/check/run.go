@@ -75,8 +75,7 @@ const (
 	maxVariable = 32 << 10
 	// tryLater is the status with which a command says that it cannot do its work now.
 	tryLater = 75
-	// bySignal is what a shell adds to the signal that ended its command, and lastSignal the greatest of those. A status
-	// above both, such as 255, is a program's own.
+	// bySignal is what a shell adds to the signal that ended its command. A greater sum is a program's own status.
 	bySignal, lastSignal = 128, 64
 )
 

@@ -84,10 +84,7 @@ heartbeat check job-7 --check 'make test'`,
 func (o *checkFlags) run(box *inbox.Inbox, args []string, s cli.Streams) error {
 	entry := args[0]
 	project, err := filepath.Abs(o.project)
-	if err == nil {
-		_, err = disk.StatDir(project)
-	}
-	if err != nil {
+	if _, none := disk.StatDir(project); errors.Join(err, none) != nil {
 		return fmt.Errorf("check: there is no folder %s", words.Line(o.project))
 	}
 	o.project = project
