@@ -69,7 +69,10 @@ func (c *CLI) retrying(ctx context.Context, r run, do func() error) error {
 		if holder, unread := r.cliHolder(); !errors.Is(err, ErrLocked) && (unread != nil || holder != 0) {
 			return err
 		}
-		if !time.Now().Before(late) {
+		switch late := !time.Now().Before(late); {
+		case late && !errors.Is(err, ErrLocked): // nobody holds it
+			return fmt.Errorf("%w; and its run.lock stays unwritten: is the disk full?", err)
+		case late:
 			return fault(ErrLocked, "%w, also after %v: wait for it, or end it", err, c.wait())
 		}
 		select {

@@ -57,3 +57,14 @@ func TestLockOfAWriterInBetween(t *testing.T) {
 		assert.NoFileExists(t, r.cliLockPath())
 	}
 }
+
+// A lock that the CLI cannot write is nobody's: there is no one to wait for.
+func TestLockThatStaysUnwritten(t *testing.T) {
+	f := fake(t, "iterate-empty-lock")
+	f.Wait = time.Nanosecond
+	dir := emptyRun(t)
+	require.NoError(t, os.WriteFile(run{dir: dir}.cliLockPath(), nil, 0o600))
+	_, err := f.Iterate(t.Context(), opened(t, dir))
+	assert.ErrorContains(t, err, "is the disk full?")
+	assert.NotErrorIs(t, err, ErrLocked)
+}
