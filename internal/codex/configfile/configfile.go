@@ -31,7 +31,7 @@ const (
 	end     = "# heartbeat: end"
 )
 
-var block = regexp.MustCompile(`(?s)(?:^|\r?\n)` + begin + `\n(.*?)` + end + `(?:\r?\n|$)`)
+var block = regexp.MustCompile(`(?s)(?:^|\r?\n)` + begin + `\r?\n(.*?)` + end + `(?:\r?\n|$)`)
 
 // HooksIn returns whether a file switches Codex's hooks on or off, and whether it says anything of that. The error names
 // the line that is not valid TOML.
@@ -47,7 +47,7 @@ func HooksIn(text []byte) (on, said bool, err error) {
 }
 
 func parse(text []byte) (values map[string]any, err error) {
-	if err = toml.Unmarshal(text, &values); err == nil {
+	if err = toml.Unmarshal(bytes.TrimPrefix(text, []byte("\ufeff")), &values); err == nil { // Codex passes over that mark
 		return values, nil
 	}
 	at := ""

@@ -1,6 +1,7 @@
 package configfile_test
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,6 +29,8 @@ var files = map[string]string{
 	"only an empty line":  "\n",
 	"only a comment":      "# mine",
 	"carriage returns":    "model = \"gpt-5\"\r\n\r\n[tui]\r\nx = 1\r\n",
+	"only an order mark":  "\ufeff",
+	"a byte order mark":   "\ufeffmodel = \"gpt-5\"\r\n",
 	"off":                 "[features]\nhooks = false\n",
 	"off, no end":         "[features]\nhooks = false",
 	"off, with comments":  "# a\n[features] # b\n  hooks=false# c\n# d\nother = true\n[tui]\n",
@@ -122,6 +125,15 @@ func TestWhatAFileSaysOfHooks(t *testing.T) {
 	}
 }
 
+// An editor that changes the line ends of the whole file leaves heartbeat's block what it is.
+func TestOtherLineEndsInBetween(t *testing.T) {
+	o := owns(t, "[tui]\nx = 1\n")
+	require.NoError(t, o.install())
+	require.NoError(t, os.WriteFile(o.path, []byte(strings.ReplaceAll(o.text(), "\n", "\r\n")), 0o600))
+	o.uninstall()
+	assert.Equal(t, "[tui]\r\nx = 1", strings.TrimSpace(o.text()))
+}
+
 func checkServer(t *testing.T, name string, text []byte) {
 	t.Helper()
 	var have struct {
@@ -131,7 +143,7 @@ func checkServer(t *testing.T, name string, text []byte) {
 			Mode    string `toml:"default_tools_approval_mode"`
 		} `toml:"mcp_servers"`
 	}
-	require.NoError(t, toml.Unmarshal(text, &have), "%s: %s", name, text)
+	require.NoError(t, toml.Unmarshal(bytes.TrimPrefix(text, []byte("\ufeff")), &have), "%s: %s", name, text)
 	got := have.Servers["heartbeat"]
 	require.Equal(t, tools.Command, got.Command, name)
 	require.Equal(t, tools.Args, got.Args, name)
