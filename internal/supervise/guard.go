@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -45,7 +46,6 @@ func (r *run) asked(s *session, reason string) {
 	}
 }
 
-const lookEvery = time.Second
 const announced = 10 * time.Second // a client may have shown a question for so long when its hook reports it
 
 type lookout struct {
@@ -66,7 +66,7 @@ type lookout struct {
 // guard watches a session until it is over, and ends it if it makes no progress.
 func (r *run) guard(s *session) {
 	l := lookout{run: r, s: s, drawn: -1, since: time.Now(), free: time.Now(), noticer: noticer{Client: s.client, silent: r.Mode != Drain || r.Attended}}
-	for look := time.Tick(lookEvery); ; {
+	for look := time.Tick(time.Second); ; {
 		select {
 		case <-s.over:
 			return
@@ -243,6 +243,20 @@ func (l *lookout) isAnswered() {
 	case !q.told:
 		q.told = true
 		l.Line(q.since, "the session waits for somebody who answers it, for "+l.AskPatience.String()+" (--ask-patience): "+words.Shell("heartbeat", "attach", "--inbox", l.box.Path()))
+		if l.s.client.Mute {
+			l.record(q)
+		}
+	}
+}
+
+// record notes what the client told no hook, for status and --notify.
+func (l *lookout) record(q *question) {
+	tx, err := l.box.Begin(l.stop.over)
+	if err == nil {
+		err = errors.Join(tx.In(l.s.name()).Ask("permission_prompt", q.reason), tx.Commit(), tx.Close())
+	}
+	if err != nil {
+		l.Line(time.Now(), "that the session waits is not recorded: "+err.Error())
 	}
 }
 

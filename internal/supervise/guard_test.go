@@ -3,6 +3,8 @@ package supervise
 import (
 	"context"
 	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -165,6 +167,31 @@ func TestDialogOverATurn(t *testing.T) {
 	l := lookout{run: r, s: s, sight: screen.Sight{Kind: screen.Dialog}}
 	l.isAnswered()
 	assert.Empty(t, s.ended(), "a person's own dialog of Codex")
+}
+
+// A question that no hook tells of is in the record once, where status and --notify find it.
+func TestQuestionOfAMuteClient(t *testing.T) {
+	for agent, asks := range map[string]bool{"codex": true, "claude": false} {
+		r, box := newRun(t, Drain)
+		r.follow, r.AskPatience, r.Line, r.stop.over = &follower{}, time.Hour, func(time.Time, string) {}, t.Context()
+		s := newSession(client.Of("", []string{agent}), terminal.DefaultSize)
+		s.id.Store("s1")
+		l := lookout{run: r, s: s, sight: screen.Sight{Kind: screen.Permission}}
+		for range 3 {
+			l.isAnswered()
+		}
+		v, err := box.View()
+		require.NoError(t, err)
+		known, err := v.In("s1").Known()
+		require.NoError(t, err)
+		require.Equal(t, asks, known.Asks != nil, agent)
+		if asks {
+			assert.Equal(t, "permission_prompt: Codex asks for permission to do something, and waits for the answer", known.Asks.String())
+			events, err := os.ReadFile(filepath.Join(box.Dir(), ".events.jsonl"))
+			require.NoError(t, err)
+			assert.Equal(t, 1, strings.Count(string(events), "\n"), "%s", events)
+		}
+	}
 }
 
 // A session that was woken for an entry and sits at its prompt works on nothing, whatever the client made of the text,

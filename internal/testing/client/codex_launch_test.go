@@ -197,8 +197,8 @@ func TestCodexLaunchedTokens(t *testing.T) {
 	}
 }
 
-// A session that asks for an approval where nobody is is ended, the policy decides about its entry, and the next one is
-// worked on.
+// A session that asks for an approval where nobody is tells of it and is ended, the policy decides about its entry, and
+// the next one is worked on.
 func TestCodexLaunchedAsks(t *testing.T) {
 	made := filepath.Join(t.TempDir(), "made")
 	all := some(2)
@@ -206,11 +206,16 @@ func TestCodexLaunchedAsks(t *testing.T) {
 		"cmd": "touch " + made, "sandbox_permissions": "require_escalated", "justification": "please",
 	})).script())
 	r.add(all...)
-	w, log := r.launching(minutes(t), nil, "-a", "on-request", "-s", "read-only", "hello").wait()
+	told := filepath.Join(t.TempDir(), "told")
+	flags := []string{"--ask-patience", "15s", "--notify", "cat >> " + told}
+	w, log := r.launching(minutes(t), flags, "-a", "on-request", "-s", "read-only", "hello").wait()
 	assert.Equal(t, []any{"drained", 1, 1, 2}, []any{w.Reason, w.Answered, w.DeadLettered, w.Sessions}, "%q", log)
 	assert.Contains(t, strings.Join(log, "\n"), "it waits for a person, and nobody is there: Codex asks for permission")
 	letters := r.deadLetters()
 	require.Len(t, letters, 1)
 	assert.Equal(t, "asked a person", letters[0].Reason)
 	assert.NoFileExists(t, made)
+	messages, err := os.ReadFile(told)
+	require.NoError(t, err)
+	assert.Contains(t, string(messages), `"what":"question"`)
 }
