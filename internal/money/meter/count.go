@@ -83,6 +83,7 @@ type counter struct {
 	summary  *request // the last one
 	asks     asks     // of a rollout
 	met      []string // subagents of a rollout
+	reviewed bool     // a subagent reviews what the rollout's session asks for
 }
 
 // Scan counts a range. An unreadable transcript or table of prices is an error beside the count of the rest.

@@ -1,11 +1,14 @@
 package meter
 
 import (
+	"bytes"
 	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"heartbeat/internal/disk"
 	"heartbeat/internal/flat"
@@ -66,9 +69,12 @@ func (c *counter) usage(payload flat.Value, by asks, part int) {
 // maxRollouts limits the names read of a day's folder, which has all sessions of a person.
 const maxRollouts = 20_000
 
-// meet notes a subagent that a line of a rollout is about.
+// meet notes a subagent that a line of a rollout is about, or that one reviews what the session asks for, which no line
+// names.
 func (c *counter) meet(l *flat.Members) {
 	payload := l.Value("payload")
+	by := payload.Get("approvals_reviewer").Text()
+	c.reviewed = c.reviewed || by != "" && by != "user"
 	if itemOf(payload) != "CollabAgentToolCall" {
 		return
 	}
@@ -90,20 +96,22 @@ func (c *counter) before() {
 	c.Model = c.asks.model
 }
 
-// rollouts counts requests of subagents that the session met, and of those they met. Each has its own rollout.
+// rollouts counts requests of subagents that the session met, of those they met, and of reviewers. Each has its own
+// rollout.
 func (c *counter) rollouts() {
-	if len(c.met) == 0 {
+	if len(c.met) == 0 && !c.reviewed {
 		return
 	}
-	paths := map[string]string{}
+	paths, own := map[string]string{}, threadOf(c.Transcript)
 	for _, dir := range daysOf(filepath.Dir(c.Transcript), time.Now()) {
 		names, _, err := disk.Names(dir, maxRollouts)
 		if err != nil {
 			continue // nothing began on that day
 		}
 		for _, name := range names {
-			if thread := threadOf(name); thread != "" {
-				paths[thread] = filepath.Join(dir, name)
+			thread, path := threadOf(name), filepath.Join(dir, name)
+			if paths[thread] = path; c.reviewed && thread > own && len(c.met) < maxAgents && !slices.Contains(c.met, thread) && worksFor(own, path) {
+				c.met = append(c.met, thread)
 			}
 		}
 	}
@@ -118,6 +126,18 @@ func (c *counter) rollouts() {
 			})
 		}
 	}
+}
+
+// worksFor reports whether a rollout is of a session's subagent. It says so at the beginning of its first line.
+func worksFor(session, path string) bool {
+	file, err := disk.OpenForeign(path, unix.O_RDONLY)
+	if err != nil {
+		return false
+	}
+	defer file.Close() // it was only read
+	head := make([]byte, 1<<10)
+	n, _ := file.ReadAt(head, 0) // it may be shorter
+	return bytes.Contains(head[:n], []byte(`"session_id":"`+session+`"`))
 }
 
 // daysOf returns the folders for rollouts of a session that began in dir, and of subagents that began today or

@@ -107,6 +107,27 @@ func TestSubagentsOfARollout(t *testing.T) {
 	}
 }
 
+// A subagent that reviews what the session asks to do (approvals_reviewer) is named nowhere but in its own rollout.
+func TestTheReviewerOfARollout(t *testing.T) {
+	const own, other = "01a209af-1d60-78a1-a271-1d0b78ccd800", "01a209af-1d60-78a1-a271-1d0b78ccd801"
+	r := newRig(t)
+	dir := filepath.Dir(r.path)
+	r.path = filepath.Join(dir, "rollout-2026-11-23T08-00-00-"+own+".jsonl")
+	says := func(reviewer string) string {
+		return `{"type":"turn_context","payload":{"approvals_reviewer":"` + reviewer + `","model":"gpt-5"}}`
+	}
+	meta := func(session string) string {
+		return `{"type":"session_meta","payload":{"session_id":"` + session + `","base_instructions":{"text":"` + strings.Repeat("x", 8<<10) + `"}}}`
+	}
+	appendTo(t, r.path, meta(own), says("user"), completed("UserMessage"), usageRecord("r1", 1000, 0, 1))
+	appendTo(t, filepath.Join(dir, "rollout-2026-11-23T08-00-01-"+sub+".jsonl"), meta(own), usageRecord("r2", 100, 0, 1))
+	appendTo(t, filepath.Join(dir, "rollout-2026-11-23T08-00-02-"+subsub+".jsonl"), meta(other), usageRecord("r3", 10, 0, 1))
+	assert.Equal(t, int64(1000), r.count().Spent.Tokens.Input)
+	appendTo(t, r.path, says("auto_review"))
+	assert.Equal(t, int64(1100), r.count().Spent.Tokens.Input)
+	assert.Equal(t, int64(2), r.count().Spent.Requests)
+}
+
 // A subagent may ask another model than its session, and says so in its own rollout.
 func TestASubagentOfAnotherModel(t *testing.T) {
 	r := newRig(t)
