@@ -173,7 +173,7 @@ func listenUnix(path string) (net.Listener, error) {
 func readToken(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return "", fmt.Errorf("--token-file: %w", err)
+		return "", fmt.Errorf("--token-file: %w: make it first, as in `(umask 077; openssl rand -hex 32 > token)`", err)
 	}
 	if info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
 		return "", fmt.Errorf("--token-file %s: others may read or change it (its mode is %04o): chmod 600", path, info.Mode().Perm())

@@ -164,7 +164,7 @@ func TestATokenFile(t *testing.T) {
 		require.ErrorContains(t, err, c.says, name)
 	}
 	_, err := readToken(filepath.Join(dir, "none"))
-	require.Error(t, err)
+	require.ErrorContains(t, err, "make it first")
 }
 
 // The server as a client starts it. What a session before left behind speaks for no entry.
