@@ -260,3 +260,17 @@ func TestWhatAProducerMayNot(t *testing.T) {
 	producer.mayNot("hear the bucket", producer.listen("$KV.WORK-results.>"))
 	producer.mayNot("hear everything", producer.listen(">"))
 }
+
+// An agent that holds a message of a stream that is deleted and made anew can tell what came of it.
+func TestTheStreamOfAnAgentIsMadeAnew(t *testing.T) {
+	all := natsRoles(t)
+	operator, one := all["operator"], all["one"]
+	operator.setUp()
+	operator.send("a")
+	c := one.pull("one")
+	require.NoError(t, operator.js.DeleteStream(fleet.Context(t), "WORK"))
+	operator.setUp()
+	operator.send("b")
+	assert.Contains(t, one.answer(c, "done").Left, "the stream WORK was deleted and made anew")
+	assert.Equal(t, "b", one.pull("one").ID, "the message that has its sequence now stays")
+}
