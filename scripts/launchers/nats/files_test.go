@@ -72,6 +72,9 @@ func TestCommandsTakeTheirFlags(t *testing.T) {
 	start := regexp.MustCompile(`(?m)^ExecStart=(.*)$`).FindStringSubmatch(read(t, "heartbeat-nats@.service"))[1]
 	line := strings.NewReplacer("$NATS_FLAGS", "--subject work.review", `"Read CLAUDE.md"`, "Read", "/usr/local/bin/", "").Replace(start)
 	parses(t, strings.Fields(line))
+
+	inbox := regexp.MustCompile(`--inbox (\S+)/inbox.jsonl`).FindStringSubmatch(start)[1]
+	assert.Regexp(t, `#.* mkdir -p .*`+strings.ReplaceAll(inbox, "%i", "one"), read(t, "heartbeat-nats@.service"), "who sets it up makes its folder")
 }
 
 func parses(t *testing.T, words []string) {
