@@ -155,6 +155,7 @@ func TestTheConfigurationHasTheSameRights(t *testing.T) {
 	for _, name := range []string{"one", "two"} {
 		assert.ElementsMatch(t, setup.Rights("WORK", name), imports(t, strings.ToUpper(name)))
 	}
+	assert.Contains(t, setup.Account("WORK", "work"), "\"AGENT_WORK\" {\n", "the account of the stream stays")
 	o, err := os.ReadFile("nats-server.conf")
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "nats-server.conf")
