@@ -103,7 +103,9 @@ func Consumers(ctx context.Context, js jetstream.JetStream, stream string) (s je
 	}
 	list := s.ListConsumers(ctx)
 	for info := range list.Info() {
-		all = append(all, info)
+		if info.Config.AckPolicy != jetstream.AckFlowControlPolicy { // by which a mirror of the stream copies: it takes nothing
+			all = append(all, info)
+		}
 	}
 	if err := list.Err(); err != nil {
 		return nil, nil, fmt.Errorf("list the consumers of the stream %s: %w", stream, err)

@@ -271,8 +271,11 @@ func TestWhatAgentsCannotWorkWith(t *testing.T) {
 		"keeps messages by interest": stream(func(c *jetstream.StreamConfig) { c.Retention = jetstream.InterestPolicy }),
 		"in memory":                  stream(func(c *jetstream.StreamConfig) { c.Storage = jetstream.MemoryStorage }),
 		"does not acknowledge":       stream(func(c *jetstream.StreamConfig) { c.NoAck = true }),
-		"from another stream":        stream(func(c *jetstream.StreamConfig) { c.Subjects, c.Mirror = nil, &jetstream.StreamSource{Name: "X"} }),
-		"gets its messages from":     stream(func(c *jetstream.StreamConfig) { c.Sources = []*jetstream.StreamSource{{Name: "X"}} }),
+		"under other subjects": stream(func(c *jetstream.StreamConfig) {
+			c.SubjectTransform = &jetstream.SubjectTransformConfig{Source: "work.>", Destination: "other.>"}
+		}),
+		"from another stream":    stream(func(c *jetstream.StreamConfig) { c.Subjects, c.Mirror = nil, &jetstream.StreamSource{Name: "X"} }),
+		"gets its messages from": stream(func(c *jetstream.StreamConfig) { c.Sources = []*jetstream.StreamSource{{Name: "X"}} }),
 		"stream OTHER takes _hb.WORK.dead.>, or some of it, which agents need themselves": stream(func(c *jetstream.StreamConfig) { c.Name, c.Subjects = "OTHER", []string{"_hb.>"} }),
 		"stream OTHER takes $KV.WORK-results.>":                                           stream(func(c *jetstream.StreamConfig) { c.Name, c.Subjects = "OTHER", []string{"$KV.WORK-results.x"} }),
 		"stream OTHER takes work.>":                                                       stream(func(c *jetstream.StreamConfig) { c.Name = "OTHER" }),
@@ -295,6 +298,21 @@ func TestWhatAgentsCannotWorkWith(t *testing.T) {
 			assert.ErrorContains(t, err, want)
 		})
 	}
+}
+
+// A mirror copies what is in the stream, by a consumer that takes nothing.
+func TestAStreamThatIsMirrored(t *testing.T) {
+	ctx, js := start(t)
+	apply(t, js, wanted())
+	_, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: "COPY", Mirror: &jetstream.StreamSource{Name: "WORK"}})
+	require.NoError(t, err)
+	s, err := js.Stream(ctx, "WORK")
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		info, err := s.Info(ctx)
+		return err == nil && info.State.Consumers == 2
+	}, time.Minute, time.Millisecond, "the mirror has its consumer")
+	assert.Equal(t, []string{"remove consumer hb_work=2E=3E", "create consumer hb_work=2Ereview"}, actions(apply(t, js, wanted(filters("work.review")))))
 }
 
 // A work queue takes no consumer that acknowledges otherwise, but a stream may have been

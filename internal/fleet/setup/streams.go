@@ -124,6 +124,7 @@ func (p *Plan) look(ctx context.Context, x *part) (s *Step, c *jetstream.StreamC
 		why string
 	}{
 		{c.Mirror != nil || len(c.Sources) > 0, "gets its messages from another stream, where what is settled here would stay"},
+		{c.SubjectTransform != nil, "keeps messages under other subjects than they are sent to, which nobody would find there"},
 		{c.Retention != x.made.Retention, "keeps messages by " + strings.ToLower(c.Retention.String()) + ", and not by " + strings.ToLower(x.made.Retention.String())},
 		{c.Storage != jetstream.FileStorage, "is kept in memory, where a restart of the server loses it"},
 		{c.NoAck, "does not acknowledge what is sent, so nobody knows whether it arrived"},
