@@ -53,6 +53,7 @@ type pulls struct {
 	pulled     chan pulled
 	pulling    context.CancelFunc // nil while no message is asked for
 	cannotTake string             // why the last message could not become an entry: a sentence or ""
+	behind     map[uint64]behind  // by sequence
 }
 
 // reads is what the agent has read of its inbox.
@@ -93,7 +94,7 @@ var errEnded = errors.New("it was asked to end")
 func Run(begin context.Context, c *link.Conn, o Options) (ended bool, err error) {
 	a := &Agent{
 		o: o, conn: c, retries: map[string]retry{},
-		pulls: pulls{pulled: make(chan pulled, 1)}, reads: reads{outcomes: map[string]outcomes.Outcome{}, doubtful: true},
+		pulls: pulls{pulled: make(chan pulled, 1), behind: map[uint64]behind{}}, reads: reads{outcomes: map[string]outcomes.Outcome{}, doubtful: true},
 	}
 	if err = a.run(begin); errors.Is(err, errEnded) {
 		err = nil

@@ -1,8 +1,11 @@
 package worker_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -69,4 +72,47 @@ func TestAMessageBehindOneThatIsGone(t *testing.T) {
 	}
 	a := w.start("one", nil)
 	w.settled(a, "after-1", "after-99", "after-3", "after-no", "after-")
+}
+
+// What a backlog of one key costs does not grow with its length: an agent looks at each message that waits the later,
+// the more of its key come before it.
+func TestABacklogOfAKeyIsLookedAtSeldom(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, time.Minute)
+	w.hold()
+	const backlog = 30
+	var mu sync.Mutex
+	delays := map[uint64]time.Duration{} // of each message's first give-back
+	_, err := w.nc.Subscribe("$JS.ACK.>", func(m *nats.Msg) {
+		at, _ := (&nats.Msg{Reply: m.Subject, Sub: m.Sub}).Metadata()
+		var nak struct {
+			Delay time.Duration `json:"delay"`
+		}
+		if text, is := strings.CutPrefix(string(m.Data), "-NAK "); is && at.NumDelivered == 1 && json.Unmarshal([]byte(text), &nak) == nil {
+			mu.Lock()
+			defer mu.Unlock()
+			delays[at.Sequence.Stream] = nak.Delay
+		}
+	})
+	require.NoError(t, err)
+	require.NoError(t, w.nc.Flush())
+	last := uint64(0)
+	for n := range backlog {
+		m := &nats.Msg{Subject: "work.a.key", Data: []byte("x"), Header: nats.Header{
+			message.HeaderID: {strconv.Itoa(n)}, message.HeaderAfter: {strconv.FormatUint(last, 10)},
+		}}
+		ack, err := w.js.PublishMsg(fleet.Context(t), m)
+		require.NoError(t, err)
+		last = ack.Sequence
+	}
+	a := w.start("one", nil, "--slots", "2")
+	w.eventually("a look at each", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(delays) == backlog-1
+	}, a)
+	mu.Lock()
+	defer mu.Unlock()
+	assert.LessOrEqual(t, delays[2], 8*time.Second, "the next one")
+	assert.Greater(t, delays[last], 8*time.Second, "the last one")
 }

@@ -25,8 +25,36 @@ const (
 // that start later see the message within a day.
 const mostAhead = 24 * time.Hour
 
-// mostBehind limits a give-back of a message that waits for the one before it.
-const mostBehind = 8 * time.Second
+// A message that waits for the one before it is given back for nextBehind at most, and for eachBehind more with each
+// earlier one of its key that this agent knows to wait: so thousands of a key cost hardly more than a few, and none
+// waits longer for its turn. mostBehind limits that for one whose predecessors were removed from the stream.
+const (
+	nextBehind = 8 * time.Second
+	eachBehind = 4 * time.Second
+	mostBehind = 10 * time.Minute
+)
+
+// behind is a message that this agent gave back because another one of its key comes first.
+type behind struct {
+	subject string // its last token is the key
+	due     time.Time
+}
+
+// standsBehind returns for how long a message that waits for the one before it is given back, and notes that.
+func (a *Agent) standsBehind(w *message.Message) time.Duration {
+	now, delay := time.Now(), min(nextBehind, time.Second<<min(w.Copy-1, 10))
+	for seq, b := range a.behind {
+		switch {
+		case b.due.Before(now): // another agent may have it
+			delete(a.behind, seq)
+		case b.subject == w.Subject && seq < w.Seq:
+			delay += eachBehind
+		}
+	}
+	delay = min(delay, mostBehind)
+	a.behind[w.Seq] = behind{w.Subject, now.Add(delay)}
+	return delay
+}
 
 func (a *Agent) takeUp(ctx context.Context, p pulled) {
 	if p.msg == nil {
@@ -108,7 +136,7 @@ func (a *Agent) claim(ctx context.Context, w *message.Message, c *upstream.Claim
 		if gone, err := a.up.Gone(ctx, w.After, c.Ack); err != nil {
 			return err
 		} else if !gone {
-			return a.putOff(ctx, c, min(mostBehind, time.Second<<min(c.Copy-1, 10)), "")
+			return a.putOff(ctx, c, a.standsBehind(w), "")
 		}
 	}
 	if mine, err := a.lease(ctx, c); err != nil || !mine {
