@@ -39,6 +39,7 @@ type Presence struct {
 	Waiting int64 `json:"waiting"`
 	// HeldUp is a sentence: why the agent takes no message although it has room, or why its entries lie idle.
 	HeldUp string `json:"held_up,omitempty"`
+	Busy   bool   `json:"busy,omitempty"`  // that is because a session works on an entry of somebody else's
 	Drain  bool   `json:"drain,omitempty"` // the agent finishes what it holds and takes no more
 	Ended  bool   `json:"ended,omitempty"` // the agent ended in order, and will not come back by itself
 	// Answered and Dead count what the agent told the stream since it started.

@@ -76,6 +76,7 @@ type agentSeen struct {
 	Dead     int64         `json:"dead"`
 	Troubles []see.Trouble `json:"troubles,omitempty"` // of its inbox, if that is on this machine
 
+	busy         bool   // with entries of others
 	path, ledger string // of the inbox
 	consumer     string
 }
@@ -259,7 +260,7 @@ func agentAt(now time.Time, a message.Presence, put time.Time) agentSeen {
 	one := agentSeen{
 		Agent: a.Agent, Host: a.Host, PID: a.PID, Release: a.Release, Subject: a.Subject, Inbox: a.Inbox, Slots: a.Slots,
 		LastSeen: put, SeenAge: seconds(now.Sub(put)), Holds: []holding{}, Waiting: a.Waiting,
-		HeldUp: a.HeldUp, Answered: a.Answered, Dead: a.Dead, path: a.Path, ledger: a.Ledger, consumer: a.Consumer,
+		HeldUp: a.HeldUp, busy: a.Busy, Answered: a.Answered, Dead: a.Dead, path: a.Path, ledger: a.Ledger, consumer: a.Consumer,
 	}
 	for _, h := range a.Holds {
 		h.Since = on(h.Since)
@@ -275,7 +276,7 @@ func agentAt(now time.Time, a message.Presence, put time.Time) agentSeen {
 		one.State = away
 	case a.Drain:
 		one.State = draining
-	case len(a.Holds) > 0:
+	case len(a.Holds) > 0 || a.Busy:
 		one.State = working
 	case a.HeldUp != "":
 		one.State = heldUp

@@ -248,7 +248,7 @@ func (s *seen) moving(live []agentSeen) (state, string) {
 			switch {
 			case h.State == message.Stalled:
 				stuck = append(stuck, h.ID)
-			case a.HeldUp != "":
+			case a.HeldUp != "" && !a.busy:
 				kept = append(kept, h.ID)
 			default:
 				holds = append(holds, h.ID)
@@ -275,6 +275,8 @@ func (s *seen) moving(live []agentSeen) (state, string) {
 		return stateDraining, fmt.Sprintf("%s: every agent drains and takes no more", waits(s.Messages))
 	case of(heldUp, draining):
 		return stateHeldUp, fmt.Sprintf("%s: no agent takes any: %s", waits(s.Messages), s.holdUps(live))
+	case of(heldUp, draining, working) && s.Waiting > 0:
+		return stateWorking, fmt.Sprintf("%s until one of %s has room: %s", waits(s.Waiting), words.Count(len(live), "agent", "agents"), s.holdUps(live))
 	}
 	if s.Waiting == 0 {
 		return stateWaiting, words.Count(int(s.Messages), "message comes", "messages come") + " again later: given back until a time, or its agent was killed"

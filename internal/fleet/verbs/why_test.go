@@ -13,6 +13,10 @@ func TestWhyWhatIsHeldLiesStill(t *testing.T) {
 	desk := agentSeen{Agent: "desk", State: working, HeldUp: "its session ended", Holds: []holding{{Hold: message.Hold{ID: "a", State: "in flight"}}}}
 	other := agentSeen{Agent: "other", State: working, Holds: []holding{{Hold: message.Hold{ID: "b", State: "in flight"}}}}
 	free := agentSeen{Agent: "free", State: idle}
+	ill := agentSeen{Agent: "ill", State: heldUp, HeldUp: "a rate limit"}
+	busy := agentSeen{Agent: "two", State: working, HeldUp: "its inbox has entries of others", busy: true}
+	both := busy
+	both.Holds = other.Holds
 	for name, c := range map[string]struct {
 		agents  []agentSeen
 		waiting uint64
@@ -22,6 +26,9 @@ func TestWhyWhatIsHeldLiesStill(t *testing.T) {
 		"alone":                       {[]agentSeen{desk}, 0, stateHeldUp, "1 message is with an agent that is held up: desk: its session ended"},
 		"beside one that has nothing": {[]agentSeen{desk, free}, 0, stateHeldUp, "1 message is with an agent that is held up: desk: its session ended"},
 		"beside one that works":       {[]agentSeen{desk, other}, 0, stateWorking, "2 messages are worked on, and no more wait"},
+		"busy":                        {[]agentSeen{busy}, 2, stateWorking, "2 messages wait until one of 1 agent has room: two: its inbox has entries of others"},
+		"busy beside one held up":     {[]agentSeen{busy, ill}, 2, stateWorking, "2 messages wait until one of 2 agents has room: two: its inbox has entries of others; ill: a rate limit"},
+		"busy with a message, too":    {[]agentSeen{both}, 2, stateWorking, "1 message is worked on, and 2 messages wait until one of 1 agent has room"},
 		"others wait":                 {[]agentSeen{desk}, 2, stateHeldUp, "1 message is with an agent that is held up, and 2 messages wait: desk: its session ended"},
 	} {
 		t.Run(name, func(t *testing.T) {

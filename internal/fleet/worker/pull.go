@@ -76,12 +76,6 @@ func (a *Agent) holdsUp() string {
 	case a.keep.stalled.Load():
 		_, sentence := f.Explain()
 		return "nothing moves: " + sentence
-	case a.ledger.Len() < a.o.Slots && !a.hasRoom():
-		there := "one is"
-		if a.o.QueueDepth > 1 {
-			there = fmt.Sprintf("%d are", a.o.QueueDepth)
-		}
-		return fmt.Sprintf("its inbox has entries of others: it takes no message while %s there (--queue-depth)", there)
 	case a.failures >= failing:
 		return fmt.Sprintf("its last %d launchers ended without an answer", a.failures)
 	}

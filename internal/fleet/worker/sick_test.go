@@ -103,8 +103,15 @@ func TestAnInboxThatIsFullOfEntriesOfOthersIsSaid(t *testing.T) {
 	a := w.startAt(w.server.URL(), path, "one", nil, "--no-session")
 	w.eventually("it says why", func() bool {
 		p := w.presence("one")
-		return p != nil && p.HeldUp == "its inbox has entries of others: it takes no message while one is there (--queue-depth)"
+		return p != nil && p.HeldUp == "its inbox has entries of others: it takes no message while one is there (--queue-depth)" && !p.Busy
 	}, a)
+	tx, err := box.Begin(fleet.Context(t))
+	require.NoError(t, err)
+	e, err := tx.Next(inbox.Mark{})
+	require.NoError(t, err)
+	_, err = tx.Deliver(e, inbox.Recipient{SessionID: "mine"})
+	require.NoError(t, errors.Join(err, tx.Commit(), tx.Close()))
+	w.eventually("it works on that", func() bool { p := w.presence("one"); return p.HeldUp != "" && p.Busy }, a)
 }
 
 // An entry that somebody drops has no outcome to tell, and must not keep its message for

@@ -139,6 +139,14 @@ func (a *Agent) presence() message.Presence {
 	p := a.self
 	p.Consumer, p.EverySeconds = a.consumer.CachedInfo().Name, a.every().Seconds()
 	p.HeldUp, p.Drain, p.Waiting = a.heldUp, a.draining, a.facts.Backlog.Entries
+	if p.HeldUp == "" && a.ledger.Len() < a.o.Slots && !a.hasRoom() {
+		there := "one is"
+		if a.o.QueueDepth > 1 {
+			there = fmt.Sprintf("%d are", a.o.QueueDepth)
+		}
+		p.HeldUp = fmt.Sprintf("its inbox has entries of others: it takes no message while %s there (--queue-depth)", there)
+		p.Busy = a.facts.InFlight != nil && a.facts.Client < machine.Gone
+	}
 	if p.HeldUp == "" && a.o.Launcher == "" && a.ledger.Len() > 0 { // others run the sessions: does anybody?
 		switch state, sentence := a.facts.Explain(); state {
 		case see.Orphaned, see.Failed, see.NoSession, see.SessionDown, see.NoWaker:
