@@ -112,7 +112,7 @@ func (t *Tx) expectLate(d *Delivery, dead DeadLetter) {
 	if d.SessionID == "" || d.PromptID == "" || d.SessionID == t.over || len(d.Evidence) > maxLeftEvidence {
 		return
 	}
-	if s, err := t.In(d.SessionID).Known(); err == nil && (s.EndedAt != nil || s.Life().Ended()) {
+	if s := t.In(d.SessionID).Known(); s.EndedAt != nil || s.Life().Ended() {
 		return // the session certainly has no process any more
 	}
 	t.changeLeft(ofSession(d.SessionID), forgotten)
@@ -198,25 +198,18 @@ type Doubt struct {
 	Note json.RawMessage `json:"note,omitempty"`
 }
 
-var doubtMember = []byte(`"doubt":`)
-
 // LeaveInDoubt records such an entry until [InSession.Contest].
-func (in InSession) LeaveInDoubt(d *Delivery, note json.RawMessage) error {
-	return in.change(func(s *Session) { s.Doubt = &Doubt{d.EntryID, d.ID(), d.StartOffset, d.Attempt, note} })
+func (in InSession) LeaveInDoubt(d *Delivery, note json.RawMessage) {
+	in.change(func(s *Session) { s.Doubt = &Doubt{d.EntryID, d.ID(), d.StartOffset, d.Attempt, note} })
 }
 
 // Doubt returns what [InSession.LeaveInDoubt] recorded, nil for nothing.
-func (in InSession) Doubt() *Doubt {
-	if s := in.with(doubtMember); s != nil {
-		return s.Doubt
-	}
-	return nil
-}
+func (in InSession) Doubt() *Doubt { return in.with(`"doubt":`).Doubt }
 
 // Contest ends the doubt. An objection becomes an event of the entry, whose result stays.
-func (in InSession) Contest(objection string) error {
+func (in InSession) Contest(objection string) {
 	if d := in.Doubt(); d != nil && objection != "" {
 		in.tx.addEvent(Event{Event: EventContested, EntryID: d.EntryID, ID: d.ID, Start: d.Start, Attempt: d.Attempt, Session: in.id, Reason: oneLine(objection)})
 	}
-	return in.change(func(s *Session) { s.Doubt = nil })
+	in.change(func(s *Session) { s.Doubt = nil })
 }

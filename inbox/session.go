@@ -99,13 +99,24 @@ func (t *Tx) In(session string) InSession { return InSession{t, session} }
 // In returns what is known of a session.
 func (v *View) In(session string) InSession { return InSession{v.tx, session} }
 
-// Known returns what is known of the session, only its ID if nothing is.
-func (in InSession) Known() (Session, error) {
-	all, err := in.tx.Sessions()
+// Known returns what is known of the session, only its ID if nothing is. If no session can be decoded, no commit
+// follows.
+func (in InSession) Known() Session {
+	all := in.tx.sessions()
 	if i := sessionAt(all, in.id); i >= 0 {
-		return all[i], nil
+		return all[i]
 	}
-	return Session{ID: in.id}, err
+	return Session{ID: in.id}
+}
+
+// sessions returns the remembered sessions. If they cannot be decoded, no commit follows, so that nothing is
+// decided without them.
+func (t *Tx) sessions() []Session {
+	all, err := t.Sessions()
+	if err != nil {
+		t.fail(err)
+	}
+	return all
 }
 
 // Acknowledged returns how many entries in a row the session has answered, with none by another session in
@@ -119,8 +130,8 @@ func (in InSession) Acknowledged() int {
 
 // CountBlock counts a stop of the session that is blocked for an entry. first says that the previous stop was
 // not blocked.
-func (in InSession) CountBlock(first bool) error {
-	return in.change(func(s *Session) {
+func (in InSession) CountBlock(first bool) {
+	in.change(func(s *Session) {
 		if first {
 			s.Blocks = 0
 		}
@@ -131,15 +142,12 @@ func (in InSession) CountBlock(first bool) error {
 // Start records that the session began or was resumed, in process pid (0 if unknown). note is the consumer's
 // own, and opaque to this package.
 func (in InSession) Start(pid int, note json.RawMessage) error {
-	err := in.change(func(s *Session) {
+	in.change(func(s *Session) {
 		now := in.tx.box.utcNow()
 		s.StartedAt, s.EndedAt, s.Asks = &now, nil, nil
 		s.StartedSeq, s.StartNote = in.tx.Seq(), note
 		s.Process = ProcessOf(pid)
 	})
-	if err != nil {
-		return err
-	}
 	in.tx.money.arrive(in.id)
 	in.ForgetStopped()
 	in.tx.addEvent(Event{Event: EventStarted, Session: in.id})
@@ -148,13 +156,10 @@ func (in InSession) Start(pid int, note json.RawMessage) error {
 
 // End records that the session ended.
 func (in InSession) End() error {
-	err := in.change(func(s *Session) {
+	in.change(func(s *Session) {
 		now := in.tx.box.utcNow()
 		s.EndedAt, s.Asks = &now, nil
 	})
-	if err != nil {
-		return err
-	}
 	in.endLate()
 	in.tx.addEvent(Event{Event: EventEnded, Session: in.id})
 	return in.tx.failed
@@ -162,12 +167,13 @@ func (in InSession) End() error {
 
 // Prompt records that the session was prompted. promptID is the client's name for the prompt, or "".
 func (in InSession) Prompt(promptID string) error {
-	return in.change(func(s *Session) {
+	in.change(func(s *Session) {
 		s.PromptID = promptID
 		now := in.tx.box.utcNow()
 		s.PromptedAt, s.Asks = &now, nil
 		s.PromptedBoot, s.PromptedSinceBoot = in.tx.boot, machine.SinceBoot()
 	})
+	return in.tx.failed
 }
 
 // Ask records that the session needs a person.
@@ -175,7 +181,8 @@ func (in InSession) Ask(kind, text string) error {
 	q := &Question{At: in.tx.box.utcNow(), Kind: kind, Text: text}
 	in.tx.person = true
 	in.tx.addEvent(Event{Event: EventAsked, Session: in.id, Reason: q.String()})
-	return in.change(func(s *Session) { s.Asks = q })
+	in.change(func(s *Session) { s.Asks = q })
+	return in.tx.failed
 }
 
 // String returns the kind of question and its text.
@@ -186,18 +193,11 @@ func (q Question) String() string {
 	return q.Kind + ": " + q.Text
 }
 
-// asksMember occurs in the encoded sessions if any of them asks something.
-var asksMember = []byte(`"asks":`)
-
 // StopAsking records that the session went on, and so needs nobody.
-func (in InSession) StopAsking() error {
-	if !bytes.Contains(in.tx.st.Sessions, asksMember) {
-		return nil // as at nearly every turn
+func (in InSession) StopAsking() {
+	if in.with(`"asks":`).Asks != nil {
+		in.change(func(s *Session) { s.Asks = nil })
 	}
-	if s, err := in.Known(); err != nil || s.Asks == nil {
-		return err
-	}
-	return in.change(func(s *Session) { s.Asks = nil })
 }
 
 // Fail records an error of the session. The session's entry in flight stays in flight, and keeps the error too.
@@ -228,7 +228,8 @@ func (in InSession) fail(f *Failure, e Event) error {
 	e.Reason = f.String()
 	in.tx.addEvent(e)
 	in.endLate()
-	return in.change(func(s *Session) { s.Failure, s.FailedSeq, s.Asks = f, in.tx.Seq(), nil })
+	in.change(func(s *Session) { s.Failure, s.FailedSeq, s.Asks = f, in.tx.Seq(), nil })
+	return in.tx.failed
 }
 
 // PromptedAfter reports whether the session was prompted after a moment of this boot (nanoseconds, see
@@ -238,12 +239,8 @@ func (s Session) PromptedAfter(sinceBoot int64) bool {
 }
 
 // change changes the session and moves it to the front.
-func (in InSession) change(change func(*Session)) error {
-	all, err := in.tx.Sessions()
-	if err != nil {
-		return err
-	}
-	s := Session{ID: in.id}
+func (in InSession) change(change func(*Session)) {
+	all, s := in.tx.sessions(), Session{ID: in.id}
 	if i := sessionAt(all, in.id); i >= 0 {
 		s = all[i]
 		all = slices.Delete(all, i, i+1)
@@ -251,7 +248,6 @@ func (in InSession) change(change func(*Session)) error {
 	change(&s)
 	all = slices.Insert(all, 0, s)
 	in.tx.st.Sessions = in.tx.encoded(all[:min(len(all), maxSessions)])
-	return in.tx.failed
 }
 
 func sessionAt(all []Session, id string) int {
@@ -296,15 +292,12 @@ type Finding struct {
 // maxFinding bounds the text of a finding, which every record carries.
 const maxFinding = 500
 
-// uncountedMember occurs in the encoded sessions if any of them has such a finding.
-var uncountedMember = []byte(`"uncounted":`)
-
 // NoteUncounted records why the spending of the session is not counted although limits apply. An empty cause
 // says that it is counted. Repeating a cause changes nothing.
-func (in InSession) NoteUncounted(cause string) error {
+func (in InSession) NoteUncounted(cause string) {
 	cause = oneLine(cause)
 	if in.Uncounted() == cause {
-		return nil
+		return
 	}
 	var found *Finding
 	if cause != "" {
@@ -312,13 +305,13 @@ func (in InSession) NoteUncounted(cause string) error {
 		in.tx.person = true
 		in.tx.addEvent(Event{Event: EventUncounted, Session: in.id, Reason: cause})
 	}
-	return in.change(func(s *Session) { s.Uncounted = found })
+	in.change(func(s *Session) { s.Uncounted = found })
 }
 
 // Uncounted returns the cause that [InSession.NoteUncounted] recorded, "" for none.
 func (in InSession) Uncounted() string {
-	if s := in.with(uncountedMember); s != nil && s.Uncounted != nil {
-		return s.Uncounted.Text
+	if found := in.with(`"uncounted":`).Uncounted; found != nil {
+		return found.Text
 	}
 	return ""
 }
@@ -326,17 +319,13 @@ func (in InSession) Uncounted() string {
 // SameFinding reports whether two texts are recorded as the same finding.
 func SameFinding(a, b string) bool { return oneLine(a) == oneLine(b) }
 
-// with returns the session if any session has that member. At nearly every turn none has, which is found
-// without decoding.
-func (in InSession) with(member []byte) *Session {
-	if !bytes.Contains(in.tx.st.Sessions, member) {
-		return nil
+// with returns the session if any session has that member, else an empty one. At nearly every turn none has,
+// which is found without decoding.
+func (in InSession) with(member string) (s Session) {
+	if bytes.Contains(in.tx.st.Sessions, []byte(member)) {
+		s = in.Known()
 	}
-	s, err := in.Known()
-	if err != nil {
-		return nil
-	}
-	return &s
+	return s
 }
 
 // oneLine shortens a text for a finding.

@@ -229,10 +229,17 @@ func (t *Tx) addEvent(e Event) {
 // encoded returns v as JSON, for the next commit. If that fails, no commit follows.
 func (t *Tx) encoded(v any) []byte {
 	line, err := flat.JSON(v)
-	if t.dirty = true; err != nil && t.failed == nil {
-		t.failed = err
+	if t.dirty = true; err != nil {
+		t.fail(err)
 	}
 	return line
+}
+
+// fail has the next commit return an error. The first one counts.
+func (t *Tx) fail(err error) {
+	if t.dirty = true; t.failed == nil {
+		t.failed = err
+	}
 }
 
 // ResolveElsewhere settles an entry from [Tx.Next] that nobody needs to answer any more, and moves the cursor

@@ -18,8 +18,7 @@ func (e Evidence) Unreached(tx *inbox.Tx, d *inbox.Delivery) bool {
 	switch {
 	case e.Woken:
 		// The client tells a hook before it asks the model; an earlier prompt proves that the hook works in this session.
-		s, err := tx.In(d.SessionID).Known()
-		return err == nil && s.PromptedAt != nil && !e.Bound && !e.Seen(d).Seen().Woke("")
+		return tx.In(d.SessionID).Known().PromptedAt != nil && !e.Bound && !e.Seen(d).Seen().Woke("")
 	case e.Prompted:
 		return e.neverPrompted(tx, d)
 	}
@@ -40,9 +39,8 @@ func (e Evidence) ofOneProcess(tx *inbox.Tx, d *inbox.Delivery) (seen agent.Deli
 	case RestartUnknown:
 		return seen, false
 	}
-	s, err := tx.In(d.SessionID).Known()
-	path, size := agent.StartOf(s.StartNote)
-	if err != nil || path != e.Transcript || size <= 0 {
+	path, size := agent.StartOf(tx.In(d.SessionID).Known().StartNote)
+	if path != e.Transcript || size <= 0 {
 		return seen, false
 	}
 	seen.End = size
@@ -92,11 +90,8 @@ const (
 // SessionRestarted tells a resumed session from one whose turn a person ended: only the resumed one has started again
 // since the delivery.
 func SessionRestarted(tx *inbox.Tx, d *inbox.Delivery) Restart {
-	s, err := tx.In(d.SessionID).Known()
-	switch {
-	case err != nil:
-		return RestartUnknown
-	case s.StartedAt == nil:
+	s := tx.In(d.SessionID).Known()
+	if s.StartedAt == nil {
 		return NotRestarted
 	}
 	since := d.DeliveredSeq
@@ -150,8 +145,8 @@ func (e Evidence) sinceStart(tx *inbox.Tx, d *inbox.Delivery) (seen claude.Promp
 // startOf returns the transcript of a session, and how long it was, in bytes, when the client started whose prompt the
 // delivery is. known is false if no hook has told of that start.
 func startOf(tx *inbox.Tx, d *inbox.Delivery, session string) (path string, size int64, known bool) {
-	s, err := tx.In(session).Known()
-	if err != nil || session == "" || d.DeliveredSeq == 0 || s.StartedSeq < d.DeliveredSeq {
+	s := tx.In(session).Known()
+	if session == "" || d.DeliveredSeq == 0 || s.StartedSeq < d.DeliveredSeq {
 		return "", 0, false
 	}
 	path, size = agent.StartOf(s.StartNote)

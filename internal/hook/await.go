@@ -80,9 +80,9 @@ type offer struct {
 // sessionIsReady reports whether the session may be woken: it has not ended, and has had time for the prompt that it
 // was started with.
 func (h *hook) sessionIsReady(tx *inbox.Tx, w *inbox.Waiter) (bool, error) {
-	s, err := tx.In(w.SessionID).Known()
-	if err != nil || s.EndedAt != nil {
-		return false, err
+	s := tx.In(w.SessionID).Known()
+	if s.EndedAt != nil {
+		return false, nil
 	}
 	if pid := h.clientPID(); pid != 0 && pid == s.PID && s.Life() == machine.Gone {
 		return false, errSessionGone // another process has its id

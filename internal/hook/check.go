@@ -92,13 +92,9 @@ func (h *hook) checked(tx *inbox.Tx, d *inbox.Delivery, o *check.Outcome) (outco
 		c.Status, c.Why = inbox.CheckPassed, ""
 	case check.Failed:
 		c.Status, c.Untold = inbox.CheckFailed, true
-		enough, err := h.blockedEnough(tx)
-		if err != nil {
-			return 0, err
-		}
 		h.checking.spent = c.Tries >= h.Orphan.Checks.Tries
 		h.checking.over = h.overLimit(tx)
-		if !h.checking.spent && h.checking.over == nil && !h.gate.shut && !enough {
+		if !h.checking.spent && h.checking.over == nil && !h.gate.shut && !h.blockedEnough(tx) {
 			return unmet, tx.NoteCheck(c)
 		}
 	default:
@@ -163,12 +159,7 @@ func (h *hook) goOn(tx *inbox.Tx) (outcome, string, error) {
 	e.Token, e.Spill = token[:min(8, len(token))], before.Spill
 	text := introduce(h.Preamble, checkText(d, h.Orphan.Checks.Tries)+"\n\n"+recovery.DeliveryMark(d.EntryID, e.Token))
 	err = h.carryOn(tx, e, h.input.PromptID)
-	if err == nil {
-		err = h.leaveInDoubt(tx, text)
-	}
-	if err == nil {
-		err = h.countBlock(tx)
-	}
+	h.countBlock(tx)
 	if h.Announce {
 		h.says = fmt.Sprintf("heartbeat: the check of entry %s failed, try %d", words.Brief(words.Name(d.ID(), d.EntryID)), d.Check.Tries)
 	}

@@ -221,8 +221,7 @@ func failedOrNot(letters int) func(*testing.T, situation, crash.Crash) {
 			require.NoError(t, err)
 			p, err := tx.Holds().Paused()
 			require.NoError(t, err)
-			session, err := tx.In("s0").Known()
-			require.NoError(t, err)
+			session := tx.In("s0").Known()
 			held = session.Failure != nil
 			assert.Equal(t, held, tx.InFlight() == nil, "settled, and held, in one")
 			if !held || time.Since(session.Failure.At) < shortestBackoff { // a busy machine may come later
@@ -271,8 +270,7 @@ func spillGone(t *testing.T, s situation, c crash.Crash) {
 // asksIfSaid wants the question that was confirmed.
 func asksIfSaid(t *testing.T, s situation, c crash.Crash) {
 	s.settle(t, c.Dir, func(_ *inbox.Inbox, tx *inbox.Tx) {
-		session, err := tx.In("s0").Known()
-		require.NoError(t, err)
+		session := tx.In("s0").Known()
 		if session.Asks == nil {
 			assert.False(t, done(c), "it was said to be noted")
 			return

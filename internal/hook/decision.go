@@ -43,18 +43,14 @@ func (h *hook) decide(tx *inbox.Tx, still inbox.Mark) (outcome, string, error) {
 	}
 	text, spill, err := h.blockWith(e)
 	if err == nil {
-		err = h.leaveInDoubt(tx, text)
-	}
-	if err == nil {
+		h.leaveInDoubt(tx, text)
 		h.chargeEnd(tx) // before the evidence of this moment is taken
 		err = h.deliver(tx, e, h.recipient(e, spill))
-	}
-	if err == nil {
-		err = h.countBlock(tx)
 	}
 	if err != nil {
 		return 0, "", err
 	}
+	h.countBlock(tx)
 	h.says = h.announcement(e)
 	return delivered, text, nil
 }
@@ -116,15 +112,11 @@ func (h *hook) endTurn(tx *inbox.Tx) (outcome, error) {
 	session := ""
 	if h.input != nil {
 		session = h.input.SessionID
-		if err := tx.In(session).StopAsking(); err != nil {
-			return 0, err
-		}
+		tx.In(session).StopAsking()
 		if err := h.keepLate(tx); err != nil {
 			return 0, err
 		}
-		if err := h.contest(tx); err != nil {
-			return 0, err
-		}
+		h.contest(tx)
 		if h.Limits.Day.Any() {
 			h.chargeEnd(tx)
 		}
@@ -152,30 +144,23 @@ func (h *hook) endTurn(tx *inbox.Tx) (outcome, error) {
 	switch {
 	case h.gate.shut,
 		h.MaxEntries > 0 && tx.In(session).Acknowledged() >= h.MaxEntries,
-		!h.Until.IsZero() && time.Until(h.Until.Time) <= 0:
+		!h.Until.IsZero() && time.Until(h.Until.Time) <= 0,
+		h.blockedEnough(tx):
 		return approved, nil
-	}
-	if over, err := h.blockedEnough(tx); over || err != nil {
-		return approved, err
 	}
 	return 0, nil
 }
 
 // blockedEnough reports whether one more block would exceed --max-blocks. The client restarts its count at each turn
 // that no block began.
-func (h *hook) blockedEnough(tx *inbox.Tx) (bool, error) {
-	if h.MaxBlocks == 0 || h.input == nil || !h.input.StopHookActive {
-		return false, nil
-	}
-	s, err := tx.In(h.input.SessionID).Known()
-	return s.Blocks >= h.MaxBlocks, err
+func (h *hook) blockedEnough(tx *inbox.Tx) bool {
+	return h.MaxBlocks > 0 && h.input != nil && h.input.StopHookActive && tx.In(h.input.SessionID).Known().Blocks >= h.MaxBlocks
 }
 
-func (h *hook) countBlock(tx *inbox.Tx) error {
-	if h.MaxBlocks == 0 || h.input == nil {
-		return nil
+func (h *hook) countBlock(tx *inbox.Tx) {
+	if h.MaxBlocks > 0 && h.input != nil {
+		tx.In(h.input.SessionID).CountBlock(!h.input.StopHookActive)
 	}
-	return tx.In(h.input.SessionID).CountBlock(!h.input.StopHookActive)
 }
 
 // next returns the entry to deliver, or an outcome that says why there is none.

@@ -283,9 +283,9 @@ func startedWith(pid int) string { return strings.Join(machine.Arguments(pid), "
 
 // leaveInDoubt notes an answer to which another hook may turn out to have objected. own is the text that this Stop
 // delivers, or "".
-func (h *hook) leaveInDoubt(tx *inbox.Tx, own string) error {
+func (h *hook) leaveInDoubt(tx *inbox.Tx, own string) {
 	if !h.gate.unsure || h.answered == nil {
-		return nil
+		return
 	}
 	var o flat.Object
 	o.Text("transcript", h.input.TranscriptPath)
@@ -293,18 +293,18 @@ func (h *hook) leaveInDoubt(tx *inbox.Tx, own string) error {
 	if own != "" {
 		o.String("own", claude.ReplySum(own))
 	}
-	return tx.In(h.input.SessionID).LeaveInDoubt(h.answered, o.End())
+	tx.In(h.input.SessionID).LeaveInDoubt(h.answered, o.End())
 }
 
 // contest marks the answer that the Stop before left in doubt as contested, if another hook then had the turn go on.
-func (h *hook) contest(tx *inbox.Tx) error {
+func (h *hook) contest(tx *inbox.Tx) {
 	doubt := tx.In(h.input.SessionID).Doubt()
 	if doubt == nil {
-		return nil
+		return
 	}
 	objection := ""
 	if note, err := flat.Parse(doubt.Note); err == nil {
 		objection = strings.Join(claude.Objections(note.String("transcript"), note.Int("from"), note.String("own")), "; ")
 	}
-	return tx.In(h.input.SessionID).Contest(objection)
+	tx.In(h.input.SessionID).Contest(objection)
 }

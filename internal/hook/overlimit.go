@@ -37,7 +37,7 @@ func (h *hook) betweenRequests() int {
 		err = h.stopTurn(v, seq)
 	}
 	if cause := h.uncountedNow; cause != nil { // lock once for each cause: a turn may take hours without a Stop
-		h.record(func(tx *inbox.Tx) error { return tx.In(h.input.SessionID).NoteUncounted(*cause) })
+		h.record(func(tx *inbox.Tx) error { tx.In(h.input.SessionID).NoteUncounted(*cause); return nil })
 	}
 	if h.cut { // note it now: once the transcript has grown again, nobody could tell
 		h.record(func(tx *inbox.Tx) error { h.placeTurn(tx); return nil })

@@ -22,11 +22,7 @@ func (h *hook) prompted(tx *inbox.Tx) error {
 	if d := tx.InFlight(); d != nil {
 		e := h.evidenceOf(d)
 		if e.Woken && !e.Bound && h.sameClient(d, e) && claude.IsWakePrompt(in.Prompt, e.Handed(d)) {
-			s, err := tx.In(in.SessionID).Known()
-			if err != nil {
-				return err
-			}
-			e.Bound, e.Before = true, s.PromptID
+			e.Bound, e.Before = true, tx.In(in.SessionID).Known().PromptID
 			h.placeTurn(tx)
 			if err := tx.Bind(inbox.Recipient{SessionID: in.SessionID, PromptID: in.PromptID, Evidence: e.Encode()}); err != nil {
 				return err
@@ -178,9 +174,9 @@ func (h *hook) endSession(tx *inbox.Tx) error {
 			}
 		}
 	}
-	s, err := tx.In(h.input.SessionID).Known()
-	if pid := h.clientPID(); err != nil || pid != 0 && pid != s.PID && s.Life() == machine.Alive {
-		return err // it is open in two clients, and goes on in the other one
+	s := tx.In(h.input.SessionID).Known()
+	if pid := h.clientPID(); pid != 0 && pid != s.PID && s.Life() == machine.Alive {
+		return nil // it is open in two clients, and goes on in the other one
 	}
 	return tx.In(h.input.SessionID).End()
 }

@@ -127,16 +127,16 @@ func (h *hook) enter(ctx context.Context, tell func(*inbox.Tx) (outcome, error))
 // startWaiting makes this hook the one that waits, unless the session got a prompt while the hook started. The end of
 // that prompt's turn starts the next hook.
 func (h *hook) startWaiting(tx *inbox.Tx) (outcome, error) {
-	s, err := tx.In(h.input.SessionID).Known()
-	switch pid := h.clientPID(); {
-	case err != nil:
-		return 0, err
-	case s.PromptedAfter(h.began):
+	session := tx.In(h.input.SessionID)
+	s, pid := session.Known(), h.clientPID()
+	if s.PromptedAfter(h.began) {
 		return held, nil
-	case s.EndedAt != nil && pid != 0 && pid != s.PID: // it is open in two clients, and the other one has ended
-		err = tx.In(h.input.SessionID).Start(pid, agent.StartNote(h.input.TranscriptPath))
 	}
-	return 0, errors.Join(err, tx.In(h.input.SessionID).Wait(h.waiter))
+	var err error
+	if s.EndedAt != nil && pid != 0 && pid != s.PID { // it is open in two clients, and the other one has ended
+		err = session.Start(pid, agent.StartNote(h.input.TranscriptPath))
+	}
+	return 0, errors.Join(err, session.Wait(h.waiter))
 }
 
 // noteStart notes that the session began, and charges the sessions that have ended.

@@ -54,7 +54,7 @@ func (h *hook) settleEntry(tx *inbox.Tx, v verdict) (left bool, err error) {
 		h.complainOnce(errors.New(report.String()))
 	}
 	if err == nil && sight.Ended && report.Action == recovery.Answered {
-		err = h.leaveInDoubt(tx, "")
+		h.leaveInDoubt(tx, "")
 	}
 	return report.Action == recovery.Owned, err
 }

@@ -193,7 +193,7 @@ func TestFlood(t *testing.T) {
 		assert.Equal(t, noon.Add(10*time.Minute), report.Next)
 		r.tell()
 		assert.Empty(t, r.told(), "it is told once")
-		r.in(func(tx *inbox.Tx) error { return tx.In("s").StopAsking() })
+		r.in(func(tx *inbox.Tx) error { tx.In("s").StopAsking(); return nil })
 		r.tell()
 		r.told()
 		r.clock = r.clock.Add(time.Minute)

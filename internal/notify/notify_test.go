@@ -118,7 +118,7 @@ func TestOnce(t *testing.T) {
 			r.deadLetter(inbox.ReasonCanceled)
 		}, nil},
 		"not counted": {func(r *rig) {
-			r.in(func(tx *inbox.Tx) error { return tx.In("s").NoteUncounted("its meter is a folder") })
+			r.in(func(tx *inbox.Tx) error { tx.In("s").NoteUncounted("its meter is a folder"); return nil })
 		}, []string{"fault"}},
 		"over its limit": {func(r *rig) { r.deadLetter("over_budget") }, []string{"limit"}},
 		"pause": {func(r *rig) {
@@ -138,7 +138,7 @@ func TestOnce(t *testing.T) {
 		}, []string{"question"}},
 		"answered question": {func(r *rig) {
 			r.in(func(tx *inbox.Tx) error { return tx.In("s").Ask("permission_prompt", "Claude needs you") })
-			r.in(func(tx *inbox.Tx) error { return tx.In("s").StopAsking() })
+			r.in(func(tx *inbox.Tx) error { tx.In("s").StopAsking(); return nil })
 		}, nil},
 		"sessions fail": {func(r *rig) {
 			for i := range 3 {

@@ -90,7 +90,7 @@ func TestReminded(t *testing.T) {
 		r.clock = r.clock.Add(time.Hour)
 	}
 	assert.Equal(t, []time.Duration{0, 4 * time.Hour, 28 * time.Hour, 52 * time.Hour}, after)
-	r.in(func(tx *inbox.Tx) error { return tx.In("s").StopAsking() })
+	r.in(func(tx *inbox.Tx) error { tx.In("s").StopAsking(); return nil })
 	over := r.said()
 	require.Len(t, over, 1)
 	assert.NotContains(t, over[0], "still: ")

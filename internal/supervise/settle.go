@@ -85,9 +85,8 @@ func (r *run) endLast(tx *inbox.Tx) error {
 		return nil
 	}
 	in := tx.In(r.last.name())
-	s, err := in.Known()
-	if err != nil || s.StartedAt == nil || s.EndedAt != nil || s.Life() == machine.Alive {
-		return err
+	if s := in.Known(); s.StartedAt == nil || s.EndedAt != nil || s.Life() == machine.Alive {
+		return nil
 	}
 	return in.End()
 }
@@ -120,9 +119,9 @@ func (r *run) settleEntry(tx *inbox.Tx) error {
 	if err != nil || report.Failure != nil || sight.Over != nil || r.last == nil || r.Mode == Persist {
 		return err
 	}
-	s, err := tx.In(r.last.name()).Known()
-	if err != nil || s.Failure == nil || s.FailedSeq < r.last.seq {
-		return err
+	s := tx.In(r.last.name()).Known()
+	if s.Failure == nil || s.FailedSeq < r.last.seq {
+		return nil
 	}
 	return recovery.HoldDelivery(tx, s.Failure, false)
 }

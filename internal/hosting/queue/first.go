@@ -72,11 +72,7 @@ func (q *Queue) first(tx *inbox.Tx, still inbox.Mark) (prompt string, ok bool, e
 	if _, ofRun := effect.MarkIn(e.Metadata); ofRun { // the hook does more for it than pass on its text
 		return KickOff, true, tx.Commit()
 	}
-	s, err := tx.In(q.round.session).Known()
-	if err != nil {
-		return "", false, err
-	}
-	path, _ := agent.StartOf(s.StartNote) // of its transcript, at whose end the session continues
+	path, _ := agent.StartOf(tx.In(q.round.session).Known().StartNote) // of its transcript, at whose end the session continues
 	tx.Money().Position(q.round.session, path, claude.TranscriptSize(path), false)
 	checks, err := q.asker().ChecksOf(e)
 	if err != nil {

@@ -148,8 +148,7 @@ func (x Exit) unreached(tx *inbox.Tx) bool {
 }
 
 func startedSince(tx *inbox.Tx, d *inbox.Delivery) bool {
-	s, err := tx.In(d.SessionID).Known()
-	return err == nil && d.SessionID != "" && d.DeliveredSeq != 0 && s.StartedSeq >= d.DeliveredSeq
+	return d.SessionID != "" && d.DeliveredSeq != 0 && tx.In(d.SessionID).Known().StartedSeq >= d.DeliveredSeq
 }
 
 // noteFailure records the error in the stream, unless a hook has recorded it, and returns the error
@@ -167,10 +166,10 @@ func (q *Queue) noteFailure(tx *inbox.Tx, x Exit) (*inbox.Failure, error) {
 	if session == "" && d != nil {
 		session = d.SessionID
 	}
-	s, err := tx.In(session).Known()
+	s := tx.In(session).Known()
 	switch {
-	case err != nil || session == "":
-		return nil, err
+	case session == "":
+		return nil, nil
 	case s.Failure != nil && s.FailedSeq >= since:
 		return s.Failure, nil
 	case x.Failure == nil || x.Succeeded:

@@ -72,7 +72,7 @@ func (p *Prices) read(box *inbox.Inbox, wanted map[string]bool, each func(price.
 		}
 	}
 	for _, s := range p.Account.Sessions {
-		known, _ := v.In(s.ID).Known() // without it, the account knows the transcript
+		known := v.In(s.ID).Known() // without it, the account knows the transcript
 		if s.Transcript = cmp.Or(s.Transcript, meter.TranscriptOf(&known)); s.Transcript == "" {
 			continue
 		}

@@ -167,9 +167,6 @@ func ChargeTurn(tx *inbox.Tx, session string) error { return charge(tx, session,
 // NoteCharge charges what all sessions have spent, to the end of those that are gone. ended is a session that is
 // certainly gone, or "".
 func NoteCharge(tx *inbox.Tx, ended string) error {
-	if _, err := tx.Sessions(); err != nil {
-		return err
-	}
 	var all error
 	for _, s := range tx.Money().Account().Sessions {
 		all = errors.Join(all, found(tx, s.ID, s.ID == ended))
@@ -189,11 +186,7 @@ func ChargeOrphan(tx *inbox.Tx) error {
 
 // found charges what a session has spent, for callers other than its hooks. ended says that it is certainly gone.
 func found(tx *inbox.Tx, session string, ended bool) error {
-	known, err := tx.In(session).Known()
-	if err != nil {
-		return err
-	}
-	a := tx.Money().Account()
+	known, a := tx.In(session).Known(), tx.Money().Account()
 	if s := a.Session(session); s != nil {
 		path := cmp.Or(s.Transcript, TranscriptOf(&known))
 		tx.Money().Position(session, path, claude.TranscriptSize(path), false)
