@@ -20,7 +20,7 @@ import (
 func (h *hook) awaitEntry(ctx context.Context, w *inbox.Watcher) error {
 	retry := firstRetry
 	for {
-		o, err := h.look(ctx, h.decideWake, h.keepText, Runs.Step)
+		o, err := h.look(ctx, h.decideWake, Runs.Step)
 		switch {
 		case err == nil && (o == delivered || o == leave):
 			return nil
@@ -62,12 +62,6 @@ func (h *hook) untilNews(ctx context.Context, w *inbox.Watcher, idle <-chan time
 		return true, nil
 	}
 	return false, nil
-}
-
-// keepText keeps the text to wake the session with, which goes out as the hook ends.
-func (h *hook) keepText(_ context.Context, _ *inbox.Tx, text string) error {
-	h.wakeText = text
-	return nil
 }
 
 // offer is a delivery that this hook tried to commit. If the commit's fate is unknown, the next look may find the entry

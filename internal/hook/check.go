@@ -158,12 +158,10 @@ func (h *hook) goOn(tx *inbox.Tx) (outcome, string, error) {
 	e.Fresh = !h.input.StopHookActive || before.Reply != e.Reply
 	e.Token, e.Spill = token[:min(8, len(token))], before.Spill
 	text := introduce(h.Preamble, checkText(d, h.Orphan.Checks.Tries)+"\n\n"+recovery.DeliveryMark(d.EntryID, e.Token))
-	err = h.carryOn(tx, e, h.input.PromptID)
-	h.countBlock(tx)
 	if h.Announce {
 		h.says = fmt.Sprintf("heartbeat: the check of entry %s failed, try %d", words.Brief(words.Name(d.ID(), d.EntryID)), d.Check.Tries)
 	}
-	return delivered, text, err
+	return h.carryOn(tx, e, h.input.PromptID, text)
 }
 
 // wakeOn wakes the session with what the check printed.
@@ -175,18 +173,18 @@ func (h *hook) wakeOn(tx *inbox.Tx) (outcome, string, error) {
 	if !claude.FitsWake(text) {
 		text = introduce(preamble, "The check of your last request failed. Run it yourself, mend what it shows, and finish the request.")
 	}
-	if err := h.carryOn(tx, e, ""); err != nil {
-		return 0, "", err
-	}
-	return h.offered(tx, text)
+	return h.carryOn(tx, e, "", text)
 }
 
-// carryOn has the entry in flight go on in a turn of this session.
-func (h *hook) carryOn(tx *inbox.Tx, e recovery.Evidence, promptID string) error {
+// carryOn has the entry in flight go on in a turn of this session, which gets the text.
+func (h *hook) carryOn(tx *inbox.Tx, e recovery.Evidence, promptID, text string) (outcome, string, error) {
 	h.chargeEnd(tx)
 	tx.Worked(recovery.Worked(tx.InFlight()))
 	e.BoundSeq = tx.Seq()
-	return tx.Continue(inbox.Recipient{SessionID: h.input.SessionID, PromptID: promptID, Evidence: e.Encode()})
+	if err := tx.Continue(inbox.Recipient{SessionID: h.input.SessionID, PromptID: promptID, Evidence: e.Encode()}); err != nil {
+		return 0, "", err
+	}
+	return h.handsOver(tx, text)
 }
 
 // checkText tells the model why the entry is not answered yet, and that a command's output is data.

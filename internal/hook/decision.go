@@ -30,29 +30,13 @@ const (
 
 // decide acts on the end of a turn: it settles what was in flight as the turn shows, and delivers what comes next.
 func (h *hook) decide(tx *inbox.Tx, still inbox.Mark) (outcome, string, error) {
-	o, err := h.endTurn(tx)
-	if err == nil && o == unmet {
+	switch o, err := h.endTurn(tx); {
+	case err == nil && o == unmet:
 		return h.goOn(tx)
-	}
-	if err != nil || o != 0 {
+	case err != nil || o != 0:
 		return o, "", err
 	}
-	o, e, err := h.next(tx, still)
-	if err != nil || o != 0 {
-		return o, "", err
-	}
-	text, spill, err := h.blockWith(e)
-	if err == nil {
-		h.leaveInDoubt(tx, text)
-		h.chargeEnd(tx) // before the evidence of this moment is taken
-		err = h.deliver(tx, e, h.recipient(e, spill))
-	}
-	if err != nil {
-		return 0, "", err
-	}
-	h.countBlock(tx)
-	h.says = h.announcement(e)
-	return delivered, text, nil
+	return h.deliverNext(tx, still)
 }
 
 // decideWake takes the next entry if this hook is still the one that waits and the session is idle.
@@ -76,34 +60,42 @@ func (h *hook) decideWake(tx *inbox.Tx, still inbox.Mark) (outcome, string, erro
 	if ready, err := h.nothingInFlight(tx); err != nil || !ready {
 		return held, "", err
 	}
+	return h.deliverNext(tx, still)
+}
+
+// deliverNext puts the next entry in flight, with the checks that it has to pass.
+func (h *hook) deliverNext(tx *inbox.Tx, still inbox.Mark) (outcome, string, error) {
 	o, e, err := h.next(tx, still)
 	if err != nil || o != 0 {
 		return o, "", err
 	}
-	text, spill, err := h.wakeWith(e)
+	text, spill, err := h.textOf(e)
 	if err != nil {
 		return 0, "", err
 	}
-	h.chargeEnd(tx) // see decide
-	if err := h.deliver(tx, e, inbox.Recipient{SessionID: h.input.SessionID, Evidence: h.wokenWith(spill).Encode()}); err != nil {
-		return 0, "", err
-	}
-	return h.offered(tx, text)
-}
-
-// offered is the decision to wake the session with this text for the entry in flight.
-func (h *hook) offered(tx *inbox.Tx, text string) (outcome, string, error) {
-	h.offer = &offer{h.evidenceOf(tx.InFlight()), text}
-	tx.StopWaiting()
-	return delivered, text, nil
-}
-
-// deliver puts an entry in flight, with the checks that it has to pass.
-func (h *hook) deliver(tx *inbox.Tx, e inbox.Entry, to inbox.Recipient) (err error) {
+	h.chargeEnd(tx) // before the evidence of this moment is taken
+	to := h.recipient(e, spill)
 	if to.Checks, err = h.asker().ChecksOf(e); err == nil {
 		_, err = tx.Deliver(e, to)
 	}
-	return err
+	if err != nil {
+		return 0, "", err
+	}
+	if !h.Rewake {
+		h.says = h.announcement(e)
+	}
+	return h.handsOver(tx, text)
+}
+
+// handsOver is the decision to hand this text over for the entry in flight.
+func (h *hook) handsOver(tx *inbox.Tx, text string) (outcome, string, error) {
+	if h.Rewake {
+		h.offer = &offer{h.evidenceOf(tx.InFlight()), text}
+		tx.StopWaiting()
+	} else if h.MaxBlocks > 0 && h.input != nil {
+		tx.In(h.input.SessionID).CountBlock(!h.input.StopHookActive)
+	}
+	return delivered, text, nil
 }
 
 // endTurn settles what was in flight, as the end of this turn shows. Outcome 0 means that the session may get another
@@ -155,12 +147,6 @@ func (h *hook) endTurn(tx *inbox.Tx) (outcome, error) {
 // that no block began.
 func (h *hook) blockedEnough(tx *inbox.Tx) bool {
 	return h.MaxBlocks > 0 && h.input != nil && h.input.StopHookActive && tx.In(h.input.SessionID).Known().Blocks >= h.MaxBlocks
-}
-
-func (h *hook) countBlock(tx *inbox.Tx) {
-	if h.MaxBlocks > 0 && h.input != nil {
-		tx.In(h.input.SessionID).CountBlock(!h.input.StopHookActive)
-	}
 }
 
 // next returns the entry to deliver, or an outcome that says why there is none.

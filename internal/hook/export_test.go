@@ -30,10 +30,10 @@ func Wakeable(parent int) error { return (&hook{lifeline: lifeline{parent: paren
 // DeliverWoken leaves the next entry in flight, like a hook that woke session s0 with it.
 func DeliverWoken(t testing.TB, box *inbox.Inbox, tx *inbox.Tx, transcript string, bound bool) {
 	t.Helper()
-	h := &hook{box: box, call: call{began: machine.SinceBoot(), input: &claude.Input{SessionID: "s0", PromptID: "p-s0", TranscriptPath: transcript}}}
+	h := &hook{Flags: Flags{Dialogue: Dialogue{Rewake: true}}, box: box, call: call{began: machine.SinceBoot(), input: &claude.Input{SessionID: "s0", PromptID: "p-s0", TranscriptPath: transcript}}}
 	entry, err := tx.Next(inbox.Mark{})
 	require.NoError(t, err)
-	_, spill, err := h.wakeWith(entry)
+	_, spill, err := h.textOf(entry)
 	require.NoError(t, err)
 	to, e := inbox.Recipient{SessionID: h.input.SessionID}, h.wokenWith(spill)
 	e.Bound, e.PID, e.ProcessStart = bound, 0, 0

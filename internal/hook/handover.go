@@ -20,9 +20,13 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// print hands the entry in flight over, and notes that it did. If nobody got the text, the entry goes back to the
-// queue.
-func (h *hook) print(ctx context.Context, tx *inbox.Tx, text string) error {
+// handOver hands the entry in flight over, and notes that it did. If nobody got the text, the entry goes back to the
+// queue. A text that wakes the session goes out as the hook ends.
+func (h *hook) handOver(ctx context.Context, tx *inbox.Tx, text string) error {
+	if h.Rewake {
+		h.wakeText = text
+		return nil
+	}
 	err := readable(h.Out)
 	if err == nil {
 		out := h.Out
@@ -115,8 +119,11 @@ func (h *hook) announcement(e inbox.Entry) string {
 // recipient returns who gets the entry, with the evidence that tells later whether it was answered.
 func (h *hook) recipient(next inbox.Entry, spill string) inbox.Recipient {
 	in := h.input
-	if in == nil {
+	switch {
+	case in == nil:
 		return inbox.Recipient{}
+	case h.Rewake:
+		return inbox.Recipient{SessionID: in.SessionID, Evidence: h.wokenWith(spill).Encode()}
 	}
 	var ran []string
 	for _, t := range in.Tasks {
@@ -156,28 +163,21 @@ const defaultPreamble = "This is the next request from the work queue of this se
 // other.
 const bareMark = "(heartbeat, %s)"
 
-// wakeWith returns the text to wake the session with.
-func (h *hook) wakeWith(e inbox.Entry) (text, spill string, err error) {
-	mark := recovery.DeliveryMark(e.EntryID, h.token())
-	preamble := fmt.Sprintf(defaultPreamble, mark)
-	if h.PreambleSet {
-		preamble = strings.TrimSpace(h.Preamble + " " + fmt.Sprintf(bareMark, mark))
-	}
-	return h.textOf(e, preamble, claude.FitsWake, "It is in the file %s: read all of it, in parts if need be, and carry it out.")
-}
-
-// blockWith returns the text that blocks the stop. One in a file ends in the file's path, which tells it from any other
-// text in a transcript.
-func (h *hook) blockWith(e inbox.Entry) (text, spill string, err error) {
-	most := h.client().MaxReason
-	fits := func(text string) bool { return most == 0 || len(text) <= most }
-	return h.textOf(e, h.Preamble, fits, "Read all of this file, in parts if need be, and carry it out:\n\n%s")
-}
-
 // textOf returns the text of an entry behind a preamble. A text that the client would cut goes into a file, which is
-// durable before the delivery that names it is committed; where says so.
-func (h *hook) textOf(e inbox.Entry, preamble string, fits func(string) bool, where string) (text, spill string, err error) {
-	if text = introduce(preamble, effect.Text(e)); fits(text) {
+// durable before the delivery that names it is committed. A text that blocks the stop then ends in the file's path, which
+// tells it from any other in a transcript.
+func (h *hook) textOf(e inbox.Entry) (text, spill string, err error) {
+	preamble, most := h.Preamble, h.client().MaxReason
+	where := "Read all of this file, in parts if need be, and carry it out:\n\n%s"
+	if h.Rewake {
+		mark := recovery.DeliveryMark(e.EntryID, h.token())
+		if preamble = fmt.Sprintf(defaultPreamble, mark); h.PreambleSet {
+			preamble = strings.TrimSpace(h.Preamble + " " + fmt.Sprintf(bareMark, mark))
+		}
+		where = "It is in the file %s: read all of it, in parts if need be, and carry it out."
+	}
+	text = introduce(preamble, effect.Text(e))
+	if h.Rewake && claude.FitsWake(text) || !h.Rewake && (most == 0 || len(text) <= most) {
 		return text, "", nil
 	}
 	spill = recovery.SpillPath(h.box, e.EntryID)

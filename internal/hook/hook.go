@@ -76,8 +76,8 @@ type wait struct {
 type settlement struct {
 	// settled is the entry that the transaction settles, nil for none.
 	settled *inbox.Delivery
-	// answered is settled if the entry was answered, else nil.
-	answered *inbox.Delivery
+	// answered is settled if its turn has ended, doubtful if another hook may yet object to its answer; else nil.
+	answered, doubtful *inbox.Delivery
 	// lastSettled is the id of the entry that this hook settled last.
 	lastSettled string
 	// says is what the person is shown of the delivered entry, "" for nothing.

@@ -281,10 +281,10 @@ func childOf(client int) int {
 
 func startedWith(pid int) string { return strings.Join(machine.Arguments(pid), " ") }
 
-// leaveInDoubt notes an answer to which another hook may turn out to have objected. own is the text that this Stop
+// leaveInDoubt notes the answer to which another hook may turn out to have objected. own is the text that this Stop
 // delivers, or "".
 func (h *hook) leaveInDoubt(tx *inbox.Tx, own string) {
-	if !h.gate.unsure || h.answered == nil {
+	if h.doubtful == nil {
 		return
 	}
 	var o flat.Object
@@ -293,7 +293,7 @@ func (h *hook) leaveInDoubt(tx *inbox.Tx, own string) {
 	if own != "" {
 		o.String("own", claude.ReplySum(own))
 	}
-	tx.In(h.input.SessionID).LeaveInDoubt(h.answered, o.End())
+	tx.In(h.input.SessionID).LeaveInDoubt(h.doubtful, o.End())
 }
 
 // contest marks the answer that the Stop before left in doubt as contested, if another hook then had the turn go on.

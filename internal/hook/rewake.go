@@ -110,7 +110,7 @@ func (h *hook) enter(ctx context.Context, tell func(*inbox.Tx) (outcome, error))
 				o, err = h.startWaiting(tx)
 			}
 			return o, "", err
-		}, nil, nil)
+		}, nil)
 		if err == nil {
 			h.waits = o == 0
 			return o, nil

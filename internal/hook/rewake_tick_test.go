@@ -29,6 +29,7 @@ func waitingSince(t *testing.T, path, event string, age time.Duration) *hook {
 	box, err := inbox.Open(path, inbox.Options{})
 	require.NoError(t, err)
 	return &hook{
+		Flags: Flags{Dialogue: Dialogue{Rewake: true}},
 		box:   box,
 		voice: voice{Streams: cli.Streams{Err: &words.Head{Most: maxNotes}}},
 		call:  call{began: machine.SinceBoot() - int64(age), input: &claude.Input{Event: event, SessionID: "s0", PromptID: "p1"}},
@@ -53,7 +54,7 @@ func TestNotTakenUp(t *testing.T) {
 			path := newInbox(t, "A\nB\nC\n")
 			wokenInFlight(t, path, c.bound)
 			h := waitingSince(t, path, claude.EventStop, c.age)
-			o, err := h.transact(t.Context(), inbox.Mark{}, h.decideWake, h.keepText)
+			o, err := h.transact(t.Context(), inbox.Mark{}, h.decideWake)
 			require.NoError(t, err)
 			assert.Equal(t, c.want, o)
 			events := eventsOf(t, h.box)
@@ -100,7 +101,7 @@ func TestSessionIsLeftTime(t *testing.T) {
 				}
 			})
 			h := waitingSince(t, path, c.event, c.age)
-			o, err := h.transact(t.Context(), inbox.Mark{}, h.decideWake, h.keepText)
+			o, err := h.transact(t.Context(), inbox.Mark{}, h.decideWake)
 			require.NoError(t, err)
 			assert.Equal(t, c.want, o)
 		})
@@ -112,7 +113,7 @@ func TestAnotherOneWaits(t *testing.T) {
 	path := newInbox(t, "A\nB\nC\n")
 	h := waitingSince(t, path, claude.EventStop, 0)
 	h.waiter = "v"
-	o, err := h.transact(t.Context(), inbox.Mark{}, h.decideWake, h.keepText)
+	o, err := h.transact(t.Context(), inbox.Mark{}, h.decideWake)
 	require.NoError(t, err)
 	assert.Equal(t, leave, o)
 	look(t, path, func(_ *inbox.Inbox, tx *inbox.Tx) {
@@ -135,7 +136,7 @@ func TestSpilledAgain(t *testing.T) {
 	})
 	h := waitingSince(t, path, claude.EventStop, 0)
 	h.Orphan = recovery.Settings{Policy: "retry", MaxAttempts: 3}
-	o, err := h.transact(t.Context(), inbox.Mark{}, h.decideWake, h.keepText)
+	o, err := h.transact(t.Context(), inbox.Mark{}, h.decideWake)
 	require.NoError(t, err)
 	require.Equal(t, delivered, o)
 	look(t, path, func(_ *inbox.Inbox, tx *inbox.Tx) {
@@ -169,7 +170,7 @@ func TestWaitsForAnotherOwner(t *testing.T) {
 			change(t, path, deliver)
 			h := waitingSince(t, path, claude.EventStop, 0)
 			h.Orphan = recovery.Settings{Policy: "retry", MaxAttempts: 3}
-			o, err := h.transact(t.Context(), inbox.Mark{}, h.decideWake, h.keepText)
+			o, err := h.transact(t.Context(), inbox.Mark{}, h.decideWake)
 			require.NoError(t, err)
 			require.Equal(t, c.want, o)
 			if c.want != held {
@@ -178,7 +179,7 @@ func TestWaitsForAnotherOwner(t *testing.T) {
 			died := h.ownerDied
 			require.NotNil(t, died)
 			change(t, path, deliver)
-			_, err = h.transact(t.Context(), inbox.Mark{}, h.decideWake, h.keepText)
+			_, err = h.transact(t.Context(), inbox.Mark{}, h.decideWake)
 			require.NoError(t, err)
 			assert.Equal(t, died, h.ownerDied, "the same process is followed twice")
 			assert.Equal(t, 1, strings.Count(h.Err.(*words.Head).String(), "is left to that one"))

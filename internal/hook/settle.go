@@ -53,9 +53,6 @@ func (h *hook) settleEntry(tx *inbox.Tx, v verdict) (left bool, err error) {
 	case !sight.Ended || d.Verdict != nil && report.Action != recovery.Answered:
 		h.complainOnce(errors.New(report.String()))
 	}
-	if err == nil && sight.Ended && report.Action == recovery.Answered {
-		h.leaveInDoubt(tx, "")
-	}
 	return report.Action == recovery.Owned, err
 }
 
@@ -68,6 +65,9 @@ func (h *hook) settle(tx *inbox.Tx, sight recovery.Sight) (recovery.Report, erro
 	}
 	if h.settled, h.lastSettled = d, d.ID(); sight.Ended {
 		h.answered = d
+		if h.gate.unsure && report.Action == recovery.Answered {
+			h.doubtful = d
+		}
 	}
 	return report, nil
 }

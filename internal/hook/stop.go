@@ -16,7 +16,7 @@ import (
 // stop acts on the end of a turn: it settles what was in flight, and delivers what waits.
 func (h *hook) stop() int {
 	ctx := context.Background()
-	o, err := h.look(ctx, h.decide, h.print, Runs.Advance)
+	o, err := h.look(ctx, h.decide, Runs.Advance)
 	switch {
 	case errors.Is(err, errNotChecked):
 		return h.ended(err)
@@ -53,7 +53,7 @@ func (h *hook) persist() int {
 	idle := time.NewTimer(time.Duration(h.idleUntil - machine.SinceBoot()))
 	defer idle.Stop()
 	for idled := false; ; {
-		o, err := h.look(ctx, h.decide, h.print, Runs.Step)
+		o, err := h.look(ctx, h.decide, Runs.Step)
 		switch {
 		case err == nil && o == delivered:
 			h.passRuns(ctx)
@@ -83,18 +83,15 @@ func (h *hook) persist() int {
 // decision decides what one look at the inbox comes to, and the text to hand over. still is as for [inbox.Tx.Next].
 type decision func(tx *inbox.Tx, still inbox.Mark) (outcome, string, error)
 
-// handing hands over the text of the entry that was put in flight.
-type handing func(ctx context.Context, tx *inbox.Tx, text string) error
-
 // look repeats transact while there is more to do: after a check, once the transcript may show more, and once a last
 // line has stood still. While nothing waits, step reports whether the runs brought more. The inbox's lock is free
 // between two transactions.
-func (h *hook) look(ctx context.Context, decide decision, hand handing, step func(Runs, context.Context) bool) (outcome, error) {
+func (h *hook) look(ctx context.Context, decide decision, step func(Runs, context.Context) bool) (outcome, error) {
 	var still inbox.Mark
 	err := context.Cause(ctx)
 	for err == nil {
 		var o outcome
-		o, err = h.transact(ctx, still, decide, hand)
+		o, err = h.transact(ctx, still, decide)
 		if errors.Is(err, errNeedsRuns) && ctx.Err() == nil {
 			err = h.becomeFull()
 		}
@@ -128,8 +125,8 @@ func (h *hook) awaitTranscript(ctx context.Context) {
 
 // transact commits what decide comes to, in one transaction, and then hands over the text that it delivers. Once ctx is
 // done it takes nothing.
-func (h *hook) transact(ctx context.Context, still inbox.Mark, decide decision, hand handing) (outcome, error) {
-	h.again, h.settled, h.answered = 0, nil, nil
+func (h *hook) transact(ctx context.Context, still inbox.Mark, decide decision) (outcome, error) {
+	h.again, h.settled, h.answered, h.doubtful = 0, nil, nil, nil
 	tx, err := h.box.Begin(ctx)
 	if err != nil {
 		return 0, err
@@ -139,6 +136,7 @@ func (h *hook) transact(ctx context.Context, still inbox.Mark, decide decision, 
 		err = h.stillWanted(ctx)
 	}
 	if err == nil && o != leave && o != unclear {
+		h.leaveInDoubt(tx, text)
 		err = tx.Commit()
 	}
 	h.notifier.drained = err == nil && o == empty && h.settled != nil
@@ -146,7 +144,7 @@ func (h *hook) transact(ctx context.Context, still inbox.Mark, decide decision, 
 	case errors.Is(err, inbox.ErrUnfollowed):
 		err = h.takeBack(tx, err)
 	case err == nil && o == delivered:
-		err = hand(ctx, tx, text)
+		err = h.handOver(ctx, tx, text)
 	}
 	if err == nil {
 		h.forgetSpill(tx.InFlight())
