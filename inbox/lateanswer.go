@@ -3,6 +3,7 @@ package inbox
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"heartbeat/internal/journal"
@@ -122,22 +123,33 @@ func (t *Tx) expectLate(d *Delivery, dead DeadLetter) {
 	}))
 }
 
-// LateAnswer notes that a turn of the session ended with a reply. If the turn's entry was set aside before, the
-// reply is committed at once and kept with the dead letter; it settles nothing. proves decides whether this
-// is the end of the delivery's turn. It is given the delivery's session, prompt and evidence, and in handed
-// whether its text went out.
-func (in InSession) LateAnswer(prompt, reply string, proves func(d *Delivery, handed bool) bool) error {
+func (in InSession) late(prompt string) func(leftTurn) bool {
+	return func(l leftTurn) bool { return l.Session == in.id && l.Letter != "" && l.Prompt == prompt }
+}
+
+// Late returns what is known of the delivery whose turn goes on in the session under that prompt, although its
+// entry was set aside: its session, prompt and evidence. It is nil if there is none. handed says that its text
+// went out.
+func (in InSession) Late(prompt string) (d *Delivery, handed bool) {
+	all := in.tx.leftTurns()
+	i := slices.IndexFunc(all, in.late(prompt))
+	if i < 0 {
+		return nil, false
+	}
+	l := all[i]
+	return &Delivery{EntryID: l.EntryID, SessionID: l.Session, PromptID: l.Prompt, Evidence: l.Evidence}, l.Handed
+}
+
+// LateAnswer notes that a turn of the session ended with a reply. If that is proven to be the turn of
+// [InSession.Late], the reply is committed at once and kept with the dead letter; it settles nothing.
+func (in InSession) LateAnswer(prompt, reply string, proven bool) error {
 	in.tx.over = in.id
-	late := leftTurn{}
+	is, late := in.late(prompt), leftTurn{}
 	in.tx.changeLeft(func(l leftTurn) bool {
-		of := l.Session == in.id
-		if of && l.Letter != "" && l.Prompt == prompt {
-			d := &Delivery{EntryID: l.EntryID, SessionID: l.Session, PromptID: l.Prompt, Evidence: l.Evidence}
-			if of = proves(d, l.Handed); of {
-				late = l
-			}
+		if is(l) && proven {
+			late = l
 		}
-		return of
+		return l.Session == in.id && (proven || !is(l))
 	}, forgotten)
 	if late.Letter == "" {
 		return nil

@@ -19,7 +19,7 @@ import (
 	"heartbeat/internal/testing/script"
 )
 
-func proven(*inbox.Delivery, bool) bool { return true }
+const proven = true
 
 // give delivers the next entry to turn p1 of a session, and notes that it went out.
 func give(t testing.TB, box *inbox.Inbox, session, evidence string) {
@@ -60,11 +60,12 @@ func TestLateAnswerIsKept(t *testing.T) {
 	give(t, box, "s", `{"a":1}`)
 	setAsideNow(t, box)
 	in(t, box, func(tx *inbox.Tx) {
-		require.NoError(t, tx.In("s").LateAnswer("p1", "too early", func(d *inbox.Delivery, handed bool) bool {
-			assert.Equal(t, "s p1 "+`{"a":1}`, d.SessionID+" "+d.PromptID+" "+string(d.Evidence))
-			assert.True(t, handed)
-			return false
-		}))
+		d, handed := tx.In("s").Late("p1")
+		assert.Equal(t, "s p1 "+`{"a":1}`, d.SessionID+" "+d.PromptID+" "+string(d.Evidence))
+		assert.True(t, handed)
+		d, _ = tx.In("s").Late("p2")
+		assert.Nil(t, d)
+		require.NoError(t, tx.In("s").LateAnswer("p1", "too early", !proven))
 		assert.False(t, tx.Dirty())
 	})
 	long := strings.Repeat("é\u202e", 600_000) // 3 MB

@@ -35,18 +35,8 @@ func (h *hook) judge(tx *inbox.Tx, d *inbox.Delivery) verdict {
 // meanwhile.
 func (h *hook) keepLate(tx *inbox.Tx) error {
 	in := h.input
-	return tx.In(in.SessionID).LateAnswer(in.PromptID, in.LastMessage, func(d *inbox.Delivery, handed bool) bool {
-		f := h.factsOf(tx, d)
-		switch {
-		case f.startedBefore || !f.sameClient():
-			return false
-		case f.e.Woken:
-			return f.e.Bound
-		case f.e.Prompted:
-			return f.e.IsBound()
-		}
-		return (handed || !f.e.Notes) && (f.e.TranscriptSize < 0 || !f.sameInput())
-	})
+	d, handed := tx.In(in.SessionID).Late(in.PromptID)
+	return tx.In(in.SessionID).LateAnswer(in.PromptID, in.LastMessage, d != nil && endsLate(h.factsOf(tx, d), handed))
 }
 
 func (h *hook) factsOf(tx *inbox.Tx, d *inbox.Delivery) facts {
