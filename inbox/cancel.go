@@ -26,8 +26,7 @@ func (t *Tx) Cancel(entryID string, start int64) (Letter, error) {
 		t.pass(d)
 		return Letter{Letter: LetterName(dead), DeadLetter: dead}, nil
 	}
-	_, already := t.canceledAt(start)
-	if t.file == nil || start < t.settledEnd() || start >= t.queueSize() || already {
+	if t.file == nil || start < t.settledEnd() || start >= t.queueSize() || t.canceledAt(start) {
 		return Letter{}, ErrNotWaiting
 	}
 	l, err := readLine(t.file, start, t.queueSize(), MaxLine)
@@ -155,17 +154,11 @@ func (t *Tx) sumCanceled(s canceledSpan) (string, error) {
 	return entryID(l.raw)[:canceledSumLen], nil
 }
 
-// canceledAt reports whether the line at start was canceled, and where its span ends.
-func (t *Tx) canceledAt(start int64) (end int64, is bool) {
+// canceledAt reports whether the line at start was canceled.
+func (t *Tx) canceledAt(start int64) bool {
 	all := t.canceledSpans()
-	i, is := slices.BinarySearchFunc(all, start, byStart)
-	if !is {
-		i--
-	}
-	if i < 0 || start >= all[i].end {
-		return 0, false
-	}
-	return all[i].end, true
+	i, begins := slices.BinarySearchFunc(all, start, byStart)
+	return begins || i > 0 && start < all[i-1].end
 }
 
 // passCanceled moves the cursor past a span that begins at start, and returns the new position. Without such

@@ -76,7 +76,7 @@ func (t *Tx) NoteCheck(c Check) error {
 	if c.Status == CheckFailed {
 		e.Event = EventCheckFailed
 	}
-	e.Reason = firstCharacters(c.Name+": "+c.Why, keptPrompt)
+	e.Reason = firstCharacters(c.Name + ": " + c.Why)
 	t.addEvent(e)
 	return t.failed
 }

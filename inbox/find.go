@@ -58,7 +58,7 @@ func (t *Tx) asksElse(p place, text string) bool {
 			return whole != text
 		}
 	}
-	return p.text != "" && !strings.HasPrefix(p.text, standsFor) && firstCharacters(text, keptPrompt) != p.text
+	return p.text != "" && !strings.HasPrefix(p.text, standsFor) && firstCharacters(text) != p.text
 }
 
 // setAside is the where of a dead letter, which is never a [Receipt]'s Found.
@@ -149,7 +149,7 @@ func (v *View) StillWaits(r *Receipt) (there bool, err error) {
 	if slices.ContainsFunc(t.unsettled(), func(d *Delivery) bool { return d.EntryID == r.EntryID }) {
 		return true, nil
 	}
-	if _, canceled := t.canceledAt(r.Start); !canceled && r.Start < r.End && t.file != nil && r.Start >= t.st.Cursor {
+	if !t.canceledAt(r.Start) && r.Start < r.End && t.file != nil && r.Start >= t.st.Cursor {
 		l, err := readLine(t.file, r.Start, t.queueSize(), MaxLine)
 		if err == nil && (l.tooLong || entryID(l.raw) == r.EntryID) {
 			return true, nil

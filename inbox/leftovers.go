@@ -118,7 +118,7 @@ func (b *Inbox) Leftovers() (names []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if after, err := journal.Newest(b.path); err != nil || after.Seq != v.tx.st.Seq || v.settling {
+	if after, err := journal.Newest(b.path); err != nil || after.Seq != v.tx.st.Seq || v.tx.settling {
 		return nil, err
 	}
 	return v.tx.unused(left, named)

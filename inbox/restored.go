@@ -147,7 +147,7 @@ func (t *Tx) settledBefore(start int64) (why string, err error) {
 
 // skips reports whether a waiting line will be passed without delivery.
 func (t *Tx) skips(start int64) bool {
-	if _, canceled := t.canceledAt(start); canceled {
+	if t.canceledAt(start) {
 		return true
 	}
 	why, err := t.settledBefore(start)

@@ -55,7 +55,7 @@ func resultOf(d *Delivery, reply string, now time.Time) Result {
 		EntryID: d.EntryID, ID: id, Metadata: meta,
 		StartOffset: d.StartOffset, EndOffset: d.EndOffset,
 		Attempt: d.Attempt, SessionID: d.SessionID, PromptID: d.PromptID,
-		DeliveredAt: d.DeliveredAt, AcknowledgedAt: now, Prompt: firstCharacters(text, keptPrompt), TextFile: d.TextFile, Reply: reply,
+		DeliveredAt: d.DeliveredAt, AcknowledgedAt: now, Prompt: firstCharacters(text), TextFile: d.TextFile, Reply: reply,
 		FirstSeq: d.first(), Check: d.Check.kept(),
 	}
 }
@@ -64,12 +64,13 @@ func resultOf(d *Delivery, reply string, now time.Time) Result {
 // record, and so cost every turn.
 const keptPrompt = 200
 
-func firstCharacters(text string, n int) string {
+func firstCharacters(text string) string {
+	n := 0
 	for at := range text {
-		if n == 0 {
+		if n == keptPrompt {
 			return text[:at]
 		}
-		n--
+		n++
 	}
 	return text
 }

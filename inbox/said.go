@@ -85,7 +85,7 @@ func (t *Tx) Say(v Verdict) error {
 	e := eventOf(&d, EventSaid)
 	e.Reason, e.Until = string(v.Kind), v.Until
 	if v.Text != "" {
-		e.Reason += ": " + firstCharacters(v.Text, keptPrompt)
+		e.Reason += ": " + firstCharacters(v.Text)
 	}
 	t.addEvent(e)
 	return t.failed
@@ -114,7 +114,7 @@ func (t *Tx) NoteProgress(text string, length time.Duration) error {
 	d.Progress = &Progress{Text: text, At: now, Until: now.Add(length)}
 	t.setInFlight(&d)
 	e := eventOf(&d, EventProgress)
-	e.Reason, e.Until = firstCharacters(text, keptPrompt), &d.Progress.Until
+	e.Reason, e.Until = firstCharacters(text), &d.Progress.Until
 	t.addEvent(e)
 	return t.failed
 }

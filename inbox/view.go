@@ -19,9 +19,8 @@ import (
 // process holds the lock, and where nothing can be written. Close it when done.
 type View struct {
 	*state
-	tx       *Tx // never committed
-	settling bool
-	results  int64 // the length of the results as of the last commit
+	tx      *Tx   // never committed
+	results int64 // the length of the results as of the last commit
 }
 
 // viewTries bounds how often a view is tried again because of a commit. The last try ignores what others may
@@ -66,8 +65,7 @@ func (b *Inbox) view(journalOnly bool) (_ *View, err error) {
 	if err != nil {
 		return nil, err
 	}
-	v.settling, v.results = !before.Settled, before.Record.Ends[journal.Results].At
-	t.settling = v.settling
+	t.settling, v.results = !before.Settled, before.Record.Ends[journal.Results].At
 	var seen error
 	if before.Settled && !journalOnly {
 		seen = t.takeOver()
@@ -183,7 +181,7 @@ func (v *View) Redeliver() *Delivery { return v.tx.redeliver }
 
 // Settling reports whether the last commit has yet to reach the documented files: its process is still at
 // work, or was killed and the next transaction finishes the commit.
-func (v *View) Settling() bool { return v.settling }
+func (v *View) Settling() bool { return v.tx.settling }
 
 // Replaced says why the queue file is not the one in which the cursor was set, and so is read from its start;
 // "" if it is the same file.

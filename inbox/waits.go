@@ -232,24 +232,24 @@ func (v *View) Count(ctx context.Context, last *Counted) (b Backlog, now *Counte
 }
 
 // Ahead counts the entries before the line that begins at start, except the one in flight. It reads at most
-// most bytes: if more wait there, it returns -1 for the count, and their bytes.
-func (v *View) Ahead(ctx context.Context, start, most int64) (entries, bytes int64, err error) {
+// most bytes: if more wait there, it returns -1.
+func (v *View) Ahead(ctx context.Context, start, most int64) (entries int64, err error) {
 	from, err := v.waitsStart()
 	start = min(start, v.Size())
 	if err == nil && start-from > most {
-		return -1, start - from, nil
+		return -1, nil
 	}
 	c, torn := Counted{end: from}, Backlog{}
 	if err == nil {
 		torn, err = v.countLines(ctx, &c, start)
 	}
 	if err != nil {
-		return 0, 0, fmt.Errorf("count what waits in %s: %w", v.tx.box.path, err)
+		return 0, fmt.Errorf("count what waits in %s: %w", v.tx.box.path, err)
 	}
 	if entries = c.whole.Entries + torn.Entries; v.tx.redeliver != nil {
 		entries++
 	}
-	return entries, c.whole.Bytes + torn.Bytes, nil
+	return entries, nil
 }
 
 // countLines adds the whole lines from c.end up to upTo, and returns an unfinished last line.

@@ -255,7 +255,7 @@ func (a awaited) look(ctx context.Context) (what string, since time.Time) {
 		return words.Name(a.entry.ID, a.entry.EntryID) + " is queued" + a.behind(ctx, v, d), a.began
 	}
 	if a.entry == nil {
-		if n, _, err := v.Ahead(ctx, v.Size(), maxAhead); err == nil && n >= 0 {
+		if n, err := v.Ahead(ctx, v.Size(), maxAhead); err == nil && n >= 0 {
 			what += fmt.Sprintf(", %d queued", n)
 		}
 	}
@@ -283,7 +283,7 @@ func (a awaited) behind(ctx context.Context, v *inbox.View, flying *inbox.Delive
 	if a.entry.Start >= a.entry.End || a.entry.Start < v.Cursor() {
 		return "" // its place is unknown
 	}
-	n, _, err := v.Ahead(ctx, a.entry.Start, maxAhead)
+	n, err := v.Ahead(ctx, a.entry.Start, maxAhead)
 	if err != nil || n < 0 {
 		return ""
 	}
