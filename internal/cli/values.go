@@ -151,12 +151,12 @@ func (c choice) Set(text string) error {
 
 func (c choice) String() string    { return *c.value }
 func (c choice) Type() string      { return strings.Join(c.allowed, "|") }
-func (c choice) choices() []string { return c.allowed }
+func (c choice) Choices() []string { return c.allowed }
 
-// Choices returns the words that a flag accepts, or nil if it is no choice.
+// Choices returns the words that a shell offers for a flag, or nil if it is no choice.
 func Choices(f *pflag.Flag) []string {
-	if c, is := f.Value.(interface{ choices() []string }); is {
-		return c.choices()
+	if c, is := f.Value.(interface{ Choices() []string }); is {
+		return c.Choices()
 	}
 	return nil
 }

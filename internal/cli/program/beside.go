@@ -31,7 +31,7 @@ func (p Program) addBeside(root *cobra.Command) {
 	for _, b := range p.Beside {
 		name := b.command(p)
 		c := &cobra.Command{
-			Use: b.Name, Short: b.Short, GroupID: "beside", DisableFlagParsing: true, Args: cobra.ArbitraryArgs,
+			Use: b.Name, Short: b.Short, GroupID: "beside", DisableFlagParsing: true, DisableFlagsInUseLine: b.Page != nil, Args: cobra.ArbitraryArgs,
 			RunE: func(_ *cobra.Command, args []string) error { return become(name, args) },
 			ValidArgsFunction: func(_ *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 				return askBeside(name, args, word)
@@ -48,7 +48,6 @@ func (p Program) addBeside(root *cobra.Command) {
 func (p Program) describe(c *cobra.Command, page cli.Page) {
 	c.Long, c.Example = page.Long+"\n\n"+cli.StatusTitle+page.Status, page.Example
 	c.Use = c.Name() + " " + page.Usage[0]
-	c.DisableFlagsInUseLine = true
 	c.Flags().AddFlagSet(page.Flags)
 	for _, list := range []struct {
 		title string
@@ -62,7 +61,8 @@ func (p Program) describe(c *cobra.Command, page cli.Page) {
 		}
 	}
 	p.complete(c, cli.Verb{})
-	c.ValidArgsFunction = nil // its arguments name files
+	// Arguments name files, and a shell is offered values only of flags that are parsed.
+	c.ValidArgsFunction, c.DisableFlagParsing = nil, !slices.Contains(os.Args[:min(2, len(os.Args))], cobra.ShellCompRequestCmd)
 }
 
 // become replaces this process with another heartbeat command. It returns only on failure.

@@ -74,18 +74,18 @@ const (
 
 // Set implements pflag.Value.
 func (b *By) Set(text string) error {
-	by := By(text)
-	if !slices.Contains([]By{Day, Entry, Session, Model}, by) && by.Key() == "" {
+	if !slices.Contains(b.Choices(), text) && By(text).Key() == "" {
 		return errors.New("it is one of day, entry, session, model, or meta.KEY, such as meta.branch")
 	}
-	*b = by
+	*b = By(text)
 	return nil
 }
 
 func (b *By) String() string { return string(*b) }
 
-// Type is what the help calls the value.
-func (b *By) Type() string { return "day|entry|session|model|meta.KEY" }
+// Type is what the help calls the value, and Choices what a shell offers.
+func (b *By) Type() string      { return "day|entry|session|model|meta.KEY" }
+func (b *By) Choices() []string { return strings.Split(b.Type(), "|")[:4] } // a person types a key
 
 // Key is the metadata key to group by, empty for other groupings.
 func (b By) Key() string {
