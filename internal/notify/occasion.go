@@ -117,9 +117,9 @@ func line(s string) string {
 	return s
 }
 
-// name includes the folder, because most inboxes have the same file name.
+// name includes the project, because most inboxes are its work/inbox.jsonl.
 func name(box *inbox.Inbox) string {
-	return words.Line(filepath.Join(filepath.Base(box.Dir()), filepath.Base(box.Path())))
+	return words.Line(filepath.Join(filepath.Base(filepath.Dir(box.Dir())), filepath.Base(box.Dir()), filepath.Base(box.Path())))
 }
 
 // The files beside the inbox.
