@@ -152,7 +152,7 @@ func (w *askWorker) launch(ctx context.Context, turns int, box *inbox.Inbox) err
 	}
 	dir, err := os.MkdirTemp("", "heartbeat-ask-")
 	if err != nil {
-		return fmt.Errorf("ask: make a folder for the launcher's report: %w: make room there, or set TMPDIR", err)
+		return cli.Status(75, fmt.Errorf("ask: make a folder for the launcher's report: %w: make room there, or set TMPDIR, and run it again", err))
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // only this user can write there
 	report := filepath.Join(dir, "report.json")
@@ -168,7 +168,7 @@ func (w *askWorker) launch(ctx context.Context, turns int, box *inbox.Inbox) err
 		if ctx.Err() != nil {
 			return nil // it was not to be started any more
 		}
-		return fmt.Errorf("ask: start %s: %w", program, err)
+		return cli.Status(75, fmt.Errorf("ask: start %s: %w: run it again", program, err))
 	}
 	_ = cmd.Wait() // the report says how it ended
 	if text, err := disk.ReadGiven(report, maxAskReport); err == nil {
