@@ -18,7 +18,8 @@
 # everything was answered) and for 75 (work is left for a later run, or another launcher
 # has it), unless one session after another failed, a run is stuck, or the machine is short of
 # something. Status 78 (somebody has to do something, such as log in) is reported once a day
-# while nothing changes, and so is a command of --on-result that takes nothing for ten minutes.
+# while nothing changes, and so is a command of --on-result that takes nothing for ten minutes;
+# where the inbox's folder is missing, each run reports it.
 set -euo pipefail
 
 case ${1-} in -h | --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
