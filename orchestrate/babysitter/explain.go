@@ -91,7 +91,7 @@ func (c *CLI) explain(r request, out result) error {
 		hint = fmt.Sprintf(": is this the babysitter CLI? It is installed with %s", effect.Install)
 	case r.command != "run:iterate": // which alone runs the process
 	case out.code == 0:
-		hint = ": does the process wait for a promise that is never settled?"
+		hint = ": does the process end the program, or wait for a promise that is never settled?"
 	case out.code > 0:
 		hint = ": does the process end the program, or leave a rejected promise alone?"
 	}

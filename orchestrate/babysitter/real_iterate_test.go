@@ -40,7 +40,7 @@ func TestProcessesThatGiveNoAnswer(t *testing.T) {
 		kind    error
 		says    string
 	}{
-		{"never.mjs", ErrOutput, "ended with status 0 without an answer: does the process wait for a promise that is never settled?"},
+		{"never.mjs", ErrOutput, "ended with status 0 without an answer: does the process end the program, or wait for a promise that is never settled?"},
 		{"exits.mjs", ErrOutput, "ended with status 3 without an answer: does the process end the program"},
 		{"rejects.mjs", ErrOutput, "Error: left alone"},
 	} {
