@@ -59,7 +59,7 @@ func (p *Proxy) server() *mcp.Server {
 			}
 			result, err = next(ctx, method, request)
 			if list, ok := result.(*mcp.ListToolsResult); ok && err == nil {
-				list.Tools = p.list
+				list.Tools, list.NextCursor = p.list, "" // all at once
 				p.counting.Lock()
 				p.stats.Listed = true
 				p.counting.Unlock()

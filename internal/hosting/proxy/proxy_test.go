@@ -40,6 +40,21 @@ func TestListAndCall(t *testing.T) {
 	assert.EqualValues(t, 1, p.Stats().Calls)
 }
 
+// The list has one page, however long it is: a client that asked for more would get every tool again.
+func TestALongList(t *testing.T) {
+	var tools []config.Tool
+	for i := range 2500 {
+		tools = append(tools, config.Tool{Name: fmt.Sprint("t-", i)})
+	}
+	p, _ := start(t, Options{Tools: tools})
+	session, n := connect(t, transport(p)), 0
+	for _, err := range session.Tools(t.Context(), nil) {
+		require.NoError(t, err)
+		n++
+	}
+	assert.Equal(t, len(tools), n)
+}
+
 func TestTheConfig(t *testing.T) {
 	p, logged := start(t, Options{})
 	assert.JSONEq(t, fmt.Sprintf(`{"mcpServers":{"nexus-guild":{"type":"http","url":"http://127.0.0.1:%d/mcp",`+
