@@ -49,10 +49,10 @@ nothing, and another prompt with that id is refused. Name the prompt by what it 
 about, for example by a commit and by itself. The prompt does not show in the
 process list when it comes from stdin or a file.
 
-What stands behind -- goes to claude, or is a whole command: -- claude --model
-sonnet. With --timeout the session is ended once the time is over, and what became
-of the prompt then is the outcome. At a terminal one line says meanwhile what is
-waited for.
+What stands behind -- goes to claude, or is a whole command without a prompt, as
+in -- codex exec -m gpt-5. With --timeout the session is ended once the time is
+over, and what became of the prompt then is the outcome. At a terminal one line
+says meanwhile what is waited for.
 
 Exit status: 0 answered; 3 it became a dead letter; 124 the timeout passed;
 75 no session took the prompt, run it again later; 78 somebody has to do something
@@ -115,7 +115,7 @@ func (o *askFlags) worker(command []string) (*askWorker, error) {
 func withPrompt(command []string) []string {
 	at := 1
 	if client.Of("", command).Name == "codex" {
-		at = max(at, slices.Index(command, "exec")+1)
+		at = max(at, slices.Index(command, "exec")+1, slices.Index(command, "e")+1)
 	}
 	return slices.Insert(command, at, "Say that you are ready.")
 }

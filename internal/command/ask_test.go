@@ -18,6 +18,7 @@ func TestWithPrompt(t *testing.T) {
 		"claude --append-system-prompt exec":   "claude PROMPT --append-system-prompt exec",
 		"codex exec --skip-git-repo-check":     "codex exec PROMPT --skip-git-repo-check",
 		"/opt/bin/codex -m gpt-5 exec --color": "/opt/bin/codex -m gpt-5 exec PROMPT --color",
+		"codex e -m gpt-5":                     "codex e PROMPT -m gpt-5",
 		"codex":                                "codex PROMPT",
 	} {
 		got := strings.Join(withPrompt(strings.Fields(command)), " ")
