@@ -32,6 +32,9 @@ func recogniseCodex(text string) screen.Sight {
 	if strings.HasPrefix(rows[len(rows)-1], codexUntrusted) {
 		return screen.Sight{Kind: screen.Untrusted}
 	}
+	if n := len(rows); n > 1 && rows[n-2] == "tokens used" && codexLastWords(text) == rows[n-1] { // `codex exec` has done its work
+		return screen.Sight{Kind: screen.Ready}
+	}
 	at := lastOf(rows, isInput)
 	if at < 0 || len(rows)-1-at > belowInput {
 		return screen.Sight{}

@@ -45,6 +45,17 @@ func TestCodexQuotedDialogs(t *testing.T) {
 	}
 }
 
+// What `codex exec` prints at its end says that it has worked, unless an error ended it.
+func TestCodexExecHasWorked(t *testing.T) {
+	for text, want := range map[string]screen.Kind{
+		"codex\nready\ntokens used\n1,010\n":         screen.Ready,
+		"ERROR: it broke\ntokens used\n1,010\n":      screen.Unknown,
+		"codex\ntokens used\n1,010\nand so it was\n": screen.Unknown,
+	} {
+		assert.Equal(t, want, recogniseCodex(text).Kind, text)
+	}
+}
+
 // Each kind that stops a session says why and what to do, and the others say nothing.
 func TestCodexAdvice(t *testing.T) {
 	matters := map[screen.Kind]screen.Matter{
@@ -70,7 +81,7 @@ func TestCodexUntrusted(t *testing.T) {
 	told := codex.Advise(recogniseCodex("WARNING: something\n" + said + "\n"))
 	assert.Equal(t, screen.Setup, told.Matter)
 	assert.Contains(t, told.Fix, "--skip-git-repo-check")
-	assert.Equal(t, screen.Unknown, recogniseCodex("it says:\n"+said+"\ntokens used\n620").Kind)
+	assert.Equal(t, screen.Ready, recogniseCodex("it says:\n"+said+"\ntokens used\n620").Kind)
 }
 
 func FuzzRecogniseCodex(f *testing.F) {

@@ -142,7 +142,10 @@ func TestCodexLaunchedInVain(t *testing.T) {
 		command []string
 		want    string
 	}{
-		"disabled":  {nil, append([]string{"--disable", "hooks"}, inExec...), "does not take the hook of the session: its hooks are disabled"},
+		"disabled": {nil, append([]string{"--disable", "hooks"}, inExec...), "does not take the hook of the session: its hooks are disabled"},
+		"disabled by a profile": {func(r *codexRig) {
+			require.NoError(r.t, os.WriteFile(filepath.Join(r.home, "p.config.toml"), []byte("[features]\nhooks = false\n"), 0o600))
+		}, append([]string{"exec", "-p", "p"}, inExec[1:]...), "a profile (-p) may not switch hooks off"},
 		"untrusted": {func(r *codexRig) { r.wire() }, inTerminal, "there are hooks that nobody has trusted"},
 		"no login": {func(r *codexRig) {
 			require.NoError(r.t, os.WriteFile(filepath.Join(r.home, "config.toml"), nil, 0o600))
