@@ -103,14 +103,14 @@ func (u *Upstream) sameStream(ctx context.Context, at *nats.MsgMetadata) (bool, 
 	if !at.Timestamp.Before(s.made) {
 		return true, nil
 	}
-	// Or the server's clock was set back after it was made. Then the message is no older than the stream's first, unless
-	// it has left. An agent may not look at the message itself.
+	// Or the server's clock was set back after it was made. Then the message is no older than the stream's first. An agent
+	// may not look at the message itself.
 	info, err := u.look(ctx)
 	if err != nil {
 		return false, fmt.Errorf("look whether message %d of the stream %s is still the same: %w", at.Sequence.Stream, u.stream, err)
 	}
-	is := info.State
-	return at.Sequence.Stream < is.FirstSeq || at.Sequence.Stream <= is.LastSeq && !at.Timestamp.Before(is.FirstTime), nil
+	seq, is := at.Sequence.Stream, info.State
+	return seq >= is.FirstSeq && seq <= is.LastSeq && !at.Timestamp.Before(is.FirstTime), nil
 }
 
 // Now returns the server's time, by which messages expire and come due.

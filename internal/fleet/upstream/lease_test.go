@@ -220,6 +220,23 @@ func TestALeaseOfADeletedStream(t *testing.T) {
 	assert.False(t, s.Twin)
 }
 
+// Nor is its message settled, once the one made anew is past its sequence.
+func TestAMessageOfADeletedStream(t *testing.T) {
+	t.Parallel()
+	ctx := fleet.Context(t)
+	w := newWorld(t, fleet.Start(t))
+	c := w.message("job", "one")
+	require.NoError(t, w.js.DeleteStream(ctx, stream))
+	w.makeStream()
+	other := w.message("other", "one")
+	_, err := w.agent().Drop(ctx, other)
+	require.NoError(t, err)
+	require.Zero(t, w.left())
+	gone, err := w.agent().Gone(ctx, c.Seq, c.Ack)
+	require.NoError(t, err)
+	assert.False(t, gone)
+}
+
 // A requeued message is canceled also where the decision before it is no longer kept.
 func TestCancelWhatWasRequeued(t *testing.T) {
 	t.Parallel()
