@@ -105,24 +105,16 @@ func (o *newAgent) make(name string, s cli.Streams) error {
 		return fmt.Errorf("%s: %w", o.seed, err)
 	}
 	m.File, m.Account, m.Subscribe = message.Key(name)+".creds", account, []string{setup.InboxPrefix(name) + ".>"}
-	err = keep(m.File, text)
+	is, err := disk.Exists(m.File)
+	if err == nil && !is {
+		err = disk.Publish(m.File, text, true)
+	}
 	clear(text)
+	if is {
+		return fmt.Errorf("%s is there already, and an agent may use it: remove it, or go to another folder", m.File)
+	}
 	if err != nil {
 		return err
 	}
 	return program.Report(s, o.json, m, fmt.Sprintf("%s (agent %s of account %s, for stream %s)", m.File, name, account, o.stream))
-}
-
-func keep(path string, text []byte) error {
-	f, created, err := disk.OpenWrite(path)
-	if err != nil {
-		return err
-	}
-	if !created {
-		return errors.Join(fmt.Errorf("%s is there already, and an agent may use it: remove it, or go to another folder", path), f.Close())
-	}
-	if err := errors.Join(f.WriteAt(text, 0), f.Sync(), f.Close()); err != nil {
-		return errors.Join(err, disk.Remove(path))
-	}
-	return nil
 }
