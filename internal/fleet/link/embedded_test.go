@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -162,9 +163,24 @@ func TestAnIdleServerEnds(t *testing.T) {
 	assert.ErrorIs(t, err, os.ErrNotExist)
 }
 
-func TestASecondServerIsRefused(t *testing.T) {
+// A server that is to stay takes the place of the detached one, which its clients keep from ever being idle.
+func TestASecondServer(t *testing.T) {
 	dir := newServerDir(t)
-	connect(t, &Flags{Embed: dir}, Options{})
+	c := connect(t, &Flags{Embed: dir}, Options{})
+	ctx, cancel := context.WithCancel(fleet.Context(t))
+	done := make(chan error)
+	go func() { done <- Serve(ctx, ServeOptions{Dir: dir, Say: func(string) {}, Out: io.Discard}) }()
+	t.Cleanup(func() {
+		c.Close()
+		cancel()
+		assert.NoError(t, <-done)
+	})
+	require.Eventually(t, func() bool {
+		a, err := readAddress(dir)
+		return err == nil && a.PID == os.Getpid() && c.NATS.ConnectedServerId() == a.ID
+	}, 5*time.Minute, time.Millisecond)
+	assert.NoFileExists(t, filepath.Join(dir, wantedFile))
+
 	err := Serve(fleet.Context(t), ServeOptions{Dir: dir})
 	require.ErrorContains(t, err, "serves "+dir+" already: connect to it with --embed "+dir)
 }

@@ -23,9 +23,10 @@ import (
 
 // Files in the directory of an embedded server.
 const (
-	lockFile    = ".server-lock" // held by the process that serves
-	addressFile = "server.json"  // address and token for clients
-	logFile     = "server.log"   // output of a detached server
+	lockFile    = ".server-lock"  // held by the process that serves
+	addressFile = "server.json"   // address and token for clients
+	logFile     = "server.log"    // output of a detached server
+	wantedFile  = "server-wanted" // one that stays waits for the detached one to end
 	storeDir    = "store"
 )
 
@@ -61,9 +62,15 @@ func Serve(ctx context.Context, o ServeOptions) (err error) {
 	if err != nil {
 		return err
 	}
+	o.Dir = dir
 	lock, err := disk.AcquireLock(ctx, filepath.Join(dir, lockFile), lockWait)
+	a, _ := readAddress(dir)
+	if errors.Is(err, disk.ErrLocked) && a.Detached && !o.Detached { // its clients keep that one from being idle
+		if err = disk.Publish(filepath.Join(dir, wantedFile), nil, false); err == nil {
+			lock, err = disk.AcquireLock(ctx, filepath.Join(dir, lockFile), startTimeout)
+		}
+	}
 	if errors.Is(err, disk.ErrLocked) {
-		a, _ := readAddress(dir)
 		return fmt.Errorf("process %d serves %s already: connect to it with --embed %s", a.PID, dir, words.Shell(dir))
 	}
 	if err != nil {
@@ -77,7 +84,7 @@ func Serve(ctx context.Context, o ServeOptions) (err error) {
 	if info, err := disk.StatName(store); err == nil && !info.IsDir {
 		return fmt.Errorf("%s is not a directory: remove it", store)
 	}
-	a := address{PID: os.Getpid()}
+	a = address{PID: os.Getpid(), Detached: o.Detached}
 	if a.Token, err = machine.RandomName(); err != nil {
 		return err
 	}
@@ -147,18 +154,20 @@ func (o *ServeOptions) until(ctx context.Context, s *server.Server, lock *disk.L
 		if s.NumClients() > 0 {
 			busy = time.Now()
 		}
-		if idle > 0 && time.Since(busy) > idle {
-			return nil
+		wanted := filepath.Join(o.Dir, wantedFile)
+		if is, _ := disk.Exists(wanted); idle > 0 && (is || time.Since(busy) > idle) {
+			return disk.Remove(wanted) // who wants its place may be gone, so it counts once
 		}
 	}
 }
 
 // address tells clients where the server is and lets them in.
 type address struct {
-	Port  int    `json:"port"`
-	Token string `json:"token"`
-	PID   int    `json:"pid"`
-	ID    string `json:"id"` // unique to this run of the server
+	Port     int    `json:"port"`
+	Token    string `json:"token"`
+	PID      int    `json:"pid"`
+	ID       string `json:"id"` // unique to this run of the server
+	Detached bool   `json:"detached,omitempty"`
 }
 
 func (a *address) where() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(a.Port)) }
