@@ -334,8 +334,10 @@ func (o *send) refused(ctx context.Context, err error) error {
 		if found, wrong := o.c.JS.Stream(ctx, o.stream); wrong == nil {
 			return tooLarge(int64(m.Size()-len(m.Subject)), int64(found.CachedInfo().Config.MaxMsgSize), "the stream "+o.stream)
 		}
-	case !isAnswer && !errors.Is(err, nats.ErrPermissionViolation):
-		return fmt.Errorf("%w; the message may be in the stream all the same: send it again with --id %s, and it is there once", o.said(err), words.Shell(id))
+	case !isAnswer:
+		if err = o.said(err); !errors.Is(err, nats.ErrPermissionViolation) {
+			return fmt.Errorf("%w; the message may be in the stream all the same: send it again with --id %s, and it is there once", err, words.Shell(id))
+		}
 	}
 	return fmt.Errorf("the stream %s does not take the message: %w", o.stream, err)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -205,8 +206,13 @@ func (a *Agent) takeName(ctx context.Context) error {
 		case err == nil:
 			return nil
 		case !upstream.IsOlder(err):
-			if errors.Is(err, jetstream.ErrNoStreamResponse) {
-				err = fmt.Errorf("%w: give --name as the server's configuration has it for the user, if the bucket is there", err)
+			refusal := a.conn.Refusal() // which a server says beside the request
+			isRefused := refusal != nil && strings.Contains(refusal.Error(), key)
+			if isRefused {
+				err = refusal
+			}
+			if isRefused || errors.Is(err, jetstream.ErrNoStreamResponse) {
+				err = fmt.Errorf("%w: give --name as the server's configuration has it for the user, or its credentials have it, if the bucket is there", err)
 			}
 			return fmt.Errorf("say that agent %s is here: %w", a.o.Agent, err)
 		}

@@ -249,3 +249,17 @@ func TestAnAgentListensAtItsOwnInboxAlone(t *testing.T) {
 	two.mayNot("have one answer", two.publish("_INBOX_one.x"))
 	two.mayNot("be told who it is", two.publish("$SYS.REQ.USER.INFO"))
 }
+
+// Where the server refuses what an agent publishes, and stays silent, an agent and a verb say why.
+func TestWhatTheCredentialsOfAnAgentDoNotAllow(t *testing.T) {
+	o := newOperated(t)
+	o.owner().setUp()
+	one := o.agent("one")
+	_, said, status := one.command("send", "--subject", "work.review", "x")
+	assert.Equal(t, cli.ExitError, status)
+	assert.Contains(t, said, "the stream WORK does not take the message")
+	assert.NotContains(t, said, "all the same", "it is not in the stream")
+	one.user = "two"
+	w := one.work(t.TempDir(), "--stream", "WORK", "--no-session", "--creds", filepath.Join(o.dir, "one.creds"))
+	w.says("give --name as the server's configuration has it for the user, or its credentials have it", 1)
+}
