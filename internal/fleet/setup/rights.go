@@ -42,11 +42,12 @@ func InboxPrefix(agent string) string { return "_INBOX_" + message.Key(agent) }
 // Account returns an agent's account for a server whose account for the stream has the stream's name.
 func Account(stream, agent string) string {
 	name := strings.ToUpper(message.Key(agent))
-	if name == stream { // whose account it would replace
-		name = "AGENT_" + name
+	account := name
+	if account == stream { // which it would replace
+		account = "AGENT_" + name
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%q {\n  users: [ { user: %q, password: $NATS_AGENT_%s } ]\n  imports: [\n", name, agent, strings.NewReplacer("=", "_", "-", "_").Replace(name))
+	fmt.Fprintf(&b, "%q {\n  users: [ { user: %q, password: $NATS_AGENT_%s } ]\n  imports: [\n", account, agent, strings.NewReplacer("=", "_", "-", "_").Replace(name))
 	for _, subject := range Rights(stream, agent) {
 		fmt.Fprintf(&b, "    { service: { account: %q, subject: %q } }\n", stream, subject)
 	}
