@@ -37,14 +37,19 @@ type Presence struct {
 	Holds        []Hold    `json:"holds"`
 	// Waiting counts all entries that wait in the inbox, whoever sent them.
 	Waiting int64 `json:"waiting"`
-	// HeldUp is a sentence: why the agent takes no message although it has room, or why its entries lie idle.
-	HeldUp string `json:"held_up,omitempty"`
-	Busy   bool   `json:"busy,omitempty"`  // that is because a session works on an entry of somebody else's
-	Drain  bool   `json:"drain,omitempty"` // the agent finishes what it holds and takes no more
-	Ended  bool   `json:"ended,omitempty"` // the agent ended in order, and will not come back by itself
+	Hindrance
+	Drain bool `json:"drain,omitempty"` // the agent finishes what it holds and takes no more
+	Ended bool `json:"ended,omitempty"` // the agent ended in order, and will not come back by itself
 	// Answered and Dead count what the agent told the stream since it started.
 	Answered int64 `json:"answered"`
 	Dead     int64 `json:"dead"`
+}
+
+// Hindrance is why an agent takes no message.
+type Hindrance struct {
+	// HeldUp is a sentence: why the agent takes no message although it has room, or why its entries lie idle.
+	HeldUp string `json:"held_up,omitempty"`
+	Busy   bool   `json:"busy,omitempty"` // that is because a session works on an entry of somebody else's
 }
 
 // Source is where an agent takes its messages from.
