@@ -29,7 +29,7 @@ func (p *Plan) part(kind, name, is, asked string, of jetstream.StreamConfig) *pa
 func (p *Plan) bucket(name, is, description string, keep time.Duration, asked string) *part {
 	x := p.part("bucket", name, is, asked, jetstream.StreamConfig{
 		Name: "KV_" + name, Description: description, Subjects: []string{"$KV." + name + ".>"},
-		Duplicates: ownWindow, MaxMsgsPerSubject: 1, DenyDelete: true, AllowDirect: true, AllowAtomicPublish: true,
+		Duplicates: ownWindow, MaxMsgsPerSubject: 1, DenyDelete: true, AllowDirect: true, AllowAtomicPublish: true, AllowMsgTTL: true,
 	})
 	x.keepFor(&x.made, keep)
 	return x
@@ -222,6 +222,7 @@ func (p *Plan) sides(ctx context.Context) error {
 			change(s, c.AllowRollup, "one message could empty it, and no longer will", &c.AllowRollup, false)
 			change(s, !c.AllowAtomicPublish, "it takes one key at a time, and will take several in one step", &c.AllowAtomicPublish, true)
 		}
+		change(s, isThere && x.name == message.Agents(w.Stream) && !c.AllowMsgTTL, "it forgets which agents are to drain, and no longer will", &c.AllowMsgTTL, true)
 		if c.MaxAge > 0 { // a server refuses a longer window
 			c.Duplicates = min(c.Duplicates, c.MaxAge)
 		}

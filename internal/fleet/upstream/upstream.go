@@ -54,7 +54,6 @@ type Upstream struct {
 	js       jetstream.JetStream
 	stream   string
 	life     string
-	below    string           // what a server wants before the subject of a key that is written, or ""
 	results  jetstream.Stream // below the bucket of results
 	fence    time.Duration    // how long it is known who settled a message, 0 for ever
 	keeps    atomic.Int64     // how long all else is kept, in nanoseconds, 0 for as long as that
@@ -77,10 +76,6 @@ func Open(ctx context.Context, js jetstream.JetStream, stream string) (*Upstream
 		return nil, fmt.Errorf("ask for how long results are kept: %w", err)
 	}
 	u := &Upstream{Layout: l, js: js, stream: stream, life: nuid.Next(), results: results, patience: patience, reached: TestOnlyStep}
-	// A leaf node passes on the keys of another domain only below the subjects of its JetStream.
-	if api := strings.TrimSuffix(js.Options().APIPrefix, ".") + "."; api != "." && api != jetstream.DefaultAPIPrefix {
-		u.below = api
-	}
 	u.fence = results.CachedInfo().Config.MaxAge
 	if keeps, own := setup.ResultsFor(&results.CachedInfo().Config); own {
 		u.keeps.Store(int64(keeps))
@@ -144,7 +139,7 @@ func (u *Upstream) publish(ctx context.Context, m *nats.Msg) (uint64, error) {
 // keyed returns the message that gives a key of the bucket of results a value.
 func (u *Upstream) keyed(key string, v any, last uint64) (*nats.Msg, error) {
 	value, err := json.Marshal(v)
-	m := &nats.Msg{Subject: u.below + "$KV." + u.Results.Bucket() + "." + key, Data: value, Header: nats.Header{}}
+	m := &nats.Msg{Subject: KeySubject(u.js, u.Results.Bucket(), key), Data: value, Header: nats.Header{}}
 	if last != whatever {
 		m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(last, 10))
 	}
@@ -152,6 +147,16 @@ func (u *Upstream) keyed(key string, v any, last uint64) (*nats.Msg, error) {
 		m.Header.Set(jetstream.MsgTTLHeader, time.Duration(u.keeps.Load()).String())
 	}
 	return m, err
+}
+
+// KeySubject returns where the value of a key is published. A leaf node passes on the keys of another domain only below
+// the subjects of its JetStream.
+func KeySubject(js jetstream.JetStream, bucket, key string) string {
+	api := strings.TrimSuffix(js.Options().APIPrefix, ".") + "."
+	if api == "." || api == jetstream.DefaultAPIPrefix {
+		api = ""
+	}
+	return api + "$KV." + bucket + "." + key
 }
 
 // IsOlder reports whether a write failed because its expected revision or sequence is no longer the last.

@@ -9,11 +9,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/spf13/pflag"
 
 	"heartbeat/internal/cli"
 	"heartbeat/internal/fleet/message"
+	"heartbeat/internal/fleet/setup"
+	"heartbeat/internal/fleet/upstream"
 	"heartbeat/internal/words"
 )
 
@@ -136,9 +140,14 @@ func (o *drain) ask(ctx context.Context, kv jetstream.KeyValue) (d drained, err 
 		}
 		return d, nil
 	}
-	value, err := json.Marshal(map[string]any{"agent": o.agent, "at": time.Now().UTC()})
-	if err == nil {
-		_, err = kv.Put(ctx, message.DrainKey(o.agent), value)
+	m := nats.NewMsg(upstream.KeySubject(o.c.JS, kv.Bucket(), message.DrainKey(o.agent)))
+	m.Header.Set(jetstream.MsgTTLHeader, "never") // the bucket forgets the rest after some time
+	if m.Data, err = json.Marshal(map[string]any{"agent": o.agent, "at": time.Now().UTC()}); err == nil {
+		_, err = o.c.JS.PublishMsg(ctx, m)
+	}
+	if answer, is := errors.AsType[*jetstream.APIError](err); is && answer.ErrorCode == jetstream.ErrorCode(server.JSMessageTTLDisabledErr) {
+		o.s.Note("this request is forgotten after 30 days: %s changes that, before the next", setup.Command(o.c.JS, o.stream))
+		_, err = kv.Put(ctx, message.DrainKey(o.agent), m.Data)
 	}
 	if err != nil {
 		return d, fmt.Errorf("ask the agent: %w", o.said(err))

@@ -479,3 +479,40 @@ func TestMembersOfStatus(t *testing.T) {
 	walk(v)
 	assert.Greater(t, each, 35)
 }
+
+// A request outlives all else in its bucket; one of an earlier release forgets it until setup has changed that.
+func TestADrainRequestStays(t *testing.T) {
+	t.Parallel()
+	w := there(t)
+	ctx := fleet.Context(t)
+	s, err := w.js.Stream(ctx, "KV_WORK-agents")
+	require.NoError(t, err)
+	config := s.CachedInfo().Config
+	require.NoError(t, w.js.DeleteStream(ctx, config.Name))
+	config.AllowMsgTTL, config.MaxAge, config.Duplicates = false, time.Hour, time.Second
+	_, err = w.js.CreateStream(ctx, config)
+	require.NoError(t, err)
+	w.do(t, w.says(ctx, "one", nil))
+	drain := func() string {
+		status, _, said := run(t, "drain", "--server", w.server.URL(), "one")
+		require.Zero(t, status, said)
+		return said
+	}
+	assert.Contains(t, drain(), "this request is forgotten after 30 days: heartbeat-nats setup --stream WORK changes that, before the next")
+	status, out, said := run(t, "setup", "--server", w.server.URL())
+	require.Zero(t, status, said)
+	assert.Contains(t, out, "it forgets which agents are to drain, and no longer will")
+	assert.NotContains(t, drain(), "forgotten")
+	kv, err := w.js.KeyValue(ctx, "WORK-agents")
+	require.NoError(t, err)
+	w.say(t, "agent.later", []byte("{}"))
+	config.AllowMsgTTL, config.MaxAge = true, time.Second
+	_, err = w.js.UpdateStream(ctx, config)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		_, err := kv.Get(ctx, "agent.later")
+		return errors.Is(err, jetstream.ErrKeyNotFound)
+	}, 5*time.Minute, 50*time.Millisecond)
+	_, err = kv.Get(ctx, "drain.one")
+	require.NoError(t, err)
+}
