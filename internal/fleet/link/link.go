@@ -39,8 +39,8 @@ type Options struct {
 	Patient bool
 	// Say gets a sentence for each change of the connection and each refusal. Several goroutines may call it.
 	Say  func(sentence string)
-	Back func()        // called after each reconnection
-	Ping time.Duration // replaces the 10 s between pings, for tests
+	Back chan<- struct{} // gets a value after each reconnection, while it has room
+	Ping time.Duration   // replaces the 10 s between pings, for tests
 }
 
 // Conn is a connection. Several goroutines may use it.

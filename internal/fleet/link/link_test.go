@@ -72,7 +72,7 @@ func TestAConnectionComesBack(t *testing.T) {
 	p := fleet.NewProxy(t, s.Address())
 	var told said
 	back := make(chan struct{}, 1)
-	c := connect(t, &Flags{Server: p.URL()}, Options{Say: told.say, Back: func() { back <- struct{}{} }})
+	c := connect(t, &Flags{Server: p.URL()}, Options{Say: told.say, Back: back})
 	assert.True(t, c.Connected())
 
 	p.Cut()

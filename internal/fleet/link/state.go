@@ -57,8 +57,9 @@ func (c *Conn) found() {
 	away := time.Since(*c.awaySince.Swap(nil)) // the library tells of each loss before
 	c.parting = nil
 	c.options.Say(fmt.Sprintf("connected to %s again after %s", c.where, words.Took(away)))
-	if c.options.Back != nil {
-		c.options.Back()
+	select {
+	case c.options.Back <- struct{}{}:
+	default: // who reads it is yet to hear of the last time
 	}
 }
 

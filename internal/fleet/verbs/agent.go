@@ -191,13 +191,7 @@ func (o *agent) run() (err error) {
 	ended := false
 	for again := true; again; again = errors.Is(err, link.ErrOver) {
 		o.c, err = link.Connect(begin, &o.server, link.Options{
-			Name: commandName + " agent " + o.Agent, Patient: true, Say: o.Say,
-			Back: func() {
-				select {
-				case back <- struct{}{}:
-				default: // the agent is yet to hear of the last time
-				}
-			},
+			Name: commandName + " agent " + o.Agent, Patient: true, Say: o.Say, Back: back,
 		})
 		if ended = begin.Err() != nil; err == nil {
 			ended, err = worker.Run(begin, o.c, o.Options)
