@@ -48,23 +48,17 @@ type Standing struct {
 }
 
 // Take takes the lease of a message that came, also from the holder of an older copy.
-func (u *Upstream) Take(ctx context.Context, c Claim) (Standing, error) {
-	s, err := u.stand(ctx, c, true)
-	return s, u.asked(c, err)
-}
+func (u *Upstream) Take(ctx context.Context, c Claim) (Standing, error) { return u.ask(ctx, c, true) }
 
 // Stand returns how the agent stands to a message that it has a claim on. If the message is on the stream but its
 // lease is no longer kept, Stand makes the lease anew.
-func (u *Upstream) Stand(ctx context.Context, c Claim) (Standing, error) {
-	s, err := u.stand(ctx, c, false)
-	return s, u.asked(c, err)
-}
+func (u *Upstream) Stand(ctx context.Context, c Claim) (Standing, error) { return u.ask(ctx, c, false) }
 
-func (u *Upstream) asked(c Claim, err error) error {
-	if err == nil {
-		return nil
+func (u *Upstream) ask(ctx context.Context, c Claim, takes bool) (s Standing, err error) {
+	if s, err = u.stand(ctx, c, takes); err != nil {
+		err = fmt.Errorf("ask who holds message %s: %w; it is asked again", c.name(), u.refused(err))
 	}
-	return fmt.Errorf("ask who holds message %s: %w; it is asked again", c.name(), u.refused(err))
+	return s, err
 }
 
 func (u *Upstream) stand(ctx context.Context, c Claim, takes bool) (s Standing, err error) {
