@@ -317,8 +317,11 @@ func (o *send) refused(ctx context.Context, err error) error {
 			return said
 		}
 		found, wrong := o.c.JS.Stream(ctx, o.stream)
-		if link.IsAway(wrong) {
+		switch {
+		case link.IsAway(wrong):
 			return o.said(wrong)
+		case errors.Is(wrong, jetstream.ErrStreamNotFound): // which subjects it took, this message does not tell
+			return o.notFound("the stream "+o.stream, wrong)
 		}
 		if wrong == nil && setup.Takes(found.CachedInfo().Config.Subjects, o.subject) && o.c.Refusal() == nil {
 			return fmt.Errorf("the stream %s on %s does not answer: this user may not send to it, or its server is gone and another one has not taken its place yet: send the message again with --id %s, and it is there once", o.stream, o.c.Where(), words.Shell(id))
