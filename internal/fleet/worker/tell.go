@@ -24,8 +24,9 @@ const (
 	tellPatience = 3 * time.Second
 	// tellApart is the least time between two values.
 	tellApart = time.Second
-	// lookForDrain is the longest time between two looks for a drain request.
+	// lookForDrain is the longest time between two looks for a drain request, which drainLook is the retry of.
 	lookForDrain = 10 * time.Second
+	drainLook    = "look for drain"
 )
 
 // telling is the last value that was put.
@@ -254,10 +255,10 @@ func (a *Agent) isToDrain(ctx context.Context) (bool, error) {
 // askDrain looks regularly whether the agent should drain, or no longer. A watch would need a consumer: the server
 // would keep one for each agent, and could not send into an account of the agent's own.
 func (a *Agent) askDrain(ctx context.Context) {
-	if !a.conn.Connected() || !a.due("drain") {
+	if !a.conn.Connected() || !a.due(drainLook) {
 		return
 	}
-	a.retries["drain"] = retry{at: time.Now().Add(min(a.every(), lookForDrain))}
+	a.retries[drainLook] = retry{at: time.Now().Add(min(a.every(), lookForDrain))}
 	is, err := a.isToDrain(ctx)
 	if err == nil && is != a.asked { // a silent server is reported elsewhere
 		a.asked = is
