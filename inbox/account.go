@@ -22,8 +22,8 @@ type Account struct {
 	// Today and Total are the charges of that day and of all time. Outside is the part of Total that belongs
 	// to no entry, so the entries cost Total less Outside.
 	Today, Total, Outside price.Amount
-	// dayEnds is the end of Day in the time zone that began it, in seconds since 1970.
-	dayEnds int64
+	// dayBegan and dayEnds limit Day in the time zone that began it, in seconds since 1970. Earlier releases noted the end.
+	dayBegan, dayEnds int64
 	// DayLimit is the limit for one day that the hook reported last.
 	DayLimit json.RawMessage
 	// Raised holds the entry ids of the last entries that were requeued with other limits. Only these may
@@ -121,6 +121,8 @@ func (a *Account) forget(id string) {
 // Booking is the cost of a session's first turn, in whole or up to an offset of the transcript.
 type Booking struct {
 	Amount price.Amount
+	// Before is the part of Amount that was spent before [Money.DayBegan].
+	Before price.Amount
 	// Line is the line for .costs.jsonl, nil for none.
 	Line []byte
 	// From and Since are the offset and the time at which the uncharged rest begins. Stated and Ledger are
@@ -145,16 +147,21 @@ func (m *Money) Book(session string, b Booking) {
 	} else {
 		a.forget(session)
 	}
-	m.Charge(of.Charged, b.Amount, b.Line)
+	m.charge(of.Charged, b.Amount, b.Before, b.Line)
 }
 
 // Charge charges the cost of a turn, which may already be booked. line is the line for .costs.jsonl.
 func (m *Money) Charge(of price.Charged, amount price.Amount, line []byte) {
+	m.charge(of, amount, price.Amount{}, line)
+}
+
+func (m *Money) charge(of price.Charged, amount, before price.Amount, line []byte) {
 	if amount.IsZero() {
 		return
 	}
 	a := m.changeAccount()
 	a.add(m.day(a), amount, of.Outside())
+	a.Today = a.Today.Minus(before)
 	m.tx.addJSON(journal.Costs, line)
 	if d := m.tx.inFlight; d != nil && chargedTo(of, d) {
 		m.tx.setInFlight(d.spending(amount))
@@ -185,7 +192,8 @@ func (d *Delivery) spending(amount price.Amount) *Delivery {
 // Uncharged is the cost so far of a turn that is not charged yet. Its models are set where there is only one, too.
 type Uncharged struct {
 	price.Line
-	GoesOn bool // the turn has not ended
+	Before price.Amount // the part that was spent before [Money.DayBegan]
+	GoesOn bool         // the turn has not ended
 }
 
 // Count adds the uncharged turns of a session to outcomes and to what is held against limits.
@@ -217,6 +225,7 @@ type Spending struct {
 	Entry price.Amount
 	// Here is the cost of the entry in this delivery.
 	Here  price.Amount
+	Alone price.Amount // the part of Today that is Here
 	Today price.Amount
 }
 
@@ -230,7 +239,7 @@ func (m *Money) Spending() (s Spending) {
 				s.Entry = s.Entry.Plus(o.Amount)
 			}
 			if chargedFor(o.Charged, d) {
-				s.Here = s.Here.Plus(o.Amount)
+				s.Here, s.Alone = s.Here.Plus(o.Amount), s.Alone.Plus(o.today())
 			}
 		}
 	}
@@ -242,10 +251,12 @@ func (m *Money) Spending() (s Spending) {
 func (m *Money) Today() price.Amount {
 	sum := m.readAccount().On(m.tx.box.opts.Now())
 	for _, o := range m.open {
-		sum = sum.Plus(o.Amount)
+		sum = sum.Plus(o.today())
 	}
 	return sum
 }
+
+func (o *Uncharged) today() price.Amount { return o.Minus(o.Before) }
 
 // day returns the account's day while it lasts, else the local date. Only then does it load the local time zone.
 func (m *Money) day(a *Account) string {
@@ -253,7 +264,7 @@ func (m *Money) day(a *Account) string {
 	if a.lasts(now) {
 		return a.Day
 	}
-	a.dayEnds = m.Midnight().Unix()
+	a.dayBegan, a.dayEnds = m.DayBegan().Unix(), m.Midnight().Unix()
 	return now.Local().Format(time.DateOnly)
 }
 
@@ -329,18 +340,28 @@ func (m *Money) Midnight() time.Time {
 	if a := m.readAccount(); a.lasts(now) {
 		return time.Unix(a.dayEnds, 0).UTC()
 	}
-	return midnight(now.Local()).UTC()
+	return midnight(now.Local(), 1).UTC()
 }
 
-// midnight returns the first moment of the next day, in the time zone of now.
-func midnight(now time.Time) time.Time {
+// DayBegan returns the beginning of the day that [Money.Today] counts.
+func (m *Money) DayBegan() time.Time {
+	now := m.tx.box.opts.Now()
+	if a := m.readAccount(); a.lasts(now) && a.dayBegan > 0 && a.dayBegan <= now.Unix() {
+		return time.Unix(a.dayBegan, 0).UTC()
+	}
+	return midnight(now.Local(), 0).UTC()
+}
+
+// midnight returns the first moment of the day that is so many days after now, in the time zone of now.
+func midnight(now time.Time, days int) time.Time {
 	y, m, d := now.Date()
-	return words.Showing(time.Date(y, m, d+1, 0, 0, 0, 0, time.UTC), now.Location())[0]
+	return words.Showing(time.Date(y, m, d+days, 0, 0, 0, 0, time.UTC), now.Location())[0]
 }
 
 func (a *Account) encode() []byte {
 	var o flat.Object
 	o.Text("day", a.Day)
+	o.Int("day_began", a.dayBegan)
 	o.Int("day_ends", a.dayEnds)
 	o.Text("today", a.Today.Short())
 	o.Text("total", a.Total.Short())
@@ -360,7 +381,7 @@ func decodeAccount(record []byte) (*Account, error) {
 	if err != nil {
 		return new(Account), err
 	}
-	a := &Account{Day: m.String("day"), dayEnds: m.Int("day_ends")}
+	a := &Account{Day: m.String("day"), dayBegan: m.Int("day_began"), dayEnds: m.Int("day_ends")}
 	for name, into := range map[string]*price.Amount{"today": &a.Today, "total": &a.Total, "outside": &a.Outside} {
 		if *into, err = price.Short(m.String(name)); err != nil {
 			return new(Account), err

@@ -24,6 +24,6 @@ func TestMidnight(t *testing.T) {
 		}
 		now, err := time.ParseInLocation("2006-01-02 15:04", of[0], zone)
 		require.NoError(t, err)
-		assert.Equal(t, of[1], midnight(now).Format(time.RFC3339), place)
+		assert.Equal(t, of[1], midnight(now, 1).Format(time.RFC3339), place)
 	}
 }

@@ -79,6 +79,25 @@ func TestTheAccountIsBounded(t *testing.T) {
 	assert.Less(t, strings.Index(last, `"results_end"`), 40<<10)
 }
 
+// What was spent before midnight counts in all sums but that of the day.
+func TestSpentBeforeMidnight(t *testing.T) {
+	box := newBox(t, "a\n")
+	deliverAt(t, box, "s", 100)
+	nanos := func(n int64) price.Amount { return price.Amount{Nanos: n, Dollars: true, Requests: 1} }
+	in(t, box, func(tx *inbox.Tx) {
+		of := tx.Money().Turns("s").Turns[0].Charged
+		tx.Money().Count("s", []inbox.Uncharged{{Line: price.Line{Charged: of, SessionID: "s", Price: price.Price{Amount: nanos(7)}}, Before: nanos(5)}})
+		assert.EqualValues(t, 2, tx.Money().Today().Nanos)
+		tx.Money().Count("s", nil)
+		tx.Money().Book("s", inbox.Booking{Amount: nanos(7), Before: nanos(5), From: 150})
+	})
+	a := account(t, box)
+	assert.Equal(t, []int64{2, 7}, []int64{a.Today.Nanos, a.Total.Nanos})
+	in(t, box, func(tx *inbox.Tx) {
+		assert.Equal(t, tx.Money().Midnight().Local().AddDate(0, 0, -1), tx.Money().DayBegan().Local())
+	})
+}
+
 // However many sessions come, the account keeps that of the entry in flight, by which limits hold.
 func TestTheAccountKeepsTheEntry(t *testing.T) {
 	box := newBox(t, "a\n")

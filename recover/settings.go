@@ -56,7 +56,7 @@ func Judge(l budget.Plan, s Spent, attempt int) *Over {
 	if n := s.Here.Unpriced; n > 0 && (l.Entry.Nanos > 0 || l.Day.Nanos > 0) {
 		return &Over{Reach: OfEntry, Figures: withoutPrice(n), Alone: true}
 	}
-	if figures, over := l.Day.Over(budget.Spent{Amount: s.Here}); over {
+	if figures, over := l.Day.Over(budget.Spent{Amount: s.Alone}); over {
 		return &Over{Reach: OfDay, Figures: "in one day " + figures, Alone: true}
 	}
 	return JudgeDay(l, s.Today)

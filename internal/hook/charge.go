@@ -58,7 +58,7 @@ func (h *hook) count(view *inbox.View, tool string) (*meter.Counted, error) {
 	if s == nil {
 		return nil, nil
 	}
-	return meter.Look(s, tool, h.input.AgentID)
+	return meter.Look(s, view.Money().DayBegan(), tool, h.input.AgentID)
 }
 
 // awaitSpending waits at the end of a turn, close to a limit of the day, until the transcript has the turn's answer.

@@ -164,6 +164,20 @@ func TestASubagentBeyondItsEntry(t *testing.T) {
 	}
 }
 
+// What a turn spent before midnight is not of the day that it goes on in.
+func TestATurnThatSpansMidnight(t *testing.T) {
+	hook.SetLineWait(time.Hour)
+	s := spending(t, "--max-cost-per-day", "0.011").deliver()
+	for range 3 {
+		s.requests++
+		s.line(fmt.Sprintf(`{"type":"assistant","timestamp":"2026-03-04T23:59:00Z","message":{"id":"m%d","model":%q,"usage":{"input_tokens":1000,"output_tokens":100}}}`, s.requests, s.model))
+	}
+	require.Empty(t, s.event("PostToolBatch", ""))
+	s.request()
+	require.Contains(t, s.event("PostToolBatch", ""), "today cost 0.012 of 0.011 USD")
+	require.Empty(t, s.letters(), "it did not reach the limit alone")
+}
+
 // Close to a limit in tokens, the hook waits for the answer that asked for the tools: the client may write it after it
 // has run them. At most one request exceeds the limit.
 func TestTheAnswerIsWaitedFor(t *testing.T) {

@@ -76,7 +76,7 @@ func (p *Prices) read(box *inbox.Inbox, wanted map[string]bool, each func(price.
 		if s.Transcript = cmp.Or(s.Transcript, meter.TranscriptOf(&known)); s.Transcript == "" {
 			continue
 		}
-		c, _ := meter.Look(&s, "", "") // the hook reports what cannot be counted
+		c, _ := meter.Look(&s, v.Money().DayBegan(), "", "") // the hook reports what cannot be counted
 		p.open = append(p.open, c.Open(s.ID)...)
 	}
 	return nil
@@ -197,7 +197,13 @@ func (p *Prices) more(sum price.Amount, outside bool) price.Amount {
 }
 
 // Today returns what was spent today, by the local date.
-func (p *Prices) Today() price.Amount { return p.more(p.Account.On(p.now), false) }
+func (p *Prices) Today() price.Amount {
+	sum := p.Account.On(p.now)
+	for _, o := range p.open {
+		sum = sum.Plus(o.Minus(o.Before))
+	}
+	return sum
+}
 
 // Total returns what was ever spent.
 func (p *Prices) Total() price.Amount { return p.more(p.Account.Total, false) }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/agent"
@@ -33,7 +34,7 @@ func (c *Counted) Open(session string) (all []inbox.Uncharged) {
 	ledger.guesses = slices.Clone(ledger.guesses)
 	for _, t := range c.turns {
 		l := price.Line{Charged: t.Charged, SessionID: session, Price: t.price(c.Model), Models: t.Models}
-		all = append(all, inbox.Uncharged{Line: l, GoesOn: !t.complete})
+		all = append(all, inbox.Uncharged{Line: l, Before: t.Before, GoesOn: !t.complete})
 		owed = append(owed, ledger.take(&t)...)
 	}
 	for _, of := range owed {
@@ -51,11 +52,11 @@ func (t *turn) price(last string) price.Price {
 	return p
 }
 
-// Look counts the turns of a session. tool and agent are as in [Range].
-func Look(s *inbox.SessionTurns, tool, agent string) (*Counted, error) {
+// Look counts the turns of a session. today, tool and agent are as in [Range].
+func Look(s *inbox.SessionTurns, today time.Time, tool, agent string) (*Counted, error) {
 	first := s.Turns[0]
 	later := s.Turns[max(0, slices.IndexFunc(s.Turns, func(t inbox.Turn) bool { return t.From > 0 }))].From
-	c, err := Scan(Range{Transcript: s.Transcript, From: first.From, Since: first.Since, Stated: s.Stated, Later: later, Tool: tool, Agent: agent})
+	c, err := Scan(Range{Transcript: s.Transcript, From: first.From, Since: first.Since, Stated: s.Stated, Later: later, Today: today.UnixMilli(), Tool: tool, Agent: agent})
 	if c.missing && slices.ContainsFunc(s.Turns, func(t inbox.Turn) bool { return t.From > 0 && t.From < maxRead }) { // the client wrote it before
 		err = fmt.Errorf("read %s: %w", s.Transcript, errGone)
 	}
@@ -115,7 +116,7 @@ func charge(tx *inbox.Tx, session string, over bool) error {
 	if s == nil {
 		return nil
 	}
-	c, err := Look(s, "", "")
+	c, err := Look(s, tx.Money().DayBegan(), "", "")
 	over = over && (err == nil || errors.Is(err, errGone)) // otherwise it may become readable
 	for len(c.turns) > 0 && (over || c.turns[0].complete) {
 		t := &c.turns[0]
@@ -153,7 +154,7 @@ func (c *Counted) book(tx *inbox.Tx, session string, t *turn, rest bool) {
 		l.Models = t.Models
 	}
 	tx.Money().Book(session, inbox.Booking{
-		Amount: l.Amount, Line: l.JSON(), From: t.next.From, Since: t.next.At, Stated: t.Stated, Ledger: c.ledger.text(), Rest: rest,
+		Amount: l.Amount, Before: t.Before, Line: l.JSON(), From: t.next.From, Since: t.next.At, Stated: t.Stated, Ledger: c.ledger.text(), Rest: rest,
 	})
 	for _, of := range owed {
 		of.At, of.SessionID, of.End = l.At, session, l.End

@@ -22,6 +22,7 @@ type Range struct {
 	// Stated is the client's own total at From.
 	Stated int64
 	Later  int64 // where a later turn begins, behind any copy; 0 if none does
+	Today  int64 // when the day began, in milliseconds since 1970
 	// Tool is the id of a tool use by the subagent Agent, "" for the session itself. Count.HasTool tells of its answer.
 	Tool, Agent string
 }
@@ -49,6 +50,7 @@ type Part struct {
 	User   bool  // there is such a line; the first part may have none
 	At     int64 // time of the line in milliseconds since 1970, 0 if unknown
 	Spent  price.Amount
+	Before price.Amount    // the part of Spent from before Range.Today
 	Models []price.ByModel // the last used first
 	Guess  price.ByModel   // the part of Spent that is guessed: prices of summaries
 	Own    bool            // the client's total is not comparable: own prices hold for a part, or it knows none
@@ -57,7 +59,8 @@ type Part struct {
 
 // Plus joins two consecutive parts.
 func (p Part) Plus(next Part) Part {
-	p.Spent, p.Own, p.Stated = p.Spent.Plus(next.Spent), p.Own || next.Own, next.Stated
+	p.Spent, p.Before = p.Spent.Plus(next.Spent), p.Before.Plus(next.Before)
+	p.Own, p.Stated = p.Own || next.Own, next.Stated
 	p.Guess = price.ByModel{Model: cmp.Or(next.Guess.Model, p.Guess.Model), Amount: p.Guess.Plus(next.Guess.Amount)}
 	p.Models = slices.Clone(p.Models)
 	for _, of := range slices.Backward(next.Models) {
@@ -69,6 +72,7 @@ func (p Part) Plus(next Part) Part {
 // request is one to the model. Its lines say what it took so far.
 type request struct {
 	part  int // -1 before the range
+	at    int64
 	model string
 	usage price.Usage
 	guess bool // it made a summary
@@ -137,10 +141,10 @@ func (c *counter) partAt(when int64) int {
 }
 
 // ask notes a request, or what a further line of it adds. The last line of a message has its final usage.
-func (c *counter) ask(name, model string, u price.Usage, part int) *request {
+func (c *counter) ask(name, model string, u price.Usage, at int64, part int) *request {
 	r := c.requests[name]
 	if r == nil {
-		r = &request{part: part, model: model}
+		r = &request{part: part, at: at, model: model}
 		c.requests[name], c.order = r, append(c.order, r)
 	}
 	r.usage = r.usage.Most(u)
@@ -166,6 +170,9 @@ func (c *counter) price() error {
 			a.Nanos, a.Dollars = rates.Of(r.usage), true
 		} else if a.Tokens.Sum() > 0 && (r.model != "" || !r.guess) {
 			a.Unpriced = 1
+		}
+		if r.at > 0 && r.at < c.Today {
+			p.Before = p.Before.Plus(a)
 		}
 		p.Spent, p.Models = p.Spent.Plus(a), price.ByModel{Model: r.model, Amount: a}.In(p.Models)
 		if r.guess {

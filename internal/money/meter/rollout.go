@@ -38,7 +38,7 @@ func (c *counter) rollout(l *flat.Members, at int64) {
 	c.Model = cmp.Or(c.asks.model, c.Model)
 	switch payload := l.Value("payload"); l.String("type") {
 	case "token_usage_record":
-		c.usage(payload, c.asks, c.in(at))
+		c.usage(l, c.asks, c.in(at))
 	case "event_msg":
 		if item := itemOf(payload); item == "UserMessage" || item == "HookPrompt" {
 			c.begin(at, timeOf(l))
@@ -54,7 +54,8 @@ func itemOf(payload flat.Value) string {
 	return payload.Get("item").Get("type").Text()
 }
 
-func (c *counter) usage(payload flat.Value, by asks, part int) {
+func (c *counter) usage(l *flat.Members, by asks, part int) {
+	payload := l.Value("payload")
 	id, usage := payload.Get("response_id").Text(), payload.Get("usage")
 	if id == "" {
 		return
@@ -63,7 +64,7 @@ func (c *counter) usage(payload flat.Value, by asks, part int) {
 		Output: number(usage, "output_tokens"), CacheRead: number(usage, "cached_input_tokens"), CacheWrite: number(usage, "cache_write_input_tokens"),
 	}
 	t.Input = max(0, number(usage, "input_tokens")-t.CacheRead-t.CacheWrite) // that includes what was cached
-	c.ask(id, by.model, price.Usage{Tokens: t, Fast: by.fast}, part)
+	c.ask(id, by.model, price.Usage{Tokens: t, Fast: by.fast}, timeOf(l), part)
 }
 
 // maxRollouts limits the names read of a day's folder, which has all sessions of a person.
@@ -121,7 +122,7 @@ func (c *counter) rollouts() {
 			_, _ = c.follow(path, 0, false, func(l *flat.Members, _ int64) {
 				c.meet(l)
 				if by.note(l); l.String("type") == "token_usage_record" {
-					c.usage(l.Value("payload"), by, c.partAt(timeOf(l)))
+					c.usage(l, by, c.partAt(timeOf(l)))
 				}
 			})
 		}

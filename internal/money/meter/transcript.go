@@ -107,7 +107,7 @@ func (c *counter) summarise(l *flat.Members, at int64) {
 	if of.Get("trigger").Text() == "manual" { // a person asked for it, before the lines that say so
 		c.begin(at, timeOf(l))
 	}
-	c.summary = c.ask("summary "+l.String("uuid"), c.Model, price.Usage{}, c.in(at))
+	c.summary = c.ask("summary "+l.String("uuid"), c.Model, price.Usage{}, timeOf(l), c.in(at))
 	c.summary.guess = true
 	c.Whole = c.Whole && at >= c.From
 	c.summarised(price.Tokens{CacheRead: number(of, "preTokens")})
@@ -136,10 +136,10 @@ func (c *counter) answer(l *flat.Members, part int) (model string) {
 	id := cmp.Or(message.Get("id").Text(), l.String("requestId"), l.String("uuid"))
 	for i, of := range usage.Get("iterations").Items() {
 		if of.Get("type").Text() == "advisor_message" { // of another model, and in no other figure
-			c.ask(id+" "+strconv.Itoa(i), cmp.Or(clip(of.Get("model").Text()), model), usageOf(of), part)
+			c.ask(id+" "+strconv.Itoa(i), cmp.Or(clip(of.Get("model").Text()), model), usageOf(of), timeOf(l), part)
 		}
 	}
-	c.ask(id, model, usageOf(usage), part)
+	c.ask(id, model, usageOf(usage), timeOf(l), part)
 	return model
 }
 
