@@ -239,7 +239,7 @@ func (m *Money) Spending() (s Spending) {
 				s.Entry = s.Entry.Plus(o.Amount)
 			}
 			if chargedFor(o.Charged, d) {
-				s.Here, s.Alone = s.Here.Plus(o.Amount), s.Alone.Plus(o.today())
+				s.Here, s.Alone = s.Here.Plus(o.Amount), s.Alone.Plus(o.Minus(o.Before))
 			}
 		}
 	}
@@ -251,12 +251,10 @@ func (m *Money) Spending() (s Spending) {
 func (m *Money) Today() price.Amount {
 	sum := m.readAccount().On(m.tx.box.opts.Now())
 	for _, o := range m.open {
-		sum = sum.Plus(o.today())
+		sum = sum.Plus(o.Minus(o.Before))
 	}
 	return sum
 }
-
-func (o *Uncharged) today() price.Amount { return o.Minus(o.Before) }
 
 // day returns the account's day while it lasts, else the local date. Only then does it load the local time zone.
 func (m *Money) day(a *Account) string {
