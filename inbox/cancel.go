@@ -201,6 +201,37 @@ func (t *Tx) stillCanceled(s canceledSpan) (bool, error) {
 	return sum == s.sum, err
 }
 
+// keepCanceled has canceled entries passed where an edit moved them. Those that send wrote are told by their letters,
+// which also say whether they were requeued.
+func (t *Tx) keepCanceled() error {
+	var kept []canceledSpan
+	gone := map[string]bool{}
+	for _, s := range t.canceledSpans() {
+		if there, err := t.stillCanceled(s); err != nil {
+			return err
+		} else if there {
+			kept = append(kept, s)
+		} else {
+			gone[s.sum] = true
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	t.setCanceled(kept)
+	t.readAgain("the inbox was edited before canceled entries were passed", 0, 0)
+	var failed error
+	err := lines.Each(io.NewSectionReader(t.file, t.st.Cursor, t.queueSize()-t.st.Cursor), t.st.Cursor, func(start, end int64, l []byte, _ bool) bool {
+		sum := entryID(l)[:canceledSumLen]
+		if gone[sum] && !t.canceledAt(start) && !bytes.Contains(l, []byte(sentAtMember)) {
+			delete(gone, sum)
+			failed = t.noteCanceled(start, end)
+		}
+		return failed == nil && len(gone) > 0
+	})
+	return errors.Join(err, failed)
+}
+
 // passMoved is passCanceled for one entry that an edit moved to another offset.
 func (t *Tx) passMoved(e Entry) (bool, error) {
 	all := t.canceledSpans()

@@ -81,9 +81,8 @@ func (t *Tx) NoteCheck(c Check) error {
 	return t.failed
 }
 
-// Continue hands the entry in flight over again, within the same delivery, with the output of its failed
-// check. Hand that over only after Commit returned nil. What the agent said of the entry so far is dropped.
-// See [Tx.Worked].
+// Continue hands the entry in flight over again, within the same delivery, with the output of its failed check. Hand
+// that over only after Commit returned nil. What the agent said of the entry so far is dropped. See [Tx.Worked].
 func (t *Tx) Continue(to Recipient) error {
 	switch {
 	case t.inFlight == nil:

@@ -20,9 +20,8 @@ type unfollowed struct{ error }
 func (unfollowed) Is(target error) bool { return target == ErrUnfollowed }
 func (u unfollowed) Unwrap() error      { return u.error }
 
-// Commit makes the transaction's changes durable, all or none, with one synced write. After an error nothing
-// changed, unless the error matches [ErrUncertain] or [ErrUnfollowed]. The transaction stays open for more
-// changes.
+// Commit makes the transaction's changes durable, all or none, with one synced write. After an error nothing changed,
+// unless the error matches [ErrUncertain] or [ErrUnfollowed]. The transaction stays open for more changes.
 //
 // The documented files follow after the commit. If that fails the commit still stands: there is a warning,
 // or [ErrUnfollowed] after a delivery, and the next transaction tries again.

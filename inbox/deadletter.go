@@ -51,9 +51,8 @@ type DeadLetter struct {
 	ID       string                     `json:"id,omitempty"`
 	Metadata map[string]json.RawMessage `json:"metadata,omitempty"`
 	RawLine
-	// RawFile names a file beside this one for content that does not fit into JSON. If raw_line is empty, the
-	// file holds the exact line. Otherwise it holds the text, and raw_line is the envelope that was delivered
-	// instead.
+	// RawFile names a file beside this one for content that does not fit into JSON. If raw_line is empty, the file
+	// holds the exact line. Otherwise it holds the text, and raw_line is the envelope that was delivered instead.
 	RawFile     string     `json:"raw_file,omitempty"` // the file with the line; beside a raw_line, with its text
 	StartOffset int64      `json:"start_offset"`
 	EndOffset   int64      `json:"end_offset"`

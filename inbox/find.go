@@ -219,8 +219,7 @@ type outcomes struct {
 	found map[string]place
 }
 
-// searchUnlocked searches without the lock, so that little is left to search under it, however large the files
-// are.
+// searchUnlocked searches without the lock, so that little is left to search under it, however large the files are.
 func (l *nameSearch) searchUnlocked(b *Inbox, ids map[string]bool) (err error) {
 	// Outcomes come first: an entry that is settled in between has its outcome behind the part that was read.
 	if err := l.searchOutcomes(b, ids); err != nil || sightOf(b.path).size < partBytes {

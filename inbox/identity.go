@@ -328,6 +328,9 @@ func (t *Tx) keepEdited(v verdict) error {
 		t.warn("the entry that was handed over is no longer in its place in the inbox %s: it is kept apart from the file, and the line there is another entry", t.box.path)
 	}
 	t.detach(v.lost...)
+	if err := t.keepCanceled(); err != nil {
+		return err
+	}
 	for _, d := range v.lost {
 		if err := t.passElsewhere(d); err != nil {
 			return err

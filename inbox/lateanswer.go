@@ -16,10 +16,9 @@ const (
 	maxLeftEvidence = 4 << 10
 )
 
-// leftTurn is a turn whose entry was settled before the turn ended: at a limit, or by another process. Why is
-// the sentence that tells the client to stop; if the process is killed before it says so, the turn's next
-// hook does. Letter names the dead letter that an answer belongs to. The other fields tell the end of this
-// turn from any other.
+// leftTurn is a turn whose entry was settled before the turn ended: at a limit, or by another process. Why is the
+// sentence that tells the client to stop; if the process is killed before it says so, the turn's next hook does.
+// Letter names the dead letter that an answer belongs to. The other fields tell the end of this turn from any other.
 type leftTurn struct {
 	Session  string          `json:"session_id"`
 	Prompt   string          `json:"prompt_id,omitempty"`

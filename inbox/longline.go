@@ -60,8 +60,7 @@ func (l line) isLong() bool {
 	return size > longJSON
 }
 
-// errUnwieldy says that a line cannot be an entry: it is longer than MaxLine, or has too much besides its
-// prompt.
+// errUnwieldy says that a line cannot be an entry: it is longer than MaxLine, or has too much besides its prompt.
 var errUnwieldy = errors.New("too long")
 
 // longEntry returns an entry whose text is in a file of its own, which is durable when longEntry returns. The
@@ -205,8 +204,7 @@ func (t *Tx) forgetText(d *Delivery) {
 	}
 }
 
-// writeBeside writes a file beside the inbox, over an existing one. The file is durable when writeBeside
-// returns.
+// writeBeside writes a file beside the inbox, over an existing one. The file is durable when writeBeside returns.
 func (b *Inbox) writeBeside(name string, write func(io.Writer) error) (err error) {
 	f, _, err := disk.OpenWrite(b.beside(name))
 	if err != nil {

@@ -18,14 +18,12 @@ import (
 
 // Message is what a producer appends. Only Text is required.
 type Message struct {
-	// ID names the entry; appending the same ID twice appends one entry. If it is empty, a random one is
-	// made.
+	// ID names the entry; appending the same ID twice appends one entry. If it is empty, a random one is made.
 	ID string
 	// Text is what is delivered: UTF-8, with more than white space.
 	Text string
-	// Metadata travels with the entry into its result or dead letter. Values may be anything that
-	// encoding/json can encode. The names id, prompt, sent_at, not_before, expires_at, limits and check are
-	// taken.
+	// Metadata travels with the entry into its result or dead letter. Values may be anything that encoding/json can
+	// encode. The names id, prompt, sent_at, not_before, expires_at, limits and check are taken.
 	Metadata map[string]any
 	// NotBefore, unless zero or past, keeps the entry out of the inbox until then: see [Scheduled].
 	NotBefore time.Time

@@ -116,8 +116,7 @@ func (b Backoff) String() string {
 // BackoffEnds tells a person what ends a back-off.
 const BackoffEnds = "then, or until heartbeat resume"
 
-// BackOff holds delivery for the given time from the commit on. The caller counts the streak: see
-// [Holds.Streak].
+// BackOff holds delivery for the given time from the commit on. The caller counts the streak: see [Holds.Streak].
 func (h Holds) BackOff(length time.Duration, streak int, named bool, f *Failure) (Backoff, error) {
 	now := h.tx.box.utcNow()
 	b := Backoff{

@@ -212,8 +212,7 @@ type Totals struct {
 	deadLetters json.RawMessage // as encoded in the journal
 }
 
-// LatencyClass counts the answers that took at most Within (0: any time) and longer than the previous class
-// allows.
+// LatencyClass counts the answers that took at most Within (0: any time) and longer than the previous class allows.
 type LatencyClass struct {
 	Within time.Duration `json:"within_ns,omitempty"`
 	Count  int64         `json:"count"`

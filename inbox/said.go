@@ -119,8 +119,7 @@ func (t *Tx) NoteProgress(text string, length time.Duration) error {
 	return t.failed
 }
 
-// earlier keeps the deliveries of an entry that was put off, from its return to the queue until its next
-// delivery.
+// earlier keeps the deliveries of an entry that was put off, from its return to the queue until its next delivery.
 type earlier struct {
 	EntryID  string        `json:"entry_id"`
 	Attempts int           `json:"attempts"`

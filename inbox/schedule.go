@@ -233,8 +233,7 @@ func (t *Tx) promoteDue(due []Scheduled) error {
 // promoteAgain is after what time a waiting hook retries a failed move.
 const promoteAgain = 5 * time.Second
 
-// NextDue is when the next scheduled entry is due, or when a failed move is retried; zero if no entry is
-// known.
+// NextDue is when the next scheduled entry is due, or when a failed move is retried; zero if no entry is known.
 func (t *Tx) NextDue() time.Time { return t.due }
 
 // Promote moves the scheduled entries that are due to the end of the inbox. [Inbox.Begin] does so too;

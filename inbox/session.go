@@ -119,8 +119,7 @@ func (t *Tx) sessions() []Session {
 	return all
 }
 
-// Acknowledged returns how many entries in a row the session has answered, with none by another session in
-// between.
+// Acknowledged returns how many entries in a row the session has answered, with none by another session in between.
 func (in InSession) Acknowledged() int {
 	if in.tx.st.Session != in.id {
 		return 0

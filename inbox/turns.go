@@ -128,8 +128,7 @@ func (m *Money) openSession(session string, began bool) *SessionTurns {
 // costSpan is how much of .costs.jsonl is searched.
 const costSpan = 16 << 20
 
-// TranscriptEnd is the member of a line of .costs.jsonl that says how far the session's transcript was
-// charged.
+// TranscriptEnd is the member of a line of .costs.jsonl that says how far the session's transcript was charged.
 const TranscriptEnd = "transcript_end"
 
 // chargedTo returns how far a session's transcript was charged, and when. Unreadable lines are ignored.

@@ -78,8 +78,7 @@ func consumerFile(b *inbox.Inbox, name string) string {
 	return filepath.Join(b.Dir(), consumerPrefix+name)
 }
 
-// Consumers returns the consumers of the inbox, sorted by name. If a file cannot be read, its consumer has
-// Err.
+// Consumers returns the consumers of the inbox, sorted by name. If a file cannot be read, its consumer has Err.
 func Consumers(b *inbox.Inbox) (all []Consumer, err error) {
 	names, more, err := disk.Names(b.Dir(), maxBeside)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -58,9 +58,8 @@ type head struct {
 	place Place
 }
 
-// Consume starts a consumer. A new consumer begins with the oldest results and dead letters that are kept, or
-// with fresh only with later ones. Consume waits for another process of the same name; wait 0 means as long
-// as ctx allows.
+// Consume starts a consumer. A new consumer begins with the oldest results and dead letters that are kept, or with
+// fresh only with later ones. Consume waits for another process of the same name; wait 0 means as long as ctx allows.
 func Consume(ctx context.Context, b *inbox.Inbox, name string, fresh bool, wait time.Duration) (_ *Consuming, err error) {
 	if err := CheckConsumer(name); err != nil {
 		return nil, err
@@ -147,8 +146,7 @@ func (c *Consuming) Notes() []string {
 	return notes
 }
 
-// Next returns the item to hand over now, nil if there is none. It returns the same item until
-// [Consuming.Done].
+// Next returns the item to hand over now, nil if there is none. It returns the same item until [Consuming.Done].
 func (c *Consuming) Next() (*Handover, error) {
 	if err := c.lock.Check(); err != nil {
 		return nil, err
@@ -234,8 +232,7 @@ func (c *Consuming) Done() error {
 	return c.Save()
 }
 
-// Failed records that the item was not taken. patience is how long that may last before a person must be
-// told.
+// Failed records that the item was not taken. patience is how long that may last before a person must be told.
 func (c *Consuming) Failed(why error, patience time.Duration) error {
 	key, text := c.heads[c.first()].Key, strings.ToValidUTF8(why.Error(), "\uFFFD")
 	if f := c.state.Failing; f == nil || f.Key != key {

@@ -124,8 +124,7 @@ func (r *LetterReader) Letter(name string) (l inbox.Letter, there bool, err erro
 	return l, true, err
 }
 
-// Each visits every letter that was read, in the order of the file and each of them once, until visit returns
-// false.
+// Each visits every letter that was read, in the order of the file and each of them once, until visit returns false.
 func (r *LetterReader) Each(visit func(inbox.Letter) bool) error {
 	f, err := journal.OpenState(fileOf(r.box, journal.DeadLetters))
 	if f == nil || err != nil {

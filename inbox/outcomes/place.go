@@ -13,8 +13,7 @@ import (
 // rotated, trimmed or edited while nobody reads.
 type Place struct {
 	journal.Seen
-	// Line is a hash of the line before the place, "" if none was read. At is the time of the last wanted
-	// line.
+	// Line is a hash of the line before the place, "" if none was read. At is the time of the last wanted line.
 	Line string    `json:"line,omitempty"`
 	At   time.Time `json:"at,omitzero"`
 }

@@ -108,8 +108,7 @@ func (r *reading) openRotated() error {
 	return nil
 }
 
-// rotated reports whether rest, what follows the file's name, marks a rotated copy. Compressed copies are not
-// read.
+// rotated reports whether rest, what follows the file's name, marks a rotated copy. Compressed copies are not read.
 func rotated(rest string) bool {
 	if rest == "" || !strings.ContainsRune(".-_~", rune(rest[0])) || strings.HasPrefix(rest, ".foreign") {
 		return false
