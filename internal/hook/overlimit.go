@@ -134,24 +134,23 @@ func (h *hook) judgeWith(view *inbox.View, d *inbox.Delivery, l budget.Plan, c *
 
 // stopTurn settles the entry in flight, and has the client end the turn and the launcher end the session.
 func (h *hook) stopTurn(v *recovery.Over, seq int64) error {
-	tx, err := h.box.Begin(context.Background())
-	if err != nil {
-		return err
-	}
 	why := ""
-	if d := tx.InFlight(); d != nil && d.DeliveredSeq == seq && h.isTurn(d.SessionID, d.PromptID) {
-		why = fmt.Sprintf("heartbeat: entry %s was stopped: %s", words.Name(d.ID(), d.EntryID), v.Figures)
+	_, err := h.transact(context.Background(), inbox.Mark{}, func(tx *inbox.Tx, _ inbox.Mark) (outcome, string, error) {
+		d := tx.InFlight()
+		if d == nil || d.DeliveredSeq != seq || !h.isTurn(d.SessionID, d.PromptID) {
+			if prompt, stopped := tx.In(h.input.SessionID).Stopped(); prompt == h.input.PromptID {
+				why = stopped // another hook of this turn was faster
+			}
+			return leave, "", nil
+		}
 		h.placeTurn(tx)
 		h.uncounted(meter.ChargeTurn(tx, h.input.SessionID))
-		_, err = h.settle(tx, recovery.Sight{Over: v, Charged: true})
-		if err == nil {
-			tx.In(d.SessionID).StopTurn(d, why)
-			err = tx.Commit()
-		}
-	} else if prompt, stopped := tx.In(h.input.SessionID).Stopped(); prompt == h.input.PromptID {
-		why = stopped // another hook of this turn was faster
-	}
-	if err = errors.Join(err, h.end(tx)); why == "" || err != nil {
+		why = fmt.Sprintf("heartbeat: entry %s was stopped: %s", words.Name(d.ID(), d.EntryID), v.Figures)
+		_, err := h.settle(tx, recovery.Sight{Over: v, Charged: true})
+		tx.In(d.SessionID).StopTurn(d, why)
+		return 0, "", err
+	})
+	if why == "" || err != nil {
 		return err
 	}
 	return h.tellStopped(why)

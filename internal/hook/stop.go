@@ -164,13 +164,9 @@ func (h *hook) transact(ctx context.Context, still inbox.Mark, decide decision) 
 // record commits what an event other than Stop says. A failure is said and has no other effect, because the exit
 // status decides nothing at such an event.
 func (h *hook) record(change func(*inbox.Tx) error) int {
-	tx, err := h.box.Begin(context.Background())
-	if err == nil {
-		if err = change(tx); err == nil {
-			err = tx.Commit()
-		}
-		err = errors.Join(err, h.end(tx))
-	}
+	_, err := h.transact(context.Background(), inbox.Mark{}, func(tx *inbox.Tx, _ inbox.Mark) (outcome, string, error) {
+		return 0, "", change(tx)
+	})
 	if err != nil {
 		h.Complain(err)
 	}
