@@ -2,6 +2,7 @@ package inbox
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"os"
 	"slices"
@@ -114,7 +115,7 @@ func (in InSession) Known() Session {
 func (t *Tx) sessions() []Session {
 	all, err := t.Sessions()
 	if err != nil {
-		t.fail(err)
+		t.failed, t.dirty = cmp.Or(t.failed, err), true
 	}
 	return all
 }

@@ -1,6 +1,7 @@
 package inbox
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -229,17 +230,8 @@ func (t *Tx) addEvent(e Event) {
 // encoded returns v as JSON, for the next commit. If that fails, no commit follows.
 func (t *Tx) encoded(v any) []byte {
 	line, err := flat.JSON(v)
-	if t.dirty = true; err != nil {
-		t.fail(err)
-	}
+	t.failed, t.dirty = cmp.Or(t.failed, err), true
 	return line
-}
-
-// fail has the next commit return an error. The first one counts.
-func (t *Tx) fail(err error) {
-	if t.dirty = true; t.failed == nil {
-		t.failed = err
-	}
 }
 
 // ResolveElsewhere settles an entry from [Tx.Next] that nobody needs to answer any more, and moves the cursor

@@ -56,7 +56,7 @@ type found struct {
 // changes are what the next commit brings, beside the state itself.
 type changes struct {
 	dirty   bool
-	failed  error // why there can be no commit: see encoded
+	failed  error // why there can be no commit: see encoded and sessions
 	noticed bool  // the present state of the file is to be committed at once
 	pending []journal.Line
 	// lastLine is where the line before the cursor starts, if the cursor was moved.
