@@ -36,7 +36,31 @@ func (h *hook) judge(tx *inbox.Tx, d *inbox.Delivery) verdict {
 func (h *hook) keepLate(tx *inbox.Tx) error {
 	in := h.input
 	d, handed := tx.In(in.SessionID).Late(in.PromptID)
-	return tx.In(in.SessionID).LateAnswer(in.PromptID, in.LastMessage, d != nil && endsLate(h.factsOf(tx, d), handed))
+	return tx.In(in.SessionID).LateAnswer(in.PromptID, in.LastMessage, d != nil && h.endsLate(d, handed))
+}
+
+// endsLate reports whether this Stop surely ends the turn of a delivery whose entry was set aside.
+func (h *hook) endsLate(d *inbox.Delivery, handed bool) bool {
+	e := h.evidenceOf(d)
+	switch {
+	case h.startedBefore(e) || !h.sameClient(d, e):
+		return false
+	case e.Woken:
+		return e.Bound
+	case e.Prompted:
+		return e.IsBound()
+	}
+	return (handed || !e.Notes) && (e.TranscriptSize < 0 || !h.sameInput(e))
+}
+
+// startedBefore reports whether this hook started before the delivery.
+func (h *hook) startedBefore(e recovery.Evidence) bool {
+	return e.Boot != "" && e.Boot == machine.BootID() && h.began <= e.SinceBoot
+}
+
+// sameInput reports whether this Stop says what the one said that delivered.
+func (h *hook) sameInput(e recovery.Evidence) bool {
+	return h.input.StopHookActive == e.Active && claude.ReplySum(h.input.LastMessage) == e.Reply
 }
 
 func (h *hook) factsOf(tx *inbox.Tx, d *inbox.Delivery) facts {
@@ -49,13 +73,13 @@ func (h *hook) factsOf(tx *inbox.Tx, d *inbox.Delivery) facts {
 	return facts{
 		in: in, e: e,
 		sameSession: in.SessionID == d.SessionID, samePrompt: in.PromptID == d.PromptID, namesPrompt: d.PromptID != "",
-		startedBefore: e.Boot != "" && e.Boot == machine.BootID() && h.began <= e.SinceBoot,
+		startedBefore: h.startedBefore(e),
 		start:         h.Start,
 		handedOver:    tx.IsHandedOver(),
 		background:    h.Rewake,
 		patient:       h.watched.deadline.IsZero() || time.Now().Before(h.watched.deadline),
 
-		sameInput:         func() bool { return in.StopHookActive == e.Active && claude.ReplySum(in.LastMessage) == e.Reply },
+		sameInput:         func() bool { return h.sameInput(e) },
 		transcriptIsThere: func() bool { return claude.TranscriptSize(in.TranscriptPath) > 0 },
 		showsAnswer: func() bool {
 			seen := byBlock(in.TranscriptPath)

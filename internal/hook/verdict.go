@@ -157,19 +157,6 @@ func verdictOnPrompt(f facts) ruling {
 	return ruling{}
 }
 
-// endsLate reports whether a Stop surely ends the turn of a delivery whose entry was set aside.
-func endsLate(f facts, handed bool) bool {
-	switch {
-	case f.startedBefore || !f.sameClient():
-		return false
-	case f.e.Woken:
-		return f.e.Bound
-	case f.e.Prompted:
-		return f.e.IsBound()
-	}
-	return (handed || !f.e.Notes) && (f.e.TranscriptSize < 0 || !f.sameInput())
-}
-
 // leftBehind tells a turn that a person ended from a session that is gone. If that session lives elsewhere, settling
 // finds that the entry has an owner.
 func leftBehind(f facts) verdict {
