@@ -225,10 +225,7 @@ func again(why func(*situation) string) writes {
 }
 
 func againUncounted(why func(*situation) string) writes {
-	return writes{"`redeliver`; the attempt does not count", Requeued, "", func(s *situation) error {
-		s.tx.Worked(Worked(s.d))
-		return s.tx.GiveBack(why(s), false)
-	}}
+	return writes{"`redeliver`; the attempt does not count", Requeued, "", func(s *situation) error { return s.tx.GiveBack(why(s), false) }}
 }
 
 func setAside(reason inbox.Reason) writes {
