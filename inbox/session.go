@@ -100,7 +100,7 @@ func (t *Tx) In(session string) InSession { return InSession{t, session} }
 // In returns what is known of a session.
 func (v *View) In(session string) InSession { return InSession{v.tx, session} }
 
-// Known returns what is known of the session, only its ID if nothing is. If no session can be decoded, no commit
+// Known returns what is known of the session, only its ID if nothing is. If the sessions cannot be decoded, no commit
 // follows.
 func (in InSession) Known() Session {
 	all := in.tx.sessions()
