@@ -97,8 +97,8 @@ func (a *Account) Session(id string) *SessionTurns {
 	return nil
 }
 
-// front moves a session to the front and returns it. If there are too many, the last one is dropped that has no turn of an
-// entry: limits hold only while the account has that.
+// front moves a session to the front and returns it. If there are too many, the last one without a turn of an entry is
+// dropped: an entry's limits hold only while the account has its turns.
 func (a *Account) front(s SessionTurns) *SessionTurns {
 	a.forget(s.ID)
 	a.Sessions = slices.Insert(a.Sessions, 0, s)

@@ -155,8 +155,8 @@ func (b *Inbox) Requeueable(l Letter) error {
 	return nil
 }
 
-// Requeue appends the letter's original bytes to the inbox, or while it is not due to the schedule that it was canceled
-// from, and marks the letter, both with the next commit; commit before the next call. It returns the letter with the
+// Requeue appends the letter's original bytes to the inbox, or, while the entry is not due, to the schedule that it was
+// canceled from, and marks the letter, both with the next commit; commit before the next call. It returns the letter with the
 // mark. The letter must have been read in this transaction, and [Inbox.Requeueable].
 //
 // If somebody may still be writing the last line of the inbox, the error matches [ErrTorn]. With a mark from

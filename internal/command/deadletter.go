@@ -73,9 +73,9 @@ var requeueLettersVerb = letterVerb(cli.Verb{
 	IDs:   letterIDs,
 	Short: "append letters to the inbox again",
 	Long: `Append the original bytes of letters to the end of the inbox, and mark the letters.
-What was canceled before its time waits for that again. Each is requeued whole or
-not at all, whatever is killed, and only once. What is too long, empty, expired,
-or over_budget and gets no higher limit is refused. Its costs are counted anew.
+An entry canceled before its time waits for that time again. Each is requeued whole
+or not at all, whatever is killed, and only once. One that is too long, empty,
+expired, or over_budget without a higher limit is refused. Costs are counted anew.
 
 Exit status: 0 done, also where there was nothing to do; 1 not done: no such
 letter, more than one of that name, or one that cannot be requeued. What was done

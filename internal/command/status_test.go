@@ -21,7 +21,7 @@ func TestStatusOfWhatIsNotCounted(t *testing.T) {
 	s := newSpender(t, inbox.Message{ID: "a", Text: "one"})
 	const cause = "open DIR/t.jsonl: it is not a regular file: remove it"
 	s.in(func(tx *inbox.Tx) error { tx.In("s").NoteUncounted(cause); return nil })
-	says1 := `limits are set, and what session s spends is not all counted since .*, so that those of dollars and tokens may not hold: ` + cause
+	says1 := `limits are set, and since .* not all that session s spends is counted, so limits of dollars and tokens may not hold: ` + cause
 	out, _ := says(t, s.box, "status")
 	assert.Regexp(t, `(?m)^note +`+says1, out)
 	out, _ = says(t, s.box, "status", "--json")

@@ -46,7 +46,7 @@ func TestStuckIdleStates(t *testing.T) {
 			w.queue("one", "two")
 		}, see.NoWaker, "2 entries wait, and process <n>, which is to wake session s1, is stopped, by SIGSTOP or Ctrl-Z: kill -CONT <n> has it go on"},
 		{"woken", func(w *world) { w.woken() },
-			see.Waking, "waiting for session s1 to take up the entry <entry>, handed over at <time> <ago> to wake it, attempt 1: if it never does, its next turn decides about the entry, or else its end"},
+			see.Waking, "waiting for session s1 to take up the entry <entry>, handed over at <time> <ago> to wake it, attempt 1: if it never does, the session's next turn or end decides about the entry"},
 		{"woken, and killed", func(w *world) { w.woken()() },
 			see.Orphaned, "the entry <entry>, delivered at <time>, was in flight when session s1 died: the next session, or heartbeat recover, decides about it"},
 		{"taken up", func(w *world) { w.takenUp() },

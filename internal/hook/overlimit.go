@@ -61,7 +61,7 @@ func (h *hook) lookAtSpending() (v *recovery.Over, seq int64, err error) {
 	}
 	d := view.InFlight()
 	if d == nil || !h.isTurn(d.SessionID, d.PromptID) {
-		return nil, 0, h.stopAgent(view) // a person's own turn, unless
+		return nil, 0, h.stopAgent(view) // a person's own turn, or a subagent's
 	}
 	l := recovery.LimitsOf(d, h.Limits)
 	if !l.Any() {
@@ -77,8 +77,8 @@ func (h *hook) lookAtSpending() (v *recovery.Over, seq int64, err error) {
 	return v, d.DeliveredSeq, err
 }
 
-// stopAgent stops a subagent in the background that goes on beyond the entry that it worked for, in a launched session
-// once the day has reached its limit: nothing else would.
+// stopAgent stops a background subagent that outlives its entry, in a launched session and once the day has reached its
+// limit: nothing else would stop it.
 func (h *hook) stopAgent(view *inbox.View) error {
 	if h.input.AgentID == "" || h.SignalFile == "" || !h.Limits.Day.Any() {
 		return nil

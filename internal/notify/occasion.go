@@ -117,7 +117,7 @@ func line(s string) string {
 	return s
 }
 
-// name includes the project, because most inboxes are its work/inbox.jsonl.
+// name includes the project, because most inboxes are called work/inbox.jsonl.
 func name(box *inbox.Inbox) string {
 	return words.Line(filepath.Join(filepath.Base(filepath.Dir(box.Dir())), filepath.Base(box.Dir()), filepath.Base(box.Path())))
 }

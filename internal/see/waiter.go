@@ -108,8 +108,8 @@ func (s *Session) NotCounted() string {
 	if s.Uncounted == nil || !s.runs() {
 		return ""
 	}
-	return words.Line(fmt.Sprintf("limits are set, and what session %s spends is not all counted since %s, so that those of dollars and tokens may not hold: %s",
-		words.Short(s.ID), words.Stamp(s.Uncounted.At), s.Uncounted.Text))
+	return words.Line(fmt.Sprintf("limits are set, and since %s not all that session %s spends is counted, so limits of dollars and tokens may not hold: %s",
+		words.Stamp(s.Uncounted.At), words.Short(s.ID), s.Uncounted.Text))
 }
 
 func (f Facts) backingOff() (State, string) {
@@ -192,7 +192,7 @@ func (f Facts) fate(d *inbox.Delivery, entry string) (State, string) {
 		if s != nil && s.EndedAt != nil {
 			name = "the client of " + name // the client continues with another session
 		}
-		return Waking, fmt.Sprintf("waiting for %s to take up %s, handed over at %s to wake it, attempt %d: if it never does, its next turn decides about the entry, or else its end", name, entry, f.ago(d.DeliveredAt), d.Attempt)
+		return Waking, fmt.Sprintf("waiting for %s to take up %s, handed over at %s to wake it, attempt %d: if it never does, the session's next turn or end decides about the entry", name, entry, f.ago(d.DeliveredAt), d.Attempt)
 	case d.Failure != nil:
 		return Failed, fmt.Sprintf("%s is in flight, and its turn ended in an error at %s (%s): %s waits at its prompt, and its next turn decides about the entry", entry, words.Stamp(d.Failure.At), d.Failure, name)
 	}

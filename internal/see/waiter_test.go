@@ -125,7 +125,7 @@ func woken(f *see.Facts) { f.InFlight, f.Woken, f.Client = inFlight(), true, mac
 
 func TestExplainAWokenSession(t *testing.T) {
 	const decides = "the next session, or heartbeat recover, decides about it"
-	const takes = "to take up the entry 0123456789ab, handed over at <-5> (5m ago) to wake it, attempt 1: if it never does, its next turn decides about the entry, or else its end"
+	const takes = "to take up the entry 0123456789ab, handed over at <-5> (5m ago) to wake it, attempt 1: if it never does, the session's next turn or end decides about the entry"
 	for name, c := range map[string]explained{
 		"not taken up": {facts(func(f *see.Facts) { woken(f); f.Sessions = session() }),
 			see.Waking, "waiting for session s1 " + takes},

@@ -256,7 +256,7 @@ func (l *lookout) record(q *question) {
 		err = errors.Join(tx.In(l.s.name()).Ask("permission_prompt", q.reason), tx.Commit(), tx.Close())
 	}
 	if err != nil {
-		l.Line(time.Now(), "that the session waits is not recorded: "+err.Error())
+		l.Line(time.Now(), "it is not recorded that the session waits: "+err.Error())
 	}
 }
 

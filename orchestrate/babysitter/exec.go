@@ -229,7 +229,7 @@ const MaxOutput = 16 << 20
 // Outcome is how the command of a task ended.
 type Outcome struct {
 	Stdout, Stderr string // the end of each, at most MaxOutput
-	// Cut says that the command printed more. It fails only if that was to be its result.
+	// Cut says that the command printed more, which is a failure only if that was to be its result.
 	Cut    bool
 	Status int // the exit status, -1 if there is none
 	// Failure says in words why the command failed, or is "" if it succeeded.

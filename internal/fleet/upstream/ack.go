@@ -103,7 +103,7 @@ func (u *Upstream) sameStream(ctx context.Context, at *nats.MsgMetadata) (bool, 
 	if !at.Timestamp.Before(s.made) {
 		return true, nil
 	}
-	// Or the server's clock was set back: then it is no older than the stream's first. An agent may not look at it itself.
+	// Or the server's clock was set back: then the message is no older than the stream's first. An agent may not read it.
 	info, err := u.look(ctx)
 	if err != nil {
 		return false, fmt.Errorf("look whether message %d of the stream %s is still the same: %w", at.Sequence.Stream, u.stream, err)

@@ -320,7 +320,7 @@ func (o *send) refused(ctx context.Context, err error) error {
 		switch {
 		case link.IsAway(wrong):
 			return o.said(wrong)
-		case errors.Is(wrong, jetstream.ErrStreamNotFound): // which subjects it took, this message does not tell
+		case errors.Is(wrong, jetstream.ErrStreamNotFound): // this message does not tell which subjects it took
 			return o.notFound("the stream "+o.stream, wrong)
 		}
 		if wrong == nil && setup.Takes(found.CachedInfo().Config.Subjects, o.subject) && o.c.Refusal() == nil {

@@ -25,8 +25,8 @@ messages and results in DIRECTORY, each write synced, and let in who can read th
 there. --embed DIRECTORY of the other verbs connects to it.
 
 It stays until a signal ends it. --embed starts one in the background where none runs; that
-one ends once nobody was connected for five minutes, or as soon as this command is to take
-its place, and says what goes wrong in DIRECTORY/server.log.
+one ends once nobody was connected for five minutes, or when this command takes its place,
+and says what goes wrong in DIRECTORY/server.log.
 
 Exit status: 0 a signal ended it; 1 it cannot serve, or no longer.`,
 		Example: "heartbeat-nats serve --dir ~/nats",

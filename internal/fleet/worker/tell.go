@@ -24,7 +24,7 @@ const (
 	tellPatience = 3 * time.Second
 	// tellApart is the least time between two values.
 	tellApart = time.Second
-	// lookForDrain is the longest time between two looks for a drain request, which drainLook is the retry of.
+	// lookForDrain is the longest time between two looks for a drain request. drainLook names their retry.
 	lookForDrain = 10 * time.Second
 	drainLook    = "look for drain"
 )
@@ -213,7 +213,7 @@ func (a *Agent) takeName(ctx context.Context) error {
 				err = refusal
 			}
 			if isRefused || errors.Is(err, jetstream.ErrNoStreamResponse) {
-				err = fmt.Errorf("%w: give --name as the server's configuration has it for the user, or its credentials have it, if the bucket is there", err)
+				err = fmt.Errorf("%w: give --name as the server's configuration or the credentials have it, if the bucket is there", err)
 			}
 			return fmt.Errorf("say that agent %s is here: %w", a.o.Agent, err)
 		}

@@ -78,7 +78,7 @@ func parsePrices(text []byte) (*price.Table, error) {
 	said := map[string]map[string]float64{pattern: {}} // by model; that of all comes first
 	for n, line := range strings.Split(strings.ReplaceAll(string(text), "\r\n", "\n"), "\n") {
 		model, key, number, err := parseSetting(line)
-		// Case is of no matter. People name a model with [1m]; answers do not, and as a pattern it is "1" or "m".
+		// Case does not matter. People name a model with [1m]; answers do not, and as a pattern it is "1" or "m".
 		model = strings.TrimSuffix(strings.ToLower(model), "[1m]")
 		_, again := said[pattern][key]
 		switch {

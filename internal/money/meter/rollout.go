@@ -70,8 +70,8 @@ func (c *counter) usage(l *flat.Members, by asks, part int) {
 // maxRollouts limits the names read of a day's folder, which has all sessions of a person.
 const maxRollouts = 20_000
 
-// meet notes a subagent that a line of a rollout is about, or that one reviews what the session asks for, which no line
-// names.
+// meet notes a subagent that a line of a rollout is about, and whether one that no line names reviews what the session
+// asks for.
 func (c *counter) meet(l *flat.Members) {
 	payload := l.Value("payload")
 	by := payload.Get("approvals_reviewer").Text()

@@ -261,5 +261,5 @@ func TestWhatTheCredentialsOfAnAgentDoNotAllow(t *testing.T) {
 	assert.NotContains(t, said, "all the same", "it is not in the stream")
 	one.user = "two"
 	w := one.work(t.TempDir(), "--stream", "WORK", "--no-session", "--creds", filepath.Join(o.dir, "one.creds"))
-	w.says("give --name as the server's configuration has it for the user, or its credentials have it", 1)
+	w.says("give --name as the server's configuration or the credentials have it", 1)
 }
