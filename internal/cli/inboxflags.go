@@ -42,10 +42,9 @@ func AddInbox(f *pflag.FlagSet, path *string) {
 	}
 }
 
-// FindInbox returns the project's inbox, or "" if there is none. It looks for work/inbox.jsonl in
-// the current folder and those above. The search ends at the project's root (the folder with .git),
-// the home folder and the file system's root. It also ends at a folder of another user, who could
-// instruct the agent with a planted inbox.
+// FindInbox returns the project's inbox, or "" if there is none. It looks for work/inbox.jsonl in the current folder
+// and those above. The search ends at the project's root (the folder with .git), the home folder and the file system's
+// root. It also ends at a folder of another user, who could instruct the agent with a planted inbox.
 var FindInbox = sync.OnceValue(func() string {
 	dir, err := os.Getwd()
 	if err == nil {

@@ -108,8 +108,7 @@ func (r *RunFlags) HookArguments() (args []string) {
 	return append(args, r.Arguments()...)
 }
 
-// NotifyFlags name the command that tells a person what needs attention. All programs that work on
-// an inbox share them.
+// NotifyFlags name the command that tells a person what needs attention. All programs that work on an inbox share them.
 type NotifyFlags struct {
 	Command string
 	Drained bool

@@ -52,8 +52,7 @@ heartbeat orchestrate --run .a5c/runs/r1 --breakpoints ask`,
 	},
 }
 
-// orchestratePoll is how often runs are looked at for what no event reports, such as a person's answer to a
-// breakpoint.
+// orchestratePoll is how often runs are looked at for what no event reports, such as a person's answer to a breakpoint.
 const orchestratePoll = 2 * time.Second
 
 func driveRuns(box *inbox.Inbox, i *cli.InboxFlags, r *cli.RunFlags, once, repair bool, s cli.Streams) error {

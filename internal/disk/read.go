@@ -45,8 +45,7 @@ func ReadState(path string, limit int64) ([]byte, error) {
 	return readWhole(path, limit, func() (*File, error) { return OpenRead(path) })
 }
 
-// ReadGiven is [ReadFile] for a file that a person names on the command line. For a pipe it waits
-// for the writer.
+// ReadGiven is [ReadFile] for a file that a person names on the command line. For a pipe it waits for the writer.
 func ReadGiven(path string, limit int64) (b []byte, err error) {
 	f, err := os.Open(path)
 	if err != nil {

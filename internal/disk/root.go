@@ -35,8 +35,7 @@ func CheckRoot(inbox string) error {
 	return err
 }
 
-// checkLink allows only a link that root alone can have made, to a directory where root alone can
-// create files.
+// checkLink allows only a link that root alone can have made, to a directory where root alone can create files.
 func checkLink(inbox string, dir Info) error {
 	target, err := filepath.EvalSymlinks(inbox)
 	if errors.Is(err, fs.ErrNotExist) && dir.UID == 0 && !OthersWrite(dir) {
@@ -56,10 +55,9 @@ func checkLink(inbox string, dir Info) error {
 	return nil
 }
 
-// BecomeOwner makes a root process the owner of a directory, for good and in all threads, so that
-// nothing there can lead it to files that the owner may not touch. It does nothing unless this is
-// root, for root's own directory, or if the system forbids the change; then [CheckRoot] and
-// internal/disk are the guard. It returns the new user, or "".
+// BecomeOwner makes a root process the owner of a directory, for good and in all threads, so that nothing there can
+// lead it to files that the owner may not touch. It does nothing unless this is root, for root's own directory, or if
+// the system forbids the change; then [CheckRoot] and internal/disk are the guard. It returns the new user, or "".
 func BecomeOwner(dir string) (who string, err error) {
 	if os.Geteuid() != 0 {
 		return "", nil

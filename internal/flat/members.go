@@ -35,8 +35,7 @@ func Parse(object []byte) (*Members, error) {
 	return m, nil
 }
 
-// Begun reads an object as far as it is valid JSON. A program that is killed while it writes leaves such a
-// line.
+// Begun reads an object as far as it is valid JSON. A program that is killed while it writes leaves such a line.
 func Begun(object []byte) *Members {
 	m := &Members{list: make([]member, 0, 32)}
 	scanObject(string(object), m.add)
@@ -166,8 +165,7 @@ func (m *Members) is(name, raw string, ok bool, want string) bool {
 	return ok
 }
 
-// Value is a JSON value as it is spelled, "" for none. A question that does not fit the kind of value yields
-// nothing.
+// Value is a JSON value as it is spelled, "" for none. A question that does not fit the kind of value yields nothing.
 type Value string
 
 // Get returns the first member of an object with that name. Further names lead into nested objects.

@@ -177,9 +177,8 @@ func (s *scanner) digits() bool {
 	return s.at > from
 }
 
-// Each calls f for every member of an object, with the name and the value as they are spelled, up to the
-// first invalid JSON. It reports whether the whole object is valid, and allocates nothing, whatever the size
-// of the object.
+// Each calls f for every member of an object, with the name and the value as they are spelled, up to the first invalid
+// JSON. It reports whether the whole object is valid, and allocates nothing, whatever the size of the object.
 func Each(object []byte, f func(name, value []byte)) bool {
 	bytesOf := func(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 	isObject, ok := scanObject(unsafe.String(unsafe.SliceData(object), len(object)), func(name, value string) bool {

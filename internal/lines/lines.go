@@ -1,6 +1,5 @@
-// Package lines reads lines of files that other programs may be writing to: the last line may still lack its
-// end, a line may be longer than memory allows, and zeros may stand where a hole was made or a power loss
-// took bytes.
+// Package lines reads lines of files that other programs may be writing to: the last line may still lack its end, a
+// line may be longer than memory allows, and zeros may stand where a hole was made or a power loss took bytes.
 package lines
 
 import (
@@ -36,9 +35,8 @@ func (c corrupt) Unwrap() []error { return []error{c.error, ErrCorrupt} }
 // line's range with its end. whole is false for a last line without its newline. Visit returns false to stop.
 type Visit func(start, end int64, line []byte, whole bool) bool
 
-// Each visits every line of a queue file, whose first byte in r is at offset base. Zeros before a line are
-// not part of it, since the file may have a hole. A line longer than [Max] is cut, to a part that is still
-// longer than Max.
+// Each visits every line of a queue file, whose first byte in r is at offset base. Zeros before a line are not part of
+// it, since the file may have a hole. A line longer than [Max] is cut, to a part that is still longer than Max.
 func Each(r io.Reader, base int64, visit Visit) error { return EachHead(Max, true, r, base, visit) }
 
 // EachOwn is [Each] for a file that only heartbeat writes. It has no holes, and a long run of zeros is an

@@ -88,9 +88,8 @@ func List() (all []Entry) {
 	return all
 }
 
-// entry reads a process from /proc. ok is false if it has ended. The first thread is a zombie while
-// the process lives if another thread calls execve(2) or still ends; for a moment of that change
-// the process has no thread at all.
+// entry reads a process from /proc. ok is false if it has ended. The first thread is a zombie while the process lives
+// if another thread calls execve(2) or still ends; for a moment of that change the process has no thread at all.
 func entry(pid int) (e Entry, ok bool) {
 	for range 10 {
 		stat := readProcess(pid, "stat", 1)
@@ -183,8 +182,7 @@ var PIDNamespace = sync.OnceValue(func() string {
 // Locks is a snapshot of the held locks.
 type Locks struct{ list []byte }
 
-// ReadLocks returns the locks held now, for asking about many files. It reads proc_locks(5) and
-// tries no lock.
+// ReadLocks returns the locks held now, for asking about many files. It reads proc_locks(5) and tries no lock.
 func ReadLocks() Locks {
 	list, _ := os.ReadFile("/proc/locks") // if unreadable, no holder is known
 	return Locks{list}

@@ -2,10 +2,9 @@ package platform
 
 // The main goroutine gets 32 KB of stack before other packages start.
 //
-// A goroutine begins with 2 KB. Each time that is too small, Go walks all its frames and copies
-// them to a stack of twice the size. In a process that lives for two milliseconds this takes a
-// twentieth of the time, most of it page faults. Go starts packages without imports first, so this
-// one imports nothing.
+// A goroutine begins with 2 KB. Each time that is too small, Go walks all its frames and copies them to a stack of
+// twice the size. In a process that lives for two milliseconds this takes a twentieth of the time, most of it page
+// faults. Go starts packages without imports first, so this one imports nothing.
 func init() { need(false) }
 
 // need grows the stack to the size of its frame, which its first instructions check. It must not

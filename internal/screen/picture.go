@@ -12,8 +12,7 @@ type Picture struct {
 	Rows   [][]Cell // all of the same length
 	X, Y   int      // the cursor's position
 	Cursor bool     // whether the cursor is visible
-	// CursorKeys and Paste report that the program asked for application cursor keys, and for
-	// bracketed paste.
+	// CursorKeys and Paste report that the program asked for application cursor keys, and for bracketed paste.
 	CursorKeys, Paste bool
 }
 

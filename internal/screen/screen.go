@@ -28,9 +28,8 @@ func New(rows, cols int) *Screen {
 	return s
 }
 
-// Write draws program output. A sequence or a character may be split between two calls. Write
-// always takes all of p and returns no error. After a panic of the emulator the screen no longer
-// changes.
+// Write draws program output. A sequence or a character may be split between two calls. Write always takes all of p and
+// returns no error. After a panic of the emulator the screen no longer changes.
 func (s *Screen) Write(p []byte) (int, error) {
 	s.guarded(func() { s.stream.write(p) })
 	return len(p), nil
@@ -41,8 +40,7 @@ func (s *Screen) Resize(rows, cols int) {
 	s.guarded(func() { s.term.Resize(cols, rows) })
 }
 
-// guarded keeps a panic in the emulator from ending this program: the emulator's input comes from
-// other programs.
+// guarded keeps a panic in the emulator from ending this program: the emulator's input comes from other programs.
 func (s *Screen) guarded(draw func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,9 +97,8 @@ func LastLine(text string) string {
 // Kind is what a screen shows.
 type Kind string
 
-// The kinds of screens. Kinds up to Hooks keep a session from starting: the client waits for a
-// person or gives up, and runs no hook before that. Dialog and Login may come before a session and
-// during one.
+// The kinds of screens. Kinds up to Hooks keep a session from starting: the client waits for a person or gives up, and
+// runs no hook before that. Dialog and Login may come before a session and during one.
 const (
 	Unknown        Kind = ""               // anything else, or a screen that is still being drawn
 	Untrusted      Kind = "untrusted"      // asks whether the folder is trusted

@@ -13,10 +13,9 @@ import (
 // rest fills the second cell of a wide character. It is not a character, so no program prints it.
 const rest = '\uFFFF'
 
-// stream passes a program's output on to the emulator without what the emulator misreads: private
-// sequences (it takes the kitty keyboard's for a cursor position), titles, and numbers so large
-// that they would keep it busy for ever. It also gives wide characters their second cell, which the
-// emulator does not.
+// stream passes a program's output on to the emulator without what the emulator misreads: private sequences (it takes
+// the kitty keyboard's for a cursor position), titles, and numbers so large that they would keep it busy for ever. It
+// also gives wide characters their second cell, which the emulator does not.
 type stream struct {
 	term  vt10x.Terminal
 	state func(*stream, rune)

@@ -41,8 +41,7 @@ func Brief(s string) string {
 	return Plain(b.String())
 }
 
-// Name returns an entry's id, or the short entry id if it has none. Generated ids are shortened
-// too: nobody reads them.
+// Name returns an entry's id, or the short entry id if it has none. Generated ids are shortened too: nobody reads them.
 func Name(id, entryID string) string {
 	switch {
 	case id == "":

@@ -54,9 +54,8 @@ func (o Output) Table(t *Table) error {
 // ForPeople reports whether the output is shown at a terminal.
 func (o Output) ForPeople() bool { return o.Width > 0 }
 
-// Sentences returns a writer that cleans text for a terminal and wraps it between words. It returns
-// w itself if w is no terminal. Each write must consist of whole lines, because an unfinished line
-// cannot be wrapped here.
+// Sentences returns a writer that cleans text for a terminal and wraps it between words. It returns w itself if w is no
+// terminal. Each write must consist of whole lines, because an unfinished line cannot be wrapped here.
 func Sentences(w io.Writer) io.Writer {
 	if Terminal(w) == nil {
 		return w

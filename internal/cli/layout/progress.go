@@ -17,8 +17,7 @@ const (
 	every = 200 * time.Millisecond // how often the line is drawn
 )
 
-// inBackground stands for the width while another process group has the terminal: nothing is drawn
-// over its output.
+// inBackground stands for the width while another process group has the terminal: nothing is drawn over its output.
 const inBackground = -1
 
 const clearLine = "\r\x1b[K"

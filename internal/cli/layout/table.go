@@ -31,15 +31,13 @@ type Column struct {
 	// Late drops an empty last cell from a program's line: the column was added after programs had
 	// learned to read the others.
 	Late bool
-	// Keep ranks the column on a screen without room for all: the lowest rank is left out first.
-	// See [Table.Screen].
+	// Keep ranks the column on a screen without room for all: the lowest rank is left out first. See [Table.Screen].
 	Keep int
 	// Style returns the style for a cell's text.
 	Style func(cell string) Style
 }
 
-// Table collects rows until their widths are known. A table whose columns have titles is a list:
-// see [Output.Table].
+// Table collects rows until their widths are known. A table whose columns have titles is a list: see [Output.Table].
 type Table struct {
 	columns []Column
 	rows    []row

@@ -6,10 +6,9 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// Wrap breaks the text between words into lines of at most width columns. Line breaks stay, and the
-// indentation of a broken line is repeated. ASCII words longer than a line, such as paths and
-// commands, stay whole so that they can be copied. Other long words, as in scripts without blanks,
-// are broken. A width of 0 or less breaks nothing.
+// Wrap breaks the text between words into lines of at most width columns. Line breaks stay, and the indentation of a
+// broken line is repeated. ASCII words longer than a line, such as paths and commands, stay whole so that they can be
+// copied. Other long words, as in scripts without blanks, are broken. A width of 0 or less breaks nothing.
 func Wrap(text string, width int) (lines []string) {
 	for line := range strings.SplitSeq(text, "\n") {
 		if width <= 0 || Width(line) <= width {

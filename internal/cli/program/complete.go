@@ -75,8 +75,7 @@ func askBeside(name string, args []string, word string) ([]cobra.Completion, cob
 	return lines[:len(lines)-1], directive
 }
 
-// Excerpt returns the beginning of a text's first line, of at most that many characters and without
-// control characters.
+// Excerpt returns the beginning of a text's first line, of at most that many characters and without control characters.
 func Excerpt(s string, most int) string {
 	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
 	runes := []rune(strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || unprintable(r) }), " "))

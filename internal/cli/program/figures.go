@@ -81,9 +81,8 @@ func Number(b bool) float64 {
 	return 0
 }
 
-// WriteFigures replaces a file atomically: a collector sees the old file or the new one, never a
-// part. It refuses anything but a regular file, because renaming would replace a link itself and
-// not its target.
+// WriteFigures replaces a file atomically: a collector sees the old file or the new one, never a part. It refuses
+// anything but a regular file, because renaming would replace a link itself and not its target.
 func WriteFigures(path string, content []byte) error {
 	info, err := os.Lstat(path)
 	switch {

@@ -1,6 +1,5 @@
-// Package program builds a command with verbs from their declarations. cobra finds the verb,
-// parses, completes and documents. The help looks like that of the hook and the launcher, which
-// have no verbs.
+// Package program builds a command with verbs from their declarations. cobra finds the verb, parses, completes and
+// documents. The help looks like that of the hook and the launcher, which have no verbs.
 package program
 
 import (

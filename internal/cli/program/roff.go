@@ -63,8 +63,7 @@ func (p Program) roff(c *cobra.Command) string {
 	return r.String()
 }
 
-// roff builds a manual page from the macros of man(7). It writes no date, so that the page depends
-// only on the command.
+// roff builds a manual page from the macros of man(7). It writes no date, so that the page depends only on the command.
 type roff struct{ strings.Builder }
 
 func (r *roff) section(title string) { fmt.Fprintf(r, ".SH %s\n", title) }

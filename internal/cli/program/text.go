@@ -72,9 +72,8 @@ func Agreed(question string, s cli.Streams) bool {
 	return false
 }
 
-// UTF8 converts input that begins with a UTF-16 or UTF-32 byte order mark, as Windows editors and
-// shells write it. Invalid sequences become U+FFFD and the mark is dropped. Input without a mark
-// stays unchanged.
+// UTF8 converts input that begins with a UTF-16 or UTF-32 byte order mark, as Windows editors and shells write it.
+// Invalid sequences become U+FFFD and the mark is dropped. Input without a mark stays unchanged.
 func UTF8(in io.Reader) io.Reader {
 	from := bufio.NewReader(in)
 	first, _ := from.Peek(4) // the next read reports the error

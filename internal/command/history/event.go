@@ -167,8 +167,7 @@ func (e Event) before() time.Time {
 	return *e.At
 }
 
-// Sort is a stable sort by time. An event without a time goes before the event known to follow it, or else to
-// the end.
+// Sort is a stable sort by time. An event without a time goes before the event known to follow it, or else to the end.
 func Sort(all []Event) {
 	slices.SortStableFunc(all, func(a, b Event) int {
 		switch x, y := a.before(), b.before(); {

@@ -162,8 +162,7 @@ func (s *search) view(box *inbox.Inbox) (err error) {
 	})
 }
 
-// many reports whether more entries share the prefix than an error can name. From then on only an exact name
-// counts.
+// many reports whether more entries share the prefix than an error can name. From then on only an exact name counts.
 func (s *search) many() bool { return len(s.names) > maxCandidates }
 
 // each passes what a source says about an entry to note, if the word fits.

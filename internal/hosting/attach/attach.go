@@ -74,8 +74,7 @@ func (h Host) Status(ctx context.Context, into any) error {
 // End says how a session is to end.
 type End struct {
 	Grace time.Duration // from SIGTERM to SIGKILL of the client; if negative, as at the session's start
-	// Warm stops delivery and ends the session once the entry in flight is answered, at the latest
-	// after Most.
+	// Warm stops delivery and ends the session once the entry in flight is answered, at the latest after Most.
 	Warm bool
 	Most time.Duration
 }

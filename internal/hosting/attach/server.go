@@ -24,8 +24,7 @@ type Backend interface {
 	Status() any
 	// Cancel asks the session to end and does not wait for the end.
 	Cancel(ctx context.Context, e End) error
-	// Send appends an entry to the session's inbox. The error matches [ErrEnded] if the session
-	// takes no more entries.
+	// Send appends an entry to the session's inbox. The error matches [ErrEnded] if the session takes no more entries.
 	Send(ctx context.Context, m inbox.Message) (inbox.Receipt, error)
 }
 

@@ -210,8 +210,7 @@ func (p *parser) read(path string, value json.RawMessage, into any) bool {
 	return !many
 }
 
-// CheckURL says why a text is no guild URL, "" if it is one. It never repeats the text, which may
-// hold a password.
+// CheckURL says why a text is no guild URL, "" if it is one. It never repeats the text, which may hold a password.
 func CheckURL(raw string) string {
 	u, err := url.Parse(raw)
 	switch {
@@ -301,8 +300,7 @@ func quoted(s string) string {
 	return strconv.QuoteToASCII(s)
 }
 
-// cleanUp reads which directory is deleted at the session's end. A typo there must not delete what
-// somebody needs.
+// cleanUp reads which directory is deleted at the session's end. A typo there must not delete what somebody needs.
 func (p *parser) cleanUp(c *Config) {
 	const name = "systemPromptTmpDir"
 	dir, _ := get[string](p, name, optional)

@@ -105,8 +105,7 @@ func makeDirs(dirs ...string) error {
 	return nil
 }
 
-// check returns an error if the folder is not a directory of ours. It matches [fs.ErrNotExist] if
-// there is none.
+// check returns an error if the folder is not a directory of ours. It matches [fs.ErrNotExist] if there is none.
 func (f Folder) check() error {
 	if err := CheckDir(Root(f.DB)); err != nil {
 		return err
@@ -205,9 +204,8 @@ func isAlnum(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-// known is a file for finding a user's sessions: one for each guild database with sessions beside
-// it, named @ and a hash of its path. Older releases have one for each session, named after it,
-// that lists the databases.
+// known is a file for finding a user's sessions: one for each guild database with sessions beside it, named @ and a
+// hash of its path. Older releases have one for each session, named after it, that lists the databases.
 type known struct {
 	DB  string   `json:"db,omitempty"`
 	DBs []string `json:"dbs,omitempty"`
@@ -242,8 +240,7 @@ func Remember(db string) (err error) {
 	return errors.Join(disk.Publish(path, text, true), lock.Release())
 }
 
-// Databases are the databases with sessions of this user beside them. The error names those that
-// could not be read.
+// Databases are the databases with sessions of this user beside them. The error names those that could not be read.
 func Databases() (dbs []string, problems error) {
 	problems = eachKnown(func(_ string, all []string) error {
 		dbs = append(dbs, all...)

@@ -43,8 +43,7 @@ type Lock struct {
 // lockPatience covers the moment in which another holder is about to end.
 const lockPatience = 50 * time.Millisecond
 
-// Claim makes the folder if needed and takes its lock. If another process holds the lock, the error
-// is a [*BusyError].
+// Claim makes the folder if needed and takes its lock. If another process holds the lock, the error is a [*BusyError].
 func (f Folder) Claim(ctx context.Context) (*Lock, error) {
 	for tries := 1; ; tries++ {
 		err := makeDirs(Root(f.DB), f.Dir())
@@ -86,13 +85,11 @@ func (f Folder) Lock(ctx context.Context) (*Lock, error) {
 	return l, nil
 }
 
-// Holder is the pid of the process that holds the lock, -1 if the holder has no pid here, and 0 if
-// the lock is free.
+// Holder is the pid of the process that holds the lock, -1 if the holder has no pid here, and 0 if the lock is free.
 func (f Folder) Holder() int { return machine.LockHolder(f.LockPath()) }
 
-// IsHosted reports whether the session's host is known to live. A holder of the lock then has
-// another lock, made after the host's was removed. It may be the host itself, which also looks
-// after the sessions beside its own.
+// IsHosted reports whether the session's host is known to live. A holder of the lock then has another lock, made after
+// the host's was removed. It may be the host itself, which also looks after the sessions beside its own.
 func IsHosted(s *State) bool {
 	if s.Host == nil {
 		return false

@@ -82,9 +82,8 @@ func (f Folder) kept(db *store.Store) (*State, error) {
 	return s, nil
 }
 
-// Look fills in what became of the session's reports, and of the messages that the guild's table
-// lacked at the end: anybody may have sent them since. Without rows in the database, a record of an
-// older release says so itself.
+// Look fills in what became of the session's reports, and of the messages that the guild's table lacked at the end:
+// anybody may have sent them since. Without rows in the database, a record of an older release says so itself.
 func (s *State) Look(db *store.Store) error {
 	for kind, into := range map[store.Kind]*Report{store.Running: &s.RunningReport, store.Record: &s.TerminalReport} {
 		r, found, err := db.Report(context.Background(), s.SessionID, kind)
@@ -331,9 +330,8 @@ func (f Folder) look(db *store.Store) (View, error) {
 	return v, nil
 }
 
-// worker returns the pid of the process that works on a session, and whether that is its host. Some
-// systems and file systems do not show a lock's holder, and a recorded process is unknown in
-// another container; either is enough.
+// worker returns the pid of the process that works on a session, and whether that is its host. Some systems and file
+// systems do not show a lock's holder, and a recorded process is unknown in another container; either is enough.
 func (f Folder) worker(s *State) (pid int, isHost bool) {
 	holder := f.Holder()
 	if s.Host == nil {

@@ -132,8 +132,7 @@ type Entries struct {
 	Queued       int `json:"queued"`
 	InFlight     int `json:"inFlight"`
 	DeadLettered int `json:"deadLettered"`
-	// Unread counts entries answered without a look into the file that held their text. They do not
-	// count as answered.
+	// Unread counts entries answered without a look into the file that held their text. They do not count as answered.
 	Unread int `json:"unread,omitempty"`
 }
 

@@ -132,8 +132,7 @@ const small = 1 << 20
 // freed is from which size on, in bytes, the memory of a record is freed at once.
 const freed = 8 << 20
 
-// taken reports whether somebody has taken the record's file: the guild, or a person who gave it to
-// the guild.
+// taken reports whether somebody has taken the record's file: the guild, or a person who gave it to the guild.
 func (b Outbox) taken(r store.Report) bool {
 	if !r.File || b.Check() != nil {
 		return false
@@ -170,8 +169,7 @@ func (b Outbox) send(ctx context.Context, client *Client, r store.Report) (Answe
 	})
 }
 
-// fared records what became of a sent report: the status that the guild took it with, or why it was
-// not taken.
+// fared records what became of a sent report: the status that the guild took it with, or why it was not taken.
 func (b Outbox) fared(ctx context.Context, r store.Report, as folder.Status, why error) error {
 	refused, away := refusal(why)
 	r.State, r.Code, r.Reason, r.Tried = store.Sent, 0, "", time.Now()

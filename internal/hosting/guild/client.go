@@ -28,8 +28,7 @@ import (
 
 // How long calls may take.
 const (
-	// RequestTimeout is how long one request may take. A report gets more, by its size: see
-	// [Client.Record].
+	// RequestTimeout is how long one request may take. A report gets more, by its size: see [Client.Record].
 	RequestTimeout = 30 * time.Second
 
 	patience     = 60 * time.Second // for the attempts at one call
@@ -233,9 +232,8 @@ const MaxToolAnswer = 64 << 20
 // Tool calls a tool and returns its answer as text: a JSON string as its contents, other JSON indented by
 // two blanks a level, and an empty answer as "". args is a JSON object, or empty for none.
 //
-// The error's text is for the agent. The error is a [*Refused] (at once, whatever the status), an
-// [*Unreachable] (after 60 s of attempts that sent nothing), an [*Unanswered], or says what is
-// wrong with the call or its answer.
+// The error's text is for the agent. The error is a [*Refused] (at once, whatever the status), an [*Unreachable] (after
+// 60 s of attempts that sent nothing), an [*Unanswered], or says what is wrong with the call or its answer.
 func (c *Client) Tool(ctx context.Context, tool config.Tool, args json.RawMessage) (string, error) {
 	r, err := toolRequest(tool, args)
 	if err != nil {
@@ -283,8 +281,7 @@ func toolRequest(tool config.Tool, args json.RawMessage) (*request, error) {
 	return r, nil
 }
 
-// queryOf writes an object's members as a query: strings as they are, null not at all, everything
-// else as JSON.
+// queryOf writes an object's members as a query: strings as they are, null not at all, everything else as JSON.
 func queryOf(args json.RawMessage) (string, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(args, &members); err != nil {

@@ -70,12 +70,10 @@ type DrainOutcome struct {
 	As folder.Status `json:"as,omitempty"`
 }
 
-// Drain sends the reports, running reports before records, and does not stop at one that cannot be
-// sent. Once a guild cannot be reached, its other reports are left; once it fails at a report, its
-// others are tried once each.
+// Drain sends the reports, running reports before records, and does not stop at one that cannot be sent. Once a guild
+// cannot be reached, its other reports are left; once it fails at a report, its others are tried once each.
 //
-// The error is [ErrDraining], the context's, or says what could not be read. The outcomes so far
-// come with it.
+// The error is [ErrDraining], the context's, or says what could not be read. The outcomes so far come with it.
 func Drain(ctx context.Context, o DrainOptions) (outcomes []DrainOutcome, err error) {
 	box := OutboxBeside(o.DB)
 	defer box.Close()

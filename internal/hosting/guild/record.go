@@ -93,8 +93,7 @@ type Running struct {
 	Cancel CancelHandle `json:"cancelHandle"`
 	// Socket is the path of the session's socket, for attach and cancel. Older guilds ignore it.
 	Socket string `json:"socket,omitempty"`
-	// Extra are the config's members that heartbeat-host does not know. One named like a member
-	// above is left out.
+	// Extra are the config's members that heartbeat-host does not know. One named like a member above is left out.
 	Extra map[string]json.RawMessage `json:"-"`
 }
 

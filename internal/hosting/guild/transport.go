@@ -175,8 +175,7 @@ func refusal(err error) (refused *Refused, away bool) {
 	return refused, away
 }
 
-// Unanswered is a tool call that reached the guild and got no answer. It is not repeated, since the
-// tool may have run.
+// Unanswered is a tool call that reached the guild and got no answer. It is not repeated, since the tool may have run.
 type Unanswered struct{ Last error }
 
 func (u *Unanswered) Error() string {

@@ -74,8 +74,7 @@ func (p *Process) sweep() (killed int) {
 	return killed + guardian.Slay(guardian.Family(0, func(pid int) bool { return pid == p.spared }))
 }
 
-// reap waits for the client and for all orphans of what it started, until nobody is left or EndRest
-// is done.
+// reap waits for the client and for all orphans of what it started, until nobody is left or EndRest is done.
 func (p *Process) reap(client int) {
 	told := make(chan os.Signal, 1)
 	signal.Notify(told, syscall.SIGCHLD)

@@ -63,9 +63,8 @@ type Process struct {
 // shell limits its own memory and becomes the client.
 const shell = "/bin/sh"
 
-// Start starts the client. The kernel kills it if this process dies. Orphans of what it starts
-// become children of this process. Until [Process.EndRest] returns, this process must not wait for
-// other children itself.
+// Start starts the client. The kernel kills it if this process dies. Orphans of what it starts become children of this
+// process. Until [Process.EndRest] returns, this process must not wait for other children itself.
 func Start(o Options) (*Process, error) {
 	ours, theirs, err := openPipes()
 	defer closeAll(theirs)
@@ -132,8 +131,7 @@ func closeAll(files []*os.File) {
 // something that the client started holds it open.
 func (p *Process) Stdout() io.Reader { return &output{f: p.stdout} }
 
-// output is a pipe that ends at its deadline, except for what waits in it then: this process may
-// have been slow.
+// output is a pipe that ends at its deadline, except for what waits in it then: this process may have been slow.
 type output struct {
 	f    *os.File
 	late int // bytes read since the deadline

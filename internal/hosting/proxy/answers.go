@@ -128,8 +128,7 @@ func (b *beatingWriter) beat(interval time.Duration) (end func()) {
 	}
 }
 
-// comment writes nothing to an answer that is no stream, or that may still become an error with its
-// own status.
+// comment writes nothing to an answer that is no stream, or that may still become an error with its own status.
 func (b *beatingWriter) comment() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -22,9 +22,8 @@ import (
 // same way. No list shows it.
 const otherTool = "heartbeat-other"
 
-// server registers the tools with the MCP library, which checks calls against the protocol. The
-// library's own list is not used, since it sorts by name, nor its protocol error for an unknown
-// name, which the model would not get to read.
+// server registers the tools with the MCP library, which checks calls against the protocol. The library's own list is
+// not used, since it sorts by name, nor its protocol error for an unknown name, which the model would not get to read.
 func (p *Proxy) server() *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: ServerName, Version: serverVersion},
 		&mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}})

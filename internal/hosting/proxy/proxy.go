@@ -30,8 +30,7 @@ import (
 const (
 	// ServerName is the proxy's name towards the client.
 	ServerName = "nexus-guild-proxy"
-	// ConfigKey is the proxy's key in the mcp-config: the client's model sees a tool as
-	// mcp__nexus-guild__NAME.
+	// ConfigKey is the proxy's key in the mcp-config: the client's model sees a tool as mcp__nexus-guild__NAME.
 	ConfigKey = "nexus-guild"
 
 	serverVersion = "0.0.0"

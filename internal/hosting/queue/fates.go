@@ -26,9 +26,8 @@ type Fates struct {
 	opened []string
 }
 
-// Fates returns what became of the entries so far. A dropped entry is a dead letter that nobody
-// wanted to see. An entry with its text in a file counts as answered only if the client has opened
-// the file. Fates takes no lock.
+// Fates returns what became of the entries so far. A dropped entry is a dead letter that nobody wanted to see. An entry
+// with its text in a file counts as answered only if the client has opened the file. Fates takes no lock.
 func (q *Queue) Fates(opened []string) (f Fates, err error) {
 	if q.before == nil {
 		return f, nil

@@ -49,8 +49,7 @@ type Options struct {
 	// Own says that the inbox is the session's own: everything in it belongs to the session. Its
 	// directory is made if needed.
 	Own bool
-	// Before is what a given inbox had counted when the session began; nil if it has not begun: see
-	// [Queue.Begins].
+	// Before is what a given inbox had counted when the session began; nil if it has not begun: see [Queue.Begins].
 	Before *folder.Before
 	// Dir holds the settings that wire the hook. Only this user may reach it: whoever could replace
 	// them could run commands as this user.
@@ -60,8 +59,7 @@ type Options struct {
 	Env  []string
 	// Settings say what becomes of entries and what they may cost.
 	Settings recovery.Settings
-	// Background is how long an entry waits for tasks that its turn left running in the background,
-	// 0 for not at all.
+	// Background is how long an entry waits for tasks that its turn left running in the background, 0 for not at all.
 	Background time.Duration
 	// Warn gets sentences for the log about what was found and repaired; nil drops them.
 	Warn func(string)
@@ -240,10 +238,9 @@ func (q *Queue) Begins(ctx context.Context) (b folder.Before, err error) {
 	return b, err
 }
 
-// Command is the command of the next round's client: the given arguments, with the settings that
-// wire the hook and, if the arguments leave it open, a session known beforehand. resume is the
-// session to continue instead of one that the arguments name; "" for none. The settings replace
-// those of an earlier round.
+// Command is the command of the next round's client: the given arguments, with the settings that wire the hook and, if
+// the arguments leave it open, a session known beforehand. resume is the session to continue instead of one that the
+// arguments name; "" for none. The settings replace those of an earlier round.
 func (q *Queue) Command(args []string, resume string) ([]string, error) {
 	start, err := machine.RandomName()
 	if err != nil {

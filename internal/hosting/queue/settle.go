@@ -44,8 +44,7 @@ type Exit struct {
 // Turn is the end of a turn by the client's result line: no error, after an answer of the model.
 type Turn struct {
 	Reply string
-	// At is when the line was read, for a caller that does not know which client printed it; zero
-	// otherwise.
+	// At is when the line was read, for a caller that does not know which client printed it; zero otherwise.
 	At time.Time
 }
 
@@ -110,8 +109,7 @@ func (x Exit) printed(d *inbox.Delivery) bool {
 	return x.Turn != nil && recovery.EvidenceOf(d).Prompted && (x.Turn.At.IsZero() || !x.Turn.At.Before(d.DeliveredAt))
 }
 
-// Unheard says why answers are known only from the client's result line, "" if the hook reported
-// all of them.
+// Unheard says why answers are known only from the client's result line, "" if the hook reported all of them.
 func (q *Queue) Unheard() string {
 	if len(q.unheard) == 0 {
 		return ""

@@ -161,9 +161,8 @@ func is(err error, codes ...int) bool {
 // maxSpooled is the longest line of a spool, in bytes: a message of 64 MiB and what is around it.
 const maxSpooled = 64<<20 + 4<<10
 
-// Adopt takes over a session whose messages an older release has kept: those in the guild's
-// database, where they also stay, and the rest from the session's spool. It may be called again
-// after any error or kill.
+// Adopt takes over a session whose messages an older release has kept: those in the guild's database, where they also
+// stay, and the rest from the session's spool. It may be called again after any error or kill.
 func (s *Store) Adopt(ctx context.Context, session, guildDB, spool string) error {
 	return s.write(ctx, func(tx *sql.Tx) error {
 		last, err := adoptFrom(ctx, tx, session, guildDB)

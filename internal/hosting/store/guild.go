@@ -151,8 +151,7 @@ func texts(ctx context.Context, in querier, query string, args ...any) (all []st
 // Session is a session and its guild's database.
 type Session struct{ ID, GuildDB string }
 
-// Behind returns the sessions whose row in their guild's table lacks messages, or only the session
-// id if it is not "".
+// Behind returns the sessions whose row in their guild's table lacks messages, or only the session id if it is not "".
 func (s *Store) Behind(ctx context.Context, id string) ([]Session, error) {
 	return s.sessions(ctx, `(?1 = '' OR session = ?1) AND EXISTS
 (SELECT 1 FROM messages WHERE messages.session = sessions.session AND n > shown AND type IN ('assistant', 'user'))`, id)

@@ -84,8 +84,7 @@ func (s *Store) Report(ctx context.Context, session string, kind Kind) (r Report
 	return r, found, err
 }
 
-// Unsent returns the reports that no guild has yet, running reports first, then by age, without
-// their heads.
+// Unsent returns the reports that no guild has yet, running reports first, then by age, without their heads.
 func (s *Store) Unsent(ctx context.Context) (all []Report, err error) {
 	err = s.rows(ctx, func(rows *sql.Rows) error {
 		r, err := scan(rows)
@@ -134,8 +133,7 @@ func (s *Store) Body(ctx context.Context, r Report, head string) (size int64, op
 	}, err
 }
 
-// Parts are the parts of a session's record by name: config, facts and outcome. Each is a JSON
-// object, and a row.
+// Parts are the parts of a session's record by name: config, facts and outcome. Each is a JSON object, and a row.
 type Parts map[string]string
 
 // Begin records a session, its record and the guild database with its row, and forgets the reports

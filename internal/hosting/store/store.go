@@ -2,9 +2,8 @@
 // reports to the guild. It lies in the host's own folder beside the guild's database. Everything
 // that the guild is told, or finds in a table of its own, is made from it.
 //
-// A commit that decides something survives a power loss at once. A message or fact survives a kill
-// at once, and a power loss a little later. A damaged database is set aside under another name, and
-// another takes its place.
+// A commit that decides something survives a power loss at once. A message or fact survives a kill at once, and a power
+// loss a little later. A damaged database is set aside under another name, and another takes its place.
 package store
 
 import (

@@ -56,9 +56,8 @@ func OpenTranscript(ctx context.Context, o TranscriptOptions) (*Transcript, erro
 	return s, nil
 }
 
-// Append numbers and commits a message. The caller must not change m.Raw afterwards. While the
-// database takes nothing, the message is held in memory; if there is no room, or the transcript has
-// ended, it is lost, and a stand-in says so.
+// Append numbers and commits a message. The caller must not change m.Raw afterwards. While the database takes nothing,
+// the message is held in memory; if there is no room, or the transcript has ended, it is lost, and a stand-in says so.
 func (s *Transcript) Append(m Message) int64 {
 	at := time.Now().UTC().Truncate(time.Millisecond)
 	size := int64(len(m.Raw))

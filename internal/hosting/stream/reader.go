@@ -1,6 +1,5 @@
-// Package stream reads what a client prints with --output-format stream-json: one JSON
-// object a line. [Read] turns lines into messages and skips whatever is none; [Tally] adds
-// up what the messages say about the session.
+// Package stream reads what a client prints with --output-format stream-json: one JSON object a line. [Read] turns
+// lines into messages and skips whatever is none; [Tally] adds up what the messages say about the session.
 package stream
 
 import (

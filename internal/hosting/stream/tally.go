@@ -103,8 +103,7 @@ func (t *Tally) assistant(message flat.Value, now time.Time) {
 	}
 }
 
-// turn counts the usage of an assistant message. The client prints a line for each of its parts;
-// the last one is right.
+// turn counts the usage of an assistant message. The client prints a line for each of its parts; the last one is right.
 func (t *Tally) turn(id string, usage flat.Value) {
 	if usage == "" || usage[0] != '{' || id == "" || t.counted[id] {
 		return
@@ -131,9 +130,8 @@ func (t *Tally) result(subtype string, line flat.Value, now time.Time) {
 		t.ErrorText = strings.Clone(said)
 	}
 	if cost, err := strconv.ParseFloat(string(line.Get("total_cost_usd")), 64); err == nil {
-		// A client that continues a conversation counts on from the earlier client's cost (measured on
-		// 2.1.329), which it finds in its own files. One that does not find it, or has another
-		// conversation, begins at 0.
+		// A client that continues a conversation counts on from the earlier client's cost (measured on 2.1.329), which
+		// it finds in its own files. One that does not find it, or has another conversation, begins at 0.
 		if !t.costed && !t.apart && cost >= t.pastCost {
 			t.pastCost = 0
 		}

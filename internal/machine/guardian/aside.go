@@ -15,9 +15,8 @@ import (
 	"time"
 )
 
-// Aside is a process of this program that works beside its keeper without being its child: for a
-// keeper that ends and reaps all its children. The end of its orders tells it of its keeper's
-// death. The methods of nil do nothing.
+// Aside is a process of this program that works beside its keeper without being its child: for a keeper that ends and
+// reaps all its children. The end of its orders tells it of its keeper's death. The methods of nil do nothing.
 type Aside struct {
 	in   *os.File
 	done chan struct{} // closed once the process has ended
@@ -72,8 +71,7 @@ func (a *Aside) Order(o any) {
 	_, _ = a.in.Write(append(text, '\n'))
 }
 
-// Stop ends the orders and waits for the process to end, as long as ctx allows. After that it goes
-// on alone.
+// Stop ends the orders and waits for the process to end, as long as ctx allows. After that it goes on alone.
 func (a *Aside) Stop(ctx context.Context) {
 	if a == nil {
 		return

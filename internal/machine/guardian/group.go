@@ -11,9 +11,8 @@ import (
 	"heartbeat/internal/machine"
 )
 
-// Group makes a command that leads a process group, to which end is sent when ctx is done. It waits
-// for output at most one second after that or after the command's end: a process that left the
-// group may hold the pipes open.
+// Group makes a command that leads a process group, to which end is sent when ctx is done. It waits for output at most
+// one second after that or after the command's end: a process that left the group may hold the pipes open.
 func Group(ctx context.Context, end syscall.Signal, path string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -42,9 +41,8 @@ func ReadWaiting(f *os.File, b []byte) (n int, err error) {
 	return n, err
 }
 
-// Send signals exactly this process: on Linux an [os.Process] is a pidfd, which never means a later
-// process with its pid. The error matches [os.ErrProcessDone] if the process has ended. A stopped
-// process gets SIGTERM too.
+// Send signals exactly this process: on Linux an [os.Process] is a pidfd, which never means a later process with its
+// pid. The error matches [os.ErrProcessDone] if the process has ended. A stopped process gets SIGTERM too.
 func Send(p machine.Entry, sig syscall.Signal) error {
 	process, err := os.FindProcess(p.PID)
 	if err != nil {

@@ -13,8 +13,7 @@ import (
 // terminalVariable passes the guardian the keeper's terminal.
 const terminalVariable = "HEARTBEAT_GUARDED_TERMINAL"
 
-// Terminal is a terminal and its state before the keeper's session took its input. The guardian
-// does not keep it open.
+// Terminal is a terminal and its state before the keeper's session took its input. The guardian does not keep it open.
 type Terminal struct {
 	Path   string
 	Device uint64
