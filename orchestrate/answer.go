@@ -42,10 +42,9 @@ func answerPath(box *inbox.Inbox, r *run.Run, effect string) string {
 	return ledgerPath(box, r) + ".result-" + effect
 }
 
-// HandOver keeps the result of an effect: a JSON value that the task's schema allows, or why the task failed.
-// caller is the process that hands it over. While an agent works on the effect's entry, no other agent may do so.
-// The result is durable when HandOver returns, and the next step posts it. The error can match [ErrNotJSON] or
-// [ErrForPerson].
+// HandOver keeps the result of an effect: a JSON value that the task's schema allows, or why the task failed. caller is
+// the process that hands it over. While an agent works on the effect's entry, no other agent may do so. The result is
+// durable when HandOver returns, and the next step posts it. The error can match [ErrNotJSON] or [ErrForPerson].
 func (b *Bridge) HandOver(caller int, effect string, value []byte, failure *babysitter.Failure) error {
 	if err := b.mayHandOver(caller, effect); err != nil {
 		return fmt.Errorf("result of %s: %w", effect, err)

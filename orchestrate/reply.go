@@ -18,8 +18,7 @@ type effectAt struct {
 	status run.EffectStatus
 }
 
-// runOf returns the run of an entry. ok is false if there is none, or if it cannot be read: the next step reports
-// that.
+// runOf returns the run of an entry. ok is false if there is none, or if it cannot be read: the next step reports that.
 func runOf(box *inbox.Inbox, meta map[string]json.RawMessage) (b Bridge, mark effect.Mark, ok bool) {
 	mark, ok = effect.MarkIn(meta)
 	if !ok {
@@ -76,10 +75,9 @@ func Settled(box *inbox.Inbox, meta map[string]json.RawMessage) string {
 	return ""
 }
 
-// AcceptReply takes the agent's reply to an entry in flight. If the entry's effect asks for plain text, the reply
-// is handed over as its result. Without a result, an effect whose time is over has failed: no step looked at it in
-// time where nobody else drives the run. missing says why the effect still has no result, or is "" if the entry is
-// settled.
+// AcceptReply takes the agent's reply to an entry in flight. If the entry's effect asks for plain text, the reply is
+// handed over as its result. Without a result, an effect whose time is over has failed: no step looked at it in time
+// where nobody else drives the run. missing says why the effect still has no result, or is "" if the entry is settled.
 func AcceptReply(box *inbox.Inbox, d *inbox.Delivery, reply string) (missing string) {
 	e, ok := awaited(box, d)
 	if !ok {

@@ -81,8 +81,7 @@ func (h *hosted) reopen() error {
 	return err
 }
 
-// folders returns the folders of the selected sessions, by database and ID. The error names what
-// could not be read.
+// folders returns the folders of the selected sessions, by database and ID. The error names what could not be read.
 func folders(o *shownFlags) ([]folder.Folder, error) {
 	dbs, problems := databases(o)
 	all, err := folder.Beside(dbs...)
@@ -113,8 +112,7 @@ func sessions(o *shownFlags, id string) (all []*hosted, problems error) {
 	return all, errors.Join(problems, err)
 }
 
-// pick returns the session that id names among those whose IDs begin with it. problems say why
-// there may be others.
+// pick returns the session that id names among those whose IDs begin with it. problems say why there may be others.
 func pick(named []*hosted, id string, problems error) (*hosted, error) {
 	whole := slices.DeleteFunc(slices.Clone(named), func(h *hosted) bool { return h.ID != id })
 	if len(whole) > 0 { // an exact ID wins over longer ones

@@ -36,8 +36,7 @@ const (
 	upTimeout = 2 * time.Minute
 )
 
-// read reads and checks the config. After a [*config.Problem] the order still has what is known of
-// the session.
+// read reads and checks the config. After a [*config.Problem] the order still has what is known of the session.
 func (o *order) read(stdin *os.File) (err error) {
 	for _, path := range []*string{&o.Inbox, &o.Claude} { // the session has another working directory
 		if *path == "" || path == &o.Claude && filepath.Base(*path) == *path {

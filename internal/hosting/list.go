@@ -74,8 +74,7 @@ func latest(o *shownFlags) ([]*hosted, error) {
 // maxOffered bounds the sessions that a shell offers: a person who presses Tab reads one screen at most.
 const maxOffered = 200
 
-// offeredSessions returns the sessions that a shell offers, running ones first. Unreadable ones are
-// left out.
+// offeredSessions returns the sessions that a shell offers, running ones first. Unreadable ones are left out.
 func offeredSessions() (hints []program.Hint) {
 	all, _ := latest(&shownFlags{})
 	running := slices.DeleteFunc(slices.Clone(all), func(h *hosted) bool { return h.Status.Ended() })

@@ -124,10 +124,9 @@ func (s *Store) Place(r *Record, pending []Line, queue *disk.File) error {
 // Replay completes the last record after a kill or a power loss. inFlightEnd is where the entry in flight
 // ends in the queue file, 0 for none; settled is how far the queue file was delivered or settled.
 //
-// After a power loss any result since the journal was last shortened may be missing. Within one boot only the
-// lines of the last commit may be missing; anything else that is missing was removed by somebody. A dead
-// letter is synced before the mark is written, so with a mark it was in the file, and if it is missing an
-// operator removed it.
+// After a power loss any result since the journal was last shortened may be missing. Within one boot only the lines of
+// the last commit may be missing; anything else that is missing was removed by somebody. A dead letter is synced before
+// the mark is written, so with a mark it was in the file, and if it is missing an operator removed it.
 //
 // A kill may have preceded the commit's own sync, so that comes first: the files must not show what a power
 // loss would take back.
@@ -167,8 +166,7 @@ func (s *Store) Replay(inFlightEnd, settled int64) error {
 	return nil
 }
 
-// shorten removes the journal's records before the last. It first syncs the lines that only those records
-// vouch for.
+// shorten removes the journal's records before the last. It first syncs the lines that only those records vouch for.
 func (s *Store) shorten() error {
 	if err := s.syncVouchedFor(); err != nil {
 		return err

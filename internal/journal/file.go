@@ -9,8 +9,7 @@ import (
 	"heartbeat/internal/lines"
 )
 
-// File is one of the files beside the inbox. It is opened when it is first needed, and stays open until
-// [File.Close].
+// File is one of the files beside the inbox. It is opened when it is first needed, and stays open until [File.Close].
 type File struct {
 	path     string
 	readOnly bool

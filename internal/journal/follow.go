@@ -160,10 +160,9 @@ func (s *Store) unschedule(ids []string) error {
 	return errors.Join(file.Close(), disk.Rename(path, file.path))
 }
 
-// missing returns what a file lacks of a committed line, and its offset: the whole line, the end that a
-// killed write did not reach, or the bytes that a power loss left as zeros. It returns nothing if the line is
-// there. If something else stands at the line's offset, somebody has changed the file since, and the line may
-// stand anywhere.
+// missing returns what a file lacks of a committed line, and its offset: the whole line, the end that a killed write
+// did not reach, or the bytes that a power loss left as zeros. It returns nothing if the line is there. If something
+// else stands at the line's offset, somebody has changed the file since, and the line may stand anywhere.
 func missing(f *disk.File, l Line) (rest []byte, at int64, err error) {
 	info, err := f.Stat()
 	if err != nil {

@@ -22,9 +22,8 @@ type queueFile struct {
 	warn    func(format string, args ...any)
 }
 
-// writeQueue appends committed lines to the queue file. With fresh it writes all of them, otherwise only what
-// is missing. Other programs append without the lock, so the lines may end up behind the offsets that the
-// commit planned.
+// writeQueue appends committed lines to the queue file. With fresh it writes all of them, otherwise only what is
+// missing. Other programs append without the lock, so the lines may end up behind the offsets that the commit planned.
 func (s *Store) writeQueue(all []Line, settled int64, fresh bool) (err error) {
 	if len(all) == 0 {
 		return nil
@@ -188,8 +187,7 @@ func blankOut(f *disk.File, from, to int64) error {
 	return mend(f, bytes.Repeat([]byte{'\n'}, int(to-from)), from)
 }
 
-// tellingPrefix is how much of a line by heartbeat tells it from any other: the line begins with the entry's
-// id.
+// tellingPrefix is how much of a line by heartbeat tells it from any other: the line begins with the entry's id.
 const tellingPrefix = 32
 
 // unglue handles a commit whose first line is nowhere in the queue file: it takes the part that is there out

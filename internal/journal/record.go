@@ -47,8 +47,7 @@ type Sighting struct {
 	// AnchorSum is the hash of the bytes from AnchorStart to the cursor.
 	AnchorStart int64
 	AnchorSum   string
-	// Digest is the hash of the bytes from DigestStart to DigestEnd, in a form to which more bytes can be
-	// added.
+	// Digest is the hash of the bytes from DigestStart to DigestEnd, in a form to which more bytes can be added.
 	DigestStart int64
 	DigestEnd   int64
 	Digest      string
@@ -62,8 +61,7 @@ type Sighting struct {
 	// TailSum is the hash of the waiting bytes from TailStart to SeenSize.
 	TailStart int64
 	TailSum   string
-	// OwnSum is the hash of the bytes from OwnStart to OwnEnd, which this commit itself appends to the queue
-	// file.
+	// OwnSum is the hash of the bytes from OwnStart to OwnEnd, which this commit itself appends to the queue file.
 	OwnStart int64
 	OwnEnd   int64
 	OwnSum   string

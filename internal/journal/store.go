@@ -41,8 +41,7 @@ const (
 // appendFile is a row of the table: how an append-only file differs from the others.
 type appendFile struct {
 	name string
-	// end and generation are the members of a record that say how long the file is and how often it was
-	// rotated.
+	// end and generation are the members of a record that say how long the file is and how often it was rotated.
 	end, generation string
 	// synced says that lines are durable before their mark. A line that is missing despite a mark was then
 	// removed by an operator, and must not come back. For other files, only a mark of this boot shows that.
@@ -50,8 +49,7 @@ type appendFile struct {
 	// ours says that only heartbeat writes the file and trusts its content. A file from a copy or a
 	// repository does not count.
 	ours bool
-	// late says that a record omits the members while there is no file, as records do that are older than the
-	// file.
+	// late says that a record omits the members while there is no file, as records do that are older than the file.
 	late bool
 }
 

@@ -29,8 +29,7 @@ const (
 // noInbox is the --inbox value for running a command without an inbox.
 const noInbox = "none"
 
-// flags are the parsed flags and the command to run. Most are parsed straight into the options of
-// package supervise.
+// flags are the parsed flags and the command to run. Most are parsed straight into the options of package supervise.
 type flags struct {
 	set    *pflag.FlagSet
 	groups []cli.FlagGroup
@@ -205,8 +204,7 @@ func firstGiven(set *pflag.FlagSet, except ...string) (name string) {
 	return name
 }
 
-// complete fills in the options that the flags leave open. withoutCI says that CI was removed from
-// the environment.
+// complete fills in the options that the flags leave open. withoutCI says that CI was removed from the environment.
 func (c *flags) complete() (withoutCI bool, err error) {
 	f, o := c.set, &c.work.Terminal
 	if o.Dir, err = filepath.Abs(o.Dir); err != nil {

@@ -69,8 +69,7 @@ type messages struct {
 
 const messagesRoom = 64
 
-// newMessages writes sentences to a file. On a terminal they keep out of what a session draws on
-// the console.
+// newMessages writes sentences to a file. On a terminal they keep out of what a session draws on the console.
 func newMessages(to *os.File, console *terminal.Console) *messages {
 	if !term.IsTerminal(int(to.Fd())) {
 		return &messages{newLineQueue(to, messagesRoom), "\n"}

@@ -190,8 +190,7 @@ func worthMail(r *supervise.Report, now time.Time) bool {
 
 const (
 	toldAgain = 24 * time.Hour
-	// toldEarly is how much less than a day still counts as one: daily launchers start at about the
-	// same minute.
+	// toldEarly is how much less than a day still counts as one: daily launchers start at about the same minute.
 	toldEarly = 5 * time.Minute
 	toldLimit = 64 << 10
 )

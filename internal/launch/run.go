@@ -249,9 +249,8 @@ func (l *launcher) record() (stop func(), err error) {
 	}, nil
 }
 
-// environment is the command's environment: without the variables by which it would take itself for
-// a child of a session around this one, and without CI, which makes programs do without a terminal.
-// withoutCI says that CI was set.
+// environment is the command's environment: without the variables by which it would take itself for a child of a
+// session around this one, and without CI, which makes programs do without a terminal. withoutCI says that CI was set.
 func environment(environ, add []string) (env []string, withoutCI bool) {
 	env = claude.WithoutIdentity(environ)
 	before := len(env)

@@ -30,8 +30,7 @@ type CreateOptions struct {
 	RunID string
 	// Prompt is kept for people. The CLI takes it only as an argument, which other users of the machine can see.
 	Prompt string
-	// Revision is the process's, and Request names what asked for the run. Both are kept with the run, and
-	// optional.
+	// Revision is the process's, and Request names what asked for the run. Both are kept with the run, and optional.
 	Revision, Request string
 	// RunsDir is the folder to create the run in. Empty means .a5c/runs.
 	RunsDir string

@@ -37,8 +37,7 @@ type Failure struct {
 // does not catch a failure, the next iteration fails. An effect has one result: if it has one already, the error is
 // [ErrResolved].
 //
-// If the CLI does not say whether it took the result, Post reads the run's journal, and posts a missing result
-// again.
+// If the CLI does not say whether it took the result, Post reads the run's journal, and posts a missing result again.
 func (c *CLI) Post(ctx context.Context, of *runs.Run, effectID string, result Result) (err error) {
 	r := run{of.Dir(), of.ID()}
 	if err := checkEffectID(effectID); err != nil {

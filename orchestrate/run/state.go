@@ -16,10 +16,9 @@ import (
 // Status is the state of a run.
 type Status string
 
-// The states of a run, as run:status names them. A run is completed or failed if the last of the events
-// RUN_CREATED, RUN_COMPLETED and RUN_FAILED says so. Otherwise it is waiting while an effect is pending, and else
-// created. Created is also the state between the last answer and the next run:iterate, so it means: call
-// run:iterate.
+// The states of a run, as run:status names them. A run is completed or failed if the last of the events RUN_CREATED,
+// RUN_COMPLETED and RUN_FAILED says so. Otherwise it is waiting while an effect is pending, and else created. Created
+// is also the state between the last answer and the next run:iterate, so it means: call run:iterate.
 const (
 	Created   Status = "created"
 	Waiting   Status = "waiting"
@@ -45,9 +44,8 @@ type State struct {
 	// Moved is the seq of the last event that changed the run. Notes, as of babysitter's own hook, do not count.
 	Moved int
 
-	// Pending are the effects without an answer, in the order of their requests. An effect that the process no
-	// longer asks for, because it was edited or took another branch, stays here for ever: only run:iterate tells
-	// those apart.
+	// Pending are the effects without an answer, in the order of their requests. An effect that the process no longer
+	// asks for, because it was edited or took another branch, stays here for ever: only run:iterate tells those apart.
 	Pending []Effect
 
 	Failure *Failure // the last one, even if the run continued after it, or nil

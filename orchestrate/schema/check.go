@@ -1,9 +1,8 @@
 // Package schema checks a result against the JSON Schema that a task asks for, and says what is wrong with it in
 // words that can be handed to a model.
 //
-// $schema tells draft 2020-12 from draft-07. A schema without $schema is read as draft-07 if it has the older form
-// of a tuple (items with a list), and otherwise as 2020-12. Drafts 2019-09 and before are read as the next of these
-// two.
+// $schema tells draft 2020-12 from draft-07. A schema without $schema is read as draft-07 if it has the older form of a
+// tuple (items with a list), and otherwise as 2020-12. Drafts 2019-09 and before are read as the next of these two.
 //
 // # Limits
 //

@@ -239,9 +239,8 @@ func (h *host) firstState(f folder.Folder, mark string, now time.Time) folder.St
 	return s
 }
 
-// finisherEnvironment is the environment that a finisher needs: where its user's and temporary
-// files are, and the authorities of a guild behind https. It has no proxy variables, since the
-// guild cannot be reached through a proxy.
+// finisherEnvironment is the environment that a finisher needs: where its user's and temporary files are, and the
+// authorities of a guild behind https. It has no proxy variables, since the guild cannot be reached through a proxy.
 func finisherEnvironment(environ []string) []string {
 	return slices.DeleteFunc(environ, func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")

@@ -31,11 +31,10 @@ var ErrUnkept = errors.New("the session's end cannot be kept yet")
 // ErrFinished says that nothing is left to do for a session.
 var ErrFinished = errors.New("the session is finished")
 
-// Finish does what the dead host of a session left undone: it ends what is left of the session,
-// settles its entries, and reports. For a finished session it sends what its guild lacks. dir is
-// the session's folder; once tries each call to the guild once. The error matches [ErrHosted] or
-// [ErrFinished] if there is nothing to do, and [ErrUnkept] if another attempt may succeed. Any
-// number of processes may call it at any time, also after a kill.
+// Finish does what the dead host of a session left undone: it ends what is left of the session, settles its entries,
+// and reports. For a finished session it sends what its guild lacks. dir is the session's folder; once tries each call
+// to the guild once. The error matches [ErrHosted] or [ErrFinished] if there is nothing to do, and [ErrUnkept] if
+// another attempt may succeed. Any number of processes may call it at any time, also after a kill.
 func Finish(ctx context.Context, dir string, once bool) (Outcome, error) {
 	f := folder.Folder{ID: filepath.Base(dir), DB: filepath.Join(filepath.Dir(filepath.Dir(dir)), "db")}
 	if err := folder.CheckID(f.ID); err != nil || folder.Root(f.DB) != filepath.Dir(dir) {

@@ -29,9 +29,8 @@ type DrainOptions struct {
 	Refused  bool   // include reports that the guild refused before
 }
 
-// Drain finishes the sessions of dead hosts beside a database, stores the messages that an older
-// release has left, sends the reports, and brings the guild's table up to date. The error joins
-// what went wrong; the rest was done.
+// Drain finishes the sessions of dead hosts beside a database, stores the messages that an older release has left,
+// sends the reports, and brings the guild's table up to date. The error joins what went wrong; the rest was done.
 func Drain(ctx context.Context, o DrainOptions) (d Drained, err error) {
 	var said error
 	db := store.In(folder.Root(o.DB), "")

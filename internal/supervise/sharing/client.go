@@ -32,9 +32,8 @@ type Watch struct {
 // errAway says that the person has detached.
 var errAway = errors.New("detached")
 
-// Attach shows the session at the terminal and passes on what is typed there, until the person
-// detaches, the session is over or ctx ends; why says which. The terminal is then as it was before.
-// After an error nothing was shown.
+// Attach shows the session at the terminal and passes on what is typed there, until the person detaches, the session is
+// over or ctx ends; why says which. The terminal is then as it was before. After an error nothing was shown.
 func Attach(ctx context.Context, conn *net.UnixConn, w Watch) (why string, err error) {
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()

@@ -92,9 +92,8 @@ func (s *Server) welcome(conn *net.UnixConn) (*watcher, error) {
 	return w, nil
 }
 
-// mayAttach refuses other users and the session itself: an agent that answers its own questions
-// would make them pointless. All processes that a session starts stay below this process until they
-// end, daemons included.
+// mayAttach refuses other users and the session itself: an agent that answers its own questions would make them
+// pointless. All processes that a session starts stay below this process until they end, daemons included.
 func mayAttach(conn *net.UnixConn) error {
 	peer, err := socket.PeerOf(conn)
 	if err != nil {

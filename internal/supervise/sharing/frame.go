@@ -1,8 +1,7 @@
-// Package sharing gives people a terminal on an unattended session: the launcher listens on a unix
-// socket in its private folder, and shows each watcher what the emulator of the session's terminal
-// shows. A watcher gets pictures, drawn with a handful of sequences, never the session's raw
-// output. So a slow watcher misses pictures and holds nobody up, and its terminal is left as it
-// was, whatever the session sets.
+// Package sharing gives people a terminal on an unattended session: the launcher listens on a unix socket in its
+// private folder, and shows each watcher what the emulator of the session's terminal shows. A watcher gets pictures,
+// drawn with a handful of sequences, never the session's raw output. So a slow watcher misses pictures and holds nobody
+// up, and its terminal is left as it was, whatever the session sets.
 //
 // # Protocol
 //

@@ -58,8 +58,7 @@ type Server struct {
 	closed   bool
 }
 
-// Listen listens in the folder, which only this user can reach. doing says what the launcher does
-// between sessions.
+// Listen listens in the folder, which only this user can reach. doing says what the launcher does between sessions.
 func (s *Server) Listen(folder string, doing func() string) (err error) {
 	if s.listener, err = socket.Listen(folder, SocketName); err != nil {
 		return err

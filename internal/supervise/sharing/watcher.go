@@ -103,8 +103,7 @@ type canvas struct {
 	modes string
 }
 
-// draw returns what makes the terminal show a picture with a status line below it; nothing if it
-// shows them already.
+// draw returns what makes the terminal show a picture with a status line below it; nothing if it shows them already.
 func (c *canvas) draw(p screen.Picture, line string) []byte {
 	height := c.Rows
 	if c.Rows > 1 {

@@ -172,8 +172,7 @@ func (s *session) passKeys() {
 
 type typist struct{ s *session }
 
-// Write implements [io.Writer]. Once the session begins to end, the typist takes everything and types
-// nothing.
+// Write implements [io.Writer]. Once the session begins to end, the typist takes everything and types nothing.
 func (t typist) Write(b []byte) (int, error) {
 	t.s.typing.keys(b, time.Now())
 	if t.s.deaf.Load() {

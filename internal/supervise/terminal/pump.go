@@ -13,9 +13,8 @@ const (
 	// limit is how many bytes may wait; chunkSize is how many the writer gets at a time.
 	limit     = 1 << 20
 	chunkSize = 16 << 10
-	// patience is how long the writer may take for a chunk before the waiting bytes
-	// are dropped. A slower writer would stall the source; a faster one gets everything,
-	// and slows the source down to its own speed.
+	// patience is how long the writer may take for a chunk before the waiting bytes are dropped. A slower writer would
+	// stall the source; a faster one gets everything, and slows the source down to its own speed.
 	patience = 250 * time.Millisecond
 	// flushPatience is the patience at the end, when no source is held up.
 	flushPatience = 2 * time.Second

@@ -1,10 +1,9 @@
 // Package terminal runs a command in a PTY and a session of its own, until the command and
 // everything that it started have ended, or are made to end.
 //
-// A [Run] owns the process: it handles signals, waits for any child that ends, and on Linux makes
-// the process adopt orphans (PR_SET_CHILD_SUBREAPER). Nothing else in the process may start
-// processes meanwhile. Runs may follow one another; keys typed and children dying after the end of
-// one belong to the next.
+// A [Run] owns the process: it handles signals, waits for any child that ends, and on Linux makes the process adopt
+// orphans (PR_SET_CHILD_SUBREAPER). Nothing else in the process may start processes meanwhile. Runs may follow one
+// another; keys typed and children dying after the end of one belong to the next.
 package terminal
 
 import (
@@ -71,9 +70,8 @@ type Streams struct {
 
 // Watchers are told of the session as it goes on. Each may be nil.
 type Watchers struct {
-	// Started gets the command's pid, which is also its process group and session, before any of
-	// its output is read. Resized gets the terminal's size at the start and at each change. Both
-	// may be nil and must not block.
+	// Started gets the command's pid, which is also its process group and session, before any of its output is read.
+	// Resized gets the terminal's size at the start and at each change. Both may be nil and must not block.
 	Started func(pid int)
 	Resized func(Size)
 	// Watch, unless nil, gets everything that the command prints, before Stdout does, from its own

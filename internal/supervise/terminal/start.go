@@ -116,9 +116,8 @@ var (
 	ErrCannotRun = errors.New("the command cannot be run")
 )
 
-// Find looks for the command as a shell in Options.Dir would. It returns the command's path, which
-// may be relative to that, or the error that [Run] would return, as far as that is known without
-// running it.
+// Find looks for the command as a shell in Options.Dir would. It returns the command's path, which may be relative to
+// that, or the error that [Run] would return, as far as that is known without running it.
 func Find(o Options) (path string, err error) {
 	if err := enter(o.Dir); err != nil {
 		return "", err
@@ -239,9 +238,8 @@ func (s *session) post() {
 	}
 }
 
-// onlyChild reports whether this process has no child but that one. It asks the kernel, since listing
-// all processes is slow. It asks again if a thread ends meanwhile, whose children may pass to a thread
-// that was already asked.
+// onlyChild reports whether this process has no child but that one. It asks the kernel, since listing all processes is
+// slow. It asks again if a thread ends meanwhile, whose children may pass to a thread that was already asked.
 func onlyChild(pid string) bool {
 	for range 10 {
 		threads, err := os.ReadDir("/proc/self/task")
