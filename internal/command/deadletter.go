@@ -2,6 +2,7 @@ package command
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -247,17 +248,10 @@ func (o *letterFlags) purge(box *inbox.Inbox, named []string, s cli.Streams) err
 	if len(purged) == 0 {
 		nothing(&o.InboxFlags, s, "to purge", box)
 	}
-	switch {
-	case o.quiet:
-		return nil
-	case o.JSON:
-		return printEach(s.Out, purged)
-	}
 	out := bufio.NewWriter(s.Out)
-	for _, l := range purged {
-		_, _ = fmt.Fprintf(out, "purged %s (%s)\n", l.Letter, nameOfLetter(l)) // Flush returns the error
-	}
-	return out.Flush()
+	s.Out = out
+	all := several{Streams: s, flags: &o.InboxFlags, quiet: o.quiet, done: purged}
+	return cmp.Or(all.report(func(l inbox.Letter) string { return "purged " + l.Letter + " (" + nameOfLetter(l) + ")" }), doneUntold(out.Flush()))
 }
 
 func (o *letterFlags) choosePurged(box *inbox.Inbox, named []string, s cli.Streams) ([]inbox.Letter, error) {

@@ -83,7 +83,6 @@ func listLetters(box *inbox.Inbox) (hints []program.Hint) {
 		}
 		return true
 	})
-
 	for _, l := range letters {
 		times[l.ID]++
 	}

@@ -77,7 +77,7 @@ func (o *logFlags) run(box *inbox.Inbox, args []string, s cli.Streams) error {
 		}
 		o.rows = o.on(s.Out).list(
 			layout.Column{Title: "TIME", Least: len(time.Stamp)},
-			layout.Column{Title: "EVENT", Least: len(history.DeadLettered), Style: eventStyle},
+			layout.Column{Title: "EVENT", Least: len(history.DeadLettered), Style: func(event string) layout.Style { return eventStyles[event] }},
 			entry,
 			layout.Column{Title: "DETAILS", Text: true, Least: 24},
 		)
@@ -142,15 +142,7 @@ func (o *logFlags) followEvents(box *inbox.Inbox, log *history.Log, news *inbox.
 	return errors.Join(o.print(s, o.late.Rest()), following)
 }
 
-func eventStyle(event string) layout.Style {
-	switch event {
-	case history.DeadLettered, string(inbox.EventFailed):
-		return layout.Red
-	case history.Answered:
-		return layout.Green
-	}
-	return layout.Plain
-}
+var eventStyles = map[string]layout.Style{history.DeadLettered: layout.Red, string(inbox.EventFailed): layout.Red, history.Answered: layout.Green}
 
 func (o *logFlags) print(s cli.Streams, all []history.Event) error {
 	for i, e := range all {

@@ -194,17 +194,11 @@ func rows(t *layout.Table, chosen, width, room int, paint layout.Palette) []stri
 	return t.Screen(width, first, count, chosen, paint)
 }
 
+var kindStyles = map[Kind]layout.Style{Question: layout.Yellow, DeadLetter: layout.Yellow, InFlight: layout.Green}
+
 func itemTable(items []Item, now time.Time) *layout.Table {
 	t := layout.NewTable(
-		layout.Column{Title: "WHERE", Least: 9, Most: 11, Keep: 8, Style: func(cell string) layout.Style {
-			switch Kind(cell) {
-			case Question, DeadLetter:
-				return layout.Yellow
-			case InFlight:
-				return layout.Green
-			}
-			return layout.Plain
-		}},
+		layout.Column{Title: "WHERE", Least: 9, Most: 11, Keep: 8, Style: func(cell string) layout.Style { return kindStyles[Kind(cell)] }},
 		layout.Column{Title: "ENTRY", Least: 8, Most: 20, Keep: 9},
 		layout.Column{Title: "WHEN", Least: 5, Right: true, Keep: 5},
 		layout.Column{Title: "COST", Least: 4, Right: true, Keep: 5},

@@ -164,7 +164,6 @@ func openLetters(box *inbox.Inbox, prices *book.Prices) (all []Item, more bool, 
 		}
 		return true
 	})
-
 	for _, l := range slices.Backward(letters) {
 		all = append(all, Item{
 			Kind: DeadLetter, ID: l.ID, EntryID: l.EntryID, Letter: l.Letter, At: l.DeadLetteredAt, Note: l.Reason.Why(l.Failure),

@@ -29,7 +29,7 @@ func Wrap(text string, width int) (lines []string) {
 				lines = append(lines, indent+now)
 			}
 			now = word
-			for Width(now) > room && !isASCII(now) {
+			for Width(now) > room && strings.ContainsFunc(now, func(r rune) bool { return r > '~' }) {
 				head, rest := split(now, room)
 				if head == "" || rest == "" { // one character is wider than the line
 					break
@@ -40,10 +40,6 @@ func Wrap(text string, width int) (lines []string) {
 		lines = append(lines, indent+now)
 	}
 	return lines
-}
-
-func isASCII(s string) bool {
-	return !strings.ContainsFunc(s, func(r rune) bool { return r > '~' })
 }
 
 // Break splits a text without line breaks into pieces of at most width columns, at any character. A

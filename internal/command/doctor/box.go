@@ -329,7 +329,11 @@ func babysitters(e *examination) string {
 		}
 	}
 	for _, command := range commands {
-		version, note, err := versionOf(command)
+		note := "" // on the version, for a person
+		ctx, stop := context.WithTimeout(context.Background(), babysitterWait)
+		asked := babysitter.CLI{Command: command, Note: func(format string, args ...any) { note = fmt.Sprintf(format, args...) }}
+		version, err := asked.Version(ctx)
+		stop()
 		switch {
 		case err != nil:
 			e.fail("install it, or name it with --babysitter", "%v", err)
@@ -340,13 +344,4 @@ func babysitters(e *examination) string {
 		}
 	}
 	return strings.Join(said, ", ")
-}
-
-// versionOf asks a babysitter command for its version. note is a remark on that version for a person.
-func versionOf(command []string) (version, note string, err error) {
-	ctx, stop := context.WithTimeout(context.Background(), babysitterWait)
-	defer stop()
-	asked := babysitter.CLI{Command: command, Note: func(format string, args ...any) { note = fmt.Sprintf(format, args...) }}
-	version, err = asked.Version(ctx)
-	return version, note, err
 }

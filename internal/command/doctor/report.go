@@ -46,7 +46,7 @@ func Amiss(all []Check) []Check {
 
 // WriteText shows people each check, with its fix below.
 func WriteText(out layout.Output, all []Check) error {
-	t := layout.NewTable(layout.Column{Least: len(Fail), Style: stateStyle}, layout.Column{Least: len("environment")}, layout.Column{Text: true})
+	t := layout.NewTable(layout.Column{Least: len(Fail), Style: func(state string) layout.Style { return stateStyles[state] }}, layout.Column{Least: len("environment")}, layout.Column{Text: true})
 	for _, c := range all {
 		t.Add(c.State, c.Name, c.Evidence)
 		switch command, _, _ := strings.Cut(c.Fix, " "); {
@@ -60,15 +60,7 @@ func WriteText(out layout.Output, all []Check) error {
 	return out.Table(t)
 }
 
-func stateStyle(state string) layout.Style {
-	switch state {
-	case OK, Mended:
-		return layout.Green
-	case Warn:
-		return layout.Yellow
-	}
-	return layout.Red
-}
+var stateStyles = map[string]layout.Style{OK: layout.Green, Mended: layout.Green, Warn: layout.Yellow, Fail: layout.Red}
 
 func quote(line ...string) string { return words.Shell(line...) }
 

@@ -246,6 +246,8 @@ func binary(e *examination) string {
 		path, fix := w.Binary, "build it (see the README), then, with that build: "+e.install(w)
 		seen = append(seen, path)
 		found, err := exec.LookPath(path)
+		its, _ := os.Stat(path)
+		own, _ := os.Stat(e.Stop)
 		switch named := path == filepath.Base(path); {
 		case !filepath.IsAbs(path) && (err != nil || !named):
 			e.fail(fix, "%s is no absolute path, and not on the PATH of this shell", path)
@@ -253,7 +255,7 @@ func binary(e *examination) string {
 			e.warn(fix, "%s is no absolute path: here it is %s, and in a session whatever its PATH says", path, found)
 		case err != nil:
 			e.fail(fix, "the hook cannot be started: %v", err)
-		case e.StopErr == nil && !sameFile(path, e.Stop):
+		case e.StopErr == nil && !os.SameFile(its, own): // also if one is missing
 			e.warn("to wire the one of this build: "+e.install(w), "%s is another file than %s, which belongs to this command", path, e.Stop)
 		}
 		// A missing hook has no folder, and is reported above.
@@ -270,13 +272,6 @@ func binary(e *examination) string {
 		return strings.Join(seen, ", ") + " can be started"
 	}
 	return strings.Join(seen, ", ") + " belongs to this command"
-}
-
-// sameFile follows links on both sides.
-func sameFile(a, b string) bool {
-	infoA, errA := os.Stat(a)
-	infoB, errB := os.Stat(b)
-	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
 }
 
 // shortStay is the least sensible timeout of a background hook, because a session may be idle for that long.

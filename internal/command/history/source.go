@@ -112,10 +112,7 @@ func recordedEvents(e inbox.Event) []Event {
 }
 
 func deliveryEvents(d *inbox.Delivery) []Event {
-	delivered := Event{
-		At: known(d.DeliveredAt), Event: Delivered, ID: d.ID(), EntryID: d.EntryID,
-		Attempt: max(1, d.Attempt), SessionID: d.SessionID,
-	}
+	delivered := deliveredBefore(Event{ID: d.ID(), EntryID: d.EntryID, Attempt: max(1, d.Attempt), SessionID: d.SessionID}, d.DeliveredAt, time.Time{})
 	return []Event{queuedBefore(delivered, d.StartOffset, d.Metadata()), delivered}
 }
 
