@@ -139,7 +139,6 @@ func (o *agent) check(f *pflag.FlagSet) error {
 
 func (o *agent) run() (err error) {
 	runtime.GOMAXPROCS(1) // it waits for others, and a second thread that looks for work costs more than it does
-	link.ServesNobody()
 	if o.Inbox, err = filepath.Abs(o.Inbox); err != nil {
 		return err
 	}
