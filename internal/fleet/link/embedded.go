@@ -63,10 +63,12 @@ func (e *embedded) Dial(network, _ string) (net.Conn, error) {
 	return net.DialTimeout(network, a.where(), dialTimeout)
 }
 
-func (e *embedded) isServed() (bool, error) {
+func (e *embedded) isServed() (bool, error) { return isHeld(filepath.Join(e.dir, lockFile)) }
+
+func isHeld(path string) (bool, error) {
 	now, cancel := context.WithCancel(context.Background())
 	cancel()
-	lock, err := disk.AcquireLock(now, filepath.Join(e.dir, lockFile), 0)
+	lock, err := disk.AcquireLock(now, path, 0)
 	if errors.Is(err, disk.ErrLocked) {
 		return true, nil
 	}

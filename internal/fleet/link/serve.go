@@ -24,9 +24,9 @@ import (
 // Files in the directory of an embedded server.
 const (
 	lockFile    = ".server-lock"  // held by the process that serves
+	stayFile    = ".server-stays" // held by one that is to stay: a detached one ends
 	addressFile = "server.json"   // address and token for clients
 	logFile     = "server.log"    // output of a detached server
-	wantedFile  = "server-wanted" // one that stays waits for the detached one to end
 	storeDir    = "store"
 )
 
@@ -63,14 +63,20 @@ func Serve(ctx context.Context, o ServeOptions) (err error) {
 		return err
 	}
 	o.Dir = dir
-	lock, err := disk.AcquireLock(ctx, filepath.Join(dir, lockFile), lockWait)
-	a, _ := readAddress(dir)
-	if errors.Is(err, disk.ErrLocked) && a.Detached && !o.Detached { // its clients keep that one from being idle
-		if err = disk.Publish(filepath.Join(dir, wantedFile), nil, false); err == nil {
-			lock, err = disk.AcquireLock(ctx, filepath.Join(dir, lockFile), startTimeout)
+	wait := lockWait
+	var stay, lock *disk.Lock
+	if !o.Detached { // its clients keep a detached one from being idle
+		if a, _ := readAddress(dir); a.Detached {
+			wait = startTimeout
 		}
+		stay, err = disk.AcquireLock(ctx, filepath.Join(dir, stayFile), lockWait)
+		defer func() { err = errors.Join(err, stay.Release()) }()
+	}
+	if err == nil {
+		lock, err = disk.AcquireLock(ctx, filepath.Join(dir, lockFile), wait)
 	}
 	if errors.Is(err, disk.ErrLocked) {
+		a, _ := readAddress(dir)
 		return fmt.Errorf("process %d serves %s already: connect to it with --embed %s", a.PID, dir, words.Shell(dir))
 	}
 	if err != nil {
@@ -84,7 +90,7 @@ func Serve(ctx context.Context, o ServeOptions) (err error) {
 	if info, err := disk.StatName(store); err == nil && !info.IsDir {
 		return fmt.Errorf("%s is not a directory: remove it", store)
 	}
-	a = address{PID: os.Getpid(), Detached: o.Detached}
+	a := address{PID: os.Getpid(), Detached: o.Detached}
 	if a.Token, err = machine.RandomName(); err != nil {
 		return err
 	}
@@ -154,9 +160,11 @@ func (o *ServeOptions) until(ctx context.Context, s *server.Server, lock *disk.L
 		if s.NumClients() > 0 {
 			busy = time.Now()
 		}
-		wanted := filepath.Join(o.Dir, wantedFile)
-		if is, _ := disk.Exists(wanted); idle > 0 && (is || time.Since(busy) > idle) {
-			return disk.Remove(wanted) // who wants its place may be gone, so it counts once
+		if idle == 0 {
+			continue
+		}
+		if is, _ := isHeld(filepath.Join(o.Dir, stayFile)); is && o.Detached || time.Since(busy) > idle {
+			return nil
 		}
 	}
 }
