@@ -147,7 +147,7 @@ func (a *Agent) presence() message.Presence {
 			there = fmt.Sprintf("%d are", a.o.QueueDepth)
 		}
 		p.HeldUp = fmt.Sprintf("its inbox has entries of others: it takes no message while %s there (--queue-depth)", there)
-		p.Busy = a.facts.InFlight != nil && a.facts.Client < machine.Gone
+		p.Busy = a.facts.InFlight != nil && !a.facts.Client.Ended()
 	}
 	if p.HeldUp == "" && a.o.Launcher == "" && a.ledger.Len() > 0 { // others run the sessions: does anybody?
 		switch state, sentence := a.facts.Explain(); state {
