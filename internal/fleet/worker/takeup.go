@@ -27,7 +27,8 @@ const mostAhead = 24 * time.Hour
 
 // A message that waits for the one before it is given back for nextBehind at most, and for eachBehind more with each
 // earlier one of its key that this agent knows to wait: so thousands of a key cost hardly more than a few, and none
-// waits longer for its turn. mostBehind limits that for one whose predecessors were removed from the stream.
+// waits longer for its turn, unless those before it are settled without one. mostBehind limits that for one whose
+// predecessors were removed from the stream.
 const (
 	nextBehind = 8 * time.Second
 	eachBehind = 4 * time.Second
