@@ -236,6 +236,9 @@ func (l *lookout) isAnswered() {
 	case q == nil:
 	case !asks && (l.attach.TypedSince(q.since) || q.since.Sub(l.shown) < announced && l.attach.TypedSince(l.shown)):
 		l.s.awaits.Store(nil)
+		if q.told && l.s.client.Mute {
+			l.record(func(in inbox.InSession) error { in.StopAsking(); return nil })
+		}
 	case l.attach.Attended():
 		q.alone = time.Now()
 	case time.Since(q.alone) >= l.AskPatience:
@@ -244,19 +247,19 @@ func (l *lookout) isAnswered() {
 		q.told = true
 		l.Line(q.since, "the session waits for somebody who answers it, for "+l.AskPatience.String()+" (--ask-patience): "+words.Shell("heartbeat", "attach", "--inbox", l.box.Path()))
 		if l.s.client.Mute {
-			l.record(q)
+			l.record(func(in inbox.InSession) error { return in.Ask("permission_prompt", q.reason) })
 		}
 	}
 }
 
-// record notes what the client told no hook, for status and --notify.
-func (l *lookout) record(q *question) {
+// record notes what the client tells no hook, for status and --notify.
+func (l *lookout) record(note func(inbox.InSession) error) {
 	tx, err := l.box.Begin(l.stop.over)
 	if err == nil {
-		err = errors.Join(tx.In(l.s.name()).Ask("permission_prompt", q.reason), tx.Commit(), tx.Close())
+		err = errors.Join(note(tx.In(l.s.name())), tx.Commit(), tx.Close())
 	}
 	if err != nil {
-		l.Line(time.Now(), "it is not recorded that the session waits: "+err.Error())
+		l.Line(time.Now(), "whether the session waits for somebody is not recorded: "+err.Error())
 	}
 }
 
