@@ -2,6 +2,7 @@ package client
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"heartbeat/internal/screen"
@@ -32,8 +33,8 @@ func recogniseCodex(text string) screen.Sight {
 	if strings.HasPrefix(rows[len(rows)-1], codexUntrusted) {
 		return screen.Sight{Kind: screen.Untrusted}
 	}
-	if n := len(rows); n > 1 && rows[n-2] == "tokens used" && codexLastWords(text) == rows[n-1] { // `codex exec` has done its work
-		return screen.Sight{Kind: screen.Ready}
+	if n := len(rows); n > 1 && rows[n-2] == "tokens used" && codexLastWords(text) == rows[n-1] {
+		return screen.Sight{Kind: screen.Busy} // `codex exec` has worked, or a command that it runs has printed this
 	}
 	at := lastOf(rows, isInput)
 	if at < 0 || len(rows)-1-at > belowInput {
@@ -91,10 +92,10 @@ func codexDialog(rows []string, at int) screen.Sight {
 }
 
 // codexLastWords returns why `codex exec` gave up, in one line: the last error printed, which a
-// count of tokens follows, or the last line.
+// count of tokens follows and no answer of the model, or the last line.
 func codexLastWords(text string) string {
 	rows := strings.Split(strings.TrimSpace(text), "\n")
-	if at := lastOf(rows, func(row string) bool { return strings.HasPrefix(row, "ERROR: ") }); at >= 0 {
+	if at := lastOf(rows, func(row string) bool { return strings.HasPrefix(row, "ERROR: ") }); at >= 0 && !slices.Contains(rows[at:], "codex") {
 		return strings.TrimPrefix(rows[at], "ERROR: ")
 	}
 	return screen.LastLine(text)

@@ -45,12 +45,14 @@ func TestCodexQuotedDialogs(t *testing.T) {
 	}
 }
 
-// What `codex exec` prints at its end says that it has worked, unless an error ended it.
+// What `codex exec` prints at its end says that it has worked, unless an error ended it. No prompt is there at which it
+// could sit in vain, also if one of its commands prints this while it works on.
 func TestCodexExecHasWorked(t *testing.T) {
 	for text, want := range map[string]screen.Kind{
-		"codex\nready\ntokens used\n1,010\n":         screen.Ready,
-		"ERROR: it broke\ntokens used\n1,010\n":      screen.Unknown,
-		"codex\ntokens used\n1,010\nand so it was\n": screen.Unknown,
+		"codex\nready\ntokens used\n1,010\n":                             screen.Busy,
+		"ERROR: Reconnecting... 1/5\ncodex\nready\ntokens used\n1,010\n": screen.Busy,
+		"ERROR: it broke\ntokens used\n1,010\n":                          screen.Unknown,
+		"codex\ntokens used\n1,010\nand so it was\n":                     screen.Unknown,
 	} {
 		assert.Equal(t, want, recogniseCodex(text).Kind, text)
 	}
@@ -81,7 +83,7 @@ func TestCodexUntrusted(t *testing.T) {
 	told := codex.Advise(recogniseCodex("WARNING: something\n" + said + "\n"))
 	assert.Equal(t, screen.Setup, told.Matter)
 	assert.Contains(t, told.Fix, "--skip-git-repo-check")
-	assert.Equal(t, screen.Ready, recogniseCodex("it says:\n"+said+"\ntokens used\n620").Kind)
+	assert.Equal(t, screen.Busy, recogniseCodex("it says:\n"+said+"\ntokens used\n620").Kind)
 }
 
 func FuzzRecogniseCodex(f *testing.F) {
