@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -232,6 +233,38 @@ func TestUnitFailed(t *testing.T) {
 		assert.Equal(t, "unit-failed", o["what"])
 	}
 	unharmed(t)
+}
+
+// What a timer meets again every ten minutes is told once a day, until it passes. Other statuses and units are told each
+// time, since nothing says of those that they pass.
+func TestUnitThatFailsAgain(t *testing.T) {
+	dir, state := t.TempDir(), t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "systemctl"), []byte("#!/bin/sh\necho $STATUS\n"), 0o700))
+	told := func(unit, status string) int {
+		c := exec.Command("./unit-failed.sh", unit, "sh", "-c", "cat; exit $FAILS")
+		c.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "STATE_DIRECTORY="+state, "STATUS="+strings.TrimSuffix(status, " fails"), "FAILS=0")
+		if strings.HasSuffix(status, " fails") {
+			c.Env = append(c.Env, "FAILS=1")
+		}
+		out, _ := c.Output()
+		return strings.Count(string(out), "\n")
+	}
+	const unit = "heartbeat@mail.service"
+	assert.Equal(t, 1, told(unit, "78 fails"))
+	assert.Equal(t, 1, told(unit, "78"), "nobody was told before")
+	assert.Zero(t, told(unit, "78"))
+	assert.Equal(t, 1, told(unit, "1"))
+	assert.Equal(t, 1, told("heartbeat@other.service", "78"))
+	for range 2 {
+		assert.Equal(t, 1, told("heartbeat-supervisor@mail.service", "78"))
+	}
+	mark, yesterday := filepath.Join(state, unit), time.Now().Add(-25*time.Hour)
+	require.NoError(t, os.Chtimes(mark, yesterday, yesterday))
+	assert.Equal(t, 1, told(unit, "78"))
+	assert.Zero(t, told(unit, "78"))
+	service, err := os.ReadFile("../launchers/systemd/heartbeat@.service")
+	require.NoError(t, err)
+	assert.Contains(t, string(service), "\nExecStartPost=+-/bin/rm -f /var/lib/heartbeat-failed/%n\n", "where StateDirectory= has it")
 }
 
 // Each script says what it is for, and systemd finds no fault with the units.
