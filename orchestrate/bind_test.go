@@ -76,6 +76,7 @@ func TestBoundMeanwhile(t *testing.T) {
 		"--run-id", "r2", "--session-id", "s1", "--state-dir", "states")
 	require.Error(t, err)
 	assert.Contains(t, out, "run r2 is made: bind session s1: the session is bound to another run: run r1")
+	assert.Contains(t, out, "(go on with `heartbeat run resume r2 --inbox "+filepath.Join(r.dir, "inbox.jsonl")+"`)")
 	file, err := orchestrate.StateFileAt(filepath.Join(r.dir, "states"), "s1")
 	require.NoError(t, err)
 	is, err := file.Read()

@@ -17,6 +17,7 @@ import (
 	"heartbeat/internal/cli/program"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/hook"
+	"heartbeat/internal/see"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
 	"heartbeat/orchestrate/babysitter"
@@ -67,7 +68,7 @@ func (o *runVerbFlags) start(ctx context.Context, box *inbox.Inbox, _ string, s 
 	if err == nil {
 		err = o.begin(ctx, b, s)
 	}
-	return unfinished(made.RunID, "made", err)
+	return unfinished(box, made.RunID, "made", err)
 }
 
 func (o *runVerbFlags) resume(ctx context.Context, box *inbox.Inbox, name string, s cli.Streams) error {
@@ -104,7 +105,7 @@ func (o *runVerbFlags) resume(ctx context.Context, box *inbox.Inbox, name string
 			return err
 		}
 	}
-	return unfinished(b.Run.ID(), "there", o.begin(ctx, b, s))
+	return o.begin(ctx, b, s)
 }
 
 // byPerson opens a run for a verb that only a person may use.
@@ -130,7 +131,7 @@ func (o *runVerbFlags) complete(ctx context.Context, box *inbox.Inbox, name stri
 	}
 	step, err := b.Complete(ctx)
 	if err != nil {
-		return unfinished(b.Run.ID(), "there", err)
+		return unfinished(box, b.Run.ID(), "there", err)
 	}
 	o.line.Stop()
 	if !step.Done {
@@ -163,18 +164,18 @@ func (o *runVerbFlags) acceptCode(ctx context.Context, box *inbox.Inbox, name st
 	s.Note("the code of run %s is accepted as it is now (%s)", b.Run.ID(), said)
 	step, err := b.StepAnew(ctx)
 	if err != nil {
-		return unfinished(b.Run.ID(), "there", err)
+		return unfinished(box, b.Run.ID(), "there", err)
 	}
 	o.line.Stop()
 	return cmp.Or(reportDone(&o.InboxFlags, s, step, stepSentence(step)), stuck(step))
 }
 
 // unfinished adds to an error how to go on with the run, unless it has to be mended first.
-func unfinished(id, is string, err error) error {
+func unfinished(box *inbox.Inbox, id, is string, err error) error {
 	if err == nil || errors.Is(err, runs.ErrCorrupt) {
 		return err
 	}
-	return fmt.Errorf("run %s is %s: %w (go on with `heartbeat run resume %s`)", id, is, err, id)
+	return fmt.Errorf("run %s is %s: %w (go on with `%s`)", id, is, err, see.Command(box.Path(), "run resume", id))
 }
 
 // begin binds the session, unless another run has got it meanwhile, takes a step, and prints what to do next.
