@@ -177,13 +177,13 @@ func (o *askFlags) conclude(box *inbox.Inbox, now *waited, err error, w *askWork
 		if s := w.report.Exit; s == setUp || s == 75 { // the launcher says who must act
 			status = s
 		}
-		return cli.Status(status, fmt.Errorf("no session came to %s%s: %s", id, w.said(), whyOf(box)))
+		return cli.Status(status, fmt.Errorf("no session came to %s%s: %s", id, w.said(), whyOf(box, w)))
 	case errors.Is(err, errTimedOut):
 		now.Outcome = outcomeTimedOut
-		return cli.Status(cli.ExitTimedOut, fmt.Errorf("%s was not answered in time (--timeout %s): %s%s", id, &o.timeout, now.became(box), w.said()))
+		return cli.Status(cli.ExitTimedOut, fmt.Errorf("%s was not answered in time (--timeout %s): %s%s", id, &o.timeout, now.became(box, w), w.said()))
 	case errors.As(err, &by):
 		now.Outcome = outcomeEnded
-		return fmt.Errorf("%w: %s: %s%s", by, id, now.became(box), w.said())
+		return fmt.Errorf("%w: %s: %s%s", by, id, now.became(box, w), w.said())
 	case now.DeadLetter != nil:
 		return cli.Status(cli.ExitDeadLettered, fmt.Errorf("%w%s", o.judge(box, now, err), w.said()))
 	}
@@ -191,10 +191,10 @@ func (o *askFlags) conclude(box *inbox.Inbox, now *waited, err error, w *askWork
 }
 
 // became says where an entry is that was not answered.
-func (w *waited) became(box *inbox.Inbox) string {
+func (w *waited) became(box *inbox.Inbox, by *askWorker) string {
 	if w.DeadLetter != nil {
 		return "it is a dead letter now: " + w.DeadLetter.Reason.Why(w.DeadLetter.Failure)
 	}
 	w.Found = whereIs(box, w.ID)
-	return "it stays " + w.Found + ": " + whyOf(box)
+	return "it stays " + w.Found + ": " + whyOf(box, by)
 }

@@ -192,9 +192,13 @@ func (w *askWorker) said() string {
 	return words.Line(" (" + text + ")")
 }
 
-// whyOf says why nothing moves in the inbox.
-func whyOf(box *inbox.Inbox) string {
-	_, sentence := see.Look(context.Background(), box).Explain()
+// whyOf says why nothing moves in the inbox, but for what [askWorker.said] tells.
+func whyOf(box *inbox.Inbox, w *askWorker) string {
+	f := see.Look(context.Background(), box)
+	if w.said() != "" {
+		f.GaveUp = nil
+	}
+	_, sentence := f.Explain()
 	return sentence
 }
 
