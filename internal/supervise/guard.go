@@ -236,9 +236,7 @@ func (l *lookout) isAnswered() {
 	case q == nil:
 	case !asks && (l.attach.TypedSince(q.since) || q.since.Sub(l.shown) < announced && l.attach.TypedSince(l.shown)):
 		l.s.awaits.Store(nil)
-		if q.told && l.s.client.Mute {
-			l.record(func(in inbox.InSession) error { in.StopAsking(); return nil })
-		}
+		l.record(func(in inbox.InSession) error { in.StopAsking(); return nil })
 	case l.attach.Attended():
 		q.alone = time.Now()
 	case time.Since(q.alone) >= l.AskPatience:
@@ -246,14 +244,15 @@ func (l *lookout) isAnswered() {
 	case !q.told:
 		q.told = true
 		l.Line(q.since, "the session waits for somebody who answers it, for "+l.AskPatience.String()+" (--ask-patience): "+words.Shell("heartbeat", "attach", "--inbox", l.box.Path()))
-		if l.s.client.Mute {
-			l.record(func(in inbox.InSession) error { return in.Ask("permission_prompt", q.reason) })
-		}
+		l.record(func(in inbox.InSession) error { return in.Ask("permission_prompt", q.reason) })
 	}
 }
 
 // record notes what the client tells no hook, for status and --notify.
 func (l *lookout) record(note func(inbox.InSession) error) {
+	if !l.s.client.Mute {
+		return
+	}
 	tx, err := l.box.Begin(l.stop.over)
 	if err == nil {
 		err = errors.Join(note(tx.In(l.s.name())), tx.Commit(), tx.Close())

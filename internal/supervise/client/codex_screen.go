@@ -2,7 +2,6 @@ package client
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 
 	"heartbeat/internal/screen"
@@ -25,10 +24,8 @@ func recogniseCodex(text string) screen.Sight {
 	if at := lastOf(rows, chosen.MatchString); at >= 0 && foot.MatchString(rows[len(rows)-1]) {
 		return codexDialog(rows, at)
 	}
-	if last := rows[len(rows)-1]; last == codexUsage {
-		if at := lastOf(rows, func(row string) bool { return strings.HasPrefix(row, "error: ") }); at >= 0 {
-			return screen.Sight{Kind: screen.Usage, Title: rows[at]}
-		}
+	if at := lastOf(rows, func(row string) bool { return strings.HasPrefix(row, "error: ") }); at >= 0 && rows[len(rows)-1] == codexUsage {
+		return screen.Sight{Kind: screen.Usage, Title: rows[at]}
 	}
 	if strings.HasPrefix(rows[len(rows)-1], codexUntrusted) {
 		return screen.Sight{Kind: screen.Untrusted}
@@ -95,7 +92,8 @@ func codexDialog(rows []string, at int) screen.Sight {
 // count of tokens follows and no answer of the model, or the last line.
 func codexLastWords(text string) string {
 	rows := strings.Split(strings.TrimSpace(text), "\n")
-	if at := lastOf(rows, func(row string) bool { return strings.HasPrefix(row, "ERROR: ") }); at >= 0 && !slices.Contains(rows[at:], "codex") {
+	answered := lastOf(rows, func(row string) bool { return row == "codex" })
+	if at := lastOf(rows, func(row string) bool { return strings.HasPrefix(row, "ERROR: ") }); at > answered {
 		return strings.TrimPrefix(rows[at], "ERROR: ")
 	}
 	return screen.LastLine(text)
