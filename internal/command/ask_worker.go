@@ -104,8 +104,7 @@ func (w *askWorker) work(ctx context.Context, box *inbox.Inbox, r inbox.Receipt)
 func (w *askWorker) once(ctx context.Context, box *inbox.Inbox, id string) (on bool, err error) {
 	f := see.Glance(ctx, box, nil)
 	w.report = supervise.Report{}
-	s := f.Current()
-	if s != nil && s.EndedAt == nil && s.Life == machine.Alive || f.Waiter != nil && f.Waiter.Life == machine.Alive {
+	if s := f.Current(); s != nil && s.EndedAt == nil && s.Life == machine.Alive || f.Waiter != nil && f.Waiter.Life == machine.Alive {
 		return true, nil
 	}
 	if err := w.launch(ctx, turnsUntil(box, id), box); err != nil {
@@ -207,8 +206,7 @@ const maxLastLines = 16 << 10
 
 // lastLine returns the last line of an output that contains what, from there on.
 func lastLine(output *words.Tail, what string) string {
-	lines := strings.Split(strings.TrimSpace(output.String()), "\n")
-	for _, line := range slices.Backward(lines) {
+	for _, line := range slices.Backward(strings.Split(strings.TrimSpace(output.String()), "\n")) {
 		if at := strings.Index(line, what); at >= 0 {
 			return line[at:]
 		}

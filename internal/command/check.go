@@ -138,8 +138,7 @@ func turnOf(box *inbox.Inbox, entry string) (t check.Turn, metadata map[string]j
 	t = check.Turn{EntryID: f.EntryID, ID: f.ID, Attempt: 1, Try: 1}
 	switch {
 	case f.Letter != nil:
-		l := f.Letter
-		t.Prompt, t.Reply, t.Session, t.Attempt, metadata = l.Text(), l.LateReply, l.SessionID, l.Attempts, l.Metadata
+		t.Prompt, t.Reply, t.Session, t.Attempt, metadata = f.Letter.Text(), f.Letter.LateReply, f.Letter.SessionID, f.Letter.Attempts, f.Letter.Metadata
 	case f.Result != nil:
 		r := f.Answered
 		t.Prompt, t.Reply, t.Session, t.Attempt, metadata = r.Prompt, r.Answer(), r.SessionID, r.Attempt, r.Metadata
