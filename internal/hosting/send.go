@@ -92,6 +92,9 @@ func (h *hosted) send(id, text string) (inbox.Receipt, error) {
 		return receipts[0], err
 	}
 	receipt, err := attach.Host{Folder: h.Dir()}.Send(ctx, id, text)
+	if ctx.Err() != nil && err != nil {
+		return receipt, fmt.Errorf("the host of session %s does not answer: %w: is it stopped? It may still append the text: look with heartbeat-host status %[1]s before you send it again", h.ID, err)
+	}
 	if errors.Is(err, attach.ErrEnded) {
 		return receipt, fmt.Errorf("session %s is at its end: nothing was appended: once it has ended, go on with it by %s, with the text as the prompt",
 			h.ID, resuming)
