@@ -97,19 +97,16 @@ func (a *Account) Session(id string) *SessionTurns {
 	return nil
 }
 
-// front moves a session to the front and returns it. If there are too many, the last one without a turn of an entry is
-// dropped: an entry's limits hold only while the account has its turns.
-func (a *Account) front(s SessionTurns) *SessionTurns {
+// front moves a session to the front and returns it. If there are too many, the last one is dropped that is not the session
+// of the entry in flight: that entry's limits hold only while the account has its turns.
+func (m *Money) front(s SessionTurns) *SessionTurns {
+	a := m.changeAccount()
 	a.forget(s.ID)
 	a.Sessions = slices.Insert(a.Sessions, 0, s)
-	for len(a.Sessions) > maxAccounts {
-		last := len(a.Sessions) - 1
-		for i, s := range a.Sessions[1:] {
-			if !slices.ContainsFunc(s.Turns, func(t Turn) bool { return !t.Outside() }) {
-				last = i + 1
-			}
+	for last := len(a.Sessions) - 1; len(a.Sessions) > maxAccounts; last-- {
+		if d := m.tx.inFlight; d == nil || d.SessionID != a.Sessions[last].ID {
+			a.Sessions = slices.Delete(a.Sessions, last, last+1)
 		}
-		a.Sessions = slices.Delete(a.Sessions, last, last+1)
 	}
 	return &a.Sessions[0]
 }
@@ -299,22 +296,6 @@ func (a *Account) is(day string) bool {
 	kept, err1 := time.Parse(time.DateOnly, a.Day)
 	now, err2 := time.Parse(time.DateOnly, day)
 	return err1 == nil && err2 == nil && kept.Sub(now) <= 2*24*time.Hour
-}
-
-// MaxRaised is how many undelivered entries may have limits that a person set. Beyond it the oldest lose
-// their exception: they are set aside, and can be given limits again.
-const MaxRaised = 64
-
-// noteRaised notes that a person set the limits of this entry.
-func (m *Money) noteRaised(entryID string) {
-	a := m.changeAccount()
-	a.Raised = append(slices.DeleteFunc(a.Raised, func(id string) bool { return id == entryID }), entryID)
-	a.Raised = a.Raised[max(0, len(a.Raised)-MaxRaised):]
-}
-
-// IsRaised reports whether a person set the limits of this entry and it was not delivered since.
-func (m *Money) IsRaised(entryID string) bool {
-	return slices.Contains(m.readAccount().Raised, entryID)
 }
 
 // AcceptUnpriced makes a person's resume count today's use of models without a price as free. Otherwise a

@@ -122,7 +122,7 @@ func (m *Money) openSession(session string, began bool) *SessionTurns {
 			first.From, first.Since = p.length, m.tx.box.opts.Now().UnixMilli()
 		}
 	}
-	return m.changeAccount().front(SessionTurns{ID: session, Transcript: p.transcript, Turns: []Turn{first}})
+	return m.front(SessionTurns{ID: session, Transcript: p.transcript, Turns: []Turn{first}})
 }
 
 // costSpan is how much of .costs.jsonl is searched.
@@ -249,7 +249,7 @@ func (m *Money) begin(session string, turn Turn) {
 	s := m.readAccount().Session(session)
 	switch {
 	case s != nil:
-		s = m.changeAccount().front(*s)
+		s = m.front(*s)
 	case given:
 		s = m.openSession(session, false)
 	default:

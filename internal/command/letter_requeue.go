@@ -23,8 +23,8 @@ type requeueing struct {
 	read *outcomes.LetterReader
 	left []string // the names of the letters still to be dealt with
 
-	limited int // letters that got other limits
-	twins   *inbox.Twins
+	gone  map[string]bool // the ids of entries with limits that a person set which wait no longer
+	twins *inbox.Twins
 }
 
 func (o *letterFlags) putBack(box *inbox.Inbox, words []string, s cli.Streams) error {
@@ -114,7 +114,28 @@ func (r *requeueing) choose(words []string) (err error) {
 	if r.total = len(r.left); err == nil && r.verb != "accept" {
 		r.twins, err = r.box.Twins(ids)
 	}
+	if err == nil && r.limits.Any() {
+		err = r.findRaised()
+	}
 	return err
+}
+
+// findRaised finds which entries with limits that a person set wait no longer.
+func (r *requeueing) findRaised() error {
+	v, err := r.box.View()
+	if err != nil {
+		return err
+	}
+	r.gone = map[string]bool{}
+	for _, id := range v.Money().Account().Raised {
+		r.gone[id] = true
+	}
+	waits := func(entryID string) bool { delete(r.gone, entryID); return true }
+	if d := v.InFlight(); d != nil { // it may be given back
+		waits(d.EntryID)
+	}
+	return errors.Join(v.Waits(nil, func(w inbox.Waiting) bool { return waits(w.EntryID) }),
+		r.box.EachScheduled(func(s inbox.Scheduled) bool { return waits(s.EntryID) }), v.Close())
 }
 
 func (r *requeueing) accept(tx *inbox.Tx, l inbox.Letter) error {
@@ -143,7 +164,7 @@ func (r *requeueing) one(tx *inbox.Tx, l inbox.Letter, still inbox.Mark) error {
 		return r.accept(tx, l)
 	}
 	if r.limits.Any() && l.Open() {
-		if r.limited++; r.limited > inbox.MaxRaised {
+		if tx.Money().Raised(r.gone) >= inbox.MaxRaised {
 			r.refuse(fmt.Errorf("requeue %s: only %d entries at a time may wait with limits that a person set: ask again once the others were delivered", l.Letter, inbox.MaxRaised))
 			return nil
 		}
@@ -174,6 +195,9 @@ func (r *requeueing) one(tx *inbox.Tx, l inbox.Letter, still inbox.Mark) error {
 	l, err := tx.Requeue(l, still)
 	if err != nil {
 		return err
+	}
+	if ids := tx.Money().Account().Raised; len(ids) > 0 {
+		delete(r.gone, ids[len(ids)-1]) // it may wait again
 	}
 	return r.commit(tx, l)
 }
