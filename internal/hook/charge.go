@@ -103,11 +103,16 @@ func (h *hook) awaitUsage() {
 	}
 }
 
-// spending is what was spent with what was counted of the session.
+// spending is what was spent with what was counted of the session. A model's price may be in the table that cannot be
+// read.
 func (h *hook) spending(view *inbox.View, c *meter.Counted) inbox.Spending {
 	money := view.Money()
 	money.Count(h.input.SessionID, c.Open(h.input.SessionID))
-	return money.Spending()
+	s := money.Spending()
+	if c.Unsure {
+		s.Here.Unpriced, s.Today.Unpriced = 0, 0
+	}
+	return s
 }
 
 // nearsDay reports whether a few more requests may reach the limit of the day.

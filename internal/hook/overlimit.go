@@ -125,9 +125,7 @@ func someMore(c *meter.Counted, n int64) price.Amount {
 func (h *hook) judgeWith(view *inbox.View, d *inbox.Delivery, l budget.Plan, c *meter.Counted, n int64) *recovery.Over {
 	spent := recovery.Spent{Spending: h.spending(view, c), Took: recovery.Took(d)}
 	for _, a := range []*price.Amount{&spent.Entry, &spent.Here, &spent.Alone, &spent.Today} {
-		if *a = a.Plus(someMore(c, n)); c.Unsure { // its price may be in the table that cannot be read
-			a.Unpriced = 0
-		}
+		*a = a.Plus(someMore(c, n))
 	}
 	return recovery.Judge(l, spent, d.Attempt)
 }
