@@ -251,7 +251,8 @@ func (t *Tx) lookUp(r *reread, from int64) (*lookup, error) {
 			}
 		}
 	}
-	if len(l.passed)+l.again == 0 && !twice { // these lines need not be looked up again
+	// These lines need not be looked up again, unless a search began behind others that must be.
+	if len(l.passed)+l.again == 0 && !twice && from <= max(r.From, t.settledEnd()) {
 		r.From = l.to
 		t.setReread(r)
 	}
