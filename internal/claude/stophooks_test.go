@@ -120,14 +120,28 @@ func TestStopSaidOfAHugeTranscript(t *testing.T) {
 }
 
 func TestObjections(t *testing.T) {
-	assert.Equal(t, []string{"FIX"}, claude.Objections(transcriptOf(t, answer1, blocked, held, answer2), 0, ""))
-	assert.Empty(t, claude.Objections(transcriptOf(t, answer1, blocked, held, answer2), 0, claude.ReplySum("FIX")), "what was delivered is no objection")
-	assert.Empty(t, claude.Objections(transcriptOf(t, answer1, over), 0, ""))
-	assert.Empty(t, claude.Objections("missing", 0, ""))
-	assert.Equal(t, []string{"FIX"}, claude.Objections(transcriptOf(t, over, answer1, held, answer2), 0, ""), "a late summary comes before the answer")
 	much := `{"type":"progress","text":"` + strings.Repeat("x", 1<<20) + `"}` + "\n"
-	assert.Equal(t, []string{"FIX"}, claude.Objections(transcriptOf(t, answer1, much, held), 0, ""))
-	assert.Empty(t, claude.Objections(transcriptOf(t, answer1, strings.Repeat(much, 40), held), 0, ""), "out of reach")
+	for _, c := range []struct {
+		lines []string
+		own   string
+		all   []string
+		told  bool
+	}{
+		{lines: []string{answer1, blocked, held, answer2}, all: []string{"FIX"}, told: true},
+		{lines: []string{answer1, blocked, held, answer2}, own: claude.ReplySum("FIX"), told: true},
+		{lines: []string{answer1, over}, told: true},
+		{lines: []string{answer1}},
+		{lines: []string{over, answer1, held, answer2}, all: []string{"FIX"}, told: true}, // a late summary comes before the answer
+		{lines: []string{answer1, much, held}, all: []string{"FIX"}, told: true},
+		{lines: []string{answer1, strings.Repeat(much, 40), held}, told: true}, // out of reach
+	} {
+		all, told := claude.Objections(transcriptOf(t, c.lines...), 0, c.own)
+		assert.ElementsMatch(t, c.all, all)
+		assert.Equal(t, c.told, told)
+	}
+	all, told := claude.Objections("missing", 0, "")
+	assert.Empty(t, all)
+	assert.False(t, told)
 }
 
 func TestStopHooksOfASummary(t *testing.T) {

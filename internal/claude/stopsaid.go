@@ -114,8 +114,8 @@ func summaryOf(l *flat.Members) StopSaid {
 
 // Objections returns the texts with which other hooks of a Stop had the turn go on, from the client's last summary
 // within reach of an offset that the transcript had at that Stop. own is the [ReplySum] of the text delivered in it, or
-// "".
-func Objections(path string, from int64, own string) (all []string) {
+// "". told is false while the client may yet write that summary.
+func Objections(path string, from int64, own string) (all []string, told bool) {
 	var last StopSaid
 	answers := 0
 	// A transcript that cannot be read has none.
@@ -126,12 +126,9 @@ func Objections(path string, from int64, own string) (all []string) {
 		case isSummary(l):
 			last = summaryOf(l)
 		}
-		return answers == 2 || next-from > 32<<20 // others wait for the inbox's lock
+		far := next-from > 32<<20 // others wait for the inbox's lock
+		told = last.Over || far
+		return answers == 2 || far
 	})
-	for _, text := range last.Goes {
-		if own == "" || ReplySum(text) != own && ReplySum(strings.TrimSpace(text)) != own {
-			all = append(all, text)
-		}
-	}
-	return all
+	return slices.DeleteFunc(last.Goes, func(text string) bool { return own == ReplySum(text) || own == ReplySum(strings.TrimSpace(text)) }), told
 }

@@ -71,13 +71,16 @@ func (h *hook) othersGoOn() bool {
 // isDelivered reports whether a text is that of the entry in flight. That text stands before the turn's answer, which
 // the client may not have written yet.
 func (h *hook) isDelivered(text string) (is bool) {
-	h.glance(func(view *inbox.View) {
-		if d := view.InFlight(); d != nil {
-			own := strings.TrimSpace(h.evidenceOf(d).ByBlock(d).Text)
-			is = own != "" && strings.HasSuffix(strings.TrimSpace(text), own)
-		}
-	})
+	h.glance(func(view *inbox.View) { is = h.isTextOf(view.InFlight(), text) })
 	return is
+}
+
+func (h *hook) isTextOf(d *inbox.Delivery, text string) bool {
+	if d == nil {
+		return false
+	}
+	own := strings.TrimSpace(h.evidenceOf(d).ByBlock(d).Text)
+	return own != "" && strings.HasSuffix(strings.TrimSpace(text), own)
 }
 
 // noteOthers notes a sentence, unless the hook runs in the background. Notes of such a hook may become part of the text
@@ -296,15 +299,20 @@ func (h *hook) leaveInDoubt(tx *inbox.Tx, own string) {
 	tx.In(h.input.SessionID).LeaveInDoubt(h.doubtful, o.End())
 }
 
-// contest marks the answer that the Stop before left in doubt as contested, if another hook then had the turn go on.
+// contest marks the answer that the Stop before left in doubt as contested, if another hook then had the turn go on. While
+// the client has not told of that Stop, as where this one is still the same, the doubt stays.
 func (h *hook) contest(tx *inbox.Tx) {
 	doubt := tx.In(h.input.SessionID).Doubt()
 	if doubt == nil {
 		return
 	}
-	objection := ""
+	var goes []string
 	if note, err := flat.Parse(doubt.Note); err == nil {
-		objection = strings.Join(claude.Objections(note.String("transcript"), note.Int("from"), note.String("own")), "; ")
+		told := false
+		if goes, told = claude.Objections(note.String("transcript"), note.Int("from"), note.String("own")); !told {
+			return
+		}
 	}
-	tx.In(h.input.SessionID).Contest(objection)
+	goes = slices.DeleteFunc(goes, func(text string) bool { return h.isTextOf(tx.InFlight(), text) }) // by a later look of that Stop
+	tx.In(h.input.SessionID).Contest(strings.Join(goes, "; "))
 }

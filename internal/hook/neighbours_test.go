@@ -311,6 +311,18 @@ func TestAnAnswerIsContested(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(b.read(".events.jsonl"), "contested"), "once")
 }
 
+// So do they where the Stop looked at the inbox again, and what it then delivered is no objection.
+func TestAnAnswerIsContestedAfterAnotherLook(t *testing.T) {
+	b := newBesides(t, "--gate-unseen", "0", "--settle", "0.1s")
+	b.wire(map[string]any{"type": "agent", "prompt": "done?"})
+	b.write("inbox.jsonl", "e1\ne2") // a last line that must stand still first
+	b.errors = []string{"e2", "NOT DONE"}
+	require.Contains(t, b.stop("did it"), `"e2"`)
+	b.errors = nil
+	require.Empty(t, b.stop("both"))
+	assert.Contains(t, b.read(".events.jsonl"), `"reason":"NOT DONE"`)
+}
+
 // A FIFO in place of settings, or a link to one, keeps nobody waiting.
 func TestSettingsThatAreNoFile(t *testing.T) {
 	b := newBesides(t)
