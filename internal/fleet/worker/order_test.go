@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -115,4 +116,38 @@ func TestABacklogOfAKeyIsLookedAtSeldom(t *testing.T) {
 	defer mu.Unlock()
 	assert.LessOrEqual(t, delays[2], 8*time.Second, "the next one")
 	assert.Greater(t, delays[last], 8*time.Second, "the last one")
+}
+
+// Once a message of a key is settled, the agent has the next one handed out again that it gave back.
+func TestTheNextOfAKeyIsCalled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, time.Minute)
+	w.hold()
+	var looks, calls atomic.Int64
+	_, err := w.nc.Subscribe("$JS.ACK.>", func(m *nats.Msg) {
+		switch {
+		case string(m.Data) == "-NAK":
+			calls.Add(1)
+		case strings.HasPrefix(string(m.Data), "-NAK "):
+			looks.Add(1)
+		}
+	})
+	require.NoError(t, err)
+	require.NoError(t, w.nc.Flush())
+	const all = 10
+	var ids []string
+	for n := range all {
+		id, after := fmt.Sprintf("m-%d", n), strconv.Itoa(n) // the sequence of the one before it
+		_, err := w.js.PublishMsg(fleet.Context(t), &nats.Msg{Subject: "work.a.key", Data: []byte(id), Header: nats.Header{
+			message.HeaderID: {id}, message.HeaderAfter: {after},
+		}})
+		require.NoError(t, err)
+		ids = append(ids, id)
+	}
+	a := w.start("one", nil, "--slots", "3")
+	w.eventually("a look at each that waits", func() bool { return looks.Load() >= all-1 }, a)
+	w.open()
+	w.settled(a, ids...)
+	assert.Positive(t, calls.Load())
+	assert.Equal(t, ids, w.turns())
 }

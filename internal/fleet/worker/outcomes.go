@@ -119,6 +119,7 @@ func (a *Agent) settleOne(ctx context.Context, c upstream.Claim, o outcomes.Outc
 	a.ledger.Forget(c.Entry)
 	a.retries[forgetting] = retry{at: time.Now().Add(soon)}
 	TestOnlyStep("dropped")
+	a.callNext(ctx, c)
 	a.failures, a.notUntil = 0, time.Time{}
 	name := words.Brief(c.ID)
 	switch fate.Outcome {

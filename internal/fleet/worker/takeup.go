@@ -26,35 +26,46 @@ const (
 const mostAhead = 24 * time.Hour
 
 // A message that waits for the one before it is given back for nextBehind at most, and for eachBehind more with each
-// earlier one of its key that this agent knows to wait: so thousands of a key cost hardly more than a few, and none
-// waits longer for its turn, unless those before it are settled without one. mostBehind limits that for one whose
-// predecessors were removed from the stream.
+// earlier one of its key that this agent knows to wait: so thousands of a key cost hardly more than a few. Mostly callNext
+// has it come sooner. mostBehind limits that where other agents settled many before it, or these were removed from the stream.
 const (
 	nextBehind = 8 * time.Second
 	eachBehind = 4 * time.Second
 	mostBehind = 10 * time.Minute
 )
 
-// behind is a message that this agent gave back because another one of its key comes first.
+// behind is a message that this agent gave back because another one of its key comes first. Its subject's last token is
+// the key.
 type behind struct {
-	subject string // its last token is the key
-	due     time.Time
+	upstream.Claim
+	due time.Time
 }
 
 // standsBehind returns for how long a message that waits for the one before it is given back, and notes that.
-func (a *Agent) standsBehind(w *message.Message) time.Duration {
-	now, delay := time.Now(), min(nextBehind, time.Second<<min(w.Copy-1, 10))
+func (a *Agent) standsBehind(c upstream.Claim) time.Duration {
+	now, delay := time.Now(), min(nextBehind, time.Second<<min(c.Copy-1, 10))
 	for seq, b := range a.behind {
 		switch {
 		case b.due.Before(now): // another agent may have it
 			delete(a.behind, seq)
-		case b.subject == w.Subject && seq < w.Seq:
+		case b.Subject == c.Subject && seq < c.Seq:
 			delay += eachBehind
 		}
 	}
 	delay = min(delay, mostBehind)
-	a.behind[w.Seq] = behind{w.Subject, now.Add(delay)}
+	a.behind[c.Seq] = behind{c, now.Add(delay)}
 	return delay
+}
+
+// callNext has the server hand out the message that waited for the settled one, if this agent gave it back and the server
+// surely keeps it still: later, another agent may have it.
+func (a *Agent) callNext(ctx context.Context, settled upstream.Claim) {
+	for seq, b := range a.behind {
+		if b.After == settled.Seq && time.Until(b.due) > time.Second {
+			delete(a.behind, seq)
+			_, _ = a.up.GiveBack(ctx, b.Claim, 0) // else it comes when it is due
+		}
+	}
 }
 
 func (a *Agent) takeUp(ctx context.Context, p pulled) {
@@ -137,7 +148,7 @@ func (a *Agent) claim(ctx context.Context, w *message.Message, c *upstream.Claim
 		if gone, err := a.up.Gone(ctx, w.After, c.Ack); err != nil {
 			return err
 		} else if !gone {
-			return a.putOff(ctx, c, a.standsBehind(w), "")
+			return a.putOff(ctx, c, a.standsBehind(*c), "")
 		}
 	}
 	if mine, err := a.lease(ctx, c); err != nil || !mine {
@@ -177,6 +188,7 @@ func (a *Agent) lease(ctx context.Context, c *upstream.Claim) (mine bool, err er
 	case s.Known != nil:
 		left, err := a.up.Drop(ctx, *c)
 		if err == nil {
+			a.callNext(ctx, *c)
 			a.say(fmt.Sprintf("message %s was settled by %s before (%s): no turn is spent on it%s", words.Brief(c.ID), s.Known.By(), cmp.Or(s.Known.Outcome, "forgotten"), also(left)))
 		}
 		return false, err
