@@ -16,6 +16,8 @@ type model struct {
 	Scheduled []timed
 	// Expires is when entries expire, for those that have such a time.
 	Expires map[string]time.Time
+	// Early is when dead entries are due that were canceled before their time.
+	Early map[string]time.Time
 }
 
 // timed is an entry that waits for its time.
@@ -26,7 +28,7 @@ type timed struct {
 
 func (m model) clone() model {
 	m.Queued, m.Answered, m.Dead = slices.Clone(m.Queued), slices.Clone(m.Answered), slices.Clone(m.Dead)
-	m.Scheduled, m.Expires = slices.Clone(m.Scheduled), maps.Clone(m.Expires)
+	m.Scheduled, m.Expires, m.Early = slices.Clone(m.Scheduled), maps.Clone(m.Expires), maps.Clone(m.Early)
 	return m
 }
 

@@ -115,7 +115,12 @@ var kinds = map[string]func(w *world, s step, next *model) error{
 		}
 		l := letters[s.pick%len(letters)]
 		i := slices.Index(next.Dead, l.Text())
-		next.Queued = append(next.Queued, l.Text())
+		if due := next.Early[l.Text()]; due.After(w.now) {
+			next.Scheduled = append(next.Scheduled, timed{l.Text(), due})
+		} else {
+			next.Queued = append(next.Queued, l.Text())
+		}
+		delete(next.Early, l.Text())
 		next.Dead = slices.Delete(next.Dead, i, i+1)
 		return w.tx(func(tx *inbox.Tx) error { _, err := tx.Requeue(l, inbox.Mark{}); return err })
 	},
@@ -143,7 +148,9 @@ var kinds = map[string]func(w *world, s step, next *model) error{
 			return err
 		}
 		e := all[s.pick%len(all)]
-		next.Scheduled = slices.DeleteFunc(next.Scheduled, func(t timed) bool { return t.Text == e.Text })
+		i := slices.IndexFunc(next.Scheduled, func(t timed) bool { return t.Text == e.Text })
+		next.Early[e.Text] = next.Scheduled[i].due
+		next.Scheduled = slices.Delete(next.Scheduled, i, i+1)
 		next.Dead = append(next.Dead, e.Text)
 		return w.tx(func(tx *inbox.Tx) error { _, err := tx.CancelScheduled(e.EntryID); return err })
 	},

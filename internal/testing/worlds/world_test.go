@@ -206,13 +206,14 @@ func run(t testing.TB, steps []step) (int, error) {
 		return 0, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	w := &world{now: time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC), m: model{Expires: map[string]time.Time{}}}
+	w := &world{now: time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC), m: model{Expires: map[string]time.Time{}, Early: map[string]time.Time{}}}
 	w.box, err = inbox.Open(filepath.Join(dir, "inbox.jsonl"), inbox.Options{LockWait: time.Minute, Now: func() time.Time { return w.now }})
 	if err != nil {
 		return 0, err
 	}
 	machine.TestOnlyBootID = "boot 0"
 	for i, s := range steps {
+		w.now = w.now.Add(time.Nanosecond) // no two letters of an entry have one time
 		if err := w.take(t, s); err != nil {
 			return i, fmt.Errorf("step %d, %v: %w", i, s, err)
 		}
