@@ -60,7 +60,7 @@ func TestRecordedErrors(t *testing.T) {
 		kind error // nil for those that nobody asks for
 		says string
 	}{
-		"iterate-silent":        {iterate, ErrOutput, "ended with status 0 without an answer: does the process wait for a promise"},
+		"iterate-silent":        {iterate, ErrOutput, "ended with status 0 without an answer: does the process end the program, or wait for a promise"},
 		"iterate-status-3":      {iterate, ErrOutput, "ended with status 3 without an answer: does the process end the program"},
 		"iterate-rejection":     {iterate, ErrOutput, "ended with status 1 without an answer: Error: left alone: does"},
 		"iterate-no-run":        {iterate, nil, "run.json"},
