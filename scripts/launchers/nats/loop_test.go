@@ -292,7 +292,7 @@ func TestAnAgentHasTheNameOfItsAccount(t *testing.T) {
 	one.user = "two"
 	w := one.work(t.TempDir(), "--stream", "WORK", "--no-session")
 	w.says("say that agent two is here", 1)
-	w.says("give --name as the server's configuration has it", 1)
+	w.says("give --name as the server's configuration or the credentials have it", 1)
 	stream, err := operator.js.Stream(fleet.Context(t), "WORK")
 	require.NoError(t, err)
 	assert.EqualValues(t, 1, stream.CachedInfo().State.Msgs)
