@@ -34,7 +34,7 @@ func (v *View) Last(n int, f func(Waiting)) error {
 		err = lines.Each(io.NewSectionReader(v.tx.file, from, to-from), from, func(start, _ int64, l []byte, _ bool) bool {
 			if !v.tx.skips(start) && (len(l) > MaxLine || !blank(l)) {
 				starts = append(starts, start)
-				starts = starts[max(0, len(starts)-n):]
+				starts = starts[max(0, len(starts)-max(0, n)):]
 			}
 			return true
 		})

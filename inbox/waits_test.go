@@ -180,6 +180,7 @@ func TestViewSinceNoticesALongerFile(t *testing.T) {
 
 func FuzzViewLast(f *testing.F) {
 	f.Add("one\ntwo\r\n\n{\"prompt\":\"x\"}\nto", 2)
+	f.Add("one", -5)
 	f.Fuzz(func(t *testing.T, content string, n int) {
 		box := newBox(t, content)
 		all, n := waitingTexts(t, box), n%8
