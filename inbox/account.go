@@ -246,11 +246,7 @@ func (m *Money) Spending() (s Spending) {
 // Today returns the spending of the local day, on entries and outside them, with the uncharged turns of this
 // transaction.
 func (m *Money) Today() price.Amount {
-	sum := m.readAccount().On(m.tx.box.opts.Now())
-	for _, o := range m.open {
-		sum = sum.Plus(o.Minus(o.Before))
-	}
-	return sum
+	return m.readAccount().On(m.tx.box.opts.Now(), m.open...)
 }
 
 // day returns the account's day while it lasts, else the local date. Only then does it load the local time zone.
@@ -274,12 +270,16 @@ func (a *Account) add(day string, amount price.Amount, outside bool) {
 	}
 }
 
-// On returns what was charged on the day of that time. It knows only the last day with a charge.
-func (a *Account) On(now time.Time) price.Amount {
-	if !a.lasts(now) && !a.is(now.Local().Format(time.DateOnly)) {
-		return price.Amount{}
+// On returns what was charged on the day of that time, and what of open was spent on it. It knows only the last day
+// with a charge.
+func (a *Account) On(now time.Time, open ...Uncharged) (sum price.Amount) {
+	if a.lasts(now) || a.is(now.Local().Format(time.DateOnly)) {
+		sum = a.Today
 	}
-	return a.Today
+	for _, o := range open {
+		sum = sum.Plus(o.Minus(o.Before))
+	}
+	return sum
 }
 
 // lasts reports whether the account's day has not ended, in the time zone that began it.

@@ -15,10 +15,12 @@ func (m *Money) noteRaised(entryID string) {
 
 // Raised returns how many entries may have limits that a person set, once those are forgotten that wait no longer.
 func (m *Money) Raised(gone map[string]bool) int {
-	if a := m.readAccount(); slices.ContainsFunc(a.Raised, func(id string) bool { return gone[id] }) {
-		a.Raised, m.tx.dirty, m.changed = slices.DeleteFunc(a.Raised, func(id string) bool { return gone[id] }), true, true
+	a, isGone := m.readAccount(), func(id string) bool { return gone[id] }
+	if slices.ContainsFunc(a.Raised, isGone) {
+		a = m.changeAccount()
+		a.Raised = slices.DeleteFunc(a.Raised, isGone)
 	}
-	return len(m.readAccount().Raised)
+	return len(a.Raised)
 }
 
 // IsRaised reports whether a person set the limits of this entry and it was not delivered since.

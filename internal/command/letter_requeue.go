@@ -130,7 +130,7 @@ func (r *requeueing) findRaised() error {
 	for _, id := range v.Money().Account().Raised {
 		r.gone[id] = true
 	}
-	waits := func(entryID string) bool { delete(r.gone, entryID); return true }
+	waits := func(entryID string) bool { delete(r.gone, entryID); return len(r.gone) > 0 }
 	if d := v.InFlight(); d != nil { // it may be given back
 		waits(d.EntryID)
 	}
@@ -196,9 +196,7 @@ func (r *requeueing) one(tx *inbox.Tx, l inbox.Letter, still inbox.Mark) error {
 	if err != nil {
 		return err
 	}
-	if ids := tx.Money().Account().Raised; len(ids) > 0 {
-		delete(r.gone, ids[len(ids)-1]) // it may wait again
-	}
+	r.gone = nil // this commit forgets them, and one of them may wait again
 	return r.commit(tx, l)
 }
 

@@ -184,7 +184,7 @@ func (h *hook) carryOn(tx *inbox.Tx, e recovery.Evidence, promptID, text string)
 	if err := tx.Continue(inbox.Recipient{SessionID: h.input.SessionID, PromptID: promptID, Evidence: e.Encode()}); err != nil {
 		return 0, "", err
 	}
-	return h.handsOver(tx, text)
+	return h.decideHandover(tx, text)
 }
 
 // checkText tells the model why the entry is not answered yet, and that a command's output is data.

@@ -84,11 +84,11 @@ func (h *hook) deliverNext(tx *inbox.Tx, still inbox.Mark) (outcome, string, err
 	if !h.Rewake {
 		h.says = h.announcement(e)
 	}
-	return h.handsOver(tx, text)
+	return h.decideHandover(tx, text)
 }
 
-// handsOver is the decision to hand this text over for the entry in flight.
-func (h *hook) handsOver(tx *inbox.Tx, text string) (outcome, string, error) {
+// decideHandover is the decision to hand this text over for the entry in flight.
+func (h *hook) decideHandover(tx *inbox.Tx, text string) (outcome, string, error) {
 	if h.Rewake {
 		h.offer = &offer{h.evidenceOf(tx.InFlight()), text}
 		tx.StopWaiting()

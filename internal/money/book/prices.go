@@ -197,13 +197,7 @@ func (p *Prices) more(sum price.Amount, outside bool) price.Amount {
 }
 
 // Today returns what was spent today, by the local date.
-func (p *Prices) Today() price.Amount {
-	sum := p.Account.On(p.now)
-	for _, o := range p.open {
-		sum = sum.Plus(o.Minus(o.Before))
-	}
-	return sum
-}
+func (p *Prices) Today() price.Amount { return p.Account.On(p.now, p.open...) }
 
 // Total returns what was ever spent.
 func (p *Prices) Total() price.Amount { return p.more(p.Account.Total, false) }
