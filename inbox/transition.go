@@ -64,17 +64,13 @@ func (t *Tx) AcknowledgeWith(reply string, tasks json.RawMessage) error {
 	if v := d.Verdict; v != nil && v.Kind == VerdictDone {
 		r.Result, r.Said = v.Text, true
 	}
-	line, err := r.encode()
-	if err != nil {
-		return err
-	}
-	t.addJSON(journal.Results, line)
+	t.addJSON(journal.Results, t.encoded(r))
 	t.count(func(n *Totals) { n.answered(r) })
 	t.st.Session, t.st.Acknowledged = d.SessionID, t.In(d.SessionID).Acknowledged()+1
 	t.forgetBackoff()
 	t.forgetText(d)
 	t.pass(d)
-	return nil
+	return t.failed
 }
 
 // DeadLetter sets the entry in flight aside, and the cursor moves past it.
