@@ -54,9 +54,14 @@ func (b *Inbox) appendAll(ctx context.Context, all []Message, settle time.Durati
 	if err != nil {
 		return nil, err
 	}
-	receipts, names := make([]Receipt, 0, len(drafts)), nameSearch{}
-	if ids := namesOf(drafts); len(ids) > 0 {
-		if err := names.searchUnlocked(b, ids); err != nil {
+	receipts, names := make([]Receipt, 0, len(drafts)), nameSearch{ids: map[string]bool{}}
+	for _, d := range drafts {
+		if d.named {
+			names.ids[d.ID] = true
+		}
+	}
+	if len(names.ids) > 0 {
+		if err := names.searchUnlocked(b); err != nil {
 			return nil, err
 		}
 	}
@@ -162,24 +167,12 @@ func (b *Inbox) appendDrafts(ctx context.Context, drafts []draft, still Mark, na
 	return receipts, nil
 }
 
-// namesOf returns the ids that senders gave.
-func namesOf(drafts []draft) map[string]bool {
-	ids := map[string]bool{}
-	for _, d := range drafts {
-		if d.named {
-			ids[d.ID] = true
-		}
-	}
-	return ids
-}
-
 // leaveOutKnown marks the drafts whose id, given by the sender, is taken.
 func (t *Tx) leaveOutKnown(drafts []draft, names *nameSearch) error {
-	ids := namesOf(drafts)
-	if len(ids) == 0 {
+	if len(names.ids) == 0 {
 		return nil
 	}
-	known, err := names.find(t, ids)
+	known, err := names.find(t)
 	if err != nil {
 		return err
 	}

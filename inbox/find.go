@@ -2,6 +2,7 @@ package inbox
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -68,15 +69,12 @@ const setAside = "dead letter"
 var ErrTwin = errors.New("another entry has its id and its text")
 
 // Twins finds entries that have the ids of letters. Each search goes on from the one before.
-type Twins struct {
-	ids    map[string]bool
-	search nameSearch
-}
+type Twins struct{ nameSearch }
 
 // Twins searches for entries with those ids, without the lock.
 func (b *Inbox) Twins(ids map[string]bool) (*Twins, error) {
-	s := &Twins{ids: ids}
-	return s, s.search.searchUnlocked(b, ids)
+	s := &Twins{nameSearch{ids: ids}}
+	return s, s.searchUnlocked(b)
 }
 
 // Of returns an error that matches [ErrTwin] if an entry with the letter's id and text waits, is in flight, or was
@@ -85,7 +83,7 @@ func (s *Twins) Of(t *Tx, l Letter) error {
 	if !s.ids[l.ID] {
 		return nil
 	}
-	found, err := s.search.find(t, s.ids)
+	found, err := s.find(t)
 	p, there := found[l.ID]
 	if err != nil || !there || p.where == setAside || p.where == FoundAnswered && p.at.Before(l.DeadLetteredAt) || t.asksElse(p, l.Text()) {
 		return err
@@ -95,20 +93,10 @@ func (s *Twins) Of(t *Tx, l Letter) error {
 
 // find locates the entries with those envelope ids, without dead letters. It reads everything.
 func (t *Tx) find(ids map[string]bool) (map[string]place, error) {
-	var l nameSearch
-	found, err := l.find(t, ids)
+	l := nameSearch{ids: ids}
+	found, err := l.find(t)
 	maps.DeleteFunc(found, func(_ string, p place) bool { return p.where == setAside })
 	return found, err
-}
-
-// needleOf returns the only id of a search, "" for several.
-func needleOf(ids map[string]bool) string {
-	for id := range ids {
-		if len(ids) == 1 {
-			return id
-		}
-	}
-	return ""
 }
 
 // findScheduled calls note for each scheduled entry until note returns false. goOn says that it never did.
@@ -204,6 +192,7 @@ func mayHold(l []byte, needle string) bool {
 // nameSearch is the result of a search for ids, and how far it got in the queue file and the outcome files.
 // Another search goes on from there.
 type nameSearch struct {
+	ids        map[string]bool
 	generation int // of the queue file
 	cursor     int64
 	seen       journal.Seen // of the queue file
@@ -213,6 +202,16 @@ type nameSearch struct {
 	answered, aside outcomes
 }
 
+// needle is the only id, "" for several.
+func (l *nameSearch) needle() string {
+	for id := range l.ids {
+		if len(l.ids) == 1 {
+			return id
+		}
+	}
+	return ""
+}
+
 // outcomes are the finds in the results, or in the dead letters.
 type outcomes struct {
 	seen  journal.Seen
@@ -220,9 +219,9 @@ type outcomes struct {
 }
 
 // searchUnlocked searches without the lock, so that little is left to search under it, however large the files are.
-func (l *nameSearch) searchUnlocked(b *Inbox, ids map[string]bool) (err error) {
+func (l *nameSearch) searchUnlocked(b *Inbox) (err error) {
 	// Outcomes come first: an entry that is settled in between has its outcome behind the part that was read.
-	if err := l.searchOutcomes(b, ids); err != nil || sightOf(b.path).size < partBytes {
+	if err := l.searchOutcomes(b); err != nil || sightOf(b.path).size < partBytes {
 		return err // the queue takes no time under the lock
 	}
 	v, err := b.View()
@@ -230,20 +229,20 @@ func (l *nameSearch) searchUnlocked(b *Inbox, ids map[string]bool) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, v.Close()) }()
-	return l.searchQueue(v.tx, ids)
+	return l.searchQueue(v.tx)
 }
 
 // find locates the entries with those ids, dead letters included.
-func (l *nameSearch) find(t *Tx, ids map[string]bool) (map[string]place, error) {
-	if err := l.searchOutcomes(t.box, ids); err != nil {
+func (l *nameSearch) find(t *Tx) (map[string]place, error) {
+	if err := l.searchOutcomes(t.box); err != nil {
 		return nil, err
 	}
-	if err := l.searchQueue(t, ids); err != nil {
+	if err := l.searchQueue(t); err != nil {
 		return nil, err
 	}
 	found := map[string]place{}
 	note := func(id string, p place) bool {
-		if _, known := found[id]; ids[id] && !known {
+		if _, known := found[id]; l.ids[id] && !known {
 			found[id] = p
 		}
 		return true
@@ -259,7 +258,7 @@ func (l *nameSearch) find(t *Tx, ids map[string]bool) (map[string]place, error) 
 	if _, err := t.findScheduled(note); err != nil {
 		return nil, err
 	}
-	for id := range ids {
+	for id := range l.ids {
 		for _, p := range l.queued[id] {
 			if p.start >= t.st.Cursor {
 				note(id, p)
@@ -274,7 +273,7 @@ func (l *nameSearch) find(t *Tx, ids map[string]bool) (map[string]place, error) 
 	return found, nil
 }
 
-func (l *nameSearch) searchQueue(t *Tx, ids map[string]bool) error {
+func (l *nameSearch) searchQueue(t *Tx) error {
 	from, known := t.st.Cursor, false // known says that the file is the one that was searched before
 	if t.file != nil && l.generation == t.st.QueueGeneration && l.cursor <= t.st.Cursor {
 		off, err := l.seen.In(t.file)
@@ -291,9 +290,9 @@ func (l *nameSearch) searchQueue(t *Tx, ids map[string]bool) error {
 	if t.file == nil {
 		return nil
 	}
-	err := t.scanQueue(from, needleOf(ids), func(id string, p place, whole bool) bool {
+	err := t.scanQueue(from, l.needle(), func(id string, p place, whole bool) bool {
 		switch {
-		case !ids[id]:
+		case !l.ids[id]:
 		case whole:
 			l.queued[id] = append(l.queued[id], p)
 		default:
@@ -311,45 +310,23 @@ func (l *nameSearch) searchQueue(t *Tx, ids map[string]bool) error {
 	return err
 }
 
-func (l *nameSearch) searchOutcomes(b *Inbox, ids map[string]bool) error {
-	for kind, o := range map[journal.Kind]*outcomes{journal.Results: &l.answered, journal.DeadLetters: &l.aside} {
-		if err := o.search(b.fileOf(kind), kind, ids); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// search finds the outcomes with those ids, behind what it read before. Of other lines it decodes only the id.
-func (o *outcomes) search(path string, kind journal.Kind, ids map[string]bool) error {
-	f, err := journal.OpenState(path)
-	if f == nil || err != nil {
-		*o = outcomes{}
-		return err
-	}
-	from, err := o.seen.In(f)
-	if from == 0 {
-		o.found = map[string]place{}
-	}
-	needle, each, note := needleOf(ids), lines.EachOwn, o.noteAnswered
-	if kind == journal.DeadLetters {
-		each, note = lines.EachRecord, o.noteSetAside
-	}
-	if err == nil {
-		err = each(io.NewSectionReader(f, from, f.Info().Size-from), from, func(_, _ int64, l []byte, _ bool) bool {
-			if mayHold(l, needle) {
-				if id := flat.Value(l).Get("id").Shown(); ids[id] {
-					note(id, l)
+// searchOutcomes finds the outcomes with those ids, behind what it read before. Of other lines it decodes only the id.
+func (l *nameSearch) searchOutcomes(b *Inbox) error {
+	search := func(kind journal.Kind, o *outcomes, note func(id string, line []byte)) error {
+		needle := l.needle()
+		return o.seen.Advance(b.fileOf(kind), func(_ int64, anew bool) error {
+			if anew {
+				o.found = map[string]place{}
+			}
+			return nil
+		}, func(_, _ int64, line []byte, _ bool) bool {
+			if mayHold(line, needle) {
+				if id := flat.Value(line).Get("id").Shown(); l.ids[id] {
+					note(id, line)
 				}
 			}
 			return true
 		})
 	}
-	if err == nil {
-		from, err = lines.Start(f, f.Info().Size)
-	}
-	if err == nil {
-		o.seen, err = journal.SeenUpTo(f, from)
-	}
-	return errors.Join(err, f.Close())
+	return cmp.Or(search(journal.Results, &l.answered, l.answered.noteAnswered), search(journal.DeadLetters, &l.aside, l.aside.noteSetAside))
 }

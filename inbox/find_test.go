@@ -34,12 +34,12 @@ func TestLookedGoesOnFromWhereItWas(t *testing.T) {
 				tx, err := box.Begin(context.Background())
 				require.NoError(t, err)
 				defer func() { require.NoError(t, tx.Close()) }()
-				found, err := names.find(tx, ids)
+				found, err := names.find(tx)
 				require.NoError(t, err)
 				return found
 			}
 			require.NoError(t, os.WriteFile(path, []byte(old+`{"id":"t"`), 0o600))
-			var names nameSearch
+			names := nameSearch{ids: ids}
 			assert.Empty(t, find(&names))
 			assert.EqualValues(t, len(old), names.seen.Off, "up to the line that is being written")
 
@@ -103,10 +103,10 @@ func TestLookFirst(t *testing.T) {
 				tx, err := box.Begin(context.Background())
 				require.NoError(t, err)
 				defer func() { require.NoError(t, tx.Close()) }()
-				return names.find(tx, ids)
+				return names.find(tx)
 			}
-			var names nameSearch
-			require.NoError(t, names.searchUnlocked(box, ids))
+			names := nameSearch{ids: ids}
+			require.NoError(t, names.searchUnlocked(box))
 			c.meanwhile(t, box)
 			found, err := find(&names)
 			require.NoError(t, err)

@@ -195,16 +195,13 @@ func (b *Inbox) utcNow() time.Time { return b.opts.Now().UTC() }
 // readLines visits the lines of an append-only file, which may not exist, from an offset on. A negative
 // offset counts from the end of the file.
 func (b *Inbox) readLines(k journal.Kind, from int64, visit lines.Visit) error {
-	f, err := journal.OpenState(b.fileOf(k))
-	if f == nil || err != nil {
-		return err
-	}
-	size := f.Info().Size
-	if from < 0 {
-		from = max(0, size+from)
-	}
-	err = lines.EachRecord(io.NewSectionReader(f, from, size-from), from, visit)
-	return errors.Join(err, f.Close())
+	return journal.Reading(b.fileOf(k), func(f *disk.File) error {
+		size := f.Info().Size
+		if from < 0 {
+			from = max(0, size+from)
+		}
+		return lines.EachRecord(io.NewSectionReader(f, from, size-from), from, visit)
+	})
 }
 
 // commitSize is the most space that one commit needs, apart from a reply.

@@ -30,25 +30,6 @@ type Scheduled struct {
 // SentAt is when the entry was given to `send`; zero if the line does not say.
 func (s Scheduled) SentAt() time.Time { return decodeEntry(s.line).timeMember(sentAtMember) }
 
-// eachScheduled visits the lines of the file. visit gets the entry if wanted accepts its time, and otherwise
-// only the time. Invalid lines stay in the file and are counted.
-func eachScheduled(f *disk.File, wanted func(at time.Time) bool, visit func(at time.Time, s *Scheduled) bool) (foreign int, err error) {
-	err = lines.EachOwn(io.NewSectionReader(f, 0, f.Info().Size), 0, func(_, _ int64, l []byte, whole bool) bool {
-		if at := timeIn(l); !at.IsZero() && !wanted(at) { // decoding every line would take long
-			return visit(at, nil)
-		}
-		s, ok := parseScheduled(l)
-		switch {
-		case ok: // also without its newline, which an editor may omit
-			return visit(s.NotBefore, &s)
-		case whole && len(bytes.TrimSpace(l)) > 0:
-			foreign++
-		}
-		return true
-	})
-	return foreign, err
-}
-
 // timeIn returns when a line's entry is due, zero if the line must be decoded to tell.
 func timeIn(l []byte) (at time.Time) {
 	named, asks := false, false
@@ -89,19 +70,32 @@ func parseScheduled(l []byte) (Scheduled, bool) {
 
 // EachScheduled visits the scheduled entries in file order until visit returns false. It takes no lock.
 func (b *Inbox) EachScheduled(visit func(Scheduled) bool) error {
-	return b.readSchedule(func(time.Time) bool { return true }, func(_ time.Time, s *Scheduled) bool { return visit(*s) })
+	_, err := b.readSchedule(func(time.Time) bool { return true }, func(_ time.Time, s *Scheduled) bool { return visit(*s) })
+	return err
 }
 
-func (b *Inbox) readSchedule(wanted func(time.Time) bool, visit func(time.Time, *Scheduled) bool) error {
-	f, err := journal.OpenState(b.fileOf(journal.Scheduled))
-	if err == nil && f != nil {
-		_, err = eachScheduled(f, wanted, visit)
-		err = errors.Join(err, f.Close())
-	}
+// readSchedule visits the lines of the file. visit gets the entry if wanted accepts its time, and otherwise
+// only the time. Invalid lines stay in the file and are counted.
+func (b *Inbox) readSchedule(wanted func(time.Time) bool, visit func(time.Time, *Scheduled) bool) (foreign int, err error) {
+	err = journal.Reading(b.ScheduledPath(), func(f *disk.File) error {
+		return lines.EachOwn(io.NewSectionReader(f, 0, f.Info().Size), 0, func(_, _ int64, l []byte, whole bool) bool {
+			if at := timeIn(l); !at.IsZero() && !wanted(at) { // decoding every line would take long
+				return visit(at, nil)
+			}
+			s, ok := parseScheduled(l)
+			switch {
+			case ok: // also without its newline, which an editor may omit
+				return visit(s.NotBefore, &s)
+			case whole && len(bytes.TrimSpace(l)) > 0:
+				foreign++
+			}
+			return true
+		})
+	})
 	if err != nil {
-		return fmt.Errorf("read scheduled entries: %w", err)
+		err = fmt.Errorf("read scheduled entries: %w", err)
 	}
-	return nil
+	return foreign, err
 }
 
 // Scheduled returns the entries that [Inbox.EachScheduled] visits, each of them once, all in memory.
@@ -125,7 +119,7 @@ type Schedule struct {
 
 // Schedule counts the scheduled entries. It takes no lock.
 func (b *Inbox) Schedule() (s Schedule, err error) {
-	err = b.readSchedule(func(time.Time) bool { return false }, func(at time.Time, _ *Scheduled) bool {
+	_, err = b.readSchedule(func(time.Time) bool { return false }, func(at time.Time, _ *Scheduled) bool {
 		if s.Count++; s.Next.IsZero() || at.Before(s.Next) {
 			s.Next = at.UTC()
 		}
@@ -145,21 +139,12 @@ const (
 func (t *Tx) promote() error {
 	// The file rarely exists, and learning that from an error would cost a tick 1 %.
 	there, err := disk.Exists(t.box.fileOf(journal.Scheduled))
-	if err != nil {
+	if err != nil || !there {
 		return err
-	}
-	var f *disk.File
-	if there {
-		if f, err = t.store.File(journal.Scheduled).Existing(); err != nil {
-			return err
-		}
-	}
-	if f == nil || f.Info().Size == 0 {
-		return nil
 	}
 	now, due, more := t.box.opts.Now(), []Scheduled(nil), false
 	known, space := map[string]bool{}, 0
-	foreign, err := eachScheduled(f, func(at time.Time) bool { return !at.After(now) }, func(at time.Time, s *Scheduled) bool {
+	foreign, err := t.box.readSchedule(func(at time.Time) bool { return !at.After(now) }, func(at time.Time, s *Scheduled) bool {
 		switch {
 		case at.After(now):
 			if t.due.IsZero() || at.Before(t.due) {
@@ -175,10 +160,10 @@ func (t *Tx) promote() error {
 		return true
 	})
 	if err != nil {
-		return fmt.Errorf("read scheduled entries: %w", err)
+		return err
 	}
 	if was := t.box.foreign.Swap(int64(foreign)); foreign > 0 && was != int64(foreign) {
-		t.warn("%s has %d lines that are not scheduled entries: they stay there", f.Path(), foreign)
+		t.warn("%s has %d lines that are not scheduled entries: they stay there", t.box.ScheduledPath(), foreign)
 	}
 	if more {
 		t.due = now

@@ -99,18 +99,15 @@ func (b *Inbox) CostLines(f func(line []byte, whole bool) bool) error { return b
 
 // costLines reads up to end. It reads the whole file if end is negative, or if the file is shorter because it
 // was rotated.
-func (b *Inbox) costLines(end int64, f func(line []byte, whole bool) bool) (err error) {
-	file, err := journal.OpenState(b.CostsPath())
-	if file == nil || err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	size := file.Info().Size
-	if end >= 0 && end <= size {
-		size = end
-	}
-	return lines.Each(io.NewSectionReader(file, 0, size), 0, func(_, _ int64, l []byte, whole bool) bool {
-		return blank(l) || f(l, whole)
+func (b *Inbox) costLines(end int64, f func(line []byte, whole bool) bool) error {
+	return journal.Reading(b.CostsPath(), func(file *disk.File) error {
+		size := file.Info().Size
+		if end >= 0 && end <= size {
+			size = end
+		}
+		return lines.Each(io.NewSectionReader(file, 0, size), 0, func(_, _ int64, l []byte, whole bool) bool {
+			return blank(l) || f(l, whole)
+		})
 	})
 }
 

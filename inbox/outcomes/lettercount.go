@@ -1,7 +1,6 @@
 package outcomes
 
 import (
-	"errors"
 	"io"
 	"math"
 	"time"
@@ -57,30 +56,30 @@ func (l known) isOpen() bool {
 // findAnswered notes which letters were answered by their id after they were set aside: their senders sent them again.
 // Unless before is zero, only answers before that time count. It reads the results from about the time of the first
 // letter with an id.
-func (r *LetterReader) findAnswered(before time.Time) (err error) {
+func (r *LetterReader) findAnswered(before time.Time) error {
 	last, first := map[uint64]moment{}, moment(math.MaxInt64) // last is when each id was answered last
 	for _, l := range r.letters {
 		if l.id != 0 && l.isOpen() {
 			first, last[l.id] = min(first, l.at), noMoment
 		}
 	}
-	results, err := journal.OpenState(fileOf(r.box, journal.Results))
-	if results == nil || err != nil || len(last) == 0 {
-		return errors.Join(err, results.Close())
+	if len(last) == 0 {
+		return nil
 	}
-	defer func() { err = errors.Join(err, results.Close()) }()
-	from, err := resultsFrom(results, time.Unix(0, int64(first)))
-	if err != nil {
-		return err
-	}
-	err = lines.EachOwn(io.NewSectionReader(results, from, results.Info().Size-from), from, func(_, _ int64, line []byte, _ bool) bool {
-		id := sumOf(flat.Value(line).Get("id").Shown())
-		if was, wanted := last[id]; wanted {
-			if at := acknowledged(line); before.IsZero() || at.Before(before) {
-				last[id] = max(was, momentOf(at))
-			}
+	err := journal.Reading(fileOf(r.box, journal.Results), func(results *disk.File) error {
+		from, err := resultsFrom(results, time.Unix(0, int64(first)))
+		if err != nil {
+			return err
 		}
-		return true
+		return lines.EachOwn(io.NewSectionReader(results, from, results.Info().Size-from), from, func(_, _ int64, line []byte, _ bool) bool {
+			id := sumOf(flat.Value(line).Get("id").Shown())
+			if was, wanted := last[id]; wanted {
+				if at := acknowledged(line); before.IsZero() || at.Before(before) {
+					last[id] = max(was, momentOf(at))
+				}
+			}
+			return true
+		})
 	})
 	for name, l := range r.letters {
 		if at, wanted := last[l.id]; wanted && at != noMoment && at >= l.at && l.isOpen() {

@@ -103,47 +103,48 @@ func (r *LetterReader) Update(_ *inbox.Tx) error {
 
 // Letter returns the letter of that name.
 func (r *LetterReader) Letter(name string) (l inbox.Letter, there bool, err error) {
-	f, err := journal.OpenState(fileOf(r.box, journal.DeadLetters))
-	if f == nil || err != nil {
-		return inbox.Letter{}, false, lettersError(err)
-	}
-	defer func() { err = lettersError(errors.Join(err, f.Close())) }()
 	known := r.letters[sumOf(name)]
 	if known.letter == 0 {
-		return inbox.Letter{}, false, nil
+		return l, false, nil
 	}
-	line, err := lineOf(f, int64(known.letter-1))
-	if err != nil {
-		return inbox.Letter{}, false, err
-	}
-	l, mark, ok := inbox.ParseLetter(line)
-	if !ok || mark || l.Letter != name { // edited since
-		return inbox.Letter{}, false, nil
-	}
-	l.LetterMark, err = known.marks(f)
-	return l, true, err
+	err = r.reading(func(f *disk.File) error {
+		line, err := lineOf(f, int64(known.letter-1))
+		if err != nil {
+			return err
+		}
+		found, mark, ok := inbox.ParseLetter(line)
+		if there = ok && !mark && found.Letter == name; !there { // edited since
+			return nil
+		}
+		l = found
+		l.LetterMark, err = known.marks(f)
+		return err
+	})
+	return l, there, err
+}
+
+func (r *LetterReader) reading(read func(f *disk.File) error) error {
+	return lettersError(journal.Reading(fileOf(r.box, journal.DeadLetters), read))
 }
 
 // Each visits every letter that was read, in the order of the file and each of them once, until visit returns false.
 func (r *LetterReader) Each(visit func(inbox.Letter) bool) error {
-	f, err := journal.OpenState(fileOf(r.box, journal.DeadLetters))
-	if f == nil || err != nil {
-		return lettersError(err)
-	}
-	if f.Identity() != r.seen.File || f.Info().Size < r.seen.Size {
-		return lettersError(errors.Join(fmt.Errorf("%s was replaced meanwhile: try again", f.Path()), f.Close()))
-	}
-	var failed error
-	err = lines.EachRecord(io.NewSectionReader(f, 0, r.seen.Size), 0, func(off, _ int64, line []byte, _ bool) bool {
-		l, mark, ok := inbox.ParseLetter(line)
-		known := r.letters[sumOf(l.Letter)]
-		if !ok || mark || known.letter == 0 || known.letter != spot(off+1) {
-			return true
+	return r.reading(func(f *disk.File) error {
+		if f.Identity() != r.seen.File || f.Info().Size < r.seen.Size {
+			return fmt.Errorf("%s was replaced meanwhile: try again", f.Path())
 		}
-		l.LetterMark, failed = known.marks(f)
-		return failed == nil && visit(l)
+		var failed error
+		err := lines.EachRecord(io.NewSectionReader(f, 0, r.seen.Size), 0, func(off, _ int64, line []byte, _ bool) bool {
+			l, mark, ok := inbox.ParseLetter(line)
+			known := r.letters[sumOf(l.Letter)]
+			if !ok || mark || known.letter == 0 || known.letter != spot(off+1) {
+				return true
+			}
+			l.LetterMark, failed = known.marks(f)
+			return failed == nil && visit(l)
+		})
+		return errors.Join(err, failed)
 	})
-	return lettersError(errors.Join(err, failed, f.Close()))
 }
 
 // marks returns the marks of a letter, read where they stand: a late reply may be long, and a time in any zone.
@@ -255,40 +256,23 @@ func (r *LetterReader) warnings() (all []string) {
 
 // advance continues the reading. If there is more to read than that, it reads nothing, and the error matches
 // [ErrMore].
-func (r *LetterReader) advance(most int64) (err error) {
-	f, err := journal.OpenState(fileOf(r.box, journal.DeadLetters))
-	if err != nil {
-		return lettersError(err)
-	}
-	if f == nil {
-		r.forget()
-		return nil
-	}
-	defer func() { err = lettersError(errors.Join(err, f.Close())) }()
-	from, err := r.seen.In(f)
-	if err != nil {
-		return err
-	}
-	if f.Info().Size-from > most {
-		return inbox.ErrMore
-	}
-	if from == 0 {
-		r.forget()
-	}
-	upTo := from
-	err = lines.EachRecord(io.NewSectionReader(f, from, f.Info().Size-from), from, func(off, end int64, l []byte, whole bool) bool {
-		if r.note(off, l, whole); whole {
-			upTo = end
+func (r *LetterReader) advance(most int64) error {
+	err := r.seen.Advance(fileOf(r.box, journal.DeadLetters), func(unread int64, anew bool) error {
+		if unread > most {
+			return inbox.ErrMore
 		}
+		if anew {
+			r.forget()
+		}
+		return nil
+	}, func(off, _ int64, l []byte, whole bool) bool {
+		r.note(off, l, whole)
 		return true
 	})
-	if err == nil {
-		r.seen, err = journal.SeenUpTo(f, upTo)
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, inbox.ErrMore) {
 		r.forget() // a partial reading must not pass for a complete one
 	}
-	return err
+	return lettersError(err)
 }
 
 func (r *LetterReader) forget() {

@@ -18,20 +18,18 @@ type When func(line []byte) (at time.Time, wanted bool)
 
 // startAt returns the start of a file, or with end the end of its last whole line.
 func startAt(path string, end bool, now time.Time, when When) (p Place, err error) {
-	f, err := journal.OpenState(path)
-	if f == nil || err != nil {
-		return Place{At: now}, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	off := int64(0)
-	if end {
-		off, err = lines.Start(f, f.Info().Size)
-	} else if first, any, failed := firstTime(f, when); any && !first.IsZero() {
-		now, err = first.Add(-1), failed // lines that were rotated away earlier are older than the first line
-	}
-	if err == nil {
-		p, err = placeAt(f, off)
-	}
+	err = journal.Reading(path, func(f *disk.File) (err error) {
+		off := int64(0)
+		if end {
+			off, err = lines.Start(f, f.Info().Size)
+		} else if first, any, failed := firstTime(f, when); any && !first.IsZero() {
+			now, err = first.Add(-1), failed // lines that were rotated away earlier are older than the first line
+		}
+		if err == nil {
+			p, err = placeAt(f, off)
+		}
+		return err
+	})
 	p.At = now
 	return p, err
 }

@@ -89,27 +89,24 @@ func closedBefore(b *inbox.Inbox, before time.Time) (gone map[uint64]bool, err e
 	if _, err := r.Read(); err != nil {
 		return nil, err
 	}
-	f, err := journal.OpenState(fileOf(b, journal.DeadLetters))
-	if f == nil || err != nil {
-		return nil, lettersError(err)
-	}
-	defer func() { err = errors.Join(err, lettersError(f.Close())) }()
 	if err := r.findAnswered(before); err != nil {
 		return nil, err
 	}
 	gone = map[uint64]bool{}
-	for name, l := range r.letters {
-		m, err := l.marks(f)
-		if err != nil {
-			return nil, lettersError(err)
+	return gone, r.reading(func(f *disk.File) error {
+		for name, l := range r.letters {
+			m, err := l.marks(f)
+			if err != nil {
+				return err
+			}
+			at := cmp.Or(m.RequeuedAt, m.AcceptedAt)
+			if l.letter == 0 {
+				at = cmp.Or(at, m.RepliedAt)
+			}
+			if l.answered || at != nil && at.Before(before) {
+				gone[name] = true
+			}
 		}
-		at := cmp.Or(m.RequeuedAt, m.AcceptedAt)
-		if l.letter == 0 {
-			at = cmp.Or(at, m.RepliedAt)
-		}
-		if l.answered || at != nil && at.Before(before) {
-			gone[name] = true
-		}
-	}
-	return gone, nil
+		return nil
+	})
 }

@@ -74,6 +74,15 @@ func OpenState(path string) (*disk.File, error) {
 	return f, err
 }
 
+// Reading calls read with one of heartbeat's own files, unless it does not exist, and closes the file.
+func Reading(path string, read func(f *disk.File) error) error {
+	f, err := OpenState(path)
+	if f == nil || err != nil {
+		return err
+	}
+	return errors.Join(read(f), f.Close())
+}
+
 // Seen is how far a file was read, and what it looked like then. It tells later whether the same file has at
 // most grown.
 type Seen struct {
@@ -115,14 +124,44 @@ func before(f *disk.File, off int64) (string, error) {
 
 // EndOf returns the end of the last whole line of a file that may not exist.
 func EndOf(path string) (s Seen, err error) {
+	err = Reading(path, func(f *disk.File) error {
+		off, err := lines.Start(f, f.Info().Size)
+		if err == nil {
+			s, err = SeenUpTo(f, off)
+		}
+		return err
+	})
+	return s, err
+}
+
+// Advance visits the lines of a file behind those that were seen, and moves s behind the last whole one. First it calls
+// begin with how many bytes it will read. anew says that these are all, and with a file that is gone there are none.
+func (s *Seen) Advance(path string, begin func(unread int64, anew bool) error, visit lines.Visit) (err error) {
 	f, err := OpenState(path)
-	if f == nil || err != nil {
-		return Seen{}, err
+	if err != nil {
+		return err
+	}
+	if f == nil {
+		*s = Seen{}
+		return begin(0, true)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	off, err := lines.Start(f, f.Info().Size)
-	if err != nil {
-		return Seen{}, err
+	from, err := s.In(f)
+	if err == nil {
+		err = begin(f.Info().Size-from, from == 0)
 	}
-	return SeenUpTo(f, off)
+	if err != nil {
+		return err
+	}
+	upTo := from
+	err = lines.EachRecord(io.NewSectionReader(f, from, f.Info().Size-from), from, func(start, end int64, l []byte, whole bool) bool {
+		if whole {
+			upTo = end
+		}
+		return visit(start, end, l, whole)
+	})
+	if err == nil {
+		*s, err = SeenUpTo(f, upTo)
+	}
+	return err
 }
