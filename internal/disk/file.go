@@ -78,17 +78,12 @@ func Young(mtime int64) bool {
 
 // Stat reads the inode again.
 func (f *File) Stat() (Info, error) {
-	err := f.refresh()
-	return f.info, err
-}
-
-func (f *File) refresh() error {
 	var st unix.Stat_t
 	if err := unix.Fstat(f.fd, &st); err != nil {
-		return f.fail("stat", err)
+		return f.info, f.fail("stat", err)
 	}
 	f.info = infoOf(&st)
-	return nil
+	return f.info, nil
 }
 
 // TakeOutput redirects the stdout and stderr of this process to the file.

@@ -121,7 +121,7 @@ func openAny(path string, flags int) (*File, error) {
 		return nil, err
 	}
 	f := &File{fd: fd, path: path}
-	if err := f.refresh(); err != nil {
+	if _, err := f.Stat(); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	switch {
@@ -152,7 +152,7 @@ func openState(path string, flags int) (*File, error) {
 }
 
 func (f *File) mustBeOurs() error {
-	if err := f.refresh(); err != nil {
+	if _, err := f.Stat(); err != nil {
 		return err
 	}
 	if !f.info.IsRegular {
@@ -203,7 +203,7 @@ func create(path string) (*File, error) {
 			}
 		}
 	}
-	switch err := f.refresh(); {
+	switch _, err := f.Stat(); {
 	case err != nil:
 		return nil, errors.Join(err, f.Close())
 	case f.info.Mode&0o600 != 0o600: // the umask took the owner's rights, too

@@ -20,13 +20,14 @@ var ErrTooLarge = errors.New("the file is too large")
 
 // ReadUpTo reads the whole file as it is now. The error matches [ErrTooLarge] if that is more than limit bytes.
 func (f *File) ReadUpTo(limit int64) ([]byte, error) {
-	if err := f.refresh(); err != nil {
+	info, err := f.Stat()
+	switch {
+	case err != nil:
 		return nil, err
+	case info.Size > limit:
+		return nil, f.fail("read", fmt.Errorf("%w: it has %d bytes, and may have no more than %d bytes", ErrTooLarge, info.Size, limit))
 	}
-	if size := f.info.Size; size > limit {
-		return nil, f.fail("read", fmt.Errorf("%w: it has %d bytes, and may have no more than %d bytes", ErrTooLarge, size, limit))
-	}
-	b := make([]byte, f.info.Size)
+	b := make([]byte, info.Size)
 	n, err := f.ReadAt(b, 0)
 	if err == io.EOF {
 		err = nil
@@ -37,12 +38,14 @@ func (f *File) ReadUpTo(limit int64) ([]byte, error) {
 // ReadFile reads a file that belongs to the user, such as settings. It follows links and accepts any owner. It never
 // waits for a FIFO's writer, and refuses more than limit bytes with [ErrTooLarge].
 func ReadFile(path string, limit int64) ([]byte, error) {
-	return readWhole(path, limit, func() (*File, error) { return openAny(path, unix.O_RDONLY) })
+	f, err := openAny(path, unix.O_RDONLY)
+	return f.whole(limit, err)
 }
 
 // ReadState is [ReadFile] for a state file: see [OpenRead].
 func ReadState(path string, limit int64) ([]byte, error) {
-	return readWhole(path, limit, func() (*File, error) { return OpenRead(path) })
+	f, err := OpenRead(path)
+	return f.whole(limit, err)
 }
 
 // ReadGiven is [ReadFile] for a file that a person names on the command line. For a pipe it waits for the writer.
@@ -106,8 +109,8 @@ func readIn(dir, name string, limit int64) (b []byte, err error) {
 	return readBounded(f, path, limit)
 }
 
-func readWhole(path string, limit int64, open func() (*File, error)) ([]byte, error) {
-	f, err := open()
+// whole reads and closes a file that was just opened, if it could be.
+func (f *File) whole(limit int64, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
