@@ -170,12 +170,10 @@ func (c *Consumer) place(k journal.Kind) *Place {
 
 var whenOf = map[journal.Kind]When{
 	journal.Results: func(l []byte) (time.Time, bool) {
-		v := flat.Value(l)
-		if !json.Valid(l) || v.Get("entry_id").Text() == "" {
+		if !json.Valid(l) || flat.Value(l).Get("entry_id").Text() == "" {
 			return time.Time{}, false
 		}
-		at, _ := time.Parse(time.RFC3339, v.Get("acknowledged_at").Text()) // a result without a time comes next
-		return at, true
+		return acknowledged(l), true // a result without a time comes next
 	},
 	journal.DeadLetters: func(l []byte) (time.Time, bool) {
 		d := glance(l)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strconv"
 	"strings"
 	"time"
 
@@ -203,20 +202,16 @@ func (c *Consuming) look(kind journal.Kind) error {
 
 func (c *Consuming) handover(kind journal.Kind, line []byte, at time.Time) Handover {
 	h := Handover{V: 1, Kind: HandedResult, Consumer: c.state.Name, Inbox: c.box.Path(), At: at, Line: lines.Valid(line)}
-	var start int64
-	if kind == journal.Results {
-		var r inbox.Result
-		if json.Unmarshal(line, &r) != nil { // a member has the wrong type
-			r = inbox.Result{EntryID: flat.Value(line).Get("entry_id").Text()} // whenOf found it
-		}
-		h.ID, h.EntryID, h.Metadata, start = r.ID, r.EntryID, r.Metadata, r.StartOffset
-	} else {
-		l, _, _ := inbox.ParseLetter(line) // it was parsed when it was found
-		h.Kind, h.ID, h.EntryID, h.Metadata, start = HandedLetter, l.ID, l.EntryID, l.Metadata, l.StartOffset
+	if kind == journal.DeadLetters {
+		h.Kind = HandedLetter
 	}
+	l, _, ok := inbox.ParseLetter(line) // what is read here, results have too
+	if !ok {                            // a member of a result has the wrong type
+		l.EntryID = flat.Value(line).Get("entry_id").Text() // whenOf found it
+	}
+	h.ID, h.EntryID, h.Metadata = l.ID, l.EntryID, l.Metadata
 	// The key uses neither the line's offset nor its spelling, since files are rotated, trimmed and edited.
-	parts := []string{h.Kind, h.EntryID, strconv.FormatInt(start, 10), strconv.FormatInt(at.UnixNano(), 10)}
-	h.Key = lines.ID([]byte(strings.Join(parts, " ")))[:32]
+	h.Key = lines.ID(fmt.Appendf(nil, "%s %s %d %d", h.Kind, h.EntryID, l.StartOffset, at.UnixNano()))[:32]
 	return h
 }
 

@@ -1,16 +1,20 @@
 package outcomes
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
+	"heartbeat/internal/flat"
 	"heartbeat/internal/journal"
 	"heartbeat/internal/lines"
 	"heartbeat/internal/words"
@@ -96,19 +100,15 @@ func (w *rewriting) attempt(ctx context.Context) (again bool, warnings []string,
 }
 
 func (w *rewriting) copyWithoutLock() error {
-	f, err := journal.OpenState(fileOf(w.box, w.kind))
-	if f == nil || err != nil {
-		return err
-	}
-	if w.of == "" {
-		w.of = f.Identity()
-	}
-	if f.Identity() == w.of {
-		if err = w.copyOn(f, false); err == nil {
-			err = errors.Join(w.tmp.File().Sync(), f.Sync())
+	return journal.Reading(fileOf(w.box, w.kind), func(f *disk.File) error {
+		if w.of = cmp.Or(w.of, f.Identity()); w.of != f.Identity() {
+			return nil
 		}
-	}
-	return errors.Join(err, f.Close())
+		if err := w.copyOn(f, false); err != nil {
+			return err
+		}
+		return errors.Join(w.tmp.File().Sync(), f.Sync())
+	})
 }
 
 // copyOn continues to the end of the file. It leaves out a last line without its newline, which may still be
@@ -184,24 +184,22 @@ func (h *holding) begin() error {
 	if err != nil || len(consumers) == 0 {
 		return err
 	}
-	f, err := journal.OpenState(fileOf(h.box, h.kind))
-	if f == nil {
-		return err
-	}
-	h.after = now(h.box).AddDate(1000, 0, 0)
-	for _, c := range consumers {
-		p := c.place(h.kind)
-		if p.At.Before(h.after) {
-			h.after = p.At
+	return journal.Reading(fileOf(h.box, h.kind), func(f *disk.File) error {
+		h.after = now(h.box).AddDate(1000, 0, 0)
+		for _, c := range consumers {
+			p := c.place(h.kind)
+			if p.At.Before(h.after) {
+				h.after = p.At
+			}
+			h.last[p.Line] = true
+			h.all = h.all || p.Line == "" // also if the consumer's file cannot be read
+			if p.File != f.Identity() || p.Off < f.Info().Size {
+				h.behind = append(h.behind, c.Name)
+			}
+			h.consumers = append(h.consumers, c.Name)
 		}
-		h.last[p.Line] = true
-		h.all = h.all || p.Line == "" // also if the consumer's file cannot be read
-		if p.File != f.Identity() || p.Off < f.Info().Size {
-			h.behind = append(h.behind, c.Name)
-		}
-		h.consumers = append(h.consumers, c.Name)
-	}
-	return f.Close()
+		return nil
+	})
 }
 
 // known returns the consumers that are handed the file.
@@ -249,4 +247,101 @@ func (h *holding) notes() []string {
 	path := fileOf(h.box, h.kind)
 	return []string{fmt.Sprintf("%s, since %s has yet to be handed them: heartbeat results --forget NAME forgets a consumer that is gone for good",
 		words.Count(h.unread, "line of "+path+" stays", "lines of "+path+" stay"), strings.Join(h.behind, " or "))}
+}
+
+// Trimming says what [Trim] removed.
+type Trimming struct {
+	Results     int      `json:"results"`
+	DeadLetters int      `json:"dead_letters"`
+	Events      int      `json:"events"`
+	Costs       int      `json:"costs"`
+	Freed       int64    `json:"freed_bytes"`
+	Warnings    []string `json:"warnings,omitempty"`
+}
+
+// Trim removes results, closed dead letters, events and costs from before the given time. It keeps lines that
+// a consumer has yet to be handed, and lines that arrive during the call. Once a result is gone, its id can
+// be sent again. The files are copied without the lock.
+func Trim(ctx context.Context, b *inbox.Inbox, before time.Time) (n Trimming, err error) {
+	began := now(b)
+	if n.Warnings, err = b.MakeGood(ctx); err != nil {
+		return n, err
+	}
+	space, err := spaceOf(b)
+	if err != nil {
+		return n, err
+	}
+	rewrite := func(kind journal.Kind, keep func([]byte) bool) (int, error) {
+		held := holding{box: b, kind: kind, wanted: keep}
+		w := rewriting{box: b, kind: kind, keep: held.keep, held: &held}
+		warnings, err := w.run(ctx)
+		n.Warnings = append(append(n.Warnings, warnings...), held.notes()...)
+		return min(held.removed, w.dropped), err // none if the file vanished
+	}
+	gone, err := closedBefore(b, before)
+	if err != nil {
+		return n, err
+	}
+	n.DeadLetters, err = rewrite(journal.DeadLetters, func(line []byte) bool {
+		return len(gone) == 0 || !gone[sumOf(glance(line).name)]
+	})
+	if err != nil {
+		return n, err
+	}
+	counts := []*int{&n.Results, &n.Events, &n.Costs}
+	for i, kind := range []journal.Kind{journal.Results, journal.Events, journal.Costs} {
+		*counts[i], err = rewrite(kind, func(line []byte) bool {
+			l := flat.Value(line)
+			at, err := time.Parse(time.RFC3339, cmp.Or(l.Get("acknowledged_at").Text(), l.Get("at").Text()))
+			comes := at.After(began) && !at.After(now(b)) // nobody may have seen it
+			return err != nil || comes || !at.Before(before) || !json.Valid(line)
+		})
+		if err != nil {
+			return n, err
+		}
+	}
+	left, err := spaceOf(b)
+	n.Freed = max(0, space-left)
+	return n, err
+}
+
+func spaceOf(b *inbox.Inbox) (space int64, err error) {
+	for _, kind := range journal.OutcomeKinds {
+		info, err := disk.StatName(fileOf(b, kind))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return 0, err
+		}
+		space += info.Space
+	}
+	return space, nil
+}
+
+// closedBefore names the letters that were closed before that time, and that are to go together with their
+// marks, and marks without a letter. A letter whose entry was answered since is trimmed along with that result,
+// because without the result it would count as open again.
+func closedBefore(b *inbox.Inbox, before time.Time) (gone map[uint64]bool, err error) {
+	r := NewLetterReader(b)
+	if _, err := r.Read(); err != nil {
+		return nil, err
+	}
+	if err := r.findAnswered(before); err != nil {
+		return nil, err
+	}
+	gone = map[uint64]bool{}
+	return gone, r.reading(func(f *disk.File) error {
+		for name, l := range r.letters {
+			m, err := l.marks(f)
+			if err != nil {
+				return err
+			}
+			at := cmp.Or(m.RequeuedAt, m.AcceptedAt)
+			if l.letter == 0 {
+				at = cmp.Or(at, m.RepliedAt)
+			}
+			if l.answered || at != nil && at.Before(before) {
+				gone[name] = true
+			}
+		}
+		return nil
+	})
 }
