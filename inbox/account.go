@@ -42,11 +42,8 @@ type Money struct {
 	open      []Uncharged         // see Count
 }
 
-// Money returns the spending as this transaction has changed it. The changes are committed with it.
-func (t *Tx) Money() *Money { return &t.money }
-
-// Money returns the spending. What is added to it stays in memory.
-func (v *View) Money() *Money { return &v.tx.money }
+// Money returns the spending as a transaction has changed it. The changes are committed with the transaction.
+func (t *state) Money() *Money { return &t.tx.money }
 
 // Account returns a copy of the account.
 func (m *Money) Account() Account {

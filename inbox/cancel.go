@@ -98,35 +98,26 @@ type canceledSpan struct {
 
 func byStart(s canceledSpan, at int64) int { return cmp.Compare(s.start, at) }
 
-// canceledSpans returns the spans in file order.
-func (t *Tx) canceledSpans() []canceledSpan {
-	if t.canceledRead || len(t.st.Canceled) == 0 {
-		return t.canceled
-	}
-	t.canceledRead = true
+// canceledSpans reads the spans of a record, which are in file order.
+func (t *Tx) canceledSpans() (all []canceledSpan) {
 	for _, f := range strings.Fields(strings.Trim(string(t.st.Canceled), `"`)) {
 		var s canceledSpan
-		if n, err := fmt.Sscanf(strings.ReplaceAll(f, "-", " "), "%d %d %d %s", &s.start, &s.end, &s.entries, &s.sum); n != 4 || err != nil {
+		if _, err := fmt.Sscanf(f, "%d-%d-%d-%s", &s.start, &s.end, &s.entries, &s.sum); err != nil {
 			t.warn("the journal's note %q of canceled entries is invalid, and ignored", f)
 			continue
 		}
-		t.canceled = append(t.canceled, s)
+		all = append(all, s)
 	}
-	return t.canceled
+	return all
 }
-
-func (t *Tx) setCanceled(all []canceledSpan) { t.canceled, t.canceledRead, t.dirty = all, true, true }
 
 // encodeCanceled completes the spans for the next record.
 func (t *Tx) encodeCanceled() (_ []byte, err error) {
-	if !t.canceledRead {
-		return t.st.Canceled, nil
-	}
 	t.canceled = slices.DeleteFunc(t.canceled, func(s canceledSpan) bool { return s.end <= t.st.Cursor })
 	if len(t.canceled) == 0 {
 		return nil, nil
 	}
-	b := []byte{'"'}
+	var all []string
 	for i := range t.canceled {
 		s := &t.canceled[i]
 		if s.sum == "" {
@@ -134,12 +125,9 @@ func (t *Tx) encodeCanceled() (_ []byte, err error) {
 				return nil, err
 			}
 		}
-		if i > 0 {
-			b = append(b, ' ')
-		}
-		b = fmt.Appendf(b, "%d-%d-%d-%s", s.start, s.end, s.entries, s.sum)
+		all = append(all, fmt.Sprintf("%d-%d-%d-%s", s.start, s.end, s.entries, s.sum))
 	}
-	return append(b, '"'), nil
+	return []byte(`"` + strings.Join(all, " ") + `"`), nil
 }
 
 func (t *Tx) sumCanceled(s canceledSpan) (string, error) {
@@ -156,20 +144,18 @@ func (t *Tx) sumCanceled(s canceledSpan) (string, error) {
 
 // canceledAt reports whether the line at start was canceled.
 func (t *Tx) canceledAt(start int64) bool {
-	all := t.canceledSpans()
-	i, begins := slices.BinarySearchFunc(all, start, byStart)
-	return begins || i > 0 && start < all[i-1].end
+	i, begins := slices.BinarySearchFunc(t.canceled, start, byStart)
+	return begins || i > 0 && start < t.canceled[i-1].end
 }
 
 // passCanceled moves the cursor past a span that begins at start, and returns the new position. Without such
 // a span it returns start.
 func (t *Tx) passCanceled(start int64) (end int64, err error) {
-	all := t.canceledSpans()
-	i := slices.IndexFunc(all, func(s canceledSpan) bool { return s.start == start })
-	if i < 0 {
+	i, begins := slices.BinarySearchFunc(t.canceled, start, byStart)
+	if !begins {
 		return start, nil
 	}
-	s := all[i]
+	s := t.canceled[i]
 	same, err := t.stillCanceled(s)
 	if err != nil {
 		return start, err
@@ -177,7 +163,7 @@ func (t *Tx) passCanceled(start int64) (end int64, err error) {
 	if !same {
 		if s.entries > 1 {
 			t.warn("the inbox was edited: in place of the %d entries that were canceled in [%d,%d) there are others, which are delivered", s.entries, s.start, s.end)
-			t.setCanceled(slices.Delete(slices.Clone(all), i, i+1))
+			t.forgetCanceled(i)
 		}
 		return start, nil
 	}
@@ -185,10 +171,12 @@ func (t *Tx) passCanceled(start int64) (end int64, err error) {
 	if err != nil {
 		return start, inReading(err)
 	}
-	t.setCanceled(slices.Delete(slices.Clone(all), i, i+1))
+	t.forgetCanceled(i)
 	t.moveCursor(last, s.end)
 	return s.end, nil
 }
+
+func (t *Tx) forgetCanceled(i int) { t.canceled, t.dirty = slices.Delete(t.canceled, i, i+1), true }
 
 func (t *Tx) stillCanceled(s canceledSpan) (bool, error) {
 	if t.file == nil || s.end > t.queueSize() {
@@ -206,7 +194,7 @@ func (t *Tx) stillCanceled(s canceledSpan) (bool, error) {
 func (t *Tx) keepCanceled() error {
 	var kept []canceledSpan
 	gone := map[string]bool{}
-	for _, s := range t.canceledSpans() {
+	for _, s := range t.canceled {
 		if there, err := t.stillCanceled(s); err != nil {
 			return err
 		} else if there {
@@ -218,7 +206,7 @@ func (t *Tx) keepCanceled() error {
 	if len(gone) == 0 {
 		return nil
 	}
-	t.setCanceled(kept)
+	t.canceled = kept
 	t.readAgain("the inbox was edited before canceled entries were passed", 0, 0)
 	var failed error
 	err := lines.Each(io.NewSectionReader(t.file, t.st.Cursor, t.queueSize()-t.st.Cursor), t.st.Cursor, func(start, end int64, l []byte, _ bool) bool {
@@ -234,15 +222,14 @@ func (t *Tx) keepCanceled() error {
 
 // passMoved is passCanceled for one entry that an edit moved to another offset.
 func (t *Tx) passMoved(e Entry) (bool, error) {
-	all := t.canceledSpans()
-	for i, s := range all {
+	for i, s := range t.canceled {
 		if s.entries > 1 || !strings.HasPrefix(e.EntryID, s.sum) {
 			continue
 		}
 		if there, err := t.stillCanceled(s); err != nil || there {
 			return false, err
 		}
-		t.setCanceled(slices.Delete(slices.Clone(all), i, i+1))
+		t.forgetCanceled(i)
 		t.moveCursor(e.Start, e.End)
 		return true, nil
 	}
@@ -251,24 +238,22 @@ func (t *Tx) passMoved(e Entry) (bool, error) {
 
 // noteCanceled adds a line to the spans. It extends the preceding span if only blank lines lie between.
 func (t *Tx) noteCanceled(start, end int64) error {
-	all := slices.Clone(t.canceledSpans())
-	i, _ := slices.BinarySearchFunc(all, start, byStart)
+	i, _ := slices.BinarySearchFunc(t.canceled, start, byStart)
 	if i > 0 {
-		before := &all[i-1]
+		before := &t.canceled[i-1]
 		follows, err := t.onlyBlanks(before.end, start)
 		if err != nil {
 			return err
 		}
 		if follows && end-before.start <= canceledSpanBytes {
-			before.end, before.entries, before.sum = end, before.entries+1, ""
-			t.setCanceled(all)
+			before.end, before.entries, before.sum, t.dirty = end, before.entries+1, "", true
 			return nil
 		}
 	}
-	if len(all) >= maxCanceled {
-		return fmt.Errorf("canceled entries at %d places of the inbox are still to be skipped, which is the most: cancel more once the session has passed some of them", len(all))
+	if n := len(t.canceled); n >= maxCanceled {
+		return fmt.Errorf("canceled entries at %d places of the inbox are still to be skipped, which is the most: cancel more once the session has passed some of them", n)
 	}
-	t.setCanceled(slices.Insert(all, i, canceledSpan{start: start, end: end, entries: 1}))
+	t.canceled, t.dirty = slices.Insert(t.canceled, i, canceledSpan{start: start, end: end, entries: 1}), true
 	return nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"heartbeat/internal/flat"
@@ -96,13 +95,13 @@ func (r Recipient) check() error {
 
 // Text returns what was delivered, decoded from the raw line.
 func (d *Delivery) Text() string {
-	_, text, _ := decodeLine(d.rawBytes())
+	_, text, _ := decodeLine(d.exact())
 	return text
 }
 
 // ID returns the envelope's own id, or "".
 func (d *Delivery) ID() string {
-	id, _ := d.envelope()
+	id, _, _ := decodeLine(d.exact())
 	return id
 }
 
@@ -119,34 +118,16 @@ func (d *Delivery) label() string { return words.Name(d.ID(), d.EntryID) }
 
 // Metadata returns the envelope's members other than its prompt and id.
 func (d *Delivery) Metadata() map[string]json.RawMessage {
-	_, meta := d.envelope()
+	_, _, meta := decodeLine(d.exact())
 	return meta
 }
 
 // Limits returns the cost limits of the entry's envelope: see [Entry.Limits].
 func (d *Delivery) Limits() json.RawMessage { return d.Metadata()[limitsMember] }
 
-// envelope avoids the copies that decoding any other line makes.
-func (d *Delivery) envelope() (id string, meta map[string]json.RawMessage) {
-	text := strings.TrimSpace(strings.TrimPrefix(d.RawLine.Text, string(byteOrderMark)))
-	if d.RawLine.Base64 != "" || strings.HasPrefix(text, "{") {
-		id, _, meta = decodeLine(d.rawBytes())
-	}
-	return id, meta
-}
-
-// rawBytes falls back on the readable form, which only a delivery that parseDelivery did not check can need.
-func (d *Delivery) rawBytes() []byte {
-	raw, err := d.RawLine.Bytes()
-	if err != nil {
-		return []byte(d.RawLine.Text)
-	}
-	return raw
-}
-
 // Entry returns what was delivered, decoded.
 func (d *Delivery) Entry() Entry {
-	e := decodeEntry(d.rawBytes())
+	e := decodeEntry(d.exact())
 	e.EntryID = d.EntryID
 	e.Start, e.End, e.Attempt = d.StartOffset, d.EndOffset, d.Attempt+1
 	e.terminated, e.detached, e.textFile = !d.Unterminated, d.Detached, d.TextFile

@@ -171,6 +171,15 @@ func (r RawLine) Bytes() ([]byte, error) {
 	return b, nil
 }
 
+// exact is the exact line, or its readable form if somebody edited the other.
+func (r RawLine) exact() []byte {
+	raw, err := r.Bytes()
+	if err != nil {
+		return []byte(r.Text)
+	}
+	return raw
+}
+
 // wideMeans is the message of a wide line's dead letter.
 const wideMeans = "it is a line of UTF-16 or UTF-32, as PowerShell's > and >> write it, or stands in an inbox that begins so: " +
 	"save the text as UTF-8 and send that, or send the file: `heartbeat send --batch FILE --format lines` reads one that begins with a byte order mark"

@@ -265,7 +265,7 @@ func (t *Tx) holds(d *Delivery) (bool, error) {
 	if d.RawLine.Base64 == "" {
 		b = []byte(toUTF8(b))
 	}
-	return bytes.Equal(b, d.rawBytes()), nil
+	return bytes.Equal(b, d.exact()), nil
 }
 
 // recognise compares the queue file with the state, and starts over if it is another file.
@@ -356,7 +356,7 @@ func (t *Tx) startOver(why string) {
 	t.st.Cursor, t.st.SyncedTo, t.st.SeenFile, t.dirty = 0, 0, "", true
 	t.st.AnchorStart, t.st.AnchorSum, t.st.Punching, t.st.Reached = 0, "", 0, nil
 	t.forgetDigest()
-	t.setCanceled(nil)
+	t.canceled = nil
 	t.st.QueueGeneration++
 	t.detach(t.inFlight, t.redeliver)
 	t.readAgain(fmt.Sprintf("the inbox was truncated or replaced (%s), and is read from its start", why), 0, t.st.SeenSize)

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"heartbeat/internal/disk"
 	"heartbeat/internal/journal"
 	"heartbeat/internal/lines"
@@ -67,26 +65,21 @@ func (b *Inbox) ForgetLeftovers(ctx context.Context) (err error) {
 			err = fmt.Errorf("remove what killed commands left in %s: %w", b.dir, err)
 		}
 	}()
+	if _, err := b.MakeGood(ctx); err != nil {
+		return err
+	}
+	unused, seq, err := b.unused(left)
+	if err != nil {
+		return err
+	}
 	t, err := b.Begin(ctx)
 	if err != nil {
-		return err
-	}
-	seq, cursor := t.st.Seq, t.st.Cursor
-	if err := t.Close(); err != nil {
-		return err
-	}
-	named, err := b.namedTexts(left.texts, cursor)
-	if err != nil {
-		return err
-	}
-	if t, err = b.Begin(ctx); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
 	if t.st.Seq != seq {
 		return nil
 	}
-	unused, err := t.unused(left, named)
 	for _, name := range unused {
 		err = errors.Join(err, disk.Remove(b.beside(name)))
 	}
@@ -106,45 +99,46 @@ func (b *Inbox) ForgetLeftovers(ctx context.Context) (err error) {
 // being written. It takes no lock.
 func (b *Inbox) Leftovers() (names []string, err error) {
 	left, err := b.leftovers()
-	if err != nil || left.isEmpty() {
-		return nil, err
+	if err == nil && !left.isEmpty() {
+		names, _, err = b.unused(left)
 	}
-	v, err := b.View()
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, v.Close()) }()
-	named, err := b.namedTexts(left.texts, v.Cursor())
-	if err != nil {
-		return nil, err
-	}
-	if after, err := journal.Newest(b.path); err != nil || after.Seq != v.tx.st.Seq || v.tx.settling {
-		return nil, err
-	}
-	return v.tx.unused(left, named)
+	return names, err
 }
 
-// unused returns the leftovers, except copies, that nothing needs.
-func (t *Tx) unused(left leftovers, named map[string]bool) ([]string, error) {
-	all := slices.Clone(left.useless)
+// unused returns the leftovers, except copies, that nothing needs as of the commit with that number. It returns none if
+// that commit has not reached the files, or another followed.
+func (b *Inbox) unused(left leftovers) (all []string, seq int64, err error) {
+	v, err := b.View()
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { err = errors.Join(err, v.Close()) }()
+	t := v.tx
+	named, err := b.namedTexts(left.texts, t.st.Cursor)
+	if err != nil {
+		return nil, 0, err
+	}
+	if after, err := journal.Newest(b.path); err != nil || after.Seq != t.st.Seq || t.settling {
+		return nil, 0, err
+	}
+	all = slices.Clone(left.useless)
 	for _, name := range left.texts {
 		if !named[name] && !t.inFlight.namesFile(name) && !t.redeliver.namesFile(name) {
 			all = append(all, name)
 		}
 	}
-	if !left.tries {
-		return all, nil
+	if left.tries {
+		var note triesNote
+		if note, err = t.readTries(); err == nil && (note.generation != t.st.QueueGeneration || note.start < t.st.Cursor) {
+			all = append(all, triesName)
+		}
 	}
-	note, err := t.readTries()
-	if err == nil && (note.generation != t.st.QueueGeneration || note.start < t.st.Cursor) {
-		all = append(all, triesName)
-	}
-	return all, err
+	return all, t.st.Seq, err
 }
 
 // namesFile reports whether the entry's text is in that file.
 func (d *Delivery) namesFile(file string) bool {
-	return d != nil && (d.TextFile == file || bytes.Contains(d.rawBytes(), []byte(file)))
+	return d != nil && (d.TextFile == file || bytes.Contains(d.exact(), []byte(file)))
 }
 
 // namedTexts returns the texts that an open dead letter or a waiting entry names. A requeued entry is itself
@@ -166,12 +160,9 @@ func (b *Inbox) namedTexts(texts []string, cursor int64) (map[string]bool, error
 	if err := b.readLines(journal.Scheduled, 0, note); err != nil {
 		return nil, err
 	}
-	queue, err := disk.OpenForeign(b.path, unix.O_RDONLY)
-	if errors.Is(err, fs.ErrNotExist) {
-		return named, nil
-	}
-	if err != nil {
-		return nil, inReading(err)
+	queue, err := journal.OpenQueue(b.path)
+	if queue == nil || err != nil {
+		return named, inReading(err)
 	}
 	err = lines.Each(io.NewSectionReader(queue, cursor, max(0, queue.Info().Size-cursor)), cursor, note)
 	return named, errors.Join(err, queue.Close())

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,8 +27,7 @@ type Letter struct {
 
 // Limits returns the limits of the letter's entry: see [Entry.Limits].
 func (l Letter) Limits() json.RawMessage {
-	raw, _ := l.RawLine.Bytes() // empty if somebody edited it
-	return decodeEntry(raw).Limits()
+	return decodeEntry(l.exact()).Limits()
 }
 
 // WithLimits returns the letter to be requeued with limits that a person set, in place of those of the entry.
@@ -64,11 +64,7 @@ func withLimits(raw, limits []byte) ([]byte, error) {
 
 // Text returns what should have been delivered, decoded from the raw line.
 func (l Letter) Text() string {
-	raw, err := l.RawLine.Bytes()
-	if err != nil {
-		return l.RawLine.Text
-	}
-	_, text, _ := decodeLine(raw)
+	_, text, _ := decodeLine(l.exact())
 	return text
 }
 
@@ -189,4 +185,30 @@ func (t *Tx) Requeue(l Letter, still Mark) (Letter, error) {
 	l.RequeuedAt = &now
 	t.addEvent(Event{Event: EventRequeued, EntryID: l.EntryID, ID: l.ID, Attempt: l.Attempts, Reason: "dead letter " + l.Letter})
 	return l, t.failed
+}
+
+// MaxRaised is how many undelivered entries may have limits that a person set. Beyond it the oldest lose
+// their exception: they are set aside, and can be given limits again.
+const MaxRaised = 64
+
+// noteRaised notes that a person set the limits of this entry.
+func (m *Money) noteRaised(entryID string) {
+	a := m.changeAccount()
+	a.Raised = append(slices.DeleteFunc(a.Raised, func(id string) bool { return id == entryID }), entryID)
+	a.Raised = a.Raised[max(0, len(a.Raised)-MaxRaised):]
+}
+
+// Raised returns how many entries may have limits that a person set, once those are forgotten that wait no longer.
+func (m *Money) Raised(gone map[string]bool) int {
+	a, isGone := m.readAccount(), func(id string) bool { return gone[id] }
+	if slices.ContainsFunc(a.Raised, isGone) {
+		a = m.changeAccount()
+		a.Raised = slices.DeleteFunc(a.Raised, isGone)
+	}
+	return len(a.Raised)
+}
+
+// IsRaised reports whether a person set the limits of this entry and it was not delivered since.
+func (m *Money) IsRaised(entryID string) bool {
+	return slices.Contains(m.readAccount().Raised, entryID)
 }

@@ -12,10 +12,10 @@ import (
 	"runtime/debug"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"heartbeat/internal/disk"
 	"heartbeat/internal/flat"
+	"heartbeat/internal/lines"
 	"heartbeat/internal/words"
 )
 
@@ -183,18 +183,8 @@ func (p *parts) write(w io.Writer) error {
 	if p.quoted != nil {
 		return flat.WriteText(w, p.quoted)
 	}
-	const most = 64 << 10
-	for rest := p.verbatim; len(rest) > 0; {
-		n := min(most, len(rest))
-		for n < len(rest) && !utf8.RuneStart(rest[n]) && n < most+utf8.UTFMax {
-			n++
-		}
-		if _, err := w.Write(bytes.ToValidUTF8(rest[:n], []byte("\uFFFD"))); err != nil {
-			return err
-		}
-		rest = rest[n:]
-	}
-	return nil
+	_, err := w.Write(lines.Valid(p.verbatim))
+	return err
 }
 
 // forgetText has the next commit remove the text file of a settled entry.

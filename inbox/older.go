@@ -50,7 +50,7 @@ func (t *Tx) findOlder() error {
 	for _, d := range t.unsettled() {
 		look := func() (string, error) { return t.settledBefore(d.StartOffset) }
 		if d.Detached {
-			look = func() (string, error) { return t.settledAs(t.rereading(), d.rawBytes()) }
+			look = func() (string, error) { return t.settledAs(t.rereading(), d.exact()) }
 		}
 		how, err := look()
 		if err != nil {
@@ -76,8 +76,7 @@ func (t *Tx) eachUnknown(k journal.Kind, visit func(l Letter)) error {
 		return err
 	}
 	if err == nil && !info.IsRegular { // opening it gives the error, also where its size is 0
-		f, err := journal.OpenState(t.box.fileOf(k))
-		return errors.Join(err, f.Close())
+		return journal.Reading(t.box.fileOf(k), func(*disk.File) error { return nil })
 	}
 	if err != nil || t.st.Seq == 0 || info.Size == end.At && t.named == 0 || info.Size < end.At && k == journal.DeadLetters {
 		return nil // without outcomes there is nothing to compare

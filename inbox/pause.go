@@ -15,10 +15,7 @@ import (
 type Holds struct{ tx *Tx }
 
 // Holds returns what holds delivery; changes are committed with the transaction.
-func (t *Tx) Holds() Holds { return Holds{t} }
-
-// Holds returns what holds delivery.
-func (v *View) Holds() Holds { return Holds{v.tx} }
+func (t *state) Holds() Holds { return Holds{t.tx} }
 
 // Pause says since when, and why, nothing is delivered.
 type Pause struct {

@@ -50,7 +50,7 @@ type Task struct {
 }
 
 func resultOf(d *Delivery, reply string, now time.Time) Result {
-	id, text, meta := decodeLine(d.rawBytes())
+	id, text, meta := decodeLine(d.exact())
 	return Result{
 		EntryID: d.EntryID, ID: id, Metadata: meta,
 		StartOffset: d.StartOffset, EndOffset: d.EndOffset,
@@ -255,10 +255,7 @@ func (n *Totals) members(c flat.Codec) (err error) {
 			n.latency[i], err = strconv.ParseInt(count, 10, 64)
 		}
 	}
-	if n.LastAcknowledgedAt != nil {
-		c.Time("last_acknowledged_at", n.LastAcknowledgedAt)
-	}
-	return err
+	return cmp.Or(err, flat.Pointer(c, "last_acknowledged_at", &n.LastAcknowledgedAt))
 }
 
 func (n *Totals) encode() []byte {
@@ -275,9 +272,6 @@ func decodeTotals(record []byte) (*Totals, error) {
 	m, err := flat.Parse(record)
 	if err != nil {
 		return nil, err
-	}
-	if m.Has("last_acknowledged_at") {
-		n.LastAcknowledgedAt = new(time.Time)
 	}
 	if err := n.members(flat.From(m)); err != nil {
 		return nil, err

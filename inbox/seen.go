@@ -5,10 +5,8 @@ import (
 	"encoding"
 	"encoding/base64"
 	"encoding/hex"
-	"fmt"
 	"hash"
 	"io"
-	"strconv"
 
 	"heartbeat/internal/disk"
 	"heartbeat/internal/flat"
@@ -43,8 +41,8 @@ func (t *Tx) remember(next *journal.Record) {
 	next.SeenSize, next.SeenMtime = now.Size, now.Mtime
 }
 
-// reach is the length of the queue file at a time. What lies before that end has waited at least since then.
-type reach struct{ end, at int64 }
+// reach is a length that the queue file had, and when. What lies before that end has waited at least since then.
+type reach [2]int64
 
 // maxReached bounds the reaches in a record.
 const maxReached = 4
@@ -53,30 +51,17 @@ const maxReached = 4
 func (t *Tx) rememberReached(next *journal.Record, now Mark) {
 	last := next.Cursor // the entry in flight may be given back
 	var all []reach
-	for _, s := range reachedOf(next.Reached) {
-		if next.Cursor < s.end && s.end <= now.Size {
-			all, last = append(all, s), s.end
+	for _, s := range kept[[]reach](next.Reached) {
+		if end := s[0]; next.Cursor < end && end <= now.Size {
+			all, last = append(all, s), end
 		}
 	}
 	if last < now.Size && len(all) < maxReached {
 		all = append(all, reach{now.Size, now.Mtime})
 	}
 	if next.Reached = nil; len(all) > 0 {
-		next.Reached = listOf(all, func(b []byte, s *reach) []byte { return fmt.Appendf(b, "[%d,%d]", s.end, s.at) })
+		next.Reached, _ = flat.JSON(all) // numbers always encode
 	}
-}
-
-func reachedOf(record []byte) (all []reach) {
-	for _, item := range flat.Value(record).Items() {
-		pair := item.Items()
-		if len(pair) != 2 {
-			return nil // written by another release
-		}
-		end, _ := strconv.ParseInt(string(pair[0]), 10, 64)
-		at, _ := strconv.ParseInt(string(pair[1]), 10, 64)
-		all = append(all, reach{end, at})
-	}
-	return all
 }
 
 // sum returns the start of a range of the queue file, and its hash. Both are zero for an empty range, or if

@@ -95,10 +95,7 @@ type InSession struct {
 }
 
 // In returns what is known of a session; changes are committed with the transaction.
-func (t *Tx) In(session string) InSession { return InSession{t, session} }
-
-// In returns what is known of a session.
-func (v *View) In(session string) InSession { return InSession{v.tx, session} }
+func (t *state) In(session string) InSession { return InSession{t.tx, session} }
 
 // Known returns what is known of the session, only its ID if nothing is. If the sessions cannot be decoded, no commit
 // follows.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -321,28 +320,18 @@ func (b *Inbox) MoveForeignAside(ctx context.Context) (warnings []string, err er
 	if err := v.Close(); err != nil || known {
 		return nil, err
 	}
-	if there, err := b.hasOwn(); err != nil || !there {
-		return nil, err
+	filled := func(k journal.Kind) bool {
+		info, _ := disk.StatName(b.fileOf(k)) // zero if the file does not exist
+		return info.Size > 0
+	}
+	if !slices.ContainsFunc(journal.Ours(), filled) {
+		return nil, nil // there is nothing to move away
 	}
 	t, err := b.Begin(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("the state in %s was not written here, and cannot be moved away: %w", b.dir, err)
 	}
 	return t.Warnings(), t.Close()
-}
-
-// hasOwn reports whether moveForeignAside would find a file to move away.
-func (b *Inbox) hasOwn() (bool, error) {
-	for _, kind := range journal.Ours() {
-		info, err := disk.StatName(b.fileOf(kind))
-		if err == nil && info.Size > 0 {
-			return true, nil
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return false, err
-		}
-	}
-	return false, nil
 }
 
 // StateNames returns the names of all files beside an inbox.

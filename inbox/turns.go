@@ -319,21 +319,15 @@ func sessionTurnsFrom(v flat.Value) (s SessionTurns, err error) {
 // text encodes a turn as one short string, since every record carries it: From, Since and two words for
 // earlier releases, followed for an entry by its offset, commits, attempt and ids.
 func (s *Turn) text() string {
-	b := make([]byte, 0, 160)
-	b = strconv.AppendInt(b, s.From, 10)
-	b = strconv.AppendInt(append(b, ' '), s.Since, 10)
-	b = append(b, " 0 -"...)
+	text := fmt.Sprintf("%d %d 0 -", s.From, s.Since)
 	if s.Outside() {
-		return string(b)
+		return text
 	}
-	for _, n := range [...]int64{s.Start, s.FirstSeq, s.DeliveredSeq, int64(s.Attempt)} {
-		b = strconv.AppendInt(append(b, ' '), n, 10)
-	}
-	b = append(append(b, ' '), s.EntryID...)
+	text += fmt.Sprintf(" %d %d %d %d %s", s.Start, s.FirstSeq, s.DeliveredSeq, s.Attempt, s.EntryID)
 	if s.ID != "" {
-		b = append(append(b, ' '), s.ID...)
+		text += " " + s.ID
 	}
-	return string(b)
+	return text
 }
 
 // turnFrom reads what text wrote. before says that an earlier release marked the turn as spent before it knew

@@ -77,15 +77,15 @@ type offering struct {
 	// their size in the journal.
 	aside                  []SetAside
 	asideLines, asideBytes int
-	trying                 bool           // see tryLarge
-	canceled               []canceledSpan // see canceledSpans
-	canceledRead           bool
+	trying                 bool // see tryLarge
+	canceled               []canceledSpan
 	due                    time.Time // when the next scheduled entry is due, zero for none
 	notMoved               error     // why those that are due could not be moved
 }
 
 // state is what a [Tx] and a [View] show in the same way.
 type state struct {
+	tx        *Tx // which it is part of
 	box       *Inbox
 	boot      string
 	st        journal.Record // the last record, with the changes for the next one
@@ -102,7 +102,7 @@ func (t *Tx) Seq() int64 { return t.st.Seq + 1 }
 // newTx returns a transaction, or a view if lock is nil.
 func (b *Inbox) newTx(lock *disk.Lock) *Tx {
 	t := &Tx{state: state{box: b}, held: held{lock: lock}}
-	t.money.tx = t
+	t.tx, t.money.tx = t, t
 	t.store = journal.Open(b.path, lock, t.warn)
 	t.boot = t.store.Boot()
 	return t
@@ -149,7 +149,7 @@ func (b *Inbox) Begin(ctx context.Context) (*Tx, error) {
 		return nil, fmt.Errorf("lock inbox %s: %w", b.path, err)
 	}
 	t := b.newTx(lock)
-	t.lockID, t.lockMtime = lock.Identity(), lock.Mtime()
+	t.lockID, t.lockMtime = lock.Identity(), lock.File().Info().Mtime
 	if lock, claim, _ := strings.Cut(b.opts.Lock, "/"); lock != "" && lock != t.lockID && (claim == "" || claim != identity(b.LaunchLock())) {
 		err = fmt.Errorf("work on inbox %s: its folder, or the lock in it, is another one than this session was started for", b.path)
 	} else {
@@ -167,13 +167,13 @@ func (b *Inbox) LockIdentity() string {
 	return identity(b.beside(journal.LockName)) + "/" + identity(b.LaunchLock())
 }
 
-func identity(path string) string {
-	lock, err := journal.OpenState(path)
-	if err != nil || lock == nil {
-		return ""
-	}
-	defer func() { _ = lock.Close() }() // only its name was read
-	return lock.Identity()
+// identity is "" for a file that is not there or cannot be opened.
+func identity(path string) (is string) {
+	_ = journal.Reading(path, func(lock *disk.File) error {
+		is = lock.Identity()
+		return nil
+	})
+	return is
 }
 
 // MakeGood finishes what a killed transaction left undone.
@@ -255,7 +255,7 @@ func (t *Tx) read() (*journal.Loaded, error) {
 	if t.redeliver, err = ownDelivery(t.st.Redeliver); err != nil {
 		return nil, err
 	}
-	t.here = t.writtenHere()
+	t.canceled, t.here = t.canceledSpans(), t.writtenHere()
 	return l, t.claim()
 }
 

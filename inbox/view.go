@@ -18,8 +18,7 @@ import (
 // View is an inbox as it was at one moment. It takes no lock and changes nothing, so it works while another
 // process holds the lock, and where nothing can be written. Close it when done.
 type View struct {
-	*state
-	tx      *Tx   // never committed
+	*state        // of a transaction that is never committed
 	results int64 // the length of the results as of the last commit
 }
 
@@ -45,21 +44,18 @@ var errMoved = errors.New("somebody committed meanwhile")
 
 func (b *Inbox) view(journalOnly bool) (_ *View, err error) {
 	t := b.newTx(nil)
-	v := &View{state: &t.state, tx: t}
+	v := &View{state: &t.state}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, v.Close())
 		}
 	}()
-	lock, err := journal.OpenState(b.beside(journal.LockName))
+	err = journal.Reading(b.beside(journal.LockName), func(lock *disk.File) error {
+		t.lockID, t.lockMtime = lock.Identity(), lock.Info().Mtime
+		return nil
+	})
 	if err != nil {
 		return nil, err
-	}
-	if lock != nil {
-		t.lockID, t.lockMtime = lock.Identity(), lock.Info().Mtime
-		if err := lock.Close(); err != nil {
-			return nil, err
-		}
 	}
 	before, err := t.read()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // rejects, without decoding them, unless they are too long; a nil may accepts all. The argument of may is
 // valid until it returns.
 func (v *View) Waits(may func(line []byte) bool, f func(Waiting) bool) error {
-	if d := v.tx.redeliver; d != nil && (may == nil || may(d.rawBytes())) && !f(v.givenBack(d)) {
+	if d := v.tx.redeliver; d != nil && (may == nil || may(d.exact())) && !f(v.givenBack(d)) {
 		return nil
 	}
 	from, err := v.waitsStart()
@@ -141,9 +141,9 @@ func (v *View) head(w Waiting) *Head {
 	if w.End <= st.SeenSize {
 		by(time.Unix(0, st.SeenMtime))
 	}
-	for _, s := range reachedOf(st.Reached) {
-		if w.End <= s.end {
-			by(time.Unix(0, s.at))
+	for _, s := range kept[[]reach](st.Reached) {
+		if w.End <= s[0] {
+			by(time.Unix(0, s[1]))
 		}
 	}
 	return h

@@ -66,9 +66,6 @@ func (l *Lock) Check() error {
 	return err
 }
 
-// Mtime returns the lock file's mtime as last read, in nanoseconds since 1970.
-func (l *Lock) Mtime() int64 { return l.f.info.Mtime }
-
 // Sign writes the holder's name into the lock file, for people to read.
 func (l *Lock) Sign(name string) error {
 	if err := l.f.Truncate(0); err != nil {

@@ -3,10 +3,7 @@ package journal
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
-
-	"golang.org/x/sys/unix"
 
 	"heartbeat/internal/disk"
 	"heartbeat/internal/lines"
@@ -207,12 +204,9 @@ func (s *Store) syncVouchedFor() error {
 			return err
 		}
 	}
-	queue, err := disk.OpenForeign(s.queue, unix.O_RDONLY)
-	switch {
-	case err == nil:
+	queue, err := OpenQueue(s.queue)
+	if queue != nil {
 		err = errors.Join(queue.Sync(), queue.Close())
-	case errors.Is(err, fs.ErrNotExist):
-		err = nil
 	}
 	if err != nil {
 		return err

@@ -5,6 +5,8 @@ import (
 	"io"
 	"io/fs"
 
+	"golang.org/x/sys/unix"
+
 	"heartbeat/internal/disk"
 	"heartbeat/internal/lines"
 )
@@ -28,12 +30,9 @@ func (f *File) Existing() (*disk.File, error) {
 	if f.readOnly {
 		how = disk.OpenRead
 	}
-	opened, err := how(f.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	f.open = opened
-	return opened, err
+	var err error
+	f.open, err = ifThere(how(f.path))
+	return f.open, err
 }
 
 // made returns the open file, created if it was missing, and its present size.
@@ -66,8 +65,14 @@ func (f *File) Close() error {
 }
 
 // OpenState opens one of heartbeat's own files for reading; nil means that it does not exist.
-func OpenState(path string) (*disk.File, error) {
-	f, err := disk.OpenRead(path)
+func OpenState(path string) (*disk.File, error) { return ifThere(disk.OpenRead(path)) }
+
+// OpenQueue opens a queue file for reading; nil means that it does not exist.
+func OpenQueue(path string) (*disk.File, error) {
+	return ifThere(disk.OpenForeign(path, unix.O_RDONLY))
+}
+
+func ifThere(f *disk.File, err error) (*disk.File, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -200,16 +200,6 @@ type Version struct {
 	boot   string
 }
 
-func versionOf(r *Record, m *mark) (v Version) {
-	if r != nil {
-		v.Seq = r.Seq
-	}
-	if m != nil {
-		v.marked, v.boot = true, m.Boot
-	}
-	return v
-}
-
 // Load reads the last record.
 func (s *Store) Load() (*Loaded, error) {
 	open := disk.OpenExisting
@@ -224,11 +214,13 @@ func (s *Store) Load() (*Loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Loaded{Record: r, Version: versionOf(r, m), Settled: r == nil}
+	l := &Loaded{Record: r, Settled: r == nil}
 	if r == nil {
 		l.Record = new(Record)
 	}
+	l.Version.Seq = l.Record.Seq
 	if s.marked = m != nil; s.marked {
+		l.Version.marked, l.Version.boot = true, m.Boot
 		l.Settled = l.Settled || m.Boot == s.boot
 		l.Record.Handed = l.Record.Handed || m.Handed
 	}
@@ -237,13 +229,13 @@ func (s *Store) Load() (*Loaded, error) {
 }
 
 // Newest returns the present version of the journal beside a queue file.
-func Newest(queue string) (Version, error) {
-	l, err := openLog(filepath.Join(filepath.Dir(queue), JournalName), disk.OpenRead)
-	if err != nil {
-		return Version{}, err
+func Newest(queue string) (v Version, err error) {
+	s := Open(queue, nil, nil)
+	l, err := s.Load()
+	if err == nil {
+		v = l.Version
 	}
-	r, m, err := l.last()
-	return versionOf(r, m), errors.Join(err, l.file.Close())
+	return v, errors.Join(err, s.Close())
 }
 
 // Boot returns the boot of this transaction: see [machine.BootID].
