@@ -39,23 +39,18 @@ func (f *File) narrow() (*File, error) {
 // OpenWrite is [OpenExisting], but creates a missing file with mode 0600 and reports that in created. A name is durable
 // only after [SyncDir]. Even an existing name may not be: its creator may have been killed before that call.
 func OpenWrite(path string) (f *File, created bool, err error) {
-	for {
-		f, err = OpenExisting(path)
-		if !errors.Is(err, fs.ErrNotExist) {
-			return f, false, err
-		}
-		f, err = create(path)
-		if !errors.Is(err, fs.ErrExist) {
-			return f, err == nil, err
-		}
-	}
+	return openOrCreate(path, OpenExisting)
 }
 
 // OpenAppend opens a user's file (see [OpenForeign]) for reading and [File.Append]. It creates a
 // missing file with mode 0600.
 func OpenAppend(path string) (f *File, created bool, err error) {
+	return openOrCreate(path, func(path string) (*File, error) { return OpenForeign(path, unix.O_RDWR|unix.O_APPEND) })
+}
+
+func openOrCreate(path string, open func(path string) (*File, error)) (f *File, created bool, err error) {
 	for {
-		f, err = OpenForeign(path, unix.O_RDWR|unix.O_APPEND)
+		f, err = open(path)
 		if !errors.Is(err, fs.ErrNotExist) {
 			return f, created, err
 		}
