@@ -22,25 +22,36 @@ import (
 // Look gathers everything that is known about an inbox; what cannot be read is a fact, too. If a process holds the
 // inbox's lock, Look waits up to two seconds for it to let go.
 func Look(ctx context.Context, box *inbox.Inbox) Facts {
-	holder := keepsLock(ctx, box) // first, so that the rest sees what this waited for
-	f := LookAgain(ctx, box, nil)
-	if holder != 0 {
-		f.LockedBy, f.LockedName, f.LockedFor = holder, machine.Name(holder), lockPatience
+	now := time.Now()
+	lock := hold{}.next(box, now) // first, so that the rest sees what this waited for
+	for kept := lock; lock == kept && lock.by != 0 && !lock.lasts(now) && ctx.Err() == nil; lock = lock.next(box, now) {
+		select {
+		case <-ctx.Done():
+		case <-time.After(lockPoll):
+		}
+		now = time.Now()
 	}
-	return f
+	return gather(ctx, box, nil, now, lock)
 }
 
-// LookAgain is [Look] without waiting for the lock. last is what was seen before, nil for nothing: only what was added
+// LookAgain is [Look] at that time, without waiting for the lock. last is what was seen before: only what was added
 // since is counted then, as [inbox.View.Count] says, and dead letters once their files have changed.
-func LookAgain(ctx context.Context, box *inbox.Inbox, last *Facts) Facts {
+func LookAgain(ctx context.Context, box *inbox.Inbox, last *Facts, now time.Time) Facts {
+	return gather(ctx, box, last, now, last.lock.next(box, now))
+}
+
+func gather(ctx context.Context, box *inbox.Inbox, last *Facts, now time.Time, lock hold) Facts {
 	f := Glance(ctx, box, last)
+	f.Now, f.lock = now, lock
+	if lock.lasts(now) {
+		f.LockedBy, f.LockedName, f.LockedFor = lock.by, machine.Name(lock.by), lockPatience
+	}
 	if f.Unreadable != nil {
 		return f
 	}
 	f.Held, f.Still = Questions(box), StandsStill(f)
 	for i, path := range []string{box.DeadLetterPath(), box.ResultsPath()} {
-		f.outcomes[i], _ = disk.StatName(path) // zero for none
-		f.outcomes[i].Atime = 0
+		f.outcomes[i] = sight(path)
 	}
 	if last != nil && last.outcomes == f.outcomes && last.Letters.Open != nil {
 		f.Letters = last.Letters // to count them takes reading both files
@@ -53,25 +64,35 @@ func LookAgain(ctx context.Context, box *inbox.Inbox, last *Facts) Facts {
 	return f
 }
 
-// keepsLock returns the process that holds the inbox's lock for longer than lockPatience, 0 for none.
-func keepsLock(ctx context.Context, box *inbox.Inbox) int {
-	holder := box.Lock()
-	for deadline := time.Now().Add(lockPatience); holder != 0 && time.Now().Before(deadline); {
-		select {
-		case <-ctx.Done():
-			return 0
-		case <-time.After(lockPoll):
-		}
-		holds := false
-		for range 2 { // the kernel may leave a lock out of its list while others come and go
-			holds = holds || box.Lock() == holder
-		}
-		if !holds {
-			return 0
-		}
-	}
-	return holder
+// sight is what changes with a file's content, zero for no file.
+func sight(path string) disk.Info {
+	info, _ := disk.StatName(path)
+	info.Atime = 0
+	return info
 }
+
+// hold is who holds the lock of an inbox, and since when without a commit.
+type hold struct {
+	by      int // 0 for nobody
+	since   time.Time
+	journal disk.Info // anybody may change other files of the folder meanwhile
+}
+
+// next looks again.
+func (h hold) next(box *inbox.Inbox, now time.Time) hold {
+	by := box.Lock()
+	if by != h.by { // the kernel may leave a lock out of its list while others come and go
+		by = box.Lock()
+	}
+	journal := sight(filepath.Join(box.Dir(), ".inbox-journal"))
+	if by == h.by && journal == h.journal {
+		return h
+	}
+	return hold{by, now, journal}
+}
+
+// lasts reports whether the lock is kept.
+func (h hold) lasts(now time.Time) bool { return h.by != 0 && now.Sub(h.since) >= lockPatience }
 
 // Glance is [LookAgain] without runs, dead letters and [Still].
 func Glance(ctx context.Context, box *inbox.Inbox, last *Facts) Facts {
@@ -220,7 +241,7 @@ func WaiterNow(w inbox.Waiter) *Waiter {
 	return now
 }
 
-// lockPatience is how long a lock may be held before status mentions it. A step takes milliseconds.
+// lockPatience is how long a lock may be held before it is mentioned. A step takes milliseconds.
 const lockPatience = 2 * time.Second
 
 // lockPoll is how often the holder is looked up meanwhile.

@@ -9,13 +9,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/machine"
-	"heartbeat/internal/money/price"
 	"heartbeat/internal/see"
 	"heartbeat/internal/words"
 )
@@ -35,43 +32,18 @@ type Picture struct {
 	Failed, Notes []string
 }
 
-// Inbox is what is known of one inbox. Its texts are not cleaned.
-type Inbox struct {
-	see.Facts
-	State see.State
-	Why   string
-	// Troubles are what is wrong.
-	Troubles []see.Trouble
-	// Today is what was spent since midnight, as far as the client reported it.
-	Today price.Amount
-	// Seen changes whenever anything of the inbox does.
-	Seen  int64
-	Notes []string
-}
-
-func (i *Inbox) judge() {
-	i.State, i.Why = i.Explain()
-	i.Troubles = i.Facts.Troubles()
-}
-
-// Path names the inbox.
-func (i Inbox) Path() string { return i.Facts.Inbox }
-
-// Asks reports whether a person is asked for something.
-func (i Inbox) Asks() bool { return len(i.Held) > 0 || i.Asking() != nil }
-
 // Lookout looks at the inboxes below some folders. It is not safe for concurrent use.
 type Lookout struct {
 	// Paths are the inboxes that were found last. Failed and Notes are as in a [Picture].
 	Paths, Failed, Notes []string
 
 	roots []string
-	boxes map[string]*watched
+	boxes map[string]*Inbox
 	due   time.Time // when to search next
 }
 
 // New returns a lookout over the inboxes in these folders and below. A root may also be an inbox: see [Find].
-func New(roots ...string) *Lookout { return &Lookout{roots: roots, boxes: map[string]*watched{}} }
+func New(roots ...string) *Lookout { return &Lookout{roots: roots, boxes: map[string]*Inbox{}} }
 
 // Find searches for inboxes if that is due, and reports whether the outcome changed.
 func (l *Lookout) Find(at time.Time) bool {
@@ -84,10 +56,10 @@ func (l *Lookout) Find(at time.Time) bool {
 	changed := !slices.Equal(paths, l.Paths) || !slices.Equal(failed, l.Failed) || !slices.Equal(notes, l.Notes)
 	l.Paths, l.Failed, l.Notes = paths, failed, notes
 	before := l.boxes // those that are gone are forgotten
-	l.boxes = make(map[string]*watched, len(paths))
+	l.boxes = make(map[string]*Inbox, len(paths))
 	for _, path := range paths {
 		if l.boxes[path] = before[path]; l.boxes[path] == nil {
-			l.boxes[path] = &watched{path: path}
+			l.boxes[path] = &Inbox{}
 		}
 	}
 	return changed
@@ -97,15 +69,15 @@ func (l *Lookout) Find(at time.Time) bool {
 // nil, just the inboxes in those folders are looked at.
 func (l *Lookout) Look(ctx context.Context, at time.Time, only map[string]bool) (p Picture, changed bool) {
 	found := l.Find(at)
-	locks, news := sync.OnceValue(machine.ReadLocks), make([]bool, len(l.Paths))
+	news := make([]bool, len(l.Paths))
 	see.Each(len(l.Paths), func(i int) {
-		if w := l.boxes[l.Paths[i]]; only == nil || only[w.dir()] {
-			news[i] = w.look(ctx, at, locks)
+		if path := l.Paths[i]; only == nil || only[filepath.Dir(path)] {
+			news[i] = l.boxes[path].lookAgain(ctx, path, at)
 		}
 	})
 	p = Picture{At: at, Failed: l.Failed, Notes: l.Notes}
 	for _, path := range l.Paths {
-		p.Inboxes = append(p.Inboxes, l.boxes[path].now)
+		p.Inboxes = append(p.Inboxes, *l.boxes[path])
 	}
 	return p, found || slices.Contains(news, true)
 }

@@ -160,7 +160,7 @@ func (o *options) objects(ctx context.Context, l *Lookout, s cli.Streams) error 
 
 func (o *options) table(ctx context.Context, l *Lookout, s cli.Streams) (err error) {
 	p := Picture{At: time.Now(), Inboxes: make([]Inbox, len(l.Paths))}
-	see.Each(len(l.Paths), func(i int) { p.Inboxes[i] = look(ctx, l.Paths[i]) })
+	see.Each(len(l.Paths), func(i int) { p.Inboxes[i] = lookAt(ctx, l.Paths[i]) })
 	if len(p.Inboxes) == 0 {
 		s.Note("no inbox was found")
 		return nil
