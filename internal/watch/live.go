@@ -151,11 +151,9 @@ func gather(ctx context.Context, to *tea.Program, l *Lookout) {
 	poll, tick := time.NewTicker(w.pollEvery()), time.NewTicker(tickEvery)
 	defer poll.Stop()
 	defer tick.Stop()
-	later := time.NewTimer(0)
-	defer later.Stop()
-	var changed map[string]bool // nil: all
-	pending := map[string]bool{}
-	rest := time.Duration(0)
+	due := time.NewTimer(0)
+	defer due.Stop()
+	changed, all, rest := map[string]bool{}, true, time.Duration(0)
 	for {
 		select {
 		case <-ctx.Done():
@@ -163,33 +161,29 @@ func gather(ctx context.Context, to *tea.Program, l *Lookout) {
 		case at := <-tick.C:
 			to.Send(told(func(b *Board) Effect { b.Now = at; return nil }))
 			continue
-		case <-poll.C:
-			changed = nil
-			later.Reset(0)
-			continue
 		case e := <-w.all.Events:
-			if len(pending) == 0 {
-				later.Reset(max(soon, rest))
+			if len(changed) == 0 {
+				due.Reset(max(soon, rest))
 			}
-			pending[filepath.Dir(e.Name)] = true
+			changed[filepath.Dir(e.Name)] = true
 			continue
 		case <-w.all.Errors:
 			continue // too many events: polling finds what changed
-		case <-later.C:
-			if len(pending) > 0 {
-				changed, pending = pending, map[string]bool{}
-			}
+		case <-poll.C:
+			all = true
+		case <-due.C:
 		}
 		began := time.Now()
 		found := l.Find(began)
 		if found { // before reading, so that no change falls in between
 			w.follow(l.Paths)
 			poll.Reset(w.pollEvery())
+		}
+		if all || found {
 			changed = nil
 		}
 		p, any := l.Look(ctx, began, changed)
-		rest = time.Since(began) * share
-		changed = nil
+		changed, all, rest = map[string]bool{}, false, time.Since(began)*share
 		if any || found {
 			to.Send(told(func(b *Board) Effect { return b.Look(p) }))
 		}
