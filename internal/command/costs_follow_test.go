@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -97,22 +98,22 @@ func TestWhatWaitsForItsPrice(t *testing.T) {
 	s.feedback()
 	s.request(10)
 	s.stop(reply("did one"), false)
-	var shown []string
-	w := newPriced(s.box, func(r inbox.Result, line []byte) {
-		assert.Nil(t, line)
-		shown = append(shown, r.Price().Cell())
-	}, false)
+	var out strings.Builder
+	w := (&resultsFlags{}).answers(s.box, cli.Streams{Out: &out, Err: io.Discard}, nil)
+	show := func(those []answer) (cost string) {
+		out.Reset()
+		require.NoError(t, w.show(those))
+		return out.String()[strings.LastIndex(out.String(), "\t")+1:]
+	}
 	raw, err := os.ReadFile(s.box.ResultsPath())
 	require.NoError(t, err)
 	r, ok := history.ParseResult(raw)
 	require.True(t, ok)
 	now := time.Now()
 	w.add(r, raw)
-	w.printAll(w.Ready(now))
-	assert.Empty(t, shown)
-	w.printAll(w.Ready(now.Add(book.Patience + time.Second)))
-	assert.Equal(t, []string{"0.10"}, shown)
+	assert.Empty(t, show(w.Ready(now)))
+	assert.Equal(t, "0.10\n", show(w.Ready(now.Add(book.Patience+time.Second))))
+	assert.Empty(t, show(w.Rest()), "it was shown")
 	w.add(r, raw)
-	w.printAll(w.Rest())
-	assert.Equal(t, []string{"0.10", "0.10"}, shown)
+	assert.Equal(t, "0.10\n", show(w.Rest()))
 }

@@ -131,13 +131,11 @@ func outcomesOf(i *cli.InboxFlags) opener {
 func (o *resultsFlags) list(box *inbox.Inbox, s cli.Streams) (err error) {
 	news := box.WatchOutcomes(cli.WatchPoll)
 	defer func() { _ = news.Close() }() // only read
-	show, flush := o.printer(s)
 	contested, err := history.Contested(box)
 	if err != nil {
 		return fmt.Errorf("results: %w", err)
 	}
-	shown := newPriced(box, show, o.JSON)
-	shown.contested = contested
+	shown := o.answers(box, s, contested)
 	any := false
 	each := shown.print // all of them may be many
 	if o.count > 0 {
@@ -152,70 +150,110 @@ func (o *resultsFlags) list(box *inbox.Inbox, s cli.Streams) (err error) {
 	}
 	defer func() { err = errors.Join(err, read.Close()) }()
 	s.Warn(read.Notes())
-	shown.printAll(shown.Rest())
-	s.Warn(shown.prices.Notes())
 	if !any {
 		nothing(&o.InboxFlags, s, "was answered", box)
 	}
-	if err := flush(); err != nil || !o.follow {
+	if err := shown.show(shown.Rest()); err != nil || !o.follow {
 		return err
 	}
-	defer func() {
-		shown.printAll(shown.Rest())
-		err = errors.Join(err, flush())
-	}()
+	defer func() { err = errors.Join(err, shown.show(shown.Rest())) }()
 	return follow(news, s, func() error {
 		_, err := read.Next(shown.add)
 		s.Warn(read.Notes())
-		shown.printAll(shown.Ready(time.Now()))
-		s.Warn(shown.prices.Notes())
-		return errors.Join(err, flush())
+		return errors.Join(err, shown.show(shown.Ready(time.Now())))
 	})
 }
 
-// pricedResults shows results once they have their price.
-type pricedResults struct {
-	*book.Queue[pricedResult] // the results that wait for a price
-	prices                    *book.Book
-	show                      func(inbox.Result, []byte)
-	lines                     bool              // show needs the lines
-	contested                 map[string]string // by entry_id
+// answers shows results once they have their price, each as a line of JSON, or as a row.
+type answers struct {
+	*book.Queue[answer] // those that wait for a price
+	cli.Streams
+	prices    *book.Book
+	contested map[string]string // by entry_id
+	follows   bool
+	lines     *bufio.Writer // with --json
+	rows      *list         // otherwise
 }
 
-type pricedResult struct {
+type answer struct {
 	inbox.Result
 	line []byte
 }
 
-func newPriced(box *inbox.Inbox, show func(inbox.Result, []byte), lines bool) *pricedResults {
-	prices := book.Of(box)
-	wait := book.QueueOf(prices, func(r pricedResult) (string, int64) { return r.EntryID, r.FirstSeq })
-	return &pricedResults{Queue: wait, prices: prices, show: show, lines: lines}
+func (o *resultsFlags) answers(box *inbox.Inbox, s cli.Streams, contested map[string]string) *answers {
+	a := &answers{Streams: s, prices: book.Of(box), contested: contested, follows: o.follow}
+	a.Queue = book.QueueOf(a.prices, func(r answer) (string, int64) { return r.EntryID, r.FirstSeq })
+	if o.JSON {
+		a.lines = bufio.NewWriter(s.Out)
+		return a
+	}
+	text := layout.Column{Text: true, Cut: true}
+	when, cost := layout.Column{Title: "ANSWERED"}, costColumn()
+	if o.follow { // later rows are unknown, and an age would become wrong
+		text.Least, when.Least, cost.Least = 20, len(time.Stamp), len("12.34+")
+	}
+	prompt, reply := text, text
+	prompt.Title, reply.Title = "PROMPT", "REPLY"
+	d := o.on(s.Out)
+	columns := []layout.Column{
+		when, {Title: "ENTRY", Text: true, Cut: true, Most: 24}, {Title: "TOOK"}, {Title: "ATTEMPT", Right: true, IfAny: true}, prompt, reply,
+	}
+	if d.ForPeople() { // programs count columns, and get it with --json
+		columns = slices.Insert(columns, 4, layout.Column{Title: "CHECK", IfAny: true})
+	}
+	a.rows = d.list(costlyOrder(d, columns, cost)...)
+	return a
 }
 
-func (p *pricedResults) add(r inbox.Result, line []byte) {
-	if p.lines {
+func (a *answers) add(r inbox.Result, line []byte) {
+	if a.lines != nil {
 		line = bytes.Clone(line)
 	}
-	p.Add(time.Now(), pricedResult{r, line})
+	a.Add(time.Now(), answer{r, line})
 }
 
-func (p *pricedResults) printAll(all []pricedResult) {
-	for _, r := range all {
-		p.print(r.Result, r.line)
+// show prints those, and returns the first error so far.
+func (a *answers) show(those []answer) error {
+	for _, r := range those {
+		a.print(r.Result, r.line)
 	}
+	a.Warn(a.prices.Notes())
+	if a.lines != nil {
+		return a.lines.Flush()
+	}
+	return a.rows.end()
 }
 
-func (p *pricedResults) print(r inbox.Result, line []byte) {
-	if !p.lines {
-		line = nil
+func (a *answers) print(r inbox.Result, line []byte) {
+	objection := a.contested[r.EntryID]
+	if a.lines != nil {
+		_, line = a.prices.Result(r, line)
+		if objection != "" {
+			line = withObjection(line, objection)
+		}
+		_, _ = fmt.Fprintf(a.lines, "%s\n", line) // Flush returns the error
+		return
 	}
-	r, line = p.prices.Result(r, line)
-	if objection := p.contested[r.EntryID]; objection != "" {
-		r.Reply, r.Result = "contested: "+r.Answer(), ""
-		line = withObjection(line, objection)
+	r, _ = a.prices.Result(r, nil)
+	l, reply := a.rows, r.Answer()
+	if objection != "" {
+		reply = "contested: " + reply
 	}
-	p.show(r, line)
+	when, attempt, checked := l.when(r.AcknowledgedAt), strconv.Itoa(r.Attempt), ""
+	if a.follows && l.ForPeople() {
+		when = words.Clock(l.now, r.AcknowledgedAt)
+	}
+	if r.Attempt <= 1 && l.ForPeople() {
+		attempt = ""
+	}
+	if r.Check != nil {
+		checked = string(r.Check.Status)
+	}
+	cells := []string{when, words.Name(r.ID, r.EntryID), words.Took(r.AcknowledgedAt.Sub(r.DeliveredAt)), attempt, words.Brief(r.Prompt), words.Brief(reply)}
+	if l.ForPeople() {
+		cells = slices.Insert(cells, 4, checked)
+	}
+	l.row(costlyOrder(l.display, cells, r.Price().Cell())...)
 }
 
 // withObjection adds another hook's objection to a result's line. A line that cannot be parsed stays as it is.
@@ -244,52 +282,6 @@ func follow(news *inbox.Watcher, s cli.Streams, look func() error) error {
 		case <-news.C:
 		}
 	}
-}
-
-// printer returns a function that prints one result, and one that flushes the output and returns the first error so
-// far.
-func (o *resultsFlags) printer(s cli.Streams) (show func(r inbox.Result, line []byte), flush func() error) {
-	if o.JSON {
-		out := bufio.NewWriter(s.Out)
-		return func(_ inbox.Result, line []byte) { _, _ = fmt.Fprintf(out, "%s\n", line) }, out.Flush
-	}
-	text := layout.Column{Text: true, Cut: true}
-	when := layout.Column{Title: "ANSWERED"}
-	if o.follow { // later rows are unknown, and an age would become wrong
-		text.Least, when.Least = 20, len(time.Stamp)
-	}
-	prompt, reply := text, text
-	prompt.Title, reply.Title = "PROMPT", "REPLY"
-	cost := costColumn()
-	if o.follow {
-		cost.Least = len("12.34+")
-	}
-	d := o.on(s.Out)
-	columns := []layout.Column{
-		when, {Title: "ENTRY", Text: true, Cut: true, Most: 24}, {Title: "TOOK"}, {Title: "ATTEMPT", Right: true, IfAny: true}, prompt, reply,
-	}
-	if d.ForPeople() { // programs count columns, and get it with --json
-		columns = slices.Insert(columns, 4, layout.Column{Title: "CHECK", IfAny: true})
-	}
-	l := d.list(costlyOrder(d, columns, cost)...)
-	return func(r inbox.Result, _ []byte) {
-		when, attempt := l.when(r.AcknowledgedAt), strconv.Itoa(r.Attempt)
-		if o.follow && l.ForPeople() {
-			when = words.Clock(l.now, r.AcknowledgedAt)
-		}
-		if r.Attempt <= 1 && l.ForPeople() {
-			attempt = ""
-		}
-		cells := []string{when, words.Name(r.ID, r.EntryID), words.Took(r.AcknowledgedAt.Sub(r.DeliveredAt)), attempt, words.Brief(r.Prompt), words.Brief(r.Answer())}
-		if d.ForPeople() {
-			checked := ""
-			if r.Check != nil {
-				checked = string(r.Check.Status)
-			}
-			cells = slices.Insert(cells, 4, checked)
-		}
-		l.row(costlyOrder(d, cells, r.Price().Cell())...)
-	}, l.end
 }
 
 // costColumn is a column of cells that [price.Price.Cell] spells.
