@@ -24,16 +24,10 @@ type Facts struct {
 	Consumers []outcomes.Consumer
 	// Still says since when nothing has moved although something should.
 	Still Still
+	Lock  Lock
 
 	counted  *inbox.Counted // how far Backlog was counted
 	outcomes [2]disk.Info   // of the files that Letters were counted in
-	lock     hold
-}
-
-// Lasting returns the facts without ages, the free space, what a session at work writes, and who has just taken the lock.
-func (f Facts) Lasting() Facts {
-	f.Now, f.Space, f.Needed, f.Still, f.lock = time.Time{}, 0, 0, Still{}, hold{}
-	return f
 }
 
 // Reach is whether an inbox can be worked on at all.

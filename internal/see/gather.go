@@ -23,7 +23,7 @@ import (
 // inbox's lock, Look waits up to two seconds for it to let go.
 func Look(ctx context.Context, box *inbox.Inbox) Facts {
 	now := time.Now()
-	lock := hold{}.next(box, now) // first, so that the rest sees what this waited for
+	lock := Lock{}.next(box, now) // first, so that the rest sees what this waited for
 	for kept := lock; lock == kept && lock.by != 0 && !lock.lasts(now) && ctx.Err() == nil; lock = lock.next(box, now) {
 		select {
 		case <-ctx.Done():
@@ -31,18 +31,15 @@ func Look(ctx context.Context, box *inbox.Inbox) Facts {
 		}
 		now = time.Now()
 	}
-	return gather(ctx, box, nil, now, lock)
+	return LookAgain(ctx, box, &Facts{Lock: lock}, now)
 }
 
-// LookAgain is [Look] at that time, without waiting for the lock. last is what was seen before: only what was added
-// since is counted then, as [inbox.View.Count] says, and dead letters once their files have changed.
+// LookAgain is [Look] at that time, without waiting for the lock. Of what was seen before, only what was added since is
+// counted, as [inbox.View.Count] says, and dead letters once their files have changed.
 func LookAgain(ctx context.Context, box *inbox.Inbox, last *Facts, now time.Time) Facts {
-	return gather(ctx, box, last, now, last.lock.next(box, now))
-}
-
-func gather(ctx context.Context, box *inbox.Inbox, last *Facts, now time.Time, lock hold) Facts {
+	lock := last.Lock.next(box, now) // first, as in Look
 	f := Glance(ctx, box, last)
-	f.Now, f.lock = now, lock
+	f.Now, f.Lock = now, lock
 	if lock.lasts(now) {
 		f.LockedBy, f.LockedName, f.LockedFor = lock.by, machine.Name(lock.by), lockPatience
 	}
@@ -50,10 +47,8 @@ func gather(ctx context.Context, box *inbox.Inbox, last *Facts, now time.Time, l
 		return f
 	}
 	f.Held, f.Still = Questions(box), StandsStill(f)
-	for i, path := range []string{box.DeadLetterPath(), box.ResultsPath()} {
-		f.outcomes[i] = sight(path)
-	}
-	if last != nil && last.outcomes == f.outcomes && last.Letters.Open != nil {
+	f.outcomes = [2]disk.Info{sight(box.DeadLetterPath()), sight(box.ResultsPath())}
+	if last.outcomes == f.outcomes && last.Letters.Open != nil {
 		f.Letters = last.Letters // to count them takes reading both files
 		return f
 	}
@@ -71,28 +66,27 @@ func sight(path string) disk.Info {
 	return info
 }
 
-// hold is who holds the lock of an inbox, and since when without a commit.
-type hold struct {
+// Lock is who holds the lock of an inbox, and since when without a commit.
+type Lock struct {
 	by      int // 0 for nobody
 	since   time.Time
 	journal disk.Info // anybody may change other files of the folder meanwhile
 }
 
 // next looks again.
-func (h hold) next(box *inbox.Inbox, now time.Time) hold {
-	by := box.Lock()
-	if by != h.by { // the kernel may leave a lock out of its list while others come and go
+func (l Lock) next(box *inbox.Inbox, now time.Time) Lock {
+	by, journal := box.Lock(), sight(filepath.Join(box.Dir(), ".inbox-journal"))
+	if by != l.by { // the kernel may leave a lock out of its list while others come and go
 		by = box.Lock()
 	}
-	journal := sight(filepath.Join(box.Dir(), ".inbox-journal"))
-	if by == h.by && journal == h.journal {
-		return h
+	if by == l.by && journal == l.journal {
+		return l
 	}
-	return hold{by, now, journal}
+	return Lock{by, now, journal}
 }
 
 // lasts reports whether the lock is kept.
-func (h hold) lasts(now time.Time) bool { return h.by != 0 && now.Sub(h.since) >= lockPatience }
+func (l Lock) lasts(now time.Time) bool { return l.by != 0 && now.Sub(l.since) >= lockPatience }
 
 // Glance is [LookAgain] without runs, dead letters and [Still].
 func Glance(ctx context.Context, box *inbox.Inbox, last *Facts) Facts {

@@ -248,13 +248,13 @@ func (i *Inbox) look(path string, at time.Time, find func(*inbox.Inbox) see.Fact
 	return true
 }
 
-// differ reports whether two looks saw more than what [see.Facts.Lasting] leaves out. Another day is more, because its
-// spending begins anew.
+// differ reports whether two looks saw more than ages, the free space, what a session at work writes, and who has just
+// taken the lock. Another day is more, because its spending begins anew.
 func differ(a, b Inbox) bool {
 	days := [2]string{}
 	for n, i := range []*Inbox{&a, &b} {
 		days[n] = i.Now.Local().Format(time.DateOnly)
-		i.Facts, i.Why = i.Lasting(), ""
+		i.Now, i.Space, i.Needed, i.Still, i.Lock, i.Why = time.Time{}, 0, 0, see.Still{}, see.Lock{}, ""
 		kinds := make([]see.Trouble, len(i.Troubles)) // their texts have ages
 		for k, t := range i.Troubles {
 			kinds[k].Kind, kinds[k].Key = t.Kind, t.Key
