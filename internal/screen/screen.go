@@ -54,38 +54,17 @@ func (s *Screen) guarded(draw func()) {
 // Text returns the rows of the screen, separated by newlines, without trailing blanks and without
 // empty rows at the end.
 func (s *Screen) Text() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	cols, rows := s.term.Size()
 	var text strings.Builder
-	for y, empty := 0, 0; y < rows; y++ {
-		row := s.row(y, cols)
-		if row == "" {
-			empty++
-			continue
+	for _, cells := range s.Picture().Rows {
+		var row strings.Builder
+		for _, c := range cells {
+			if c.Char != 0 {
+				row.WriteRune(c.Char)
+			}
 		}
-		if text.Len() > 0 {
-			empty++
-		}
-		text.WriteString(strings.Repeat("\n", empty))
-		text.WriteString(row)
-		empty = 0
+		text.WriteString(strings.TrimRight(row.String(), " ") + "\n")
 	}
-	return text.String()
-}
-
-func (s *Screen) row(y, cols int) string {
-	var row strings.Builder
-	for x := range cols {
-		switch c := s.term.Cell(x, y).Char; c {
-		case rest: // the second half of the character before it
-		case 0:
-			row.WriteByte(' ')
-		default:
-			row.WriteRune(c)
-		}
-	}
-	return strings.TrimRight(row.String(), " \u00a0")
+	return strings.TrimRight(text.String(), "\n")
 }
 
 // LastLine returns the last line of a screen's text, ignoring trailing blanks and empty lines.
