@@ -1,9 +1,7 @@
 package screen
 
 import (
-	"strconv"
-	"strings"
-
+	"github.com/charmbracelet/x/ansi"
 	"github.com/hinshun/vt10x"
 )
 
@@ -91,36 +89,34 @@ const (
 
 // Sequence returns the escape sequence that sets a terminal to the look, whatever it was before.
 func (l Look) Sequence() string {
-	codes := []string{"0"}
-	for _, style := range []struct {
+	style := ansi.NewStyle(ansi.AttrReset)
+	for _, of := range []struct {
 		bit  int16
-		code string
-	}{{bold, "1"}, {italic, "3"}, {underline, "4"}, {blink, "5"}, {reverse, "7"}} {
-		if l.Mode&style.bit != 0 {
-			codes = append(codes, style.code)
+		attr ansi.Attr
+	}{{bold, ansi.AttrBold}, {italic, ansi.AttrItalic}, {underline, ansi.AttrUnderline}, {blink, ansi.AttrBlink}, {reverse, ansi.AttrReverse}} {
+		if l.Mode&of.bit != 0 {
+			style = append(style, ansi.NewStyle(of.attr)...)
 		}
 	}
 	fg, bg := l.FG, l.BG
 	if l.Mode&reverse != 0 {
 		fg, bg = bg, fg
 	}
-	codes = append(codes, colour(fg, 30, "38")...)
-	codes = append(codes, colour(bg, 40, "48")...)
-	return "\x1b[" + strings.Join(codes, ";") + "m"
+	if fg < 1<<24 { // otherwise the terminal's own
+		style = style.ForegroundColor(colour(fg))
+	}
+	if bg < 1<<24 {
+		style = style.BackgroundColor(colour(bg))
+	}
+	return style.String()
 }
 
-// colour returns the codes of a colour, or none for the terminal's default.
-func colour(c vt10x.Color, first int, other string) []string {
-	number := func(n vt10x.Color) string { return strconv.Itoa(int(n)) }
+func colour(c vt10x.Color) ansi.Color {
 	switch {
-	case c < 8:
-		return []string{strconv.Itoa(first + int(c))}
 	case c < 16:
-		return []string{strconv.Itoa(first + 60 + int(c) - 8)}
+		return ansi.BasicColor(c)
 	case c < 256:
-		return []string{other, "5", number(c)}
-	case c < 1<<24:
-		return []string{other, "2", number(c >> 16), number(c >> 8 & 255), number(c & 255)}
+		return ansi.IndexedColor(c)
 	}
-	return nil
+	return ansi.RGBColor{R: uint8(c >> 16), G: uint8(c >> 8), B: uint8(c)}
 }

@@ -2,10 +2,13 @@ package screen
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/charmbracelet/x/ansi"
+	"github.com/charmbracelet/x/ansi/parser"
 	"github.com/hinshun/vt10x"
 	"golang.org/x/text/width"
 )
@@ -17,26 +20,42 @@ const rest = '\uFFFF'
 // the kitty keyboard's for a cursor position), titles, and numbers so large that they would keep it busy for ever. It
 // also gives wide characters their second cell, which the emulator does not.
 type stream struct {
-	term  vt10x.Terminal
-	state func(*stream, rune)
-	part  []byte // the first bytes of a character
-	seq   strings.Builder
-	out   []byte // not yet passed to the emulator
-	paste bool   // the program asked for bracketed paste, which the emulator does not track
+	term   vt10x.Terminal
+	parser *ansi.Parser // of sequences
+	digits int          // how many came last
+	part   []byte       // the first bytes of a character
+	out    []byte       // not yet passed to the emulator
+	paste  bool         // the program asked for bracketed paste, which the emulator does not track
 }
 
-// maxSequence is longer than any sequence that draws something.
-const maxSequence = 64
-
 func (s *stream) write(p []byte) {
+	if s.parser == nil {
+		s.parser = new(ansi.Parser)
+		s.parser.SetParamsSize(parser.MaxParamsSize)
+		s.parser.SetDataSize(1) // no string is read
+		s.parser.SetHandler(ansi.Handler{HandleEsc: s.escape, HandleCsi: s.draw})
+	}
 	p = append(s.part, p...)
 	for len(p) > 0 && utf8.FullRune(p) {
 		r, size := utf8.DecodeRune(p)
-		if s.state == nil {
-			s.state = (*stream).text
-		}
-		s.state(s, r)
 		p = p[size:]
+		if s.digits++; r < '0' || r > '9' {
+			s.digits = 0
+		}
+		switch is := s.parser.State(); {
+		case r == ansi.ESC: // also ends what has begun
+			s.parser.Reset()
+			s.parser.Advance(ansi.ESC)
+		case is == parser.GroundState:
+			s.text(r)
+		case is == parser.EscapeState && strings.ContainsRune("P_^Xk", r): // a string that draws nothing ends as a title does
+			s.parser.Advance(']')
+		case is >= parser.CsiEntryState && is <= parser.CsiParamState && r < ' ' && r != ansi.CAN && r != ansi.SUB,
+			is == parser.CsiIntermediateState && r >= '0' && r <= '?', s.digits > 9:
+			// The library would forget what it has read of the sequence.
+		default:
+			s.parser.Advance(byte(min(r, '~')))
+		}
 	}
 	s.part = append([]byte(nil), p...)
 	s.flush()
@@ -49,8 +68,6 @@ func (s *stream) flush() {
 
 func (s *stream) text(r rune) {
 	switch {
-	case r == '\x1b':
-		s.state = (*stream).escape
 	case r < unicode.MaxASCII:
 		s.out = append(s.out, byte(r))
 	case r == rest, unicode.In(r, unicode.Cc, unicode.Cf, unicode.Mn, unicode.Me):
@@ -79,88 +96,45 @@ func wide(r rune) bool {
 // wrapNext is the emulator's bit for a cursor after the last column.
 const wrapNext = 1 << 1
 
-// escape reads the character after an ESC.
-func (s *stream) escape(r rune) {
-	s.state = (*stream).text
-	switch r {
-	case '[':
-		s.seq.Reset()
-		s.state = (*stream).control
-	case ']', 'P', '_', '^', 'X', 'k':
-		s.state = (*stream).hidden
-	case '(', ')', '*', '+', '#', ' ', '%':
-		s.state = (*stream).charset
-	case '\x1b':
-		s.state = (*stream).escape
-	case 'c': // a reset, which does not clear the emulator's whole screen
+// escape passes a short sequence on, but for the choice of a character set: programs print UTF-8.
+func (s *stream) escape(c ansi.Cmd) {
+	switch final := c.Final(); {
+	case c.Intermediate() != 0:
+	case final == 'c': // a reset, which does not clear the emulator's whole screen
 		s.out = append(s.out, "\x1bc\x1b[2J"...)
 		s.paste = false
-	case 'D', 'E', 'M', '7', '8':
-		s.out = append(s.out, '\x1b', byte(r))
+	case strings.IndexByte("DEM78", final) >= 0:
+		s.out = append(s.out, ansi.ESC, final)
 	}
 }
 
-// charset skips the choice of a character set: programs print UTF-8.
-func (s *stream) charset(rune) { s.state = (*stream).text }
-
-// hidden skips a string that draws nothing, such as a title.
-func (s *stream) hidden(r rune) {
-	switch r {
-	case '\a', '\x18', '\x1a':
-		s.state = (*stream).text
-	case '\x1b':
-		s.state = (*stream).escape // the string's end, or another sequence
-	}
-}
-
-func (s *stream) control(r rune) {
+// draw passes a control sequence on if it changes the screen, with numbers of at most four digits. It fills in missing
+// arguments, because the emulator stops at the first missing one.
+func (s *stream) draw(c ansi.Cmd, args ansi.Params) {
+	final, private := c.Final(), c.Prefix() == '?'
 	switch {
-	case r == '\x1b':
-		s.state = (*stream).escape
-	case r < ' ', r > '~':
-		s.state = (*stream).text
-	case r < '@':
-		s.seq.WriteRune(r)
-	default:
-		s.state = (*stream).text
-		s.draw(s.seq.String(), byte(r))
-	}
-}
-
-// draw passes a control sequence on if it changes the screen.
-func (s *stream) draw(args string, final byte) {
-	private := strings.HasPrefix(args, "?")
-	switch {
-	case len(args) > maxSequence, strings.Trim(args, "?0123456789;") != "":
-		return // this includes all other private sequences
-	case private && final != 'h' && final != 'l':
+	case c.Prefix() != 0 && !private, private && final != 'h' && final != 'l', c.Intermediate() != 0:
 		return
-	case strings.IndexByte("ABCDEFGHIJKLMPSTXZ`@adefghlmrsu", final) < 0:
+	case strings.IndexByte("ABCDEFGHIJKLMPSTXZ`@adefghlmrsu", final) < 0, slices.ContainsFunc(args, ansi.Param.HasMore):
 		return
 	}
-	if private && slices.Contains(strings.Split(args[1:], ";"), "2004") {
-		s.paste = final == 'h'
+	least := 1
+	if strings.IndexByte("JKghlm", final) >= 0 {
+		least = 0
 	}
 	s.out = append(s.out, "\x1b["...)
-	s.out = append(s.out, short(args, final)...)
-	s.out = append(s.out, final)
-}
-
-// short returns the arguments with numbers of at most four digits. It fills in missing arguments,
-// because the emulator stops at the first missing one.
-func short(args string, final byte) string {
-	least := "1"
-	if strings.IndexByte("JKghlm", final) >= 0 {
-		least = "0"
+	if private {
+		s.out = append(s.out, '?')
 	}
-	fields := strings.Split(args, ";")
-	for i, field := range fields {
-		switch {
-		case strings.Trim(field, "0") == "":
-			fields[i] = least
-		case len(field) > 4 && field[0] != '?':
-			fields[i] = "9999"
+	for i := range max(1, len(args)) {
+		n, _, _ := args.Param(i, least)
+		if i > 0 {
+			s.out = append(s.out, ';')
+		}
+		s.out = strconv.AppendInt(s.out, int64(min(max(n, least), 9999)), 10)
+		if private && n == 2004 {
+			s.paste = final == 'h'
 		}
 	}
-	return strings.Join(fields, ";")
+	s.out = append(s.out, final)
 }
