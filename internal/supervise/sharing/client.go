@@ -14,7 +14,6 @@ import (
 	"syscall"
 
 	"github.com/creack/pty"
-	"github.com/muesli/cancelreader"
 	"golang.org/x/term"
 
 	"heartbeat/internal/machine/guardian"
@@ -128,37 +127,16 @@ const interrupt = 3
 
 // passKeys passes on what is typed until stop. over gets an error when the person detaches.
 func (w Watch) passKeys(conn io.Writer, over chan<- error) (stop func()) {
-	var from io.Reader = w.In
-	done := make(chan struct{})
-	stop = func() {}
-	// Where a read cannot be cancelled the next key after the session is lost.
-	if keys, err := cancelreader.NewReader(w.In); err == nil {
-		from = keys
-		stop = func() {
-			keys.Cancel()
-			<-done
-			_ = keys.Close() // only read
+	stop, _ = guardian.ReadKeys(w.In, func(keys []byte) (goOn bool) {
+		typed, _, away := bytes.Cut(keys, []byte{w.Detach.code})
+		if away = away || keys == nil || w.Only && bytes.ContainsRune(typed, interrupt); away {
+			defer func() { over <- errAway }()
 		}
-	}
-	go func() {
-		defer close(done)
-		buf := make([]byte, 4<<10)
-		for {
-			n, err := from.Read(buf)
-			typed, _, away := bytes.Cut(buf[:n], []byte{w.Detach.code})
-			away = away || w.Only && bytes.ContainsRune(typed, interrupt)
-			if len(typed) > 0 && !w.Only {
-				_ = writeFrame(conn, frameKeys, typed) // on an error show sees the end of the session
-			}
-			if away || err != nil && !errors.Is(err, cancelreader.ErrCanceled) {
-				over <- errAway
-				return
-			}
-			if err != nil {
-				return
-			}
+		if len(typed) > 0 && !w.Only {
+			_ = writeFrame(conn, frameKeys, typed) // on an error show sees the end of the session
 		}
-	}()
+		return !away
+	})
 	return stop
 }
 

@@ -3,7 +3,6 @@ package terminal
 import (
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"strconv"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"github.com/creack/pty"
-	"github.com/muesli/cancelreader"
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
@@ -144,29 +142,12 @@ func (s *session) passKeys() {
 	if s.caller.typing == nil {
 		return
 	}
-	var from io.Reader = s.caller.typing
-	s.keysEnd = func() {}
-	// Where a read cannot be cancelled (/dev/tty on macOS) the next key after the session is lost.
-	if keys, err := cancelreader.NewReader(s.caller.typing); err == nil {
-		from = keys
-		s.keysEnd = func() {
-			keys.Cancel()
-			<-s.keysOver
-			_ = keys.Close() // only read
-		}
-	}
-	go s.safely(func() {
-		defer close(s.keysOver)
-		buf := make([]byte, 4<<10)
-		for {
-			n, err := from.Read(buf)
-			if n > 0 {
-				_, _ = typist{s}.Write(buf[:n]) // fails if the session has just ended
-			}
-			if err != nil {
-				return
-			}
-		}
+	s.keysEnd, s.keysOver = guardian.ReadKeys(s.caller.typing, func(keys []byte) (goOn bool) {
+		s.safely(func() {
+			_, _ = typist{s}.Write(keys) // fails if the session has just ended
+			goOn = true
+		})
+		return goOn
 	})
 }
 

@@ -138,10 +138,10 @@ type display struct {
 
 type typed struct {
 	typing   typing
-	deaf     atomic.Bool   // drop what is typed
-	cut      bool          // a line was begun when deaf was set
-	keysEnd  func()        // ends the reading of keys; nil while they are not read
-	keysOver chan struct{} // closed when nothing can be typed any more
+	deaf     atomic.Bool     // drop what is typed
+	cut      bool            // a line was begun when deaf was set
+	keysEnd  func()          // ends the reading of keys; nil while they are not read
+	keysOver <-chan struct{} // closed when nothing can be typed any more
 }
 
 // Run runs the command to its end. An error means that the command was not run, or an internal error.
@@ -153,7 +153,7 @@ func Run(o Options) (Outcome, error) {
 		started:   time.Now(),
 		processes: processes{deaths: make(chan death), children: make(chan os.Signal, 1)},
 		display:   display{changes: make(chan os.Signal, 16), read: make(chan struct{})},
-		typed:     typed{keysOver: make(chan struct{}), typing: typing{entered: o.Entered, menu: o.Menu}},
+		typed:     typed{typing: typing{entered: o.Entered, menu: o.Menu}},
 	}
 	defer s.dismiss()
 	defer s.joined.Wait()
