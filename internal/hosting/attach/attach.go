@@ -38,7 +38,7 @@ const maxRequest = 6*MaxText + 4096
 // Errors that callers tell apart with errors.Is.
 var (
 	// ErrNotRunning says that no host serves the folder: the session has ended, or its host is dead.
-	ErrNotRunning = errors.New("no host serves the session")
+	ErrNotRunning = socket.ErrNobody
 	// ErrEnded says that the session takes no more entries. A [Backend] returns it.
 	ErrEnded = errors.New("the session has ended")
 )
@@ -46,18 +46,6 @@ var (
 type entry struct {
 	ID   string `json:"id,omitempty"`
 	Text string `json:"text"`
-}
-
-// dial connects to the host that serves the folder. The error matches ErrNotRunning if there is none.
-func dial(ctx context.Context, folder string) (net.Conn, error) {
-	conn, err := socket.Dial(ctx, folder, SocketName)
-	switch {
-	case errors.Is(err, socket.ErrNobody):
-		return nil, fmt.Errorf("%w: %w", ErrNotRunning, err)
-	case err != nil:
-		return nil, fmt.Errorf("reach the session's host: %w", err)
-	}
-	return conn, nil
 }
 
 // maxAnswer bounds an answer, in bytes. A session's state has at most 80 MiB.
@@ -106,13 +94,15 @@ func (h Host) ask(ctx context.Context, method, path string, body []byte, into an
 		return err
 	}
 	resp, err := (&http.Transport{
-		DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, h.Folder) },
+		DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return socket.Dial(ctx, h.Folder, SocketName)
+		},
 	}).RoundTrip(req)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
-		return err
+		return fmt.Errorf("reach the session's host: %w", err)
 	}
 	defer resp.Body.Close() // the connection is not used again
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
