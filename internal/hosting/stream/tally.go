@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -15,6 +14,7 @@ import (
 	"heartbeat/internal/claude"
 	"heartbeat/internal/flat"
 	"heartbeat/internal/hosting/folder"
+	"heartbeat/internal/words"
 )
 
 // Tally adds up what messages say about a session. Its fields hold what is known so far; a message that
@@ -199,33 +199,13 @@ func (t *Tally) NextClient() {
 
 // texts joins the texts of a message's content, as far as a report has them.
 func texts(content flat.Value) string {
-	all := &head{left: folder.MaxOutput + utf8.UTFMax} // a little more, to show that it was cut
+	all := &words.Head{Most: folder.MaxOutput + utf8.UTFMax} // a little more, to show that it was cut
 	for _, part := range content.Items() {
-		if text := part.Get("text"); short(part.Get("type")) == "text" && text.IsString() {
-			if flat.WriteText(all, unsafe.Slice(unsafe.StringData(string(text)), len(text))) != nil {
-				break // all is full
-			}
+		if text := part.Get("text"); !all.Over && short(part.Get("type")) == "text" && text.IsString() {
+			_ = flat.WriteText(all, unsafe.Slice(unsafe.StringData(string(text)), len(text))) // it is valid
 		}
 	}
-	return all.text.String()
-}
-
-// head keeps the beginning of what is written to it.
-type head struct {
-	text strings.Builder
-	left int
-}
-
-var errFull = errors.New("full")
-
-func (h *head) Write(b []byte) (int, error) {
-	n := min(len(b), h.left)
-	h.left -= n
-	_, _ = h.text.Write(b[:n]) // never fails
-	if n < len(b) {
-		return n, errFull
-	}
-	return n, nil
+	return all.String()
 }
 
 func number(v flat.Value) (int64, bool) {

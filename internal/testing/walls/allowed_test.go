@@ -103,7 +103,7 @@ var allowed = map[string]string{
 	"cmd/heartbeat-launch": "internal/launch",
 
 	// The session host.
-	"internal/hosting/stream": "internal/claude internal/flat internal/hosting/folder internal/hosting/store",
+	"internal/hosting/stream": "internal/claude internal/flat internal/hosting/folder internal/hosting/store internal/words",
 
 	// Rigs, which nothing that is shipped imports (but for the demo's agent).
 	"internal/bench/...":             "internal/testing/script inbox internal/screen internal/fleet/message internal/fleet/setup internal/hosting/folder internal/hosting/stream internal/testing/agent internal/testing/days internal/testing/fleet",
