@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -64,15 +63,8 @@ func (s *Store) show(ctx context.Context, session, path string, last int64) (err
 	if size >= large {
 		s.large.Lock()
 		defer s.large.Unlock()
-		if err = putLarge(ctx, pool, putRow, text, size, session); !errors.Is(err, errDriver) {
-			return err
-		}
 	}
-	b := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead))
-	if _, err = b.ReadFrom(text); err == nil {
-		_, err = pool.ExecContext(ctx, putRow, asText(b.Bytes()), session)
-	}
-	return err
+	return putText(ctx, pool, putRow, text, size, session)
 }
 
 // connectGuild opens the guild's database; mode is rw or ro.

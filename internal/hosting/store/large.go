@@ -16,13 +16,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// large is from which size on, in bytes, copies of a text are avoided. The driver takes a Go
-// string, copies it for SQLite, and SQLite makes a record of the copy: three times the text.
-// [putLarge] reads the text into SQLite's memory, and the record is the only copy.
-const large = 8 << 20
-
-// errDriver says that the driver hides no SQLite connection where it is expected. The text must
-// then be written in the ordinary way.
+// errDriver says that the driver hides no SQLite connection where it is expected.
 var errDriver = errors.New("the driver of the database is not the one that is known")
 
 // sqliteError is SQLite's error, like the driver's own.
@@ -39,8 +33,10 @@ type handle struct {
 	db  uintptr
 }
 
-// putLarge runs a statement whose parameters are a text of that size and an ID.
-func putLarge(ctx context.Context, pool *sql.DB, statement string, from io.Reader, size int64, id string) error {
+// putText runs a statement whose parameters are a text of that size and an ID. The driver would take a Go
+// string, copy it for SQLite, and SQLite makes a record of the copy: three times the text. Here the text is
+// read into SQLite's memory, and the record is the only copy.
+func putText(ctx context.Context, pool *sql.DB, statement string, from io.Reader, size int64, id string) error {
 	conn, err := pool.Conn(ctx)
 	if err != nil {
 		return err

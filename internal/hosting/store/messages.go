@@ -22,6 +22,9 @@ type Message struct {
 // atLayout is how times are written, in UTC: it sorts as text.
 const atLayout = "2006-01-02T15:04:05.000Z"
 
+// large is from which size on, in bytes, a message and a row are not in memory at once.
+const large = 8 << 20
+
 // Hold delays writes of a guild's row, which take twice its size, until the caller releases a large
 // message with letGo. It does not wait for a large row that is being written.
 func (s *Store) Hold(size int) (letGo func()) {
