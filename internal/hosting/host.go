@@ -134,7 +134,7 @@ func (o *order) keepFailure(why error) error {
 	if _, decided, decidedErr := box.Report(ctx, f.ID); err != nil || decidedErr != nil || hosted || decided {
 		return errors.Join(err, decidedErr)
 	}
-	record := &guild.Record{SessionID: c.SessionID, Status: folder.Failed, ExitCode: 1, Error: why.Error(), Extra: c.Extra}
+	record := &guild.Record{Told: folder.Told{Status: folder.Failed, Error: why.Error()}, SessionID: c.SessionID, ExitCode: 1, Extra: c.Extra}
 	client, err := guild.New(guild.Options{URL: c.GuildToolURL, SessionID: c.SessionID, Once: true, RequestTimeout: 5 * time.Second})
 	if err == nil && box.Tell(ctx, client, record) == nil {
 		return nil

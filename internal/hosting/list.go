@@ -128,7 +128,7 @@ func printTable(all []*hosted, out layout.Output) error {
 			trouble = h.troubles[0].Text // the most urgent one
 		}
 		e := h.State.Entries
-		answered := fmt.Sprintf("%d/%d", e.Answered, e.Answered+e.Queued+e.InFlight+e.DeadLettered+e.Unread)
+		answered := fmt.Sprintf("%d/%d", e.Answered, e.Answered+e.Unanswered())
 		t.Add(h.ID, string(h.Status), out.When(now, since), answered,
 			strconv.FormatInt(h.State.Messages, 10), cost(h.State.CostUSD), h.why(), trouble)
 	}

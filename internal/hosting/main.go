@@ -34,7 +34,11 @@ func Run(args []string, s cli.Streams) int {
 		return serveHost(s)
 	}
 	if len(args) > 0 && args[0] == session.FinishCommand {
-		return session.FinishAll(args[1:])
+		if err := session.FinishAll(args[1:]); err != nil {
+			s.Complain(err)
+			return cli.ExitError
+		}
+		return cli.ExitOK
 	}
 	s = s.OnScreen()
 	s.Err = layout.Sentences(s.Err)

@@ -82,7 +82,7 @@ func (h *hosted) rows(out layout.Output, now time.Time) [][2]string {
 	rows := [][2]string{
 		{"session", h.ID}, {"state", string(h.Status)}, {"why", h.why()},
 		{"started", s.StartedAt}, {"hosted", out.When(now, s.HostedAt)}, {"ended", at(s.EndedAt)},
-		{"entries", entriesInFull(s.Entries)}, {"result", known(s.Result, resultOf)}, {"exit", known(s.Exit, exitOf)},
+		{"entries", entriesOf(s.Entries)}, {"result", known(s.Result, resultOf)}, {"exit", known(s.Exit, exitOf)},
 		{"messages", messagesOf(s)}, {"last message", at(s.LastMessageAt)}, {"cost", cost(s.CostUSD)},
 		{"tools", known(s.Tools, toolsOf)}, {"cancel", known(s.Cancel, cancelOf)},
 		{"running report", reportOf(s.RunningReport, "")}, {"final report", reportOf(s.TerminalReport, s.Status)},
@@ -107,17 +107,8 @@ func known[T any](what *T, say func(*T) string) string {
 	return say(what)
 }
 
-func entriesInFull(e folder.Entries) string {
-	text := fmt.Sprintf("%d answered", e.Answered)
-	for _, part := range []struct {
-		n    int
-		what string
-	}{{e.InFlight, "in flight"}, {e.Queued, "queued"}, {e.DeadLettered, "dead-lettered"}, {e.Unread, "replied to unread"}} {
-		if part.n > 0 {
-			text += fmt.Sprintf(", %d %s", part.n, part.what)
-		}
-	}
-	return text
+func entriesOf(e folder.Entries) string {
+	return fmt.Sprintf("%d answered", e.Answered) + e.Rest([4]string{"in flight", "queued", "dead-lettered", "replied to unread"})
 }
 
 func resultOf(r *folder.Result) string {

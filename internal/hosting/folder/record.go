@@ -315,7 +315,7 @@ func (f Folder) look(db *store.Store) (View, error) {
 	var err error
 	switch v.State, err = f.read(db); {
 	case errors.Is(err, fs.ErrNotExist):
-		v.State = &State{Config: Config{SessionID: f.ID, DB: f.DB}, Outcome: Outcome{Status: Pending}}
+		v.State = &State{Config: Config{SessionID: f.ID, DB: f.DB}, Outcome: Outcome{Told: Told{Status: Pending}}}
 	case err != nil:
 		return v, err
 	}

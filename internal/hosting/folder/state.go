@@ -2,6 +2,7 @@ package folder
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -86,25 +87,30 @@ type Facts struct {
 
 // Outcome is the session's result so far.
 type Outcome struct {
+	Told
+	EndedAt    *time.Time `json:"endedAt,omitempty"`
+	OutputCut  bool       `json:"outputCut,omitempty"`
+	Result     *Result    `json:"result,omitempty"`
+	ErrorText  string     `json:"errorText,omitempty"` // the text of a result that is an error
+	Exit       *Exit      `json:"exit,omitempty"`
+	EndedAfter string     `json:"endedAfter,omitempty"` // the limit that had passed at the client's end, such as 30s
+	Broken     string     `json:"broken,omitempty"`     // what kept the host from its work
+	RateLimit  *RateLimit `json:"rateLimit,omitempty"`
+	Cancel     *Cancel    `json:"cancel,omitempty"`
+	Stderr     string     `json:"stderr,omitempty"` // the end of the client's, at most [MaxStderr] characters
+}
+
+// Told is what the guild is told of a result as it is.
+type Told struct {
 	Status            Status      `json:"status"`
-	Error             string      `json:"error,omitempty"` // why it did not complete, one sentence
-	EndedAt           *time.Time  `json:"endedAt,omitempty"`
+	Error             string      `json:"error,omitempty"`   // why it did not complete, one sentence
 	Lost              int64       `json:"lost,omitempty"`    // messages that found no room
 	Waiting           int64       `json:"waiting,omitempty"` // messages of the transcript that the guild's table lacked at the end
 	ProviderSessionID string      `json:"providerSessionId,omitempty"`
 	CostUSD           *float64    `json:"costUsd,omitempty"`
 	TokenUsage        *TokenUsage `json:"tokenUsage,omitempty"`
 	Output            string      `json:"output,omitempty"` // the final text, at most [MaxOutput] bytes
-	OutputCut         bool        `json:"outputCut,omitempty"`
-	Result            *Result     `json:"result,omitempty"`
-	ErrorText         string      `json:"errorText,omitempty"` // the text of a result that is an error
-	Exit              *Exit       `json:"exit,omitempty"`
-	Ended             string      `json:"ended,omitempty"`      // what ended the client, as in the report
-	EndedAfter        string      `json:"endedAfter,omitempty"` // the limit that it had passed, such as 30s
-	Broken            string      `json:"broken,omitempty"`     // what kept the host from its work
-	RateLimit         *RateLimit  `json:"rateLimit,omitempty"`
-	Cancel            *Cancel     `json:"cancel,omitempty"`
-	Stderr            string      `json:"stderr,omitempty"` // the end of the client's, at most [MaxStderr] characters
+	Ended             string      `json:"ended,omitempty"`  // what ended the client, such as "exit", "exit-deadline", "stall"
 }
 
 // Bounds of foreign texts in a record.
@@ -134,6 +140,19 @@ type Entries struct {
 	DeadLettered int `json:"deadLettered"`
 	// Unread counts entries answered without a look into the file that held their text. They do not count as answered.
 	Unread int `json:"unread,omitempty"`
+}
+
+// Unanswered is how many were not answered so far.
+func (e Entries) Unanswered() int { return e.InFlight + e.Queued + e.DeadLettered + e.Unread }
+
+// Rest lists the unanswered entries, in words for those in flight, queued, dead-lettered and unread.
+func (e Entries) Rest(words [4]string) (text string) {
+	for i, n := range []int{e.InFlight, e.Queued, e.DeadLettered, e.Unread} {
+		if n > 0 {
+			text += fmt.Sprintf(", %d %s", n, words[i])
+		}
+	}
+	return text
 }
 
 // Before is what a given inbox had counted when the session began: those entries are not the session's.

@@ -16,15 +16,10 @@ import (
 // Record is the report that a session ended. Empty members are left out, except for the status, the
 // exit code and the transcript.
 type Record struct {
-	SessionID         string             `json:"sessionId"`
-	Status            folder.Status      `json:"status"`
-	ExitCode          int                `json:"exitCode"` // of the client; 1 if it has none
-	Signal            string             `json:"signal,omitempty"`
-	Error             string             `json:"error,omitempty"`
-	CostUSD           json.Number        `json:"costUsd,omitempty"` // as the client wrote it
-	TokenUsage        *folder.TokenUsage `json:"tokenUsage,omitempty"`
-	Output            string             `json:"output,omitempty"` // the final text
-	ProviderSessionID string             `json:"providerSessionId,omitempty"`
+	SessionID string `json:"sessionId"`
+	folder.Told
+	ExitCode int    `json:"exitCode"` // of the client; 1 if it has none
+	Signal   string `json:"signal,omitempty"`
 
 	TerminationTag        *TerminationTag        `json:"terminationTag,omitempty"`
 	TerminationDiagnostic *TerminationDiagnostic `json:"terminationDiagnostic,omitempty"` // sent with "failed" only
@@ -33,15 +28,10 @@ type Record struct {
 
 	Entries  *Entries           `json:"entries,omitempty"`
 	Result   *folder.ResultLine `json:"result,omitempty"`   // nil if the client wrote no result line
-	Ended    string             `json:"ended,omitempty"`    // what ended the client, such as "exit", "exit-deadline", "stall"
 	ResetsAt string             `json:"resetsAt,omitempty"` // of a rate limit, RFC 3339
 	Warnings []string           `json:"warnings,omitempty"` // sentences, such as that the client never asked for its tools
 	// Tools is what the client did with the guild's tools; nil if it had none.
 	Tools *folder.ToolCounts `json:"tools,omitempty"`
-	// Lost is how many messages found no room; Waiting is how many messages of the transcript the
-	// guild's table still lacks.
-	Lost    int64 `json:"lost,omitempty"`
-	Waiting int64 `json:"waiting,omitempty"`
 
 	// Extra are the config's members that heartbeat-host does not know. One named like a member of
 	// a report is left out.

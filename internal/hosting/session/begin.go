@@ -228,7 +228,7 @@ func (h *host) firstState(f folder.Folder, mark string, now time.Time) folder.St
 			Mark: mark, PGID: unix.Getpgrp(), Socket: f.SocketPath(), Opened: old.Opened,
 			Messages: old.Messages,
 		},
-		Outcome: folder.Outcome{Status: folder.Pending, ProviderSessionID: old.ProviderSessionID},
+		Outcome: folder.Outcome{Told: folder.Told{Status: folder.Pending, ProviderSessionID: old.ProviderSessionID}},
 	}
 	if s.Inbox == "" {
 		s.Inbox, s.OwnInbox = f.InboxPath(), true

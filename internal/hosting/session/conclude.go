@@ -113,18 +113,14 @@ func (h *host) tryToDecide(show bool) (d Decision, err error) {
 			}
 		})
 	}
-	waiting := int64(0)
-	if h.store != nil {
-		if show { // the guild may look for the row once it has the report, which says if the row cannot be written
-			short, cancel := context.WithTimeout(context.Background(), showWait)
-			defer cancel()
-			_ = h.store.Show(short) // Health shows the error
-		}
-		waiting, _ = h.lock.DB.Waiting(ctx, h.lock.Folder.ID) // Show has just asked the database
+	if h.store != nil && show { // the guild may look for the row once it has the report, which says if the row cannot be written
+		short, cancel := context.WithTimeout(context.Background(), showWait)
+		defer cancel()
+		_ = h.store.Show(short) // Health shows the error
 	}
 	h.change(func(s *folder.State) {
 		h.watchLive(s)
-		s.Waiting, s.Stderr = waiting, h.log.stderr()
+		s.Stderr = h.log.stderr()
 	})
 	if h.queue != nil {
 		if err := h.count(h.queue); err != nil {

@@ -31,11 +31,7 @@ type Facts struct {
 	MemoryMax int64
 }
 
-func (f Facts) unanswered() int {
-	return f.Entries.Queued + f.Entries.InFlight + f.Entries.DeadLettered + f.Entries.Unread
-}
-
-func (f Facts) answered() bool { return f.Entries.Answered > 0 && f.unanswered() == 0 }
+func (f Facts) answered() bool { return f.Entries.Answered > 0 && f.Entries.Unanswered() == 0 }
 
 // Decision is what a session came to.
 type Decision struct {
@@ -162,19 +158,10 @@ func (f Facts) with(text string) string {
 // fates says how many entries were not answered, and where they are.
 func (f Facts) fates() string {
 	e := f.Entries
-	total := e.Answered + f.unanswered()
+	total := e.Answered + e.Unanswered()
 	if total == 0 {
 		return "no prompt was answered"
 	}
-	text := fmt.Sprintf("%d of %s answered", e.Answered, words.Count(total, "prompt", "prompts"))
-	for _, where := range []struct {
-		n    int
-		what string
-	}{{e.InFlight, "in flight"}, {e.Queued, "waiting"}, {e.DeadLettered, "set aside as dead letters"},
-		{e.Unread, "replied to without opening the file that the text was in"}} {
-		if where.n > 0 {
-			text += fmt.Sprintf(", %d %s", where.n, where.what)
-		}
-	}
-	return text
+	return fmt.Sprintf("%d of %s answered", e.Answered, words.Count(total, "prompt", "prompts")) +
+		e.Rest([4]string{"in flight", "waiting", "set aside as dead letters", "replied to without opening the file that the text was in"})
 }

@@ -184,10 +184,8 @@ func (e *finisher) conclude(ctx context.Context) (d Decision, err error) {
 	short, cancel := context.WithTimeout(ctx, showWait)
 	defer cancel()
 	showErr := showBehind(short, e.lock.DB, s.SessionID, nil) // the guild may read its table once it has the report
-	waiting, _ := e.lock.DB.Waiting(ctx, s.SessionID)         // showBehind has just asked the database
 	e.change(func(s *folder.State) {
-		s.Waiting, s.Store = waiting, ""
-		if showErr != nil {
+		if s.Store = ""; showErr != nil {
 			s.Store = "the transcript cannot be written to the guild's table, and is tried again (" + showErr.Error() + ")"
 		}
 	})

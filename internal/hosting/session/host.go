@@ -116,7 +116,7 @@ type log struct {
 	path string
 	mu   sync.Mutex
 	file *disk.File // nil if it cannot be written
-	tail []byte     // the end of the client's standard error
+	tail words.Tail // the end of the client's standard error
 }
 
 // openLog opens the log of a session for appending. After an error there is no log.
@@ -145,11 +145,8 @@ func (l *log) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.append(b)
-	l.tail = append(l.tail, b...)
-	if extra := len(l.tail) - utf8.UTFMax*(folder.MaxStderr+1); extra > 0 { // one more, since the first may be cut
-		l.tail = append([]byte(nil), l.tail[extra:]...)
-	}
-	return len(b), nil
+	l.tail.Most = utf8.UTFMax * (folder.MaxStderr + 1) // one more, since the first may be cut
+	return l.tail.Write(b)
 }
 
 func (l *log) append(b []byte) {
@@ -162,7 +159,7 @@ func (l *log) append(b []byte) {
 func (l *log) stderr() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	runes := []rune(string(l.tail))
+	runes := []rune(l.tail.String())
 	return string(runes[max(0, len(runes)-folder.MaxStderr):])
 }
 

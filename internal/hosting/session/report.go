@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -155,11 +154,12 @@ func (c *conclusion) keep(ctx context.Context, d Decision) (Decision, error) {
 	step("decided") // only this process knows the result
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.state.Waiting, _ = c.lock.DB.Waiting(ctx, c.state.SessionID) // whoever shows the transcript has just asked the database
 	end := c.state
 	noteEnd(&end, d)
 	parts, err := c.lock.Parts(&end)
 	if err == nil {
-		d.State, d.Error, err = c.box.Decide(ctx, recordOf(c.state, d, c.each), end.GuildToolURL, end.Messages, parts)
+		d.State, d.Error, err = c.box.Decide(ctx, recordOf(end, d.Code, c.each), end.GuildToolURL, end.Messages, parts)
 	}
 	if err != nil {
 		return d, err
@@ -209,12 +209,11 @@ func (c *conclusion) left(hurry <-chan struct{}) bool {
 }
 
 // recordOf is the report of a session's end, without its transcript.
-func recordOf(s folder.State, d Decision, each []folder.Entry) *guild.Record {
+func recordOf(s folder.State, code int, each []folder.Entry) *guild.Record {
 	r := &guild.Record{
-		SessionID: s.SessionID, Status: d.State, ExitCode: d.Code, Error: d.Error,
-		Output: s.Output, ProviderSessionID: s.ProviderSessionID, Ended: s.Ended, Extra: s.Extra,
-		Entries: &guild.Entries{Entries: s.Entries, Each: each}, TokenUsage: s.TokenUsage,
-		TerminationDiagnostic: &guild.TerminationDiagnostic{ExitCode: d.Code, StderrExcerpt: s.Stderr},
+		SessionID: s.SessionID, Told: s.Told, ExitCode: code, Extra: s.Extra,
+		Entries:               &guild.Entries{Entries: s.Entries, Each: each},
+		TerminationDiagnostic: &guild.TerminationDiagnostic{ExitCode: code, StderrExcerpt: s.Stderr},
 	}
 	var said []string
 	if t := s.Tools; t != nil {
@@ -229,12 +228,7 @@ func recordOf(s folder.State, d Decision, each []folder.Entry) *guild.Record {
 		said = append(said, fmt.Sprintf("the guild's table does not have %s of the transcript yet", words.Count(int(s.Waiting), "message", "messages")))
 	}
 	said = slices.DeleteFunc(said, func(text string) bool { return text == "" })
-	r.Warnings, r.Lost, r.Waiting = slices.Concat(s.Warnings, said), s.Lost, s.Waiting
-	if s.CostUSD != nil {
-		if text, err := json.Marshal(*s.CostUSD); err == nil { // it is finite: it came as JSON
-			r.CostUSD = json.Number(text)
-		}
-	}
+	r.Warnings = slices.Concat(s.Warnings, said)
 	if s.Result != nil {
 		r.Result = &s.Result.ResultLine
 	}

@@ -55,7 +55,11 @@ func TestMain(m *testing.M) {
 	notify.Serve()
 	if len(os.Args) > 2 && os.Args[1] == session.FinishCommand {
 		heedSteps()
-		os.Exit(session.FinishAll(os.Args[2:]))
+		if err := session.FinishAll(os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
 	}
 	role := os.Getenv(roleVariable)
 	_ = os.Unsetenv(roleVariable)

@@ -104,16 +104,8 @@ const guardFor = 7 * 24 * time.Hour
 
 // FinishAll is what a guardian does after its host's death: [Finish], repeated until nothing is
 // left to send to the guild. args are what follows [FinishCommand]: the session's folder, the time
-// between two attempts and, after the first attempt, its time. It returns the exit status.
-func FinishAll(args []string) int {
-	if err := finishAll(args); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return 0
-}
-
-func finishAll(args []string) error {
+// between two attempts and, after the first attempt, its time.
+func FinishAll(args []string) error {
 	if len(args) < 2 {
 		return errors.New("name a session's folder, and the time between two attempts")
 	}
