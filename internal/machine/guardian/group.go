@@ -2,14 +2,11 @@ package guardian
 
 import (
 	"context"
-	"errors"
 	"io"
 	"os"
 	"os/exec"
 	"syscall"
 	"time"
-
-	"github.com/muesli/cancelreader"
 
 	"heartbeat/internal/machine"
 )
@@ -42,37 +39,6 @@ func ReadWaiting(f *os.File, b []byte) (n int, err error) {
 		return 0, io.EOF
 	}
 	return n, err
-}
-
-// ReadKeys passes what is typed at a terminal to got, from a goroutine of its own, until got says no; nil once the terminal
-// is gone. over is closed when nothing is read any more; stop waits for that. Where a read cannot be cancelled (/dev/tty on
-// macOS) the next key after it is lost.
-func ReadKeys(f *os.File, got func(keys []byte) (goOn bool)) (stop func(), over <-chan struct{}) {
-	done := make(chan struct{})
-	from, stop := io.Reader(f), func() {}
-	if keys, err := cancelreader.NewReader(f); err == nil {
-		from, stop = keys, func() {
-			keys.Cancel()
-			<-done
-			_ = keys.Close() // only read
-		}
-	}
-	go func() {
-		defer close(done)
-		for buf := make([]byte, 4<<10); ; {
-			n, err := from.Read(buf)
-			if n > 0 && !got(buf[:n]) {
-				return
-			}
-			if err != nil {
-				if !errors.Is(err, cancelreader.ErrCanceled) {
-					got(nil)
-				}
-				return
-			}
-		}
-	}()
-	return stop, done
 }
 
 // Send signals exactly this process: on Linux an [os.Process] is a pidfd, which never means a later process with its

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/term"
 
 	"heartbeat/internal/machine/guardian"
+	"heartbeat/internal/supervise/terminal"
 	"heartbeat/internal/words"
 )
 
@@ -127,7 +128,7 @@ const interrupt = 3
 
 // passKeys passes on what is typed until stop. over gets an error when the person detaches.
 func (w Watch) passKeys(conn io.Writer, over chan<- error) (stop func()) {
-	stop, _ = guardian.ReadKeys(w.In, func(keys []byte) (goOn bool) {
+	stop, _ = terminal.ReadKeys(w.In, func(keys []byte) (goOn bool) {
 		typed, _, away := bytes.Cut(keys, []byte{w.Detach.code})
 		if away = away || keys == nil || w.Only && bytes.ContainsRune(typed, interrupt); away {
 			defer func() { over <- errAway }()

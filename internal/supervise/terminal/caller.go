@@ -3,6 +3,7 @@ package terminal
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/creack/pty"
+	"github.com/muesli/cancelreader"
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
@@ -142,13 +144,44 @@ func (s *session) passKeys() {
 	if s.caller.typing == nil {
 		return
 	}
-	s.keysEnd, s.keysOver = guardian.ReadKeys(s.caller.typing, func(keys []byte) (goOn bool) {
+	s.keysEnd, s.keysOver = ReadKeys(s.caller.typing, func(keys []byte) (goOn bool) {
 		s.safely(func() {
 			_, _ = typist{s}.Write(keys) // fails if the session has just ended
 			goOn = true
 		})
 		return goOn
 	})
+}
+
+// ReadKeys passes what is typed at a terminal to got, from a goroutine of its own, until got says no; nil once the terminal
+// is gone. over is closed when nothing is read any more; stop waits for that. Where a read cannot be cancelled (/dev/tty on
+// macOS) the next key after it is lost.
+func ReadKeys(f *os.File, got func(keys []byte) (goOn bool)) (stop func(), over <-chan struct{}) {
+	done := make(chan struct{})
+	from, stop := io.Reader(f), func() {}
+	if keys, err := cancelreader.NewReader(f); err == nil {
+		from, stop = keys, func() {
+			keys.Cancel()
+			<-done
+			_ = keys.Close() // only read
+		}
+	}
+	go func() {
+		defer close(done)
+		for buf := make([]byte, 4<<10); ; {
+			n, err := from.Read(buf)
+			if n > 0 && !got(buf[:n]) {
+				return
+			}
+			if err != nil {
+				if !errors.Is(err, cancelreader.ErrCanceled) {
+					got(nil)
+				}
+				return
+			}
+		}
+	}()
+	return stop, done
 }
 
 type typist struct{ s *session }

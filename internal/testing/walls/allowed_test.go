@@ -68,7 +68,7 @@ var allowed = map[string]string{
 	"internal/command/...":        "internal/lines internal/money/... internal/consumer internal/hook internal/hook/runs internal/launch internal/notify internal/see inbox inbox/outcomes recover internal/claude/... internal/codex/configfile internal/cli/... internal/disk internal/flat internal/money/price internal/machine/... internal/words internal/hosting/folder orchestrate/... internal/testing/agent internal/mcp internal/watch internal/supervise internal/supervise/sharing internal/supervise/client internal/check internal/command/...",
 	"internal/launch":             "inbox internal/consumer internal/see internal/claude internal/claude/settings internal/cli/... internal/disk internal/machine/... internal/notify internal/supervise/... internal/words",
 	"internal/supervise/...":      "inbox/outcomes internal/command/history internal/see internal/money/book internal/money/meter internal/claim internal/notify inbox recover internal/claude/... internal/screen internal/cli/... internal/disk internal/flat internal/money/price internal/machine/... internal/words orchestrate/... internal/money/budget internal/supervise/...",
-	"internal/supervise/sharing":  "internal/disk internal/machine internal/machine/guardian internal/machine/socket internal/screen internal/words",
+	"internal/supervise/sharing":  "internal/disk internal/machine internal/machine/guardian internal/machine/socket internal/screen internal/supervise/terminal internal/words",
 	"internal/supervise/terminal": "internal/disk internal/machine/... internal/words",
 
 	// The session host. The hook links nothing of it.
