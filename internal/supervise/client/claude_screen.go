@@ -12,7 +12,7 @@ import (
 // conversation may quote a dialog: a dialog is at the end of the screen, where a conversation has
 // its input line.
 func RecogniseClaude(text string) screen.Sight {
-	rows := claudeRows(text)
+	rows := rowsOf(text)
 	if top, bottom, ok := inputBox(rows); ok {
 		return screen.Sight{Kind: conversation(rows, top, bottom)}
 	}
@@ -25,13 +25,8 @@ func RecogniseClaude(text string) screen.Sight {
 	return claudeDialog(rows)
 }
 
-func claudeRows(text string) []string {
-	rows := strings.Split(strings.TrimRight(strings.ReplaceAll(text, "\u00a0", " "), " \n"), "\n")
-	for i, row := range rows {
-		rows[i] = strings.TrimRight(row, " ")
-	}
-	return rows
-}
+// rowsOf are the rows of a screen's text.
+func rowsOf(text string) []string { return strings.Split(strings.TrimRight(text, " \n"), "\n") }
 
 // lastWords recognises why the client gave up, which it prints at the margin.
 func lastWords(rows []string) screen.Sight {
@@ -98,7 +93,7 @@ var retrying = regexp.MustCompile(`^\S+ (.+) · retrying.* · attempt ([0-9]{1,3
 
 // claudeRetrying returns the error that the turn on the screen is retrying, if any.
 func claudeRetrying(text string) (r screen.Retry, ok bool) {
-	rows := claudeRows(text)
+	rows := rowsOf(text)
 	top, _, ok := inputBox(rows)
 	if !ok {
 		return screen.Retry{}, false

@@ -20,7 +20,7 @@ const composer = "›"
 // recogniseCodex classifies a screen (see [screen.Screen.Text]). A dialog is at the end of the
 // screen, where a conversation has its input line: a conversation may quote a dialog.
 func recogniseCodex(text string) screen.Sight {
-	rows := strings.Split(strings.TrimRight(text, " \n"), "\n")
+	rows := rowsOf(text)
 	if at := lastOf(rows, chosen.MatchString); at >= 0 && foot.MatchString(rows[len(rows)-1]) {
 		return codexDialog(rows, at)
 	}
