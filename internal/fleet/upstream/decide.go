@@ -111,6 +111,9 @@ func (u *Upstream) Held(ctx context.Context, id string) (c Claim, is bool, err e
 	if l == nil || l.Settled || err != nil {
 		return c, false, err
 	}
+	if known, _, err := u.decision(ctx, id); err != nil || known != nil && known.holds(l.Again) {
+		return c, false, err
+	}
 	return Claim{Message: message.Message{ID: id, Seq: l.Seq, Stored: l.Stored, Again: l.Again}}, true, nil
 }
 
@@ -148,19 +151,27 @@ func (u *Upstream) Cancel(ctx context.Context, c Claim) (known *Record, with str
 	return nil, "", fmt.Errorf("cancel the message %q: %w: try again", c.ID, errChangesHands)
 }
 
-// commit writes a decision, its text, and the end of the lease. It writes all of it if lease and decision still
-// have these revisions, else nothing.
+// commit writes a decision, with its text or the end of the lease. It writes both if lease and decision still have
+// these revisions, else nothing. An answer ends the lease, too, where that is kept longer than the decision.
 func (u *Upstream) commit(ctx context.Context, c Claim, r Record, last uint64, text *Answer) (revision uint64, err error) {
-	lease := leaseOf(c)
-	lease.Agent, lease.Settled = c.Agent, true
 	var batch []*nats.Msg
-	add := func(key string, v any, last uint64) {
+	add := func(key string, v any, last uint64) *nats.Msg {
 		m, wrong := u.keyed(key, v, last)
 		batch, err = append(batch, m), errors.Join(err, wrong)
+		return m
 	}
-	add(message.LeaseKey(c.ID), lease, c.Lease)
+	ends := text == nil || u.keeps.Load() > 0
+	if ends {
+		lease := leaseOf(c)
+		lease.Agent, lease.Settled = c.Agent, true
+		add(message.LeaseKey(c.ID), lease, c.Lease)
+	}
 	if text != nil {
-		add(message.AnswerKey(c.ID, c.Agent), text, whatever)
+		m := add(message.AnswerKey(c.ID, c.Agent), text, whatever)
+		if !ends {
+			m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(c.Lease, 10))
+			m.Header.Set(jetstream.ExpectedLastSubjSeqSubjHeader, keptAt(u.Results.Bucket(), message.LeaseKey(c.ID)))
+		}
 	}
 	add(c.key(), r, last)
 	if err != nil {

@@ -24,7 +24,8 @@ type Lease struct {
 	Agent string `json:"agent,omitempty"`
 	// Attempt is the agent's attempt, from 1. Without an agent it counts the attempts so far.
 	Attempt int `json:"attempt"`
-	// Settled says that the same step decided about the message.
+	// Settled says that the same step decided about the message. Where results are kept as long as leases, an answer
+	// leaves its lease as it is: the decision counts before the lease.
 	Settled bool `json:"settled,omitempty"`
 }
 
@@ -102,10 +103,14 @@ func (u *Upstream) judge(ctx context.Context, c Claim, l *Lease, revision uint64
 	switch {
 	case l == nil && takes && c.Copy <= 1:
 		return 1, s, nil
+	case same && !l.Settled && l.Agent == c.Agent && !takes:
+		return 0, Standing{Lease: revision, Attempt: l.Attempt}, nil
+	}
+	if known, _, err := u.decision(ctx, c.ID); err != nil || known != nil && known.holds(c.Again) {
+		return 0, Standing{Known: known}, err
+	}
+	switch {
 	case l == nil || l.Settled:
-		if known, _, err := u.decision(ctx, c.ID); err != nil || known != nil && known.holds(c.Again) {
-			return 0, Standing{Known: known}, err
-		}
 		if same && !c.Stored.IsZero() && l.Stored.Equal(c.Stored) {
 			return 0, Standing{Known: &Record{Settled: Settled{Agent: l.Agent}}}, nil // the result is no longer kept
 		}
@@ -121,7 +126,7 @@ func (u *Upstream) judge(ctx context.Context, c Claim, l *Lease, revision uint64
 			return 0, Standing{With: l.Agent, Twin: true}, err
 		}
 		return 1, s, nil
-	case same && l.Agent == c.Agent && (!takes || l.Copy >= c.Copy):
+	case same && l.Agent == c.Agent && l.Copy >= c.Copy:
 		return 0, Standing{Lease: revision, Attempt: l.Attempt}, nil
 	case !takes || !same || l.Copy > c.Copy:
 		return 0, Standing{With: l.Agent}, nil

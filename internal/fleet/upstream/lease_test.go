@@ -88,6 +88,36 @@ func TestTake(t *testing.T) {
 	assert.Equal(t, WasAnswered, known.Outcome)
 }
 
+// An answer leaves its lease as it is, and the decision counts: nobody takes the message again, in any copy.
+func TestTheLeaseOfAnAnswer(t *testing.T) {
+	t.Parallel()
+	ctx := fleet.Context(t)
+	w := newWorld(t, fleet.Start(t))
+	c := w.message("job", "one")
+	dying := w.agent()
+	require.ErrorIs(t, killed(dying, "decision", func() error {
+		_, err := dying.Answer(ctx, c, done("it is done"))
+		return err
+	}), errKilled)
+	l, _, err := w.agent().lease(ctx, "job")
+	require.NoError(t, err)
+	assert.False(t, l.Settled)
+	for _, agent := range []string{"one", "two"} {
+		for _, copy := range []uint64{c.Copy, c.Copy + 1} {
+			next := c
+			next.Agent, next.Copy = agent, copy
+			s, err := w.agent().Take(ctx, next)
+			require.NoError(t, err)
+			require.NotNil(t, s.Known, "copy %d for agent %s", copy, agent)
+			assert.Equal(t, WasAnswered, s.Known.Outcome)
+		}
+	}
+	c.Agent = "two"
+	s, err := w.agent().Stand(ctx, c)
+	require.NoError(t, err)
+	require.NotNil(t, s.Known)
+}
+
 // A turn may take longer than a lease is kept.
 func TestALeaseThatIsNoLongerKept(t *testing.T) {
 	t.Parallel()

@@ -6,10 +6,10 @@
 // message. So whatever kills the agent, its next start finds everything that it may owe.
 //
 // JetStream's acknowledgement is no fence, since the server takes one for a stale copy too. The fence is a
-// message's [Lease]: the agent takes it before a turn begins, and the decision ends it in the same step.
+// message's [Lease]: the agent takes it before a turn begins, and decides in one step with its revision.
 //
 //	taken       lease (compare and set) -> claim in the ledger
-//	answered    text, decision, end of the lease (one batch) -> reply -> reply_state -> ack
+//	answered    text, decision (one batch, while the lease is its own) -> reply -> reply_state -> ack
 //	dead letter decision, end of the lease (one batch) -> dead letter -> letter_state -> term
 //	superseded  it is another agent's: kept under a key of its own, never a reply -> ack, if it is settled
 //	given back  lease to nobody -> nak
@@ -101,7 +101,7 @@ func (u *Upstream) decision(ctx context.Context, id string) (*Record, uint64, er
 func (u *Upstream) read(ctx context.Context, key string) (value []byte, revision uint64, err error) {
 	ctx, cancel := u.within(ctx)
 	defer cancel()
-	m, err := u.results.GetLastMsgForSubject(ctx, "$KV."+u.Results.Bucket()+"."+key)
+	m, err := u.results.GetLastMsgForSubject(ctx, keptAt(u.Results.Bucket(), key))
 	switch {
 	case errors.Is(err, jetstream.ErrMsgNotFound):
 		return nil, 0, nil
@@ -156,8 +156,11 @@ func KeySubject(js jetstream.JetStream, bucket, key string) string {
 	if api == "." || api == jetstream.DefaultAPIPrefix {
 		api = ""
 	}
-	return api + "$KV." + bucket + "." + key
+	return api + keptAt(bucket, key)
 }
+
+// keptAt returns the subject under which a bucket's stream keeps the value of a key.
+func keptAt(bucket, key string) string { return "$KV." + bucket + "." + key }
 
 // IsOlder reports whether a write failed because its expected revision or sequence is no longer the last.
 func IsOlder(err error) bool {

@@ -212,7 +212,8 @@ func (o *send) lost(ctx context.Context, r receipt) error {
 	again, why := "send it again if it is still wanted", "so somebody or a limit of the stream deleted it, or the stream was made anew"
 	var l upstream.Lease
 	if e, err := o.kv.Get(ctx, message.LeaseKey(r.ID)); err == nil && json.Unmarshal(e.Value(), &l) == nil && l.Seq == r.Seq && l.Agent != "" {
-		if why = "so somebody deleted it; agent " + words.Brief(l.Agent) + " has it, and may answer it all the same"; l.Settled {
+		_, wrong := o.kv.Get(ctx, message.AnswerKey(r.ID, l.Agent)) // whose decision somebody removed
+		if why = "so somebody deleted it; agent " + words.Brief(l.Agent) + " has it, and may answer it all the same"; l.Settled || wrong == nil {
 			why = "since " + words.Brief(l.Agent) + " settled it and what came of it is no longer kept"
 		}
 	}

@@ -55,5 +55,5 @@ func TestTheMessagesOfAnAnswer(t *testing.T) {
 	delete(heard, "")
 	assert.LessOrEqual(t, heard["pull"], n+1)
 	delete(heard, "pull")
-	assert.Equal(t, map[string]int{"lease": 2 * n, "text": n, "decision": n, "acknowledgement": n}, heard)
+	assert.Equal(t, map[string]int{"lease": n, "text": n, "decision": n, "acknowledgement": n}, heard)
 }

@@ -41,7 +41,7 @@ func TestAFullDiskOfAnAgent(t *testing.T) {
 			assert.Equal(t, []string{"a"}, w.turns())
 			assert.Equal(t, 1, w.known("a").Attempts)
 			w.repliesTo("a", w.known("a"))
-			assert.True(t, w.lease("a").Settled)
+			assert.Equal(t, w.known("a").Agent, w.lease("a").Agent)
 		})
 	}
 }

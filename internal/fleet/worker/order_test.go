@@ -44,17 +44,18 @@ func TestMessagesOfAKeyAreAnsweredInOrder(t *testing.T) {
 	<-a.Done
 	a = a.again(w, "--slots", "2")
 	w.settled(b, ids...)
-	decided := map[string]uint64{}
+	revision := func(key string) uint64 {
+		e, err := w.l.Results.Get(fleet.Context(t), key)
+		require.NoError(t, err)
+		return e.Revision()
+	}
 	for _, id := range ids {
 		assert.Equal(t, upstream.WasAnswered, w.known(id).Outcome)
-		e, err := w.l.Results.Get(fleet.Context(t), message.LeaseKey(id)) // written once, with the decision
-		require.NoError(t, err)
-		decided[id] = e.Revision()
 	}
 	for key := range keys {
 		for n := 1; n < each; n++ {
 			before, after := fmt.Sprintf("%d-%d", key, n-1), fmt.Sprintf("%d-%d", key, n)
-			assert.Less(t, decided[before], decided[after], "%s and %s", before, after)
+			assert.Less(t, revision(message.Key(before)), revision(message.LeaseKey(after)), "%s was decided before %s was taken", before, after)
 		}
 	}
 	assert.NotContains(t, a.said(), "superseded")

@@ -238,7 +238,7 @@ func (c *course) ends(w *world, atMost int, all ...*running) {
 	assert.EqualValues(w.t, letters, w.letters())
 	assert.LessOrEqual(w.t, turns, atMost, "turns")
 	for _, id := range []string{"a", "b"} {
-		assert.True(w.t, w.lease(id).Settled, "the lease of %s", id)
+		assert.Equal(w.t, w.known(id).Agent, w.lease(id).Agent, "the lease of %s", id)
 	}
 }
 

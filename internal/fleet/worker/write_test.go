@@ -38,7 +38,7 @@ func TestAKillAtEveryWrite(t *testing.T) {
 				w.repliesTo("a", w.known("a"))
 				assert.ElementsMatch(t, []string{"a", "b"}, w.turns())
 				assert.Equal(t, 1, w.known("a").Attempts)
-				assert.True(t, w.lease("a").Settled)
+				assert.Equal(t, w.known("a").Agent, w.lease("a").Agent)
 				entries, err := filepath.Glob(filepath.Join(filepath.Dir(a.inbox), "*.tmp*"))
 				assert.NoError(t, err)
 				assert.Empty(t, entries, "what a kill has left")
