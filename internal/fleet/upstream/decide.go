@@ -2,7 +2,6 @@ package upstream
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -190,37 +189,26 @@ const (
 // codeIncomplete is the code of a server that could not store a part of a batch.
 const codeIncomplete = jetstream.ErrorCode(server.JSAtomicPublishIncompleteBatchErr)
 
-// publishBatch publishes a batch and returns the sequence of its last message.
-func (u *Upstream) publishBatch(ctx context.Context, batch []*nats.Msg) (uint64, error) {
-	ctx, cancel := u.within(ctx)
-	defer cancel()
-	nc, id, last := u.js.Conn(), nuid.Next(), len(batch)-1
+// publishBatch publishes a batch and returns the sequence of its last message, with which the server takes all.
+func (u *Upstream) publishBatch(ctx context.Context, batch []*nats.Msg) (sequence uint64, err error) {
+	id, last := nuid.Next(), batch[len(batch)-1]
+	last.Header.Set(headerCommit, "1")
 	for i, m := range batch {
 		m.Header.Set(headerBatch, id)
 		m.Header.Set(headerSequence, strconv.Itoa(i+1))
-		if i == last {
-			m.Header.Set(headerCommit, "1")
-		} else if err := nc.PublishMsg(m); err != nil {
+		if m == last {
+			sequence, err = u.publish(ctx, m)
+		} else if err := u.js.Conn().PublishMsg(m); err != nil {
 			return 0, err
 		}
 	}
-	said, err := nc.RequestMsgWithContext(ctx, batch[last])
-	if err != nil {
-		return 0, u.unanswered(err)
+	var said *jetstream.APIError
+	switch {
+	case !errors.As(err, &said):
+	case said.ErrorCode == jetstream.ErrorCode(server.JSAtomicPublishDisabledErr):
+		err = fmt.Errorf("it takes one key at a time: `%s` changes that: %w", setup.Command(u.js, u.stream), said)
+	case said.ErrorCode == codeIncomplete:
+		err = fmt.Errorf("the server did not take a part of it, as with a full disk, a limit of the account or a right that is missing: %w", said)
 	}
-	var ack struct {
-		Sequence uint64              `json:"seq"`
-		Error    *jetstream.APIError `json:"error"`
-	}
-	switch err := json.Unmarshal(said.Data, &ack); {
-	case err != nil:
-		return 0, fmt.Errorf("read the server's answer: %w", err)
-	case ack.Error != nil && ack.Error.ErrorCode == jetstream.ErrorCode(server.JSAtomicPublishDisabledErr):
-		return 0, fmt.Errorf("it takes one key at a time: `%s` changes that: %w", setup.Command(u.js, u.stream), ack.Error)
-	case ack.Error != nil && ack.Error.ErrorCode == codeIncomplete:
-		return 0, fmt.Errorf("the server did not take a part of it, as with a full disk, a limit of the account or a right that is missing: %w", ack.Error)
-	case ack.Error != nil:
-		return 0, u.unanswered(ack.Error)
-	}
-	return ack.Sequence, nil
+	return sequence, err
 }
