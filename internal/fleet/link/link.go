@@ -39,8 +39,7 @@ type Options struct {
 	Patient bool
 	// Say gets a sentence for each change of the connection and each refusal. Several goroutines may call it.
 	Say  func(sentence string)
-	Back chan<- struct{} // gets a value after each reconnection, while it has room
-	Ping time.Duration   // replaces the 10 s between pings, for tests
+	Ping time.Duration // replaces the 10 s between pings, for tests
 }
 
 // Conn is a connection. Several goroutines may use it.
@@ -63,6 +62,7 @@ type Conn struct {
 
 	unexplained atomic.Pointer[nats.Conn] // the connection, while it is lost and remains has said nothing
 	over        chan struct{}
+	back        chan struct{}
 }
 
 // ErrOver says that the library gave the connection up, as it does once a server has lowered max_payload below what is
@@ -72,6 +72,9 @@ var ErrOver = errors.New("the server ended the connection for good")
 // Over returns a channel that is closed when only a new connection can help.
 func (c *Conn) Over() <-chan struct{} { return c.over }
 
+// Back returns a channel that gets a value after each reconnection, while it has room for one.
+func (c *Conn) Back() <-chan struct{} { return c.back }
+
 // Connect connects. The error says where to, as whom, why it failed, and what to do. ctx ends only the wait.
 func Connect(ctx context.Context, to *Flags, o Options) (*Conn, error) {
 	if o.Say == nil {
@@ -80,7 +83,7 @@ func Connect(ctx context.Context, to *Flags, o Options) (*Conn, error) {
 	if o.Ping == 0 {
 		o.Ping = pingEvery
 	}
-	c := &Conn{options: o, refused: map[string]time.Time{}, over: make(chan struct{})}
+	c := &Conn{options: o, refused: map[string]time.Time{}, over: make(chan struct{}), back: make(chan struct{}, 1)}
 	var how []nats.Option
 	var t Target
 	var err error

@@ -71,8 +71,7 @@ func TestAConnectionComesBack(t *testing.T) {
 	s := fleet.Start(t)
 	p := fleet.NewProxy(t, s.Address())
 	var told said
-	back := make(chan struct{}, 1)
-	c := connect(t, &Flags{Server: p.URL()}, Options{Say: told.say, Back: back})
+	c := connect(t, &Flags{Server: p.URL()}, Options{Say: told.say})
 	assert.True(t, c.Connected())
 
 	p.Cut()
@@ -86,7 +85,7 @@ func TestAConnectionComesBack(t *testing.T) {
 
 	p.Heal()
 	select {
-	case <-back:
+	case <-c.Back():
 	case <-fleet.Context(t).Done():
 		require.Fail(t, "it did not come back", told.text())
 	}

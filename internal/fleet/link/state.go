@@ -58,7 +58,7 @@ func (c *Conn) found() {
 	c.parting = nil
 	c.options.Say(fmt.Sprintf("connected to %s again after %s", c.where, words.Took(away)))
 	select {
-	case c.options.Back <- struct{}{}:
+	case c.back <- struct{}{}:
 	default: // who reads it is yet to hear of the last time
 	}
 }

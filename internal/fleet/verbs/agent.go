@@ -174,8 +174,6 @@ func (o *agent) run() (err error) {
 		taken.Spare()
 	}
 	o.Drain, o.End, o.Kill = taken.Warm(), taken.First(), taken.Second()
-	back := make(chan struct{}, 1)
-	o.Back = back
 	begin, cancel := taken.Context() // the first signal ends it, until the agent runs
 	defer cancel()
 	go func(done <-chan struct{}) { // a TERM that drains ends it, too
@@ -190,7 +188,7 @@ func (o *agent) run() (err error) {
 	ended := false
 	for again := true; again; again = errors.Is(err, link.ErrOver) {
 		o.c, err = link.Connect(begin, &o.server, link.Options{
-			Name: commandName + " agent " + o.Agent, Patient: true, Say: o.Say, Back: back,
+			Name: commandName + " agent " + o.Agent, Patient: true, Say: o.Say,
 		})
 		if ended = begin.Err() != nil; err == nil {
 			ended, err = worker.Run(begin, o.c, o.Options)

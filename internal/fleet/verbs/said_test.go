@@ -23,10 +23,9 @@ func TestWhyTheServerIsSilent(t *testing.T) {
 			Publish: &server.SubjectPermission{Deny: []string{"no.>"}},
 		}}}
 	})
-	back := make(chan struct{}, 1)
 	var o common
 	var err error
-	o.c, err = link.Connect(fleet.Context(t), &link.Flags{Server: strings.Replace(s.URL(), "://", "://u:geheim@", 1)}, link.Options{Back: back})
+	o.c, err = link.Connect(fleet.Context(t), &link.Flags{Server: strings.Replace(s.URL(), "://", "://u:geheim@", 1)}, link.Options{})
 	require.NoError(t, err)
 	t.Cleanup(o.c.Close)
 	refused := func() {
@@ -38,7 +37,7 @@ func TestWhyTheServerIsSilent(t *testing.T) {
 		refused()
 		// What the server says is told in its order, so the refusal was told before this.
 		require.NoError(t, o.c.NATS.ForceReconnect())
-		require.Eventually(t, func() bool { return len(back) > 0 }, 5*time.Minute, time.Millisecond)
+		require.Eventually(t, func() bool { return len(o.c.Back()) > 0 }, 5*time.Minute, time.Millisecond)
 	})
 	refusal := o.said(context.DeadlineExceeded)
 	assert.NotContains(t, refusal.Error(), "the role of this user")

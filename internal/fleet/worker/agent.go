@@ -52,7 +52,6 @@ type pulls struct {
 	maxDeliver int
 	pulled     chan pulled
 	pulling    context.CancelFunc // nil while no message is asked for
-	cannotTake string             // why the last message could not become an entry: a sentence or ""
 	behind     map[uint64]behind  // by sequence
 }
 
@@ -225,7 +224,7 @@ func (a *Agent) loop() error {
 			a.o.Kill = nil
 			a.end(errEnded)
 			a.child.kill()
-		case <-a.o.Back:
+		case <-a.conn.Back():
 			a.doubtful = true
 			a.stopPulling() // the server has forgotten the request
 		}

@@ -41,7 +41,6 @@ type Options struct {
 	Drain <-chan struct{} // closed: finish what it holds, take no more, and end
 	End   <-chan struct{} // closed: end the session too, and give back what waits
 	Kill  <-chan struct{} // closed: end at once
-	Back  <-chan struct{} // a value: the connection is there again
 	// Say gets a sentence for each event.
 	Say func(string)
 	// Out and Err are the launcher's.

@@ -23,8 +23,8 @@ type pulled struct {
 func (a *Agent) pull(ctx context.Context) {
 	a.heldUp = a.holdsUp()
 	mayTry := a.heldUp == "" && a.due(asking) && a.due(taking)
-	if a.heldUp == "" {
-		a.heldUp = a.cannotTake
+	if r := a.retries[taking]; a.heldUp == "" && r.tries > 0 {
+		a.heldUp = "it cannot take messages: " + r.why
 	}
 	if r := a.retries[asking]; a.heldUp == "" && a.pulling == nil && r.tries > 2 { // it is not a server that restarts
 		a.heldUp = r.why

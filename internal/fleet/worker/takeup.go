@@ -71,7 +71,7 @@ func (a *Agent) callNext(ctx context.Context, settled upstream.Claim) {
 func (a *Agent) takeUp(ctx context.Context, p pulled) {
 	if p.msg == nil {
 		if a.pullFailed(ctx, p.err); a.due(asking) {
-			a.cannotTake = "" // there was nothing to take
+			a.try(taking, nil) // there was nothing to take
 		}
 		return
 	}
@@ -82,11 +82,7 @@ func (a *Agent) takeUp(ctx context.Context, p pulled) {
 		return
 	}
 	TestOnlyStep("pulled")
-	err = a.take(ctx, &w, p.asked)
-	if a.cannotTake = ""; err != nil {
-		a.cannotTake = fmt.Sprintf("it cannot take messages: %v", err)
-	}
-	a.try(taking, err)
+	a.try(taking, a.take(ctx, &w, p.asked))
 }
 
 // taking is the retry of making an entry.
