@@ -2,12 +2,15 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/claim"
 	"heartbeat/internal/fleet/upstream"
 	"heartbeat/internal/words"
+	recovery "heartbeat/recover"
 )
 
 // giveBackHeld gives back what waits while the inbox backs off, stands still, or is paused with GiveBack set. It
@@ -90,4 +93,124 @@ func (a *Agent) drop(c upstream.Claim) error {
 func (a *Agent) isInFlight(c upstream.Claim) bool {
 	d := a.facts.InFlight
 	return d != nil && d.ID() == c.Entry
+}
+
+// withdraw takes the entry of a claim out of the queue, if it waits there. there says that a session has the entry,
+// or had it and nobody has decided about it.
+func (a *Agent) withdraw(ctx context.Context, c upstream.Claim, why string) (there bool, err error) {
+	for again := true; again; again = errors.Is(err, inbox.ErrMore) {
+		err = a.transact(ctx, func(tx *inbox.Tx) error {
+			d := tx.InFlight()
+			if there = d != nil && d.ID() == c.Entry; there {
+				return nil
+			}
+			return a.takeOut(tx, c, why)
+		})
+	}
+	if err != nil {
+		return there, fmt.Errorf("take the entry %q back from the inbox: %w", c.Entry, err)
+	}
+	return there, nil
+}
+
+// takeOut settles a waiting entry. The next entry is a case of its own, since it leaves no dead letter.
+func (a *Agent) takeOut(tx *inbox.Tx, c upstream.Claim, why string) error {
+	if tx.InFlight() == nil {
+		switch taken, err := recovery.TakeBack(tx, entryOf(c), why); {
+		case taken && err == nil || errors.Is(err, inbox.ErrMore):
+			return errors.Join(tx.Commit(), err)
+		case err != nil:
+			return err
+		}
+	}
+	w, err := a.waiting(c.Entry)
+	switch {
+	case err != nil:
+		return err
+	case w != nil && w.Start < w.End:
+		_, err = tx.Cancel(w.EntryID, w.Start)
+	case w != nil:
+		_, err = tx.CancelScheduled(w.EntryID)
+	}
+	if errors.Is(err, inbox.ErrNotWaiting) {
+		err = nil
+	}
+	if err == nil && tx.Dirty() {
+		err = tx.Commit()
+	}
+	return err
+}
+
+func (a *Agent) waiting(entry string) (found *inbox.Entry, err error) {
+	v, err := a.box.View()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, v.Close()) }()
+	err = v.Waits(nil, func(w inbox.Waiting) bool {
+		if w.ID == entry {
+			found = &w.Entry
+		}
+		return found == nil
+	})
+	if err != nil || found != nil {
+		return found, err
+	}
+	err = a.box.EachScheduled(func(s inbox.Scheduled) bool {
+		if s.ID == entry {
+			found = &inbox.Entry{ID: s.ID, EntryID: s.EntryID, Attempt: 2} // it was delivered, and put off
+		}
+		return found == nil
+	})
+	return found, err
+}
+
+// abandon settles an entry in flight whose session is gone, and takes it back if it comes next and turns out to have
+// no outcome. there says that its session lives.
+func (a *Agent) abandon(ctx context.Context, c upstream.Claim, why string) (there bool, err error) {
+	var busy claim.BusyError
+	if err := claim.CheckFree(ctx, a.box); errors.As(err, &busy) {
+		return true, nil
+	} else if err != nil {
+		return false, err
+	}
+	err = a.transact(ctx, func(tx *inbox.Tx) error {
+		if d := tx.InFlight(); d == nil || d.ID() != c.Entry {
+			return nil
+		}
+		// Whatever becomes of the entry here, the stream decides about it.
+		settings := a.o.Orphan
+		settings.Policy, settings.Chosen = recovery.Retry, true
+		report, err := recovery.Settle(tx, recovery.Asker{
+			Settings: settings, Box: a.box,
+			Note: func(format string, args ...any) { a.say(fmt.Sprintf(format, args...)) },
+		}, recovery.Sight{})
+		if there = report.Action == recovery.Owned; err != nil || there {
+			return err
+		}
+		if _, err := recovery.TakeBack(tx, entryOf(c), why); err != nil && !errors.Is(err, inbox.ErrMore) {
+			return err
+		}
+		return tx.Commit()
+	})
+	return there, err
+}
+
+func entryOf(c upstream.Claim) func(inbox.Entry) bool {
+	return func(e inbox.Entry) bool { return e.ID == c.Entry }
+}
+
+// transact runs do in a transaction, and says the transaction's warnings.
+func (a *Agent) transact(ctx context.Context, do func(*inbox.Tx) error) (err error) {
+	tx, err := a.box.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		for _, w := range tx.Warnings() {
+			a.say(w)
+		}
+		err = errors.Join(err, tx.Close())
+	}()
+	return do(tx)
 }
