@@ -88,6 +88,11 @@ func (u *Upstream) stand(ctx context.Context, c Claim, takes bool) (s Standing, 
 			return Standing{Known: new(Record)}, nil
 		case err == nil:
 			u.reached("lease")
+			if l != nil && l.Agent != "" { // who answered just now, which leaves the lease as it was
+				if known, _, err := u.decision(ctx, c.ID); err != nil || known != nil && known.holds(c.Again) {
+					return Standing{Known: known}, err
+				}
+			}
 			return Standing{Lease: revision, Attempt: attempt}, nil
 		case !IsOlder(err):
 			return s, fmt.Errorf("write its lease to the bucket %s: %w", u.Results.Bucket(), err)

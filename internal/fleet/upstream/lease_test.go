@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -116,6 +117,25 @@ func TestTheLeaseOfAnAnswer(t *testing.T) {
 	s, err := w.agent().Stand(ctx, c)
 	require.NoError(t, err)
 	require.NotNil(t, s.Known)
+}
+
+// Whoever takes over a lease learns of an answer that came meanwhile.
+func TestAnAnswerWhileTheLeaseIsTakenOver(t *testing.T) {
+	t.Parallel()
+	ctx := fleet.Context(t)
+	w := newWorld(t, fleet.Start(t))
+	c := w.message("job", "one")
+	u := w.agent()
+	u.Rest = func(context.Context, Lease, uint64) (time.Duration, error) {
+		_, err := w.agent().Answer(ctx, c, done("it is done"))
+		return 0, err
+	}
+	next := c
+	next.Agent, next.Copy = "two", c.Copy+1
+	s, err := u.Take(ctx, next)
+	require.NoError(t, err)
+	require.NotNil(t, s.Known)
+	assert.Equal(t, "one", s.Known.Agent)
 }
 
 // A turn may take longer than a lease is kept.
