@@ -119,6 +119,38 @@ func TestTheLeaseOfAnAnswer(t *testing.T) {
 	require.NotNil(t, s.Known)
 }
 
+// An agent of the release before does not look for a decision before it takes the lease of another one, and ends it
+// with its own. What it answers counts no more.
+func TestAnAgentThatTakesTheLeaseOfAnAnswer(t *testing.T) {
+	t.Parallel()
+	ctx := fleet.Context(t)
+	w := newWorld(t, fleet.Start(t))
+	c := w.message("job", "one")
+	dying := w.agent()
+	require.ErrorIs(t, killed(dying, "reply", func() error {
+		_, err := dying.Answer(ctx, c, done("it is done"))
+		return err
+	}), errKilled)
+	other := w.agent()
+	other.keeps.Store(int64(time.Hour)) // so it ends the lease
+	next := c
+	next.Agent, next.Copy, next.Attempt = "two", c.Copy+1, 2
+	lease := leaseOf(next)
+	lease.Agent = next.Agent
+	var err error
+	next.Lease, err = other.put(ctx, message.LeaseKey("job"), lease, c.Lease)
+	require.NoError(t, err)
+	fate, err := other.Answer(ctx, next, done("once more"))
+	require.NoError(t, err)
+	assert.Equal(t, Superseded, fate.Outcome)
+	assert.Equal(t, "one", w.decision("job").Agent)
+	fate, err = w.agent().Answer(ctx, c, done("it is done"))
+	require.NoError(t, err)
+	assert.Equal(t, WasAnswered, fate.Outcome)
+	assert.Len(t, w.replied(), 1)
+	assert.Zero(t, w.left())
+}
+
 // Whoever takes over a lease learns of an answer that came meanwhile.
 func TestAnAnswerWhileTheLeaseIsTakenOver(t *testing.T) {
 	t.Parallel()
