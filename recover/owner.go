@@ -15,29 +15,19 @@ import (
 // Owner is who has an entry in flight. While it lives, nobody else settles the entry, takes it, gives it back or
 // delivers it again.
 type Owner struct {
-	EntryID string
-	ID      string
-	Session string
+	entry *inbox.Delivery
 	inbox.Process
 	// Life is whether the owner lives. Unknown (its process is in another PID namespace, or an earlier release noted
 	// too little) counts as gone: a replaced container looks the same, and its queue has to go on.
 	Life machine.Life
 }
 
-// sessions is a transaction or a view.
-type sessions interface {
-	Sessions() ([]inbox.Session, error)
-}
-
-// OwnerOf returns the owner of an entry in flight.
-func OwnerOf(in sessions, d *inbox.Delivery) Owner {
+// OwnerOf returns the owner of an entry in flight. in is a transaction or a view.
+func OwnerOf(in interface{ In(string) inbox.InSession }, d *inbox.Delivery) Owner {
 	e := EvidenceOf(d)
-	o := Owner{EntryID: d.EntryID, ID: d.ID(), Session: d.SessionID, Process: e.Process}
-	all, _ := in.Sessions() // the callers that need sessions report the error
-	for _, s := range all {
-		if s.ID != d.SessionID || s.ID == "" {
-			continue
-		}
+	o := Owner{entry: d, Process: e.Process}
+	if d.SessionID != "" {
+		s := in.In(d.SessionID).Known()
 		if o.PID == 0 {
 			o.Process = s.Process
 		}
@@ -55,13 +45,13 @@ func OwnerOf(in sessions, d *inbox.Delivery) Owner {
 // String says who has the entry, for people.
 func (o Owner) String() string {
 	who := "a session"
-	if o.Session != "" {
-		who = "session " + words.Short(o.Session)
+	if o.entry.SessionID != "" {
+		who = "session " + words.Short(o.entry.SessionID)
 	}
 	if o.PID != 0 {
 		who = fmt.Sprintf("%s (process %d)", who, o.PID)
 	}
-	return fmt.Sprintf("the entry %s is with %s, which lives", words.Name(o.ID, o.EntryID), who)
+	return fmt.Sprintf("the entry %s is with %s, which lives", words.Name(o.entry.ID(), o.entry.EntryID), who)
 }
 
 // MaySpeak returns why a process may not say what becomes of the entry in flight, or nil. The nearest client above the
@@ -73,8 +63,7 @@ func MaySpeak(pid int, d *inbox.Delivery, sessions []inbox.Session, person bool)
 	if life == machine.Alive {
 		owner = e.PID
 	}
-	client := clientAbove(pid, owner, sessions)
-	session, _ := machine.Variable(pid, claude.SessionVariable)
+	client, session := callerOf(pid, owner, sessions)
 	switch name := words.Name(d.ID(), d.EntryID); {
 	case life == machine.Alive && client == owner, person && life.Ended():
 		return nil
@@ -92,15 +81,14 @@ func MaySpeak(pid int, d *inbox.Delivery, sessions []inbox.Session, person bool)
 
 // InSession reports whether a process is or was below a client, so that it is an agent's command and not a person's.
 func InSession(pid int, sessions []inbox.Session) bool {
-	session, _ := machine.Variable(pid, claude.SessionVariable)
-	return session != "" || clientAbove(pid, 0, sessions) != 0
+	client, session := callerOf(pid, 0, sessions)
+	return session != "" || client != 0
 }
 
 // WorksOn returns why a process may say nothing to an inbox at all: it belongs to a session that the inbox does not
 // know.
 func WorksOn(pid int, sessions []inbox.Session) error {
-	session, _ := machine.Variable(pid, claude.SessionVariable)
-	client := clientAbove(pid, 0, sessions)
+	client, session := callerOf(pid, 0, sessions)
 	if session == "" && client == 0 || slices.ContainsFunc(sessions, func(s inbox.Session) bool {
 		return session != "" && s.ID == session || s.PID == client && s.Life() == machine.Alive
 	}) {
@@ -112,10 +100,11 @@ func WorksOn(pid int, sessions []inbox.Session) error {
 // WorkingDir returns the directory of the session that a process belongs to: the client's, or this process's own if
 // that is unknown. ok is false for a person's process.
 func WorkingDir(pid int, sessions []inbox.Session) (dir string, ok bool) {
-	if !InSession(pid, sessions) {
+	client, session := callerOf(pid, 0, sessions)
+	if client == 0 && session == "" {
 		return "", false
 	}
-	if client := clientAbove(pid, 0, sessions); client != 0 {
+	if client != 0 {
 		dir = machine.WorkingDir(client)
 	}
 	if dir == "" {
@@ -124,11 +113,12 @@ func WorkingDir(pid int, sessions []inbox.Session) (dir string, ok bool) {
 	return dir, true
 }
 
-// clientAbove returns the nearest client above a process, or 0: the owner, the process of a known live session, or a
-// program with a client's name. The search ends at the process that set the session in the environment, which may be a
-// client under another file name, or a process that adopted what its client left behind.
-func clientAbove(pid, owner int, sessions []inbox.Session) (client int) {
-	session, _ := machine.Variable(pid, claude.SessionVariable)
+// callerOf returns the session in a process's environment, "" for none, and the nearest client above it, or 0: the
+// owner, the process of a known live session, or a program with a client's name. The search ends at the process that
+// set the session in the environment, which may be a client under another file name, or a process that adopted what its
+// client left behind.
+func callerOf(pid, owner int, sessions []inbox.Session) (client int, session string) {
+	session, _ = machine.Variable(pid, claude.SessionVariable)
 	machine.Nearest(pid, func(p int) bool {
 		if p == owner || agent.IsProgram(machine.Name(p)) || slices.ContainsFunc(sessions, func(s inbox.Session) bool {
 			return s.PID == p && s.Life() == machine.Alive
@@ -139,5 +129,5 @@ func clientAbove(pid, owner int, sessions []inbox.Session) (client int) {
 		its, known := machine.Variable(p, claude.SessionVariable)
 		return session != "" && known && its != session
 	})
-	return client
+	return client, session
 }
